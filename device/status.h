@@ -1,0 +1,66 @@
+/*
+ * Status codes and error messages.
+ *
+ * A function that does something returns a CornuStatus; a function that makes something
+ * returns a pointer, NULL on failure. Both leave a message with this thread, naming the
+ * place, what was expected and what came.
+ *
+ * A failed *constructor* (a function that returns NULL) also leaves its error *pending*: until
+ * cornu_error_take() every further constructor fails, frees what it was given and keeps the
+ * first message, so nested calls such as
+ *
+ *     cornu_compile(model, .optimizer = cornu_adam(.beta_1 = 2.0))
+ *
+ * cannot turn a mistake into a silent default, and a chain of calls is checked once, at its
+ * end. A failed status is not pending: its caller has the status in hand.
+ */
+#ifndef CORNU_DEVICE_STATUS_H
+#define CORNU_DEVICE_STATUS_H
+
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CORNU_STATUS_MAP(X)                                                     \
+    X(OK,              "success")                                               \
+    X(ERR_ARGUMENT,    "an argument cannot be used")                            \
+    X(ERR_SHAPE,       "shapes do not fit the operation")                       \
+    X(ERR_DTYPE,       "element types do not fit the operation")                \
+    X(ERR_VALUE,       "a value is outside its range")                          \
+    X(ERR_MEMORY,      "out of memory")                                         \
+    X(ERR_FILE,        "a file cannot be read or written")                      \
+    X(ERR_FORMAT,      "a file does not have the expected format")              \
+    X(ERR_DATA,        "a data set is missing or incomplete")                   \
+    X(ERR_DEVICE,      "a device is absent or cannot be used")                  \
+    X(ERR_UNSUPPORTED, "not available in this version")                         \
+    X(ERR_INTERRUPTED, "stopped on request")
+
+typedef enum {
+#define X(name, text) CORNU_##name,
+    CORNU_STATUS_MAP(X)
+#undef X
+} CornuStatus;
+
+/* "ERR_SHAPE", and its text above; any other number gives "UNKNOWN" and "unknown status". */
+const char *cornu_status_name(CornuStatus status);
+const char *cornu_status_text(CornuStatus status);
+
+/* The last message of this thread, "" if there is none. Valid until the next failure. */
+const char *cornu_error_message(void);
+
+/* The status that belongs to cornu_error_message(). */
+CornuStatus cornu_error_status(void);
+
+/* Whether a constructor of this thread failed and nobody has taken the error yet. */
+bool cornu_error_pending(void);
+
+/* Ends the pending state and returns the status. The message stays readable until the next
+ * failure. CORNU_OK when nothing was pending. */
+CornuStatus cornu_error_take(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

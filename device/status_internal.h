@@ -1,0 +1,34 @@
+/* How the library reports failures; see status.h for the rule about pending errors. */
+#ifndef CORNU_DEVICE_STATUS_INTERNAL_H
+#define CORNU_DEVICE_STATUS_INTERNAL_H
+
+#include "status.h"
+
+#if defined(__GNUC__)
+#define CORNU__PRINTF(text, first) __attribute__((format(printf, text, first)))
+#else
+#define CORNU__PRINTF(text, first)
+#endif
+
+/* For functions that return a status: records the message unless an error is pending (the
+ * first one stays) and returns the status to report. */
+CornuStatus cornu__fail(CornuStatus status, const char *format, ...) CORNU__PRINTF(2, 3);
+
+/* For functions that return a pointer: as above, makes the error pending and returns NULL. */
+void *cornu__fail_null(CornuStatus status, const char *format, ...) CORNU__PRINTF(2, 3);
+
+/* For a constructor whose callee failed with a status: makes that error pending. NULL. */
+void *cornu__null(void);
+
+/* Puts "prefix: " in front of the message just recorded, to name the layer or file it belongs
+ * to. Does nothing while an older error is pending. Returns status. */
+CornuStatus cornu__fail_prefix(CornuStatus status, const char *prefix);
+
+/* One step of a sequence: returns from the calling function when the call failed. */
+#define CORNU__TRY(call)                                 \
+    do {                                                 \
+        CornuStatus cornu__try = (call);                 \
+        if (cornu__try != CORNU_OK) return cornu__try;   \
+    } while (0)
+
+#endif
