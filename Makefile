@@ -50,7 +50,7 @@ $(BUILD)/include/cornu:
 	@ln -sfn ../../../datasets $@/datasets
 	@ln -sfn ../../../models $@/models
 	@ln -sfn ../../../nn $@/nn
-	@ln -sfn ../../../nn/cornu.h $@/cornu.h
+	@echo '#include "nn/cornu.h"' > $@/cornu.h
 
 $(BUILD)/%: $(BUILD)/obj/examples/%.o $(BUILD)/obj/examples/options.o $(BUILD)/libcornu.a
 	$(CC) $(CFLAGS) $^ -o $@ $(LIBS)
