@@ -42,12 +42,14 @@ CornuStatus cornu__reserve(void *items, int *space, int count, int extra, size_t
     if (count > INT_MAX / 2 - extra)
         return cornu__fail(CORNU_ERR_MEMORY, "more than %d elements in one list", INT_MAX / 2);
     int    wanted = 2 * *space > count + extra ? 2 * *space : count + extra;
-    void **at = items;
-    void  *memory = realloc(*at, (size_t)wanted * size);
+    /* items is the address of some T *, which a void ** may not alias. */
+    void *memory;
+    memcpy(&memory, items, sizeof memory);
+    memory = realloc(memory, (size_t)wanted * size);
     if (!memory)
         return cornu__fail(CORNU_ERR_MEMORY, "no memory for %d elements of %zu bytes", wanted,
                            size);
-    *at = memory;
+    memcpy(items, &memory, sizeof memory);
     *space = wanted;
     return CORNU_OK;
 }
