@@ -1,0 +1,86 @@
+/*
+ * Devices: memory, and a compiler from programs to executables.
+ *
+ *     CornuDevice *cpu = cornu_device_open("cpu", .threads = 2);
+ *
+ * "cpu" computes in float32 with BLIS on this machine's threads. "reference" keeps every
+ * element as a double and runs the reference kernel of each op, one after the other: slow,
+ * easy to check, the oracle of all tests.
+ *
+ * A device and what was made on it are used by one thread at a time.
+ */
+#ifndef CORNU_DEVICE_DEVICE_H
+#define CORNU_DEVICE_DEVICE_H
+
+#include "program.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct CornuDevice     CornuDevice;
+typedef struct CornuBuffer     CornuBuffer;
+typedef struct CornuExecutable CornuExecutable;
+
+typedef struct {
+    char        unset;
+    const char *name;     /* "cpu", "reference"; required */
+    int         threads;  /* default: processors this process may use, at most its quota */
+} CornuDeviceConfig;
+
+/* NULL and CORNU_ERR_DEVICE for an unknown name (the message lists the known ones, the nearest
+ * first), CORNU_ERR_ARGUMENT for negative threads. Close it after everything made on it. */
+CornuDevice *cornu_device_open_from(const CornuDeviceConfig *config);
+#define cornu_device_open(...) \
+    cornu_device_open_from(&(CornuDeviceConfig){ .unset = 0, __VA_ARGS__ })
+void cornu_device_close(CornuDevice *device);
+
+const char *cornu_device_name(const CornuDevice *device);
+int         cornu_device_threads(const CornuDevice *device);
+
+/* One line that names the processor, its instruction set, the BLAS and its kernels, and the
+ * threads: "cpu: AMD EPYC … | avx512 | BLIS 0.9.0 skx | 2 threads". */
+const char *cornu_device_description(const CornuDevice *device);
+
+/* ---- Memory ---- */
+
+/* Space for one value, all zeros. The caller frees it before the device. */
+CornuBuffer *cornu_buffer_create(CornuDevice *device, CornuType type);
+void         cornu_buffer_free(CornuBuffer *buffer);
+CornuType    cornu_buffer_type(const CornuBuffer *buffer);
+
+/* Copies a host array in or out; the types must be equal. */
+CornuStatus cornu_buffer_write(CornuBuffer *buffer, CornuArray from);
+CornuStatus cornu_buffer_read(const CornuBuffer *buffer, CornuArray to);
+
+/* ---- Programs ---- */
+
+/* What compiling and running cost; all counts are exact. */
+typedef struct {
+    int64_t flops;          /* multiply-adds count two; the program as recorded     */
+    int64_t ops;            /* ops of the program as recorded                       */
+    int64_t kernels;        /* kernels that run per step after fusion               */
+    int64_t fallbacks;      /* of these, ops run by their reference kernel          */
+    int64_t copies;         /* of these, copies the memory plan could not avoid     */
+    int64_t bytes_planned;  /* memory for all values between inputs and outputs     */
+    int64_t bytes_moved;    /* read and written per step by all kernels             */
+} CornuStatistics;
+
+/* Compiles, or finds an equal program compiled before (by hash, then by full comparison). The
+ * executable belongs to the device. `program` stays the caller's. Memory for the values in between
+ * is taken here, so running allocates nothing. CORNU_DUMP=program,plan in the environment prints
+ * what its words name to stderr. */
+CornuExecutable *cornu_device_compile(CornuDevice *device, const CornuProgram *program);
+
+/* Runs once. inputs: one buffer per input of the program; outputs: one per output, NULL for an
+ * output that is written into an input. Types must equal the program's. A fault in the data is
+ * CORNU_ERR_VALUE with a message naming op and row; aliased inputs are then undefined. */
+CornuStatus cornu_executable_run(CornuExecutable *executable, CornuBuffer *const *inputs,
+                                 CornuBuffer *const *outputs);
+
+const CornuStatistics *cornu_executable_statistics(const CornuExecutable *executable);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

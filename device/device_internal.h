@@ -1,0 +1,53 @@
+/*
+ * What a device brings: a class of functions. To add a device: one folder, one line in the
+ * registry (device.c).
+ *
+ * Common things live in device.c: names, argument checks, the cache of executables. A class
+ * embeds the base structs as the first field of its own.
+ */
+#ifndef CORNU_DEVICE_DEVICE_INTERNAL_H
+#define CORNU_DEVICE_DEVICE_INTERNAL_H
+
+#include "device.h"
+#include "op_internal.h"
+#include "status_internal.h"
+
+typedef struct {
+    const char *name;
+    CornuDevice *(*open)(const CornuDeviceConfig *config);
+    void (*close)(CornuDevice *device);
+    CornuBuffer *(*buffer_create)(CornuDevice *device, CornuType type);
+    void (*buffer_free)(CornuBuffer *buffer);
+    CornuStatus (*buffer_write)(CornuBuffer *buffer, CornuArray from);
+    CornuStatus (*buffer_read)(const CornuBuffer *buffer, CornuArray to);
+    /* Fills the base's `statistics`; `program` belongs to the executable's base and lives as
+     * long. */
+    CornuExecutable *(*compile)(CornuDevice *device, const CornuProgram *program);
+    CornuStatus (*run)(CornuExecutable *executable, CornuBuffer *const *inputs,
+                       CornuBuffer *const *outputs);
+    void (*executable_free)(CornuExecutable *executable);
+} CornuDeviceClass;
+
+struct CornuDevice {
+    const CornuDeviceClass *class;
+    int                     threads;
+    char                    description[256];
+    CornuExecutable        *executables;   /* newest first */
+};
+
+struct CornuBuffer {
+    CornuDevice *device;
+    CornuType    type;
+};
+
+struct CornuExecutable {
+    CornuDevice     *device;
+    CornuProgram    *program;
+    uint64_t         hash;
+    CornuStatistics  statistics;
+    CornuExecutable *next;
+};
+
+extern const CornuDeviceClass cornu__reference_device, cornu__cpu_device;
+
+#endif

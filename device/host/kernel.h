@@ -1,0 +1,55 @@
+/*
+ * Kernels of the host devices: what a device computes itself, one entry per op.
+ *
+ * A host device is a table of kernels, indexed by op, in front of the executor (executor.h).
+ * What is not in the table is decomposed; what is left then runs by the reference kernel and is
+ * counted as a fallback.
+ *
+ * Every operand and result is packed, row-major, in the dtype its type says, aligned to 64
+ * bytes. Kernels allocate nothing: scratch memory is asked for when the program is compiled.
+ * Work is cut into blocks whose size depends on shapes alone and long sums into fixed chunks
+ * added in a fixed order, so that the bits do not depend on the number of threads.
+ */
+#ifndef CORNU_DEVICE_HOST_KERNEL_H
+#define CORNU_DEVICE_HOST_KERNEL_H
+
+#include "../op_internal.h"
+#include "threads.h"
+
+/*
+ * What a product does to its result before it leaves the registers or the cache:
+ *     y = activation(y + bias), each part optional, bias along the last axis.
+ */
+typedef struct {
+    const float     *bias;         /* NULL: none */
+    CornuOpId        activation;   /* CORNU_OP_COUNT: none; else RELU, ELU, TANH, SIGMOID */
+    CornuAttributes  attributes;   /* of the activation */
+} CornuEpilogue;
+
+/* Applies it to `rows` rows of `columns` f32 at y, `stride` elements apart; column 0 of the
+ * block is `first_column` of the tensor, which selects the bias. */
+void cornu__epilogue_apply(const CornuEpilogue *epilogue, float *y, int64_t rows,
+                           int64_t columns, int64_t stride, int64_t first_column);
+
+typedef struct {
+    CornuOpCall          op;
+    const CornuType     *out_type;
+    const void *const   *in;
+    void *const         *out;
+    const CornuEpilogue *epilogue;   /* never NULL; empty for kernels that take none */
+    CornuThreads        *threads;
+    void                *scratch;    /* the bytes asked for, aligned to 64, contents undefined */
+} CornuKernelCall;
+
+typedef struct {
+    /* Whether the kernel takes this call (dtypes, ranks, sizes). NULL: whenever all floats are
+     * f32. */
+    bool (*accepts)(const CornuOpCall *call, const CornuType *out_type);
+    /* Bytes of scratch memory a call needs. NULL: none. */
+    size_t (*scratch)(const CornuOpCall *call, const CornuType *out_type, int threads);
+    /* CORNU_ERR_VALUE for a fault in the data, naming the row. */
+    CornuStatus (*run)(const CornuKernelCall *call);
+    bool takes_epilogue;
+} CornuKernel;
+
+#endif

@@ -1,0 +1,22 @@
+/*
+ * One pool of threads, shared by all kernels of a device.
+ */
+#ifndef CORNU_DEVICE_HOST_THREADS_H
+#define CORNU_DEVICE_HOST_THREADS_H
+
+#include <stdint.h>
+
+typedef struct CornuThreads CornuThreads;
+
+/* `count` threads including the caller's. NULL with CORNU_ERR_MEMORY or CORNU_ERR_DEVICE. */
+CornuThreads *cornu__threads_create(int count);
+void          cornu__threads_free(CornuThreads *threads);
+int           cornu__threads_count(const CornuThreads *threads);
+
+/* Calls work(context, block, thread) once for each block in [0, blocks), `thread` in
+ * [0, count), and returns when all are done. Which thread takes which block is open. A call
+ * from inside `work` runs its blocks one after the other on the calling thread. */
+typedef void CornuWork(void *context, int64_t block, int thread);
+void cornu__threads_run(CornuThreads *threads, int64_t blocks, CornuWork *work, void *context);
+
+#endif

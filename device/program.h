@@ -1,0 +1,109 @@
+/*
+ * Programs: ops in SSA form over typed values. Plain data, the contract between tensor (which
+ * records and differentiates) and device (which compiles and runs).
+ *
+ * Values are numbered from 0 in the order they are made: inputs where they are declared, and
+ * the outputs of each op. An op uses only earlier values, so walking the ops in order is
+ * always right.
+ */
+#ifndef CORNU_DEVICE_PROGRAM_H
+#define CORNU_DEVICE_PROGRAM_H
+
+#include <stdio.h>
+
+#include "op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef int32_t CornuValue;
+#define CORNU_NO_VALUE ((CornuValue)-1)
+
+typedef struct {
+    CornuType type;
+    int       op;      /* the op that makes it, -1 for an input */
+    int       index;   /* which output of that op, or which input of the program */
+} CornuProgramValue;
+
+typedef struct {
+    CornuOpId       id;
+    CornuAttributes attributes;
+    int             in_first, in_count;   /* a range of CornuProgram.operands      */
+    CornuValue      out_first;            /* its outputs are out_first, out_first+1, … */
+    int             out_count;
+    const char     *scope;                /* "dense_2" or "": who recorded it; neither
+                                             hashed nor compared */
+} CornuProgramOp;
+
+/* An output; if `alias` is not -1 it is written into that input's buffer, which is how a
+ * variable changes. */
+typedef struct {
+    CornuValue value;
+    int        alias;
+} CornuProgramOutput;
+
+typedef struct {
+    CornuProgramValue  *values;
+    int                 value_count, value_space;
+    CornuProgramOp     *ops;
+    int                 op_count, op_space;
+    CornuValue         *operands;
+    int                 operand_count, operand_space;
+    CornuValue         *inputs;
+    int                 input_count, input_space;
+    CornuProgramOutput *outputs;
+    int                 output_count, output_space;
+    struct CornuScope  *scopes;   /* owns the texts that ops point to */
+    const char         *scope;    /* given to the ops recorded from now on */
+} CornuProgram;
+
+CornuProgram *cornu_program_create(void);
+void          cornu_program_free(CornuProgram *program);
+
+/* Sets the scope of the ops recorded from now on; the text is copied. NULL is "". */
+CornuStatus cornu_program_scope(CornuProgram *program, const char *scope);
+
+/* Declares the next input. */
+CornuStatus cornu_program_input(CornuProgram *program, CornuType type, CornuValue *out);
+
+/* Records an op and fills `out` with its cornu_op_output_count() values. Shapes and dtypes are
+ * checked here; the message begins with the scope and the op's name. attributes NULL is all
+ * zeros. */
+CornuStatus cornu_program_record(CornuProgram *program, CornuOpId id,
+                                 const CornuAttributes *attributes, const CornuValue *in,
+                                 int in_count, CornuValue *out);
+
+/* Declares the next output; alias is an input's number or -1. Types of the two must agree, and
+ * an input may be the alias of one output only. */
+CornuStatus cornu_program_output(CornuProgram *program, CornuValue value, int alias);
+
+CornuType         cornu_program_type(const CornuProgram *program, CornuValue value);
+const CornuValue *cornu_program_operands(const CornuProgram *program, const CornuProgramOp *op);
+
+/* Fills `in` (space for op->in_count types) and returns the op as rules see it. */
+CornuOpCall cornu_program_call(const CornuProgram *program, const CornuProgramOp *op,
+                               CornuType *in);
+
+/* Sum of cornu_op_flops over all ops. */
+int64_t cornu_program_flops(const CornuProgram *program);
+
+/* Equal programs hash alike, in every process; scopes do not count. */
+uint64_t cornu_program_hash(const CornuProgram *program);
+bool     cornu_program_equal(const CornuProgram *a, const CornuProgram *b);
+
+/* A copy with its own memory. */
+CornuProgram *cornu_program_copy(const CornuProgram *program);
+
+/*
+ * One line per input, op and output:
+ *     %0 = input 0 : f32 (128, 784)
+ *     %2 = matmul(%0, %1) transpose_b=1 : f32 (128, 10)    dense
+ *     output 0 = %2 into input 1
+ */
+void cornu_program_print(const CornuProgram *program, FILE *to);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

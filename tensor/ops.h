@@ -1,0 +1,189 @@
+/*
+ * The ops one can record, as keras.ops beside keras.layers.
+ *
+ * Each returns a tensor in the graph of its operands, NULL with a pending error when shapes or
+ * dtypes do not fit or an operand is NULL. Elementwise ops of two operands broadcast as NumPy
+ * does: axes are aligned at the right, an extent of 1 stretches. Dtypes never convert
+ * silently.
+ */
+#ifndef CORNU_TENSOR_OPS_H
+#define CORNU_TENSOR_OPS_H
+
+#include "graph.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Sources ---- */
+
+/* Every element is `value`. */
+CornuTensor *cornu_op_constant(CornuGraph *graph, CornuType type, double value);
+/* A constant with the dtype and shape of x. */
+CornuTensor *cornu_op_constant_like(CornuTensor *x, double value);
+/* 0, 1, 2, … along `axis`. */
+CornuTensor *cornu_op_iota(CornuGraph *graph, CornuType type, int axis);
+/* Which replica computes: i64 scalar, 0 where there is one. */
+CornuTensor *cornu_op_replica_id(CornuGraph *graph);
+
+/* ---- Elementwise: floats unless said otherwise ---- */
+
+CornuTensor *cornu_op_negative(CornuTensor *x);      /* any number */
+CornuTensor *cornu_op_absolute(CornuTensor *x);      /* any number */
+CornuTensor *cornu_op_sign(CornuTensor *x);          /* -1, 0, 1 */
+CornuTensor *cornu_op_floor(CornuTensor *x);
+CornuTensor *cornu_op_exp(CornuTensor *x);
+CornuTensor *cornu_op_log(CornuTensor *x);
+CornuTensor *cornu_op_sqrt(CornuTensor *x);
+CornuTensor *cornu_op_rsqrt(CornuTensor *x);         /* 1 / sqrt(x) */
+CornuTensor *cornu_op_square(CornuTensor *x);
+CornuTensor *cornu_op_sin(CornuTensor *x);
+CornuTensor *cornu_op_cos(CornuTensor *x);
+CornuTensor *cornu_op_tanh(CornuTensor *x);
+CornuTensor *cornu_op_sigmoid(CornuTensor *x);       /* 1 / (1 + exp(-x)) */
+CornuTensor *cornu_op_erf(CornuTensor *x);
+CornuTensor *cornu_op_softplus(CornuTensor *x);      /* log(1 + exp(x)), never overflowing */
+CornuTensor *cornu_op_relu(CornuTensor *x);          /* max(x, 0) */
+CornuTensor *cornu_op_elu(CornuTensor *x, double alpha); /* x > 0 ? x : alpha (exp(x) - 1) */
+CornuTensor *cornu_op_step(CornuTensor *x);          /* x > 0 ? 1 : 0 */
+
+CornuTensor *cornu_op_add(CornuTensor *a, CornuTensor *b);      /* any number */
+CornuTensor *cornu_op_subtract(CornuTensor *a, CornuTensor *b); /* any number */
+CornuTensor *cornu_op_multiply(CornuTensor *a, CornuTensor *b); /* any number */
+CornuTensor *cornu_op_divide(CornuTensor *a, CornuTensor *b);
+CornuTensor *cornu_op_maximum(CornuTensor *a, CornuTensor *b);  /* any number */
+CornuTensor *cornu_op_minimum(CornuTensor *a, CornuTensor *b);  /* any number */
+CornuTensor *cornu_op_power(CornuTensor *a, CornuTensor *b);
+
+CornuTensor *cornu_op_scale(CornuTensor *x, double factor);     /* x * factor */
+CornuTensor *cornu_op_shift(CornuTensor *x, double term);       /* x + term   */
+
+/* ---- Compare, select, convert ---- */
+
+/* bool; operands of one dtype, any */
+CornuTensor *cornu_op_compare(CornuTensor *a, CornuComparison comparison, CornuTensor *b);
+CornuTensor *cornu_op_is_finite(CornuTensor *x);                /* bool */
+/* condition (bool) ? a : b, broadcasting all three */
+CornuTensor *cornu_op_select(CornuTensor *condition, CornuTensor *a, CornuTensor *b);
+/* Floats round to nearest even, float to integer truncates toward zero and saturates, to bool
+ * is "not zero". x itself if it has that dtype. */
+CornuTensor *cornu_op_convert(CornuTensor *x, CornuDtype dtype);
+
+/* ---- Shape ---- */
+
+CornuTensor *cornu_op_broadcast(CornuTensor *x, CornuShape shape);
+/* One extent may be CORNU_NONE: it follows from the others. */
+CornuTensor *cornu_op_reshape(CornuTensor *x, CornuShape shape);
+/* Axis i of the result is axis axes[i] of x; `axes` has as many entries as x axes. */
+CornuTensor *cornu_op_transpose(CornuTensor *x, const int *axes);
+/* x[starts[i] : starts[i] + sizes[i]] along each axis */
+CornuTensor *cornu_op_slice(CornuTensor *x, const int64_t *starts, const int64_t *sizes);
+/* low[i] and high[i] elements of `value` before and after along each axis */
+CornuTensor *cornu_op_pad(CornuTensor *x, const int64_t *low, const int64_t *high, double value);
+CornuTensor *cornu_op_concat(CornuTensor *const *x, int count, int axis);
+
+/* ---- Reductions ---- */
+
+/* axes: bit i stands for axis i. CORNU_ALL_AXES reduces to a scalar. */
+#define CORNU_ALL_AXES INT64_C(0x3f)
+CornuTensor *cornu_op_reduce_sum(CornuTensor *x, int64_t axes, bool keep);
+CornuTensor *cornu_op_reduce_mean(CornuTensor *x, int64_t axes, bool keep); /* floats */
+CornuTensor *cornu_op_reduce_max(CornuTensor *x, int64_t axes, bool keep);
+CornuTensor *cornu_op_mean(CornuTensor *x);     /* over all axes, a scalar */
+CornuTensor *cornu_op_sum(CornuTensor *x);      /* over all axes, a scalar */
+/* i32: where the largest element along `axis` stands; the first one if several are equal. */
+CornuTensor *cornu_op_argmax(CornuTensor *x, int axis);
+
+/* ---- Products ---- */
+
+/* a (…, M, K) by b (…, K, N) gives (…, M, N) in a's dtype, summed in f32 (f64 for f64). The
+ * leading axes are equal, or absent in one of the two. */
+CornuTensor *cornu_op_matmul(CornuTensor *a, CornuTensor *b);
+/* As above, with a stored (…, K, M) and b stored (…, N, K) where so said. */
+CornuTensor *cornu_op_matmul_transposed(CornuTensor *a, bool transpose_a, CornuTensor *b,
+                                        bool transpose_b);
+
+/* Heights and widths: entry 0 and 1. A zero stride or dilation counts as 1. low and high are
+ * rows or columns of zeros before and after; negative ones leave rows of x unread. */
+typedef struct {
+    int64_t strides[2], low[2], high[2], dilation[2];
+} CornuConvolution;
+
+/* x (B, H, W, C), filter (h, w, C, F): y (B, Ho, Wo, F),
+ *   y[b,i,j,f] = sum over u, v, c of x[b, i s + u d - low, j s + v d - low, c] filter[u,v,c,f]
+ *   Ho = floor((H + low + high - d (h - 1) - 1) / s) + 1 */
+CornuTensor *cornu_op_conv2d(CornuTensor *x, CornuTensor *filter,
+                             const CornuConvolution *convolution);
+/* d_y (B, Ho, Wo, F) and the filter give d_x (B, height, width, C). */
+CornuTensor *cornu_op_conv2d_grad_input(CornuTensor *d_y, CornuTensor *filter, int64_t height,
+                                        int64_t width, const CornuConvolution *convolution);
+/* x and d_y give d_filter (height, width, C, F), in f32. */
+CornuTensor *cornu_op_conv2d_grad_filter(CornuTensor *x, CornuTensor *d_y, int64_t height,
+                                         int64_t width, const CornuConvolution *convolution);
+
+/* ---- Pooling: x (B, H, W, C) ---- */
+
+typedef struct {
+    int64_t size[2], strides[2], low[2], high[2]; /* low, high at least 0, less than size */
+} CornuWindow;
+
+/* Padding never wins: it counts as minus infinity. A window holds at most 255 positions. */
+CornuTensor *cornu_op_max_pool2d(CornuTensor *x, const CornuWindow *window);
+/* Padding does not count in the mean. */
+CornuTensor *cornu_op_average_pool2d(CornuTensor *x, const CornuWindow *window);
+
+/* ---- Normalization ---- */
+
+/* y = (x - mean) / sqrt(variance + epsilon) * scale + offset over all axes but the last one,
+ * statistics from the first `count` (i64 scalar) rows of axis 0, the variance without Bessel's
+ * correction. x (B, …, C); scale, offset, mean and variance (C) f32. With count 0 mean and
+ * variance are 0 and 1. mean and variance carry no gradient.
+ * Source: Ioffe and Szegedy, "Batch Normalization", arXiv 1502.03167, algorithm 1. */
+CornuTensor *cornu_op_batch_norm(CornuTensor *x, CornuTensor *scale, CornuTensor *offset,
+                                 CornuTensor *count, double epsilon, CornuTensor **mean,
+                                 CornuTensor **variance);
+
+/* ---- Softmax and losses: over the last axis ---- */
+
+CornuTensor *cornu_op_softmax(CornuTensor *x);
+CornuTensor *cornu_op_log_softmax(CornuTensor *x);
+/* labels (…) of an integer dtype give (…, depth) of `dtype`. A label outside [0, depth) is
+ * CORNU_ERR_VALUE when the graph runs. */
+CornuTensor *cornu_op_one_hot(CornuTensor *labels, int64_t depth, CornuDtype dtype);
+/* logits (…, C) and integer labels (…) give - log softmax(logits)[label], shape (…), in nats */
+CornuTensor *cornu_op_sparse_cross_entropy(CornuTensor *logits, CornuTensor *labels);
+
+/* ---- Random numbers: random.h says how they are drawn ---- */
+
+/* seed, iteration, position: i64 scalars; position is the number of row 0 in the global
+ * batch. Uniform f32 in [0, 1). */
+CornuTensor *cornu_op_random_uniform(CornuShape shape, CornuTensor *seed, CornuTensor *iteration,
+                                     CornuTensor *position, int64_t generator);
+/* Each element is 0 with probability `rate`, else x / (1 - rate); rate in [0, 1). The gradient
+ * draws the same numbers again instead of keeping them. */
+CornuTensor *cornu_op_dropout(CornuTensor *x, double rate, CornuTensor *seed,
+                              CornuTensor *iteration, CornuTensor *position, int64_t generator);
+
+/* ---- Optimizer updates: w, slots and gradient of one shape, f32; `rate` an f32 scalar ---- */
+
+/* m' = momentum m - rate g;  w' = w + m', with nesterov w + momentum m' - rate g.
+ * Source: keras/src/optimizers/sgd.py. */
+CornuTensor *cornu_op_momentum_update(CornuTensor *w, CornuTensor *m, CornuTensor *g,
+                                      CornuTensor *rate, double momentum, bool nesterov,
+                                      CornuTensor **new_m);
+/* v' = rho v + (1 - rho) g^2;  w' = w - rate g / sqrt(v' + epsilon).
+ * Source: keras/src/optimizers/rmsprop.py. */
+CornuTensor *cornu_op_rmsprop_update(CornuTensor *w, CornuTensor *v, CornuTensor *g,
+                                     CornuTensor *rate, double rho, double epsilon,
+                                     CornuTensor **new_v);
+/* m' = m + (g - m)(1 - beta_1);  v' = v + (g^2 - v)(1 - beta_2);
+ * w' = w - rate m' / (sqrt(v') + epsilon), rate corrected for bias by the caller.
+ * Source: keras/src/optimizers/adam.py. */
+CornuTensor *cornu_op_adam_update(CornuTensor *w, CornuTensor *m, CornuTensor *v, CornuTensor *g,
+                                  CornuTensor *rate, double beta_1, double beta_2,
+                                  double epsilon, CornuTensor **new_m, CornuTensor **new_v);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,57 @@
+/* What the files of tensor/ share: the structs, recording, the gradient rules. */
+#ifndef CORNU_TENSOR_TENSOR_INTERNAL_H
+#define CORNU_TENSOR_TENSOR_INTERNAL_H
+
+#include "../device/memory_internal.h"
+#include "../device/op_internal.h"
+#include "ops.h"
+
+struct CornuVariable {
+    CornuDevice *device;
+    CornuBuffer *buffer;
+    CornuType    type;
+    char        *name;
+};
+
+struct CornuTensor {
+    CornuGraph *graph;
+    CornuValue  value;
+};
+
+/* Records an op on `in`, whose number the op's row says, or `count` if it is variadic. Fills
+ * `out` and returns out[0]. NULL if an operand is NULL, with the first error pending; operands
+ * of two graphs are an error. */
+CornuTensor *cornu__record(CornuOpId id, const CornuAttributes *attributes,
+                           CornuTensor *const *in, int count, CornuTensor **out);
+
+/* The usual cases: no attributes, one output. */
+CornuTensor *cornu__record0(CornuGraph *graph, CornuOpId id, const CornuAttributes *attributes);
+CornuTensor *cornu__record1(CornuOpId id, CornuTensor *x);
+CornuTensor *cornu__record2(CornuOpId id, CornuTensor *a, CornuTensor *b);
+
+/* A recorded op as its gradient rule sees it. */
+typedef struct {
+    CornuGraph            *graph;
+    CornuOpId              id;
+    const CornuAttributes *attributes;
+    CornuTensor          **in;
+    CornuTensor          **out;
+    int                    in_count, out_count;
+    const bool            *wanted;  /* wanted[i]: the gradient by in[i] will be used */
+} CornuRecorded;
+
+/* Records the gradient by each operand that is wanted: d_x[i] stays NULL where there is none.
+ * d_y[i] is NULL when the loss does not depend on output i. */
+typedef void CornuGradient(const CornuRecorded *op, CornuTensor *const *d_y, CornuTensor **d_x);
+
+/* The explicit markers: no gradient flows (a step, a random number); the gradient is that of
+ * the op's decomposition. */
+CornuGradient cornu__no_gradient, cornu__gradient_of_decomposition;
+#define CORNU_NO_GRADIENT               cornu__no_gradient
+#define CORNU_GRADIENT_OF_DECOMPOSITION cornu__gradient_of_decomposition
+
+#define CORNU_OP(ID, name, inputs, outputs, LIST) extern CornuGradient *const cornu__##name##_gradient;
+#include "../device/ops.def"
+#undef CORNU_OP
+
+#endif
