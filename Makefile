@@ -34,7 +34,7 @@ isas      := portable $(if $(findstring x86_64,$(target)),avx2 avx512)
 isa_files := $(sort $(wildcard $(foreach d,$(folders),$(d)/isa/*.c $(d)/*/isa/*.c)))
 sources   := $(filter-out $(isa_files),$(sources))
 objects    = $(sources:%.c=$(BUILD)/obj/%.o) \
-             $(foreach isa,$(isas),$(isa_files:%.c=$(BUILD)/obj/%.$(isa).o))
+             $(foreach isa,$(isas),$(isa_files:%.c=$(BUILD)/obj/%.$(isa).o)) build/blis.o
 
 isa_flags_portable =
 isa_flags_avx2     = -mavx2 -mfma
@@ -64,13 +64,33 @@ $(call stamp,files,$(objects) $(test_helpers) $(bench_files))
 
 $(BUILD)/libcornu.a: $(objects) $(BUILD)/files
 	@rm -f $@
-	$(call say,ar,$@)ar rcs $@ $(filter %.o,$^)
+	$(call say,ar,$@)ar qcs $@ $(filter %.o,$^)
 
 $(BUILD)/libcornu.so: $(objects) $(BUILD)/files
 	@echo '{ global: cornu_[a-z]*; local: *; };' > $(BUILD)/exports
 	$(call say,so,$@)$(CC) -shared $(CFLAGS) $(sanitizer) $(LDFLAGS) -Wl,-soname,libcornu.so.0 \
 	    -Wl,--version-script=$(BUILD)/exports $(filter %.o,$^) -o $@ $(libraries)
 	@ln -sf libcornu.so $@.0
+
+# BLIS as one object with hidden names: what our entry points need, its own malloc, free and
+# getenv replaced (device/cpu/blis.c). On x86-64 three of its fourteen sets of kernels are kept,
+# a third of the size; the numbers of the others lead to generic ones.
+BLIS         ?= $(firstword $(wildcard /usr/lib/$(target:%-pc-linux-gnu=%-linux-gnu)/blis-serial/libblis.a \
+                /usr/lib/*/blis-serial/libblis.a /usr/local/lib/libblis.a))
+blis_entries := bli_init bli_sgemm bli_arch_query_id bli_arch_string bli_info_get_version_str
+blis_calls   := malloc free getenv
+blis_dropped := $(if $(findstring x86_64,$(target)),knl sandybridge penryn zen3 zen2 zen excavator \
+                steamroller piledriver bulldozer)
+
+build/blis.o: $(BLIS) Makefile
+	@mkdir -p $(@D)
+	$(call say,ld,$@)ld -r -d -o $@.all $(blis_entries:%=-u %) \
+	    $(foreach d,$(blis_dropped),$(foreach k,@ _ref _ind,\
+	        --defsym=bli_cntx_init_$(d)$(k:@=)=bli_cntx_init_generic$(k:@=))) $(BLIS)
+	@objcopy --strip-debug $(blis_entries:%=--keep-global-symbol=%) $@.all
+	@objcopy $(foreach e,$(blis_entries),--redefine-sym $(e)=cornu__$(e)) \
+	    $(foreach c,$(blis_calls),--redefine-sym $(c)=cornu__blis_$(c)) $@.all $@
+	@rm $@.all
 
 # The headers as `make install` would lay them out.
 build/include/cornu/cornu.h:
