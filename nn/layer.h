@@ -72,7 +72,7 @@ typedef struct {
 } CornuLayerClass;
 
 struct CornuLayer {
-    const CornuLayerClass *class;
+    const CornuLayerClass *kind;
     char                  *name;        /* NULL until given or added to a model */
     bool                   frozen;      /* Keras' trainable = False; read at compile */
     bool                   built;
@@ -95,20 +95,20 @@ struct CornuWeight {
     CornuVariable    *variable;      /* the value after compile, else NULL */
 };
 
-/* For class->build: declares the next weight, "kernel" of shape `shape`. */
+/* For kind->build: declares the next weight, "kernel" of shape `shape`. */
 CornuWeight *cornu_layer_weight(CornuLayer *layer, const char *name, CornuShape shape,
                                 CornuInitializer initializer, bool non_trainable);
 
-/* For class->call: weight number i as a tensor of the trace's graph. */
+/* For kind->call: weight number i as a tensor of the trace's graph. */
 CornuTensor *cornu_layer_read(CornuLayer *layer, const CornuCall *call, int i);
 
-/* For class->call: what weight i shall be after the step (moving statistics). */
+/* For kind->call: what weight i shall be after the step (moving statistics). */
 CornuStatus cornu_layer_assign(CornuLayer *layer, const CornuCall *call, int i,
                                CornuTensor *value);
 
 /* Allocates a layer of the class; the name is copied. A layer without one is named by the model
  * it is added to: conv2d, conv2d_1, … counted per model. NULL while an error is pending. */
-CornuLayer *cornu_layer_create(const CornuLayerClass *class, const char *name);
+CornuLayer *cornu_layer_create(const CornuLayerClass *kind, const char *name);
 void        cornu_layer_free(CornuLayer *layer);
 
 /* The layer's name or, before it has one, its class in Keras' small letters. */

@@ -126,7 +126,7 @@ typedef struct {
 } CornuOptimizerClass;
 
 struct CornuOptimizer {
-    const CornuOptimizerClass *class;
+    const CornuOptimizerClass *kind;
     char             *name;
     CornuSchedule    *schedule;               /* or NULL */
     double            learning_rate;          /* the first value of the variable */
