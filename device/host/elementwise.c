@@ -1,6 +1,5 @@
 #include "elementwise.h"
 
-#include <stdalign.h>
 #include <string.h>
 
 #include "../memory_internal.h"
@@ -51,25 +50,6 @@ struct CornuGroup {
     int          output_count;
     size_t       bytes;                     /* memory of one thread */
 };
-
-CornuClass cornu__class_of(CornuDtype dtype)
-{
-    switch (dtype) {
-    case CORNU_F32: case CORNU_BF16: case CORNU_F16: return CORNU_CLASS_F32;
-    case CORNU_F64: return CORNU_CLASS_F64;
-    case CORNU_BOOL: return CORNU_CLASS_BOOL;
-    default: return CORNU_CLASS_I64;
-    }
-}
-
-size_t cornu__class_size(CornuClass class)
-{
-    static const size_t sizes[CORNU_CLASS_COUNT] = {
-        [CORNU_CLASS_F32] = 4, [CORNU_CLASS_F64] = 8, [CORNU_CLASS_I64] = 8,
-        [CORNU_CLASS_BOOL] = 1,
-    };
-    return sizes[class];
-}
 
 static const CornuProgramOp *maker(const CornuProgram *program, CornuValue value)
 {
@@ -476,6 +456,14 @@ bool cornu__group_in_place(const CornuGroup *group, int in, int out)
             if (slot->kind != SLOT_INPUT || i > written) return false;
         }
     return true;
+}
+
+void cornu__group_print(const CornuGroup *group, FILE *to)
+{
+    fprintf(to, " of %lld:", (long long)group->count);
+    for (int i = 0; i < group->instruction_count; i++)
+        if (group->instructions[i].op)
+            fprintf(to, " %s", cornu_op_name(group->instructions[i].op->id));
 }
 
 /* ---- Running ---- */

@@ -58,6 +58,9 @@ const CornuValue *cornu__group_inputs(const CornuGroup *group);
  * that is computed from the same element of the input. */
 bool cornu__group_in_place(const CornuGroup *group, int in, int out);
 
+/* Prints " of 1024: multiply add relu". */
+void cornu__group_print(const CornuGroup *group, FILE *to);
+
 /* Bytes of scratch memory for cornu__group_run. */
 size_t cornu__group_scratch(const CornuGroup *group, int threads);
 

@@ -84,4 +84,7 @@ extern const CornuVectors cornu__vectors_portable;
 extern const CornuVectors cornu__vectors_avx2, cornu__vectors_avx512;
 #endif
 
+/* Those of the instruction set in use (cpu.h). */
+const CornuVectors *cornu__vectors(void);
+
 #endif
