@@ -74,11 +74,13 @@ static CornuStatus record(Simplifier *s, CornuOpId id, const CornuAttributes *at
 static CornuStatus record_constant(Simplifier *s, CornuType type, double number, CornuValue *out)
 {
     CornuAttributes constant = { .constant = { .dtype = type.dtype, .value = number } };
-    CORNU__TRY(record(s, CORNU_OP_CONSTANT, &constant, NULL, 0, out));
+    CornuValue      scalar;
+    CORNU__TRY(record(s, CORNU_OP_CONSTANT, &constant, NULL, 0, &scalar));
+    *out = scalar;
     if (type.shape.rank == 0) return CORNU_OK;
     CornuAttributes shape = { .shape = { .rank = type.shape.rank } };
     for (int i = 0; i < type.shape.rank; i++) shape.shape.extents[i] = type.shape.extent[i];
-    return record(s, CORNU_OP_BROADCAST, &shape, out, 1, out);
+    return record(s, CORNU_OP_BROADCAST, &shape, &scalar, 1, out);
 }
 
 /* The operand that the op's only result is equal to, CORNU_NO_VALUE if there is none. */
