@@ -109,7 +109,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags | build/include/cornu/cornu.h
 define isa_rule
 $(BUILD)/obj/%.$(1).o: %.c $(BUILD)/flags | build/include/cornu/cornu.h
 	@mkdir -p $$(@D)
-	$$(call say,cc,$$< ($(1)))$$(CC) $$(all_cflags) -O3 -ffp-contract=fast $$(isa_flags_$(1)) -DCORNU_ISA_NAME=$(1) -c $$< -o $$@
+	$$(call say,cc,$$< ($(1)))$$(CC) $$(all_cflags) -O3 -ffp-contract=fast -fopenmp-simd -fno-math-errno -fno-trapping-math $$(isa_flags_$(1)) -DCORNU_ISA_NAME=$(1) -c $$< -o $$@
 endef
 $(foreach isa,$(isas),$(eval $(call isa_rule,$(isa))))
 

@@ -8,7 +8,7 @@
 #include "nearest.h"
 
 static const CornuDeviceClass *const classes[] = {
-    &cornu__reference_device,
+    &cornu__cpu_device, &cornu__reference_device,
 };
 enum { CLASS_COUNT = sizeof classes / sizeof *classes };
 
