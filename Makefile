@@ -55,6 +55,7 @@ all_tests      = $(test_programs) $(test_scripts)
 bench          = $(if $(bench_files),$(BUILD)/bench)
 
 all: $(BUILD)/libcornu.a $(BUILD)/libcornu.so $(programs)
+	@:
 
 # Stamps that change when the flags, the compiler or the list of files change.
 compiler := $(shell $(CC) --version 2>/dev/null | head -n 1)
