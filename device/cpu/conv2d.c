@@ -20,7 +20,7 @@ enum { UNITS = 64 };
 typedef struct {
     const CornuKernelCall *call;
     const CornuProducts   *products;
-    CornuConvolved         walk;
+    CornuWalk         walk;
     int64_t                taps, depth;    /* h w, and K = h w C                     */
     int64_t                padded;         /* F, rounded up to whole registers       */
     bool                   along_width;
@@ -33,34 +33,44 @@ static int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static Convolution convolution_of(const CornuOpCall *op, const CornuType *out_type)
+/* Tiles take their rows along the width unless tiles of images would be a good deal fuller. */
+static bool rows_along_width(const Convolution *c)
 {
-    Convolution c = { .products = cornu__products(), .walk = cornu__convolved(op, out_type) };
-    const CornuAxis *height = &c.walk.axis[0], *width = &c.walk.axis[1];
-    c.taps = height->taps * width->taps;
-    c.depth = c.taps * c.walk.in_channels;
-    c.padded = ceil_divide(c.walk.out_channels, c.products->lanes) * c.products->lanes;
-    /* Tiles along the width, and how many rows they have on average, against tiles of images. */
-    const int64_t most = c.products->tile_rows;
-    int64_t       tiles = 0;
+    const CornuAxis *width = &c->walk.axis[1];
+    const int64_t    most = c->products->tile_rows;
+    int64_t          tiles = 0;
     for (int64_t j = 0, end; j < width->out; j = end) {
         end = cornu__axis_segment(width, j);
         tiles += ceil_divide(end - j, most);
     }
-    const int64_t image_tiles = ceil_divide(c.walk.batch, most);
-    c.along_width = 4 * width->out * image_tiles >= 3 * c.walk.batch * tiles;
-    c.groups = c.along_width ? c.walk.batch : image_tiles;
-    c.slabs = c.groups ? smaller(height->out, ceil_divide(UNITS, c.groups)) : 0;
-    return c;
+    return 4 * width->out * ceil_divide(c->walk.batch, most) >= 3 * c->walk.batch * tiles;
 }
 
-static size_t align(size_t bytes) { return (bytes + 63) / 64 * 64; }
+/* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
+static size_t lay_out(Convolution *c, const CornuOpCall *op, const CornuType *out_type,
+                      int threads, char *scratch)
+{
+    c->products = cornu__products();
+    c->walk = cornu__walk(op, out_type);
+    c->taps = c->walk.axis[0].taps * c->walk.axis[1].taps;
+    c->depth = c->taps * c->walk.in_channels;
+    c->padded = ceil_divide(c->walk.out_channels, c->products->lanes) * c->products->lanes;
+    const size_t floats = (size_t)((c->depth + 1) * c->padded) * sizeof(float);
+    const size_t runs = (size_t)threads * (size_t)c->taps * sizeof(CornuRun);
+    const size_t rows = (size_t)cornu__walk_rows(&c->walk) * sizeof(int64_t);
+    if (scratch) {
+        c->panels = (float *)scratch;
+        c->bias = c->panels + c->depth * c->padded;
+        c->runs = (CornuRun *)(scratch + floats);
+        cornu__walk_start(&c->walk, (int64_t *)(scratch + floats + runs));
+    }
+    return floats + runs + rows;
+}
 
 static size_t conv2d_scratch(const CornuOpCall *op, const CornuType *out_type, int threads)
 {
-    const Convolution c = convolution_of(op, out_type);
-    return align((size_t)((c.depth + 1) * c.padded) * sizeof(float)) +
-           (size_t)threads * (size_t)c.taps * sizeof(CornuRun);
+    Convolution c;
+    return lay_out(&c, op, out_type, threads, NULL);
 }
 
 /* Panels of `width` columns, the last one narrower: row k of the panel at column n stands at
@@ -153,12 +163,12 @@ static void convolve(void *context, int64_t block, int thread)
 
 static CornuStatus conv2d(const CornuKernelCall *call)
 {
-    Convolution c = convolution_of(&call->op, call->out_type);
-    c.call = call;
-    c.panels = call->scratch;
-    c.bias = c.panels + c.depth * c.padded;
-    c.runs = (CornuRun *)((char *)call->scratch +
-                          align((size_t)((c.depth + 1) * c.padded) * sizeof(float)));
+    Convolution c = { .call = call };
+    lay_out(&c, &call->op, call->out_type, cornu__threads_count(call->threads), call->scratch);
+    const CornuAxis *height = &c.walk.axis[0];
+    c.along_width = rows_along_width(&c);
+    c.groups = c.along_width ? c.walk.batch : ceil_divide(c.walk.batch, c.products->tile_rows);
+    c.slabs = c.groups ? smaller(height->out, ceil_divide(UNITS, c.groups)) : 0;
     for (int64_t n = 0; n < c.padded; n++)
         c.bias[n] = call->epilogue->bias && n < c.walk.out_channels ? call->epilogue->bias[n]
                                                                     : 0.0f;

@@ -1,30 +1,40 @@
 #include "convolution.h"
 
-static int64_t at_least_one(int64_t n) { return n > 0 ? n : 1; }
+#include "../ops/window.h"
 
-CornuConvolved cornu__convolved(const CornuOpCall *call, const CornuType *out_type)
+CornuWalk cornu__walk(const CornuOpCall *call, const CornuType *out_type)
 {
-    const int64_t *strides, *low, *dilation, *in = call->in[0].shape.extent;
-    const int64_t *out = out_type->shape.extent, *filter = call->in[1].shape.extent;
     const bool     transposed = call->id == CORNU_OP_CONV2D_GRAD_INPUT;
-    if (call->id == CORNU_OP_CONV2D) {
-        strides = call->attributes->conv2d.strides;
-        low = call->attributes->conv2d.low;
-        dilation = call->attributes->conv2d.dilation;
-    } else {
-        strides = call->attributes->conv2d_grad.strides;
-        low = call->attributes->conv2d_grad.low;
-        dilation = call->attributes->conv2d_grad.dilation;
+    const bool     by_filter = call->id == CORNU_OP_CONV2D_GRAD_FILTER;
+    const int64_t *in = call->in[0].shape.extent;
+    CornuSweep     sweeps[2];
+    cornu__sweeps(call, sweeps);
+    CornuWalk walk = {
+        .batch = in[0], .in_channels = in[3],
+        .out_channels = by_filter ? call->in[1].shape.extent[3] : out_type->shape.extent[3],
+    };
+    for (int a = 0; a < 2; a++) {
+        const CornuSweep *s = &sweeps[a];
+        walk.axis[a] = (CornuAxis){ transposed ? s->out : s->in, transposed ? s->in : s->out,
+                                    s->size, s->stride, s->dilation, s->low, transposed, NULL };
     }
-    if (call->id == CORNU_OP_CONV2D_GRAD_FILTER) {   /* in: x, d_y; out: the filter */
-        filter = out;
-        out = call->in[1].shape.extent;
-    }
-    CornuConvolved walk = { .batch = in[0], .in_channels = in[3], .out_channels = out[3] };
-    for (int a = 0; a < 2; a++)
-        walk.axis[a] = (CornuAxis){ in[1 + a], out[1 + a], filter[a], at_least_one(strides[a]),
-                                    at_least_one(dilation[a]), low[a], transposed };
     return walk;
+}
+
+int64_t cornu__walk_rows(const CornuWalk *walk)
+{
+    return walk->axis[0].out * walk->axis[0].taps + walk->axis[1].out * walk->axis[1].taps;
+}
+
+void cornu__walk_start(CornuWalk *walk, int64_t *rows)
+{
+    for (int a = 0; a < 2; a++) {
+        CornuAxis *axis = &walk->axis[a];
+        axis->rows = rows;
+        for (int64_t out = 0; out < axis->out; out++)
+            for (int64_t slot = 0; slot < axis->taps; slot++)
+                *rows++ = cornu__axis_row(axis, out, slot);
+    }
 }
 
 int64_t cornu__axis_tap(const CornuAxis *axis, int64_t slot)
@@ -45,28 +55,29 @@ int64_t cornu__axis_row(const CornuAxis *axis, int64_t out, int64_t slot)
 
 int64_t cornu__axis_segment(const CornuAxis *axis, int64_t out)
 {
+    if (axis->transposed && axis->stride > 1) return out + 1;
     int64_t end = out + 1;
-    if (axis->transposed && axis->stride > 1) return end;
     for (; end < axis->out; end++)
         for (int64_t slot = 0; slot < axis->taps; slot++)
-            if ((cornu__axis_row(axis, out, slot) < 0) != (cornu__axis_row(axis, end, slot) < 0))
+            if ((axis->rows[out * axis->taps + slot] < 0) !=
+                (axis->rows[end * axis->taps + slot] < 0))
                 return end;
     return end;
 }
 
-int64_t cornu__runs(const CornuConvolved *walk, int64_t i, int64_t j, CornuRun *runs)
+int64_t cornu__runs(const CornuWalk *walk, int64_t i, int64_t j, CornuRun *runs)
 {
     const CornuAxis *height = &walk->axis[0], *width = &walk->axis[1];
+    const int64_t   *rows = height->rows + i * height->taps;
+    const int64_t   *columns = width->rows + j * width->taps;
     const int64_t    channels = walk->in_channels;
     int64_t          count = 0;
     for (int64_t u = 0; u < height->taps; u++) {
-        const int64_t row = cornu__axis_row(height, i, u);
-        if (row < 0) continue;
+        if (rows[u] < 0) continue;
         CornuRun *last = NULL;
         for (int64_t v = 0; v < width->taps; v++) {
-            const int64_t column = cornu__axis_row(width, j, v);
-            if (column < 0) continue;
-            const int64_t offset = (row * width->in + column) * channels;
+            if (columns[v] < 0) continue;
+            const int64_t offset = (rows[u] * width->in + columns[v]) * channels;
             const int64_t k = (u * width->taps + v) * channels;
             if (last && offset == last->offset + last->length && k == last->k + last->length) {
                 last->length += channels;
