@@ -201,7 +201,7 @@ static void check(Case *c)
     free_results(c, first);
 }
 
-__attribute__((unused)) static void check_and_free(Case *c)
+static void check_and_free(Case *c)
 {
     if (expect(c)) check(c);
     free_case(c);
@@ -324,6 +324,159 @@ static void test_conv2d(void **state)
     check_convolution(cornu_shape(40, 28, 28, 1), cornu_shape(3, 3, 1, 32), (CornuAttributes){ 0 });
 }
 
+/* ---- Pooling ---- */
+
+static int64_t pick(const int64_t *from, int count) { return from[between(0, count - 1)]; }
+
+/* Puts NaN, infinities and equal elements into operand 0. */
+static void spoil(Case *c)
+{
+    int64_t count = cornu_type_count(c->in_type[0]);
+    for (int i = 0; i < 6; i++) {
+        float value = (const float[]){ NAN, INFINITY, -INFINITY, 0.5f, 0.5f, NAN }[i];
+        cornu_array_set(operand(c, 0), between(0, (int)count - 1), value);
+    }
+}
+
+static CornuAttributes random_window(bool plain)
+{
+    CornuAttributes a = { 0 };
+    for (int i = 0; i < 2; i++) {
+        a.window.size[i] = plain ? 2 : between(1, 4);
+        a.window.strides[i] = plain ? 2 : between(0, 4);
+        a.window.low[i] = plain ? 0 : between(0, a.window.size[i] - 1);
+        a.window.high[i] = plain ? 0 : between(0, a.window.size[i] - 1);
+    }
+    return a;
+}
+
+static CornuAttributes gradient_of(CornuAttributes window, CornuShape x)
+{
+    CornuAttributes a = { 0 };
+    for (int i = 0; i < 2; i++) {
+        a.window_grad.size[i] = window.window.size[i];
+        a.window_grad.strides[i] = window.window.strides[i];
+        a.window_grad.low[i] = window.window.low[i];
+        a.window_grad.high[i] = window.window.high[i];
+        a.window_grad.extents[i] = x.extent[1 + i];
+    }
+    return a;
+}
+
+static void test_pool(void **state)
+{
+    (void)state;
+    static const int64_t channels[] = { 1, 3, 12, 16, 24, 32, 33, 67 };
+    for (int i = 0; i < 120; i++) {
+        CornuShape      x = cornu_shape(between(1, 5), between(2, 13), between(2, 13),
+                                        pick(channels, 8));
+        CornuAttributes window = random_window(i % 3 == 0);
+        Case            y = { .id = CORNU_OP_MAX_POOL2D, .attributes = window, .terms = 1.0 };
+        add_operand(&y, cornu_type_from(CORNU_F32, x));
+        if (i % 2) spoil(&y);
+        if (expect(&y)) {
+            check(&y);
+            Case c = { .id = CORNU_OP_MAX_POOL2D_GRAD, .attributes = gradient_of(window, x),
+                       .terms = 1.0 };
+            add_operand(&c, y.out_type[0]);
+            add_operand(&c, y.out_type[1]);
+            for (int64_t k = 0; k < cornu_type_count(y.out_type[1]); k++)
+                cornu_array_set(operand(&c, 1), k, y.expected[1][k]);
+            assert_true(expect(&c));
+            check(&c);
+            /* An index outside the window is found, and nothing is written elsewhere. */
+            void *out[1];
+            ((uint8_t *)c.in[1])[between(0, (int)cornu_type_count(y.out_type[1]) - 1)] = 255;
+            assert_int_equal(run_kernel(&c, 2, out), CORNU_ERR_VALUE);
+            free_results(&c, out);
+            free_case(&c);
+        }
+        free_case(&y);
+
+        Case mean = { .id = CORNU_OP_AVERAGE_POOL2D, .attributes = window, .terms = 16.0 };
+        add_operand(&mean, cornu_type_from(CORNU_F32, x));
+        if (expect(&mean)) {
+            check(&mean);
+            Case c = { .id = CORNU_OP_AVERAGE_POOL2D_GRAD, .attributes = gradient_of(window, x),
+                       .terms = 16.0 };
+            add_operand(&c, mean.out_type[0]);
+            check_and_free(&c);
+        }
+        free_case(&mean);
+    }
+}
+
+/* ---- Normalization ---- */
+
+static void test_batch_norm(void **state)
+{
+    (void)state;
+    static const int64_t channels[] = { 1, 3, 12, 16, 32, 65 };
+    for (int i = 0; i < 60; i++) {
+        int64_t    C = pick(channels, 6), batch = between(1, 40);
+        CornuShape shape = i % 3 ? cornu_shape(batch, between(1, 9), between(1, 9), C)
+                                 : cornu_shape(batch, C);
+        if (i == 1) shape = cornu_shape(48, 26, 26, 12);   /* several chunks */
+        batch = shape.extent[0];
+        C = shape.extent[shape.rank - 1];
+        int64_t count = i % 4 == 0 ? batch : between(0, (int)batch);
+        double  rows = (double)cornu_shape_count(shape) / (double)C;
+
+        Case y = { .id = CORNU_OP_BATCH_NORM, .attributes.epsilon.epsilon = 1e-3, .terms = rows };
+        add_operand(&y, cornu_type_from(CORNU_F32, shape));
+        add_operand(&y, cornu_type(CORNU_F32, C));
+        add_operand(&y, cornu_type(CORNU_F32, C));
+        add_operand(&y, cornu_scalar(CORNU_I64));
+        *(int64_t *)y.in[3] = count;
+        /* Far from zero, where one-pass formulas fail. */
+        for (int64_t k = 0; i % 5 == 0 && k < cornu_type_count(y.in_type[0]); k++)
+            ((float *)y.in[0])[k] += 100.0f;
+        assert_true(expect(&y));
+        if (i % 5 == 0) y.terms *= 100.0;
+        check(&y);
+
+        Case c = { .id = CORNU_OP_BATCH_NORM_GRAD, .attributes.epsilon.epsilon = 1e-3,
+                   .terms = 16.0 * rows };
+        add_operand(&c, cornu_type_from(CORNU_F32, shape));
+        for (int k = 0; k < 3; k++) add_operand(&c, cornu_type(CORNU_F32, C));
+        add_operand(&c, cornu_type_from(CORNU_F32, shape));
+        add_operand(&c, cornu_scalar(CORNU_I64));
+        for (int64_t k = 0; k < C; k++)
+            ((float *)c.in[3])[k] = 0.1f + fabsf(((float *)c.in[3])[k]);
+        *(int64_t *)c.in[5] = count;
+        check_and_free(&c);
+        free_case(&y);
+    }
+    Case c = { .id = CORNU_OP_BATCH_NORM };
+    add_operand(&c, cornu_type(CORNU_F32, 4, 3));
+    add_operand(&c, cornu_type(CORNU_F32, 3));
+    add_operand(&c, cornu_type(CORNU_F32, 3));
+    add_operand(&c, cornu_scalar(CORNU_I64));
+    assert_true(expect(&c));
+    void *out[3];
+    *(int64_t *)c.in[3] = 5;
+    assert_int_equal(run_kernel(&c, 1, out), CORNU_ERR_VALUE);
+    free_results(&c, out);
+    free_case(&c);
+}
+
+static void test_softmax(void **state)
+{
+    (void)state;
+    static const int64_t classes[] = { 1, 2, 10, 16, 17, 31, 64, 1000 };
+    for (int i = 0; i < 60; i++) {
+        CornuShape shape = cornu_shape(between(1, 300), pick(classes, 8));
+        Case       c = { .id = i % 2 ? CORNU_OP_SOFTMAX : CORNU_OP_LOG_SOFTMAX,
+                         .terms = (double)shape.extent[1] };
+        add_operand(&c, cornu_type_from(CORNU_F32, shape));
+        float spread = (const float[]){ 1.0f, 30.0f, 200.0f }[i % 3];
+        for (int64_t k = 0; k < cornu_shape_count(shape); k++) ((float *)c.in[0])[k] *= spread;
+        if (i % 7 == 0)
+            cornu_array_set(operand(&c, 0), between(0, (int)cornu_shape_count(shape) - 1), NAN);
+        check_and_free(&c);
+    }
+}
+
 /* ---- All of it, with each instruction set ---- */
 
 static int with_isa(CornuIsa isa)
@@ -331,6 +484,9 @@ static int with_isa(CornuIsa isa)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_matmul),
         cmocka_unit_test(test_conv2d),
+        cmocka_unit_test(test_pool),
+        cmocka_unit_test(test_batch_norm),
+        cmocka_unit_test(test_softmax),
     };
     setenv("CORNU_ISA", cornu__isa_name(isa), 1);
     random_state = 1;
