@@ -57,6 +57,10 @@ typedef struct {
     int lanes, tile_rows, gather_rows;
     void (*tile)(const CornuTile *tile);
     void (*outer)(const CornuOuter *outer);
+    /* Multiply-adds on registers alone, the limit of all products: makes steps * limit_flops
+     * floating-point operations. The result means nothing. */
+    float (*limit)(int64_t steps);
+    int   limit_flops;
 } CornuProducts;
 
 extern const CornuProducts cornu__products_portable;

@@ -7,7 +7,7 @@
 #include "../product.h"
 #include "lanes.h"
 
-enum { GATHER_ROWS = TILE_ROWS < 10 ? TILE_ROWS : 10 };
+enum { GATHER_ROWS = TILE_ROWS < 10 ? TILE_ROWS : 10, LIMIT_SUMS = 12 };
 
 typedef Lanes Sums[TILE_ROWS][TILE_VECTORS];
 
@@ -175,6 +175,18 @@ static void outer(const CornuOuter *outer)
     else outer_rows(2, outer);
 }
 
+static float limit(int64_t steps)
+{
+    Lanes sums[LIMIT_SUMS], a = (Lanes){ 0 } + 0.5f;
+    UNROLL for (int n = 0; n < LIMIT_SUMS; n++) sums[n] = (Lanes){ 0 } + (float)n;
+    for (; steps > 0; steps--) {
+        UNROLL for (int n = 0; n < LIMIT_SUMS; n++) sums[n] = sums[n] * a + a;
+        __asm__ volatile("" : "+x"(a));   /* a step may not be left out */
+    }
+    UNROLL for (int n = 1; n < LIMIT_SUMS; n++) sums[0] += sums[n];
+    return sums[0][0];
+}
+
 const CornuProducts CORNU__PER_ISA(cornu__products) = {
-    LANES, TILE_ROWS, GATHER_ROWS, tile, outer,
+    LANES, TILE_ROWS, GATHER_ROWS, tile, outer, limit, 2 * LANES * LIMIT_SUMS,
 };
