@@ -1,62 +1,205 @@
-# Cornu: `make` builds build/libcornu.{a,so} and every program as build/NAME. A new file needs
-# no edit here: folders are searched, and a rule per kind of file says how it is built.
+# Cornu: `make` builds build/libcornu.{a,so} and every program as build/NAME; all that is
+# generated stays below build/. A new file needs no edit here: folders are searched, and one
+# rule per kind of file says how it is built.
+#
+#   make CC=clang                     changed flags or compilers rebuild what they touch
+#   make SANITIZE=address,undefined   in a folder of its own; likewise SANITIZE=thread
+#   make test T=idx                   the test programs whose path contains "idx"
+#   make V=1                          shows whole commands
 
-CC      ?= cc
 CFLAGS  ?= -O2 -g
-BUILD   ?= build
-WARNINGS = -Wall -Wextra -Wpedantic -Werror
-ALL_CFLAGS = -std=c11 -D_POSIX_C_SOURCE=200809L $(WARNINGS) -fPIC -ffp-contract=off \
-             -I$(BUILD)/include -MMD -MP $(CFLAGS)
-LIBS = -lz -ljansson -lpthread -lm
+SANITIZE =
+comma   := ,
+BUILD    = build$(if $(SANITIZE),/sanitize-$(subst $(comma),-,$(SANITIZE)))
+
+sanitizer  := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+all_cflags  = -std=c11 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Wpedantic -Werror -fPIC \
+              -ffp-contract=off -Ibuild/include -MMD -MP $(CFLAGS) $(sanitizer)
+libraries   = -lz -ljansson -lpthread -lm
+target     := $(shell $(CC) -dumpmachine 2>/dev/null)
 
 .DEFAULT_GOAL := all
+.SUFFIXES:
+.SECONDARY:
+.DELETE_ON_ERROR:
 
-library_sources := $(sort $(foreach d,device tensor nn datasets models,\
-                     $(wildcard $(d)/*.c $(d)/*/*.c)))
-isa_sources     := $(sort $(wildcard device/host/isa/*.c))
-library_objects := $(library_sources:%.c=$(BUILD)/obj/%.o) \
-                   $(foreach isa,portable avx2 avx512,$(isa_sources:%.c=$(BUILD)/obj/%.$(isa).o))
-# examples/NAME.c is a program; options.c is shared by them.
-program_sources := $(filter-out examples/options.c,$(sort $(wildcard examples/*.c)))
-programs        := $(program_sources:examples/%.c=$(BUILD)/%)
+# say: one word and a name instead of the command.
+say = $(if $(V),,@echo '  $(1)  $(2)';)
 
-# A file in an isa/ folder is compiled once per instruction set, with CORNU_ISA_NAME naming it.
+# What there is to build. A file in an isa/ folder is compiled once per instruction set, with
+# CORNU_ISA_NAME naming it, and nothing else sees those flags.
+folders   := device tensor nn datasets models
+sources   := $(sort $(wildcard $(foreach d,$(folders),$(d)/*.c $(d)/*/*.c)))
+isas      := portable $(if $(findstring x86_64,$(target)),avx2 avx512)
+isa_files := $(sort $(wildcard $(foreach d,$(folders),$(d)/isa/*.c $(d)/*/isa/*.c)))
+sources   := $(filter-out $(isa_files),$(sources))
+objects    = $(sources:%.c=$(BUILD)/obj/%.o) \
+             $(foreach isa,$(isas),$(isa_files:%.c=$(BUILD)/obj/%.$(isa).o)) build/blis.o
+
 isa_flags_portable =
 isa_flags_avx2     = -mavx2 -mfma
 isa_flags_avx512   = -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512
 
-all: $(BUILD)/libcornu.a $(programs)
+# examples/NAME.c is a program; options.c is shared by them. tests/**/test_NAME.c is a program;
+# the other files there are shared by those, but tests/bench/ makes one program of its own.
+shared        := $(wildcard examples/options.c)
+examples      := $(filter-out $(shared),$(sort $(wildcard examples/*.c)))
+programs       = $(examples:examples/%.c=$(BUILD)/%)
+test_tree     := $(sort $(shell find tests -name '*.c' 2>/dev/null))
+bench_files   := $(filter tests/bench/%,$(test_tree))
+test_sources  := $(foreach f,$(test_tree),$(if $(filter test_%,$(notdir $(f))),$(f)))
+test_helpers  := $(filter-out $(bench_files) $(test_sources),$(test_tree))
+test_programs  = $(test_sources:tests/%.c=$(BUILD)/tests/%)
+test_scripts  := $(sort $(shell find tests -name 'test_*.sh' 2>/dev/null))
+all_tests      = $(test_programs) $(test_scripts)
+bench          = $(if $(bench_files),$(BUILD)/bench)
 
-$(BUILD)/libcornu.a: $(library_objects)
+all: $(BUILD)/libcornu.a $(BUILD)/libcornu.so $(programs)
+	@:
+
+# Stamps that change when the flags, the compiler or the list of files change.
+compiler := $(shell $(CC) --version 2>/dev/null | head -n 1)
+stamp = $(shell mkdir -p $(BUILD); echo '$(2)' | cmp -s - $(BUILD)/$(1) || echo '$(2)' > $(BUILD)/$(1))
+$(call stamp,flags,$(CC) $(compiler) $(all_cflags) $(foreach i,$(isas),$(isa_flags_$(i))) $(LDFLAGS))
+$(call stamp,files,$(objects) $(test_helpers) $(bench_files))
+
+$(BUILD)/libcornu.a: $(objects) $(BUILD)/files
 	@rm -f $@
-	ar rcs $@ $^
+	$(call say,ar,$@)ar qcs $@ $(filter %.o,$^)
 
-$(BUILD)/obj/%.o: %.c | $(BUILD)/include/cornu
+$(BUILD)/libcornu.so: $(objects) $(BUILD)/files
+	@echo '{ global: cornu_[a-z]*; local: *; };' > $(BUILD)/exports
+	$(call say,so,$@)$(CC) -shared $(CFLAGS) $(sanitizer) $(LDFLAGS) -Wl,-soname,libcornu.so.0 \
+	    -Wl,--version-script=$(BUILD)/exports $(filter %.o,$^) -o $@ $(libraries)
+	@ln -sf libcornu.so $@.0
+
+# BLIS as one object with hidden names: what our entry points need, its own malloc, free and
+# getenv replaced (device/cpu/blis.c). On x86-64 three of its fourteen sets of kernels are kept,
+# a third of the size; the numbers of the others lead to generic ones.
+BLIS         ?= $(firstword $(wildcard /usr/lib/$(target:%-pc-linux-gnu=%-linux-gnu)/blis-serial/libblis.a \
+                /usr/lib/*/blis-serial/libblis.a /usr/local/lib/libblis.a))
+blis_entries := bli_init bli_sgemm bli_arch_query_id bli_arch_string bli_info_get_version_str
+blis_calls   := malloc free getenv
+blis_dropped := $(if $(findstring x86_64,$(target)),knl sandybridge penryn zen3 zen2 zen excavator \
+                steamroller piledriver bulldozer)
+
+build/blis.o: $(BLIS) Makefile
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -c $< -o $@
-
-define isa_rule
-$(BUILD)/obj/%.$(1).o: %.c | $(BUILD)/include/cornu
-	@mkdir -p $$(@D)
-	$$(CC) $$(ALL_CFLAGS) -O3 -ffp-contract=fast $$(isa_flags_$(1)) -DCORNU_ISA_NAME=$(1) -c $$< -o $$@
-endef
-$(foreach isa,portable avx2 avx512,$(eval $(call isa_rule,$(isa))))
+	$(call say,ld,$@)ld -r -d -o $@.all $(blis_entries:%=-u %) \
+	    $(foreach d,$(blis_dropped),$(foreach k,@ _ref _ind,\
+	        --defsym=bli_cntx_init_$(d)$(k:@=)=bli_cntx_init_generic$(k:@=))) $(BLIS)
+	@objcopy --strip-debug $(blis_entries:%=--keep-global-symbol=%) $@.all
+	@objcopy $(foreach e,$(blis_entries),--redefine-sym $(e)=cornu__$(e)) \
+	    $(foreach c,$(blis_calls),--redefine-sym $(c)=cornu__blis_$(c)) $@.all $@
+	@rm $@.all
 
 # The headers as `make install` would lay them out.
-$(BUILD)/include/cornu:
-	@mkdir -p $@
-	@ln -sfn ../../../device $@/device
-	@ln -sfn ../../../tensor $@/tensor
-	@ln -sfn ../../../datasets $@/datasets
-	@ln -sfn ../../../models $@/models
-	@ln -sfn ../../../nn $@/nn
-	@echo '#include "nn/cornu.h"' > $@/cornu.h
+build/include/cornu/cornu.h:
+	@mkdir -p $(@D)
+	@for d in $(folders); do ln -sfn ../../../$$d $(@D)/$$d; done
+	@echo '#include "nn/cornu.h"' > $@
 
-$(BUILD)/%: $(BUILD)/obj/examples/%.o $(BUILD)/obj/examples/options.o $(BUILD)/libcornu.a
-	$(CC) $(CFLAGS) $^ -o $@ $(LIBS)
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags | build/include/cornu/cornu.h
+	@mkdir -p $(@D)
+	$(call say,cc,$<)$(CC) $(all_cflags) -c $< -o $@
+
+define isa_rule
+$(BUILD)/obj/%.$(1).o: %.c $(BUILD)/flags | build/include/cornu/cornu.h
+	@mkdir -p $$(@D)
+	$$(call say,cc,$$< ($(1)))$$(CC) $$(all_cflags) -O3 -ffp-contract=fast $$(isa_flags_$(1)) -DCORNU_ISA_NAME=$(1) -c $$< -o $$@
+endef
+$(foreach isa,$(isas),$(eval $(call isa_rule,$(isa))))
+
+link = $(CC) $(CFLAGS) $(sanitizer) $(LDFLAGS) $(filter %.o %.a,$^) -o $@
+
+$(programs): $(BUILD)/%: $(BUILD)/obj/examples/%.o $(shared:%.c=$(BUILD)/obj/%.o) $(BUILD)/libcornu.a
+	$(call say,ld,$@)$(link) $(libraries)
+
+$(test_programs): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(test_helpers:%.c=$(BUILD)/obj/%.o) \
+                  $(BUILD)/libcornu.a $(BUILD)/files
+	@mkdir -p $(@D)
+	$(call say,ld,$@)$(link) -lcmocka $(libraries)
+
+$(BUILD)/bench: $(bench_files:%.c=$(BUILD)/obj/%.o) $(BUILD)/libcornu.a $(BUILD)/files
+	$(call say,ld,$@)$(link) $(libraries)
+
+# The README's commands. What they need is looked for first; a second make then builds, as the
+# compiler may have come only now.
+parallel = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
+again    = +@$(MAKE) --no-print-directory $(parallel)
+
+demo: deps
+	$(again) $(BUILD)/demo
+	@$(BUILD)/demo
+
+test: deps-test
+	$(again) all test-programs
+	@tests/run $(BUILD) $(if $(T),$(foreach t,$(all_tests),$(if $(findstring $(T),$(t)),$(t))),$(all_tests))
+
+test-programs: $(test_programs) $(bench)
+
+bench: $(bench)
+	$(bench)
+
+# What must be there, as header, file or tool:package of Debian. Installs by apt-get, never waiting
+# for a password; elsewhere says what is missing. curl fetches the data sets; wget would do too.
+needs      := $(firstword $(CC)):$(if $(findstring clang,$(CC)),clang,gcc) ld:binutils \
+              stdio.h:libc6-dev zlib.h:zlib1g-dev jansson.h:libjansson-dev \
+              blis-serial/blis.h:libblis-serial-dev stb/stb_image.h:libstb-dev \
+              curl:curl /etc/ssl/certs/ca-certificates.crt:ca-certificates
+test_needs := cmocka.h:libcmocka-dev
+
+deps:      ; @$(call find_needs,$(needs))
+deps-test: ; @$(call find_needs,$(needs) $(test_needs))
+
+define find_needs
+missing=; \
+for need in $(1); do \
+    case $${need%:*} in \
+    *.h) for d in /usr/include /usr/local/include /usr/include/*-linux-gnu; do \
+             [ -e $$d/$${need%:*} ] && continue 2; done;; \
+    /*) [ -e $${need%:*} ] && continue;; \
+    curl) command -v curl wget >/dev/null && continue;; \
+    *) command -v $${need%:*} >/dev/null && continue;; \
+    esac; \
+    missing="$$missing $${need#*:}"; \
+done; \
+[ -z "$$missing" ] && exit 0; \
+if ! command -v apt-get >/dev/null; then \
+    echo "Cornu needs these Debian packages or their like; please install:$$missing"; exit 1; fi; \
+if [ $$(id -u) = 0 ]; then as=; elif [ -t 0 ]; then as=sudo; else as="sudo -n"; fi; \
+echo "installing$$missing"; \
+$$as apt-get update -q && \
+$$as env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $$missing || \
+    { echo "could not install; as root: apt-get install$$missing"; exit 1; }
+endef
+
+tidy_files = $(sort $(shell find $(folders) examples tests -name '*.[ch]' 2>/dev/null))
+
+# Without what they get wrong: designated initializers within each other, buffers that a callee
+# fills, and an appendix of C11 that no library has.
+cppcheck_off := missingIncludeSystem unknownEvaluationOrder uninitvar ctuuninitvar
+tidy_checks  := clang-analyzer-*,bugprone-*,-bugprone-easily-swappable-parameters,\
+-bugprone-narrowing-conversions,-bugprone-reserved-identifier,-bugprone-macro-parentheses,\
+-clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling
+
+format:
+	clang-format -i $(tidy_files)
+
+lint:
+	@bad=0; \
+	awk 'length > 100 { print FILENAME ":" FNR ": longer than 100 columns"; bad = 1 } \
+	     /[ \t]$$/ { print FILENAME ":" FNR ": blanks at the end of the line"; bad = 1 } \
+	     /\t/ { print FILENAME ":" FNR ": tab"; bad = 1 } END { exit bad }' $(tidy_files) || bad=1; \
+	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr \
+	    $(cppcheck_off:%=--suppress=%) --error-exitcode=1 $(filter %.c,$(tidy_files)) || bad=1; \
+	clang-tidy --quiet --warnings-as-errors='*' --checks='$(tidy_checks)' \
+	    $(filter-out $(isa_files),$(filter %.c,$(tidy_files))) -- \
+	    -std=c11 -D_POSIX_C_SOURCE=200809L -Ibuild/include || bad=1; \
+	exit $$bad
 
 clean:
-	rm -rf $(BUILD)
+	rm -rf build
 
-.PHONY: all clean
+.PHONY: all demo test test-programs bench deps deps-test format lint clean
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -12,6 +12,8 @@
 #include "op_internal.h"
 #include "status_internal.h"
 
+/* device.c fills the bases: class, buffers' device and type, and of an executable all but its
+ * statistics. A class fills threads and description when it opens. */
 typedef struct {
     const char *name;
     CornuDevice *(*open)(const CornuDeviceConfig *config);
@@ -47,6 +49,9 @@ struct CornuExecutable {
     CornuStatistics  statistics;
     CornuExecutable *next;
 };
+
+/* Whether CORNU_DUMP names this word. device.c prints "program", once per compilation. */
+bool cornu__dumps(const char *word);
 
 extern const CornuDeviceClass cornu__reference_device, cornu__cpu_device;
 

@@ -33,13 +33,18 @@ typedef double          CornuField_F64;
 typedef CornuDtype      CornuField_DTYPE;
 typedef CornuComparison CornuField_COMPARISON;
 
-/* One struct per attribute list; which one an op uses is said in its row. */
-typedef union {
+/* One struct per attribute list, CornuAttributes_CONV2D and so on; which one an op uses is said
+ * in its row. */
 #define F(KIND, name) CornuField_##KIND name;
-#define CORNU_ATTRIBUTES(LIST, member, fields) struct { fields } member;
+#define CORNU_ATTRIBUTES(LIST, member, fields) typedef struct { fields } CornuAttributes_##LIST;
 #include "attributes.def"
 #undef CORNU_ATTRIBUTES
 #undef F
+
+typedef union {
+#define CORNU_ATTRIBUTES(LIST, member, fields) CornuAttributes_##LIST member;
+#include "attributes.def"
+#undef CORNU_ATTRIBUTES
 } CornuAttributes;
 
 /* An op as its rules see it. */

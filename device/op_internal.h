@@ -6,7 +6,8 @@
 #include "program.h"
 #include "status_internal.h"
 
-enum { CORNU_MAX_OUTPUTS = 3 };
+/* Of ops with a fixed number of operands. */
+enum { CORNU_MAX_INPUTS = 6, CORNU_MAX_OUTPUTS = 3 };
 
 /* Fills the types of the op's outputs, or fails naming both sides ("a is …, b is …"). The
  * operands' number and dtypes' validity are checked before. */
@@ -60,20 +61,46 @@ int cornu__attributes_print(CornuOpId id, const CornuAttributes *attributes, cha
 /* Mixes one 64-bit word into a hash. */
 uint64_t cornu__hash(uint64_t hash, uint64_t word);
 
-/* Checks the number of operands, then runs the type rule. */
+/* Checks the number of operands and that dtypes and comparisons among the attributes are known,
+ * runs the type rule, and checks that each output can exist. */
 CornuStatus cornu__op_type(const CornuOpCall *call, CornuType *out);
 
 /* Runs the reference kernel of one op, checking nothing. A data-dependent fault (a label out of
  * range) is CORNU_ERR_VALUE with the row in the message. */
 CornuStatus cornu__op_reference(const CornuReferenceCall *call);
 
+/* The same on packed host arrays of the declared dtypes, for a device without a better kernel:
+ * operands are converted to double, results rounded. Allocates nothing; `scratch` is memory for
+ * cornu__reference_scratch() doubles. */
+CornuStatus cornu__reference_run(const CornuOpCall *call, const CornuType *out_type,
+                                 const void *const *in, void *const *out, double *scratch);
+int64_t cornu__reference_scratch(const CornuOpCall *call, const CornuType *out_type);
+
+/* ---- What rules are written with ---- */
+
 /* Type rules and FLOP rules that many ops share. */
 CornuTypeRule cornu__same_type;             /* every operand and output alike */
 CornuFlopRule cornu__flops_per_element;     /* one per element of operand 0   */
 
-/* CORNU_ERR_DTYPE unless operand i is a float. */
-CornuStatus cornu__expect_float(const CornuOpCall *call, int i);
+/* The product of factors that are not negative, INT64_MAX where it does not fit. */
+int64_t cornu__flops(int count, const int64_t *factors);
+
+/* Refuses a call: "x is f32 (2, 3), count is i32 (): " and then the reason. `names` are those
+ * of the operands, separated by blanks; operands beyond the last name stay unnamed. */
+CornuStatus cornu__refuse(const CornuOpCall *call, CornuStatus status, const char *names,
+                          const char *format, ...) CORNU__PRINTF(4, 5);
+
+/* Integers and floats are numbers, bool is not. */
+bool cornu__is_number(CornuDtype dtype);
+bool cornu__is_integer(CornuDtype dtype);
+
+/* CORNU_ERR_DTYPE unless operand i is a float, has this dtype. */
+CornuStatus cornu__expect_float(const CornuOpCall *call, int i, const char *names);
+CornuStatus cornu__expect_dtype(const CornuOpCall *call, int i, CornuDtype dtype,
+                                const char *names);
 /* CORNU_ERR_SHAPE unless operand i has this rank. */
-CornuStatus cornu__expect_rank(const CornuOpCall *call, int i, int rank);
+CornuStatus cornu__expect_rank(const CornuOpCall *call, int i, int rank, const char *names);
+/* Unless operands i and j have one dtype and one shape: CORNU_ERR_DTYPE or CORNU_ERR_SHAPE. */
+CornuStatus cornu__expect_alike(const CornuOpCall *call, int i, int j, const char *names);
 
 #endif

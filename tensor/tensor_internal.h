@@ -54,4 +54,14 @@ CornuGradient cornu__no_gradient, cornu__gradient_of_decomposition;
 #include "../device/ops.def"
 #undef CORNU_OP
 
+
+/* Who records now, "" if nobody said. */
+const char *cornu__scope(const CornuGraph *graph);
+
+/* Stretches the operands of an elementwise op to one shape; false with a pending error naming
+ * both shapes. */
+bool cornu__broadcast_operands(CornuOpId id, CornuTensor **x, int count);
+
+CornuGradient *cornu__op_gradient(CornuOpId id);
+
 #endif

@@ -1,0 +1,181 @@
+#include "blis.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../host/cpu.h"
+#include "../memory_internal.h"
+
+/* What the Makefile exports from its copy of BLIS, with which names. */
+#define bli_init             cornu__bli_init
+#define bli_sgemm            cornu__bli_sgemm
+#define bli_arch_query_id    cornu__bli_arch_query_id
+#define bli_arch_string      cornu__bli_arch_string
+#define bli_info_get_version_str cornu__bli_info_get_version_str
+#include <blis-serial/blis.h>
+
+/* And what its copy of BLIS calls in place of malloc, free and getenv. */
+void *cornu__blis_malloc(size_t bytes);
+void  cornu__blis_free(void *memory);
+char *cornu__blis_getenv(const char *name);
+
+static pthread_mutex_t door = PTHREAD_MUTEX_INITIALIZER;   /* for opening and closing */
+
+/* ---- memory ------------------------------------------------------------------------ */
+
+/*
+ * BLIS allocates for each thread that multiplies at the same time as others one set of
+ * packing buffers, at its first product, 18.2 MB at most, and keeps it; never anything
+ * again. What it frees are lists of a few pointers, when it makes longer ones. So the
+ * reserve is a stack that only grows.
+ */
+enum { BYTES_PER_THREAD = 20 << 20, BYTES_AT_ALL = 1 << 20, ALIGNMENT = 64 };
+
+typedef struct Region {
+    struct Region *next;
+    size_t         bytes, used;   /* both with this head */
+} Region;
+
+static struct {
+    pthread_mutex_t lock;
+    Region         *regions;
+    int             threads;      /* provided for */
+    int             announced;    /* now open; at most `threads` */
+} reserve = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static CornuStatus provide(int threads)
+{
+    if (reserve.announced + threads > reserve.threads) {
+        const int    more = reserve.announced + threads - reserve.threads;
+        const size_t bytes = (size_t)more * BYTES_PER_THREAD + BYTES_AT_ALL;
+        Region      *region = cornu__allocate(bytes, 1);
+        if (!region) return CORNU_ERR_MEMORY;
+        region->bytes = bytes;
+        region->used = sizeof *region;
+        pthread_mutex_lock(&reserve.lock);
+        region->next = reserve.regions;
+        reserve.regions = region;
+        pthread_mutex_unlock(&reserve.lock);
+        reserve.threads += more;
+    }
+    reserve.announced += threads;
+    return CORNU_OK;
+}
+
+/* Beyond the reserve, which only more threads than announced can exhaust, the heap. */
+void *cornu__blis_malloc(size_t bytes)
+{
+    void *memory = NULL;
+    pthread_mutex_lock(&reserve.lock);
+    for (Region *region = reserve.regions; region && !memory; region = region->next) {
+        char        *base = (char *)region;
+        const size_t skip = -(uintptr_t)(base + region->used) % ALIGNMENT;
+        if (bytes > region->bytes - region->used ||
+            bytes + skip > region->bytes - region->used)
+            continue;
+        memory = base + region->used + skip;
+        region->used += skip + bytes;
+    }
+    pthread_mutex_unlock(&reserve.lock);
+    return memory ? memory : malloc(bytes);
+}
+
+void cornu__blis_free(void *memory)
+{
+    pthread_mutex_lock(&reserve.lock);
+    bool ours = false;
+    for (const Region *region = reserve.regions; region && !ours; region = region->next)
+        ours = (uintptr_t)memory - (uintptr_t)region < region->bytes;
+    pthread_mutex_unlock(&reserve.lock);
+    if (!ours) free(memory);
+}
+
+/* ---- kernels ----------------------------------------------------------------------- */
+
+/* The numbers of other sets of kernels lead to generic ones in our copy of BLIS, see
+ * Makefile. */
+static const struct { arch_t type; CornuIsa isa; } kernels[] = {
+    { BLIS_ARCH_SKX,     CORNU_ISA_AVX512 },
+    { BLIS_ARCH_HASWELL, CORNU_ISA_AVX2 },
+    { BLIS_ARCH_GENERIC, CORNU_ISA_PORTABLE },
+};
+enum { KERNELS = sizeof kernels / sizeof *kernels };
+
+static bool opened;
+static char arch_type[8];     /* what BLIS finds in BLIS_ARCH_TYPE */
+
+static CornuStatus choose(arch_t *chosen)
+{
+    const char *wish = getenv("BLIS_ARCH_TYPE");
+    if (!wish || !*wish) {
+        CornuIsa isa;
+        CORNU__TRY(cornu__cpu_isa(&isa));
+        int i = 0;
+        while (kernels[i].isa > isa) i++;
+        *chosen = kernels[i].type;
+        return CORNU_OK;
+    }
+    const CornuIsa best = cornu__cpu()->best;
+    char *end;
+    errno = 0;
+    const long number = strtol(wish, &end, 10);
+    for (int i = 0; i < KERNELS; i++) {
+        if (errno || *end || number != (long)kernels[i].type) continue;
+        if (kernels[i].isa > best)
+            return cornu__fail(CORNU_ERR_DEVICE,
+                               "BLIS_ARCH_TYPE is %s, kernels that need %s, but this CPU "
+                               "(%s) has at most %s",
+                               wish, cornu__isa_name(kernels[i].isa), cornu__cpu()->name,
+                               cornu__isa_name(best));
+        *chosen = kernels[i].type;
+        return CORNU_OK;
+    }
+    return cornu__fail(CORNU_ERR_DEVICE,
+                       "BLIS_ARCH_TYPE is '%s', expected %d (skx), %d (haswell) or %d "
+                       "(generic), the kernels built into this library, or nothing",
+                       wish, BLIS_ARCH_SKX, BLIS_ARCH_HASWELL, BLIS_ARCH_GENERIC);
+}
+
+/* BLIS does not know every CPU that these kernels run on, so it is told which to take.
+ * Nothing else of its environment counts: the same program computes the same bits. */
+char *cornu__blis_getenv(const char *name)
+{
+    return strcmp(name, "BLIS_ARCH_TYPE") == 0 ? arch_type : NULL;
+}
+
+CornuStatus cornu__blis_open(int threads)
+{
+    pthread_mutex_lock(&door);
+    arch_t      chosen = BLIS_ARCH_GENERIC;
+    CornuStatus status = opened ? CORNU_OK : choose(&chosen);
+    if (status == CORNU_OK) status = provide(threads);
+    if (status == CORNU_OK && !opened) {
+        snprintf(arch_type, sizeof arch_type, "%d", (int)chosen);
+        bli_init();
+        opened = true;
+    }
+    pthread_mutex_unlock(&door);
+    return status;
+}
+
+void cornu__blis_close(int threads)
+{
+    pthread_mutex_lock(&door);
+    reserve.announced -= threads;
+    pthread_mutex_unlock(&door);
+}
+
+const char *cornu__blis_kernels(void) { return bli_arch_string(bli_arch_query_id()); }
+const char *cornu__blis_version(void) { return bli_info_get_version_str(); }
+
+void cornu__blis_sgemm(int64_t m, int64_t n, int64_t k, float alpha,
+                       const float *a, int64_t a_row, int64_t a_column,
+                       const float *b, int64_t b_row, int64_t b_column, float beta,
+                       float *c, int64_t c_row, int64_t c_column)
+{
+    /* BLIS reads its operands only, but its prototypes do not say const. */
+    bli_sgemm(BLIS_NO_TRANSPOSE, BLIS_NO_TRANSPOSE, m, n, k, &alpha, (float *)a, a_row,
+              a_column, (float *)b, b_row, b_column, &beta, c, c_row, c_column);
+}

@@ -1,0 +1,200 @@
+#include "device_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory_internal.h"
+#include "nearest.h"
+
+static const CornuDeviceClass *const classes[] = {
+    &cornu__reference_device,
+};
+enum { CLASS_COUNT = sizeof classes / sizeof *classes };
+
+/* ---- Devices ---- */
+
+static void *fail_unknown(const char *name)
+{
+    const char *known[CLASS_COUNT];
+    for (int i = 0; i < CLASS_COUNT; i++) known[i] = classes[i]->name;
+    const char *nearest = cornu__nearest(name, known, CLASS_COUNT);
+
+    char   list[256];
+    size_t used = 0;
+    list[0] = '\0';
+    if (nearest) used += (size_t)snprintf(list, sizeof list, "\"%s\"", nearest);
+    for (int i = 0; i < CLASS_COUNT && used < sizeof list; i++)
+        if (known[i] != nearest)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s\"%s\"",
+                                     used ? ", " : "", known[i]);
+    return cornu__fail_null(CORNU_ERR_DEVICE, "device \"%s\" is unknown, expected %s", name, list);
+}
+
+CornuDevice *cornu_device_open_from(const CornuDeviceConfig *config)
+{
+    if (cornu_error_pending()) return NULL;
+    if (!config->name)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "a device needs a name, such as \"%s\"",
+                                classes[0]->name);
+    if (config->threads < 0)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT,
+                                "device \"%s\": %d threads, expected at least 1", config->name,
+                                config->threads);
+    for (int i = 0; i < CLASS_COUNT; i++) {
+        if (strcmp(classes[i]->name, config->name) != 0) continue;
+        CornuDevice *device = classes[i]->open(config);
+        if (!device) return cornu__null();
+        device->class = classes[i];
+        return device;
+    }
+    return fail_unknown(config->name);
+}
+
+void cornu_device_close(CornuDevice *device)
+{
+    if (!device) return;
+    while (device->executables) {
+        CornuExecutable *executable = device->executables;
+        CornuProgram    *program = executable->program;
+        device->executables = executable->next;
+        device->class->executable_free(executable);
+        cornu_program_free(program);
+    }
+    device->class->close(device);
+}
+
+const char *cornu_device_name(const CornuDevice *device) { return device->class->name; }
+int         cornu_device_threads(const CornuDevice *device) { return device->threads; }
+const char *cornu_device_description(const CornuDevice *device) { return device->description; }
+
+/* ---- Memory ---- */
+
+CornuBuffer *cornu_buffer_create(CornuDevice *device, CornuType type)
+{
+    if (cornu_error_pending()) return NULL;
+    if (cornu_type_check(type) != CORNU_OK) return cornu__null();
+    CornuBuffer *buffer = device->class->buffer_create(device, type);
+    if (!buffer) return cornu__null();
+    buffer->device = device;
+    buffer->type = type;
+    return buffer;
+}
+
+void cornu_buffer_free(CornuBuffer *buffer)
+{
+    if (buffer) buffer->device->class->buffer_free(buffer);
+}
+
+CornuType cornu_buffer_type(const CornuBuffer *buffer) { return buffer->type; }
+
+static CornuStatus expect_type(CornuType expected, CornuType received, const char *what)
+{
+    if (cornu_type_equal(expected, received)) return CORNU_OK;
+    CornuText expected_text, received_text;
+    return cornu__fail(expected.dtype == received.dtype ? CORNU_ERR_SHAPE : CORNU_ERR_DTYPE,
+                       "%s is %s, expected %s", what, cornu_type_print(&received_text, received),
+                       cornu_type_print(&expected_text, expected));
+}
+
+CornuStatus cornu_buffer_write(CornuBuffer *buffer, CornuArray from)
+{
+    CORNU__TRY(expect_type(buffer->type, from.type, "the array written to a buffer"));
+    return buffer->device->class->buffer_write(buffer, from);
+}
+
+CornuStatus cornu_buffer_read(const CornuBuffer *buffer, CornuArray to)
+{
+    CORNU__TRY(expect_type(buffer->type, to.type, "the array read from a buffer"));
+    return buffer->device->class->buffer_read(buffer, to);
+}
+
+/* ---- Programs ---- */
+
+bool cornu__dumps(const char *word)
+{
+    const char *list = getenv("CORNU_DUMP");
+    size_t      length = strlen(word);
+    while (list && *list) {
+        size_t size = strcspn(list, ",");
+        if (size == length && strncmp(list, word, length) == 0) return true;
+        list += size + (list[size] == ',');
+    }
+    return false;
+}
+
+static CornuExecutable *compiled_before(CornuDevice *device, const CornuProgram *program,
+                                        uint64_t hash)
+{
+    for (CornuExecutable *at = device->executables; at; at = at->next)
+        if (at->hash == hash && cornu_program_equal(at->program, program)) return at;
+    return NULL;
+}
+
+CornuExecutable *cornu_device_compile(CornuDevice *device, const CornuProgram *program)
+{
+    if (cornu_error_pending()) return NULL;
+    uint64_t         hash = cornu_program_hash(program);
+    CornuExecutable *found = compiled_before(device, program, hash);
+    if (found) return found;
+
+    if (cornu__dumps("program")) cornu_program_print(program, stderr);
+    CornuProgram *copy = cornu_program_copy(program);
+    if (!copy) return NULL;
+    CornuExecutable *executable = device->class->compile(device, copy);
+    if (!executable) {
+        cornu_program_free(copy);
+        return cornu__null();
+    }
+    executable->device = device;
+    executable->program = copy;
+    executable->hash = hash;
+    executable->next = device->executables;
+    device->executables = executable;
+    return executable;
+}
+
+/* What input or output i is called in a message, written only when there is one. */
+static CornuStatus fail_place(CornuStatus status, const char *what, int i)
+{
+    char place[32];
+    snprintf(place, sizeof place, "%s %d", what, i);
+    return cornu__fail_prefix(status, place);
+}
+
+static CornuStatus check_buffer(const CornuExecutable *executable, const CornuBuffer *buffer,
+                                CornuValue value)
+{
+    if (!buffer) return cornu__fail(CORNU_ERR_ARGUMENT, "NULL, expected a buffer");
+    if (buffer->device != executable->device)
+        return cornu__fail(CORNU_ERR_DEVICE,
+                           "the buffer is another device's (%s), expected one of the "
+                           "executable's (%s)", cornu_device_name(buffer->device),
+                           cornu_device_name(executable->device));
+    return expect_type(cornu_program_type(executable->program, value), buffer->type, "the buffer");
+}
+
+CornuStatus cornu_executable_run(CornuExecutable *executable, CornuBuffer *const *inputs,
+                                 CornuBuffer *const *outputs)
+{
+    const CornuProgram *program = executable->program;
+    for (int i = 0; i < program->input_count; i++) {
+        CornuStatus status = check_buffer(executable, inputs[i], program->inputs[i]);
+        if (status != CORNU_OK) return fail_place(status, "input", i);
+    }
+    for (int i = 0; i < program->output_count; i++) {
+        const CornuProgramOutput *output = &program->outputs[i];
+        CornuStatus               status = CORNU_OK;
+        if (output->alias < 0) status = check_buffer(executable, outputs[i], output->value);
+        else if (outputs[i])
+            status = cornu__fail(CORNU_ERR_ARGUMENT,
+                                 "expected NULL, for it is written into input %d", output->alias);
+        if (status != CORNU_OK) return fail_place(status, "output", i);
+    }
+    return executable->device->class->run(executable, inputs, outputs);
+}
+
+const CornuStatistics *cornu_executable_statistics(const CornuExecutable *executable)
+{
+    return &executable->statistics;
+}

@@ -1,0 +1,40 @@
+#include "nearest.h"
+
+#include <string.h>
+
+enum { LONGEST = 64 };
+
+static int smaller(int a, int b) { return a < b ? a : b; }
+
+/* The optimal string alignment distance: Levenshtein's, with swaps of neighbours. Three rows of
+ * the table are kept: row i holds the distances of a's first i letters. */
+static int distance(const char *a, const char *b)
+{
+    int length_a = (int)strlen(a), length_b = (int)strlen(b);
+    if (length_a > LONGEST || length_b > LONGEST) return 2 * LONGEST;
+    int rows[3][LONGEST + 1];
+    for (int j = 0; j <= length_b; j++) rows[0][j] = j;
+    for (int i = 1; i <= length_a; i++) {
+        int *row = rows[i % 3], *above = rows[(i + 2) % 3], *above2 = rows[(i + 1) % 3];
+        row[0] = i;
+        for (int j = 1; j <= length_b; j++) {
+            int changed = a[i - 1] != b[j - 1];
+            row[j] = smaller(smaller(above[j], row[j - 1]) + 1, above[j - 1] + changed);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = smaller(row[j], above2[j - 2] + 1);
+        }
+    }
+    return rows[length_a % 3][length_b];
+}
+
+const char *cornu__nearest(const char *word, const char *const *known, int count)
+{
+    int         length = (int)strlen(word);
+    int         best = (length > 6 ? length / 3 : length > 2 ? 2 : 1) + 1;
+    const char *nearest = NULL;
+    for (int i = 0; i < count; i++) {
+        int far = distance(word, known[i]);
+        if (far < best) best = far, nearest = known[i];
+    }
+    return nearest;
+}

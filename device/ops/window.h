@@ -1,0 +1,27 @@
+/* A window that moves along one axis of an image: what convolution and pooling share. */
+#ifndef CORNU_DEVICE_OPS_WINDOW_H
+#define CORNU_DEVICE_OPS_WINDOW_H
+
+#include "../op_internal.h"
+
+/* Output o reads, for u in [0, size), position o stride + u dilation - low, if it is in
+ * [0, in). */
+typedef struct {
+    int64_t in, size, stride, dilation, low, high;
+    int64_t out;   /* floor((in + low + high - dilation (size - 1) - 1) / stride) + 1 */
+} CornuSweep;
+
+/* The sweeps along height (0) and width (1) of a convolution or pooling op or its gradient, zero
+ * strides and dilations as 1. Extents are those of the forward op: `in` is x's. False when no
+ * window fits, so that there would be no output, or a number makes no sense; a call that has
+ * passed its type rule gives true. */
+bool cornu__sweeps(const CornuOpCall *call, CornuSweep sweeps[2]);
+
+/* The position that output o reads with tap u, -1 when it is padding or unread. */
+static inline int64_t cornu__tap(const CornuSweep *sweep, int64_t o, int64_t u)
+{
+    int64_t position = o * sweep->stride + u * sweep->dilation - sweep->low;
+    return position >= 0 && position < sweep->in ? position : -1;
+}
+
+#endif

@@ -1,0 +1,294 @@
+#include "program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory_internal.h"
+#include "op_internal.h"
+
+struct CornuScope {
+    struct CornuScope *next;
+    char               text[];
+};
+
+CornuProgram *cornu_program_create(void)
+{
+    CornuProgram *program = cornu__allocate(1, sizeof *program);
+    if (!program) return cornu__null();
+    program->scope = "";
+    return program;
+}
+
+void cornu_program_free(CornuProgram *program)
+{
+    if (!program) return;
+    while (program->scopes) {
+        struct CornuScope *next = program->scopes->next;
+        cornu__release(program->scopes);
+        program->scopes = next;
+    }
+    cornu__release(program->outputs);
+    cornu__release(program->inputs);
+    cornu__release(program->operands);
+    cornu__release(program->ops);
+    cornu__release(program->values);
+    cornu__release(program);
+}
+
+/* The program's own copy of the text, the same for equal texts; NULL if there is no room. */
+static const char *own_scope(CornuProgram *program, const char *text)
+{
+    if (!text || !*text) return "";
+    for (const struct CornuScope *at = program->scopes; at; at = at->next)
+        if (strcmp(at->text, text) == 0) return at->text;
+    size_t             size = strlen(text) + 1;
+    struct CornuScope *scope = cornu__allocate(1, sizeof *scope + size);
+    if (!scope) return NULL;
+    memcpy(scope->text, text, size);
+    scope->next = program->scopes;
+    program->scopes = scope;
+    return scope->text;
+}
+
+CornuStatus cornu_program_scope(CornuProgram *program, const char *scope)
+{
+    const char *text = own_scope(program, scope);
+    if (!text) return CORNU_ERR_MEMORY;
+    program->scope = text;
+    return CORNU_OK;
+}
+
+static bool known(const CornuProgram *program, CornuValue value)
+{
+    return value >= 0 && value < program->value_count;
+}
+
+/* Room for one more thing and `extra` values; nothing changes that a reader could see. */
+#define RESERVE(program, items, extra)                                                         \
+    cornu__reserve(&(program)->items##s, &(program)->items##_space, (program)->items##_count, \
+                   extra, sizeof *(program)->items##s)
+
+CornuStatus cornu_program_input(CornuProgram *program, CornuType type, CornuValue *out)
+{
+    *out = CORNU_NO_VALUE;
+    CORNU__TRY(cornu_type_check(type));
+    CORNU__TRY(RESERVE(program, value, 1));
+    CORNU__TRY(RESERVE(program, input, 1));
+    CornuValue value = program->value_count++;
+    program->values[value] =
+        (CornuProgramValue){ .type = type, .op = -1, .index = program->input_count };
+    program->inputs[program->input_count++] = value;
+    *out = value;
+    return CORNU_OK;
+}
+
+/* "dense_2: matmul: " before the message, which names the operands. */
+static CornuStatus located(const CornuProgram *program, CornuOpId id, CornuStatus status)
+{
+    cornu__fail_prefix(status, cornu_op_name(id));
+    return *program->scope ? cornu__fail_prefix(status, program->scope) : status;
+}
+
+/* Operands are few, except those of a long concat, for which `few` is too short. */
+enum { FEW_OPERANDS = 16 };
+
+static CornuStatus output_types(const CornuProgram *program, CornuOpId id,
+                                const CornuAttributes *attributes, const CornuValue *in,
+                                int in_count, CornuType *out)
+{
+    CornuType  few[FEW_OPERANDS];
+    CornuType *types = few;
+    if (in_count > FEW_OPERANDS) types = cornu__allocate((size_t)in_count, sizeof *types);
+    if (!types) return CORNU_ERR_MEMORY;
+
+    CornuStatus status = CORNU_OK;
+    for (int i = 0; i < in_count && status == CORNU_OK; i++) {
+        if (known(program, in[i])) types[i] = program->values[in[i]].type;
+        else status = cornu__fail(CORNU_ERR_ARGUMENT, "operand %d is value %d, expected 0 to %d",
+                                  i, (int)in[i], program->value_count - 1);
+    }
+    if (status == CORNU_OK)
+        status = cornu__op_type(&(CornuOpCall){ id, attributes, in_count, types }, out);
+    if (types != few) cornu__release(types);
+    return status;
+}
+
+CornuStatus cornu_program_record(CornuProgram *program, CornuOpId id,
+                                 const CornuAttributes *attributes, const CornuValue *in,
+                                 int in_count, CornuValue *out)
+{
+    static const CornuAttributes zeros;
+    if (!attributes) attributes = &zeros;
+    int out_count = cornu_op_output_count(id);
+    for (int i = 0; i < out_count; i++) out[i] = CORNU_NO_VALUE;
+
+    CornuType   types[CORNU_MAX_OUTPUTS];
+    CornuStatus status = output_types(program, id, attributes, in, in_count, types);
+    if (status != CORNU_OK) return located(program, id, status);
+    CORNU__TRY(RESERVE(program, op, 1));
+    CORNU__TRY(RESERVE(program, operand, in_count));
+    CORNU__TRY(RESERVE(program, value, out_count));
+
+    program->ops[program->op_count] = (CornuProgramOp){
+        .id = id, .attributes = *attributes,
+        .in_first = program->operand_count, .in_count = in_count,
+        .out_first = program->value_count, .out_count = out_count,
+        .scope = program->scope,
+    };
+    for (int i = 0; i < in_count; i++) program->operands[program->operand_count++] = in[i];
+    for (int i = 0; i < out_count; i++) {
+        out[i] = program->value_count++;
+        program->values[out[i]] =
+            (CornuProgramValue){ .type = types[i], .op = program->op_count, .index = i };
+    }
+    program->op_count++;
+    return CORNU_OK;
+}
+
+CornuStatus cornu_program_output(CornuProgram *program, CornuValue value, int alias)
+{
+    if (!known(program, value))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "output %d is value %d, expected 0 to %d",
+                           program->output_count, (int)value, program->value_count - 1);
+    if (alias < -1 || alias >= program->input_count)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "output %d goes into input %d, expected -1 to %d",
+                           program->output_count, alias, program->input_count - 1);
+    if (alias >= 0) {
+        CornuType from = cornu_program_type(program, value);
+        CornuType to = cornu_program_type(program, program->inputs[alias]);
+        CornuText from_text, to_text;
+        if (!cornu_type_equal(from, to))
+            return cornu__fail(from.dtype == to.dtype ? CORNU_ERR_SHAPE : CORNU_ERR_DTYPE,
+                               "output %d is %s, the input %d it goes into is %s",
+                               program->output_count, cornu_type_print(&from_text, from), alias,
+                               cornu_type_print(&to_text, to));
+    }
+    for (int i = 0; i < program->output_count && alias >= 0; i++)
+        if (program->outputs[i].alias == alias)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "outputs %d and %d both go into input %d", i,
+                               program->output_count, alias);
+    CORNU__TRY(RESERVE(program, output, 1));
+    program->outputs[program->output_count++] = (CornuProgramOutput){ value, alias };
+    return CORNU_OK;
+}
+
+CornuType cornu_program_type(const CornuProgram *program, CornuValue value)
+{
+    return program->values[value].type;
+}
+
+const CornuValue *cornu_program_operands(const CornuProgram *program, const CornuProgramOp *op)
+{
+    return program->operands + op->in_first;
+}
+
+CornuOpCall cornu_program_call(const CornuProgram *program, const CornuProgramOp *op,
+                               CornuType *in)
+{
+    const CornuValue *operands = cornu_program_operands(program, op);
+    for (int i = 0; i < op->in_count; i++) in[i] = program->values[operands[i]].type;
+    return (CornuOpCall){ op->id, &op->attributes, op->in_count, in };
+}
+
+static uint64_t hash_type(uint64_t hash, CornuType type)
+{
+    hash = cornu__hash(hash, (uint64_t)type.dtype);
+    hash = cornu__hash(hash, (uint64_t)type.shape.rank);
+    for (int i = 0; i < type.shape.rank; i++)
+        hash = cornu__hash(hash, (uint64_t)type.shape.extent[i]);
+    return hash;
+}
+
+/* Types of other values follow from the ops, so they need not be mixed in. */
+uint64_t cornu_program_hash(const CornuProgram *program)
+{
+    uint64_t hash = cornu__hash(0, (uint64_t)program->input_count);
+    for (int i = 0; i < program->input_count; i++) {
+        hash = cornu__hash(hash, (uint64_t)program->inputs[i]);
+        hash = hash_type(hash, cornu_program_type(program, program->inputs[i]));
+    }
+    hash = cornu__hash(hash, (uint64_t)program->op_count);
+    for (int i = 0; i < program->op_count; i++) {
+        const CornuProgramOp *op = &program->ops[i];
+        const CornuValue     *operands = cornu_program_operands(program, op);
+        hash = cornu__hash(hash, (uint64_t)op->id);
+        hash = cornu__attributes_hash(op->id, &op->attributes, hash);
+        hash = cornu__hash(hash, (uint64_t)op->in_count);
+        for (int j = 0; j < op->in_count; j++) hash = cornu__hash(hash, (uint64_t)operands[j]);
+    }
+    hash = cornu__hash(hash, (uint64_t)program->output_count);
+    for (int i = 0; i < program->output_count; i++) {
+        hash = cornu__hash(hash, (uint64_t)program->outputs[i].value);
+        hash = cornu__hash(hash, (uint64_t)program->outputs[i].alias);
+    }
+    return hash;
+}
+
+static bool equal_ops(const CornuProgram *a, const CornuProgram *b, int i)
+{
+    const CornuProgramOp *in_a = &a->ops[i], *in_b = &b->ops[i];
+    if (in_a->id != in_b->id || in_a->in_count != in_b->in_count ||
+        in_a->out_first != in_b->out_first ||
+        !cornu__attributes_equal(in_a->id, &in_a->attributes, &in_b->attributes))
+        return false;
+    const CornuValue *operands_a = cornu_program_operands(a, in_a);
+    const CornuValue *operands_b = cornu_program_operands(b, in_b);
+    for (int j = 0; j < in_a->in_count; j++)
+        if (operands_a[j] != operands_b[j]) return false;
+    return true;
+}
+
+bool cornu_program_equal(const CornuProgram *a, const CornuProgram *b)
+{
+    if (a->value_count != b->value_count || a->op_count != b->op_count ||
+        a->input_count != b->input_count || a->output_count != b->output_count)
+        return false;
+    for (int i = 0; i < a->input_count; i++)
+        if (a->inputs[i] != b->inputs[i] ||
+            !cornu_type_equal(a->values[a->inputs[i]].type, b->values[b->inputs[i]].type))
+            return false;
+    for (int i = 0; i < a->op_count; i++)
+        if (!equal_ops(a, b, i)) return false;
+    for (int i = 0; i < a->output_count; i++)
+        if (a->outputs[i].value != b->outputs[i].value ||
+            a->outputs[i].alias != b->outputs[i].alias)
+            return false;
+    return true;
+}
+
+static CornuStatus copy_items(void *to, int *space, const void *from, int count, size_t size)
+{
+    CORNU__TRY(cornu__reserve(to, space, 0, count, size));
+    void *items;
+    memcpy(&items, to, sizeof items);
+    if (count) memcpy(items, from, (size_t)count * size);
+    return CORNU_OK;
+}
+
+#define COPY(to, from, items)                                                             \
+    ((to)->items##_count = (from)->items##_count,                                         \
+     copy_items(&(to)->items##s, &(to)->items##_space, (from)->items##s,                  \
+                (from)->items##_count, sizeof *(from)->items##s))
+
+static CornuStatus copy_into(CornuProgram *to, const CornuProgram *from)
+{
+    CORNU__TRY(COPY(to, from, value));
+    CORNU__TRY(COPY(to, from, op));
+    CORNU__TRY(COPY(to, from, operand));
+    CORNU__TRY(COPY(to, from, input));
+    CORNU__TRY(COPY(to, from, output));
+    for (int i = 0; i < to->op_count; i++) {
+        to->ops[i].scope = own_scope(to, from->ops[i].scope);
+        if (!to->ops[i].scope) return CORNU_ERR_MEMORY;
+    }
+    return cornu_program_scope(to, from->scope);
+}
+
+CornuProgram *cornu_program_copy(const CornuProgram *program)
+{
+    CornuProgram *copy = cornu_program_create();
+    if (!copy) return NULL;
+    if (copy_into(copy, program) == CORNU_OK) return copy;
+    cornu_program_free(copy);
+    return cornu__null();
+}

@@ -1,0 +1,59 @@
+/* What a program costs and how it reads. */
+#include "op_internal.h"
+#include "program.h"
+
+int64_t cornu_program_flops(const CornuProgram *program)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < program->op_count; i++) {
+        const CornuProgramOp *op = &program->ops[i];
+        if (op->in_count > CORNU_MAX_INPUTS) continue; /* a concat moves data only */
+        CornuType   types[CORNU_MAX_INPUTS];
+        CornuOpCall call = cornu_program_call(program, op, types);
+        int64_t     flops = cornu_op_flops(&call);
+        sum = sum > INT64_MAX - flops ? INT64_MAX : sum + flops;
+    }
+    return sum;
+}
+
+static void print_input(const CornuProgram *program, int i, FILE *to)
+{
+    CornuText type;
+    fprintf(to, "%%%d = input %d : %s\n", (int)program->inputs[i], i,
+            cornu_type_print(&type, cornu_program_type(program, program->inputs[i])));
+}
+
+static void print_op(const CornuProgram *program, const CornuProgramOp *op, FILE *to)
+{
+    CornuText type;
+    for (int i = 0; i < op->out_count; i++)
+        fprintf(to, "%s%%%d", i ? ", " : "", (int)op->out_first + i);
+    fprintf(to, " = %s(", cornu_op_name(op->id));
+    const CornuValue *operands = cornu_program_operands(program, op);
+    for (int i = 0; i < op->in_count; i++)
+        fprintf(to, "%s%%%d", i ? ", " : "", (int)operands[i]);
+
+    char attributes[1024];
+    cornu__attributes_print(op->id, &op->attributes, attributes, sizeof attributes);
+    fprintf(to, ")%s%s : ", *attributes ? " " : "", attributes);
+    for (int i = 0; i < op->out_count; i++)
+        fprintf(to, "%s%s", i ? ", " : "",
+                cornu_type_print(&type, cornu_program_type(program, op->out_first + i)));
+    fprintf(to, "%s%s\n", *op->scope ? "    " : "", op->scope);
+}
+
+/* Inputs may be declared between ops: a line appears where its first value was made. */
+void cornu_program_print(const CornuProgram *program, FILE *to)
+{
+    for (CornuValue value = 0; value < program->value_count; value++) {
+        const CornuProgramValue *at = &program->values[value];
+        if (at->op < 0) print_input(program, at->index, to);
+        else if (at->index == 0) print_op(program, &program->ops[at->op], to);
+    }
+    for (int i = 0; i < program->output_count; i++) {
+        const CornuProgramOutput *output = &program->outputs[i];
+        fprintf(to, "output %d = %%%d", i, (int)output->value);
+        if (output->alias >= 0) fprintf(to, " into input %d", output->alias);
+        fputc('\n', to);
+    }
+}

@@ -1,0 +1,74 @@
+/*
+ * Callbacks: functions that fit, evaluate and predict call as they go, in Keras' order.
+ *
+ *     train_begin { epoch_begin { train_batch_begin train_batch_end }
+ *                   [ test_begin { test_batch_begin test_batch_end } test_end ] epoch_end }
+ *     train_end
+ *
+ * fit appends History and, unless silent, the progress bar after the user's callbacks. Logs
+ * are sorted by name. A hook that fails ends the training with its status.
+ */
+#ifndef CORNU_NN_CALLBACK_H
+#define CORNU_NN_CALLBACK_H
+
+#include "../device/status.h"
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct CornuModel CornuModel;
+
+typedef struct {
+    const char *name;      /* "accuracy", "val_loss" */
+    double      value;
+} CornuLog;
+
+typedef struct {
+    int             count;
+    const CornuLog *logs;  /* sorted by name */
+} CornuLogs;
+
+/* The value of a log, and whether there is one of that name. */
+bool cornu_logs_find(const CornuLogs *logs, const char *name, double *value);
+
+/* What set_params tells. */
+typedef struct {
+    int     verbose;
+    int64_t epochs;
+    int64_t steps;         /* -1: unknown until the first epoch ends */
+} CornuParams;
+
+typedef struct CornuCallback CornuCallback;
+
+typedef CornuStatus CornuHook(CornuCallback *self, CornuModel *model, const CornuLogs *logs);
+typedef CornuStatus CornuIndexHook(CornuCallback *self, CornuModel *model, int64_t index,
+                                   const CornuLogs *logs);
+
+/* A callback's own struct begins with this one. Hooks may be NULL. index counts from 0.
+ *
+ * The logs of batch_end hooks are running means that live on the device. Reading them costs a
+ * wait, so before those hooks every callback with wants_batch_logs is asked once; if one says
+ * yes the logs are read for all, else they are NULL. cornu_always_wants_logs says yes. */
+struct CornuCallback {
+    CornuParams     params;
+    bool          (*wants_batch_logs)(CornuCallback *self, int64_t batch);
+    CornuHook      *train_begin, *train_end;
+    CornuIndexHook *epoch_begin, *epoch_end;
+    CornuIndexHook *train_batch_begin, *train_batch_end;
+    CornuHook      *test_begin, *test_end;
+    CornuIndexHook *test_batch_begin, *test_batch_end;
+    CornuHook      *predict_begin, *predict_end;
+    CornuIndexHook *predict_batch_begin, *predict_batch_end;
+    void          (*free)(CornuCallback *self);   /* frees self too; NULL: the caller's */
+};
+
+/* For wants_batch_logs. */
+bool cornu_always_wants_logs(CornuCallback *self, int64_t batch);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,161 @@
+/* Reverse-mode differentiation: walks the recorded ops backwards and lets each op's gradient
+ * rule record its part. Source: Griewank and Walther, "Evaluating Derivatives", chapter 3. */
+#include <stdio.h>
+#include <string.h>
+
+#include "graph_internal.h"
+
+static CornuGradient *const *const gradients[CORNU_OP_COUNT] = {
+#define CORNU_OP(ID, name, inputs, outputs, LIST) [CORNU_OP_##ID] = &cornu__##name##_gradient,
+#include "../device/ops.def"
+#undef CORNU_OP
+};
+
+CornuGradient *cornu__op_gradient(CornuOpId id) { return *gradients[id]; }
+
+void cornu__no_gradient(const CornuRecorded *op, CornuTensor *const *d_y, CornuTensor **d_x)
+{
+    (void)op, (void)d_y, (void)d_x;
+}
+
+void cornu__gradient_of_decomposition(const CornuRecorded *op, CornuTensor *const *d_y,
+                                      CornuTensor **d_x)
+{
+    /* rewrite.c has put the decomposition in the op's place, so nobody comes here. */
+    (void)d_y, (void)d_x;
+    cornu__fail_null(CORNU_ERR_UNSUPPORTED, "%s: its decomposition was not recorded",
+                     cornu_op_name(op->id));
+}
+
+/* depends[v]: whether value v depends on one of x through float values. */
+static void mark_dependent(const CornuProgram *program, CornuTensor *const *x, int count,
+                           int op_count, bool *depends)
+{
+    for (int i = 0; i < count; i++) depends[x[i]->value] = true;
+    for (int i = 0; i < op_count; i++) {
+        const CornuProgramOp *op = &program->ops[i];
+        const CornuValue     *in = cornu_program_operands(program, op);
+        bool                  any = false;
+        for (int k = 0; k < op->in_count; k++) any |= depends[in[k]];
+        for (int k = 0; k < op->out_count; k++)
+            if (cornu_dtype_is_float(cornu_program_type(program, op->out_first + k).dtype))
+                depends[op->out_first + k] |= any;
+    }
+}
+
+/* The arrays that one op's rule reads and writes; grown to the widest op. */
+typedef struct {
+    CornuTensor **in, **d_x;
+    bool         *wanted;
+    int           space;
+} Operands;
+
+static CornuStatus operands_reserve(Operands *o, int count)
+{
+    if (count <= o->space) return CORNU_OK;
+    int spaces[3] = { o->space, o->space, o->space };
+    CORNU__TRY(cornu__reserve(&o->in, &spaces[0], 0, count, sizeof *o->in));
+    CORNU__TRY(cornu__reserve(&o->d_x, &spaces[1], 0, count, sizeof *o->d_x));
+    CORNU__TRY(cornu__reserve(&o->wanted, &spaces[2], 0, count, sizeof *o->wanted));
+    o->space = spaces[0];
+    return CORNU_OK;
+}
+
+/* Names what is recorded for op i in dumps: "dense/gradient". */
+static CornuStatus enter_scope(CornuGraph *graph, const char *scope)
+{
+    char text[128];
+    snprintf(text, sizeof text, "%s%sgradient", scope, *scope ? "/" : "");
+    return cornu_graph_scope(graph, text);
+}
+
+/* Lets the rule of op i record the gradients by its operands and adds them to d[]. */
+static CornuStatus differentiate(CornuGraph *graph, int i, const bool *depends, CornuTensor **d,
+                                 Operands *o)
+{
+    /* A copy: recording moves the program's arrays. */
+    CornuProgramOp op = graph->program->ops[i];
+    CornuTensor   *out[CORNU_MAX_OUTPUTS], *d_y[CORNU_MAX_OUTPUTS];
+    bool           reached = false, any = false;
+    for (int k = 0; k < op.out_count; k++) {
+        d_y[k] = d[op.out_first + k];
+        reached |= d_y[k] != NULL;
+    }
+    CORNU__TRY(operands_reserve(o, op.in_count));
+    for (int k = 0; k < op.in_count; k++) {
+        CornuValue in = cornu_program_operands(graph->program, &op)[k];
+        o->wanted[k] = depends[in];
+        o->d_x[k] = NULL;
+        any |= depends[in];
+    }
+    if (!reached || !any) return CORNU_OK;
+
+    for (int k = 0; k < op.in_count; k++)
+        o->in[k] = cornu__tensor(graph, cornu_program_operands(graph->program, &op)[k]);
+    for (int k = 0; k < op.out_count; k++) out[k] = cornu__tensor(graph, op.out_first + k);
+    CORNU__TRY(enter_scope(graph, op.scope));
+    CornuRecorded recorded = { .graph = graph, .id = op.id, .attributes = &op.attributes,
+                               .in = o->in, .out = out, .in_count = op.in_count,
+                               .out_count = op.out_count, .wanted = o->wanted };
+    (*gradients[op.id])(&recorded, d_y, o->d_x);
+    if (cornu_error_pending()) return cornu_error_status();
+
+    for (int k = 0; k < op.in_count; k++) {
+        if (!o->wanted[k] || !o->d_x[k]) continue;
+        CornuTensor **sum = &d[o->in[k]->value];
+        *sum = *sum ? cornu_op_add(*sum, o->d_x[k]) : o->d_x[k];
+        if (!*sum) return cornu_error_status();
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus check(const CornuTensor *loss, CornuTensor *const *x, int count)
+{
+    if (!loss) return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_gradients: the loss is NULL");
+    for (int i = 0; i < count; i++)
+        if (!x[i] || x[i]->graph != loss->graph)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_gradients: x[%d] is %s", i,
+                               x[i] ? "a tensor of another graph" : "NULL");
+    CornuText text;
+    CornuType type = cornu_tensor_type(loss);
+    if (type.shape.rank != 0 || !cornu_dtype_is_float(type.dtype))
+        return cornu__fail(CORNU_ERR_SHAPE, "cornu_gradients: the loss is %s, expected a float scalar",
+                           cornu_type_print(&text, type));
+    return cornu_error_pending() ? cornu_error_status() : CORNU_OK;
+}
+
+CornuStatus cornu_gradients(CornuTensor *loss, CornuTensor *const *x, int count,
+                            CornuTensor **d_x)
+{
+    CORNU__TRY(check(loss, x, count));
+    CornuGraph *graph = loss->graph;
+    CORNU__TRY(cornu__rewrite(graph, true));
+
+    CornuProgram *program = graph->program;
+    Operands      operands = { 0 };
+    int           op_count = program->op_count;   /* the backward pass adds more */
+    CornuTensor **d = cornu__allocate((size_t)program->value_count, sizeof(CornuTensor *));
+    bool         *depends = cornu__allocate((size_t)program->value_count, sizeof *depends);
+    CornuStatus   status = d && depends ? CORNU_OK : CORNU_ERR_MEMORY;
+    if (status) goto done;
+
+    mark_dependent(program, x, count, op_count, depends);
+    d[loss->value] = cornu_op_constant_like(loss, 1.0);
+    if (!d[loss->value]) status = cornu_error_status();
+    for (int i = op_count - 1; !status && i >= 0; i--)
+        status = differentiate(graph, i, depends, d, &operands);
+    cornu_graph_scope(graph, NULL);
+    for (int i = 0; !status && i < count; i++) {
+        CornuTensor *of_x = d[x[i]->value];
+        d_x[i] = of_x ? of_x : cornu_op_constant_like(x[i], 0.0);
+        if (!d_x[i]) status = cornu_error_status();
+    }
+done:
+    if (status) cornu_error_take();
+    cornu__release(operands.in);
+    cornu__release(operands.d_x);
+    cornu__release(operands.wanted);
+    cornu__release(depends);
+    cornu__release(d);
+    return status;
+}

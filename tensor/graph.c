@@ -1,0 +1,226 @@
+/* Graphs: recording ops, inputs, variables. Running is in run.c. */
+#include <string.h>
+
+#include "graph_internal.h"
+
+CornuGraph *cornu_graph_create(CornuDevice *device)
+{
+    if (!device || cornu_error_pending())
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_graph_create: no device given");
+    CornuGraph *graph = cornu__allocate(1, sizeof *graph);
+    if (!graph) return cornu__null();
+    graph->device = device;
+    graph->program = cornu_program_create();
+    if (graph->program) return graph;
+    cornu_graph_free(graph);
+    return cornu__null();
+}
+
+static void prepared_free(CornuPrepared *prepared)
+{
+    for (int i = 0; prepared->outputs && i < prepared->program->output_count; i++)
+        cornu_buffer_free(prepared->outputs[i]);
+    cornu__release(prepared->outputs);
+    cornu__release(prepared->inputs);
+    cornu__release(prepared->fetches);
+    cornu_program_free(prepared->program);
+    cornu__release(prepared);
+}
+
+void cornu_graph_free(CornuGraph *graph)
+{
+    if (!graph) return;
+    for (CornuPrepared *next, *prepared = graph->prepared; prepared; prepared = next) {
+        next = prepared->next;
+        prepared_free(prepared);
+    }
+    for (int i = 0; i < graph->input_count; i++) cornu_buffer_free(graph->inputs[i].feed);
+    for (int i = 0; i < graph->handle_count; i++) cornu__release(graph->handles[i]);
+    cornu__release(graph->handles);
+    cornu__release(graph->tensors);
+    cornu__release(graph->inputs);
+    cornu__release(graph->assignments);
+    cornu_program_free(graph->program);
+    cornu__release(graph);
+}
+
+CornuDevice *cornu_graph_device(const CornuGraph *graph) { return graph->device; }
+
+CornuStatus cornu_graph_scope(CornuGraph *graph, const char *name)
+{
+    return cornu_program_scope(graph->program, name);
+}
+
+const char *cornu__scope(const CornuGraph *graph)
+{
+    return graph->program->scope ? graph->program->scope : "";
+}
+
+/* ---- Tensors ---- */
+
+CornuType cornu_tensor_type(const CornuTensor *tensor)
+{
+    return cornu_program_type(tensor->graph->program, tensor->value);
+}
+
+CornuShape  cornu_tensor_shape(const CornuTensor *tensor) { return cornu_tensor_type(tensor).shape; }
+CornuGraph *cornu_tensor_graph(const CornuTensor *tensor) { return tensor->graph; }
+
+CornuTensor *cornu__tensor(CornuGraph *graph, CornuValue value)
+{
+    int space = graph->tensor_space;
+    if (value >= space) {
+        if (cornu__reserve(&graph->tensors, &graph->tensor_space, space, value + 1 - space,
+                           sizeof *graph->tensors))
+            return cornu__null();
+        memset(graph->tensors + space, 0,
+               (size_t)(graph->tensor_space - space) * sizeof *graph->tensors);
+    }
+    if (graph->tensors[value]) return graph->tensors[value];
+    if (cornu__reserve(&graph->handles, &graph->handle_space, graph->handle_count, 1,
+                       sizeof *graph->handles))
+        return cornu__null();
+    CornuTensor *tensor = cornu__allocate(1, sizeof *tensor);
+    if (!tensor) return cornu__null();
+    *tensor = (CornuTensor){ .graph = graph, .value = value };
+    graph->handles[graph->handle_count++] = tensor;
+    return graph->tensors[value] = tensor;
+}
+
+/* ---- Recording ---- */
+
+static CornuTensor *record(CornuGraph *graph, CornuOpId id, const CornuAttributes *attributes,
+                           const CornuValue *in, int count, CornuTensor **out)
+{
+    CornuValue values[CORNU_MAX_OUTPUTS];
+    if (cornu_program_record(graph->program, id, attributes, in, count, values))
+        return cornu__null();
+    for (int i = 0; i < cornu_op_output_count(id); i++)
+        if (!(out[i] = cornu__tensor(graph, values[i]))) return NULL;
+    return out[0];
+}
+
+CornuTensor *cornu__record(CornuOpId id, const CornuAttributes *attributes,
+                           CornuTensor *const *in, int count, CornuTensor **out)
+{
+    enum { USUAL = 8 };
+    CornuValue  usual[USUAL], *values = usual;
+    CornuGraph *graph = count > 0 && in[0] ? in[0]->graph : NULL;
+    for (int i = 0; i < count; i++) {
+        if (!in[i])
+            return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: operand %d is NULL",
+                                    cornu_op_name(id), i);
+        if (in[i]->graph != graph)
+            return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: operands 0 and %d belong to two graphs",
+                                    cornu_op_name(id), i);
+    }
+    if (!graph || cornu_error_pending())
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: expected at least one operand",
+                                cornu_op_name(id));
+    if (count > USUAL && !(values = cornu__allocate((size_t)count, sizeof *values)))
+        return cornu__null();
+    for (int i = 0; i < count; i++) values[i] = in[i]->value;
+    CornuTensor *result = record(graph, id, attributes, values, count, out);
+    if (values != usual) cornu__release(values);
+    return result;
+}
+
+CornuTensor *cornu__record0(CornuGraph *graph, CornuOpId id, const CornuAttributes *attributes)
+{
+    CornuTensor *out[CORNU_MAX_OUTPUTS];
+    if (!graph || cornu_error_pending())
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: no graph given", cornu_op_name(id));
+    return record(graph, id, attributes, NULL, 0, out);
+}
+
+CornuTensor *cornu__record1(CornuOpId id, CornuTensor *x)
+{
+    CornuTensor *out[CORNU_MAX_OUTPUTS];
+    return cornu__record(id, NULL, &x, 1, out);
+}
+
+CornuTensor *cornu__record2(CornuOpId id, CornuTensor *a, CornuTensor *b)
+{
+    CornuTensor *out[CORNU_MAX_OUTPUTS];
+    return cornu__record(id, NULL, (CornuTensor *[]){ a, b }, 2, out);
+}
+
+/* ---- Inputs and variables ---- */
+
+static CornuTensor *add_input(CornuGraph *graph, CornuType type, CornuGraphInput input)
+{
+    CornuValue value;
+    if (cornu__reserve(&graph->inputs, &graph->input_space, graph->input_count, 1,
+                       sizeof *graph->inputs) ||
+        cornu_program_input(graph->program, type, &value))
+        return cornu__null();
+    graph->inputs[graph->input_count++] = input;
+    return cornu__tensor(graph, value);
+}
+
+CornuTensor *cornu_graph_input(CornuGraph *graph, CornuType type)
+{
+    if (!graph || cornu_error_pending())
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_graph_input: no graph given");
+    CornuBuffer *feed = cornu_buffer_create(graph->device, type);
+    if (!feed) return NULL;
+    CornuTensor *tensor = add_input(graph, type, (CornuGraphInput){ .feed = feed });
+    if (!tensor && (graph->input_count == 0 || graph->inputs[graph->input_count - 1].feed != feed))
+        cornu_buffer_free(feed);
+    return tensor;
+}
+
+CornuStatus cornu_graph_feed(CornuTensor *input, CornuArray array)
+{
+    if (!input) return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_graph_feed: the input is NULL");
+    const CornuGraph        *graph = input->graph;
+    const CornuProgramValue *value = &graph->program->values[input->value];
+    if (value->op != -1 || !graph->inputs[value->index].feed)
+        return cornu__fail(CORNU_ERR_ARGUMENT,
+                           "cornu_graph_feed: the tensor is no input of its graph");
+    return cornu__fail_prefix(cornu_buffer_write(graph->inputs[value->index].feed, array), "feed");
+}
+
+CornuTensor *cornu_read(CornuGraph *graph, CornuVariable *variable)
+{
+    if (!graph || !variable || cornu_error_pending())
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_read: no %s given",
+                                graph ? "variable" : "graph");
+    if (variable->device != graph->device)
+        return cornu__fail_null(CORNU_ERR_DEVICE, "%s: the variable is on device %s, the graph on %s",
+                                variable->name, cornu_device_name(variable->device),
+                                cornu_device_name(graph->device));
+    for (int i = 0; i < graph->input_count; i++)
+        if (graph->inputs[i].variable == variable)
+            return cornu__tensor(graph, graph->program->inputs[i]);
+    return add_input(graph, variable->type, (CornuGraphInput){ .variable = variable });
+}
+
+CornuStatus cornu_assign(CornuVariable *variable, CornuTensor *tensor)
+{
+    if (!variable || !tensor)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_assign: no %s given",
+                           variable ? "tensor" : "variable");
+    CornuText a, b;
+    if (!cornu_type_equal(variable->type, cornu_tensor_type(tensor)))
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: the variable is %s, assigned is %s",
+                           variable->name, cornu_type_print(&a, variable->type),
+                           cornu_type_print(&b, cornu_tensor_type(tensor)));
+    CornuGraph *graph = tensor->graph;
+    if (!cornu_read(graph, variable)) { /* so that the program has an input to alias */
+        CornuStatus status = cornu_error_status();
+        cornu_error_take();
+        return status;
+    }
+    graph->assignment_version++;
+    for (int i = 0; i < graph->assignment_count; i++)
+        if (graph->assignments[i].variable == variable) {
+            graph->assignments[i].tensor = tensor;
+            return CORNU_OK;
+        }
+    CORNU__TRY(cornu__reserve(&graph->assignments, &graph->assignment_space,
+                              graph->assignment_count, 1, sizeof *graph->assignments));
+    graph->assignments[graph->assignment_count++] =
+        (CornuAssignment){ .variable = variable, .tensor = tensor };
+    return CORNU_OK;
+}

@@ -1,0 +1,53 @@
+/* The graph's inside, shared by graph.c, gradients.c, rewrite.c and run.c. */
+#ifndef CORNU_TENSOR_GRAPH_INTERNAL_H
+#define CORNU_TENSOR_GRAPH_INTERNAL_H
+
+#include "tensor_internal.h"
+
+/* What stands behind input i of the recorded program: a variable, or a buffer to feed. */
+typedef struct {
+    CornuVariable *variable;
+    CornuBuffer   *feed;
+} CornuGraphInput;
+
+typedef struct {
+    CornuVariable *variable;
+    CornuTensor   *tensor;
+} CornuAssignment;
+
+/* A list of fetches, compiled. It is keyed by tensors, whose values a rewrite may renumber. */
+typedef struct CornuPrepared {
+    CornuTensor         **fetches;
+    int                   fetch_count;
+    int                   assignment_version;
+    CornuProgram         *program;
+    CornuExecutable      *executable;
+    CornuBuffer         **inputs;   /* borrowed: of variables and graph inputs */
+    CornuBuffer         **outputs;  /* NULL for assignments, owned for fetches */
+    struct CornuPrepared *next;
+} CornuPrepared;
+
+struct CornuGraph {
+    CornuDevice     *device;
+    CornuProgram    *program;      /* everything recorded, dead or alive */
+    CornuTensor    **tensors;      /* the handle of each value, NULL until asked for */
+    int              tensor_space;
+    CornuTensor    **handles;      /* every handle made, to free */
+    int              handle_count, handle_space;
+    CornuGraphInput *inputs;
+    int              input_count, input_space;
+    CornuAssignment *assignments;
+    int              assignment_count, assignment_space, assignment_version;
+    int              rewritten;    /* ops of `program` that rewrite.c has seen */
+    CornuPrepared   *prepared;     /* newest first */
+    CornuPrepared   *last;
+};
+
+/* The handle of a value; NULL (pending) only when out of memory. */
+CornuTensor *cornu__tensor(CornuGraph *graph, CornuValue value);
+
+/* Improves the recorded ops; `differentiable` also expands the ops whose gradient is that of
+ * their decomposition. Handles follow to the values that take the old ones' place. */
+CornuStatus cornu__rewrite(CornuGraph *graph, bool differentiable);
+
+#endif

@@ -1,0 +1,288 @@
+/* Elementwise ops: how they are called, broadcast and differentiated. y = out[0], d = d_y[0]. */
+#include <math.h>
+
+#include "../tensor_internal.h"
+
+/* NumPy's rule: axes aligned at the right, an extent of 1 (or none) stretches. */
+static bool broadcast_shape(CornuShape a, CornuShape b, CornuShape *out)
+{
+    *out = (CornuShape){ .rank = a.rank > b.rank ? a.rank : b.rank };
+    for (int i = 1; i <= out->rank; i++) {
+        int64_t of_a = i <= a.rank ? a.extent[a.rank - i] : 1;
+        int64_t of_b = i <= b.rank ? b.extent[b.rank - i] : 1;
+        if (of_a != of_b && of_a != 1 && of_b != 1) return false;
+        out->extent[out->rank - i] = of_a == 1 ? of_b : of_a;
+    }
+    return true;
+}
+
+bool cornu__broadcast_operands(CornuOpId id, CornuTensor **x, int count)
+{
+    CornuShape shape = { 0 };
+    CornuText  a, b;
+    for (int i = 0; i < count; i++) {
+        if (!x[i]) {
+            cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: operand %d is NULL", cornu_op_name(id), i);
+            return false;
+        }
+        CornuShape before = shape;
+        if (!broadcast_shape(before, cornu_tensor_shape(x[i]), &shape)) {
+            const char *scope = cornu__scope(x[i]->graph);
+            cornu__fail_null(CORNU_ERR_SHAPE, "%s%s%s: shapes %s and %s cannot be broadcast together",
+                             scope, *scope ? ": " : "", cornu_op_name(id),
+                             cornu_shape_print(&a, before),
+                             cornu_shape_print(&b, cornu_tensor_shape(x[i])));
+            return false;
+        }
+    }
+    for (int i = 0; i < count; i++)
+        if (!(x[i] = cornu_op_broadcast(x[i], shape))) return false;
+    return true;
+}
+
+static CornuTensor *binary(CornuOpId id, CornuTensor *a, CornuTensor *b)
+{
+    CornuTensor *x[2] = { a, b };
+    return cornu__broadcast_operands(id, x, 2) ? cornu__record2(id, x[0], x[1]) : NULL;
+}
+
+/* d * x, the chain rule's last step in most rules below. */
+static CornuTensor *times(CornuTensor *d, CornuTensor *x) { return cornu_op_multiply(d, x); }
+
+CornuTensor *cornu_op_negative(CornuTensor *x) { return cornu__record1(CORNU_OP_NEGATIVE, x); }
+CornuTensor *cornu_op_absolute(CornuTensor *x) { return cornu__record1(CORNU_OP_ABSOLUTE, x); }
+CornuTensor *cornu_op_sign(CornuTensor *x) { return cornu__record1(CORNU_OP_SIGN, x); }
+CornuTensor *cornu_op_floor(CornuTensor *x) { return cornu__record1(CORNU_OP_FLOOR, x); }
+CornuTensor *cornu_op_exp(CornuTensor *x) { return cornu__record1(CORNU_OP_EXP, x); }
+CornuTensor *cornu_op_log(CornuTensor *x) { return cornu__record1(CORNU_OP_LOG, x); }
+CornuTensor *cornu_op_sqrt(CornuTensor *x) { return cornu__record1(CORNU_OP_SQRT, x); }
+CornuTensor *cornu_op_rsqrt(CornuTensor *x) { return cornu__record1(CORNU_OP_RSQRT, x); }
+CornuTensor *cornu_op_square(CornuTensor *x) { return cornu_op_multiply(x, x); }
+CornuTensor *cornu_op_sin(CornuTensor *x) { return cornu__record1(CORNU_OP_SIN, x); }
+CornuTensor *cornu_op_cos(CornuTensor *x) { return cornu__record1(CORNU_OP_COS, x); }
+CornuTensor *cornu_op_tanh(CornuTensor *x) { return cornu__record1(CORNU_OP_TANH, x); }
+CornuTensor *cornu_op_sigmoid(CornuTensor *x) { return cornu__record1(CORNU_OP_SIGMOID, x); }
+CornuTensor *cornu_op_erf(CornuTensor *x) { return cornu__record1(CORNU_OP_ERF, x); }
+CornuTensor *cornu_op_softplus(CornuTensor *x) { return cornu__record1(CORNU_OP_SOFTPLUS, x); }
+CornuTensor *cornu_op_relu(CornuTensor *x) { return cornu__record1(CORNU_OP_RELU, x); }
+CornuTensor *cornu_op_step(CornuTensor *x) { return cornu__record1(CORNU_OP_STEP, x); }
+
+CornuTensor *cornu_op_elu(CornuTensor *x, double alpha)
+{
+    CornuAttributes attributes = { .alpha = { .alpha = alpha } };
+    CornuTensor    *out[CORNU_MAX_OUTPUTS];
+    return cornu__record(CORNU_OP_ELU, &attributes, &x, 1, out);
+}
+
+CornuTensor *cornu_op_add(CornuTensor *a, CornuTensor *b) { return binary(CORNU_OP_ADD, a, b); }
+CornuTensor *cornu_op_subtract(CornuTensor *a, CornuTensor *b)
+{
+    return binary(CORNU_OP_SUBTRACT, a, b);
+}
+CornuTensor *cornu_op_multiply(CornuTensor *a, CornuTensor *b)
+{
+    return binary(CORNU_OP_MULTIPLY, a, b);
+}
+CornuTensor *cornu_op_divide(CornuTensor *a, CornuTensor *b) { return binary(CORNU_OP_DIVIDE, a, b); }
+CornuTensor *cornu_op_maximum(CornuTensor *a, CornuTensor *b)
+{
+    return binary(CORNU_OP_MAXIMUM, a, b);
+}
+CornuTensor *cornu_op_minimum(CornuTensor *a, CornuTensor *b)
+{
+    return binary(CORNU_OP_MINIMUM, a, b);
+}
+CornuTensor *cornu_op_power(CornuTensor *a, CornuTensor *b) { return binary(CORNU_OP_POWER, a, b); }
+
+CornuTensor *cornu_op_scale(CornuTensor *x, double factor)
+{
+    return cornu_op_multiply(x, cornu_op_constant_like(x, factor));
+}
+
+CornuTensor *cornu_op_shift(CornuTensor *x, double term)
+{
+    return cornu_op_add(x, cornu_op_constant_like(x, term));
+}
+
+/* ---- Gradients ---- */
+
+/* d_x = -d */
+static void negative_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+{
+    (void)op;
+    d_x[0] = cornu_op_negative(d[0]);
+}
+CornuGradient *const cornu__negative_gradient = negative_gradient;
+
+/* d_x = d sign(x) */
+static void absolute_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+{
+    d_x[0] = times(d[0], cornu_op_sign(op->in[0]));
+}
+CornuGradient *const cornu__absolute_gradient = absolute_gradient;
+
+CornuGradient *const cornu__sign_gradient = CORNU_NO_GRADIENT;
+CornuGradient *const cornu__floor_gradient = CORNU_NO_GRADIENT;
+CornuGradient *const cornu__step_gradient = CORNU_NO_GRADIENT;
+
+/* d_x = d y */
+static void exp_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+{
+    d_x[0] = times(d[0], op->out[0]);
+}
+CornuGradient *const cornu__exp_gradient = exp_gradient;
+
+/* d_x = d / x */
+static void log_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+{
+    d_x[0] = cornu_op_divide(d[0], op->in[0]);
+}
+CornuGradient *const cornu__log_gradient = log_gradient;
+
+/* d_x = d / (2 y) */
+static void sqrt_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+{
+    d_x[0] = cornu_op_divide(cornu_op_scale(d[0], 0.5), op->out[0]);
+}
+CornuGradient *const cornu__sqrt_gradient = sqrt_gradient;
+
+/* d_x = -d y^3 / 2 */
+static void rsqrt_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+{
+    CornuTensor *cube = cornu_op_multiply(cornu_op_square(op->out[0]), op->out[0]);
+    d_x[0] = times(d[0], cornu_op_scale(cube, -0.5));
+}
+CornuGradient *const cornu__rsqrt_gradient = rsqrt_gradient;
+
+/* d_x = d cos(x) */
+static void sin_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+{
+    d_x[0] = times(d[0], cornu_op_cos(op->in[0]));
+}
+CornuGradient *const cornu__sin_gradient = sin_gradient;
+
+/* d_x = -d sin(x) */
+static void cos_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+{
+    d_x[0] = times(d[0], cornu_op_negative(cornu_op_sin(op->in[0])));
+}
+CornuGradient *const cornu__cos_gradient = cos_gradient;
+
+/* d_x = d (1 - y^2) */
+static void tanh_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+{
+    CornuTensor *y = op->out[0];
+    d_x[0] = times(d[0], cornu_op_subtract(cornu_op_constant_like(y, 1.0), cornu_op_square(y)));
+}
+CornuGradient *const cornu__tanh_gradient = tanh_gradient;
+
+/* d_x = d y (1 - y) */
+static void sigmoid_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+{
+    CornuTensor *y = op->out[0];
+    CornuTensor *rest = cornu_op_subtract(cornu_op_constant_like(y, 1.0), y);
+    d_x[0] = times(d[0], cornu_op_multiply(y, rest));
+}
+CornuGradient *const cornu__sigmoid_gradient = sigmoid_gradient;
+
+/* d_x = d 2 / sqrt(pi) exp(-x^2) */
+static void erf_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+{
+    CornuTensor *bell = cornu_op_exp(cornu_op_negative(cornu_op_square(op->in[0])));
+    d_x[0] = times(d[0], cornu_op_scale(bell, 2.0 / sqrt(acos(-1.0))));
+}
+CornuGradient *const cornu__erf_gradient = erf_gradient;
+
+/* d_x = d sigmoid(x) */
+static void softplus_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+{
+    d_x[0] = times(d[0], cornu_op_sigmoid(op->in[0]));
+}
+CornuGradient *const cornu__softplus_gradient = softplus_gradient;
+
+/* d_x = d where y > 0, else 0: y instead of x, which then need not be kept. */
+static void relu_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+{
+    d_x[0] = times(d[0], cornu_op_step(op->out[0]));
+}
+CornuGradient *const cornu__relu_gradient = relu_gradient;
+
+/* d_x = d where x > 0, else d alpha exp(x) = d (y + alpha). */
+static void elu_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+{
+    CornuTensor *x = op->in[0], *zero = cornu_op_constant_like(x, 0.0);
+    CornuTensor *slope = cornu_op_shift(op->out[0], op->attributes->alpha.alpha);
+    d_x[0] = cornu_op_select(cornu_op_compare(x, CORNU_GREATER, zero), d[0], times(d[0], slope));
+}
+CornuGradient *const cornu__elu_gradient = elu_gradient;
+
+static void add_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+{
+    (void)op;
+    d_x[0] = d[0];
+    d_x[1] = d[0];
+}
+CornuGradient *const cornu__add_gradient = add_gradient;
+
+static void subtract_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+{
+    d_x[0] = d[0];
+    if (op->wanted[1]) d_x[1] = cornu_op_negative(d[0]);
+}
+CornuGradient *const cornu__subtract_gradient = subtract_gradient;
+
+/* d_a = d b, d_b = d a */
+static void multiply_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+{
+    if (op->wanted[0]) d_x[0] = times(d[0], op->in[1]);
+    if (op->wanted[1]) d_x[1] = times(d[0], op->in[0]);
+}
+CornuGradient *const cornu__multiply_gradient = multiply_gradient;
+
+/* d_a = d / b, d_b = -d y / b */
+static void divide_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+{
+    CornuTensor *part = cornu_op_divide(d[0], op->in[1]);
+    d_x[0] = part;
+    if (op->wanted[1]) d_x[1] = cornu_op_negative(times(part, op->out[0]));
+}
+CornuGradient *const cornu__divide_gradient = divide_gradient;
+
+/* The chosen operand gets d; where both are equal each gets half, as in JAX. */
+static void choice_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x,
+                            CornuComparison a_wins)
+{
+    CornuTensor *a = op->in[0], *b = op->in[1], *half = cornu_op_scale(d[0], 0.5);
+    CornuTensor *zero = cornu_op_constant_like(d[0], 0.0);
+    CornuTensor *equal = cornu_op_compare(a, CORNU_EQUAL, b);
+    CornuTensor *of_a = cornu_op_compare(a, a_wins, b), *of_b = cornu_op_compare(b, a_wins, a);
+    d_x[0] = cornu_op_select(equal, half, cornu_op_select(of_a, d[0], zero));
+    d_x[1] = cornu_op_select(equal, half, cornu_op_select(of_b, d[0], zero));
+}
+
+static void maximum_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+{
+    choice_gradient(op, d, d_x, CORNU_GREATER);
+}
+CornuGradient *const cornu__maximum_gradient = maximum_gradient;
+
+static void minimum_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+{
+    choice_gradient(op, d, d_x, CORNU_LESS);
+}
+CornuGradient *const cornu__minimum_gradient = minimum_gradient;
+
+/* d_a = d b a^(b - 1), d_b = d y log(a), which is 0 where a is not positive. */
+static void power_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+{
+    CornuTensor *a = op->in[0], *b = op->in[1], *zero = cornu_op_constant_like(a, 0.0);
+    if (op->wanted[0])
+        d_x[0] = times(d[0], cornu_op_multiply(b, cornu_op_power(a, cornu_op_shift(b, -1.0))));
+    if (op->wanted[1]) {
+        CornuTensor *positive = cornu_op_compare(a, CORNU_GREATER, zero);
+        CornuTensor *one = cornu_op_constant_like(a, 1.0);
+        CornuTensor *log = cornu_op_log(cornu_op_select(positive, a, one));
+        d_x[1] = times(d[0], cornu_op_multiply(op->out[0], log));
+    }
+}
+CornuGradient *const cornu__power_gradient = power_gradient;

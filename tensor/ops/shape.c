@@ -1,0 +1,139 @@
+#include "../tensor_internal.h"
+
+static CornuTensor *record(CornuOpId id, const CornuAttributes *attributes, CornuTensor *x)
+{
+    CornuTensor *out[CORNU_MAX_OUTPUTS];
+    return cornu__record(id, attributes, &x, 1, out);
+}
+
+static CornuAttributes shape_attributes(CornuShape shape)
+{
+    CornuAttributes attributes = { .shape = { .rank = shape.rank } };
+    for (int i = 0; i < shape.rank && i < CORNU_MAX_RANK; i++)
+        attributes.shape.extents[i] = shape.extent[i];
+    return attributes;
+}
+
+CornuTensor *cornu_op_broadcast(CornuTensor *x, CornuShape shape)
+{
+    if (x && cornu_shape_equal(cornu_tensor_shape(x), shape)) return x;
+    CornuAttributes attributes = shape_attributes(shape);
+    return record(CORNU_OP_BROADCAST, &attributes, x);
+}
+
+/* The sum over the axes that were stretched. */
+static void broadcast_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+{
+    CornuShape from = cornu_tensor_shape(op->in[0]), to = cornu_tensor_shape(d[0]);
+    int64_t    axes = 0;
+    for (int i = 0; i < to.rank; i++) {
+        int of_x = i - (to.rank - from.rank);
+        if (of_x < 0 || from.extent[of_x] != to.extent[i]) axes |= INT64_C(1) << i;
+    }
+    d_x[0] = cornu_op_reshape(cornu_op_reduce_sum(d[0], axes, true), from);
+}
+CornuGradient *const cornu__broadcast_gradient = broadcast_gradient;
+
+CornuTensor *cornu_op_reshape(CornuTensor *x, CornuShape shape)
+{
+    if (!x) return cornu__fail_null(CORNU_ERR_ARGUMENT, "reshape: operand 0 is NULL");
+    int     unknown = -1;
+    int64_t count = cornu_type_count(cornu_tensor_type(x)), known = 1;
+    for (int i = 0; i < shape.rank && i < CORNU_MAX_RANK; i++) {
+        if (shape.extent[i] == CORNU_NONE && unknown < 0) unknown = i;
+        else known *= shape.extent[i];
+    }
+    if (unknown >= 0 && (known <= 0 || count % known != 0)) {
+        CornuText   a, b;
+        const char *scope = cornu__scope(x->graph);
+        return cornu__fail_null(CORNU_ERR_SHAPE, "%s%sreshape: %s does not divide into %s", scope,
+                                *scope ? ": " : "", cornu_shape_print(&a, cornu_tensor_shape(x)),
+                                cornu_shape_print(&b, shape));
+    }
+    if (unknown >= 0) shape.extent[unknown] = count / known;
+    if (cornu_shape_equal(cornu_tensor_shape(x), shape)) return x;
+    CornuAttributes attributes = shape_attributes(shape);
+    return record(CORNU_OP_RESHAPE, &attributes, x);
+}
+
+static void reshape_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+{
+    d_x[0] = cornu_op_reshape(d[0], cornu_tensor_shape(op->in[0]));
+}
+CornuGradient *const cornu__reshape_gradient = reshape_gradient;
+
+CornuTensor *cornu_op_transpose(CornuTensor *x, const int *axes)
+{
+    if (!x) return cornu__fail_null(CORNU_ERR_ARGUMENT, "transpose: operand 0 is NULL");
+    CornuAttributes attributes = { .permutation = { .axes = { 0 } } };
+    for (int i = 0; i < cornu_tensor_shape(x).rank; i++) attributes.permutation.axes[i] = axes[i];
+    return record(CORNU_OP_TRANSPOSE, &attributes, x);
+}
+
+/* The inverse permutation. */
+static void transpose_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+{
+    int inverse[CORNU_MAX_RANK];
+    for (int i = 0; i < cornu_tensor_shape(d[0]).rank; i++)
+        inverse[op->attributes->permutation.axes[i]] = i;
+    d_x[0] = cornu_op_transpose(d[0], inverse);
+}
+CornuGradient *const cornu__transpose_gradient = transpose_gradient;
+
+CornuTensor *cornu_op_slice(CornuTensor *x, const int64_t *starts, const int64_t *sizes)
+{
+    if (!x) return cornu__fail_null(CORNU_ERR_ARGUMENT, "slice: operand 0 is NULL");
+    CornuAttributes attributes = { .slice = { .starts = { 0 } } };
+    for (int i = 0; i < cornu_tensor_shape(x).rank; i++) {
+        attributes.slice.starts[i] = starts[i];
+        attributes.slice.sizes[i] = sizes[i];
+    }
+    return record(CORNU_OP_SLICE, &attributes, x);
+}
+
+/* Zeros around the part that was taken. */
+static void slice_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+{
+    CornuShape     x = cornu_tensor_shape(op->in[0]);
+    int64_t        high[CORNU_MAX_RANK];
+    const int64_t *starts = op->attributes->slice.starts, *sizes = op->attributes->slice.sizes;
+    for (int i = 0; i < x.rank; i++) high[i] = x.extent[i] - starts[i] - sizes[i];
+    d_x[0] = cornu_op_pad(d[0], starts, high, 0.0);
+}
+CornuGradient *const cornu__slice_gradient = slice_gradient;
+
+CornuTensor *cornu_op_pad(CornuTensor *x, const int64_t *low, const int64_t *high, double value)
+{
+    if (!x) return cornu__fail_null(CORNU_ERR_ARGUMENT, "pad: operand 0 is NULL");
+    CornuAttributes attributes = { .pad = { .value = value } };
+    for (int i = 0; i < cornu_tensor_shape(x).rank; i++) {
+        attributes.pad.low[i] = low[i];
+        attributes.pad.high[i] = high[i];
+    }
+    return record(CORNU_OP_PAD, &attributes, x);
+}
+
+static void pad_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+{
+    d_x[0] = cornu_op_slice(d[0], op->attributes->pad.low, cornu_tensor_shape(op->in[0]).extent);
+}
+CornuGradient *const cornu__pad_gradient = pad_gradient;
+
+CornuTensor *cornu_op_concat(CornuTensor *const *x, int count, int axis)
+{
+    CornuAttributes attributes = { .axis = { .axis = axis } };
+    CornuTensor    *out[CORNU_MAX_OUTPUTS];
+    return cornu__record(CORNU_OP_CONCAT, &attributes, x, count, out);
+}
+
+/* Each operand gets its part back. */
+static void concat_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+{
+    int64_t axis = op->attributes->axis.axis, starts[CORNU_MAX_RANK] = { 0 };
+    for (int i = 0; i < op->in_count; i++) {
+        CornuShape part = cornu_tensor_shape(op->in[i]);
+        if (op->wanted[i]) d_x[i] = cornu_op_slice(d[0], starts, part.extent);
+        starts[axis] += part.extent[axis];
+    }
+}
+CornuGradient *const cornu__concat_gradient = concat_gradient;

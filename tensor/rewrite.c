@@ -1,0 +1,229 @@
+/*
+ * Improves what was recorded, before gradients are taken, so that the backward pass follows by
+ * itself. Every rewrite gives the same result as the original, up to which of several equal
+ * maxima a pool reports:
+ *
+ *   max_pool(f(x)) = f(max_pool(x))   for f nondecreasing and the same at all positions of a
+ *                                     window: activations, and adding a bias per channel. f then
+ *                                     works on a quarter of the elements, forward and backward.
+ *   max_pool(conv2d(x))               rows and columns of the convolution that no window reads
+ *                                     are not computed: its high padding shrinks.
+ *
+ * The program is recorded anew from front to back; map[] follows the values.
+ */
+#include "graph_internal.h"
+
+typedef struct {
+    const CornuProgram *from;
+    CornuProgram       *to;
+    CornuValue         *map;    /* value of `from` -> value of `to` */
+    int                *uses;   /* of each value of `from`, by its ops */
+} Rewrite;
+
+static const CornuProgramOp *producer(const CornuProgram *program, CornuValue value)
+{
+    int op = program->values[value].op;
+    return op < 0 ? NULL : &program->ops[op];
+}
+
+static CornuValue operand(const Rewrite *r, const CornuProgramOp *op, int i)
+{
+    return cornu_program_operands(r->from, op)[i];
+}
+
+/* Whether y = op(x) never decreases when x grows. */
+static bool nondecreasing(const CornuProgramOp *op)
+{
+    switch (op->id) {
+    case CORNU_OP_RELU: case CORNU_OP_TANH: case CORNU_OP_SIGMOID: case CORNU_OP_EXP:
+    case CORNU_OP_SOFTPLUS:
+        return true;
+    case CORNU_OP_ELU: return op->attributes.alpha.alpha >= 0.0;
+    default: return false;
+    }
+}
+
+/* Which operand of an addition is a broadcast that does not vary along height and width of
+ * (B, H, W, C), -1 if none is. */
+static int bias_operand(const Rewrite *r, const CornuProgramOp *op)
+{
+    for (int i = 0; op->id == CORNU_OP_ADD && i < 2; i++) {
+        const CornuProgramOp *source = producer(r->from, operand(r, op, i));
+        if (!source || source->id != CORNU_OP_BROADCAST) continue;
+        CornuShape shape = cornu_program_type(r->from, operand(r, source, 0)).shape;
+        bool       varies = false;
+        for (int axis = 0; axis < shape.rank; axis++) {
+            int of_four = axis + 4 - shape.rank;
+            varies |= of_four != 3 && shape.extent[axis] != 1;
+        }
+        if (!varies) return i;
+    }
+    return -1;
+}
+
+/* What a pool's operand is made of: up to so many steps that can move behind the pool. */
+enum { MAX_MOVED = 4 };
+
+typedef struct {
+    const CornuProgramOp *steps[MAX_MOVED];   /* the last one recorded comes first */
+    int                   count;
+    CornuValue            base;               /* what the first step was applied to */
+} Chain;
+
+static Chain find_chain(const Rewrite *r, CornuValue value)
+{
+    Chain chain = { .base = value };
+    while (chain.count < MAX_MOVED && r->uses[chain.base] == 1) {
+        const CornuProgramOp *op = producer(r->from, chain.base);
+        if (!op) break;
+        int bias = bias_operand(r, op);
+        if (bias < 0 && !nondecreasing(op)) break;
+        chain.steps[chain.count++] = op;
+        chain.base = operand(r, op, bias < 0 ? 0 : 1 - bias);
+    }
+    return chain;
+}
+
+/* Records the chain's first value again, without the rows and columns that the pool drops. */
+static CornuStatus record_base(Rewrite *r, CornuValue base, const CornuProgramOp *pool,
+                               CornuValue *out)
+{
+    *out = r->map[base];
+    const CornuProgramOp *conv = producer(r->from, base);
+    if (!conv || conv->id != CORNU_OP_CONV2D || r->uses[base] != 1) return CORNU_OK;
+
+    CornuShape      y = cornu_program_type(r->from, base).shape;
+    CornuShape      pooled = cornu_program_type(r->from, pool->out_first).shape;
+    CornuShape      x = cornu_program_type(r->from, operand(r, conv, 0)).shape;
+    CornuShape      filter = cornu_program_type(r->from, operand(r, conv, 1)).shape;
+    CornuAttributes attributes = conv->attributes;
+    bool            fewer = false;
+    for (int i = 0; i < 2; i++) {
+        int64_t step = pool->attributes.window.strides[i], s = attributes.conv2d.strides[i];
+        int64_t dilation = attributes.conv2d.dilation[i];
+        int64_t read = (pooled.extent[i + 1] - 1) * (step ? step : 1) +
+                       pool->attributes.window.size[i] - pool->attributes.window.low[i];
+        if (read >= y.extent[i + 1]) continue;
+        fewer = true;
+        attributes.conv2d.high[i] = (read - 1) * (s ? s : 1) +
+                                    (dilation ? dilation : 1) * (filter.extent[i] - 1) + 1 -
+                                    x.extent[i + 1] - attributes.conv2d.low[i];
+    }
+    if (!fewer) return CORNU_OK;
+    CornuValue in[2] = { r->map[operand(r, conv, 0)], r->map[operand(r, conv, 1)] };
+    CORNU__TRY(cornu_program_scope(r->to, conv->scope));
+    return cornu_program_record(r->to, CORNU_OP_CONV2D, &attributes, in, 2, out);
+}
+
+/* Applies one step of the chain to the pooled value. */
+static CornuStatus record_step(Rewrite *r, const CornuProgramOp *step, CornuValue *value)
+{
+    CORNU__TRY(cornu_program_scope(r->to, step->scope));
+    int        bias = bias_operand(r, step);
+    CornuValue x = *value;
+    if (bias < 0) return cornu_program_record(r->to, step->id, &step->attributes, &x, 1, value);
+
+    const CornuProgramOp *broadcast = producer(r->from, operand(r, step, bias));
+    CornuShape            shape = cornu_program_type(r->to, x).shape;
+    CornuAttributes       attributes = { .shape = { .rank = shape.rank } };
+    for (int i = 0; i < shape.rank; i++) attributes.shape.extents[i] = shape.extent[i];
+    CornuValue in[2], source = r->map[operand(r, broadcast, 0)];
+    in[1 - bias] = x;
+    CORNU__TRY(cornu_program_record(r->to, CORNU_OP_BROADCAST, &attributes, &source, 1, &in[bias]));
+    return cornu_program_record(r->to, CORNU_OP_ADD, NULL, in, 2, value);
+}
+
+static CornuStatus rewrite_max_pool(Rewrite *r, const CornuProgramOp *op, CornuValue *out)
+{
+    Chain      chain = find_chain(r, operand(r, op, 0));
+    CornuValue base;
+    CORNU__TRY(record_base(r, chain.base, op, &base));
+    CORNU__TRY(cornu_program_scope(r->to, op->scope));
+    CORNU__TRY(cornu_program_record(r->to, op->id, &op->attributes, &base, 1, out));
+    for (int i = chain.count - 1; i >= 0; i--) CORNU__TRY(record_step(r, chain.steps[i], &out[0]));
+    return CORNU_OK;
+}
+
+static CornuStatus copy(Rewrite *r, const CornuProgramOp *op, const CornuValue *in, bool expand,
+                        CornuValue *out)
+{
+    CORNU__TRY(cornu_program_scope(r->to, op->scope));
+    if (!expand)
+        return cornu_program_record(r->to, op->id, &op->attributes, in, op->in_count, out);
+    CornuType *types = cornu__allocate((size_t)op->in_count, sizeof *types);
+    if (!types) return CORNU_ERR_MEMORY;
+    CornuOpCall call = cornu_program_call(r->from, op, types);
+    CornuStatus status = cornu__op_rules(op->id)->decompose(r->to, &call, in, out);
+    cornu__release(types);
+    return status;
+}
+
+static CornuStatus rewrite_op(Rewrite *r, const CornuProgramOp *op, bool differentiable)
+{
+    enum { USUAL = 8 };
+    CornuValue  usual[USUAL], *in = usual, out[CORNU_MAX_OUTPUTS];
+    CornuStatus status;
+    if (op->id == CORNU_OP_MAX_POOL2D) {
+        status = rewrite_max_pool(r, op, out);
+    } else {
+        if (op->in_count > USUAL && !(in = cornu__allocate((size_t)op->in_count, sizeof *in)))
+            return CORNU_ERR_MEMORY;
+        for (int i = 0; i < op->in_count; i++) in[i] = r->map[operand(r, op, i)];
+        bool expand = differentiable &&
+                      cornu__op_gradient(op->id) == CORNU_GRADIENT_OF_DECOMPOSITION;
+        status = copy(r, op, in, expand, out);
+        if (in != usual) cornu__release(in);
+    }
+    for (int i = 0; !status && i < op->out_count; i++) r->map[op->out_first + i] = out[i];
+    return status;
+}
+
+static CornuStatus rewrite_program(Rewrite *r, bool differentiable)
+{
+    for (int i = 0; i < r->from->operand_count; i++) r->uses[r->from->operands[i]]++;
+    for (int i = 0; i < r->from->input_count; i++) {
+        CornuValue value = r->from->inputs[i];
+        CORNU__TRY(cornu_program_input(r->to, cornu_program_type(r->from, value), &r->map[value]));
+    }
+    for (int i = 0; i < r->from->op_count; i++)
+        CORNU__TRY(rewrite_op(r, &r->from->ops[i], differentiable));
+    return cornu_program_scope(r->to, NULL);
+}
+
+/* Points every handle to the value that took the old one's place. */
+static CornuStatus move_handles(CornuGraph *graph, const CornuProgram *to, const CornuValue *map)
+{
+    int grow = to->value_count - graph->tensor_space;
+    if (grow > 0)
+        CORNU__TRY(cornu__reserve(&graph->tensors, &graph->tensor_space, graph->tensor_space, grow,
+                                  sizeof *graph->tensors));
+    for (int i = 0; i < graph->tensor_space; i++) graph->tensors[i] = NULL;
+    for (int i = 0; i < graph->handle_count; i++) {
+        CornuTensor *handle = graph->handles[i];
+        handle->value = map[handle->value];
+        graph->tensors[handle->value] = handle;
+    }
+    return CORNU_OK;
+}
+
+CornuStatus cornu__rewrite(CornuGraph *graph, bool differentiable)
+{
+    if (graph->rewritten == graph->program->op_count && !differentiable) return CORNU_OK;
+    size_t  count = (size_t)graph->program->value_count;
+    Rewrite r = { .from = graph->program, .to = cornu_program_create(),
+                  .map = cornu__allocate(count, sizeof *r.map),
+                  .uses = cornu__allocate(count, sizeof *r.uses) };
+    CornuStatus status = r.to && r.map && r.uses ? rewrite_program(&r, differentiable)
+                                                 : CORNU_ERR_MEMORY;
+    if (!status) status = move_handles(graph, r.to, r.map);
+    if (!status) {
+        CornuProgram *old = graph->program;
+        graph->program = r.to;
+        graph->rewritten = r.to->op_count;
+        r.to = old;
+    }
+    cornu_program_free(r.to);
+    cornu__release(r.map);
+    cornu__release(r.uses);
+    return status;
+}

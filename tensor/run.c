@@ -1,0 +1,164 @@
+/* Running a graph: what is needed for a list of fetches and all assignments becomes a program,
+ * which the device compiles once. */
+#include <string.h>
+
+#include "graph_internal.h"
+
+/* Marks the ops that `value` depends on. Walking the ops backwards once suffices, since an op
+ * uses earlier values only. */
+static void mark_needed(const CornuProgram *program, bool *needed)
+{
+    for (int i = program->op_count - 1; i >= 0; i--) {
+        const CornuProgramOp *op = &program->ops[i];
+        bool                  used = false;
+        for (int k = 0; k < op->out_count; k++) used |= needed[op->out_first + k];
+        const CornuValue *in = cornu_program_operands(program, op);
+        for (int k = 0; used && k < op->in_count; k++) needed[in[k]] = true;
+        for (int k = 0; k < op->out_count; k++) needed[op->out_first + k] = used;
+    }
+}
+
+/* Copies the needed inputs and ops into `to`; map[v] becomes the new number of value v. */
+static CornuStatus copy_needed(const CornuProgram *from, const bool *needed, CornuProgram *to,
+                               CornuValue *map)
+{
+    for (int i = 0; i < from->input_count; i++) {
+        CornuValue value = from->inputs[i];
+        if (needed[value])
+            CORNU__TRY(cornu_program_input(to, cornu_program_type(from, value), &map[value]));
+    }
+    enum { USUAL = 8 };
+    CornuValue usual[USUAL], out[CORNU_MAX_OUTPUTS];
+    for (int i = 0; i < from->op_count; i++) {
+        const CornuProgramOp *op = &from->ops[i];
+        if (!needed[op->out_first]) continue;
+        const CornuValue *in = cornu_program_operands(from, op);
+        CornuValue       *mapped = usual;
+        if (op->in_count > USUAL && !(mapped = cornu__allocate((size_t)op->in_count, sizeof *mapped)))
+            return CORNU_ERR_MEMORY;
+        for (int k = 0; k < op->in_count; k++) mapped[k] = map[in[k]];
+        CornuStatus status = cornu_program_scope(to, op->scope);
+        if (!status)
+            status = cornu_program_record(to, op->id, &op->attributes, mapped, op->in_count, out);
+        if (mapped != usual) cornu__release(mapped);
+        CORNU__TRY(status);
+        for (int k = 0; k < op->out_count; k++) map[op->out_first + k] = out[k];
+    }
+    return CORNU_OK;
+}
+
+/* The program: inputs in the order of the graph's, outputs the assignments, then the fetches. */
+static CornuStatus lower(const CornuGraph *graph, CornuPrepared *prepared)
+{
+    const CornuProgram *from = graph->program;
+    CornuProgram       *to = prepared->program;
+    bool       *needed = cornu__allocate((size_t)from->value_count, sizeof *needed);
+    CornuValue *map = cornu__allocate((size_t)from->value_count, sizeof *map);
+    CornuStatus status = needed && map ? CORNU_OK : CORNU_ERR_MEMORY;
+    if (status) goto done;
+
+    for (int i = 0; i < prepared->fetch_count; i++) needed[prepared->fetches[i]->value] = true;
+    for (int i = 0; i < graph->assignment_count; i++)
+        needed[graph->assignments[i].tensor->value] = true;
+    mark_needed(from, needed);
+    for (int i = 0; i < graph->assignment_count; i++)  /* an assigned variable is an input */
+        for (int k = 0; k < graph->input_count; k++)
+            if (graph->inputs[k].variable == graph->assignments[i].variable)
+                needed[from->inputs[k]] = true;
+    if ((status = copy_needed(from, needed, to, map))) goto done;
+
+    prepared->inputs = cornu__allocate((size_t)to->input_count, sizeof *prepared->inputs);
+    if (!prepared->inputs) { status = CORNU_ERR_MEMORY; goto done; }
+    for (int i = 0, next = 0; i < from->input_count; i++)
+        if (needed[from->inputs[i]])
+            prepared->inputs[next++] = graph->inputs[i].variable
+                                     ? graph->inputs[i].variable->buffer : graph->inputs[i].feed;
+    for (int i = 0; !status && i < graph->assignment_count; i++) {
+        int alias = 0;
+        while (prepared->inputs[alias] != graph->assignments[i].variable->buffer) alias++;
+        status = cornu_program_output(to, map[graph->assignments[i].tensor->value], alias);
+    }
+    for (int i = 0; !status && i < prepared->fetch_count; i++)
+        status = cornu_program_output(to, map[prepared->fetches[i]->value], -1);
+done:
+    cornu__release(needed);
+    cornu__release(map);
+    return status;
+}
+
+static CornuStatus fill(CornuGraph *graph, CornuPrepared *prepared, CornuTensor *const *fetches,
+                        int count)
+{
+    prepared->fetch_count = count;
+    prepared->assignment_version = graph->assignment_version;
+    prepared->fetches = cornu__allocate((size_t)count, sizeof *prepared->fetches);
+    prepared->program = cornu_program_create();
+    if (!prepared->fetches || !prepared->program) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < count; i++) prepared->fetches[i] = fetches[i];
+    CORNU__TRY(lower(graph, prepared));
+    prepared->outputs = cornu__allocate((size_t)prepared->program->output_count,
+                                        sizeof *prepared->outputs);
+    if (!prepared->outputs) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < count; i++) {
+        CornuBuffer *buffer = cornu_buffer_create(graph->device, cornu_tensor_type(fetches[i]));
+        if (!buffer) return cornu_error_status();
+        prepared->outputs[graph->assignment_count + i] = buffer;
+    }
+    prepared->executable = cornu_device_compile(graph->device, prepared->program);
+    return prepared->executable ? CORNU_OK : cornu_error_status();
+}
+
+static CornuPrepared *find(const CornuGraph *graph, CornuTensor *const *fetches, int count)
+{
+    for (CornuPrepared *p = graph->prepared; p; p = p->next)
+        if (p->assignment_version == graph->assignment_version && p->fetch_count == count &&
+            (count == 0 || !memcmp(p->fetches, fetches, (size_t)count * sizeof *fetches)))
+            return p;
+    return NULL;
+}
+
+CornuStatus cornu_graph_prepare(CornuGraph *graph, CornuTensor *const *fetches, int count)
+{
+    if (!graph || cornu_error_pending())
+        return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_run: no graph given");
+    for (int i = 0; i < count; i++)
+        if (!fetches[i] || fetches[i]->graph != graph)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_run: fetch %d is %s", i,
+                               fetches[i] ? "a tensor of another graph" : "NULL");
+    if ((graph->last = find(graph, fetches, count))) return CORNU_OK;
+
+    CORNU__TRY(cornu__rewrite(graph, false));
+    CornuPrepared *prepared = cornu__allocate(1, sizeof *prepared);
+    if (!prepared) return CORNU_ERR_MEMORY;
+    CornuStatus status = fill(graph, prepared, fetches, count);
+    /* Linked even when it failed: the graph frees it, and an emptied key is never found. */
+    prepared->next = graph->prepared;
+    graph->prepared = prepared;
+    if (status) {
+        prepared->assignment_version = -1;
+        cornu_error_take();
+        return status;
+    }
+    graph->last = prepared;
+    return CORNU_OK;
+}
+
+CornuStatus cornu_run(CornuGraph *graph, CornuTensor *const *fetches, int count, CornuArray *out)
+{
+    CORNU__TRY(cornu_graph_prepare(graph, fetches, count));
+    const CornuPrepared *prepared = graph->last;
+    CORNU__TRY(cornu_executable_run(prepared->executable, prepared->inputs, prepared->outputs));
+    CornuBuffer **fetched = prepared->outputs + prepared->program->output_count - count;
+    for (int i = 0; i < count; i++) CORNU__TRY(cornu_buffer_read(fetched[i], out[i]));
+    return CORNU_OK;
+}
+
+const CornuStatistics *cornu_graph_statistics(const CornuGraph *graph)
+{
+    return graph->last ? cornu_executable_statistics(graph->last->executable) : NULL;
+}
+
+const CornuProgram *cornu_graph_program(const CornuGraph *graph)
+{
+    return graph->last ? graph->last->program : NULL;
+}
