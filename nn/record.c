@@ -1,4 +1,4 @@
-#include "history.h"
+#include "record.h"
 
 #include "file_internal.h"
 #include "json_internal.h"
