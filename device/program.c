@@ -185,7 +185,7 @@ CornuType cornu_program_type(const CornuProgram *program, CornuValue value)
 
 const CornuValue *cornu_program_operands(const CornuProgram *program, const CornuProgramOp *op)
 {
-    return program->operands + op->in_first;
+    return op->in_count ? program->operands + op->in_first : NULL;
 }
 
 CornuOpCall cornu_program_call(const CornuProgram *program, const CornuProgramOp *op,
