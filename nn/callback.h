@@ -47,12 +47,14 @@ typedef CornuStatus CornuHook(CornuCallback *self, CornuModel *model, const Corn
 typedef CornuStatus CornuIndexHook(CornuCallback *self, CornuModel *model, int64_t index,
                                    const CornuLogs *logs);
 
-/* A callback's own struct begins with this one. Hooks may be NULL. index counts from 0. Log
- * values of train_batch_end are running means; reading them costs a fetch from the device, so
- * they are there only for callbacks with wants_batch_logs. */
+/* A callback's own struct begins with this one. Hooks may be NULL. index counts from 0.
+ *
+ * The logs of batch_end hooks are running means that live on the device. Reading them costs a
+ * wait, so before those hooks every callback with wants_batch_logs is asked once; if one says
+ * yes the logs are read for all, else they are NULL. cornu_always_wants_logs says yes. */
 struct CornuCallback {
     CornuParams     params;
-    bool            wants_batch_logs;
+    bool          (*wants_batch_logs)(CornuCallback *self, int64_t batch);
     CornuHook      *train_begin, *train_end;
     CornuIndexHook *epoch_begin, *epoch_end;
     CornuIndexHook *train_batch_begin, *train_batch_end;
@@ -62,6 +64,9 @@ struct CornuCallback {
     CornuIndexHook *predict_batch_begin, *predict_batch_end;
     void          (*free)(CornuCallback *self);   /* frees self too; NULL: the caller's */
 };
+
+/* For wants_batch_logs. */
+bool cornu_always_wants_logs(CornuCallback *self, int64_t batch);
 
 #ifdef __cplusplus
 }

@@ -2,7 +2,27 @@
 #ifndef CORNU_H
 #define CORNU_H
 
-#include "../device/status.h"
-#include "../device/type.h"
+/* Major, minor, patch. */
+#define CORNU_VERSION "0.1.0"
+
+#include "../datasets/dataset.h"
+#include "../device/device.h"
+#include "../tensor/ops.h"
+#include "activations.h"
+#include "callback.h"
+#include "checkpoint.h"
+#include "files.h"
+#include "history.h"
+#include "initializers.h"
+#include "layer.h"
+#include "layers.h"
+#include "loss.h"
+#include "metric.h"
+#include "model.h"
+#include "optimizer.h"
+#include "progbar.h"
+#include "record.h"
+#include "schedule.h"
+#include "summary.h"
 
 #endif

@@ -119,15 +119,16 @@ static CornuStatus record_base(Rewrite *r, CornuValue base, const CornuProgramOp
 static CornuStatus record_step(Rewrite *r, const CornuProgramOp *step, CornuValue *value)
 {
     CORNU__TRY(cornu_program_scope(r->to, step->scope));
-    int bias = bias_operand(r, step);
-    if (bias < 0) return cornu_program_record(r->to, step->id, &step->attributes, value, 1, value);
+    int        bias = bias_operand(r, step);
+    CornuValue x = *value;
+    if (bias < 0) return cornu_program_record(r->to, step->id, &step->attributes, &x, 1, value);
 
     const CornuProgramOp *broadcast = producer(r->from, operand(r, step, bias));
-    CornuShape            shape = cornu_program_type(r->to, *value).shape;
+    CornuShape            shape = cornu_program_type(r->to, x).shape;
     CornuAttributes       attributes = { .shape = { .rank = shape.rank } };
     for (int i = 0; i < shape.rank; i++) attributes.shape.extents[i] = shape.extent[i];
     CornuValue in[2], source = r->map[operand(r, broadcast, 0)];
-    in[1 - bias] = *value;
+    in[1 - bias] = x;
     CORNU__TRY(cornu_program_record(r->to, CORNU_OP_BROADCAST, &attributes, &source, 1, &in[bias]));
     return cornu_program_record(r->to, CORNU_OP_ADD, NULL, in, 2, value);
 }

@@ -1,13 +1,14 @@
 /*
- * Counts this program's allocations, and lets chosen ones fail. To be included by one file of a
- * test program: it defines malloc and its kin in front of those of the C library.
+ * Counts this program's allocations, and lets chosen ones fail. To be included by one
+ * file of a test program: it defines malloc and its kin in front of those of the C
+ * library.
  *
- *     allocations_fail_after(3);        the fourth allocation from now on fails, and all later
- *     allocations_fail_after(NEVER);    back to normal
+ *     allocations_fail_after(3);   the fourth allocation from now fails, and all later
+ *     allocations_fail_after(NEVER);  back to normal
  *     int64_t before = allocations();
  *
- * Under a sanitizer, which brings its own malloc, allocations_counted() is false and tests
- * should skip().
+ * Under a sanitizer, which brings its own malloc, allocations_counted() is false and
+ * tests should skip().
  */
 #ifndef CORNU_TESTS_ALLOCATIONS_H
 #define CORNU_TESTS_ALLOCATIONS_H

@@ -23,12 +23,13 @@ char *cornu__blis_getenv(const char *name);
 
 static pthread_mutex_t door = PTHREAD_MUTEX_INITIALIZER;   /* for opening and closing */
 
-/* ---- memory ------------------------------------------------------------------------------ */
+/* ---- memory ------------------------------------------------------------------------ */
 
 /*
- * BLIS allocates for each thread that multiplies at the same time as others one set of packing
- * buffers, at its first product, 18.2 MB at most, and keeps it; never anything again. What it frees
- * are lists of a few pointers, when it makes longer ones. So the reserve is a stack that only grows.
+ * BLIS allocates for each thread that multiplies at the same time as others one set of
+ * packing buffers, at its first product, 18.2 MB at most, and keeps it; never anything
+ * again. What it frees are lists of a few pointers, when it makes longer ones. So the
+ * reserve is a stack that only grows.
  */
 enum { BYTES_PER_THREAD = 20 << 20, BYTES_AT_ALL = 1 << 20, ALIGNMENT = 64 };
 
@@ -91,9 +92,10 @@ void cornu__blis_free(void *memory)
     if (!ours) free(memory);
 }
 
-/* ---- kernels ----------------------------------------------------------------------------- */
+/* ---- kernels ----------------------------------------------------------------------- */
 
-/* The numbers of other sets of kernels lead to generic ones in our copy of BLIS, see Makefile. */
+/* The numbers of other sets of kernels lead to generic ones in our copy of BLIS, see
+ * Makefile. */
 static const struct { arch_t type; CornuIsa isa; } kernels[] = {
     { BLIS_ARCH_SKX,     CORNU_ISA_AVX512 },
     { BLIS_ARCH_HASWELL, CORNU_ISA_AVX2 },
@@ -122,20 +124,22 @@ static CornuStatus choose(arch_t *chosen)
     for (int i = 0; i < KERNELS; i++) {
         if (errno || *end || number != (long)kernels[i].type) continue;
         if (kernels[i].isa > best)
-            return cornu__fail(CORNU_ERR_DEVICE, "BLIS_ARCH_TYPE is %s, kernels that need %s, but "
-                               "this CPU (%s) has at most %s", wish,
-                               cornu__isa_name(kernels[i].isa), cornu__cpu()->name,
+            return cornu__fail(CORNU_ERR_DEVICE,
+                               "BLIS_ARCH_TYPE is %s, kernels that need %s, but this CPU "
+                               "(%s) has at most %s",
+                               wish, cornu__isa_name(kernels[i].isa), cornu__cpu()->name,
                                cornu__isa_name(best));
         *chosen = kernels[i].type;
         return CORNU_OK;
     }
-    return cornu__fail(CORNU_ERR_DEVICE, "BLIS_ARCH_TYPE is '%s', expected %d (skx), %d (haswell) "
-                       "or %d (generic), the kernels built into this library, or nothing at all",
+    return cornu__fail(CORNU_ERR_DEVICE,
+                       "BLIS_ARCH_TYPE is '%s', expected %d (skx), %d (haswell) or %d "
+                       "(generic), the kernels built into this library, or nothing",
                        wish, BLIS_ARCH_SKX, BLIS_ARCH_HASWELL, BLIS_ARCH_GENERIC);
 }
 
-/* BLIS does not know every CPU that these kernels run on, so it is told which to take. Nothing
- * else of its environment counts: the same program computes the same bits. */
+/* BLIS does not know every CPU that these kernels run on, so it is told which to take.
+ * Nothing else of its environment counts: the same program computes the same bits. */
 char *cornu__blis_getenv(const char *name)
 {
     return strcmp(name, "BLIS_ARCH_TYPE") == 0 ? arch_type : NULL;
@@ -172,6 +176,6 @@ void cornu__blis_sgemm(int64_t m, int64_t n, int64_t k, float alpha,
                        float *c, int64_t c_row, int64_t c_column)
 {
     /* BLIS reads its operands only, but its prototypes do not say const. */
-    bli_sgemm(BLIS_NO_TRANSPOSE, BLIS_NO_TRANSPOSE, m, n, k, &alpha,
-              (float *)a, a_row, a_column, (float *)b, b_row, b_column, &beta, c, c_row, c_column);
+    bli_sgemm(BLIS_NO_TRANSPOSE, BLIS_NO_TRANSPOSE, m, n, k, &alpha, (float *)a, a_row,
+              a_column, (float *)b, b_row, b_column, &beta, c, c_row, c_column);
 }

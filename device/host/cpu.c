@@ -28,7 +28,7 @@ const char *cornu__isa_name(CornuIsa isa)
     return (unsigned)isa < CORNU_ISA_COUNT ? isa_names[isa] : "unknown";
 }
 
-/* ---- instruction sets -------------------------------------------------------------------- */
+/* ---- instruction sets -------------------------------------------------------------- */
 
 #if defined(__x86_64__)
 
@@ -38,12 +38,12 @@ typedef struct { unsigned a, b, c, d; } Leaf;
 static Leaf cpuid(unsigned leaf, unsigned subleaf)
 {
     Leaf r = { 0, 0, 0, 0 };
-    if (!__get_cpuid_count(leaf, subleaf, &r.a, &r.b, &r.c, &r.d)) return (Leaf){ 0, 0, 0, 0 };
+    __get_cpuid_count(leaf, subleaf, &r.a, &r.b, &r.c, &r.d);
     return r;
 }
 
-/* The register sets that the operating system saves: bit 1 SSE, 2 AVX, 5 to 7 AVX-512, 17 and
- * 18 tiles. */
+/* The register sets that the operating system saves: bit 1 SSE, 2 AVX, 5 to 7 AVX-512, 17
+ * and 18 tiles. */
 static uint64_t saved_state(void)
 {
     unsigned low, high;
@@ -60,17 +60,22 @@ static bool tiles_granted(void)
     return syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
 }
 
-/* Bits as in "Intel 64 and IA-32 Architectures Software Developer's Manual", volume 2, CPUID. */
+/* Bits as in "Intel 64 and IA-32 Architectures Software Developer's Manual", volume 2,
+ * CPUID. */
 static CornuIsa best_isa(void)
 {
     enum {
-        FMA = 1 << 12, MOVBE = 1 << 22, POPCNT = 1 << 23, OSXSAVE = 1 << 27, AVX = 1 << 28,
-        F16C = 1 << 29,                                                         /* 1: c */
-        LZCNT = 1 << 5,                                               /* 0x80000001: c */
-        BMI1 = 1 << 3, AVX2 = 1 << 5, BMI2 = 1 << 8, AVX512F = 1 << 16, AVX512DQ = 1 << 17,
-        AVX512CD = 1 << 28, AVX512BW = 1 << 30,                               /* 7, 0: b */
-        AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24,                               /* 7, 0: d */
-        AVX512_BF16 = 1 << 5                                                  /* 7, 1: a */
+        /* leaf 1, c */
+        FMA = 1 << 12, MOVBE = 1 << 22, POPCNT = 1 << 23, OSXSAVE = 1 << 27,
+        AVX = 1 << 28, F16C = 1 << 29,
+        /* leaf 0x80000001, c */
+        LZCNT = 1 << 5,
+        /* leaf 7, b and d */
+        BMI1 = 1 << 3, AVX2 = 1 << 5, BMI2 = 1 << 8, AVX512F = 1 << 16,
+        AVX512DQ = 1 << 17, AVX512CD = 1 << 28, AVX512BW = 1 << 30,
+        AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24,
+        /* leaf 7, subleaf 1, a */
+        AVX512_BF16 = 1 << 5
     };
     const unsigned AVX512VL = 1u << 31;
     const Leaf basic = cpuid(1, 0), more = cpuid(7, 0), most = cpuid(7, 1);
@@ -112,34 +117,37 @@ static void read_name(char name[64]) { (void)name; }
 
 #endif
 
-/* ---- caches ------------------------------------------------------------------------------ */
+/* ---- caches ------------------------------------------------------------------------ */
 
-/* The first line of a file without its end, or false. */
+/* The first line of a file without its end; "" and false if there is none. */
 static bool read_line(const char *path, char *line, size_t size)
 {
+    line[0] = '\0';
     FILE *file = fopen(path, "r");
     if (!file) return false;
     const bool got = fgets(line, (int)size, file) != NULL;
     fclose(file);
-    if (got) line[strcspn(line, "\n")] = '\0';
+    line[strcspn(line, "\n")] = '\0';
     return got;
+}
+
+static bool read_cache_fact(int index, const char *name, char fact[32])
+{
+    char path[96];
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index, name);
+    return read_line(path, fact, 32);
 }
 
 static void read_caches(CornuCpu *cpu)
 {
-    for (int index = 0; index < 8; index++) {
-        char path[96], level[16], type[32], size[32];
-        const char *const names[] = { "level", "type", "size" };
-        char *const values[] = { level, type, size };
-        for (int i = 0; i < 3; i++) {
-            snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index,
-                     names[i]);
-            if (!read_line(path, values[i], i == 0 ? sizeof level : sizeof size)) return;
-        }
-        if (strcmp(type, "Instruction") == 0) continue;
-        char *unit;
-        int64_t bytes = strtoll(size, &unit, 10);
-        bytes <<= *unit == 'K' ? 10 : *unit == 'M' ? 20 : 0;
+    char level[32], type[32], size[32];
+    for (int i = 0; read_cache_fact(i, "level", level); i++) {
+        if (!read_cache_fact(i, "type", type) || !read_cache_fact(i, "size", size) ||
+            strcmp(type, "Instruction") == 0)
+            continue;
+        char         *unit;
+        const int64_t count = strtoll(size, &unit, 10);
+        const int64_t bytes = count << (*unit == 'K' ? 10 : *unit == 'M' ? 20 : 0);
         if (bytes <= 0) continue;
         if (level[0] == '1') cpu->l1d = bytes;
         if (level[0] == '2') cpu->l2 = bytes;
@@ -172,16 +180,17 @@ CornuStatus cornu__cpu_isa(CornuIsa *isa)
     for (int i = 0; i < CORNU_ISA_COUNT; i++) {
         if (strcmp(wish, isa_names[i]) != 0) continue;
         if (i > (int)best)
-            return cornu__fail(CORNU_ERR_DEVICE, "CORNU_ISA is %s, but this CPU (%s) has at most %s",
-                               wish, this_cpu.name, isa_names[best]);
+            return cornu__fail(CORNU_ERR_DEVICE,
+                               "CORNU_ISA is %s, but this CPU (%s) has at most %s", wish,
+                               this_cpu.name, isa_names[best]);
         *isa = (CornuIsa)i;
         return CORNU_OK;
     }
-    return cornu__fail(CORNU_ERR_ARGUMENT, "CORNU_ISA is '%s', expected portable, avx2, avx512, "
-                       "avx512bf16 or amx", wish);
+    return cornu__fail(CORNU_ERR_ARGUMENT, "CORNU_ISA is '%s', expected portable, avx2, "
+                       "avx512, avx512bf16 or amx", wish);
 }
 
-/* ---- threads ----------------------------------------------------------------------------- */
+/* ---- threads ----------------------------------------------------------------------- */
 
 static int in_processors(double quota, double period)
 {
@@ -191,8 +200,8 @@ static int in_processors(double quota, double period)
     return (int)share + (share > (int)share);
 }
 
-/* The quota that one cgroup folder sets: cpu.max "quota period" or "max period" in version 2,
- * cpu.cfs_quota_us (-1 for none) and cpu.cfs_period_us in version 1. */
+/* The quota that one cgroup folder sets: cpu.max "quota period" or "max period" in
+ * version 2, cpu.cfs_quota_us (-1 for none) and cpu.cfs_period_us in version 1. */
 static int folder_quota(const char *folder)
 {
     char path[PATH_MAX + 32], line[64], *end;
@@ -209,7 +218,8 @@ static int folder_quota(const char *folder)
     return in_processors(quota, strtod(line, NULL));
 }
 
-/* Whether a list such as "cpu,cpuacct" names the controller "cpu"; version 2 has no list. */
+/* Whether a list such as "cpu,cpuacct" names the controller "cpu"; version 2 has
+ * no list. */
 static bool has_cpu(const char *list)
 {
     for (;;) {
@@ -220,8 +230,8 @@ static bool has_cpu(const char *list)
     }
 }
 
-/* Every folder from a group up to its root may set a quota; the least one rules. A container may
- * not see the folder of its group, then the root is what is left. */
+/* Every folder from a group up to its root may set a quota; the least one rules. A
+ * container may not see the folder of its group, then the root is what is left. */
 static int group_quota(const char *root, const char *group)
 {
     char folder[PATH_MAX];

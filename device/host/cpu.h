@@ -1,8 +1,8 @@
 /*
  * What this machine offers: instruction sets, caches, and how many threads to start.
  *
- * Instruction sets are read by CPUID, what the operating system saves of them by XGETBV. On
- * processors other than x86-64 all kernels are the portable ones.
+ * Instruction sets are read by CPUID, what the operating system saves of them by XGETBV.
+ * On processors other than x86-64 all kernels are the portable ones.
  */
 #ifndef CORNU_DEVICE_HOST_CPU_H
 #define CORNU_DEVICE_HOST_CPU_H
@@ -11,11 +11,11 @@
 
 #include "../status.h"
 
-/* The kernels one may choose between, each including those before it. id, printed name, and
- * what the processor must have. */
+/* The kernels one may choose between, each including those before it. id, printed name,
+ * and what the processor must have. */
 #define CORNU_ISA_MAP(X)                                                              \
     X(PORTABLE,   "portable")   /* whatever the compiler assumes                   */ \
-    X(AVX2,       "avx2")       /* x86-64-v3: AVX2, FMA, BMI and their contemporaries */ \
+    X(AVX2,       "avx2")       /* x86-64-v3: AVX2, FMA, BMI and others            */ \
     X(AVX512,     "avx512")     /* x86-64-v4: AVX-512 F, BW, CD, DQ, VL            */ \
     X(AVX512BF16, "avx512bf16") /* products of bf16 pairs in 512-bit registers     */ \
     X(AMX,        "amx")        /* products of bf16 tiles                          */
@@ -30,16 +30,17 @@ typedef enum {
 const char *cornu__isa_name(CornuIsa isa);
 
 typedef struct {
-    char     name[64];      /* "AMD EPYC 9R14 96-Core Processor"; "unknown CPU" if it has none */
-    CornuIsa best;          /* the highest that processor and operating system support */
-    int64_t  l1d, l2, l3;   /* bytes of cache; 32 KiB, 512 KiB and 0 where nothing is known */
+    char     name[64];      /* "AMD EPYC 9R14 96-Core Processor", "unknown CPU"      */
+    CornuIsa best;          /* the highest that processor and system support         */
+    int64_t  l1d, l2, l3;   /* bytes of cache; 32 KiB, 512 KiB and 0 if not known    */
 } CornuCpu;
 
 /* Found out once; never fails. */
 const CornuCpu *cornu__cpu(void);
 
-/* The kernels to use: the best, or what the environment variable CORNU_ISA lowers it to.
- * CORNU_ERR_ARGUMENT for an unknown name, CORNU_ERR_DEVICE for one this processor lacks. */
+/* The kernels to use: the best, or what the environment variable CORNU_ISA lowers
+ * it to. CORNU_ERR_ARGUMENT for an unknown name, CORNU_ERR_DEVICE for one this
+ * processor lacks. */
 CornuStatus cornu__cpu_isa(CornuIsa *isa);
 
 /* Default number of threads: the processors this process may run on, but no more than its

@@ -1,13 +1,14 @@
 /*
- * A run publishes its blocks by setting `remaining`; whoever decrements it from a positive value
- * owns a block, so a thread that wakes late finds nothing and nobody waits for it. The run is
- * over when `unfinished` is zero; only then may the next one begin, and so the plain fields are
- * read by owners of a block alone.
+ * A run publishes its blocks by setting `remaining`; whoever decrements it from a
+ * positive value owns a block, so a thread that wakes late finds nothing and nobody waits
+ * for it. The run is over when `unfinished` is zero; only then may the next one begin,
+ * and so the plain fields are read by owners of a block alone.
  *
- * A thread with nothing to do spins for a few microseconds, as the next op follows at once in a
- * training step, and then sleeps. Sleeping and waking follow Dekker's pattern: the one
- * announces itself, then looks for work; the other publishes work, then looks for sleepers; the
- * four accesses are sequentially consistent, so at least one sees the other.
+ * A thread with nothing to do spins for a few microseconds, as the next op follows at
+ * once in a training step, and then sleeps. Sleeping and waking follow Dekker's pattern:
+ * the one announces itself, then looks for work; the other publishes work, then looks for
+ * sleepers; the four accesses are sequentially consistent, so at least one sees the
+ * other.
  */
 #define _GNU_SOURCE /* sched_yield, pthread_sigmask under -std=c11 */
 #include "threads.h"
@@ -169,7 +170,8 @@ static void run_here(CornuThreads *pool, int number, int64_t blocks, CornuWork *
     inside = before;
 }
 
-void cornu__threads_run(CornuThreads *pool, int64_t blocks, CornuWork *work, void *context)
+void cornu__threads_run(CornuThreads *pool, int64_t blocks, CornuWork *work,
+                        void *context)
 {
     if (inside.pool == pool) {
         run_here(pool, inside.number, blocks, work, context);
@@ -207,7 +209,8 @@ static int start_worker(Worker *worker)
 CornuThreads *cornu__threads_create(int count)
 {
     if (count < 1)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "threads: at least 1 expected, got %d", count);
+        return cornu__fail_null(CORNU_ERR_ARGUMENT,
+                                "threads: at least 1 expected, got %d", count);
     CornuThreads *pool = cornu__allocate_aligned(sizeof *pool);
     if (!pool) return cornu__null();
     pool->count = count;

@@ -14,11 +14,12 @@ CornuThreads *cornu__threads_create(int count);
 void          cornu__threads_free(CornuThreads *threads);
 int           cornu__threads_count(const CornuThreads *threads);
 
-/* Calls work(context, block, thread) once for each block in [0, blocks), `thread` in
- * [0, count), and returns when all are done. Which thread takes which block is open. A call
- * from inside `work` runs its blocks one after the other on the calling thread, under the same
- * number. Nothing is allocated. Callers on several threads wait for each other. */
+/* Calls work(context, block, thread) once for each block in [0, blocks), `thread` in [0,
+ * count), and returns when all are done. Which thread takes which block is open. A call
+ * from inside `work` runs its blocks one after the other on the calling thread, under the
+ * same number. Nothing is allocated. Callers on several threads wait for each other. */
 typedef void CornuWork(void *context, int64_t block, int thread);
-void cornu__threads_run(CornuThreads *threads, int64_t blocks, CornuWork *work, void *context);
+void cornu__threads_run(CornuThreads *threads, int64_t blocks, CornuWork *work,
+                        void *context);
 
 #endif

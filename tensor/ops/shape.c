@@ -43,8 +43,14 @@ CornuTensor *cornu_op_reshape(CornuTensor *x, CornuShape shape)
         if (shape.extent[i] == CORNU_NONE && unknown < 0) unknown = i;
         else known *= shape.extent[i];
     }
-    /* A count that does not divide is refused by the op, which names both shapes. */
-    if (unknown >= 0 && known > 0 && count % known == 0) shape.extent[unknown] = count / known;
+    if (unknown >= 0 && (known <= 0 || count % known != 0)) {
+        CornuText   a, b;
+        const char *scope = cornu__scope(x->graph);
+        return cornu__fail_null(CORNU_ERR_SHAPE, "%s%sreshape: %s does not divide into %s", scope,
+                                *scope ? ": " : "", cornu_shape_print(&a, cornu_tensor_shape(x)),
+                                cornu_shape_print(&b, shape));
+    }
+    if (unknown >= 0) shape.extent[unknown] = count / known;
     if (cornu_shape_equal(cornu_tensor_shape(x), shape)) return x;
     CornuAttributes attributes = shape_attributes(shape);
     return record(CORNU_OP_RESHAPE, &attributes, x);

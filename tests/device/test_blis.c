@@ -82,14 +82,14 @@ static const Product products[] = {
     {  64,  10, 128, 128,   1,  10,   1,  10,   1,  1,    0 },
     {  33,  47,  61,  61,   1,  47,   1,  47,   1,  2,    0.5f },
     { 130, 200, 400, 400,   1, 200,   1, 200,   1,  1,    0 },
-    { 130,  51,  70,   1, 130,  51,   1,  51,   1,  1,    1 },      /* A transposed */
-    { 130,  51,  70,  70,   1,   1,  70,  51,   1,  1,    1 },      /* B transposed */
-    {  65,  51,  70,  70,   1,  51,   1,   1,  65, -1,    0 },      /* C transposed */
-    {  65,  51,  70,  80,   1,  60,   1,  99,   1,  1,    1 },      /* parts of rows */
-    {  20,  30,  40, 100,   2, 200,   3, 128,   4,  1,    1 },      /* general strides */
-    { 100,  30,  50,  10,   1,  30,   1,  30,   1,  1,    0 },      /* rows of A overlap */
+    { 130,  51,  70,   1, 130,  51,   1,  51,   1,  1,    1 },   /* A transposed */
+    { 130,  51,  70,  70,   1,   1,  70,  51,   1,  1,    1 },   /* B transposed */
+    {  65,  51,  70,  70,   1,  51,   1,   1,  65, -1,    0 },   /* C transposed */
+    {  65,  51,  70,  80,   1,  60,   1,  99,   1,  1,    1 },   /* parts of rows */
+    {  20,  30,  40, 100,   2, 200,   3, 128,   4,  1,    1 },   /* general strides */
+    { 100,  30,  50,  10,   1,  30,   1,  30,   1,  1,    0 },   /* rows of A overlap */
     { 500,   3,   9,   9,   1,   3,   1,   3,   1,  1,    0 },
-    {   3,   4,   0,   1,   1,   4,   1,   4,   1,  1,    0 },      /* no terms: zeros */
+    {   3,   4,   0,   1,   1,   4,   1,   4,   1,  1,    0 },   /* no terms: zeros */
     {   0,   4,   5,   5,   1,   4,   1,   4,   1,  1,    0 },
 };
 enum { PRODUCTS = sizeof products / sizeof *products };
@@ -135,16 +135,15 @@ static void multiply_square(void *context, int64_t block, int thread)
     cornu__blis_sgemm(n, n, n, 1, s->a, n, 1, s->b, n, 1, 0, s->c + block * n * n, n, 1);
 }
 
-/* In a fresh process, from the very first product on, which is where BLIS does allocate: all of
- * it comes from the reserve. */
+/* In a fresh process, from the very first product on, which is where BLIS does allocate:
+ * all of it comes from the reserve. */
 static int allocate_nothing(void)
 {
     enum { SIZE = 400 };
-    float *a = draw_many(SIZE * SIZE, 1);
-    float *c = malloc(sizeof *c * THREADS * SIZE * SIZE);
-    Square square = { a, a, c, SIZE };
+    static float a[SIZE * SIZE], c[THREADS * SIZE * SIZE];
+    Square        square = { a, a, c, SIZE };
     CornuThreads *pool = cornu__threads_create(THREADS);
-    if (cornu__blis_open(THREADS) != CORNU_OK) return 1;
+    if (!pool || cornu__blis_open(THREADS) != CORNU_OK) return 1;
     const int64_t before = allocations();
     allocations_fail_after(0);
     for (int i = 0; i < 20; i++)
@@ -152,6 +151,7 @@ static int allocate_nothing(void)
     square.size = 20;
     cornu__threads_run(pool, THREADS, multiply_square, &square);
     allocations_fail_after(NEVER);
+    cornu__threads_free(pool);
     return allocations() - before > 0 ? 2 : 0;
 }
 
@@ -167,7 +167,9 @@ static int refuse(const char *arch_type, CornuStatus status, const char *words)
 
 static int refuse_arch_types(void)
 {
-    const char *const wrong[] = { "12", "1", "6", "-1", "99", "haswell", "3x", "99999999999999999999" };
+    const char *const wrong[] = {
+        "12", "1", "6", "-1", "99", "haswell", "3x", "99999999999999999999",
+    };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         if (refuse(wrong[i], CORNU_ERR_DEVICE, "haswell")) return 1;
 #if defined(__x86_64__)
@@ -204,8 +206,8 @@ static int lack_memory(void)
     return cornu__blis_open(2) != CORNU_OK;
 }
 
-/* BLIS starts once a process: a child shows each beginning. It runs this program again, as a
- * process with threads cannot simply be forked. */
+/* BLIS starts once a process: a child shows each beginning. It runs this program again,
+ * as a process with threads cannot simply be forked. */
 static const struct { const char *name; int (*function)(void); } beginnings[] = {
     { "allocate_nothing", allocate_nothing },
     { "refuse_arch_types", refuse_arch_types },
@@ -239,7 +241,11 @@ static void test_memory_missing(void **state)
     begin("lack_memory");
 }
 
-static void test_arch_type_refused(void **state) { (void)state; begin("refuse_arch_types"); }
+static void test_arch_type_refused(void **state)
+{
+    (void)state;
+    begin("refuse_arch_types");
+}
 
 static void test_kernels_of_isa(void **state)
 {
@@ -257,7 +263,8 @@ int main(int count, char **arguments)
 {
     this_program = arguments[0];
     for (size_t i = 0; count > 1 && i < sizeof beginnings / sizeof *beginnings; i++)
-        if (strcmp(arguments[1], beginnings[i].name) == 0) return beginnings[i].function();
+        if (strcmp(arguments[1], beginnings[i].name) == 0)
+            return beginnings[i].function();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_products),
         cmocka_unit_test(test_products_of_threads),

@@ -136,7 +136,8 @@ static void test_runs_allocate_nothing(void **state)
     if (!allocations_counted()) skip();
     Ledger ledger = { .pool = cornu__threads_create(4) };
     const int64_t before = allocations();
-    for (int i = 0; i < 100; i++) cornu__threads_run(ledger.pool, 50, count_call, &ledger);
+    for (int i = 0; i < 100; i++)
+        cornu__threads_run(ledger.pool, 50, count_call, &ledger);
     assert_int_equal(allocations(), before);
     cornu__threads_free(ledger.pool);
 }

@@ -1,0 +1,76 @@
+/* What the files of the pipeline share: data sets as a chain of stages; see dataset.h. */
+#ifndef CORNU_DATASETS_DATASET_INTERNAL_H
+#define CORNU_DATASETS_DATASET_INTERNAL_H
+
+#include <stdatomic.h>
+
+#include "dataset.h"
+
+/* Positions in an endless data set end here, so that no index overflows on its way down. */
+#define CORNU__ENDLESS (INT64_C(1) << 40)
+
+typedef struct CornuStage CornuStage;
+
+/* A kind of data set. Rules that have nothing to do are NULL. */
+typedef struct {
+    /* Writes element `at` to to[component]; *valid are its rows that hold data. */
+    CornuStatus (*fetch)(CornuStage *stage, CornuSample at, void *const *to, int64_t *valid);
+    CornuStatus (*open)(CornuStage *stage);  /* makes what one iterator needs */
+    void        (*close)(CornuStage *stage); /* also after a failed open      */
+    void        (*free)(CornuDataset *dataset);
+} CornuDatasetKind;
+
+struct CornuDataset {
+    atomic_int              owners;
+    const CornuDatasetKind *kind;
+    CornuDataset           *source;     /* NULL where elements come from            */
+    int64_t                 count;      /* elements per epoch or CORNU_NONE         */
+    int64_t                 batch_size; /* 0 while elements are single              */
+    int                     prefetch;   /* depth; 0 is none                         */
+    int                     components;
+    CornuType               type[CORNU_MAX_COMPONENTS];  /* as delivered            */
+    size_t                  bytes[CORNU_MAX_COMPONENTS]; /* of type                 */
+    union {
+        struct { void *data[CORNU_MAX_COMPONENTS]; bool owned; } arrays;
+        struct { CornuMapFunction *function; void *context; } map;
+        struct { uint64_t seed; } shuffle;
+        struct { int64_t first; } window; /* take and skip */
+        struct { int64_t times; } repeat;
+    };
+};
+
+/* A data set at work in one iterator. */
+struct CornuStage {
+    const CornuDataset *dataset;
+    CornuStage         *source;
+    union {
+        struct { uint32_t *order; int64_t epoch; } shuffle; /* epoch of order, -1 at first */
+        struct { void *memory, *element[CORNU_MAX_COMPONENTS]; } map; /* the source's element */
+    };
+};
+
+/* The stages of a chain, from where elements come to the data set itself, which is the last of
+ * *count. NULL on failure, recorded and not pending. */
+CornuStage *cornu__stages_open(const CornuDataset *dataset, int *count);
+void        cornu__stages_close(CornuStage *stages, int count);
+
+static inline CornuStatus cornu__stage_fetch(CornuStage *stage, CornuSample at, void *const *to,
+                                             int64_t *valid)
+{
+    return stage->dataset->kind->fetch(stage, at, to, valid);
+}
+
+/* As cornu_dataset_from_arrays, without a copy: the arrays must outlive the data set. For calls
+ * that end before they return to the owner of the arrays. */
+CornuDataset *cornu__dataset_borrow_arrays(const CornuArray *arrays, int count);
+
+/* A data set of `kind` that takes source and delivers what it does. NULL as every constructor's
+ * when an error is pending or source is NULL; name is the caller's, for the message. */
+CornuDataset *cornu__dataset_derive(CornuDataset *source, const CornuDatasetKind *kind,
+                                    const char *name);
+
+/* Zeroed memory for one element: component c stands at at[c], a multiple of 64 bytes. One block,
+ * NULL with CORNU_ERR_MEMORY (not pending). */
+void *cornu__element_allocate(const CornuDataset *dataset, void **at);
+
+#endif

@@ -1,0 +1,57 @@
+/*
+ * Iterators: reading a data set epoch by epoch.
+ *
+ *     CornuIterator    *iterator = cornu_iterator_begin(train, 0);
+ *     const CornuBatch *batch;
+ *     for (int64_t epoch = 0; epoch < epochs; epoch++) {
+ *         cornu_iterator_rewind(iterator, epoch);
+ *         while ((status = cornu_iterator_next(iterator, &batch)) == CORNU_OK && batch)
+ *             train_on(batch->arrays[0], batch->arrays[1], batch->valid);
+ *     }
+ *     cornu_iterator_free(iterator);
+ *
+ * All buffers are made by begin, and so is the thread of a pipeline with prefetch: epochs and
+ * batches allocate nothing. One iterator serves one thread at a time.
+ */
+#ifndef CORNU_DATASETS_ITERATOR_H
+#define CORNU_DATASETS_ITERATOR_H
+
+#include "dataset.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct CornuIterator CornuIterator;
+
+/* An element as delivered. The arrays of a batched data set always have the full batch extent;
+ * rows from valid on are zero. Buffers start at multiples of 64 bytes. */
+typedef struct {
+    const CornuArray *arrays; /* one per component                             */
+    int               count;  /* components                                    */
+    int64_t           valid;  /* rows that hold data; 1 if not batched         */
+    CornuSample       sample; /* the epoch, and this element's position in it  */
+} CornuBatch;
+
+/* Starts at the first element of the epoch (0 to 2^32 - 1). The iterator is one more owner of
+ * the data set. */
+CornuIterator *cornu_iterator_begin(CornuDataset *dataset, int64_t epoch);
+
+/*
+ * The next element, or NULL at the end of the epoch. It belongs to the iterator and is valid
+ * until the next call on it. A failure in the pipeline, also in its thread, comes out here, after
+ * the elements before it, and again until the iterator is moved.
+ */
+CornuStatus cornu_iterator_next(CornuIterator *iterator, const CornuBatch **batch);
+
+/* Moves to the first element of an epoch, or to any element (up to the end itself). A rewind
+ * to where the iterator still stands costs nothing, so that each epoch may start with one. */
+CornuStatus cornu_iterator_rewind(CornuIterator *iterator, int64_t epoch);
+CornuStatus cornu_iterator_seek(CornuIterator *iterator, CornuSample sample);
+
+void cornu_iterator_free(CornuIterator *iterator);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

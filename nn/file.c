@@ -1,0 +1,132 @@
+#define _XOPEN_SOURCE 700    /* realpath */
+
+#include "file_internal.h"
+
+#include "../device/memory_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void release(CornuNewFile *file)
+{
+    cornu__release(file->path);
+    cornu__release(file->target);
+    cornu__release(file->temporary);
+    *file = (CornuNewFile){ 0 };
+}
+
+/* Length of the folder part with its slash; 0 in "name". */
+static size_t folder_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+/* Opens a new file beside the target: FOLDER/.NAME.PID-N. */
+static int open_temporary(CornuNewFile *file, mode_t mode)
+{
+    const size_t folder = folder_length(file->target), size = strlen(file->target) + 40;
+    file->temporary = cornu__allocate(size, 1);
+    if (!file->temporary) return -1;
+    for (int n = 0; n < 100; n++) {
+        snprintf(file->temporary, size, "%.*s.%s.%ld-%d", (int)folder, file->target,
+                 file->target + folder, (long)getpid(), n);
+        int descriptor = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (descriptor >= 0 || errno != EEXIST) return descriptor;
+    }
+    return -1;
+}
+
+static CornuStatus fail(CornuNewFile *file, const char *what)
+{
+    CornuStatus status = cornu__fail(CORNU_ERR_FILE, "%s: %s: %s", file->path, what,
+                                     strerror(errno));
+    cornu__file_abandon(file);
+    return status;
+}
+
+CornuStatus cornu__file_create(CornuNewFile *file, const char *path)
+{
+    *file = (CornuNewFile){ .path = cornu__copy_text(path) };
+    char *resolved = realpath(path, NULL);
+    file->target = cornu__copy_text(resolved ? resolved : path);
+    free(resolved);
+    if (!file->path || !file->target) {
+        release(file);
+        return CORNU_ERR_MEMORY;
+    }
+
+    struct stat old;
+    const bool exists = stat(file->target, &old) == 0;
+    if (exists && S_ISDIR(old.st_mode)) {
+        errno = EISDIR;
+        return fail(file, "cannot be written");
+    }
+    int descriptor;
+    if (exists && !S_ISREG(old.st_mode)) {
+        descriptor = open(file->target, O_WRONLY | O_CLOEXEC);
+    } else {
+        descriptor = open_temporary(file, 0666);
+        if (descriptor < 0) {
+            cornu__release(file->temporary);      /* nothing to remove */
+            file->temporary = NULL;
+        } else if (exists) {
+            (void)!fchmod(descriptor, old.st_mode & 0777);
+        }
+    }
+    if (descriptor < 0) return fail(file, "cannot be written");
+    file->stream = fdopen(descriptor, "wb");
+    if (!file->stream) {
+        close(descriptor);
+        return fail(file, "cannot be written");
+    }
+    return CORNU_OK;
+}
+
+/* Devices and pipes cannot be synced, and some file systems cannot sync a folder. */
+static bool sync_descriptor(int descriptor)
+{
+    return fsync(descriptor) == 0 || errno == EINVAL || errno == ENOTSUP || errno == EROFS;
+}
+
+/* So that the new name survives a crash too. A failure loses nothing that was there. */
+static void sync_folder(const char *path)
+{
+    char *folder = cornu__copy_text(path);
+    if (!folder) return;
+    folder[folder_length(path)] = '\0';
+    int descriptor = open(*folder ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor >= 0) {
+        sync_descriptor(descriptor);
+        close(descriptor);
+    }
+    cornu__release(folder);
+}
+
+CornuStatus cornu__file_commit(CornuNewFile *file)
+{
+    if (ferror(file->stream) || fflush(file->stream) != 0 ||
+        !sync_descriptor(fileno(file->stream)))
+        return fail(file, "cannot be written");
+    FILE *stream = file->stream;
+    file->stream = NULL;
+    if (fclose(stream) != 0) return fail(file, "cannot be written");
+    if (file->temporary) {
+        if (rename(file->temporary, file->target) != 0) return fail(file, "cannot be replaced");
+        sync_folder(file->target);
+    }
+    release(file);
+    return CORNU_OK;
+}
+
+void cornu__file_abandon(CornuNewFile *file)
+{
+    if (file->stream) fclose(file->stream);
+    if (file->temporary) unlink(file->temporary);
+    release(file);
+}

@@ -1,0 +1,358 @@
+#include "safetensors.h"
+
+#include "../device/memory_internal.h"
+#include "file_internal.h"
+#include "json_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_HEADER = 100000000, HEADER_DEPTH = 3 };   /* the format's own limit; {{[]}} */
+
+static const char *const metadata_key = "__metadata__";
+
+static const struct { const char *name; CornuDtype dtype; } dtypes[] = {
+#define X(id, printed, size, file_name) { file_name, CORNU_##id },
+    CORNU_DTYPE_MAP(X)
+#undef X
+};
+
+/* ---- Reading ---- */
+
+typedef struct {
+    CornuNamedArray named;
+    int64_t         begin, end;     /* in the data */
+} Entry;
+
+struct CornuSafetensors {
+    unsigned char *bytes;           /* the mapped file */
+    size_t         size;
+    json_t        *header;          /* owns the names */
+    int64_t        data_size;
+    Entry         *entries;
+    int            count;
+};
+
+static CornuStatus map_file(CornuSafetensors *file, const char *path)
+{
+    /* Not waiting for a pipe's other end. */
+    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    struct stat info;
+    if (descriptor < 0 || fstat(descriptor, &info) != 0) {
+        CornuStatus status = cornu__fail(CORNU_ERR_FILE, "cannot be read: %s", strerror(errno));
+        if (descriptor >= 0) close(descriptor);
+        return status;
+    }
+    CornuStatus status = CORNU_OK;
+    if (!S_ISREG(info.st_mode)) {
+        status = cornu__fail(CORNU_ERR_FILE, "is a %s, expected a file",
+                             S_ISDIR(info.st_mode) ? "folder" : "device or pipe");
+    } else if (info.st_size < 10) {
+        status = cornu__fail(CORNU_ERR_FORMAT, "has %lld bytes, a safetensors file has at least "
+                             "10", (long long)info.st_size);
+    } else {
+        void *bytes = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+        if (bytes == MAP_FAILED) {
+            status = cornu__fail(CORNU_ERR_FILE, "cannot be mapped: %s", strerror(errno));
+        } else {
+            file->bytes = bytes;
+            file->size = (size_t)info.st_size;
+        }
+    }
+    close(descriptor);
+    return status;
+}
+
+static CornuStatus parse_header(CornuSafetensors *file)
+{
+    uint64_t length = 0;
+    for (int i = 7; i >= 0; i--)
+        length = length << 8 | file->bytes[i];
+    if (length > file->size - 8)
+        return cornu__fail(CORNU_ERR_FORMAT, "its header is said to have %llu bytes, %zu follow",
+                           (unsigned long long)length, file->size - 8);
+    if (length > MAX_HEADER)
+        return cornu__fail(CORNU_ERR_FORMAT, "its header has %llu bytes, at most %d are allowed",
+                           (unsigned long long)length, MAX_HEADER);
+    if (file->bytes[8] != '{')
+        return cornu__fail(CORNU_ERR_FORMAT, "its header begins with byte 0x%02x, expected '{'",
+                           file->bytes[8]);
+    file->data_size = (int64_t)(file->size - 8 - length);
+    file->header = cornu__json_parse((const char *)file->bytes + 8, (size_t)length, HEADER_DEPTH);
+    return file->header ? CORNU_OK : cornu__fail_prefix(cornu_error_status(), "its header");
+}
+
+static CornuStatus check_metadata(const json_t *metadata)
+{
+    const char *key;
+    json_t     *text;
+    if (!json_is_object(metadata))
+        return cornu__fail(CORNU_ERR_FORMAT, "%s is not an object", metadata_key);
+    json_object_foreach((json_t *)metadata, key, text)
+        if (!json_is_string(text))
+            return cornu__fail(CORNU_ERR_FORMAT, "%s: \"%.100s\" is not a text", metadata_key, key);
+    return CORNU_OK;
+}
+
+static CornuStatus parse_dtype(const json_t *value, CornuDtype *dtype)
+{
+    const char *name = json_string_value(value);
+    if (!name) return cornu__fail(CORNU_ERR_FORMAT, "has no \"dtype\" that is a text");
+    for (int i = 0; i < CORNU_DTYPE_COUNT; i++) {
+        if (strcmp(dtypes[i].name, name)) continue;
+        *dtype = dtypes[i].dtype;
+        return CORNU_OK;
+    }
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "has dtype %.20s, expected one of F64 F32 BF16 F16 "
+                       "I64 I32 U32 U8 BOOL", name);
+}
+
+static CornuStatus parse_shape(const json_t *value, CornuShape *shape)
+{
+    if (!json_is_array(value))
+        return cornu__fail(CORNU_ERR_FORMAT, "has no \"shape\" that is a list");
+    const size_t rank = json_array_size(value);
+    if (rank > CORNU_MAX_RANK)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "has %zu axes, at most %d are possible", rank,
+                           CORNU_MAX_RANK);
+    *shape = (CornuShape){ .rank = (int)rank };
+    for (size_t i = 0; i < rank; i++) {
+        const json_t *extent = json_array_get(value, i);
+        if (!json_is_integer(extent) || json_integer_value(extent) < 0)
+            return cornu__fail(CORNU_ERR_FORMAT, "axis %zu of its shape is not a whole number of "
+                               "at least 0", i);
+        shape->extent[i] = json_integer_value(extent);
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus parse_offsets(const json_t *value, Entry *entry, int64_t data_size)
+{
+    const json_t *begin = json_array_get(value, 0), *end = json_array_get(value, 1);
+    if (json_array_size(value) != 2 || !json_is_integer(begin) || !json_is_integer(end))
+        return cornu__fail(CORNU_ERR_FORMAT, "has no \"data_offsets\" that are two whole numbers");
+    entry->begin = json_integer_value(begin);
+    entry->end = json_integer_value(end);
+    if (entry->begin < 0 || entry->begin > entry->end || entry->end > data_size)
+        return cornu__fail(CORNU_ERR_FORMAT, "lies at bytes %lld to %lld, expected a range within "
+                           "0 to %lld", (long long)entry->begin, (long long)entry->end,
+                           (long long)data_size);
+    return CORNU_OK;
+}
+
+static CornuStatus parse_entry(const json_t *value, Entry *entry, int64_t data_size)
+{
+    CornuType type;
+    CornuText text;
+    if (!json_is_object(value)) return cornu__fail(CORNU_ERR_FORMAT, "is not an object");
+    CORNU__TRY(parse_dtype(json_object_get(value, "dtype"), &type.dtype));
+    CORNU__TRY(parse_shape(json_object_get(value, "shape"), &type.shape));
+    CORNU__TRY(parse_offsets(json_object_get(value, "data_offsets"), entry, data_size));
+    if (json_object_size(value) != 3)
+        return cornu__fail(CORNU_ERR_FORMAT, "has keys besides dtype, shape and data_offsets");
+    CORNU__TRY(cornu_type_check(type));
+    if ((int64_t)cornu_type_bytes(type) != entry->end - entry->begin)
+        return cornu__fail(CORNU_ERR_FORMAT, "%s takes %zu bytes, its offsets give it %lld",
+                           cornu_type_print(&text, type), cornu_type_bytes(type),
+                           (long long)(entry->end - entry->begin));
+    entry->named.array.type = type;
+    return CORNU_OK;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const Entry *x = a, *y = b;
+    if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
+    return (x->end > y->end) - (x->end < y->end);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const Entry *)a)->named.name, ((const Entry *)b)->named.name);
+}
+
+/* One array after the other, from the first byte of the data to the last. */
+static CornuStatus check_cover(const CornuSafetensors *file)
+{
+    int64_t at = 0;
+    for (int i = 0; i < file->count; i++) {
+        const Entry *entry = &file->entries[i];
+        if (entry->begin != at)
+            return cornu__fail(CORNU_ERR_FORMAT, "array \"%.100s\" begins at byte %lld, expected "
+                               "%lld: %s", entry->named.name, (long long)entry->begin,
+                               (long long)at, entry->begin < at ? "arrays overlap"
+                                                                : "there is a hole");
+        at = entry->end;
+    }
+    if (at != file->data_size)
+        return cornu__fail(CORNU_ERR_FORMAT, "its arrays end at byte %lld, its data at %lld",
+                           (long long)at, (long long)file->data_size);
+    return CORNU_OK;
+}
+
+static CornuStatus parse_entries(CornuSafetensors *file)
+{
+    const char *name;
+    json_t     *value;
+    unsigned char *data = file->bytes + (file->size - (size_t)file->data_size);
+    file->entries = cornu__allocate(json_object_size(file->header), sizeof *file->entries);
+    if (!file->entries) return CORNU_ERR_MEMORY;
+    json_object_foreach(file->header, name, value) {
+        if (strcmp(name, metadata_key) == 0) {
+            CORNU__TRY(check_metadata(value));
+            continue;
+        }
+        Entry *entry = &file->entries[file->count++];
+        entry->named.name = name;
+        CornuStatus status = parse_entry(value, entry, file->data_size);
+        if (status != CORNU_OK) {
+            char place[120];
+            snprintf(place, sizeof place, "array \"%.100s\"", name);
+            return cornu__fail_prefix(status, place);
+        }
+        entry->named.array.data = data + entry->begin;
+    }
+    qsort(file->entries, (size_t)file->count, sizeof *file->entries, by_place);
+    CORNU__TRY(check_cover(file));
+    qsort(file->entries, (size_t)file->count, sizeof *file->entries, by_name);
+    return CORNU_OK;
+}
+
+CornuSafetensors *cornu_safetensors_open(const char *path)
+{
+    if (cornu_error_pending()) return NULL;
+    CornuSafetensors *file = cornu__allocate(1, sizeof *file);
+    if (!file) return cornu__null();
+    CornuStatus status = map_file(file, path);
+    if (status == CORNU_OK) status = parse_header(file);
+    if (status == CORNU_OK) status = parse_entries(file);
+    if (status == CORNU_OK) return file;
+    cornu__fail_prefix(status, path);
+    cornu_safetensors_close(file);
+    return cornu__null();
+}
+
+void cornu_safetensors_close(CornuSafetensors *file)
+{
+    if (!file) return;
+    if (file->bytes) munmap(file->bytes, file->size);
+    json_decref(file->header);
+    cornu__release(file->entries);
+    cornu__release(file);
+}
+
+int cornu_safetensors_count(const CornuSafetensors *file) { return file->count; }
+
+const CornuNamedArray *cornu_safetensors_at(const CornuSafetensors *file, int i)
+{
+    return i >= 0 && i < file->count ? &file->entries[i].named : NULL;
+}
+
+const CornuNamedArray *cornu_safetensors_find(const CornuSafetensors *file, const char *name)
+{
+    const Entry key = { .named.name = name };
+    const Entry *entry = bsearch(&key, file->entries, (size_t)file->count, sizeof key, by_name);
+    return entry ? &entry->named : NULL;
+}
+
+const char *cornu_safetensors_metadata(const CornuSafetensors *file, const char *key)
+{
+    return json_string_value(json_object_get(json_object_get(file->header, metadata_key), key));
+}
+
+/* ---- Writing ---- */
+
+/* Large elements first, so that each array is aligned to its elements; then by name. */
+static int by_size_and_name(const void *a, const void *b)
+{
+    const CornuNamedArray *x = a, *y = b;
+    const size_t x_size = cornu_dtype_size(x->array.type.dtype);
+    const size_t y_size = cornu_dtype_size(y->array.type.dtype);
+    if (x_size != y_size) return x_size > y_size ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+static json_t *describe(const CornuNamedArray *array, int64_t begin)
+{
+    const CornuType type = array->array.type;
+    json_t *shape = json_array();
+    for (int i = 0; i < type.shape.rank; i++)
+        json_array_append_new(shape, json_integer(type.shape.extent[i]));
+    const char *dtype = "";
+    for (int i = 0; i < CORNU_DTYPE_COUNT; i++)
+        if (dtypes[i].dtype == type.dtype) dtype = dtypes[i].name;
+    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", dtype, "shape", shape, "data_offsets",
+                     (json_int_t)begin, (json_int_t)(begin + (int64_t)cornu_type_bytes(type)));
+}
+
+/* Adds a new key; says why if that is not possible. `value` is taken. */
+static CornuStatus add(json_t *object, const char *key, json_t *value)
+{
+    if (json_object_get(object, key)) {
+        json_decref(value);
+        return cornu__fail(CORNU_ERR_ARGUMENT, "the name \"%s\" is given twice", key);
+    }
+    if (json_object_set_new(object, key, value) == 0) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "\"%s\" or its text is not UTF-8", key);
+}
+
+static CornuStatus make_header(json_t *header, const CornuNamedArray *arrays, int count,
+                               const CornuMetadata *metadata, int metadata_count)
+{
+    json_t *texts = json_object();
+    CORNU__TRY(add(header, metadata_key, texts));
+    for (int i = 0; i < metadata_count; i++)
+        CORNU__TRY(add(texts, metadata[i].key, json_string(metadata[i].text)));
+    int64_t at = 0;
+    for (int i = 0; i < count; i++) {
+        CORNU__TRY(cornu_type_check(arrays[i].array.type));
+        CORNU__TRY(add(header, arrays[i].name, describe(&arrays[i], at)));
+        at += (int64_t)cornu_type_bytes(arrays[i].array.type);
+    }
+    if (metadata_count == 0) json_object_del(header, metadata_key);
+    return CORNU_OK;
+}
+
+/* The length, the header padded with blanks to a multiple of 8, the arrays. */
+static CornuStatus write_all(const char *path, const char *header, const CornuNamedArray *arrays,
+                             int count)
+{
+    CornuNewFile file;
+    CORNU__TRY(cornu__file_create(&file, path));
+    const uint64_t length = (strlen(header) + 7) / 8 * 8;
+    for (int i = 0; i < 8; i++)
+        fputc((int)(length >> (8 * i) & 0xFF), file.stream);
+    fprintf(file.stream, "%-*s", (int)length, header);
+    for (int i = 0; i < count; i++)
+        fwrite(arrays[i].array.data, 1, cornu_type_bytes(arrays[i].array.type), file.stream);
+    return cornu__file_commit(&file);
+}
+
+CornuStatus cornu_safetensors_write(const char *path, const CornuNamedArray *arrays, int count,
+                                    const CornuMetadata *metadata, int metadata_count)
+{
+    CornuNamedArray *sorted = cornu__allocate((size_t)count, sizeof *sorted);
+    if (!sorted) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < count; i++)
+        sorted[i] = arrays[i];
+    qsort(sorted, (size_t)count, sizeof *sorted, by_size_and_name);
+
+    json_t *header = json_object();
+    char *text = NULL;
+    CornuStatus status = make_header(header, sorted, count, metadata, metadata_count);
+    if (status != CORNU_OK) {
+        cornu__fail_prefix(status, path);
+    } else {
+        text = cornu__json_text(header);
+        status = text ? write_all(path, text, sorted, count) : CORNU_ERR_MEMORY;
+    }
+    free(text);
+    json_decref(header);
+    cornu__release(sorted);
+    return status;
+}

@@ -1,0 +1,93 @@
+#include "summary.h"
+
+#include "../device/memory_internal.h"
+#include "summary_internal.h"
+
+#include <stdlib.h>
+
+/* Adds the layer's weights to the totals and describes it. */
+static CornuSummaryRow describe(const CornuLayer *layer, CornuSummary *summary)
+{
+    CornuSummaryRow row = {
+        .name = layer->name, .class_name = layer->kind->class_name,
+        .built = layer->built, .output = layer->output,
+        .parameters = cornu_layer_parameters(layer),
+        .has_weights = layer->weight_count > 0, .frozen = layer->frozen,
+    };
+    for (int i = 0; i < layer->weight_count; i++) {
+        const CornuWeight *weight = layer->weights[i];
+        CornuSummaryTotal *to = layer->frozen || weight->non_trainable
+                                    ? &summary->non_trainable : &summary->trainable;
+        to->count += cornu_type_count(weight->type);
+        to->bytes += (int64_t)cornu_type_bytes(weight->type);
+    }
+    return row;
+}
+
+/* Keras makes the optimizer's variables at the first step, and only then counts them. */
+static bool has_trained(const CornuModel *model)
+{
+    double iteration = 0.0;
+    return cornu_model_optimizer_variable_count(model) > 0 &&
+           cornu_variable_get(cornu_model_optimizer_variable(model, 0), &iteration) == CORNU_OK &&
+           iteration > 0.0;
+}
+
+static CornuStatus gather(const CornuModel *model, CornuSummary *summary)
+{
+    *summary = (CornuSummary){ .name = cornu_model_name(model),
+                               .row_count = cornu_model_layer_count(model) };
+    summary->rows = cornu__allocate((size_t)summary->row_count, sizeof *summary->rows);
+    if (!summary->rows) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < summary->row_count; i++)
+        summary->rows[i] = describe(cornu_model_layer(model, i), summary);
+
+    summary->optimizer_built = has_trained(model);
+    const int variables =
+        summary->optimizer_built ? cornu_model_optimizer_variable_count(model) : 0;
+    for (int i = 0; i < variables; i++) {
+        CornuType type = cornu_variable_type(cornu_model_optimizer_variable(model, i));
+        summary->optimizer.count += cornu_type_count(type);
+        /* Keras counts steps in 32 bits: sizes read as it shows them. */
+        summary->optimizer.bytes += cornu_dtype_is_float(type.dtype)
+                                        ? (int64_t)cornu_type_bytes(type)
+                                        : 4 * cornu_type_count(type);
+    }
+    return CORNU_OK;
+}
+
+/* The text goes to print_fn in one piece, without codes, for a terminal as wide as stdout. */
+static CornuStatus print_to_function(const CornuSummary *summary,
+                                     const CornuSummaryConfig *config)
+{
+    char  *text = NULL;
+    size_t size = 0;
+    FILE  *memory = open_memstream(&text, &size);
+    if (!memory) return cornu__fail(CORNU_ERR_MEMORY, "summary: no memory for its text");
+    CornuTerminal terminal = cornu_terminal(stdout);
+    terminal.styling = CORNU_PLAIN;
+    CornuStatus status = cornu__summary_print(summary, config->line_length,
+                                              config->show_trainable, terminal, memory);
+    if (fclose(memory) != 0 && status == CORNU_OK)
+        status = cornu__fail(CORNU_ERR_MEMORY, "summary: no memory for its text");
+    if (status == CORNU_OK) config->print_fn(config->print_context, text);
+    free(text);
+    return status;
+}
+
+CornuStatus cornu_summary_from(const CornuSummaryConfig *config)
+{
+    if (!config->model) return cornu__fail(CORNU_ERR_ARGUMENT, "summary: the model is NULL");
+    CornuSummary summary;
+    CornuStatus status = gather(config->model, &summary);
+    if (status == CORNU_OK && config->print_fn) {
+        status = print_to_function(&summary, config);
+    } else if (status == CORNU_OK) {
+        FILE *file = config->file ? config->file : stdout;
+        status = cornu__summary_print(&summary, config->line_length, config->show_trainable,
+                                      cornu_terminal(file), file);
+        fflush(file);
+    }
+    cornu__release(summary.rows);
+    return status;
+}

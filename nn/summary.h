@@ -1,0 +1,38 @@
+/*
+ * model.summary(): the layers of a model in a table, character for character as Keras prints
+ * it. Bold and colours only on a terminal, a box of + - | where the locale is not UTF-8.
+ *
+ *     cornu_summary(model);
+ *     cornu_summary(model, .line_length = 100, .show_trainable = true);
+ *
+ * Source: keras/src/utils/summary_utils.py.
+ */
+#ifndef CORNU_NN_SUMMARY_H
+#define CORNU_NN_SUMMARY_H
+
+#include "model.h"
+
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+    char        unset;
+    CornuModel *model;             /* required */
+    int64_t     line_length;       /* default: the terminal's columns - 4, at most 88 */
+    bool        show_trainable;    /* one more column */
+    FILE       *file;              /* default stdout */
+    /* Gets the whole text, plain, instead of the file. */
+    void      (*print_fn)(void *context, const char *text);
+    void       *print_context;
+} CornuSummaryConfig;
+
+CornuStatus cornu_summary_from(const CornuSummaryConfig *config);
+#define cornu_summary(...) cornu_summary_from(&(CornuSummaryConfig){ .unset = 0, __VA_ARGS__ })
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,59 @@
+#include "terminal.h"
+
+#include <langinfo.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* The environment variable, "" if it is not set. */
+static const char *environment(const char *name)
+{
+    const char *value = getenv(name);
+    return value ? value : "";
+}
+
+/* A positive decimal number of at most four digits, else 0. */
+static int small_number(const char *text)
+{
+    size_t digits = strspn(text, "0123456789");
+    return digits > 0 && digits <= 4 && text[digits] == '\0' ? atoi(text) : 0;
+}
+
+static int columns_of(int descriptor)
+{
+    int columns = small_number(environment("COLUMNS"));
+    struct winsize size = { 0 };
+    if (columns == 0 && ioctl(descriptor, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
+    return columns > 0 ? columns : 80;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), tail = strlen(end);
+    return length >= tail && strcasecmp(text + length - tail, end) == 0;
+}
+
+/* The rules of rich (rich/console.py), which Keras prints by. */
+static CornuStyling styling_of_terminal(void)
+{
+    const char *term = environment("TERM"), *colours = environment("COLORTERM");
+    if (!strcasecmp(term, "dumb") || !strcasecmp(term, "unknown")) return CORNU_PLAIN;
+    if (environment("NO_COLOR")[0] != '\0') return CORNU_BOLD;
+    bool many = !strcasecmp(colours, "truecolor") || !strcasecmp(colours, "24bit") ||
+                ends_with(term, "-256color") || ends_with(term, "-kitty");
+    return many ? CORNU_256_COLOURS : CORNU_16_COLOURS;
+}
+
+CornuTerminal cornu_terminal(FILE *file)
+{
+    int  descriptor = fileno(file);       /* -1 for a stream in memory */
+    bool is_terminal = descriptor >= 0 && isatty(descriptor);
+    return (CornuTerminal){
+        .is_terminal = is_terminal,
+        .utf8        = strcasecmp(nl_langinfo(CODESET), "UTF-8") == 0,
+        .columns     = columns_of(descriptor),
+        .styling     = is_terminal ? styling_of_terminal() : CORNU_PLAIN,
+    };
+}

@@ -1,0 +1,385 @@
+/* Graphs: recording, variables, running, errors, rewriting, gradients of composed functions. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../tensor/ops.h"
+
+/* assert_int_equal that shows the library's message. */
+static void expect_ok(CornuStatus status)
+{
+    if (status) fail_msg("%s: %s", cornu_status_name(status), cornu_error_message());
+}
+
+static int open_device(void **state)
+{
+    *state = cornu_device_open("reference");
+    return *state ? 0 : -1;
+}
+
+static int close_device(void **state)
+{
+    cornu_device_close(*state);
+    return 0;
+}
+
+static void expect_error(CornuStatus status, const char *part)
+{
+    assert_int_equal(cornu_error_take(), status);
+    if (!strstr(cornu_error_message(), part))
+        fail_msg("message '%s' lacks '%s'", cornu_error_message(), part);
+}
+
+/* ---- Running ---- */
+
+static void feeds_and_fetches(void **state)
+{
+    CornuGraph  *graph = cornu_graph_create(*state);
+    CornuTensor *x = cornu_graph_input(graph, cornu_type(CORNU_F32, 2, 3));
+    CornuTensor *sum = cornu_op_reduce_sum(cornu_op_scale(x, 2.0), 2, false);
+    float        in[6] = { 1, 2, 3, 4, 5, 6 }, out[2];
+    CornuArray   to = cornu_array(out, CORNU_F32, 2);
+    assert_int_equal(cornu_graph_feed(x, cornu_array(in, CORNU_F32, 2, 3)), CORNU_OK);
+    assert_int_equal(cornu_run(graph, &sum, 1, &to), CORNU_OK);
+    assert_float_equal(out[0], 12, 0);
+    assert_float_equal(out[1], 30, 0);
+    in[0] = 10; /* it was copied */
+    assert_int_equal(cornu_run(graph, &sum, 1, &to), CORNU_OK);
+    assert_float_equal(out[0], 12, 0);
+    cornu_graph_free(graph);
+}
+
+static void variables_change_once_per_run(void **state)
+{
+    CornuVariable *a = cornu_variable_create(*state, cornu_scalar(CORNU_F32), "a");
+    CornuVariable *b = cornu_variable_create(*state, cornu_scalar(CORNU_I64), "b");
+    CornuGraph    *graph = cornu_graph_create(*state);
+    CornuTensor   *old = cornu_read(graph, a);
+    assert_ptr_equal(old, cornu_read(graph, a));
+    assert_int_equal(cornu_assign(a, cornu_op_shift(old, 1.5)), CORNU_OK);
+    assert_int_equal(cornu_assign(b, cornu_op_shift(cornu_read(graph, b), 2.0)), CORNU_OK);
+    float      seen;
+    CornuArray to = cornu_array_from(&seen, cornu_scalar(CORNU_F32));
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(cornu_run(graph, &old, 1, &to), CORNU_OK);
+        assert_float_equal(seen, 1.5 * i, 0); /* the value at the start of the run */
+    }
+    double value;
+    assert_int_equal(cornu_variable_get(a, &value), CORNU_OK);
+    assert_float_equal(value, 4.5, 0);
+    assert_int_equal(cornu_variable_get(b, &value), CORNU_OK);
+    assert_float_equal(value, 6, 0);
+
+    /* A second assignment replaces the first, also after a run. */
+    assert_int_equal(cornu_assign(a, cornu_op_constant_like(old, -1.0)), CORNU_OK);
+    assert_int_equal(cornu_run(graph, NULL, 0, NULL), CORNU_OK);
+    assert_int_equal(cornu_variable_get(a, &value), CORNU_OK);
+    assert_float_equal(value, -1, 0);
+    cornu_graph_free(graph);
+    cornu_variable_free(a);
+    cornu_variable_free(b);
+}
+
+/* Swapping two variables needs the old value of both. */
+static void assignments_are_simultaneous(void **state)
+{
+    CornuVariable *a = cornu_variable_create(*state, cornu_type(CORNU_F32, 2), "a");
+    CornuVariable *b = cornu_variable_create(*state, cornu_type(CORNU_F32, 2), "b");
+    float          of_a[2] = { 1, 2 }, of_b[2] = { 3, 4 }, seen[2];
+    CornuArray     to = cornu_array(seen, CORNU_F32, 2);
+    cornu_variable_write(a, cornu_array(of_a, CORNU_F32, 2));
+    cornu_variable_write(b, cornu_array(of_b, CORNU_F32, 2));
+    CornuGraph *graph = cornu_graph_create(*state);
+    assert_int_equal(cornu_assign(a, cornu_read(graph, b)), CORNU_OK);
+    assert_int_equal(cornu_assign(b, cornu_read(graph, a)), CORNU_OK);
+    assert_int_equal(cornu_run(graph, NULL, 0, NULL), CORNU_OK);
+    cornu_variable_read(a, to);
+    assert_memory_equal(seen, of_b, sizeof seen);
+    cornu_variable_read(b, to);
+    assert_memory_equal(seen, of_a, sizeof seen);
+    cornu_graph_free(graph);
+    cornu_variable_free(a);
+    cornu_variable_free(b);
+}
+
+static void equal_programs_compile_once(void **state)
+{
+    const CornuStatistics *seen[2];
+    CornuGraph            *graphs[2];
+    for (int i = 0; i < 2; i++) {
+        graphs[i] = cornu_graph_create(*state);
+        CornuTensor *x = cornu_graph_input(graphs[i], cornu_type(CORNU_F32, 7, 3));
+        CornuTensor *y = cornu_op_mean(cornu_op_tanh(x));
+        assert_int_equal(cornu_graph_prepare(graphs[i], &y, 1), CORNU_OK);
+        seen[i] = cornu_graph_statistics(graphs[i]);
+    }
+    assert_ptr_equal(seen[0], seen[1]);
+    for (int i = 0; i < 2; i++) cornu_graph_free(graphs[i]);
+}
+
+/* ---- Errors ---- */
+
+static void errors_name_both_sides(void **state)
+{
+    CornuGraph  *graph = cornu_graph_create(*state), *other = cornu_graph_create(*state);
+    CornuTensor *x = cornu_graph_input(graph, cornu_type(CORNU_F32, 32, 100));
+    CornuTensor *w = cornu_graph_input(graph, cornu_type(CORNU_F32, 128, 10));
+    cornu_graph_scope(graph, "dense_2");
+    /* The chain goes on through NULLs and keeps the first message. */
+    CornuTensor *y = cornu_op_relu(cornu_op_add(cornu_op_matmul(x, w), x));
+    assert_null(y);
+    expect_error(CORNU_ERR_SHAPE, "dense_2: matmul");
+    assert_non_null(strstr(cornu_error_message(), "(32, 100)"));
+    assert_non_null(strstr(cornu_error_message(), "(128, 10)"));
+
+    assert_null(cornu_op_add(x, w));
+    expect_error(CORNU_ERR_SHAPE, "(32, 100) and (128, 10) cannot be broadcast");
+    assert_null(cornu_op_add(x, cornu_graph_input(other, cornu_type(CORNU_F32, 32, 100))));
+    expect_error(CORNU_ERR_ARGUMENT, "two graphs");
+    assert_null(cornu_op_exp(NULL));
+    expect_error(CORNU_ERR_ARGUMENT, "exp: operand 0 is NULL");
+    assert_null(cornu_op_reshape(x, cornu_shape(7, CORNU_NONE)));
+    expect_error(CORNU_ERR_SHAPE, "(32, 100)");
+
+    float small[6];
+    assert_int_not_equal(cornu_graph_feed(x, cornu_array(small, CORNU_F32, 2, 3)), CORNU_OK);
+    assert_non_null(strstr(cornu_error_message(), "(2, 3)"));
+    assert_int_equal(cornu_error_pending(), false);
+    CornuVariable *v = cornu_variable_create(*state, cornu_type(CORNU_F32, 3), "v");
+    assert_int_equal(cornu_assign(v, x), CORNU_ERR_SHAPE);
+    assert_non_null(strstr(cornu_error_message(), "v: the variable is f32 (3,)"));
+    cornu_variable_free(v);
+    cornu_graph_free(graph);
+    cornu_graph_free(other);
+}
+
+static void bad_labels_are_reported_by_the_run(void **state)
+{
+    CornuGraph  *graph = cornu_graph_create(*state);
+    CornuTensor *labels = cornu_graph_input(graph, cornu_type(CORNU_U8, 3));
+    CornuTensor *hot = cornu_op_one_hot(labels, 10, CORNU_F32);
+    uint8_t      in[3] = { 1, 9, 11 };
+    float        out[30];
+    CornuArray   to = cornu_array(out, CORNU_F32, 3, 10);
+    cornu_graph_feed(labels, cornu_array(in, CORNU_U8, 3));
+    assert_int_equal(cornu_run(graph, &hot, 1, &to), CORNU_ERR_VALUE);
+    assert_non_null(strstr(cornu_error_message(), "11"));
+    assert_non_null(strstr(cornu_error_message(), "row 2"));
+    in[2] = 0;
+    cornu_graph_feed(labels, cornu_array(in, CORNU_U8, 3));
+    assert_int_equal(cornu_run(graph, &hot, 1, &to), CORNU_OK);
+    assert_float_equal(out[20], 1, 0);
+    cornu_graph_free(graph);
+}
+
+/* ---- Gradients ---- */
+
+static void gradients_of_a_shared_value_add_up(void **state)
+{
+    /* f = sum(x y + x / y), df/dx = y + 1/y, df/dy = x - x/y^2; z is not used */
+    CornuGraph  *graph = cornu_graph_create(*state);
+    CornuTensor *x = cornu_graph_input(graph, cornu_type(CORNU_F64, 2));
+    CornuTensor *y = cornu_graph_input(graph, cornu_type(CORNU_F64, 2));
+    CornuTensor *z = cornu_graph_input(graph, cornu_type(CORNU_F64, 2));
+    CornuTensor *f = cornu_op_sum(cornu_op_add(cornu_op_multiply(x, y), cornu_op_divide(x, y)));
+    CornuTensor *d[3];
+    assert_int_equal(cornu_gradients(f, (CornuTensor *[]){ x, y, z }, 3, d), CORNU_OK);
+    double     of_x[2] = { 3, -1 }, of_y[2] = { 2, 0.5 }, seen[3][2];
+    CornuArray to[3];
+    for (int i = 0; i < 3; i++) to[i] = cornu_array(seen[i], CORNU_F64, 2);
+    cornu_graph_feed(x, cornu_array(of_x, CORNU_F64, 2));
+    cornu_graph_feed(y, cornu_array(of_y, CORNU_F64, 2));
+    assert_int_equal(cornu_run(graph, d, 3, to), CORNU_OK);
+    for (int i = 0; i < 2; i++) {
+        assert_float_equal(seen[0][i], of_y[i] + 1 / of_y[i], 1e-15);
+        assert_float_equal(seen[1][i], of_x[i] - of_x[i] / of_y[i] / of_y[i], 1e-15);
+        assert_float_equal(seen[2][i], 0, 0);
+    }
+    cornu_graph_free(graph);
+}
+
+static void second_derivatives(void **state)
+{
+    /* f = sum(x^3 / 3 + exp(2x)); f'' = 2 x + 4 exp(2x) */
+    CornuGraph  *graph = cornu_graph_create(*state);
+    CornuTensor *x = cornu_graph_input(graph, cornu_type(CORNU_F64, 3));
+    CornuTensor *cube = cornu_op_scale(cornu_op_multiply(cornu_op_square(x), x), 1.0 / 3);
+    CornuTensor *f = cornu_op_sum(cornu_op_add(cube, cornu_op_exp(cornu_op_scale(x, 2.0)))), *d, *dd;
+    assert_int_equal(cornu_gradients(f, &x, 1, &d), CORNU_OK);
+    assert_int_equal(cornu_gradients(cornu_op_sum(d), &x, 1, &dd), CORNU_OK);
+    double     at[3] = { -1, 0.25, 0.5 }, seen[3];
+    CornuArray to = cornu_array(seen, CORNU_F64, 3);
+    cornu_graph_feed(x, cornu_array(at, CORNU_F64, 3));
+    assert_int_equal(cornu_run(graph, &dd, 1, &to), CORNU_OK);
+    for (int i = 0; i < 3; i++)
+        assert_float_equal(seen[i], 2 * at[i] + 4 * exp(2 * at[i]), 1e-12);
+    cornu_graph_free(graph);
+}
+
+static void gradients_refuse_what_is_no_loss(void **state)
+{
+    CornuGraph  *graph = cornu_graph_create(*state);
+    CornuTensor *x = cornu_graph_input(graph, cornu_type(CORNU_F32, 2)), *d;
+    assert_int_equal(cornu_gradients(x, &x, 1, &d), CORNU_ERR_SHAPE);
+    assert_non_null(strstr(cornu_error_message(), "f32 (2,)"));
+    assert_int_equal(cornu_gradients(NULL, &x, 1, &d), CORNU_ERR_ARGUMENT);
+    assert_false(cornu_error_pending());
+    cornu_graph_free(graph);
+}
+
+/* ---- Rewriting ---- */
+
+static const CornuProgramOp *find(const CornuProgram *program, CornuOpId id)
+{
+    for (int i = 0; i < program->op_count; i++)
+        if (program->ops[i].id == id) return &program->ops[i];
+    return NULL;
+}
+
+static CornuShape made(const CornuProgram *program, const CornuProgramOp *op)
+{
+    return cornu_program_type(program, op->out_first).shape;
+}
+
+/* pool(relu(conv(x) + b)) becomes relu(pool(conv'(x)) + b), conv' without the row and column
+ * that the pool drops; values and gradients stay. `keep` also fetches the activation, which
+ * must then stand in the way of nothing. */
+static void build(CornuGraph *graph, CornuTensor **in, CornuTensor **y)
+{
+    in[0] = cornu_graph_input(graph, cornu_type(CORNU_F64, 2, 7, 9, 3));
+    in[1] = cornu_graph_input(graph, cornu_type(CORNU_F64, 3, 3, 3, 4));
+    in[2] = cornu_graph_input(graph, cornu_type(CORNU_F64, 4));
+    CornuTensor *conv = cornu_op_conv2d(in[0], in[1], &(CornuConvolution){ .low = { 0 } });
+    CornuTensor *relu = cornu_op_relu(cornu_op_add(conv, in[2]));
+    *y = cornu_op_max_pool2d(relu, &(CornuWindow){ .size = { 2, 2 }, .strides = { 2, 2 } });
+}
+
+static double wave(int i) { return sin(1.7 * i + 0.3) + 0.01 * (i % 7); }
+
+static void pools_move_before_bias_and_activation(void **state)
+{
+    CornuGraph  *graph = cornu_graph_create(*state);
+    CornuTensor *in[3], *y, *d[3], *fetch[4];
+    build(graph, in, &y);
+    CornuTensor *loss = cornu_op_sum(cornu_op_square(y));
+    expect_ok(cornu_gradients(loss, in, 3, d));
+    memcpy(fetch, d, sizeof d);
+    fetch[3] = loss;
+    static double values[2 * 7 * 9 * 3], seen[3][2 * 7 * 9 * 3], total;
+    CornuArray    to[4];
+    for (int i = 0; i < 2 * 7 * 9 * 3; i++) values[i] = wave(i);
+    for (int i = 0; i < 3; i++) {
+        cornu_graph_feed(in[i], cornu_array_from(values, cornu_tensor_type(in[i])));
+        to[i] = cornu_array_from(seen[i], cornu_tensor_type(in[i]));
+    }
+    to[3] = cornu_array_from(&total, cornu_scalar(CORNU_F64));
+    expect_ok(cornu_run(graph, fetch, 4, to));
+
+    const CornuProgram *program = cornu_graph_program(graph);
+    CornuShape          conv = made(program, find(program, CORNU_OP_CONV2D));
+    CornuShape          relu = made(program, find(program, CORNU_OP_RELU));
+    assert_int_equal(conv.extent[1], 4); /* of 5 */
+    assert_int_equal(conv.extent[2], 6); /* of 7 */
+    assert_int_equal(relu.extent[1], 2);
+    assert_int_equal(relu.extent[2], 3);
+
+    /* The same by finite differences of the plain composition, computed by hand here. */
+    const double step = 1e-6;
+    for (int which = 0; which < 3; which++) {
+        CornuType type = cornu_tensor_type(in[which]);
+        for (int64_t i = 0; i < cornu_type_count(type); i += 5) {
+            double side[2];
+            for (int s = 0; s < 2; s++) {
+                static double moved[2 * 7 * 9 * 3];
+                memcpy(moved, values, sizeof moved);
+                moved[i] += s ? step : -step;
+                CornuGraph  *plain = cornu_graph_create(*state);
+                CornuTensor *p[3], *p_y;
+                build(plain, p, &p_y);
+                CornuTensor *p_loss = cornu_op_sum(cornu_op_square(p_y));
+                for (int k = 0; k < 3; k++)
+                    cornu_graph_feed(p[k], cornu_array_from(k == which ? moved : values,
+                                                            cornu_tensor_type(p[k])));
+                CornuArray one = cornu_array_from(&side[s], cornu_scalar(CORNU_F64));
+                assert_int_equal(cornu_run(plain, &p_loss, 1, &one), CORNU_OK);
+                cornu_graph_free(plain);
+            }
+            assert_float_equal(seen[which][i], (side[1] - side[0]) / (2 * step), 1e-5);
+        }
+    }
+
+    /* And the value, from the definition. */
+    double expected = 0;
+    for (int b = 0; b < 2; b++)
+        for (int i = 0; i < 2; i++)
+            for (int j = 0; j < 3; j++)
+                for (int f = 0; f < 4; f++) {
+                    double best = 0; /* relu */
+                    for (int k = 0; k < 4; k++) {
+                        double sum = values[f];
+                        for (int u = 0; u < 3; u++)
+                            for (int v = 0; v < 3; v++)
+                                for (int c = 0; c < 3; c++)
+                                    sum += values[((b * 7 + 2 * i + k / 2 + u) * 9 + 2 * j + k % 2 + v) * 3 + c] *
+                                           values[((u * 3 + v) * 3 + c) * 4 + f];
+                        if (sum > best) best = sum;
+                    }
+                    expected += best * best;
+                }
+    assert_float_equal(total, expected, 1e-9 * expected);
+    cornu_graph_free(graph);
+}
+
+/* A decreasing function must not move, and a value used twice stays where it is. */
+static void what_may_not_move_stays(void **state)
+{
+    CornuGraph  *graph = cornu_graph_create(*state);
+    CornuTensor *x = cornu_graph_input(graph, cornu_type(CORNU_F64, 1, 4, 4, 1));
+    CornuWindow  window = { .size = { 2, 2 }, .strides = { 2, 2 } };
+    CornuTensor *falling = cornu_op_max_pool2d(cornu_op_negative(x), &window);
+    CornuTensor *relu = cornu_op_relu(x);
+    CornuTensor *twice = cornu_op_add(cornu_op_max_pool2d(relu, &window),
+                                      cornu_op_average_pool2d(relu, &window));
+    CornuTensor *fetch[2] = { falling, twice };
+    double       in[16], out[2][4];
+    for (int i = 0; i < 16; i++) in[i] = wave(i);
+    CornuArray to[2] = { cornu_array(out[0], CORNU_F64, 1, 2, 2, 1),
+                         cornu_array(out[1], CORNU_F64, 1, 2, 2, 1) };
+    cornu_graph_feed(x, cornu_array(in, CORNU_F64, 1, 4, 4, 1));
+    assert_int_equal(cornu_run(graph, fetch, 2, to), CORNU_OK);
+    for (int i = 0; i < 4; i++) {
+        double least = INFINITY, most = 0, mean = 0;
+        for (int k = 0; k < 4; k++) {
+            double v = in[(i / 2 * 2 + k / 2) * 4 + i % 2 * 2 + k % 2];
+            if (v < least) least = v;
+            if (v > most) most = v;
+            mean += (v > 0 ? v : 0) / 4;
+        }
+        assert_float_equal(out[0][i], -least, 1e-15);
+        assert_float_equal(out[1][i], most + mean, 1e-15);
+    }
+    cornu_graph_free(graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(feeds_and_fetches),
+        cmocka_unit_test(variables_change_once_per_run),
+        cmocka_unit_test(assignments_are_simultaneous),
+        cmocka_unit_test(equal_programs_compile_once),
+        cmocka_unit_test(errors_name_both_sides),
+        cmocka_unit_test(bad_labels_are_reported_by_the_run),
+        cmocka_unit_test(gradients_of_a_shared_value_add_up),
+        cmocka_unit_test(second_derivatives),
+        cmocka_unit_test(gradients_refuse_what_is_no_loss),
+        cmocka_unit_test(pools_move_before_bias_and_activation),
+        cmocka_unit_test(what_may_not_move_stays),
+    };
+    return cmocka_run_group_tests(tests, open_device, close_device);
+}
