@@ -390,7 +390,7 @@ static CornuStatus place_outputs(Planner *p)
     return CORNU_OK;
 }
 
-CornuStatus cornu__place(CornuPlan *plan)
+CornuStatus cornu__plan_memory(CornuPlan *plan)
 {
     Planner     p = { .plan = plan };
     CornuStatus status = cornu__reserve(&p.writer, &p.writer_space, 0,

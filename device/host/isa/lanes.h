@@ -8,9 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CORNU__JOIN2(a, b) a##_##b
-#define CORNU__JOIN(a, b)  CORNU__JOIN2(a, b)
-#define CORNU__PER_ISA(name) CORNU__JOIN(name, CORNU_ISA_NAME)
+#include "per_isa.h"
 
 /* LANES floats fill a register. A tile of TILE_ROWS by TILE_VECTORS registers of sums, one row
  * of operands and one broadcast value are what the register file holds (32, 16, 16). */
