@@ -12,16 +12,8 @@
 
 /* What stands here runs as its kernel; elementwise ops run in groups; the rest is decomposed. */
 static const CornuKernel *const kernels[CORNU_OP_COUNT] = {
-    [CORNU_OP_TRANSPOSE]  = &cornu__host_transpose,
-    [CORNU_OP_SLICE]      = &cornu__host_slice,
-    [CORNU_OP_PAD]        = &cornu__host_pad,
-    [CORNU_OP_CONCAT]     = &cornu__host_concat,
-    [CORNU_OP_REDUCE_SUM] = &cornu__host_reduce_sum,
-    [CORNU_OP_REDUCE_MAX] = &cornu__host_reduce_max,
-    [CORNU_OP_ARGMAX]     = &cornu__host_argmax,
-    [CORNU_OP_ONE_HOT]    = &cornu__host_one_hot,
-    [CORNU_OP_MATMUL]     = &cornu__cpu_matmul,
-    [CORNU_OP_CONV2D]     = &cornu__cpu_conv2d,
+    [CORNU_OP_MATMUL]              = &cornu__cpu_matmul,
+    [CORNU_OP_CONV2D]              = &cornu__cpu_conv2d,
     [CORNU_OP_CONV2D_GRAD_INPUT]   = &cornu__cpu_conv2d_grad_input,
     [CORNU_OP_CONV2D_GRAD_FILTER]  = &cornu__cpu_conv2d_grad_filter,
     [CORNU_OP_MAX_POOL2D]          = &cornu__cpu_max_pool2d,
@@ -32,6 +24,14 @@ static const CornuKernel *const kernels[CORNU_OP_COUNT] = {
     [CORNU_OP_BATCH_NORM_GRAD]     = &cornu__cpu_batch_norm_grad,
     [CORNU_OP_SOFTMAX]             = &cornu__cpu_softmax,
     [CORNU_OP_LOG_SOFTMAX]         = &cornu__cpu_log_softmax,
+    [CORNU_OP_REDUCE_SUM]          = &cornu__host_reduce_sum,
+    [CORNU_OP_REDUCE_MAX]          = &cornu__host_reduce_max,
+    [CORNU_OP_ARGMAX]              = &cornu__host_argmax,
+    [CORNU_OP_ONE_HOT]             = &cornu__host_one_hot,
+    [CORNU_OP_TRANSPOSE]           = &cornu__host_transpose,
+    [CORNU_OP_SLICE]               = &cornu__host_slice,
+    [CORNU_OP_PAD]                 = &cornu__host_pad,
+    [CORNU_OP_CONCAT]              = &cornu__host_concat,
 };
 
 typedef struct {

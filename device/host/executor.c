@@ -119,7 +119,7 @@ static CornuStatus build_plan(CornuPlan *plan, const CornuHost *host, const Corn
     }
     plan->value_count = count;
     CORNU__TRY(cornu__fuse(plan));
-    CORNU__TRY(cornu__place(plan));
+    CORNU__TRY(cornu__plan_memory(plan));
     for (int i = 0; i < plan->step_count; i++) {
         size_t bytes = scratch_of(plan, &plan->steps[i]);
         if (bytes > plan->scratch_bytes) plan->scratch_bytes = bytes;

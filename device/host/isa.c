@@ -2,6 +2,7 @@
 #include "normalize.h"
 #include "pool.h"
 #include "product.h"
+#include "vector.h"
 
 #if defined(__x86_64__)
 #define TABLES(name) { &name##_portable, &name##_avx2, &name##_avx512 }
@@ -12,6 +13,7 @@
 static const CornuProducts   *const products[] = TABLES(cornu__products);
 static const CornuPools      *const pools[] = TABLES(cornu__pools);
 static const CornuNormalizes *const normalizes[] = TABLES(cornu__normalizes);
+static const CornuVectors    *const vectors[] = TABLES(cornu__vectors);
 
 /* A wrong CORNU_ISA is refused when a device opens; here it is too late to. */
 static int chosen(void)
@@ -24,3 +26,4 @@ static int chosen(void)
 const CornuProducts   *cornu__products(void)   { return products[chosen()]; }
 const CornuPools      *cornu__pools(void)      { return pools[chosen()]; }
 const CornuNormalizes *cornu__normalizes(void) { return normalizes[chosen()]; }
+const CornuVectors    *cornu__vectors(void)    { return vectors[chosen()]; }

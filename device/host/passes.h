@@ -87,7 +87,7 @@ typedef struct {
 
 /* Takes the program. */
 CornuStatus cornu__fuse(CornuPlan *plan);
-CornuStatus cornu__place(CornuPlan *plan);
+CornuStatus cornu__plan_memory(CornuPlan *plan);
 void        cornu__plan_print(const CornuPlan *plan, FILE *to);
 void        cornu__plan_free(CornuPlan *plan);
 

@@ -238,9 +238,6 @@ static CornuStatus place_alias(Planner *p, CornuValue value, int input)
         plan->places[root] = place;
         return CORNU_OK;
     }
-    /* From another input directly unless two inputs trade places; then through the arena. */
-    if (root < plan->program->value_count && plan->program->values[root].op < 0)
-        CORNU__TRY(add_copy(p, value, (CornuPlace){ .region = CORNU_NOWHERE }, &value));
     CORNU__TRY(add_copy(p, value, place, &made));
     CORNU__TRY(wait_for_readers(p, plan->step_count - 1, input, &possible));
     return possible ? CORNU_OK
@@ -363,7 +360,7 @@ static void place_views(CornuPlan *plan)
 
 static CornuStatus place_outputs(Planner *p)
 {
-    const CornuProgram *program = p->plan->program;
+    CornuProgram *program = p->plan->program;
     /* Fetched values first: their copies are readers that a variable's writer must let pass. */
     for (int i = 0; i < program->output_count; i++) {
         CornuValue root = root_of(p->plan, program->outputs[i].value);
@@ -377,13 +374,23 @@ static CornuStatus place_outputs(Planner *p)
         CORNU__TRY(variable ? add_copy(p, program->outputs[i].value, place, &made)
                             : place_output(p, i));
     }
+    /* One input into another: set aside first, for the two may trade places. */
+    for (int i = 0; i < program->output_count; i++) {
+        CornuProgramOutput *output = &program->outputs[i];
+        CornuValue          root = root_of(p->plan, output->value);
+        if (output->alias < 0 || program->values[root].op >= 0 ||
+            root == program->inputs[output->alias])
+            continue;
+        CORNU__TRY(add_copy(p, output->value, (CornuPlace){ .region = CORNU_NOWHERE },
+                            &output->value));
+    }
     for (int i = 0; i < program->output_count; i++)
         if (program->outputs[i].alias >= 0)
             CORNU__TRY(place_alias(p, program->outputs[i].value, program->outputs[i].alias));
     return CORNU_OK;
 }
 
-CornuStatus cornu__place(CornuPlan *plan)
+CornuStatus cornu__plan_memory(CornuPlan *plan)
 {
     Planner     p = { .plan = plan };
     CornuStatus status = cornu__reserve(&p.writer, &p.writer_space, 0,

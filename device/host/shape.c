@@ -46,13 +46,14 @@ static void simplify(Copy *copy)
 /* One line of the last axis, elements of a constant size once inlined. */
 static inline void copy_line(const Copy *copy, const char *x, char *y, size_t size)
 {
-    int64_t count = copy->extent[copy->rank - 1], step = copy->from[copy->rank - 1];
-    if (step == 1) {
+    int     last = copy->rank - 1;
+    int64_t count = copy->extent[last], from = copy->from[last], to = copy->to[last];
+    if (from == 1 && to == 1) {
         memcpy(y, x, (size_t)count * size);
         return;
     }
     for (int64_t i = 0; i < count; i++)
-        memcpy(y + (size_t)i * size, x + (size_t)(i * step) * size, size);
+        memcpy(y + (size_t)(i * to) * size, x + (size_t)(i * from) * size, size);
 }
 
 /* Lines first to last of the tiled axis, in tiles that stay in the cache. */
@@ -109,7 +110,6 @@ static void copy_block(void *context, int64_t block, int thread)
     }
 }
 
-/* The last axis is contiguous in y. */
 static void run_copy(Copy copy, CornuThreads *threads)
 {
     for (int i = 0; i < copy.rank; i++)
@@ -117,7 +117,7 @@ static void run_copy(Copy copy, CornuThreads *threads)
     simplify(&copy);
     int last = copy.rank - 1;
     copy.tiled = -1;
-    for (int i = 0; i < last && copy.from[last] != 1; i++)
+    for (int i = 0; i < last && copy.from[last] != 1 && copy.to[last] == 1; i++)
         if (copy.from[i] == 1) copy.tiled = i;
     copy.outer = copy.tiles = 1;
     for (int i = 0; i < last; i++)

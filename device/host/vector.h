@@ -73,12 +73,6 @@ typedef struct {
 } CornuVectors;
 
 /* One table per instruction set: cornu__vectors_portable, … */
-#define CORNU__JOIN2(a, b) a##_##b
-#define CORNU__JOIN(a, b)  CORNU__JOIN2(a, b)
-#ifdef CORNU_ISA_NAME
-#define CORNU__PER_ISA(name) CORNU__JOIN(name, CORNU_ISA_NAME)
-#endif
-
 extern const CornuVectors cornu__vectors_portable;
 #if defined(__x86_64__)
 extern const CornuVectors cornu__vectors_avx2, cornu__vectors_avx512;

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../vector.h"
+#include "per_isa.h"
 
 /* LANES floats fill a register. A tile of TILE_ROWS by TILE_VECTORS registers of sums, one row
  * of operands and one broadcast value are what the register file holds (32, 16, 16). */

@@ -60,7 +60,7 @@ static inline float expm1_near_zero(float r)
     return p * (r * r) + r;
 }
 
-/* 2 ULP. Below -104 the result rounds to 0, above 88.8 to infinity. The power of two is applied
+/* 1 ULP. Below -104 the result rounds to 0, above 88.8 to infinity. The power of two is applied
  * in two halves: neither overflows, and denormal results round once. */
 static inline float exp_of(float x)
 {
@@ -71,7 +71,7 @@ static inline float exp_of(float x)
     return y * power_of_two(half) * power_of_two(n - half);
 }
 
-/* 3 ULP; for x at most 0, where elu needs it. */
+/* 1 ULP; for x at most 0, where elu needs it. */
 static inline float expm1_of_negative(float x)
 {
     int32_t n;
@@ -80,14 +80,14 @@ static inline float expm1_of_negative(float x)
     return expm1_near_zero(r) * scale + (scale - 1.0f);
 }
 
-/* 4 ULP. From the side on which exp does not overflow. */
+/* 2.5 ULP. From the side on which exp does not overflow. */
 static inline float sigmoid_of(float x)
 {
     float e = exp_of(-fabsf(x));
     return (x < 0.0f ? e : 1.0f) / (1.0f + e);
 }
 
-/* 3 ULP. An odd polynomial near 0 (Cephes' tanhf), 1 - 2 / (exp(2|x|) + 1) further out. */
+/* 1.5 ULP. An odd polynomial near 0 (Cephes' tanhf), 1 - 2 / (exp(2|x|) + 1) further out. */
 static inline float tanh_of(float x)
 {
     float size = fabsf(x), square = x * x;
@@ -96,12 +96,12 @@ static inline float tanh_of(float x)
     p = p * square - 5.37397155531e-2f;
     p = p * square + 1.33314422036e-1f;
     p = p * square - 3.33332819422e-1f;
-    float near = p * square * x + x;
-    float far = copysignf(1.0f - 2.0f / (exp_of(2.0f * size) + 1.0f), x);
-    return size < 0.625f ? near : x != x ? x : far;
+    float near = p * square * size + size;
+    float far = 1.0f - 2.0f / (exp_of(2.0f * size) + 1.0f);
+    return copysignf(size < 0.625f ? near : far, x);
 }
 
-/* 2 ULP. exp of a polynomial beyond 475/512, an odd polynomial within; the approximation of
+/* 1.5 ULP. exp of a polynomial beyond 475/512, an odd polynomial within; the approximation of
  * N. Juffa, "A more accurate single precision error function". */
 static inline float erf_of(float x)
 {
@@ -126,7 +126,7 @@ static inline float erf_of(float x)
 
 /* ---- Logarithms ---- */
 
-/* 2 ULP. x = 2^n (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)); the series of FreeBSD's logf in
+/* 1 ULP. x = 2^n (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)); the series of FreeBSD's logf in
  * s = f / (2 + f). */
 static inline float log_of(float x)
 {
@@ -142,7 +142,7 @@ static inline float log_of(float x)
     return x >= 0.0f ? y : NAN;
 }
 
-/* 4 ULP. max(x, 0) + log(1 + e) with e = exp(-|x|), at most 1; what rounding 1 + e lost is
+/* 2 ULP. max(x, 0) + log(1 + e) with e = exp(-|x|), at most 1; what rounding 1 + e lost is
  * added to first order. */
 static inline float softplus_of(float x)
 {
@@ -153,7 +153,7 @@ static inline float softplus_of(float x)
 
 /* ---- Sine and cosine ---- */
 
-/* 2 ULP. x = n pi / 2 + r in double, whose 53 bits leave r accurate while |x| is below 2^28;
+/* 1 ULP. x = n pi / 2 + r in double, whose 53 bits leave r accurate while |x| is below 2^28;
  * beyond that, and for what is not finite, libm is asked (sin_f32, cos_f32). */
 static const float far_angle = 0x1p28f;
 
@@ -266,7 +266,7 @@ static void elu_f32(const CornuVectorCall *call, int64_t count)
     const float *x = call->in[0];
     float       *y = call->out[0], alpha = call->attributes[0];
     CORNU__SIMD for (int64_t i = 0; i < count; i++)
-        y[i] = x[i] > 0.0f ? x[i] : x[i] != x[i] ? x[i] : alpha * expm1_of_negative(x[i]);
+        y[i] = x[i] < 0.0f ? alpha * expm1_of_negative(x[i]) : x[i];
 }
 
 static void is_finite_f32(const CornuVectorCall *call, int64_t count)

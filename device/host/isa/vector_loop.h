@@ -7,6 +7,7 @@
 #define CORNU_DEVICE_HOST_ISA_VECTOR_LOOP_H
 
 #include "../vector.h"
+#include "per_isa.h"
 
 #define CORNU__SIMD   _Pragma("omp simd")
 #define CORNU__INLINE static inline __attribute__((always_inline))

@@ -1,16 +1,4 @@
-#include "cpu.h"
 #include "vector.h"
-
-const CornuVectors *cornu__vectors(void)
-{
-    CornuIsa isa;
-    if (cornu__cpu_isa(&isa) != CORNU_OK) isa = CORNU_ISA_PORTABLE;
-#if defined(__x86_64__)
-    if (isa >= CORNU_ISA_AVX512) return &cornu__vectors_avx512;
-    if (isa >= CORNU_ISA_AVX2) return &cornu__vectors_avx2;
-#endif
-    return &cornu__vectors_portable;
-}
 
 CornuClass cornu__class_of(CornuDtype dtype)
 {
