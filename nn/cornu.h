@@ -5,7 +5,26 @@
 /* Major, minor, patch. */
 #define CORNU_VERSION "0.1.0"
 
-#include "../device/status.h"
-#include "../device/type.h"
+#include "../datasets/dataset.h"
+#include "../device/device.h"
+#include "../tensor/ops.h"
+#include "activations.h"
+#include "callback.h"
+#include "checkpoint.h"
+#include "files.h"
+#include "history.h"
+#include "initializers.h"
+#include "layer.h"
+#include "layers.h"
+#include "loss.h"
+#include "metric.h"
+#include "model.h"
+#include "optimizer.h"
+#include "progbar.h"
+#include "record.h"
+#include "safetensors.h"
+#include "schedule.h"
+#include "summary.h"
+#include "terminal.h"
 
 #endif

@@ -37,10 +37,14 @@ typedef enum {
     CORNU_INITIALIZER_COUNT
 } CornuInitializer;
 
+/* NULL for a number that is no initializer. */
 const char *cornu_initializer_name(CornuInitializer initializer);
 
-/* Fills `values` (cornu_shape_count elements). CORNU_ERR_SHAPE for orthogonal on rank below 2.
- */
+/* Also knows Keras' second name "uniform". CORNU_ERR_ARGUMENT naming the nearest one. */
+CornuStatus cornu_initializer_find(const char *name, CornuInitializer *initializer);
+
+/* Fills `values` (cornu_shape_count elements). CORNU_ERR_SHAPE for orthogonal on rank below 2,
+ * CORNU_ERR_ARGUMENT for the default, which only a layer knows. */
 CornuStatus cornu_initialize(CornuInitializer initializer, CornuShape shape, uint64_t seed,
                              int64_t generator, float *values);
 

@@ -13,6 +13,7 @@
 
 #include "../tensor/ops.h"
 #include "initializers.h"
+#include "keywords.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,33 +32,55 @@ typedef struct CornuCall {
     CornuTensor *position;   /* of row 0 in the global batch */
 } CornuCall;
 
+/* An argument of a layer's constructor: Keras' name for it, what it is, and where it stands in
+ * the config. One table serves writing and reading of architectures. */
+typedef enum {
+    CORNU_FIELD_INTEGER,     /* int64_t                                                   */
+    CORNU_FIELD_PAIR,        /* int64_t[2]: height, width                                 */
+    CORNU_FIELD_SHAPE,       /* int64_t[CORNU_MAX_RANK], ends at the first 0              */
+    CORNU_FIELD_NUMBER,      /* double; CORNU_ZERO is 0                                   */
+    CORNU_FIELD_NOT,         /* bool that says the opposite of Keras' flag                */
+    CORNU_FIELD_ACTIVATION,  /* CornuActivation                                           */
+    CORNU_FIELD_PADDING,     /* CornuPadding                                              */
+    CORNU_FIELD_INITIALIZER  /* CornuInitializer                                          */
+} CornuFieldKind;
+
+typedef struct {
+    const char    *name;     /* Keras': "use_bias"; NULL ends a table */
+    CornuFieldKind kind;
+    size_t         offset;   /* in the config */
+} CornuField;
+
 typedef struct {
     const char *class_name;  /* Keras' class: "Conv2D"; names follow from it: conv2d, conv2d_1 */
     size_t      size;        /* of the layer's own struct, whose first field is a CornuLayer */
 
     /* Declares the weights (cornu_layer_weight) for inputs of this shape; axis 0 is the batch,
-     * CORNU_NONE. NULL for layers without weights. */
+     * CORNU_NONE. Refuses shapes the layer cannot take. May be NULL. */
     CornuStatus (*build)(CornuLayer *layer, CornuShape input);
 
     /* Records the layer. NULL on failure, as ops do. */
     CornuTensor *(*call)(CornuLayer *layer, const CornuCall *call, CornuTensor *x);
 
-    /* Writes the constructor's arguments under Keras' names into a json_t object; NULL if there
-     * are none. Declared through void so that jansson stays out of this header. */
-    CornuStatus (*config)(const CornuLayer *layer, void *json_object);
-
     void (*free)(CornuLayer *layer); /* what the layer owns besides weights; may be NULL */
+
+    /* For files: the constructor's arguments, its config's size and place in the layer's struct,
+     * filled in, and the constructor itself; all zero for a layer that files cannot hold. */
+    const CornuField *fields;
+    size_t            config_size, config_offset;
+    CornuLayer     *(*from)(const void *config);
 } CornuLayerClass;
 
 struct CornuLayer {
-    const CornuLayerClass *class;
-    char                  *name;
+    const CornuLayerClass *kind;
+    char                  *name;        /* NULL until given or added to a model */
     bool                   frozen;      /* Keras' trainable = False; read at compile */
     bool                   built;
     CornuShape             output;      /* once built; axis 0 is CORNU_NONE */
     CornuWeight          **weights;     /* in Keras' order */
     int                    weight_count;
-    int64_t                generator;   /* number for the layer's random draws, set by the model */
+    uint64_t               seed;        /* these two are set by the model before building: of  */
+    int64_t                generator;   /* the layer's random draws; those of its weights follow */
 };
 
 /* A weight: its value lives on the host until the model is compiled, then in a variable of the
@@ -72,24 +95,31 @@ struct CornuWeight {
     CornuVariable    *variable;      /* the value after compile, else NULL */
 };
 
-/* For class->build: declares the next weight, "kernel" of shape `shape`. */
+/* For kind->build: declares the next weight, "kernel" of shape `shape`. */
 CornuWeight *cornu_layer_weight(CornuLayer *layer, const char *name, CornuShape shape,
                                 CornuInitializer initializer, bool non_trainable);
 
-/* For class->call: weight number i as a tensor of the trace's graph. */
+/* For kind->call: weight number i as a tensor of the trace's graph. */
 CornuTensor *cornu_layer_read(CornuLayer *layer, const CornuCall *call, int i);
 
-/* For class->call: what weight i shall be after the step (moving statistics). */
+/* For kind->call: what weight i shall be after the step (moving statistics). */
 CornuStatus cornu_layer_assign(CornuLayer *layer, const CornuCall *call, int i,
                                CornuTensor *value);
 
-/* Allocates a layer of the class; the name is copied, NULL gives Keras' automatic one. NULL
- * while an error is pending. */
-CornuLayer *cornu_layer_create(const CornuLayerClass *class, const char *name);
+/* Allocates a layer of the class; the name is copied. A layer without one is named by the model
+ * it is added to: conv2d, conv2d_1, … counted per model. NULL while an error is pending. */
+CornuLayer *cornu_layer_create(const CornuLayerClass *kind, const char *name);
 void        cornu_layer_free(CornuLayer *layer);
 
-/* Builds the layer and traces it once, which gives its output shape. */
+/* The layer's name or, before it has one, its class in Keras' small letters. */
+const char *cornu_layer_name(const CornuLayer *layer);
+
+/* Builds the layer, draws its weights, and traces it once for inference, which gives its output
+ * shape; axis 0 of `input` is CORNU_NONE. Messages begin with the layer's name. */
 CornuStatus cornu_layer_build(CornuLayer *layer, CornuShape input);
+
+/* Records the layer in the call's graph, under its name. NULL on failure, as ops do. */
+CornuTensor *cornu_layer_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x);
 
 /* Number of elements of all weights. */
 int64_t cornu_layer_parameters(const CornuLayer *layer);

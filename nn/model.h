@@ -18,6 +18,7 @@
 
 #include "../datasets/dataset.h"
 #include "callback.h"
+#include "history.h"
 #include "layer.h"
 #include "loss.h"
 #include "metric.h"
@@ -34,6 +35,9 @@ typedef struct {
     const char *name;                         /* default sequential, sequential_1, … */
     int64_t     input_shape[CORNU_MAX_RANK];  /* without the batch; ends at the first 0. Absent:
                                                  the model is built by its first data */
+    double      input_scale;                  /* what whole-number data, such as u8 pixels, are
+                                                 multiplied by as they become f32; default 1.
+                                                 Data stored as floats are taken as they are */
 } CornuSequentialConfig;
 
 CornuModel *cornu_sequential_from(const CornuSequentialConfig *config);
@@ -53,6 +57,8 @@ int         cornu_model_layer_count(const CornuModel *model);
 CornuLayer *cornu_model_layer(const CornuModel *model, int i);
 bool        cornu_model_built(const CornuModel *model);
 CornuShape  cornu_model_input_shape(const CornuModel *model);  /* axis 0 is CORNU_NONE */
+CornuShape  cornu_model_output_shape(const CornuModel *model); /* once built */
+double      cornu_model_input_scale(const CornuModel *model);
 
 /* All weights, layer after layer, Keras' model.weights. */
 int          cornu_model_weight_count(const CornuModel *model);
@@ -72,6 +78,121 @@ int64_t cornu_model_optimizer_parameters(const CornuModel *model);
  * thread; 0 at the start. As keras.utils.set_random_seed. */
 void     cornu_set_random_seed(uint64_t seed);
 uint64_t cornu_model_seed(const CornuModel *model);
+
+/* ---- Compiling ---- */
+
+enum { CORNU_MAX_METRICS = 8 };
+
+typedef struct {
+    char            unset;
+    CornuModel     *model;                       /* required */
+    CornuOptimizer *optimizer;                   /* default rmsprop; taken */
+    CornuLoss      *loss;                        /* required for training and evaluation; taken */
+    CornuMetric    *metrics[CORNU_MAX_METRICS];  /* taken */
+    CornuDevice    *device;                      /* default: a "cpu" device of the model's own */
+} CornuCompileConfig;
+
+/* Takes what the model will be trained with, and moves the weights to the device. Compiling
+ * again begins with a new optimizer; the weights stay. What is given is taken even on failure. */
+CornuStatus cornu_compile_from(const CornuCompileConfig *config);
+#define cornu_compile(...) \
+    cornu_compile_from(&(CornuCompileConfig){ .unset = 0, __VA_ARGS__ })
+
+bool            cornu_model_compiled(const CornuModel *model);
+CornuDevice    *cornu_model_device(const CornuModel *model);     /* NULL before compiling */
+CornuOptimizer *cornu_model_optimizer(const CornuModel *model);  /* NULL before compiling */
+
+/* "loss", then the metrics as compiled. */
+int         cornu_model_metric_count(const CornuModel *model);
+const char *cornu_model_metric_name(const CornuModel *model, int i);
+
+/* Of the training step, NULL before the first one. */
+const CornuStatistics *cornu_model_statistics(const CornuModel *model);
+
+/* ---- Training, evaluation, prediction ----
+ *
+ * Data are a data set of (x, y) or arrays .x and .y, of any number type: bytes stay bytes until
+ * the step itself converts them. A data set stays the caller's. One that is not batched, and
+ * arrays, are put in batches of batch_size (default 32); with a batched one batch_size is an
+ * error. x may lack, or have too many, a last axis of extent 1. A last batch with fewer rows
+ * counts exactly as those rows.
+ */
+
+/* What is printed: nothing, a bar, or a line per epoch. auto is a bar on a terminal, lines
+ * elsewhere. */
+typedef enum { CORNU_AUTO, CORNU_SILENT, CORNU_BAR, CORNU_LINES } CornuVerbose;
+
+enum { CORNU_MAX_CALLBACKS = 16 };
+
+typedef struct {
+    char           unset;
+    CornuModel    *model;
+    CornuDataset  *data;                 /* or x and y */
+    CornuArray     x, y;
+    int64_t        batch_size;           /* default 32 */
+    int64_t        epochs;               /* default 1: the index to end before, see initial_epoch;
+                                            CORNU_ZERO for none */
+    CornuVerbose   verbose;
+    CornuCallback *callbacks[CORNU_MAX_CALLBACKS]; /* taken: freed when fit returns */
+    double         validation_split;     /* this part of the data, the last one, is held out */
+    CornuDataset  *validation_data;      /* or these arrays */
+    CornuArray     validation_x, validation_y;
+    bool           no_shuffle;           /* else data not batched are shuffled for each epoch */
+    int64_t        initial_epoch;        /* the first one's index */
+    int64_t        steps_per_epoch;      /* default: all batches. Fewer: the next epoch goes on
+                                            where this one ended */
+    int64_t        validation_steps;     /* default: all batches */
+    int64_t        validation_batch_size;/* default batch_size */
+    int64_t        validation_freq;      /* default 1: validates after every so many epochs */
+} CornuFitConfig;
+
+/* Trains. The history is the caller's to free. NULL on failure, also when the loss is no longer
+ * a number (CORNU_ERR_VALUE, naming epoch and steps): the weights then are what they are. */
+CornuHistory *cornu_fit_from(const CornuFitConfig *config);
+#define cornu_fit(...) cornu_fit_from(&(CornuFitConfig){ .unset = 0, __VA_ARGS__ })
+
+typedef struct {
+    char           unset;
+    CornuModel    *model;
+    CornuDataset  *data;
+    CornuArray     x, y;
+    int64_t        batch_size;
+    CornuVerbose   verbose;
+    int64_t        steps;                /* default: all batches */
+    CornuCallback *callbacks[CORNU_MAX_CALLBACKS];
+    double        *results;              /* cornu_model_metric_count() numbers; may be NULL */
+} CornuEvaluateConfig;
+
+CornuStatus cornu_evaluate_from(const CornuEvaluateConfig *config);
+#define cornu_evaluate(...) \
+    cornu_evaluate_from(&(CornuEvaluateConfig){ .unset = 0, __VA_ARGS__ })
+
+typedef struct {
+    char           unset;
+    CornuModel    *model;
+    CornuDataset  *data;                 /* of x, or of (x, y): y is not looked at */
+    CornuArray     x;
+    int64_t        batch_size;
+    CornuVerbose   verbose;
+    int64_t        steps;
+    CornuCallback *callbacks[CORNU_MAX_CALLBACKS];
+    CornuArray     to;                   /* f32 (rows, …): gets the predictions; as many rows as
+                                            there are */
+} CornuPredictConfig;
+
+CornuStatus cornu_predict_from(const CornuPredictConfig *config);
+#define cornu_predict(...) \
+    cornu_predict_from(&(CornuPredictConfig){ .unset = 0, __VA_ARGS__ })
+
+/* One step on one batch. values: cornu_model_metric_count() numbers, or NULL; as in Keras they
+ * are means since cornu_model_reset_metrics, fit or evaluate. */
+CornuStatus cornu_train_on_batch(CornuModel *model, CornuArray x, CornuArray y, double *values);
+CornuStatus cornu_test_on_batch(CornuModel *model, CornuArray x, CornuArray y, double *values);
+CornuStatus cornu_predict_on_batch(CornuModel *model, CornuArray x, CornuArray to);
+CornuStatus cornu_model_reset_metrics(CornuModel *model);
+
+/* For callbacks: fit ends after the batch or epoch at hand. */
+void cornu_model_stop_training(CornuModel *model);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,49 @@
+/* Activations by Keras' names and formulas. Source: keras/src/activations/activations.py. */
+#ifndef CORNU_NN_ACTIVATIONS_H
+#define CORNU_NN_ACTIVATIONS_H
+
+#include "../tensor/ops.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* id, Keras' name, formula */
+#define CORNU_ACTIVATION_MAP(X)                                                  \
+    X(LINEAR,       "linear",       "x")                                         \
+    X(RELU,         "relu",         "max(x, 0)")                                 \
+    X(RELU6,        "relu6",        "min(max(x, 0), 6)")                         \
+    X(LEAKY_RELU,   "leaky_relu",   "x >= 0 ? x : 0.2 x")                        \
+    X(ELU,          "elu",          "x > 0 ? x : exp(x) - 1")                    \
+    X(SELU,         "selu",         "1.05070098 (x > 0 ? x : 1.67326324 (exp(x) - 1))") \
+    X(GELU,         "gelu",         "x (1 + erf(x / sqrt(2))) / 2")              \
+    X(SILU,         "silu",         "x sigmoid(x)")                              \
+    X(SIGMOID,      "sigmoid",      "1 / (1 + exp(-x))")                         \
+    X(HARD_SIGMOID, "hard_sigmoid", "min(max(x + 3, 0), 6) / 6")                 \
+    X(TANH,         "tanh",         "tanh(x)")                                   \
+    X(SOFTMAX,      "softmax",      "exp(x) / sum of exp(x) over the last axis") \
+    X(SOFTPLUS,     "softplus",     "log(1 + exp(x))")                           \
+    X(SOFTSIGN,     "softsign",     "x / (1 + |x|)")                             \
+    X(MISH,         "mish",         "x tanh(softplus(x))")                       \
+    X(EXPONENTIAL,  "exponential",  "exp(x)")
+
+typedef enum {
+#define X(id, name, formula) CORNU_##id,
+    CORNU_ACTIVATION_MAP(X)
+#undef X
+    CORNU_ACTIVATION_COUNT
+} CornuActivation;
+
+/* NULL for a number that is no activation. */
+const char *cornu_activation_name(CornuActivation activation);
+
+/* Also knows Keras' second names ("swish"). CORNU_ERR_ARGUMENT naming the nearest one. */
+CornuStatus cornu_activation_find(const char *name, CornuActivation *activation);
+
+/* x is a float tensor; NULL on failure, as ops do. */
+CornuTensor *cornu_activation_apply(CornuActivation activation, CornuTensor *x);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

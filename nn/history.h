@@ -1,0 +1,35 @@
+/* What fit returns: the logs of each epoch. */
+#ifndef CORNU_NN_HISTORY_H
+#define CORNU_NN_HISTORY_H
+
+#include "callback.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct CornuHistory CornuHistory;
+
+/* Epochs that ended, counted from 0 in the order they ran. */
+int cornu_history_epochs(const CornuHistory *history);
+
+/* Index of epoch i, which is initial_epoch + i. */
+int64_t cornu_history_epoch(const CornuHistory *history, int i);
+
+/* Logs by name, sorted: "accuracy", "loss", "val_accuracy", "val_loss". */
+int         cornu_history_key_count(const CornuHistory *history);
+const char *cornu_history_key(const CornuHistory *history, int key);
+
+/* NaN if there is no such name, or no such value in epoch i (validation_freq). */
+double cornu_history_get(const CornuHistory *history, const char *name, int i);
+
+/* Seconds that the training steps of epoch i took, validation left out, and their samples. */
+double  cornu_history_seconds(const CornuHistory *history, int i);
+int64_t cornu_history_samples(const CornuHistory *history, int i);
+
+void cornu_history_free(CornuHistory *history);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,144 @@
+/*
+ * Optimizers by Keras' names, arguments and formulas (keras/src/optimizers).
+ *
+ *     cornu_compile(model, .optimizer = cornu_adam(.learning_rate = 1e-3), …)
+ *     cornu_compile(model, .optimizer = cornu_optimizer("rmsprop"), …)
+ *
+ * A step clips the gradients, lets the weights decay, updates them and counts the iteration.
+ * Its variables, in Keras' order: iteration (i64), learning_rate (f32; absent under a
+ * schedule), then slots.
+ */
+#ifndef CORNU_NN_OPTIMIZER_H
+#define CORNU_NN_OPTIMIZER_H
+
+#include "../tensor/ops.h"
+#include "keywords.h"
+#include "schedule.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct CornuOptimizer CornuOptimizer;
+
+/* Arguments of every optimizer. Keras' use_ema, loss_scale_factor and
+ * gradient_accumulation_steps are not available: giving one is CORNU_ERR_UNSUPPORTED. */
+#define CORNU_OPTIMIZER_ARGUMENTS                                                        \
+    CornuSchedule *schedule;        /* instead of learning_rate; taken                */ \
+    double         weight_decay;    /* w -= w weight_decay learning_rate              */ \
+    double         clipnorm;        /* at most this norm for each gradient; at most   */ \
+    double         clipvalue;       /* one of the three may be given. Clips elements. */ \
+    double         global_clipnorm; /* at most this norm for all gradients together   */ \
+    bool           use_ema;                                                              \
+    double         loss_scale_factor;                                                    \
+    int64_t        gradient_accumulation_steps;                                          \
+    const char    *name;            /* default sgd, rmsprop, adam */
+
+/* m = momentum m - learning_rate g; w += m; with nesterov w += momentum m - learning_rate g. */
+typedef struct {
+    char   unset;
+    double learning_rate;           /* default 0.01, or CORNU_ZERO */
+    double momentum;                /* 0 to 1 */
+    bool   nesterov;
+    CORNU_OPTIMIZER_ARGUMENTS
+} CornuSgdConfig;
+
+CornuOptimizer *cornu_sgd_from(const CornuSgdConfig *config);
+#define cornu_sgd(...) cornu_sgd_from(&(CornuSgdConfig){ .unset = 0, __VA_ARGS__ })
+
+/* v = rho v + (1 - rho) g^2; w -= learning_rate g / sqrt(v + epsilon); centered: v - mean(g)^2 */
+typedef struct {
+    char   unset;
+    double learning_rate;           /* default 0.001, or CORNU_ZERO */
+    double rho;                     /* default 0.9, or CORNU_ZERO   */
+    double momentum;
+    double epsilon;                 /* default 1e-7, or CORNU_ZERO  */
+    bool   centered;
+    CORNU_OPTIMIZER_ARGUMENTS
+} CornuRmspropConfig;
+
+CornuOptimizer *cornu_rmsprop_from(const CornuRmspropConfig *config);
+#define cornu_rmsprop(...) \
+    cornu_rmsprop_from(&(CornuRmspropConfig){ .unset = 0, __VA_ARGS__ })
+
+/* m += (g - m)(1 - beta_1); v += (g^2 - v)(1 - beta_2);
+ * w -= learning_rate sqrt(1 - beta_2^t) / (1 - beta_1^t) m / (sqrt(v) + epsilon) */
+typedef struct {
+    char   unset;
+    double learning_rate;           /* default 0.001, or CORNU_ZERO           */
+    double beta_1, beta_2;          /* default 0.9 and 0.999, or CORNU_ZERO; below 1 */
+    double epsilon;                 /* default 1e-7, or CORNU_ZERO            */
+    bool   amsgrad;                 /* divides by the greatest v so far       */
+    CORNU_OPTIMIZER_ARGUMENTS
+} CornuAdamConfig;
+
+CornuOptimizer *cornu_adam_from(const CornuAdamConfig *config);
+#define cornu_adam(...) cornu_adam_from(&(CornuAdamConfig){ .unset = 0, __VA_ARGS__ })
+
+/* "sgd", "rmsprop", "adam" with their defaults. */
+CornuOptimizer *cornu_optimizer(const char *name);
+void            cornu_optimizer_free(CornuOptimizer *optimizer);
+
+const char *cornu_optimizer_name(const CornuOptimizer *optimizer);
+
+/* ---- By hand; cornu_compile and fit do this for a model ---- */
+
+/* Makes the optimizer's variables for weights w[0 … count), once; they are the optimizer's. */
+CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *const *w, int count);
+
+int            cornu_optimizer_variable_count(const CornuOptimizer *optimizer);
+CornuVariable *cornu_optimizer_variable(const CornuOptimizer *optimizer, int i);
+
+/* Records one step: assigns the weights of build, and the variables, from the gradients. */
+CornuStatus cornu_optimizer_apply(CornuOptimizer *optimizer, CornuGraph *graph,
+                                  CornuTensor *const *gradients);
+
+/* The learning-rate variable; CORNU_ERR_UNSUPPORTED under a schedule, which rules alone. Before
+ * build the number is kept for it. */
+CornuStatus cornu_optimizer_set_learning_rate(CornuOptimizer *optimizer, double value);
+/* The rate that the next step will use, also under a schedule. */
+CornuStatus cornu_optimizer_learning_rate(const CornuOptimizer *optimizer, double *value);
+
+/* ---- For an optimizer of one's own ---- */
+
+enum { CORNU_MAX_SLOTS = 3 };
+
+/* What a step gives an optimizer for one weight. */
+typedef struct {
+    CornuTensor *w, *gradient;                /* of one shape, f32 */
+    CornuTensor *slot[CORNU_MAX_SLOTS];       /* in the order of slots() */
+    CornuTensor *learning_rate, *iteration;   /* f32 scalars; the first step is iteration 1 */
+} CornuUpdate;
+
+typedef struct {
+    const char *class_name;  /* Keras': "Adam" */
+    size_t      size;        /* of its own struct, whose first field is a CornuOptimizer */
+    /* Names of the slots each weight has, in groups: the slots of a group alternate weight by
+     * weight, one group follows the other. Returns how many. */
+    int (*slots)(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
+                 int group[CORNU_MAX_SLOTS]);
+    /* What is the same for all weights, computed once per step: replaces
+     * update->learning_rate. May be NULL. */
+    CornuTensor *(*rate)(const CornuOptimizer *self, const CornuUpdate *update);
+    /* Records the new weight (returned) and the new slots. */
+    CornuTensor *(*update)(const CornuOptimizer *self, const CornuUpdate *update,
+                           CornuTensor **new_slot);
+} CornuOptimizerClass;
+
+struct CornuOptimizer {
+    const CornuOptimizerClass *kind;
+    char             *name;
+    CornuSchedule    *schedule;               /* or NULL */
+    double            learning_rate;          /* the first value of the variable */
+    double            weight_decay, clipnorm, clipvalue, global_clipnorm;  /* 0: none */
+    CornuVariable   **variables;              /* its own, in Keras' order */
+    int               variable_count;
+    CornuVariable   **w;                      /* borrowed */
+    CornuVariable   **slots;                  /* slot s of weight i: slots[i * slot_count + s] */
+    int               count, slot_count;
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif
