@@ -2,22 +2,9 @@
  * stand, its class says in a table (layer.h). */
 #include "files_internal.h"
 
-#include "../device/memory_internal.h"
-#include "layers.h"
+#include "layer_internal.h"
 
 #include <string.h>
-
-extern const CornuLayerClass cornu__dense_class, cornu__conv2d_class, cornu__max_pooling2d_class,
-    cornu__average_pooling2d_class, cornu__flatten_class, cornu__reshape_class,
-    cornu__dropout_class, cornu__batch_normalization_class, cornu__activation_class,
-    cornu__rescaling_class;
-
-static const CornuLayerClass *const classes[] = {
-    &cornu__dense_class, &cornu__conv2d_class, &cornu__max_pooling2d_class,
-    &cornu__average_pooling2d_class, &cornu__flatten_class, &cornu__reshape_class,
-    &cornu__dropout_class, &cornu__batch_normalization_class, &cornu__activation_class,
-    &cornu__rescaling_class,
-};
 
 /* ---- Out ---- */
 
@@ -206,7 +193,9 @@ static CornuStatus read_arguments(const CornuLayerClass *kind, const json_t *con
 
 static const CornuLayerClass *find_class(const char *name)
 {
-    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+    int count;
+    const CornuLayerClass *const *classes = cornu__layer_classes(&count);
+    for (int i = 0; i < count; i++)
         if (strcmp(classes[i]->class_name, name) == 0) return classes[i];
     return NULL;
 }
