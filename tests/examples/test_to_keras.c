@@ -72,16 +72,15 @@ static void test_same_classes(void **state)
 {
     (void)state;
     const char *python = getenv("CORNU_PYTHON") ? getenv("CORNU_PYTHON") : "python3";
-    char command[600], model_path[] = "/tmp/cornu-keras-XXXXXX.safetensors";
-    char idx_path[] = "/tmp/cornu-idx-XXXXXX";
+    char command[600], folder[] = "/tmp/cornu-keras-XXXXXX", model_path[60], idx_path[60];
     snprintf(command, sizeof command, "%s -c 'import importlib.util as u; "
              "exit(not u.find_spec(\"keras\"))' 2>/dev/null", python);
     if (system(command) != 0) skip();
 
     draw();
-    close(mkstemp(idx_path));
-    snprintf(model_path, sizeof model_path, "/tmp/cornu-keras-%.6s.safetensors",
-             idx_path + sizeof idx_path - 7);
+    assert_non_null(mkdtemp(folder));
+    snprintf(model_path, sizeof model_path, "%s/blots.safetensors", folder);
+    snprintf(idx_path, sizeof idx_path, "%s/blots.idx", folder);
     write_idx(idx_path);
     CornuDevice *device = cornu_device_open("cpu");
     CornuModel  *model = make_model(device);
@@ -105,6 +104,7 @@ static void test_same_classes(void **state)
     assert_int_equal(pclose(pipe), 0);
     unlink(model_path);
     unlink(idx_path);
+    rmdir(folder);
     int kinds = 0;
     for (int c = 0; c < CLASSES; c++)
         kinds += seen[c] > 0;
