@@ -1,6 +1,5 @@
 #include "options.h"
 
-#include <cornu/cornu.h>
 #include <cornu/device/nearest.h>
 
 #include <errno.h>
@@ -273,7 +272,12 @@ int options_parse(Options *options, const Program *program, int argc, char **arg
     }
     options->arguments = (const char *const *)argv;
     options->argument_count = kept;
-    options->verbose = strcmp(table.verbose, "auto") ? atoi(table.verbose) : OPTIONS_AUTO;
+    switch (table.verbose[0]) {
+    case '0': options->verbose = CORNU_SILENT; break;
+    case '1': options->verbose = CORNU_BAR; break;
+    case '2': options->verbose = CORNU_LINES; break;
+    default:  options->verbose = CORNU_AUTO; break;
+    }
 
     if (table.help) {
         print_help(&table);
