@@ -2,11 +2,16 @@
 #ifndef CORNU_H
 #define CORNU_H
 
+/* Major, minor, patch. */
+#define CORNU_VERSION "0.1.0"
+
 #include "../datasets/dataset.h"
 #include "../device/device.h"
 #include "../tensor/ops.h"
 #include "activations.h"
 #include "callback.h"
+#include "checkpoint.h"
+#include "files.h"
 #include "history.h"
 #include "initializers.h"
 #include "layer.h"
@@ -16,7 +21,10 @@
 #include "model.h"
 #include "optimizer.h"
 #include "progbar.h"
+#include "record.h"
+#include "safetensors.h"
 #include "schedule.h"
 #include "summary.h"
+#include "terminal.h"
 
 #endif

@@ -63,6 +63,7 @@ def write_arrays(path, arrays, cases):
         assert array.dtype in (np.float32, np.int32, np.uint8), (name, array.dtype)
         plain[name] = np.ascontiguousarray(array).reshape(array.shape)
     safetensors.numpy.save_file(plain, str(path), metadata={"golden": text})
+    path.chmod(0o644)
 
 
 def hashed_uniform(name, count):

@@ -1,0 +1,291 @@
+#include "options.h"
+
+#include <cornu/device/nearest.h>
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_FLAGS = 64, BAD_USAGE = 2 };
+
+/* Flags in the order of --help. */
+typedef struct {
+    const Program *program;
+    Option         flags[MAX_FLAGS];
+    int            count;
+    const char    *verbose;        /* the word; Options has the number */
+    bool           help, version;
+} Table;
+
+static void add(Table *table, const Option *flags)
+{
+    for (; flags->name && table->count < MAX_FLAGS; flags++)
+        table->flags[table->count++] = *flags;
+}
+
+static void fill_table(Table *table, Options *o)
+{
+    static const char *const policies[] = { "float32", NULL };
+    static const char *const verbosities[] = { "auto", "0", "1", "2", NULL };
+    const Option machine[] = {
+        { "device", OPTION_TEXT, &o->device, "NAME", "cpu or reference", 0, 0, NULL },
+        { "policy", OPTION_CHOICE, &o->policy, "NAME", "precision", 0, 0, policies },
+        { "shards", OPTION_WHOLE, &o->shards, "N", "parts of the device", 1, 1, NULL },
+        { "threads", OPTION_WHOLE, &o->threads, "N", "processors to use", 1, 1024, NULL },
+        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+    };
+    const Option model[] = {
+        { "model", OPTION_CHOICE, &o->model, "NAME", "network", 0, 0, table->program->models },
+        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+    };
+    const Option training[] = {
+        { "epochs", OPTION_WHOLE, &o->epochs, "N", "passes over the data", 1, 1e6, NULL },
+        { "batch-size", OPTION_WHOLE, &o->batch_size, "N", "samples per step", 1, 1e6, NULL },
+        { "steps-per-epoch", OPTION_WHOLE, &o->steps_per_epoch, "N", "stop an epoch after N steps",
+          1, 1e9, NULL },
+        { "learning-rate", OPTION_NUMBER, &o->learning_rate, "X",
+          "in place of the model's own rate", 1e-12, 1000, NULL },
+        { "limit", OPTION_WHOLE, &o->limit, "N", "train on the first N samples", 1, 1e12, NULL },
+        { "seed", OPTION_WHOLE, &o->seed, "N", "of weights, dropout and shuffling", 0, 0x1p53,
+          NULL },
+        { "data", OPTION_TEXT, &o->data, "DIR",
+          "where the data are, or the word synthetic; default CORNU_DATA, ./data, a download",
+          0, 0, NULL },
+        { "save", OPTION_TEXT, &o->save, "FILE", "write the model to FILE.safetensors", 0, 0, NULL },
+        { "load", OPTION_TEXT, &o->load, "FILE", "start from the weights in FILE", 0, 0, NULL },
+        { "history", OPTION_TEXT, &o->history, "FILE", "write losses and times as JSON", 0, 0,
+          NULL },
+        { "verbose", OPTION_CHOICE, &table->verbose, "auto|0|1|2",
+          "silent, a progress bar, a line per epoch; auto: a bar on a terminal", 0, 0,
+          verbosities },
+        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+    };
+    const Option everywhere[] = {
+        { "help", OPTION_SWITCH, &table->help, "", "print this", 0, 0, NULL },
+        { "version", OPTION_SWITCH, &table->version, "", "print the version", 0, 0, NULL },
+        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+    };
+    if (table->program->models) add(table, model);
+    if (table->program->extra) add(table, table->program->extra);
+    if (table->program->groups & OPTIONS_TRAINING) add(table, training);
+    if (table->program->groups & OPTIONS_MACHINE) add(table, machine);
+    add(table, everywhere);
+}
+
+/* ---- --help ---- */
+
+static void print_default(const Option *flag)
+{
+    switch (flag->kind) {
+    case OPTION_TEXT:
+    case OPTION_CHOICE: {
+        const char *text = *(const char **)flag->to;
+        if (text) printf(" (default %s)", text);
+        break;
+    }
+    case OPTION_WHOLE: {
+        const int64_t number = *(int64_t *)flag->to;
+        if (number >= (int64_t)flag->least) printf(" (default %lld)", (long long)number);
+        break;
+    }
+    case OPTION_NUMBER: {
+        const double number = *(double *)flag->to;
+        if (number > 0.0) printf(" (default %g)", number);
+        break;
+    }
+    case OPTION_SWITCH: break;
+    }
+}
+
+static void print_help(const Table *table)
+{
+    const Program *program = table->program;
+    printf("usage: %s [FLAG]...%s%s\n%s\n\n", program->name, program->arguments ? " " : "",
+           program->arguments ? program->arguments : "", program->purpose);
+    for (int i = 0; i < table->count; i++) {
+        const Option *flag = &table->flags[i];
+        char left[60];
+        snprintf(left, sizeof left, "--%s %s", flag->name, flag->value);
+        printf("  %-24s  %s", left, flag->help);
+        for (int c = 0; flag->kind == OPTION_CHOICE && flag->choices[c]; c++)
+            if (!strchr(flag->value, '|')) printf("%s%s", c ? ", " : ": ", flag->choices[c]);
+        print_default(flag);
+        putchar('\n');
+    }
+}
+
+/* ---- Parsing ---- */
+
+static int bad_usage(const Table *table)
+{
+    fprintf(stderr, "\nTry '%s --help'.\n", table->program->name);
+    return BAD_USAGE;
+}
+
+/* "; did you mean …?" if some known word is near. */
+static void suggest(const char *dashes, const char *word, const char *const *known, int count)
+{
+    const char *nearest = cornu__nearest(word, known, count);
+    if (nearest) fprintf(stderr, "; did you mean %s%s?", dashes, nearest);
+}
+
+static const Option *find_flag(const Table *table, const char *name, size_t length)
+{
+    for (int i = 0; i < table->count; i++)
+        if (strlen(table->flags[i].name) == length && !memcmp(table->flags[i].name, name, length))
+            return &table->flags[i];
+    return NULL;
+}
+
+static int unknown_flag(const Table *table, const char *argument)
+{
+    char name[100];
+    const char *names[MAX_FLAGS];
+    const char *start = argument + strspn(argument, "-");
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(start, "="), start);
+    for (int i = 0; i < table->count; i++)
+        names[i] = table->flags[i].name;
+    fprintf(stderr, "%s: unknown flag %.*s", table->program->name, (int)strcspn(argument, "="),
+            argument);
+    suggest("--", name, names, table->count);
+    return bad_usage(table);
+}
+
+/* A decimal number and nothing else. */
+static bool parse_number(const char *text, bool whole, double *number)
+{
+    char *end;
+    const size_t length = strlen(text);
+    const char *letters = whole ? "-0123456789" : "-0123456789.eE+";
+    errno = 0;
+    *number = strtod(text, &end);
+    return length > 0 && strspn(text, letters) == length && text[0] != '+' && *end == '\0' &&
+           errno == 0 && isfinite(*number);
+}
+
+static int bad_value(const Table *table, const Option *flag, const char *value)
+{
+    const char *program = table->program->name;
+    if (flag->kind == OPTION_CHOICE) {
+        int count = 0;
+        fprintf(stderr, "%s: --%s is \"%s\", expected", program, flag->name, value);
+        for (; flag->choices[count]; count++)
+            fprintf(stderr, "%s %s", count ? "," : "", flag->choices[count]);
+        suggest("", value, flag->choices, count);
+    } else if (flag->least == flag->most) {
+        fprintf(stderr, "%s: --%s is \"%s\", expected %g", program, flag->name, value,
+                flag->least);
+    } else {
+        fprintf(stderr, "%s: --%s is \"%s\", expected a %s from %.16g to %.16g", program,
+                flag->name, value, flag->kind == OPTION_WHOLE ? "whole number" : "number",
+                flag->least, flag->most);
+    }
+    return bad_usage(table);
+}
+
+static int set(const Table *table, const Option *flag, const char *value)
+{
+    double number = 0.0;
+    switch (flag->kind) {
+    case OPTION_TEXT:
+        *(const char **)flag->to = value;
+        return -1;
+    case OPTION_CHOICE:
+        for (int i = 0; flag->choices[i]; i++) {
+            if (strcmp(flag->choices[i], value)) continue;
+            *(const char **)flag->to = flag->choices[i];
+            return -1;
+        }
+        return bad_value(table, flag, value);
+    case OPTION_WHOLE:
+    case OPTION_NUMBER:
+        if (!parse_number(value, flag->kind == OPTION_WHOLE, &number) ||
+            number < flag->least || number > flag->most)
+            return bad_value(table, flag, value);
+        if (flag->kind == OPTION_WHOLE) *(int64_t *)flag->to = (int64_t)number;
+        else *(double *)flag->to = number;
+        return -1;
+    case OPTION_SWITCH:
+        *(bool *)flag->to = true;
+        return -1;
+    }
+    return BAD_USAGE;
+}
+
+/* The flag at argv[*at], with its value there or in the next argument. */
+static int take_flag(const Table *table, int argc, char **argv, int *at)
+{
+    const char *argument = argv[*at], *name = argument + 2;
+    const size_t length = strcspn(name, "=");
+    const Option *flag = strncmp(argument, "--", 2) ? NULL : find_flag(table, name, length);
+    if (!flag) return unknown_flag(table, argument);
+
+    const char *value = name[length] == '=' ? name + length + 1 : NULL;
+    if (flag->kind == OPTION_SWITCH) {
+        if (!value) return set(table, flag, "");
+        fprintf(stderr, "%s: --%s takes no value, got \"%s\"", table->program->name, flag->name,
+                value);
+        return bad_usage(table);
+    }
+    if (!value && *at + 1 < argc && strncmp(argv[*at + 1], "--", 2) != 0) value = argv[++*at];
+    if (value && *value) return set(table, flag, value);
+    fprintf(stderr, "%s: --%s needs a value, %s", table->program->name, flag->name, flag->value);
+    return bad_usage(table);
+}
+
+static int check_arguments(const Table *table, const Options *options)
+{
+    const Program *program = table->program;
+    if (options->argument_count >= program->least_arguments &&
+        (program->arguments || options->argument_count == 0))
+        return -1;
+    if (program->arguments)
+        fprintf(stderr, "%s: expected %s, got %d of at least %d", program->name,
+                program->arguments, options->argument_count, program->least_arguments);
+    else
+        fprintf(stderr, "%s: \"%s\" is no flag, and nothing else is expected", program->name,
+                options->arguments[0]);
+    return bad_usage(table);
+}
+
+int options_parse(Options *options, const Program *program, int argc, char **argv)
+{
+    if (!options->device) options->device = "cpu";
+    if (!options->policy) options->policy = "float32";
+    if (options->shards == 0) options->shards = 1;
+    Table table = { .program = program, .verbose = "auto" };
+    fill_table(&table, options);
+
+    int  kept = 0;                        /* arguments that are no flags move to the front */
+    bool only_arguments = false;
+    for (int i = 1; i < argc; i++) {
+        int status = -1;
+        if (!only_arguments && strcmp(argv[i], "--") == 0)
+            only_arguments = true;
+        else if (!only_arguments && argv[i][0] == '-' && argv[i][1] != '\0')
+            status = take_flag(&table, argc, argv, &i);
+        else
+            argv[kept++] = argv[i];
+        if (status >= 0) return status;
+    }
+    options->arguments = (const char *const *)argv;
+    options->argument_count = kept;
+    switch (table.verbose[0]) {
+    case '0': options->verbose = CORNU_SILENT; break;
+    case '1': options->verbose = CORNU_BAR; break;
+    case '2': options->verbose = CORNU_LINES; break;
+    default:  options->verbose = CORNU_AUTO; break;
+    }
+
+    if (table.help) {
+        print_help(&table);
+        return 0;
+    }
+    if (table.version) {
+        puts("Cornu " CORNU_VERSION);
+        return 0;
+    }
+    return check_arguments(&table, options);
+}

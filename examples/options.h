@@ -1,0 +1,66 @@
+/*
+ * Command lines of the example programs: --flag value or --flag=value, with the same flags and
+ * the same words everywhere.
+ *
+ *     Options options = { .epochs = 12, .batch_size = 128 };
+ *     const Program program = {
+ *         .name = "mnist_cnn", .purpose = "Trains a CNN on handwritten digits.",
+ *         .groups = OPTIONS_MACHINE | OPTIONS_TRAINING,
+ *     };
+ *     int status = options_parse(&options, &program, argc, argv);
+ *     if (status >= 0) return status;
+ */
+#ifndef CORNU_EXAMPLES_OPTIONS_H
+#define CORNU_EXAMPLES_OPTIONS_H
+
+#include <cornu/cornu.h>
+
+/* What the common flags set. What a program fills in before parsing is the default that --help
+ * shows; 0, 0.0 or NULL stands for "the program decides". */
+typedef struct {
+    const char *device;            /* cpu unless set */
+    const char *policy;            /* float32 unless set */
+    int64_t     shards, threads;   /* threads 0: as many as there are processors */
+    const char *model;
+    int64_t     epochs, batch_size, steps_per_epoch, limit, seed;
+    double      learning_rate;
+    const char *data, *save, *load, *history;
+    CornuVerbose verbose;
+
+    const char *const *arguments;  /* what is no flag */
+    int                argument_count;
+} Options;
+
+/* Which of the common flags a program has. --help and --version are everywhere. */
+enum {
+    OPTIONS_MACHINE  = 1,          /* --device --policy --shards --threads */
+    OPTIONS_TRAINING = 2,          /* all others; --model with Program.models */
+};
+
+typedef enum { OPTION_TEXT, OPTION_WHOLE, OPTION_NUMBER, OPTION_CHOICE, OPTION_SWITCH } OptionKind;
+
+/* One flag. */
+typedef struct {
+    const char        *name;       /* without the dashes */
+    OptionKind         kind;
+    void              *to;         /* const char **, int64_t *, double *, const char **, bool * */
+    const char        *value;      /* "N", "FILE.json": the word for the value in --help */
+    const char        *help;
+    double             least, most;
+    const char *const *choices;    /* for OPTION_CHOICE, up to NULL */
+} Option;
+
+typedef struct {
+    const char        *name, *purpose;
+    unsigned           groups;
+    const char *const *models;     /* what --model may be, up to NULL */
+    const Option      *extra;      /* flags of this program alone, up to a NULL name */
+    const char        *arguments;  /* "MODEL IMAGE...", or NULL if there are none */
+    int                least_arguments;
+} Program;
+
+/* -1: go on. Else the status to exit with: 0 after --help or --version, 2 after a message that
+ * says what was expected and what came. Values point into argv. */
+int options_parse(Options *options, const Program *program, int argc, char **argv);
+
+#endif

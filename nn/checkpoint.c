@@ -1,0 +1,360 @@
+#include "checkpoint_internal.h"
+
+#include "../device/memory_internal.h"
+#include "files_internal.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- The path ---- */
+
+typedef struct {
+    char  text[4096];
+    size_t size;
+    bool   overflow;
+} Path;
+
+static void append(Path *path, const char *format, ...) CORNU__PRINTF(2, 3);
+
+static void append(Path *path, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(path->text + path->size, sizeof path->text - path->size, format,
+                           arguments);
+    va_end(arguments);
+    path->size += (size_t)length;
+    if (path->size >= sizeof path->text) {
+        path->overflow = true;
+        path->size = sizeof path->text - 1;
+    }
+}
+
+/* What follows the colon: [0][width][.precision][type]. */
+typedef struct {
+    bool zeros;
+    int  width, precision;      /* precision -1: not given */
+    char type;                  /* 0: not given */
+} Format;
+
+/* The number at *text, moved behind it; -1 if there is none, or one above 99. */
+static int parse_digits(const char **text)
+{
+    const size_t digits = strspn(*text, "0123456789");
+    const int number = digits > 0 && digits <= 2 ? atoi(*text) : -1;
+    *text += digits;
+    return number;
+}
+
+static bool parse_format(const char *text, Format *format)
+{
+    *format = (Format){ .zeros = *text == '0', .precision = -1 };
+    if (*text >= '0' && *text <= '9' && (format->width = parse_digits(&text)) < 0) return false;
+    if (*text == '.') {
+        text++;
+        if ((format->precision = parse_digits(&text)) < 0) return false;
+    }
+    if (*text && strchr("defg", *text)) format->type = *text++;
+    return *text == '\0';
+}
+
+/* The shortest decimal that reads back as the same number, as Python shows it. */
+static void append_shortest(Path *path, double value)
+{
+    char text[40];
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value) break;
+    }
+    append(path, "%s%s", text, strpbrk(text, ".en") ? "" : ".0");
+}
+
+static bool append_value(Path *path, double value, bool whole, Format format)
+{
+    char type = format.type ? format.type : whole && format.precision < 0 ? 'd' : 'g';
+    if (type == 'd' && (!whole || format.precision >= 0)) return false;
+    if (!format.type && !whole && format.width == 0 && format.precision < 0) {
+        append_shortest(path, value);
+        return true;
+    }
+    const int precision = format.precision >= 0 ? format.precision : 6;
+    const int width = format.width;
+    switch (type) {
+    case 'd': append(path, format.zeros ? "%0*lld" : "%*lld", width, (long long)value); break;
+    case 'e': append(path, format.zeros ? "%0*.*e" : "%*.*e", width, precision, value); break;
+    case 'f': append(path, format.zeros ? "%0*.*f" : "%*.*f", width, precision, value); break;
+    default:  append(path, format.zeros ? "%0*.*g" : "%*.*g", width, precision, value); break;
+    }
+    return true;
+}
+
+static CornuStatus unknown_name(const char *filepath, const char *name, const CornuLogs *logs)
+{
+    char known[400] = "epoch";
+    for (int i = 0; logs && i < logs->count; i++) {
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, ", %s", logs->logs[i].name);
+    }
+    return cornu__fail(CORNU_ERR_ARGUMENT, "checkpoint path \"%s\": there is no \"%s\", expected "
+                       "one of %s", filepath, name, known);
+}
+
+/* One {NAME} or {NAME:FORMAT}, without its braces. */
+static CornuStatus append_field(Path *path, const char *filepath, char *field, int64_t epoch,
+                                int64_t batch, const CornuLogs *logs)
+{
+    Format format = { .precision = -1 };
+    char  *colon = strchr(field, ':');
+    if (colon) *colon++ = '\0';
+    if (colon && !parse_format(colon, &format))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "checkpoint path \"%s\": the format \"%s\" of %s is "
+                           "not like 02d or .4f", filepath, colon, field);
+
+    const bool is_epoch = strcmp(field, "epoch") == 0;
+    double value = (double)epoch + 1;
+    bool   whole = is_epoch;
+    if (!is_epoch && !(logs && cornu_logs_find(logs, field, &value))) {
+        if (batch < 0 || strcmp(field, "batch") != 0) return unknown_name(filepath, field, logs);
+        value = (double)batch + 1;
+        whole = true;
+    }
+    if (append_value(path, value, whole, format)) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "checkpoint path \"%s\": %s cannot be shown by the "
+                       "format \"%s\"", filepath, field, colon);
+}
+
+CornuStatus cornu__fill_path(const char *filepath, int64_t epoch, int64_t batch,
+                             const CornuLogs *logs, char **filled)
+{
+    Path path = { .size = 0 };
+    for (const char *c = filepath; *c; c++) {
+        if ((*c == '{' || *c == '}') && c[1] == *c) {          /* {{ and }} */
+            append(&path, "%c", *c++);
+        } else if (*c == '{') {
+            char field[100];
+            const size_t length = strcspn(c + 1, "}");
+            if (c[1 + length] != '}' || length >= sizeof field)
+                return cornu__fail(CORNU_ERR_ARGUMENT, "checkpoint path \"%s\": a { is not closed",
+                                   filepath);
+            memcpy(field, c + 1, length);
+            field[length] = '\0';
+            CORNU__TRY(append_field(&path, filepath, field, epoch, batch, logs));
+            c += length + 1;
+        } else {
+            append(&path, "%c", *c);
+        }
+    }
+    if (path.overflow)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "checkpoint path \"%.100s…\" is too long", filepath);
+    *filled = cornu__copy_text(path.text);
+    return *filled ? CORNU_OK : CORNU_ERR_MEMORY;
+}
+
+/* Makes the folders above the file. */
+static CornuStatus make_folders(const char *path)
+{
+    char *folder = cornu__copy_text(path);
+    if (!folder) return CORNU_ERR_MEMORY;
+    CornuStatus status = CORNU_OK;
+    for (char *c = folder + 1; *c && status == CORNU_OK; c++) {
+        if (*c != '/') continue;
+        *c = '\0';
+        if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+            status = cornu__fail(CORNU_ERR_FILE, "%s: the folder cannot be made: %s", folder,
+                                 strerror(errno));
+        *c = '/';
+    }
+    cornu__release(folder);
+    return status;
+}
+
+/* ---- The callback ---- */
+
+typedef struct {
+    CornuCallback    base;
+    CornuSave       *save;
+    char            *filepath, *monitor;
+    CornuMonitorMode mode;
+    FILE            *file;
+    bool             verbose, best_only, weights_only, has_best;
+    double           best;
+    int64_t          save_freq, unsaved_batches, last_batch, epoch;
+} Checkpoint;
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t length = strlen(text), tail = strlen(end);
+    return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
+/* By the names of Keras' losses and metrics. */
+static CornuStatus find_mode(Checkpoint *self)
+{
+    static const char *const falling[] = { "loss", "crossentropy", "error", "divergence", "mse",
+                                           "mae", "mape", "msle", "ce", "bce", "logcosh" };
+    static const char *const rising[] = { "accuracy", "acc", "auc", "precision", "recall",
+                                          "f1_score", "r2_score" };
+    for (size_t i = 0; i < sizeof falling / sizeof *falling; i++)
+        if (ends_with(self->monitor, falling[i])) self->mode = CORNU_MODE_MIN;
+    for (size_t i = 0; i < sizeof rising / sizeof *rising; i++)
+        if (ends_with(self->monitor, rising[i])) self->mode = CORNU_MODE_MAX;
+    if (self->mode != CORNU_MODE_AUTO) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "checkpoint: whether a small or a large \"%s\" is "
+                       "better is not known, expected .mode = CORNU_MODE_MIN or CORNU_MODE_MAX",
+                       self->monitor);
+}
+
+static void say(const Checkpoint *self, const char *format, ...) CORNU__PRINTF(2, 3);
+
+static void say(const Checkpoint *self, const char *format, ...)
+{
+    if (!self->verbose) return;
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(self->file, "\nEpoch %lld: ", (long long)self->epoch + 1);
+    vfprintf(self->file, format, arguments);
+    fputc('\n', self->file);
+    fflush(self->file);
+    va_end(arguments);
+}
+
+/* Whether to save, having said so. */
+static CornuStatus decide(Checkpoint *self, const CornuLogs *logs, const char *path, bool *wanted)
+{
+    double current;
+    *wanted = true;
+    if (!self->best_only) {
+        say(self, "saving model to %s", path);
+        return CORNU_OK;
+    }
+    if (!logs || !cornu_logs_find(logs, self->monitor, &current)) {
+        say(self, "there is no %s to choose the best model by, saving model to %s",
+            self->monitor, path);
+        return CORNU_OK;
+    }
+    if (self->mode == CORNU_MODE_AUTO) CORNU__TRY(find_mode(self));
+
+    char best[40] = "None";
+    if (self->has_best) snprintf(best, sizeof best, "%.5f", self->best);
+    *wanted = !self->has_best ||
+              (self->mode == CORNU_MODE_MIN ? current < self->best : current > self->best);
+    if (*wanted) {
+        say(self, "%s improved from %s to %.5f, saving model to %s", self->monitor, best,
+            current, path);
+        self->best = current;
+        self->has_best = true;
+    } else {
+        say(self, "%s did not improve from %s", self->monitor, best);
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus save(Checkpoint *self, CornuModel *model, int64_t batch, const CornuLogs *logs)
+{
+    char *path;
+    bool  wanted;
+    CORNU__TRY(cornu__fill_path(self->filepath, self->epoch, batch, logs, &path));
+    CornuStatus status = decide(self, logs, path, &wanted);
+    if (status == CORNU_OK && wanted) {
+        status = make_folders(path);
+        if (status == CORNU_OK) status = self->save(model, path, self->weights_only);
+        if (status == CORNU_OK) say(self, "finished saving model to %s", path);
+    }
+    cornu__release(path);
+    return status;
+}
+
+static CornuStatus epoch_begin(CornuCallback *base, CornuModel *model, int64_t epoch,
+                               const CornuLogs *logs)
+{
+    Checkpoint *self = (Checkpoint *)base;
+    (void)model, (void)logs;
+    self->epoch = epoch;
+    self->last_batch = -1;
+    return CORNU_OK;
+}
+
+static CornuStatus epoch_end(CornuCallback *base, CornuModel *model, int64_t epoch,
+                             const CornuLogs *logs)
+{
+    Checkpoint *self = (Checkpoint *)base;
+    (void)epoch;
+    return self->save_freq > 0 ? CORNU_OK : save(self, model, -1, logs);
+}
+
+/* Several batches may end at once (steps_per_execution). */
+static bool is_due(const Checkpoint *self, int64_t batch)
+{
+    return self->save_freq > 0 &&
+           self->unsaved_batches + batch - self->last_batch >= self->save_freq;
+}
+
+static bool wants_batch_logs(CornuCallback *base, int64_t batch)
+{
+    return is_due((Checkpoint *)base, batch);
+}
+
+static CornuStatus train_batch_end(CornuCallback *base, CornuModel *model, int64_t batch,
+                                   const CornuLogs *logs)
+{
+    Checkpoint *self = (Checkpoint *)base;
+    const bool due = is_due(self, batch);
+    self->unsaved_batches = due ? 0 : self->unsaved_batches + batch - self->last_batch;
+    self->last_batch = batch;
+    return due ? save(self, model, batch, logs) : CORNU_OK;
+}
+
+static void free_checkpoint(CornuCallback *base)
+{
+    Checkpoint *self = (Checkpoint *)base;
+    cornu__release(self->filepath);
+    cornu__release(self->monitor);
+    cornu__release(self);
+}
+
+CornuCallback *cornu__checkpoint_create(const CornuModelCheckpointConfig *config, CornuSave *save)
+{
+    if (cornu_error_pending()) return NULL;
+    if (!config->filepath)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "checkpoint: filepath is not given");
+    if (config->save_freq < 0)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "checkpoint: save_freq is %lld, expected a "
+                                "number of batches", (long long)config->save_freq);
+    if (cornu__check_save_path(config->filepath) != CORNU_OK) return cornu__null();
+
+    Checkpoint *self = cornu__allocate(1, sizeof *self);
+    if (!self) return cornu__null();
+    *self = (Checkpoint){
+        .base = { .wants_batch_logs = config->save_freq > 0 ? wants_batch_logs : NULL,
+                  .epoch_begin = epoch_begin, .epoch_end = epoch_end,
+                  .train_batch_end = train_batch_end, .free = free_checkpoint },
+        .save = save,
+        .filepath = cornu__copy_text(config->filepath),
+        .monitor = cornu__copy_text(config->monitor ? config->monitor : "val_loss"),
+        .mode = config->mode,
+        .file = config->file ? config->file : stdout,
+        .verbose = config->verbose > 0,
+        .best_only = config->save_best_only,
+        .weights_only = config->save_weights_only,
+        .has_best = config->has_initial_value,
+        .best = config->initial_value_threshold,
+        .save_freq = config->save_freq,
+        .last_batch = -1,
+    };
+    if (self->filepath && self->monitor) return &self->base;
+    free_checkpoint(&self->base);
+    return cornu__null();
+}
+
+static CornuStatus save_model(CornuModel *model, const char *path, bool weights_only)
+{
+    return weights_only ? cornu_model_save_weights(model, path) : cornu_model_save(model, path);
+}
+
+CornuCallback *cornu_model_checkpoint_from(const CornuModelCheckpointConfig *config)
+{
+    return cornu__checkpoint_create(config, save_model);
+}

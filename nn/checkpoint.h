@@ -1,0 +1,48 @@
+/*
+ * ModelCheckpoint: saves the model as it trains.
+ *
+ *     cornu_model_checkpoint("out/{epoch:02d}-{val_loss:.2f}.safetensors",
+ *                            .save_best_only = true)
+ *
+ * Source: keras/src/callbacks/model_checkpoint.py.
+ */
+#ifndef CORNU_NN_CHECKPOINT_H
+#define CORNU_NN_CHECKPOINT_H
+
+#include "callback.h"
+
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Which values of a monitored log are better. Auto: a loss or an error shall fall, an accuracy
+ * shall rise; anything else has to be said. */
+typedef enum { CORNU_MODE_AUTO, CORNU_MODE_MIN, CORNU_MODE_MAX } CornuMonitorMode;
+
+typedef struct {
+    char             unset;
+    const char      *filepath;                /* required; {epoch}, {batch} and {LOG}, with a
+                                                 format as in {epoch:02d} or {val_loss:.2f} */
+    const char      *monitor;                 /* default val_loss */
+    int              verbose;                 /* 1: says what it saves */
+    bool             save_best_only;
+    bool             save_weights_only;
+    CornuMonitorMode mode;
+    int64_t          save_freq;               /* batches; default at the end of each epoch */
+    bool             has_initial_value;       /* whether the next one counts */
+    double           initial_value_threshold; /* a first best value */
+    FILE            *file;                    /* for verbose; default stdout */
+} CornuModelCheckpointConfig;
+
+/* Folders on the way are made. Texts are copied. Fails at once on a suffix that cannot be
+ * saved; on a name in {} that is no log when it first saves. */
+CornuCallback *cornu_model_checkpoint_from(const CornuModelCheckpointConfig *config);
+#define cornu_model_checkpoint(...) \
+    cornu_model_checkpoint_from(&(CornuModelCheckpointConfig){ .unset = 0, __VA_ARGS__ })
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,43 @@
+/*
+ * The record of a training run as a JSON file, for plots and comparisons.
+ *
+ *     {"model": "mnist_cnn", "device": "cpu", "policy": "float32", "threads": 2, "shards": 1,
+ *      "label": "measured", "parameters": 93322,
+ *      "data": {"name": "mnist", "synthetic": false, "train": 60000, "test": 10000},
+ *      "epochs": [{"epoch": 1, "seconds": 12.5, "samples_per_second": 4800, "gflops": 61.2,
+ *                  "loss": …, "accuracy": …, "val_loss": …, "val_accuracy": …}],
+ *      "test": {"loss": …, "accuracy": …}}
+ *
+ * "measured" is what every time in it is: wall clock on this machine. A number that does not
+ * exist (no validation data), or is not finite, is null.
+ */
+#ifndef CORNU_NN_RECORD_H
+#define CORNU_NN_RECORD_H
+
+#include "history.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+    const char *model, *device, *policy;
+    int         threads, shards;
+    int64_t     parameters;
+    struct {
+        const char *name;
+        bool        synthetic;
+        int64_t     train, test;    /* samples */
+    } data;
+    const CornuHistory *history;    /* NULL: no epochs */
+    double      flops_per_sample;   /* of a training step, for gflops; NAN if unknown */
+    double      test_loss, test_accuracy; /* NAN where there was no test */
+} CornuRunRecord;
+
+/* Writes the file whole or not at all. CORNU_ERR_FILE if it cannot be written. */
+CornuStatus cornu_record_write(const CornuRunRecord *record, const char *path);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,186 @@
+/* Command lines of the examples: what is taken, what is refused and with which words. */
+#include "../../examples/options.c"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const char *const models[] = { "mnist_cnn", "mnist_cnn_bn", "mnist_convnet", NULL };
+static bool   show;
+static double strength;
+static const Option extra[] = {
+    { "show", OPTION_SWITCH, &show, "", "draw digits", 0, 0, NULL },
+    { "strength", OPTION_NUMBER, &strength, "X", "of the effect", 0, 1, NULL },
+    { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+};
+static const Program trainer = {
+    .name = "mnist_cnn", .purpose = "Trains.", .groups = OPTIONS_MACHINE | OPTIONS_TRAINING,
+    .models = models, .extra = extra,
+};
+static const Program reader = {
+    .name = "predict", .purpose = "Predicts.", .groups = OPTIONS_MACHINE,
+    .arguments = "MODEL IMAGE...", .least_arguments = 2,
+};
+
+static Options parsed;
+static char    words[1000];        /* argv's texts */
+static char    printed[8000];      /* what went to stdout and stderr */
+
+/* Parses a command line written with blanks; catches what it prints. */
+static int parse(const Program *program, const char *line)
+{
+    static char *argv[64];
+    int argc = 0;
+    argv[argc++] = (char *)program->name;
+    snprintf(words, sizeof words, "%s", line);
+    for (char *word = strtok(words, " "); word; word = strtok(NULL, " "))
+        argv[argc++] = word;
+    argv[argc] = NULL;
+
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    fflush(NULL);
+    const int out = dup(1), err = dup(2);
+    dup2(fileno(file), 1);
+    dup2(fileno(file), 2);
+    parsed = (Options){ .epochs = 12, .batch_size = 128 };
+    const int status = options_parse(&parsed, program, argc, argv);
+    fflush(NULL);
+    dup2(out, 1);
+    dup2(err, 2);
+    close(out);
+    close(err);
+    rewind(file);
+    printed[fread(printed, 1, sizeof printed - 1, file)] = '\0';
+    fclose(file);
+    return status;
+}
+
+static void test_defaults(void **state)
+{
+    (void)state;
+    assert_int_equal(parse(&trainer, ""), -1);
+    assert_string_equal(parsed.device, "cpu");
+    assert_string_equal(parsed.policy, "float32");
+    assert_int_equal(parsed.shards, 1);
+    assert_int_equal(parsed.threads, 0);
+    assert_int_equal(parsed.epochs, 12);
+    assert_int_equal(parsed.verbose, CORNU_AUTO);
+    assert_null(parsed.save);
+    assert_string_equal(printed, "");
+}
+
+static void test_values(void **state)
+{
+    (void)state;
+    assert_int_equal(parse(&trainer, "--epochs 3 --batch-size=64 --model mnist_cnn_bn --seed=0 "
+                           "--learning-rate 1e-3 --data /d --save=m.safetensors --verbose 2 "
+                           "--threads 2 --limit 256 --show --strength=0.5 --steps-per-epoch 9 "
+                           "--load a=b --history h.json --device reference"), -1);
+    assert_int_equal(parsed.epochs, 3);
+    assert_int_equal(parsed.batch_size, 64);
+    assert_string_equal(parsed.model, "mnist_cnn_bn");
+    assert_true(parsed.learning_rate == 1e-3);
+    assert_string_equal(parsed.data, "/d");
+    assert_string_equal(parsed.save, "m.safetensors");
+    assert_string_equal(parsed.load, "a=b");
+    assert_string_equal(parsed.history, "h.json");
+    assert_int_equal(parsed.verbose, CORNU_LINES);
+    assert_int_equal(parsed.threads, 2);
+    assert_int_equal(parsed.limit, 256);
+    assert_int_equal(parsed.steps_per_epoch, 9);
+    assert_string_equal(parsed.device, "reference");
+    assert_true(show);
+    assert_true(strength == 0.5);
+    assert_int_equal(parse(&trainer, "--epochs 3 --epochs 4"), -1);
+    assert_int_equal(parsed.epochs, 4);
+}
+
+static void test_arguments(void **state)
+{
+    (void)state;
+    assert_int_equal(parse(&reader, "m.safetensors --threads 1 a.png -- --b.png -"), -1);
+    assert_int_equal(parsed.argument_count, 4);
+    assert_string_equal(parsed.arguments[1], "a.png");
+    assert_string_equal(parsed.arguments[2], "--b.png");
+    assert_string_equal(parsed.arguments[3], "-");
+    assert_int_equal(parse(&reader, "m.safetensors"), 2);
+    assert_non_null(strstr(printed, "expected MODEL IMAGE..., got 1 of at least 2"));
+    assert_int_equal(parse(&trainer, "stray"), 2);
+    assert_non_null(strstr(printed, "\"stray\" is no flag"));
+}
+
+static const struct { const char *line, *message; } refused[] = {
+    { "--epoch 3", "unknown flag --epoch; did you mean --epochs?" },
+    { "--bach-size=3", "unknown flag --bach-size; did you mean --batch-size?" },
+    { "-epochs 3", "unknown flag -epochs; did you mean --epochs?" },
+    { "--zzzzzzzz", "unknown flag --zzzzzzzz\n" },
+    { "-e", "unknown flag -e" },
+    { "--=3", "unknown flag --" },
+    { "--model mnist_cn", "\"mnist_cn\", expected mnist_cnn, mnist_cnn_bn, mnist_convnet; "
+                          "did you mean mnist_cnn?" },
+    { "--policy float16", "expected float32; did you mean float32?" },
+    { "--verbose 3", "\"3\", expected auto, 0, 1, 2" },
+    { "--epochs", "--epochs needs a value, N" },
+    { "--epochs=", "--epochs needs a value, N" },
+    { "--save --load x", "--save needs a value, FILE" },
+    { "--epochs 0", "--epochs is \"0\", expected a whole number from 1 to 1000000" },
+    { "--epochs -1", "--epochs is \"-1\"" },
+    { "--epochs 3x", "--epochs is \"3x\"" },
+    { "--epochs 3.0", "--epochs is \"3.0\"" },
+    { "--epochs 0x3", "--epochs is \"0x3\"" },
+    { "--epochs 1e3", "--epochs is \"1e3\"" },
+    { "--epochs +3", "--epochs is \"+3\"" },
+    { "--epochs 99999999999999999999", "--epochs is" },
+    { "--epochs ten", "--epochs is \"ten\"" },
+    { "--threads 0", "--threads is \"0\", expected a whole number from 1 to 1024" },
+    { "--threads=-2", "--threads is \"-2\"" },
+    { "--shards 8", "--shards is \"8\", expected 1" },
+    { "--learning-rate 0", "--learning-rate is \"0\", expected a number from" },
+    { "--learning-rate nan", "--learning-rate is \"nan\"" },
+    { "--learning-rate inf", "--learning-rate is \"inf\"" },
+    { "--learning-rate 1e-400", "--learning-rate is" },
+    { "--learning-rate 0.1f", "--learning-rate is \"0.1f\"" },
+    { "--help=me", "--help takes no value, got \"me\"" },
+};
+
+static void test_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        const int status = parse(&trainer, refused[i].line);
+        if (status != 2 || !strstr(printed, refused[i].message) ||
+            !strstr(printed, "\nTry 'mnist_cnn --help'.\n"))
+            fail_msg("%s: status %d, printed %s", refused[i].line, status, printed);
+    }
+    assert_int_equal(parse(&reader, "--epochs 3 a b"), 2);      /* a flag of others */
+}
+
+static void test_help(void **state)
+{
+    (void)state;
+    assert_int_equal(parse(&trainer, "--epochs 5 --help"), 0);
+    assert_non_null(strstr(printed, "usage: mnist_cnn [FLAG]...\nTrains.\n"));
+    assert_non_null(strstr(printed, "  --epochs N                passes over the data (default 5)\n"));
+    assert_non_null(strstr(printed, "network: mnist_cnn, mnist_cnn_bn, mnist_convnet\n"));
+    assert_non_null(strstr(printed, "--device NAME"));
+    assert_non_null(strstr(printed, "--verbose auto|0|1|2      silent"));
+    assert_int_equal(parse(&reader, "--help"), 0);
+    assert_non_null(strstr(printed, "usage: predict [FLAG]... MODEL IMAGE...\n"));
+    assert_null(strstr(printed, "--epochs"));
+    assert_int_equal(parse(&reader, "--version"), 0);
+    assert_string_equal(printed, "Cornu " CORNU_VERSION "\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_defaults), cmocka_unit_test(test_values),
+        cmocka_unit_test(test_arguments), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_help),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
