@@ -224,7 +224,7 @@ static void say(const Checkpoint *self, const char *format, ...)
 /* Whether to save, having said so. */
 static CornuStatus decide(Checkpoint *self, const CornuLogs *logs, const char *path, bool *wanted)
 {
-    double current;
+    double current = 0.0;
     *wanted = true;
     if (!self->best_only) {
         say(self, "saving model to %s", path);
