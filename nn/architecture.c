@@ -205,6 +205,7 @@ static CornuStatus make_layer(const json_t *value, CornuLayer **layer)
     const char   *class_name = json_string_value(json_object_get(value, "class_name"));
     const json_t *config = json_object_get(value, "config");
     const char   *name = json_string_value(json_object_get(config, "name"));
+    *layer = NULL;
     if (!class_name || !name)
         return cornu__fail(CORNU_ERR_FORMAT, "a layer without class_name or name");
     const CornuLayerClass *kind = find_class(class_name);
@@ -214,9 +215,12 @@ static CornuStatus make_layer(const json_t *value, CornuLayer **layer)
     void *arguments = cornu__allocate(1, kind->config_size);
     if (!arguments) return CORNU_ERR_MEMORY;
     CornuStatus status = read_arguments(kind, config, arguments);
-    if (status == CORNU_OK && !(*layer = kind->from(arguments))) status = cornu_error_take();
+    if (status == CORNU_OK) {
+        *layer = kind->from(arguments);
+        if (!*layer) status = cornu_error_take();
+    }
     cornu__release(arguments);
-    if (status != CORNU_OK) {
+    if (!*layer) {
         char place[80];
         snprintf(place, sizeof place, "%.60s", name);
         return cornu__fail_prefix(status, place);

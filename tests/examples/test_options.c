@@ -164,7 +164,8 @@ static void test_help(void **state)
     (void)state;
     assert_int_equal(parse(&trainer, "--epochs 5 --help"), 0);
     assert_non_null(strstr(printed, "usage: mnist_cnn [FLAG]...\nTrains.\n"));
-    assert_non_null(strstr(printed, "  --epochs N                passes over the data (default 5)\n"));
+    assert_non_null(strstr(printed, "  --epochs N                passes over the data "
+                           "(default 5)\n"));
     assert_non_null(strstr(printed, "network: mnist_cnn, mnist_cnn_bn, mnist_convnet\n"));
     assert_non_null(strstr(printed, "--device NAME"));
     assert_non_null(strstr(printed, "--verbose auto|0|1|2      silent"));

@@ -144,7 +144,8 @@ static void test_mismatch(void **state)
     expect_equal_weights(wider, copy, true);             /* untouched */
     expect_ok(cornu_model_add(wider, cornu_dense(3)));
     assert_int_equal(cornu_model_load_weights(wider, path), CORNU_ERR_SHAPE);
-    assert_non_null(strstr(cornu_error_message(), "it has 10 weights, the model all_layers has 12"));
+    assert_non_null(strstr(cornu_error_message(), "it has 10 weights, the model all_layers "
+                           "has 12"));
     cornu_model_free(model);
     cornu_model_free(wider);
     cornu_model_free(copy);
