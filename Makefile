@@ -2,7 +2,8 @@
 # generated stays below build/. A new file needs no edit here: folders are searched, and one
 # rule per kind of file says how it is built.
 #
-#   make CC=clang                     changed flags or compilers rebuild what they touch
+#   make CC=clang                     a changed compiler or flag rebuilds all;
+#   make CC=clang BUILD=build/clang   or keep both
 #   make SANITIZE=address,undefined   in a folder of its own; likewise SANITIZE=thread
 #   make test T=idx                   the test programs whose path contains "idx"
 #   make V=1                          shows whole commands
@@ -40,9 +41,10 @@ isa_flags_portable =
 isa_flags_avx2     = -mavx2 -mfma
 isa_flags_avx512   = -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512
 
-# examples/NAME.c is a program; options.c is shared by them. tests/**/test_NAME.c is a program;
-# the other files there are shared by those, but tests/bench/ makes one program of its own.
-shared        := $(wildcard examples/options.c)
+# examples/NAME.c with a main is a program; the other files there are shared by all of them.
+# tests/**/test_NAME.c is a program; the other files there are shared by those, but tests/bench/
+# makes one program of its own.
+shared        := $(sort $(shell grep -L '^int main' examples/*.c 2>/dev/null))
 examples      := $(filter-out $(shared),$(sort $(wildcard examples/*.c)))
 programs       = $(examples:examples/%.c=$(BUILD)/%)
 test_tree     := $(sort $(shell find tests -name '*.c' 2>/dev/null))
@@ -52,6 +54,7 @@ test_helpers  := $(filter-out $(bench_files) $(test_sources),$(test_tree))
 test_programs  = $(test_sources:tests/%.c=$(BUILD)/tests/%)
 test_scripts  := $(sort $(shell find tests -name 'test_*.sh' 2>/dev/null))
 all_tests      = $(test_programs) $(test_scripts)
+tests          = $(if $(T),$(foreach t,$(all_tests),$(if $(findstring $(T),$(t)),$(t))),$(all_tests))
 bench          = $(if $(bench_files),$(BUILD)/bench)
 
 all: $(BUILD)/libcornu.a $(BUILD)/libcornu.so $(programs)
@@ -77,13 +80,14 @@ $(BUILD)/libcornu.so: $(objects) $(BUILD)/files
 # getenv replaced (device/cpu/blis.c). On x86-64 three of its fourteen sets of kernels are kept,
 # a third of the size; the numbers of the others lead to generic ones.
 BLIS         ?= $(firstword $(wildcard /usr/lib/$(target:%-pc-linux-gnu=%-linux-gnu)/blis-serial/libblis.a \
-                /usr/lib/*/blis-serial/libblis.a /usr/local/lib/libblis.a))
+                /usr/lib/*/blis-serial/libblis.a))
 blis_entries := bli_init bli_sgemm bli_arch_query_id bli_arch_string bli_info_get_version_str
 blis_calls   := malloc free getenv
 blis_dropped := $(if $(findstring x86_64,$(target)),knl sandybridge penryn zen3 zen2 zen excavator \
                 steamroller piledriver bulldozer)
 
 build/blis.o: $(BLIS) Makefile
+	@[ -n "$(BLIS)" ] || { echo "blis-serial/libblis.a not found; see: make deps"; exit 1; }
 	@mkdir -p $(@D)
 	$(call say,ld,$@)ld -r -d -o $@.all $(blis_entries:%=-u %) \
 	    $(foreach d,$(blis_dropped),$(foreach k,@ _ref _ind,\
@@ -106,7 +110,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags | build/include/cornu/cornu.h
 define isa_rule
 $(BUILD)/obj/%.$(1).o: %.c $(BUILD)/flags | build/include/cornu/cornu.h
 	@mkdir -p $$(@D)
-	$$(call say,cc,$$< ($(1)))$$(CC) $$(all_cflags) -O3 -ffp-contract=fast $$(isa_flags_$(1)) -DCORNU_ISA_NAME=$(1) -c $$< -o $$@
+	$$(call say,cc,$$< ($(1)))$$(CC) $$(all_cflags) -O3 -ffp-contract=fast -fopenmp-simd -fno-math-errno -fno-trapping-math $$(isa_flags_$(1)) -DCORNU_ISA_NAME=$(1) -c $$< -o $$@
 endef
 $(foreach isa,$(isas),$(eval $(call isa_rule,$(isa))))
 
@@ -133,10 +137,12 @@ demo: deps
 	@$(BUILD)/demo
 
 test: deps-test
-	$(again) all test-programs
-	@tests/run $(BUILD) $(if $(T),$(foreach t,$(all_tests),$(if $(findstring $(T),$(t)),$(t))),$(all_tests))
+	$(again) test-programs
+	@tests/run $(BUILD) $(tests)
 
-test-programs: $(test_programs) $(bench)
+# Test scripts may run any program; chosen test programs need nothing else.
+test-programs: $(filter-out %.sh,$(tests)) $(if $(T),$(if $(filter %.sh,$(tests)),all),all $(bench))
+	@:
 
 bench: $(bench)
 	$(bench)
@@ -177,10 +183,12 @@ endef
 tidy_files = $(sort $(shell find $(folders) examples tests -name '*.[ch]' 2>/dev/null))
 
 # Without what they get wrong: designated initializers within each other, buffers that a callee
-# fills, and an appendix of C11 that no library has.
+# fills, arrays of pointers, lists of arguments, and an appendix of C11 that no library has.
 cppcheck_off := missingIncludeSystem unknownEvaluationOrder uninitvar ctuuninitvar
 tidy_checks  := clang-analyzer-*,bugprone-*,-bugprone-easily-swappable-parameters,\
 -bugprone-narrowing-conversions,-bugprone-reserved-identifier,-bugprone-macro-parentheses,\
+-bugprone-sizeof-expression,-bugprone-implicit-widening-of-multiplication-result,\
+-clang-analyzer-optin.performance.Padding,-clang-analyzer-valist.Uninitialized,\
 -clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling
 
 format:

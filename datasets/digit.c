@@ -98,7 +98,7 @@ static double mean_ink(const Picture *picture, Box box, double top, double left,
  * centre comes to rest in [13.5, 14.5) as in every image of MNIST. */
 static int placed(double centre, int size)
 {
-    int first = (int)ceil(SIZE / 2 - 0.5 - centre);
+    int first = (int)ceil(0.5 * (SIZE - 1) - centre);
     return first < 0 ? 0 : first > SIZE - size ? SIZE - size : first;
 }
 

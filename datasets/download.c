@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../device/status_internal.h"
@@ -67,19 +68,15 @@ static int start(const char *const *arguments, pid_t *child, int *complaints)
 static CornuStatus start_download(const char *url, const char *path,
                                   CornuDownloadPatience patience, pid_t *child, int *complaints)
 {
-    char connect[ARGUMENT_SIZE], stall[ARGUMENT_SIZE];
-    char wget_connect[ARGUMENT_SIZE], wget_resolve[ARGUMENT_SIZE], wget_read[ARGUMENT_SIZE];
-    snprintf(connect, sizeof connect, "%d", patience.connect);
-    snprintf(stall, sizeof stall, "%d", patience.stall);
-    snprintf(wget_connect, sizeof wget_connect, "--connect-timeout=%d", patience.connect);
-    snprintf(wget_resolve, sizeof wget_resolve, "--dns-timeout=%d", patience.connect);
-    snprintf(wget_read, sizeof wget_read, "--read-timeout=%d", patience.stall);
+    char seconds[ARGUMENT_SIZE], to_connect[ARGUMENT_SIZE], to_resolve[ARGUMENT_SIZE];
+    snprintf(seconds, sizeof seconds, "%d", patience.connect);
+    snprintf(to_connect, sizeof to_connect, "--connect-timeout=%d", patience.connect);
+    snprintf(to_resolve, sizeof to_resolve, "--dns-timeout=%d", patience.connect);
     const char *const curl[] = { "curl", "--silent", "--show-error", "--fail", "--location",
-                                 "--proto", "=http,https", "--connect-timeout", connect,
-                                 "--speed-limit", "1", "--speed-time", stall,
-                                 "--output", path, "--url", url, NULL };
-    const char *const wget[] = { "wget", "--no-verbose", "--tries=1", wget_connect, wget_resolve,
-                                 wget_read, "-O", path, "--", url, NULL };
+                                 "--no-buffer", "--proto", "=http,https", "--connect-timeout",
+                                 seconds, "--output", path, "--url", url, NULL };
+    const char *const wget[] = { "wget", "--no-verbose", "--tries=1", to_connect, to_resolve,
+                                 "-O", path, "--", url, NULL };
     int error = start(curl, child, complaints);
     if (error == ENOENT) error = start(wget, child, complaints);
     if (error == ENOENT)
@@ -95,34 +92,55 @@ static int64_t size_of(const char *path)
     return stat(path, &status) == 0 ? (int64_t)status.st_size : 0;
 }
 
-/* Reads what the child complains of until it closes its end, which it does by ending. Stops it
- * when more bytes come than the file has, or on request. */
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* Looks how much has come, *received before. An error is a reason to stop. The programs' own ways
+ * to notice a stall differ, so we watch the file grow. */
+static CornuStatus judge(const char *path, const CornuDataFile *file,
+                         const CornuDataSearch *search, int stall, int64_t *received,
+                         double *grown)
+{
+    int64_t bytes = size_of(path);
+    if (bytes != *received) *grown = now();
+    *received = bytes;
+    if (bytes > file->bytes)
+        return cornu__fail(CORNU_ERR_DATA, "more than the %lld bytes of the file came",
+                           (long long)file->bytes);
+    if (now() - *grown > stall)
+        return cornu__fail(CORNU_ERR_DATA, "no byte came for %d seconds after %lld of %lld",
+                           stall, (long long)bytes, (long long)file->bytes);
+    if (search->progress && !search->progress(search->context, file, bytes))
+        return cornu__fail(CORNU_ERR_INTERRUPTED, "stopped on request");
+    return CORNU_OK;
+}
+
+/* Reads what the child complains of, in one line, until it closes its end of the pipe, which it
+ * does by ending; ends it if there is reason to. */
 static CornuStatus watch(pid_t child, int complaints, const char *path, const CornuDataFile *file,
-                         const CornuDataSearch *search, char said[COMPLAINT_SIZE])
+                         const CornuDataSearch *search, int stall, char said[COMPLAINT_SIZE])
 {
     enum { BETWEEN_LOOKS_MS = 100 };
     CornuStatus status = CORNU_OK;
+    int64_t     received = 0;
+    double      grown = now();
     size_t      used = 0;
     for (;;) {
-        char    text[COMPLAINT_SIZE];
-        ssize_t got = 0;
         struct pollfd wait = { .fd = complaints, .events = POLLIN };
         if (poll(&wait, 1, BETWEEN_LOOKS_MS) > 0) {
-            got = read(complaints, text, sizeof text);
+            char    text[COMPLAINT_SIZE];
+            ssize_t got = read(complaints, text, sizeof text);
             if (got <= 0) return status;
-            size_t kept = (size_t)got < COMPLAINT_SIZE - 1 - used ? (size_t)got
-                                                                  : COMPLAINT_SIZE - 1 - used;
-            memcpy(said + used, text, kept);
-            used += kept;
+            for (ssize_t i = 0; i < got && used < COMPLAINT_SIZE - 1; i++)
+                said[used++] = text[i] == '\n' ? ' ' : text[i];
             said[used] = '\0';
         }
         if (status != CORNU_OK) continue;
-        int64_t received = size_of(path);
-        if (received > file->bytes)
-            status = cornu__fail(CORNU_ERR_DATA, "more than the %lld bytes of the file came",
-                                 (long long)file->bytes);
-        else if (search->progress && !search->progress(search->context, file, received))
-            status = cornu__fail(CORNU_ERR_INTERRUPTED, "stopped on request");
+        status = judge(path, file, search, stall, &received, &grown);
         if (status != CORNU_OK) kill(child, SIGTERM);
     }
 }
@@ -131,16 +149,16 @@ static CornuStatus watch(pid_t child, int complaints, const char *path, const Co
 static CornuStatus fetch(const char *url, const char *path, const CornuDataFile *file,
                          const CornuDataSearch *search, CornuDownloadPatience patience)
 {
-    pid_t child;
-    int   complaints, result;
+    pid_t child = -1;
+    int   complaints = -1, result;
     char  said[COMPLAINT_SIZE] = "";
     CORNU__TRY(start_download(url, path, patience, &child, &complaints));
-    CornuStatus status = watch(child, complaints, path, file, search, said);
+    CornuStatus status = watch(child, complaints, path, file, search, patience.stall, said);
     close(complaints);
     while (waitpid(child, &result, 0) < 0 && errno == EINTR) continue;
     if (status != CORNU_OK) return status;
     if (WIFEXITED(result) && WEXITSTATUS(result) == 0) return CORNU_OK;
-    said[strcspn(said, "\n")] = '\0';
+    for (size_t end = strlen(said); end > 0 && said[end - 1] == ' '; end--) said[end - 1] = '\0';
     return cornu__fail(CORNU_ERR_DATA, "%s", said[0] ? said : "the download failed");
 }
 

@@ -8,7 +8,7 @@
 #include "nearest.h"
 
 static const CornuDeviceClass *const classes[] = {
-    &cornu__reference_device,
+    &cornu__cpu_device, &cornu__reference_device,
 };
 enum { CLASS_COUNT = sizeof classes / sizeof *classes };
 
@@ -66,7 +66,10 @@ void cornu_device_close(CornuDevice *device)
 
 const char *cornu_device_name(const CornuDevice *device) { return device->class->name; }
 int         cornu_device_threads(const CornuDevice *device) { return device->threads; }
-const char *cornu_device_description(const CornuDevice *device) { return device->description; }
+const char *cornu_device_description(const CornuDevice *device)
+{
+    return device->description;
+}
 
 /* ---- Memory ---- */
 

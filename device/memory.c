@@ -19,7 +19,8 @@ void *cornu__allocate_aligned(size_t bytes)
 {
     /* aligned_alloc wants a multiple of the alignment. */
     size_t rounded = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    void  *memory = rounded < bytes ? NULL : aligned_alloc(ALIGNMENT, rounded ? rounded : ALIGNMENT);
+    void  *memory = NULL;
+    if (rounded >= bytes) memory = aligned_alloc(ALIGNMENT, rounded ? rounded : ALIGNMENT);
     if (!memory) {
         cornu__fail(CORNU_ERR_MEMORY, "no memory for %zu bytes", bytes);
         return NULL;

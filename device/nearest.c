@@ -1,5 +1,6 @@
 #include "nearest.h"
 
+#include <limits.h>
 #include <string.h>
 
 enum { LONGEST = 64 };
@@ -11,7 +12,7 @@ static int smaller(int a, int b) { return a < b ? a : b; }
 static int distance(const char *a, const char *b)
 {
     int length_a = (int)strlen(a), length_b = (int)strlen(b);
-    if (length_a > LONGEST || length_b > LONGEST) return 2 * LONGEST;
+    if (length_a > LONGEST || length_b > LONGEST) return INT_MAX;
     int rows[3][LONGEST + 1];
     for (int j = 0; j <= length_b; j++) rows[0][j] = j;
     for (int i = 1; i <= length_a; i++) {

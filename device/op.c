@@ -60,11 +60,17 @@ static bool known(CornuOpId id) { return (unsigned)id < CORNU_OP_COUNT; }
 
 const char *cornu_op_name(CornuOpId id) { return known(id) ? ops[id].name : "unknown"; }
 int         cornu_op_input_count(CornuOpId id) { return known(id) ? ops[id].inputs : 0; }
-int         cornu_op_output_count(CornuOpId id) { return known(id) ? ops[id].outputs : 0; }
+int         cornu_op_output_count(CornuOpId id)
+{
+    return known(id) ? ops[id].outputs : 0;
+}
 
 const CornuOpRules *cornu__op_rules(CornuOpId id) { return ops[id].rules; }
 
-int64_t cornu_op_flops(const CornuOpCall *call) { return ops[call->id].rules->flops(call); }
+int64_t cornu_op_flops(const CornuOpCall *call)
+{
+    return ops[call->id].rules->flops(call);
+}
 
 /* ---- Attributes, field by field ---- */
 

@@ -113,15 +113,10 @@ static CornuStatus output_types(const CornuProgram *program, CornuOpId id,
     return status;
 }
 
-CornuStatus cornu_program_record(CornuProgram *program, CornuOpId id,
-                                 const CornuAttributes *attributes, const CornuValue *in,
-                                 int in_count, CornuValue *out)
+static CornuStatus record(CornuProgram *program, CornuOpId id, const CornuAttributes *attributes,
+                          const CornuValue *in, int in_count, CornuValue *out)
 {
-    static const CornuAttributes zeros;
-    if (!attributes) attributes = &zeros;
-    int out_count = cornu_op_output_count(id);
-    for (int i = 0; i < out_count; i++) out[i] = CORNU_NO_VALUE;
-
+    int         out_count = cornu_op_output_count(id);
     CornuType   types[CORNU_MAX_OUTPUTS];
     CornuStatus status = output_types(program, id, attributes, in, in_count, types);
     if (status != CORNU_OK) return located(program, id, status);
@@ -143,6 +138,17 @@ CornuStatus cornu_program_record(CornuProgram *program, CornuOpId id,
     }
     program->op_count++;
     return CORNU_OK;
+}
+
+CornuStatus cornu_program_record(CornuProgram *program, CornuOpId id,
+                                 const CornuAttributes *attributes, const CornuValue *in,
+                                 int in_count, CornuValue *out)
+{
+    static const CornuAttributes zeros;
+    CornuStatus status = record(program, id, attributes ? attributes : &zeros, in, in_count, out);
+    for (int i = 0; i < cornu_op_output_count(id) && status != CORNU_OK; i++)
+        out[i] = CORNU_NO_VALUE;
+    return status;
 }
 
 CornuStatus cornu_program_output(CornuProgram *program, CornuValue value, int alias)
@@ -179,7 +185,9 @@ CornuType cornu_program_type(const CornuProgram *program, CornuValue value)
 
 const CornuValue *cornu_program_operands(const CornuProgram *program, const CornuProgramOp *op)
 {
-    return program->operands + op->in_first;
+    /* Never NULL, for whoever copies none of them; the program itself may own no array yet. */
+    static const CornuValue none = CORNU_NO_VALUE;
+    return op->in_count ? program->operands + op->in_first : &none;
 }
 
 CornuOpCall cornu_program_call(const CornuProgram *program, const CornuProgramOp *op,

@@ -68,8 +68,9 @@ CornuStatus cornu_program_scope(CornuProgram *program, const char *scope);
 CornuStatus cornu_program_input(CornuProgram *program, CornuType type, CornuValue *out);
 
 /* Records an op and fills `out` with its cornu_op_output_count() values. Shapes and dtypes are
- * checked here; the message begins with the scope and the op's name. attributes NULL is all
- * zeros. */
+ * checked here; the message begins with the scope and the op's name, the program stays as it was
+ * and `out` is filled with CORNU_NO_VALUE. attributes NULL is all zeros. `in` and `out` may be
+ * the same array; neither `in` nor `attributes` may lie in the program, whose arrays move. */
 CornuStatus cornu_program_record(CornuProgram *program, CornuOpId id,
                                  const CornuAttributes *attributes, const CornuValue *in,
                                  int in_count, CornuValue *out);

@@ -19,7 +19,10 @@ const char *cornu_dtype_name(CornuDtype dtype)
     return known(dtype) ? dtypes[dtype].name : "unknown";
 }
 
-size_t cornu_dtype_size(CornuDtype dtype) { return known(dtype) ? dtypes[dtype].size : 0; }
+size_t cornu_dtype_size(CornuDtype dtype)
+{
+    return known(dtype) ? dtypes[dtype].size : 0;
+}
 
 bool cornu_dtype_is_float(CornuDtype dtype)
 {

@@ -119,7 +119,8 @@ static CornuStatus check(const CornuTensor *loss, CornuTensor *const *x, int cou
     CornuText text;
     CornuType type = cornu_tensor_type(loss);
     if (type.shape.rank != 0 || !cornu_dtype_is_float(type.dtype))
-        return cornu__fail(CORNU_ERR_SHAPE, "cornu_gradients: the loss is %s, expected a float scalar",
+        return cornu__fail(CORNU_ERR_SHAPE,
+                           "cornu_gradients: the loss is %s, expected a float scalar",
                            cornu_type_print(&text, type));
     return cornu_error_pending() ? cornu_error_status() : CORNU_OK;
 }

@@ -63,7 +63,10 @@ CornuType cornu_tensor_type(const CornuTensor *tensor)
     return cornu_program_type(tensor->graph->program, tensor->value);
 }
 
-CornuShape  cornu_tensor_shape(const CornuTensor *tensor) { return cornu_tensor_type(tensor).shape; }
+CornuShape  cornu_tensor_shape(const CornuTensor *tensor)
+{
+    return cornu_tensor_type(tensor).shape;
+}
 CornuGraph *cornu_tensor_graph(const CornuTensor *tensor) { return tensor->graph; }
 
 CornuTensor *cornu__tensor(CornuGraph *graph, CornuValue value)
@@ -111,7 +114,8 @@ CornuTensor *cornu__record(CornuOpId id, const CornuAttributes *attributes,
             return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: operand %d is NULL",
                                     cornu_op_name(id), i);
         if (in[i]->graph != graph)
-            return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: operands 0 and %d belong to two graphs",
+            return cornu__fail_null(CORNU_ERR_ARGUMENT,
+                                    "%s: operands 0 and %d belong to two graphs",
                                     cornu_op_name(id), i);
     }
     if (!graph || cornu_error_pending())
@@ -187,7 +191,8 @@ CornuTensor *cornu_read(CornuGraph *graph, CornuVariable *variable)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_read: no %s given",
                                 graph ? "variable" : "graph");
     if (variable->device != graph->device)
-        return cornu__fail_null(CORNU_ERR_DEVICE, "%s: the variable is on device %s, the graph on %s",
+        return cornu__fail_null(CORNU_ERR_DEVICE,
+                                "%s: the variable is on device %s, the graph on %s",
                                 variable->name, cornu_device_name(variable->device),
                                 cornu_device_name(graph->device));
     for (int i = 0; i < graph->input_count; i++)

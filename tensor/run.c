@@ -34,8 +34,9 @@ static CornuStatus copy_needed(const CornuProgram *from, const bool *needed, Cor
         if (!needed[op->out_first]) continue;
         const CornuValue *in = cornu_program_operands(from, op);
         CornuValue       *mapped = usual;
-        if (op->in_count > USUAL && !(mapped = cornu__allocate((size_t)op->in_count, sizeof *mapped)))
-            return CORNU_ERR_MEMORY;
+        if (op->in_count > USUAL)
+            mapped = cornu__allocate((size_t)op->in_count, sizeof *mapped);
+        if (!mapped) return CORNU_ERR_MEMORY;
         for (int k = 0; k < op->in_count; k++) mapped[k] = map[in[k]];
         CornuStatus status = cornu_program_scope(to, op->scope);
         if (!status)

@@ -50,7 +50,8 @@ CornuGradient cornu__no_gradient, cornu__gradient_of_decomposition;
 #define CORNU_NO_GRADIENT               cornu__no_gradient
 #define CORNU_GRADIENT_OF_DECOMPOSITION cornu__gradient_of_decomposition
 
-#define CORNU_OP(ID, name, inputs, outputs, LIST) extern CornuGradient *const cornu__##name##_gradient;
+#define CORNU_OP(ID, name, inputs, outputs, LIST) \
+    extern CornuGradient *const cornu__##name##_gradient;
 #include "../device/ops.def"
 #undef CORNU_OP
 

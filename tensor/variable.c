@@ -26,7 +26,10 @@ void cornu_variable_free(CornuVariable *variable)
 
 CornuType    cornu_variable_type(const CornuVariable *variable) { return variable->type; }
 const char  *cornu_variable_name(const CornuVariable *variable) { return variable->name; }
-CornuDevice *cornu_variable_device(const CornuVariable *variable) { return variable->device; }
+CornuDevice *cornu_variable_device(const CornuVariable *variable)
+{
+    return variable->device;
+}
 
 CornuStatus cornu_variable_write(CornuVariable *variable, CornuArray from)
 {

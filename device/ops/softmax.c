@@ -37,14 +37,15 @@ static int64_t softmax_flops(const CornuOpCall *call)
     return cornu__flops(2, (const int64_t[]){ 5, cornu_type_count(call->in[0]) });
 }
 
-/* log of the sum of exp(x) over a row */
-static double log_sum_exp(const double *x, int64_t classes)
+/* log softmax of one element of a row; the maximum is taken off first, for beside a large one the
+ * logarithm of the sum would lose its digits. */
+static double log_softmax_at(const double *x, int64_t classes, int64_t at)
 {
     double largest = -INFINITY, sum = 0.0;
     for (int64_t k = 0; k < classes; k++)
         if (x[k] > largest) largest = x[k];
     for (int64_t k = 0; k < classes; k++) sum += exp(x[k] - largest);
-    return largest + log(sum);
+    return x[at] - largest - log(sum);
 }
 
 /* x less its largest element along the last axis, and the sum of the exps of that. */
@@ -74,8 +75,8 @@ static CornuStatus softmax_reference(const CornuReferenceCall *call)
 {
     int64_t classes = last_extent(call->op.in[0]);
     for (int64_t i = 0; i < call->count; i++)
-        call->out[0][i] = exp(call->in[0][i] -
-                              log_sum_exp(call->in[0] + i / classes * classes, classes));
+        call->out[0][i] = exp(log_softmax_at(call->in[0] + i / classes * classes, classes,
+                                             i % classes));
     return CORNU_OK;
 }
 
@@ -98,8 +99,8 @@ static CornuStatus log_softmax_reference(const CornuReferenceCall *call)
 {
     int64_t classes = last_extent(call->op.in[0]);
     for (int64_t i = 0; i < call->count; i++)
-        call->out[0][i] = call->in[0][i] -
-                          log_sum_exp(call->in[0] + i / classes * classes, classes);
+        call->out[0][i] = log_softmax_at(call->in[0] + i / classes * classes, classes,
+                                         i % classes);
     return CORNU_OK;
 }
 
@@ -184,10 +185,10 @@ static CornuStatus sparse_cross_entropy_reference(const CornuReferenceCall *call
 {
     int64_t classes = last_extent(call->op.in[0]);
     for (int64_t row = 0; row < call->count; row++) {
-        const double *logits = call->in[0] + row * classes;
-        double        label = call->in[1][row];
+        double label = call->in[1][row];
         CORNU__TRY(check_label(label, row, classes));
-        call->out[0][row] = log_sum_exp(logits, classes) - logits[(int64_t)label];
+        call->out[0][row] = -log_softmax_at(call->in[0] + row * classes, classes,
+                                            (int64_t)label);
     }
     return CORNU_OK;
 }

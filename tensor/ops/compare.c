@@ -9,7 +9,10 @@ CornuTensor *cornu_op_compare(CornuTensor *a, CornuComparison comparison, CornuT
 }
 CornuGradient *const cornu__compare_gradient = CORNU_NO_GRADIENT;
 
-CornuTensor *cornu_op_is_finite(CornuTensor *x) { return cornu__record1(CORNU_OP_IS_FINITE, x); }
+CornuTensor *cornu_op_is_finite(CornuTensor *x)
+{
+    return cornu__record1(CORNU_OP_IS_FINITE, x);
+}
 CornuGradient *const cornu__is_finite_gradient = CORNU_NO_GRADIENT;
 
 CornuTensor *cornu_op_select(CornuTensor *condition, CornuTensor *a, CornuTensor *b)

@@ -33,7 +33,8 @@ static CornuTensor *record_gradient(CornuOpId id, CornuTensor *a, CornuTensor *b
 CornuTensor *cornu_op_conv2d(CornuTensor *x, CornuTensor *filter,
                              const CornuConvolution *convolution)
 {
-    CornuAttributes attributes = attributes_of(convolution, x ? cornu_tensor_type(x).dtype : CORNU_F32);
+    CornuDtype      dtype = x ? cornu_tensor_type(x).dtype : CORNU_F32;
+    CornuAttributes attributes = attributes_of(convolution, dtype);
     CornuTensor    *out[CORNU_MAX_OUTPUTS];
     return cornu__record(CORNU_OP_CONV2D, &attributes, (CornuTensor *[]){ x, filter }, 2, out);
 }
@@ -83,7 +84,8 @@ static void conv2d_gradient(const CornuRecorded *op, CornuTensor *const *d, Corn
     if (op->wanted[0])
         d_x[0] = cornu_op_conv2d_grad_input(d[0], op->in[1], x.extent[1], x.extent[2], &c);
     if (op->wanted[1])
-        d_x[1] = cornu_op_conv2d_grad_filter(op->in[0], d[0], filter.extent[0], filter.extent[1], &c);
+        d_x[1] = cornu_op_conv2d_grad_filter(op->in[0], d[0], filter.extent[0],
+                                             filter.extent[1], &c);
 }
 CornuGradient *const cornu__conv2d_gradient = conv2d_gradient;
 
@@ -94,7 +96,8 @@ static void conv2d_grad_input_gradient(const CornuRecorded *op, CornuTensor *con
     CornuShape       filter = cornu_tensor_shape(op->in[1]);
     if (op->wanted[0]) d_x[0] = cornu_op_conv2d(d[0], op->in[1], &c);
     if (op->wanted[1])
-        d_x[1] = cornu_op_conv2d_grad_filter(d[0], op->in[0], filter.extent[0], filter.extent[1], &c);
+        d_x[1] = cornu_op_conv2d_grad_filter(d[0], op->in[0], filter.extent[0],
+                                             filter.extent[1], &c);
 }
 CornuGradient *const cornu__conv2d_grad_input_gradient = conv2d_grad_input_gradient;
 

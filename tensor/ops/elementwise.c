@@ -28,7 +28,8 @@ bool cornu__broadcast_operands(CornuOpId id, CornuTensor **x, int count)
         CornuShape before = shape;
         if (!broadcast_shape(before, cornu_tensor_shape(x[i]), &shape)) {
             const char *scope = cornu__scope(x[i]->graph);
-            cornu__fail_null(CORNU_ERR_SHAPE, "%s%s%s: shapes %s and %s cannot be broadcast together",
+            cornu__fail_null(CORNU_ERR_SHAPE,
+                             "%s%s%s: shapes %s and %s cannot be broadcast together",
                              scope, *scope ? ": " : "", cornu_op_name(id),
                              cornu_shape_print(&a, before),
                              cornu_shape_print(&b, cornu_tensor_shape(x[i])));
@@ -47,10 +48,19 @@ static CornuTensor *binary(CornuOpId id, CornuTensor *a, CornuTensor *b)
 }
 
 /* d * x, the chain rule's last step in most rules below. */
-static CornuTensor *times(CornuTensor *d, CornuTensor *x) { return cornu_op_multiply(d, x); }
+static CornuTensor *times(CornuTensor *d, CornuTensor *x)
+{
+    return cornu_op_multiply(d, x);
+}
 
-CornuTensor *cornu_op_negative(CornuTensor *x) { return cornu__record1(CORNU_OP_NEGATIVE, x); }
-CornuTensor *cornu_op_absolute(CornuTensor *x) { return cornu__record1(CORNU_OP_ABSOLUTE, x); }
+CornuTensor *cornu_op_negative(CornuTensor *x)
+{
+    return cornu__record1(CORNU_OP_NEGATIVE, x);
+}
+CornuTensor *cornu_op_absolute(CornuTensor *x)
+{
+    return cornu__record1(CORNU_OP_ABSOLUTE, x);
+}
 CornuTensor *cornu_op_sign(CornuTensor *x) { return cornu__record1(CORNU_OP_SIGN, x); }
 CornuTensor *cornu_op_floor(CornuTensor *x) { return cornu__record1(CORNU_OP_FLOOR, x); }
 CornuTensor *cornu_op_exp(CornuTensor *x) { return cornu__record1(CORNU_OP_EXP, x); }
@@ -61,9 +71,15 @@ CornuTensor *cornu_op_square(CornuTensor *x) { return cornu_op_multiply(x, x); }
 CornuTensor *cornu_op_sin(CornuTensor *x) { return cornu__record1(CORNU_OP_SIN, x); }
 CornuTensor *cornu_op_cos(CornuTensor *x) { return cornu__record1(CORNU_OP_COS, x); }
 CornuTensor *cornu_op_tanh(CornuTensor *x) { return cornu__record1(CORNU_OP_TANH, x); }
-CornuTensor *cornu_op_sigmoid(CornuTensor *x) { return cornu__record1(CORNU_OP_SIGMOID, x); }
+CornuTensor *cornu_op_sigmoid(CornuTensor *x)
+{
+    return cornu__record1(CORNU_OP_SIGMOID, x);
+}
 CornuTensor *cornu_op_erf(CornuTensor *x) { return cornu__record1(CORNU_OP_ERF, x); }
-CornuTensor *cornu_op_softplus(CornuTensor *x) { return cornu__record1(CORNU_OP_SOFTPLUS, x); }
+CornuTensor *cornu_op_softplus(CornuTensor *x)
+{
+    return cornu__record1(CORNU_OP_SOFTPLUS, x);
+}
 CornuTensor *cornu_op_relu(CornuTensor *x) { return cornu__record1(CORNU_OP_RELU, x); }
 CornuTensor *cornu_op_step(CornuTensor *x) { return cornu__record1(CORNU_OP_STEP, x); }
 
@@ -74,7 +90,10 @@ CornuTensor *cornu_op_elu(CornuTensor *x, double alpha)
     return cornu__record(CORNU_OP_ELU, &attributes, &x, 1, out);
 }
 
-CornuTensor *cornu_op_add(CornuTensor *a, CornuTensor *b) { return binary(CORNU_OP_ADD, a, b); }
+CornuTensor *cornu_op_add(CornuTensor *a, CornuTensor *b)
+{
+    return binary(CORNU_OP_ADD, a, b);
+}
 CornuTensor *cornu_op_subtract(CornuTensor *a, CornuTensor *b)
 {
     return binary(CORNU_OP_SUBTRACT, a, b);
@@ -83,7 +102,10 @@ CornuTensor *cornu_op_multiply(CornuTensor *a, CornuTensor *b)
 {
     return binary(CORNU_OP_MULTIPLY, a, b);
 }
-CornuTensor *cornu_op_divide(CornuTensor *a, CornuTensor *b) { return binary(CORNU_OP_DIVIDE, a, b); }
+CornuTensor *cornu_op_divide(CornuTensor *a, CornuTensor *b)
+{
+    return binary(CORNU_OP_DIVIDE, a, b);
+}
 CornuTensor *cornu_op_maximum(CornuTensor *a, CornuTensor *b)
 {
     return binary(CORNU_OP_MAXIMUM, a, b);
@@ -92,7 +114,10 @@ CornuTensor *cornu_op_minimum(CornuTensor *a, CornuTensor *b)
 {
     return binary(CORNU_OP_MINIMUM, a, b);
 }
-CornuTensor *cornu_op_power(CornuTensor *a, CornuTensor *b) { return binary(CORNU_OP_POWER, a, b); }
+CornuTensor *cornu_op_power(CornuTensor *a, CornuTensor *b)
+{
+    return binary(CORNU_OP_POWER, a, b);
+}
 
 CornuTensor *cornu_op_scale(CornuTensor *x, double factor)
 {

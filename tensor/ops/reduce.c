@@ -30,8 +30,14 @@ CornuTensor *cornu_op_reduce_mean(CornuTensor *x, int64_t axes, bool keep)
     return cornu_op_scale(sum, after / before);
 }
 
-CornuTensor *cornu_op_mean(CornuTensor *x) { return cornu_op_reduce_mean(x, CORNU_ALL_AXES, false); }
-CornuTensor *cornu_op_sum(CornuTensor *x) { return cornu_op_reduce_sum(x, CORNU_ALL_AXES, false); }
+CornuTensor *cornu_op_mean(CornuTensor *x)
+{
+    return cornu_op_reduce_mean(x, CORNU_ALL_AXES, false);
+}
+CornuTensor *cornu_op_sum(CornuTensor *x)
+{
+    return cornu_op_reduce_sum(x, CORNU_ALL_AXES, false);
+}
 
 /* A reduced tensor as it would be with its axes kept, stretched to x's shape. */
 static CornuTensor *stretch(const CornuRecorded *op, CornuTensor *reduced)

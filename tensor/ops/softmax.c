@@ -1,6 +1,9 @@
 #include "../tensor_internal.h"
 
-CornuTensor *cornu_op_softmax(CornuTensor *x) { return cornu__record1(CORNU_OP_SOFTMAX, x); }
+CornuTensor *cornu_op_softmax(CornuTensor *x)
+{
+    return cornu__record1(CORNU_OP_SOFTMAX, x);
+}
 
 static CornuTensor *sum_last(CornuTensor *x)
 {
@@ -15,7 +18,10 @@ static void softmax_gradient(const CornuRecorded *op, CornuTensor *const *d, Cor
 }
 CornuGradient *const cornu__softmax_gradient = softmax_gradient;
 
-CornuTensor *cornu_op_log_softmax(CornuTensor *x) { return cornu__record1(CORNU_OP_LOG_SOFTMAX, x); }
+CornuTensor *cornu_op_log_softmax(CornuTensor *x)
+{
+    return cornu__record1(CORNU_OP_LOG_SOFTMAX, x);
+}
 
 /* d_x = d - exp(y) sum(d) */
 static void log_softmax_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)

@@ -1,0 +1,56 @@
+/*
+ * A small grey canvas for the synthetic images: strokes and filled outlines, antialiased.
+ *
+ * Only sums, products, quotients and square roots, all of them rounded correctly: the same bits
+ * on every machine.
+ */
+#ifndef CORNU_DATASETS_CANVAS_INTERNAL_H
+#define CORNU_DATASETS_CANVAS_INTERNAL_H
+
+#include <stdint.h>
+
+#include "synthetic.h"
+
+enum { CORNU__CANVAS = CORNU_SYNTHETIC_SIZE };
+
+/* In pixels: (0, 0) is the upper left corner of the canvas, x goes right, y down. */
+typedef struct {
+    float x, y;
+} CornuPoint;
+
+typedef struct {
+    float grey[CORNU__CANVAS * CORNU__CANVAS]; /* row by row; 0 is black, 1 white */
+} CornuCanvas;
+
+/* The numbers of one image, drawn one after another. */
+typedef struct {
+    uint64_t seed;
+    uint32_t generator, image, used, word[4];
+} CornuChance;
+
+CornuChance cornu__chance(uint64_t seed, uint32_t generator, int64_t image);
+uint32_t    cornu__chance_bits(CornuChance *chance);
+float       cornu__chance_between(CornuChance *chance, float low, float high);
+
+/* What turns a drawing in the unit square into pixels: p -> centre + matrix (p - 1/2). */
+typedef struct {
+    float      matrix[2][2];
+    CornuPoint centre;
+} CornuPose;
+
+/* Width and height in pixels, then slanted (dx = slant * dy), then turned by 2 atan(turn). */
+CornuPose  cornu__pose(CornuPoint centre, float width, float height, float slant, float turn);
+CornuPoint cornu__place(const CornuPose *pose, CornuPoint p);
+
+/* Lines through count points, with round ends, as wide as 2 radius; grey covers what is there. */
+void cornu__canvas_lines(CornuCanvas *canvas, const CornuPoint *points, int count, float radius,
+                         float grey);
+
+/* The inside of an outline that may cross itself (even-odd); up to 32 points. */
+void cornu__canvas_fill(CornuCanvas *canvas, const CornuPoint *points, int count, float grey);
+
+/* Rounds to u8. Every pixel that is not black gets noise from -noise to noise. */
+void cornu__canvas_finish(const CornuCanvas *canvas, CornuChance *chance, float noise,
+                          uint8_t *pixels);
+
+#endif

@@ -1,0 +1,183 @@
+/*
+ * batch_norm and its gradient, f32: x is a matrix of rows (positions of all images) by C
+ * channels, of which the first count H W … rows give the statistics.
+ *
+ * Rows are cut into chunks that fit the second-level cache. Each gives its means and squared
+ * differences in one trip to memory; chunks are joined in order, in double:
+ *     mean = sum n_i mean_i / n        variance = sum (squares_i + n_i (mean_i - mean)^2) / n
+ * A second trip normalizes. Source: Chan, Golub and LeVeque, "Updating Formulae and a Pairwise
+ * Algorithm for Computing Sample Variances", 1979.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "../host/normalize.h"
+#include "kernels.h"
+
+enum { CHUNK = 32 << 10 };   /* elements of x */
+
+typedef struct {
+    const CornuKernelCall *call;
+    const CornuNormalizes *normalizes;
+    const float           *x, *d_y, *scale, *offset, *mean;
+    float                 *out;
+    int64_t                rows, valid, channels;
+    int64_t                chunk_rows, chunks, valid_chunks;
+    float                 *sums;                /* two rows of channels per chunk */
+    float                 *factor, *inverse, *a, *b;
+} BatchNorm;
+
+static int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
+static size_t lay_out(BatchNorm *n, CornuShape x, float *scratch)
+{
+    n->normalizes = cornu__normalizes();
+    n->channels = x.extent[x.rank - 1];
+    n->rows = n->channels ? cornu_shape_count(x) / n->channels : 0;
+    n->chunk_rows = n->channels ? ceil_divide(CHUNK, n->channels) : 1;
+    n->chunks = ceil_divide(n->rows, n->chunk_rows);
+    n->sums = scratch;
+    if (scratch) {
+        n->factor = n->sums + 2 * n->chunks * n->channels;
+        n->inverse = n->factor + n->channels;
+        n->a = n->inverse + n->channels;
+        n->b = n->a + n->channels;
+    }
+    return (size_t)((2 * n->chunks + 4) * n->channels) * sizeof(float);
+}
+
+static size_t batch_norm_scratch(const CornuOpCall *op, const CornuType *out_type, int threads)
+{
+    (void)out_type, (void)threads;
+    BatchNorm n;
+    return lay_out(&n, op->in[0].shape, NULL);
+}
+
+static CornuStatus set_count(BatchNorm *n, const int64_t *count)
+{
+    const int64_t batch = n->call->op.in[0].shape.extent[0];
+    if (*count < 0 || *count > batch)
+        return cornu__fail(CORNU_ERR_VALUE, "count %lld, expected 0 to %lld rows",
+                           (long long)*count, (long long)batch);
+    n->valid = batch ? *count * (n->rows / batch) : 0;
+    n->valid_chunks = ceil_divide(n->valid, n->chunk_rows);
+    return CORNU_OK;
+}
+
+static int64_t rows_in(const BatchNorm *n, int64_t chunk, int64_t rows)
+{
+    return smaller(n->chunk_rows, rows - chunk * n->chunk_rows);
+}
+
+static void chunk_statistics(void *context, int64_t chunk, int thread)
+{
+    (void)thread;
+    const BatchNorm *n = context;
+    float           *sums = n->sums + 2 * chunk * n->channels;
+    n->normalizes->statistics(n->x + chunk * n->chunk_rows * n->channels,
+                              rows_in(n, chunk, n->valid), n->channels, sums, sums + n->channels);
+}
+
+static void join_statistics(const BatchNorm *n, float *mean, float *variance)
+{
+    const int64_t C = n->channels;
+    for (int64_t c = 0; c < C; c++) {
+        double sum = 0.0, squares = 0.0;
+        for (int64_t k = 0; k < n->valid_chunks; k++)
+            sum += (double)rows_in(n, k, n->valid) * (double)n->sums[2 * k * C + c];
+        const double centre = n->valid ? sum / (double)n->valid : 0.0;
+        for (int64_t k = 0; k < n->valid_chunks; k++) {
+            const double off = (double)n->sums[2 * k * C + c] - centre;
+            squares += (double)n->sums[(2 * k + 1) * C + c] +
+                       (double)rows_in(n, k, n->valid) * off * off;
+        }
+        mean[c] = (float)centre;
+        variance[c] = n->valid ? (float)(squares / (double)n->valid) : 1.0f;
+    }
+}
+
+static void chunk_apply(void *context, int64_t chunk, int thread)
+{
+    (void)thread;
+    const BatchNorm *n = context;
+    const int64_t    at = chunk * n->chunk_rows * n->channels;
+    n->normalizes->apply(n->x + at, rows_in(n, chunk, n->rows), n->channels, n->mean, n->factor,
+                         n->offset, n->out + at);
+}
+
+static CornuStatus batch_norm(const CornuKernelCall *call)
+{
+    BatchNorm n = { .call = call, .x = call->in[0], .scale = call->in[1], .offset = call->in[2],
+                    .out = call->out[0], .mean = call->out[1] };
+    float        *variance = call->out[2];
+    const double  epsilon = call->op.attributes->epsilon.epsilon;
+    lay_out(&n, call->op.in[0].shape, call->scratch);
+    CORNU__TRY(set_count(&n, call->in[3]));
+    cornu__threads_run(call->threads, n.valid_chunks, chunk_statistics, &n);
+    join_statistics(&n, call->out[1], variance);
+    for (int64_t c = 0; c < n.channels; c++)
+        n.factor[c] = (float)(n.scale[c] / sqrt((double)variance[c] + epsilon));
+    cornu__threads_run(call->threads, n.chunks, chunk_apply, &n);
+    return CORNU_OK;
+}
+
+static void chunk_sums(void *context, int64_t chunk, int thread)
+{
+    (void)thread;
+    const BatchNorm *n = context;
+    const int64_t    at = chunk * n->chunk_rows * n->channels;
+    float           *sums = n->sums + 2 * chunk * n->channels;
+    n->normalizes->sums(n->x + at, n->d_y + at, rows_in(n, chunk, n->valid), n->channels, n->mean,
+                        n->inverse, sums, sums + n->channels);
+}
+
+/* Only rows that count have a gradient. */
+static void chunk_apply_grad(void *context, int64_t chunk, int thread)
+{
+    (void)thread;
+    const BatchNorm *n = context;
+    const int64_t    at = chunk * n->chunk_rows * n->channels, rows = rows_in(n, chunk, n->rows);
+    int64_t          valid = rows_in(n, chunk, n->valid);
+    if (valid < 0) valid = 0;
+    n->normalizes->apply_grad(n->x + at, n->d_y + at, valid, n->channels, n->mean, n->factor, n->a,
+                              n->b, n->out + at);
+    memset(n->out + at + valid * n->channels, 0,
+           (size_t)((rows - valid) * n->channels) * sizeof(float));
+}
+
+static CornuStatus batch_norm_grad(const CornuKernelCall *call)
+{
+    BatchNorm n = { .call = call, .x = call->in[0], .scale = call->in[1], .mean = call->in[2],
+                    .d_y = call->in[4], .out = call->out[0] };
+    const float *variance = call->in[3];
+    float       *d_scale = call->out[1], *d_offset = call->out[2];
+    lay_out(&n, call->op.in[0].shape, call->scratch);
+    CORNU__TRY(set_count(&n, call->in[5]));
+    for (int64_t c = 0; c < n.channels; c++)
+        n.inverse[c] = (float)(1.0 / sqrt((double)variance[c] +
+                                          call->op.attributes->epsilon.epsilon));
+    cornu__threads_run(call->threads, n.valid_chunks, chunk_sums, &n);
+    const double rows = n.valid ? (double)n.valid : 1.0;
+    for (int64_t c = 0; c < n.channels; c++) {
+        double offset = 0.0, scale = 0.0;
+        for (int64_t k = 0; k < n.valid_chunks; k++) {
+            offset += (double)n.sums[2 * k * n.channels + c];
+            scale += (double)n.sums[(2 * k + 1) * n.channels + c];
+        }
+        d_offset[c] = (float)offset;
+        d_scale[c] = (float)scale;
+        n.factor[c] = n.scale[c] * n.inverse[c];
+        n.a[c] = (float)(offset / rows);
+        n.b[c] = (float)(scale / rows * (double)n.inverse[c]);
+    }
+    cornu__threads_run(call->threads, n.chunks, chunk_apply_grad, &n);
+    return CORNU_OK;
+}
+
+const CornuKernel cornu__cpu_batch_norm = { NULL, batch_norm_scratch, batch_norm, false };
+const CornuKernel cornu__cpu_batch_norm_grad = {
+    NULL, batch_norm_scratch, batch_norm_grad, false,
+};

@@ -1,0 +1,87 @@
+/*
+ * The cpu device: float32, products by BLIS, everything else by kernels on its threads.
+ */
+#include <stdio.h>
+
+#include "../host/cpu.h"
+#include "../host/executor.h"
+#include "../host/kernels.h"
+#include "../memory_internal.h"
+#include "blis.h"
+#include "kernels.h"
+
+/* What stands here runs as its kernel; elementwise ops run in groups; the rest is decomposed. */
+static const CornuKernel *const kernels[CORNU_OP_COUNT] = {
+    [CORNU_OP_MATMUL]              = &cornu__cpu_matmul,
+    [CORNU_OP_CONV2D]              = &cornu__cpu_conv2d,
+    [CORNU_OP_CONV2D_GRAD_INPUT]   = &cornu__cpu_conv2d_grad_input,
+    [CORNU_OP_CONV2D_GRAD_FILTER]  = &cornu__cpu_conv2d_grad_filter,
+    [CORNU_OP_MAX_POOL2D]          = &cornu__cpu_max_pool2d,
+    [CORNU_OP_MAX_POOL2D_GRAD]     = &cornu__cpu_max_pool2d_grad,
+    [CORNU_OP_AVERAGE_POOL2D]      = &cornu__cpu_average_pool2d,
+    [CORNU_OP_AVERAGE_POOL2D_GRAD] = &cornu__cpu_average_pool2d_grad,
+    [CORNU_OP_BATCH_NORM]          = &cornu__cpu_batch_norm,
+    [CORNU_OP_BATCH_NORM_GRAD]     = &cornu__cpu_batch_norm_grad,
+    [CORNU_OP_SOFTMAX]             = &cornu__cpu_softmax,
+    [CORNU_OP_LOG_SOFTMAX]         = &cornu__cpu_log_softmax,
+    [CORNU_OP_REDUCE_SUM]          = &cornu__host_reduce_sum,
+    [CORNU_OP_REDUCE_MAX]          = &cornu__host_reduce_max,
+    [CORNU_OP_ARGMAX]              = &cornu__host_argmax,
+    [CORNU_OP_ONE_HOT]             = &cornu__host_one_hot,
+    [CORNU_OP_TRANSPOSE]           = &cornu__host_transpose,
+    [CORNU_OP_SLICE]               = &cornu__host_slice,
+    [CORNU_OP_PAD]                 = &cornu__host_pad,
+    [CORNU_OP_CONCAT]              = &cornu__host_concat,
+};
+
+typedef struct {
+    CornuDevice base;
+    CornuHost   host;
+} Device;
+
+static CornuDevice *cpu_open(const CornuDeviceConfig *config)
+{
+    CornuIsa isa;
+    int      threads = config->threads ? config->threads : cornu__cpu_threads();
+    if (cornu__cpu_isa(&isa) != CORNU_OK || cornu__blis_open(threads) != CORNU_OK) return NULL;
+    Device *device = cornu__allocate(1, sizeof *device);
+    if (!device) goto fail;
+    device->host = (CornuHost){ .kernels = kernels, .vectors = cornu__vectors(),
+                                .threads = cornu__threads_create(threads) };
+    if (!device->host.threads) goto fail;
+    device->base.threads = threads;
+    snprintf(device->base.description, sizeof device->base.description,
+             "cpu: %s | %s | BLIS %s %s | %d thread%s", cornu__cpu()->name, cornu__isa_name(isa),
+             cornu__blis_version(), cornu__blis_kernels(), threads, threads == 1 ? "" : "s");
+    return &device->base;
+fail:
+    cornu__release(device);
+    cornu__blis_close(threads);
+    return NULL;
+}
+
+static void cpu_close(CornuDevice *base)
+{
+    Device *device = (Device *)base;
+    cornu__threads_free(device->host.threads);
+    cornu__blis_close(base->threads);
+    cornu__release(device);
+}
+
+static CornuExecutable *cpu_compile(CornuDevice *base, const CornuProgram *program)
+{
+    return cornu__host_compile(&((Device *)base)->host, program);
+}
+
+const CornuDeviceClass cornu__cpu_device = {
+    .name = "cpu",
+    .open = cpu_open,
+    .close = cpu_close,
+    .buffer_create = cornu__host_buffer_create,
+    .buffer_free = cornu__host_buffer_free,
+    .buffer_write = cornu__host_buffer_write,
+    .buffer_read = cornu__host_buffer_read,
+    .compile = cpu_compile,
+    .run = cornu__host_run,
+    .executable_free = cornu__host_executable_free,
+};

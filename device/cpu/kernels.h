@@ -1,0 +1,19 @@
+/* The float32 kernels of the cpu device; what each op means is said in device/ops/. */
+#ifndef CORNU_DEVICE_CPU_KERNELS_H
+#define CORNU_DEVICE_CPU_KERNELS_H
+
+#include "../host/kernel.h"
+
+extern const CornuKernel cornu__cpu_matmul;
+
+extern const CornuKernel cornu__cpu_conv2d, cornu__cpu_conv2d_grad_input,
+                         cornu__cpu_conv2d_grad_filter;
+
+extern const CornuKernel cornu__cpu_max_pool2d, cornu__cpu_max_pool2d_grad,
+                         cornu__cpu_average_pool2d, cornu__cpu_average_pool2d_grad;
+
+extern const CornuKernel cornu__cpu_batch_norm, cornu__cpu_batch_norm_grad;
+
+extern const CornuKernel cornu__cpu_softmax, cornu__cpu_log_softmax;
+
+#endif

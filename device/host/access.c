@@ -1,0 +1,91 @@
+/* How broadcast operands are read; see CornuAccess in elementwise.h. */
+#include "access.h"
+
+#include <string.h>
+
+CornuAccess cornu__access(CornuShape from, CornuShape to)
+{
+    CornuAccess access = { .rank = 0 };
+    int64_t     stride = 1;
+    /* From the last axis to the first, merging each with the one behind it where it continues
+     * it; the result is turned round at the end. */
+    for (int i = 0; i < to.rank; i++) {
+        int64_t extent = to.extent[to.rank - 1 - i];
+        int64_t own = i < from.rank ? from.extent[from.rank - 1 - i] : 1;
+        if (extent == 1) continue;
+        int64_t step = own == 1 ? 0 : stride;
+        stride *= own;
+        int last = access.rank - 1;
+        if (last >= 0 && step == access.stride[last] * access.extent[last]) {
+            access.extent[last] *= extent;
+        } else {
+            access.extent[access.rank] = extent;
+            access.stride[access.rank++] = step;
+        }
+    }
+    for (int i = 0, j = access.rank - 1; i < j; i++, j--) {
+        int64_t extent = access.extent[i], step = access.stride[i];
+        access.extent[i] = access.extent[j], access.stride[i] = access.stride[j];
+        access.extent[j] = extent, access.stride[j] = step;
+    }
+    if (access.rank == 1 && access.stride[0] == 0) access.rank = 0;
+    return access;
+}
+
+bool cornu__access_is_whole(const CornuAccess *access)
+{
+    return access->rank == 1 && access->stride[0] == 1;
+}
+
+bool cornu__access_is_period(const CornuAccess *access)
+{
+    return access->rank == 2 && access->stride[0] == 0 && access->stride[1] == 1;
+}
+
+void cornu__fill(void *to, const void *element, size_t size, int64_t count)
+{
+    switch (size) {
+    case 1: memset(to, *(const uint8_t *)element, (size_t)count); break;
+    case 2: for (int64_t i = 0; i < count; i++) ((uint16_t *)to)[i] = *(const uint16_t *)element;
+            break;
+    case 4: for (int64_t i = 0; i < count; i++) ((uint32_t *)to)[i] = *(const uint32_t *)element;
+            break;
+    case 8: for (int64_t i = 0; i < count; i++) ((uint64_t *)to)[i] = *(const uint64_t *)element;
+            break;
+    }
+}
+
+void cornu__gather(const CornuAccess *access, void *to, const void *from, size_t size,
+                   int64_t first, int64_t count)
+{
+    const char *x = from;
+    char       *y = to;
+    int         last = access->rank - 1;
+    if (last < 0) {
+        cornu__fill(y, x, size, count);
+        return;
+    }
+    int64_t index[CORNU_MAX_RANK], offset = 0;
+    for (int i = last; i >= 0; i--) {
+        index[i] = first % access->extent[i];
+        first /= access->extent[i];
+        offset += index[i] * access->stride[i];
+    }
+    /* Run by run along the last axis, stepping the others as an odometer does. */
+    for (int64_t done = 0; done < count;) {
+        int64_t run = access->extent[last] - index[last];
+        if (run > count - done) run = count - done;
+        if (access->stride[last]) memcpy(y, x + (size_t)offset * size, (size_t)run * size);
+        else cornu__fill(y, x + (size_t)offset * size, size, run);
+        done += run;
+        y += (size_t)run * size;
+        offset -= index[last] * access->stride[last];
+        index[last] = 0;
+        for (int i = last - 1; i >= 0; i--) {
+            offset += access->stride[i];
+            if (++index[i] < access->extent[i]) break;
+            offset -= access->extent[i] * access->stride[i];
+            index[i] = 0;
+        }
+    }
+}

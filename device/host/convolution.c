@@ -1,0 +1,91 @@
+#include "convolution.h"
+
+#include "../ops/window.h"
+
+CornuWalk cornu__walk(const CornuOpCall *call, const CornuType *out_type)
+{
+    const bool     transposed = call->id == CORNU_OP_CONV2D_GRAD_INPUT;
+    const bool     by_filter = call->id == CORNU_OP_CONV2D_GRAD_FILTER;
+    const int64_t *in = call->in[0].shape.extent;
+    CornuSweep     sweeps[2];
+    cornu__sweeps(call, sweeps);
+    CornuWalk walk = {
+        .batch = in[0], .in_channels = in[3],
+        .out_channels = by_filter ? call->in[1].shape.extent[3] : out_type->shape.extent[3],
+    };
+    for (int a = 0; a < 2; a++) {
+        const CornuSweep *s = &sweeps[a];
+        walk.axis[a] = (CornuAxis){ transposed ? s->out : s->in, transposed ? s->in : s->out,
+                                    s->size, s->stride, s->dilation, s->low, transposed, NULL };
+    }
+    return walk;
+}
+
+int64_t cornu__walk_rows(const CornuWalk *walk)
+{
+    return walk->axis[0].out * walk->axis[0].taps + walk->axis[1].out * walk->axis[1].taps;
+}
+
+void cornu__walk_start(CornuWalk *walk, int64_t *rows)
+{
+    for (int a = 0; a < 2; a++) {
+        CornuAxis *axis = &walk->axis[a];
+        axis->rows = rows;
+        for (int64_t out = 0; out < axis->out; out++)
+            for (int64_t slot = 0; slot < axis->taps; slot++)
+                *rows++ = cornu__axis_row(axis, out, slot);
+    }
+}
+
+int64_t cornu__axis_tap(const CornuAxis *axis, int64_t slot)
+{
+    return axis->transposed ? axis->taps - 1 - slot : slot;
+}
+
+int64_t cornu__axis_row(const CornuAxis *axis, int64_t out, int64_t slot)
+{
+    const int64_t shift = cornu__axis_tap(axis, slot) * axis->dilation - axis->low;
+    int64_t       row = out * axis->stride + shift;
+    if (axis->transposed) {
+        if ((out - shift) % axis->stride) return -1;
+        row = (out - shift) / axis->stride;
+    }
+    return row >= 0 && row < axis->in ? row : -1;
+}
+
+int64_t cornu__axis_segment(const CornuAxis *axis, int64_t out)
+{
+    if (axis->transposed && axis->stride > 1) return out + 1;
+    int64_t end = out + 1;
+    for (; end < axis->out; end++)
+        for (int64_t slot = 0; slot < axis->taps; slot++)
+            if ((axis->rows[out * axis->taps + slot] < 0) !=
+                (axis->rows[end * axis->taps + slot] < 0))
+                return end;
+    return end;
+}
+
+int64_t cornu__runs(const CornuWalk *walk, int64_t i, int64_t j, CornuRun *runs)
+{
+    const CornuAxis *height = &walk->axis[0], *width = &walk->axis[1];
+    const int64_t   *rows = height->rows + i * height->taps;
+    const int64_t   *columns = width->rows + j * width->taps;
+    const int64_t    channels = walk->in_channels;
+    int64_t          count = 0;
+    for (int64_t u = 0; u < height->taps; u++) {
+        if (rows[u] < 0) continue;
+        CornuRun *last = NULL;
+        for (int64_t v = 0; v < width->taps; v++) {
+            if (columns[v] < 0) continue;
+            const int64_t offset = (rows[u] * width->in + columns[v]) * channels;
+            const int64_t k = (u * width->taps + v) * channels;
+            if (last && offset == last->offset + last->length && k == last->k + last->length) {
+                last->length += channels;
+            } else {
+                last = &runs[count++];
+                *last = (CornuRun){ offset, k, channels };
+            }
+        }
+    }
+    return count;
+}

@@ -1,0 +1,48 @@
+/*
+ * Where a convolution reads: per axis, which taps of the filter meet which rows of the input.
+ *
+ * The walk reads "in" and writes "out". Forwards, out[o] sums tap u of the filter with
+ * in[o stride + u dilation - low]. The gradient of the input is the same walk transposed: it
+ * reads d_y and writes d_x, and out[o] sums tap u with in[(o + low - u dilation) / stride]
+ * where that is whole. Taps whose row does not exist are skipped, so padding costs nothing.
+ *
+ * Filters are walked in the order in which their rows of the input ascend: slot t is tap t,
+ * transposed tap taps - 1 - t.
+ */
+#ifndef CORNU_DEVICE_HOST_CONVOLUTION_H
+#define CORNU_DEVICE_HOST_CONVOLUTION_H
+
+#include "../op.h"
+#include "product.h"
+
+typedef struct {
+    int64_t  in, out, taps, stride, dilation, low;
+    bool     transposed;
+    int64_t *rows;   /* out x taps: the row that each slot meets, -1 if there is none */
+} CornuAxis;
+
+typedef struct {
+    CornuAxis axis[2];            /* height, width */
+    int64_t   batch, in_channels, out_channels;
+} CornuWalk;
+
+/* The walk of conv2d, or of conv2d_grad_input; that of conv2d_grad_filter is conv2d's. The rows
+ * are not there yet. */
+CornuWalk cornu__walk(const CornuOpCall *call, const CornuType *out_type);
+
+/* How many int64_t the rows of both axes take, and making them there. */
+int64_t cornu__walk_rows(const CornuWalk *walk);
+void    cornu__walk_start(CornuWalk *walk, int64_t *rows);
+
+int64_t cornu__axis_tap(const CornuAxis *axis, int64_t slot);
+int64_t cornu__axis_row(const CornuAxis *axis, int64_t out, int64_t slot);
+
+/* The first output after `out`, at most axis->out, whose slots meet other rows than those of
+ * `out` moved on by one step (a stride; transposed 1) per output. */
+int64_t cornu__axis_segment(const CornuAxis *axis, int64_t out);
+
+/* The runs that make out (i, j): offsets into one image, k counted in (slot, slot, channel).
+ * At most one per tap; returns how many. */
+int64_t cornu__runs(const CornuWalk *walk, int64_t i, int64_t j, CornuRun *runs);
+
+#endif

@@ -1,0 +1,216 @@
+#include "executor.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../memory_internal.h"
+#include "passes.h"
+
+typedef struct {
+    CornuBuffer base;
+    void       *data;
+} Buffer;
+
+typedef struct {
+    CornuExecutable base;
+    CornuPlan       plan;
+    char           *arena, *scratch;
+    void          **addresses;    /* of plan.operands, for the run in hand */
+} Executable;
+
+/* ---- Buffers ---- */
+
+CornuBuffer *cornu__host_buffer_create(CornuDevice *device, CornuType type)
+{
+    (void)device;
+    Buffer *buffer = cornu__allocate(1, sizeof *buffer);
+    if (!buffer) return NULL;
+    buffer->data = cornu__allocate_aligned(cornu_type_bytes(type));
+    if (buffer->data) return &buffer->base;
+    cornu__release(buffer);
+    return NULL;
+}
+
+static void *data_of(const CornuBuffer *buffer) { return ((const Buffer *)buffer)->data; }
+
+void cornu__host_buffer_free(CornuBuffer *buffer)
+{
+    cornu__release(data_of(buffer));
+    cornu__release(buffer);
+}
+
+CornuStatus cornu__host_buffer_write(CornuBuffer *buffer, CornuArray from)
+{
+    memcpy(data_of(buffer), from.data, cornu_type_bytes(from.type));
+    return CORNU_OK;
+}
+
+CornuStatus cornu__host_buffer_read(const CornuBuffer *buffer, CornuArray to)
+{
+    memcpy(to.data, data_of(buffer), cornu_type_bytes(to.type));
+    return CORNU_OK;
+}
+
+/* ---- Compiling ---- */
+
+static CornuOpCall call_of(const CornuPlan *plan, const CornuStep *step)
+{
+    const CornuProgramOp *op = &plan->program->ops[step->op];
+    return (CornuOpCall){ op->id, &op->attributes, op->in_count, step->types };
+}
+
+static size_t scratch_of(const CornuPlan *plan, const CornuStep *step)
+{
+    int              threads = cornu__threads_count(plan->host->threads);
+    const CornuType *out_type = step->types + step->in_count;
+    CornuOpCall      call;
+    switch (step->kind) {
+    case CORNU_STEP_GROUP: return cornu__group_scratch(step->group, threads);
+    case CORNU_STEP_KERNEL:
+        call = call_of(plan, step);
+        return step->kernel->scratch ? step->kernel->scratch(&call, out_type, threads) : 0;
+    case CORNU_STEP_REFERENCE:
+        call = call_of(plan, step);
+        return (size_t)cornu__reference_scratch(&call, out_type) * sizeof(double);
+    case CORNU_STEP_COPY: break;
+    }
+    return 0;
+}
+
+static void count_work(CornuStatistics *statistics, const CornuProgram *recorded,
+                       const CornuPlan *plan)
+{
+    statistics->flops = cornu_program_flops(recorded);
+    statistics->ops = recorded->op_count;
+    statistics->kernels = plan->step_count;
+    statistics->bytes_planned = (int64_t)plan->arena_bytes;
+    for (int i = 0; i < plan->step_count; i++) {
+        const CornuStep *step = &plan->steps[i];
+        statistics->fallbacks += step->kind == CORNU_STEP_REFERENCE;
+        statistics->copies += step->kind == CORNU_STEP_COPY;
+        for (int k = 0; k < step->in_count + step->out_count; k++)
+            statistics->bytes_moved += (int64_t)cornu_type_bytes(step->types[k]);
+    }
+}
+
+static CornuStatus build_plan(CornuPlan *plan, const CornuHost *host, const CornuProgram *recorded)
+{
+    plan->host = host;
+    CornuProgram *simple = cornu__simplify(recorded);
+    CornuProgram *computed = simple ? cornu__decompose(host, simple) : NULL;
+    cornu_program_free(simple);
+    if (computed && cornu__dumps("program")) {
+        fprintf(stderr, "decomposed:\n");
+        cornu_program_print(computed, stderr);
+    }
+    plan->program = computed ? cornu__simplify(computed) : NULL;
+    cornu_program_free(computed);
+    if (!plan->program) return CORNU_ERR_MEMORY;
+    if (cornu__dumps("program")) {
+        fprintf(stderr, "simplified:\n");
+        cornu_program_print(plan->program, stderr);
+    }
+    int count = plan->program->value_count;
+    CORNU__TRY(cornu__reserve(&plan->types, &plan->value_space, 0, count, sizeof *plan->types));
+    CORNU__TRY(cornu__reserve(&plan->places, &plan->place_space, 0, count, sizeof *plan->places));
+    for (int i = 0; i < count; i++) {
+        plan->types[i] = cornu_program_type(plan->program, i);
+        plan->places[i] = (CornuPlace){ .region = CORNU_NOWHERE };
+    }
+    plan->value_count = count;
+    CORNU__TRY(cornu__fuse(plan));
+    CORNU__TRY(cornu__plan_memory(plan));
+    for (int i = 0; i < plan->step_count; i++) {
+        size_t bytes = scratch_of(plan, &plan->steps[i]);
+        if (bytes > plan->scratch_bytes) plan->scratch_bytes = bytes;
+    }
+    if (cornu__dumps("plan")) cornu__plan_print(plan, stderr);
+    return CORNU_OK;
+}
+
+CornuExecutable *cornu__host_compile(const CornuHost *host, const CornuProgram *program)
+{
+    Executable *executable = cornu__allocate(1, sizeof *executable);
+    if (!executable) return NULL;
+    CornuPlan *plan = &executable->plan;
+    if (build_plan(plan, host, program) != CORNU_OK) goto fail;
+    executable->arena = cornu__allocate_aligned(plan->arena_bytes);
+    executable->scratch = cornu__allocate_aligned(plan->scratch_bytes);
+    executable->addresses = cornu__allocate((size_t)plan->operand_count,
+                                            sizeof *executable->addresses);
+    if (!executable->arena || !executable->scratch || !executable->addresses) goto fail;
+    count_work(&executable->base.statistics, program, plan);
+    return &executable->base;
+fail:
+    cornu__host_executable_free(&executable->base);
+    return NULL;
+}
+
+void cornu__host_executable_free(CornuExecutable *base)
+{
+    Executable *executable = (Executable *)base;
+    cornu__plan_free(&executable->plan);
+    cornu__release(executable->arena);
+    cornu__release(executable->scratch);
+    cornu__release(executable->addresses);
+    cornu__release(executable);
+}
+
+/* ---- Running ---- */
+
+static void find_addresses(Executable *executable, CornuBuffer *const *inputs,
+                           CornuBuffer *const *outputs)
+{
+    const CornuPlan *plan = &executable->plan;
+    for (int i = 0; i < plan->operand_count; i++) {
+        CornuPlace place = plan->places[plan->operands[i]];
+        char      *start = place.region == CORNU_INPUT  ? data_of(inputs[place.number])
+                         : place.region == CORNU_OUTPUT ? data_of(outputs[place.number])
+                                                        : executable->arena;
+        executable->addresses[i] = start + place.offset;
+    }
+}
+
+static CornuStatus run_step(Executable *executable, const CornuStep *step)
+{
+    const CornuPlan   *plan = &executable->plan;
+    const void *const *in = (const void *const *)executable->addresses + step->in_first;
+    void *const       *out = executable->addresses + step->out_first;
+    const CornuType   *out_type = step->types + step->in_count;
+    CornuEpilogue      epilogue = step->epilogue;
+    CornuOpCall        call;
+    switch (step->kind) {
+    case CORNU_STEP_GROUP:
+        return cornu__group_run(step->group, in, out, plan->host->threads, executable->scratch);
+    case CORNU_STEP_KERNEL:
+        call = call_of(plan, step);
+        if (step->has_bias) epilogue.bias = in[step->in_count - 1];
+        return step->kernel->run(&(CornuKernelCall){
+            .op = call, .out_type = out_type, .in = in, .out = out, .epilogue = &epilogue,
+            .threads = plan->host->threads, .scratch = executable->scratch });
+    case CORNU_STEP_REFERENCE:
+        call = call_of(plan, step);
+        return cornu__reference_run(&call, out_type, in, out, (double *)(void *)executable->scratch);
+    case CORNU_STEP_COPY:
+        memcpy(out[0], in[0], cornu_type_bytes(*out_type));
+        break;
+    }
+    return CORNU_OK;
+}
+
+CornuStatus cornu__host_run(CornuExecutable *base, CornuBuffer *const *inputs,
+                            CornuBuffer *const *outputs)
+{
+    Executable      *executable = (Executable *)base;
+    const CornuPlan *plan = &executable->plan;
+    find_addresses(executable, inputs, outputs);
+    for (int i = 0; i < plan->step_count; i++) {
+        const CornuStep *step = &plan->steps[i];
+        CornuStatus      status = run_step(executable, step);
+        if (status == CORNU_OK) continue;
+        if (step->op < 0) return status;
+        const CornuProgramOp *op = &plan->program->ops[step->op];
+        return *op->scope ? cornu__fail_prefix(status, op->scope) : status;
+    }
+    return CORNU_OK;
+}

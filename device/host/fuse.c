@@ -1,0 +1,377 @@
+/*
+ * fuse: ops become steps.
+ *
+ * First each kernel that takes an epilogue absorbs the bias and the activation behind it. Then
+ * elementwise ops with as many elements are joined into groups, along the values between them,
+ * unless a path from one to the other leads through something outside: that would have to run
+ * in the midst of the group. What is only looked at differently (reshape, broadcast, constant)
+ * gets a step of its own only where a kernel needs it in memory.
+ */
+#include <string.h>
+
+#include "../memory_internal.h"
+#include "passes.h"
+
+enum { MOST_OPS = 40 };   /* in one group: its registers should stay in the first-level cache */
+
+typedef enum { NODE_NONE, NODE_LOOKED_THROUGH, NODE_KERNEL, NODE_REFERENCE, NODE_GROUP } NodeKind;
+
+/* An op and what it is joined with: ops of one unit run as one step. */
+typedef struct {
+    NodeKind           kind;
+    int                unit;      /* number of the first op joined */
+    int                next;      /* the next op of the unit, -1: the last */
+    int                uses;      /* of its output 0, program outputs included */
+    int                user;      /* the last op that uses output 0 */
+    const CornuKernel *kernel;
+    bool               in_memory[CORNU_MAX_OUTPUTS]; /* outputs that others read from memory */
+    bool               written_out;                  /* looked through, but needed in memory */
+    int                stamp;                        /* of the search that came by last */
+} Node;
+
+typedef struct {
+    CornuPlan          *plan;
+    const CornuProgram *program;
+    Node               *nodes;
+    int                 stamp;
+} Fuser;
+
+bool cornu__is_view(const CornuProgram *program, const CornuProgramOp *op, size_t *offset)
+{
+    *offset = 0;
+    if (op->id == CORNU_OP_RESHAPE) return true;
+    if (op->id != CORNU_OP_SLICE) return false;
+    CornuType in = cornu_program_type(program, cornu_program_operands(program, op)[0]);
+    size_t    stride = cornu_dtype_size(in.dtype);
+    bool      whole = true;   /* all axes behind this one */
+    for (int i = in.shape.rank - 1; i >= 0; i--) {
+        if (!whole && op->attributes.slice.sizes[i] != 1) return false;
+        *offset += (size_t)op->attributes.slice.starts[i] * stride;
+        stride *= (size_t)in.shape.extent[i];
+        whole = whole && op->attributes.slice.sizes[i] == in.shape.extent[i];
+    }
+    return *offset % 64 == 0;
+}
+
+static int64_t count_of(const Fuser *f, CornuValue value)
+{
+    return cornu_type_count(cornu_program_type(f->program, value));
+}
+
+static const CornuValue *operands_of(const Fuser *f, int op)
+{
+    return cornu_program_operands(f->program, &f->program->ops[op]);
+}
+
+static void classify(Fuser *f)
+{
+    const CornuProgram *program = f->program;
+    for (int i = 0; i < program->op_count; i++) {
+        const CornuProgramOp *op = &program->ops[i];
+        Node                 *node = &f->nodes[i];
+        size_t                offset;
+        node->unit = i;
+        node->next = node->user = -1;
+        if (op->id == CORNU_OP_CONSTANT || op->id == CORNU_OP_BROADCAST ||
+            cornu__is_view(program, op, &offset))
+            node->kind = NODE_LOOKED_THROUGH;
+        else if ((node->kernel = cornu__kernel_for(f->plan->host, program, op)))
+            node->kind = NODE_KERNEL;
+        else if (cornu__elementwise_computes(f->plan->host->vectors, program, op))
+            node->kind = NODE_GROUP;
+        else
+            node->kind = NODE_REFERENCE;
+        for (int k = 0; k < op->in_count; k++) {
+            const CornuProgramValue *in = &program->values[operands_of(f, i)[k]];
+            if (in->op < 0 || in->index != 0) continue;
+            f->nodes[in->op].uses++;
+            f->nodes[in->op].user = i;
+        }
+    }
+    for (int i = 0; i < program->output_count; i++) {
+        const CornuProgramValue *out = &program->values[program->outputs[i].value];
+        if (out->op >= 0 && out->index == 0) f->nodes[out->op].uses++;
+    }
+}
+
+/* ---- Epilogues ---- */
+
+/* Whether `value` is a vector along the last axis of `type`, broadcast; then `bias` is it. */
+static bool is_bias(const Fuser *f, CornuValue value, CornuType type, CornuValue *bias)
+{
+    CornuAccess access;
+    int64_t     last = type.shape.rank ? type.shape.extent[type.shape.rank - 1] : 1;
+    *bias = cornu__elementwise_source(f->program, value, &access);
+    return access.rank == 2 && access.stride[0] == 0 && access.stride[1] == 1 &&
+           access.extent[1] == last && count_of(f, *bias) == last;
+}
+
+static void absorb(Fuser *f, int op, int last)
+{
+    Node *tail = &f->nodes[op];
+    while (tail->next >= 0) tail = &f->nodes[tail->next];
+    tail->next = last;
+    f->nodes[last].unit = op;
+    f->nodes[last].kind = NODE_KERNEL;
+}
+
+/* Joins bias and activation to the kernel of op `op`, where nobody else sees what is between. */
+static void absorb_epilogue(Fuser *f, int op)
+{
+    const CornuProgram *program = f->program;
+    CornuType           type = cornu_program_type(program, program->ops[op].out_first);
+    if (!f->nodes[op].kernel->takes_epilogue || type.dtype != CORNU_F32) return;
+    int        at = op;
+    CornuValue bias;
+    for (bool biased = false; f->nodes[at].uses == 1 && f->nodes[at].user >= 0;) {
+        int        next = f->nodes[at].user;
+        CornuOpId  id = program->ops[next].id;
+        CornuValue value = program->ops[at].out_first;
+        if (id == CORNU_OP_ADD && !biased) {
+            const CornuValue *in = operands_of(f, next);
+            if (!is_bias(f, in[in[0] == value], type, &bias)) return;
+            biased = true;
+        } else if (id == CORNU_OP_RELU || id == CORNU_OP_ELU || id == CORNU_OP_TANH ||
+                   id == CORNU_OP_SIGMOID) {
+            absorb(f, op, next);
+            return;
+        } else {
+            return;
+        }
+        absorb(f, op, next);
+        at = next;
+    }
+}
+
+/* ---- Groups ---- */
+
+/* The op whose result op `op` would read in a register if the two were in one group: operand
+ * k's maker, looked at through reshapes. -1: it reads memory there. */
+static int register_maker(const Fuser *f, int op, int k)
+{
+    if (f->program->ops[op].id == CORNU_OP_RANDOM_UNIFORM) return -1;
+    CornuAccess access;
+    CornuValue  source = cornu__elementwise_source(f->program, operands_of(f, op)[k], &access);
+    int         maker = f->program->values[source].op;
+    if (maker < 0 || f->nodes[maker].kind != NODE_GROUP) return -1;
+    return count_of(f, source) == count_of(f, f->program->ops[op].out_first) ? maker : -1;
+}
+
+/* Whether op `from` or what it is computed from belongs to the unit, whole units being visited. */
+static bool reaches(Fuser *f, int from, int unit)
+{
+    if (f->nodes[from].unit == unit) return true;
+    if (f->nodes[from].stamp == f->stamp) return false;
+    for (int i = f->nodes[from].unit; i >= 0; i = f->nodes[i].next) f->nodes[i].stamp = f->stamp;
+    for (int i = f->nodes[from].unit; i >= 0; i = f->nodes[i].next)
+        for (int k = 0; k < f->program->ops[i].in_count; k++) {
+            int maker = f->program->values[operands_of(f, i)[k]].op;
+            if (maker >= 0 && reaches(f, maker, unit)) return true;
+        }
+    return false;
+}
+
+/* Whether something outside both lies between unit `to` and unit `from` that reads it. */
+static bool reaches_outside(Fuser *f, int from, int to)
+{
+    f->stamp++;
+    for (int i = from; i >= 0; i = f->nodes[i].next) f->nodes[i].stamp = f->stamp;
+    for (int i = from; i >= 0; i = f->nodes[i].next)
+        for (int k = 0; k < f->program->ops[i].in_count; k++) {
+            int direct = register_maker(f, i, k);
+            if (direct >= 0 && (f->nodes[direct].unit == to || f->nodes[direct].unit == from))
+                continue;
+            int maker = f->program->values[operands_of(f, i)[k]].op;
+            if (maker >= 0 && reaches(f, maker, to)) return true;
+        }
+    return false;
+}
+
+static int size_of(const Fuser *f, int unit)
+{
+    int size = 0;
+    for (int i = unit; i >= 0; i = f->nodes[i].next) size++;
+    return size;
+}
+
+/* Merges two lists of ops, both ascending; the unit is named after the first. */
+static void join(Fuser *f, int a, int b)
+{
+    int first = a < b ? a : b, *link = &first;
+    while (a >= 0 || b >= 0) {
+        int *least = b < 0 || (a >= 0 && a < b) ? &a : &b;
+        int  op = *least;
+        *least = f->nodes[op].next;
+        f->nodes[op].unit = first;
+        *link = op;
+        link = &f->nodes[op].next;
+    }
+    *link = -1;
+}
+
+static void form_groups(Fuser *f)
+{
+    for (int i = 0; i < f->program->op_count; i++) {
+        if (f->nodes[i].kind != NODE_GROUP) continue;
+        for (int k = 0; k < f->program->ops[i].in_count; k++) {
+            int maker = register_maker(f, i, k);
+            if (maker < 0) continue;
+            int other = f->nodes[maker].unit, own = f->nodes[i].unit;
+            if (other == own || size_of(f, other) + size_of(f, own) > MOST_OPS) continue;
+            if (!reaches_outside(f, own, other) && !reaches_outside(f, other, own))
+                join(f, own, other);
+        }
+    }
+}
+
+/* ---- What must be in memory ---- */
+
+static void need(Fuser *f, CornuValue value)
+{
+    const CornuProgramValue *made = &f->program->values[value];
+    if (made->op < 0 || f->nodes[made->op].in_memory[made->index]) return;
+    Node *node = &f->nodes[made->op];
+    node->in_memory[made->index] = true;
+    if (node->kind != NODE_LOOKED_THROUGH) return;
+    CornuOpId id = f->program->ops[made->op].id;
+    if (id == CORNU_OP_RESHAPE || id == CORNU_OP_SLICE) {
+        need(f, operands_of(f, made->op)[0]);
+        return;
+    }
+    node->written_out = true;
+    CornuAccess access;
+    CornuValue  source = cornu__elementwise_source(f->program, value, &access);
+    int         maker = f->program->values[source].op;
+    bool        constant = maker >= 0 && f->program->ops[maker].id == CORNU_OP_CONSTANT;
+    if (!constant) need(f, source);
+}
+
+/* What a group's op reads from memory. */
+static void need_operand(Fuser *f, int op, int k)
+{
+    CornuAccess access;
+    CornuValue  value = operands_of(f, op)[k];
+    if (f->program->ops[op].id != CORNU_OP_RANDOM_UNIFORM)
+        value = cornu__elementwise_source(f->program, value, &access);
+    int maker = f->program->values[value].op, direct = register_maker(f, op, k);
+    if (direct >= 0 && f->nodes[direct].unit == f->nodes[op].unit) return;
+    if (maker >= 0 && f->program->ops[maker].id == CORNU_OP_CONSTANT &&
+        f->program->ops[op].id != CORNU_OP_RANDOM_UNIFORM)
+        return;
+    need(f, value);
+}
+
+static void find_needs(Fuser *f)
+{
+    for (int i = 0; i < f->program->output_count; i++) need(f, f->program->outputs[i].value);
+    for (int i = 0; i < f->program->op_count; i++)
+        for (int k = 0; k < f->program->ops[i].in_count; k++) {
+            if (f->nodes[i].kind == NODE_GROUP) need_operand(f, i, k);
+            bool absorbed = f->nodes[i].kind == NODE_KERNEL && f->nodes[i].unit != i;
+            if ((f->nodes[i].kind == NODE_KERNEL && !absorbed) ||
+                f->nodes[i].kind == NODE_REFERENCE)
+                need(f, operands_of(f, i)[k]);
+            CornuValue bias;
+            if (absorbed && f->program->ops[i].id == CORNU_OP_ADD &&
+                is_bias(f, operands_of(f, i)[k],
+                        cornu_program_type(f->program, f->program->ops[i].out_first), &bias))
+                need(f, bias);
+        }
+}
+
+/* ---- Steps ---- */
+
+static CornuStatus add_kernel(Fuser *f, int op)
+{
+    const CornuProgram *program = f->program;
+    const CornuProgramOp *call = &program->ops[op];
+    const CornuValue   *in = operands_of(f, op);
+    CornuEpilogue       epilogue = { .activation = CORNU_OP_COUNT };
+    CornuType           type = cornu_program_type(program, call->out_first);
+    CornuValue          out = call->out_first, bias = CORNU_NO_VALUE;
+    int                 last = op;
+    for (int i = f->nodes[op].next; i >= 0; i = f->nodes[i].next, last = i < 0 ? last : i) {
+        last = i;
+        out = program->ops[i].out_first;
+        if (program->ops[i].id == CORNU_OP_ADD) {
+            for (int k = 0; k < 2 && bias == CORNU_NO_VALUE; k++)
+                if (!is_bias(f, operands_of(f, i)[k], type, &bias)) bias = CORNU_NO_VALUE;
+        } else {
+            epilogue.activation = program->ops[i].id;
+            epilogue.attributes = program->ops[i].attributes;
+        }
+    }
+    bool        has_bias = bias != CORNU_NO_VALUE, is_kernel = f->nodes[op].kind == NODE_KERNEL;
+    int         in_count = call->in_count + has_bias;
+    CornuValue *all = cornu__allocate((size_t)in_count + 1, sizeof *all);
+    if (!all) return CORNU_ERR_MEMORY;
+    memcpy(all, in, (size_t)call->in_count * sizeof *all);
+    all[call->in_count] = bias;
+    CornuValue outs[CORNU_MAX_OUTPUTS];
+    for (int i = 0; i < call->out_count; i++) outs[i] = call->out_first + i;
+    outs[0] = out;
+    CornuStep *step = cornu__plan_step(f->plan, is_kernel ? CORNU_STEP_KERNEL : CORNU_STEP_REFERENCE,
+                                       all, in_count, outs, call->out_count);
+    cornu__release(all);
+    if (!step) return CORNU_ERR_MEMORY;
+    step->op = op;
+    step->position = last;
+    step->kernel = f->nodes[op].kernel;
+    step->epilogue = epilogue;
+    step->has_bias = has_bias;
+    return CORNU_OK;
+}
+
+static CornuStatus add_group_step(Fuser *f, const int *ops, int op_count, const CornuValue *out,
+                                  int out_count, int position)
+{
+    CornuGroup *group = cornu__group_create(f->plan->host->vectors, f->program, ops, op_count, out,
+                                            out_count);
+    if (!group) return CORNU_ERR_MEMORY;
+    CornuStep *step = cornu__plan_step(f->plan, CORNU_STEP_GROUP, cornu__group_inputs(group),
+                                       cornu__group_input_count(group), out, out_count);
+    if (!step) {
+        cornu__group_free(group);
+        return CORNU_ERR_MEMORY;
+    }
+    step->position = position;
+    step->group = group;
+    return CORNU_OK;
+}
+
+static CornuStatus add_group(Fuser *f, int unit)
+{
+    int        ops[MOST_OPS], op_count = 0, out_count = 0;
+    CornuValue out[MOST_OPS * CORNU_MAX_OUTPUTS];
+    for (int i = unit; i >= 0; i = f->nodes[i].next) {
+        ops[op_count++] = i;
+        for (int k = 0; k < f->program->ops[i].out_count; k++)
+            if (f->nodes[i].in_memory[k]) out[out_count++] = f->program->ops[i].out_first + k;
+    }
+    if (out_count == 0) return CORNU_OK;
+    return add_group_step(f, ops, op_count, out, out_count, ops[op_count - 1]);
+}
+
+CornuStatus cornu__fuse(CornuPlan *plan)
+{
+    Fuser f = { .plan = plan, .program = plan->program };
+    f.nodes = cornu__allocate((size_t)f.program->op_count, sizeof *f.nodes);
+    if (!f.nodes) return CORNU_ERR_MEMORY;
+    classify(&f);
+    for (int i = 0; i < f.program->op_count; i++)
+        if (f.nodes[i].kind == NODE_KERNEL && f.nodes[i].unit == i) absorb_epilogue(&f, i);
+    form_groups(&f);
+    find_needs(&f);
+
+    CornuStatus status = CORNU_OK;
+    for (int i = 0; i < f.program->op_count && status == CORNU_OK; i++) {
+        const Node *node = &f.nodes[i];
+        if (node->unit != i) continue;
+        if (node->kind == NODE_KERNEL || node->kind == NODE_REFERENCE) status = add_kernel(&f, i);
+        else if (node->kind == NODE_GROUP) status = add_group(&f, i);
+        else if (node->written_out)
+            status = add_group_step(&f, NULL, 0, &f.program->ops[i].out_first, 1, i);
+    }
+    cornu__release(f.nodes);
+    return status;
+}

@@ -1,0 +1,46 @@
+/*
+ * Registers of floats in the compilers' own vector types, so that one text serves gcc and
+ * clang and every instruction set: 16 lanes with AVX-512, 8 with AVX2, 4 otherwise.
+ */
+#ifndef CORNU_DEVICE_HOST_ISA_LANES_H
+#define CORNU_DEVICE_HOST_ISA_LANES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "per_isa.h"
+
+/* LANES floats fill a register. A tile of TILE_ROWS by TILE_VECTORS registers of sums, one row
+ * of operands and one broadcast value are what the register file holds (32, 16, 16). */
+enum {
+#if defined(__AVX512F__)
+    LANES = 16, TILE_ROWS = 14,
+#elif defined(__AVX2__)
+    LANES = 8, TILE_ROWS = 6,
+#else
+    LANES = 4, TILE_ROWS = 6,
+#endif
+    TILE_VECTORS = 2
+};
+
+typedef float   Lanes __attribute__((vector_size(4 * LANES)));
+typedef int32_t Mask __attribute__((vector_size(4 * LANES)));
+typedef float   Unaligned __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* Before a loop whose count is known once it is inlined: no trace of the loop may be left, or
+ * the sums it runs over would live in memory. */
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 32")
+#endif
+
+INLINE Lanes load(const float *from)       { return *(const Unaligned *)from; }
+INLINE void  store(float *to, Lanes value) { *(Unaligned *)to = value; }
+
+/* max(x, 0), NaN stays NaN. */
+INLINE Lanes relu(Lanes x) { return (Lanes)((Mask)x & ~(x <= 0.0f)); }
+
+#endif

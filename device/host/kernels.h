@@ -1,0 +1,12 @@
+/* The kernels that host devices share: moving elements, reducing, indices. Every dtype. */
+#ifndef CORNU_DEVICE_HOST_KERNELS_H
+#define CORNU_DEVICE_HOST_KERNELS_H
+
+#include "kernel.h"
+
+extern const CornuKernel cornu__host_transpose, cornu__host_slice, cornu__host_pad,
+                         cornu__host_concat;                              /* shape.c  */
+extern const CornuKernel cornu__host_reduce_sum, cornu__host_reduce_max;  /* reduce.c */
+extern const CornuKernel cornu__host_argmax, cornu__host_one_hot;         /* index.c  */
+
+#endif

@@ -1,0 +1,33 @@
+/* Rows of C channels: statistics and normalization per channel, softmax per row. */
+#ifndef CORNU_DEVICE_HOST_NORMALIZE_H
+#define CORNU_DEVICE_HOST_NORMALIZE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct {
+    /* Means of the rows of x, and sums of their squared differences from these; two passes, the
+     * second one from the cache if the rows fit there. At least one row. */
+    void (*statistics)(const float *x, int64_t rows, int64_t channels, float *mean, float *squares);
+    /* y = (x - mean) factor + offset */
+    void (*apply)(const float *x, int64_t rows, int64_t channels, const float *mean,
+                  const float *factor, const float *offset, float *y);
+    /* Sums of d_y, and of d_y (x - mean) inverse. */
+    void (*sums)(const float *x, const float *d_y, int64_t rows, int64_t channels,
+                 const float *mean, const float *inverse, float *d_offset, float *d_scale);
+    /* d_x = factor (d_y - a - (x - mean) b) */
+    void (*apply_grad)(const float *x, const float *d_y, int64_t rows, int64_t channels,
+                       const float *mean, const float *factor, const float *a, const float *b,
+                       float *d_x);
+    /* y = exp(x) / sum exp(x) of one row, or its logarithm. */
+    void (*softmax)(const float *x, int64_t classes, bool logarithm, float *y);
+} CornuNormalizes;
+
+extern const CornuNormalizes cornu__normalizes_portable;
+#if defined(__x86_64__)
+extern const CornuNormalizes cornu__normalizes_avx2, cornu__normalizes_avx512;
+#endif
+
+const CornuNormalizes *cornu__normalizes(void);
+
+#endif

@@ -1,0 +1,102 @@
+/*
+ * From a program to steps in memory: the passes of host devices, one file each.
+ *
+ *     decompose   ops without a kernel become ops that have one
+ *     simplify    what need not be computed is not
+ *     fuse        ops become steps: kernels with epilogues, elementwise groups
+ *     plan        steps are ordered, values get their memory
+ *
+ * The first two map programs to programs, the others fill a CornuPlan. CORNU_DUMP=program shows
+ * the program after each of the first, CORNU_DUMP=plan the steps.
+ */
+#ifndef CORNU_DEVICE_HOST_PASSES_H
+#define CORNU_DEVICE_HOST_PASSES_H
+
+#include "elementwise.h"
+#include "executor.h"
+#include "kernel.h"
+
+/* ---- Programs to programs ---- */
+
+CornuProgram *cornu__decompose(const CornuHost *host, const CornuProgram *program);
+CornuProgram *cornu__simplify(const CornuProgram *program);
+
+/* Whether the host's table has a kernel for this op of the program. */
+const CornuKernel *cornu__kernel_for(const CornuHost *host, const CornuProgram *program,
+                                     const CornuProgramOp *op);
+
+/* Whether the op's result is part of its operand's memory: a reshape, or a slice of leading
+ * axes that starts at a multiple of 64 bytes. `offset` in bytes. */
+bool cornu__is_view(const CornuProgram *program, const CornuProgramOp *op, size_t *offset);
+
+/* A program being copied with changes: `map` gives the new value of each old one. */
+typedef struct {
+    const CornuProgram *from;
+    CornuProgram       *to;
+    CornuValue         *map;
+    CornuValue         *in;    /* the mapped operands of the op in hand */
+} CornuRewrite;
+
+/* Declares the same inputs. */
+CornuStatus       cornu__rewrite_begin(CornuRewrite *rewrite, const CornuProgram *from);
+const CornuValue *cornu__rewrite_operands(CornuRewrite *rewrite, const CornuProgramOp *op);
+/* Records the op unchanged. */
+CornuStatus       cornu__rewrite_keep(CornuRewrite *rewrite, const CornuProgramOp *op);
+/* Declares the same outputs, frees all but the new program, which it returns; NULL after a
+ * failure. */
+CornuProgram     *cornu__rewrite_end(CornuRewrite *rewrite, CornuStatus status);
+
+/* ---- Steps ---- */
+
+typedef enum { CORNU_STEP_KERNEL, CORNU_STEP_REFERENCE, CORNU_STEP_GROUP, CORNU_STEP_COPY } CornuStepKind;
+
+typedef struct {
+    CornuStepKind        kind;
+    int                  position;            /* its last op in the program: the order wanted */
+    int                  op;                  /* of a kernel or reference step */
+    int                  in_first, in_count;  /* values read and written: ranges of             */
+    int                  out_first, out_count;/* CornuPlan.operands                              */
+    const CornuKernel   *kernel;
+    CornuEpilogue        epilogue;
+    bool                 has_bias;            /* then the bias is the last value read */
+    CornuGroup          *group;
+    CornuType           *types;               /* of the values read, then of those written */
+} CornuStep;
+
+/* Where a value lives. */
+typedef enum { CORNU_NOWHERE, CORNU_ARENA, CORNU_INPUT, CORNU_OUTPUT } CornuRegion;
+typedef struct {
+    CornuRegion region;
+    int         number;   /* of the input or output buffer */
+    size_t      offset;   /* bytes */
+} CornuPlace;
+
+typedef struct {
+    const CornuHost *host;
+    CornuProgram    *program;        /* after the passes; owned */
+    CornuStep       *steps;          /* owned, in the order in which they run after planning */
+    int              step_count, step_space;
+    CornuValue      *operands;
+    int              operand_count, operand_space;
+    /* Values: those of the program, then temporaries of copies. */
+    CornuType       *types;
+    CornuPlace      *places;
+    int              value_count, value_space, place_space;
+    size_t           arena_bytes, scratch_bytes;
+} CornuPlan;
+
+/* Takes the program. */
+CornuStatus cornu__fuse(CornuPlan *plan);
+CornuStatus cornu__plan_memory(CornuPlan *plan);
+void        cornu__plan_print(const CornuPlan *plan, FILE *to);
+void        cornu__plan_free(CornuPlan *plan);
+
+/* Appends a step with these values; its other fields are the caller's to fill. NULL and
+ * CORNU_ERR_MEMORY. */
+CornuStep *cornu__plan_step(CornuPlan *plan, CornuStepKind kind, const CornuValue *in,
+                            int in_count, const CornuValue *out, int out_count);
+
+/* The value whose memory `value` is part of, and where in it. */
+CornuValue cornu__plan_root(const CornuPlan *plan, CornuValue value, size_t *offset);
+
+#endif

@@ -1,0 +1,468 @@
+/*
+ * plan: the order of the steps, and a place in memory for every value.
+ *
+ * An output that is written into an input (a variable) is made there directly if its step can
+ * run after every other reader of that input and, where it reads the input itself, element by
+ * element; otherwise a copy step writes it at the end. All other values live in one arena, at
+ * offsets that values share whose lives do not overlap.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../memory_internal.h"
+#include "passes.h"
+
+enum { ALIGNMENT = 64 };
+
+/* One step runs before another: a list of successors for each step. */
+typedef struct { int to, next; } Edge;
+
+typedef struct {
+    CornuPlan *plan;
+    int       *writer;       /* the step that makes a root value, -1: none */
+    int       *head;         /* the first edge of a step, -1: none */
+    int        head_space;
+    Edge      *edges;
+    int        edge_count, edge_space;
+    bool      *seen;         /* of a search, per step */
+    int        seen_space;
+    int        writer_space;
+} Planner;
+
+CornuStep *cornu__plan_step(CornuPlan *plan, CornuStepKind kind, const CornuValue *in,
+                            int in_count, const CornuValue *out, int out_count)
+{
+    if (cornu__reserve(&plan->steps, &plan->step_space, plan->step_count, 1,
+                       sizeof *plan->steps) != CORNU_OK ||
+        cornu__reserve(&plan->operands, &plan->operand_space, plan->operand_count,
+                       in_count + out_count, sizeof *plan->operands) != CORNU_OK)
+        return NULL;
+    CornuStep *step = &plan->steps[plan->step_count];
+    *step = (CornuStep){
+        .kind = kind, .op = -1, .in_first = plan->operand_count, .in_count = in_count,
+        .out_first = plan->operand_count + in_count, .out_count = out_count,
+        .epilogue = { .activation = CORNU_OP_COUNT },
+    };
+    step->types = cornu__allocate((size_t)(in_count + out_count), sizeof *step->types);
+    if (!step->types) return NULL;
+    CornuValue *operands = plan->operands + plan->operand_count;
+    for (int i = 0; i < in_count; i++) operands[i] = in[i];
+    for (int i = 0; i < out_count; i++) operands[in_count + i] = out[i];
+    for (int i = 0; i < in_count + out_count; i++) step->types[i] = plan->types[operands[i]];
+    plan->operand_count += in_count + out_count;
+    plan->step_count++;
+    return step;
+}
+
+CornuValue cornu__plan_root(const CornuPlan *plan, CornuValue value, size_t *offset)
+{
+    *offset = 0;
+    while (value < plan->program->value_count && plan->program->values[value].op >= 0) {
+        const CornuProgramOp *op = &plan->program->ops[plan->program->values[value].op];
+        size_t                start;
+        if (!cornu__is_view(plan->program, op, &start)) break;
+        *offset += start;
+        value = cornu_program_operands(plan->program, op)[0];
+    }
+    return value;
+}
+
+static CornuValue root_of(const CornuPlan *plan, CornuValue value)
+{
+    size_t offset;
+    return cornu__plan_root(plan, value, &offset);
+}
+
+/* ---- Order ---- */
+
+static CornuStatus add_edge(Planner *p, int from, int to)
+{
+    CORNU__TRY(cornu__reserve(&p->edges, &p->edge_space, p->edge_count, 1, sizeof *p->edges));
+    p->edges[p->edge_count] = (Edge){ to, p->head[from] };
+    p->head[from] = p->edge_count++;
+    return CORNU_OK;
+}
+
+/* The step is new: room for it, and edges from the makers of what it reads. */
+static CornuStatus connect(Planner *p, int step)
+{
+    CornuPlan *plan = p->plan;
+    CORNU__TRY(cornu__reserve(&p->head, &p->head_space, step, 1, sizeof *p->head));
+    CORNU__TRY(cornu__reserve(&p->seen, &p->seen_space, step, 1, sizeof *p->seen));
+    CORNU__TRY(cornu__reserve(&p->writer, &p->writer_space, 0, plan->value_count,
+                              sizeof *p->writer));
+    p->head[step] = -1;
+    const CornuStep *s = &plan->steps[step];
+    for (int i = 0; i < s->out_count; i++) p->writer[plan->operands[s->out_first + i]] = step;
+    return CORNU_OK;
+}
+
+static CornuStatus connect_operands(Planner *p, int step)
+{
+    const CornuStep *s = &p->plan->steps[step];
+    for (int i = 0; i < s->in_count; i++) {
+        int maker = p->writer[root_of(p->plan, p->plan->operands[s->in_first + i])];
+        if (maker >= 0 && maker != step) CORNU__TRY(add_edge(p, maker, step));
+    }
+    return CORNU_OK;
+}
+
+static bool search(Planner *p, int from, int to)
+{
+    if (from == to) return true;
+    p->seen[from] = true;
+    for (int e = p->head[from]; e >= 0; e = p->edges[e].next)
+        if (!p->seen[p->edges[e].to] && search(p, p->edges[e].to, to)) return true;
+    return false;
+}
+
+/* Whether step `to` has to wait for step `from`. */
+static bool precedes(Planner *p, int from, int to)
+{
+    memset(p->seen, 0, (size_t)p->plan->step_count * sizeof *p->seen);
+    return search(p, from, to);
+}
+
+/* ---- Outputs ---- */
+
+/* Which input's memory the step reads as operand i; -1: none. */
+static int input_read(const CornuPlan *plan, const CornuStep *step, int i)
+{
+    CornuValue root = root_of(plan, plan->operands[step->in_first + i]);
+    if (root >= plan->program->value_count) return -1;
+    const CornuProgramValue *value = &plan->program->values[root];
+    return value->op < 0 ? value->index : -1;
+}
+
+static bool reads_input(const CornuPlan *plan, const CornuStep *step, int input)
+{
+    for (int i = 0; i < step->in_count; i++)
+        if (input_read(plan, step, i) == input) return true;
+    return false;
+}
+
+/* Whether output `out` of the step may be made in the input's memory as far as the step itself
+ * goes. */
+static bool own_reads_allow(const CornuPlan *plan, const CornuStep *step, int out, int input)
+{
+    for (int i = 0; i < step->in_count; i++) {
+        if (input_read(plan, step, i) != input) continue;
+        size_t offset;
+        cornu__plan_root(plan, plan->operands[step->in_first + i], &offset);
+        if (step->kind != CORNU_STEP_GROUP || offset != 0 ||
+            !cornu__group_in_place(step->group, i, out))
+            return false;
+    }
+    return true;
+}
+
+/* Makes the step wait for every other reader of the input; false if one waits for the step. */
+static CornuStatus wait_for_readers(Planner *p, int step, int input, bool *possible)
+{
+    const CornuPlan *plan = p->plan;
+    *possible = true;
+    for (int i = 0; i < plan->step_count && *possible; i++)
+        if (i != step && reads_input(plan, &plan->steps[i], input))
+            *possible = !precedes(p, step, i);
+    for (int i = 0; i < plan->step_count && *possible; i++)
+        if (i != step && reads_input(plan, &plan->steps[i], input))
+            CORNU__TRY(add_edge(p, i, step));
+    return CORNU_OK;
+}
+
+/* A value that stands for memory outside the program's: a buffer that a copy fills. */
+static CornuStatus add_value(CornuPlan *plan, CornuType type, CornuPlace place, CornuValue *value)
+{
+    CORNU__TRY(cornu__reserve(&plan->types, &plan->value_space, plan->value_count, 1,
+                              sizeof *plan->types));
+    CORNU__TRY(cornu__reserve(&plan->places, &plan->place_space, plan->value_count, 1,
+                              sizeof *plan->places));
+    plan->types[plan->value_count] = type;
+    plan->places[plan->value_count] = place;
+    *value = plan->value_count++;
+    return CORNU_OK;
+}
+
+/* A step that copies `from` to `place`; `made` is the value that then is there. */
+static CornuStatus add_copy(Planner *p, CornuValue from, CornuPlace place, CornuValue *made)
+{
+    CornuPlan *plan = p->plan;
+    CORNU__TRY(add_value(plan, plan->types[from], place, made));
+    CornuStep *step = cornu__plan_step(plan, CORNU_STEP_COPY, &from, 1, made, 1);
+    if (!step) return CORNU_ERR_MEMORY;
+    /* Behind all that is wanted earlier; a copy of an input may move up to let a writer pass. */
+    step->position = plan->program->op_count;
+    CORNU__TRY(connect(p, plan->step_count - 1));
+    return connect_operands(p, plan->step_count - 1);
+}
+
+/* The step that makes the root of the value if that root is just this value's memory, not yet
+ * placed; -1 otherwise. */
+static int placeable(const Planner *p, CornuValue value, int *out)
+{
+    size_t     offset;
+    CornuValue root = cornu__plan_root(p->plan, value, &offset);
+    int        step = p->writer[root];
+    if (step < 0 || offset != 0 || p->plan->places[root].region != CORNU_NOWHERE ||
+        cornu_type_bytes(p->plan->types[root]) != cornu_type_bytes(p->plan->types[value]))
+        return -1;
+    for (int i = 0; i < p->plan->steps[step].out_count; i++)
+        if (p->plan->operands[p->plan->steps[step].out_first + i] == root) *out = i;
+    return step;
+}
+
+/* Output into a buffer of its own. */
+static CornuStatus place_output(Planner *p, int number)
+{
+    CornuValue value = p->plan->program->outputs[number].value, made;
+    CornuPlace place = { .region = CORNU_OUTPUT, .number = number };
+    int        out;
+    if (placeable(p, value, &out) < 0) return add_copy(p, value, place, &made);
+    p->plan->places[root_of(p->plan, value)] = place;
+    return CORNU_OK;
+}
+
+/* Output into the buffer of input `input`. */
+static CornuStatus place_alias(Planner *p, CornuValue value, int input)
+{
+    CornuPlan *plan = p->plan;
+    CornuPlace place = { .region = CORNU_INPUT, .number = input };
+    size_t     offset;
+    CornuValue root = cornu__plan_root(plan, value, &offset), made;
+    if (root == plan->program->inputs[input]) return CORNU_OK; /* it stays as it is */
+    int  out, step = placeable(p, value, &out);
+    bool possible = false;
+    if (step >= 0 && own_reads_allow(plan, &plan->steps[step], out, input))
+        CORNU__TRY(wait_for_readers(p, step, input, &possible));
+    if (possible) {
+        plan->places[root] = place;
+        return CORNU_OK;
+    }
+    CORNU__TRY(add_copy(p, value, place, &made));
+    CORNU__TRY(wait_for_readers(p, plan->step_count - 1, input, &possible));
+    return possible ? CORNU_OK
+                    : cornu__fail(CORNU_ERR_UNSUPPORTED, "no order of steps fits input %d", input);
+}
+
+/* Steps in an order that respects all edges, the one wanted first that can run. */
+static CornuStatus order_steps(Planner *p)
+{
+    CornuPlan *plan = p->plan;
+    int        count = plan->step_count;
+    int       *waits = cornu__allocate((size_t)count, sizeof *waits);
+    CornuStep *ordered = cornu__allocate((size_t)count, sizeof *ordered);
+    if (!waits || !ordered) {
+        cornu__release(waits);
+        cornu__release(ordered);
+        return CORNU_ERR_MEMORY;
+    }
+    for (int i = 0; i < p->edge_count; i++) waits[p->edges[i].to]++;
+    for (int done = 0; done < count; done++) {
+        int best = -1;
+        for (int i = 0; i < count; i++)
+            if (waits[i] == 0 && (best < 0 || plan->steps[i].position < plan->steps[best].position))
+                best = i;
+        ordered[done] = plan->steps[best];
+        waits[best] = -1;
+        for (int e = p->head[best]; e >= 0; e = p->edges[e].next) waits[p->edges[e].to]--;
+    }
+    cornu__release(waits);
+    cornu__release(plan->steps);
+    plan->steps = ordered;
+    plan->step_space = count;
+    return CORNU_OK;
+}
+
+/* ---- Arena ---- */
+
+/* A value in the arena: alive from the step that makes it to the last that reads it. */
+typedef struct {
+    CornuValue value;
+    int        first, last;
+    size_t     bytes;
+} Life;
+
+static int larger_first(const void *a, const void *b)
+{
+    const Life *x = a, *y = b;
+    if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
+    return x->value < y->value ? -1 : 1;
+}
+
+/* The lowest gap among those placed before that are alive at the same time. */
+static size_t find_gap(const CornuPlan *plan, const Life *lives, int placed, const Life *life)
+{
+    size_t offset = 0;
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (int i = 0; i < placed; i++) {
+            size_t start = plan->places[lives[i].value].offset;
+            bool   together = lives[i].first <= life->last && life->first <= lives[i].last;
+            if (together && offset < start + lives[i].bytes && start < offset + life->bytes) {
+                offset = start + lives[i].bytes;
+                moved = true;
+            }
+        }
+    }
+    return offset;
+}
+
+static CornuStatus place_in_arena(CornuPlan *plan)
+{
+    Life *lives = cornu__allocate((size_t)plan->value_count, sizeof *lives);
+    int  *life_of = cornu__allocate((size_t)plan->value_count, sizeof *life_of);
+    int   count = 0;
+    if (!lives || !life_of) {
+        cornu__release(lives);
+        cornu__release(life_of);
+        return CORNU_ERR_MEMORY;
+    }
+    for (int i = 0; i < plan->value_count; i++) life_of[i] = -1;
+    for (int i = 0; i < plan->step_count; i++) {
+        const CornuStep *step = &plan->steps[i];
+        for (int k = 0; k < step->out_count; k++) {
+            CornuValue value = plan->operands[step->out_first + k];
+            if (plan->places[value].region != CORNU_NOWHERE) continue;
+            size_t bytes = cornu_type_bytes(plan->types[value]);
+            bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+            life_of[value] = count;
+            lives[count++] = (Life){ value, i, i, bytes };
+            plan->places[value].region = CORNU_ARENA;
+        }
+        for (int k = 0; k < step->in_count; k++) {
+            int life = life_of[root_of(plan, plan->operands[step->in_first + k])];
+            if (life >= 0) lives[life].last = i;
+        }
+    }
+    qsort(lives, (size_t)count, sizeof *lives, larger_first);
+    for (int i = 0; i < count; i++) {
+        size_t offset = find_gap(plan, lives, i, &lives[i]);
+        plan->places[lives[i].value].offset = offset;
+        if (offset + lives[i].bytes > plan->arena_bytes)
+            plan->arena_bytes = offset + lives[i].bytes;
+    }
+    cornu__release(lives);
+    cornu__release(life_of);
+    return CORNU_OK;
+}
+
+/* What a view reads is where its root is. */
+static void place_views(CornuPlan *plan)
+{
+    for (int i = 0; i < plan->program->value_count; i++) {
+        size_t     offset;
+        CornuValue root = cornu__plan_root(plan, i, &offset);
+        if (root == i) continue;
+        plan->places[i] = plan->places[root];
+        plan->places[i].offset += offset;
+    }
+}
+
+static CornuStatus place_outputs(Planner *p)
+{
+    CornuProgram *program = p->plan->program;
+    /* Fetched values first: their copies are readers that a variable's writer must let pass. */
+    for (int i = 0; i < program->output_count; i++) {
+        CornuValue root = root_of(p->plan, program->outputs[i].value);
+        bool       variable = false;   /* it is also written into an input */
+        for (int k = 0; k < program->output_count; k++)
+            variable = variable || (program->outputs[k].alias >= 0 &&
+                                    root_of(p->plan, program->outputs[k].value) == root);
+        CornuValue made;
+        CornuPlace place = { .region = CORNU_OUTPUT, .number = i };
+        if (program->outputs[i].alias >= 0) continue;
+        CORNU__TRY(variable ? add_copy(p, program->outputs[i].value, place, &made)
+                            : place_output(p, i));
+    }
+    /* One input into another: set aside first, for the two may trade places. */
+    for (int i = 0; i < program->output_count; i++) {
+        CornuProgramOutput *output = &program->outputs[i];
+        CornuValue          root = root_of(p->plan, output->value);
+        if (output->alias < 0 || program->values[root].op >= 0 ||
+            root == program->inputs[output->alias])
+            continue;
+        CORNU__TRY(add_copy(p, output->value, (CornuPlace){ .region = CORNU_NOWHERE },
+                            &output->value));
+    }
+    for (int i = 0; i < program->output_count; i++)
+        if (program->outputs[i].alias >= 0)
+            CORNU__TRY(place_alias(p, program->outputs[i].value, program->outputs[i].alias));
+    return CORNU_OK;
+}
+
+CornuStatus cornu__plan_memory(CornuPlan *plan)
+{
+    Planner     p = { .plan = plan };
+    CornuStatus status = cornu__reserve(&p.writer, &p.writer_space, 0,
+                                        plan->value_count + 2 * plan->program->output_count,
+                                        sizeof *p.writer);
+    for (int i = 0; status == CORNU_OK && i < p.writer_space; i++) p.writer[i] = -1;
+    for (int i = 0; status == CORNU_OK && i < plan->program->input_count; i++)
+        plan->places[plan->program->inputs[i]] =
+            (CornuPlace){ .region = CORNU_INPUT, .number = i };
+    for (int i = 0; status == CORNU_OK && i < plan->step_count; i++) status = connect(&p, i);
+    for (int i = 0, count = plan->step_count; status == CORNU_OK && i < count; i++)
+        status = connect_operands(&p, i);
+    if (status == CORNU_OK) status = place_outputs(&p);
+    if (status == CORNU_OK) status = order_steps(&p);
+    if (status == CORNU_OK) status = place_in_arena(plan);
+    if (status == CORNU_OK) place_views(plan);
+    cornu__release(p.writer);
+    cornu__release(p.head);
+    cornu__release(p.edges);
+    cornu__release(p.seen);
+    return status;
+}
+
+/* ---- Printing and freeing ---- */
+
+static void print_place(const CornuPlan *plan, CornuValue value, FILE *to)
+{
+    static const char *const regions[] = { "nowhere", "arena", "input", "output" };
+    CornuPlace               place = plan->places[value];
+    CornuText                text;
+    fprintf(to, " %%%d %s %s", (int)value, cornu_type_print(&text, plan->types[value]),
+            regions[place.region]);
+    if (place.region == CORNU_ARENA) fprintf(to, "+%zu", place.offset);
+    else fprintf(to, " %d%s", place.number, place.offset ? " (part)" : "");
+}
+
+void cornu__plan_print(const CornuPlan *plan, FILE *to)
+{
+    static const char *const kinds[] = { "kernel", "reference", "group", "copy" };
+    fprintf(to, "plan: %d steps, %zu bytes of values, %zu bytes of scratch memory\n",
+            plan->step_count, plan->arena_bytes, plan->scratch_bytes);
+    for (int i = 0; i < plan->step_count; i++) {
+        const CornuStep *step = &plan->steps[i];
+        fprintf(to, "%4d %s", i, kinds[step->kind]);
+        if (step->op >= 0) fprintf(to, " %s", cornu_op_name(plan->program->ops[step->op].id));
+        if (step->group) cornu__group_print(step->group, to);
+        if (step->has_bias) fprintf(to, " + bias");
+        if (step->epilogue.activation != CORNU_OP_COUNT)
+            fprintf(to, " + %s", cornu_op_name(step->epilogue.activation));
+        const CornuValue *operands = plan->operands + step->in_first;
+        for (int k = 0; k < step->in_count; k++) {
+            fprintf(to, "%s", k ? "," : " :");
+            print_place(plan, operands[k], to);
+        }
+        fprintf(to, " ->");
+        for (int k = 0; k < step->out_count; k++) {
+            fprintf(to, "%s", k ? "," : "");
+            print_place(plan, plan->operands[step->out_first + k], to);
+        }
+        fprintf(to, "\n");
+    }
+}
+
+void cornu__plan_free(CornuPlan *plan)
+{
+    for (int i = 0; i < plan->step_count; i++) {
+        cornu__group_free(plan->steps[i].group);
+        cornu__release(plan->steps[i].types);
+    }
+    cornu__release(plan->steps);
+    cornu__release(plan->operands);
+    cornu__release(plan->types);
+    cornu__release(plan->places);
+    cornu_program_free(plan->program);
+}

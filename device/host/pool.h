@@ -1,0 +1,44 @@
+/* Pooling, one row of outputs of one image at a time; vectors run over the channels. */
+#ifndef CORNU_DEVICE_HOST_POOL_H
+#define CORNU_DEVICE_HOST_POOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../ops/window.h"
+
+typedef struct {
+    CornuSweep height, width;
+    int64_t    channels;
+} CornuPool;
+
+typedef struct {
+    /* x: the image; y and index: the row i of outputs. */
+    void (*max)(const CornuPool *pool, int64_t i, const float *x, float *y, uint8_t *index);
+    void (*average)(const CornuPool *pool, int64_t i, const float *x, float *y);
+    /* d_x: the image. Where windows overlap or leave gaps the image must be zero, and is added
+     * to; otherwise (cornu__pool_is_exact) all elements under the row's windows are written.
+     * max_grad is false if an index named none of its window's elements. */
+    bool (*max_grad)(const CornuPool *pool, int64_t i, const float *d_y, const uint8_t *index,
+                     float *d_x);
+    void (*average_grad)(const CornuPool *pool, int64_t i, const float *d_y, float *d_x);
+} CornuPools;
+
+/* Whether windows stand side by side without padding: each element of x is in at most one,
+ * and only elements behind the last are in none. */
+static inline bool cornu__pool_is_exact(const CornuPool *pool)
+{
+    return pool->height.stride == pool->height.size && pool->width.stride == pool->width.size &&
+           pool->height.low == 0 && pool->width.low == 0 &&
+           pool->height.out * pool->height.size <= pool->height.in &&
+           pool->width.out * pool->width.size <= pool->width.in;
+}
+
+extern const CornuPools cornu__pools_portable;
+#if defined(__x86_64__)
+extern const CornuPools cornu__pools_avx2, cornu__pools_avx512;
+#endif
+
+const CornuPools *cornu__pools(void);
+
+#endif

@@ -1,0 +1,74 @@
+/*
+ * Products on tiles of registers: what convolutions are made of, without copying x.
+ *
+ * Both keep a tile of sums in registers over the whole sum, so an element's terms are added in
+ * one order whatever tile it falls into.
+ */
+#ifndef CORNU_DEVICE_HOST_PRODUCT_H
+#define CORNU_DEVICE_HOST_PRODUCT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* `length` consecutive elements of a row of x, from x[offset] on, meet `length` consecutive
+ * rows of the panel, from `k` on. */
+typedef struct {
+    ptrdiff_t offset;
+    int64_t   k, length;
+} CornuRun;
+
+/*
+ * y[m, n] = activation(bias[n] + sum over runs, i of x[m x_stride + offset + i] panel[k + i, n])
+ *
+ * The panel is packed: rows of vectors * lanes floats. The bias has as many. rows is at most
+ * tile_rows, vectors 1 or 2, columns at most vectors * lanes.
+ */
+typedef struct {
+    const float    *x;
+    ptrdiff_t       x_stride;
+    const CornuRun *runs;
+    int64_t         run_count;
+    const float    *panel, *bias;
+    float          *y;
+    ptrdiff_t       y_stride;
+    int             rows, vectors, columns;
+    bool            relu;
+} CornuTile;
+
+/*
+ * sum[m, n] = sum over b, i, j of
+ *     x[b x_image + i x_row + j x_pixel + offset(m)] y[b y_image + i y_row + j y_pixel + n]
+ *
+ * n runs over vectors * lanes columns, all of which y must hold. offset(m) is m, or
+ * offsets[m] if that is not NULL. rows is at most tile_rows, with offsets gather_rows.
+ */
+typedef struct {
+    const float     *x, *y;
+    ptrdiff_t        x_image, x_row, x_pixel, y_image, y_row, y_pixel;
+    int64_t          images, height, width;
+    const ptrdiff_t *offsets;
+    float           *sum;
+    ptrdiff_t        sum_stride;
+    int              rows, vectors;
+} CornuOuter;
+
+typedef struct {
+    int lanes, tile_rows, gather_rows;
+    void (*tile)(const CornuTile *tile);
+    void (*outer)(const CornuOuter *outer);
+    /* Multiply-adds on registers alone, the limit of all products: makes steps * limit_flops
+     * floating-point operations. The result means nothing. */
+    float (*limit)(int64_t steps);
+    int   limit_flops;
+} CornuProducts;
+
+extern const CornuProducts cornu__products_portable;
+#if defined(__x86_64__)
+extern const CornuProducts cornu__products_avx2, cornu__products_avx512;
+#endif
+
+/* Those of the instruction set in use (cpu.h). */
+const CornuProducts *cornu__products(void);
+
+#endif

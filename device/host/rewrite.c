@@ -1,0 +1,43 @@
+/* Copying a program with changes; what decompose and simplify have in common. */
+#include "../memory_internal.h"
+#include "passes.h"
+
+CornuStatus cornu__rewrite_begin(CornuRewrite *rewrite, const CornuProgram *from)
+{
+    *rewrite = (CornuRewrite){ .from = from, .to = cornu_program_create() };
+    rewrite->map = cornu__allocate((size_t)from->value_count, sizeof *rewrite->map);
+    rewrite->in = cornu__allocate((size_t)from->operand_count, sizeof *rewrite->in);
+    if (!rewrite->to || !rewrite->map || !rewrite->in) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < from->value_count; i++) rewrite->map[i] = CORNU_NO_VALUE;
+    for (int i = 0; i < from->input_count; i++)
+        CORNU__TRY(cornu_program_input(rewrite->to, cornu_program_type(from, from->inputs[i]),
+                                       &rewrite->map[from->inputs[i]]));
+    return CORNU_OK;
+}
+
+const CornuValue *cornu__rewrite_operands(CornuRewrite *rewrite, const CornuProgramOp *op)
+{
+    const CornuValue *in = cornu_program_operands(rewrite->from, op);
+    for (int i = 0; i < op->in_count; i++) rewrite->in[i] = rewrite->map[in[i]];
+    return rewrite->in;
+}
+
+CornuStatus cornu__rewrite_keep(CornuRewrite *rewrite, const CornuProgramOp *op)
+{
+    return cornu_program_record(rewrite->to, op->id, &op->attributes,
+                                cornu__rewrite_operands(rewrite, op), op->in_count,
+                                &rewrite->map[op->out_first]);
+}
+
+CornuProgram *cornu__rewrite_end(CornuRewrite *rewrite, CornuStatus status)
+{
+    const CornuProgram *from = rewrite->from;
+    for (int i = 0; i < from->output_count && status == CORNU_OK; i++)
+        status = cornu_program_output(rewrite->to, rewrite->map[from->outputs[i].value],
+                                      from->outputs[i].alias);
+    cornu__release(rewrite->map);
+    cornu__release(rewrite->in);
+    if (status == CORNU_OK) return rewrite->to;
+    cornu_program_free(rewrite->to);
+    return NULL;
+}

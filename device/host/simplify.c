@@ -1,0 +1,217 @@
+/*
+ * simplify: what need not be computed is not. Dead ops go; equal ops become one; conversions,
+ * reshapes, broadcasts and the like that change nothing give their operand; ops on constants
+ * become constants; x * 1, x / 1, x - 0 and the integers' x + 0 give x. A float's x + 0 stays:
+ * for x = -0 it is +0.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../memory_internal.h"
+#include "passes.h"
+
+typedef struct {
+    CornuRewrite rewrite;
+    int         *table;     /* hash table of the ops of rewrite.to, -1: empty */
+    int          size;      /* a power of two */
+} Simplifier;
+
+static const CornuProgramOp *maker(const CornuProgram *program, CornuValue value)
+{
+    int op = program->values[value].op;
+    return op < 0 ? NULL : &program->ops[op];
+}
+
+/* Whether all elements of the value are one constant. */
+static bool is_constant(const CornuProgram *program, CornuValue value, double *number)
+{
+    const CornuProgramOp *op = maker(program, value);
+    while (op && (op->id == CORNU_OP_RESHAPE || op->id == CORNU_OP_BROADCAST))
+        op = maker(program, cornu_program_operands(program, op)[0]);
+    if (!op || op->id != CORNU_OP_CONSTANT) return false;
+    *number = op->attributes.constant.value;
+    return true;
+}
+
+static bool is_number(const CornuProgram *program, CornuValue value, double number)
+{
+    double constant;
+    /* -0 == 0, but x - (-0) is not x for x = -0 */
+    return is_constant(program, value, &constant) && memcmp(&constant, &number, sizeof number) == 0;
+}
+
+static uint64_t hash_of(CornuOpId id, const CornuAttributes *attributes, const CornuValue *in,
+                        int in_count)
+{
+    uint64_t hash = cornu__attributes_hash(id, attributes, cornu__hash(0, (uint64_t)id));
+    for (int i = 0; i < in_count; i++) hash = cornu__hash(hash, (uint64_t)in[i]);
+    return hash;
+}
+
+/* Records the op, or finds the one like it. */
+static CornuStatus record(Simplifier *s, CornuOpId id, const CornuAttributes *attributes,
+                          const CornuValue *in, int in_count, CornuValue *out)
+{
+    CornuProgram *to = s->rewrite.to;
+    uint64_t      slot = hash_of(id, attributes, in, in_count);
+    for (;; slot++) {
+        int index = s->table[slot & (uint64_t)(s->size - 1)];
+        if (index < 0) break;
+        const CornuProgramOp *op = &to->ops[index];
+        if (op->id == id && op->in_count == in_count &&
+            cornu__attributes_equal(id, &op->attributes, attributes) &&
+            memcmp(cornu_program_operands(to, op), in, (size_t)in_count * sizeof *in) == 0) {
+            for (int i = 0; i < op->out_count; i++) out[i] = op->out_first + i;
+            return CORNU_OK;
+        }
+    }
+    CORNU__TRY(cornu_program_record(to, id, attributes, in, in_count, out));
+    s->table[slot & (uint64_t)(s->size - 1)] = to->op_count - 1;
+    return CORNU_OK;
+}
+
+/* A constant of this type. */
+static CornuStatus record_constant(Simplifier *s, CornuType type, double number, CornuValue *out)
+{
+    CornuAttributes constant = { .constant = { .dtype = type.dtype, .value = number } };
+    CornuValue      scalar;
+    CORNU__TRY(record(s, CORNU_OP_CONSTANT, &constant, NULL, 0, &scalar));
+    *out = scalar;
+    if (type.shape.rank == 0) return CORNU_OK;
+    CornuAttributes shape = { .shape = { .rank = type.shape.rank } };
+    for (int i = 0; i < type.shape.rank; i++) shape.shape.extents[i] = type.shape.extent[i];
+    return record(s, CORNU_OP_BROADCAST, &shape, &scalar, 1, out);
+}
+
+/* The operand that the op's only result is equal to, CORNU_NO_VALUE if there is none. */
+static CornuValue same_as(const CornuProgram *to, const CornuProgramOp *op, CornuType type,
+                          const CornuValue *in)
+{
+    bool integer = cornu__is_integer(type.dtype);
+    switch (op->id) {
+    case CORNU_OP_CONVERT: case CORNU_OP_RESHAPE: case CORNU_OP_BROADCAST: case CORNU_OP_SLICE:
+    case CORNU_OP_PAD: case CORNU_OP_CONCAT:
+        return op->in_count == 1 && cornu_type_equal(cornu_program_type(to, in[0]), type)
+                   ? in[0] : CORNU_NO_VALUE;
+    case CORNU_OP_MULTIPLY:
+        if (is_number(to, in[1], 1.0)) return in[0];
+        if (is_number(to, in[0], 1.0)) return in[1];
+        return CORNU_NO_VALUE;
+    case CORNU_OP_DIVIDE:   return is_number(to, in[1], 1.0) ? in[0] : CORNU_NO_VALUE;
+    case CORNU_OP_SUBTRACT: return is_number(to, in[1], 0.0) ? in[0] : CORNU_NO_VALUE;
+    case CORNU_OP_ADD:
+        if (integer && is_number(to, in[1], 0.0)) return in[0];
+        if (integer && is_number(to, in[0], 0.0)) return in[1];
+        return CORNU_NO_VALUE;
+    case CORNU_OP_SELECT:   return in[1] == in[2] ? in[1] : CORNU_NO_VALUE;
+    default: return CORNU_NO_VALUE;
+    }
+}
+
+/* Ops of one element to one element, which the reference kernel may compute beforehand. */
+static bool is_foldable(CornuOpId id)
+{
+    return (id >= CORNU_OP_NEGATIVE && id <= CORNU_OP_CONVERT);
+}
+
+/* Computes an op on constants: on scalars, by the reference kernel, rounded to its dtype. */
+static bool fold(const CornuProgram *to, const CornuProgramOp *op, CornuType type,
+                 const CornuValue *in, double *number)
+{
+    if (!is_foldable(op->id) || op->in_count > 3) return false;
+    int64_t     memory[3], result;
+    CornuType   types[3], out_type = cornu_scalar(type.dtype);
+    const void *operands[3];
+    double      scratch[16];
+    for (int i = 0; i < op->in_count; i++) {
+        double value;
+        if (!is_constant(to, in[i], &value)) return false;
+        types[i] = cornu_scalar(cornu_program_type(to, in[i]).dtype);
+        cornu_array_set((CornuArray){ types[i], &memory[i] }, 0, value);
+        operands[i] = &memory[i];
+    }
+    CornuOpCall call = { op->id, &op->attributes, op->in_count, types };
+    if (cornu__reference_run(&call, &out_type, operands, (void *[]){ &result }, scratch) != CORNU_OK)
+        return false;
+    *number = cornu_array_get((CornuArray){ out_type, &result }, 0);
+    return true;
+}
+
+static CornuStatus simplify_op(Simplifier *s, const CornuProgramOp *op)
+{
+    CornuRewrite     *rewrite = &s->rewrite;
+    const CornuValue *in = cornu__rewrite_operands(rewrite, op);
+    CornuValue       *out = &rewrite->map[op->out_first];
+    CornuType         type = cornu_program_type(rewrite->from, op->out_first);
+    CornuValue        same = same_as(rewrite->to, op, type, in);
+    double            number;
+    if (same != CORNU_NO_VALUE) {
+        *out = same;
+        return CORNU_OK;
+    }
+    if (op->id == CORNU_OP_REPLICA_ID) return record_constant(s, type, 0.0, out); /* the only one */
+    if (fold(rewrite->to, op, type, in, &number)) return record_constant(s, type, number, out);
+    CornuValue  source = in ? in[0] : CORNU_NO_VALUE;
+    const CornuProgramOp *inner = op->in_count == 1 ? maker(rewrite->to, source) : NULL;
+    /* A reshape of a reshape is one; likewise a broadcast that only adds to the other's shape. */
+    if (inner && inner->id == op->id && op->id == CORNU_OP_RESHAPE) {
+        source = cornu_program_operands(rewrite->to, inner)[0];
+        if (cornu_type_equal(cornu_program_type(rewrite->to, source), type)) {
+            *out = source;
+            return CORNU_OK;
+        }
+        return record(s, op->id, &op->attributes, &source, 1, out);
+    }
+    return record(s, op->id, &op->attributes, in, op->in_count, out);
+}
+
+/* live[i]: whether an output depends on op i. */
+static void mark_live(const CornuProgram *program, bool *live)
+{
+    for (int i = 0; i < program->output_count; i++) {
+        int op = program->values[program->outputs[i].value].op;
+        if (op >= 0) live[op] = true;
+    }
+    for (int i = program->op_count - 1; i >= 0; i--)
+        for (int k = 0; live[i] && k < program->ops[i].in_count; k++) {
+            CornuValue operand = cornu_program_operands(program, &program->ops[i])[k];
+            int        op = program->values[operand].op;
+            if (op >= 0) live[op] = true;
+        }
+}
+
+static CornuProgram *simplify_once(const CornuProgram *program)
+{
+    Simplifier  s = { .size = 64 };
+    CornuStatus status = cornu__rewrite_begin(&s.rewrite, program);
+    bool       *live = cornu__allocate((size_t)program->op_count, sizeof *live);
+    /* Each op leaves at most two, a constant and its broadcast; half the table stays empty. */
+    while (s.size < 4 * program->op_count) s.size *= 2;
+    s.table = cornu__allocate((size_t)s.size, sizeof *s.table);
+    if (!live || !s.table) status = CORNU_ERR_MEMORY;
+    if (status == CORNU_OK) {
+        for (int i = 0; i < s.size; i++) s.table[i] = -1;
+        mark_live(program, live);
+    }
+    for (int i = 0; i < program->op_count && status == CORNU_OK; i++) {
+        if (!live[i]) continue;
+        status = cornu_program_scope(s.rewrite.to, program->ops[i].scope);
+        if (status == CORNU_OK) status = simplify_op(&s, &program->ops[i]);
+    }
+    cornu__release(live);
+    cornu__release(s.table);
+    return cornu__rewrite_end(&s.rewrite, status);
+}
+
+CornuProgram *cornu__simplify(const CornuProgram *program)
+{
+    CornuProgram *result = simplify_once(program);
+    /* What a round made superfluous, the next one drops. */
+    for (int before = program->op_count; result && result->op_count < before;) {
+        before = result->op_count;
+        CornuProgram *next = simplify_once(result);
+        cornu_program_free(result);
+        result = next;
+    }
+    return result;
+}

@@ -1,0 +1,84 @@
+/*
+ * Vector loops: what one elementwise op does to a block of elements.
+ *
+ * A block lives in registers in the sense of elementwise.h: arrays of up to CORNU_BLOCK
+ * elements in the first-level cache. Registers know four classes, and every dtype is held in
+ * one of them:
+ *
+ *     F32   f32; bf16 and f16 as the floats they stand for, rounded after each op
+ *     F64   f64
+ *     I64   i64; i32, u32, u8 as i64, saturated to their range after each op
+ *     BOOL  one byte, 0 or 1
+ *
+ * The files in isa/ are compiled once per instruction set and make one CornuVectors each. A
+ * count is always a multiple of CORNU_VECTOR_STEP, so that no element goes through a loop's
+ * remainder, whose rounding might differ. Destinations may be one of the sources, never
+ * overlap them in another way.
+ */
+#ifndef CORNU_DEVICE_HOST_VECTOR_H
+#define CORNU_DEVICE_HOST_VECTOR_H
+
+#include "../op.h"
+
+enum { CORNU_BLOCK = 1024, CORNU_VECTOR_STEP = 16 };
+
+typedef enum {
+    CORNU_CLASS_F32, CORNU_CLASS_F64, CORNU_CLASS_I64, CORNU_CLASS_BOOL, CORNU_CLASS_COUNT
+} CornuClass;
+
+CornuClass cornu__class_of(CornuDtype dtype);
+size_t     cornu__class_size(CornuClass class);
+
+/* Where the numbers of a random_uniform come from; see random.h. */
+typedef struct {
+    uint64_t seed;
+    uint32_t position, iteration, generator;
+    int64_t  row;         /* elements of one row */
+} CornuRandom;
+
+typedef struct {
+    void              *out[3];
+    const void        *in[5];
+    const float       *attributes;   /* of the op: alpha, or the coefficients of an update */
+    int64_t            first;        /* number of the block's first element in its tensor */
+    const CornuRandom *random;
+    int64_t            repeat, extent; /* iota: element i is (i / repeat) % extent */
+} CornuVectorCall;
+
+typedef void CornuVector(const CornuVectorCall *call, int64_t count);
+
+/* The loops over one class. NULL: the op is not computed in this class. */
+typedef struct {
+    CornuVector *op[CORNU_OP_COUNT];
+    CornuVector *compare[CORNU_GREATER_EQUAL + 1];
+    CornuVector *select;
+    CornuVector *is_finite;
+    CornuVector *convert[CORNU_CLASS_COUNT];   /* to the other classes, as op convert does */
+} CornuVectorClass;
+
+typedef struct {
+    const char              *name;
+    const CornuVectorClass  *class[CORNU_CLASS_COUNT];
+    CornuVector             *load[CORNU_DTYPE_COUNT];  /* memory to register; NULL: same bits */
+    CornuVector             *store[CORNU_DTYPE_COUNT]; /* and back: the value fits the dtype  */
+    CornuVector             *round[CORNU_DTYPE_COUNT]; /* in the register, to what dtype holds;
+                                                          NULL: it holds all of the class     */
+    CornuVector             *uniform;                  /* F32, from call->random              */
+    CornuVector             *iota;                     /* I64 */
+    /* Sums and maxima; see reduce.c. */
+    void  (*add_row)(float *sum, const float *x, int64_t count);    /* sum += x, any count    */
+    void  (*max_row)(float *max, const float *x, int64_t count);
+    float (*sum_run)(const float *x, int64_t count);                /* any count up to a chunk */
+    float (*max_run)(const float *x, int64_t count);
+} CornuVectors;
+
+/* One table per instruction set: cornu__vectors_portable, … */
+extern const CornuVectors cornu__vectors_portable;
+#if defined(__x86_64__)
+extern const CornuVectors cornu__vectors_avx2, cornu__vectors_avx512;
+#endif
+
+/* Those of the instruction set in use (cpu.h). */
+const CornuVectors *cornu__vectors(void);
+
+#endif

@@ -1,0 +1,239 @@
+/*
+ * Times the cpu device's kernels at the shapes of the MNIST networks, batch 128: medians of
+ * interleaved rounds, and what part of the multiply-add units' limit, measured among them, is
+ * reached; for kernels that only move data the bytes read and written per second.
+ */
+#include "bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../../device/cpu/blis.h"
+#include "../../device/cpu/kernels.h"
+#include "../../device/host/cpu.h"
+#include "../../device/host/product.h"
+#include "../../device/memory_internal.h"
+
+enum { MOST_CASES = 64, ROUNDS = 41, LIMIT_STEPS = 20000 };
+
+typedef struct {
+    const char        *name;
+    const CornuKernel *kernel;      /* NULL: the limit */
+    CornuOpCall        op;
+    CornuAttributes    attributes;
+    CornuType          in_type[6], out_type[CORNU_MAX_OUTPUTS];
+    void              *in[6], *out[CORNU_MAX_OUTPUTS], *scratch;
+    CornuEpilogue      epilogue;
+    double             seconds[ROUNDS];
+} Case;
+
+static Case          cases[MOST_CASES];
+static int           case_count;
+static CornuThreads *threads;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void stop(const char *name)
+{
+    fprintf(stderr, "bench: %s: %s\n", name, cornu_error_message());
+    exit(1);
+}
+
+static void *memory(const char *name, size_t bytes)
+{
+    void *made = cornu__allocate_aligned(bytes + 1);
+    if (!made) stop(name);
+    return made;
+}
+
+static void add_case(const char *name, CornuOpId id, const CornuKernel *kernel,
+                     CornuAttributes attributes, CornuOpId activation, int in_count,
+                     const CornuType *in)
+{
+    Case *c = &cases[case_count++];
+    c->name = name;
+    c->kernel = kernel;
+    c->attributes = attributes;
+    c->epilogue.activation = activation;
+    c->op = (CornuOpCall){ id, &c->attributes, in_count, c->in_type };
+    memcpy(c->in_type, in, (size_t)in_count * sizeof *in);
+    for (int i = 0; i < in_count; i++) {
+        CornuType type = in[i];
+        c->in[i] = memory(name, cornu_type_bytes(type));
+        for (int64_t k = 0; k < cornu_type_count(type); k++)
+            if (type.dtype == CORNU_U8) ((uint8_t *)c->in[i])[k] = (uint8_t)(rand() % 4);
+            else if (type.dtype == CORNU_I64) ((int64_t *)c->in[i])[k] = 128;
+            else ((float *)c->in[i])[k] = (float)rand() / (float)RAND_MAX;
+    }
+    if (cornu__op_type(&c->op, c->out_type) != CORNU_OK) stop(name);
+    for (int i = 0; i < cornu_op_output_count(id); i++)
+        c->out[i] = memory(name, cornu_type_bytes(c->out_type[i]));
+    if (kernel->scratch)
+        c->scratch = memory(name, kernel->scratch(&c->op, c->out_type,
+                                                  cornu__threads_count(threads)));
+    if (activation == CORNU_OP_RELU)
+        c->epilogue.bias = memory(name, 4 * (size_t)c->out_type[0].shape.extent[
+                                            c->out_type[0].shape.rank - 1]);
+}
+
+static void free_case(const Case *c)
+{
+    for (int i = 0; i < c->op.in_count; i++) cornu__release(c->in[i]);
+    for (int i = 0; i < cornu_op_output_count(c->op.id); i++) cornu__release(c->out[i]);
+    cornu__release(c->scratch);
+    cornu__release((void *)(uintptr_t)c->epilogue.bias);
+}
+
+static void add_convolution(const char *const names[3], CornuShape x, CornuShape filter,
+                            int64_t high, bool first)
+{
+    CornuAttributes forward = { .conv2d = { .high = { high, high } } };
+    CornuAttributes grad = { .conv2d_grad = { .high = { high, high },
+                                              .extents = { x.extent[1], x.extent[2] } } };
+    CornuType x_type = cornu_type_from(CORNU_F32, x), f_type = cornu_type_from(CORNU_F32, filter);
+    add_case(names[0], CORNU_OP_CONV2D, &cornu__cpu_conv2d, forward, CORNU_OP_RELU, 2,
+             (CornuType[]){ x_type, f_type });
+    CornuType y_type = cases[case_count - 1].out_type[0];
+    if (!first)
+        add_case(names[1], CORNU_OP_CONV2D_GRAD_INPUT, &cornu__cpu_conv2d_grad_input, grad,
+                 CORNU_OP_COUNT, 2, (CornuType[]){ y_type, f_type });
+    grad.conv2d_grad.extents[0] = filter.extent[0];
+    grad.conv2d_grad.extents[1] = filter.extent[1];
+    add_case(names[2], CORNU_OP_CONV2D_GRAD_FILTER, &cornu__cpu_conv2d_grad_filter, grad,
+             CORNU_OP_COUNT, 2, (CornuType[]){ x_type, y_type });
+}
+
+static void add_pool(const char *const names[2], CornuShape x)
+{
+    CornuAttributes window = { .window = { .size = { 2, 2 }, .strides = { 2, 2 } } };
+    CornuAttributes grad = { .window_grad = { .size = { 2, 2 }, .strides = { 2, 2 },
+                                              .extents = { x.extent[1], x.extent[2] } } };
+    add_case(names[0], CORNU_OP_MAX_POOL2D, &cornu__cpu_max_pool2d, window, CORNU_OP_COUNT, 1,
+             (CornuType[]){ cornu_type_from(CORNU_F32, x) });
+    const Case *y = &cases[case_count - 1];
+    add_case(names[1], CORNU_OP_MAX_POOL2D_GRAD, &cornu__cpu_max_pool2d_grad, grad,
+             CORNU_OP_COUNT, 2, (CornuType[]){ y->out_type[0], y->out_type[1] });
+}
+
+static void add_dense(const char *const names[3], int64_t rows, int64_t inputs, int64_t units)
+{
+    CornuType x = cornu_type(CORNU_F32, rows, inputs), w = cornu_type(CORNU_F32, inputs, units);
+    CornuType y = cornu_type(CORNU_F32, rows, units);
+    add_case(names[0], CORNU_OP_MATMUL, &cornu__cpu_matmul, (CornuAttributes){ 0 },
+             CORNU_OP_RELU, 2, (CornuType[]){ x, w });
+    add_case(names[1], CORNU_OP_MATMUL, &cornu__cpu_matmul,
+             (CornuAttributes){ .matmul.transpose_b = 1 }, CORNU_OP_COUNT, 2,
+             (CornuType[]){ y, w });
+    add_case(names[2], CORNU_OP_MATMUL, &cornu__cpu_matmul,
+             (CornuAttributes){ .matmul.transpose_a = 1 }, CORNU_OP_COUNT, 2,
+             (CornuType[]){ x, y });
+}
+
+static void add_batch_norm(const char *const names[2], CornuShape x)
+{
+    CornuType type = cornu_type_from(CORNU_F32, x), c = cornu_type(CORNU_F32, x.extent[3]);
+    CornuType count = cornu_scalar(CORNU_I64);
+    add_case(names[0], CORNU_OP_BATCH_NORM, &cornu__cpu_batch_norm, (CornuAttributes){ 0 },
+             CORNU_OP_COUNT, 4, (CornuType[]){ type, c, c, count });
+    add_case(names[1], CORNU_OP_BATCH_NORM_GRAD, &cornu__cpu_batch_norm_grad,
+             (CornuAttributes){ 0 }, CORNU_OP_COUNT, 6,
+             (CornuType[]){ type, c, c, c, type, count });
+}
+
+static void limit_block(void *context, int64_t block, int thread)
+{
+    (void)block, (void)thread;
+    static volatile float sink;
+    sink = ((const CornuProducts *)context)->limit(LIMIT_STEPS);
+    (void)sink;
+}
+
+static double time_case(const Case *c)
+{
+    double start = now();
+    if (!c->kernel) {
+        cornu__threads_run(threads, cornu__threads_count(threads), limit_block,
+                           (void *)(uintptr_t)cornu__products());
+        return now() - start;
+    }
+    CornuKernelCall call = { .op = c->op, .out_type = c->out_type,
+                             .in = (const void *const *)c->in, .out = (void *const *)c->out,
+                             .epilogue = &c->epilogue, .threads = threads,
+                             .scratch = c->scratch };
+    if (c->kernel->run(&call) != CORNU_OK) stop(c->name);
+    return now() - start;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double bytes_of(const Case *c)
+{
+    double bytes = 0.0;
+    for (int i = 0; i < c->op.in_count; i++) bytes += (double)cornu_type_bytes(c->in_type[i]);
+    for (int i = 0; i < cornu_op_output_count(c->op.id); i++)
+        bytes += (double)cornu_type_bytes(c->out_type[i]);
+    return bytes;
+}
+
+void bench_kernels(void)
+{
+    const int count = cornu__cpu_threads();
+    if (cornu__blis_open(count) != CORNU_OK || !(threads = cornu__threads_create(count)))
+        stop("start");
+    case_count = 1;
+    cases[0].name = "multiply-adds in registers";
+
+#define CONVOLUTION(name) \
+    (const char *[]){ "conv2d " name, "conv2d_grad_input " name, "conv2d_grad_filter " name }
+#define POOL(name)  (const char *[]){ "max_pool2d " name, "max_pool2d_grad " name }
+#define DENSE(name) (const char *[]){ "matmul " name, "matmul B' " name, "matmul A' " name }
+#define NORM(name)  (const char *[]){ "batch_norm " name, "batch_norm_grad " name }
+    add_convolution(CONVOLUTION("28x28x1 > 26x26x32"), cornu_shape(128, 28, 28, 1),
+                    cornu_shape(3, 3, 1, 32), 0, true);
+    add_pool(POOL("26x26x32"), cornu_shape(128, 26, 26, 32));
+    add_convolution(CONVOLUTION("13x13x32 > 10x10x64"), cornu_shape(128, 13, 13, 32),
+                    cornu_shape(3, 3, 32, 64), -1, false);
+    add_pool(POOL("10x10x64"), cornu_shape(128, 10, 10, 64));
+    add_convolution(CONVOLUTION("5x5x64 > 3x3x64"), cornu_shape(128, 5, 5, 64),
+                    cornu_shape(3, 3, 64, 64), 0, false);
+    add_dense(DENSE("576 > 64"), 128, 576, 64);
+    add_dense(DENSE("64 > 10"), 128, 64, 10);
+    add_dense(DENSE("1600 > 10"), 128, 1600, 10);
+    add_batch_norm(NORM("28x28x12"), cornu_shape(128, 28, 28, 12));
+    add_case("softmax 10", CORNU_OP_SOFTMAX, &cornu__cpu_softmax, (CornuAttributes){ 0 },
+             CORNU_OP_COUNT, 1, (CornuType[]){ cornu_type(CORNU_F32, 128, 10) });
+
+    for (int round = -1; round < ROUNDS; round++)
+        for (int i = 0; i < case_count; i++) {
+            const double seconds = time_case(&cases[i]);
+            if (round >= 0) cases[i].seconds[round] = seconds;
+        }
+
+    double limit = 0.0;
+    printf("%-40s %9s %9s %9s %7s\n", "", "us", "GB/s", "GFLOP/s", "limit");
+    for (int i = 0; i < case_count; i++) {
+        Case *c = &cases[i];
+        qsort(c->seconds, ROUNDS, sizeof(double), by_value);
+        const double median = c->seconds[ROUNDS / 2];
+        const double flops = c->kernel ? (double)cornu_op_flops(&c->op)
+                           : (double)LIMIT_STEPS * count * cornu__products()->limit_flops;
+        if (!c->kernel) limit = flops / median;
+        printf("%-40s %9.1f %9.1f %9.1f %6.1f%%\n", c->name, median * 1e6,
+               c->kernel ? bytes_of(c) / median / 1e9 : 0.0, flops / median / 1e9,
+               100.0 * flops / median / limit);
+    }
+    for (int i = 1; i < case_count; i++) free_case(&cases[i]);
+    cornu__threads_free(threads);
+    cornu__blis_close(count);
+}

@@ -1,0 +1,96 @@
+#include "files.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+static void must(int condition, const char *what)
+{
+    if (condition) return;
+    perror(what);
+    abort();
+}
+
+void files_begin(char folder[FILES_PATH])
+{
+    const char *base = getenv("TMPDIR");
+    snprintf(folder, FILES_PATH, "%s/cornu-test-XXXXXX", base && base[0] ? base : "/tmp");
+    must(mkdtemp(folder) != NULL, folder);
+}
+
+void files_end(const char *folder)
+{
+    char command[FILES_PATH + 16];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    must(system(command) == 0, command);
+}
+
+const char *files_path(const char *folder, const char *name)
+{
+    static char paths[4][FILES_PATH];
+    static int  next;
+    char       *path = paths[next++ % 4];
+    must(snprintf(path, FILES_PATH, "%s/%s", folder, name) < FILES_PATH, name);
+    for (char *slash = path + strlen(folder) + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        mkdir(path, 0777);
+        *slash = '/';
+    }
+    return path;
+}
+
+void files_write(const char *path, const void *bytes, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+    must(file != NULL, path);
+    must(fwrite(bytes, 1, size, file) == size && fclose(file) == 0, path);
+}
+
+void files_write_gz(const char *path, const void *bytes, size_t size)
+{
+    gzFile file = gzopen(path, "wb");
+    must(file != NULL, path);
+    must(size == 0 || gzwrite(file, bytes, (unsigned)size) == (int)size, path);
+    must(gzclose(file) == Z_OK, path);
+}
+
+size_t files_read(const char *path, void *bytes, size_t size)
+{
+    FILE *file = fopen(path, "rb");
+    must(file != NULL, path);
+    size_t got = fread(bytes, 1, size, file);
+    fclose(file);
+    return got;
+}
+
+int files_count(const char *folder)
+{
+    DIR *directory = opendir(folder);
+    int  count = 0;
+    for (struct dirent *entry; directory && (entry = readdir(directory));)
+        count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    if (directory) closedir(directory);
+    return count;
+}
+
+size_t files_idx_header(unsigned char *to, int rank, const int64_t *extents)
+{
+    memcpy(to, (unsigned char[]){ 0, 0, 8, (unsigned char)rank }, 4);
+    for (int i = 0; i < rank; i++)
+        for (int k = 0; k < 4; k++)
+            to[4 + 4 * i + k] = (unsigned char)(extents[i] >> (24 - 8 * k));
+    return 4 + 4 * (size_t)rank;
+}
+
+const char *files_real(const char *name)
+{
+    static char path[FILES_PATH];
+    const char *data = getenv("CORNU_DATA");
+    if (!data || !data[0]) return NULL;
+    snprintf(path, sizeof path, "%s/%s", data, name);
+    return access(path, R_OK) == 0 ? path : NULL;
+}

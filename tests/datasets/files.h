@@ -1,0 +1,32 @@
+/* Files for tests: a temporary folder, plain and compressed files, idx files. */
+#ifndef CORNU_TESTS_DATASETS_FILES_H
+#define CORNU_TESTS_DATASETS_FILES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { FILES_PATH = 512 };
+
+/* Makes a temporary folder and removes it with all that is in it. */
+void files_begin(char folder[FILES_PATH]);
+void files_end(const char *folder);
+
+/* folder/name, with folders between made. The text is valid until the fourth call from now. */
+const char *files_path(const char *folder, const char *name);
+
+void files_write(const char *path, const void *bytes, size_t size);
+void files_write_gz(const char *path, const void *bytes, size_t size);
+
+/* Reads a whole file of at most size bytes; its length. */
+size_t files_read(const char *path, void *bytes, size_t size);
+
+/* How many files are in a folder; 0 if there is none. */
+int files_count(const char *folder);
+
+/* Writes an idx header for u8 of 1 to 4 extents; its length. */
+size_t files_idx_header(unsigned char *to, int rank, const int64_t *extents);
+
+/* $CORNU_DATA/name, NULL where the real files are not. */
+const char *files_real(const char *name);
+
+#endif

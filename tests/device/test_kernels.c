@@ -1,0 +1,506 @@
+/*
+ * The cpu device's kernels against the reference kernels, which compute in double: random shapes
+ * with extents of 1 and primes, odd strides, paddings and dilations; the same bits with 1, 2 and
+ * 3 threads; with each instruction set this processor has.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../device/cpu/blis.h"
+#include "../../device/cpu/kernels.h"
+#include "../../device/host/cpu.h"
+#include "../../device/memory_internal.h"
+
+static const CornuKernel *const kernels[CORNU_OP_COUNT] = {
+    [CORNU_OP_MATMUL] = &cornu__cpu_matmul,
+    [CORNU_OP_CONV2D] = &cornu__cpu_conv2d,
+    [CORNU_OP_CONV2D_GRAD_INPUT] = &cornu__cpu_conv2d_grad_input,
+    [CORNU_OP_CONV2D_GRAD_FILTER] = &cornu__cpu_conv2d_grad_filter,
+    [CORNU_OP_MAX_POOL2D] = &cornu__cpu_max_pool2d,
+    [CORNU_OP_MAX_POOL2D_GRAD] = &cornu__cpu_max_pool2d_grad,
+    [CORNU_OP_AVERAGE_POOL2D] = &cornu__cpu_average_pool2d,
+    [CORNU_OP_AVERAGE_POOL2D_GRAD] = &cornu__cpu_average_pool2d_grad,
+    [CORNU_OP_BATCH_NORM] = &cornu__cpu_batch_norm,
+    [CORNU_OP_BATCH_NORM_GRAD] = &cornu__cpu_batch_norm_grad,
+    [CORNU_OP_SOFTMAX] = &cornu__cpu_softmax,
+    [CORNU_OP_LOG_SOFTMAX] = &cornu__cpu_log_softmax,
+};
+
+enum { MOST_INPUTS = 6, MOST_THREADS = 3 };
+
+/* One call under test: operands, and what the reference makes of them. */
+typedef struct {
+    CornuOpId       id;
+    CornuAttributes attributes;
+    int             in_count;
+    CornuType       in_type[MOST_INPUTS], out_type[CORNU_MAX_OUTPUTS];
+    void           *in[MOST_INPUTS];
+    double         *expected_in[MOST_INPUTS], *expected[CORNU_MAX_OUTPUTS];
+    CornuEpilogue   epilogue;
+    double          terms;      /* how many terms one element sums, for the bound */
+} Case;
+
+static uint32_t random_state = 1;
+
+static uint32_t random_bits(void)
+{
+    random_state = random_state * 1664525u + 1013904223u;
+    return random_state >> 8;
+}
+
+static int64_t between(int64_t low, int64_t high)
+{
+    return low + (int64_t)(random_bits() % (uint32_t)(high - low + 1));
+}
+
+static double random_value(void) { return (double)random_bits() / (1 << 23) - 1.0; }
+
+static CornuOpCall op_of(const Case *c)
+{
+    return (CornuOpCall){ c->id, &c->attributes, c->in_count, c->in_type };
+}
+
+static CornuArray operand(const Case *c, int i) { return cornu_array_from(c->in[i], c->in_type[i]); }
+
+/* Adds an operand of random floats, or zeros of another dtype. */
+static void add_operand(Case *c, CornuType type)
+{
+    int i = c->in_count++;
+    c->in_type[i] = type;
+    c->in[i] = cornu__allocate_aligned(cornu_type_bytes(type) + 1);
+    assert_non_null(c->in[i]);
+    if (cornu_dtype_is_float(type.dtype))
+        for (int64_t k = 0; k < cornu_type_count(type); k++)
+            cornu_array_set(operand(c, i), k, random_value());
+}
+
+static void free_case(Case *c)
+{
+    for (int i = 0; i < c->in_count; i++) {
+        cornu__release(c->in[i]);
+        free(c->expected_in[i]);
+    }
+    for (int i = 0; i < cornu_op_output_count(c->id); i++) free(c->expected[i]);
+}
+
+/* False where the type rule refuses the case. */
+static bool expect(Case *c)
+{
+    CornuOpCall op = op_of(c);
+    if (cornu__op_type(&op, c->out_type) != CORNU_OK) return false;
+    for (int i = 0; i < c->in_count; i++) {
+        int64_t count = cornu_type_count(c->in_type[i]);
+        c->expected_in[i] = malloc((size_t)(count + 1) * sizeof(double));
+        for (int64_t k = 0; k < count; k++)
+            c->expected_in[i][k] = cornu_array_get(operand(c, i), k);
+    }
+    for (int i = 0; i < cornu_op_output_count(c->id); i++)
+        c->expected[i] = calloc((size_t)cornu_type_count(c->out_type[i]) + 1, sizeof(double));
+    CornuReferenceCall call = { op, (const double *const *)c->expected_in, c->expected,
+                                c->out_type, cornu_type_count(c->out_type[0]) };
+    assert_int_equal(cornu__op_reference(&call), CORNU_OK);
+    return true;
+}
+
+static double activated(const CornuEpilogue *epilogue, double x)
+{
+    switch (epilogue->activation) {
+    case CORNU_OP_RELU:    return x <= 0.0 ? 0.0 : x;
+    case CORNU_OP_TANH:    return tanh(x);
+    case CORNU_OP_SIGMOID: return 1.0 / (1.0 + exp(-x));
+    case CORNU_OP_ELU:     return x > 0.0 ? x : epilogue->attributes.alpha.alpha * expm1(x);
+    default:               return x;
+    }
+}
+
+static void expect_epilogue(Case *c)
+{
+    int64_t columns = c->out_type[0].shape.extent[c->out_type[0].shape.rank - 1];
+    for (int64_t k = 0; k < cornu_type_count(c->out_type[0]); k++) {
+        double bias = c->epilogue.bias ? c->epilogue.bias[k % columns] : 0.0;
+        c->expected[0][k] = activated(&c->epilogue, c->expected[0][k] + bias);
+    }
+}
+
+/* Runs the kernel; `out` receives newly allocated results. */
+static CornuStatus run_kernel(const Case *c, int threads, void **out)
+{
+    const CornuKernel *kernel = kernels[c->id];
+    CornuThreads      *pool = cornu__threads_create(threads);
+    CornuKernelCall    call = { .op = op_of(c), .out_type = c->out_type,
+                                .in = (const void *const *)c->in, .out = out,
+                                .epilogue = &c->epilogue, .threads = pool };
+    size_t             bytes = kernel->scratch ? kernel->scratch(&call.op, c->out_type, threads) : 0;
+    /* Neither scratch nor results may be relied on: both start as NaN. */
+    void              *scratch = cornu__allocate_aligned(bytes + 1);
+    memset(scratch, 0xff, bytes);
+    call.scratch = scratch;
+    for (int i = 0; i < cornu_op_output_count(c->id); i++) {
+        out[i] = cornu__allocate_aligned(cornu_type_bytes(c->out_type[i]) + 1);
+        memset(out[i], 0xff, cornu_type_bytes(c->out_type[i]));
+    }
+    if (kernel->accepts) assert_true(kernel->accepts(&call.op, c->out_type));
+    CornuStatus status = kernel->run(&call);
+    cornu__release(scratch);
+    cornu__threads_free(pool);
+    return status;
+}
+
+static void free_results(const Case *c, void **out)
+{
+    for (int i = 0; i < cornu_op_output_count(c->id); i++) cornu__release(out[i]);
+}
+
+static void compare(const Case *c, int i, const void *got)
+{
+    CornuArray array = cornu_array_from((void *)(uintptr_t)got, c->out_type[i]);
+    int64_t    count = cornu_type_count(c->out_type[i]);
+    double     largest = 0.0, worst = 0.0;
+    int64_t    where = 0;
+    for (int64_t k = 0; k < count; k++) {
+        double expected = c->expected[i][k], value = cornu_array_get(array, k);
+        if (isfinite(expected)) largest = fmax(largest, fabs(expected));
+        double difference = isfinite(expected) ? fabs(value - expected)
+                          : isnan(expected) ? (isnan(value) ? 0.0 : INFINITY)
+                                            : (value == expected ? 0.0 : INFINITY);
+        if (!(difference <= worst)) worst = difference, where = k;
+    }
+    double bound = cornu_dtype_is_float(c->out_type[i].dtype)
+                 ? FLT_EPSILON * (8.0 + 4.0 * sqrt(c->terms)) * fmax(largest, 1e-3) : 0.0;
+    if (!(worst <= bound)) {
+        CornuText a, b, out;
+        fail_msg("%s of %s and %s: output %d %s differs by %g at %lld, bound %g",
+                 cornu_op_name(c->id), cornu_type_print(&a, c->in_type[0]),
+                 c->in_count > 1 ? cornu_type_print(&b, c->in_type[1]) : "nothing", i,
+                 cornu_type_print(&out, c->out_type[i]), worst, (long long)where, bound);
+    }
+}
+
+/* The kernel agrees with what is expected, and with itself for any number of threads. */
+static void check(Case *c)
+{
+    void *first[CORNU_MAX_OUTPUTS];
+    assert_int_equal(run_kernel(c, 1, first), CORNU_OK);
+    for (int i = 0; i < cornu_op_output_count(c->id); i++) compare(c, i, first[i]);
+    for (int threads = 2; threads <= MOST_THREADS; threads++) {
+        void *again[CORNU_MAX_OUTPUTS];
+        assert_int_equal(run_kernel(c, threads, again), CORNU_OK);
+        for (int i = 0; i < cornu_op_output_count(c->id); i++)
+            if (memcmp(first[i], again[i], cornu_type_bytes(c->out_type[i])))
+                fail_msg("%s: %d threads change the bits", cornu_op_name(c->id), threads);
+        free_results(c, again);
+    }
+    free_results(c, first);
+}
+
+static void check_and_free(Case *c)
+{
+    if (expect(c)) check(c);
+    free_case(c);
+}
+
+/* ---- Products ---- */
+
+static const CornuOpId activations[] = { CORNU_OP_COUNT, CORNU_OP_RELU, CORNU_OP_ELU,
+                                         CORNU_OP_TANH, CORNU_OP_SIGMOID };
+
+static void check_with_epilogue(Case *c)
+{
+    if (expect(c)) {
+        CornuShape shape = c->out_type[0].shape;
+        int64_t    columns = shape.extent[shape.rank - 1];
+        float     *bias = malloc((size_t)columns * sizeof *bias);
+        for (int64_t n = 0; n < columns; n++) bias[n] = (float)random_value();
+        c->epilogue.bias = between(0, 2) ? bias : NULL;
+        c->epilogue.activation = activations[between(0, 4)];
+        c->epilogue.attributes.alpha.alpha = 0.7;
+        expect_epilogue(c);
+        check(c);
+        free(bias);
+    }
+    free_case(c);
+}
+
+static void test_matmul(void **state)
+{
+    (void)state;
+    static const int64_t extents[] = { 1, 2, 3, 5, 7, 10, 13, 16, 17, 31, 32, 33, 48, 64, 67,
+                                       100, 129, 257 };
+    enum { COUNT = sizeof extents / sizeof *extents };
+    for (int i = 0; i < 150; i++) {
+        int64_t m = extents[between(0, COUNT - 1)], n = extents[between(0, COUNT - 1)];
+        int64_t k = extents[between(0, COUNT - 1)], batch = between(1, 3);
+        int64_t ta = between(0, 1), tb = between(0, 1), kind = between(0, 3);
+        Case    c = { .id = CORNU_OP_MATMUL, .terms = (double)k,
+                      .epilogue.activation = CORNU_OP_COUNT };
+        c.attributes.matmul.transpose_a = ta;
+        c.attributes.matmul.transpose_b = tb;
+        CornuShape a = ta ? cornu_shape(k, m) : cornu_shape(m, k);
+        CornuShape b = tb ? cornu_shape(n, k) : cornu_shape(k, n);
+        CornuShape batch_a = ta ? cornu_shape(batch, k, m) : cornu_shape(batch, m, k);
+        CornuShape batch_b = tb ? cornu_shape(batch, n, k) : cornu_shape(batch, k, n);
+        add_operand(&c, cornu_type_from(CORNU_F32, kind & 1 ? batch_a : a));
+        add_operand(&c, cornu_type_from(CORNU_F32, kind & 2 ? batch_b : b));
+        check_with_epilogue(&c);
+    }
+}
+
+/* Attributes that leave at least one output. */
+static CornuAttributes random_convolution(CornuShape x, CornuShape filter, bool plain)
+{
+    CornuAttributes a = { 0 };
+    for (int i = 0; i < 2; i++) {
+        if (plain) continue;
+        a.conv2d.strides[i] = between(0, 3);
+        a.conv2d.dilation[i] = between(0, 2);
+        a.conv2d.low[i] = between(-1, 3);
+        a.conv2d.high[i] = between(-1, 3);
+        int64_t span = (filter.extent[i] - 1) * (a.conv2d.dilation[i] ? a.conv2d.dilation[i] : 1);
+        if (x.extent[1 + i] + a.conv2d.low[i] + a.conv2d.high[i] <= span)
+            a.conv2d.low[i] = span + 1;
+    }
+    return a;
+}
+
+static void check_convolution(CornuShape x, CornuShape filter, CornuAttributes attributes)
+{
+    Case y = { .id = CORNU_OP_CONV2D, .attributes = attributes,
+               .epilogue.activation = CORNU_OP_COUNT,
+               .terms = (double)(filter.extent[0] * filter.extent[1] * filter.extent[2]) };
+    add_operand(&y, cornu_type_from(CORNU_F32, x));
+    add_operand(&y, cornu_type_from(CORNU_F32, filter));
+    CornuOpCall op = op_of(&y);
+    CornuType   out;
+    if (cornu__op_type(&op, &out) != CORNU_OK) fail_msg("%s", cornu_error_message());
+    check_with_epilogue(&y);
+
+    for (int by_filter = 0; by_filter < 2; by_filter++) {
+        Case c = { .id = by_filter ? CORNU_OP_CONV2D_GRAD_FILTER : CORNU_OP_CONV2D_GRAD_INPUT,
+                   .epilogue.activation = CORNU_OP_COUNT };
+        for (int i = 0; i < 2; i++) {
+            c.attributes.conv2d_grad.strides[i] = attributes.conv2d.strides[i];
+            c.attributes.conv2d_grad.low[i] = attributes.conv2d.low[i];
+            c.attributes.conv2d_grad.high[i] = attributes.conv2d.high[i];
+            c.attributes.conv2d_grad.dilation[i] = attributes.conv2d.dilation[i];
+            c.attributes.conv2d_grad.extents[i] = by_filter ? filter.extent[i] : x.extent[1 + i];
+        }
+        c.terms = by_filter ? (double)(out.shape.extent[0] * out.shape.extent[1] *
+                                       out.shape.extent[2])
+                            : (double)(filter.extent[0] * filter.extent[1] * filter.extent[3]);
+        if (by_filter) add_operand(&c, cornu_type_from(CORNU_F32, x));
+        add_operand(&c, out);
+        if (!by_filter) add_operand(&c, cornu_type_from(CORNU_F32, filter));
+        assert_true(expect(&c));
+        check(&c);
+        free_case(&c);
+    }
+}
+
+static void test_conv2d(void **state)
+{
+    (void)state;
+    static const int64_t channels[] = { 1, 1, 2, 3, 4, 5, 7, 12, 16, 17, 24, 32, 33, 64 };
+    enum { COUNT = sizeof channels / sizeof *channels };
+    for (int i = 0; i < 120; i++) {
+        CornuShape x = cornu_shape(between(1, 19), between(1, 13), between(1, 13),
+                                   channels[between(0, COUNT - 1)]);
+        CornuShape filter = cornu_shape(between(1, 5), between(1, 5), x.extent[3],
+                                        channels[between(0, COUNT - 1)]);
+        bool plain = i % 4 == 0 && x.extent[1] >= filter.extent[0] &&
+                     x.extent[2] >= filter.extent[1];
+        check_convolution(x, filter, random_convolution(x, filter, plain));
+    }
+    /* Several chunks; a row left out for a pool that drops it. */
+    CornuAttributes dropped = { .conv2d = { .high = { -1, -1 } } };
+    check_convolution(cornu_shape(17, 13, 13, 32), cornu_shape(3, 3, 32, 64), dropped);
+    check_convolution(cornu_shape(12, 28, 28, 1), cornu_shape(3, 3, 1, 32), (CornuAttributes){ 0 });
+}
+
+/* ---- Pooling ---- */
+
+static int64_t pick(const int64_t *from, int count) { return from[between(0, count - 1)]; }
+
+/* Puts NaN, infinities and equal elements into operand 0. */
+static void spoil(Case *c)
+{
+    int64_t count = cornu_type_count(c->in_type[0]);
+    for (int i = 0; i < 6; i++) {
+        float value = (const float[]){ NAN, INFINITY, -INFINITY, 0.5f, 0.5f, NAN }[i];
+        cornu_array_set(operand(c, 0), between(0, (int)count - 1), value);
+    }
+}
+
+static CornuAttributes random_window(bool plain)
+{
+    CornuAttributes a = { 0 };
+    for (int i = 0; i < 2; i++) {
+        a.window.size[i] = plain ? 2 : between(1, 4);
+        a.window.strides[i] = plain ? 2 : between(0, 4);
+        a.window.low[i] = plain ? 0 : between(0, a.window.size[i] - 1);
+        a.window.high[i] = plain ? 0 : between(0, a.window.size[i] - 1);
+    }
+    return a;
+}
+
+static CornuAttributes gradient_of(CornuAttributes window, CornuShape x)
+{
+    CornuAttributes a = { 0 };
+    for (int i = 0; i < 2; i++) {
+        a.window_grad.size[i] = window.window.size[i];
+        a.window_grad.strides[i] = window.window.strides[i];
+        a.window_grad.low[i] = window.window.low[i];
+        a.window_grad.high[i] = window.window.high[i];
+        a.window_grad.extents[i] = x.extent[1 + i];
+    }
+    return a;
+}
+
+static void test_pool(void **state)
+{
+    (void)state;
+    static const int64_t channels[] = { 1, 3, 12, 16, 24, 32, 33, 67 };
+    for (int i = 0; i < 120; i++) {
+        CornuShape      x = cornu_shape(between(1, 5), between(2, 13), between(2, 13),
+                                        pick(channels, 8));
+        CornuAttributes window = random_window(i % 3 == 0);
+        Case            y = { .id = CORNU_OP_MAX_POOL2D, .attributes = window, .terms = 1.0 };
+        add_operand(&y, cornu_type_from(CORNU_F32, x));
+        if (i % 2) spoil(&y);
+        if (expect(&y)) {
+            check(&y);
+            Case c = { .id = CORNU_OP_MAX_POOL2D_GRAD, .attributes = gradient_of(window, x),
+                       .terms = 1.0 };
+            add_operand(&c, y.out_type[0]);
+            add_operand(&c, y.out_type[1]);
+            for (int64_t k = 0; k < cornu_type_count(y.out_type[1]); k++)
+                cornu_array_set(operand(&c, 1), k, y.expected[1][k]);
+            assert_true(expect(&c));
+            check(&c);
+            /* An index outside the window is found, and nothing is written elsewhere. */
+            void *out[1];
+            ((uint8_t *)c.in[1])[between(0, (int)cornu_type_count(y.out_type[1]) - 1)] = 255;
+            assert_int_equal(run_kernel(&c, 2, out), CORNU_ERR_VALUE);
+            free_results(&c, out);
+            free_case(&c);
+        }
+        free_case(&y);
+
+        Case mean = { .id = CORNU_OP_AVERAGE_POOL2D, .attributes = window, .terms = 16.0 };
+        add_operand(&mean, cornu_type_from(CORNU_F32, x));
+        if (expect(&mean)) {
+            check(&mean);
+            Case c = { .id = CORNU_OP_AVERAGE_POOL2D_GRAD, .attributes = gradient_of(window, x),
+                       .terms = 16.0 };
+            add_operand(&c, mean.out_type[0]);
+            check_and_free(&c);
+        }
+        free_case(&mean);
+    }
+}
+
+/* ---- Normalization ---- */
+
+static void test_batch_norm(void **state)
+{
+    (void)state;
+    static const int64_t channels[] = { 1, 3, 12, 16, 32, 65 };
+    for (int i = 0; i < 60; i++) {
+        int64_t    C = pick(channels, 6), batch = between(1, 40);
+        CornuShape shape = i % 3 ? cornu_shape(batch, between(1, 9), between(1, 9), C)
+                                 : cornu_shape(batch, C);
+        if (i == 1) shape = cornu_shape(48, 26, 26, 12);   /* several chunks */
+        batch = shape.extent[0];
+        C = shape.extent[shape.rank - 1];
+        int64_t count = i % 4 == 0 ? batch : between(0, (int)batch);
+        double  rows = (double)cornu_shape_count(shape) / (double)C;
+
+        Case y = { .id = CORNU_OP_BATCH_NORM, .attributes.epsilon.epsilon = 1e-3, .terms = rows };
+        add_operand(&y, cornu_type_from(CORNU_F32, shape));
+        add_operand(&y, cornu_type(CORNU_F32, C));
+        add_operand(&y, cornu_type(CORNU_F32, C));
+        add_operand(&y, cornu_scalar(CORNU_I64));
+        *(int64_t *)y.in[3] = count;
+        /* Far from zero, where one-pass formulas fail. */
+        for (int64_t k = 0; i % 5 == 0 && k < cornu_type_count(y.in_type[0]); k++)
+            ((float *)y.in[0])[k] += 100.0f;
+        assert_true(expect(&y));
+        if (i % 5 == 0) y.terms *= 100.0;
+        check(&y);
+
+        Case c = { .id = CORNU_OP_BATCH_NORM_GRAD, .attributes.epsilon.epsilon = 1e-3,
+                   .terms = 16.0 * rows };
+        add_operand(&c, cornu_type_from(CORNU_F32, shape));
+        for (int k = 0; k < 3; k++) add_operand(&c, cornu_type(CORNU_F32, C));
+        add_operand(&c, cornu_type_from(CORNU_F32, shape));
+        add_operand(&c, cornu_scalar(CORNU_I64));
+        for (int64_t k = 0; k < C; k++)
+            ((float *)c.in[3])[k] = 0.1f + fabsf(((float *)c.in[3])[k]);
+        *(int64_t *)c.in[5] = count;
+        check_and_free(&c);
+        free_case(&y);
+    }
+    Case c = { .id = CORNU_OP_BATCH_NORM };
+    add_operand(&c, cornu_type(CORNU_F32, 4, 3));
+    add_operand(&c, cornu_type(CORNU_F32, 3));
+    add_operand(&c, cornu_type(CORNU_F32, 3));
+    add_operand(&c, cornu_scalar(CORNU_I64));
+    assert_true(expect(&c));
+    void *out[3];
+    *(int64_t *)c.in[3] = 5;
+    assert_int_equal(run_kernel(&c, 1, out), CORNU_ERR_VALUE);
+    free_results(&c, out);
+    free_case(&c);
+}
+
+static void test_softmax(void **state)
+{
+    (void)state;
+    static const int64_t classes[] = { 1, 2, 10, 16, 17, 31, 64, 1000 };
+    for (int i = 0; i < 60; i++) {
+        CornuShape shape = cornu_shape(between(1, 300), pick(classes, 8));
+        Case       c = { .id = i % 2 ? CORNU_OP_SOFTMAX : CORNU_OP_LOG_SOFTMAX,
+                         .terms = (double)shape.extent[1] };
+        add_operand(&c, cornu_type_from(CORNU_F32, shape));
+        float spread = (const float[]){ 1.0f, 30.0f, 200.0f }[i % 3];
+        for (int64_t k = 0; k < cornu_shape_count(shape); k++) ((float *)c.in[0])[k] *= spread;
+        if (i % 7 == 0)
+            cornu_array_set(operand(&c, 0), between(0, (int)cornu_shape_count(shape) - 1), NAN);
+        check_and_free(&c);
+    }
+}
+
+/* ---- All of it, with each instruction set ---- */
+
+static int with_isa(CornuIsa isa)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_matmul),
+        cmocka_unit_test(test_conv2d),
+        cmocka_unit_test(test_pool),
+        cmocka_unit_test(test_batch_norm),
+        cmocka_unit_test(test_softmax),
+    };
+    setenv("CORNU_ISA", cornu__isa_name(isa), 1);
+    random_state = 1;
+    return _cmocka_run_group_tests(cornu__isa_name(isa), tests, sizeof tests / sizeof *tests, NULL,
+                                   NULL);
+}
+
+int main(void)
+{
+    CornuIsa highest;
+    if (cornu__cpu_isa(&highest) != CORNU_OK || cornu__blis_open(MOST_THREADS) != CORNU_OK)
+        return 1;
+    int failed = 0;
+    for (int isa = 0; isa <= (int)highest && isa <= CORNU_ISA_AVX512; isa++)
+        failed += with_isa((CornuIsa)isa);
+    return failed;
+}

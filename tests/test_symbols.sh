@@ -1,0 +1,21 @@
+# The libraries define nothing but cornu names, so that they fit beside any other BLAS or
+# helper library; the shared one exports what the headers promise, and no internals.
+passed=0 failed=0
+
+# check WHAT UNWANTED: fails if there are unwanted lines, and prints them.
+check() {
+    if [ -z "$2" ]; then passed=$((passed + 1)); return; fi
+    failed=$((failed + 1))
+    printf '%s:\n%s\n' "$1" "$2"
+}
+
+case $BUILD in
+*sanitize*) echo "0 passed, 0 failed, 3 skipped"; exit ;;
+esac
+global=$(nm --defined-only --extern-only "$BUILD/libcornu.a" 2>/dev/null | awk 'NF == 3 { print $3 }')
+check "global names in libcornu.a" "$(grep -v '^cornu_' <<<"$global")"
+exported=$(nm --dynamic --defined-only "$BUILD/libcornu.so" | awk '{ print $3 }')
+check "names exported by libcornu.so" "$(grep -v '^cornu_[a-z]' <<<"$exported")"
+check "soname of libcornu.so" "$(readelf -d "$BUILD/libcornu.so" | grep SONAME | grep -v 'libcornu.so.0\]')"
+echo "$passed passed, $failed failed, 0 skipped"
+[ $failed = 0 ]
