@@ -414,7 +414,7 @@ CornuGroup *cornu__group_create(const CornuVectors *vectors, const CornuProgram 
     for (int i = 0; i < make.group->instruction_count; i++)
         cost += weight(&make.group->instructions[i]);
     /* Long enough to be worth handing to a thread: some ten thousand additions. */
-    make.group->chunk = CORNU_BLOCK * (cost < 16 ? 32 / cost : 2);
+    make.group->chunk = CORNU_BLOCK * (cost < 8 ? 32 / cost : 4);
     cornu__release(make.slot_of);
     return make.group;
 fail:
@@ -514,9 +514,11 @@ static void prepare(const Job *job, char *memory, void **at, int64_t count)
             fill_constant(slot, at[i], length);
         else if (slot->kind == SLOT_SCALAR)
             cornu__fill(at[i], job->in[slot->operand], slot->size, length);
-        else if (slot->kind == SLOT_PERIOD)
-            cornu__gather(&slot->access, at[i], job->in[slot->operand], slot->size, 0,
-                          length + slot->access.extent[1]);
+        else if (slot->kind == SLOT_PERIOD) {
+            size_t period = (size_t)slot->access.extent[1] * slot->size;
+            memcpy(at[i], job->in[slot->operand], period);
+            cornu__repeat(at[i], period, period + (size_t)length * slot->size);
+        }
     }
 }
 
