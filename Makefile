@@ -41,9 +41,10 @@ isa_flags_portable =
 isa_flags_avx2     = -mavx2 -mfma
 isa_flags_avx512   = -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512
 
-# examples/NAME.c is a program; options.c is shared by them. tests/**/test_NAME.c is a program;
-# the other files there are shared by those, but tests/bench/ makes one program of its own.
-shared        := $(wildcard examples/options.c)
+# examples/NAME.c with a main is a program; the other files there are shared by all of them.
+# tests/**/test_NAME.c is a program; the other files there are shared by those, but tests/bench/
+# makes one program of its own.
+shared        := $(sort $(shell grep -L '^int main' examples/*.c 2>/dev/null))
 examples      := $(filter-out $(shared),$(sort $(wildcard examples/*.c)))
 programs       = $(examples:examples/%.c=$(BUILD)/%)
 test_tree     := $(sort $(shell find tests -name '*.c' 2>/dev/null))

@@ -149,8 +149,8 @@ static CornuStatus watch(pid_t child, int complaints, const char *path, const Co
 static CornuStatus fetch(const char *url, const char *path, const CornuDataFile *file,
                          const CornuDataSearch *search, CornuDownloadPatience patience)
 {
-    pid_t child;
-    int   complaints, result;
+    pid_t child = -1;
+    int   complaints = -1, result;
     char  said[COMPLAINT_SIZE] = "";
     CORNU__TRY(start_download(url, path, patience, &child, &complaints));
     CornuStatus status = watch(child, complaints, path, file, search, patience.stall, said);

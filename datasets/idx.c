@@ -107,6 +107,7 @@ static CornuStatus read_some(Reader *reader, void *to, size_t bytes, size_t *rec
         CORNU__TRY(advance(reader));
         *received += wanted - reader->zlib.avail_out;
     }
+    reader->zlib.next_out = NULL; /* to may not outlive this call */
     return CORNU_OK;
 }
 
@@ -146,45 +147,53 @@ static CornuStatus read_header(Reader *reader, CornuType *type)
     return cornu__fail_prefix(cornu_type_check(*type), reader->path);
 }
 
-/* Reads the elements and sees that nothing follows. *data is the caller's, also on failure. */
-static CornuStatus read_elements(Reader *reader, CornuType type, char **data)
+/* Reads the elements and sees that nothing follows. NULL on failure, recorded, not pending. */
+static char *read_elements(Reader *reader, CornuType type)
 {
     enum { FIRST = 1 << 20 };
-    size_t    total = cornu_type_bytes(type), have = 0, received;
+    size_t    total = cornu_type_bytes(type), have = 0, space, received;
+    char     *data = NULL, more;
     CornuText text;
-    while (have < total || !*data) {
-        size_t space = have < FIRST ? FIRST : 2 * have;
+    do {
+        space = have < FIRST ? FIRST : 2 * have;
         if (space > total) space = total;
-        char *grown = realloc(*data, space ? space : 1);
-        if (!grown)
-            return cornu__fail(CORNU_ERR_MEMORY, "%s: no memory for %zu bytes", reader->path,
-                               space);
-        *data = grown;
-        CORNU__TRY(read_some(reader, grown + have, space - have, &received));
+        char *grown = realloc(data, space ? space : 1);
+        if (!grown) {
+            cornu__fail(CORNU_ERR_MEMORY, "%s: no memory for %zu bytes", reader->path, space);
+            goto fail;
+        }
+        data = grown;
+        if (read_some(reader, data + have, space - have, &received) != CORNU_OK) goto fail;
         have += received;
-        if (have < space)
-            return cornu__fail(CORNU_ERR_FORMAT, "%s: ends after %zu bytes of elements, %s needs "
-                                                 "%zu", reader->path, have,
-                               cornu_type_print(&text, type), total);
+    } while (have == space && have < total);
+    if (have < total) {
+        cornu__fail(CORNU_ERR_FORMAT, "%s: ends after %zu bytes of elements, %s needs %zu",
+                    reader->path, have, cornu_type_print(&text, type), total);
+        goto fail;
     }
-    char more;
-    CORNU__TRY(read_some(reader, &more, 1, &received));
-    if (received)
-        return cornu__fail(CORNU_ERR_FORMAT, "%s: goes on after the %zu bytes of %s",
-                           reader->path, total, cornu_type_print(&text, type));
-    return CORNU_OK;
+    if (read_some(reader, &more, 1, &received) != CORNU_OK) goto fail;
+    if (received) {
+        cornu__fail(CORNU_ERR_FORMAT, "%s: goes on after the %zu bytes of %s", reader->path,
+                    total, cornu_type_print(&text, type));
+        goto fail;
+    }
+    return data;
+fail:
+    free(data);
+    return NULL;
 }
 
 static void from_big_endian(char *data, CornuType type)
 {
-    size_t size = cornu_dtype_size(type.dtype), bytes = cornu_type_bytes(type);
-    for (size_t i = 0; size > 1 && i < bytes; i += size) {
+    size_t size = cornu_dtype_size(type.dtype), count = (size_t)cornu_type_count(type);
+    for (; size > 1 && count > 0; count--, data += size) {
         uint64_t value = 0;
-        for (size_t k = 0; k < size; k++) value = value << 8 | (unsigned char)data[i + k];
+        /* NOLINTNEXTLINE: the linter does not know that count times size are all the bytes. */
+        for (size_t k = 0; k < size; k++) value = value << 8 | (unsigned char)data[k];
         if (size == 4)
-            memcpy(data + i, &(uint32_t){ (uint32_t)value }, 4);
+            memcpy(data, &(uint32_t){ (uint32_t)value }, 4);
         else
-            memcpy(data + i, &value, 8);
+            memcpy(data, &value, 8);
     }
 }
 
@@ -195,12 +204,12 @@ CornuStatus cornu_idx_load(const char *path, CornuArray *array)
     char       *data = NULL;
     CornuStatus status = reader_open(&reader, path);
     if (status == CORNU_OK) status = read_header(&reader, &type);
-    if (status == CORNU_OK) status = read_elements(&reader, type, &data);
-    reader_close(&reader);
-    if (status != CORNU_OK) {
-        free(data);
-        return status;
+    if (status == CORNU_OK) {
+        data = read_elements(&reader, type);
+        if (!data) status = cornu_error_status();
     }
+    reader_close(&reader);
+    if (!data) return status;
     from_big_endian(data, type);
     *array = cornu_array_from(data, type);
     return CORNU_OK;

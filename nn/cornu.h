@@ -22,7 +22,9 @@
 #include "optimizer.h"
 #include "progbar.h"
 #include "record.h"
+#include "safetensors.h"
 #include "schedule.h"
 #include "summary.h"
+#include "terminal.h"
 
 #endif

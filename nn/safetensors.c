@@ -147,7 +147,7 @@ static CornuStatus parse_offsets(const json_t *value, Entry *entry, int64_t data
 
 static CornuStatus parse_entry(const json_t *value, Entry *entry, int64_t data_size)
 {
-    CornuType type;
+    CornuType type = { 0 };
     CornuText text;
     if (!json_is_object(value)) return cornu__fail(CORNU_ERR_FORMAT, "is not an object");
     CORNU__TRY(parse_dtype(json_object_get(value, "dtype"), &type.dtype));

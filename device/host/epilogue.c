@@ -1,31 +1,36 @@
-#include <math.h>
+#include <string.h>
 
 #include "kernel.h"
+#include "vector.h"
+
+/* The activation's vector loop, which wants whole steps of a block of its own. */
+static void activate(const CornuEpilogue *epilogue, float *y, int64_t count)
+{
+    CornuVector *const loop = cornu__vectors()->class[CORNU_CLASS_F32]->op[epilogue->activation];
+    const float        alpha = (float)epilogue->attributes.alpha.alpha;
+    _Alignas(64) float block[CORNU_BLOCK];
+    CornuVectorCall    call = { .out = { block }, .in = { block }, .attributes = &alpha };
+    for (int64_t i = 0; i < count; i += CORNU_BLOCK) {
+        const int64_t used = count - i < CORNU_BLOCK ? count - i : CORNU_BLOCK;
+        const int64_t steps = (used + CORNU_VECTOR_STEP - 1) / CORNU_VECTOR_STEP;
+        memcpy(block, y + i, (size_t)used * sizeof *block);
+        memset(block + used, 0, (size_t)(steps * CORNU_VECTOR_STEP - used) * sizeof *block);
+        loop(&call, steps * CORNU_VECTOR_STEP);
+        memcpy(y + i, block, (size_t)used * sizeof *block);
+    }
+}
 
 void cornu__epilogue_apply(const CornuEpilogue *epilogue, float *y, int64_t rows,
                            int64_t columns, int64_t stride, int64_t first_column)
 {
-    const float *bias = epilogue->bias ? epilogue->bias + first_column : NULL;
-    const float  alpha = (float)epilogue->attributes.alpha.alpha;
-    for (int64_t m = 0; m < rows; m++, y += stride) {
-        if (bias)
-            for (int64_t n = 0; n < columns; n++) y[n] += bias[n];
-        switch (epilogue->activation) {
-        case CORNU_OP_RELU:
-            for (int64_t n = 0; n < columns; n++) y[n] = y[n] <= 0.0f ? 0.0f : y[n];
-            break;
-        case CORNU_OP_ELU:
+    if (epilogue->bias)
+        for (int64_t m = 0; m < rows; m++)
             for (int64_t n = 0; n < columns; n++)
-                y[n] = y[n] > 0.0f ? y[n] : alpha * expm1f(y[n]);
-            break;
-        case CORNU_OP_TANH:
-            for (int64_t n = 0; n < columns; n++) y[n] = tanhf(y[n]);
-            break;
-        case CORNU_OP_SIGMOID:
-            for (int64_t n = 0; n < columns; n++) y[n] = 1.0f / (1.0f + expf(-y[n]));
-            break;
-        default:
-            break;
-        }
+                y[m * stride + n] += epilogue->bias[first_column + n];
+    if (epilogue->activation == CORNU_OP_COUNT) return;
+    if (columns == stride) {
+        activate(epilogue, y, rows * columns);
+        return;
     }
+    for (int64_t m = 0; m < rows; m++) activate(epilogue, y + m * stride, columns);
 }

@@ -4,7 +4,8 @@
  *   y = (x - mean) / sqrt(variance + epsilon) * scale + offset
  * Statistics come from the first `count` rows of axis 0; the others are padding of a partial
  * batch. The variance is the mean of squared differences, without Bessel's correction. With
- * count 0 mean and variance are 0 and 1.
+ * count 0 mean and variance are 0 and 1. A count outside [0, B] is a fault; the decompositions,
+ * which cannot raise one, take the nearest count.
  * Source: Ioffe and Szegedy, "Batch Normalization", arXiv 1502.03167, algorithm 1.
  */
 #include <math.h>
@@ -76,8 +77,9 @@ static CornuValue elements(CornuBuilder *b, CornuShape shape, CornuValue count, 
     double positions = 1.0;
     for (int i = 1; i < shape.rank - 1; i++) positions *= (double)shape.extent[i];
     CornuDtype dtype = cornu_program_type(b->program, like).dtype;
-    CornuValue rows = cornu__build_convert(b, count, dtype);
-    CornuValue n = cornu__build_scale(b, rows, positions);
+    CornuValue batch = cornu__build_constant(b, (double)shape.extent[0], count);
+    CornuValue rows = cornu__build2(b, CORNU_OP_MINIMUM, count, batch);
+    CornuValue n = cornu__build_scale(b, cornu__build_convert(b, rows, dtype), positions);
     n = cornu__build2(b, CORNU_OP_MAXIMUM, n, cornu__build_constant(b, 1.0, n));
     return cornu__build_like(b, n, like);
 }
@@ -151,7 +153,7 @@ static CornuStatus batch_norm_decompose(CornuProgram *program, const CornuOpCall
     CornuValue squares = multiply(&b, centred, centred);
     CornuValue variance = divide(&b, valid_sum(&b, shape, valid, squares), n);
 
-    CornuValue none = cornu__build_compare(&b, count, CORNU_EQUAL,
+    CornuValue none = cornu__build_compare(&b, count, CORNU_LESS_EQUAL,
                                            cornu__build_constant(&b, 0.0, count));
     variance = cornu__build_select(&b, cornu__build_like(&b, none, variance),
                                    cornu__build_constant(&b, 1.0, variance), variance);

@@ -70,46 +70,37 @@ static CornuStatus conv2d_type(const CornuOpCall *call, CornuType *out)
     return CORNU_OK;
 }
 
-/* Visits every product of the convolution once:
- * sum[..] += left[..] * right[..] for x, filter and y in the roles the three ops give them. */
-static void for_each_product(const Convolution *c, const double *x, const double *filter,
-                             const double *d_y, double *y, double *d_x, double *d_filter)
+/* The walk over every product of the convolution serves the three ops: of x, filter and y two
+ * are operands, and the third is where their products are summed. */
+static CornuStatus convolution_reference(const CornuReferenceCall *call)
 {
-    for (int64_t b = 0; b < c->batch; b++)
-    for (int64_t i = 0; i < c->h.out; i++)
-    for (int64_t j = 0; j < c->w.out; j++)
-    for (int64_t u = 0; u < c->h.size; u++)
-    for (int64_t v = 0; v < c->w.size; v++) {
-        int64_t row = cornu__tap(&c->h, i, u), column = cornu__tap(&c->w, j, v);
+    Convolution   c = convolution_of(&call->op);
+    CornuOpId     id = call->op.id;
+    const double *left = call->in[0], *right = call->in[1];
+    double       *sum = call->out[0];
+    for (int64_t i = 0; i < call->count; i++) sum[i] = 0.0;
+    for (int64_t b = 0; b < c.batch; b++)
+    for (int64_t i = 0; i < c.h.out; i++)
+    for (int64_t j = 0; j < c.w.out; j++)
+    for (int64_t u = 0; u < c.h.size; u++)
+    for (int64_t v = 0; v < c.w.size; v++) {
+        int64_t row = cornu__tap(&c.h, i, u), column = cornu__tap(&c.w, j, v);
         if (row < 0 || column < 0) continue;
-        int64_t at_x = ((b * c->h.in + row) * c->w.in + column) * c->channels;
-        int64_t at_y = ((b * c->h.out + i) * c->w.out + j) * c->filters;
-        int64_t at_filter = (u * c->w.size + v) * c->channels * c->filters;
-        for (int64_t k = 0; k < c->channels; k++)
-            for (int64_t f = 0; f < c->filters; f++) {
-                int64_t tap = at_filter + k * c->filters + f;
-                if (y) y[at_y + f] += x[at_x + k] * filter[tap];
-                else if (d_x) d_x[at_x + k] += d_y[at_y + f] * filter[tap];
-                else d_filter[tap] += x[at_x + k] * d_y[at_y + f];
-            }
+        for (int64_t k = 0; k < c.channels; k++)
+        for (int64_t f = 0; f < c.filters; f++) {
+            int64_t x = ((b * c.h.in + row) * c.w.in + column) * c.channels + k;
+            int64_t y = ((b * c.h.out + i) * c.w.out + j) * c.filters + f;
+            int64_t tap = ((u * c.w.size + v) * c.channels + k) * c.filters + f;
+            if (id == CORNU_OP_CONV2D) sum[y] += left[x] * right[tap];
+            else if (id == CORNU_OP_CONV2D_GRAD_INPUT) sum[x] += left[y] * right[tap];
+            else sum[tap] += left[x] * right[y];
+        }
     }
-}
-
-static void clear(const CornuReferenceCall *call)
-{
-    for (int64_t i = 0; i < call->count; i++) call->out[0][i] = 0.0;
-}
-
-static CornuStatus conv2d_reference(const CornuReferenceCall *call)
-{
-    Convolution c = convolution_of(&call->op);
-    clear(call);
-    for_each_product(&c, call->in[0], call->in[1], NULL, call->out[0], NULL, NULL);
     return CORNU_OK;
 }
 
 const CornuOpRules cornu__conv2d_rules = {
-    conv2d_type, conv2d_flops, CORNU_PRIMITIVE, conv2d_reference,
+    conv2d_type, conv2d_flops, CORNU_PRIMITIVE, convolution_reference,
 };
 
 /* The result of a gradient must be what the forward op maps to y. */
@@ -147,16 +138,8 @@ static CornuStatus conv2d_grad_input_type(const CornuOpCall *call, CornuType *ou
     return CORNU_OK;
 }
 
-static CornuStatus conv2d_grad_input_reference(const CornuReferenceCall *call)
-{
-    Convolution c = convolution_of(&call->op);
-    clear(call);
-    for_each_product(&c, NULL, call->in[1], call->in[0], NULL, call->out[0], NULL);
-    return CORNU_OK;
-}
-
 const CornuOpRules cornu__conv2d_grad_input_rules = {
-    conv2d_grad_input_type, conv2d_flops, CORNU_PRIMITIVE, conv2d_grad_input_reference,
+    conv2d_grad_input_type, conv2d_flops, CORNU_PRIMITIVE, convolution_reference,
 };
 
 /* conv2d_grad_filter: d_filter[..] = the sum of x d_y over all products that the tap took part
@@ -175,14 +158,6 @@ static CornuStatus conv2d_grad_filter_type(const CornuOpCall *call, CornuType *o
     return CORNU_OK;
 }
 
-static CornuStatus conv2d_grad_filter_reference(const CornuReferenceCall *call)
-{
-    Convolution c = convolution_of(&call->op);
-    clear(call);
-    for_each_product(&c, call->in[0], NULL, call->in[1], NULL, NULL, call->out[0]);
-    return CORNU_OK;
-}
-
 const CornuOpRules cornu__conv2d_grad_filter_rules = {
-    conv2d_grad_filter_type, conv2d_flops, CORNU_PRIMITIVE, conv2d_grad_filter_reference,
+    conv2d_grad_filter_type, conv2d_flops, CORNU_PRIMITIVE, convolution_reference,
 };

@@ -51,14 +51,15 @@ static CornuStatus stream_of(const double *seed, const double *iteration, const 
 {
     int64_t rows = shape.rank > 0 ? shape.extent[0] : 1;
     if (fabs(*seed) >= MOST_EXACT)
-        return cornu__fail(CORNU_ERR_VALUE, "seed %.0f, expected less than 2^53 where integers "
-                           "are kept as doubles", *seed);
+        return cornu__fail(CORNU_ERR_VALUE, "seed is %.0f, expected less than 2^53 where "
+                           "integers are kept as doubles", *seed);
     if (*iteration < 0 || *iteration > UINT32_MAX)
-        return cornu__fail(CORNU_ERR_VALUE, "iteration %.0f, expected 0 to %.0f", *iteration,
+        return cornu__fail(CORNU_ERR_VALUE, "iteration is %.0f, expected 0 to %.0f", *iteration,
                            (double)UINT32_MAX);
-    if (*position < 0 || *position + (double)rows - 1.0 > UINT32_MAX)
-        return cornu__fail(CORNU_ERR_VALUE, "rows %.0f to %.0f, expected 0 to %.0f", *position,
-                           *position + (double)rows - 1.0, (double)UINT32_MAX);
+    double last = (double)UINT32_MAX - (double)(rows > 0 ? rows - 1 : 0);
+    if (*position < 0 || *position > last)
+        return cornu__fail(CORNU_ERR_VALUE, "position is %.0f, expected 0 to %.0f", *position,
+                           last);
     *stream = (Stream){
         .seed = (uint64_t)(int64_t)*seed, .iteration = (uint32_t)*iteration,
         .generator = (uint32_t)generator, .position = (int64_t)*position, .row_size = 1,

@@ -14,7 +14,8 @@ static void index_of(int64_t i, CornuShape shape, int64_t index[CORNU_MAX_RANK])
 static int64_t offset_of(const int64_t index[CORNU_MAX_RANK], CornuShape shape)
 {
     int64_t offset = 0;
-    for (int axis = 0; axis < shape.rank; axis++) offset = offset * shape.extent[axis] + index[axis];
+    for (int axis = 0; axis < shape.rank; axis++)
+        offset = offset * shape.extent[axis] + index[axis];
     return offset;
 }
 

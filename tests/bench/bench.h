@@ -7,7 +7,8 @@
 /* name, function: one file each */
 #define BENCH_MAP(X)             \
     X("threads", bench_threads)  \
-    X("blis",    bench_blis)
+    X("blis",    bench_blis)     \
+    X("kernels", bench_kernels)
 
 #define X(name, function) void function(void);
 BENCH_MAP(X)

@@ -2,9 +2,9 @@
  * Times the cpu device's kernels at the shapes of the MNIST networks, batch 128: medians of
  * interleaved rounds, and what part of the multiply-add units' limit, measured among them, is
  * reached; for kernels that only move data the bytes read and written per second.
- *
- *     build/bench [THREADS [ROUNDS [TEXT]]]      only cases whose name contains TEXT
  */
+#include "bench.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #include "../../device/host/product.h"
 #include "../../device/memory_internal.h"
 
-enum { MOST_CASES = 64, MOST_ROUNDS = 1000, LIMIT_STEPS = 20000 };
+enum { MOST_CASES = 64, ROUNDS = 41, LIMIT_STEPS = 20000 };
 
 typedef struct {
     const char        *name;
@@ -26,12 +26,11 @@ typedef struct {
     CornuType          in_type[6], out_type[CORNU_MAX_OUTPUTS];
     void              *in[6], *out[CORNU_MAX_OUTPUTS], *scratch;
     CornuEpilogue      epilogue;
-    double             seconds[MOST_ROUNDS];
+    double             seconds[ROUNDS];
 } Case;
 
 static Case          cases[MOST_CASES];
 static int           case_count;
-static const char   *wanted = "";
 static CornuThreads *threads;
 
 static double now(void)
@@ -54,15 +53,11 @@ static void *memory(const char *name, size_t bytes)
     return made;
 }
 
-static const Case *last;   /* added, wanted or not */
-
 static void add_case(const char *name, CornuOpId id, const CornuKernel *kernel,
                      CornuAttributes attributes, CornuOpId activation, int in_count,
                      const CornuType *in)
 {
-    Case *c = &cases[case_count];
-    if (strstr(name, wanted)) case_count++;
-    last = c;
+    Case *c = &cases[case_count++];
     c->name = name;
     c->kernel = kernel;
     c->attributes = attributes;
@@ -88,6 +83,14 @@ static void add_case(const char *name, CornuOpId id, const CornuKernel *kernel,
                                             c->out_type[0].shape.rank - 1]);
 }
 
+static void free_case(const Case *c)
+{
+    for (int i = 0; i < c->op.in_count; i++) cornu__release(c->in[i]);
+    for (int i = 0; i < cornu_op_output_count(c->op.id); i++) cornu__release(c->out[i]);
+    cornu__release(c->scratch);
+    cornu__release((void *)(uintptr_t)c->epilogue.bias);
+}
+
 static void add_convolution(const char *const names[3], CornuShape x, CornuShape filter,
                             int64_t high, bool first)
 {
@@ -97,7 +100,7 @@ static void add_convolution(const char *const names[3], CornuShape x, CornuShape
     CornuType x_type = cornu_type_from(CORNU_F32, x), f_type = cornu_type_from(CORNU_F32, filter);
     add_case(names[0], CORNU_OP_CONV2D, &cornu__cpu_conv2d, forward, CORNU_OP_RELU, 2,
              (CornuType[]){ x_type, f_type });
-    CornuType y_type = last->out_type[0];
+    CornuType y_type = cases[case_count - 1].out_type[0];
     if (!first)
         add_case(names[1], CORNU_OP_CONV2D_GRAD_INPUT, &cornu__cpu_conv2d_grad_input, grad,
                  CORNU_OP_COUNT, 2, (CornuType[]){ y_type, f_type });
@@ -114,7 +117,7 @@ static void add_pool(const char *const names[2], CornuShape x)
                                               .extents = { x.extent[1], x.extent[2] } } };
     add_case(names[0], CORNU_OP_MAX_POOL2D, &cornu__cpu_max_pool2d, window, CORNU_OP_COUNT, 1,
              (CornuType[]){ cornu_type_from(CORNU_F32, x) });
-    const Case *y = last;
+    const Case *y = &cases[case_count - 1];
     add_case(names[1], CORNU_OP_MAX_POOL2D_GRAD, &cornu__cpu_max_pool2d_grad, grad,
              CORNU_OP_COUNT, 2, (CornuType[]){ y->out_type[0], y->out_type[1] });
 }
@@ -183,15 +186,10 @@ static double bytes_of(const Case *c)
     return bytes;
 }
 
-int main(int argc, char **argv)
+void bench_kernels(void)
 {
-    const int count = argc > 1 ? atoi(argv[1]) : cornu__cpu_threads();
-    int       rounds = argc > 2 ? atoi(argv[2]) : 41;
-    CornuIsa  isa;
-    if (argc > 3) wanted = argv[3];
-    if (rounds < 1 || rounds > MOST_ROUNDS) rounds = 41;
-    if (cornu__cpu_isa(&isa) != CORNU_OK || cornu__blis_open(count) != CORNU_OK ||
-        !(threads = cornu__threads_create(count)))
+    const int count = cornu__cpu_threads();
+    if (cornu__blis_open(count) != CORNU_OK || !(threads = cornu__threads_create(count)))
         stop("start");
     case_count = 1;
     cases[0].name = "multiply-adds in registers";
@@ -216,26 +214,26 @@ int main(int argc, char **argv)
     add_case("softmax 10", CORNU_OP_SOFTMAX, &cornu__cpu_softmax, (CornuAttributes){ 0 },
              CORNU_OP_COUNT, 1, (CornuType[]){ cornu_type(CORNU_F32, 128, 10) });
 
-    for (int round = -1; round < rounds; round++)
+    for (int round = -1; round < ROUNDS; round++)
         for (int i = 0; i < case_count; i++) {
-            double seconds = time_case(&cases[i]);
+            const double seconds = time_case(&cases[i]);
             if (round >= 0) cases[i].seconds[round] = seconds;
         }
 
-    printf("%s, %d threads, %s, BLIS %s %s; batch 128, medians of %d\n", cornu__cpu()->name, count,
-           cornu__isa_name(isa), cornu__blis_version(), cornu__blis_kernels(), rounds);
-    printf("%-40s %9s %9s %9s %7s\n", "", "us", "GB/s", "GFLOP/s", "limit");
     double limit = 0.0;
+    printf("%-40s %9s %9s %9s %7s\n", "", "us", "GB/s", "GFLOP/s", "limit");
     for (int i = 0; i < case_count; i++) {
         Case *c = &cases[i];
-        qsort(c->seconds, (size_t)rounds, sizeof(double), by_value);
-        double median = c->seconds[rounds / 2], flops = (double)LIMIT_STEPS * count;
-        if (c->kernel) flops = (double)cornu_op_flops(&c->op);
-        else flops *= cornu__products()->limit_flops;
-        double rate = flops / median / 1e9;
-        if (!c->kernel) limit = rate;
+        qsort(c->seconds, ROUNDS, sizeof(double), by_value);
+        const double median = c->seconds[ROUNDS / 2];
+        const double flops = c->kernel ? (double)cornu_op_flops(&c->op)
+                           : (double)LIMIT_STEPS * count * cornu__products()->limit_flops;
+        if (!c->kernel) limit = flops / median;
         printf("%-40s %9.1f %9.1f %9.1f %6.1f%%\n", c->name, median * 1e6,
-               c->kernel ? bytes_of(c) / median / 1e9 : 0.0, rate, 100.0 * rate / limit);
+               c->kernel ? bytes_of(c) / median / 1e9 : 0.0, flops / median / 1e9,
+               100.0 * flops / median / limit);
     }
-    return 0;
+    for (int i = 1; i < case_count; i++) free_case(&cases[i]);
+    cornu__threads_free(threads);
+    cornu__blis_close(count);
 }

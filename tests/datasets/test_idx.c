@@ -75,7 +75,8 @@ static void test_members_one_after_another(void **state)
 static void test_element_types(void **state)
 {
     (void)state;
-    static const unsigned char i32[] = { 0, 0, 0x0C, 1, 0, 0, 0, 2, 0, 0, 1, 2, 255, 255, 255, 254 };
+    static const unsigned char i32[] = { 0, 0, 0x0C, 1, 0,    0,    0,    2,
+                                         0, 0, 1,    2, 0xFF, 0xFF, 0xFF, 0xFE };
     static const unsigned char f32[] = { 0, 0, 0x0D, 1, 0, 0, 0, 1, 0xC0, 0x20, 0, 0 };
     static const unsigned char f64[] = { 0, 0, 0x0E, 1, 0, 0, 0, 1, 0x3F, 0xF8, 0, 0, 0, 0, 0, 0 };
     CornuArray array;

@@ -54,7 +54,7 @@ static void write_png(const char *path, int width, int height, int channels, con
 {
     static const uint8_t colour_type[] = { 0, 0, 4, 2, 6 };
     uint8_t  rows[4096], packed[8192], file[16384], header[13] = { 0 }, *to = file;
-    size_t   row = (size_t)(width * channels), used = 0;
+    size_t   row = (size_t)width * (size_t)channels, used = 0;
     uLongf   size = sizeof packed;
     for (int h = 0; h < height; h++) {
         rows[used++] = 0; /* no filter */
@@ -90,7 +90,8 @@ static void test_png_of_every_kind(void **state)
     expect_image(path, 0, cornu_type(CORNU_U8, 2, 3, 1), grey);
     expect_image(path, 1, cornu_type(CORNU_U8, 2, 3, 1), grey);
     expect_image(path, 3, cornu_type(CORNU_U8, 2, 3, 3),
-                 (const uint8_t[]){ 0, 0, 0, 50, 50, 50, 255, 255, 255, 7, 7, 7, 8, 8, 8, 9, 9, 9 });
+                 (const uint8_t[]){ 0, 0, 0, 50, 50, 50, 255, 255, 255,
+                                    7, 7, 7, 8,  8,  8,  9,   9,   9 });
 
     const uint8_t rgb[] = { 255, 0, 0, 0, 255, 0, 0, 0, 255, 10, 10, 10 };
     write_png(path, 2, 2, 3, rgb);
@@ -259,7 +260,8 @@ static void test_an_enlarged_digit_comes_back(void **state)
     int        same = 0;
     assert_int_equal(cornu_idx_load(path, &images), CORNU_OK);
     for (int n = 0; n < COUNT; n++)
-        same += difference_after_enlarging((const uint8_t *)images.data + n * PIXELS, n % 2) <= FAINT;
+        same += difference_after_enlarging((const uint8_t *)images.data + n * PIXELS,
+                                           n % 2) <= FAINT;
     assert_int_equal(same, COUNT);
     free(images.data);
 }
@@ -295,7 +297,8 @@ static void test_grain_is_no_ink(void **state)
     some_digits(digit, 1);
     for (int i = 0; i < W * W; i++) {
         x = x * 1664525 + 1013904223;
-        paper[i] = (uint8_t)(200 + (int)(x >> 28) - 160 * digit[i / W / 5 * SIZE + i % W / 5] / 255);
+        int ink = digit[i / W / 5 * SIZE + i % W / 5];
+        paper[i] = (uint8_t)(200 + (int)(x >> 28) - 160 * ink / 255);
     }
     assert_int_equal(cornu_digit_prepare(cornu_array(paper, CORNU_U8, W, W), out), CORNU_OK);
     double difference = 0.0, ink = 0.0;
@@ -315,6 +318,10 @@ static void test_pictures_without_a_digit(void **state)
                      CORNU_ERR_VALUE);
     assert_non_null(strstr(cornu_error_message(), "no ink"));
     assert_int_equal(cornu_digit_prepare(cornu_array(white, CORNU_U8, 1, 1), out),
+                     CORNU_ERR_VALUE);
+    uint8_t grain[50 * 40]; /* and nothing but grain */
+    for (int i = 0; i < 50 * 40; i++) grain[i] = (uint8_t)(i * 7919 % 251);
+    assert_int_equal(cornu_digit_prepare(cornu_array(grain, CORNU_U8, 50, 40), out),
                      CORNU_ERR_VALUE);
     assert_int_equal(cornu_digit_prepare(cornu_array(white, CORNU_U8, 10, 10, 3), out),
                      CORNU_ERR_SHAPE);

@@ -57,32 +57,32 @@ static void test_files_become_arrays(void **state)
 {
     (void)state;
     write_good_files();
-    CornuImageData *data = cornu_mnist_load(.data = folder);
-    assert_non_null(data);
-    assert_string_equal(data->name, "mnist");
-    assert_false(data->synthetic);
-    assert_int_equal(data->classes, 10);
-    assert_string_equal(data->class_names[7], "7");
-    assert_non_null(strstr(data->description, folder));
-    assert_non_null(strstr(data->description, "30 to train, 12 to test"));
-    assert_true(cornu_type_equal(data->train_x.type, cornu_type(CORNU_U8, TRAIN, 28, 28)));
-    assert_true(cornu_type_equal(data->train_y.type, cornu_type(CORNU_U8, TRAIN)));
-    assert_true(cornu_type_equal(data->test_x.type, cornu_type(CORNU_U8, TEST, 28, 28)));
-    assert_true(cornu_type_equal(data->test_y.type, cornu_type(CORNU_U8, TEST)));
-    assert_int_equal(((uint8_t *)data->train_y.data)[23], 3);
-    cornu_image_data_free(data);
+    CornuImageData *mnist = cornu_mnist_load(.data = folder);
+    assert_non_null(mnist);
+    assert_string_equal(mnist->name, "mnist");
+    assert_false(mnist->synthetic);
+    assert_int_equal(mnist->classes, 10);
+    assert_string_equal(mnist->class_names[7], "7");
+    assert_non_null(strstr(mnist->description, folder));
+    assert_non_null(strstr(mnist->description, "30 to train, 12 to test"));
+    assert_true(cornu_type_equal(mnist->train_x.type, cornu_type(CORNU_U8, TRAIN, 28, 28)));
+    assert_true(cornu_type_equal(mnist->train_y.type, cornu_type(CORNU_U8, TRAIN)));
+    assert_true(cornu_type_equal(mnist->test_x.type, cornu_type(CORNU_U8, TEST, 28, 28)));
+    assert_true(cornu_type_equal(mnist->test_y.type, cornu_type(CORNU_U8, TEST)));
+    assert_int_equal(((uint8_t *)mnist->train_y.data)[23], 3);
+    cornu_image_data_free(mnist);
 }
 
 static void test_limit_and_data_sets(void **state)
 {
     (void)state;
     write_good_files();
-    CornuImageData *data = cornu_mnist_load(.data = folder, .limit = 20);
-    assert_non_null(data);
-    CornuDataset *train = cornu_image_data_take_train(data);
-    CornuDataset *test = cornu_image_data_take_test(data);
-    assert_null(data->train_x.data);
-    cornu_image_data_free(data);
+    CornuImageData *mnist = cornu_mnist_load(.data = folder, .limit = 20);
+    assert_non_null(mnist);
+    CornuDataset *train = cornu_image_data_take_train(mnist);
+    CornuDataset *test = cornu_image_data_take_test(mnist);
+    assert_null(mnist->train_x.data);
+    cornu_image_data_free(mnist);
     assert_int_equal(cornu_dataset_count(train), 20);
     assert_int_equal(cornu_dataset_count(test), TEST);
     assert_true(cornu_type_equal(cornu_dataset_type(train, 0), cornu_type(CORNU_U8, 28, 28)));
@@ -144,7 +144,7 @@ static double mean(CornuArray array)
 /* The published counts and mean grey values. */
 static void expect_real(CornuImageData *data, double train_mean, double test_mean)
 {
-    if (!data) fail_msg("%s", cornu_error_message());
+    assert_non_null(data);
     assert_true(cornu_type_equal(data->train_x.type, cornu_type(CORNU_U8, 60000, 28, 28)));
     assert_true(cornu_type_equal(data->test_x.type, cornu_type(CORNU_U8, 10000, 28, 28)));
     assert_true(mean(data->train_x) > train_mean - 1e-4 && mean(data->train_x) < train_mean + 1e-4);

@@ -1,7 +1,6 @@
 /* The prefetch thread: same elements, errors carried over, moves at any time, no allocation. */
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,53 +9,9 @@
 
 #include "../../datasets/iterator.h"
 #include "../../device/status_internal.h"
+#include "../allocations.h"
 
 enum { ROWS = 1000 };
-
-/* Allocations are counted by standing before the C library's. Sanitizers stand there too. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define COUNTS_ALLOCATIONS 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define COUNTS_ALLOCATIONS 0
-#endif
-#endif
-#ifndef COUNTS_ALLOCATIONS
-#define COUNTS_ALLOCATIONS 1
-#endif
-
-static atomic_long allocations;
-
-#if COUNTS_ALLOCATIONS
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t count, size_t size);
-void *__libc_realloc(void *memory, size_t size);
-void *__libc_memalign(size_t alignment, size_t size);
-
-void *malloc(size_t size)
-{
-    atomic_fetch_add(&allocations, 1);
-    return __libc_malloc(size);
-}
-
-void *calloc(size_t count, size_t size)
-{
-    atomic_fetch_add(&allocations, 1);
-    return __libc_calloc(count, size);
-}
-
-void *realloc(void *memory, size_t size)
-{
-    atomic_fetch_add(&allocations, 1);
-    return __libc_realloc(memory, size);
-}
-
-void *aligned_alloc(size_t alignment, size_t size)
-{
-    atomic_fetch_add(&allocations, 1);
-    return __libc_memalign(alignment, size);
-}
-#endif
 
 static CornuDataset *numbers(void)
 {
@@ -131,7 +86,8 @@ static void test_moves_at_any_time(void **state)
 static void test_a_delivered_batch_stays(void **state)
 {
     (void)state;
-    CornuDataset     *dataset = cornu_dataset_prefetch(cornu_dataset_batch(numbers(), 10, false), 1);
+    CornuDataset     *dataset = cornu_dataset_batch(numbers(), 10, false);
+    dataset = cornu_dataset_prefetch(dataset, 1);
     CornuIterator    *iterator = cornu_iterator_begin(dataset, 0);
     const CornuBatch *batch;
     for (int64_t i = 0; i < ROWS / 10; i++) {
@@ -184,16 +140,16 @@ static void test_errors_come_out_in_their_place(void **state)
 static void test_epochs_allocate_nothing(void **state)
 {
     (void)state;
-    if (!COUNTS_ALLOCATIONS) skip();
+    if (!allocations_counted()) skip();
     CornuDataset  *dataset = pipeline(2);
     CornuIterator *iterator = cornu_iterator_begin(dataset, 0);
     digest(iterator);
-    long before = atomic_load(&allocations);
+    int64_t before = allocations();
     for (int64_t epoch = 1; epoch < 20; epoch++) {
         cornu_iterator_rewind(iterator, epoch);
         digest(iterator);
     }
-    assert_int_equal(atomic_load(&allocations), before);
+    assert_int_equal(allocations(), before);
     cornu_iterator_free(iterator);
     cornu_dataset_free(dataset);
 }

@@ -119,7 +119,8 @@ static void flops_are_counted(void **state)
     CornuOpCall matmul = { CORNU_OP_MATMUL, &none, 2, in };
     assert_int_equal(cornu_op_flops(&matmul), 2 * 4 * 32 * 100 * 10);
 
-    CornuType   image[2] = { cornu_type(CORNU_F32, 8, 28, 28, 3), cornu_type(CORNU_F32, 3, 3, 3, 5) };
+    CornuType   image[2] = { cornu_type(CORNU_F32, 8, 28, 28, 3),
+                             cornu_type(CORNU_F32, 3, 3, 3, 5) };
     CornuOpCall conv2d = { CORNU_OP_CONV2D, &none, 2, image };
     assert_int_equal(cornu_op_flops(&conv2d), 2 * 8 * 26 * 26 * 3 * 3 * 3 * 5);
 

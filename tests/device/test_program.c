@@ -67,7 +67,7 @@ static void prints_several_results(void **state)
 {
     (void)state;
     CornuProgram   *p = cornu_program_create();
-    CornuAttributes window = { .window = { { 2, 2 }, { 2, 2 } } };
+    CornuAttributes window = { .window = { .size = { 2, 2 }, .strides = { 2, 2 } } };
     CornuValue      x, out[2];
     cornu_program_input(p, cornu_type(CORNU_F32, 1, 4, 4, 3), &x);
     assert_int_equal(cornu_program_record(p, CORNU_OP_MAX_POOL2D, &window, &x, 1, out), CORNU_OK);
@@ -104,7 +104,7 @@ static void a_refusal_says_who_and_why(void **state)
                      CORNU_ERR_ARGUMENT);
     assert_int_equal(cornu_program_input(p, cornu_type(CORNU_F32, -1), &out), CORNU_ERR_SHAPE);
 
-    CornuAttributes window = { .window = { { 2, 2 }, { 2, 2 } } };
+    CornuAttributes window = { .window = { .size = { 2, 2 }, .strides = { 2, 2 } } };
     CornuValue      map, pooled[2];
     char           *after = printed(p);
     assert_string_equal(before, after);

@@ -1,0 +1,73 @@
+#include "session.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+CornuDevice *session_open(const Options *options)
+{
+    setlocale(LC_CTYPE, "");
+    cornu_set_random_seed((uint64_t)options->seed);
+    CornuDevice *device = cornu_device_open(options->device, .threads = (int)options->threads);
+    if (device) printf("%s\n", cornu_device_description(device));
+    return device;
+}
+
+/* "train-images-idx3-ubyte.gz  4.2 of 9.9 MB", drawn over itself on a terminal only. */
+static bool show_download(void *context, const CornuDataFile *file, int64_t received)
+{
+    (void)context;
+    const bool done = received >= file->bytes;
+    if (!done && !isatty(STDERR_FILENO)) return true;
+    fprintf(stderr, "%s%s  %.1f of %.1f MB%s", isatty(STDERR_FILENO) ? "\r" : "", file->name,
+            1e-6 * (double)received, 1e-6 * (double)file->bytes, done ? "\n" : "");
+    return true;
+}
+
+CornuImageData *session_mnist(const Options *options)
+{
+    CornuImageData *mnist =
+        cornu_mnist_load(.data = options->data, .limit = options->limit,
+                         .seed = (uint64_t)options->seed, .progress = show_download);
+    if (mnist) printf("%s\n", mnist->description);
+    return mnist;
+}
+
+CornuVerbose session_verbose(const Options *options)
+{
+    switch (options->verbose) {
+    case 0: return CORNU_SILENT;
+    case 1: return CORNU_BAR;
+    case 2: return CORNU_LINES;
+    default: return CORNU_AUTO;
+    }
+}
+
+CornuStatus session_record(const Options *options, CornuModel *model,
+                           const CornuHistory *history, const CornuImageData *data,
+                           const double *test)
+{
+    if (!options->history) return CORNU_OK;
+    const CornuStatistics *step = cornu_model_statistics(model);
+    const CornuDevice     *device = cornu_model_device(model);
+    const CornuRunRecord   run = {
+        .model = cornu_model_name(model), .device = cornu_device_name(device),
+        .policy = options->policy, .threads = cornu_device_threads(device), .shards = 1,
+        .parameters = cornu_model_parameters(model),
+        .data = { .name = data->name, .synthetic = data->synthetic,
+                  .train = data->train_x.type.shape.extent[0],
+                  .test = data->test_x.type.shape.extent[0] },
+        .history = history,
+        .flops_per_sample = step ? (double)step->flops / (double)options->batch_size : NAN,
+        .test_loss = test[0], .test_accuracy = test[1],
+    };
+    return cornu_record_write(&run, options->history);
+}
+
+int session_fail(const char *program)
+{
+    fflush(stdout);
+    fprintf(stderr, "%s: %s\n", program, cornu_error_message());
+    return 1;
+}

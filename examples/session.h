@@ -1,0 +1,32 @@
+/*
+ * What every example does around its model: opens the device, loads the data and says what they
+ * are, writes the record of the run, and ends with a message when something fails.
+ */
+#ifndef CORNU_EXAMPLES_SESSION_H
+#define CORNU_EXAMPLES_SESSION_H
+
+#include <cornu/cornu.h>
+#include <cornu/datasets/mnist.h>
+
+#include "options.h"
+
+/* The locale of the user, the seed, and the device; the run's first line names the processor,
+ * its instruction set, BLAS, kernels and threads. */
+CornuDevice *session_open(const Options *options);
+
+/* The digits, by --data and --limit; prints where they come from. A download shows its progress
+ * on stderr. */
+CornuImageData *session_mnist(const Options *options);
+
+CornuVerbose session_verbose(const Options *options);
+
+/* --history FILE.json: everything fit measured, and the test's loss and accuracy. Does nothing
+ * without that flag. */
+CornuStatus session_record(const Options *options, CornuModel *model,
+                           const CornuHistory *history, const CornuImageData *data,
+                           const double *test);
+
+/* Prints the library's message and gives the exit status 1. */
+int session_fail(const char *program);
+
+#endif
