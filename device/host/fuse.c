@@ -279,6 +279,82 @@ static void find_needs(Fuser *f)
         }
 }
 
+/* ---- Late ops ---- */
+
+/* Takes op `op` out of its unit's list. */
+static void leave(Fuser *f, int op)
+{
+    int rest = f->nodes[op].unit == op ? f->nodes[op].next : f->nodes[op].unit;
+    for (int i = f->nodes[op].unit; i >= 0; i = f->nodes[i].next)
+        if (f->nodes[i].next == op) f->nodes[i].next = f->nodes[op].next;
+    for (int i = rest; i >= 0; i = f->nodes[i].next) f->nodes[i].unit = rest;
+    f->nodes[op].unit = op;
+    f->nodes[op].next = -1;
+}
+
+/* The one unit that reads the op's result, all in registers if the op were part of it; -1 if
+ * there is no such unit or it is the op's own. */
+static int only_reader(const Fuser *f, int op)
+{
+    int reader = -1;
+    for (int i = op + 1; i < f->program->op_count; i++)
+        for (int k = 0; k < f->program->ops[i].in_count; k++) {
+            if (f->nodes[i].kind != NODE_GROUP || register_maker(f, i, k) != op) continue;
+            if (reader >= 0 && reader != f->nodes[i].unit) return -1;
+            reader = f->nodes[i].unit;
+        }
+    return reader == f->nodes[op].unit ? -1 : reader;
+}
+
+/* Whether everything that reads the op's result does so through register_maker. */
+static bool is_read_by_groups_only(const Fuser *f, int op)
+{
+    int reads = 0;
+    for (int i = op + 1; i < f->program->op_count; i++)
+        for (int k = 0; k < f->program->ops[i].in_count; k++)
+            reads += f->nodes[i].kind == NODE_GROUP && register_maker(f, i, k) == op;
+    return reads == f->nodes[op].uses;
+}
+
+/* Whether the op can be computed later from memory at no more traffic than its result costs:
+ * from one operand that is there anyway, and scalars. */
+static bool is_cheap_to_delay(const Fuser *f, int op)
+{
+    const CornuProgramOp *p = &f->program->ops[op];
+    int                   whole = 0;
+    if (p->out_count != 1 || p->id == CORNU_OP_RANDOM_UNIFORM || p->id == CORNU_OP_IOTA) return false;
+    size_t bytes = cornu_type_bytes(cornu_program_type(f->program, p->out_first));
+    for (int k = 0; k < p->in_count; k++) {
+        CornuAccess access;
+        CornuValue  source = cornu__elementwise_source(f->program, operands_of(f, op)[k], &access);
+        const CornuProgramValue *made = &f->program->values[source];
+        if (access.rank == 0) continue;
+        bool there = made->op >= 0 && f->nodes[made->op].in_memory[made->index];
+        if (!there || cornu_type_bytes(made->type) > 2 * bytes) return false;
+        whole++;
+    }
+    return whole == 1;
+}
+
+/*
+ * Moves ops to the group that alone needs them. The slope of an activation is recorded with
+ * the backward pass but could join the forward group, which would write it to memory for much
+ * later; from the activation, which is in memory, it costs nothing in the backward group.
+ */
+static void delay_ops(Fuser *f)
+{
+    for (int i = f->program->op_count - 1; i >= 0; i--) {
+        Node *node = &f->nodes[i];
+        if (node->kind != NODE_GROUP || !node->in_memory[0] || !is_read_by_groups_only(f, i))
+            continue;
+        int reader = only_reader(f, i);
+        if (reader < 0 || size_of(f, reader) >= MOST_OPS || !is_cheap_to_delay(f, i)) continue;
+        leave(f, i);
+        join(f, i, reader);
+        node->in_memory[0] = false;
+    }
+}
+
 /* ---- Steps ---- */
 
 static CornuStatus add_kernel(Fuser *f, int op)
@@ -362,6 +438,7 @@ CornuStatus cornu__fuse(CornuPlan *plan)
         if (f.nodes[i].kind == NODE_KERNEL && f.nodes[i].unit == i) absorb_epilogue(&f, i);
     form_groups(&f);
     find_needs(&f);
+    delay_ops(&f);
 
     CornuStatus status = CORNU_OK;
     for (int i = 0; i < f.program->op_count && status == CORNU_OK; i++) {

@@ -275,31 +275,92 @@ static CornuStatus order_steps(Planner *p)
 
 /* ---- Arena ---- */
 
-/* A value in the arena: alive from the step that makes it to the last that reads it. */
+/* A piece of the arena: taken from the step that makes its value to the last that reads it, or
+ * the value that a group then makes in its place. */
 typedef struct {
-    CornuValue value;
-    int        first, last;
-    size_t     bytes;
-} Life;
+    int    first, last;
+    size_t bytes, offset;
+} Piece;
+
+typedef struct {
+    CornuPlan *plan;
+    int       *last;      /* the last step that reads a value, -1: none */
+    int       *piece_of;  /* of a value, -1: none */
+    Piece     *pieces;
+    Piece    **order;     /* as they are placed */
+    int        count;
+} Arena;
+
+static size_t padded_bytes(CornuType type)
+{
+    return (cornu_type_bytes(type) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* The piece of an operand that step i is the last to need and may overwrite with its result
+ * `out`, element by element; -1: none. */
+static int piece_to_take_over(const Arena *arena, int i, int out)
+{
+    const CornuPlan *plan = arena->plan;
+    const CornuStep *step = &plan->steps[i];
+    if (step->kind != CORNU_STEP_GROUP) return -1;
+    size_t bytes = cornu_type_bytes(step->types[step->in_count + out]);
+    for (int k = 0; k < step->in_count; k++) {
+        size_t     offset;
+        CornuValue root = cornu__plan_root(plan, plan->operands[step->in_first + k], &offset);
+        int        piece = arena->piece_of[root];
+        if (piece < 0 || arena->last[root] != i || arena->pieces[piece].last != i || offset != 0 ||
+            cornu_type_bytes(plan->types[root]) != bytes ||
+            cornu_dtype_size(plan->types[root].dtype) !=
+                cornu_dtype_size(step->types[step->in_count + out].dtype))
+            continue;
+        if (cornu__group_in_place(step->group, k, out)) return piece;
+    }
+    return -1;
+}
+
+static void find_pieces(Arena *arena)
+{
+    CornuPlan *plan = arena->plan;
+    for (int i = 0; i < plan->value_count; i++) arena->last[i] = arena->piece_of[i] = -1;
+    for (int i = 0; i < plan->step_count; i++)
+        for (int k = 0; k < plan->steps[i].in_count; k++)
+            arena->last[root_of(plan, plan->operands[plan->steps[i].in_first + k])] = i;
+    for (int i = 0; i < plan->step_count; i++)
+        for (int k = 0; k < plan->steps[i].out_count; k++) {
+            CornuValue value = plan->operands[plan->steps[i].out_first + k];
+            if (plan->places[value].region != CORNU_NOWHERE) continue;
+            int last = arena->last[value] < i ? i : arena->last[value];
+            int piece = piece_to_take_over(arena, i, k);
+            if (piece < 0) {
+                piece = arena->count++;
+                arena->order[piece] = &arena->pieces[piece];
+                arena->pieces[piece] = (Piece){ i, last, padded_bytes(plan->types[value]), 0 };
+            }
+            arena->pieces[piece].last = last;
+            arena->piece_of[value] = piece;
+            plan->places[value].region = CORNU_ARENA;
+        }
+}
 
 static int larger_first(const void *a, const void *b)
 {
-    const Life *x = a, *y = b;
+    const Piece *x = *(Piece *const *)a, *y = *(Piece *const *)b;
     if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
-    return x->value < y->value ? -1 : 1;
+    return x->first != y->first ? (x->first < y->first ? -1 : 1) : x < y ? -1 : x > y;
 }
 
-/* The lowest gap among those placed before that are alive at the same time. */
-static size_t find_gap(const CornuPlan *plan, const Life *lives, int placed, const Life *life)
+/* The lowest gap among those placed before that are taken at the same time. */
+static size_t find_gap(Piece *const *order, int placed, const Piece *piece)
 {
     size_t offset = 0;
     for (bool moved = true; moved;) {
         moved = false;
         for (int i = 0; i < placed; i++) {
-            size_t start = plan->places[lives[i].value].offset;
-            bool   together = lives[i].first <= life->last && life->first <= lives[i].last;
-            if (together && offset < start + lives[i].bytes && start < offset + life->bytes) {
-                offset = start + lives[i].bytes;
+            const Piece *other = order[i];
+            bool together = other->first <= piece->last && piece->first <= other->last;
+            if (together && offset < other->offset + other->bytes &&
+                other->offset < offset + piece->bytes) {
+                offset = other->offset + other->bytes;
                 moved = true;
             }
         }
@@ -307,43 +368,41 @@ static size_t find_gap(const CornuPlan *plan, const Life *lives, int placed, con
     return offset;
 }
 
+static void place_pieces(Arena *arena)
+{
+    CornuPlan *plan = arena->plan;
+    qsort(arena->order, (size_t)arena->count, sizeof *arena->order, larger_first);
+    for (int i = 0; i < arena->count; i++) {
+        Piece *piece = arena->order[i];
+        piece->offset = find_gap(arena->order, i, piece);
+        if (piece->offset + piece->bytes > plan->arena_bytes)
+            plan->arena_bytes = piece->offset + piece->bytes;
+    }
+    for (int i = 0; i < plan->value_count; i++)
+        if (arena->piece_of[i] >= 0)
+            plan->places[i].offset = arena->pieces[arena->piece_of[i]].offset;
+}
+
 static CornuStatus place_in_arena(CornuPlan *plan)
 {
-    Life *lives = cornu__allocate((size_t)plan->value_count, sizeof *lives);
-    int  *life_of = cornu__allocate((size_t)plan->value_count, sizeof *life_of);
-    int   count = 0;
-    if (!lives || !life_of) {
-        cornu__release(lives);
-        cornu__release(life_of);
-        return CORNU_ERR_MEMORY;
+    size_t count = (size_t)plan->value_count;
+    Arena  arena = {
+        .plan = plan,
+        .last = cornu__allocate(count, sizeof *arena.last),
+        .piece_of = cornu__allocate(count, sizeof *arena.piece_of),
+        .pieces = cornu__allocate(count, sizeof *arena.pieces),
+        .order = cornu__allocate(count, sizeof *arena.order),
+    };
+    bool complete = arena.last && arena.piece_of && arena.pieces && arena.order;
+    if (complete) {
+        find_pieces(&arena);
+        place_pieces(&arena);
     }
-    for (int i = 0; i < plan->value_count; i++) life_of[i] = -1;
-    for (int i = 0; i < plan->step_count; i++) {
-        const CornuStep *step = &plan->steps[i];
-        for (int k = 0; k < step->out_count; k++) {
-            CornuValue value = plan->operands[step->out_first + k];
-            if (plan->places[value].region != CORNU_NOWHERE) continue;
-            size_t bytes = cornu_type_bytes(plan->types[value]);
-            bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-            life_of[value] = count;
-            lives[count++] = (Life){ value, i, i, bytes };
-            plan->places[value].region = CORNU_ARENA;
-        }
-        for (int k = 0; k < step->in_count; k++) {
-            int life = life_of[root_of(plan, plan->operands[step->in_first + k])];
-            if (life >= 0) lives[life].last = i;
-        }
-    }
-    qsort(lives, (size_t)count, sizeof *lives, larger_first);
-    for (int i = 0; i < count; i++) {
-        size_t offset = find_gap(plan, lives, i, &lives[i]);
-        plan->places[lives[i].value].offset = offset;
-        if (offset + lives[i].bytes > plan->arena_bytes)
-            plan->arena_bytes = offset + lives[i].bytes;
-    }
-    cornu__release(lives);
-    cornu__release(life_of);
-    return CORNU_OK;
+    cornu__release(arena.last);
+    cornu__release(arena.piece_of);
+    cornu__release(arena.pieces);
+    cornu__release(arena.order);
+    return complete ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
 /* What a view reads is where its root is. */
