@@ -109,7 +109,8 @@ static void count_work(CornuStatistics *statistics, const CornuProgram *recorded
     }
 }
 
-static CornuStatus build_plan(CornuPlan *plan, const CornuHost *host, const CornuProgram *recorded)
+static CornuStatus build_plan(CornuPlan *plan, const CornuHost *host,
+                              const CornuProgram *recorded)
 {
     plan->host = host;
     CornuProgram *simple = cornu__simplify(recorded);
@@ -127,8 +128,10 @@ static CornuStatus build_plan(CornuPlan *plan, const CornuHost *host, const Corn
         cornu_program_print(plan->program, stderr);
     }
     int count = plan->program->value_count;
-    CORNU__TRY(cornu__reserve(&plan->types, &plan->value_space, 0, count, sizeof *plan->types));
-    CORNU__TRY(cornu__reserve(&plan->places, &plan->place_space, 0, count, sizeof *plan->places));
+    CORNU__TRY(
+        cornu__reserve(&plan->types, &plan->value_space, 0, count, sizeof *plan->types));
+    CORNU__TRY(cornu__reserve(&plan->places, &plan->place_space, 0, count,
+                              sizeof *plan->places));
     for (int i = 0; i < count; i++) {
         plan->types[i] = cornu_program_type(plan->program, i);
         plan->places[i] = (CornuPlace){ .region = CORNU_NOWHERE };
@@ -198,7 +201,8 @@ static CornuStatus run_step(Executable *executable, const CornuStep *step)
     CornuOpCall        call, pool;
     switch (step->kind) {
     case CORNU_STEP_GROUP:
-        return cornu__group_run(step->group, in, out, plan->host->threads, executable->scratch);
+        return cornu__group_run(step->group, in, out, plan->host->threads,
+                                executable->scratch);
     case CORNU_STEP_KERNEL:
         call = kernel_call_of(plan, step, types, &out_type);
         if (step->pool >= 0)
@@ -210,7 +214,8 @@ static CornuStatus run_step(Executable *executable, const CornuStep *step)
             .pool = step->pool < 0 ? NULL : &pool });
     case CORNU_STEP_REFERENCE:
         call = call_of(plan, step);
-        return cornu__reference_run(&call, out_type, in, out, (double *)(void *)executable->scratch);
+        return cornu__reference_run(&call, out_type, in, out,
+                                    (double *)(void *)executable->scratch);
     case CORNU_STEP_COPY:
         memcpy(out[0], in[0], cornu_type_bytes(*out_type));
         break;
@@ -230,7 +235,8 @@ CornuStatus cornu__host_run(CornuExecutable *base, CornuBuffer *const *inputs,
         if (status == CORNU_OK) continue;
         if (step->op < 0) return status;   /* a group names its op itself */
         const CornuProgramOp *op = &plan->program->ops[step->op];
-        if (step->kind == CORNU_STEP_KERNEL) cornu__fail_prefix(status, cornu_op_name(op->id));
+        if (step->kind == CORNU_STEP_KERNEL)
+            cornu__fail_prefix(status, cornu_op_name(op->id));
         return *op->scope ? cornu__fail_prefix(status, op->scope) : status;
     }
     return CORNU_OK;

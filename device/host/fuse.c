@@ -14,7 +14,8 @@
 #include "../memory_internal.h"
 #include "passes.h"
 
-enum { MOST_OPS = 40 };   /* in one group: its registers should stay in the first-level cache */
+/* In one group: its registers should stay in the first-level cache. */
+enum { MOST_OPS = 40 };
 
 typedef enum {
     NODE_NONE, NODE_LOOKED_THROUGH, NODE_KERNEL, NODE_JOINED, NODE_REFERENCE, NODE_GROUP
@@ -23,10 +24,10 @@ typedef enum {
 /* An op and what it is joined with: ops of one unit run as one step. */
 typedef struct {
     NodeKind           kind;
-    int                unit;      /* number of the first op joined */
-    int                next;      /* the next op of the unit, -1: the last */
-    int                uses;      /* of its output 0, program outputs included */
-    int                user;      /* the last op that uses output 0 */
+    int                unit;   /* number of the first op joined */
+    int                next;   /* the next op of the unit, -1: the last */
+    int                uses;   /* of its output 0, program outputs included */
+    int                user;   /* the last op that uses output 0 */
     const CornuKernel *kernel;
     int                pool;      /* the pooling joined with a convolution, -1: none */
     bool               in_memory[CORNU_MAX_OUTPUTS]; /* outputs that others read from memory */
@@ -136,7 +137,8 @@ static void join_pool(Fuser *f, int op)
     f->nodes[op].kernel = pooled;
 }
 
-/* Whether `value` is a vector along the last axis of `type`, broadcast; then `bias` is it. */
+/* Whether `value` is a vector along the last axis of `type`, broadcast; then `bias` is
+ * it. */
 static bool is_bias(const Fuser *f, CornuValue value, CornuType type, CornuValue *bias)
 {
     CornuAccess access;
@@ -176,24 +178,27 @@ static void absorb_epilogue(Fuser *f, int op)
 
 /* ---- Groups ---- */
 
-/* The op whose result op `op` would read in a register if the two were in one group: operand
- * k's maker, looked at through reshapes. -1: it reads memory there. */
+/* The op whose result op `op` would read in a register if the two were in one group:
+ * operand k's maker, looked at through reshapes. -1: it reads memory there. */
 static int register_maker(const Fuser *f, int op, int k)
 {
     if (f->program->ops[op].id == CORNU_OP_RANDOM_UNIFORM) return -1;
     CornuAccess access;
-    CornuValue  source = cornu__elementwise_source(f->program, operands_of(f, op)[k], &access);
+    CornuValue  source =
+        cornu__elementwise_source(f->program, operands_of(f, op)[k], &access);
     int         maker = f->program->values[source].op;
     if (maker < 0 || f->nodes[maker].kind != NODE_GROUP) return -1;
     return count_of(f, source) == count_of(f, f->program->ops[op].out_first) ? maker : -1;
 }
 
-/* Whether op `from` or what it is computed from belongs to the unit, whole units being visited. */
+/* Whether op `from` or what it is computed from belongs to the unit, whole units being
+ * visited. */
 static bool reaches(Fuser *f, int from, int unit)
 {
     if (f->nodes[from].unit == unit) return true;
     if (f->nodes[from].stamp == f->stamp) return false;
-    for (int i = f->nodes[from].unit; i >= 0; i = f->nodes[i].next) f->nodes[i].stamp = f->stamp;
+    for (int i = f->nodes[from].unit; i >= 0; i = f->nodes[i].next)
+        f->nodes[i].stamp = f->stamp;
     for (int i = f->nodes[from].unit; i >= 0; i = f->nodes[i].next)
         for (int k = 0; k < f->program->ops[i].in_count; k++) {
             int maker = f->program->values[operands_of(f, i)[k]].op;
@@ -210,7 +215,8 @@ static bool reaches_outside(Fuser *f, int from, int to)
     for (int i = from; i >= 0; i = f->nodes[i].next)
         for (int k = 0; k < f->program->ops[i].in_count; k++) {
             int direct = register_maker(f, i, k);
-            if (direct >= 0 && (f->nodes[direct].unit == to || f->nodes[direct].unit == from))
+            if (direct >= 0 &&
+                (f->nodes[direct].unit == to || f->nodes[direct].unit == from))
                 continue;
             int maker = f->program->values[operands_of(f, i)[k]].op;
             if (maker >= 0 && reaches(f, maker, to)) return true;
@@ -294,7 +300,8 @@ static void need_operand(Fuser *f, int op, int k)
 
 static void find_needs(Fuser *f)
 {
-    for (int i = 0; i < f->program->output_count; i++) need(f, f->program->outputs[i].value);
+    for (int i = 0; i < f->program->output_count; i++)
+        need(f, f->program->outputs[i].value);
     for (int i = 0; i < f->program->op_count; i++)
         for (int k = 0; k < f->program->ops[i].in_count; k++) {
             if (f->nodes[i].kind == NODE_GROUP) need_operand(f, i, k);
@@ -308,9 +315,91 @@ static void find_needs(Fuser *f)
             CornuValue bias;
             if (absorbed && f->program->ops[i].id == CORNU_OP_ADD &&
                 is_bias(f, operands_of(f, i)[k],
-                        cornu_program_type(f->program, f->program->ops[i].out_first), &bias))
+                        cornu_program_type(f->program, f->program->ops[i].out_first),
+                        &bias))
                 need(f, bias);
         }
+}
+
+/* ---- Late ops ---- */
+
+/* Takes op `op` out of its unit's list. */
+static void leave(Fuser *f, int op)
+{
+    int rest = f->nodes[op].unit == op ? f->nodes[op].next : f->nodes[op].unit;
+    for (int i = f->nodes[op].unit; i >= 0; i = f->nodes[i].next)
+        if (f->nodes[i].next == op) f->nodes[i].next = f->nodes[op].next;
+    for (int i = rest; i >= 0; i = f->nodes[i].next) f->nodes[i].unit = rest;
+    f->nodes[op].unit = op;
+    f->nodes[op].next = -1;
+}
+
+/* The one unit that reads the op's result, all in registers if the op were part of it; -1
+ * if there is no such unit or it is the op's own. */
+static int only_reader(const Fuser *f, int op)
+{
+    int reader = -1;
+    for (int i = op + 1; i < f->program->op_count; i++)
+        for (int k = 0; k < f->program->ops[i].in_count; k++) {
+            if (f->nodes[i].kind != NODE_GROUP || register_maker(f, i, k) != op) continue;
+            if (reader >= 0 && reader != f->nodes[i].unit) return -1;
+            reader = f->nodes[i].unit;
+        }
+    return reader == f->nodes[op].unit ? -1 : reader;
+}
+
+/* Whether everything that reads the op's result does so through register_maker. */
+static bool is_read_by_groups_only(const Fuser *f, int op)
+{
+    int reads = 0;
+    for (int i = op + 1; i < f->program->op_count; i++)
+        for (int k = 0; k < f->program->ops[i].in_count; k++)
+            reads += f->nodes[i].kind == NODE_GROUP && register_maker(f, i, k) == op;
+    return reads == f->nodes[op].uses;
+}
+
+/* Whether the op can be computed later from memory at no more traffic than its result
+ * costs: from one operand that is there anyway, and scalars. */
+static bool is_cheap_to_delay(const Fuser *f, int op)
+{
+    const CornuProgramOp *p = &f->program->ops[op];
+    int                   whole = 0;
+    if (p->out_count != 1 || p->id == CORNU_OP_RANDOM_UNIFORM || p->id == CORNU_OP_IOTA)
+        return false;
+    size_t bytes = cornu_type_bytes(cornu_program_type(f->program, p->out_first));
+    for (int k = 0; k < p->in_count; k++) {
+        CornuAccess access;
+        CornuValue  source =
+            cornu__elementwise_source(f->program, operands_of(f, op)[k], &access);
+        const CornuProgramValue *made = &f->program->values[source];
+        if (access.rank == 0) continue;
+        bool there = made->op >= 0 && f->nodes[made->op].in_memory[made->index];
+        if (!there || cornu_type_bytes(made->type) > 2 * bytes) return false;
+        whole++;
+    }
+    return whole == 1;
+}
+
+/*
+ * Moves ops to the group that alone needs them. The slope of an activation is recorded
+ * with the backward pass but could join the forward group, which would write it to memory
+ * for much later; from the activation, which is in memory, it costs nothing in the
+ * backward group.
+ */
+static void delay_ops(Fuser *f)
+{
+    for (int i = f->program->op_count - 1; i >= 0; i--) {
+        Node *node = &f->nodes[i];
+        if (node->kind != NODE_GROUP || !node->in_memory[0] ||
+            !is_read_by_groups_only(f, i))
+            continue;
+        int reader = only_reader(f, i);
+        if (reader < 0 || size_of(f, reader) >= MOST_OPS || !is_cheap_to_delay(f, i))
+            continue;
+        leave(f, i);
+        join(f, i, reader);
+        node->in_memory[0] = false;
+    }
 }
 
 /* ---- Steps ---- */
@@ -370,14 +459,15 @@ static CornuStatus add_kernel(Fuser *f, int op)
     return CORNU_OK;
 }
 
-static CornuStatus add_group_step(Fuser *f, const int *ops, int op_count, const CornuValue *out,
-                                  int out_count, int position)
+static CornuStatus add_group_step(Fuser *f, const int *ops, int op_count,
+                                  const CornuValue *out, int out_count, int position)
 {
-    CornuGroup *group = cornu__group_create(f->plan->host->vectors, f->program, ops, op_count, out,
-                                            out_count);
+    CornuGroup *group = cornu__group_create(f->plan->host->vectors, f->program, ops,
+                                            op_count, out, out_count);
     if (!group) return CORNU_ERR_MEMORY;
-    CornuStep *step = cornu__plan_step(f->plan, CORNU_STEP_GROUP, cornu__group_inputs(group),
-                                       cornu__group_input_count(group), out, out_count);
+    CornuStep *step =
+        cornu__plan_step(f->plan, CORNU_STEP_GROUP, cornu__group_inputs(group),
+                         cornu__group_input_count(group), out, out_count);
     if (!step) {
         cornu__group_free(group);
         return CORNU_ERR_MEMORY;
@@ -394,7 +484,8 @@ static CornuStatus add_group(Fuser *f, int unit)
     for (int i = unit; i >= 0; i = f->nodes[i].next) {
         ops[op_count++] = i;
         for (int k = 0; k < f->program->ops[i].out_count; k++)
-            if (f->nodes[i].in_memory[k]) out[out_count++] = f->program->ops[i].out_first + k;
+            if (f->nodes[i].in_memory[k])
+                out[out_count++] = f->program->ops[i].out_first + k;
     }
     if (out_count == 0) return CORNU_OK;
     return add_group_step(f, ops, op_count, out, out_count, ops[op_count - 1]);
@@ -413,12 +504,14 @@ CornuStatus cornu__fuse(CornuPlan *plan)
         }
     form_groups(&f);
     find_needs(&f);
+    delay_ops(&f);
 
     CornuStatus status = CORNU_OK;
     for (int i = 0; i < f.program->op_count && status == CORNU_OK; i++) {
         const Node *node = &f.nodes[i];
         if (node->unit != i) continue;
-        if (node->kind == NODE_KERNEL || node->kind == NODE_REFERENCE) status = add_kernel(&f, i);
+        if (node->kind == NODE_KERNEL || node->kind == NODE_REFERENCE)
+            status = add_kernel(&f, i);
         else if (node->kind == NODE_GROUP) status = add_group(&f, i);
         else if (node->written_out)
             status = add_group_step(&f, NULL, 0, &f.program->ops[i].out_first, 1, i);

@@ -404,7 +404,8 @@ static void round_u8(const CornuVectorCall *call, int64_t count)
         y[i] = x[i] < 0 ? 0 : x[i] > UINT8_MAX ? UINT8_MAX : x[i];
 }
 
-/* To nearest even in the upper 16 bits; NaN is kept quiet, as cornu_bf16_from_float does. */
+/* To nearest even in the upper 16 bits; NaN is kept quiet, as cornu_bf16_from_float does.
+ * */
 static void round_bf16(const CornuVectorCall *call, int64_t count)
 {
     const uint32_t *x = call->in[0];
