@@ -185,7 +185,9 @@ CornuType cornu_program_type(const CornuProgram *program, CornuValue value)
 
 const CornuValue *cornu_program_operands(const CornuProgram *program, const CornuProgramOp *op)
 {
-    return op->in_count ? program->operands + op->in_first : NULL;
+    /* Never NULL, for whoever copies none of them; the program itself may own no array yet. */
+    static const CornuValue none = CORNU_NO_VALUE;
+    return op->in_count ? program->operands + op->in_first : &none;
 }
 
 CornuOpCall cornu_program_call(const CornuProgram *program, const CornuProgramOp *op,

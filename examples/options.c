@@ -1,6 +1,5 @@
 #include "options.h"
 
-#include <cornu/cornu.h>
 #include <cornu/device/nearest.h>
 
 #include <errno.h>
@@ -54,7 +53,8 @@ static void fill_table(Table *table, Options *o)
         { "data", OPTION_TEXT, &o->data, "DIR",
           "where the data are, or the word synthetic; default CORNU_DATA, ./data, a download",
           0, 0, NULL },
-        { "save", OPTION_TEXT, &o->save, "FILE", "write the model to FILE.safetensors", 0, 0, NULL },
+        { "save", OPTION_TEXT, &o->save, "FILE", "write the model to FILE.safetensors", 0, 0,
+          NULL },
         { "load", OPTION_TEXT, &o->load, "FILE", "start from the weights in FILE", 0, 0, NULL },
         { "history", OPTION_TEXT, &o->history, "FILE", "write losses and times as JSON", 0, 0,
           NULL },
@@ -273,7 +273,12 @@ int options_parse(Options *options, const Program *program, int argc, char **arg
     }
     options->arguments = (const char *const *)argv;
     options->argument_count = kept;
-    options->verbose = strcmp(table.verbose, "auto") ? atoi(table.verbose) : OPTIONS_AUTO;
+    switch (table.verbose[0]) {
+    case '0': options->verbose = CORNU_SILENT; break;
+    case '1': options->verbose = CORNU_BAR; break;
+    case '2': options->verbose = CORNU_LINES; break;
+    default:  options->verbose = CORNU_AUTO; break;
+    }
 
     if (table.help) {
         print_help(&table);

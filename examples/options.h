@@ -13,8 +13,7 @@
 #ifndef CORNU_EXAMPLES_OPTIONS_H
 #define CORNU_EXAMPLES_OPTIONS_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include <cornu/cornu.h>
 
 /* What the common flags set. What a program fills in before parsing is the default that --help
  * shows; 0, 0.0 or NULL stands for "the program decides". */
@@ -26,13 +25,11 @@ typedef struct {
     int64_t     epochs, batch_size, steps_per_epoch, limit, seed;
     double      learning_rate;
     const char *data, *save, *load, *history;
-    int64_t     verbose;           /* OPTIONS_AUTO, 0, 1 or 2; auto unless set by the flag */
+    CornuVerbose verbose;
 
     const char *const *arguments;  /* what is no flag */
     int                argument_count;
 } Options;
-
-enum { OPTIONS_AUTO = -1 };
 
 /* Which of the common flags a program has. --help and --version are everywhere. */
 enum {

@@ -3,8 +3,6 @@
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 CornuDevice *session_open(const Options *options)
@@ -21,7 +19,7 @@ static bool show_download(void *context, const CornuDataFile *file, int64_t rece
 {
     (void)context;
     const bool done = received >= file->bytes;
-    if (!done && !isatty(STDERR_FILENO)) return true;
+    if (received == 0 || (!done && !isatty(STDERR_FILENO))) return true;
     fprintf(stderr, "%s%s  %.1f of %.1f MB%s", isatty(STDERR_FILENO) ? "\r" : "", file->name,
             1e-6 * (double)received, 1e-6 * (double)file->bytes, done ? "\n" : "");
     return true;
@@ -36,55 +34,25 @@ CornuImageData *session_mnist(const Options *options)
     return mnist;
 }
 
-CornuVerbose session_verbose(const Options *options)
-{
-    switch (options->verbose) {
-    case 0: return CORNU_SILENT;
-    case 1: return CORNU_BAR;
-    case 2: return CORNU_LINES;
-    default: return CORNU_AUTO;
-    }
-}
-
 CornuStatus session_record(const Options *options, CornuModel *model,
                            const CornuHistory *history, const CornuImageData *data,
                            const double *test)
 {
     if (!options->history) return CORNU_OK;
-    const int               count = cornu_history_epochs(history);
-    const CornuStatistics  *step = cornu_model_statistics(model);
-    CornuEpochRecord       *epochs = calloc((size_t)count + 1, sizeof *epochs);
-    if (!epochs) {
-        fprintf(stderr, "no memory for the history of %d epochs\n", count);
-        return CORNU_ERR_MEMORY;
-    }
-    for (int i = 0; i < count; i++) {
-        const double samples = (double)cornu_history_samples(history, i);
-        const double seconds = cornu_history_seconds(history, i);
-        const double steps = ceil(samples / (double)options->batch_size);
-        epochs[i] = (CornuEpochRecord){
-            .seconds = seconds,
-            .samples_per_second = samples / seconds,
-            .gflops = step ? 1e-9 * (double)step->flops * steps / seconds : NAN,
-            .loss = cornu_history_get(history, "loss", i),
-            .accuracy = cornu_history_get(history, "accuracy", i),
-            .val_loss = cornu_history_get(history, "val_loss", i),
-            .val_accuracy = cornu_history_get(history, "val_accuracy", i),
-        };
-    }
-    const CornuDevice   *device = cornu_model_device(model);
-    const CornuRunRecord run = {
+    const CornuStatistics *step = cornu_model_statistics(model);
+    const CornuDevice     *device = cornu_model_device(model);
+    const CornuRunRecord   run = {
         .model = cornu_model_name(model), .device = cornu_device_name(device),
         .policy = options->policy, .threads = cornu_device_threads(device), .shards = 1,
         .parameters = cornu_model_parameters(model),
         .data = { .name = data->name, .synthetic = data->synthetic,
                   .train = data->train_x.type.shape.extent[0],
                   .test = data->test_x.type.shape.extent[0] },
-        .epochs = epochs, .epoch_count = count, .test_loss = test[0], .test_accuracy = test[1],
+        .history = history,
+        .flops_per_sample = step ? (double)step->flops / (double)options->batch_size : NAN,
+        .test_loss = test[0], .test_accuracy = test[1],
     };
-    CornuStatus status = cornu_history_write(options->history, &run);
-    free(epochs);
-    return status;
+    return cornu_record_write(&run, options->history);
 }
 
 int session_fail(const char *program)

@@ -5,8 +5,7 @@
  * shapes, the optimizer's variables ("adam/iteration"), and texts in its metadata:
  *
  *     architecture   JSON of the model as Keras writes it: class_name, config, layers
- *     input          JSON {"offset": 0.0, "scale": 0.00392…}: what the model is given is
- *                    stored value * scale + offset
+ *     input          JSON {"scale": 0.00392…}: what whole-number data are multiplied by
  *     weights        JSON list of the weights' names, in the model's order
  *     optimizer      JSON list of the optimizer's variables, in its order
  *

@@ -9,10 +9,11 @@
  * naming the suffixes that can. */
 CornuStatus cornu__check_save_path(const char *path);
 
-/* The model in Keras' JSON. NULL without making the error pending. */
+/* The model in Keras' JSON; NULL, not pending, if it holds a layer that files cannot hold. */
 json_t *cornu__model_config(const CornuModel *model);
 
-/* The model that the JSON describes; its nesting was checked, nothing else. */
-CornuModel *cornu__model_from_config(const json_t *architecture);
+/* The model that the JSON describes, built; NULL with a pending error. Nothing in the JSON is
+ * trusted but its nesting. */
+CornuModel *cornu__model_from_config(const json_t *architecture, double input_scale);
 
 #endif

@@ -74,6 +74,7 @@ typedef struct {
 struct CornuLayer {
     const CornuLayerClass *kind;
     char                  *name;        /* NULL until given or added to a model */
+    char                   class_label[48];  /* the class in small letters: "max_pooling2d" */
     bool                   frozen;      /* Keras' trainable = False; read at compile */
     bool                   built;
     CornuShape             output;      /* once built; axis 0 is CORNU_NONE */
@@ -95,9 +96,9 @@ struct CornuWeight {
     CornuVariable    *variable;      /* the value after compile, else NULL */
 };
 
-/* For kind->build: declares the next weight, "kernel" of shape `shape`. */
-CornuWeight *cornu_layer_weight(CornuLayer *layer, const char *name, CornuShape shape,
-                                CornuInitializer initializer, bool non_trainable);
+/* For kind->build: declares the next weight, "kernel" of shape `shape`, and draws its value. */
+CornuStatus cornu_layer_weight(CornuLayer *layer, const char *name, CornuShape shape,
+                               CornuInitializer initializer, bool non_trainable);
 
 /* For kind->call: weight number i as a tensor of the trace's graph. */
 CornuTensor *cornu_layer_read(CornuLayer *layer, const CornuCall *call, int i);

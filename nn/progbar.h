@@ -2,7 +2,7 @@
  * The progress bar, byte for byte as keras.utils.Progbar and ProgbarLogger write it.
  *
  *     Epoch 1/12
- *     469/469 ━━━━━━━━━━━━━━━━━━━━ 3s 6ms/step - accuracy: 0.9123 - loss: 0.2890
+ *     469/469 ━━━━━━━━ 3s 6ms/step - accuracy: 0.9123 - loss: 0.2890
  *
  * A CornuBar is a state machine: it is told steps, values and the time, in seconds on any
  * clock, and prints. cornu_progbar() is the callback that drives one through fit, evaluate

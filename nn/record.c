@@ -10,24 +10,30 @@ static json_t *number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-static json_t *describe_epoch(const CornuEpochRecord *epoch, int64_t index)
+static json_t *describe_epoch(const CornuRunRecord *run, int i)
 {
+    const CornuHistory *history = run->history;
+    const double seconds = cornu_history_seconds(history, i);
+    const double rate = (double)cornu_history_samples(history, i) / seconds;
     return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-                     "epoch", (json_int_t)index + 1,
-                     "seconds", number(epoch->seconds),
-                     "samples_per_second", number(epoch->samples_per_second),
-                     "gflops", number(epoch->gflops),
-                     "loss", number(epoch->loss),
-                     "accuracy", number(epoch->accuracy),
-                     "val_loss", number(epoch->val_loss),
-                     "val_accuracy", number(epoch->val_accuracy));
+                     "epoch", (json_int_t)cornu_history_epoch(history, i) + 1,
+                     "seconds", number(seconds),
+                     "samples_per_second", number(rate),
+                     "gflops", number(rate * run->flops_per_sample * 1e-9),
+                     "loss", number(cornu_history_get(history, "loss", i)),
+                     "accuracy", number(cornu_history_get(history, "accuracy", i)),
+                     "val_loss", number(cornu_history_get(history, "val_loss", i)),
+                     "val_accuracy", number(cornu_history_get(history, "val_accuracy", i)));
 }
 
 static json_t *describe(const CornuRunRecord *run)
 {
     json_t *epochs = json_array();
-    for (int64_t e = 0; e < run->epoch_count; e++)
-        json_array_append_new(epochs, describe_epoch(&run->epochs[e], e));
+    for (int i = 0; run->history && i < cornu_history_epochs(run->history); i++) {
+        if (json_array_append_new(epochs, describe_epoch(run, i)) == 0) continue;
+        json_decref(epochs);
+        epochs = NULL;                /* fails below */
+    }
     return json_pack("{s:s, s:s, s:s, s:i, s:i, s:s, s:I, s:{s:s, s:b, s:I, s:I}, s:o,"
                      " s:{s:o, s:o}}",
                      "model", run->model, "device", run->device, "policy", run->policy,
@@ -40,11 +46,11 @@ static json_t *describe(const CornuRunRecord *run)
                      "accuracy", number(run->test_accuracy));
 }
 
-CornuStatus cornu_history_write(const char *path, const CornuRunRecord *run)
+CornuStatus cornu_record_write(const CornuRunRecord *run, const char *path)
 {
     json_t *text = describe(run);
     if (!text)
-        return cornu__fail(CORNU_ERR_MEMORY, "%s: no memory for the history, or a name in it is "
+        return cornu__fail(CORNU_ERR_MEMORY, "%s: no memory for the record, or a name in it is "
                            "not UTF-8", path);
     CornuNewFile file;
     CornuStatus status = cornu__file_create(&file, path);

@@ -14,21 +14,11 @@
 #ifndef CORNU_NN_RECORD_H
 #define CORNU_NN_RECORD_H
 
-#include <stdint.h>
-
-#include "../device/status.h"
+#include "history.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* NAN stands for a number that does not exist. */
-typedef struct {
-    double seconds;
-    double samples_per_second;
-    double gflops;              /* 1e9 floating-point operations per second */
-    double loss, accuracy, val_loss, val_accuracy;
-} CornuEpochRecord;
 
 typedef struct {
     const char *model, *device, *policy;
@@ -37,15 +27,15 @@ typedef struct {
     struct {
         const char *name;
         bool        synthetic;
-        int64_t     train, test;   /* samples */
+        int64_t     train, test;    /* samples */
     } data;
-    const CornuEpochRecord *epochs;
-    int64_t     epoch_count;
-    double      test_loss, test_accuracy;
+    const CornuHistory *history;    /* NULL: no epochs */
+    double      flops_per_sample;   /* of a training step, for gflops; NAN if unknown */
+    double      test_loss, test_accuracy; /* NAN where there was no test */
 } CornuRunRecord;
 
 /* Writes the file whole or not at all. CORNU_ERR_FILE if it cannot be written. */
-CornuStatus cornu_history_write(const char *path, const CornuRunRecord *run);
+CornuStatus cornu_record_write(const CornuRunRecord *record, const char *path);
 
 #ifdef __cplusplus
 }

@@ -9,7 +9,7 @@
 static CornuSummaryRow describe(const CornuLayer *layer, CornuSummary *summary)
 {
     CornuSummaryRow row = {
-        .name = layer->name, .class_name = layer->kind->class_name,
+        .name = cornu_layer_name(layer), .class_name = layer->kind->class_name,
         .built = layer->built, .output = layer->output,
         .parameters = cornu_layer_parameters(layer),
         .has_weights = layer->weight_count > 0, .frozen = layer->frozen,

@@ -228,8 +228,9 @@ CornuStatus cornu__host_run(CornuExecutable *base, CornuBuffer *const *inputs,
         const CornuStep *step = &plan->steps[i];
         CornuStatus      status = run_step(executable, step);
         if (status == CORNU_OK) continue;
-        if (step->op < 0) return status;
+        if (step->op < 0) return status;   /* a group names its op itself */
         const CornuProgramOp *op = &plan->program->ops[step->op];
+        if (step->kind == CORNU_STEP_KERNEL) cornu__fail_prefix(status, cornu_op_name(op->id));
         return *op->scope ? cornu__fail_prefix(status, op->scope) : status;
     }
     return CORNU_OK;

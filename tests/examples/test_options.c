@@ -68,7 +68,7 @@ static void test_defaults(void **state)
     assert_int_equal(parsed.shards, 1);
     assert_int_equal(parsed.threads, 0);
     assert_int_equal(parsed.epochs, 12);
-    assert_int_equal(parsed.verbose, OPTIONS_AUTO);
+    assert_int_equal(parsed.verbose, CORNU_AUTO);
     assert_null(parsed.save);
     assert_string_equal(printed, "");
 }
@@ -88,7 +88,7 @@ static void test_values(void **state)
     assert_string_equal(parsed.save, "m.safetensors");
     assert_string_equal(parsed.load, "a=b");
     assert_string_equal(parsed.history, "h.json");
-    assert_int_equal(parsed.verbose, 2);
+    assert_int_equal(parsed.verbose, CORNU_LINES);
     assert_int_equal(parsed.threads, 2);
     assert_int_equal(parsed.limit, 256);
     assert_int_equal(parsed.steps_per_epoch, 9);
@@ -164,7 +164,8 @@ static void test_help(void **state)
     (void)state;
     assert_int_equal(parse(&trainer, "--epochs 5 --help"), 0);
     assert_non_null(strstr(printed, "usage: mnist_cnn [FLAG]...\nTrains.\n"));
-    assert_non_null(strstr(printed, "  --epochs N                passes over the data (default 5)\n"));
+    assert_non_null(strstr(printed, "  --epochs N                passes over the data "
+                           "(default 5)\n"));
     assert_non_null(strstr(printed, "network: mnist_cnn, mnist_cnn_bn, mnist_convnet\n"));
     assert_non_null(strstr(printed, "--device NAME"));
     assert_non_null(strstr(printed, "--verbose auto|0|1|2      silent"));

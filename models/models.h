@@ -1,0 +1,76 @@
+/*
+ * Complete networks with what was published about training them.
+ *
+ *     const CornuReferenceModel *reference = cornu_reference_model("mnist_cnn");
+ *     CornuModel *model = reference->build(&(CornuNetworkConfig){ 0 });
+ *     cornu_compile(model, .optimizer = cornu_reference_optimizer(reference, steps, 0.0),
+ *                   .loss = cornu_loss(reference->loss), .metrics = { CORNU_ACCURACY });
+ *     cornu_fit(model, .x = cornu_reference_input(model, images), .y = labels,
+ *               .epochs = reference->epochs, .batch_size = reference->batch_size,
+ *               .validation_split = reference->validation_split);
+ */
+#ifndef CORNU_MODELS_MODELS_H
+#define CORNU_MODELS_MODELS_H
+
+#include "../nn/model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+    char   unset;
+    double dropout;   /* default the published rate, or CORNU_ZERO */
+} CornuNetworkConfig;
+
+/* ---- Handwritten digits: u8 images (28, 28), 10 classes ---- */
+
+/* Three convolutions, two dense layers; 93,322 parameters. Source: ayyucekizrak/
+ * Udemy_DerinOgrenmeyeGiris, GoogleColab_TPU_Kullanimi/MNIST_TPU_Egitim.ipynb. */
+CornuModel *cornu_mnist_cnn_from(const CornuNetworkConfig *config);
+#define cornu_mnist_cnn(...) \
+    cornu_mnist_cnn_from(&(CornuNetworkConfig){ .unset = 0, __VA_ARGS__ })
+
+/* Strided convolutions with batch normalization, images as rows of 784; 354,538 parameters.
+ * Source: tensorflow/tpu, tools/colab/keras_mnist_tpu.ipynb, as of 2020. */
+CornuModel *cornu_mnist_cnn_bn_from(const CornuNetworkConfig *config);
+#define cornu_mnist_cnn_bn(...) \
+    cornu_mnist_cnn_bn_from(&(CornuNetworkConfig){ .unset = 0, __VA_ARGS__ })
+
+/* Two convolutions, one dense layer; 34,826 parameters. Source: keras-team/keras-io,
+ * examples/vision/mnist_convnet.py. */
+CornuModel *cornu_mnist_convnet_from(const CornuNetworkConfig *config);
+#define cornu_mnist_convnet(...) \
+    cornu_mnist_convnet_from(&(CornuNetworkConfig){ .unset = 0, __VA_ARGS__ })
+
+/* ---- By name, with the published settings ---- */
+
+typedef struct {
+    const char *name;
+    CornuModel *(*build)(const CornuNetworkConfig *config);
+    const char *loss;               /* for cornu_loss */
+    double      learning_rate;      /* of Adam, in the first epoch */
+    double      decay_per_epoch;    /* the rate's factor from epoch to epoch; 1 is none */
+    int64_t     epochs, batch_size;
+    double      validation_split;   /* held out of the training data; 0: validated on the test
+                                       data, as published */
+} CornuReferenceModel;
+
+/* All of them; *count is how many. */
+const CornuReferenceModel *cornu_reference_models(int *count);
+
+/* NULL and CORNU_ERR_ARGUMENT, pending, naming the nearest one. */
+const CornuReferenceModel *cornu_reference_model(const char *name);
+
+/* The published optimizer. steps_per_epoch is where the rate changes; a learning_rate other than
+ * 0 takes the place of rate and decay. */
+CornuOptimizer *cornu_reference_optimizer(const CornuReferenceModel *reference,
+                                          int64_t steps_per_epoch, double learning_rate);
+
+/* The same elements as rows of the model's input shape: images (N, 28, 28) as (N, 784). */
+CornuArray cornu_reference_input(const CornuModel *model, CornuArray images);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,297 @@
+/* Architectures in Keras' JSON, out and in. What a layer's arguments are called, and where they
+ * stand, its class says in a table (layer.h). */
+#include "files_internal.h"
+
+#include "layer_internal.h"
+
+#include <string.h>
+
+/* ---- Out ---- */
+
+/* Without memory jansson gives NULL, and takes NULL for a failure: what follows does the same, so
+ * that one check at the end will do. */
+
+/* Appends a value, which is taken; NULL, and the list is gone, without memory. */
+static json_t *append(json_t *list, json_t *value)
+{
+    if (json_array_append_new(list, value) == 0) return list;
+    json_decref(list);
+    return NULL;
+}
+
+/* CORNU_NONE is null. */
+static json_t *list_of(const int64_t *numbers, int count)
+{
+    json_t *result = json_array();
+    for (int i = 0; i < count; i++)
+        result = append(result, numbers[i] == CORNU_NONE ? json_null()
+                                                         : json_integer(numbers[i]));
+    return result;
+}
+
+static json_t *field_to_json(const CornuField *field, const void *config)
+{
+    const void *at = (const char *)config + field->offset;
+    switch (field->kind) {
+    case CORNU_FIELD_INTEGER: return json_integer(*(const int64_t *)at);
+    case CORNU_FIELD_PAIR:    return list_of(at, 2);
+    case CORNU_FIELD_SHAPE: {
+        const int64_t *extents = at;
+        json_t *shape = json_array();
+        for (int i = 0; i < CORNU_MAX_RANK && extents[i] != 0; i++)
+            shape = append(shape, json_integer(extents[i]));   /* here Keras writes -1 */
+        return shape;
+    }
+    case CORNU_FIELD_NUMBER: {
+        const double number = *(const double *)at;
+        return json_real(number == (double)CORNU_ZERO ? 0.0 : number);
+    }
+    case CORNU_FIELD_NOT: return json_boolean(!*(const bool *)at);
+    case CORNU_FIELD_ACTIVATION:
+        return json_string(cornu_activation_name(*(const CornuActivation *)at));
+    case CORNU_FIELD_PADDING:
+        return json_string(cornu_padding_name(*(const CornuPadding *)at));
+    case CORNU_FIELD_INITIALIZER:
+        return json_string(cornu_initializer_name(*(const CornuInitializer *)at));
+    }
+    return NULL;
+}
+
+static json_t *object_of(const char *module, const char *class_name, json_t *config)
+{
+    return json_pack("{s:s, s:s, s:o, s:n}", "module", module, "class_name", class_name,
+                     "config", config, "registered_name");
+}
+
+static json_t *layer_to_json(const CornuLayer *layer)
+{
+    const CornuLayerClass *kind = layer->kind;
+    json_t *config = json_pack("{s:s, s:b, s:s}", "name", cornu_layer_name(layer), "trainable",
+                               !layer->frozen, "dtype", "float32");
+    const char *arguments = (const char *)layer + kind->config_offset;
+    for (const CornuField *field = kind->fields; field && field->name; field++) {
+        if (json_object_set_new(config, field->name, field_to_json(field, arguments)) == 0)
+            continue;
+        json_decref(config);
+        return NULL;
+    }
+    return object_of("keras.layers", kind->class_name, config);
+}
+
+static json_t *input_to_json(const CornuModel *model)
+{
+    const CornuShape shape = cornu_model_input_shape(model);
+    return object_of("keras.layers", "InputLayer",
+                     json_pack("{s:o, s:s, s:s}", "batch_shape", list_of(shape.extent, shape.rank),
+                               "dtype", "float32", "name", "input_layer"));
+}
+
+json_t *cornu__model_config(const CornuModel *model)
+{
+    json_t *layers = append(json_array(), input_to_json(model));
+    for (int i = 0; i < cornu_model_layer_count(model); i++) {
+        const CornuLayer *layer = cornu_model_layer(model, i);
+        if (!layer->kind->from) {
+            json_decref(layers);
+            cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: layers of class %s cannot be saved",
+                        cornu_layer_name(layer), layer->kind->class_name);
+            return NULL;
+        }
+        layers = append(layers, layer_to_json(layer));
+    }
+    json_t *result = object_of("keras", "Sequential",
+                               json_pack("{s:s, s:b, s:s, s:o}", "name", cornu_model_name(model),
+                                         "trainable", 1, "dtype", "float32", "layers", layers));
+    if (!result) cornu__fail(CORNU_ERR_MEMORY, "no memory for the architecture");
+    return result;
+}
+
+/* ---- In ---- */
+
+static CornuStatus unexpected(const char *name, const char *expected)
+{
+    return cornu__fail(CORNU_ERR_FORMAT, "%s is not %s", name, expected);
+}
+
+/* Up to `most` whole numbers; null is CORNU_NONE. */
+static CornuStatus read_list(const json_t *value, const char *name, int64_t *numbers, size_t most,
+                             size_t *count)
+{
+    *count = json_array_size(value);
+    if (!json_is_array(value) || *count > most)
+        return cornu__fail(CORNU_ERR_FORMAT, "%s is not a list of at most %zu numbers", name, most);
+    for (size_t i = 0; i < *count; i++) {
+        const json_t *number = json_array_get(value, i);
+        if (!json_is_integer(number) && !json_is_null(number))
+            return unexpected(name, "a list of whole numbers");
+        numbers[i] = json_is_null(number) ? CORNU_NONE : json_integer_value(number);
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus read_padding(const char *text, CornuPadding *padding)
+{
+    for (int i = CORNU_VALID; i <= CORNU_SAME; i++) {
+        if (strcmp(text, cornu_padding_name((CornuPadding)i))) continue;
+        *padding = (CornuPadding)i;
+        return CORNU_OK;
+    }
+    return cornu__fail(CORNU_ERR_FORMAT, "padding is \"%.40s\", expected valid or same", text);
+}
+
+static CornuStatus read_initializer(const char *text, CornuInitializer *initializer)
+{
+    for (int i = 0; i < CORNU_INITIALIZER_COUNT; i++) {
+        if (strcmp(text, cornu_initializer_name((CornuInitializer)i))) continue;
+        *initializer = (CornuInitializer)i;
+        return CORNU_OK;
+    }
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "there is no initializer \"%.40s\"", text);
+}
+
+static CornuStatus read_field(const CornuField *field, const json_t *value, void *config)
+{
+    void *at = (char *)config + field->offset;
+    const char *text = json_string_value(value);
+    size_t count;
+    switch (field->kind) {
+    case CORNU_FIELD_INTEGER:
+        if (!json_is_integer(value)) return unexpected(field->name, "a whole number");
+        *(int64_t *)at = json_integer_value(value);
+        return CORNU_OK;
+    case CORNU_FIELD_PAIR:
+        CORNU__TRY(read_list(value, field->name, at, 2, &count));
+        return count == 2 ? CORNU_OK : unexpected(field->name, "a list of two numbers");
+    case CORNU_FIELD_SHAPE:
+        return read_list(value, field->name, at, CORNU_MAX_RANK, &count);
+    case CORNU_FIELD_NUMBER:
+        if (!json_is_number(value)) return unexpected(field->name, "a number");
+        *(double *)at = json_number_value(value);
+        if (*(double *)at == 0.0) *(double *)at = (double)CORNU_ZERO;
+        return CORNU_OK;
+    case CORNU_FIELD_NOT:
+        if (!json_is_boolean(value)) return unexpected(field->name, "true or false");
+        *(bool *)at = json_is_false(value);
+        return CORNU_OK;
+    case CORNU_FIELD_ACTIVATION:
+        return text ? cornu_activation_find(text, at) : unexpected(field->name, "a text");
+    case CORNU_FIELD_PADDING:
+        return text ? read_padding(text, at) : unexpected(field->name, "a text");
+    case CORNU_FIELD_INITIALIZER:
+        return text ? read_initializer(text, at) : unexpected(field->name, "a text");
+    }
+    return CORNU_OK;
+}
+
+/* What every layer has besides its class's arguments. */
+static bool is_common(const char *name)
+{
+    return !strcmp(name, "name") || !strcmp(name, "trainable") || !strcmp(name, "dtype");
+}
+
+static CornuStatus read_arguments(const CornuLayerClass *kind, const json_t *config,
+                                  void *arguments)
+{
+    const char *name;
+    json_t     *value;
+    json_object_foreach((json_t *)config, name, value) {
+        const CornuField *field = kind->fields;
+        while (field && field->name && strcmp(field->name, name)) field++;
+        if (field && field->name)
+            CORNU__TRY(read_field(field, value, arguments));
+        else if (!is_common(name))
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "the argument \"%.60s\" is not known", name);
+    }
+    return CORNU_OK;
+}
+
+static const CornuLayerClass *find_class(const char *name)
+{
+    int count;
+    const CornuLayerClass *const *classes = cornu__layer_classes(&count);
+    for (int i = 0; i < count; i++)
+        if (strcmp(classes[i]->class_name, name) == 0) return classes[i];
+    return NULL;
+}
+
+static CornuStatus make_layer(const json_t *value, CornuLayer **layer)
+{
+    const char   *class_name = json_string_value(json_object_get(value, "class_name"));
+    const json_t *config = json_object_get(value, "config");
+    const char   *name = json_string_value(json_object_get(config, "name"));
+    *layer = NULL;
+    if (!class_name || !name)
+        return cornu__fail(CORNU_ERR_FORMAT, "a layer without class_name or name");
+    const CornuLayerClass *kind = find_class(class_name);
+    if (!kind)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%.60s: there is no layer class \"%.60s\"", name,
+                           class_name);
+    void *arguments = cornu__allocate(1, kind->config_size);
+    if (!arguments) return CORNU_ERR_MEMORY;
+    CornuStatus status = read_arguments(kind, config, arguments);
+    if (status == CORNU_OK) {
+        *layer = kind->from(arguments);
+        if (!*layer) status = cornu_error_take();
+    }
+    cornu__release(arguments);
+    if (!*layer) {
+        char place[80];
+        snprintf(place, sizeof place, "%.60s", name);
+        return cornu__fail_prefix(status, place);
+    }
+    cornu__release((*layer)->name);
+    (*layer)->name = cornu__copy_text(name);
+    (*layer)->frozen = json_is_false(json_object_get(config, "trainable"));
+    if ((*layer)->name) return CORNU_OK;
+    cornu_layer_free(*layer);
+    return CORNU_ERR_MEMORY;
+}
+
+/* The InputLayer's batch_shape without the batch. */
+static CornuStatus read_input_shape(const json_t *input, int64_t shape[CORNU_MAX_RANK])
+{
+    int64_t batch_shape[CORNU_MAX_RANK] = { 0 };
+    size_t  rank;
+    const char *class_name = json_string_value(json_object_get(input, "class_name"));
+    if (!class_name || strcmp(class_name, "InputLayer"))
+        return cornu__fail(CORNU_ERR_FORMAT, "the first layer is no InputLayer");
+    const json_t *value = json_object_get(json_object_get(input, "config"), "batch_shape");
+    CORNU__TRY(read_list(value, "batch_shape", batch_shape, CORNU_MAX_RANK, &rank));
+    for (size_t i = 1; i < rank; i++) {
+        if (batch_shape[i] < 1)
+            return cornu__fail(CORNU_ERR_FORMAT, "batch_shape has an extent of %lld",
+                               (long long)batch_shape[i]);
+        shape[i - 1] = batch_shape[i];
+    }
+    return rank > 1 ? CORNU_OK : unexpected("batch_shape", "a batch and at least one more axis");
+}
+
+static CornuStatus fill_model(CornuModel *model, const json_t *layers)
+{
+    for (size_t i = 1; i < json_array_size(layers); i++) {
+        CornuLayer *layer;
+        CORNU__TRY(make_layer(json_array_get(layers, i), &layer));
+        CORNU__TRY(cornu_model_add(model, layer));
+    }
+    return CORNU_OK;
+}
+
+CornuModel *cornu__model_from_config(const json_t *architecture, double input_scale)
+{
+    const json_t *config = json_object_get(architecture, "config");
+    const json_t *layers = json_object_get(config, "layers");
+    const char   *class_name = json_string_value(json_object_get(architecture, "class_name"));
+    CornuSequentialConfig sequential = {
+        .name = json_string_value(json_object_get(config, "name")), .input_scale = input_scale,
+    };
+    if (!class_name || strcmp(class_name, "Sequential"))
+        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "the model's class is \"%.60s\", expected "
+                                "Sequential", class_name ? class_name : "");
+    if (read_input_shape(json_array_get(layers, 0), sequential.input_shape) != CORNU_OK)
+        return cornu__null();
+    CornuModel *model = cornu_sequential_from(&sequential);
+    if (!model) return NULL;
+    if (fill_model(model, layers) == CORNU_OK) return model;
+    cornu_model_free(model);
+    return cornu__null();
+}

@@ -1,0 +1,152 @@
+/* Compiling: what a model is trained with, and its variables on a device. */
+#include <string.h>
+
+#include "metric_internal.h"
+#include "model_internal.h"
+
+/* ---- Tracked values ---- */
+
+static void tracked_free(CornuTracked *tracked)
+{
+    cornu_metric_free(tracked->metric);
+    for (int i = 0; i < tracked->state_count; i++) {
+        cornu_variable_free(tracked->states[i]);
+        cornu__release(tracked->host[i].data);
+    }
+    *tracked = (CornuTracked){ 0 };
+}
+
+void cornu__uncompile(CornuModel *model)
+{
+    cornu__steps_free(model);
+    for (int i = 0; i < model->tracked_count; i++) tracked_free(&model->tracked[i]);
+    model->tracked_count = 0;
+    cornu_optimizer_free(model->optimizer);
+    cornu_loss_free(model->loss);
+    model->optimizer = NULL;
+    model->loss = NULL;
+    model->compiled = model->ready = false;
+}
+
+/* ---- Compiling ---- */
+
+static void free_given(const CornuCompileConfig *config, CornuOptimizer *optimizer)
+{
+    for (int i = 0; i < CORNU_MAX_METRICS; i++) cornu_metric_free(config->metrics[i]);
+    cornu_optimizer_free(optimizer);
+    cornu_loss_free(config->loss);
+}
+
+/* Moves what the model has to the device; the optimizer and the metrics begin anew. */
+static CornuStatus make_variables(CornuModel *model)
+{
+    int trainable = 0;
+    const int weights = cornu_model_weight_count(model);
+    for (int i = 0; i < weights; i++)
+        CORNU__TRY(cornu__weight_move(cornu_model_weight(model, i), model->device));
+    if (!model->seed_variable) {
+        model->seed_variable = cornu_variable_create(model->device, cornu_scalar(CORNU_I64),
+                                                     "seed");
+        if (!model->seed_variable) return cornu_error_take();
+        int64_t seed = (int64_t)model->seed;
+        CORNU__TRY(cornu_variable_write(model->seed_variable,
+                                        cornu_array_from(&seed, cornu_scalar(CORNU_I64))));
+    }
+    CornuVariable **w = cornu__allocate((size_t)weights, sizeof *w);
+    if (!w) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < model->layer_count; i++) {
+        const CornuLayer *layer = model->layers[i];
+        for (int k = 0; k < layer->weight_count && !layer->frozen; k++)
+            if (!layer->weights[k]->non_trainable) w[trainable++] = layer->weights[k]->variable;
+    }
+    CornuStatus status =
+        trainable > 0 ? cornu_optimizer_build(model->optimizer, w, trainable) : CORNU_OK;
+    cornu__release(w);
+    model->ready = status == CORNU_OK;
+    return status;
+}
+
+static CornuStatus choose_device(CornuModel *model, CornuDevice *given)
+{
+    if (!given && !model->own_device) {
+        model->own_device = cornu_device_open("cpu");
+        if (!model->own_device) return cornu_error_take();
+    }
+    CornuDevice *device = given ? given : model->own_device;
+    if (device != model->device) {
+        cornu_variable_free(model->seed_variable);
+        model->seed_variable = NULL;
+    }
+    model->device = device;
+    return CORNU_OK;
+}
+
+CornuStatus cornu_compile_from(const CornuCompileConfig *config)
+{
+    CornuModel     *model = config->model;
+    CornuOptimizer *optimizer = config->optimizer ? config->optimizer : cornu_rmsprop();
+    CornuStatus     status = cornu__model_check(model);
+    if (!status && model->layer_count == 0)
+        status = cornu__fail(CORNU_ERR_ARGUMENT, "%s: the model has no layers", model->name);
+    if (status) {
+        free_given(config, optimizer);
+        return status;
+    }
+    cornu__uncompile(model);
+    model->optimizer = optimizer;
+    model->loss = config->loss;
+    model->tracked_count = 1;
+    for (int i = 0; i < CORNU_MAX_METRICS && config->metrics[i]; i++)
+        model->tracked[model->tracked_count++].metric = config->metrics[i];
+    for (int i = 1; i < model->tracked_count; i++)
+        for (int k = 0; k < i; k++)
+            if (!strcmp(cornu_model_metric_name(model, i), cornu_model_metric_name(model, k)))
+                return cornu__fail(CORNU_ERR_ARGUMENT, "%s: two metrics have the name \"%s\"",
+                                   model->name, cornu_model_metric_name(model, i));
+    CORNU__TRY(choose_device(model, config->device));
+    model->compiled = true;
+    return model->built ? make_variables(model) : CORNU_OK;
+}
+
+CornuStatus cornu__model_ready(CornuModel *model, CornuType x)
+{
+    CORNU__TRY(cornu__model_check(model));
+    if (!model->compiled)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: not compiled; cornu_compile comes first",
+                           model->name);
+    if (x.shape.rank < 1)
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: the data are a scalar", model->name);
+    CornuShape row = { .rank = x.shape.rank - 1 };
+    for (int i = 0; i < row.rank; i++) row.extent[i] = x.shape.extent[i + 1];
+    CORNU__TRY(cornu_model_build(model, row));
+    return model->ready ? CORNU_OK : make_variables(model);
+}
+
+/* ---- Reading what was accumulated ---- */
+
+CornuStatus cornu__metrics_read(CornuModel *model, double *values)
+{
+    for (int i = 0; i < model->tracked_count; i++) {
+        const CornuTracked *tracked = &model->tracked[i];
+        values[i] = 0.0;
+        if (tracked->state_count == 0) continue;   /* nothing has run yet */
+        for (int s = 0; s < tracked->state_count; s++)
+            CORNU__TRY(cornu_variable_read(tracked->states[s], tracked->host[s]));
+        values[i] = tracked->metric ? tracked->metric->result(tracked->metric, tracked->host)
+                                    : cornu__mean_result(tracked->host);
+    }
+    return CORNU_OK;
+}
+
+CornuStatus cornu_model_reset_metrics(CornuModel *model)
+{
+    CORNU__TRY(cornu__model_check(model));
+    for (int i = 0; i < model->tracked_count; i++) {
+        const CornuTracked *tracked = &model->tracked[i];
+        for (int s = 0; s < tracked->state_count; s++) {
+            memset(tracked->host[s].data, 0, cornu_type_bytes(tracked->host[s].type));
+            CORNU__TRY(cornu_variable_write(tracked->states[s], tracked->host[s]));
+        }
+    }
+    return CORNU_OK;
+}

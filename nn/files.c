@@ -1,0 +1,299 @@
+#include "files_internal.h"
+
+#include "../device/memory_internal.h"
+#include "safetensors.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ARCHITECTURE_DEPTH = 8 };
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t length = strlen(text), tail = strlen(end);
+    return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
+CornuStatus cornu__check_save_path(const char *path)
+{
+    static const char *const later[] = { ".keras", ".h5", ".onnx", ".npz" };
+    if (ends_with(path, ".safetensors")) return CORNU_OK;
+    for (size_t i = 0; i < sizeof later / sizeof *later; i++)
+        if (ends_with(path, later[i]))
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: %s files are not built yet; use "
+                               ".safetensors", path, later[i]);
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the name does not say the format, expected one "
+                       "that ends in .safetensors", path);
+}
+
+/* ---- Saving ---- */
+
+/* A model's weights, then its optimizer's variables, each in its order. */
+typedef struct {
+    CornuNamedArray *arrays;
+    int              weights, variables;
+} Values;
+
+static void free_values(Values *values)
+{
+    for (int i = 0; values->arrays && i < values->weights + values->variables; i++)
+        cornu__release(values->arrays[i].array.data);
+    cornu__release(values->arrays);
+}
+
+static CornuStatus make_array(CornuNamedArray *to, const char *name, CornuType type)
+{
+    void *data = cornu__allocate(cornu_type_bytes(type), 1);
+    *to = (CornuNamedArray){ name, cornu_array_from(data, type) };
+    return data ? CORNU_OK : CORNU_ERR_MEMORY;
+}
+
+static CornuStatus read_values(const CornuModel *model, Values *values)
+{
+    *values = (Values){ .weights = cornu_model_weight_count(model),
+                        .variables = cornu_model_optimizer_variable_count(model) };
+    values->arrays = cornu__allocate((size_t)(values->weights + values->variables),
+                                     sizeof *values->arrays);
+    if (!values->arrays) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < values->weights; i++) {
+        const CornuWeight *weight = cornu_model_weight(model, i);
+        CORNU__TRY(make_array(&values->arrays[i], weight->path, weight->type));
+        CORNU__TRY(cornu_weight_read(weight, values->arrays[i].array));
+    }
+    for (int i = 0; i < values->variables; i++) {
+        const CornuVariable *variable = cornu_model_optimizer_variable(model, i);
+        CornuNamedArray *to = &values->arrays[values->weights + i];
+        CORNU__TRY(make_array(to, cornu_variable_name(variable), cornu_variable_type(variable)));
+        CORNU__TRY(cornu_variable_read(variable, to->array));
+    }
+    return CORNU_OK;
+}
+
+static char *names_text(const CornuNamedArray *arrays, int count)
+{
+    json_t *names = json_array();
+    bool complete = true;
+    for (int i = 0; i < count; i++)
+        complete = json_array_append_new(names, json_string(arrays[i].name)) == 0 && complete;
+    char *text = cornu__json_text(complete ? names : NULL);
+    json_decref(names);
+    return text;
+}
+
+static CornuStatus write_values(const CornuModel *model, const Values *values,
+                                bool with_architecture, const char *path)
+{
+    enum { WEIGHTS, OPTIMIZER, INPUT, ARCHITECTURE, COUNT };
+    json_t *input = json_pack("{s:f}", "scale", cornu_model_input_scale(model));
+    json_t *architecture = with_architecture ? cornu__model_config(model) : NULL;
+    CornuStatus status = with_architecture && !architecture ? cornu_error_status() : CORNU_OK;
+    char *texts[COUNT] = { NULL };
+    const int wanted = with_architecture ? COUNT : INPUT;
+    if (status == CORNU_OK) {
+        texts[WEIGHTS] = names_text(values->arrays, values->weights);
+        texts[OPTIMIZER] = names_text(values->arrays + values->weights, values->variables);
+        if (with_architecture) {
+            texts[INPUT] = cornu__json_text(input);
+            texts[ARCHITECTURE] = cornu__json_text(architecture);
+        }
+    }
+    for (int i = 0; i < wanted && status == CORNU_OK; i++)
+        if (!texts[i]) status = CORNU_ERR_MEMORY;
+    if (status == CORNU_OK) {
+        const CornuMetadata metadata[COUNT] = {
+            { "weights", texts[WEIGHTS] }, { "optimizer", texts[OPTIMIZER] },
+            { "input", texts[INPUT] }, { "architecture", texts[ARCHITECTURE] },
+        };
+        status = cornu_safetensors_write(path, values->arrays,
+                                         values->weights + values->variables, metadata, wanted);
+    }
+    for (int i = 0; i < COUNT; i++)
+        free(texts[i]);
+    json_decref(input);
+    json_decref(architecture);
+    return status;
+}
+
+static CornuStatus save(const CornuModel *model, bool with_architecture, const char *path)
+{
+    if (!model) return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the model is NULL", path);
+    CORNU__TRY(cornu__check_save_path(path));
+    if (!cornu_model_built(model))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the model %s is not built, so that it has no "
+                           "weights to save", path, cornu_model_name(model));
+    Values values;
+    CornuStatus status = read_values(model, &values);
+    if (status == CORNU_OK) status = write_values(model, &values, with_architecture, path);
+    free_values(&values);
+    return status;
+}
+
+CornuStatus cornu_model_save(CornuModel *model, const char *path)
+{
+    return save(model, true, path);
+}
+
+CornuStatus cornu_model_save_weights(CornuModel *model, const char *path)
+{
+    return save(model, false, path);
+}
+
+/* ---- Loading ---- */
+
+/* A text of the metadata as JSON; NULL if there is none, *status if it is damaged. */
+static json_t *metadata_json(const CornuSafetensors *file, const char *key, CornuStatus *status)
+{
+    const char *text = cornu_safetensors_metadata(file, key);
+    if (!text) return NULL;
+    json_t *value = cornu__json_parse(text, strlen(text), ARCHITECTURE_DEPTH);
+    if (!value) *status = cornu__fail_prefix(cornu_error_status(), key);
+    return value;
+}
+
+/* What is called `name` here is array i of the file's list, or else has the same name there. */
+static const CornuNamedArray *find_array(const CornuSafetensors *file, const json_t *list, int i,
+                                         const char *name)
+{
+    const char *listed = json_string_value(json_array_get(list, (size_t)i));
+    return cornu_safetensors_find(file, listed ? listed : name);
+}
+
+static CornuStatus check_fit(const CornuNamedArray *array, const char *name, CornuType type)
+{
+    CornuText here, there;
+    if (!array)
+        return cornu__fail(CORNU_ERR_FORMAT, "there is no %s, which the model has", name);
+    if (!cornu_shape_equal(array->array.type.shape, type.shape))
+        return cornu__fail(CORNU_ERR_SHAPE, "%s is %s in the model and %s in the file", name,
+                           cornu_shape_print(&here, type.shape),
+                           cornu_shape_print(&there, array->array.type.shape));
+    if (array->array.type.dtype != type.dtype)
+        return cornu__fail(CORNU_ERR_DTYPE, "%s is %s in the model and %s in the file", name,
+                           cornu_type_print(&here, type),
+                           cornu_type_print(&there, array->array.type));
+    return CORNU_OK;
+}
+
+static CornuStatus check_weights(const CornuModel *model, const CornuSafetensors *file,
+                                 const json_t *list)
+{
+    const int count = cornu_model_weight_count(model);
+    if (list && json_array_size(list) != (size_t)count)
+        return cornu__fail(CORNU_ERR_SHAPE, "it has %zu weights, the model %s has %d",
+                           json_array_size(list), cornu_model_name(model), count);
+    for (int i = 0; i < count; i++) {
+        const CornuWeight *weight = cornu_model_weight(model, i);
+        CORNU__TRY(check_fit(find_array(file, list, i, weight->path), weight->path, weight->type));
+    }
+    return CORNU_OK;
+}
+
+/* The file's optimizer is the model's if the first variable has the same name. Sets how many
+ * variables are to be loaded. */
+static CornuStatus check_optimizer(const CornuModel *model, const CornuSafetensors *file,
+                                   const json_t *list, int *count)
+{
+    *count = cornu_model_optimizer_variable_count(model);
+    const char *first = json_string_value(json_array_get(list, 0));
+    if (*count == 0 || !first ||
+        strcmp(first, cornu_variable_name(cornu_model_optimizer_variable(model, 0)))) {
+        *count = 0;
+        return CORNU_OK;
+    }
+    if (json_array_size(list) != (size_t)*count)
+        return cornu__fail(CORNU_ERR_SHAPE, "its optimizer has %zu variables, the model's has %d: "
+                           "their settings differ", json_array_size(list), *count);
+    for (int i = 0; i < *count; i++) {
+        const CornuVariable *variable = cornu_model_optimizer_variable(model, i);
+        const char *name = cornu_variable_name(variable);
+        CORNU__TRY(check_fit(find_array(file, list, i, name), name,
+                             cornu_variable_type(variable)));
+    }
+    return CORNU_OK;
+}
+
+/* The file's arrays may be unaligned. */
+static CornuStatus copy_in(CornuWeight *weight, CornuVariable *variable, CornuArray from)
+{
+    const size_t bytes = cornu_type_bytes(from.type);
+    void *copy = cornu__allocate(bytes, 1);
+    if (!copy) return CORNU_ERR_MEMORY;
+    memcpy(copy, from.data, bytes);
+    from.data = copy;
+    CornuStatus status = weight ? cornu_weight_write(weight, from)
+                                : cornu_variable_write(variable, from);
+    cornu__release(copy);
+    return status;
+}
+
+static CornuStatus load(CornuModel *model, const CornuSafetensors *file)
+{
+    CornuStatus status = CORNU_OK;
+    json_t *weights = metadata_json(file, "weights", &status);
+    json_t *variables = status == CORNU_OK ? metadata_json(file, "optimizer", &status) : NULL;
+    int variable_count = 0;
+    if (status == CORNU_OK) status = check_weights(model, file, weights);
+    if (status == CORNU_OK) status = check_optimizer(model, file, variables, &variable_count);
+    for (int i = 0; i < cornu_model_weight_count(model) && status == CORNU_OK; i++) {
+        CornuWeight *weight = cornu_model_weight(model, i);
+        status = copy_in(weight, NULL, find_array(file, weights, i, weight->path)->array);
+    }
+    for (int i = 0; i < variable_count && status == CORNU_OK; i++) {
+        CornuVariable *variable = cornu_model_optimizer_variable(model, i);
+        const char *name = cornu_variable_name(variable);
+        status = copy_in(NULL, variable, find_array(file, variables, i, name)->array);
+    }
+    json_decref(weights);
+    json_decref(variables);
+    return status;
+}
+
+CornuStatus cornu_model_load_weights(CornuModel *model, const char *path)
+{
+    if (!model) return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the model is NULL", path);
+    CORNU__TRY(cornu__check_save_path(path));
+    if (!cornu_model_built(model))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the model %s is not built, so that it has no "
+                           "weights to load", path, cornu_model_name(model));
+    CornuSafetensors *file = cornu_safetensors_open(path);
+    if (!file) return cornu_error_take();
+    CornuStatus status = load(model, file);
+    if (status != CORNU_OK) cornu__fail_prefix(status, path);
+    cornu_safetensors_close(file);
+    return status;
+}
+
+static CornuModel *make_model(const CornuSafetensors *file)
+{
+    CornuStatus status = CORNU_OK;
+    json_t *architecture = metadata_json(file, "architecture", &status);
+    json_t *input = status == CORNU_OK ? metadata_json(file, "input", &status) : NULL;
+    const json_t *scale = json_object_get(input, "scale");
+    CornuModel *model = NULL;
+    if (status != CORNU_OK)
+        cornu__null();
+    else if (!architecture)
+        cornu__fail_null(CORNU_ERR_FORMAT, "there is no architecture in it, only weights");
+    else if (scale && !json_is_number(scale))
+        cornu__fail_null(CORNU_ERR_FORMAT, "the scale of its input is not a number");
+    else
+        model = cornu__model_from_config(architecture, scale ? json_number_value(scale) : 0.0);
+    json_decref(architecture);
+    json_decref(input);
+    return model;
+}
+
+CornuModel *cornu_model_load(const char *path)
+{
+    if (cornu_error_pending()) return NULL;
+    if (cornu__check_save_path(path) != CORNU_OK) return cornu__null();
+    CornuSafetensors *file = cornu_safetensors_open(path);
+    if (!file) return NULL;
+    CornuModel *model = make_model(file);
+    CornuStatus status = model ? load(model, file) : cornu_error_take();
+    cornu_safetensors_close(file);
+    if (status == CORNU_OK) return model;
+    cornu_model_free(model);
+    cornu__fail_prefix(status, path);
+    return cornu__null();
+}

@@ -1,0 +1,240 @@
+/* Training: batches through the step, callbacks around it. Source of the order of things:
+ * keras/src/backend/jax/trainer.py, fit. */
+#include <math.h>
+#include <time.h>
+
+#include "loop_internal.h"
+
+double cornu__seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+typedef struct {
+    const CornuFitConfig *config;
+    CornuModel    *model;
+    CornuCallbacks callbacks;
+    CornuSource    train, validation;  /* validation.dataset is NULL without */
+    CornuLogSet    logs;               /* of training: batches, and epochs not validated */
+    CornuLogSet    epoch_logs;         /* with those of validation */
+    CornuLogSet    test_logs;          /* inside validation */
+    const CornuLogs *last_logs;        /* of the last epoch */
+    CornuHistory  *history;
+    int64_t        finite_until;       /* steps of this epoch after which the loss was a number */
+} Fit;
+
+/* ---- Data ---- */
+
+/* Splits off the last part of the data: keras/src/trainers/data_adapters/data_adapter_utils.py,
+ * train_validation_split. Takes *train, which becomes the first part. */
+static CornuStatus split(double part, CornuDataset **train, CornuDataset **validation)
+{
+    const int64_t count = cornu_dataset_count(*train);
+    if (!(part > 0.0 && part < 1.0))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "fit: .validation_split is %g, expected 0 to 1",
+                           part);
+    if (cornu_dataset_batch_size(*train) > 0 || count == CORNU_NONE)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "fit: .validation_split is given, but the data set "
+                           "is %s", count == CORNU_NONE ? "without end" : "batched already");
+    const int64_t first = (int64_t)floor((double)count * (1.0 - part));
+    if (first == 0 || first == count)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "fit: .validation_split of %g leaves %lld of %lld "
+                           "samples for training", part, (long long)first, (long long)count);
+    *validation = cornu_dataset_skip(cornu_dataset_retain(*train), first);
+    *train = cornu_dataset_take(*train, first);
+    return *train && *validation ? CORNU_OK : cornu_error_take();
+}
+
+/* The two data sets, still as they were given; *validation is NULL without. */
+static CornuStatus find_data(const CornuFitConfig *config, CornuDataset **train,
+                             CornuDataset **validation)
+{
+    const bool given = config->validation_data || config->validation_x.data;
+    if (given && config->validation_split != 0.0)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "fit: both validation data and .validation_split "
+                           "are given, expected one");
+    *train = cornu__data("fit", config->data, config->x, config->y, 2);
+    if (!*train) return cornu_error_take();
+    if (config->validation_split != 0.0)
+        return split(config->validation_split, train, validation);
+    if (!given) return CORNU_OK;
+    *validation = cornu__data("fit's validation", config->validation_data, config->validation_x,
+                              config->validation_y, 2);
+    return *validation ? CORNU_OK : cornu_error_take();
+}
+
+static CornuStatus open_sources(Fit *fit)
+{
+    const CornuFitConfig *config = fit->config;
+    CornuDataset *train = NULL, *validation = NULL;
+    CornuStatus   status = find_data(config, &train, &validation);
+    if (status) {
+        cornu_dataset_free(train);
+        cornu_dataset_free(validation);
+        return status;
+    }
+    const int64_t usual = config->batch_size ? config->batch_size : 32;
+    status = cornu__source_open(&fit->train, &(CornuSourceConfig){
+        .dataset = train, .batch_size = config->batch_size, .usual_batch_size = usual,
+        .steps = config->steps_per_epoch, .shuffle = !config->no_shuffle,
+        .seed = fit->model->seed, .who = "fit", .batch_name = "batch_size",
+        .steps_name = "steps_per_epoch" });
+    if (!validation) return status;
+    if (status) {
+        cornu_dataset_free(validation);
+        return status;
+    }
+    return cornu__source_open(&fit->validation, &(CornuSourceConfig){
+        .dataset = validation, .batch_size = config->validation_batch_size,
+        .usual_batch_size = usual, .steps = config->validation_steps,
+        .who = "fit's validation", .batch_name = "validation_batch_size",
+        .steps_name = "validation_steps" });
+}
+
+/* ---- Epochs ---- */
+
+/* Reads the running means, and stops at a loss that is no number: training on would only make
+ * more of them. `done` steps of the epoch have run. */
+static CornuStatus read_logs(Fit *fit, int64_t epoch, int64_t done)
+{
+    CORNU__TRY(cornu__metrics_read(fit->model, fit->logs.values));
+    const double loss = fit->logs.values[0];
+    if (!isfinite(loss))
+        return cornu__fail(CORNU_ERR_VALUE, "%s: the loss became %s in epoch %lld, between steps "
+                           "%lld and %lld; a smaller learning rate or .clipnorm may help, or the "
+                           "data hold values that are no numbers", fit->model->name,
+                           isnan(loss) ? "nan" : "infinite", (long long)epoch + 1,
+                           (long long)fit->finite_until + 1, (long long)done);
+    fit->finite_until = done;
+    cornu__logs_refresh(&fit->logs);
+    return CORNU_OK;
+}
+
+/* One epoch's training steps. */
+static CornuStatus train_epoch(Fit *fit, int64_t epoch, int64_t *samples)
+{
+    const CornuCallbacks *callbacks = &fit->callbacks;
+    CornuSource          *source = &fit->train;
+    int64_t               i = 0;
+    fit->finite_until = 0;
+    CORNU__TRY(cornu_iterator_seek(source->iterator, source->at));
+    for (; i < source->steps; i++) {
+        const CornuBatch *batch;
+        CornuStep        *step;
+        CORNU__TRY(cornu__source_next(source, &batch));
+        if (!batch) break;
+        CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(train_batch_begin), i, NULL));
+        CORNU__TRY(cornu__step(fit->model, CORNU_STEP_TRAIN, batch->arrays[0].type,
+                               batch->arrays[1].type, &step));
+        CORNU__TRY(cornu__step_run(step, batch->arrays[0], &batch->arrays[1], batch->valid, NULL));
+        *samples += batch->valid;
+        const bool wants = cornu__wants_logs(callbacks, CORNU__HOOK(train_batch_end), i);
+        if (wants) CORNU__TRY(read_logs(fit, epoch, i + 1));
+        CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(train_batch_end), i,
+                                     wants ? &fit->logs.logs : NULL));
+        if (fit->model->stop_training) {
+            i++;
+            break;
+        }
+    }
+    cornu__source_turn(source);
+    return read_logs(fit, epoch, i);
+}
+
+/* Validates, and merges the results into the epoch's logs. */
+static CornuStatus validate(Fit *fit, int64_t epoch)
+{
+    CORNU__TRY(cornu__evaluate_source(fit->model, &fit->validation, &fit->callbacks,
+                                      &fit->test_logs));
+    const int metrics = fit->logs.metrics;
+    for (int i = 0; i < metrics; i++) {
+        fit->epoch_logs.values[i] = fit->logs.values[i];
+        fit->epoch_logs.values[metrics + i] = fit->test_logs.values[i];
+    }
+    cornu__logs_refresh(&fit->epoch_logs);
+    if (isfinite(fit->test_logs.values[0])) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_VALUE, "%s: val_loss is no finite number after epoch %lld; a "
+                       "smaller learning rate or .clipnorm may help", fit->model->name,
+                       (long long)epoch + 1);
+}
+
+static CornuStatus run_epoch(Fit *fit, int64_t epoch)
+{
+    const int64_t freq = fit->config->validation_freq ? fit->config->validation_freq : 1;
+    int64_t       samples = 0;
+    CORNU__TRY(cornu_model_reset_metrics(fit->model));
+    CORNU__TRY(cornu__index_hook(&fit->callbacks, CORNU__HOOK(epoch_begin), epoch, NULL));
+    const double begin = cornu__seconds();
+    CORNU__TRY(train_epoch(fit, epoch, &samples));
+    const double seconds = cornu__seconds() - begin;
+
+    const CornuLogs *logs = &fit->logs.logs;
+    if (fit->validation.dataset && (epoch + 1) % freq == 0) {
+        CORNU__TRY(validate(fit, epoch));
+        logs = &fit->epoch_logs.logs;
+    }
+    fit->last_logs = logs;
+    CORNU__TRY(cornu__index_hook(&fit->callbacks, CORNU__HOOK(epoch_end), epoch, logs));
+    return cornu__history_add(fit->history, epoch, logs, seconds, samples);
+}
+
+/* ---- The whole ---- */
+
+static CornuStatus check(const CornuFitConfig *config)
+{
+    const struct { const char *name; int64_t value; } counts[] = {
+        { "epochs", cornu__integer(config->epochs, 1) }, { "batch_size", config->batch_size },
+        { "initial_epoch", config->initial_epoch },
+        { "steps_per_epoch", config->steps_per_epoch },
+        { "validation_steps", config->validation_steps },
+        { "validation_batch_size", config->validation_batch_size },
+        { "validation_freq", config->validation_freq },
+    };
+    CORNU__TRY(cornu__model_check(config->model));
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (counts[i].value < 0)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "fit: .%s is %lld, expected 0 or more",
+                               counts[i].name, (long long)counts[i].value);
+    return CORNU_OK;
+}
+
+static CornuStatus run(Fit *fit)
+{
+    const CornuFitConfig *config = fit->config;
+    const int64_t         epochs = cornu__integer(config->epochs, 1);
+    CornuModel           *model = fit->model;
+    CORNU__TRY(check(config));
+    CORNU__TRY(open_sources(fit));
+    CORNU__TRY(cornu__callbacks_open(&fit->callbacks, config->verbose, epochs, fit->train.steps));
+    CORNU__TRY(cornu__logs_open(&fit->logs, model, false));
+    CORNU__TRY(cornu__logs_open(&fit->epoch_logs, model, true));
+    CORNU__TRY(cornu__logs_open(&fit->test_logs, model, false));
+    cornu__source_skip(&fit->train, config->initial_epoch);
+
+    model->stop_training = false;
+    CORNU__TRY(cornu__hook(&fit->callbacks, CORNU__HOOK(train_begin), NULL));
+    for (int64_t epoch = config->initial_epoch; epoch < epochs; epoch++) {
+        CORNU__TRY(run_epoch(fit, epoch));
+        if (model->stop_training) break;
+    }
+    return cornu__hook(&fit->callbacks, CORNU__HOOK(train_end), fit->last_logs);
+}
+
+CornuHistory *cornu_fit_from(const CornuFitConfig *config)
+{
+    Fit fit = { .config = config, .model = config->model };
+    cornu__callbacks_take(&fit.callbacks, config->model, config->callbacks);
+    if (!cornu_error_pending()) fit.history = cornu__history_create();
+    CornuStatus status = fit.history ? run(&fit) : cornu_error_status();
+    cornu__logs_close(&fit.logs);
+    cornu__logs_close(&fit.epoch_logs);
+    cornu__logs_close(&fit.test_logs);
+    cornu__source_close(&fit.train);
+    cornu__source_close(&fit.validation);
+    cornu__callbacks_close(&fit.callbacks);
+    if (!status) return fit.history;
+    cornu_history_free(fit.history);
+    return cornu__null();
+}

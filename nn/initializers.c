@@ -1,0 +1,211 @@
+#include "initializers.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "../device/memory_internal.h"
+#include "../device/nearest.h"
+#include "../device/random.h"
+
+static const char *const names[CORNU_INITIALIZER_COUNT] = {
+#define X(id, name) [CORNU_##id] = name,
+    CORNU_INITIALIZER_MAP(X)
+#undef X
+};
+
+const char *cornu_initializer_name(CornuInitializer initializer)
+{
+    return (unsigned)initializer < CORNU_INITIALIZER_COUNT ? names[initializer] : NULL;
+}
+
+CornuStatus cornu_initializer_find(const char *name, CornuInitializer *initializer)
+{
+    if (!strcmp(name, "uniform")) name = names[CORNU_RANDOM_UNIFORM];
+    for (int i = 0; i < CORNU_INITIALIZER_COUNT; i++)
+        if (!strcmp(name, names[i])) {
+            *initializer = (CornuInitializer)i;
+            return CORNU_OK;
+        }
+    const char *near = cornu__nearest(name, names, CORNU_INITIALIZER_COUNT);
+    return cornu__fail(CORNU_ERR_ARGUMENT, "initializer \"%s\" is not known%s%s%s", name,
+                       near ? "; is \"" : "", near ? near : "", near ? "\" meant?" : "");
+}
+
+/* ---- Drawing: element i of a weight is word i % 4 of counter i / 4 ---- */
+
+typedef struct {
+    uint64_t seed;
+    uint32_t generator;
+} Draw;
+
+static void words(const Draw *draw, int64_t block, uint32_t out[4])
+{
+    uint32_t counter[4] = { (uint32_t)block, 0, CORNU_INITIAL_WEIGHTS, draw->generator };
+    cornu_philox(draw->seed, counter, out);
+}
+
+static void fill_uniform(const Draw *draw, double limit, float *values, int64_t count)
+{
+    uint32_t bits[4];
+    for (int64_t i = 0; i < count; i++) {
+        if (i % 4 == 0) words(draw, i / 4, bits);
+        values[i] = (float)(limit * (2.0 * cornu_uniform(bits[i % 4]) - 1.0));
+    }
+}
+
+/*
+ * The quantile of the standard normal distribution, 0 < p < 1: it turns one uniform number into
+ * one normal number, so that each element keeps its own.
+ * Source: Acklam, "An algorithm for computing the inverse normal cumulative distribution
+ * function" (relative error 1.15e-9), refined by one step of Halley's method with erfc.
+ */
+static double normal_quantile(double p)
+{
+    static const double a[6] = { -3.969683028665376e+01, 2.209460984245205e+02,
+                                 -2.759285104469687e+02, 1.383577518672690e+02,
+                                 -3.066479806614716e+01, 2.506628277459239e+00 };
+    static const double b[5] = { -5.447609879822406e+01, 1.615858368580409e+02,
+                                 -1.556989798598866e+02, 6.680131188771972e+01,
+                                 -1.328068155288572e+01 };
+    static const double c[6] = { -7.784894002430293e-03, -3.223964580411365e-01,
+                                 -2.400758277161838e+00, -2.549732539343734e+00,
+                                 4.374664141464968e+00, 2.938163982698783e+00 };
+    static const double d[4] = { 7.784695709041462e-03, 3.224671290700398e-01,
+                                 2.445134137142996e+00, 3.754408661907416e+00 };
+    const double tail = p < 0.5 ? p : 1.0 - p;
+    double       x;
+    if (tail < 0.02425) {
+        double q = sqrt(-2.0 * log(tail));
+        x = (((((c[0] * q + c[1]) * q + c[2]) * q + c[3]) * q + c[4]) * q + c[5]) /
+            ((((d[0] * q + d[1]) * q + d[2]) * q + d[3]) * q + 1.0);
+        if (p > 0.5) x = -x;
+    } else {
+        double q = p - 0.5, r = q * q;
+        x = (((((a[0] * r + a[1]) * r + a[2]) * r + a[3]) * r + a[4]) * r + a[5]) * q /
+            (((((b[0] * r + b[1]) * r + b[2]) * r + b[3]) * r + b[4]) * r + 1.0);
+    }
+    const double pi = 3.14159265358979323846;
+    double error = 0.5 * erfc(-x / sqrt(2.0)) - p;
+    double u = error * sqrt(2.0 * pi) * exp(0.5 * x * x);
+    return x - u / (1.0 + 0.5 * x * u);
+}
+
+/* Normal numbers of this deviation, cut at `cut` deviations (INFINITY: not at all): a uniform
+ * number u stands for the quantile of low + u (high - low). */
+static void fill_normal(const Draw *draw, double deviation, double cut, float *values,
+                        int64_t count)
+{
+    const double low = 0.5 * erfc(cut / sqrt(2.0)), high = 1.0 - low;
+    uint32_t     bits[4];
+    for (int64_t i = 0; i < count; i++) {
+        if (i % 4 == 0) words(draw, i / 4, bits);
+        double u = cornu_uniform(bits[i % 4]) + 0x1p-25;   /* the middle: never 0 or 1 */
+        values[i] = (float)(deviation * normal_quantile(low + u * (high - low)));
+    }
+}
+
+/* ---- Fans: keras/src/initializers/random_initializers.py, compute_fans ---- */
+
+static void fans(CornuShape shape, double *in, double *out)
+{
+    *in = *out = 1.0;
+    if (shape.rank == 0) return;
+    if (shape.rank == 1) {
+        *in = *out = (double)shape.extent[0];
+        return;
+    }
+    double field = 1.0;
+    for (int i = 0; i < shape.rank - 2; i++) field *= (double)shape.extent[i];
+    *in = field * (double)shape.extent[shape.rank - 2];
+    *out = field * (double)shape.extent[shape.rank - 1];
+}
+
+/* ---- Orthogonal ---- */
+
+/* Turns the n columns of q (m, n), m >= n, into orthonormal ones: the Q of a QR factorization
+ * whose R has a positive diagonal, which makes it unique. Gram and Schmidt, twice, as once loses
+ * digits. Source: Golub and Van Loan, "Matrix Computations", section 5.2.8. */
+static CornuStatus orthonormalize(double *q, int64_t m, int64_t n)
+{
+    for (int64_t j = 0; j < n; j++) {
+        for (int pass = 0; pass < 2; pass++)
+            for (int64_t k = 0; k < j; k++) {
+                double dot = 0.0;
+                for (int64_t i = 0; i < m; i++) dot += q[i * n + k] * q[i * n + j];
+                for (int64_t i = 0; i < m; i++) q[i * n + j] -= dot * q[i * n + k];
+            }
+        double square = 0.0;
+        for (int64_t i = 0; i < m; i++) square += q[i * n + j] * q[i * n + j];
+        if (!(square > 0.0))
+            return cornu__fail(CORNU_ERR_VALUE, "orthogonal: the drawn matrix is singular");
+        for (int64_t i = 0; i < m; i++) q[i * n + j] /= sqrt(square);
+    }
+    return CORNU_OK;
+}
+
+/* Flattened to (rows, columns), Q of the normal numbers drawn as (greater, smaller); transposed
+ * when there are fewer rows than columns. */
+static CornuStatus fill_orthogonal(const Draw *draw, CornuShape shape, float *values)
+{
+    CornuText text;
+    if (shape.rank < 2)
+        return cornu__fail(CORNU_ERR_SHAPE, "orthogonal: the shape is %s, expected 2 axes or more",
+                           cornu_shape_print(&text, shape));
+    const int64_t count = cornu_shape_count(shape);
+    if (count == 0) return CORNU_OK;
+    const int64_t columns = shape.extent[shape.rank - 1], rows = count / columns;
+    const int64_t m = rows > columns ? rows : columns, n = rows > columns ? columns : rows;
+
+    double *q = cornu__allocate((size_t)count, sizeof *q);
+    if (!q) return CORNU_ERR_MEMORY;
+    fill_normal(draw, 1.0, INFINITY, values, count);
+    for (int64_t i = 0; i < count; i++) q[i] = values[i];
+    CornuStatus status = orthonormalize(q, m, n);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++)
+            values[i * columns + j] = (float)(rows < columns ? q[j * n + i] : q[i * n + j]);
+    cornu__release(q);
+    return status;
+}
+
+CornuStatus cornu_initialize(CornuInitializer initializer, CornuShape shape, uint64_t seed,
+                             int64_t generator, float *values)
+{
+    const int64_t count = cornu_shape_count(shape);
+    if (generator < 0 || generator > UINT32_MAX || count / 4 > UINT32_MAX)
+        return cornu__fail(CORNU_ERR_VALUE, "initializer: generator %lld or %lld elements do not "
+                           "fit in the random numbers' counter", (long long)generator,
+                           (long long)count);
+    const Draw draw = { seed, (uint32_t)generator };
+    /* The deviation of a normal distribution cut at 2 deviations, which Keras corrects for. */
+    const double cut_deviation = 0.87962566103423978;
+    double       in, out;
+    fans(shape, &in, &out);
+    switch (initializer) {
+    case CORNU_GLOROT_UNIFORM:
+        fill_uniform(&draw, sqrt(6.0 / (in + out)), values, count);
+        return CORNU_OK;
+    case CORNU_HE_UNIFORM:    fill_uniform(&draw, sqrt(6.0 / in), values, count); return CORNU_OK;
+    case CORNU_LECUN_UNIFORM: fill_uniform(&draw, sqrt(3.0 / in), values, count); return CORNU_OK;
+    case CORNU_RANDOM_UNIFORM: fill_uniform(&draw, 0.05, values, count); return CORNU_OK;
+    case CORNU_GLOROT_NORMAL:
+        fill_normal(&draw, sqrt(2.0 / (in + out)) / cut_deviation, 2.0, values, count);
+        return CORNU_OK;
+    case CORNU_HE_NORMAL:
+        fill_normal(&draw, sqrt(2.0 / in) / cut_deviation, 2.0, values, count);
+        return CORNU_OK;
+    case CORNU_LECUN_NORMAL:
+        fill_normal(&draw, sqrt(1.0 / in) / cut_deviation, 2.0, values, count);
+        return CORNU_OK;
+    case CORNU_RANDOM_NORMAL: fill_normal(&draw, 0.05, INFINITY, values, count); return CORNU_OK;
+    case CORNU_TRUNCATED_NORMAL: fill_normal(&draw, 0.05, 2.0, values, count); return CORNU_OK;
+    case CORNU_ORTHOGONAL: return fill_orthogonal(&draw, shape, values);
+    case CORNU_ZEROS:
+    case CORNU_ONES:
+        for (int64_t i = 0; i < count; i++) values[i] = initializer == CORNU_ONES;
+        return CORNU_OK;
+    case CORNU_DEFAULT_INITIALIZER:
+    case CORNU_INITIALIZER_COUNT: break;
+    }
+    return cornu__fail(CORNU_ERR_ARGUMENT, "initializer %d draws nothing", (int)initializer);
+}

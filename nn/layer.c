@@ -1,0 +1,212 @@
+#include "layer.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../device/memory_internal.h"
+#include "layer_internal.h"
+
+/* "MaxPooling2D" gives "max_pooling2d". Source: keras/src/utils/naming.py, to_snake_case. */
+void cornu__snake_case(const char *class_name, char *to, size_t size)
+{
+    size_t n = 0;
+    for (const char *c = class_name; *c && n + 2 < size; c++) {
+        bool starts_word = c > class_name && isupper((unsigned char)*c) &&
+                           (islower((unsigned char)c[1]) || islower((unsigned char)c[-1]));
+        if (starts_word) to[n++] = '_';
+        to[n++] = (char)tolower((unsigned char)*c);
+    }
+    to[n] = '\0';
+}
+
+CornuLayer *cornu_layer_create(const CornuLayerClass *kind, const char *name)
+{
+    if (cornu_error_pending()) return NULL;
+    CornuLayer *layer = cornu__allocate(1, kind->size);
+    if (!layer) return cornu__null();
+    layer->kind = kind;
+    cornu__snake_case(kind->class_name, layer->class_label, sizeof layer->class_label);
+    if (name && !(layer->name = cornu__copy_text(name))) {
+        cornu__release(layer);
+        return cornu__null();
+    }
+    return layer;
+}
+
+static void weight_free(CornuWeight *weight)
+{
+    cornu_variable_free(weight->variable);
+    cornu__release(weight->host);
+    cornu__release(weight->path);
+    cornu__release(weight);
+}
+
+void cornu_layer_free(CornuLayer *layer)
+{
+    if (!layer) return;
+    if (layer->kind->free) layer->kind->free(layer);
+    for (int i = 0; i < layer->weight_count; i++) weight_free(layer->weights[i]);
+    cornu__release(layer->weights);
+    cornu__release(layer->name);
+    cornu__release(layer);
+}
+
+const char *cornu_layer_name(const CornuLayer *layer)
+{
+    return layer->name ? layer->name : layer->class_label;
+}
+
+int64_t cornu_layer_parameters(const CornuLayer *layer)
+{
+    int64_t count = 0;
+    for (int i = 0; i < layer->weight_count; i++)
+        count += cornu_type_count(layer->weights[i]->type);
+    return count;
+}
+
+/* ---- Weights ---- */
+
+CornuStatus cornu_layer_weight(CornuLayer *layer, const char *name, CornuShape shape,
+                               CornuInitializer initializer, bool non_trainable)
+{
+    CornuType type = cornu_type_from(CORNU_F32, shape);
+    CORNU__TRY(cornu_type_check(type));
+    int space = layer->weight_count;
+    CORNU__TRY(cornu__reserve(&layer->weights, &space, layer->weight_count, 1,
+                              sizeof *layer->weights));
+    CornuWeight *weight = cornu__allocate(1, sizeof *weight);
+    if (!weight) return CORNU_ERR_MEMORY;
+    layer->weights[layer->weight_count] = weight;
+    layer->weight_count++;
+    weight->type = type;
+    weight->non_trainable = non_trainable;
+    weight->initializer = initializer;
+    weight->generator = layer->generator + layer->weight_count;
+
+    const char *owner = cornu_layer_name(layer);
+    const size_t length = strlen(owner) + 1 + strlen(name) + 1;
+    weight->path = cornu__allocate(length, 1);
+    weight->host = cornu__allocate((size_t)cornu_type_count(type), sizeof *weight->host);
+    if (!weight->path || !weight->host) return CORNU_ERR_MEMORY;
+    snprintf(weight->path, length, "%s/%s", owner, name);
+    return cornu__fail_prefix(cornu_initialize(initializer, shape, layer->seed, weight->generator,
+                                               weight->host), name);
+}
+
+static CornuStatus check_type(const CornuWeight *weight, CornuArray array)
+{
+    CornuText a, b;
+    if (cornu_type_equal(weight->type, array.type)) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_SHAPE, "%s: the weight is %s, the array %s", weight->path,
+                       cornu_type_print(&a, weight->type), cornu_type_print(&b, array.type));
+}
+
+CornuStatus cornu_weight_read(const CornuWeight *weight, CornuArray to)
+{
+    CORNU__TRY(check_type(weight, to));
+    if (weight->variable) return cornu_variable_read(weight->variable, to);
+    memcpy(to.data, weight->host, cornu_type_bytes(weight->type));
+    return CORNU_OK;
+}
+
+CornuStatus cornu_weight_write(CornuWeight *weight, CornuArray from)
+{
+    CORNU__TRY(check_type(weight, from));
+    if (weight->variable) return cornu_variable_write(weight->variable, from);
+    memcpy(weight->host, from.data, cornu_type_bytes(weight->type));
+    return CORNU_OK;
+}
+
+CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device)
+{
+    if (weight->variable && cornu_variable_device(weight->variable) == device) return CORNU_OK;
+    CornuVariable *variable = cornu_variable_create(device, weight->type, weight->path);
+    if (!variable) return cornu_error_take();
+    CornuStatus status = CORNU_OK;
+    if (weight->variable) {
+        weight->host = cornu__allocate((size_t)cornu_type_count(weight->type), sizeof(float));
+        status = weight->host ? cornu_variable_read(weight->variable,
+                                                    cornu_array_from(weight->host, weight->type))
+                              : CORNU_ERR_MEMORY;
+    }
+    if (!status)
+        status = cornu_variable_write(variable, cornu_array_from(weight->host, weight->type));
+    if (status) {
+        cornu_variable_free(variable);
+        if (weight->variable) {
+            cornu__release(weight->host);
+            weight->host = NULL;
+        }
+        return status;
+    }
+    cornu_variable_free(weight->variable);
+    cornu__release(weight->host);
+    weight->variable = variable;
+    weight->host = NULL;
+    return CORNU_OK;
+}
+
+CornuTensor *cornu_layer_read(CornuLayer *layer, const CornuCall *call, int i)
+{
+    const CornuWeight *weight = layer->weights[i];
+    /* A template graph asks for shapes only. */
+    if (!weight->variable) return cornu_op_constant(call->graph, weight->type, 0.0);
+    return cornu_read(call->graph, weight->variable);
+}
+
+CornuStatus cornu_layer_assign(CornuLayer *layer, const CornuCall *call, int i,
+                               CornuTensor *value)
+{
+    (void)call;
+    if (!value) return cornu_error_status();
+    return layer->weights[i]->variable ? cornu_assign(layer->weights[i]->variable, value) : CORNU_OK;
+}
+
+/* ---- Building and calling ---- */
+
+/* Whose output shape is asked for: a graph of the reference device, whose batch is one row. */
+static CornuStatus trace(CornuLayer *layer, CornuShape input, CornuShape *output)
+{
+    CornuStatus  status = CORNU_OK;
+    CornuDevice *device = cornu_device_open("reference");
+    CornuGraph  *graph = cornu_graph_create(device);
+    if (graph) {
+        input.extent[0] = 1;
+        CornuTensor *scalar = cornu_op_constant(graph, cornu_scalar(CORNU_I64), 1.0);
+        CornuCall    call = { .graph = graph, .count = scalar, .seed = scalar,
+                              .iteration = scalar, .position = scalar };
+        CornuTensor *x = cornu_op_constant(graph, cornu_type_from(CORNU_F32, input), 0.0);
+        CornuTensor *y = cornu_layer_call(layer, &call, x);
+        if (y) *output = cornu_tensor_shape(y);
+    }
+    status = cornu_error_take();
+    cornu_graph_free(graph);
+    cornu_device_close(device);
+    if (status) return status;
+    if (output->rank < 1 || output->extent[0] != 1) {
+        CornuText text;
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: the output of a batch of one row is %s",
+                           cornu_layer_name(layer), cornu_shape_print(&text, *output));
+    }
+    output->extent[0] = CORNU_NONE;
+    return CORNU_OK;
+}
+
+CornuStatus cornu_layer_build(CornuLayer *layer, CornuShape input)
+{
+    if (layer->built) return CORNU_OK;
+    if (layer->kind->build)
+        CORNU__TRY(cornu__fail_prefix(layer->kind->build(layer, input), cornu_layer_name(layer)));
+    CORNU__TRY(trace(layer, input, &layer->output));
+    layer->built = true;
+    return CORNU_OK;
+}
+
+CornuTensor *cornu_layer_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    cornu_graph_scope(call->graph, cornu_layer_name(layer));
+    CornuTensor *y = layer->kind->call(layer, call, x);
+    cornu_graph_scope(call->graph, NULL);
+    return y;
+}

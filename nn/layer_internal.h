@@ -1,0 +1,39 @@
+/* What models need to know of layers and layers of each other. */
+#ifndef CORNU_NN_LAYER_INTERNAL_H
+#define CORNU_NN_LAYER_INTERNAL_H
+
+#include "../device/memory_internal.h"
+#include "keywords_internal.h"
+#include "layers.h"
+
+/* "MaxPooling2D" gives "max_pooling2d", cut to `size` bytes. */
+void cornu__snake_case(const char *class_name, char *to, size_t size);
+
+/* Moves a weight's value into a variable of the device; one already there stays. */
+CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device);
+
+/* The classes that files may name, the order of the alphabet; *count of them. */
+const CornuLayerClass *const *cornu__layer_classes(int *count);
+
+/* An argument of a convolution or pool that may be given as a square (`one`, positional) or as
+ * a pair: resolves to {h, w}, or {usual, usual} when neither is given (usual 0: required).
+ * Failures name layer and argument; both given is one, and so is an extent below 1. */
+CornuStatus cornu__pair(const char *layer, const char *argument, const char *square, int64_t one,
+                        const int64_t pair[2], int64_t usual, int64_t to[2]);
+
+/* The rows or columns of zeros before and after for "same": keras/src/ops/operation_utils.py.
+ * 0 for "valid". */
+void cornu__padding(CornuPadding padding, int64_t extent, int64_t window, int64_t stride,
+                    int64_t dilation, int64_t *low, int64_t *high);
+
+/* `given`, or `usual` for the layer that did not get an initializer. */
+CornuInitializer cornu__initializer(CornuInitializer given, CornuInitializer usual);
+
+/* CORNU_ERR_ARGUMENT, pending, for an enum's number that names nothing. */
+CornuStatus cornu__check_enums(const char *layer, CornuActivation activation,
+                               const CornuInitializer *initializers, int count);
+
+/* CORNU_ERR_SHAPE unless the input has this rank. */
+CornuStatus cornu__expect_input(CornuShape input, int rank, const char *axes);
+
+#endif

@@ -1,0 +1,80 @@
+/* Activation and Rescaling: layers that work element by element. */
+#include "../layer_internal.h"
+
+/* ---- Activation ---- */
+
+typedef struct {
+    CornuLayer            base;
+    CornuActivationConfig config;
+} Activation;
+
+static CornuTensor *activation_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    (void)call;
+    return x ? cornu_activation_apply(((Activation *)layer)->config.activation, x) : NULL;
+}
+
+static CornuLayer *activation_from(const void *config) { return cornu_activation_from(config); }
+
+static const CornuField activation_fields[] = {
+    { "activation", CORNU_FIELD_ACTIVATION, offsetof(CornuActivationConfig, activation) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__activation_class = {
+    .class_name = "Activation", .size = sizeof(Activation), .call = activation_call,
+    .fields = activation_fields, .config_size = sizeof(CornuActivationConfig),
+    .config_offset = offsetof(Activation, config), .from = activation_from,
+};
+
+CornuLayer *cornu_activation_from(const CornuActivationConfig *config)
+{
+    if (cornu__check_enums(config->name ? config->name : "activation", config->activation, NULL,
+                           0))
+        return cornu__null();
+    CornuLayer *layer = cornu_layer_create(&cornu__activation_class, config->name);
+    if (layer) ((Activation *)layer)->config.activation = config->activation;
+    return layer;
+}
+
+/* ---- Rescaling ---- */
+
+typedef struct {
+    CornuLayer           base;
+    CornuRescalingConfig config;
+} Rescaling;
+
+static CornuTensor *rescaling_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const CornuRescalingConfig *config = &((Rescaling *)layer)->config;
+    (void)call;
+    CornuTensor *y = cornu_op_scale(x, cornu__number(config->scale, 0.0));
+    const double offset = cornu__number(config->offset, 0.0);
+    return offset == 0.0 ? y : cornu_op_shift(y, offset);
+}
+
+static CornuLayer *rescaling_from(const void *config) { return cornu_rescaling_from(config); }
+
+static const CornuField rescaling_fields[] = {
+    { "scale", CORNU_FIELD_NUMBER, offsetof(CornuRescalingConfig, scale) },
+    { "offset", CORNU_FIELD_NUMBER, offsetof(CornuRescalingConfig, offset) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__rescaling_class = {
+    .class_name = "Rescaling", .size = sizeof(Rescaling), .call = rescaling_call,
+    .fields = rescaling_fields, .config_size = sizeof(CornuRescalingConfig),
+    .config_offset = offsetof(Rescaling, config), .from = rescaling_from,
+};
+
+CornuLayer *cornu_rescaling_from(const CornuRescalingConfig *config)
+{
+    if (config->scale == 0.0)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .scale is required",
+                                config->name ? config->name : "rescaling");
+    CornuLayer *layer = cornu_layer_create(&cornu__rescaling_class, config->name);
+    if (!layer) return NULL;
+    ((Rescaling *)layer)->config = *config;
+    ((Rescaling *)layer)->config.name = NULL;
+    return layer;
+}

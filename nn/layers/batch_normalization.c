@@ -1,0 +1,140 @@
+#include "../layer_internal.h"
+
+typedef struct {
+    CornuLayer                    base;
+    CornuBatchNormalizationConfig config;
+    int gamma, beta, moving_mean, moving_variance;   /* numbers of the weights, -1 without */
+} BatchNormalization;
+
+static CornuStatus build(CornuLayer *layer, CornuShape input)
+{
+    BatchNormalization *self = (BatchNormalization *)layer;
+    const CornuBatchNormalizationConfig *config = &self->config;
+    CornuText text;
+    if (input.rank < 2)
+        return cornu__fail(CORNU_ERR_SHAPE, "the input is %s, expected (B, …, C)",
+                           cornu_shape_print(&text, input));
+    const CornuShape channels = cornu_shape(input.extent[input.rank - 1]);
+    int next = 0;
+    self->gamma = config->no_scale ? -1 : next++;
+    self->beta = config->no_center ? -1 : next++;
+    self->moving_mean = next++;
+    self->moving_variance = next;
+    if (!config->no_scale)
+        CORNU__TRY(cornu_layer_weight(layer, "gamma", channels, config->gamma_initializer, false));
+    if (!config->no_center)
+        CORNU__TRY(cornu_layer_weight(layer, "beta", channels, config->beta_initializer, false));
+    CORNU__TRY(cornu_layer_weight(layer, "moving_mean", channels,
+                                  config->moving_mean_initializer, true));
+    return cornu_layer_weight(layer, "moving_variance", channels,
+                              config->moving_variance_initializer, true);
+}
+
+/* Weight i, or a constant for one that the layer is without. */
+static CornuTensor *weight(CornuLayer *layer, const CornuCall *call, int i, double instead)
+{
+    if (i >= 0) return cornu_layer_read(layer, call, i);
+    const BatchNormalization *self = (BatchNormalization *)layer;
+    return cornu_op_constant(call->graph, layer->weights[self->moving_mean]->type, instead);
+}
+
+/* moving = momentum moving + (1 - momentum) batch; as it was when the batch has no row. */
+static CornuStatus move(CornuLayer *layer, const CornuCall *call, int i, CornuTensor *batch)
+{
+    const double momentum = ((BatchNormalization *)layer)->config.momentum;
+    CornuTensor *old = cornu_layer_read(layer, call, i);
+    CornuTensor *moved = cornu_op_add(cornu_op_scale(old, momentum),
+                                      cornu_op_scale(batch, 1.0 - momentum));
+    CornuTensor *any = cornu_op_compare(call->count, CORNU_GREATER,
+                                        cornu_op_constant_like(call->count, 0.0));
+    return cornu_layer_assign(layer, call, i, cornu_op_select(any, moved, old));
+}
+
+static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const BatchNormalization *self = (BatchNormalization *)layer;
+    CornuTensor *gamma = weight(layer, call, self->gamma, 1.0);
+    CornuTensor *beta = weight(layer, call, self->beta, 0.0);
+    if (call->training && !layer->frozen) {
+        CornuTensor *mean, *variance;
+        CornuTensor *y = cornu_op_batch_norm(x, gamma, beta, call->count, self->config.epsilon,
+                                             &mean, &variance);
+        if (!y || move(layer, call, self->moving_mean, mean) ||
+            move(layer, call, self->moving_variance, variance))
+            return NULL;
+        return y;
+    }
+    /* y = x scale + shift */
+    CornuTensor *mean = cornu_layer_read(layer, call, self->moving_mean);
+    CornuTensor *variance = cornu_layer_read(layer, call, self->moving_variance);
+    CornuTensor *inverse = cornu_op_rsqrt(cornu_op_shift(variance, self->config.epsilon));
+    CornuTensor *scale = cornu_op_multiply(inverse, gamma);
+    CornuTensor *shift = cornu_op_subtract(beta, cornu_op_multiply(mean, scale));
+    return cornu_op_add(cornu_op_multiply(x, scale), shift);
+}
+
+static CornuLayer *from(const void *config) { return cornu_batch_normalization_from(config); }
+
+#define FIELD(field) offsetof(CornuBatchNormalizationConfig, field)
+static const CornuField fields[] = {
+    { "axis", CORNU_FIELD_INTEGER, FIELD(axis) },
+    { "momentum", CORNU_FIELD_NUMBER, FIELD(momentum) },
+    { "epsilon", CORNU_FIELD_NUMBER, FIELD(epsilon) },
+    { "center", CORNU_FIELD_NOT, FIELD(no_center) },
+    { "scale", CORNU_FIELD_NOT, FIELD(no_scale) },
+    { "beta_initializer", CORNU_FIELD_INITIALIZER, FIELD(beta_initializer) },
+    { "gamma_initializer", CORNU_FIELD_INITIALIZER, FIELD(gamma_initializer) },
+    { "moving_mean_initializer", CORNU_FIELD_INITIALIZER, FIELD(moving_mean_initializer) },
+    { "moving_variance_initializer", CORNU_FIELD_INITIALIZER,
+      FIELD(moving_variance_initializer) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__batch_normalization_class = {
+    .class_name = "BatchNormalization", .size = sizeof(BatchNormalization), .build = build,
+    .call = call, .fields = fields, .config_size = sizeof(CornuBatchNormalizationConfig),
+    .config_offset = offsetof(BatchNormalization, config), .from = from,
+};
+
+static CornuStatus check(const CornuBatchNormalizationConfig *config, const char *name)
+{
+    const CornuInitializer initializers[] = {
+        config->beta_initializer, config->gamma_initializer, config->moving_mean_initializer,
+        config->moving_variance_initializer,
+    };
+    const double momentum = cornu__number(config->momentum, 0.99);
+    const double epsilon = cornu__number(config->epsilon, 0.001);
+    if (config->axis != 0 && config->axis != -1)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED,
+                           "%s: .axis is %lld; only -1 is available in this version", name,
+                           (long long)config->axis);
+    if (!(momentum >= 0.0 && momentum <= 1.0))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .momentum is %g, expected 0 to 1", name,
+                           momentum);
+    if (!(epsilon >= 0.0 && epsilon < 1e30))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .epsilon is %g, expected 0 or more", name,
+                           epsilon);
+    return cornu__check_enums(name, CORNU_LINEAR, initializers, 4);
+}
+
+CornuLayer *cornu_batch_normalization_from(const CornuBatchNormalizationConfig *config)
+{
+    if (check(config, config->name ? config->name : "batch_normalization"))
+        return cornu__null();
+    CornuLayer *layer = cornu_layer_create(&cornu__batch_normalization_class, config->name);
+    if (!layer) return NULL;
+    CornuBatchNormalizationConfig *to = &((BatchNormalization *)layer)->config;
+    *to = *config;
+    to->name = NULL;
+    to->axis = -1;
+    to->momentum = cornu__number(config->momentum, 0.99);
+    to->epsilon = cornu__number(config->epsilon, 0.001);
+    to->beta_initializer = cornu__initializer(config->beta_initializer, CORNU_ZEROS);
+    to->gamma_initializer = cornu__initializer(config->gamma_initializer, CORNU_ONES);
+    to->moving_mean_initializer =
+        cornu__initializer(config->moving_mean_initializer, CORNU_ZEROS);
+    to->moving_variance_initializer =
+        cornu__initializer(config->moving_variance_initializer, CORNU_ONES);
+    layer->frozen = config->frozen;
+    return layer;
+}

@@ -1,0 +1,79 @@
+/* What several layers share: resolving arguments, paddings, the table of classes. */
+#include "../layer_internal.h"
+
+const char *cornu_padding_name(CornuPadding padding)
+{
+    return padding == CORNU_VALID ? "valid" : padding == CORNU_SAME ? "same" : NULL;
+}
+
+CornuStatus cornu__pair(const char *layer, const char *argument, const char *square, int64_t one,
+                        const int64_t pair[2], int64_t usual, int64_t to[2])
+{
+    if (one && (pair[0] || pair[1]))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: both .%s and .%s are given, expected one",
+                           layer, square, argument);
+    if (!one && !pair[0] && !usual)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is required", layer, argument);
+    to[0] = one ? one : pair[0] ? pair[0] : usual;
+    to[1] = one ? one : pair[1] ? pair[1] : to[0];
+    for (int i = 0; i < 2; i++)
+        if (to[i] < 1 || to[i] > INT32_MAX)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is %lld, expected 1 to %d", layer,
+                               argument, (long long)to[i], INT32_MAX);
+    return CORNU_OK;
+}
+
+void cornu__padding(CornuPadding padding, int64_t extent, int64_t window, int64_t stride,
+                    int64_t dilation, int64_t *low, int64_t *high)
+{
+    *low = *high = 0;
+    if (padding == CORNU_VALID) return;
+    int64_t out = (extent - 1) / stride + 1;
+    int64_t total = (out - 1) * stride + dilation * (window - 1) + 1 - extent;
+    if (total <= 0) return;
+    *low = total / 2;
+    *high = total - *low;
+}
+
+CornuInitializer cornu__initializer(CornuInitializer given, CornuInitializer usual)
+{
+    return given == CORNU_DEFAULT_INITIALIZER ? usual : given;
+}
+
+CornuStatus cornu__check_enums(const char *layer, CornuActivation activation,
+                               const CornuInitializer *initializers, int count)
+{
+    if (!cornu_activation_name(activation))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .activation is %d, expected 0 to %d", layer,
+                           (int)activation, CORNU_ACTIVATION_COUNT - 1);
+    for (int i = 0; i < count; i++)
+        if (!cornu_initializer_name(initializers[i]))
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: an initializer is %d, expected 0 to %d",
+                               layer, (int)initializers[i], CORNU_INITIALIZER_COUNT - 1);
+    return CORNU_OK;
+}
+
+CornuStatus cornu__expect_input(CornuShape input, int rank, const char *axes)
+{
+    CornuText text;
+    if (input.rank == rank) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_SHAPE, "the input is %s, expected %s",
+                       cornu_shape_print(&text, input), axes);
+}
+
+extern const CornuLayerClass cornu__activation_class, cornu__average_pooling2d_class,
+    cornu__batch_normalization_class, cornu__conv2d_class, cornu__dense_class,
+    cornu__dropout_class, cornu__flatten_class, cornu__max_pooling2d_class,
+    cornu__rescaling_class, cornu__reshape_class;
+
+const CornuLayerClass *const *cornu__layer_classes(int *count)
+{
+    static const CornuLayerClass *const classes[] = {
+        &cornu__activation_class, &cornu__average_pooling2d_class,
+        &cornu__batch_normalization_class, &cornu__conv2d_class, &cornu__dense_class,
+        &cornu__dropout_class, &cornu__flatten_class, &cornu__max_pooling2d_class,
+        &cornu__rescaling_class, &cornu__reshape_class,
+    };
+    *count = (int)(sizeof classes / sizeof *classes);
+    return classes;
+}

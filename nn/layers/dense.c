@@ -1,0 +1,75 @@
+#include "../layer_internal.h"
+
+typedef struct {
+    CornuLayer       base;
+    CornuDenseConfig config;
+} Dense;
+
+static CornuStatus build(CornuLayer *layer, CornuShape input)
+{
+    const CornuDenseConfig *config = &((Dense *)layer)->config;
+    CornuText text;
+    if (input.rank < 2)
+        return cornu__fail(CORNU_ERR_SHAPE, "the input is %s, expected (B, …, C)",
+                           cornu_shape_print(&text, input));
+    const int64_t features = input.extent[input.rank - 1];
+    CORNU__TRY(cornu_layer_weight(layer, "kernel", cornu_shape(features, config->units),
+                                  config->kernel_initializer, false));
+    if (config->no_bias) return CORNU_OK;
+    return cornu_layer_weight(layer, "bias", cornu_shape(config->units), config->bias_initializer,
+                              false);
+}
+
+/* A product has two axes: the others are folded into its rows and unfolded after it. */
+static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const CornuDenseConfig *config = &((Dense *)layer)->config;
+    if (!x) return NULL;
+    CornuShape shape = cornu_tensor_shape(x);
+    const int  last = shape.rank - 1;
+    if (shape.rank > 2)
+        x = cornu_op_reshape(x, cornu_shape(CORNU_NONE, shape.extent[last]));
+    CornuTensor *y = cornu_op_matmul(x, cornu_layer_read(layer, call, 0));
+    if (!config->no_bias) y = cornu_op_add(y, cornu_layer_read(layer, call, 1));
+    shape.extent[last] = config->units;
+    if (shape.rank > 2) y = cornu_op_reshape(y, shape);
+    return y ? cornu_activation_apply(config->activation, y) : NULL;
+}
+
+static CornuLayer *from(const void *config) { return cornu_dense_from(config); }
+
+static const CornuField fields[] = {
+    { "units", CORNU_FIELD_INTEGER, offsetof(CornuDenseConfig, units) },
+    { "activation", CORNU_FIELD_ACTIVATION, offsetof(CornuDenseConfig, activation) },
+    { "use_bias", CORNU_FIELD_NOT, offsetof(CornuDenseConfig, no_bias) },
+    { "kernel_initializer", CORNU_FIELD_INITIALIZER,
+      offsetof(CornuDenseConfig, kernel_initializer) },
+    { "bias_initializer", CORNU_FIELD_INITIALIZER, offsetof(CornuDenseConfig, bias_initializer) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__dense_class = {
+    .class_name = "Dense", .size = sizeof(Dense), .build = build, .call = call,
+    .fields = fields, .config_size = sizeof(CornuDenseConfig),
+    .config_offset = offsetof(Dense, config), .from = from,
+};
+
+CornuLayer *cornu_dense_from(const CornuDenseConfig *config)
+{
+    const char            *name = config->name ? config->name : "dense";
+    const CornuInitializer initializers[] = { config->kernel_initializer,
+                                              config->bias_initializer };
+    if (config->units < 1)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .units is %lld, expected at least 1",
+                                name, (long long)config->units);
+    if (cornu__check_enums(name, config->activation, initializers, 2)) return cornu__null();
+    CornuLayer *layer = cornu_layer_create(&cornu__dense_class, config->name);
+    if (!layer) return NULL;
+    CornuDenseConfig *to = &((Dense *)layer)->config;
+    *to = *config;
+    to->name = NULL;
+    to->kernel_initializer = cornu__initializer(to->kernel_initializer, CORNU_GLOROT_UNIFORM);
+    to->bias_initializer = cornu__initializer(to->bias_initializer, CORNU_ZEROS);
+    layer->frozen = config->frozen;
+    return layer;
+}

@@ -1,0 +1,110 @@
+/* Flatten and Reshape. */
+#include "../layer_internal.h"
+
+/* ---- Flatten ---- */
+
+static CornuTensor *flatten_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    (void)layer, (void)call;
+    if (!x) return NULL;
+    const CornuShape shape = cornu_tensor_shape(x);
+    int64_t          count = 1;
+    for (int i = 1; i < shape.rank; i++) count *= shape.extent[i];
+    return cornu_op_reshape(x, cornu_shape(shape.extent[0], count));
+}
+
+static CornuLayer *flatten_from(const void *config) { return cornu_flatten_from(config); }
+
+static const CornuField flatten_fields[] = { { 0 } };
+
+typedef struct {
+    CornuLayer         base;
+    CornuFlattenConfig config;
+} Flatten;
+
+const CornuLayerClass cornu__flatten_class = {
+    .class_name = "Flatten", .size = sizeof(Flatten), .call = flatten_call,
+    .fields = flatten_fields, .config_size = sizeof(CornuFlattenConfig),
+    .config_offset = offsetof(Flatten, config), .from = flatten_from,
+};
+
+CornuLayer *cornu_flatten_from(const CornuFlattenConfig *config)
+{
+    return cornu_layer_create(&cornu__flatten_class, config->name);
+}
+
+/* ---- Reshape ---- */
+
+typedef struct {
+    CornuLayer         base;
+    CornuReshapeConfig config;
+} Reshape;
+
+static CornuShape target(const CornuLayer *layer, int64_t batch)
+{
+    const int64_t *extents = ((const Reshape *)layer)->config.target_shape;
+    CornuShape     shape = { .rank = 1, .extent = { batch } };
+    for (; shape.rank < CORNU_MAX_RANK && extents[shape.rank - 1]; shape.rank++)
+        shape.extent[shape.rank] = extents[shape.rank - 1];
+    return shape;
+}
+
+/* Checked here, as the op would speak of a batch that nobody gave. */
+static CornuStatus build(CornuLayer *layer, CornuShape input)
+{
+    const CornuShape to = target(layer, CORNU_NONE);
+    int64_t          have = 1, want = 1;
+    bool             open = false;
+    for (int i = 1; i < input.rank; i++) have *= input.extent[i];
+    for (int i = 1; i < to.rank; i++) {
+        open |= to.extent[i] == CORNU_NONE;
+        if (to.extent[i] > 0) want *= to.extent[i];
+    }
+    CornuText a, b;
+    if (open ? have % want != 0 : have != want)
+        return cornu__fail(CORNU_ERR_SHAPE, "the input is %s, which cannot become %s",
+                           cornu_shape_print(&a, input), cornu_shape_print(&b, to));
+    return CORNU_OK;
+}
+
+static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    (void)call;
+    return x ? cornu_op_reshape(x, target(layer, cornu_tensor_shape(x).extent[0])) : NULL;
+}
+
+static CornuLayer *from(const void *config) { return cornu_reshape_from(config); }
+
+static const CornuField fields[] = {
+    { "target_shape", CORNU_FIELD_SHAPE, offsetof(CornuReshapeConfig, target_shape) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__reshape_class = {
+    .class_name = "Reshape", .size = sizeof(Reshape), .build = build, .call = call,
+    .fields = fields, .config_size = sizeof(CornuReshapeConfig),
+    .config_offset = offsetof(Reshape, config), .from = from,
+};
+
+CornuLayer *cornu_reshape_from(const CornuReshapeConfig *config)
+{
+    const char *name = config->name ? config->name : "reshape";
+    int         open = 0;
+    for (int i = 0; i < CORNU_MAX_RANK && config->target_shape[i]; i++) {
+        const int64_t extent = config->target_shape[i];
+        open += extent == CORNU_NONE;
+        if ((extent < 1 && extent != CORNU_NONE) || extent > INT32_MAX || open > 1)
+            return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .target_shape[%d] is %lld; expected "
+                                    "extents from 1 to %d, one of them CORNU_NONE at most", name,
+                                    i, (long long)extent, INT32_MAX);
+    }
+    if (!config->target_shape[0] || config->target_shape[CORNU_MAX_RANK - 1])
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .target_shape has %s extents, expected "
+                                "1 to %d", name, config->target_shape[0] ? "too many" : "no",
+                                CORNU_MAX_RANK - 1);
+    CornuLayer *layer = cornu_layer_create(&cornu__reshape_class, config->name);
+    if (!layer) return NULL;
+    ((Reshape *)layer)->config = *config;
+    ((Reshape *)layer)->config.name = NULL;
+    return layer;
+}

@@ -1,0 +1,108 @@
+/* What fit, evaluate and predict share: sources of batches, calls of hooks, sorted logs. */
+#ifndef CORNU_NN_LOOP_INTERNAL_H
+#define CORNU_NN_LOOP_INTERNAL_H
+
+#include "../datasets/dataset_internal.h"
+#include "../datasets/iterator.h"
+#include "model_internal.h"
+
+/* ---- Batches ---- */
+
+/* An argument given as a data set, which is kept, or as arrays, which are borrowed for the call.
+ * `wants` components: 1 is x, 2 is x and y. NULL with a pending error naming `who`. */
+CornuDataset *cornu__data(const char *who, CornuDataset *data, CornuArray x, CornuArray y,
+                          int wants);
+
+/* Batches, epoch after epoch. */
+typedef struct {
+    CornuDataset  *dataset;
+    CornuIterator *iterator;
+    int64_t        steps;     /* of an epoch */
+    int64_t        batches;   /* of a pass over the data; CORNU_NONE is without end */
+    CornuSample    at;        /* the next batch */
+} CornuSource;
+
+/* How a source is made. The data set is taken. Names are those of the caller's arguments. */
+typedef struct {
+    CornuDataset *dataset;
+    int64_t       batch_size;  /* 0: what a batched data set has, else usual_batch_size */
+    int64_t       usual_batch_size;
+    int64_t       steps;       /* 0: a whole pass */
+    bool          shuffle;
+    uint64_t      seed;
+    const char   *who, *batch_name, *steps_name;
+} CornuSourceConfig;
+
+CornuStatus cornu__source_open(CornuSource *source, const CornuSourceConfig *config);
+void        cornu__source_close(CornuSource *source);
+
+/* To where `epochs` epochs end, each of source->steps steps or to the end of the data. */
+void cornu__source_skip(CornuSource *source, int64_t epochs);
+
+/* The next batch; NULL at the end of the data, after which comes the next pass. */
+CornuStatus cornu__source_next(CornuSource *source, const CornuBatch **batch);
+
+/* Called between epochs: a pass that is over begins anew. */
+void cornu__source_turn(CornuSource *source);
+
+/* ---- Hooks ---- */
+
+typedef struct {
+    CornuModel    *model;
+    CornuCallback *items[CORNU_MAX_CALLBACKS + 1];
+    int            count;
+} CornuCallbacks;
+
+/* Takes the callbacks, first of all, so that whatever fails they are freed by close. */
+void cornu__callbacks_take(CornuCallbacks *callbacks, CornuModel *model,
+                           CornuCallback *const given[CORNU_MAX_CALLBACKS]);
+
+/* Adds the progress bar unless verbose is CORNU_SILENT, and sets everyone's params. */
+CornuStatus cornu__callbacks_open(CornuCallbacks *callbacks, CornuVerbose verbose, int64_t epochs,
+                                  int64_t steps);
+void        cornu__callbacks_close(CornuCallbacks *callbacks);
+
+/* Calls a hook of each callback, given by its offset in CornuCallback. */
+CornuStatus cornu__hook(const CornuCallbacks *callbacks, size_t hook, const CornuLogs *logs);
+CornuStatus cornu__index_hook(const CornuCallbacks *callbacks, size_t hook, int64_t index,
+                              const CornuLogs *logs);
+#define CORNU__HOOK(name) offsetof(CornuCallback, name)
+
+/* Whether a callback with this batch_end hook wants its logs. */
+bool cornu__wants_logs(const CornuCallbacks *callbacks, size_t hook, int64_t batch);
+
+/* ---- Logs ---- */
+
+/* The metrics' results under their names, sorted, and once more with "val_" if so wanted. */
+typedef struct {
+    CornuLogs logs;
+    CornuLog *items;
+    char    **names;
+    int      *source;   /* item i shows value source[i]; those of validation come second */
+    int       metrics;
+    double   *values;   /* of training or evaluation, then of validation */
+} CornuLogSet;
+
+CornuStatus cornu__logs_open(CornuLogSet *set, const CornuModel *model, bool validation);
+void        cornu__logs_close(CornuLogSet *set);
+
+/* Brings the items up to date with values[]. */
+void cornu__logs_refresh(CornuLogSet *set);
+
+/* ---- Evaluation ---- */
+
+/* Runs the test steps of a source and leaves the results in logs->values, with the hooks of
+ * evaluation. */
+CornuStatus cornu__evaluate_source(CornuModel *model, CornuSource *source,
+                                   const CornuCallbacks *callbacks, CornuLogSet *logs);
+
+/* Seconds on a clock that only goes forward. */
+double cornu__seconds(void);
+
+/* ---- History ---- */
+
+CornuHistory *cornu__history_create(void);
+CornuStatus   cornu__history_add(CornuHistory *history, int64_t epoch, const CornuLogs *logs,
+                                 double seconds, int64_t samples);
+
+#endif

@@ -1,0 +1,77 @@
+/* The inside of a model, shared by model.c, compile.c, step.c, fit.c and evaluate.c. */
+#ifndef CORNU_NN_MODEL_INTERNAL_H
+#define CORNU_NN_MODEL_INTERNAL_H
+
+#include "layer_internal.h"
+#include "model.h"
+
+/* The loss, or a metric, with its states on the device. */
+typedef struct {
+    CornuMetric   *metric;                       /* NULL for the loss, a mean */
+    int            state_count;
+    CornuVariable *states[CORNU_MAX_STATES];
+    CornuArray     host[CORNU_MAX_STATES];       /* where states are read to */
+} CornuTracked;
+
+typedef enum { CORNU_STEP_TRAIN, CORNU_STEP_TEST, CORNU_STEP_PREDICT } CornuStepMode;
+
+/* A step recorded for data of certain types, kept to be run again. */
+typedef struct CornuStep {
+    CornuStepMode     mode;
+    CornuType         x_type, y_type;            /* with the batch; y_type of predict is 0 */
+    CornuGraph       *graph;
+    CornuTensor      *x, *y, *count;             /* what is fed */
+    CornuTensor      *prediction;
+    int64_t           fed_count;
+    struct CornuStep *next;
+} CornuStep;
+
+struct CornuModel {
+    char        *name;
+    uint64_t     seed;
+    int64_t      next_generator;
+    CornuShape   input;                          /* rank 0 until known; axis 0 is CORNU_NONE */
+    double       input_scale;
+    CornuLayer **layers;
+    int          layer_count, layer_space;
+    bool         built;
+    CornuStatus  failed;                         /* of a layer that could not be added */
+    char         failure[512];
+
+    bool            compiled, ready;             /* ready: weights and variables are on `device` */
+    CornuDevice    *device, *own_device;
+    CornuOptimizer *optimizer;
+    CornuLoss      *loss;
+    CornuTracked    tracked[1 + CORNU_MAX_METRICS];
+    int             tracked_count;
+    CornuVariable  *seed_variable;               /* i64 */
+    CornuStep      *steps;
+    bool            stop_training;
+};
+
+/* CORNU_OK for a model that can be used; else its layers' failure, or the pending error. */
+CornuStatus cornu__model_check(const CornuModel *model);
+
+/* For arrays and data sets: makes sure that the model is compiled and, given the type of a batch
+ * of x, built, and that its variables are on the device. */
+CornuStatus cornu__model_ready(CornuModel *model, CornuType x);
+
+/* Frees what compiling made or was given; the weights stay. */
+void cornu__uncompile(CornuModel *model);
+
+/* Forgets the recorded steps. */
+void cornu__steps_free(CornuModel *model);
+
+/* The step for batches of these types: recorded at the first call, found again later. */
+CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, CornuType x, CornuType y,
+                        CornuStep **step);
+
+/* Feeds a batch whose first `valid` rows count, and runs; predictions of the whole batch go to
+ * `to` unless it is NULL. */
+CornuStatus cornu__step_run(CornuStep *step, CornuArray x, const CornuArray *y, int64_t valid,
+                            CornuArray *to);
+
+/* values[i]: the results of the loss and each metric. */
+CornuStatus cornu__metrics_read(CornuModel *model, double *values);
+
+#endif

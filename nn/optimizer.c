@@ -1,0 +1,303 @@
+#include "optimizer_internal.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../device/nearest.h"
+
+/* ---- Making ---- */
+
+static CornuStatus check(const char *name, bool rate_given, const CornuOptimizerArguments *a)
+{
+    const struct { const char *argument; double value; } positive[] = {
+        { "weight_decay", a->weight_decay }, { "clipnorm", a->clipnorm },
+        { "clipvalue", a->clipvalue }, { "global_clipnorm", a->global_clipnorm },
+        { "learning_rate", a->learning_rate },
+    };
+    for (size_t i = 0; i < sizeof positive / sizeof *positive; i++)
+        if (!(positive[i].value >= 0.0 && isfinite(positive[i].value)))
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is %g, expected 0 or more", name,
+                               positive[i].argument, positive[i].value);
+    if ((a->clipnorm > 0.0) + (a->clipvalue > 0.0) + (a->global_clipnorm > 0.0) > 1)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .clipnorm is %g, .clipvalue %g, "
+                           ".global_clipnorm %g; expected one of them at most", name, a->clipnorm,
+                           a->clipvalue, a->global_clipnorm);
+    if (a->schedule && rate_given)
+        return cornu__fail(CORNU_ERR_ARGUMENT,
+                           "%s: both .learning_rate and .schedule are given, expected one", name);
+    const char *refused = a->use_ema ? "use_ema"
+                        : a->loss_scale_factor != 0.0 ? "loss_scale_factor"
+                        : a->gradient_accumulation_steps != 0 ? "gradient_accumulation_steps"
+                        : NULL;
+    if (refused)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: .%s is not available in this version",
+                           name, refused);
+    return CORNU_OK;
+}
+
+CornuOptimizer *cornu__optimizer_create(const CornuOptimizerClass *kind, bool rate_given,
+                                        const CornuOptimizerArguments *arguments)
+{
+    char label[32];
+    snprintf(label, sizeof label, "%s", kind->class_name);
+    for (char *c = label; *c; c++) *c = (char)tolower((unsigned char)*c);
+    const char     *name = arguments->name ? arguments->name : label;
+    CornuOptimizer *optimizer = NULL;
+    if (cornu_error_pending() || check(name, rate_given, arguments) ||
+        !(optimizer = cornu__allocate(1, kind->size)) ||
+        !(optimizer->name = cornu__copy_text(name))) {
+        cornu__release(optimizer);
+        cornu_schedule_free(arguments->schedule);
+        return cornu__null();
+    }
+    optimizer->kind = kind;
+    optimizer->schedule = arguments->schedule;
+    optimizer->learning_rate = arguments->learning_rate;
+    optimizer->weight_decay = arguments->weight_decay;
+    optimizer->clipnorm = arguments->clipnorm;
+    optimizer->clipvalue = arguments->clipvalue;
+    optimizer->global_clipnorm = arguments->global_clipnorm;
+    return optimizer;
+}
+
+CornuOptimizer *cornu__optimizer_expect(CornuOptimizer *optimizer, const char *argument,
+                                        double value, double low, double high)
+{
+    if (!optimizer || (value >= low && value <= high)) return optimizer;
+    cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .%s is %g, expected %g to %g", optimizer->name,
+                     argument, value, low, high);
+    cornu_optimizer_free(optimizer);
+    return NULL;
+}
+
+CornuOptimizer *cornu_optimizer(const char *name)
+{
+    static const char *const names[] = { "sgd", "rmsprop", "adam" };
+    if (name && !strcmp(name, "sgd")) return cornu_sgd();
+    if (name && !strcmp(name, "rmsprop")) return cornu_rmsprop();
+    if (name && !strcmp(name, "adam")) return cornu_adam();
+    const char *near = name ? cornu__nearest(name, names, 3) : NULL;
+    return cornu__fail_null(CORNU_ERR_ARGUMENT,
+                            "optimizer \"%s\" is not known; known are sgd, rmsprop, adam%s%s%s",
+                            name ? name : "(NULL)", near ? "; is \"" : "", near ? near : "",
+                            near ? "\" meant?" : "");
+}
+
+void cornu_optimizer_free(CornuOptimizer *optimizer)
+{
+    if (!optimizer) return;
+    cornu_schedule_free(optimizer->schedule);
+    for (int i = 0; i < optimizer->variable_count; i++)
+        cornu_variable_free(optimizer->variables[i]);
+    cornu__release(optimizer->variables);
+    cornu__release(optimizer->slots);
+    cornu__release(optimizer->w);
+    cornu__release(optimizer->name);
+    cornu__release(optimizer);
+}
+
+const char *cornu_optimizer_name(const CornuOptimizer *optimizer) { return optimizer->name; }
+
+/* ---- Variables ---- */
+
+int cornu_optimizer_variable_count(const CornuOptimizer *optimizer)
+{
+    return optimizer->variable_count;
+}
+
+CornuVariable *cornu_optimizer_variable(const CornuOptimizer *optimizer, int i)
+{
+    return optimizer->variables[i];
+}
+
+/* "adam/conv2d_kernel_momentum" for slot "momentum" of "conv2d/kernel" */
+static CornuVariable *add_variable(CornuOptimizer *optimizer, CornuDevice *device, CornuType type,
+                                   const char *of, const char *name)
+{
+    char text[256];
+    int  length = snprintf(text, sizeof text, "%s/%s%s%s", optimizer->name, of, *of ? "_" : "",
+                           name);
+    if (length >= (int)sizeof text)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: a variable's name would have %d letters, "
+                                "expected %d at most", optimizer->name, length,
+                                (int)sizeof text - 1);
+    for (char *c = text + strlen(optimizer->name) + 1; *c; c++)
+        if (*c == '/') *c = '_';
+    CornuVariable *variable = cornu_variable_create(device, type, text);
+    if (variable) optimizer->variables[optimizer->variable_count++] = variable;
+    return variable;
+}
+
+static CornuStatus add_slots(CornuOptimizer *optimizer, CornuDevice *device)
+{
+    const char *names[CORNU_MAX_SLOTS];
+    int         groups[CORNU_MAX_SLOTS];
+    const int   slots = optimizer->kind->slots(optimizer, names, groups);
+    for (int group = 0; group < slots; group++)
+        for (int i = 0; i < optimizer->count; i++)
+            for (int s = 0; s < slots; s++) {
+                if (groups[s] != group) continue;
+                const CornuVariable *w = optimizer->w[i];
+                CornuVariable *slot = add_variable(optimizer, device, cornu_variable_type(w),
+                                                   cornu_variable_name(w), names[s]);
+                if (!slot) return cornu_error_take();
+                optimizer->slots[i * slots + s] = slot;
+            }
+    return CORNU_OK;
+}
+
+CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *const *w, int count)
+{
+    if (optimizer->variables) return CORNU_OK;
+    if (count < 1)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: there is no weight to train",
+                           optimizer->name);
+    const char *names[CORNU_MAX_SLOTS];
+    int         groups[CORNU_MAX_SLOTS];
+    const int   slots = optimizer->kind->slots(optimizer, names, groups);
+    optimizer->slot_count = slots;
+    optimizer->count = count;
+    optimizer->variables = cornu__allocate((size_t)(count * slots + 2), sizeof(CornuVariable *));
+    optimizer->slots = cornu__allocate((size_t)(count * slots), sizeof(CornuVariable *));
+    optimizer->w = cornu__allocate((size_t)count, sizeof(CornuVariable *));
+    if (!optimizer->variables || !optimizer->slots || !optimizer->w) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < count; i++) optimizer->w[i] = w[i];
+
+    CornuDevice *device = cornu_variable_device(w[0]);
+    if (!add_variable(optimizer, device, cornu_scalar(CORNU_I64), "", "iteration"))
+        return cornu_error_take();
+    if (!optimizer->schedule) {
+        CornuVariable *rate =
+            add_variable(optimizer, device, cornu_scalar(CORNU_F32), "", "learning_rate");
+        if (!rate) return cornu_error_take();
+        CORNU__TRY(cornu_variable_set(rate, optimizer->learning_rate));
+    }
+    return add_slots(optimizer, device);
+}
+
+CornuStatus cornu_optimizer_set_learning_rate(CornuOptimizer *optimizer, double value)
+{
+    if (optimizer->schedule)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED,
+                           "%s: the learning rate follows %s and cannot be set", optimizer->name,
+                           optimizer->schedule->name);
+    if (!(value >= 0.0 && isfinite(value)))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the learning rate is %g, expected 0 or more",
+                           optimizer->name, value);
+    optimizer->learning_rate = value;
+    return optimizer->variable_count > 1 ? cornu_variable_set(optimizer->variables[1], value)
+                                         : CORNU_OK;
+}
+
+/* ---- One step ---- */
+
+static CornuTensor *iteration_f32(const CornuOptimizer *optimizer, CornuGraph *graph)
+{
+    return cornu_op_convert(cornu_read(graph, optimizer->variables[0]), CORNU_F32);
+}
+
+static CornuTensor *rate(const CornuOptimizer *optimizer, CornuGraph *graph)
+{
+    if (!optimizer->schedule) return cornu_read(graph, optimizer->variables[1]);
+    CornuTensor *iteration = iteration_f32(optimizer, graph);
+    return iteration ? optimizer->schedule->call(optimizer->schedule, iteration) : NULL;
+}
+
+CornuStatus cornu_optimizer_learning_rate(const CornuOptimizer *optimizer, double *value)
+{
+    if (!optimizer->schedule && optimizer->variable_count > 1)
+        return cornu_variable_get(optimizer->variables[1], value);
+    *value = optimizer->learning_rate;
+    if (!optimizer->schedule) return CORNU_OK;
+    if (optimizer->variable_count == 0)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: not built yet, %s has not begun",
+                           optimizer->name, optimizer->schedule->name);
+    CornuGraph  *graph = cornu_graph_create(cornu_variable_device(optimizer->variables[0]));
+    CornuTensor *now = graph ? rate(optimizer, graph) : NULL;
+    CornuStatus  status = cornu_error_take();
+    float        out = 0.0f;
+    CornuArray   to = cornu_array_from(&out, cornu_scalar(CORNU_F32));
+    if (!status) status = cornu_run(graph, &now, 1, &to);
+    cornu_graph_free(graph);
+    *value = out;
+    return status;
+}
+
+static CornuTensor *sum_of_squares(CornuTensor *x) { return cornu_op_sum(cornu_op_square(x)); }
+
+/* x limit / max(norm, limit): at most this norm */
+static CornuTensor *limit_norm(CornuTensor *x, CornuTensor *norm, double limit)
+{
+    CornuTensor *most = cornu_op_constant_like(norm, limit);
+    return cornu_op_multiply(x, cornu_op_divide(most, cornu_op_maximum(norm, most)));
+}
+
+/* Source: keras/src/optimizers/base_optimizer.py, clip_by_global_norm. */
+static CornuTensor *global_norm(CornuTensor *const *gradients, int count)
+{
+    CornuTensor *sum = sum_of_squares(gradients[0]);
+    for (int i = 1; i < count; i++) sum = cornu_op_add(sum, sum_of_squares(gradients[i]));
+    return cornu_op_sqrt(sum);
+}
+
+/* norm - norm is 0, or NaN for a norm that is infinite: it must not clip to zeros unseen. */
+static CornuTensor *limit_global_norm(CornuTensor *x, CornuTensor *norm, double limit)
+{
+    return cornu_op_add(limit_norm(x, norm, limit), cornu_op_subtract(norm, norm));
+}
+
+static CornuTensor *clipped(const CornuOptimizer *optimizer, CornuTensor *g, CornuTensor *norm)
+{
+    if (optimizer->clipnorm > 0.0)
+        return limit_norm(g, cornu_op_sqrt(sum_of_squares(g)), optimizer->clipnorm);
+    if (optimizer->global_clipnorm > 0.0)
+        return limit_global_norm(g, norm, optimizer->global_clipnorm);
+    if (!(optimizer->clipvalue > 0.0)) return g;
+    CornuTensor *most = cornu_op_constant_like(g, optimizer->clipvalue);
+    return cornu_op_minimum(cornu_op_maximum(g, cornu_op_negative(most)), most);
+}
+
+/* Records the update of weight i. */
+static CornuStatus update(CornuOptimizer *optimizer, CornuGraph *graph, int i, CornuUpdate *u,
+                          CornuTensor *decay)
+{
+    const int    slots = optimizer->slot_count;
+    CornuTensor *new_slot[CORNU_MAX_SLOTS] = { 0 };
+    u->w = cornu_read(graph, optimizer->w[i]);
+    if (decay) u->w = cornu_op_subtract(u->w, cornu_op_multiply(u->w, decay));
+    for (int s = 0; s < slots; s++)
+        u->slot[s] = cornu_read(graph, optimizer->slots[i * slots + s]);
+    CornuTensor *w = optimizer->kind->update(optimizer, u, new_slot);
+    if (!w) return cornu_error_take();
+    CORNU__TRY(cornu_assign(optimizer->w[i], w));
+    for (int s = 0; s < slots; s++)
+        CORNU__TRY(cornu_assign(optimizer->slots[i * slots + s], new_slot[s]));
+    return CORNU_OK;
+}
+
+CornuStatus cornu_optimizer_apply(CornuOptimizer *optimizer, CornuGraph *graph,
+                                  CornuTensor *const *gradients)
+{
+    if (!optimizer->variables)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: apply comes after build", optimizer->name);
+    cornu_graph_scope(graph, optimizer->name);
+    CornuTensor *learning_rate = rate(optimizer, graph);
+    CornuTensor *iteration = cornu_read(graph, optimizer->variables[0]);
+    CornuUpdate  u = { .learning_rate = learning_rate,
+                       .iteration = cornu_op_shift(iteration_f32(optimizer, graph), 1.0) };
+    if (optimizer->kind->rate) u.learning_rate = optimizer->kind->rate(optimizer, &u);
+    CornuTensor *decay = optimizer->weight_decay > 0.0
+                       ? cornu_op_scale(learning_rate, optimizer->weight_decay) : NULL;
+    CornuTensor *norm = optimizer->global_clipnorm > 0.0
+                      ? global_norm(gradients, optimizer->count) : NULL;
+    CornuStatus status = cornu_error_take();
+    for (int i = 0; !status && i < optimizer->count; i++) {
+        u.gradient = clipped(optimizer, gradients[i], norm);
+        status = update(optimizer, graph, i, &u, decay);
+    }
+    if (!status) status = cornu_assign(optimizer->variables[0], cornu_op_shift(iteration, 1.0));
+    cornu_graph_scope(graph, NULL);
+    return status;
+}

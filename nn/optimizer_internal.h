@@ -1,0 +1,35 @@
+/* What the optimizers share. */
+#ifndef CORNU_NN_OPTIMIZER_INTERNAL_H
+#define CORNU_NN_OPTIMIZER_INTERNAL_H
+
+#include "../device/memory_internal.h"
+#include "keywords_internal.h"
+#include "optimizer.h"
+
+/* The arguments that every config has, by themselves. */
+typedef struct {
+    double learning_rate;   /* resolved */
+    CORNU_OPTIMIZER_ARGUMENTS
+} CornuOptimizerArguments;
+
+#define CORNU__OPTIMIZER_ARGUMENTS(config, usual_rate)                                   \
+    (&(CornuOptimizerArguments){                                                         \
+        .learning_rate = cornu__number((config)->learning_rate, usual_rate),             \
+        .schedule = (config)->schedule, .weight_decay = (config)->weight_decay,          \
+        .clipnorm = (config)->clipnorm, .clipvalue = (config)->clipvalue,                \
+        .global_clipnorm = (config)->global_clipnorm, .use_ema = (config)->use_ema,      \
+        .loss_scale_factor = (config)->loss_scale_factor,                                \
+        .gradient_accumulation_steps = (config)->gradient_accumulation_steps,            \
+        .name = (config)->name })
+
+/* Checks what every optimizer is given and allocates one; takes the schedule. rate_given: the
+ * config's learning_rate is not 0. NULL with a pending error. */
+CornuOptimizer *cornu__optimizer_create(const CornuOptimizerClass *kind, bool rate_given,
+                                        const CornuOptimizerArguments *arguments);
+
+/* For a constructor: NULL with a pending error, naming optimizer and argument, and the optimizer
+ * freed, unless low <= value <= high. */
+CornuOptimizer *cornu__optimizer_expect(CornuOptimizer *optimizer, const char *argument,
+                                        double value, double low, double high);
+
+#endif

@@ -1,0 +1,42 @@
+/* Source: keras/src/optimizers/sgd.py. */
+#include "../optimizer_internal.h"
+
+typedef struct {
+    CornuOptimizer base;
+    double         momentum;
+    bool           nesterov;
+} Sgd;
+
+static int slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
+                 int group[CORNU_MAX_SLOTS])
+{
+    name[0] = "momentum";
+    group[0] = 0;
+    return ((const Sgd *)self)->momentum != 0.0 ? 1 : 0;
+}
+
+static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
+                           CornuTensor **new_slot)
+{
+    const Sgd *sgd = (const Sgd *)self;
+    if (sgd->momentum != 0.0)
+        return cornu_op_momentum_update(u->w, u->slot[0], u->gradient, u->learning_rate,
+                                        sgd->momentum, sgd->nesterov, &new_slot[0]);
+    return cornu_op_subtract(u->w, cornu_op_multiply(u->gradient, u->learning_rate));
+}
+
+static const CornuOptimizerClass sgd_class = {
+    .class_name = "SGD", .size = sizeof(Sgd), .slots = slots, .update = update,
+};
+
+CornuOptimizer *cornu_sgd_from(const CornuSgdConfig *config)
+{
+    CornuOptimizer *optimizer = cornu__optimizer_create(
+        &sgd_class, config->learning_rate != 0.0, CORNU__OPTIMIZER_ARGUMENTS(config, 0.01));
+    const double momentum = cornu__number(config->momentum, 0.0);
+    optimizer = cornu__optimizer_expect(optimizer, "momentum", momentum, 0.0, 1.0);
+    if (!optimizer) return NULL;
+    ((Sgd *)optimizer)->momentum = momentum;
+    ((Sgd *)optimizer)->nesterov = config->nesterov;
+    return optimizer;
+}

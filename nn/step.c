@@ -1,0 +1,245 @@
+/*
+ * Steps: what happens to one batch, recorded once and run again and again.
+ *
+ *     x, y as stored -> f32 -> layers -> loss over the valid rows -> gradients
+ *       -> optimizer; the loss and the metrics are added to their states
+ *
+ * A batch always has its full extent; how many of its rows are valid is fed with it, so that the
+ * partial one at the end runs the same program and counts exactly.
+ */
+#include "loss_internal.h"
+#include "metric_internal.h"
+#include "model_internal.h"
+
+void cornu__steps_free(CornuModel *model)
+{
+    for (CornuStep *next, *step = model->steps; step; step = next) {
+        next = step->next;
+        cornu_graph_free(step->graph);
+        cornu__release(step);
+    }
+    model->steps = NULL;
+}
+
+/* ---- Data ---- */
+
+/* The model's input for data of this shape: Keras lets a last axis of extent 1 come or go. */
+static CornuStatus adapt(const CornuModel *model, CornuShape *shape)
+{
+    const CornuShape given = *shape, want = model->input;
+    CornuShape       adapted = want;
+    adapted.extent[0] = given.extent[0];
+    const int last = want.rank - 1;
+    bool      fits = given.rank == want.rank ||
+                (given.rank == want.rank - 1 && want.extent[last] == 1) ||
+                (given.rank == want.rank + 1 && given.extent[given.rank - 1] == 1);
+    for (int i = 1; i < want.rank && i < given.rank; i++)
+        fits &= given.extent[i] == want.extent[i];
+    CornuText a, b;
+    if (!fits)
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: x is %s, the model's input %s", model->name,
+                           cornu_shape_print(&a, given), cornu_shape_print(&b, want));
+    *shape = adapted;
+    return CORNU_OK;
+}
+
+/* Bytes become numbers here, inside the step; whole numbers are scaled. */
+static CornuTensor *convert_input(const CornuModel *model, CornuTensor *x, CornuShape shape)
+{
+    const CornuDtype dtype = cornu_tensor_type(x).dtype;
+    CornuTensor     *y = cornu_op_convert(cornu_op_reshape(x, shape), CORNU_F32);
+    const bool       scaled = !cornu_dtype_is_float(dtype) && model->input_scale != 1.0;
+    return scaled ? cornu_op_scale(y, model->input_scale) : y;
+}
+
+/* ---- Forward ---- */
+
+CornuTensor *cornu_model_call(CornuModel *model, CornuTensor *x, const CornuCall *call)
+{
+    if (!model || !x || cornu_error_pending())
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_model_call: no %s given",
+                                model ? "tensor" : "model");
+    CornuShape shape = cornu_tensor_shape(x);
+    if (cornu__model_ready(model, cornu_tensor_type(x)) || adapt(model, &shape))
+        return cornu__null();
+    CornuCall       full = *call;
+    const CornuType i64 = cornu_scalar(CORNU_I64);
+    CornuGraph     *graph = full.graph = cornu_tensor_graph(x);
+    if (!full.count) full.count = cornu_op_constant(graph, i64, (double)shape.extent[0]);
+    if (!full.seed) full.seed = cornu_read(graph, model->seed_variable);
+    if (!full.iteration) full.iteration = cornu_op_constant(graph, i64, 0.0);
+    if (!full.position) full.position = cornu_op_constant(graph, i64, 0.0);
+    x = convert_input(model, x, shape);
+    for (int i = 0; i < model->layer_count && x; i++)
+        x = cornu_layer_call(model->layers[i], &full, x);
+    return x;
+}
+
+static CornuTensor *forward(CornuModel *model, const CornuStep *step)
+{
+    const bool counts = cornu_model_optimizer_variable_count(model) > 0;
+    return cornu_model_call(model, step->x, &(CornuCall){
+        .training = step->mode == CORNU_STEP_TRAIN, .count = step->count,
+        .iteration = counts ? cornu_read(step->graph, cornu_model_optimizer_variable(model, 0))
+                            : NULL });
+}
+
+/* ---- Loss, metrics ---- */
+
+/* The states of a tracked value, made when they are known: at the first step. */
+static CornuStatus make_states(CornuModel *model, CornuTracked *tracked, const char *name)
+{
+    static const CornuDtype mean[] = { CORNU_F64, CORNU_I64 };
+    if (tracked->state_count > 0) return CORNU_OK;
+    const int count = tracked->metric ? tracked->metric->state_count : 2;
+    if (count < 1 || count > CORNU_MAX_STATES)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "metric %s: has %d states, expected 1 to %d", name,
+                           count, CORNU_MAX_STATES);
+    for (int i = 0; i < count; i++) {
+        CornuType type = tracked->metric ? tracked->metric->states[i] : cornu_scalar(mean[i]);
+        CORNU__TRY(cornu_type_check(type));
+        tracked->host[i] = cornu_array_from(cornu__allocate(cornu_type_bytes(type), 1), type);
+        tracked->states[i] = cornu_variable_create(model->device, type, name);
+        tracked->state_count = i + 1;
+        if (!tracked->states[i]) return cornu_error_take();
+        if (!tracked->host[i].data) return CORNU_ERR_MEMORY;
+    }
+    return CORNU_OK;
+}
+
+/* Records the new states of one tracked value. */
+static CornuStatus track(CornuModel *model, CornuTracked *tracked, const char *name,
+                         CornuTensor *loss_values, const CornuMetricCall *call)
+{
+    CornuMetric *metric = tracked->metric;
+    CornuTensor *old[CORNU_MAX_STATES], *new_states[CORNU_MAX_STATES] = { 0 };
+    if (metric && metric->build)
+        CORNU__TRY(metric->build(metric, cornu_tensor_shape(call->y_true),
+                                 cornu_tensor_shape(call->y_pred)));
+    CORNU__TRY(make_states(model, tracked, name));
+    CornuGraph *graph = cornu_tensor_graph(call->y_pred);
+    for (int i = 0; i < tracked->state_count; i++)
+        old[i] = cornu_read(graph, tracked->states[i]);
+    CornuStatus status = metric ? metric->update(metric, call, old, new_states)
+                                : cornu__mean_update(loss_values, call, old, new_states);
+    if (cornu_error_pending()) return cornu_error_take();
+    CORNU__TRY(status);
+    for (int i = 0; i < tracked->state_count; i++)
+        CORNU__TRY(cornu_assign(tracked->states[i], new_states[i]));
+    return CORNU_OK;
+}
+
+/* The sum of the values of the valid rows / how many they are. */
+static CornuTensor *mean_loss(CornuTensor *values, const CornuMetricCall *call)
+{
+    int64_t      per_row = 1;
+    CornuTensor *sum = cornu__valid_sum(values, call->valid, &per_row);
+    CornuTensor *one = cornu_op_constant_like(call->count, 1.0);
+    CornuTensor *rows = cornu_op_convert(cornu_op_maximum(call->count, one), CORNU_F32);
+    return cornu_op_divide(sum, cornu_op_scale(rows, (double)per_row));
+}
+
+static CornuStatus check_labels(const CornuModel *model, CornuType x, CornuType y)
+{
+    CornuText a, b;
+    if (y.shape.rank >= 1 && y.shape.extent[0] == x.shape.extent[0]) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_SHAPE, "%s: x is %s and y %s, expected as many rows",
+                       model->name, cornu_shape_print(&a, x.shape),
+                       cornu_shape_print(&b, y.shape));
+}
+
+static CornuStatus record_gradients(CornuModel *model, CornuGraph *graph, CornuTensor *loss)
+{
+    CornuOptimizer *optimizer = model->optimizer;
+    if (optimizer->count == 0)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: has no weight to train", model->name);
+    const size_t  count = (size_t)optimizer->count;
+    CornuTensor **w = cornu__allocate(2 * count, sizeof(CornuTensor *));
+    if (!w) return CORNU_ERR_MEMORY;
+    CornuTensor **d_w = w + count;
+    for (int i = 0; i < optimizer->count; i++) w[i] = cornu_read(graph, optimizer->w[i]);
+    CornuStatus status = cornu_gradients(loss, w, optimizer->count, d_w);
+    if (!status) status = cornu_optimizer_apply(optimizer, graph, d_w);
+    cornu__release(w);
+    return status;
+}
+
+static CornuStatus record_loss(CornuModel *model, CornuStep *step)
+{
+    if (!model->loss)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: compiled without .loss", model->name);
+    CornuGraph     *graph = step->graph;
+    const CornuType rows = cornu_type(CORNU_I64, step->x_type.shape.extent[0]);
+    CornuMetricCall call = { .y_true = step->y, .y_pred = step->prediction,
+                             .count = step->count };
+    cornu_graph_scope(graph, "loss");
+    call.valid = cornu_op_compare(cornu_op_iota(graph, rows, 0), CORNU_LESS, step->count);
+    CornuTensor *values = model->loss->call(model->loss, step->y, step->prediction);
+    CornuTensor *loss = mean_loss(values, &call);
+    if (!loss) return cornu_error_take();
+    for (int i = 0; i < model->tracked_count; i++) {
+        const char *name = cornu_model_metric_name(model, i);
+        cornu_graph_scope(graph, name);
+        CORNU__TRY(track(model, &model->tracked[i], name, values, &call));
+    }
+    cornu_graph_scope(graph, NULL);
+    return step->mode == CORNU_STEP_TRAIN ? record_gradients(model, graph, loss) : CORNU_OK;
+}
+
+/* ---- Recording and running ---- */
+
+static CornuStatus record(CornuModel *model, CornuStep *step)
+{
+    step->graph = cornu_graph_create(model->device);
+    if (!step->graph) return cornu_error_take();
+    step->x = cornu_graph_input(step->graph, step->x_type);
+    step->count = cornu_graph_input(step->graph, cornu_scalar(CORNU_I64));
+    if (step->mode != CORNU_STEP_PREDICT) {
+        CORNU__TRY(check_labels(model, step->x_type, step->y_type));
+        step->y = cornu_graph_input(step->graph, step->y_type);
+    }
+    step->prediction = forward(model, step);
+    if (!step->prediction) return cornu_error_take();
+    return step->mode == CORNU_STEP_PREDICT ? CORNU_OK : record_loss(model, step);
+}
+
+CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, CornuType x, CornuType y,
+                        CornuStep **step)
+{
+    CORNU__TRY(cornu__model_ready(model, x));
+    if (mode == CORNU_STEP_PREDICT) y = (CornuType){ 0 };
+    for (CornuStep *old = model->steps; old; old = old->next)
+        if (old->mode == mode && cornu_type_equal(old->x_type, x) &&
+            cornu_type_equal(old->y_type, y)) {
+            *step = old;
+            return CORNU_OK;
+        }
+    CornuStep *fresh = cornu__allocate(1, sizeof *fresh);
+    if (!fresh) return CORNU_ERR_MEMORY;
+    *fresh = (CornuStep){ .mode = mode, .x_type = x, .y_type = y, .fed_count = -1 };
+    CornuStatus status = record(model, fresh);
+    const bool  fetches = mode == CORNU_STEP_PREDICT;
+    if (!status) status = cornu_graph_prepare(fresh->graph, &fresh->prediction, fetches ? 1 : 0);
+    if (status) {
+        cornu_graph_free(fresh->graph);
+        cornu__release(fresh);
+        return status;
+    }
+    fresh->next = model->steps;
+    model->steps = fresh;
+    *step = fresh;
+    return CORNU_OK;
+}
+
+CornuStatus cornu__step_run(CornuStep *step, CornuArray x, const CornuArray *y, int64_t valid,
+                            CornuArray *to)
+{
+    CORNU__TRY(cornu_graph_feed(step->x, x));
+    if (step->y) CORNU__TRY(cornu_graph_feed(step->y, *y));
+    if (valid != step->fed_count) {
+        const CornuArray count = cornu_array_from(&valid, cornu_scalar(CORNU_I64));
+        CORNU__TRY(cornu_graph_feed(step->count, count));
+        step->fed_count = valid;
+    }
+    return cornu_run(step->graph, &step->prediction, to ? 1 : 0, to);
+}
