@@ -14,6 +14,7 @@ typedef struct {
     int64_t        height, width;
     int            paper, strongest; /* grey values                     */
     int            toward;           /* -1: dark ink on light paper, +1 */
+    int            grain;            /* how far the paper's values go   */
 } Picture;
 
 static int ink_at(const Picture *picture, int64_t h, int64_t w)
@@ -31,8 +32,8 @@ static int quantile(const int64_t count[256], int64_t total, double part)
     return 255;
 }
 
-/* The paper is the median of the border, moved towards the ink by twice the border's spread: a
- * photograph's grain is no ink, and a drawn image has none. */
+/* The paper is the median of the border, moved towards the ink by its grain, twice the border's
+ * spread: a photograph's grain is no ink, and a drawn image has none. */
 static Picture examine(CornuArray image)
 {
     Picture picture = { .pixels = image.data, .height = image.type.shape.extent[0],
@@ -51,7 +52,8 @@ static Picture examine(CornuArray image)
     picture.strongest = picture.toward > 0 ? 255 : 0;
     while (!all[picture.strongest]) picture.strongest -= picture.toward;
     for (int value = 0; value < 256; value++) spread[abs(value - picture.paper)] += border[value];
-    picture.paper += picture.toward * 2 * quantile(spread, total, 0.9);
+    picture.grain = 2 * quantile(spread, total, 0.9);
+    picture.paper += picture.toward * picture.grain;
     return picture;
 }
 
@@ -60,10 +62,11 @@ typedef struct {
     int64_t top, bottom, left, right;
 } Box;
 
-/* The box of all ink but the faintest, which is the halo of a scan or of a JPEG file. */
+/* The box of all ink but the faintest, which is the halo of a scan or of a JPEG file, or a rare
+ * speck of grain: one of them would make the box too large. */
 static Box find_box(const Picture *picture)
 {
-    int faint = (picture->strongest - picture->paper) * picture->toward / 32;
+    int faint = (picture->strongest - picture->paper) * picture->toward / 32 + picture->grain;
     Box box = { .top = picture->height, .left = picture->width };
     for (int64_t h = 0; h < picture->height; h++)
         for (int64_t w = 0; w < picture->width; w++) {
@@ -141,12 +144,12 @@ CornuStatus cornu_digit_prepare(CornuArray image, uint8_t out[SIZE * SIZE])
             out[i] = picture.toward > 0 ? picture.pixels[i] : (uint8_t)(255 - picture.pixels[i]);
         return CORNU_OK;
     }
-    enum { LEAST_CONTRAST = 16 };
-    if ((picture.strongest - picture.paper) * picture.toward < LEAST_CONTRAST)
+    int least = 16 + 2 * picture.grain; /* more than what find_box takes for faint */
+    if ((picture.strongest - picture.paper) * picture.toward < least)
         return cornu__fail(CORNU_ERR_VALUE,
                            "digit: no ink to be seen: paper is %d of 255, the strongest other "
                            "grey %d, expected a difference of %d or more", picture.paper,
-                           picture.strongest, LEAST_CONTRAST);
+                           picture.strongest, least);
     draw_scaled(&picture, find_box(&picture), out);
     return CORNU_OK;
 }

@@ -148,7 +148,8 @@ CornuStatus cornu__fill_path(const char *filepath, int64_t epoch, int64_t batch,
         }
     }
     if (path.overflow)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "checkpoint path \"%.100s...\" is too long", filepath);
+        return cornu__fail(CORNU_ERR_ARGUMENT, "checkpoint path \"%.100s...\" is too long",
+                           filepath);
     *filled = cornu__copy_text(path.text);
     return *filled ? CORNU_OK : CORNU_ERR_MEMORY;
 }

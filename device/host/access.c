@@ -42,17 +42,17 @@ bool cornu__access_is_period(const CornuAccess *access)
     return access->rank == 2 && access->stride[0] == 0 && access->stride[1] == 1;
 }
 
+void cornu__repeat(void *to, size_t period, size_t bytes)
+{
+    for (size_t done = period; done < bytes; done *= 2)
+        memcpy((char *)to + done, to, done < bytes - done ? done : bytes - done);
+}
+
 void cornu__fill(void *to, const void *element, size_t size, int64_t count)
 {
-    switch (size) {
-    case 1: memset(to, *(const uint8_t *)element, (size_t)count); break;
-    case 2: for (int64_t i = 0; i < count; i++) ((uint16_t *)to)[i] = *(const uint16_t *)element;
-            break;
-    case 4: for (int64_t i = 0; i < count; i++) ((uint32_t *)to)[i] = *(const uint32_t *)element;
-            break;
-    case 8: for (int64_t i = 0; i < count; i++) ((uint64_t *)to)[i] = *(const uint64_t *)element;
-            break;
-    }
+    if (count <= 0) return;
+    memcpy(to, element, size);
+    cornu__repeat(to, size, (size_t)count * size);
 }
 
 void cornu__gather(const CornuAccess *access, void *to, const void *from, size_t size,

@@ -13,7 +13,10 @@ bool        cornu__access_is_period(const CornuAccess *access);
 void cornu__gather(const CornuAccess *access, void *to, const void *from, size_t size,
                    int64_t first, int64_t count);
 
-/* `count` copies of one element of 1, 2, 4 or 8 bytes. */
+/* Repeats the first `period` bytes until there are `bytes`. */
+void cornu__repeat(void *to, size_t period, size_t bytes);
+
+/* `count` copies of one element of `size` bytes. */
 void cornu__fill(void *to, const void *element, size_t size, int64_t count);
 
 #endif

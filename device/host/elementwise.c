@@ -414,7 +414,7 @@ CornuGroup *cornu__group_create(const CornuVectors *vectors, const CornuProgram 
     for (int i = 0; i < make.group->instruction_count; i++)
         cost += weight(&make.group->instructions[i]);
     /* Long enough to be worth handing to a thread: some ten thousand additions. */
-    make.group->chunk = CORNU_BLOCK * (cost < 16 ? 32 / cost : 2);
+    make.group->chunk = CORNU_BLOCK * (cost < 8 ? 32 / cost : 4);
     cornu__release(make.slot_of);
     return make.group;
 fail:
@@ -514,9 +514,11 @@ static void prepare(const Job *job, char *memory, void **at, int64_t count)
             fill_constant(slot, at[i], length);
         else if (slot->kind == SLOT_SCALAR)
             cornu__fill(at[i], job->in[slot->operand], slot->size, length);
-        else if (slot->kind == SLOT_PERIOD)
-            cornu__gather(&slot->access, at[i], job->in[slot->operand], slot->size, 0,
-                          length + slot->access.extent[1]);
+        else if (slot->kind == SLOT_PERIOD) {
+            size_t period = (size_t)slot->access.extent[1] * slot->size;
+            memcpy(at[i], job->in[slot->operand], period);
+            cornu__repeat(at[i], period, period + (size_t)length * slot->size);
+        }
     }
 }
 
@@ -592,18 +594,18 @@ static void run_chunk(void *context, int64_t chunk, int thread)
     }
 }
 
-/* Reads what random numbers depend on. The position of the last row must fit as well. */
+/* Reads what random numbers depend on. Every row's number must fit in its word as well. */
 static CornuStatus read_seeds(Instruction *instruction, const void *const *in, int64_t count)
 {
     int64_t iteration = *(const int64_t *)in[instruction->seed[1]];
     int64_t position = *(const int64_t *)in[instruction->seed[2]];
     int64_t rows = instruction->random.row ? count / instruction->random.row : 0;
     if (iteration < 0 || iteration > UINT32_MAX)
-        return cornu__fail(CORNU_ERR_VALUE, "random_uniform: iteration is %lld, expected 0 to %u",
+        return cornu__fail(CORNU_ERR_VALUE, "iteration %lld, expected 0 to %u",
                            (long long)iteration, UINT32_MAX);
-    if (position < 0 || position + rows - 1 > UINT32_MAX)
-        return cornu__fail(CORNU_ERR_VALUE, "random_uniform: position is %lld, expected 0 to %lld",
-                           (long long)position, (long long)UINT32_MAX - rows + 1);
+    if (position < 0 || position > UINT32_MAX - rows + 1)
+        return cornu__fail(CORNU_ERR_VALUE, "rows %lld to %lld, expected 0 to %u",
+                           (long long)position, (long long)position + rows - 1, UINT32_MAX);
     instruction->random.seed = (uint64_t)*(const int64_t *)in[instruction->seed[0]];
     instruction->random.iteration = (uint32_t)iteration;
     instruction->random.position = (uint32_t)position;
@@ -613,9 +615,14 @@ static CornuStatus read_seeds(Instruction *instruction, const void *const *in, i
 CornuStatus cornu__group_run(CornuGroup *group, const void *const *in, void *const *out,
                              CornuThreads *threads, void *scratch)
 {
-    for (int i = 0; i < group->instruction_count; i++)
-        if (group->instructions[i].seed[0] >= 0)
-            CORNU__TRY(read_seeds(&group->instructions[i], in, group->count));
+    for (int i = 0; i < group->instruction_count; i++) {
+        Instruction *instruction = &group->instructions[i];
+        if (instruction->seed[0] < 0) continue;
+        CornuStatus status = read_seeds(instruction, in, group->count);
+        if (status == CORNU_OK) continue;
+        cornu__fail_prefix(status, cornu_op_name(instruction->op->id));
+        return *instruction->op->scope ? cornu__fail_prefix(status, instruction->op->scope) : status;
+    }
     Job     job = { group, in, out, scratch };
     int64_t chunks = (group->count + group->chunk - 1) / group->chunk;
     if (chunks == 1) run_chunk(&job, 0, 0);

@@ -99,7 +99,7 @@ static CornuStatus one_hot(const CornuKernelCall *call)
         int64_t label = label_at(labels, row);
         if (label < 0 || label >= depth)
             return cornu__fail(CORNU_ERR_VALUE,
-                               "one_hot: label %lld in row %lld, expected 0 to %lld",
+                               "label %lld in row %lld, expected 0 to %lld",
                                (long long)label, (long long)row, (long long)depth - 1);
         memcpy(y + (size_t)label * size, &one, size);
     }

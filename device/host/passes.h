@@ -21,8 +21,9 @@
 CornuProgram *cornu__decompose(const CornuHost *host, const CornuProgram *program);
 CornuProgram *cornu__simplify(const CornuProgram *program);
 
-/* Whether the host's table has a kernel for this op of the program. */
-const CornuKernel *cornu__kernel_for(const CornuHost *host, const CornuProgram *program,
+/* The kernel that the table has for this op of the program, NULL if it has none or the table is
+ * NULL. */
+const CornuKernel *cornu__kernel_for(const CornuKernel *const *table, const CornuProgram *program,
                                      const CornuProgramOp *op);
 
 /* Whether the op's result is part of its operand's memory: a reshape, or a slice of leading
@@ -54,6 +55,7 @@ typedef struct {
     CornuStepKind        kind;
     int                  position;            /* its last op in the program: the order wanted */
     int                  op;                  /* of a kernel or reference step */
+    int                  pool;                /* the pooling op joined with a kernel's, or -1 */
     int                  in_first, in_count;  /* values read and written: ranges of             */
     int                  out_first, out_count;/* CornuPlan.operands                              */
     const CornuKernel   *kernel;

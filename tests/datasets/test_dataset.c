@@ -178,7 +178,7 @@ static void test_batch_pads_or_drops_the_remainder(void **state)
 static void test_take_skip_and_repeat_rename_indices(void **state)
 {
     (void)state;
-    int32_t labels[4 * ROWS];
+    int32_t labels[4 * ROWS] = { 0 };
     assert_int_equal(labels_of(cornu_dataset_take(numbers(), 4), 0, labels, ROWS), 4);
     assert_int_equal(labels[3], 3);
     assert_int_equal(labels_of(cornu_dataset_take(numbers(), 400), 0, labels, ROWS), ROWS);

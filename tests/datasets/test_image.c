@@ -319,6 +319,10 @@ static void test_pictures_without_a_digit(void **state)
     assert_non_null(strstr(cornu_error_message(), "no ink"));
     assert_int_equal(cornu_digit_prepare(cornu_array(white, CORNU_U8, 1, 1), out),
                      CORNU_ERR_VALUE);
+    uint8_t grain[50 * 40]; /* and nothing but grain */
+    for (int i = 0; i < 50 * 40; i++) grain[i] = (uint8_t)(i * 7919 % 251);
+    assert_int_equal(cornu_digit_prepare(cornu_array(grain, CORNU_U8, 50, 40), out),
+                     CORNU_ERR_VALUE);
     assert_int_equal(cornu_digit_prepare(cornu_array(white, CORNU_U8, 10, 10, 3), out),
                      CORNU_ERR_SHAPE);
     assert_non_null(strstr(cornu_error_message(), "u8 (10, 10, 3), expected"));

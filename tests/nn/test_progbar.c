@@ -203,7 +203,8 @@ static void test_other_streams(void **state)
     assert_string_equal(text, "\n1/4 ==...... 3s 1s/step - loss: 0.2500");
     free(text);
     text = drawn((CornuTerminal){ true, true, 80, CORNU_BOLD });
-    assert_string_equal(text, "\r\033[1m1/4\033[0m ━━────── \033[1m3s\033[0m 1s/step"
+    assert_string_equal(text, "\r\033[1m1/4\033[0m ━━────── "
+                              "\033[1m3s\033[0m 1s/step"
                               " - loss: 0.2500");
     free(text);
 }

@@ -131,7 +131,7 @@ static inline float erf_of(float x)
 static inline float log_of(float x)
 {
     float    normal = x < 0x1p-126f ? x * 0x1p25f : x;
-    int32_t  n = ((int32_t)bits_of(normal) - 0x3f3504f3) >> 23;
+    int32_t  n = (int32_t)(bits_of(normal) - 0x3f3504f3u) >> 23;
     float    f = float_of(bits_of(normal) - ((uint32_t)n << 23)) - 1.0f;
     float    s = f / (2.0f + f), z = s * s, half = 0.5f * f * f;
     float    r = z * (0.66666662693f + z * (0.40000972152f + z * (0.28498786688f + z * 0.24279078841f)));

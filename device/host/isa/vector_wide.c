@@ -436,64 +436,8 @@ static void iota_i64(const CornuVectorCall *call, int64_t count)
     }
 }
 
-enum { LANES = 16 };
-
-/* Philox 4x32-10 of random.h for LANES counters that differ in their first word. */
-static void philox_lanes(const CornuRandom *random, uint32_t position, uint32_t quad,
-                         float *y)
-{
-    uint32_t c0[LANES], c1[LANES], c2[LANES], c3[LANES];
-    uint32_t k0 = (uint32_t)random->seed, k1 = (uint32_t)(random->seed >> 32);
-    for (int i = 0; i < LANES; i++) {
-        c0[i] = quad + (uint32_t)i;
-        c1[i] = position;
-        c2[i] = random->iteration;
-        c3[i] = random->generator;
-    }
-    for (int round = 0; round < 10; round++) {
-        CORNU__SIMD for (int i = 0; i < LANES; i++) {
-            uint64_t p0 = (uint64_t)0xD2511F53 * c0[i], p1 = (uint64_t)0xCD9E8D57 * c2[i];
-            c0[i] = (uint32_t)(p1 >> 32) ^ c1[i] ^ k0;
-            c1[i] = (uint32_t)p1;
-            c2[i] = (uint32_t)(p0 >> 32) ^ c3[i] ^ k1;
-            c3[i] = (uint32_t)p0;
-        }
-        k0 += 0x9E3779B9;
-        k1 += 0xBB67AE85;
-    }
-    for (int i = 0; i < LANES; i++) {
-        y[4 * i] = (float)(int32_t)(c0[i] >> 8) * 0x1p-24f;
-        y[4 * i + 1] = (float)(int32_t)(c1[i] >> 8) * 0x1p-24f;
-        y[4 * i + 2] = (float)(int32_t)(c2[i] >> 8) * 0x1p-24f;
-        y[4 * i + 3] = (float)(int32_t)(c3[i] >> 8) * 0x1p-24f;
-    }
-}
-
-/* Element e of row r has word e % 4 of the counter whose first word is e / 4. A block may begin
- * and end in the middle of a row and of four words. */
-static void uniform_f32(const CornuVectorCall *call, int64_t count)
-{
-    const CornuRandom *random = call->random;
-    float             *y = call->out[0], numbers[4 * LANES];
-    int64_t            row = call->first / random->row, column = call->first % random->row;
-    for (int64_t done = 0; done < count;) {
-        int64_t skip = column % 4, length = 4 * LANES - skip;
-        if (length > random->row - column) length = random->row - column;
-        if (length > count - done) length = count - done;
-        uint32_t position = random->position + (uint32_t)row, quad = (uint32_t)(column / 4);
-        if (length == 4 * LANES) {
-            philox_lanes(random, position, quad, y + done);
-        } else {
-            philox_lanes(random, position, quad, numbers);
-            memcpy(y + done, numbers + skip, (size_t)length * sizeof *y);
-        }
-        done += length;
-        column += length;
-        if (column == random->row) column = 0, row++;
-    }
-}
-
 extern const CornuVectorClass CORNU__PER_ISA(cornu__class_f32);
+CornuVector CORNU__PER_ISA(cornu__uniform);
 void  CORNU__PER_ISA(cornu__add_row)(float *sum, const float *x, int64_t count);
 void  CORNU__PER_ISA(cornu__max_row)(float *max, const float *x, int64_t count);
 float CORNU__PER_ISA(cornu__sum_run)(const float *x, int64_t count);
@@ -518,7 +462,7 @@ const CornuVectors CORNU__PER_ISA(cornu__vectors) = {
         [CORNU_BF16] = round_bf16, [CORNU_F16] = round_f16, [CORNU_I32] = round_i32,
         [CORNU_U32] = round_u32,   [CORNU_U8] = round_u8,
     },
-    .uniform = uniform_f32,
+    .uniform = CORNU__PER_ISA(cornu__uniform),
     .iota = iota_i64,
     .add_row = CORNU__PER_ISA(cornu__add_row),
     .max_row = CORNU__PER_ISA(cornu__max_row),
