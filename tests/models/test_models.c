@@ -73,6 +73,17 @@ static CornuType input_type(const CornuModel *model, int64_t rows)
 
 /* ---- Ten steps ---- */
 
+static CornuModel *network(const char *name, const Golden *golden, CornuDevice *device,
+                           CornuOptimizer *optimizer)
+{
+    const CornuReferenceModel *reference = cornu_reference_model(name);
+    CornuModel *model = reference->build(&(CornuNetworkConfig){ .dropout = CORNU_ZERO });
+    expect_ok(cornu_compile(model, .device = device, .optimizer = optimizer,
+                            .loss = cornu_loss(reference->loss)));
+    set_weights(model, golden);
+    return model;
+}
+
 static void ten_steps(Golden *golden, Golden *batches, const char *name, const char *folder,
                       CornuOptimizer *optimizer)
 {
