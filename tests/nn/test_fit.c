@@ -462,6 +462,45 @@ static void steps_allocate_nothing(void **state)
     }
 }
 
+/* Each allocation in turn fails, from the first layer to the last epoch: a status and a message,
+ * never a crash, and afterwards all is well again. */
+static bool build_and_train(CornuDevice *device, CornuStatus *status)
+{
+    CornuModel *model = cornu_sequential(.name = "tight", .input_shape = { 3 });
+    cornu_model_add(model, cornu_dense(4, .activation = CORNU_RELU));
+    cornu_model_add(model, cornu_batch_normalization());
+    cornu_model_add(model, cornu_dense(2, .activation = CORNU_SOFTMAX));
+    *status = cornu_compile(model, .device = device, .optimizer = cornu_adam(.amsgrad = true),
+                            .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY,
+                            .metrics = { CORNU_ACCURACY });
+    CornuHistory *history = NULL;
+    if (!*status) {
+        history = cornu_fit(model, .x = rows_x(0, ROWS), .y = rows_y(0, ROWS), .epochs = 2,
+                            .batch_size = 4, .verbose = CORNU_SILENT, .validation_split = 0.3);
+        if (!history) *status = cornu_error_status();
+    }
+    const bool trained = history != NULL;
+    cornu_history_free(history);
+    cornu_model_free(model);
+    return trained;
+}
+
+static void memory_may_run_out_anywhere(void **state)
+{
+    if (!allocations_counted()) skip();
+    for (int64_t allowed = 0;; allowed++) {
+        CornuStatus status;
+        allocations_fail_after(allowed);
+        const bool trained = build_and_train(*state, &status);
+        allocations_fail_after(NEVER);
+        cornu_error_take();
+        if (trained) break;
+        if (status != CORNU_ERR_MEMORY && status != CORNU_ERR_DEVICE)
+            fail_msg("after %lld allocations: %s: %s", (long long)allowed,
+                     cornu_status_name(status), cornu_error_message());
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -473,6 +512,7 @@ int main(void)
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(a_loss_that_is_no_number_ends_fit),
         cmocka_unit_test(steps_allocate_nothing),
+        cmocka_unit_test(memory_may_run_out_anywhere),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }
