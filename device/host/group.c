@@ -142,13 +142,13 @@ static CornuStatus read_seeds(CornuInstruction *instruction, const void *const *
     int64_t iteration = *(const int64_t *)in[instruction->seed[1]];
     int64_t position = *(const int64_t *)in[instruction->seed[2]];
     int64_t rows = instruction->random.row ? count / instruction->random.row : 0;
+    int64_t last = UINT32_MAX - (rows > 0 ? rows - 1 : 0);
     if (iteration < 0 || iteration > UINT32_MAX)
-        return cornu__fail(CORNU_ERR_VALUE, "iteration %lld, expected 0 to %u",
+        return cornu__fail(CORNU_ERR_VALUE, "iteration is %lld, expected 0 to %u",
                            (long long)iteration, UINT32_MAX);
-    if (position < 0 || position > UINT32_MAX - rows + 1)
-        return cornu__fail(CORNU_ERR_VALUE, "rows %lld to %lld, expected 0 to %u",
-                           (long long)position, (long long)position + rows - 1,
-                           UINT32_MAX);
+    if (position < 0 || position > last)
+        return cornu__fail(CORNU_ERR_VALUE, "position is %lld, expected 0 to %lld",
+                           (long long)position, (long long)last);
     instruction->random.seed = (uint64_t)*(const int64_t *)in[instruction->seed[0]];
     instruction->random.iteration = (uint32_t)iteration;
     instruction->random.position = (uint32_t)position;
