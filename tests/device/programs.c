@@ -119,7 +119,7 @@ void set_inputs(Compiled *compiled, uint64_t seed)
     for (int k = 0; k < compiled->program->input_count; k++) {
         CornuType  type = cornu_buffer_type(compiled->inputs[k]);
         CornuArray array = { type, malloc(cornu_type_bytes(type) + 1) };
-        for (int64_t i = 0; i < cornu_type_count(type); i++) {
+        for (int64_t i = 0, count = cornu_type_count(type); i < count; i++) {
             double real = (double)(draw(&state, 511) - 255) / 128.0;
             cornu_array_set(array, i,
                             cornu_dtype_is_float(type.dtype) ? real

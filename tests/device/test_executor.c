@@ -220,6 +220,8 @@ static void test_reductions_over_every_set_of_axes(void **state)
     };
     for (int d = 0; d < 5; d++)
         for (int s = 0; s < 8; s++) {
+            /* only sums of f32 are cut into chunks that many elements have several of */
+            if (dtypes[d] != CORNU_F32 && cornu_shape_count(shapes[s]) > 100000) continue;
             CornuProgram *p = cornu_program_create();
             CornuValue    x = input(p, cornu_type_from(dtypes[d], shapes[s]));
             for (int64_t axes = 0; axes < 1 << shapes[s].rank; axes++) {
