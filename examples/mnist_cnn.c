@@ -44,7 +44,7 @@ int main(int argc, char **argv)
         model, .x = train_x, .y = mnist->train_y, .batch_size = options.batch_size,
         .epochs = options.epochs, .steps_per_epoch = options.steps_per_epoch,
         .validation_split = reference->validation_split, .validation_x = validation_x,
-        .validation_y = validation_y, .verbose = session_verbose(&options));
+        .validation_y = validation_y, .verbose = options.verbose);
     double test[2];
     if (!history || cornu_evaluate(model, .x = test_x, .y = mnist->test_y, .results = test,
                                    .batch_size = options.batch_size, .verbose = CORNU_SILENT))

@@ -19,7 +19,7 @@ static bool show_download(void *context, const CornuDataFile *file, int64_t rece
 {
     (void)context;
     const bool done = received >= file->bytes;
-    if (!done && !isatty(STDERR_FILENO)) return true;
+    if (received == 0 || (!done && !isatty(STDERR_FILENO))) return true;
     fprintf(stderr, "%s%s  %.1f of %.1f MB%s", isatty(STDERR_FILENO) ? "\r" : "", file->name,
             1e-6 * (double)received, 1e-6 * (double)file->bytes, done ? "\n" : "");
     return true;
@@ -32,16 +32,6 @@ CornuImageData *session_mnist(const Options *options)
                          .seed = (uint64_t)options->seed, .progress = show_download);
     if (mnist) printf("%s\n", mnist->description);
     return mnist;
-}
-
-CornuVerbose session_verbose(const Options *options)
-{
-    switch (options->verbose) {
-    case 0: return CORNU_SILENT;
-    case 1: return CORNU_BAR;
-    case 2: return CORNU_LINES;
-    default: return CORNU_AUTO;
-    }
 }
 
 CornuStatus session_record(const Options *options, CornuModel *model,

@@ -18,8 +18,6 @@ CornuDevice *session_open(const Options *options);
  * on stderr. */
 CornuImageData *session_mnist(const Options *options);
 
-CornuVerbose session_verbose(const Options *options);
-
 /* --history FILE.json: everything fit measured, and the test's loss and accuracy. Does nothing
  * without that flag. */
 CornuStatus session_record(const Options *options, CornuModel *model,

@@ -30,11 +30,12 @@ CornuStatus cornu_activation_find(const char *name, CornuActivation *activation)
                        near ? "; is \"" : "", near ? near : "", near ? "\" meant?" : "");
 }
 
-/* min(max(x, 0), 6) */
+/* min(max(x, 0), 6), whose slope at 6 is 0 like that at 0 */
 static CornuTensor *relu6(CornuTensor *x)
 {
     CornuTensor *y = cornu_op_relu(x);
-    return cornu_op_minimum(y, cornu_op_constant_like(y, 6.0));
+    CornuTensor *six = cornu_op_constant_like(y, 6.0);
+    return cornu_op_select(cornu_op_compare(y, CORNU_LESS, six), y, six);
 }
 
 static CornuTensor *leaky_relu(CornuTensor *x)

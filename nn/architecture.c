@@ -8,12 +8,24 @@
 
 /* ---- Out ---- */
 
-static json_t *list(const int64_t *numbers, int count)
+/* Without memory jansson gives NULL, and takes NULL for a failure: what follows does the same, so
+ * that one check at the end will do. */
+
+/* Appends a value, which is taken; NULL, and the list is gone, without memory. */
+static json_t *append(json_t *list, json_t *value)
+{
+    if (json_array_append_new(list, value) == 0) return list;
+    json_decref(list);
+    return NULL;
+}
+
+/* CORNU_NONE is null. */
+static json_t *list_of(const int64_t *numbers, int count)
 {
     json_t *result = json_array();
     for (int i = 0; i < count; i++)
-        json_array_append_new(result, numbers[i] == CORNU_NONE ? json_null()
-                                                               : json_integer(numbers[i]));
+        result = append(result, numbers[i] == CORNU_NONE ? json_null()
+                                                         : json_integer(numbers[i]));
     return result;
 }
 
@@ -22,13 +34,12 @@ static json_t *field_to_json(const CornuField *field, const void *config)
     const void *at = (const char *)config + field->offset;
     switch (field->kind) {
     case CORNU_FIELD_INTEGER: return json_integer(*(const int64_t *)at);
-    case CORNU_FIELD_PAIR:    return list(at, 2);
+    case CORNU_FIELD_PAIR:    return list_of(at, 2);
     case CORNU_FIELD_SHAPE: {
         const int64_t *extents = at;
-        int rank = 0;
         json_t *shape = json_array();
-        for (; rank < CORNU_MAX_RANK && extents[rank] != 0; rank++)
-            json_array_append_new(shape, json_integer(extents[rank]));   /* -1 stays -1 here */
+        for (int i = 0; i < CORNU_MAX_RANK && extents[i] != 0; i++)
+            shape = append(shape, json_integer(extents[i]));   /* here Keras writes -1 */
         return shape;
     }
     case CORNU_FIELD_NUMBER: {
@@ -58,8 +69,12 @@ static json_t *layer_to_json(const CornuLayer *layer)
     json_t *config = json_pack("{s:s, s:b, s:s}", "name", cornu_layer_name(layer), "trainable",
                                !layer->frozen, "dtype", "float32");
     const char *arguments = (const char *)layer + kind->config_offset;
-    for (const CornuField *field = kind->fields; field && field->name; field++)
-        json_object_set_new(config, field->name, field_to_json(field, arguments));
+    for (const CornuField *field = kind->fields; field && field->name; field++) {
+        if (json_object_set_new(config, field->name, field_to_json(field, arguments)) == 0)
+            continue;
+        json_decref(config);
+        return NULL;
+    }
     return object_of("keras.layers", kind->class_name, config);
 }
 
@@ -67,14 +82,13 @@ static json_t *input_to_json(const CornuModel *model)
 {
     const CornuShape shape = cornu_model_input_shape(model);
     return object_of("keras.layers", "InputLayer",
-                     json_pack("{s:o, s:s, s:s}", "batch_shape", list(shape.extent, shape.rank),
+                     json_pack("{s:o, s:s, s:s}", "batch_shape", list_of(shape.extent, shape.rank),
                                "dtype", "float32", "name", "input_layer"));
 }
 
 json_t *cornu__model_config(const CornuModel *model)
 {
-    json_t *layers = json_array();
-    json_array_append_new(layers, input_to_json(model));
+    json_t *layers = append(json_array(), input_to_json(model));
     for (int i = 0; i < cornu_model_layer_count(model); i++) {
         const CornuLayer *layer = cornu_model_layer(model, i);
         if (!layer->kind->from) {
@@ -83,7 +97,7 @@ json_t *cornu__model_config(const CornuModel *model)
                         cornu_layer_name(layer), layer->kind->class_name);
             return NULL;
         }
-        json_array_append_new(layers, layer_to_json(layer));
+        layers = append(layers, layer_to_json(layer));
     }
     json_t *result = object_of("keras", "Sequential",
                                json_pack("{s:s, s:b, s:s, s:o}", "name", cornu_model_name(model),

@@ -6,6 +6,7 @@
 #define CORNU_VERSION "0.1.0"
 
 #include "../datasets/dataset.h"
+#include "../datasets/iterator.h"
 #include "../device/device.h"
 #include "../tensor/ops.h"
 #include "activations.h"

@@ -72,9 +72,10 @@ static CornuStatus read_values(const CornuModel *model, Values *values)
 static char *names_text(const CornuNamedArray *arrays, int count)
 {
     json_t *names = json_array();
+    bool complete = true;
     for (int i = 0; i < count; i++)
-        json_array_append_new(names, json_string(arrays[i].name));
-    char *text = cornu__json_text(names);
+        complete = json_array_append_new(names, json_string(arrays[i].name)) == 0 && complete;
+    char *text = cornu__json_text(complete ? names : NULL);
     json_decref(names);
     return text;
 }

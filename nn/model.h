@@ -191,6 +191,14 @@ CornuStatus cornu_test_on_batch(CornuModel *model, CornuArray x, CornuArray y, d
 CornuStatus cornu_predict_on_batch(CornuModel *model, CornuArray x, CornuArray to);
 CornuStatus cornu_model_reset_metrics(CornuModel *model);
 
+/* ---- For a loop of one's own (examples/custom_loop.c) ---- */
+
+/* Records the compiled model in the graph of x (B, …), data as fit takes them: whole numbers are
+ * converted and scaled there. `call` says whether it is training and, with dropout, which
+ * iteration it is; what it leaves NULL is taken from x and the model (all rows count, the
+ * model's seed, iteration and position 0). */
+CornuTensor *cornu_model_call(CornuModel *model, CornuTensor *x, const CornuCall *call);
+
 /* For callbacks: fit ends after the batch or epoch at hand. */
 void cornu_model_stop_training(CornuModel *model);
 

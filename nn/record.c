@@ -29,8 +29,11 @@ static json_t *describe_epoch(const CornuRunRecord *run, int i)
 static json_t *describe(const CornuRunRecord *run)
 {
     json_t *epochs = json_array();
-    for (int i = 0; run->history && i < cornu_history_epochs(run->history); i++)
-        json_array_append_new(epochs, describe_epoch(run, i));
+    for (int i = 0; run->history && i < cornu_history_epochs(run->history); i++) {
+        if (json_array_append_new(epochs, describe_epoch(run, i)) == 0) continue;
+        json_decref(epochs);
+        epochs = NULL;                /* fails below */
+    }
     return json_pack("{s:s, s:s, s:s, s:i, s:i, s:s, s:I, s:{s:s, s:b, s:I, s:I}, s:o,"
                      " s:{s:o, s:o}}",
                      "model", run->model, "device", run->device, "policy", run->policy,

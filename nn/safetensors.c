@@ -281,8 +281,11 @@ static json_t *describe(const CornuNamedArray *array, int64_t begin)
 {
     const CornuType type = array->array.type;
     json_t *shape = json_array();
-    for (int i = 0; i < type.shape.rank; i++)
-        json_array_append_new(shape, json_integer(type.shape.extent[i]));
+    for (int i = 0; i < type.shape.rank; i++) {
+        if (json_array_append_new(shape, json_integer(type.shape.extent[i])) == 0) continue;
+        json_decref(shape);
+        return NULL;
+    }
     const char *dtype = "";
     for (int i = 0; i < CORNU_DTYPE_COUNT; i++)
         if (dtypes[i].dtype == type.dtype) dtype = dtypes[i].name;
@@ -297,8 +300,17 @@ static CornuStatus add(json_t *object, const char *key, json_t *value)
         json_decref(value);
         return cornu__fail(CORNU_ERR_ARGUMENT, "the name \"%s\" is given twice", key);
     }
+    const bool made = value != NULL;
     if (json_object_set_new(object, key, value) == 0) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_ARGUMENT, "\"%s\" or its text is not UTF-8", key);
+    if (!made) return cornu__fail(CORNU_ERR_MEMORY, "no memory to describe \"%s\"", key);
+    return cornu__fail(CORNU_ERR_ARGUMENT, "the name \"%s\" is not UTF-8", key);
+}
+
+static CornuStatus add_text(json_t *object, CornuMetadata metadata)
+{
+    json_t *text = json_string(metadata.text);
+    if (text) return add(object, metadata.key, text);
+    return cornu__fail(CORNU_ERR_ARGUMENT, "the text of \"%s\" is not UTF-8", metadata.key);
 }
 
 static CornuStatus make_header(json_t *header, const CornuNamedArray *arrays, int count,
@@ -307,7 +319,7 @@ static CornuStatus make_header(json_t *header, const CornuNamedArray *arrays, in
     json_t *texts = json_object();
     CORNU__TRY(add(header, metadata_key, texts));
     for (int i = 0; i < metadata_count; i++)
-        CORNU__TRY(add(texts, metadata[i].key, json_string(metadata[i].text)));
+        CORNU__TRY(add_text(texts, metadata[i]));
     int64_t at = 0;
     for (int i = 0; i < count; i++) {
         CORNU__TRY(cornu_type_check(arrays[i].array.type));

@@ -54,25 +54,34 @@ static CornuTensor *convert_input(const CornuModel *model, CornuTensor *x, Cornu
 
 /* ---- Forward ---- */
 
-static CornuTensor *forward(CornuModel *model, CornuStep *step, CornuShape shape)
+CornuTensor *cornu_model_call(CornuModel *model, CornuTensor *x, const CornuCall *call)
 {
-    CornuGraph *graph = step->graph;
+    if (!model || !x || cornu_error_pending())
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_model_call: no %s given",
+                                model ? "tensor" : "model");
+    CornuShape shape = cornu_tensor_shape(x);
+    if (cornu__model_ready(model, cornu_tensor_type(x)) || adapt(model, &shape))
+        return cornu__null();
+    CornuCall       full = *call;
     const CornuType i64 = cornu_scalar(CORNU_I64);
-    const CornuVariable *iteration = cornu_model_optimizer_variable_count(model) > 0
-                                   ? cornu_model_optimizer_variable(model, 0) : NULL;
-    const CornuCall call = {
-        .graph = graph,
-        .training = step->mode == CORNU_STEP_TRAIN,
-        .count = step->count,
-        .seed = cornu_read(graph, model->seed_variable),
-        .iteration = iteration ? cornu_read(graph, (CornuVariable *)iteration)
-                               : cornu_op_constant(graph, i64, 0.0),
-        .position = cornu_op_constant(graph, i64, 0.0),
-    };
-    CornuTensor *x = convert_input(model, step->x, shape);
+    CornuGraph     *graph = full.graph = cornu_tensor_graph(x);
+    if (!full.count) full.count = cornu_op_constant(graph, i64, (double)shape.extent[0]);
+    if (!full.seed) full.seed = cornu_read(graph, model->seed_variable);
+    if (!full.iteration) full.iteration = cornu_op_constant(graph, i64, 0.0);
+    if (!full.position) full.position = cornu_op_constant(graph, i64, 0.0);
+    x = convert_input(model, x, shape);
     for (int i = 0; i < model->layer_count && x; i++)
-        x = cornu_layer_call(model->layers[i], &call, x);
+        x = cornu_layer_call(model->layers[i], &full, x);
     return x;
+}
+
+static CornuTensor *forward(CornuModel *model, const CornuStep *step)
+{
+    const bool counts = cornu_model_optimizer_variable_count(model) > 0;
+    return cornu_model_call(model, step->x, &(CornuCall){
+        .training = step->mode == CORNU_STEP_TRAIN, .count = step->count,
+        .iteration = counts ? cornu_read(step->graph, cornu_model_optimizer_variable(model, 0))
+                            : NULL });
 }
 
 /* ---- Loss, metrics ---- */
@@ -181,8 +190,6 @@ static CornuStatus record_loss(CornuModel *model, CornuStep *step)
 
 static CornuStatus record(CornuModel *model, CornuStep *step)
 {
-    CornuShape shape = step->x_type.shape;
-    CORNU__TRY(adapt(model, &shape));
     step->graph = cornu_graph_create(model->device);
     if (!step->graph) return cornu_error_take();
     step->x = cornu_graph_input(step->graph, step->x_type);
@@ -191,7 +198,7 @@ static CornuStatus record(CornuModel *model, CornuStep *step)
         CORNU__TRY(check_labels(model, step->x_type, step->y_type));
         step->y = cornu_graph_input(step->graph, step->y_type);
     }
-    step->prediction = forward(model, step, shape);
+    step->prediction = forward(model, step);
     if (!step->prediction) return cornu_error_take();
     return step->mode == CORNU_STEP_PREDICT ? CORNU_OK : record_loss(model, step);
 }

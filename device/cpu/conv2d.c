@@ -8,10 +8,14 @@
  * takes its rows along the output's width, or, where the map is so small that such tiles would
  * be thin, from the same position of several images. x is never copied.
  *
+ * Where a max pooling follows, a block's map stays in the cache and only what the pool keeps is
+ * written; bias and activation come last.
+ *
  * The input gradient is the same product over d_y, with the filter's taps and channels
  * transposed while it is packed.
  */
 #include "../host/convolution.h"
+#include "../host/pool.h"
 #include "kernels.h"
 
 /* Cuts are this many where the shape allows: enough to keep many threads equally busy. */
@@ -27,6 +31,9 @@ typedef struct {
     int64_t                groups, slabs;  /* cuts of the batch, and of the height   */
     float                 *panels, *bias;
     CornuRun              *runs;           /* taps of them per thread                */
+    CornuPool              pool;           /* of call->pool                          */
+    float                 *maps;           /* before pooling: those of one block, per thread */
+    int64_t                maps_count;
 } Convolution;
 
 static int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -46,7 +53,9 @@ static bool rows_along_width(const Convolution *c)
     return 4 * width->out * ceil_divide(c->walk.batch, most) >= 3 * c->walk.batch * tiles;
 }
 
-/* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
+static size_t align(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+/* Sizes and, in this order, the parts of the scratch memory; returns its bytes without maps. */
 static size_t lay_out(Convolution *c, const CornuOpCall *op, const CornuType *out_type,
                       int threads, char *scratch)
 {
@@ -58,11 +67,14 @@ static size_t lay_out(Convolution *c, const CornuOpCall *op, const CornuType *ou
     const size_t floats = (size_t)((c->depth + 1) * c->padded) * sizeof(float);
     const size_t runs = (size_t)threads * (size_t)c->taps * sizeof(CornuRun);
     const size_t rows = (size_t)cornu__walk_rows(&c->walk) * sizeof(int64_t);
+    c->maps_count = smaller(c->walk.batch, c->products->tile_rows) * c->walk.axis[0].out *
+                    c->walk.axis[1].out * c->walk.out_channels;
     if (scratch) {
         c->panels = (float *)scratch;
         c->bias = c->panels + c->depth * c->padded;
         c->runs = (CornuRun *)(scratch + floats);
         cornu__walk_start(&c->walk, (int64_t *)(scratch + floats + runs));
+        c->maps = (float *)(scratch + align(floats + runs + rows));
     }
     return floats + runs + rows;
 }
@@ -71,6 +83,13 @@ static size_t conv2d_scratch(const CornuOpCall *op, const CornuType *out_type, i
 {
     Convolution c;
     return lay_out(&c, op, out_type, threads, NULL);
+}
+
+static size_t pooled_scratch(const CornuOpCall *op, const CornuType *out_type, int threads)
+{
+    Convolution  c;
+    const size_t bytes = align(lay_out(&c, op, out_type, threads, NULL));
+    return bytes + (size_t)threads * (size_t)c.maps_count * sizeof(float);
 }
 
 /* Panels of `width` columns, the last one narrower: row k of the panel at column n stands at
@@ -103,9 +122,10 @@ static void pack(void *context, int64_t slot, int thread)
     }
 }
 
-/* One position (i, j to end) of images b to b_end against one panel. */
+/* One position (i, j to end) of images b to b_end against one panel; y is where the result of
+ * image b goes. */
 static void position(const Convolution *c, CornuTile *tile, int64_t first, int64_t b,
-                     int64_t b_end, int64_t i, int64_t j, int64_t j_end)
+                     int64_t b_end, int64_t i, int64_t j, int64_t j_end, float *y)
 {
     const CornuAxis *height = &c->walk.axis[0], *width = &c->walk.axis[1];
     const int64_t    x_image = height->in * width->in * c->walk.in_channels;
@@ -115,7 +135,7 @@ static void position(const Convolution *c, CornuTile *tile, int64_t first, int64
                                       c->walk.in_channels : x_image;
     tile->y_stride = c->along_width ? F : y_image;
     const float  *x = (const float *)c->call->in[0] + b * x_image;
-    float        *y = (float *)c->call->out[0] + b * y_image + (i * width->out + j) * F + first;
+    y += (i * width->out + j) * F + first;
     const int64_t tiles = ceil_divide(rows, c->products->tile_rows);
     for (int64_t t = 0; t < tiles; t++) {
         const int64_t m = t * rows / tiles;
@@ -124,6 +144,21 @@ static void position(const Convolution *c, CornuTile *tile, int64_t first, int64
         tile->y = y + m * tile->y_stride;
         c->products->tile(tile);
     }
+}
+
+/* Images b to b_end from the maps to the pool's values and indices. */
+static void pool_images(const Convolution *c, const float *maps, int64_t b, int64_t b_end)
+{
+    const CornuPools *pools = cornu__pools();
+    const CornuSweep *height = &c->pool.height, *width = &c->pool.width;
+    const int64_t     row = width->out * c->pool.channels, image = height->out * row;
+    float            *y = c->call->out[0];
+    uint8_t          *index = c->call->out[1];
+    for (int64_t at = b; at < b_end; at++, maps += height->in * width->in * c->pool.channels)
+        for (int64_t i = 0; i < height->out; i++)
+            pools->max(&c->pool, i, maps, y + at * image + i * row, index + at * image + i * row);
+    cornu__epilogue_apply(c->call->epilogue, y + b * image, (b_end - b) * height->out * width->out,
+                          c->pool.channels, c->pool.channels, 0);
 }
 
 /* Some rows of one image, or of a tile of images; the panel is what stays in the cache. */
@@ -137,10 +172,13 @@ static void convolve(void *context, int64_t block, int thread)
     const int64_t      i_begin = slab * height->out / c->slabs;
     const int64_t      i_end = (slab + 1) * height->out / c->slabs;
     const int64_t      F = c->walk.out_channels;
+    const int64_t      y_image = height->out * width->out * F;
+    float             *y = c->call->pool ? c->maps + thread * c->maps_count
+                                         : (float *)c->call->out[0] + b * y_image;
     CornuRun          *runs = c->runs + thread * c->taps;
     CornuEpilogue      rest = *c->call->epilogue;
     rest.bias = NULL;
-    CornuTile tile = { .runs = runs, .relu = rest.activation == CORNU_OP_RELU };
+    CornuTile tile = { .runs = runs, .relu = !c->call->pool && rest.activation == CORNU_OP_RELU };
     for (int64_t first = 0, columns; first < c->padded; first += columns) {
         columns = panel_width(c, first);
         tile.panel = c->panels + first * c->depth;
@@ -151,14 +189,14 @@ static void convolve(void *context, int64_t block, int thread)
             for (int64_t j = 0, j_end; j < width->out; j = j_end) {
                 j_end = c->along_width ? cornu__axis_segment(width, j) : j + 1;
                 tile.run_count = cornu__runs(&c->walk, i, j, runs);
-                position(c, &tile, first, b, b_end, i, j, j_end);
+                position(c, &tile, first, b, b_end, i, j, j_end, y);
             }
     }
-    if (tile.relu || rest.activation == CORNU_OP_COUNT) return;
-    for (; b < b_end; b++)
-        cornu__epilogue_apply(&rest, (float *)c->call->out[0] +
-                                         (b * height->out + i_begin) * width->out * F,
-                              (i_end - i_begin) * width->out, F, F, 0);
+    if (c->call->pool) pool_images(c, y, b, b_end);
+    else if (!tile.relu && rest.activation != CORNU_OP_COUNT)
+        for (; b < b_end; b++, y += y_image)
+            cornu__epilogue_apply(&rest, y + i_begin * width->out * F,
+                                  (i_end - i_begin) * width->out, F, F, 0);
 }
 
 static CornuStatus conv2d(const CornuKernelCall *call)
@@ -168,14 +206,16 @@ static CornuStatus conv2d(const CornuKernelCall *call)
     const CornuAxis *height = &c.walk.axis[0];
     c.along_width = rows_along_width(&c);
     c.groups = c.along_width ? c.walk.batch : ceil_divide(c.walk.batch, c.products->tile_rows);
-    c.slabs = c.groups ? smaller(height->out, ceil_divide(UNITS, c.groups)) : 0;
+    c.slabs = c.groups && !call->pool ? smaller(height->out, ceil_divide(UNITS, c.groups)) : 1;
+    if (call->pool) c.pool = cornu__pool(call->pool);
+    const float *bias = call->pool ? NULL : call->epilogue->bias;
     for (int64_t n = 0; n < c.padded; n++)
-        c.bias[n] = call->epilogue->bias && n < c.walk.out_channels ? call->epilogue->bias[n]
-                                                                    : 0.0f;
+        c.bias[n] = bias && n < c.walk.out_channels ? bias[n] : 0.0f;
     cornu__threads_run(call->threads, c.taps, pack, &c);
     cornu__threads_run(call->threads, c.groups * c.slabs, convolve, &c);
     return CORNU_OK;
 }
 
 const CornuKernel cornu__cpu_conv2d = { NULL, conv2d_scratch, conv2d, true };
+const CornuKernel cornu__cpu_conv2d_pooled = { NULL, pooled_scratch, conv2d, true };
 const CornuKernel cornu__cpu_conv2d_grad_input = { NULL, conv2d_scratch, conv2d, false };

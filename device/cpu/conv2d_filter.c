@@ -9,12 +9,16 @@
  * Where no tap meets padding, the taps of one filter row and their channels are one row of x. With
  * few channels (the first layer) rows are gathered from all taps, and x is padded before.
  *
+ * Where d_y is the gradient of a max pooling, each chunk makes its own part in the cache.
+ *
  * The batch is cut into chunks that fit the second-level cache; each makes its own sum, and
  * these are added in order.
  */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "../host/convolution.h"
+#include "../host/pool.h"
 #include "kernels.h"
 
 enum {
@@ -36,6 +40,8 @@ typedef struct {
     float                 *sums;       /* chunks x rows x padded                             */
     float                 *x;          /* padded copy: the batch                             */
     float                 *d_y;        /* copy with padded F: a chunk per thread             */
+    CornuPool              pool;       /* of call->pool                                      */
+    _Atomic int64_t        bad_row;    /* an image whose index makes no sense, or -1         */
 } FilterGradient;
 
 static int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -56,7 +62,7 @@ static bool inside(const CornuAxis *axis) { return axis->low <= 0 && reach(axis)
 
 /* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
 static size_t lay_out(FilterGradient *g, const CornuOpCall *op, const CornuType *out_type,
-                      int threads, float *scratch)
+                      int threads, bool pooled, float *scratch)
 {
     g->products = cornu__products();
     g->walk = cornu__walk(op, out_type);
@@ -76,7 +82,7 @@ static size_t lay_out(FilterGradient *g, const CornuOpCall *op, const CornuType 
     g->chunks = larger(1, ceil_divide(batch, g->chunk_images));
     const int64_t sums = g->chunks * g->rows * g->padded;
     const int64_t x = g->pad_x ? batch * g->extent[0] * g->extent[1] * C : 0;
-    const int64_t d_y = g->pad_d_y ? g->chunk_images * height->out * width->out * g->padded : 0;
+    const int64_t d_y = g->pad_d_y || pooled ? g->chunk_images * height->out * width->out * g->padded : 0;
     if (scratch) {
         g->sums = scratch;
         g->d_y = g->sums + sums;
@@ -88,7 +94,20 @@ static size_t lay_out(FilterGradient *g, const CornuOpCall *op, const CornuType 
 static size_t filter_scratch(const CornuOpCall *op, const CornuType *out_type, int threads)
 {
     FilterGradient g;
-    return lay_out(&g, op, out_type, threads, NULL);
+    return lay_out(&g, op, out_type, threads, false, NULL);
+}
+
+static size_t pooled_scratch(const CornuOpCall *op, const CornuType *out_type, int threads)
+{
+    FilterGradient g;
+    return lay_out(&g, op, out_type, threads, true, NULL);
+}
+
+/* The gradient of a pool is made in place of the copy, so there must be nothing to pad. */
+static bool pooled_accepts(const CornuOpCall *op, const CornuType *out_type)
+{
+    return out_type->dtype == CORNU_F32 &&
+           op->in[1].shape.extent[3] % cornu__products()->lanes == 0;
 }
 
 /* Images b to b_end of x into the copy, with zeros around them. */
@@ -107,6 +126,21 @@ static void pad_images(const FilterGradient *g, int64_t b, int64_t b_end)
                    (const float *)g->call->in[0] + (b * height->in + i) * width->in * C,
                    (size_t)(kept * C) * sizeof(float));
     }
+}
+
+/* d_y of images b to b_end, made from the pool's. */
+static const float *gradient_of_pool(FilterGradient *g, int64_t b, int64_t b_end, int thread)
+{
+    const CornuSweep *height = &g->pool.height, *width = &g->pool.width;
+    const int64_t     C = g->pool.channels, image = height->in * width->in * C;
+    const int64_t     pooled = height->out * width->out * C;
+    float            *d_y = g->d_y + thread * g->chunk_images * image;
+    for (int64_t k = b; k < b_end; k++)
+        if (!cornu__pool_grad_image(&g->pool, (const float *)g->call->in[1] + k * pooled,
+                                    (const uint8_t *)g->call->in[2] + k * pooled,
+                                    d_y + (k - b) * image))
+            atomic_store(&g->bad_row, k);
+    return d_y;
 }
 
 static const float *pad_filters(const FilterGradient *g, int64_t b, int64_t b_end, int thread)
@@ -202,7 +236,7 @@ static void sum_gathered(const FilterGradient *g, CornuOuter outer, float *sums)
 
 static void sum_chunk(void *context, int64_t chunk, int thread)
 {
-    const FilterGradient *g = context;
+    FilterGradient       *g = context;
     const CornuAxis      *height = &g->walk.axis[0], *width = &g->walk.axis[1];
     const int64_t         C = g->walk.in_channels;
     const int64_t         b = chunk * g->chunk_images;
@@ -211,14 +245,15 @@ static void sum_chunk(void *context, int64_t chunk, int thread)
     float                *sums = g->sums + chunk * g->rows * g->padded;
     CornuOuter            outer = {
         .x = (g->pad_x ? g->x : (const float *)g->call->in[0]) + b * image,
-        .y = (const float *)g->call->in[1] + b * height->out * width->out * g->padded,
         .x_image = image, .x_row = height->stride * columns * C, .x_pixel = width->stride * C,
         .y_image = height->out * width->out * g->padded, .y_row = width->out * g->padded,
         .y_pixel = g->padded,
         .images = b_end - b, .height = height->out, .width = width->out,
     };
     if (g->pad_x) pad_images(g, b, b_end);
-    if (g->pad_d_y) outer.y = pad_filters(g, b, b_end, thread);
+    if (g->call->pool) outer.y = gradient_of_pool(g, b, b_end, thread);
+    else if (g->pad_d_y) outer.y = pad_filters(g, b, b_end, thread);
+    else outer.y = (const float *)g->call->in[1] + b * outer.y_image;
     if (g->gather) sum_gathered(g, outer, sums);
     else sum_taps(g, outer, sums);
 }
@@ -244,13 +279,19 @@ static void add_chunks(void *context, int64_t block, int thread)
 static CornuStatus conv2d_grad_filter(const CornuKernelCall *call)
 {
     FilterGradient g = { .call = call };
-    lay_out(&g, &call->op, call->out_type, cornu__threads_count(call->threads), call->scratch);
+    lay_out(&g, &call->op, call->out_type, cornu__threads_count(call->threads), call->pool,
+            call->scratch);
+    if (call->pool) g.pool = cornu__pool(call->pool);
+    atomic_init(&g.bad_row, -1);
     cornu__threads_run(call->threads, g.chunks, sum_chunk, &g);
     cornu__threads_run(call->threads, ceil_divide(g.rows, larger(1, ADD_BLOCK / g.padded)),
                        add_chunks, &g);
-    return CORNU_OK;
+    return g.bad_row < 0 ? CORNU_OK : cornu__pool_bad_index(&g.pool, g.bad_row);
 }
 
 const CornuKernel cornu__cpu_conv2d_grad_filter = {
     NULL, filter_scratch, conv2d_grad_filter, false,
+};
+const CornuKernel cornu__cpu_conv2d_grad_filter_pooled = {
+    pooled_accepts, pooled_scratch, conv2d_grad_filter, false,
 };

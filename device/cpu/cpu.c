@@ -35,6 +35,11 @@ static const CornuKernel *const kernels[CORNU_OP_COUNT] = {
     [CORNU_OP_CONCAT]              = &cornu__host_concat,
 };
 
+static const CornuKernel *const pooled[CORNU_OP_COUNT] = {
+    [CORNU_OP_CONV2D]             = &cornu__cpu_conv2d_pooled,
+    [CORNU_OP_CONV2D_GRAD_FILTER] = &cornu__cpu_conv2d_grad_filter_pooled,
+};
+
 typedef struct {
     CornuDevice base;
     CornuHost   host;
@@ -47,7 +52,8 @@ static CornuDevice *cpu_open(const CornuDeviceConfig *config)
     if (cornu__cpu_isa(&isa) != CORNU_OK || cornu__blis_open(threads) != CORNU_OK) return NULL;
     Device *device = cornu__allocate(1, sizeof *device);
     if (!device) goto fail;
-    device->host = (CornuHost){ .kernels = kernels, .vectors = cornu__vectors(),
+    device->host = (CornuHost){ .kernels = kernels, .pooled = pooled,
+                                .vectors = cornu__vectors(),
                                 .threads = cornu__threads_create(threads) };
     if (!device->host.threads) goto fail;
     device->base.threads = threads;

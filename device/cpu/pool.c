@@ -4,7 +4,6 @@
  * adds its windows in order.
  */
 #include <stdatomic.h>
-#include <string.h>
 
 #include "../host/pool.h"
 #include "kernels.h"
@@ -22,17 +21,14 @@ typedef struct {
 
 static void start(Pooling *p, const CornuKernelCall *call)
 {
-    CornuSweep sweeps[2];
-    cornu__sweeps(&call->op, sweeps);
-    const CornuShape shape = call->op.in[0].shape;
     p->call = call;
     p->pools = cornu__pools();
-    p->pool = (CornuPool){ sweeps[0], sweeps[1], shape.extent[3] };
-    p->batch = shape.extent[0];
+    p->pool = cornu__pool(&call->op);
+    p->batch = call->op.in[0].shape.extent[0];
     p->slabs = p->batch < UNITS ? (UNITS + p->batch) / (p->batch + 1) : 1;
-    if (p->slabs > sweeps[0].out) p->slabs = sweeps[0].out;
-    p->x_image = sweeps[0].in * sweeps[1].in * shape.extent[3];
-    p->y_row = sweeps[1].out * shape.extent[3];
+    if (p->slabs > p->pool.height.out) p->slabs = p->pool.height.out;
+    p->x_image = p->pool.height.in * p->pool.width.in * p->pool.channels;
+    p->y_row = p->pool.width.out * p->pool.channels;
     atomic_init(&p->bad_row, -1);
 }
 
@@ -60,35 +56,16 @@ static CornuStatus pool2d(const CornuKernelCall *call)
     return CORNU_OK;
 }
 
-/* Zero where the windows of row i, or those of no row, leave elements out. */
-static void clear_rest(const Pooling *p, float *d_x)
-{
-    const CornuSweep *height = &p->pool.height, *width = &p->pool.width;
-    const int64_t     C = p->pool.channels, covered = height->out * height->size;
-    const int64_t     columns = width->out * width->size;
-    for (int64_t i = 0; i < covered && columns < width->in; i++)
-        memset(d_x + (i * width->in + columns) * C, 0,
-               (size_t)((width->in - columns) * C) * sizeof(float));
-    memset(d_x + covered * width->in * C, 0,
-           (size_t)((height->in - covered) * width->in * C) * sizeof(float));
-}
-
 static void grad_image(void *context, int64_t b, int thread)
 {
     (void)thread;
-    Pooling      *p = context;
-    const int64_t height = p->pool.height.out;
-    float        *d_x = (float *)p->call->out[0] + b * p->x_image;
-    if (cornu__pool_is_exact(&p->pool)) clear_rest(p, d_x);
-    else memset(d_x, 0, (size_t)p->x_image * sizeof(float));
-    for (int64_t i = 0; i < height; i++) {
-        const int64_t at = (b * height + i) * p->y_row;
-        const float  *d_y = (const float *)p->call->in[0] + at;
-        if (p->call->op.id == CORNU_OP_AVERAGE_POOL2D_GRAD)
-            p->pools->average_grad(&p->pool, i, d_y, d_x);
-        else if (!p->pools->max_grad(&p->pool, i, d_y, (const uint8_t *)p->call->in[1] + at, d_x))
-            atomic_store(&p->bad_row, b);
-    }
+    Pooling       *p = context;
+    const bool     average = p->call->op.id == CORNU_OP_AVERAGE_POOL2D_GRAD;
+    const int64_t  at = b * p->pool.height.out * p->y_row;
+    const uint8_t *index = average ? NULL : (const uint8_t *)p->call->in[1] + at;
+    if (!cornu__pool_grad_image(&p->pool, (const float *)p->call->in[0] + at, index,
+                                (float *)p->call->out[0] + b * p->x_image))
+        atomic_store(&p->bad_row, b);
 }
 
 static CornuStatus pool2d_grad(const CornuKernelCall *call)
@@ -96,11 +73,7 @@ static CornuStatus pool2d_grad(const CornuKernelCall *call)
     Pooling p;
     start(&p, call);
     cornu__threads_run(call->threads, p.batch, grad_image, &p);
-    if (p.bad_row < 0) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_VALUE,
-                       "an index in row %lld names no element under its window of %lld by %lld",
-                       (long long)p.bad_row, (long long)p.pool.height.size,
-                       (long long)p.pool.width.size);
+    return p.bad_row < 0 ? CORNU_OK : cornu__pool_bad_index(&p.pool, p.bad_row);
 }
 
 const CornuKernel cornu__cpu_max_pool2d = { NULL, NULL, pool2d, false };

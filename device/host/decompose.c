@@ -17,10 +17,11 @@ static bool floats_are_f32(const CornuOpCall *call, const CornuType *out_type)
     return true;
 }
 
-const CornuKernel *cornu__kernel_for(const CornuHost *host, const CornuProgram *program,
-                                     const CornuProgramOp *op)
+const CornuKernel *cornu__kernel_for(const CornuKernel *const *table,
+                                     const CornuProgram       *program,
+                                     const CornuProgramOp     *op)
 {
-    const CornuKernel *kernel = host->kernels[op->id];
+    const CornuKernel *kernel = table ? table[op->id] : NULL;
     if (!kernel) return NULL;
     /* Only concat takes any number of operands; those beyond are of the same kind. */
     CornuType   in[64], out[CORNU_MAX_OUTPUTS];
@@ -41,7 +42,7 @@ static bool is_computed(const CornuHost *host, const CornuProgram *program,
 {
     switch (op->id) {
     case CORNU_OP_CONSTANT: case CORNU_OP_RESHAPE: case CORNU_OP_BROADCAST: return true;
-    default: return cornu__kernel_for(host, program, op) ||
+    default: return cornu__kernel_for(host->kernels, program, op) ||
                     cornu__elementwise_computes(host->vectors, program, op);
     }
 }

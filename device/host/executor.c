@@ -59,17 +59,33 @@ static CornuOpCall call_of(const CornuPlan *plan, const CornuStep *step)
     return (CornuOpCall){ op->id, &op->attributes, op->in_count, step->types };
 }
 
+/* Operands of a convolution joined with a pooling, and its result; neither is what the
+ * step reads and writes. */
+enum { POOLED_TYPES = 3 };
+
+static CornuOpCall kernel_call_of(const CornuPlan *plan, const CornuStep *step,
+                                  CornuType         types[POOLED_TYPES],
+                                  const CornuType **out_type)
+{
+    if (step->pool < 0) return call_of(plan, step);
+    const CornuProgramOp *op = &plan->program->ops[step->op];
+    types[POOLED_TYPES - 1] = plan->types[op->out_first];
+    *out_type = &types[POOLED_TYPES - 1];
+    return cornu_program_call(plan->program, op, types);
+}
+
 static size_t scratch_of(const CornuPlan *plan, const CornuStep *step)
 {
     int              threads = cornu__threads_count(plan->host->threads);
     const CornuType *out_type = step->types + step->in_count;
+    CornuType        types[POOLED_TYPES];
     CornuOpCall      call;
     switch (step->kind) {
     case CORNU_STEP_GROUP: return cornu__group_scratch(step->group, threads);
     case CORNU_STEP_KERNEL:
-        call = call_of(plan, step);
-        return step->kernel->scratch ? step->kernel->scratch(&call, out_type, threads)
-                                     : 0;
+        if (!step->kernel->scratch) return 0;
+        call = kernel_call_of(plan, step, types, &out_type);
+        return step->kernel->scratch(&call, out_type, threads);
     case CORNU_STEP_REFERENCE:
         call = call_of(plan, step);
         return (size_t)cornu__reference_scratch(&call, out_type) * sizeof(double);
@@ -182,17 +198,22 @@ static CornuStatus run_step(Executable *executable, const CornuStep *step)
     void *const       *out = executable->addresses + step->out_first;
     const CornuType   *out_type = step->types + step->in_count;
     CornuEpilogue      epilogue = step->epilogue;
-    CornuOpCall        call;
+    CornuType          types[POOLED_TYPES], pool_types[POOLED_TYPES];
+    CornuOpCall        call, pool;
     switch (step->kind) {
     case CORNU_STEP_GROUP:
         return cornu__group_run(step->group, in, out, plan->host->threads,
                                 executable->scratch);
     case CORNU_STEP_KERNEL:
-        call = call_of(plan, step);
+        call = kernel_call_of(plan, step, types, &out_type);
+        if (step->pool >= 0)
+            pool = cornu_program_call(plan->program, &plan->program->ops[step->pool],
+                                      pool_types);
         if (step->has_bias) epilogue.bias = in[step->in_count - 1];
         return step->kernel->run(&(CornuKernelCall){
             .op = call, .out_type = out_type, .in = in, .out = out, .epilogue = &epilogue,
-            .threads = plan->host->threads, .scratch = executable->scratch });
+            .threads = plan->host->threads, .scratch = executable->scratch,
+            .pool = step->pool < 0 ? NULL : &pool });
     case CORNU_STEP_REFERENCE:
         call = call_of(plan, step);
         return cornu__reference_run(&call, out_type, in, out,

@@ -15,6 +15,8 @@
 
 typedef struct {
     const CornuKernel *const *kernels;   /* by op; NULL: none */
+    const CornuKernel *const *pooled;    /* of convolutions joined with a pooling, likewise; the
+                                            table may be NULL */
     const CornuVectors       *vectors;
     CornuThreads             *threads;
 } CornuHost;

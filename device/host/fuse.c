@@ -1,12 +1,13 @@
 /*
  * fuse: ops become steps.
  *
- * First each kernel that takes an epilogue absorbs the bias and the activation behind it.
- * Then elementwise ops with as many elements are joined into groups, along the values
- * between them, unless a path from one to the other leads through something outside: that
- * would have to run in the midst of the group. What is only looked at differently
- * (reshape, broadcast, constant) gets a step of its own only where a kernel needs it in
- * memory.
+ * First each convolution that nobody but a max pooling reads is joined with it, and so is
+ * each filter gradient with the pooling's gradient that it alone reads. Then each kernel
+ * that takes an epilogue absorbs the bias and the activation behind it. Then elementwise
+ * ops with as many elements are joined into groups, along the values between them, unless
+ * a path from one to the other leads through something outside: that would have to run in
+ * the midst of the group. What is only looked at differently (reshape, broadcast,
+ * constant) gets a step of its own only where a kernel needs it in memory.
  */
 #include <string.h>
 
@@ -16,16 +17,19 @@
 /* In one group: its registers should stay in the first-level cache. */
 enum { MOST_OPS = 40 };
 
-typedef enum { NODE_LOOKED_THROUGH, NODE_KERNEL, NODE_REFERENCE, NODE_GROUP } NodeKind;
+typedef enum {
+    NODE_LOOKED_THROUGH, NODE_KERNEL, NODE_JOINED, NODE_REFERENCE, NODE_GROUP
+} NodeKind;
 
 /* An op and what it is joined with: ops of one unit run as one step. */
 typedef struct {
     NodeKind           kind;
-    int                unit;   /* number of the first op joined */
-    int                next;   /* the next op of the unit, -1: the last */
-    int                uses;   /* of its output 0, program outputs included */
-    int                user;   /* the last op that uses output 0 */
+    int                unit;      /* number of the first op joined */
+    int                next;      /* the next op of the unit, -1: the last */
+    int                uses;      /* of its output 0, program outputs included */
+    int                user;      /* the last op that uses output 0 */
     const CornuKernel *kernel;
+    int                pool;      /* the pooling joined with a convolution, -1: none */
     bool               in_memory[CORNU_MAX_OUTPUTS]; /* outputs others read from memory */
     bool               written_out;    /* looked through, but needed in memory */
     int                stamp;          /* of the search that came by last */
@@ -73,11 +77,11 @@ static void classify(Fuser *f)
         Node                 *node = &f->nodes[i];
         size_t                offset;
         node->unit = i;
-        node->next = node->user = -1;
+        node->next = node->user = node->pool = -1;
         if (op->id == CORNU_OP_CONSTANT || op->id == CORNU_OP_BROADCAST ||
             cornu__is_view(program, op, &offset))
             node->kind = NODE_LOOKED_THROUGH;
-        else if ((node->kernel = cornu__kernel_for(f->plan->host, program, op)))
+        else if ((node->kernel = cornu__kernel_for(f->plan->host->kernels, program, op)))
             node->kind = NODE_KERNEL;
         else if (cornu__elementwise_computes(f->plan->host->vectors, program, op))
             node->kind = NODE_GROUP;
@@ -96,7 +100,44 @@ static void classify(Fuser *f)
     }
 }
 
-/* ---- Epilogues ---- */
+/* ---- Kernels joined with their neighbours ---- */
+
+static void absorb(Fuser *f, int op, int last)
+{
+    Node *tail = &f->nodes[op];
+    while (tail->next >= 0) tail = &f->nodes[tail->next];
+    tail->next = last;
+    f->nodes[last].unit = op;
+    f->nodes[last].kind = NODE_KERNEL;
+}
+
+static CornuOpId id_of(const Fuser *f, int op)
+{
+    return op >= 0 && f->nodes[op].kind == NODE_KERNEL ? f->program->ops[op].id
+                                                       : CORNU_OP_COUNT;
+}
+
+/* A convolution is joined with the pool behind it, a filter gradient with the pool's
+ * gradient before it, where nobody else reads what is between. */
+static void join_pool(Fuser *f, int op)
+{
+    const CornuKernel *pooled = cornu__kernel_for(f->plan->host->pooled, f->program,
+                                                  &f->program->ops[op]);
+    if (!pooled) return;
+    if (id_of(f, op) == CORNU_OP_CONV2D) {
+        int next = f->nodes[op].user;
+        if (f->nodes[op].uses != 1 || id_of(f, next) != CORNU_OP_MAX_POOL2D) return;
+        absorb(f, op, next);
+        f->nodes[op].pool = next;
+    } else {
+        int before = f->program->values[operands_of(f, op)[1]].op;
+        if (id_of(f, before) != CORNU_OP_MAX_POOL2D_GRAD || f->nodes[before].uses != 1)
+            return;
+        f->nodes[before].kind = NODE_JOINED;
+        f->nodes[op].pool = before;
+    }
+    f->nodes[op].kernel = pooled;
+}
 
 /* Whether `value` is a vector along the last axis of `type`, broadcast; then `bias` is
  * it. */
@@ -109,24 +150,15 @@ static bool is_bias(const Fuser *f, CornuValue value, CornuType type, CornuValue
            access.extent[1] == last && count_of(f, *bias) == last;
 }
 
-static void absorb(Fuser *f, int op, int last)
-{
-    Node *tail = &f->nodes[op];
-    while (tail->next >= 0) tail = &f->nodes[tail->next];
-    tail->next = last;
-    f->nodes[last].unit = op;
-    f->nodes[last].kind = NODE_KERNEL;
-}
-
 /* Joins bias and activation to the kernel of op `op`, where nobody else sees what is
  * between. */
 static void absorb_epilogue(Fuser *f, int op)
 {
     const CornuProgram *program = f->program;
-    CornuType           type = cornu_program_type(program, program->ops[op].out_first);
-    if (!f->nodes[op].kernel->takes_epilogue || type.dtype != CORNU_F32) return;
-    int        at = op;
+    int at = f->nodes[op].next >= 0 ? f->nodes[op].next : op; /* a pool behind it */
+    CornuType  type = cornu_program_type(program, program->ops[at].out_first);
     CornuValue bias;
+    if (!f->nodes[op].kernel->takes_epilogue || type.dtype != CORNU_F32) return;
     for (bool biased = false; f->nodes[at].uses == 1 && f->nodes[at].user >= 0;) {
         int        next = f->nodes[at].user;
         CornuOpId  id = program->ops[next].id;
@@ -276,9 +308,12 @@ static void find_needs(Fuser *f)
     for (int i = 0; i < f->program->op_count; i++)
         for (int k = 0; k < f->program->ops[i].in_count; k++) {
             if (f->nodes[i].kind == NODE_GROUP) need_operand(f, i, k);
+            /* A pool's gradient that is joined is not read, but what it is made from. */
+            int  maker = f->program->values[operands_of(f, i)[k]].op;
+            if (maker >= 0 && f->nodes[maker].kind == NODE_JOINED) continue;
             bool absorbed = f->nodes[i].kind == NODE_KERNEL && f->nodes[i].unit != i;
             if ((f->nodes[i].kind == NODE_KERNEL && !absorbed) ||
-                f->nodes[i].kind == NODE_REFERENCE)
+                f->nodes[i].kind == NODE_REFERENCE || f->nodes[i].kind == NODE_JOINED)
                 need(f, operands_of(f, i)[k]);
             CornuValue bias;
             if (absorbed && f->program->ops[i].id == CORNU_OP_ADD &&
@@ -372,20 +407,34 @@ static void delay_ops(Fuser *f)
 
 /* ---- Steps ---- */
 
+/* What the kernel reads; a joined gradient of a pool gives its own operands. */
+static int add_operands(const Fuser *f, int op, CornuValue *all)
+{
+    int count = 0;
+    for (int k = 0; k < f->program->ops[op].in_count; k++) {
+        CornuValue value = operands_of(f, op)[k];
+        int        maker = f->program->values[value].op;
+        if (maker >= 0 && f->nodes[maker].kind == NODE_JOINED)
+            count += add_operands(f, maker, all + count);
+        else
+            all[count++] = value;
+    }
+    return count;
+}
+
 static CornuStatus add_kernel(Fuser *f, int op)
 {
-    const CornuProgram *program = f->program;
-    const CornuProgramOp *call = &program->ops[op];
-    const CornuValue   *in = operands_of(f, op);
-    CornuEpilogue       epilogue = { .activation = CORNU_OP_COUNT };
-    CornuType           type = cornu_program_type(program, call->out_first);
-    CornuValue          out = call->out_first, bias = CORNU_NO_VALUE;
-    int                 last = op;
-    for (int i = f->nodes[op].next; i >= 0;
-         i = f->nodes[i].next, last = i < 0 ? last : i) {
-        last = i;
-        out = program->ops[i].out_first;
-        if (program->ops[i].id == CORNU_OP_ADD) {
+    const CornuProgram   *program = f->program;
+    const CornuProgramOp *made =
+        &program->ops[op]; /* whose outputs the step has, but for 0 */
+    CornuEpilogue         epilogue = { .activation = CORNU_OP_COUNT };
+    CornuValue            bias = CORNU_NO_VALUE;
+    int                   last = op;
+    for (int i = f->nodes[op].next; i >= 0; last = i, i = f->nodes[i].next) {
+        if (i == f->nodes[op].pool) {
+            made = &program->ops[i];
+        } else if (program->ops[i].id == CORNU_OP_ADD) {
+            CornuType type = cornu_program_type(program, made->out_first);
             for (int k = 0; k < 2 && bias == CORNU_NO_VALUE; k++)
                 if (!is_bias(f, operands_of(f, i)[k], type, &bias)) bias = CORNU_NO_VALUE;
         } else {
@@ -393,21 +442,22 @@ static CornuStatus add_kernel(Fuser *f, int op)
             epilogue.attributes = program->ops[i].attributes;
         }
     }
-    bool has_bias = bias != CORNU_NO_VALUE, is_kernel = f->nodes[op].kind == NODE_KERNEL;
-    int         in_count = call->in_count + has_bias;
-    CornuValue *all = cornu__allocate((size_t)in_count + 1, sizeof *all);
-    if (!all) return CORNU_ERR_MEMORY;
-    memcpy(all, in, (size_t)call->in_count * sizeof *all);
-    all[call->in_count] = bias;
+    const bool has_bias = bias != CORNU_NO_VALUE,
+               is_kernel = f->nodes[op].kind == NODE_KERNEL;
+    CornuValue *in = cornu__allocate((size_t)program->ops[op].in_count + 2, sizeof *in);
+    if (!in) return CORNU_ERR_MEMORY;
+    int in_count = add_operands(f, op, in);
+    if (has_bias) in[in_count++] = bias;
     CornuValue outs[CORNU_MAX_OUTPUTS];
-    for (int i = 0; i < call->out_count; i++) outs[i] = call->out_first + i;
-    outs[0] = out;
+    for (int i = 0; i < made->out_count; i++) outs[i] = made->out_first + i;
+    if (last != op) outs[0] = program->ops[last].out_first;
     CornuStep *step =
         cornu__plan_step(f->plan, is_kernel ? CORNU_STEP_KERNEL : CORNU_STEP_REFERENCE,
-                         all, in_count, outs, call->out_count);
-    cornu__release(all);
+                         in, in_count, outs, made->out_count);
+    cornu__release(in);
     if (!step) return CORNU_ERR_MEMORY;
     step->op = op;
+    step->pool = f->nodes[op].pool;
     step->position = last;
     step->kernel = f->nodes[op].kernel;
     step->epilogue = epilogue;
@@ -454,8 +504,10 @@ CornuStatus cornu__fuse(CornuPlan *plan)
     if (!f.nodes) return CORNU_ERR_MEMORY;
     classify(&f);
     for (int i = 0; i < f.program->op_count; i++)
-        if (f.nodes[i].kind == NODE_KERNEL && f.nodes[i].unit == i)
+        if (f.nodes[i].kind == NODE_KERNEL && f.nodes[i].unit == i) {
+            join_pool(&f, i);
             absorb_epilogue(&f, i);
+        }
     form_groups(&f);
     find_needs(&f);
     delay_ops(&f);

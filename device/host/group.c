@@ -1,4 +1,4 @@
-/* Running groups, chunk by chunk on the threads, block by block within; see elementwise.h. */
+/* Running groups: chunks on the threads, blocks within a chunk; see elementwise.h. */
 #include <string.h>
 
 #include "access.h"
@@ -143,12 +143,11 @@ static CornuStatus read_seeds(CornuInstruction *instruction, const void *const *
     int64_t position = *(const int64_t *)in[instruction->seed[2]];
     int64_t rows = instruction->random.row ? count / instruction->random.row : 0;
     if (iteration < 0 || iteration > UINT32_MAX)
-        return cornu__fail(CORNU_ERR_VALUE, "iteration %lld, expected 0 to %u",
+        return cornu__fail(CORNU_ERR_VALUE, "iteration is %lld, expected 0 to %u",
                            (long long)iteration, UINT32_MAX);
     if (position < 0 || position > UINT32_MAX - rows + 1)
-        return cornu__fail(CORNU_ERR_VALUE, "rows %lld to %lld, expected 0 to %u",
-                           (long long)position, (long long)position + rows - 1,
-                           UINT32_MAX);
+        return cornu__fail(CORNU_ERR_VALUE, "position is %lld, expected 0 to %lld",
+                           (long long)position, (long long)(UINT32_MAX - rows + 1));
     instruction->random.seed = (uint64_t)*(const int64_t *)in[instruction->seed[0]];
     instruction->random.iteration = (uint32_t)iteration;
     instruction->random.position = (uint32_t)position;

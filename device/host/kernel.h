@@ -39,6 +39,11 @@ typedef struct {
     const CornuEpilogue *epilogue;   /* never NULL; empty for kernels that take none */
     CornuThreads        *threads;
     void                *scratch;    /* the bytes asked for, aligned to 64, contents undefined */
+    /* NULL, or the pooling joined with the op, so that the map between the two never is in
+     * memory. Behind conv2d a max_pool2d: `out` are its values and indices, the epilogue applies
+     * to the values. Before conv2d_grad_filter a max_pool2d_grad: `in` are x and that op's two
+     * operands. `op` and `out_type` are the convolution's. */
+    const CornuOpCall   *pool;
 } CornuKernelCall;
 
 typedef struct {

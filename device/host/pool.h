@@ -26,13 +26,17 @@ typedef struct {
 
 /* Whether windows stand side by side without padding: each element of x is in at most one,
  * and only elements behind the last are in none. */
-static inline bool cornu__pool_is_exact(const CornuPool *pool)
-{
-    return pool->height.stride == pool->height.size && pool->width.stride == pool->width.size &&
-           pool->height.low == 0 && pool->width.low == 0 &&
-           pool->height.out * pool->height.size <= pool->height.in &&
-           pool->width.out * pool->width.size <= pool->width.in;
-}
+bool cornu__pool_is_exact(const CornuPool *pool);
+
+CornuPool cornu__pool(const CornuOpCall *call);
+
+/* The gradient of one image, whatever d_x holds; false as max_grad. index NULL: of
+ * average_pool2d. */
+bool cornu__pool_grad_image(const CornuPool *pool, const float *d_y, const uint8_t *index,
+                            float *d_x);
+
+/* What that fault is called. */
+CornuStatus cornu__pool_bad_index(const CornuPool *pool, int64_t row);
 
 extern const CornuPools cornu__pools_portable;
 #if defined(__x86_64__)

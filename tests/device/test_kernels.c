@@ -406,6 +406,116 @@ static void test_pool(void **state)
     }
 }
 
+/* A joined kernel: out has the types of the pool's outputs, or of the filter. */
+static CornuStatus run_pooled(const CornuKernel *kernel, const Case *c, const Case *pool,
+                              const void *const *in, const CornuType *type, int threads, void **out)
+{
+    CornuThreads   *team = cornu__threads_create(threads);
+    CornuOpCall     pool_call = op_of(pool);
+    CornuKernelCall call = { .op = op_of(c), .out_type = c->out_type, .in = in, .out = out,
+                             .epilogue = &c->epilogue, .threads = team, .pool = &pool_call };
+    size_t          bytes = kernel->scratch(&call.op, c->out_type, threads);
+    call.scratch = cornu__allocate_aligned(bytes + 1);
+    memset(call.scratch, 0xff, bytes);
+    for (int i = 0; out[i]; i++) memset(out[i], 0xff, cornu_type_bytes(type[i]));
+    CornuStatus status = kernel->run(&call);
+    cornu__release(call.scratch);
+    cornu__threads_free(team);
+    return status;
+}
+
+/* Joined or one after the other, the bits are the same. */
+static void check_pooled(CornuShape x, CornuShape filter, CornuAttributes convolution,
+                         CornuAttributes window)
+{
+    Case y = { .id = CORNU_OP_CONV2D, .attributes = convolution,
+               .epilogue.activation = CORNU_OP_COUNT };
+    add_operand(&y, cornu_type_from(CORNU_F32, x));
+    add_operand(&y, cornu_type_from(CORNU_F32, filter));
+    void *map, *pooled[3] = { 0 }, *joined[3] = { 0 };
+    assert_true(expect(&y));
+    assert_int_equal(run_kernel(&y, 1, &map), CORNU_OK);
+    Case p = { .id = CORNU_OP_MAX_POOL2D, .attributes = window, .in_count = 1,
+               .in_type = { y.out_type[0] }, .in = { map },
+               .epilogue.activation = CORNU_OP_COUNT };
+    CornuOpCall pool_call = op_of(&p);
+    if (cornu__op_type(&pool_call, p.out_type) != CORNU_OK) {
+        free_case(&y);
+        free_case(&p);
+        return;
+    }
+    assert_int_equal(run_kernel(&p, 1, pooled), CORNU_OK);
+    const int64_t F = filter.extent[3], count = cornu_type_count(p.out_type[0]);
+    float        *bias = malloc((size_t)F * sizeof *bias);
+    for (int64_t f = 0; f < F; f++) bias[f] = (float)random_value();
+    y.epilogue = (CornuEpilogue){ bias, activations[between(0, 4)], { .alpha.alpha = 0.7 } };
+    cornu__epilogue_apply(&y.epilogue, pooled[0], count / F, F, F, 0);
+    for (int i = 0; i < 2; i++) joined[i] = cornu__allocate_aligned(cornu_type_bytes(p.out_type[i]));
+    for (int threads = 1; threads <= MOST_THREADS; threads++) {
+        assert_int_equal(run_pooled(&cornu__cpu_conv2d_pooled, &y, &p, (const void *const *)y.in,
+                                    p.out_type, threads, joined), CORNU_OK);
+        for (int i = 0; i < 2; i++)
+            assert_memory_equal(joined[i], pooled[i], cornu_type_bytes(p.out_type[i]));
+    }
+
+    Case up = { .id = CORNU_OP_MAX_POOL2D_GRAD, .attributes = gradient_of(window, y.out_type[0].shape),
+                .in_count = 2, .in_type = { p.out_type[0], p.out_type[1] },
+                .in = { pooled[0], pooled[1] }, .out_type = { y.out_type[0] },
+                .epilogue.activation = CORNU_OP_COUNT };
+    Case w = { .id = CORNU_OP_CONV2D_GRAD_FILTER, .in_count = 2,
+               .in_type = { y.in_type[0], y.out_type[0] }, .out_type = { y.in_type[1] },
+               .epilogue.activation = CORNU_OP_COUNT };
+    for (int i = 0; i < 2; i++) {
+        w.attributes.conv2d_grad.strides[i] = convolution.conv2d.strides[i];
+        w.attributes.conv2d_grad.low[i] = convolution.conv2d.low[i];
+        w.attributes.conv2d_grad.high[i] = convolution.conv2d.high[i];
+        w.attributes.conv2d_grad.dilation[i] = convolution.conv2d.dilation[i];
+        w.attributes.conv2d_grad.extents[i] = filter.extent[i];
+    }
+    CornuOpCall filter_call = op_of(&w);
+    if (cornu__cpu_conv2d_grad_filter_pooled.accepts(&filter_call, w.out_type)) {
+        void *d_map, *d_filter, *again[2] = { 0 };
+        assert_int_equal(run_kernel(&up, 1, &d_map), CORNU_OK);
+        w.in[0] = y.in[0];
+        w.in[1] = d_map;
+        assert_int_equal(run_kernel(&w, 1, &d_filter), CORNU_OK);
+        again[0] = cornu__allocate_aligned(cornu_type_bytes(w.out_type[0]));
+        const void *in[] = { y.in[0], pooled[0], pooled[1] };
+        for (int threads = 1; threads <= MOST_THREADS; threads++) {
+            assert_int_equal(run_pooled(&cornu__cpu_conv2d_grad_filter_pooled, &w, &up, in,
+                                        w.out_type, threads, again), CORNU_OK);
+            assert_memory_equal(again[0], d_filter, cornu_type_bytes(w.out_type[0]));
+        }
+        ((uint8_t *)pooled[1])[0] = 255;
+        assert_int_equal(run_pooled(&cornu__cpu_conv2d_grad_filter_pooled, &w, &up, in, w.out_type,
+                                    2, again), CORNU_ERR_VALUE);
+        cornu__release(d_map);
+        cornu__release(d_filter);
+        cornu__release(again[0]);
+    }
+    for (int i = 0; i < 2; i++) {
+        cornu__release(pooled[i]);
+        cornu__release(joined[i]);
+    }
+    free(bias);
+    free_case(&y);
+    free_case(&p);
+}
+
+static void test_pooled(void **state)
+{
+    (void)state;
+    static const int64_t filters[] = { 3, 16, 32, 48 };
+    for (int i = 0; i < 40; i++) {
+        CornuShape x = cornu_shape(between(1, 17), between(3, 12), between(3, 12), between(1, 9));
+        CornuShape filter = cornu_shape(between(1, 3), between(1, 3), x.extent[3],
+                                        pick(filters, 4));
+        check_pooled(x, filter, random_convolution(x, filter, i % 2), random_window(i % 3 != 0));
+    }
+    check_pooled(cornu_shape(11, 28, 28, 1), cornu_shape(3, 3, 1, 32), (CornuAttributes){ 0 },
+                 random_window(true));
+}
+
 /* ---- Normalization ---- */
 
 static void test_batch_norm(void **state)
@@ -485,6 +595,7 @@ static int with_isa(CornuIsa isa)
         cmocka_unit_test(test_matmul),
         cmocka_unit_test(test_conv2d),
         cmocka_unit_test(test_pool),
+        cmocka_unit_test(test_pooled),
         cmocka_unit_test(test_batch_norm),
         cmocka_unit_test(test_softmax),
     };

@@ -1,6 +1,7 @@
 /* Models in files: there and back, equal bytes, weights that do not fit, architectures nobody
  * vouches for, targets that cannot be written. */
 #include "../../nn/cornu.h"
+#include "../allocations.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -287,12 +288,34 @@ static void test_hostile(void **state)
     }
 }
 
+/* ---- No memory, at any point of saving (jansson's own parser aborts without) ---- */
+
+static void test_no_memory(void **state)
+{
+    (void)state;
+    if (!allocations_counted()) skip();
+    CornuModel *model = make_model(1, 10);
+    CornuStatus status = CORNU_ERR_MEMORY;
+    unlink(path);
+    for (int n = 0; status != CORNU_OK; n++) {
+        allocations_fail_after(n);
+        status = cornu_model_save(model, path);
+        allocations_fail_after(NEVER);
+        if (status != CORNU_OK) assert_int_not_equal(access(path, F_OK), 0);
+    }
+    CornuModel *loaded = cornu_model_load(path);
+    expect_equal_weights(model, loaded, true);
+    cornu_model_free(model);
+    cornu_model_free(loaded);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip), cmocka_unit_test(test_weights_only),
         cmocka_unit_test(test_mismatch),   cmocka_unit_test(test_optimizer),
         cmocka_unit_test(test_targets),    cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

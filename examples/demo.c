@@ -1,0 +1,235 @@
+/*
+ * The two-minute tour, `make demo`: trains the MNIST CNN on real digits, and shows what it reads
+ * in them. On a slow machine it takes fewer digits, and says so.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cornu/cornu.h>
+#include <cornu/models/models.h>
+
+#include "session.h"
+
+enum {
+    EPOCHS = 3,
+    TIMED_STEPS = 20,
+    SECONDS = 75,   /* for training; evaluation and the rest add a little */
+    SHOWN = 12, ACROSS = 4,
+};
+
+#define MODEL_FILE "build/demo.safetensors"
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* ---- How many digits this machine can learn from in the time ---- */
+
+/* Seconds a training step takes, from a model that is thrown away. Its program is the real
+ * model's, so the device has it compiled already when that one starts. */
+static CornuStatus time_step(CornuModel *model, const CornuImageData *mnist, int64_t batch,
+                             double *seconds)
+{
+    const CornuArray x = cornu_array(mnist->train_x.data, CORNU_U8, batch, 28, 28);
+    const CornuArray y = cornu_array(mnist->train_y.data, CORNU_U8, batch);
+    double           start = 0.0;
+    for (int i = 0; i <= TIMED_STEPS; i++) {
+        if (i == 1) start = now();   /* the first step compiles */
+        CornuStatus status = cornu_train_on_batch(model, x, y, NULL);
+        if (status) return status;
+    }
+    *seconds = (now() - start) / TIMED_STEPS;
+    return CORNU_OK;
+}
+
+/* ---- Digits in the terminal ---- */
+
+/* The 20 by 20 pixels that hold the ink, two rows a line: upper and lower half blocks in greys,
+ * or letters of growing weight where there is no colour. */
+enum { INK = 20, MARGIN = 4 };
+
+static int pixel(const uint8_t *digit, int row, int column)
+{
+    return digit[(row + MARGIN) * 28 + column + MARGIN];
+}
+
+static void draw_row(const CornuTerminal *screen, const uint8_t *digit, int row, bool wrong)
+{
+    static const char weights[] = " .:-=+*#%@";
+    if (screen->styling != CORNU_256_COLOURS || !screen->utf8) {
+        if (wrong && screen->styling >= CORNU_16_COLOURS) fputs("\033[31m", stdout);
+        for (int column = 0; column < INK; column++) {
+            int mean = (pixel(digit, row, column) + pixel(digit, row + 1, column)) / 2;
+            putchar(weights[mean * 9 / 255]);
+        }
+        if (wrong && screen->styling >= CORNU_16_COLOURS) fputs("\033[0m", stdout);
+        return;
+    }
+    for (int column = 0; column < INK; column++) {
+        int shade[2];
+        for (int half = 0; half < 2; half++) {
+            int value = pixel(digit, row + half, column);
+            /* 232 to 255 are greys; 16 + 36 r is red of 6 steps. */
+            shade[half] = wrong ? 16 + 36 * (value * 5 / 255) : 232 + value * 23 / 255;
+        }
+        printf("\033[38;5;%d;48;5;%dm▀", shade[0], shade[1]);
+    }
+    fputs("\033[0m", stdout);
+}
+
+typedef struct {
+    int64_t index;
+    int     truth, guess;
+    float   probability;
+} Reading;
+
+static void draw(const CornuTerminal *screen, const uint8_t *digits, const Reading *readings,
+                 int count)
+{
+    const char *bold = screen->styling >= CORNU_BOLD ? "\033[1m" : "";
+    const char *end = screen->styling >= CORNU_BOLD ? "\033[0m" : "";
+    for (int first = 0; first < count; first += ACROSS) {
+        const int last = first + ACROSS < count ? first + ACROSS : count;
+        for (int row = 0; row < INK; row += 2) {
+            for (int i = first; i < last; i++) {
+                const Reading *r = &readings[i];
+                fputs(i > first ? "  " : "", stdout);
+                draw_row(screen, digits + r->index * 784, row, r->guess != r->truth);
+            }
+            putchar('\n');
+        }
+        for (int i = first; i < last; i++) {
+            const Reading *r = &readings[i];
+            const bool     wrong = r->guess != r->truth;
+            char           caption[INK + 1];
+            if (wrong) snprintf(caption, sizeof caption, "reads %d, is %d", r->guess, r->truth);
+            else snprintf(caption, sizeof caption, "reads %d (%.1f %%)", r->guess,
+                          100.0 * r->probability);
+            const bool red = wrong && screen->styling >= CORNU_16_COLOURS;
+            printf("%s%s%-*s%s", i > first ? "  " : "", red ? "\033[31m" : wrong ? bold : "",
+                   INK, caption, red ? "\033[0m" : wrong ? end : "");
+        }
+        fputs("\n\n", stdout);
+    }
+}
+
+/* Wrong ones first, the surest of them before the others; then right ones from all classes. */
+static int choose(const float *p, const uint8_t *labels, int64_t count, Reading *chosen,
+                  int64_t *wrong)
+{
+    int found = 0, right = 0;
+    *wrong = 0;
+    Reading rights[SHOWN];
+    for (int64_t i = 0; i < count; i++) {
+        int best = 0;
+        for (int k = 1; k < 10; k++)
+            if (p[i * 10 + k] > p[i * 10 + best]) best = k;
+        const Reading reading = { i, labels[i], best, p[i * 10 + best] };
+        if (best != labels[i]) {
+            (*wrong)++;
+            /* Half of the places are for mistakes, kept in order of how sure they were. */
+            int at = found < SHOWN / 2 ? found++ : found;
+            if (at == SHOWN / 2 && chosen[--at].probability >= reading.probability) continue;
+            for (; at > 0 && chosen[at - 1].probability < reading.probability; at--)
+                chosen[at] = chosen[at - 1];
+            chosen[at] = reading;
+        } else if (right < SHOWN && best == right % 10) {
+            rights[right++] = reading;
+        }
+    }
+    for (int i = 0; i < right && found < SHOWN; i++) chosen[found++] = rights[i];
+    return found;
+}
+
+/* ---- The tour ---- */
+
+static CornuModel *compiled(const CornuReferenceModel *reference, CornuDevice *device)
+{
+    CornuModel *model = reference->build(&(CornuNetworkConfig){ 0 });
+    if (cornu_compile(model, .loss = cornu_loss(reference->loss), .metrics = { CORNU_ACCURACY },
+                      .optimizer = cornu_reference_optimizer(reference, 1, 0.0),
+                      .device = device) == CORNU_OK)
+        return model;
+    cornu_model_free(model);
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    Options       options = { .batch_size = 128 };
+    const Program program = { .name = "demo", .purpose = "Trains a CNN on handwritten digits and "
+                              "shows what it reads in them.", .groups = OPTIONS_MACHINE };
+    const int     status = options_parse(&options, &program, argc, argv);
+    if (status >= 0) return status;
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
+    CornuDevice *device = session_open(&options);
+    if (!device) return session_fail("demo");
+
+    CornuImageData *mnist = session_mnist(&options);
+    if (!mnist && cornu_error_status() == CORNU_ERR_DATA) {
+        printf("%s\n\nThe tour goes on with SYNTHETIC digits, drawn by code; what it scores says "
+               "nothing about real handwriting.\n", cornu_error_message());
+        cornu_error_take();
+        options.data = "synthetic";
+        mnist = session_mnist(&options);
+    }
+    if (!mnist) return session_fail("demo");
+
+    const CornuReferenceModel *reference = cornu_reference_model("mnist_cnn");
+    CornuModel                *trial = compiled(reference, device);
+    CornuModel                *model = compiled(reference, device);
+    double                     seconds;
+    if (!trial || !model || cornu_summary(model) ||
+        time_step(trial, mnist, options.batch_size, &seconds))
+        return session_fail("demo");
+    cornu_model_free(trial);
+
+    const int64_t all = mnist->train_x.type.shape.extent[0];
+    int64_t       steps = (all + options.batch_size - 1) / options.batch_size;
+    const double  possible = SECONDS / EPOCHS / seconds;
+    if (possible < (double)steps) {
+        steps = possible < 1.0 ? 1 : (int64_t)possible;
+        printf("A step takes %.0f ms here, so each epoch sees %lld of the %lld digits.\n",
+               1e3 * seconds, (long long)(steps * options.batch_size), (long long)all);
+    }
+
+    CornuArray    test_x = mnist->test_x, test_y = mnist->test_y;
+    const int64_t count = test_x.type.shape.extent[0];
+    CornuDataset *train = cornu_dataset_prefetch(cornu_image_data_take_train(mnist), 2);
+    CornuHistory *history = cornu_fit(model, train, .epochs = EPOCHS, .steps_per_epoch = steps,
+                                      .batch_size = options.batch_size);
+    double        test[2];
+    float        *p = malloc((size_t)count * 10 * sizeof *p);
+    if (!history || !p || cornu_evaluate(model, .x = test_x, .y = test_y, .verbose = CORNU_SILENT,
+                                         .batch_size = 1000, .results = test) ||
+        cornu_predict(model, .x = test_x, .verbose = CORNU_SILENT, .batch_size = 1000,
+                      .to = cornu_array(p, CORNU_F32, count, 10)))
+        return session_fail("demo");
+
+    const CornuTerminal screen = cornu_terminal(stdout);
+    Reading             shown[SHOWN];
+    int64_t             wrong;
+    const int           readings = choose(p, test_y.data, count, shown, &wrong);
+    printf("\nTest accuracy%s: %.4f (%lld of %lld wrong). Some of them, wrong ones first:\n\n",
+           mnist->synthetic ? " on synthetic digits" : "", test[1], (long long)wrong,
+           (long long)count);
+    draw(&screen, test_x.data, shown, readings);
+
+    if (cornu_model_save(model, MODEL_FILE)) return session_fail("demo");
+    printf("The trained model is in " MODEL_FILE ".\n"
+           "    build/predict " MODEL_FILE " IMAGE.png    what a picture of yours shows\n"
+           "    build/mnist_cnn --help                   longer trainings, other networks\n"
+           "    examples/mnist_cnn.c                     the program to start from\n");
+    free(p);
+    cornu_history_free(history);
+    cornu_dataset_free(train);
+    cornu_model_free(model);
+    cornu_image_data_free(mnist);
+    cornu_device_close(device);
+    return 0;
+}

@@ -1,0 +1,72 @@
+#include "golden.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+Golden golden_open(const char *path)
+{
+    Golden golden = { .file = cornu_safetensors_open(path) };
+    if (!golden.file) fail_msg("%s: %s", path, cornu_error_message());
+    golden.about = json_loads(cornu_safetensors_metadata(golden.file, "golden"), 0, NULL);
+    golden.cases = json_object_get(golden.about, "cases");
+    assert_non_null(golden.cases);
+    return golden;
+}
+
+void golden_close(Golden *golden)
+{
+    for (int i = 0; i < golden->copy_count; i++) free(golden->copies[i]);
+    free(golden->copies);
+    json_decref(golden->about);
+    cornu_safetensors_close(golden->file);
+}
+
+CornuArray golden_array(Golden *golden, const char *test_case, const char *name)
+{
+    char full[256];
+    snprintf(full, sizeof full, "%s%s%s", test_case ? test_case : "", test_case ? "/" : "", name);
+    const CornuNamedArray *found = cornu_safetensors_find(golden->file, full);
+    if (!found) return cornu_array_from(NULL, cornu_scalar(CORNU_F32));
+    const size_t bytes = cornu_type_bytes(found->array.type);
+    void        *copy = malloc(bytes + 1);   /* the file's are unaligned */
+    golden->copies = realloc(golden->copies, (size_t)(golden->copy_count + 1) * sizeof(void *));
+    if (!copy || !golden->copies) abort();
+    golden->copies[golden->copy_count++] = copy;
+    memcpy(copy, found->array.data, bytes);
+    return cornu_array_from(copy, found->array.type);
+}
+
+void expect_near(const char *what, const float *got, CornuArray want, double tolerance)
+{
+    const int64_t count = cornu_type_count(want.type);
+    double        largest = 0.0;
+    assert_non_null(want.data);
+    for (int64_t i = 0; i < count; i++) largest = fmax(largest, fabs(cornu_array_get(want, i)));
+    for (int64_t i = 0; i < count; i++) {
+        const double value = cornu_array_get(want, i);
+        if (!(fabs((double)got[i] - value) <= tolerance * largest + 1e-12))
+            fail_msg("%s[%lld] is %.9g, Keras has %.9g (greatest %.3g)", what, (long long)i, got[i],
+                     value, largest);
+    }
+}
+
+void expect_ok(CornuStatus status)
+{
+    if (status) fail_msg("%s: %s", cornu_status_name(status), cornu_error_message());
+}
+
+void expect_error(CornuStatus got, CornuStatus wanted, const char *part)
+{
+    if (got != wanted)
+        fail_msg("%s instead of %s: %s", cornu_status_name(got), cornu_status_name(wanted),
+                 cornu_error_message());
+    if (!strstr(cornu_error_message(), part))
+        fail_msg("message '%s' lacks '%s'", cornu_error_message(), part);
+}

@@ -1,0 +1,33 @@
+/* Reading what real Keras computed: tests/golden/README.md. */
+#ifndef CORNU_TESTS_NN_GOLDEN_H
+#define CORNU_TESTS_NN_GOLDEN_H
+
+#include <jansson.h>
+
+#include "../../nn/cornu.h"
+
+typedef struct {
+    CornuSafetensors *file;
+    json_t           *about;       /* the metadata's text */
+    json_t           *cases;       /* settings by the name of a case */
+    void            **copies;      /* the arrays that were given out */
+    int               copy_count;
+} Golden;
+
+/* Fails the test if the file cannot be read. */
+Golden golden_open(const char *path);
+void   golden_close(Golden *golden);
+
+/* Tensor "CASE/NAME", or "NAME" for a case that is NULL; data is NULL if there is none. */
+CornuArray golden_array(Golden *golden, const char *test_case, const char *name);
+
+/* Fails the test unless the f32 values in `got` are within tolerance max|want| of `want`. */
+void expect_near(const char *what, const float *got, CornuArray want, double tolerance);
+
+/* Fails the test with the library's message unless status is CORNU_OK. */
+void expect_ok(CornuStatus status);
+
+/* Fails the test unless the status came, with a message that contains `part`. */
+void expect_error(CornuStatus got, CornuStatus wanted, const char *part);
+
+#endif

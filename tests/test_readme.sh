@@ -1,0 +1,50 @@
+#!/bin/sh
+# What the README shows must work: its program compiles without a warning, runs and learns; its
+# commands run, on drawn digits and shortened.
+build=$BUILD
+case $BUILD in
+*sanitize-thread) extra=-fsanitize=thread ;;
+*sanitize*) extra=-fsanitize=address,undefined ;;
+*) extra= ;;
+esac
+root=$(pwd)
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+passed=0 failed=0
+report() { # report STATUS NAME
+    if [ "$1" = 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "not ok: $2"; fi
+}
+
+# The program: the lines from #include to the closing brace, without the indentation.
+sed -n '/^    #include/,/^    }$/s/^    //p' README.md > "$folder/circle.c"
+command=$(sed -n 's/^    \(cc circle.c .*\)$/\1/p' README.md)
+command=$(echo "$command" | sed "s|-Ibuild/include|-I$root/build/include|; s|build/libcornu.a|$root/$build/libcornu.a|")
+command=$(echo "$command" | sed "s|^cc |${CC:-cc} -std=c11 -Wall -Wextra -Wpedantic -Werror $extra |")
+(cd "$folder" && eval "$command") > "$folder/log" 2>&1
+status=$?
+[ $status = 0 ] || cat "$folder/log"
+report $status "the program of README.md compiles and runs"
+accuracy=$(sed -n 's/.* val_accuracy: \([0-9.]*\).*/\1/p' "$folder/log" | tail -n 1)
+awk -v a="${accuracy:-0}" 'BEGIN { exit !(a >= 0.95) }'
+report $? "the program of README.md learns (validation accuracy ${accuracy:-none}, expected 0.95)"
+[ -s "$folder/circle.safetensors" ]
+report $? "the program of README.md saves its model"
+
+# The commands, in their order: the second may need what the first one saved.
+sed -n 's/^    \(build\/[a-z_]* .*\)$/\1/p' README.md > "$folder/commands"
+while read -r program arguments; do
+    case $program in
+    build/predict)
+        image=$(ls "${CORNU_DATA:-none}"/digit-images/*.png 2>/dev/null | head -n 1)
+        [ -n "$image" ] || continue
+        arguments=$(echo "$arguments" | sed "s|IMAGE.png|$image|") ;;
+    *) arguments="$arguments --data synthetic --limit 600 --epochs 1" ;;
+    esac
+    (cd "$folder" && "$root/$build/${program#build/}" $arguments) > "$folder/log" 2>&1
+    status=$?
+    [ $status = 0 ] || cat "$folder/log"
+    report $status "$program $arguments"
+done < "$folder/commands"
+
+echo "$passed passed, $failed failed, 0 skipped"
+[ "$failed" = 0 ]
