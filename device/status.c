@@ -64,6 +64,15 @@ CornuStatus cornu__fail(CornuStatus status, const char *format, ...)
     return status;
 }
 
+CornuStatus cornu_error_set(CornuStatus status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    status = record(status, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
 void *cornu__fail_null(CornuStatus status, const char *format, ...)
 {
     va_list arguments;

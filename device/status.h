@@ -60,6 +60,10 @@ bool cornu_error_pending(void);
  * failure. CORNU_OK when nothing was pending. */
 CornuStatus cornu_error_take(void);
 
+/* For code outside the library, such as a callback that fails: records the message, unless an
+ * error is pending, and returns the status to report. The format is printf's. */
+CornuStatus cornu_error_set(CornuStatus status, const char *format, ...);
+
 #ifdef __cplusplus
 }
 #endif

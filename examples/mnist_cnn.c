@@ -6,15 +6,53 @@
 
 #include "session.h"
 
+static CornuStatus train(const Options *options, const CornuReferenceModel *reference,
+                         CornuModel *model, const CornuImageData *mnist, CornuDevice *device)
+{
+    const int64_t    samples = mnist->train_x.type.shape.extent[0];
+    const int64_t    trained = samples - (int64_t)(reference->validation_split * (double)samples);
+    const int64_t    batches = (trained + options->batch_size - 1) / options->batch_size;
+    const int64_t    steps = options->steps_per_epoch ? options->steps_per_epoch : batches;
+    const CornuArray train_x = cornu_reference_input(model, mnist->train_x);
+    const CornuArray test_x = cornu_reference_input(model, mnist->test_x);
+    cornu_compile(model, .loss = cornu_loss(reference->loss), .metrics = { CORNU_ACCURACY },
+                  .optimizer = cornu_reference_optimizer(reference, steps, options->learning_rate),
+                  .device = device);
+    cornu_summary(model);
+    if (options->load && cornu_model_load_weights(model, options->load))
+        return cornu_error_status();
+
+    /* Validation is on the held-out part of the training data, else on the test data. */
+    CornuArray validation_x = test_x, validation_y = mnist->test_y;
+    if (reference->validation_split > 0.0) validation_x.data = validation_y.data = NULL;
+    CornuHistory *history = cornu_fit(
+        model, .x = train_x, .y = mnist->train_y, .batch_size = options->batch_size,
+        .epochs = options->epochs, .steps_per_epoch = options->steps_per_epoch,
+        .validation_split = reference->validation_split, .validation_x = validation_x,
+        .validation_y = validation_y, .verbose = options->verbose);
+    if (!history) return cornu_error_status();
+
+    double      test[2];
+    CornuStatus status = cornu_evaluate(model, .x = test_x, .y = mnist->test_y, .results = test,
+                                        .batch_size = options->batch_size,
+                                        .verbose = CORNU_SILENT);
+    if (!status)
+        printf("Test loss: %.4f\nTest accuracy%s: %.4f\n", test[0],
+               mnist->synthetic ? " on synthetic digits" : "", test[1]);
+    if (!status && options->save) status = cornu_model_save(model, options->save);
+    if (!status) status = session_record(options, model, history, mnist, test);
+    cornu_history_free(history);
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     static const char *const models[] = { "mnist_cnn", "mnist_cnn_bn", "mnist_convnet", NULL };
     Options       options = { .model = "mnist_cnn" };
-    const Program program = { .name = "mnist_cnn", .models = models,
-                              .groups = OPTIONS_MACHINE | OPTIONS_TRAINING,
+    const Program program = { .name = "mnist_cnn", .models = models, .groups = OPTIONS_ALL,
                               .purpose = "Trains a convolutional network on handwritten digits." };
-    const int     status = options_parse(&options, &program, argc, argv);
-    if (status >= 0) return status;
+    const int     usage = options_parse(&options, &program, argc, argv);
+    if (usage >= 0) return usage;
 
     /* models/mnist_cnn.c and its neighbours say how the networks are made. */
     const CornuReferenceModel *reference = cornu_reference_model(options.model);
@@ -23,41 +61,10 @@ int main(int argc, char **argv)
     CornuDevice    *device = session_open(&options);
     CornuImageData *mnist = device ? session_mnist(&options) : NULL;
     CornuModel     *model = mnist ? reference->build(&(CornuNetworkConfig){ 0 }) : NULL;
-    if (!model) return session_fail("mnist_cnn");
-
-    const int64_t  samples = mnist->train_x.type.shape.extent[0];
-    const int64_t  trained = samples - (int64_t)(reference->validation_split * (double)samples);
-    const int64_t  steps = (trained + options.batch_size - 1) / options.batch_size;
-    const CornuArray train_x = cornu_reference_input(model, mnist->train_x);
-    const CornuArray test_x = cornu_reference_input(model, mnist->test_x);
-    cornu_compile(model, .loss = cornu_loss(reference->loss), .metrics = { CORNU_ACCURACY },
-                  .optimizer = cornu_reference_optimizer(reference, steps, options.learning_rate),
-                  .device = device);
-    cornu_summary(model);
-    if (options.load && cornu_model_load_weights(model, options.load))
-        return session_fail("mnist_cnn");
-
-    /* Validation is on the held-out part of the training data, else on the test data. */
-    CornuArray validation_x = test_x, validation_y = mnist->test_y;
-    if (reference->validation_split > 0.0) validation_x.data = validation_y.data = NULL;
-    CornuHistory *history = cornu_fit(
-        model, .x = train_x, .y = mnist->train_y, .batch_size = options.batch_size,
-        .epochs = options.epochs, .steps_per_epoch = options.steps_per_epoch,
-        .validation_split = reference->validation_split, .validation_x = validation_x,
-        .validation_y = validation_y, .verbose = options.verbose);
-    double test[2];
-    if (!history || cornu_evaluate(model, .x = test_x, .y = mnist->test_y, .results = test,
-                                   .batch_size = options.batch_size, .verbose = CORNU_SILENT))
-        return session_fail("mnist_cnn");
-    printf("Test loss: %.4f\nTest accuracy%s: %.4f\n", test[0],
-           mnist->synthetic ? " on synthetic digits" : "", test[1]);
-
-    if ((options.save && cornu_model_save(model, options.save)) ||
-        session_record(&options, model, history, mnist, test))
-        return session_fail("mnist_cnn");
-    cornu_history_free(history);
+    CornuStatus     status = model ? train(&options, reference, model, mnist, device)
+                                   : cornu_error_status();
     cornu_model_free(model);
     cornu_image_data_free(mnist);
     cornu_device_close(device);
-    return 0;
+    return session_end("mnist_cnn", status);
 }

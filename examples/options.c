@@ -27,10 +27,11 @@ static void add(Table *table, const Option *flags)
 
 static void fill_table(Table *table, Options *o)
 {
+    static const char *const devices[] = { "cpu", "reference", NULL };
     static const char *const policies[] = { "float32", NULL };
     static const char *const verbosities[] = { "auto", "0", "1", "2", NULL };
     const Option machine[] = {
-        { "device", OPTION_TEXT, &o->device, "NAME", "cpu or reference", 0, 0, NULL },
+        { "device", OPTION_CHOICE, &o->device, "NAME", "what computes", 0, 0, devices },
         { "policy", OPTION_CHOICE, &o->policy, "NAME", "precision", 0, 0, policies },
         { "shards", OPTION_WHOLE, &o->shards, "N", "parts of the device", 1, 1, NULL },
         { "threads", OPTION_WHOLE, &o->threads, "N", "processors to use", 1, 1024, NULL },
@@ -43,16 +44,22 @@ static void fill_table(Table *table, Options *o)
     const Option training[] = {
         { "epochs", OPTION_WHOLE, &o->epochs, "N", "passes over the data", 1, 1e6, NULL },
         { "batch-size", OPTION_WHOLE, &o->batch_size, "N", "samples per step", 1, 1e6, NULL },
-        { "steps-per-epoch", OPTION_WHOLE, &o->steps_per_epoch, "N", "stop an epoch after N steps",
-          1, 1e9, NULL },
         { "learning-rate", OPTION_NUMBER, &o->learning_rate, "X",
-          "in place of the model's own rate", 1e-12, 1000, NULL },
-        { "limit", OPTION_WHOLE, &o->limit, "N", "train on the first N samples", 1, 1e12, NULL },
+          "in place of the model's own rate", 1e-12, 1e38, NULL },
+        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+    };
+    const Option data[] = {
+        { "limit", OPTION_WHOLE, &o->limit, "N", "the first N samples only", 1, 1e12, NULL },
         { "seed", OPTION_WHOLE, &o->seed, "N", "of weights, dropout and shuffling", 0, 0x1p53,
           NULL },
         { "data", OPTION_TEXT, &o->data, "DIR",
           "where the data are, or the word synthetic; default CORNU_DATA, ./data, a download",
           0, 0, NULL },
+        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+    };
+    const Option fit[] = {
+        { "steps-per-epoch", OPTION_WHOLE, &o->steps_per_epoch, "N", "stop an epoch after N steps",
+          1, 1e9, NULL },
         { "save", OPTION_TEXT, &o->save, "FILE", "write the model to FILE.safetensors", 0, 0,
           NULL },
         { "load", OPTION_TEXT, &o->load, "FILE", "start from the weights in FILE", 0, 0, NULL },
@@ -71,6 +78,8 @@ static void fill_table(Table *table, Options *o)
     if (table->program->models) add(table, model);
     if (table->program->extra) add(table, table->program->extra);
     if (table->program->groups & OPTIONS_TRAINING) add(table, training);
+    if (table->program->groups & OPTIONS_DATA) add(table, data);
+    if (table->program->groups & OPTIONS_FIT) add(table, fit);
     if (table->program->groups & OPTIONS_MACHINE) add(table, machine);
     add(table, everywhere);
 }

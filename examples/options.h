@@ -4,8 +4,8 @@
  *
  *     Options options = { .epochs = 12, .batch_size = 128 };
  *     const Program program = {
- *         .name = "mnist_cnn", .purpose = "Trains a CNN on handwritten digits.",
- *         .groups = OPTIONS_MACHINE | OPTIONS_TRAINING,
+ *         .name = "custom_loop", .purpose = "Trains a CNN by hand.",
+ *         .groups = OPTIONS_MACHINE | OPTIONS_DATA | OPTIONS_TRAINING,
  *     };
  *     int status = options_parse(&options, &program, argc, argv);
  *     if (status >= 0) return status;
@@ -31,10 +31,14 @@ typedef struct {
     int                argument_count;
 } Options;
 
-/* Which of the common flags a program has. --help and --version are everywhere. */
+/* Which of the common flags a program has: those that it heeds, no other. --model comes with
+ * Program.models; --help and --version are everywhere. */
 enum {
     OPTIONS_MACHINE  = 1,          /* --device --policy --shards --threads */
-    OPTIONS_TRAINING = 2,          /* all others; --model with Program.models */
+    OPTIONS_DATA     = 2,          /* --data --limit --seed */
+    OPTIONS_TRAINING = 4,          /* --epochs --batch-size --learning-rate */
+    OPTIONS_FIT      = 8,          /* --steps-per-epoch --save --load --history --verbose */
+    OPTIONS_ALL      = 15,
 };
 
 typedef enum { OPTION_TEXT, OPTION_WHOLE, OPTION_NUMBER, OPTION_CHOICE, OPTION_SWITCH } OptionKind;

@@ -1,13 +1,14 @@
 /* Which digit is it? Reads pictures and prints, per line,
  * FILE <tab> CLASS <tab> PROBABILITY <tab> second:p <tab> third:p */
-#include "options.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include <cornu/cornu.h>
 #include <cornu/datasets/digit.h>
 #include <cornu/datasets/image.h>
 
-#include <stdio.h>
-#include <stdlib.h>
+#include "session.h"
 
 enum { PIXELS = CORNU_DIGIT_SIZE * CORNU_DIGIT_SIZE, MAX_CLASSES = 1000 };
 
@@ -34,7 +35,16 @@ static int take_best(float *probabilities, int classes, double *probability)
     return best;
 }
 
-static bool predict(CornuModel *model, const char *path)
+static CornuStatus check_numbers(const float *probabilities, int classes)
+{
+    for (int c = 0; c < classes; c++)
+        if (!isfinite(probabilities[c]))
+            return cornu_error_set(CORNU_ERR_VALUE, "the probability of class %d is no finite "
+                                   "number; the model's weights may hold such", c);
+    return CORNU_OK;
+}
+
+static CornuStatus predict(CornuModel *model, const char *path)
 {
     static float   probabilities[MAX_CLASSES];
     static uint8_t pixels[PIXELS];
@@ -43,11 +53,10 @@ static bool predict(CornuModel *model, const char *path)
     shape.extent[0] = 1;
     const CornuArray x = cornu_array_from(pixels, cornu_type_from(CORNU_U8, shape));
     const CornuArray to = cornu_array(probabilities, CORNU_F32, 1, classes);
-    if (read_digit(path, pixels) != CORNU_OK ||
-        cornu_predict_on_batch(model, x, to) != CORNU_OK) {
-        fprintf(stderr, "predict: %s\n", cornu_error_message());
-        return false;
-    }
+    CornuStatus status = read_digit(path, pixels);
+    if (!status) status = cornu_predict_on_batch(model, x, to);
+    if (!status) status = check_numbers(probabilities, classes);
+    if (status) return status;
     double p;
     int best = take_best(probabilities, classes, &p);
     printf("%s\t%d\t%.4f", path, best, p);
@@ -56,21 +65,21 @@ static bool predict(CornuModel *model, const char *path)
         printf("\t%d:%.4f", best, p);
     }
     putchar('\n');
-    return true;
+    return CORNU_OK;
 }
 
 /* Whether its input is a 28x28 image and its output is classes. */
-static bool fits(const CornuModel *model, const char *path)
+static CornuStatus check_fit(const CornuModel *model, const char *path)
 {
     CornuText input, output;
     const CornuShape in = cornu_model_input_shape(model), out = cornu_model_output_shape(model);
     int64_t pixels = 1;
-    for (int i = 1; i < in.rank; i++)
+    for (int i = 1; i < in.rank && pixels <= PIXELS; i++)
         pixels *= in.extent[i];
-    if (pixels == PIXELS && out.rank == 2 && out.extent[1] <= MAX_CLASSES) return true;
-    fprintf(stderr, "predict: %s turns %s into %s, expected 28x28 images and classes\n", path,
-            cornu_shape_print(&input, in), cornu_shape_print(&output, out));
-    return false;
+    if (pixels == PIXELS && out.rank == 2 && out.extent[1] <= MAX_CLASSES) return CORNU_OK;
+    return cornu_error_set(CORNU_ERR_SHAPE, "%s turns %s into %s, expected 28x28 images and at "
+                           "most %d classes", path, cornu_shape_print(&input, in),
+                           cornu_shape_print(&output, out), MAX_CLASSES);
 }
 
 int main(int argc, char **argv)
@@ -81,22 +90,17 @@ int main(int argc, char **argv)
         .groups = OPTIONS_MACHINE, .arguments = "MODEL.safetensors IMAGE...",
         .least_arguments = 2,
     };
-    int status = options_parse(&options, &program, argc, argv);
-    if (status >= 0) return status;
+    const int usage = options_parse(&options, &program, argc, argv);
+    if (usage >= 0) return usage;
 
     CornuDevice *device = cornu_device_open(options.device, .threads = (int)options.threads);
     CornuModel  *model = cornu_model_load(options.arguments[0]);
-    cornu_compile(model, .device = device);
-    if (cornu_error_take() != CORNU_OK || !cornu_model_compiled(model)) {
-        fprintf(stderr, "predict: %s\n", cornu_error_message());
-        status = 1;
-    } else {
-        const bool fit = fits(model, options.arguments[0]);
-        status = fit ? 0 : 1;
-        for (int i = 1; i < options.argument_count && fit; i++)
-            if (!predict(model, options.arguments[i])) status = 1;
-    }
+    CornuStatus  status = cornu_compile(model, .device = device);
+    if (!status) status = check_fit(model, options.arguments[0]);
+    int failed = 0;
+    for (int i = 1; i < options.argument_count && !status; i++)
+        failed |= session_end("predict", predict(model, options.arguments[i]));
     cornu_model_free(model);
     cornu_device_close(device);
-    return status;
+    return session_end("predict", status) | failed;
 }

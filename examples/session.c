@@ -1,13 +1,18 @@
 #include "session.h"
 
+#include <errno.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 CornuDevice *session_open(const Options *options)
 {
     setlocale(LC_CTYPE, "");
+    if ((options->save && cornu_model_save_check(options->save)) ||
+        (options->history && cornu_record_check(options->history)))
+        return NULL;
     cornu_set_random_seed((uint64_t)options->seed);
     CornuDevice *device = cornu_device_open(options->device, .threads = (int)options->threads);
     if (device) printf("%s\n", cornu_device_description(device));
@@ -55,9 +60,10 @@ CornuStatus session_record(const Options *options, CornuModel *model,
     return cornu_record_write(&run, options->history);
 }
 
-int session_fail(const char *program)
+int session_end(const char *program, CornuStatus status)
 {
-    fflush(stdout);
-    fprintf(stderr, "%s: %s\n", program, cornu_error_message());
+    if (status) fprintf(stderr, "%s: %s\n", program, cornu_error_message());
+    if (fflush(stdout) == 0 && !ferror(stdout)) return status ? 1 : 0;
+    fprintf(stderr, "%s: standard output cannot be written: %s\n", program, strerror(errno));
     return 1;
 }

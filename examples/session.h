@@ -11,7 +11,8 @@
 #include "options.h"
 
 /* The locale of the user, the seed, and the device; the run's first line names the processor,
- * its instruction set, BLAS, kernels and threads. */
+ * its instruction set, BLAS, kernels and threads. Also sees that --save and --history can be
+ * written, which is better known now than after the training. */
 CornuDevice *session_open(const Options *options);
 
 /* The digits, by --data and --limit; prints where they come from. A download shows its progress
@@ -24,7 +25,8 @@ CornuStatus session_record(const Options *options, CornuModel *model,
                            const CornuHistory *history, const CornuImageData *data,
                            const double *test);
 
-/* Prints the library's message and gives the exit status 1. */
-int session_fail(const char *program);
+/* The exit status: 0, or 1 after a message on stderr if `status` is a failure, the library's, or
+ * what went to stdout could not be written. */
+int session_end(const char *program, CornuStatus status);
 
 #endif

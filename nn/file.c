@@ -130,3 +130,20 @@ void cornu__file_abandon(CornuNewFile *file)
     if (file->temporary) unlink(file->temporary);
     release(file);
 }
+
+CornuStatus cornu__file_check(const char *path)
+{
+    struct stat old;
+    if (stat(path, &old) == 0 && S_ISFIFO(old.st_mode)) {
+        /* Opening would wait for a reader, and closing end what it reads. */
+        if (access(path, W_OK) == 0) return CORNU_OK;
+        return cornu__fail(CORNU_ERR_FILE, "%s: cannot be written: %s", path, strerror(errno));
+    }
+    CornuNewFile file;
+    CORNU__TRY(cornu__file_create(&file, path));
+    /* A full disk has no room for one byte; /dev/full refuses even none. */
+    const size_t bytes = file.temporary ? 1 : 0;
+    if (write(fileno(file.stream), "", bytes) < 0) return fail(&file, "cannot be written");
+    cornu__file_abandon(&file);
+    return CORNU_OK;
+}

@@ -28,4 +28,8 @@ CornuStatus cornu__file_create(CornuNewFile *file, const char *path);
 CornuStatus cornu__file_commit(CornuNewFile *file);
 void        cornu__file_abandon(CornuNewFile *file);
 
+/* Whether a file could be created there: the folder, its permissions, a device that is full.
+ * Leaves nothing behind. */
+CornuStatus cornu__file_check(const char *path);
+
 #endif

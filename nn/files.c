@@ -1,6 +1,7 @@
 #include "files_internal.h"
 
 #include "../device/memory_internal.h"
+#include "file_internal.h"
 #include "safetensors.h"
 
 #include <stdlib.h>
@@ -136,6 +137,12 @@ CornuStatus cornu_model_save(CornuModel *model, const char *path)
 CornuStatus cornu_model_save_weights(CornuModel *model, const char *path)
 {
     return save(model, false, path);
+}
+
+CornuStatus cornu_model_save_check(const char *path)
+{
+    CORNU__TRY(cornu__check_save_path(path));
+    return cornu__file_check(path);
 }
 
 /* ---- Loading ---- */

@@ -29,6 +29,11 @@ CornuStatus cornu_model_save(CornuModel *model, const char *path);
 /* Everything but the architecture. */
 CornuStatus cornu_model_save_weights(CornuModel *model, const char *path);
 
+/* Whether a model could be saved there, asked before a long training: a suffix that can be saved
+ * and a place that can be written. CORNU_ERR_FILE and its like as cornu_model_save; leaves
+ * nothing behind. */
+CornuStatus cornu_model_save_check(const char *path);
+
 /* A model as it was saved, built and not compiled: its weights are on the host until it is.
  * NULL if the file is damaged or holds a layer that Cornu does not have. */
 CornuModel *cornu_model_load(const char *path);

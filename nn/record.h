@@ -37,6 +37,9 @@ typedef struct {
 /* Writes the file whole or not at all. CORNU_ERR_FILE if it cannot be written. */
 CornuStatus cornu_record_write(const CornuRunRecord *record, const char *path);
 
+/* Whether it could be, asked before a long training. Leaves nothing behind. */
+CornuStatus cornu_record_check(const char *path);
+
 #ifdef __cplusplus
 }
 #endif

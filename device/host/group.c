@@ -142,6 +142,7 @@ static CornuStatus read_seeds(CornuInstruction *instruction, const void *const *
     int64_t iteration = *(const int64_t *)in[instruction->seed[1]];
     int64_t position = *(const int64_t *)in[instruction->seed[2]];
     int64_t rows = instruction->random.row ? count / instruction->random.row : 0;
+    int64_t last = UINT32_MAX - (rows > 0 ? rows - 1 : 0);
     if (iteration < 0 || iteration > UINT32_MAX)
         return cornu__fail(CORNU_ERR_VALUE, "iteration is %lld, expected 0 to %u",
                            (long long)iteration, UINT32_MAX);

@@ -17,8 +17,8 @@ static const Option extra[] = {
     { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 static const Program trainer = {
-    .name = "mnist_cnn", .purpose = "Trains.", .groups = OPTIONS_MACHINE | OPTIONS_TRAINING,
-    .models = models, .extra = extra,
+    .name = "mnist_cnn", .purpose = "Trains.", .groups = OPTIONS_ALL, .models = models,
+    .extra = extra,
 };
 static const Program reader = {
     .name = "predict", .purpose = "Predicts.", .groups = OPTIONS_MACHINE,
@@ -122,6 +122,8 @@ static const struct { const char *line, *message; } refused[] = {
     { "--=3", "unknown flag --" },
     { "--model mnist_cn", "\"mnist_cn\", expected mnist_cnn, mnist_cnn_bn, mnist_convnet; "
                           "did you mean mnist_cnn?" },
+    { "--device cpv", "\"cpv\", expected cpu, reference; did you mean cpu?" },
+    { "--policy mixed_bfloat16", "\"mixed_bfloat16\", expected float32" },
     { "--policy float16", "expected float32; did you mean float32?" },
     { "--verbose 3", "\"3\", expected auto, 0, 1, 2" },
     { "--epochs", "--epochs needs a value, N" },
