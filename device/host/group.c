@@ -1,4 +1,4 @@
-/* Running groups: chunks on the threads, blocks within a chunk; see elementwise.h. */
+/* Running groups, chunk by chunk on the threads, block by block within; see elementwise.h. */
 #include <string.h>
 
 #include "access.h"
@@ -146,9 +146,9 @@ static CornuStatus read_seeds(CornuInstruction *instruction, const void *const *
     if (iteration < 0 || iteration > UINT32_MAX)
         return cornu__fail(CORNU_ERR_VALUE, "iteration is %lld, expected 0 to %u",
                            (long long)iteration, UINT32_MAX);
-    if (position < 0 || position > UINT32_MAX - rows + 1)
+    if (position < 0 || position > last)
         return cornu__fail(CORNU_ERR_VALUE, "position is %lld, expected 0 to %lld",
-                           (long long)position, (long long)(UINT32_MAX - rows + 1));
+                           (long long)position, (long long)last);
     instruction->random.seed = (uint64_t)*(const int64_t *)in[instruction->seed[0]];
     instruction->random.iteration = (uint32_t)iteration;
     instruction->random.position = (uint32_t)position;
