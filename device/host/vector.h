@@ -38,7 +38,7 @@ typedef struct {
 
 typedef struct {
     void              *out[3];
-    const void        *in[5];
+    const void        *in[6];
     const float       *attributes;   /* of the op: alpha, or the coefficients of an update */
     int64_t            first;        /* number of the block's first element in its tensor */
     const CornuRandom *random;
@@ -51,8 +51,6 @@ typedef void CornuVector(const CornuVectorCall *call, int64_t count);
 typedef struct {
     CornuVector *op[CORNU_OP_COUNT];
     CornuVector *compare[CORNU_GREATER_EQUAL + 1];
-    CornuVector *select;
-    CornuVector *is_finite;
     CornuVector *convert[CORNU_CLASS_COUNT];   /* to the other classes, as op convert does */
 } CornuVectorClass;
 
