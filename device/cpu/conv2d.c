@@ -47,7 +47,7 @@ static bool rows_along_width(const Convolution *c)
     const int64_t    most = c->products->tile_rows;
     int64_t          tiles = 0;
     for (int64_t j = 0, end; j < width->out; j = end) {
-        end = cornu__axis_segment(width, j);
+        end = width->ends[j];
         tiles += ceil_divide(end - j, most);
     }
     return 4 * width->out * ceil_divide(c->walk.batch, most) >= 3 * c->walk.batch * tiles;
@@ -66,7 +66,7 @@ static size_t lay_out(Convolution *c, const CornuOpCall *op, const CornuType *ou
     c->padded = ceil_divide(c->walk.out_channels, c->products->lanes) * c->products->lanes;
     const size_t floats = (size_t)((c->depth + 1) * c->padded) * sizeof(float);
     const size_t runs = (size_t)threads * (size_t)c->taps * sizeof(CornuRun);
-    const size_t rows = (size_t)cornu__walk_rows(&c->walk) * sizeof(int64_t);
+    const size_t rows = (size_t)cornu__walk_size(&c->walk) * sizeof(int64_t);
     c->maps_count = smaller(c->walk.batch, c->products->tile_rows) * c->walk.axis[0].out *
                     c->walk.axis[1].out * c->walk.out_channels;
     if (scratch) {
@@ -187,7 +187,7 @@ static void convolve(void *context, int64_t block, int thread)
         tile.columns = (int)smaller(columns, F - first);
         for (int64_t i = i_begin; i < i_end; i++)
             for (int64_t j = 0, j_end; j < width->out; j = j_end) {
-                j_end = c->along_width ? cornu__axis_segment(width, j) : j + 1;
+                j_end = c->along_width ? width->ends[j] : j + 1;
                 tile.run_count = cornu__runs(&c->walk, i, j, runs);
                 position(c, &tile, first, b, b_end, i, j, j_end, y);
             }

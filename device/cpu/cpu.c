@@ -10,7 +10,8 @@
 #include "blis.h"
 #include "kernels.h"
 
-/* What stands here runs as its kernel; elementwise ops run in groups; the rest is decomposed. */
+/* What stands here runs as its kernel; elementwise ops run in groups; the rest is
+ * decomposed. */
 static const CornuKernel *const kernels[CORNU_OP_COUNT] = {
     [CORNU_OP_MATMUL]              = &cornu__cpu_matmul,
     [CORNU_OP_CONV2D]              = &cornu__cpu_conv2d,

@@ -25,7 +25,7 @@ typedef struct {
     const CornuProducts   *products;
     int64_t batch, m, n, k;
     int64_t a_batch, a_row, a_column, b_batch, b_row, b_column;
-    bool    tiled;
+    bool    tiled, swapped;
     int64_t padded;               /* N, rounded up to whole registers */
     int64_t row_blocks, column_blocks;
     float  *panels, *bias;
@@ -39,6 +39,9 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high)
 }
 
 static int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/* Rows of a block that is made transposed. */
+static int64_t swapped_rows(const Matmul *p) { return TILES * 2 * p->products->lanes; }
 
 static Matmul matmul_of(const CornuOpCall *op, const CornuType *out_type)
 {
@@ -64,7 +67,12 @@ static Matmul matmul_of(const CornuOpCall *op, const CornuType *out_type)
     p.padded = ceil_divide(p.n, p.products->lanes) * p.products->lanes;
     p.tiled = p.batch == 1 && p.m >= FEW_ROWS &&
               (p.k + 1) * p.padded * (int64_t)sizeof(float) <= PANELS_BYTES;
-    if (p.tiled) {
+    p.swapped = p.tiled && transpose_a && !transpose_b && p.n <= p.products->tile_rows &&
+                p.m % p.products->lanes == 0;
+    if (p.swapped) {
+        p.row_blocks = ceil_divide(p.m, swapped_rows(&p));
+        p.column_blocks = 1;
+    } else if (p.tiled) {
         p.row_blocks = ceil_divide(p.m, TILES * p.products->tile_rows);
         p.column_blocks = 1;
     } else {
@@ -145,6 +153,31 @@ static void outer_rows(const Matmul *p, int64_t m, int64_t end, int64_t first, i
     }
 }
 
+/* a' b for b of a few columns: made transposed, so that registers hold rows of a, which are long,
+ * and nothing needs packing. */
+static void multiply_swapped(void *context, int64_t block, int thread)
+{
+    (void)thread;
+    const Matmul *p = context;
+    const int64_t begin = block * swapped_rows(p), end = smaller(p->m, begin + swapped_rows(p));
+    float        *c = p->call->out[0];
+    float         sums[32 * 32];
+    CornuOuter    outer = {
+        .x = p->call->in[1], .x_pixel = p->n, .y_pixel = p->m, .images = 1, .height = 1,
+        .width = p->k, .sum = sums, .rows = (int)p->n,
+    };
+    for (int64_t m = begin, width; m < end; m += width) {
+        width = smaller(2 * p->products->lanes, end - m);
+        outer.y = (const float *)p->call->in[0] + m;
+        outer.vectors = (int)(width / p->products->lanes);
+        outer.sum_stride = width;
+        p->products->outer(&outer);
+        for (int64_t i = 0; i < width; i++)
+            for (int64_t n = 0; n < p->n; n++) c[(m + i) * p->n + n] = sums[n * width + i];
+    }
+    cornu__epilogue_apply(p->call->epilogue, c + begin * p->n, end - begin, p->n, p->n, 0);
+}
+
 static void multiply_tiles(void *context, int64_t block, int thread)
 {
     (void)thread;
@@ -188,6 +221,10 @@ static CornuStatus matmul(const CornuKernelCall *call)
     p.call = call;
     if (!p.tiled) {
         cornu__threads_run(call->threads, blocks, multiply_blis, &p);
+        return CORNU_OK;
+    }
+    if (p.swapped) {
+        cornu__threads_run(call->threads, blocks, multiply_swapped, &p);
         return CORNU_OK;
     }
     p.panels = call->scratch;

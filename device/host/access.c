@@ -7,8 +7,8 @@ CornuAccess cornu__access(CornuShape from, CornuShape to)
 {
     CornuAccess access = { .rank = 0 };
     int64_t     stride = 1;
-    /* From the last axis to the first, merging each with the one behind it where it continues
-     * it; the result is turned round at the end. */
+    /* From the last axis to the first, merging each with the one behind it where it
+     * continues it; the result is turned round at the end. */
     for (int i = 0; i < to.rank; i++) {
         int64_t extent = to.extent[to.rank - 1 - i];
         int64_t own = i < from.rank ? from.extent[from.rank - 1 - i] : 1;
@@ -75,7 +75,8 @@ void cornu__gather(const CornuAccess *access, void *to, const void *from, size_t
     for (int64_t done = 0; done < count;) {
         int64_t run = access->extent[last] - index[last];
         if (run > count - done) run = count - done;
-        if (access->stride[last]) memcpy(y, x + (size_t)offset * size, (size_t)run * size);
+        if (access->stride[last])
+            memcpy(y, x + (size_t)offset * size, (size_t)run * size);
         else cornu__fill(y, x + (size_t)offset * size, size, run);
         done += run;
         y += (size_t)run * size;

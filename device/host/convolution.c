@@ -16,25 +16,10 @@ CornuWalk cornu__walk(const CornuOpCall *call, const CornuType *out_type)
     for (int a = 0; a < 2; a++) {
         const CornuSweep *s = &sweeps[a];
         walk.axis[a] = (CornuAxis){ transposed ? s->out : s->in, transposed ? s->in : s->out,
-                                    s->size, s->stride, s->dilation, s->low, transposed, NULL };
+                                    s->size, s->stride, s->dilation, s->low, transposed, NULL,
+                                    NULL };
     }
     return walk;
-}
-
-int64_t cornu__walk_rows(const CornuWalk *walk)
-{
-    return walk->axis[0].out * walk->axis[0].taps + walk->axis[1].out * walk->axis[1].taps;
-}
-
-void cornu__walk_start(CornuWalk *walk, int64_t *rows)
-{
-    for (int a = 0; a < 2; a++) {
-        CornuAxis *axis = &walk->axis[a];
-        axis->rows = rows;
-        for (int64_t out = 0; out < axis->out; out++)
-            for (int64_t slot = 0; slot < axis->taps; slot++)
-                *rows++ = cornu__axis_row(axis, out, slot);
-    }
 }
 
 int64_t cornu__axis_tap(const CornuAxis *axis, int64_t slot)
@@ -53,16 +38,36 @@ int64_t cornu__axis_row(const CornuAxis *axis, int64_t out, int64_t slot)
     return row >= 0 && row < axis->in ? row : -1;
 }
 
-int64_t cornu__axis_segment(const CornuAxis *axis, int64_t out)
+int64_t cornu__walk_size(const CornuWalk *walk)
 {
-    if (axis->transposed && axis->stride > 1) return out + 1;
-    int64_t end = out + 1;
-    for (; end < axis->out; end++)
-        for (int64_t slot = 0; slot < axis->taps; slot++)
-            if ((axis->rows[out * axis->taps + slot] < 0) !=
-                (axis->rows[end * axis->taps + slot] < 0))
-                return end;
-    return end;
+    const CornuAxis *height = &walk->axis[0], *width = &walk->axis[1];
+    return height->out * (height->taps + 1) + width->out * (width->taps + 1);
+}
+
+/* Whether the outputs meet rows with the same slots, one step apart. */
+static bool alike(const CornuAxis *axis, int64_t a, int64_t b)
+{
+    if (axis->transposed && axis->stride > 1) return false;
+    for (int64_t slot = 0; slot < axis->taps; slot++)
+        if ((axis->rows[a * axis->taps + slot] < 0) != (axis->rows[b * axis->taps + slot] < 0))
+            return false;
+    return true;
+}
+
+void cornu__walk_start(CornuWalk *walk, int64_t *memory)
+{
+    for (int a = 0; a < 2; a++) {
+        CornuAxis *axis = &walk->axis[a];
+        axis->rows = memory;
+        axis->ends = memory += axis->out * axis->taps;
+        memory += axis->out;
+        for (int64_t out = 0; out < axis->out; out++)
+            for (int64_t slot = 0; slot < axis->taps; slot++)
+                axis->rows[out * axis->taps + slot] = cornu__axis_row(axis, out, slot);
+        for (int64_t out = axis->out - 1; out >= 0; out--)
+            axis->ends[out] = out + 1 < axis->out && alike(axis, out, out + 1)
+                            ? axis->ends[out + 1] : out + 1;
+    }
 }
 
 int64_t cornu__runs(const CornuWalk *walk, int64_t i, int64_t j, CornuRun *runs)

@@ -19,6 +19,8 @@ typedef struct {
     int64_t  in, out, taps, stride, dilation, low;
     bool     transposed;
     int64_t *rows;   /* out x taps: the row that each slot meets, -1 if there is none */
+    int64_t *ends;   /* out: the first output behind, whose slots meet other rows than those of
+                        this one moved on by one step (a stride; transposed 1) per output */
 } CornuAxis;
 
 typedef struct {
@@ -26,20 +28,16 @@ typedef struct {
     int64_t   batch, in_channels, out_channels;
 } CornuWalk;
 
-/* The walk of conv2d, or of conv2d_grad_input; that of conv2d_grad_filter is conv2d's. The rows
- * are not there yet. */
+/* The walk of conv2d, or of conv2d_grad_input; that of conv2d_grad_filter is conv2d's. Rows and
+ * ends are not there yet. */
 CornuWalk cornu__walk(const CornuOpCall *call, const CornuType *out_type);
 
-/* How many int64_t the rows of both axes take, and making them there. */
-int64_t cornu__walk_rows(const CornuWalk *walk);
-void    cornu__walk_start(CornuWalk *walk, int64_t *rows);
+/* How many int64_t rows and ends of both axes take, and making them there. */
+int64_t cornu__walk_size(const CornuWalk *walk);
+void    cornu__walk_start(CornuWalk *walk, int64_t *memory);
 
 int64_t cornu__axis_tap(const CornuAxis *axis, int64_t slot);
 int64_t cornu__axis_row(const CornuAxis *axis, int64_t out, int64_t slot);
-
-/* The first output after `out`, at most axis->out, whose slots meet other rows than those of
- * `out` moved on by one step (a stride; transposed 1) per output. */
-int64_t cornu__axis_segment(const CornuAxis *axis, int64_t out);
 
 /* The runs that make out (i, j): offsets into one image, k counted in (slot, slot, channel).
  * At most one per tap; returns how many. */

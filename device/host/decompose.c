@@ -1,7 +1,7 @@
 /*
- * decompose: an op that neither a kernel nor a group computes is replaced by its decomposition,
- * and so are the ops of that, until only ops remain that are computed or have none. Those
- * run by their reference kernels.
+ * decompose: an op that neither a kernel nor a group computes is replaced by its
+ * decomposition, and so are the ops of that, until only ops remain that are computed or
+ * have none. Those run by their reference kernels.
  */
 #include "../memory_internal.h"
 #include "passes.h"
@@ -9,25 +9,31 @@
 static bool floats_are_f32(const CornuOpCall *call, const CornuType *out_type)
 {
     for (int i = 0; i < call->in_count; i++)
-        if (cornu_dtype_is_float(call->in[i].dtype) && call->in[i].dtype != CORNU_F32) return false;
+        if (cornu_dtype_is_float(call->in[i].dtype) && call->in[i].dtype != CORNU_F32)
+            return false;
     for (int i = 0; i < cornu_op_output_count(call->id); i++)
-        if (cornu_dtype_is_float(out_type[i].dtype) && out_type[i].dtype != CORNU_F32) return false;
+        if (cornu_dtype_is_float(out_type[i].dtype) && out_type[i].dtype != CORNU_F32)
+            return false;
     return true;
 }
 
-const CornuKernel *cornu__kernel_for(const CornuKernel *const *table, const CornuProgram *program,
-                                     const CornuProgramOp *op)
+const CornuKernel *cornu__kernel_for(const CornuKernel *const *table,
+                                     const CornuProgram       *program,
+                                     const CornuProgramOp     *op)
 {
     const CornuKernel *kernel = table ? table[op->id] : NULL;
     if (!kernel) return NULL;
     /* Only concat takes any number of operands; those beyond are of the same kind. */
     CornuType   in[64], out[CORNU_MAX_OUTPUTS];
     int         most = (int)(sizeof in / sizeof *in);
-    CornuOpCall call = { op->id, &op->attributes, op->in_count < most ? op->in_count : most, in };
+    CornuOpCall call = { op->id, &op->attributes,
+                         op->in_count < most ? op->in_count : most, in };
     for (int i = 0; i < call.in_count; i++)
         in[i] = cornu_program_type(program, cornu_program_operands(program, op)[i]);
-    for (int i = 0; i < op->out_count; i++) out[i] = cornu_program_type(program, op->out_first + i);
-    bool accepted = kernel->accepts ? kernel->accepts(&call, out) : floats_are_f32(&call, out);
+    for (int i = 0; i < op->out_count; i++)
+        out[i] = cornu_program_type(program, op->out_first + i);
+    bool accepted =
+        kernel->accepts ? kernel->accepts(&call, out) : floats_are_f32(&call, out);
     return accepted ? kernel : NULL;
 }
 

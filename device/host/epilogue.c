@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "kernel.h"
+#include "product.h"
 #include "vector.h"
 
 /* The activation's vector loop, which wants whole steps of a block of its own. */
@@ -23,11 +24,10 @@ static void activate(const CornuEpilogue *epilogue, float *y, int64_t count)
 void cornu__epilogue_apply(const CornuEpilogue *epilogue, float *y, int64_t rows,
                            int64_t columns, int64_t stride, int64_t first_column)
 {
-    if (epilogue->bias)
-        for (int64_t m = 0; m < rows; m++)
-            for (int64_t n = 0; n < columns; n++)
-                y[m * stride + n] += epilogue->bias[first_column + n];
-    if (epilogue->activation == CORNU_OP_COUNT) return;
+    const float *bias = epilogue->bias ? epilogue->bias + first_column : NULL;
+    const bool   relu = epilogue->activation == CORNU_OP_RELU;
+    if (bias || relu) cornu__products()->finish(y, rows, columns, stride, bias, relu);
+    if (relu || epilogue->activation == CORNU_OP_COUNT) return;
     if (columns == stride) {
         activate(epilogue, y, rows * columns);
         return;

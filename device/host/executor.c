@@ -59,12 +59,13 @@ static CornuOpCall call_of(const CornuPlan *plan, const CornuStep *step)
     return (CornuOpCall){ op->id, &op->attributes, op->in_count, step->types };
 }
 
-/* Operands of a convolution joined with a pooling, and its result; neither is what the step
- * reads and writes. */
+/* Operands of a convolution joined with a pooling, and its result; neither is what the
+ * step reads and writes. */
 enum { POOLED_TYPES = 3 };
 
 static CornuOpCall kernel_call_of(const CornuPlan *plan, const CornuStep *step,
-                                  CornuType types[POOLED_TYPES], const CornuType **out_type)
+                                  CornuType         types[POOLED_TYPES],
+                                  const CornuType **out_type)
 {
     if (step->pool < 0) return call_of(plan, step);
     const CornuProgramOp *op = &plan->program->ops[step->op];
@@ -109,7 +110,8 @@ static void count_work(CornuStatistics *statistics, const CornuProgram *recorded
     }
 }
 
-static CornuStatus build_plan(CornuPlan *plan, const CornuHost *host, const CornuProgram *recorded)
+static CornuStatus build_plan(CornuPlan *plan, const CornuHost *host,
+                              const CornuProgram *recorded)
 {
     plan->host = host;
     CornuProgram *simple = cornu__simplify(recorded);
@@ -127,8 +129,10 @@ static CornuStatus build_plan(CornuPlan *plan, const CornuHost *host, const Corn
         cornu_program_print(plan->program, stderr);
     }
     int count = plan->program->value_count;
-    CORNU__TRY(cornu__reserve(&plan->types, &plan->value_space, 0, count, sizeof *plan->types));
-    CORNU__TRY(cornu__reserve(&plan->places, &plan->place_space, 0, count, sizeof *plan->places));
+    CORNU__TRY(
+        cornu__reserve(&plan->types, &plan->value_space, 0, count, sizeof *plan->types));
+    CORNU__TRY(cornu__reserve(&plan->places, &plan->place_space, 0, count,
+                              sizeof *plan->places));
     for (int i = 0; i < count; i++) {
         plan->types[i] = cornu_program_type(plan->program, i);
         plan->places[i] = (CornuPlace){ .region = CORNU_NOWHERE };
@@ -198,11 +202,13 @@ static CornuStatus run_step(Executable *executable, const CornuStep *step)
     CornuOpCall        call, pool;
     switch (step->kind) {
     case CORNU_STEP_GROUP:
-        return cornu__group_run(step->group, in, out, plan->host->threads, executable->scratch);
+        return cornu__group_run(step->group, in, out, plan->host->threads,
+                                executable->scratch);
     case CORNU_STEP_KERNEL:
         call = kernel_call_of(plan, step, types, &out_type);
         if (step->pool >= 0)
-            pool = cornu_program_call(plan->program, &plan->program->ops[step->pool], pool_types);
+            pool = cornu_program_call(plan->program, &plan->program->ops[step->pool],
+                                      pool_types);
         if (step->has_bias) epilogue.bias = in[step->in_count - 1];
         return step->kernel->run(&(CornuKernelCall){
             .op = call, .out_type = out_type, .in = in, .out = out, .epilogue = &epilogue,
@@ -210,7 +216,8 @@ static CornuStatus run_step(Executable *executable, const CornuStep *step)
             .pool = step->pool < 0 ? NULL : &pool });
     case CORNU_STEP_REFERENCE:
         call = call_of(plan, step);
-        return cornu__reference_run(&call, out_type, in, out, (double *)(void *)executable->scratch);
+        return cornu__reference_run(&call, out_type, in, out,
+                                    (double *)(void *)executable->scratch);
     case CORNU_STEP_COPY:
         memcpy(out[0], in[0], cornu_type_bytes(*out_type));
         break;
@@ -230,7 +237,8 @@ CornuStatus cornu__host_run(CornuExecutable *base, CornuBuffer *const *inputs,
         if (status == CORNU_OK) continue;
         if (step->op < 0) return status;   /* a group names its op itself */
         const CornuProgramOp *op = &plan->program->ops[step->op];
-        if (step->kind == CORNU_STEP_KERNEL) cornu__fail_prefix(status, cornu_op_name(op->id));
+        if (step->kind == CORNU_STEP_KERNEL)
+            cornu__fail_prefix(status, cornu_op_name(op->id));
         return *op->scope ? cornu__fail_prefix(status, op->scope) : status;
     }
     return CORNU_OK;

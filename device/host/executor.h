@@ -1,9 +1,9 @@
 /*
  * What host devices share: buffers in memory, and programs that run as a list of kernels.
  *
- * A device brings a CornuHost: its kernels, vector loops and threads. Compiling passes the
- * program through decompose, simplify, fuse and plan (passes.h) and takes all memory; a run
- * then allocates nothing and starts no thread.
+ * A device brings a CornuHost: its kernels, vector loops and threads. Compiling passes
+ * the program through decompose, simplify, fuse and plan (passes.h) and takes all memory;
+ * a run then allocates nothing and starts no thread.
  */
 #ifndef CORNU_DEVICE_HOST_EXECUTOR_H
 #define CORNU_DEVICE_HOST_EXECUTOR_H

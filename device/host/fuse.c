@@ -1,23 +1,24 @@
 /*
  * fuse: ops become steps.
  *
- * First each convolution that nobody but a max pooling reads is joined with it, and so is each
- * filter gradient with the pooling's gradient that it alone reads. Then each kernel that takes an
- * epilogue absorbs the bias and the activation behind it. Then
- * elementwise ops with as many elements are joined into groups, along the values between them,
- * unless a path from one to the other leads through something outside: that would have to run
- * in the midst of the group. What is only looked at differently (reshape, broadcast, constant)
- * gets a step of its own only where a kernel needs it in memory.
+ * First each convolution that nobody but a max pooling reads is joined with it, and so is
+ * each filter gradient with the pooling's gradient that it alone reads. Then each kernel
+ * that takes an epilogue absorbs the bias and the activation behind it. Then elementwise
+ * ops with as many elements are joined into groups, along the values between them, unless
+ * a path from one to the other leads through something outside: that would have to run in
+ * the midst of the group. What is only looked at differently (reshape, broadcast,
+ * constant) gets a step of its own only where a kernel needs it in memory.
  */
 #include <string.h>
 
 #include "../memory_internal.h"
 #include "passes.h"
 
-enum { MOST_OPS = 40 };   /* in one group: its registers should stay in the first-level cache */
+/* In one group: its registers should stay in the first-level cache. */
+enum { MOST_OPS = 40 };
 
 typedef enum {
-    NODE_NONE, NODE_LOOKED_THROUGH, NODE_KERNEL, NODE_JOINED, NODE_REFERENCE, NODE_GROUP
+    NODE_LOOKED_THROUGH, NODE_KERNEL, NODE_JOINED, NODE_REFERENCE, NODE_GROUP
 } NodeKind;
 
 /* An op and what it is joined with: ops of one unit run as one step. */
@@ -29,9 +30,9 @@ typedef struct {
     int                user;      /* the last op that uses output 0 */
     const CornuKernel *kernel;
     int                pool;      /* the pooling joined with a convolution, -1: none */
-    bool               in_memory[CORNU_MAX_OUTPUTS]; /* outputs that others read from memory */
-    bool               written_out;                  /* looked through, but needed in memory */
-    int                stamp;                        /* of the search that came by last */
+    bool               in_memory[CORNU_MAX_OUTPUTS]; /* outputs others read from memory */
+    bool               written_out;    /* looked through, but needed in memory */
+    int                stamp;          /* of the search that came by last */
 } Node;
 
 typedef struct {
@@ -112,11 +113,12 @@ static void absorb(Fuser *f, int op, int last)
 
 static CornuOpId id_of(const Fuser *f, int op)
 {
-    return op >= 0 && f->nodes[op].kind == NODE_KERNEL ? f->program->ops[op].id : CORNU_OP_COUNT;
+    return op >= 0 && f->nodes[op].kind == NODE_KERNEL ? f->program->ops[op].id
+                                                       : CORNU_OP_COUNT;
 }
 
-/* A convolution is joined with the pool behind it, a filter gradient with the pool's gradient
- * before it, where nobody else reads what is between. */
+/* A convolution is joined with the pool behind it, a filter gradient with the pool's
+ * gradient before it, where nobody else reads what is between. */
 static void join_pool(Fuser *f, int op)
 {
     const CornuKernel *pooled = cornu__kernel_for(f->plan->host->pooled, f->program,
@@ -129,14 +131,16 @@ static void join_pool(Fuser *f, int op)
         f->nodes[op].pool = next;
     } else {
         int before = f->program->values[operands_of(f, op)[1]].op;
-        if (id_of(f, before) != CORNU_OP_MAX_POOL2D_GRAD || f->nodes[before].uses != 1) return;
+        if (id_of(f, before) != CORNU_OP_MAX_POOL2D_GRAD || f->nodes[before].uses != 1)
+            return;
         f->nodes[before].kind = NODE_JOINED;
         f->nodes[op].pool = before;
     }
     f->nodes[op].kernel = pooled;
 }
 
-/* Whether `value` is a vector along the last axis of `type`, broadcast; then `bias` is it. */
+/* Whether `value` is a vector along the last axis of `type`, broadcast; then `bias` is
+ * it. */
 static bool is_bias(const Fuser *f, CornuValue value, CornuType type, CornuValue *bias)
 {
     CornuAccess access;
@@ -146,11 +150,12 @@ static bool is_bias(const Fuser *f, CornuValue value, CornuType type, CornuValue
            access.extent[1] == last && count_of(f, *bias) == last;
 }
 
-/* Joins bias and activation to the kernel of op `op`, where nobody else sees what is between. */
+/* Joins bias and activation to the kernel of op `op`, where nobody else sees what is
+ * between. */
 static void absorb_epilogue(Fuser *f, int op)
 {
     const CornuProgram *program = f->program;
-    int        at = f->nodes[op].next >= 0 ? f->nodes[op].next : op;   /* a pool behind it */
+    int at = f->nodes[op].next >= 0 ? f->nodes[op].next : op; /* a pool behind it */
     CornuType  type = cornu_program_type(program, program->ops[at].out_first);
     CornuValue bias;
     if (!f->nodes[op].kernel->takes_epilogue || type.dtype != CORNU_F32) return;
@@ -176,24 +181,27 @@ static void absorb_epilogue(Fuser *f, int op)
 
 /* ---- Groups ---- */
 
-/* The op whose result op `op` would read in a register if the two were in one group: operand
- * k's maker, looked at through reshapes. -1: it reads memory there. */
+/* The op whose result op `op` would read in a register if the two were in one group:
+ * operand k's maker, looked at through reshapes. -1: it reads memory there. */
 static int register_maker(const Fuser *f, int op, int k)
 {
     if (f->program->ops[op].id == CORNU_OP_RANDOM_UNIFORM) return -1;
     CornuAccess access;
-    CornuValue  source = cornu__elementwise_source(f->program, operands_of(f, op)[k], &access);
+    CornuValue  source =
+        cornu__elementwise_source(f->program, operands_of(f, op)[k], &access);
     int         maker = f->program->values[source].op;
     if (maker < 0 || f->nodes[maker].kind != NODE_GROUP) return -1;
     return count_of(f, source) == count_of(f, f->program->ops[op].out_first) ? maker : -1;
 }
 
-/* Whether op `from` or what it is computed from belongs to the unit, whole units being visited. */
+/* Whether op `from` or what it is computed from belongs to the unit, whole units being
+ * visited. */
 static bool reaches(Fuser *f, int from, int unit)
 {
     if (f->nodes[from].unit == unit) return true;
     if (f->nodes[from].stamp == f->stamp) return false;
-    for (int i = f->nodes[from].unit; i >= 0; i = f->nodes[i].next) f->nodes[i].stamp = f->stamp;
+    for (int i = f->nodes[from].unit; i >= 0; i = f->nodes[i].next)
+        f->nodes[i].stamp = f->stamp;
     for (int i = f->nodes[from].unit; i >= 0; i = f->nodes[i].next)
         for (int k = 0; k < f->program->ops[i].in_count; k++) {
             int maker = f->program->values[operands_of(f, i)[k]].op;
@@ -210,7 +218,8 @@ static bool reaches_outside(Fuser *f, int from, int to)
     for (int i = from; i >= 0; i = f->nodes[i].next)
         for (int k = 0; k < f->program->ops[i].in_count; k++) {
             int direct = register_maker(f, i, k);
-            if (direct >= 0 && (f->nodes[direct].unit == to || f->nodes[direct].unit == from))
+            if (direct >= 0 &&
+                (f->nodes[direct].unit == to || f->nodes[direct].unit == from))
                 continue;
             int maker = f->program->values[operands_of(f, i)[k]].op;
             if (maker >= 0 && reaches(f, maker, to)) return true;
@@ -294,7 +303,8 @@ static void need_operand(Fuser *f, int op, int k)
 
 static void find_needs(Fuser *f)
 {
-    for (int i = 0; i < f->program->output_count; i++) need(f, f->program->outputs[i].value);
+    for (int i = 0; i < f->program->output_count; i++)
+        need(f, f->program->outputs[i].value);
     for (int i = 0; i < f->program->op_count; i++)
         for (int k = 0; k < f->program->ops[i].in_count; k++) {
             if (f->nodes[i].kind == NODE_GROUP) need_operand(f, i, k);
@@ -308,9 +318,91 @@ static void find_needs(Fuser *f)
             CornuValue bias;
             if (absorbed && f->program->ops[i].id == CORNU_OP_ADD &&
                 is_bias(f, operands_of(f, i)[k],
-                        cornu_program_type(f->program, f->program->ops[i].out_first), &bias))
+                        cornu_program_type(f->program, f->program->ops[i].out_first),
+                        &bias))
                 need(f, bias);
         }
+}
+
+/* ---- Late ops ---- */
+
+/* Takes op `op` out of its unit's list. */
+static void leave(Fuser *f, int op)
+{
+    int rest = f->nodes[op].unit == op ? f->nodes[op].next : f->nodes[op].unit;
+    for (int i = f->nodes[op].unit; i >= 0; i = f->nodes[i].next)
+        if (f->nodes[i].next == op) f->nodes[i].next = f->nodes[op].next;
+    for (int i = rest; i >= 0; i = f->nodes[i].next) f->nodes[i].unit = rest;
+    f->nodes[op].unit = op;
+    f->nodes[op].next = -1;
+}
+
+/* The one unit that reads the op's result, all in registers if the op were part of it; -1
+ * if there is no such unit or it is the op's own. */
+static int only_reader(const Fuser *f, int op)
+{
+    int reader = -1;
+    for (int i = op + 1; i < f->program->op_count; i++)
+        for (int k = 0; k < f->program->ops[i].in_count; k++) {
+            if (f->nodes[i].kind != NODE_GROUP || register_maker(f, i, k) != op) continue;
+            if (reader >= 0 && reader != f->nodes[i].unit) return -1;
+            reader = f->nodes[i].unit;
+        }
+    return reader == f->nodes[op].unit ? -1 : reader;
+}
+
+/* Whether everything that reads the op's result does so through register_maker. */
+static bool is_read_by_groups_only(const Fuser *f, int op)
+{
+    int reads = 0;
+    for (int i = op + 1; i < f->program->op_count; i++)
+        for (int k = 0; k < f->program->ops[i].in_count; k++)
+            reads += f->nodes[i].kind == NODE_GROUP && register_maker(f, i, k) == op;
+    return reads == f->nodes[op].uses;
+}
+
+/* Whether the op can be computed later from memory at no more traffic than its result
+ * costs: from one operand that is there anyway, and scalars. */
+static bool is_cheap_to_delay(const Fuser *f, int op)
+{
+    const CornuProgramOp *p = &f->program->ops[op];
+    int                   whole = 0;
+    if (p->out_count != 1 || p->id == CORNU_OP_RANDOM_UNIFORM || p->id == CORNU_OP_IOTA)
+        return false;
+    size_t bytes = cornu_type_bytes(cornu_program_type(f->program, p->out_first));
+    for (int k = 0; k < p->in_count; k++) {
+        CornuAccess access;
+        CornuValue  source =
+            cornu__elementwise_source(f->program, operands_of(f, op)[k], &access);
+        const CornuProgramValue *made = &f->program->values[source];
+        if (access.rank == 0) continue;
+        bool there = made->op >= 0 && f->nodes[made->op].in_memory[made->index];
+        if (!there || cornu_type_bytes(made->type) > 2 * bytes) return false;
+        whole++;
+    }
+    return whole == 1;
+}
+
+/*
+ * Moves ops to the group that alone needs them. The slope of an activation is recorded
+ * with the backward pass but could join the forward group, which would write it to memory
+ * for much later; from the activation, which is in memory, it costs nothing in the
+ * backward group.
+ */
+static void delay_ops(Fuser *f)
+{
+    for (int i = f->program->op_count - 1; i >= 0; i--) {
+        Node *node = &f->nodes[i];
+        if (node->kind != NODE_GROUP || !node->in_memory[0] ||
+            !is_read_by_groups_only(f, i))
+            continue;
+        int reader = only_reader(f, i);
+        if (reader < 0 || size_of(f, reader) >= MOST_OPS || !is_cheap_to_delay(f, i))
+            continue;
+        leave(f, i);
+        join(f, i, reader);
+        node->in_memory[0] = false;
+    }
 }
 
 /* ---- Steps ---- */
@@ -333,7 +425,8 @@ static int add_operands(const Fuser *f, int op, CornuValue *all)
 static CornuStatus add_kernel(Fuser *f, int op)
 {
     const CornuProgram   *program = f->program;
-    const CornuProgramOp *made = &program->ops[op];   /* whose outputs the step has, but for 0 */
+    const CornuProgramOp *made =
+        &program->ops[op]; /* whose outputs the step has, but for 0 */
     CornuEpilogue         epilogue = { .activation = CORNU_OP_COUNT };
     CornuValue            bias = CORNU_NO_VALUE;
     int                   last = op;
@@ -349,7 +442,8 @@ static CornuStatus add_kernel(Fuser *f, int op)
             epilogue.attributes = program->ops[i].attributes;
         }
     }
-    const bool  has_bias = bias != CORNU_NO_VALUE, is_kernel = f->nodes[op].kind == NODE_KERNEL;
+    const bool has_bias = bias != CORNU_NO_VALUE,
+               is_kernel = f->nodes[op].kind == NODE_KERNEL;
     CornuValue *in = cornu__allocate((size_t)program->ops[op].in_count + 2, sizeof *in);
     if (!in) return CORNU_ERR_MEMORY;
     int in_count = add_operands(f, op, in);
@@ -357,8 +451,9 @@ static CornuStatus add_kernel(Fuser *f, int op)
     CornuValue outs[CORNU_MAX_OUTPUTS];
     for (int i = 0; i < made->out_count; i++) outs[i] = made->out_first + i;
     if (last != op) outs[0] = program->ops[last].out_first;
-    CornuStep *step = cornu__plan_step(f->plan, is_kernel ? CORNU_STEP_KERNEL : CORNU_STEP_REFERENCE,
-                                       in, in_count, outs, made->out_count);
+    CornuStep *step =
+        cornu__plan_step(f->plan, is_kernel ? CORNU_STEP_KERNEL : CORNU_STEP_REFERENCE,
+                         in, in_count, outs, made->out_count);
     cornu__release(in);
     if (!step) return CORNU_ERR_MEMORY;
     step->op = op;
@@ -370,14 +465,15 @@ static CornuStatus add_kernel(Fuser *f, int op)
     return CORNU_OK;
 }
 
-static CornuStatus add_group_step(Fuser *f, const int *ops, int op_count, const CornuValue *out,
-                                  int out_count, int position)
+static CornuStatus add_group_step(Fuser *f, const int *ops, int op_count,
+                                  const CornuValue *out, int out_count, int position)
 {
-    CornuGroup *group = cornu__group_create(f->plan->host->vectors, f->program, ops, op_count, out,
-                                            out_count);
+    CornuGroup *group = cornu__group_create(f->plan->host->vectors, f->program, ops,
+                                            op_count, out, out_count);
     if (!group) return CORNU_ERR_MEMORY;
-    CornuStep *step = cornu__plan_step(f->plan, CORNU_STEP_GROUP, cornu__group_inputs(group),
-                                       cornu__group_input_count(group), out, out_count);
+    CornuStep *step =
+        cornu__plan_step(f->plan, CORNU_STEP_GROUP, cornu__group_inputs(group),
+                         cornu__group_input_count(group), out, out_count);
     if (!step) {
         cornu__group_free(group);
         return CORNU_ERR_MEMORY;
@@ -394,7 +490,8 @@ static CornuStatus add_group(Fuser *f, int unit)
     for (int i = unit; i >= 0; i = f->nodes[i].next) {
         ops[op_count++] = i;
         for (int k = 0; k < f->program->ops[i].out_count; k++)
-            if (f->nodes[i].in_memory[k]) out[out_count++] = f->program->ops[i].out_first + k;
+            if (f->nodes[i].in_memory[k])
+                out[out_count++] = f->program->ops[i].out_first + k;
     }
     if (out_count == 0) return CORNU_OK;
     return add_group_step(f, ops, op_count, out, out_count, ops[op_count - 1]);
@@ -413,12 +510,14 @@ CornuStatus cornu__fuse(CornuPlan *plan)
         }
     form_groups(&f);
     find_needs(&f);
+    delay_ops(&f);
 
     CornuStatus status = CORNU_OK;
     for (int i = 0; i < f.program->op_count && status == CORNU_OK; i++) {
         const Node *node = &f.nodes[i];
         if (node->unit != i) continue;
-        if (node->kind == NODE_KERNEL || node->kind == NODE_REFERENCE) status = add_kernel(&f, i);
+        if (node->kind == NODE_KERNEL || node->kind == NODE_REFERENCE)
+            status = add_kernel(&f, i);
         else if (node->kind == NODE_GROUP) status = add_group(&f, i);
         else if (node->written_out)
             status = add_group_step(&f, NULL, 0, &f.program->ops[i].out_first, 1, i);

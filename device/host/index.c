@@ -52,16 +52,18 @@ static void argmax_block(void *context, int64_t block, int thread)
 {
     (void)thread;
     const Argmax *a = context;
-    int64_t       count = cornu_type_count(a->call->out_type[0]), end = (block + 1) * a->grain;
+    int64_t count = cornu_type_count(a->call->out_type[0]), end = (block + 1) * a->grain;
     int32_t      *y = a->call->out[0];
     CornuArray    x = { a->call->op.in[0], (void *)(uintptr_t)a->call->in[0] };
     for (int64_t i = block * a->grain; i < end && i < count; i++) {
         int64_t start = i / a->inner * a->extent * a->inner + i % a->inner;
-        y[i] = (int32_t)(x.type.dtype == CORNU_F32
-                             ? argmax_f32((const float *)x.data + start, a->extent, a->inner)
-                         : x.type.dtype == CORNU_I64
-                             ? argmax_i64((const int64_t *)x.data + start, a->extent, a->inner)
-                             : argmax_any(x, start, a->extent, a->inner));
+        y[i] =
+            (int32_t)(x.type.dtype == CORNU_F32
+                          ? argmax_f32((const float *)x.data + start, a->extent, a->inner)
+                      : x.type.dtype == CORNU_I64
+                          ? argmax_i64((const int64_t *)x.data + start, a->extent,
+                                       a->inner)
+                          : argmax_any(x, start, a->extent, a->inner));
     }
 }
 
@@ -95,7 +97,8 @@ static CornuStatus one_hot(const CornuKernelCall *call)
     CornuArray labels = { call->op.in[0], (void *)(uintptr_t)call->in[0] };
     cornu_array_set((CornuArray){ cornu_scalar(call->out_type[0].dtype), &one }, 0, 1.0);
     memset(y, 0, cornu_type_bytes(call->out_type[0]));
-    for (int64_t row = 0; row < cornu_type_count(labels.type); row++, y += (size_t)depth * size) {
+    for (int64_t row = 0; row < cornu_type_count(labels.type);
+         row++, y += (size_t)depth * size) {
         int64_t label = label_at(labels, row);
         if (label < 0 || label >= depth)
             return cornu__fail(CORNU_ERR_VALUE,

@@ -1,10 +1,10 @@
 /*
  * plan: the order of the steps, and a place in memory for every value.
  *
- * An output that is written into an input (a variable) is made there directly if its step can
- * run after every other reader of that input and, where it reads the input itself, element by
- * element; otherwise a copy step writes it at the end. All other values live in one arena, at
- * offsets that values share whose lives do not overlap.
+ * An output that is written into an input (a variable) is made there directly if its step
+ * can run after every other reader of that input and, where it reads the input itself,
+ * element by element; otherwise a copy step writes it at the end. All other values live
+ * in one arena, at offsets that values share whose lives do not overlap.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -39,8 +39,13 @@ CornuStep *cornu__plan_step(CornuPlan *plan, CornuStepKind kind, const CornuValu
         return NULL;
     CornuStep *step = &plan->steps[plan->step_count];
     *step = (CornuStep){
-        .kind = kind, .op = -1, .pool = -1, .in_first = plan->operand_count, .in_count = in_count,
-        .out_first = plan->operand_count + in_count, .out_count = out_count,
+        .kind = kind,
+        .op = -1,
+        .pool = -1,
+        .in_first = plan->operand_count,
+        .in_count = in_count,
+        .out_first = plan->operand_count + in_count,
+        .out_count = out_count,
         .epilogue = { .activation = CORNU_OP_COUNT },
     };
     step->types = cornu__allocate((size_t)(in_count + out_count), sizeof *step->types);
@@ -48,7 +53,8 @@ CornuStep *cornu__plan_step(CornuPlan *plan, CornuStepKind kind, const CornuValu
     CornuValue *operands = plan->operands + plan->operand_count;
     for (int i = 0; i < in_count; i++) operands[i] = in[i];
     for (int i = 0; i < out_count; i++) operands[in_count + i] = out[i];
-    for (int i = 0; i < in_count + out_count; i++) step->types[i] = plan->types[operands[i]];
+    for (int i = 0; i < in_count + out_count; i++)
+        step->types[i] = plan->types[operands[i]];
     plan->operand_count += in_count + out_count;
     plan->step_count++;
     return step;
@@ -77,7 +83,8 @@ static CornuValue root_of(const CornuPlan *plan, CornuValue value)
 
 static CornuStatus add_edge(Planner *p, int from, int to)
 {
-    CORNU__TRY(cornu__reserve(&p->edges, &p->edge_space, p->edge_count, 1, sizeof *p->edges));
+    CORNU__TRY(
+        cornu__reserve(&p->edges, &p->edge_space, p->edge_count, 1, sizeof *p->edges));
     p->edges[p->edge_count] = (Edge){ to, p->head[from] };
     p->head[from] = p->edge_count++;
     return CORNU_OK;
@@ -93,7 +100,8 @@ static CornuStatus connect(Planner *p, int step)
                               sizeof *p->writer));
     p->head[step] = -1;
     const CornuStep *s = &plan->steps[step];
-    for (int i = 0; i < s->out_count; i++) p->writer[plan->operands[s->out_first + i]] = step;
+    for (int i = 0; i < s->out_count; i++)
+        p->writer[plan->operands[s->out_first + i]] = step;
     return CORNU_OK;
 }
 
@@ -141,9 +149,10 @@ static bool reads_input(const CornuPlan *plan, const CornuStep *step, int input)
     return false;
 }
 
-/* Whether output `out` of the step may be made in the input's memory as far as the step itself
- * goes. */
-static bool own_reads_allow(const CornuPlan *plan, const CornuStep *step, int out, int input)
+/* Whether output `out` of the step may be made in the input's memory as far as the step
+ * itself goes. */
+static bool own_reads_allow(const CornuPlan *plan, const CornuStep *step, int out,
+                            int input)
 {
     for (int i = 0; i < step->in_count; i++) {
         if (input_read(plan, step, i) != input) continue;
@@ -156,7 +165,8 @@ static bool own_reads_allow(const CornuPlan *plan, const CornuStep *step, int ou
     return true;
 }
 
-/* Makes the step wait for every other reader of the input; false if one waits for the step. */
+/* Makes the step wait for every other reader of the input; false if one waits for the
+ * step. */
 static CornuStatus wait_for_readers(Planner *p, int step, int input, bool *possible)
 {
     const CornuPlan *plan = p->plan;
@@ -171,7 +181,8 @@ static CornuStatus wait_for_readers(Planner *p, int step, int input, bool *possi
 }
 
 /* A value that stands for memory outside the program's: a buffer that a copy fills. */
-static CornuStatus add_value(CornuPlan *plan, CornuType type, CornuPlace place, CornuValue *value)
+static CornuStatus add_value(CornuPlan *plan, CornuType type, CornuPlace place,
+                             CornuValue *value)
 {
     CORNU__TRY(cornu__reserve(&plan->types, &plan->value_space, plan->value_count, 1,
                               sizeof *plan->types));
@@ -184,20 +195,22 @@ static CornuStatus add_value(CornuPlan *plan, CornuType type, CornuPlace place, 
 }
 
 /* A step that copies `from` to `place`; `made` is the value that then is there. */
-static CornuStatus add_copy(Planner *p, CornuValue from, CornuPlace place, CornuValue *made)
+static CornuStatus add_copy(Planner *p, CornuValue from, CornuPlace place,
+                            CornuValue *made)
 {
     CornuPlan *plan = p->plan;
     CORNU__TRY(add_value(plan, plan->types[from], place, made));
     CornuStep *step = cornu__plan_step(plan, CORNU_STEP_COPY, &from, 1, made, 1);
     if (!step) return CORNU_ERR_MEMORY;
-    /* Behind all that is wanted earlier; a copy of an input may move up to let a writer pass. */
+    /* Behind all that is wanted earlier; a copy of an input may move up to let a writer
+     * pass. */
     step->position = plan->program->op_count;
     CORNU__TRY(connect(p, plan->step_count - 1));
     return connect_operands(p, plan->step_count - 1);
 }
 
-/* The step that makes the root of the value if that root is just this value's memory, not yet
- * placed; -1 otherwise. */
+/* The step that makes the root of the value if that root is just this value's memory, not
+ * yet placed; -1 otherwise. */
 static int placeable(const Planner *p, CornuValue value, int *out)
 {
     size_t     offset;
@@ -241,7 +254,8 @@ static CornuStatus place_alias(Planner *p, CornuValue value, int input)
     CORNU__TRY(add_copy(p, value, place, &made));
     CORNU__TRY(wait_for_readers(p, plan->step_count - 1, input, &possible));
     return possible ? CORNU_OK
-                    : cornu__fail(CORNU_ERR_UNSUPPORTED, "no order of steps fits input %d", input);
+                    : cornu__fail(CORNU_ERR_UNSUPPORTED,
+                                  "no order of steps fits input %d", input);
 }
 
 /* Steps in an order that respects all edges, the one wanted first that can run. */
@@ -260,7 +274,8 @@ static CornuStatus order_steps(Planner *p)
     for (int done = 0; done < count; done++) {
         int best = -1;
         for (int i = 0; i < count; i++)
-            if (waits[i] == 0 && (best < 0 || plan->steps[i].position < plan->steps[best].position))
+            if (waits[i] == 0 &&
+                (best < 0 || plan->steps[i].position < plan->steps[best].position))
                 best = i;
         ordered[done] = plan->steps[best];
         waits[best] = -1;
@@ -275,31 +290,94 @@ static CornuStatus order_steps(Planner *p)
 
 /* ---- Arena ---- */
 
-/* A value in the arena: alive from the step that makes it to the last that reads it. */
+/* A piece of the arena: taken from the step that makes its value to the last that reads
+ * it, or the value that a group then makes in its place. */
 typedef struct {
-    CornuValue value;
-    int        first, last;
-    size_t     bytes;
-} Life;
+    int    first, last;
+    size_t bytes, offset;
+} Piece;
+
+typedef struct {
+    CornuPlan *plan;
+    int       *last;      /* the last step that reads a value, -1: none */
+    int       *piece_of;  /* of a value, -1: none */
+    Piece     *pieces;
+    Piece    **order;     /* as they are placed */
+    int        count;
+} Arena;
+
+static size_t padded_bytes(CornuType type)
+{
+    return (cornu_type_bytes(type) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* The piece of an operand that step i is the last to need and may overwrite with its
+ * result `out`, element by element; -1: none. */
+static int piece_to_take_over(const Arena *arena, int i, int out)
+{
+    const CornuPlan *plan = arena->plan;
+    const CornuStep *step = &plan->steps[i];
+    if (step->kind != CORNU_STEP_GROUP) return -1;
+    size_t bytes = cornu_type_bytes(step->types[step->in_count + out]);
+    for (int k = 0; k < step->in_count; k++) {
+        size_t     offset;
+        CornuValue root =
+            cornu__plan_root(plan, plan->operands[step->in_first + k], &offset);
+        int        piece = arena->piece_of[root];
+        if (piece < 0 || arena->last[root] != i || arena->pieces[piece].last != i ||
+            offset != 0 || cornu_type_bytes(plan->types[root]) != bytes ||
+            cornu_dtype_size(plan->types[root].dtype) !=
+                cornu_dtype_size(step->types[step->in_count + out].dtype))
+            continue;
+        if (cornu__group_in_place(step->group, k, out)) return piece;
+    }
+    return -1;
+}
+
+static void find_pieces(Arena *arena)
+{
+    CornuPlan *plan = arena->plan;
+    for (int i = 0; i < plan->value_count; i++) arena->last[i] = arena->piece_of[i] = -1;
+    for (int i = 0; i < plan->step_count; i++)
+        for (int k = 0; k < plan->steps[i].in_count; k++)
+            arena->last[root_of(plan, plan->operands[plan->steps[i].in_first + k])] = i;
+    for (int i = 0; i < plan->step_count; i++)
+        for (int k = 0; k < plan->steps[i].out_count; k++) {
+            CornuValue value = plan->operands[plan->steps[i].out_first + k];
+            if (plan->places[value].region != CORNU_NOWHERE) continue;
+            int last = arena->last[value] < i ? i : arena->last[value];
+            int piece = piece_to_take_over(arena, i, k);
+            if (piece < 0) {
+                piece = arena->count++;
+                arena->order[piece] = &arena->pieces[piece];
+                arena->pieces[piece] =
+                    (Piece){ i, last, padded_bytes(plan->types[value]), 0 };
+            }
+            arena->pieces[piece].last = last;
+            arena->piece_of[value] = piece;
+            plan->places[value].region = CORNU_ARENA;
+        }
+}
 
 static int larger_first(const void *a, const void *b)
 {
-    const Life *x = a, *y = b;
+    const Piece *x = *(Piece *const *)a, *y = *(Piece *const *)b;
     if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
-    return x->value < y->value ? -1 : 1;
+    return x->first != y->first ? (x->first < y->first ? -1 : 1) : x < y ? -1 : x > y;
 }
 
-/* The lowest gap among those placed before that are alive at the same time. */
-static size_t find_gap(const CornuPlan *plan, const Life *lives, int placed, const Life *life)
+/* The lowest gap among those placed before that are taken at the same time. */
+static size_t find_gap(Piece *const *order, int placed, const Piece *piece)
 {
     size_t offset = 0;
     for (bool moved = true; moved;) {
         moved = false;
         for (int i = 0; i < placed; i++) {
-            size_t start = plan->places[lives[i].value].offset;
-            bool   together = lives[i].first <= life->last && life->first <= lives[i].last;
-            if (together && offset < start + lives[i].bytes && start < offset + life->bytes) {
-                offset = start + lives[i].bytes;
+            const Piece *other = order[i];
+            bool together = other->first <= piece->last && piece->first <= other->last;
+            if (together && offset < other->offset + other->bytes &&
+                other->offset < offset + piece->bytes) {
+                offset = other->offset + other->bytes;
                 moved = true;
             }
         }
@@ -307,43 +385,41 @@ static size_t find_gap(const CornuPlan *plan, const Life *lives, int placed, con
     return offset;
 }
 
+static void place_pieces(Arena *arena)
+{
+    CornuPlan *plan = arena->plan;
+    qsort(arena->order, (size_t)arena->count, sizeof *arena->order, larger_first);
+    for (int i = 0; i < arena->count; i++) {
+        Piece *piece = arena->order[i];
+        piece->offset = find_gap(arena->order, i, piece);
+        if (piece->offset + piece->bytes > plan->arena_bytes)
+            plan->arena_bytes = piece->offset + piece->bytes;
+    }
+    for (int i = 0; i < plan->value_count; i++)
+        if (arena->piece_of[i] >= 0)
+            plan->places[i].offset = arena->pieces[arena->piece_of[i]].offset;
+}
+
 static CornuStatus place_in_arena(CornuPlan *plan)
 {
-    Life *lives = cornu__allocate((size_t)plan->value_count, sizeof *lives);
-    int  *life_of = cornu__allocate((size_t)plan->value_count, sizeof *life_of);
-    int   count = 0;
-    if (!lives || !life_of) {
-        cornu__release(lives);
-        cornu__release(life_of);
-        return CORNU_ERR_MEMORY;
+    size_t count = (size_t)plan->value_count;
+    Arena  arena = {
+        .plan = plan,
+        .last = cornu__allocate(count, sizeof *arena.last),
+        .piece_of = cornu__allocate(count, sizeof *arena.piece_of),
+        .pieces = cornu__allocate(count, sizeof *arena.pieces),
+        .order = cornu__allocate(count, sizeof *arena.order),
+    };
+    bool complete = arena.last && arena.piece_of && arena.pieces && arena.order;
+    if (complete) {
+        find_pieces(&arena);
+        place_pieces(&arena);
     }
-    for (int i = 0; i < plan->value_count; i++) life_of[i] = -1;
-    for (int i = 0; i < plan->step_count; i++) {
-        const CornuStep *step = &plan->steps[i];
-        for (int k = 0; k < step->out_count; k++) {
-            CornuValue value = plan->operands[step->out_first + k];
-            if (plan->places[value].region != CORNU_NOWHERE) continue;
-            size_t bytes = cornu_type_bytes(plan->types[value]);
-            bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-            life_of[value] = count;
-            lives[count++] = (Life){ value, i, i, bytes };
-            plan->places[value].region = CORNU_ARENA;
-        }
-        for (int k = 0; k < step->in_count; k++) {
-            int life = life_of[root_of(plan, plan->operands[step->in_first + k])];
-            if (life >= 0) lives[life].last = i;
-        }
-    }
-    qsort(lives, (size_t)count, sizeof *lives, larger_first);
-    for (int i = 0; i < count; i++) {
-        size_t offset = find_gap(plan, lives, i, &lives[i]);
-        plan->places[lives[i].value].offset = offset;
-        if (offset + lives[i].bytes > plan->arena_bytes)
-            plan->arena_bytes = offset + lives[i].bytes;
-    }
-    cornu__release(lives);
-    cornu__release(life_of);
-    return CORNU_OK;
+    cornu__release(arena.last);
+    cornu__release(arena.piece_of);
+    cornu__release(arena.pieces);
+    cornu__release(arena.order);
+    return complete ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
 /* What a view reads is where its root is. */
@@ -361,7 +437,8 @@ static void place_views(CornuPlan *plan)
 static CornuStatus place_outputs(Planner *p)
 {
     CornuProgram *program = p->plan->program;
-    /* Fetched values first: their copies are readers that a variable's writer must let pass. */
+    /* Fetched values first: their copies are readers that a variable's writer must let
+     * pass. */
     for (int i = 0; i < program->output_count; i++) {
         CornuValue root = root_of(p->plan, program->outputs[i].value);
         bool       variable = false;   /* it is also written into an input */
@@ -386,21 +463,23 @@ static CornuStatus place_outputs(Planner *p)
     }
     for (int i = 0; i < program->output_count; i++)
         if (program->outputs[i].alias >= 0)
-            CORNU__TRY(place_alias(p, program->outputs[i].value, program->outputs[i].alias));
+            CORNU__TRY(
+                place_alias(p, program->outputs[i].value, program->outputs[i].alias));
     return CORNU_OK;
 }
 
 CornuStatus cornu__plan_memory(CornuPlan *plan)
 {
     Planner     p = { .plan = plan };
-    CornuStatus status = cornu__reserve(&p.writer, &p.writer_space, 0,
-                                        plan->value_count + 2 * plan->program->output_count,
-                                        sizeof *p.writer);
+    CornuStatus status = cornu__reserve(
+        &p.writer, &p.writer_space, 0,
+        plan->value_count + 2 * plan->program->output_count, sizeof *p.writer);
     for (int i = 0; status == CORNU_OK && i < p.writer_space; i++) p.writer[i] = -1;
     for (int i = 0; status == CORNU_OK && i < plan->program->input_count; i++)
         plan->places[plan->program->inputs[i]] =
             (CornuPlace){ .region = CORNU_INPUT, .number = i };
-    for (int i = 0; status == CORNU_OK && i < plan->step_count; i++) status = connect(&p, i);
+    for (int i = 0; status == CORNU_OK && i < plan->step_count; i++)
+        status = connect(&p, i);
     for (int i = 0, count = plan->step_count; status == CORNU_OK && i < count; i++)
         status = connect_operands(&p, i);
     if (status == CORNU_OK) status = place_outputs(&p);
@@ -435,7 +514,8 @@ void cornu__plan_print(const CornuPlan *plan, FILE *to)
     for (int i = 0; i < plan->step_count; i++) {
         const CornuStep *step = &plan->steps[i];
         fprintf(to, "%4d %s", i, kinds[step->kind]);
-        if (step->op >= 0) fprintf(to, " %s", cornu_op_name(plan->program->ops[step->op].id));
+        if (step->op >= 0)
+            fprintf(to, " %s", cornu_op_name(plan->program->ops[step->op].id));
         if (step->pool >= 0)
             fprintf(to, " with %s", cornu_op_name(plan->program->ops[step->pool].id));
         if (step->group) cornu__group_print(step->group, to);

@@ -57,6 +57,9 @@ typedef struct {
     int lanes, tile_rows, gather_rows;
     void (*tile)(const CornuTile *tile);
     void (*outer)(const CornuOuter *outer);
+    /* y = y + bias, then max(y, 0) if so wished; bias NULL: none. */
+    void (*finish)(float *y, int64_t rows, int64_t columns, int64_t stride, const float *bias,
+                   bool relu);
     /* Multiply-adds on registers alone, the limit of all products: makes steps * limit_flops
      * floating-point operations. The result means nothing. */
     float (*limit)(int64_t steps);

@@ -1,15 +1,16 @@
 /*
  * reduce_sum and reduce_max.
  *
- * f32 whose reduced axes are neighbours is x (A, R, C), y (A, C). It is cut into chunks of rows
- * by its shape alone; each chunk gives partial sums in f32, and these are added in double, in
- * their order. Within a chunk,
+ * f32 whose reduced axes are neighbours is x (A, R, C), y (A, C). It is cut into chunks
+ * of rows by its shape alone; each chunk gives partial sums in f32, and these are added
+ * in double, in their order. Within a chunk,
  *     C = 1    a run of up to 4096 elements is summed in 64 lanes, see isa/vector_reduce.c
  *     C > 1    rows are added to a row of sums; rows shorter than 256 elements are taken
  *              several at a time, as one long row, and folded at the end
  * so that a sum of f32 has at most some 128 roundings, then one per chunk in double.
  *
- * Everything else goes element by element: f32, bf16, f16 and f64 in double, integers in i64.
+ * Everything else goes element by element: f32, bf16, f16 and f64 in double, integers in
+ * i64.
  */
 #include <math.h>
 #include <string.h>
@@ -40,7 +41,7 @@ typedef struct {
     int64_t                a, r, c;
     int64_t                columns, column_blocks;  /* of one block      */
     int64_t                rows, chunks;            /* of one chunk      */
-    int64_t                grain;                   /* sums of runs in one piece of work */
+    int64_t                grain; /* sums of runs in one piece of work */
     float                 *partial;                 /* (A, chunks, C)    */
     float                 *sums;                    /* LONG_ROW a thread */
 } Reduce;
@@ -73,21 +74,26 @@ static void cut(Reduce *reduce)
 {
     reduce->columns = least(reduce->c, BLOCK_COLUMNS);
     reduce->column_blocks = quotient_up(reduce->c, reduce->columns);
-    reduce->rows = CHUNK / reduce->columns < LEAST_ROWS ? LEAST_ROWS : CHUNK / reduce->columns;
+    reduce->rows =
+        CHUNK / reduce->columns < LEAST_ROWS ? LEAST_ROWS : CHUNK / reduce->columns;
     if (reduce->c == 1) reduce->rows = RUN;
     reduce->chunks = quotient_up(reduce->r, reduce->rows);
-    reduce->grain = reduce->c > 1 ? 1 : reduce->chunks > 1 ? 4 : quotient_up(CHUNK, reduce->r);
+    reduce->grain = reduce->c > 1        ? 1
+                    : reduce->chunks > 1 ? 4
+                                         : quotient_up(CHUNK, reduce->r);
 }
 
 /* One chunk of rows, one block of columns: y = the row of sums. */
 static void reduce_rows(const Reduce *reduce, int64_t block, int thread)
 {
-    int64_t column_block = block % reduce->column_blocks, rest = block / reduce->column_blocks;
+    int64_t column_block = block % reduce->column_blocks,
+            rest = block / reduce->column_blocks;
     int64_t chunk = rest % reduce->chunks, a = rest / reduce->chunks;
     int64_t first = chunk * reduce->rows, rows = least(reduce->rows, reduce->r - first);
     int64_t column = column_block * reduce->columns;
     int64_t columns = least(reduce->columns, reduce->c - column), stride = reduce->c;
-    const float *x = (const float *)reduce->call->in[0] + (a * reduce->r + first) * stride + column;
+    const float *x =
+        (const float *)reduce->call->in[0] + (a * reduce->r + first) * stride + column;
     float       *y = reduce->partial + (a * reduce->chunks + chunk) * stride + column;
     void (*combine)(float *, const float *, int64_t) =
         reduce->max ? reduce->vectors->max_row : reduce->vectors->add_row;
@@ -111,13 +117,15 @@ static void reduce_rows(const Reduce *reduce, int64_t block, int thread)
 /* Some runs of contiguous elements. */
 static void reduce_runs(const Reduce *reduce, int64_t block)
 {
-    int64_t runs = reduce->a * reduce->chunks, end = least((block + 1) * reduce->grain, runs);
+    int64_t runs = reduce->a * reduce->chunks,
+            end = least((block + 1) * reduce->grain, runs);
     float (*total)(const float *, int64_t) =
         reduce->max ? reduce->vectors->max_run : reduce->vectors->sum_run;
     for (int64_t run = block * reduce->grain; run < end; run++) {
         int64_t a = run / reduce->chunks, first = run % reduce->chunks * reduce->rows;
-        reduce->partial[run] = total((const float *)reduce->call->in[0] + a * reduce->r + first,
-                                     least(reduce->rows, reduce->r - first));
+        reduce->partial[run] =
+            total((const float *)reduce->call->in[0] + a * reduce->r + first,
+                  least(reduce->rows, reduce->r - first));
     }
 }
 
@@ -147,15 +155,19 @@ static void reduce_matrix(Reduce *reduce)
     float *y = reduce->call->out[0];
     cut(reduce);
     reduce->sums = reduce->call->scratch;
-    reduce->partial = reduce->chunks == 1
-                          ? y : reduce->sums + cornu__threads_count(reduce->call->threads) * LONG_ROW;
-    int64_t blocks = reduce->c == 1 ? quotient_up(reduce->a * reduce->chunks, reduce->grain)
-                                    : reduce->a * reduce->chunks * reduce->column_blocks;
+    reduce->partial =
+        reduce->chunks == 1
+            ? y
+            : reduce->sums + cornu__threads_count(reduce->call->threads) * LONG_ROW;
+    int64_t blocks = reduce->c == 1
+                         ? quotient_up(reduce->a * reduce->chunks, reduce->grain)
+                         : reduce->a * reduce->chunks * reduce->column_blocks;
     cornu__threads_run(reduce->call->threads, blocks, reduce_block, reduce);
     if (reduce->chunks > 1) combine_chunks(reduce, y);
 }
 
-static size_t reduce_scratch(const CornuOpCall *call, const CornuType *out_type, int threads)
+static size_t reduce_scratch(const CornuOpCall *call, const CornuType *out_type,
+                             int threads)
 {
     (void)out_type;
     Reduce reduce;
@@ -163,7 +175,8 @@ static size_t reduce_scratch(const CornuOpCall *call, const CornuType *out_type,
         cornu_type_count(call->in[0]) == 0)
         return 0;
     cut(&reduce);
-    size_t partial = reduce.chunks > 1 ? (size_t)(reduce.a * reduce.chunks * reduce.c) : 0;
+    size_t partial =
+        reduce.chunks > 1 ? (size_t)(reduce.a * reduce.chunks * reduce.c) : 0;
     return ((size_t)threads * LONG_ROW + partial) * sizeof(float);
 }
 
@@ -172,7 +185,7 @@ static size_t reduce_scratch(const CornuOpCall *call, const CornuType *out_type,
 typedef struct {
     const CornuKernelCall *call;
     bool                   max;
-    int                    kept, reduced;    /* axes of either kind, with extents and strides */
+    int kept, reduced; /* axes of either kind, with extents and strides */
     int64_t                kept_extent[CORNU_MAX_RANK], kept_stride[CORNU_MAX_RANK];
     int64_t                extent[CORNU_MAX_RANK], stride[CORNU_MAX_RANK];
     int64_t                terms, results;
@@ -180,12 +193,14 @@ typedef struct {
 
 static int64_t integer_at(CornuArray x, int64_t i)
 {
-    return x.type.dtype == CORNU_I64 ? ((const int64_t *)x.data)[i]
-                                     : (int64_t)cornu_array_get(x, i); /* 32 bits at most */
+    return x.type.dtype == CORNU_I64
+               ? ((const int64_t *)x.data)[i]
+               : (int64_t)cornu_array_get(x, i); /* 32 bits at most */
 }
 
 /* Offset of index i over the given axes. */
-static int64_t offset_of(int64_t i, int rank, const int64_t *extent, const int64_t *stride)
+static int64_t offset_of(int64_t i, int rank, const int64_t *extent,
+                         const int64_t *stride)
 {
     int64_t offset = 0;
     for (int k = rank - 1; k >= 0; k--) {

@@ -10,7 +10,8 @@ CornuStatus cornu__rewrite_begin(CornuRewrite *rewrite, const CornuProgram *from
     if (!rewrite->to || !rewrite->map || !rewrite->in) return CORNU_ERR_MEMORY;
     for (int i = 0; i < from->value_count; i++) rewrite->map[i] = CORNU_NO_VALUE;
     for (int i = 0; i < from->input_count; i++)
-        CORNU__TRY(cornu_program_input(rewrite->to, cornu_program_type(from, from->inputs[i]),
+        CORNU__TRY(cornu_program_input(rewrite->to,
+                                       cornu_program_type(from, from->inputs[i]),
                                        &rewrite->map[from->inputs[i]]));
     return CORNU_OK;
 }

@@ -1,6 +1,7 @@
 /*
- * Ops that move elements: transpose, slice, pad, concat. All are one copy between two arrays
- * with a stride per axis, whose elements are moved as 1, 2, 4 or 8 bytes whatever they mean.
+ * Ops that move elements: transpose, slice, pad, concat. All are one copy between two
+ * arrays with a stride per axis, whose elements are moved as 1, 2, 4 or 8 bytes whatever
+ * they mean.
  */
 #include <string.h>
 
@@ -14,7 +15,7 @@ typedef struct {
     size_t      size;
     const char *x;
     char       *y;
-    int         tiled;    /* an axis along which x is contiguous while y is not; -1: none */
+    int         tiled; /* an axis along which x is contiguous while y is not; -1: none */
     int64_t     outer;    /* indices of the axes but the last and the tiled one */
     int64_t     tiles;    /* pieces of the tiled axis */
     int64_t     grain;    /* of (outer, tile) pairs in one piece of work */
@@ -22,14 +23,16 @@ typedef struct {
 
 enum { TILE = 32, GRAIN = 32768 };
 
-/* Without axes of extent 1, and with those merged that continue each other in both arrays. */
+/* Without axes of extent 1, and with those merged that continue each other in both
+ * arrays. */
 static void simplify(Copy *copy)
 {
     int rank = 0;
     for (int i = 0; i < copy->rank; i++) {
         int64_t extent = copy->extent[i], from = copy->from[i], to = copy->to[i];
         if (extent == 1) continue;
-        if (rank && copy->from[rank - 1] == from * extent && copy->to[rank - 1] == to * extent) {
+        if (rank && copy->from[rank - 1] == from * extent &&
+            copy->to[rank - 1] == to * extent) {
             copy->extent[rank - 1] *= extent;
             copy->from[rank - 1] = from;
             copy->to[rank - 1] = to;
@@ -66,11 +69,13 @@ static inline void copy_tile(const Copy *copy, const char *x, char *y, int64_t f
         int64_t end = start + TILE < count ? start + TILE : count;
         for (int64_t j = first; j < last; j++)
             for (int64_t i = start; i < end; i++)
-                memcpy(y + (size_t)(j * line + i) * size, x + (size_t)(i * step + j) * size, size);
+                memcpy(y + (size_t)(j * line + i) * size,
+                       x + (size_t)(i * step + j) * size, size);
     }
 }
 
-static void copy_piece(const Copy *copy, const char *x, char *y, int64_t first, int64_t last)
+static void copy_piece(const Copy *copy, const char *x, char *y, int64_t first,
+                       int64_t last)
 {
     if (copy->tiled < 0) {
         switch (copy->size) {
@@ -104,9 +109,10 @@ static void copy_block(void *context, int64_t block, int thread)
             index /= copy->extent[i];
         }
         int64_t first = piece % copy->tiles * TILE, last = first + TILE;
-        if (copy->tiled >= 0 && last > copy->extent[copy->tiled]) last = copy->extent[copy->tiled];
-        copy_piece(copy, copy->x + (size_t)from * copy->size, copy->y + (size_t)to * copy->size,
-                   first, last);
+        if (copy->tiled >= 0 && last > copy->extent[copy->tiled])
+            last = copy->extent[copy->tiled];
+        copy_piece(copy, copy->x + (size_t)from * copy->size,
+                   copy->y + (size_t)to * copy->size, first, last);
     }
 }
 
@@ -142,13 +148,15 @@ static void strides_of(CornuShape shape, int64_t *strides)
     }
 }
 
-/* A copy of all of operand `in`, its axes in their own order, to where strides of the result
- * take it. */
+/* A copy of all of operand `in`, its axes in their own order, to where strides of the
+ * result take it. */
 static Copy copy_of(const CornuKernelCall *call, int in)
 {
     Copy copy = {
-        .rank = call->op.in[in].shape.rank, .size = cornu_dtype_size(call->op.in[in].dtype),
-        .x = call->in[in], .y = call->out[0],
+        .rank = call->op.in[in].shape.rank,
+        .size = cornu_dtype_size(call->op.in[in].dtype),
+        .x = call->in[in],
+        .y = call->out[0],
     };
     for (int i = 0; i < copy.rank; i++) copy.extent[i] = call->op.in[in].shape.extent[i];
     strides_of(call->op.in[in].shape, copy.from);
@@ -173,7 +181,8 @@ static CornuStatus slice(const CornuKernelCall *call)
 {
     Copy copy = copy_of(call, 0);
     for (int i = 0; i < copy.rank; i++) {
-        copy.x += (size_t)(call->op.attributes->slice.starts[i] * copy.from[i]) * copy.size;
+        copy.x +=
+            (size_t)(call->op.attributes->slice.starts[i] * copy.from[i]) * copy.size;
         copy.extent[i] = call->op.attributes->slice.sizes[i];
     }
     run_copy(copy, call->threads);
@@ -198,7 +207,8 @@ static CornuStatus pad(const CornuKernelCall *call)
     Fill    fill = { copy.y, copy.size, cornu_type_count(call->out_type[0]), &element };
     cornu_array_set((CornuArray){ cornu_scalar(call->out_type[0].dtype), &element }, 0,
                     call->op.attributes->pad.value);
-    cornu__threads_run(call->threads, (fill.count + GRAIN - 1) / GRAIN, fill_block, &fill);
+    cornu__threads_run(call->threads, (fill.count + GRAIN - 1) / GRAIN, fill_block,
+                       &fill);
     for (int i = 0; i < copy.rank; i++)
         copy.y += (size_t)(call->op.attributes->pad.low[i] * copy.to[i]) * copy.size;
     run_copy(copy, call->threads);

@@ -1,8 +1,8 @@
 /*
- * simplify: what need not be computed is not. Dead ops go; equal ops become one; conversions,
- * reshapes, broadcasts and the like that change nothing give their operand; ops on constants
- * become constants; x * 1, x / 1, x - 0 and the integers' x + 0 give x. A float's x + 0 stays:
- * for x = -0 it is +0.
+ * simplify: what need not be computed is not. Dead ops go; equal ops become one;
+ * conversions, reshapes, broadcasts and the like that change nothing give their operand;
+ * ops on constants become constants; x * 1, x / 1, x - 0 and the integers' x + 0 give x.
+ * A float's x + 0 stays: for x = -0 it is +0.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -37,11 +37,12 @@ static bool is_number(const CornuProgram *program, CornuValue value, double numb
 {
     double constant;
     /* -0 == 0, but x - (-0) is not x for x = -0 */
-    return is_constant(program, value, &constant) && memcmp(&constant, &number, sizeof number) == 0;
+    return is_constant(program, value, &constant) &&
+           memcmp(&constant, &number, sizeof number) == 0;
 }
 
-static uint64_t hash_of(CornuOpId id, const CornuAttributes *attributes, const CornuValue *in,
-                        int in_count)
+static uint64_t hash_of(CornuOpId id, const CornuAttributes *attributes,
+                        const CornuValue *in, int in_count)
 {
     uint64_t hash = cornu__attributes_hash(id, attributes, cornu__hash(0, (uint64_t)id));
     for (int i = 0; i < in_count; i++) hash = cornu__hash(hash, (uint64_t)in[i]);
@@ -60,7 +61,8 @@ static CornuStatus record(Simplifier *s, CornuOpId id, const CornuAttributes *at
         const CornuProgramOp *op = &to->ops[index];
         if (op->id == id && op->in_count == in_count &&
             cornu__attributes_equal(id, &op->attributes, attributes) &&
-            memcmp(cornu_program_operands(to, op), in, (size_t)in_count * sizeof *in) == 0) {
+            memcmp(cornu_program_operands(to, op), in, (size_t)in_count * sizeof *in) ==
+                0) {
             for (int i = 0; i < op->out_count; i++) out[i] = op->out_first + i;
             return CORNU_OK;
         }
@@ -71,7 +73,8 @@ static CornuStatus record(Simplifier *s, CornuOpId id, const CornuAttributes *at
 }
 
 /* A constant of this type. */
-static CornuStatus record_constant(Simplifier *s, CornuType type, double number, CornuValue *out)
+static CornuStatus record_constant(Simplifier *s, CornuType type, double number,
+                                   CornuValue *out)
 {
     CornuAttributes constant = { .constant = { .dtype = type.dtype, .value = number } };
     CornuValue      scalar;
@@ -79,17 +82,21 @@ static CornuStatus record_constant(Simplifier *s, CornuType type, double number,
     *out = scalar;
     if (type.shape.rank == 0) return CORNU_OK;
     CornuAttributes shape = { .shape = { .rank = type.shape.rank } };
-    for (int i = 0; i < type.shape.rank; i++) shape.shape.extents[i] = type.shape.extent[i];
+    for (int i = 0; i < type.shape.rank; i++)
+        shape.shape.extents[i] = type.shape.extent[i];
     return record(s, CORNU_OP_BROADCAST, &shape, &scalar, 1, out);
 }
 
 /* The operand that the op's only result is equal to, CORNU_NO_VALUE if there is none. */
-static CornuValue same_as(const CornuProgram *to, const CornuProgramOp *op, CornuType type,
-                          const CornuValue *in)
+static CornuValue same_as(const CornuProgram *to, const CornuProgramOp *op,
+                          CornuType type, const CornuValue *in)
 {
     bool integer = cornu__is_integer(type.dtype);
     switch (op->id) {
-    case CORNU_OP_CONVERT: case CORNU_OP_RESHAPE: case CORNU_OP_BROADCAST: case CORNU_OP_SLICE:
+    case CORNU_OP_CONVERT:
+    case CORNU_OP_RESHAPE:
+    case CORNU_OP_BROADCAST:
+    case CORNU_OP_SLICE:
     case CORNU_OP_PAD: case CORNU_OP_CONCAT:
         return op->in_count == 1 && cornu_type_equal(cornu_program_type(to, in[0]), type)
                    ? in[0] : CORNU_NO_VALUE;
@@ -108,13 +115,15 @@ static CornuValue same_as(const CornuProgram *to, const CornuProgramOp *op, Corn
     }
 }
 
-/* Ops of one element to one element, which the reference kernel may compute beforehand. */
+/* Ops of one element to one element, which the reference kernel may compute beforehand.
+ * */
 static bool is_foldable(CornuOpId id)
 {
     return (id >= CORNU_OP_NEGATIVE && id <= CORNU_OP_CONVERT);
 }
 
-/* Computes an op on constants: on scalars, by the reference kernel, rounded to its dtype. */
+/* Computes an op on constants: on scalars, by the reference kernel, rounded to its dtype.
+ * */
 static bool fold(const CornuProgram *to, const CornuProgramOp *op, CornuType type,
                  const CornuValue *in, double *number)
 {
@@ -131,7 +140,8 @@ static bool fold(const CornuProgram *to, const CornuProgramOp *op, CornuType typ
         operands[i] = &memory[i];
     }
     CornuOpCall call = { op->id, &op->attributes, op->in_count, types };
-    if (cornu__reference_run(&call, &out_type, operands, (void *[]){ &result }, scratch) != CORNU_OK)
+    if (cornu__reference_run(&call, &out_type, operands, (void *[]){ &result },
+                             scratch) != CORNU_OK)
         return false;
     *number = cornu_array_get((CornuArray){ out_type, &result }, 0);
     return true;
@@ -149,11 +159,14 @@ static CornuStatus simplify_op(Simplifier *s, const CornuProgramOp *op)
         *out = same;
         return CORNU_OK;
     }
-    if (op->id == CORNU_OP_REPLICA_ID) return record_constant(s, type, 0.0, out); /* the only one */
-    if (fold(rewrite->to, op, type, in, &number)) return record_constant(s, type, number, out);
+    if (op->id == CORNU_OP_REPLICA_ID)
+        return record_constant(s, type, 0.0, out); /* the only one */
+    if (fold(rewrite->to, op, type, in, &number))
+        return record_constant(s, type, number, out);
     CornuValue  source = in ? in[0] : CORNU_NO_VALUE;
     const CornuProgramOp *inner = op->in_count == 1 ? maker(rewrite->to, source) : NULL;
-    /* A reshape of a reshape is one; likewise a broadcast that only adds to the other's shape. */
+    /* A reshape of a reshape is one; likewise a broadcast that only adds to the other's
+     * shape. */
     if (inner && inner->id == op->id && op->id == CORNU_OP_RESHAPE) {
         source = cornu_program_operands(rewrite->to, inner)[0];
         if (cornu_type_equal(cornu_program_type(rewrite->to, source), type)) {
@@ -185,7 +198,8 @@ static CornuProgram *simplify_once(const CornuProgram *program)
     Simplifier  s = { .size = 64 };
     CornuStatus status = cornu__rewrite_begin(&s.rewrite, program);
     bool       *live = cornu__allocate((size_t)program->op_count, sizeof *live);
-    /* Each op leaves at most two, a constant and its broadcast; half the table stays empty. */
+    /* Each op leaves at most two, a constant and its broadcast; half the table stays
+     * empty. */
     while (s.size < 4 * program->op_count) s.size *= 2;
     s.table = cornu__allocate((size_t)s.size, sizeof *s.table);
     if (!live || !s.table) status = CORNU_ERR_MEMORY;

@@ -2,18 +2,18 @@
  * Vector loops: what one elementwise op does to a block of elements.
  *
  * A block lives in registers in the sense of elementwise.h: arrays of up to CORNU_BLOCK
- * elements in the first-level cache. Registers know four classes, and every dtype is held in
- * one of them:
+ * elements in the first-level cache. Registers know four classes, and every dtype is held
+ * in one of them:
  *
  *     F32   f32; bf16 and f16 as the floats they stand for, rounded after each op
  *     F64   f64
  *     I64   i64; i32, u32, u8 as i64, saturated to their range after each op
  *     BOOL  one byte, 0 or 1
  *
- * The files in isa/ are compiled once per instruction set and make one CornuVectors each. A
- * count is always a multiple of CORNU_VECTOR_STEP, so that no element goes through a loop's
- * remainder, whose rounding might differ. Destinations may be one of the sources, never
- * overlap them in another way.
+ * The files in isa/ are compiled once per instruction set and make one CornuVectors each.
+ * A count is always a multiple of CORNU_VECTOR_STEP, so that no element goes through a
+ * loop's remainder, whose rounding might differ. Destinations may be one of the sources,
+ * never overlap them in another way.
  */
 #ifndef CORNU_DEVICE_HOST_VECTOR_H
 #define CORNU_DEVICE_HOST_VECTOR_H
@@ -38,7 +38,7 @@ typedef struct {
 
 typedef struct {
     void              *out[3];
-    const void        *in[5];
+    const void        *in[6];
     const float       *attributes;   /* of the op: alpha, or the coefficients of an update */
     int64_t            first;        /* number of the block's first element in its tensor */
     const CornuRandom *random;
@@ -51,8 +51,6 @@ typedef void CornuVector(const CornuVectorCall *call, int64_t count);
 typedef struct {
     CornuVector *op[CORNU_OP_COUNT];
     CornuVector *compare[CORNU_GREATER_EQUAL + 1];
-    CornuVector *select;
-    CornuVector *is_finite;
     CornuVector *convert[CORNU_CLASS_COUNT];   /* to the other classes, as op convert does */
 } CornuVectorClass;
 

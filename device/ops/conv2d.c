@@ -75,7 +75,7 @@ static CornuStatus conv2d_type(const CornuOpCall *call, CornuType *out)
 static CornuStatus convolution_reference(const CornuReferenceCall *call)
 {
     Convolution   c = convolution_of(&call->op);
-    CornuOpId     id = call->op.id;
+    const int64_t channels = c.channels, filters = c.filters;
     const double *left = call->in[0], *right = call->in[1];
     double       *sum = call->out[0];
     for (int64_t i = 0; i < call->count; i++) sum[i] = 0.0;
@@ -86,14 +86,16 @@ static CornuStatus convolution_reference(const CornuReferenceCall *call)
     for (int64_t v = 0; v < c.w.size; v++) {
         int64_t row = cornu__tap(&c.h, i, u), column = cornu__tap(&c.w, j, v);
         if (row < 0 || column < 0) continue;
-        for (int64_t k = 0; k < c.channels; k++)
-        for (int64_t f = 0; f < c.filters; f++) {
-            int64_t x = ((b * c.h.in + row) * c.w.in + column) * c.channels + k;
-            int64_t y = ((b * c.h.out + i) * c.w.out + j) * c.filters + f;
-            int64_t tap = ((u * c.w.size + v) * c.channels + k) * c.filters + f;
-            if (id == CORNU_OP_CONV2D) sum[y] += left[x] * right[tap];
-            else if (id == CORNU_OP_CONV2D_GRAD_INPUT) sum[x] += left[y] * right[tap];
-            else sum[tap] += left[x] * right[y];
+        for (int64_t k = 0; k < channels; k++) {
+            int64_t x = ((b * c.h.in + row) * c.w.in + column) * channels + k;
+            int64_t y = ((b * c.h.out + i) * c.w.out + j) * filters;
+            int64_t tap = ((u * c.w.size + v) * channels + k) * filters;
+            if (call->op.id == CORNU_OP_CONV2D)
+                for (int64_t f = 0; f < filters; f++) sum[y + f] += left[x] * right[tap + f];
+            else if (call->op.id == CORNU_OP_CONV2D_GRAD_INPUT)
+                for (int64_t f = 0; f < filters; f++) sum[x] += left[y + f] * right[tap + f];
+            else
+                for (int64_t f = 0; f < filters; f++) sum[tap + f] += left[x] * right[y + f];
         }
     }
     return CORNU_OK;

@@ -50,8 +50,9 @@ static int64_t target_of(const CornuOpCall *call, int64_t i)
 /* reduce_sum: 0 where there is nothing to add. */
 static CornuStatus reduce_sum_reference(const CornuReferenceCall *call)
 {
+    int64_t terms = cornu_type_count(call->op.in[0]);
     for (int64_t i = 0; i < call->count; i++) call->out[0][i] = 0.0;
-    for (int64_t i = 0; i < cornu_type_count(call->op.in[0]); i++)
+    for (int64_t i = 0; i < terms; i++)
         call->out[0][target_of(&call->op, i)] += call->in[0][i];
     return CORNU_OK;
 }
@@ -73,8 +74,9 @@ static CornuStatus reduce_max_type(const CornuOpCall *call, CornuType *out)
 static CornuStatus reduce_max_reference(const CornuReferenceCall *call)
 {
     double *y = call->out[0];
+    int64_t terms = cornu_type_count(call->op.in[0]);
     for (int64_t i = 0; i < call->count; i++) y[i] = -INFINITY;
-    for (int64_t i = 0; i < cornu_type_count(call->op.in[0]); i++) {
+    for (int64_t i = 0; i < terms; i++) {
         double  x = call->in[0][i];
         int64_t target = target_of(&call->op, i);
         if (x > y[target] || isnan(x)) y[target] = x;

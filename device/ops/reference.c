@@ -63,12 +63,14 @@ static double *elements_of(const CornuBuffer *buffer)
 
 static void widen(CornuArray from, double *to)
 {
-    for (int64_t i = 0; i < cornu_type_count(from.type); i++) to[i] = cornu_array_get(from, i);
+    int64_t count = cornu_type_count(from.type);
+    for (int64_t i = 0; i < count; i++) to[i] = cornu_array_get(from, i);
 }
 
 static void narrow(const double *from, CornuArray to)
 {
-    for (int64_t i = 0; i < cornu_type_count(to.type); i++) cornu_array_set(to, i, from[i]);
+    int64_t count = cornu_type_count(to.type);
+    for (int64_t i = 0; i < count; i++) cornu_array_set(to, i, from[i]);
 }
 
 static CornuStatus reference_buffer_write(CornuBuffer *buffer, CornuArray from)

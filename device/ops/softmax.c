@@ -37,15 +37,16 @@ static int64_t softmax_flops(const CornuOpCall *call)
     return cornu__flops(2, (const int64_t[]){ 5, cornu_type_count(call->in[0]) });
 }
 
-/* log softmax of one element of a row; the maximum is taken off first, for beside a large one the
- * logarithm of the sum would lose its digits. */
-static double log_softmax_at(const double *x, int64_t classes, int64_t at)
+/* Of one row: log sum exp(x - largest). The largest is taken off first, for beside a large one
+ * the logarithm of the sum would lose its digits. */
+static double log_sum_exp(const double *x, int64_t classes, double *largest)
 {
-    double largest = -INFINITY, sum = 0.0;
+    double sum = 0.0;
+    *largest = -INFINITY;
     for (int64_t k = 0; k < classes; k++)
-        if (x[k] > largest) largest = x[k];
-    for (int64_t k = 0; k < classes; k++) sum += exp(x[k] - largest);
-    return x[at] - largest - log(sum);
+        if (x[k] > *largest) *largest = x[k];
+    for (int64_t k = 0; k < classes; k++) sum += exp(x[k] - *largest);
+    return log(sum);
 }
 
 /* x less its largest element along the last axis, and the sum of the exps of that. */
@@ -71,12 +72,22 @@ static CornuStatus softmax_decompose(CornuProgram *program, const CornuOpCall *c
     return b.status;
 }
 
-static CornuStatus softmax_reference(const CornuReferenceCall *call)
+static CornuStatus log_softmax_reference(const CornuReferenceCall *call)
 {
     int64_t classes = last_extent(call->op.in[0]);
-    for (int64_t i = 0; i < call->count; i++)
-        call->out[0][i] = exp(log_softmax_at(call->in[0] + i / classes * classes, classes,
-                                             i % classes));
+    for (int64_t first = 0; first < call->count; first += classes) {
+        const double *x = call->in[0] + first;
+        double       *y = call->out[0] + first, largest;
+        double        log_sum = log_sum_exp(x, classes, &largest);
+        for (int64_t k = 0; k < classes; k++) y[k] = x[k] - largest - log_sum;
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus softmax_reference(const CornuReferenceCall *call)
+{
+    CORNU__TRY(log_softmax_reference(call));
+    for (int64_t i = 0; i < call->count; i++) call->out[0][i] = exp(call->out[0][i]);
     return CORNU_OK;
 }
 
@@ -93,15 +104,6 @@ static CornuStatus log_softmax_decompose(CornuProgram *program, const CornuOpCal
     CornuValue   log_sum = cornu__build1(&b, CORNU_OP_LOG, sum);
     out[0] = cornu__build2(&b, CORNU_OP_SUBTRACT, below, cornu__build_like(&b, log_sum, in[0]));
     return b.status;
-}
-
-static CornuStatus log_softmax_reference(const CornuReferenceCall *call)
-{
-    int64_t classes = last_extent(call->op.in[0]);
-    for (int64_t i = 0; i < call->count; i++)
-        call->out[0][i] = log_softmax_at(call->in[0] + i / classes * classes, classes,
-                                         i % classes);
-    return CORNU_OK;
 }
 
 const CornuOpRules cornu__log_softmax_rules = {
@@ -185,10 +187,11 @@ static CornuStatus sparse_cross_entropy_reference(const CornuReferenceCall *call
 {
     int64_t classes = last_extent(call->op.in[0]);
     for (int64_t row = 0; row < call->count; row++) {
-        double label = call->in[1][row];
+        const double *x = call->in[0] + row * classes;
+        double        label = call->in[1][row], largest;
         CORNU__TRY(check_label(label, row, classes));
-        call->out[0][row] = -log_softmax_at(call->in[0] + row * classes, classes,
-                                            (int64_t)label);
+        double log_sum = log_sum_exp(x, classes, &largest);
+        call->out[0][row] = log_sum - (x[(int64_t)label] - largest);
     }
     return CORNU_OK;
 }

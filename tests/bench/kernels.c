@@ -25,6 +25,8 @@ typedef struct {
     CornuAttributes    attributes;
     CornuType          in_type[6], out_type[CORNU_MAX_OUTPUTS];
     void              *in[6], *out[CORNU_MAX_OUTPUTS], *scratch;
+    const void        *joined_in[3];   /* with a pool: what the kernel reads */
+    CornuOpCall        pool;
     CornuEpilogue      epilogue;
     double             seconds[ROUNDS];
 } Case;
@@ -85,9 +87,10 @@ static void add_case(const char *name, CornuOpId id, const CornuKernel *kernel,
 
 static void free_case(const Case *c)
 {
+    cornu__release(c->scratch);
+    if (c->joined_in[0]) return;   /* the rest is another case's */
     for (int i = 0; i < c->op.in_count; i++) cornu__release(c->in[i]);
     for (int i = 0; i < cornu_op_output_count(c->op.id); i++) cornu__release(c->out[i]);
-    cornu__release(c->scratch);
     cornu__release((void *)(uintptr_t)c->epilogue.bias);
 }
 
@@ -120,6 +123,25 @@ static void add_pool(const char *const names[2], CornuShape x)
     const Case *y = &cases[case_count - 1];
     add_case(names[1], CORNU_OP_MAX_POOL2D_GRAD, &cornu__cpu_max_pool2d_grad, grad,
              CORNU_OP_COUNT, 2, (CornuType[]){ y->out_type[0], y->out_type[1] });
+}
+
+/* The two kernels that join convolution `conv` or `filter` with the pool cases behind it. */
+static void add_pooled(const char *const names[2], const Case *conv, const Case *filter,
+                       const Case *pool, const Case *pool_grad)
+{
+    for (int i = 0; i < 2; i++) {
+        Case *c = &cases[case_count++];
+        *c = i ? *filter : *conv;
+        c->name = names[i];
+        c->kernel = i ? &cornu__cpu_conv2d_grad_filter_pooled : &cornu__cpu_conv2d_pooled;
+        c->pool = (i ? pool_grad : pool)->op;
+        c->joined_in[0] = c->in[0];
+        c->joined_in[1] = i ? pool_grad->in[0] : c->in[1];
+        c->joined_in[2] = i ? pool_grad->in[1] : NULL;
+        if (!i) memcpy(c->out, pool->out, sizeof c->out);
+        c->scratch = memory(c->name, c->kernel->scratch(&c->op, c->out_type,
+                                                        cornu__threads_count(threads)));
+    }
 }
 
 static void add_dense(const char *const names[3], int64_t rows, int64_t inputs, int64_t units)
@@ -167,6 +189,10 @@ static double time_case(const Case *c)
                              .in = (const void *const *)c->in, .out = (void *const *)c->out,
                              .epilogue = &c->epilogue, .threads = threads,
                              .scratch = c->scratch };
+    if (c->joined_in[0]) {
+        call.in = c->joined_in;
+        call.pool = &c->pool;
+    }
     if (c->kernel->run(&call) != CORNU_OK) stop(c->name);
     return now() - start;
 }
@@ -197,14 +223,18 @@ void bench_kernels(void)
 #define CONVOLUTION(name) \
     (const char *[]){ "conv2d " name, "conv2d_grad_input " name, "conv2d_grad_filter " name }
 #define POOL(name)  (const char *[]){ "max_pool2d " name, "max_pool2d_grad " name }
+#define JOINED(name) \
+    (const char *[]){ "conv2d + max_pool2d " name, "conv2d_grad_filter + pool " name }
 #define DENSE(name) (const char *[]){ "matmul " name, "matmul B' " name, "matmul A' " name }
 #define NORM(name)  (const char *[]){ "batch_norm " name, "batch_norm_grad " name }
     add_convolution(CONVOLUTION("28x28x1 > 26x26x32"), cornu_shape(128, 28, 28, 1),
                     cornu_shape(3, 3, 1, 32), 0, true);
     add_pool(POOL("26x26x32"), cornu_shape(128, 26, 26, 32));
+    add_pooled(JOINED("28x28x1 > 13x13x32"), &cases[1], &cases[2], &cases[3], &cases[4]);
     add_convolution(CONVOLUTION("13x13x32 > 10x10x64"), cornu_shape(128, 13, 13, 32),
                     cornu_shape(3, 3, 32, 64), -1, false);
     add_pool(POOL("10x10x64"), cornu_shape(128, 10, 10, 64));
+    add_pooled(JOINED("13x13x32 > 5x5x64"), &cases[7], &cases[9], &cases[10], &cases[11]);
     add_convolution(CONVOLUTION("5x5x64 > 3x3x64"), cornu_shape(128, 5, 5, 64),
                     cornu_shape(3, 3, 64, 64), 0, false);
     add_dense(DENSE("576 > 64"), 128, 576, 64);

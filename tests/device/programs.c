@@ -48,7 +48,8 @@ CornuValue constant(CornuProgram *program, CornuDtype dtype, double value)
     return op0(program, CORNU_OP_CONSTANT, &attributes);
 }
 
-static CornuValue to_shape(CornuProgram *program, CornuOpId id, CornuValue x, CornuShape shape)
+static CornuValue to_shape(CornuProgram *program, CornuOpId id, CornuValue x,
+                           CornuShape shape)
 {
     CornuAttributes attributes = { .shape = { .rank = shape.rank } };
     for (int i = 0; i < shape.rank; i++) attributes.shape.extents[i] = shape.extent[i];
@@ -67,7 +68,8 @@ CornuValue reshape(CornuProgram *program, CornuValue x, CornuShape shape)
 
 CornuValue convert(CornuProgram *program, CornuValue x, CornuDtype dtype)
 {
-    return op(program, CORNU_OP_CONVERT, &(CornuAttributes){ .convert = { dtype } }, &x, 1);
+    return op(program, CORNU_OP_CONVERT, &(CornuAttributes){ .convert = { dtype } }, &x,
+              1);
 }
 
 CornuValue reduce(CornuProgram *program, CornuOpId id, CornuValue x, int64_t axes)
@@ -93,15 +95,16 @@ Compiled compile(CornuDevice *device, const CornuProgram *program)
             cornu_buffer_create(device, cornu_program_type(program, program->inputs[i]));
     for (int i = 0; i < program->output_count; i++)
         if (program->outputs[i].alias < 0)
-            compiled.outputs[i] =
-                cornu_buffer_create(device, cornu_program_type(program, program->outputs[i].value));
+            compiled.outputs[i] = cornu_buffer_create(
+                device, cornu_program_type(program, program->outputs[i].value));
     return compiled;
 }
 
 void set_input(Compiled *compiled, int i, const void *data)
 {
     CornuType type = cornu_buffer_type(compiled->inputs[i]);
-    expect_ok(cornu_buffer_write(compiled->inputs[i], cornu_array_from((void *)data, type)));
+    expect_ok(
+        cornu_buffer_write(compiled->inputs[i], cornu_array_from((void *)data, type)));
 }
 
 int64_t draw(uint64_t *state, int64_t count)
@@ -116,11 +119,12 @@ void set_inputs(Compiled *compiled, uint64_t seed)
     for (int k = 0; k < compiled->program->input_count; k++) {
         CornuType  type = cornu_buffer_type(compiled->inputs[k]);
         CornuArray array = { type, malloc(cornu_type_bytes(type) + 1) };
-        for (int64_t i = 0; i < cornu_type_count(type); i++) {
+        for (int64_t i = 0, count = cornu_type_count(type); i < count; i++) {
             double real = (double)(draw(&state, 511) - 255) / 128.0;
-            cornu_array_set(array, i, cornu_dtype_is_float(type.dtype) ? real
-                                      : type.dtype == CORNU_BOOL       ? (double)draw(&state, 2)
-                                                                       : (double)draw(&state, 10));
+            cornu_array_set(array, i,
+                            cornu_dtype_is_float(type.dtype) ? real
+                            : type.dtype == CORNU_BOOL       ? (double)draw(&state, 2)
+                                                             : (double)draw(&state, 10));
         }
         expect_ok(cornu_buffer_write(compiled->inputs[k], array));
         free(array.data);
@@ -129,7 +133,8 @@ void set_inputs(Compiled *compiled, uint64_t seed)
 
 void run(Compiled *compiled)
 {
-    expect_ok(cornu_executable_run(compiled->executable, compiled->inputs, compiled->outputs));
+    expect_ok(
+        cornu_executable_run(compiled->executable, compiled->inputs, compiled->outputs));
 }
 
 static double *read_all(const CornuBuffer *buffer, int64_t *count)
@@ -157,7 +162,8 @@ double *get_input(const Compiled *compiled, int i, int64_t *count)
 
 void release(Compiled *compiled)
 {
-    for (int i = 0; i < compiled->program->input_count; i++) cornu_buffer_free(compiled->inputs[i]);
+    for (int i = 0; i < compiled->program->input_count; i++)
+        cornu_buffer_free(compiled->inputs[i]);
     for (int i = 0; i < compiled->program->output_count; i++)
         cornu_buffer_free(compiled->outputs[i]);
     free(compiled->inputs);

@@ -1,6 +1,6 @@
 /*
- * Programs for tests, written short: ops recorded one after the other, failing the test where
- * one does; and running a program on a device with arrays in and out.
+ * Programs for tests, written short: ops recorded one after the other, failing the test
+ * where one does; and running a program on a device with arrays in and out.
  */
 #ifndef CORNU_TESTS_DEVICE_PROGRAMS_H
 #define CORNU_TESTS_DEVICE_PROGRAMS_H
@@ -30,8 +30,8 @@ typedef struct {
 
 Compiled compile(CornuDevice *device, const CornuProgram *program);
 void     set_input(Compiled *compiled, int i, const void *data);
-/* Fills every input with numbers that depend on `seed` alone, exact in each dtype: reals within
- * (-2, 2), integers 0 to 9, booleans. */
+/* Fills every input with numbers that depend on `seed` alone, exact in each dtype: reals
+ * within (-2, 2), integers 0 to 9, booleans. */
 void     set_inputs(Compiled *compiled, uint64_t seed);
 void     run(Compiled *compiled);
 /* The number of an output's elements, as double. The caller frees it. */

@@ -1,7 +1,7 @@
 /*
- * The vector loops of every instruction set this CPU has: functions of f32 against libm's double
- * over a dense sample of all bit patterns, the largest error in units in the last place (ULP);
- * exact ops bit by bit; random numbers against the definition in random.h.
+ * The vector loops of every instruction set this CPU has: functions of f32 against libm's
+ * double over a dense sample of all bit patterns, the largest error in units in the last
+ * place (ULP); exact ops bit by bit; random numbers against the definition in random.h.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -18,7 +18,11 @@
 
 enum { SAMPLES = 1 << 22 };
 
-static const struct { const char *name; CornuIsa isa; const CornuVectors *vectors; } tables[] = {
+static const struct {
+    const char         *name;
+    CornuIsa            isa;
+    const CornuVectors *vectors;
+} tables[] = {
     { "portable", CORNU_ISA_PORTABLE, &cornu__vectors_portable },
 #if defined(__x86_64__)
     { "avx2", CORNU_ISA_AVX2, &cornu__vectors_avx2 },
@@ -27,18 +31,25 @@ static const struct { const char *name; CornuIsa isa; const CornuVectors *vector
 };
 enum { TABLE_COUNT = sizeof tables / sizeof *tables };
 
-static double sigmoid(double x) { return x < 0 ? exp(x) / (1.0 + exp(x)) : 1.0 / (1.0 + exp(-x)); }
+static double sigmoid(double x)
+{
+    return x < 0 ? exp(x) / (1.0 + exp(x)) : 1.0 / (1.0 + exp(-x));
+}
 static double softplus(double x) { return fmax(x, 0.0) + log1p(exp(-fabs(x))); }
 static double elu(double x) { return x > 0.0 ? x : expm1(x); }
 static double rsqrt(double x) { return 1.0 / sqrt(x); }
 
 /* `bound` in ULP, as isa/vector_f32.c states it. */
-static const struct { CornuOpId id; double (*exact)(double); double bound; } functions[] = {
-    { CORNU_OP_EXP, exp, 1.0 },           { CORNU_OP_LOG, log, 1.0 },
-    { CORNU_OP_TANH, tanh, 1.5 },         { CORNU_OP_SIGMOID, sigmoid, 2.5 },
-    { CORNU_OP_ERF, erf, 1.5 },           { CORNU_OP_SOFTPLUS, softplus, 2.0 },
-    { CORNU_OP_ELU, elu, 1.0 },           { CORNU_OP_SIN, sin, 1.0 },
-    { CORNU_OP_COS, cos, 1.0 },           { CORNU_OP_SQRT, sqrt, 0.5 },
+static const struct {
+    CornuOpId id;
+    double (*exact)(double);
+    double bound;
+} functions[] = {
+    { CORNU_OP_EXP, exp, 1.0 },     { CORNU_OP_LOG, log, 1.0 },
+    { CORNU_OP_TANH, tanh, 1.5 },   { CORNU_OP_SIGMOID, sigmoid, 2.5 },
+    { CORNU_OP_ERF, erf, 1.5 },     { CORNU_OP_SOFTPLUS, softplus, 2.0 },
+    { CORNU_OP_ELU, elu, 1.0 },     { CORNU_OP_SIN, sin, 1.0 },
+    { CORNU_OP_COS, cos, 1.0 },     { CORNU_OP_SQRT, sqrt, 0.5 },
     { CORNU_OP_RSQRT, rsqrt, 1.5 },
 };
 enum { FUNCTION_COUNT = sizeof functions / sizeof *functions };
@@ -53,9 +64,12 @@ static float float_of(uint32_t bits)
 static double error_in_ulp(float got, double exact)
 {
     float nearest = (float)exact;
-    if (isnan(nearest) || isnan(got)) return isnan(nearest) && isnan(got) ? 0.0 : INFINITY;
-    if (got == nearest) return signbit(got) == signbit(nearest) || got != 0.0f ? 0.0 : INFINITY;
-    if (isinf(got) || isinf(nearest)) return fabs(exact) > 3.4028e38 && isinf(got) ? 1.0 : INFINITY;
+    if (isnan(nearest) || isnan(got))
+        return isnan(nearest) && isnan(got) ? 0.0 : INFINITY;
+    if (got == nearest)
+        return signbit(got) == signbit(nearest) || got != 0.0f ? 0.0 : INFINITY;
+    if (isinf(got) || isinf(nearest))
+        return fabs(exact) > 3.4028e38 && isinf(got) ? 1.0 : INFINITY;
     int exponent;
     frexp(exact, &exponent);
     return fabs((double)got - exact) / ldexp(1.0, exponent < -125 ? -149 : exponent - 24);
@@ -64,19 +78,22 @@ static double error_in_ulp(float got, double exact)
 static void test_functions(void **state)
 {
     (void)state;
-    float   *x = malloc(SAMPLES * sizeof *x), *y = malloc(CORNU_BLOCK * sizeof *y);
+    float   *x = malloc(SAMPLES * sizeof *x), *y = calloc(CORNU_BLOCK, sizeof *y);
     double  *exact = malloc(SAMPLES * sizeof *exact);
     for (int64_t i = 0; i < SAMPLES; i++) x[i] = float_of((uint32_t)i * 1021u);
-    static const float special[] = { 0.0f, -0.0f, INFINITY, -INFINITY, NAN, 0x1p-149f, -0x1p-149f,
-                                     0x1p-126f, 88.72283f, 88.72284f, -87.33655f, -103.97208f,
-                                     -103.97209f, 0.625f, 0.927734375f, 1.0f, -1.0f, 0x1p28f };
+    static const float special[] = { 0.0f,        -0.0f,     INFINITY,     -INFINITY,
+                                     NAN,         0x1p-149f, -0x1p-149f,   0x1p-126f,
+                                     88.72283f,   88.72284f, -87.33655f,   -103.97208f,
+                                     -103.97209f, 0.625f,    0.927734375f, 1.0f,
+                                     -1.0f,       0x1p28f };
     memcpy(x, special, sizeof special);
     bool failed = false;
     for (int f = 0; f < FUNCTION_COUNT; f++) {
         for (int64_t i = 0; i < SAMPLES; i++) exact[i] = functions[f].exact((double)x[i]);
         for (int t = 0; t < TABLE_COUNT; t++) {
             if (tables[t].isa > cornu__cpu()->best) continue;
-            CornuVector *loop = tables[t].vectors->class[CORNU_CLASS_F32]->op[functions[f].id];
+            CornuVector *loop =
+                tables[t].vectors->class[CORNU_CLASS_F32]->op[functions[f].id];
             double       worst = 0.0;
             float        at = 0.0f;
             for (int64_t i = 0; i < SAMPLES; i += CORNU_BLOCK) {
@@ -88,12 +105,13 @@ static void test_functions(void **state)
                     if (error > worst) worst = error, at = x[i + k];
                 }
             }
-            print_message("%s %s: %.2f ULP\n", cornu_op_name(functions[f].id), tables[t].name, worst);
+            print_message("%s %s: %.2f ULP\n", cornu_op_name(functions[f].id),
+                          tables[t].name, worst);
             if (worst > functions[f].bound) {
                 failed = true;
                 print_error("%s, %s: %.2f ULP at %.9g, expected at most %.1f\n",
-                            cornu_op_name(functions[f].id), tables[t].name, worst, (double)at,
-                            functions[f].bound);
+                            cornu_op_name(functions[f].id), tables[t].name, worst,
+                            (double)at, functions[f].bound);
             }
         }
     }
@@ -112,7 +130,8 @@ static void test_in_place(void **state)
             for (int i = 0; i < 256; i++) x[i] = (float)(i - 100) * 0.07f;
             CornuVectorCall call = { .in = { x }, .out = { y },
                                      .attributes = (const float[]){ 1.0f } };
-            CornuVector    *loop = tables[t].vectors->class[CORNU_CLASS_F32]->op[functions[f].id];
+            CornuVector    *loop =
+                tables[t].vectors->class[CORNU_CLASS_F32]->op[functions[f].id];
             loop(&call, 256);
             call.out[0] = x;
             loop(&call, 256);
@@ -129,15 +148,21 @@ static void test_uniform(void **state)
     for (int t = 0; t < TABLE_COUNT; t++) {
         if (tables[t].isa > cornu__cpu()->best) continue;
         for (int r = 0; r < 7; r++) {
-            CornuRandom random = { .seed = 0x123456789abcdefu, .position = 40, .iteration = 7,
-                                   .generator = 3, .row = rows[r] };
+            CornuRandom random = { .seed = 0x123456789abcdefu,
+                                   .position = 40,
+                                   .iteration = 7,
+                                   .generator = 3,
+                                   .row = rows[r] };
             for (int64_t first = 0; first < 3000; first += 991) {
                 float           y[512];
-                CornuVectorCall call = { .out = { y }, .first = first, .random = &random };
+                CornuVectorCall call = { .out = { y },
+                                         .first = first,
+                                         .random = &random };
                 tables[t].vectors->uniform(&call, 512);
                 for (int64_t i = 0; i < 512; i++) {
                     int64_t  row = (first + i) / rows[r], column = (first + i) % rows[r];
-                    uint32_t words[4], counter[4] = { (uint32_t)(column / 4), 40 + (uint32_t)row, 7, 3 };
+                    uint32_t words[4],
+                        counter[4] = { (uint32_t)(column / 4), 40 + (uint32_t)row, 7, 3 };
                     cornu_philox(random.seed, counter, words);
                     assert_true(y[i] == cornu_uniform(words[column % 4]));
                 }
@@ -155,8 +180,10 @@ static void test_runs(void **state)
         if (tables[t].isa > cornu__cpu()->best) continue;
         for (int64_t count = 1; count < 5000; count += 1 + count / 7) {
             double sum = 0.0, largest = 0.0;
-            for (int64_t i = 0; i < count; i++) sum += x[i], largest = fmax(largest, x[i]);
-            assert_true(fabs((double)tables[t].vectors->sum_run(x, count) - sum) <= 4e-6 * sum);
+            for (int64_t i = 0; i < count; i++)
+                sum += x[i], largest = fmax(largest, x[i]);
+            assert_true(fabs((double)tables[t].vectors->sum_run(x, count) - sum) <=
+                        4e-6 * sum);
             assert_true((double)tables[t].vectors->max_run(x, count) == largest);
         }
         float broken[70] = { 0.0f };

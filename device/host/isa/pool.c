@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-typedef uint8_t Bytes __attribute__((vector_size(LANES)));
-
 /* The taps [from, to) of output o that meet x, and the row that tap 0 meets or would meet. */
 typedef struct {
     int64_t from, to, origin;
@@ -32,6 +30,23 @@ INLINE void store_some(float *to, Lanes value, int64_t count)
     else memcpy(to, &value, (size_t)count * sizeof(float));
 }
 
+/* Bytes to lanes and back, as loops: gcc 12 converts vectors of its own type lane by lane. */
+INLINE Mask widen(const uint8_t *from)
+{
+    int32_t lanes[LANES];
+    for (int c = 0; c < LANES; c++) lanes[c] = from[c];
+    Mask value;
+    memcpy(&value, lanes, sizeof value);
+    return value;
+}
+
+INLINE void narrow(uint8_t *to, Mask value)
+{
+    int32_t lanes[LANES];
+    memcpy(lanes, &value, sizeof value);
+    for (int c = 0; c < LANES; c++) to[c] = (uint8_t)lanes[c];
+}
+
 INLINE Lanes choose(Mask mask, Lanes a, Lanes b)
 {
     return (Lanes)((mask & (Mask)a) | (~mask & (Mask)b));
@@ -52,8 +67,13 @@ INLINE void max_window(const float *x, int64_t row, int64_t column, Reach u, Rea
             where = (take & (int32_t)(i * taps + j)) | (~take & where);
         }
     store_some(y, best, count);
-    const Bytes bytes = __builtin_convertvector(where, Bytes);
-    memcpy(index, &bytes, count < LANES ? (size_t)count : LANES);
+    if (count >= LANES) {
+        narrow(index, where);
+    } else {
+        uint8_t bytes[LANES];
+        narrow(bytes, where);
+        memcpy(index, bytes, (size_t)count);
+    }
 }
 
 static void max(const CornuPool *pool, int64_t i, const float *x, float *y, uint8_t *index)
@@ -91,14 +111,15 @@ static void average(const CornuPool *pool, int64_t i, const float *x, float *y)
     }
 }
 
-/* One window, up to LANES channels, into d_x: written, or added to. */
-INLINE bool max_grad_window(const float *d_y, const uint8_t *index, float *d_x, int64_t row,
+/* One window, up to LANES channels, into d_x: written, or added to. Returns where the index named
+ * no tap. */
+INLINE Mask max_grad_window(const float *d_y, const uint8_t *index, float *d_x, int64_t row,
                             int64_t column, Reach u, Reach v, int64_t taps, bool add,
                             int64_t count)
 {
-    Bytes bytes = { 0 };
-    memcpy(&bytes, index, count < LANES ? (size_t)count : LANES);
-    const Mask  where = __builtin_convertvector(bytes, Mask);
+    uint8_t bytes[LANES] = { 0 };
+    if (count < LANES) index = memcpy(bytes, index, (size_t)count);
+    const Mask  where = widen(index);
     const Lanes value = load_some(d_y, count);
     Mask        found = { 0 };
     for (int64_t i = u.from; i < u.to; i++)
@@ -110,9 +131,8 @@ INLINE bool max_grad_window(const float *d_y, const uint8_t *index, float *d_x, 
             store_some(to, part, count);
             found |= here;
         }
-    int32_t all = -1;
-    for (int c = 0; c < LANES && c < count; c++) all &= found[c];
-    return all != 0;
+    for (int64_t c = count; c < LANES; c++) found[c] = -1;
+    return ~found;
 }
 
 static bool max_grad(const CornuPool *pool, int64_t i, const float *d_y, const uint8_t *index,
@@ -121,19 +141,21 @@ static bool max_grad(const CornuPool *pool, int64_t i, const float *d_y, const u
     const int64_t C = pool->channels, row = pool->width.in * C, taps = pool->width.size;
     const Reach   u = reach(&pool->height, i);
     const bool    exact = cornu__pool_is_exact(pool), two = exact && taps == 2 && u.to == 2;
-    bool          found = true;
+    Mask          missed = { 0 };
     for (int64_t j = 0; j < pool->width.out; j++, d_y += C, index += C) {
         const Reach v = reach(&pool->width, j);
         float      *window = d_x + u.origin * row + v.origin * C;
         int64_t     c = 0;
         for (; c + LANES <= C && two; c += LANES)
-            found &= max_grad_window(d_y + c, index + c, window + c, row, C, (Reach){ 0, 2, 0 },
-                                     (Reach){ 0, 2, 0 }, 2, false, LANES);
+            missed |= max_grad_window(d_y + c, index + c, window + c, row, C, (Reach){ 0, 2, 0 },
+                                      (Reach){ 0, 2, 0 }, 2, false, LANES);
         for (; c < C; c += LANES)
-            found &= max_grad_window(d_y + c, index + c, window + c, row, C, u, v, taps, !exact,
-                                     C - c);
+            missed |= max_grad_window(d_y + c, index + c, window + c, row, C, u, v, taps, !exact,
+                                      C - c);
     }
-    return found;
+    int32_t any = 0;
+    for (int c = 0; c < LANES; c++) any |= missed[c];
+    return any == 0;
 }
 
 static void average_grad(const CornuPool *pool, int64_t i, const float *d_y, float *d_x)

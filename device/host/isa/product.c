@@ -175,6 +175,17 @@ static void outer(const CornuOuter *outer)
     else outer_rows(2, outer);
 }
 
+static void finish(float *y, int64_t rows, int64_t columns, int64_t stride,
+                   const float *restrict bias, bool relu)
+{
+    for (int64_t m = 0; m < rows; m++, y += stride) {
+        if (bias)
+            for (int64_t n = 0; n < columns; n++) y[n] += bias[n];
+        if (relu)
+            for (int64_t n = 0; n < columns; n++) y[n] = y[n] <= 0.0f ? 0.0f : y[n];
+    }
+}
+
 static float limit(int64_t steps)
 {
     Lanes sums[LIMIT_SUMS], a = (Lanes){ 0 } + 0.5f;
@@ -188,5 +199,5 @@ static float limit(int64_t steps)
 }
 
 const CornuProducts CORNU__PER_ISA(cornu__products) = {
-    LANES, TILE_ROWS, GATHER_ROWS, tile, outer, limit, 2 * LANES * LIMIT_SUMS,
+    LANES, TILE_ROWS, GATHER_ROWS, tile, outer, finish, limit, 2 * LANES * LIMIT_SUMS,
 };

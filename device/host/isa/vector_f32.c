@@ -1,9 +1,9 @@
 /*
  * Elementwise ops on f32, see vector.h.
  *
- * Arithmetic, sqrt and comparisons are those of IEEE 754. The functions below are accurate to
- * the units in the last place (ULP) said at each, over all floats, denormals and both
- * infinities included, and pass NaN on; tests/device/test_vector.c asserts it.
+ * Arithmetic, sqrt and comparisons are those of IEEE 754. The functions below are
+ * accurate to the units in the last place (ULP) said at each, over all floats, denormals
+ * and both infinities included, and pass NaN on; tests/device/test_vector.c asserts it.
  */
 #include <math.h>
 #include <string.h>
@@ -36,9 +36,9 @@ static inline float clamp(float x, float low, float high)
 
 /* ---- Exponentials ---- */
 
-/* x = n log 2 + r, |r| at most log(2) / 2, n an integer: adding 1.5 * 2^23 rounds to nearest
- * and leaves n in the low bits. log 2 in two parts, the first short enough that n times it is
- * exact. */
+/* x = n log 2 + r, |r| at most log(2) / 2, n an integer: adding 1.5 * 2^23 rounds to
+ * nearest and leaves n in the low bits. log 2 in two parts, the first short enough that n
+ * times it is exact. */
 static inline float split_exp(float x, int32_t *n)
 {
     const float magic = 0x1.8p23f;
@@ -60,8 +60,8 @@ static inline float expm1_near_zero(float r)
     return p * (r * r) + r;
 }
 
-/* 1 ULP. Below -104 the result rounds to 0, above 88.8 to infinity. The power of two is applied
- * in two halves: neither overflows, and denormal results round once. */
+/* 1 ULP. Below -104 the result rounds to 0, above 88.8 to infinity. The power of two is
+ * applied in two halves: neither overflows, and denormal results round once. */
 static inline float exp_of(float x)
 {
     int32_t n;
@@ -87,7 +87,8 @@ static inline float sigmoid_of(float x)
     return (x < 0.0f ? e : 1.0f) / (1.0f + e);
 }
 
-/* 1.5 ULP. An odd polynomial near 0 (Cephes' tanhf), 1 - 2 / (exp(2|x|) + 1) further out. */
+/* 1.5 ULP. An odd polynomial near 0 (Cephes' tanhf), 1 - 2 / (exp(2|x|) + 1) further out.
+ * */
 static inline float tanh_of(float x)
 {
     float size = fabsf(x), square = x * x;
@@ -101,8 +102,8 @@ static inline float tanh_of(float x)
     return copysignf(size < 0.625f ? near : far, x);
 }
 
-/* 1.5 ULP. exp of a polynomial beyond 475/512, an odd polynomial within; the approximation of
- * N. Juffa, "A more accurate single precision error function". */
+/* 1.5 ULP. exp of a polynomial beyond 475/512, an odd polynomial within; the
+ * approximation of N. Juffa, "A more accurate single precision error function". */
 static inline float erf_of(float x)
 {
     float t = fabsf(x) > 4.0f ? 4.0f : fabsf(x), square = t * t;
@@ -126,15 +127,16 @@ static inline float erf_of(float x)
 
 /* ---- Logarithms ---- */
 
-/* 1 ULP. x = 2^n (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)); the series of FreeBSD's logf in
- * s = f / (2 + f). */
+/* 1 ULP. x = 2^n (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)); the series of FreeBSD's logf
+ * in s = f / (2 + f). */
 static inline float log_of(float x)
 {
     float    normal = x < 0x1p-126f ? x * 0x1p25f : x;
     int32_t  n = (int32_t)(bits_of(normal) - 0x3f3504f3u) >> 23;
     float    f = float_of(bits_of(normal) - ((uint32_t)n << 23)) - 1.0f;
     float    s = f / (2.0f + f), z = s * s, half = 0.5f * f * f;
-    float    r = z * (0.66666662693f + z * (0.40000972152f + z * (0.28498786688f + z * 0.24279078841f)));
+    float    r = z * (0.28498786688f + z * 0.24279078841f) + 0.40000972152f;
+    r = z * (z * r + 0.66666662693f);
     float    e = (float)(x < 0x1p-126f ? n - 25 : n);
     float    y = s * (half + r) + e * 9.0580006145e-6f - half + f + e * 6.9313812256e-1f;
     y = x == INFINITY ? x : y;
@@ -142,8 +144,8 @@ static inline float log_of(float x)
     return x >= 0.0f ? y : NAN;
 }
 
-/* 2 ULP. max(x, 0) + log(1 + e) with e = exp(-|x|), at most 1; what rounding 1 + e lost is
- * added to first order. */
+/* 2 ULP. max(x, 0) + log(1 + e) with e = exp(-|x|), at most 1; what rounding 1 + e lost
+ * is added to first order. */
 static inline float softplus_of(float x)
 {
     float e = exp_of(-fabsf(x)), u = 1.0f + e;
@@ -153,8 +155,8 @@ static inline float softplus_of(float x)
 
 /* ---- Sine and cosine ---- */
 
-/* 1 ULP. x = n pi / 2 + r in double, whose 53 bits leave r accurate while |x| is below 2^28;
- * beyond that, and for what is not finite, libm is asked (sin_f32, cos_f32). */
+/* 1 ULP. x = n pi / 2 + r in double, whose 53 bits leave r accurate while |x| is below
+ * 2^28; beyond that, and for what is not finite, libm is asked (sin_f32, cos_f32). */
 static const float far_angle = 0x1p28f;
 
 static inline float sine(float x, int32_t quarter_turns)
@@ -284,7 +286,8 @@ static void select_f32(const CornuVectorCall *call, int64_t count)
     CORNU__SIMD for (int64_t i = 0; i < count; i++) y[i] = condition[i] ? a[i] : b[i];
 }
 
-/* ---- Optimizer updates: in w, slots, g, rate; out w, slots. Formulas at tensor/ops.h ---- */
+/* ---- Optimizer updates: in w, slots, g, rate; out w, slots. Formulas at tensor/ops.h
+ * ---- */
 
 static void momentum_f32(const CornuVectorCall *call, int64_t count)
 {
@@ -340,7 +343,8 @@ static void f32_to_f64(const CornuVectorCall *call, int64_t count)
     CORNU__SIMD for (int64_t i = 0; i < count; i++) y[i] = x[i];
 }
 
-/* Toward zero; saturated, NaN gives 0. The largest i64 is no float: from 2^63 on it is set. */
+/* Toward zero; saturated, NaN gives 0. The largest i64 is no float: from 2^63 on it is
+ * set. */
 static void f32_to_i64(const CornuVectorCall *call, int64_t count)
 {
     const float *x = call->in[0];
@@ -373,6 +377,7 @@ const CornuVectorClass CORNU__PER_ISA(cornu__class_f32) = {
         [CORNU_OP_SUBTRACT] = subtract_f32, [CORNU_OP_MULTIPLY] = multiply_f32,
         [CORNU_OP_DIVIDE] = divide_f32,     [CORNU_OP_MAXIMUM] = maximum_f32,
         [CORNU_OP_MINIMUM] = minimum_f32,   [CORNU_OP_POWER] = power_f32,
+        [CORNU_OP_IS_FINITE] = is_finite_f32, [CORNU_OP_SELECT] = select_f32,
         [CORNU_OP_MOMENTUM_UPDATE] = momentum_f32,
         [CORNU_OP_RMSPROP_UPDATE] = rmsprop_f32,
         [CORNU_OP_ADAM_UPDATE] = adam_f32,
@@ -382,8 +387,6 @@ const CornuVectorClass CORNU__PER_ISA(cornu__class_f32) = {
         [CORNU_LESS] = less_f32,       [CORNU_LESS_EQUAL] = less_equal_f32,
         [CORNU_GREATER] = greater_f32, [CORNU_GREATER_EQUAL] = greater_equal_f32,
     },
-    .select = select_f32,
-    .is_finite = is_finite_f32,
     .convert = {
         [CORNU_CLASS_F64] = f32_to_f64, [CORNU_CLASS_I64] = f32_to_i64,
         [CORNU_CLASS_BOOL] = f32_to_bool,

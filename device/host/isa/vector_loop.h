@@ -1,7 +1,7 @@
 /*
- * The loops of vector.h around a scalar function. They are inlined with the function known, so
- * that each becomes one vector loop; the simd directive says that a destination may be a source
- * but overlaps no other element.
+ * The loops of vector.h around a scalar function. They are inlined with the function
+ * known, so that each becomes one vector loop; the simd directive says that a destination
+ * may be a source but overlaps no other element.
  */
 #ifndef CORNU_DEVICE_HOST_ISA_VECTOR_LOOP_H
 #define CORNU_DEVICE_HOST_ISA_VECTOR_LOOP_H

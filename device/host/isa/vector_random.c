@@ -1,7 +1,8 @@
 /*
- * Uniform random numbers by Philox 4x32-10, see random.h: several counters at a time, which
- * differ in their first word. Each word sits in the lower half of a 64-bit lane, whose upper
- * half may hold anything until the end: the multiplication does not look at it.
+ * Uniform random numbers by Philox 4x32-10, see random.h: several counters at a time,
+ * which differ in their first word. Each word sits in the lower half of a 64-bit lane,
+ * whose upper half may hold anything until the end: the multiplication does not look at
+ * it.
  */
 #include <string.h>
 
@@ -21,8 +22,8 @@ typedef uint64_t Wide __attribute__((vector_size(16)));
 
 enum { WIDE = sizeof(Wide) / sizeof(uint64_t), COUNTERS = 16, NUMBERS = 4 * COUNTERS };
 
-/* The 64-bit products of the lower halves. Compilers would multiply 64 by 64 bits, at several
- * times the price. */
+/* The 64-bit products of the lower halves. Compilers would multiply 64 by 64 bits, at
+ * several times the price. */
 static inline Wide multiply(Wide a, Wide b)
 {
 #if defined(__AVX512F__)
@@ -44,16 +45,18 @@ static void draw(const CornuRandom *random, uint32_t position, uint32_t quad, fl
     const Wide zero = { 0 };
     for (int i = 0; i < COUNTERS; i++) quads[i] = quad + (uint32_t)i;
     for (int first = 0; first < COUNTERS; first += WIDE) {
-        Wide c0, c1 = zero + position, c2 = zero + random->iteration, c3 = zero + random->generator;
+        Wide c0, c1 = zero + position, c2 = zero + random->iteration,
+                 c3 = zero + random->generator;
         Wide k0 = zero + (uint32_t)random->seed, k1 = zero + (random->seed >> 32);
         memcpy(&c0, quads + first, sizeof c0);
         for (int round = 0; round < 10; round++) {
-            Wide p0 = multiply(c0, zero + 0xD2511F53), p1 = multiply(c2, zero + 0xCD9E8D57);
+            Wide p0 = multiply(c0, zero + 0xD2511F53),
+                 p1 = multiply(c2, zero + 0xCD9E8D57);
             c0 = (p1 >> 32) ^ c1 ^ k0;
             c1 = p1;
             c2 = (p0 >> 32) ^ c3 ^ k1;
             c3 = p0;
-            k0 += 0x9E3779B9;   /* what is carried into the upper half is not looked at either */
+            k0 += 0x9E3779B9;   /* a carry into the upper half is not looked at either */
             k1 += 0xBB67AE85;
         }
         c0 = (c0 & UINT32_MAX) | c1 << 32;
@@ -71,18 +74,19 @@ static void draw(const CornuRandom *random, uint32_t position, uint32_t quad, fl
 
 CornuVector CORNU__PER_ISA(cornu__uniform);
 
-/* Element e of row r is word e % 4 of the counter whose first word is e / 4. A block may begin
- * and end in the middle of a row and of four words. */
+/* Element e of row r is word e % 4 of the counter whose first word is e / 4. A block may
+ * begin and end in the middle of a row and of four words. */
 void CORNU__PER_ISA(cornu__uniform)(const CornuVectorCall *call, int64_t count)
 {
     const CornuRandom *random = call->random;
     float             *y = call->out[0], numbers[NUMBERS];
-    int64_t            row = call->first / random->row, column = call->first % random->row;
+    int64_t row = call->first / random->row, column = call->first % random->row;
     for (int64_t done = 0; done < count;) {
         int64_t skip = column % 4, length = NUMBERS - skip;
         if (length > random->row - column) length = random->row - column;
         if (length > count - done) length = count - done;
-        uint32_t position = random->position + (uint32_t)row, quad = (uint32_t)(column / 4);
+        uint32_t position = random->position + (uint32_t)row,
+                 quad = (uint32_t)(column / 4);
         if (length == NUMBERS) {
             draw(random, position, quad, y + done);
         } else {

@@ -1,6 +1,7 @@
 /*
- * Sums and maxima of f32 for reduce.c. A run is summed in 64 lanes, so that no f32 sum has more
- * than count / 64 + 6 roundings; which element goes to which lane depends on its place alone.
+ * Sums and maxima of f32 for reduce.c. A run is summed in 64 lanes, so that no f32 sum
+ * has more than count / 64 + 6 roundings; which element goes to which lane depends on its
+ * place alone.
  */
 #include "vector_loop.h"
 

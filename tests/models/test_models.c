@@ -1,0 +1,162 @@
+/* The three digit networks as published, and ten steps of training them by train_on_batch, with a
+ * constant rate and with a schedule, against real Keras (tests/golden/networks). */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <zlib.h>
+
+#include "../../models/models.h"
+#include "../nn/golden.h"
+
+enum { BATCH = 8, STEPS = 10, STEP_BATCH = 16, PIXELS = 784 };
+
+/* ---- Weights by the golden files' rule ---- */
+
+static float by_rule(uint32_t name, uint32_t i, float scale, float offset)
+{
+    uint32_t x = name + i * UINT32_C(0x9E3779B9);
+    x ^= x >> 16;
+    x *= UINT32_C(0x85EBCA6B);
+    x ^= x >> 13;
+    x *= UINT32_C(0xC2B2AE35);
+    x ^= x >> 16;
+    const float drawn = ((float)(x >> 8) - 8388608.0f) / 8388608.0f;
+    const float scaled = scale * drawn;
+    return scaled + offset;
+}
+
+static void set_weights(CornuModel *model, const Golden *golden)
+{
+    const json_t *rules = json_object_get(golden->cases, "weights");
+    assert_int_equal(json_object_size(rules), cornu_model_weight_count(model));
+    for (int i = 0; i < cornu_model_weight_count(model); i++) {
+        CornuWeight  *weight = cornu_model_weight(model, i);
+        const json_t *rule = json_object_get(rules, weight->path);
+        if (!rule) fail_msg("Keras has no weight %s", weight->path);
+        char name[128];
+        snprintf(name, sizeof name, "%s/%s", cornu_model_name(model), weight->path);
+        const uint32_t crc = (uint32_t)crc32(0, (const unsigned char *)name, (unsigned)strlen(name));
+        const int64_t  count = cornu_type_count(weight->type);
+        const float    scale = (float)json_number_value(json_object_get(rule, "scale"));
+        const float    offset = (float)json_number_value(json_object_get(rule, "offset"));
+        float         *values = malloc((size_t)count * sizeof *values);
+        double         sum = 0.0;
+        for (int64_t k = 0; k < count; k++)
+            sum += values[k] = by_rule(crc, (uint32_t)k, scale, offset);
+        assert_float_equal(sum, json_number_value(json_object_get(rule, "sum")), 1e-6);
+        expect_ok(cornu_weight_write(weight, cornu_array_from(values, weight->type)));
+        free(values);
+    }
+}
+
+/* u8 pixels as Keras got them: f32, / 255 */
+static float *pixels(CornuArray images)
+{
+    const int64_t count = cornu_type_count(images.type);
+    float        *x = malloc((size_t)count * sizeof *x);
+    for (int64_t i = 0; i < count; i++) x[i] = (float)((const uint8_t *)images.data)[i] / 255.0f;
+    return x;
+}
+
+static CornuType input_type(const CornuModel *model, int64_t rows)
+{
+    CornuShape shape = cornu_model_input_shape(model);
+    shape.extent[0] = rows;
+    return cornu_type_from(CORNU_F32, shape);
+}
+
+/* ---- Ten steps ---- */
+
+static CornuModel *network(const char *name, const Golden *golden, CornuDevice *device,
+                           CornuOptimizer *optimizer)
+{
+    const CornuReferenceModel *reference = cornu_reference_model(name);
+    CornuModel *model = reference->build(&(CornuNetworkConfig){ .dropout = CORNU_ZERO });
+    expect_ok(cornu_compile(model, .device = device, .optimizer = optimizer,
+                            .loss = cornu_loss(reference->loss)));
+    set_weights(model, golden);
+    return model;
+}
+
+static void ten_steps(Golden *golden, Golden *batches, const char *name, const char *folder,
+                      CornuOptimizer *optimizer)
+{
+    CornuDevice *device = cornu_device_open("cpu");
+    CornuModel  *model = network(name, golden, device, optimizer);
+    CornuArray   labels = golden_array(batches, "steps", "labels");
+    CornuArray   want = golden_array(golden, folder, "losses");
+    float       *x = pixels(golden_array(batches, "steps", "images"));
+    float       *first = pixels(golden_array(batches, "batch", "images"));
+    for (int step = 0; step < STEPS; step++) {
+        CornuArray images = cornu_array_from(x + (size_t)step * STEP_BATCH * PIXELS,
+                                             input_type(model, STEP_BATCH));
+        CornuArray y = cornu_array((int32_t *)labels.data + step * STEP_BATCH, CORNU_I32,
+                                   STEP_BATCH);
+        double loss, keras = cornu_array_get(want, step);
+        expect_ok(cornu_model_reset_metrics(model));
+        expect_ok(cornu_train_on_batch(model, images, y, &loss));
+        if (!(fabs(loss - keras) <= 1e-3 * fmax(1.0, keras)))
+            fail_msg("%s %s: the loss of step %d is %.7f, Keras has %.7f", name, folder, step + 1,
+                     loss, keras);
+    }
+    float after[BATCH * 10];
+    expect_ok(cornu_predict_on_batch(model, cornu_array_from(first, input_type(model, BATCH)),
+                                     cornu_array(after, CORNU_F32, BATCH, 10)));
+    expect_near("probabilities", after, golden_array(golden, folder, "probabilities_after"), 1e-2);
+    free(first);
+    free(x);
+    cornu_model_free(model);
+    cornu_device_close(device);
+}
+
+static void losses_of_ten_steps(void **state)
+{
+    char path[128];
+    snprintf(path, sizeof path, "tests/golden/networks/%s.safetensors", (const char *)*state);
+    Golden golden = golden_open(path);
+    Golden batches = golden_open("tests/golden/networks/batches.safetensors");
+    ten_steps(&golden, &batches, *state, "adam", cornu_adam(.learning_rate = 1e-3));
+    if (golden_array(&golden, "adam_schedule", "losses").data)
+        ten_steps(&golden, &batches, *state, "adam_schedule",
+                  cornu_adam(.schedule = cornu_exponential_decay(0.01, 1, 0.7)));
+    golden_close(&batches);
+    golden_close(&golden);
+}
+
+/* ---- What they are ---- */
+
+static void models_are_as_published(void **state)
+{
+    (void)state;
+    static const int64_t parameters[] = { 93322, 354538, 34826 };
+    static const int64_t trainable[] = { 93322, 354002, 34826 };
+    int count;
+    const CornuReferenceModel *models = cornu_reference_models(&count);
+    assert_int_equal(count, 3);
+    for (int i = 0; i < count; i++) {
+        CornuModel *model = models[i].build(&(CornuNetworkConfig){ 0 });
+        assert_string_equal(cornu_model_name(model), models[i].name);
+        assert_int_equal(cornu_model_parameters(model), parameters[i]);
+        assert_int_equal(cornu_model_trainable_parameters(model), trainable[i]);
+        cornu_model_free(model);
+    }
+    assert_null(cornu_reference_model("mnist_ccn"));
+    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "is \"mnist_cnn\" meant?");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(models_are_as_published),
+        { "mnist_cnn", losses_of_ten_steps, NULL, NULL, "mnist_cnn" },
+        { "mnist_cnn_bn", losses_of_ten_steps, NULL, NULL, "mnist_cnn_bn" },
+        { "mnist_convnet", losses_of_ten_steps, NULL, NULL, "mnist_convnet" },
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
