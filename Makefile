@@ -204,7 +204,7 @@ lint:
 	awk 'length > 100 { print FILENAME ":" FNR ": longer than 100 columns"; bad = 1 } \
 	     /[ \t]$$/ { print FILENAME ":" FNR ": blanks at the end of the line"; bad = 1 } \
 	     /\t/ { print FILENAME ":" FNR ": tab"; bad = 1 } END { exit bad }' $(tidy_files) || bad=1; \
-	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr \
+	cppcheck --quiet -Ibuild/include --std=c11 --enable=warning,performance,portability --inline-suppr \
 	    $(cppcheck_off:%=--suppress=%) --error-exitcode=1 $(filter %.c,$(tidy_files)) || bad=1; \
 	clang-tidy --quiet --warnings-as-errors='*' --checks='$(tidy_checks)' \
 	    $(filter-out $(isa_files),$(filter %.c,$(tidy_files))) -- \
