@@ -144,6 +144,11 @@ test: deps-test
 test-programs: $(filter-out %.sh,$(tests)) $(if $(T),$(if $(filter %.sh,$(tests)),all),all $(bench))
 	@:
 
+# The long trainings on the real digits, against the published accuracies; minutes.
+check-training: deps-test
+	$(again) all $(BUILD)/tests/examples/test_predict
+	@bash tests/training/check.sh $(BUILD)
+
 bench: $(bench)
 	$(bench)
 
@@ -199,7 +204,7 @@ lint:
 	awk 'length > 100 { print FILENAME ":" FNR ": longer than 100 columns"; bad = 1 } \
 	     /[ \t]$$/ { print FILENAME ":" FNR ": blanks at the end of the line"; bad = 1 } \
 	     /\t/ { print FILENAME ":" FNR ": tab"; bad = 1 } END { exit bad }' $(tidy_files) || bad=1; \
-	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr \
+	cppcheck --quiet -Ibuild/include --std=c11 --enable=warning,performance,portability --inline-suppr \
 	    $(cppcheck_off:%=--suppress=%) --error-exitcode=1 $(filter %.c,$(tidy_files)) || bad=1; \
 	clang-tidy --quiet --warnings-as-errors='*' --checks='$(tidy_checks)' \
 	    $(filter-out $(isa_files),$(filter %.c,$(tidy_files))) -- \
@@ -209,5 +214,5 @@ lint:
 clean:
 	rm -rf build
 
-.PHONY: all demo test test-programs bench deps deps-test format lint clean
+.PHONY: all demo test test-programs check-training bench deps deps-test format lint clean
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -106,7 +106,8 @@ static void compare_step(const char *name, CornuDevice *device, int64_t valid, i
     CornuModel *model = open_model(name, device, cornu_sgd(.learning_rate = 1.0));
     CornuModel *filled = open_model(name, device, cornu_sgd(.learning_rate = 1.0));
     Weights     before = read_weights(model);
-    expect_ok(cornu_train_on_batch(model, images_for(model, 0, valid), labels_of(0, valid), values));
+    expect_ok(cornu_train_on_batch(model, images_for(model, 0, valid), labels_of(0, valid),
+                                   values));
 
     /* The rows beyond are other digits, not zeros: nothing of them may count. */
     CornuStep       *step;
