@@ -18,9 +18,11 @@ static CornuStatus train(CornuModel *model, CornuGraph *graph, const CornuLoss *
     const int       count = cornu_model_weight_count(model);
     CornuOptimizer *adam = cornu_model_optimizer(model);
     CornuTensor    *step = cornu_read(graph, cornu_optimizer_variable(adam, 0));
-    CornuTensor *p = cornu_model_call(model, x, &(CornuCall){ .training = true, .iteration = step });
-    CornuTensor *loss = cornu_op_mean(crossentropy->call(crossentropy, y, p));
-    for (int i = 0; i < count; i++) w[i] = cornu_read(graph, cornu_model_weight(model, i)->variable);
+    CornuCall       training = { .training = true, .iteration = step };
+    CornuTensor    *p = cornu_model_call(model, x, &training);
+    CornuTensor    *loss = cornu_op_mean(crossentropy->call(crossentropy, y, p));
+    for (int i = 0; i < count; i++)
+        w[i] = cornu_read(graph, cornu_model_weight(model, i)->variable);
     if (cornu_gradients(loss, w, count, d_w) || cornu_optimizer_apply(adam, graph, d_w))
         return cornu_error_status();
 
@@ -36,8 +38,8 @@ static CornuStatus train(CornuModel *model, CornuGraph *graph, const CornuLoss *
                 status = cornu_run(graph, &loss, 1, &to);
         if (status) return status;
         if (!isfinite(value))
-            return cornu_error_set(CORNU_ERR_VALUE, "epoch %lld ends with a loss that is no number: "
-                                   "a smaller --learning-rate or --batch-size may help",
+            return cornu_error_set(CORNU_ERR_VALUE, "epoch %lld ends with a loss that is no "
+                                   "number: a smaller --learning-rate or --batch-size may help",
                                    (long long)epoch + 1);
         printf("Epoch %lld: loss of the last batch %.4f\n", (long long)epoch + 1, value);
     }

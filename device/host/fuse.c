@@ -446,8 +446,9 @@ static CornuStatus add_kernel(Fuser *f, int op)
     CornuValue outs[CORNU_MAX_OUTPUTS];
     for (int i = 0; i < made->out_count; i++) outs[i] = made->out_first + i;
     if (last != op) outs[0] = program->ops[last].out_first;
-    CornuStep *step = cornu__plan_step(f->plan, is_kernel ? CORNU_STEP_KERNEL : CORNU_STEP_REFERENCE,
-                                       in, in_count, outs, made->out_count);
+    CornuStepKind kind = is_kernel ? CORNU_STEP_KERNEL : CORNU_STEP_REFERENCE;
+    CornuStep    *step =
+        cornu__plan_step(f->plan, kind, in, in_count, outs, made->out_count);
     cornu__release(in);
     if (!step) return CORNU_ERR_MEMORY;
     step->op = op;
