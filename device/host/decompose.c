@@ -17,8 +17,9 @@ static bool floats_are_f32(const CornuOpCall *call, const CornuType *out_type)
     return true;
 }
 
-const CornuKernel *cornu__kernel_for(const CornuKernel *const *table, const CornuProgram *program,
-                                     const CornuProgramOp *op)
+const CornuKernel *cornu__kernel_for(const CornuKernel *const *table,
+                                     const CornuProgram       *program,
+                                     const CornuProgramOp     *op)
 {
     const CornuKernel *kernel = table ? table[op->id] : NULL;
     if (!kernel) return NULL;

@@ -51,16 +51,13 @@ static CornuVector *loop_of(const CornuVectors *vectors, const CornuProgram *pro
     if (op->id == CORNU_OP_RANDOM_UNIFORM) return vectors->uniform;
     if (op->id == CORNU_OP_IOTA) return vectors->iota;
     if (op->in_count == 0 || op->in_count > CORNU_MAX_INPUTS) return NULL;
-    CornuClass              class = class_of_op(program, op);
-    const CornuVectorClass *loops = vectors->class[class];
-    switch (op->id) {
-    case CORNU_OP_COMPARE:   return loops->compare[op->attributes.compare.comparison];
-    case CORNU_OP_SELECT:    return loops->select;
-    case CORNU_OP_IS_FINITE: return loops->is_finite;
-    case CORNU_OP_CONVERT:
-        return loops->convert[cornu__class_of(op->attributes.convert.dtype)];
-    default:                 return loops->op[op->id];
-    }
+    const CornuVectorClass *loops = vectors->class[class_of_op(program, op)];
+    CornuVector            *loop = loops->op[op->id];
+    if (op->id == CORNU_OP_COMPARE)
+        loop = loops->compare[op->attributes.compare.comparison];
+    else if (op->id == CORNU_OP_CONVERT)
+        loop = loops->convert[cornu__class_of(op->attributes.convert.dtype)];
+    return loop;
 }
 
 bool cornu__elementwise_computes(const CornuVectors *vectors, const CornuProgram *program,
@@ -235,13 +232,13 @@ static void add_op(Maker *make, const CornuProgramOp *op)
     CornuClass          class = cornu__class_of(type.dtype);
     CornuVector        *loop = loop_of(make->vectors, program, op);
     bool                random = op->id == CORNU_OP_RANDOM_UNIFORM;
-    int                 slots[CORNU_MAX_INPUTS], result;
+    int                 slots[CORNU_MAX_INPUTS] = { 0 }, result;
     for (int i = 0; i < op->in_count && !random; i++)
         slots[i] = operand_slot(make, in[i]);
 
     if (loop) {
         CornuClass   own = op->id == CORNU_OP_IOTA ? CORNU_CLASS_I64 : class;
-        int          out[CORNU_MAX_OUTPUTS];
+        int          out[CORNU_MAX_OUTPUTS] = { 0 };
         for (int i = 0; i < op->out_count; i++) out[i] = add_register(make, own);
         int          seed[3] = { -1, -1, -1 };
         for (int i = 0; i < 3 && random; i++) seed[i] = add_input(make, in[i]);

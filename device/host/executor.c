@@ -59,12 +59,13 @@ static CornuOpCall call_of(const CornuPlan *plan, const CornuStep *step)
     return (CornuOpCall){ op->id, &op->attributes, op->in_count, step->types };
 }
 
-/* Operands of a convolution joined with a pooling, and its result; neither is what the step
- * reads and writes. */
+/* Operands of a convolution joined with a pooling, and its result; neither is what the
+ * step reads and writes. */
 enum { POOLED_TYPES = 3 };
 
 static CornuOpCall kernel_call_of(const CornuPlan *plan, const CornuStep *step,
-                                  CornuType types[POOLED_TYPES], const CornuType **out_type)
+                                  CornuType         types[POOLED_TYPES],
+                                  const CornuType **out_type)
 {
     if (step->pool < 0) return call_of(plan, step);
     const CornuProgramOp *op = &plan->program->ops[step->op];
@@ -206,7 +207,8 @@ static CornuStatus run_step(Executable *executable, const CornuStep *step)
     case CORNU_STEP_KERNEL:
         call = kernel_call_of(plan, step, types, &out_type);
         if (step->pool >= 0)
-            pool = cornu_program_call(plan->program, &plan->program->ops[step->pool], pool_types);
+            pool = cornu_program_call(plan->program, &plan->program->ops[step->pool],
+                                      pool_types);
         if (step->has_bias) epilogue.bias = in[step->in_count - 1];
         return step->kernel->run(&(CornuKernelCall){
             .op = call, .out_type = out_type, .in = in, .out = out, .epilogue = &epilogue,

@@ -1,13 +1,13 @@
 /*
  * fuse: ops become steps.
  *
- * First each convolution that nobody but a max pooling reads is joined with it, and so is each
- * filter gradient with the pooling's gradient that it alone reads. Then each kernel that takes an
- * epilogue absorbs the bias and the activation behind it. Then
- * elementwise ops with as many elements are joined into groups, along the values between them,
- * unless a path from one to the other leads through something outside: that would have to run
- * in the midst of the group. What is only looked at differently (reshape, broadcast, constant)
- * gets a step of its own only where a kernel needs it in memory.
+ * First each convolution that nobody but a max pooling reads is joined with it, and so is
+ * each filter gradient with the pooling's gradient that it alone reads. Then each kernel
+ * that takes an epilogue absorbs the bias and the activation behind it. Then elementwise
+ * ops with as many elements are joined into groups, along the values between them, unless
+ * a path from one to the other leads through something outside: that would have to run in
+ * the midst of the group. What is only looked at differently (reshape, broadcast,
+ * constant) gets a step of its own only where a kernel needs it in memory.
  */
 #include <string.h>
 
@@ -18,21 +18,21 @@
 enum { MOST_OPS = 40 };
 
 typedef enum {
-    NODE_NONE, NODE_LOOKED_THROUGH, NODE_KERNEL, NODE_JOINED, NODE_REFERENCE, NODE_GROUP
+    NODE_LOOKED_THROUGH, NODE_KERNEL, NODE_JOINED, NODE_REFERENCE, NODE_GROUP
 } NodeKind;
 
 /* An op and what it is joined with: ops of one unit run as one step. */
 typedef struct {
     NodeKind           kind;
-    int                unit;   /* number of the first op joined */
-    int                next;   /* the next op of the unit, -1: the last */
-    int                uses;   /* of its output 0, program outputs included */
-    int                user;   /* the last op that uses output 0 */
+    int                unit;      /* number of the first op joined */
+    int                next;      /* the next op of the unit, -1: the last */
+    int                uses;      /* of its output 0, program outputs included */
+    int                user;      /* the last op that uses output 0 */
     const CornuKernel *kernel;
     int                pool;      /* the pooling joined with a convolution, -1: none */
-    bool               in_memory[CORNU_MAX_OUTPUTS]; /* outputs that others read from memory */
-    bool               written_out;                  /* looked through, but needed in memory */
-    int                stamp;                        /* of the search that came by last */
+    bool               in_memory[CORNU_MAX_OUTPUTS]; /* outputs others read from memory */
+    bool               written_out;    /* looked through, but needed in memory */
+    int                stamp;          /* of the search that came by last */
 } Node;
 
 typedef struct {
@@ -113,11 +113,12 @@ static void absorb(Fuser *f, int op, int last)
 
 static CornuOpId id_of(const Fuser *f, int op)
 {
-    return op >= 0 && f->nodes[op].kind == NODE_KERNEL ? f->program->ops[op].id : CORNU_OP_COUNT;
+    return op >= 0 && f->nodes[op].kind == NODE_KERNEL ? f->program->ops[op].id
+                                                       : CORNU_OP_COUNT;
 }
 
-/* A convolution is joined with the pool behind it, a filter gradient with the pool's gradient
- * before it, where nobody else reads what is between. */
+/* A convolution is joined with the pool behind it, a filter gradient with the pool's
+ * gradient before it, where nobody else reads what is between. */
 static void join_pool(Fuser *f, int op)
 {
     const CornuKernel *pooled = cornu__kernel_for(f->plan->host->pooled, f->program,
@@ -130,7 +131,8 @@ static void join_pool(Fuser *f, int op)
         f->nodes[op].pool = next;
     } else {
         int before = f->program->values[operands_of(f, op)[1]].op;
-        if (id_of(f, before) != CORNU_OP_MAX_POOL2D_GRAD || f->nodes[before].uses != 1) return;
+        if (id_of(f, before) != CORNU_OP_MAX_POOL2D_GRAD || f->nodes[before].uses != 1)
+            return;
         f->nodes[before].kind = NODE_JOINED;
         f->nodes[op].pool = before;
     }
@@ -148,11 +150,12 @@ static bool is_bias(const Fuser *f, CornuValue value, CornuType type, CornuValue
            access.extent[1] == last && count_of(f, *bias) == last;
 }
 
-/* Joins bias and activation to the kernel of op `op`, where nobody else sees what is between. */
+/* Joins bias and activation to the kernel of op `op`, where nobody else sees what is
+ * between. */
 static void absorb_epilogue(Fuser *f, int op)
 {
     const CornuProgram *program = f->program;
-    int        at = f->nodes[op].next >= 0 ? f->nodes[op].next : op;   /* a pool behind it */
+    int at = f->nodes[op].next >= 0 ? f->nodes[op].next : op; /* a pool behind it */
     CornuType  type = cornu_program_type(program, program->ops[at].out_first);
     CornuValue bias;
     if (!f->nodes[op].kernel->takes_epilogue || type.dtype != CORNU_F32) return;
@@ -422,7 +425,8 @@ static int add_operands(const Fuser *f, int op, CornuValue *all)
 static CornuStatus add_kernel(Fuser *f, int op)
 {
     const CornuProgram   *program = f->program;
-    const CornuProgramOp *made = &program->ops[op];   /* whose outputs the step has, but for 0 */
+    const CornuProgramOp *made =
+        &program->ops[op]; /* whose outputs the step has, but for 0 */
     CornuEpilogue         epilogue = { .activation = CORNU_OP_COUNT };
     CornuValue            bias = CORNU_NO_VALUE;
     int                   last = op;
@@ -438,7 +442,8 @@ static CornuStatus add_kernel(Fuser *f, int op)
             epilogue.attributes = program->ops[i].attributes;
         }
     }
-    const bool  has_bias = bias != CORNU_NO_VALUE, is_kernel = f->nodes[op].kind == NODE_KERNEL;
+    const bool has_bias = bias != CORNU_NO_VALUE,
+               is_kernel = f->nodes[op].kind == NODE_KERNEL;
     CornuValue *in = cornu__allocate((size_t)program->ops[op].in_count + 2, sizeof *in);
     if (!in) return CORNU_ERR_MEMORY;
     int in_count = add_operands(f, op, in);
@@ -446,9 +451,9 @@ static CornuStatus add_kernel(Fuser *f, int op)
     CornuValue outs[CORNU_MAX_OUTPUTS];
     for (int i = 0; i < made->out_count; i++) outs[i] = made->out_first + i;
     if (last != op) outs[0] = program->ops[last].out_first;
-    CornuStepKind kind = is_kernel ? CORNU_STEP_KERNEL : CORNU_STEP_REFERENCE;
-    CornuStep    *step =
-        cornu__plan_step(f->plan, kind, in, in_count, outs, made->out_count);
+    CornuStep *step =
+        cornu__plan_step(f->plan, is_kernel ? CORNU_STEP_KERNEL : CORNU_STEP_REFERENCE,
+                         in, in_count, outs, made->out_count);
     cornu__release(in);
     if (!step) return CORNU_ERR_MEMORY;
     step->op = op;

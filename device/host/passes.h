@@ -21,15 +21,14 @@
 CornuProgram *cornu__decompose(const CornuHost *host, const CornuProgram *program);
 CornuProgram *cornu__simplify(const CornuProgram *program);
 
-/* The kernel that the table has for this op of the program, NULL if it has none or the table is
- * NULL. */
-const CornuKernel *cornu__kernel_for(const CornuKernel *const *table, const CornuProgram *program,
-                                     const CornuProgramOp *op);
+/* The kernel that the table has for this op of the program, NULL if it has none or the
+ * table is NULL. */
+const CornuKernel *cornu__kernel_for(const CornuKernel *const *table,
+                                     const CornuProgram *program, const CornuProgramOp *op);
 
 /* Whether the op's result is part of its operand's memory: a reshape, or a slice of
  * leading axes that starts at a multiple of 64 bytes. `offset` in bytes. */
-bool cornu__is_view(const CornuProgram *program, const CornuProgramOp *op,
-                    size_t *offset);
+bool cornu__is_view(const CornuProgram *program, const CornuProgramOp *op, size_t *offset);
 
 /* A program being copied with changes: `map` gives the new value of each old one. */
 typedef struct {
@@ -41,8 +40,7 @@ typedef struct {
 
 /* Declares the same inputs. */
 CornuStatus       cornu__rewrite_begin(CornuRewrite *rewrite, const CornuProgram *from);
-const CornuValue *cornu__rewrite_operands(CornuRewrite         *rewrite,
-                                          const CornuProgramOp *op);
+const CornuValue *cornu__rewrite_operands(CornuRewrite *rewrite, const CornuProgramOp *op);
 /* Records the op unchanged. */
 CornuStatus       cornu__rewrite_keep(CornuRewrite *rewrite, const CornuProgramOp *op);
 /* Declares the same outputs, frees all but the new program, which it returns; NULL after
@@ -52,24 +50,21 @@ CornuProgram     *cornu__rewrite_end(CornuRewrite *rewrite, CornuStatus status);
 /* ---- Steps ---- */
 
 typedef enum {
-    CORNU_STEP_KERNEL,
-    CORNU_STEP_REFERENCE,
-    CORNU_STEP_GROUP,
-    CORNU_STEP_COPY
+    CORNU_STEP_KERNEL, CORNU_STEP_REFERENCE, CORNU_STEP_GROUP, CORNU_STEP_COPY
 } CornuStepKind;
 
 typedef struct {
-    CornuStepKind        kind;
-    int                  position; /* its last op in the program: the order wanted */
-    int                  op;                  /* of a kernel or reference step */
-    int                  pool;                /* the pooling op joined with a kernel's, or -1 */
-    int                  in_first, in_count;  /* values read and written: ranges of             */
-    int                  out_first, out_count;/* CornuPlan.operands                              */
-    const CornuKernel   *kernel;
-    CornuEpilogue        epilogue;
-    bool                 has_bias;            /* then the bias is the last value read */
-    CornuGroup          *group;
-    CornuType           *types; /* of the values read, then of those written */
+    CornuStepKind      kind;
+    int                position;   /* its last op in the program: the order wanted      */
+    int                op;         /* of a kernel or reference step                     */
+    int                pool;       /* the pooling op joined with a kernel's, or -1      */
+    int                in_first, in_count;    /* values read and values written: ranges */
+    int                out_first, out_count;  /* of CornuPlan.operands                  */
+    const CornuKernel *kernel;
+    CornuEpilogue      epilogue;
+    bool               has_bias;   /* then the bias is the last value read              */
+    CornuGroup        *group;
+    CornuType         *types;      /* of the values read, then of those written         */
 } CornuStep;
 
 /* Where a value lives. */
@@ -83,7 +78,7 @@ typedef struct {
 typedef struct {
     const CornuHost *host;
     CornuProgram    *program;        /* after the passes; owned */
-    CornuStep       *steps; /* owned, in the order in which they run after planning */
+    CornuStep       *steps;          /* in the order in which they run, once planned */
     int              step_count, step_space;
     CornuValue      *operands;
     int              operand_count, operand_space;

@@ -39,8 +39,13 @@ CornuStep *cornu__plan_step(CornuPlan *plan, CornuStepKind kind, const CornuValu
         return NULL;
     CornuStep *step = &plan->steps[plan->step_count];
     *step = (CornuStep){
-        .kind = kind, .op = -1, .pool = -1, .in_first = plan->operand_count, .in_count = in_count,
-        .out_first = plan->operand_count + in_count, .out_count = out_count,
+        .kind = kind,
+        .op = -1,
+        .pool = -1,
+        .in_first = plan->operand_count,
+        .in_count = in_count,
+        .out_first = plan->operand_count + in_count,
+        .out_count = out_count,
         .epilogue = { .activation = CORNU_OP_COUNT },
     };
     step->types = cornu__allocate((size_t)(in_count + out_count), sizeof *step->types);
@@ -509,7 +514,8 @@ void cornu__plan_print(const CornuPlan *plan, FILE *to)
     for (int i = 0; i < plan->step_count; i++) {
         const CornuStep *step = &plan->steps[i];
         fprintf(to, "%4d %s", i, kinds[step->kind]);
-        if (step->op >= 0) fprintf(to, " %s", cornu_op_name(plan->program->ops[step->op].id));
+        if (step->op >= 0)
+            fprintf(to, " %s", cornu_op_name(plan->program->ops[step->op].id));
         if (step->pool >= 0)
             fprintf(to, " with %s", cornu_op_name(plan->program->ops[step->pool].id));
         if (step->group) cornu__group_print(step->group, to);

@@ -51,8 +51,6 @@ typedef void CornuVector(const CornuVectorCall *call, int64_t count);
 typedef struct {
     CornuVector *op[CORNU_OP_COUNT];
     CornuVector *compare[CORNU_GREATER_EQUAL + 1];
-    CornuVector *select;
-    CornuVector *is_finite;
     CornuVector *convert[CORNU_CLASS_COUNT];   /* to the other classes, as op convert does */
 } CornuVectorClass;
 

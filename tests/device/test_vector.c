@@ -78,7 +78,7 @@ static double error_in_ulp(float got, double exact)
 static void test_functions(void **state)
 {
     (void)state;
-    float   *x = malloc(SAMPLES * sizeof *x), *y = malloc(CORNU_BLOCK * sizeof *y);
+    float   *x = malloc(SAMPLES * sizeof *x), *y = calloc(CORNU_BLOCK, sizeof *y);
     double  *exact = malloc(SAMPLES * sizeof *exact);
     for (int64_t i = 0; i < SAMPLES; i++) x[i] = float_of((uint32_t)i * 1021u);
     static const float special[] = { 0.0f,        -0.0f,     INFINITY,     -INFINITY,

@@ -377,6 +377,7 @@ const CornuVectorClass CORNU__PER_ISA(cornu__class_f32) = {
         [CORNU_OP_SUBTRACT] = subtract_f32, [CORNU_OP_MULTIPLY] = multiply_f32,
         [CORNU_OP_DIVIDE] = divide_f32,     [CORNU_OP_MAXIMUM] = maximum_f32,
         [CORNU_OP_MINIMUM] = minimum_f32,   [CORNU_OP_POWER] = power_f32,
+        [CORNU_OP_IS_FINITE] = is_finite_f32, [CORNU_OP_SELECT] = select_f32,
         [CORNU_OP_MOMENTUM_UPDATE] = momentum_f32,
         [CORNU_OP_RMSPROP_UPDATE] = rmsprop_f32,
         [CORNU_OP_ADAM_UPDATE] = adam_f32,
@@ -386,8 +387,6 @@ const CornuVectorClass CORNU__PER_ISA(cornu__class_f32) = {
         [CORNU_LESS] = less_f32,       [CORNU_LESS_EQUAL] = less_equal_f32,
         [CORNU_GREATER] = greater_f32, [CORNU_GREATER_EQUAL] = greater_equal_f32,
     },
-    .select = select_f32,
-    .is_finite = is_finite_f32,
     .convert = {
         [CORNU_CLASS_F64] = f32_to_f64, [CORNU_CLASS_I64] = f32_to_i64,
         [CORNU_CLASS_BOOL] = f32_to_bool,

@@ -144,14 +144,13 @@ const CornuVectorClass CORNU__PER_ISA(cornu__class_f64) = {
         [CORNU_OP_SUBTRACT] = subtract_f64, [CORNU_OP_MULTIPLY] = multiply_f64,
         [CORNU_OP_DIVIDE] = divide_f64,     [CORNU_OP_MAXIMUM] = maximum_f64,
         [CORNU_OP_MINIMUM] = minimum_f64,   [CORNU_OP_POWER] = power_f64,
+        [CORNU_OP_IS_FINITE] = is_finite_f64, [CORNU_OP_SELECT] = select_f64,
     },
     .compare = {
         [CORNU_EQUAL] = equal_f64,     [CORNU_NOT_EQUAL] = not_equal_f64,
         [CORNU_LESS] = less_f64,       [CORNU_LESS_EQUAL] = less_equal_f64,
         [CORNU_GREATER] = greater_f64, [CORNU_GREATER_EQUAL] = greater_equal_f64,
     },
-    .select = select_f64,
-    .is_finite = is_finite_f64,
     .convert = {
         [CORNU_CLASS_F32] = f64_to_f32, [CORNU_CLASS_I64] = f64_to_i64,
         [CORNU_CLASS_BOOL] = f64_to_bool,
@@ -237,14 +236,13 @@ const CornuVectorClass CORNU__PER_ISA(cornu__class_i64) = {
         [CORNU_OP_NEGATIVE] = negative_i64, [CORNU_OP_ABSOLUTE] = absolute_i64,
         [CORNU_OP_ADD] = add_i64,           [CORNU_OP_SUBTRACT] = subtract_i64,
         [CORNU_OP_MULTIPLY] = multiply_i64, [CORNU_OP_MAXIMUM] = maximum_i64,
-        [CORNU_OP_MINIMUM] = minimum_i64,
+        [CORNU_OP_MINIMUM] = minimum_i64,   [CORNU_OP_SELECT] = select_i64,
     },
     .compare = {
         [CORNU_EQUAL] = equal_i64,     [CORNU_NOT_EQUAL] = not_equal_i64,
         [CORNU_LESS] = less_i64,       [CORNU_LESS_EQUAL] = less_equal_i64,
         [CORNU_GREATER] = greater_i64, [CORNU_GREATER_EQUAL] = greater_equal_i64,
     },
-    .select = select_i64,
     .convert = {
         [CORNU_CLASS_F32] = i64_to_f32, [CORNU_CLASS_F64] = i64_to_f64,
         [CORNU_CLASS_BOOL] = i64_to_bool,
@@ -303,12 +301,12 @@ static void bool_to_i64(const CornuVectorCall *call, int64_t count)
 }
 
 const CornuVectorClass CORNU__PER_ISA(cornu__class_bool) = {
+    .op = { [CORNU_OP_SELECT] = select_bool },
     .compare = {
         [CORNU_EQUAL] = equal_bool,     [CORNU_NOT_EQUAL] = not_equal_bool,
         [CORNU_LESS] = less_bool,       [CORNU_LESS_EQUAL] = less_equal_bool,
         [CORNU_GREATER] = greater_bool, [CORNU_GREATER_EQUAL] = greater_equal_bool,
     },
-    .select = select_bool,
     .convert = {
         [CORNU_CLASS_F32] = bool_to_f32, [CORNU_CLASS_F64] = bool_to_f64,
         [CORNU_CLASS_I64] = bool_to_i64,
