@@ -18,8 +18,8 @@ static CornuStatus train(CornuModel *model, CornuGraph *graph, const CornuLoss *
     const int       count = cornu_model_weight_count(model);
     CornuOptimizer *adam = cornu_model_optimizer(model);
     CornuTensor    *step = cornu_read(graph, cornu_optimizer_variable(adam, 0));
-    CornuCall       call = { .training = true, .iteration = step };
-    CornuTensor    *p = cornu_model_call(model, x, &call);
+    CornuCall       training = { .training = true, .iteration = step };
+    CornuTensor    *p = cornu_model_call(model, x, &training);
     CornuTensor    *loss = cornu_op_mean(crossentropy->call(crossentropy, y, p));
     for (int i = 0; i < count; i++)
         w[i] = cornu_read(graph, cornu_model_weight(model, i)->variable);
@@ -38,8 +38,8 @@ static CornuStatus train(CornuModel *model, CornuGraph *graph, const CornuLoss *
                 status = cornu_run(graph, &loss, 1, &to);
         if (status) return status;
         if (!isfinite(value))
-            return cornu_error_set(CORNU_ERR_VALUE, "epoch %lld ends with a loss that is no number;"
-                                   " a smaller --learning-rate or --batch-size may help",
+            return cornu_error_set(CORNU_ERR_VALUE, "epoch %lld ends with a loss that is no "
+                                   "number: a smaller --learning-rate or --batch-size may help",
                                    (long long)epoch + 1);
         printf("Epoch %lld: loss of the last batch %.4f\n", (long long)epoch + 1, value);
     }

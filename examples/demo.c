@@ -64,7 +64,7 @@ static CornuStatus time_step(const CornuReferenceModel *reference, CornuDevice *
 static int64_t choose_steps(int64_t all, int64_t batch, double seconds)
 {
     const int64_t steps = (all + batch - 1) / batch;
-    const double  possible = SECONDS / EPOCHS / seconds;
+    const double  possible = (double)SECONDS / EPOCHS / seconds;
     if (possible >= (double)steps) return steps;
     const int64_t fewer = possible < 1.0 ? 1 : (int64_t)possible;
     printf("A step takes %.0f ms here, so each epoch sees %lld of the %lld digits.\n",

@@ -111,7 +111,7 @@ static CornuStatus predict_batch(CornuModel *model, Output *output, CornuArray x
                            (long long)output->to.type.shape.extent[0]);
     CornuArray batch = cornu_array_from(output->batch, cornu_tensor_type(step->prediction));
     CORNU__TRY(cornu__step_run(step, x, NULL, valid, &batch));
-    memcpy((char *)output->to.data + (size_t)output->rows * output->row_bytes, output->batch,
+    memcpy((char *)output->to.data + (size_t)output->rows * output->row_bytes, batch.data,
            (size_t)valid * output->row_bytes);
     output->rows += valid;
     return CORNU_OK;

@@ -160,7 +160,8 @@ CornuStatus cornu_layer_assign(CornuLayer *layer, const CornuCall *call, int i,
 {
     (void)call;
     if (!value) return cornu_error_status();
-    return layer->weights[i]->variable ? cornu_assign(layer->weights[i]->variable, value) : CORNU_OK;
+    CornuVariable *variable = layer->weights[i]->variable;
+    return variable ? cornu_assign(variable, value) : CORNU_OK;
 }
 
 /* ---- Building and calling ---- */

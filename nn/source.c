@@ -18,7 +18,8 @@ CornuDataset *cornu__data(const char *who, CornuDataset *data, CornuArray x, Cor
     if (components != 2 && components != wants)
         return cornu__fail_null(components > 2 ? CORNU_ERR_UNSUPPORTED : CORNU_ERR_ARGUMENT,
                                 "%s: an element of the data set has %d components, expected %s%s",
-                                who, components, wants == 2 ? "2: x and y" : "1 or 2: x, or x and y",
+                                who, components,
+                                wants == 2 ? "2: x and y" : "1 or 2: x, or x and y",
                                 components > 2 ? "; sample weights are not available in this "
                                                  "version" : "");
     return cornu_dataset_retain(data);

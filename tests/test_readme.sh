@@ -18,8 +18,9 @@ report() { # report STATUS NAME
 # The program: the lines from #include to the closing brace, without the indentation.
 sed -n '/^    #include/,/^    }$/s/^    //p' README.md > "$folder/circle.c"
 command=$(sed -n 's/^    \(cc circle.c .*\)$/\1/p' README.md)
-command=$(echo "$command" | sed "s|-Ibuild/include|-I$root/build/include|; s|build/libcornu.a|$root/$build/libcornu.a|")
-command=$(echo "$command" | sed "s|^cc |${CC:-cc} -std=c11 -Wall -Wextra -Wpedantic -Werror $extra |")
+warnings="-std=c11 -Wall -Wextra -Wpedantic -Werror"
+command=$(echo "$command" | sed "s|^cc |${CC:-cc} $warnings $extra |
+    s|-Ibuild/include|-I$root/build/include|; s|build/libcornu.a|$root/$build/libcornu.a|")
 (cd "$folder" && eval "$command") > "$folder/log" 2>&1
 status=$?
 [ $status = 0 ] || cat "$folder/log"

@@ -12,10 +12,12 @@ check() {
 case $BUILD in
 *sanitize*) echo "0 passed, 0 failed, 3 skipped"; exit ;;
 esac
-global=$(nm --defined-only --extern-only "$BUILD/libcornu.a" 2>/dev/null | awk 'NF == 3 { print $3 }')
+global=$(nm --defined-only --extern-only "$BUILD/libcornu.a" 2>/dev/null |
+         awk 'NF == 3 { print $3 }')
 check "global names in libcornu.a" "$(grep -v '^cornu_' <<<"$global")"
 exported=$(nm --dynamic --defined-only "$BUILD/libcornu.so" | awk '{ print $3 }')
 check "names exported by libcornu.so" "$(grep -v '^cornu_[a-z]' <<<"$exported")"
-check "soname of libcornu.so" "$(readelf -d "$BUILD/libcornu.so" | grep SONAME | grep -v 'libcornu.so.0\]')"
+soname=$(readelf -d "$BUILD/libcornu.so" | grep SONAME)
+check "soname of libcornu.so" "$(grep -v 'libcornu.so.0\]' <<<"$soname")"
 echo "$passed passed, $failed failed, 0 skipped"
 [ $failed = 0 ]

@@ -2,7 +2,8 @@
  * conv2d_grad_filter: f32 in, out and in the sums.
  *
  *     x (B, H, W, C), d_y (B, Ho, Wo, F), d_filter (h, w, C, F)
- *     d_filter[u,v,c,f] = sum over b, i, j of x[b, i s + u d - low, j s + v d - low, c] d_y[b,i,j,f]
+ *     d_filter[u,v,c,f] = sum over b, i, j of
+ *                         x[b, i s + u d - low, j s + v d - low, c] d_y[b,i,j,f]
  *
  * Rows of the sum are channels of x, which stand side by side, as do the filters of d_y: a tile
  * of sums walks over all positions where its tap meets x, and nothing is copied or transposed.
@@ -82,7 +83,8 @@ static size_t lay_out(FilterGradient *g, const CornuOpCall *op, const CornuType 
     g->chunks = larger(1, ceil_divide(batch, g->chunk_images));
     const int64_t sums = g->chunks * g->rows * g->padded;
     const int64_t x = g->pad_x ? batch * g->extent[0] * g->extent[1] * C : 0;
-    const int64_t d_y = g->pad_d_y || pooled ? g->chunk_images * height->out * width->out * g->padded : 0;
+    const int64_t d_y = g->pad_d_y || pooled
+                      ? g->chunk_images * height->out * width->out * g->padded : 0;
     if (scratch) {
         g->sums = scratch;
         g->d_y = g->sums + sums;

@@ -35,8 +35,9 @@ bool cornu__pool_grad_image(const CornuPool *pool, const float *d_y, const uint8
     const CornuPools *pools = cornu__pools();
     const int64_t     row = pool->width.out * pool->channels;
     bool              found = true;
+    const int64_t     count = pool->height.in * pool->width.in * pool->channels;
     if (cornu__pool_is_exact(pool)) clear_rest(pool, d_x);
-    else memset(d_x, 0, (size_t)(pool->height.in * pool->width.in * pool->channels) * sizeof(float));
+    else memset(d_x, 0, (size_t)count * sizeof *d_x);
     for (int64_t i = 0; i < pool->height.out; i++)
         if (index) found &= pools->max_grad(pool, i, d_y + i * row, index + i * row, d_x);
         else pools->average_grad(pool, i, d_y + i * row, d_x);

@@ -4,6 +4,7 @@
  * ops on constants become constants; x * 1, x / 1, x - 0 and the integers' x + 0 give x.
  * A float's x + 0 stays: for x = -0 it is +0.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,7 +40,7 @@ static bool is_number(const CornuProgram *program, CornuValue value, double numb
     double constant;
     /* -0 == 0, but x - (-0) is not x for x = -0 */
     return is_constant(program, value, &constant) &&
-           memcmp(&constant, &number, sizeof number) == 0;
+           constant == number && signbit(constant) == signbit(number);
 }
 
 static uint64_t hash_of(CornuOpId id, const CornuAttributes *attributes,
@@ -62,8 +63,8 @@ static CornuStatus record(Simplifier *s, CornuOpId id, const CornuAttributes *at
         const CornuProgramOp *op = &to->ops[index];
         if (op->id == id && op->in_count == in_count &&
             cornu__attributes_equal(id, &op->attributes, attributes) &&
-            memcmp(cornu_program_operands(to, op), in, (size_t)in_count * sizeof *in) ==
-                0) {
+            (in_count == 0 || memcmp(cornu_program_operands(to, op), in,
+                                     (size_t)in_count * sizeof *in) == 0)) {
             for (int i = 0; i < op->out_count; i++) out[i] = op->out_first + i;
             return CORNU_OK;
         }

@@ -18,7 +18,7 @@
 #ifndef CORNU_DEVICE_HOST_VECTOR_H
 #define CORNU_DEVICE_HOST_VECTOR_H
 
-#include "../op.h"
+#include "../op_internal.h"
 
 enum { CORNU_BLOCK = 1024, CORNU_VECTOR_STEP = 16 };
 
@@ -37,8 +37,8 @@ typedef struct {
 } CornuRandom;
 
 typedef struct {
-    void              *out[3];
-    const void        *in[6];
+    void              *out[CORNU_MAX_OUTPUTS];
+    const void        *in[CORNU_MAX_INPUTS];
     const float       *attributes;   /* of the op: alpha, or the coefficients of an update */
     int64_t            first;        /* number of the block's first element in its tensor */
     const CornuRandom *random;

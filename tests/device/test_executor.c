@@ -129,10 +129,11 @@ static void test_compare_select_convert(void **state)
         CornuDtype    dtype = (CornuDtype)d;
         CornuProgram *p = cornu_program_create();
         CornuType     type = cornu_type(dtype, 13, 101);
-        CornuValue    a = input(p, type), b = input(p, type), holds = a;
+        CornuValue    a = input(p, type), b = input(p, type);
         for (int c = CORNU_EQUAL; c <= CORNU_GREATER_EQUAL; c++) {
             CornuAttributes comparison = { .compare = { (CornuComparison)c } };
-            holds = op(p, CORNU_OP_COMPARE, &comparison, (CornuValue[]){ a, b }, 2);
+            CornuValue holds =
+                op(p, CORNU_OP_COMPARE, &comparison, (CornuValue[]){ a, b }, 2);
             output(p, holds, -1);
             output(p, op(p, CORNU_OP_SELECT, NULL, (CornuValue[]){ holds, a, b }, 3), -1);
         }

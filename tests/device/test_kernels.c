@@ -68,7 +68,10 @@ static CornuOpCall op_of(const Case *c)
     return (CornuOpCall){ c->id, &c->attributes, c->in_count, c->in_type };
 }
 
-static CornuArray operand(const Case *c, int i) { return cornu_array_from(c->in[i], c->in_type[i]); }
+static CornuArray operand(const Case *c, int i)
+{
+    return cornu_array_from(c->in[i], c->in_type[i]);
+}
 
 /* Adds an operand of random floats, or zeros of another dtype. */
 static void add_operand(Case *c, CornuType type)
@@ -138,7 +141,8 @@ static CornuStatus run_kernel(const Case *c, int threads, void **out)
     CornuKernelCall    call = { .op = op_of(c), .out_type = c->out_type,
                                 .in = (const void *const *)c->in, .out = out,
                                 .epilogue = &c->epilogue, .threads = pool };
-    size_t             bytes = kernel->scratch ? kernel->scratch(&call.op, c->out_type, threads) : 0;
+    size_t             bytes = 0;
+    if (kernel->scratch) bytes = kernel->scratch(&call.op, c->out_type, threads);
     /* Neither scratch nor results may be relied on: both start as NaN. */
     void              *scratch = cornu__allocate_aligned(bytes + 1);
     memset(scratch, 0xff, bytes);
@@ -450,7 +454,8 @@ static void check_pooled(CornuShape x, CornuShape filter, CornuAttributes convol
     for (int64_t f = 0; f < F; f++) bias[f] = (float)random_value();
     y.epilogue = (CornuEpilogue){ bias, activations[between(0, 4)], { .alpha.alpha = 0.7 } };
     cornu__epilogue_apply(&y.epilogue, pooled[0], count / F, F, F, 0);
-    for (int i = 0; i < 2; i++) joined[i] = cornu__allocate_aligned(cornu_type_bytes(p.out_type[i]));
+    for (int i = 0; i < 2; i++)
+        joined[i] = cornu__allocate_aligned(cornu_type_bytes(p.out_type[i]));
     for (int threads = 1; threads <= MOST_THREADS; threads++) {
         assert_int_equal(run_pooled(&cornu__cpu_conv2d_pooled, &y, &p, (const void *const *)y.in,
                                     p.out_type, threads, joined), CORNU_OK);
@@ -458,7 +463,8 @@ static void check_pooled(CornuShape x, CornuShape filter, CornuAttributes convol
             assert_memory_equal(joined[i], pooled[i], cornu_type_bytes(p.out_type[i]));
     }
 
-    Case up = { .id = CORNU_OP_MAX_POOL2D_GRAD, .attributes = gradient_of(window, y.out_type[0].shape),
+    Case up = { .id = CORNU_OP_MAX_POOL2D_GRAD,
+                .attributes = gradient_of(window, y.out_type[0].shape),
                 .in_count = 2, .in_type = { p.out_type[0], p.out_type[1] },
                 .in = { pooled[0], pooled[1] }, .out_type = { y.out_type[0] },
                 .epilogue.activation = CORNU_OP_COUNT };

@@ -83,7 +83,8 @@ def hooks():
     fit("fit_two_callbacks", two=True)
     fit("fit_no_validation", validation=False)
     fit("fit_no_metrics", compiled={"metrics": ()})
-    fit("fit_more_metrics", compiled={"metrics": ["sparse_categorical_crossentropy", "accuracy"]}, epochs=1)
+    metrics = ["sparse_categorical_crossentropy", "accuracy"]
+    fit("fit_more_metrics", compiled={"metrics": metrics}, epochs=1)
     fit("fit_one_batch", epochs=1, batch_size=32)
     fit("fit_initial_epoch", initial_epoch=1, epochs=3)
     fit("fit_no_epochs", epochs=0)

@@ -54,7 +54,7 @@ def pairs(values):
 
 
 class Bar(Session):
-    """A bare Progbar. `averaged`: metrics are averaged over steps by the bar, else shown as given."""
+    """A bare Progbar. `averaged`: the bar averages metrics over steps, else shows them as given."""
 
     def __init__(self, name, target, start=1000.0, width=20, verbose=1, interval=0.05,
                  unit="step", averaged=False, display="dynamic", encoding="utf-8"):

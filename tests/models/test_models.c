@@ -41,7 +41,7 @@ static void set_weights(CornuModel *model, const Golden *golden)
         if (!rule) fail_msg("Keras has no weight %s", weight->path);
         char name[128];
         snprintf(name, sizeof name, "%s/%s", cornu_model_name(model), weight->path);
-        const uint32_t crc = (uint32_t)crc32(0, (const unsigned char *)name, (unsigned)strlen(name));
+        const uint32_t crc = (uint32_t)crc32(0, (const Bytef *)name, (uInt)strlen(name));
         const int64_t  count = cornu_type_count(weight->type);
         const float    scale = (float)json_number_value(json_object_get(rule, "scale"));
         const float    offset = (float)json_number_value(json_object_get(rule, "offset"));

@@ -106,8 +106,8 @@ static void compare_step(const char *name, CornuDevice *device, int64_t valid, i
     CornuModel *model = open_model(name, device, cornu_sgd(.learning_rate = 1.0));
     CornuModel *filled = open_model(name, device, cornu_sgd(.learning_rate = 1.0));
     Weights     before = read_weights(model);
-    expect_ok(cornu_train_on_batch(model, images_for(model, 0, valid), labels_of(0, valid),
-                                   values));
+    expect_ok(
+        cornu_train_on_batch(model, images_for(model, 0, valid), labels_of(0, valid), values));
 
     /* The rows beyond are other digits, not zeros: nothing of them may count. */
     CornuStep       *step;
@@ -202,7 +202,7 @@ static void evaluate_equals_predictions(void **state)
         loss -= log(fmin(fmax(p[labels[i]] / sum, 1e-7), 1.0 - 1e-7)) / ROWS;
         right += best == labels[i];
     }
-    if (fabs(values[0] - loss) > 1e-6 * loss || fabs(values[1] - right / ROWS) > 1e-9)
+    if (fabs(values[0] - loss) > 1e-6 * loss || fabs(values[1] - right / (double)ROWS) > 1e-9)
         fail_msg("evaluate gives %.9g, %.9g, the predictions %.9g, %.9g", values[0], values[1],
                  loss, right / ROWS);
     assert_true(right > ROWS / 5);   /* it has learnt something: the comparison means something */

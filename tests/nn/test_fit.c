@@ -416,7 +416,8 @@ static void a_loss_that_is_no_number_ends_fit(void **state)
     x_data[3 * 5] = NAN;
     expect_fit_error(cornu_fit(model, .x = rows_x(0, ROWS), .y = rows_y(0, ROWS), .epochs = 3,
                                .batch_size = 2, .no_shuffle = true, .verbose = CORNU_SILENT),
-                     CORNU_ERR_VALUE, "tiny: the loss became nan in epoch 1, between steps 1 and 5");
+                     CORNU_ERR_VALUE,
+                     "tiny: the loss became nan in epoch 1, between steps 1 and 5");
     make_data();
     cornu_model_free(model);
 }

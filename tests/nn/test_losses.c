@@ -125,8 +125,9 @@ static void run_metric(Golden *golden, const char *name, const char *metric, Cor
     cornu_model_add(model, cornu_activation(CORNU_LINEAR));
     const bool sparse = cornu_dtype_is_float(target.type.dtype) == false &&
                         cornu_type_count(target.type) != cornu_type_count(x.type);
+    const char *loss = sparse ? "sparse_categorical_crossentropy" : "mse";
     expect_ok(cornu_compile(model, .device = device, .metrics = { cornu_metric(metric) },
-                            .loss = cornu_loss(sparse ? "sparse_categorical_crossentropy" : "mse")));
+                            .loss = cornu_loss(loss)));
     double values[2];
     char   what[128];
     expect_ok(cornu_test_on_batch(model, rows(x, 0, 8), rows(target, 0, 8), values));

@@ -209,7 +209,8 @@ static void second_derivatives(void **state)
     CornuGraph  *graph = cornu_graph_create(*state);
     CornuTensor *x = cornu_graph_input(graph, cornu_type(CORNU_F64, 3));
     CornuTensor *cube = cornu_op_scale(cornu_op_multiply(cornu_op_square(x), x), 1.0 / 3);
-    CornuTensor *f = cornu_op_sum(cornu_op_add(cube, cornu_op_exp(cornu_op_scale(x, 2.0)))), *d, *dd;
+    CornuTensor *power = cornu_op_exp(cornu_op_scale(x, 2.0)), *d, *dd;
+    CornuTensor *f = cornu_op_sum(cornu_op_add(cube, power));
     assert_int_equal(cornu_gradients(f, &x, 1, &d), CORNU_OK);
     assert_int_equal(cornu_gradients(cornu_op_sum(d), &x, 1, &dd), CORNU_OK);
     double     at[3] = { -1, 0.25, 0.5 }, seen[3];
@@ -323,10 +324,12 @@ static void pools_move_before_bias_and_activation(void **state)
                     for (int k = 0; k < 4; k++) {
                         double sum = values[f];
                         for (int u = 0; u < 3; u++)
-                            for (int v = 0; v < 3; v++)
+                            for (int v = 0; v < 3; v++) {
+                                int row = 2 * i + k / 2 + u, column = 2 * j + k % 2 + v;
                                 for (int c = 0; c < 3; c++)
-                                    sum += values[((b * 7 + 2 * i + k / 2 + u) * 9 + 2 * j + k % 2 + v) * 3 + c] *
+                                    sum += values[((b * 7 + row) * 9 + column) * 3 + c] *
                                            values[((u * 3 + v) * 3 + c) * 4 + f];
+                            }
                         if (sum > best) best = sum;
                     }
                     expected += best * best;

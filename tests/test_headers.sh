@@ -1,0 +1,28 @@
+# Every public header compiles alone, as C11 and as C++17, with each compiler there is.
+passed=0 failed=0 skipped=0
+source=$BUILD/tests/header.c
+warnings="-Wall -Wextra -Wpedantic -Werror"
+mkdir -p "${source%/*}"
+
+# check LANGUAGE STANDARD COMPILER: one test, skipped without the compiler.
+check() {
+    if ! echo 'int main(void) { return 0; }' |
+            "$3" -x "$1" -fsyntax-only - >/dev/null 2>&1; then
+        echo "no $3"
+        skipped=$((skipped + 1))
+        return
+    fi
+    local bad=0
+    for header in cornu.h $(ls {device,tensor,datasets,nn,models}/*.h | grep -v _internal); do
+        echo "#include <cornu/$header>" >"$source"
+        "$3" -x "$1" -std="$2" $warnings -Ibuild/include -fsyntax-only "$source" || bad=1
+    done
+    if [ $bad = 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+}
+
+check c c11 gcc
+check c c11 clang
+check c++ c++17 g++
+check c++ c++17 clang++
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed = 0 ]
