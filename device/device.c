@@ -14,6 +14,11 @@ enum { CLASS_COUNT = sizeof classes / sizeof *classes };
 
 /* ---- Devices ---- */
 
+const char *cornu_device_known(int i)
+{
+    return i >= 0 && i < CLASS_COUNT ? classes[i]->name : NULL;
+}
+
 static void *fail_unknown(const char *name)
 {
     const char *known[CLASS_COUNT];

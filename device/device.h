@@ -37,6 +37,9 @@ CornuDevice *cornu_device_open_from(const CornuDeviceConfig *config);
     cornu_device_open_from(&(CornuDeviceConfig){ .unset = 0, __VA_ARGS__ })
 void cornu_device_close(CornuDevice *device);
 
+/* The name of known device i, NULL past the last: for walking over all of them. */
+const char *cornu_device_known(int i);
+
 const char *cornu_device_name(const CornuDevice *device);
 int         cornu_device_threads(const CornuDevice *device);
 int         cornu_device_shards(const CornuDevice *device);
