@@ -70,7 +70,7 @@ static void figures_are_printed_with_their_marks(void **state)
     fclose(to);
     assert_non_null(strstr(text, "v2-8"));
     assert_non_null(strstr(text, " 3502 D"));
-    assert_non_null(strstr(text, "   43.5 F   43.5 ?"));
+    assert_non_null(strstr(text, "   43.8 F   43.8 ?"));
     int marks = 0;
     for (const char *at = text; at < text + table; at++) {
         if (at == text || at[-1] != ' ' || !strchr("VPTDF?", *at) || !*at) continue;
