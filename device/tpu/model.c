@@ -135,7 +135,8 @@ double cornu_tpu_all_reduce_s(const CornuTpuProfile *profile, int64_t shards, in
     if (shards <= 1 || bytes <= 0) return 0.0;
     const double  v = (double)bytes, chips = (double)chips_of(profile, shards);
     const double  both = 2.0 * profile->link_gbps.value * 1e9, hop = profile->hop_us.value * 1e-6;
-    const double  local = profile->replicas.value > profile->chips.value ? 3.0 * v / (profile->hbm_gbps.value * 1e9) : 0.0;
+    const bool    shared = profile->replicas.value > profile->chips.value;
+    const double  local = shared ? 3.0 * v / (profile->hbm_gbps.value * 1e9) : 0.0;
     if (chips < 2.0) return local;
     if (chips < 3.0) return local + 2.0 * v / both + 2.0 * hop;
     return local + 2.0 * v / both * (chips - 1.0) / chips + chips * hop;

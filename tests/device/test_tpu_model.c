@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cornu/device/tpu/model.h>
+#include "../../device/tpu/model.h"
 
 #include "../allocations.h"
 #include "programs.h"
