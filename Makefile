@@ -152,6 +152,11 @@ test: deps-test
 test-programs: $(filter-out %.sh,$(tests)) $(if $(T),$(if $(filter %.sh,$(tests)),all),all $(bench))
 	@:
 
+# The long trainings on the real digits, against the published accuracies; minutes.
+check-training: deps-test
+	$(again) all $(BUILD)/tests/examples/test_predict
+	@bash tests/training/check.sh $(BUILD)
+
 bench: $(bench)
 	$(bench)
 
@@ -213,5 +218,5 @@ lint: build/include/cornu/cornu.h
 clean:
 	rm -rf build
 
-.PHONY: all demo test test-programs bench deps deps-test format lint clean
+.PHONY: all demo test test-programs check-training bench deps deps-test format lint clean
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -14,6 +14,11 @@ enum { CLASS_COUNT = sizeof classes / sizeof *classes };
 
 /* ---- Devices ---- */
 
+const char *cornu_device_known(int i)
+{
+    return i >= 0 && i < CLASS_COUNT ? classes[i]->name : NULL;
+}
+
 static void *fail_unknown(const char *name)
 {
     const char *known[CLASS_COUNT];
@@ -43,9 +48,15 @@ CornuDevice *cornu_device_open_from(const CornuDeviceConfig *config)
                                 config->threads);
     for (int i = 0; i < CLASS_COUNT; i++) {
         if (strcmp(classes[i]->name, config->name) != 0) continue;
+        const int most = classes[i]->most_shards > 1 ? classes[i]->most_shards : 1;
+        if (config->shards < 0 || config->shards > most)
+            return cornu__fail_null(CORNU_ERR_ARGUMENT, "device \"%s\": %d shards, expected 1%s%.0d",
+                                    config->name, config->shards, most > 1 ? " to " : "",
+                                    most > 1 ? most : 0);
         CornuDevice *device = classes[i]->open(config);
         if (!device) return cornu__null();
         device->class = classes[i];
+        if (device->shards == 0) device->shards = 1;
         return device;
     }
     return fail_unknown(config->name);
@@ -66,6 +77,7 @@ void cornu_device_close(CornuDevice *device)
 
 const char *cornu_device_name(const CornuDevice *device) { return device->class->name; }
 int         cornu_device_threads(const CornuDevice *device) { return device->threads; }
+int         cornu_device_shards(const CornuDevice *device) { return device->shards; }
 const char *cornu_device_description(const CornuDevice *device)
 {
     return device->description;
@@ -174,7 +186,9 @@ static CornuStatus check_buffer(const CornuExecutable *executable, const CornuBu
                            "the buffer is another device's (%s), expected one of the "
                            "executable's (%s)", cornu_device_name(buffer->device),
                            cornu_device_name(executable->device));
-    return expect_type(cornu_program_type(executable->program, value), buffer->type, "the buffer");
+    return expect_type(cornu_program_buffer_type(executable->program, value,
+                                                 executable->device->shards),
+                       buffer->type, "the buffer");
 }
 
 CornuStatus cornu_executable_run(CornuExecutable *executable, CornuBuffer *const *inputs,

@@ -26,6 +26,8 @@ typedef struct {
     char        unset;
     const char *name;     /* "cpu", "reference"; required */
     int         threads;  /* default: processors this process may use, at most its quota */
+    int         shards;   /* replicas that each take a part of the batch, 1 to 8; default: the
+                             device's own number, 1 on cpu. The reference device has one */
 } CornuDeviceConfig;
 
 /* NULL and CORNU_ERR_DEVICE for an unknown name (the message lists the known ones, the nearest
@@ -35,8 +37,12 @@ CornuDevice *cornu_device_open_from(const CornuDeviceConfig *config);
     cornu_device_open_from(&(CornuDeviceConfig){ .unset = 0, __VA_ARGS__ })
 void cornu_device_close(CornuDevice *device);
 
+/* The name of known device i, NULL past the last: for walking over all of them. */
+const char *cornu_device_known(int i);
+
 const char *cornu_device_name(const CornuDevice *device);
 int         cornu_device_threads(const CornuDevice *device);
+int         cornu_device_shards(const CornuDevice *device);
 
 /* One line that names the processor, its instruction set, the BLAS and its kernels, and the
  * threads: "cpu: AMD EPYC … | avx512 | BLIS 0.9.0 skx | 2 threads". */
@@ -73,7 +79,7 @@ typedef struct {
 CornuExecutable *cornu_device_compile(CornuDevice *device, const CornuProgram *program);
 
 /* Runs once. inputs: one buffer per input of the program; outputs: one per output, NULL for an
- * output that is written into an input. Types must equal the program's. A fault in the data is
+ * output that is written into an input. Types must be those of cornu_program_buffer_type. A fault in the data is
  * CORNU_ERR_VALUE with a message naming op and row; aliased inputs are then undefined. */
 CornuStatus cornu_executable_run(CornuExecutable *executable, CornuBuffer *const *inputs,
                                  CornuBuffer *const *outputs);

@@ -16,6 +16,7 @@
  * statistics. A class fills threads and description when it opens. */
 typedef struct {
     const char *name;
+    int         most_shards;   /* 0 counts as 1 */
     CornuDevice *(*open)(const CornuDeviceConfig *config);
     void (*close)(CornuDevice *device);
     CornuBuffer *(*buffer_create)(CornuDevice *device, CornuType type);
@@ -32,7 +33,7 @@ typedef struct {
 
 struct CornuDevice {
     const CornuDeviceClass *class;
-    int                     threads;
+    int                     threads, shards;
     char                    description[256];
     CornuExecutable        *executables;   /* newest first */
 };

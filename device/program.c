@@ -68,7 +68,7 @@ static bool known(const CornuProgram *program, CornuValue value)
     cornu__reserve(&(program)->items##s, &(program)->items##_space, (program)->items##_count, \
                    extra, sizeof *(program)->items##s)
 
-CornuStatus cornu_program_input(CornuProgram *program, CornuType type, CornuValue *out)
+static CornuStatus add_input(CornuProgram *program, CornuType type, bool varies, CornuValue *out)
 {
     *out = CORNU_NO_VALUE;
     CORNU__TRY(cornu_type_check(type));
@@ -76,10 +76,30 @@ CornuStatus cornu_program_input(CornuProgram *program, CornuType type, CornuValu
     CORNU__TRY(RESERVE(program, input, 1));
     CornuValue value = program->value_count++;
     program->values[value] =
-        (CornuProgramValue){ .type = type, .op = -1, .index = program->input_count };
+        (CornuProgramValue){ .type = type, .op = -1, .index = program->input_count,
+                             .varies = varies };
     program->inputs[program->input_count++] = value;
     *out = value;
     return CORNU_OK;
+}
+
+CornuStatus cornu_program_input(CornuProgram *program, CornuType type, CornuValue *out)
+{
+    return add_input(program, type, false, out);
+}
+
+CornuStatus cornu_program_shard_input(CornuProgram *program, CornuType type, CornuValue *out)
+{
+    if (type.shape.rank >= CORNU_MAX_RANK)
+        return cornu__fail(CORNU_ERR_SHAPE, "an input dealt over shards has rank %d, expected at "
+                           "most %d", type.shape.rank, CORNU_MAX_RANK - 1);
+    return add_input(program, type, true, out);
+}
+
+CornuStatus cornu_program_copy_input(CornuProgram *to, const CornuProgram *from, CornuValue value,
+                                     CornuValue *out)
+{
+    return add_input(to, from->values[value].type, from->values[value].varies, out);
 }
 
 /* "dense_2: matmul: " before the message, which names the operands. */
@@ -130,11 +150,15 @@ static CornuStatus record(CornuProgram *program, CornuOpId id, const CornuAttrib
         .out_first = program->value_count, .out_count = out_count,
         .scope = program->scope,
     };
-    for (int i = 0; i < in_count; i++) program->operands[program->operand_count++] = in[i];
+    bool varies = id == CORNU_OP_REPLICA_ID;
+    for (int i = 0; i < in_count; i++) {
+        varies |= id != CORNU_OP_ALL_REDUCE && program->values[in[i]].varies;
+        program->operands[program->operand_count++] = in[i];
+    }
     for (int i = 0; i < out_count; i++) {
         out[i] = program->value_count++;
-        program->values[out[i]] =
-            (CornuProgramValue){ .type = types[i], .op = program->op_count, .index = i };
+        program->values[out[i]] = (CornuProgramValue){
+            .type = types[i], .op = program->op_count, .index = i, .varies = varies };
     }
     program->op_count++;
     return CORNU_OK;
@@ -169,6 +193,11 @@ CornuStatus cornu_program_output(CornuProgram *program, CornuValue value, int al
                                program->output_count, cornu_type_print(&from_text, from), alias,
                                cornu_type_print(&to_text, to));
     }
+    if (alias >= 0 && program->values[value].varies != program->values[program->inputs[alias]].varies)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "output %d %s from shard to shard, the input %d it "
+                           "goes into %s", program->output_count,
+                           program->values[value].varies ? "varies" : "does not vary", alias,
+                           program->values[value].varies ? "does not" : "does");
     for (int i = 0; i < program->output_count && alias >= 0; i++)
         if (program->outputs[i].alias == alias)
             return cornu__fail(CORNU_ERR_ARGUMENT, "outputs %d and %d both go into input %d", i,
@@ -181,6 +210,16 @@ CornuStatus cornu_program_output(CornuProgram *program, CornuValue value, int al
 CornuType cornu_program_type(const CornuProgram *program, CornuValue value)
 {
     return program->values[value].type;
+}
+
+CornuType cornu_program_buffer_type(const CornuProgram *program, CornuValue value, int shards)
+{
+    CornuType type = program->values[value].type;
+    if (!program->values[value].varies) return type;
+    CornuShape shape = { .rank = type.shape.rank + 1, .extent = { shards } };
+    for (int i = 0; i < type.shape.rank && i + 1 < CORNU_MAX_RANK; i++)
+        shape.extent[i + 1] = type.shape.extent[i];
+    return cornu_type_from(type.dtype, shape);
 }
 
 const CornuValue *cornu_program_operands(const CornuProgram *program, const CornuProgramOp *op)
@@ -213,6 +252,7 @@ uint64_t cornu_program_hash(const CornuProgram *program)
     uint64_t hash = cornu__hash(0, (uint64_t)program->input_count);
     for (int i = 0; i < program->input_count; i++) {
         hash = cornu__hash(hash, (uint64_t)program->inputs[i]);
+        hash = cornu__hash(hash, program->values[program->inputs[i]].varies);
         hash = hash_type(hash, cornu_program_type(program, program->inputs[i]));
     }
     hash = cornu__hash(hash, (uint64_t)program->op_count);
@@ -253,6 +293,7 @@ bool cornu_program_equal(const CornuProgram *a, const CornuProgram *b)
         return false;
     for (int i = 0; i < a->input_count; i++)
         if (a->inputs[i] != b->inputs[i] ||
+            a->values[a->inputs[i]].varies != b->values[b->inputs[i]].varies ||
             !cornu_type_equal(a->values[a->inputs[i]].type, b->values[b->inputs[i]].type))
             return false;
     for (int i = 0; i < a->op_count; i++)

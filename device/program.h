@@ -24,6 +24,8 @@ typedef struct {
     CornuType type;
     int       op;      /* the op that makes it, -1 for an input */
     int       index;   /* which output of that op, or which input of the program */
+    bool      varies;  /* from shard to shard: an input that is dealt over the shards,
+                          replica_id, and what depends on them other than through all_reduce */
 } CornuProgramValue;
 
 typedef struct {
@@ -64,8 +66,16 @@ void          cornu_program_free(CornuProgram *program);
 /* Sets the scope of the ops recorded from now on; the text is copied. NULL is "". */
 CornuStatus cornu_program_scope(CornuProgram *program, const char *scope);
 
-/* Declares the next input. */
+/* Declares the next input, the same for every shard. */
 CornuStatus cornu_program_input(CornuProgram *program, CornuType type, CornuValue *out);
+
+/* Declares an input of which every shard has its own: `type` is what one shard sees, the buffer
+ * has a leading axis more, the shard's number. */
+CornuStatus cornu_program_shard_input(CornuProgram *program, CornuType type, CornuValue *out);
+
+/* Declares in `to` the input that `value` is in `from`. */
+CornuStatus cornu_program_copy_input(CornuProgram *to, const CornuProgram *from, CornuValue value,
+                                     CornuValue *out);
 
 /* Records an op and fills `out` with its cornu_op_output_count() values. Shapes and dtypes are
  * checked here; the message begins with the scope and the op's name, the program stays as it was
@@ -75,11 +85,15 @@ CornuStatus cornu_program_record(CornuProgram *program, CornuOpId id,
                                  const CornuAttributes *attributes, const CornuValue *in,
                                  int in_count, CornuValue *out);
 
-/* Declares the next output; alias is an input's number or -1. Types of the two must agree, and
- * an input may be the alias of one output only. */
+/* Declares the next output; alias is an input's number or -1. Types of the two must agree, as
+ * must whether they vary from shard to shard, and an input may be the alias of one output only. */
 CornuStatus cornu_program_output(CornuProgram *program, CornuValue value, int alias);
 
 CornuType         cornu_program_type(const CornuProgram *program, CornuValue value);
+
+/* The type of the buffer that holds an input or output on a device of so many shards. */
+CornuType         cornu_program_buffer_type(const CornuProgram *program, CornuValue value,
+                                            int shards);
 const CornuValue *cornu_program_operands(const CornuProgram *program, const CornuProgramOp *op);
 
 /* Fills `in` (space for op->in_count types) and returns the op as rules see it. */

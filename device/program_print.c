@@ -19,8 +19,9 @@ int64_t cornu_program_flops(const CornuProgram *program)
 static void print_input(const CornuProgram *program, int i, FILE *to)
 {
     CornuText type;
-    fprintf(to, "%%%d = input %d : %s\n", (int)program->inputs[i], i,
-            cornu_type_print(&type, cornu_program_type(program, program->inputs[i])));
+    fprintf(to, "%%%d = input %d : %s%s\n", (int)program->inputs[i], i,
+            cornu_type_print(&type, cornu_program_type(program, program->inputs[i])),
+            program->values[program->inputs[i]].varies ? " per shard" : "");
 }
 
 static void print_op(const CornuProgram *program, const CornuProgramOp *op, FILE *to)

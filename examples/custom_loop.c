@@ -1,49 +1,39 @@
 /* A training loop by hand, as fast as fit: a graph, its gradients, an optimizer, a loop. */
 #include <math.h>
-#include <stdio.h>
-
 #include <cornu/cornu.h>
 #include <cornu/models/models.h>
-
 #include "session.h"
 
-/* The compiled model learns from batches of (x, y), epoch after epoch. */
+/* Records a step: bytes in, probabilities, loss, gradients, new weights. Runs it on every batch. */
 static CornuStatus train(CornuModel *model, CornuGraph *graph, const CornuLoss *crossentropy,
                          CornuIterator *batches, const Options *options)
 {
-    /* One step is recorded: bytes in, probabilities, loss, gradients, new weights. */
     CornuTensor    *x = cornu_graph_input(graph, cornu_type(CORNU_U8, options->batch_size, 28, 28));
     CornuTensor    *y = cornu_graph_input(graph, cornu_type(CORNU_U8, options->batch_size));
     CornuTensor    *w[32], *d_w[32];
     const int       count = cornu_model_weight_count(model);
     CornuOptimizer *adam = cornu_model_optimizer(model);
-    CornuTensor    *step = cornu_read(graph, cornu_optimizer_variable(adam, 0));
-    CornuCall       training = { .training = true, .iteration = step };
+    const CornuCall training = { .training = true,
+                                 .iteration = cornu_read(graph, cornu_optimizer_variable(adam, 0)) };
     CornuTensor    *p = cornu_model_call(model, x, &training);
     CornuTensor    *loss = cornu_op_mean(crossentropy->call(crossentropy, y, p));
     for (int i = 0; i < count; i++)
         w[i] = cornu_read(graph, cornu_model_weight(model, i)->variable);
-    if (cornu_gradients(loss, w, count, d_w) || cornu_optimizer_apply(adam, graph, d_w))
-        return cornu_error_status();
+    CornuStatus status = batches ? cornu_gradients(loss, w, count, d_w) : cornu_error_status();
+    if (!status) status = cornu_optimizer_apply(adam, graph, d_w);
 
-    /* It runs on batch after batch; a thread gathers the next ones meanwhile. */
-    const CornuBatch *batch;
-    float             value = NAN;   /* stays so without a whole batch */
-    CornuArray        to = cornu_array_from(&value, cornu_scalar(CORNU_F32));
-    for (int64_t epoch = 0; epoch < options->epochs; epoch++) {
-        CornuStatus status = cornu_iterator_rewind(batches, epoch);
+    for (int64_t epoch = 0; !status && epoch < options->epochs; epoch++) {
+        const CornuBatch *batch = NULL;
+        float             value = NAN;   /* stays so without a whole batch */
+        CornuArray        to = { cornu_scalar(CORNU_F32), &value };
+        status = cornu_iterator_rewind(batches, epoch);
         while (!status && !(status = cornu_iterator_next(batches, &batch)) && batch)
             if (!(status = cornu_graph_feed(x, batch->arrays[0])) &&
                 !(status = cornu_graph_feed(y, batch->arrays[1])))
                 status = cornu_run(graph, &loss, 1, &to);
-        if (status) return status;
-        if (!isfinite(value))
-            return cornu_error_set(CORNU_ERR_VALUE, "epoch %lld ends with a loss that is no "
-                                   "number: a smaller --learning-rate or --batch-size may help",
-                                   (long long)epoch + 1);
-        printf("Epoch %lld: loss of the last batch %.4f\n", (long long)epoch + 1, value);
+        if (!status) status = session_epoch(epoch, value);
     }
-    return CORNU_OK;
+    return status;
 }
 
 int main(int argc, char **argv)
@@ -56,21 +46,13 @@ int main(int argc, char **argv)
     CornuDevice    *device = session_open(&options);
     CornuImageData *mnist = device ? session_mnist(&options) : NULL;
     CornuModel     *model = mnist ? cornu_mnist_cnn() : NULL;
-    CornuOptimizer *adam = cornu_adam(.learning_rate = options.learning_rate);
-    CornuStatus     status = cornu_compile(model, .optimizer = adam, .device = device);
-    CornuGraph     *graph = cornu_graph_create(device);
     CornuLoss      *crossentropy = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY;
-    CornuDataset   *data = NULL;
-    CornuIterator  *batches = NULL;
-    if (!status) {
-        data = cornu_dataset_shuffle(cornu_image_data_take_train(mnist), (uint64_t)options.seed);
-        data = cornu_dataset_prefetch(cornu_dataset_batch(data, options.batch_size, true), 2);
-        batches = cornu_iterator_begin(data, 0);
-        status = batches ? train(model, graph, crossentropy, batches, &options)
-                         : cornu_error_status();
-    }
-    cornu_iterator_free(batches), cornu_dataset_free(data), cornu_image_data_free(mnist);
-    cornu_graph_free(graph), cornu_loss_free(crossentropy);
-    cornu_model_free(model), cornu_device_close(device);
+    CornuStatus     status = cornu_compile(
+        model, .optimizer = cornu_adam(.learning_rate = options.learning_rate), .device = device);
+    CornuGraph     *graph = cornu_graph_create(device);
+    CornuIterator  *batches = mnist ? session_batches(&options, mnist) : NULL;
+    if (!status) status = train(model, graph, crossentropy, batches, &options);
+    cornu_iterator_free(batches), cornu_loss_free(crossentropy), cornu_graph_free(graph);
+    cornu_model_free(model), cornu_image_data_free(mnist), cornu_device_close(device);
     return session_end("custom_loop", status);
 }

@@ -17,10 +17,10 @@ static CornuStatus read_digit(const char *path, uint8_t pixels[PIXELS])
 {
     CornuArray image;
     CornuStatus status = cornu_image_load(path, 1, &image);
-    if (status != CORNU_OK) return status;
+    if (status) return status;
     status = cornu_digit_prepare(image, pixels);
     free(image.data);
-    return status;
+    return status ? cornu_error_set(status, "%s: %s", path, cornu_error_message()) : CORNU_OK;
 }
 
 /* The class of the largest probability, which is set to -1 so that the next call gives the
@@ -35,12 +35,12 @@ static int take_best(float *probabilities, int classes, double *probability)
     return best;
 }
 
-static CornuStatus check_numbers(const float *probabilities, int classes)
+static CornuStatus check_numbers(const float *probabilities, int classes, const char *path)
 {
     for (int c = 0; c < classes; c++)
         if (!isfinite(probabilities[c]))
-            return cornu_error_set(CORNU_ERR_VALUE, "the probability of class %d is no finite "
-                                   "number; the model's weights may hold such", c);
+            return cornu_error_set(CORNU_ERR_VALUE, "%s: the probability of class %d is no finite "
+                                   "number; the model's weights may hold such", path, c);
     return CORNU_OK;
 }
 
@@ -55,7 +55,7 @@ static CornuStatus predict(CornuModel *model, const char *path)
     const CornuArray to = cornu_array(probabilities, CORNU_F32, 1, classes);
     CornuStatus status = read_digit(path, pixels);
     if (!status) status = cornu_predict_on_batch(model, x, to);
-    if (!status) status = check_numbers(probabilities, classes);
+    if (!status) status = check_numbers(probabilities, classes, path);
     if (status) return status;
     double p;
     int best = take_best(probabilities, classes, &p);

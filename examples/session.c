@@ -60,6 +60,26 @@ CornuStatus session_record(const Options *options, CornuModel *model,
     return cornu_record_write(&run, options->history);
 }
 
+CornuIterator *session_batches(const Options *options, CornuImageData *data)
+{
+    CornuDataset *train = cornu_image_data_take_train(data);
+    train = cornu_dataset_shuffle(train, (uint64_t)options->seed);
+    train = cornu_dataset_prefetch(cornu_dataset_batch(train, options->batch_size, true), 2);
+    CornuIterator *iterator = cornu_iterator_begin(train, 0);
+    cornu_dataset_free(train);   /* the iterator keeps it */
+    return iterator;
+}
+
+CornuStatus session_epoch(int64_t epoch, double loss)
+{
+    if (!isfinite(loss))
+        return cornu_error_set(CORNU_ERR_VALUE, "epoch %lld ends with a loss that is no number: a "
+                               "smaller --learning-rate or --batch-size may help",
+                               (long long)epoch + 1);
+    printf("Epoch %lld: loss of the last batch %.4f\n", (long long)epoch + 1, loss);
+    return CORNU_OK;
+}
+
 int session_end(const char *program, CornuStatus status)
 {
     if (status) fprintf(stderr, "%s: %s\n", program, cornu_error_message());

@@ -25,6 +25,12 @@ CornuStatus session_record(const Options *options, CornuModel *model,
                            const CornuHistory *history, const CornuImageData *data,
                            const double *test);
 
+/* The training data, shuffled anew each epoch, in whole batches that a thread gathers ahead. */
+CornuIterator *session_batches(const Options *options, CornuImageData *data);
+
+/* Says how an epoch of a loop of one's own ended; CORNU_ERR_VALUE if the loss is no number. */
+CornuStatus session_epoch(int64_t epoch, double loss);
+
 /* The exit status: 0, or 1 after a message on stderr if `status` is a failure, the library's, or
  * what went to stdout could not be written. */
 int session_end(const char *program, CornuStatus status);

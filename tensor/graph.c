@@ -151,27 +151,51 @@ CornuTensor *cornu__record2(CornuOpId id, CornuTensor *a, CornuTensor *b)
 
 /* ---- Inputs and variables ---- */
 
-static CornuTensor *add_input(CornuGraph *graph, CornuType type, CornuGraphInput input)
+typedef CornuStatus Declare(CornuProgram *program, CornuType type, CornuValue *out);
+
+static CornuTensor *add_input(CornuGraph *graph, Declare *declare, CornuType type,
+                              CornuGraphInput input)
 {
     CornuValue value;
     if (cornu__reserve(&graph->inputs, &graph->input_space, graph->input_count, 1,
                        sizeof *graph->inputs) ||
-        cornu_program_input(graph->program, type, &value))
+        declare(graph->program, type, &value))
         return cornu__null();
     graph->inputs[graph->input_count++] = input;
     return cornu__tensor(graph, value);
+}
+
+/* An input with a buffer of `stored`, which is what cornu_graph_feed will expect. */
+static CornuTensor *add_feed(CornuGraph *graph, Declare *declare, CornuType type,
+                             CornuType stored)
+{
+    CornuBuffer *feed = cornu_buffer_create(graph->device, stored);
+    if (!feed) return NULL;
+    CornuTensor *tensor = add_input(graph, declare, type, (CornuGraphInput){ .feed = feed });
+    if (!tensor && (graph->input_count == 0 || graph->inputs[graph->input_count - 1].feed != feed))
+        cornu_buffer_free(feed);
+    return tensor;
 }
 
 CornuTensor *cornu_graph_input(CornuGraph *graph, CornuType type)
 {
     if (!graph || cornu_error_pending())
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_graph_input: no graph given");
-    CornuBuffer *feed = cornu_buffer_create(graph->device, type);
-    if (!feed) return NULL;
-    CornuTensor *tensor = add_input(graph, type, (CornuGraphInput){ .feed = feed });
-    if (!tensor && (graph->input_count == 0 || graph->inputs[graph->input_count - 1].feed != feed))
-        cornu_buffer_free(feed);
-    return tensor;
+    return add_feed(graph, cornu_program_input, type, type);
+}
+
+CornuTensor *cornu_graph_shard_input(CornuGraph *graph, CornuType type)
+{
+    if (!graph || cornu_error_pending())
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_graph_shard_input: no graph given");
+    if (type.shape.rank >= CORNU_MAX_RANK)
+        return cornu__fail_null(CORNU_ERR_SHAPE, "cornu_graph_shard_input: rank %d, expected at "
+                                "most %d", type.shape.rank, CORNU_MAX_RANK - 1);
+    CornuType stored = type;
+    stored.shape.rank++;
+    stored.shape.extent[0] = cornu_device_shards(graph->device);
+    for (int i = 0; i < type.shape.rank; i++) stored.shape.extent[i + 1] = type.shape.extent[i];
+    return add_feed(graph, cornu_program_shard_input, type, stored);
 }
 
 CornuStatus cornu_graph_feed(CornuTensor *input, CornuArray array)
@@ -198,7 +222,8 @@ CornuTensor *cornu_read(CornuGraph *graph, CornuVariable *variable)
     for (int i = 0; i < graph->input_count; i++)
         if (graph->inputs[i].variable == variable)
             return cornu__tensor(graph, graph->program->inputs[i]);
-    return add_input(graph, variable->type, (CornuGraphInput){ .variable = variable });
+    return add_input(graph, cornu_program_input, variable->type,
+                     (CornuGraphInput){ .variable = variable });
 }
 
 CornuStatus cornu_assign(CornuVariable *variable, CornuTensor *tensor)

@@ -40,6 +40,11 @@ CornuStatus cornu_graph_scope(CornuGraph *graph, const char *name);
 /* A value that cornu_graph_feed brings in before a run; zeros until then. */
 CornuTensor *cornu_graph_input(CornuGraph *graph, CornuType type);
 
+/* As above, but every shard of the device has its own value of this type: data, of which each
+ * shard gets a part. What depends on it differs from shard to shard until cornu_op_all_reduce
+ * adds it up. It is fed, and such a tensor is fetched, with a leading axis more: the shard. */
+CornuTensor *cornu_graph_shard_input(CornuGraph *graph, CornuType type);
+
 /* Copies a host array of the same type in. It stays until the next feed. */
 CornuStatus cornu_graph_feed(CornuTensor *input, CornuArray array);
 

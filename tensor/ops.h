@@ -153,6 +153,13 @@ CornuTensor *cornu_op_one_hot(CornuTensor *labels, int64_t depth, CornuDtype dty
 /* logits (…, C) and integer labels (…) give - log softmax(logits)[label], shape (…), in nats */
 CornuTensor *cornu_op_sparse_cross_entropy(CornuTensor *logits, CornuTensor *labels);
 
+/* ---- Between shards ---- */
+
+/* The sum of x over all shards, in a fixed order: x itself where there is one. The loss that
+ * cornu_gradients is given on a shard is that shard's part of the whole loss; gradients are
+ * summed by this op. */
+CornuTensor *cornu_op_all_reduce(CornuTensor *x);
+
 /* ---- Random numbers: random.h says how they are drawn ---- */
 
 /* seed, iteration, position: i64 scalars; position is the number of row 0 in the global

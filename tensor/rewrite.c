@@ -183,7 +183,7 @@ static CornuStatus rewrite_program(Rewrite *r, bool differentiable)
     for (int i = 0; i < r->from->operand_count; i++) r->uses[r->from->operands[i]]++;
     for (int i = 0; i < r->from->input_count; i++) {
         CornuValue value = r->from->inputs[i];
-        CORNU__TRY(cornu_program_input(r->to, cornu_program_type(r->from, value), &r->map[value]));
+        CORNU__TRY(cornu_program_copy_input(r->to, r->from, value, &r->map[value]));
     }
     for (int i = 0; i < r->from->op_count; i++)
         CORNU__TRY(rewrite_op(r, &r->from->ops[i], differentiable));

@@ -25,7 +25,7 @@ static CornuStatus copy_needed(const CornuProgram *from, const bool *needed, Cor
     for (int i = 0; i < from->input_count; i++) {
         CornuValue value = from->inputs[i];
         if (needed[value])
-            CORNU__TRY(cornu_program_input(to, cornu_program_type(from, value), &map[value]));
+            CORNU__TRY(cornu_program_copy_input(to, from, value, &map[value]));
     }
     enum { USUAL = 8 };
     CornuValue usual[USUAL], out[CORNU_MAX_OUTPUTS];
@@ -101,7 +101,9 @@ static CornuStatus fill(CornuGraph *graph, CornuPrepared *prepared, CornuTensor 
                                         sizeof *prepared->outputs);
     if (!prepared->outputs) return CORNU_ERR_MEMORY;
     for (int i = 0; i < count; i++) {
-        CornuBuffer *buffer = cornu_buffer_create(graph->device, cornu_tensor_type(fetches[i]));
+        CornuType    type = cornu_program_buffer_type(graph->program, fetches[i]->value,
+                                                      cornu_device_shards(graph->device));
+        CornuBuffer *buffer = cornu_buffer_create(graph->device, type);
         if (!buffer) return cornu_error_status();
         prepared->outputs[graph->assignment_count + i] = buffer;
     }

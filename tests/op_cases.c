@@ -32,6 +32,13 @@ const OpCase op_cases[] = {
     { CORNU_OP_IOTA, { .iota = { CORNU_I64, 7, { 1 }, 0 } }, .refused = CORNU_ERR_SHAPE },
     { CORNU_OP_REPLICA_ID, .out = { D(0) } },
 
+    /* ---- Between shards: devices of these rows have one ---- */
+    { CORNU_OP_ALL_REDUCE, .in = { T(F32, 2, 2) }, .given = { D(1, -2, 0.5, 4) },
+      .out = { D(1, -2, 0.5, 4) }, .differentiate = 1 },
+    { CORNU_OP_ALL_REDUCE, .in = { T(I64, 1, 3) }, .given = { D(1, -2, 4) },
+      .out = { D(1, -2, 4) } },
+    { CORNU_OP_ALL_REDUCE, .in = { T(BF16, 1, 3) }, .refused = CORNU_ERR_DTYPE },
+
     /* ---- Elementwise, one operand ---- */
     { CORNU_OP_NEGATIVE, .in = { T(F32, 1, 4) }, .given = { D(-1.5, -0.25, 0.5, 2) },
       .out = { D(1.5, 0.25, -0.5, -2) }, .near = NEAR_EXACT, .differentiate = 1 },

@@ -3,6 +3,7 @@
  */
 #include <stdio.h>
 
+#include "../host/collective.h"
 #include "../host/cpu.h"
 #include "../host/executor.h"
 #include "../host/kernels.h"
@@ -29,6 +30,7 @@ static const CornuKernel *const kernels[CORNU_OP_COUNT] = {
     [CORNU_OP_REDUCE_MAX]          = &cornu__host_reduce_max,
     [CORNU_OP_ARGMAX]              = &cornu__host_argmax,
     [CORNU_OP_ONE_HOT]             = &cornu__host_one_hot,
+    [CORNU_OP_REPLICA_ID]          = &cornu__host_replica_id,
     [CORNU_OP_TRANSPOSE]           = &cornu__host_transpose,
     [CORNU_OP_SLICE]               = &cornu__host_slice,
     [CORNU_OP_PAD]                 = &cornu__host_pad,
@@ -54,9 +56,11 @@ static CornuDevice *cpu_open(const CornuDeviceConfig *config)
     if (!device) goto fail;
     device->host = (CornuHost){ .kernels = kernels, .pooled = pooled,
                                 .vectors = cornu__vectors(),
-                                .threads = cornu__threads_create(threads) };
+                                .threads = cornu__threads_create(threads),
+                                .shards = config->shards };
     if (!device->host.threads) goto fail;
     device->base.threads = threads;
+    device->base.shards = config->shards;
     snprintf(device->base.description, sizeof device->base.description,
              "cpu: %s | %s | BLIS %s %s | %d thread%s", cornu__cpu()->name, cornu__isa_name(isa),
              cornu__blis_version(), cornu__blis_kernels(), threads, threads == 1 ? "" : "s");
@@ -82,6 +86,7 @@ static CornuExecutable *cpu_compile(CornuDevice *base, const CornuProgram *progr
 
 const CornuDeviceClass cornu__cpu_device = {
     .name = "cpu",
+    .most_shards = CORNU_MAX_SHARDS,
     .open = cpu_open,
     .close = cpu_close,
     .buffer_create = cornu__host_buffer_create,

@@ -52,7 +52,7 @@ static CornuProgram *decompose_once(const CornuHost *host, const CornuProgram *p
                                     bool *changed)
 {
     CornuRewrite rewrite;
-    CornuStatus  status = cornu__rewrite_begin(&rewrite, program);
+    CornuStatus  status = cornu__rewrite_begin(&rewrite, program, false);
     CornuType   *in = cornu__allocate((size_t)program->operand_count, sizeof *in);
     if (!in) status = CORNU_ERR_MEMORY;
     for (int i = 0; i < program->op_count && status == CORNU_OK; i++) {

@@ -66,7 +66,7 @@ void cornu__group_print(const CornuGroup *group, FILE *to);
 size_t cornu__group_scratch(const CornuGroup *group, int threads);
 
 /* CORNU_ERR_VALUE if the operands of a random_uniform do not fit in 32 bits. */
-CornuStatus cornu__group_run(CornuGroup *group, const void *const *in, void *const *out,
+CornuStatus cornu__group_run(const CornuGroup *group, const void *const *in, void *const *out,
                              CornuThreads *threads, void *scratch);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../memory_internal.h"
+#include "collective.h"
 #include "passes.h"
 
 typedef struct {
@@ -11,11 +12,18 @@ typedef struct {
     void       *data;
 } Buffer;
 
+/* What a shard failed with; messages belong to threads, so it is carried over as text. */
+typedef struct {
+    CornuStatus status;
+    char        message[512];
+} Failure;
+
 typedef struct {
     CornuExecutable base;
     CornuPlan       plan;
+    Failure        *failures;     /* by shard */
     char           *arena, *scratch;
-    void          **addresses;    /* of plan.operands, for the run in hand */
+    void          **addresses;    /* of plan.operands on each shard, for the run in hand */
 } Executable;
 
 /* ---- Buffers ---- */
@@ -89,24 +97,43 @@ static size_t scratch_of(const CornuPlan *plan, const CornuStep *step)
     case CORNU_STEP_REFERENCE:
         call = call_of(plan, step);
         return (size_t)cornu__reference_scratch(&call, out_type) * sizeof(double);
-    case CORNU_STEP_COPY: break;
+    case CORNU_STEP_COPY: case CORNU_STEP_ALL_REDUCE: break;
     }
     return 0;
+}
+
+/* What all shards share, and a part for each. */
+static size_t arena_bytes(const CornuPlan *plan)
+{
+    return plan->shared_bytes + (size_t)cornu__plan_shards(plan) * plan->shard_bytes;
+}
+
+/* Of one op on all shards, or once where they share it. */
+static int64_t op_flops(const CornuProgram *program, int op, int shards)
+{
+    CornuType             types[CORNU_MAX_INPUTS];
+    const CornuProgramOp *at = &program->ops[op];
+    if (at->in_count > CORNU_MAX_INPUTS) return 0;   /* a concat, which only moves */
+    CornuOpCall call = cornu_program_call(program, at, types);
+    return cornu_op_flops(&call) * (program->values[at->out_first].varies ? shards : 1);
 }
 
 static void count_work(CornuStatistics *statistics, const CornuProgram *recorded,
                        const CornuPlan *plan)
 {
-    statistics->flops = cornu_program_flops(recorded);
+    const int shards = cornu__plan_shards(plan);
+    for (int i = 0; i < recorded->op_count; i++)
+        statistics->flops += op_flops(recorded, i, shards);
     statistics->ops = recorded->op_count;
     statistics->kernels = plan->step_count;
-    statistics->bytes_planned = (int64_t)plan->arena_bytes;
+    statistics->bytes_planned = (int64_t)arena_bytes(plan);
     for (int i = 0; i < plan->step_count; i++) {
         const CornuStep *step = &plan->steps[i];
         statistics->fallbacks += step->kind == CORNU_STEP_REFERENCE;
         statistics->copies += step->kind == CORNU_STEP_COPY;
         for (int k = 0; k < step->in_count + step->out_count; k++)
-            statistics->bytes_moved += (int64_t)cornu_type_bytes(step->types[k]);
+            statistics->bytes_moved += (int64_t)cornu_type_bytes(step->types[k]) *
+                                       (plan->varies[plan->operands[step->in_first + k]] ? shards : 1);
     }
 }
 
@@ -114,14 +141,14 @@ static CornuStatus build_plan(CornuPlan *plan, const CornuHost *host,
                               const CornuProgram *recorded)
 {
     plan->host = host;
-    CornuProgram *simple = cornu__simplify(recorded);
+    CornuProgram *simple = cornu__simplify(host, recorded);
     CornuProgram *computed = simple ? cornu__decompose(host, simple) : NULL;
     cornu_program_free(simple);
     if (computed && cornu__dumps("program")) {
         fprintf(stderr, "decomposed:\n");
         cornu_program_print(computed, stderr);
     }
-    plan->program = computed ? cornu__simplify(computed) : NULL;
+    plan->program = computed ? cornu__simplify(host, computed) : NULL;
     cornu_program_free(computed);
     if (!plan->program) return CORNU_ERR_MEMORY;
     if (cornu__dumps("program")) {
@@ -133,9 +160,12 @@ static CornuStatus build_plan(CornuPlan *plan, const CornuHost *host,
         cornu__reserve(&plan->types, &plan->value_space, 0, count, sizeof *plan->types));
     CORNU__TRY(cornu__reserve(&plan->places, &plan->place_space, 0, count,
                               sizeof *plan->places));
+    CORNU__TRY(cornu__reserve(&plan->varies, &plan->varies_space, 0, count,
+                              sizeof *plan->varies));
     for (int i = 0; i < count; i++) {
         plan->types[i] = cornu_program_type(plan->program, i);
         plan->places[i] = (CornuPlace){ .region = CORNU_NOWHERE };
+        plan->varies[i] = plan->program->values[i].varies;
     }
     plan->value_count = count;
     CORNU__TRY(cornu__fuse(plan));
@@ -154,10 +184,15 @@ CornuExecutable *cornu__host_compile(const CornuHost *host, const CornuProgram *
     if (!executable) return NULL;
     CornuPlan *plan = &executable->plan;
     if (build_plan(plan, host, program) != CORNU_OK) goto fail;
-    executable->arena = cornu__allocate_aligned(plan->arena_bytes);
-    executable->scratch = cornu__allocate_aligned(plan->scratch_bytes);
-    executable->addresses = cornu__allocate((size_t)plan->operand_count,
+    const size_t shards = (size_t)cornu__plan_shards(plan);
+    const size_t workers = shards > 1 ? (size_t)cornu__threads_count(host->threads) : 1;
+    plan->scratch_bytes = (plan->scratch_bytes + 63) / 64 * 64;
+    executable->arena = cornu__allocate_aligned(arena_bytes(plan));
+    executable->scratch = cornu__allocate_aligned(plan->scratch_bytes * workers);
+    executable->failures = cornu__allocate(shards, sizeof *executable->failures);
+    executable->addresses = cornu__allocate((size_t)plan->operand_count * shards,
                                             sizeof *executable->addresses);
+    if (!executable->failures) goto fail;
     if (!executable->arena || !executable->scratch || !executable->addresses) goto fail;
     count_work(&executable->base.statistics, program, plan);
     return &executable->base;
@@ -173,6 +208,7 @@ void cornu__host_executable_free(CornuExecutable *base)
     cornu__release(executable->arena);
     cornu__release(executable->scratch);
     cornu__release(executable->addresses);
+    cornu__release(executable->failures);
     cornu__release(executable);
 }
 
@@ -182,28 +218,41 @@ static void find_addresses(Executable *executable, CornuBuffer *const *inputs,
                            CornuBuffer *const *outputs)
 {
     const CornuPlan *plan = &executable->plan;
-    for (int i = 0; i < plan->operand_count; i++) {
-        CornuPlace place = plan->places[plan->operands[i]];
-        char      *start = place.region == CORNU_INPUT  ? data_of(inputs[place.number])
-                         : place.region == CORNU_OUTPUT ? data_of(outputs[place.number])
-                                                        : executable->arena;
-        executable->addresses[i] = start + place.offset;
-    }
+    const int        shards = cornu__plan_shards(plan);
+    void           **address = executable->addresses;
+    for (int shard = 0; shard < shards; shard++)
+        for (int i = 0; i < plan->operand_count; i++) {
+            CornuPlace place = plan->places[plan->operands[i]];
+            char      *start = place.region == CORNU_INPUT  ? data_of(inputs[place.number])
+                             : place.region == CORNU_OUTPUT ? data_of(outputs[place.number])
+                                                            : executable->arena;
+            *address++ = start + place.offset + (size_t)shard * place.stride;
+        }
 }
 
-static CornuStatus run_step(Executable *executable, const CornuStep *step)
+/* Adds up the shards' values, which lie operand_count addresses apart. */
+static void all_reduce(Executable *executable, const CornuStep *step)
+{
+    const CornuPlan *plan = &executable->plan;
+    cornu__all_reduce(plan->host->threads, *step->types, cornu__plan_shards(plan),
+                      executable->addresses + step->in_first, plan->operand_count,
+                      executable->addresses[step->out_first]);
+}
+
+static CornuStatus run_step(Executable *executable, const CornuStep *step, int shard,
+                            char *scratch)
 {
     const CornuPlan   *plan = &executable->plan;
-    const void *const *in = (const void *const *)executable->addresses + step->in_first;
-    void *const       *out = executable->addresses + step->out_first;
+    void *const       *addresses = executable->addresses + (size_t)shard * plan->operand_count;
+    const void *const *in = (const void *const *)addresses + step->in_first;
+    void *const       *out = addresses + step->out_first;
     const CornuType   *out_type = step->types + step->in_count;
     CornuEpilogue      epilogue = step->epilogue;
     CornuType          types[POOLED_TYPES], pool_types[POOLED_TYPES];
     CornuOpCall        call, pool;
     switch (step->kind) {
     case CORNU_STEP_GROUP:
-        return cornu__group_run(step->group, in, out, plan->host->threads,
-                                executable->scratch);
+        return cornu__group_run(step->group, in, out, plan->host->threads, scratch);
     case CORNU_STEP_KERNEL:
         call = kernel_call_of(plan, step, types, &out_type);
         if (step->pool >= 0)
@@ -212,16 +261,64 @@ static CornuStatus run_step(Executable *executable, const CornuStep *step)
         if (step->has_bias) epilogue.bias = in[step->in_count - 1];
         return step->kernel->run(&(CornuKernelCall){
             .op = call, .out_type = out_type, .in = in, .out = out, .epilogue = &epilogue,
-            .threads = plan->host->threads, .scratch = executable->scratch,
+            .threads = plan->host->threads, .scratch = scratch, .shard = shard,
             .pool = step->pool < 0 ? NULL : &pool });
     case CORNU_STEP_REFERENCE:
         call = call_of(plan, step);
-        return cornu__reference_run(&call, out_type, in, out,
-                                    (double *)(void *)executable->scratch);
-    case CORNU_STEP_COPY:
-        memcpy(out[0], in[0], cornu_type_bytes(*out_type));
-        break;
+        return cornu__reference_run(&call, out_type, in, out, (double *)(void *)scratch);
+    case CORNU_STEP_COPY: memcpy(out[0], in[0], cornu_type_bytes(*out_type)); break;
+    case CORNU_STEP_ALL_REDUCE: all_reduce(executable, step); break;
     }
+    return CORNU_OK;
+}
+
+/* One step, its op named in the message of a failure. */
+static CornuStatus run_named(Executable *executable, const CornuStep *step, int shard,
+                             char *scratch)
+{
+    CornuStatus status = run_step(executable, step, shard, scratch);
+    if (status == CORNU_OK || step->op < 0) return status;   /* a group names its op itself */
+    const CornuProgramOp *op = &executable->plan.program->ops[step->op];
+    if (step->kind == CORNU_STEP_KERNEL) cornu__fail_prefix(status, cornu_op_name(op->id));
+    return *op->scope ? cornu__fail_prefix(status, op->scope) : status;
+}
+
+/* ---- Segments: steps that every shard runs, start to end ---- */
+
+typedef struct {
+    Executable *executable;
+    int         first, end;   /* steps */
+} Segment;
+
+static void run_segment_on(void *context, int64_t shard, int thread)
+{
+    const Segment *segment = context;
+    Executable    *executable = segment->executable;
+    Failure       *failure = &executable->failures[shard];
+    char          *scratch = executable->scratch + (size_t)thread * executable->plan.scratch_bytes;
+    failure->status = CORNU_OK;
+    for (int i = segment->first; i < segment->end && failure->status == CORNU_OK; i++)
+        failure->status = run_named(executable, &executable->plan.steps[i], (int)shard, scratch);
+    if (failure->status != CORNU_OK)
+        snprintf(failure->message, sizeof failure->message, "%s", cornu_error_message());
+}
+
+/* With at least as many shards as threads, a thread takes a shard from start to end, and the
+ * kernels it calls run on it alone; with fewer, all threads work on one shard after the other.
+ * The bits are the same, as the kernels' blocks do not depend on threads. */
+static CornuStatus run_segment(Executable *executable, int first, int end)
+{
+    CornuThreads *threads = executable->plan.host->threads;
+    const int     shards = cornu__plan_shards(&executable->plan);
+    Segment       segment = { executable, first, end };
+    if (shards >= cornu__threads_count(threads))
+        cornu__threads_run(threads, shards, run_segment_on, &segment);
+    else
+        for (int shard = 0; shard < shards; shard++) run_segment_on(&segment, shard, 0);
+    for (int shard = 0; shard < shards; shard++)
+        if (executable->failures[shard].status != CORNU_OK)
+            return cornu__fail(executable->failures[shard].status, "shard %d: %s", shard,
+                               executable->failures[shard].message);
     return CORNU_OK;
 }
 
@@ -230,16 +327,16 @@ CornuStatus cornu__host_run(CornuExecutable *base, CornuBuffer *const *inputs,
 {
     Executable      *executable = (Executable *)base;
     const CornuPlan *plan = &executable->plan;
+    const bool       sharded = cornu__plan_shards(plan) > 1;
     find_addresses(executable, inputs, outputs);
-    for (int i = 0; i < plan->step_count; i++) {
-        const CornuStep *step = &plan->steps[i];
-        CornuStatus      status = run_step(executable, step);
-        if (status == CORNU_OK) continue;
-        if (step->op < 0) return status;   /* a group names its op itself */
-        const CornuProgramOp *op = &plan->program->ops[step->op];
-        if (step->kind == CORNU_STEP_KERNEL)
-            cornu__fail_prefix(status, cornu_op_name(op->id));
-        return *op->scope ? cornu__fail_prefix(status, op->scope) : status;
+    for (int i = 0, end; i < plan->step_count; i = end) {
+        end = i + 1;
+        if (sharded && plan->steps[i].varies) {
+            while (end < plan->step_count && plan->steps[end].varies) end++;
+            CORNU__TRY(run_segment(executable, i, end));
+        } else {
+            CORNU__TRY(run_named(executable, &plan->steps[i], 0, executable->scratch));
+        }
     }
     return CORNU_OK;
 }

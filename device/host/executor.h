@@ -19,6 +19,7 @@ typedef struct {
                                             table may be NULL */
     const CornuVectors       *vectors;
     CornuThreads             *threads;
+    int                       shards;    /* 0 counts as 1 */
 } CornuHost;
 
 /* `host` must outlive the executable. The class functions of the same names. */

@@ -191,6 +191,10 @@ static int register_maker(const Fuser *f, int op, int k)
         cornu__elementwise_source(f->program, operands_of(f, op)[k], &access);
     int         maker = f->program->values[source].op;
     if (maker < 0 || f->nodes[maker].kind != NODE_GROUP) return -1;
+    /* What all shards share is computed once, not by each in its own group. */
+    if (f->program->values[source].varies !=
+        f->program->values[f->program->ops[op].out_first].varies)
+        return -1;
     return count_of(f, source) == count_of(f, f->program->ops[op].out_first) ? maker : -1;
 }
 
@@ -452,7 +456,10 @@ static CornuStatus add_kernel(Fuser *f, int op)
     for (int i = 0; i < made->out_count; i++) outs[i] = made->out_first + i;
     if (last != op) outs[0] = program->ops[last].out_first;
     CornuStep *step =
-        cornu__plan_step(f->plan, is_kernel ? CORNU_STEP_KERNEL : CORNU_STEP_REFERENCE,
+        cornu__plan_step(f->plan,
+                         is_kernel                                    ? CORNU_STEP_KERNEL
+                         : program->ops[op].id == CORNU_OP_ALL_REDUCE ? CORNU_STEP_ALL_REDUCE
+                                                                      : CORNU_STEP_REFERENCE,
                          in, in_count, outs, made->out_count);
     cornu__release(in);
     if (!step) return CORNU_ERR_MEMORY;

@@ -106,6 +106,18 @@ static void close_block(const Job *job, void **at, int64_t first, int64_t count)
     }
 }
 
+static int64_t scalar(const void *const *in, int operand) { return *(const int64_t *)in[operand]; }
+
+/* Where the numbers come from in this run, on this shard. */
+static CornuRandom random_of(const CornuInstruction *instruction, const void *const *in)
+{
+    CornuRandom random = instruction->random;
+    random.seed = (uint64_t)scalar(in, instruction->seed[0]);
+    random.iteration = (uint32_t)scalar(in, instruction->seed[1]);
+    random.position = (uint32_t)scalar(in, instruction->seed[2]);
+    return random;
+}
+
 static void run_chunk(void *context, int64_t chunk, int thread)
 {
     const Job        *job = context;
@@ -114,6 +126,7 @@ static void run_chunk(void *context, int64_t chunk, int thread)
     void            **at = (void **)(void *)memory;
     int64_t           begin = chunk * group->chunk;
     int64_t           end = least(begin + group->chunk, group->count);
+    CornuRandom       random;
     prepare(job, memory, at, end - begin);
     for (int64_t first = begin; first < end; first += CORNU_BLOCK) {
         int64_t count = least(CORNU_BLOCK, end - first);
@@ -122,9 +135,10 @@ static void run_chunk(void *context, int64_t chunk, int thread)
             const CornuInstruction *instruction = &group->instructions[i];
             CornuVectorCall    call = {
                 .attributes = instruction->attributes, .first = first,
-                .random = &instruction->random, .repeat = instruction->repeat,
+                .random = &random, .repeat = instruction->repeat,
                 .extent = instruction->extent,
             };
+            if (instruction->seed[0] >= 0) random = random_of(instruction, job->in);
             for (int k = 0; k < CORNU_MAX_OUTPUTS && instruction->out[k] >= 0; k++)
                 call.out[k] = at[instruction->out[k]];
             for (int k = 0; k < CORNU_MAX_INPUTS && instruction->in[k] >= 0; k++)
@@ -135,12 +149,12 @@ static void run_chunk(void *context, int64_t chunk, int thread)
     }
 }
 
-/* Reads what random numbers depend on. Every row's number must fit in its word as well. */
-static CornuStatus read_seeds(CornuInstruction *instruction, const void *const *in,
-                              int64_t count)
+/* What random numbers depend on must fit in 32 bits, as must every row's number. */
+static CornuStatus check_seeds(const CornuInstruction *instruction, const void *const *in,
+                               int64_t count)
 {
-    int64_t iteration = *(const int64_t *)in[instruction->seed[1]];
-    int64_t position = *(const int64_t *)in[instruction->seed[2]];
+    int64_t iteration = scalar(in, instruction->seed[1]);
+    int64_t position = scalar(in, instruction->seed[2]);
     int64_t rows = instruction->random.row ? count / instruction->random.row : 0;
     int64_t last = UINT32_MAX - (rows > 0 ? rows - 1 : 0);
     if (iteration < 0 || iteration > UINT32_MAX)
@@ -149,19 +163,16 @@ static CornuStatus read_seeds(CornuInstruction *instruction, const void *const *
     if (position < 0 || position > last)
         return cornu__fail(CORNU_ERR_VALUE, "position is %lld, expected 0 to %lld",
                            (long long)position, (long long)last);
-    instruction->random.seed = (uint64_t)*(const int64_t *)in[instruction->seed[0]];
-    instruction->random.iteration = (uint32_t)iteration;
-    instruction->random.position = (uint32_t)position;
     return CORNU_OK;
 }
 
-CornuStatus cornu__group_run(CornuGroup *group, const void *const *in, void *const *out,
+CornuStatus cornu__group_run(const CornuGroup *group, const void *const *in, void *const *out,
                              CornuThreads *threads, void *scratch)
 {
     for (int i = 0; i < group->instruction_count; i++) {
-        CornuInstruction *instruction = &group->instructions[i];
+        const CornuInstruction *instruction = &group->instructions[i];
         if (instruction->seed[0] < 0) continue;
-        CornuStatus status = read_seeds(instruction, in, group->count);
+        CornuStatus status = check_seeds(instruction, in, group->count);
         if (status == CORNU_OK) continue;
         cornu__fail_prefix(status, cornu_op_name(instruction->op->id));
         return *instruction->op->scope

@@ -19,7 +19,7 @@
 /* ---- Programs to programs ---- */
 
 CornuProgram *cornu__decompose(const CornuHost *host, const CornuProgram *program);
-CornuProgram *cornu__simplify(const CornuProgram *program);
+CornuProgram *cornu__simplify(const CornuHost *host, const CornuProgram *program);
 
 /* The kernel that the table has for this op of the program, NULL if it has none or the
  * table is NULL. */
@@ -38,8 +38,9 @@ typedef struct {
     CornuValue         *in;    /* the mapped operands of the op in hand */
 } CornuRewrite;
 
-/* Declares the same inputs. */
-CornuStatus       cornu__rewrite_begin(CornuRewrite *rewrite, const CornuProgram *from);
+/* Declares the same inputs; for one shard none of them varies from shard to shard. */
+CornuStatus       cornu__rewrite_begin(CornuRewrite *rewrite, const CornuProgram *from,
+                                       bool one_shard);
 const CornuValue *cornu__rewrite_operands(CornuRewrite *rewrite, const CornuProgramOp *op);
 /* Records the op unchanged. */
 CornuStatus       cornu__rewrite_keep(CornuRewrite *rewrite, const CornuProgramOp *op);
@@ -50,7 +51,8 @@ CornuProgram     *cornu__rewrite_end(CornuRewrite *rewrite, CornuStatus status);
 /* ---- Steps ---- */
 
 typedef enum {
-    CORNU_STEP_KERNEL, CORNU_STEP_REFERENCE, CORNU_STEP_GROUP, CORNU_STEP_COPY
+    CORNU_STEP_KERNEL, CORNU_STEP_REFERENCE, CORNU_STEP_GROUP, CORNU_STEP_COPY,
+    CORNU_STEP_ALL_REDUCE
 } CornuStepKind;
 
 typedef struct {
@@ -63,6 +65,7 @@ typedef struct {
     const CornuKernel *kernel;
     CornuEpilogue      epilogue;
     bool               has_bias;   /* then the bias is the last value read              */
+    bool               varies;     /* every shard runs it; else it runs once            */
     CornuGroup        *group;
     CornuType         *types;      /* of the values read, then of those written         */
 } CornuStep;
@@ -72,7 +75,8 @@ typedef enum { CORNU_NOWHERE, CORNU_ARENA, CORNU_INPUT, CORNU_OUTPUT } CornuRegi
 typedef struct {
     CornuRegion region;
     int         number;   /* of the input or output buffer */
-    size_t      offset;   /* bytes */
+    size_t      offset;   /* bytes, on shard 0 */
+    size_t      stride;   /* bytes from shard to shard; 0: all shards share the value */
 } CornuPlace;
 
 typedef struct {
@@ -86,8 +90,14 @@ typedef struct {
     CornuType       *types;
     CornuPlace      *places;
     int              value_count, value_space, place_space;
-    size_t           arena_bytes, scratch_bytes;
+    bool            *varies;         /* by value */
+    int              varies_space;
+    /* The arena holds what shards share, then a part for each shard. */
+    size_t           shared_bytes, shard_bytes, scratch_bytes;
 } CornuPlan;
+
+/* At least 1. */
+int cornu__plan_shards(const CornuPlan *plan);
 
 /* Takes the program. */
 CornuStatus cornu__fuse(CornuPlan *plan);

@@ -29,6 +29,11 @@ typedef struct {
     int        writer_space;
 } Planner;
 
+int cornu__plan_shards(const CornuPlan *plan)
+{
+    return plan->host->shards > 1 ? plan->host->shards : 1;
+}
+
 CornuStep *cornu__plan_step(CornuPlan *plan, CornuStepKind kind, const CornuValue *in,
                             int in_count, const CornuValue *out, int out_count)
 {
@@ -55,6 +60,7 @@ CornuStep *cornu__plan_step(CornuPlan *plan, CornuStepKind kind, const CornuValu
     for (int i = 0; i < out_count; i++) operands[in_count + i] = out[i];
     for (int i = 0; i < in_count + out_count; i++)
         step->types[i] = plan->types[operands[i]];
+    for (int i = 0; i < out_count; i++) step->varies = step->varies || plan->varies[out[i]];
     plan->operand_count += in_count + out_count;
     plan->step_count++;
     return step;
@@ -181,14 +187,17 @@ static CornuStatus wait_for_readers(Planner *p, int step, int input, bool *possi
 }
 
 /* A value that stands for memory outside the program's: a buffer that a copy fills. */
-static CornuStatus add_value(CornuPlan *plan, CornuType type, CornuPlace place,
+static CornuStatus add_value(CornuPlan *plan, CornuType type, bool varies, CornuPlace place,
                              CornuValue *value)
 {
+    CORNU__TRY(cornu__reserve(&plan->varies, &plan->varies_space, plan->value_count, 1,
+                              sizeof *plan->varies));
     CORNU__TRY(cornu__reserve(&plan->types, &plan->value_space, plan->value_count, 1,
                               sizeof *plan->types));
     CORNU__TRY(cornu__reserve(&plan->places, &plan->place_space, plan->value_count, 1,
                               sizeof *plan->places));
     plan->types[plan->value_count] = type;
+    plan->varies[plan->value_count] = varies;
     plan->places[plan->value_count] = place;
     *value = plan->value_count++;
     return CORNU_OK;
@@ -199,7 +208,8 @@ static CornuStatus add_copy(Planner *p, CornuValue from, CornuPlace place,
                             CornuValue *made)
 {
     CornuPlan *plan = p->plan;
-    CORNU__TRY(add_value(plan, plan->types[from], place, made));
+    place.stride = plan->varies[from] ? cornu_type_bytes(plan->types[from]) : 0;
+    CORNU__TRY(add_value(plan, plan->types[from], plan->varies[from], place, made));
     CornuStep *step = cornu__plan_step(plan, CORNU_STEP_COPY, &from, 1, made, 1);
     if (!step) return CORNU_ERR_MEMORY;
     /* Behind all that is wanted earlier; a copy of an input may move up to let a writer
@@ -224,11 +234,18 @@ static int placeable(const Planner *p, CornuValue value, int *out)
     return step;
 }
 
+/* Between the parts of two shards in a buffer of the value. */
+static size_t stride_of(const CornuPlan *plan, CornuValue value)
+{
+    return plan->varies[value] ? cornu_type_bytes(plan->types[value]) : 0;
+}
+
 /* Output into a buffer of its own. */
 static CornuStatus place_output(Planner *p, int number)
 {
     CornuValue value = p->plan->program->outputs[number].value, made;
-    CornuPlace place = { .region = CORNU_OUTPUT, .number = number };
+    CornuPlace place = { .region = CORNU_OUTPUT, .number = number,
+                         .stride = stride_of(p->plan, value) };
     int        out;
     if (placeable(p, value, &out) < 0) return add_copy(p, value, place, &made);
     p->plan->places[root_of(p->plan, value)] = place;
@@ -239,7 +256,8 @@ static CornuStatus place_output(Planner *p, int number)
 static CornuStatus place_alias(Planner *p, CornuValue value, int input)
 {
     CornuPlan *plan = p->plan;
-    CornuPlace place = { .region = CORNU_INPUT, .number = input };
+    CornuPlace place = { .region = CORNU_INPUT, .number = input,
+                         .stride = stride_of(plan, value) };
     size_t     offset;
     CornuValue root = cornu__plan_root(plan, value, &offset), made;
     if (root == plan->program->inputs[input]) return CORNU_OK; /* it stays as it is */
@@ -258,6 +276,25 @@ static CornuStatus place_alias(Planner *p, CornuValue value, int input)
                                   "no order of steps fits input %d", input);
 }
 
+/* With several shards, what runs next to a step should be of its kind: fewer changes from the
+ * shards' threads to the work they share are fewer waits. */
+typedef enum { ON_EVERY_SHARD, BETWEEN_SHARDS, ONCE } Kind;
+
+static Kind kind_of(const CornuPlan *plan, const CornuStep *step)
+{
+    if (cornu__plan_shards(plan) == 1) return ONCE;
+    return step->kind == CORNU_STEP_ALL_REDUCE ? BETWEEN_SHARDS
+           : step->varies                      ? ON_EVERY_SHARD : ONCE;
+}
+
+/* Whether step a should run before b, when the last one was of kind `last`. */
+static bool comes_before(const CornuPlan *plan, const CornuStep *a, const CornuStep *b, Kind last)
+{
+    Kind of_a = kind_of(plan, a), of_b = kind_of(plan, b);
+    if (of_a == of_b) return a->position < b->position;
+    return of_a == last || (of_b != last && of_a < of_b);
+}
+
 /* Steps in an order that respects all edges, the one wanted first that can run. */
 static CornuStatus order_steps(Planner *p)
 {
@@ -271,13 +308,15 @@ static CornuStatus order_steps(Planner *p)
         return CORNU_ERR_MEMORY;
     }
     for (int i = 0; i < p->edge_count; i++) waits[p->edges[i].to]++;
+    Kind last = ONCE;
     for (int done = 0; done < count; done++) {
         int best = -1;
         for (int i = 0; i < count; i++)
             if (waits[i] == 0 &&
-                (best < 0 || plan->steps[i].position < plan->steps[best].position))
+                (best < 0 || comes_before(plan, &plan->steps[i], &plan->steps[best], last)))
                 best = i;
         ordered[done] = plan->steps[best];
+        last = kind_of(plan, &plan->steps[best]);
         waits[best] = -1;
         for (int e = p->head[best]; e >= 0; e = p->edges[e].next) waits[p->edges[e].to]--;
     }
@@ -295,6 +334,7 @@ static CornuStatus order_steps(Planner *p)
 typedef struct {
     int    first, last;
     size_t bytes, offset;
+    bool   varies;        /* in every shard's part, else in the shared one */
 } Piece;
 
 typedef struct {
@@ -325,7 +365,8 @@ static int piece_to_take_over(const Arena *arena, int i, int out)
             cornu__plan_root(plan, plan->operands[step->in_first + k], &offset);
         int        piece = arena->piece_of[root];
         if (piece < 0 || arena->last[root] != i || arena->pieces[piece].last != i ||
-            offset != 0 || cornu_type_bytes(plan->types[root]) != bytes ||
+            offset != 0 || plan->varies[root] != step->varies ||
+            cornu_type_bytes(plan->types[root]) != bytes ||
             cornu_dtype_size(plan->types[root].dtype) !=
                 cornu_dtype_size(step->types[step->in_count + out].dtype))
             continue;
@@ -351,7 +392,8 @@ static void find_pieces(Arena *arena)
                 piece = arena->count++;
                 arena->order[piece] = &arena->pieces[piece];
                 arena->pieces[piece] =
-                    (Piece){ i, last, padded_bytes(plan->types[value]), 0 };
+                    (Piece){ i, last, padded_bytes(plan->types[value]), 0,
+                             plan->varies[value] };
             }
             arena->pieces[piece].last = last;
             arena->piece_of[value] = piece;
@@ -374,7 +416,7 @@ static size_t find_gap(Piece *const *order, int placed, const Piece *piece)
         moved = false;
         for (int i = 0; i < placed; i++) {
             const Piece *other = order[i];
-            bool together = other->first <= piece->last && piece->first <= other->last;
+            bool together = other->varies == piece->varies && other->first <= piece->last && piece->first <= other->last;
             if (together && offset < other->offset + other->bytes &&
                 other->offset < offset + piece->bytes) {
                 offset = other->offset + other->bytes;
@@ -392,12 +434,15 @@ static void place_pieces(Arena *arena)
     for (int i = 0; i < arena->count; i++) {
         Piece *piece = arena->order[i];
         piece->offset = find_gap(arena->order, i, piece);
-        if (piece->offset + piece->bytes > plan->arena_bytes)
-            plan->arena_bytes = piece->offset + piece->bytes;
+        size_t *end = piece->varies ? &plan->shard_bytes : &plan->shared_bytes;
+        if (piece->offset + piece->bytes > *end) *end = piece->offset + piece->bytes;
     }
-    for (int i = 0; i < plan->value_count; i++)
-        if (arena->piece_of[i] >= 0)
-            plan->places[i].offset = arena->pieces[arena->piece_of[i]].offset;
+    for (int i = 0; i < plan->value_count; i++) {
+        if (arena->piece_of[i] < 0) continue;
+        const Piece *piece = &arena->pieces[arena->piece_of[i]];
+        plan->places[i].offset = piece->offset + (piece->varies ? plan->shared_bytes : 0);
+        plan->places[i].stride = piece->varies ? plan->shard_bytes : 0;
+    }
 }
 
 static CornuStatus place_in_arena(CornuPlan *plan)
@@ -447,6 +492,7 @@ static CornuStatus place_outputs(Planner *p)
                                     root_of(p->plan, program->outputs[k].value) == root);
         CornuValue made;
         CornuPlace place = { .region = CORNU_OUTPUT, .number = i };
+        /* add_copy fills in the stride. */
         if (program->outputs[i].alias >= 0) continue;
         CORNU__TRY(variable ? add_copy(p, program->outputs[i].value, place, &made)
                             : place_output(p, i));
@@ -477,7 +523,8 @@ CornuStatus cornu__plan_memory(CornuPlan *plan)
     for (int i = 0; status == CORNU_OK && i < p.writer_space; i++) p.writer[i] = -1;
     for (int i = 0; status == CORNU_OK && i < plan->program->input_count; i++)
         plan->places[plan->program->inputs[i]] =
-            (CornuPlace){ .region = CORNU_INPUT, .number = i };
+            (CornuPlace){ .region = CORNU_INPUT, .number = i,
+                          .stride = stride_of(plan, plan->program->inputs[i]) };
     for (int i = 0; status == CORNU_OK && i < plan->step_count; i++)
         status = connect(&p, i);
     for (int i = 0, count = plan->step_count; status == CORNU_OK && i < count; i++)
@@ -508,12 +555,15 @@ static void print_place(const CornuPlan *plan, CornuValue value, FILE *to)
 
 void cornu__plan_print(const CornuPlan *plan, FILE *to)
 {
-    static const char *const kinds[] = { "kernel", "reference", "group", "copy" };
+    static const char *const kinds[] = { "kernel", "reference", "group", "copy", "collective" };
     fprintf(to, "plan: %d steps, %zu bytes of values, %zu bytes of scratch memory\n",
-            plan->step_count, plan->arena_bytes, plan->scratch_bytes);
+            plan->step_count, plan->shared_bytes + plan->shard_bytes, plan->scratch_bytes);
+    if (cornu__plan_shards(plan) > 1)
+        fprintf(to, "%d shards; of the values %zu bytes on each\n", cornu__plan_shards(plan),
+                plan->shard_bytes);
     for (int i = 0; i < plan->step_count; i++) {
         const CornuStep *step = &plan->steps[i];
-        fprintf(to, "%4d %s", i, kinds[step->kind]);
+        fprintf(to, "%4d%s %s", i, step->varies ? " *" : "", kinds[step->kind]);
         if (step->op >= 0)
             fprintf(to, " %s", cornu_op_name(plan->program->ops[step->op].id));
         if (step->pool >= 0)
@@ -546,5 +596,6 @@ void cornu__plan_free(CornuPlan *plan)
     cornu__release(plan->operands);
     cornu__release(plan->types);
     cornu__release(plan->places);
+    cornu__release(plan->varies);
     cornu_program_free(plan->program);
 }

@@ -2,7 +2,8 @@
 #include "../memory_internal.h"
 #include "passes.h"
 
-CornuStatus cornu__rewrite_begin(CornuRewrite *rewrite, const CornuProgram *from)
+CornuStatus cornu__rewrite_begin(CornuRewrite *rewrite, const CornuProgram *from,
+                                 bool one_shard)
 {
     *rewrite = (CornuRewrite){ .from = from, .to = cornu_program_create() };
     rewrite->map = cornu__allocate((size_t)from->value_count, sizeof *rewrite->map);
@@ -10,9 +11,12 @@ CornuStatus cornu__rewrite_begin(CornuRewrite *rewrite, const CornuProgram *from
     if (!rewrite->to || !rewrite->map || !rewrite->in) return CORNU_ERR_MEMORY;
     for (int i = 0; i < from->value_count; i++) rewrite->map[i] = CORNU_NO_VALUE;
     for (int i = 0; i < from->input_count; i++)
-        CORNU__TRY(cornu_program_input(rewrite->to,
-                                       cornu_program_type(from, from->inputs[i]),
-                                       &rewrite->map[from->inputs[i]]));
+        CORNU__TRY(one_shard
+                       ? cornu_program_input(rewrite->to,
+                                             cornu_program_type(from, from->inputs[i]),
+                                             &rewrite->map[from->inputs[i]])
+                       : cornu_program_copy_input(rewrite->to, from, from->inputs[i],
+                                                  &rewrite->map[from->inputs[i]]));
     return CORNU_OK;
 }
 

@@ -15,6 +15,7 @@ typedef struct {
     CornuRewrite rewrite;
     int         *table;     /* hash table of the ops of rewrite.to, -1: empty */
     int          size;      /* a power of two */
+    bool         one_shard; /* then it is number 0, and a sum over shards is its only part */
 } Simplifier;
 
 static const CornuProgramOp *maker(const CornuProgram *program, CornuValue value)
@@ -156,12 +157,12 @@ static CornuStatus simplify_op(Simplifier *s, const CornuProgramOp *op)
     CornuType         type = cornu_program_type(rewrite->from, op->out_first);
     CornuValue        same = same_as(rewrite->to, op, type, in);
     double            number;
+    if (s->one_shard && op->id == CORNU_OP_ALL_REDUCE) same = in[0];
     if (same != CORNU_NO_VALUE) {
         *out = same;
         return CORNU_OK;
     }
-    if (op->id == CORNU_OP_REPLICA_ID)
-        return record_constant(s, type, 0.0, out); /* the only one */
+    if (s->one_shard && op->id == CORNU_OP_REPLICA_ID) return record_constant(s, type, 0.0, out);
     if (fold(rewrite->to, op, type, in, &number))
         return record_constant(s, type, number, out);
     CornuValue  source = in ? in[0] : CORNU_NO_VALUE;
@@ -194,10 +195,10 @@ static void mark_live(const CornuProgram *program, bool *live)
         }
 }
 
-static CornuProgram *simplify_once(const CornuProgram *program)
+static CornuProgram *simplify_once(const CornuProgram *program, bool one_shard)
 {
-    Simplifier  s = { .size = 64 };
-    CornuStatus status = cornu__rewrite_begin(&s.rewrite, program);
+    Simplifier  s = { .size = 64, .one_shard = one_shard };
+    CornuStatus status = cornu__rewrite_begin(&s.rewrite, program, one_shard);
     bool       *live = cornu__allocate((size_t)program->op_count, sizeof *live);
     /* Each op leaves at most two, a constant and its broadcast; half the table stays
      * empty. */
@@ -218,13 +219,14 @@ static CornuProgram *simplify_once(const CornuProgram *program)
     return cornu__rewrite_end(&s.rewrite, status);
 }
 
-CornuProgram *cornu__simplify(const CornuProgram *program)
+CornuProgram *cornu__simplify(const CornuHost *host, const CornuProgram *program)
 {
-    CornuProgram *result = simplify_once(program);
+    const bool one_shard = host->shards <= 1;
+    CornuProgram *result = simplify_once(program, one_shard);
     /* What a round made superfluous, the next one drops. */
     for (int before = program->op_count; result && result->op_count < before;) {
         before = result->op_count;
-        CornuProgram *next = simplify_once(result);
+        CornuProgram *next = simplify_once(result, one_shard);
         cornu_program_free(result);
         result = next;
     }

@@ -275,7 +275,7 @@ static void check_on_device(const OpCase *row)
     }
     for (int i = 0; i < r.in_count; i++) in[i] = filled_buffer(row->in[i], r.operand[i]);
     for (int i = 0; i < r.out_count; i++)
-        out[i] = cornu_buffer_create(device, cornu_program_type(r.program, r.out[i]));
+        out[i] = cornu_buffer_create(device, cornu_program_buffer_type(r.program, r.out[i], 1));
 
     CornuStatus status = cornu_executable_run(executable, in, out);
     if (status != (row->fault ? CORNU_ERR_VALUE : CORNU_OK) ||

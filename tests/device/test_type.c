@@ -36,6 +36,9 @@ static void the_first_pending_error_stays(void **state)
     assert_int_equal(cornu_error_take(), CORNU_ERR_VALUE);
     assert_int_equal(cornu_error_take(), CORNU_OK);
     assert_string_equal(cornu_error_message(), "beta_1 is 2");
+    assert_int_equal(cornu_error_set(CORNU_ERR_VALUE, "row %d", 7), CORNU_ERR_VALUE);
+    assert_string_equal(cornu_error_message(), "row 7");
+    assert_false(cornu_error_pending());
 }
 
 static void a_prefix_names_the_place(void **state)

@@ -134,7 +134,7 @@ static void rows_that_fill_up_do_not_count(void **state)
     compare_step(*state, device, 100, 128, 2e-5);
     cornu_device_close(device);
     device = cornu_device_open("reference");
-    compare_step(*state, device, 5, 8, 1e-9);
+    compare_step(*state, device, 3, 4, 1e-9);
     cornu_device_close(device);
 }
 

@@ -211,6 +211,10 @@ static void test_targets(void **state)
         if (!strstr(cornu_error_message(), cases[i].message) ||
             !strstr(cornu_error_message(), cases[i].path))
             fail_msg("%s", cornu_error_message());
+        char said[300];
+        snprintf(said, sizeof said, "%s", cornu_error_message());
+        assert_int_not_equal(cornu_model_save_check(cases[i].path), CORNU_OK);
+        assert_string_equal(cornu_error_message(), said);
     }
     assert_null(cornu_model_load("/absent.safetensors"));
     assert_int_equal(cornu_error_take(), CORNU_ERR_FILE);
@@ -219,9 +223,32 @@ static void test_targets(void **state)
         assert_int_equal(symlink("/dev/full", path), 0);
         assert_int_equal(cornu_model_save(model, path), CORNU_ERR_FILE);
         assert_non_null(strstr(cornu_error_message(), "No space left"));
+        assert_int_equal(cornu_model_save_check(path), CORNU_ERR_FILE);
+        assert_non_null(strstr(cornu_error_message(), "No space left"));
         unlink(path);
     }
     cornu_model_free(model);
+}
+
+/* A look at a target neither makes nor changes nor waits for it. */
+static void test_check_leaves_nothing(void **state)
+{
+    (void)state;
+    unlink(path);
+    assert_int_equal(cornu_model_save_check(path), CORNU_OK);
+    assert_int_not_equal(access(path, F_OK), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(cornu_model_save_check(path), CORNU_OK);
+    unlink(path);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("kept", file);
+    fclose(file);
+    assert_int_equal(cornu_model_save_check(path), CORNU_OK);
+    struct stat old;
+    assert_int_equal(stat(path, &old), 0);
+    assert_int_equal(old.st_size, 4);
+    unlink(path);
 }
 
 /* ---- Architectures nobody vouches for ---- */
@@ -314,7 +341,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip), cmocka_unit_test(test_weights_only),
         cmocka_unit_test(test_mismatch),   cmocka_unit_test(test_optimizer),
-        cmocka_unit_test(test_targets),    cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_targets),    cmocka_unit_test(test_check_leaves_nothing),
+        cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -59,6 +59,7 @@ static void test_targets(void **state)
     if (access("/dev/full", W_OK) == 0) {
         assert_int_equal(cornu_record_write(&record, "/dev/full"), CORNU_ERR_FILE);
         assert_non_null(strstr(cornu_error_message(), "No space left"));
+        assert_int_equal(cornu_record_check("/dev/full"), CORNU_ERR_FILE);
         assert_int_equal(access("/dev/full", W_OK), 0);
     }
 }

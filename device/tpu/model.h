@@ -1,0 +1,171 @@
+/*
+ * The performance model: what one step would cost on a TPU.
+ *
+ *     CornuTpuModel *model = cornu_tpu_model(program, .profile = cornu_tpu_profile("v3-8"),
+ *                                            .all_reduce_bytes = 4 * weights,
+ *                                            .infeed_bytes = 1024 * 28 * 28);
+ *     printf("%.3f ms modelled\n", 1e3 * model->step_s);
+ *
+ * `program` is what one shard runs in a step. Everything here is *modelled*: computed from shapes
+ * and from a profile's published figures. Nothing ran there, and no number is a time of this
+ * machine.
+ *
+ * How the step is taken apart
+ * - Products go to the MXU, weight-stationary: B (K, N) is cut into tiles of the array's shape,
+ *   each tile held while the M rows of A stream by, one row per cycle. Convolutions are products:
+ *   conv2d M = B Ho Wo, K = h w C, N = F; its filter's gradient M = h w C, K = B Ho Wo, N = F; its
+ *   input's M = B H W, K = h w F, N = C.
+ * - All else goes to the vector unit, one operation of the op's FLOP rule per lane, sublane and
+ *   ALU each cycle.
+ * - A value goes through HBM once written and once per op that reads it, padded to whole tiles of
+ *   8 by 128, with the best of the layouts the compiler may choose. Ops that move no data out of
+ *   their place are fused: see `stored` in model.c.
+ * - An op takes as long as the busiest of MXU, vector unit and HBM; the ops run one after the
+ *   other, then the all-reduce, none of it hidden behind the backward pass. The infeed of the next
+ *   step runs beside all that; the host's dispatch does not.
+ *
+ * Sources: Samajdar et al., "SCALE-Sim: Systolic CNN accelerator simulator", arXiv 1811.02883 (one
+ * fold); Jouppi et al., "In-datacenter performance analysis of a tensor processing unit", ISCA
+ * 2017 (the next tile loads behind the stream); jax-ml/scaling-book, sharding.md (all-reduce).
+ */
+#ifndef CORNU_DEVICE_TPU_MODEL_H
+#define CORNU_DEVICE_TPU_MODEL_H
+
+#include "../program.h"
+#include "topology.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- The MXU ---- */
+
+/* `count` independent products of (M, K) by (K, N). */
+typedef struct {
+    int64_t count, m, k, n;
+} CornuTpuProduct;
+
+/* Of one pass of a product over arrays of R by C. With Mp = M rounded up to 8 and F folds for
+ * each array,
+ *     ideal        count M K N / (R C arrays)                      every cell busy, every cycle
+ *     overlapped   R + (F - 1) max(Mp, R) + Mp + (R + C - 2)       the model
+ *     no overlap   F (2 R + C + Mp - 2)                            each tile loaded by itself
+ * in cycles. Folds are dealt over the arrays; one with F = 1 leaves the others idle. */
+typedef struct {
+    int64_t folds;          /* tiles of weights: count ceil(K / R) ceil(N / C)  */
+    int64_t padded_macs;    /* multiply-accumulates with Mp rows and whole tiles */
+    double  ideal, overlapped, no_overlap;
+} CornuTpuCycles;
+
+CornuTpuCycles cornu_tpu_cycles(CornuTpuProduct product, int64_t rows, int64_t columns,
+                                int64_t arrays);
+
+/* The product that a matmul or one of the three convolutions is; count 0 for other ops. `out` is
+ * the type of its output. */
+CornuTpuProduct cornu_tpu_product(const CornuOpCall *call, CornuType out);
+
+/* ---- Memory and links ---- */
+
+/* Bytes of a value in HBM, row-major: rows padded to 8 (32 for one-byte elements), columns to 128;
+ * f32 (128, 10) takes 12.8 times its size. A vector is one row that is not padded to 8. */
+int64_t cornu_tpu_tiled_bytes(CornuType type);
+
+/* The least that a layout allows: as above, with the columns or the first axis (the batch) on
+ * the side of 128. */
+int64_t cornu_tpu_hbm_bytes(CornuType type);
+
+/*
+ * Seconds to sum `bytes` over all of `shards` replicas. The chips used lie on a ring: the four
+ * links of a 2x2 board, the rim of a 2x4 slice. With n chips and B the bandwidth of two links,
+ *     2 bytes / B (n - 1) / n + n hops;   2 bytes / B + 2 hops for n = 2, which is no ring
+ * after the replicas of a chip have added theirs in memory, three passes over it.
+ */
+double cornu_tpu_all_reduce_s(const CornuTpuProfile *profile, int64_t shards, int64_t bytes);
+
+/* ---- A step ---- */
+
+#define CORNU_TPU_BOUND_MAP(X) \
+    X(NOTHING,  "-")           \
+    X(MXU,      "mxu")         \
+    X(VECTOR,   "vector")      \
+    X(HBM,      "hbm")         \
+    X(LINKS,    "links")       \
+    X(INFEED,   "infeed")      \
+    X(DISPATCH, "dispatch")
+
+typedef enum {
+#define X(id, name) CORNU_TPU_BOUND_##id,
+    CORNU_TPU_BOUND_MAP(X)
+#undef X
+} CornuTpuBound;
+
+const char *cornu_tpu_bound_name(CornuTpuBound bound);
+
+/* One op of the program, on one replica. */
+typedef struct {
+    CornuTpuProduct product;       /* count 0: not for the MXU                                  */
+    int             passes;        /* bfloat16 passes over the product: 1, 3 or 6; 0 without    */
+    CornuTpuCycles  cycles;        /* of all passes (folds and padded_macs: of one)             */
+    int64_t         useful_macs;   /* multiply-accumulates that the op means, of one pass       */
+
+    /* useful_macs as a part of what the arrays could do: with no loss but padding; as modelled;
+     * with each tile loaded by itself. 0 to 1. */
+    double          use_padding, use_overlapped, use_no_overlap;
+
+    int64_t         vector_ops;    /* element operations                                        */
+    int64_t         hbm_bytes;     /* read and written, padding included                        */
+    double          mxu_s, vector_s, hbm_s;   /* seconds each unit is busy                      */
+    double          seconds;       /* the largest of the three                                  */
+    CornuTpuBound   bound;         /* and whose it is                                           */
+} CornuTpuOp;
+
+typedef struct {
+    const CornuTpuProfile *profile;
+    int64_t                shards;
+    CornuTpuOp            *ops;      /* one per op of the program, in its order */
+    int                    op_count;
+
+    /* Sums over the ops, one replica. */
+    int64_t useful_macs, padded_macs;   /* all passes counted           */
+    int64_t folds;                      /* tiles loaded, all passes     */
+    int64_t vector_ops, hbm_bytes;
+    double  mxu_s, vector_s, hbm_s;     /* seconds each unit is busy    */
+    double  use_overlapped;             /* useful_macs / what the arrays do in mxu_s */
+
+    /* Seconds. */
+    double  ops_s;          /* the ops one after the other                             */
+    double  all_reduce_s;
+    double  device_s;       /* ops_s + all_reduce_s                                    */
+    double  infeed_s;       /* the whole batch over the PCIe of the chips used             */
+    double  dispatch_s;     /* per step: the constant / iterations_per_loop            */
+    double  step_s;         /* max(device_s, infeed_s) + dispatch_s                    */
+    CornuTpuBound bound;    /* the largest of the units' busy times and the last three */
+} CornuTpuModel;
+
+typedef struct {
+    char                   unset;
+    const CornuProgram    *program;            /* required: a step of one shard              */
+    const CornuTpuProfile *profile;            /* default v2-8                               */
+    int64_t                shards;             /* default the profile's; 1 to its replicas   */
+    int64_t                all_reduce_bytes;   /* summed over the shards per step: gradients */
+    int64_t                infeed_bytes;       /* of the whole batch, all shards             */
+    int64_t                iterations_per_loop;/* steps per call from the host; default 1    */
+    int                    passes;             /* of products of f32: 1 (default), 3 (high),
+                                                  6 (highest); those of bf16 take 1          */
+} CornuTpuModelConfig;
+
+/* NULL and CORNU_ERR_ARGUMENT for a number out of range, CORNU_ERR_MEMORY. The caller frees it; it
+ * keeps nothing of the program. */
+CornuTpuModel *cornu_tpu_model_from(const CornuTpuModelConfig *config);
+#define cornu_tpu_model(...) \
+    cornu_tpu_model_from(&(CornuTpuModelConfig){ .unset = 0, __VA_ARGS__ })
+void cornu_tpu_model_free(CornuTpuModel *model);
+
+/* A line per op that takes time, then the step; times are called modelled. `program` is the one
+ * it was made from. */
+void cornu_tpu_model_print(const CornuTpuModel *model, const CornuProgram *program, FILE *to);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

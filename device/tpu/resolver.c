@@ -1,0 +1,78 @@
+#include "resolver.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../status_internal.h"
+
+static const char no_client[] = "this version has no client for TPUs over the network";
+
+/* NULL when empty. */
+static const char *variable(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+/* "grpc://10.0.0.2:8470", "10.0.0.2:8470": what names a place in the network. */
+static bool is_address(const char *text)
+{
+    return strstr(text, "://") || strchr(text, ':') || strchr(text, '/');
+}
+
+/* From somebody else's environment: at most so many characters, and none that would move the
+ * cursor. */
+static void copy_printable(char *to, size_t size, const char *from)
+{
+    size_t i = 0;
+    for (; from[i] && i + 1 < size; i++)
+        to[i] = isprint((unsigned char)from[i]) ? from[i] : '?';
+    to[i] = '\0';
+}
+
+static CornuStatus choose(CornuTpuTarget *target)
+{
+    target->profile = cornu_tpu_profile(NULL);
+    const char *wish = variable("CORNU_TPU");
+    if (wish) {
+        if (strcmp(wish, "local") == 0) return CORNU_OK;
+        if (is_address(wish))
+            return cornu__fail(CORNU_ERR_DEVICE, "CORNU_TPU is %s: %s; expected local or a "
+                               "profile such as v2-8", wish, no_client);
+        target->profile = cornu_tpu_profile(wish);
+        if (target->profile) return CORNU_OK;
+        cornu_error_take();
+        return cornu__fail_prefix(cornu_error_status(), "CORNU_TPU");
+    }
+    const char *name = "COLAB_TPU_ADDR";
+    const char *address = variable(name);
+    if (!address) address = variable(name = "TPU_NAME");
+    if (!address || strcmp(address, "local") == 0) return CORNU_OK;
+    char printable[256];
+    copy_printable(printable, sizeof printable, address);
+    snprintf(target->refused, sizeof target->refused, "%s is %s, which is not used: %s", name,
+             printable, no_client);
+    return CORNU_OK;
+}
+
+CornuStatus cornu_tpu_resolve(CornuTpuTarget *target)
+{
+    *target = (CornuTpuTarget){ .workers = 1 };
+    if (cornu_error_pending()) return cornu_error_status();
+    CORNU__TRY(choose(target));
+    const char *profile = target->profile->name;
+    target->cores = (int)target->profile->replicas.value;
+    target->cores_per_worker = target->cores / target->workers;
+    snprintf(target->target, sizeof target->target, "local (emulated %s)", profile);
+    snprintf(target->device, sizeof target->device, "tpu:%s", profile);
+    snprintf(target->text, sizeof target->text,
+             "%s%s"
+             "Found TPU at: %s\n"
+             "*** Num TPU Cores: %d\n"
+             "*** Num TPU Workers: %d\n"
+             "*** Num TPU Cores Per Worker: %d\n",
+             target->refused, target->refused[0] ? "\n" : "", target->target, target->cores,
+             target->workers, target->cores_per_worker);
+    return CORNU_OK;
+}

@@ -1,0 +1,94 @@
+/* Which devices are there? What this machine computes on, and the TPUs whose time is modelled. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cornu/cornu.h>
+#include <cornu/device/host/cpu.h>
+#include <cornu/device/tpu/resolver.h>
+
+#include "options.h"
+#include "session.h"
+
+/* "2048 KiB", "36 MiB"; caches come in powers of two or small multiples of them. */
+static void print_cache(const char *name, int64_t bytes)
+{
+    if (bytes >= 8 << 20) printf("  %s %lld MiB", name, (long long)(bytes >> 20));
+    else if (bytes > 0) printf("  %s %lld KiB", name, (long long)(bytes >> 10));
+}
+
+static CornuStatus print_machine(void)
+{
+    const CornuCpu *cpu = cornu__cpu();
+    CornuIsa        isa;
+    CornuStatus     status = cornu__cpu_isa(&isa);
+    if (status) return status;
+    printf("This machine\n");
+    printf("  processor   %s\n", cpu->name);
+    printf("  SIMD        %s in use, %s at best\n", cornu__isa_name(isa),
+           cornu__isa_name(cpu->best));
+    printf("  caches    ");
+    print_cache("L1d", cpu->l1d);
+    print_cache("L2", cpu->l2);
+    print_cache("L3", cpu->l3);
+    printf("\n  threads     %d of %ld processors\n", cornu__cpu_threads(),
+           sysconf(_SC_NPROCESSORS_ONLN));
+    const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    printf("  memory      %.1f GiB\n\n", memory / (1 << 30));
+    return CORNU_OK;
+}
+
+static const char *kind_of(const char *name)
+{
+    if (strcmp(name, "cpu") == 0) return "native: float32";
+    if (strcmp(name, "reference") == 0) return "native: double, one plain loop per op, the oracle";
+    return "emulated: real numerics, this machine's time";
+}
+
+/* Each is opened, for only then it is known to work. */
+static CornuStatus print_devices(void)
+{
+    printf("Devices\n");
+    for (int i = 0; cornu_device_known(i); i++) {
+        const char  *name = cornu_device_known(i);
+        CornuDevice *device = cornu_device_open(name);
+        if (!device) return cornu_error_take();
+        printf("  %-10s  %s\n", name, kind_of(name));
+        printf("  %-10s  %s\n", "", cornu_device_description(device));
+        printf("  %-10s  %d thread%s, tensors of up to %d axes\n", "",
+               cornu_device_threads(device), cornu_device_threads(device) == 1 ? "" : "s",
+               CORNU_MAX_RANK);
+        cornu_device_close(device);
+    }
+    putchar('\n');
+    return CORNU_OK;
+}
+
+static CornuStatus print_tpus(void)
+{
+    CornuTpuTarget target;
+    CornuStatus    status = cornu_tpu_resolve(&target);
+    if (status) return status;
+    fputs(target.text, stdout);
+    printf("\nTPU profiles: for emulation, and for modelled times. None of them is attached, and "
+           "nothing\nhere was measured. After each figure stands how sure it is.\n\n");
+    cornu_tpu_profiles_print(stdout);
+    putchar('\n');
+    cornu_tpu_legend_print(stdout);
+    return CORNU_OK;
+}
+
+int main(int argc, char **argv)
+{
+    Options       options = { .device = NULL };
+    const Program program = { .name = "devices",
+                              .purpose = "Lists the devices of this machine and the profiles of "
+                                         "TPUs." };
+    const int usage = options_parse(&options, &program, argc, argv);
+    if (usage >= 0) return usage;
+
+    CornuStatus status = print_machine();
+    if (!status) status = print_devices();
+    if (!status) status = print_tpus();
+    return session_end("devices", status);
+}

@@ -1,0 +1,484 @@
+/*
+ * The performance model against numbers worked out by hand: cycles, counts, bytes, collectives;
+ * and against published times, which its device part must never exceed.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cornu/device/tpu/model.h>
+
+#include "programs.h"
+
+static void assert_near(double received, double expected, double relative)
+{
+    if (fabs(received - expected) <= relative * fabs(expected)) return;
+    fail_msg("%.9g, expected %.9g within %g", received, expected, relative);
+}
+
+/* ---- Cycles ---- */
+
+/* One 128x128 array at 700 MHz. no overlap: ceil(K / 128) ceil(N / 128) (382 + M). */
+static void cycles_are_those_of_the_worked_table(void **state)
+{
+    (void)state;
+    static const struct {
+        CornuTpuProduct product;
+        double          no_overlap, overlapped, percent, us;
+    } table[] = {
+        { { 1, 8, 128, 128 },     390,    390,    2.1,  0.56 },
+        { { 1, 128, 128, 128 },   510,    510,    25.1, 0.73 },
+        { { 1, 128, 784, 512 },   14280,  3966,   79.1, 5.7 },
+        { { 1, 64, 512, 10 },     1784,   830,    2.4,  1.2 },
+        { { 1, 1024, 1024, 1024 }, 89984, 65918,  99.4, 94 },
+        { { 1, 25088, 27, 64 },   25470,  25470,  10.4, 36 },
+        { { 1, 25088, 576, 64 },  127350, 125822, 44.9, 180 },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        const CornuTpuCycles cycles = cornu_tpu_cycles(table[i].product, 128, 128, 1);
+        assert_true(cycles.no_overlap == table[i].no_overlap);
+        assert_true(cycles.overlapped == table[i].overlapped);
+        assert_true(fabs(100.0 * cycles.ideal / cycles.overlapped - table[i].percent) <= 0.05);
+        assert_near(cycles.overlapped / 700.0, table[i].us, 0.02);
+        assert_true(cycles.ideal <= cycles.overlapped && cycles.overlapped <= cycles.no_overlap);
+    }
+}
+
+/* v3: 28 tiles on two arrays, 14 each: 128 + 13 x 128 + 128 + 254. v6e: 4 x 2 tiles of 256 x 256
+ * on two arrays, each of which takes 256 cycles to load although 128 rows stream:
+ * 256 + 3 x 256 + 128 + 510. */
+static void folds_are_dealt_over_the_arrays(void **state)
+{
+    (void)state;
+    const CornuTpuProduct dense = { 1, 128, 784, 512 };
+    assert_true(cornu_tpu_cycles(dense, 128, 128, 2).overlapped == 2174);
+    assert_true(cornu_tpu_cycles(dense, 256, 256, 2).overlapped == 1662);
+    assert_int_equal(cornu_tpu_cycles(dense, 256, 256, 2).folds, 8);
+    /* One row takes as long as eight. */
+    assert_true(cornu_tpu_cycles((CornuTpuProduct){ 1, 1, 128, 128 }, 128, 128, 1).overlapped ==
+                390);
+    /* Nothing to do takes no time; what cannot be counted stops at the largest number. */
+    assert_true(cornu_tpu_cycles((CornuTpuProduct){ 1, 0, 128, 128 }, 128, 128, 1).overlapped == 0);
+    const CornuTpuProduct huge = { 1, INT64_MAX, INT64_MAX, INT64_MAX };
+    assert_true(cornu_tpu_cycles(huge, 128, 128, 1).padded_macs == INT64_MAX);
+}
+
+/* ---- Bytes ---- */
+
+static void tiles_are_padded(void **state)
+{
+    (void)state;
+    assert_int_equal(cornu_tpu_tiled_bytes(cornu_type(CORNU_F32, 128, 10)), 128 * 128 * 4);
+    assert_int_equal(cornu_tpu_hbm_bytes(cornu_type(CORNU_F32, 128, 10)), 16 * 128 * 4);
+    assert_int_equal(cornu_tpu_tiled_bytes(cornu_type(CORNU_BF16, 3, 128)), 8 * 128 * 2);
+    assert_int_equal(cornu_tpu_tiled_bytes(cornu_type(CORNU_U8, 3, 128)), 32 * 128);
+    assert_int_equal(cornu_tpu_tiled_bytes(cornu_type(CORNU_F32, 5, 9, 129)), 5 * 16 * 256 * 4);
+    assert_int_equal(cornu_tpu_tiled_bytes(cornu_type(CORNU_F32, 10)), 128 * 4);
+    assert_int_equal(cornu_tpu_tiled_bytes(cornu_scalar(CORNU_F32)), 128 * 4);
+}
+
+/* ---- Three layers by hand ---- */
+
+static CornuTpuOp only_op(CornuOpId id, const CornuAttributes *attributes, CornuType a,
+                          CornuType b, int passes)
+{
+    CornuProgram    *p = cornu_program_create();
+    const CornuValue in[] = { input(p, a), input(p, b) };
+    output(p, op(p, id, attributes, in, 2), -1);
+    CornuTpuModel *model = cornu_tpu_model(p, .passes = passes);
+    assert_non_null(model);
+    assert_int_equal(model->op_count, 1);
+    const CornuTpuOp result = model->ops[0];
+    cornu_tpu_model_free(model);
+    cornu_program_free(p);
+    return result;
+}
+
+/*
+ * (128, 784) by (784, 512) on one 128 x 128 array at 700 MHz, 358 GB/s:
+ *     tiles      ceil(784 / 128) ceil(512 / 128) = 7 x 4 = 28
+ *     useful     128 x 784 x 512 = 51,380,224
+ *     padded     28 x 128 x 128 x 128 = 58,720,256, so 87.5 % at best
+ *     cycles     128 + 27 x 128 + 128 + 254 = 3966: 79.1 %; one by one 28 x 510 = 14280: 22.0 %
+ *     bytes      x with the batch on the lanes 784 x 128 x 4 = 401,408; weights 784 x 512 x 4 =
+ *                1,605,632; y 128 x 512 x 4 = 262,144; together 2,269,184
+ *     time       max(3966 / 700 = 5.666, 2,269,184 / 358,000 = 6.338) us: memory rules
+ */
+static void a_dense_layer(void **state)
+{
+    (void)state;
+    const CornuType x = cornu_type(CORNU_F32, 128, 784), w = cornu_type(CORNU_F32, 784, 512);
+    CornuTpuOp      dense = only_op(CORNU_OP_MATMUL, NULL, x, w, 0);
+    assert_int_equal(dense.passes, 1);
+    assert_int_equal(dense.cycles.folds, 28);
+    assert_int_equal(dense.useful_macs, 51380224);
+    assert_int_equal(dense.cycles.padded_macs, 58720256);
+    assert_true(dense.cycles.overlapped == 3966);
+    assert_true(dense.use_padding == 0.875);
+    assert_near(dense.use_overlapped, 51380224.0 / (3966.0 * 16384.0), 1e-12);
+    assert_near(dense.use_no_overlap, 51380224.0 / (14280.0 * 16384.0), 1e-12);
+    assert_int_equal(dense.hbm_bytes, 2269184);
+    assert_near(dense.mxu_s, 5.6657e-6, 1e-4);
+    assert_near(dense.seconds, 6.3385e-6, 1e-4);
+    assert_int_equal(dense.bound, CORNU_TPU_BOUND_HBM);
+
+    /* Highest precision takes six times the cycles, and then the MXU rules. */
+    dense = only_op(CORNU_OP_MATMUL, NULL, x, w, 6);
+    assert_true(dense.cycles.overlapped == 6 * 3966);
+    assert_near(dense.use_overlapped, 51380224.0 / (3966.0 * 16384.0), 1e-12);
+    assert_near(dense.seconds, 6 * 5.6657e-6, 1e-4);
+    assert_int_equal(dense.bound, CORNU_TPU_BOUND_MXU);
+
+    /* Operands of bfloat16 need no other passes, and half the memory of two of the three. */
+    dense = only_op(CORNU_OP_MATMUL, &(CornuAttributes){ .matmul = { .dtype = CORNU_F32 } },
+                    cornu_type(CORNU_BF16, 128, 784), cornu_type(CORNU_BF16, 784, 512), 6);
+    assert_int_equal(dense.passes, 1);
+    assert_int_equal(dense.hbm_bytes, (401408 + 1605632) / 2 + 262144);
+}
+
+static const CornuAttributes same3x3 = { .conv2d = { .low = { 1, 1 }, .high = { 1, 1 } } };
+
+/*
+ * 32 images of 28 x 28, 3 x 3 from 3 to 64 channels, padding "same":
+ *     product    M = 32 x 28 x 28 = 25088, K = 3 x 3 x 3 = 27, N = 64: one tile
+ *     useful     25088 x 27 x 64 = 43,352,064 of 25088 x 128 x 128 = 411,041,792: 10.5 %
+ *     cycles     128 + 25088 + 254 = 25470
+ *     bytes      x with the batch on the lanes 28 x 28 x 8 x 128 x 4 = 3,211,264; filter
+ *                9 x 8 x 128 x 4 = 36,864; y with the batch in rows 28 x 28 x 32 x 128 x 4 =
+ *                12,845,056; together 16,093,184
+ */
+static void a_convolution_of_few_channels(void **state)
+{
+    (void)state;
+    const CornuTpuOp conv = only_op(CORNU_OP_CONV2D, &same3x3, cornu_type(CORNU_F32, 32, 28, 28, 3),
+                                    cornu_type(CORNU_F32, 3, 3, 3, 64), 0);
+    assert_int_equal(conv.product.m, 25088);
+    assert_int_equal(conv.product.k, 27);
+    assert_int_equal(conv.product.n, 64);
+    assert_int_equal(conv.cycles.folds, 1);
+    assert_int_equal(conv.useful_macs, 43352064);
+    assert_int_equal(conv.cycles.padded_macs, 411041792);
+    assert_true(conv.cycles.overlapped == 25470 && conv.cycles.no_overlap == 25470);
+    assert_int_equal(conv.hbm_bytes, 16093184);
+}
+
+/*
+ * The same from 64 to 64 channels:
+ *     product    M = 25088, K = 9 x 64 = 576, N = 64: ceil(576 / 128) = 5 tiles
+ *     useful     25088 x 576 x 64 = 924,844,032 of 5 x 25088 x 128 x 128 = 2,055,208,960: 45 %
+ *     cycles     128 + 5 x 25088 + 254 = 125822
+ *     bytes      x and y 12,845,056 each, filter 9 x 64 x 128 x 4 = 294,912: 25,985,024
+ * Its gradients:
+ *     filter     M = 576, K = 25088, N = 64: 196 tiles, 128 + 196 x 576 + 254 = 113278 cycles
+ *     input      M = 25088, K = 9 x 64, N = 64: as forward
+ */
+static void a_convolution_of_many_channels(void **state)
+{
+    (void)state;
+    const CornuType images = cornu_type(CORNU_F32, 32, 28, 28, 64);
+    const CornuType filter = cornu_type(CORNU_F32, 3, 3, 64, 64);
+    CornuTpuOp      conv = only_op(CORNU_OP_CONV2D, &same3x3, images, filter, 0);
+    assert_int_equal(conv.cycles.folds, 5);
+    assert_int_equal(conv.useful_macs, 924844032);
+    assert_int_equal(conv.cycles.padded_macs, 2055208960);
+    assert_true(conv.cycles.overlapped == 125822 && conv.cycles.no_overlap == 127350);
+    assert_int_equal(conv.hbm_bytes, 25985024);
+    assert_int_equal(conv.bound, CORNU_TPU_BOUND_MXU);
+
+    CornuAttributes grad = { .conv2d_grad = { .low = { 1, 1 }, .high = { 1, 1 },
+                                              .extents = { 3, 3 } } };
+    conv = only_op(CORNU_OP_CONV2D_GRAD_FILTER, &grad, images, images, 0);
+    assert_int_equal(conv.product.m, 576);
+    assert_int_equal(conv.product.k, 25088);
+    assert_int_equal(conv.product.n, 64);
+    assert_int_equal(conv.useful_macs, 924844032);
+    assert_true(conv.cycles.overlapped == 113278);
+    grad.conv2d_grad.extents[0] = grad.conv2d_grad.extents[1] = 28;
+    conv = only_op(CORNU_OP_CONV2D_GRAD_INPUT, &grad, images, filter, 0);
+    assert_int_equal(conv.product.m, 25088);
+    assert_int_equal(conv.product.k, 576);
+    assert_true(conv.cycles.overlapped == 125822);
+}
+
+/* With stride 2 the gradient of the input runs over H W rows, a quarter of which mean something:
+ * the op's multiply-accumulates stay those of the forward op. */
+static void useful_work_is_what_the_op_means(void **state)
+{
+    (void)state;
+    const CornuAttributes grad = { .conv2d_grad = { .strides = { 2, 2 }, .extents = { 28, 28 } } };
+    const CornuTpuOp      conv = only_op(CORNU_OP_CONV2D_GRAD_INPUT, &grad,
+                                         cornu_type(CORNU_F32, 8, 14, 14, 128),
+                                         cornu_type(CORNU_F32, 2, 2, 128, 128), 0);
+    assert_int_equal(conv.product.m, 8 * 28 * 28);
+    assert_int_equal(conv.product.k, 4 * 128);
+    assert_int_equal(conv.useful_macs, (int64_t)8 * 14 * 14 * 4 * 128 * 128);
+    assert_true(conv.use_padding == 0.25);
+}
+
+/* ---- Memory and links ---- */
+
+/*
+ * y = relu(x w + b), and y is read again: the bias, its broadcast and the relu are fused with the
+ * product. Bytes of f32 (128, 128): 65,536; of b: 512.
+ *     matmul   x and w                   131,072
+ *     broadcast b                            512
+ *     add      nothing                         0
+ *     relu     y                          65,536
+ *     reduce   y, and its row of 128     66,048
+ */
+static void elementwise_ops_are_fused(void **state)
+{
+    (void)state;
+    CornuProgram   *p = cornu_program_create();
+    const CornuType square = cornu_type(CORNU_F32, 128, 128);
+    CornuValue      x = input(p, square), w = input(p, square);
+    CornuValue      b = input(p, cornu_type(CORNU_F32, 128));
+    CornuValue      product = op2(p, CORNU_OP_MATMUL, x, w);
+    CornuValue      sum = op2(p, CORNU_OP_ADD, product, broadcast(p, b, square.shape));
+    CornuValue      y = op1(p, CORNU_OP_RELU, sum);
+    output(p, reduce(p, CORNU_OP_REDUCE_SUM, y, 1), -1);
+    output(p, y, -1);
+    CornuTpuModel *model = cornu_tpu_model(p);
+    const int64_t  expected[] = { 131072, 512, 0, 65536, 66048 };
+    int64_t        total = 0;
+    assert_non_null(model);
+    for (int i = 0; i < model->op_count; i++) {
+        assert_int_equal(model->ops[i].hbm_bytes, expected[i]);
+        total += expected[i];
+    }
+    assert_int_equal(model->hbm_bytes, total);
+    /* 16384 additions, 16384 maxima, a sum over 16384: 2048 a cycle. */
+    assert_int_equal(model->ops[3].vector_ops, 16384);
+    assert_near(model->ops[3].vector_s, 8.0 / 700e6, 1e-12);
+    cornu_tpu_model_free(model);
+    cornu_program_free(p);
+}
+
+/*
+ * 93,322 weights, 373,288 bytes, on a v2-8:
+ *     in the chip      3 x 373,288 / 716 GB/s           = 1.564 us
+ *     ring of 4        2 x 373,288 / 124 GB/s x 3 / 4   = 4.516 us, and 4 hops of 1 us
+ */
+static void gradients_meet_on_a_ring(void **state)
+{
+    (void)state;
+    const CornuTpuProfile *v2 = cornu_tpu_profile("v2-8"), *v5e = cornu_tpu_profile("v5e-8");
+    assert_near(cornu_tpu_all_reduce_s(v2, 8, 373288), 10.080e-6, 1e-4);
+    assert_near(cornu_tpu_all_reduce_s(v2, 2, 373288), 1.564e-6, 1e-3);
+    assert_true(cornu_tpu_all_reduce_s(v2, 1, 373288) == 0.0);
+    /* Two chips are no ring: 2 V / B and two hops. */
+    assert_near(cornu_tpu_all_reduce_s(v5e, 2, 90000), 2e-6 + 2e-6, 1e-9);
+    assert_near(cornu_tpu_all_reduce_s(v5e, 8, 90000), 2e-6 * 7 / 8 + 8e-6, 1e-9);
+}
+
+/* ---- Published times ---- */
+
+/* The three products of a convolution: forward and both gradients. */
+static void train_conv(CornuProgram *p, int64_t batch, int64_t size, int64_t channels,
+                       int64_t kernel, int64_t filters, int64_t pad)
+{
+    const int64_t   out = size + 2 * pad - kernel + 1;
+    const CornuType x = cornu_type(CORNU_F32, batch, size, size, channels);
+    const CornuType filter = cornu_type(CORNU_F32, kernel, kernel, channels, filters);
+    CornuAttributes conv = { .conv2d = { .low = { pad, pad }, .high = { pad, pad } } };
+    CornuAttributes by_x = { .conv2d_grad = { .low = { pad, pad }, .high = { pad, pad },
+                                              .extents = { size, size } } };
+    CornuAttributes by_filter = by_x;
+    by_filter.conv2d_grad.extents[0] = by_filter.conv2d_grad.extents[1] = kernel;
+    const CornuValue in = input(p, x), w = input(p, filter);
+    const CornuValue d_y = input(p, cornu_type(CORNU_F32, batch, out, out, filters));
+    output(p, op(p, CORNU_OP_CONV2D, &conv, (CornuValue[]){ in, w }, 2), -1);
+    output(p, op(p, CORNU_OP_CONV2D_GRAD_FILTER, &by_filter, (CornuValue[]){ in, d_y }, 2), -1);
+    output(p, op(p, CORNU_OP_CONV2D_GRAD_INPUT, &by_x, (CornuValue[]){ d_y, w }, 2), -1);
+}
+
+/* Likewise of a dense layer. */
+static void train_dense(CornuProgram *p, int64_t batch, int64_t in, int64_t out)
+{
+    const CornuAttributes ta = { .matmul = { .transpose_a = 1 } };
+    const CornuAttributes tb = { .matmul = { .transpose_b = 1 } };
+    const CornuValue x = input(p, cornu_type(CORNU_F32, batch, in));
+    const CornuValue w = input(p, cornu_type(CORNU_F32, in, out));
+    const CornuValue d_y = input(p, cornu_type(CORNU_F32, batch, out));
+    output(p, op2(p, CORNU_OP_MATMUL, x, w), -1);
+    output(p, op(p, CORNU_OP_MATMUL, &ta, (CornuValue[]){ x, d_y }, 2), -1);
+    output(p, op(p, CORNU_OP_MATMUL, &tb, (CornuValue[]){ d_y, w }, 2), -1);
+}
+
+static CornuTpuModel *modelled(CornuProgram *p, int64_t weights, int64_t infeed)
+{
+    CornuTpuModel *model = cornu_tpu_model(p, .all_reduce_bytes = 4 * weights,
+                                           .infeed_bytes = infeed);
+    assert_non_null(model);
+    print_message("# modelled device %.3f ms, infeed %.3f ms, dispatch %.1f ms\n",
+                  1e3 * model->device_s, 1e3 * model->infeed_s, 1e3 * model->dispatch_s);
+    cornu_program_free(p);
+    return model;
+}
+
+static CornuProgram *mnist_step(int64_t batch)
+{
+    CornuProgram *p = cornu_program_create();
+    train_conv(p, batch, 28, 1, 3, 32, 0);
+    train_conv(p, batch, 13, 32, 3, 64, 0);
+    train_conv(p, batch, 5, 64, 3, 64, 0);
+    train_dense(p, batch, 576, 64);
+    train_dense(p, batch, 64, 10);
+    return p;
+}
+
+/* 60 steps of 1024 images in f32 per epoch, 43 to 46 ms each; 3 s. */
+static void mnist_stays_below_its_published_time(void **state)
+{
+    (void)state;
+    CornuTpuModel *model = modelled(mnist_step(128), 93322, (int64_t)1024 * 28 * 28 * 4);
+    assert_true(model->device_s < 43e-3 && model->infeed_s < 43e-3);
+    /* The dispatch constant was fitted to this run. */
+    assert_true(model->step_s >= 43e-3 && model->step_s <= 46e-3);
+    assert_int_equal(model->bound, CORNU_TPU_BOUND_DISPATCH);
+    cornu_tpu_model_free(model);
+    /* The log may also be read as 1024 images on each core. */
+    model = modelled(mnist_step(1024), 93322, (int64_t)8 * 1024 * 28 * 28 * 4);
+    assert_true(model->device_s < 43e-3 && model->infeed_s < 43e-3);
+    cornu_tpu_model_free(model);
+}
+
+/* 100 steps of 1024 images, 80 ms each. */
+static void fashion_stays_below_its_published_time(void **state)
+{
+    (void)state;
+    CornuProgram *p = cornu_program_create();
+    train_conv(p, 128, 28, 1, 5, 64, 2);
+    train_conv(p, 128, 14, 64, 5, 128, 2);
+    train_conv(p, 128, 7, 128, 5, 256, 2);
+    train_dense(p, 128, 2304, 256);
+    train_dense(p, 128, 256, 10);
+    CornuTpuModel *model = modelled(p, 1619470, (int64_t)1024 * 28 * 28 * 4);
+    assert_true(model->device_s < 80e-3 && model->infeed_s < 80e-3);
+    cornu_tpu_model_free(model);
+}
+
+/* 100 steps of 1024 sequences of 100 characters, 167 ms each: at every time step and in both
+ * layers (128, 512 + 512) by (1024, 2048), weights read again each time; dense 512 to 256 at the
+ * end. */
+static void shakespeare_stays_below_its_published_time(void **state)
+{
+    (void)state;
+    CornuProgram *p = cornu_program_create();
+    for (int t = 0; t < 2 * 100; t++) train_dense(p, 128, 512 + 512, 4 * 512);
+    train_dense(p, 128 * 100, 512, 256);
+    CornuTpuModel *model = modelled(p, 4460800, (int64_t)1024 * 100 * 2 * 4);
+    assert_true(model->device_s < 167e-3 && model->infeed_s < 167e-3);
+    cornu_tpu_model_free(model);
+}
+
+/* ---- Settings ---- */
+
+static void dispatch_is_shared_by_the_iterations_of_a_loop(void **state)
+{
+    (void)state;
+    CornuProgram  *p = mnist_step(128);
+    CornuTpuModel *one = cornu_tpu_model(p);
+    CornuTpuModel *ten = cornu_tpu_model(p, .iterations_per_loop = 10);
+    assert_non_null(one);
+    assert_non_null(ten);
+    assert_near(ten->dispatch_s, one->dispatch_s / 10.0, 1e-12);
+    assert_true(ten->device_s == one->device_s && one->all_reduce_s == 0.0);
+    cornu_tpu_model_free(one);
+    cornu_tpu_model_free(ten);
+    cornu_program_free(p);
+}
+
+static void newer_profiles_are_faster(void **state)
+{
+    (void)state;
+    CornuProgram *p = mnist_step(1024);
+    double        before = 1.0;
+    for (const char *const *name = (const char *const[]){ "v2-8", "v3-8", "v4-8", NULL }; *name;
+         name++) {
+        CornuTpuModel *model = cornu_tpu_model(p, .profile = cornu_tpu_profile(*name));
+        assert_non_null(model);
+        assert_true(model->device_s < before);
+        before = model->device_s;
+        cornu_tpu_model_free(model);
+    }
+    cornu_program_free(p);
+}
+
+static void refuse(CornuTpuModel *model, CornuStatus status, const char *message)
+{
+    assert_null(model);
+    assert_int_equal(cornu_error_take(), status);
+    assert_non_null(strstr(cornu_error_message(), message));
+}
+
+static void settings_out_of_range_are_refused(void **state)
+{
+    (void)state;
+    CornuProgram          *p = cornu_program_create();
+    const CornuTpuProfile *v4 = cornu_tpu_profile("v4-8");
+    refuse(cornu_tpu_model(NULL), CORNU_ERR_ARGUMENT, "expected a program");
+    refuse(cornu_tpu_model(p, .profile = v4, .shards = 8), CORNU_ERR_ARGUMENT,
+           "8 shards, expected 1 to the 4 replicas of v4-8");
+    refuse(cornu_tpu_model(p, .passes = 2), CORNU_ERR_ARGUMENT, "2 passes, expected 1, 3 or 6");
+    refuse(cornu_tpu_model(p, .infeed_bytes = -1), CORNU_ERR_ARGUMENT, "-1 bytes of infeed");
+    CornuTpuModel *empty = cornu_tpu_model(p);
+    assert_non_null(empty);
+    assert_true(empty->device_s == 0.0);
+    cornu_tpu_model_free(empty);
+    cornu_tpu_model_free(NULL);
+    cornu_program_free(p);
+}
+
+/* The page names the profile, says "modelled", and has a line per op that takes time. */
+static void the_page_says_that_it_is_modelled(void **state)
+{
+    (void)state;
+    CornuProgram  *p = mnist_step(128);
+    CornuTpuModel *model = cornu_tpu_model(p);
+    assert_non_null(model);
+    char  *text = NULL;
+    size_t size = 0;
+    FILE  *to = open_memstream(&text, &size);
+    cornu_tpu_model_print(model, p, to);
+    fclose(to);
+    assert_int_equal(strncmp(text, "modelled for v2-8, 8 shards", 27), 0);
+    int lines = 0;
+    for (const char *at = text; *at; at++) lines += *at == '\n';
+    assert_int_equal(lines, 3 + 15 + 2);
+    assert_non_null(strstr(text, "1x86528x9x32"));
+    assert_non_null(strstr(text, "bound by dispatch"));
+    free(text);
+    cornu_tpu_model_free(model);
+    cornu_program_free(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cycles_are_those_of_the_worked_table),
+        cmocka_unit_test(folds_are_dealt_over_the_arrays),
+        cmocka_unit_test(tiles_are_padded),
+        cmocka_unit_test(a_dense_layer),
+        cmocka_unit_test(a_convolution_of_few_channels),
+        cmocka_unit_test(a_convolution_of_many_channels),
+        cmocka_unit_test(useful_work_is_what_the_op_means),
+        cmocka_unit_test(elementwise_ops_are_fused),
+        cmocka_unit_test(gradients_meet_on_a_ring),
+        cmocka_unit_test(mnist_stays_below_its_published_time),
+        cmocka_unit_test(fashion_stays_below_its_published_time),
+        cmocka_unit_test(shakespeare_stays_below_its_published_time),
+        cmocka_unit_test(dispatch_is_shared_by_the_iterations_of_a_loop),
+        cmocka_unit_test(newer_profiles_are_faster),
+        cmocka_unit_test(settings_out_of_range_are_refused),
+        cmocka_unit_test(the_page_says_that_it_is_modelled),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

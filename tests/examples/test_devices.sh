@@ -1,0 +1,30 @@
+#!/bin/sh
+# build/devices: says what is native, emulated and modelled; refuses what is unknown.
+build=$BUILD
+passed=0 failed=0
+out=$(mktemp) || exit 1
+trap 'rm -f "$out"' EXIT
+check() { # check NAME COMMAND...
+    name=$1; shift
+    if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "not ok: $name"; cat "$out"; fi
+}
+says() { grep -q -- "$1" "$out"; }
+fails() { ! "$@" > "$out" 2>&1; }
+unset CORNU_TPU COLAB_TPU_ADDR TPU_NAME CORNU_ISA
+
+"$build/devices" > "$out" 2>&1
+check "runs" [ $? = 0 ]
+for text in '^  SIMD  ' '^  cpu  *native' '^  reference  *native' 'Found TPU at: local (emulated v2-8)' \
+            'v6e-8' 'None of them is attached' 'F fitted to a published run'; do
+    check "says $text" says "$text"
+done
+COLAB_TPU_ADDR=10.0.0.2:8470 "$build/devices" > "$out" 2>&1
+check "names an address that is not used" says 'COLAB_TPU_ADDR is 10.0.0.2:8470, which is not used: '
+CORNU_ISA=portable "$build/devices" > "$out" 2>&1
+check "heeds CORNU_ISA" says 'portable in use'
+check "refuses an unknown profile" fails env CORNU_TPU=v3-9 "$build/devices"
+check "lists the known ones" says 'expected "v3-8", "v2-8"'
+check "refuses an argument" fails "$build/devices" cpu
+
+echo "$passed passed, $failed failed, 0 skipped"
+[ $failed = 0 ]

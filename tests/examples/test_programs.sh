@@ -1,0 +1,349 @@
+# The programs in the hands of their users: what is wrong is said, with the exit status for it and
+# nothing left behind; what is right gives the same bytes again.
+#
+# Under a sanitizer every run here is also a search for leaks, on the ways out after errors too.
+programs=$(realpath "$BUILD")
+folder=$(mktemp -d) || exit 1
+trap 'chmod -R u+w "$folder"; rm -rf "$folder"' EXIT
+passed=0 failed=0 skipped=0
+mkdir "$folder/work" && cd "$folder/work" || exit 1
+export LC_ALL=C.UTF-8
+unset CORNU_ISA BLIS_ARCH_TYPE NO_COLOR CORNU_DATA_URL XDG_CACHE_HOME
+real=${CORNU_DATA:-}
+[ -d "$real/mnist" ] || real=
+unset CORNU_DATA
+small="--data synthetic --limit 200 --batch-size 64 --epochs 1"
+
+report() { # report STATUS NAME: what failed is shown
+    if [ "$1" = 0 ]; then passed=$((passed + 1)); return; fi
+    failed=$((failed + 1))
+    printf 'not ok: %s\n--- stdout, stderr (status %s)\n' "$2" "$status"
+    tail -n 20 "$folder/out"
+    cat "$folder/err"
+}
+
+skip() { # skip NAME REASON
+    skipped=$((skipped + 1))
+    echo "skipped: $1: $2"
+}
+
+# run [VARIABLE=VALUE...] PROGRAM ARGUMENT...: leaves status, out and err.
+run() {
+    local settings=()
+    while [[ $1 == *=* ]]; do settings+=("$1"); shift; done
+    local program=$1
+    shift
+    timeout 300 env "${settings[@]}" "$programs/$program" "$@" >"$folder/out" 2>"$folder/err" </dev/null
+    status=$?
+}
+
+succeeds() { # as run
+    run "$@"
+    [ $status = 0 ]
+    report $? "$* succeeds"
+}
+
+# refuses STATUS MESSAGE [VARIABLE=VALUE...] PROGRAM ARGUMENT...: that exit status, that text on
+# stderr (a pattern of grep -E), no score on stdout, no new file.
+refuses() {
+    local expected=$1 message=$2 before
+    shift 2
+    before=$(find "$folder/work" | sort)
+    run "$@"
+    [ $status = "$expected" ] && grep -Eq -- "$message" "$folder/err" &&
+        ! grep -q accuracy "$folder/out" && [ "$before" = "$(find "$folder/work" | sort)" ]
+    report $? "$* exits with $expected and says \"$message\""
+}
+
+same() { # same NAME FILE FILE
+    cmp -s "$2" "$3"
+    report $? "$1"
+}
+
+differ() { # differ NAME FILE FILE
+    [ -s "$2" ] && [ -s "$3" ] && ! cmp -s "$2" "$3"
+    report $? "$1"
+}
+
+# ---- Command lines: status 2, expected and received, the nearest word ----
+
+refuses 2 'unknown flag --epoch; did you mean --epochs' mnist_cnn --epoch 3
+refuses 2 '--device is "cpuu", expected cpu, reference; did you mean cpu' mnist_cnn --device cpuu
+refuses 2 '--model is "mnist_cn", expected .*did you mean mnist_cnn' mnist_cnn --model mnist_cn
+refuses 2 '--epochs is "0", expected a whole number from 1' mnist_cnn --epochs 0
+refuses 2 '--learning-rate is "fast", expected a number' mnist_cnn --learning-rate fast
+refuses 2 '--threads is "0", expected a whole number from 1' mnist_cnn --threads 0
+refuses 2 '--shards is "8", expected 1' mnist_cnn --shards 8
+refuses 2 '--policy is "mixed_bfloat16", expected float32' mnist_cnn --policy mixed_bfloat16
+refuses 2 '"digits" is no flag' mnist_cnn digits
+refuses 2 'unknown flag --save' custom_loop --save x.safetensors
+refuses 2 'expected MODEL.safetensors IMAGE' predict
+refuses 2 '--threads is "-1"' demo --threads -1
+
+# ---- The machine ----
+
+refuses 1 "BLIS_ARCH_TYPE is '12', expected" BLIS_ARCH_TYPE=12 mnist_cnn $small
+refuses 1 "BLIS_ARCH_TYPE is '12', expected" BLIS_ARCH_TYPE=12 custom_loop
+refuses 1 "CORNU_ISA is 'nonsense', expected portable, avx2" CORNU_ISA=nonsense mnist_cnn $small
+
+# ---- Where to write: found out before anything is trained ----
+
+refuses 1 'no/such/m.safetensors: cannot be written: No such file' mnist_cnn $small --save no/such/m.safetensors
+refuses 1 'no/h.json: cannot be written: No such file' mnist_cnn $small --history no/h.json
+refuses 1 'cannot be written: Is a directory' mnist_cnn $small --history .
+refuses 1 'm.h5: .h5 files are not built yet; use .safetensors' mnist_cnn $small --save m.h5
+refuses 1 'expected one that ends in .safetensors' mnist_cnn $small --save model
+if [ -c /dev/full ]; then
+    ln -s /dev/full full.safetensors
+    refuses 1 'full.safetensors: cannot be written: No space left' mnist_cnn $small --save full.safetensors
+    refuses 1 '/dev/full: cannot be written: No space left' mnist_cnn $small --history /dev/full
+    rm full.safetensors
+    "$programs/mnist_cnn" $small >/dev/full 2>"$folder/err"
+    status=$?
+    [ $status = 1 ] && grep -q 'standard output cannot be written' "$folder/err"
+    report $? "a full standard output is no success"
+else
+    skip "full targets" "no /dev/full"
+fi
+# A disk that fills up only when the model is written: no partial file.
+if unshare -rm true 2>/dev/null && [ "$(id -u)" = 0 ]; then
+    mkdir disk
+    timeout 300 unshare -m sh -c 'mount -t tmpfs -o size=100k none disk || exit 99
+        "$@" --save disk/m.safetensors; status=$?; ls -A disk >&2; exit $status' sh \
+        "$programs/mnist_cnn" $small >"$folder/out" 2>"$folder/err"
+    status=$?
+    if [ $status = 99 ]; then
+        skip "a disk that fills up" "no mount"
+    else
+        [ $status = 1 ] && grep -q 'No space left' "$folder/err" && [ "$(wc -l <"$folder/err")" = 1 ]
+        report $? "a disk that fills up is said and left empty"
+    fi
+    rmdir disk
+else
+    skip "a disk that fills up" "no mount"
+fi
+
+# ---- Data ----
+
+refuses 1 'nowhere/mnist/train-images-idx3-ubyte.gz is missing; --data must name' mnist_cnn --data nowhere
+refuses 1 'is missing; CORNU_DATA must name' CORNU_DATA=nowhere mnist_cnn
+refuses 1 'is missing; CORNU_DATA must name' CORNU_DATA=nowhere custom_loop
+
+idx() { # idx RANK EXTENT... : a header for u8; the elements come from stdin
+    printf "\\0\\0\\10\\$1"
+    shift
+    for extent; do printf "\\0\\0\\$(printf %o $((extent / 256)))\\$(printf %o $((extent % 256)))"; done
+    cat
+}
+labels() { # labels N LAST: N labels 0 to 9, the last one LAST
+    { head -c $(($1 - 1)) /dev/zero; printf "\\$(printf %o "$2")"; } | idx 1 "$1"
+}
+images() { head -c $(($1 * 784)) /dev/zero | idx 3 "$1" 28 28; }
+good() {
+    mkdir -p d/mnist
+    images 20 | gzip >d/mnist/train-images-idx3-ubyte.gz
+    labels 20 9 | gzip >d/mnist/train-labels-idx1-ubyte.gz
+    images 10 | gzip >d/mnist/t10k-images-idx3-ubyte.gz
+    labels 10 9 | gzip >d/mnist/t10k-labels-idx1-ubyte.gz
+}
+bad_data() { refuses 1 "d/mnist/$1" mnist_cnn --data d --epochs 1; good; }
+
+good
+succeeds mnist_cnn --data d --epochs 1
+head -c 60 d/mnist/train-images-idx3-ubyte.gz >short && mv short d/mnist/train-images-idx3-ubyte.gz
+bad_data 'train-images-idx3-ubyte.gz: the compressed file is cut off after 60 bytes'
+printf 'no idx at all' | gzip >d/mnist/train-images-idx3-ubyte.gz
+bad_data 'train-images-idx3-ubyte.gz: begins with 6e 6f 20 69, expected 00 00'
+images 19 | gzip >d/mnist/train-images-idx3-ubyte.gz
+bad_data 'train-labels-idx1-ubyte.gz: has 20 labels, expected 19'
+labels 10 10 | gzip >d/mnist/t10k-labels-idx1-ubyte.gz
+bad_data 't10k-labels-idx1-ubyte.gz: label 9 is 10, expected 0 to 9'
+head -c 7840 /dev/zero | idx 3 10 56 14 | gzip >d/mnist/t10k-images-idx3-ubyte.gz
+bad_data 't10k-images-idx3-ubyte.gz: holds u8.*expected u8 \(N, 28, 28\)'
+images 21 | head -c 15700 | gzip >d/mnist/train-images-idx3-ubyte.gz
+bad_data 'train-images-idx3-ubyte.gz: ends after 15684 bytes of elements'
+: >d/mnist/t10k-labels-idx1-ubyte.gz
+bad_data 't10k-labels-idx1-ubyte.gz: has 0 bytes, too few'
+rm d/mnist/t10k-labels-idx1-ubyte.gz
+bad_data 't10k-labels-idx1-ubyte.gz is missing'
+rm -r d
+
+# ---- Without network and data ----
+
+if unshare -rn true 2>/dev/null; then
+    alone() { timeout 300 unshare -rn env -i HOME= PATH="$PATH" "$programs/$1" "${@:2}" >"$folder/out" 2>"$folder/err"; status=$?; }
+    alone mnist_cnn
+    [ $status = 1 ] && grep -q 'train-images-idx3-ubyte.gz is neither in ./data/mnist' "$folder/err" &&
+        grep -q 'https://' "$folder/err" && grep -q 440fcabf73cc546f "$folder/err" &&
+        grep -q -- '--data synthetic' "$folder/err" && ! grep -q accuracy "$folder/out"
+    report $? "without data mnist_cnn names file, folder, address, checksum and --data synthetic"
+    mkdir build
+    alone demo --limit 200
+    [ $status = 0 ] && grep -q 'goes on with SYNTHETIC digits' "$folder/out" &&
+        grep -q 'Test accuracy on synthetic digits' "$folder/out" && [ -s build/demo.safetensors ]
+    report $? "without data the demo goes on with synthetic digits, and says so"
+    ! grep -i 'test accuracy' "$folder/out" | grep -qv synthetic
+    report $? "no accuracy without the word synthetic"
+    rm -r build data 2>/dev/null
+else
+    skip "without network" "no unshare -n"
+fi
+refuses 1 'build/demo.safetensors: cannot be written' demo --data synthetic --limit 200
+
+# ---- The same seed, the same bytes ----
+
+train="--data synthetic --limit 300 --batch-size 64 --epochs 2 --verbose 0"
+succeeds mnist_cnn $train --save a.safetensors --threads 1
+succeeds mnist_cnn $train --save b.safetensors --threads 1
+same "the same run gives the same bytes" a.safetensors b.safetensors
+for threads in 2 3; do
+    succeeds mnist_cnn $train --save b.safetensors --threads $threads
+    same "$threads threads give the same bytes" a.safetensors b.safetensors
+done
+for isa in avx2 portable; do
+    run CORNU_ISA=$isa mnist_cnn $train --save c.safetensors --threads 1
+    if [ $status != 0 ]; then skip "CORNU_ISA=$isa" "$(cat "$folder/err")"; continue; fi
+    succeeds CORNU_ISA=$isa mnist_cnn $train --save b.safetensors --threads 3
+    same "CORNU_ISA=$isa: 3 threads give the same bytes" b.safetensors c.safetensors
+done
+succeeds mnist_cnn $train --save b.safetensors --seed 1
+differ "another seed gives other bytes" a.safetensors b.safetensors
+
+# What is loaded goes on from there: the optimizer's state too, whose step counter is a scalar.
+succeeds mnist_cnn $train --load a.safetensors --save b.safetensors
+differ "a loaded model goes on learning" a.safetensors b.safetensors
+begin_of() { # begin_of NAME FILE: where an array's bytes begin in a safetensors file
+    local header
+    header=$(od -An -tu8 -N8 "$2" | tr -d ' ')
+    echo $((8 + header + $(head -c $((header + 8)) "$2" | tail -c +9 |
+        sed 's|.*"'"$1"'": *{\([^}]*\)}.*|\1|; s|.*"data_offsets": *\[\([0-9]*\).*|\1|')))
+}
+iteration() { od -An -td8 -j "$(begin_of adam/iteration "$1")" -N8 "$1" | tr -d ' '; }
+[ "$(iteration a.safetensors)" = 10 ] && [ "$(iteration b.safetensors)" = 20 ]
+report $? "the optimizer goes on counting (10 steps: $(iteration a.safetensors), 20: $(iteration b.safetensors))"
+
+# ---- Files to load ----
+
+hostile() { # hostile LENGTH HEADER: a file with that stated length; 16 bytes follow the header
+    printf "$(printf '\\x%02x' $(($1 & 255)) $(($1 >> 8 & 255)) $(($1 >> 16 & 255)) $(($1 >> 24 & 255)))\\0\\0\\0\\0%s" "$2"
+    head -c 16 /dev/zero
+}
+hostile 2147483647 '{}' >huge.safetensors
+hostile 4 '{"a"' >json.safetensors
+header='{"a":{"dtype":"F32","shape":[4],"data_offsets":[0,99999999]}}'
+hostile ${#header} "$header" >beyond.safetensors
+header='{"conv2d/kernel":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}}'
+hostile ${#header} "$header" >shape.safetensors
+printf 'abc' >tiny.safetensors
+: >empty.safetensors
+head -c 4000 a.safetensors >cut.safetensors
+for file in huge json beyond shape tiny empty cut absent; do
+    refuses 1 "$file.safetensors: " mnist_cnn $small --load $file.safetensors
+    refuses 1 "$file.safetensors: " predict $file.safetensors x.png
+done
+refuses 1 'a.safetensors: .*(weights|model)' mnist_cnn $small --model mnist_convnet --load a.safetensors
+
+# ---- Numbers that are none ----
+
+refuses 1 'the loss became nan in epoch 1' mnist_cnn $small --learning-rate 1e30 --save nan.safetensors
+refuses 1 'loss that is no number' custom_loop --data synthetic --limit 300 --epochs 1 --learning-rate 1e30
+refuses 1 'loss that is no number' custom_loop --data synthetic --limit 20 --epochs 1
+begin=$(begin_of conv2d/bias a.safetensors)
+{ head -c "$begin" a.safetensors
+  head -c 128 /dev/zero | tr '\0' '\377'
+  tail -c +$((begin + 129)) a.safetensors; } >nan.safetensors
+refuses 1 'the loss became nan in epoch 1' mnist_cnn $small --load nan.safetensors
+
+# ---- Pictures ----
+
+png='\211PNG\r\n\032\n'
+printf "$png" >short.png
+printf 'GIF89a not a picture' >gif.png
+: >empty.png
+refuses 1 'absent.png: cannot be opened: No such file' predict a.safetensors absent.png
+for file in short gif empty; do
+    refuses 1 "$file.png: not a readable PNG or JPEG image" predict a.safetensors $file.png
+done
+refuses 1 'expected one that ends in .safetensors' predict short.png a.safetensors
+if [ -n "$real" ] && [ -d "$real/digit-images" ]; then
+    picture=$(ls "$real"/digit-images/*.png | head -n 1)
+    refuses 1 "$picture: .*no finite number" predict nan.safetensors "$picture"
+    run predict a.safetensors absent.png "$picture"
+    [ $status = 1 ] && [ "$(wc -l <"$folder/out")" = 1 ]
+    report $? "one unreadable picture does not keep predict from the next"
+else
+    skip "predict" "no CORNU_DATA"
+fi
+
+# ---- The record ----
+
+succeeds mnist_cnn --data synthetic --limit 300 --batch-size 64 --epochs 2 --history h.json --threads 2
+if command -v python3 >/dev/null; then
+    python3 - h.json >"$folder/out" 2>"$folder/err" <<'PYTHON'
+import json, sys
+record = json.load(open(sys.argv[1]))
+epochs = record.pop("epochs")
+assert record.pop("test").keys() == {"loss", "accuracy"}
+assert record == {"model": "mnist_cnn", "device": "cpu", "policy": "float32", "threads": 2,
+                  "shards": 1, "label": "measured", "parameters": 93322,
+                  "data": {"name": "mnist", "synthetic": True, "train": 300, "test": 300}}, record
+assert [epoch["epoch"] for epoch in epochs] == [1, 2]
+for epoch in epochs:
+    assert set(epoch) == {"epoch", "seconds", "samples_per_second", "gflops", "loss", "accuracy",
+                          "val_loss", "val_accuracy"}, epoch
+    assert abs(epoch["seconds"] * epoch["samples_per_second"] - 300) < 0.01
+    assert 0 < epoch["gflops"] < 10000 and 0 < epoch["loss"] < 5 and 0 < epoch["val_loss"] < 5
+    assert 0 <= epoch["accuracy"] <= 1 and 0 <= epoch["val_accuracy"] <= 1
+PYTHON
+    status=$?
+    report $status "the record has the promised fields"
+else
+    skip "the record" "no python3"
+fi
+
+# ---- What is printed ----
+
+escape=$(printf '\033')
+succeeds mnist_cnn $train --verbose auto
+[ $status = 0 ] && [ "$(grep -c '^5/5 - ' "$folder/out")" = 2 ] && ! grep -q "$escape" "$folder/out"
+report $? "not on a terminal: a line per epoch, no escape codes"
+succeeds LC_ALL=C mnist_cnn $train --verbose 1
+! LC_ALL=C grep -q '[^ -~[:space:]]' <(tr -d '\b' <"$folder/out")
+report $? "the C locale gets ASCII alone"
+if command -v script >/dev/null && script -qec true /dev/null >/dev/null 2>&1; then
+    terminal() { script -qec "env $* $programs/mnist_cnn $train --verbose auto" /dev/null >"$folder/out" 2>&1 </dev/null; status=$?; }
+    terminal TERM=xterm-256color
+    [ $status = 0 ] && grep -q "$(printf '\342\224\201')" "$folder/out" && grep -q "$escape\[32m" "$folder/out"
+    report $? "a terminal gets a bar in colours"
+    terminal TERM=xterm-256color NO_COLOR=1
+    [ $status = 0 ] && ! grep -Eq "$escape\[[0-9;]*(3[0-9]|38)" "$folder/out"
+    report $? "NO_COLOR is respected"
+    terminal TERM=xterm-256color LC_ALL=C
+    [ $status = 0 ] && ! LC_ALL=C grep -q "$(printf '\342')" "$folder/out"
+    report $? "a terminal in the C locale gets ASCII"
+else
+    skip "a bar on a terminal" "no script"
+fi
+
+# ---- Leaks ----
+
+case $BUILD in
+*sanitize*) skip "valgrind" "a sanitizer looks for leaks" ;;
+*)
+    if command -v valgrind >/dev/null; then
+        check="valgrind -q --leak-check=full --errors-for-leak-kinds=definite,possible --error-exitcode=9"
+        $check "$programs/mnist_cnn" --data synthetic --limit 8 --batch-size 6 --epochs 1 --verbose 0 \
+            --save v.safetensors >"$folder/out" 2>"$folder/err"
+        status=$?
+        report $status "a training leaks nothing"
+        $check "$programs/predict" v.safetensors absent.png >"$folder/out" 2>"$folder/err"
+        status=$?
+        [ $status = 1 ]
+        report $? "a way out after an error leaks nothing"
+    else
+        skip "valgrind" "not here"
+    fi ;;
+esac
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed = 0 ]

@@ -1,0 +1,237 @@
+/* Data over shards: the same step on 1, 2, 4 and 8 shards, sums between them, what each sees. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../tensor/ops.h"
+
+enum { BATCH = 32, IN = 9, HIDDEN = 7, OUT = 3, STEPS = 5 };
+
+static void expect_ok(CornuStatus status)
+{
+    if (status) fail_msg("%s: %s", cornu_status_name(status), cornu_error_message());
+}
+
+static void *made(void *thing)
+{
+    if (!thing) fail_msg("%s", cornu_error_message());
+    return thing;
+}
+
+static CornuDevice *open_cpu(int shards, int threads)
+{
+    return made(cornu_device_open("cpu", .threads = threads, .shards = shards));
+}
+
+static float wave(int i) { return (float)sin(0.7 * i + 0.2); }
+
+static CornuVariable *variable(CornuDevice *device, CornuType type, const char *name, int seed)
+{
+    float          values[IN * HIDDEN];
+    CornuVariable *v = made(cornu_variable_create(device, type, name));
+    for (int i = 0; i < cornu_type_count(type); i++) values[i] = 0.5f * wave(seed + i);
+    expect_ok(cornu_variable_write(v, cornu_array_from(values, type)));
+    return v;
+}
+
+/* Each shard has its rows and its number of valid ones; every value a shard makes of them is a
+ * part of a sum. Two dense layers, dropout by the row's position, softmax loss, momentum. */
+static void train(int shards, int threads, bool dropout, float *weights)
+{
+    CornuDevice   *device = open_cpu(shards, threads);
+    CornuGraph    *graph = made(cornu_graph_create(device));
+    const int      rows = BATCH / shards;
+    CornuVariable *v[3] = { variable(device, cornu_type(CORNU_F32, IN, HIDDEN), "w1", 1),
+                            variable(device, cornu_type(CORNU_F32, HIDDEN), "b1", 50),
+                            variable(device, cornu_type(CORNU_F32, HIDDEN, OUT), "w2", 90) };
+    CornuVariable *m[3], *iteration = made(cornu_variable_create(device, cornu_scalar(CORNU_I64), "t"));
+    CornuVariable *seen = made(cornu_variable_create(device, cornu_scalar(CORNU_F64), "seen"));
+    CornuTensor   *w[3], *d_w[3], *slot;
+    for (int i = 0; i < 3; i++) {
+        m[i] = made(cornu_variable_create(device, cornu_variable_type(v[i]), "m"));
+        w[i] = made(cornu_read(graph, v[i]));
+    }
+    CornuTensor *x = cornu_graph_shard_input(graph, cornu_type(CORNU_F32, rows, IN));
+    CornuTensor *y = cornu_graph_shard_input(graph, cornu_type(CORNU_U8, rows));
+    CornuTensor *count = cornu_graph_shard_input(graph, cornu_scalar(CORNU_I64));
+    CornuTensor *t = cornu_read(graph, iteration);
+    CornuTensor *position = cornu_op_multiply(
+        cornu_op_replica_id(graph), cornu_op_constant(graph, cornu_scalar(CORNU_I64), rows));
+    CornuTensor *hidden = cornu_op_tanh(cornu_op_add(cornu_op_matmul(x, w[0]), w[1]));
+    CornuTensor *zero = cornu_op_constant(graph, cornu_scalar(CORNU_I64), 0);
+    if (dropout) hidden = cornu_op_dropout(hidden, 0.4, zero, t, position, 5);
+    CornuTensor *each = cornu_op_sparse_cross_entropy(cornu_op_matmul(hidden, w[2]), y);
+    CornuTensor *row = cornu_op_iota(graph, cornu_type(CORNU_I64, rows), 0);
+    CornuTensor *valid = cornu_op_compare(row, CORNU_LESS, count);
+    CornuTensor *kept = cornu_op_select(valid, each, cornu_op_constant_like(each, 0.0));
+    CornuTensor *all = cornu_op_convert(cornu_op_all_reduce(count), CORNU_F32);
+    CornuTensor *loss = made(cornu_op_divide(cornu_op_sum(kept), all));
+    expect_ok(cornu_gradients(loss, w, 3, d_w));
+    CornuTensor *rate = cornu_op_constant(graph, cornu_scalar(CORNU_F32), 0.1);
+    for (int i = 0; i < 3; i++) {
+        CornuTensor *g = cornu_op_all_reduce(d_w[i]);
+        CornuTensor *new_w = cornu_op_momentum_update(w[i], cornu_read(graph, m[i]), g, rate, 0.9,
+                                                      false, &slot);
+        expect_ok(cornu_assign(v[i], new_w));
+        expect_ok(cornu_assign(m[i], slot));
+    }
+    expect_ok(cornu_assign(iteration, cornu_op_shift(t, 1.0)));
+    CornuTensor *sum = cornu_op_convert(cornu_op_all_reduce(cornu_op_sum(kept)), CORNU_F64);
+    expect_ok(cornu_assign(seen, cornu_op_add(cornu_read(graph, seen), sum)));
+
+    static float   of_x[BATCH * IN];
+    static uint8_t of_y[BATCH];
+    for (int step = 0; step < STEPS; step++) {
+        int64_t counts[8];
+        for (int i = 0; i < BATCH * IN; i++) of_x[i] = wave(step * 1000 + i);
+        for (int i = 0; i < BATCH; i++) of_y[i] = (uint8_t)((i * 7 + step) % OUT);
+        for (int s = 0; s < shards; s++) counts[s] = rows;
+        expect_ok(cornu_graph_feed(x, cornu_array(of_x, CORNU_F32, shards, rows, IN)));
+        expect_ok(cornu_graph_feed(y, cornu_array(of_y, CORNU_U8, shards, rows)));
+        expect_ok(cornu_graph_feed(count, cornu_array(counts, CORNU_I64, shards)));
+        expect_ok(cornu_run(graph, NULL, 0, NULL));
+    }
+    float *to = weights;
+    for (int i = 0; i < 3; i++) {
+        expect_ok(cornu_variable_read(v[i], cornu_array_from(to, cornu_variable_type(v[i]))));
+        to += cornu_type_count(cornu_variable_type(v[i]));
+        cornu_variable_free(v[i]);
+        cornu_variable_free(m[i]);
+    }
+    double total;
+    expect_ok(cornu_variable_get(seen, &total));
+    *to = (float)total;
+    cornu_variable_free(seen);
+    cornu_variable_free(iteration);
+    cornu_graph_free(graph);
+    cornu_device_close(device);
+}
+
+enum { WEIGHTS = IN * HIDDEN + HIDDEN + HIDDEN * OUT + 1 };
+
+static void compare(bool dropout)
+{
+    float one[WEIGHTS], more[WEIGHTS];
+    train(1, 1, dropout, one);
+    for (int shards = 2; shards <= 8; shards *= 2) {
+        train(shards, 1, dropout, more);
+        for (int i = 0; i < WEIGHTS; i++)
+            if (!(fabsf(more[i] - one[i]) <= 1e-5f * fmaxf(1.0f, fabsf(one[i]))))
+                fail_msg("%d shards: weight %d is %g, on one shard %g", shards, i, more[i], one[i]);
+    }
+}
+
+static void any_number_of_shards_learns_the_same(void **state)
+{
+    (void)state;
+    compare(false);
+}
+
+/* Dropout draws by a row's place in the whole batch, so shards draw what one device would. */
+static void dropout_does_not_know_shards(void **state)
+{
+    (void)state;
+    compare(true);
+}
+
+static void bits_do_not_depend_on_threads(void **state)
+{
+    (void)state;
+    float first[WEIGHTS], other[WEIGHTS];
+    for (int shards = 2; shards <= 8; shards *= 2) {
+        train(shards, 1, true, first);
+        for (int threads = 2; threads <= 4; threads++) {
+            train(shards, threads, true, other);
+            assert_memory_equal(first, other, sizeof first);
+        }
+    }
+}
+
+/* Sums of all dtypes, exactly, in the documented order; replica_id; fetches by shard. */
+static void sums_and_numbers(void **state)
+{
+    (void)state;
+    CornuDevice *device = open_cpu(8, 2);
+    CornuGraph  *graph = made(cornu_graph_create(device));
+    CornuTensor *x = cornu_graph_shard_input(graph, cornu_type(CORNU_F32, 1000));
+    CornuTensor *id = cornu_op_replica_id(graph);
+    CornuTensor *fetch[3] = { cornu_op_all_reduce(x), id,
+                              cornu_op_all_reduce(cornu_op_multiply(id, id)) };
+    static float in[8][1000], out[1000];
+    int64_t      ids[8], squares;
+    CornuArray   to[3] = { cornu_array(out, CORNU_F32, 1000), cornu_array(ids, CORNU_I64, 8),
+                           cornu_array_from(&squares, cornu_scalar(CORNU_I64)) };
+    for (int s = 0; s < 8; s++)
+        for (int i = 0; i < 1000; i++) in[s][i] = wave(s * 1000 + i) * (float)(1 << (s * 3));
+    expect_ok(cornu_graph_feed(x, cornu_array(in, CORNU_F32, 8, 1000)));
+    expect_ok(cornu_run(graph, fetch, 3, to));
+    for (int i = 0; i < 1000; i++) {
+        float left = (in[0][i] + in[1][i]) + (in[2][i] + in[3][i]);
+        float right = (in[4][i] + in[5][i]) + (in[6][i] + in[7][i]);
+        assert_float_equal(out[i], left + right, 0);
+    }
+    for (int s = 0; s < 8; s++) assert_int_equal(ids[s], s);
+    assert_int_equal(squares, 140);
+    cornu_graph_free(graph);
+    cornu_device_close(device);
+}
+
+/* A fault on one shard is the run's, and says where. */
+static void faults_name_their_shard(void **state)
+{
+    (void)state;
+    CornuDevice *device = open_cpu(4, 2);
+    CornuGraph  *graph = made(cornu_graph_create(device));
+    CornuTensor *labels = cornu_graph_shard_input(graph, cornu_type(CORNU_U8, 2));
+    CornuTensor *sum = cornu_op_all_reduce(cornu_op_sum(cornu_op_one_hot(labels, 10, CORNU_F32)));
+    uint8_t      in[4][2] = { { 1, 2 }, { 3, 4 }, { 5, 11 }, { 7, 8 } };
+    float        out;
+    CornuArray   to = cornu_array_from(&out, cornu_scalar(CORNU_F32));
+    expect_ok(cornu_graph_feed(labels, cornu_array(in, CORNU_U8, 4, 2)));
+    assert_int_equal(cornu_run(graph, &sum, 1, &to), CORNU_ERR_VALUE);
+    assert_non_null(strstr(cornu_error_message(), "shard 2: one_hot: label 11 in row 1"));
+    in[2][1] = 6;
+    expect_ok(cornu_graph_feed(labels, cornu_array(in, CORNU_U8, 4, 2)));
+    expect_ok(cornu_run(graph, &sum, 1, &to));
+    assert_float_equal(out, 8, 0);
+    cornu_graph_free(graph);
+    cornu_device_close(device);
+}
+
+/* What varies from shard to shard cannot become a variable that all share. */
+static void parts_are_no_wholes(void **state)
+{
+    (void)state;
+    CornuDevice   *device = open_cpu(2, 1);
+    CornuGraph    *graph = made(cornu_graph_create(device));
+    CornuVariable *v = made(cornu_variable_create(device, cornu_type(CORNU_F32, 3), "v"));
+    CornuTensor   *x = cornu_graph_shard_input(graph, cornu_type(CORNU_F32, 3));
+    expect_ok(cornu_assign(v, x));
+    assert_int_equal(cornu_run(graph, NULL, 0, NULL), CORNU_ERR_ARGUMENT);
+    assert_non_null(strstr(cornu_error_message(), "varies from shard to shard"));
+    cornu_graph_free(graph);
+    cornu_variable_free(v);
+    cornu_device_close(device);
+    assert_null(cornu_device_open("cpu", .shards = 9));
+    assert_int_equal(cornu_error_take(), CORNU_ERR_ARGUMENT);
+    assert_non_null(strstr(cornu_error_message(), "9 shards, expected 1 to 8"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_number_of_shards_learns_the_same),
+        cmocka_unit_test(dropout_does_not_know_shards),
+        cmocka_unit_test(bits_do_not_depend_on_threads),
+        cmocka_unit_test(sums_and_numbers),
+        cmocka_unit_test(faults_name_their_shard),
+        cmocka_unit_test(parts_are_no_wholes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
