@@ -56,7 +56,8 @@ test_helpers  := $(filter-out $(bench_files) $(test_sources),$(test_tree))
 test_programs  = $(test_sources:tests/%.c=$(BUILD)/tests/%)
 test_scripts  := $(sort $(shell find tests -name 'test_*.sh' 2>/dev/null))
 all_tests      = $(test_programs) $(test_scripts)
-tests          = $(foreach t,$(all_tests),$(if $(findstring $(T),$(t)),$(t)))
+chosen         = $(foreach t,$(all_tests),$(if $(findstring $(T),$(t)),$(t)))
+tests          = $(if $(T),$(chosen),$(all_tests))
 bench          = $(if $(bench_files),$(BUILD)/bench)
 
 all: $(BUILD)/libcornu.a $(BUILD)/libcornu.so $(programs)
@@ -207,7 +208,7 @@ lint: build/include/cornu/cornu.h
 	LC_ALL=C.UTF-8 grep -nE '^.{101}|[[:blank:]]$$|	' $(tidy_files) && \
 	    echo "lint: over 100 columns, blanks at the end, or a tab" && bad=1; \
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr \
-	    -Ibuild/include '-Djson_object_foreach(object,key,value)=for(key="",value=0;key;)' \
+	    -Ibuild/include '-Djson_object_foreach(object,key,value)=while((value=(void*)(key="")))' \
 	    $(cppcheck_off:%=--suppress=%) --error-exitcode=1 $(filter %.c,$(tidy_files)) || bad=1; \
 	printf '%s\n' $(filter-out $(isa_files),$(filter %.c,$(tidy_files))) | \
 	    xargs -P $(shell nproc) -I{} clang-tidy --quiet {} -- \

@@ -70,11 +70,11 @@ static size_t lay_out(Convolution *c, const CornuOpCall *op, const CornuType *ou
     c->maps_count = smaller(c->walk.batch, c->products->tile_rows) * c->walk.axis[0].out *
                     c->walk.axis[1].out * c->walk.out_channels;
     if (scratch) {
-        c->panels = (float *)scratch;
+        c->panels = (void *)scratch;
         c->bias = c->panels + c->depth * c->padded;
         c->runs = (CornuRun *)(scratch + floats);
         cornu__walk_start(&c->walk, (int64_t *)(scratch + floats + runs));
-        c->maps = (float *)(scratch + align(floats + runs + rows));
+        c->maps = (void *)(scratch + align(floats + runs + rows));
     }
     return floats + runs + rows;
 }

@@ -202,10 +202,10 @@ static void evaluate_equals_predictions(void **state)
         loss -= log(fmin(fmax(p[labels[i]] / sum, 1e-7), 1.0 - 1e-7)) / ROWS;
         right += best == labels[i];
     }
-    if (fabs(values[0] - loss) > 1e-6 * loss || fabs(values[1] - right / (double)ROWS) > 1e-9)
+    if (fabs(values[0] - loss) > 1e-6 * loss || fabs(values[1] - right / ROWS) > 1e-9)
         fail_msg("evaluate gives %.9g, %.9g, the predictions %.9g, %.9g", values[0], values[1],
                  loss, right / ROWS);
-    assert_true(right > ROWS / 5);   /* it has learnt something: the comparison means something */
+    assert_true(right > 0.2 * ROWS);   /* it has learnt something: the comparison means something */
     cornu_model_free(model);
     cornu_device_close(device);
 }
