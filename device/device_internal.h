@@ -13,7 +13,7 @@
 #include "status_internal.h"
 
 /* device.c fills the bases: class, buffers' device and type, and of an executable all but its
- * statistics. A class fills threads and description when it opens. */
+ * statistics. A class fills threads, description and policy when it opens. */
 typedef struct {
     const char *name;
     CornuDevice *(*open)(const CornuDeviceConfig *config);
@@ -34,6 +34,7 @@ struct CornuDevice {
     const CornuDeviceClass *class;
     int                     threads;
     char                    description[256];
+    const char             *policy;        /* NULL: float32 */
     CornuExecutable        *executables;   /* newest first */
 };
 
