@@ -17,11 +17,11 @@ static CornuStatus train(CornuModel *model, CornuGraph *graph, const CornuLoss *
     CornuTensor    *w[32], *d_w[32];
     const int       count = cornu_model_weight_count(model);
     CornuOptimizer *adam = cornu_model_optimizer(model);
-    CornuTensor    *step = cornu_read(graph, cornu_optimizer_variable(adam, 0));
+    CornuTensor    *step = cornu_read(graph, cornu_optimizer_iteration(adam));
     CornuTensor *p = cornu_model_call(model, x, &(CornuCall){ .training = true, .iteration = step });
     CornuTensor *loss = cornu_op_mean(crossentropy->call(crossentropy, y, p));
     for (int i = 0; i < count; i++) w[i] = cornu_read(graph, cornu_model_weight(model, i)->variable);
-    if (cornu_gradients(loss, w, count, d_w) || cornu_optimizer_apply(adam, graph, d_w))
+    if (cornu_gradients(cornu_optimizer_scale_loss(adam, loss), w, count, d_w) || cornu_optimizer_apply(adam, graph, d_w))
         return cornu_error_status();
 
     /* It runs on batch after batch; a thread gathers the next ones meanwhile. */
