@@ -21,7 +21,8 @@ static CornuStatus train(CornuModel *model, CornuGraph *graph, const CornuLoss *
     CornuTensor *p = cornu_model_call(model, x, &(CornuCall){ .training = true, .iteration = step });
     CornuTensor *loss = cornu_op_mean(crossentropy->call(crossentropy, y, p));
     for (int i = 0; i < count; i++) w[i] = cornu_read(graph, cornu_model_weight(model, i)->variable);
-    if (cornu_gradients(cornu_optimizer_scale_loss(adam, loss), w, count, d_w) || cornu_optimizer_apply(adam, graph, d_w))
+    if (cornu_gradients(cornu_optimizer_scale_loss(adam, loss), w, count, d_w) ||
+        cornu_optimizer_apply(adam, graph, d_w))
         return cornu_error_status();
 
     /* It runs on batch after batch; a thread gathers the next ones meanwhile. */

@@ -168,7 +168,8 @@ CornuTensor *cornu_layer_read_as(CornuLayer *layer, const CornuCall *call, int i
 
 CornuTensor *cornu_layer_read(CornuLayer *layer, const CornuCall *call, int i)
 {
-    return cornu_layer_read_as(layer, call, i, layer->kind->normalizes ? CORNU_F32 : layer->compute);
+    return cornu_layer_read_as(layer, call, i,
+                               layer->kind->normalizes ? CORNU_F32 : layer->compute);
 }
 
 CornuStatus cornu_layer_assign(CornuLayer *layer, const CornuCall *call, int i,

@@ -100,7 +100,8 @@ typedef struct {
 
 /* Takes what the model will be trained with, settles the precision of its layers (policy.h), and
  * moves the weights to the device. Where a layer computes in f16 the optimizer scales the loss.
- * Compiling again begins with a new optimizer; the weights stay. What is given is taken even on failure. */
+ * Compiling again begins with a new optimizer; the weights stay. What is given is taken even on
+ * failure. */
 CornuStatus cornu_compile_from(const CornuCompileConfig *config);
 #define cornu_compile(...) \
     cornu_compile_from(&(CornuCompileConfig){ .unset = 0, __VA_ARGS__ })

@@ -195,7 +195,8 @@ CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *cons
     const int   slots = optimizer->kind->slots(optimizer, names, groups);
     optimizer->slot_count = slots;
     optimizer->count = count;
-    optimizer->variables = cornu__allocate((size_t)(count * slots + MAX_SCALARS), sizeof(CornuVariable *));
+    optimizer->variables = cornu__allocate((size_t)(count * slots + MAX_SCALARS),
+                                           sizeof(CornuVariable *));
     optimizer->slots = cornu__allocate((size_t)(count * slots), sizeof(CornuVariable *));
     optimizer->w = cornu__allocate((size_t)count, sizeof(CornuVariable *));
     if (!optimizer->variables || !optimizer->slots || !optimizer->w) return CORNU_ERR_MEMORY;

@@ -81,9 +81,10 @@ CornuOptimizer *cornu_optimizer(const char *name);
 void            cornu_optimizer_free(CornuOptimizer *optimizer);
 
 /* Makes it scale the loss, so that gradients in f16 do not vanish; cornu_compile does so under
- * mixed_float16. The scale is 2^15 at first. A step whose gradients are not all finite leaves weights,
- * slots and iteration as they are and halves the scale; 2000 finite ones in a row double it.
- * Returns the optimizer, NULL for NULL. Source: keras/src/optimizers/loss_scale_optimizer.py. */
+ * mixed_float16. The scale is 2^15 at first. A step whose gradients are not all finite leaves
+ * weights, slots and iteration as they are and halves the scale; 2000 finite ones in a row double
+ * it. Returns the optimizer, NULL for NULL.
+ * Source: keras/src/optimizers/loss_scale_optimizer.py. */
 CornuOptimizer *cornu_loss_scale_optimizer(CornuOptimizer *optimizer);
 
 const char *cornu_optimizer_name(const CornuOptimizer *optimizer);
@@ -102,7 +103,8 @@ CornuVariable *cornu_optimizer_iteration(const CornuOptimizer *optimizer);
  * scaled. cornu_optimizer_apply divides by the scale. */
 CornuTensor *cornu_optimizer_scale_loss(const CornuOptimizer *optimizer, CornuTensor *loss);
 
-/* Records one step: assigns the weights of build, and the variables, from the gradients. */
+/* Records one step: assigns the weights of build, and the variables, from the gradients of what
+ * cornu_optimizer_scale_loss gave. */
 CornuStatus cornu_optimizer_apply(CornuOptimizer *optimizer, CornuGraph *graph,
                                   CornuTensor *const *gradients);
 
