@@ -82,6 +82,10 @@ const char *cornu_device_description(const CornuDevice *device)
 {
     return device->description;
 }
+const char *cornu_device_policy(const CornuDevice *device)
+{
+    return device->policy ? device->policy : "float32";
+}
 
 /* ---- Memory ---- */
 

@@ -48,6 +48,9 @@ int         cornu_device_shards(const CornuDevice *device);
  * threads: "cpu: AMD EPYC … | avx512 | BLIS 0.9.0 skx | 2 threads". */
 const char *cornu_device_description(const CornuDevice *device);
 
+/* The precision policy that suits it, by Keras' name: "float32", "mixed_bfloat16". */
+const char *cornu_device_policy(const CornuDevice *device);
+
 /* ---- Memory ---- */
 
 /* Space for one value, all zeros. The caller frees it before the device. */

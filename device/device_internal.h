@@ -13,7 +13,7 @@
 #include "status_internal.h"
 
 /* device.c fills the bases: class, buffers' device and type, and of an executable all but its
- * statistics. A class fills threads and description when it opens. */
+ * statistics. A class fills threads, description and policy when it opens. */
 typedef struct {
     const char *name;
     int         most_shards;   /* 0 counts as 1 */
@@ -35,6 +35,7 @@ struct CornuDevice {
     const CornuDeviceClass *class;
     int                     threads, shards;
     char                    description[256];
+    const char             *policy;        /* NULL: float32 */
     CornuExecutable        *executables;   /* newest first */
 };
 

@@ -14,12 +14,13 @@ static CornuStatus train(CornuModel *model, CornuGraph *graph, const CornuLoss *
     const int       count = cornu_model_weight_count(model);
     CornuOptimizer *adam = cornu_model_optimizer(model);
     const CornuCall training = { .training = true,
-                                 .iteration = cornu_read(graph, cornu_optimizer_variable(adam, 0)) };
+                                 .iteration = cornu_read(graph, cornu_optimizer_iteration(adam)) };
     CornuTensor    *p = cornu_model_call(model, x, &training);
     CornuTensor    *loss = cornu_op_mean(crossentropy->call(crossentropy, y, p));
     for (int i = 0; i < count; i++)
         w[i] = cornu_read(graph, cornu_model_weight(model, i)->variable);
-    CornuStatus status = batches ? cornu_gradients(loss, w, count, d_w) : cornu_error_status();
+    CornuStatus status = batches ? cornu_gradients(loss, w, count, d_w)
+                                 : cornu_error_status();
     if (!status) status = cornu_optimizer_apply(adam, graph, d_w);
 
     for (int64_t epoch = 0; !status && epoch < options->epochs; epoch++) {

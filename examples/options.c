@@ -28,7 +28,8 @@ static void add(Table *table, const Option *flags)
 static void fill_table(Table *table, Options *o)
 {
     static const char *const devices[] = { "cpu", "reference", NULL };
-    static const char *const policies[] = { "float32", NULL };
+    static const char *const policies[] = { "float32", "mixed_bfloat16", "mixed_float16",
+                                            NULL };
     static const char *const verbosities[] = { "auto", "0", "1", "2", NULL };
     const Option machine[] = {
         { "device", OPTION_CHOICE, &o->device, "NAME", "what computes", 0, 0, devices },
@@ -263,7 +264,6 @@ static int check_arguments(const Table *table, const Options *options)
 int options_parse(Options *options, const Program *program, int argc, char **argv)
 {
     if (!options->device) options->device = "cpu";
-    if (!options->policy) options->policy = "float32";
     if (options->shards == 0) options->shards = 1;
     Table table = { .program = program, .verbose = "auto" };
     fill_table(&table, options);

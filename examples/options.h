@@ -19,7 +19,7 @@
  * shows; 0, 0.0 or NULL stands for "the program decides". */
 typedef struct {
     const char *device;            /* cpu unless set */
-    const char *policy;            /* float32 unless set */
+    const char *policy;            /* NULL: the device decides */
     int64_t     shards, threads;   /* threads 0: as many as there are processors */
     const char *model;
     int64_t     epochs, batch_size, steps_per_epoch, limit, seed;

@@ -2,7 +2,7 @@
  * stand, its class says in a table (layer.h). */
 #include "files_internal.h"
 
-#include "layer_internal.h"
+#include "model_internal.h"
 
 #include <string.h>
 
@@ -63,11 +63,20 @@ static json_t *object_of(const char *module, const char *class_name, json_t *con
                      "config", config, "registered_name");
 }
 
-static json_t *layer_to_json(const CornuLayer *layer)
+/* A policy that was chosen. What the device chose is none of the architecture's: "float32", which
+ * Keras reads as such. */
+static json_t *policy_to_json(const CornuPolicy *policy)
+{
+    if (!policy) return json_string("float32");
+    return object_of("keras", "DTypePolicy", json_pack("{s:s}", "name", policy->name));
+}
+
+static json_t *layer_to_json(const CornuModel *model, const CornuLayer *layer)
 {
     const CornuLayerClass *kind = layer->kind;
-    json_t *config = json_pack("{s:s, s:b, s:s}", "name", cornu_layer_name(layer), "trainable",
-                               !layer->frozen, "dtype", "float32");
+    const CornuPolicy *policy = layer->own_policy ? layer->own_policy : model->own_policy;
+    json_t *config = json_pack("{s:s, s:b, s:o}", "name", cornu_layer_name(layer), "trainable",
+                               !layer->frozen, "dtype", policy_to_json(policy));
     const char *arguments = (const char *)layer + kind->config_offset;
     for (const CornuField *field = kind->fields; field && field->name; field++) {
         if (json_object_set_new(config, field->name, field_to_json(field, arguments)) == 0)
@@ -97,11 +106,12 @@ json_t *cornu__model_config(const CornuModel *model)
                         cornu_layer_name(layer), layer->kind->class_name);
             return NULL;
         }
-        layers = append(layers, layer_to_json(layer));
+        layers = append(layers, layer_to_json(model, layer));
     }
     json_t *result = object_of("keras", "Sequential",
-                               json_pack("{s:s, s:b, s:s, s:o}", "name", cornu_model_name(model),
-                                         "trainable", 1, "dtype", "float32", "layers", layers));
+                               json_pack("{s:s, s:b, s:o, s:o}", "name", cornu_model_name(model),
+                                         "trainable", 1, "dtype",
+                                         policy_to_json(model->own_policy), "layers", layers));
     if (!result) cornu__fail(CORNU_ERR_MEMORY, "no memory for the architecture");
     return result;
 }
@@ -205,6 +215,30 @@ static CornuStatus read_arguments(const CornuLayerClass *kind, const json_t *con
     return CORNU_OK;
 }
 
+/* A policy as it was written: NULL in *name where none was chosen. */
+static CornuStatus read_policy(const json_t *dtype, const char **name)
+{
+    *name = NULL;
+    if (!dtype || json_is_null(dtype)) return CORNU_OK;
+    if (json_is_string(dtype)) {
+        if (strcmp(json_string_value(dtype), "float32")) *name = json_string_value(dtype);
+        return CORNU_OK;
+    }
+    *name = json_string_value(json_object_get(json_object_get(dtype, "config"), "name"));
+    return *name ? CORNU_OK : unexpected("dtype", "a text or a DTypePolicy with a name");
+}
+
+/* Gives the layer its own policy, where that is not the model's. */
+static CornuStatus set_policy(const CornuModel *model, CornuLayer *layer, const json_t *dtype)
+{
+    const char *name;
+    CORNU__TRY(read_policy(dtype, &name));
+    const CornuPolicy *policy = name ? cornu_policy(name) : NULL;
+    if (name && !policy) return cornu_error_take();
+    if (policy != model->own_policy) layer->own_policy = policy;
+    return CORNU_OK;
+}
+
 static const CornuLayerClass *find_class(const char *name)
 {
     int count;
@@ -214,7 +248,7 @@ static const CornuLayerClass *find_class(const char *name)
     return NULL;
 }
 
-static CornuStatus make_layer(const json_t *value, CornuLayer **layer)
+static CornuStatus make_layer(const CornuModel *model, const json_t *value, CornuLayer **layer)
 {
     const char   *class_name = json_string_value(json_object_get(value, "class_name"));
     const json_t *config = json_object_get(value, "config");
@@ -231,10 +265,12 @@ static CornuStatus make_layer(const json_t *value, CornuLayer **layer)
     CornuStatus status = read_arguments(kind, config, arguments);
     if (status == CORNU_OK) {
         *layer = kind->from(arguments);
-        if (!*layer) status = cornu_error_take();
+        status = *layer ? set_policy(model, *layer, json_object_get(config, "dtype"))
+                        : cornu_error_take();
     }
     cornu__release(arguments);
-    if (!*layer) {
+    if (status != CORNU_OK) {
+        cornu_layer_free(*layer);
         char place[80];
         snprintf(place, sizeof place, "%.60s", name);
         return cornu__fail_prefix(status, place);
@@ -270,7 +306,7 @@ static CornuStatus fill_model(CornuModel *model, const json_t *layers)
 {
     for (size_t i = 1; i < json_array_size(layers); i++) {
         CornuLayer *layer;
-        CORNU__TRY(make_layer(json_array_get(layers, i), &layer));
+        CORNU__TRY(make_layer(model, json_array_get(layers, i), &layer));
         CORNU__TRY(cornu_model_add(model, layer));
     }
     return CORNU_OK;
@@ -287,7 +323,8 @@ CornuModel *cornu__model_from_config(const json_t *architecture, double input_sc
     if (!class_name || strcmp(class_name, "Sequential"))
         return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "the model's class is \"%.60s\", expected "
                                 "Sequential", class_name ? class_name : "");
-    if (read_input_shape(json_array_get(layers, 0), sequential.input_shape) != CORNU_OK)
+    if (read_input_shape(json_array_get(layers, 0), sequential.input_shape) != CORNU_OK ||
+        read_policy(json_object_get(config, "dtype"), &sequential.policy) != CORNU_OK)
         return cornu__null();
     CornuModel *model = cornu_sequential_from(&sequential);
     if (!model) return NULL;

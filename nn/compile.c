@@ -25,6 +25,7 @@ void cornu__uncompile(CornuModel *model)
     cornu_loss_free(model->loss);
     model->optimizer = NULL;
     model->loss = NULL;
+    model->policy = NULL;
     model->compiled = model->ready = false;
 }
 
@@ -37,11 +38,29 @@ static void free_given(const CornuCompileConfig *config, CornuOptimizer *optimiz
     cornu_loss_free(config->loss);
 }
 
-/* Moves what the model has to the device; the optimizer and the metrics begin anew. */
+/* Settles what each layer computes in; gradients may be too small for f16. */
+static CornuStatus settle_precision(CornuModel *model)
+{
+    model->policy = model->own_policy ? model->own_policy
+                                      : cornu_policy(cornu_device_policy(model->device));
+    if (!model->policy) return cornu_error_take();
+    for (int i = 0; i < model->layer_count; i++) {
+        CornuLayer *layer = model->layers[i];
+        const bool  last = i == model->layer_count - 1;
+        layer->compute = (layer->own_policy ? layer->own_policy : model->policy)->compute;
+        if (last && layer->weight_count == 0) layer->compute = CORNU_F32;
+        layer->result = last ? CORNU_F32 : layer->compute;
+        if (layer->compute == CORNU_F16) cornu_loss_scale_optimizer(model->optimizer);
+    }
+    return CORNU_OK;
+}
+
+/* Moves what the built model has to the device; the optimizer and the metrics begin anew. */
 static CornuStatus make_variables(CornuModel *model)
 {
     int trainable = 0;
     const int weights = cornu_model_weight_count(model);
+    CORNU__TRY(settle_precision(model));
     for (int i = 0; i < weights; i++)
         CORNU__TRY(cornu__weight_move(cornu_model_weight(model, i), model->device));
     if (!model->seed_variable) {

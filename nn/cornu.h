@@ -21,6 +21,7 @@
 #include "metric.h"
 #include "model.h"
 #include "optimizer.h"
+#include "policy.h"
 #include "progbar.h"
 #include "record.h"
 #include "safetensors.h"

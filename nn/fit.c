@@ -101,6 +101,12 @@ static CornuStatus read_logs(Fit *fit, int64_t epoch, int64_t done)
 {
     CORNU__TRY(cornu__metrics_read(fit->model, fit->logs.values));
     const double loss = fit->logs.values[0];
+    if (!isfinite(loss) && fit->model->optimizer->scales_loss)
+        return cornu__fail(CORNU_ERR_VALUE, "%s: the loss became %s in epoch %lld, between steps "
+                           "%lld and %lld: float16 overflows beyond 65504; mixed_bfloat16 does "
+                           "not", fit->model->name, isnan(loss) ? "nan" : "infinite",
+                           (long long)epoch + 1, (long long)fit->finite_until + 1,
+                           (long long)done);
     if (!isfinite(loss))
         return cornu__fail(CORNU_ERR_VALUE, "%s: the loss became %s in epoch %lld, between steps "
                            "%lld and %lld; a smaller learning rate or .clipnorm may help, or the "

@@ -20,12 +20,21 @@ void cornu__snake_case(const char *class_name, char *to, size_t size)
     to[n] = '\0';
 }
 
-CornuLayer *cornu_layer_create(const CornuLayerClass *kind, const char *name)
+CornuLayer *cornu_layer_create(const CornuLayerClass *kind, const char *name, const char *dtype)
 {
     if (cornu_error_pending()) return NULL;
+    const CornuPolicy *policy = dtype ? cornu_policy(dtype) : NULL;
+    if (dtype && !policy) {
+        char label[64];
+        cornu__snake_case(kind->class_name, label, sizeof label);
+        cornu__fail_prefix(cornu_error_take(), name ? name : label);
+        return cornu__null();
+    }
     CornuLayer *layer = cornu__allocate(1, kind->size);
     if (!layer) return cornu__null();
     layer->kind = kind;
+    layer->own_policy = policy;
+    layer->compute = layer->result = CORNU_F32;
     cornu__snake_case(kind->class_name, layer->class_label, sizeof layer->class_label);
     if (name && !(layer->name = cornu__copy_text(name))) {
         cornu__release(layer);
@@ -147,18 +156,27 @@ CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device)
     return CORNU_OK;
 }
 
-CornuTensor *cornu_layer_read(CornuLayer *layer, const CornuCall *call, int i)
+CornuTensor *cornu_layer_read_as(CornuLayer *layer, const CornuCall *call, int i,
+                                 CornuDtype dtype)
 {
     const CornuWeight *weight = layer->weights[i];
     /* A template graph asks for shapes only. */
-    if (!weight->variable) return cornu_op_constant(call->graph, weight->type, 0.0);
-    return cornu_read(call->graph, weight->variable);
+    CornuTensor *value = weight->variable ? cornu_read(call->graph, weight->variable)
+                                          : cornu_op_constant(call->graph, weight->type, 0.0);
+    return cornu_op_convert(value, dtype);
+}
+
+CornuTensor *cornu_layer_read(CornuLayer *layer, const CornuCall *call, int i)
+{
+    return cornu_layer_read_as(layer, call, i,
+                               layer->kind->normalizes ? CORNU_F32 : layer->compute);
 }
 
 CornuStatus cornu_layer_assign(CornuLayer *layer, const CornuCall *call, int i,
                                CornuTensor *value)
 {
     (void)call;
+    value = cornu_op_convert(value, CORNU_F32);
     if (!value) return cornu_error_status();
     CornuVariable *variable = layer->weights[i]->variable;
     return variable ? cornu_assign(variable, value) : CORNU_OK;
@@ -207,6 +225,8 @@ CornuStatus cornu_layer_build(CornuLayer *layer, CornuShape input)
 CornuTensor *cornu_layer_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     cornu_graph_scope(call->graph, cornu_layer_name(layer));
+    if (x && cornu_dtype_is_float(cornu_tensor_type(x).dtype))
+        x = cornu_op_convert(x, layer->compute);
     CornuTensor *y = layer->kind->call(layer, call, x);
     cornu_graph_scope(call->graph, NULL);
     return y;

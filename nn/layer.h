@@ -14,6 +14,7 @@
 #include "../tensor/ops.h"
 #include "initializers.h"
 #include "keywords.h"
+#include "policy.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -64,6 +65,8 @@ typedef struct {
 
     void (*free)(CornuLayer *layer); /* what the layer owns besides weights; may be NULL */
 
+    bool normalizes;         /* its weights are read in f32 under any policy */
+
     /* For files: the constructor's arguments, its config's size and place in the layer's struct,
      * filled in, and the constructor itself; all zero for a layer that files cannot hold. */
     const CornuField *fields;
@@ -76,6 +79,9 @@ struct CornuLayer {
     char                  *name;        /* NULL until given or added to a model */
     char                   class_label[48];  /* the class in small letters: "max_pooling2d" */
     bool                   frozen;      /* Keras' trainable = False; read at compile */
+    const CornuPolicy     *own_policy;  /* its .dtype, or NULL */
+    CornuDtype             compute;     /* by the policy that rules it: known once compiled,  */
+    CornuDtype             result;      /* f32 before. result is f32 too for the last layer   */
     bool                   built;
     CornuShape             output;      /* once built; axis 0 is CORNU_NONE */
     CornuWeight          **weights;     /* in Keras' order */
@@ -100,16 +106,20 @@ struct CornuWeight {
 CornuStatus cornu_layer_weight(CornuLayer *layer, const char *name, CornuShape shape,
                                CornuInitializer initializer, bool non_trainable);
 
-/* For kind->call: weight number i as a tensor of the trace's graph. */
+/* For kind->call: weight number i as a tensor of the trace's graph, in the dtype that the layer
+ * computes in; or in another one. */
 CornuTensor *cornu_layer_read(CornuLayer *layer, const CornuCall *call, int i);
+CornuTensor *cornu_layer_read_as(CornuLayer *layer, const CornuCall *call, int i,
+                                 CornuDtype dtype);
 
-/* For kind->call: what weight i shall be after the step (moving statistics). */
+/* For kind->call: what weight i shall be after the step (moving statistics), as f32. */
 CornuStatus cornu_layer_assign(CornuLayer *layer, const CornuCall *call, int i,
                                CornuTensor *value);
 
 /* Allocates a layer of the class; the name is copied. A layer without one is named by the model
- * it is added to: conv2d, conv2d_1, … counted per model. NULL while an error is pending. */
-CornuLayer *cornu_layer_create(const CornuLayerClass *kind, const char *name);
+ * it is added to: conv2d, conv2d_1, … counted per model. dtype: a policy's name (policy.h), or
+ * NULL for the model's. NULL while an error is pending. */
+CornuLayer *cornu_layer_create(const CornuLayerClass *kind, const char *name, const char *dtype);
 void        cornu_layer_free(CornuLayer *layer);
 
 /* The layer's name or, before it has one, its class in Keras' small letters. */
@@ -119,7 +129,8 @@ const char *cornu_layer_name(const CornuLayer *layer);
  * shape; axis 0 of `input` is CORNU_NONE. Messages begin with the layer's name. */
 CornuStatus cornu_layer_build(CornuLayer *layer, CornuShape input);
 
-/* Records the layer in the call's graph, under its name. NULL on failure, as ops do. */
+/* Records the layer in the call's graph, under its name; a float x is converted to the dtype that
+ * the layer computes in. NULL on failure, as ops do. */
 CornuTensor *cornu_layer_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x);
 
 /* Number of elements of all weights. */

@@ -1,6 +1,9 @@
 /*
  * The layers, by Keras' names, arguments and defaults (keras/src/layers). Each returns a layer
  * for cornu_model_add, or NULL with a pending error: an argument out of its range, named.
+ *
+ * Every one has .name, and .dtype: the name of the precision policy (policy.h) that the layer
+ * computes by, by default the model's.
  */
 #ifndef CORNU_NN_LAYERS_H
 #define CORNU_NN_LAYERS_H
@@ -28,6 +31,7 @@ typedef struct {
     CornuInitializer bias_initializer;    /* default zeros          */
     const char      *name;
     bool             frozen;              /* Keras' trainable = False */
+    const char      *dtype;
 } CornuDenseConfig;
 
 CornuLayer *cornu_dense_from(const CornuDenseConfig *config);
@@ -47,6 +51,7 @@ typedef struct {
     CornuInitializer bias_initializer;    /* default zeros          */
     const char      *name;
     bool             frozen;
+    const char      *dtype;
 } CornuConv2dConfig;
 
 CornuLayer *cornu_conv2d_from(const CornuConv2dConfig *config);
@@ -60,6 +65,7 @@ typedef struct {
     CornuPadding padding;
     int64_t      pool_size[2], strides[2];/* {h, w}; {n} is square. Default of max: 2 */
     const char  *name;
+    const char  *dtype;
 } CornuPooling2dConfig;
 
 CornuLayer *cornu_max_pooling2d_from(const CornuPooling2dConfig *config);
@@ -73,6 +79,7 @@ CornuLayer *cornu_average_pooling2d_from(const CornuPooling2dConfig *config);
 typedef struct {
     char        unset;
     const char *name;
+    const char *dtype;
 } CornuFlattenConfig;
 
 CornuLayer *cornu_flatten_from(const CornuFlattenConfig *config);
@@ -84,6 +91,7 @@ typedef struct {
     char        unset;
     int64_t     target_shape[CORNU_MAX_RANK]; /* required; ends at the first 0 */
     const char *name;
+    const char *dtype;
 } CornuReshapeConfig;
 
 CornuLayer *cornu_reshape_from(const CornuReshapeConfig *config);
@@ -94,6 +102,7 @@ typedef struct {
     char        unset;
     double      rate;                     /* 0 to 1 */
     const char *name;
+    const char *dtype;
 } CornuDropoutConfig;
 
 CornuLayer *cornu_dropout_from(const CornuDropoutConfig *config);
@@ -113,6 +122,7 @@ typedef struct {
     CornuInitializer moving_mean_initializer, moving_variance_initializer;  /* likewise */
     const char      *name;
     bool             frozen;
+    const char      *dtype;
 } CornuBatchNormalizationConfig;
 
 CornuLayer *cornu_batch_normalization_from(const CornuBatchNormalizationConfig *config);
@@ -123,6 +133,7 @@ typedef struct {
     char            unset;
     CornuActivation activation;
     const char     *name;
+    const char     *dtype;
 } CornuActivationConfig;
 
 CornuLayer *cornu_activation_from(const CornuActivationConfig *config);
@@ -135,6 +146,7 @@ typedef struct {
     double      scale;                    /* required; CORNU_ZERO for 0 */
     double      offset;
     const char *name;
+    const char *dtype;
 } CornuRescalingConfig;
 
 CornuLayer *cornu_rescaling_from(const CornuRescalingConfig *config);

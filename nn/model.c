@@ -31,6 +31,8 @@ CornuModel *cornu_sequential_from(const CornuSequentialConfig *config)
 {
     CornuShape   input;
     const double scale = cornu__number(config->input_scale, 1.0);
+    const CornuPolicy *policy = config->policy ? cornu_policy(config->policy)
+                                               : cornu_dtype_policy();
     if (cornu_error_pending() || read_input_shape(config->input_shape, &input))
         return cornu__null();
     if (!isfinite(scale))
@@ -48,6 +50,7 @@ CornuModel *cornu_sequential_from(const CornuSequentialConfig *config)
     model->seed = random_seed;
     model->input = input;
     model->input_scale = scale;
+    model->own_policy = policy;
     return model;
 }
 
@@ -169,6 +172,11 @@ CornuLayer *cornu_model_layer(const CornuModel *model, int i) { return model->la
 bool        cornu_model_built(const CornuModel *model) { return model->built; }
 CornuShape  cornu_model_input_shape(const CornuModel *model) { return model->input; }
 double      cornu_model_input_scale(const CornuModel *model) { return model->input_scale; }
+
+const CornuPolicy *cornu_model_policy(const CornuModel *model)
+{
+    return model->policy ? model->policy : model->own_policy;
+}
 
 CornuShape cornu_model_output_shape(const CornuModel *model)
 {

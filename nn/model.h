@@ -38,6 +38,8 @@ typedef struct {
     double      input_scale;                  /* what whole-number data, such as u8 pixels, are
                                                  multiplied by as they become f32; default 1.
                                                  Data stored as floats are taken as they are */
+    const char *policy;                       /* precision, by its name (policy.h); default the one
+                                                 of cornu_set_dtype_policy, else the device's */
 } CornuSequentialConfig;
 
 CornuModel *cornu_sequential_from(const CornuSequentialConfig *config);
@@ -59,6 +61,10 @@ bool        cornu_model_built(const CornuModel *model);
 CornuShape  cornu_model_input_shape(const CornuModel *model);  /* axis 0 is CORNU_NONE */
 CornuShape  cornu_model_output_shape(const CornuModel *model); /* once built */
 double      cornu_model_input_scale(const CornuModel *model);
+
+/* The policy in force where a layer has none of its own: before compiling the one that was set for
+ * the model, or NULL where its device will decide. */
+const CornuPolicy *cornu_model_policy(const CornuModel *model);
 
 /* All weights, layer after layer, Keras' model.weights. */
 int          cornu_model_weight_count(const CornuModel *model);
@@ -92,8 +98,10 @@ typedef struct {
     CornuDevice    *device;                      /* default: a "cpu" device of the model's own */
 } CornuCompileConfig;
 
-/* Takes what the model will be trained with, and moves the weights to the device. Compiling
- * again begins with a new optimizer; the weights stay. What is given is taken even on failure. */
+/* Takes what the model will be trained with, settles the precision of its layers (policy.h), and
+ * moves the weights to the device. Where a layer computes in f16 the optimizer scales the loss.
+ * Compiling again begins with a new optimizer; the weights stay. What is given is taken even on
+ * failure. */
 CornuStatus cornu_compile_from(const CornuCompileConfig *config);
 #define cornu_compile(...) \
     cornu_compile_from(&(CornuCompileConfig){ .unset = 0, __VA_ARGS__ })
@@ -196,7 +204,7 @@ CornuStatus cornu_model_reset_metrics(CornuModel *model);
 /* Records the compiled model in the graph of x (B, …), data as fit takes them: whole numbers are
  * converted and scaled there. `call` says whether it is training and, with dropout, which
  * iteration it is; what it leaves NULL is taken from x and the model (all rows count, the
- * model's seed, iteration and position 0). */
+ * model's seed, iteration and position 0). The result is f32 under any policy. */
 CornuTensor *cornu_model_call(CornuModel *model, CornuTensor *x, const CornuCall *call);
 
 /* For callbacks: fit ends after the batch or epoch at hand. */

@@ -32,6 +32,8 @@ struct CornuModel {
     int64_t      next_generator;
     CornuShape   input;                          /* rank 0 until known; axis 0 is CORNU_NONE */
     double       input_scale;
+    const CornuPolicy *policy, *own_policy;      /* in force, once compiled; set for the model, or
+                                                    NULL where the device decides */
     CornuLayer **layers;
     int          layer_count, layer_space;
     bool         built;

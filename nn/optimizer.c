@@ -7,6 +7,10 @@
 
 #include "../device/nearest.h"
 
+/* Keras' initial_scale and dynamic_growth_steps; iteration, learning_rate, step_counter,
+ * dynamic_scale. */
+enum { FIRST_SCALE = 1 << 15, GROWTH_STEPS = 2000, MAX_SCALARS = 4 };
+
 /* ---- Making ---- */
 
 static CornuStatus check(const char *name, bool rate_given, const CornuOptimizerArguments *a)
@@ -100,6 +104,12 @@ void cornu_optimizer_free(CornuOptimizer *optimizer)
 
 const char *cornu_optimizer_name(const CornuOptimizer *optimizer) { return optimizer->name; }
 
+CornuOptimizer *cornu_loss_scale_optimizer(CornuOptimizer *optimizer)
+{
+    if (optimizer) optimizer->scales_loss = true;
+    return optimizer;
+}
+
 /* ---- Variables ---- */
 
 int cornu_optimizer_variable_count(const CornuOptimizer *optimizer)
@@ -112,18 +122,22 @@ CornuVariable *cornu_optimizer_variable(const CornuOptimizer *optimizer, int i)
     return optimizer->variables[i];
 }
 
+CornuVariable *cornu_optimizer_iteration(const CornuOptimizer *optimizer)
+{
+    return optimizer->iteration;
+}
+
 /* "adam/conv2d_kernel_momentum" for slot "momentum" of "conv2d/kernel" */
 static CornuVariable *add_variable(CornuOptimizer *optimizer, CornuDevice *device, CornuType type,
-                                   const char *of, const char *name)
+                                   const char *owner, const char *of, const char *name)
 {
     char text[256];
-    int  length = snprintf(text, sizeof text, "%s/%s%s%s", optimizer->name, of, *of ? "_" : "",
-                           name);
+    int  length = snprintf(text, sizeof text, "%s/%s%s%s", owner, of, *of ? "_" : "", name);
     if (length >= (int)sizeof text)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: a variable's name would have %d letters, "
                                 "expected %d at most", optimizer->name, length,
                                 (int)sizeof text - 1);
-    for (char *c = text + strlen(optimizer->name) + 1; *c; c++)
+    for (char *c = text + strlen(owner) + 1; *c; c++)
         if (*c == '/') *c = '_';
     CornuVariable *variable = cornu_variable_create(device, type, text);
     if (variable) optimizer->variables[optimizer->variable_count++] = variable;
@@ -141,11 +155,33 @@ static CornuStatus add_slots(CornuOptimizer *optimizer, CornuDevice *device)
                 if (groups[s] != group) continue;
                 const CornuVariable *w = optimizer->w[i];
                 CornuVariable *slot = add_variable(optimizer, device, cornu_variable_type(w),
-                                                   cornu_variable_name(w), names[s]);
+                                                   optimizer->name, cornu_variable_name(w),
+                                                   names[s]);
                 if (!slot) return cornu_error_take();
                 optimizer->slots[i * slots + s] = slot;
             }
     return CORNU_OK;
+}
+
+/* What there is once, whatever the weights. */
+static CornuStatus add_scalars(CornuOptimizer *optimizer, CornuDevice *device)
+{
+    static const char scaling[] = "loss_scale_optimizer";   /* Keras wraps the optimizer in one */
+    const CornuType   f32 = cornu_scalar(CORNU_F32), i64 = cornu_scalar(CORNU_I64);
+    const char       *name = optimizer->name;
+    if (optimizer->scales_loss) {
+        optimizer->step_counter = add_variable(optimizer, device, i64, scaling, "", "step_counter");
+        optimizer->dynamic_scale = add_variable(optimizer, device, f32, scaling, "",
+                                                "dynamic_scale");
+        if (!optimizer->dynamic_scale) return cornu_error_take();
+        CORNU__TRY(cornu_variable_set(optimizer->dynamic_scale, FIRST_SCALE));
+    }
+    optimizer->iteration = add_variable(optimizer, device, i64, name, "", "iteration");
+    if (!optimizer->iteration) return cornu_error_take();
+    if (optimizer->schedule) return CORNU_OK;
+    optimizer->rate = add_variable(optimizer, device, f32, name, "", "learning_rate");
+    if (!optimizer->rate) return cornu_error_take();
+    return cornu_variable_set(optimizer->rate, optimizer->learning_rate);
 }
 
 CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *const *w, int count)
@@ -159,21 +195,15 @@ CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *cons
     const int   slots = optimizer->kind->slots(optimizer, names, groups);
     optimizer->slot_count = slots;
     optimizer->count = count;
-    optimizer->variables = cornu__allocate((size_t)(count * slots + 2), sizeof(CornuVariable *));
+    optimizer->variables = cornu__allocate((size_t)(count * slots + MAX_SCALARS),
+                                           sizeof(CornuVariable *));
     optimizer->slots = cornu__allocate((size_t)(count * slots), sizeof(CornuVariable *));
     optimizer->w = cornu__allocate((size_t)count, sizeof(CornuVariable *));
     if (!optimizer->variables || !optimizer->slots || !optimizer->w) return CORNU_ERR_MEMORY;
     for (int i = 0; i < count; i++) optimizer->w[i] = w[i];
 
     CornuDevice *device = cornu_variable_device(w[0]);
-    if (!add_variable(optimizer, device, cornu_scalar(CORNU_I64), "", "iteration"))
-        return cornu_error_take();
-    if (!optimizer->schedule) {
-        CornuVariable *rate =
-            add_variable(optimizer, device, cornu_scalar(CORNU_F32), "", "learning_rate");
-        if (!rate) return cornu_error_take();
-        CORNU__TRY(cornu_variable_set(rate, optimizer->learning_rate));
-    }
+    CORNU__TRY(add_scalars(optimizer, device));
     return add_slots(optimizer, device);
 }
 
@@ -187,34 +217,32 @@ CornuStatus cornu_optimizer_set_learning_rate(CornuOptimizer *optimizer, double 
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the learning rate is %g, expected 0 or more",
                            optimizer->name, value);
     optimizer->learning_rate = value;
-    return optimizer->variable_count > 1 ? cornu_variable_set(optimizer->variables[1], value)
-                                         : CORNU_OK;
+    return optimizer->rate ? cornu_variable_set(optimizer->rate, value) : CORNU_OK;
 }
 
 /* ---- One step ---- */
 
 static CornuTensor *iteration_f32(const CornuOptimizer *optimizer, CornuGraph *graph)
 {
-    return cornu_op_convert(cornu_read(graph, optimizer->variables[0]), CORNU_F32);
+    return cornu_op_convert(cornu_read(graph, optimizer->iteration), CORNU_F32);
 }
 
 static CornuTensor *rate(const CornuOptimizer *optimizer, CornuGraph *graph)
 {
-    if (!optimizer->schedule) return cornu_read(graph, optimizer->variables[1]);
+    if (!optimizer->schedule) return cornu_read(graph, optimizer->rate);
     CornuTensor *iteration = iteration_f32(optimizer, graph);
     return iteration ? optimizer->schedule->call(optimizer->schedule, iteration) : NULL;
 }
 
 CornuStatus cornu_optimizer_learning_rate(const CornuOptimizer *optimizer, double *value)
 {
-    if (!optimizer->schedule && optimizer->variable_count > 1)
-        return cornu_variable_get(optimizer->variables[1], value);
+    if (optimizer->rate) return cornu_variable_get(optimizer->rate, value);
     *value = optimizer->learning_rate;
     if (!optimizer->schedule) return CORNU_OK;
-    if (optimizer->variable_count == 0)
+    if (!optimizer->iteration)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: not built yet, %s has not begun",
                            optimizer->name, optimizer->schedule->name);
-    CornuGraph  *graph = cornu_graph_create(cornu_variable_device(optimizer->variables[0]));
+    CornuGraph  *graph = cornu_graph_create(cornu_variable_device(optimizer->iteration));
     CornuTensor *now = graph ? rate(optimizer, graph) : NULL;
     CornuStatus  status = cornu_error_take();
     float        out = 0.0f;
@@ -259,9 +287,64 @@ static CornuTensor *clipped(const CornuOptimizer *optimizer, CornuTensor *g, Cor
     return cornu_op_minimum(cornu_op_maximum(g, cornu_op_negative(most)), most);
 }
 
+/* ---- Loss scaling ---- */
+
+CornuTensor *cornu_optimizer_scale_loss(const CornuOptimizer *optimizer, CornuTensor *loss)
+{
+    if (!optimizer->scales_loss || !loss) return loss;
+    if (!optimizer->dynamic_scale)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: scale_loss comes after build",
+                                optimizer->name);
+    CornuGraph *graph = cornu_tensor_graph(loss);
+    return cornu_op_multiply(loss, cornu_read(graph, optimizer->dynamic_scale));
+}
+
+/* A bool scalar: whether every element of every gradient is a finite number. */
+static CornuTensor *all_finite(CornuTensor *const *gradients, int count)
+{
+    CornuTensor *faults = NULL;
+    for (int i = 0; i < count; i++) {
+        CornuTensor *one = cornu_op_constant_like(gradients[i], 1.0);
+        CornuTensor *zero = cornu_op_constant_like(gradients[i], 0.0);
+        CornuTensor *fault = cornu_op_select(cornu_op_is_finite(gradients[i]), zero, one);
+        CornuTensor *sum = cornu_op_sum(fault);
+        faults = faults ? cornu_op_add(faults, sum) : sum;
+    }
+    return cornu_op_compare(faults, CORNU_EQUAL, cornu_op_constant_like(faults, 0.0));
+}
+
+/* Where not all is finite the variable stays as it is. */
+static CornuStatus assign(CornuVariable *variable, CornuTensor *value, CornuTensor *finite)
+{
+    if (!value) return cornu_error_take();
+    if (finite) {
+        CornuTensor *old = cornu_read(cornu_tensor_graph(value), variable);
+        if (!(value = cornu_op_select(finite, value, old))) return cornu_error_take();
+    }
+    return cornu_assign(variable, value);
+}
+
+/* Counts finite steps in a row, and moves the scale. */
+static CornuStatus move_scale(const CornuOptimizer *optimizer, CornuGraph *graph,
+                              CornuTensor *finite)
+{
+    CornuTensor *counter = cornu_read(graph, optimizer->step_counter);
+    CornuTensor *scale = cornu_read(graph, optimizer->dynamic_scale);
+    CornuTensor *last = cornu_op_constant_like(counter, GROWTH_STEPS - 1);
+    CornuTensor *zero = cornu_op_constant_like(counter, 0.0);
+    CornuTensor *grows = cornu_op_compare(counter, CORNU_EQUAL, last);
+    CornuTensor *counted = cornu_op_select(grows, zero, cornu_op_shift(counter, 1.0));
+    CornuTensor *grown = cornu_op_select(grows, cornu_op_scale(scale, 2.0), scale);
+    CORNU__TRY(assign(optimizer->step_counter, cornu_op_select(finite, counted, zero), NULL));
+    return assign(optimizer->dynamic_scale,
+                  cornu_op_select(finite, grown, cornu_op_scale(scale, 0.5)), NULL);
+}
+
+/* ---- The whole step ---- */
+
 /* Records the update of weight i. */
 static CornuStatus update(CornuOptimizer *optimizer, CornuGraph *graph, int i, CornuUpdate *u,
-                          CornuTensor *decay)
+                          CornuTensor *decay, CornuTensor *finite)
 {
     const int    slots = optimizer->slot_count;
     CornuTensor *new_slot[CORNU_MAX_SLOTS] = { 0 };
@@ -271,20 +354,31 @@ static CornuStatus update(CornuOptimizer *optimizer, CornuGraph *graph, int i, C
         u->slot[s] = cornu_read(graph, optimizer->slots[i * slots + s]);
     CornuTensor *w = optimizer->kind->update(optimizer, u, new_slot);
     if (!w) return cornu_error_take();
-    CORNU__TRY(cornu_assign(optimizer->w[i], w));
+    CORNU__TRY(assign(optimizer->w[i], w, finite));
     for (int s = 0; s < slots; s++)
-        CORNU__TRY(cornu_assign(optimizer->slots[i * slots + s], new_slot[s]));
+        CORNU__TRY(assign(optimizer->slots[i * slots + s], new_slot[s], finite));
     return CORNU_OK;
 }
 
-CornuStatus cornu_optimizer_apply(CornuOptimizer *optimizer, CornuGraph *graph,
-                                  CornuTensor *const *gradients)
+/* The gradients of the loss itself, where it was scaled in `scaled`; *finite stays NULL else. */
+static CornuStatus unscale(const CornuOptimizer *optimizer, CornuGraph *graph,
+                           CornuTensor *const *scaled, CornuTensor **gradients,
+                           CornuTensor **finite)
 {
-    if (!optimizer->variables)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: apply comes after build", optimizer->name);
-    cornu_graph_scope(graph, optimizer->name);
+    for (int i = 0; i < optimizer->count; i++) gradients[i] = scaled[i];
+    if (!optimizer->scales_loss) return CORNU_OK;
+    CornuTensor *scale = cornu_read(graph, optimizer->dynamic_scale);
+    for (int i = 0; i < optimizer->count; i++) gradients[i] = cornu_op_divide(scaled[i], scale);
+    *finite = all_finite(scaled, optimizer->count);
+    return *finite ? move_scale(optimizer, graph, *finite) : cornu_error_take();
+}
+
+/* Records the step from the gradients of the loss. */
+static CornuStatus apply(CornuOptimizer *optimizer, CornuGraph *graph,
+                         CornuTensor *const *gradients, CornuTensor *finite)
+{
     CornuTensor *learning_rate = rate(optimizer, graph);
-    CornuTensor *iteration = cornu_read(graph, optimizer->variables[0]);
+    CornuTensor *iteration = cornu_read(graph, optimizer->iteration);
     CornuUpdate  u = { .learning_rate = learning_rate,
                        .iteration = cornu_op_shift(iteration_f32(optimizer, graph), 1.0) };
     if (optimizer->kind->rate) u.learning_rate = optimizer->kind->rate(optimizer, &u);
@@ -295,9 +389,24 @@ CornuStatus cornu_optimizer_apply(CornuOptimizer *optimizer, CornuGraph *graph,
     CornuStatus status = cornu_error_take();
     for (int i = 0; !status && i < optimizer->count; i++) {
         u.gradient = clipped(optimizer, gradients[i], norm);
-        status = update(optimizer, graph, i, &u, decay);
+        status = update(optimizer, graph, i, &u, decay, finite);
     }
-    if (!status) status = cornu_assign(optimizer->variables[0], cornu_op_shift(iteration, 1.0));
+    return status ? status
+                  : assign(optimizer->iteration, cornu_op_shift(iteration, 1.0), finite);
+}
+
+CornuStatus cornu_optimizer_apply(CornuOptimizer *optimizer, CornuGraph *graph,
+                                  CornuTensor *const *scaled)
+{
+    if (!optimizer->variables)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: apply comes after build", optimizer->name);
+    CornuTensor **gradients = cornu__allocate((size_t)optimizer->count, sizeof(CornuTensor *));
+    CornuTensor  *finite = NULL;
+    if (!gradients) return CORNU_ERR_MEMORY;
+    cornu_graph_scope(graph, optimizer->name);
+    CornuStatus status = unscale(optimizer, graph, scaled, gradients, &finite);
+    if (!status) status = apply(optimizer, graph, gradients, finite);
     cornu_graph_scope(graph, NULL);
+    cornu__release(gradients);
     return status;
 }

@@ -6,7 +6,8 @@
  *
  * A step clips the gradients, lets the weights decay, updates them and counts the iteration.
  * Its variables, in Keras' order: iteration (i64), learning_rate (f32; absent under a
- * schedule), then slots.
+ * schedule), then slots; in front of them, where the loss is scaled, step_counter (i64) and
+ * dynamic_scale (f32).
  */
 #ifndef CORNU_NN_OPTIMIZER_H
 #define CORNU_NN_OPTIMIZER_H
@@ -79,6 +80,13 @@ CornuOptimizer *cornu_adam_from(const CornuAdamConfig *config);
 CornuOptimizer *cornu_optimizer(const char *name);
 void            cornu_optimizer_free(CornuOptimizer *optimizer);
 
+/* Makes it scale the loss, so that gradients in f16 do not vanish; cornu_compile does so under
+ * mixed_float16. The scale is 2^15 at first. A step whose gradients are not all finite leaves
+ * weights, slots and iteration as they are and halves the scale; 2000 finite ones in a row double
+ * it. Returns the optimizer, NULL for NULL.
+ * Source: keras/src/optimizers/loss_scale_optimizer.py. */
+CornuOptimizer *cornu_loss_scale_optimizer(CornuOptimizer *optimizer);
+
 const char *cornu_optimizer_name(const CornuOptimizer *optimizer);
 
 /* ---- By hand; cornu_compile and fit do this for a model ---- */
@@ -88,8 +96,15 @@ CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *cons
 
 int            cornu_optimizer_variable_count(const CornuOptimizer *optimizer);
 CornuVariable *cornu_optimizer_variable(const CornuOptimizer *optimizer, int i);
+/* The i64 that counts steps; NULL before build. */
+CornuVariable *cornu_optimizer_iteration(const CornuOptimizer *optimizer);
 
-/* Records one step: assigns the weights of build, and the variables, from the gradients. */
+/* What gradients are to be taken of: the loss times the scale, the loss itself where it is not
+ * scaled. cornu_optimizer_apply divides by the scale. */
+CornuTensor *cornu_optimizer_scale_loss(const CornuOptimizer *optimizer, CornuTensor *loss);
+
+/* Records one step: assigns the weights of build, and the variables, from the gradients of what
+ * cornu_optimizer_scale_loss gave. */
 CornuStatus cornu_optimizer_apply(CornuOptimizer *optimizer, CornuGraph *graph,
                                   CornuTensor *const *gradients);
 
@@ -131,8 +146,11 @@ struct CornuOptimizer {
     CornuSchedule    *schedule;               /* or NULL */
     double            learning_rate;          /* the first value of the variable */
     double            weight_decay, clipnorm, clipvalue, global_clipnorm;  /* 0: none */
+    bool              scales_loss;
     CornuVariable   **variables;              /* its own, in Keras' order */
     int               variable_count;
+    CornuVariable    *iteration, *rate;       /* of these; rate is NULL under a schedule, */
+    CornuVariable    *step_counter, *dynamic_scale;  /* these two where the loss is not scaled */
     CornuVariable   **w;                      /* borrowed */
     CornuVariable   **slots;                  /* slot s of weight i: slots[i * slot_count + s] */
     int               count, slot_count;

@@ -72,16 +72,15 @@ CornuTensor *cornu_model_call(CornuModel *model, CornuTensor *x, const CornuCall
     x = convert_input(model, x, shape);
     for (int i = 0; i < model->layer_count && x; i++)
         x = cornu_layer_call(model->layers[i], &full, x);
-    return x;
+    return cornu_op_convert(x, CORNU_F32);
 }
 
 static CornuTensor *forward(CornuModel *model, const CornuStep *step)
 {
-    const bool counts = cornu_model_optimizer_variable_count(model) > 0;
+    CornuVariable *iteration = cornu_optimizer_iteration(model->optimizer);
     return cornu_model_call(model, step->x, &(CornuCall){
         .training = step->mode == CORNU_STEP_TRAIN, .count = step->count,
-        .iteration = counts ? cornu_read(step->graph, cornu_model_optimizer_variable(model, 0))
-                            : NULL });
+        .iteration = iteration ? cornu_read(step->graph, iteration) : NULL });
 }
 
 /* ---- Loss, metrics ---- */
@@ -158,7 +157,9 @@ static CornuStatus record_gradients(CornuModel *model, CornuGraph *graph, CornuT
     if (!w) return CORNU_ERR_MEMORY;
     CornuTensor **d_w = w + count;
     for (int i = 0; i < optimizer->count; i++) w[i] = cornu_read(graph, optimizer->w[i]);
-    CornuStatus status = cornu_gradients(loss, w, optimizer->count, d_w);
+    CornuTensor *scaled = cornu_optimizer_scale_loss(optimizer, loss);
+    CornuStatus  status = scaled ? cornu_gradients(scaled, w, optimizer->count, d_w)
+                                 : cornu_error_take();
     if (!status) status = cornu_optimizer_apply(optimizer, graph, d_w);
     cornu__release(w);
     return status;

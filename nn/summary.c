@@ -29,7 +29,8 @@ static bool has_trained(const CornuModel *model)
 {
     double iteration = 0.0;
     return cornu_model_optimizer_variable_count(model) > 0 &&
-           cornu_variable_get(cornu_model_optimizer_variable(model, 0), &iteration) == CORNU_OK &&
+           cornu_variable_get(cornu_optimizer_iteration(cornu_model_optimizer(model)),
+                              &iteration) == CORNU_OK &&
            iteration > 0.0;
 }
 

@@ -13,6 +13,17 @@ static CornuGradient *const *const gradients[CORNU_OP_COUNT] = {
 
 CornuGradient *cornu__op_gradient(CornuOpId id) { return *gradients[id]; }
 
+CornuDtype cornu__gradient_dtype(const CornuTensor *x)
+{
+    const CornuProgram *program = x->graph->program;
+    const CornuDtype    own = cornu_tensor_type(x).dtype;
+    const int           maker = program->values[x->value].op;
+    if (maker < 0 || program->ops[maker].id != CORNU_OP_CONVERT) return own;
+    const CornuValue from = cornu_program_operands(program, &program->ops[maker])[0];
+    const bool       narrowed = own == CORNU_BF16 || own == CORNU_F16;
+    return narrowed && cornu_program_type(program, from).dtype == CORNU_F32 ? CORNU_F32 : own;
+}
+
 void cornu__no_gradient(const CornuRecorded *op, CornuTensor *const *d_y, CornuTensor **d_x)
 {
     (void)op, (void)d_y, (void)d_x;
@@ -103,7 +114,8 @@ static CornuStatus differentiate(CornuGraph *graph, int i, const bool *depends, 
     for (int k = 0; k < op.in_count; k++) {
         if (!o->wanted[k] || !o->d_x[k]) continue;
         CornuTensor **sum = &d[o->in[k]->value];
-        *sum = *sum ? cornu_op_add(*sum, o->d_x[k]) : o->d_x[k];
+        CornuTensor  *term = cornu_op_convert(o->d_x[k], cornu__gradient_dtype(o->in[k]));
+        *sum = *sum ? cornu_op_add(*sum, term) : term;
         if (!*sum) return cornu_error_status();
     }
     return CORNU_OK;

@@ -99,7 +99,9 @@ CornuTensor *cornu_op_argmax(CornuTensor *x, int axis);
 /* a (…, M, K) by b (…, K, N) gives (…, M, N) in a's dtype, summed in f32 (f64 for f64). The
  * leading axes are equal, or absent in one of the two. */
 CornuTensor *cornu_op_matmul(CornuTensor *a, CornuTensor *b);
-/* As above, with a stored (…, K, M) and b stored (…, N, K) where so said. */
+/* As above, with the result in `dtype`: f32 keeps the sums of bf16 operands as they are. */
+CornuTensor *cornu_op_matmul_to(CornuTensor *a, CornuTensor *b, CornuDtype dtype);
+/* As matmul, with a stored (…, K, M) and b stored (…, N, K) where so said. */
 CornuTensor *cornu_op_matmul_transposed(CornuTensor *a, bool transpose_a, CornuTensor *b,
                                         bool transpose_b);
 

@@ -65,4 +65,8 @@ bool cornu__broadcast_operands(CornuOpId id, CornuTensor **x, int count);
 
 CornuGradient *cornu__op_gradient(CornuOpId id);
 
+/* The dtype of the gradient by x: its own; but f32 where x was converted from f32, as weights are
+ * under mixed precision. The sums of products are f32 anyway, and so they reach the weight. */
+CornuDtype cornu__gradient_dtype(const CornuTensor *x);
+
 #endif

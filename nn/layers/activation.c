@@ -32,7 +32,7 @@ CornuLayer *cornu_activation_from(const CornuActivationConfig *config)
     if (cornu__check_enums(config->name ? config->name : "activation", config->activation, NULL,
                            0))
         return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__activation_class, config->name);
+    CornuLayer *layer = cornu_layer_create(&cornu__activation_class, config->name, config->dtype);
     if (layer) ((Activation *)layer)->config.activation = config->activation;
     return layer;
 }
@@ -72,9 +72,9 @@ CornuLayer *cornu_rescaling_from(const CornuRescalingConfig *config)
     if (config->scale == 0.0)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .scale is required",
                                 config->name ? config->name : "rescaling");
-    CornuLayer *layer = cornu_layer_create(&cornu__rescaling_class, config->name);
+    CornuLayer *layer = cornu_layer_create(&cornu__rescaling_class, config->name, config->dtype);
     if (!layer) return NULL;
     ((Rescaling *)layer)->config = *config;
-    ((Rescaling *)layer)->config.name = NULL;
+    ((Rescaling *)layer)->config.name = ((Rescaling *)layer)->config.dtype = NULL;
     return layer;
 }

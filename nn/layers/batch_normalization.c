@@ -61,16 +61,17 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
                                              &mean, &variance);
         if (!y || move(layer, call, self->moving_mean, mean) ||
             move(layer, call, self->moving_variance, variance))
-            return NULL;
+            return cornu__null();
         return y;
     }
-    /* y = x scale + shift */
+    /* y = x scale + shift, in f32 whatever x is */
     CornuTensor *mean = cornu_layer_read(layer, call, self->moving_mean);
     CornuTensor *variance = cornu_layer_read(layer, call, self->moving_variance);
     CornuTensor *inverse = cornu_op_rsqrt(cornu_op_shift(variance, self->config.epsilon));
     CornuTensor *scale = cornu_op_multiply(inverse, gamma);
     CornuTensor *shift = cornu_op_subtract(beta, cornu_op_multiply(mean, scale));
-    return cornu_op_add(cornu_op_multiply(x, scale), shift);
+    CornuTensor *scaled = cornu_op_multiply(cornu_op_convert(x, CORNU_F32), scale);
+    return cornu_op_convert(cornu_op_add(scaled, shift), layer->compute);
 }
 
 static CornuLayer *from(const void *config) { return cornu_batch_normalization_from(config); }
@@ -94,6 +95,7 @@ const CornuLayerClass cornu__batch_normalization_class = {
     .class_name = "BatchNormalization", .size = sizeof(BatchNormalization), .build = build,
     .call = call, .fields = fields, .config_size = sizeof(CornuBatchNormalizationConfig),
     .config_offset = offsetof(BatchNormalization, config), .from = from,
+    .normalizes = true,
 };
 
 static CornuStatus check(const CornuBatchNormalizationConfig *config, const char *name)
@@ -121,11 +123,12 @@ CornuLayer *cornu_batch_normalization_from(const CornuBatchNormalizationConfig *
 {
     if (check(config, config->name ? config->name : "batch_normalization"))
         return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__batch_normalization_class, config->name);
+    CornuLayer *layer = cornu_layer_create(&cornu__batch_normalization_class, config->name,
+                                           config->dtype);
     if (!layer) return NULL;
     CornuBatchNormalizationConfig *to = &((BatchNormalization *)layer)->config;
     *to = *config;
-    to->name = NULL;
+    to->name = to->dtype = NULL;
     to->axis = -1;
     to->momentum = cornu__number(config->momentum, 0.99);
     to->epsilon = cornu__number(config->epsilon, 0.001);

@@ -79,7 +79,7 @@ static CornuStatus resolve(const CornuConv2dConfig *config, const char *name,
     const CornuInitializer initializers[] = { config->kernel_initializer,
                                               config->bias_initializer };
     *to = *config;
-    to->name = NULL;
+    to->name = to->dtype = NULL;
     if (config->filters < 1)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .filters is %lld, expected at least 1", name,
                            (long long)config->filters);
@@ -109,7 +109,7 @@ CornuLayer *cornu_conv2d_from(const CornuConv2dConfig *config)
 {
     CornuConv2dConfig resolved;
     if (resolve(config, config->name ? config->name : "conv2d", &resolved)) return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__conv2d_class, config->name);
+    CornuLayer *layer = cornu_layer_create(&cornu__conv2d_class, config->name, config->dtype);
     if (!layer) return NULL;
     ((Conv2d *)layer)->config = resolved;
     layer->frozen = config->frozen;

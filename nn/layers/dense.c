@@ -20,7 +20,8 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
                               false);
 }
 
-/* A product has two axes: the others are folded into its rows and unfolded after it. */
+/* A product has two axes: the others are folded into its rows and unfolded after it. The last
+ * layer's comes in f32 from its sums, whatever its operands are. */
 static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const CornuDenseConfig *config = &((Dense *)layer)->config;
@@ -29,8 +30,9 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     const int  last = shape.rank - 1;
     if (shape.rank > 2)
         x = cornu_op_reshape(x, cornu_shape(CORNU_NONE, shape.extent[last]));
-    CornuTensor *y = cornu_op_matmul(x, cornu_layer_read(layer, call, 0));
-    if (!config->no_bias) y = cornu_op_add(y, cornu_layer_read(layer, call, 1));
+    CornuTensor *y = cornu_op_matmul_to(x, cornu_layer_read(layer, call, 0), layer->result);
+    if (!config->no_bias)
+        y = cornu_op_add(y, cornu_layer_read_as(layer, call, 1, layer->result));
     shape.extent[last] = config->units;
     if (shape.rank > 2) y = cornu_op_reshape(y, shape);
     return y ? cornu_activation_apply(config->activation, y) : NULL;
@@ -63,11 +65,11 @@ CornuLayer *cornu_dense_from(const CornuDenseConfig *config)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .units is %lld, expected at least 1",
                                 name, (long long)config->units);
     if (cornu__check_enums(name, config->activation, initializers, 2)) return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__dense_class, config->name);
+    CornuLayer *layer = cornu_layer_create(&cornu__dense_class, config->name, config->dtype);
     if (!layer) return NULL;
     CornuDenseConfig *to = &((Dense *)layer)->config;
     *to = *config;
-    to->name = NULL;
+    to->name = to->dtype = NULL;
     to->kernel_initializer = cornu__initializer(to->kernel_initializer, CORNU_GLOROT_UNIFORM);
     to->bias_initializer = cornu__initializer(to->bias_initializer, CORNU_ZEROS);
     layer->frozen = config->frozen;

@@ -33,7 +33,7 @@ CornuLayer *cornu_dropout_from(const CornuDropoutConfig *config)
     if (!(rate >= 0.0 && rate <= 1.0))
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .rate is %g, expected 0 to 1",
                                 config->name ? config->name : "dropout", rate);
-    CornuLayer *layer = cornu_layer_create(&cornu__dropout_class, config->name);
+    CornuLayer *layer = cornu_layer_create(&cornu__dropout_class, config->name, config->dtype);
     if (layer) ((Dropout *)layer)->config.rate = rate;
     return layer;
 }

@@ -77,7 +77,7 @@ static CornuStatus resolve(const CornuPooling2dConfig *config, const char *name,
                            CornuPooling2dConfig *to)
 {
     *to = *config;
-    to->name = NULL;
+    to->name = to->dtype = NULL;
     if (!cornu_padding_name(config->padding))
         return cornu__fail(CORNU_ERR_ARGUMENT,
                            "%s: .padding is %d, expected CORNU_VALID or CORNU_SAME", name,
@@ -97,7 +97,7 @@ static CornuLayer *create(const CornuLayerClass *kind, const CornuPooling2dConfi
     CornuPooling2dConfig resolved;
     if (resolve(config, config->name ? config->name : label, usual, &resolved))
         return cornu__null();
-    CornuLayer *layer = cornu_layer_create(kind, config->name);
+    CornuLayer *layer = cornu_layer_create(kind, config->name, config->dtype);
     if (layer) ((Pooling2d *)layer)->config = resolved;
     return layer;
 }

@@ -30,7 +30,7 @@ const CornuLayerClass cornu__flatten_class = {
 
 CornuLayer *cornu_flatten_from(const CornuFlattenConfig *config)
 {
-    return cornu_layer_create(&cornu__flatten_class, config->name);
+    return cornu_layer_create(&cornu__flatten_class, config->name, config->dtype);
 }
 
 /* ---- Reshape ---- */
@@ -102,9 +102,9 @@ CornuLayer *cornu_reshape_from(const CornuReshapeConfig *config)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .target_shape has %s extents, expected "
                                 "1 to %d", name, config->target_shape[0] ? "too many" : "no",
                                 CORNU_MAX_RANK - 1);
-    CornuLayer *layer = cornu_layer_create(&cornu__reshape_class, config->name);
+    CornuLayer *layer = cornu_layer_create(&cornu__reshape_class, config->name, config->dtype);
     if (!layer) return NULL;
     ((Reshape *)layer)->config = *config;
-    ((Reshape *)layer)->config.name = NULL;
+    ((Reshape *)layer)->config.name = ((Reshape *)layer)->config.dtype = NULL;
     return layer;
 }

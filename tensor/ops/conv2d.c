@@ -77,37 +77,42 @@ static CornuConvolution convolution_of_gradient(const CornuAttributes *a)
     return c;
 }
 
-static void conv2d_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+static CornuDtype dtype_of(const CornuTensor *x) { return cornu_tensor_type(x).dtype; }
+
+static void conv2d_gradient(const CornuRecorded *op, CornuTensor *const *d_y, CornuTensor **d_x)
 {
     CornuConvolution c = convolution_of(op->attributes);
     CornuShape       x = cornu_tensor_shape(op->in[0]), filter = cornu_tensor_shape(op->in[1]);
+    CornuTensor     *d = cornu_op_convert(d_y[0], dtype_of(op->in[0]));
     if (op->wanted[0])
-        d_x[0] = cornu_op_conv2d_grad_input(d[0], op->in[1], x.extent[1], x.extent[2], &c);
+        d_x[0] = cornu_op_conv2d_grad_input(d, op->in[1], x.extent[1], x.extent[2], &c);
     if (op->wanted[1])
-        d_x[1] = cornu_op_conv2d_grad_filter(op->in[0], d[0], filter.extent[0],
-                                             filter.extent[1], &c);
+        d_x[1] = cornu_op_conv2d_grad_filter(op->in[0], d, filter.extent[0], filter.extent[1],
+                                             &c);
 }
 CornuGradient *const cornu__conv2d_gradient = conv2d_gradient;
 
-static void conv2d_grad_input_gradient(const CornuRecorded *op, CornuTensor *const *d,
+static void conv2d_grad_input_gradient(const CornuRecorded *op, CornuTensor *const *d_y,
                                        CornuTensor **d_x)
 {
     CornuConvolution c = convolution_of_gradient(op->attributes);
     CornuShape       filter = cornu_tensor_shape(op->in[1]);
-    if (op->wanted[0]) d_x[0] = cornu_op_conv2d(d[0], op->in[1], &c);
+    CornuTensor     *d = cornu_op_convert(d_y[0], dtype_of(op->in[0]));
+    if (op->wanted[0]) d_x[0] = cornu_op_conv2d(d, op->in[1], &c);
     if (op->wanted[1])
-        d_x[1] = cornu_op_conv2d_grad_filter(d[0], op->in[0], filter.extent[0],
-                                             filter.extent[1], &c);
+        d_x[1] = cornu_op_conv2d_grad_filter(d, op->in[0], filter.extent[0], filter.extent[1],
+                                             &c);
 }
 CornuGradient *const cornu__conv2d_grad_input_gradient = conv2d_grad_input_gradient;
 
-static void conv2d_grad_filter_gradient(const CornuRecorded *op, CornuTensor *const *d,
+static void conv2d_grad_filter_gradient(const CornuRecorded *op, CornuTensor *const *d_y,
                                         CornuTensor **d_x)
 {
     CornuConvolution c = convolution_of_gradient(op->attributes);
     CornuShape       x = cornu_tensor_shape(op->in[0]);
+    CornuTensor     *d = cornu_op_convert(d_y[0], dtype_of(op->in[0]));
     if (op->wanted[0])
-        d_x[0] = cornu_op_conv2d_grad_input(op->in[1], d[0], x.extent[1], x.extent[2], &c);
-    if (op->wanted[1]) d_x[1] = cornu_op_conv2d(op->in[0], d[0], &c);
+        d_x[0] = cornu_op_conv2d_grad_input(op->in[1], d, x.extent[1], x.extent[2], &c);
+    if (op->wanted[1]) d_x[1] = cornu_op_conv2d(op->in[0], d, &c);
 }
 CornuGradient *const cornu__conv2d_grad_filter_gradient = conv2d_grad_filter_gradient;

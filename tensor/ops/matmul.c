@@ -1,30 +1,39 @@
 #include "../tensor_internal.h"
 
-static CornuTensor *record(CornuTensor *a, bool transpose_a, CornuTensor *b, bool transpose_b)
+static CornuTensor *record(CornuTensor *a, bool transpose_a, CornuTensor *b, bool transpose_b,
+                           CornuDtype dtype)
 {
-    if (!a || !b)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "matmul: operand %d is NULL", a ? 1 : 0);
     CornuAttributes attributes = { .matmul = { .transpose_a = transpose_a,
-                                               .transpose_b = transpose_b,
-                                               .dtype = cornu_tensor_type(a).dtype } };
+                                               .transpose_b = transpose_b, .dtype = dtype } };
     CornuTensor    *out[CORNU_MAX_OUTPUTS];
     return cornu__record(CORNU_OP_MATMUL, &attributes, (CornuTensor *[]){ a, b }, 2, out);
+}
+
+static CornuTensor *product(CornuTensor *a, bool transpose_a, CornuTensor *b, bool transpose_b,
+                            CornuDtype dtype)
+{
+    if (!a || !b || transpose_a || cornu_tensor_shape(a).rank <= 2 ||
+        cornu_tensor_shape(b).rank != 2)
+        return record(a, transpose_a, b, transpose_b, dtype);
+    /* One matrix for all leading axes: they are rows of one product, and so is the gradient. */
+    CornuShape   shape = cornu_tensor_shape(a);
+    int          last = shape.rank - 1;
+    CornuTensor *rows = cornu_op_reshape(a, cornu_shape(CORNU_NONE, shape.extent[last]));
+    CornuTensor *y = record(rows, false, b, transpose_b, dtype);
+    if (!y) return NULL;
+    shape.extent[last] = cornu_tensor_shape(y).extent[1];
+    return cornu_op_reshape(y, shape);
+}
+
+CornuTensor *cornu_op_matmul_to(CornuTensor *a, CornuTensor *b, CornuDtype dtype)
+{
+    return product(a, false, b, false, dtype);
 }
 
 CornuTensor *cornu_op_matmul_transposed(CornuTensor *a, bool transpose_a, CornuTensor *b,
                                         bool transpose_b)
 {
-    if (!a || !b || transpose_a || cornu_tensor_shape(a).rank <= 2 ||
-        cornu_tensor_shape(b).rank != 2)
-        return record(a, transpose_a, b, transpose_b);
-    /* One matrix for all leading axes: they are rows of one product, and so is the gradient. */
-    CornuShape   shape = cornu_tensor_shape(a);
-    int          last = shape.rank - 1;
-    CornuTensor *rows = cornu_op_reshape(a, cornu_shape(CORNU_NONE, shape.extent[last]));
-    CornuTensor *y = record(rows, false, b, transpose_b);
-    if (!y) return NULL;
-    shape.extent[last] = cornu_tensor_shape(y).extent[1];
-    return cornu_op_reshape(y, shape);
+    return product(a, transpose_a, b, transpose_b, a ? cornu_tensor_type(a).dtype : CORNU_F32);
 }
 
 CornuTensor *cornu_op_matmul(CornuTensor *a, CornuTensor *b)
@@ -40,14 +49,17 @@ static CornuTensor *unrepeat(CornuTensor *d, CornuTensor *x)
     return cornu_op_reduce_sum(d, (INT64_C(1) << extra) - 1, false);
 }
 
-/* For y = A B: d_A = d B^T, d_B = A^T d; each transposed where it is stored so. */
-static void matmul_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+/* For y = A B: d_A = d B^T, d_B = A^T d; each transposed where it is stored so. d enters in the
+ * dtype of A and B, and what comes out is rounded only if the gradient is to be. */
+static void matmul_gradient(const CornuRecorded *op, CornuTensor *const *d_y, CornuTensor **d_x)
 {
     CornuTensor *a = op->in[0], *b = op->in[1];
     bool         ta = op->attributes->matmul.transpose_a, tb = op->attributes->matmul.transpose_b;
+    CornuTensor *d = cornu_op_convert(d_y[0], cornu_tensor_type(a).dtype);
+    CornuDtype   of_a = cornu__gradient_dtype(a), of_b = cornu__gradient_dtype(b);
     if (op->wanted[0])
-        d_x[0] = unrepeat(ta ? record(b, tb, d[0], true) : record(d[0], false, b, !tb), a);
+        d_x[0] = unrepeat(ta ? record(b, tb, d, true, of_a) : record(d, false, b, !tb, of_a), a);
     if (op->wanted[1])
-        d_x[1] = unrepeat(tb ? record(d[0], true, a, ta) : record(a, !ta, d[0], false), b);
+        d_x[1] = unrepeat(tb ? record(d, true, a, ta, of_b) : record(a, !ta, d, false, of_b), b);
 }
 CornuGradient *const cornu__matmul_gradient = matmul_gradient;

@@ -21,7 +21,7 @@ CornuTensor *cornu_op_broadcast(CornuTensor *x, CornuShape shape)
     return record(CORNU_OP_BROADCAST, &attributes, x);
 }
 
-/* The sum over the axes that were stretched. */
+/* The sum over the axes that were stretched, in the dtype wanted before it is rounded. */
 static void broadcast_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
 {
     CornuShape from = cornu_tensor_shape(op->in[0]), to = cornu_tensor_shape(d[0]);
@@ -30,7 +30,8 @@ static void broadcast_gradient(const CornuRecorded *op, CornuTensor *const *d, C
         int of_x = i - (to.rank - from.rank);
         if (of_x < 0 || from.extent[of_x] != to.extent[i]) axes |= INT64_C(1) << i;
     }
-    d_x[0] = cornu_op_reshape(cornu_op_reduce_sum(d[0], axes, true), from);
+    CornuTensor *terms = cornu_op_convert(d[0], cornu__gradient_dtype(op->in[0]));
+    d_x[0] = cornu_op_reshape(cornu_op_reduce_sum(terms, axes, true), from);
 }
 CornuGradient *const cornu__broadcast_gradient = broadcast_gradient;
 

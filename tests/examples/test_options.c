@@ -64,7 +64,7 @@ static void test_defaults(void **state)
     (void)state;
     assert_int_equal(parse(&trainer, ""), -1);
     assert_string_equal(parsed.device, "cpu");
-    assert_string_equal(parsed.policy, "float32");
+    assert_null(parsed.policy);
     assert_int_equal(parsed.shards, 1);
     assert_int_equal(parsed.threads, 0);
     assert_int_equal(parsed.epochs, 12);
@@ -123,8 +123,8 @@ static const struct { const char *line, *message; } refused[] = {
     { "--model mnist_cn", "\"mnist_cn\", expected mnist_cnn, mnist_cnn_bn, mnist_convnet; "
                           "did you mean mnist_cnn?" },
     { "--device cpv", "\"cpv\", expected cpu, reference; did you mean cpu?" },
-    { "--policy mixed_bfloat16", "\"mixed_bfloat16\", expected float32" },
-    { "--policy float16", "expected float32; did you mean float32?" },
+    { "--policy bfloat16", "\"bfloat16\", expected float32, mixed_bfloat16, mixed_float16" },
+    { "--policy flot32", "did you mean float32?" },
     { "--verbose 3", "\"3\", expected auto, 0, 1, 2" },
     { "--epochs", "--epochs needs a value, N" },
     { "--epochs=", "--epochs needs a value, N" },
