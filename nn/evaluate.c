@@ -84,7 +84,7 @@ typedef struct {
 
 static CornuStatus prepare_output(Output *output, const CornuStep *step)
 {
-    const CornuType type = cornu_tensor_type(step->prediction);
+    const CornuType type = step->output;
     if (output->batch && cornu_shape_equal(output->shape, type.shape)) return CORNU_OK;
     const CornuShape got = output->to.type.shape;
     CornuShape       want = type.shape;
@@ -109,7 +109,7 @@ static CornuStatus predict_batch(CornuModel *model, Output *output, CornuArray x
     if (valid > output->to.type.shape.extent[0] - output->rows)
         return cornu__fail(CORNU_ERR_SHAPE, "predict: .to has %lld rows, the data have more",
                            (long long)output->to.type.shape.extent[0]);
-    CornuArray batch = cornu_array_from(output->batch, cornu_tensor_type(step->prediction));
+    CornuArray batch = cornu_array_from(output->batch, step->output);
     CORNU__TRY(cornu__step_run(step, x, NULL, valid, &batch));
     memcpy((char *)output->to.data + (size_t)output->rows * output->row_bytes, batch.data,
            (size_t)valid * output->row_bytes);
@@ -190,7 +190,7 @@ CornuStatus cornu_predict_on_batch(CornuModel *model, CornuArray x, CornuArray t
     CornuStep *step;
     CornuText  a, b;
     CORNU__TRY(cornu__step(model, CORNU_STEP_PREDICT, x.type, (CornuType){ 0 }, &step));
-    const CornuType type = cornu_tensor_type(step->prediction);
+    const CornuType type = step->output;
     if (!cornu_type_equal(type, to.type))
         return cornu__fail(CORNU_ERR_SHAPE, "predict: .to is %s, the predictions %s",
                            cornu_type_print(&a, to.type), cornu_type_print(&b, type));

@@ -26,7 +26,8 @@ CornuStatus cornu__mean_update(CornuTensor *values, const CornuMetricCall *call,
     CornuTensor *sum = cornu__valid_sum(values, call->valid, &per_row);
     if (!sum) return cornu_error_status();
     CornuTensor *count = cornu_op_scale(call->count, (double)per_row);
-    new_states[SUM] = cornu_op_add(old[SUM], cornu_op_convert(sum, CORNU_F64));
+    sum = cornu_op_all_reduce(cornu_op_convert(sum, CORNU_F64));
+    new_states[SUM] = cornu_op_add(old[SUM], sum);
     new_states[COUNT] = cornu_op_add(old[COUNT], count);
     return new_states[SUM] && new_states[COUNT] ? CORNU_OK : cornu_error_status();
 }

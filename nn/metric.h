@@ -18,12 +18,13 @@ typedef struct CornuMetric CornuMetric;
 
 enum { CORNU_MAX_STATES = 4 };
 
-/* What a step gives a metric. */
+/* What a step gives a metric. On a device with several shards y_true, y_pred and valid are one
+ * shard's; states are shared, so what goes into them passes through cornu_op_all_reduce. */
 typedef struct {
     CornuTensor *y_true;   /* as stored            */
     CornuTensor *y_pred;   /* f32                  */
     CornuTensor *valid;    /* bool (B): which rows */
-    CornuTensor *count;    /* i64 scalar: how many */
+    CornuTensor *count;    /* i64 scalar: how many, on all shards */
 } CornuMetricCall;
 
 /* A user's own metric is a struct that begins with this one. */

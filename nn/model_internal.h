@@ -2,6 +2,7 @@
 #ifndef CORNU_NN_MODEL_INTERNAL_H
 #define CORNU_NN_MODEL_INTERNAL_H
 
+#include "deal_internal.h"
 #include "layer_internal.h"
 #include "model.h"
 
@@ -20,9 +21,15 @@ typedef struct CornuStep {
     CornuStepMode     mode;
     CornuType         x_type, y_type;            /* with the batch; y_type of predict is 0 */
     CornuGraph       *graph;
-    CornuTensor      *x, *y, *count;             /* what is fed */
-    CornuTensor      *prediction;
-    int64_t           fed_count;
+    int               shards;
+    int64_t           rows;                      /* of a shard */
+    CornuTensor      *x, *y, *count, *position;  /* what each shard is fed: its data, how many of
+                                                    its rows are valid, where they begin */
+    CornuTensor      *total;                     /* valid rows of all shards */
+    CornuTensor      *prediction;                /* of a shard */
+    CornuType         output;                    /* of the batch's predictions */
+    void             *room;                      /* for rows that have to be dealt, or NULL */
+    int64_t           fed_count;                 /* valid rows fed last */
     struct CornuStep *next;
 } CornuStep;
 

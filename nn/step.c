@@ -6,17 +6,27 @@
  *
  * A batch always has its full extent; how many of its rows are valid is fed with it, so that the
  * partial one at the end runs the same program and counts exactly.
+ *
+ * The step is recorded for one shard's part of the batch (deal_internal.h). A shard's loss is its
+ * sum over valid rows / the batch's number of them, so gradients are summed over shards and
+ * nothing is scaled again; on a device with one shard those sums vanish.
  */
 #include "loss_internal.h"
 #include "metric_internal.h"
 #include "model_internal.h"
 
+static void step_free(CornuStep *step)
+{
+    cornu_graph_free(step->graph);
+    cornu__release(step->room);
+    cornu__release(step);
+}
+
 void cornu__steps_free(CornuModel *model)
 {
     for (CornuStep *next, *step = model->steps; step; step = next) {
         next = step->next;
-        cornu_graph_free(step->graph);
-        cornu__release(step);
+        step_free(step);
     }
     model->steps = NULL;
 }
@@ -68,7 +78,10 @@ CornuTensor *cornu_model_call(CornuModel *model, CornuTensor *x, const CornuCall
     if (!full.count) full.count = cornu_op_constant(graph, i64, (double)shape.extent[0]);
     if (!full.seed) full.seed = cornu_read(graph, model->seed_variable);
     if (!full.iteration) full.iteration = cornu_op_constant(graph, i64, 0.0);
-    if (!full.position) full.position = cornu_op_constant(graph, i64, 0.0);
+    if (!full.position) {
+        CornuTensor *rows = cornu_op_constant(graph, i64, (double)shape.extent[0]);
+        full.position = cornu_op_multiply(cornu_op_replica_id(graph), rows);
+    }
     x = convert_input(model, x, shape);
     for (int i = 0; i < model->layer_count && x; i++)
         x = cornu_layer_call(model->layers[i], &full, x);
@@ -80,6 +93,7 @@ static CornuTensor *forward(CornuModel *model, const CornuStep *step)
     CornuVariable *iteration = cornu_optimizer_iteration(model->optimizer);
     return cornu_model_call(model, step->x, &(CornuCall){
         .training = step->mode == CORNU_STEP_TRAIN, .count = step->count,
+        .position = step->position,
         .iteration = iteration ? cornu_read(step->graph, iteration) : NULL });
 }
 
@@ -160,6 +174,7 @@ static CornuStatus record_gradients(CornuModel *model, CornuGraph *graph, CornuT
     CornuTensor *scaled = cornu_optimizer_scale_loss(optimizer, loss);
     CornuStatus  status = scaled ? cornu_gradients(scaled, w, optimizer->count, d_w)
                                  : cornu_error_take();
+    for (int i = 0; !status && i < optimizer->count; i++) d_w[i] = cornu_op_all_reduce(d_w[i]);
     if (!status) status = cornu_optimizer_apply(optimizer, graph, d_w);
     cornu__release(w);
     return status;
@@ -170,9 +185,9 @@ static CornuStatus record_loss(CornuModel *model, CornuStep *step)
     if (!model->loss)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: compiled without .loss", model->name);
     CornuGraph     *graph = step->graph;
-    const CornuType rows = cornu_type(CORNU_I64, step->x_type.shape.extent[0]);
+    const CornuType rows = cornu_type(CORNU_I64, step->rows);
     CornuMetricCall call = { .y_true = step->y, .y_pred = step->prediction,
-                             .count = step->count };
+                             .count = step->total };
     cornu_graph_scope(graph, "loss");
     call.valid = cornu_op_compare(cornu_op_iota(graph, rows, 0), CORNU_LESS, step->count);
     CornuTensor *values = model->loss->call(model->loss, step->y, step->prediction);
@@ -189,19 +204,53 @@ static CornuStatus record_loss(CornuModel *model, CornuStep *step)
 
 /* ---- Recording and running ---- */
 
+/* A batch's type, but for a shard's rows of it. */
+static CornuType shard_type(const CornuStep *step, CornuType batch)
+{
+    batch.shape.extent[0] = step->rows;
+    return batch;
+}
+
 static CornuStatus record(CornuModel *model, CornuStep *step)
 {
+    const int64_t batch = step->x_type.shape.extent[0];
+    step->shards = cornu_device_shards(model->device);
+    step->rows = (batch + step->shards - 1) / step->shards;
+    if (batch < step->shards)
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: a batch of %lld rows for %d shards, expected at "
+                           "least one row for each", model->name, (long long)batch, step->shards);
     step->graph = cornu_graph_create(model->device);
     if (!step->graph) return cornu_error_take();
-    step->x = cornu_graph_input(step->graph, step->x_type);
-    step->count = cornu_graph_input(step->graph, cornu_scalar(CORNU_I64));
+    const CornuType i64 = cornu_scalar(CORNU_I64);
+    step->x = cornu_graph_shard_input(step->graph, shard_type(step, step->x_type));
+    step->count = cornu_graph_shard_input(step->graph, i64);
+    step->position = cornu_graph_shard_input(step->graph, i64);
+    step->total = cornu_graph_input(step->graph, i64);
     if (step->mode != CORNU_STEP_PREDICT) {
         CORNU__TRY(check_labels(model, step->x_type, step->y_type));
-        step->y = cornu_graph_input(step->graph, step->y_type);
+        step->y = cornu_graph_shard_input(step->graph, shard_type(step, step->y_type));
     }
     step->prediction = forward(model, step);
     if (!step->prediction) return cornu_error_take();
+    step->output = cornu_tensor_type(step->prediction);
+    step->output.shape.extent[0] = batch;
     return step->mode == CORNU_STEP_PREDICT ? CORNU_OK : record_loss(model, step);
+}
+
+static size_t row_bytes(CornuType type)
+{
+    return cornu_type_bytes(type) / (size_t)type.shape.extent[0];
+}
+
+/* For batches that have to be dealt; on one shard there are none. */
+static CornuStatus make_room(CornuStep *step)
+{
+    size_t most = row_bytes(step->x_type);
+    if (step->shards == 1) return CORNU_OK;
+    if (step->y && row_bytes(step->y_type) > most) most = row_bytes(step->y_type);
+    if (row_bytes(step->output) > most) most = row_bytes(step->output);
+    step->room = cornu__allocate((size_t)(step->shards * step->rows), most);
+    return step->room ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
 CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, CornuType x, CornuType y,
@@ -219,11 +268,11 @@ CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, CornuType x, Corn
     if (!fresh) return CORNU_ERR_MEMORY;
     *fresh = (CornuStep){ .mode = mode, .x_type = x, .y_type = y, .fed_count = -1 };
     CornuStatus status = record(model, fresh);
+    if (!status) status = make_room(fresh);
     const bool  fetches = mode == CORNU_STEP_PREDICT;
     if (!status) status = cornu_graph_prepare(fresh->graph, &fresh->prediction, fetches ? 1 : 0);
     if (status) {
-        cornu_graph_free(fresh->graph);
-        cornu__release(fresh);
+        step_free(fresh);
         return status;
     }
     fresh->next = model->steps;
@@ -232,15 +281,54 @@ CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, CornuType x, Corn
     return CORNU_OK;
 }
 
+/* An array of shards' parts: the leading axis more that feeds and fetches have. */
+static CornuArray parts(const CornuStep *step, CornuType batch, const void *data)
+{
+    const CornuType part = shard_type(step, batch);
+    CornuType       type = { .dtype = part.dtype, .shape = { .rank = part.shape.rank + 1 } };
+    type.shape.extent[0] = step->shards;
+    for (int i = 0; i < part.shape.rank; i++) type.shape.extent[i + 1] = part.shape.extent[i];
+    return cornu_array_from((void *)(uintptr_t)data, type);
+}
+
+/* Feeds an array of the batch's type, its valid rows dealt over the shards. */
+static CornuStatus feed(const CornuStep *step, const CornuDeal *deal, CornuTensor *input,
+                        CornuType type, CornuArray array)
+{
+    CornuText a, b;
+    if (!cornu_type_equal(array.type, type))
+        return cornu__fail(CORNU_ERR_SHAPE, "a batch of %s, expected %s",
+                           cornu_type_print(&a, array.type), cornu_type_print(&b, type));
+    if (cornu__dealt_in_place(deal) && step->shards * step->rows == type.shape.extent[0])
+        return cornu_graph_feed(input, parts(step, type, array.data));
+    cornu__deal_out(deal, row_bytes(type), array.data, step->room);
+    return cornu_graph_feed(input, parts(step, type, step->room));
+}
+
+static CornuStatus feed_counts(CornuStep *step, const CornuDeal *deal, int64_t valid)
+{
+    const CornuType i64 = cornu_scalar(CORNU_I64), each = cornu_type(CORNU_I64, step->shards);
+    if (valid == step->fed_count) return CORNU_OK;
+    CORNU__TRY(cornu_graph_feed(step->count, cornu_array_from((void *)(uintptr_t)deal->count, each)));
+    CORNU__TRY(cornu_graph_feed(step->position,
+                                cornu_array_from((void *)(uintptr_t)deal->first, each)));
+    CORNU__TRY(cornu_graph_feed(step->total, cornu_array_from(&valid, i64)));
+    step->fed_count = valid;
+    return CORNU_OK;
+}
+
 CornuStatus cornu__step_run(CornuStep *step, CornuArray x, const CornuArray *y, int64_t valid,
                             CornuArray *to)
 {
-    CORNU__TRY(cornu_graph_feed(step->x, x));
-    if (step->y) CORNU__TRY(cornu_graph_feed(step->y, *y));
-    if (valid != step->fed_count) {
-        const CornuArray count = cornu_array_from(&valid, cornu_scalar(CORNU_I64));
-        CORNU__TRY(cornu_graph_feed(step->count, count));
-        step->fed_count = valid;
-    }
-    return cornu_run(step->graph, &step->prediction, to ? 1 : 0, to);
+    const CornuDeal deal = cornu__deal(step->shards, step->rows, valid);
+    CORNU__TRY(feed(step, &deal, step->x, step->x_type, x));
+    if (step->y) CORNU__TRY(feed(step, &deal, step->y, step->y_type, *y));
+    CORNU__TRY(feed_counts(step, &deal, valid));
+    if (!to) return cornu_run(step->graph, NULL, 0, NULL);
+    const bool direct = cornu__dealt_in_place(&deal) &&
+                        step->shards * step->rows == step->output.shape.extent[0];
+    CornuArray fetched = parts(step, step->output, direct ? to->data : step->room);
+    CORNU__TRY(cornu_run(step->graph, &step->prediction, 1, &fetched));
+    if (!direct) cornu__deal_back(&deal, row_bytes(step->output), step->room, to->data);
+    return CORNU_OK;
 }

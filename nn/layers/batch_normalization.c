@@ -38,15 +38,20 @@ static CornuTensor *weight(CornuLayer *layer, const CornuCall *call, int i, doub
     return cornu_op_constant(call->graph, layer->weights[self->moving_mean]->type, instead);
 }
 
-/* moving = momentum moving + (1 - momentum) batch; as it was when the batch has no row. */
+/* moving = momentum moving + (1 - momentum) batch; as it was when the batch has no row. Shards
+ * normalize with their own statistics; `batch` is the mean over those that have a row. */
 static CornuStatus move(CornuLayer *layer, const CornuCall *call, int i, CornuTensor *batch)
 {
     const double momentum = ((BatchNormalization *)layer)->config.momentum;
     CornuTensor *old = cornu_layer_read(layer, call, i);
+    CornuTensor *none = cornu_op_constant_like(call->count, 0.0);
+    CornuTensor *has_rows = cornu_op_compare(call->count, CORNU_GREATER, none);
+    CornuTensor *weight = cornu_op_convert(has_rows, CORNU_F32);
+    CornuTensor *shards = cornu_op_all_reduce(weight), *zero = cornu_op_constant_like(weight, 0.0);
+    batch = cornu_op_divide(cornu_op_all_reduce(cornu_op_multiply(batch, weight)), shards);
     CornuTensor *moved = cornu_op_add(cornu_op_scale(old, momentum),
                                       cornu_op_scale(batch, 1.0 - momentum));
-    CornuTensor *any = cornu_op_compare(call->count, CORNU_GREATER,
-                                        cornu_op_constant_like(call->count, 0.0));
+    CornuTensor *any = cornu_op_compare(shards, CORNU_GREATER, zero);
     return cornu_layer_assign(layer, call, i, cornu_op_select(any, moved, old));
 }
 
