@@ -1,6 +1,7 @@
 #include "model.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "../integer_internal.h"
 #include "../memory_internal.h"
@@ -130,7 +131,8 @@ double cornu_tpu_all_reduce_s(const CornuTpuProfile *profile, int64_t shards, in
     if (shards <= 1 || bytes <= 0) return 0.0;
     const double  v = (double)bytes, chips = (double)chips_of(profile, shards);
     const double  both = 2.0 * profile->link_gbps.value * 1e9, hop = profile->hop_us.value * 1e-6;
-    const double  local = profile->replicas.value > profile->chips.value ? 3.0 * v / (profile->hbm_gbps.value * 1e9) : 0.0;
+    const bool    shared = profile->replicas.value > profile->chips.value;
+    const double  local = shared ? 3.0 * v / (profile->hbm_gbps.value * 1e9) : 0.0;
     if (chips < 2.0) return local;
     if (chips < 3.0) return local + 2.0 * v / both + 2.0 * hop;
     return local + 2.0 * v / both * (chips - 1.0) / chips + chips * hop;
@@ -419,18 +421,42 @@ void cornu_tpu_model_free(CornuTpuModel *model)
 
 static void print_op(const CornuTpuOp *op, const CornuProgramOp *recorded, FILE *to)
 {
-    char shape[80] = "";
-    if (op->product.count)
-        snprintf(shape, sizeof shape, "%lldx%lldx%lldx%lld", (long long)op->product.count,
-                 (long long)op->product.m, (long long)op->product.k, (long long)op->product.n);
-    fprintf(to, "%-20.20s %-20.20s %-24s", cornu_op_name(recorded->id), recorded->scope, shape);
-    if (op->product.count)
-        fprintf(to, " %6lld %5.1f %5.1f %5.1f", (long long)op->cycles.folds,
+    const CornuTpuProduct p = op->product;
+    char                  shape[96] = "";
+    if (p.count > 1) snprintf(shape, sizeof shape, "%lld x ", (long long)p.count);
+    if (p.count)
+        snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%lldx%lldx%lld",
+                 (long long)p.m, (long long)p.k, (long long)p.n);
+    fprintf(to, "%-18.18s %-18.18s %-16s", cornu_op_name(recorded->id), recorded->scope, shape);
+    if (p.count)
+        fprintf(to, " %5lld %5.1f %5.1f %5.1f", (long long)op->cycles.folds,
                 100.0 * op->use_padding, 100.0 * op->use_overlapped, 100.0 * op->use_no_overlap);
     else
-        fprintf(to, " %6s %5s %5s %5s", "", "", "", "");
-    fprintf(to, " %10.1f %10.1f %10.1f %10.1f  %s\n", 1e6 * op->mxu_s, 1e6 * op->vector_s,
+        fprintf(to, " %5s %5s %5s %5s", "", "", "", "");
+    fprintf(to, " %7.1f %7.1f %7.1f %7.1f  %s\n", 1e6 * op->mxu_s, 1e6 * op->vector_s,
             1e6 * op->hbm_s, 1e6 * op->seconds, cornu_tpu_bound_name(op->bound));
+}
+
+static void print_ops(const CornuTpuModel *model, const CornuProgram *program, FILE *to)
+{
+    static const double shortest_s = 0.05e-6;   /* what prints as 0.0 */
+    int                 more = 0;
+    double              more_s = 0.0;
+    fprintf(to, "%-54s %23s   %29s\n", "", "MXU use, percent", "microseconds, modelled");
+    fprintf(to, "%-18s %-18s %-16s %5s %5s %5s %5s %7s %7s %7s %7s  %s\n", "op", "scope", "MxKxN",
+            "tiles", "pad", "model", "worst", "mxu", "vector", "hbm", "op", "bound");
+    for (int i = 0; i < model->op_count; i++) {
+        const CornuTpuOp *op = &model->ops[i];
+        if (op->seconds >= shortest_s) {
+            print_op(op, &program->ops[i], to);
+            continue;
+        }
+        more += op->seconds > 0.0;
+        more_s += op->seconds;
+    }
+    char rest[32];
+    snprintf(rest, sizeof rest, "%d shorter", more);
+    if (more) fprintf(to, "%-102s %7.1f\n", rest, 1e6 * more_s);
 }
 
 void cornu_tpu_model_print(const CornuTpuModel *model, const CornuProgram *program, FILE *to)
@@ -438,13 +464,7 @@ void cornu_tpu_model_print(const CornuTpuModel *model, const CornuProgram *progr
     const CornuTpuProfile *profile = model->profile;
     fprintf(to, "modelled for %s, %lld shards: nothing ran there\n", profile->name,
             (long long)model->shards);
-    fprintf(to, "%-20s %-20s %-24s %6s %17s %43s\n", "", "", "", "", "MXU use, percent",
-            "microseconds, modelled");
-    fprintf(to, "%-20s %-20s %-24s %6s %5s %5s %5s %10s %10s %10s %10s  %s\n", "op", "scope",
-            "count x M x K x N", "tiles", "pad", "model", "worst", "mxu", "vector", "hbm", "op",
-            "bound");
-    for (int i = 0; i < model->op_count; i++)
-        if (model->ops[i].seconds > 0.0) print_op(&model->ops[i], &program->ops[i], to);
+    print_ops(model, program, to);
     fprintf(to, "step, modelled: %.3f ms = max(device %.3f ms, infeed %.3f ms) + dispatch %.3f ms "
             "(%c); bound by %s\n", 1e3 * model->step_s, 1e3 * model->device_s,
             1e3 * model->infeed_s, 1e3 * model->dispatch_s, profile->dispatch_ms.mark,

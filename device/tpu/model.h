@@ -161,8 +161,8 @@ CornuTpuModel *cornu_tpu_model_from(const CornuTpuModelConfig *config);
     cornu_tpu_model_from(&(CornuTpuModelConfig){ .unset = 0, __VA_ARGS__ })
 void cornu_tpu_model_free(CornuTpuModel *model);
 
-/* A line per op that takes time, then the step; times are called modelled. `program` is the one
- * it was made from. */
+/* A line per op that takes 0.05 us or more, one for the rest, then the step; times are called
+ * modelled. `program` is the one it was made from. */
 void cornu_tpu_model_print(const CornuTpuModel *model, const CornuProgram *program, FILE *to);
 
 #ifdef __cplusplus
