@@ -13,8 +13,8 @@ static CornuStatus train(CornuModel *model, CornuGraph *graph, const CornuLoss *
     CornuTensor    *w[32], *d_w[32];
     const int       count = cornu_model_weight_count(model);
     CornuOptimizer *adam = cornu_model_optimizer(model);
-    const CornuCall training = { .training = true,
-                                 .iteration = cornu_read(graph, cornu_optimizer_variable(adam, 0)) };
+    CornuTensor    *step = cornu_read(graph, cornu_optimizer_variable(adam, 0));
+    const CornuCall training = { .training = true, .iteration = step };
     CornuTensor    *p = cornu_model_call(model, x, &training);
     CornuTensor    *loss = cornu_op_mean(crossentropy->call(crossentropy, y, p));
     for (int i = 0; i < count; i++)
