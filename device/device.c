@@ -50,9 +50,9 @@ CornuDevice *cornu_device_open_from(const CornuDeviceConfig *config)
         if (strcmp(classes[i]->name, config->name) != 0) continue;
         const int most = classes[i]->most_shards > 1 ? classes[i]->most_shards : 1;
         if (config->shards < 0 || config->shards > most)
-            return cornu__fail_null(CORNU_ERR_ARGUMENT, "device \"%s\": %d shards, expected 1%s%.0d",
-                                    config->name, config->shards, most > 1 ? " to " : "",
-                                    most > 1 ? most : 0);
+            return cornu__fail_null(CORNU_ERR_ARGUMENT,
+                                    "device \"%s\": %d shards, expected 1%s%.0d", config->name,
+                                    config->shards, most > 1 ? " to " : "", most > 1 ? most : 0);
         CornuDevice *device = classes[i]->open(config);
         if (!device) return cornu__null();
         device->class = classes[i];

@@ -82,8 +82,9 @@ typedef struct {
 CornuExecutable *cornu_device_compile(CornuDevice *device, const CornuProgram *program);
 
 /* Runs once. inputs: one buffer per input of the program; outputs: one per output, NULL for an
- * output that is written into an input. Types must be those of cornu_program_buffer_type. A fault in the data is
- * CORNU_ERR_VALUE with a message naming op and row; aliased inputs are then undefined. */
+ * output that is written into an input. Types must be those of cornu_program_buffer_type. A
+ * fault in the data is CORNU_ERR_VALUE with a message naming op and row; aliased inputs are then
+ * undefined. */
 CornuStatus cornu_executable_run(CornuExecutable *executable, CornuBuffer *const *inputs,
                                  CornuBuffer *const *outputs);
 

@@ -193,7 +193,8 @@ CornuStatus cornu_program_output(CornuProgram *program, CornuValue value, int al
                                program->output_count, cornu_type_print(&from_text, from), alias,
                                cornu_type_print(&to_text, to));
     }
-    if (alias >= 0 && program->values[value].varies != program->values[program->inputs[alias]].varies)
+    if (alias >= 0 &&
+        program->values[value].varies != program->values[program->inputs[alias]].varies)
         return cornu__fail(CORNU_ERR_ARGUMENT, "output %d %s from shard to shard, the input %d it "
                            "goes into %s", program->output_count,
                            program->values[value].varies ? "varies" : "does not vary", alias,

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "../host/normalize.h"
+#include "../integer_internal.h"
 #include "kernels.h"
 
 enum { CHUNK = 32 << 10 };   /* elements of x */
@@ -26,10 +27,6 @@ typedef struct {
     float                 *sums;                /* two rows of channels per chunk */
     float                 *factor, *inverse, *a, *b;
 } BatchNorm;
-
-static int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
 static size_t lay_out(BatchNorm *n, CornuShape x, float *scratch)

@@ -16,6 +16,7 @@
  */
 #include "../host/convolution.h"
 #include "../host/pool.h"
+#include "../integer_internal.h"
 #include "kernels.h"
 
 /* Cuts are this many where the shape allows: enough to keep many threads equally busy. */
@@ -35,10 +36,6 @@ typedef struct {
     float                 *maps;           /* before pooling: those of one block, per thread */
     int64_t                maps_count;
 } Convolution;
-
-static int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Tiles take their rows along the width unless tiles of images would be a good deal fuller. */
 static bool rows_along_width(const Convolution *c)

@@ -20,6 +20,7 @@
 
 #include "../host/convolution.h"
 #include "../host/pool.h"
+#include "../integer_internal.h"
 #include "kernels.h"
 
 enum {
@@ -44,12 +45,6 @@ typedef struct {
     CornuPool              pool;       /* of call->pool                                      */
     _Atomic int64_t        bad_row;    /* an image whose index makes no sense, or -1         */
 } FilterGradient;
-
-static int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-
-static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* Rows from the first to the last that any tap meets, rows left out before the first included,
  * and whether x has them all: then low <= 0. */

@@ -9,6 +9,7 @@
  * element is in. A batch of a against one matrix b is one product with more rows.
  */
 #include "../host/product.h"
+#include "../integer_internal.h"
 #include "blis.h"
 #include "kernels.h"
 
@@ -31,14 +32,10 @@ typedef struct {
     float  *panels, *bias;
 } Matmul;
 
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-
 static int64_t clamp(int64_t value, int64_t low, int64_t high)
 {
     return value < low ? low : smaller(value, high);
 }
-
-static int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* Rows of a block that is made transposed. */
 static int64_t swapped_rows(const Matmul *p) { return TILES * 2 * p->products->lanes; }

@@ -131,9 +131,11 @@ static void count_work(CornuStatistics *statistics, const CornuProgram *recorded
         const CornuStep *step = &plan->steps[i];
         statistics->fallbacks += step->kind == CORNU_STEP_REFERENCE;
         statistics->copies += step->kind == CORNU_STEP_COPY;
-        for (int k = 0; k < step->in_count + step->out_count; k++)
-            statistics->bytes_moved += (int64_t)cornu_type_bytes(step->types[k]) *
-                                       (plan->varies[plan->operands[step->in_first + k]] ? shards : 1);
+        for (int k = 0; k < step->in_count + step->out_count; k++) {
+            const bool varies = plan->varies[plan->operands[step->in_first + k]];
+            statistics->bytes_moved +=
+                (int64_t)cornu_type_bytes(step->types[k]) * (varies ? shards : 1);
+        }
     }
 }
 

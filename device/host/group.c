@@ -1,6 +1,7 @@
 /* Running groups, chunk by chunk on the threads, block by block within; see elementwise.h. */
 #include <string.h>
 
+#include "../integer_internal.h"
 #include "access.h"
 #include "group.h"
 
@@ -15,8 +16,6 @@ typedef struct {
     void *const       *out;
     char              *scratch;
 } Job;
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* To whole vectors: the loops never see a remainder. */
 static int64_t padded(int64_t count)
@@ -45,7 +44,7 @@ static void prepare(const Job *job, char *memory, void **at, int64_t count)
     for (int i = 0; i < job->group->slot_count; i++) {
         const CornuSlot *slot = &job->group->slots[i];
         at[i] = memory + slot->offset;
-        int64_t length = padded(least(count, CORNU_BLOCK));
+        int64_t length = padded(smaller(count, CORNU_BLOCK));
         if (slot->kind == CORNU_SLOT_CONSTANT)
             fill_constant(slot, at[i], length);
         else if (slot->kind == CORNU_SLOT_SCALAR)
@@ -125,11 +124,11 @@ static void run_chunk(void *context, int64_t chunk, int thread)
     char             *memory = job->scratch + (size_t)thread * group->bytes;
     void            **at = (void **)(void *)memory;
     int64_t           begin = chunk * group->chunk;
-    int64_t           end = least(begin + group->chunk, group->count);
+    int64_t           end = smaller(begin + group->chunk, group->count);
     CornuRandom       random;
     prepare(job, memory, at, end - begin);
     for (int64_t first = begin; first < end; first += CORNU_BLOCK) {
-        int64_t count = least(CORNU_BLOCK, end - first);
+        int64_t count = smaller(CORNU_BLOCK, end - first);
         open_block(job, memory, at, first, count);
         for (int i = 0; i < group->instruction_count; i++) {
             const CornuInstruction *instruction = &group->instructions[i];

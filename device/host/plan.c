@@ -416,7 +416,8 @@ static size_t find_gap(Piece *const *order, int placed, const Piece *piece)
         moved = false;
         for (int i = 0; i < placed; i++) {
             const Piece *other = order[i];
-            bool together = other->varies == piece->varies && other->first <= piece->last && piece->first <= other->last;
+            bool together = other->varies == piece->varies && other->first <= piece->last &&
+                            piece->first <= other->last;
             if (together && offset < other->offset + other->bytes &&
                 other->offset < offset + piece->bytes) {
                 offset = other->offset + other->bytes;

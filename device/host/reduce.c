@@ -15,6 +15,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "../integer_internal.h"
 #include "kernels.h"
 #include "vector.h"
 
@@ -67,20 +68,17 @@ static bool as_matrix(const CornuOpCall *call, Reduce *reduce)
     return true;
 }
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t quotient_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 static void cut(Reduce *reduce)
 {
-    reduce->columns = least(reduce->c, BLOCK_COLUMNS);
-    reduce->column_blocks = quotient_up(reduce->c, reduce->columns);
+    reduce->columns = smaller(reduce->c, BLOCK_COLUMNS);
+    reduce->column_blocks = ceil_divide(reduce->c, reduce->columns);
     reduce->rows =
         CHUNK / reduce->columns < LEAST_ROWS ? LEAST_ROWS : CHUNK / reduce->columns;
     if (reduce->c == 1) reduce->rows = RUN;
-    reduce->chunks = quotient_up(reduce->r, reduce->rows);
+    reduce->chunks = ceil_divide(reduce->r, reduce->rows);
     reduce->grain = reduce->c > 1        ? 1
                     : reduce->chunks > 1 ? 4
-                                         : quotient_up(CHUNK, reduce->r);
+                                         : ceil_divide(CHUNK, reduce->r);
 }
 
 /* One chunk of rows, one block of columns: y = the row of sums. */
@@ -89,9 +87,9 @@ static void reduce_rows(const Reduce *reduce, int64_t block, int thread)
     int64_t column_block = block % reduce->column_blocks,
             rest = block / reduce->column_blocks;
     int64_t chunk = rest % reduce->chunks, a = rest / reduce->chunks;
-    int64_t first = chunk * reduce->rows, rows = least(reduce->rows, reduce->r - first);
+    int64_t first = chunk * reduce->rows, rows = smaller(reduce->rows, reduce->r - first);
     int64_t column = column_block * reduce->columns;
-    int64_t columns = least(reduce->columns, reduce->c - column), stride = reduce->c;
+    int64_t columns = smaller(reduce->columns, reduce->c - column), stride = reduce->c;
     const float *x =
         (const float *)reduce->call->in[0] + (a * reduce->r + first) * stride + column;
     float       *y = reduce->partial + (a * reduce->chunks + chunk) * stride + column;
@@ -118,14 +116,14 @@ static void reduce_rows(const Reduce *reduce, int64_t block, int thread)
 static void reduce_runs(const Reduce *reduce, int64_t block)
 {
     int64_t runs = reduce->a * reduce->chunks,
-            end = least((block + 1) * reduce->grain, runs);
+            end = smaller((block + 1) * reduce->grain, runs);
     float (*total)(const float *, int64_t) =
         reduce->max ? reduce->vectors->max_run : reduce->vectors->sum_run;
     for (int64_t run = block * reduce->grain; run < end; run++) {
         int64_t a = run / reduce->chunks, first = run % reduce->chunks * reduce->rows;
         reduce->partial[run] =
             total((const float *)reduce->call->in[0] + a * reduce->r + first,
-                  least(reduce->rows, reduce->r - first));
+                  smaller(reduce->rows, reduce->r - first));
     }
 }
 
@@ -160,7 +158,7 @@ static void reduce_matrix(Reduce *reduce)
             ? y
             : reduce->sums + cornu__threads_count(reduce->call->threads) * LONG_ROW;
     int64_t blocks = reduce->c == 1
-                         ? quotient_up(reduce->a * reduce->chunks, reduce->grain)
+                         ? ceil_divide(reduce->a * reduce->chunks, reduce->grain)
                          : reduce->a * reduce->chunks * reduce->column_blocks;
     cornu__threads_run(reduce->call->threads, blocks, reduce_block, reduce);
     if (reduce->chunks > 1) combine_chunks(reduce, y);
@@ -236,8 +234,8 @@ static void general_block(void *context, int64_t block, int thread)
 {
     (void)thread;
     const General *g = context;
-    int64_t        grain = quotient_up(WORK, g->terms + 1);
-    int64_t        end = least((block + 1) * grain, g->results);
+    int64_t        grain = ceil_divide(WORK, g->terms + 1);
+    int64_t        end = smaller((block + 1) * grain, g->results);
     /* The operand is only read: CornuArray has no const twin. */
     CornuArray x = { g->call->op.in[0], (void *)(uintptr_t)g->call->in[0] };
     CornuArray y = { g->call->out_type[0], g->call->out[0] };
@@ -258,7 +256,7 @@ static void reduce_general(const CornuKernelCall *call, bool max)
         *step = stride;
         *(reduced ? &g.terms : &g.results) *= shape.extent[i];
     }
-    int64_t blocks = quotient_up(g.results, quotient_up(WORK, g.terms + 1));
+    int64_t blocks = ceil_divide(g.results, ceil_divide(WORK, g.terms + 1));
     cornu__threads_run(call->threads, blocks, general_block, &g);
 }
 

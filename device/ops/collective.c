@@ -1,7 +1,7 @@
 /*
  * all_reduce: y = the sum of x over all shards, added in a fixed binary tree over their numbers:
- * shards 0 and 1, 2 and 3, ... first, then the pairs. f32, f64, i64 or i32: sums that lose nothing more. The result is the same on
- * every shard, so what is computed from it alone is computed once.
+ * shards 0 and 1, 2 and 3, ... first, then the pairs. f32, f64, i64 or i32: sums that lose nothing
+ * more. The result is the same on every shard, so what is computed from it alone is computed once.
  *
  * The reference device has one shard, whose sum is x itself.
  */

@@ -3,13 +3,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "../integer_internal.h"
 #include "../memory_internal.h"
 #include "../op_internal.h"
-
-static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-
-static int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
 /* Sums and products of counts stop at INT64_MAX. */
 static int64_t add(int64_t a, int64_t b) { return a > INT64_MAX - b ? INT64_MAX : a + b; }
@@ -17,7 +13,7 @@ static int64_t add(int64_t a, int64_t b) { return a > INT64_MAX - b ? INT64_MAX 
     cornu__flops((int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), \
                  (const int64_t[]){ __VA_ARGS__ })
 
-static int64_t round_up(int64_t a, int64_t unit) { return TIMES(ceil_div(a, unit), unit); }
+static int64_t round_up(int64_t a, int64_t unit) { return TIMES(ceil_divide(a, unit), unit); }
 
 /* ---- The MXU ---- */
 
@@ -27,9 +23,9 @@ CornuTpuCycles cornu_tpu_cycles(CornuTpuProduct p, int64_t rows, int64_t columns
                                 int64_t arrays)
 {
     if (!p.count || !p.m || !p.k || !p.n) return (CornuTpuCycles){ .folds = 0 };
-    const int64_t folds = TIMES(p.count, ceil_div(p.k, rows), ceil_div(p.n, columns));
+    const int64_t folds = TIMES(p.count, ceil_divide(p.k, rows), ceil_divide(p.n, columns));
     const int64_t streamed = round_up(p.m, ROW_GROUP);
-    const double  each = (double)ceil_div(folds, arrays), m = (double)streamed;
+    const double  each = (double)ceil_divide(folds, arrays), m = (double)streamed;
     const double  load = (double)rows, skew = (double)(rows + columns - 2);
     return (CornuTpuCycles){
         .folds = folds,
@@ -82,9 +78,9 @@ CornuTpuProduct cornu_tpu_product(const CornuOpCall *call, CornuType out)
  * unit. */
 static int64_t partial_sums(CornuTpuProduct p, int64_t rows, int64_t columns, int64_t arrays)
 {
-    const int64_t across = TIMES(p.count, ceil_div(p.n, columns));
+    const int64_t across = TIMES(p.count, ceil_divide(p.n, columns));
     if (!across || across >= arrays) return 0;
-    const int64_t parts = smaller(ceil_div(p.k, rows), ceil_div(arrays, across));
+    const int64_t parts = smaller(ceil_divide(p.k, rows), ceil_divide(arrays, across));
     return parts > 1 ? TIMES(parts - 1, p.count, p.m, p.n) : 0;
 }
 
@@ -127,7 +123,7 @@ int64_t cornu_tpu_hbm_bytes(CornuType type)
 /* Chips that so many shards fill. */
 static int64_t chips_of(const CornuTpuProfile *profile, int64_t shards)
 {
-    return ceil_div(shards, (int64_t)(profile->replicas.value / profile->chips.value));
+    return ceil_divide(shards, (int64_t)(profile->replicas.value / profile->chips.value));
 }
 
 double cornu_tpu_all_reduce_s(const CornuTpuProfile *profile, int64_t shards, int64_t bytes)

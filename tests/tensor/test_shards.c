@@ -50,7 +50,8 @@ static void train(int shards, int threads, bool dropout, float *weights)
     CornuVariable *v[3] = { variable(device, cornu_type(CORNU_F32, IN, HIDDEN), "w1", 1),
                             variable(device, cornu_type(CORNU_F32, HIDDEN), "b1", 50),
                             variable(device, cornu_type(CORNU_F32, HIDDEN, OUT), "w2", 90) };
-    CornuVariable *m[3], *iteration = made(cornu_variable_create(device, cornu_scalar(CORNU_I64), "t"));
+    CornuVariable *m[3];
+    CornuVariable *iteration = made(cornu_variable_create(device, cornu_scalar(CORNU_I64), "t"));
     CornuVariable *seen = made(cornu_variable_create(device, cornu_scalar(CORNU_F64), "seen"));
     CornuTensor   *w[3], *d_w[3], *slot;
     for (int i = 0; i < 3; i++) {
