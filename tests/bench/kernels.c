@@ -13,6 +13,7 @@
 #include "../../device/cpu/blis.h"
 #include "../../device/cpu/kernels.h"
 #include "../../device/host/cpu.h"
+#include "../../device/host/kernels.h"
 #include "../../device/host/product.h"
 #include "../../device/memory_internal.h"
 
@@ -118,10 +119,10 @@ static void add_pool(const char *const names[2], CornuShape x)
     CornuAttributes window = { .window = { .size = { 2, 2 }, .strides = { 2, 2 } } };
     CornuAttributes grad = { .window_grad = { .size = { 2, 2 }, .strides = { 2, 2 },
                                               .extents = { x.extent[1], x.extent[2] } } };
-    add_case(names[0], CORNU_OP_MAX_POOL2D, &cornu__cpu_max_pool2d, window, CORNU_OP_COUNT, 1,
+    add_case(names[0], CORNU_OP_MAX_POOL2D, &cornu__host_max_pool2d, window, CORNU_OP_COUNT, 1,
              (CornuType[]){ cornu_type_from(CORNU_F32, x) });
     const Case *y = &cases[case_count - 1];
-    add_case(names[1], CORNU_OP_MAX_POOL2D_GRAD, &cornu__cpu_max_pool2d_grad, grad,
+    add_case(names[1], CORNU_OP_MAX_POOL2D_GRAD, &cornu__host_max_pool2d_grad, grad,
              CORNU_OP_COUNT, 2, (CornuType[]){ y->out_type[0], y->out_type[1] });
 }
 
@@ -162,9 +163,9 @@ static void add_batch_norm(const char *const names[2], CornuShape x)
 {
     CornuType type = cornu_type_from(CORNU_F32, x), c = cornu_type(CORNU_F32, x.extent[3]);
     CornuType count = cornu_scalar(CORNU_I64);
-    add_case(names[0], CORNU_OP_BATCH_NORM, &cornu__cpu_batch_norm, (CornuAttributes){ 0 },
+    add_case(names[0], CORNU_OP_BATCH_NORM, &cornu__host_batch_norm, (CornuAttributes){ 0 },
              CORNU_OP_COUNT, 4, (CornuType[]){ type, c, c, count });
-    add_case(names[1], CORNU_OP_BATCH_NORM_GRAD, &cornu__cpu_batch_norm_grad,
+    add_case(names[1], CORNU_OP_BATCH_NORM_GRAD, &cornu__host_batch_norm_grad,
              (CornuAttributes){ 0 }, CORNU_OP_COUNT, 6,
              (CornuType[]){ type, c, c, c, type, count });
 }
@@ -241,7 +242,7 @@ void bench_kernels(void)
     add_dense(DENSE("64 > 10"), 128, 64, 10);
     add_dense(DENSE("1600 > 10"), 128, 1600, 10);
     add_batch_norm(NORM("28x28x12"), cornu_shape(128, 28, 28, 12));
-    add_case("softmax 10", CORNU_OP_SOFTMAX, &cornu__cpu_softmax, (CornuAttributes){ 0 },
+    add_case("softmax 10", CORNU_OP_SOFTMAX, &cornu__host_softmax, (CornuAttributes){ 0 },
              CORNU_OP_COUNT, 1, (CornuType[]){ cornu_type(CORNU_F32, 128, 10) });
 
     for (int round = -1; round < ROUNDS; round++)

@@ -17,6 +17,7 @@
 #include "../../device/cpu/blis.h"
 #include "../../device/cpu/kernels.h"
 #include "../../device/host/cpu.h"
+#include "../../device/host/kernels.h"
 #include "../../device/memory_internal.h"
 
 static const CornuKernel *const kernels[CORNU_OP_COUNT] = {
@@ -24,14 +25,14 @@ static const CornuKernel *const kernels[CORNU_OP_COUNT] = {
     [CORNU_OP_CONV2D] = &cornu__cpu_conv2d,
     [CORNU_OP_CONV2D_GRAD_INPUT] = &cornu__cpu_conv2d_grad_input,
     [CORNU_OP_CONV2D_GRAD_FILTER] = &cornu__cpu_conv2d_grad_filter,
-    [CORNU_OP_MAX_POOL2D] = &cornu__cpu_max_pool2d,
-    [CORNU_OP_MAX_POOL2D_GRAD] = &cornu__cpu_max_pool2d_grad,
-    [CORNU_OP_AVERAGE_POOL2D] = &cornu__cpu_average_pool2d,
-    [CORNU_OP_AVERAGE_POOL2D_GRAD] = &cornu__cpu_average_pool2d_grad,
-    [CORNU_OP_BATCH_NORM] = &cornu__cpu_batch_norm,
-    [CORNU_OP_BATCH_NORM_GRAD] = &cornu__cpu_batch_norm_grad,
-    [CORNU_OP_SOFTMAX] = &cornu__cpu_softmax,
-    [CORNU_OP_LOG_SOFTMAX] = &cornu__cpu_log_softmax,
+    [CORNU_OP_MAX_POOL2D] = &cornu__host_max_pool2d,
+    [CORNU_OP_MAX_POOL2D_GRAD] = &cornu__host_max_pool2d_grad,
+    [CORNU_OP_AVERAGE_POOL2D] = &cornu__host_average_pool2d,
+    [CORNU_OP_AVERAGE_POOL2D_GRAD] = &cornu__host_average_pool2d_grad,
+    [CORNU_OP_BATCH_NORM] = &cornu__host_batch_norm,
+    [CORNU_OP_BATCH_NORM_GRAD] = &cornu__host_batch_norm_grad,
+    [CORNU_OP_SOFTMAX] = &cornu__host_softmax,
+    [CORNU_OP_LOG_SOFTMAX] = &cornu__host_log_softmax,
 };
 
 enum { MOST_INPUTS = 6, MOST_THREADS = 3 };
@@ -125,7 +126,7 @@ static void expect_epilogue(Case *c)
 {
     int64_t columns = c->out_type[0].shape.extent[c->out_type[0].shape.rank - 1];
     for (int64_t k = 0; k < cornu_type_count(c->out_type[0]); k++) {
-        double bias = c->epilogue.bias ? c->epilogue.bias[k % columns] : 0.0;
+        double bias = c->epilogue.bias ? ((const float *)c->epilogue.bias)[k % columns] : 0.0;
         c->expected[0][k] = activated(&c->epilogue, c->expected[0][k] + bias);
     }
 }

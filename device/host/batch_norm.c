@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "../host/normalize.h"
+#include "normalize.h"
 #include "kernels.h"
 
 enum { CHUNK = 32 << 10 };   /* elements of x */
@@ -177,7 +177,7 @@ static CornuStatus batch_norm_grad(const CornuKernelCall *call)
     return CORNU_OK;
 }
 
-const CornuKernel cornu__cpu_batch_norm = { NULL, batch_norm_scratch, batch_norm, false };
-const CornuKernel cornu__cpu_batch_norm_grad = {
+const CornuKernel cornu__host_batch_norm = { NULL, batch_norm_scratch, batch_norm, false };
+const CornuKernel cornu__host_batch_norm_grad = {
     NULL, batch_norm_scratch, batch_norm_grad, false,
 };

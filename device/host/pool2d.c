@@ -5,7 +5,7 @@
  */
 #include <stdatomic.h>
 
-#include "../host/pool.h"
+#include "pool.h"
 #include "kernels.h"
 
 enum { UNITS = 64 };   /* cuts, where the shape allows */
@@ -76,7 +76,7 @@ static CornuStatus pool2d_grad(const CornuKernelCall *call)
     return p.bad_row < 0 ? CORNU_OK : cornu__pool_bad_index(&p.pool, p.bad_row);
 }
 
-const CornuKernel cornu__cpu_max_pool2d = { NULL, NULL, pool2d, false };
-const CornuKernel cornu__cpu_average_pool2d = { NULL, NULL, pool2d, false };
-const CornuKernel cornu__cpu_max_pool2d_grad = { NULL, NULL, pool2d_grad, false };
-const CornuKernel cornu__cpu_average_pool2d_grad = { NULL, NULL, pool2d_grad, false };
+const CornuKernel cornu__host_max_pool2d = { NULL, NULL, pool2d, false };
+const CornuKernel cornu__host_average_pool2d = { NULL, NULL, pool2d, false };
+const CornuKernel cornu__host_max_pool2d_grad = { NULL, NULL, pool2d_grad, false };
+const CornuKernel cornu__host_average_pool2d_grad = { NULL, NULL, pool2d_grad, false };
