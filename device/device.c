@@ -8,7 +8,7 @@
 #include "nearest.h"
 
 static const CornuDeviceClass *const classes[] = {
-    &cornu__cpu_device, &cornu__reference_device,
+    &cornu__cpu_device, &cornu__tpu_device, &cornu__reference_device,
 };
 enum { CLASS_COUNT = sizeof classes / sizeof *classes };
 
@@ -36,6 +36,13 @@ static void *fail_unknown(const char *name)
     return cornu__fail_null(CORNU_ERR_DEVICE, "device \"%s\" is unknown, expected %s", name, list);
 }
 
+static bool is_called(const CornuDeviceClass *class, const char *name)
+{
+    const size_t length = strlen(class->name);
+    return strncmp(name, class->name, length) == 0 &&
+           (!name[length] || (class->has_profiles && name[length] == ':'));
+}
+
 CornuDevice *cornu_device_open_from(const CornuDeviceConfig *config)
 {
     if (cornu_error_pending()) return NULL;
@@ -47,7 +54,7 @@ CornuDevice *cornu_device_open_from(const CornuDeviceConfig *config)
                                 "device \"%s\": %d threads, expected at least 1", config->name,
                                 config->threads);
     for (int i = 0; i < CLASS_COUNT; i++) {
-        if (strcmp(classes[i]->name, config->name) != 0) continue;
+        if (!is_called(classes[i], config->name)) continue;
         const int most = classes[i]->most_shards > 1 ? classes[i]->most_shards : 1;
         if (config->shards < 0 || config->shards > most)
             return cornu__fail_null(CORNU_ERR_ARGUMENT,

@@ -17,6 +17,8 @@
 typedef struct {
     const char *name;
     int         most_shards;   /* 0 counts as 1 */
+    bool        has_profiles;   /* its devices are called NAME or NAME:PROFILE; open refuses
+                                   profiles that it does not know */
     CornuDevice *(*open)(const CornuDeviceConfig *config);
     void (*close)(CornuDevice *device);
     CornuBuffer *(*buffer_create)(CornuDevice *device, CornuType type);
@@ -55,6 +57,6 @@ struct CornuExecutable {
 /* Whether CORNU_DUMP names this word. device.c prints "program", once per compilation. */
 bool cornu__dumps(const char *word);
 
-extern const CornuDeviceClass cornu__reference_device, cornu__cpu_device;
+extern const CornuDeviceClass cornu__reference_device, cornu__cpu_device, cornu__tpu_device;
 
 #endif

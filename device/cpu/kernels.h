@@ -12,11 +12,4 @@ extern const CornuKernel cornu__cpu_conv2d, cornu__cpu_conv2d_grad_input,
 /* Joined with a pooling: CornuKernelCall.pool. */
 extern const CornuKernel cornu__cpu_conv2d_pooled, cornu__cpu_conv2d_grad_filter_pooled;
 
-extern const CornuKernel cornu__cpu_max_pool2d, cornu__cpu_max_pool2d_grad,
-                         cornu__cpu_average_pool2d, cornu__cpu_average_pool2d_grad;
-
-extern const CornuKernel cornu__cpu_batch_norm, cornu__cpu_batch_norm_grad;
-
-extern const CornuKernel cornu__cpu_softmax, cornu__cpu_log_softmax;
-
 #endif

@@ -24,7 +24,7 @@ static void activate(const CornuEpilogue *epilogue, float *y, int64_t count)
 void cornu__epilogue_apply(const CornuEpilogue *epilogue, float *y, int64_t rows,
                            int64_t columns, int64_t stride, int64_t first_column)
 {
-    const float *bias = epilogue->bias ? epilogue->bias + first_column : NULL;
+    const float *bias = epilogue->bias ? (const float *)epilogue->bias + first_column : NULL;
     const bool   relu = epilogue->activation == CORNU_OP_RELU;
     if (bias || relu) cornu__products()->finish(y, rows, columns, stride, bias, relu);
     if (relu || epilogue->activation == CORNU_OP_COUNT) return;

@@ -158,7 +158,8 @@ static void absorb_epilogue(Fuser *f, int op)
     int at = f->nodes[op].next >= 0 ? f->nodes[op].next : op; /* a pool behind it */
     CornuType  type = cornu_program_type(program, program->ops[at].out_first);
     CornuValue bias;
-    if (!f->nodes[op].kernel->takes_epilogue || type.dtype != CORNU_F32) return;
+    const bool narrow = type.dtype == CORNU_BF16;   /* takes the activations of one instruction */
+    if (!f->nodes[op].kernel->takes_epilogue || (type.dtype != CORNU_F32 && !narrow)) return;
     for (bool biased = false; f->nodes[at].uses == 1 && f->nodes[at].user >= 0;) {
         int        next = f->nodes[at].user;
         CornuOpId  id = program->ops[next].id;
@@ -167,8 +168,9 @@ static void absorb_epilogue(Fuser *f, int op)
             const CornuValue *in = operands_of(f, next);
             if (!is_bias(f, in[in[0] == value], type, &bias)) return;
             biased = true;
-        } else if (id == CORNU_OP_RELU || id == CORNU_OP_ELU || id == CORNU_OP_TANH ||
-                   id == CORNU_OP_SIGMOID) {
+        } else if (id == CORNU_OP_RELU ||
+                   (!narrow && (id == CORNU_OP_ELU || id == CORNU_OP_TANH ||
+                                id == CORNU_OP_SIGMOID))) {
             absorb(f, op, next);
             return;
         } else {

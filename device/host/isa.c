@@ -1,8 +1,11 @@
+#include "bf16.h"
 #include "cpu.h"
 #include "normalize.h"
 #include "pool.h"
 #include "product.h"
 #include "vector.h"
+
+#include <stddef.h>
 
 #if defined(__x86_64__)
 #define TABLES(name) { &name##_portable, &name##_avx2, &name##_avx512 }
@@ -14,16 +17,27 @@ static const CornuProducts   *const products[] = TABLES(cornu__products);
 static const CornuPools      *const pools[] = TABLES(cornu__pools);
 static const CornuNormalizes *const normalizes[] = TABLES(cornu__normalizes);
 static const CornuVectors    *const vectors[] = TABLES(cornu__vectors);
+static const CornuBf16       *const bf16[] = {
+#if defined(__x86_64__)
+    &cornu__bf16_portable, &cornu__bf16_avx2, &cornu__bf16_avx512, &cornu__bf16_avx512bf16,
+#else
+    &cornu__bf16_portable,
+#endif
+};
 
-/* A wrong CORNU_ISA is refused when a device opens; here it is too late to. */
-static int chosen(void)
+/* The one in use, or the last there is. A wrong CORNU_ISA is refused when a device opens; here
+ * it is too late to. */
+static size_t chosen(size_t count)
 {
     CornuIsa isa;
     if (cornu__cpu_isa(&isa) != CORNU_OK) return CORNU_ISA_PORTABLE;
-    return isa < CORNU_ISA_AVX512 ? (int)isa : CORNU_ISA_AVX512;
+    return (size_t)isa < count ? (size_t)isa : count - 1;
 }
 
-const CornuProducts   *cornu__products(void)   { return products[chosen()]; }
-const CornuPools      *cornu__pools(void)      { return pools[chosen()]; }
-const CornuNormalizes *cornu__normalizes(void) { return normalizes[chosen()]; }
-const CornuVectors    *cornu__vectors(void)    { return vectors[chosen()]; }
+#define CHOSEN(table) table[chosen(sizeof table / sizeof *table)]
+
+const CornuProducts   *cornu__products(void)   { return CHOSEN(products); }
+const CornuPools      *cornu__pools(void)      { return CHOSEN(pools); }
+const CornuNormalizes *cornu__normalizes(void) { return CHOSEN(normalizes); }
+const CornuVectors    *cornu__vectors(void)    { return CHOSEN(vectors); }
+const CornuBf16       *cornu__bf16(void)       { return CHOSEN(bf16); }

@@ -21,12 +21,12 @@
  *     y = activation(y + bias), each part optional, bias along the last axis.
  */
 typedef struct {
-    const float     *bias;         /* NULL: none */
+    const void      *bias;         /* of the result's dtype; NULL: none */
     CornuOpId        activation;   /* CORNU_OP_COUNT: none; else RELU, ELU, TANH, SIGMOID */
     CornuAttributes  attributes;   /* of the activation */
 } CornuEpilogue;
 
-/* Applies it to `rows` rows of `columns` f32 at y, `stride` elements apart; column 0 of the
+/* Applies one of f32 to `rows` rows of `columns` f32 at y, `stride` elements apart; column 0 of the
  * block is `first_column` of the tensor, which selects the bias. */
 void cornu__epilogue_apply(const CornuEpilogue *epilogue, float *y, int64_t rows,
                            int64_t columns, int64_t stride, int64_t first_column);

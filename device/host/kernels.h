@@ -9,4 +9,10 @@ extern const CornuKernel cornu__host_transpose, cornu__host_slice, cornu__host_p
 extern const CornuKernel cornu__host_reduce_sum, cornu__host_reduce_max;  /* reduce.c */
 extern const CornuKernel cornu__host_argmax, cornu__host_one_hot;         /* index.c  */
 
+/* Of f32. */
+extern const CornuKernel cornu__host_max_pool2d, cornu__host_max_pool2d_grad,
+                         cornu__host_average_pool2d, cornu__host_average_pool2d_grad;
+extern const CornuKernel cornu__host_batch_norm, cornu__host_batch_norm_grad;
+extern const CornuKernel cornu__host_softmax, cornu__host_log_softmax;
+
 #endif

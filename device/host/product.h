@@ -1,8 +1,9 @@
 /*
  * Products on tiles of registers: what convolutions are made of, without copying x.
  *
- * Both keep a tile of sums in registers over the whole sum, so an element's terms are added in
- * one order whatever tile it falls into.
+ * Both keep a tile of f32 sums in registers over the whole sum, so an element's terms are added in
+ * one order whatever tile it falls into. Operands are f32, or bf16 (bf16.h): then two that follow
+ * each other along the sum are multiplied at once and stand together in packed memory.
  */
 #ifndef CORNU_DEVICE_HOST_PRODUCT_H
 #define CORNU_DEVICE_HOST_PRODUCT_H
@@ -21,19 +22,21 @@ typedef struct {
 /*
  * y[m, n] = activation(bias[n] + sum over runs, i of x[m x_stride + offset + i] panel[k + i, n])
  *
- * The panel is packed: rows of vectors * lanes floats. The bias has as many. rows is at most
- * tile_rows, vectors 1 or 2, columns at most vectors * lanes.
+ * The panel is packed: `vectors * lanes` columns, row k from k columns on; of bf16 k / 2 rows of
+ * pairs. The bias has as many columns. rows is at most tile_rows, vectors 1 or 2, columns at most
+ * vectors * lanes. Offsets, strides and lengths count elements.
  */
 typedef struct {
-    const float    *x;
+    const void     *x;
     ptrdiff_t       x_stride;
     const CornuRun *runs;
     int64_t         run_count;
-    const float    *panel, *bias;
-    float          *y;
+    const void     *panel;
+    const float    *bias;
+    void           *y;
     ptrdiff_t       y_stride;
     int             rows, vectors, columns;
-    bool            relu;
+    bool            relu, narrow;   /* narrow: y is bf16, rounded to nearest even */
 } CornuTile;
 
 /*
@@ -41,22 +44,30 @@ typedef struct {
  *     x[b x_image + i x_row + j x_pixel + offset(m)] y[b y_image + i y_row + j y_pixel + n]
  *
  * n runs over vectors * lanes columns, all of which y must hold. offset(m) is m, or
- * offsets[m] if that is not NULL. rows is at most tile_rows, with offsets gather_rows.
+ * offsets[m] if that is not NULL. rows is at most tile_rows, with offsets gather_rows. Of bf16 all
+ * of x and y is pairs, the two of a pair being multiplied by the two of the other and both added.
  */
 typedef struct {
-    const float     *x, *y;
+    const void      *x, *y;
     ptrdiff_t        x_image, x_row, x_pixel, y_image, y_row, y_pixel;
     int64_t          images, height, width;
     const ptrdiff_t *offsets;
     float           *sum;
     ptrdiff_t        sum_stride;
     int              rows, vectors;
+    bool             add;           /* to what stands in `sum` */
 } CornuOuter;
 
 typedef struct {
-    int lanes, tile_rows, gather_rows;
+    int    lanes, tile_rows, gather_rows;
+    int    depth;   /* elements that stand together: 1, of bf16 2 */
+    size_t size;    /* bytes of an element */
     void (*tile)(const CornuTile *tile);
     void (*outer)(const CornuOuter *outer);
+    /* `count` rows of a panel, from row k on, of `width` columns of which the first `columns` are
+     * there and the others zero; row k + i, column n is from[i k_step + n n_step]. */
+    void (*pack)(void *panel, int64_t width, int64_t k, int64_t count, const void *from,
+                 ptrdiff_t k_step, ptrdiff_t n_step, int64_t columns);
     /* y = y + bias, then max(y, 0) if so wished; bias NULL: none. */
     void (*finish)(float *y, int64_t rows, int64_t columns, int64_t stride, const float *bias,
                    bool relu);

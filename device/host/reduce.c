@@ -1,8 +1,8 @@
 /*
  * reduce_sum and reduce_max.
  *
- * f32 whose reduced axes are neighbours is x (A, R, C), y (A, C). It is cut into chunks
- * of rows by its shape alone; each chunk gives partial sums in f32, and these are added
+ * f32 or bf16 whose reduced axes are neighbours is x (A, R, C), y (A, C). bf16 is widened to f32
+ * a few rows at a time and only the result is rounded. It is cut into chunks of rows by its shape alone; each chunk gives partial sums in f32, and these are added
  * in double, in their order. Within a chunk,
  *     C = 1    a run of up to 4096 elements is summed in 64 lanes, see isa/vector_reduce.c
  *     C > 1    rows are added to a row of sums; rows shorter than 256 elements are taken
@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "../integer_internal.h"
+#include "bf16.h"
 #include "kernels.h"
 #include "vector.h"
 
@@ -25,6 +26,7 @@ enum {
     BLOCK_COLUMNS = 4096,/* longer rows are cut                       */
     CHUNK = 16384,       /* elements of a chunk of rows, at least     */
     LEAST_ROWS = 64,
+    WIDE = 4096,         /* elements of bf16 widened at a time, at most: RUN, BLOCK_COLUMNS */
     WORK = 4096,         /* results of one piece of work, general case */
 };
 
@@ -38,6 +40,7 @@ static bool is_reduced(const CornuOpCall *call, int axis)
 typedef struct {
     const CornuKernelCall *call;
     const CornuVectors    *vectors;
+    const CornuBf16       *bf16;    /* NULL: f32 */
     bool                   max;
     int64_t                a, r, c;
     int64_t                columns, column_blocks;  /* of one block      */
@@ -45,6 +48,7 @@ typedef struct {
     int64_t                grain; /* sums of runs in one piece of work */
     float                 *partial;                 /* (A, chunks, C)    */
     float                 *sums;                    /* LONG_ROW a thread */
+    float                 *wide;                    /* of bf16: WIDE a thread */
 } Reduce;
 
 static bool as_matrix(const CornuOpCall *call, Reduce *reduce)
@@ -81,6 +85,29 @@ static void cut(Reduce *reduce)
                                          : ceil_divide(CHUNK, reduce->r);
 }
 
+static bool is_fast(const CornuOpCall *call, const CornuType *out_type)
+{
+    const CornuDtype dtype = call->in[0].dtype;
+    return (dtype == CORNU_F32 || dtype == CORNU_BF16) && out_type->dtype == dtype &&
+           cornu_type_count(call->in[0]) > 0;
+}
+
+/* Whether results go through `partial`. */
+static bool is_partial(const Reduce *reduce, CornuDtype dtype)
+{
+    return reduce->chunks > 1 || dtype != CORNU_F32;
+}
+
+/* `count` elements of x from `first` on, as floats; up to WIDE of bf16. */
+static const float *elements(const Reduce *reduce, int64_t first, int64_t count, int thread)
+{
+    const void *x = reduce->call->in[0];
+    if (!reduce->bf16) return (const float *)x + first;
+    float *wide = reduce->wide + thread * WIDE;
+    reduce->bf16->widen((const uint16_t *)x + first, count, wide);
+    return wide;
+}
+
 /* One chunk of rows, one block of columns: y = the row of sums. */
 static void reduce_rows(const Reduce *reduce, int64_t block, int thread)
 {
@@ -90,9 +117,8 @@ static void reduce_rows(const Reduce *reduce, int64_t block, int thread)
     int64_t first = chunk * reduce->rows, rows = smaller(reduce->rows, reduce->r - first);
     int64_t column = column_block * reduce->columns;
     int64_t columns = smaller(reduce->columns, reduce->c - column), stride = reduce->c;
-    const float *x =
-        (const float *)reduce->call->in[0] + (a * reduce->r + first) * stride + column;
-    float       *y = reduce->partial + (a * reduce->chunks + chunk) * stride + column;
+    int64_t x = (a * reduce->r + first) * stride + column;
+    float  *y = reduce->partial + (a * reduce->chunks + chunk) * stride + column;
     void (*combine)(float *, const float *, int64_t) =
         reduce->max ? reduce->vectors->max_row : reduce->vectors->add_row;
 
@@ -100,20 +126,22 @@ static void reduce_rows(const Reduce *reduce, int64_t block, int thread)
     int64_t row = 0;
     if (together > 1 && rows >= 2 * together) {
         float *sums = reduce->sums + thread * LONG_ROW;
-        memcpy(sums, x, (size_t)(together * columns) * sizeof *sums);
+        const int64_t count = together * columns;
+        memcpy(sums, elements(reduce, x, count, thread), (size_t)count * sizeof *sums);
         for (row = together; row + together <= rows; row += together)
-            combine(sums, x + row * stride, together * columns);
+            combine(sums, elements(reduce, x + row * stride, count, thread), count);
         memcpy(y, sums, (size_t)columns * sizeof *y);
         for (int64_t i = 1; i < together; i++) combine(y, sums + i * columns, columns);
     } else {
-        memcpy(y, x, (size_t)columns * sizeof *y);
+        memcpy(y, elements(reduce, x, columns, thread), (size_t)columns * sizeof *y);
         row = 1;
     }
-    for (; row < rows; row++) combine(y, x + row * stride, columns);
+    for (; row < rows; row++)
+        combine(y, elements(reduce, x + row * stride, columns, thread), columns);
 }
 
 /* Some runs of contiguous elements. */
-static void reduce_runs(const Reduce *reduce, int64_t block)
+static void reduce_runs(const Reduce *reduce, int64_t block, int thread)
 {
     int64_t runs = reduce->a * reduce->chunks,
             end = smaller((block + 1) * reduce->grain, runs);
@@ -121,20 +149,19 @@ static void reduce_runs(const Reduce *reduce, int64_t block)
         reduce->max ? reduce->vectors->max_run : reduce->vectors->sum_run;
     for (int64_t run = block * reduce->grain; run < end; run++) {
         int64_t a = run / reduce->chunks, first = run % reduce->chunks * reduce->rows;
-        reduce->partial[run] =
-            total((const float *)reduce->call->in[0] + a * reduce->r + first,
-                  smaller(reduce->rows, reduce->r - first));
+        int64_t count = smaller(reduce->rows, reduce->r - first);
+        reduce->partial[run] = total(elements(reduce, a * reduce->r + first, count, thread), count);
     }
 }
 
 static void reduce_block(void *context, int64_t block, int thread)
 {
     const Reduce *reduce = context;
-    if (reduce->c == 1) reduce_runs(reduce, block);
+    if (reduce->c == 1) reduce_runs(reduce, block, thread);
     else reduce_rows(reduce, block, thread);
 }
 
-static void combine_chunks(const Reduce *reduce, float *y)
+static void combine_chunks(const Reduce *reduce, CornuArray y)
 {
     for (int64_t a = 0; a < reduce->a; a++)
         for (int64_t c = 0; c < reduce->c; c++) {
@@ -144,38 +171,34 @@ static void combine_chunks(const Reduce *reduce, float *y)
                 double term = x[i * reduce->c];
                 sum = !reduce->max ? sum + term : term > sum || isnan(term) ? term : sum;
             }
-            y[a * reduce->c + c] = (float)sum;
+            cornu_array_set(y, a * reduce->c + c, sum);
         }
 }
 
 static void reduce_matrix(Reduce *reduce)
 {
-    float *y = reduce->call->out[0];
-    cut(reduce);
-    reduce->sums = reduce->call->scratch;
-    reduce->partial =
-        reduce->chunks == 1
-            ? y
-            : reduce->sums + cornu__threads_count(reduce->call->threads) * LONG_ROW;
+    const CornuKernelCall *call = reduce->call;
+    const int              threads = cornu__threads_count(call->threads);
+    const bool             partial = is_partial(reduce, call->out_type->dtype);
+    reduce->bf16 = call->out_type->dtype == CORNU_BF16 ? cornu__bf16() : NULL;
+    reduce->sums = call->scratch;
+    reduce->wide = reduce->sums + threads * LONG_ROW;
+    reduce->partial = partial ? reduce->wide + (reduce->bf16 ? threads * WIDE : 0) : call->out[0];
     int64_t blocks = reduce->c == 1
                          ? ceil_divide(reduce->a * reduce->chunks, reduce->grain)
                          : reduce->a * reduce->chunks * reduce->column_blocks;
-    cornu__threads_run(reduce->call->threads, blocks, reduce_block, reduce);
-    if (reduce->chunks > 1) combine_chunks(reduce, y);
+    cornu__threads_run(call->threads, blocks, reduce_block, reduce);
+    if (partial) combine_chunks(reduce, (CornuArray){ call->out_type[0], call->out[0] });
 }
 
-static size_t reduce_scratch(const CornuOpCall *call, const CornuType *out_type,
-                             int threads)
+static size_t reduce_scratch(const CornuOpCall *call, const CornuType *out_type, int threads)
 {
-    (void)out_type;
     Reduce reduce;
-    if (call->in[0].dtype != CORNU_F32 || !as_matrix(call, &reduce) ||
-        cornu_type_count(call->in[0]) == 0)
-        return 0;
+    if (!is_fast(call, out_type) || !as_matrix(call, &reduce)) return 0;
     cut(&reduce);
-    size_t partial =
-        reduce.chunks > 1 ? (size_t)(reduce.a * reduce.chunks * reduce.c) : 0;
-    return ((size_t)threads * LONG_ROW + partial) * sizeof(float);
+    int64_t partial = is_partial(&reduce, out_type->dtype) ? reduce.a * reduce.chunks * reduce.c : 0;
+    int64_t wide = out_type->dtype == CORNU_BF16 ? WIDE : 0;
+    return (size_t)(threads * (LONG_ROW + wide) + partial) * sizeof(float);
 }
 
 /* ---- Any axes, any dtype ---- */
@@ -263,11 +286,12 @@ static void reduce_general(const CornuKernelCall *call, bool max)
 static CornuStatus reduce(const CornuKernelCall *call, bool max)
 {
     Reduce matrix = { .call = call, .vectors = cornu__vectors(), .max = max };
-    if (call->op.in[0].dtype == CORNU_F32 && cornu_type_count(call->op.in[0]) > 0 &&
-        as_matrix(&call->op, &matrix))
+    if (is_fast(&call->op, call->out_type) && as_matrix(&call->op, &matrix)) {
+        cut(&matrix);
         reduce_matrix(&matrix);
-    else
+    } else {
         reduce_general(call, max);
+    }
     return CORNU_OK;
 }
 

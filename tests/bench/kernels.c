@@ -1,7 +1,8 @@
 /*
- * Times the cpu device's kernels at the shapes of the MNIST networks, batch 128: medians of
- * interleaved rounds, and what part of the multiply-add units' limit, measured among them, is
- * reached; for kernels that only move data the bytes read and written per second.
+ * Times the kernels at the shapes of the MNIST networks, batch 128: medians of interleaved
+ * rounds, and what part of the multiply-add units' limit, measured among them, is reached; for
+ * kernels that only move data the bytes read and written per second. Products are timed on the cpu
+ * device in f32 and on the tpu device in bf16, round by round, and compared.
  */
 #include "bench.h"
 
@@ -12,11 +13,13 @@
 
 #include "../../device/cpu/blis.h"
 #include "../../device/cpu/kernels.h"
+#include "../../device/host/bf16.h"
 #include "../../device/host/cpu.h"
-#include "../../device/host/product.h"
+#include "../../device/host/kernels.h"
 #include "../../device/memory_internal.h"
+#include "../../device/tpu/kernels.h"
 
-enum { MOST_CASES = 64, ROUNDS = 41, LIMIT_STEPS = 20000 };
+enum { MOST_CASES = 128, ROUNDS = 41, LIMIT_STEPS = 20000 };
 
 typedef struct {
     const char        *name;
@@ -29,6 +32,8 @@ typedef struct {
     CornuOpCall        pool;
     CornuEpilogue      epilogue;
     double             seconds[ROUNDS];
+    int                twin;           /* the same in bf16, 0: none */
+    bool               borrows;        /* all but scratch from other cases */
 } Case;
 
 static Case          cases[MOST_CASES];
@@ -71,6 +76,8 @@ static void add_case(const char *name, CornuOpId id, const CornuKernel *kernel,
         c->in[i] = memory(name, cornu_type_bytes(type));
         for (int64_t k = 0; k < cornu_type_count(type); k++)
             if (type.dtype == CORNU_U8) ((uint8_t *)c->in[i])[k] = (uint8_t)(rand() % 4);
+            else if (type.dtype == CORNU_BF16)
+                ((uint16_t *)c->in[i])[k] = cornu_bf16_from_float((float)rand() / (float)RAND_MAX);
             else if (type.dtype == CORNU_I64) ((int64_t *)c->in[i])[k] = 128;
             else ((float *)c->in[i])[k] = (float)rand() / (float)RAND_MAX;
     }
@@ -88,9 +95,10 @@ static void add_case(const char *name, CornuOpId id, const CornuKernel *kernel,
 static void free_case(const Case *c)
 {
     cornu__release(c->scratch);
-    if (c->joined_in[0]) return;   /* the rest is another case's */
+    if (c->borrows) return;
     for (int i = 0; i < c->op.in_count; i++) cornu__release(c->in[i]);
     for (int i = 0; i < cornu_op_output_count(c->op.id); i++) cornu__release(c->out[i]);
+    if (c->joined_in[0]) cornu__release(c->out[1]);   /* the pool's indices */
     cornu__release((void *)(uintptr_t)c->epilogue.bias);
 }
 
@@ -118,10 +126,10 @@ static void add_pool(const char *const names[2], CornuShape x)
     CornuAttributes window = { .window = { .size = { 2, 2 }, .strides = { 2, 2 } } };
     CornuAttributes grad = { .window_grad = { .size = { 2, 2 }, .strides = { 2, 2 },
                                               .extents = { x.extent[1], x.extent[2] } } };
-    add_case(names[0], CORNU_OP_MAX_POOL2D, &cornu__cpu_max_pool2d, window, CORNU_OP_COUNT, 1,
+    add_case(names[0], CORNU_OP_MAX_POOL2D, &cornu__host_max_pool2d, window, CORNU_OP_COUNT, 1,
              (CornuType[]){ cornu_type_from(CORNU_F32, x) });
     const Case *y = &cases[case_count - 1];
-    add_case(names[1], CORNU_OP_MAX_POOL2D_GRAD, &cornu__cpu_max_pool2d_grad, grad,
+    add_case(names[1], CORNU_OP_MAX_POOL2D_GRAD, &cornu__host_max_pool2d_grad, grad,
              CORNU_OP_COUNT, 2, (CornuType[]){ y->out_type[0], y->out_type[1] });
 }
 
@@ -135,6 +143,7 @@ static void add_pooled(const char *const names[2], const Case *conv, const Case 
         c->name = names[i];
         c->kernel = i ? &cornu__cpu_conv2d_grad_filter_pooled : &cornu__cpu_conv2d_pooled;
         c->pool = (i ? pool_grad : pool)->op;
+        c->borrows = true;
         c->joined_in[0] = c->in[0];
         c->joined_in[1] = i ? pool_grad->in[0] : c->in[1];
         c->joined_in[2] = i ? pool_grad->in[1] : NULL;
@@ -162,11 +171,53 @@ static void add_batch_norm(const char *const names[2], CornuShape x)
 {
     CornuType type = cornu_type_from(CORNU_F32, x), c = cornu_type(CORNU_F32, x.extent[3]);
     CornuType count = cornu_scalar(CORNU_I64);
-    add_case(names[0], CORNU_OP_BATCH_NORM, &cornu__cpu_batch_norm, (CornuAttributes){ 0 },
+    add_case(names[0], CORNU_OP_BATCH_NORM, &cornu__host_batch_norm, (CornuAttributes){ 0 },
              CORNU_OP_COUNT, 4, (CornuType[]){ type, c, c, count });
-    add_case(names[1], CORNU_OP_BATCH_NORM_GRAD, &cornu__cpu_batch_norm_grad,
+    add_case(names[1], CORNU_OP_BATCH_NORM_GRAD, &cornu__host_batch_norm_grad,
              (CornuAttributes){ 0 }, CORNU_OP_COUNT, 6,
              (CornuType[]){ type, c, c, c, type, count });
+}
+
+/* ---- The same in bf16 ---- */
+
+static const CornuKernel *tpu_kernel(const Case *c)
+{
+    switch (c->op.id) {
+    case CORNU_OP_MATMUL:            return &cornu__tpu_matmul;
+    case CORNU_OP_CONV2D:            return c->joined_in[0] ? &cornu__tpu_conv2d_pooled
+                                                            : &cornu__tpu_conv2d;
+    case CORNU_OP_CONV2D_GRAD_INPUT: return &cornu__tpu_conv2d_grad_input;
+    case CORNU_OP_CONV2D_GRAD_FILTER:
+        return c->joined_in[0] ? NULL : &cornu__tpu_conv2d_grad_filter;
+    default:                         return NULL;
+    }
+}
+
+/* Results are bf16 but for the gradients of weights. */
+static CornuAttributes narrowed(const Case *c)
+{
+    CornuAttributes a = c->attributes;
+    if (c->op.id == CORNU_OP_MATMUL)
+        a.matmul.dtype = a.matmul.transpose_a ? CORNU_F32 : CORNU_BF16;
+    if (c->op.id == CORNU_OP_CONV2D) a.conv2d.dtype = CORNU_BF16;
+    if (c->op.id == CORNU_OP_CONV2D_GRAD_INPUT) a.conv2d_grad.dtype = CORNU_BF16;
+    return a;
+}
+
+static void add_twin(int index)
+{
+    const Case        *c = &cases[index];
+    const CornuKernel *kernel = tpu_kernel(c);
+    CornuType          in[2];
+    if (!kernel) return;
+    for (int i = 0; i < 2; i++) in[i] = cornu_type_from(CORNU_BF16, c->in_type[i].shape);
+    add_case(c->name, c->op.id, kernel, narrowed(c), c->epilogue.activation, 2, in);
+    cases[index].twin = case_count - 1;
+    if (!c->joined_in[0]) return;
+    Case *twin = &cases[case_count - 1];
+    memcpy(twin->joined_in, twin->in, sizeof twin->joined_in);
+    twin->pool = c->pool;
+    twin->out[1] = memory(c->name, cornu_type_bytes(twin->out_type[0]));
 }
 
 static void limit_block(void *context, int64_t block, int thread)
@@ -177,12 +228,18 @@ static void limit_block(void *context, int64_t block, int thread)
     (void)sink;
 }
 
+/* Whose limit case 0 and its twin measure. */
+static const CornuProducts *limited(const Case *c)
+{
+    return c == &cases[0] ? cornu__products() : &cornu__bf16()->products;
+}
+
 static double time_case(const Case *c)
 {
     double start = now();
     if (!c->kernel) {
         cornu__threads_run(threads, cornu__threads_count(threads), limit_block,
-                           (void *)(uintptr_t)cornu__products());
+                           (void *)(uintptr_t)limited(c));
         return now() - start;
     }
     CornuKernelCall call = { .op = c->op, .out_type = c->out_type,
@@ -210,6 +267,27 @@ static double bytes_of(const Case *c)
     for (int i = 0; i < cornu_op_output_count(c->op.id); i++)
         bytes += (double)cornu_type_bytes(c->out_type[i]);
     return bytes;
+}
+
+static double flops_of(const Case *c, int count)
+{
+    if (c->kernel) return (double)cornu_op_flops(&c->op);
+    return (double)LIMIT_STEPS * count * limited(c)->limit_flops;
+}
+
+static double median(const double seconds[ROUNDS])
+{
+    double sorted[ROUNDS];
+    memcpy(sorted, seconds, sizeof sorted);
+    qsort(sorted, ROUNDS, sizeof *sorted, by_value);
+    return sorted[ROUNDS / 2];
+}
+
+static bool is_twin(int index)
+{
+    for (int i = 1; i < index; i++)
+        if (cases[i].twin == index) return true;
+    return false;
 }
 
 void bench_kernels(void)
@@ -241,29 +319,45 @@ void bench_kernels(void)
     add_dense(DENSE("64 > 10"), 128, 64, 10);
     add_dense(DENSE("1600 > 10"), 128, 1600, 10);
     add_batch_norm(NORM("28x28x12"), cornu_shape(128, 28, 28, 12));
-    add_case("softmax 10", CORNU_OP_SOFTMAX, &cornu__cpu_softmax, (CornuAttributes){ 0 },
+    add_case("softmax 10", CORNU_OP_SOFTMAX, &cornu__host_softmax, (CornuAttributes){ 0 },
              CORNU_OP_COUNT, 1, (CornuType[]){ cornu_type(CORNU_F32, 128, 10) });
 
+    for (int i = 1, end = case_count; i < end; i++) add_twin(i);
+    cases[0].twin = case_count++;
+
     for (int round = -1; round < ROUNDS; round++)
-        for (int i = 0; i < case_count; i++) {
-            const double seconds = time_case(&cases[i]);
-            if (round >= 0) cases[i].seconds[round] = seconds;
+        for (int i = 0; i < cases[0].twin; i++) {
+            if (i > 0 && is_twin(i)) continue;
+            for (int k = i; ; k = cases[i].twin) {
+                const double seconds = time_case(&cases[k]);
+                if (round >= 0) cases[k].seconds[round] = seconds;
+                if (k != i || !cases[i].twin) break;
+            }
         }
 
-    double limit = 0.0;
-    printf("%-40s %9s %9s %9s %7s\n", "", "us", "GB/s", "GFLOP/s", "limit");
-    for (int i = 0; i < case_count; i++) {
-        Case *c = &cases[i];
-        qsort(c->seconds, ROUNDS, sizeof(double), by_value);
-        const double median = c->seconds[ROUNDS / 2];
-        const double flops = c->kernel ? (double)cornu_op_flops(&c->op)
-                           : (double)LIMIT_STEPS * count * cornu__products()->limit_flops;
-        if (!c->kernel) limit = flops / median;
-        printf("%-40s %9.1f %9.1f %9.1f %6.1f%%\n", c->name, median * 1e6,
-               c->kernel ? bytes_of(c) / median / 1e9 : 0.0, flops / median / 1e9,
-               100.0 * flops / median / limit);
+    double limit[2];
+    for (int twin = 0; twin < 2; twin++) {
+        const Case *c = &cases[twin ? cases[0].twin : 0];
+        limit[twin] = flops_of(c, count) / median(c->seconds);
     }
-    for (int i = 1; i < case_count; i++) free_case(&cases[i]);
+    printf("%-40s %9s %9s %9s %7s | %9s %9s %7s %7s\n", "", "us", "GB/s", "GFLOP/s", "limit",
+           "bf16 us", "GFLOP/s", "limit", "ratio");
+    for (int i = 0; i < cases[0].twin; i++) {
+        const Case *c = &cases[i], *twin = c->twin ? &cases[c->twin] : NULL;
+        if (i > 0 && is_twin(i)) continue;
+        const double seconds = median(c->seconds), rate = flops_of(c, count) / seconds;
+        printf("%-40s %9.1f %9.1f %9.1f %6.1f%%", c->name, seconds * 1e6,
+               c->kernel ? bytes_of(c) / seconds / 1e9 : 0.0, rate / 1e9, 100.0 * rate / limit[0]);
+        if (twin) {
+            double ratios[ROUNDS];
+            for (int k = 0; k < ROUNDS; k++) ratios[k] = c->seconds[k] / twin->seconds[k];
+            const double narrow = median(twin->seconds), narrow_rate = flops_of(twin, count) / narrow;
+            printf(" | %9.1f %9.1f %6.1f%% %7.2f", narrow * 1e6, narrow_rate / 1e9,
+                   100.0 * narrow_rate / limit[1], median(ratios));
+        }
+        printf("\n");
+    }
+    for (int i = 1; i < cases[0].twin; i++) free_case(&cases[i]);
     cornu__threads_free(threads);
     cornu__blis_close(count);
 }

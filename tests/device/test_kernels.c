@@ -1,7 +1,10 @@
 /*
- * The cpu device's kernels against the reference kernels, which compute in double: random shapes
- * with extents of 1 and primes, odd strides, paddings and dilations; the same bits with 1, 2 and
- * 3 threads; with each instruction set this processor has.
+ * The kernels of the cpu and the tpu device against the reference kernels, which compute in
+ * double: random shapes with extents of 1 and primes, odd strides, paddings and dilations; the
+ * same bits with 1, 2 and 3 threads; with each instruction set this processor has.
+ *
+ * Products of bf16 are exact and summed in f32, so the bound is that of f32; a result in bf16 may
+ * differ by its rounding more, 2^-8 of itself.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,28 +14,46 @@
 #include <cmocka.h>
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../device/cpu/blis.h"
 #include "../../device/cpu/kernels.h"
 #include "../../device/host/cpu.h"
+#include "../../device/host/kernels.h"
 #include "../../device/memory_internal.h"
+#include "../../device/tpu/kernels.h"
 
-static const CornuKernel *const kernels[CORNU_OP_COUNT] = {
+static const CornuKernel *const cpu_kernels[CORNU_OP_COUNT] = {
     [CORNU_OP_MATMUL] = &cornu__cpu_matmul,
     [CORNU_OP_CONV2D] = &cornu__cpu_conv2d,
     [CORNU_OP_CONV2D_GRAD_INPUT] = &cornu__cpu_conv2d_grad_input,
     [CORNU_OP_CONV2D_GRAD_FILTER] = &cornu__cpu_conv2d_grad_filter,
-    [CORNU_OP_MAX_POOL2D] = &cornu__cpu_max_pool2d,
-    [CORNU_OP_MAX_POOL2D_GRAD] = &cornu__cpu_max_pool2d_grad,
-    [CORNU_OP_AVERAGE_POOL2D] = &cornu__cpu_average_pool2d,
-    [CORNU_OP_AVERAGE_POOL2D_GRAD] = &cornu__cpu_average_pool2d_grad,
-    [CORNU_OP_BATCH_NORM] = &cornu__cpu_batch_norm,
-    [CORNU_OP_BATCH_NORM_GRAD] = &cornu__cpu_batch_norm_grad,
-    [CORNU_OP_SOFTMAX] = &cornu__cpu_softmax,
-    [CORNU_OP_LOG_SOFTMAX] = &cornu__cpu_log_softmax,
+    [CORNU_OP_MAX_POOL2D] = &cornu__host_max_pool2d,
+    [CORNU_OP_MAX_POOL2D_GRAD] = &cornu__host_max_pool2d_grad,
+    [CORNU_OP_AVERAGE_POOL2D] = &cornu__host_average_pool2d,
+    [CORNU_OP_AVERAGE_POOL2D_GRAD] = &cornu__host_average_pool2d_grad,
+    [CORNU_OP_BATCH_NORM] = &cornu__host_batch_norm,
+    [CORNU_OP_BATCH_NORM_GRAD] = &cornu__host_batch_norm_grad,
+    [CORNU_OP_SOFTMAX] = &cornu__host_softmax,
+    [CORNU_OP_LOG_SOFTMAX] = &cornu__host_log_softmax,
 };
+
+static const CornuKernel *const tpu_kernels[CORNU_OP_COUNT] = {
+    [CORNU_OP_MATMUL] = &cornu__tpu_matmul,
+    [CORNU_OP_CONV2D] = &cornu__tpu_conv2d,
+    [CORNU_OP_CONV2D_GRAD_INPUT] = &cornu__tpu_conv2d_grad_input,
+    [CORNU_OP_CONV2D_GRAD_FILTER] = &cornu__tpu_conv2d_grad_filter,
+    [CORNU_OP_MAX_POOL2D] = &cornu__host_max_pool2d,
+};
+
+/* What is under test: a device's kernels, and the dtypes of products. */
+static const CornuKernel *const *kernels;
+static CornuDtype                operands, results;
+
+/* Random shapes of a test: fewer where dtypes share them. */
+static int rounds(int count) { return kernels == cpu_kernels ? count : count / 4; }
 
 enum { MOST_INPUTS = 6, MOST_THREADS = 3 };
 
@@ -128,7 +149,8 @@ static void expect_epilogue(Case *c)
 {
     int64_t columns = c->out_type[0].shape.extent[c->out_type[0].shape.rank - 1];
     for (int64_t k = 0; k < cornu_type_count(c->out_type[0]); k++) {
-        double bias = c->epilogue.bias ? c->epilogue.bias[k % columns] : 0.0;
+        const CornuArray biases = { c->out_type[0], (void *)(uintptr_t)c->epilogue.bias };
+        double bias = c->epilogue.bias ? cornu_array_get(biases, k % columns) : 0.0;
         c->expected[0][k] = activated(&c->epilogue, c->expected[0][k] + bias);
     }
 }
@@ -172,7 +194,8 @@ static void compare(const Case *c, int i, const void *got)
     for (int64_t k = 0; k < count; k++) {
         double expected = c->expected[i][k], value = cornu_array_get(array, k);
         if (isfinite(expected)) largest = fmax(largest, fabs(expected));
-        double difference = isfinite(expected) ? fabs(value - expected)
+        double rounding = c->out_type[i].dtype == CORNU_BF16 ? fabs(expected) / 256.0 : 0.0;
+        double difference = isfinite(expected) ? fmax(fabs(value - expected) - rounding, 0.0)
                           : isnan(expected) ? (isnan(value) ? 0.0 : INFINITY)
                                             : (value == expected ? 0.0 : INFINITY);
         if (!(difference <= worst)) worst = difference, where = k;
@@ -221,10 +244,12 @@ static void check_with_epilogue(Case *c)
     if (expect(c)) {
         CornuShape shape = c->out_type[0].shape;
         int64_t    columns = shape.extent[shape.rank - 1];
-        float     *bias = malloc((size_t)columns * sizeof *bias);
-        for (int64_t n = 0; n < columns; n++) bias[n] = (float)random_value();
+        CornuType  type = cornu_type(c->out_type[0].dtype, columns);
+        void      *bias = malloc(cornu_type_bytes(type));
+        for (int64_t n = 0; n < columns; n++)
+            cornu_array_set((CornuArray){ type, bias }, n, random_value());
         c->epilogue.bias = between(0, 2) ? bias : NULL;
-        c->epilogue.activation = activations[between(0, 4)];
+        c->epilogue.activation = activations[between(0, type.dtype == CORNU_BF16 ? 1 : 4)];
         c->epilogue.attributes.alpha.alpha = 0.7;
         expect_epilogue(c);
         check(c);
@@ -239,20 +264,29 @@ static void test_matmul(void **state)
     static const int64_t extents[] = { 1, 2, 3, 5, 7, 10, 13, 16, 17, 31, 32, 33, 48, 64, 67,
                                        100, 129, 257 };
     enum { COUNT = sizeof extents / sizeof *extents };
-    for (int i = 0; i < 150; i++) {
+    for (int i = 0; i < rounds(150); i++) {
         int64_t m = extents[between(0, COUNT - 1)], n = extents[between(0, COUNT - 1)];
         int64_t k = extents[between(0, COUNT - 1)], batch = between(1, 3);
         int64_t ta = between(0, 1), tb = between(0, 1), kind = between(0, 3);
         Case    c = { .id = CORNU_OP_MATMUL, .terms = (double)k,
                       .epilogue.activation = CORNU_OP_COUNT };
+        c.attributes.matmul.dtype = results;
         c.attributes.matmul.transpose_a = ta;
         c.attributes.matmul.transpose_b = tb;
         CornuShape a = ta ? cornu_shape(k, m) : cornu_shape(m, k);
         CornuShape b = tb ? cornu_shape(n, k) : cornu_shape(k, n);
         CornuShape batch_a = ta ? cornu_shape(batch, k, m) : cornu_shape(batch, m, k);
         CornuShape batch_b = tb ? cornu_shape(batch, n, k) : cornu_shape(batch, k, n);
-        add_operand(&c, cornu_type_from(CORNU_F32, kind & 1 ? batch_a : a));
-        add_operand(&c, cornu_type_from(CORNU_F32, kind & 2 ? batch_b : b));
+        add_operand(&c, cornu_type_from(operands, kind & 1 ? batch_a : a));
+        add_operand(&c, cornu_type_from(operands, kind & 2 ? batch_b : b));
+        check_with_epilogue(&c);
+    }
+    /* Several chunks and blocks. */
+    for (int ta = 0; ta < 2; ta++) {
+        Case c = { .id = CORNU_OP_MATMUL, .terms = 1201.0, .epilogue.activation = CORNU_OP_COUNT,
+                   .attributes.matmul = { .transpose_a = ta, .dtype = results } };
+        add_operand(&c, ta ? cornu_type(operands, 1201, 150) : cornu_type(operands, 150, 1201));
+        add_operand(&c, cornu_type(operands, 1201, 131));
         check_with_epilogue(&c);
     }
 }
@@ -260,7 +294,7 @@ static void test_matmul(void **state)
 /* Attributes that leave at least one output. */
 static CornuAttributes random_convolution(CornuShape x, CornuShape filter, bool plain)
 {
-    CornuAttributes a = { 0 };
+    CornuAttributes a = { .conv2d.dtype = results };
     for (int i = 0; i < 2; i++) {
         if (plain) continue;
         a.conv2d.strides[i] = between(0, 3);
@@ -279,14 +313,16 @@ static void check_convolution(CornuShape x, CornuShape filter, CornuAttributes a
     Case y = { .id = CORNU_OP_CONV2D, .attributes = attributes,
                .epilogue.activation = CORNU_OP_COUNT,
                .terms = (double)(filter.extent[0] * filter.extent[1] * filter.extent[2]) };
-    add_operand(&y, cornu_type_from(CORNU_F32, x));
-    add_operand(&y, cornu_type_from(CORNU_F32, filter));
+    attributes.conv2d.dtype = y.attributes.conv2d.dtype = results;
+    add_operand(&y, cornu_type_from(operands, x));
+    add_operand(&y, cornu_type_from(operands, filter));
     CornuOpCall op = op_of(&y);
     CornuType   out;
     if (cornu__op_type(&op, &out) != CORNU_OK) fail_msg("%s", cornu_error_message());
     check_with_epilogue(&y);
 
     for (int by_filter = 0; by_filter < 2; by_filter++) {
+        CornuType d_y = cornu_type_from(operands, out.shape);
         Case c = { .id = by_filter ? CORNU_OP_CONV2D_GRAD_FILTER : CORNU_OP_CONV2D_GRAD_INPUT,
                    .epilogue.activation = CORNU_OP_COUNT };
         for (int i = 0; i < 2; i++) {
@@ -299,9 +335,10 @@ static void check_convolution(CornuShape x, CornuShape filter, CornuAttributes a
         c.terms = by_filter ? (double)(out.shape.extent[0] * out.shape.extent[1] *
                                        out.shape.extent[2])
                             : (double)(filter.extent[0] * filter.extent[1] * filter.extent[3]);
-        if (by_filter) add_operand(&c, cornu_type_from(CORNU_F32, x));
-        add_operand(&c, out);
-        if (!by_filter) add_operand(&c, cornu_type_from(CORNU_F32, filter));
+        if (by_filter) add_operand(&c, cornu_type_from(operands, x));
+        c.attributes.conv2d_grad.dtype = results;
+        add_operand(&c, d_y);
+        if (!by_filter) add_operand(&c, cornu_type_from(operands, filter));
         assert_true(expect(&c));
         check(&c);
         free_case(&c);
@@ -313,7 +350,7 @@ static void test_conv2d(void **state)
     (void)state;
     static const int64_t channels[] = { 1, 1, 2, 3, 4, 5, 7, 12, 16, 17, 24, 32, 33, 64 };
     enum { COUNT = sizeof channels / sizeof *channels };
-    for (int i = 0; i < 120; i++) {
+    for (int i = 0; i < rounds(120); i++) {
         CornuShape x = cornu_shape(between(1, 19), between(1, 13), between(1, 13),
                                    channels[between(0, COUNT - 1)]);
         CornuShape filter = cornu_shape(between(1, 5), between(1, 5), x.extent[3],
@@ -428,14 +465,37 @@ static CornuStatus run_pooled(const CornuKernel *kernel, const Case *c, const Ca
     return status;
 }
 
+/* A result in bf16 is that in f32, rounded. */
+static void check_narrow_pooled(const CornuKernel *conv, const Case *c, const Case *pool,
+                                void *const *wide, void **narrow)
+{
+    Case          y = *c, p = *pool;
+    const int64_t F = c->out_type[0].shape.extent[3], count = cornu_type_count(p.out_type[0]);
+    uint16_t     *bias = malloc((size_t)F * sizeof *bias);
+    for (int64_t f = 0; f < F; f++)
+        bias[f] = cornu_bf16_from_float(((const float *)c->epilogue.bias)[f]);
+    y.epilogue.bias = bias;
+    y.out_type[0].dtype = p.in_type[0].dtype = p.out_type[0].dtype = CORNU_BF16;
+    assert_int_equal(run_pooled(conv, &y, &p, (const void *const *)y.in, p.out_type, 2, narrow),
+                     CORNU_OK);
+    for (int64_t k = 0; k < count; k++)
+        assert_int_equal(((const uint16_t *)narrow[0])[k],
+                         cornu_bf16_from_float(((const float *)wide[0])[k]));
+    assert_memory_equal(narrow[1], wide[1], cornu_type_bytes(p.out_type[1]));
+    free(bias);
+}
+
 /* Joined or one after the other, the bits are the same. */
 static void check_pooled(CornuShape x, CornuShape filter, CornuAttributes convolution,
                          CornuAttributes window)
 {
     Case y = { .id = CORNU_OP_CONV2D, .attributes = convolution,
                .epilogue.activation = CORNU_OP_COUNT };
-    add_operand(&y, cornu_type_from(CORNU_F32, x));
-    add_operand(&y, cornu_type_from(CORNU_F32, filter));
+    y.attributes.conv2d.dtype = CORNU_F32;
+    add_operand(&y, cornu_type_from(operands, x));
+    add_operand(&y, cornu_type_from(operands, filter));
+    const bool         cpu = kernels == cpu_kernels;
+    const CornuKernel *conv = cpu ? &cornu__cpu_conv2d_pooled : &cornu__tpu_conv2d_pooled;
     void *map, *pooled[3] = { 0 }, *joined[3] = { 0 };
     assert_true(expect(&y));
     assert_int_equal(run_kernel(&y, 1, &map), CORNU_OK);
@@ -451,20 +511,31 @@ static void check_pooled(CornuShape x, CornuShape filter, CornuAttributes convol
     assert_int_equal(run_kernel(&p, 1, pooled), CORNU_OK);
     const int64_t F = filter.extent[3], count = cornu_type_count(p.out_type[0]);
     float        *bias = malloc((size_t)F * sizeof *bias);
-    for (int64_t f = 0; f < F; f++) bias[f] = (float)random_value();
+    for (int64_t f = 0; f < F; f++) bias[f] = 0.25f * (float)between(-8, 8);
     y.epilogue = (CornuEpilogue){ bias, activations[between(0, 4)], { .alpha.alpha = 0.7 } };
     cornu__epilogue_apply(&y.epilogue, pooled[0], count / F, F, F, 0);
     for (int i = 0; i < 2; i++)
         joined[i] = cornu__allocate_aligned(cornu_type_bytes(p.out_type[i]));
     for (int threads = 1; threads <= MOST_THREADS; threads++) {
-        assert_int_equal(run_pooled(&cornu__cpu_conv2d_pooled, &y, &p, (const void *const *)y.in,
+        assert_int_equal(run_pooled(conv, &y, &p, (const void *const *)y.in,
                                     p.out_type, threads, joined), CORNU_OK);
         for (int i = 0; i < 2; i++)
             assert_memory_equal(joined[i], pooled[i], cornu_type_bytes(p.out_type[i]));
     }
 
-    Case up = { .id = CORNU_OP_MAX_POOL2D_GRAD,
-                .attributes = gradient_of(window, y.out_type[0].shape),
+    if (!cpu) {
+        if (operands == CORNU_BF16) check_narrow_pooled(conv, &y, &p, pooled, joined);
+        for (int i = 0; i < 2; i++) {
+            cornu__release(pooled[i]);
+            cornu__release(joined[i]);
+        }
+        free(bias);
+        free_case(&y);
+        free_case(&p);
+        return;
+    }
+
+    Case up = { .id = CORNU_OP_MAX_POOL2D_GRAD, .attributes = gradient_of(window, y.out_type[0].shape),
                 .in_count = 2, .in_type = { p.out_type[0], p.out_type[1] },
                 .in = { pooled[0], pooled[1] }, .out_type = { y.out_type[0] },
                 .epilogue.activation = CORNU_OP_COUNT };
@@ -512,7 +583,7 @@ static void test_pooled(void **state)
 {
     (void)state;
     static const int64_t filters[] = { 3, 16, 32, 48 };
-    for (int i = 0; i < 40; i++) {
+    for (int i = 0; i < rounds(40); i++) {
         CornuShape x = cornu_shape(between(1, 17), between(3, 12), between(3, 12), between(1, 9));
         CornuShape filter = cornu_shape(between(1, 3), between(1, 3), x.extent[3],
                                         pick(filters, 4));
@@ -595,7 +666,16 @@ static void test_softmax(void **state)
 
 /* ---- All of it, with each instruction set ---- */
 
-static int with_isa(CornuIsa isa)
+static int run_group(const char *device, CornuIsa isa, const struct CMUnitTest *tests, size_t count)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s %s", device, cornu__isa_name(isa));
+    setenv("CORNU_ISA", cornu__isa_name(isa), 1);
+    random_state = 1;
+    return _cmocka_run_group_tests(name, tests, count, NULL, NULL);
+}
+
+static int cpu_with_isa(CornuIsa isa)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_matmul),
@@ -605,10 +685,31 @@ static int with_isa(CornuIsa isa)
         cmocka_unit_test(test_batch_norm),
         cmocka_unit_test(test_softmax),
     };
-    setenv("CORNU_ISA", cornu__isa_name(isa), 1);
-    random_state = 1;
-    return _cmocka_run_group_tests(cornu__isa_name(isa), tests, sizeof tests / sizeof *tests, NULL,
-                                   NULL);
+    kernels = cpu_kernels;
+    operands = results = CORNU_F32;
+    return run_group("cpu", isa, tests, sizeof tests / sizeof *tests);
+}
+
+static int tpu_with_isa(CornuIsa isa)
+{
+    static const struct { const char *name; CornuDtype operands, results; } kinds[] = {
+        { "tpu f32", CORNU_F32, CORNU_F32 },
+        { "tpu bf16 to f32", CORNU_BF16, CORNU_F32 },
+        { "tpu bf16", CORNU_BF16, CORNU_BF16 },
+    };
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_matmul),
+        cmocka_unit_test(test_conv2d),
+        cmocka_unit_test(test_pooled),
+    };
+    int failed = 0;
+    kernels = tpu_kernels;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        operands = kinds[i].operands;
+        results = kinds[i].results;
+        failed += run_group(kinds[i].name, isa, tests, sizeof tests / sizeof *tests);
+    }
+    return failed;
 }
 
 int main(void)
@@ -617,7 +718,9 @@ int main(void)
     if (cornu__cpu_isa(&highest) != CORNU_OK || cornu__blis_open(MOST_THREADS) != CORNU_OK)
         return 1;
     int failed = 0;
-    for (int isa = 0; isa <= (int)highest && isa <= CORNU_ISA_AVX512; isa++)
-        failed += with_isa((CornuIsa)isa);
+    for (int isa = 0; isa <= (int)highest && isa <= CORNU_ISA_AVX512BF16; isa++) {
+        if (isa <= CORNU_ISA_AVX512) failed += cpu_with_isa((CornuIsa)isa);
+        failed += tpu_with_isa((CornuIsa)isa);
+    }
     return failed;
 }

@@ -318,6 +318,12 @@ static void runs_on_cpu(void **state)
     check_device("cpu");
 }
 
+static void runs_on_tpu(void **state)
+{
+    (void)state;
+    check_device("tpu");
+}
+
 /* ---- Gradients ---- */
 
 /*
@@ -470,6 +476,7 @@ int main(void)
         cmocka_unit_test(decomposes_into_the_same),
         cmocka_unit_test(runs_on_reference),
         cmocka_unit_test(runs_on_cpu),
+        cmocka_unit_test(runs_on_tpu),
         cmocka_unit_test(gradients_match_differences),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "per_isa.h"
 
@@ -39,6 +40,24 @@ typedef float   Unaligned __attribute__((vector_size(4 * LANES), aligned(4), may
 
 INLINE Lanes load(const float *from)       { return *(const Unaligned *)from; }
 INLINE void  store(float *to, Lanes value) { *(Unaligned *)to = value; }
+
+/* The first `count` lanes as bf16, rounded as cornu_bf16_from_float does. The loop, because gcc
+ * 12 converts vectors of its own type lane by lane. */
+INLINE void store_narrow(uint16_t *to, Lanes value, int count)
+{
+    const Mask x = (Mask)value, nan = (x & 0x7fffffff) > 0x7f800000;
+    const Mask up = x + 0x7fff + (x >> 16 & 1);
+    const Mask bits = (nan & (x | 0x400000)) | (~nan & up);
+    uint32_t   wide[LANES];
+    uint16_t   half[LANES];
+    memcpy(wide, &bits, sizeof wide);
+    for (int n = 0; n < LANES; n++) half[n] = (uint16_t)(wide[n] >> 16);
+    if (count >= LANES) memcpy(to, half, sizeof half);
+    else for (int n = 0; n < count; n++) to[n] = half[n];
+}
+
+/* Which of the elements that stand together along a sum are read. */
+typedef enum { WHOLE, LOW, HIGH } Part;
 
 /* max(x, 0), NaN stays NaN. */
 INLINE Lanes relu(Lanes x) { return (Lanes)((Mask)x & ~(x <= 0.0f)); }

@@ -1,178 +1,35 @@
-/*
- * The tiles of product.h. Each body is inlined with the tile's extents known, once per number
- * of rows and vectors, and the compiler keeps its sums in registers: with gcc 12 and clang 14
- * both run at 95 to 100 % of what the multiply-add units give once operands are in the
- * second-level cache.
- */
-#include "../product.h"
+/* Products of f32. */
 #include "lanes.h"
 
-enum { GATHER_ROWS = TILE_ROWS < 10 ? TILE_ROWS : 10, LIMIT_SUMS = 12 };
+#include <string.h>
 
-typedef Lanes Sums[TILE_ROWS][TILE_VECTORS];
+enum { DEPTH = 1, TURNS = 1 };
 
-/* Rows are reached from three pointers, five rows each: fourteen pointers would not fit into
- * the general registers. */
-INLINE void tile_step(int rows, int vectors, const float *const x[3], ptrdiff_t stride,
-                      const float *panel, Sums sum)
+typedef float Element;
+typedef float Operand;
+typedef Lanes Vector;
+
+INLINE Vector  ones(void)                                 { return (Lanes){ 0 } + 1.0f; }
+INLINE Operand operand(const Element *x, Part part)       { (void)part; return *x; }
+INLINE Vector  lanes(const Operand *from, Part part)      { (void)part; return load(from); }
+INLINE Vector  of_turn(Vector b, int turn)                { (void)turn; return b; }
+INLINE Lanes   multiply(Lanes sum, Operand a, Vector b, int turn)
 {
-    Lanes b[TILE_VECTORS];
-    UNROLL for (int n = 0; n < vectors; n++) b[n] = load(panel + n * LANES);
-    UNROLL for (int m = 0; m < rows; m++) {
-        const float a = x[m / 5][m % 5 * stride];
-        UNROLL for (int n = 0; n < vectors; n++) sum[m][n] += a * b[n];
+    (void)turn;
+    return sum + a * b;
+}
+
+#include "tiles.h"
+
+static void pack(void *panel, int64_t width, int64_t k, int64_t count, const void *from,
+                 ptrdiff_t k_step, ptrdiff_t n_step, int64_t columns)
+{
+    const float *restrict x = from;
+    float *restrict       to = (float *)panel + k * width;
+    for (; count > 0; count--, to += width, x += k_step) {
+        for (int64_t n = 0; n < columns; n++) to[n] = x[n * n_step];
+        for (int64_t n = columns; n < width; n++) to[n] = 0.0f;
     }
-}
-
-INLINE void tile_run(int rows, int vectors, const CornuTile *tile, const CornuRun *run, Sums sum)
-{
-    const ptrdiff_t stride = tile->x_stride;
-    const float    *x0 = tile->x + run->offset, *x1 = x0 + 5 * stride, *x2 = x1 + 5 * stride;
-    const float    *panel = tile->panel + run->k * vectors * LANES;
-    int64_t         left = run->length;
-    for (; left >= 4; left -= 4, x0 += 4, x1 += 4, x2 += 4, panel += 4 * vectors * LANES)
-        UNROLL for (int k = 0; k < 4; k++)
-            tile_step(rows, vectors, (const float *[]){ x0 + k, x1 + k, x2 + k }, stride,
-                      panel + k * vectors * LANES, sum);
-    for (; left > 0; left--, x0++, x1++, x2++, panel += vectors * LANES)
-        tile_step(rows, vectors, (const float *[]){ x0, x1, x2 }, stride, panel, sum);
-}
-
-INLINE void tile_store(int rows, int vectors, const CornuTile *tile, Sums sum)
-{
-    if (tile->relu)
-        UNROLL for (int m = 0; m < rows; m++)
-            UNROLL for (int n = 0; n < vectors; n++) sum[m][n] = relu(sum[m][n]);
-    if (tile->columns == vectors * LANES) {
-        UNROLL for (int m = 0; m < rows; m++)
-            UNROLL for (int n = 0; n < vectors; n++)
-                store(tile->y + m * tile->y_stride + n * LANES, sum[m][n]);
-        return;
-    }
-    UNROLL for (int m = 0; m < rows; m++) {
-        float row[TILE_VECTORS * LANES];
-        UNROLL for (int n = 0; n < vectors; n++) store(row + n * LANES, sum[m][n]);
-        for (int n = 0; n < tile->columns; n++) tile->y[m * tile->y_stride + n] = row[n];
-    }
-}
-
-INLINE void tile_of(int rows, int vectors, const CornuTile *tile)
-{
-    Sums sum;
-    UNROLL for (int m = 0; m < rows; m++)
-        UNROLL for (int n = 0; n < vectors; n++) sum[m][n] = load(tile->bias + n * LANES);
-    for (int64_t r = 0; r < tile->run_count; r++)
-        tile_run(rows, vectors, tile, &tile->runs[r], sum);
-    tile_store(rows, vectors, tile, sum);
-}
-
-INLINE void tile_rows(int vectors, const CornuTile *tile)
-{
-    switch (tile->rows) {
-    case 1: tile_of(1, vectors, tile); break;
-    case 2: tile_of(2, vectors, tile); break;
-    case 3: tile_of(3, vectors, tile); break;
-    case 4: tile_of(4, vectors, tile); break;
-    case 5: tile_of(5, vectors, tile); break;
-    case 6: tile_of(6, vectors, tile); break;
-#if defined(__AVX512F__)
-    case 7: tile_of(7, vectors, tile); break;
-    case 8: tile_of(8, vectors, tile); break;
-    case 9: tile_of(9, vectors, tile); break;
-    case 10: tile_of(10, vectors, tile); break;
-    case 11: tile_of(11, vectors, tile); break;
-    case 12: tile_of(12, vectors, tile); break;
-    case 13: tile_of(13, vectors, tile); break;
-    case 14: tile_of(14, vectors, tile); break;
-#endif
-    }
-}
-
-static void tile(const CornuTile *tile)
-{
-    if (tile->vectors == 1) tile_rows(1, tile);
-    else tile_rows(2, tile);
-}
-
-INLINE void outer_of(int rows, int vectors, const CornuOuter *outer, const ptrdiff_t *offsets)
-{
-    Sums sum;
-    UNROLL for (int m = 0; m < rows; m++)
-        UNROLL for (int n = 0; n < vectors; n++) sum[m][n] = (Lanes){ 0 };
-    for (int64_t b = 0; b < outer->images; b++)
-        for (int64_t i = 0; i < outer->height; i++) {
-            const float *x = outer->x + b * outer->x_image + i * outer->x_row;
-            const float *y = outer->y + b * outer->y_image + i * outer->y_row;
-            for (int64_t j = 0; j < outer->width; j++) {
-                Lanes c[TILE_VECTORS];
-                UNROLL for (int n = 0; n < vectors; n++) c[n] = load(y + n * LANES);
-                UNROLL for (int m = 0; m < rows; m++) {
-                    const float a = x[offsets ? offsets[m] : m];
-                    UNROLL for (int n = 0; n < vectors; n++) sum[m][n] += a * c[n];
-                }
-                x += outer->x_pixel;
-                y += outer->y_pixel;
-            }
-        }
-    UNROLL for (int m = 0; m < rows; m++)
-        UNROLL for (int n = 0; n < vectors; n++)
-            store(outer->sum + m * outer->sum_stride + n * LANES, sum[m][n]);
-}
-
-INLINE void outer_rows(int vectors, const CornuOuter *outer)
-{
-    switch (outer->rows) {
-    case 1: outer_of(1, vectors, outer, NULL); break;
-    case 2: outer_of(2, vectors, outer, NULL); break;
-    case 3: outer_of(3, vectors, outer, NULL); break;
-    case 4: outer_of(4, vectors, outer, NULL); break;
-    case 5: outer_of(5, vectors, outer, NULL); break;
-    case 6: outer_of(6, vectors, outer, NULL); break;
-#if defined(__AVX512F__)
-    case 7: outer_of(7, vectors, outer, NULL); break;
-    case 8: outer_of(8, vectors, outer, NULL); break;
-    case 9: outer_of(9, vectors, outer, NULL); break;
-    case 10: outer_of(10, vectors, outer, NULL); break;
-    case 11: outer_of(11, vectors, outer, NULL); break;
-    case 12: outer_of(12, vectors, outer, NULL); break;
-    case 13: outer_of(13, vectors, outer, NULL); break;
-    case 14: outer_of(14, vectors, outer, NULL); break;
-#endif
-    }
-}
-
-/* The offsets are copied, so that they may be kept in registers. */
-INLINE void gather_of(int rows, int vectors, const CornuOuter *outer)
-{
-    ptrdiff_t offsets[GATHER_ROWS];
-    UNROLL for (int m = 0; m < rows; m++) offsets[m] = outer->offsets[m];
-    outer_of(rows, vectors, outer, offsets);
-}
-
-INLINE void gather_rows(int vectors, const CornuOuter *outer)
-{
-    switch (outer->rows) {
-    case 1: gather_of(1, vectors, outer); break;
-    case 2: gather_of(2, vectors, outer); break;
-    case 3: gather_of(3, vectors, outer); break;
-    case 4: gather_of(4, vectors, outer); break;
-    case 5: gather_of(5, vectors, outer); break;
-    case 6: gather_of(6, vectors, outer); break;
-#if defined(__AVX512F__)
-    case 7: gather_of(7, vectors, outer); break;
-    case 8: gather_of(8, vectors, outer); break;
-    case 9: gather_of(9, vectors, outer); break;
-    case 10: gather_of(10, vectors, outer); break;
-#endif
-    }
-}
-
-static void outer(const CornuOuter *outer)
-{
-    if (outer->offsets && outer->vectors == 1) gather_rows(1, outer);
-    else if (outer->offsets) gather_rows(2, outer);
-    else if (outer->vectors == 1) outer_rows(1, outer);
-    else outer_rows(2, outer);
 }
 
 static void finish(float *y, int64_t rows, int64_t columns, int64_t stride,
@@ -186,18 +43,7 @@ static void finish(float *y, int64_t rows, int64_t columns, int64_t stride,
     }
 }
 
-static float limit(int64_t steps)
-{
-    Lanes sums[LIMIT_SUMS], a = (Lanes){ 0 } + 0.5f;
-    UNROLL for (int n = 0; n < LIMIT_SUMS; n++) sums[n] = (Lanes){ 0 } + (float)n;
-    for (; steps > 0; steps--) {
-        UNROLL for (int n = 0; n < LIMIT_SUMS; n++) sums[n] = sums[n] * a + a;
-        __asm__ volatile("" : "+x"(a));   /* a step may not be left out */
-    }
-    UNROLL for (int n = 1; n < LIMIT_SUMS; n++) sums[0] += sums[n];
-    return sums[0][0];
-}
-
 const CornuProducts CORNU__PER_ISA(cornu__products) = {
-    LANES, TILE_ROWS, GATHER_ROWS, tile, outer, finish, limit, 2 * LANES * LIMIT_SUMS,
+    LANES, TILE_ROWS, GATHER_ROWS, DEPTH, sizeof(Element), tile, outer, pack, finish, limit,
+    2 * DEPTH * LANES * LIMIT_SUMS,
 };

@@ -1,5 +1,5 @@
 /* softmax and log_softmax over the last axis, f32, in blocks of rows. */
-#include "../host/normalize.h"
+#include "normalize.h"
 #include "kernels.h"
 
 enum { BLOCK = 4096 };   /* elements a block holds at least */
@@ -33,5 +33,5 @@ static CornuStatus softmax(const CornuKernelCall *call)
     return CORNU_OK;
 }
 
-const CornuKernel cornu__cpu_softmax = { NULL, NULL, softmax, false };
-const CornuKernel cornu__cpu_log_softmax = { NULL, NULL, softmax, false };
+const CornuKernel cornu__host_softmax = { NULL, NULL, softmax, false };
+const CornuKernel cornu__host_log_softmax = { NULL, NULL, softmax, false };

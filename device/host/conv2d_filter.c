@@ -1,5 +1,5 @@
 /*
- * conv2d_grad_filter: f32 in, out and in the sums.
+ * conv2d_grad_filter: f32 or bf16 in and out, f32 in the sums.
  *
  *     x (B, H, W, C), d_y (B, Ho, Wo, F), d_filter (h, w, C, F)
  *     d_filter[u,v,c,f] = sum over b, i, j of
@@ -10,6 +10,9 @@
  * Where no tap meets padding, the taps of one filter row and their channels are one row of x. With
  * few channels (the first layer) rows are gathered from all taps, and x is padded before.
  *
+ * Of bf16 the two that are multiplied at once are the same element of two images, so chunks
+ * are copied as pairs of images; walks over positions stay as they are.
+ *
  * Where d_y is the gradient of a max pooling, each chunk makes its own part in the cache.
  *
  * The batch is cut into chunks that fit the second-level cache; each makes its own sum, and
@@ -18,10 +21,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "../host/convolution.h"
-#include "../host/pool.h"
 #include "../integer_internal.h"
-#include "kernels.h"
+#include "conv2d.h"
+#include "convolution.h"
+#include "pool.h"
 
 enum {
     CHUNK_BYTES = 512 << 10,   /* of x and d_y: what a chunk should read                  */
@@ -32,16 +35,20 @@ enum {
 
 typedef struct {
     const CornuKernelCall *call;
+    CornuPrecision         precision;
     const CornuProducts   *products;
     CornuWalk              walk;
     int64_t                rows;       /* h w C                                              */
     int64_t                padded;     /* F, rounded up to whole registers                   */
     int64_t                chunks, chunk_images;
     int64_t                extent[2];  /* of x, or of its padded copy                        */
-    bool                   gather, pad_x, pad_d_y;
+    bool                   gather, pad_x, copy_x, copy_y;
+    int64_t                x_part, y_part, split_count;   /* elements of a chunk's copies    */
     float                 *sums;       /* chunks x rows x padded                             */
-    float                 *x;          /* padded copy: the batch                             */
-    float                 *d_y;        /* copy with padded F: a chunk per thread             */
+    /* Copies of a thread's chunk in operands of 4 bytes, part by part; halves are two images
+     * split into parts, before they are paired. */
+    float                 *x, *d_y;
+    uint16_t              *halves;
     CornuPool              pool;       /* of call->pool                                      */
     _Atomic int64_t        bad_row;    /* an image whose index makes no sense, or -1         */
 } FilterGradient;
@@ -58,71 +65,140 @@ static bool inside(const CornuAxis *axis) { return axis->low <= 0 && reach(axis)
 
 /* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
 static size_t lay_out(FilterGradient *g, const CornuOpCall *op, const CornuType *out_type,
-                      int threads, bool pooled, float *scratch)
+                      CornuMultiplier multiplier, int threads, bool pooled, float *scratch)
 {
-    g->products = cornu__products();
+    g->precision = cornu__precision(multiplier, op->in[0].dtype);
+    g->products = g->precision.products;
     g->walk = cornu__walk(op, out_type);
     const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
     const int64_t    batch = g->walk.batch, C = g->walk.in_channels, F = g->walk.out_channels;
+    const int64_t    parts = g->precision.parts, depth = g->products->depth;
     g->rows = height->taps * width->taps * C;
     g->padded = ceil_divide(F, g->products->lanes) * g->products->lanes;
-    g->pad_d_y = g->padded != F;
     g->gather = width->taps * C < FEW;
     g->pad_x = g->gather && !(inside(height) && inside(width));
+    g->copy_x = depth > 1 || g->pad_x;
+    g->copy_y = depth > 1 || pooled || g->padded != F;
     for (int a = 0; a < 2; a++)
         g->extent[a] = g->pad_x ? reach(&g->walk.axis[a]) : g->walk.axis[a].in;
-    const int64_t image_bytes = 4 * (height->in * width->in * C +
-                                     height->out * width->out * g->padded);
+    const int64_t x_image = height->in * width->in * C, positions = height->out * width->out;
+    const int64_t image_bytes = 4 * parts / depth * (x_image + positions * g->padded);
     const int64_t most_chunks = larger(1, SUM_BYTES / (4 * g->rows * g->padded));
-    g->chunk_images = larger(larger(1, CHUNK_BYTES / image_bytes), ceil_divide(batch, most_chunks));
+    g->chunk_images = larger(larger(1, CHUNK_BYTES / larger(1, image_bytes)),
+                             ceil_divide(batch, most_chunks));
+    g->chunk_images = ceil_divide(g->chunk_images, depth) * depth;
     g->chunks = larger(1, ceil_divide(batch, g->chunk_images));
+    g->x_part = g->copy_x ? g->chunk_images / depth * g->extent[0] * g->extent[1] * C : 0;
+    g->y_part = g->copy_y ? g->chunk_images / depth * positions * g->padded : 0;
+    g->split_count = parts > 1 ? larger(x_image, positions * F) : 0;
     const int64_t sums = g->chunks * g->rows * g->padded;
-    const int64_t x = g->pad_x ? batch * g->extent[0] * g->extent[1] * C : 0;
-    const int64_t d_y = g->pad_d_y || pooled
-                      ? g->chunk_images * height->out * width->out * g->padded : 0;
     if (scratch) {
         g->sums = scratch;
         g->d_y = g->sums + sums;
-        g->x = g->d_y + threads * d_y;
+        g->x = g->d_y + threads * parts * g->y_part;
+        g->halves = (uint16_t *)(void *)(g->x + threads * parts * g->x_part);
     }
-    return (size_t)(sums + threads * d_y + x) * sizeof(float);
+    return (size_t)(sums + threads * parts * (g->x_part + g->y_part + g->split_count)) *
+           sizeof(float);
 }
 
-static size_t filter_scratch(const CornuOpCall *op, const CornuType *out_type, int threads)
+size_t cornu__conv2d_grad_filter_scratch(const CornuOpCall *op, const CornuType *out_type,
+                                         CornuMultiplier multiplier, int threads, bool pooled)
 {
     FilterGradient g;
-    return lay_out(&g, op, out_type, threads, false, NULL);
-}
-
-static size_t pooled_scratch(const CornuOpCall *op, const CornuType *out_type, int threads)
-{
-    FilterGradient g;
-    return lay_out(&g, op, out_type, threads, true, NULL);
+    return lay_out(&g, op, out_type, multiplier, threads, pooled, NULL);
 }
 
 /* The gradient of a pool is made in place of the copy, so there must be nothing to pad. */
-static bool pooled_accepts(const CornuOpCall *op, const CornuType *out_type)
+bool cornu__conv2d_grad_filter_takes_pool(const CornuOpCall *op)
 {
-    return out_type->dtype == CORNU_F32 &&
-           op->in[1].shape.extent[3] % cornu__products()->lanes == 0;
+    return op->in[1].shape.extent[3] % cornu__products()->lanes == 0;
 }
 
-/* Images b to b_end of x into the copy, with zeros around them. */
-static void pad_images(const FilterGradient *g, int64_t b, int64_t b_end)
+/* ---- Copies ---- */
+
+/* Rows of operands, `count` elements each, from every part of one image, or of two. */
+typedef struct {
+    const void *image[2];    /* the second NULL: zeros, or products are of f32 */
+    int64_t     image_part;
+    float      *to;
+    int64_t     to_part;
+} Copy;
+
+static void copy_row(const FilterGradient *g, const Copy *copy, int64_t from, int64_t to,
+                     int64_t count)
+{
+    if (!g->precision.bf16) {
+        memcpy(copy->to + to, (const float *)copy->image[0] + from, (size_t)count * sizeof(float));
+        return;
+    }
+    for (int part = 0; part < g->precision.parts; part++) {
+        const uint16_t *a = (const uint16_t *)copy->image[0] + part * copy->image_part + from;
+        const uint16_t *b = copy->image[1] ? (const uint16_t *)copy->image[1] +
+                                             part * copy->image_part + from : NULL;
+        g->precision.bf16->pair(a, b, count, (uint32_t *)(void *)(copy->to + part * copy->to_part + to));
+    }
+}
+
+/* Images b and, of bf16, b + 1 of an operand that has `count` elements in each. */
+static void find_images(const FilterGradient *g, int operand, int64_t count, int64_t b, int thread,
+                        Copy *copy)
+{
+    const int parts = g->precision.parts;
+    copy->image_part = count;
+    for (int i = 0; i < g->products->depth; i++) {
+        const void *from = cornu__element(&g->precision, g->call->in[operand], (b + i) * count);
+        copy->image[i] = b + i < g->walk.batch ? from : NULL;
+        if (parts == 1 || !copy->image[i]) continue;
+        uint16_t *to = g->halves + (2 * thread + i) * parts * g->split_count;
+        g->precision.bf16->split((const float *)g->call->in[operand] + (b + i) * count, count, to,
+                                 to + count, to + 2 * count);
+        copy->image[i] = to;
+    }
+}
+
+/* x of images b to b_end, if need be with zeros around them. */
+static const float *copy_x(const FilterGradient *g, int64_t b, int64_t b_end, int thread)
 {
     const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
-    const int64_t    C = g->walk.in_channels, row = g->extent[1] * C;
+    const int64_t    C = g->walk.in_channels, row = g->extent[1] * C, image = g->extent[0] * row;
     const int64_t    top = larger(0, height->low), left = larger(0, width->low);
     const int64_t    kept_rows = smaller(height->in, g->extent[0] - top);
     const int64_t    kept = smaller(width->in, g->extent[1] - left);
-    for (; b < b_end; b++) {
-        float *to = g->x + b * g->extent[0] * row;
-        memset(to, 0, (size_t)(g->extent[0] * row) * sizeof(float));
+    float           *to = g->x + thread * g->precision.parts * g->x_part;
+    Copy             copy = { .to = to, .to_part = g->x_part };
+    for (; b < b_end; b += g->products->depth, copy.to += image) {
+        find_images(g, 0, height->in * width->in * C, b, thread, &copy);
+        if (!g->pad_x) {
+            copy_row(g, &copy, 0, 0, image);
+            continue;
+        }
+        for (int part = 0; part < g->precision.parts; part++)
+            memset(copy.to + part * g->x_part, 0, (size_t)image * sizeof(float));
         for (int64_t i = 0; i < kept_rows; i++)
-            memcpy(to + (top + i) * row + left * C,
-                   (const float *)g->call->in[0] + (b * height->in + i) * width->in * C,
-                   (size_t)(kept * C) * sizeof(float));
+            copy_row(g, &copy, i * width->in * C, (top + i) * row + left * C, kept * C);
     }
+    return to;
+}
+
+/* d_y of images b to b_end, with zeros behind its filters. */
+static const float *copy_y(const FilterGradient *g, int64_t b, int64_t b_end, int thread)
+{
+    const int64_t positions = g->walk.axis[0].out * g->walk.axis[1].out;
+    const int64_t F = g->walk.out_channels, image = positions * g->padded;
+    float        *to = g->d_y + thread * g->precision.parts * g->y_part;
+    Copy          copy = { .to = to, .to_part = g->y_part };
+    for (; b < b_end; b += g->products->depth, copy.to += image) {
+        find_images(g, 1, positions * F, b, thread, &copy);
+        if (F == g->padded) {
+            copy_row(g, &copy, 0, 0, image);
+            continue;
+        }
+        for (int part = 0; part < g->precision.parts; part++)
+            memset(copy.to + part * g->y_part, 0, (size_t)image * sizeof(float));
+        for (int64_t p = 0; p < positions; p++) copy_row(g, &copy, p * F, p * g->padded, F);
+    }
+    return to;
 }
 
 /* d_y of images b to b_end, made from the pool's. */
@@ -131,26 +207,13 @@ static const float *gradient_of_pool(FilterGradient *g, int64_t b, int64_t b_end
     const CornuSweep *height = &g->pool.height, *width = &g->pool.width;
     const int64_t     C = g->pool.channels, image = height->in * width->in * C;
     const int64_t     pooled = height->out * width->out * C;
-    float            *d_y = g->d_y + thread * g->chunk_images * image;
+    float            *d_y = g->d_y + thread * g->y_part;
     for (int64_t k = b; k < b_end; k++)
         if (!cornu__pool_grad_image(&g->pool, (const float *)g->call->in[1] + k * pooled,
                                     (const uint8_t *)g->call->in[2] + k * pooled,
                                     d_y + (k - b) * image))
             atomic_store(&g->bad_row, k);
     return d_y;
-}
-
-static const float *pad_filters(const FilterGradient *g, int64_t b, int64_t b_end, int thread)
-{
-    const int64_t positions = g->walk.axis[0].out * g->walk.axis[1].out;
-    const int64_t F = g->walk.out_channels;
-    float        *copy = g->d_y + thread * g->chunk_images * positions * g->padded, *to = copy;
-    const float  *from = (const float *)g->call->in[1] + b * positions * F;
-    for (int64_t p = 0; p < (b_end - b) * positions; p++, to += g->padded, from += F) {
-        memcpy(to, from, (size_t)F * sizeof(float));
-        memset(to + F, 0, (size_t)(g->padded - F) * sizeof(float));
-    }
-    return copy;
 }
 
 /* `count` rows of the sum from `row` on, x being where the first meets the first position. */
@@ -164,14 +227,17 @@ static void sum_rows(const FilterGradient *g, CornuOuter outer, float *sums, int
     outer.sum_stride = g->padded;
     for (int64_t f = 0; f < g->padded; f += outer.vectors * lanes) {
         outer.vectors = (int)smaller(2, (g->padded - f) / lanes);
-        outer.y = y + f;
         for (int64_t t = 0; t < tiles; t++) {
             const int64_t m = t * count / tiles;
             outer.rows = (int)((t + 1) * count / tiles - m);
-            outer.x = offsets ? x : x + m;
             outer.offsets = offsets ? offsets + m : NULL;
             outer.sum = sums + (row + m) * g->padded + f;
-            g->products->outer(&outer);
+            for (int pass = 0; pass < g->precision.passes; pass++) {
+                outer.x = x + g->precision.pass[pass][0] * g->x_part + (offsets ? 0 : m);
+                outer.y = y + g->precision.pass[pass][1] * g->y_part + f;
+                outer.add = pass > 0;
+                g->products->outer(&outer);
+            }
         }
     }
 }
@@ -203,9 +269,9 @@ static void sum_taps(const FilterGradient *g, CornuOuter outer, float *sums)
             outer.x = x;
             outer.y = y;
             if (outer.height > 0 && outer.width > 0) {
-                outer.x += (cornu__axis_row(height, i, u) * width->in +
-                            cornu__axis_row(width, j, v)) * C;
-                outer.y += i * outer.y_row + j * outer.y_pixel;
+                outer.x = x + (cornu__axis_row(height, i, u) * width->in +
+                               cornu__axis_row(width, j, v)) * C;
+                outer.y = y + i * outer.y_row + j * outer.y_pixel;
             }
             sum_rows(g, outer, sums, (u * width->taps + v) * C, step * C);
         }
@@ -241,21 +307,20 @@ static void sum_chunk(void *context, int64_t chunk, int thread)
     const int64_t         columns = g->extent[1], image = g->extent[0] * columns * C;
     float                *sums = g->sums + chunk * g->rows * g->padded;
     CornuOuter            outer = {
-        .x = (g->pad_x ? g->x : (const float *)g->call->in[0]) + b * image,
+        .x = g->copy_x ? copy_x(g, b, b_end, thread) : (const float *)g->call->in[0] + b * image,
         .x_image = image, .x_row = height->stride * columns * C, .x_pixel = width->stride * C,
         .y_image = height->out * width->out * g->padded, .y_row = width->out * g->padded,
         .y_pixel = g->padded,
-        .images = b_end - b, .height = height->out, .width = width->out,
+        .images = ceil_divide(b_end - b, g->products->depth), .height = height->out, .width = width->out,
     };
-    if (g->pad_x) pad_images(g, b, b_end);
     if (g->call->pool) outer.y = gradient_of_pool(g, b, b_end, thread);
-    else if (g->pad_d_y) outer.y = pad_filters(g, b, b_end, thread);
+    else if (g->copy_y) outer.y = copy_y(g, b, b_end, thread);
     else outer.y = (const float *)g->call->in[1] + b * outer.y_image;
     if (g->gather) sum_gathered(g, outer, sums);
     else sum_taps(g, outer, sums);
 }
 
-/* d_filter = the chunks' sums, added in order. */
+/* d_filter = the chunks' sums, added in order into the first. */
 static void add_chunks(void *context, int64_t block, int thread)
 {
     (void)thread;
@@ -263,21 +328,23 @@ static void add_chunks(void *context, int64_t block, int thread)
     const int64_t F = g->walk.out_channels, per_block = larger(1, ADD_BLOCK / g->padded);
     const int64_t end = smaller(g->rows, (block + 1) * per_block);
     for (int64_t row = block * per_block; row < end; row++) {
-        float       *to = (float *)g->call->out[0] + row * F;
-        const float *sum = g->sums + row * g->padded;
-        memcpy(to, sum, (size_t)F * sizeof(float));
+        float *sum = g->sums + row * g->padded;
         for (int64_t chunk = 1; chunk < g->chunks; chunk++) {
-            sum += g->rows * g->padded;
-            for (int64_t f = 0; f < F; f++) to[f] += sum[f];
+            const float *more = sum + chunk * g->rows * g->padded;
+            for (int64_t f = 0; f < F; f++) sum[f] += more[f];
         }
+        if (g->call->out_type->dtype == CORNU_BF16)
+            g->precision.bf16->narrow(sum, F, (uint16_t *)g->call->out[0] + row * F);
+        else
+            memcpy((float *)g->call->out[0] + row * F, sum, (size_t)F * sizeof(float));
     }
 }
 
-static CornuStatus conv2d_grad_filter(const CornuKernelCall *call)
+CornuStatus cornu__conv2d_grad_filter(const CornuKernelCall *call, CornuMultiplier multiplier)
 {
     FilterGradient g = { .call = call };
-    lay_out(&g, &call->op, call->out_type, cornu__threads_count(call->threads), call->pool,
-            call->scratch);
+    lay_out(&g, &call->op, call->out_type, multiplier, cornu__threads_count(call->threads),
+            call->pool, call->scratch);
     if (call->pool) g.pool = cornu__pool(call->pool);
     atomic_init(&g.bad_row, -1);
     cornu__threads_run(call->threads, g.chunks, sum_chunk, &g);
@@ -285,10 +352,3 @@ static CornuStatus conv2d_grad_filter(const CornuKernelCall *call)
                        add_chunks, &g);
     return g.bad_row < 0 ? CORNU_OK : cornu__pool_bad_index(&g.pool, g.bad_row);
 }
-
-const CornuKernel cornu__cpu_conv2d_grad_filter = {
-    NULL, filter_scratch, conv2d_grad_filter, false,
-};
-const CornuKernel cornu__cpu_conv2d_grad_filter_pooled = {
-    pooled_accepts, pooled_scratch, conv2d_grad_filter, false,
-};

@@ -11,8 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "../host/normalize.h"
 #include "../integer_internal.h"
+#include "normalize.h"
 #include "kernels.h"
 
 enum { CHUNK = 32 << 10 };   /* elements of x */
@@ -174,7 +174,7 @@ static CornuStatus batch_norm_grad(const CornuKernelCall *call)
     return CORNU_OK;
 }
 
-const CornuKernel cornu__cpu_batch_norm = { NULL, batch_norm_scratch, batch_norm, false };
-const CornuKernel cornu__cpu_batch_norm_grad = {
+const CornuKernel cornu__host_batch_norm = { NULL, batch_norm_scratch, batch_norm, false };
+const CornuKernel cornu__host_batch_norm_grad = {
     NULL, batch_norm_scratch, batch_norm_grad, false,
 };

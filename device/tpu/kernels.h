@@ -1,0 +1,16 @@
+/* The matrix kernels of the tpu device: bf16 products and f32 sums. f32 operands take six passes
+ * (host/precision.h). What each op means is said in device/ops/. */
+#ifndef CORNU_DEVICE_TPU_KERNELS_H
+#define CORNU_DEVICE_TPU_KERNELS_H
+
+#include "../host/kernel.h"
+
+extern const CornuKernel cornu__tpu_matmul;
+
+extern const CornuKernel cornu__tpu_conv2d, cornu__tpu_conv2d_grad_input,
+                         cornu__tpu_conv2d_grad_filter;
+
+/* Joined with a pooling: CornuKernelCall.pool. */
+extern const CornuKernel cornu__tpu_conv2d_pooled;
+
+#endif

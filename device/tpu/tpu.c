@@ -1,0 +1,113 @@
+/*
+ * The tpu device: bf16 matrix products with f32 sums, emulated on this CPU; everything else by
+ * the kernels that host devices share.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "../host/cpu.h"
+#include "../host/executor.h"
+#include "../host/kernels.h"
+#include "../memory_internal.h"
+#include "kernels.h"
+
+static const CornuKernel *const kernels[CORNU_OP_COUNT] = {
+    [CORNU_OP_MATMUL]              = &cornu__tpu_matmul,
+    [CORNU_OP_CONV2D]              = &cornu__tpu_conv2d,
+    [CORNU_OP_CONV2D_GRAD_INPUT]   = &cornu__tpu_conv2d_grad_input,
+    [CORNU_OP_CONV2D_GRAD_FILTER]  = &cornu__tpu_conv2d_grad_filter,
+    [CORNU_OP_MAX_POOL2D]          = &cornu__host_max_pool2d,
+    [CORNU_OP_MAX_POOL2D_GRAD]     = &cornu__host_max_pool2d_grad,
+    [CORNU_OP_AVERAGE_POOL2D]      = &cornu__host_average_pool2d,
+    [CORNU_OP_AVERAGE_POOL2D_GRAD] = &cornu__host_average_pool2d_grad,
+    [CORNU_OP_BATCH_NORM]          = &cornu__host_batch_norm,
+    [CORNU_OP_BATCH_NORM_GRAD]     = &cornu__host_batch_norm_grad,
+    [CORNU_OP_SOFTMAX]             = &cornu__host_softmax,
+    [CORNU_OP_LOG_SOFTMAX]         = &cornu__host_log_softmax,
+    [CORNU_OP_REDUCE_SUM]          = &cornu__host_reduce_sum,
+    [CORNU_OP_REDUCE_MAX]          = &cornu__host_reduce_max,
+    [CORNU_OP_ARGMAX]              = &cornu__host_argmax,
+    [CORNU_OP_ONE_HOT]             = &cornu__host_one_hot,
+    [CORNU_OP_TRANSPOSE]           = &cornu__host_transpose,
+    [CORNU_OP_SLICE]               = &cornu__host_slice,
+    [CORNU_OP_PAD]                 = &cornu__host_pad,
+    [CORNU_OP_CONCAT]              = &cornu__host_concat,
+};
+
+static const CornuKernel *const pooled[CORNU_OP_COUNT] = {
+    [CORNU_OP_CONV2D] = &cornu__tpu_conv2d_pooled,
+};
+
+static const char *const profiles[] = { "v2-8" };   /* the first is the default */
+enum { PROFILE_COUNT = sizeof profiles / sizeof *profiles };
+
+typedef struct {
+    CornuDevice base;
+    CornuHost   host;
+    const char *profile;
+} Device;
+
+/* What stands behind "tpu:"; NULL for a profile that is unknown. */
+static const char *profile_of(const char *name)
+{
+    const char *colon = strchr(name, ':');
+    if (!colon) return profiles[0];
+    for (int i = 0; i < PROFILE_COUNT; i++)
+        if (strcmp(colon + 1, profiles[i]) == 0) return profiles[i];
+    char   list[128] = "";
+    size_t used = 0;
+    for (int i = 0; i < PROFILE_COUNT && used < sizeof list; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s\"tpu:%s\"", i ? ", " : "",
+                                 profiles[i]);
+    return cornu__fail_null(CORNU_ERR_DEVICE, "device \"%s\" has an unknown profile, expected %s",
+                            name, list);
+}
+
+static CornuDevice *tpu_open(const CornuDeviceConfig *config)
+{
+    CornuIsa    isa;
+    const int   threads = config->threads ? config->threads : cornu__cpu_threads();
+    const char *profile = profile_of(config->name);
+    if (!profile || cornu__cpu_isa(&isa) != CORNU_OK) return NULL;
+    Device *device = cornu__allocate(1, sizeof *device);
+    if (!device) return NULL;
+    device->profile = profile;
+    device->host = (CornuHost){ .kernels = kernels, .pooled = pooled,
+                                .vectors = cornu__vectors(),
+                                .threads = cornu__threads_create(threads) };
+    if (!device->host.threads) {
+        cornu__release(device);
+        return NULL;
+    }
+    device->base.threads = threads;
+    snprintf(device->base.description, sizeof device->base.description,
+             "tpu: emulated %s on %s | %s | 1 shard | %d thread%s", profile, cornu__cpu()->name,
+             cornu__isa_name(isa), threads, threads == 1 ? "" : "s");
+    return &device->base;
+}
+
+static void tpu_close(CornuDevice *base)
+{
+    Device *device = (Device *)base;
+    cornu__threads_free(device->host.threads);
+    cornu__release(device);
+}
+
+static CornuExecutable *tpu_compile(CornuDevice *base, const CornuProgram *program)
+{
+    return cornu__host_compile(&((Device *)base)->host, program);
+}
+
+const CornuDeviceClass cornu__tpu_device = {
+    .name = "tpu",
+    .has_profiles = true,
+    .open = tpu_open,
+    .close = tpu_close,
+    .buffer_create = cornu__host_buffer_create,
+    .buffer_free = cornu__host_buffer_free,
+    .buffer_write = cornu__host_buffer_write,
+    .buffer_read = cornu__host_buffer_read,
+    .compile = tpu_compile,
+    .run = cornu__host_run,
+    .executable_free = cornu__host_executable_free,
+};
