@@ -1,5 +1,6 @@
 /*
- * batch_norm and its gradient, f32: x is a matrix of rows (positions of all images) by C
+ * batch_norm and its gradient, f32 but for x, y and their gradients, which may be bf16, widened a
+ * chunk at a time: x is a matrix of rows (positions of all images) by C
  * channels, of which the first count H W … rows give the statistics.
  *
  * Rows are cut into chunks that fit the second-level cache. Each gives its means and squared
@@ -12,6 +13,7 @@
 #include <string.h>
 
 #include "../integer_internal.h"
+#include "bf16.h"
 #include "normalize.h"
 #include "kernels.h"
 
@@ -20,18 +22,23 @@ enum { CHUNK = 32 << 10 };   /* elements of x */
 typedef struct {
     const CornuKernelCall *call;
     const CornuNormalizes *normalizes;
-    const float           *x, *d_y, *scale, *offset, *mean;
-    float                 *out;
+    const CornuBf16       *bf16;                /* NULL: f32 */
+    const void            *x, *d_y;
+    const float           *scale, *offset, *mean;
+    void                  *out;
     int64_t                rows, valid, channels;
     int64_t                chunk_rows, chunks, valid_chunks;
     float                 *sums;                /* two rows of channels per chunk */
     float                 *factor, *inverse, *a, *b;
+    float                 *wide;                /* of bf16: x, d_y and out of a chunk, per thread */
 } BatchNorm;
 
 /* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
-static size_t lay_out(BatchNorm *n, CornuShape x, float *scratch)
+static size_t lay_out(BatchNorm *n, CornuType type, int threads, float *scratch)
 {
+    const CornuShape x = type.shape;
     n->normalizes = cornu__normalizes();
+    n->bf16 = type.dtype == CORNU_BF16 ? cornu__bf16() : NULL;
     n->channels = x.extent[x.rank - 1];
     n->rows = n->channels ? cornu_shape_count(x) / n->channels : 0;
     n->chunk_rows = n->channels ? ceil_divide(CHUNK, n->channels) : 1;
@@ -42,15 +49,23 @@ static size_t lay_out(BatchNorm *n, CornuShape x, float *scratch)
         n->inverse = n->factor + n->channels;
         n->a = n->inverse + n->channels;
         n->b = n->a + n->channels;
+        n->wide = n->b + n->channels;
     }
-    return (size_t)((2 * n->chunks + 4) * n->channels) * sizeof(float);
+    const int64_t wide = n->bf16 ? 3 * threads * n->chunk_rows * n->channels : 0;
+    return (size_t)((2 * n->chunks + 4) * n->channels + wide) * sizeof(float);
+}
+
+static bool accepts(const CornuOpCall *op, const CornuType *out_type)
+{
+    const CornuDtype dtype = op->in[0].dtype;
+    return (dtype == CORNU_F32 || dtype == CORNU_BF16) && out_type->dtype == dtype;
 }
 
 static size_t batch_norm_scratch(const CornuOpCall *op, const CornuType *out_type, int threads)
 {
-    (void)out_type, (void)threads;
+    (void)out_type;
     BatchNorm n;
-    return lay_out(&n, op->in[0].shape, NULL);
+    return lay_out(&n, op->in[0], threads, NULL);
 }
 
 static CornuStatus set_count(BatchNorm *n, const int64_t *count)
@@ -69,13 +84,45 @@ static int64_t rows_in(const BatchNorm *n, int64_t chunk, int64_t rows)
     return smaller(n->chunk_rows, rows - chunk * n->chunk_rows);
 }
 
+enum { X, D_Y, OUT, WIDE };
+
+static float *wide_chunk(const BatchNorm *n, int which, int thread)
+{
+    return n->wide + (WIDE * thread + which) * n->chunk_rows * n->channels;
+}
+
+/* `rows` rows of a chunk of x or d_y. */
+static const float *chunk_of(const BatchNorm *n, int which, int64_t chunk, int64_t rows, int thread)
+{
+    const void   *from = which == X ? n->x : n->d_y;
+    const int64_t at = chunk * n->chunk_rows * n->channels;
+    if (!n->bf16) return (const float *)from + at;
+    float *wide = wide_chunk(n, which, thread);
+    if (rows > 0) n->bf16->widen((const uint16_t *)from + at, rows * n->channels, wide);
+    return wide;
+}
+
+/* Where a chunk's result is made, and what then brings it to its place. */
+static float *chunk_out(const BatchNorm *n, int64_t chunk, int thread)
+{
+    if (n->bf16) return wide_chunk(n, OUT, thread);
+    return (float *)n->out + chunk * n->chunk_rows * n->channels;
+}
+
+static void chunk_done(const BatchNorm *n, int64_t chunk, int64_t rows, const float *made)
+{
+    if (n->bf16)
+        n->bf16->narrow(made, rows * n->channels,
+                        (uint16_t *)n->out + chunk * n->chunk_rows * n->channels);
+}
+
 static void chunk_statistics(void *context, int64_t chunk, int thread)
 {
-    (void)thread;
     const BatchNorm *n = context;
+    const int64_t    rows = rows_in(n, chunk, n->valid);
     float           *sums = n->sums + 2 * chunk * n->channels;
-    n->normalizes->statistics(n->x + chunk * n->chunk_rows * n->channels,
-                              rows_in(n, chunk, n->valid), n->channels, sums, sums + n->channels);
+    n->normalizes->statistics(chunk_of(n, X, chunk, rows, thread), rows, n->channels, sums,
+                              sums + n->channels);
 }
 
 static void join_statistics(const BatchNorm *n, float *mean, float *variance)
@@ -98,11 +145,12 @@ static void join_statistics(const BatchNorm *n, float *mean, float *variance)
 
 static void chunk_apply(void *context, int64_t chunk, int thread)
 {
-    (void)thread;
     const BatchNorm *n = context;
-    const int64_t    at = chunk * n->chunk_rows * n->channels;
-    n->normalizes->apply(n->x + at, rows_in(n, chunk, n->rows), n->channels, n->mean, n->factor,
-                         n->offset, n->out + at);
+    const int64_t    rows = rows_in(n, chunk, n->rows);
+    float           *out = chunk_out(n, chunk, thread);
+    n->normalizes->apply(chunk_of(n, X, chunk, rows, thread), rows, n->channels, n->mean, n->factor,
+                         n->offset, out);
+    chunk_done(n, chunk, rows, out);
 }
 
 static CornuStatus batch_norm(const CornuKernelCall *call)
@@ -111,7 +159,7 @@ static CornuStatus batch_norm(const CornuKernelCall *call)
                     .out = call->out[0], .mean = call->out[1] };
     float        *variance = call->out[2];
     const double  epsilon = call->op.attributes->epsilon.epsilon;
-    lay_out(&n, call->op.in[0].shape, call->scratch);
+    lay_out(&n, call->op.in[0], cornu__threads_count(call->threads), call->scratch);
     CORNU__TRY(set_count(&n, call->in[3]));
     cornu__threads_run(call->threads, n.valid_chunks, chunk_statistics, &n);
     join_statistics(&n, call->out[1], variance);
@@ -123,26 +171,26 @@ static CornuStatus batch_norm(const CornuKernelCall *call)
 
 static void chunk_sums(void *context, int64_t chunk, int thread)
 {
-    (void)thread;
     const BatchNorm *n = context;
-    const int64_t    at = chunk * n->chunk_rows * n->channels;
+    const int64_t    rows = rows_in(n, chunk, n->valid);
     float           *sums = n->sums + 2 * chunk * n->channels;
-    n->normalizes->sums(n->x + at, n->d_y + at, rows_in(n, chunk, n->valid), n->channels, n->mean,
-                        n->inverse, sums, sums + n->channels);
+    n->normalizes->sums(chunk_of(n, X, chunk, rows, thread), chunk_of(n, D_Y, chunk, rows, thread),
+                        rows, n->channels, n->mean, n->inverse, sums, sums + n->channels);
 }
 
 /* Only rows that count have a gradient. */
 static void chunk_apply_grad(void *context, int64_t chunk, int thread)
 {
-    (void)thread;
     const BatchNorm *n = context;
-    const int64_t    at = chunk * n->chunk_rows * n->channels, rows = rows_in(n, chunk, n->rows);
+    const int64_t    rows = rows_in(n, chunk, n->rows);
+    float           *out = chunk_out(n, chunk, thread);
     int64_t          valid = rows_in(n, chunk, n->valid);
     if (valid < 0) valid = 0;
-    n->normalizes->apply_grad(n->x + at, n->d_y + at, valid, n->channels, n->mean, n->factor, n->a,
-                              n->b, n->out + at);
-    memset(n->out + at + valid * n->channels, 0,
-           (size_t)((rows - valid) * n->channels) * sizeof(float));
+    n->normalizes->apply_grad(chunk_of(n, X, chunk, valid, thread),
+                              chunk_of(n, D_Y, chunk, valid, thread), valid, n->channels, n->mean,
+                              n->factor, n->a, n->b, out);
+    memset(out + valid * n->channels, 0, (size_t)((rows - valid) * n->channels) * sizeof(float));
+    chunk_done(n, chunk, rows, out);
 }
 
 static CornuStatus batch_norm_grad(const CornuKernelCall *call)
@@ -151,7 +199,7 @@ static CornuStatus batch_norm_grad(const CornuKernelCall *call)
                     .d_y = call->in[4], .out = call->out[0] };
     const float *variance = call->in[3];
     float       *d_scale = call->out[1], *d_offset = call->out[2];
-    lay_out(&n, call->op.in[0].shape, call->scratch);
+    lay_out(&n, call->op.in[0], cornu__threads_count(call->threads), call->scratch);
     CORNU__TRY(set_count(&n, call->in[5]));
     for (int64_t c = 0; c < n.channels; c++)
         n.inverse[c] = (float)(1.0 / sqrt((double)variance[c] +
@@ -174,7 +222,7 @@ static CornuStatus batch_norm_grad(const CornuKernelCall *call)
     return CORNU_OK;
 }
 
-const CornuKernel cornu__host_batch_norm = { NULL, batch_norm_scratch, batch_norm, false };
+const CornuKernel cornu__host_batch_norm = { accepts, batch_norm_scratch, batch_norm, false };
 const CornuKernel cornu__host_batch_norm_grad = {
-    NULL, batch_norm_scratch, batch_norm_grad, false,
+    accepts, batch_norm_scratch, batch_norm_grad, false,
 };

@@ -1,4 +1,5 @@
-/* softmax and log_softmax over the last axis, f32, in blocks of rows. */
+/* softmax and log_softmax over the last axis, f32 or bf16 widened to it, in blocks of rows. */
+#include "bf16.h"
 #include "normalize.h"
 #include "kernels.h"
 
@@ -10,15 +11,38 @@ typedef struct {
     int64_t                rows, classes, block_rows;
 } Softmax;
 
+static bool accepts(const CornuOpCall *op, const CornuType *out_type)
+{
+    const CornuDtype dtype = op->in[0].dtype;
+    return (dtype == CORNU_F32 || dtype == CORNU_BF16) && out_type->dtype == dtype;
+}
+
+/* A row of x and one of y per thread. */
+static size_t softmax_scratch(const CornuOpCall *op, const CornuType *out_type, int threads)
+{
+    const CornuShape shape = out_type->shape;
+    if (op->in[0].dtype != CORNU_BF16) return 0;
+    return 2 * (size_t)threads * (size_t)shape.extent[shape.rank - 1] * sizeof(float);
+}
+
+static void softmax_bf16(const Softmax *s, int64_t row, bool logarithm, float *wide)
+{
+    const CornuBf16 *bf16 = cornu__bf16();
+    bf16->widen((const uint16_t *)s->call->in[0] + row * s->classes, s->classes, wide);
+    s->normalizes->softmax(wide, s->classes, logarithm, wide + s->classes);
+    bf16->narrow(wide + s->classes, s->classes, (uint16_t *)s->call->out[0] + row * s->classes);
+}
+
 static void softmax_block(void *context, int64_t block, int thread)
 {
-    (void)thread;
     const Softmax *s = context;
     const bool     logarithm = s->call->op.id == CORNU_OP_LOG_SOFTMAX;
     const int64_t  first = block * s->block_rows;
     const int64_t  end = first + s->block_rows < s->rows ? first + s->block_rows : s->rows;
     for (int64_t row = first; row < end; row++)
-        s->normalizes->softmax((const float *)s->call->in[0] + row * s->classes, s->classes,
+        if (s->call->out_type->dtype == CORNU_BF16)
+            softmax_bf16(s, row, logarithm, (float *)s->call->scratch + 2 * thread * s->classes);
+        else s->normalizes->softmax((const float *)s->call->in[0] + row * s->classes, s->classes,
                                logarithm, (float *)s->call->out[0] + row * s->classes);
 }
 
@@ -33,5 +57,5 @@ static CornuStatus softmax(const CornuKernelCall *call)
     return CORNU_OK;
 }
 
-const CornuKernel cornu__host_softmax = { NULL, NULL, softmax, false };
-const CornuKernel cornu__host_log_softmax = { NULL, NULL, softmax, false };
+const CornuKernel cornu__host_softmax = { accepts, softmax_scratch, softmax, false };
+const CornuKernel cornu__host_log_softmax = { accepts, softmax_scratch, softmax, false };

@@ -46,6 +46,14 @@ static const CornuKernel *const tpu_kernels[CORNU_OP_COUNT] = {
     [CORNU_OP_CONV2D_GRAD_INPUT] = &cornu__tpu_conv2d_grad_input,
     [CORNU_OP_CONV2D_GRAD_FILTER] = &cornu__tpu_conv2d_grad_filter,
     [CORNU_OP_MAX_POOL2D] = &cornu__host_max_pool2d,
+    [CORNU_OP_MAX_POOL2D_GRAD] = &cornu__host_max_pool2d_grad,
+    [CORNU_OP_AVERAGE_POOL2D] = &cornu__host_average_pool2d,
+    [CORNU_OP_AVERAGE_POOL2D_GRAD] = &cornu__host_average_pool2d_grad,
+    [CORNU_OP_BATCH_NORM] = &cornu__host_batch_norm,
+    [CORNU_OP_BATCH_NORM_GRAD] = &cornu__host_batch_norm_grad,
+    [CORNU_OP_SOFTMAX] = &cornu__host_softmax,
+    [CORNU_OP_LOG_SOFTMAX] = &cornu__host_log_softmax,
+    [CORNU_OP_REDUCE_SUM] = &cornu__host_reduce_sum,
 };
 
 /* What is under test: a device's kernels, and the dtypes of products. */
@@ -287,7 +295,7 @@ static void test_matmul(void **state)
                    .attributes.matmul = { .transpose_a = ta, .dtype = results } };
         add_operand(&c, ta ? cornu_type(operands, 1201, 150) : cornu_type(operands, 150, 1201));
         add_operand(&c, cornu_type(operands, 1201, 131));
-        check_with_epilogue(&c);
+        check_and_free(&c);
     }
 }
 
@@ -408,12 +416,12 @@ static void test_pool(void **state)
 {
     (void)state;
     static const int64_t channels[] = { 1, 3, 12, 16, 24, 32, 33, 67 };
-    for (int i = 0; i < 120; i++) {
+    for (int i = 0; i < rounds(120); i++) {
         CornuShape      x = cornu_shape(between(1, 5), between(2, 13), between(2, 13),
                                         pick(channels, 8));
         CornuAttributes window = random_window(i % 3 == 0);
         Case            y = { .id = CORNU_OP_MAX_POOL2D, .attributes = window, .terms = 1.0 };
-        add_operand(&y, cornu_type_from(CORNU_F32, x));
+        add_operand(&y, cornu_type_from(operands, x));
         if (i % 2) spoil(&y);
         if (expect(&y)) {
             check(&y);
@@ -435,7 +443,7 @@ static void test_pool(void **state)
         free_case(&y);
 
         Case mean = { .id = CORNU_OP_AVERAGE_POOL2D, .attributes = window, .terms = 16.0 };
-        add_operand(&mean, cornu_type_from(CORNU_F32, x));
+        add_operand(&mean, cornu_type_from(operands, x));
         if (expect(&mean)) {
             check(&mean);
             Case c = { .id = CORNU_OP_AVERAGE_POOL2D_GRAD, .attributes = gradient_of(window, x),
@@ -599,7 +607,7 @@ static void test_batch_norm(void **state)
 {
     (void)state;
     static const int64_t channels[] = { 1, 3, 12, 16, 32, 65 };
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < rounds(60); i++) {
         int64_t    C = pick(channels, 6), batch = between(1, 40);
         CornuShape shape = i % 3 ? cornu_shape(batch, between(1, 9), between(1, 9), C)
                                  : cornu_shape(batch, C);
@@ -610,23 +618,23 @@ static void test_batch_norm(void **state)
         double  rows = (double)cornu_shape_count(shape) / (double)C;
 
         Case y = { .id = CORNU_OP_BATCH_NORM, .attributes.epsilon.epsilon = 1e-3, .terms = rows };
-        add_operand(&y, cornu_type_from(CORNU_F32, shape));
+        add_operand(&y, cornu_type_from(operands, shape));
         add_operand(&y, cornu_type(CORNU_F32, C));
         add_operand(&y, cornu_type(CORNU_F32, C));
         add_operand(&y, cornu_scalar(CORNU_I64));
         *(int64_t *)y.in[3] = count;
         /* Far from zero, where one-pass formulas fail. */
         for (int64_t k = 0; i % 5 == 0 && k < cornu_type_count(y.in_type[0]); k++)
-            ((float *)y.in[0])[k] += 100.0f;
+            cornu_array_set(operand(&y, 0), k, cornu_array_get(operand(&y, 0), k) + 100.0);
         assert_true(expect(&y));
         if (i % 5 == 0) y.terms *= 100.0;
         check(&y);
 
         Case c = { .id = CORNU_OP_BATCH_NORM_GRAD, .attributes.epsilon.epsilon = 1e-3,
                    .terms = 16.0 * rows };
-        add_operand(&c, cornu_type_from(CORNU_F32, shape));
+        add_operand(&c, cornu_type_from(operands, shape));
         for (int k = 0; k < 3; k++) add_operand(&c, cornu_type(CORNU_F32, C));
-        add_operand(&c, cornu_type_from(CORNU_F32, shape));
+        add_operand(&c, cornu_type_from(operands, shape));
         add_operand(&c, cornu_scalar(CORNU_I64));
         for (int64_t k = 0; k < C; k++)
             ((float *)c.in[3])[k] = 0.1f + fabsf(((float *)c.in[3])[k]);
@@ -635,7 +643,7 @@ static void test_batch_norm(void **state)
         free_case(&y);
     }
     Case c = { .id = CORNU_OP_BATCH_NORM };
-    add_operand(&c, cornu_type(CORNU_F32, 4, 3));
+    add_operand(&c, cornu_type(operands, 4, 3));
     add_operand(&c, cornu_type(CORNU_F32, 3));
     add_operand(&c, cornu_type(CORNU_F32, 3));
     add_operand(&c, cornu_scalar(CORNU_I64));
@@ -651,13 +659,14 @@ static void test_softmax(void **state)
 {
     (void)state;
     static const int64_t classes[] = { 1, 2, 10, 16, 17, 31, 64, 1000 };
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < rounds(60); i++) {
         CornuShape shape = cornu_shape(between(1, 300), pick(classes, 8));
         Case       c = { .id = i % 2 ? CORNU_OP_SOFTMAX : CORNU_OP_LOG_SOFTMAX,
                          .terms = (double)shape.extent[1] };
-        add_operand(&c, cornu_type_from(CORNU_F32, shape));
+        add_operand(&c, cornu_type_from(operands, shape));
         float spread = (const float[]){ 1.0f, 30.0f, 200.0f }[i % 3];
-        for (int64_t k = 0; k < cornu_shape_count(shape); k++) ((float *)c.in[0])[k] *= spread;
+        for (int64_t k = 0; k < cornu_shape_count(shape); k++)
+            cornu_array_set(operand(&c, 0), k, cornu_array_get(operand(&c, 0), k) * (double)spread);
         if (i % 7 == 0)
             cornu_array_set(operand(&c, 0), between(0, (int)cornu_shape_count(shape) - 1), NAN);
         check_and_free(&c);
@@ -665,6 +674,19 @@ static void test_softmax(void **state)
 }
 
 /* ---- All of it, with each instruction set ---- */
+
+/* Rows shorter and longer than those taken together, one and several chunks, runs. */
+static void test_reduce_bf16(void **state)
+{
+    (void)state;
+    static const int64_t extents[] = { 1, 3, 10, 32, 64, 255, 300, 1000, 5000 };
+    for (int i = 0; i < 20; i++) {
+        int64_t a = pick(extents, 3), r = pick(extents, 9), last = pick(extents, 5);
+        Case    c = { .id = CORNU_OP_REDUCE_SUM, .attributes.reduce.axes = 2, .terms = (double)r };
+        add_operand(&c, cornu_type(CORNU_BF16, a, r, last));
+        check_and_free(&c);
+    }
+}
 
 static int run_group(const char *device, CornuIsa isa, const struct CMUnitTest *tests, size_t count)
 {
@@ -701,13 +723,19 @@ static int tpu_with_isa(CornuIsa isa)
         cmocka_unit_test(test_matmul),
         cmocka_unit_test(test_conv2d),
         cmocka_unit_test(test_pooled),
+        /* of bf16 alone: those of f32 are the cpu's */
+        cmocka_unit_test(test_pool),
+        cmocka_unit_test(test_batch_norm),
+        cmocka_unit_test(test_softmax),
+        cmocka_unit_test(test_reduce_bf16),
     };
     int failed = 0;
     kernels = tpu_kernels;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         operands = kinds[i].operands;
         results = kinds[i].results;
-        failed += run_group(kinds[i].name, isa, tests, sizeof tests / sizeof *tests);
+        failed += run_group(kinds[i].name, isa, tests,
+                            results == CORNU_BF16 ? sizeof tests / sizeof *tests : 3);
     }
     return failed;
 }

@@ -23,6 +23,10 @@
 /* A row that fails is named and counted; the others still run. */
 static int failures;
 
+/* The row that `narrow_row` was made from. */
+static OpCase        narrow_row;
+static const OpCase *wide_row;
+
 CORNU__PRINTF(2, 3)
 static void fault(const OpCase *row, const char *format, ...)
 {
@@ -32,8 +36,9 @@ static void fault(const OpCase *row, const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     cornu__attributes_print(row->id, &row->attributes, attributes, sizeof attributes);
-    print_error("row %d, %s(%s): %s\n", (int)(row - op_cases), cornu_op_name(row->id), attributes,
-                text);
+    print_error("row %d%s, %s(%s): %s\n",
+                (int)((row == &narrow_row ? wide_row : row) - op_cases),
+                row == &narrow_row ? " in bf16" : "", cornu_op_name(row->id), attributes, text);
     failures++;
 }
 
@@ -66,6 +71,9 @@ static Row row_open(const OpCase *row)
         assert_int_equal(cornu_program_input(r.program, row->in[i], &r.in[i]), CORNU_OK);
         r.operand[i] = calloc((size_t)cornu_type_count(row->in[i]) + 1, sizeof(double));
         op_case_fill(row, i, r.operand[i]);
+        for (int64_t k = 0; k < cornu_type_count(row->in[i]) && row->in[i].dtype == CORNU_BF16; k++)
+            r.operand[i][k] = (double)cornu_bf16_to_float(
+                cornu_bf16_from_float((float)r.operand[i][k]));
     }
     return r;
 }
@@ -224,6 +232,7 @@ static CornuDevice *device;
 static double nearness(const OpCase *row, CornuDtype dtype)
 {
     if (!cornu_dtype_is_float(dtype)) return 0.0;
+    if (dtype == CORNU_BF16) return 1.0 / 256.0;
     switch (row->near) {
     case NEAR_EXACT:   return 6e-8; /* the reference itself does not round to f32 */
     case NEAR_ROUNDED: return 1e-6;
@@ -282,6 +291,9 @@ static void check_on_device(const OpCase *row)
         (row->fault && !strstr(cornu_error_message(), row->fault)))
         fault(row, "%s gave %s: %s", cornu_device_name(device), cornu_status_name(status),
               status ? cornu_error_message() : "");
+    if (strcmp(cornu_device_name(device), "tpu") == 0 &&
+        cornu_executable_statistics(executable)->fallbacks)
+        fault(row, "%s falls back", cornu_device_name(device));
     if (status == CORNU_OK) {
         Evaluation e = row_evaluate(&r);
         for (int i = 0; i < r.out_count; i++) check_output(row, i, out[i], e.value[r.out[i]]);
@@ -318,10 +330,47 @@ static void runs_on_cpu(void **state)
     check_device("cpu");
 }
 
+/* The row with bf16 in place of f32; false if its rule refuses that. */
+static bool make_narrow(const OpCase *row)
+{
+    CornuType   out[CORNU_MAX_OUTPUTS];
+    CornuOpCall call = { row->id, &narrow_row.attributes, op_case_in_count(row), narrow_row.in };
+    wide_row = row;
+    narrow_row = *row;
+    bool changed = false;
+    for (int i = 0; i < CORNU_MAX_INPUTS; i++) {
+        CornuDtype *dtype = &narrow_row.in[i].dtype;
+        changed |= i < op_case_in_count(row) && *dtype == CORNU_F32;
+        if (*dtype == CORNU_F32) *dtype = CORNU_BF16;
+    }
+    if (row->id == CORNU_OP_MATMUL) narrow_row.attributes.matmul.dtype = CORNU_BF16;
+    if (row->id == CORNU_OP_CONV2D) narrow_row.attributes.conv2d.dtype = CORNU_BF16;
+    if (row->id == CORNU_OP_CONV2D_GRAD_INPUT) narrow_row.attributes.conv2d_grad.dtype = CORNU_BF16;
+    if (row->id == CORNU_OP_BATCH_NORM || row->id == CORNU_OP_BATCH_NORM_GRAD)
+        for (int i = 1; i < call.in_count; i++)
+            if (i != 4) narrow_row.in[i].dtype = row->in[i].dtype;
+    const bool taken = changed && row->refused == CORNU_OK && cornu__op_type(&call, out) == CORNU_OK;
+    cornu_error_take();
+    return taken;
+}
+
+/* In the float32 policy, whose products are as near as any in f32; then in bf16. */
 static void runs_on_tpu(void **state)
 {
     (void)state;
     check_device("tpu");
+}
+
+static void runs_on_tpu_in_bf16(void **state)
+{
+    (void)state;
+    device = cornu_device_open(.name = "tpu");
+    assert_non_null(device);
+    failures = 0;
+    for (int i = 0; i < op_case_count; i++)
+        if (make_narrow(&op_cases[i])) check_on_device(&narrow_row);
+    cornu_device_close(device);
+    assert_int_equal(failures, 0);
 }
 
 /* ---- Gradients ---- */
@@ -477,6 +526,7 @@ int main(void)
         cmocka_unit_test(runs_on_reference),
         cmocka_unit_test(runs_on_cpu),
         cmocka_unit_test(runs_on_tpu),
+        cmocka_unit_test(runs_on_tpu_in_bf16),
         cmocka_unit_test(gradients_match_differences),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
