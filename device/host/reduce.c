@@ -2,8 +2,9 @@
  * reduce_sum and reduce_max.
  *
  * f32 or bf16 whose reduced axes are neighbours is x (A, R, C), y (A, C). bf16 is widened to f32
- * a few rows at a time and only the result is rounded. It is cut into chunks of rows by its shape alone; each chunk gives partial sums in f32, and these are added
- * in double, in their order. Within a chunk,
+ * a few rows at a time and only the result is rounded. It is cut into chunks of
+ * rows by its shape alone; each chunk gives partial sums in f32, and these are added in double,
+ * in their order. Within a chunk,
  *     C = 1    a run of up to 4096 elements is summed in 64 lanes, see isa/vector_reduce.c
  *     C > 1    rows are added to a row of sums; rows shorter than 256 elements are taken
  *              several at a time, as one long row, and folded at the end
@@ -301,8 +302,8 @@ static CornuStatus reduce_max(const CornuKernelCall *call) { return reduce(call,
 /* bf16 and f16 are f32 first: an element at a time would be far slower. */
 static bool accepts(const CornuOpCall *call, const CornuType *out_type)
 {
-    (void)out_type;
-    return call->in[0].dtype != CORNU_BF16 && call->in[0].dtype != CORNU_F16;
+    if (call->in[0].dtype == CORNU_BF16) return is_fast(call, out_type);
+    return call->in[0].dtype != CORNU_F16;
 }
 
 const CornuKernel cornu__host_reduce_sum = { accepts, reduce_scratch, reduce_sum, false };
