@@ -2,7 +2,8 @@
  * conv2d_grad_filter: f32 or bf16 in and out, f32 in the sums.
  *
  *     x (B, H, W, C), d_y (B, Ho, Wo, F), d_filter (h, w, C, F)
- *     d_filter[u,v,c,f] = sum over b, i, j of x[b, i s + u d - low, j s + v d - low, c] d_y[b,i,j,f]
+ *     d_filter[u,v,c,f] = sum over b, i, j of
+ *         x[b, i s + u d - low, j s + v d - low, c] d_y[b,i,j,f]
  *
  * Rows of the sum are channels of x, which stand side by side, as do the filters of d_y: a tile
  * of sums walks over all positions where its tap meets x, and nothing is copied or transposed.
@@ -140,7 +141,8 @@ static void copy_row(const FilterGradient *g, const Copy *copy, int64_t from, in
         const uint16_t *a = (const uint16_t *)copy->image[0] + part * copy->image_part + from;
         const uint16_t *b = copy->image[1] ? (const uint16_t *)copy->image[1] +
                                              part * copy->image_part + from : NULL;
-        g->precision.bf16->pair(a, b, count, (uint32_t *)(void *)(copy->to + part * copy->to_part + to));
+        float *pairs = copy->to + part * copy->to_part + to;
+        g->precision.bf16->pair(a, b, count, (uint32_t *)(void *)pairs);
     }
 }
 
@@ -315,7 +317,8 @@ static void sum_chunk(void *context, int64_t chunk, int thread)
         .x_image = image, .x_row = height->stride * columns * C, .x_pixel = width->stride * C,
         .y_image = height->out * width->out * g->padded, .y_row = width->out * g->padded,
         .y_pixel = g->padded,
-        .images = ceil_divide(b_end - b, g->products->depth), .height = height->out, .width = width->out,
+        .images = ceil_divide(b_end - b, g->products->depth),
+        .height = height->out, .width = width->out,
     };
     if (g->call->pool) outer.y = gradient_of_pool(g, b, b_end, thread);
     else if (g->copy_y) outer.y = copy_y(g, b, b_end, thread);

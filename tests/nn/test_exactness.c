@@ -278,8 +278,8 @@ static void tpu_trains_as_cpu(void **state)
             worst = fmax(worst, fabs(a - cornu_array_get(tpu.of[i], k)));
         }
         if (!(worst <= 1e-5 * largest))
-            fail_msg("%s: weight %d, at most %.3g, differs by %.3g", (const char *)*state, i, largest,
-                     worst);
+            fail_msg("%s: weight %d, at most %.3g, differs by %.3g", (const char *)*state, i,
+                     largest, worst);
     }
     free_weights(&cpu), free_weights(&tpu);
 }
