@@ -226,8 +226,8 @@ static CornuStatus matmul(const CornuKernelCall *call)
     }
     p.panels = call->scratch;
     p.bias = p.panels + p.k * p.padded;
-    for (int64_t n = 0; n < p.padded; n++)
-        p.bias[n] = call->epilogue->bias && n < p.n ? ((const float *)call->epilogue->bias)[n] : 0.0f;
+    const float *bias = call->epilogue->bias;
+    for (int64_t n = 0; n < p.padded; n++) p.bias[n] = bias && n < p.n ? bias[n] : 0.0f;
     cornu__threads_run(call->threads, ceil_divide(p.k, PACK_ROWS), pack, &p);
     cornu__threads_run(call->threads, blocks, multiply_tiles, &p);
     return CORNU_OK;

@@ -268,7 +268,8 @@ CornuStatus cornu__conv2d(const CornuKernelCall *call, CornuMultiplier multiplie
     cornu__biases(call->epilogue, call->out_type->dtype, c.walk.out_channels, c.padded, c.bias);
     memset(c.zeros, 0, (size_t)c.padded * sizeof(float));
     c.x = cornu__parts(&c.precision, call->threads, call->in[0], c.x_count, c.x_parts);
-    c.filter = cornu__parts(&c.precision, call->threads, call->in[1], c.filter_count, c.filter_parts);
+    c.filter = cornu__parts(&c.precision, call->threads, call->in[1], c.filter_count,
+                            c.filter_parts);
     cornu__threads_run(call->threads, c.taps * c.precision.parts, pack, &c);
     cornu__threads_run(call->threads, c.groups * c.slabs, convolve, &c);
     return CORNU_OK;

@@ -136,7 +136,8 @@ static void copy_row(const FilterGradient *g, const Copy *copy, int64_t from, in
         const uint16_t *a = (const uint16_t *)copy->image[0] + part * copy->image_part + from;
         const uint16_t *b = copy->image[1] ? (const uint16_t *)copy->image[1] +
                                              part * copy->image_part + from : NULL;
-        g->precision.bf16->pair(a, b, count, (uint32_t *)(void *)(copy->to + part * copy->to_part + to));
+        float *pairs = copy->to + part * copy->to_part + to;
+        g->precision.bf16->pair(a, b, count, (uint32_t *)(void *)pairs);
     }
 }
 
@@ -311,7 +312,8 @@ static void sum_chunk(void *context, int64_t chunk, int thread)
         .x_image = image, .x_row = height->stride * columns * C, .x_pixel = width->stride * C,
         .y_image = height->out * width->out * g->padded, .y_row = width->out * g->padded,
         .y_pixel = g->padded,
-        .images = ceil_divide(b_end - b, g->products->depth), .height = height->out, .width = width->out,
+        .images = ceil_divide(b_end - b, g->products->depth),
+        .height = height->out, .width = width->out,
     };
     if (g->call->pool) outer.y = gradient_of_pool(g, b, b_end, thread);
     else if (g->copy_y) outer.y = copy_y(g, b, b_end, thread);

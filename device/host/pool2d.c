@@ -77,7 +77,8 @@ static void pool_slab(void *context, int64_t block, int thread)
     const Pooling    *p = context;
     const CornuSweep *height = &p->pool.height;
     const int64_t     b = block / p->slabs, slab = block % p->slabs;
-    const int64_t     i = slab * height->out / p->slabs, i_end = (slab + 1) * height->out / p->slabs;
+    const int64_t     i = slab * height->out / p->slabs;
+    const int64_t     i_end = (slab + 1) * height->out / p->slabs;
     const int64_t     at = (b * height->out + i) * p->y_row, row = p->x_image / height->in;
     const bool        max = p->call->op.id == CORNU_OP_MAX_POOL2D;
     uint8_t          *index = max ? (uint8_t *)p->call->out[1] + at : NULL;

@@ -1,17 +1,17 @@
 /*
  * reduce_sum and reduce_max.
  *
- * f32 or bf16 whose reduced axes are neighbours is x (A, R, C), y (A, C). bf16 is widened to f32
- * a few rows at a time and only the result is rounded. It is cut into chunks of
- * rows by its shape alone; each chunk gives partial sums in f32, and these are added in double,
- * in their order. Within a chunk,
+ * f32 or bf16 whose reduced axes are neighbours is x (A, R, C), y (A, C). bf16 is widened
+ * to f32 a few rows at a time and only the result is rounded. x is cut into chunks of rows by
+ * its shape alone; each chunk gives partial sums in f32, and these are added in double, in
+ * their order. Within a chunk,
  *     C = 1    a run of up to 4096 elements is summed in 64 lanes, see isa/vector_reduce.c
  *     C > 1    rows are added to a row of sums; rows shorter than 256 elements are taken
  *              several at a time, as one long row, and folded at the end
  * so that a sum of f32 has at most some 128 roundings, then one per chunk in double.
  *
- * Everything else goes element by element: f32 and f64 in double, integers in i64. bf16 and f16
- * are converted to f32 before they come here.
+ * Everything else goes element by element: floats in double, integers in i64.
+ * f16 is converted to f32 before it comes here.
  */
 #include <math.h>
 #include <string.h>
@@ -197,7 +197,8 @@ static size_t reduce_scratch(const CornuOpCall *call, const CornuType *out_type,
     Reduce reduce;
     if (!is_fast(call, out_type) || !as_matrix(call, &reduce)) return 0;
     cut(&reduce);
-    int64_t partial = is_partial(&reduce, out_type->dtype) ? reduce.a * reduce.chunks * reduce.c : 0;
+    int64_t partial = reduce.a * reduce.chunks * reduce.c;
+    if (!is_partial(&reduce, out_type->dtype)) partial = 0;
     int64_t wide = out_type->dtype == CORNU_BF16 ? WIDE : 0;
     return (size_t)(threads * (LONG_ROW + wide) + partial) * sizeof(float);
 }

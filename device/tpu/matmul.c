@@ -227,8 +227,9 @@ static void pair_rows(const Matmul *p, const Block *b, int64_t k, int64_t k_end,
         const uint16_t *from = (const uint16_t *)p->a + part * p->a_count +
                                b->matrix * p->a_batch + b->m;
         for (int64_t at = k; at < k_end; at += 2)
-            p->precision.bf16->pair(from + at * p->m, at + 1 < k_end ? from + (at + 1) * p->m : NULL,
-                                    columns, to + (at - k) / 2 * columns);
+            p->precision.bf16->pair(from + at * p->m,
+                                    at + 1 < k_end ? from + (at + 1) * p->m : NULL, columns,
+                                    to + (at - k) / 2 * columns);
     }
 }
 

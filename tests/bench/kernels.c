@@ -351,7 +351,8 @@ void bench_kernels(void)
         if (twin) {
             double ratios[ROUNDS];
             for (int k = 0; k < ROUNDS; k++) ratios[k] = c->seconds[k] / twin->seconds[k];
-            const double narrow = median(twin->seconds), narrow_rate = flops_of(twin, count) / narrow;
+            const double narrow = median(twin->seconds);
+            const double narrow_rate = flops_of(twin, count) / narrow;
             printf(" | %9.1f %9.1f %6.1f%% %7.2f", narrow * 1e6, narrow_rate / 1e9,
                    100.0 * narrow_rate / limit[1], median(ratios));
         }

@@ -43,6 +43,31 @@ static void unknown_devices_are_refused(void **state)
                         "device \"reference\": -1 threads, expected at least 1");
 }
 
+static void profiles_are_names(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "tpu", "tpu:v2-8" };
+    for (int i = 0; i < 2; i++) {
+        CornuDevice *device = cornu_device_open(.name = names[i], .threads = 2);
+        assert_non_null(device);
+        assert_string_equal(cornu_device_name(device), "tpu");
+        assert_ptr_equal(strstr(cornu_device_description(device), "tpu: emulated v2-8 on "),
+                         cornu_device_description(device));
+        assert_non_null(strstr(cornu_device_description(device), " | 1 shard | 2 threads"));
+        cornu_device_close(device);
+    }
+    assert_null(cornu_device_open(.name = "tpu:v9-8"));
+    assert_int_equal(cornu_error_take(), CORNU_ERR_DEVICE);
+    assert_string_equal(cornu_error_message(),
+                        "device \"tpu:v9-8\" has an unknown profile, expected \"tpu:v2-8\"");
+    static const char *const wrong[] = { "cpu:v2-8", "tpus", "tp" };
+    for (int i = 0; i < 3; i++) {
+        assert_null(cornu_device_open(.name = wrong[i]));
+        assert_int_equal(cornu_error_take(), CORNU_ERR_DEVICE);
+        assert_non_null(strstr(cornu_error_message(), "is unknown"));
+    }
+}
+
 static void buffers_check_types(void **state)
 {
     (void)state;
@@ -224,6 +249,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_are_suggested),
         cmocka_unit_test(unknown_devices_are_refused),
+        cmocka_unit_test(profiles_are_names),
         cmocka_unit_test(buffers_check_types),
         cmocka_unit_test(runs_check_their_buffers),
         cmocka_unit_test(equal_programs_are_compiled_once),

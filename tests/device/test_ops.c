@@ -349,7 +349,8 @@ static bool make_narrow(const OpCase *row)
     if (row->id == CORNU_OP_BATCH_NORM || row->id == CORNU_OP_BATCH_NORM_GRAD)
         for (int i = 1; i < call.in_count; i++)
             if (i != 4) narrow_row.in[i].dtype = row->in[i].dtype;
-    const bool taken = changed && row->refused == CORNU_OK && cornu__op_type(&call, out) == CORNU_OK;
+    if (!changed || row->refused != CORNU_OK) return false;
+    const bool taken = cornu__op_type(&call, out) == CORNU_OK;
     cornu_error_take();
     return taken;
 }

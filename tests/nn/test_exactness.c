@@ -1,6 +1,6 @@
 /*
  * What a step may not depend on: rows that only fill a batch up, how the data are cut into calls,
- * the number of threads.
+ * the number of threads, the device.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -212,9 +212,9 @@ static void evaluate_equals_predictions(void **state)
 
 /* ---- Threads ---- */
 
-static Weights train_on_threads(const char *name, int threads)
+static Weights train_on_threads(const char *name, const char *device_name, int threads)
 {
-    CornuDevice *device = cornu_device_open("cpu", .threads = threads);
+    CornuDevice *device = cornu_device_open(.name = device_name, .threads = threads);
     assert_non_null(device);
     assert_int_equal(cornu_device_threads(device), threads);
     CornuModel *model = open_model(name, device, cornu_adam());
@@ -229,18 +229,60 @@ static Weights train_on_threads(const char *name, int threads)
     return weights;
 }
 
-static void threads_change_no_bit(void **state)
+static void compare_threads(const char *name, const char *device)
 {
-    Weights one = train_on_threads(*state, 1);
+    Weights one = train_on_threads(name, device, 1);
     for (int threads = 2; threads <= 4; threads++) {
-        Weights more = train_on_threads(*state, threads);
+        Weights more = train_on_threads(name, device, threads);
         for (int i = 0; i < one.count; i++)
             if (memcmp(one.of[i].data, more.of[i].data, cornu_type_bytes(one.of[i].type)))
-                fail_msg("%s: weight %d is another after 6 steps on %d threads than on 1",
-                         (const char *)*state, i, threads);
+                fail_msg("%s on %s: weight %d is another after 6 steps on %d threads than on 1",
+                         name, device, i, threads);
         free_weights(&more);
     }
     free_weights(&one);
+}
+
+static void threads_change_no_bit(void **state)
+{
+    compare_threads(*state, "cpu");
+    compare_threads(*state, "tpu");
+}
+
+/* ---- Devices ---- */
+
+static Weights descend_on(const char *name, const char *device_name)
+{
+    enum { STEPS = 10, BATCH = 64 };
+    CornuDevice *device = cornu_device_open(.name = device_name);
+    CornuModel  *model = open_model(name, device, cornu_sgd(.learning_rate = 0.01));
+    for (int i = 0; i < STEPS; i++) {
+        const int64_t first = i * BATCH % (ROWS - BATCH);
+        expect_ok(cornu_train_on_batch(model, images_for(model, first, BATCH),
+                                       labels_of(first, BATCH), NULL));
+    }
+    Weights weights = read_weights(model);
+    cornu_model_free(model);
+    cornu_device_close(device);
+    return weights;
+}
+
+/* The float32 policy means float32 on either: six passes of bf16 carry as many bits. */
+static void tpu_trains_as_cpu(void **state)
+{
+    Weights cpu = descend_on(*state, "cpu"), tpu = descend_on(*state, "tpu");
+    for (int i = 0; i < cpu.count; i++) {
+        double largest = 0.0, worst = 0.0;
+        for (int64_t k = 0; k < cornu_type_count(cpu.of[i].type); k++) {
+            const double a = cornu_array_get(cpu.of[i], k);
+            largest = fmax(largest, fabs(a));
+            worst = fmax(worst, fabs(a - cornu_array_get(tpu.of[i], k)));
+        }
+        if (!(worst <= 1e-5 * largest))
+            fail_msg("%s: weight %d, at most %.3g, differs by %.3g", (const char *)*state, i,
+                     largest, worst);
+    }
+    free_weights(&cpu), free_weights(&tpu);
 }
 
 #define FOR_EACH_MODEL(test)                                  \
@@ -255,6 +297,7 @@ int main(void)
         FOR_EACH_MODEL(fit_equals_steps_by_hand),
         cmocka_unit_test(evaluate_equals_predictions),
         FOR_EACH_MODEL(threads_change_no_bit),
+        FOR_EACH_MODEL(tpu_trains_as_cpu),
     };
     return cmocka_run_group_tests(tests, draw, NULL);
 }

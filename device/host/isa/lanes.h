@@ -26,6 +26,7 @@ enum {
 
 typedef float   Lanes __attribute__((vector_size(4 * LANES)));
 typedef int32_t Mask __attribute__((vector_size(4 * LANES)));
+typedef uint32_t Bits __attribute__((vector_size(4 * LANES)));
 typedef float   Unaligned __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 
 #define INLINE static inline __attribute__((always_inline))
@@ -45,9 +46,9 @@ INLINE void  store(float *to, Lanes value) { *(Unaligned *)to = value; }
  * 12 converts vectors of its own type lane by lane. */
 INLINE void store_narrow(uint16_t *to, Lanes value, int count)
 {
-    const Mask x = (Mask)value, nan = (x & 0x7fffffff) > 0x7f800000;
-    const Mask up = x + 0x7fff + (x >> 16 & 1);
-    const Mask bits = (nan & (x | 0x400000)) | (~nan & up);
+    const Bits x = (Bits)value, nan = (Bits)((x & 0x7fffffffu) > 0x7f800000u);
+    const Bits up = x + 0x7fffu + (x >> 16 & 1u);
+    const Bits bits = (nan & (x | 0x400000u)) | (~nan & up);
     uint32_t   wide[LANES];
     uint16_t   half[LANES];
     memcpy(wide, &bits, sizeof wide);

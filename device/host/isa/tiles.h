@@ -25,7 +25,8 @@ INLINE void tile_step(int rows, int vectors, const Element *const x[3], ptrdiff_
 {
     UNROLL for (int turn = 0; turn < TURNS; turn++) {
         Vector b[TILE_VECTORS];
-        UNROLL for (int n = 0; n < vectors; n++) b[n] = of_turn(lanes(panel + n * LANES, part), turn);
+        UNROLL for (int n = 0; n < vectors; n++)
+            b[n] = of_turn(lanes(panel + n * LANES, part), turn);
         UNROLL for (int m = 0; m < rows; m++) {
             const Operand a = operand(x[m / 5] + m % 5 * stride, part);
             UNROLL for (int n = 0; n < vectors; n++) sum[m][n] = multiply(sum[m][n], a, b[n], turn);
@@ -129,7 +130,8 @@ INLINE void outer_step(int rows, int vectors, const Operand *x, const ptrdiff_t 
 {
     UNROLL for (int turn = 0; turn < TURNS; turn++) {
         Vector c[TILE_VECTORS];
-        UNROLL for (int n = 0; n < vectors; n++) c[n] = of_turn(lanes(y + n * LANES, WHOLE), turn);
+        UNROLL for (int n = 0; n < vectors; n++)
+            c[n] = of_turn(lanes(y + n * LANES, WHOLE), turn);
         UNROLL for (int m = 0; m < rows; m++) {
             const Operand a = x[offsets ? offsets[m] : m];
             UNROLL for (int n = 0; n < vectors; n++) sum[m][n] = multiply(sum[m][n], a, c[n], turn);
