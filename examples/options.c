@@ -27,14 +27,18 @@ static void add(Table *table, const Option *flags)
 
 static void fill_table(Table *table, Options *o)
 {
-    static const char *const devices[] = { "cpu", "reference", NULL };
+    static const char *const devices[] = { "cpu", "tpu", "tpu:v2-8", "tpu:v3-8", "tpu:v4-8",
+                                           "tpu:v5e-8", "tpu:v5p-8", "tpu:v6e-8", "reference",
+                                           NULL };
     static const char *const policies[] = { "float32", "mixed_bfloat16", "mixed_float16",
                                             NULL };
     static const char *const verbosities[] = { "auto", "0", "1", "2", NULL };
     const Option machine[] = {
         { "device", OPTION_CHOICE, &o->device, "NAME", "what computes", 0, 0, devices },
         { "policy", OPTION_CHOICE, &o->policy, "NAME", "precision", 0, 0, policies },
-        { "shards", OPTION_WHOLE, &o->shards, "N", "parts of the device", 1, 1, NULL },
+        { "shards", OPTION_WHOLE, &o->shards, "N",
+          "replicas of a tpu that share each batch: 1, 2, 4 or 8; default the profile's", 1, 8,
+          NULL },
         { "threads", OPTION_WHOLE, &o->threads, "N", "processors to use", 1, 1024, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
@@ -264,7 +268,6 @@ static int check_arguments(const Table *table, const Options *options)
 int options_parse(Options *options, const Program *program, int argc, char **argv)
 {
     if (!options->device) options->device = "cpu";
-    if (options->shards == 0) options->shards = 1;
     Table table = { .program = program, .verbose = "auto" };
     fill_table(&table, options);
 
@@ -296,6 +299,11 @@ int options_parse(Options *options, const Program *program, int argc, char **arg
     if (table.version) {
         puts("Cornu " CORNU_VERSION);
         return 0;
+    }
+    if (options->shards > 1 && strncmp(options->device, "tpu", 3) != 0) {
+        fprintf(stderr, "%s: --shards is \"%lld\", expected 1 on device %s", program->name,
+                (long long)options->shards, options->device);
+        return bad_usage(&table);
     }
     return check_arguments(&table, options);
 }

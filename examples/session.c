@@ -15,7 +15,8 @@ CornuDevice *session_open(const Options *options)
         return NULL;
     cornu_set_random_seed((uint64_t)options->seed);
     if (cornu_set_dtype_policy(options->policy)) return NULL;
-    CornuDevice *device = cornu_device_open(options->device, .threads = (int)options->threads);
+    CornuDevice *device = cornu_device_open(options->device, .threads = (int)options->threads,
+                                            .shards = (int)options->shards);
     if (device) printf("%s\n", cornu_device_description(device));
     return device;
 }
@@ -49,7 +50,7 @@ CornuStatus session_record(const Options *options, CornuModel *model,
     const CornuDevice     *device = cornu_model_device(model);
     const CornuRunRecord   run = {
         .model = cornu_model_name(model), .device = cornu_device_name(device),
-        .policy = cornu_model_policy(model)->name, .threads = cornu_device_threads(device), .shards = 1,
+        .policy = cornu_model_policy(model)->name, .threads = cornu_device_threads(device), .shards = cornu_device_shards(device),
         .parameters = cornu_model_parameters(model),
         .data = { .name = data->name, .synthetic = data->synthetic,
                   .train = data->train_x.type.shape.extent[0],

@@ -5,11 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../host/collective.h"
 #include "../host/cpu.h"
 #include "../host/executor.h"
 #include "../host/kernels.h"
 #include "../memory_internal.h"
 #include "kernels.h"
+#include "topology.h"
 
 static const CornuKernel *const kernels[CORNU_OP_COUNT] = {
     [CORNU_OP_MATMUL]              = &cornu__tpu_matmul,
@@ -28,6 +30,7 @@ static const CornuKernel *const kernels[CORNU_OP_COUNT] = {
     [CORNU_OP_REDUCE_MAX]          = &cornu__host_reduce_max,
     [CORNU_OP_ARGMAX]              = &cornu__host_argmax,
     [CORNU_OP_ONE_HOT]             = &cornu__host_one_hot,
+    [CORNU_OP_REPLICA_ID]          = &cornu__host_replica_id,
     [CORNU_OP_TRANSPOSE]           = &cornu__host_transpose,
     [CORNU_OP_SLICE]               = &cornu__host_slice,
     [CORNU_OP_PAD]                 = &cornu__host_pad,
@@ -38,51 +41,44 @@ static const CornuKernel *const pooled[CORNU_OP_COUNT] = {
     [CORNU_OP_CONV2D] = &cornu__tpu_conv2d_pooled,
 };
 
-static const char *const profiles[] = { "v2-8" };   /* the first is the default */
-enum { PROFILE_COUNT = sizeof profiles / sizeof *profiles };
-
 typedef struct {
     CornuDevice base;
     CornuHost   host;
-    const char *profile;
 } Device;
 
-/* What stands behind "tpu:"; NULL for a profile that is unknown. */
-static const char *profile_of(const char *name)
+/* Replicas are 1, 2, 4 or 8: a tree of sums has no other shape. */
+static CornuStatus check_shards(const char *name, int shards)
 {
-    const char *colon = strchr(name, ':');
-    if (!colon) return profiles[0];
-    for (int i = 0; i < PROFILE_COUNT; i++)
-        if (strcmp(colon + 1, profiles[i]) == 0) return profiles[i];
-    char   list[128] = "";
-    size_t used = 0;
-    for (int i = 0; i < PROFILE_COUNT && used < sizeof list; i++)
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s\"tpu:%s\"", i ? ", " : "",
-                                 profiles[i]);
-    return cornu__fail_null(CORNU_ERR_DEVICE, "device \"%s\" has an unknown profile, expected %s",
-                            name, list);
+    if (shards == 1 || shards == 2 || shards == 4 || shards == 8) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "device \"%s\": %d shards, expected 1, 2, 4 or 8", name,
+                       shards);
 }
 
 static CornuDevice *tpu_open(const CornuDeviceConfig *config)
 {
     CornuIsa    isa;
     const int   threads = config->threads ? config->threads : cornu__cpu_threads();
-    const char *profile = profile_of(config->name);
-    if (!profile || cornu__cpu_isa(&isa) != CORNU_OK) return NULL;
+    const char *colon = strchr(config->name, ':');
+    const CornuTpuProfile *profile = cornu_tpu_profile(colon ? colon + 1 : NULL);
+    if (!profile) return NULL;
+    const int shards = config->shards ? config->shards : (int)profile->shards.value;
+    if (check_shards(config->name, shards) || cornu__cpu_isa(&isa) != CORNU_OK) return NULL;
     Device *device = cornu__allocate(1, sizeof *device);
     if (!device) return NULL;
-    device->profile = profile;
     device->host = (CornuHost){ .kernels = kernels, .pooled = pooled,
                                 .vectors = cornu__vectors(),
-                                .threads = cornu__threads_create(threads) };
+                                .threads = cornu__threads_create(threads), .shards = shards };
     if (!device->host.threads) {
         cornu__release(device);
         return NULL;
     }
     device->base.threads = threads;
+    device->base.shards = shards;
+    device->base.policy = "mixed_bfloat16";
     snprintf(device->base.description, sizeof device->base.description,
-             "tpu: emulated %s on %s | %s | 1 shard | %d thread%s", profile, cornu__cpu()->name,
-             cornu__isa_name(isa), threads, threads == 1 ? "" : "s");
+             "tpu: emulated %s on %s | %s | %d shard%s | %d thread%s", profile->name,
+             cornu__cpu()->name, cornu__isa_name(isa), shards, shards == 1 ? "" : "s", threads,
+             threads == 1 ? "" : "s");
     return &device->base;
 }
 
@@ -101,6 +97,7 @@ static CornuExecutable *tpu_compile(CornuDevice *base, const CornuProgram *progr
 const CornuDeviceClass cornu__tpu_device = {
     .name = "tpu",
     .has_profiles = true,
+    .most_shards = CORNU_MAX_SHARDS,
     .open = tpu_open,
     .close = tpu_close,
     .buffer_create = cornu__host_buffer_create,

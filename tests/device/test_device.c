@@ -46,20 +46,33 @@ static void unknown_devices_are_refused(void **state)
 static void profiles_are_names(void **state)
 {
     (void)state;
-    static const char *const names[] = { "tpu", "tpu:v2-8" };
-    for (int i = 0; i < 2; i++) {
-        CornuDevice *device = cornu_device_open(.name = names[i], .threads = 2);
+    static const struct { const char *name; int shards; const char *begin, *end; } known[] = {
+        { "tpu", 0, "tpu: emulated v2-8 on ", " | 8 shards | 2 threads" },
+        { "tpu:v2-8", 1, "tpu: emulated v2-8 on ", " | 1 shard | 2 threads" },
+        { "tpu:v4-8", 0, "tpu: emulated v4-8 on ", " | 4 shards | 2 threads" },
+        { "tpu:v6e-8", 2, "tpu: emulated v6e-8 on ", " | 2 shards | 2 threads" },
+    };
+    for (int i = 0; i < 4; i++) {
+        CornuDevice *device = cornu_device_open(.name = known[i].name, .threads = 2,
+                                                .shards = known[i].shards);
         assert_non_null(device);
         assert_string_equal(cornu_device_name(device), "tpu");
-        assert_ptr_equal(strstr(cornu_device_description(device), "tpu: emulated v2-8 on "),
+        assert_ptr_equal(strstr(cornu_device_description(device), known[i].begin),
                          cornu_device_description(device));
-        assert_non_null(strstr(cornu_device_description(device), " | 1 shard | 2 threads"));
+        assert_non_null(strstr(cornu_device_description(device), known[i].end));
+        assert_string_equal(cornu_device_policy(device), "mixed_bfloat16");
         cornu_device_close(device);
     }
     assert_null(cornu_device_open(.name = "tpu:v9-8"));
     assert_int_equal(cornu_error_take(), CORNU_ERR_DEVICE);
-    assert_string_equal(cornu_error_message(),
-                        "device \"tpu:v9-8\" has an unknown profile, expected \"tpu:v2-8\"");
+    assert_non_null(strstr(cornu_error_message(), "v9-8"));
+    assert_non_null(strstr(cornu_error_message(), "v5e-8"));
+    static const int odd[] = { 3, 9, -1 };
+    for (int i = 0; i < 3; i++) {
+        assert_null(cornu_device_open(.name = "tpu", .shards = odd[i]));
+        assert_int_equal(cornu_error_take(), CORNU_ERR_ARGUMENT);
+        assert_non_null(strstr(cornu_error_message(), "shards, expected 1"));
+    }
     static const char *const wrong[] = { "cpu:v2-8", "tpus", "tp" };
     for (int i = 0; i < 3; i++) {
         assert_null(cornu_device_open(.name = wrong[i]));
