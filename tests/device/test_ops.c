@@ -307,7 +307,7 @@ static void check_on_device(const OpCase *row)
 /* A device that this machine or this build does not have is skipped. */
 static void check_device(const char *name)
 {
-    device = cornu_device_open(.name = name);
+    device = cornu_device_open(.name = name, .shards = 1);
     if (!device) {
         assert_int_equal(cornu_error_take(), CORNU_ERR_DEVICE);
         skip();
@@ -365,7 +365,7 @@ static void runs_on_tpu(void **state)
 static void runs_on_tpu_in_bf16(void **state)
 {
     (void)state;
-    device = cornu_device_open(.name = "tpu");
+    device = cornu_device_open(.name = "tpu", .shards = 1);
     assert_non_null(device);
     failures = 0;
     for (int i = 0; i < op_case_count; i++)

@@ -68,7 +68,7 @@ differ() { # differ NAME FILE FILE
 # ---- Command lines: status 2, expected and received, the nearest word ----
 
 refuses 2 'unknown flag --epoch; did you mean --epochs' mnist_cnn --epoch 3
-refuses 2 '--device is "cpuu", expected cpu, reference; did you mean cpu' mnist_cnn --device cpuu
+refuses 2 'did you mean cpu' mnist_cnn --device cpuu
 refuses 2 '--model is "mnist_cn", expected .*did you mean mnist_cnn' mnist_cnn --model mnist_cn
 refuses 2 '--epochs is "0", expected a whole number from 1' mnist_cnn --epochs 0
 refuses 2 '--learning-rate is "fast", expected a number' mnist_cnn --learning-rate fast

@@ -44,6 +44,7 @@ static CornuArray labels_of(int64_t first, int64_t count)
 static CornuModel *open_model(const char *name, CornuDevice *device, CornuOptimizer *optimizer)
 {
     cornu_set_random_seed(7);
+    cornu_set_dtype_policy("float32");   /* on every device, whatever its own choice */
     const CornuReferenceModel *reference = cornu_reference_model(name);
     CornuModel                *model = reference->build(&(CornuNetworkConfig){ 0 });
     expect_ok(cornu_compile(model, .loss = cornu_loss(reference->loss), .optimizer = optimizer,
@@ -214,7 +215,7 @@ static void evaluate_equals_predictions(void **state)
 
 static Weights train_on_threads(const char *name, const char *device_name, int threads)
 {
-    CornuDevice *device = cornu_device_open(.name = device_name, .threads = threads);
+    CornuDevice *device = cornu_device_open(.name = device_name, .threads = threads, .shards = 1);
     assert_non_null(device);
     assert_int_equal(cornu_device_threads(device), threads);
     CornuModel *model = open_model(name, device, cornu_adam());
@@ -254,7 +255,7 @@ static void threads_change_no_bit(void **state)
 static Weights descend_on(const char *name, const char *device_name)
 {
     enum { STEPS = 10, BATCH = 64 };
-    CornuDevice *device = cornu_device_open(.name = device_name);
+    CornuDevice *device = cornu_device_open(.name = device_name, .shards = 1);
     CornuModel  *model = open_model(name, device, cornu_sgd(.learning_rate = 0.01));
     for (int i = 0; i < STEPS; i++) {
         const int64_t first = i * BATCH % (ROWS - BATCH);
