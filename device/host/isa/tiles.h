@@ -36,7 +36,7 @@ INLINE void tile_step(int rows, int vectors, const Element *const x[3], ptrdiff_
 
 INLINE void tile_run(int rows, int vectors, const CornuTile *tile, const CornuRun *run, Sums sum)
 {
-    enum { STEPS = 4 };
+    enum { STEPS = 4 / TURNS };
     const ptrdiff_t stride = tile->x_stride, row = vectors * LANES;
     const Element  *x0 = (const Element *)tile->x + run->offset;
     const Element  *x1 = x0 + 5 * stride, *x2 = x1 + 5 * stride;
