@@ -309,7 +309,8 @@ static CornuStatus feed_counts(CornuStep *step, const CornuDeal *deal, int64_t v
 {
     const CornuType i64 = cornu_scalar(CORNU_I64), each = cornu_type(CORNU_I64, step->shards);
     if (valid == step->fed_count) return CORNU_OK;
-    CORNU__TRY(cornu_graph_feed(step->count, cornu_array_from((void *)(uintptr_t)deal->count, each)));
+    CORNU__TRY(cornu_graph_feed(step->count,
+                                cornu_array_from((void *)(uintptr_t)deal->count, each)));
     CORNU__TRY(cornu_graph_feed(step->position,
                                 cornu_array_from((void *)(uintptr_t)deal->first, each)));
     CORNU__TRY(cornu_graph_feed(step->total, cornu_array_from(&valid, i64)));
