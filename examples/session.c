@@ -50,7 +50,8 @@ CornuStatus session_record(const Options *options, CornuModel *model,
     const CornuDevice     *device = cornu_model_device(model);
     const CornuRunRecord   run = {
         .model = cornu_model_name(model), .device = cornu_device_name(device),
-        .policy = cornu_model_policy(model)->name, .threads = cornu_device_threads(device), .shards = cornu_device_shards(device),
+        .policy = cornu_model_policy(model)->name,
+        .threads = cornu_device_threads(device), .shards = cornu_device_shards(device),
         .parameters = cornu_model_parameters(model),
         .data = { .name = data->name, .synthetic = data->synthetic,
                   .train = data->train_x.type.shape.extent[0],

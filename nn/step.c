@@ -239,7 +239,8 @@ static CornuStatus record(CornuModel *model, CornuStep *step)
 
 static size_t row_bytes(CornuType type)
 {
-    return cornu_type_bytes(type) / (size_t)type.shape.extent[0];
+    type.shape.extent[0] = 1;
+    return cornu_type_bytes(type);
 }
 
 /* For batches that have to be dealt; on one shard there are none. */
@@ -309,7 +310,8 @@ static CornuStatus feed_counts(CornuStep *step, const CornuDeal *deal, int64_t v
 {
     const CornuType i64 = cornu_scalar(CORNU_I64), each = cornu_type(CORNU_I64, step->shards);
     if (valid == step->fed_count) return CORNU_OK;
-    CORNU__TRY(cornu_graph_feed(step->count, cornu_array_from((void *)(uintptr_t)deal->count, each)));
+    CORNU__TRY(cornu_graph_feed(step->count,
+                                cornu_array_from((void *)(uintptr_t)deal->count, each)));
     CORNU__TRY(cornu_graph_feed(step->position,
                                 cornu_array_from((void *)(uintptr_t)deal->first, each)));
     CORNU__TRY(cornu_graph_feed(step->total, cornu_array_from(&valid, i64)));
