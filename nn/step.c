@@ -239,7 +239,8 @@ static CornuStatus record(CornuModel *model, CornuStep *step)
 
 static size_t row_bytes(CornuType type)
 {
-    return cornu_type_bytes(type) / (size_t)type.shape.extent[0];
+    type.shape.extent[0] = 1;
+    return cornu_type_bytes(type);
 }
 
 /* For batches that have to be dealt; on one shard there are none. */

@@ -103,8 +103,8 @@ static size_t lay_out(Matmul *p, const CornuOpCall *op, const CornuType *out_typ
         p->a_parts = scratch;
         p->b_parts = scratch += a;
         p->packed = scratch += b;
-        p->bias = (float *)(void *)(scratch += packed);
-        p->sums = (float *)(void *)(scratch += align(bias));
+        p->bias = (float *)(void *)(scratch + packed);
+        p->sums = (float *)(void *)(scratch + packed + align(bias));
         p->pairs = (uint32_t *)(void *)(p->sums + (size_t)threads * sums);
     }
     return a + b + packed + align(bias) +

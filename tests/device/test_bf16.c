@@ -96,7 +96,7 @@ static void test_tile(void **state)
                     size += fabs(term);
                 }
                 if (relu && sum < 0.0) sum = 0.0;
-                const double got = narrow ? at((uint16_t *)y, m * columns + n)
+                const double got = narrow ? at((const uint16_t *)(const void *)y, m * columns + n)
                                           : (double)y[m * columns + n];
                 assert_near(got, sum, size, used, narrow);
             }

@@ -543,7 +543,8 @@ static void check_pooled(CornuShape x, CornuShape filter, CornuAttributes convol
         return;
     }
 
-    Case up = { .id = CORNU_OP_MAX_POOL2D_GRAD, .attributes = gradient_of(window, y.out_type[0].shape),
+    Case up = { .id = CORNU_OP_MAX_POOL2D_GRAD,
+                .attributes = gradient_of(window, y.out_type[0].shape),
                 .in_count = 2, .in_type = { p.out_type[0], p.out_type[1] },
                 .in = { pooled[0], pooled[1] }, .out_type = { y.out_type[0] },
                 .epilogue.activation = CORNU_OP_COUNT };

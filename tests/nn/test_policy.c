@@ -237,8 +237,8 @@ static void layers_follow_keras(void **state)
 
 /* ---- Training ---- */
 
-/* bf16 has 8 bits, f16 11, and six steps carry on what was rounded: Keras' own losses in bf16 are up
- * to 1 % from its float32. On the reference device nothing is rounded. */
+/* bf16 has 8 bits, f16 11, and six steps carry on what was rounded: Keras' own losses in bf16 are
+ * up to 1 % from its float32. On the reference device nothing is rounded. */
 static void losses_follow_keras(void **state)
 {
     (void)state;
@@ -293,7 +293,8 @@ static void scale_steps(Golden *golden, const char *name, CornuOptimizer *inner,
                         CornuDevice *device)
 {
     const CornuArray gradients = golden_array(golden, NULL, "gradients");
-    const CornuArray want = golden_array(golden, name, "w"), first = golden_array(golden, NULL, "w0");
+    const CornuArray want = golden_array(golden, name, "w");
+    const CornuArray first = golden_array(golden, NULL, "w0");
     const CornuArray scale = golden_array(golden, name, "scale");
     const CornuArray counter = golden_array(golden, name, "counter");
     const CornuArray iteration = golden_array(golden, name, "iteration");
