@@ -6,35 +6,15 @@
 #include "../host/collective.h"
 #include "../host/cpu.h"
 #include "../host/executor.h"
-#include "../host/kernels.h"
 #include "../memory_internal.h"
 #include "blis.h"
 #include "kernels.h"
 
-/* What stands here runs as its kernel; elementwise ops run in groups; the rest is
- * decomposed. */
-static const CornuKernel *const kernels[CORNU_OP_COUNT] = {
+const CornuKernel *const cornu__cpu_kernels[CORNU_OP_COUNT] = {
     [CORNU_OP_MATMUL]              = &cornu__cpu_matmul,
     [CORNU_OP_CONV2D]              = &cornu__cpu_conv2d,
     [CORNU_OP_CONV2D_GRAD_INPUT]   = &cornu__cpu_conv2d_grad_input,
     [CORNU_OP_CONV2D_GRAD_FILTER]  = &cornu__cpu_conv2d_grad_filter,
-    [CORNU_OP_MAX_POOL2D]          = &cornu__host_max_pool2d,
-    [CORNU_OP_MAX_POOL2D_GRAD]     = &cornu__host_max_pool2d_grad,
-    [CORNU_OP_AVERAGE_POOL2D]      = &cornu__host_average_pool2d,
-    [CORNU_OP_AVERAGE_POOL2D_GRAD] = &cornu__host_average_pool2d_grad,
-    [CORNU_OP_BATCH_NORM]          = &cornu__host_batch_norm,
-    [CORNU_OP_BATCH_NORM_GRAD]     = &cornu__host_batch_norm_grad,
-    [CORNU_OP_SOFTMAX]             = &cornu__host_softmax,
-    [CORNU_OP_LOG_SOFTMAX]         = &cornu__host_log_softmax,
-    [CORNU_OP_REDUCE_SUM]          = &cornu__host_reduce_sum,
-    [CORNU_OP_REDUCE_MAX]          = &cornu__host_reduce_max,
-    [CORNU_OP_ARGMAX]              = &cornu__host_argmax,
-    [CORNU_OP_ONE_HOT]             = &cornu__host_one_hot,
-    [CORNU_OP_REPLICA_ID]          = &cornu__host_replica_id,
-    [CORNU_OP_TRANSPOSE]           = &cornu__host_transpose,
-    [CORNU_OP_SLICE]               = &cornu__host_slice,
-    [CORNU_OP_PAD]                 = &cornu__host_pad,
-    [CORNU_OP_CONCAT]              = &cornu__host_concat,
 };
 
 static const CornuKernel *const pooled[CORNU_OP_COUNT] = {
@@ -54,7 +34,7 @@ static CornuDevice *cpu_open(const CornuDeviceConfig *config)
     if (cornu__cpu_isa(&isa) != CORNU_OK || cornu__blis_open(threads) != CORNU_OK) return NULL;
     Device *device = cornu__allocate(1, sizeof *device);
     if (!device) goto fail;
-    device->host = (CornuHost){ .kernels = kernels, .pooled = pooled,
+    device->host = (CornuHost){ .kernels = cornu__cpu_kernels, .pooled = pooled,
                                 .vectors = cornu__vectors(),
                                 .threads = cornu__threads_create(threads),
                                 .shards = config->shards };

@@ -8,6 +8,7 @@
  * until only ops remain that are computed or have none. Those run by their reference kernels.
  */
 #include "../memory_internal.h"
+#include "kernels.h"
 #include "passes.h"
 
 static bool floats_are_f32(const CornuOpCall *call, const CornuType *out_type)
@@ -41,11 +42,9 @@ static CornuAttributes widened_attributes(const CornuProgramOp *op)
 }
 
 /* The kernel for the op of the program, or for the same op on f32 in place of bf16 and f16. */
-static const CornuKernel *find_kernel(const CornuKernel *const *table,
-                                      const CornuProgram *program, const CornuProgramOp *op,
-                                      bool wide)
+static const CornuKernel *accepted(const CornuKernel *kernel, const CornuProgram *program,
+                                   const CornuProgramOp *op, bool wide)
 {
-    const CornuKernel *kernel = table ? table[op->id] : NULL;
     if (!kernel) return NULL;
     /* Only concat takes any number of operands; those beyond are of the same kind. */
     CornuType       in[64], out[CORNU_MAX_OUTPUTS];
@@ -59,15 +58,25 @@ static const CornuKernel *find_kernel(const CornuKernel *const *table,
         out[i] = cornu_program_type(program, op->out_first + i);
     for (int i = 0; wide && i < call.in_count; i++) in[i].dtype = widened(in[i].dtype);
     for (int i = 0; wide && i < op->out_count; i++) out[i].dtype = widened(out[i].dtype);
-    bool accepted =
-        kernel->accepts ? kernel->accepts(&call, out) : floats_are_f32(&call, out);
-    return accepted ? kernel : NULL;
+    const bool takes = kernel->accepts ? kernel->accepts(&call, out) : floats_are_f32(&call, out);
+    return takes ? kernel : NULL;
 }
 
-const CornuKernel *cornu__kernel_for(const CornuKernel *const *table,
-                                     const CornuProgram *program, const CornuProgramOp *op)
+static const CornuKernel *kernel_of(const CornuHost *host, CornuOpId id)
 {
-    return find_kernel(table, program, op, false);
+    return host->kernels[id] ? host->kernels[id] : cornu__host_kernels[id];
+}
+
+const CornuKernel *cornu__kernel_for(const CornuHost *host, const CornuProgram *program,
+                                     const CornuProgramOp *op)
+{
+    return accepted(kernel_of(host, op->id), program, op, false);
+}
+
+const CornuKernel *cornu__pooled_kernel_for(const CornuHost *host, const CornuProgram *program,
+                                            const CornuProgramOp *op)
+{
+    return accepted(host->pooled ? host->pooled[op->id] : NULL, program, op, false);
 }
 
 static bool is_computed(const CornuHost *host, const CornuProgram *program,
@@ -75,7 +84,7 @@ static bool is_computed(const CornuHost *host, const CornuProgram *program,
 {
     switch (op->id) {
     case CORNU_OP_CONSTANT: case CORNU_OP_RESHAPE: case CORNU_OP_BROADCAST: return true;
-    default: return cornu__kernel_for(host->kernels, program, op) ||
+    default: return cornu__kernel_for(host, program, op) ||
                     cornu__elementwise_computes(host->vectors, program, op);
     }
 }
@@ -118,7 +127,8 @@ static CornuProgram *decompose_once(const CornuHost *host, const CornuProgram *p
         CornuDecompose       *rule = cornu__op_rules(op->id)->decompose;
         status = cornu_program_scope(rewrite.to, op->scope);
         if (status != CORNU_OK) break;
-        if (!is_computed(host, program, op) && find_kernel(host->kernels, program, op, true)) {
+        if (!is_computed(host, program, op) &&
+            accepted(kernel_of(host, op->id), program, op, true)) {
             status = widen(&rewrite, op);
             continue;
         }

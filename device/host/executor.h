@@ -14,7 +14,9 @@
 #include "vector.h"
 
 typedef struct {
-    const CornuKernel *const *kernels;   /* by op; NULL: none */
+    const CornuKernel *const *kernels;   /* the device's own, by op. What it lacks comes from
+                                            cornu__host_kernels; elementwise ops run in groups; the
+                                            rest is decomposed */
     const CornuKernel *const *pooled;    /* of convolutions joined with a pooling, likewise; the
                                             table may be NULL */
     const CornuVectors       *vectors;

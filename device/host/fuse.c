@@ -81,7 +81,7 @@ static void classify(Fuser *f)
         if (op->id == CORNU_OP_CONSTANT || op->id == CORNU_OP_BROADCAST ||
             cornu__is_view(program, op, &offset))
             node->kind = NODE_LOOKED_THROUGH;
-        else if ((node->kernel = cornu__kernel_for(f->plan->host->kernels, program, op)))
+        else if ((node->kernel = cornu__kernel_for(f->plan->host, program, op)))
             node->kind = NODE_KERNEL;
         else if (cornu__elementwise_computes(f->plan->host->vectors, program, op))
             node->kind = NODE_GROUP;
@@ -121,8 +121,8 @@ static CornuOpId id_of(const Fuser *f, int op)
  * gradient before it, where nobody else reads what is between. */
 static void join_pool(Fuser *f, int op)
 {
-    const CornuKernel *pooled = cornu__kernel_for(f->plan->host->pooled, f->program,
-                                                  &f->program->ops[op]);
+    const CornuKernel *pooled = cornu__pooled_kernel_for(f->plan->host, f->program,
+                                                         &f->program->ops[op]);
     if (!pooled) return;
     if (id_of(f, op) == CORNU_OP_CONV2D) {
         int next = f->nodes[op].user;

@@ -1,4 +1,5 @@
-/* The kernels that host devices share: moving elements, reducing, indices. Every dtype. */
+/* The kernels that host devices share. Those that move elements, reduce or find indices take every
+ * dtype. */
 #ifndef CORNU_DEVICE_HOST_KERNELS_H
 #define CORNU_DEVICE_HOST_KERNELS_H
 
@@ -14,5 +15,8 @@ extern const CornuKernel cornu__host_max_pool2d, cornu__host_max_pool2d_grad,
                          cornu__host_average_pool2d, cornu__host_average_pool2d_grad;
 extern const CornuKernel cornu__host_batch_norm, cornu__host_batch_norm_grad;
 extern const CornuKernel cornu__host_softmax, cornu__host_log_softmax;
+
+/* All of them, and what collective.h has, by op. */
+extern const CornuKernel *const cornu__host_kernels[CORNU_OP_COUNT];
 
 #endif

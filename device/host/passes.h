@@ -21,10 +21,12 @@
 CornuProgram *cornu__decompose(const CornuHost *host, const CornuProgram *program);
 CornuProgram *cornu__simplify(const CornuHost *host, const CornuProgram *program);
 
-/* The kernel that the table has for this op of the program, NULL if it has none or the
- * table is NULL. */
-const CornuKernel *cornu__kernel_for(const CornuKernel *const *table,
-                                     const CornuProgram *program, const CornuProgramOp *op);
+/* The kernel that takes this op of the program, and the one that takes it joined with a pooling;
+ * NULL: none. */
+const CornuKernel *cornu__kernel_for(const CornuHost *host, const CornuProgram *program,
+                                     const CornuProgramOp *op);
+const CornuKernel *cornu__pooled_kernel_for(const CornuHost *host, const CornuProgram *program,
+                                            const CornuProgramOp *op);
 
 /* Whether the op's result is part of its operand's memory: a reshape, or a slice of
  * leading axes that starts at a multiple of 64 bytes. `offset` in bytes. */

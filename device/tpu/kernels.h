@@ -13,4 +13,7 @@ extern const CornuKernel cornu__tpu_conv2d, cornu__tpu_conv2d_grad_input,
 /* Joined with a pooling: CornuKernelCall.pool. */
 extern const CornuKernel cornu__tpu_conv2d_pooled;
 
+/* By op; the rest is cornu__host_kernels. */
+extern const CornuKernel *const cornu__tpu_kernels[CORNU_OP_COUNT];
+
 #endif

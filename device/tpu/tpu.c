@@ -8,33 +8,15 @@
 #include "../host/collective.h"
 #include "../host/cpu.h"
 #include "../host/executor.h"
-#include "../host/kernels.h"
 #include "../memory_internal.h"
 #include "kernels.h"
 #include "topology.h"
 
-static const CornuKernel *const kernels[CORNU_OP_COUNT] = {
+const CornuKernel *const cornu__tpu_kernels[CORNU_OP_COUNT] = {
     [CORNU_OP_MATMUL]              = &cornu__tpu_matmul,
     [CORNU_OP_CONV2D]              = &cornu__tpu_conv2d,
     [CORNU_OP_CONV2D_GRAD_INPUT]   = &cornu__tpu_conv2d_grad_input,
     [CORNU_OP_CONV2D_GRAD_FILTER]  = &cornu__tpu_conv2d_grad_filter,
-    [CORNU_OP_MAX_POOL2D]          = &cornu__host_max_pool2d,
-    [CORNU_OP_MAX_POOL2D_GRAD]     = &cornu__host_max_pool2d_grad,
-    [CORNU_OP_AVERAGE_POOL2D]      = &cornu__host_average_pool2d,
-    [CORNU_OP_AVERAGE_POOL2D_GRAD] = &cornu__host_average_pool2d_grad,
-    [CORNU_OP_BATCH_NORM]          = &cornu__host_batch_norm,
-    [CORNU_OP_BATCH_NORM_GRAD]     = &cornu__host_batch_norm_grad,
-    [CORNU_OP_SOFTMAX]             = &cornu__host_softmax,
-    [CORNU_OP_LOG_SOFTMAX]         = &cornu__host_log_softmax,
-    [CORNU_OP_REDUCE_SUM]          = &cornu__host_reduce_sum,
-    [CORNU_OP_REDUCE_MAX]          = &cornu__host_reduce_max,
-    [CORNU_OP_ARGMAX]              = &cornu__host_argmax,
-    [CORNU_OP_ONE_HOT]             = &cornu__host_one_hot,
-    [CORNU_OP_REPLICA_ID]          = &cornu__host_replica_id,
-    [CORNU_OP_TRANSPOSE]           = &cornu__host_transpose,
-    [CORNU_OP_SLICE]               = &cornu__host_slice,
-    [CORNU_OP_PAD]                 = &cornu__host_pad,
-    [CORNU_OP_CONCAT]              = &cornu__host_concat,
 };
 
 static const CornuKernel *const pooled[CORNU_OP_COUNT] = {
@@ -65,7 +47,7 @@ static CornuDevice *tpu_open(const CornuDeviceConfig *config)
     if (check_shards(config->name, shards) || cornu__cpu_isa(&isa) != CORNU_OK) return NULL;
     Device *device = cornu__allocate(1, sizeof *device);
     if (!device) return NULL;
-    device->host = (CornuHost){ .kernels = kernels, .pooled = pooled,
+    device->host = (CornuHost){ .kernels = cornu__tpu_kernels, .pooled = pooled,
                                 .vectors = cornu__vectors(),
                                 .threads = cornu__threads_create(threads), .shards = shards };
     if (!device->host.threads) {

@@ -1,0 +1,23 @@
+#include "kernels.h"
+
+#include "collective.h"
+
+const CornuKernel *const cornu__host_kernels[CORNU_OP_COUNT] = {
+    [CORNU_OP_MAX_POOL2D]          = &cornu__host_max_pool2d,
+    [CORNU_OP_MAX_POOL2D_GRAD]     = &cornu__host_max_pool2d_grad,
+    [CORNU_OP_AVERAGE_POOL2D]      = &cornu__host_average_pool2d,
+    [CORNU_OP_AVERAGE_POOL2D_GRAD] = &cornu__host_average_pool2d_grad,
+    [CORNU_OP_BATCH_NORM]          = &cornu__host_batch_norm,
+    [CORNU_OP_BATCH_NORM_GRAD]     = &cornu__host_batch_norm_grad,
+    [CORNU_OP_SOFTMAX]             = &cornu__host_softmax,
+    [CORNU_OP_LOG_SOFTMAX]         = &cornu__host_log_softmax,
+    [CORNU_OP_REDUCE_SUM]          = &cornu__host_reduce_sum,
+    [CORNU_OP_REDUCE_MAX]          = &cornu__host_reduce_max,
+    [CORNU_OP_ARGMAX]              = &cornu__host_argmax,
+    [CORNU_OP_ONE_HOT]             = &cornu__host_one_hot,
+    [CORNU_OP_REPLICA_ID]          = &cornu__host_replica_id,
+    [CORNU_OP_TRANSPOSE]           = &cornu__host_transpose,
+    [CORNU_OP_SLICE]               = &cornu__host_slice,
+    [CORNU_OP_PAD]                 = &cornu__host_pad,
+    [CORNU_OP_CONCAT]              = &cornu__host_concat,
+};
