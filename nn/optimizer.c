@@ -144,6 +144,21 @@ static CornuVariable *add_variable(CornuOptimizer *optimizer, CornuDevice *devic
     return variable;
 }
 
+/* The slot's first value. */
+static CornuStatus begin_slot(const CornuOptimizer *optimizer, CornuVariable *slot, int number)
+{
+    const double value = optimizer->kind->initial ? optimizer->kind->initial(optimizer, number)
+                                                  : 0.0;
+    if (value == 0.0) return CORNU_OK;   /* variables are made so */
+    const CornuType type = cornu_variable_type(slot);
+    CornuArray      all = cornu_array_from(cornu__allocate(cornu_type_bytes(type), 1), type);
+    if (!all.data) return CORNU_ERR_MEMORY;
+    for (int64_t i = 0; i < cornu_type_count(type); i++) cornu_array_set(all, i, value);
+    CornuStatus status = cornu_variable_write(slot, all);
+    cornu__release(all.data);
+    return status;
+}
+
 static CornuStatus add_slots(CornuOptimizer *optimizer, CornuDevice *device)
 {
     const char *names[CORNU_MAX_SLOTS];
@@ -158,6 +173,7 @@ static CornuStatus add_slots(CornuOptimizer *optimizer, CornuDevice *device)
                                                    optimizer->name, cornu_variable_name(w),
                                                    names[s]);
                 if (!slot) return cornu_error_take();
+                CORNU__TRY(begin_slot(optimizer, slot, s));
                 optimizer->slots[i * slots + s] = slot;
             }
     return CORNU_OK;
