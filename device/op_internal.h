@@ -61,6 +61,9 @@ int cornu__attributes_print(CornuOpId id, const CornuAttributes *attributes, cha
 /* Mixes one 64-bit word into a hash. */
 uint64_t cornu__hash(uint64_t hash, uint64_t word);
 
+/* The type of a buffer that holds a value of `type` for every shard. */
+CornuType cornu__sharded(CornuType type, int shards);
+
 /* Checks the number of operands and that dtypes and comparisons among the attributes are known,
  * runs the type rule, and checks that each output can exist. */
 CornuStatus cornu__op_type(const CornuOpCall *call, CornuType *out);

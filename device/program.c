@@ -213,14 +213,18 @@ CornuType cornu_program_type(const CornuProgram *program, CornuValue value)
     return program->values[value].type;
 }
 
-CornuType cornu_program_buffer_type(const CornuProgram *program, CornuValue value, int shards)
+CornuType cornu__sharded(CornuType type, int shards)
 {
-    CornuType type = program->values[value].type;
-    if (!program->values[value].varies) return type;
     CornuShape shape = { .rank = type.shape.rank + 1, .extent = { shards } };
     for (int i = 0; i < type.shape.rank && i + 1 < CORNU_MAX_RANK; i++)
         shape.extent[i + 1] = type.shape.extent[i];
     return cornu_type_from(type.dtype, shape);
+}
+
+CornuType cornu_program_buffer_type(const CornuProgram *program, CornuValue value, int shards)
+{
+    const CornuType type = program->values[value].type;
+    return program->values[value].varies ? cornu__sharded(type, shards) : type;
 }
 
 const CornuValue *cornu_program_operands(const CornuProgram *program, const CornuProgramOp *op)

@@ -191,11 +191,8 @@ CornuTensor *cornu_graph_shard_input(CornuGraph *graph, CornuType type)
     if (type.shape.rank >= CORNU_MAX_RANK)
         return cornu__fail_null(CORNU_ERR_SHAPE, "cornu_graph_shard_input: rank %d, expected at "
                                 "most %d", type.shape.rank, CORNU_MAX_RANK - 1);
-    CornuType stored = type;
-    stored.shape.rank++;
-    stored.shape.extent[0] = cornu_device_shards(graph->device);
-    for (int i = 0; i < type.shape.rank; i++) stored.shape.extent[i + 1] = type.shape.extent[i];
-    return add_feed(graph, cornu_program_shard_input, type, stored);
+    return add_feed(graph, cornu_program_shard_input, type,
+                    cornu__sharded(type, cornu_device_shards(graph->device)));
 }
 
 CornuStatus cornu_graph_feed(CornuTensor *input, CornuArray array)
@@ -222,8 +219,8 @@ CornuTensor *cornu_read(CornuGraph *graph, CornuVariable *variable)
     for (int i = 0; i < graph->input_count; i++)
         if (graph->inputs[i].variable == variable)
             return cornu__tensor(graph, graph->program->inputs[i]);
-    return add_input(graph, cornu_program_input, variable->type,
-                     (CornuGraphInput){ .variable = variable });
+    return add_input(graph, variable->sharded ? cornu_program_shard_input : cornu_program_input,
+                     variable->type, (CornuGraphInput){ .variable = variable });
 }
 
 CornuStatus cornu_assign(CornuVariable *variable, CornuTensor *tensor)

@@ -30,6 +30,10 @@ CornuGraph *cornu_tensor_graph(const CornuTensor *tensor);
 
 /* All zeros. The name is copied; it may be NULL. */
 CornuVariable *cornu_variable_create(CornuDevice *device, CornuType type, const char *name);
+/* As above, but every shard of the device has its own value of this type: what belongs to the rows
+ * of the batch that it is dealt. Arrays written and read have a leading axis more: the shard. */
+CornuVariable *cornu_variable_create_sharded(CornuDevice *device, CornuType type,
+                                             const char *name);
 void           cornu_variable_free(CornuVariable *variable);
 CornuType      cornu_variable_type(const CornuVariable *variable);
 const char    *cornu_variable_name(const CornuVariable *variable); /* "" if it has none */

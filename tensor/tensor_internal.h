@@ -9,7 +9,8 @@
 struct CornuVariable {
     CornuDevice *device;
     CornuBuffer *buffer;
-    CornuType    type;
+    CornuType    type;      /* what a shard sees */
+    bool         sharded;   /* each has its own: `buffer` has a leading axis more */
     char        *name;
 };
 

@@ -1,6 +1,6 @@
 #include "tensor_internal.h"
 
-CornuVariable *cornu_variable_create(CornuDevice *device, CornuType type, const char *name)
+static CornuVariable *create(CornuDevice *device, CornuType type, const char *name, bool sharded)
 {
     if (!device || cornu_error_pending())
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "variable %s: no device given",
@@ -9,11 +9,27 @@ CornuVariable *cornu_variable_create(CornuDevice *device, CornuType type, const 
     if (!variable) return cornu__null();
     variable->device = device;
     variable->type = type;
+    variable->sharded = sharded;
     variable->name = cornu__copy_text(name ? name : "");
-    variable->buffer = variable->name ? cornu_buffer_create(device, type) : NULL;
+    const CornuType stored = sharded ? cornu__sharded(type, cornu_device_shards(device)) : type;
+    variable->buffer = variable->name ? cornu_buffer_create(device, stored) : NULL;
     if (variable->buffer) return variable;
     cornu_variable_free(variable);
     return cornu__null();
+}
+
+CornuVariable *cornu_variable_create(CornuDevice *device, CornuType type, const char *name)
+{
+    return create(device, type, name, false);
+}
+
+CornuVariable *cornu_variable_create_sharded(CornuDevice *device, CornuType type, const char *name)
+{
+    if (type.shape.rank >= CORNU_MAX_RANK)
+        return cornu__fail_null(CORNU_ERR_SHAPE, "variable %s: a shard's value has rank %d, "
+                                "expected at most %d", name ? name : "", type.shape.rank,
+                                CORNU_MAX_RANK - 1);
+    return create(device, type, name, true);
 }
 
 void cornu_variable_free(CornuVariable *variable)
