@@ -20,6 +20,7 @@ void cornu__uncompile(CornuModel *model)
 {
     cornu__steps_free(model);
     for (int i = 0; i < model->tracked_count; i++) tracked_free(&model->tracked[i]);
+    for (int i = 0; i < model->layer_count; i++) cornu__layer_drop_states(model->layers[i]);
     model->tracked_count = 0;
     cornu_optimizer_free(model->optimizer);
     cornu_loss_free(model->loss);
@@ -46,10 +47,7 @@ static CornuStatus settle_precision(CornuModel *model)
     if (!model->policy) return cornu_error_take();
     for (int i = 0; i < model->layer_count; i++) {
         CornuLayer *layer = model->layers[i];
-        const bool  last = i == model->layer_count - 1;
-        layer->compute = (layer->own_policy ? layer->own_policy : model->policy)->compute;
-        if (last && layer->weight_count == 0) layer->compute = CORNU_F32;
-        layer->result = last ? CORNU_F32 : layer->compute;
+        cornu__layer_settle(layer, model->policy, i == model->layer_count - 1);
         if (layer->compute == CORNU_F16) cornu_loss_scale_optimizer(model->optimizer);
     }
     return CORNU_OK;
