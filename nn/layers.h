@@ -235,7 +235,7 @@ CornuLayer *cornu_simple_rnn_from(const CornuRecurrentConfig *config);
     cornu_simple_rnn_from(&(CornuRecurrentConfig){ .unset = 0, __VA_ARGS__ })
 
 /* How two results become one: side by side, a + b, a b, (a + b) / 2. */
-typedef enum { CORNU_CONCAT, CORNU_SUM, CORNU_MUL, CORNU_AVE } CornuMerge;
+typedef enum { CORNU_MERGE_CONCAT, CORNU_MERGE_SUM, CORNU_MERGE_MUL, CORNU_MERGE_AVE } CornuMerge;
 
 /* "concat", "sum", "mul", "ave"; NULL for a number that is none. */
 const char *cornu_merge_name(CornuMerge merge);

@@ -98,7 +98,8 @@ static CornuTensor *record(CornuGraph *graph, CornuOpId id, const CornuAttribute
     CornuValue values[CORNU_MAX_OUTPUTS];
     if (cornu_program_record(graph->program, id, attributes, in, count, values))
         return cornu__null();
-    for (int i = 0; i < cornu_op_output_count(id); i++)
+    const int out_count = cornu__result_count(id, attributes);
+    for (int i = 0; i < out_count; i++)
         if (!(out[i] = cornu__tensor(graph, values[i]))) return NULL;
     return out[0];
 }
@@ -163,6 +164,11 @@ static CornuTensor *add_input(CornuGraph *graph, Declare *declare, CornuType typ
         return cornu__null();
     graph->inputs[graph->input_count++] = input;
     return cornu__tensor(graph, value);
+}
+
+CornuTensor *cornu__graph_parameter(CornuGraph *graph, CornuType type)
+{
+    return add_input(graph, cornu_program_input, type, (CornuGraphInput){ 0 });
 }
 
 /* An input with a buffer of `stored`, which is what cornu_graph_feed will expect. */

@@ -66,6 +66,10 @@ bool cornu__broadcast_operands(CornuOpId id, CornuTensor **x, int count);
 
 CornuGradient *cornu__op_gradient(CornuOpId id);
 
+/* d_x[i] = the sum over k of the gradients of y[k] by x[i], weighed by d_y[k], of y's type. */
+CornuStatus cornu__weighed_gradients(CornuTensor *const *y, CornuTensor *const *d_y, int y_count,
+                                     CornuTensor *const *x, int count, CornuTensor **d_x);
+
 /* The dtype of the gradient by x: its own; but f32 where x was converted from f32, as weights are
  * under mixed precision. The sums of products are f32 anyway, and so they reach the weight. */
 CornuDtype cornu__gradient_dtype(const CornuTensor *x);

@@ -23,7 +23,8 @@ typedef struct {
     CornuPlan       plan;
     Failure        *failures;     /* by shard */
     char           *arena, *scratch;
-    void          **addresses;    /* of plan.operands on each shard, for the run in hand */
+    void          **addresses;    /* of plan.operands on each shard, for the run in hand, and of */
+    void          **inputs, **outputs;   /* what the program reads and writes */
 } Executable;
 
 /* ---- Buffers ---- */
@@ -97,13 +98,13 @@ static size_t scratch_of(const CornuPlan *plan, const CornuStep *step)
     case CORNU_STEP_REFERENCE:
         call = call_of(plan, step);
         return (size_t)cornu__reference_scratch(&call, out_type) * sizeof(double);
+    case CORNU_STEP_SCAN: return cornu__nested_scratch(step->nested);
     case CORNU_STEP_COPY: case CORNU_STEP_ALL_REDUCE: break;
     }
     return 0;
 }
 
-/* What all shards share, and a part for each. */
-static size_t arena_bytes(const CornuPlan *plan)
+size_t cornu__plan_arena(const CornuPlan *plan)
 {
     return plan->shared_bytes + (size_t)cornu__plan_shards(plan) * plan->shard_bytes;
 }
@@ -118,6 +119,26 @@ static int64_t op_flops(const CornuProgram *program, int op, int shards)
     return cornu_op_flops(&call) * (program->values[at->out_first].varies ? shards : 1);
 }
 
+void cornu__plan_count(const CornuPlan *plan, int64_t times, CornuStatistics *statistics)
+{
+    const int shards = cornu__plan_shards(plan);
+    for (int i = 0; i < plan->step_count; i++) {
+        const CornuStep *step = &plan->steps[i];
+        if (step->nested) {
+            cornu__nested_count(step->nested, times * (step->varies ? shards : 1), statistics);
+            continue;
+        }
+        statistics->kernels += times;
+        statistics->fallbacks += step->kind == CORNU_STEP_REFERENCE ? times : 0;
+        statistics->copies += step->kind == CORNU_STEP_COPY ? times : 0;
+        for (int k = 0; k < step->in_count + step->out_count; k++) {
+            const bool varies = plan->varies[plan->operands[step->in_first + k]];
+            statistics->bytes_moved +=
+                times * (int64_t)cornu_type_bytes(step->types[k]) * (varies ? shards : 1);
+        }
+    }
+}
+
 static void count_work(CornuStatistics *statistics, const CornuProgram *recorded,
                        const CornuPlan *plan)
 {
@@ -125,21 +146,11 @@ static void count_work(CornuStatistics *statistics, const CornuProgram *recorded
     for (int i = 0; i < recorded->op_count; i++)
         statistics->flops += op_flops(recorded, i, shards);
     statistics->ops = recorded->op_count;
-    statistics->kernels = plan->step_count;
-    statistics->bytes_planned = (int64_t)arena_bytes(plan);
-    for (int i = 0; i < plan->step_count; i++) {
-        const CornuStep *step = &plan->steps[i];
-        statistics->fallbacks += step->kind == CORNU_STEP_REFERENCE;
-        statistics->copies += step->kind == CORNU_STEP_COPY;
-        for (int k = 0; k < step->in_count + step->out_count; k++) {
-            const bool varies = plan->varies[plan->operands[step->in_first + k]];
-            statistics->bytes_moved +=
-                (int64_t)cornu_type_bytes(step->types[k]) * (varies ? shards : 1);
-        }
-    }
+    statistics->bytes_planned = (int64_t)cornu__plan_arena(plan);
+    cornu__plan_count(plan, 1, statistics);
 }
 
-static CornuStatus build_plan(CornuPlan *plan, const CornuHost *host,
+CornuStatus cornu__plan_build(CornuPlan *plan, const CornuHost *host,
                               const CornuProgram *recorded)
 {
     plan->host = host;
@@ -173,9 +184,15 @@ static CornuStatus build_plan(CornuPlan *plan, const CornuHost *host,
     CORNU__TRY(cornu__fuse(plan));
     CORNU__TRY(cornu__plan_memory(plan));
     for (int i = 0; i < plan->step_count; i++) {
-        size_t bytes = scratch_of(plan, &plan->steps[i]);
+        CornuStep *step = &plan->steps[i];
+        if (step->kind == CORNU_STEP_SCAN &&
+            !(step->nested = cornu__nested_create(host,
+                                                  &plan->program->ops[step->op].attributes.scan)))
+            return CORNU_ERR_MEMORY;
+        const size_t bytes = scratch_of(plan, step);
         if (bytes > plan->scratch_bytes) plan->scratch_bytes = bytes;
     }
+    plan->scratch_bytes = (plan->scratch_bytes + 63) / 64 * 64;
     if (cornu__dumps("plan")) cornu__plan_print(plan, stderr);
     return CORNU_OK;
 }
@@ -185,16 +202,19 @@ CornuExecutable *cornu__host_compile(const CornuHost *host, const CornuProgram *
     Executable *executable = cornu__allocate(1, sizeof *executable);
     if (!executable) return NULL;
     CornuPlan *plan = &executable->plan;
-    if (build_plan(plan, host, program) != CORNU_OK) goto fail;
+    if (cornu__plan_build(plan, host, program) != CORNU_OK) goto fail;
     const size_t shards = (size_t)cornu__plan_shards(plan);
     const size_t workers = shards > 1 ? (size_t)cornu__threads_count(host->threads) : 1;
-    plan->scratch_bytes = (plan->scratch_bytes + 63) / 64 * 64;
-    executable->arena = cornu__allocate_aligned(arena_bytes(plan));
+    executable->arena = cornu__allocate_aligned(cornu__plan_arena(plan));
     executable->scratch = cornu__allocate_aligned(plan->scratch_bytes * workers);
     executable->failures = cornu__allocate(shards, sizeof *executable->failures);
     executable->addresses = cornu__allocate((size_t)plan->operand_count * shards,
                                             sizeof *executable->addresses);
-    if (!executable->failures) goto fail;
+    executable->inputs = cornu__allocate((size_t)plan->program->input_count,
+                                         sizeof *executable->inputs);
+    executable->outputs = cornu__allocate((size_t)plan->program->output_count,
+                                          sizeof *executable->outputs);
+    if (!executable->failures || !executable->inputs || !executable->outputs) goto fail;
     if (!executable->arena || !executable->scratch || !executable->addresses) goto fail;
     count_work(&executable->base.statistics, program, plan);
     return &executable->base;
@@ -210,42 +230,56 @@ void cornu__host_executable_free(CornuExecutable *base)
     cornu__release(executable->arena);
     cornu__release(executable->scratch);
     cornu__release(executable->addresses);
+    cornu__release(executable->inputs);
+    cornu__release(executable->outputs);
     cornu__release(executable->failures);
     cornu__release(executable);
 }
 
 /* ---- Running ---- */
 
+void cornu__plan_addresses(const CornuPlan *plan, int shard, void *const *inputs,
+                           void *const *outputs, char *arena, void **addresses)
+{
+    for (int i = 0; i < plan->operand_count; i++) {
+        CornuPlace place = plan->places[plan->operands[i]];
+        char      *start = place.region == CORNU_INPUT  ? inputs[place.number]
+                         : place.region == CORNU_OUTPUT ? outputs[place.number]
+                                                        : arena;
+        addresses[i] = start + place.offset + (size_t)shard * place.stride;
+    }
+}
+
 static void find_addresses(Executable *executable, CornuBuffer *const *inputs,
                            CornuBuffer *const *outputs)
 {
-    const CornuPlan *plan = &executable->plan;
-    const int        shards = cornu__plan_shards(plan);
-    void           **address = executable->addresses;
-    for (int shard = 0; shard < shards; shard++)
-        for (int i = 0; i < plan->operand_count; i++) {
-            CornuPlace place = plan->places[plan->operands[i]];
-            char      *start = place.region == CORNU_INPUT  ? data_of(inputs[place.number])
-                             : place.region == CORNU_OUTPUT ? data_of(outputs[place.number])
-                                                            : executable->arena;
-            *address++ = start + place.offset + (size_t)shard * place.stride;
-        }
+    const CornuPlan    *plan = &executable->plan;
+    const CornuProgram *program = plan->program;
+    for (int i = 0; i < program->input_count; i++) executable->inputs[i] = data_of(inputs[i]);
+    for (int i = 0; i < program->output_count; i++)
+        executable->outputs[i] = outputs[i] ? data_of(outputs[i]) : NULL;
+    for (int shard = 0; shard < cornu__plan_shards(plan); shard++)
+        cornu__plan_addresses(plan, shard, executable->inputs, executable->outputs,
+                              executable->arena,
+                              executable->addresses + (size_t)shard * plan->operand_count);
+}
+
+static void *const *addresses_on(const Executable *executable, int shard)
+{
+    return executable->addresses + (size_t)shard * executable->plan.operand_count;
 }
 
 /* Adds up the shards' values, which lie operand_count addresses apart. */
-static void all_reduce(Executable *executable, const CornuStep *step)
+static void all_reduce(const CornuPlan *plan, const CornuStep *step, void *const *addresses)
 {
-    const CornuPlan *plan = &executable->plan;
     cornu__all_reduce(plan->host->threads, *step->types, cornu__plan_shards(plan),
-                      executable->addresses + step->in_first, plan->operand_count,
-                      executable->addresses[step->out_first]);
+                      addresses + step->in_first, plan->operand_count,
+                      addresses[step->out_first]);
 }
 
-static CornuStatus run_step(Executable *executable, const CornuStep *step, int shard,
-                            char *scratch)
+static CornuStatus run_step(const CornuPlan *plan, const CornuStep *step, void *const *addresses,
+                            int shard, char *scratch)
 {
-    const CornuPlan   *plan = &executable->plan;
-    void *const       *addresses = executable->addresses + (size_t)shard * plan->operand_count;
     const void *const *in = (const void *const *)addresses + step->in_first;
     void *const       *out = addresses + step->out_first;
     const CornuType   *out_type = step->types + step->in_count;
@@ -268,20 +302,20 @@ static CornuStatus run_step(Executable *executable, const CornuStep *step, int s
     case CORNU_STEP_REFERENCE:
         call = call_of(plan, step);
         return cornu__reference_run(&call, out_type, in, out, (double *)(void *)scratch);
+    case CORNU_STEP_SCAN: return cornu__nested_run(step->nested, step, in, out, shard, scratch);
     case CORNU_STEP_COPY: memcpy(out[0], in[0], cornu_type_bytes(*out_type)); break;
-    case CORNU_STEP_ALL_REDUCE: all_reduce(executable, step); break;
+    case CORNU_STEP_ALL_REDUCE: all_reduce(plan, step, addresses); break;
     }
     return CORNU_OK;
 }
 
-/* One step, its op named in the message of a failure. */
-static CornuStatus run_named(Executable *executable, const CornuStep *step, int shard,
-                             char *scratch)
+CornuStatus cornu__plan_run_step(const CornuPlan *plan, const CornuStep *step,
+                                 void *const *addresses, int shard, char *scratch)
 {
-    CornuStatus status = run_step(executable, step, shard, scratch);
+    CornuStatus status = run_step(plan, step, addresses, shard, scratch);
     if (status == CORNU_OK || step->op < 0) return status;   /* a group names its op itself */
-    const CornuProgramOp *op = &executable->plan.program->ops[step->op];
-    if (step->kind == CORNU_STEP_KERNEL) cornu__fail_prefix(status, cornu_op_name(op->id));
+    const CornuProgramOp *op = &plan->program->ops[step->op];
+    if (step->kind != CORNU_STEP_REFERENCE) cornu__fail_prefix(status, cornu_op_name(op->id));
     return *op->scope ? cornu__fail_prefix(status, op->scope) : status;
 }
 
@@ -300,7 +334,9 @@ static void run_segment_on(void *context, int64_t shard, int thread)
     char          *scratch = executable->scratch + (size_t)thread * executable->plan.scratch_bytes;
     failure->status = CORNU_OK;
     for (int i = segment->first; i < segment->end && failure->status == CORNU_OK; i++)
-        failure->status = run_named(executable, &executable->plan.steps[i], (int)shard, scratch);
+        failure->status = cornu__plan_run_step(&executable->plan, &executable->plan.steps[i],
+                                               addresses_on(executable, (int)shard), (int)shard,
+                                               scratch);
     if (failure->status != CORNU_OK)
         snprintf(failure->message, sizeof failure->message, "%s", cornu_error_message());
 }
@@ -337,7 +373,8 @@ CornuStatus cornu__host_run(CornuExecutable *base, CornuBuffer *const *inputs,
             while (end < plan->step_count && plan->steps[end].varies) end++;
             CORNU__TRY(run_segment(executable, i, end));
         } else {
-            CORNU__TRY(run_named(executable, &plan->steps[i], 0, executable->scratch));
+            CORNU__TRY(cornu__plan_run_step(plan, &plan->steps[i], addresses_on(executable, 0), 0,
+                                            executable->scratch));
         }
     }
     return CORNU_OK;

@@ -20,4 +20,7 @@ const CornuKernel *const cornu__host_kernels[CORNU_OP_COUNT] = {
     [CORNU_OP_SLICE]               = &cornu__host_slice,
     [CORNU_OP_PAD]                 = &cornu__host_pad,
     [CORNU_OP_CONCAT]              = &cornu__host_concat,
+    [CORNU_OP_FLIP]                = &cornu__host_flip,
+    [CORNU_OP_GATHER]              = &cornu__host_gather,
+    [CORNU_OP_GATHER_GRAD]         = &cornu__host_gather_grad,
 };

@@ -6,9 +6,13 @@
 #include "kernel.h"
 
 extern const CornuKernel cornu__host_transpose, cornu__host_slice, cornu__host_pad,
-                         cornu__host_concat;                              /* shape.c  */
+                         cornu__host_concat, cornu__host_flip;            /* shape.c  */
 extern const CornuKernel cornu__host_reduce_sum, cornu__host_reduce_max;  /* reduce.c */
 extern const CornuKernel cornu__host_argmax, cornu__host_one_hot;         /* index.c  */
+extern const CornuKernel cornu__host_gather;                              /* gather.c */
+
+/* Of f32 and bf16, sums in f32. */
+extern const CornuKernel cornu__host_gather_grad;
 
 /* Of f32. */
 extern const CornuKernel cornu__host_max_pool2d, cornu__host_max_pool2d_grad,

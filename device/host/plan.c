@@ -556,7 +556,8 @@ static void print_place(const CornuPlan *plan, CornuValue value, FILE *to)
 
 void cornu__plan_print(const CornuPlan *plan, FILE *to)
 {
-    static const char *const kinds[] = { "kernel", "reference", "group", "copy", "collective" };
+    static const char *const kinds[] = { "kernel", "reference", "group", "copy", "collective",
+                                         "scan" };
     fprintf(to, "plan: %d steps, %zu bytes of values, %zu bytes of scratch memory\n",
             plan->step_count, plan->shared_bytes + plan->shard_bytes, plan->scratch_bytes);
     if (cornu__plan_shards(plan) > 1)
@@ -584,6 +585,7 @@ void cornu__plan_print(const CornuPlan *plan, FILE *to)
             print_place(plan, plan->operands[step->out_first + k], to);
         }
         fprintf(to, "\n");
+        if (step->nested) cornu__nested_print(step->nested, to);
     }
 }
 
@@ -591,6 +593,7 @@ void cornu__plan_free(CornuPlan *plan)
 {
     for (int i = 0; i < plan->step_count; i++) {
         cornu__group_free(plan->steps[i].group);
+        cornu__nested_free(plan->steps[i].nested);
         cornu__release(plan->steps[i].types);
     }
     cornu__release(plan->steps);

@@ -21,7 +21,7 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
     CornuText        a, b;
     const CornuShape forward = layer->inner[FORWARD]->output;
     const CornuShape backward = layer->inner[BACKWARD]->output;
-    const bool concat = ((Bidirectional *)layer)->config.merge_mode == CORNU_CONCAT;
+    const bool concat = ((Bidirectional *)layer)->config.merge_mode == CORNU_MERGE_CONCAT;
     if (concat || cornu_shape_equal(forward, backward)) return CORNU_OK;
     return cornu__fail(CORNU_ERR_SHAPE, "forward gives %s, backward %s; expected the same to merge",
                        cornu_shape_print(&a, forward), cornu_shape_print(&b, backward));
@@ -37,10 +37,10 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
         y[BACKWARD] = cornu_op_flip(y[BACKWARD], 1);
     if (!y[FORWARD] || !y[BACKWARD]) return NULL;
     switch (self->config.merge_mode) {
-    case CORNU_CONCAT: return cornu_op_concat(y, 2, cornu_tensor_shape(y[0]).rank - 1);
-    case CORNU_SUM:    return cornu_op_add(y[0], y[1]);
-    case CORNU_MUL:    return cornu_op_multiply(y[0], y[1]);
-    case CORNU_AVE:    break;
+    case CORNU_MERGE_CONCAT: return cornu_op_concat(y, 2, cornu_tensor_shape(y[0]).rank - 1);
+    case CORNU_MERGE_SUM:    return cornu_op_add(y[0], y[1]);
+    case CORNU_MERGE_MUL:    return cornu_op_multiply(y[0], y[1]);
+    case CORNU_MERGE_AVE:    break;
     }
     return cornu_op_scale(cornu_op_add(y[0], y[1]), 0.5);
 }
