@@ -215,11 +215,12 @@ static CornuStatus record_loss(CornuModel *model, CornuStep *step, CornuTensor *
     CornuTensor *loss = mean_loss(values, &call);
     CornuTensor *shown = tracked_loss(values, loss, &call);
     if (!loss || !shown) return cornu_error_take();
+    CornuMetricCall unmasked = call;
+    unmasked.mask = NULL;
     for (int i = 0; i < model->tracked_count; i++) {
         const char *name = cornu_model_metric_name(model, i);
         cornu_graph_scope(graph, name);
-        const CornuMetricCall all = { .valid = call.valid, .count = call.count };
-        CORNU__TRY(track(model, &model->tracked[i], name, shown, i == 0 ? &all : &call));
+        CORNU__TRY(track(model, &model->tracked[i], name, shown, i == 0 ? &unmasked : &call));
     }
     cornu_graph_scope(graph, NULL);
     return step->mode == CORNU_STEP_TRAIN ? record_gradients(model, graph, loss) : CORNU_OK;
