@@ -257,6 +257,8 @@ static CornuStatus record(CornuModel *model, CornuStep *step)
     CornuTensor *mask = NULL;
     step->prediction = forward(model, step, &mask);
     if (!step->prediction) return cornu_error_take();
+    for (int i = 0; i < model->layer_count; i++)
+        step->stateful |= cornu__layer_has_states(model->layers[i]);
     step->output = cornu_tensor_type(step->prediction);
     step->output.shape.extent[0] = batch;
     return step->mode == CORNU_STEP_PREDICT ? CORNU_OK : record_loss(model, step, mask);
@@ -347,6 +349,11 @@ static CornuStatus feed_counts(CornuStep *step, const CornuDeal *deal, int64_t v
 CornuStatus cornu__step_run(CornuStep *step, CornuArray x, const CornuArray *y, int64_t valid,
                             CornuArray *to)
 {
+    const int64_t batch = step->x_type.shape.extent[0];
+    if (step->stateful && valid != batch)
+        return cornu__fail(CORNU_ERR_SHAPE, "a batch of %lld valid rows of %lld, but a layer is "
+                           "stateful: expected whole batches, as drop_remainder gives",
+                           (long long)valid, (long long)batch);
     const CornuDeal deal = cornu__deal(step->shards, step->rows, valid);
     CORNU__TRY(feed(step, &deal, step->x, step->x_type, x));
     if (step->y) CORNU__TRY(feed(step, &deal, step->y, step->y_type, *y));
