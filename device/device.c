@@ -96,20 +96,37 @@ const char *cornu_device_policy(const CornuDevice *device)
 
 /* ---- Memory ---- */
 
-CornuBuffer *cornu_buffer_create(CornuDevice *device, CornuType type)
+CornuBuffer *cornu_buffer_create_from(const CornuBufferConfig *config)
 {
     if (cornu_error_pending()) return NULL;
+    CornuDevice    *device = config->device;
+    const CornuType type = config->type;
     if (cornu_type_check(type) != CORNU_OK) return cornu__null();
+    CornuHeld parts[CORNU_LARGEST] = { { .type = type, .use = config->use } }, *held = parts;
+    held->bytes = (int64_t)cornu_type_bytes(type) / (config->per_shard ? device->shards : 1);
+    snprintf(held->name, sizeof held->name, "%s", config->name ? config->name : "a buffer");
+    if (cornu__memory_check(device, held->name, held->bytes, parts) != CORNU_OK)
+        return cornu__null();
     CornuBuffer *buffer = device->class->buffer_create(device, type);
     if (!buffer) return cornu__null();
     buffer->device = device;
     buffer->type = type;
+    buffer->held = *held;
+    buffer->next = device->buffers;
+    if (buffer->next) buffer->next->previous = buffer;
+    device->buffers = buffer;
+    cornu__memory_count(device, held->use, held->bytes);
     return buffer;
 }
 
 void cornu_buffer_free(CornuBuffer *buffer)
 {
-    if (buffer) buffer->device->class->buffer_free(buffer);
+    if (!buffer) return;
+    CornuDevice *device = buffer->device;
+    cornu__memory_count(device, buffer->held.use, -buffer->held.bytes);
+    *(buffer->previous ? &buffer->previous->next : &device->buffers) = buffer->next;
+    if (buffer->next) buffer->next->previous = buffer->previous;
+    device->class->buffer_free(buffer);
 }
 
 CornuType cornu_buffer_type(const CornuBuffer *buffer) { return buffer->type; }
@@ -157,6 +174,12 @@ static CornuExecutable *compiled_before(CornuDevice *device, const CornuProgram 
     return NULL;
 }
 
+static CornuStatus allocate(CornuDevice *device, CornuExecutable *executable)
+{
+    CORNU__TRY(cornu__memory_check(device, "a program", executable->bytes, executable->largest));
+    return device->class->allocate ? device->class->allocate(executable) : CORNU_OK;
+}
+
 CornuExecutable *cornu_device_compile(CornuDevice *device, const CornuProgram *program)
 {
     if (cornu_error_pending()) return NULL;
@@ -168,10 +191,12 @@ CornuExecutable *cornu_device_compile(CornuDevice *device, const CornuProgram *p
     CornuProgram *copy = cornu_program_copy(program);
     if (!copy) return NULL;
     CornuExecutable *executable = device->class->compile(device, copy);
-    if (!executable) {
+    if (!executable || allocate(device, executable) != CORNU_OK) {
+        if (executable) device->class->executable_free(executable);
         cornu_program_free(copy);
         return cornu__null();
     }
+    cornu__memory_count(device, CORNU_USE_ACTIVATIONS, executable->bytes);
     executable->device = device;
     executable->program = copy;
     executable->hash = hash;

@@ -130,7 +130,8 @@ CornuStatus cornu_weight_write(CornuWeight *weight, CornuArray from)
 CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device)
 {
     if (weight->variable && cornu_variable_device(weight->variable) == device) return CORNU_OK;
-    CornuVariable *variable = cornu_variable_create(device, weight->type, weight->path);
+    CornuVariable *variable = cornu_variable_create(device, weight->type, weight->path,
+                                                    .use = CORNU_USE_WEIGHTS);
     if (!variable) return cornu_error_take();
     CornuStatus status = CORNU_OK;
     if (weight->variable) {
