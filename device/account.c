@@ -15,6 +15,12 @@ const char *cornu_use_name(CornuUse use)
 
 CornuMemory cornu_device_memory(const CornuDevice *device) { return device->memory; }
 
+bool cornu__memory_fits(const CornuDevice *device, int64_t bytes)
+{
+    const CornuMemory *memory = &device->memory;
+    return !memory->capacity || bytes <= memory->capacity - memory->total.now;
+}
+
 static void count(CornuBytes *bytes, int64_t more)
 {
     bytes->now += more;
@@ -67,11 +73,10 @@ static Largest find_largest(const CornuDevice *device, const CornuHeld parts[COR
     return largest;
 }
 
-CornuStatus cornu__memory_check(const CornuDevice *device, const char *what, int64_t bytes,
-                                const CornuHeld parts[CORNU_LARGEST])
+CornuStatus cornu__memory_fail(const CornuDevice *device, const char *what, int64_t bytes,
+                               const CornuHeld parts[CORNU_LARGEST])
 {
     const CornuMemory *memory = &device->memory;
-    if (!memory->capacity || bytes <= memory->capacity - memory->total.now) return CORNU_OK;
     char   uses[200] = "", tensors[800] = "";
     size_t used = 0;
     Size   a, b, c;

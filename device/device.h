@@ -81,8 +81,8 @@ typedef struct {
 } CornuBufferConfig;
 
 /* Space for one value, all zeros. The caller frees it before the device. CORNU_ERR_MEMORY, before
- * anything is taken, where it goes beyond the device's capacity; the message says what is in use
- * and names the largest tensors. */
+ * anything is taken, where it goes beyond the device's capacity, also once the executables that
+ * nobody uses are gone; the message says what is in use and names the largest tensors. */
 CornuBuffer *cornu_buffer_create_from(const CornuBufferConfig *config);
 #define cornu_buffer_create(...) \
     cornu_buffer_create_from(&(CornuBufferConfig){ .unset = 0, __VA_ARGS__ })
@@ -127,10 +127,12 @@ typedef struct {
 } CornuStatistics;
 
 /* Compiles, or finds an equal program compiled before (by hash, then by full comparison). The
- * executable belongs to the device. `program` stays the caller's. Memory for the values in between
+ * executable belongs to the device; whoever asked for it says when it is no longer used, and it is
+ * kept for an equal program until its memory is wanted. `program` stays the caller's. Memory for the values in between
  * is taken here, so running allocates nothing; CORNU_ERR_MEMORY as for a buffer. CORNU_DUMP=program,plan in the environment prints
  * what its words name to stderr. */
 CornuExecutable *cornu_device_compile(CornuDevice *device, const CornuProgram *program);
+void             cornu_executable_release(CornuExecutable *executable);
 
 /* Runs once. inputs: one buffer per input of the program; outputs: one per output, NULL for an
  * output that is written into an input. Types must be those of cornu_program_buffer_type. A

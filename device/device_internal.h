@@ -67,6 +67,7 @@ struct CornuExecutable {
     CornuDevice     *device;
     CornuProgram    *program;
     uint64_t         hash;
+    int              users;
     CornuExecutable *next;
 
     /* The class's to fill. */
@@ -77,10 +78,11 @@ struct CornuExecutable {
 
 /* ---- Accounting (account.c) ---- */
 
-/* CORNU_ERR_MEMORY where `bytes` more of a shard go beyond the capacity; the message names `what`,
- * and the largest of `parts` and of all that is held. */
-CornuStatus cornu__memory_check(const CornuDevice *device, const char *what, int64_t bytes,
-                                const CornuHeld parts[CORNU_LARGEST]);
+bool        cornu__memory_fits(const CornuDevice *device, int64_t bytes);
+/* CORNU_ERR_MEMORY, for `bytes` more of a shard that do not fit. The message names `what`, and the
+ * largest of `parts` and of all that is held. */
+CornuStatus cornu__memory_fail(const CornuDevice *device, const char *what, int64_t bytes,
+                               const CornuHeld parts[CORNU_LARGEST]);
 /* Counts what was taken, or with a minus given back. */
 void        cornu__memory_count(CornuDevice *device, CornuUse use, int64_t more);
 

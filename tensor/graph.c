@@ -25,6 +25,7 @@ static void prepared_free(CornuPrepared *prepared)
     cornu__release(prepared->inputs);
     cornu__release(prepared->fetches);
     cornu_program_free(prepared->program);
+    cornu_executable_release(prepared->executable);
     cornu__release(prepared);
 }
 

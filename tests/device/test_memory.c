@@ -198,6 +198,30 @@ static void a_program_names_its_largest_values(void **state)
     cornu_device_close(device);
 }
 
+/* What nobody uses is kept for an equal program, until its memory is wanted. */
+static void unused_programs_give_way(void **state)
+{
+    (void)state;
+    CornuDevice  *device = made(cornu_device_open("tpu", .threads = 1, .shards = 8));
+    CornuProgram *program = three_products();
+    device->memory.capacity = 1000;
+    CornuExecutable *executable = made(cornu_device_compile(device, program));
+    assert_ptr_equal(cornu_device_compile(device, program), executable);
+    cornu_executable_release(executable);
+    assert_null(cornu_buffer_create(device, cornu_type(CORNU_U8, 300)));   /* one user is left */
+    assert_int_equal(cornu_error_take(), CORNU_ERR_MEMORY);
+    cornu_executable_release(executable);
+    assert_ptr_equal(cornu_device_compile(device, program), executable);
+    cornu_executable_release(executable);
+    expect_bytes(cornu_device_memory(device).total, BETWEEN, BETWEEN);
+    CornuBuffer *buffer = made(cornu_buffer_create(device, cornu_type(CORNU_U8, 300)));
+    expect_bytes(cornu_device_memory(device).uses[CORNU_USE_ACTIVATIONS], 0, BETWEEN);
+    cornu_buffer_free(buffer);
+    made(cornu_device_compile(device, program));
+    cornu_program_free(program);
+    cornu_device_close(device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,6 +237,7 @@ int main(void)
         cmocka_unit_test(too_large_a_buffer_is_refused),
         cmocka_unit_test(the_cap_is_exact),
         cmocka_unit_test(a_program_names_its_largest_values),
+        cmocka_unit_test(unused_programs_give_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,7 +96,7 @@ static void two_layers_by_hand(void **state)
     assert_int_equal(memory.uses[CORNU_USE_SLOTS].now, 0);
     assert_int_equal(memory.uses[CORNU_USE_INFEED].now, 0);
     assert_int_equal(memory.uses[CORNU_USE_OTHER].now, 0);
-    /* The device keeps its executables. */
+    /* The device keeps its executables until their memory is wanted. */
     assert_int_equal(memory.total.now, memory.uses[CORNU_USE_ACTIVATIONS].now);
     cornu_device_close(device);
 }
@@ -185,6 +185,21 @@ static void nothing_is_lost_for_lack_of_room(void **state)
     cornu_device_close(tpu);
 }
 
+/* One model after the other on a device that has room for one at a time. */
+static void models_follow_each_other(void **state)
+{
+    (void)state;
+    CornuDevice *device = made(cornu_device_open("tpu", .threads = 2, .shards = 8));
+    for (int64_t i = 0; i < 4; i++) {
+        CornuModel *model = two_layers();
+        expect_ok(compile(model, device));
+        expect_ok(train(model, BATCH - 8 * i));
+        cornu_model_free(model);
+        if (i == 0) device->memory.capacity = cornu_device_memory(device).total.peak + 100;
+    }
+    cornu_device_close(device);
+}
+
 int main(void)
 {
     static int one = 1, eight = 8;
@@ -196,6 +211,7 @@ int main(void)
         cmocka_unit_test(moving_to_another_device_gives_memory_back),
         cmocka_unit_test(a_wide_layer_is_refused_at_once),
         cmocka_unit_test(nothing_is_lost_for_lack_of_room),
+        cmocka_unit_test(models_follow_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
