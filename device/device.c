@@ -126,7 +126,13 @@ CornuBuffer *cornu_buffer_create_from(const CornuBufferConfig *config)
     if (cornu_error_pending()) return NULL;
     CornuDevice    *device = config->device;
     const CornuType type = config->type;
+    CornuText       text;
+    if (!device)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "a buffer: no device given");
     if (cornu_type_check(type) != CORNU_OK) return cornu__null();
+    if (config->per_shard && (type.shape.rank < 1 || type.shape.extent[0] != device->shards))
+        return cornu__fail_null(CORNU_ERR_SHAPE, "a buffer per shard is %s, expected %d in axis 0",
+                                cornu_type_print(&text, type), device->shards);
     CornuHeld parts[CORNU_LARGEST] = { { .type = type, .use = config->use } }, *held = parts;
     held->bytes = (int64_t)cornu_type_bytes(type) / (config->per_shard ? device->shards : 1);
     snprintf(held->name, sizeof held->name, "%s", config->name ? config->name : "a buffer");

@@ -54,12 +54,12 @@ const char *cornu_device_policy(const CornuDevice *device);
 /* ---- Memory ---- */
 
 /* What memory is used for. */
-#define CORNU_USE_MAP(X)                                                  \
-    X(OTHER,       "other")         /* states of metrics, fetched results */ \
-    X(WEIGHTS,     "weights")                                             \
-    X(SLOTS,       "slots")         /* all variables of the optimizer */  \
+#define CORNU_USE_MAP(X)                                                                \
+    X(OTHER,       "other")         /* states of metrics, fetched results            */ \
+    X(WEIGHTS,     "weights")       /* of layers                                     */ \
+    X(SLOTS,       "slots")         /* all variables of the optimizer                */ \
     X(ACTIVATIONS, "activations")   /* values between a program's inputs and outputs */ \
-    X(INFEED,      "infeed")        /* what is fed to a program */
+    X(INFEED,      "infeed")        /* what is fed to a program                      */
 
 typedef enum {
 #define X(id, name) CORNU_USE_##id,
@@ -80,7 +80,8 @@ typedef struct {
                                 all of it */
 } CornuBufferConfig;
 
-/* Space for one value, all zeros. The caller frees it before the device. CORNU_ERR_MEMORY, before
+/* Space for one value, all zeros. The caller frees it before the device. CORNU_ERR_ARGUMENT
+ * without a device, CORNU_ERR_SHAPE where axis 0 is not the shards; CORNU_ERR_MEMORY, before
  * anything is taken, where it goes beyond the device's capacity, also once the executables that
  * nobody uses are gone; the message says what is in use and names the largest tensors. */
 CornuBuffer *cornu_buffer_create_from(const CornuBufferConfig *config);
@@ -128,9 +129,9 @@ typedef struct {
 
 /* Compiles, or finds an equal program compiled before (by hash, then by full comparison). The
  * executable belongs to the device; whoever asked for it says when it is no longer used, and it is
- * kept for an equal program until its memory is wanted. `program` stays the caller's. Memory for the values in between
- * is taken here, so running allocates nothing; CORNU_ERR_MEMORY as for a buffer. CORNU_DUMP=program,plan in the environment prints
- * what its words name to stderr. */
+ * kept for an equal program until its memory is wanted. `program` stays the caller's. Memory for
+ * the values in between is taken here, so running allocates nothing; CORNU_ERR_MEMORY as for a
+ * buffer. CORNU_DUMP=program,plan in the environment prints what its words name to stderr. */
 CornuExecutable *cornu_device_compile(CornuDevice *device, const CornuProgram *program);
 void             cornu_executable_release(CornuExecutable *executable);
 

@@ -63,6 +63,12 @@ static void a_shard_has_its_part(void **state)
     expect_bytes(memory.total, 180, 180);
     cornu_buffer_free(w);
     cornu_buffer_free(x);
+    assert_null(cornu_buffer_create(device, cornu_type(CORNU_F32, 5, 8), .per_shard = true));
+    assert_int_equal(cornu_error_take(), CORNU_ERR_SHAPE);
+    assert_string_equal(cornu_error_message(),
+                        "a buffer per shard is f32 (5, 8), expected 8 in axis 0");
+    assert_null(cornu_buffer_create(NULL, cornu_type(CORNU_F32, 8)));
+    assert_int_equal(cornu_error_take(), CORNU_ERR_ARGUMENT);
     cornu_device_close(device);
 }
 
@@ -182,8 +188,8 @@ static void a_program_names_its_largest_values(void **state)
                         "tpu:v3-8: out of memory: a program takes 768 B of a shard's 2.00 kB, of "
                         "which 1.30 kB are in use: weights 90 B, slots 1.21 kB; the largest: "
                         "matmul in dense_1 f32 (4, 32) 512 B (activations), d u8 (303,) 303 B "
-                        "(slots), c u8 (302,) 302 B (slots), b u8 (301,) 301 B (slots), a u8 (300,) "
-                        "300 B (slots)");
+                        "(slots), c u8 (302,) 302 B (slots), b u8 (301,) 301 B (slots), a u8 "
+                        "(300,) 300 B (slots)");
     expect_bytes(cornu_device_memory(device).uses[CORNU_USE_ACTIVATIONS], 0, 0);
     cornu_buffer_free(buffers[0]);
     made(cornu_device_compile(device, program));   /* now there is room */
