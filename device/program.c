@@ -332,8 +332,9 @@ static CornuStatus copy_items(void *to, int *space, const void *from, int count,
 static CornuStatus copy_into(CornuProgram *to, const CornuProgram *from)
 {
     CORNU__TRY(COPY(to, from, value));
-    CORNU__TRY(COPY(to, from, op));
-    to->op_count = 0;   /* those that own what they point to */
+    const CornuStatus status = COPY(to, from, op);
+    to->op_count = 0;   /* of ops that own what they point to */
+    CORNU__TRY(status);
     CORNU__TRY(COPY(to, from, operand));
     CORNU__TRY(COPY(to, from, input));
     CORNU__TRY(COPY(to, from, output));

@@ -132,7 +132,8 @@ CornuTensor *cornu_layer_state(CornuLayer *layer, const CornuCall *call, int i, 
     if (call->shapes_only) return cornu_op_constant(call->graph, type, 0.0);
     CornuVariable **state = &layer->states[i];
     if (!*state)
-        *state = cornu_variable_create_sharded(cornu_graph_device(call->graph), type, "rnn_state");
+        *state = cornu_variable_create(cornu_graph_device(call->graph), type, "rnn_state",
+                                       .sharded = true);
     if (!*state) return NULL;
     const int64_t rows = cornu_variable_type(*state).shape.extent[0];
     if (rows == shape.extent[0]) return cornu_read(call->graph, *state);

@@ -1,35 +1,24 @@
 #include "tensor_internal.h"
 
-static CornuVariable *create(CornuDevice *device, CornuType type, const char *name, bool sharded)
+CornuVariable *cornu_variable_create_from(const CornuVariableConfig *config)
 {
-    if (!device || cornu_error_pending())
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "variable %s: no device given",
-                                name ? name : "");
+    const char *name = config->name ? config->name : "";
+    if (!config->device || cornu_error_pending())
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "variable %s: no device given", name);
     CornuVariable *variable = cornu__allocate(1, sizeof *variable);
     if (!variable) return cornu__null();
-    variable->device = device;
-    variable->type = type;
-    variable->sharded = sharded;
-    variable->name = cornu__copy_text(name ? name : "");
-    const CornuType stored = sharded ? cornu__sharded(type, cornu_device_shards(device)) : type;
-    variable->buffer = variable->name ? cornu_buffer_create(device, stored) : NULL;
+    variable->device = config->device;
+    variable->type = config->type;
+    variable->sharded = config->sharded;
+    variable->name = cornu__copy_text(name);
+    const CornuType stored = config->sharded
+        ? cornu__sharded(config->type, cornu_device_shards(config->device)) : config->type;
+    if (variable->name)
+        variable->buffer = cornu_buffer_create(config->device, stored, .use = config->use,
+                                               .name = name);
     if (variable->buffer) return variable;
     cornu_variable_free(variable);
     return cornu__null();
-}
-
-CornuVariable *cornu_variable_create(CornuDevice *device, CornuType type, const char *name)
-{
-    return create(device, type, name, false);
-}
-
-CornuVariable *cornu_variable_create_sharded(CornuDevice *device, CornuType type, const char *name)
-{
-    if (type.shape.rank >= CORNU_MAX_RANK)
-        return cornu__fail_null(CORNU_ERR_SHAPE, "variable %s: a shard's value has rank %d, "
-                                "expected at most %d", name ? name : "", type.shape.rank,
-                                CORNU_MAX_RANK - 1);
-    return create(device, type, name, true);
 }
 
 void cornu_variable_free(CornuVariable *variable)

@@ -15,6 +15,8 @@ const CornuKernel *const cornu__cpu_kernels[CORNU_OP_COUNT] = {
     [CORNU_OP_CONV2D]              = &cornu__cpu_conv2d,
     [CORNU_OP_CONV2D_GRAD_INPUT]   = &cornu__cpu_conv2d_grad_input,
     [CORNU_OP_CONV2D_GRAD_FILTER]  = &cornu__cpu_conv2d_grad_filter,
+    [CORNU_OP_LSTM]                = &cornu__cpu_lstm,
+    [CORNU_OP_LSTM_GRAD]           = &cornu__cpu_lstm,
 };
 
 static const CornuKernel *const pooled[CORNU_OP_COUNT] = {
@@ -74,6 +76,7 @@ const CornuDeviceClass cornu__cpu_device = {
     .buffer_write = cornu__host_buffer_write,
     .buffer_read = cornu__host_buffer_read,
     .compile = cpu_compile,
+    .allocate = cornu__host_allocate,
     .run = cornu__host_run,
     .executable_free = cornu__host_executable_free,
 };

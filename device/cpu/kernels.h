@@ -9,6 +9,9 @@ extern const CornuKernel cornu__cpu_matmul;
 extern const CornuKernel cornu__cpu_conv2d, cornu__cpu_conv2d_grad_input,
                          cornu__cpu_conv2d_grad_filter;
 
+/* lstm and lstm_grad. */
+extern const CornuKernel cornu__cpu_lstm;
+
 /* Joined with a pooling: CornuKernelCall.pool. */
 extern const CornuKernel cornu__cpu_conv2d_pooled, cornu__cpu_conv2d_grad_filter_pooled;
 

@@ -10,6 +10,9 @@ extern const CornuKernel cornu__tpu_matmul;
 extern const CornuKernel cornu__tpu_conv2d, cornu__tpu_conv2d_grad_input,
                          cornu__tpu_conv2d_grad_filter;
 
+/* lstm and lstm_grad. */
+extern const CornuKernel cornu__tpu_lstm;
+
 /* Joined with a pooling: CornuKernelCall.pool. */
 extern const CornuKernel cornu__tpu_conv2d_pooled;
 

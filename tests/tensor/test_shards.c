@@ -234,8 +234,8 @@ static void shards_keep_values_of_their_own(void **state)
         float          values[8], got[8];
         CornuDevice   *device = open_cpu(shards, 2);
         CornuGraph    *graph = made(cornu_graph_create(device));
-        CornuVariable *sum = made(cornu_variable_create_sharded(device, cornu_scalar(CORNU_F32),
-                                                                "sum"));
+        CornuVariable *sum = made(cornu_variable_create(device, cornu_scalar(CORNU_F32), "sum",
+                                                        .sharded = true));
         CornuTensor   *x = cornu_graph_shard_input(graph, cornu_scalar(CORNU_F32));
         const CornuType each = cornu_type(CORNU_F32, shards);
         assert_true(cornu_type_equal(cornu_variable_type(sum), cornu_scalar(CORNU_F32)));
