@@ -132,21 +132,11 @@ CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device)
     if (weight->variable && cornu_variable_device(weight->variable) == device) return CORNU_OK;
     CornuVariable *variable = cornu_variable_create(device, weight->type, weight->path);
     if (!variable) return cornu_error_take();
-    CornuStatus status = CORNU_OK;
-    if (weight->variable) {
-        weight->host = cornu__allocate((size_t)cornu_type_count(weight->type), sizeof(float));
-        status = weight->host ? cornu_variable_read(weight->variable,
-                                                    cornu_array_from(weight->host, weight->type))
-                              : CORNU_ERR_MEMORY;
-    }
-    if (!status)
-        status = cornu_variable_write(variable, cornu_array_from(weight->host, weight->type));
+    CornuStatus status = weight->variable
+        ? cornu_variable_copy(variable, weight->variable)
+        : cornu_variable_write(variable, cornu_array_from(weight->host, weight->type));
     if (status) {
         cornu_variable_free(variable);
-        if (weight->variable) {
-            cornu__release(weight->host);
-            weight->host = NULL;
-        }
         return status;
     }
     cornu_variable_free(weight->variable);

@@ -89,15 +89,25 @@ CornuOptimizer *cornu_optimizer(const char *name)
                             near ? "\" meant?" : "");
 }
 
-void cornu_optimizer_free(CornuOptimizer *optimizer)
+/* Frees what build made. */
+static void unbuild(CornuOptimizer *optimizer)
 {
-    if (!optimizer) return;
-    cornu_schedule_free(optimizer->schedule);
     for (int i = 0; i < optimizer->variable_count; i++)
         cornu_variable_free(optimizer->variables[i]);
     cornu__release(optimizer->variables);
     cornu__release(optimizer->slots);
     cornu__release(optimizer->w);
+    optimizer->variables = optimizer->slots = optimizer->w = NULL;
+    optimizer->iteration = optimizer->rate = NULL;
+    optimizer->step_counter = optimizer->dynamic_scale = NULL;
+    optimizer->variable_count = optimizer->count = 0;
+}
+
+void cornu_optimizer_free(CornuOptimizer *optimizer)
+{
+    if (!optimizer) return;
+    unbuild(optimizer);
+    cornu_schedule_free(optimizer->schedule);
     cornu__release(optimizer->name);
     cornu__release(optimizer);
 }
@@ -199,12 +209,33 @@ CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *cons
                                            sizeof(CornuVariable *));
     optimizer->slots = cornu__allocate((size_t)(count * slots), sizeof(CornuVariable *));
     optimizer->w = cornu__allocate((size_t)count, sizeof(CornuVariable *));
-    if (!optimizer->variables || !optimizer->slots || !optimizer->w) return CORNU_ERR_MEMORY;
-    for (int i = 0; i < count; i++) optimizer->w[i] = w[i];
-
     CornuDevice *device = cornu_variable_device(w[0]);
-    CORNU__TRY(add_scalars(optimizer, device));
-    return add_slots(optimizer, device);
+    CornuStatus  status = CORNU_ERR_MEMORY;
+    if (optimizer->variables && optimizer->slots && optimizer->w) {
+        for (int i = 0; i < count; i++) optimizer->w[i] = w[i];
+        status = add_scalars(optimizer, device);
+        if (!status) status = add_slots(optimizer, device);
+    }
+    if (status) unbuild(optimizer);
+    return status;
+}
+
+CornuStatus cornu__optimizer_move(CornuOptimizer *optimizer, CornuVariable *const *w)
+{
+    CornuOptimizer old = *optimizer;
+    if (!old.variables) return CORNU_OK;
+    optimizer->variables = NULL;
+    optimizer->variable_count = 0;
+    CornuStatus status = cornu_optimizer_build(optimizer, w, old.count);
+    for (int i = 0; !status && i < old.variable_count; i++)
+        status = cornu_variable_copy(optimizer->variables[i], old.variables[i]);
+    if (status) {
+        unbuild(optimizer);
+        *optimizer = old;
+    } else {
+        unbuild(&old);
+    }
+    return status;
 }
 
 CornuStatus cornu_optimizer_set_learning_rate(CornuOptimizer *optimizer, double value)
