@@ -37,8 +37,9 @@ static void fill_table(Table *table, Options *o)
         { "device", OPTION_CHOICE, &o->device, "NAME", "what computes", 0, 0, devices },
         { "policy", OPTION_CHOICE, &o->policy, "NAME", "precision", 0, 0, policies },
         { "shards", OPTION_WHOLE, &o->shards, "N",
-          "replicas of a tpu that share each batch: 1, 2, 4 or 8; default the profile's", 1, 8,
-          NULL },
+          o->shards ? "replicas of a tpu that share each batch: 1, 2, 4 or 8"
+                    : "replicas of a tpu that share each batch: 1, 2, 4 or 8; default the "
+                      "profile's", 1, 8, NULL },
         { "threads", OPTION_WHOLE, &o->threads, "N", "processors to use", 1, 1024, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };

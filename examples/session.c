@@ -73,6 +73,20 @@ CornuIterator *session_batches(const Options *options, CornuImageData *data)
     return iterator;
 }
 
+void session_fallbacks(const CornuDevice *device, const CornuStatistics *step)
+{
+    if (!strcmp(cornu_device_name(device), "reference")) return;
+    printf("%lld op%s fell back to the reference kernels", (long long)step->fallbacks,
+           step->fallbacks == 1 ? "" : "s");
+    const char *before = ": ";
+    for (int id = 0; id < CORNU_OP_COUNT; id++) {
+        if (!step->fell_back[id]) continue;
+        printf("%s%s", before, cornu_op_name((CornuOpId)id));
+        before = ", ";
+    }
+    putchar('\n');
+}
+
 CornuStatus session_epoch(int64_t epoch, double loss)
 {
     if (!isfinite(loss))

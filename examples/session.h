@@ -28,6 +28,10 @@ CornuStatus session_record(const Options *options, CornuModel *model,
 /* The training data, shuffled anew each epoch, in whole batches that a thread gathers ahead. */
 CornuIterator *session_batches(const Options *options, CornuImageData *data);
 
+/* Says how many ops of the step had to be run by their slow reference kernels, and which; nothing
+ * on the reference device, which has no others. */
+void session_fallbacks(const CornuDevice *device, const CornuStatistics *step);
+
 /* Says how an epoch of a loop of one's own ended; CORNU_ERR_VALUE if the loss is no number. */
 CornuStatus session_epoch(int64_t epoch, double loss);
 
