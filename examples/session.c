@@ -7,14 +7,19 @@
 #include <string.h>
 #include <unistd.h>
 
-CornuDevice *session_open(const Options *options)
+CornuStatus session_begin(const Options *options)
 {
     setlocale(LC_CTYPE, "");
     if ((options->save && cornu_model_save_check(options->save)) ||
         (options->history && cornu_record_check(options->history)))
-        return NULL;
+        return cornu_error_status();
     cornu_set_random_seed((uint64_t)options->seed);
-    if (cornu_set_dtype_policy(options->policy)) return NULL;
+    return cornu_set_dtype_policy(options->policy);
+}
+
+CornuDevice *session_open(const Options *options)
+{
+    if (session_begin(options)) return NULL;
     CornuDevice *device = cornu_device_open(options->device, .threads = (int)options->threads,
                                             .shards = (int)options->shards);
     if (device) printf("%s\n", cornu_device_description(device));

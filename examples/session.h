@@ -10,9 +10,12 @@
 
 #include "options.h"
 
-/* The locale of the user, the seed, and the device; the run's first line names the processor,
- * its instruction set, BLAS, kernels and threads. Also sees that --save and --history can be
- * written, which is better known now than after the training. */
+/* The locale of the user, the seed, the policy. Also sees that --save and --history can be written,
+ * which is better known now than after the training. */
+CornuStatus session_begin(const Options *options);
+
+/* Begins, and opens the device; the run's first line names the processor, its instruction set,
+ * BLAS, kernels and threads. */
 CornuDevice *session_open(const Options *options);
 
 /* The digits, by --data and --limit; prints where they come from. A download shows its progress
