@@ -89,7 +89,6 @@ CornuOptimizer *cornu_optimizer(const char *name)
                             near ? "\" meant?" : "");
 }
 
-/* Frees what build made. */
 static void unbuild(CornuOptimizer *optimizer)
 {
     for (int i = 0; i < optimizer->variable_count; i++)
@@ -106,8 +105,8 @@ static void unbuild(CornuOptimizer *optimizer)
 void cornu_optimizer_free(CornuOptimizer *optimizer)
 {
     if (!optimizer) return;
-    unbuild(optimizer);
     cornu_schedule_free(optimizer->schedule);
+    unbuild(optimizer);
     cornu__release(optimizer->name);
     cornu__release(optimizer);
 }
@@ -194,12 +193,8 @@ static CornuStatus add_scalars(CornuOptimizer *optimizer, CornuDevice *device)
     return cornu_variable_set(optimizer->rate, optimizer->learning_rate);
 }
 
-CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *const *w, int count)
+static CornuStatus build(CornuOptimizer *optimizer, CornuVariable *const *w, int count)
 {
-    if (optimizer->variables) return CORNU_OK;
-    if (count < 1)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: there is no weight to train",
-                           optimizer->name);
     const char *names[CORNU_MAX_SLOTS];
     int         groups[CORNU_MAX_SLOTS];
     const int   slots = optimizer->kind->slots(optimizer, names, groups);
@@ -209,14 +204,22 @@ CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *cons
                                            sizeof(CornuVariable *));
     optimizer->slots = cornu__allocate((size_t)(count * slots), sizeof(CornuVariable *));
     optimizer->w = cornu__allocate((size_t)count, sizeof(CornuVariable *));
+    if (!optimizer->variables || !optimizer->slots || !optimizer->w) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < count; i++) optimizer->w[i] = w[i];
+
     CornuDevice *device = cornu_variable_device(w[0]);
-    CornuStatus  status = CORNU_ERR_MEMORY;
-    if (optimizer->variables && optimizer->slots && optimizer->w) {
-        for (int i = 0; i < count; i++) optimizer->w[i] = w[i];
-        status = add_scalars(optimizer, device);
-        if (!status) status = add_slots(optimizer, device);
-    }
-    if (status) unbuild(optimizer);
+    CORNU__TRY(add_scalars(optimizer, device));
+    return add_slots(optimizer, device);
+}
+
+CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *const *w, int count)
+{
+    if (optimizer->variables) return CORNU_OK;
+    if (count < 1)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: there is no weight to train",
+                           optimizer->name);
+    CornuStatus status = build(optimizer, w, count);
+    if (status) unbuild(optimizer);   /* for another try, on a device with more room */
     return status;
 }
 
