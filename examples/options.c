@@ -43,6 +43,9 @@ static void fill_table(Table *table, Options *o)
           o->shards ? "replicas of a tpu that share each batch: 1, 2, 4 or 8"
                     : "replicas of a tpu that share each batch: 1, 2, 4 or 8; default the "
                       "profile's", 1, 8, NULL },
+        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+    };
+    const Option threads[] = {
         { "threads", OPTION_WHOLE, &o->threads, "N", "processors to use", 1, 1024, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
@@ -91,6 +94,7 @@ static void fill_table(Table *table, Options *o)
     if (table->program->groups & OPTIONS_FIT) add(table, fit);
     if (table->program->groups & OPTIONS_DEVICE) add(table, device);
     if (table->program->groups & OPTIONS_NUMERICS) add(table, numerics);
+    if (table->program->groups & OPTIONS_THREADS) add(table, threads);
     add(table, everywhere);
 }
 

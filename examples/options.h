@@ -35,12 +35,13 @@ typedef struct {
  * Program.models; --help and --version are everywhere. */
 enum {
     OPTIONS_DEVICE   = 1,          /* --device */
-    OPTIONS_NUMERICS = 2,          /* --policy --shards --threads */
-    OPTIONS_MACHINE  = OPTIONS_DEVICE | OPTIONS_NUMERICS,
-    OPTIONS_DATA     = 4,          /* --data --limit --seed */
-    OPTIONS_TRAINING = 8,          /* --epochs --batch-size --learning-rate */
-    OPTIONS_FIT      = 16,         /* --steps-per-epoch --save --load --history --verbose */
-    OPTIONS_ALL      = 31,
+    OPTIONS_NUMERICS = 2,          /* --policy --shards */
+    OPTIONS_THREADS  = 4,          /* --threads */
+    OPTIONS_MACHINE  = OPTIONS_DEVICE | OPTIONS_NUMERICS | OPTIONS_THREADS,
+    OPTIONS_DATA     = 8,          /* --data --limit --seed */
+    OPTIONS_TRAINING = 16,         /* --epochs --batch-size --learning-rate */
+    OPTIONS_FIT      = 32,         /* --steps-per-epoch --save --load --history --verbose */
+    OPTIONS_ALL      = 63,
 };
 
 typedef enum { OPTION_TEXT, OPTION_WHOLE, OPTION_NUMBER, OPTION_CHOICE, OPTION_SWITCH } OptionKind;
