@@ -50,8 +50,8 @@ static void print_profile(const CornuTpuProfile *profile)
 {
     const double  hbm = cornu_tpu_replica_hbm(profile) * 1e-9;
     const int64_t mxus = cornu_tpu_replica_mxus(profile);
-    printf("  %-10s  as a %s: %g replicas, each %lld MXU%s of %g x %g and %.3g GB of HBM; %g MiB of "
-           "VMEM a core\n", "", profile->name, profile->replicas.value, (long long)mxus,
+    printf("  %-10s  as a %s: %g replicas, each %lld MXU%s of %g x %g and %.3g GB of HBM; %g MiB "
+           "of VMEM a core\n", "", profile->name, profile->replicas.value, (long long)mxus,
            mxus == 1 ? "" : "s", profile->mxu_rows.value, profile->mxu_columns.value, hbm,
            profile->vmem_mib.value);
 }
