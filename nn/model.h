@@ -98,6 +98,9 @@ typedef struct {
     CornuDevice    *device;                      /* default: that of the strategy in scope
                                                     (strategy.h), else a "cpu" device of the
                                                     model's own */
+    int64_t         steps_per_execution;         /* steps from one call of the batch hooks to the
+                                                    next (callback.h); default the strategy's in
+                                                    scope, else 1 */
 } CornuCompileConfig;
 
 /* Takes what the model will be trained with, settles the precision of its layers (policy.h), and
@@ -116,6 +119,8 @@ CornuStatus cornu_model_move(CornuModel *model, CornuDevice *device);
 bool            cornu_model_compiled(const CornuModel *model);
 CornuDevice    *cornu_model_device(const CornuModel *model);     /* NULL before compiling */
 CornuOptimizer *cornu_model_optimizer(const CornuModel *model);  /* NULL before compiling */
+
+int64_t         cornu_model_steps_per_execution(const CornuModel *model);  /* likewise 0 */
 
 /* "loss", then the metrics as compiled. */
 int         cornu_model_metric_count(const CornuModel *model);

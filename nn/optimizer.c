@@ -148,7 +148,7 @@ static CornuVariable *add_variable(CornuOptimizer *optimizer, CornuDevice *devic
                                 (int)sizeof text - 1);
     for (char *c = text + strlen(owner) + 1; *c; c++)
         if (*c == '/') *c = '_';
-    CornuVariable *variable = cornu_variable_create(device, type, text);
+    CornuVariable *variable = cornu_variable_create(device, type, text, .use = CORNU_USE_SLOTS);
     if (variable) optimizer->variables[optimizer->variable_count++] = variable;
     return variable;
 }
