@@ -129,11 +129,12 @@ CornuStatus cornu_compile_from(const CornuCompileConfig *config)
             if (!strcmp(cornu_model_metric_name(model, i), cornu_model_metric_name(model, k)))
                 return cornu__fail(CORNU_ERR_ARGUMENT, "%s: two metrics have the name \"%s\"",
                                    model->name, cornu_model_metric_name(model, i));
-    const CornuStrategy *strategy = cornu_strategy_in_scope();
-    model->device = choose_device(model, !config->device && strategy
-                                             ? cornu_strategy_device(strategy) : config->device);
+    const CornuStrategy *strategy = config->device ? NULL : cornu_strategy_in_scope();
+    model->device = choose_device(model, strategy ? cornu_strategy_device(strategy)
+                                                  : config->device);
     if (!model->device) return cornu_error_take();
-    model->steps_per_execution = config->steps_per_execution ? config->steps_per_execution : 1;
+    model->steps_per_execution = config->steps_per_execution ? config->steps_per_execution
+                               : strategy ? cornu_strategy_iterations_per_loop(strategy) : 1;
     model->compiled = true;
     return model->built ? make_variables(model) : CORNU_OK;
 }
@@ -172,11 +173,12 @@ static CornuStatus copy_variables(CornuModel *model, CornuDevice *device, CornuV
                                   CornuVariable **w)
 {
     const CornuOptimizer *optimizer = model->optimizer;
-    for (int i = 0; i <= cornu_model_weight_count(model); i++) {
+    const int             weights = cornu_model_weight_count(model);
+    for (int i = 0; i <= weights; i++) {
         const CornuVariable *old = *variable_at(model, i);
-        fresh[i] = cornu_variable_create(
-            device, cornu_variable_type(old), cornu_variable_name(old),
-            .use = i < cornu_model_weight_count(model) ? CORNU_USE_WEIGHTS : CORNU_USE_OTHER);
+        fresh[i] = cornu_variable_create(device, cornu_variable_type(old),
+                                         cornu_variable_name(old),
+                                         .use = i < weights ? CORNU_USE_WEIGHTS : CORNU_USE_OTHER);
         if (!fresh[i]) return cornu_error_take();
         CORNU__TRY(cornu_variable_copy(fresh[i], old));
         for (int k = 0; k < optimizer->count; k++)
