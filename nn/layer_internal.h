@@ -36,8 +36,9 @@ void cornu__layer_drop_states(CornuLayer *layer);
 /* Whether the layer, or one in it, has states. */
 bool cornu__layer_has_states(const CornuLayer *layer);
 
-/* What the precision policies say, see policy.h; `last` is the end of a model. */
-void cornu__layer_settle(CornuLayer *layer, const CornuPolicy *policy, bool last);
+/* Settles what the precision policies say, see policy.h; `last` is the end of a model. True if the
+ * layer, or one in it, computes in f16. */
+bool cornu__layer_settle(CornuLayer *layer, const CornuPolicy *policy, bool last);
 
 /* For class tables: no mask goes on, as the time axis is no more. */
 CornuTensor *cornu__no_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x);

@@ -99,13 +99,15 @@ CornuLayer *cornu__layer_copy(const CornuLayer *layer, const void *config)
     return cornu__null();
 }
 
-void cornu__layer_settle(CornuLayer *layer, const CornuPolicy *policy, bool last)
+bool cornu__layer_settle(CornuLayer *layer, const CornuPolicy *policy, bool last)
 {
     const CornuPolicy *rules = layer->own_policy ? layer->own_policy : policy;
     layer->compute = last && layer->weight_count == 0 ? CORNU_F32 : rules->compute;
     layer->result = last ? CORNU_F32 : layer->compute;
+    bool narrow = layer->compute == CORNU_F16;
     for (int i = 0; i < layer->inner_count; i++)
-        cornu__layer_settle(layer->inner[i], policy, last);
+        narrow |= cornu__layer_settle(layer->inner[i], policy, last);
+    return narrow;
 }
 
 /* ---- States ---- */

@@ -129,7 +129,9 @@ void cornu__plan_count(const CornuPlan *plan, int64_t times, CornuStatistics *st
             continue;
         }
         statistics->kernels += times;
-        statistics->fallbacks += step->kind == CORNU_STEP_REFERENCE ? times : 0;
+        const bool fell_back = step->kind == CORNU_STEP_REFERENCE;
+        if (fell_back) statistics->fell_back[plan->program->ops[step->op].id] = true;
+        statistics->fallbacks += fell_back ? times : 0;
         statistics->copies += step->kind == CORNU_STEP_COPY ? times : 0;
         for (int k = 0; k < step->in_count + step->out_count; k++) {
             const bool varies = plan->varies[plan->operands[step->in_first + k]];
