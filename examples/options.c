@@ -54,7 +54,8 @@ static void fill_table(Table *table, Options *o)
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Option training[] = {
-        { "epochs", OPTION_WHOLE, &o->epochs, "N", "passes over the data", 1, 1e6, NULL },
+        { "epochs", OPTION_WHOLE, &o->epochs, "N", "passes over the data",
+          table->program->epochs_may_be_0 ? 0 : 1, 1e6, NULL },
         { "batch-size", OPTION_WHOLE, &o->batch_size, "N", "samples per step", 1, 1e6, NULL },
         { "learning-rate", OPTION_NUMBER, &o->learning_rate, "X",
           "in place of the model's own rate", 1e-12, 1e38, NULL },

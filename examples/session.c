@@ -27,7 +27,7 @@ CornuDevice *session_open(const Options *options)
 }
 
 /* "train-images-idx3-ubyte.gz  4.2 of 9.9 MB", drawn over itself on a terminal only. */
-static bool show_download(void *context, const CornuDataFile *file, int64_t received)
+bool session_show_download(void *context, const CornuDataFile *file, int64_t received)
 {
     (void)context;
     const bool done = received >= file->bytes;
@@ -41,7 +41,8 @@ CornuImageData *session_mnist(const Options *options)
 {
     CornuImageData *mnist =
         cornu_mnist_load(.data = options->data, .limit = options->limit,
-                         .seed = (uint64_t)options->seed, .progress = show_download);
+                         .seed = (uint64_t)options->seed,
+                         .progress = session_show_download);
     if (mnist) printf("%s\n", mnist->description);
     return mnist;
 }

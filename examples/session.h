@@ -22,6 +22,9 @@ CornuDevice *session_open(const Options *options);
  * on stderr. */
 CornuImageData *session_mnist(const Options *options);
 
+/* A download's progress, on stderr. */
+bool session_show_download(void *context, const CornuDataFile *file, int64_t received);
+
 /* --history FILE.json: everything fit measured, and the test's loss and accuracy. Does nothing
  * without that flag. */
 CornuStatus session_record(const Options *options, CornuModel *model,

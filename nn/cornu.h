@@ -13,6 +13,7 @@
 #include "callback.h"
 #include "checkpoint.h"
 #include "files.h"
+#include "generate.h"
 #include "history.h"
 #include "initializers.h"
 #include "layer.h"
