@@ -68,7 +68,8 @@ static CornuDataset *batches(const Run *run, int64_t count, bool random)
 {
     const Options *options = run->options;
     const int64_t  T = run->flags->sequence_length, rows = options->batch_size;
-    const int64_t  blocks = count / (T + 1), steps = options->steps_per_epoch;
+    const int64_t  blocks = count / (T + 1), all_steps = blocks > rows ? blocks / rows : 1;
+    const int64_t  steps = options->steps_per_epoch;
     const uint64_t seed = (uint64_t)options->seed;
     if (!random && blocks < rows) {
         cornu_error_set(CORNU_ERR_DATA, "%lld characters to train on are %lld blocks of %lld, "
@@ -79,7 +80,7 @@ static CornuDataset *batches(const Run *run, int64_t count, bool random)
     }
     CornuDataset *dataset = cornu_text_dataset(
         run->text, T, random ? CORNU_TEXT_RANDOM : CORNU_TEXT_BLOCKS, .count = count, .seed = seed,
-        .samples = rows * (steps ? steps : (blocks + rows - 1) / rows));
+        .samples = rows * (steps ? steps : all_steps));
     if (!random) dataset = cornu_dataset_shuffle(dataset, seed);
     dataset = cornu_dataset_batch(dataset, rows, true);
     if (!random && steps) dataset = cornu_dataset_repeat(dataset, CORNU_NONE);
@@ -269,6 +270,7 @@ static FILE *keep_stdout_for_text(void)
     fflush(stdout);
     const int page = dup(STDOUT_FILENO);
     if (page < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) return NULL;
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ);   /* in order with what is printed to stderr itself */
     return fdopen(page, "w");
 }
 

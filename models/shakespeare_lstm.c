@@ -11,7 +11,7 @@ static const CornuTextPreset presets[] = {
       .random = true },
     { .name = "quick", .note = "a smaller network than the published one, for minutes",
       .channels = 64, .units = 256, .layers = 1, .sequence_length = 100, .batch_size = 32,
-      .epochs = 4, .learning_rate = 3e-3, .validation = 0.1 },
+      .epochs = 6, .learning_rate = 1e-2, .validation = 0.1 },
 };
 
 const CornuTextPreset *cornu_text_preset(const char *name)
