@@ -1,5 +1,5 @@
 /* Sequences: recurrent layers, wrappers, masks and states against real Keras
- * (tests/golden/recurrent), on every device; dropout; names, files, and what is refused. */
+ * (tests/golden/sequences), on every device; dropout; names, files, and what is refused. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -166,7 +166,7 @@ static void layers_match_keras(void **state)
     (void)state;
     const char *name;
     json_t     *about;
-    Golden      golden = golden_open("tests/golden/recurrent/layers.safetensors");
+    Golden      golden = golden_open("tests/golden/sequences/layers.safetensors");
     for (int d = 0; d < DEVICES; d++) {
         CornuDevice *device = open_device(devices[d]);
         json_object_foreach(golden.cases, name, about) run_case(&golden, name, about, device);
@@ -189,7 +189,7 @@ static void expect_close(const char *what, double got, double want)
 static void masked_training_matches_keras(void **state)
 {
     (void)state;
-    Golden     golden = golden_open("tests/golden/recurrent/training.safetensors");
+    Golden     golden = golden_open("tests/golden/sequences/training.safetensors");
     json_t    *about = json_object_get(golden.cases, "masked"), *history;
     CornuArray x = golden_array(&golden, "masked", "x"), y = golden_array(&golden, "masked",
                                                                           "labels");
