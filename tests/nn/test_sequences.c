@@ -504,7 +504,7 @@ static void the_forget_gate_is_open_at_first(void **state)
 static void files_hold_sequences(void **state)
 {
     (void)state;
-    static const char path[] = "build/test_recurrent.safetensors";
+    static const char path[] = "build/test_sequences.safetensors";
     static uint8_t    tokens[3][5] = { { 1, 2, 0, 3, 10 }, { 4, 0, 0, 0, 0 }, { 9, 8, 7, 6, 5 } };
     const CornuArray  x = cornu_array(tokens, CORNU_U8, 3, 5);
     float       before[3][4], after[3][4];
