@@ -104,6 +104,7 @@ static CornuStatus differentiate(CornuGraph *graph, int i, const bool *depends, 
     for (int k = 0; k < op.in_count; k++)
         o->in[k] = cornu__tensor(graph, cornu_program_operands(graph->program, &op)[k]);
     for (int k = 0; k < op.out_count; k++) out[k] = cornu__tensor(graph, op.out_first + k);
+    if (cornu_error_pending()) return cornu_error_status();   /* no memory for a handle */
     CORNU__TRY(enter_scope(graph, op.scope));
     CornuRecorded recorded = { .graph = graph, .id = op.id, .attributes = &op.attributes,
                                .in = o->in, .out = out, .in_count = op.in_count,

@@ -10,7 +10,9 @@
 
 #include <cmocka.h>
 
+#include "../../datasets/text.h"
 #include "../../nn/files_internal.h"
+#include "../allocations.h"
 #include "golden.h"
 
 static const char *const devices[] = { "reference", "cpu", "tpu" };
@@ -633,6 +635,79 @@ static void shards_train_the_same(void **state)
     for (int64_t i = 0; i < count; i++) assert_float_equal(weights[1][i], weights[0][i], 1e-5);
 }
 
+/* ---- Memory ---- */
+
+/* Text into a model with every kind of state, mask and dropout; false if something failed. */
+static bool train_text(CornuDevice *device, int epochs, CornuStatus *status, int64_t *made)
+{
+    static const char story[] = "The same words come again, and again the same words come; the "
+                                "words come again and again, the same.";
+    CornuTextData *text = cornu_text_parse(story, sizeof story - 1, CORNU_TEXT_ALPHABET, "story");
+    CornuDataset  *data = text ? cornu_text_dataset(text, 4, CORNU_TEXT_CONTINUED, .batch_size = 4)
+                               : NULL;
+    const int64_t  vocabulary = text ? text->vocabulary : 1;
+    CornuModel    *model = cornu_sequential(.input_shape = { 4 });
+    cornu_text_free(text);
+    data = cornu_dataset_prefetch(cornu_dataset_batch(data, 4, true), 2);
+    cornu_model_add(model, cornu_embedding(vocabulary, 3, .mask_zero = true));
+    cornu_model_add(model, cornu_bidirectional(cornu_lstm(2, .return_sequences = true)));
+    cornu_model_add(model, cornu_gru(2, .return_sequences = true, .stateful = true,
+                                     .recurrent_dropout = 0.5));
+    cornu_model_add(model, cornu_lstm(2, .return_sequences = true, .stateful = true));
+    cornu_model_add(model, cornu_time_distributed(cornu_dense(vocabulary)));
+    *status = cornu_compile(model, .device = device, .loss =
+                                cornu_sparse_categorical_crossentropy(.from_logits = true));
+    CornuIterator    *iterator = *status ? NULL : cornu_iterator_begin(data, 0);
+    const CornuBatch *batch;
+    if (!*status && !iterator) *status = cornu_error_status();
+    for (int step = 0; !*status && step < 2 * epochs; step++) {
+        if (step == epochs && made) *made = -allocations();
+        *status = cornu_iterator_rewind(iterator, step);
+        if (!*status) *status = cornu_iterator_next(iterator, &batch);
+        if (!*status) *status = cornu_train_on_batch(model, batch->arrays[0], batch->arrays[1],
+                                                     NULL);
+    }
+    if (made) *made += allocations();
+    cornu_iterator_free(iterator);
+    cornu_dataset_free(data);
+    cornu_model_free(model);
+    return *status == CORNU_OK;
+}
+
+static void steps_allocate_nothing(void **state)
+{
+    (void)state;
+    if (!allocations_counted()) skip();
+    for (int d = 1; d < DEVICES; d++) {
+        CornuStatus  status;
+        int64_t      made = -1;
+        CornuDevice *device = cornu_device_open(devices[d], .shards = 1);
+        if (!train_text(device, 3, &status, &made)) fail_msg("%s", cornu_error_message());
+        assert_int_equal(made, 0);
+        cornu_device_close(device);
+    }
+}
+
+/* Whichever allocation fails, and all after it, the failure is CORNU_ERR_MEMORY. */
+static void memory_may_run_out_anywhere(void **state)
+{
+    (void)state;
+    if (!allocations_counted()) skip();
+    CornuDevice *device = open_device("cpu");
+    for (int64_t allowed = 0;; allowed++) {
+        CornuStatus status;
+        allocations_fail_after(allowed);
+        const bool trained = train_text(device, 1, &status, NULL);
+        allocations_fail_after(NEVER);
+        cornu_error_take();
+        if (trained) break;
+        if (status != CORNU_ERR_MEMORY)
+            fail_msg("after %lld allocations: %s: %s", (long long)allowed,
+                     cornu_status_name(status), cornu_error_message());
+    }
+    cornu_device_close(device);
+}
+
 /* ---- Refusals ---- */
 
 static void refuses(CornuLayer *layer, CornuStatus status, const char *part)
@@ -707,6 +782,8 @@ int main(void)
         cmocka_unit_test(indices_are_checked),
         cmocka_unit_test(mixed_precision_is_near),
         cmocka_unit_test(shards_train_the_same),
+        cmocka_unit_test(steps_allocate_nothing),
+        cmocka_unit_test(memory_may_run_out_anywhere),
         cmocka_unit_test(constructors_refuse),
         cmocka_unit_test(impossible_shapes_are_named),
     };
