@@ -18,6 +18,12 @@ void cornu__states_free(CornuTracked *tracked)
     tracked->state_count = 0;
 }
 
+/* What stateful layers remember is their device's. */
+static void drop_layer_states(CornuModel *model)
+{
+    for (int i = 0; i < model->layer_count; i++) cornu__layer_drop_states(model->layers[i]);
+}
+
 void cornu__uncompile(CornuModel *model)
 {
     cornu__steps_free(model);
@@ -26,7 +32,7 @@ void cornu__uncompile(CornuModel *model)
         cornu__states_free(&model->tracked[i]);
         model->tracked[i].metric = NULL;
     }
-    for (int i = 0; i < model->layer_count; i++) cornu__layer_drop_states(model->layers[i]);
+    drop_layer_states(model);
     model->tracked_count = 0;
     cornu_optimizer_free(model->optimizer);
     cornu_loss_free(model->loss);
@@ -211,6 +217,7 @@ CornuStatus cornu_model_move(CornuModel *model, CornuDevice *device)
     cornu__steps_free(model);
     if (model->ready) CORNU__TRY(move_variables(model, device));
     for (int i = 0; i < model->tracked_count; i++) cornu__states_free(&model->tracked[i]);
+    drop_layer_states(model);
     model->device = device;
     return model->ready ? settle_precision(model) : CORNU_OK;
 }

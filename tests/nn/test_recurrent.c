@@ -91,6 +91,30 @@ static void states_carry_over(void **state)
     }
 }
 
+/* On another device the states begin anew; a model that is compiled again likewise. */
+static void states_stay_on_their_device(void **state)
+{
+    (void)state;
+    float        first[ROWS][1][2], then[ROWS][1][2];
+    CornuDevice *device = open_device("cpu"), *other = cornu_device_open("tpu", .shards = 2);
+    CornuModel  *model = three_kinds(true, device);
+    const CornuArray to = cornu_array(first, CORNU_F32, ROWS, 1, 2);
+    const CornuArray again = cornu_array(then, CORNU_F32, ROWS, 1, 2);
+    expect_ok(cornu_predict_on_batch(model, steps_of(0, 1), to));
+    expect_ok(cornu_predict_on_batch(model, steps_of(0, 1), again));
+    assert_memory_not_equal(first, then, sizeof first);
+    expect_ok(cornu_model_move(model, other));
+    expect_ok(cornu_predict_on_batch(model, steps_of(0, 1), again));
+    for (int b = 0; b < ROWS; b++)
+        for (int c = 0; c < 2; c++) assert_float_equal(then[b][0][c], first[b][0][c], 1e-6);
+    expect_ok(cornu_compile(model, .device = device));
+    expect_ok(cornu_predict_on_batch(model, steps_of(0, 1), again));
+    assert_memory_equal(first, then, sizeof first);
+    cornu_model_free(model);
+    cornu_device_close(device);
+    cornu_device_close(other);
+}
+
 static void states_keep_to_their_rows(void **state)
 {
     (void)state;
@@ -562,6 +586,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(states_carry_over),
+        cmocka_unit_test(states_stay_on_their_device),
         cmocka_unit_test(states_keep_to_their_rows),
         cmocka_unit_test(dropout_keeps_its_mask_over_time),
         cmocka_unit_test(gates_drop_by_themselves),
