@@ -76,6 +76,7 @@ void cornu_device_close(CornuDevice *device)
         CornuExecutable *executable = device->executables;
         CornuProgram    *program = executable->program;
         device->executables = executable->next;
+        cornu__describe_free(executable);
         device->class->executable_free(executable);
         cornu_program_free(program);
     }
@@ -89,6 +90,7 @@ const char *cornu_device_description(const CornuDevice *device)
 {
     return device->description;
 }
+const char *cornu_device_profile(const CornuDevice *device) { return device->profile; }
 const char *cornu_device_policy(const CornuDevice *device)
 {
     return device->policy ? device->policy : "float32";
@@ -219,6 +221,7 @@ CornuStatus cornu_executable_run(CornuExecutable *executable, CornuBuffer *const
                                  "expected NULL, for it is written into input %d", output->alias);
         if (status != CORNU_OK) return fail_place(status, "output", i);
     }
+    cornu_executable_record(executable, executable->events);   /* forgets the run before */
     return executable->device->class->run(executable, inputs, outputs);
 }
 

@@ -13,7 +13,7 @@
 #include "status_internal.h"
 
 /* device.c fills the bases: class, buffers' device and type, and of an executable all but its
- * statistics. A class fills threads, description and policy when it opens. */
+ * statistics and steps. A class fills threads, description, profile and policy when it opens. */
 typedef struct {
     const char *name;
     int         most_shards;   /* 0 counts as 1 */
@@ -25,8 +25,8 @@ typedef struct {
     void (*buffer_free)(CornuBuffer *buffer);
     CornuStatus (*buffer_write)(CornuBuffer *buffer, CornuArray from);
     CornuStatus (*buffer_read)(const CornuBuffer *buffer, CornuArray to);
-    /* Fills the base's `statistics`; `program` belongs to the executable's base and lives as
-     * long. */
+    /* Fills the base's `statistics` and steps (cornu__describe_begin); `program` belongs to the
+     * executable's base and lives as long. */
     CornuExecutable *(*compile)(CornuDevice *device, const CornuProgram *program);
     CornuStatus (*run)(CornuExecutable *executable, CornuBuffer *const *inputs,
                        CornuBuffer *const *outputs);
@@ -37,6 +37,7 @@ struct CornuDevice {
     const CornuDeviceClass *class;
     int                     threads, shards;
     char                    description[256];
+    const char             *profile;       /* NULL: it emulates nothing */
     const char             *policy;        /* NULL: float32 */
     CornuExecutable        *executables;   /* newest first */
 };
@@ -47,12 +48,25 @@ struct CornuBuffer {
 };
 
 struct CornuExecutable {
-    CornuDevice     *device;
-    CornuProgram    *program;
-    uint64_t         hash;
-    CornuStatistics  statistics;
-    CornuExecutable *next;
+    CornuDevice         *device;
+    CornuProgram        *program;
+    uint64_t             hash;
+    CornuStatistics      statistics;
+    const CornuProgram  *compiled;     /* what the steps compute: the class's, or `program` */
+    CornuExecutableStep *steps;
+    int                  step_count;
+    CornuStepEvent      *events;       /* where runs write their times; NULL: they do not */
+    CornuExecutable     *next;
 };
+
+/* Makes room to describe `count` steps of a compiled program, which are then added one by one, in
+ * the order in which they run: kind, ops, types and per_shard are taken from `step` and copied, the
+ * rest follows from them. device.c frees the descriptions. */
+CornuStatus cornu__describe_begin(CornuExecutable *executable, const CornuProgram *compiled,
+                                  int count);
+CornuStatus cornu__describe_step(CornuExecutable *executable, const CornuExecutableStep *step);
+/* For a class whose compile fails, too. */
+void        cornu__describe_free(CornuExecutable *executable);
 
 /* Whether CORNU_DUMP names this word. device.c prints "program", once per compilation. */
 bool cornu__dumps(const char *word);

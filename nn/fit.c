@@ -1,16 +1,9 @@
 /* Training: batches through the step, callbacks around it. Source of the order of things:
  * keras/src/backend/jax/trainer.py, fit. */
 #include <math.h>
-#include <time.h>
 
+#include "../device/clock_internal.h"
 #include "loop_internal.h"
-
-double cornu__seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 typedef struct {
     const CornuFitConfig *config;

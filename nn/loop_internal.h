@@ -96,9 +96,6 @@ void cornu__logs_refresh(CornuLogSet *set);
 CornuStatus cornu__evaluate_source(CornuModel *model, CornuSource *source,
                                    const CornuCallbacks *callbacks, CornuLogSet *logs);
 
-/* Seconds on a clock that only goes forward. */
-double cornu__seconds(void);
-
 /* ---- History ---- */
 
 CornuHistory *cornu__history_create(void);

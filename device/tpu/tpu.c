@@ -56,6 +56,7 @@ static CornuDevice *tpu_open(const CornuDeviceConfig *config)
     }
     device->base.threads = threads;
     device->base.shards = shards;
+    device->base.profile = profile->name;
     device->base.policy = "mixed_bfloat16";
     snprintf(device->base.description, sizeof device->base.description,
              "tpu: emulated %s on %s | %s | %d shard%s | %d thread%s", profile->name,
