@@ -24,7 +24,7 @@ typedef struct {
     const char *model;
     int64_t     epochs, batch_size, steps_per_epoch, limit, seed;
     double      learning_rate;
-    const char *data, *save, *load, *history;
+    const char *data, *save, *load, *history, *trace;
     CornuVerbose verbose;
 
     const char *const *arguments;  /* what is no flag */
@@ -37,7 +37,7 @@ enum {
     OPTIONS_MACHINE  = 1,          /* --device --policy --shards --threads */
     OPTIONS_DATA     = 2,          /* --data --limit --seed */
     OPTIONS_TRAINING = 4,          /* --epochs --batch-size --learning-rate */
-    OPTIONS_FIT      = 8,          /* --steps-per-epoch --save --load --history --verbose */
+    OPTIONS_FIT      = 8,          /* --steps-per-epoch --save --load --history --trace --verbose */
     OPTIONS_ALL      = 15,
 };
 

@@ -11,8 +11,8 @@
 #include "options.h"
 
 /* The locale of the user, the seed, and the device; the run's first line names the processor,
- * its instruction set, BLAS, kernels and threads. Also sees that --save and --history can be
- * written, which is better known now than after the training. */
+ * its instruction set, BLAS, kernels and threads. Also sees that --save, --history and
+ * --trace can be written, which is better known now than after the training. */
 CornuDevice *session_open(const Options *options);
 
 /* The digits, by --data and --limit; prints where they come from. A download shows its progress

@@ -28,5 +28,6 @@
 #include "schedule.h"
 #include "summary.h"
 #include "terminal.h"
+#include "trace.h"
 
 #endif

@@ -122,15 +122,23 @@ static CornuStatus train_epoch(Fit *fit, int64_t epoch, int64_t *samples)
     for (; i < source->steps; i++) {
         const CornuBatch *batch;
         CornuStep        *step;
+        CornuTrace       *trace = fit->model->trace;
+        cornu__phase(trace, "wait for the batch");
         CORNU__TRY(cornu__source_next(source, &batch));
         if (!batch) break;
+        cornu__phase(trace, "callbacks");
         CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(train_batch_begin), i, NULL));
+        cornu__phase(trace, "prepare");
         CORNU__TRY(cornu__step(fit->model, CORNU_STEP_TRAIN, batch->arrays[0].type,
                                batch->arrays[1].type, &step));
         CORNU__TRY(cornu__step_run(step, batch->arrays[0], &batch->arrays[1], batch->valid, NULL));
         *samples += batch->valid;
         const bool wants = cornu__wants_logs(callbacks, CORNU__HOOK(train_batch_end), i);
-        if (wants) CORNU__TRY(read_logs(fit, epoch, i + 1));
+        if (wants) {
+            cornu__phase(trace, "outfeed");
+            CORNU__TRY(read_logs(fit, epoch, i + 1));
+        }
+        cornu__phase(trace, "callbacks");
         CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(train_batch_end), i,
                                      wants ? &fit->logs.logs : NULL));
         if (fit->model->stop_training) {

@@ -5,6 +5,7 @@
 #include "deal_internal.h"
 #include "layer_internal.h"
 #include "model.h"
+#include "trace.h"
 
 /* The loss, or a metric, with its states on the device. */
 typedef struct {
@@ -18,6 +19,7 @@ typedef enum { CORNU_STEP_TRAIN, CORNU_STEP_TEST, CORNU_STEP_PREDICT } CornuStep
 
 /* A step recorded for data of certain types, kept to be run again. */
 typedef struct CornuStep {
+    CornuModel       *model;
     CornuStepMode     mode;
     CornuType         x_type, y_type;            /* with the batch; y_type of predict is 0 */
     CornuGraph       *graph;
@@ -56,6 +58,7 @@ struct CornuModel {
     CornuVariable  *seed_variable;               /* i64 */
     CornuStep      *steps;
     bool            stop_training;
+    CornuTrace     *trace;                       /* of the step in hand, or NULL */
 };
 
 /* CORNU_OK for a model that can be used; else its layers' failure, or the pending error. */
@@ -79,6 +82,12 @@ CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, CornuType x, Corn
  * `to` unless it is NULL. */
 CornuStatus cornu__step_run(CornuStep *step, CornuArray x, const CornuArray *y, int64_t valid,
                             CornuArray *to);
+
+/* What the main thread does from now on in the step that is traced; does nothing for NULL. */
+static inline void cornu__phase(CornuTrace *trace, const char *name)
+{
+    if (trace) cornu_trace_phase(trace, name);
+}
 
 /* values[i]: the results of the loss and each metric. */
 CornuStatus cornu__metrics_read(CornuModel *model, double *values);

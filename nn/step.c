@@ -267,7 +267,7 @@ CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, CornuType x, Corn
         }
     CornuStep *fresh = cornu__allocate(1, sizeof *fresh);
     if (!fresh) return CORNU_ERR_MEMORY;
-    *fresh = (CornuStep){ .mode = mode, .x_type = x, .y_type = y, .fed_count = -1 };
+    *fresh = (CornuStep){ .model = model, .mode = mode, .x_type = x, .y_type = y, .fed_count = -1 };
     CornuStatus status = record(model, fresh);
     if (!status) status = make_room(fresh);
     const bool  fetches = mode == CORNU_STEP_PREDICT;
@@ -280,6 +280,14 @@ CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, CornuType x, Corn
     model->steps = fresh;
     *step = fresh;
     return CORNU_OK;
+}
+
+CornuExecutable *cornu_model_train_step(CornuModel *model, CornuType x, CornuType y)
+{
+    CornuStep *step;
+    if (cornu_error_pending() || cornu__step(model, CORNU_STEP_TRAIN, x, y, &step))
+        return cornu__null();
+    return cornu_graph_executable(step->graph);
 }
 
 /* An array of shards' parts: the leading axis more that feeds and fetches have. */
@@ -323,9 +331,12 @@ CornuStatus cornu__step_run(CornuStep *step, CornuArray x, const CornuArray *y, 
                             CornuArray *to)
 {
     const CornuDeal deal = cornu__deal(step->shards, step->rows, valid);
+    CornuTrace     *trace = step->model->trace;
+    cornu__phase(trace, "infeed");
     CORNU__TRY(feed(step, &deal, step->x, step->x_type, x));
     if (step->y) CORNU__TRY(feed(step, &deal, step->y, step->y_type, *y));
     CORNU__TRY(feed_counts(step, &deal, valid));
+    if (trace) CORNU__TRY(cornu_trace_run(trace, cornu_graph_executable(step->graph)));
     if (!to) return cornu_run(step->graph, NULL, 0, NULL);
     const bool direct = cornu__dealt_in_place(&deal) &&
                         step->shards * step->rows == step->output.shape.extent[0];
