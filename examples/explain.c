@@ -132,14 +132,16 @@ static CornuStatus model(const CornuExecutable *executable, const CornuTpuProfil
 static CornuStatus model_shards(const Options *options, const CornuReferenceModel *reference,
                                 int row, Explanation *e)
 {
-    const int   shards = 1 << row;
-    Subject     subject = { 0 };
-    CornuStatus status = CORNU_OK;
-    if (shards > (int)e->tpu->profile->replicas.value || shards > e->batch) return CORNU_OK;
-    CornuDevice *device = cornu_device_open(options->device, .threads = 1, .shards = shards);
-    if (device) status = make(&subject, reference, device, e->batch);
-    else status = cornu_error_status();
-    if (!status) status = model(subject.executable, e->tpu->profile, &e->by_shards[row]);
+    const int    shards = 1 << row;
+    const bool   has = shards <= (int)e->tpu->profile->replicas.value;
+    Subject      subject = { 0 };
+    if (shards > e->batch) return CORNU_OK;
+    CornuDevice *device = cornu_device_open(has ? options->device : "tpu", .threads = 1,
+                                            .shards = shards);
+    CornuStatus  status = device ? make(&subject, reference, device, e->batch)
+                                 : cornu_error_status();
+    if (!status && has)
+        status = model(subject.executable, e->tpu->profile, &e->by_shards[row]);
     for (int i = 0; !status && cornu_tpu_profile_at(i); i++)
         if ((int)cornu_tpu_profile_at(i)->shards.value == shards)
             status = model(subject.executable, cornu_tpu_profile_at(i), &e->by_profile[i]);

@@ -43,13 +43,26 @@ static const char *shape_of(char text[96], const CornuExecutableStep *step, cons
                                      : cornu_shape(p.m, p.k, p.n));
 }
 
-/* Cut to `width`, which two dots at the end show. */
-static const char *fit(char *to, const char *text, int width)
+enum { LONGEST = 64 };
+
+/* Shortened to `width`, below LONGEST; two dots stand for what is missing before the last `tail`
+ * characters. */
+static const char *fit(char to[LONGEST], const char *text, int width, int tail)
 {
     const int length = (int)strlen(text);
-    if (length <= width) snprintf(to, (size_t)width + 1, "%s", text);
-    else snprintf(to, (size_t)width + 1, "%.*s..", width - 2, text);
+    if (length <= width) snprintf(to, LONGEST, "%s", text);
+    else snprintf(to, LONGEST, "%.*s..%s", width - 2 - tail, text, text + length - tail);
     return to;
+}
+
+/* "dense_1/gradient" as "dense_1/grad". */
+static const char *fit_layer(char to[LONGEST], const char *scope, int width)
+{
+    char        text[LONGEST];
+    const char *slash = strchr(scope, '/');
+    snprintf(text, sizeof text, "%.*s%s", slash ? (int)(slash - scope) : LONGEST, scope,
+             slash ? "/grad" : "");
+    return fit(to, text, width, width / 2 - 1);
 }
 
 /* ---- Advice ---- */
@@ -100,40 +113,68 @@ static double wasted_s(const CornuTpuOp *op)
     return op->product.count ? op->mxu_s * (1.0 - op->use_padding) : 0.0;
 }
 
-/* "N = 10 is padded to 128 columns" of the extent that is filled least. */
+/* "N = 10 is padded to 128 columns", of the extents that leave more than a tenth empty. */
 static void advise_padding_of(Adviser *a, int i)
 {
     const CornuTpuOp      *op = &a->e->tpu->ops[i];
     const CornuTpuProfile *profile = a->e->tpu->profile;
-    const int64_t rows = (int64_t)profile->mxu_rows.value, k = op->product.k;
-    const int64_t columns = (int64_t)profile->mxu_columns.value, n = op->product.n;
-    const bool    by_n = n * round_up(k, rows) < k * round_up(n, columns);
-    char          shape[96];
-    advise(a, "%s, %s %s: %c = %" PRId64 " is padded to %" PRId64 " %s: %.0f percent of this "
-           "product's MACs are padding, %.1f percent of the MXU's time.", a->e->steps[i].scope,
-           a->e->steps[i].name, shape_of(shape, &a->e->steps[i], op), by_n ? 'N' : 'K',
-           by_n ? n : k, by_n ? round_up(n, columns) : round_up(k, rows),
-           by_n ? "columns" : "rows", 100.0 * (1.0 - op->use_padding),
+    const struct { char name; int64_t extent, unit; const char *what; } sides[] = {
+        { 'K', op->product.k, (int64_t)profile->mxu_rows.value, "rows" },
+        { 'N', op->product.n, (int64_t)profile->mxu_columns.value, "columns" },
+    };
+    char shape[96], reason[120] = "";
+    int  used = 0;
+    for (int s = 0; s < 2; s++) {
+        const int64_t full = round_up(sides[s].extent, sides[s].unit);
+        if (10 * sides[s].extent < 9 * full)
+            used += snprintf(reason + used, sizeof reason - (size_t)used, "%s%c = %" PRId64 " is "
+                             "padded to %" PRId64 " %s", used ? ", " : "", sides[s].name,
+                             sides[s].extent, full, sides[s].what);
+    }
+    advise(a, "%s, %s %s: %s: %.0f percent of this product's MACs are padding, %.1f percent of the "
+           "MXU's time.", a->e->steps[i].scope, a->e->steps[i].name,
+           shape_of(shape, &a->e->steps[i], op), reason, 100.0 * (1.0 - op->use_padding),
            percent(wasted_s(op), a->e->tpu->mxu_s));
 }
 
-/* The products that waste most, if half their work is padding. */
+/* The product with more padding than work that wastes most after product `last`, -1 for none. */
+static int next_padded(const CornuTpuModel *tpu, int last)
+{
+    int next = -1;
+    for (int i = 0; i < tpu->op_count; i++) {
+        const double wasted = wasted_s(&tpu->ops[i]);
+        const double before = last < 0 ? INFINITY : wasted_s(&tpu->ops[last]);
+        if (tpu->ops[i].product.count == 0 || tpu->ops[i].use_padding >= 0.5) continue;
+        if ((wasted < before || (wasted == before && i > last)) &&
+            (next < 0 || wasted > wasted_s(&tpu->ops[next])))
+            next = i;
+    }
+    return next;
+}
+
+/* Those that waste most one by one, the rest in one line. */
 static void advise_padding(Adviser *a)
 {
     enum { MOST = 3 };
     const CornuTpuModel *tpu = a->e->tpu;
-    double               below = INFINITY;
-    for (int n = 0; n < MOST; n++) {
-        int worst = -1;
-        for (int i = 0; i < tpu->op_count; i++)
-            if (wasted_s(&tpu->ops[i]) < below && tpu->ops[i].use_padding < 0.5 &&
-                tpu->ops[i].product.count &&
-                (worst < 0 || wasted_s(&tpu->ops[i]) > wasted_s(&tpu->ops[worst])))
-                worst = i;
-        if (worst < 0) return;
-        advise_padding_of(a, worst);
-        below = wasted_s(&tpu->ops[worst]);
+    char                 names[200] = "";
+    int                  rest = 0, used = 0, at = next_padded(tpu, -1);
+    double               rest_s = 0.0;
+    for (int i = 0; at >= 0; i++, at = next_padded(tpu, at)) {
+        if (i < MOST) {
+            advise_padding_of(a, at);
+            continue;
+        }
+        rest++;
+        rest_s += wasted_s(&tpu->ops[at]);
+        if (used < 120)
+            used += snprintf(names + used, sizeof names - (size_t)used, "%s%.40s %.0f",
+                             used ? ", " : "", a->e->steps[at].scope,
+                             100.0 * (1.0 - tpu->ops[at].use_padding));
     }
+    if (rest > 0)
+        advise(a, "%d more products are mostly padding (%s percent%s): %.1f percent of the MXU's "
+               "time.", rest, names, used < 120 ? "" : ", ..", percent(rest_s, tpu->mxu_s));
 }
 
 static void advise_precision(Adviser *a)
@@ -247,9 +288,9 @@ static void print_emulated_row(const Explanation *e, int i, FILE *to)
 {
     const CornuExecutableStep *step = &e->steps[i];
     const CornuTpuOp          *op = &e->tpu->ops[i];
-    char                       layer[32], name[32], shape[96], cut[32];
-    fprintf(to, "%3d %c %-17s %-27s %-14s", i, where(step), fit(layer, step->scope, 17),
-            fit(name, step->name, 27), fit(cut, shape_of(shape, step, op), 14));
+    char                       layer[LONGEST], name[LONGEST], shape[96], cut[LONGEST];
+    fprintf(to, "%3d %c %-17s %-27s %-14s", i, where(step), fit_layer(layer, step->scope, 17),
+            fit(name, step->name, 27, 0), fit(cut, shape_of(shape, step, op), 14, 0));
     if (op->product.count)
         fprintf(to, " %4" PRId64 " %3.0f %3.0f %3.0f", op->cycles.folds, 100.0 * op->use_padding,
                 100.0 * op->use_overlapped, 100.0 * op->use_no_overlap);
@@ -257,6 +298,13 @@ static void print_emulated_row(const Explanation *e, int i, FILE *to)
     fprintf(to, " %7.0f %7.2f %-6s %7.3f %4.1f\n", 1e-3 * (double)op->hbm_bytes,
             1e6 * op->seconds, cornu_tpu_bound_name(op->bound), 1e3 * e->here_s[i],
             percent(e->here_s[i], sum_here(e)));
+}
+
+/* What is left of the run: threads that wait for others, and what lies between the steps. */
+static void print_waiting(const Explanation *e, int left, int width, FILE *to)
+{
+    const double rest = e->wall_s - sum_here(e);
+    if (rest > 0.0) fprintf(to, "%-*s%*.3f\n", left, "      waiting", width, 1e3 * rest);
 }
 
 static void print_emulated(const Explanation *e, FILE *to)
@@ -274,6 +322,7 @@ static void print_emulated(const Explanation *e, FILE *to)
             percent((double)tpu->useful_macs, (double)tpu->padded_macs),
             100.0 * tpu->use_overlapped, "", 1e-3 * (double)tpu->hbm_bytes, 1e6 * tpu->device_s,
             cornu_tpu_bound_name(tpu->device_bound), 1e3 * sum_here(e));
+    print_waiting(e, 106, 7, to);
     fprintf(to, "* by each of %d shards   = between them   others once for all\n"
             "tile: tiles of weights. Of the MXU's multiply-accumulates those that are useful: pad, "
             "if only padding were lost; use, as\nmodelled; low, if each tile loaded by itself.\n",
@@ -282,23 +331,24 @@ static void print_emulated(const Explanation *e, FILE *to)
 
 static void print_native(const Explanation *e, FILE *to)
 {
-    fprintf(to, "\n%-71s%s\n", "", "measured here");
-    fprintf(to, "%3s %c %-17s %-27s %-19s %7s %8s %8s %8s %6s\n", "", ' ', "layer", "step",
+    fprintf(to, "\n%-83s%s\n", "", "measured here");
+    fprintf(to, "%3s %c %-27s %-28s %-14s %7s %8s %8s %8s %6s\n", "", ' ', "layer", "step",
             "shape", "MB", "ms", "GFLOP/s", "GB/s", "%");
     for (int i = 0; i < e->step_count; i++) {
         const CornuExecutableStep *step = &e->steps[i];
         const double               here = e->here_s[i];
         const int64_t              bytes = step->bytes_read + step->bytes_written;
         const double               times = step->per_shard ? e->shards : 1;
-        char                       layer[32], name[32], shape[96], cut[32];
-        fprintf(to, "%3d %c %-17s %-27s %-19s %7.2f %8.3f %8.1f %8.1f %6.1f\n", i, where(step),
-                fit(layer, step->scope, 17), fit(name, step->name, 27),
-                fit(cut, shape_of(shape, step, NULL), 19), 1e-6 * (double)bytes, 1e3 * here,
+        char                       layer[LONGEST], name[LONGEST], shape[96], cut[LONGEST];
+        fprintf(to, "%3d %c %-27s %-28s %-14s %7.2f %8.3f %8.1f %8.1f %6.1f\n", i, where(step),
+                fit_layer(layer, step->scope, 27), fit(name, step->name, 28, 0),
+                fit(cut, shape_of(shape, step, NULL), 14, 0), 1e-6 * (double)bytes, 1e3 * here,
                 here > 0.0 ? 1e-9 * times * (double)step->flops / here : 0.0,
                 here > 0.0 ? 1e-9 * times * (double)bytes / here : 0.0, percent(here, sum_here(e)));
     }
-    fprintf(to, "%-71s%7.2f %8.3f\n", "      all", 1e-6 * (double)e->statistics.bytes_moved,
+    fprintf(to, "%-78s%7.2f %8.3f\n", "      all", 1e-6 * (double)e->statistics.bytes_moved,
             1e3 * sum_here(e));
+    print_waiting(e, 86, 8, to);
 }
 
 /* One row of the tables of shards and profiles. */
@@ -320,8 +370,8 @@ static void print_steps(const Explanation *e, FILE *to)
     for (int i = 0; i < EXPLAIN_SHARDS; i++)
         if (e->by_shards[i]) print_step(e, e->by_shards[i], to);
     fputc('\n', to);
-    for (int i = 0; i < EXPLAIN_PROFILES && e->by_profile[i]; i++)
-        print_step(e, e->by_profile[i], to);
+    for (int i = 0; i < EXPLAIN_PROFILES; i++)
+        if (e->by_profile[i]) print_step(e, e->by_profile[i], to);
 }
 
 /* Words of a text on lines of at most `width`, the first after a dash. */
@@ -411,8 +461,8 @@ static json_t *describe(const Explanation *e)
     for (int i = 0; i < count; i++) append(lines, json_string(advice[i].text), &failed);
     for (int i = 0; i < EXPLAIN_SHARDS; i++)
         if (e->by_shards[i]) append(modelled, describe_model(e, e->by_shards[i]), &failed);
-    for (int i = 0; i < EXPLAIN_PROFILES && e->by_profile[i]; i++)
-        append(modelled, describe_model(e, e->by_profile[i]), &failed);
+    for (int i = 0; i < EXPLAIN_PROFILES; i++)
+        if (e->by_profile[i]) append(modelled, describe_model(e, e->by_profile[i]), &failed);
     const CornuStatistics *s = &e->statistics;
     json_t *all = json_pack(
         "{s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:I, s:I, s:I, s:I, s:{s:f, s:i}, s:o, s:o, s:o}",

@@ -32,7 +32,7 @@ typedef struct {
     const CornuTpuModel *tpu;        /* one row per step */
     const CornuTpuModel *doubled;    /* with twice the batch */
     const CornuTpuModel *by_shards[EXPLAIN_SHARDS];      /* 1, 2, 4, 8; NULL: not possible */
-    const CornuTpuModel *by_profile[EXPLAIN_PROFILES];   /* with the shards of each, up to NULL */
+    const CornuTpuModel *by_profile[EXPLAIN_PROFILES];   /* each with its own shards, likewise */
 } Explanation;
 
 /* Lines of advice that follow from the numbers; returns how many. Each rule says what it computed,
