@@ -1,5 +1,6 @@
 /* What the steps of an executable are, for those who look at it. */
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "device_internal.h"
@@ -21,23 +22,18 @@ static const char *word_of(const CornuProgram *program, const CornuExecutableSte
     return joined && id == CORNU_OP_ADD ? "bias" : cornu_op_name(id);
 }
 
-static size_t name_size(const CornuProgram *program, const CornuExecutableStep *step)
-{
-    size_t size = strlen(step->kind) + 1;
-    for (int i = 0; i < step->op_count; i++) size += strlen(word_of(program, step, i)) + 1;
-    return size;
-}
+enum { LONGEST_NAME = 1024 };   /* forty ops of a group fit; more would be cut off */
 
-/* Writes "matmul+bias+relu"; a step without ops is called by its kind. */
-static void write_name(const CornuProgram *program, const CornuExecutableStep *step, char *to)
+/* "matmul+bias+relu"; a step without ops is called by its kind. Returns its length. */
+static size_t print_name(const CornuProgram *program, const CornuExecutableStep *step,
+                         char to[LONGEST_NAME])
 {
-    if (step->op_count == 0) strcpy(to, step->kind);
-    for (int i = 0; i < step->op_count; i++) {
-        const char *word = word_of(program, step, i);
-        if (i > 0) *to++ = '+';
-        strcpy(to, word);
-        to += strlen(word);
-    }
+    size_t used = 0;
+    snprintf(to, LONGEST_NAME, "%s", step->kind);
+    for (int i = 0; i < step->op_count && used < LONGEST_NAME; i++)
+        used += (size_t)snprintf(to + used, LONGEST_NAME - used, "%s%s", i ? "+" : "",
+                                 word_of(program, step, i));
+    return strlen(to);
 }
 
 /* Of the first op that has one. */
@@ -74,8 +70,10 @@ CornuStatus cornu__describe_step(CornuExecutable *executable, const CornuExecuta
     const CornuProgram *program = executable->compiled;
     const size_t in = (size_t)step->in_count, out = (size_t)step->out_count;
     const size_t ops = (size_t)step->op_count;
-    char *memory = cornu__allocate((in + out) * sizeof(CornuType) + ops * sizeof(int) +
-                                   name_size(program, step), 1);
+    char         text[LONGEST_NAME];
+    const size_t length = print_name(program, step, text);
+    char *memory = cornu__allocate((in + out) * sizeof(CornuType) + ops * sizeof(int) + length + 1,
+                                   1);
     if (!memory) return CORNU_ERR_MEMORY;
     CornuType *types = (CornuType *)(void *)memory;
     int       *numbers = (int *)(void *)(types + in + out);
@@ -83,7 +81,7 @@ CornuStatus cornu__describe_step(CornuExecutable *executable, const CornuExecuta
     for (size_t i = 0; i < in; i++) types[i] = step->in[i];
     for (size_t i = 0; i < out; i++) types[in + i] = step->out[i];
     for (size_t i = 0; i < ops; i++) numbers[i] = step->ops[i];
-    write_name(program, step, name);
+    memcpy(name, text, length + 1);
 
     CornuExecutableStep *described = &executable->steps[executable->step_count++];
     *described = *step;

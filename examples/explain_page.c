@@ -9,7 +9,10 @@
 
 #include <cornu/nn/file_internal.h>
 
-static double percent(double part, double whole) { return whole > 0.0 ? 100.0 * part / whole : 0.0; }
+static double percent(double part, double whole)
+{
+    return whole > 0.0 ? 100.0 * part / whole : 0.0;
+}
 
 static int64_t round_up(int64_t a, int64_t unit) { return (a + unit - 1) / unit * unit; }
 
@@ -89,8 +92,8 @@ static void advise_batch(Adviser *a)
     const CornuTpuModel *one = a->e->tpu, *two = a->e->doubled;
     const double         least = 0.01;
     if (!two || two->use_overlapped < one->use_overlapped + least) return;
-    advise(a, "Batch %" PRId64 " to %" PRId64 " lifts MXU use from %.1f to %.1f percent; the device "
-           "then takes %.3f instead of %.3f us for a sample, modelled.", a->e->batch,
+    advise(a, "Batch %" PRId64 " to %" PRId64 " lifts MXU use from %.1f to %.1f percent; the "
+           "device then takes %.3f instead of %.3f us for a sample, modelled.", a->e->batch,
            2 * a->e->batch, 100.0 * one->use_overlapped, 100.0 * two->use_overlapped,
            1e6 * two->device_s / (2.0 * (double)a->e->batch),
            1e6 * one->device_s / (double)a->e->batch);
@@ -267,8 +270,8 @@ static void print_head(const Explanation *e, FILE *to)
             1e-9 * (double)s->flops, s->fallbacks, s->copies);
     fprintf(to, "memory: %.1f MB for the values in between; %.1f MB read and written per step\n",
             1e-6 * (double)s->bytes_planned, 1e-6 * (double)s->bytes_moved);
-    fprintf(to, "measured here: %.3f ms per step (the median of %d), %.1f GFLOP/s, %.0f samples/s\n",
-            1e3 * e->wall_s, e->runs, 1e-9 * (double)s->flops / e->wall_s,
+    fprintf(to, "measured here: %.3f ms per step (the median of %d), %.1f GFLOP/s, %.0f "
+            "samples/s\n", 1e3 * e->wall_s, e->runs, 1e-9 * (double)s->flops / e->wall_s,
             (double)e->batch / e->wall_s);
     if (!e->tpu) return;
     const CornuTpuModel *tpu = e->tpu;
@@ -318,8 +321,8 @@ static void print_emulated(const Explanation *e, FILE *to)
             "step", "MxKxN or shape", "tile", "pad", "use", "low", "HBM kB", "us", "bound", "ms",
             "%");
     for (int i = 0; i < e->step_count; i++) print_emulated_row(e, i, to);
-    fprintf(to, "%-66s%4" PRId64 " %3.0f %3.0f %3s %7.0f %7.2f %-6s %7.3f\n", "      all", tpu->folds,
-            percent((double)tpu->useful_macs, (double)tpu->padded_macs),
+    fprintf(to, "%-66s%4" PRId64 " %3.0f %3.0f %3s %7.0f %7.2f %-6s %7.3f\n", "      all",
+            tpu->folds, percent((double)tpu->useful_macs, (double)tpu->padded_macs),
             100.0 * tpu->use_overlapped, "", 1e-3 * (double)tpu->hbm_bytes, 1e6 * tpu->device_s,
             cornu_tpu_bound_name(tpu->device_bound), 1e3 * sum_here(e));
     print_waiting(e, 106, 7, to);

@@ -207,8 +207,8 @@ CornuStatus cornu_trace_write(const CornuTrace *trace, const char *path)
     if (!status) status = add_modelled(&writer, trace->executable);
     json_t *file = json_pack("{s:s, s:o}", "displayTimeUnit", "ms", "traceEvents", writer.events);
     if (!status && (!file || writer.failed))
-        status = cornu__fail(CORNU_ERR_MEMORY, "%s: no memory for the trace, or a name in it is not "
-                             "UTF-8", path);
+        status = cornu__fail(CORNU_ERR_MEMORY, "%s: no memory for the trace, or a name in it is "
+                             "not UTF-8", path);
     CornuNewFile to;
     if (!status) status = cornu__file_create(&to, path);
     if (!status) {

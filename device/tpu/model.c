@@ -307,8 +307,9 @@ static CornuStatus check(const CornuTpuModelConfig *config, const CornuTpuProfil
                            "replicas of %s", (long long)shards, (long long)replicas,
                            profile->name);
     if (config->executable && shards != config->executable->device->shards)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "TPU model: %lld shards, the executable was compiled "
-                           "for %d", (long long)shards, config->executable->device->shards);
+        return cornu__fail(CORNU_ERR_ARGUMENT, "TPU model: %lld shards, the executable was "
+                           "compiled for %d", (long long)shards,
+                           config->executable->device->shards);
     if (config->passes != 0 && config->passes != 1 && config->passes != 3 && config->passes != 6)
         return cornu__fail(CORNU_ERR_ARGUMENT, "TPU model: %d passes, expected 1, 3 or 6",
                            config->passes);

@@ -113,8 +113,8 @@ static void test_rules(void **state)
     tpu.infeed_s = 1e-6;
     tpu.dispatch_s = 500e-6;
     tpu.step_s = 506e-6;
-    assert_true(advised("iterations_per_loop 1 to 100 takes the modelled step from 0.51 to 0.01 ms. "
-                        "(Its constant is assumed for this profile.)"));
+    assert_true(advised("iterations_per_loop 1 to 100 takes the modelled step from 0.51 to 0.01 "
+                        "ms. (Its constant is assumed for this profile.)"));
     assert_int_equal(advice_count(), 1);
     begin(false);
     steps[0].kind = "reference";
@@ -176,8 +176,8 @@ static void test_the_page_of_an_emulated_device(void **state)
     char *text = print();
     expect_width(text);
     for (const char *const *part = (const char *const[]){
-             "net: 650 parameters, a training step of 320 samples, emulated, mixed_bfloat16, 4 "
-             "shards, 2 threads",
+             "net: 650 parameters, a training step of 320 samples", "emulated, mixed_bfloat16",
+             "4 shards, 2 threads",
              "0 ops fell back", "measured here: 5.000 ms per step (the median of 5)",
              "modelled on v3-8:", "modelled: v3-8, one replica", "  0 * dense_1 ",
              "  1 = dense_1/grad ", "  2   batch_no..17/grad", "100x64x10", "scalar",
@@ -195,7 +195,8 @@ static void test_the_page_of_a_native_device(void **state)
     char *text = print();
     expect_width(text);
     for (const char *const *part = (const char *const[]){
-             "native", "measured here", "batch_normalization_17/grad", "   75.0\n", "   12.5\n", NULL };
+             "native", "measured here", "batch_normalization_17/grad", "   75.0\n",
+             "   12.5\n", NULL };
          *part; part++)
         if (!strstr(text, *part)) fail_msg("%s is not in\n%s", *part, text);
     assert_null(strstr(text, "odelled"));

@@ -14,7 +14,7 @@
 static CornuTpuModel *modelled(const char *name, int64_t batch)
 {
     const CornuReferenceModel *reference = cornu_reference_model(name);
-    if (!reference) fail_msg("%s", cornu_error_message());
+    assert_non_null(reference);
     CornuDevice *device = cornu_device_open("tpu", .threads = 1);
     CornuModel  *model = reference->build(&(CornuNetworkConfig){ 0 });
     CornuShape   x = cornu_model_input_shape(model);

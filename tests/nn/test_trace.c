@@ -75,7 +75,10 @@ static int64_t whole_of(const json_t *event, const char *key)
     return json_integer_value(json_object_get(event, key));
 }
 
-static double begin_of(const json_t *event) { return json_real_value(json_object_get(event, "ts")); }
+static double begin_of(const json_t *event)
+{
+    return json_real_value(json_object_get(event, "ts"));
+}
 static double length_of(const json_t *event)
 {
     return json_real_value(json_object_get(event, "dur"));
@@ -90,7 +93,8 @@ static void expect_nested(const json_t *events)
         for (size_t k = 0; k < i; k++) {
             const json_t *a = json_array_get(events, k), *b = json_array_get(events, i);
             if (strcmp(text_of(a, "ph"), "X") != 0 || strcmp(text_of(b, "ph"), "X") != 0 ||
-                whole_of(a, "pid") != whole_of(b, "pid") || whole_of(a, "tid") != whole_of(b, "tid"))
+                whole_of(a, "pid") != whole_of(b, "pid") ||
+                whole_of(a, "tid") != whole_of(b, "tid"))
                 continue;
             const bool apart = end_of(a) <= begin_of(b) + rounding ||
                                end_of(b) <= begin_of(a) + rounding;
@@ -220,7 +224,8 @@ static void test_what_is_in_a_trace(void **state)
 
 /* ---- Which step ---- */
 
-static CornuStatus stop(CornuCallback *self, CornuModel *model, int64_t index, const CornuLogs *logs)
+static CornuStatus stop(CornuCallback *self, CornuModel *model, int64_t index,
+                        const CornuLogs *logs)
 {
     (void)self, (void)logs;
     if (index == 0) cornu_model_stop_training(model);
