@@ -12,8 +12,8 @@
 #include "op_internal.h"
 #include "status_internal.h"
 
-/* device.c fills the bases: class, buffers' device and type, and of an executable all but its
- * statistics and steps. A class fills threads, description, profile and policy when it opens. */
+/* device.c fills the bases: class, all of a buffer's, and of an executable what is not marked. A
+ * class fills threads, description, policy, profile and capacity when it opens. */
 typedef struct {
     const char *name;
     int         most_shards;   /* 0 counts as 1 */
@@ -25,13 +25,25 @@ typedef struct {
     void (*buffer_free)(CornuBuffer *buffer);
     CornuStatus (*buffer_write)(CornuBuffer *buffer, CornuArray from);
     CornuStatus (*buffer_read)(const CornuBuffer *buffer, CornuArray to);
-    /* Fills the base's `statistics` and steps (cornu__describe_begin); `program` belongs to the
-     * executable's base and lives as long. */
+    /* Fills what is marked in the base; `program` belongs to the executable's base and lives as
+     * long. */
     CornuExecutable *(*compile)(CornuDevice *device, const CornuProgram *program);
+    /* Takes the memory for `bytes`, once the device has room for it. NULL: compile did. */
+    CornuStatus (*allocate)(CornuExecutable *executable);
     CornuStatus (*run)(CornuExecutable *executable, CornuBuffer *const *inputs,
                        CornuBuffer *const *outputs);
     void (*executable_free)(CornuExecutable *executable);
 } CornuDeviceClass;
+
+/* Something that takes memory, as messages name it. */
+typedef struct {
+    char      name[64];
+    CornuType type;
+    CornuUse  use;
+    int64_t   bytes;   /* of a shard */
+} CornuHeld;
+
+enum { CORNU_LARGEST = 5 };
 
 struct CornuDevice {
     const CornuDeviceClass *class;
@@ -39,24 +51,35 @@ struct CornuDevice {
     char                    description[256];
     const char             *profile;       /* NULL: it emulates nothing */
     const char             *policy;        /* NULL: float32 */
-    CornuExecutable        *executables;   /* newest first */
+    CornuMemory             memory;
+    CornuBuffer            *buffers;       /* newest first */
+    CornuExecutable        *executables;   /* likewise */
 };
 
 struct CornuBuffer {
     CornuDevice *device;
     CornuType    type;
+    CornuHeld    held;
+    CornuBuffer *next, *previous;
 };
 
 struct CornuExecutable {
-    CornuDevice         *device;
-    CornuProgram        *program;
-    uint64_t             hash;
-    CornuStatistics      statistics;
-    const CornuProgram  *compiled;     /* what the steps compute: the class's, or `program` */
+    CornuDevice     *device;
+    CornuProgram    *program;
+    uint64_t         hash;
+    int              users;
+    CornuStepEvent  *events;                  /* where runs write their times; NULL: nowhere */
+    CornuExecutable *next;
+
+    /* The class's to fill. */
+    CornuStatistics  statistics;
+    int64_t          bytes;                   /* of activations, of a shard */
+    CornuHeld        largest[CORNU_LARGEST];  /* of them, when most is needed; bytes 0: no more */
+
+    /* Likewise, by cornu__describe_begin. */
+    const CornuProgram  *compiled;            /* what the steps compute */
     CornuExecutableStep *steps;
     int                  step_count;
-    CornuStepEvent      *events;       /* where runs write their times; NULL: they do not */
-    CornuExecutable     *next;
 };
 
 /* Makes room to describe `count` steps of a compiled program, which are then added one by one, in
@@ -67,6 +90,16 @@ CornuStatus cornu__describe_begin(CornuExecutable *executable, const CornuProgra
 CornuStatus cornu__describe_step(CornuExecutable *executable, const CornuExecutableStep *step);
 /* For a class whose compile fails, too. */
 void        cornu__describe_free(CornuExecutable *executable);
+
+/* ---- Accounting (account.c) ---- */
+
+bool        cornu__memory_fits(const CornuDevice *device, int64_t bytes);
+/* CORNU_ERR_MEMORY, for `bytes` more of a shard that do not fit. The message names `what`, and the
+ * largest of `parts` and of all that is held. */
+CornuStatus cornu__memory_fail(const CornuDevice *device, const char *what, int64_t bytes,
+                               const CornuHeld parts[CORNU_LARGEST]);
+/* Counts what was taken, or with a minus given back. */
+void        cornu__memory_count(CornuDevice *device, CornuUse use, int64_t more);
 
 /* Whether CORNU_DUMP names this word. device.c prints "program", once per compilation. */
 bool cornu__dumps(const char *word);

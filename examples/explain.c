@@ -189,6 +189,7 @@ static CornuStatus explain(const Options *options, const CornuReferenceModel *re
         status = here_s ? measure(&subject, runs, here_s, &e.wall_s)
                         : cornu_error_set(CORNU_ERR_MEMORY, "no memory for the times");
     }
+    e.memory = cornu_device_memory(device);
     if (!status && cornu_device_profile(device))
         status = model_all(options, reference, &subject, &e);
     if (!status) explain_print(&e, stdout);

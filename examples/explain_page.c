@@ -265,11 +265,15 @@ static void print_head(const Explanation *e, FILE *to)
             "shard%s, %d thread%s\n", e->model, e->parameters, e->batch,
             e->tpu ? "emulated" : "native", e->policy, e->shards, e->shards == 1 ? "" : "s",
             e->threads, e->threads == 1 ? "" : "s");
-    fprintf(to, "compiled: %" PRId64 " ops to %" PRId64 " steps, %.2f GFLOP; %" PRId64 " ops fell "
-            "back to reference kernels, %" PRId64 " copies\n", s->ops, s->kernels,
-            1e-9 * (double)s->flops, s->fallbacks, s->copies);
-    fprintf(to, "memory: %.1f MB for the values in between; %.1f MB read and written per step\n",
-            1e-6 * (double)s->bytes_planned, 1e-6 * (double)s->bytes_moved);
+    fprintf(to, "compiled: %" PRId64 " ops to %" PRId64 " steps, %.2f GFLOP, %.1f MB moved; %" PRId64
+            " ops fell back to reference kernels, %" PRId64 " copies\n", s->ops, s->kernels,
+            1e-9 * (double)s->flops, 1e-6 * (double)s->bytes_moved, s->fallbacks, s->copies);
+    fprintf(to, "memory of a shard: %.1f MB", 1e-6 * (double)e->memory.total.now);
+    if (e->memory.capacity) fprintf(to, " of %.0f", 1e-6 * (double)e->memory.capacity);
+    for (int use = 0; use < CORNU_USE_COUNT; use++)
+        fprintf(to, "%s%s %.1f", use ? ", " : " (", cornu_use_name((CornuUse)use),
+                1e-6 * (double)e->memory.uses[use].now);
+    fputs(")\n", to);
     fprintf(to, "measured here: %.3f ms per step (the median of %d), %.1f GFLOP/s, %.0f "
             "samples/s\n", 1e3 * e->wall_s, e->runs, 1e-9 * (double)s->flops / e->wall_s,
             (double)e->batch / e->wall_s);
@@ -468,12 +472,14 @@ static json_t *describe(const Explanation *e)
         if (e->by_profile[i]) append(modelled, describe_model(e, e->by_profile[i]), &failed);
     const CornuStatistics *s = &e->statistics;
     json_t *all = json_pack(
-        "{s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:I, s:I, s:I, s:I, s:{s:f, s:i}, s:o, s:o, s:o}",
+        "{s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:{s:f, s:i}, s:o, s:o,"
+        " s:o}",
         "model", e->model, "device", e->description, "kind", e->tpu ? "emulated" : "native",
         "policy", e->policy, "parameters", (json_int_t)e->parameters, "batch_size",
         (json_int_t)e->batch, "shards", e->shards, "threads", e->threads,
         "flops", (json_int_t)s->flops, "fallbacks", (json_int_t)s->fallbacks, "bytes_planned",
         (json_int_t)s->bytes_planned, "bytes_moved", (json_int_t)s->bytes_moved,
+        "shard_bytes", (json_int_t)e->memory.total.now,
         "measured", "step_s", e->wall_s, "runs", e->runs,
         "modelled", modelled, "steps", steps, "advice", lines);
     if (!failed) return all;

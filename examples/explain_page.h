@@ -18,6 +18,7 @@ typedef struct {
     int64_t         parameters, batch, epoch_samples;
     int             shards, threads;
     CornuStatistics statistics;
+    CornuMemory     memory;          /* of a shard */
 
     const CornuExecutableStep *steps;
     int                        step_count;

@@ -19,7 +19,6 @@ typedef enum { CORNU_STEP_TRAIN, CORNU_STEP_TEST, CORNU_STEP_PREDICT } CornuStep
 
 /* A step recorded for data of certain types, kept to be run again. */
 typedef struct CornuStep {
-    CornuModel       *model;
     CornuStepMode     mode;
     CornuType         x_type, y_type;            /* with the batch; y_type of predict is 0 */
     CornuGraph       *graph;
@@ -32,6 +31,7 @@ typedef struct CornuStep {
     CornuType         output;                    /* of the batch's predictions */
     void             *room;                      /* for rows that have to be dealt, or NULL */
     int64_t           fed_count;                 /* valid rows fed last */
+    int64_t           fed_bytes;                 /* of x and y, padding rows included */
     struct CornuStep *next;
 } CornuStep;
 
@@ -57,8 +57,9 @@ struct CornuModel {
     int             tracked_count;
     CornuVariable  *seed_variable;               /* i64 */
     CornuStep      *steps;
+    int64_t         steps_per_execution;         /* at least 1, once compiled */
     bool            stop_training;
-    CornuTrace     *trace;                       /* of the step in hand, or NULL */
+    CornuTrace     *trace;                       /* of a step of this epoch, or NULL */
 };
 
 /* CORNU_OK for a model that can be used; else its layers' failure, or the pending error. */
@@ -78,16 +79,11 @@ void cornu__steps_free(CornuModel *model);
 CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, CornuType x, CornuType y,
                         CornuStep **step);
 
-/* Feeds a batch whose first `valid` rows count, and runs; predictions of the whole batch go to
- * `to` unless it is NULL. */
-CornuStatus cornu__step_run(CornuStep *step, CornuArray x, const CornuArray *y, int64_t valid,
-                            CornuArray *to);
+/* Feeds a batch whose first `valid` rows count; a step that predicts does not look at y. */
+CornuStatus cornu__step_feed(CornuStep *step, CornuArray x, const CornuArray *y, int64_t valid);
 
-/* What the main thread does from now on in the step that is traced; does nothing for NULL. */
-static inline void cornu__phase(CornuTrace *trace, const char *name)
-{
-    if (trace) cornu_trace_phase(trace, name);
-}
+/* Runs on what was fed; a step that predicts writes those of the whole batch to `to`. */
+CornuStatus cornu__step_run(CornuStep *step, CornuArray *to);
 
 /* values[i]: the results of the loss and each metric. */
 CornuStatus cornu__metrics_read(CornuModel *model, double *values);

@@ -32,7 +32,7 @@ void cornu_trace_free(CornuTrace *trace)
 void cornu_trace_phase(CornuTrace *trace, const char *name)
 {
     const double now = cornu__seconds();
-    if (name && trace->phase_count == CORNU_TRACE_PHASES) return;
+    if (trace->ended || (name && trace->phase_count == CORNU_TRACE_PHASES)) return;
     if (trace->phase_count > 0) trace->phases[trace->phase_count - 1].end_s = now;
     if (name) {
         trace->phases[trace->phase_count++] = (CornuPhase){ name, now, now };
@@ -64,7 +64,6 @@ typedef struct {
     CornuCallback base;
     char         *path;
     CornuModel   *model;       /* whose steps are traced */
-    int64_t       epoch;
     CornuTrace   *last;        /* the last whole one */
 } Tracer;
 
@@ -72,18 +71,7 @@ typedef struct {
 static int64_t chosen_step(const Tracer *self)
 {
     const int64_t steps = self->base.params.steps;
-    return steps == 1 ? 0 : steps > 2 ? steps - 2 : 1;
-}
-
-static CornuStatus begin(Tracer *self, CornuModel *model)
-{
-    self->model = model;
-    cornu_trace_free(model->trace);   /* of an epoch that ended too early */
-    model->trace = cornu_trace_create();
-    if (!model->trace) return cornu_error_take();
-    model->trace->epoch = self->epoch + 1;
-    model->trace->step = chosen_step(self) + 1;
-    return CORNU_OK;
+    return steps == 1 ? 1 : steps > 2 ? steps - 1 : 2;
 }
 
 static CornuStatus epoch_begin(CornuCallback *base, CornuModel *model, int64_t epoch,
@@ -91,18 +79,21 @@ static CornuStatus epoch_begin(CornuCallback *base, CornuModel *model, int64_t e
 {
     Tracer *self = (Tracer *)base;
     (void)logs;
-    self->epoch = epoch;
-    return chosen_step(self) == 0 ? begin(self, model) : CORNU_OK;
+    cornu_trace_free(model->trace);   /* of an epoch that ended before its step */
+    self->model = model;
+    model->trace = cornu_trace_create();
+    if (!model->trace) return cornu_error_take();
+    model->trace->epoch = epoch + 1;
+    model->trace->step = chosen_step(self);
+    return CORNU_OK;
 }
 
-static CornuStatus train_batch_end(CornuCallback *base, CornuModel *model, int64_t batch,
-                                   const CornuLogs *logs)
+static CornuStatus epoch_end(CornuCallback *base, CornuModel *model, int64_t epoch,
+                             const CornuLogs *logs)
 {
     Tracer *self = (Tracer *)base;
-    (void)logs;
-    if (batch == chosen_step(self) - 1) return begin(self, model);
-    if (batch != chosen_step(self) || !model->trace) return CORNU_OK;
-    cornu_trace_phase(model->trace, NULL);
+    (void)epoch, (void)logs;
+    if (!model->trace->ended) return CORNU_OK;
     cornu_trace_free(self->last);
     self->last = model->trace;
     model->trace = NULL;
@@ -138,7 +129,7 @@ CornuCallback *cornu_trace_from(const CornuTraceConfig *config)
     if (cornu_trace_check(config->path) != CORNU_OK) return cornu__null();
     Tracer *self = cornu__allocate(1, sizeof *self);
     if (!self) return cornu__null();
-    *self = (Tracer){ .base = { .epoch_begin = epoch_begin, .train_batch_end = train_batch_end,
+    *self = (Tracer){ .base = { .epoch_begin = epoch_begin, .epoch_end = epoch_end,
                                 .train_end = train_end, .free = free_tracer },
                       .path = cornu__copy_text(config->path) };
     if (self->path) return &self->base;

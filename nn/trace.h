@@ -62,7 +62,8 @@ void cornu_trace_phase(CornuTrace *trace, const char *name);
  * ends. Takes memory: the run itself does not. */
 CornuStatus cornu_trace_run(CornuTrace *trace, CornuExecutable *executable);
 
-/* CORNU_ERR_ARGUMENT unless the step has ended and something ran in it; CORNU_ERR_FILE. */
+/* CORNU_ERR_ARGUMENT unless the step has ended and something ran in it; CORNU_ERR_FILE. What ran
+ * must still be there: its graph, its device. */
 CornuStatus cornu_trace_write(const CornuTrace *trace, const char *path);
 
 #ifdef __cplusplus

@@ -14,12 +14,24 @@ typedef struct {
 } CornuPhase;
 
 struct CornuTrace {
-    int64_t          epoch, step;    /* from 1; 0 in a loop of one's own */
+    int64_t          epoch, step;    /* from 1: which one it waits for; 0 in a loop of one's own */
     CornuPhase       phases[CORNU_TRACE_PHASES];
     int              phase_count;
     bool             ended, measuring;
     CornuExecutable *executable;
     CornuStepEvent  *events;
 };
+
+/* The trace, if it is of step i (from 0) of the epoch; else NULL. */
+static inline CornuTrace *cornu__trace_of(CornuTrace *trace, int64_t i)
+{
+    return trace && trace->step == i + 1 ? trace : NULL;
+}
+
+/* cornu_trace_phase, which does nothing for NULL. */
+static inline void cornu__phase(CornuTrace *trace, const char *name)
+{
+    if (trace) cornu_trace_phase(trace, name);
+}
 
 #endif

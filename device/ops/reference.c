@@ -235,8 +235,10 @@ static CornuExecutable *reference_compile(CornuDevice *device, const CornuProgra
     executable->base.program = (CornuProgram *)program;
     count_work(&executable->base.statistics, program);
     if (plan_into(executable, program) == CORNU_OK &&
-        describe(&executable->base, program) == CORNU_OK)
+        describe(&executable->base, program) == CORNU_OK) {
+        executable->base.bytes = executable->base.statistics.bytes_planned;
         return &executable->base;
+    }
     cornu__describe_free(&executable->base);
     reference_executable_free(&executable->base);
     return NULL;

@@ -36,6 +36,21 @@ CornuTpuCycles cornu_tpu_cycles(CornuTpuProduct p, int64_t rows, int64_t columns
     };
 }
 
+CornuTpuTiling cornu_tpu_tiling(CornuTpuProduct p, int64_t rows, int64_t columns, int64_t arrays,
+                                int passes, int64_t vmem_bytes)
+{
+    const int64_t bf16 = 2, f32 = 4, parts = passes == 6 ? 3 : passes == 3 ? 2 : 1;
+    const int64_t busy = smaller(arrays, cornu_tpu_cycles(p, rows, columns, arrays).folds);
+    if (!busy) return (CornuTpuTiling){ .rows = 0 };
+    const int64_t tiles = busy * 2 * bf16 * rows * columns;
+    const int64_t group = busy * ROW_GROUP * (bf16 * parts * rows + f32 * columns);
+    const int64_t groups = ceil_divide(p.m, ROW_GROUP), most = (vmem_bytes - tiles) / group;
+    if (most < 1) return (CornuTpuTiling){ .bytes = tiles + group };
+    const int64_t blocks = ceil_divide(groups, most), each = ceil_divide(groups, blocks);
+    return (CornuTpuTiling){ .rows = each * ROW_GROUP, .blocks = blocks,
+                             .bytes = tiles + each * group };
+}
+
 /* Equal weights for all: a batch of A is only more rows. */
 static CornuTpuProduct matmul_product(const CornuOpCall *call, CornuShape y)
 {
@@ -182,6 +197,8 @@ static void model_product(CornuTpuOp *op, const Setting *setting, const CornuOpC
     const CornuDtype dtype = call->in[0].dtype;
     op->passes = dtype == CORNU_BF16 || dtype == CORNU_F16 ? 1 : setting->f32_passes;
     op->cycles = cornu_tpu_cycles(op->product, rows, columns, arrays);
+    op->tiling = cornu_tpu_tiling(op->product, rows, columns, (int64_t)profile->mxus.value,
+                                  op->passes, (int64_t)(profile->vmem_mib.value * 0x1p20));
     if (!op->cycles.folds) return;
 
     op->useful_macs = cornu_op_flops(call) / 2;
@@ -320,6 +337,17 @@ static CornuStatus check(const CornuTpuModelConfig *config, const CornuTpuProfil
     return CORNU_OK;
 }
 
+static CornuStatus check_tiling(const CornuTpuOp *op, const CornuExecutableStep *step,
+                                const CornuTpuProfile *profile)
+{
+    if (!op->cycles.folds || op->tiling.blocks) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_MEMORY, "TPU model: %s%s%s: %d rows and their weights take %lld "
+                       "bytes of VMEM, a core of %s has %.0f", step->name,
+                       *step->scope ? " in " : "", step->scope, ROW_GROUP,
+                       (long long)op->tiling.bytes, profile->name,
+                       profile->vmem_mib.value * 0x1p20);
+}
+
 static const CornuTpuProfile *profile_of(const CornuTpuModelConfig *config)
 {
     if (config->profile) return config->profile;
@@ -363,7 +391,8 @@ static CornuExecutableStep step_of(const CornuProgram *program, const int *i, Co
 {
     const CornuProgramOp *op = &program->ops[*i];
     const CornuValue     *operands = cornu_program_operands(program, op);
-    CornuExecutableStep   step = { .ops = i, .op_count = 1, .in = in, .out = out };
+    CornuExecutableStep   step = { .name = cornu_op_name(op->id), .scope = op->scope, .ops = i,
+                                   .op_count = 1, .in = in, .out = out };
     for (int k = 0; k < op->in_count; k++) {
         bool again = false;
         for (int j = 0; j < k; j++) again = again || operands[j] == operands[k];
@@ -396,6 +425,7 @@ CornuTpuModel *cornu_tpu_model_from(const CornuTpuModelConfig *config)
         const CornuExecutableStep step = executable ? executable->steps[i]
                                                     : step_of(program, &i, in, out);
         model->ops[i] = model_op(&setting, &step);
+        if (check_tiling(&model->ops[i], &step, profile) != CORNU_OK) goto fail;
     }
     sum_up(model, config->infeed_bytes || !executable ? config->infeed_bytes
                                                       : fed_bytes(executable->program, shards),

@@ -51,6 +51,8 @@ static void begin(bool emulated)
     page = (Explanation){ .model = "net", .policy = "mixed_bfloat16", .description = "a device",
                           .parameters = 650, .batch = 320, .epoch_samples = 60000, .shards = 4,
                           .threads = 2, .statistics = { .flops = 1000000, .ops = 9, .kernels = 3 },
+                          .memory = { .total.now = 3000000, .capacity = 16000000000,
+                                      .uses[CORNU_USE_SLOTS].now = 2000000 },
                           .steps = steps, .step_count = 3, .here_s = here_s, .wall_s = 5e-3,
                           .runs = 5 };
     if (!emulated) return;
@@ -169,8 +171,8 @@ static void test_the_page_of_an_emulated_device(void **state)
 {
     (void)state;
     begin(true);
-    page.statistics.flops = INT64_MAX / 2;
-    page.statistics.bytes_moved = INT64_MAX / 2;
+    page.statistics.flops = INT64_MAX / 1000;
+    page.statistics.bytes_moved = INT64_MAX / 1000000;
     tpu.device_s = 5.0;
     modelled[0].seconds = 9999e-6;
     char *text = print();
@@ -178,6 +180,7 @@ static void test_the_page_of_an_emulated_device(void **state)
     for (const char *const *part = (const char *const[]){
              "net: 650 parameters, a training step of 320 samples", "emulated, mixed_bfloat16",
              "4 shards, 2 threads",
+             "memory of a shard: 3.0 MB of 16000 (other 0.0, weights 0.0, slots 2.0, ",
              "0 ops fell back", "measured here: 5.000 ms per step (the median of 5)",
              "modelled on v3-8:", "modelled: v3-8, one replica", "  0 * dense_1 ",
              "  1 = dense_1/grad ", "  2   batch_no..17/grad", "100x64x10", "scalar",

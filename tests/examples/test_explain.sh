@@ -13,7 +13,8 @@ check() { # check NAME COMMAND...
     if "$@"; then passed=$((passed + 1)); return; fi
     failed=$((failed + 1))
     echo "not ok: $name"
-    cat out err
+    head -n 12 out
+    cat err
 }
 explain() { timeout 300 "$programs/explain" "$@" >out 2>err </dev/null; }
 says() { grep -q -- "$1" out; }

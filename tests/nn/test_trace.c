@@ -24,7 +24,7 @@ static void expect_ok(CornuStatus status)
     if (status) fail_msg("%s: %s", cornu_status_name(status), cornu_error_message());
 }
 
-static CornuModel *network(CornuDevice *device)
+static CornuModel *network(CornuDevice *device, int64_t steps_per_execution)
 {
     CornuModel *model = cornu_sequential(.input_shape = { 12, 12, 1 });
     cornu_model_add(model, cornu_conv2d(8, 3, .activation = CORNU_RELU));
@@ -32,6 +32,7 @@ static CornuModel *network(CornuDevice *device)
     cornu_model_add(model, cornu_flatten());
     cornu_model_add(model, cornu_dense(10, .activation = CORNU_SOFTMAX));
     expect_ok(cornu_compile(model, .optimizer = cornu_adam(), .device = device,
+                            .steps_per_execution = steps_per_execution,
                             .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY));
     return model;
 }
@@ -157,7 +158,7 @@ static void expect_step(const json_t *events, int64_t epoch, int64_t step)
 static void check_device(const char *name, int shards, int threads, bool modelled)
 {
     CornuDevice *device = cornu_device_open(name, .shards = shards, .threads = threads);
-    CornuModel  *model = network(device);
+    CornuModel  *model = network(device, 1);
     expect_ok(train(model, ROWS, 2, NULL));
     json_t *events = read_events();
     expect_nested(events);
@@ -235,19 +236,29 @@ static CornuStatus stop(CornuCallback *self, CornuModel *model, int64_t index,
 static void test_which_step_is_traced(void **state)
 {
     (void)state;
-    static const struct { int64_t rows, epochs; bool stops; int64_t epoch, step; } table[] = {
-        { ROWS, 3, false, 3, STEPS - 1 },
-        { 2 * BATCH, 1, false, 1, 2 },       /* of two steps not the first */
-        { BATCH, 2, false, 2, 1 },           /* of one step that */
-        { ROWS, 3, true, 1, STEPS - 1 },     /* of the last epoch that there was */
+    static const struct {
+        int64_t rows, epochs, steps_per_execution;
+        bool    stops;
+        int64_t epoch, step;
+    } table[] = {
+        { ROWS, 3, 1, false, 3, STEPS - 1 },
+        { 2 * BATCH, 1, 1, false, 1, 2 },       /* of two steps not the first */
+        { BATCH, 2, 1, false, 2, 1 },           /* of one step that */
+        { ROWS, 3, 1, true, 1, STEPS - 1 },     /* of the last epoch that there was */
+        { ROWS, 2, 2, false, 2, STEPS - 1 },    /* the end of an execution */
+        { ROWS, 2, 3, false, 2, STEPS - 1 },    /* in the midst of one */
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         CornuDevice  *device = cornu_device_open("cpu", .threads = 1);
-        CornuModel   *model = network(device);
+        CornuModel   *model = network(device, table[i].steps_per_execution);
         CornuCallback stopper = { .epoch_end = stop };
         expect_ok(train(model, table[i].rows, table[i].epochs, table[i].stops ? &stopper : NULL));
         json_t *events = read_events();
         expect_step(events, table[i].epoch, table[i].step);
+        expect_nested(events);
+        double run;
+        assert_true(count(events, 1, 0, "step", &run) > 0);
+        assert_true(run <= length_of(named(events, "host", "run")));
         json_decref(events);
         cornu_model_free(model);
         cornu_device_close(device);
@@ -259,7 +270,7 @@ static void test_no_step_to_trace(void **state)
 {
     (void)state;
     CornuDevice  *device = cornu_device_open("cpu", .threads = 1);
-    CornuModel   *model = network(device);
+    CornuModel   *model = network(device, 1);
     CornuCallback stopper = { .train_batch_end = stop };
     assert_int_equal(train(model, ROWS, 1, &stopper), CORNU_ERR_ARGUMENT);
     assert_non_null(strstr(cornu_error_message(), "ended before the second"));
