@@ -221,17 +221,19 @@ static void advise_host(Adviser *a)
                (double)tpu->infeed_bytes / (double)a->e->batch);
 }
 
+/* The reference device has no other kernels. */
 static void advise_fallbacks(Adviser *a)
 {
-    char names[200] = "";
-    int  used = 0;
-    for (int i = 0; i < a->e->step_count; i++)
-        if (!strcmp(a->e->steps[i].kind, "reference") && used < (int)sizeof names)
+    const CornuStatistics *s = &a->e->statistics;
+    char                   names[200] = "";
+    int                    used = 0;
+    if (s->fallbacks == 0 || s->fallbacks == a->e->step_count) return;
+    for (int id = 0; id < CORNU_OP_COUNT && used < (int)sizeof names; id++)
+        if (s->fell_back[id])
             used += snprintf(names + used, sizeof names - (size_t)used, "%s%s", used ? ", " : "",
-                             a->e->steps[i].name);
-    if (a->e->statistics.fallbacks == 0) return;
+                             cornu_op_name((CornuOpId)id));
     advise(a, "%" PRId64 " ops fell back to the reference kernels, which are slow: %s.",
-           a->e->statistics.fallbacks, names);
+           s->fallbacks, names);
 }
 
 int explain_advise(const Explanation *e, Advice advice[EXPLAIN_ADVICE])
@@ -265,8 +267,8 @@ static void print_head(const Explanation *e, FILE *to)
             "shard%s, %d thread%s\n", e->model, e->parameters, e->batch,
             e->tpu ? "emulated" : "native", e->policy, e->shards, e->shards == 1 ? "" : "s",
             e->threads, e->threads == 1 ? "" : "s");
-    fprintf(to, "compiled: %" PRId64 " ops to %" PRId64 " steps, %.2f GFLOP, %.1f MB moved; %" PRId64
-            " ops fell back to reference kernels, %" PRId64 " copies\n", s->ops, s->kernels,
+    fprintf(to, "compiled: %" PRId64 " ops to %" PRId64 " steps, %.2f GFLOP, %.1f MB moved; "
+            "%" PRId64 " ops fell back to reference kernels, %" PRId64 " copies\n", s->ops, s->kernels,
             1e-9 * (double)s->flops, 1e-6 * (double)s->bytes_moved, s->fallbacks, s->copies);
     fprintf(to, "memory of a shard: %.1f MB", 1e-6 * (double)e->memory.total.now);
     if (e->memory.capacity) fprintf(to, " of %.0f", 1e-6 * (double)e->memory.capacity);

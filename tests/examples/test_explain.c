@@ -15,7 +15,7 @@
 static const int       ops[] = { 0, 1, 2 };
 static const CornuType types[] = { { CORNU_F32, { .rank = 2, .extent = { 100, 10 } } },
                                    { CORNU_F32, { .rank = 0 } } };
-static CornuExecutableStep steps[] = {
+static const CornuExecutableStep steps[] = {
     { .name = "matmul+bias", .kind = "kernel", .scope = "dense_1", .ops = ops, .op_count = 1,
       .out = types, .out_count = 1, .per_shard = true, .flops = 128000, .bytes_read = 30000 },
     { .name = "all_reduce", .kind = "collective", .scope = "dense_1/gradient", .ops = ops + 1,
@@ -47,7 +47,6 @@ static void begin(bool emulated)
     doubled = tpu;
     shards[0] = shards[1] = tpu;
     shards[0].shards = 1;
-    steps[0].kind = "kernel";
     page = (Explanation){ .model = "net", .policy = "mixed_bfloat16", .description = "a device",
                           .parameters = 650, .batch = 320, .epoch_samples = 60000, .shards = 4,
                           .threads = 2, .statistics = { .flops = 1000000, .ops = 9, .kernels = 3 },
@@ -119,10 +118,12 @@ static void test_rules(void **state)
                         "ms. (Its constant is assumed for this profile.)"));
     assert_int_equal(advice_count(), 1);
     begin(false);
-    steps[0].kind = "reference";
-    page.statistics.fallbacks = 1;
-    assert_true(advised("1 ops fell back to the reference kernels, which are slow: matmul+bias."));
+    page.statistics.fallbacks = 2;
+    page.statistics.fell_back[CORNU_OP_SIN] = page.statistics.fell_back[CORNU_OP_ERF] = true;
+    assert_true(advised("2 ops fell back to the reference kernels, which are slow: sin, erf."));
     assert_int_equal(advice_count(), 1);
+    page.statistics.fallbacks = 3;        /* all: the reference device */
+    assert_int_equal(advice_count(), 0);
 }
 
 /* 10 of 128 columns and 64 of 128 rows. Three products are told of one by one, equal ones too. */
