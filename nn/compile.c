@@ -9,8 +9,7 @@
 
 /* ---- Tracked values ---- */
 
-/* The next step makes them again. */
-static void free_states(CornuTracked *tracked)
+void cornu__states_free(CornuTracked *tracked)
 {
     for (int i = 0; i < tracked->state_count; i++) {
         cornu_variable_free(tracked->states[i]);
@@ -24,7 +23,7 @@ void cornu__uncompile(CornuModel *model)
     cornu__steps_free(model);
     for (int i = 0; i < model->tracked_count; i++) {
         cornu_metric_free(model->tracked[i].metric);
-        free_states(&model->tracked[i]);
+        cornu__states_free(&model->tracked[i]);
         model->tracked[i].metric = NULL;
     }
     model->tracked_count = 0;
@@ -213,7 +212,7 @@ CornuStatus cornu_model_move(CornuModel *model, CornuDevice *device)
     if (device == model->device) return CORNU_OK;
     cornu__steps_free(model);
     if (model->ready) CORNU__TRY(move_variables(model, device));
-    for (int i = 0; i < model->tracked_count; i++) free_states(&model->tracked[i]);
+    for (int i = 0; i < model->tracked_count; i++) cornu__states_free(&model->tracked[i]);
     model->device = device;
     return model->ready ? settle_precision(model) : CORNU_OK;
 }
