@@ -93,7 +93,7 @@ static CornuStatus epoch_end(CornuCallback *base, CornuModel *model, int64_t epo
 {
     Tracer *self = (Tracer *)base;
     (void)epoch, (void)logs;
-    if (!model->trace->ended) return CORNU_OK;
+    if (!model->trace->ended || !model->trace->events) return CORNU_OK;
     cornu_trace_free(self->last);
     self->last = model->trace;
     model->trace = NULL;

@@ -220,6 +220,36 @@ static void test_threads_that_help_are_seen(void **state)
     cornu_program_free(p);
 }
 
+/* With shards enough for all threads, each is in its shards' steps from start to end. */
+static void test_threads_take_shards(void **state)
+{
+    (void)state;
+    enum { SHARDS = 8, THREADS = 2 };
+    CornuProgram   *p = sharded();
+    CornuDevice    *device = cornu_device_open("tpu", .shards = SHARDS, .threads = THREADS);
+    Compiled        made = compile(device, p);
+    CornuStepEvent *event = calloc((size_t)cornu_executable_event_count(made.executable),
+                                   sizeof *event);
+    int  count;
+    bool both = false;
+    const CornuExecutableStep *steps = cornu_executable_steps(made.executable, &count);
+    cornu_executable_record(made.executable, event);
+    for (int round = 0; round < 1000 && !both; round++) {
+        run(&made);
+        for (int i = 0; i < count * SHARDS; i++) {
+            const CornuStepEvent *at = event + i * THREADS;
+            if (!steps[at->step].per_shard) continue;
+            assert_true((at[0].begin_s > 0.0) != (at[1].begin_s > 0.0));
+            both = both || at[1].begin_s > 0.0;
+        }
+    }
+    assert_true(both);
+    free(event);
+    release(&made);
+    cornu_device_close(device);
+    cornu_program_free(p);
+}
+
 static void test_profiles_of_devices(void **state)
 {
     (void)state;
@@ -238,6 +268,7 @@ int main(void)
         cmocka_unit_test(test_outputs_stay_values_of_the_program),
         cmocka_unit_test(test_times_of_steps),
         cmocka_unit_test(test_threads_that_help_are_seen),
+        cmocka_unit_test(test_threads_take_shards),
         cmocka_unit_test(test_profiles_of_devices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
