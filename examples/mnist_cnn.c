@@ -29,7 +29,8 @@ static CornuStatus train(const Options *options, const CornuReferenceModel *refe
         model, .x = train_x, .y = mnist->train_y, .batch_size = options->batch_size,
         .epochs = options->epochs, .steps_per_epoch = options->steps_per_epoch,
         .validation_split = reference->validation_split, .validation_x = validation_x,
-        .validation_y = validation_y, .verbose = options->verbose);
+        .validation_y = validation_y, .verbose = options->verbose,
+        .callbacks = { options->trace ? cornu_trace(options->trace) : NULL });
     if (!history) return cornu_error_status();
 
     double      test[2];
@@ -39,6 +40,7 @@ static CornuStatus train(const Options *options, const CornuReferenceModel *refe
     if (!status)
         printf("Test loss: %.4f\nTest accuracy%s: %.4f\n", test[0],
                mnist->synthetic ? " on synthetic digits" : "", test[1]);
+    if (!status) session_fallbacks(device, cornu_model_statistics(model));
     if (!status && options->save) status = cornu_model_save(model, options->save);
     if (!status) status = session_record(options, model, history, mnist, test);
     cornu_history_free(history);

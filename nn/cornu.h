@@ -26,7 +26,9 @@
 #include "record.h"
 #include "safetensors.h"
 #include "schedule.h"
+#include "strategy.h"
 #include "summary.h"
 #include "terminal.h"
+#include "trace.h"
 
 #endif

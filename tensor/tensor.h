@@ -49,6 +49,9 @@ CornuDevice   *cornu_variable_device(const CornuVariable *variable);
 CornuStatus cornu_variable_write(CornuVariable *variable, CornuArray from);
 CornuStatus cornu_variable_read(const CornuVariable *variable, CornuArray to);
 
+/* Copies the value of a variable of the same type, which may be on another device. */
+CornuStatus cornu_variable_copy(CornuVariable *to, const CornuVariable *from);
+
 /* For scalars of any dtype. */
 CornuStatus cornu_variable_set(CornuVariable *variable, double value);
 CornuStatus cornu_variable_get(const CornuVariable *variable, double *value);

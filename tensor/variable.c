@@ -43,6 +43,17 @@ CornuStatus cornu_variable_read(const CornuVariable *variable, CornuArray to)
     return cornu__fail_prefix(cornu_buffer_read(variable->buffer, to), variable->name);
 }
 
+CornuStatus cornu_variable_copy(CornuVariable *to, const CornuVariable *from)
+{
+    CornuArray host = cornu_array_from(cornu__allocate(cornu_type_bytes(from->type), 1),
+                                       from->type);
+    if (!host.data) return CORNU_ERR_MEMORY;
+    CornuStatus status = cornu_variable_read(from, host);
+    if (!status) status = cornu_variable_write(to, host);
+    cornu__release(host.data);
+    return status;
+}
+
 static CornuStatus expect_scalar(const CornuVariable *variable)
 {
     CornuText text;

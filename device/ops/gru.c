@@ -140,8 +140,9 @@ static CornuStatus gru_decompose(CornuProgram *program, const CornuOpCall *call,
 const CornuOpRules cornu__gru_rules = { gru_type, gru_flops, gru_decompose, gru_reference };
 
 /*
- * ---- gru_grad: gates (B, T, 4U) and h (B, T, U) as gru gave them, h0 (B, U), kernel (U, 3U), d_h
- * (B, T, U) by each h, mask (B, T) or none, give d_x (B, T, 3U), d_h0 (B, U) and d_s (B, T, 3U) ----
+ * ---- gru_grad: gates (B, T, 4U) and h (B, T, U) as gru gave them, h0 (B, U), kernel (U, 3U),
+ * d_h (B, T, U) by each h, mask (B, T) or none, give d_x (B, T, 3U), d_h0 (B, U) and d_s
+ * (B, T, 3U) ----
  *
  * Backwards, with d the sum of what comes from outside and from step t + 1:
  *     d_x = d (h_{t-1} - g) z (1 - z), d_g s_h r (1 - r), d_g      with d_g = d (1 - z) (1 - g^2)

@@ -31,7 +31,7 @@ enum { GATES, CELLS, G_C0, G_KERNEL, D_H, D_C, G_MASK }; /* of lstm_grad     */
 static CornuStatus lstm_type(const CornuOpCall *call, CornuType *out)
 {
     static const char names[] = "z kernel h0 c0 mask";
-    CornuExtents           e;
+    CornuExtents      e;
     CORNU__TRY(cornu__expect_count(call, MASK, names));
     CORNU__TRY(cornu__expect_steps(call, Z, 4, names, &e));
     const CornuDtype dtype = call->in[Z].dtype;
@@ -80,7 +80,7 @@ static void lstm_row(const CornuReferenceCall *call, CornuExtents e, int64_t b, 
 static CornuStatus lstm_reference(const CornuReferenceCall *call)
 {
     const int64_t *shape = call->op.in[Z].shape.extent;
-    const CornuExtents  e = { shape[0], shape[1], shape[2] / 4 };
+    const CornuExtents e = { shape[0], shape[1], shape[2] / 4 };
     const bool     reverse = call->op.attributes->recurrence.reverse;
     for (int64_t b = 0; b < e.batch; b++) {
         const double *h = call->in[H0] + b * e.units, *c = call->in[C0] + b * e.units;
@@ -101,14 +101,17 @@ static CornuStatus lstm_decompose(CornuProgram *program, const CornuOpCall *call
 {
     const bool       masked = call->in_count > MASK;
     const int64_t    units = call->in[H0].shape.extent[1];
-    const CornuDtype dtype = call->in[Z].dtype, sums = cornu__sums_dtype(dtype), of_c = call->in[C0].dtype;
+    const CornuDtype dtype = call->in[Z].dtype, sums = cornu__sums_dtype(dtype);
+    const CornuDtype of_c = call->in[C0].dtype;
     CornuBuilder     body, *b = &body;
     CORNU__TRY(cornu__body_open(b));
     CornuValue h = cornu__body_input(b, call->in[H0]), c = cornu__body_input(b, call->in[C0]);
     CornuValue z = cornu__body_input(b, cornu__step_type(call->in[Z]));
-    CornuValue mask = masked ? cornu__body_input(b, cornu__step_type(call->in[MASK])) : CORNU_NO_VALUE;
+    CornuValue mask = CORNU_NO_VALUE;
+    if (masked) mask = cornu__body_input(b, cornu__step_type(call->in[MASK]));
     CornuValue kernel = cornu__body_input(b, call->in[KERNEL]), gate[4];
-    CornuValue a = plus(b, cornu__build_convert(b, z, sums), cornu__build_product(b, h, kernel, false, sums));
+    CornuValue a = plus(b, cornu__build_convert(b, z, sums),
+                        cornu__build_product(b, h, kernel, false, sums));
     for (int k = 0; k < 4; k++)
         gate[k] = cornu__build1(b, k == 2 ? CORNU_OP_TANH : CORNU_OP_SIGMOID,
                                 cornu__build_columns(b, a, k * units, units));
@@ -151,7 +154,7 @@ const CornuOpRules cornu__lstm_rules = { lstm_type, lstm_flops, lstm_decompose, 
 static CornuStatus lstm_grad_type(const CornuOpCall *call, CornuType *out)
 {
     static const char names[] = "gates cells c0 kernel d_h d_c mask";
-    CornuExtents           e;
+    CornuExtents      e;
     CORNU__TRY(cornu__expect_count(call, G_MASK, names));
     CORNU__TRY(cornu__expect_steps(call, GATES, 4, names, &e));
     const CornuDtype dtype = call->in[GATES].dtype;
@@ -202,7 +205,7 @@ static void lstm_grad_row(const CornuReferenceCall *call, CornuExtents e, int64_
 static CornuStatus lstm_grad_reference(const CornuReferenceCall *call)
 {
     const int64_t *shape = call->op.in[GATES].shape.extent;
-    const CornuExtents  e = { shape[0], shape[1], shape[2] / 4 };
+    const CornuExtents e = { shape[0], shape[1], shape[2] / 4 };
     const bool     reverse = call->op.attributes->recurrence.reverse;
     for (int64_t b = 0; b < e.batch; b++) {
         double *d_h = call->out[1] + b * e.units, *d_c = call->out[2] + b * e.units;
@@ -221,8 +224,8 @@ static CornuStatus lstm_grad_reference(const CornuReferenceCall *call)
     return CORNU_OK;
 }
 
-/* Carries d_h, d_c in f32; slices gates, c, c before, d_h from outside and the mask; the constant U.
- * Stacked: d_z. */
+/* Carries d_h, d_c in f32; slices gates, c, c before, d_h from outside and the mask; the constant
+ * U. Stacked: d_z. */
 static CornuStatus lstm_grad_decompose(CornuProgram *program, const CornuOpCall *call,
                                        const CornuValue *in, CornuValue *out)
 {
@@ -242,9 +245,10 @@ static CornuStatus lstm_grad_decompose(CornuProgram *program, const CornuOpCall 
     CORNU__TRY(cornu__body_open(b));
     const CornuType carry = cornu_type_from(sums, type.shape);
     CornuValue      d_h_in = cornu__body_input(b, carry), d_c_in = cornu__body_input(b, carry);
-    CornuValue all = cornu__body_input(b, cornu__step_type(call->in[GATES])), c = cornu__body_input(b, cell);
-    CornuValue c_before = cornu__body_input(b, cell), from_outside = cornu__body_input(b, type), gate[4], d[4];
-    CornuValue mask = masked ? cornu__body_input(b, cornu__step_type(call->in[G_MASK])) : CORNU_NO_VALUE;
+    CornuValue      all = cornu__body_input(b, cornu__step_type(call->in[GATES]));
+    CornuValue      c = cornu__body_input(b, cell), c_before = cornu__body_input(b, cell);
+    CornuValue      from_outside = cornu__body_input(b, type), mask = CORNU_NO_VALUE, gate[4], d[4];
+    if (masked) mask = cornu__body_input(b, cornu__step_type(call->in[G_MASK]));
     CornuValue kernel = cornu__body_input(b, call->in[G_KERNEL]);
     for (int k = 0; k < 4; k++)
         gate[k] = cornu__build_convert(b, cornu__build_columns(b, all, k * units, units), sums);
@@ -257,7 +261,8 @@ static CornuStatus lstm_grad_decompose(CornuProgram *program, const CornuOpCall 
     d[3] = times(b, times(b, d_h, t), slope(b, gate[3]));
     CornuValue d_z = cornu__build_convert(b, cornu__build_beside(b, d, 4), dtype);
     d_z = cornu__build_where(b, mask, d_z, cornu__build_constant(b, 0.0, d_z));
-    cornu__body_output(b, cornu__build_where(b, mask, cornu__build_product(b, d_z, kernel, true, sums), d_h));
+    CornuValue next = cornu__build_product(b, d_z, kernel, true, sums);
+    cornu__body_output(b, cornu__build_where(b, mask, next, d_h));
     cornu__body_output(b, cornu__build_where(b, mask, times(b, d_c, gate[1]), d_c_in));
     cornu__body_output(b, d_z);
 

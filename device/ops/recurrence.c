@@ -1,6 +1,5 @@
 #include "recurrence.h"
 
-/* Batch, steps and units of operand `i`, which has `parts` times the units along its last axis. */
 CornuStatus cornu__expect_steps(const CornuOpCall *call, int i, int64_t parts, const char *names,
                                 CornuExtents *e)
 {
@@ -14,7 +13,8 @@ CornuStatus cornu__expect_steps(const CornuOpCall *call, int i, int64_t parts, c
     return CORNU_OK;
 }
 
-CornuStatus cornu__expect_type(const CornuOpCall *call, int i, CornuType wanted, const char *names)
+CornuStatus cornu__expect_type(const CornuOpCall *call, int i, CornuType wanted,
+                               const char *names)
 {
     CornuText text;
     if (cornu_type_equal(call->in[i], wanted)) return CORNU_OK;
@@ -32,8 +32,8 @@ CornuStatus cornu__expect_count(const CornuOpCall *call, int without_mask, const
 
 CornuStatus cornu__expect_mask(const CornuOpCall *call, int i, CornuExtents e, const char *names)
 {
-    return i == call->in_count
-               ? CORNU_OK : cornu__expect_type(call, i, cornu_type(CORNU_BOOL, e.batch, e.steps), names);
+    const CornuType mask = cornu_type(CORNU_BOOL, e.batch, e.steps);
+    return i == call->in_count ? CORNU_OK : cornu__expect_type(call, i, mask, names);
 }
 
 CornuValue cornu__body_input(CornuBuilder *b, CornuType type)
@@ -48,7 +48,6 @@ void cornu__body_output(CornuBuilder *b, CornuValue value)
     if (b->status == CORNU_OK) b->status = cornu_program_output(b->program, value, -1);
 }
 
-/* Columns first to first + count of x (B, N). */
 CornuValue cornu__build_columns(CornuBuilder *b, CornuValue x, int64_t first, int64_t count)
 {
     if (b->status != CORNU_OK) return CORNU_NO_VALUE;
@@ -57,9 +56,8 @@ CornuValue cornu__build_columns(CornuBuilder *b, CornuValue x, int64_t first, in
     return cornu__build(b, CORNU_OP_SLICE, &slice, &x, 1);
 }
 
-/* a b, or a b^T, in `dtype`. */
 CornuValue cornu__build_product(CornuBuilder *b, CornuValue x, CornuValue y, bool transposed,
-                          CornuDtype dtype)
+                                CornuDtype dtype)
 {
     CornuAttributes matmul = { .matmul = { .transpose_b = transposed, .dtype = dtype } };
     return cornu__build(b, CORNU_OP_MATMUL, &matmul, (const CornuValue[]){ x, y }, 2);
@@ -71,7 +69,6 @@ CornuValue cornu__build_beside(CornuBuilder *b, const CornuValue *parts, int cou
     return cornu__build(b, CORNU_OP_CONCAT, &axis, parts, count);
 }
 
-/* `mask` (B) where it is not CORNU_NO_VALUE: x where it is true, else y. */
 CornuValue cornu__build_where(CornuBuilder *b, CornuValue mask, CornuValue x, CornuValue y)
 {
     if (mask == CORNU_NO_VALUE || b->status != CORNU_OK) return x;
@@ -81,7 +78,6 @@ CornuValue cornu__build_where(CornuBuilder *b, CornuValue mask, CornuValue x, Co
     return cornu__build_select(b, cornu__build_broadcast(b, tall, shape), x, y);
 }
 
-/* The type of one step of an operand (B, T, ..), and sums in f32 at least. */
 CornuType cornu__step_type(CornuType type)
 {
     for (int i = 1; i + 1 < type.shape.rank; i++) type.shape.extent[i] = type.shape.extent[i + 1];
@@ -91,7 +87,6 @@ CornuType cornu__step_type(CornuType type)
 
 CornuDtype cornu__sums_dtype(CornuDtype dtype) { return dtype == CORNU_F64 ? dtype : CORNU_F32; }
 
-/* Records the scan of a body, which it frees. */
 CornuStatus cornu__body_record(CornuProgram *program, CornuBuilder *body, CornuAttributes scan,
                                const CornuValue *in, int in_count, CornuValue *out)
 {

@@ -8,19 +8,18 @@
 typedef struct { int64_t batch, steps, units; } CornuExtents;
 
 /* Batch, steps and units of operand `i`, a float (B, T, parts U). */
-CornuStatus cornu__expect_steps(const CornuOpCall *call, int i, int64_t parts,
-                                      const char *names, CornuExtents *e);
+CornuStatus cornu__expect_steps(const CornuOpCall *call, int i, int64_t parts, const char *names,
+                                CornuExtents *e);
 
 /* Refuses operand i unless it is of this type. */
 CornuStatus cornu__expect_type(const CornuOpCall *call, int i, CornuType wanted,
-                                     const char *names);
+                               const char *names);
 
 /* So many operands, or one more, which is the mask. */
 CornuStatus cornu__expect_count(const CornuOpCall *call, int without_mask, const char *names);
 
 /* Operand i, if it is there, is a mask (B, T). */
-CornuStatus cornu__expect_mask(const CornuOpCall *call, int i, CornuExtents e,
-                                   const char *names);
+CornuStatus cornu__expect_mask(const CornuOpCall *call, int i, CornuExtents e, const char *names);
 
 /* The type of one step of an operand (B, T, ..). */
 CornuType cornu__step_type(CornuType type);

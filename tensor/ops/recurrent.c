@@ -149,9 +149,10 @@ CornuTensor *cornu_op_lstm(CornuTensor *z, CornuTensor *kernel, CornuTensor *h0,
     return h;
 }
 
-/* first (B, U), then x (B, T, U) without the step that comes last. */
-static CornuTensor *shifted(CornuTensor *first, CornuTensor *x, bool reverse)
+/* The states before each step: first (B, U), then x (B, T, U) but for the step that comes last. */
+static CornuTensor *before(CornuTensor *first, CornuTensor *x, const CornuRecorded *op)
 {
+    const bool     reverse = op->attributes->recurrence.reverse;
     CornuShape     shape = cornu_tensor_shape(x);
     const int64_t  starts[CORNU_MAX_RANK] = { 0, reverse };
     CornuTensor   *one = cornu_op_reshape(first, cornu_shape(shape.extent[0], 1, shape.extent[2]));
@@ -196,8 +197,7 @@ static void lstm_gradient(const CornuRecorded *op, CornuTensor *const *d_y, Corn
     d_x[H0] = made[1];
     d_x[C0] = made[2];
     if (op->wanted[KERNEL])
-        d_x[KERNEL] = outer_product(rows(shifted(op->in[H0], h, op->attributes->recurrence.reverse)),
-                                    rows(d_z), op->in[KERNEL]);
+        d_x[KERNEL] = outer_product(rows(before(op->in[H0], h, op)), rows(d_z), op->in[KERNEL]);
 }
 CornuGradient *const cornu__lstm_gradient = lstm_gradient;
 CornuGradient *const cornu__lstm_grad_gradient = CORNU_NO_GRADIENT;
@@ -241,10 +241,11 @@ CornuTensor *cornu_op_gru(CornuTensor *x, CornuTensor *kernel, CornuTensor *bias
         return out[1];
     }
     if (!x) return cornu__fail_null(CORNU_ERR_ARGUMENT, "gru: operand 0 is NULL");
-    const CornuType wide = cornu_tensor_type(x);
-    if (!bias && wide.shape.rank > 0)
-        bias = cornu_op_constant(x->graph,
-                                 cornu_type(wide.dtype, wide.shape.extent[wide.shape.rank - 1]), 0.0);
+    const CornuType  of_x = cornu_tensor_type(x);
+    const CornuShape shape = of_x.shape;
+    if (!bias && shape.rank > 0)
+        bias = cornu_op_constant(x->graph, cornu_type(of_x.dtype, shape.extent[shape.rank - 1]),
+                                 0.0);
     CornuAttributes attributes = { .recurrence = { .reverse = r->reverse } };
     return cornu__record(CORNU_OP_GRU, &attributes,
                          (CornuTensor *[]){ x, kernel, h0, bias, r->mask }, r->mask ? 5 : 4, out);
@@ -263,8 +264,8 @@ static void gru_gradient(const CornuRecorded *op, CornuTensor *const *d_y, Cornu
     if (!d_x[X]) return;
     d_x[H0] = made[1];
     if (op->wanted[KERNEL])
-        d_x[KERNEL] = outer_product(rows(shifted(op->in[H0], h, op->attributes->recurrence.reverse)),
-                                    rows(made[2]), op->in[KERNEL]);
+        d_x[KERNEL] = outer_product(rows(before(op->in[H0], h, op)), rows(made[2]),
+                                    op->in[KERNEL]);
     if (op->wanted[BIAS]) {
         CornuTensor *terms = cornu_op_convert(made[2], cornu__gradient_dtype(op->in[BIAS]));
         d_x[BIAS] = cornu_op_reduce_sum(terms, 3, false);

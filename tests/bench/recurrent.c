@@ -75,7 +75,8 @@ static void open_cases(Case *cases, CornuDtype dtype, const CornuKernel *lstm,
                        const CornuKernel *matmul)
 {
     const CornuType wide = cornu_type(dtype, BATCH, STEPS, 4 * UNITS);
-    const CornuType h = cornu_type(dtype, BATCH, STEPS, UNITS), h0 = cornu_type(dtype, BATCH, UNITS);
+    const CornuType h = cornu_type(dtype, BATCH, STEPS, UNITS);
+    const CornuType h0 = cornu_type(dtype, BATCH, UNITS);
     const CornuType cells = cornu_type(CORNU_F32, BATCH, STEPS, UNITS);
     const CornuType c0 = cornu_type(CORNU_F32, BATCH, UNITS);
     const CornuType kernel = cornu_type(dtype, UNITS, 4 * UNITS);

@@ -85,11 +85,28 @@ refuses 1 "BLIS_ARCH_TYPE is '12', expected" BLIS_ARCH_TYPE=12 mnist_cnn $small
 refuses 1 "BLIS_ARCH_TYPE is '12', expected" BLIS_ARCH_TYPE=12 custom_loop
 refuses 1 "CORNU_ISA is 'nonsense', expected portable, avx2" CORNU_ISA=nonsense mnist_cnn $small
 
+# ---- The emulated TPU ----
+
+tpu="--device tpu $small"
+refuses 2 '--device is "tpu:v9-8", expected cpu, tpu, tpu:v2-8, tpu:v3-8.*did you mean tpu:v' mnist_cnn --device tpu:v9-8
+refuses 2 '--shards is "0", expected a whole number from 1 to 8' mnist_cnn --device tpu --shards 0
+refuses 1 'device "tpu": 3 shards, expected 1, 2, 4 or 8' mnist_cnn $tpu --shards 3
+refuses 1 'device "tpu:v4-8": 6 shards, expected 1, 2, 4 or 8' mnist_cnn --device tpu:v4-8 --shards 6
+refuses 1 'a batch of 5 rows for 8 shards, expected at least one row' mnist_cnn $tpu --batch-size 5
+refuses 1 'the loss became nan in epoch 1.*float16 overflows beyond 65504; mixed_bfloat16 does not' \
+    mnist_cnn $tpu --policy mixed_float16 --learning-rate 1e30
+for program in mnist_cnn custom_loop; do
+    succeeds $program --device tpu --data synthetic --limit 200 --batch-size 64 --epochs 1
+    grep -q '^0 ops fell back to the reference kernels$' "$folder/out"
+    report $? "$program says that nothing fell back"
+done
+
 # ---- Where to write: found out before anything is trained ----
 
 refuses 1 'no/such/m.safetensors: cannot be written: No such file' mnist_cnn $small --save no/such/m.safetensors
 refuses 1 'no/h.json: cannot be written: No such file' mnist_cnn $small --history no/h.json
 refuses 1 'cannot be written: Is a directory' mnist_cnn $small --history .
+refuses 1 'no/t.json: cannot be written: No such file' mnist_cnn $small --trace no/t.json
 refuses 1 'm.h5: .h5 files are not built yet; use .safetensors' mnist_cnn $small --save m.h5
 refuses 1 'expected one that ends in .safetensors' mnist_cnn $small --save model
 if [ -c /dev/full ]; then
@@ -267,6 +284,8 @@ refuses 1 'expected one that ends in .safetensors' predict short.png a.safetenso
 if [ -n "$real" ] && [ -d "$real/digit-images" ]; then
     picture=$(ls "$real"/digit-images/*.png | head -n 1)
     refuses 1 "$picture: .*no finite number" predict nan.safetensors "$picture"
+    refuses 1 'a batch of 1 rows for 2 shards' predict --device tpu --shards 2 a.safetensors "$picture"
+    succeeds predict --device tpu a.safetensors "$picture"
     run predict a.safetensors absent.png "$picture"
     [ $status = 1 ] && [ "$(wc -l <"$folder/out")" = 1 ]
     report $? "one unreadable picture does not keep predict from the next"
@@ -301,6 +320,26 @@ PYTHON
     report $status "the record has the promised fields"
 else
     skip "the record" "no python3"
+fi
+
+# ---- The trace ----
+
+succeeds mnist_cnn --device tpu --data synthetic --limit 300 --batch-size 64 --epochs 2 --verbose 0 \
+    --trace t.json
+if command -v python3 >/dev/null; then
+    python3 - t.json >"$folder/out" 2>"$folder/err" <<'PYTHON'
+import json, sys
+events = json.load(open(sys.argv[1]))["traceEvents"]
+names = {event["args"]["name"] for event in events if event["name"] == "process_name"}
+assert len(names) == 2 and "modelled: v2-8, one replica" in names, names
+step, = (event for event in events if event["name"] == "training step")
+assert step["args"] == {"epoch": 2, "step": 4}, step
+assert all(event["ts"] >= 0 and event["dur"] >= 0 for event in events if event["ph"] == "X")
+PYTHON
+    status=$?
+    report $status "the trace is of a late step, measured and modelled"
+else
+    skip "the trace" "no python3"
 fi
 
 # ---- What is printed ----
