@@ -74,7 +74,10 @@ int64_t cornu_op_flops(const CornuOpCall *call)
 
 /* ---- Attributes, field by field ---- */
 
-static const CornuProgram *program_at(const void *field) { return *(const CornuProgram *const *)field; }
+static const CornuProgram *program_at(const void *field)
+{
+    return *(const CornuProgram *const *)field;
+}
 
 /* The words a field is compared and hashed by: doubles by their bits, so that NaN equals
  * itself and -0 is not 0; programs by their hash. Returns how many there are. */
@@ -148,7 +151,8 @@ CornuStatus cornu__attributes_own(CornuOpId id, CornuAttributes *attributes)
     CornuStatus status = CORNU_OK;
     for (const Field *field = fields_of(id); field->name; field++) {
         if (field->kind != KIND_PROGRAM) continue;
-        const CornuProgram **at = (const CornuProgram **)(void *)((char *)attributes + field->offset);
+        void                *place = (char *)attributes + field->offset;
+        const CornuProgram **at = place;
         if (*at && !(*at = status ? NULL : cornu_program_copy(*at))) {
             status = CORNU_ERR_MEMORY;
             cornu_error_take();

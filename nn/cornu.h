@@ -30,5 +30,6 @@
 #include "strategy.h"
 #include "summary.h"
 #include "terminal.h"
+#include "trace.h"
 
 #endif

@@ -58,6 +58,7 @@ while read -r program arguments; do
         --epochs*) ;;
         *) arguments="$arguments --text $root/README.md --sequence-length 20 --epochs 1" ;;
         esac ;;
+    build/explain) ;;
     *) arguments="$arguments --data synthetic --limit 600 --epochs 1" ;;
     esac
     (cd "$folder" && "$root/$build/${program#build/}" $arguments) > "$folder/log" 2>&1

@@ -15,8 +15,10 @@ const CornuKernel *const cornu__cpu_kernels[CORNU_OP_COUNT] = {
     [CORNU_OP_CONV2D]              = &cornu__cpu_conv2d,
     [CORNU_OP_CONV2D_GRAD_INPUT]   = &cornu__cpu_conv2d_grad_input,
     [CORNU_OP_CONV2D_GRAD_FILTER]  = &cornu__cpu_conv2d_grad_filter,
-    [CORNU_OP_LSTM]                = &cornu__cpu_lstm,
-    [CORNU_OP_LSTM_GRAD]           = &cornu__cpu_lstm,
+    [CORNU_OP_LSTM]                = &cornu__cpu_recurrent,
+    [CORNU_OP_LSTM_GRAD]           = &cornu__cpu_recurrent,
+    [CORNU_OP_GRU]                 = &cornu__cpu_recurrent,
+    [CORNU_OP_GRU_GRAD]            = &cornu__cpu_recurrent,
 };
 
 static const CornuKernel *const pooled[CORNU_OP_COUNT] = {

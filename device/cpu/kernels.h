@@ -9,8 +9,8 @@ extern const CornuKernel cornu__cpu_matmul;
 extern const CornuKernel cornu__cpu_conv2d, cornu__cpu_conv2d_grad_input,
                          cornu__cpu_conv2d_grad_filter;
 
-/* lstm and lstm_grad. */
-extern const CornuKernel cornu__cpu_lstm;
+/* lstm, gru and their gradients. */
+extern const CornuKernel cornu__cpu_recurrent;
 
 /* Joined with a pooling: CornuKernelCall.pool. */
 extern const CornuKernel cornu__cpu_conv2d_pooled, cornu__cpu_conv2d_grad_filter_pooled;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../clock_internal.h"
 #include "../memory_internal.h"
 #include "collective.h"
 #include "passes.h"
@@ -22,6 +23,7 @@ typedef struct {
     CornuExecutable base;
     CornuPlan       plan;
     Failure        *failures;     /* by shard */
+    CornuSpan      *spans;        /* by thread: of a step that is measured */
     char           *arena, *scratch;
     void          **addresses;    /* of plan.operands on each shard, for the run in hand, and of */
     void          **inputs, **outputs;   /* what the program reads and writes */
@@ -128,9 +130,9 @@ void cornu__plan_count(const CornuPlan *plan, int64_t times, CornuStatistics *st
             cornu__nested_count(step->nested, times * (step->varies ? shards : 1), statistics);
             continue;
         }
-        statistics->kernels += times;
         const bool fell_back = step->kind == CORNU_STEP_REFERENCE;
         if (fell_back) statistics->fell_back[plan->program->ops[step->op].id] = true;
+        statistics->kernels += times;
         statistics->fallbacks += fell_back ? times : 0;
         statistics->copies += step->kind == CORNU_STEP_COPY ? times : 0;
         for (int k = 0; k < step->in_count + step->out_count; k++) {
@@ -199,6 +201,20 @@ CornuStatus cornu__plan_build(CornuPlan *plan, const CornuHost *host,
     return CORNU_OK;
 }
 
+static CornuStatus describe(CornuExecutable *base, const CornuPlan *plan)
+{
+    CORNU__TRY(cornu__describe_begin(base, plan->program, plan->step_count));
+    for (int i = 0; i < plan->step_count; i++) {
+        const CornuStep *step = &plan->steps[i];
+        CORNU__TRY(cornu__describe_step(base, &(CornuExecutableStep){
+            .kind = cornu__step_kind_name(step->kind), .ops = step->ops,
+            .op_count = step->op_count, .in = step->types, .in_count = step->in_count,
+            .out = step->types + step->in_count, .out_count = step->out_count,
+            .per_shard = step->varies && cornu__plan_shards(plan) > 1 }));
+    }
+    return CORNU_OK;
+}
+
 /* A value of the arena by the op that makes it: "matmul in dense_1". */
 static CornuHeld held(const CornuPlan *plan, CornuValue value)
 {
@@ -217,7 +233,9 @@ CornuExecutable *cornu__host_compile(const CornuHost *host, const CornuProgram *
     Executable *executable = cornu__allocate(1, sizeof *executable);
     if (!executable) return NULL;
     CornuPlan *plan = &executable->plan;
-    if (cornu__plan_build(plan, host, program) != CORNU_OK) {
+    if (cornu__plan_build(plan, host, program) != CORNU_OK ||
+        describe(&executable->base, plan) != CORNU_OK) {
+        cornu__describe_free(&executable->base);
         cornu__host_executable_free(&executable->base);
         return NULL;
     }
@@ -243,9 +261,11 @@ CornuStatus cornu__host_allocate(CornuExecutable *base)
                                          sizeof *executable->inputs);
     executable->outputs = cornu__allocate((size_t)plan->program->output_count,
                                           sizeof *executable->outputs);
+    executable->spans = cornu__allocate((size_t)cornu__threads_count(plan->host->threads),
+                                        sizeof *executable->spans);
     return executable->arena && executable->scratch && executable->failures &&
-           executable->addresses && executable->inputs && executable->outputs ? CORNU_OK
-                                                                              : CORNU_ERR_MEMORY;
+           executable->addresses && executable->inputs && executable->outputs &&
+           executable->spans ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
 void cornu__host_executable_free(CornuExecutable *base)
@@ -258,6 +278,7 @@ void cornu__host_executable_free(CornuExecutable *base)
     cornu__release(executable->inputs);
     cornu__release(executable->outputs);
     cornu__release(executable->failures);
+    cornu__release(executable->spans);
     cornu__release(executable);
 }
 
@@ -344,11 +365,54 @@ CornuStatus cornu__plan_run_step(const CornuPlan *plan, const CornuStep *step,
     return *op->scope ? cornu__fail_prefix(status, op->scope) : status;
 }
 
+/* Where a run writes when the threads worked on a step. */
+static CornuStepEvent *events_of(const Executable *executable, int step, int shard)
+{
+    const int threads = cornu__threads_count(executable->plan.host->threads);
+    const int shards = cornu__plan_shards(&executable->plan);
+    return executable->base.events + (step * shards + shard) * threads;
+}
+
+/* A step on one thread, all its pieces included: that of a shard's segment. */
+static CornuStatus run_alone(Executable *executable, int i, int shard, int thread, char *scratch)
+{
+    const CornuStep *step = &executable->plan.steps[i];
+    void *const     *addresses = addresses_on(executable, shard);
+    if (!executable->base.events)
+        return cornu__plan_run_step(&executable->plan, step, addresses, shard, scratch);
+    CornuStepEvent *event = &events_of(executable, i, shard)[thread];
+    event->begin_s = cornu__seconds();
+    const CornuStatus status =
+        cornu__plan_run_step(&executable->plan, step, addresses, shard, scratch);
+    event->end_s = cornu__seconds();
+    return status;
+}
+
+/* A step whose pieces all threads may take. */
+static CornuStatus run_together(Executable *executable, int i, int shard)
+{
+    CornuThreads *threads = executable->plan.host->threads;
+    const int     count = cornu__threads_count(threads);
+    if (!executable->base.events)
+        return run_alone(executable, i, shard, 0, executable->scratch);
+    memset(executable->spans, 0, (size_t)count * sizeof *executable->spans);
+    cornu__threads_watch(threads, executable->spans);
+    const CornuStatus status = run_alone(executable, i, shard, 0, executable->scratch);
+    cornu__threads_watch(threads, NULL);
+    CornuStepEvent *events = events_of(executable, i, shard);
+    for (int t = 1; t < count; t++) {
+        events[t].begin_s = executable->spans[t].begin_s;
+        events[t].end_s = executable->spans[t].end_s;
+    }
+    return status;
+}
+
 /* ---- Segments: steps that every shard runs, start to end ---- */
 
 typedef struct {
     Executable *executable;
     int         first, end;   /* steps */
+    bool        dealt;        /* a thread takes a shard from start to end */
 } Segment;
 
 static void run_segment_on(void *context, int64_t shard, int thread)
@@ -359,9 +423,8 @@ static void run_segment_on(void *context, int64_t shard, int thread)
     char          *scratch = executable->scratch + (size_t)thread * executable->plan.scratch_bytes;
     failure->status = CORNU_OK;
     for (int i = segment->first; i < segment->end && failure->status == CORNU_OK; i++)
-        failure->status = cornu__plan_run_step(&executable->plan, &executable->plan.steps[i],
-                                               addresses_on(executable, (int)shard), (int)shard,
-                                               scratch);
+        failure->status = segment->dealt ? run_alone(executable, i, (int)shard, thread, scratch)
+                                         : run_together(executable, i, (int)shard);
     if (failure->status != CORNU_OK)
         snprintf(failure->message, sizeof failure->message, "%s", cornu_error_message());
 }
@@ -373,8 +436,8 @@ static CornuStatus run_segment(Executable *executable, int first, int end)
 {
     CornuThreads *threads = executable->plan.host->threads;
     const int     shards = cornu__plan_shards(&executable->plan);
-    Segment       segment = { executable, first, end };
-    if (shards >= cornu__threads_count(threads))
+    Segment       segment = { executable, first, end, shards >= cornu__threads_count(threads) };
+    if (segment.dealt)
         cornu__threads_run(threads, shards, run_segment_on, &segment);
     else
         for (int shard = 0; shard < shards; shard++) run_segment_on(&segment, shard, 0);
@@ -398,8 +461,7 @@ CornuStatus cornu__host_run(CornuExecutable *base, CornuBuffer *const *inputs,
             while (end < plan->step_count && plan->steps[end].varies) end++;
             CORNU__TRY(run_segment(executable, i, end));
         } else {
-            CORNU__TRY(cornu__plan_run_step(plan, &plan->steps[i], addresses_on(executable, 0), 0,
-                                            executable->scratch));
+            CORNU__TRY(run_together(executable, i, 0));
         }
     }
     return CORNU_OK;

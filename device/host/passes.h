@@ -62,6 +62,8 @@ typedef struct {
     int                position;   /* its last op in the program: the order wanted      */
     int                op;         /* of a kernel or reference step                     */
     int                pool;       /* the pooling op joined with a kernel's, or -1      */
+    int               *ops;        /* all that it computes, ascending; none for a copy  */
+    int                op_count;
     int                in_first, in_count;    /* values read and values written: ranges */
     int                out_first, out_count;  /* of CornuPlan.operands                  */
     const CornuKernel *kernel;
@@ -114,7 +116,7 @@ size_t cornu__plan_arena(const CornuPlan *plan);
 void cornu__plan_addresses(const CornuPlan *plan, int shard, void *const *inputs,
                            void *const *outputs, char *arena, void **addresses);
 
-/* One step on a shard whose operands are at `addresses`, its op named in the message of a failure. */
+/* One step on a shard whose operands are at `addresses`; the message of a failure names its op. */
 CornuStatus cornu__plan_run_step(const CornuPlan *plan, const CornuStep *step,
                                  void *const *addresses, int shard, char *scratch);
 
@@ -146,6 +148,9 @@ void        cornu__plan_free(CornuPlan *plan);
  * CORNU_ERR_MEMORY. */
 CornuStep *cornu__plan_step(CornuPlan *plan, CornuStepKind kind, const CornuValue *in,
                             int in_count, const CornuValue *out, int out_count);
+
+/* "kernel", "group", … */
+const char *cornu__step_kind_name(CornuStepKind kind);
 
 /* The value whose memory `value` is part of, and where in it. */
 CornuValue cornu__plan_root(const CornuPlan *plan, CornuValue value, size_t *offset);

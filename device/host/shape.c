@@ -1,7 +1,7 @@
 /*
  * Ops that move elements: transpose, slice, pad, concat, flip. All are one copy between two
- * arrays with a stride per axis, negative where it runs backwards, whose elements are moved as 1, 2, 4 or 8 bytes whatever
- * they mean.
+ * arrays with a stride per axis, negative where it runs backwards, whose elements are moved
+ * as 1, 2, 4 or 8 bytes whatever they mean.
  */
 #include <string.h>
 

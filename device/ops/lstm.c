@@ -12,53 +12,14 @@
  */
 #include <math.h>
 
-#include "../op_internal.h"
-#include "build.h"
-
-typedef struct { int64_t batch, steps, units; } Extents;
-
-/* Batch, steps and units of operand `i`, which has `parts` times the units along its last axis. */
-static CornuStatus find_extents(const CornuOpCall *call, int i, int64_t parts, const char *names,
-                                Extents *e)
-{
-    const int64_t *extent = call->in[i].shape.extent;
-    CORNU__TRY(cornu__expect_float(call, i, names));
-    CORNU__TRY(cornu__expect_rank(call, i, 3, names));
-    if (extent[1] < 1 || extent[2] < parts || extent[2] % parts)
-        return cornu__refuse(call, CORNU_ERR_SHAPE, names, "expected at least one step and %lld "
-                             "times the units along the last axis", (long long)parts);
-    *e = (Extents){ extent[0], extent[1], extent[2] / parts };
-    return CORNU_OK;
-}
-
-static CornuStatus expect(const CornuOpCall *call, int i, CornuType wanted, const char *names)
-{
-    CornuText text;
-    if (cornu_type_equal(call->in[i], wanted)) return CORNU_OK;
-    return cornu__refuse(call, call->in[i].dtype == wanted.dtype ? CORNU_ERR_SHAPE
-                                                                 : CORNU_ERR_DTYPE,
-                         names, "operand %d must be %s", i, cornu_type_print(&text, wanted));
-}
+#include "recurrence.h"
 
 /* The cell state is of h's dtype, or f32 where that is narrower. */
 static CornuStatus check_cell(const CornuOpCall *call, int i, CornuDtype narrow, CornuShape shape,
                               const char *names)
 {
     const CornuDtype own = call->in[i].dtype == CORNU_F32 ? CORNU_F32 : narrow;
-    return expect(call, i, cornu_type_from(own, shape), names);
-}
-
-static CornuStatus check_count(const CornuOpCall *call, int without_mask, const char *names)
-{
-    if (call->in_count == without_mask || call->in_count == without_mask + 1) return CORNU_OK;
-    return cornu__refuse(call, CORNU_ERR_ARGUMENT, names, "%d operands, expected %d or %d",
-                         call->in_count, without_mask, without_mask + 1);
-}
-
-static CornuStatus check_mask(const CornuOpCall *call, int i, Extents e, const char *names)
-{
-    return i == call->in_count
-               ? CORNU_OK : expect(call, i, cornu_type(CORNU_BOOL, e.batch, e.steps), names);
+    return cornu__expect_type(call, i, cornu_type_from(own, shape), names);
 }
 
 /* ---- lstm: z (B, T, 4U), kernel U (U, 4U), h0 and c0 (B, U), mask (B, T) or none, give
@@ -70,14 +31,14 @@ enum { GATES, CELLS, G_C0, G_KERNEL, D_H, D_C, G_MASK }; /* of lstm_grad     */
 static CornuStatus lstm_type(const CornuOpCall *call, CornuType *out)
 {
     static const char names[] = "z kernel h0 c0 mask";
-    Extents           e;
-    CORNU__TRY(check_count(call, MASK, names));
-    CORNU__TRY(find_extents(call, Z, 4, names, &e));
+    CornuExtents      e;
+    CORNU__TRY(cornu__expect_count(call, MASK, names));
+    CORNU__TRY(cornu__expect_steps(call, Z, 4, names, &e));
     const CornuDtype dtype = call->in[Z].dtype;
-    CORNU__TRY(expect(call, KERNEL, cornu_type(dtype, e.units, 4 * e.units), names));
-    CORNU__TRY(expect(call, H0, cornu_type(dtype, e.batch, e.units), names));
+    CORNU__TRY(cornu__expect_type(call, KERNEL, cornu_type(dtype, e.units, 4 * e.units), names));
+    CORNU__TRY(cornu__expect_type(call, H0, cornu_type(dtype, e.batch, e.units), names));
     CORNU__TRY(check_cell(call, C0, dtype, cornu_shape(e.batch, e.units), names));
-    CORNU__TRY(check_mask(call, MASK, e, names));
+    CORNU__TRY(cornu__expect_mask(call, MASK, e, names));
     out[0] = cornu_type(dtype, e.batch, e.steps, e.units);
     out[1] = call->in[C0];
     out[2] = cornu_type(call->in[C0].dtype, e.batch, e.steps, e.units);
@@ -97,7 +58,7 @@ static int64_t lstm_flops(const CornuOpCall *call) { return flops(call, Z, 33); 
 static double sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
 
 /* Row b of one step: h and c as they were before; gates and the new h and c. */
-static void lstm_row(const CornuReferenceCall *call, Extents e, int64_t b, int64_t t,
+static void lstm_row(const CornuReferenceCall *call, CornuExtents e, int64_t b, int64_t t,
                      const double *h, const double *c)
 {
     const int64_t units = e.units, row = b * e.steps + t;
@@ -119,7 +80,7 @@ static void lstm_row(const CornuReferenceCall *call, Extents e, int64_t b, int64
 static CornuStatus lstm_reference(const CornuReferenceCall *call)
 {
     const int64_t *shape = call->op.in[Z].shape.extent;
-    const Extents  e = { shape[0], shape[1], shape[2] / 4 };
+    const CornuExtents e = { shape[0], shape[1], shape[2] / 4 };
     const bool     reverse = call->op.attributes->recurrence.reverse;
     for (int64_t b = 0; b < e.batch; b++) {
         const double *h = call->in[H0] + b * e.units, *c = call->in[C0] + b * e.units;
@@ -134,126 +95,43 @@ static CornuStatus lstm_reference(const CornuReferenceCall *call)
     return CORNU_OK;
 }
 
-/* ---- Writing steps ---- */
-
-static CornuValue input(CornuBuilder *b, CornuType type)
-{
-    CornuValue value = CORNU_NO_VALUE;
-    if (b->status == CORNU_OK) b->status = cornu_program_input(b->program, type, &value);
-    return value;
-}
-
-static void output(CornuBuilder *b, CornuValue value)
-{
-    if (b->status == CORNU_OK) b->status = cornu_program_output(b->program, value, -1);
-}
-
-/* Columns first to first + count of x (B, N). */
-static CornuValue columns(CornuBuilder *b, CornuValue x, int64_t first, int64_t count)
-{
-    if (b->status != CORNU_OK) return CORNU_NO_VALUE;
-    CornuAttributes slice = { .slice = { { 0, first }, { 0, count } } };
-    slice.slice.sizes[0] = cornu_program_type(b->program, x).shape.extent[0];
-    return cornu__build(b, CORNU_OP_SLICE, &slice, &x, 1);
-}
-
-/* a b, or a b^T, in `dtype`. */
-static CornuValue product(CornuBuilder *b, CornuValue x, CornuValue y, bool transposed,
-                          CornuDtype dtype)
-{
-    CornuAttributes matmul = { .matmul = { .transpose_b = transposed, .dtype = dtype } };
-    return cornu__build(b, CORNU_OP_MATMUL, &matmul, (const CornuValue[]){ x, y }, 2);
-}
-
-static CornuValue times(CornuBuilder *b, CornuValue x, CornuValue y)
-{
-    return cornu__build2(b, CORNU_OP_MULTIPLY, x, y);
-}
-
-static CornuValue plus(CornuBuilder *b, CornuValue x, CornuValue y)
-{
-    return cornu__build2(b, CORNU_OP_ADD, x, y);
-}
-
-static CornuValue beside(CornuBuilder *b, const CornuValue *parts, int count)
-{
-    CornuAttributes axis = { .axis = { 1 } };
-    return cornu__build(b, CORNU_OP_CONCAT, &axis, parts, count);
-}
-
-/* `mask` (B) where it is not CORNU_NO_VALUE: x where it is true, else y. */
-static CornuValue where(CornuBuilder *b, CornuValue mask, CornuValue x, CornuValue y)
-{
-    if (mask == CORNU_NO_VALUE || b->status != CORNU_OK) return x;
-    CornuShape      shape = cornu_program_type(b->program, x).shape;
-    CornuAttributes column = { .shape = { 2, { shape.extent[0], 1 } } };
-    CornuValue      tall = cornu__build(b, CORNU_OP_RESHAPE, &column, &mask, 1);
-    return cornu__build_select(b, cornu__build_broadcast(b, tall, shape), x, y);
-}
-
-/* The type of one step of an operand (B, T, ..), and sums in f32 at least. */
-static CornuType step_of(CornuType type)
-{
-    for (int i = 1; i + 1 < type.shape.rank; i++) type.shape.extent[i] = type.shape.extent[i + 1];
-    type.shape.extent[--type.shape.rank] = 0;
-    return type;
-}
-
-static CornuDtype sums_of(CornuDtype dtype) { return dtype == CORNU_F64 ? dtype : CORNU_F32; }
-
-/* Records the scan of a body, which it frees. */
-static CornuStatus record_scan(CornuProgram *program, CornuBuilder *body, CornuAttributes scan,
-                               const CornuValue *in, int in_count, CornuValue *out)
-{
-    scan.scan.body = body->program;
-    if (body->status == CORNU_OK)
-        body->status = cornu_program_record(program, CORNU_OP_SCAN, &scan, in, in_count, out);
-    cornu_program_free(body->program);
-    return body->status;
-}
-
-static CornuStatus open_body(CornuBuilder *body)
-{
-    *body = (CornuBuilder){ cornu_program_create(), CORNU_OK };
-    if (body->program) return CORNU_OK;
-    cornu_error_take();
-    return CORNU_ERR_MEMORY;
-}
-
 /* Carries h, c; slices z and the mask; the constant U. Stacked: h, c, gates. */
 static CornuStatus lstm_decompose(CornuProgram *program, const CornuOpCall *call,
                                   const CornuValue *in, CornuValue *out)
 {
     const bool       masked = call->in_count > MASK;
     const int64_t    units = call->in[H0].shape.extent[1];
-    const CornuDtype dtype = call->in[Z].dtype, sums = sums_of(dtype), of_c = call->in[C0].dtype;
+    const CornuDtype dtype = call->in[Z].dtype, sums = cornu__sums_dtype(dtype);
+    const CornuDtype of_c = call->in[C0].dtype;
     CornuBuilder     body, *b = &body;
-    CORNU__TRY(open_body(b));
-    CornuValue h = input(b, call->in[H0]), c = input(b, call->in[C0]);
-    CornuValue z = input(b, step_of(call->in[Z]));
-    CornuValue mask = masked ? input(b, step_of(call->in[MASK])) : CORNU_NO_VALUE;
-    CornuValue kernel = input(b, call->in[KERNEL]), gate[4];
-    CornuValue a = plus(b, cornu__build_convert(b, z, sums), product(b, h, kernel, false, sums));
+    CORNU__TRY(cornu__body_open(b));
+    CornuValue h = cornu__body_input(b, call->in[H0]), c = cornu__body_input(b, call->in[C0]);
+    CornuValue z = cornu__body_input(b, cornu__step_type(call->in[Z]));
+    CornuValue mask = CORNU_NO_VALUE;
+    if (masked) mask = cornu__body_input(b, cornu__step_type(call->in[MASK]));
+    CornuValue kernel = cornu__body_input(b, call->in[KERNEL]), gate[4];
+    CornuValue a = plus(b, cornu__build_convert(b, z, sums),
+                        cornu__build_product(b, h, kernel, false, sums));
     for (int k = 0; k < 4; k++)
         gate[k] = cornu__build1(b, k == 2 ? CORNU_OP_TANH : CORNU_OP_SIGMOID,
-                                columns(b, a, k * units, units));
+                                cornu__build_columns(b, a, k * units, units));
     CornuValue wide_c = plus(b, times(b, gate[1], cornu__build_convert(b, c, sums)),
                              times(b, gate[0], gate[2]));
     CornuValue wide_h = times(b, gate[3], cornu__build1(b, CORNU_OP_TANH, wide_c));
-    CornuValue new_h = where(b, mask, cornu__build_convert(b, wide_h, dtype), h);
-    CornuValue new_c = where(b, mask, cornu__build_convert(b, wide_c, of_c), c);
-    output(b, new_h);
-    output(b, new_c);
-    output(b, new_h);
-    output(b, new_c);
-    output(b, cornu__build_convert(b, beside(b, gate, 4), dtype));
+    CornuValue new_h = cornu__build_where(b, mask, cornu__build_convert(b, wide_h, dtype), h);
+    CornuValue new_c = cornu__build_where(b, mask, cornu__build_convert(b, wide_c, of_c), c);
+    cornu__body_output(b, new_h);
+    cornu__body_output(b, new_c);
+    cornu__body_output(b, new_h);
+    cornu__body_output(b, new_c);
+    cornu__body_output(b, cornu__build_convert(b, cornu__build_beside(b, gate, 4), dtype));
 
     CornuAttributes scan = { .scan = { .carries = 2, .slices = masked ? 2 : 1, .axis = 1,
                                        .steps = call->in[Z].shape.extent[1],
                                        .reverse = call->attributes->recurrence.reverse } };
     CornuValue operands[] = { in[H0], in[C0], in[Z], masked ? in[MASK] : in[KERNEL], in[KERNEL] };
     CornuValue made[5];
-    CORNU__TRY(record_scan(program, b, scan, operands, masked ? 5 : 4, made));
+    CORNU__TRY(cornu__body_record(program, b, scan, operands, masked ? 5 : 4, made));
     out[0] = made[2];
     out[1] = made[1];
     out[2] = made[3];
@@ -276,17 +154,17 @@ const CornuOpRules cornu__lstm_rules = { lstm_type, lstm_flops, lstm_decompose, 
 static CornuStatus lstm_grad_type(const CornuOpCall *call, CornuType *out)
 {
     static const char names[] = "gates cells c0 kernel d_h d_c mask";
-    Extents           e;
-    CORNU__TRY(check_count(call, G_MASK, names));
-    CORNU__TRY(find_extents(call, GATES, 4, names, &e));
+    CornuExtents      e;
+    CORNU__TRY(cornu__expect_count(call, G_MASK, names));
+    CORNU__TRY(cornu__expect_steps(call, GATES, 4, names, &e));
     const CornuDtype dtype = call->in[GATES].dtype;
     CORNU__TRY(check_cell(call, CELLS, dtype, cornu_shape(e.batch, e.steps, e.units), names));
     const CornuType cell = cornu_type(call->in[CELLS].dtype, e.batch, e.units);
-    CORNU__TRY(expect(call, G_C0, cell, names));
-    CORNU__TRY(expect(call, G_KERNEL, cornu_type(dtype, e.units, 4 * e.units), names));
-    CORNU__TRY(expect(call, D_H, cornu_type(dtype, e.batch, e.steps, e.units), names));
-    CORNU__TRY(expect(call, D_C, cell, names));
-    CORNU__TRY(check_mask(call, G_MASK, e, names));
+    CORNU__TRY(cornu__expect_type(call, G_C0, cell, names));
+    CORNU__TRY(cornu__expect_type(call, G_KERNEL, cornu_type(dtype, e.units, 4 * e.units), names));
+    CORNU__TRY(cornu__expect_type(call, D_H, cornu_type(dtype, e.batch, e.steps, e.units), names));
+    CORNU__TRY(cornu__expect_type(call, D_C, cell, names));
+    CORNU__TRY(cornu__expect_mask(call, G_MASK, e, names));
     out[0] = call->in[GATES];
     out[1] = cornu_type(dtype, e.batch, e.units);
     out[2] = cell;
@@ -297,7 +175,7 @@ static int64_t lstm_grad_flops(const CornuOpCall *call) { return flops(call, GAT
 
 /* Row b of one step. d_h is what comes from outside plus *from step t + 1*, d_c likewise; both
  * become those of the step before. */
-static void lstm_grad_row(const CornuReferenceCall *call, Extents e, int64_t row,
+static void lstm_grad_row(const CornuReferenceCall *call, CornuExtents e, int64_t row,
                           const double *before, double *d_h, double *d_c)
 {
     const int64_t units = e.units;
@@ -327,7 +205,7 @@ static void lstm_grad_row(const CornuReferenceCall *call, Extents e, int64_t row
 static CornuStatus lstm_grad_reference(const CornuReferenceCall *call)
 {
     const int64_t *shape = call->op.in[GATES].shape.extent;
-    const Extents  e = { shape[0], shape[1], shape[2] / 4 };
+    const CornuExtents e = { shape[0], shape[1], shape[2] / 4 };
     const bool     reverse = call->op.attributes->recurrence.reverse;
     for (int64_t b = 0; b < e.batch; b++) {
         double *d_h = call->out[1] + b * e.units, *d_c = call->out[2] + b * e.units;
@@ -346,63 +224,34 @@ static CornuStatus lstm_grad_reference(const CornuReferenceCall *call)
     return CORNU_OK;
 }
 
-/* 1 - x^2, and x (1 - x) */
-static CornuValue one_less_square(CornuBuilder *b, CornuValue x)
-{
-    return cornu__build2(b, CORNU_OP_SUBTRACT, cornu__build_constant(b, 1.0, x), times(b, x, x));
-}
-
-static CornuValue slope(CornuBuilder *b, CornuValue x)
-{
-    return times(b, x, cornu__build2(b, CORNU_OP_SUBTRACT, cornu__build_constant(b, 1.0, x), x));
-}
-
-/* The cells before each step: c0, then all but the last. */
-static CornuValue cells_before(CornuProgram *program, const CornuOpCall *call,
-                               const CornuValue *in, CornuStatus *status)
-{
-    const int64_t  *cells = call->in[CELLS].shape.extent;
-    const bool      reverse = call->attributes->recurrence.reverse;
-    CornuBuilder    b = { program, CORNU_OK };
-    CornuAttributes one = { .shape = { 3, { cells[0], 1, cells[2] } } };
-    CornuAttributes rest = { .slice = { { 0, reverse, 0 }, { cells[0], cells[1] - 1, cells[2] } } };
-    CornuAttributes axis = { .axis = { 1 } };
-    CornuValue      first = cornu__build(&b, CORNU_OP_RESHAPE, &one, &in[G_C0], 1);
-    CornuValue      others = cornu__build(&b, CORNU_OP_SLICE, &rest, &in[CELLS], 1);
-    CornuValue      parts[2] = { reverse ? others : first, reverse ? first : others };
-    CornuValue      all = cornu__build(&b, CORNU_OP_CONCAT, &axis, parts, 2);
-    *status = b.status;
-    return all;
-}
-
-/* Carries d_h, d_c in f32; slices gates, c, c before, d_h from outside and the mask; the constant U.
- * Stacked: d_z. */
+/* Carries d_h, d_c in f32; slices gates, c, c before, d_h from outside and the mask; the constant
+ * U. Stacked: d_z. */
 static CornuStatus lstm_grad_decompose(CornuProgram *program, const CornuOpCall *call,
                                        const CornuValue *in, CornuValue *out)
 {
     const bool       masked = call->in_count > G_MASK;
-    const CornuType  cell = call->in[G_C0], type = step_of(call->in[D_H]);
-    const CornuDtype dtype = type.dtype, sums = sums_of(dtype);
+    const CornuType  cell = call->in[G_C0], type = cornu__step_type(call->in[D_H]);
+    const CornuDtype dtype = type.dtype, sums = cornu__sums_dtype(dtype);
     const int64_t    units = type.shape.extent[1];
     CornuBuilder     outer = { program, CORNU_OK }, body, *b = &body;
-    CornuStatus      status;
-    CornuValue       before = cells_before(program, call, in, &status);
-    CORNU__TRY(status);
+    CornuValue       before = cornu__build_before(&outer, in[G_C0], in[CELLS],
+                                                  call->attributes->recurrence.reverse);
     CornuAttributes zero = { .constant = { sums, 0.0 } };
     CornuValue      zeros = cornu__build_broadcast(
         &outer, cornu__build(&outer, CORNU_OP_CONSTANT, &zero, NULL, 0), type.shape);
     CornuValue d_c_last = cornu__build_convert(&outer, in[D_C], sums);
     CORNU__TRY(outer.status);
 
-    CORNU__TRY(open_body(b));
+    CORNU__TRY(cornu__body_open(b));
     const CornuType carry = cornu_type_from(sums, type.shape);
-    CornuValue      d_h_in = input(b, carry), d_c_in = input(b, carry);
-    CornuValue all = input(b, step_of(call->in[GATES])), c = input(b, cell);
-    CornuValue c_before = input(b, cell), from_outside = input(b, type), gate[4], d[4];
-    CornuValue mask = masked ? input(b, step_of(call->in[G_MASK])) : CORNU_NO_VALUE;
-    CornuValue kernel = input(b, call->in[G_KERNEL]);
+    CornuValue      d_h_in = cornu__body_input(b, carry), d_c_in = cornu__body_input(b, carry);
+    CornuValue      all = cornu__body_input(b, cornu__step_type(call->in[GATES]));
+    CornuValue      c = cornu__body_input(b, cell), c_before = cornu__body_input(b, cell);
+    CornuValue      from_outside = cornu__body_input(b, type), mask = CORNU_NO_VALUE, gate[4], d[4];
+    if (masked) mask = cornu__body_input(b, cornu__step_type(call->in[G_MASK]));
+    CornuValue kernel = cornu__body_input(b, call->in[G_KERNEL]);
     for (int k = 0; k < 4; k++)
-        gate[k] = cornu__build_convert(b, columns(b, all, k * units, units), sums);
+        gate[k] = cornu__build_convert(b, cornu__build_columns(b, all, k * units, units), sums);
     CornuValue d_h = plus(b, d_h_in, cornu__build_convert(b, from_outside, sums));
     CornuValue t = cornu__build1(b, CORNU_OP_TANH, cornu__build_convert(b, c, sums));
     CornuValue d_c = plus(b, d_c_in, times(b, times(b, d_h, gate[3]), one_less_square(b, t)));
@@ -410,11 +259,12 @@ static CornuStatus lstm_grad_decompose(CornuProgram *program, const CornuOpCall 
     d[1] = times(b, times(b, d_c, cornu__build_convert(b, c_before, sums)), slope(b, gate[1]));
     d[2] = times(b, times(b, d_c, gate[0]), one_less_square(b, gate[2]));
     d[3] = times(b, times(b, d_h, t), slope(b, gate[3]));
-    CornuValue d_z = cornu__build_convert(b, beside(b, d, 4), dtype);
-    d_z = where(b, mask, d_z, cornu__build_constant(b, 0.0, d_z));
-    output(b, where(b, mask, product(b, d_z, kernel, true, sums), d_h));
-    output(b, where(b, mask, times(b, d_c, gate[1]), d_c_in));
-    output(b, d_z);
+    CornuValue d_z = cornu__build_convert(b, cornu__build_beside(b, d, 4), dtype);
+    d_z = cornu__build_where(b, mask, d_z, cornu__build_constant(b, 0.0, d_z));
+    CornuValue next = cornu__build_product(b, d_z, kernel, true, sums);
+    cornu__body_output(b, cornu__build_where(b, mask, next, d_h));
+    cornu__body_output(b, cornu__build_where(b, mask, times(b, d_c, gate[1]), d_c_in));
+    cornu__body_output(b, d_z);
 
     CornuAttributes scan = { .scan = { .carries = 2, .slices = masked ? 5 : 4, .axis = 1,
                                        .steps = call->in[GATES].shape.extent[1],
@@ -422,7 +272,7 @@ static CornuStatus lstm_grad_decompose(CornuProgram *program, const CornuOpCall 
     CornuValue operands[] = { zeros, d_c_last, in[GATES], in[CELLS], before, in[D_H],
                               masked ? in[G_MASK] : in[G_KERNEL], in[G_KERNEL] };
     CornuValue made[3];
-    CORNU__TRY(record_scan(program, b, scan, operands, masked ? 8 : 7, made));
+    CORNU__TRY(cornu__body_record(program, b, scan, operands, masked ? 8 : 7, made));
     out[0] = made[2];
     out[1] = cornu__build_convert(&outer, made[0], dtype);
     out[2] = cornu__build_convert(&outer, made[1], cell.dtype);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../clock_internal.h"
 #include "../device_internal.h"
 #include "../memory_internal.h"
 
@@ -209,6 +210,24 @@ static void count_work(CornuStatistics *statistics, const CornuProgram *program)
     statistics->bytes_moved = elements * (int64_t)sizeof(double);
 }
 
+/* A step per op. */
+static CornuStatus describe(CornuExecutable *base, const CornuProgram *program)
+{
+    CORNU__TRY(cornu__describe_begin(base, program, program->op_count));
+    for (int i = 0; i < program->op_count; i++) {
+        const CornuProgramOp *op = &program->ops[i];
+        CornuType             out[CORNU_MAX_OUTPUTS];
+        Executable           *executable = (Executable *)base;
+        cornu_program_call(program, op, executable->in_type);
+        for (int k = 0; k < op->out_count; k++)
+            out[k] = cornu_program_type(program, op->out_first + k);
+        CORNU__TRY(cornu__describe_step(base, &(CornuExecutableStep){
+            .kind = "reference", .ops = &i, .op_count = 1, .in = executable->in_type,
+            .in_count = op->in_count, .out = out, .out_count = op->out_count }));
+    }
+    return CORNU_OK;
+}
+
 static CornuExecutable *reference_compile(CornuDevice *device, const CornuProgram *program)
 {
     (void)device;
@@ -216,10 +235,12 @@ static CornuExecutable *reference_compile(CornuDevice *device, const CornuProgra
     if (!executable) return NULL;
     executable->base.program = (CornuProgram *)program;
     count_work(&executable->base.statistics, program);
-    if (plan_into(executable, program) == CORNU_OK) {
+    if (plan_into(executable, program) == CORNU_OK &&
+        describe(&executable->base, program) == CORNU_OK) {
         executable->base.bytes = executable->base.statistics.bytes_planned;
         return &executable->base;
     }
+    cornu__describe_free(&executable->base);
     reference_executable_free(&executable->base);
     return NULL;
 }
@@ -251,6 +272,17 @@ CornuStatus cornu__reference_program(const CornuProgram *program, double *const 
     return CORNU_OK;
 }
 
+static CornuStatus run_measured(Executable *executable, int i)
+{
+    CornuStepEvent       *event = executable->base.events;
+    const CornuProgramOp *op = &executable->base.program->ops[i];
+    if (event) event[i].begin_s = cornu__seconds();
+    const CornuStatus status = run_op(executable->base.program, op, executable->value,
+                                      executable->in, executable->in_type);
+    if (event) event[i].end_s = cornu__seconds();
+    return status;
+}
+
 static CornuStatus reference_run(CornuExecutable *base, CornuBuffer *const *inputs,
                                  CornuBuffer *const *outputs)
 {
@@ -261,8 +293,7 @@ static CornuStatus reference_run(CornuExecutable *base, CornuBuffer *const *inpu
         memcpy(executable->value[v], elements_of(inputs[i]),
                (size_t)count_of(program, v) * sizeof(double));
     }
-    CORNU__TRY(cornu__reference_program(program, executable->value, executable->in,
-                                        executable->in_type));
+    for (int i = 0; i < program->op_count; i++) CORNU__TRY(run_measured(executable, i));
     for (int i = 0; i < program->output_count; i++) {
         const CornuProgramOutput *output = &program->outputs[i];
         CornuBuffer *to = output->alias < 0 ? outputs[i] : inputs[output->alias];

@@ -10,8 +10,8 @@ extern const CornuKernel cornu__tpu_matmul;
 extern const CornuKernel cornu__tpu_conv2d, cornu__tpu_conv2d_grad_input,
                          cornu__tpu_conv2d_grad_filter;
 
-/* lstm and lstm_grad. */
-extern const CornuKernel cornu__tpu_lstm;
+/* lstm, gru and their gradients. */
+extern const CornuKernel cornu__tpu_recurrent;
 
 /* Joined with a pooling: CornuKernelCall.pool. */
 extern const CornuKernel cornu__tpu_conv2d_pooled;

@@ -17,8 +17,10 @@ const CornuKernel *const cornu__tpu_kernels[CORNU_OP_COUNT] = {
     [CORNU_OP_CONV2D]              = &cornu__tpu_conv2d,
     [CORNU_OP_CONV2D_GRAD_INPUT]   = &cornu__tpu_conv2d_grad_input,
     [CORNU_OP_CONV2D_GRAD_FILTER]  = &cornu__tpu_conv2d_grad_filter,
-    [CORNU_OP_LSTM]                = &cornu__tpu_lstm,
-    [CORNU_OP_LSTM_GRAD]           = &cornu__tpu_lstm,
+    [CORNU_OP_LSTM]                = &cornu__tpu_recurrent,
+    [CORNU_OP_LSTM_GRAD]           = &cornu__tpu_recurrent,
+    [CORNU_OP_GRU]                 = &cornu__tpu_recurrent,
+    [CORNU_OP_GRU_GRAD]            = &cornu__tpu_recurrent,
 };
 
 static const CornuKernel *const pooled[CORNU_OP_COUNT] = {
@@ -58,6 +60,7 @@ static CornuDevice *tpu_open(const CornuDeviceConfig *config)
     }
     device->base.threads = threads;
     device->base.shards = shards;
+    device->base.profile = profile->name;
     device->base.policy = "mixed_bfloat16";
     device->base.profile = profile->name;
     device->base.memory.capacity = (int64_t)cornu_tpu_replica_hbm(profile);

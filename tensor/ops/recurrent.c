@@ -1,8 +1,14 @@
-/* Recurrent ops: lstm is an op of its own where its activations are the usual ones; all else is a
- * scan of one step. */
+/* Recurrent ops: lstm and gru are ops of their own where their activations are the usual ones; all
+ * else is a scan of one step. */
 #include "../tensor_internal.h"
 
 static const CornuRecurrence usual;
+
+/* Whether there is an op for it. */
+static bool is_usual(const CornuRecurrence *r)
+{
+    return !r->recurrent_dropout && !r->activation && !r->recurrent_activation;
+}
 
 /* One step of any cell as the scan's body sees it. */
 typedef struct {
@@ -126,7 +132,7 @@ CornuTensor *cornu_op_lstm(CornuTensor *z, CornuTensor *kernel, CornuTensor *h0,
 {
     const CornuRecurrence *r = recurrence ? recurrence : &usual;
     CornuTensor           *out[CORNU_MAX_OUTPUTS] = { NULL }, *h = NULL, *c = NULL;
-    if (r->recurrent_dropout || r->activation || r->recurrent_activation) {
+    if (!is_usual(r)) {
         Cell cell = { .recurrence = r };
         if (scan(&cell, lstm_step, (CornuTensor *[]){ h0, c0 }, 2,
                  &(Operands){ z, r->mask, kernel, NULL, r->recurrent_dropout }, out)) {
@@ -143,9 +149,10 @@ CornuTensor *cornu_op_lstm(CornuTensor *z, CornuTensor *kernel, CornuTensor *h0,
     return h;
 }
 
-/* first (B, U), then x (B, T, U) without the step that comes last. */
-static CornuTensor *shifted(CornuTensor *first, CornuTensor *x, bool reverse)
+/* The states before each step: first (B, U), then x (B, T, U) but for the step that comes last. */
+static CornuTensor *before(CornuTensor *first, CornuTensor *x, const CornuRecorded *op)
 {
+    const bool     reverse = op->attributes->recurrence.reverse;
     CornuShape     shape = cornu_tensor_shape(x);
     const int64_t  starts[CORNU_MAX_RANK] = { 0, reverse };
     CornuTensor   *one = cornu_op_reshape(first, cornu_shape(shape.extent[0], 1, shape.extent[2]));
@@ -190,8 +197,7 @@ static void lstm_gradient(const CornuRecorded *op, CornuTensor *const *d_y, Corn
     d_x[H0] = made[1];
     d_x[C0] = made[2];
     if (op->wanted[KERNEL])
-        d_x[KERNEL] = outer_product(rows(shifted(op->in[H0], h, op->attributes->recurrence.reverse)),
-                                    rows(d_z), op->in[KERNEL]);
+        d_x[KERNEL] = outer_product(rows(before(op->in[H0], h, op)), rows(d_z), op->in[KERNEL]);
 }
 CornuGradient *const cornu__lstm_gradient = lstm_gradient;
 CornuGradient *const cornu__lstm_grad_gradient = CORNU_NO_GRADIENT;
@@ -228,11 +234,45 @@ CornuTensor *cornu_op_gru(CornuTensor *x, CornuTensor *kernel, CornuTensor *bias
 {
     const CornuRecurrence *r = recurrence ? recurrence : &usual;
     CornuTensor           *out[CORNU_MAX_OUTPUTS] = { NULL };
-    Cell                   cell = { .recurrence = r, .reset_after = reset_after };
-    scan(&cell, gru_step, &h0, 1, &(Operands){ x, r->mask, kernel, bias, r->recurrent_dropout },
-         out);
-    return out[1];
+    if (!reset_after || !is_usual(r)) {
+        Cell cell = { .recurrence = r, .reset_after = reset_after };
+        scan(&cell, gru_step, &h0, 1,
+             &(Operands){ x, r->mask, kernel, bias, r->recurrent_dropout }, out);
+        return out[1];
+    }
+    if (!x) return cornu__fail_null(CORNU_ERR_ARGUMENT, "gru: operand 0 is NULL");
+    const CornuType  of_x = cornu_tensor_type(x);
+    const CornuShape shape = of_x.shape;
+    if (!bias && shape.rank > 0)
+        bias = cornu_op_constant(x->graph, cornu_type(of_x.dtype, shape.extent[shape.rank - 1]),
+                                 0.0);
+    CornuAttributes attributes = { .recurrence = { .reverse = r->reverse } };
+    return cornu__record(CORNU_OP_GRU, &attributes,
+                         (CornuTensor *[]){ x, kernel, h0, bias, r->mask }, r->mask ? 5 : 4, out);
 }
+
+/* As lstm_gradient; d_s are the gradients by h U + bias. */
+static void gru_gradient(const CornuRecorded *op, CornuTensor *const *d_y, CornuTensor **d_x)
+{
+    enum { X, KERNEL, H0, BIAS, MASK };
+    CornuTensor *h = op->out[0], *made[CORNU_MAX_OUTPUTS];
+    const bool   masked = op->in_count > MASK;
+    CornuTensor *in[6] = { op->out[1], h, op->in[H0], op->in[KERNEL], d_y[0] };
+    if (!d_y[0]) return;
+    if (masked) in[5] = op->in[MASK];
+    d_x[X] = cornu__record(CORNU_OP_GRU_GRAD, op->attributes, in, masked ? 6 : 5, made);
+    if (!d_x[X]) return;
+    d_x[H0] = made[1];
+    if (op->wanted[KERNEL])
+        d_x[KERNEL] = outer_product(rows(before(op->in[H0], h, op)), rows(made[2]),
+                                    op->in[KERNEL]);
+    if (op->wanted[BIAS]) {
+        CornuTensor *terms = cornu_op_convert(made[2], cornu__gradient_dtype(op->in[BIAS]));
+        d_x[BIAS] = cornu_op_reduce_sum(terms, 3, false);
+    }
+}
+CornuGradient *const cornu__gru_gradient = gru_gradient;
+CornuGradient *const cornu__gru_grad_gradient = CORNU_NO_GRADIENT;
 
 /* ---- simple_rnn ---- */
 

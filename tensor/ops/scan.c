@@ -162,7 +162,8 @@ static bool sort(Gradient *g)
     for (int i = 0; i < carries; i++) {
         g->kept[i] = keeper(g->scan, i);
         if (g->kept[i] < 0) {
-            cornu__fail_null(CORNU_ERR_UNSUPPORTED, "scan: no gradient, as carry %d is not kept", i);
+            cornu__fail_null(CORNU_ERR_UNSUPPORTED, "scan: no gradient, as carry %d is not kept",
+                             i);
             return false;
         }
     }

@@ -75,7 +75,8 @@ static void open_cases(Case *cases, CornuDtype dtype, const CornuKernel *lstm,
                        const CornuKernel *matmul)
 {
     const CornuType wide = cornu_type(dtype, BATCH, STEPS, 4 * UNITS);
-    const CornuType h = cornu_type(dtype, BATCH, STEPS, UNITS), h0 = cornu_type(dtype, BATCH, UNITS);
+    const CornuType h = cornu_type(dtype, BATCH, STEPS, UNITS);
+    const CornuType h0 = cornu_type(dtype, BATCH, UNITS);
     const CornuType cells = cornu_type(CORNU_F32, BATCH, STEPS, UNITS);
     const CornuType c0 = cornu_type(CORNU_F32, BATCH, UNITS);
     const CornuType kernel = cornu_type(dtype, UNITS, 4 * UNITS);
@@ -146,8 +147,8 @@ void bench_recurrent(void)
     const int            count = cornu__cpu_threads();
     if (cornu__blis_open(count) != CORNU_OK || !(threads = cornu__threads_create(count)))
         stop("start");
-    open_cases(cases[0], CORNU_F32, &cornu__cpu_lstm, &cornu__cpu_matmul);
-    open_cases(cases[1], CORNU_BF16, &cornu__tpu_lstm, &cornu__tpu_matmul);
+    open_cases(cases[0], CORNU_F32, &cornu__cpu_recurrent, &cornu__cpu_matmul);
+    open_cases(cases[1], CORNU_BF16, &cornu__tpu_recurrent, &cornu__tpu_matmul);
     for (int round = -1; round < ROUNDS; round++)
         for (int i = 0; i < CASES; i++)
             for (int k = 0; k < 2; k++) {

@@ -31,9 +31,8 @@ static CornuProgram *body_of(void)
     CornuValue    h = input(body, h_type), sum = input(body, cornu_type(CORNU_F32, UNITS, UNITS));
     CornuValue    a = input(body, h_type), b = input(body, h_type), still = input(body, h_type);
     CornuValue    x = input(body, h_type), u = input(body, cornu_type(CORNU_F32, UNITS, UNITS));
-    CornuValue    new_h = op1(body, CORNU_OP_TANH,
-                              op2(body, CORNU_OP_ADD,
-                                  op(body, CORNU_OP_MATMUL, &product, (CornuValue[]){ h, u }, 2), x));
+    CornuValue    h_u = op(body, CORNU_OP_MATMUL, &product, (CornuValue[]){ h, u }, 2);
+    CornuValue    new_h = op1(body, CORNU_OP_TANH, op2(body, CORNU_OP_ADD, h_u, x));
     CornuAttributes outer = { .matmul = { .transpose_a = 1, .dtype = CORNU_F32 } };
     CornuValue    term = op(body, CORNU_OP_MATMUL, &outer, (CornuValue[]){ h, x }, 2);
     output(body, new_h, -1);
@@ -145,7 +144,8 @@ static void every_shard_scans(void **state)
 {
     (void)state;
     enum { SHARDS = 4, COUNT = BATCH * STEPS * UNITS, H = CARRIES };
-    CornuProgram *p = scanned(false, CARRIES + 3, true), *alone = scanned(false, CARRIES + 3, false);
+    CornuProgram *p = scanned(false, CARRIES + 3, true);
+    CornuProgram *alone = scanned(false, CARRIES + 3, false);
     float         x[SHARDS][COUNT], h[SHARDS][COUNT], want[COUNT];
     for (int i = 0; i < SHARDS * COUNT; i++) x[i / COUNT][i % COUNT] = sinf((float)i);
     for (int threads = 1; threads <= 5; threads += 2) {
@@ -262,7 +262,8 @@ static void programs_are_printed_in_programs(void **state)
     FILE         *file = open_memstream(&text, &size);
     cornu_program_print(p, file);
     fclose(file);
-    assert_non_null(strstr(text, " = scan(%0, %1, %2, %3, %4, %5, %6) body=7 ops carries=5 slices=1 "
+    assert_non_null(strstr(text, " = scan(%0, %1, %2, %3, %4, %5, %6) body=7 ops carries=5 "
+                                 "slices=1 "
                                  "axis=1 steps=7 reverse=1 : f32 (5, 24), "));
     assert_non_null(strstr(text, "\n    %7 = matmul(%0, %6) : f32 (5, 24)\n"));
     assert_non_null(strstr(text, "\n    output 6 = %0\n"));

@@ -252,7 +252,7 @@ static void mistakes_are_named(void **state)
     expect_refusal(&scan, (Second){ 0 }, CORNU_ERR_SHAPE, "(2,), which has no axis 1 to cut");
     scan = (CornuScan){ .stacked_count = 2 };
     expect_refusal(&scan, (Second){ 0 }, CORNU_ERR_UNSUPPORTED, "0 operands");
-    assert_null(cornu_op_gru(x, x, NULL, x, true, NULL));
+    assert_null(cornu_op_simple_rnn(x, x, x, NULL));
     expect_error(cornu_error_take(), CORNU_ERR_SHAPE, "h0 is (2,), expected rank 2");
     cornu_variable_free(variable);
     cornu_graph_free(graph);

@@ -1,6 +1,7 @@
 /*
  * exp, sigmoid and tanh of f32, to be inlined into vector loops. Accurate to the units in the last
- * place (ULP) said at each, over all floats; they pass NaN on. tests/device/test_vector.c asserts it.
+ * place (ULP) said at each, over all floats, as tests/device/test_vector.c asserts; they pass NaN
+ * on.
  */
 #ifndef CORNU_DEVICE_HOST_ISA_EXPONENTIAL_H
 #define CORNU_DEVICE_HOST_ISA_EXPONENTIAL_H
