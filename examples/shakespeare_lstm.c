@@ -147,7 +147,8 @@ static CornuStatus train(Run *run)
         return cornu_error_status();
     CornuHistory *history = cornu_fit(
         run->model, run->train, .epochs = options->epochs, .validation_data = run->test,
-        .steps_per_epoch = options->steps_per_epoch, .verbose = options->verbose);
+        .steps_per_epoch = options->steps_per_epoch, .verbose = options->verbose,
+        .callbacks = { options->trace ? cornu_trace(options->trace) : NULL });
     if (!history) return cornu_error_status();
 
     const int last = cornu_history_epochs(history) - 1;
@@ -238,10 +239,11 @@ static CornuStatus check_flags(const Run *run)
     if (!options->load || !run->flags->generate)
         return cornu_error_set(CORNU_ERR_ARGUMENT, "--epochs 0 trains nothing: it needs --load "
                                "FILE, and --generate N to write with it");
-    if (options->save || options->history)
-        return cornu_error_set(CORNU_ERR_ARGUMENT, "--epochs 0 trains nothing, so there is nothing "
-                               "to write to --%s", options->save ? "save" : "history");
-    return CORNU_OK;
+    const char *unused = options->save ? "save" : options->history ? "history"
+                       : options->trace ? "trace" : NULL;
+    if (!unused) return CORNU_OK;
+    return cornu_error_set(CORNU_ERR_ARGUMENT, "--epochs 0 trains nothing, so there is nothing to "
+                           "write to --%s", unused);
 }
 
 static CornuStatus work(Run *run)

@@ -39,7 +39,8 @@ says() { # says PATTERN: on stderr of the last run
 }
 
 # The text alone is on stdout: 40 characters and a line's end.
-run $small --generate 40 --encoding alphabet --save model.safetensors --history run.json
+run $small --generate 40 --encoding alphabet --save model.safetensors --history run.json \
+    --trace trace.json
 [ $status = 0 ] && [ "$(wc -m < out)" = 41 ] && [ "$(tr -d '[:alnum:]—. \n' < out | wc -c)" = 0 ]
 report $? "forty characters of the alphabet"
 says 'fox.txt: 5520 characters, vocabulary 3[0-9]'
@@ -51,8 +52,8 @@ says '^0 ops fell back'
 nats=$(sed -n 's/Training loss: \(.*\) nats.*/\1/p' err) bits=$(sed -n 's/Training loss.*, \(.*\) bits.*/\1/p' err)
 awk "BEGIN { exit !($nats / log(2) - $bits < 0.001 && $bits - $nats / log(2) < 0.001) }"
 report $? "a nat is 1 / ln 2 bits"
-[ -s model.safetensors ] && grep -q '"model": *"shakespeare_lstm"' run.json
-report $? "model and record are written"
+[ -s model.safetensors ] && [ -s trace.json ] && grep -q '"model": *"shakespeare_lstm"' run.json
+report $? "model, record and trace are written"
 
 # What was written at the end of the training is written again from the file, streamed alike.
 cp out first
