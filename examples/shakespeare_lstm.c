@@ -26,7 +26,7 @@ typedef struct {
     const Options         *options;
     const Flags           *flags;
     const CornuTextPreset *preset;
-    CornuDevice           *device, *writer;  /* of training, of generation: one row needs one shard */
+    CornuDevice           *device, *writer;  /* of training; of generation, on one shard */
     CornuTextData         *text;
     CornuDataset          *train, *test;
     CornuModel            *model;

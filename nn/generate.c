@@ -27,8 +27,8 @@ static int64_t largest(const double *p, int64_t count)
     return best;
 }
 
-/* Leaves the k largest of them, and 0 in place of the others; each is found by a walk over all, as k
- * is small. A kept one is below 0 for the time being. */
+/* Leaves the k largest of them, and 0 in place of the others; each is found by a walk over all, as
+ * k is small. A kept one is below 0 for the time being. */
 static void keep_largest(double *p, int64_t count, int64_t k)
 {
     for (int64_t kept = 0; kept < k; kept++) {

@@ -210,15 +210,15 @@ typedef struct {
     CornuInitializer bias_initializer;        /* default zeros          */
     bool             no_unit_forget_bias;     /* lstm's */
     bool             no_reset_after;          /* gru's  */
-    double           dropout;                 /* of the input's elements, and of the state's: 0 or */
-    double           recurrent_dropout;       /* more, below 1. The same ones at all steps; with   */
-                                              /* recurrent_dropout other ones for each gate        */
+    double           dropout;                 /* of the input's elements: 0 or more, below 1   */
+    double           recurrent_dropout;       /* of the state's. The same ones at all steps;   */
+                                              /* with recurrent_dropout others for each gate   */
     bool             return_sequences;
     bool             return_state;            /* refused: several results do not fit into a
                                                  Sequential model */
     bool             go_backwards;            /* from the last step; results in that order */
-    bool             stateful;                /* each row goes on where the same row of the last batch
-                                                 ended: cornu_model_reset_states in model.h */
+    bool             stateful;                /* each row goes on where that row of the last
+                                                 batch ended: cornu_model_reset_states */
     bool             unroll;                  /* changes nothing: steps are compiled either way */
     bool             zero_output_for_mask;    /* masked steps give zeros, not the output before */
     const char      *name;
@@ -257,8 +257,8 @@ CornuLayer *cornu_bidirectional_from(const CornuBidirectionalConfig *config);
 #define cornu_bidirectional(...) \
     cornu_bidirectional_from(&(CornuBidirectionalConfig){ .unset = 0, __VA_ARGS__ })
 
-/* The layer for each step of (B, T, …) by itself, with the same weights. The layer is taken, also on
- * failure. Source: keras/src/layers/rnn/time_distributed.py. */
+/* The layer for each step of (B, T, …) by itself, with the same weights. The layer is taken, also
+ * on failure. Source: keras/src/layers/rnn/time_distributed.py. */
 typedef struct {
     char        unset;
     CornuLayer *layer;                        /* required; none that normalizes over the batch */

@@ -61,8 +61,8 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     CornuTensor *gamma = weight(layer, call, self->gamma, 1.0);
     CornuTensor *beta = weight(layer, call, self->beta, 0.0);
     if (call->training && !layer->frozen && call->mask)
-        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "%s: its input has a mask, and statistics of "
-                                "what a mask lets through are not available in this version",
+        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "%s: its input has a mask, and statistics "
+                                "of what a mask lets through are not available in this version",
                                 cornu_layer_name(layer));
     if (call->training && !layer->frozen) {
         CornuTensor *mean, *variance;

@@ -74,8 +74,8 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
 
 /* ---- Dropout ---- */
 
-/* Factors for the input, (B, 1, C) or for each gate, and for the state, (B, G U); NULL where nothing
- * drops. All are cut out of one random tensor. */
+/* Factors for the input, (B, 1, C) or for each gate, and for the state, (B, G U); NULL where
+ * nothing drops. All are cut out of one random tensor. */
 typedef struct {
     CornuTensor *input[4], *state;
     int          input_count;
@@ -121,7 +121,8 @@ static bool draw(const CornuLayer *layer, const CornuCall *call, CornuShape x, D
 static CornuTensor *columns(CornuTensor *kernel, int64_t first, int64_t count)
 {
     if (!kernel) return NULL;
-    const int64_t starts[] = { 0, first }, sizes[] = { cornu_tensor_shape(kernel).extent[0], count };
+    const int64_t rows = cornu_tensor_shape(kernel).extent[0];
+    const int64_t starts[] = { 0, first }, sizes[] = { rows, count };
     return cornu_op_slice(kernel, starts, sizes);
 }
 

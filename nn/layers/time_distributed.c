@@ -5,7 +5,7 @@ typedef struct {
     CornuTimeDistributedConfig config;   /* its layer is the inner one */
 } TimeDistributed;
 
-/* The shape with axes `from` and from + 1 put together, CORNU_NONE times anything being that. */
+/* Of one step, (B, …) of (B, T, …). */
 static CornuShape step_shape(CornuShape shape)
 {
     CornuShape step = { .rank = shape.rank - 1, .extent = { CORNU_NONE } };
@@ -70,8 +70,8 @@ CornuLayer *cornu_time_distributed_from(const CornuTimeDistributedConfig *config
         goto fail;
     }
     if (inner->kind->normalizes) {
-        cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: .layer is of class %s, whose statistics Keras takes "
-                    "of each step by itself; that is not available in this version", name,
+        cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: .layer is of class %s, whose statistics Keras "
+                    "takes of each step by itself; that is not available in this version", name,
                     inner->kind->class_name);
         goto fail;
     }
