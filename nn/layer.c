@@ -56,10 +56,10 @@ void cornu_layer_free(CornuLayer *layer)
 {
     if (!layer) return;
     if (layer->kind->free) layer->kind->free(layer);
+    cornu__layer_drop_states(layer);
     for (int i = 0; i < layer->weight_count && !layer->inner_count; i++)
         weight_free(layer->weights[i]);
     for (int i = 0; i < layer->inner_count; i++) cornu_layer_free(layer->inner[i]);
-    cornu__layer_drop_states(layer);
     cornu__release(layer->weights);
     cornu__release(layer->name);
     cornu__release(layer);
