@@ -1015,6 +1015,13 @@ const OpCase op_cases[] = {
          T(F32, 3, 17, 2, 33), T(F32, 2, 17, 33) },
       .draw = { [0] = DRAW_SMALL, [3] = DRAW_SMALL },
       .near = NEAR_SUMMED },
+    { CORNU_OP_LSTM, .in_count = 4,   /* cells in f32 beside the rest in bf16 */
+      .in = { T(BF16, 3, 17, 2, 132), T(BF16, 2, 33, 132), T(BF16, 2, 17, 33), T(F32, 2, 17, 33) },
+      .draw = { [1] = DRAW_SMALL }, .near = NEAR_BF16 },
+    { CORNU_OP_LSTM_GRAD, .in_count = 6,
+      .in = { T(BF16, 3, 17, 2, 132), T(F32, 3, 17, 2, 33), T(F32, 2, 17, 33), T(BF16, 2, 33, 132),
+         T(BF16, 3, 17, 2, 33), T(F32, 2, 17, 33) },
+      .draw = { [0] = DRAW_SMALL, [3] = DRAW_SMALL }, .near = NEAR_BF16 },
     { CORNU_OP_LSTM, .in_count = 3, .in = { T(F32, 3, 2, 3, 8), T(F32, 2, 2, 8), T(F32, 2, 2, 2) },
       .refused = CORNU_ERR_ARGUMENT },
     { CORNU_OP_LSTM, .in_count = 4,

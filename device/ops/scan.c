@@ -3,8 +3,8 @@
  *   operands  the first carries, then what is cut into slices along `axis`, then constants
  *   results   the last carries, then what the steps' results are stacked to along `axis`
  * Step t gives the body the carries that step t - 1 left, slice t of each, and the constants, all
- * as inputs in this order; the body's outputs are the next carries and what is stacked. With `reverse`
- * the last slice comes first; what step t makes still is stacked at t.
+ * as inputs in this order; the body's outputs are the next carries and what is stacked. With
+ * `reverse` the last slice comes first; what step t makes still is stacked at t.
  */
 #include <string.h>
 
