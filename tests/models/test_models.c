@@ -1,4 +1,4 @@
-/* The three digit networks as published, and ten steps of training them by train_on_batch, with a
+/* The reference networks as published, and ten steps of training them by train_on_batch, with a
  * constant rate and with a schedule, against real Keras (tests/golden/networks). */
 #include <math.h>
 #include <setjmp.h>
@@ -55,12 +55,13 @@ static void set_weights(CornuModel *model, const Golden *golden)
     }
 }
 
-/* u8 pixels as Keras got them: f32, / 255 */
-static float *pixels(CornuArray images)
+/* u8 pixels as Keras got them: f32, of models that scale them / 255 */
+static float *pixels(const CornuModel *model, CornuArray images)
 {
+    const float   divisor = cornu_model_input_scale(model) == 1.0 ? 1.0f : 255.0f;
     const int64_t count = cornu_type_count(images.type);
     float        *x = malloc((size_t)count * sizeof *x);
-    for (int64_t i = 0; i < count; i++) x[i] = (float)((const uint8_t *)images.data)[i] / 255.0f;
+    for (int64_t i = 0; i < count; i++) x[i] = (float)((const uint8_t *)images.data)[i] / divisor;
     return x;
 }
 
@@ -91,8 +92,8 @@ static void ten_steps(Golden *golden, Golden *batches, const char *name, const c
     CornuModel  *model = network(name, golden, device, optimizer);
     CornuArray   labels = golden_array(batches, "steps", "labels");
     CornuArray   want = golden_array(golden, folder, "losses");
-    float       *x = pixels(golden_array(batches, "steps", "images"));
-    float       *first = pixels(golden_array(batches, "batch", "images"));
+    float       *x = pixels(model, golden_array(batches, "steps", "images"));
+    float       *first = pixels(model, golden_array(batches, "batch", "images"));
     for (int step = 0; step < STEPS; step++) {
         CornuArray images = cornu_array_from(x + (size_t)step * STEP_BATCH * PIXELS,
                                              input_type(model, STEP_BATCH));
@@ -134,16 +135,20 @@ static void losses_of_ten_steps(void **state)
 static void models_are_as_published(void **state)
 {
     (void)state;
-    static const int64_t parameters[] = { 93322, 354538, 34826 };
-    static const int64_t trainable[] = { 93322, 354002, 34826 };
+    static const int64_t parameters[] = { 93322, 354538, 34826, 1619470 };
+    static const int64_t trainable[] = { 93322, 354002, 34826, 1619084 };
     int count;
     const CornuReferenceModel *models = cornu_reference_models(&count);
-    assert_int_equal(count, 3);
+    assert_int_equal(count, 4);
     for (int i = 0; i < count; i++) {
         CornuModel *model = models[i].build(&(CornuNetworkConfig){ 0 });
         assert_string_equal(cornu_model_name(model), models[i].name);
         assert_int_equal(cornu_model_parameters(model), parameters[i]);
         assert_int_equal(cornu_model_trainable_parameters(model), trainable[i]);
+        CornuImageData *data = models[i].load(&(CornuImageDataConfig){ .data = "synthetic",
+                                                                       .limit = 1 });
+        assert_string_equal(data->name, i < 3 ? "mnist" : "fashion-mnist");
+        cornu_image_data_free(data);
         cornu_model_free(model);
     }
     assert_null(cornu_reference_model("mnist_ccn"));
@@ -157,6 +162,7 @@ int main(void)
         { "mnist_cnn", losses_of_ten_steps, NULL, NULL, "mnist_cnn" },
         { "mnist_cnn_bn", losses_of_ten_steps, NULL, NULL, "mnist_cnn_bn" },
         { "mnist_convnet", losses_of_ten_steps, NULL, NULL, "mnist_convnet" },
+        { "fashion_mnist_cnn", losses_of_ten_steps, NULL, NULL, "fashion_mnist_cnn" },
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
