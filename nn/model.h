@@ -117,6 +117,11 @@ const char *cornu_model_metric_name(const CornuModel *model, int i);
 /* Of the training step, NULL before the first one. */
 const CornuStatistics *cornu_model_statistics(const CornuModel *model);
 
+/* The training step for batches of these types, as one shard of the model's device runs it:
+ * recorded and compiled, not run. It is the model's, until compiling again. NULL if it cannot be
+ * recorded. */
+const CornuProgram *cornu_model_step_program(CornuModel *model, CornuType x, CornuType y);
+
 /* ---- Training, evaluation, prediction ----
  *
  * Data are a data set of (x, y) or arrays .x and .y, of any number type: bytes stay bytes until

@@ -282,6 +282,14 @@ CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, CornuType x, Corn
     return CORNU_OK;
 }
 
+const CornuProgram *cornu_model_step_program(CornuModel *model, CornuType x, CornuType y)
+{
+    CornuStep  *step;
+    CornuStatus status = cornu__model_check(model);
+    if (!status) status = cornu__step(model, CORNU_STEP_TRAIN, x, y, &step);
+    return status ? cornu__null() : cornu_graph_program(step->graph);
+}
+
 /* An array of shards' parts: the leading axis more that feeds and fetches have. */
 static CornuArray parts(const CornuStep *step, CornuType batch, const void *data)
 {

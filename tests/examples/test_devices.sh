@@ -14,7 +14,7 @@ unset CORNU_TPU COLAB_TPU_ADDR TPU_NAME CORNU_ISA
 
 "$build/devices" > "$out" 2>&1
 check "runs" [ $? = 0 ]
-for text in '^  SIMD  ' '^  cpu  *native' '^  reference  *native' 'Found TPU at: local (emulated v2-8)' \
+for text in '^  SIMD  ' '^  limits  .* GFLOP/s in float32, .*measured' '^  cpu  *native' '^  reference  *native' 'Found TPU at: local (emulated v2-8)' \
             'v6e-8' 'None of them is attached' 'F fitted to a published run'; do
     check "says $text" says "$text"
 done
