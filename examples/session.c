@@ -11,7 +11,7 @@ CornuDevice *session_open(const Options *options)
 {
     setlocale(LC_CTYPE, "");
     if ((options->save && cornu_model_save_check(options->save)) ||
-        (options->history && cornu_record_check(options->history)))
+        (options->history && cornu_file_check(options->history)))
         return NULL;
     cornu_set_random_seed((uint64_t)options->seed);
     if (cornu_set_dtype_policy(options->policy)) return NULL;

@@ -1,4 +1,5 @@
 /* The record of a run: its text, and targets that cannot be written. */
+#include "../../nn/file.h"
 #include "../../nn/record.h"
 
 #include <math.h>
@@ -59,7 +60,7 @@ static void test_targets(void **state)
     if (access("/dev/full", W_OK) == 0) {
         assert_int_equal(cornu_record_write(&record, "/dev/full"), CORNU_ERR_FILE);
         assert_non_null(strstr(cornu_error_message(), "No space left"));
-        assert_int_equal(cornu_record_check("/dev/full"), CORNU_ERR_FILE);
+        assert_int_equal(cornu_file_check("/dev/full"), CORNU_ERR_FILE);
         assert_int_equal(access("/dev/full", W_OK), 0);
     }
 }

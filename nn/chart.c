@@ -1,0 +1,142 @@
+/* Charts, drawn with what plot.h offers. */
+#include "plot.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* Pixels, and heights of capitals. */
+enum {
+    TITLE = 13, LABEL = 10, SMALL = 9, TITLE_ROOM = 30, LEGEND_ROOM = 26, AXIS_ROOM = 48, GAP = 12,
+};
+static const CornuColour INK = 0x1f2933, FAINT_INK = 0x5f6b78, RULE = 0xdde2e8, AXIS = 0x9aa5b1;
+static const CornuPlotSeries ONE_SERIES = { "", 0x3b6fb6 };
+
+/* Values from `least` at the left end to `most` at the right one. */
+typedef struct {
+    double left, right, least, most, step;
+    bool   logarithmic;
+} Scale;
+
+/* 1, 2 or 5 times a power of ten: the least that makes at most `count` steps of `range`. */
+static double nice_step(double range, int count)
+{
+    const double power = pow(10.0, floor(log10(range / count)));
+    const double times[] = { 1.0, 2.0, 5.0 };
+    for (int i = 0; i < 3; i++)
+        if (range <= count * times[i] * power * (1.0 + 1e-9)) return times[i] * power;
+    return 10.0 * power;
+}
+
+static bool is_bar(double value) { return isfinite(value) && value > 0.0; }
+
+static Scale make_scale(const CornuPlotBars *config, double left, double right)
+{
+    Scale  scale = { left, right, 0.0, 1.0, 1.0, config->logarithmic };
+    double least = INFINITY, most = 0.0;
+    for (int i = 0; i < config->count; i++) {
+        const double value = config->bars[i].value;
+        if (!is_bar(value)) continue;
+        least = fmin(least, value);
+        most = fmax(most, value);
+    }
+    if (most == 0.0) least = most = 1.0;
+    if (config->logarithmic) {
+        /* A whole power of ten below, so that the shortest bar is to be seen. */
+        scale.least = pow(10.0, ceil(log10(least)) - 1.0);
+        scale.most = pow(10.0, ceil(log10(most) - 1e-9));
+    } else {
+        scale.step = nice_step(most, 6);
+        scale.most = ceil(most / scale.step - 1e-9) * scale.step;
+    }
+    return scale;
+}
+
+static double place(const Scale *scale, double value)
+{
+    const double part = scale->logarithmic
+                            ? log10(value / scale->least) / log10(scale->most / scale->least)
+                            : (value - scale->least) / (scale->most - scale->least);
+    return scale->left + part * (scale->right - scale->left);
+}
+
+/* The tick after this one. */
+static double next_tick(const Scale *scale, double tick)
+{
+    return scale->logarithmic ? 10.0 * tick : tick + scale->step;
+}
+
+static void draw_axis(const CornuPlotBars *config, const Scale *scale, double top, double bottom)
+{
+    CornuPlot *plot = config->plot;
+    const double beyond = scale->most * (1.0 + 1e-9);
+    for (double tick = scale->least; tick <= beyond; tick = next_tick(scale, tick)) {
+        const double x = floor(place(scale, tick));
+        char         text[32];
+        snprintf(text, sizeof text, "%.6g", tick);
+        cornu_plot_fill(plot, x, top, 1, bottom - top, RULE);
+        cornu_plot_text(plot, text, x, bottom + SMALL + 8, SMALL, CORNU_PLOT_CENTRE,
+                        .colour = FAINT_INK);
+    }
+    cornu_plot_fill(plot, floor(scale->left), top, 1, bottom - top, AXIS);
+    if (config->axis)
+        cornu_plot_text(plot, config->axis, (scale->left + scale->right) / 2,
+                        bottom + 2 * SMALL + 20, SMALL, CORNU_PLOT_CENTRE, .colour = FAINT_INK);
+}
+
+static void draw_legend(const CornuPlotBars *config, double x, double y)
+{
+    for (int i = 0; i < config->series_count; i++) {
+        const CornuPlotSeries *series = &config->series[i];
+        cornu_plot_fill(config->plot, x, y - LABEL, LABEL, LABEL, series->colour);
+        cornu_plot_text(config->plot, series->name, x + LABEL + 6, y, LABEL, .colour = INK);
+        x += LABEL + 6 + cornu_plot_text_width(series->name, LABEL) + 2 * GAP;
+    }
+}
+
+static double widest(const CornuPlotBars *config, bool labels)
+{
+    double width = 0.0;
+    for (int i = 0; i < config->count; i++) {
+        const CornuPlotBar *bar = &config->bars[i];
+        const char         *text = labels ? bar->label : bar->text;
+        if (text) width = fmax(width, cornu_plot_text_width(text, LABEL));
+    }
+    return width;
+}
+
+void cornu_plot_bars_from(const CornuPlotBars *config)
+{
+    CornuPlot   *plot = config->plot;
+    const double left = floor(config->x + widest(config, true) + GAP);
+    const double right = floor(config->x + config->width - widest(config, false) - GAP);
+    const Scale  scale = make_scale(config, left, right);
+    const CornuPlotSeries *series = config->series ? config->series : &ONE_SERIES;
+    double top = config->y;
+    if (config->title) {
+        cornu_plot_text(plot, config->title, config->x, top + TITLE + 2, TITLE, .bold = true,
+                        .colour = INK);
+        top += TITLE_ROOM;
+    }
+    if (config->series_count > 1) {
+        draw_legend(config, config->x, top + LABEL + 2);
+        top += LEGEND_ROOM;
+    }
+    const double bottom = config->y + config->height - AXIS_ROOM;
+    draw_axis(config, &scale, top, bottom);
+    const double row = (bottom - top) / (config->count > 0 ? config->count : 1);
+    for (int i = 0; i < config->count; i++) {
+        const CornuPlotBar *bar = &config->bars[i];
+        const double middle = top + (i + 0.5) * row, thick = floor(fmin(0.62 * row, 26.0));
+        double       end = left + 1;
+        if (is_bar(bar->value)) {
+            end = place(&scale, bar->value);
+            cornu_plot_fill(plot, left + 1, floor(middle - thick / 2), end - left - 1, thick,
+                            series[bar->series].colour);
+        }
+        const double baseline = floor(middle + LABEL / 2.0);
+        cornu_plot_text(plot, bar->label, left - GAP, baseline, LABEL, CORNU_PLOT_RIGHT,
+                        .colour = INK);
+        if (bar->text)
+            cornu_plot_text(plot, bar->text, end + GAP / 2.0, baseline, LABEL, .colour = INK);
+    }
+}
