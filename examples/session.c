@@ -32,13 +32,19 @@ static bool show_download(void *context, const CornuDataFile *file, int64_t rece
     return true;
 }
 
+CornuImageData *session_data(const Options *options,
+                             CornuImageData *(*load)(const CornuImageDataConfig *config))
+{
+    CornuImageData *data = load(&(CornuImageDataConfig){
+        .data = options->data, .limit = options->limit, .seed = (uint64_t)options->seed,
+        .progress = show_download });
+    if (data) printf("%s\n", data->description);
+    return data;
+}
+
 CornuImageData *session_mnist(const Options *options)
 {
-    CornuImageData *mnist =
-        cornu_mnist_load(.data = options->data, .limit = options->limit,
-                         .seed = (uint64_t)options->seed, .progress = show_download);
-    if (mnist) printf("%s\n", mnist->description);
-    return mnist;
+    return session_data(options, cornu_mnist_load_from);
 }
 
 CornuStatus session_record(const Options *options, CornuModel *model,

@@ -15,9 +15,11 @@
  * written, which is better known now than after the training. */
 CornuDevice *session_open(const Options *options);
 
-/* The digits, by --data and --limit; prints where they come from. A download shows its progress
- * on stderr. */
-CornuImageData *session_mnist(const Options *options);
+/* The images that `load` loads (cornu_mnist_load_from), by --data, --limit and --seed; prints where
+ * they come from. A download shows its progress on stderr. */
+CornuImageData *session_data(const Options *options,
+                             CornuImageData *(*load)(const CornuImageDataConfig *config));
+CornuImageData *session_mnist(const Options *options);   /* those of the digits */
 
 /* --history FILE.json: everything fit measured, and the test's loss and accuracy. Does nothing
  * without that flag. */

@@ -81,6 +81,19 @@ CornuOptimizer *cornu_reference_optimizer(const CornuReferenceModel *reference,
 /* The same elements as rows of the model's input shape: images (N, 28, 28) as (N, 784). */
 CornuArray cornu_reference_input(const CornuModel *model, CornuArray images);
 
+/* ---- Epochs as others published them ---- */
+
+typedef struct {
+    const char *model, *hardware;   /* "mnist_cnn", "Colab TPU" */
+    int64_t     batch_size, steps;  /* of one epoch; its samples are their product */
+    double      least_s, most_s;    /* seconds per epoch: the same, or from, to. The first, which
+                                       compiles, is left out, but for means of all epochs */
+    const char *source;
+} CornuPublishedEpoch;
+
+/* All of them, those of a model together; *count is how many. */
+const CornuPublishedEpoch *cornu_published_epochs(int *count);
+
 #ifdef __cplusplus
 }
 #endif
