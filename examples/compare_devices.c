@@ -30,13 +30,12 @@ int main(int argc, char **argv)
           NULL },
         { "steps-per-epoch", OPTION_WHOLE, &options.steps_per_epoch, "N",
           "stop an epoch after N steps", 1, 1e9, NULL },
-        { "threads", OPTION_WHOLE, &options.threads, "N", "processors to use", 1, 1024, NULL },
         { "json", OPTION_TEXT, &json, "FILE", "write everything as JSON", 0, 0, NULL },
         { "chart", OPTION_TEXT, &chart, "FILE.png", "draw it", 0, 0, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Program program = { .name = "compare_devices", .models = models, .extra = extra,
-                              .groups = OPTIONS_DATA | OPTIONS_TRAINING,
+                              .groups = OPTIONS_THREADS | OPTIONS_DATA | OPTIONS_TRAINING,
                               .purpose = "Trains a network on several devices in turns and "
                                          "compares their times." };
     const int usage = options_parse(&options, &program, argc, argv);

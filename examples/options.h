@@ -34,11 +34,13 @@ typedef struct {
 /* Which of the common flags a program has: those that it heeds, no other. --model comes with
  * Program.models; --help and --version are everywhere. */
 enum {
-    OPTIONS_MACHINE  = 1,          /* --device --policy --shards --threads */
-    OPTIONS_DATA     = 2,          /* --data --limit --seed */
-    OPTIONS_TRAINING = 4,          /* --epochs --batch-size --learning-rate */
-    OPTIONS_FIT      = 8,          /* --steps-per-epoch --save --load --history --verbose */
-    OPTIONS_ALL      = 15,
+    OPTIONS_DEVICE   = 1,          /* --device --policy --shards */
+    OPTIONS_THREADS  = 2,          /* --threads */
+    OPTIONS_MACHINE  = OPTIONS_DEVICE | OPTIONS_THREADS,
+    OPTIONS_DATA     = 4,          /* --data --limit --seed */
+    OPTIONS_TRAINING = 8,          /* --epochs --batch-size --learning-rate */
+    OPTIONS_FIT      = 16,         /* --steps-per-epoch --save --load --history --verbose */
+    OPTIONS_ALL      = 31,
 };
 
 typedef enum { OPTION_TEXT, OPTION_WHOLE, OPTION_NUMBER, OPTION_CHOICE, OPTION_SWITCH } OptionKind;

@@ -216,7 +216,7 @@ CornuStatus race_write(const Race *race, const char *path)
 
 enum {
     WIDTH = 1100, MARGIN = 36, HEAD = 78, ROW = 36, AROUND = 104, BETWEEN = 26,
-    BARS = RACE_MODELLED + 16,
+    LABELS = 210, BARS = RACE_MODELLED + 16,
 };
 static const CornuColour INK = 0x1f2933, FAINT_INK = 0x5f6b78;
 static const CornuPlotSeries kinds[] = { { "native", 0x3b6fb6 }, { "emulated", 0xd98a29 } };
@@ -293,10 +293,12 @@ static CornuStatus draw(const Race *race, const Bars *measured, const Bars *rest
              race->done == 1 ? "" : "s");
     draw_head(race, plot);
     cornu_plot_bars(plot, MARGIN, top, WIDTH - 2 * MARGIN, first, title,
-                    "seconds, measured on this CPU", measured->bars, measured->count, kinds, 2);
+                    "seconds per epoch, measured", measured->bars, measured->count, kinds, 2,
+                    .label_room = LABELS);
     cornu_plot_bars(plot, MARGIN, top + first + BETWEEN, WIDTH - 2 * MARGIN, second,
-                    "Not measured here: steps x batch of an epoch, modelled or published",
-                    "seconds, logarithmic", rest->bars, rest->count, others, 2, true);
+                    "Modelled, or published by others: steps x batch of an epoch",
+                    "seconds per epoch, logarithmic", rest->bars, rest->count, others, 2, true,
+                    LABELS);
     CornuStatus status = cornu_plot_save(plot, path);
     cornu_plot_free(plot);
     return status;

@@ -13,25 +13,41 @@ static const CornuPlotSeries ONE_SERIES = { "", 0x3b6fb6 };
 
 /* Values from `least` at the left end to `most` at the right one. */
 typedef struct {
-    double left, right, least, most, step;
+    double left, right, least, most;
+    double step;          /* from tick to tick; of a logarithmic axis 10: powers of ten, or 1: also
+                             2 and 5 times those */
     bool   logarithmic;
 } Scale;
 
-/* 1, 2 or 5 times a power of ten: the least that makes at most `count` steps of `range`. */
-static double nice_step(double range, int count)
+/* ---- 1, 2 and 5 times a power of ten ---- */
+
+static double nice_at_most(double value)
 {
-    const double power = pow(10.0, floor(log10(range / count)));
-    const double times[] = { 1.0, 2.0, 5.0 };
-    for (int i = 0; i < 3; i++)
-        if (range <= count * times[i] * power * (1.0 + 1e-9)) return times[i] * power;
-    return 10.0 * power;
+    const double power = pow(10.0, floor(log10(value * (1.0 + 1e-9))));
+    const double times = value / power * (1.0 + 1e-9);
+    return power * (times >= 5.0 ? 5.0 : times >= 2.0 ? 2.0 : 1.0);
 }
+
+static double nice_above(double nice)
+{
+    const double power = pow(10.0, floor(log10(nice * (1.0 + 1e-9))));
+    return nice * (nice / power > 1.5 && nice / power < 3.0 ? 2.5 : 2.0);
+}
+
+static double nice_at_least(double value)
+{
+    const double below = nice_at_most(value);
+    return below * (1.0 + 1e-9) >= value ? below : nice_above(below);
+}
+
+/* ---- Scales ---- */
 
 static bool is_bar(double value) { return isfinite(value) && value > 0.0; }
 
 static Scale make_scale(const CornuPlotBars *config, double left, double right)
 {
-    Scale  scale = { left, right, 0.0, 1.0, 1.0, config->logarithmic };
+    enum { LINEAR_STEPS = 6 };
+    Scale  scale = { left, right, 0.0, 0.0, 0.0, config->logarithmic };
     double least = INFINITY, most = 0.0;
     for (int i = 0; i < config->count; i++) {
         const double value = config->bars[i].value;
@@ -41,11 +57,12 @@ static Scale make_scale(const CornuPlotBars *config, double left, double right)
     }
     if (most == 0.0) least = most = 1.0;
     if (config->logarithmic) {
-        /* A whole power of ten below, so that the shortest bar is to be seen. */
-        scale.least = pow(10.0, ceil(log10(least)) - 1.0);
-        scale.most = pow(10.0, ceil(log10(most) - 1e-9));
+        /* Far enough below for the shortest bar to be seen. */
+        scale.least = nice_at_most(least / 1.5);
+        scale.most = nice_at_least(most);
+        scale.step = scale.most / scale.least > 1e4 ? 10.0 : 1.0;
     } else {
-        scale.step = nice_step(most, 6);
+        scale.step = nice_at_least(most / LINEAR_STEPS);
         scale.most = ceil(most / scale.step - 1e-9) * scale.step;
     }
     return scale;
@@ -62,7 +79,8 @@ static double place(const Scale *scale, double value)
 /* The tick after this one. */
 static double next_tick(const Scale *scale, double tick)
 {
-    return scale->logarithmic ? 10.0 * tick : tick + scale->step;
+    if (!scale->logarithmic) return tick + scale->step;
+    return scale->step > 1.0 ? scale->step * tick : nice_above(tick);
 }
 
 static void draw_axis(const CornuPlotBars *config, const Scale *scale, double top, double bottom)
@@ -107,7 +125,7 @@ static double widest(const CornuPlotBars *config, bool labels)
 void cornu_plot_bars_from(const CornuPlotBars *config)
 {
     CornuPlot   *plot = config->plot;
-    const double left = floor(config->x + widest(config, true) + GAP);
+    const double left = floor(config->x + fmax(widest(config, true), config->label_room) + GAP);
     const double right = floor(config->x + config->width - widest(config, false) - GAP);
     const Scale  scale = make_scale(config, left, right);
     const CornuPlotSeries *series = config->series ? config->series : &ONE_SERIES;
@@ -136,7 +154,11 @@ void cornu_plot_bars_from(const CornuPlotBars *config)
         const double baseline = floor(middle + LABEL / 2.0);
         cornu_plot_text(plot, bar->label, left - GAP, baseline, LABEL, CORNU_PLOT_RIGHT,
                         .colour = INK);
-        if (bar->text)
+        if (bar->text) {
+            const double room = cornu_plot_text_width(bar->text, LABEL) + GAP;
+            cornu_plot_fill(plot, end, floor(middle - thick / 2), room, thick,
+                            cornu_plot_paper(plot));   /* over the rules */
             cornu_plot_text(plot, bar->text, end + GAP / 2.0, baseline, LABEL, .colour = INK);
+        }
     }
 }

@@ -17,8 +17,9 @@
 enum { MOST_EXTENT = 16384, CHANNELS = 3 };
 
 struct CornuPlot {
-    int      width, height;
-    uint8_t *pixels;             /* (height, width, red green blue) */
+    int         width, height;
+    CornuColour paper;
+    uint8_t    *pixels;          /* (height, width, red green blue) */
 };
 
 CornuPlot *cornu_plot_create(int width, int height, CornuColour paper)
@@ -34,6 +35,7 @@ CornuPlot *cornu_plot_create(int width, int height, CornuColour paper)
     }
     plot->width = width;
     plot->height = height;
+    plot->paper = paper;
     cornu_plot_fill(plot, 0, 0, width, height, paper);
     return plot;
 }
@@ -45,8 +47,9 @@ void cornu_plot_free(CornuPlot *plot)
     cornu__release(plot);
 }
 
-int cornu_plot_width(const CornuPlot *plot)  { return plot->width; }
-int cornu_plot_height(const CornuPlot *plot) { return plot->height; }
+int         cornu_plot_width(const CornuPlot *plot)  { return plot->width; }
+int         cornu_plot_height(const CornuPlot *plot) { return plot->height; }
+CornuColour cornu_plot_paper(const CornuPlot *plot)  { return plot->paper; }
 
 static uint8_t *pixel_at(const CornuPlot *plot, int x, int y)
 {

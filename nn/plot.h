@@ -33,6 +33,7 @@ void       cornu_plot_free(CornuPlot *plot);
 
 int         cornu_plot_width(const CornuPlot *plot);
 int         cornu_plot_height(const CornuPlot *plot);
+CornuColour cornu_plot_paper(const CornuPlot *plot);
 CornuColour cornu_plot_pixel(const CornuPlot *plot, int x, int y);
 
 /* Writes a PNG, whole or not at all. CORNU_ERR_FILE, CORNU_ERR_MEMORY. */
@@ -96,7 +97,9 @@ typedef struct {
     int                    count;
     const CornuPlotSeries *series;               /* default: one, without a legend */
     int                    series_count;
-    bool                   logarithmic;          /* from the power of ten below the least value */
+    bool                   logarithmic;          /* from below the least value, which then is
+                                                    not 0 */
+    double                 label_room;           /* at least so wide, to align two charts */
 } CornuPlotBars;
 
 void cornu_plot_bars_from(const CornuPlotBars *config);

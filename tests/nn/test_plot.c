@@ -14,7 +14,7 @@
 
 #include "../../datasets/image.h"
 
-enum { WHITE = 0xffffff, RED = 0xcc0000, BLUE = 0x0000cc };
+enum { WHITE = 0xffffff, RED = 0xcc0000, BLUE = 0x0000cc, GREEN = 0x008800 };
 
 static CornuPlot *paper(int width, int height)
 {
@@ -159,12 +159,15 @@ static void bars_are_as_long_as_their_values(void **state)
     assert_true(fabs(cpu - 4.0 * tpu) <= 8);
     cornu_plot_free(plot);
 
-    /* 1 to 100 on axes from 0.1: one and three powers of ten. */
-    const CornuPlotBar far[] = { { "a", 1.0, NULL, 0 }, { "b", 100.0, NULL, 1 } };
+    /* On an axis from 0.5, which is the first below 1 / 1.5, to 500: 1, 2 and 3 times as far. */
+    const CornuPlotBar far[] = { { "a", 5.0, NULL, 0 }, { "b", 500.0, NULL, 1 },
+                                 { "c", 1.0, NULL, 2 } };
+    const CornuPlotSeries colours[] = { { "a", BLUE }, { "b", RED }, { "c", GREEN } };
     plot = paper(800, 300);
-    cornu_plot_bars(plot, 10, 10, 780, 280, .bars = far, .count = 2, .series = series,
-                    .series_count = 2, .logarithmic = true);
+    cornu_plot_bars(plot, 10, 10, 780, 280, .bars = far, .count = 3, .series = colours,
+                    .series_count = 3, .logarithmic = true);
     assert_true(fabs(bar_length(plot, RED) - 3.0 * bar_length(plot, BLUE)) <= 6);
+    assert_true(fabs(bar_length(plot, BLUE) - log2(10) * bar_length(plot, GREEN)) <= 6);
     cornu_plot_free(plot);
 
     plot = paper(100, 60);
