@@ -1,5 +1,4 @@
 /* Trains one network on several devices, in turns, and compares: measured, modelled, published. */
-#include <locale.h>
 #include <stdio.h>
 
 #include "race.h"
@@ -40,7 +39,6 @@ int main(int argc, char **argv)
                                          "compares their times." };
     const int usage = options_parse(&options, &program, argc, argv);
     if (usage >= 0) return usage;
-    setlocale(LC_CTYPE, "");
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
 
     const CornuReferenceModel *reference = cornu_reference_model(options.model);

@@ -89,6 +89,7 @@ static void fill_table(Table *table, Options *o)
     if (table->program->groups & OPTIONS_DATA) add(table, data);
     if (table->program->groups & OPTIONS_FIT) add(table, fit);
     if (table->program->groups & OPTIONS_DEVICE) add(table, device);
+    if (table->program->groups & OPTIONS_THREADS) add(table, threads);
     add(table, everywhere);
 }
 

@@ -1,5 +1,6 @@
 #include "race.h"
 
+#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@ static CornuStatus add_racer(Race *race, const char *name, size_t length)
     return CORNU_OK;
 }
 
-static CornuModel *compiled(const Race *race, CornuDevice *device)
+CornuModel *race_model(const Race *race, CornuDevice *device)
 {
     /* Weights, dropout and shuffling follow from this number alone. */
     cornu_set_random_seed((uint64_t)race->seed);
@@ -47,15 +48,12 @@ static int64_t all_batches(const Race *race)
 
 CornuStatus race_open(Race *race, const char *devices)
 {
+    setlocale(LC_CTYPE, "");
     if (!race->steps) race->steps = all_batches(race);
     for (const char *name = devices, *comma; name; name = comma ? comma + 1 : NULL) {
         comma = strchr(name, ',');
         CornuStatus status = add_racer(race, name, strcspn(name, ","));
         if (status) return status;
-    }
-    for (int i = 0; i < race->count; i++) {
-        race->racers[i].model = compiled(race, race->racers[i].device);
-        if (!race->racers[i].model) return cornu_error_status();
     }
     return CORNU_OK;
 }
@@ -151,7 +149,7 @@ const char *race_kind(const Racer *racer) { return is_tpu(racer->name) ? "emulat
 static CornuStatus model_epoch(const Race *race, const char *name, ModelledEpoch *row)
 {
     CornuDevice *device = cornu_device_open(name, .threads = (int)race->threads);
-    CornuModel  *model = device ? compiled(race, device) : NULL;
+    CornuModel  *model = device ? race_model(race, device) : NULL;
     CornuTpuModel      *cost = NULL;
     const CornuProgram *program = NULL;
     if (model) {
@@ -223,6 +221,10 @@ static CornuStatus model_tpus(Race *race)
 CornuStatus race_run(Race *race)
 {
     CornuStatus status = measure_limits(race);
+    for (int i = 0; !status && i < race->count; i++) {
+        race->racers[i].model = race_model(race, race->racers[i].device);
+        if (!race->racers[i].model) status = cornu_error_status();
+    }
     for (; !status && race->done < race->epochs; race->done++)
         for (int i = 0; !status && i < race->count; i++)
             status = run_epoch(race, &race->racers[i], race->done);

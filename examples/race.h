@@ -60,12 +60,15 @@ typedef struct {
     int                        modelled_count;
 } Race;
 
-/* Opens the devices of a list such as "cpu,tpu:v3-8", prints what they are, and gives each its
- * model. CORNU_ERR_ARGUMENT for an empty name or too many, CORNU_ERR_DEVICE for an unknown one. */
+/* The locale of the user; opens the devices of a list such as "cpu,tpu:v3-8" and prints what they
+ * are. CORNU_ERR_ARGUMENT for an empty name or too many, CORNU_ERR_DEVICE for an unknown one. */
 CornuStatus race_open(Race *race, const char *devices);
 
-/* Trains, printing a line per epoch and device; then models the TPUs among the devices, with a
- * v2-8 among them if there is any. */
+/* A model as the racers train it, compiled for a device; the caller frees it. NULL on failure. */
+CornuModel *race_model(const Race *race, CornuDevice *device);
+
+/* Gives each its model and trains, printing a line per epoch and device; then models the TPUs
+ * among the devices, with a v2-8 among them if there is any. */
 CornuStatus race_run(Race *race);
 
 void race_close(Race *race);
