@@ -155,10 +155,27 @@ static void models_are_as_published(void **state)
     expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "is \"mnist_cnn\" meant?");
 }
 
+static void published_epochs_are_of_models_there_are(void **state)
+{
+    (void)state;
+    int count, fashion = 0;
+    const CornuPublishedEpoch *epochs = cornu_published_epochs(&count);
+    assert_true(count > 0);
+    for (int i = 0; i < count; i++) {
+        assert_non_null(cornu_reference_model(epochs[i].model));
+        assert_true(epochs[i].batch_size * epochs[i].steps >= 50000);
+        assert_true(epochs[i].least_s > 0.0 && epochs[i].least_s <= epochs[i].most_s);
+        assert_true(*epochs[i].hardware && *epochs[i].source);
+        fashion += strcmp(epochs[i].model, "fashion_mnist_cnn") == 0;
+    }
+    assert_int_equal(fashion, 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(models_are_as_published),
+        cmocka_unit_test(published_epochs_are_of_models_there_are),
         { "mnist_cnn", losses_of_ten_steps, NULL, NULL, "mnist_cnn" },
         { "mnist_cnn_bn", losses_of_ten_steps, NULL, NULL, "mnist_cnn_bn" },
         { "mnist_convnet", losses_of_ten_steps, NULL, NULL, "mnist_convnet" },

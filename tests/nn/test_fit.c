@@ -435,6 +435,24 @@ static CornuStatus note_allocations(CornuCallback *self, CornuModel *model, int6
     return CORNU_OK;
 }
 
+/* The program of a step is known before the step has run, and is then the one that runs. */
+static void a_step_tells_its_program(void **state)
+{
+    CornuModel         *model = tiny_model(*state, cornu_adam(), accuracy);
+    const CornuArray    x = rows_x(0, 4), y = rows_y(0, 4);
+    const CornuProgram *program = cornu_model_step_program(model, x.type, y.type);
+    double              values[2];
+    assert_non_null(program);
+    expect_ok(cornu_train_on_batch(model, x, y, values));
+    assert_int_equal(cornu_model_statistics(model)->ops, program->op_count);
+    assert_ptr_equal(cornu_model_step_program(model, x.type, y.type), program);
+    assert_ptr_not_equal(cornu_model_step_program(model, rows_x(0, 6).type, rows_y(0, 6).type),
+                         program);
+    assert_null(cornu_model_step_program(model, x.type, rows_y(0, 5).type));
+    assert_int_equal(cornu_error_take(), CORNU_ERR_SHAPE);
+    cornu_model_free(model);
+}
+
 static void steps_allocate_nothing(void **state)
 {
     (void)state;
@@ -512,6 +530,7 @@ int main(void)
         cmocka_unit_test(whole_numbers_are_scaled),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(a_loss_that_is_no_number_ends_fit),
+        cmocka_unit_test(a_step_tells_its_program),
         cmocka_unit_test(steps_allocate_nothing),
         cmocka_unit_test(memory_may_run_out_anywhere),
     };

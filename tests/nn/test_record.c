@@ -1,4 +1,4 @@
-/* The record of a run: its text, and targets that cannot be written. */
+/* The record of a run: its text, and targets that cannot be written; files of any bytes. */
 #include "../../nn/file.h"
 #include "../../nn/record.h"
 
@@ -65,9 +65,25 @@ static void test_targets(void **state)
     }
 }
 
+static void test_bytes(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/cornu-file-XXXXXX", bytes[16] = { 0 };
+    close(mkstemp(path));
+    assert_int_equal(cornu_file_write(path, "long\0text", 9), CORNU_OK);
+    assert_int_equal(cornu_file_write(path, "a\0b", 3), CORNU_OK);   /* replaces all of it */
+    FILE *file = fopen(path, "rb");
+    assert_int_equal(fread(bytes, 1, sizeof bytes, file), 3);
+    assert_memory_equal(bytes, "a\0b", 3);
+    fclose(file);
+    unlink(path);
+    assert_int_equal(cornu_file_write("/absent/f", "", 0), CORNU_ERR_FILE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_text),
-                                        cmocka_unit_test(test_targets) };
+                                        cmocka_unit_test(test_targets),
+                                        cmocka_unit_test(test_bytes) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
