@@ -115,7 +115,7 @@ double race_median(const Race *race, const Racer *racer)
         int64_t before = 0;
         for (int64_t k = 0; k < n; k++)
             before += racer->seconds[k] < racer->seconds[i] ||
-                      (racer->seconds[k] == racer->seconds[i] && k < i);
+                      (k < i && racer->seconds[k] == racer->seconds[i]);
         if (before == (n - 1) / 2) middle[0] = racer->seconds[i];
         if (before == n / 2) middle[1] = racer->seconds[i];
     }

@@ -87,13 +87,15 @@ static void draw_axis(const CornuPlotBars *config, const Scale *scale, double to
 {
     CornuPlot *plot = config->plot;
     const double beyond = scale->most * (1.0 + 1e-9);
-    for (double tick = scale->least; tick <= beyond; tick = next_tick(scale, tick)) {
+    double       tick = scale->least;
+    while (tick <= beyond) {
         const double x = floor(place(scale, tick));
         char         text[32];
         snprintf(text, sizeof text, "%.6g", tick);
         cornu_plot_fill(plot, x, top, 1, bottom - top, RULE);
         cornu_plot_text(plot, text, x, bottom + SMALL + 8, SMALL, CORNU_PLOT_CENTRE,
                         .colour = FAINT_INK);
+        tick = next_tick(scale, tick);
     }
     cornu_plot_fill(plot, floor(scale->left), top, 1, bottom - top, AXIS);
     if (config->axis)

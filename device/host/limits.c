@@ -56,7 +56,10 @@ static double run(Limit *limit)
 static void take_turn(Limit *limit)
 {
     double seconds = run(limit);
-    for (; seconds < TURN_S / 2; seconds = run(limit)) limit->steps *= 2;
+    while (seconds < TURN_S / 2) {
+        limit->steps *= 2;
+        seconds = run(limit);
+    }
     const double each = limit->products ? limit->products->limit_flops
                                         : RUN * (int)sizeof(float);
     const double rate = each * (double)limit->steps *

@@ -16,9 +16,9 @@ enum { LIMIT = 256, BATCH = 64 };
 
 static CornuImageData *digits(void)
 {
-    CornuImageData *data = cornu_mnist_load(.data = "synthetic", .limit = LIMIT);
-    assert_non_null(data);
-    return data;
+    CornuImageData *mnist = cornu_mnist_load(.data = "synthetic", .limit = LIMIT);
+    assert_non_null(mnist);
+    return mnist;
 }
 
 static Race race_of(const CornuImageData *data, const char *model, int64_t epochs)

@@ -422,19 +422,6 @@ static void a_loss_that_is_no_number_ends_fit(void **state)
     cornu_model_free(model);
 }
 
-/* ---- No allocation after the first epoch's steps ---- */
-
-static int64_t allocations_at[64];
-static int     allocation_notes;
-
-static CornuStatus note_allocations(CornuCallback *self, CornuModel *model, int64_t batch,
-                                    const CornuLogs *logs)
-{
-    (void)self, (void)model, (void)batch, (void)logs;
-    allocations_at[allocation_notes++] = allocations();
-    return CORNU_OK;
-}
-
 /* The program of a step is known before the step has run, and is then the one that runs. */
 static void a_step_tells_its_program(void **state)
 {
@@ -451,6 +438,19 @@ static void a_step_tells_its_program(void **state)
     assert_null(cornu_model_step_program(model, x.type, rows_y(0, 5).type));
     assert_int_equal(cornu_error_take(), CORNU_ERR_SHAPE);
     cornu_model_free(model);
+}
+
+/* ---- No allocation after the first epoch's steps ---- */
+
+static int64_t allocations_at[64];
+static int     allocation_notes;
+
+static CornuStatus note_allocations(CornuCallback *self, CornuModel *model, int64_t batch,
+                                    const CornuLogs *logs)
+{
+    (void)self, (void)model, (void)batch, (void)logs;
+    allocations_at[allocation_notes++] = allocations();
+    return CORNU_OK;
 }
 
 static void steps_allocate_nothing(void **state)

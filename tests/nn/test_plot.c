@@ -27,7 +27,8 @@ static CornuPlot *paper(int width, int height)
 static int count_in_row(const CornuPlot *plot, int y, CornuColour colour)
 {
     int count = 0;
-    for (int x = 0; x < cornu_plot_width(plot); x++) count += cornu_plot_pixel(plot, x, y) == colour;
+    for (int x = 0; x < cornu_plot_width(plot); x++)
+        count += cornu_plot_pixel(plot, x, y) == colour;
     return count;
 }
 
