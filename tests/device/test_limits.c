@@ -40,27 +40,36 @@ static void rates_are_of_the_threads_asked_for(void **state)
     }
 }
 
-/* The multiply-adds of one thread, timed here: nothing is counted twice or left out. */
+/* Multiply-adds per second of this thread, timed here. */
+static double timed(const CornuProducts *products)
+{
+    const int64_t   steps = 1 << 18;
+    struct timespec begin, end;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    static volatile float sink;
+    sink = products->limit(steps);
+    (void)sink;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    return (double)steps * products->limit_flops /
+           ((double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec));
+}
+
+/* Nothing is counted twice or left out. Both are measured again, the best of each counting, as
+ * long as other programs may have kept one of them from its best. */
 static void a_rate_is_operations_by_seconds(void **state)
 {
     (void)state;
-    const CornuCpuLimits limits = measured(NULL, 1);
-    const CornuProducts *products = cornu__products();
-    const int64_t        steps = 1 << 20;
-    double               best = 0.0;
-    for (int turn = 0; turn < 9; turn++) {
-        struct timespec begin, end;
-        clock_gettime(CLOCK_MONOTONIC, &begin);
-        static volatile float sink;
-        sink = products->limit(steps);
-        (void)sink;
-        clock_gettime(CLOCK_MONOTONIC, &end);
-        const double seconds = (double)(end.tv_sec - begin.tv_sec) +
-                               1e-9 * (double)(end.tv_nsec - begin.tv_nsec);
-        const double rate = (double)steps * products->limit_flops / seconds;
-        if (rate > best) best = rate;
+    double limit = 0.0, best = 0.0;
+    for (int round = 0; round < 40; round++) {
+        const double seen = measured(NULL, 1).f32_flops;
+        if (seen > limit) limit = seen;
+        for (int turn = 0; turn < 20; turn++) {
+            const double rate = timed(cornu__products());
+            if (rate > best) best = rate;
+        }
+        if (round >= 2 && limit > 0.7 * best && limit < 1.4 * best) return;
     }
-    assert_true(limits.f32_flops > 0.6 * best && limits.f32_flops < 1.6 * best);
+    fail_msg("%g operations per second, %g timed here", limit, best);
 }
 
 static void they_follow_the_instruction_set(void **state)
@@ -70,8 +79,10 @@ static void they_follow_the_instruction_set(void **state)
     assert_false(measured("portable", 1).bf16_instructions);
     assert_int_equal(measured(NULL, 1).bf16_instructions, best >= CORNU_ISA_AVX512BF16);
     if (best < CORNU_ISA_AVX2) skip();
-    /* Registers twice as wide or wider. */
-    assert_true(measured(NULL, 1).f32_flops > 1.5 * measured("portable", 1).f32_flops);
+    /* Registers twice as wide or wider; again if another program was in the way. */
+    for (int round = 0; round < 40; round++)
+        if (measured(NULL, 1).f32_flops > 1.5 * measured("portable", 1).f32_flops) return;
+    fail_msg("%s is no faster than portable", cornu__isa_name(best));
 }
 
 static void wrong_arguments_are_refused(void **state)
