@@ -8,10 +8,11 @@
 #include "threads.h"
 #include "vector.h"
 
-/* Each turn is TURN_S long, TURNS of them make the promised time. A read is of RUN floats, what
- * one sum takes at most; a thread has FIRST_STEPS runs or steps to begin with. */
-enum { TURNS = 5, RUN = 1 << 14, FIRST_STEPS = 1 << 8, MIB = 1 << 20 };
-static const double TURN_S = 0.01;
+/* Turns are at least half of TURN_S long, and TURNS of them make the promised time. They are short
+ * so that on a busy machine some are not interrupted. A read is of RUN floats, what one sum takes
+ * at most; a thread has FIRST_STEPS runs or steps to begin with. */
+enum { TURNS = 50, RUN = 1 << 14, FIRST_STEPS = 1 << 4, MIB = 1 << 20 };
+static const double TURN_S = 0.001;
 
 typedef struct {
     CornuThreads        *threads;
@@ -19,6 +20,7 @@ typedef struct {
     const CornuVectors  *vectors;
     const float         *memory;
     int64_t              runs;       /* RUN floats each, in memory */
+    int64_t              first;      /* the run to begin with: reads go round and round */
     int64_t              steps;      /* of each thread */
     double               best;       /* per second */
     volatile float       sink[64];   /* results, so that they are computed */
@@ -39,7 +41,7 @@ static void work(void *context, int64_t block, int thread)
     if (limit->products) sum = limit->products->limit(limit->steps);
     else
         for (int64_t i = 0; i < limit->steps; i++) {
-            const int64_t run = (block * limit->steps + i) % limit->runs;
+            const int64_t run = (limit->first + block * limit->steps + i) % limit->runs;
             sum += limit->vectors->sum_run(limit->memory + run * RUN, RUN);
         }
     limit->sink[block % 64] = sum;
@@ -48,9 +50,12 @@ static void work(void *context, int64_t block, int thread)
 /* Seconds that all threads take for `steps` each. */
 static double run(Limit *limit)
 {
+    const int    threads = cornu__threads_count(limit->threads);
     const double begin = now();
-    cornu__threads_run(limit->threads, cornu__threads_count(limit->threads), work, limit);
-    return now() - begin;
+    cornu__threads_run(limit->threads, threads, work, limit);
+    const double seconds = now() - begin;
+    limit->first += threads * limit->steps;
+    return seconds;
 }
 
 static void take_turn(Limit *limit)
