@@ -124,43 +124,43 @@ static double widest(const CornuPlotBars *config, bool labels)
     return width;
 }
 
+/* One row: its label, the bar, the text behind it. */
+static void draw_bar(const CornuPlotBars *config, const CornuPlotBar *bar, const Scale *scale,
+                     double middle, double thickness)
+{
+    const CornuPlotSeries *series = config->series ? &config->series[bar->series] : &ONE_SERIES;
+    const double           left = scale->left + 1, top = floor(middle - thickness / 2);
+    const double           end = is_bar(bar->value) ? place(scale, bar->value) : left;
+    const double           baseline = floor(middle + LABEL / 2.0);
+    cornu_plot_text(config->plot, bar->label, scale->left - GAP, baseline, LABEL,
+                    CORNU_PLOT_RIGHT, .colour = INK);
+    cornu_plot_fill(config->plot, left, top, end - left, thickness, series->colour);
+    if (!bar->text) return;
+    /* On a piece of paper, else the rules would cross it. */
+    cornu_plot_fill(config->plot, end, top, cornu_plot_text_width(bar->text, LABEL) + GAP,
+                    thickness, cornu_plot_paper(config->plot));
+    cornu_plot_text(config->plot, bar->text, end + GAP / 2.0, baseline, LABEL, .colour = INK);
+}
+
 void cornu_plot_bars_from(const CornuPlotBars *config)
 {
-    CornuPlot   *plot = config->plot;
     const double left = floor(config->x + fmax(widest(config, true), config->label_room) + GAP);
     const double right = floor(config->x + config->width - widest(config, false) - GAP);
+    const double bottom = config->y + config->height - AXIS_ROOM;
     const Scale  scale = make_scale(config, left, right);
-    const CornuPlotSeries *series = config->series ? config->series : &ONE_SERIES;
-    double top = config->y;
+    double       top = config->y;
     if (config->title) {
-        cornu_plot_text(plot, config->title, config->x, top + TITLE + 2, TITLE, .bold = true,
-                        .colour = INK);
+        cornu_plot_text(config->plot, config->title, config->x, top + TITLE + 2, TITLE,
+                        .bold = true, .colour = INK);
         top += TITLE_ROOM;
     }
     if (config->series_count > 1) {
         draw_legend(config, config->x, top + LABEL + 2);
         top += LEGEND_ROOM;
     }
-    const double bottom = config->y + config->height - AXIS_ROOM;
     draw_axis(config, &scale, top, bottom);
-    const double row = (bottom - top) / (config->count > 0 ? config->count : 1);
-    for (int i = 0; i < config->count; i++) {
-        const CornuPlotBar *bar = &config->bars[i];
-        const double middle = top + (i + 0.5) * row, thick = floor(fmin(0.62 * row, 26.0));
-        double       end = left + 1;
-        if (is_bar(bar->value)) {
-            end = place(&scale, bar->value);
-            cornu_plot_fill(plot, left + 1, floor(middle - thick / 2), end - left - 1, thick,
-                            series[bar->series].colour);
-        }
-        const double baseline = floor(middle + LABEL / 2.0);
-        cornu_plot_text(plot, bar->label, left - GAP, baseline, LABEL, CORNU_PLOT_RIGHT,
-                        .colour = INK);
-        if (bar->text) {
-            const double room = cornu_plot_text_width(bar->text, LABEL) + GAP;
-            cornu_plot_fill(plot, end, floor(middle - thick / 2), room, thick,
-                            cornu_plot_paper(plot));   /* over the rules */
-            cornu_plot_text(plot, bar->text, end + GAP / 2.0, baseline, LABEL, .colour = INK);
-        }
-    }
+    const double row = config->count > 0 ? (bottom - top) / config->count : 0.0;
+    for (int i = 0; i < config->count; i++)
+        draw_bar(config, &config->bars[i], &scale, top + (i + 0.5) * row,
+                 floor(fmin(0.62 * row, 26.0)));
 }

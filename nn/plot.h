@@ -74,7 +74,7 @@ double cornu_plot_text_width(const char *text, double size);
 /* ---- Charts ---- */
 
 typedef struct {
-    const char *label;    /* in front of the bar */
+    const char *label;    /* in front of the bar; required */
     double      value;    /* where it ends; what is no positive number has no bar */
     const char *text;     /* behind it: the value, say, with its unit; may be NULL */
     int         series;   /* which of the chart's series it belongs to, from 0 */
