@@ -43,7 +43,8 @@ int main(int argc, char **argv)
 
     const CornuReferenceModel *reference = cornu_reference_model(options.model);
     CornuImageData *data = NULL;
-    CornuStatus     status = json ? cornu_file_check(json) : CORNU_OK;
+    CornuStatus     status = session_begin(&options);
+    if (!status && json) status = cornu_file_check(json);
     if (!status && chart) status = cornu_file_check(chart);
     if (!status && !(data = session_data(&options, reference->load))) status = cornu_error_status();
     Race race = { .reference = reference, .data = data, .epochs = options.epochs,

@@ -114,7 +114,7 @@ static CornuImageData *find_digits(Options *options)
 
 int main(int argc, char **argv)
 {
-    Options       options = { 0 };
+    Options       options = { .save = MODEL_FILE };
     const Program program = { .name = "demo", .purpose = "Trains a CNN on handwritten digits on "
                               "two devices, compares them, and shows what it reads.",
                               .groups = OPTIONS_THREADS | OPTIONS_DATA };
@@ -122,7 +122,7 @@ int main(int argc, char **argv)
     if (usage >= 0) return usage;
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
 
-    CornuStatus     status = cornu_model_save_check(MODEL_FILE);
+    CornuStatus     status = session_begin(&options);
     CornuImageData *mnist = status ? NULL : find_digits(&options);
     if (!mnist) return session_end("demo", cornu_error_status());
     const int64_t all = mnist->train_x.type.shape.extent[0];

@@ -1,6 +1,5 @@
 #include "race.h"
 
-#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +47,6 @@ static int64_t all_batches(const Race *race)
 
 CornuStatus race_open(Race *race, const char *devices)
 {
-    setlocale(LC_CTYPE, "");
     if (!race->steps) race->steps = all_batches(race);
     for (const char *name = devices, *comma; name; name = comma ? comma + 1 : NULL) {
         comma = strchr(name, ',');

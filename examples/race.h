@@ -60,8 +60,8 @@ typedef struct {
     int                        modelled_count;
 } Race;
 
-/* The locale of the user; opens the devices of a list such as "cpu,tpu:v3-8" and prints what they
- * are. CORNU_ERR_ARGUMENT for an empty name or too many, CORNU_ERR_DEVICE for an unknown one. */
+/* Opens the devices of a list such as "cpu,tpu:v3-8" and prints what they are. CORNU_ERR_ARGUMENT
+ * for an empty name or too many, CORNU_ERR_DEVICE for an unknown one. */
 CornuStatus race_open(Race *race, const char *devices);
 
 /* A model as the racers train it, compiled for a device; the caller frees it. NULL on failure. */
