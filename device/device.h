@@ -62,6 +62,11 @@ CornuType    cornu_buffer_type(const CornuBuffer *buffer);
 CornuStatus cornu_buffer_write(CornuBuffer *buffer, CornuArray from);
 CornuStatus cornu_buffer_read(const CornuBuffer *buffer, CornuArray to);
 
+/* As above for a part: as many elements of the buffer as the array has, of its dtype, from number
+ * `first` on. */
+CornuStatus cornu_buffer_write_part(CornuBuffer *buffer, int64_t first, CornuArray from);
+CornuStatus cornu_buffer_read_part(const CornuBuffer *buffer, int64_t first, CornuArray to);
+
 /* ---- Programs ---- */
 
 /* What compiling and running cost; all counts are exact. */
