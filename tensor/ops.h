@@ -166,10 +166,13 @@ CornuTensor *cornu_op_sparse_cross_entropy(CornuTensor *logits, CornuTensor *lab
 /* Shards that work together: groups of `size`, which divides the device's shards; 0: all of them.
  * `members` are their numbers, group after group, each once: { 4, { 0, 2, 4, 6, 1, 3, 5, 7 } } are
  * the even and the odd ones; all zeros: 0, 1, 2, … Within a group the order is that of the numbers.
- * Elsewhere NULL stands for all shards. CORNU_ERR_ARGUMENT names what is wrong with them. */
+ * NULL stands for all shards. */
 typedef struct {
     int size, members[CORNU_MAX_SHARDS];
 } CornuGroups;
+
+/* CORNU_ERR_ARGUMENT, saying what is wrong with them on a device of so many shards. */
+CornuStatus cornu_groups_check(const CornuGroups *groups, int shards);
 
 /* The sum of x (f32, f64, i64 or i32) over the group's shards, in a fixed order: x itself where
  * there is one. Over all shards they have the result in common; within groups it varies. */

@@ -16,12 +16,35 @@ CornuVariable *cornu_variable_create(CornuDevice *device, CornuType type, const 
     return cornu__null();
 }
 
+static void destroy(CornuVariable *variable)
+{
+    cornu_buffer_free(variable->buffer);
+    cornu__release(variable->segments);
+    cornu__release(variable->name);
+    cornu__release(variable);
+}
+
+void cornu__whole_release(CornuVariable *whole)
+{
+    if (--whole->users == 0) destroy(whole);
+}
+
+/* The variable is no part of its whole any more; its value stays behind. */
+static void leave(CornuVariable *variable)
+{
+    CornuVariable *whole = variable->whole;
+    if (!whole) return;
+    for (int i = 0; i < whole->segment_count; i++)
+        if (whole->segments[i].part == variable) whole->segments[i].part = NULL;
+    variable->whole = NULL;
+    cornu__whole_release(whole);
+}
+
 void cornu_variable_free(CornuVariable *variable)
 {
     if (!variable) return;
-    cornu_buffer_free(variable->buffer);
-    cornu__release(variable->name);
-    cornu__release(variable);
+    leave(variable);
+    destroy(variable);
 }
 
 CornuType    cornu_variable_type(const CornuVariable *variable) { return variable->type; }
@@ -31,14 +54,178 @@ CornuDevice *cornu_variable_device(const CornuVariable *variable)
     return variable->device;
 }
 
+/* Where the variable's elements are, from number *first on. */
+static CornuBuffer *storage(const CornuVariable *variable, int64_t *first)
+{
+    *first = variable->whole ? variable->first : 0;
+    return variable->whole ? variable->whole->buffer : variable->buffer;
+}
+
+static CornuStatus expect_type(const CornuVariable *variable, CornuArray array, const char *verb)
+{
+    CornuText a, b;
+    if (cornu_type_equal(variable->type, array.type)) return CORNU_OK;
+    return cornu__fail(variable->type.dtype == array.type.dtype ? CORNU_ERR_SHAPE : CORNU_ERR_DTYPE,
+                       "%s: the array %s is %s, expected %s", variable->name, verb,
+                       cornu_type_print(&a, array.type), cornu_type_print(&b, variable->type));
+}
+
 CornuStatus cornu_variable_write(CornuVariable *variable, CornuArray from)
 {
-    return cornu__fail_prefix(cornu_buffer_write(variable->buffer, from), variable->name);
+    CORNU__TRY(expect_type(variable, from, "written"));
+    const CornuVariable *owner = variable->whole ? variable->whole : variable;
+    int64_t      first;
+    CornuBuffer *buffer = storage(variable, &first);
+    const int    copies = owner->spread == CORNU_DUPLICATED ? cornu_device_shards(owner->device) : 1;
+    for (int i = 0; i < copies; i++, first += cornu_type_count(owner->type))
+        CORNU__TRY(cornu__fail_prefix(cornu_buffer_write_part(buffer, first, from), variable->name));
+    return CORNU_OK;
 }
 
 CornuStatus cornu_variable_read(const CornuVariable *variable, CornuArray to)
 {
-    return cornu__fail_prefix(cornu_buffer_read(variable->buffer, to), variable->name);
+    CORNU__TRY(expect_type(variable, to, "read into"));
+    int64_t      first;
+    CornuBuffer *buffer = storage(variable, &first);
+    return cornu__fail_prefix(cornu_buffer_read_part(buffer, first, to), variable->name);
+}
+
+/* ---- Packing ---- */
+
+enum { SEGMENT_BYTES = 64 };
+
+static int64_t segment_of(CornuDtype dtype)
+{
+    return SEGMENT_BYTES / (int64_t)cornu_dtype_size(dtype);
+}
+
+CornuType cornu__variable_shard_type(const CornuVariable *variable)
+{
+    CornuType type = variable->type;
+    if (variable->spread == CORNU_SLICED)
+        type.shape.extent[0] /= cornu_device_shards(variable->device);
+    return type;
+}
+
+static CornuStatus check_parts(CornuVariable *const *parts, int count)
+{
+    if (count < 1) return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_variable_pack: no variable given");
+    for (int i = 0; i < count; i++) {
+        const CornuVariable *v = parts[i];
+        if (v->segments)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: consists of packed variables itself",
+                               v->name);
+        if (v->device != parts[0]->device)
+            return cornu__fail(CORNU_ERR_DEVICE, "%s: is on device %s, %s on %s", v->name,
+                               cornu_device_name(v->device), parts[0]->name,
+                               cornu_device_name(parts[0]->device));
+        if (v->type.dtype != parts[0]->type.dtype)
+            return cornu__fail(CORNU_ERR_DTYPE, "%s: is %s, %s is %s; expected one dtype to pack",
+                               v->name, cornu_dtype_name(v->type.dtype), parts[0]->name,
+                               cornu_dtype_name(parts[0]->type.dtype));
+        for (int k = 0; k < i; k++)
+            if (parts[k] == v)
+                return cornu__fail(CORNU_ERR_ARGUMENT, "%s: is to be packed twice", v->name);
+    }
+    return CORNU_OK;
+}
+
+/* The whole that consists of these parts already, or NULL. */
+static CornuVariable *packed_so(CornuVariable *const *parts, int count, CornuSpread spread)
+{
+    CornuVariable *whole = parts[0]->whole;
+    if (!whole || whole->segment_count != count || whole->spread != spread) return NULL;
+    for (int i = 0; i < count; i++)
+        if (whole->segments[i].part != parts[i]) return NULL;
+    return whole;
+}
+
+/* A whole with room for the parts, all zeros; none has moved in. */
+static CornuVariable *create_whole(CornuVariable *const *parts, int count, CornuSpread spread,
+                                   const char *name)
+{
+    const CornuDtype dtype = parts[0]->type.dtype;
+    const int64_t    shards = cornu_device_shards(parts[0]->device);
+    CornuAttributes_PACK layout = { .segment = segment_of(dtype) };
+    CornuVariable *whole = cornu__allocate(1, sizeof *whole);
+    if (!whole) return NULL;
+    whole->device = parts[0]->device;
+    whole->spread = spread;
+    whole->name = cornu__copy_text(name ? name : "");
+    whole->segments = cornu__allocate((size_t)count, sizeof *whole->segments);
+    int64_t end = 0;
+    for (int i = 0; i < count && whole->segments; i++) {
+        const int64_t first = cornu__pack_start(&layout, end), each = cornu_type_count(parts[i]->type);
+        whole->segments[i] = (CornuSegment){ .first = first, .count = each };
+        end = first + each;
+    }
+    whole->segment_count = count;
+    layout.segment *= shards;
+    whole->type = cornu_type(dtype, cornu__pack_start(&layout, end));
+    CornuType stored = whole->type;
+    if (spread != CORNU_SHARED)
+        stored = cornu_type(dtype, shards, cornu__variable_shard_type(whole).shape.extent[0]);
+    if (whole->name && whole->segments) whole->buffer = cornu_buffer_create(whole->device, stored);
+    if (whole->buffer) return whole;
+    destroy(whole);
+    return NULL;
+}
+
+/* Copies the part's value to where it will be. */
+static CornuStatus copy_value(const CornuVariable *whole, int i, const CornuVariable *part)
+{
+    CornuStatus status = CORNU_ERR_MEMORY;
+    CornuVariable place = *whole;   /* written as a part, before it is one */
+    CornuArray  value = cornu_array_from(cornu__allocate(cornu_type_bytes(part->type) + 1, 1),
+                                         part->type);
+    place.type = part->type;
+    place.whole = (CornuVariable *)(uintptr_t)whole;
+    place.first = whole->segments[i].first;
+    if (value.data) status = cornu_variable_read(part, value);
+    if (!status) status = cornu_variable_write(&place, value);
+    cornu__release(value.data);
+    return status;
+}
+
+CornuVariable *cornu_variable_pack(CornuVariable *const *parts, int count, CornuSpread spread,
+                                   const char *name)
+{
+    if (cornu_error_pending() || check_parts(parts, count)) return cornu__null();
+    CornuVariable *whole = packed_so(parts, count, spread);
+    if (whole) return whole;
+    if (!(whole = create_whole(parts, count, spread, name))) return cornu__null();
+    for (int i = 0; i < count; i++)
+        if (copy_value(whole, i, parts[i])) {
+            destroy(whole);
+            return cornu__null();
+        }
+    for (int i = 0; i < count; i++) {
+        leave(parts[i]);
+        cornu_buffer_free(parts[i]->buffer);
+        parts[i]->buffer = NULL;
+        parts[i]->whole = whole;
+        parts[i]->first = whole->segments[i].first;
+        whole->segments[i].part = parts[i];
+        whole->users++;
+    }
+    return whole;
+}
+
+CornuTensor *cornu__elements(CornuTensor *flat, int64_t first, int64_t count)
+{
+    return cornu_op_slice(flat, &first, &count);
+}
+
+CornuTensor *cornu_part(CornuTensor *packed, const CornuVariable *part)
+{
+    const int64_t count = cornu_type_count(part->type);
+    return cornu_op_reshape(cornu__elements(packed, part->first, count), part->type.shape);
+}
+
+CornuTensor *cornu_pack(const CornuVariable *whole, CornuTensor *const *parts)
+{
+    return cornu_op_pack(parts, whole->segment_count, segment_of(whole->type.dtype),
+                         whole->type.shape.extent[0]);
 }
 
 static CornuStatus expect_scalar(const CornuVariable *variable)

@@ -1,45 +1,61 @@
 #include "../graph_internal.h"
 
-/* Shards as decimal digits (device/attributes.def): each one's group, numbered from 1. */
-static CornuStatus attributes_of(const char *op, const CornuGraph *graph, const CornuGroups *groups,
-                                 CornuAttributes *attributes)
+/* The shard that stands at place i of the groups. */
+static int member_at(const CornuGroups *groups, int i)
 {
-    const int shards = cornu_device_shards(graph->device);
-    int       group_of[CORNU_MAX_SHARDS] = { 0 };
-    *attributes = (CornuAttributes){ .shards = { .size = shards } };
-    if (!groups || groups->size == 0) return CORNU_OK;
+    for (int k = 0; k < CORNU_MAX_SHARDS; k++)
+        if (groups->members[k] != 0) return groups->members[i];
+    return i;
+}
+
+CornuStatus cornu_groups_check(const CornuGroups *groups, int shards)
+{
+    bool seen[CORNU_MAX_SHARDS] = { false };
+    if (groups->size == 0) return CORNU_OK;
     if (groups->size < 0 || shards % groups->size != 0)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: groups of %d, expected a size that divides %d "
-                           "shards", op, groups->size, shards);
-    bool given = false;
-    for (int i = 0; i < shards; i++) given = given || groups->members[i] != 0;
+        return cornu__fail(CORNU_ERR_ARGUMENT, "groups of %d shards, expected a size that divides "
+                           "the %d there are", groups->size, shards);
+    for (int i = shards; i < CORNU_MAX_SHARDS; i++)
+        if (groups->members[i] != 0)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "the groups have %d members, there are %d shards",
+                               i + 1, shards);
     for (int i = 0; i < shards; i++) {
-        const int member = given ? groups->members[i] : i;
+        const int member = member_at(groups, i);
         if (member < 0 || member >= shards)
-            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: a group has shard %d, expected 0 to %d", op,
+            return cornu__fail(CORNU_ERR_ARGUMENT, "shard %d is in a group, expected 0 to %d",
                                member, shards - 1);
-        if (group_of[member])
-            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: shard %d is in the groups twice, expected "
-                               "each of %d once", op, member, shards);
-        group_of[member] = 1 + i / groups->size;
+        if (seen[member])
+            return cornu__fail(CORNU_ERR_ARGUMENT, "shard %d is in the groups twice, expected each "
+                               "of 0 to %d once", member, shards - 1);
+        seen[member] = true;
     }
-    /* Equal groups have equal digits: numbered in the order of their first members. */
-    int number[1 + CORNU_MAX_SHARDS] = { 0 }, next = 1;
-    for (int i = 0; i < shards; i++) {
-        if (!number[group_of[i]]) number[group_of[i]] = next++;
-        attributes->shards.groups = 10 * attributes->shards.groups + number[group_of[i]];
-    }
-    attributes->shards.size = groups->size;
-    if (groups->size == shards) attributes->shards.groups = 0;
     return CORNU_OK;
+}
+
+/* Each shard's group as a decimal digit (device/attributes.def), numbered in the order of their
+ * first members, so that equal groups are equal numbers. */
+static int64_t digits_of(const CornuGroups *groups, int shards)
+{
+    int     group_of[CORNU_MAX_SHARDS], number[CORNU_MAX_SHARDS] = { 0 }, next = 1;
+    int64_t digits = 0;
+    for (int i = 0; i < shards; i++) group_of[member_at(groups, i)] = i / groups->size;
+    for (int i = 0; i < shards; i++) {
+        if (number[group_of[i]] == 0) number[group_of[i]] = next++;
+        digits = 10 * digits + number[group_of[i]];
+    }
+    return digits;
 }
 
 static CornuTensor *record(CornuOpId id, CornuTensor *x, const CornuGroups *groups)
 {
-    CornuAttributes attributes;
-    CornuTensor    *out[CORNU_MAX_OUTPUTS];
+    CornuTensor *out[CORNU_MAX_OUTPUTS];
     if (!x) return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: operand 0 is NULL", cornu_op_name(id));
-    if (attributes_of(cornu_op_name(id), x->graph, groups, &attributes)) return cornu__null();
+    const int shards = cornu_device_shards(x->graph->device);
+    CornuAttributes attributes = { .shards = { .size = shards } };
+    if (groups && cornu__fail_prefix(cornu_groups_check(groups, shards), cornu_op_name(id)))
+        return cornu__null();
+    if (groups && groups->size > 0 && groups->size < shards)
+        attributes.shards = (CornuAttributes_SHARDS){ groups->size, digits_of(groups, shards) };
     return cornu__record(id, &attributes, &x, 1, out);
 }
 
