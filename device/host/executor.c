@@ -167,8 +167,10 @@ static CornuStatus build_plan(CornuPlan *plan, const CornuHost *host,
         fprintf(stderr, "decomposed:\n");
         cornu_program_print(computed, stderr);
     }
-    plan->program = computed ? cornu__simplify(host, computed) : NULL;
+    simple = computed ? cornu__simplify(host, computed) : NULL;
     cornu_program_free(computed);
+    plan->program = simple ? cornu__combine(simple) : NULL;
+    cornu_program_free(simple);
     if (!plan->program) return CORNU_ERR_MEMORY;
     if (cornu__dumps("program")) {
         fprintf(stderr, "simplified:\n");

@@ -252,9 +252,9 @@ static CornuStatus pack_type(const CornuOpCall *call, CornuType *out)
 {
     const CornuAttributes_PACK *pack = &call->attributes->pack;
     int64_t end = 0;
-    if (pack->segment < 1 || pack->extent < 1)
+    if (pack->segment < 1 || pack->extent < 0)
         return cornu__refuse(call, CORNU_ERR_ARGUMENT, "x", "segments of %lld in %lld elements, "
-                             "expected 1 or more", (long long)pack->segment,
+                             "expected 1 or more in 0 or more", (long long)pack->segment,
                              (long long)pack->extent);
     for (int i = 0; i < call->in_count; i++) {
         CornuText text;
