@@ -321,6 +321,42 @@ static void collectives_have_gradients(void **state)
     cornu_device_close(device);
 }
 
+/* Sums that do not wait for each other are one: three here, and the one of a sum. */
+static void sums_become_one(void **state)
+{
+    (void)state;
+    CornuDevice *device = open_cpu(4, 2);
+    CornuGraph  *graph = made(cornu_graph_create(device));
+    CornuTensor *x = cornu_graph_shard_input(graph, cornu_type(CORNU_F32, 2, 3));
+    CornuTensor *id = cornu_op_convert(cornu_op_replica_id(graph), CORNU_F32);
+    CornuTensor *a = cornu_op_all_reduce(x), *b = cornu_op_all_reduce(id);
+    CornuTensor *c = cornu_op_all_reduce(cornu_op_reduce_sum(x, 1, false));
+    CornuTensor *d = cornu_op_all_reduce(cornu_op_multiply(cornu_op_add(c, b), id));
+    float        in[4][2][3], of_a[2][3], of_b, of_c[3], of_d[3];
+    CornuTensor *fetch[4] = { a, b, c, d };
+    CornuArray   to[4] = { cornu_array(of_a, CORNU_F32, 2, 3),
+                           cornu_array_from(&of_b, cornu_scalar(CORNU_F32)),
+                           cornu_array(of_c, CORNU_F32, 3), cornu_array(of_d, CORNU_F32, 3) };
+    for (int i = 0; i < 24; i++) in[i / 6][i / 3 % 2][i % 3] = (float)i;
+    expect_ok(cornu_graph_feed(x, cornu_array(in, CORNU_F32, 4, 2, 3)));
+    expect_ok(cornu_run(graph, fetch, 4, to));
+    for (int k = 0; k < 3; k++) {
+        for (int r = 0; r < 2; r++) assert_float_equal(of_a[r][k], 36 + 4 * (3 * r + k), 0);
+        assert_float_equal(of_c[k], 36 + 4 * k + 36 + 4 * (3 + k), 0);
+        assert_float_equal(of_d[k], 6 * (of_c[k] + 6), 0);
+    }
+    assert_float_equal(of_b, 6, 0);
+    CornuTensor *total = b;
+    for (int i = 1; i < 10; i++)
+        total = cornu_op_add(total, cornu_op_all_reduce(cornu_op_scale(id, 1.0 + i)));
+    expect_ok(cornu_run(graph, &total, 1, &to[1]));
+    assert_float_equal(of_b, 6 * 55, 0);
+    /* replica_id, its ten multiples, pack, the sum, the sum of sums. */
+    assert_int_equal(cornu_graph_statistics(graph)->kernels, 5);
+    cornu_graph_free(graph);
+    cornu_device_close(device);
+}
+
 /* A shared variable of which each shard writes a slice, while all shards read all of it: w becomes
  * w + x (the mean of w over its elements), slice by slice. Nothing is copied for it. */
 static void slices_are_written_when_all_have_read(void **state)
@@ -413,6 +449,7 @@ int main(void)
         cmocka_unit_test(collectives_exchange),
         cmocka_unit_test(wrong_groups_are_refused),
         cmocka_unit_test(collectives_have_gradients),
+        cmocka_unit_test(sums_become_one),
         cmocka_unit_test(slices_are_written_when_all_have_read),
         cmocka_unit_test(faults_name_their_shard),
         cmocka_unit_test(parts_are_no_wholes),
