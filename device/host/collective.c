@@ -4,8 +4,9 @@
 
 #include "../ops/collective.h"
 
-/* Elements that one block adds up: the eight parts of a block stay in the first-level cache. */
-enum { BLOCK = 512 };
+/* Elements added up at a time, whose eight parts stay in the first-level cache; and of one piece of
+ * work, long enough to be worth handing to a thread. */
+enum { BLOCK = 512, PIECE = 8 * BLOCK };
 
 typedef struct {
     CornuDtype  dtype;
@@ -35,13 +36,9 @@ static void add(CornuDtype dtype, void *to, const void *from, int64_t count)
     }
 }
 
-static void sum_block(void *context, int64_t block, int thread)
+static void sum_block(const Sum *sum, int64_t first, int64_t count)
 {
-    (void)thread;
-    const Sum    *sum = context;
-    const size_t  size = cornu_dtype_size(sum->dtype);
-    const int64_t first = block * BLOCK, rest = sum->count - first;
-    const int64_t count = rest < BLOCK ? rest : BLOCK;
+    const size_t size = cornu_dtype_size(sum->dtype);
     _Alignas(64) char parts[CORNU_MAX_SHARDS][BLOCK * sizeof(double)];
     for (int i = 0; i < sum->members; i++)
         memcpy(parts[i], sum->x[i] + (size_t)first * size, (size_t)count * size);
@@ -49,6 +46,15 @@ static void sum_block(void *context, int64_t block, int thread)
         for (int i = 0; i + step < sum->members; i += 2 * step)
             add(sum->dtype, parts[i], parts[i + step], count);
     memcpy(sum->to + (size_t)first * size, parts[0], (size_t)count * size);
+}
+
+static void sum_piece(void *context, int64_t piece, int thread)
+{
+    (void)thread;
+    const Sum *sum = context;
+    for (int64_t first = piece * PIECE; first < (piece + 1) * PIECE && first < sum->count;
+         first += BLOCK)
+        sum_block(sum, first, sum->count - first < BLOCK ? sum->count - first : BLOCK);
 }
 
 /* The operand as another shard made it. */
@@ -66,7 +72,7 @@ static CornuStatus sum_up(const CornuKernelCall *call, const CornuMembers *group
     for (int i = 0; i < group->size; i++)
         sum.x[i] = operand_of(call, group->member[i]) +
                    (size_t)first * cornu_dtype_size(type.dtype);
-    cornu__threads_run(call->threads, (sum.count + BLOCK - 1) / BLOCK, sum_block, &sum);
+    cornu__threads_run(call->threads, (sum.count + PIECE - 1) / PIECE, sum_piece, &sum);
     return CORNU_OK;
 }
 
