@@ -65,6 +65,8 @@ static void fill_table(Table *table, Options *o)
     const Option fit[] = {
         { "steps-per-epoch", OPTION_WHOLE, &o->steps_per_epoch, "N", "stop an epoch after N steps",
           1, 1e9, NULL },
+        { "steps-per-execution", OPTION_WHOLE, &o->steps_per_execution, "N",
+          "steps between two calls of the callbacks", 1, 1e9, NULL },
         { "save", OPTION_TEXT, &o->save, "FILE", "write the model to FILE.safetensors", 0, 0,
           NULL },
         { "load", OPTION_TEXT, &o->load, "FILE", "start from the weights in FILE", 0, 0, NULL },

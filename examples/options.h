@@ -22,7 +22,7 @@ typedef struct {
     const char *policy;            /* NULL: the device decides */
     int64_t     shards, threads;   /* threads 0: as many as there are processors */
     const char *model;
-    int64_t     epochs, batch_size, steps_per_epoch, limit, seed;
+    int64_t     epochs, batch_size, steps_per_epoch, steps_per_execution, limit, seed;
     double      learning_rate;
     const char *data, *save, *load, *history;
     CornuVerbose verbose;
@@ -37,7 +37,8 @@ enum {
     OPTIONS_MACHINE  = 1,          /* --device --policy --shards --threads */
     OPTIONS_DATA     = 2,          /* --data --limit --seed */
     OPTIONS_TRAINING = 4,          /* --epochs --batch-size --learning-rate */
-    OPTIONS_FIT      = 8,          /* --steps-per-epoch --save --load --history --verbose */
+    OPTIONS_FIT      = 8,          /* --steps-per-epoch --steps-per-execution --save --load
+                                      --history --verbose */
     OPTIONS_ALL      = 15,
 };
 

@@ -107,6 +107,9 @@ CornuStatus cornu_compile_from(const CornuCompileConfig *config)
     CornuStatus     status = cornu__model_check(model);
     if (!status && model->layer_count == 0)
         status = cornu__fail(CORNU_ERR_ARGUMENT, "%s: the model has no layers", model->name);
+    if (!status && (config->steps_per_execution < 0 || config->steps_per_execution > INT32_MAX))
+        status = cornu__fail(CORNU_ERR_ARGUMENT, "%s: .steps_per_execution is %lld, expected 1 to "
+                             "%d", model->name, (long long)config->steps_per_execution, INT32_MAX);
     if (status) {
         free_given(config, optimizer);
         return status;
@@ -123,6 +126,7 @@ CornuStatus cornu_compile_from(const CornuCompileConfig *config)
                 return cornu__fail(CORNU_ERR_ARGUMENT, "%s: two metrics have the name \"%s\"",
                                    model->name, cornu_model_metric_name(model, i));
     CORNU__TRY(choose_device(model, config->device));
+    model->steps_per_execution = config->steps_per_execution ? config->steps_per_execution : 1;
     model->compiled = true;
     return model->built ? make_variables(model) : CORNU_OK;
 }

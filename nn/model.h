@@ -96,6 +96,8 @@ typedef struct {
     CornuLoss      *loss;                        /* required for training and evaluation; taken */
     CornuMetric    *metrics[CORNU_MAX_METRICS];  /* taken */
     CornuDevice    *device;                      /* default: a "cpu" device of the model's own */
+    int64_t         steps_per_execution;         /* default 1: steps from one call of the batch
+                                                    hooks to the next (callback.h) */
 } CornuCompileConfig;
 
 /* Takes what the model will be trained with, settles the precision of its layers (policy.h), and
@@ -109,6 +111,8 @@ CornuStatus cornu_compile_from(const CornuCompileConfig *config);
 bool            cornu_model_compiled(const CornuModel *model);
 CornuDevice    *cornu_model_device(const CornuModel *model);     /* NULL before compiling */
 CornuOptimizer *cornu_model_optimizer(const CornuModel *model);  /* NULL before compiling */
+
+int64_t         cornu_model_steps_per_execution(const CornuModel *model);  /* likewise 0 */
 
 /* "loss", then the metrics as compiled. */
 int         cornu_model_metric_count(const CornuModel *model);

@@ -89,15 +89,24 @@ CornuOptimizer *cornu_optimizer(const char *name)
                             near ? "\" meant?" : "");
 }
 
-void cornu_optimizer_free(CornuOptimizer *optimizer)
+static void unbuild(CornuOptimizer *optimizer)
 {
-    if (!optimizer) return;
-    cornu_schedule_free(optimizer->schedule);
     for (int i = 0; i < optimizer->variable_count; i++)
         cornu_variable_free(optimizer->variables[i]);
     cornu__release(optimizer->variables);
     cornu__release(optimizer->slots);
     cornu__release(optimizer->w);
+    optimizer->variables = optimizer->slots = optimizer->w = NULL;
+    optimizer->iteration = optimizer->rate = NULL;
+    optimizer->step_counter = optimizer->dynamic_scale = NULL;
+    optimizer->variable_count = optimizer->count = 0;
+}
+
+void cornu_optimizer_free(CornuOptimizer *optimizer)
+{
+    if (!optimizer) return;
+    cornu_schedule_free(optimizer->schedule);
+    unbuild(optimizer);
     cornu__release(optimizer->name);
     cornu__release(optimizer);
 }
@@ -139,7 +148,7 @@ static CornuVariable *add_variable(CornuOptimizer *optimizer, CornuDevice *devic
                                 (int)sizeof text - 1);
     for (char *c = text + strlen(owner) + 1; *c; c++)
         if (*c == '/') *c = '_';
-    CornuVariable *variable = cornu_variable_create(device, type, text);
+    CornuVariable *variable = cornu_variable_create(device, type, text, .use = CORNU_USE_SLOTS);
     if (variable) optimizer->variables[optimizer->variable_count++] = variable;
     return variable;
 }
@@ -163,15 +172,24 @@ static CornuStatus add_slots(CornuOptimizer *optimizer, CornuDevice *device)
     return CORNU_OK;
 }
 
-/* Groups of all shards, or on a device with one, are none. */
-static CornuStatus settle_groups(CornuOptimizer *optimizer, int shards)
+static int shards_of(const CornuOptimizer *optimizer)
 {
-    CornuGroups *groups = &optimizer->groups;
-    if (shards == 1 || groups->size == shards) groups->size = 0;
-    return cornu__fail_prefix(cornu_groups_check(groups, shards), optimizer->name);
+    return cornu_device_shards(cornu_variable_device(optimizer->w[0]));
 }
 
-static bool has_groups(const CornuOptimizer *optimizer) { return optimizer->groups.size > 0; }
+/* A group of all shards is none. */
+static bool has_groups(const CornuOptimizer *optimizer)
+{
+    return optimizer->groups.size > 0 && optimizer->groups.size < shards_of(optimizer);
+}
+
+/* A shard that is alone on its device meets nobody. */
+static CornuStatus check_groups(const CornuOptimizer *optimizer)
+{
+    const int shards = shards_of(optimizer);
+    if (shards == 1) return CORNU_OK;
+    return cornu__fail_prefix(cornu_groups_check(&optimizer->groups, shards), optimizer->name);
+}
 
 static CornuStatus pack(CornuOptimizer *optimizer)
 {
@@ -211,12 +229,8 @@ static CornuStatus add_scalars(CornuOptimizer *optimizer, CornuDevice *device)
     return cornu_variable_set(optimizer->rate, optimizer->learning_rate);
 }
 
-CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *const *w, int count)
+static CornuStatus build(CornuOptimizer *optimizer, CornuVariable *const *w, int count)
 {
-    if (optimizer->variables) return CORNU_OK;
-    if (count < 1)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: there is no weight to train",
-                           optimizer->name);
     const char *names[CORNU_MAX_SLOTS];
     int         groups[CORNU_MAX_SLOTS];
     const int   slots = optimizer->kind->slots(optimizer, names, groups);
@@ -230,10 +244,21 @@ CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *cons
     for (int i = 0; i < count; i++) optimizer->w[i] = w[i];
 
     CornuDevice *device = cornu_variable_device(w[0]);
-    CORNU__TRY(settle_groups(optimizer, cornu_device_shards(device)));
+    CORNU__TRY(check_groups(optimizer));
     CORNU__TRY(add_scalars(optimizer, device));
     CORNU__TRY(add_slots(optimizer, device));
     return pack(optimizer);
+}
+
+CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *const *w, int count)
+{
+    if (optimizer->variables) return CORNU_OK;
+    if (count < 1)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: there is no weight to train",
+                           optimizer->name);
+    CornuStatus status = build(optimizer, w, count);
+    if (status) unbuild(optimizer);   /* for another try, on a device with more room */
+    return status;
 }
 
 CornuStatus cornu_optimizer_set_learning_rate(CornuOptimizer *optimizer, double value)
@@ -328,8 +353,9 @@ static CornuTensor *clipped(const CornuOptimizer *optimizer, CornuTensor *g)
 
 /* The shards' losses are parts of the mean over all of them: in groups, or without the mean, they
  * count for more. */
-static double weight_of_loss(const CornuOptimizer *optimizer, int shards)
+static double weight_of_loss(const CornuOptimizer *optimizer)
 {
+    const int shards = shards_of(optimizer);
     const int together = has_groups(optimizer) ? optimizer->groups.size : shards;
     return (double)shards / (optimizer->reduction == CORNU_SUM ? 1 : together);
 }
@@ -352,7 +378,7 @@ CornuTensor *cornu_optimizer_scale_loss(const CornuOptimizer *optimizer, CornuTe
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: scale_loss comes after build",
                                 optimizer->name);
     CornuGraph  *graph = cornu_tensor_graph(loss);
-    const double weight = weight_of_loss(optimizer, cornu_device_shards(cornu_graph_device(graph)));
+    const double weight = weight_of_loss(optimizer);
     if (weight != 1.0 && cornu_tensor_varies(loss)) loss = cornu_op_scale(loss, weight);
     if (!optimizer->scales_loss) return loss;
     return cornu_op_multiply(loss, cornu_read(graph, optimizer->dynamic_scale));

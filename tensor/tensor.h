@@ -31,8 +31,18 @@ bool        cornu_tensor_varies(const CornuTensor *tensor);
 
 /* ---- Variables ---- */
 
-/* All zeros. The name is copied; it may be NULL. */
-CornuVariable *cornu_variable_create(CornuDevice *device, CornuType type, const char *name);
+typedef struct {
+    char         unset;
+    CornuDevice *device;   /* required */
+    CornuType    type;     /* required */
+    const char  *name;     /* copied */
+    CornuUse     use;      /* what its memory counts as; default CORNU_USE_OTHER */
+} CornuVariableConfig;
+
+/* All zeros. */
+CornuVariable *cornu_variable_create_from(const CornuVariableConfig *config);
+#define cornu_variable_create(...) \
+    cornu_variable_create_from(&(CornuVariableConfig){ .unset = 0, __VA_ARGS__ })
 void           cornu_variable_free(CornuVariable *variable);
 CornuType      cornu_variable_type(const CornuVariable *variable);
 const char    *cornu_variable_name(const CornuVariable *variable); /* "" if it has none */

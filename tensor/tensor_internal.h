@@ -17,6 +17,7 @@ struct CornuVariable {
     CornuBuffer   *buffer;         /* NULL for a part */
     CornuType      type;
     char          *name;
+    CornuUse       use;
     CornuVariable *whole;          /* what it was packed into, or NULL */
     int64_t        first;          /* its first element there */
     /* Of a whole: */

@@ -1,16 +1,19 @@
 #include "tensor_internal.h"
 
-CornuVariable *cornu_variable_create(CornuDevice *device, CornuType type, const char *name)
+CornuVariable *cornu_variable_create_from(const CornuVariableConfig *config)
 {
-    if (!device || cornu_error_pending())
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "variable %s: no device given",
-                                name ? name : "");
+    const char *name = config->name ? config->name : "";
+    if (!config->device || cornu_error_pending())
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "variable %s: no device given", name);
     CornuVariable *variable = cornu__allocate(1, sizeof *variable);
     if (!variable) return cornu__null();
-    variable->device = device;
-    variable->type = type;
-    variable->name = cornu__copy_text(name ? name : "");
-    variable->buffer = variable->name ? cornu_buffer_create(device, type) : NULL;
+    variable->device = config->device;
+    variable->type = config->type;
+    variable->use = config->use;
+    variable->name = cornu__copy_text(name);
+    if (variable->name)
+        variable->buffer = cornu_buffer_create(config->device, config->type, .use = config->use,
+                                               .name = name);
     if (variable->buffer) return variable;
     cornu_variable_free(variable);
     return cornu__null();
@@ -151,6 +154,7 @@ static CornuVariable *create_whole(CornuVariable *const *parts, int count, Cornu
     if (!whole) return NULL;
     whole->device = parts[0]->device;
     whole->spread = spread;
+    whole->use = parts[0]->use;
     whole->name = cornu__copy_text(name ? name : "");
     whole->segments = cornu__allocate((size_t)count, sizeof *whole->segments);
     int64_t end = 0;
@@ -165,7 +169,9 @@ static CornuVariable *create_whole(CornuVariable *const *parts, int count, Cornu
     CornuType stored = whole->type;
     if (spread != CORNU_SHARED)
         stored = cornu_type(dtype, shards, cornu__variable_shard_type(whole).shape.extent[0]);
-    if (whole->name && whole->segments) whole->buffer = cornu_buffer_create(whole->device, stored);
+    if (whole->name && whole->segments)
+        whole->buffer = cornu_buffer_create(whole->device, stored, .use = whole->use,
+                                            .name = whole->name, .per_shard = spread != CORNU_SHARED);
     if (whole->buffer) return whole;
     destroy(whole);
     return NULL;

@@ -109,6 +109,8 @@ typedef struct {
     bool            *varies;         /* by value */
     int              varies_space;
     CornuPart       *joined;         /* by value of the program: the result it is made in, if any */
+    CornuValue       largest[CORNU_LARGEST];   /* of the arena's, when most of it is taken */
+    int              largest_count;
     /* The arena holds what shards share, then a part for each shard. */
     size_t           shared_bytes, shard_bytes, scratch_bytes;
 } CornuPlan;

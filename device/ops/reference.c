@@ -215,7 +215,10 @@ static CornuExecutable *reference_compile(CornuDevice *device, const CornuProgra
     if (!executable) return NULL;
     executable->base.program = (CornuProgram *)program;
     count_work(&executable->base.statistics, program);
-    if (plan_into(executable, program) == CORNU_OK) return &executable->base;
+    if (plan_into(executable, program) == CORNU_OK) {
+        executable->base.bytes = executable->base.statistics.bytes_planned;
+        return &executable->base;
+    }
     reference_executable_free(&executable->base);
     return NULL;
 }

@@ -289,7 +289,10 @@ assert record == {"model": "mnist_cnn", "device": "cpu", "policy": "float32", "t
 assert [epoch["epoch"] for epoch in epochs] == [1, 2]
 for epoch in epochs:
     assert set(epoch) == {"epoch", "seconds", "samples_per_second", "gflops", "loss", "accuracy",
-                          "val_loss", "val_accuracy"}, epoch
+                          "val_loss", "val_accuracy", "infeed"}, epoch
+    infeed = epoch["infeed"]
+    assert (infeed["batches"], infeed["bytes"]) == (5, 5 * 64 * 785), infeed
+    assert 0 < infeed["wait_seconds"] + infeed["copy_seconds"] < epoch["seconds"], infeed
     assert abs(epoch["seconds"] * epoch["samples_per_second"] - 300) < 0.01
     assert 0 < epoch["gflops"] < 10000 and 0 < epoch["loss"] < 5 and 0 < epoch["val_loss"] < 5
     assert 0 <= epoch["accuracy"] <= 1 and 0 <= epoch["val_accuracy"] <= 1
