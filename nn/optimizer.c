@@ -148,7 +148,8 @@ static CornuVariable *add_variable(CornuOptimizer *optimizer, CornuDevice *devic
                                 (int)sizeof text - 1);
     for (char *c = text + strlen(owner) + 1; *c; c++)
         if (*c == '/') *c = '_';
-    CornuVariable *variable = cornu_variable_create(device, type, text, .use = CORNU_USE_SLOTS);
+    CornuVariable *variable = cornu_variable_create(device, type, text, .use = CORNU_USE_SLOTS,
+                                                    .for_packing = *of != '\0');
     if (variable) optimizer->variables[optimizer->variable_count++] = variable;
     return variable;
 }
@@ -193,16 +194,20 @@ static CornuStatus check_groups(const CornuOptimizer *optimizer)
 
 static CornuStatus pack(CornuOptimizer *optimizer)
 {
-    const int       slots = optimizer->slot_count, count = optimizer->count;
-    CornuVariable **parts = cornu__allocate((size_t)count, sizeof(CornuVariable *));
+    const int         count = optimizer->count, slots = optimizer->slot_count;
+    const CornuSpread own = has_groups(optimizer) ? CORNU_DUPLICATED : CORNU_SLICED;
+    const char       *names[CORNU_MAX_SLOTS];
+    int               groups[CORNU_MAX_SLOTS];
+    CornuVariable   **parts = cornu__allocate((size_t)count, sizeof(CornuVariable *));
     if (!parts) return CORNU_ERR_MEMORY;
-    optimizer->packed = cornu_variable_pack(optimizer->w, count, has_groups(optimizer)
-                                            ? CORNU_DUPLICATED : CORNU_SHARED, "weights");
+    optimizer->kind->slots(optimizer, names, groups);
+    optimizer->packed = cornu_variable_pack(
+        optimizer->w, count, has_groups(optimizer) ? own : CORNU_SHARED, "weights");
     for (int s = 0; s < slots; s++) {
+        char name[128];
+        snprintf(name, sizeof name, "%s/%s", optimizer->name, names[s]);
         for (int i = 0; i < count; i++) parts[i] = optimizer->slots[i * slots + s];
-        optimizer->packed_slots[s] =
-            cornu_variable_pack(parts, count, has_groups(optimizer) ? CORNU_DUPLICATED
-                                                                    : CORNU_SLICED, "slots");
+        optimizer->packed_slots[s] = cornu_variable_pack(parts, count, own, name);
     }
     cornu__release(parts);
     return cornu_error_take();

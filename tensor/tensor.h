@@ -37,6 +37,7 @@ typedef struct {
     CornuType    type;     /* required */
     const char  *name;     /* copied */
     CornuUse     use;      /* what its memory counts as; default CORNU_USE_OTHER */
+    bool         for_packing; /* it gets its memory by cornu_variable_pack, and waits for that */
 } CornuVariableConfig;
 
 /* All zeros. */

@@ -1,5 +1,18 @@
 #include "tensor_internal.h"
 
+/* Gives it memory of its own, all zeros. */
+static CornuStatus place(CornuVariable *variable)
+{
+    CornuType   stored = variable->type;
+    const bool  per_shard = variable->spread != CORNU_SHARED;
+    if (per_shard)
+        stored = cornu_type(stored.dtype, cornu_device_shards(variable->device),
+                            cornu__variable_shard_type(variable).shape.extent[0]);
+    variable->buffer = cornu_buffer_create(variable->device, stored, .use = variable->use,
+                                           .name = variable->name, .per_shard = per_shard);
+    return variable->buffer ? CORNU_OK : cornu_error_status();
+}
+
 CornuVariable *cornu_variable_create_from(const CornuVariableConfig *config)
 {
     const char *name = config->name ? config->name : "";
@@ -11,10 +24,7 @@ CornuVariable *cornu_variable_create_from(const CornuVariableConfig *config)
     variable->type = config->type;
     variable->use = config->use;
     variable->name = cornu__copy_text(name);
-    if (variable->name)
-        variable->buffer = cornu_buffer_create(config->device, config->type, .use = config->use,
-                                               .name = name);
-    if (variable->buffer) return variable;
+    if (variable->name && (config->for_packing || place(variable) == CORNU_OK)) return variable;
     cornu_variable_free(variable);
     return cornu__null();
 }
@@ -57,11 +67,16 @@ CornuDevice *cornu_variable_device(const CornuVariable *variable)
     return variable->device;
 }
 
-/* Where the variable's elements are, from number *first on. */
+/* Where the variable's elements are, from number *first on; NULL, with a failure recorded, for one
+ * that waits to be packed. */
 static CornuBuffer *storage(const CornuVariable *variable, int64_t *first)
 {
+    CornuBuffer *buffer = variable->whole ? variable->whole->buffer : variable->buffer;
     *first = variable->whole ? variable->first : 0;
-    return variable->whole ? variable->whole->buffer : variable->buffer;
+    if (!buffer)
+        cornu__fail(CORNU_ERR_ARGUMENT, "%s: has no memory, expected cornu_variable_pack to give "
+                    "it some", variable->name);
+    return buffer;
 }
 
 static CornuStatus expect_type(const CornuVariable *variable, CornuArray array, const char *verb)
@@ -79,7 +94,8 @@ CornuStatus cornu_variable_write(CornuVariable *variable, CornuArray from)
     const CornuVariable *owner = variable->whole ? variable->whole : variable;
     int64_t      first;
     CornuBuffer *buffer = storage(variable, &first);
-    const int    copies = owner->spread == CORNU_DUPLICATED ? cornu_device_shards(owner->device) : 1;
+    if (!buffer) return CORNU_ERR_ARGUMENT;
+    const int copies = owner->spread == CORNU_DUPLICATED ? cornu_device_shards(owner->device) : 1;
     for (int i = 0; i < copies; i++, first += cornu_type_count(owner->type))
         CORNU__TRY(cornu__fail_prefix(cornu_buffer_write_part(buffer, first, from), variable->name));
     return CORNU_OK;
@@ -90,6 +106,7 @@ CornuStatus cornu_variable_read(const CornuVariable *variable, CornuArray to)
     CORNU__TRY(expect_type(variable, to, "read into"));
     int64_t      first;
     CornuBuffer *buffer = storage(variable, &first);
+    if (!buffer) return CORNU_ERR_ARGUMENT;
     return cornu__fail_prefix(cornu_buffer_read_part(buffer, first, to), variable->name);
 }
 
@@ -143,12 +160,11 @@ static CornuVariable *packed_so(CornuVariable *const *parts, int count, CornuSpr
     return whole;
 }
 
-/* A whole with room for the parts, all zeros; none has moved in. */
-static CornuVariable *create_whole(CornuVariable *const *parts, int count, CornuSpread spread,
-                                   const char *name)
+/* A whole that is to have these parts: where each will be, but no memory yet. */
+static CornuVariable *lay_out(CornuVariable *const *parts, int count, CornuSpread spread,
+                              const char *name)
 {
-    const CornuDtype dtype = parts[0]->type.dtype;
-    const int64_t    shards = cornu_device_shards(parts[0]->device);
+    const CornuDtype     dtype = parts[0]->type.dtype;
     CornuAttributes_PACK layout = { .segment = segment_of(dtype) };
     CornuVariable *whole = cornu__allocate(1, sizeof *whole);
     if (!whole) return NULL;
@@ -157,39 +173,44 @@ static CornuVariable *create_whole(CornuVariable *const *parts, int count, Cornu
     whole->use = parts[0]->use;
     whole->name = cornu__copy_text(name ? name : "");
     whole->segments = cornu__allocate((size_t)count, sizeof *whole->segments);
+    whole->segment_count = count;
     int64_t end = 0;
     for (int i = 0; i < count && whole->segments; i++) {
         const int64_t first = cornu__pack_start(&layout, end), each = cornu_type_count(parts[i]->type);
         whole->segments[i] = (CornuSegment){ .first = first, .count = each };
         end = first + each;
     }
-    whole->segment_count = count;
-    layout.segment *= shards;
+    layout.segment *= cornu_device_shards(whole->device);
     whole->type = cornu_type(dtype, cornu__pack_start(&layout, end));
-    CornuType stored = whole->type;
-    if (spread != CORNU_SHARED)
-        stored = cornu_type(dtype, shards, cornu__variable_shard_type(whole).shape.extent[0]);
-    if (whole->name && whole->segments)
-        whole->buffer = cornu_buffer_create(whole->device, stored, .use = whole->use,
-                                            .name = whole->name, .per_shard = spread != CORNU_SHARED);
-    if (whole->buffer) return whole;
+    if (whole->name && whole->segments) return whole;
     destroy(whole);
     return NULL;
 }
 
-/* Copies the part's value to where it will be. */
-static CornuStatus copy_value(const CornuVariable *whole, int i, const CornuVariable *part)
+static CornuArray value_in(const CornuVariable *whole, void *values, int i, CornuType type)
 {
-    CornuStatus status = CORNU_ERR_MEMORY;
-    CornuVariable place = *whole;   /* written as a part, before it is one */
-    CornuArray  value = cornu_array_from(cornu__allocate(cornu_type_bytes(part->type) + 1, 1),
-                                         part->type);
-    place.type = part->type;
-    place.whole = (CornuVariable *)(uintptr_t)whole;
-    place.first = whole->segments[i].first;
-    if (value.data) status = cornu_variable_read(part, value);
-    if (!status) status = cornu_variable_write(&place, value);
-    cornu__release(value.data);
+    const size_t offset = (size_t)whole->segments[i].first * cornu_dtype_size(type.dtype);
+    return cornu_array_from((char *)values + offset, type);
+}
+
+/* Moves the parts' values into the whole. They are on the host meanwhile, so that the device never
+ * holds them twice; where the whole finds no room they go back. */
+static CornuStatus move_values(CornuVariable *whole, CornuVariable *const *parts, void *values)
+{
+    for (int i = 0; i < whole->segment_count; i++)
+        if (parts[i]->buffer || parts[i]->whole)
+            CORNU__TRY(cornu_variable_read(parts[i], value_in(whole, values, i, parts[i]->type)));
+    for (int i = 0; i < whole->segment_count; i++) {
+        if (parts[i]->buffer) whole->segments[i].part = parts[i];   /* for now: to go back to */
+        cornu_buffer_free(parts[i]->buffer);
+        parts[i]->buffer = NULL;
+    }
+    CornuStatus status = place(whole);
+    if (!status) return cornu_variable_write(whole, cornu_array_from(values, whole->type));
+    cornu_error_take();
+    for (int i = 0; i < whole->segment_count; i++)
+        if (whole->segments[i].part && place(parts[i]) == CORNU_OK)
+            cornu_variable_write(parts[i], value_in(whole, values, i, parts[i]->type));
     return status;
 }
 
@@ -199,16 +220,16 @@ CornuVariable *cornu_variable_pack(CornuVariable *const *parts, int count, Cornu
     if (cornu_error_pending() || check_parts(parts, count)) return cornu__null();
     CornuVariable *whole = packed_so(parts, count, spread);
     if (whole) return whole;
-    if (!(whole = create_whole(parts, count, spread, name))) return cornu__null();
-    for (int i = 0; i < count; i++)
-        if (copy_value(whole, i, parts[i])) {
-            destroy(whole);
-            return cornu__null();
-        }
+    if (!(whole = lay_out(parts, count, spread, name))) return cornu__null();
+    void       *values = cornu__allocate(cornu_type_bytes(whole->type), 1);
+    CornuStatus status = values ? move_values(whole, parts, values) : CORNU_ERR_MEMORY;
+    cornu__release(values);
+    if (status) {
+        destroy(whole);
+        return cornu__null();
+    }
     for (int i = 0; i < count; i++) {
         leave(parts[i]);
-        cornu_buffer_free(parts[i]->buffer);
-        parts[i]->buffer = NULL;
         parts[i]->whole = whole;
         parts[i]->first = whole->segments[i].first;
         whole->segments[i].part = parts[i];

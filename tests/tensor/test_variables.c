@@ -198,6 +198,29 @@ static void parts_trade_places(void **state)
     cornu_device_close(device);
 }
 
+/* What waits to be packed takes no memory before; then it is zeros. */
+static void memory_comes_with_packing(void **state)
+{
+    (void)state;
+    CornuDevice   *device = made(cornu_device_open("cpu", .shards = 2));
+    CornuVariable *v[2];
+    for (int i = 0; i < 2; i++)
+        v[i] = made(cornu_variable_create(device, cornu_type(CORNU_F32, 20), i ? "y" : "x",
+                                          .for_packing = true));
+    assert_int_equal(cornu_device_memory(device).total.now, 0);
+    float values[20] = { 1 };
+    CornuArray array = cornu_array(values, CORNU_F32, 20);
+    expect_error(cornu_variable_read(v[1], array), CORNU_ERR_ARGUMENT, "y: has no memory");
+    expect_error(cornu_variable_write(v[1], array), CORNU_ERR_ARGUMENT, "y: has no memory");
+    made(cornu_variable_pack(v, 2, CORNU_SLICED, "slots"));
+    assert_int_equal(cornu_device_memory(device).total.now, 4 * 64 / 2);
+    expect_ok(cornu_variable_read(v[1], array));
+    for (int k = 0; k < 20; k++) assert_float_equal(values[k], 0, 0);
+    for (int i = 0; i < 2; i++) cornu_variable_free(v[i]);
+    assert_int_equal(cornu_device_memory(device).total.peak, 4 * 64 / 2);
+    cornu_device_close(device);
+}
+
 static void wrong_parts_are_refused(void **state)
 {
     (void)state;
@@ -239,6 +262,7 @@ int main(void)
         cmocka_unit_test(a_graph_from_before_is_refused),
         cmocka_unit_test(parts_are_assigned),
         cmocka_unit_test(parts_trade_places),
+        cmocka_unit_test(memory_comes_with_packing),
         cmocka_unit_test(wrong_parts_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
