@@ -173,6 +173,7 @@ static CornuTensor *add_input(CornuGraph *graph, Declare *declare, CornuType typ
         declare(graph->program, type, &value))
         return cornu__null();
     graph->inputs[graph->input_count++] = input;
+    if (input.is_whole) input.variable->users++;
     return cornu__tensor(graph, value);
 }
 
@@ -262,14 +263,11 @@ CornuTensor *cornu_read(CornuGraph *graph, CornuVariable *variable)
     for (int i = 0; i < graph->input_count; i++)
         if (graph->inputs[i].variable == variable)
             return cornu__tensor(graph, graph->program->inputs[i]);
-    const bool   whole = variable->segments != NULL;
-    CornuTensor *value =
-        add_input(graph, variable->spread == CORNU_SHARED ? cornu_program_input
-                                                          : cornu_program_shard_input,
-                  cornu__variable_shard_type(variable),
-                  (CornuGraphInput){ .variable = variable, .is_whole = whole });
-    if (value && whole) variable->users++;
-    return value;
+    return add_input(graph, variable->spread == CORNU_SHARED ? cornu_program_input
+                                                             : cornu_program_shard_input,
+                     cornu__variable_shard_type(variable),
+                     (CornuGraphInput){ .variable = variable,
+                                        .is_whole = variable->segments != NULL });
 }
 
 /* The whole is assigned what is assigned to its parts, and of the others what they are. */
