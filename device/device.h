@@ -127,6 +127,7 @@ typedef struct {
     int64_t ops;            /* ops of the program as recorded                       */
     int64_t kernels;        /* kernels that run per step after fusion               */
     int64_t fallbacks;      /* of these, ops run by their reference kernel          */
+    bool    fell_back[CORNU_OP_COUNT]; /* which ops these are                      */
     int64_t copies;         /* of these, copies the memory plan could not avoid     */
     int64_t bytes_planned;  /* memory for all values between inputs and outputs     */
     int64_t bytes_moved;    /* read and written per step by all kernels             */

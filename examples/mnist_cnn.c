@@ -39,6 +39,7 @@ static CornuStatus train(const Options *options, const CornuReferenceModel *refe
     if (!status)
         printf("Test loss: %.4f\nTest accuracy%s: %.4f\n", test[0],
                mnist->synthetic ? " on synthetic digits" : "", test[1]);
+    if (!status) session_fallbacks(device, cornu_model_statistics(model));
     if (!status && options->save) status = cornu_model_save(model, options->save);
     if (!status) status = session_record(options, model, history, mnist, test);
     cornu_history_free(history);

@@ -33,12 +33,19 @@ static void fill_table(Table *table, Options *o)
     static const char *const policies[] = { "float32", "mixed_bfloat16", "mixed_float16",
                                             NULL };
     static const char *const verbosities[] = { "auto", "0", "1", "2", NULL };
-    const Option machine[] = {
+    const Option device[] = {
         { "device", OPTION_CHOICE, &o->device, "NAME", "what computes", 0, 0, devices },
+        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+    };
+    const Option numerics[] = {
         { "policy", OPTION_CHOICE, &o->policy, "NAME", "precision", 0, 0, policies },
         { "shards", OPTION_WHOLE, &o->shards, "N",
-          "replicas of a tpu that share each batch: 1, 2, 4 or 8; default the profile's", 1, 8,
-          NULL },
+          o->shards ? "replicas of a tpu that share each batch: 1, 2, 4 or 8"
+                    : "replicas of a tpu that share each batch: 1, 2, 4 or 8; default the "
+                      "profile's", 1, 8, NULL },
+        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+    };
+    const Option threads[] = {
         { "threads", OPTION_WHOLE, &o->threads, "N", "processors to use", 1, 1024, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
@@ -87,7 +94,9 @@ static void fill_table(Table *table, Options *o)
     if (table->program->groups & OPTIONS_TRAINING) add(table, training);
     if (table->program->groups & OPTIONS_DATA) add(table, data);
     if (table->program->groups & OPTIONS_FIT) add(table, fit);
-    if (table->program->groups & OPTIONS_MACHINE) add(table, machine);
+    if (table->program->groups & OPTIONS_DEVICE) add(table, device);
+    if (table->program->groups & OPTIONS_NUMERICS) add(table, numerics);
+    if (table->program->groups & OPTIONS_THREADS) add(table, threads);
     add(table, everywhere);
 }
 

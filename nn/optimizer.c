@@ -266,6 +266,24 @@ CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *cons
     return status;
 }
 
+CornuStatus cornu__optimizer_move(CornuOptimizer *optimizer, CornuVariable *const *w)
+{
+    CornuOptimizer old = *optimizer;
+    if (!old.variables) return CORNU_OK;
+    optimizer->variables = NULL;
+    optimizer->variable_count = 0;
+    CornuStatus status = cornu_optimizer_build(optimizer, w, old.count);
+    for (int i = 0; !status && i < old.variable_count; i++)
+        status = cornu_variable_copy(optimizer->variables[i], old.variables[i]);
+    if (status) {
+        unbuild(optimizer);
+        *optimizer = old;
+    } else {
+        unbuild(&old);
+    }
+    return status;
+}
+
 CornuStatus cornu_optimizer_set_learning_rate(CornuOptimizer *optimizer, double value)
 {
     if (optimizer->schedule)

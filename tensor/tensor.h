@@ -52,6 +52,8 @@ CornuDevice   *cornu_variable_device(const CornuVariable *variable);
 /* Copies a host array of the same type in or out. */
 CornuStatus cornu_variable_write(CornuVariable *variable, CornuArray from);
 CornuStatus cornu_variable_read(const CornuVariable *variable, CornuArray to);
+/* Copies the value of a variable of the same type, which may be on another device. */
+CornuStatus cornu_variable_copy(CornuVariable *to, const CornuVariable *from);
 
 /*
  * Several variables packed into one flat one, so that one op treats them all. They stay what they

@@ -255,6 +255,17 @@ CornuTensor *cornu_pack(const CornuVariable *whole, CornuTensor *const *parts)
                          whole->type.shape.extent[0]);
 }
 
+CornuStatus cornu_variable_copy(CornuVariable *to, const CornuVariable *from)
+{
+    CornuArray host = cornu_array_from(cornu__allocate(cornu_type_bytes(from->type), 1),
+                                       from->type);
+    if (!host.data) return CORNU_ERR_MEMORY;
+    CornuStatus status = cornu_variable_read(from, host);
+    if (!status) status = cornu_variable_write(to, host);
+    cornu__release(host.data);
+    return status;
+}
+
 static CornuStatus expect_scalar(const CornuVariable *variable)
 {
     CornuText text;

@@ -147,7 +147,9 @@ static void count_work(CornuStatistics *statistics, const CornuProgram *recorded
     statistics->bytes_planned = (int64_t)arena_bytes(plan);
     for (int i = 0; i < plan->step_count; i++) {
         const CornuStep *step = &plan->steps[i];
-        statistics->fallbacks += step->kind == CORNU_STEP_REFERENCE;
+        const bool fell_back = step->kind == CORNU_STEP_REFERENCE;
+        if (fell_back) statistics->fell_back[plan->program->ops[step->op].id] = true;
+        statistics->fallbacks += fell_back;
         statistics->copies += step->kind == CORNU_STEP_COPY;
         for (int k = 0; k < step->in_count; k++)
             statistics->copies += cornu__plan_moves(plan, step, k);
