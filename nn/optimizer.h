@@ -92,14 +92,14 @@ void            cornu_optimizer_free(CornuOptimizer *optimizer);
 CornuOptimizer *cornu_loss_scale_optimizer(CornuOptimizer *optimizer);
 
 /*
- * How an optimizer's gradients meet across the shards of a device. Every optimizer's are summed, and
- * as a shard's loss is its part of the batch's (its sum over valid rows / all valid rows), the sum
- * is the gradient of the mean: CORNU_MEAN. With CORNU_SUM a shard's loss is that of its own rows
- * alone, so gradients are as many times as large as shards work together. Groups of shards
- * (CornuGroups in tensor/ops.h: as many as divide the shards; by their numbers, group after group)
- * meet among themselves only: each has weights and slots of its own, all the same at first. What is
- * read, or written to a file, is shard 0's; what is written all shards get. Predictions and metrics
- * come from each shard's own. On a device with one shard there is nothing to meet.
+ * How an optimizer's gradients meet across the shards of a device. Every optimizer's are summed,
+ * and as a shard's loss is its part of the batch's (its sum over valid rows / all valid rows), the
+ * sum is the gradient of the mean: CORNU_MEAN. With CORNU_SUM a shard's loss is that of its own
+ * rows alone, so gradients are as many times as large as shards work together. Groups of shards
+ * (CornuGroups in tensor/ops.h) meet among themselves only: each has weights and slots of its own,
+ * all the same at first. What is read, or written to a file, is shard 0's; what is written all
+ * shards get. Predictions and metrics come from each shard's own. On a device with one shard there
+ * is nothing to meet.
  *
  *     cornu_cross_shard_optimizer(cornu_adam(.learning_rate = 1e-3), .reduction = CORNU_SUM)
  *
@@ -153,8 +153,8 @@ CornuStatus cornu_optimizer_learning_rate(const CornuOptimizer *optimizer, doubl
 
 enum { CORNU_MAX_SLOTS = 3 };
 
-/* What a step gives an optimizer: a slice of all weights laid out in one vector. What it makes of an
- * element must not depend on the others. */
+/* What a step gives an optimizer: a slice of all weights laid out in one vector. What it makes of
+ * an element must not depend on the others. */
 typedef struct {
     CornuTensor *w, *gradient;                /* of one shape, f32 */
     CornuTensor *slot[CORNU_MAX_SLOTS];       /* in the order of slots() */

@@ -52,8 +52,8 @@ CornuStatus cornu_graph_feed(CornuTensor *input, CornuArray array);
 CornuTensor *cornu_read(CornuGraph *graph, CornuVariable *variable);
 
 /* Every run of the tensor's graph ends by storing the tensor in the variable; a second
- * assignment of the same variable, or of the whole it is packed into, replaces the first. Types must
- * be equal. */
+ * assignment of the same variable, or of the whole it is packed into, replaces the first. Types
+ * must be equal. */
 CornuStatus cornu_assign(CornuVariable *variable, CornuTensor *tensor);
 
 /* One tensor for each part of a packed variable, laid out as it is: f32 (extent). */

@@ -69,9 +69,10 @@ typedef enum {
                            graph, all are written                                              */
 } CornuSpread;
 
-/* The parts are of one dtype, on one device, each there once. The whole belongs to them and is freed
- * with the last one; parts of another whole leave that. A graph that read a part before cannot be
- * run any more, which is CORNU_ERR_ARGUMENT. Packing the parts of a whole again gives that whole. */
+/* The parts are of one dtype, on one device, each there once. The whole belongs to them and is
+ * freed with the last one; parts of another whole leave that. A graph that read a part before
+ * cannot be run any more, which is CORNU_ERR_ARGUMENT. Packing the parts of a whole again gives
+ * that whole. */
 CornuVariable *cornu_variable_pack(CornuVariable *const *parts, int count, CornuSpread spread,
                                    const char *name);
 

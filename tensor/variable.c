@@ -97,7 +97,8 @@ CornuStatus cornu_variable_write(CornuVariable *variable, CornuArray from)
     if (!buffer) return CORNU_ERR_ARGUMENT;
     const int copies = owner->spread == CORNU_DUPLICATED ? cornu_device_shards(owner->device) : 1;
     for (int i = 0; i < copies; i++, first += cornu_type_count(owner->type))
-        CORNU__TRY(cornu__fail_prefix(cornu_buffer_write_part(buffer, first, from), variable->name));
+        CORNU__TRY(cornu__fail_prefix(cornu_buffer_write_part(buffer, first, from),
+                                      variable->name));
     return CORNU_OK;
 }
 
@@ -176,7 +177,8 @@ static CornuVariable *lay_out(CornuVariable *const *parts, int count, CornuSprea
     whole->segment_count = count;
     int64_t end = 0;
     for (int i = 0; i < count && whole->segments; i++) {
-        const int64_t first = cornu__pack_start(&layout, end), each = cornu_type_count(parts[i]->type);
+        const int64_t first = cornu__pack_start(&layout, end);
+        const int64_t each = cornu_type_count(parts[i]->type);
         whole->segments[i] = (CornuSegment){ .first = first, .count = each };
         end = first + each;
     }

@@ -121,7 +121,8 @@ static bool joins(const CornuPlan *plan, const CornuStep *step, int k, CornuPart
 bool cornu__plan_moves(const CornuPlan *plan, const CornuStep *step, int k)
 {
     const CornuValue value = plan->operands[step->in_first + k];
-    const CornuPlace from = plan->places[value], whole = plan->places[plan->operands[step->out_first]];
+    const CornuPlace from = plan->places[value];
+    const CornuPlace whole = plan->places[plan->operands[step->out_first]];
     CornuPart        to;
     if (step->kind != CORNU_STEP_KERNEL ||
         !cornu__is_joined(plan->program, &plan->program->ops[step->op], k, &to))

@@ -245,8 +245,8 @@ const CornuOpRules cornu__concat_rules = {
 };
 
 /*
- * pack: operands of one dtype, each flattened, one after the other in a vector of `extent` elements.
- * Each begins at the next multiple of `segment`; zeros are between them and behind the last.
+ * pack: operands of one dtype, each flattened, one after the other in a vector of `extent`
+ * elements. Each begins at the next multiple of `segment`; zeros are between them and behind.
  */
 static CornuStatus pack_type(const CornuOpCall *call, CornuType *out)
 {

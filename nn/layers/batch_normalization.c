@@ -109,7 +109,8 @@ static CornuTensor *normalize_together(const CornuCall *call, CornuTensor *x, Co
     variance = cornu_op_maximum(variance, cornu_op_constant_like(variance, 0.0));
     *statistics = (Statistics){ mean, variance, has_rows(cornu_op_all_reduce(call->count)) };
 
-    CornuTensor *scale = cornu_op_multiply(cornu_op_rsqrt(cornu_op_shift(variance, epsilon)), gamma);
+    CornuTensor *inverse = cornu_op_rsqrt(cornu_op_shift(variance, epsilon));
+    CornuTensor *scale = cornu_op_multiply(inverse, gamma);
     CornuTensor *scaled = cornu_op_multiply(cornu_op_subtract(x, mean), scale);
     return cornu_op_convert(cornu_op_add(scaled, beta), dtype);
 }

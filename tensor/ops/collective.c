@@ -17,8 +17,8 @@ CornuStatus cornu_groups_check(const CornuGroups *groups, int shards)
                            "the %d there are", groups->size, shards);
     for (int i = shards; i < CORNU_MAX_SHARDS; i++)
         if (groups->members[i] != 0)
-            return cornu__fail(CORNU_ERR_ARGUMENT, "the groups have %d members, there are %d shards",
-                               i + 1, shards);
+            return cornu__fail(CORNU_ERR_ARGUMENT, "the groups have %d members, there are %d "
+                               "shards", i + 1, shards);
     for (int i = 0; i < shards; i++) {
         const int member = member_at(groups, i);
         if (member < 0 || member >= shards)

@@ -403,7 +403,8 @@ static void test_what_is_put_together_is_made_there(void **state)
     const CornuAttributes first = { .axis = { 0 } }, pack = { .pack = { 16, 96 } };
     for (int copied = 0; copied < 2; copied++) {
         CornuProgram *p = cornu_program_create();
-        CornuValue    x = input(p, cornu_type(CORNU_F32, 4, 8)), y = input(p, cornu_type(CORNU_F32, 7));
+        CornuValue    x = input(p, cornu_type(CORNU_F32, 4, 8));
+        CornuValue    y = input(p, cornu_type(CORNU_F32, 7));
         CornuValue    e = op1(p, CORNU_OP_EXP, x), t = op1(p, CORNU_OP_TANH, y);
         CornuValue    in[3] = { e, copied ? e : op1(p, CORNU_OP_TANH, x), copied ? x : e };
         CornuValue    joined = op(p, CORNU_OP_CONCAT, &first, in, copied ? 3 : 2);
