@@ -76,6 +76,7 @@ static void remove_executable(CornuDevice *device, CornuExecutable **link)
     CornuProgram    *program = executable->program;
     *link = executable->next;
     cornu__memory_count(device, CORNU_USE_ACTIVATIONS, -executable->bytes);
+    cornu__describe_free(executable);
     device->class->executable_free(executable);
     cornu_program_free(program);
 }
@@ -94,6 +95,7 @@ const char *cornu_device_description(const CornuDevice *device)
 {
     return device->description;
 }
+const char *cornu_device_profile(const CornuDevice *device) { return device->profile; }
 const char *cornu_device_policy(const CornuDevice *device)
 {
     return device->policy ? device->policy : "float32";
@@ -264,7 +266,10 @@ CornuExecutable *cornu_device_compile(CornuDevice *device, const CornuProgram *p
     if (!copy) return NULL;
     CornuExecutable *executable = device->class->compile(device, copy);
     if (!executable || allocate(device, executable) != CORNU_OK) {
-        if (executable) device->class->executable_free(executable);
+        if (executable) {
+            cornu__describe_free(executable);
+            device->class->executable_free(executable);
+        }
         cornu_program_free(copy);
         return cornu__null();
     }
@@ -322,6 +327,7 @@ CornuStatus cornu_executable_run(CornuExecutable *executable, CornuBuffer *const
                                  "expected NULL, for it is written into input %d", output->alias);
         if (status != CORNU_OK) return fail_place(status, "output", i);
     }
+    cornu_executable_record(executable, executable->events);   /* forgets the run before */
     return executable->device->class->run(executable, inputs, outputs);
 }
 

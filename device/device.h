@@ -48,6 +48,9 @@ int         cornu_device_shards(const CornuDevice *device);
  * threads: "cpu: AMD EPYC … | avx512 | BLIS 0.9.0 skx | 2 threads". */
 const char *cornu_device_description(const CornuDevice *device);
 
+/* The machine it emulates, "v3-8"; NULL for a device that is itself. */
+const char *cornu_device_profile(const CornuDevice *device);
+
 /* The precision policy that suits it, by Keras' name: "float32", "mixed_bfloat16". */
 const char *cornu_device_policy(const CornuDevice *device);
 
@@ -149,6 +152,47 @@ CornuStatus cornu_executable_run(CornuExecutable *executable, CornuBuffer *const
                                  CornuBuffer *const *outputs);
 
 const CornuStatistics *cornu_executable_statistics(const CornuExecutable *executable);
+
+/* ---- What runs, and when ---- */
+
+/* One of the steps that a run consists of. */
+typedef struct {
+    const char      *name;        /* "conv2d+max_pool2d+bias+relu": the ops it computes */
+    const char      *kind;        /* "kernel", "group" (elementwise ops in one pass), "collective"
+                                     (between shards), "copy", "reference" (a fallback) */
+    const char      *scope;       /* who recorded it, "conv2d_1", "dense/gradient"; "" if nobody */
+    const int       *ops;         /* ascending, of the compiled program; none for a copy */
+    int              op_count;
+    const CornuType *in, *out;    /* the values it reads and writes in memory; none where it only
+                                     puts together what lies in place */
+    int              in_count, out_count;
+    bool             per_shard;   /* each shard runs it on its own values; else it runs once */
+    int64_t          flops, bytes_read, bytes_written;   /* of one run of the step */
+} CornuExecutableStep;
+
+/* The steps in the order in which they run; *count is how many. The executable owns them. */
+const CornuExecutableStep *cornu_executable_steps(const CornuExecutable *executable, int *count);
+
+/* What the steps compute: the program that was compiled after the device's passes, which
+ * decompose, drop and join ops. */
+const CornuProgram *cornu_executable_program(const CornuExecutable *executable);
+
+CornuDevice *cornu_executable_device(const CornuExecutable *executable);
+
+/* When a thread worked on a step for a shard (0 for a step that runs once): seconds of
+ * CLOCK_MONOTONIC, both 0 if it did not. The thread that runs a step is in it from its begin to its
+ * end; others that help are from the first to the last piece they take. Thread 0 is the caller. */
+typedef struct {
+    int    step, shard, thread;
+    double begin_s, end_s;
+} CornuStepEvent;
+
+/* Steps x shards x threads: event (step * shards + shard) * threads + thread is theirs. */
+int cornu_executable_event_count(const CornuExecutable *executable);
+
+/* From now on each run writes its times to `events`, the caller's, as many as the above; the next
+ * run writes over them. NULL ends that. Running allocates nothing either way. */
+void cornu_executable_record(CornuExecutable *executable, CornuStepEvent *events);
 
 #ifdef __cplusplus
 }

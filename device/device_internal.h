@@ -50,8 +50,8 @@ struct CornuDevice {
     const CornuDeviceClass *class;
     int                     threads, shards;
     char                    description[256];
+    const char             *profile;       /* NULL: it emulates nothing */
     const char             *policy;        /* NULL: float32 */
-    const char             *profile;       /* NULL: there is but one of the class */
     CornuMemory             memory;
     CornuBuffer            *buffers;       /* newest first */
     CornuExecutable        *executables;   /* likewise */
@@ -69,13 +69,28 @@ struct CornuExecutable {
     CornuProgram    *program;
     uint64_t         hash;
     int              users;
+    CornuStepEvent  *events;                  /* where runs write their times; NULL: nowhere */
     CornuExecutable *next;
 
     /* The class's to fill. */
     CornuStatistics  statistics;
     int64_t          bytes;                   /* of activations, of a shard */
     CornuHeld        largest[CORNU_LARGEST];  /* of them, when most is needed; bytes 0: no more */
+
+    /* Likewise, by cornu__describe_begin. */
+    const CornuProgram  *compiled;            /* what the steps compute */
+    CornuExecutableStep *steps;
+    int                  step_count;
 };
+
+/* Makes room to describe `count` steps of a compiled program, which are then added one by one, in
+ * the order in which they run: kind, ops, types and per_shard are taken from `step` and copied, the
+ * rest follows from them. device.c frees the descriptions. */
+CornuStatus cornu__describe_begin(CornuExecutable *executable, const CornuProgram *compiled,
+                                  int count);
+CornuStatus cornu__describe_step(CornuExecutable *executable, const CornuExecutableStep *step);
+/* For a class whose compile fails, too. */
+void        cornu__describe_free(CornuExecutable *executable);
 
 /* ---- Accounting (account.c) ---- */
 

@@ -79,6 +79,8 @@ static void fill_table(Table *table, Options *o)
         { "load", OPTION_TEXT, &o->load, "FILE", "start from the weights in FILE", 0, 0, NULL },
         { "history", OPTION_TEXT, &o->history, "FILE", "write losses and times as JSON", 0, 0,
           NULL },
+        { "trace", OPTION_TEXT, &o->trace, "FILE",
+          "write what one late step did when, as JSON for ui.perfetto.dev", 0, 0, NULL },
         { "verbose", OPTION_CHOICE, &table->verbose, "auto|0|1|2",
           "silent, a progress bar, a line per epoch; auto: a bar on a terminal", 0, 0,
           verbosities },

@@ -24,7 +24,7 @@ typedef struct {
     const char *model;
     int64_t     epochs, batch_size, steps_per_epoch, steps_per_execution, limit, seed;
     double      learning_rate;
-    const char *data, *save, *load, *history;
+    const char *data, *save, *load, *history, *trace;
     CornuVerbose verbose;
 
     const char *const *arguments;  /* what is no flag */
@@ -41,7 +41,7 @@ enum {
     OPTIONS_DATA     = 8,          /* --data --limit --seed */
     OPTIONS_TRAINING = 16,         /* --epochs --batch-size --learning-rate */
     OPTIONS_FIT      = 32,         /* --steps-per-epoch --steps-per-execution --save --load
-                                      --history --verbose */
+                                      --history --trace --verbose */
     OPTIONS_ALL      = 63,
 };
 

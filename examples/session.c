@@ -11,7 +11,8 @@ CornuStatus session_begin(const Options *options)
 {
     setlocale(LC_CTYPE, "");
     if ((options->save && cornu_model_save_check(options->save)) ||
-        (options->history && cornu_record_check(options->history)))
+        (options->history && cornu_record_check(options->history)) ||
+        (options->trace && cornu_trace_check(options->trace)))
         return cornu_error_status();
     cornu_set_random_seed((uint64_t)options->seed);
     return cornu_set_dtype_policy(options->policy);

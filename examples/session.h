@@ -10,8 +10,8 @@
 
 #include "options.h"
 
-/* The locale of the user, the seed, the policy. Also sees that --save and --history can be written,
- * which is better known now than after the training. */
+/* The locale of the user, the seed, the policy. Also sees that --save, --history and --trace can be
+ * written, which is better known now than after the training. */
 CornuStatus session_begin(const Options *options);
 
 /* Begins, and opens the device; the run's first line names the processor, its instruction set,

@@ -29,5 +29,6 @@
 #include "strategy.h"
 #include "summary.h"
 #include "terminal.h"
+#include "trace.h"
 
 #endif

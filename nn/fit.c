@@ -1,16 +1,9 @@
 /* Training: batches through the step, callbacks around it. Source of the order of things:
  * keras/src/backend/jax/trainer.py, fit. */
 #include <math.h>
-#include <time.h>
 
 #include "loop_internal.h"
-
-double cornu__seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
+#include "trace_internal.h"
 
 typedef struct {
     const CornuFitConfig *config;
@@ -118,20 +111,32 @@ static CornuStatus read_logs(Fit *fit, int64_t epoch, int64_t done)
     return CORNU_OK;
 }
 
+/* Batch i of the epoch, with which step i begins. */
+static CornuStatus next_batch(Fit *fit, int64_t i, const CornuBatch **batch)
+{
+    cornu__phase(cornu__trace_of(fit->model->trace, i - 1), NULL);
+    cornu__phase(cornu__trace_of(fit->model->trace, i), "wait for the batch");
+    return cornu__source_next(&fit->train, batch);
+}
+
 /* The steps of one execution, from batch *i on. */
 static CornuStatus train_execution(Fit *fit, const CornuBatch *batch, int64_t *i, int64_t *samples)
 {
     CornuSource  *source = &fit->train;
     const int64_t end = cornu__execution_end(fit->model, source, *i);
     while (batch) {
-        CornuStep *step;
+        CornuTrace *trace = cornu__trace_of(fit->model->trace, *i);
+        CornuStep  *step;
+        cornu__phase(trace, "prepare");
         CORNU__TRY(cornu__step(fit->model, CORNU_STEP_TRAIN, batch->arrays[0].type,
                                batch->arrays[1].type, &step));
+        cornu__phase(trace, "infeed");
         CORNU__TRY(cornu__source_feed(source, step, batch));
+        if (trace) CORNU__TRY(cornu_trace_run(trace, cornu_graph_executable(step->graph)));
         CORNU__TRY(cornu__step_run(step, NULL));
         *samples += batch->valid;
         batch = NULL;
-        if (++*i < end) CORNU__TRY(cornu__source_next(source, &batch));
+        if (++*i < end) CORNU__TRY(next_batch(fit, *i, &batch));
     }
     return CORNU_OK;
 }
@@ -147,16 +152,21 @@ static CornuStatus train_epoch(Fit *fit, int64_t epoch, int64_t *samples)
     while (i < source->steps) {
         const int64_t     last = i + fit->model->steps_per_execution - 1;
         const CornuBatch *batch;
-        CORNU__TRY(cornu__source_next(source, &batch));
+        CORNU__TRY(next_batch(fit, i, &batch));
         if (!batch) break;
+        cornu__phase(cornu__trace_of(fit->model->trace, i), "callbacks");
         CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(train_batch_begin), i, NULL));
         CORNU__TRY(train_execution(fit, batch, &i, samples));
-        const bool wants = cornu__wants_logs(callbacks, CORNU__HOOK(train_batch_end), last);
+        CornuTrace *trace = cornu__trace_of(fit->model->trace, i - 1);
+        const bool  wants = cornu__wants_logs(callbacks, CORNU__HOOK(train_batch_end), last);
+        if (wants) cornu__phase(trace, "outfeed");
         if (wants) CORNU__TRY(read_logs(fit, epoch, i));
+        cornu__phase(trace, "callbacks");
         CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(train_batch_end), last,
                                      wants ? &fit->logs.logs : NULL));
         if (fit->model->stop_training) break;
     }
+    cornu__phase(cornu__trace_of(fit->model->trace, i - 1), NULL);
     cornu__source_turn(source);
     return read_logs(fit, epoch, i);
 }

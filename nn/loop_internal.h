@@ -4,6 +4,7 @@
 
 #include "../datasets/dataset_internal.h"
 #include "../datasets/iterator.h"
+#include "../device/clock_internal.h"
 #include "model_internal.h"
 
 /* ---- Batches ---- */
@@ -106,9 +107,6 @@ void cornu__logs_refresh(CornuLogSet *set);
  * evaluation. */
 CornuStatus cornu__evaluate_source(CornuModel *model, CornuSource *source,
                                    const CornuCallbacks *callbacks, CornuLogSet *logs);
-
-/* Seconds on a clock that only goes forward. */
-double cornu__seconds(void);
 
 /* ---- History ---- */
 

@@ -129,6 +129,10 @@ const char *cornu_model_metric_name(const CornuModel *model, int i);
 /* Of the training step, NULL before the first one. */
 const CornuStatistics *cornu_model_statistics(const CornuModel *model);
 
+/* The training step for batches of these types, as fit and cornu_train_on_batch run it: compiled
+ * here if it was not yet, and not run. It is the device's. NULL and a pending error. */
+CornuExecutable *cornu_model_train_step(CornuModel *model, CornuType x, CornuType y);
+
 /* ---- Training, evaluation, prediction ----
  *
  * Data are a data set of (x, y) or arrays .x and .y, of any number type: bytes stay bytes until

@@ -5,6 +5,7 @@
 #include "deal_internal.h"
 #include "layer_internal.h"
 #include "model.h"
+#include "trace.h"
 
 /* The loss, or a metric, with its states on the device. */
 typedef struct {
@@ -58,6 +59,7 @@ struct CornuModel {
     CornuStep      *steps;
     int64_t         steps_per_execution;         /* at least 1, once compiled */
     bool            stop_training;
+    CornuTrace     *trace;                       /* of a step of this epoch, or NULL */
 };
 
 /* CORNU_OK for a model that can be used; else its layers' failure, or the pending error. */

@@ -291,6 +291,14 @@ CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, CornuType x, Corn
     return CORNU_OK;
 }
 
+CornuExecutable *cornu_model_train_step(CornuModel *model, CornuType x, CornuType y)
+{
+    CornuStep *step;
+    if (cornu_error_pending() || cornu__step(model, CORNU_STEP_TRAIN, x, y, &step))
+        return cornu__null();
+    return cornu_graph_executable(step->graph);
+}
+
 /* An array of shards' parts: the leading axis more that feeds and fetches have. */
 static CornuArray parts(const CornuStep *step, CornuType batch, const void *data)
 {

@@ -79,6 +79,9 @@ CornuStatus cornu_graph_prepare(CornuGraph *graph, CornuTensor *const *fetches, 
 /* Of the executable that ran or was prepared last; NULL before. */
 const CornuStatistics *cornu_graph_statistics(const CornuGraph *graph);
 
+/* What ran or was prepared last; NULL before. It is the device's. */
+CornuExecutable *cornu_graph_executable(const CornuGraph *graph);
+
 /* The program that the last run or preparation compiled; NULL before. It is the graph's. */
 const CornuProgram *cornu_graph_program(const CornuGraph *graph);
 

@@ -173,6 +173,11 @@ CornuStatus cornu_run(CornuGraph *graph, CornuTensor *const *fetches, int count,
     return CORNU_OK;
 }
 
+CornuExecutable *cornu_graph_executable(const CornuGraph *graph)
+{
+    return graph->last ? graph->last->executable : NULL;
+}
+
 const CornuStatistics *cornu_graph_statistics(const CornuGraph *graph)
 {
     return graph->last ? cornu_executable_statistics(graph->last->executable) : NULL;

@@ -53,6 +53,7 @@ while read -r program arguments; do
         image=$(ls "${CORNU_DATA:-none}"/digit-images/*.png 2>/dev/null | head -n 1)
         [ -n "$image" ] || continue
         arguments=$(echo "$arguments" | sed "s|IMAGE.png|$image|") ;;
+    build/explain) ;;
     *) arguments="$arguments --data synthetic --limit 600 --epochs 1" ;;
     esac
     (cd "$folder" && "$root/$build/${program#build/}" $arguments) > "$folder/log" 2>&1

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../clock_internal.h"
 #include "../memory_internal.h"
 #include "passes.h"
 
@@ -21,6 +22,7 @@ typedef struct {
     CornuExecutable base;
     CornuPlan       plan;
     Failure        *failures;     /* by shard */
+    CornuSpan      *spans;        /* by thread: of a step that is measured */
     char           *arena, *scratch;
     void          **addresses;    /* of plan.operands on each shard, for the run in hand */
 } Executable;
@@ -204,6 +206,29 @@ static CornuStatus build_plan(CornuPlan *plan, const CornuHost *host,
     return CORNU_OK;
 }
 
+/* Whether all that the step reads or writes is where it belongs already. */
+static bool moves_nothing(const CornuPlan *plan, const CornuStep *step)
+{
+    int64_t bytes = 0;
+    for (int k = 0; k < step->in_count + step->out_count; k++) bytes += bytes_moved(plan, step, k);
+    return bytes == 0;
+}
+
+static CornuStatus describe(CornuExecutable *base, const CornuPlan *plan)
+{
+    CORNU__TRY(cornu__describe_begin(base, plan->program, plan->step_count));
+    for (int i = 0; i < plan->step_count; i++) {
+        const CornuStep *step = &plan->steps[i];
+        const bool       moves = !moves_nothing(plan, step);
+        CORNU__TRY(cornu__describe_step(base, &(CornuExecutableStep){
+            .kind = cornu__plan_kind_name(plan, step), .ops = step->ops,
+            .op_count = step->op_count, .in = step->types, .in_count = moves ? step->in_count : 0,
+            .out = step->types + step->in_count, .out_count = moves ? step->out_count : 0,
+            .per_shard = step->varies && cornu__plan_shards(plan) > 1 }));
+    }
+    return CORNU_OK;
+}
+
 /* A value of the arena by the op that makes it: "matmul in dense_1". */
 static CornuHeld held(const CornuPlan *plan, CornuValue value)
 {
@@ -222,7 +247,9 @@ CornuExecutable *cornu__host_compile(const CornuHost *host, const CornuProgram *
     Executable *executable = cornu__allocate(1, sizeof *executable);
     if (!executable) return NULL;
     CornuPlan *plan = &executable->plan;
-    if (build_plan(plan, host, program) != CORNU_OK) {
+    if (build_plan(plan, host, program) != CORNU_OK ||
+        describe(&executable->base, plan) != CORNU_OK) {
+        cornu__describe_free(&executable->base);
         cornu__host_executable_free(&executable->base);
         return NULL;
     }
@@ -245,8 +272,10 @@ CornuStatus cornu__host_allocate(CornuExecutable *base)
     executable->failures = cornu__allocate(shards, sizeof *executable->failures);
     executable->addresses = cornu__allocate((size_t)plan->operand_count * shards,
                                             sizeof *executable->addresses);
+    executable->spans = cornu__allocate((size_t)cornu__threads_count(plan->host->threads),
+                                        sizeof *executable->spans);
     return executable->arena && executable->scratch && executable->failures &&
-           executable->addresses ? CORNU_OK : CORNU_ERR_MEMORY;
+           executable->addresses && executable->spans ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
 void cornu__host_executable_free(CornuExecutable *base)
@@ -257,6 +286,7 @@ void cornu__host_executable_free(CornuExecutable *base)
     cornu__release(executable->scratch);
     cornu__release(executable->addresses);
     cornu__release(executable->failures);
+    cornu__release(executable->spans);
     cornu__release(executable);
 }
 
@@ -322,11 +352,51 @@ static CornuStatus run_named(Executable *executable, const CornuStep *step, int 
     return *op->scope ? cornu__fail_prefix(status, op->scope) : status;
 }
 
+/* Where a run writes when the threads worked on a step. */
+static CornuStepEvent *events_of(const Executable *executable, int step, int shard)
+{
+    const int threads = cornu__threads_count(executable->plan.host->threads);
+    const int shards = cornu__plan_shards(&executable->plan);
+    return executable->base.events + (step * shards + shard) * threads;
+}
+
+/* A step on one thread, all its pieces included: that of a shard's segment. */
+static CornuStatus run_alone(Executable *executable, int i, int shard, int thread, char *scratch)
+{
+    const CornuStep *step = &executable->plan.steps[i];
+    if (!executable->base.events) return run_named(executable, step, shard, scratch);
+    CornuStepEvent *event = &events_of(executable, i, shard)[thread];
+    event->begin_s = cornu__seconds();
+    const CornuStatus status = run_named(executable, step, shard, scratch);
+    event->end_s = cornu__seconds();
+    return status;
+}
+
+/* A step whose pieces all threads may take. */
+static CornuStatus run_together(Executable *executable, int i, int shard)
+{
+    CornuThreads *threads = executable->plan.host->threads;
+    const int     count = cornu__threads_count(threads);
+    if (!executable->base.events)
+        return run_alone(executable, i, shard, 0, executable->scratch);
+    memset(executable->spans, 0, (size_t)count * sizeof *executable->spans);
+    cornu__threads_watch(threads, executable->spans);
+    const CornuStatus status = run_alone(executable, i, shard, 0, executable->scratch);
+    cornu__threads_watch(threads, NULL);
+    CornuStepEvent *events = events_of(executable, i, shard);
+    for (int t = 1; t < count; t++) {
+        events[t].begin_s = executable->spans[t].begin_s;
+        events[t].end_s = executable->spans[t].end_s;
+    }
+    return status;
+}
+
 /* ---- Segments: steps that every shard runs, start to end ---- */
 
 typedef struct {
     Executable *executable;
     int         first, end;   /* steps */
+    bool        dealt;        /* a thread takes a shard from start to end */
 } Segment;
 
 static void run_segment_on(void *context, int64_t shard, int thread)
@@ -337,7 +407,8 @@ static void run_segment_on(void *context, int64_t shard, int thread)
     char          *scratch = executable->scratch + (size_t)thread * executable->plan.scratch_bytes;
     failure->status = CORNU_OK;
     for (int i = segment->first; i < segment->end && failure->status == CORNU_OK; i++)
-        failure->status = run_named(executable, &executable->plan.steps[i], (int)shard, scratch);
+        failure->status = segment->dealt ? run_alone(executable, i, (int)shard, thread, scratch)
+                                         : run_together(executable, i, (int)shard);
     if (failure->status != CORNU_OK)
         snprintf(failure->message, sizeof failure->message, "%s", cornu_error_message());
 }
@@ -349,8 +420,8 @@ static CornuStatus run_segment(Executable *executable, int first, int end)
 {
     CornuThreads *threads = executable->plan.host->threads;
     const int     shards = cornu__plan_shards(&executable->plan);
-    Segment       segment = { executable, first, end };
-    if (shards >= cornu__threads_count(threads))
+    Segment       segment = { executable, first, end, shards >= cornu__threads_count(threads) };
+    if (segment.dealt)
         cornu__threads_run(threads, shards, run_segment_on, &segment);
     else
         for (int shard = 0; shard < shards; shard++) run_segment_on(&segment, shard, 0);
@@ -375,7 +446,7 @@ CornuStatus cornu__host_run(CornuExecutable *base, CornuBuffer *const *inputs,
                 end++;
             CORNU__TRY(run_segment(executable, i, end));
         } else {
-            CORNU__TRY(run_named(executable, &plan->steps[i], 0, executable->scratch));
+            CORNU__TRY(run_together(executable, i, 0));
         }
     }
     return CORNU_OK;

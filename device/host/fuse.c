@@ -411,6 +411,17 @@ static int add_operands(const Fuser *f, int op, CornuValue *all)
     return count;
 }
 
+/* What the step computes: the ops of a unit and, before them, what they are joined with. */
+static CornuStatus note_ops(CornuStep *step, const Fuser *f, int unit)
+{
+    const int pool = f->nodes[unit].pool;
+    step->ops = cornu__allocate((size_t)size_of(f, unit) + 1, sizeof *step->ops);
+    if (!step->ops) return CORNU_ERR_MEMORY;
+    if (pool >= 0 && f->nodes[pool].kind == NODE_JOINED) step->ops[step->op_count++] = pool;
+    for (int i = unit; i >= 0; i = f->nodes[i].next) step->ops[step->op_count++] = i;
+    return CORNU_OK;
+}
+
 static CornuStatus add_kernel(Fuser *f, int op)
 {
     const CornuProgram   *program = f->program;
@@ -452,10 +463,11 @@ static CornuStatus add_kernel(Fuser *f, int op)
     step->kernel = f->nodes[op].kernel;
     step->epilogue = epilogue;
     step->has_bias = has_bias;
-    return CORNU_OK;
+    return note_ops(step, f, op);
 }
 
-static CornuStatus add_group_step(Fuser *f, const int *ops, int op_count,
+/* For the ops of unit `unit`, or to write out that op's result alone. */
+static CornuStatus add_group_step(Fuser *f, int unit, const int *ops, int op_count,
                                   const CornuValue *out, int out_count, int position)
 {
     CornuGroup *group = cornu__group_create(f->plan->host->vectors, f->program, ops,
@@ -470,7 +482,7 @@ static CornuStatus add_group_step(Fuser *f, const int *ops, int op_count,
     }
     step->position = position;
     step->group = group;
-    return CORNU_OK;
+    return note_ops(step, f, unit);
 }
 
 static CornuStatus add_group(Fuser *f, int unit)
@@ -484,7 +496,7 @@ static CornuStatus add_group(Fuser *f, int unit)
                 out[out_count++] = f->program->ops[i].out_first + k;
     }
     if (out_count == 0) return CORNU_OK;
-    return add_group_step(f, ops, op_count, out, out_count, ops[op_count - 1]);
+    return add_group_step(f, unit, ops, op_count, out, out_count, ops[op_count - 1]);
 }
 
 CornuStatus cornu__fuse(CornuPlan *plan)
@@ -510,7 +522,7 @@ CornuStatus cornu__fuse(CornuPlan *plan)
             status = add_kernel(&f, i);
         else if (node->kind == NODE_GROUP) status = add_group(&f, i);
         else if (node->written_out)
-            status = add_group_step(&f, NULL, 0, &f.program->ops[i].out_first, 1, i);
+            status = add_group_step(&f, i, NULL, 0, &f.program->ops[i].out_first, 1, i);
     }
     cornu__release(f.nodes);
     return status;

@@ -75,6 +75,8 @@ typedef struct {
     int                position;   /* its last op in the program: the order wanted      */
     int                op;         /* of a kernel or reference step                     */
     int                pool;       /* the pooling op joined with a kernel's, or -1      */
+    int               *ops;        /* all that it computes, ascending; none for a copy  */
+    int                op_count;
     int                in_first, in_count;    /* values read and values written: ranges */
     int                out_first, out_count;  /* of CornuPlan.operands                  */
     const CornuKernel *kernel;
@@ -132,5 +134,8 @@ CornuStep *cornu__plan_step(CornuPlan *plan, CornuStepKind kind, const CornuValu
 /* Whether operand k of the step has to be moved into the result that the step joins it to; false
  * where it is there already, and of other steps. */
 bool cornu__plan_moves(const CornuPlan *plan, const CornuStep *step, int k);
+
+/* "kernel", "group", …; "collective" for a kernel that reads what other shards made. */
+const char *cornu__plan_kind_name(const CornuPlan *plan, const CornuStep *step);
 
 #endif

@@ -706,20 +706,22 @@ static CornuStatus place_outputs(Planner *p)
                             : place_output(p, i));
     }
     /* One input into another: set aside first, for the two may trade places. */
-    for (int i = 0; i < program->output_count; i++) {
-        CornuProgramOutput *output = &program->outputs[i];
-        CornuValue          root = root_of(p->plan, output->value);
+    CornuValue *values = cornu__allocate((size_t)program->output_count, sizeof *values);
+    CornuStatus status = values ? CORNU_OK : CORNU_ERR_MEMORY;
+    for (int i = 0; status == CORNU_OK && i < program->output_count; i++) {
+        const CornuProgramOutput *output = &program->outputs[i];
+        CornuValue                root = root_of(p->plan, output->value);
+        values[i] = output->value;
         if (output->alias < 0 || program->values[root].op >= 0 ||
             root == program->inputs[output->alias])
             continue;
-        CORNU__TRY(add_copy(p, output->value, (CornuPlace){ .region = CORNU_NOWHERE },
-                            &output->value));
+        status = add_copy(p, output->value, (CornuPlace){ .region = CORNU_NOWHERE }, &values[i]);
     }
-    for (int i = 0; i < program->output_count; i++)
+    for (int i = 0; status == CORNU_OK && i < program->output_count; i++)
         if (program->outputs[i].alias >= 0)
-            CORNU__TRY(
-                place_alias(p, program->outputs[i].value, program->outputs[i].alias));
-    return CORNU_OK;
+            status = place_alias(p, values[i], program->outputs[i].alias);
+    cornu__release(values);
+    return status;
 }
 
 CornuStatus cornu__plan_memory(CornuPlan *plan)
@@ -752,6 +754,12 @@ CornuStatus cornu__plan_memory(CornuPlan *plan)
 
 /* ---- Printing and freeing ---- */
 
+const char *cornu__plan_kind_name(const CornuPlan *plan, const CornuStep *step)
+{
+    static const char *const names[] = { "kernel", "reference", "group", "copy" };
+    return crosses(plan, step) ? "collective" : names[step->kind];
+}
+
 static void print_place(const CornuPlan *plan, CornuValue value, FILE *to)
 {
     static const char *const regions[] = { "nowhere", "arena", "input", "output" };
@@ -765,7 +773,6 @@ static void print_place(const CornuPlan *plan, CornuValue value, FILE *to)
 
 void cornu__plan_print(const CornuPlan *plan, FILE *to)
 {
-    static const char *const kinds[] = { "kernel", "reference", "group", "copy" };
     fprintf(to, "plan: %d steps, %zu bytes of values, %zu bytes of scratch memory\n",
             plan->step_count, plan->shared_bytes + plan->shard_bytes, plan->scratch_bytes);
     if (cornu__plan_shards(plan) > 1)
@@ -774,7 +781,7 @@ void cornu__plan_print(const CornuPlan *plan, FILE *to)
     for (int i = 0; i < plan->step_count; i++) {
         const CornuStep *step = &plan->steps[i];
         fprintf(to, "%4d%s %s%s", i, step->varies ? " *" : "", step->waits ? "waits, " : "",
-                kinds[step->kind]);
+                cornu__plan_kind_name(plan, step));
         if (step->op >= 0)
             fprintf(to, " %s", cornu_op_name(plan->program->ops[step->op].id));
         if (step->pool >= 0)
@@ -801,6 +808,7 @@ void cornu__plan_free(CornuPlan *plan)
 {
     for (int i = 0; i < plan->step_count; i++) {
         cornu__group_free(plan->steps[i].group);
+        cornu__release(plan->steps[i].ops);
         cornu__release(plan->steps[i].types);
     }
     cornu__release(plan->steps);

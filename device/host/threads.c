@@ -21,6 +21,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "../clock_internal.h"
 #include "../memory_internal.h"
 #include "cpu.h"
 
@@ -41,6 +42,7 @@ struct CornuThreads {
     CornuWork *work;
     void      *context;
     int64_t    blocks;
+    CornuSpan *spans;       /* NULL: nobody watches */
 
     pthread_mutex_t one_run;
     pthread_mutex_t lock;   /* for the two conditions */
@@ -128,17 +130,25 @@ static void sleep_until_done(CornuThreads *pool)
     pthread_mutex_unlock(&pool->lock);
 }
 
+static void note(CornuSpan *span, double begin_s)
+{
+    if (span->begin_s == 0.0) span->begin_s = begin_s;
+    span->end_s = cornu__seconds();
+}
+
 /* Takes blocks until there are none. */
 static void take_part(CornuThreads *pool, int number)
 {
     const Place before = inside;
     inside = (Place){ pool, number };
     int64_t taken = 0, left;
+    double  begin_s = 0.0;
     while ((left = atomic_fetch_sub(&pool->remaining, 1)) > 0) {
-        taken++;
+        if (taken++ == 0 && pool->spans) begin_s = cornu__seconds();
         pool->work(pool->context, pool->blocks - left, number);
     }
     inside = before;
+    if (taken > 0 && pool->spans) note(&pool->spans[number], begin_s);
     if (taken == 0 || atomic_fetch_sub(&pool->unfinished, taken) > taken) return;
     if (atomic_load(&pool->caller_sleeps)) {
         pthread_mutex_lock(&pool->lock);
@@ -192,6 +202,8 @@ void cornu__threads_run(CornuThreads *pool, int64_t blocks, CornuWork *work,
     }
     pthread_mutex_unlock(&pool->one_run);
 }
+
+void cornu__threads_watch(CornuThreads *pool, CornuSpan *spans) { pool->spans = spans; }
 
 int cornu__threads_count(const CornuThreads *pool) { return pool->count; }
 

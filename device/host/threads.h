@@ -22,4 +22,14 @@ typedef void CornuWork(void *context, int64_t block, int thread);
 void cornu__threads_run(CornuThreads *threads, int64_t blocks, CornuWork *work,
                         void *context);
 
+/* When a thread was at work: from the first block it took to the end of its last, in seconds
+ * (clock_internal.h); both 0 if it took none. */
+typedef struct {
+    double begin_s, end_s;
+} CornuSpan;
+
+/* From now on runs note the times of each thread in `spans`, one per thread, which the caller
+ * clears; NULL ends that. Not from inside `work`. */
+void cornu__threads_watch(CornuThreads *threads, CornuSpan *spans);
+
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../clock_internal.h"
 #include "../device_internal.h"
 #include "../memory_internal.h"
 
@@ -209,6 +210,24 @@ static void count_work(CornuStatistics *statistics, const CornuProgram *program)
     statistics->bytes_moved = elements * (int64_t)sizeof(double);
 }
 
+/* A step per op. */
+static CornuStatus describe(CornuExecutable *base, const CornuProgram *program)
+{
+    CORNU__TRY(cornu__describe_begin(base, program, program->op_count));
+    for (int i = 0; i < program->op_count; i++) {
+        const CornuProgramOp *op = &program->ops[i];
+        CornuType             out[CORNU_MAX_OUTPUTS];
+        Executable           *executable = (Executable *)base;
+        cornu_program_call(program, op, executable->in_type);
+        for (int k = 0; k < op->out_count; k++)
+            out[k] = cornu_program_type(program, op->out_first + k);
+        CORNU__TRY(cornu__describe_step(base, &(CornuExecutableStep){
+            .kind = "reference", .ops = &i, .op_count = 1, .in = executable->in_type,
+            .in_count = op->in_count, .out = out, .out_count = op->out_count }));
+    }
+    return CORNU_OK;
+}
+
 static CornuExecutable *reference_compile(CornuDevice *device, const CornuProgram *program)
 {
     (void)device;
@@ -216,10 +235,12 @@ static CornuExecutable *reference_compile(CornuDevice *device, const CornuProgra
     if (!executable) return NULL;
     executable->base.program = (CornuProgram *)program;
     count_work(&executable->base.statistics, program);
-    if (plan_into(executable, program) == CORNU_OK) {
+    if (plan_into(executable, program) == CORNU_OK &&
+        describe(&executable->base, program) == CORNU_OK) {
         executable->base.bytes = executable->base.statistics.bytes_planned;
         return &executable->base;
     }
+    cornu__describe_free(&executable->base);
     reference_executable_free(&executable->base);
     return NULL;
 }
@@ -243,6 +264,17 @@ static CornuStatus run_op(Executable *executable, const CornuProgramOp *op)
     return *op->scope ? cornu__fail_prefix(status, op->scope) : status;
 }
 
+static CornuStatus run_measured(Executable *executable, int i)
+{
+    CornuStepEvent       *event = executable->base.events;
+    const CornuProgramOp *op = &executable->base.program->ops[i];
+    if (!event) return run_op(executable, op);
+    event[i].begin_s = cornu__seconds();
+    const CornuStatus status = run_op(executable, op);
+    event[i].end_s = cornu__seconds();
+    return status;
+}
+
 static CornuStatus reference_run(CornuExecutable *base, CornuBuffer *const *inputs,
                                  CornuBuffer *const *outputs)
 {
@@ -253,7 +285,7 @@ static CornuStatus reference_run(CornuExecutable *base, CornuBuffer *const *inpu
         memcpy(executable->value[v], elements_of(inputs[i]),
                (size_t)count_of(program, v) * sizeof(double));
     }
-    for (int i = 0; i < program->op_count; i++) CORNU__TRY(run_op(executable, &program->ops[i]));
+    for (int i = 0; i < program->op_count; i++) CORNU__TRY(run_measured(executable, i));
     for (int i = 0; i < program->output_count; i++) {
         const CornuProgramOutput *output = &program->outputs[i];
         CornuBuffer *to = output->alias < 0 ? outputs[i] : inputs[output->alias];

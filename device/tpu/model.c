@@ -1,11 +1,11 @@
 #include "model.h"
 
 #include <stdbool.h>
-#include <string.h>
 
+#include "../device_internal.h"
 #include "../integer_internal.h"
 #include "../memory_internal.h"
-#include "../op_internal.h"
+#include "../ops/collective.h"
 
 /* Sums and products of counts stop at INT64_MAX. */
 static int64_t add(int64_t a, int64_t b) { return a > INT64_MAX - b ? INT64_MAX : a + b; }
@@ -141,6 +141,8 @@ static int64_t chips_of(const CornuTpuProfile *profile, int64_t shards)
     return ceil_divide(shards, (int64_t)(profile->replicas.value / profile->chips.value));
 }
 
+bool cornu_tpu_is_collective(CornuOpId id) { return cornu__crosses(id); }
+
 double cornu_tpu_all_reduce_s(const CornuTpuProfile *profile, int64_t shards, int64_t bytes)
 {
     if (shards <= 1 || bytes <= 0) return 0.0;
@@ -151,103 +153,6 @@ double cornu_tpu_all_reduce_s(const CornuTpuProfile *profile, int64_t shards, in
     if (chips < 2.0) return local;
     if (chips < 3.0) return local + 2.0 * v / both + 2.0 * hop;
     return local + 2.0 * v / both * (chips - 1.0) / chips + chips * hop;
-}
-
-/* ---- Which values go through HBM ---- */
-
-typedef struct {
-    const CornuProgram *program;
-    CornuValue         *root;      /* reshapes looked through                            */
-    int                *readers;   /* how many ops read the value                        */
-    int                *reader;    /* the last of them                                   */
-    bool               *kept;      /* an output of the program                           */
-} Traffic;
-
-static bool is_elementwise(CornuOpId id)
-{
-    return (id >= CORNU_OP_NEGATIVE && id <= CORNU_OP_CONVERT) || id == CORNU_OP_BROADCAST ||
-           id == CORNU_OP_DROPOUT;
-}
-
-/* Cheaper to make again than to read. */
-static bool is_remade(CornuOpId id)
-{
-    return id == CORNU_OP_CONSTANT || id == CORNU_OP_IOTA || id == CORNU_OP_REPLICA_ID ||
-           id == CORNU_OP_BROADCAST;
-}
-
-/* A value stays on the chip when it is remade, or when one op alone reads it and maker or reader
- * is elementwise: then the compiler fuses the two. */
-static bool stored(const Traffic *traffic, CornuValue value)
-{
-    const CornuProgram *program = traffic->program;
-    const int           maker = program->values[value].op;
-    if (maker < 0 || traffic->kept[value]) return true;
-    const CornuOpId id = program->ops[maker].id;
-    if (is_remade(id)) return false;
-    if (traffic->readers[value] != 1) return true;
-    return !is_elementwise(id) && !is_elementwise(program->ops[traffic->reader[value]].id);
-}
-
-static void traffic_free(Traffic *traffic)
-{
-    cornu__release(traffic->root);
-    cornu__release(traffic->readers);
-    cornu__release(traffic->reader);
-    cornu__release(traffic->kept);
-}
-
-static CornuStatus traffic_find(Traffic *traffic, const CornuProgram *program)
-{
-    const size_t count = (size_t)program->value_count;
-    *traffic = (Traffic){ .program = program,
-                          .root = cornu__allocate(count, sizeof *traffic->root),
-                          .readers = cornu__allocate(count, sizeof *traffic->readers),
-                          .reader = cornu__allocate(count, sizeof *traffic->reader),
-                          .kept = cornu__allocate(count, sizeof *traffic->kept) };
-    if (!traffic->root || !traffic->readers || !traffic->reader || !traffic->kept)
-        return CORNU_ERR_MEMORY;
-    for (int v = 0; v < program->value_count; v++) {
-        traffic->root[v] = v;
-        traffic->reader[v] = -1;
-    }
-    for (int i = 0; i < program->op_count; i++) {
-        const CornuProgramOp *op = &program->ops[i];
-        const CornuValue     *in = cornu_program_operands(program, op);
-        if (op->id == CORNU_OP_RESHAPE) {
-            traffic->root[op->out_first] = traffic->root[in[0]];
-            continue;
-        }
-        for (int k = 0; k < op->in_count; k++) {
-            const CornuValue value = traffic->root[in[k]];
-            traffic->readers[value] += traffic->reader[value] != i;
-            traffic->reader[value] = i;
-        }
-    }
-    for (int i = 0; i < program->output_count; i++)
-        traffic->kept[traffic->root[program->outputs[i].value]] = true;
-    return CORNU_OK;
-}
-
-/* What op i reads and writes, each value once. */
-static int64_t op_bytes(const Traffic *traffic, int i)
-{
-    const CornuProgram   *program = traffic->program;
-    const CornuProgramOp *op = &program->ops[i];
-    const CornuValue     *in = cornu_program_operands(program, op);
-    if (op->id == CORNU_OP_RESHAPE) return 0;
-    int64_t bytes = 0;
-    for (int k = 0; k < op->in_count; k++) {
-        const CornuValue value = traffic->root[in[k]];
-        bool             again = false;
-        for (int j = 0; j < k && !again; j++) again = traffic->root[in[j]] == value;
-        if (!again && stored(traffic, value))
-            bytes = add(bytes, cornu_tpu_hbm_bytes(cornu_program_type(program, value)));
-    }
-    for (int k = 0; k < op->out_count; k++)
-        if (stored(traffic, op->out_first + k))
-            bytes = add(bytes, cornu_tpu_hbm_bytes(cornu_program_type(program, op->out_first + k)));
-    return bytes;
 }
 
 /* ---- A step ---- */
@@ -273,14 +178,25 @@ static void consider(Worst *worst, double seconds, CornuTpuBound bound)
     if (seconds > worst->seconds) *worst = (Worst){ seconds, bound };
 }
 
-static void model_product(CornuTpuOp *op, const CornuTpuProfile *profile, const CornuOpCall *call,
-                          int f32_passes)
+/* What is modelled, with what. */
+typedef struct {
+    const CornuTpuProfile *profile;
+    const CornuProgram    *program;
+    int64_t                shards;
+    int                    f32_passes;
+    CornuType             *in;             /* room for the operands of any op */
+    CornuOpId              collective;     /* that just went before, else CORNU_OP_COUNT */
+    int64_t                collected;      /* bytes of it and of those before it */
+} Setting;
+
+static void model_product(CornuTpuOp *op, const Setting *setting, const CornuOpCall *call)
 {
+    const CornuTpuProfile *profile = setting->profile;
     const int64_t rows = (int64_t)profile->mxu_rows.value;
     const int64_t columns = (int64_t)profile->mxu_columns.value;
     const int64_t arrays = cornu_tpu_replica_mxus(profile);
     const CornuDtype dtype = call->in[0].dtype;
-    op->passes = dtype == CORNU_BF16 || dtype == CORNU_F16 ? 1 : f32_passes;
+    op->passes = dtype == CORNU_BF16 || dtype == CORNU_F16 ? 1 : setting->f32_passes;
     op->cycles = cornu_tpu_cycles(op->product, rows, columns, arrays);
     op->tiling = cornu_tpu_tiling(op->product, rows, columns, (int64_t)profile->mxus.value,
                                   op->passes, (int64_t)(profile->vmem_mib.value * 0x1p20));
@@ -296,7 +212,23 @@ static void model_product(CornuTpuOp *op, const CornuTpuProfile *profile, const 
     op->cycles.overlapped *= op->passes;
     op->cycles.no_overlap *= op->passes;
     op->mxu_s = op->cycles.overlapped / (profile->clock_mhz.value * 1e6);
-    op->vector_ops = TIMES(op->passes, partial_sums(op->product, rows, columns, arrays));
+    op->vector_ops = add(op->vector_ops, TIMES(op->passes, partial_sums(op->product, rows, columns,
+                                                                        arrays)));
+}
+
+/* Collectives of one kind behind each other are combined, as the compiler does: what a further
+ * one adds is what its bytes add. */
+static void model_collective(CornuTpuOp *op, Setting *setting, CornuOpId id, int64_t bytes)
+{
+    /* reduce_scatter and all_gather are the two halves of an all_reduce. */
+    const int parts = id == CORNU_OP_ALL_REDUCE ? 1 : 2;
+    if (setting->collective != id) setting->collected = 0;
+    const double before = cornu_tpu_all_reduce_s(setting->profile, setting->shards,
+                                                 setting->collected);
+    setting->collected = add(setting->collected, bytes);
+    op->link_bytes = bytes / parts;
+    op->links_s = (cornu_tpu_all_reduce_s(setting->profile, setting->shards, setting->collected) -
+                   before) / parts;
 }
 
 static double vector_rate(const CornuTpuProfile *profile)
@@ -305,19 +237,37 @@ static double vector_rate(const CornuTpuProfile *profile)
            profile->vector_alus.value * profile->vector_mhz.value * 1e6;
 }
 
-static CornuTpuOp model_op(const CornuTpuModelConfig *config, const CornuTpuProfile *profile,
-                           const Traffic *traffic, const CornuOpCall *call, int i)
+static CornuTpuOp model_op(Setting *setting, const CornuExecutableStep *step)
 {
-    const CornuProgram *program = config->program;
-    const CornuType     out = cornu_program_type(program, program->ops[i].out_first);
-    CornuTpuOp          op = { .product = cornu_tpu_product(call, out) };
-    if (op.product.count) model_product(&op, profile, call, config->passes ? config->passes : 1);
-    else op.vector_ops = cornu_op_flops(call);
-    op.hbm_bytes = op_bytes(traffic, i);
-    op.vector_s = (double)op.vector_ops / vector_rate(profile);
-    op.hbm_s = (double)op.hbm_bytes / cornu_tpu_replica_hbm_rate(profile);
+    const CornuProgram *program = setting->program;
+    CornuTpuOp          op = { .passes = 0 };
+    CornuOpId           collective = CORNU_OP_COUNT;
+    for (int i = 0; i < step->op_count; i++) {
+        const CornuProgramOp *recorded = &program->ops[step->ops[i]];
+        const CornuOpCall     call = cornu_program_call(program, recorded, setting->in);
+        const CornuType       out = cornu_program_type(program, recorded->out_first);
+        const CornuTpuProduct product = cornu_tpu_product(&call, out);
+        if (product.count) {
+            op.product = product;
+            model_product(&op, setting, &call);
+        } else if (cornu_tpu_is_collective(call.id)) {
+            collective = call.id;
+            const CornuType all = call.id == CORNU_OP_ALL_GATHER ? out : call.in[0];
+            model_collective(&op, setting, call.id, (int64_t)cornu_type_bytes(all));
+        } else {
+            op.vector_ops = add(op.vector_ops, cornu_op_flops(&call));
+        }
+    }
+    setting->collective = collective;
+    for (int i = 0; i < step->in_count; i++)
+        op.hbm_bytes = add(op.hbm_bytes, cornu_tpu_hbm_bytes(step->in[i]));
+    for (int i = 0; i < step->out_count; i++)
+        op.hbm_bytes = add(op.hbm_bytes, cornu_tpu_hbm_bytes(step->out[i]));
+    op.vector_s = (double)op.vector_ops / vector_rate(setting->profile);
+    op.hbm_s = (double)op.hbm_bytes / cornu_tpu_replica_hbm_rate(setting->profile);
 
     Worst worst = { 0.0, CORNU_TPU_BOUND_NOTHING };
+    consider(&worst, op.links_s, CORNU_TPU_BOUND_LINKS);
     consider(&worst, op.mxu_s, CORNU_TPU_BOUND_MXU);
     consider(&worst, op.vector_s, CORNU_TPU_BOUND_VECTOR);
     consider(&worst, op.hbm_s, CORNU_TPU_BOUND_HBM);
@@ -326,7 +276,7 @@ static CornuTpuOp model_op(const CornuTpuModelConfig *config, const CornuTpuProf
     return op;
 }
 
-static void sum_up(CornuTpuModel *model, const CornuTpuModelConfig *config)
+static void sum_up(CornuTpuModel *model, int64_t infeed_bytes, int64_t iterations_per_loop)
 {
     const CornuTpuProfile *profile = model->profile;
     double                 cell_cycles = 0.0;
@@ -337,21 +287,21 @@ static void sum_up(CornuTpuModel *model, const CornuTpuModelConfig *config)
         model->folds = add(model->folds, TIMES(op->passes, op->cycles.folds));
         model->vector_ops = add(model->vector_ops, op->vector_ops);
         model->hbm_bytes = add(model->hbm_bytes, op->hbm_bytes);
+        model->link_bytes = add(model->link_bytes, op->link_bytes);
         model->mxu_s += op->mxu_s;
         model->vector_s += op->vector_s;
         model->hbm_s += op->hbm_s;
-        model->ops_s += op->seconds;
+        model->links_s += op->links_s;
+        model->device_s += op->seconds;
         cell_cycles += op->cycles.overlapped * profile->mxu_rows.value *
                        profile->mxu_columns.value * (double)cornu_tpu_replica_mxus(profile);
     }
     if (cell_cycles > 0.0) model->use_overlapped = (double)model->useful_macs / cell_cycles;
 
-    const int64_t loop = larger(1, config->iterations_per_loop);
-    const double  pcie = (double)chips_of(profile, model->shards) * profile->pcie_gbps.value * 1e9;
-    model->all_reduce_s = cornu_tpu_all_reduce_s(profile, model->shards, config->all_reduce_bytes);
-    model->device_s = model->ops_s + model->all_reduce_s;
-    model->infeed_s = (double)config->infeed_bytes / pcie;
-    model->dispatch_s = profile->dispatch_ms.value * 1e-3 / (double)loop;
+    const double pcie = (double)chips_of(profile, model->shards) * profile->pcie_gbps.value * 1e9;
+    model->infeed_bytes = infeed_bytes;
+    model->infeed_s = (double)infeed_bytes / pcie;
+    model->dispatch_s = profile->dispatch_ms.value * 1e-3 / (double)larger(1, iterations_per_loop);
     const double beside = model->infeed_s > model->device_s ? model->infeed_s : model->device_s;
     model->step_s = beside + model->dispatch_s;
 
@@ -359,41 +309,75 @@ static void sum_up(CornuTpuModel *model, const CornuTpuModelConfig *config)
     consider(&worst, model->mxu_s, CORNU_TPU_BOUND_MXU);
     consider(&worst, model->vector_s, CORNU_TPU_BOUND_VECTOR);
     consider(&worst, model->hbm_s, CORNU_TPU_BOUND_HBM);
-    consider(&worst, model->all_reduce_s, CORNU_TPU_BOUND_LINKS);
+    consider(&worst, model->links_s, CORNU_TPU_BOUND_LINKS);
+    model->device_bound = worst.bound;
     consider(&worst, model->infeed_s, CORNU_TPU_BOUND_INFEED);
     consider(&worst, model->dispatch_s, CORNU_TPU_BOUND_DISPATCH);
     model->bound = worst.bound;
 }
 
-static CornuStatus check(const CornuTpuModelConfig *config, const CornuTpuProfile *profile)
+static CornuStatus check(const CornuTpuModelConfig *config, const CornuTpuProfile *profile,
+                         int64_t shards)
 {
     const int64_t replicas = (int64_t)profile->replicas.value;
-    if (!config->program)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "TPU model: NULL, expected a program");
-    if (config->shards < 0 || config->shards > replicas)
+    if (!config->program == !config->executable)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "TPU model: %s, expected a program or an executable",
+                           config->program ? "both are given" : "NULL");
+    if (shards < 1 || shards > replicas)
         return cornu__fail(CORNU_ERR_ARGUMENT, "TPU model: %lld shards, expected 1 to the %lld "
-                           "replicas of %s", (long long)config->shards, (long long)replicas,
+                           "replicas of %s", (long long)shards, (long long)replicas,
                            profile->name);
+    if (config->executable && shards != config->executable->device->shards)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "TPU model: %lld shards, the executable was "
+                           "compiled for %d", (long long)shards,
+                           config->executable->device->shards);
     if (config->passes != 0 && config->passes != 1 && config->passes != 3 && config->passes != 6)
         return cornu__fail(CORNU_ERR_ARGUMENT, "TPU model: %d passes, expected 1, 3 or 6",
                            config->passes);
-    if (config->all_reduce_bytes < 0 || config->infeed_bytes < 0 || config->iterations_per_loop < 0)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "TPU model: %lld bytes to reduce, %lld bytes of "
-                           "infeed, %lld iterations per loop, expected none negative",
-                           (long long)config->all_reduce_bytes, (long long)config->infeed_bytes,
+    if (config->infeed_bytes < 0 || config->iterations_per_loop < 0)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "TPU model: %lld bytes of infeed, %lld iterations "
+                           "per loop, expected none negative", (long long)config->infeed_bytes,
                            (long long)config->iterations_per_loop);
     return CORNU_OK;
 }
 
-static CornuStatus check_tiling(const CornuTpuOp *op, const CornuProgramOp *recorded,
+static CornuStatus check_tiling(const CornuTpuOp *op, const CornuExecutableStep *step,
                                 const CornuTpuProfile *profile)
 {
     if (!op->cycles.folds || op->tiling.blocks) return CORNU_OK;
     return cornu__fail(CORNU_ERR_MEMORY, "TPU model: %s%s%s: %d rows and their weights take %lld "
-                       "bytes of VMEM, a core of %s has %.0f", cornu_op_name(recorded->id),
-                       *recorded->scope ? " in " : "", recorded->scope, ROW_GROUP,
+                       "bytes of VMEM, a core of %s has %.0f", step->name,
+                       *step->scope ? " in " : "", step->scope, ROW_GROUP,
                        (long long)op->tiling.bytes, profile->name,
                        profile->vmem_mib.value * 0x1p20);
+}
+
+static const CornuTpuProfile *profile_of(const CornuTpuModelConfig *config)
+{
+    if (config->profile) return config->profile;
+    return cornu_tpu_profile(config->executable ? config->executable->device->profile : NULL);
+}
+
+static int64_t shards_of(const CornuTpuModelConfig *config, const CornuTpuProfile *profile)
+{
+    if (config->shards) return config->shards;
+    return config->executable ? config->executable->device->shards
+                              : (int64_t)profile->shards.value;
+}
+
+/* What all shards are fed: inputs dealt over them, but for variables, which stay where they are.
+ * (The compiled program of one shard no longer says which inputs are dealt.) */
+static int64_t fed_bytes(const CornuProgram *recorded, int64_t shards)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < recorded->input_count; i++) {
+        const CornuProgramValue *in = &recorded->values[recorded->inputs[i]];
+        bool                     variable = !in->varies;
+        for (int k = 0; k < recorded->output_count; k++)
+            variable = variable || recorded->outputs[k].alias == i;
+        if (!variable) bytes = add(bytes, TIMES(shards, (int64_t)cornu_type_bytes(in->type)));
+    }
+    return bytes;
 }
 
 /* Space for the operands of any op of the program. */
@@ -405,35 +389,56 @@ static CornuType *operand_space(const CornuProgram *program)
     return cornu__allocate((size_t)most, sizeof(CornuType));
 }
 
+/* Op i as a step of its own. `in` has room for its operands, each of which is read once. */
+static CornuExecutableStep step_of(const CornuProgram *program, const int *i, CornuType *in,
+                                   CornuType out[CORNU_MAX_OUTPUTS])
+{
+    const CornuProgramOp *op = &program->ops[*i];
+    const CornuValue     *operands = cornu_program_operands(program, op);
+    CornuExecutableStep   step = { .name = cornu_op_name(op->id), .scope = op->scope, .ops = i,
+                                   .op_count = 1, .in = in, .out = out };
+    for (int k = 0; k < op->in_count; k++) {
+        bool again = false;
+        for (int j = 0; j < k; j++) again = again || operands[j] == operands[k];
+        if (!again) in[step.in_count++] = cornu_program_type(program, operands[k]);
+    }
+    for (; step.out_count < op->out_count; step.out_count++)
+        out[step.out_count] = cornu_program_type(program, op->out_first + step.out_count);
+    return step;
+}
+
 CornuTpuModel *cornu_tpu_model_from(const CornuTpuModelConfig *config)
 {
     if (cornu_error_pending()) return NULL;
-    const CornuTpuProfile *profile = config->profile ? config->profile : cornu_tpu_profile(NULL);
-    if (check(config, profile) != CORNU_OK) return cornu__null();
-    const CornuProgram *program = config->program;
-    Traffic             traffic = { .program = program };
-    CornuType          *in = NULL;
+    const CornuExecutable *executable = config->executable;
+    const CornuTpuProfile *profile = profile_of(config);
+    const int64_t          shards = shards_of(config, profile);
+    if (check(config, profile, shards) != CORNU_OK) return cornu__null();
+    const CornuProgram *program = executable ? executable->compiled : config->program;
+    Setting             setting = { .profile = profile, .program = program, .shards = shards,
+                                    .f32_passes = config->passes ? config->passes : 1,
+                                    .in = operand_space(program), .collective = CORNU_OP_COUNT };
+    CornuType          *in = operand_space(program), out[CORNU_MAX_OUTPUTS];
     CornuTpuModel      *model = cornu__allocate(1, sizeof *model);
-    if (!model) return cornu__null();
-    *model = (CornuTpuModel){
-        .profile = profile,
-        .shards = config->shards ? config->shards : (int64_t)profile->shards.value,
-        .ops = cornu__allocate((size_t)program->op_count, sizeof *model->ops),
-        .op_count = program->op_count,
-    };
-    in = operand_space(program);
-    if (!model->ops || !in || traffic_find(&traffic, program) != CORNU_OK) goto fail;
-    for (int i = 0; i < program->op_count; i++) {
-        const CornuOpCall call = cornu_program_call(program, &program->ops[i], in);
-        model->ops[i] = model_op(config, profile, &traffic, &call, i);
-        if (check_tiling(&model->ops[i], &program->ops[i], profile) != CORNU_OK) goto fail;
+    if (!setting.in || !in || !model) goto fail;
+    *model = (CornuTpuModel){ .profile = profile, .shards = shards,
+                              .op_count = executable ? executable->step_count : program->op_count };
+    model->ops = cornu__allocate((size_t)model->op_count, sizeof *model->ops);
+    if (!model->ops) goto fail;
+    for (int i = 0; i < model->op_count; i++) {
+        const CornuExecutableStep step = executable ? executable->steps[i]
+                                                    : step_of(program, &i, in, out);
+        model->ops[i] = model_op(&setting, &step);
+        if (check_tiling(&model->ops[i], &step, profile) != CORNU_OK) goto fail;
     }
-    sum_up(model, config);
-    traffic_free(&traffic);
+    sum_up(model, config->infeed_bytes || !executable ? config->infeed_bytes
+                                                      : fed_bytes(executable->program, shards),
+           config->iterations_per_loop);
+    cornu__release(setting.in);
     cornu__release(in);
     return model;
 fail:
-    traffic_free(&traffic);
+    cornu__release(setting.in);
     cornu__release(in);
     cornu_tpu_model_free(model);
     return cornu__null();
@@ -444,60 +449,4 @@ void cornu_tpu_model_free(CornuTpuModel *model)
     if (!model) return;
     cornu__release(model->ops);
     cornu__release(model);
-}
-
-/* ---- Printing ---- */
-
-static void print_op(const CornuTpuOp *op, const CornuProgramOp *recorded, FILE *to)
-{
-    const CornuTpuProduct p = op->product;
-    char                  shape[96] = "";
-    if (p.count > 1) snprintf(shape, sizeof shape, "%lld x ", (long long)p.count);
-    if (p.count)
-        snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%lldx%lldx%lld",
-                 (long long)p.m, (long long)p.k, (long long)p.n);
-    fprintf(to, "%-18.18s %-18.18s %-16s", cornu_op_name(recorded->id), recorded->scope, shape);
-    if (p.count)
-        fprintf(to, " %5lld %5.1f %5.1f %5.1f", (long long)op->cycles.folds,
-                100.0 * op->use_padding, 100.0 * op->use_overlapped, 100.0 * op->use_no_overlap);
-    else
-        fprintf(to, " %5s %5s %5s %5s", "", "", "", "");
-    fprintf(to, " %7.1f %7.1f %7.1f %7.1f  %s\n", 1e6 * op->mxu_s, 1e6 * op->vector_s,
-            1e6 * op->hbm_s, 1e6 * op->seconds, cornu_tpu_bound_name(op->bound));
-}
-
-static void print_ops(const CornuTpuModel *model, const CornuProgram *program, FILE *to)
-{
-    static const double shortest_s = 0.05e-6;   /* what prints as 0.0 */
-    int                 more = 0;
-    double              more_s = 0.0;
-    fprintf(to, "%-54s %23s   %29s\n", "", "MXU use, percent", "microseconds, modelled");
-    fprintf(to, "%-18s %-18s %-16s %5s %5s %5s %5s %7s %7s %7s %7s  %s\n", "op", "scope", "MxKxN",
-            "tiles", "pad", "model", "worst", "mxu", "vector", "hbm", "op", "bound");
-    for (int i = 0; i < model->op_count; i++) {
-        const CornuTpuOp *op = &model->ops[i];
-        if (op->seconds >= shortest_s) {
-            print_op(op, &program->ops[i], to);
-            continue;
-        }
-        more += op->seconds > 0.0;
-        more_s += op->seconds;
-    }
-    char rest[32];
-    snprintf(rest, sizeof rest, "%d shorter", more);
-    if (more) fprintf(to, "%-102s %7.1f\n", rest, 1e6 * more_s);
-}
-
-void cornu_tpu_model_print(const CornuTpuModel *model, const CornuProgram *program, FILE *to)
-{
-    const CornuTpuProfile *profile = model->profile;
-    fprintf(to, "modelled for %s, %lld shards: nothing ran there\n", profile->name,
-            (long long)model->shards);
-    print_ops(model, program, to);
-    fprintf(to, "step, modelled: %.3f ms = max(device %.3f ms, infeed %.3f ms) + dispatch %.3f ms "
-            "(%c); bound by %s\n", 1e3 * model->step_s, 1e3 * model->device_s,
-            1e3 * model->infeed_s, 1e3 * model->dispatch_s, profile->dispatch_ms.mark,
-            cornu_tpu_bound_name(model->bound));
-    fprintf(to, "device, modelled: ops %.3f ms, all-reduce %.3f ms; MXU use %.1f percent\n",
-            1e3 * model->ops_s, 1e3 * model->all_reduce_s, 100.0 * model->use_overlapped);
 }

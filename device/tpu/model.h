@@ -1,14 +1,13 @@
 /*
  * The performance model: what one step would cost on a TPU.
  *
- *     CornuTpuModel *model = cornu_tpu_model(program, .profile = cornu_tpu_profile("v3-8"),
- *                                            .all_reduce_bytes = 4 * weights,
- *                                            .infeed_bytes = 1024 * 28 * 28);
+ *     CornuTpuModel *model = cornu_tpu_model(.executable = cornu_model_executable(network),
+ *                                            .profile = cornu_tpu_profile("v3-8"));
  *     printf("%.3f ms modelled\n", 1e3 * model->step_s);
  *
- * `program` is what one shard runs in a step. Everything here is *modelled*: computed from shapes
- * and from a profile's published figures. Nothing ran there, and no number is a time of this
- * machine.
+ * The executable is what one shard runs in a step, with the ops that are fused, the collectives
+ * and what is fed as they are in it. Everything here is *modelled*: computed from shapes and from
+ * a profile's published figures. Nothing ran there, and no number is a time of this machine.
  *
  * How the step is taken apart
  * - Products go to the MXU, weight-stationary: B (K, N) is cut into tiles of the array's shape,
@@ -17,12 +16,13 @@
  *   input's M = B H W, K = h w F, N = C.
  * - All else goes to the vector unit, one operation of the op's FLOP rule per lane, sublane and
  *   ALU each cycle.
- * - A value goes through HBM once written and once per op that reads it, padded to whole tiles of
- *   8 by 128, with the best of the layouts the compiler may choose. Ops that move no data out of
- *   their place are fused: see `stored` in model.c.
- * - An op takes as long as the busiest of MXU, vector unit and HBM; the ops run one after the
- *   other, then the all-reduce, none of it hidden behind the backward pass. The infeed of the next
- *   step runs beside all that; the host's dispatch does not.
+ * - What a step of the executable reads and writes goes through HBM, padded to whole tiles of 8 by
+ *   128, with the best of the layouts the compiler may choose; values between the ops of a step
+ *   stay on the chip.
+ * - Collectives of one kind that follow each other are combined to one.
+ * - A step takes as long as the busiest of MXU, vector unit, HBM and links; the steps run one after
+ *   the other, no collective is hidden behind the backward pass. The infeed of the next batch runs
+ *   beside all that; the host's dispatch does not.
  *
  * Sources: Samajdar et al., "SCALE-Sim: Systolic CNN accelerator simulator", arXiv 1811.02883 (one
  * fold); Jouppi et al., "In-datacenter performance analysis of a tensor processing unit", ISCA
@@ -31,7 +31,7 @@
 #ifndef CORNU_DEVICE_TPU_MODEL_H
 #define CORNU_DEVICE_TPU_MODEL_H
 
-#include "../program.h"
+#include "../device.h"
 #include "topology.h"
 
 #ifdef __cplusplus
@@ -39,6 +39,9 @@ extern "C" {
 #endif
 
 /* ---- The MXU ---- */
+
+/* bfloat16 passes of a product of f32, by its precision. */
+enum { CORNU_TPU_DEFAULT = 1, CORNU_TPU_HIGH = 3, CORNU_TPU_HIGHEST = 6 };
 
 /* `count` independent products of (M, K) by (K, N). */
 typedef struct {
@@ -93,6 +96,9 @@ int64_t cornu_tpu_tiled_bytes(CornuType type);
  * the side of 128. */
 int64_t cornu_tpu_hbm_bytes(CornuType type);
 
+/* Whether shards exchange something in it. */
+bool cornu_tpu_is_collective(CornuOpId id);
+
 /*
  * Seconds to sum `bytes` over all of `shards` replicas. The chips used lie on a ring: the four
  * links of a 2x2 board, the rim of a 2x4 slice. With n chips and B the bandwidth of two links,
@@ -120,7 +126,7 @@ typedef enum {
 
 const char *cornu_tpu_bound_name(CornuTpuBound bound);
 
-/* One op of the program, on one replica. */
+/* One step of the executable, or one op of the program, on one replica. */
 typedef struct {
     CornuTpuProduct product;       /* count 0: not for the MXU                                  */
     int             passes;        /* bfloat16 passes over the product: 1, 3 or 6; 0 without    */
@@ -134,44 +140,47 @@ typedef struct {
 
     int64_t         vector_ops;    /* element operations                                        */
     int64_t         hbm_bytes;     /* read and written, padding included                        */
-    double          mxu_s, vector_s, hbm_s;   /* seconds each unit is busy                      */
-    double          seconds;       /* the largest of the three                                  */
+    int64_t         link_bytes;    /* of a collective's operand                                 */
+    double          mxu_s, vector_s, hbm_s, links_s;   /* seconds each unit is busy             */
+    double          seconds;       /* the largest of the four                                   */
     CornuTpuBound   bound;         /* and whose it is                                           */
 } CornuTpuOp;
 
 typedef struct {
     const CornuTpuProfile *profile;
     int64_t                shards;
-    CornuTpuOp            *ops;      /* one per op of the program, in its order */
+    CornuTpuOp            *ops;      /* one per step of the executable, or op of the program */
     int                    op_count;
 
     /* Sums over the ops, one replica. */
     int64_t useful_macs, padded_macs;   /* all passes counted           */
     int64_t folds;                      /* tiles loaded, all passes     */
-    int64_t vector_ops, hbm_bytes;
-    double  mxu_s, vector_s, hbm_s;     /* seconds each unit is busy    */
+    int64_t vector_ops, hbm_bytes, link_bytes;
+    int64_t infeed_bytes;               /* of all replicas              */
+    double  mxu_s, vector_s, hbm_s, links_s;   /* seconds each unit is busy */
     double  use_overlapped;             /* useful_macs / what the arrays do in mxu_s */
 
     /* Seconds. */
-    double  ops_s;          /* the ops one after the other                             */
-    double  all_reduce_s;
-    double  device_s;       /* ops_s + all_reduce_s                                    */
-    double  infeed_s;       /* the whole batch over the PCIe of the chips used             */
-    double  dispatch_s;     /* per step: the constant / iterations_per_loop            */
-    double  step_s;         /* max(device_s, infeed_s) + dispatch_s                    */
-    CornuTpuBound bound;    /* the largest of the units' busy times and the last three */
+    double  device_s;       /* the ops one after the other                                */
+    double  infeed_s;       /* the whole batch over the PCIe of the chips used            */
+    double  dispatch_s;     /* per step: the constant / iterations_per_loop               */
+    double  step_s;         /* max(device_s, infeed_s) + dispatch_s                       */
+    CornuTpuBound device_bound;   /* the unit of the device that is busy longest          */
+    CornuTpuBound bound;          /* the same with infeed and dispatch                    */
 } CornuTpuModel;
 
 typedef struct {
     char                   unset;
-    const CornuProgram    *program;            /* required: a step of one shard              */
-    const CornuTpuProfile *profile;            /* default v2-8                               */
-    int64_t                shards;             /* default the profile's; 1 to its replicas   */
-    int64_t                all_reduce_bytes;   /* summed over the shards per step: gradients */
-    int64_t                infeed_bytes;       /* of the whole batch, all shards             */
+    const CornuProgram    *program;            /* a step of one shard, each op by itself; or */
+    const CornuExecutable *executable;         /* a compiled one                             */
+    const CornuTpuProfile *profile;            /* default the executable's device's, v2-8    */
+    int64_t                shards;             /* default the executable's, which it must be;
+                                                  the profile's; 1 to its replicas           */
+    int64_t                infeed_bytes;       /* of the whole batch, all shards; default what
+                                                  the executable's shards are fed            */
     int64_t                iterations_per_loop;/* steps per call from the host; default 1    */
-    int                    passes;             /* of products of f32: 1 (default), 3 (high),
-                                                  6 (highest); those of bf16 take 1          */
+    int                    passes;             /* of products of f32: default
+                                                  CORNU_TPU_DEFAULT; those of bf16 take 1    */
 } CornuTpuModelConfig;
 
 /* NULL and CORNU_ERR_ARGUMENT for a number out of range, CORNU_ERR_MEMORY, also for a profile whose
@@ -181,10 +190,6 @@ CornuTpuModel *cornu_tpu_model_from(const CornuTpuModelConfig *config);
 #define cornu_tpu_model(...) \
     cornu_tpu_model_from(&(CornuTpuModelConfig){ .unset = 0, __VA_ARGS__ })
 void cornu_tpu_model_free(CornuTpuModel *model);
-
-/* A line per op that takes 0.05 us or more, one for the rest, then the step; times are called
- * modelled. `program` is the one it was made from. */
-void cornu_tpu_model_print(const CornuTpuModel *model, const CornuProgram *program, FILE *to);
 
 #ifdef __cplusplus
 }

@@ -56,6 +56,7 @@ static CornuDevice *tpu_open(const CornuDeviceConfig *config)
     }
     device->base.threads = threads;
     device->base.shards = shards;
+    device->base.profile = profile->name;
     device->base.policy = "mixed_bfloat16";
     device->base.profile = profile->name;
     device->base.memory.capacity = (int64_t)cornu_tpu_replica_hbm(profile);

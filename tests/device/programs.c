@@ -90,13 +90,14 @@ Compiled compile(CornuDevice *device, const CornuProgram *program)
     if (!compiled.executable) fail_msg("%s", cornu_error_message());
     compiled.inputs = calloc((size_t)program->input_count + 1, sizeof(CornuBuffer *));
     compiled.outputs = calloc((size_t)program->output_count + 1, sizeof(CornuBuffer *));
+    const int shards = cornu_device_shards(device);
     for (int i = 0; i < program->input_count; i++)
-        compiled.inputs[i] =
-            cornu_buffer_create(device, cornu_program_type(program, program->inputs[i]));
+        compiled.inputs[i] = cornu_buffer_create(
+            device, cornu_program_buffer_type(program, program->inputs[i], shards));
     for (int i = 0; i < program->output_count; i++)
         if (program->outputs[i].alias < 0)
             compiled.outputs[i] = cornu_buffer_create(
-                device, cornu_program_type(program, program->outputs[i].value));
+                device, cornu_program_buffer_type(program, program->outputs[i].value, shards));
     return compiled;
 }
 

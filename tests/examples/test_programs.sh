@@ -106,6 +106,7 @@ done
 refuses 1 'no/such/m.safetensors: cannot be written: No such file' mnist_cnn $small --save no/such/m.safetensors
 refuses 1 'no/h.json: cannot be written: No such file' mnist_cnn $small --history no/h.json
 refuses 1 'cannot be written: Is a directory' mnist_cnn $small --history .
+refuses 1 'no/t.json: cannot be written: No such file' mnist_cnn $small --trace no/t.json
 refuses 1 'm.h5: .h5 files are not built yet; use .safetensors' mnist_cnn $small --save m.h5
 refuses 1 'expected one that ends in .safetensors' mnist_cnn $small --save model
 if [ -c /dev/full ]; then
@@ -319,6 +320,26 @@ PYTHON
     report $status "the record has the promised fields"
 else
     skip "the record" "no python3"
+fi
+
+# ---- The trace ----
+
+succeeds mnist_cnn --device tpu --data synthetic --limit 300 --batch-size 64 --epochs 2 --verbose 0 \
+    --trace t.json
+if command -v python3 >/dev/null; then
+    python3 - t.json >"$folder/out" 2>"$folder/err" <<'PYTHON'
+import json, sys
+events = json.load(open(sys.argv[1]))["traceEvents"]
+names = {event["args"]["name"] for event in events if event["name"] == "process_name"}
+assert len(names) == 2 and "modelled: v2-8, one replica" in names, names
+step, = (event for event in events if event["name"] == "training step")
+assert step["args"] == {"epoch": 2, "step": 4}, step
+assert all(event["ts"] >= 0 and event["dur"] >= 0 for event in events if event["ph"] == "X")
+PYTHON
+    status=$?
+    report $status "the trace is of a late step, measured and modelled"
+else
+    skip "the trace" "no python3"
 fi
 
 # ---- What is printed ----

@@ -172,7 +172,8 @@ static void synchronized_statistics_are_the_batch(void **state)
                                 .device = device, .optimizer = cornu_sgd(.learning_rate = 0.1)));
         CornuHistory *history = made(cornu_fit(
             model, .x = cornu_array(x, CORNU_F32, MANY, 6, 6, 1),
-            .y = cornu_array(y, CORNU_U8, MANY), .batch_size = BATCHED, .no_shuffle = true, .verbose = CORNU_SILENT));
+            .y = cornu_array(y, CORNU_U8, MANY), .batch_size = BATCHED, .no_shuffle = true,
+            .verbose = CORNU_SILENT));
         count = 0;
         for (int i = 0; i < cornu_model_weight_count(model); i++) {
             CornuWeight *weight = cornu_model_weight(model, i);

@@ -1,0 +1,136 @@
+/* What the steps of an executable are, for those who look at it. */
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "device_internal.h"
+#include "memory_internal.h"
+
+CornuStatus cornu__describe_begin(CornuExecutable *executable, const CornuProgram *compiled,
+                                  int count)
+{
+    executable->compiled = compiled;
+    executable->steps = cornu__allocate((size_t)count, sizeof *executable->steps);
+    return executable->steps ? CORNU_OK : CORNU_ERR_MEMORY;
+}
+
+/* Behind the product of a kernel an add is its bias. */
+static const char *word_of(const CornuProgram *program, const CornuExecutableStep *step, int i)
+{
+    const CornuOpId id = program->ops[step->ops[i]].id;
+    const bool      joined = i > 0 && strcmp(step->kind, "kernel") == 0;
+    return joined && id == CORNU_OP_ADD ? "bias" : cornu_op_name(id);
+}
+
+enum { LONGEST_NAME = 1024 };   /* forty ops of a group fit; more would be cut off */
+
+/* "matmul+bias+relu"; a step without ops is called by its kind. Returns its length. */
+static size_t print_name(const CornuProgram *program, const CornuExecutableStep *step,
+                         char to[LONGEST_NAME])
+{
+    size_t used = 0;
+    snprintf(to, LONGEST_NAME, "%s", step->kind);
+    for (int i = 0; i < step->op_count && used < LONGEST_NAME; i++)
+        used += (size_t)snprintf(to + used, LONGEST_NAME - used, "%s%s", i ? "+" : "",
+                                 word_of(program, step, i));
+    return strlen(to);
+}
+
+/* Of the first op that has one. */
+static const char *scope_of(const CornuProgram *program, const CornuExecutableStep *step)
+{
+    for (int i = 0; i < step->op_count; i++)
+        if (*program->ops[step->ops[i]].scope) return program->ops[step->ops[i]].scope;
+    return "";
+}
+
+static int64_t flops_of(const CornuProgram *program, const CornuExecutableStep *step)
+{
+    int64_t flops = 0;
+    for (int i = 0; i < step->op_count; i++) {
+        const CornuProgramOp *op = &program->ops[step->ops[i]];
+        CornuType             in[CORNU_MAX_INPUTS];
+        if (op->in_count > CORNU_MAX_INPUTS) continue;   /* a concat, which only moves */
+        const CornuOpCall call = cornu_program_call(program, op, in);
+        flops += cornu_op_flops(&call);
+    }
+    return flops;
+}
+
+static int64_t bytes_of(const CornuType *types, int count)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < count; i++) bytes += (int64_t)cornu_type_bytes(types[i]);
+    return bytes;
+}
+
+/* One piece of memory for each step, which begins with the types it reads. */
+CornuStatus cornu__describe_step(CornuExecutable *executable, const CornuExecutableStep *step)
+{
+    const CornuProgram *program = executable->compiled;
+    const size_t in = (size_t)step->in_count, out = (size_t)step->out_count;
+    const size_t ops = (size_t)step->op_count;
+    char         text[LONGEST_NAME];
+    const size_t length = print_name(program, step, text);
+    char *memory = cornu__allocate((in + out) * sizeof(CornuType) + ops * sizeof(int) + length + 1,
+                                   1);
+    if (!memory) return CORNU_ERR_MEMORY;
+    CornuType *types = (CornuType *)(void *)memory;
+    int       *numbers = (int *)(void *)(types + in + out);
+    char      *name = (char *)(numbers + ops);
+    for (size_t i = 0; i < in; i++) types[i] = step->in[i];
+    for (size_t i = 0; i < out; i++) types[in + i] = step->out[i];
+    for (size_t i = 0; i < ops; i++) numbers[i] = step->ops[i];
+    memcpy(name, text, length + 1);
+
+    CornuExecutableStep *described = &executable->steps[executable->step_count++];
+    *described = *step;
+    described->name = name;
+    described->scope = scope_of(program, step);
+    described->ops = numbers;
+    described->in = types;
+    described->out = types + in;
+    described->flops = flops_of(program, step);
+    described->bytes_read = bytes_of(step->in, step->in_count);
+    described->bytes_written = bytes_of(step->out, step->out_count);
+    return CORNU_OK;
+}
+
+void cornu__describe_free(CornuExecutable *executable)
+{
+    for (int i = 0; i < executable->step_count; i++)
+        cornu__release((void *)(uintptr_t)executable->steps[i].in);
+    cornu__release(executable->steps);
+}
+
+/* ---- The interface ---- */
+
+const CornuExecutableStep *cornu_executable_steps(const CornuExecutable *executable, int *count)
+{
+    *count = executable->step_count;
+    return executable->steps;
+}
+
+const CornuProgram *cornu_executable_program(const CornuExecutable *executable)
+{
+    return executable->compiled;
+}
+
+CornuDevice *cornu_executable_device(const CornuExecutable *executable)
+{
+    return executable->device;
+}
+
+int cornu_executable_event_count(const CornuExecutable *executable)
+{
+    return executable->step_count * executable->device->shards * executable->device->threads;
+}
+
+void cornu_executable_record(CornuExecutable *executable, CornuStepEvent *events)
+{
+    const int shards = executable->device->shards, threads = executable->device->threads;
+    for (int i = 0; events && i < cornu_executable_event_count(executable); i++)
+        events[i] = (CornuStepEvent){ .step = i / threads / shards,
+                                      .shard = i / threads % shards, .thread = i % threads };
+    executable->events = events;
+}

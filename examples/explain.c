@@ -1,0 +1,233 @@
+/* What does a training step compile to, what takes its time, and what would a TPU make of it? */
+#include <stdlib.h>
+
+#include <cornu/cornu.h>
+#include <cornu/models/models.h>
+
+#include "explain_page.h"
+#include "session.h"
+
+enum { EPOCH_SAMPLES = 60000 };   /* of the digits and of the garments */
+
+/* A network with its published optimizer on a device, and its step for batches of some size. */
+typedef struct {
+    CornuModel      *model;
+    CornuType        x, y;
+    CornuExecutable *executable;
+} Subject;
+
+static CornuStatus take_batch(Subject *subject, int64_t batch)
+{
+    CornuShape x = cornu_model_input_shape(subject->model);
+    x.extent[0] = batch;
+    subject->x = cornu_type_from(CORNU_U8, x);
+    subject->y = cornu_type(CORNU_U8, batch);
+    subject->executable = cornu_model_train_step(subject->model, subject->x, subject->y);
+    return subject->executable ? CORNU_OK : cornu_error_status();
+}
+
+static CornuStatus make(Subject *subject, const CornuReferenceModel *reference,
+                        CornuDevice *device, int64_t batch)
+{
+    subject->model = reference->build(&(CornuNetworkConfig){ 0 });
+    CornuStatus status = cornu_compile(
+        subject->model, .device = device, .loss = cornu_loss(reference->loss),
+        .metrics = { CORNU_ACCURACY },
+        .optimizer = cornu_reference_optimizer(reference, EPOCH_SAMPLES / batch + 1, 0.0));
+    return status ? status : take_batch(subject, batch);
+}
+
+/* ---- Measured ---- */
+
+/* Dots and labels in no order; the numbers do not matter for the time. */
+static CornuArray invent(CornuType type, int range)
+{
+    const int64_t count = cornu_type_count(type);
+    uint8_t      *bytes = malloc((size_t)count);
+    for (int64_t i = 0; bytes && i < count; i++) bytes[i] = (uint8_t)(i * 7919 % 65521 % range);
+    return cornu_array_from(bytes, type);
+}
+
+typedef struct {
+    const CornuStepEvent *events;
+    double                begin_s, wall_s;
+} Run;
+
+/* From the first step's begin to the last one's end. */
+static Run read_run(const CornuStepEvent *events, int count)
+{
+    double begin = 0.0, end = 0.0;
+    for (int i = 0; i < count; i++) {
+        if (events[i].begin_s > 0.0 && (begin == 0.0 || events[i].begin_s < begin))
+            begin = events[i].begin_s;
+        if (events[i].end_s > end) end = events[i].end_s;
+    }
+    return (Run){ .events = events, .wall_s = end - begin };
+}
+
+static int by_wall(const void *a, const void *b)
+{
+    const double x = ((const Run *)a)->wall_s, y = ((const Run *)b)->wall_s;
+    return (x > y) - (x < y);
+}
+
+/* What each step took of the machine's clock. A thread that ran it for a shard was one of
+ * `runners` at a time; where all threads work on one shard, thread 0 is in the step throughout. */
+static void share_out(const Run *run, const CornuExecutable *executable, double *here_s)
+{
+    int       count;
+    const CornuDevice *device = cornu_executable_device(executable);
+    const int shards = cornu_device_shards(device), threads = cornu_device_threads(device);
+    const int runners = shards > 1 && shards >= threads ? threads : 1;
+    const CornuExecutableStep *steps = cornu_executable_steps(executable, &count);
+    for (int i = 0; i < count; i++) {
+        here_s[i] = 0.0;
+        for (int s = 0; s < shards; s++) {
+            const CornuStepEvent *event = run->events + (i * shards + s) * threads;
+            int                   t = 0;
+            while (t < threads - 1 && event[t].begin_s == 0.0) t++;
+            here_s[i] += (event[t].end_s - event[t].begin_s) / (steps[i].per_shard ? runners : 1);
+        }
+    }
+}
+
+/* Runs the step `runs` times, after one that is not counted, and keeps the median. */
+static CornuStatus measure(Subject *subject, int runs, double *here_s, double *wall_s)
+{
+    const int       count = cornu_executable_event_count(subject->executable);
+    CornuArray      x = invent(subject->x, 256), y = invent(subject->y, 10);
+    CornuStepEvent *events = calloc((size_t)runs * (size_t)count + 1, sizeof *events);
+    Run            *run = calloc((size_t)runs, sizeof *run);
+    CornuStatus     status = x.data && y.data && events && run
+                                 ? CORNU_OK : cornu_error_set(CORNU_ERR_MEMORY, "no memory for %d "
+                                                              "measured steps", runs);
+    if (!status) status = cornu_train_on_batch(subject->model, x, y, NULL);
+    for (int i = 0; !status && i < runs; i++) {
+        cornu_executable_record(subject->executable, events + (size_t)i * (size_t)count);
+        status = cornu_train_on_batch(subject->model, x, y, NULL);
+        run[i] = read_run(events + (size_t)i * (size_t)count, count);
+    }
+    cornu_executable_record(subject->executable, NULL);
+    if (!status) {
+        qsort(run, (size_t)runs, sizeof *run, by_wall);
+        share_out(&run[runs / 2], subject->executable, here_s);
+        *wall_s = run[runs / 2].wall_s;
+    }
+    free(x.data), free(y.data), free(events), free(run);
+    return status;
+}
+
+/* ---- Modelled ---- */
+
+static CornuStatus model(const CornuExecutable *executable, const CornuTpuProfile *profile,
+                         const CornuTpuModel **to)
+{
+    *to = cornu_tpu_model(.executable = executable, .profile = profile,
+                          .passes = CORNU_TPU_HIGHEST);
+    return *to ? CORNU_OK : cornu_error_status();
+}
+
+/* The step on so many shards: on the profile asked about, and on those that have as many unless
+ * told. */
+static CornuStatus model_shards(const Options *options, const CornuReferenceModel *reference,
+                                int row, Explanation *e)
+{
+    const int    shards = 1 << row;
+    const bool   has = shards <= (int)e->tpu->profile->replicas.value;
+    Subject      subject = { 0 };
+    if (shards > e->batch) return CORNU_OK;
+    CornuDevice *device = cornu_device_open(has ? options->device : "tpu", .threads = 1,
+                                            .shards = shards);
+    CornuStatus  status = device ? make(&subject, reference, device, e->batch)
+                                 : cornu_error_status();
+    if (!status && has)
+        status = model(subject.executable, e->tpu->profile, &e->by_shards[row]);
+    for (int i = 0; !status && cornu_tpu_profile_at(i); i++)
+        if ((int)cornu_tpu_profile_at(i)->shards.value == shards)
+            status = model(subject.executable, cornu_tpu_profile_at(i), &e->by_profile[i]);
+    cornu_model_free(subject.model);
+    cornu_device_close(device);
+    return status;
+}
+
+static CornuStatus model_all(const Options *options, const CornuReferenceModel *reference,
+                             Subject *subject, Explanation *e)
+{
+    CornuStatus status = model(subject->executable, NULL, &e->tpu);
+    for (int row = 0; !status && row < EXPLAIN_SHARDS; row++)
+        status = model_shards(options, reference, row, e);
+    if (!status) status = take_batch(subject, 2 * e->batch);
+    return status ? status : model(subject->executable, NULL, &e->doubled);
+}
+
+static void free_models(Explanation *e)
+{
+    cornu_tpu_model_free((CornuTpuModel *)e->tpu);
+    cornu_tpu_model_free((CornuTpuModel *)e->doubled);
+    for (int i = 0; i < EXPLAIN_SHARDS; i++)
+        cornu_tpu_model_free((CornuTpuModel *)e->by_shards[i]);
+    for (int i = 0; i < EXPLAIN_PROFILES; i++)
+        cornu_tpu_model_free((CornuTpuModel *)e->by_profile[i]);
+}
+
+static CornuStatus explain(const Options *options, const CornuReferenceModel *reference,
+                           CornuDevice *device, int runs, const char *json)
+{
+    Subject     subject = { 0 };
+    CornuStatus status = make(&subject, reference, device, options->batch_size);
+    Explanation e = { .model = reference->name, .description = cornu_device_description(device),
+                      .batch = options->batch_size, .epoch_samples = EPOCH_SAMPLES,
+                      .shards = cornu_device_shards(device),
+                      .threads = cornu_device_threads(device), .runs = runs };
+    double *here_s = NULL;
+    if (!status) {
+        e.policy = cornu_model_policy(subject.model)->name;
+        e.parameters = cornu_model_parameters(subject.model);
+        e.statistics = *cornu_executable_statistics(subject.executable);
+        e.steps = cornu_executable_steps(subject.executable, &e.step_count);
+        e.here_s = here_s = calloc((size_t)e.step_count, sizeof *here_s);
+        status = here_s ? measure(&subject, runs, here_s, &e.wall_s)
+                        : cornu_error_set(CORNU_ERR_MEMORY, "no memory for the times");
+    }
+    e.memory = cornu_device_memory(device);
+    if (!status && cornu_device_profile(device))
+        status = model_all(options, reference, &subject, &e);
+    if (!status) explain_print(&e, stdout);
+    if (!status && json) status = explain_write(&e, json);
+    free_models(&e);
+    free(here_s);
+    cornu_model_free(subject.model);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    enum { MOST = 16 };
+    int                        count;
+    const CornuReferenceModel *references = cornu_reference_models(&count);
+    const char                *models[MOST + 1] = { NULL }, *json = NULL;
+    int64_t                    steps = 5;
+    for (int i = 0; i < count && i < MOST; i++) models[i] = references[i].name;
+    Options      options = { .model = models[0] };
+    const Option extra[] = {
+        { "batch-size", OPTION_WHOLE, &options.batch_size, "N", "samples per step", 1, 1e6, NULL },
+        { "steps", OPTION_WHOLE, &steps, "N", "steps to measure", 1, 1000, NULL },
+        { "json", OPTION_TEXT, &json, "FILE", "write all of it, and more, as JSON", 0, 0, NULL },
+        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+    };
+    const Program program = { .name = "explain", .models = models, .extra = extra,
+                              .groups = OPTIONS_MACHINE,
+                              .purpose = "Shows the compiled training step: what it consists of, "
+                                         "its times here, and modelled ones." };
+    const int     usage = options_parse(&options, &program, argc, argv);
+    if (usage >= 0) return usage;
+
+    const CornuReferenceModel *reference = cornu_reference_model(options.model);
+    if (!options.batch_size) options.batch_size = reference->batch_size;
+    CornuStatus  status = json ? cornu_record_check(json) : CORNU_OK;
+    CornuDevice *device = status ? NULL : session_open(&options);
+    if (!status) status = device ? explain(&options, reference, device, (int)steps, json)
+                                 : cornu_error_status();
+    cornu_device_close(device);
+    return session_end("explain", status);
+}

@@ -1,0 +1,507 @@
+#include "explain_page.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cornu/nn/file_internal.h>
+
+static double percent(double part, double whole)
+{
+    return whole > 0.0 ? 100.0 * part / whole : 0.0;
+}
+
+static int64_t round_up(int64_t a, int64_t unit) { return (a + unit - 1) / unit * unit; }
+
+static int64_t steps_of_epoch(const Explanation *e)
+{
+    return (e->epoch_samples + e->batch - 1) / e->batch;
+}
+
+static bool is_collective(const CornuExecutableStep *step)
+{
+    return strcmp(step->kind, "collective") == 0;
+}
+
+/* "1024x13x13x32", "scalar". */
+static const char *extents(char text[96], CornuShape shape)
+{
+    int used = 0;
+    snprintf(text, 96, "scalar");
+    for (int i = 0; i < shape.rank; i++)
+        used += snprintf(text + used, 96 - (size_t)used, "%s%" PRId64, i ? "x" : "",
+                         shape.extent[i]);
+    return text;
+}
+
+/* A product as MxKxN, anything else as the shape of its first result; "in place" for what is. */
+static const char *shape_of(char text[96], const CornuExecutableStep *step, const CornuTpuOp *op)
+{
+    if (step->out_count == 0) return "in place";
+    if (!op || !op->product.count) return extents(text, step->out[0].shape);
+    const CornuTpuProduct p = op->product;
+    return extents(text, p.count > 1 ? cornu_shape(p.count, p.m, p.k, p.n)
+                                     : cornu_shape(p.m, p.k, p.n));
+}
+
+enum { LONGEST = 64 };
+
+/* Shortened to `width`, below LONGEST; two dots stand for what is missing before the last `tail`
+ * characters. */
+static const char *fit(char to[LONGEST], const char *text, int width, int tail)
+{
+    const int length = (int)strlen(text);
+    if (length <= width) snprintf(to, LONGEST, "%s", text);
+    else snprintf(to, LONGEST, "%.*s..%s", width - 2 - tail, text, text + length - tail);
+    return to;
+}
+
+/* "dense_1/gradient" as "dense_1/grad". */
+static const char *fit_layer(char to[LONGEST], const char *scope, int width)
+{
+    char        text[LONGEST];
+    const char *slash = strchr(scope, '/');
+    snprintf(text, sizeof text, "%.*s%s", slash ? (int)(slash - scope) : LONGEST, scope,
+             slash ? "/grad" : "");
+    return fit(to, text, width, width / 2 - 1);
+}
+
+/* ---- Advice ---- */
+
+typedef struct {
+    const Explanation *e;
+    Advice            *lines;
+    int                count;
+} Adviser;
+
+static void advise(Adviser *a, const char *format, ...) CORNU__PRINTF(2, 3);
+static void advise(Adviser *a, const char *format, ...)
+{
+    va_list arguments;
+    if (a->count == EXPLAIN_ADVICE) return;
+    va_start(arguments, format);
+    vsnprintf(a->lines[a->count].text, sizeof a->lines->text, format, arguments);
+    va_end(arguments);
+    a->count++;
+}
+
+static void advise_batch(Adviser *a)
+{
+    const CornuTpuModel *one = a->e->tpu, *two = a->e->doubled;
+    const double         least = 0.01;
+    if (!two || two->use_overlapped < one->use_overlapped + least) return;
+    advise(a, "Batch %" PRId64 " to %" PRId64 " lifts MXU use from %.1f to %.1f percent; the "
+           "device then takes %.3f instead of %.3f us for a sample, modelled.", a->e->batch,
+           2 * a->e->batch, 100.0 * one->use_overlapped, 100.0 * two->use_overlapped,
+           1e6 * two->device_s / (2.0 * (double)a->e->batch),
+           1e6 * one->device_s / (double)a->e->batch);
+}
+
+/* Rows of A move in groups of 8. */
+static void advise_rows(Adviser *a)
+{
+    const int64_t shards = a->e->shards, rows = (a->e->batch + shards - 1) / shards;
+    const int64_t full = round_up(rows, 8);
+    if (full == rows) return;
+    advise(a, "A shard's %" PRId64 " rows are padded to %" PRId64 ": a batch of %" PRId64 " takes "
+           "the dense layers' products no longer than %" PRId64 ".", rows, full, shards * full,
+           a->e->batch);
+}
+
+/* What the MXU spends on padding in a step. */
+static double wasted_s(const CornuTpuOp *op)
+{
+    return op->product.count ? op->mxu_s * (1.0 - op->use_padding) : 0.0;
+}
+
+/* "N = 10 is padded to 128 columns", of the extents that leave more than a tenth empty. */
+static void advise_padding_of(Adviser *a, int i)
+{
+    const CornuTpuOp      *op = &a->e->tpu->ops[i];
+    const CornuTpuProfile *profile = a->e->tpu->profile;
+    const struct { char name; int64_t extent, unit; const char *what; } sides[] = {
+        { 'K', op->product.k, (int64_t)profile->mxu_rows.value, "rows" },
+        { 'N', op->product.n, (int64_t)profile->mxu_columns.value, "columns" },
+    };
+    char shape[96], reason[120] = "";
+    int  used = 0;
+    for (int s = 0; s < 2; s++) {
+        const int64_t full = round_up(sides[s].extent, sides[s].unit);
+        if (10 * sides[s].extent < 9 * full)
+            used += snprintf(reason + used, sizeof reason - (size_t)used, "%s%c = %" PRId64 " is "
+                             "padded to %" PRId64 " %s", used ? ", " : "", sides[s].name,
+                             sides[s].extent, full, sides[s].what);
+    }
+    advise(a, "%s, %s %s: %s: %.0f percent of this product's MACs are padding, %.1f percent of the "
+           "MXU's time.", a->e->steps[i].scope, a->e->steps[i].name,
+           shape_of(shape, &a->e->steps[i], op), reason, 100.0 * (1.0 - op->use_padding),
+           percent(wasted_s(op), a->e->tpu->mxu_s));
+}
+
+/* The product with more padding than work that wastes most after product `last`, -1 for none. */
+static int next_padded(const CornuTpuModel *tpu, int last)
+{
+    int next = -1;
+    for (int i = 0; i < tpu->op_count; i++) {
+        const double wasted = wasted_s(&tpu->ops[i]);
+        const double before = last < 0 ? INFINITY : wasted_s(&tpu->ops[last]);
+        if (tpu->ops[i].product.count == 0 || tpu->ops[i].use_padding >= 0.5) continue;
+        if ((wasted < before || (wasted == before && i > last)) &&
+            (next < 0 || wasted > wasted_s(&tpu->ops[next])))
+            next = i;
+    }
+    return next;
+}
+
+/* Those that waste most one by one, the rest in one line. */
+static void advise_padding(Adviser *a)
+{
+    enum { MOST = 3 };
+    const CornuTpuModel *tpu = a->e->tpu;
+    char                 names[200] = "";
+    int                  rest = 0, used = 0, at = next_padded(tpu, -1);
+    double               rest_s = 0.0;
+    for (int i = 0; at >= 0; i++, at = next_padded(tpu, at)) {
+        if (i < MOST) {
+            advise_padding_of(a, at);
+            continue;
+        }
+        rest++;
+        rest_s += wasted_s(&tpu->ops[at]);
+        if (used < 120)
+            used += snprintf(names + used, sizeof names - (size_t)used, "%s%.40s %.0f",
+                             used ? ", " : "", a->e->steps[at].scope,
+                             100.0 * (1.0 - tpu->ops[at].use_padding));
+    }
+    if (rest > 0)
+        advise(a, "%d more products are mostly padding (%s percent%s): %.1f percent of the MXU's "
+               "time.", rest, names, used < 120 ? "" : ", ..", percent(rest_s, tpu->mxu_s));
+}
+
+static void advise_precision(Adviser *a)
+{
+    const CornuTpuModel *tpu = a->e->tpu;
+    double               saved = 0.0;
+    for (int i = 0; i < tpu->op_count; i++)
+        if (tpu->ops[i].passes > 1)
+            saved += tpu->ops[i].mxu_s * (1.0 - 1.0 / tpu->ops[i].passes);
+    if (saved == 0.0) return;
+    advise(a, "Products of float32 take the MXU %d passes; --policy mixed_bfloat16 takes one: MXU "
+           "time %.1f instead of %.1f us, modelled.", CORNU_TPU_HIGHEST,
+           1e6 * (tpu->mxu_s - saved), 1e6 * tpu->mxu_s);
+}
+
+static void advise_links(Adviser *a)
+{
+    const CornuTpuModel *tpu = a->e->tpu;
+    const double         much = 0.2;
+    if (tpu->links_s <= much * tpu->device_s) return;
+    advise(a, "The shards' exchange takes %.0f percent of the modelled device time: a larger batch "
+           "or fewer shards put more work beside each.", percent(tpu->links_s, tpu->device_s));
+}
+
+static void advise_host(Adviser *a)
+{
+    const CornuTpuModel *tpu = a->e->tpu;
+    const double beside = tpu->infeed_s > tpu->device_s ? tpu->infeed_s : tpu->device_s;
+    if (tpu->dispatch_s > beside && beside > 0.0) {
+        const double loop = pow(10.0, ceil(log10(tpu->dispatch_s / beside)));
+        advise(a, "Dispatch rules: iterations_per_loop 1 to %.0f takes the modelled step from %.2f "
+               "to %.2f ms. (Its constant is %s.)", loop, 1e3 * tpu->step_s,
+               1e3 * (beside + tpu->dispatch_s / loop),
+               tpu->profile->dispatch_ms.mark == 'F' ? "fitted to one published run"
+                                                     : "assumed for this profile");
+    }
+    if (tpu->infeed_s > tpu->device_s)
+        advise(a, "Infeed is slower than the device, %.3f against %.3f ms: %.0f bytes go in for "
+               "each sample; bytes rather than floats, or fewer, would help.",
+               1e3 * tpu->infeed_s, 1e3 * tpu->device_s,
+               (double)tpu->infeed_bytes / (double)a->e->batch);
+}
+
+/* The reference device has no other kernels. */
+static void advise_fallbacks(Adviser *a)
+{
+    const CornuStatistics *s = &a->e->statistics;
+    char                   names[200] = "";
+    int                    used = 0;
+    if (s->fallbacks == 0 || s->fallbacks == a->e->step_count) return;
+    for (int id = 0; id < CORNU_OP_COUNT && used < (int)sizeof names; id++)
+        if (s->fell_back[id])
+            used += snprintf(names + used, sizeof names - (size_t)used, "%s%s", used ? ", " : "",
+                             cornu_op_name((CornuOpId)id));
+    advise(a, "%" PRId64 " ops fell back to the reference kernels, which are slow: %s.",
+           s->fallbacks, names);
+}
+
+int explain_advise(const Explanation *e, Advice advice[EXPLAIN_ADVICE])
+{
+    Adviser a = { .e = e, .lines = advice };
+    advise_fallbacks(&a);
+    if (e->tpu) {
+        advise_batch(&a);
+        advise_rows(&a);
+        advise_padding(&a);
+        advise_precision(&a);
+        advise_links(&a);
+        advise_host(&a);
+    }
+    return a.count;
+}
+
+/* ---- The page ---- */
+
+static double sum_here(const Explanation *e)
+{
+    double sum = 0.0;
+    for (int i = 0; i < e->step_count; i++) sum += e->here_s[i];
+    return sum;
+}
+
+static void print_head(const Explanation *e, FILE *to)
+{
+    const CornuStatistics *s = &e->statistics;
+    fprintf(to, "%s: %" PRId64 " parameters, a training step of %" PRId64 " samples, %s, %s, %d "
+            "shard%s, %d thread%s\n", e->model, e->parameters, e->batch,
+            e->tpu ? "emulated" : "native", e->policy, e->shards, e->shards == 1 ? "" : "s",
+            e->threads, e->threads == 1 ? "" : "s");
+    fprintf(to, "compiled: %" PRId64 " ops to %" PRId64 " steps, %.2f GFLOP, %.1f MB moved; "
+            "%" PRId64 " ops fell back to reference kernels, %" PRId64 " copies\n", s->ops,
+            s->kernels, 1e-9 * (double)s->flops, 1e-6 * (double)s->bytes_moved, s->fallbacks,
+            s->copies);
+    fprintf(to, "memory of a shard: %.1f MB", 1e-6 * (double)e->memory.total.now);
+    if (e->memory.capacity) fprintf(to, " of %.0f", 1e-6 * (double)e->memory.capacity);
+    for (int use = 0; use < CORNU_USE_COUNT; use++)
+        fprintf(to, "%s%s %.1f", use ? ", " : " (", cornu_use_name((CornuUse)use),
+                1e-6 * (double)e->memory.uses[use].now);
+    fputs(")\n", to);
+    fprintf(to, "measured here: %.3f ms per step (the median of %d), %.1f GFLOP/s, %.0f "
+            "samples/s\n", 1e3 * e->wall_s, e->runs, 1e-9 * (double)s->flops / e->wall_s,
+            (double)e->batch / e->wall_s);
+    if (!e->tpu) return;
+    const CornuTpuModel *tpu = e->tpu;
+    fprintf(to, "modelled on %s: %.3f ms per step = max(device %.3f, infeed %.3f) + dispatch %.3f "
+            "(%c), bound by %s\n", tpu->profile->name, 1e3 * tpu->step_s, 1e3 * tpu->device_s,
+            1e3 * tpu->infeed_s, 1e3 * tpu->dispatch_s, tpu->profile->dispatch_ms.mark,
+            cornu_tpu_bound_name(tpu->bound));
+}
+
+/* '*': by each shard; '=': between them. */
+static char where(const CornuExecutableStep *step)
+{
+    return is_collective(step) ? '=' : step->per_shard ? '*' : ' ';
+}
+
+static void print_emulated_row(const Explanation *e, int i, FILE *to)
+{
+    const CornuExecutableStep *step = &e->steps[i];
+    const CornuTpuOp          *op = &e->tpu->ops[i];
+    char                       layer[LONGEST], name[LONGEST], shape[96], cut[LONGEST];
+    fprintf(to, "%3d %c %-17s %-27s %-14s", i, where(step), fit_layer(layer, step->scope, 17),
+            fit(name, step->name, 27, 0), fit(cut, shape_of(shape, step, op), 14, 0));
+    if (op->product.count)
+        fprintf(to, " %4" PRId64 " %3.0f %3.0f %3.0f", op->cycles.folds, 100.0 * op->use_padding,
+                100.0 * op->use_overlapped, 100.0 * op->use_no_overlap);
+    else fprintf(to, " %4s %3s %3s %3s", "", "", "", "");
+    fprintf(to, " %7.0f %7.2f %-6s %7.3f %4.1f\n", 1e-3 * (double)op->hbm_bytes,
+            1e6 * op->seconds, cornu_tpu_bound_name(op->bound), 1e3 * e->here_s[i],
+            percent(e->here_s[i], sum_here(e)));
+}
+
+/* What is left of the run: threads that wait for others, and what lies between the steps. */
+static void print_waiting(const Explanation *e, int left, int width, FILE *to)
+{
+    const double rest = e->wall_s - sum_here(e);
+    if (rest > 0.0) fprintf(to, "%-*s%*.3f\n", left, "      waiting", width, 1e3 * rest);
+}
+
+static void print_emulated(const Explanation *e, FILE *to)
+{
+    const CornuTpuModel *tpu = e->tpu;
+    char                 title[64];
+    snprintf(title, sizeof title, "modelled: %s, one replica", tpu->profile->name);
+    fprintf(to, "\n%-66s%-40s %s\n", "", title, "measured here");
+    fprintf(to, "%-66s%16s\n", "", "MXU use, percent");
+    fprintf(to, "%3s %c %-17s %-27s %-14s %4s %3s %3s %3s %7s %7s %-6s %7s %4s\n", "", ' ', "layer",
+            "step", "MxKxN or shape", "tile", "pad", "use", "low", "HBM kB", "us", "bound", "ms",
+            "%");
+    for (int i = 0; i < e->step_count; i++) print_emulated_row(e, i, to);
+    fprintf(to, "%-66s%4" PRId64 " %3.0f %3.0f %3s %7.0f %7.2f %-6s %7.3f\n", "      all",
+            tpu->folds, percent((double)tpu->useful_macs, (double)tpu->padded_macs),
+            100.0 * tpu->use_overlapped, "", 1e-3 * (double)tpu->hbm_bytes, 1e6 * tpu->device_s,
+            cornu_tpu_bound_name(tpu->device_bound), 1e3 * sum_here(e));
+    print_waiting(e, 106, 7, to);
+    fprintf(to, "* by each of %d shards   = between them   others once for all\n"
+            "tile: tiles of weights. Of the MXU's multiply-accumulates those that are useful: pad, "
+            "if only padding were lost; use, as\nmodelled; low, if each tile loaded by itself.\n",
+            e->shards);
+}
+
+static void print_native(const Explanation *e, FILE *to)
+{
+    fprintf(to, "\n%-83s%s\n", "", "measured here");
+    fprintf(to, "%3s %c %-27s %-28s %-14s %7s %8s %8s %8s %6s\n", "", ' ', "layer", "step",
+            "shape", "MB", "ms", "GFLOP/s", "GB/s", "%");
+    for (int i = 0; i < e->step_count; i++) {
+        const CornuExecutableStep *step = &e->steps[i];
+        const double               here = e->here_s[i];
+        const int64_t              bytes = step->bytes_read + step->bytes_written;
+        const double               times = step->per_shard ? e->shards : 1;
+        char                       layer[LONGEST], name[LONGEST], shape[96], cut[LONGEST];
+        fprintf(to, "%3d %c %-27s %-28s %-14s %7.2f %8.3f %8.1f %8.1f %6.1f\n", i, where(step),
+                fit_layer(layer, step->scope, 27), fit(name, step->name, 28, 0),
+                fit(cut, shape_of(shape, step, NULL), 14, 0), 1e-6 * (double)bytes, 1e3 * here,
+                here > 0.0 ? 1e-9 * times * (double)step->flops / here : 0.0,
+                here > 0.0 ? 1e-9 * times * (double)bytes / here : 0.0, percent(here, sum_here(e)));
+    }
+    fprintf(to, "%-78s%7.2f %8.3f\n", "      all", 1e-6 * (double)e->statistics.bytes_moved,
+            1e3 * sum_here(e));
+    print_waiting(e, 86, 8, to);
+}
+
+/* One row of the tables of shards and profiles. */
+static void print_step(const Explanation *e, const CornuTpuModel *tpu, FILE *to)
+{
+    fprintf(to, "%-6s %6" PRId64 " %10.1f %8.1f %10.1f %10.1f %11.2f %10.3f %9.2f  %s\n",
+            tpu->profile->name, tpu->shards, 1e6 * tpu->device_s, 100.0 * tpu->use_overlapped,
+            1e6 * tpu->links_s, 1e6 * tpu->infeed_s, 1e3 * tpu->dispatch_s, 1e3 * tpu->step_s,
+            (double)steps_of_epoch(e) * tpu->step_s, cornu_tpu_bound_name(tpu->device_bound));
+}
+
+static void print_steps(const Explanation *e, FILE *to)
+{
+    fprintf(to, "\nThe same batch of %" PRId64 ", modelled (an epoch is %" PRId64 " samples in %"
+            PRId64 " steps)\n", e->batch, e->epoch_samples, steps_of_epoch(e));
+    fprintf(to, "%-6s %6s %10s %8s %10s %10s %11s %10s %9s  %s\n", "", "shards", "device us",
+            "MXU use", "links us", "infeed us", "dispatch ms", "step ms", "epoch s",
+            "device's bound");
+    for (int i = 0; i < EXPLAIN_SHARDS; i++)
+        if (e->by_shards[i]) print_step(e, e->by_shards[i], to);
+    fputc('\n', to);
+    for (int i = 0; i < EXPLAIN_PROFILES; i++)
+        if (e->by_profile[i]) print_step(e, e->by_profile[i], to);
+}
+
+/* Words of a text on lines of at most `width`, the first after a dash. */
+static void print_wrapped(const char *text, int width, FILE *to)
+{
+    int column = fprintf(to, "-");
+    while (*text) {
+        const int length = (int)strcspn(text, " ");
+        if (column + 1 + length > width) column = fprintf(to, "\n ") - 1;
+        column += fprintf(to, " %.*s", length, text);
+        text += length + (text[length] == ' ');
+    }
+    fputc('\n', to);
+}
+
+void explain_print(const Explanation *e, FILE *to)
+{
+    Advice    advice[EXPLAIN_ADVICE];
+    const int count = explain_advise(e, advice);
+    print_head(e, to);
+    if (e->tpu) {
+        print_emulated(e, to);
+        print_steps(e, to);
+    } else {
+        print_native(e, to);
+    }
+    if (count > 0) fputc('\n', to);
+    for (int i = 0; i < count; i++) print_wrapped(advice[i].text, 118, to);
+}
+
+/* ---- JSON ---- */
+
+static json_t *describe_step(const Explanation *e, int i)
+{
+    const CornuExecutableStep *step = &e->steps[i];
+    json_t *ops = json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:{s:f}}",
+                            "layer", step->scope, "name", step->name, "kind", step->kind,
+                            "per_shard", (int)step->per_shard, "flops", (json_int_t)step->flops,
+                            "bytes_read", (json_int_t)step->bytes_read,
+                            "bytes_written", (json_int_t)step->bytes_written,
+                            "measured", "seconds", e->here_s[i]);
+    if (!e->tpu) return ops;
+    const CornuTpuOp *op = &e->tpu->ops[i];
+    json_t *modelled = json_pack(
+        "{s:[I,I,I,I], s:i, s:I, s:I, s:I, s:{s:f, s:f, s:f}, s:I, s:I, s:I,"
+        " s:f, s:f, s:f, s:f, s:f, s:s}",
+        "product", (json_int_t)op->product.count, (json_int_t)op->product.m,
+        (json_int_t)op->product.k, (json_int_t)op->product.n, "passes", op->passes,
+        "tiles", (json_int_t)op->cycles.folds, "useful_macs", (json_int_t)op->useful_macs,
+        "padded_macs", (json_int_t)op->cycles.padded_macs,
+        "use", "padding", op->use_padding, "overlapped", op->use_overlapped, "no_overlap",
+        op->use_no_overlap, "vector_ops", (json_int_t)op->vector_ops, "hbm_bytes",
+        (json_int_t)op->hbm_bytes, "link_bytes", (json_int_t)op->link_bytes,
+        "mxu_s", op->mxu_s, "vector_s", op->vector_s, "hbm_s", op->hbm_s, "links_s", op->links_s,
+        "seconds", op->seconds, "bound", cornu_tpu_bound_name(op->bound));
+    if (json_object_set_new(ops, "modelled", modelled) == 0) return ops;
+    json_decref(ops);
+    return NULL;
+}
+
+static json_t *describe_model(const Explanation *e, const CornuTpuModel *tpu)
+{
+    return json_pack("{s:s, s:I, s:f, s:f, s:f, s:I, s:f, s:I, s:f, s:f, s:f, s:s, s:s}",
+                     "profile", tpu->profile->name, "shards", (json_int_t)tpu->shards,
+                     "device_s", tpu->device_s, "mxu_use", tpu->use_overlapped,
+                     "links_s", tpu->links_s, "link_bytes", (json_int_t)tpu->link_bytes,
+                     "infeed_s", tpu->infeed_s, "infeed_bytes", (json_int_t)tpu->infeed_bytes,
+                     "dispatch_s", tpu->dispatch_s, "step_s", tpu->step_s,
+                     "epoch_s", (double)steps_of_epoch(e) * tpu->step_s,
+                     "device_bound", cornu_tpu_bound_name(tpu->device_bound),
+                     "bound", cornu_tpu_bound_name(tpu->bound));
+}
+
+/* Appends what may be NULL for want of memory. */
+static void append(json_t *list, json_t *item, bool *failed)
+{
+    if (json_array_append_new(list, item)) *failed = true;
+}
+
+static json_t *describe(const Explanation *e)
+{
+    Advice    advice[EXPLAIN_ADVICE];
+    const int count = explain_advise(e, advice);
+    bool      failed = false;
+    json_t   *steps = json_array(), *lines = json_array(), *modelled = json_array();
+    for (int i = 0; i < e->step_count; i++) append(steps, describe_step(e, i), &failed);
+    for (int i = 0; i < count; i++) append(lines, json_string(advice[i].text), &failed);
+    for (int i = 0; i < EXPLAIN_SHARDS; i++)
+        if (e->by_shards[i]) append(modelled, describe_model(e, e->by_shards[i]), &failed);
+    for (int i = 0; i < EXPLAIN_PROFILES; i++)
+        if (e->by_profile[i]) append(modelled, describe_model(e, e->by_profile[i]), &failed);
+    const CornuStatistics *s = &e->statistics;
+    json_t *all = json_pack(
+        "{s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:{s:f, s:i}, s:o, s:o,"
+        " s:o}",
+        "model", e->model, "device", e->description, "kind", e->tpu ? "emulated" : "native",
+        "policy", e->policy, "parameters", (json_int_t)e->parameters, "batch_size",
+        (json_int_t)e->batch, "shards", e->shards, "threads", e->threads,
+        "flops", (json_int_t)s->flops, "fallbacks", (json_int_t)s->fallbacks, "bytes_planned",
+        (json_int_t)s->bytes_planned, "bytes_moved", (json_int_t)s->bytes_moved,
+        "shard_bytes", (json_int_t)e->memory.total.now,
+        "measured", "step_s", e->wall_s, "runs", e->runs,
+        "modelled", modelled, "steps", steps, "advice", lines);
+    if (!failed) return all;
+    json_decref(all);
+    return NULL;
+}
+
+CornuStatus explain_write(const Explanation *e, const char *path)
+{
+    json_t *all = describe(e);
+    if (!all) return cornu_error_set(CORNU_ERR_MEMORY, "%s: no memory for the page", path);
+    CornuNewFile file;
+    CornuStatus  status = cornu__file_create(&file, path);
+    if (!status) {
+        json_dumpf(all, file.stream, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+        fputc('\n', file.stream);
+        status = cornu__file_commit(&file);
+    }
+    json_decref(all);
+    return status;
+}

@@ -1,0 +1,53 @@
+/*
+ * What is known of a compiled training step, as a page for people and as JSON for programs.
+ *
+ * Measured and modelled numbers stand in columns of their own, which say which they are.
+ */
+#ifndef CORNU_EXAMPLES_EXPLAIN_PAGE_H
+#define CORNU_EXAMPLES_EXPLAIN_PAGE_H
+
+#include <stdio.h>
+
+#include <cornu/cornu.h>
+#include <cornu/device/tpu/model.h>
+
+enum { EXPLAIN_SHARDS = 4, EXPLAIN_PROFILES = 8, EXPLAIN_ADVICE = 12 };
+
+typedef struct {
+    const char     *model, *policy, *description;
+    int64_t         parameters, batch, epoch_samples;
+    int             shards, threads;
+    CornuStatistics statistics;
+    CornuMemory     memory;          /* of a shard */
+
+    const CornuExecutableStep *steps;
+    int                        step_count;
+
+    /* Measured here: seconds of this machine's clock, of the step of median time out of `runs`.
+     * A step that several threads run for a shard each counts as their time / the threads. */
+    const double *here_s;            /* by step */
+    double        wall_s;            /* of the run */
+    int           runs;
+
+    /* Modelled; NULL and 0 on a device that emulates nothing. */
+    const CornuTpuModel *tpu;        /* one row per step */
+    const CornuTpuModel *doubled;    /* with twice the batch */
+    const CornuTpuModel *by_shards[EXPLAIN_SHARDS];      /* 1, 2, 4, 8; NULL: not possible */
+    const CornuTpuModel *by_profile[EXPLAIN_PROFILES];   /* each with its own shards, likewise */
+} Explanation;
+
+/* Lines of advice that follow from the numbers; returns how many. Each rule says what it computed,
+ * and only rules whose condition holds speak. */
+typedef struct {
+    char text[320];
+} Advice;
+
+int explain_advise(const Explanation *explanation, Advice advice[EXPLAIN_ADVICE]);
+
+/* At most 120 columns. */
+void explain_print(const Explanation *explanation, FILE *to);
+
+/* CORNU_ERR_FILE, CORNU_ERR_MEMORY. */
+CornuStatus explain_write(const Explanation *explanation, const char *path);
+
+#endif

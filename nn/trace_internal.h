@@ -1,0 +1,37 @@
+/* What a trace holds, shared by trace.c and trace_write.c. */
+#ifndef CORNU_NN_TRACE_INTERNAL_H
+#define CORNU_NN_TRACE_INTERNAL_H
+
+#include "trace.h"
+
+#include <stdint.h>
+
+enum { CORNU_TRACE_PHASES = 16 };
+
+typedef struct {
+    const char *name;
+    double      begin_s, end_s;   /* of clock_internal.h, as those of events */
+} CornuPhase;
+
+struct CornuTrace {
+    int64_t          epoch, step;    /* from 1: which one it waits for; 0 in a loop of one's own */
+    CornuPhase       phases[CORNU_TRACE_PHASES];
+    int              phase_count;
+    bool             ended, measuring;
+    CornuExecutable *executable;
+    CornuStepEvent  *events;
+};
+
+/* The trace, if it is of step i (from 0) of the epoch; else NULL. */
+static inline CornuTrace *cornu__trace_of(CornuTrace *trace, int64_t i)
+{
+    return trace && trace->step == i + 1 ? trace : NULL;
+}
+
+/* cornu_trace_phase, which does nothing for NULL. */
+static inline void cornu__phase(CornuTrace *trace, const char *name)
+{
+    if (trace) cornu_trace_phase(trace, name);
+}
+
+#endif

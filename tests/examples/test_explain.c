@@ -1,0 +1,244 @@
+/* The page of a training step: what it says, how wide it is, which advice it gives. */
+#include "../../examples/explain_page.c" /* NOLINT(bugprone-suspicious-include): its statics */
+
+#include <setjmp.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/*
+ * A step of three: a dense layer of 100 rows by (64, 10) on each of 4 shards, its gradients' sum
+ * between them, and an update. Modelled 4 us on the MXU of which 95 percent are padding, 1 us on
+ * the links, 1 us in memory.
+ */
+static const int       ops[] = { 0, 1, 2 };
+static const CornuType types[] = { { CORNU_F32, { .rank = 2, .extent = { 100, 10 } } },
+                                   { CORNU_F32, { .rank = 0 } } };
+static const CornuExecutableStep steps[] = {
+    { .name = "matmul+bias", .kind = "kernel", .scope = "dense_1", .ops = ops, .op_count = 1,
+      .out = types, .out_count = 1, .per_shard = true, .flops = 128000, .bytes_read = 30000 },
+    { .name = "all_reduce", .kind = "collective", .scope = "dense_1/gradient", .ops = ops + 1,
+      .op_count = 1, .out = types + 1, .out_count = 1 },
+    { .name = "adam_update+and+a+name+that+is+much+too+long+for+its+column", .kind = "group",
+      .scope = "batch_normalization_17/gradient", .ops = ops + 2, .op_count = 1,
+      .out = types + 1, .out_count = 1 },
+};
+static const double   here_s[] = { 3e-3, 0.5e-3, 0.5e-3 };
+static CornuTpuOp     modelled[3];
+static CornuTpuModel  tpu, doubled, shards[2];
+static Explanation    page;
+
+static void begin(bool emulated)
+{
+    const CornuTpuProfile *v3 = cornu_tpu_profile("v3-8");
+    modelled[0] = (CornuTpuOp){ .product = { 1, 100, 64, 10 }, .passes = 1,
+                                .cycles = { .folds = 1 }, .useful_macs = 64000,
+                                .use_padding = 0.05, .use_overlapped = 0.04, .use_no_overlap = 0.01,
+                                .mxu_s = 4e-6, .seconds = 4e-6, .bound = CORNU_TPU_BOUND_MXU };
+    modelled[1] = (CornuTpuOp){ .links_s = 1e-6, .link_bytes = 4000, .seconds = 1e-6,
+                                .bound = CORNU_TPU_BOUND_LINKS };
+    modelled[2] = (CornuTpuOp){ .hbm_s = 1e-6, .hbm_bytes = 5000, .seconds = 1e-6,
+                                .bound = CORNU_TPU_BOUND_HBM };
+    tpu = (CornuTpuModel){ .profile = v3, .shards = 4, .ops = modelled, .op_count = 3,
+                           .mxu_s = 4e-6, .use_overlapped = 0.5, .links_s = 1e-6,
+                           .device_s = 6e-6, .infeed_s = 1e-6, .step_s = 6e-6,
+                           .device_bound = CORNU_TPU_BOUND_MXU, .bound = CORNU_TPU_BOUND_MXU };
+    doubled = tpu;
+    shards[0] = shards[1] = tpu;
+    shards[0].shards = 1;
+    page = (Explanation){ .model = "net", .policy = "mixed_bfloat16", .description = "a device",
+                          .parameters = 650, .batch = 320, .epoch_samples = 60000, .shards = 4,
+                          .threads = 2, .statistics = { .flops = 1000000, .ops = 9, .kernels = 3 },
+                          .memory = { .total.now = 3000000, .capacity = 16000000000,
+                                      .uses[CORNU_USE_SLOTS].now = 2000000 },
+                          .steps = steps, .step_count = 3, .here_s = here_s, .wall_s = 5e-3,
+                          .runs = 5 };
+    if (!emulated) return;
+    page.tpu = &tpu;
+    page.doubled = &doubled;
+    page.by_shards[0] = &shards[0];
+    page.by_shards[2] = &shards[1];
+    page.by_profile[0] = &tpu;
+}
+
+/* Whether one of the lines has the text. */
+static bool advised(const char *text)
+{
+    Advice    advice[EXPLAIN_ADVICE];
+    const int count = explain_advise(&page, advice);
+    for (int i = 0; i < count; i++)
+        if (strstr(advice[i].text, text)) return true;
+    return false;
+}
+
+static int advice_count(void)
+{
+    Advice advice[EXPLAIN_ADVICE];
+    return explain_advise(&page, advice);
+}
+
+/* Each rule speaks when its condition holds, and then alone. */
+static void test_rules(void **state)
+{
+    (void)state;
+    begin(true);
+    modelled[0].use_padding = 0.5;
+    assert_int_equal(advice_count(), 0);
+
+    doubled.use_overlapped = 0.509;
+    assert_int_equal(advice_count(), 0);
+    doubled.use_overlapped = 0.6;
+    doubled.device_s = 9e-6;
+    assert_true(advised("Batch 320 to 640 lifts MXU use from 50.0 to 60.0 percent; the device then "
+                        "takes 0.014 instead of 0.019 us for a sample, modelled."));
+    assert_int_equal(advice_count(), 1);
+    begin(true);
+    modelled[0].use_padding = 0.5;
+    page.batch = 300;                     /* 75 rows for a shard, which fill 80 */
+    assert_true(advised("A shard's 75 rows are padded to 80: a batch of 320"));
+    assert_int_equal(advice_count(), 1);
+    page.batch = 320;
+    modelled[0].passes = 6;
+    assert_true(advised("MXU time 0.7 instead of 4.0 us"));
+    assert_int_equal(advice_count(), 1);
+    modelled[0].passes = 1;
+    tpu.links_s = 3e-6;
+    assert_true(advised("exchange takes 50 percent of the modelled device time"));
+    assert_int_equal(advice_count(), 1);
+    tpu.links_s = 1e-6;
+    tpu.infeed_s = 7e-6;
+    tpu.infeed_bytes = 320 * 784;
+    assert_true(advised("Infeed is slower than the device, 0.007 against 0.006 ms: 784 bytes"));
+    assert_int_equal(advice_count(), 1);
+    tpu.infeed_s = 1e-6;
+    tpu.dispatch_s = 500e-6;
+    tpu.step_s = 506e-6;
+    assert_true(advised("iterations_per_loop 1 to 100 takes the modelled step from 0.51 to 0.01 "
+                        "ms. (Its constant is assumed for this profile.)"));
+    assert_int_equal(advice_count(), 1);
+    begin(false);
+    page.statistics.fallbacks = 2;
+    page.statistics.fell_back[CORNU_OP_SIN] = page.statistics.fell_back[CORNU_OP_ERF] = true;
+    assert_true(advised("2 ops fell back to the reference kernels, which are slow: sin, erf."));
+    assert_int_equal(advice_count(), 1);
+    page.statistics.fallbacks = 3;        /* all: the reference device */
+    assert_int_equal(advice_count(), 0);
+}
+
+/* 10 of 128 columns and 64 of 128 rows. Three products are told of one by one, equal ones too. */
+static void test_padding(void **state)
+{
+    (void)state;
+    begin(true);
+    assert_true(advised("dense_1, matmul+bias 100x64x10: K = 64 is padded to 128 rows, N = 10 is "
+                        "padded to 128 columns: 95 percent of this product's MACs are padding, "
+                        "95.0 percent of the MXU's time."));
+    CornuTpuOp          many[5];
+    CornuExecutableStep named[5];
+    for (int i = 0; i < 5; i++) {
+        many[i] = modelled[0];
+        named[i] = steps[0];
+        many[i].mxu_s = i < 4 ? 1e-6 : 0.5e-6;
+    }
+    named[4].scope = "last";
+    tpu.ops = many;
+    tpu.op_count = page.step_count = 5;
+    tpu.mxu_s = 4.5e-6;
+    page.steps = named;
+    assert_int_equal(advice_count(), 4);
+    assert_true(advised("2 more products are mostly padding (dense_1 95, last 95 percent): 31.7 "
+                        "percent of the MXU's time."));
+}
+
+static char *print(void)
+{
+    char  *text = NULL;
+    size_t size = 0;
+    FILE  *to = open_memstream(&text, &size);
+    explain_print(&page, to);
+    fclose(to);
+    return text;
+}
+
+static void expect_width(const char *text)
+{
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+        if (strcspn(line, "\n") > 120) fail_msg("%.*s", (int)strcspn(line, "\n"), line);
+}
+
+/* Each step has its row, with the mark of where it runs; columns say measured or modelled. */
+static void test_the_page_of_an_emulated_device(void **state)
+{
+    (void)state;
+    begin(true);
+    page.statistics.flops = INT64_MAX / 1000;
+    page.statistics.bytes_moved = INT64_MAX / 1000000;
+    tpu.device_s = 5.0;
+    modelled[0].seconds = 9999e-6;
+    char *text = print();
+    expect_width(text);
+    for (const char *const *part = (const char *const[]){
+             "net: 650 parameters, a training step of 320 samples", "emulated, mixed_bfloat16",
+             "4 shards, 2 threads",
+             "memory of a shard: 3.0 MB of 16000 (other 0.0, weights 0.0, slots 2.0, ",
+             "0 ops fell back", "measured here: 5.000 ms per step (the median of 5)",
+             "modelled on v3-8:", "modelled: v3-8, one replica", "  0 * dense_1 ",
+             "  1 = dense_1/grad ", "  2   batch_no..17/grad", "100x64x10", "scalar",
+             "waiting", "in 188 steps", "\nv3-8        1 ", "\nv3-8        4 ", "\n- ", NULL };
+         *part; part++)
+        if (!strstr(text, *part)) fail_msg("%s is not in\n%s", *part, text);
+    assert_null(strstr(text, "(8"));
+    free(text);
+}
+
+static void test_the_page_of_a_native_device(void **state)
+{
+    (void)state;
+    begin(false);
+    char *text = print();
+    expect_width(text);
+    for (const char *const *part = (const char *const[]){
+             "native", "measured here", "batch_normalization_17/grad", "   75.0\n",
+             "   12.5\n", NULL };
+         *part; part++)
+        if (!strstr(text, *part)) fail_msg("%s is not in\n%s", *part, text);
+    assert_null(strstr(text, "odelled"));
+    free(text);
+}
+
+static void test_json(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/cornu-explain-XXXXXX";
+    begin(true);
+    close(mkstemp(path));
+    assert_int_equal(explain_write(&page, path), CORNU_OK);
+    json_t *all = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
+    unlink(path);
+    assert_non_null(all);
+    const json_t *first = json_array_get(json_object_get(all, "steps"), 0);
+    const json_t *op = json_object_get(first, "modelled");
+    assert_int_equal(json_array_size(json_object_get(all, "steps")), 3);
+    assert_int_equal(json_array_size(json_object_get(all, "modelled")), 3);
+    assert_int_equal(json_array_size(json_object_get(all, "advice")), advice_count());
+    assert_int_equal(json_integer_value(json_object_get(op, "useful_macs")), 64000);
+    assert_true(json_real_value(json_object_get(op, "mxu_s")) == 4e-6);
+    assert_string_equal(json_string_value(json_object_get(op, "bound")), "mxu");
+    assert_true(json_real_value(json_object_get(json_object_get(first, "measured"), "seconds")) ==
+                3e-3);
+    json_decref(all);
+    assert_int_equal(explain_write(&page, "no/such/folder/e.json"), CORNU_ERR_FILE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_padding),
+        cmocka_unit_test(test_the_page_of_an_emulated_device),
+        cmocka_unit_test(test_the_page_of_a_native_device),
+        cmocka_unit_test(test_json),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,86 @@
+# build/explain: the page of every network on each kind of device, its JSON, what it refuses.
+programs=$(realpath "$BUILD")
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+passed=0 failed=0 skipped=0
+export LC_ALL=C.UTF-8
+unset CORNU_ISA BLIS_ARCH_TYPE CORNU_DUMP
+
+check() { # check NAME COMMAND...
+    local name=$1
+    shift
+    if "$@"; then passed=$((passed + 1)); return; fi
+    failed=$((failed + 1))
+    echo "not ok: $name"
+    head -n 12 out
+    cat err
+}
+explain() { timeout 300 "$programs/explain" "$@" >out 2>err </dev/null; }
+says() { grep -q -- "$1" out; }
+fails_with() { ! explain "${@:2}" && grep -q -- "$1" err && [ ! -e no ]; }
+fits() { ! grep -qE '^.{121}' out; }
+rows() { grep -cE '^ {0,2}[0-9]+ [ *=] ' out; }
+steps() { sed -n 's/^compiled: .* ops to \([0-9]*\) steps.*/\1/p' out; }
+collectives() { grep -cE '^ {0,2}[0-9]+ = ' out; }
+
+models=$("$programs/explain" --help | sed -n 's/.*--model NAME *network: \(.*\) (default.*/\1/p' | tr -d ,)
+check "the models are listed" [ "$(wc -w <<<"$models")" -ge 3 ]
+for model in $models; do
+    explain --model "$model" --device tpu:v3-8 --batch-size 64 --steps 1
+    check "$model on tpu:v3-8" [ $? = 0 ]
+    check "$model fits 120 columns" fits
+    check "$model has a row per step" [ "$(rows)" = "$(steps)" ]
+    check "$model shows collectives" [ "$(collectives)" -ge 1 ]
+    check "$model runs without fallbacks" says ' 0 ops fell back'
+    check "$model on 1 to 8 shards" [ "$(grep -cE '^v3-8 +[1248] ' out)" = 5 ]
+    check "$model on every profile" [ "$(grep -cE '^v[0-9]' out)" = 10 ]
+done
+
+explain --device cpu --batch-size 32 --steps 2 --json cpu.json
+check "cpu is native" says 'native, float32, 1 shard,'
+check "cpu has a row per step" [ "$(rows)" = "$(steps)" ]
+check "cpu has nothing modelled" eval '! says odelled'
+check "cpu fits 120 columns" fits
+
+explain --device tpu:v4-8 --shards 2 --threads 3 --policy float32 --batch-size 40 --steps 2 --json tpu.json
+check "the policy and the shards are heeded" says 'emulated, float32, 2 shards, 3 threads'
+check "advice on passes" says 'Products of float32 take the MXU 6 passes'
+check "advice on rows" says "A shard's 20 rows are padded to 24"
+check "v4-8 has no 8 replicas" [ "$(grep -cE '^v4-8 +[1248] ' out)" = 4 ]
+explain --device reference --batch-size 2 --steps 1
+check "the reference device falls back, and says so" says '[1-9][0-9]* ops fell back to reference kernels'
+
+if command -v python3 >/dev/null; then
+    python3 - >out 2>err <<'PYTHON'
+import json
+cpu, tpu = json.load(open("cpu.json")), json.load(open("tpu.json"))
+assert cpu["kind"] == "native" and not cpu["modelled"], cpu["kind"]
+assert tpu["kind"] == "emulated" and len(tpu["modelled"]) == 3 + 6, len(tpu["modelled"])
+for page in cpu, tpu:
+    here = sum(step["measured"]["seconds"] for step in page["steps"])
+    assert 0 < here <= 1.01 * page["measured"]["step_s"], (here, page["measured"])
+own = [row for row in tpu["modelled"] if row["profile"] == "v4-8" and row["shards"] == 2][0]
+device = sum(step["modelled"]["seconds"] for step in tpu["steps"])
+assert abs(device - own["device_s"]) < 1e-6 * device, (device, own)
+assert abs(own["epoch_s"] - 1500 * own["step_s"]) < 1e-6 * own["epoch_s"]
+assert own["infeed_bytes"] == 40 * (784 + 1) + 2 * 2 * 8, own     # pixels, labels, two counts
+for step in tpu["steps"]:
+    op = step["modelled"]
+    assert op["useful_macs"] <= op["padded_macs"] and 0 <= op["use"]["overlapped"] <= 1, step
+    assert op["seconds"] == max(op[unit] for unit in ("mxu_s", "vector_s", "hbm_s", "links_s"))
+    assert step["kind"] == "collective" or op["link_bytes"] == 0
+PYTHON
+    check "what the JSON says agrees" [ $? = 0 ]
+else
+    skipped=$((skipped + 1))
+fi
+
+check "refuses an unknown model" fails_with 'did you mean mnist_cnn' --model mnist_cn
+check "refuses an unknown profile" fails_with 'tpu:v3-8' --device tpu:v3-9
+check "refuses a batch below the shards" fails_with 'a batch of 4 rows for 8 shards' --device tpu --batch-size 4
+check "refuses 3 shards" fails_with '3 shards, expected 1, 2, 4 or 8' --device tpu --shards 3
+check "refuses a file that cannot be written" fails_with 'no/e.json: cannot be written' --json no/e.json
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed = 0 ]

@@ -1,0 +1,73 @@
+/* What the performance model makes of the compiled steps of whole networks, against what was
+ * published of them on a v2-8: its device part must never exceed a published time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <cornu/cornu.h>
+#include <cornu/device/tpu/model.h>
+#include <cornu/models/models.h>
+
+static CornuTpuModel *modelled(const char *name, int64_t batch)
+{
+    const CornuReferenceModel *reference = cornu_reference_model(name);
+    assert_non_null(reference);
+    CornuDevice *device = cornu_device_open("tpu", .threads = 1);
+    CornuModel  *model = reference->build(&(CornuNetworkConfig){ 0 });
+    CornuShape   x = cornu_model_input_shape(model);
+    x.extent[0] = batch;
+    assert_int_equal(cornu_compile(model, .loss = cornu_loss(reference->loss), .device = device,
+                                   .optimizer = cornu_reference_optimizer(reference, 60, 0.0)),
+                     CORNU_OK);
+    CornuExecutable *step = cornu_model_train_step(model, cornu_type_from(CORNU_U8, x),
+                                                   cornu_type(CORNU_U8, batch));
+    if (!step) fail_msg("%s", cornu_error_message());
+    CornuTpuModel *tpu = cornu_tpu_model(.executable = step);
+    assert_non_null(tpu);
+    print_message("# %s, %lld samples: modelled device %.3f ms, infeed %.3f ms\n", name,
+                  (long long)batch, 1e3 * tpu->device_s, 1e3 * tpu->infeed_s);
+    cornu_model_free(model);
+    cornu_device_close(device);
+    return tpu;
+}
+
+static void test_published_times_are_not_exceeded(void **state)
+{
+    (void)state;
+    /* Milliseconds per step on a v2-8, the fastest published. */
+    static const struct { const char *name; int64_t batch; double published_ms; } table[] = {
+        { "mnist_cnn", 1024, 43.0 },      /* 43 to 46 ms in the notebook's log */
+        { "mnist_cnn_bn", 512, 8.5 },     /* 18 ms in one log, 1 s for 117 steps in another */
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        CornuTpuModel *tpu = modelled(table[i].name, table[i].batch);
+        assert_true(tpu->device_s > 0.0 && 1e3 * tpu->device_s < table[i].published_ms);
+        assert_true(tpu->infeed_s > 0.0 && 1e3 * tpu->infeed_s < table[i].published_ms);
+        assert_int_equal(tpu->infeed_bytes, table[i].batch * (28 * 28 + 1) + 2 * 8 * 8);
+        cornu_tpu_model_free(tpu);
+    }
+}
+
+/* The dispatch constant was fitted to this run: 43 to 46 ms for a step. */
+static void test_the_step_that_was_fitted(void **state)
+{
+    (void)state;
+    CornuTpuModel *tpu = modelled("mnist_cnn", 1024);
+    assert_true(1e3 * tpu->step_s >= 43.0 && 1e3 * tpu->step_s <= 46.0);
+    assert_int_equal(tpu->bound, CORNU_TPU_BOUND_DISPATCH);
+    /* 93,322 gradients in segments of 16 for each of 8 shards, and the f64 sum of the losses. */
+    assert_int_equal(tpu->link_bytes, 4 * 93440 + 8);
+    cornu_tpu_model_free(tpu);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_published_times_are_not_exceeded),
+        cmocka_unit_test(test_the_step_that_was_fitted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,351 @@
+/* Traces: what fit writes of one step, read back with a JSON parser. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+#include <math.h>
+
+#include <cornu/cornu.h>
+#include <cornu/device/tpu/model.h>
+
+enum { ROWS = 80, BATCH = 32, STEPS = 3 };   /* the last batch is half full */
+
+static char path[] = "/tmp/cornu-trace-XXXXXX";
+
+static void expect_ok(CornuStatus status)
+{
+    if (status) fail_msg("%s: %s", cornu_status_name(status), cornu_error_message());
+}
+
+static CornuModel *network(CornuDevice *device, int64_t steps_per_execution)
+{
+    CornuModel *model = cornu_sequential(.input_shape = { 12, 12, 1 });
+    cornu_model_add(model, cornu_conv2d(8, 3, .activation = CORNU_RELU));
+    cornu_model_add(model, cornu_max_pooling2d(2));
+    cornu_model_add(model, cornu_flatten());
+    cornu_model_add(model, cornu_dense(10, .activation = CORNU_SOFTMAX));
+    expect_ok(cornu_compile(model, .optimizer = cornu_adam(), .device = device,
+                            .steps_per_execution = steps_per_execution,
+                            .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY));
+    return model;
+}
+
+static uint8_t images[ROWS * 12 * 12], labels[ROWS];
+
+static CornuStatus train(CornuModel *model, int64_t rows, int64_t epochs, CornuCallback *other)
+{
+    for (int i = 0; i < ROWS; i++) labels[i] = (uint8_t)(i % 10);
+    for (int i = 0; i < ROWS * 12 * 12; i++) images[i] = (uint8_t)(37 * i % 251);
+    CornuHistory *history = cornu_fit(
+        model, .x = cornu_array(images, CORNU_U8, rows, 12, 12, 1),
+        .y = cornu_array(labels, CORNU_U8, rows), .batch_size = BATCH, .epochs = epochs,
+        .verbose = CORNU_SILENT, .callbacks = { cornu_trace(path), other });
+    cornu_history_free(history);
+    return history ? CORNU_OK : cornu_error_take();
+}
+
+/* ---- Reading ---- */
+
+static json_t *read_events(void)
+{
+    json_error_t error;
+    json_t      *file = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+    if (!file) fail_msg("%s, line %d", error.text, error.line);
+    json_t *events = json_incref(json_object_get(file, "traceEvents"));
+    assert_true(json_is_array(events));
+    json_decref(file);
+    return events;
+}
+
+static const char *text_of(const json_t *event, const char *key)
+{
+    const char *text = json_string_value(json_object_get(event, key));
+    return text ? text : "";
+}
+
+static int64_t whole_of(const json_t *event, const char *key)
+{
+    assert_true(json_is_integer(json_object_get(event, key)));
+    return json_integer_value(json_object_get(event, key));
+}
+
+static double begin_of(const json_t *event)
+{
+    return json_real_value(json_object_get(event, "ts"));
+}
+static double length_of(const json_t *event)
+{
+    return json_real_value(json_object_get(event, "dur"));
+}
+static double end_of(const json_t *event) { return begin_of(event) + length_of(event); }
+
+/* Two events of one track lie apart or one in the other, to within a rounding of their sum. */
+static void expect_nested(const json_t *events)
+{
+    const double rounding = 1e-6;
+    for (size_t i = 0; i < json_array_size(events); i++)
+        for (size_t k = 0; k < i; k++) {
+            const json_t *a = json_array_get(events, k), *b = json_array_get(events, i);
+            if (strcmp(text_of(a, "ph"), "X") != 0 || strcmp(text_of(b, "ph"), "X") != 0 ||
+                whole_of(a, "pid") != whole_of(b, "pid") ||
+                whole_of(a, "tid") != whole_of(b, "tid"))
+                continue;
+            const bool apart = end_of(a) <= begin_of(b) + rounding ||
+                               end_of(b) <= begin_of(a) + rounding;
+            const bool inside =
+                (begin_of(a) <= begin_of(b) && end_of(b) <= end_of(a) + rounding) ||
+                (begin_of(b) <= begin_of(a) && end_of(a) <= end_of(b) + rounding);
+            if (!apart && !inside)
+                fail_msg("%s and %s overlap", text_of(a, "name"), text_of(b, "name"));
+        }
+}
+
+/* The events of a category on a track (-1: on all): how many, and the sum of their lengths. */
+static int count(const json_t *events, int pid, int tid, const char *category, double *sum)
+{
+    int found = 0;
+    *sum = 0.0;
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        const json_t *event = json_array_get(events, i);
+        if (strcmp(text_of(event, "cat"), category) != 0 || whole_of(event, "pid") != pid ||
+            (tid >= 0 && whole_of(event, "tid") != tid))
+            continue;
+        assert_true(length_of(event) >= 0.0);
+        *sum += length_of(event);
+        found++;
+    }
+    return found;
+}
+
+static const json_t *named(const json_t *events, const char *category, const char *name)
+{
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        const json_t *event = json_array_get(events, i);
+        if (!strcmp(text_of(event, "cat"), category) && !strcmp(text_of(event, "name"), name))
+            return event;
+    }
+    return NULL;
+}
+
+/* The name given to a process or thread. */
+static const char *title(const json_t *events, const char *what, int pid, int tid)
+{
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        const json_t *event = json_array_get(events, i);
+        if (!strcmp(text_of(event, "ph"), "M") && !strcmp(text_of(event, "name"), what) &&
+            whole_of(event, "pid") == pid && whole_of(event, "tid") == tid)
+            return text_of(json_object_get(event, "args"), "name");
+    }
+    return "";
+}
+
+static void expect_step(const json_t *events, int64_t epoch, int64_t step)
+{
+    const json_t *args = json_object_get(named(events, "host", "training step"), "args");
+    assert_int_equal(whole_of(args, "epoch"), epoch);
+    assert_int_equal(whole_of(args, "step"), step);
+}
+
+/* ---- What is in it ---- */
+
+static void check_device(const char *name, int shards, int threads, bool modelled)
+{
+    CornuDevice *device = cornu_device_open(name, .shards = shards, .threads = threads);
+    CornuModel  *model = network(device, 1);
+    expect_ok(train(model, ROWS, 2, NULL));
+    json_t *events = read_events();
+    expect_nested(events);
+    expect_step(events, 2, STEPS - 1);
+
+    /* Every step of the executable, once for each shard that runs it, inside the run. */
+    CornuExecutable *executable = cornu_model_train_step(
+        model, cornu_type(CORNU_U8, BATCH, 12, 12, 1), cornu_type(CORNU_U8, BATCH));
+    int                        step_count, expected = 0, segments = 0;
+    const CornuExecutableStep *steps = cornu_executable_steps(executable, &step_count);
+    for (int i = 0; i < step_count; i++) {
+        expected += steps[i].per_shard ? shards : 1;
+        if (steps[i].per_shard && (i == 0 || !steps[i - 1].per_shard)) segments += shards;
+        assert_non_null(named(events, "step", steps[i].name));
+    }
+    double sum, parts, run = length_of(named(events, "host", "run"));
+    assert_int_equal(count(events, 1, -1, "step", &sum), expected);
+    assert_true(sum > 0.0 && sum <= run * threads);
+    assert_true(count(events, 1, 0, "step", &sum) > 0 && sum <= run);
+    const bool dealt = shards >= threads;
+    assert_true(dealt ? count(events, 1, -1, "segment", &sum) == segments
+                      : count(events, 1, 0, "segment", &sum) == segments);
+    if (threads == 1) assert_int_equal(count(events, 1, -1, "part", &parts), 0);
+
+    /* The phases fill the step. */
+    const json_t *whole = named(events, "host", "training step");
+    for (const char *const *phase = (const char *const[]){ "wait for the batch", "infeed", "run",
+                                                           "callbacks", NULL }; *phase; phase++)
+        assert_non_null(named(events, "host", *phase));
+    count(events, 1, 0, "host", &sum);
+    assert_true(fabs(sum - 2.0 * length_of(whole)) < 1e-3);
+    assert_int_equal(strncmp(title(events, "process_name", 1, 0), "measured: ", 10), 0);
+    assert_string_equal(title(events, "thread_name", 1, 0), "thread 0, the program's own");
+
+    /* What is modelled has a process of its own, and says so. */
+    CornuTpuModel *tpu = modelled ? cornu_tpu_model(.executable = executable, .passes = 6) : NULL;
+    const struct { const char *unit; double seconds; } units[] = {
+        { "MXU", tpu ? tpu->mxu_s : 0 }, { "vector unit", tpu ? tpu->vector_s : 0 },
+        { "HBM", tpu ? tpu->hbm_s : 0 }, { "links", tpu ? tpu->links_s : 0 },
+        { "infeed", tpu ? tpu->infeed_s : 0 }, { "host", tpu ? tpu->dispatch_s : 0 },
+    };
+    for (int i = 0; i < 6; i++) {
+        const int found = count(events, 2, i, "modelled", &sum);
+        assert_true(fabs(sum - 1e6 * units[i].seconds) <= 1e-3 * found);
+        assert_string_equal(title(events, "thread_name", 2, i), modelled ? units[i].unit : "");
+    }
+    assert_string_equal(title(events, "process_name", 2, 0),
+                        modelled ? "modelled: v3-8, one replica" : "");
+    cornu_tpu_model_free(tpu);
+    json_decref(events);
+    cornu_model_free(model);
+    cornu_device_close(device);
+}
+
+static void test_what_is_in_a_trace(void **state)
+{
+    (void)state;
+    check_device("cpu", 1, 1, false);
+    check_device("cpu", 1, 3, false);
+    check_device("tpu:v3-8", 8, 2, true);    /* a thread takes a shard */
+    check_device("tpu:v3-8", 2, 3, true);    /* all threads work on each shard */
+    check_device("reference", 1, 1, false);
+}
+
+/* ---- Which step ---- */
+
+static CornuStatus stop(CornuCallback *self, CornuModel *model, int64_t index,
+                        const CornuLogs *logs)
+{
+    (void)self, (void)logs;
+    if (index == 0) cornu_model_stop_training(model);
+    return CORNU_OK;
+}
+
+static void test_which_step_is_traced(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t rows, epochs, steps_per_execution;
+        bool    stops;
+        int64_t epoch, step;
+    } table[] = {
+        { ROWS, 3, 1, false, 3, STEPS - 1 },
+        { 2 * BATCH, 1, 1, false, 1, 2 },       /* of two steps not the first */
+        { BATCH, 2, 1, false, 2, 1 },           /* of one step that */
+        { ROWS, 3, 1, true, 1, STEPS - 1 },     /* of the last epoch that there was */
+        { ROWS, 2, 2, false, 2, STEPS - 1 },    /* the end of an execution */
+        { ROWS, 2, 3, false, 2, STEPS - 1 },    /* in the midst of one */
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        CornuDevice  *device = cornu_device_open("cpu", .threads = 1);
+        CornuModel   *model = network(device, table[i].steps_per_execution);
+        CornuCallback stopper = { .epoch_end = stop };
+        expect_ok(train(model, table[i].rows, table[i].epochs, table[i].stops ? &stopper : NULL));
+        json_t *events = read_events();
+        expect_step(events, table[i].epoch, table[i].step);
+        expect_nested(events);
+        double run;
+        assert_true(count(events, 1, 0, "step", &run) > 0);
+        assert_true(run <= length_of(named(events, "host", "run")));
+        json_decref(events);
+        cornu_model_free(model);
+        cornu_device_close(device);
+    }
+}
+
+/* A training that is over before there is a second step: said, and the steps go on unmeasured. */
+static void test_no_step_to_trace(void **state)
+{
+    (void)state;
+    CornuDevice  *device = cornu_device_open("cpu", .threads = 1);
+    CornuModel   *model = network(device, 1);
+    CornuCallback stopper = { .train_batch_end = stop };
+    assert_int_equal(train(model, ROWS, 1, &stopper), CORNU_ERR_ARGUMENT);
+    assert_non_null(strstr(cornu_error_message(), "ended before the second"));
+    expect_ok(train(model, ROWS, 1, NULL));
+    cornu_model_free(model);
+    cornu_device_close(device);
+}
+
+static void test_files_that_cannot_be_written(void **state)
+{
+    (void)state;
+    assert_null(cornu_trace("no/such/folder/t.json"));
+    assert_int_equal(cornu_error_take(), CORNU_ERR_FILE);
+    assert_non_null(strstr(cornu_error_message(), "no/such/folder/t.json"));
+    assert_null(cornu_trace(NULL));
+    assert_int_equal(cornu_error_take(), CORNU_ERR_ARGUMENT);
+    assert_int_equal(cornu_trace_check("/"), CORNU_ERR_FILE);
+}
+
+/* ---- A loop of one's own ---- */
+
+static void test_a_loop_of_ones_own(void **state)
+{
+    (void)state;
+    CornuDevice   *device = cornu_device_open("cpu");
+    CornuGraph    *graph = cornu_graph_create(device);
+    CornuVariable *v = cornu_variable_create(device, cornu_type(CORNU_F32, 16), "v");
+    CornuTensor   *w = cornu_read(graph, v);
+    expect_ok(cornu_assign(v, cornu_op_exp(w)));
+    expect_ok(cornu_graph_prepare(graph, NULL, 0));
+    CornuTrace *trace = cornu_trace_create();
+    assert_int_equal(cornu_trace_write(trace, path), CORNU_ERR_ARGUMENT);
+    assert_non_null(strstr(cornu_error_message(), "ran nothing"));
+    cornu_trace_phase(trace, "think");
+    expect_ok(cornu_trace_run(trace, cornu_graph_executable(graph)));
+    expect_ok(cornu_run(graph, NULL, 0, NULL));
+    assert_int_equal(cornu_trace_write(trace, path), CORNU_ERR_ARGUMENT);
+    assert_non_null(strstr(cornu_error_message(), "has not ended"));
+    cornu_trace_phase(trace, NULL);
+    expect_ok(cornu_run(graph, NULL, 0, NULL));    /* not measured any more */
+    expect_ok(cornu_trace_write(trace, path));
+    json_t *events = read_events();
+    expect_nested(events);
+    assert_non_null(named(events, "host", "think"));
+    assert_true(end_of(named(events, "step", "exp")) <= end_of(named(events, "host", "run")));
+    assert_int_equal(json_object_size(json_object_get(named(events, "host", "training step"),
+                                                      "args")), 0);
+    json_decref(events);
+    cornu_trace_free(trace);
+    cornu_graph_free(graph);
+    cornu_variable_free(v);
+    cornu_device_close(device);
+}
+
+static int make_file(void **state)
+{
+    (void)state;
+    const int file = mkstemp(path);
+    return file < 0 ? -1 : close(file);
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_in_a_trace),
+        cmocka_unit_test(test_which_step_is_traced),
+        cmocka_unit_test(test_no_step_to_trace),
+        cmocka_unit_test(test_files_that_cannot_be_written),
+        cmocka_unit_test(test_a_loop_of_ones_own),
+    };
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}
