@@ -76,6 +76,9 @@ CornuStatus cornu__reference_run(const CornuOpCall *call, const CornuType *out_t
                                  const void *const *in, void *const *out, double *scratch);
 int64_t cornu__reference_scratch(const CornuOpCall *call, const CornuType *out_type);
 
+/* Where the next operand of a pack begins, the one before having ended at `end`. */
+int64_t cornu__pack_start(const CornuAttributes_PACK *pack, int64_t end);
+
 /* ---- What rules are written with ---- */
 
 /* Type rules and FLOP rules that many ops share. */

@@ -6,7 +6,7 @@
 #include "kernel.h"
 
 extern const CornuKernel cornu__host_transpose, cornu__host_slice, cornu__host_pad,
-                         cornu__host_concat;                              /* shape.c  */
+                         cornu__host_concat, cornu__host_pack;            /* shape.c  */
 extern const CornuKernel cornu__host_reduce_sum, cornu__host_reduce_max;  /* reduce.c */
 extern const CornuKernel cornu__host_argmax, cornu__host_one_hot;         /* index.c  */
 
