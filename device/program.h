@@ -24,8 +24,9 @@ typedef struct {
     CornuType type;
     int       op;      /* the op that makes it, -1 for an input */
     int       index;   /* which output of that op, or which input of the program */
-    bool      varies;  /* from shard to shard: an input that is dealt over the shards,
-                          replica_id, and what depends on them other than through all_reduce */
+    bool      varies;  /* from shard to shard: an input that is dealt over the shards, replica_id,
+                          a shard's slice, and what depends on them other than through an
+                          all_reduce or all_gather over all shards */
 } CornuProgramValue;
 
 typedef struct {

@@ -46,6 +46,7 @@ static json_t *field_to_json(const CornuField *field, const void *config)
         const double number = *(const double *)at;
         return json_real(number == (double)CORNU_ZERO ? 0.0 : number);
     }
+    case CORNU_FIELD_FLAG: return json_boolean(*(const bool *)at);
     case CORNU_FIELD_NOT: return json_boolean(!*(const bool *)at);
     case CORNU_FIELD_ACTIVATION:
         return json_string(cornu_activation_name(*(const CornuActivation *)at));
@@ -179,9 +180,9 @@ static CornuStatus read_field(const CornuField *field, const json_t *value, void
         *(double *)at = json_number_value(value);
         if (*(double *)at == 0.0) *(double *)at = (double)CORNU_ZERO;
         return CORNU_OK;
-    case CORNU_FIELD_NOT:
+    case CORNU_FIELD_FLAG: case CORNU_FIELD_NOT:
         if (!json_is_boolean(value)) return unexpected(field->name, "true or false");
-        *(bool *)at = json_is_false(value);
+        *(bool *)at = json_is_true(value) == (field->kind == CORNU_FIELD_FLAG);
         return CORNU_OK;
     case CORNU_FIELD_ACTIVATION:
         return text ? cornu_activation_find(text, at) : unexpected(field->name, "a text");

@@ -40,6 +40,7 @@ typedef enum {
     CORNU_FIELD_PAIR,        /* int64_t[2]: height, width                                 */
     CORNU_FIELD_SHAPE,       /* int64_t[CORNU_MAX_RANK], ends at the first 0              */
     CORNU_FIELD_NUMBER,      /* double; CORNU_ZERO is 0                                   */
+    CORNU_FIELD_FLAG,        /* bool                                                      */
     CORNU_FIELD_NOT,         /* bool that says the opposite of Keras' flag                */
     CORNU_FIELD_ACTIVATION,  /* CornuActivation                                           */
     CORNU_FIELD_PADDING,     /* CornuPadding                                              */

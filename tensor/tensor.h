@@ -25,6 +25,9 @@ typedef struct CornuVariable CornuVariable;
 CornuType   cornu_tensor_type(const CornuTensor *tensor);
 CornuShape  cornu_tensor_shape(const CornuTensor *tensor);
 CornuGraph *cornu_tensor_graph(const CornuTensor *tensor);
+/* From shard to shard, as what each makes of its own data does; false where it is computed once for
+ * all. */
+bool        cornu_tensor_varies(const CornuTensor *tensor);
 
 /* ---- Variables ---- */
 
@@ -34,6 +37,7 @@ typedef struct {
     CornuType    type;     /* required */
     const char  *name;     /* copied */
     CornuUse     use;      /* what its memory counts as; default CORNU_USE_OTHER */
+    bool         for_packing; /* it gets its memory by cornu_variable_pack, and waits for that */
 } CornuVariableConfig;
 
 /* All zeros. */
@@ -48,9 +52,29 @@ CornuDevice   *cornu_variable_device(const CornuVariable *variable);
 /* Copies a host array of the same type in or out. */
 CornuStatus cornu_variable_write(CornuVariable *variable, CornuArray from);
 CornuStatus cornu_variable_read(const CornuVariable *variable, CornuArray to);
-
 /* Copies the value of a variable of the same type, which may be on another device. */
 CornuStatus cornu_variable_copy(CornuVariable *to, const CornuVariable *from);
+
+/*
+ * Several variables packed into one flat one, so that one op treats them all. They stay what they
+ * are to whoever reads, writes, assigns or frees them; only where they live changes, and their
+ * values are kept. In the whole each begins at a multiple of 64 bytes; zeros are between them and
+ * at the end, where its extent is rounded up to 64 bytes for every shard of the device.
+ */
+typedef enum {
+    CORNU_SHARED,       /* all shards have the whole in common                                 */
+    CORNU_SLICED,       /* each shard holds one of as many equal slices: what cornu_read gives
+                           of the whole in a graph, and cornu_assign takes                     */
+    CORNU_DUPLICATED    /* each shard holds a whole of its own: shard 0's is read from outside a
+                           graph, all are written                                              */
+} CornuSpread;
+
+/* The parts are of one dtype, on one device, each there once. The whole belongs to them and is
+ * freed with the last one; parts of another whole leave that. A graph that read a part before
+ * cannot be run any more, which is CORNU_ERR_ARGUMENT. Packing the parts of a whole again gives
+ * that whole. */
+CornuVariable *cornu_variable_pack(CornuVariable *const *parts, int count, CornuSpread spread,
+                                   const char *name);
 
 /* For scalars of any dtype. */
 CornuStatus cornu_variable_set(CornuVariable *variable, double value);
