@@ -406,7 +406,8 @@ static void products_of_lookups_are_looked_up(void **state)
         const int of_e = rows * 4;
         expect_ok(cornu_run(graph, d, 4, (CornuArray[]){
             cornu_array(d_got, CORNU_F32, rows, 4), cornu_array(d_got + of_e, CORNU_F32, 4, 5),
-            cornu_array(d_want, CORNU_F32, rows, 4), cornu_array(d_want + of_e, CORNU_F32, 4, 5) }));
+            cornu_array(d_want, CORNU_F32, rows, 4),
+            cornu_array(d_want + of_e, CORNU_F32, 4, 5) }));
         for (int i = 0; i < of_e + 20; i++) assert_true(fabsf(d_got[i] - d_want[i]) < 1e-5f);
         cornu_graph_free(graph);
     }
