@@ -6,6 +6,7 @@
 
 #include "memory_internal.h"
 #include "nearest.h"
+#include "ops/collective.h"
 
 static const CornuDeviceClass *const classes[] = {
     &cornu__cpu_device, &cornu__tpu_device, &cornu__reference_device,
@@ -175,13 +176,37 @@ static CornuStatus expect_type(CornuType expected, CornuType received, const cha
 CornuStatus cornu_buffer_write(CornuBuffer *buffer, CornuArray from)
 {
     CORNU__TRY(expect_type(buffer->type, from.type, "the array written to a buffer"));
-    return buffer->device->class->buffer_write(buffer, from);
+    return buffer->device->class->buffer_write(buffer, 0, from);
 }
 
 CornuStatus cornu_buffer_read(const CornuBuffer *buffer, CornuArray to)
 {
     CORNU__TRY(expect_type(buffer->type, to.type, "the array read from a buffer"));
-    return buffer->device->class->buffer_read(buffer, to);
+    return buffer->device->class->buffer_read(buffer, 0, to);
+}
+
+static CornuStatus expect_part(const CornuBuffer *buffer, int64_t first, CornuType part)
+{
+    CornuText      text;
+    const int64_t  all = cornu_type_count(buffer->type);
+    if (part.dtype == buffer->type.dtype && first >= 0 && first <= all &&
+        cornu_type_count(part) <= all - first)
+        return CORNU_OK;
+    return cornu__fail(CORNU_ERR_SHAPE, "%s from element %lld on is no part of a buffer of %lld %s",
+                       cornu_type_print(&text, part), (long long)first, (long long)all,
+                       cornu_dtype_name(buffer->type.dtype));
+}
+
+CornuStatus cornu_buffer_write_part(CornuBuffer *buffer, int64_t first, CornuArray from)
+{
+    CORNU__TRY(expect_part(buffer, first, from.type));
+    return buffer->device->class->buffer_write(buffer, first, from);
+}
+
+CornuStatus cornu_buffer_read_part(const CornuBuffer *buffer, int64_t first, CornuArray to)
+{
+    CORNU__TRY(expect_part(buffer, first, to.type));
+    return buffer->device->class->buffer_read(buffer, first, to);
 }
 
 /* ---- Programs ---- */
@@ -206,6 +231,19 @@ static CornuExecutable *compiled_before(CornuDevice *device, const CornuProgram 
     return NULL;
 }
 
+/* The number of shards is part of what some collectives mean. */
+static CornuStatus check_collectives(const CornuDevice *device, const CornuProgram *program)
+{
+    for (int i = 0; i < program->op_count; i++) {
+        const CornuProgramOp *op = &program->ops[i];
+        if (!cornu__is_collective(op->id)) continue;
+        CornuType   in;
+        CornuOpCall call = cornu_program_call(program, op, &in);
+        CORNU__TRY(cornu__collective_fits(&call, device->shards));
+    }
+    return CORNU_OK;
+}
+
 static CornuStatus allocate(CornuDevice *device, CornuExecutable *executable)
 {
     CORNU__TRY(make_room(device, "a program", executable->bytes, executable->largest));
@@ -221,6 +259,7 @@ CornuExecutable *cornu_device_compile(CornuDevice *device, const CornuProgram *p
         found->users++;
         return found;
     }
+    if (check_collectives(device, program)) return cornu__null();
 
     if (cornu__dumps("program")) cornu_program_print(program, stderr);
     CornuProgram *copy = cornu_program_copy(program);

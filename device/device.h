@@ -97,6 +97,11 @@ CornuType    cornu_buffer_type(const CornuBuffer *buffer);
 CornuStatus cornu_buffer_write(CornuBuffer *buffer, CornuArray from);
 CornuStatus cornu_buffer_read(const CornuBuffer *buffer, CornuArray to);
 
+/* As above for a part: as many elements of the buffer as the array has, of its dtype, from number
+ * `first` on. */
+CornuStatus cornu_buffer_write_part(CornuBuffer *buffer, int64_t first, CornuArray from);
+CornuStatus cornu_buffer_read_part(const CornuBuffer *buffer, int64_t first, CornuArray to);
+
 /*
  * What is taken of one shard's memory, in bytes: on a TPU its replica's HBM. Counted are the
  * elements in their declared dtype, as they lie here; the tiles of 8 by 128 that a TPU pads them
@@ -158,7 +163,8 @@ typedef struct {
     const char      *scope;       /* who recorded it, "conv2d_1", "dense/gradient"; "" if nobody */
     const int       *ops;         /* ascending, of the compiled program; none for a copy */
     int              op_count;
-    const CornuType *in, *out;    /* the values it reads and writes in memory */
+    const CornuType *in, *out;    /* the values it reads and writes in memory; none where it only
+                                     puts together what lies in place */
     int              in_count, out_count;
     bool             per_shard;   /* each shard runs it on its own values; else it runs once */
     int64_t          flops, bytes_read, bytes_written;   /* of one run of the step */

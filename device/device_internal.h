@@ -23,8 +23,9 @@ typedef struct {
     void (*close)(CornuDevice *device);
     CornuBuffer *(*buffer_create)(CornuDevice *device, CornuType type);
     void (*buffer_free)(CornuBuffer *buffer);
-    CornuStatus (*buffer_write)(CornuBuffer *buffer, CornuArray from);
-    CornuStatus (*buffer_read)(const CornuBuffer *buffer, CornuArray to);
+    /* `first`: the number of the buffer's element that is the array's first */
+    CornuStatus (*buffer_write)(CornuBuffer *buffer, int64_t first, CornuArray from);
+    CornuStatus (*buffer_read)(const CornuBuffer *buffer, int64_t first, CornuArray to);
     /* Fills what is marked in the base; `program` belongs to the executable's base and lives as
      * long. */
     CornuExecutable *(*compile)(CornuDevice *device, const CornuProgram *program);

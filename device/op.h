@@ -37,6 +37,9 @@ typedef CornuDtype      CornuField_DTYPE;
 typedef CornuComparison CornuField_COMPARISON;
 typedef const struct CornuProgram *CornuField_PROGRAM;
 
+/* Shards that a device may have. */
+enum { CORNU_MAX_SHARDS = 8 };
+
 /* One struct per attribute list, CornuAttributes_CONV2D and so on; which one an op uses is said
  * in its row. */
 #define F(KIND, name) CornuField_##KIND name;

@@ -96,6 +96,9 @@ CornuStatus cornu__reference_program(const CornuProgram *program, double *const 
                                      const double **in, CornuType *in_type);
 int         cornu__most_operands(const CornuProgram *program);   /* of one op; at least 1 */
 
+/* Where the next operand of a pack begins, the one before having ended at `end`. */
+int64_t cornu__pack_start(const CornuAttributes_PACK *pack, int64_t end);
+
 /* ---- What rules are written with ---- */
 
 /* Type rules and FLOP rules that many ops share. */

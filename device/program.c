@@ -135,6 +135,18 @@ static CornuStatus output_types(const CornuProgram *program, CornuOpId id,
     return status;
 }
 
+/* Whether a result varies from shard to shard, by whether an operand does. */
+static bool result_varies(CornuOpId id, const CornuAttributes *attributes, bool operands)
+{
+    switch (id) {
+    case CORNU_OP_REPLICA_ID: case CORNU_OP_REDUCE_SCATTER: case CORNU_OP_SHARD_SLICE:
+        return true;
+    case CORNU_OP_ALL_REDUCE: case CORNU_OP_ALL_GATHER:
+        return operands && attributes->shards.groups != 0;
+    default: return operands;
+    }
+}
+
 static CornuStatus record(CornuProgram *program, CornuOpId id, const CornuAttributes *attributes,
                           const CornuValue *in, int in_count, CornuValue *out)
 {
@@ -154,11 +166,12 @@ static CornuStatus record(CornuProgram *program, CornuOpId id, const CornuAttrib
         .out_first = program->value_count, .out_count = out_count,
         .scope = program->scope,
     };
-    bool varies = id == CORNU_OP_REPLICA_ID;
+    bool varies = false;
     for (int i = 0; i < in_count; i++) {
-        varies |= id != CORNU_OP_ALL_REDUCE && program->values[in[i]].varies;
+        varies |= program->values[in[i]].varies;
         program->operands[program->operand_count++] = in[i];
     }
+    varies = result_varies(id, attributes, varies);
     for (int i = 0; i < out_count; i++) {
         out[i] = program->value_count++;
         program->values[out[i]] = (CornuProgramValue){

@@ -1,20 +1,20 @@
 /*
- * The two-minute tour, `make demo`: trains the MNIST CNN on real digits, and shows what it reads
- * in them. On a slow machine it takes fewer digits, and says so.
+ * The two-minute tour, `make demo`: trains the MNIST CNN on real digits, on the cpu device and on
+ * an emulated TPU in turns, compares the two, and shows what the network reads. On a slow machine
+ * they take fewer digits, and it says so.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include <cornu/cornu.h>
-#include <cornu/models/models.h>
-
 #include "digits.h"
+#include "race.h"
 #include "session.h"
 
 enum {
+    BATCH = 128,
     EPOCHS = 3,
-    TIMED_STEPS = 20,
+    TIMED_STEPS = 10,
     SECONDS = 75,   /* for training; evaluation and the rest add a little */
 };
 
@@ -29,27 +29,16 @@ static double now(void)
 
 /* ---- How many digits this machine can learn from in the time ---- */
 
-static CornuModel *compiled(const CornuReferenceModel *reference, CornuDevice *device)
+/* Seconds a training step takes on a device, from a model that is thrown away. Its program is the
+ * real model's, so the device has it compiled already when that one starts. */
+static CornuStatus time_step(const Race *race, const Racer *racer, double *seconds)
 {
-    CornuModel *model = reference->build(&(CornuNetworkConfig){ 0 });
-    if (cornu_compile(model, .loss = cornu_loss(reference->loss), .metrics = { CORNU_ACCURACY },
-                      .optimizer = cornu_reference_optimizer(reference, 1, 0.0),
-                      .device = device) == CORNU_OK)
-        return model;
-    cornu_model_free(model);
-    return NULL;
-}
-
-/* Seconds a training step takes, from a model that is thrown away. Its program is the real
- * model's, so the device has it compiled already when that one starts. */
-static CornuStatus time_step(const CornuReferenceModel *reference, CornuDevice *device,
-                             const CornuImageData *mnist, int64_t batch, double *seconds)
-{
-    CornuModel      *model = compiled(reference, device);
-    const CornuArray x = cornu_array(mnist->train_x.data, CORNU_U8, batch, 28, 28);
-    const CornuArray y = cornu_array(mnist->train_y.data, CORNU_U8, batch);
+    CornuModel      *model = race_model(race, racer->device);
+    const CornuArray x = cornu_array(race->data->train_x.data, CORNU_U8, race->batch_size, 28, 28);
+    const CornuArray y = cornu_array(race->data->train_y.data, CORNU_U8, race->batch_size);
     CornuStatus      status = model ? CORNU_OK : cornu_error_status();
     double           start = 0.0;
+    if (!status && racer == race->racers) status = cornu_summary(model);
     for (int i = 0; i <= TIMED_STEPS && !status; i++) {
         if (i == 1) start = now();   /* the first step compiles */
         status = cornu_train_on_batch(model, x, y, NULL);
@@ -59,16 +48,22 @@ static CornuStatus time_step(const CornuReferenceModel *reference, CornuDevice *
     return status;
 }
 
-/* As many steps for an epoch as there is time for, at most all digits. */
-static int64_t choose_steps(int64_t all, int64_t batch, double seconds)
+/* As many steps for an epoch as all have time for, at most all digits. */
+static CornuStatus choose_steps(Race *race)
 {
-    const int64_t steps = (all + batch - 1) / batch;
-    const double  possible = (double)SECONDS / EPOCHS / seconds;
-    if (possible >= (double)steps) return steps;
-    const int64_t fewer = possible < 1.0 ? 1 : (int64_t)possible;
-    printf("A step takes %.0f ms here, so each epoch sees %lld of the %lld digits.\n",
-           1e3 * seconds, (long long)(fewer * batch), (long long)all);
-    return fewer;
+    double each, seconds = 0.0;
+    for (int i = 0; i < race->count; i++) {
+        CornuStatus status = time_step(race, &race->racers[i], &each);
+        if (status) return status;
+        seconds += each;
+    }
+    const double possible = (double)SECONDS / EPOCHS / seconds;
+    if (possible >= (double)race->steps) return CORNU_OK;
+    race->steps = possible < 1.0 ? 1 : (int64_t)possible;
+    printf("A step on each takes %.0f ms here, so each epoch sees %lld of the %lld digits.\n",
+           1e3 * seconds, (long long)(race->steps * race->batch_size),
+           (long long)race->data->train_x.type.shape.extent[0]);
+    return CORNU_OK;
 }
 
 /* ---- The tour ---- */
@@ -84,28 +79,22 @@ static CornuStatus show(CornuModel *model, const CornuImageData *mnist)
     return digits_show(model, mnist);
 }
 
-static CornuStatus tour(const Options *options, CornuDevice *device, CornuModel *model,
-                        CornuImageData *mnist, const CornuReferenceModel *reference)
+static CornuStatus tour(Race *race)
 {
-    const int64_t all = mnist->train_x.type.shape.extent[0];
-    const int64_t batch = options->batch_size < all ? options->batch_size : all;
-    double        seconds;
-    if (cornu_summary(model) || time_step(reference, device, mnist, batch, &seconds))
-        return cornu_error_status();
-    const int64_t steps = choose_steps(all, batch, seconds);
-
-    CornuDataset *train = cornu_dataset_prefetch(cornu_image_data_take_train(mnist), 2);
-    CornuHistory *history = cornu_fit(model, train, .epochs = EPOCHS, .steps_per_epoch = steps,
-                                      .batch_size = batch);
-    CornuStatus   status = history ? show(model, mnist) : cornu_error_status();
+    CornuStatus status = race_open(race, "cpu,tpu");
+    if (!status) status = choose_steps(race);
+    if (!status) status = race_run(race);
+    if (status) return status;
+    race_print(race, stdout);
+    CornuModel *model = race->racers[0].model;
+    status = show(model, race->data);
     if (!status) status = cornu_model_save(model, MODEL_FILE);
     if (!status)
-        printf("The trained model is in " MODEL_FILE ".\n"
+        printf("The model that cpu trained is in " MODEL_FILE ".\n"
                "    build/predict " MODEL_FILE " IMAGE.png    what a picture of yours shows\n"
-               "    build/mnist_cnn --help                   longer trainings, other networks\n"
+               "    build/compare_devices --help             other networks and TPUs, a chart\n"
+               "    build/mnist_cnn --help                   one device, longer trainings\n"
                "    examples/mnist_cnn.c                     the program to start from\n");
-    cornu_history_free(history);
-    cornu_dataset_free(train);
     return status;
 }
 
@@ -125,22 +114,23 @@ static CornuImageData *find_digits(Options *options)
 
 int main(int argc, char **argv)
 {
-    Options       options = { .batch_size = 128, .save = MODEL_FILE };
-    const Program program = { .name = "demo", .purpose = "Trains a CNN on handwritten digits and "
-                              "shows what it reads in them.",
-                              .groups = OPTIONS_MACHINE | OPTIONS_DATA };
+    Options       options = { .save = MODEL_FILE };
+    const Program program = { .name = "demo", .purpose = "Trains a CNN on handwritten digits on "
+                              "two devices, compares them, and shows what it reads.",
+                              .groups = OPTIONS_THREADS | OPTIONS_DATA };
     const int     usage = options_parse(&options, &program, argc, argv);
     if (usage >= 0) return usage;
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
 
-    const CornuReferenceModel *reference = cornu_reference_model("mnist_cnn");
-    CornuDevice    *device = session_open(&options);
-    CornuImageData *mnist = device ? find_digits(&options) : NULL;
-    CornuModel     *model = mnist ? compiled(reference, device) : NULL;
-    CornuStatus     status = model ? tour(&options, device, model, mnist, reference)
-                                   : cornu_error_status();
-    cornu_model_free(model);
+    CornuStatus     status = session_begin(&options);
+    CornuImageData *mnist = status ? NULL : find_digits(&options);
+    if (!mnist) return session_end("demo", cornu_error_status());
+    const int64_t all = mnist->train_x.type.shape.extent[0];
+    Race race = { .reference = cornu_reference_model("mnist_cnn"), .data = mnist, .epochs = EPOCHS,
+                  .batch_size = all < BATCH ? all : BATCH, .seed = options.seed,
+                  .threads = options.threads };
+    status = tour(&race);
+    race_close(&race);
     cornu_image_data_free(mnist);
-    cornu_device_close(device);
     return session_end("demo", status);
 }

@@ -5,6 +5,7 @@
 
 #include <cornu/cornu.h>
 #include <cornu/device/host/cpu.h>
+#include <cornu/device/host/limits.h>
 #include <cornu/device/tpu/resolver.h>
 
 #include "options.h"
@@ -21,7 +22,9 @@ static CornuStatus print_machine(void)
 {
     const CornuCpu *cpu = cornu__cpu();
     CornuIsa        isa;
+    CornuCpuLimits  limits;
     CornuStatus     status = cornu__cpu_isa(&isa);
+    if (!status) status = cornu_cpu_limits(0, &limits);
     if (status) return status;
     printf("This machine\n");
     printf("  processor   %s\n", cpu->name);
@@ -34,7 +37,11 @@ static CornuStatus print_machine(void)
     printf("\n  threads     %d of %ld processors\n", cornu__cpu_threads(),
            sysconf(_SC_NPROCESSORS_ONLN));
     const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    printf("  memory      %.1f GiB\n\n", memory / (1 << 30));
+    printf("  memory      %.1f GiB, read at %.0f GB/s (measured)\n", memory / (1 << 30),
+           1e-9 * limits.read_bytes);
+    printf("  limits      %.0f GFLOP/s in float32, %.0f in bfloat16, %s (measured)\n\n",
+           1e-9 * limits.f32_flops, 1e-9 * limits.bf16_flops,
+           limits.bf16_instructions ? "which has instructions" : "widened to float32");
     return CORNU_OK;
 }
 

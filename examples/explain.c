@@ -224,7 +224,7 @@ int main(int argc, char **argv)
 
     const CornuReferenceModel *reference = cornu_reference_model(options.model);
     if (!options.batch_size) options.batch_size = reference->batch_size;
-    CornuStatus  status = json ? cornu_record_check(json) : CORNU_OK;
+    CornuStatus  status = json ? cornu_file_check(json) : CORNU_OK;
     CornuDevice *device = status ? NULL : session_open(&options);
     if (!status) status = device ? explain(&options, reference, device, (int)steps, json)
                                  : cornu_error_status();

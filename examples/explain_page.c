@@ -37,9 +37,10 @@ static const char *extents(char text[96], CornuShape shape)
     return text;
 }
 
-/* A product as MxKxN, anything else as the shape of its first result. */
+/* A product as MxKxN, anything else as the shape of its first result; "in place" for what is. */
 static const char *shape_of(char text[96], const CornuExecutableStep *step, const CornuTpuOp *op)
 {
+    if (step->out_count == 0) return "in place";
     if (!op || !op->product.count) return extents(text, step->out[0].shape);
     const CornuTpuProduct p = op->product;
     return extents(text, p.count > 1 ? cornu_shape(p.count, p.m, p.k, p.n)

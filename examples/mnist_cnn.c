@@ -61,7 +61,7 @@ int main(int argc, char **argv)
     if (!options.epochs) options.epochs = reference->epochs;
     if (!options.batch_size) options.batch_size = reference->batch_size;
     CornuDevice    *device = session_open(&options);
-    CornuImageData *mnist = device ? session_mnist(&options) : NULL;
+    CornuImageData *mnist = device ? session_data(&options, reference->load) : NULL;
     CornuModel     *model = mnist ? reference->build(&(CornuNetworkConfig){ 0 }) : NULL;
     CornuStatus     status = model ? train(&options, reference, model, mnist, device)
                                    : cornu_error_status();

@@ -11,8 +11,8 @@ CornuStatus session_begin(const Options *options)
 {
     setlocale(LC_CTYPE, "");
     if ((options->save && cornu_model_save_check(options->save)) ||
-        (options->history && cornu_record_check(options->history)) ||
-        (options->trace && cornu_trace_check(options->trace)))
+        (options->history && cornu_file_check(options->history)) ||
+        (options->trace && cornu_file_check(options->trace)))
         return cornu_error_status();
     cornu_set_random_seed((uint64_t)options->seed);
     return cornu_set_dtype_policy(options->policy);
@@ -38,14 +38,19 @@ bool session_show_download(void *context, const CornuDataFile *file, int64_t rec
     return true;
 }
 
+CornuImageData *session_data(const Options *options,
+                             CornuImageData *(*load)(const CornuImageDataConfig *config))
+{
+    CornuImageData *data = load(&(CornuImageDataConfig){
+        .data = options->data, .limit = options->limit, .seed = (uint64_t)options->seed,
+        .progress = session_show_download });
+    if (data) printf("%s\n", data->description);
+    return data;
+}
+
 CornuImageData *session_mnist(const Options *options)
 {
-    CornuImageData *mnist =
-        cornu_mnist_load(.data = options->data, .limit = options->limit,
-                         .seed = (uint64_t)options->seed,
-                         .progress = session_show_download);
-    if (mnist) printf("%s\n", mnist->description);
-    return mnist;
+    return session_data(options, cornu_mnist_load_from);
 }
 
 CornuStatus session_record(const Options *options, CornuModel *model,

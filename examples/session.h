@@ -18,9 +18,11 @@ CornuStatus session_begin(const Options *options);
  * BLAS, kernels and threads. */
 CornuDevice *session_open(const Options *options);
 
-/* The digits, by --data and --limit; prints where they come from. A download shows its progress
- * on stderr. */
-CornuImageData *session_mnist(const Options *options);
+/* The images that `load` loads (cornu_mnist_load_from), by --data, --limit and --seed; prints where
+ * they come from. A download shows its progress on stderr. */
+CornuImageData *session_data(const Options *options,
+                             CornuImageData *(*load)(const CornuImageDataConfig *config));
+CornuImageData *session_mnist(const Options *options);   /* those of the digits */
 
 /* A download's progress, on stderr. */
 bool session_show_download(void *context, const CornuDataFile *file, int64_t received);

@@ -7,14 +7,21 @@
 
 static const CornuReferenceModel models[] = {
     { .name = "mnist_cnn", .build = cornu_mnist_cnn_from,
+      .load = cornu_mnist_load_from,
       .loss = "sparse_categorical_crossentropy", .learning_rate = 1e-3, .decay_per_epoch = 1.0,
       .epochs = 10, .batch_size = 1024 },
     { .name = "mnist_cnn_bn", .build = cornu_mnist_cnn_bn_from,
+      .load = cornu_mnist_load_from,
       .loss = "sparse_categorical_crossentropy", .learning_rate = 1e-2, .decay_per_epoch = 0.7,
       .epochs = 10, .batch_size = 512 },
     { .name = "mnist_convnet", .build = cornu_mnist_convnet_from,
+      .load = cornu_mnist_load_from,
       .loss = "sparse_categorical_crossentropy", .learning_rate = 1e-3, .decay_per_epoch = 1.0,
       .epochs = 15, .batch_size = 128, .validation_split = 0.1 },
+    { .name = "fashion_mnist_cnn", .build = cornu_fashion_mnist_cnn_from,
+      .load = cornu_fashion_mnist_load_from,
+      .loss = "sparse_categorical_crossentropy", .learning_rate = 1e-3, .decay_per_epoch = 1.0,
+      .epochs = 10, .batch_size = 1024 },
 };
 enum { MODELS = sizeof models / sizeof *models };
 

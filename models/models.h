@@ -12,6 +12,7 @@
 #ifndef CORNU_MODELS_MODELS_H
 #define CORNU_MODELS_MODELS_H
 
+#include "../datasets/mnist.h"
 #include "../nn/model.h"
 
 #ifdef __cplusplus
@@ -20,7 +21,7 @@ extern "C" {
 
 typedef struct {
     char   unset;
-    double dropout;   /* default the published rate, or CORNU_ZERO */
+    double dropout;   /* of every dropout layer; default the published rates, or CORNU_ZERO */
 } CornuNetworkConfig;
 
 /* ---- Handwritten digits: u8 images (28, 28), 10 classes ---- */
@@ -42,6 +43,15 @@ CornuModel *cornu_mnist_cnn_bn_from(const CornuNetworkConfig *config);
 CornuModel *cornu_mnist_convnet_from(const CornuNetworkConfig *config);
 #define cornu_mnist_convnet(...) \
     cornu_mnist_convnet_from(&(CornuNetworkConfig){ .unset = 0, __VA_ARGS__ })
+
+/* ---- Garments: u8 images (28, 28), 10 classes ---- */
+
+/* Three convolutions of 5x5, each behind a batch normalization, the first of which takes the raw
+ * pixels; 1,619,470 parameters, 386 of them not trained. Source: tensorflow/tpu,
+ * tools/colab/fashion_mnist.ipynb, as of 2018. */
+CornuModel *cornu_fashion_mnist_cnn_from(const CornuNetworkConfig *config);
+#define cornu_fashion_mnist_cnn(...) \
+    cornu_fashion_mnist_cnn_from(&(CornuNetworkConfig){ .unset = 0, __VA_ARGS__ })
 
 /* ---- Characters: (T) of 256 code points or another vocabulary, each one's successor ---- */
 
@@ -85,6 +95,7 @@ CornuOptimizer *cornu_text_optimizer(const CornuTextPreset *preset, bool tensorf
 typedef struct {
     const char *name;
     CornuModel *(*build)(const CornuNetworkConfig *config);
+    CornuImageData *(*load)(const CornuImageDataConfig *config);   /* its data */
     const char *loss;               /* for cornu_loss */
     double      learning_rate;      /* of Adam, in the first epoch */
     double      decay_per_epoch;    /* the rate's factor from epoch to epoch; 1 is none */
@@ -106,6 +117,19 @@ CornuOptimizer *cornu_reference_optimizer(const CornuReferenceModel *reference,
 
 /* The same elements as rows of the model's input shape: images (N, 28, 28) as (N, 784). */
 CornuArray cornu_reference_input(const CornuModel *model, CornuArray images);
+
+/* ---- Epochs as others published them ---- */
+
+typedef struct {
+    const char *model, *hardware;   /* "mnist_cnn", "Colab TPU" */
+    int64_t     batch_size, steps;  /* of one epoch; its samples are their product */
+    double      least_s, most_s;    /* seconds per epoch: the same, or from, to. The first, which
+                                       compiles, is left out, but for means of all epochs */
+    const char *source;
+} CornuPublishedEpoch;
+
+/* All of them, those of a model together; *count is how many. */
+const CornuPublishedEpoch *cornu_published_epochs(int *count);
 
 #ifdef __cplusplus
 }

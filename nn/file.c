@@ -131,7 +131,7 @@ void cornu__file_abandon(CornuNewFile *file)
     release(file);
 }
 
-CornuStatus cornu__file_check(const char *path)
+CornuStatus cornu_file_check(const char *path)
 {
     struct stat old;
     if (stat(path, &old) == 0 && S_ISFIFO(old.st_mode)) {
@@ -146,4 +146,12 @@ CornuStatus cornu__file_check(const char *path)
     if (write(fileno(file.stream), "", bytes) < 0) return fail(&file, "cannot be written");
     cornu__file_abandon(&file);
     return CORNU_OK;
+}
+
+CornuStatus cornu_file_write(const char *path, const void *bytes, size_t size)
+{
+    CornuNewFile file;
+    CORNU__TRY(cornu__file_create(&file, path));
+    fwrite(bytes, 1, size, file.stream);
+    return cornu__file_commit(&file);
 }

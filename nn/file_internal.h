@@ -14,6 +14,7 @@
 #define CORNU_NN_FILE_INTERNAL_H
 
 #include "../device/status_internal.h"
+#include "file.h"
 
 #include <stdio.h>
 
@@ -27,9 +28,5 @@ typedef struct {
 CornuStatus cornu__file_create(CornuNewFile *file, const char *path);
 CornuStatus cornu__file_commit(CornuNewFile *file);
 void        cornu__file_abandon(CornuNewFile *file);
-
-/* Whether a file could be created there: the folder, its permissions, a device that is full.
- * Leaves nothing behind. */
-CornuStatus cornu__file_check(const char *path);
 
 #endif

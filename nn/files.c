@@ -142,7 +142,7 @@ CornuStatus cornu_model_save_weights(CornuModel *model, const char *path)
 CornuStatus cornu_model_save_check(const char *path)
 {
     CORNU__TRY(cornu__check_save_path(path));
-    return cornu__file_check(path);
+    return cornu_file_check(path);
 }
 
 /* ---- Loading ---- */

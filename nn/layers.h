@@ -111,6 +111,9 @@ CornuLayer *cornu_dropout_from(const CornuDropoutConfig *config);
 /* y = gamma (x - mean) / sqrt(variance + epsilon) + beta per channel, the last axis. Training
  * uses the statistics of the batch's valid rows and moves the moving ones:
  * moving = momentum moving + (1 - momentum) batch. Inference, and a frozen layer, use those.
+ * On a device with several shards each normalizes with the statistics of its own rows, and the
+ * moving ones follow their mean over the shards that have a row; `synchronized`, they share those
+ * of the whole batch, the variance being the mean of squares less the square of the mean.
  * Source: keras/src/layers/normalization/batch_normalization.py. */
 typedef struct {
     char             unset;
@@ -123,6 +126,7 @@ typedef struct {
     const char      *name;
     bool             frozen;
     const char      *dtype;
+    bool             synchronized;
 } CornuBatchNormalizationConfig;
 
 CornuLayer *cornu_batch_normalization_from(const CornuBatchNormalizationConfig *config);

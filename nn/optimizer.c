@@ -148,24 +148,10 @@ static CornuVariable *add_variable(CornuOptimizer *optimizer, CornuDevice *devic
                                 (int)sizeof text - 1);
     for (char *c = text + strlen(owner) + 1; *c; c++)
         if (*c == '/') *c = '_';
-    CornuVariable *variable = cornu_variable_create(device, type, text, .use = CORNU_USE_SLOTS);
+    CornuVariable *variable = cornu_variable_create(device, type, text, .use = CORNU_USE_SLOTS,
+                                                    .for_packing = *of != '\0');
     if (variable) optimizer->variables[optimizer->variable_count++] = variable;
     return variable;
-}
-
-/* The slot's first value. */
-static CornuStatus begin_slot(const CornuOptimizer *optimizer, CornuVariable *slot, int number)
-{
-    const double value = optimizer->kind->initial ? optimizer->kind->initial(optimizer, number)
-                                                  : 0.0;
-    if (value == 0.0) return CORNU_OK;   /* variables are made so */
-    const CornuType type = cornu_variable_type(slot);
-    CornuArray      all = cornu_array_from(cornu__allocate(cornu_type_bytes(type), 1), type);
-    if (!all.data) return CORNU_ERR_MEMORY;
-    for (int64_t i = 0; i < cornu_type_count(type); i++) cornu_array_set(all, i, value);
-    CornuStatus status = cornu_variable_write(slot, all);
-    cornu__release(all.data);
-    return status;
 }
 
 static CornuStatus add_slots(CornuOptimizer *optimizer, CornuDevice *device)
@@ -182,9 +168,71 @@ static CornuStatus add_slots(CornuOptimizer *optimizer, CornuDevice *device)
                                                    optimizer->name, cornu_variable_name(w),
                                                    names[s]);
                 if (!slot) return cornu_error_take();
-                CORNU__TRY(begin_slot(optimizer, slot, s));
                 optimizer->slots[i * slots + s] = slot;
             }
+    return CORNU_OK;
+}
+
+static int shards_of(const CornuOptimizer *optimizer)
+{
+    return cornu_device_shards(cornu_variable_device(optimizer->w[0]));
+}
+
+/* A group of all shards is none. */
+static bool has_groups(const CornuOptimizer *optimizer)
+{
+    return optimizer->groups.size > 0 && optimizer->groups.size < shards_of(optimizer);
+}
+
+/* A shard that is alone on its device meets nobody. */
+static CornuStatus check_groups(const CornuOptimizer *optimizer)
+{
+    const int shards = shards_of(optimizer);
+    if (shards == 1) return CORNU_OK;
+    return cornu__fail_prefix(cornu_groups_check(&optimizer->groups, shards), optimizer->name);
+}
+
+static CornuStatus pack(CornuOptimizer *optimizer)
+{
+    const int         count = optimizer->count, slots = optimizer->slot_count;
+    const CornuSpread own = has_groups(optimizer) ? CORNU_DUPLICATED : CORNU_SLICED;
+    const char       *names[CORNU_MAX_SLOTS];
+    int               groups[CORNU_MAX_SLOTS];
+    CornuVariable   **parts = cornu__allocate((size_t)count, sizeof(CornuVariable *));
+    if (!parts) return CORNU_ERR_MEMORY;
+    optimizer->kind->slots(optimizer, names, groups);
+    optimizer->packed = cornu_variable_pack(
+        optimizer->w, count, has_groups(optimizer) ? own : CORNU_SHARED, "weights");
+    for (int s = 0; s < slots; s++) {
+        char name[128];
+        snprintf(name, sizeof name, "%s/%s", optimizer->name, names[s]);
+        for (int i = 0; i < count; i++) parts[i] = optimizer->slots[i * slots + s];
+        optimizer->packed_slots[s] = cornu_variable_pack(parts, count, own, name);
+    }
+    cornu__release(parts);
+    return cornu_error_take();
+}
+
+static CornuStatus fill(CornuVariable *variable, double value)
+{
+    const CornuType type = cornu_variable_type(variable);
+    CornuArray      all = cornu_array_from(cornu__allocate(cornu_type_bytes(type), 1), type);
+    if (!all.data) return CORNU_ERR_MEMORY;
+    for (int64_t i = 0; i < cornu_type_count(type); i++) cornu_array_set(all, i, value);
+    CornuStatus status = cornu_variable_write(variable, all);
+    cornu__release(all.data);
+    return status;
+}
+
+/* The slots' first values; they are packed by now, and have memory. */
+static CornuStatus begin_slots(CornuOptimizer *optimizer)
+{
+    const int slots = optimizer->slot_count;
+    for (int s = 0; s < slots && optimizer->kind->initial; s++) {
+        const double value = optimizer->kind->initial(optimizer, s);
+        for (int i = 0; i < optimizer->count && value != 0.0; i++)   /* 0: they are made so */
+            CORNU__TRY(fill(optimizer->slots[i * slots + s], value));
+    }
     return CORNU_OK;
 }
 
@@ -224,8 +272,11 @@ static CornuStatus build(CornuOptimizer *optimizer, CornuVariable *const *w, int
     for (int i = 0; i < count; i++) optimizer->w[i] = w[i];
 
     CornuDevice *device = cornu_variable_device(w[0]);
+    CORNU__TRY(check_groups(optimizer));
     CORNU__TRY(add_scalars(optimizer, device));
-    return add_slots(optimizer, device);
+    CORNU__TRY(add_slots(optimizer, device));
+    CORNU__TRY(pack(optimizer));
+    return begin_slots(optimizer);
 }
 
 CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *const *w, int count)
@@ -312,66 +363,92 @@ static CornuTensor *limit_norm(CornuTensor *x, CornuTensor *norm, double limit)
     return cornu_op_multiply(x, cornu_op_divide(most, cornu_op_maximum(norm, most)));
 }
 
-/* Source: keras/src/optimizers/base_optimizer.py, clip_by_global_norm. */
-static CornuTensor *global_norm(CornuTensor *const *gradients, int count)
-{
-    CornuTensor *sum = sum_of_squares(gradients[0]);
-    for (int i = 1; i < count; i++) sum = cornu_op_add(sum, sum_of_squares(gradients[i]));
-    return cornu_op_sqrt(sum);
-}
+static CornuTensor *norm_of(CornuTensor *x) { return cornu_op_sqrt(sum_of_squares(x)); }
 
-/* norm - norm is 0, or NaN for a norm that is infinite: it must not clip to zeros unseen. */
+/* norm - norm is 0, or NaN for a norm that is infinite: it must not clip to zeros unseen.
+ * Source: keras/src/optimizers/base_optimizer.py, clip_by_global_norm. */
 static CornuTensor *limit_global_norm(CornuTensor *x, CornuTensor *norm, double limit)
 {
     return cornu_op_add(limit_norm(x, norm, limit), cornu_op_subtract(norm, norm));
 }
 
-static CornuTensor *clipped(const CornuOptimizer *optimizer, CornuTensor *g, CornuTensor *norm)
+static CornuTensor *limit_each_norm(const CornuOptimizer *optimizer, CornuTensor *g)
 {
-    if (optimizer->clipnorm > 0.0)
-        return limit_norm(g, cornu_op_sqrt(sum_of_squares(g)), optimizer->clipnorm);
+    CornuTensor **parts = cornu__allocate((size_t)optimizer->count, sizeof(CornuTensor *));
+    if (!parts) return cornu__null();
+    for (int i = 0; i < optimizer->count; i++) {
+        CornuTensor *part = cornu_part(g, optimizer->w[i]);
+        parts[i] = limit_norm(part, norm_of(part), optimizer->clipnorm);
+    }
+    g = cornu_pack(optimizer->packed, parts);
+    cornu__release(parts);
+    return g;
+}
+
+/* All gradients, packed. */
+static CornuTensor *clipped(const CornuOptimizer *optimizer, CornuTensor *g)
+{
+    if (optimizer->clipnorm > 0.0) return limit_each_norm(optimizer, g);
     if (optimizer->global_clipnorm > 0.0)
-        return limit_global_norm(g, norm, optimizer->global_clipnorm);
+        return limit_global_norm(g, norm_of(g), optimizer->global_clipnorm);
     if (!(optimizer->clipvalue > 0.0)) return g;
     CornuTensor *most = cornu_op_constant_like(g, optimizer->clipvalue);
     return cornu_op_minimum(cornu_op_maximum(g, cornu_op_negative(most)), most);
+}
+
+/* ---- Shards ---- */
+
+/* The shards' losses are parts of the mean over all of them: in groups, or without the mean, they
+ * count for more. */
+static double weight_of_loss(const CornuOptimizer *optimizer)
+{
+    const int shards = shards_of(optimizer);
+    const int together = has_groups(optimizer) ? optimizer->groups.size : shards;
+    return (double)shards / (optimizer->reduction == CORNU_SUM ? 1 : together);
+}
+
+/* The slice of the summed gradients that this shard will apply, all of them in groups. */
+static CornuTensor *meet(const CornuOptimizer *optimizer, CornuTensor *g)
+{
+    if (!g) return NULL;
+    if (has_groups(optimizer)) return cornu_op_all_reduce_in(g, &optimizer->groups);
+    return cornu_tensor_varies(g) ? cornu_op_reduce_scatter(g, NULL)
+                                  : cornu_op_shard_slice(g, NULL);
 }
 
 /* ---- Loss scaling ---- */
 
 CornuTensor *cornu_optimizer_scale_loss(const CornuOptimizer *optimizer, CornuTensor *loss)
 {
-    if (!optimizer->scales_loss || !loss) return loss;
-    if (!optimizer->dynamic_scale)
+    if (!loss) return NULL;
+    if (!optimizer->variables)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: scale_loss comes after build",
                                 optimizer->name);
-    CornuGraph *graph = cornu_tensor_graph(loss);
+    CornuGraph  *graph = cornu_tensor_graph(loss);
+    const double weight = weight_of_loss(optimizer);
+    if (weight != 1.0 && cornu_tensor_varies(loss)) loss = cornu_op_scale(loss, weight);
+    if (!optimizer->scales_loss) return loss;
     return cornu_op_multiply(loss, cornu_read(graph, optimizer->dynamic_scale));
 }
 
-/* A bool scalar: whether every element of every gradient is a finite number. */
-static CornuTensor *all_finite(CornuTensor *const *gradients, int count)
+/* A bool scalar: whether every element is a finite number, on every shard. */
+static CornuTensor *all_finite(CornuTensor *x)
 {
-    CornuTensor *faults = NULL;
-    for (int i = 0; i < count; i++) {
-        CornuTensor *one = cornu_op_constant_like(gradients[i], 1.0);
-        CornuTensor *zero = cornu_op_constant_like(gradients[i], 0.0);
-        CornuTensor *fault = cornu_op_select(cornu_op_is_finite(gradients[i]), zero, one);
-        CornuTensor *sum = cornu_op_sum(fault);
-        faults = faults ? cornu_op_add(faults, sum) : sum;
-    }
+    CornuTensor *one = cornu_op_constant_like(x, 1.0), *zero = cornu_op_constant_like(x, 0.0);
+    CornuTensor *faults = cornu_op_sum(cornu_op_select(cornu_op_is_finite(x), zero, one));
+    if (faults && cornu_tensor_varies(faults)) faults = cornu_op_all_reduce(faults);
     return cornu_op_compare(faults, CORNU_EQUAL, cornu_op_constant_like(faults, 0.0));
 }
 
-/* Where not all is finite the variable stays as it is. */
-static CornuStatus assign(CornuVariable *variable, CornuTensor *value, CornuTensor *finite)
+/* The new value, or the old one where not all is finite. */
+static CornuTensor *unless(CornuTensor *finite, CornuTensor *value, CornuTensor *old)
 {
-    if (!value) return cornu_error_take();
-    if (finite) {
-        CornuTensor *old = cornu_read(cornu_tensor_graph(value), variable);
-        if (!(value = cornu_op_select(finite, value, old))) return cornu_error_take();
-    }
-    return cornu_assign(variable, value);
+    return finite ? cornu_op_select(finite, value, old) : value;
+}
+
+static CornuStatus assign(CornuVariable *variable, CornuTensor *value)
+{
+    return value ? cornu_assign(variable, value) : cornu_error_take();
 }
 
 /* Counts finite steps in a row, and moves the scale. */
@@ -385,78 +462,63 @@ static CornuStatus move_scale(const CornuOptimizer *optimizer, CornuGraph *graph
     CornuTensor *grows = cornu_op_compare(counter, CORNU_EQUAL, last);
     CornuTensor *counted = cornu_op_select(grows, zero, cornu_op_shift(counter, 1.0));
     CornuTensor *grown = cornu_op_select(grows, cornu_op_scale(scale, 2.0), scale);
-    CORNU__TRY(assign(optimizer->step_counter, cornu_op_select(finite, counted, zero), NULL));
+    CORNU__TRY(assign(optimizer->step_counter, cornu_op_select(finite, counted, zero)));
     return assign(optimizer->dynamic_scale,
-                  cornu_op_select(finite, grown, cornu_op_scale(scale, 0.5)), NULL);
+                  cornu_op_select(finite, grown, cornu_op_scale(scale, 0.5)));
 }
 
 /* ---- The whole step ---- */
 
-/* Records the update of weight i. */
-static CornuStatus update(CornuOptimizer *optimizer, CornuGraph *graph, int i, CornuUpdate *u,
+/* Records the update of this shard's slice of the weights and slots. */
+static CornuStatus update(const CornuOptimizer *optimizer, CornuGraph *graph, CornuUpdate *u,
                           CornuTensor *decay, CornuTensor *finite)
 {
-    const int    slots = optimizer->slot_count;
     CornuTensor *new_slot[CORNU_MAX_SLOTS] = { 0 };
-    u->w = cornu_read(graph, optimizer->w[i]);
-    if (decay) u->w = cornu_op_subtract(u->w, cornu_op_multiply(u->w, decay));
-    for (int s = 0; s < slots; s++)
-        u->slot[s] = cornu_read(graph, optimizer->slots[i * slots + s]);
-    CornuTensor *w = optimizer->kind->update(optimizer, u, new_slot);
-    if (!w) return cornu_error_take();
-    CORNU__TRY(assign(optimizer->w[i], w, finite));
-    for (int s = 0; s < slots; s++)
-        CORNU__TRY(assign(optimizer->slots[i * slots + s], new_slot[s], finite));
+    CornuTensor *w = cornu_read(graph, optimizer->packed);
+    if (!has_groups(optimizer)) w = cornu_op_shard_slice(w, NULL);
+    u->w = decay ? cornu_op_subtract(w, cornu_op_multiply(w, decay)) : w;
+    for (int s = 0; s < optimizer->slot_count; s++)
+        u->slot[s] = cornu_read(graph, optimizer->packed_slots[s]);
+    CornuTensor *new_w = unless(finite, optimizer->kind->update(optimizer, u, new_slot), w);
+    if (!has_groups(optimizer)) new_w = cornu_op_all_gather(new_w, NULL);
+    CORNU__TRY(assign(optimizer->packed, new_w));
+    for (int s = 0; s < optimizer->slot_count; s++)
+        CORNU__TRY(assign(optimizer->packed_slots[s], unless(finite, new_slot[s], u->slot[s])));
     return CORNU_OK;
 }
 
-/* The gradients of the loss itself, where it was scaled in `scaled`; *finite stays NULL else. */
-static CornuStatus unscale(const CornuOptimizer *optimizer, CornuGraph *graph,
-                           CornuTensor *const *scaled, CornuTensor **gradients,
-                           CornuTensor **finite)
+/* Records the step from all gradients, packed; they are scaled where the loss was. */
+static CornuStatus apply(CornuOptimizer *optimizer, CornuGraph *graph, CornuTensor *g)
 {
-    for (int i = 0; i < optimizer->count; i++) gradients[i] = scaled[i];
-    if (!optimizer->scales_loss) return CORNU_OK;
-    CornuTensor *scale = cornu_read(graph, optimizer->dynamic_scale);
-    for (int i = 0; i < optimizer->count; i++) gradients[i] = cornu_op_divide(scaled[i], scale);
-    *finite = all_finite(scaled, optimizer->count);
-    return *finite ? move_scale(optimizer, graph, *finite) : cornu_error_take();
-}
-
-/* Records the step from the gradients of the loss. */
-static CornuStatus apply(CornuOptimizer *optimizer, CornuGraph *graph,
-                         CornuTensor *const *gradients, CornuTensor *finite)
-{
+    CornuTensor *finite = NULL;
+    if (optimizer->scales_loss) {
+        finite = all_finite(g);
+        if (!finite) return cornu_error_take();
+        g = cornu_op_divide(g, cornu_read(graph, optimizer->dynamic_scale));
+        CORNU__TRY(move_scale(optimizer, graph, finite));
+    }
     CornuTensor *learning_rate = rate(optimizer, graph);
     CornuTensor *iteration = cornu_read(graph, optimizer->iteration);
     CornuUpdate  u = { .learning_rate = learning_rate,
+                       .gradient = meet(optimizer, clipped(optimizer, g)),
                        .iteration = cornu_op_shift(iteration_f32(optimizer, graph), 1.0) };
     if (optimizer->kind->rate) u.learning_rate = optimizer->kind->rate(optimizer, &u);
     CornuTensor *decay = optimizer->weight_decay > 0.0
                        ? cornu_op_scale(learning_rate, optimizer->weight_decay) : NULL;
-    CornuTensor *norm = optimizer->global_clipnorm > 0.0
-                      ? global_norm(gradients, optimizer->count) : NULL;
-    CornuStatus status = cornu_error_take();
-    for (int i = 0; !status && i < optimizer->count; i++) {
-        u.gradient = clipped(optimizer, gradients[i], norm);
-        status = update(optimizer, graph, i, &u, decay, finite);
-    }
-    return status ? status
-                  : assign(optimizer->iteration, cornu_op_shift(iteration, 1.0), finite);
+    CORNU__TRY(cornu_error_take());
+    CORNU__TRY(update(optimizer, graph, &u, decay, finite));
+    return assign(optimizer->iteration,
+                  unless(finite, cornu_op_shift(iteration, 1.0), iteration));
 }
 
 CornuStatus cornu_optimizer_apply(CornuOptimizer *optimizer, CornuGraph *graph,
-                                  CornuTensor *const *scaled)
+                                  CornuTensor *const *gradients)
 {
     if (!optimizer->variables)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: apply comes after build", optimizer->name);
-    CornuTensor **gradients = cornu__allocate((size_t)optimizer->count, sizeof(CornuTensor *));
-    CornuTensor  *finite = NULL;
-    if (!gradients) return CORNU_ERR_MEMORY;
     cornu_graph_scope(graph, optimizer->name);
-    CornuStatus status = unscale(optimizer, graph, scaled, gradients, &finite);
-    if (!status) status = apply(optimizer, graph, gradients, finite);
+    CornuTensor *packed = cornu_pack(optimizer->packed, gradients);
+    CornuStatus  status = packed ? apply(optimizer, graph, packed) : cornu_error_take();
     cornu_graph_scope(graph, NULL);
-    cornu__release(gradients);
     return status;
 }

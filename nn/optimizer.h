@@ -4,7 +4,10 @@
  *     cornu_compile(model, .optimizer = cornu_adam(.learning_rate = 1e-3), …)
  *     cornu_compile(model, .optimizer = cornu_optimizer("rmsprop"), …)
  *
- * A step clips the gradients, lets the weights decay, updates them and counts the iteration.
+ * A step clips the gradients, sums them over the shards, lets the weights decay, updates them and
+ * counts the iteration. All weights are packed into one flat variable, gradients and slots are laid
+ * out likewise: each shard sums one slice of the gradients, updates that slice of the weights with
+ * its slice of the slots, and the slices are the new weights.
  * Its variables, in Keras' order: iteration (i64), learning_rate (f32; absent under a
  * schedule), then slots; in front of them, where the loss is scaled, step_counter (i64) and
  * dynamic_scale (f32).
@@ -29,7 +32,8 @@ typedef struct CornuOptimizer CornuOptimizer;
     double         weight_decay;    /* w -= w weight_decay learning_rate              */ \
     double         clipnorm;        /* at most this norm for each gradient; at most   */ \
     double         clipvalue;       /* one of the three may be given. Clips elements. */ \
-    double         global_clipnorm; /* at most this norm for all gradients together   */ \
+    double         global_clipnorm; /* at most this norm for all gradients together.  */ \
+                                    /* All see a shard's own gradient, before the sum */ \
     bool           use_ema;                                                              \
     double         loss_scale_factor;                                                    \
     int64_t        gradient_accumulation_steps;                                          \
@@ -91,11 +95,40 @@ void            cornu_optimizer_free(CornuOptimizer *optimizer);
  * Source: keras/src/optimizers/loss_scale_optimizer.py. */
 CornuOptimizer *cornu_loss_scale_optimizer(CornuOptimizer *optimizer);
 
+/*
+ * How an optimizer's gradients meet across the shards of a device. Every optimizer's are summed,
+ * and as a shard's loss is its part of the batch's (its sum over valid rows / all valid rows), the
+ * sum is the gradient of the mean: CORNU_MEAN. With CORNU_SUM a shard's loss is that of its own
+ * rows alone, so gradients are as many times as large as shards work together. Groups of shards
+ * (CornuGroups in tensor/ops.h) meet among themselves only: each has weights and slots of its own,
+ * all the same at first. What is read, or written to a file, is shard 0's; what is written all
+ * shards get. Predictions and metrics come from each shard's own. On a device with one shard there
+ * is nothing to meet.
+ *
+ *     cornu_cross_shard_optimizer(cornu_adam(.learning_rate = 1e-3), .reduction = CORNU_SUM)
+ *
+ * Source: tensorflow/python/tpu/tpu_optimizer.py, CrossShardOptimizer.
+ */
+typedef enum { CORNU_MEAN, CORNU_SUM } CornuReduction;
+
+typedef struct {
+    char            unset;
+    CornuOptimizer *optimizer;     /* taken, and returned */
+    CornuReduction  reduction;
+    int             group_size;    /* default: all shards; what does not fit is refused by build */
+    int             group_assignment[CORNU_MAX_SHARDS]; /* default 0, 1, 2, …; needs group_size */
+} CornuCrossShardConfig;
+
+CornuOptimizer *cornu_cross_shard_optimizer_from(const CornuCrossShardConfig *config);
+#define cornu_cross_shard_optimizer(...) \
+    cornu_cross_shard_optimizer_from(&(CornuCrossShardConfig){ .unset = 0, __VA_ARGS__ })
+
 const char *cornu_optimizer_name(const CornuOptimizer *optimizer);
 
 /* ---- By hand; cornu_compile and fit do this for a model ---- */
 
-/* Makes the optimizer's variables for weights w[0 … count), once; they are the optimizer's. */
+/* Makes the optimizer's variables for weights w[0 … count), f32, once; they are the optimizer's.
+ * The weights are packed (cornu_variable_pack): graphs that read them come after this. */
 CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *const *w, int count);
 
 int            cornu_optimizer_variable_count(const CornuOptimizer *optimizer);
@@ -104,11 +137,13 @@ CornuVariable *cornu_optimizer_variable(const CornuOptimizer *optimizer, int i);
 CornuVariable *cornu_optimizer_iteration(const CornuOptimizer *optimizer);
 
 /* What gradients are to be taken of: the loss times the scale, the loss itself where it is not
- * scaled. cornu_optimizer_apply divides by the scale. */
+ * scaled. cornu_optimizer_apply divides by the scale. A shard's loss that is not its part of the
+ * batch's mean, by CORNU_SUM or in groups, becomes so here. */
 CornuTensor *cornu_optimizer_scale_loss(const CornuOptimizer *optimizer, CornuTensor *loss);
 
 /* Records one step: assigns the weights of build, and the variables, from the gradients of what
- * cornu_optimizer_scale_loss gave. */
+ * cornu_optimizer_scale_loss gave. They are each shard's own and are summed here; those that do not
+ * vary from shard to shard, of a loss that does not, are whole already. */
 CornuStatus cornu_optimizer_apply(CornuOptimizer *optimizer, CornuGraph *graph,
                                   CornuTensor *const *gradients);
 
@@ -122,7 +157,8 @@ CornuStatus cornu_optimizer_learning_rate(const CornuOptimizer *optimizer, doubl
 
 enum { CORNU_MAX_SLOTS = 3 };
 
-/* What a step gives an optimizer for one weight. */
+/* What a step gives an optimizer: a slice of all weights laid out in one vector. What it makes of
+ * an element must not depend on the others. */
 typedef struct {
     CornuTensor *w, *gradient;                /* of one shape, f32 */
     CornuTensor *slot[CORNU_MAX_SLOTS];       /* in the order of slots() */
@@ -160,6 +196,10 @@ struct CornuOptimizer {
     CornuVariable   **w;                      /* borrowed */
     CornuVariable   **slots;                  /* slot s of weight i: slots[i * slot_count + s] */
     int               count, slot_count;
+    CornuVariable    *packed;                 /* all of w; theirs, as each packed slot is the   */
+    CornuVariable    *packed_slots[CORNU_MAX_SLOTS];   /* slots'                                */
+    CornuReduction    reduction;
+    CornuGroups       groups;
 };
 
 #ifdef __cplusplus

@@ -68,5 +68,3 @@ CornuStatus cornu_record_write(const CornuRunRecord *run, const char *path)
     json_decref(text);
     return status;
 }
-
-CornuStatus cornu_record_check(const char *path) { return cornu__file_check(path); }

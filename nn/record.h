@@ -36,11 +36,9 @@ typedef struct {
     double      test_loss, test_accuracy; /* NAN where there was no test */
 } CornuRunRecord;
 
-/* Writes the file whole or not at all. CORNU_ERR_FILE if it cannot be written. */
+/* Writes the file whole or not at all. CORNU_ERR_FILE if it cannot be written; cornu_file_check
+ * (file.h) tells before a long training. */
 CornuStatus cornu_record_write(const CornuRunRecord *record, const char *path);
-
-/* Whether it could be, asked before a long training. Leaves nothing behind. */
-CornuStatus cornu_record_check(const char *path);
 
 #ifdef __cplusplus
 }

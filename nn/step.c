@@ -8,7 +8,7 @@
  * partial one at the end runs the same program and counts exactly.
  *
  * The step is recorded for one shard's part of the batch (deal_internal.h). A shard's loss is its
- * sum over valid rows / the batch's number of them, so gradients are summed over shards and
+ * sum over valid rows / the batch's number of them, so the optimizer sums gradients over shards and
  * nothing is scaled again; on a device with one shard those sums vanish.
  */
 #include "loss_internal.h"
@@ -202,7 +202,6 @@ static CornuStatus record_gradients(CornuModel *model, CornuGraph *graph, CornuT
     CornuTensor *scaled = cornu_optimizer_scale_loss(optimizer, loss);
     CornuStatus  status = scaled ? cornu_gradients(scaled, w, optimizer->count, d_w)
                                  : cornu_error_take();
-    for (int i = 0; !status && i < optimizer->count; i++) d_w[i] = cornu_op_all_reduce(d_w[i]);
     if (!status) status = cornu_optimizer_apply(optimizer, graph, d_w);
     cornu__release(w);
     return status;

@@ -56,7 +56,6 @@ CornuStatus cornu_trace_run(CornuTrace *trace, CornuExecutable *executable)
     return CORNU_OK;
 }
 
-CornuStatus cornu_trace_check(const char *path) { return cornu__file_check(path); }
 
 /* ---- In fit ---- */
 
@@ -126,7 +125,7 @@ CornuCallback *cornu_trace_from(const CornuTraceConfig *config)
     if (cornu_error_pending()) return NULL;
     if (!config->path)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "trace: the path of the file is not given");
-    if (cornu_trace_check(config->path) != CORNU_OK) return cornu__null();
+    if (cornu_file_check(config->path) != CORNU_OK) return cornu__null();
     Tracer *self = cornu__allocate(1, sizeof *self);
     if (!self) return cornu__null();
     *self = (Tracer){ .base = { .epoch_begin = epoch_begin, .epoch_end = epoch_end,

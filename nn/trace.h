@@ -29,12 +29,10 @@ typedef struct {
 } CornuTraceConfig;
 
 /* Measures one step in each epoch, its last but one, and writes the last of them when the training
- * ends. The other steps are not measured. Fails at once if the file cannot be written. */
+ * ends. The other steps are not measured. Fails at once if the file cannot be written; cornu_file_check
+ * (file.h) asks that even before the model is there. */
 CornuCallback *cornu_trace_from(const CornuTraceConfig *config);
 #define cornu_trace(...) cornu_trace_from(&(CornuTraceConfig){ .unset = 0, __VA_ARGS__ })
-
-/* Whether the file could be written, asked before a long training. Leaves nothing behind. */
-CornuStatus cornu_trace_check(const char *path);
 
 /* ---- In a loop of one's own ----
  *

@@ -135,7 +135,7 @@ CornuTensor *cornu_layer_state(CornuLayer *layer, const CornuCall *call, int i, 
     CornuVariable **state = &layer->states[i];
     if (!*state)
         *state = cornu_variable_create(cornu_graph_device(call->graph), type, "rnn_state",
-                                       .sharded = true);
+                                       .spread = CORNU_PER_SHARD);
     if (!*state) return NULL;
     const int64_t rows = cornu_variable_type(*state).shape.extent[0];
     if (rows == shape.extent[0]) return cornu_read(call->graph, *state);

@@ -36,11 +36,15 @@ void cornu_graph_free(CornuGraph *graph)
         next = prepared->next;
         prepared_free(prepared);
     }
-    for (int i = 0; i < graph->input_count; i++) cornu_buffer_free(graph->inputs[i].feed);
+    for (int i = 0; i < graph->input_count; i++) {
+        cornu_buffer_free(graph->inputs[i].feed);
+        if (graph->inputs[i].is_whole) cornu__whole_release(graph->inputs[i].variable);
+    }
     for (int i = 0; i < graph->handle_count; i++) cornu__release(graph->handles[i]);
     cornu__release(graph->handles);
     cornu__release(graph->tensors);
     cornu__release(graph->inputs);
+    cornu__release(graph->parts);
     cornu__release(graph->assignments);
     cornu_program_free(graph->program);
     cornu__release(graph);
@@ -70,6 +74,11 @@ CornuShape  cornu_tensor_shape(const CornuTensor *tensor)
     return cornu_tensor_type(tensor).shape;
 }
 CornuGraph *cornu_tensor_graph(const CornuTensor *tensor) { return tensor->graph; }
+
+bool cornu_tensor_varies(const CornuTensor *tensor)
+{
+    return tensor->graph->program->values[tensor->value].varies;
+}
 
 CornuTensor *cornu__tensor(CornuGraph *graph, CornuValue value)
 {
@@ -165,6 +174,7 @@ static CornuTensor *add_input(CornuGraph *graph, Declare *declare, CornuType typ
         declare(graph->program, type, &value))
         return cornu__null();
     graph->inputs[graph->input_count++] = input;
+    if (input.is_whole) input.variable->users++;
     return cornu__tensor(graph, value);
 }
 
@@ -218,6 +228,27 @@ CornuStatus cornu_graph_feed(CornuTensor *input, CornuArray array)
     return cornu__fail_prefix(cornu_buffer_write(graph->inputs[value->index].feed, array), "feed");
 }
 
+/* All of a packed variable. */
+static CornuTensor *whole_value(CornuGraph *graph, CornuVariable *whole)
+{
+    CornuTensor *value = cornu_read(graph, whole);
+    return whole->spread == CORNU_SLICED ? cornu_op_all_gather(value, NULL) : value;
+}
+
+/* The entry of a packed variable, made when it is first asked for; NULL with a pending error. */
+static CornuGraphPart *part_of(CornuGraph *graph, CornuVariable *variable)
+{
+    for (int i = 0; i < graph->part_count; i++)
+        if (graph->parts[i].part == variable) return &graph->parts[i];
+    CornuTensor *value = cornu_part(whole_value(graph, variable->whole), variable);
+    if (!value || cornu__reserve(&graph->parts, &graph->part_space, graph->part_count, 1,
+                                 sizeof *graph->parts))
+        return cornu__null();
+    CornuGraphPart *part = &graph->parts[graph->part_count++];
+    *part = (CornuGraphPart){ .part = variable, .whole = variable->whole, .value = value };
+    return part;
+}
+
 CornuTensor *cornu_read(CornuGraph *graph, CornuVariable *variable)
 {
     if (!graph || !variable || cornu_error_pending())
@@ -228,11 +259,41 @@ CornuTensor *cornu_read(CornuGraph *graph, CornuVariable *variable)
                                 "%s: the variable is on device %s, the graph on %s",
                                 variable->name, cornu_device_name(variable->device),
                                 cornu_device_name(graph->device));
+    if (variable->whole) {
+        const CornuGraphPart *part = part_of(graph, variable);
+        return part ? part->value : NULL;
+    }
     for (int i = 0; i < graph->input_count; i++)
         if (graph->inputs[i].variable == variable)
             return cornu__tensor(graph, graph->program->inputs[i]);
-    return add_input(graph, variable->sharded ? cornu_program_shard_input : cornu_program_input,
-                     variable->type, (CornuGraphInput){ .variable = variable });
+    return add_input(graph, variable->spread == CORNU_SHARED ? cornu_program_input
+                                                             : cornu_program_shard_input,
+                     cornu__variable_shard_type(variable),
+                     (CornuGraphInput){ .variable = variable,
+                                        .is_whole = variable->segments != NULL });
+}
+
+/* The whole is assigned what is assigned to its parts, and of the others what they are. */
+static CornuStatus assign_part(CornuGraph *graph, CornuVariable *part, CornuTensor *tensor)
+{
+    CornuVariable *whole = part->whole;
+    if (whole->spread == CORNU_SLICED && cornu_tensor_varies(tensor))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: assigned is what varies from shard to shard, "
+                           "expected a value that all have in common", part->name);
+    CornuGraphPart *own = part_of(graph, part);
+    CornuTensor    *old = own ? whole_value(graph, whole) : NULL;
+    CornuTensor   **values = cornu__allocate((size_t)whole->segment_count, sizeof(CornuTensor *));
+    if (old && values) own->assigned = tensor;
+    for (int i = 0; i < whole->segment_count && old && values; i++) {
+        const CornuSegment *segment = &whole->segments[i];
+        for (int k = 0; k < graph->part_count && !values[i]; k++)
+            if (graph->parts[k].part == segment->part) values[i] = graph->parts[k].assigned;
+        if (!values[i]) values[i] = cornu__elements(old, segment->first, segment->count);
+    }
+    CornuTensor *packed = old && values ? cornu_pack(whole, values) : NULL;
+    if (packed && whole->spread == CORNU_SLICED) packed = cornu_op_shard_slice(packed, NULL);
+    cornu__release(values);
+    return packed ? cornu_assign(whole, packed) : cornu_error_take();
 }
 
 CornuStatus cornu_assign(CornuVariable *variable, CornuTensor *tensor)
@@ -240,12 +301,14 @@ CornuStatus cornu_assign(CornuVariable *variable, CornuTensor *tensor)
     if (!variable || !tensor)
         return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_assign: no %s given",
                            variable ? "tensor" : "variable");
-    CornuText a, b;
-    if (!cornu_type_equal(variable->type, cornu_tensor_type(tensor)))
+    CornuText       a, b;
+    const CornuType type = cornu__variable_shard_type(variable);
+    if (!cornu_type_equal(type, cornu_tensor_type(tensor)))
         return cornu__fail(CORNU_ERR_SHAPE, "%s: the variable is %s, assigned is %s",
-                           variable->name, cornu_type_print(&a, variable->type),
+                           variable->name, cornu_type_print(&a, type),
                            cornu_type_print(&b, cornu_tensor_type(tensor)));
     CornuGraph *graph = tensor->graph;
+    if (variable->whole) return assign_part(graph, variable, tensor);
     if (!cornu_read(graph, variable)) { /* so that the program has an input to alias */
         CornuStatus status = cornu_error_status();
         cornu_error_take();

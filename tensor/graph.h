@@ -52,8 +52,14 @@ CornuStatus cornu_graph_feed(CornuTensor *input, CornuArray array);
 CornuTensor *cornu_read(CornuGraph *graph, CornuVariable *variable);
 
 /* Every run of the tensor's graph ends by storing the tensor in the variable; a second
- * assignment of the same variable replaces the first. Types must be equal. */
+ * assignment of the same variable, or of the whole it is packed into, replaces the first. Types
+ * must be equal. */
 CornuStatus cornu_assign(CornuVariable *variable, CornuTensor *tensor);
+
+/* One tensor for each part of a packed variable, laid out as it is: f32 (extent). */
+CornuTensor *cornu_pack(const CornuVariable *whole, CornuTensor *const *parts);
+/* What stands in a tensor so laid out where `part` is in its whole, in the shape of `part`. */
+CornuTensor *cornu_part(CornuTensor *packed, const CornuVariable *part);
 
 /* d_x[i] = the gradient of the scalar float `loss` by x[i]; zeros where the loss does not
  * depend on it. An op without a gradient on the way is CORNU_ERR_UNSUPPORTED, naming it. The

@@ -8,7 +8,16 @@
 typedef struct {
     CornuVariable *variable;
     CornuBuffer   *feed;
+    bool           is_whole;   /* a packed variable, of which the graph is a user */
 } CornuGraphInput;
+
+/* A packed variable that the graph reads or assigns by itself. */
+typedef struct {
+    CornuVariable *part;
+    CornuVariable *whole;      /* then; it must not have moved when the graph runs */
+    CornuTensor   *value;
+    CornuTensor   *assigned;   /* or NULL */
+} CornuGraphPart;
 
 typedef struct {
     CornuVariable *variable;
@@ -36,6 +45,8 @@ struct CornuGraph {
     int              handle_count, handle_space;
     CornuGraphInput *inputs;
     int              input_count, input_space;
+    CornuGraphPart  *parts;
+    int              part_count, part_space;
     CornuAssignment *assignments;
     int              assignment_count, assignment_space, assignment_version;
     int              rewritten;    /* ops of `program` that rewrite.c has seen */

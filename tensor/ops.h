@@ -83,6 +83,9 @@ CornuTensor *cornu_op_pad(CornuTensor *x, const int64_t *low, const int64_t *hig
 CornuTensor *cornu_op_concat(CornuTensor *const *x, int count, int axis);
 /* The elements along `axis` in the opposite order. */
 CornuTensor *cornu_op_flip(CornuTensor *x, int axis);
+/* One vector of `extent` elements: each x (all of one dtype) flattened, beginning at the next
+ * multiple of `segment`; zeros in between and behind. */
+CornuTensor *cornu_op_pack(CornuTensor *const *x, int count, int64_t segment, int64_t extent);
 
 /* ---- Reductions ---- */
 
@@ -228,10 +231,30 @@ CornuTensor *cornu_op_simple_rnn(CornuTensor *z, CornuTensor *kernel, CornuTenso
 
 /* ---- Between shards ---- */
 
-/* The sum of x over all shards, in a fixed order: x itself where there is one. The loss that
- * cornu_gradients is given on a shard is that shard's part of the whole loss; gradients are
- * summed by this op. */
+/* The loss that cornu_gradients is given on a shard is that shard's part of the whole loss;
+ * gradients are summed by these ops. */
+
+/* Shards that work together: groups of `size`, which divides the device's shards; 0: all of them.
+ * `members` are their numbers, group after group, each once: { 4, { 0, 2, 4, 6, 1, 3, 5, 7 } } are
+ * the even and the odd ones; all zeros: 0, 1, 2, … Within a group the order is that of the numbers.
+ * NULL stands for all shards. */
+typedef struct {
+    int size, members[CORNU_MAX_SHARDS];
+} CornuGroups;
+
+/* CORNU_ERR_ARGUMENT, saying what is wrong with them on a device of so many shards. */
+CornuStatus cornu_groups_check(const CornuGroups *groups, int shards);
+
+/* The sum of x (f32, f64, i64 or i32) over the group's shards, in a fixed order: x itself where
+ * there is one. Over all shards they have the result in common; within groups it varies. */
 CornuTensor *cornu_op_all_reduce(CornuTensor *x);
+CornuTensor *cornu_op_all_reduce_in(CornuTensor *x, const CornuGroups *groups);
+/* This shard's slice of that sum: as many equal parts of axis 0 as a group has members. */
+CornuTensor *cornu_op_reduce_scatter(CornuTensor *x, const CornuGroups *groups);
+/* Its inverse for slices: the members' x one after the other along axis 0, in any dtype. */
+CornuTensor *cornu_op_all_gather(CornuTensor *x, const CornuGroups *groups);
+/* This shard's slice of x. */
+CornuTensor *cornu_op_shard_slice(CornuTensor *x, const CornuGroups *groups);
 
 /* ---- Random numbers: random.h says how they are drawn ---- */
 

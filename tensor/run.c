@@ -122,6 +122,20 @@ static CornuPrepared *find(const CornuGraph *graph, CornuTensor *const *fetches,
     return NULL;
 }
 
+/* What was read must still be where it was then. */
+static CornuStatus check_variables(const CornuGraph *graph)
+{
+    const CornuVariable *moved = NULL;
+    for (int i = 0; i < graph->input_count; i++)
+        if (graph->inputs[i].variable && graph->inputs[i].variable->whole)
+            moved = graph->inputs[i].variable;
+    for (int i = 0; i < graph->part_count; i++)
+        if (graph->parts[i].part->whole != graph->parts[i].whole) moved = graph->parts[i].part;
+    if (!moved) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: was packed after this graph read it; expected a "
+                       "graph recorded since", moved->name);
+}
+
 CornuStatus cornu_graph_prepare(CornuGraph *graph, CornuTensor *const *fetches, int count)
 {
     if (!graph || cornu_error_pending())
@@ -130,6 +144,7 @@ CornuStatus cornu_graph_prepare(CornuGraph *graph, CornuTensor *const *fetches, 
         if (!fetches[i] || fetches[i]->graph != graph)
             return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_run: fetch %d is %s", i,
                                fetches[i] ? "a tensor of another graph" : "NULL");
+    CORNU__TRY(check_variables(graph));
     if ((graph->last = find(graph, fetches, count))) return CORNU_OK;
 
     CORNU__TRY(cornu__rewrite(graph, false));

@@ -25,8 +25,23 @@ typedef struct CornuVariable CornuVariable;
 CornuType   cornu_tensor_type(const CornuTensor *tensor);
 CornuShape  cornu_tensor_shape(const CornuTensor *tensor);
 CornuGraph *cornu_tensor_graph(const CornuTensor *tensor);
+/* From shard to shard, as what each makes of its own data does; false where it is computed once for
+ * all. */
+bool        cornu_tensor_varies(const CornuTensor *tensor);
 
 /* ---- Variables ---- */
+
+/* How the shards of a device have a variable. */
+typedef enum {
+    CORNU_SHARED,       /* all in common                                                       */
+    CORNU_SLICED,       /* of packed variables: each holds one of as many equal slices, which is
+                           what cornu_read gives in a graph, and cornu_assign takes            */
+    CORNU_DUPLICATED,   /* of packed variables: each holds a whole of its own. Shard 0's is read
+                           from outside a graph, all are written                               */
+    CORNU_PER_SHARD     /* of no packed ones: each holds a value of its own of the variable's
+                           type, which belongs to the rows that it is dealt. Arrays written and
+                           read have a leading axis more, the shard                            */
+} CornuSpread;
 
 typedef struct {
     char         unset;
@@ -34,9 +49,8 @@ typedef struct {
     CornuType    type;     /* required */
     const char  *name;     /* copied */
     CornuUse     use;      /* what its memory counts as; default CORNU_USE_OTHER */
-    bool         sharded;  /* every shard of the device has its own value of this type: what belongs
-                              to the rows of the batch that it is dealt. Arrays written and read
-                              have a leading axis more, the shard */
+    CornuSpread  spread;   /* default CORNU_SHARED, else CORNU_PER_SHARD */
+    bool         for_packing; /* it gets its memory by cornu_variable_pack, and waits for that */
 } CornuVariableConfig;
 
 /* All zeros. */
@@ -48,12 +62,25 @@ CornuType      cornu_variable_type(const CornuVariable *variable);
 const char    *cornu_variable_name(const CornuVariable *variable); /* "" if it has none */
 CornuDevice   *cornu_variable_device(const CornuVariable *variable);
 
-/* Copies a host array of the same type in or out. */
+/* Copies a host array in or out, of the same type or, per shard, with the shards' axis in front. */
 CornuStatus cornu_variable_write(CornuVariable *variable, CornuArray from);
 CornuStatus cornu_variable_read(const CornuVariable *variable, CornuArray to);
-
 /* Copies the value of a variable of the same type, which may be on another device. */
 CornuStatus cornu_variable_copy(CornuVariable *to, const CornuVariable *from);
+
+/*
+ * Several variables packed into one flat one, so that one op treats them all. They stay what they
+ * are to whoever reads, writes, assigns or frees them; only where they live changes, and their
+ * values are kept. In the whole each begins at a multiple of 64 bytes; zeros are between them and
+ * at the end, where its extent is rounded up to 64 bytes for every shard of the device.
+ *
+ * The parts are of one dtype, on one device, each there once, none per shard. The whole belongs to
+ * them and is freed with the last one; parts of another whole leave that. A graph that read a part
+ * before cannot be run any more, which is CORNU_ERR_ARGUMENT. Packing the parts of a whole again
+ * gives that whole.
+ */
+CornuVariable *cornu_variable_pack(CornuVariable *const *parts, int count, CornuSpread spread,
+                                   const char *name);
 
 /* For scalars of any dtype. */
 CornuStatus cornu_variable_set(CornuVariable *variable, double value);

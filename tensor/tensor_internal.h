@@ -6,13 +6,35 @@
 #include "../device/op_internal.h"
 #include "ops.h"
 
+/* A part of a whole; `part` is NULL once it has left. */
+typedef struct {
+    CornuVariable *part;
+    int64_t        first, count;   /* elements */
+} CornuSegment;
+
 struct CornuVariable {
-    CornuDevice *device;
-    CornuBuffer *buffer;
-    CornuType    type;      /* what a shard sees */
-    bool         sharded;   /* each has its own: `buffer` has a leading axis more */
-    char        *name;
+    CornuDevice   *device;
+    CornuBuffer   *buffer;         /* NULL for a part */
+    CornuType      type;           /* without an axis of shards */
+    char          *name;
+    CornuUse       use;
+    CornuVariable *whole;          /* what it was packed into, or NULL */
+    int64_t        first;          /* its first element there */
+    CornuSpread    spread;
+    /* Of a whole: */
+    CornuSegment  *segments;
+    int            segment_count;
+    int            users;          /* parts, and graphs that read it; freed with the last one */
 };
+
+/* What one shard sees of it in a graph. */
+CornuType cornu__variable_shard_type(const CornuVariable *variable);
+
+/* One of a whole's users is gone. */
+void cornu__whole_release(CornuVariable *whole);
+
+/* `count` elements of a flat tensor from number `first` on. */
+CornuTensor *cornu__elements(CornuTensor *flat, int64_t first, int64_t count);
 
 struct CornuTensor {
     CornuGraph *graph;

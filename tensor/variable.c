@@ -1,32 +1,79 @@
 #include "tensor_internal.h"
 
+static CornuType stored_type(const CornuVariable *variable)
+{
+    const CornuType type = cornu__variable_shard_type(variable);
+    return variable->spread == CORNU_SHARED
+        ? type : cornu__sharded(type, cornu_device_shards(variable->device));
+}
+
+/* Of the arrays that are written and read. */
+static CornuType host_type(const CornuVariable *variable)
+{
+    return variable->spread == CORNU_PER_SHARD ? stored_type(variable) : variable->type;
+}
+
+/* Gives it memory of its own, all zeros. */
+static CornuStatus place(CornuVariable *variable)
+{
+    variable->buffer = cornu_buffer_create(variable->device, stored_type(variable),
+                                           .use = variable->use, .name = variable->name,
+                                           .per_shard = variable->spread != CORNU_SHARED);
+    return variable->buffer ? CORNU_OK : cornu_error_status();
+}
+
 CornuVariable *cornu_variable_create_from(const CornuVariableConfig *config)
 {
     const char *name = config->name ? config->name : "";
     if (!config->device || cornu_error_pending())
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "variable %s: no device given", name);
+    if (config->spread != CORNU_SHARED && config->spread != CORNU_PER_SHARD)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "variable %s: only packed variables are sliced "
+                                "or duplicated, expected CORNU_SHARED or CORNU_PER_SHARD", name);
+    if (config->spread == CORNU_PER_SHARD && config->type.shape.rank >= CORNU_MAX_RANK)
+        return cornu__fail_null(CORNU_ERR_SHAPE, "variable %s: rank %d, expected at most %d for "
+                                "one per shard", name, config->type.shape.rank, CORNU_MAX_RANK - 1);
     CornuVariable *variable = cornu__allocate(1, sizeof *variable);
     if (!variable) return cornu__null();
     variable->device = config->device;
     variable->type = config->type;
-    variable->sharded = config->sharded;
+    variable->spread = config->spread;
+    variable->use = config->use;
     variable->name = cornu__copy_text(name);
-    const CornuType stored = config->sharded
-        ? cornu__sharded(config->type, cornu_device_shards(config->device)) : config->type;
-    if (variable->name)
-        variable->buffer = cornu_buffer_create(config->device, stored, .use = config->use,
-                                               .name = name);
-    if (variable->buffer) return variable;
+    if (variable->name && (config->for_packing || place(variable) == CORNU_OK)) return variable;
     cornu_variable_free(variable);
     return cornu__null();
+}
+
+static void destroy(CornuVariable *variable)
+{
+    cornu_buffer_free(variable->buffer);
+    cornu__release(variable->segments);
+    cornu__release(variable->name);
+    cornu__release(variable);
+}
+
+void cornu__whole_release(CornuVariable *whole)
+{
+    if (--whole->users == 0) destroy(whole);
+}
+
+/* The variable is no part of its whole any more; its value stays behind. */
+static void leave(CornuVariable *variable)
+{
+    CornuVariable *whole = variable->whole;
+    if (!whole) return;
+    for (int i = 0; i < whole->segment_count; i++)
+        if (whole->segments[i].part == variable) whole->segments[i].part = NULL;
+    variable->whole = NULL;
+    cornu__whole_release(whole);
 }
 
 void cornu_variable_free(CornuVariable *variable)
 {
     if (!variable) return;
-    cornu_buffer_free(variable->buffer);
-    cornu__release(variable->name);
-    cornu__release(variable);
+    leave(variable);
+    destroy(variable);
 }
 
 CornuType    cornu_variable_type(const CornuVariable *variable) { return variable->type; }
@@ -36,20 +83,207 @@ CornuDevice *cornu_variable_device(const CornuVariable *variable)
     return variable->device;
 }
 
+/* Where the variable's elements are, from number *first on; NULL, with a failure recorded, for one
+ * that waits to be packed. */
+static CornuBuffer *storage(const CornuVariable *variable, int64_t *first)
+{
+    CornuBuffer *buffer = variable->whole ? variable->whole->buffer : variable->buffer;
+    *first = variable->whole ? variable->first : 0;
+    if (!buffer)
+        cornu__fail(CORNU_ERR_ARGUMENT, "%s: has no memory, expected cornu_variable_pack to give "
+                    "it some", variable->name);
+    return buffer;
+}
+
+static CornuStatus expect_type(const CornuVariable *variable, CornuArray array, const char *verb)
+{
+    CornuText       a, b;
+    const CornuType expected = host_type(variable);
+    if (cornu_type_equal(expected, array.type)) return CORNU_OK;
+    return cornu__fail(expected.dtype == array.type.dtype ? CORNU_ERR_SHAPE : CORNU_ERR_DTYPE,
+                       "%s: the array %s is %s, expected %s", variable->name, verb,
+                       cornu_type_print(&a, array.type), cornu_type_print(&b, expected));
+}
+
 CornuStatus cornu_variable_write(CornuVariable *variable, CornuArray from)
 {
-    return cornu__fail_prefix(cornu_buffer_write(variable->buffer, from), variable->name);
+    CORNU__TRY(expect_type(variable, from, "written"));
+    const CornuVariable *owner = variable->whole ? variable->whole : variable;
+    int64_t      first;
+    CornuBuffer *buffer = storage(variable, &first);
+    if (!buffer) return CORNU_ERR_ARGUMENT;
+    const int copies = owner->spread == CORNU_DUPLICATED ? cornu_device_shards(owner->device) : 1;
+    for (int i = 0; i < copies; i++, first += cornu_type_count(owner->type))
+        CORNU__TRY(cornu__fail_prefix(cornu_buffer_write_part(buffer, first, from),
+                                      variable->name));
+    return CORNU_OK;
 }
 
 CornuStatus cornu_variable_read(const CornuVariable *variable, CornuArray to)
 {
-    return cornu__fail_prefix(cornu_buffer_read(variable->buffer, to), variable->name);
+    CORNU__TRY(expect_type(variable, to, "read into"));
+    int64_t      first;
+    CornuBuffer *buffer = storage(variable, &first);
+    if (!buffer) return CORNU_ERR_ARGUMENT;
+    return cornu__fail_prefix(cornu_buffer_read_part(buffer, first, to), variable->name);
+}
+
+/* ---- Packing ---- */
+
+enum { SEGMENT_BYTES = 64 };
+
+static int64_t segment_of(CornuDtype dtype)
+{
+    return SEGMENT_BYTES / (int64_t)cornu_dtype_size(dtype);
+}
+
+CornuType cornu__variable_shard_type(const CornuVariable *variable)
+{
+    CornuType type = variable->type;
+    if (variable->spread == CORNU_SLICED)
+        type.shape.extent[0] /= cornu_device_shards(variable->device);
+    return type;
+}
+
+static CornuStatus check_parts(CornuVariable *const *parts, int count)
+{
+    if (count < 1) return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_variable_pack: no variable given");
+    for (int i = 0; i < count; i++) {
+        const CornuVariable *v = parts[i];
+        if (v->segments)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: consists of packed variables itself",
+                               v->name);
+        if (v->spread == CORNU_PER_SHARD)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: every shard has its own, expected one "
+                               "that all have in common to pack", v->name);
+        if (v->device != parts[0]->device)
+            return cornu__fail(CORNU_ERR_DEVICE, "%s: is on device %s, %s on %s", v->name,
+                               cornu_device_name(v->device), parts[0]->name,
+                               cornu_device_name(parts[0]->device));
+        if (v->type.dtype != parts[0]->type.dtype)
+            return cornu__fail(CORNU_ERR_DTYPE, "%s: is %s, %s is %s; expected one dtype to pack",
+                               v->name, cornu_dtype_name(v->type.dtype), parts[0]->name,
+                               cornu_dtype_name(parts[0]->type.dtype));
+        for (int k = 0; k < i; k++)
+            if (parts[k] == v)
+                return cornu__fail(CORNU_ERR_ARGUMENT, "%s: is to be packed twice", v->name);
+    }
+    return CORNU_OK;
+}
+
+/* The whole that consists of these parts already, or NULL. */
+static CornuVariable *packed_so(CornuVariable *const *parts, int count, CornuSpread spread)
+{
+    CornuVariable *whole = parts[0]->whole;
+    if (!whole || whole->segment_count != count || whole->spread != spread) return NULL;
+    for (int i = 0; i < count; i++)
+        if (whole->segments[i].part != parts[i]) return NULL;
+    return whole;
+}
+
+/* A whole that is to have these parts: where each will be, but no memory yet. */
+static CornuVariable *lay_out(CornuVariable *const *parts, int count, CornuSpread spread,
+                              const char *name)
+{
+    const CornuDtype     dtype = parts[0]->type.dtype;
+    CornuAttributes_PACK layout = { .segment = segment_of(dtype) };
+    CornuVariable *whole = cornu__allocate(1, sizeof *whole);
+    if (!whole) return NULL;
+    whole->device = parts[0]->device;
+    whole->spread = spread;
+    whole->use = parts[0]->use;
+    whole->name = cornu__copy_text(name ? name : "");
+    whole->segments = cornu__allocate((size_t)count, sizeof *whole->segments);
+    whole->segment_count = count;
+    int64_t end = 0;
+    for (int i = 0; i < count && whole->segments; i++) {
+        const int64_t first = cornu__pack_start(&layout, end);
+        const int64_t each = cornu_type_count(parts[i]->type);
+        whole->segments[i] = (CornuSegment){ .first = first, .count = each };
+        end = first + each;
+    }
+    layout.segment *= cornu_device_shards(whole->device);
+    whole->type = cornu_type(dtype, cornu__pack_start(&layout, end));
+    if (whole->name && whole->segments) return whole;
+    destroy(whole);
+    return NULL;
+}
+
+static CornuArray value_in(const CornuVariable *whole, void *values, int i, CornuType type)
+{
+    const size_t offset = (size_t)whole->segments[i].first * cornu_dtype_size(type.dtype);
+    return cornu_array_from((char *)values + offset, type);
+}
+
+/* Moves the parts' values into the whole. They are on the host meanwhile, so that the device never
+ * holds them twice; where the whole finds no room they go back. */
+static CornuStatus move_values(CornuVariable *whole, CornuVariable *const *parts, void *values)
+{
+    for (int i = 0; i < whole->segment_count; i++)
+        if (parts[i]->buffer || parts[i]->whole)
+            CORNU__TRY(cornu_variable_read(parts[i], value_in(whole, values, i, parts[i]->type)));
+    for (int i = 0; i < whole->segment_count; i++) {
+        if (parts[i]->buffer) whole->segments[i].part = parts[i];   /* for now: to go back to */
+        cornu_buffer_free(parts[i]->buffer);
+        parts[i]->buffer = NULL;
+    }
+    CornuStatus status = place(whole);
+    if (!status) return cornu_variable_write(whole, cornu_array_from(values, whole->type));
+    cornu_error_take();
+    for (int i = 0; i < whole->segment_count; i++)
+        if (whole->segments[i].part && place(parts[i]) == CORNU_OK)
+            cornu_variable_write(parts[i], value_in(whole, values, i, parts[i]->type));
+    return status;
+}
+
+CornuVariable *cornu_variable_pack(CornuVariable *const *parts, int count, CornuSpread spread,
+                                   const char *name)
+{
+    if (cornu_error_pending() || check_parts(parts, count)) return cornu__null();
+    if (spread == CORNU_PER_SHARD)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_variable_pack: what is packed is "
+                                "CORNU_SHARED, CORNU_SLICED or CORNU_DUPLICATED");
+    CornuVariable *whole = packed_so(parts, count, spread);
+    if (whole) return whole;
+    if (!(whole = lay_out(parts, count, spread, name))) return cornu__null();
+    void       *values = cornu__allocate(cornu_type_bytes(whole->type), 1);
+    CornuStatus status = values ? move_values(whole, parts, values) : CORNU_ERR_MEMORY;
+    cornu__release(values);
+    if (status) {
+        destroy(whole);
+        return cornu__null();
+    }
+    for (int i = 0; i < count; i++) {
+        leave(parts[i]);
+        parts[i]->whole = whole;
+        parts[i]->first = whole->segments[i].first;
+        whole->segments[i].part = parts[i];
+        whole->users++;
+    }
+    return whole;
+}
+
+CornuTensor *cornu__elements(CornuTensor *flat, int64_t first, int64_t count)
+{
+    return cornu_op_slice(flat, &first, &count);
+}
+
+CornuTensor *cornu_part(CornuTensor *packed, const CornuVariable *part)
+{
+    const int64_t count = cornu_type_count(part->type);
+    return cornu_op_reshape(cornu__elements(packed, part->first, count), part->type.shape);
+}
+
+CornuTensor *cornu_pack(const CornuVariable *whole, CornuTensor *const *parts)
+{
+    return cornu_op_pack(parts, whole->segment_count, segment_of(whole->type.dtype),
+                         whole->type.shape.extent[0]);
 }
 
 CornuStatus cornu_variable_copy(CornuVariable *to, const CornuVariable *from)
 {
-    CornuArray host = cornu_array_from(cornu__allocate(cornu_type_bytes(from->type), 1),
-                                       from->type);
+    const CornuType type = host_type(from);
+    CornuArray      host = cornu_array_from(cornu__allocate(cornu_type_bytes(type), 1), type);
     if (!host.data) return CORNU_ERR_MEMORY;
     CornuStatus status = cornu_variable_read(from, host);
     if (!status) status = cornu_variable_write(to, host);

@@ -2,15 +2,18 @@
 
 #include <string.h>
 
-/* Elements that one block adds up: the eight parts of a block stay in the first-level cache. */
-enum { BLOCK = 512 };
+#include "../ops/collective.h"
+
+/* Elements added up at a time, whose eight parts stay in the first-level cache; and of one piece of
+ * work, long enough to be worth handing to a thread. */
+enum { BLOCK = 512, PIECE = 8 * BLOCK };
 
 typedef struct {
-    CornuType    type;
-    int          shards;
-    void *const *x;
-    int64_t      stride;
-    char        *to;
+    CornuDtype  dtype;
+    int64_t     count;
+    int         members;
+    const char *x[CORNU_MAX_SHARDS];
+    char       *to;
 } Sum;
 
 /* parts[0] += parts[1] for `count` elements. */
@@ -33,34 +36,81 @@ static void add(CornuDtype dtype, void *to, const void *from, int64_t count)
     }
 }
 
-static void sum_block(void *context, int64_t block, int thread)
+static void sum_block(const Sum *sum, int64_t first, int64_t count)
 {
-    (void)thread;
-    const Sum    *sum = context;
-    const size_t  size = cornu_dtype_size(sum->type.dtype);
-    const int64_t first = block * BLOCK, rest = cornu_type_count(sum->type) - first;
-    const int64_t count = rest < BLOCK ? rest : BLOCK;
+    const size_t size = cornu_dtype_size(sum->dtype);
     _Alignas(64) char parts[CORNU_MAX_SHARDS][BLOCK * sizeof(double)];
-    for (int shard = 0; shard < sum->shards; shard++)
-        memcpy(parts[shard], (const char *)sum->x[shard * sum->stride] + (size_t)first * size,
-               (size_t)count * size);
-    for (int step = 1; step < sum->shards; step *= 2)
-        for (int shard = 0; shard + step < sum->shards; shard += 2 * step)
-            add(sum->type.dtype, parts[shard], parts[shard + step], count);
+    for (int i = 0; i < sum->members; i++)
+        memcpy(parts[i], sum->x[i] + (size_t)first * size, (size_t)count * size);
+    for (int step = 1; step < sum->members; step *= 2)
+        for (int i = 0; i + step < sum->members; i += 2 * step)
+            add(sum->dtype, parts[i], parts[i + step], count);
     memcpy(sum->to + (size_t)first * size, parts[0], (size_t)count * size);
 }
 
-void cornu__all_reduce(CornuThreads *threads, CornuType type, int shards, void *const *x,
-                       int64_t stride, void *to)
+static void sum_piece(void *context, int64_t piece, int thread)
 {
-    Sum sum = { type, shards, x, stride, to };
-    cornu__threads_run(threads, (cornu_type_count(type) + BLOCK - 1) / BLOCK, sum_block, &sum);
+    (void)thread;
+    const Sum *sum = context;
+    for (int64_t first = piece * PIECE; first < (piece + 1) * PIECE && first < sum->count;
+         first += BLOCK)
+        sum_block(sum, first, sum->count - first < BLOCK ? sum->count - first : BLOCK);
 }
 
-static bool always(const CornuOpCall *call, const CornuType *out_type)
+/* The operand as another shard made it. */
+static const char *operand_of(const CornuKernelCall *call, int shard)
 {
-    (void)call, (void)out_type;
-    return true;
+    return call->in[(shard - call->shard) * call->shard_stride];
+}
+
+/* The sum over the group, of as many elements as the result has, from number `first` on. */
+static CornuStatus sum_up(const CornuKernelCall *call, const CornuMembers *group, int64_t first)
+{
+    const CornuType type = call->out_type[0];
+    Sum sum = { .dtype = type.dtype, .count = cornu_type_count(type), .members = group->size,
+                .to = call->out[0] };
+    for (int i = 0; i < group->size; i++)
+        sum.x[i] = operand_of(call, group->member[i]) +
+                   (size_t)first * cornu_dtype_size(type.dtype);
+    cornu__threads_run(call->threads, (sum.count + PIECE - 1) / PIECE, sum_piece, &sum);
+    return CORNU_OK;
+}
+
+static CornuMembers group_of(const CornuKernelCall *call)
+{
+    return cornu__members(call->op.attributes, call->shards, call->shard);
+}
+
+static CornuStatus all_reduce(const CornuKernelCall *call)
+{
+    const CornuMembers group = group_of(call);
+    return sum_up(call, &group, 0);
+}
+
+static CornuStatus reduce_scatter(const CornuKernelCall *call)
+{
+    const CornuMembers group = group_of(call);
+    return sum_up(call, &group, group.rank * cornu_type_count(call->out_type[0]));
+}
+
+static CornuStatus all_gather(const CornuKernelCall *call)
+{
+    const CornuMembers group = group_of(call);
+    const size_t       bytes = cornu_type_bytes(call->op.in[0]);
+    for (int i = 0; i < group.size; i++) {
+        const char *from = operand_of(call, group.member[i]);
+        char       *to = (char *)call->out[0] + (size_t)i * bytes;
+        if (from != to) memcpy(to, from, bytes);
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus shard_slice(const CornuKernelCall *call)
+{
+    const CornuMembers group = group_of(call);
+    const size_t       bytes = cornu_type_bytes(call->out_type[0]);
+    memcpy(call->out[0], (const char *)call->in[0] + (size_t)group.rank * bytes, bytes);
+    return CORNU_OK;
 }
 
 static CornuStatus replica_id(const CornuKernelCall *call)
@@ -69,4 +119,14 @@ static CornuStatus replica_id(const CornuKernelCall *call)
     return CORNU_OK;
 }
 
+static bool always(const CornuOpCall *call, const CornuType *out_type)
+{
+    (void)call, (void)out_type;
+    return true;
+}
+
+const CornuKernel cornu__host_all_reduce = { .accepts = always, .run = all_reduce };
+const CornuKernel cornu__host_reduce_scatter = { .accepts = always, .run = reduce_scatter };
+const CornuKernel cornu__host_all_gather = { .accepts = always, .run = all_gather };
+const CornuKernel cornu__host_shard_slice = { .accepts = always, .run = shard_slice };
 const CornuKernel cornu__host_replica_id = { .accepts = always, .run = replica_id };

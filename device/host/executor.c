@@ -5,7 +5,6 @@
 
 #include "../clock_internal.h"
 #include "../memory_internal.h"
-#include "collective.h"
 #include "passes.h"
 
 typedef struct {
@@ -50,15 +49,20 @@ void cornu__host_buffer_free(CornuBuffer *buffer)
     cornu__release(buffer);
 }
 
-CornuStatus cornu__host_buffer_write(CornuBuffer *buffer, CornuArray from)
+static char *element_of(const CornuBuffer *buffer, int64_t number)
 {
-    memcpy(data_of(buffer), from.data, cornu_type_bytes(from.type));
+    return (char *)data_of(buffer) + (size_t)number * cornu_dtype_size(buffer->type.dtype);
+}
+
+CornuStatus cornu__host_buffer_write(CornuBuffer *buffer, int64_t first, CornuArray from)
+{
+    memcpy(element_of(buffer, first), from.data, cornu_type_bytes(from.type));
     return CORNU_OK;
 }
 
-CornuStatus cornu__host_buffer_read(const CornuBuffer *buffer, CornuArray to)
+CornuStatus cornu__host_buffer_read(const CornuBuffer *buffer, int64_t first, CornuArray to)
 {
-    memcpy(to.data, data_of(buffer), cornu_type_bytes(to.type));
+    memcpy(to.data, element_of(buffer, first), cornu_type_bytes(to.type));
     return CORNU_OK;
 }
 
@@ -101,7 +105,7 @@ static size_t scratch_of(const CornuPlan *plan, const CornuStep *step)
         call = call_of(plan, step);
         return (size_t)cornu__reference_scratch(&call, out_type) * sizeof(double);
     case CORNU_STEP_SCAN: return cornu__nested_scratch(step->nested);
-    case CORNU_STEP_COPY: case CORNU_STEP_ALL_REDUCE: break;
+    case CORNU_STEP_COPY: break;
     }
     return 0;
 }
@@ -121,6 +125,20 @@ static int64_t op_flops(const CornuProgram *program, int op, int shards)
     return cornu_op_flops(&call) * (program->values[at->out_first].varies ? shards : 1);
 }
 
+/* By the step as its operand k, results behind the operands: all of it, but of what it puts
+ * together only what is not there already. */
+static int64_t bytes_moved(const CornuPlan *plan, const CornuStep *step, int k)
+{
+    const bool    varies = plan->varies[plan->operands[step->in_first + k]];
+    const int64_t bytes = (int64_t)cornu_type_bytes(step->types[k]) *
+                          (varies ? cornu__plan_shards(plan) : 1);
+    CornuPart part;
+    if (step->kind != CORNU_STEP_KERNEL ||
+        !cornu__is_joined(plan->program, &plan->program->ops[step->op], 0, &part))
+        return bytes;
+    return k < step->in_count && cornu__plan_moves(plan, step, k) ? 2 * bytes : 0;
+}
+
 void cornu__plan_count(const CornuPlan *plan, int64_t times, CornuStatistics *statistics)
 {
     const int shards = cornu__plan_shards(plan);
@@ -135,11 +153,10 @@ void cornu__plan_count(const CornuPlan *plan, int64_t times, CornuStatistics *st
         statistics->kernels += times;
         statistics->fallbacks += fell_back ? times : 0;
         statistics->copies += step->kind == CORNU_STEP_COPY ? times : 0;
-        for (int k = 0; k < step->in_count + step->out_count; k++) {
-            const bool varies = plan->varies[plan->operands[step->in_first + k]];
-            statistics->bytes_moved +=
-                times * (int64_t)cornu_type_bytes(step->types[k]) * (varies ? shards : 1);
-        }
+        for (int k = 0; k < step->in_count; k++)
+            statistics->copies += times * cornu__plan_moves(plan, step, k);
+        for (int k = 0; k < step->in_count + step->out_count; k++)
+            statistics->bytes_moved += times * bytes_moved(plan, step, k);
     }
 }
 
@@ -165,8 +182,10 @@ CornuStatus cornu__plan_build(CornuPlan *plan, const CornuHost *host,
         fprintf(stderr, "decomposed:\n");
         cornu_program_print(computed, stderr);
     }
-    plan->program = computed ? cornu__simplify(host, computed) : NULL;
+    simple = computed ? cornu__simplify(host, computed) : NULL;
     cornu_program_free(computed);
+    plan->program = simple ? cornu__combine(simple) : NULL;
+    cornu_program_free(simple);
     if (!plan->program) return CORNU_ERR_MEMORY;
     if (cornu__dumps("program")) {
         fprintf(stderr, "simplified:\n");
@@ -179,7 +198,10 @@ CornuStatus cornu__plan_build(CornuPlan *plan, const CornuHost *host,
                               sizeof *plan->places));
     CORNU__TRY(cornu__reserve(&plan->varies, &plan->varies_space, 0, count,
                               sizeof *plan->varies));
+    if (!(plan->joined = cornu__allocate((size_t)count, sizeof *plan->joined)))
+        return CORNU_ERR_MEMORY;
     for (int i = 0; i < count; i++) {
+        plan->joined[i].whole = CORNU_NO_VALUE;
         plan->types[i] = cornu_program_type(plan->program, i);
         plan->places[i] = (CornuPlace){ .region = CORNU_NOWHERE };
         plan->varies[i] = plan->program->values[i].varies;
@@ -201,15 +223,24 @@ CornuStatus cornu__plan_build(CornuPlan *plan, const CornuHost *host,
     return CORNU_OK;
 }
 
+/* Whether all that the step reads or writes is where it belongs already. */
+static bool moves_nothing(const CornuPlan *plan, const CornuStep *step)
+{
+    int64_t bytes = 0;
+    for (int k = 0; k < step->in_count + step->out_count; k++) bytes += bytes_moved(plan, step, k);
+    return bytes == 0;
+}
+
 static CornuStatus describe(CornuExecutable *base, const CornuPlan *plan)
 {
     CORNU__TRY(cornu__describe_begin(base, plan->program, plan->step_count));
     for (int i = 0; i < plan->step_count; i++) {
         const CornuStep *step = &plan->steps[i];
+        const bool       moves = !moves_nothing(plan, step);
         CORNU__TRY(cornu__describe_step(base, &(CornuExecutableStep){
-            .kind = cornu__step_kind_name(step->kind), .ops = step->ops,
-            .op_count = step->op_count, .in = step->types, .in_count = step->in_count,
-            .out = step->types + step->in_count, .out_count = step->out_count,
+            .kind = cornu__plan_kind_name(plan, step), .ops = step->ops,
+            .op_count = step->op_count, .in = step->types, .in_count = moves ? step->in_count : 0,
+            .out = step->types + step->in_count, .out_count = moves ? step->out_count : 0,
             .per_shard = step->varies && cornu__plan_shards(plan) > 1 }));
     }
     return CORNU_OK;
@@ -315,14 +346,6 @@ static void *const *addresses_on(const Executable *executable, int shard)
     return executable->addresses + (size_t)shard * executable->plan.operand_count;
 }
 
-/* Adds up the shards' values, which lie operand_count addresses apart. */
-static void all_reduce(const CornuPlan *plan, const CornuStep *step, void *const *addresses)
-{
-    cornu__all_reduce(plan->host->threads, *step->types, cornu__plan_shards(plan),
-                      addresses + step->in_first, plan->operand_count,
-                      addresses[step->out_first]);
-}
-
 static CornuStatus run_step(const CornuPlan *plan, const CornuStep *step, void *const *addresses,
                             int shard, char *scratch)
 {
@@ -344,13 +367,13 @@ static CornuStatus run_step(const CornuPlan *plan, const CornuStep *step, void *
         return step->kernel->run(&(CornuKernelCall){
             .op = call, .out_type = out_type, .in = in, .out = out, .epilogue = &epilogue,
             .threads = plan->host->threads, .scratch = scratch, .shard = shard,
+            .shards = cornu__plan_shards(plan), .shard_stride = plan->operand_count,
             .pool = step->pool < 0 ? NULL : &pool });
     case CORNU_STEP_REFERENCE:
         call = call_of(plan, step);
         return cornu__reference_run(&call, out_type, in, out, (double *)(void *)scratch);
     case CORNU_STEP_SCAN: return cornu__nested_run(step->nested, step, in, out, shard, scratch);
     case CORNU_STEP_COPY: memcpy(out[0], in[0], cornu_type_bytes(*out_type)); break;
-    case CORNU_STEP_ALL_REDUCE: all_reduce(plan, step, addresses); break;
     }
     return CORNU_OK;
 }
@@ -458,7 +481,8 @@ CornuStatus cornu__host_run(CornuExecutable *base, CornuBuffer *const *inputs,
     for (int i = 0, end; i < plan->step_count; i = end) {
         end = i + 1;
         if (sharded && plan->steps[i].varies) {
-            while (end < plan->step_count && plan->steps[end].varies) end++;
+            while (end < plan->step_count && plan->steps[end].varies && !plan->steps[end].waits)
+                end++;
             CORNU__TRY(run_segment(executable, i, end));
         } else {
             CORNU__TRY(run_together(executable, i, 0));

@@ -34,7 +34,7 @@ void             cornu__host_executable_free(CornuExecutable *executable);
 /* Packed elements of the declared dtype, aligned to 64 bytes. */
 CornuBuffer *cornu__host_buffer_create(CornuDevice *device, CornuType type);
 void         cornu__host_buffer_free(CornuBuffer *buffer);
-CornuStatus  cornu__host_buffer_write(CornuBuffer *buffer, CornuArray from);
-CornuStatus  cornu__host_buffer_read(const CornuBuffer *buffer, CornuArray to);
+CornuStatus  cornu__host_buffer_write(CornuBuffer *buffer, int64_t first, CornuArray from);
+CornuStatus  cornu__host_buffer_read(const CornuBuffer *buffer, int64_t first, CornuArray to);
 
 #endif

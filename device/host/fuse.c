@@ -42,23 +42,6 @@ typedef struct {
     int                 stamp;
 } Fuser;
 
-bool cornu__is_view(const CornuProgram *program, const CornuProgramOp *op, size_t *offset)
-{
-    *offset = 0;
-    if (op->id == CORNU_OP_RESHAPE) return true;
-    if (op->id != CORNU_OP_SLICE) return false;
-    CornuType in = cornu_program_type(program, cornu_program_operands(program, op)[0]);
-    size_t    stride = cornu_dtype_size(in.dtype);
-    bool      whole = true;   /* all axes behind this one */
-    for (int i = in.shape.rank - 1; i >= 0; i--) {
-        if (!whole && op->attributes.slice.sizes[i] != 1) return false;
-        *offset += (size_t)op->attributes.slice.starts[i] * stride;
-        stride *= (size_t)in.shape.extent[i];
-        whole = whole && op->attributes.slice.sizes[i] == in.shape.extent[i];
-    }
-    return *offset % 64 == 0;
-}
-
 static int64_t count_of(const Fuser *f, CornuValue value)
 {
     return cornu_type_count(cornu_program_type(f->program, value));
@@ -75,11 +58,11 @@ static void classify(Fuser *f)
     for (int i = 0; i < program->op_count; i++) {
         const CornuProgramOp *op = &program->ops[i];
         Node                 *node = &f->nodes[i];
-        size_t                offset;
+        CornuPart             part;
         node->unit = i;
         node->next = node->user = node->pool = -1;
         if (op->id == CORNU_OP_CONSTANT || op->id == CORNU_OP_BROADCAST ||
-            cornu__is_view(program, op, &offset))
+            cornu__is_view(program, op, &part))
             node->kind = NODE_LOOKED_THROUGH;
         else if ((node->kernel = cornu__kernel_for(f->plan->host, program, op)))
             node->kind = NODE_KERNEL;
@@ -279,9 +262,9 @@ static void need(Fuser *f, CornuValue value)
     Node *node = &f->nodes[made->op];
     node->in_memory[made->index] = true;
     if (node->kind != NODE_LOOKED_THROUGH) return;
-    CornuOpId id = f->program->ops[made->op].id;
-    if (id == CORNU_OP_RESHAPE || id == CORNU_OP_SLICE) {
-        need(f, operands_of(f, made->op)[0]);
+    CornuPart part;
+    if (cornu__is_view(f->program, &f->program->ops[made->op], &part)) {
+        need(f, part.whole);
         return;
     }
     node->written_out = true;
@@ -431,8 +414,7 @@ static int add_operands(const Fuser *f, int op, CornuValue *all)
 /* How an op without a kernel runs. */
 static CornuStepKind kind_alone(CornuOpId id)
 {
-    return id == CORNU_OP_ALL_REDUCE ? CORNU_STEP_ALL_REDUCE
-           : id == CORNU_OP_SCAN     ? CORNU_STEP_SCAN : CORNU_STEP_REFERENCE;
+    return id == CORNU_OP_SCAN ? CORNU_STEP_SCAN : CORNU_STEP_REFERENCE;
 }
 
 /* What the step computes: the ops of a unit and, before them, what they are joined with. */

@@ -38,7 +38,8 @@ typedef struct {
     void *const         *out;
     const CornuEpilogue *epilogue;   /* never NULL; empty for kernels that take none */
     CornuThreads        *threads;
-    int                  shard;      /* which one computes, from 0 */
+    int                  shard, shards;   /* which one computes, from 0, of how many */
+    int64_t              shard_stride;    /* shard s has in[i + (s - shard) shard_stride] */
     void                *scratch;    /* the bytes asked for, aligned to 64, contents undefined */
     /* NULL, or the pooling joined with the op, so that the map between the two never is in
      * memory. Behind conv2d a max_pool2d: `out` are its values and indices, the epilogue applies

@@ -16,6 +16,10 @@ const CornuKernel *const cornu__host_kernels[CORNU_OP_COUNT] = {
     [CORNU_OP_ARGMAX]              = &cornu__host_argmax,
     [CORNU_OP_ONE_HOT]             = &cornu__host_one_hot,
     [CORNU_OP_REPLICA_ID]          = &cornu__host_replica_id,
+    [CORNU_OP_ALL_REDUCE]          = &cornu__host_all_reduce,
+    [CORNU_OP_REDUCE_SCATTER]      = &cornu__host_reduce_scatter,
+    [CORNU_OP_ALL_GATHER]          = &cornu__host_all_gather,
+    [CORNU_OP_SHARD_SLICE]         = &cornu__host_shard_slice,
     [CORNU_OP_TRANSPOSE]           = &cornu__host_transpose,
     [CORNU_OP_SLICE]               = &cornu__host_slice,
     [CORNU_OP_PAD]                 = &cornu__host_pad,
@@ -23,4 +27,5 @@ const CornuKernel *const cornu__host_kernels[CORNU_OP_COUNT] = {
     [CORNU_OP_FLIP]                = &cornu__host_flip,
     [CORNU_OP_GATHER]              = &cornu__host_gather,
     [CORNU_OP_GATHER_GRAD]         = &cornu__host_gather_grad,
+    [CORNU_OP_PACK]                = &cornu__host_pack,
 };

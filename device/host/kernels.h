@@ -6,7 +6,7 @@
 #include "kernel.h"
 
 extern const CornuKernel cornu__host_transpose, cornu__host_slice, cornu__host_pad,
-                         cornu__host_concat, cornu__host_flip;            /* shape.c  */
+                         cornu__host_concat, cornu__host_pack, cornu__host_flip;  /* shape.c */
 extern const CornuKernel cornu__host_reduce_sum, cornu__host_reduce_max;  /* reduce.c */
 extern const CornuKernel cornu__host_argmax, cornu__host_one_hot;         /* index.c  */
 extern const CornuKernel cornu__host_gather;                              /* gather.c */

@@ -3,10 +3,11 @@
  *
  *     decompose   ops without a kernel become ops that have one
  *     simplify    what need not be computed is not
+ *     combine     sums over shards become few
  *     fuse        ops become steps: kernels with epilogues, elementwise groups
  *     plan        steps are ordered, values get their memory
  *
- * The first two map programs to programs, the others fill a CornuPlan. CORNU_DUMP=program
+ * The first three map programs to programs, the others fill a CornuPlan. CORNU_DUMP=program
  * shows the program after each of the first, CORNU_DUMP=plan the steps.
  */
 #ifndef CORNU_DEVICE_HOST_PASSES_H
@@ -20,6 +21,7 @@
 
 CornuProgram *cornu__decompose(const CornuHost *host, const CornuProgram *program);
 CornuProgram *cornu__simplify(const CornuHost *host, const CornuProgram *program);
+CornuProgram *cornu__combine(const CornuProgram *program);
 
 /* The kernel that takes this op of the program, and the one that takes it joined with a pooling;
  * NULL: none. */
@@ -28,9 +30,21 @@ const CornuKernel *cornu__kernel_for(const CornuHost *host, const CornuProgram *
 const CornuKernel *cornu__pooled_kernel_for(const CornuHost *host, const CornuProgram *program,
                                             const CornuProgramOp *op);
 
-/* Whether the op's result is part of its operand's memory: a reshape, or a slice of
- * leading axes that starts at a multiple of 64 bytes. `offset` in bytes. */
-bool cornu__is_view(const CornuProgram *program, const CornuProgramOp *op, size_t *offset);
+/* A value that is part of another's memory: on shard s it begins offset + s stride bytes behind
+ * the whole. */
+typedef struct {
+    CornuValue whole;
+    size_t     offset, stride;
+} CornuPart;
+
+/* Whether the op's result is part of its operand's memory: a reshape, a slice of leading axes, a
+ * shard's slice of a value that all share. All parts start at multiples of 64 bytes. */
+bool cornu__is_view(const CornuProgram *program, const CornuProgramOp *op, CornuPart *part);
+
+/* Whether an operand can be made as part of the op's result: of a pack, of a concat along the first
+ * axis, of an all_gather over all shards. */
+bool cornu__is_joined(const CornuProgram *program, const CornuProgramOp *op, int operand,
+                      CornuPart *part);
 
 /* A program being copied with changes: `map` gives the new value of each old one. */
 typedef struct {
@@ -53,8 +67,7 @@ CornuProgram     *cornu__rewrite_end(CornuRewrite *rewrite, CornuStatus status);
 /* ---- Steps ---- */
 
 typedef enum {
-    CORNU_STEP_KERNEL, CORNU_STEP_REFERENCE, CORNU_STEP_GROUP, CORNU_STEP_COPY,
-    CORNU_STEP_ALL_REDUCE, CORNU_STEP_SCAN
+    CORNU_STEP_KERNEL, CORNU_STEP_REFERENCE, CORNU_STEP_GROUP, CORNU_STEP_COPY, CORNU_STEP_SCAN
 } CornuStepKind;
 
 typedef struct {
@@ -70,6 +83,7 @@ typedef struct {
     CornuEpilogue      epilogue;
     bool               has_bias;   /* then the bias is the last value read              */
     bool               varies;     /* every shard runs it; else it runs once            */
+    bool               waits;      /* until every shard is done with the steps before   */
     CornuGroup        *group;
     struct CornuNested *nested;    /* of a scan                                         */
     CornuType         *types;      /* of the values read, then of those written         */
@@ -97,6 +111,7 @@ typedef struct {
     int              value_count, value_space, place_space;
     bool            *varies;         /* by value */
     int              varies_space;
+    CornuPart       *joined;         /* by value of the program: the result it is made in, if any */
     CornuValue       largest[CORNU_LARGEST];   /* of the arena's, when most of it is taken */
     int              largest_count;
     /* The arena holds what shards share, then a part for each shard. */
@@ -149,10 +164,11 @@ void        cornu__plan_free(CornuPlan *plan);
 CornuStep *cornu__plan_step(CornuPlan *plan, CornuStepKind kind, const CornuValue *in,
                             int in_count, const CornuValue *out, int out_count);
 
-/* "kernel", "group", … */
-const char *cornu__step_kind_name(CornuStepKind kind);
+/* Whether operand k of the step has to be moved into the result that the step joins it to; false
+ * where it is there already, and of other steps. */
+bool cornu__plan_moves(const CornuPlan *plan, const CornuStep *step, int k);
 
-/* The value whose memory `value` is part of, and where in it. */
-CornuValue cornu__plan_root(const CornuPlan *plan, CornuValue value, size_t *offset);
+/* "kernel", "group", …; "collective" for a kernel that reads what other shards made. */
+const char *cornu__plan_kind_name(const CornuPlan *plan, const CornuStep *step);
 
 #endif

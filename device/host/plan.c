@@ -1,15 +1,22 @@
 /*
  * plan: the order of the steps, and a place in memory for every value.
  *
- * An output that is written into an input (a variable) is made there directly if its step
- * can run after every other reader of that input and, where it reads the input itself,
+ * What an op puts together (pack, concat, all_gather) is made in one place by the steps that make
+ * the operands, where nothing else is against it; the op's own step moves the others.
+ *
+ * An output that is written into an input (a variable) is made there directly if its steps
+ * can run after every other reader of that memory and, where they read it themselves,
  * element by element; otherwise a copy step writes it at the end. All other values live
  * in one arena, at offsets that values share whose lives do not overlap.
+ *
+ * Shards run the steps between two waits each at its own pace. A step waits where it reads what
+ * other shards made since the last wait, or writes what they may still read.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "../memory_internal.h"
+#include "../ops/collective.h"
 #include "passes.h"
 
 enum { ALIGNMENT = 64 };
@@ -66,23 +73,62 @@ CornuStep *cornu__plan_step(CornuPlan *plan, CornuStepKind kind, const CornuValu
     return step;
 }
 
-CornuValue cornu__plan_root(const CornuPlan *plan, CornuValue value, size_t *offset)
+/* The value that `value` is seen in: its maker has made it. */
+static CornuPart seen_in(const CornuPlan *plan, CornuValue value)
 {
-    *offset = 0;
-    while (value < plan->program->value_count && plan->program->values[value].op >= 0) {
-        const CornuProgramOp *op = &plan->program->ops[plan->program->values[value].op];
-        size_t                start;
-        if (!cornu__is_view(plan->program, op, &start)) break;
-        *offset += start;
-        value = cornu_program_operands(plan->program, op)[0];
+    CornuPart part = { .whole = value }, next;
+    while (part.whole < plan->program->value_count && plan->program->values[part.whole].op >= 0) {
+        const CornuProgramOp *op = &plan->program->ops[plan->program->values[part.whole].op];
+        if (!cornu__is_view(plan->program, op, &next)) break;
+        part = (CornuPart){ next.whole, part.offset + next.offset, part.stride + next.stride };
     }
-    return value;
+    return part;
 }
 
 static CornuValue root_of(const CornuPlan *plan, CornuValue value)
 {
-    size_t offset;
-    return cornu__plan_root(plan, value, &offset);
+    return seen_in(plan, value).whole;
+}
+
+/* The value whose memory it is in, which may be made later. */
+static CornuPart memory_of(const CornuPlan *plan, CornuValue value)
+{
+    CornuPart part = seen_in(plan, value);
+    while (part.whole < plan->program->value_count &&
+           plan->joined[part.whole].whole != CORNU_NO_VALUE) {
+        CornuPart next = plan->joined[part.whole];
+        part = (CornuPart){ next.whole, part.offset + next.offset, part.stride + next.stride };
+    }
+    return part;
+}
+
+static bool same_place(CornuPart a, CornuPart b)
+{
+    return a.whole == b.whole && a.offset == b.offset && a.stride == b.stride;
+}
+
+/* Whether the step's op puts operand k into its result, and where in memory that is. */
+static bool joins(const CornuPlan *plan, const CornuStep *step, int k, CornuPart *to)
+{
+    if (step->kind != CORNU_STEP_KERNEL ||
+        !cornu__is_joined(plan->program, &plan->program->ops[step->op], k, to))
+        return false;
+    CornuPart whole = memory_of(plan, to->whole);
+    *to = (CornuPart){ whole.whole, whole.offset + to->offset, whole.stride + to->stride };
+    return true;
+}
+
+bool cornu__plan_moves(const CornuPlan *plan, const CornuStep *step, int k)
+{
+    const CornuValue value = plan->operands[step->in_first + k];
+    const CornuPlace from = plan->places[value];
+    const CornuPlace whole = plan->places[plan->operands[step->out_first]];
+    CornuPart        to;
+    if (step->kind != CORNU_STEP_KERNEL ||
+        !cornu__is_joined(plan->program, &plan->program->ops[step->op], k, &to))
+        return false;
+    return from.region != whole.region || from.number != whole.number ||
+           from.offset != whole.offset + to.offset || from.stride != whole.stride + to.stride;
 }
 
 /* ---- Order ---- */
@@ -139,50 +185,74 @@ static bool precedes(Planner *p, int from, int to)
 
 /* ---- Outputs ---- */
 
-/* Which input's memory the step reads as operand i; -1: none. */
-static int input_read(const CornuPlan *plan, const CornuStep *step, int i)
+/* Which input's memory the step reads as operand i, and which part; -1: none. */
+static int input_read(const CornuPlan *plan, const CornuStep *step, int i, CornuPart *part)
 {
-    CornuValue root = root_of(plan, plan->operands[step->in_first + i]);
-    if (root >= plan->program->value_count) return -1;
-    const CornuProgramValue *value = &plan->program->values[root];
+    *part = memory_of(plan, plan->operands[step->in_first + i]);
+    if (part->whole >= plan->program->value_count) return -1;
+    const CornuProgramValue *value = &plan->program->values[part->whole];
     return value->op < 0 ? value->index : -1;
 }
 
-static bool reads_input(const CornuPlan *plan, const CornuStep *step, int input)
+/* Whether two parts of one memory have bytes in common, on whatever shards. */
+static bool overlap(const CornuPlan *plan, CornuPart a, size_t a_bytes, CornuPart b, size_t b_bytes)
 {
+    const size_t last = (size_t)cornu__plan_shards(plan) - 1;
+    return a.offset < b.offset + last * b.stride + b_bytes &&
+           b.offset < a.offset + last * a.stride + a_bytes;
+}
+
+/* What a step writes into an input's memory. */
+typedef struct {
+    int       input, step, out;
+    CornuPart part;
+    size_t    bytes;
+} Writing;
+
+/* Whether the step reads as operand i some of what is written. */
+static bool reads(const CornuPlan *plan, const CornuStep *step, int i, const Writing *w,
+                  CornuPart *part)
+{
+    return input_read(plan, step, i, part) == w->input &&
+           overlap(plan, *part, cornu_type_bytes(step->types[i]), w->part, w->bytes);
+}
+
+static bool reads_any(const CornuPlan *plan, const CornuStep *step, const Writing *w)
+{
+    CornuPart part;
     for (int i = 0; i < step->in_count; i++)
-        if (input_read(plan, step, i) == input) return true;
+        if (reads(plan, step, i, w, &part)) return true;
     return false;
 }
 
-/* Whether output `out` of the step may be made in the input's memory as far as the step
- * itself goes. */
-static bool own_reads_allow(const CornuPlan *plan, const CornuStep *step, int out,
-                            int input)
+/* Whether the step may write there as far as it goes itself. */
+static bool own_reads_allow(const CornuPlan *plan, const Writing *w)
 {
+    const CornuStep *step = &plan->steps[w->step];
+    CornuPart        part, joined;
     for (int i = 0; i < step->in_count; i++) {
-        if (input_read(plan, step, i) != input) continue;
-        size_t offset;
-        cornu__plan_root(plan, plan->operands[step->in_first + i], &offset);
-        if (step->kind != CORNU_STEP_GROUP || offset != 0 ||
-            !cornu__group_in_place(step->group, i, out))
+        if (!reads(plan, step, i, w, &part)) continue;
+        part.whole = w->part.whole;   /* the input's memory is going to be this value's */
+        const bool stays = joins(plan, step, i, &joined) && same_place(part, joined);
+        if (!stays && (step->kind != CORNU_STEP_GROUP || !same_place(part, w->part) ||
+                       !cornu__group_in_place(step->group, i, w->out)))
             return false;
     }
     return true;
 }
 
-/* Makes the step wait for every other reader of the input; false if one waits for the
+/* Makes the step wait for every other reader of what it writes; false if one waits for the
  * step. */
-static CornuStatus wait_for_readers(Planner *p, int step, int input, bool *possible)
+static CornuStatus wait_for_readers(Planner *p, const Writing *w, bool *possible)
 {
     const CornuPlan *plan = p->plan;
     *possible = true;
     for (int i = 0; i < plan->step_count && *possible; i++)
-        if (i != step && reads_input(plan, &plan->steps[i], input))
-            *possible = !precedes(p, step, i);
+        if (i != w->step && reads_any(plan, &plan->steps[i], w))
+            *possible = !precedes(p, w->step, i);
     for (int i = 0; i < plan->step_count && *possible; i++)
-        if (i != step && reads_input(plan, &plan->steps[i], input))
-            CORNU__TRY(add_edge(p, i, step));
+        if (i != w->step && reads_any(plan, &plan->steps[i], w))
+            CORNU__TRY(add_edge(p, i, w->step));
     return CORNU_OK;
 }
 
@@ -219,19 +289,37 @@ static CornuStatus add_copy(Planner *p, CornuValue from, CornuPlace place,
     return connect_operands(p, plan->step_count - 1);
 }
 
-/* The step that makes the root of the value if that root is just this value's memory, not
- * yet placed; -1 otherwise. */
-static int placeable(const Planner *p, CornuValue value, int *out)
+/* The step that makes the value's memory if that is just this value's, not yet placed; -1
+ * otherwise. */
+static int placeable(const Planner *p, CornuValue value)
 {
-    size_t     offset;
-    CornuValue root = cornu__plan_root(p->plan, value, &offset);
-    int        step = p->writer[root];
-    if (step < 0 || offset != 0 || p->plan->places[root].region != CORNU_NOWHERE ||
-        cornu_type_bytes(p->plan->types[root]) != cornu_type_bytes(p->plan->types[value]))
+    const CornuPlan *plan = p->plan;
+    const CornuPart  part = memory_of(plan, value);
+    const int        step = p->writer[part.whole];
+    if (part.whole != root_of(plan, value) || part.offset != 0 || part.stride != 0 || step < 0 ||
+        plan->places[part.whole].region != CORNU_NOWHERE ||
+        cornu_type_bytes(plan->types[part.whole]) != cornu_type_bytes(plan->types[value]))
         return -1;
-    for (int i = 0; i < p->plan->steps[step].out_count; i++)
-        if (p->plan->operands[p->plan->steps[step].out_first + i] == root) *out = i;
     return step;
+}
+
+/* Makes operands as parts of what ops put them together to, each of one only. */
+static void join_operands(Planner *p)
+{
+    CornuPlan *plan = p->plan;
+    for (int i = 0; i < plan->step_count; i++) {
+        const CornuStep *step = &plan->steps[i];
+        for (int k = 0; k < step->in_count && step->kind == CORNU_STEP_KERNEL; k++) {
+            const CornuValue value = plan->operands[step->in_first + k];
+            CornuPart        part;
+            if (!cornu__is_joined(plan->program, &plan->program->ops[step->op], k, &part) ||
+                placeable(p, value) < 0)
+                continue;
+            const CornuValue root = root_of(plan, value);
+            if (part.stride > 0 || plan->varies[root] == plan->varies[part.whole])
+                plan->joined[root] = part;
+        }
+    }
 }
 
 /* Between the parts of two shards in a buffer of the value. */
@@ -246,9 +334,25 @@ static CornuStatus place_output(Planner *p, int number)
     CornuValue value = p->plan->program->outputs[number].value, made;
     CornuPlace place = { .region = CORNU_OUTPUT, .number = number,
                          .stride = stride_of(p->plan, value) };
-    int        out;
-    if (placeable(p, value, &out) < 0) return add_copy(p, value, place, &made);
+    if (placeable(p, value) < 0) return add_copy(p, value, place, &made);
     p->plan->places[root_of(p->plan, value)] = place;
+    return CORNU_OK;
+}
+
+/* Whether all steps that make `root`, or parts of it, can write into the memory of an input. */
+static CornuStatus fits_input(Planner *p, CornuValue root, int input, bool *possible)
+{
+    const CornuPlan *plan = p->plan;
+    *possible = true;
+    for (int i = 0; i < plan->step_count && *possible; i++)
+        for (int k = 0; k < plan->steps[i].out_count && *possible; k++) {
+            const CornuValue value = plan->operands[plan->steps[i].out_first + k];
+            const Writing w = { input, i, k, memory_of(plan, value),
+                                cornu_type_bytes(plan->types[value]) };
+            if (w.part.whole != root) continue;
+            *possible = own_reads_allow(plan, &w);
+            if (*possible) CORNU__TRY(wait_for_readers(p, &w, possible));
+        }
     return CORNU_OK;
 }
 
@@ -258,33 +362,38 @@ static CornuStatus place_alias(Planner *p, CornuValue value, int input)
     CornuPlan *plan = p->plan;
     CornuPlace place = { .region = CORNU_INPUT, .number = input,
                          .stride = stride_of(plan, value) };
-    size_t     offset;
-    CornuValue root = cornu__plan_root(plan, value, &offset), made;
+    CornuValue root = root_of(plan, value), made;
+    bool       possible = false;
     if (root == plan->program->inputs[input]) return CORNU_OK; /* it stays as it is */
-    int  out, step = placeable(p, value, &out);
-    bool possible = false;
-    if (step >= 0 && own_reads_allow(plan, &plan->steps[step], out, input))
-        CORNU__TRY(wait_for_readers(p, step, input, &possible));
+    if (placeable(p, value) >= 0) CORNU__TRY(fits_input(p, root, input, &possible));
     if (possible) {
         plan->places[root] = place;
         return CORNU_OK;
     }
     CORNU__TRY(add_copy(p, value, place, &made));
-    CORNU__TRY(wait_for_readers(p, plan->step_count - 1, input, &possible));
+    const Writing w = { input, plan->step_count - 1, 0, { .whole = made },
+                        cornu_type_bytes(plan->types[made]) };
+    CORNU__TRY(wait_for_readers(p, &w, &possible));
     return possible ? CORNU_OK
                     : cornu__fail(CORNU_ERR_UNSUPPORTED,
                                   "no order of steps fits input %d", input);
 }
 
+static bool crosses(const CornuPlan *plan, const CornuStep *step)
+{
+    return step->op >= 0 && cornu__crosses(plan->program->ops[step->op].id);
+}
+
 /* With several shards, what runs next to a step should be of its kind: fewer changes from the
- * shards' threads to the work they share are fewer waits. */
-typedef enum { ON_EVERY_SHARD, BETWEEN_SHARDS, ONCE } Kind;
+ * shards' threads to the work they share are fewer waits. What every shard makes of all shards'
+ * values comes last, so that it waits for the most. */
+typedef enum { ON_EVERY_SHARD, BETWEEN_SHARDS, ONCE, ACROSS_SHARDS } Kind;
 
 static Kind kind_of(const CornuPlan *plan, const CornuStep *step)
 {
     if (cornu__plan_shards(plan) == 1) return ONCE;
-    return step->kind == CORNU_STEP_ALL_REDUCE ? BETWEEN_SHARDS
-           : step->varies                      ? ON_EVERY_SHARD : ONCE;
+    if (crosses(plan, step)) return step->varies ? ACROSS_SHARDS : BETWEEN_SHARDS;
+    return step->varies ? ON_EVERY_SHARD : ONCE;
 }
 
 /* Whether step a should run before b, when the last one was of kind `last`. */
@@ -317,6 +426,7 @@ static CornuStatus order_steps(Planner *p)
                 best = i;
         ordered[done] = plan->steps[best];
         last = kind_of(plan, &plan->steps[best]);
+        if (last == ACROSS_SHARDS) last = ON_EVERY_SHARD;
         waits[best] = -1;
         for (int e = p->head[best]; e >= 0; e = p->edges[e].next) waits[p->edges[e].to]--;
     }
@@ -327,10 +437,63 @@ static CornuStatus order_steps(Planner *p)
     return CORNU_OK;
 }
 
+/* ---- Waits ---- */
+
+/* Whether other shards may be at step i, of the same segment, when what step j does depends on it:
+ * j reads all shards' results of i, or writes a shard's part of an input that i reads on all. */
+static bool must_wait(const CornuPlan *plan, const CornuStep *i, const CornuStep *j)
+{
+    CornuPart read;
+    for (int k = 0; k < i->out_count; k++)
+        for (int n = 0; n < j->in_count && crosses(plan, j); n++)
+            if (memory_of(plan, plan->operands[i->out_first + k]).whole ==
+                memory_of(plan, plan->operands[j->in_first + n]).whole)
+                return true;
+    for (int k = 0; k < j->out_count; k++) {
+        const CornuValue memory = memory_of(plan, plan->operands[j->out_first + k]).whole;
+        const CornuPlace place = plan->places[memory];
+        for (int n = 0; n < i->in_count && place.region == CORNU_INPUT; n++)
+            if (input_read(plan, i, n, &read) == place.number &&
+                (crosses(plan, i) || (!plan->varies[memory] && read.stride == 0)))
+                return true;
+    }
+    return false;
+}
+
+static bool begins_segment(const CornuPlan *plan, int i)
+{
+    return i == 0 || plan->steps[i].waits || !plan->steps[i].varies || !plan->steps[i - 1].varies;
+}
+
+static void find_waits(CornuPlan *plan)
+{
+    for (int j = 0, first = 0; j < plan->step_count; j++) {
+        if (begins_segment(plan, j)) first = j;
+        for (int i = first; i < j && !plan->steps[j].waits; i++)
+            plan->steps[j].waits = must_wait(plan, &plan->steps[i], &plan->steps[j]);
+        if (plan->steps[j].waits) first = j;
+    }
+}
+
+/* The first step of the segment that step i belongs to, and the first one behind it. */
+static int segment_first(const CornuPlan *plan, int i)
+{
+    while (!begins_segment(plan, i)) i--;
+    return i;
+}
+
+static int segment_end(const CornuPlan *plan, int i)
+{
+    do i++;
+    while (i < plan->step_count && !begins_segment(plan, i));
+    return i;
+}
+
 /* ---- Arena ---- */
 
 /* A piece of the arena: taken from the step that makes its value to the last that reads
- * it, or the value that a group then makes in its place. */
+ * it, or the value that a group then makes in its place. What shards read of each other is there
+ * until all are done with the segment, what they write into each other's from its beginning. */
 typedef struct {
     int    first, last;
     size_t bytes, offset;
@@ -360,12 +523,11 @@ static int piece_to_take_over(const Arena *arena, int i, int out)
     if (step->kind != CORNU_STEP_GROUP) return -1;
     size_t bytes = cornu_type_bytes(step->types[step->in_count + out]);
     for (int k = 0; k < step->in_count; k++) {
-        size_t     offset;
-        CornuValue root =
-            cornu__plan_root(plan, plan->operands[step->in_first + k], &offset);
-        int        piece = arena->piece_of[root];
+        const CornuPart  part = memory_of(plan, plan->operands[step->in_first + k]);
+        const CornuValue root = part.whole;
+        int              piece = arena->piece_of[root];
         if (piece < 0 || arena->last[root] != i || arena->pieces[piece].last != i ||
-            offset != 0 || plan->varies[root] != step->varies ||
+            part.offset != 0 || plan->varies[root] != step->varies ||
             cornu_type_bytes(plan->types[root]) != bytes ||
             cornu_dtype_size(plan->types[root].dtype) !=
                 cornu_dtype_size(step->types[step->in_count + out].dtype))
@@ -375,30 +537,48 @@ static int piece_to_take_over(const Arena *arena, int i, int out)
     return -1;
 }
 
+static void find_last_readers(Arena *arena)
+{
+    const CornuPlan *plan = arena->plan;
+    for (int i = 0; i < plan->value_count; i++) arena->last[i] = -1;
+    for (int i = 0; i < plan->step_count; i++)
+        for (int k = 0; k < plan->steps[i].in_count; k++) {
+            const CornuValue value = plan->operands[plan->steps[i].in_first + k];
+            int *last = &arena->last[memory_of(plan, value).whole];
+            int  done = crosses(plan, &plan->steps[i]) ? segment_end(plan, i) : i;
+            if (done > *last) *last = done;
+        }
+}
+
+/* The piece for a value that step i writes as its output `out`. */
+static void find_piece(Arena *arena, int i, int out)
+{
+    CornuPlan       *plan = arena->plan;
+    const CornuValue value = plan->operands[plan->steps[i].out_first + out];
+    const CornuValue root = memory_of(plan, value).whole;
+    if (arena->piece_of[root] >= 0 || plan->places[root].region != CORNU_NOWHERE) return;
+    const bool shared = plan->steps[i].varies && !plan->varies[root];
+    int        last = arena->last[root] < i ? i : arena->last[root];
+    int        piece = root == value ? piece_to_take_over(arena, i, out) : -1;
+    if (piece < 0) {
+        piece = arena->count++;
+        arena->order[piece] = &arena->pieces[piece];
+        arena->pieces[piece] =
+            (Piece){ shared ? segment_first(plan, i) : i, last, padded_bytes(plan->types[root]), 0,
+                     plan->varies[root] };
+    }
+    arena->pieces[piece].last = last;
+    arena->piece_of[root] = piece;
+    plan->places[root].region = CORNU_ARENA;
+}
+
 static void find_pieces(Arena *arena)
 {
-    CornuPlan *plan = arena->plan;
-    for (int i = 0; i < plan->value_count; i++) arena->last[i] = arena->piece_of[i] = -1;
+    const CornuPlan *plan = arena->plan;
+    for (int i = 0; i < plan->value_count; i++) arena->piece_of[i] = -1;
+    find_last_readers(arena);
     for (int i = 0; i < plan->step_count; i++)
-        for (int k = 0; k < plan->steps[i].in_count; k++)
-            arena->last[root_of(plan, plan->operands[plan->steps[i].in_first + k])] = i;
-    for (int i = 0; i < plan->step_count; i++)
-        for (int k = 0; k < plan->steps[i].out_count; k++) {
-            CornuValue value = plan->operands[plan->steps[i].out_first + k];
-            if (plan->places[value].region != CORNU_NOWHERE) continue;
-            int last = arena->last[value] < i ? i : arena->last[value];
-            int piece = piece_to_take_over(arena, i, k);
-            if (piece < 0) {
-                piece = arena->count++;
-                arena->order[piece] = &arena->pieces[piece];
-                arena->pieces[piece] =
-                    (Piece){ i, last, padded_bytes(plan->types[value]), 0,
-                             plan->varies[value] };
-            }
-            arena->pieces[piece].last = last;
-            arena->piece_of[value] = piece;
-            plan->places[value].region = CORNU_ARENA;
-        }
+        for (int k = 0; k < plan->steps[i].out_count; k++) find_piece(arena, i, k);
 }
 
 static int larger_first(const void *a, const void *b)
@@ -495,15 +675,15 @@ static CornuStatus place_in_arena(CornuPlan *plan)
     return complete ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
-/* What a view reads is where its root is. */
-static void place_views(CornuPlan *plan)
+/* What is part of another value's memory is there. */
+static void place_parts(CornuPlan *plan)
 {
     for (int i = 0; i < plan->program->value_count; i++) {
-        size_t     offset;
-        CornuValue root = cornu__plan_root(plan, i, &offset);
-        if (root == i) continue;
-        plan->places[i] = plan->places[root];
-        plan->places[i].offset += offset;
+        const CornuPart part = memory_of(plan, i);
+        if (part.whole == i) continue;
+        plan->places[i] = plan->places[part.whole];
+        plan->places[i].offset += part.offset;
+        plan->places[i].stride += part.stride;
     }
 }
 
@@ -559,10 +739,12 @@ CornuStatus cornu__plan_memory(CornuPlan *plan)
         status = connect(&p, i);
     for (int i = 0, count = plan->step_count; status == CORNU_OK && i < count; i++)
         status = connect_operands(&p, i);
+    if (status == CORNU_OK) join_operands(&p);
     if (status == CORNU_OK) status = place_outputs(&p);
     if (status == CORNU_OK) status = order_steps(&p);
+    if (status == CORNU_OK) find_waits(plan);
     if (status == CORNU_OK) status = place_in_arena(plan);
-    if (status == CORNU_OK) place_views(plan);
+    if (status == CORNU_OK) place_parts(plan);
     cornu__release(p.writer);
     cornu__release(p.head);
     cornu__release(p.edges);
@@ -572,11 +754,10 @@ CornuStatus cornu__plan_memory(CornuPlan *plan)
 
 /* ---- Printing and freeing ---- */
 
-const char *cornu__step_kind_name(CornuStepKind kind)
+const char *cornu__plan_kind_name(const CornuPlan *plan, const CornuStep *step)
 {
-    static const char *const names[] = { "kernel", "reference", "group", "copy", "collective",
-                                         "scan" };
-    return names[kind];
+    static const char *const names[] = { "kernel", "reference", "group", "copy", "scan" };
+    return crosses(plan, step) ? "collective" : names[step->kind];
 }
 
 static void print_place(const CornuPlan *plan, CornuValue value, FILE *to)
@@ -599,8 +780,8 @@ void cornu__plan_print(const CornuPlan *plan, FILE *to)
                 plan->shard_bytes);
     for (int i = 0; i < plan->step_count; i++) {
         const CornuStep *step = &plan->steps[i];
-        fprintf(to, "%4d%s %s", i, step->varies ? " *" : "",
-                cornu__step_kind_name(step->kind));
+        fprintf(to, "%4d%s %s%s", i, step->varies ? " *" : "", step->waits ? "waits, " : "",
+                cornu__plan_kind_name(plan, step));
         if (step->op >= 0)
             fprintf(to, " %s", cornu_op_name(plan->program->ops[step->op].id));
         if (step->pool >= 0)
@@ -637,5 +818,6 @@ void cornu__plan_free(CornuPlan *plan)
     cornu__release(plan->types);
     cornu__release(plan->places);
     cornu__release(plan->varies);
+    cornu__release(plan->joined);
     cornu_program_free(plan->program);
 }

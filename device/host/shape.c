@@ -1,7 +1,8 @@
 /*
- * Ops that move elements: transpose, slice, pad, concat, flip. All are one copy between two
- * arrays with a stride per axis, negative where it runs backwards, whose elements are moved
- * as 1, 2, 4 or 8 bytes whatever they mean.
+ * Ops that move elements: transpose, slice, pad, concat, flip, pack. All but the last are one copy
+ * between two arrays with a stride per axis, negative where it runs backwards, whose elements are
+ * moved as 1, 2, 4 or 8 bytes whatever they mean. Operands that the plan placed in the result of
+ * concat or pack stay.
  */
 #include <string.h>
 
@@ -223,7 +224,7 @@ static CornuStatus concat(const CornuKernelCall *call)
         Copy copy = copy_of(call, i);
         copy.y += (size_t)(start * copy.to[axis]) * copy.size;
         start += copy.extent[axis];
-        run_copy(copy, call->threads);
+        if (copy.x != copy.y) run_copy(copy, call->threads);
     }
     return CORNU_OK;
 }
@@ -238,6 +239,24 @@ static CornuStatus flip(const CornuKernelCall *call)
     return CORNU_OK;
 }
 
+static CornuStatus pack(const CornuKernelCall *call)
+{
+    const CornuAttributes_PACK *attributes = &call->op.attributes->pack;
+    const size_t size = cornu_dtype_size(call->out_type[0].dtype);
+    char        *y = call->out[0];
+    int64_t      end = 0;
+    for (int i = 0; i < call->op.in_count; i++) {
+        const int64_t start = cornu__pack_start(attributes, end);
+        const int64_t count = cornu_type_count(call->op.in[i]);
+        memset(y + (size_t)end * size, 0, (size_t)(start - end) * size);
+        if (call->in[i] != y + (size_t)start * size)
+            memcpy(y + (size_t)start * size, call->in[i], (size_t)count * size);
+        end = start + count;
+    }
+    memset(y + (size_t)end * size, 0, (size_t)(attributes->extent - end) * size);
+    return CORNU_OK;
+}
+
 static bool always(const CornuOpCall *call, const CornuType *out_type)
 {
     (void)call, (void)out_type;
@@ -249,3 +268,4 @@ const CornuKernel cornu__host_slice = { .accepts = always, .run = slice };
 const CornuKernel cornu__host_pad = { .accepts = always, .run = pad };
 const CornuKernel cornu__host_concat = { .accepts = always, .run = concat };
 const CornuKernel cornu__host_flip = { .accepts = always, .run = flip };
+const CornuKernel cornu__host_pack = { .accepts = always, .run = pack };

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../memory_internal.h"
+#include "../ops/collective.h"
 #include "passes.h"
 
 typedef struct {
@@ -16,7 +17,7 @@ typedef struct {
     bool        *used;      /* by value of rewrite.from: an output depends on it */
     int         *table;     /* hash table of the ops of rewrite.to, -1: empty */
     int          size;      /* a power of two */
-    bool         one_shard; /* then it is number 0, and a sum over shards is its only part */
+    bool         one_shard; /* then it is number 0, and collectives give their operand */
 } Simplifier;
 
 static const CornuProgramOp *maker(const CornuProgram *program, CornuValue value)
@@ -181,7 +182,7 @@ static CornuStatus simplify_op(Simplifier *s, const CornuProgramOp *op)
     CornuType         type = cornu_program_type(rewrite->from, op->out_first);
     CornuValue        same = same_as(rewrite->to, op, type, in);
     double            number;
-    if (s->one_shard && op->id == CORNU_OP_ALL_REDUCE) same = in[0];
+    if (s->one_shard && cornu__is_collective(op->id)) same = in[0];
     if (same != CORNU_NO_VALUE) {
         *out = same;
         return CORNU_OK;

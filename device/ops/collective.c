@@ -1,29 +1,143 @@
 /*
- * all_reduce: y = the sum of x over all shards, added in a fixed binary tree over their numbers:
- * shards 0 and 1, 2 and 3, ... first, then the pairs. f32, f64, i64 or i32: sums that lose nothing
- * more. The result is the same on every shard, so what is computed from it alone is computed once.
+ * Collectives: what shards make of each other's values. Over all shards, or each within its group.
  *
- * The reference device has one shard, whose sum is x itself.
+ *     all_reduce      y = the sum of x over the members
+ *     reduce_scatter  y = this shard's slice of that sum
+ *     all_gather      y = the members' x, one after the other along axis 0
+ *     shard_slice     y = this shard's slice of x; nothing is exchanged
+ *
+ * A group has `size` members, in the order of their numbers. Slices are the `size` equal parts of
+ * axis 0; the group's first member has the first. Sums are added in a fixed binary tree over the
+ * members: the first two, the next two, … and then the pairs. f32, f64, i64 or i32: sums that lose
+ * nothing more. What all_reduce and all_gather give over all shards is the same on each, so what
+ * is computed from it alone is computed once; within groups it varies from shard to shard.
+ *
+ * The reference device has one shard: all four give x itself.
  */
+#include "collective.h"
+
 #include <string.h>
 
-#include "../op_internal.h"
+CornuMembers cornu__members(const CornuAttributes *attributes, int shards, int shard)
+{
+    CornuMembers m = { .size = 0 };
+    int          group[CORNU_MAX_SHARDS];
+    int64_t      digits = attributes->shards.groups;
+    for (int i = shards - 1; i >= 0; i--, digits /= 10) group[i] = (int)(digits % 10);
+    for (int i = 0; i < shards; i++) {
+        if (group[i] != group[shard]) continue;
+        if (i == shard) m.rank = m.size;
+        m.member[m.size++] = i;
+    }
+    return m;
+}
+
+bool cornu__crosses(CornuOpId id)
+{
+    return id == CORNU_OP_ALL_REDUCE || id == CORNU_OP_REDUCE_SCATTER || id == CORNU_OP_ALL_GATHER;
+}
+
+bool cornu__is_collective(CornuOpId id)
+{
+    return cornu__crosses(id) || id == CORNU_OP_SHARD_SLICE;
+}
+
+CornuStatus cornu__collective_fits(const CornuOpCall *call, int shards)
+{
+    const CornuAttributes_SHARDS *s = &call->attributes->shards;
+    int64_t expected = s->groups == 0 ? s->size : 0;
+    for (int64_t digits = s->groups; digits; digits /= 10) expected++;
+    if (expected == 0 || expected == shards) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: over %lld shards, the device has %d",
+                       cornu_op_name(call->id), (long long)expected, shards);
+}
+
+/* Each group that a digit names must have `size` members. */
+static CornuStatus check_groups(const CornuOpCall *call)
+{
+    const CornuAttributes_SHARDS *s = &call->attributes->shards;
+    int members[10] = { 0 }, shards = 0;
+    for (int64_t digits = s->groups; digits > 0; digits /= 10, shards++) members[digits % 10]++;
+    bool fits = s->size >= 0 && s->size <= CORNU_MAX_SHARDS && s->groups >= 0 && members[0] == 0 &&
+                shards <= CORNU_MAX_SHARDS;
+    for (int i = 1; i < 10; i++) fits = fits && (members[i] == 0 || members[i] == s->size);
+    if (fits) return CORNU_OK;
+    return cornu__refuse(call, CORNU_ERR_ARGUMENT, "x", "groups %lld, expected %lld shards in each",
+                         (long long)s->groups, (long long)s->size);
+}
+
+static CornuStatus expect_summable(const CornuOpCall *call)
+{
+    const CornuDtype dtype = call->in[0].dtype;
+    if (dtype != CORNU_F32 && dtype != CORNU_F64 && dtype != CORNU_I64 && dtype != CORNU_I32)
+        return cornu__refuse(call, CORNU_ERR_DTYPE, "x", "expected f32, f64, i64 or i32");
+    return CORNU_OK;
+}
+
+static CornuStatus expect_parts(const CornuOpCall *call)
+{
+    CORNU__TRY(check_groups(call));
+    if (call->attributes->shards.size < 1 || call->in[0].shape.rank < 1)
+        return cornu__refuse(call, CORNU_ERR_SHAPE, "x", "%lld parts of axis 0, expected 1 to %d",
+                             (long long)call->attributes->shards.size, CORNU_MAX_SHARDS);
+    return CORNU_OK;
+}
 
 static CornuStatus all_reduce_type(const CornuOpCall *call, CornuType *out)
 {
-    CornuDtype dtype = call->in[0].dtype;
-    if (dtype != CORNU_F32 && dtype != CORNU_F64 && dtype != CORNU_I64 && dtype != CORNU_I32)
-        return cornu__refuse(call, CORNU_ERR_DTYPE, "x", "expected f32, f64, i64 or i32");
+    CORNU__TRY(check_groups(call));
+    CORNU__TRY(expect_summable(call));
     out[0] = call->in[0];
     return CORNU_OK;
 }
 
-static CornuStatus all_reduce_reference(const CornuReferenceCall *call)
+static CornuStatus shard_slice_type(const CornuOpCall *call, CornuType *out)
+{
+    CORNU__TRY(expect_parts(call));
+    const int64_t size = call->attributes->shards.size;
+    out[0] = call->in[0];
+    if (out[0].shape.extent[0] % size != 0)
+        return cornu__refuse(call, CORNU_ERR_SHAPE, "x", "axis 0 does not divide into %lld",
+                             (long long)size);
+    out[0].shape.extent[0] /= size;
+    return CORNU_OK;
+}
+
+static CornuStatus reduce_scatter_type(const CornuOpCall *call, CornuType *out)
+{
+    CORNU__TRY(expect_summable(call));
+    return shard_slice_type(call, out);
+}
+
+static CornuStatus all_gather_type(const CornuOpCall *call, CornuType *out)
+{
+    CORNU__TRY(expect_parts(call));
+    const int64_t size = call->attributes->shards.size;
+    out[0] = call->in[0];
+    if (out[0].shape.extent[0] > INT64_MAX / size)
+        return cornu__refuse(call, CORNU_ERR_SHAPE, "x", "too many elements along axis 0");
+    out[0].shape.extent[0] *= size;
+    return CORNU_OK;
+}
+
+static CornuStatus reference(const CornuReferenceCall *call)
 {
     memcpy(call->out[0], call->in[0], (size_t)call->count * sizeof *call->out[0]);
     return CORNU_OK;
 }
 
 const CornuOpRules cornu__all_reduce_rules = {
-    all_reduce_type, CORNU_NO_FLOPS, CORNU_PRIMITIVE, all_reduce_reference,
+    all_reduce_type, CORNU_NO_FLOPS, CORNU_PRIMITIVE, reference,
+};
+
+const CornuOpRules cornu__reduce_scatter_rules = {
+    reduce_scatter_type, CORNU_NO_FLOPS, CORNU_PRIMITIVE, reference,
+};
+
+const CornuOpRules cornu__all_gather_rules = {
+    all_gather_type, CORNU_NO_FLOPS, CORNU_PRIMITIVE, reference,
+};
+
+const CornuOpRules cornu__shard_slice_rules = {
+    shard_slice_type, CORNU_NO_FLOPS, CORNU_PRIMITIVE, reference,
 };

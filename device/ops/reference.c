@@ -74,15 +74,15 @@ static void narrow(const double *from, CornuArray to)
     for (int64_t i = 0; i < count; i++) cornu_array_set(to, i, from[i]);
 }
 
-static CornuStatus reference_buffer_write(CornuBuffer *buffer, CornuArray from)
+static CornuStatus reference_buffer_write(CornuBuffer *buffer, int64_t first, CornuArray from)
 {
-    widen(from, elements_of(buffer));
+    widen(from, elements_of(buffer) + first);
     return CORNU_OK;
 }
 
-static CornuStatus reference_buffer_read(const CornuBuffer *buffer, CornuArray to)
+static CornuStatus reference_buffer_read(const CornuBuffer *buffer, int64_t first, CornuArray to)
 {
-    narrow(elements_of(buffer), to);
+    narrow(elements_of(buffer) + first, to);
     return CORNU_OK;
 }
 

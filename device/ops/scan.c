@@ -3,13 +3,14 @@
  *   operands  the first carries, then what is cut into slices along `axis`, then constants
  *   results   the last carries, then what the steps' results are stacked to along `axis`
  * Step t gives the body the carries that step t - 1 left, slice t of each, and the constants, all
- * as inputs in this order; the body's outputs are the next carries and what is stacked. With `reverse`
- * the last slice comes first; what step t makes still is stacked at t.
+ * as inputs in this order; the body's outputs are the next carries and what is stacked. With
+ * `reverse` the last slice comes first; what step t makes still is stacked at t.
  */
 #include <string.h>
 
 #include "../memory_internal.h"
 #include "../op_internal.h"
+#include "collective.h"
 
 /* The type of a slice or of a step's result, with the steps' axis, or without it. */
 static CornuType stacked(CornuType type, int64_t axis, int64_t steps)
@@ -53,7 +54,7 @@ static CornuStatus check_counts(const CornuOpCall *call)
 static CornuStatus check_body(const CornuProgram *body)
 {
     for (int i = 0; i < body->op_count; i++)
-        if (body->ops[i].id == CORNU_OP_ALL_REDUCE || body->ops[i].id == CORNU_OP_REPLICA_ID)
+        if (cornu__is_collective(body->ops[i].id) || body->ops[i].id == CORNU_OP_REPLICA_ID)
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s cannot be part of a step",
                                cornu_op_name(body->ops[i].id));
     for (int i = 0; i < body->input_count; i++)

@@ -270,3 +270,54 @@ static CornuStatus flip_reference(const CornuReferenceCall *call)
 const CornuOpRules cornu__flip_rules = {
     flip_type, CORNU_NO_FLOPS, CORNU_PRIMITIVE, flip_reference,
 };
+
+/*
+ * pack: operands of one dtype, each flattened, one after the other in a vector of `extent`
+ * elements. Each begins at the next multiple of `segment`; zeros are between them and behind.
+ */
+static CornuStatus pack_type(const CornuOpCall *call, CornuType *out)
+{
+    const CornuAttributes_PACK *pack = &call->attributes->pack;
+    int64_t end = 0;
+    if (pack->segment < 1 || pack->extent < 0)
+        return cornu__refuse(call, CORNU_ERR_ARGUMENT, "x", "segments of %lld in %lld elements, "
+                             "expected 1 or more in 0 or more", (long long)pack->segment,
+                             (long long)pack->extent);
+    for (int i = 0; i < call->in_count; i++) {
+        CornuText text;
+        if (call->in[i].dtype != call->in[0].dtype)
+            return cornu__refuse(call, CORNU_ERR_DTYPE, "x", "operand %d is %s, expected %s", i,
+                                 cornu_type_print(&text, call->in[i]),
+                                 cornu_dtype_name(call->in[0].dtype));
+        const int64_t start = cornu__pack_start(pack, end), count = cornu_type_count(call->in[i]);
+        if (start > pack->extent || count > pack->extent - start)
+            return cornu__refuse(call, CORNU_ERR_SHAPE, "x", "operand %d is %s, more than is left "
+                                 "of %lld elements", i, cornu_type_print(&text, call->in[i]),
+                                 (long long)pack->extent);
+        end = start + count;
+    }
+    out[0] = cornu_type(call->in[0].dtype, pack->extent);
+    return CORNU_OK;
+}
+
+int64_t cornu__pack_start(const CornuAttributes_PACK *pack, int64_t end)
+{
+    const int64_t over = end % pack->segment;
+    return over && end <= INT64_MAX - pack->segment ? end + pack->segment - over : end;
+}
+
+static CornuStatus pack_reference(const CornuReferenceCall *call)
+{
+    int64_t end = 0;
+    for (int64_t i = 0; i < call->count; i++) call->out[0][i] = 0.0;
+    for (int i = 0; i < call->op.in_count; i++) {
+        const int64_t start = cornu__pack_start(&call->op.attributes->pack, end);
+        end = start + cornu_type_count(call->op.in[i]);
+        for (int64_t j = start; j < end; j++) call->out[0][j] = call->in[i][j - start];
+    }
+    return CORNU_OK;
+}
+
+const CornuOpRules cornu__pack_rules = {
+    pack_type, CORNU_NO_FLOPS, CORNU_PRIMITIVE, pack_reference,
+};

@@ -5,6 +5,7 @@
 #include "../device_internal.h"
 #include "../integer_internal.h"
 #include "../memory_internal.h"
+#include "../ops/collective.h"
 
 /* Sums and products of counts stop at INT64_MAX. */
 static int64_t add(int64_t a, int64_t b) { return a > INT64_MAX - b ? INT64_MAX : a + b; }
@@ -157,7 +158,7 @@ static int64_t chips_of(const CornuTpuProfile *profile, int64_t shards)
     return ceil_divide(shards, (int64_t)(profile->replicas.value / profile->chips.value));
 }
 
-bool cornu_tpu_is_collective(CornuOpId id) { return id == CORNU_OP_ALL_REDUCE; }
+bool cornu_tpu_is_collective(CornuOpId id) { return cornu__crosses(id); }
 
 double cornu_tpu_all_reduce_s(const CornuTpuProfile *profile, int64_t shards, int64_t bytes)
 {
@@ -236,13 +237,15 @@ static void model_product(CornuTpuOp *op, const Setting *setting, const CornuOpC
  * one adds is what its bytes add. */
 static void model_collective(CornuTpuOp *op, Setting *setting, CornuOpId id, int64_t bytes)
 {
+    /* reduce_scatter and all_gather are the two halves of an all_reduce. */
+    const int parts = id == CORNU_OP_ALL_REDUCE ? 1 : 2;
     if (setting->collective != id) setting->collected = 0;
     const double before = cornu_tpu_all_reduce_s(setting->profile, setting->shards,
                                                  setting->collected);
     setting->collected = add(setting->collected, bytes);
-    op->link_bytes = bytes;
-    op->links_s = cornu_tpu_all_reduce_s(setting->profile, setting->shards, setting->collected) -
-                  before;
+    op->link_bytes = bytes / parts;
+    op->links_s = (cornu_tpu_all_reduce_s(setting->profile, setting->shards, setting->collected) -
+                   before) / parts;
 }
 
 static double vector_rate(const CornuTpuProfile *profile)
@@ -270,7 +273,8 @@ static CornuTpuOp model_op(Setting *setting, const CornuExecutableStep *step)
                                         TIMES(2, product.count, product.m, product.k, product.n));
         } else if (cornu_tpu_is_collective(call.id)) {
             collective = call.id;
-            model_collective(&op, setting, call.id, (int64_t)cornu_type_bytes(call.in[0]));
+            const CornuType all = call.id == CORNU_OP_ALL_GATHER ? out : call.in[0];
+            model_collective(&op, setting, call.id, (int64_t)cornu_type_bytes(all));
         } else {
             op.vector_ops = add(op.vector_ops, cornu_op_flops(&call));
         }

@@ -38,21 +38,81 @@ static CornuTensor *weight(CornuLayer *layer, const CornuCall *call, int i, doub
     return cornu_op_constant(call->graph, layer->weights[self->moving_mean]->type, instead);
 }
 
-/* moving = momentum moving + (1 - momentum) batch; as it was when the batch has no row. Shards
- * normalize with their own statistics; `batch` is the mean over those that have a row. */
-static CornuStatus move(CornuLayer *layer, const CornuCall *call, int i, CornuTensor *batch)
+/* Statistics of the batch, and how many shards' they are the mean of: none have a row, 0. */
+typedef struct {
+    CornuTensor *mean, *variance, *shards;
+} Statistics;
+
+/* moving = momentum moving + (1 - momentum) batch; as it was when the batch has no row. */
+static CornuStatus move(CornuLayer *layer, const CornuCall *call, int i, CornuTensor *batch,
+                        CornuTensor *shards)
 {
     const double momentum = ((BatchNormalization *)layer)->config.momentum;
     CornuTensor *old = cornu_layer_read(layer, call, i);
-    CornuTensor *none = cornu_op_constant_like(call->count, 0.0);
-    CornuTensor *has_rows = cornu_op_compare(call->count, CORNU_GREATER, none);
-    CornuTensor *weight = cornu_op_convert(has_rows, CORNU_F32);
-    CornuTensor *shards = cornu_op_all_reduce(weight), *zero = cornu_op_constant_like(weight, 0.0);
-    batch = cornu_op_divide(cornu_op_all_reduce(cornu_op_multiply(batch, weight)), shards);
     CornuTensor *moved = cornu_op_add(cornu_op_scale(old, momentum),
                                       cornu_op_scale(batch, 1.0 - momentum));
-    CornuTensor *any = cornu_op_compare(shards, CORNU_GREATER, zero);
+    CornuTensor *any = cornu_op_compare(shards, CORNU_GREATER, cornu_op_constant_like(shards, 0.0));
     return cornu_layer_assign(layer, call, i, cornu_op_select(any, moved, old));
+}
+
+/* 1 for a count above 0, else 0. */
+static CornuTensor *has_rows(CornuTensor *count)
+{
+    CornuTensor *none = cornu_op_constant_like(count, 0.0);
+    return cornu_op_convert(cornu_op_compare(count, CORNU_GREATER, none), CORNU_F32);
+}
+
+static CornuTensor *mean_over_shards(CornuTensor *own, CornuTensor *weight, CornuTensor *shards)
+{
+    return cornu_op_divide(cornu_op_all_reduce(cornu_op_multiply(own, weight)), shards);
+}
+
+/* Each shard with the statistics of its own rows. */
+static CornuTensor *normalize_apart(const CornuCall *call, CornuTensor *x, CornuTensor *gamma,
+                                    CornuTensor *beta, double epsilon, Statistics *statistics)
+{
+    CornuTensor *mean, *variance;
+    CornuTensor *y = cornu_op_batch_norm(x, gamma, beta, call->count, epsilon, &mean, &variance);
+    if (!y) return NULL;
+    CornuTensor *weight = has_rows(call->count), *shards = cornu_op_all_reduce(weight);
+    *statistics = (Statistics){ mean_over_shards(mean, weight, shards),
+                                mean_over_shards(variance, weight, shards), shards };
+    return y;
+}
+
+/* All with those of the whole batch: one sum over the shards of each channel's x and x^2. */
+static CornuTensor *normalize_together(const CornuCall *call, CornuTensor *x, CornuTensor *gamma,
+                                       CornuTensor *beta, double epsilon, Statistics *statistics)
+{
+    const CornuShape shape = cornu_tensor_shape(x);
+    const int64_t    last = shape.rank - 1, channels = shape.extent[last], axes = (1 << last) - 1;
+    const CornuDtype dtype = cornu_tensor_type(x).dtype;
+    CornuShape       rows = { .rank = shape.rank, .extent = { shape.extent[0], 1, 1, 1, 1, 1 } };
+    double           positions = 1.0;
+    for (int i = 1; i < last; i++) positions *= (double)shape.extent[i];
+
+    x = cornu_op_convert(x, CORNU_F32);
+    CornuTensor *row = cornu_op_iota(call->graph, cornu_type_from(CORNU_I64, rows), 0);
+    CornuTensor *valid = cornu_op_compare(row, CORNU_LESS, call->count);
+    CornuTensor *kept = cornu_op_select(valid, x, cornu_op_constant_like(x, 0.0));
+    CornuTensor *own[2] = { cornu_op_reduce_sum(kept, axes, false),
+                            cornu_op_reduce_sum(cornu_op_square(kept), axes, false) };
+    CornuTensor *sums = cornu_op_all_reduce(cornu_op_concat(own, 2, 0));
+    CornuTensor *count = cornu_op_convert(cornu_op_all_reduce(call->count), CORNU_F32);
+    CornuTensor *n = cornu_op_scale(cornu_op_maximum(count, cornu_op_constant_like(count, 1.0)),
+                                    positions);
+    if (!n) return NULL;
+    const int64_t first = 0;
+    CornuTensor *mean = cornu_op_divide(cornu_op_slice(sums, &first, &channels), n);
+    CornuTensor *squares = cornu_op_divide(cornu_op_slice(sums, &channels, &channels), n);
+    CornuTensor *variance = cornu_op_subtract(squares, cornu_op_square(mean));
+    variance = cornu_op_maximum(variance, cornu_op_constant_like(variance, 0.0));
+    *statistics = (Statistics){ mean, variance, has_rows(cornu_op_all_reduce(call->count)) };
+
+    CornuTensor *inverse = cornu_op_rsqrt(cornu_op_shift(variance, epsilon));
+    CornuTensor *scale = cornu_op_multiply(inverse, gamma);
+    CornuTensor *scaled = cornu_op_multiply(cornu_op_subtract(x, mean), scale);
+    return cornu_op_convert(cornu_op_add(scaled, beta), dtype);
 }
 
 static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
@@ -65,11 +125,12 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
                                 "of what a mask lets through are not available in this version",
                                 cornu_layer_name(layer));
     if (call->training && !layer->frozen) {
-        CornuTensor *mean, *variance;
-        CornuTensor *y = cornu_op_batch_norm(x, gamma, beta, call->count, self->config.epsilon,
-                                             &mean, &variance);
-        if (!y || move(layer, call, self->moving_mean, mean) ||
-            move(layer, call, self->moving_variance, variance))
+        const bool   one = cornu_device_shards(cornu_graph_device(call->graph)) == 1;
+        Statistics   batch = { 0 };
+        CornuTensor *y = (self->config.synchronized && !one ? normalize_together : normalize_apart)(
+            call, x, gamma, beta, self->config.epsilon, &batch);
+        if (!y || move(layer, call, self->moving_mean, batch.mean, batch.shards) ||
+            move(layer, call, self->moving_variance, batch.variance, batch.shards))
             return cornu__null();
         return y;
     }
@@ -92,6 +153,7 @@ static const CornuField fields[] = {
     { "epsilon", CORNU_FIELD_NUMBER, FIELD(epsilon) },
     { "center", CORNU_FIELD_NOT, FIELD(no_center) },
     { "scale", CORNU_FIELD_NOT, FIELD(no_scale) },
+    { "synchronized", CORNU_FIELD_FLAG, FIELD(synchronized) },
     { "beta_initializer", CORNU_FIELD_INITIALIZER, FIELD(beta_initializer) },
     { "gamma_initializer", CORNU_FIELD_INITIALIZER, FIELD(gamma_initializer) },
     { "moving_mean_initializer", CORNU_FIELD_INITIALIZER, FIELD(moving_mean_initializer) },

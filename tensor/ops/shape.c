@@ -150,3 +150,24 @@ static void concat_gradient(const CornuRecorded *op, CornuTensor *const *d, Corn
     }
 }
 CornuGradient *const cornu__concat_gradient = concat_gradient;
+
+CornuTensor *cornu_op_pack(CornuTensor *const *x, int count, int64_t segment, int64_t extent)
+{
+    CornuAttributes attributes = { .pack = { .segment = segment, .extent = extent } };
+    CornuTensor    *out[CORNU_MAX_OUTPUTS];
+    return cornu__record(CORNU_OP_PACK, &attributes, x, count, out);
+}
+
+static void pack_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+{
+    int64_t end = 0;
+    for (int i = 0; i < op->in_count; i++) {
+        const CornuType x = cornu_tensor_type(op->in[i]);
+        const int64_t   start = cornu__pack_start(&op->attributes->pack, end);
+        const int64_t   count = cornu_type_count(x);
+        if (op->wanted[i])
+            d_x[i] = cornu_op_reshape(cornu_op_slice(d[0], &start, &count), x.shape);
+        end = start + count;
+    }
+}
+CornuGradient *const cornu__pack_gradient = pack_gradient;

@@ -395,6 +395,31 @@ static void test_views_and_equal_ops_cost_nothing(void **state)
     cornu_program_free(p);
 }
 
+/* Operands of concat and pack are made in the result; those that cannot be are copied: an input, a
+ * value that is part of the result already, one that begins between two multiples of 64 bytes. */
+static void test_what_is_put_together_is_made_there(void **state)
+{
+    (void)state;
+    const CornuAttributes first = { .axis = { 0 } }, pack = { .pack = { 16, 96 } };
+    for (int copied = 0; copied < 2; copied++) {
+        CornuProgram *p = cornu_program_create();
+        CornuValue    x = input(p, cornu_type(CORNU_F32, 4, 8));
+        CornuValue    y = input(p, cornu_type(CORNU_F32, 7));
+        CornuValue    e = op1(p, CORNU_OP_EXP, x), t = op1(p, CORNU_OP_TANH, y);
+        CornuValue    in[3] = { e, copied ? e : op1(p, CORNU_OP_TANH, x), copied ? x : e };
+        CornuValue    joined = op(p, CORNU_OP_CONCAT, &first, in, copied ? 3 : 2);
+        CornuValue    again[3] = { op1(p, CORNU_OP_NEGATIVE, y), t, copied ? y : joined };
+        CornuValue    packed = op(p, CORNU_OP_PACK, &pack, again, 3);
+        output(p, op1(p, CORNU_OP_ABSOLUTE, packed), -1);
+        output(p, op1(p, CORNU_OP_NEGATIVE, joined), -1);
+        check(p, 1e-6, "put together");
+        Compiled made = compile(cpu[1], p);
+        assert_int_equal(statistics(&made)->copies, copied ? 3 : 0);
+        release(&made);
+        cornu_program_free(p);
+    }
+}
+
 /* exp(x) is needed before and after the transpose, which therefore cannot be inside a
  * group. */
 static void test_groups_do_not_wait_for_themselves(void **state)
@@ -763,6 +788,7 @@ int main(void)
         cmocka_unit_test(test_copy_where_a_reader_needs_the_result),
         cmocka_unit_test(test_counters_take_no_kernel_each),
         cmocka_unit_test(test_views_and_equal_ops_cost_nothing),
+        cmocka_unit_test(test_what_is_put_together_is_made_there),
         cmocka_unit_test(test_groups_do_not_wait_for_themselves),
         cmocka_unit_test(test_dropout_drops_the_same_everywhere),
         cmocka_unit_test(test_faults_in_the_data),

@@ -85,7 +85,9 @@ static double *results(CornuDevice *device, const CornuProgram *program, int64_t
     for (int i = 0; i < program->output_count; i++) {
         int64_t more;
         double *some = get_output(&compiled, i, &more);
-        all = realloc(all, (size_t)(*count + more) * sizeof *all);
+        double *wider = realloc(all, (size_t)(*count + more) * sizeof *all);
+        assert_non_null(wider);
+        all = wider;
         memcpy(all + *count, some, (size_t)more * sizeof *all);
         *count += more;
         free(some);

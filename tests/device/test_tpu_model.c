@@ -420,12 +420,12 @@ static void a_batch_norm(void **state)
 }
 
 /*
- * Two sums over 8 shards, 4 x 1000 and 4 x 9000 bytes, one behind the other: together 40,000
+ * Two sums over 8 shards, 4 x 1000 and 8 x 4500 bytes, one behind the other: together 40,000
  * bytes, on a v2-8
  *     in the chip      3 x 40,000 / 716 GB/s            = 0.1676 us
  *     ring of 4        2 x 40,000 / 124 GB/s x 3 / 4    = 0.4839 us, and 4 hops of 1 us
- * of which each has the part of its bytes and the first the hops. 8 shards are fed 10,000 values
- * of f32 each: 320,000 bytes over the PCIe of 4 chips, 15 GB/s each, 5.33 us.
+ * of which each has the part of its bytes and the first the hops. 8 shards are fed 40,000 bytes
+ * each: 320,000 bytes over the PCIe of 4 chips, 15 GB/s each, 5.33 us.
  */
 static void collectives_and_infeed_follow_from_the_program(void **state)
 {
@@ -433,7 +433,7 @@ static void collectives_and_infeed_follow_from_the_program(void **state)
     CornuProgram *p = cornu_program_create();
     CornuValue    small, large;
     cornu_program_shard_input(p, cornu_type(CORNU_F32, 1000), &small);
-    cornu_program_shard_input(p, cornu_type(CORNU_F32, 9000), &large);
+    cornu_program_shard_input(p, cornu_type(CORNU_F64, 4500), &large);
     CornuValue kept;                     /* a variable of each shard is not fed */
     cornu_program_shard_input(p, cornu_type(CORNU_F32, 50000), &kept);
     output(p, op1(p, CORNU_OP_ALL_REDUCE, small), -1);
@@ -454,7 +454,7 @@ static void collectives_and_infeed_follow_from_the_program(void **state)
         most = fmax(most, op->links_s);
     }
     assert_true(least < 0.7e-6 && most > 4e-6);
-    assert_int_equal(model->infeed_bytes, 8 * 4 * 10000);
+    assert_int_equal(model->infeed_bytes, 8 * 40000);
     assert_near(model->infeed_s, 320000.0 / 60e9, 1e-12);
     cornu_tpu_model_free(model);
     cornu_device_close(open_device);

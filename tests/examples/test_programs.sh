@@ -78,6 +78,8 @@ refuses 2 '"digits" is no flag' mnist_cnn digits
 refuses 2 'unknown flag --save' custom_loop --save x.safetensors
 refuses 2 'expected MODEL.safetensors IMAGE' predict
 refuses 2 '--threads is "-1"' demo --threads -1
+refuses 2 '--model is "shakespeare_lstm", expected mnist_cnn, .*fashion_mnist_cnn' compare_devices --model shakespeare_lstm
+refuses 2 'unknown flag --device; did you mean --devices' compare_devices --device cpu
 
 # ---- The machine ----
 
@@ -138,6 +140,22 @@ if unshare -rm true 2>/dev/null && [ "$(id -u)" = 0 ]; then
 else
     skip "a disk that fills up" "no mount"
 fi
+
+# ---- Several devices ----
+
+refuses 1 'no/r.json: cannot be written: No such' compare_devices $small --json no/r.json
+refuses 1 'no/r.png: cannot be written: No such' compare_devices $small --chart no/r.png
+refuses 1 '"gpu" is unknown, expected "cpu"' compare_devices $small --devices cpu,gpu --json r.json
+refuses 1 'a device without a name' compare_devices $small --devices cpu,,tpu --chart r.png
+succeeds compare_devices $small --devices cpu,tpu:v3-8 --json r.json --chart r.png
+for text in '^Measured: mnist_cnn on SYNTHETIC data, 200 samples' '^tpu:v3-8 *emulated' \
+            '^Modelled: ' '^v2-8 ' '^v3-8 ' '^Published: '; do
+    grep -q "$text" "$folder/out"
+    report $? "compare_devices prints $text"
+done
+[ "$(head -c 4 r.png | tail -c 3)" = PNG ] && grep -q '"label": "published"' r.json
+report $? "compare_devices leaves its file and its picture"
+rm -f r.json r.png
 
 # ---- Data ----
 

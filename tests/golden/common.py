@@ -137,4 +137,27 @@ def mnist_convnet(dropout=0.5):
     )
 
 
-NETWORKS = {f.__name__: f for f in (mnist_cnn, mnist_cnn_bn, mnist_convnet)}
+def fashion_mnist_cnn(dropout=None):
+    """Takes pixels from 0 to 255. dropout: of every layer; by default 0.25, behind dense 0.5."""
+    L = keras.layers
+    layers = [keras.Input((28, 28, 1))]
+    for filters in (64, 128, 256):
+        layers += [
+            L.BatchNormalization(),
+            L.Conv2D(filters, 5, padding="same", activation="elu"),
+            L.MaxPooling2D(2),
+            L.Dropout(0.25 if dropout is None else dropout),
+        ]
+    layers += [
+        L.Flatten(),
+        L.Dense(256),
+        L.Activation("elu"),
+        L.Dropout(0.5 if dropout is None else dropout),
+        L.Dense(10),
+        L.Activation("softmax"),
+    ]
+    return keras.Sequential(layers, name="fashion_mnist_cnn")
+
+
+DIGITS = {f.__name__: f for f in (mnist_cnn, mnist_cnn_bn, mnist_convnet)}
+NETWORKS = DIGITS | {"fashion_mnist_cnn": fashion_mnist_cnn}

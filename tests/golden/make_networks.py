@@ -1,4 +1,4 @@
-"""The three reference networks on fixed weights and batches. Writes networks/.
+"""The reference networks on fixed weights and batches. Writes networks/.
 
 batches.safetensors   the images and labels, the same for every network
 NETWORK.safetensors   activations, loss, gradients, statistics, ten Adam steps (README.md)
@@ -29,7 +29,8 @@ SCHEDULE = [0.01 * 0.7**e for e in range(STEPS)]    # mnist_cnn_bn's, one epoch 
 # from weights off by 3e-7 of themselves kept all losses within 4e-5.
 STEPS_SEED = 52
 WHOLE_BATCH_BYTES = 16384       # larger activations are kept for image 0 alone
-THINNED, EVERY = 100000, 7      # gradients with more elements keep rows 0, 7, 14, ...
+THINNED, EVERY = 100000, 7      # gradients with more elements keep rows 0, 7, 14, ... of the
+                                # matrix that has their last axis as its columns
 
 
 def images(count, seed):
@@ -90,8 +91,11 @@ def set_weights(model):
 
 
 def inputs(u8, model):
-    """f32 images in 0..1, exactly what u8 / 255.0f gives, in the model's input shape."""
-    x = u8.astype(np.float32) / np.float32(255)
+    """f32 images in the model's input shape: digits in 0..1, exactly what u8 / 255.0f gives,
+    garments in 0..255."""
+    x = u8.astype(np.float32)
+    if model.name in common.DIGITS:
+        x /= np.float32(255)
     return x.reshape((-1,) + tuple(model.input_shape[1:]))
 
 
@@ -149,7 +153,8 @@ def network(build, data):
     rules = set_weights(model)
     result = one_step(model, data)
     result |= ten_steps(build, data, [ADAM_RATE] * STEPS, "adam")
-    result |= ten_steps(build, data, SCHEDULE, "adam_schedule")
+    if model.name in common.DIGITS:
+        result |= ten_steps(build, data, SCHEDULE, "adam_schedule")
     layers = [layer.name for layer in model.layers]
     return {k: np.asarray(v) for k, v in result.items()}, {"weights": rules, "layers": layers}
 
@@ -188,7 +193,7 @@ def main():
             assert far.dtype == np.float64, key
             lines.append(f"{name} {key} {distance(value, far):.1e}")
             if key.startswith("gradient/") and value.size > THINNED:
-                kept[f"{key}[::{EVERY}]"] = value[::EVERY]
+                kept[f"{key}[::{EVERY}]"] = value.reshape(-1, value.shape[-1])[::EVERY]
             elif key.startswith(("train/", "infer/")):
                 if not any(same in key for same in ("/flatten", "/dropout", "/reshape")):
                     kept[key] = value[:1] if value.nbytes > WHOLE_BATCH_BYTES else value

@@ -72,7 +72,7 @@ def one_step(model):
 
 def main():
     every = (60, 80, 100, 120)
-    for name, build in common.NETWORKS.items():
+    for name, build in common.DIGITS.items():
         keras.utils.clear_session()
         model = build()
         golden(name, model, every, ansi=(80, 100))

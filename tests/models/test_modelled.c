@@ -58,8 +58,8 @@ static void test_the_step_that_was_fitted(void **state)
     CornuTpuModel *tpu = modelled("mnist_cnn", 1024);
     assert_true(1e3 * tpu->step_s >= 43.0 && 1e3 * tpu->step_s <= 46.0);
     assert_int_equal(tpu->bound, CORNU_TPU_BOUND_DISPATCH);
-    /* 93,322 gradients, and the f64 sum of the losses. */
-    assert_int_equal(tpu->link_bytes, 4 * 93322 + 8);
+    /* 93,322 gradients in segments of 16 for each of 8 shards, and the f64 sum of the losses. */
+    assert_int_equal(tpu->link_bytes, 4 * 93440 + 8);
     cornu_tpu_model_free(tpu);
 }
 

@@ -1,4 +1,4 @@
-/* The three digit networks as published, and ten steps of training them by train_on_batch, with a
+/* The reference networks as published, and ten steps of training them by train_on_batch, with a
  * constant rate and with a schedule, against real Keras (tests/golden/networks). */
 #include <math.h>
 #include <setjmp.h>
@@ -55,12 +55,13 @@ static void set_weights(CornuModel *model, const Golden *golden)
     }
 }
 
-/* u8 pixels as Keras got them: f32, / 255 */
-static float *pixels(CornuArray images)
+/* u8 pixels as Keras got them: f32, of models that scale them / 255 */
+static float *pixels(const CornuModel *model, CornuArray images)
 {
+    const float   divisor = cornu_model_input_scale(model) == 1.0 ? 1.0f : 255.0f;
     const int64_t count = cornu_type_count(images.type);
     float        *x = malloc((size_t)count * sizeof *x);
-    for (int64_t i = 0; i < count; i++) x[i] = (float)((const uint8_t *)images.data)[i] / 255.0f;
+    for (int64_t i = 0; i < count; i++) x[i] = (float)((const uint8_t *)images.data)[i] / divisor;
     return x;
 }
 
@@ -91,8 +92,8 @@ static void ten_steps(Golden *golden, Golden *batches, const char *name, const c
     CornuModel  *model = network(name, golden, device, optimizer);
     CornuArray   labels = golden_array(batches, "steps", "labels");
     CornuArray   want = golden_array(golden, folder, "losses");
-    float       *x = pixels(golden_array(batches, "steps", "images"));
-    float       *first = pixels(golden_array(batches, "batch", "images"));
+    float       *x = pixels(model, golden_array(batches, "steps", "images"));
+    float       *first = pixels(model, golden_array(batches, "batch", "images"));
     for (int step = 0; step < STEPS; step++) {
         CornuArray images = cornu_array_from(x + (size_t)step * STEP_BATCH * PIXELS,
                                              input_type(model, STEP_BATCH));
@@ -134,29 +135,51 @@ static void losses_of_ten_steps(void **state)
 static void models_are_as_published(void **state)
 {
     (void)state;
-    static const int64_t parameters[] = { 93322, 354538, 34826 };
-    static const int64_t trainable[] = { 93322, 354002, 34826 };
+    static const int64_t parameters[] = { 93322, 354538, 34826, 1619470 };
+    static const int64_t trainable[] = { 93322, 354002, 34826, 1619084 };
     int count;
     const CornuReferenceModel *models = cornu_reference_models(&count);
-    assert_int_equal(count, 3);
+    assert_int_equal(count, 4);
     for (int i = 0; i < count; i++) {
         CornuModel *model = models[i].build(&(CornuNetworkConfig){ 0 });
         assert_string_equal(cornu_model_name(model), models[i].name);
         assert_int_equal(cornu_model_parameters(model), parameters[i]);
         assert_int_equal(cornu_model_trainable_parameters(model), trainable[i]);
+        CornuImageData *data = models[i].load(&(CornuImageDataConfig){ .data = "synthetic",
+                                                                       .limit = 1 });
+        assert_string_equal(data->name, i < 3 ? "mnist" : "fashion-mnist");
+        cornu_image_data_free(data);
         cornu_model_free(model);
     }
     assert_null(cornu_reference_model("mnist_ccn"));
     expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "is \"mnist_cnn\" meant?");
 }
 
+static void published_epochs_are_of_models_there_are(void **state)
+{
+    (void)state;
+    int count, fashion = 0;
+    const CornuPublishedEpoch *epochs = cornu_published_epochs(&count);
+    assert_true(count > 0);
+    for (int i = 0; i < count; i++) {
+        assert_non_null(cornu_reference_model(epochs[i].model));
+        assert_true(epochs[i].batch_size * epochs[i].steps >= 50000);
+        assert_true(epochs[i].least_s > 0.0 && epochs[i].least_s <= epochs[i].most_s);
+        assert_true(*epochs[i].hardware && *epochs[i].source);
+        fashion += strcmp(epochs[i].model, "fashion_mnist_cnn") == 0;
+    }
+    assert_int_equal(fashion, 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(models_are_as_published),
+        cmocka_unit_test(published_epochs_are_of_models_there_are),
         { "mnist_cnn", losses_of_ten_steps, NULL, NULL, "mnist_cnn" },
         { "mnist_cnn_bn", losses_of_ten_steps, NULL, NULL, "mnist_cnn_bn" },
         { "mnist_convnet", losses_of_ten_steps, NULL, NULL, "mnist_convnet" },
+        { "fashion_mnist_cnn", losses_of_ten_steps, NULL, NULL, "fashion_mnist_cnn" },
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

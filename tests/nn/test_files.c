@@ -44,7 +44,8 @@ static CornuModel *make_model(uint64_t seed, int64_t classes)
     cornu_model_add(model, cornu_rescaling(2.0, -0.5));
     cornu_model_add(model, cornu_conv2d(4, 3, .strides = { 2, 1 }, .padding = CORNU_SAME,
                                         .activation = CORNU_RELU, .name = "first"));
-    cornu_model_add(model, cornu_batch_normalization(.momentum = 0.9, .no_scale = true));
+    cornu_model_add(model, cornu_batch_normalization(.momentum = 0.9, .no_scale = true,
+                                                     .synchronized = true));
     cornu_model_add(model, cornu_max_pooling2d(2));
     cornu_model_add(model, cornu_conv2d(3, .kernel_size = { 2, 3 }, .no_bias = true,
                                         .kernel_initializer = CORNU_HE_NORMAL));
@@ -110,6 +111,7 @@ static void test_round_trip(void **state)
     expect_equal_weights(model, loaded, true);
     expect_ok(cornu_model_save(loaded, other));
     const size_t size = read_bytes(path, a, sizeof a);
+    assert_non_null(strstr((const char *)a + 8, "\\\"synchronized\\\":true"));
     assert_int_equal(read_bytes(other, b, sizeof b), size);
     assert_memory_equal(a, b, size);
     cornu_model_free(model);

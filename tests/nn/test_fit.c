@@ -552,6 +552,24 @@ static void a_loss_that_is_no_number_ends_fit(void **state)
     cornu_model_free(model);
 }
 
+/* A step is known before it has run, and is then the one that runs. */
+static void a_step_is_told_before_it_runs(void **state)
+{
+    CornuModel            *model = tiny_model(*state, cornu_adam(), accuracy);
+    const CornuArray       x = rows_x(0, 4), y = rows_y(0, 4);
+    const CornuExecutable *step = cornu_model_train_step(model, x.type, y.type);
+    double                 values[2];
+    assert_non_null(step);
+    expect_ok(cornu_train_on_batch(model, x, y, values));
+    assert_ptr_equal(cornu_model_statistics(model), cornu_executable_statistics(step));
+    assert_ptr_equal(cornu_model_train_step(model, x.type, y.type), step);
+    assert_ptr_not_equal(cornu_model_train_step(model, rows_x(0, 6).type, rows_y(0, 6).type),
+                         step);
+    assert_null(cornu_model_train_step(model, x.type, rows_y(0, 5).type));
+    assert_int_equal(cornu_error_take(), CORNU_ERR_SHAPE);
+    cornu_model_free(model);
+}
+
 /* ---- No allocation after the first epoch's steps ---- */
 
 static int64_t allocations_at[64];
@@ -655,6 +673,7 @@ int main(void)
         cmocka_unit_test(whole_numbers_are_scaled),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(a_loss_that_is_no_number_ends_fit),
+        cmocka_unit_test(a_step_is_told_before_it_runs),
         cmocka_unit_test(steps_allocate_nothing),
         cmocka_unit_test(memory_may_run_out_anywhere),
     };

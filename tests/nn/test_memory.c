@@ -43,13 +43,21 @@ static CornuStatus train(CornuModel *model, int64_t batch)
                                 cornu_array(y, CORNU_I32, batch), NULL);
 }
 
-/* Two kernels and biases; Adam's two slots of each, its iteration and rate. */
+/* Two kernels and biases, packed at multiples of 16 elements, as many for each shard; Adam's two
+ * slots of each, of which a shard holds its slice, its iteration and rate. */
 enum {
     PARAMETERS = FEATURES * HIDDEN + HIDDEN + HIDDEN * CLASSES + CLASSES,
-    WEIGHTS = 4 * PARAMETERS,
-    SLOTS = 2 * WEIGHTS + 8 + 4,
+    PACKED = FEATURES * HIDDEN + 8 + HIDDEN + 2 + HIDDEN * CLASSES + 4 + CLASSES,
     OTHER = 8 + 2 * (8 + 8)   /* the seed; sum and count of loss and accuracy */
 };
+
+static int64_t weights(int64_t shards)
+{
+    const int64_t multiple = 16 * shards;
+    return 4 * ((PACKED + multiple - 1) / multiple * multiple);
+}
+
+static int64_t slots(int64_t shards) { return 2 * weights(shards) / shards + 8 + 4; }
 
 /* x, y, the shard's count and position, the batch's count. */
 static int64_t infeed(int64_t rows) { return rows * (4 * FEATURES + 4) + 3 * 8; }
@@ -67,8 +75,8 @@ static void two_layers_by_hand(void **state)
     CornuModel  *model = two_layers();
     assert_int_equal(cornu_device_memory(device).total.peak, 0);
     expect_ok(compile(model, device));
-    assert_int_equal(now(device, CORNU_USE_WEIGHTS), WEIGHTS);
-    assert_int_equal(now(device, CORNU_USE_SLOTS), SLOTS);
+    assert_int_equal(now(device, CORNU_USE_WEIGHTS), weights(shards));
+    assert_int_equal(now(device, CORNU_USE_SLOTS), slots(shards));
     assert_int_equal(now(device, CORNU_USE_INFEED), 0);
     assert_int_equal(now(device, CORNU_USE_ACTIVATIONS), 0);
 
@@ -92,7 +100,7 @@ static void two_layers_by_hand(void **state)
     cornu_model_free(model);
     const CornuMemory memory = cornu_device_memory(device);
     assert_int_equal(memory.uses[CORNU_USE_WEIGHTS].now, 0);
-    assert_int_equal(memory.uses[CORNU_USE_WEIGHTS].peak, WEIGHTS);
+    assert_int_equal(memory.uses[CORNU_USE_WEIGHTS].peak, weights(shards));
     assert_int_equal(memory.uses[CORNU_USE_SLOTS].now, 0);
     assert_int_equal(memory.uses[CORNU_USE_INFEED].now, 0);
     assert_int_equal(memory.uses[CORNU_USE_OTHER].now, 0);
@@ -111,8 +119,8 @@ static void moving_to_another_device_gives_memory_back(void **state)
     expect_ok(compile(model, b));
     assert_int_equal(now(a, CORNU_USE_WEIGHTS), 0);
     assert_int_equal(now(a, CORNU_USE_SLOTS), 0);
-    assert_int_equal(now(b, CORNU_USE_WEIGHTS), WEIGHTS);
-    assert_int_equal(now(b, CORNU_USE_SLOTS), SLOTS);
+    assert_int_equal(now(b, CORNU_USE_WEIGHTS), weights(2));
+    assert_int_equal(now(b, CORNU_USE_SLOTS), slots(2));
     cornu_model_free(model);
     cornu_device_close(a);
     cornu_device_close(b);
@@ -155,11 +163,12 @@ static void expect_same_weights(CornuModel *a, CornuModel *b)
 static void nothing_is_lost_for_lack_of_room(void **state)
 {
     (void)state;
-    static const struct { int64_t capacity; const char *text; } caps[] = {   /* 8: the seed */
-        { WEIGHTS - 1, "dense_1/bias" }, { WEIGHTS + 8 + 11, "adam/learning_rate" },
-        { WEIGHTS + 8 + SLOTS - 1, "adam/dense_1_bias_velocity" },
-        { WEIGHTS + OTHER + SLOTS, "input 0" },
-        { WEIGHTS + SLOTS + OTHER + 1200, "a program" },
+    const int64_t apart = 4 * PARAMETERS, packed = weights(8);
+    const struct { int64_t capacity; const char *text; } caps[] = {   /* 8: the seed */
+        { apart - 1, "dense_1/bias" }, { apart + 8 + 11, "adam/learning_rate" },
+        { packed + 8 + 12 - 1, "weights takes" }, { packed + 8 + slots(8) - 1, "adam/velocity" },
+        { packed + OTHER + slots(8), "input 0" },
+        { packed + slots(8) + OTHER + 1200, "a program" },
     };
     cornu_set_random_seed(5);
     CornuDevice *tpu = made(cornu_device_open("tpu", .threads = 2, .shards = 8));

@@ -1,4 +1,5 @@
-/* The record of a run: its text, and targets that cannot be written. */
+/* The record of a run: its text, and targets that cannot be written; files of any bytes. */
+#include "../../nn/file.h"
 #include "../../nn/record.h"
 
 #include <math.h>
@@ -59,14 +60,30 @@ static void test_targets(void **state)
     if (access("/dev/full", W_OK) == 0) {
         assert_int_equal(cornu_record_write(&record, "/dev/full"), CORNU_ERR_FILE);
         assert_non_null(strstr(cornu_error_message(), "No space left"));
-        assert_int_equal(cornu_record_check("/dev/full"), CORNU_ERR_FILE);
+        assert_int_equal(cornu_file_check("/dev/full"), CORNU_ERR_FILE);
         assert_int_equal(access("/dev/full", W_OK), 0);
     }
+}
+
+static void test_bytes(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/cornu-file-XXXXXX", bytes[16] = { 0 };
+    close(mkstemp(path));
+    assert_int_equal(cornu_file_write(path, "long\0text", 9), CORNU_OK);
+    assert_int_equal(cornu_file_write(path, "a\0b", 3), CORNU_OK);   /* replaces all of it */
+    FILE *file = fopen(path, "rb");
+    assert_int_equal(fread(bytes, 1, sizeof bytes, file), 3);
+    assert_memory_equal(bytes, "a\0b", 3);
+    fclose(file);
+    unlink(path);
+    assert_int_equal(cornu_file_write("/absent/f", "", 0), CORNU_ERR_FILE);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_text),
-                                        cmocka_unit_test(test_targets) };
+                                        cmocka_unit_test(test_targets),
+                                        cmocka_unit_test(test_bytes) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

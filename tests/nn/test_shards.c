@@ -146,6 +146,51 @@ static void shards_without_rows_leave_statistics_alone(void **state)
     cornu_device_close(device);
 }
 
+/* Dense and convolved, synchronized: weights and moving statistics after three steps, the last one
+ * of 5 rows, are those of one shard. */
+static void synchronized_statistics_are_the_batch(void **state)
+{
+    (void)state;
+    enum { MANY = 37, BATCHED = 16, SIZE = 6 * 6 };
+    static float   x[MANY * SIZE], learned[2][4096];
+    static uint8_t y[MANY];
+    int64_t        count = 0;
+    for (int i = 0; i < MANY * SIZE; i++) x[i] = (float)(2 + sin(0.37 * i) + i % SIZE % 5);
+    for (int i = 0; i < MANY; i++) y[i] = (uint8_t)(i * 3 % 4);
+    for (int many = 0; many < 2; many++) {
+        cornu_set_random_seed(5);
+        CornuDevice *device = made(cornu_device_open("cpu", .threads = 2, .shards = many ? 8 : 1));
+        CornuModel  *model = made(cornu_sequential(.input_shape = { 6, 6, 1 }));
+        cornu_model_add(model, cornu_conv2d(3, 3, .no_bias = true));
+        cornu_model_add(model, cornu_batch_normalization(.momentum = 0.5, .synchronized = true));
+        cornu_model_add(model, cornu_activation(CORNU_TANH));
+        cornu_model_add(model, cornu_flatten());
+        cornu_model_add(model, cornu_dense(5, .no_bias = true));
+        cornu_model_add(model, cornu_batch_normalization(.synchronized = true));
+        cornu_model_add(model, cornu_dense(4, .activation = CORNU_SOFTMAX));
+        expect_ok(cornu_compile(model, .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY,
+                                .device = device, .optimizer = cornu_sgd(.learning_rate = 0.1)));
+        CornuHistory *history = made(cornu_fit(
+            model, .x = cornu_array(x, CORNU_F32, MANY, 6, 6, 1),
+            .y = cornu_array(y, CORNU_U8, MANY), .batch_size = BATCHED, .no_shuffle = true,
+            .verbose = CORNU_SILENT));
+        count = 0;
+        for (int i = 0; i < cornu_model_weight_count(model); i++) {
+            CornuWeight *weight = cornu_model_weight(model, i);
+            expect_ok(cornu_weight_read(
+                weight, cornu_array_from(learned[many] + count, weight->type)));
+            if (many)
+                expect_near(weight->path, learned[1] + count, learned[0] + count,
+                            cornu_type_count(weight->type), 1e-5);
+            count += cornu_type_count(weight->type);
+        }
+        assert_int_equal(cornu_model_statistics(model)->fallbacks, 0);
+        cornu_history_free(history);
+        cornu_model_free(model);
+        cornu_device_close(device);
+    }
+}
+
 static void rows_are_dealt_evenly(void **state)
 {
     (void)state;
@@ -183,6 +228,7 @@ int main(void)
         cmocka_unit_test(shards_learn_what_one_device_learns),
         cmocka_unit_test(bits_do_not_depend_on_threads),
         cmocka_unit_test(shards_without_rows_leave_statistics_alone),
+        cmocka_unit_test(synchronized_statistics_are_the_batch),
         cmocka_unit_test(rows_are_dealt_evenly),
         cmocka_unit_test(more_shards_than_rows_are_refused),
     };

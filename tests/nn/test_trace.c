@@ -287,7 +287,7 @@ static void test_files_that_cannot_be_written(void **state)
     assert_non_null(strstr(cornu_error_message(), "no/such/folder/t.json"));
     assert_null(cornu_trace(NULL));
     assert_int_equal(cornu_error_take(), CORNU_ERR_ARGUMENT);
-    assert_int_equal(cornu_trace_check("/"), CORNU_ERR_FILE);
+    assert_int_equal(cornu_file_check("/"), CORNU_ERR_FILE);
 }
 
 /* ---- A loop of one's own ---- */

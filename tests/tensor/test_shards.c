@@ -183,6 +183,221 @@ static void sums_and_numbers(void **state)
     cornu_device_close(device);
 }
 
+/* ---- Collectives ---- */
+
+static const CornuGroups even_and_odd = { 4, { 0, 2, 4, 6, 1, 3, 5, 7 } };
+static const CornuGroups pairs = { 2, { 0 } };
+
+/* What shard s feeds as element i. */
+static float fed(int s, int i) { return wave(s * 1000 + i) * (float)(1 << (s * 3)); }
+
+static float sum_of_four(int a, int b, int c, int d, int i)
+{
+    return (fed(a, i) + fed(b, i)) + (fed(c, i) + fed(d, i));
+}
+
+/* Over all eight, over the even and the odd ones, over neighbours: exactly, in the fixed order. */
+static void collectives_exchange(void **state)
+{
+    (void)state;
+    enum { N = 1040 };
+    static float in[8][N], sum[8][N], scattered[8][N / 8], in_groups[8][N / 4], gathered[2 * N * 8],
+                 in_pairs[8][2 * N], slices[8][N / 4];
+    CornuDevice *device = open_cpu(8, 2);
+    CornuGraph  *graph = made(cornu_graph_create(device));
+    CornuTensor *x = cornu_graph_shard_input(graph, cornu_type(CORNU_F32, N));
+    CornuTensor *fetch[6] = {
+        cornu_op_all_reduce_in(x, &even_and_odd), cornu_op_reduce_scatter(x, NULL),
+        cornu_op_reduce_scatter(x, &even_and_odd), cornu_op_all_gather(x, NULL),
+        cornu_op_all_gather(x, &pairs), cornu_op_shard_slice(x, &even_and_odd) };
+    CornuArray   to[6] = {
+        cornu_array(sum, CORNU_F32, 8, N), cornu_array(scattered, CORNU_F32, 8, N / 8),
+        cornu_array(in_groups, CORNU_F32, 8, N / 4), cornu_array(gathered, CORNU_F32, 8 * N),
+        cornu_array(in_pairs, CORNU_F32, 8, 2 * N), cornu_array(slices, CORNU_F32, 8, N / 4) };
+    for (int s = 0; s < 8; s++)
+        for (int i = 0; i < N; i++) in[s][i] = fed(s, i);
+    for (int i = 0; i < 6; i++) assert_int_equal(cornu_tensor_varies(made(fetch[i])), i != 3);
+    expect_ok(cornu_graph_feed(x, cornu_array(in, CORNU_F32, 8, N)));
+    expect_ok(cornu_run(graph, fetch, 6, to));
+    for (int s = 0; s < 8; s++) {
+        const int odd = s % 2, rank = s / 2;
+        for (int i = 0; i < N; i++) {
+            assert_float_equal(sum[s][i], sum_of_four(odd, 2 + odd, 4 + odd, 6 + odd, i), 0);
+            assert_float_equal(gathered[s * N + i], fed(s, i), 0);
+            assert_float_equal(in_pairs[s][i], fed(s - odd, i), 0);
+            assert_float_equal(in_pairs[s][N + i], fed(s - odd + 1, i), 0);
+        }
+        for (int i = 0; i < N / 8; i++) {
+            const int at = s * (N / 8) + i;
+            assert_float_equal(scattered[s][i],
+                               sum_of_four(0, 1, 2, 3, at) + sum_of_four(4, 5, 6, 7, at), 0);
+        }
+        for (int i = 0; i < N / 4; i++) {
+            const int at = rank * (N / 4) + i;
+            assert_float_equal(in_groups[s][i], sum_of_four(odd, 2 + odd, 4 + odd, 6 + odd, at), 0);
+            assert_float_equal(slices[s][i], fed(s, at), 0);
+        }
+    }
+    cornu_graph_free(graph);
+    cornu_device_close(device);
+}
+
+static CornuStatus try_groups(CornuTensor *x, CornuGroups groups)
+{
+    cornu_op_all_reduce_in(x, &groups);
+    return cornu_error_take();
+}
+
+static void wrong_groups_are_refused(void **state)
+{
+    (void)state;
+    CornuDevice *device = open_cpu(8, 1);
+    CornuGraph  *graph = made(cornu_graph_create(device));
+    CornuTensor *x = cornu_graph_shard_input(graph, cornu_type(CORNU_F32, 3));
+    const struct { CornuGroups groups; const char *part; } wrong[] = {
+        { { 3, { 0 } }, "all_reduce: groups of 3 shards, expected a size that divides the 8" },
+        { { 4, { 0, 2, 4, 6, 1, 3, 5, 8 } }, "shard 8 is in a group, expected 0 to 7" },
+        { { 4, { 0, 2, 4, 6, 1, 3, 5, -1 } }, "shard -1 is in a group" },
+        { { 4, { 0, 2, 4, 6, 1, 3, 5, 5 } }, "shard 5 is in the groups twice" },
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(try_groups(x, wrong[i].groups), CORNU_ERR_ARGUMENT);
+        if (!strstr(cornu_error_message(), wrong[i].part)) fail_msg("%s", cornu_error_message());
+    }
+    assert_null(cornu_op_reduce_scatter(x, NULL));
+    assert_int_equal(cornu_error_take(), CORNU_ERR_SHAPE);
+    assert_non_null(strstr(cornu_error_message(), "axis 0 does not divide into 8"));
+    cornu_graph_free(graph);
+    cornu_device_close(device);
+}
+
+/* The gradient of the sum of all shards' losses, by differences. */
+static void collectives_have_gradients(void **state)
+{
+    (void)state;
+    enum { N = 8 };
+    CornuDevice *device = open_cpu(4, 2);
+    static const CornuGroups crossed = { 2, { 0, 3, 1, 2 } };
+    for (int op = 0; op < 8; op++) {
+        CornuGraph        *graph = made(cornu_graph_create(device));
+        const CornuGroups *groups = op % 2 ? &crossed : NULL;
+        CornuTensor *x = cornu_graph_shard_input(graph, cornu_type(CORNU_F64, N));
+        CornuTensor *y = op / 2 == 0 ? cornu_op_all_reduce_in(x, groups)
+                       : op / 2 == 1 ? cornu_op_reduce_scatter(x, groups)
+                       : op / 2 == 2 ? cornu_op_all_gather(x, groups)
+                                     : cornu_op_shard_slice(x, groups);
+        CornuTensor *id = cornu_op_convert(cornu_op_replica_id(graph), CORNU_F64);
+        CornuTensor *weight = cornu_op_add(
+            cornu_op_iota(graph, cornu_tensor_type(made(y)), 0), cornu_op_shift(id, 0.5));
+        CornuTensor *loss = cornu_op_sum(cornu_op_multiply(cornu_op_square(y), weight)), *d_x;
+        expect_ok(cornu_gradients(made(loss), &x, 1, &d_x));
+        /* Where all shards have it in common each of them gets it. */
+        CornuTensor *fetch[2] = { cornu_op_all_reduce(loss),
+                                  cornu_op_add(d_x, cornu_op_scale(x, 0.0)) };
+        double       in[4][N], d[4][N], whole, low, high;
+        CornuArray   to[2] = { cornu_array_from(&whole, cornu_scalar(CORNU_F64)),
+                               cornu_array(d, CORNU_F64, 4, N) };
+        const CornuArray from = cornu_array(in, CORNU_F64, 4, N);
+        for (int s = 0; s < 4; s++)
+            for (int i = 0; i < N; i++) in[s][i] = wave(7 * s + i);
+        expect_ok(cornu_graph_feed(x, from));
+        expect_ok(cornu_run(graph, fetch, 2, to));
+        for (int s = 0; s < 4; s++)
+            for (int i = 0; i < N; i++) {
+                const double at = in[s][i];
+                for (int side = 0; side < 2; side++) {
+                    in[s][i] = at + (side ? 1e-4 : -1e-4);
+                    to[0].data = side ? &high : &low;
+                    expect_ok(cornu_graph_feed(x, from));
+                    expect_ok(cornu_run(graph, fetch, 1, to));
+                }
+                in[s][i] = at;
+                if (fabs((high - low) / 2e-4 - d[s][i]) > 1e-6)
+                    fail_msg("op %d, shard %d, %d: %g, by differences %g", op, s, i, d[s][i],
+                             (high - low) / 2e-4);
+            }
+        cornu_graph_free(graph);
+    }
+    cornu_device_close(device);
+}
+
+/* Sums that do not wait for each other are one: three here, and the one of a sum. */
+static void sums_become_one(void **state)
+{
+    (void)state;
+    CornuDevice *device = open_cpu(4, 2);
+    CornuGraph  *graph = made(cornu_graph_create(device));
+    CornuTensor *x = cornu_graph_shard_input(graph, cornu_type(CORNU_F32, 2, 3));
+    CornuTensor *id = cornu_op_convert(cornu_op_replica_id(graph), CORNU_F32);
+    CornuTensor *a = cornu_op_all_reduce(x), *b = cornu_op_all_reduce(id);
+    CornuTensor *c = cornu_op_all_reduce(cornu_op_reduce_sum(x, 1, false));
+    CornuTensor *d = cornu_op_all_reduce(cornu_op_multiply(cornu_op_add(c, b), id));
+    float        in[4][2][3], of_a[2][3], of_b, of_c[3], of_d[3];
+    CornuTensor *fetch[4] = { a, b, c, d };
+    CornuArray   to[4] = { cornu_array(of_a, CORNU_F32, 2, 3),
+                           cornu_array_from(&of_b, cornu_scalar(CORNU_F32)),
+                           cornu_array(of_c, CORNU_F32, 3), cornu_array(of_d, CORNU_F32, 3) };
+    for (int i = 0; i < 24; i++) in[i / 6][i / 3 % 2][i % 3] = (float)i;
+    expect_ok(cornu_graph_feed(x, cornu_array(in, CORNU_F32, 4, 2, 3)));
+    expect_ok(cornu_run(graph, fetch, 4, to));
+    for (int k = 0; k < 3; k++) {
+        for (int r = 0; r < 2; r++) assert_float_equal(of_a[r][k], 36 + 4 * (3 * r + k), 0);
+        assert_float_equal(of_c[k], 36 + 4 * k + 36 + 4 * (3 + k), 0);
+        assert_float_equal(of_d[k], 6 * (of_c[k] + 6), 0);
+    }
+    assert_float_equal(of_b, 6, 0);
+    CornuTensor *total = b;
+    for (int i = 1; i < 10; i++)
+        total = cornu_op_add(total, cornu_op_all_reduce(cornu_op_scale(id, 1.0 + i)));
+    expect_ok(cornu_run(graph, &total, 1, &to[1]));
+    assert_float_equal(of_b, 6 * 55, 0);
+    /* replica_id, its ten multiples, pack, the sum, the sum of sums. */
+    assert_int_equal(cornu_graph_statistics(graph)->kernels, 5);
+    cornu_graph_free(graph);
+    cornu_device_close(device);
+}
+
+/* A shared variable of which each shard writes a slice, while all shards read all of it: w becomes
+ * w + x (the mean of w over its elements), slice by slice. Nothing is copied for it. */
+static void slices_are_written_when_all_have_read(void **state)
+{
+    (void)state;
+    enum { N = 8 * 4096, RUNS = 30 };
+    static float w[N], first[N];
+    for (int threads = 1; threads <= 4; threads++) {
+        CornuDevice   *device = open_cpu(8, threads);
+        CornuGraph    *graph = made(cornu_graph_create(device));
+        CornuVariable *v = made(cornu_variable_create(device, cornu_type(CORNU_F32, N), "w"));
+        CornuTensor   *x = cornu_graph_shard_input(graph, cornu_scalar(CORNU_F32));
+        CornuTensor   *all = cornu_read(graph, v);
+        CornuTensor   *mean = cornu_op_mean(cornu_op_multiply(all, x));
+        CornuTensor   *slice = cornu_op_add(cornu_op_shard_slice(all, NULL), mean);
+        float          scales[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+        for (int i = 0; i < N; i++) w[i] = wave(i) + 1;
+        expect_ok(cornu_variable_write(v, cornu_array(w, CORNU_F32, N)));
+        expect_ok(cornu_assign(v, cornu_op_all_gather(slice, NULL)));
+        expect_ok(cornu_graph_feed(x, cornu_array(scales, CORNU_F32, 8)));
+        double before = 0;
+        for (int i = 0; i < N; i++) before += (double)w[i] / N;
+        expect_ok(cornu_run(graph, NULL, 0, NULL));
+        assert_int_equal(cornu_graph_statistics(graph)->copies, 0);
+        expect_ok(cornu_variable_read(v, cornu_array(first, CORNU_F32, N)));
+        for (int i = 0; i < N; i++)
+            assert_float_equal(first[i] - w[i], before * scales[i / 4096], 1e-3);
+        /* What a shard reads is the same however far the others are. */
+        for (int run = 0; run < RUNS; run++) {
+            expect_ok(cornu_variable_write(v, cornu_array(w, CORNU_F32, N)));
+            expect_ok(cornu_run(graph, NULL, 0, NULL));
+            static float again[N];
+            expect_ok(cornu_variable_read(v, cornu_array(again, CORNU_F32, N)));
+            assert_memory_equal(first, again, sizeof first);
+        }
+        cornu_graph_free(graph);
+        cornu_variable_free(v);
+        cornu_device_close(device);
+    }
+}
+
 /* A fault on one shard is the run's, and says where. */
 static void faults_name_their_shard(void **state)
 {
@@ -235,7 +450,7 @@ static void shards_keep_values_of_their_own(void **state)
         CornuDevice   *device = open_cpu(shards, 2);
         CornuGraph    *graph = made(cornu_graph_create(device));
         CornuVariable *sum = made(cornu_variable_create(device, cornu_scalar(CORNU_F32), "sum",
-                                                        .sharded = true));
+                                                        .spread = CORNU_PER_SHARD));
         CornuTensor   *x = cornu_graph_shard_input(graph, cornu_scalar(CORNU_F32));
         const CornuType each = cornu_type(CORNU_F32, shards);
         assert_true(cornu_type_equal(cornu_variable_type(sum), cornu_scalar(CORNU_F32)));
@@ -249,7 +464,19 @@ static void shards_keep_values_of_their_own(void **state)
         }
         expect_ok(cornu_variable_read(sum, cornu_array_from(got, each)));
         for (int s = 0; s < shards; s++) assert_float_equal(got[s], 10 + s + 6 * s, 0.0);
+        CornuVariable *copy = made(cornu_variable_create(device, cornu_scalar(CORNU_F32), "copy",
+                                                         .spread = CORNU_PER_SHARD));
+        memset(got, 0, sizeof got);
+        expect_ok(cornu_variable_copy(copy, sum));
+        expect_ok(cornu_variable_read(copy, cornu_array_from(got, each)));
+        for (int s = 0; s < shards; s++) assert_float_equal(got[s], 10 + s + 6 * s, 0.0);
+        assert_int_equal(cornu_variable_set(sum, 1.0), CORNU_ERR_SHAPE);
+        char expected[80];
+        snprintf(expected, sizeof expected, "the array written is f32 (), expected f32 (%d,)",
+                 shards);
+        assert_non_null(strstr(cornu_error_message(), expected));
         cornu_graph_free(graph);
+        cornu_variable_free(copy);
         cornu_variable_free(sum);
         cornu_device_close(device);
     }
@@ -262,6 +489,11 @@ int main(void)
         cmocka_unit_test(dropout_does_not_know_shards),
         cmocka_unit_test(bits_do_not_depend_on_threads),
         cmocka_unit_test(sums_and_numbers),
+        cmocka_unit_test(collectives_exchange),
+        cmocka_unit_test(wrong_groups_are_refused),
+        cmocka_unit_test(collectives_have_gradients),
+        cmocka_unit_test(sums_become_one),
+        cmocka_unit_test(slices_are_written_when_all_have_read),
         cmocka_unit_test(faults_name_their_shard),
         cmocka_unit_test(parts_are_no_wholes),
         cmocka_unit_test(shards_keep_values_of_their_own),

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # tests/training/check.sh BUILD: trains on the real digits as long as it takes, and compares what
-# is reached with what was published: the three networks, then pictures read after three epochs.
-# Minutes; the files are found as the programs find them (CORNU_DATA, ./data, the user's cache).
+# is reached with what was published: the three networks, then pictures read after three epochs; and
+# what a tpu device reaches with what cpu does. Minutes; the files are found as the programs find them (CORNU_DATA, ./data, the user's cache).
 set -u
 build=$1
 folder=$(mktemp -d) || exit 1
@@ -30,6 +30,34 @@ reaches() { # reaches ACCURACY PARAMETERS ARGUMENT...: of mnist_cnn
 reaches 0.990 93322 --epochs 10 --batch-size 128
 reaches 0.992 354538 --model mnist_cnn_bn --epochs 10 --batch-size 512
 reaches 0.990 34826 --model mnist_convnet --epochs 15 --batch-size 128
+
+# The mean validation accuracies of three seeds after five epochs on cpu and tpu.
+alike() { # alike POINTS ARGUMENT...: at most so many percentage points apart
+    local points=$1 seed status=0
+    shift
+    : >"$folder/accuracies"
+    for seed in 0 1 2; do
+        "$build/compare_devices" --devices cpu,tpu --epochs 5 --seed $seed "$@" \
+            --json "$folder/json" >"$folder/log" 2>&1 || {
+            status=1
+            tail -n 3 "$folder/log"
+            break
+        }
+        sed -n 's/^ *"device": "\(.*\)",/\1/p; s/^ *"accuracy": \(.*\),/\1/p' "$folder/json" |
+            paste - - >>"$folder/accuracies"
+    done
+    awk -v points="$points" '{ sum[$1] += 100 * $2 / 3; count[$1]++ }
+        END {
+            apart = sum["tpu"] - sum["cpu"]
+            printf "%.2f %% on cpu, %.2f %% on tpu, %+.2f points (expected within %s)", sum["cpu"],
+                   sum["tpu"], apart, points
+            exit !(count["cpu"] == 3 && count["tpu"] == 3 && apart <= points && -apart <= points)
+        }' "$folder/accuracies" >"$folder/means" && [ $status = 0 ]
+    report $? "$(cat "$folder/means"): three seeds of compare_devices $*"
+}
+
+alike 0.3 --model mnist_cnn --batch-size 128
+alike 0.3 --model mnist_cnn_bn --batch-size 512
 
 # The twenty pictures, if they are where the digits are.
 reaches 0.980 93322 --epochs 3 --batch-size 128 --save "$folder/m.safetensors"

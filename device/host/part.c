@@ -1,0 +1,78 @@
+/* Which values are parts of others' memory: views, which are read where they lie, and the operands
+ * of ops that put them together, which can be made where they belong. */
+#include "passes.h"
+
+/* Kernels ask for operands that begin at multiples of so many bytes. */
+enum { ALIGNMENT = 64 };
+
+/* A slice of leading axes: all axes behind the first one that is cut are whole. */
+static bool is_contiguous_slice(const CornuOpCall *call, size_t *offset)
+{
+    const CornuAttributes_SLICE *slice = &call->attributes->slice;
+    const CornuShape             in = call->in[0].shape;
+    size_t stride = cornu_dtype_size(call->in[0].dtype);
+    bool   whole = true;
+    for (int i = in.rank - 1; i >= 0; i--) {
+        if (!whole && slice->sizes[i] != 1) return false;
+        *offset += (size_t)slice->starts[i] * stride;
+        stride *= (size_t)in.extent[i];
+        whole = whole && slice->sizes[i] == in.extent[i];
+    }
+    return *offset % ALIGNMENT == 0;
+}
+
+bool cornu__is_view(const CornuProgram *program, const CornuProgramOp *op, CornuPart *part)
+{
+    if (op->in_count != 1) return false;
+    CornuType         in;
+    const CornuOpCall call = cornu_program_call(program, op, &in);
+    const CornuValue  whole = cornu_program_operands(program, op)[0];
+    *part = (CornuPart){ .whole = whole };
+    switch (op->id) {
+    case CORNU_OP_RESHAPE: return true;
+    case CORNU_OP_SLICE:   return is_contiguous_slice(&call, &part->offset);
+    case CORNU_OP_SHARD_SLICE:
+        part->stride = cornu_type_bytes(cornu_program_type(program, op->out_first));
+        return !program->values[whole].varies && op->attributes.shards.groups == 0 &&
+               part->stride % ALIGNMENT == 0;
+    default: return false;
+    }
+}
+
+/* Along the first axis that is not 1 in every operand, so that each is contiguous in the result. */
+static bool is_contiguous_concat(const CornuProgram *program, const CornuProgramOp *op)
+{
+    const CornuShape shape = cornu_program_type(program, op->out_first).shape;
+    for (int i = 0; i < op->attributes.axis.axis; i++)
+        if (shape.extent[i] != 1) return false;
+    return true;
+}
+
+bool cornu__is_joined(const CornuProgram *program, const CornuProgramOp *op, int operand,
+                      CornuPart *part)
+{
+    const CornuValue *in = cornu_program_operands(program, op);
+    const size_t      size = cornu_dtype_size(cornu_program_type(program, op->out_first).dtype);
+    int64_t           start = 0, count = 0;   /* of the operand, in elements */
+    *part = (CornuPart){ .whole = op->out_first };
+    switch (op->id) {
+    case CORNU_OP_CONCAT:
+        if (!is_contiguous_concat(program, op)) return false;
+        for (int i = 0; i < operand; i++)
+            start += cornu_type_count(cornu_program_type(program, in[i]));
+        break;
+    case CORNU_OP_PACK:
+        for (int i = 0; i <= operand; i++) {
+            start = cornu__pack_start(&op->attributes.pack, start + count);
+            count = cornu_type_count(cornu_program_type(program, in[i]));
+        }
+        break;
+    case CORNU_OP_ALL_GATHER:
+        if (op->attributes.shards.groups != 0 || !program->values[in[0]].varies) return false;
+        part->stride = cornu_type_bytes(cornu_program_type(program, in[0]));
+        break;
+    default: return false;
+    }
+    part->offset = (size_t)start * size;
+    return part->offset % ALIGNMENT == 0 && part->stride % ALIGNMENT == 0;
+}

@@ -1,0 +1,226 @@
+#include "race.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Devices and models ---- */
+
+static CornuStatus add_racer(Race *race, const char *name, size_t length)
+{
+    if (length == 0)
+        return cornu_error_set(CORNU_ERR_ARGUMENT, "a device without a name, expected a list such "
+                               "as cpu,tpu:v3-8");
+    if (race->count == RACE_DEVICES)
+        return cornu_error_set(CORNU_ERR_ARGUMENT, "more than %d devices", RACE_DEVICES);
+    Racer *racer = &race->racers[race->count++];
+    snprintf(racer->name, sizeof racer->name, "%.*s", (int)length, name);
+    racer->seconds = calloc((size_t)race->epochs, sizeof *racer->seconds);
+    if (!racer->seconds) return cornu_error_set(CORNU_ERR_MEMORY, "no memory for the epochs");
+    racer->device = cornu_device_open(racer->name, .threads = (int)race->threads);
+    if (!racer->device) return cornu_error_status();
+    printf("%s\n", cornu_device_description(racer->device));
+    return CORNU_OK;
+}
+
+CornuModel *race_model(const Race *race, CornuDevice *device)
+{
+    /* Weights, dropout and shuffling follow from this number alone. */
+    cornu_set_random_seed((uint64_t)race->seed);
+    CornuModel *model = race->reference->build(&(CornuNetworkConfig){ 0 });
+    if (cornu_compile(model, .loss = cornu_loss(race->reference->loss),
+                      .metrics = { CORNU_ACCURACY }, .device = device,
+                      .optimizer = cornu_reference_optimizer(race->reference, race->steps,
+                                                             race->learning_rate)) == CORNU_OK)
+        return model;
+    cornu_model_free(model);
+    return NULL;
+}
+
+static int64_t all_batches(const Race *race)
+{
+    const double  held_out = race->reference->validation_split;
+    const int64_t all = race->data->train_x.type.shape.extent[0];
+    const int64_t trained = (int64_t)floor((double)all * (1.0 - held_out));
+    return (trained + race->batch_size - 1) / race->batch_size;
+}
+
+CornuStatus race_open(Race *race, const char *devices)
+{
+    if (!race->steps) race->steps = all_batches(race);
+    for (const char *name = devices, *comma; name; name = comma ? comma + 1 : NULL) {
+        comma = strchr(name, ',');
+        CornuStatus status = add_racer(race, name, strcspn(name, ","));
+        if (status) return status;
+    }
+    return CORNU_OK;
+}
+
+void race_close(Race *race)
+{
+    for (int i = 0; i < race->count; i++) {
+        cornu_model_free(race->racers[i].model);
+        cornu_device_close(race->racers[i].device);
+        free(race->racers[i].seconds);
+    }
+}
+
+/* ---- Training ---- */
+
+static CornuStatus run_epoch(Race *race, Racer *racer, int64_t epoch)
+{
+    const CornuImageData *data = race->data;
+    /* Validation is on the held-out part of the training data, else on the test data. */
+    const bool    split = race->reference->validation_split > 0.0;
+    CornuArray    test = cornu_reference_input(racer->model, data->test_x), labels = data->test_y;
+    if (split) test.data = labels.data = NULL;
+    CornuHistory *history = cornu_fit(
+        racer->model, .x = cornu_reference_input(racer->model, data->train_x), .y = data->train_y,
+        .batch_size = race->batch_size, .initial_epoch = epoch, .epochs = epoch + 1,
+        .steps_per_epoch = race->steps, .validation_split = race->reference->validation_split,
+        .validation_x = test, .validation_y = labels, .verbose = CORNU_SILENT);
+    if (!history) return cornu_error_status();
+    race->samples = cornu_history_samples(history, 0);
+    racer->seconds[epoch] = cornu_history_seconds(history, 0);
+    racer->loss = cornu_history_get(history, "loss", 0);
+    racer->val_loss = cornu_history_get(history, "val_loss", 0);
+    racer->val_accuracy = cornu_history_get(history, "val_accuracy", 0);
+    cornu_history_free(history);
+    printf("Epoch %lld/%lld  %-9s  %7.2f s  loss: %.4f - val_accuracy: %.4f\n",
+           (long long)epoch + 1, (long long)race->epochs, racer->name, racer->seconds[epoch],
+           racer->loss, racer->val_accuracy);
+    return CORNU_OK;
+}
+
+static CornuStatus measure_limits(Race *race)
+{
+    CornuCpuLimits *best = &race->limits, now;
+    CornuStatus     status = cornu_cpu_limits((int)race->threads, &now);
+    if (status) return status;
+    if (best->f32_flops > now.f32_flops) now.f32_flops = best->f32_flops;
+    if (best->bf16_flops > now.bf16_flops) now.bf16_flops = best->bf16_flops;
+    if (best->read_bytes > now.read_bytes) now.read_bytes = best->read_bytes;
+    *best = now;
+    return CORNU_OK;
+}
+
+double race_median(const Race *race, const Racer *racer)
+{
+    const int64_t n = race->done;
+    /* The k-th smallest has k before it; equal ones count in their order. */
+    double middle[2] = { NAN, NAN };
+    for (int64_t i = 0; i < n; i++) {
+        int64_t before = 0;
+        for (int64_t k = 0; k < n; k++)
+            before += racer->seconds[k] < racer->seconds[i] ||
+                      (k < i && racer->seconds[k] == racer->seconds[i]);
+        if (before == (n - 1) / 2) middle[0] = racer->seconds[i];
+        if (before == n / 2) middle[1] = racer->seconds[i];
+    }
+    return (middle[0] + middle[1]) / 2.0;
+}
+
+double race_gflops(const Race *race, const Racer *racer)
+{
+    const CornuStatistics *step = cornu_model_statistics(racer->model);
+    if (!step) return NAN;
+    return 1e-9 * (double)step->flops * (double)race->steps / race_median(race, racer);
+}
+
+double race_of_limit(const Race *race, const Racer *racer)
+{
+    const char  *policy = cornu_model_policy(racer->model)->name;
+    const double gflops = race_gflops(race, racer);
+    if (strcmp(cornu_device_name(racer->device), "reference") == 0) return NAN;
+    if (strcmp(policy, "float32") == 0) return 1e9 * gflops / race->limits.f32_flops;
+    if (strcmp(policy, "mixed_bfloat16") == 0) return 1e9 * gflops / race->limits.bf16_flops;
+    return NAN;
+}
+
+static bool is_tpu(const char *name) { return strncmp(name, "tpu", 3) == 0; }
+
+const char *race_kind(const Racer *racer) { return is_tpu(racer->name) ? "emulated" : "native"; }
+
+/* ---- Modelled ---- */
+
+/* The step is recorded and compiled for that device and batch, then modelled; nothing runs. */
+static CornuStatus model_epoch(const Race *race, const char *name, ModelledEpoch *row)
+{
+    CornuDevice   *device = cornu_device_open(name, .threads = (int)race->threads);
+    CornuModel    *model = device ? race_model(race, device) : NULL;
+    CornuTpuModel *cost = NULL;
+    if (model) {
+        CornuShape shape = cornu_model_input_shape(model);
+        shape.extent[0] = row->batch_size;
+        const CornuType x = cornu_type_from(CORNU_U8, shape);
+        const CornuType y = cornu_type(CORNU_U8, row->batch_size);
+        const CornuExecutable *step = cornu_model_train_step(model, x, y);
+        row->shards = cornu_device_shards(device);
+        if (step) cost = cornu_tpu_model(.executable = step, .profile = row->profile);
+    }
+    if (cost) {
+        const double steps = (double)row->steps;
+        row->device_s = steps * cost->device_s;
+        row->infeed_s = steps * cost->infeed_s;
+        row->dispatch_s = steps * cost->dispatch_s;
+        row->total_s = steps * cost->step_s;
+        row->bound = cost->bound;
+    }
+    CornuStatus status = cost ? CORNU_OK : cornu_error_status();
+    cornu_tpu_model_free(cost);
+    cornu_model_free(model);
+    cornu_device_close(device);
+    return status;
+}
+
+/* Epochs of each published length on this profile, unless they are there already. */
+static CornuStatus model_profile(Race *race, const CornuTpuProfile *profile)
+{
+    char name[32];
+    int  count;
+    const CornuPublishedEpoch *published = cornu_published_epochs(&count);
+    snprintf(name, sizeof name, "tpu:%s", profile->name);
+    for (int i = 0; i < count; i++) {
+        if (strcmp(published[i].model, race->reference->name) != 0) continue;
+        ModelledEpoch row = { .profile = profile, .batch_size = published[i].batch_size,
+                              .steps = published[i].steps };
+        bool known = false;
+        for (int k = 0; k < race->modelled_count; k++)
+            known |= race->modelled[k].profile == profile &&
+                     race->modelled[k].batch_size == row.batch_size &&
+                     race->modelled[k].steps == row.steps;
+        if (known || race->modelled_count == RACE_MODELLED) continue;
+        CornuStatus status = model_epoch(race, name, &row);
+        if (status) return status;
+        race->modelled[race->modelled_count++] = row;
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus model_tpus(Race *race)
+{
+    for (int i = 0; i < race->count; i++) {
+        const char *name = race->racers[i].name, *colon = strchr(name, ':');
+        if (!is_tpu(name)) continue;
+        CornuStatus status = model_profile(race, cornu_tpu_profile(NULL));
+        if (!status) status = model_profile(race, cornu_tpu_profile(colon ? colon + 1 : NULL));
+        if (status) return status;
+    }
+    return CORNU_OK;
+}
+
+/* ---- The whole ---- */
+
+CornuStatus race_run(Race *race)
+{
+    CornuStatus status = measure_limits(race);
+    for (int i = 0; !status && i < race->count; i++) {
+        race->racers[i].model = race_model(race, race->racers[i].device);
+        if (!race->racers[i].model) status = cornu_error_status();
+    }
+    for (; !status && race->done < race->epochs; race->done++)
+        for (int i = 0; !status && i < race->count; i++)
+            status = run_epoch(race, &race->racers[i], race->done);
+    if (!status) status = measure_limits(race);
+    return status ? status : model_tpus(race);
+}

@@ -1,0 +1,316 @@
+/* What came out of a race: tables, a JSON file, a picture. */
+#include "race.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cornu/device/host/cpu.h>
+
+/* "12.3 %", or "-" for what does not exist. */
+static const char *percent(char text[16], double part)
+{
+    if (isfinite(part)) snprintf(text, 16, "%.1f %%", 100.0 * part);
+    else snprintf(text, 16, "-");
+    return text;
+}
+
+static const char *policy(const Racer *racer) { return cornu_model_policy(racer->model)->name; }
+
+static const char *cpu_isa(void)
+{
+    CornuIsa isa;
+    return cornu__cpu_isa(&isa) ? "unknown" : cornu__isa_name(isa);
+}
+
+static int64_t fallbacks(const Racer *racer)
+{
+    const CornuStatistics *step = cornu_model_statistics(racer->model);
+    return step ? step->fallbacks : 0;
+}
+
+static double rate(const Race *race, const Racer *racer)
+{
+    return (double)race->samples / race_median(race, racer);
+}
+
+/* Published epochs of the model of this race, in the order of the table; NULL past the last. */
+static const CornuPublishedEpoch *published_at(const Race *race, int i)
+{
+    int count;
+    const CornuPublishedEpoch *all = cornu_published_epochs(&count);
+    for (int k = 0; k < count; k++)
+        if (strcmp(all[k].model, race->reference->name) == 0 && i-- == 0) return &all[k];
+    return NULL;
+}
+
+/* ---- Tables ---- */
+
+static void print_measured(const Race *race, FILE *to)
+{
+    fprintf(to, "\nMeasured: %s%s, %lld samples per epoch in batches of %lld, on\n%s with %s, %d "
+            "threads\n\n", race->reference->name, race->data->synthetic ? " on SYNTHETIC data" : "",
+            (long long)race->samples, (long long)race->batch_size, cornu__cpu()->name, cpu_isa(),
+            race->limits.threads);
+    fprintf(to, "%-9s %-8s %-14s %6s %7s %8s %8s %9s %7s %7s %7s %7s %9s\n", "device", "runs as",
+            "policy", "shards", "threads", "first s", "median s", "samples/s", "GFLOP/s", "limit",
+            "loss", "val_acc", "fallbacks");
+    for (int i = 0; i < race->count; i++) {
+        const Racer *racer = &race->racers[i];
+        char         part[16];
+        fprintf(to, "%-9s %-8s %-14s %6d %7d %8.2f %8.2f %9.0f %7.1f %7s %7.4f %7.4f %9lld\n",
+                racer->name, race_kind(racer), policy(racer), cornu_device_shards(racer->device),
+                cornu_device_threads(racer->device), racer->seconds[0], race_median(race, racer),
+                rate(race, racer), race_gflops(race, racer),
+                percent(part, race_of_limit(race, racer)), racer->loss, racer->val_accuracy,
+                (long long)fallbacks(racer));
+    }
+    const CornuCpuLimits *limits = &race->limits;
+    fprintf(to, "\nSeconds are those of the training steps of an epoch; the first one compiles. "
+            "\"limit\" is the part of what\nthis CPU did at most in this run, in the dtype that is "
+            "multiplied: %.0f GFLOP/s in float32, %.0f in bfloat16.\n",
+            1e-9 * limits->f32_flops, 1e-9 * limits->bf16_flops);
+    for (int i = 1; i < race->count; i++)
+        fprintf(to, "%s ran %.2f times as fast as %s.\n", race->racers[i].name,
+                race_median(race, &race->racers[0]) / race_median(race, &race->racers[i]),
+                race->racers[0].name);
+    if (race->modelled_count == 0) return;
+    if (!limits->bf16_instructions)
+        fprintf(to, "There are no instructions for bfloat16 in use here: an emulated TPU no faster "
+                "than cpu is expected.\n");
+    else if (limits->bf16_flops < 1.1 * limits->f32_flops)
+        fprintf(to, "This CPU's instructions for bfloat16 do %.2f times what those for float32 do: "
+                "an emulated TPU no\nfaster than cpu is expected.\n",
+                limits->bf16_flops / limits->f32_flops);
+}
+
+static void print_modelled(const Race *race, FILE *to)
+{
+    bool as_run = false;
+    fprintf(to, "\nModelled: seconds per epoch of published length on a TPU, computed from its "
+            "published figures; nothing ran there\n\n");
+    fprintf(to, "%-9s %6s %6s %6s %8s %9s %9s %11s %9s  %s\n", "profile", "shards", "batch",
+            "steps", "samples", "device s", "infeed s", "dispatch s", "total s", "bound");
+    for (int i = 0; i < race->modelled_count; i++) {
+        const ModelledEpoch *row = &race->modelled[i];
+        const int64_t        samples = row->batch_size * row->steps;
+        as_run |= samples == race->samples;
+        fprintf(to, "%-9s %6d %6lld %6lld %8lld %9.3f %9.3f %11.3f %9.3f  %s\n",
+                row->profile->name, row->shards, (long long)row->batch_size,
+                (long long)row->steps, (long long)samples, row->device_s, row->infeed_s,
+                row->dispatch_s, row->total_s, cornu_tpu_bound_name(row->bound));
+    }
+    fprintf(to, "\ntotal = the longer of device and infeed, + dispatch, which is fitted to the "
+            "published run of mnist_cnn.\n");
+    if (!as_run)
+        fprintf(to, "The epochs above are of %lld samples, these of as many as were published.\n",
+                (long long)race->samples);
+}
+
+static void print_published(const Race *race, FILE *to)
+{
+    const CornuPublishedEpoch *row;
+    fprintf(to, "\nPublished: seconds per epoch as others reported them\n\n");
+    fprintf(to, "%-16s %6s %6s %8s %9s  %s\n", "hardware", "batch", "steps", "samples", "epoch s",
+            "source");
+    for (int i = 0; (row = published_at(race, i)); i++) {
+        char seconds[32];
+        if (row->least_s == row->most_s) snprintf(seconds, sizeof seconds, "%.3g", row->most_s);
+        else snprintf(seconds, sizeof seconds, "%.3g to %.3g", row->least_s, row->most_s);
+        fprintf(to, "%-16s %6lld %6lld %8lld %9s  %s\n", row->hardware,
+                (long long)row->batch_size, (long long)row->steps,
+                (long long)(row->batch_size * row->steps), seconds, row->source);
+    }
+}
+
+void race_print(const Race *race, FILE *to)
+{
+    print_measured(race, to);
+    if (race->modelled_count > 0) print_modelled(race, to);
+    print_published(race, to);
+}
+
+/* ---- JSON ---- */
+
+static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+
+static json_t *describe_racer(const Race *race, const Racer *racer)
+{
+    json_t *seconds = json_array();
+    for (int64_t i = 0; i < race->done; i++)
+        json_array_append_new(seconds, json_real(racer->seconds[i]));
+    return json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}",
+                     "device", racer->name, "label", "measured", "runs_as", race_kind(racer),
+                     "policy", policy(racer), "shards", cornu_device_shards(racer->device),
+                     "threads", cornu_device_threads(racer->device), "epoch_seconds", seconds,
+                     "median_seconds", number(race_median(race, racer)),
+                     "samples_per_second", number(rate(race, racer)),
+                     "gflops", number(race_gflops(race, racer)),
+                     "of_limit", number(race_of_limit(race, racer)),
+                     "loss", number(racer->loss), "val_loss", number(racer->val_loss),
+                     "accuracy", number(racer->val_accuracy),
+                     "fallbacks", (json_int_t)fallbacks(racer));
+}
+
+static json_t *describe_modelled(const ModelledEpoch *row)
+{
+    return json_pack("{s:s, s:s, s:i, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:s}",
+                     "profile", row->profile->name, "label", "modelled", "shards", row->shards,
+                     "batch_size", (json_int_t)row->batch_size, "steps", (json_int_t)row->steps,
+                     "samples", (json_int_t)(row->batch_size * row->steps),
+                     "device_seconds", number(row->device_s),
+                     "infeed_seconds", number(row->infeed_s),
+                     "dispatch_seconds", number(row->dispatch_s),
+                     "epoch_seconds", number(row->total_s),
+                     "bound", cornu_tpu_bound_name(row->bound));
+}
+
+static json_t *describe_published(const CornuPublishedEpoch *row)
+{
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:[o, o], s:s}",
+                     "hardware", row->hardware, "label", "published",
+                     "batch_size", (json_int_t)row->batch_size, "steps", (json_int_t)row->steps,
+                     "samples", (json_int_t)(row->batch_size * row->steps),
+                     "epoch_seconds", number(row->least_s), number(row->most_s),
+                     "source", row->source);
+}
+
+static json_t *describe(const Race *race)
+{
+    json_t *measured = json_array(), *modelled = json_array(), *published = json_array();
+    for (int i = 0; i < race->count; i++)
+        json_array_append_new(measured, describe_racer(race, &race->racers[i]));
+    for (int i = 0; i < race->modelled_count; i++)
+        json_array_append_new(modelled, describe_modelled(&race->modelled[i]));
+    for (int i = 0; published_at(race, i); i++)
+        json_array_append_new(published, describe_published(published_at(race, i)));
+    return json_pack("{s:s, s:{s:s, s:b}, s:I, s:I, s:I, s:I,"
+                     " s:{s:s, s:s, s:s, s:i, s:o, s:o, s:b, s:o}, s:o, s:o, s:o}",
+                     "model", race->reference->name,
+                     "data", "name", race->data->name, "synthetic", (int)race->data->synthetic,
+                     "seed", (json_int_t)race->seed, "batch_size", (json_int_t)race->batch_size,
+                     "steps", (json_int_t)race->steps, "samples", (json_int_t)race->samples,
+                     "machine", "cpu", cornu__cpu()->name, "isa", cpu_isa(), "label", "measured",
+                     "threads", race->limits.threads,
+                     "float32_gflops", number(1e-9 * race->limits.f32_flops),
+                     "bfloat16_gflops", number(1e-9 * race->limits.bf16_flops),
+                     "bfloat16_instructions", (int)race->limits.bf16_instructions,
+                     "read_gb_per_second", number(1e-9 * race->limits.read_bytes),
+                     "measured", measured, "modelled", modelled, "published", published);
+}
+
+CornuStatus race_write(const Race *race, const char *path)
+{
+    json_t *root = describe(race);
+    /* In the order above; 17 digits tell doubles apart. */
+    char *text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
+    CornuStatus status = text ? cornu_file_write(path, text, strlen(text))
+                              : cornu_error_set(CORNU_ERR_MEMORY, "%s: no memory", path);
+    free(text);
+    json_decref(root);
+    return status;
+}
+
+/* ---- The picture ---- */
+
+enum {
+    WIDTH = 1100, MARGIN = 36, HEAD = 78, ROW = 36, AROUND = 104, BETWEEN = 26,
+    LABELS = 210, BARS = RACE_MODELLED + 16,
+};
+static const CornuColour INK = 0x1f2933, FAINT_INK = 0x5f6b78;
+static const CornuPlotSeries kinds[] = { { "native", 0x3b6fb6 }, { "emulated", 0xd98a29 } };
+static const CornuPlotSeries others[] = { { "modelled", 0x7a5ea8 }, { "published", 0x6b7785 } };
+
+typedef struct {
+    CornuPlotBar bars[BARS];
+    char         labels[BARS][64], texts[BARS][64];
+    int          count;
+} Bars;
+
+static void add_bar(Bars *bars, const char *label, double value, const char *text, int series)
+{
+    if (bars->count == BARS) return;
+    const int i = bars->count++;
+    snprintf(bars->labels[i], sizeof bars->labels[i], "%s", label);
+    snprintf(bars->texts[i], sizeof bars->texts[i], "%s", text);
+    bars->bars[i] = (CornuPlotBar){ bars->labels[i], value, bars->texts[i], series };
+}
+
+static void collect_measured(const Race *race, Bars *bars)
+{
+    for (int i = 0; i < race->count; i++) {
+        const Racer *racer = &race->racers[i];
+        char         label[64], text[64];
+        const double seconds = race_median(race, racer);
+        snprintf(label, sizeof label, "%s, %s", racer->name, policy(racer));
+        snprintf(text, sizeof text, "%.3g s", seconds);
+        add_bar(bars, label, seconds, text, strcmp(race_kind(racer), "emulated") == 0);
+    }
+}
+
+static void collect_others(const Race *race, Bars *bars)
+{
+    const CornuPublishedEpoch *p;
+    char                       label[64], text[64];
+    for (int i = 0; i < race->modelled_count; i++) {
+        const ModelledEpoch *row = &race->modelled[i];
+        snprintf(label, sizeof label, "TPU %s, %lld x %lld", row->profile->name,
+                 (long long)row->steps, (long long)row->batch_size);
+        snprintf(text, sizeof text, "%.3g s", row->total_s);
+        add_bar(bars, label, row->total_s, text, 0);
+    }
+    for (int i = 0; (p = published_at(race, i)); i++) {
+        snprintf(label, sizeof label, "%s, %lld x %lld", p->hardware, (long long)p->steps,
+                 (long long)p->batch_size);
+        if (p->least_s == p->most_s) snprintf(text, sizeof text, "%.3g s", p->most_s);
+        else snprintf(text, sizeof text, "%.3g to %.3g s", p->least_s, p->most_s);
+        add_bar(bars, label, p->most_s, text, 1);
+    }
+}
+
+static void draw_head(const Race *race, CornuPlot *plot)
+{
+    char title[128], below[256];
+    snprintf(title, sizeof title, "%s: seconds per epoch", race->reference->name);
+    snprintf(below, sizeof below, "%s, %s, %d threads; %lld samples of %s%s in batches of %lld",
+             cornu__cpu()->name, cpu_isa(), race->limits.threads, (long long)race->samples,
+             race->data->synthetic ? "SYNTHETIC " : "", race->data->name,
+             (long long)race->batch_size);
+    cornu_plot_text(plot, title, MARGIN, MARGIN + 16, 18, .bold = true, .colour = INK);
+    cornu_plot_text(plot, below, MARGIN, MARGIN + 40, .colour = FAINT_INK);
+}
+
+static CornuStatus draw(const Race *race, const Bars *measured, const Bars *rest, const char *path)
+{
+    const int  first = AROUND + ROW * measured->count, second = AROUND + ROW * rest->count;
+    const int  top = MARGIN + HEAD;
+    CornuPlot *plot = cornu_plot_create(WIDTH, top + first + BETWEEN + second + MARGIN / 2,
+                                        0xffffff);
+    if (!plot) return cornu_error_status();
+    char title[64];
+    snprintf(title, sizeof title, "Measured here: median of %lld epoch%s", (long long)race->done,
+             race->done == 1 ? "" : "s");
+    draw_head(race, plot);
+    cornu_plot_bars(plot, MARGIN, top, WIDTH - 2 * MARGIN, first, title,
+                    "seconds per epoch, measured", measured->bars, measured->count, kinds, 2,
+                    .label_room = LABELS);
+    cornu_plot_bars(plot, MARGIN, top + first + BETWEEN, WIDTH - 2 * MARGIN, second,
+                    "Modelled, or published by others: steps x batch of an epoch",
+                    "seconds per epoch, logarithmic", rest->bars, rest->count, others, 2, true,
+                    LABELS);
+    CornuStatus status = cornu_plot_save(plot, path);
+    cornu_plot_free(plot);
+    return status;
+}
+
+CornuStatus race_draw(const Race *race, const char *path)
+{
+    Bars *bars = calloc(2, sizeof *bars);
+    if (!bars) return cornu_error_set(CORNU_ERR_MEMORY, "%s: no memory", path);
+    collect_measured(race, &bars[0]);
+    collect_others(race, &bars[1]);
+    CornuStatus status = draw(race, &bars[0], &bars[1], path);
+    free(bars);
+    return status;
+}

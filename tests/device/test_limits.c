@@ -1,0 +1,109 @@
+/* The limits of this machine: what they are measured with, and what they may be compared with. */
+#include "../../device/host/limits.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "../../device/host/cpu.h"
+#include "../../device/host/product.h"
+
+static CornuCpuLimits measured(const char *isa, int threads)
+{
+    CornuCpuLimits limits;
+    if (isa) setenv("CORNU_ISA", isa, 1);
+    else unsetenv("CORNU_ISA");
+    if (cornu_cpu_limits(threads, &limits)) fail_msg("%s", cornu_error_message());
+    unsetenv("CORNU_ISA");
+    return limits;
+}
+
+static void rates_are_of_the_threads_asked_for(void **state)
+{
+    (void)state;
+    const CornuCpuLimits one = measured(NULL, 1), all = measured(NULL, 0);
+    assert_int_equal(one.threads, 1);
+    assert_int_equal(all.threads, cornu__cpu_threads());
+    /* No machine computes below 100 MFLOP/s or reads less than 100 MB/s; none has 100 TFLOP/s in
+     * one thread or reads 10 TB/s. */
+    for (int i = 0; i < 2; i++) {
+        const CornuCpuLimits *limits = i ? &all : &one;
+        assert_true(limits->f32_flops > 1e8 && limits->f32_flops < 1e14 * limits->threads);
+        assert_true(limits->bf16_flops > 1e8 && limits->bf16_flops < 1e14 * limits->threads);
+        assert_true(limits->read_bytes > 1e8 && limits->read_bytes < 1e13);
+    }
+}
+
+/* Multiply-adds per second of this thread, timed here. */
+static double timed(const CornuProducts *products)
+{
+    const int64_t   steps = 1 << 18;
+    struct timespec begin, end;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    static volatile float sink;
+    sink = products->limit(steps);
+    (void)sink;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    return (double)steps * products->limit_flops /
+           ((double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec));
+}
+
+/* Nothing is counted twice or left out. Both are measured again, the best of each counting, as
+ * long as other programs may have kept one of them from its best. */
+static void a_rate_is_operations_by_seconds(void **state)
+{
+    (void)state;
+    double limit = 0.0, best = 0.0;
+    for (int round = 0; round < 40; round++) {
+        const double seen = measured(NULL, 1).f32_flops;
+        if (seen > limit) limit = seen;
+        for (int turn = 0; turn < 20; turn++) {
+            const double rate = timed(cornu__products());
+            if (rate > best) best = rate;
+        }
+        if (round >= 2 && limit > 0.7 * best && limit < 1.4 * best) return;
+    }
+    fail_msg("%g operations per second, %g timed here", limit, best);
+}
+
+static void they_follow_the_instruction_set(void **state)
+{
+    (void)state;
+    const CornuIsa best = cornu__cpu()->best;
+    assert_false(measured("portable", 1).bf16_instructions);
+    assert_int_equal(measured(NULL, 1).bf16_instructions, best >= CORNU_ISA_AVX512BF16);
+    if (best < CORNU_ISA_AVX2) skip();
+    /* Registers twice as wide or wider; again if another program was in the way. */
+    for (int round = 0; round < 40; round++)
+        if (measured(NULL, 1).f32_flops > 1.5 * measured("portable", 1).f32_flops) return;
+    fail_msg("%s is no faster than portable", cornu__isa_name(best));
+}
+
+static void wrong_arguments_are_refused(void **state)
+{
+    (void)state;
+    CornuCpuLimits limits;
+    assert_int_equal(cornu_cpu_limits(-1, &limits), CORNU_ERR_ARGUMENT);
+    assert_non_null(strstr(cornu_error_message(), "-1"));
+    setenv("CORNU_ISA", "nonsense", 1);
+    assert_int_equal(cornu_cpu_limits(1, &limits), CORNU_ERR_ARGUMENT);
+    assert_non_null(strstr(cornu_error_message(), "nonsense"));
+    unsetenv("CORNU_ISA");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rates_are_of_the_threads_asked_for),
+        cmocka_unit_test(a_rate_is_operations_by_seconds),
+        cmocka_unit_test(they_follow_the_instruction_set),
+        cmocka_unit_test(wrong_arguments_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
