@@ -102,6 +102,13 @@ for program in mnist_cnn custom_loop; do
     grep -q '^0 ops fell back to the reference kernels$' "$folder/out"
     report $? "$program says that nothing fell back"
 done
+refuses 1 '--batch-size is 60, expected a multiple of the 8 shards' custom_loop --device tpu --data synthetic --limit 200 --batch-size 60
+exact="--device tpu --policy float32 --data synthetic --limit 400 --batch-size 80 --epochs 2"
+for shards in 1 8; do
+    succeeds custom_loop $exact --shards $shards
+    grep '^Epoch' "$folder/out" >"$folder/loss$shards"
+done
+same "a loop by hand has the same losses on 1 and on 8 shards" "$folder/loss1" "$folder/loss8"
 
 # ---- Where to write: found out before anything is trained ----
 
