@@ -22,6 +22,7 @@ fails_with() { ! explain "${@:2}" && grep -q -- "$1" err && [ ! -e no ]; }
 fits() { ! grep -qE '^.{121}' out; }
 rows() { grep -cE '^ {0,2}[0-9]+ [ *=] ' out; }
 steps() { sed -n 's/^compiled: .* ops to \([0-9]*\) steps.*/\1/p' out; }
+unnamed() { grep -cE '^ {0,2}[0-9]+ [ *=]  ' out; }
 collectives() { grep -cE '^ {0,2}[0-9]+ = ' out; }
 
 models=$("$programs/explain" --help | sed -n 's/.*--model NAME *network: \(.*\) (default.*/\1/p' | tr -d ,)
@@ -31,6 +32,7 @@ for model in $models; do
     check "$model on tpu:v3-8" [ $? = 0 ]
     check "$model fits 120 columns" fits
     check "$model has a row per step" [ "$(rows)" = "$(steps)" ]
+    check "$model says which layer each step is of" [ "$(unnamed)" = 0 ]
     check "$model shows collectives" [ "$(collectives)" -ge 1 ]
     check "$model runs without fallbacks" says ' 0 ops fell back'
     check "$model on 1 to 8 shards" [ "$(grep -cE '^v3-8 +[1248] ' out)" = 5 ]
@@ -67,6 +69,7 @@ assert abs(own["epoch_s"] - 1500 * own["step_s"]) < 1e-6 * own["epoch_s"]
 assert own["infeed_bytes"] == 40 * (784 + 1) + 2 * 2 * 8, own     # pixels, labels, two counts
 for step in tpu["steps"]:
     op = step["modelled"]
+    assert (op["product"][0] > 0) == (op["vmem"]["bytes"] > 0) and op["vmem"]["bytes"] <= 16 << 20, step
     assert op["useful_macs"] <= op["padded_macs"] and 0 <= op["use"]["overlapped"] <= 1, step
     assert op["seconds"] == max(op[unit] for unit in ("mxu_s", "vector_s", "hbm_s", "links_s"))
     assert step["kind"] == "collective" or op["link_bytes"] == 0
