@@ -78,7 +78,9 @@ refuses 2 '"digits" is no flag' mnist_cnn digits
 refuses 2 'unknown flag --save' custom_loop --save x.safetensors
 refuses 2 'expected MODEL.safetensors IMAGE' predict
 refuses 2 '--threads is "-1"' demo --threads -1
-refuses 2 '--model is "shakespeare_lstm", expected mnist_cnn, .*fashion_mnist_cnn' compare_devices --model shakespeare_lstm
+for program in compare_devices explain; do
+    refuses 2 '"shakespeare_lstm", which is not in this version; expected mnist_cnn, .*fashion_mnist_cnn' $program --model shakespeare_lstm
+done
 refuses 2 'unknown flag --device; did you mean --devices' compare_devices --device cpu
 
 # ---- The machine ----
