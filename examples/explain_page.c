@@ -283,7 +283,7 @@ static void print_head(const Explanation *e, FILE *to)
             e->tpu ? "emulated" : "native", e->policy, e->shards, e->shards == 1 ? "" : "s",
             e->threads, e->threads == 1 ? "" : "s");
     fprintf(to, "compiled: %" PRId64 " ops to %" PRId64 " steps, %.2f GFLOP, %.1f MB moved; "
-            "%" PRId64 " ops fell back to reference kernels, %" PRId64 " copies\n", s->ops,
+            "%" PRId64 " ops fell back to the reference kernels, %" PRId64 " copies\n", s->ops,
             s->kernels, 1e-9 * (double)s->flops, 1e-6 * (double)s->bytes_moved, s->fallbacks,
             s->copies);
     print_memory(&e->memory, false, to);
