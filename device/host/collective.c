@@ -57,16 +57,10 @@ void cornu__all_reduce(CornuThreads *threads, CornuType type, int shards, void *
     cornu__threads_run(threads, (cornu_type_count(type) + BLOCK - 1) / BLOCK, sum_block, &sum);
 }
 
-static bool always(const CornuOpCall *call, const CornuType *out_type)
-{
-    (void)call, (void)out_type;
-    return true;
-}
-
 static CornuStatus replica_id(const CornuKernelCall *call)
 {
     *(int64_t *)call->out[0] = call->shard;
     return CORNU_OK;
 }
 
-const CornuKernel cornu__host_replica_id = { .accepts = always, .run = replica_id };
+const CornuKernel cornu__host_replica_id = { .accepts = cornu__accepts_all, .run = replica_id };

@@ -95,6 +95,17 @@ static CornuIsa best_isa(void)
     return CORNU_ISA_AMX;
 }
 
+/* Products of bf16 pairs are twice as fast as f32's on AMD's processors (Zen 5, measured) and half
+ * as fast on Intel's (Sapphire Rapids, measured: 107 against 217 GFLOP/s a core), which are meant
+ * to use tiles instead. */
+static CornuIsa preferred_isa(CornuIsa best)
+{
+    const Leaf     vendor = cpuid(0, 0);
+    const unsigned text[] = { vendor.b, vendor.d, vendor.c };
+    const bool     amd = memcmp(text, "AuthenticAMD", sizeof text) == 0;
+    return best == CORNU_ISA_AVX512BF16 && !amd ? CORNU_ISA_AVX512 : best;
+}
+
 static void read_name(char name[64])
 {
     unsigned words[13] = { 0 };
@@ -113,6 +124,7 @@ static void read_name(char name[64])
 #else
 
 static CornuIsa best_isa(void) { return CORNU_ISA_PORTABLE; }
+static CornuIsa preferred_isa(CornuIsa best) { return best; }
 static void read_name(char name[64]) { (void)name; }
 
 #endif
@@ -160,6 +172,7 @@ static CornuCpu this_cpu = { .name = "unknown CPU", .l1d = 32 << 10, .l2 = 512 <
 static void look(void)
 {
     this_cpu.best = best_isa();
+    this_cpu.preferred = preferred_isa(this_cpu.best);
     read_name(this_cpu.name);
     read_caches(&this_cpu);
 }
@@ -175,7 +188,7 @@ CornuStatus cornu__cpu_isa(CornuIsa *isa)
 {
     const CornuIsa best = cornu__cpu()->best;
     const char *wish = getenv("CORNU_ISA");
-    *isa = best;
+    *isa = cornu__cpu()->preferred;
     if (!wish || !*wish) return CORNU_OK;
     for (int i = 0; i < CORNU_ISA_COUNT; i++) {
         if (strcmp(wish, isa_names[i]) != 0) continue;

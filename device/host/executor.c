@@ -67,37 +67,38 @@ static CornuOpCall call_of(const CornuPlan *plan, const CornuStep *step)
     return (CornuOpCall){ op->id, &op->attributes, op->in_count, step->types };
 }
 
-/* Operands of a convolution joined with a pooling, and its result; neither is what the
- * step reads and writes. */
-enum { POOLED_TYPES = 3 };
+/* Operands of an op with a packed operand or joined with a pooling, and its result: what the step
+ * reads and writes is of other types. */
+enum { KERNEL_TYPES = CORNU_MAX_INPUTS + 1 };
 
 static CornuOpCall kernel_call_of(const CornuPlan *plan, const CornuStep *step,
-                                  CornuType         types[POOLED_TYPES],
+                                  CornuType         types[KERNEL_TYPES],
                                   const CornuType **out_type)
 {
-    if (step->pool < 0) return call_of(plan, step);
+    if (step->pool < 0 && !step->packed && step->kind == CORNU_STEP_KERNEL)
+        return call_of(plan, step);
     const CornuProgramOp *op = &plan->program->ops[step->op];
-    types[POOLED_TYPES - 1] = plan->types[op->out_first];
-    *out_type = &types[POOLED_TYPES - 1];
+    types[CORNU_MAX_INPUTS] = plan->types[op->out_first];
+    *out_type = &types[CORNU_MAX_INPUTS];
     return cornu_program_call(plan->program, op, types);
 }
 
 static size_t scratch_of(const CornuPlan *plan, const CornuStep *step)
 {
-    int              threads = cornu__threads_count(plan->host->threads);
-    const CornuType *out_type = step->types + step->in_count;
-    CornuType        types[POOLED_TYPES];
-    CornuOpCall      call;
+    const CornuMachine machine = cornu__machine(plan->host);
+    const CornuType   *out_type = step->types + step->in_count;
+    CornuType          types[KERNEL_TYPES];
+    CornuOpCall        call;
     switch (step->kind) {
-    case CORNU_STEP_GROUP: return cornu__group_scratch(step->group, threads);
+    case CORNU_STEP_GROUP: return cornu__group_scratch(step->group, machine.threads);
     case CORNU_STEP_KERNEL:
         if (!step->kernel->scratch) return 0;
         call = kernel_call_of(plan, step, types, &out_type);
-        return step->kernel->scratch(&call, out_type, threads);
+        return step->kernel->scratch(&call, out_type, &machine);
     case CORNU_STEP_REFERENCE:
         call = call_of(plan, step);
         return (size_t)cornu__reference_scratch(&call, out_type) * sizeof(double);
-    case CORNU_STEP_COPY: case CORNU_STEP_ALL_REDUCE: break;
+    case CORNU_STEP_PACK: case CORNU_STEP_COPY: case CORNU_STEP_ALL_REDUCE: break;
     }
     return 0;
 }
@@ -250,7 +251,7 @@ static CornuStatus run_step(Executable *executable, const CornuStep *step, int s
     void *const       *out = addresses + step->out_first;
     const CornuType   *out_type = step->types + step->in_count;
     CornuEpilogue      epilogue = step->epilogue;
-    CornuType          types[POOLED_TYPES], pool_types[POOLED_TYPES];
+    CornuType          types[KERNEL_TYPES], pool_types[CORNU_MAX_INPUTS];
     CornuOpCall        call, pool;
     switch (step->kind) {
     case CORNU_STEP_GROUP:
@@ -263,8 +264,14 @@ static CornuStatus run_step(Executable *executable, const CornuStep *step, int s
         if (step->has_bias) epilogue.bias = in[step->in_count - 1];
         return step->kernel->run(&(CornuKernelCall){
             .op = call, .out_type = out_type, .in = in, .out = out, .epilogue = &epilogue,
-            .threads = plan->host->threads, .scratch = scratch, .shard = shard,
-            .pool = step->pool < 0 ? NULL : &pool });
+            .threads = plan->host->threads, .multiplier = plan->host->multiplier,
+            .scratch = scratch, .shard = shard, .pool = step->pool < 0 ? NULL : &pool });
+    case CORNU_STEP_PACK:
+        call = kernel_call_of(plan, step, types, &out_type);
+        step->kernel->pack(&(CornuKernelCall){
+            .op = call, .out_type = out_type, .in = (const void *const[]){ NULL, in[0] },
+            .out = out, .threads = plan->host->threads, .multiplier = plan->host->multiplier });
+        break;
     case CORNU_STEP_REFERENCE:
         call = call_of(plan, step);
         return cornu__reference_run(&call, out_type, in, out, (double *)(void *)scratch);

@@ -50,23 +50,27 @@ CornuStatus       cornu__rewrite_keep(CornuRewrite *rewrite, const CornuProgramO
  * a failure. */
 CornuProgram     *cornu__rewrite_end(CornuRewrite *rewrite, CornuStatus status);
 
+/* What a kernel may ask about the device. */
+CornuMachine cornu__machine(const CornuHost *host);
+
 /* ---- Steps ---- */
 
 typedef enum {
-    CORNU_STEP_KERNEL, CORNU_STEP_REFERENCE, CORNU_STEP_GROUP, CORNU_STEP_COPY,
-    CORNU_STEP_ALL_REDUCE
+    CORNU_STEP_KERNEL, CORNU_STEP_PACK, CORNU_STEP_REFERENCE, CORNU_STEP_GROUP,
+    CORNU_STEP_COPY, CORNU_STEP_ALL_REDUCE
 } CornuStepKind;
 
 typedef struct {
     CornuStepKind      kind;
     int                position;   /* its last op in the program: the order wanted      */
-    int                op;         /* of a kernel or reference step                     */
+    int                op;         /* of a kernel, pack or reference step               */
     int                pool;       /* the pooling op joined with a kernel's, or -1      */
     int                in_first, in_count;    /* values read and values written: ranges */
     int                out_first, out_count;  /* of CornuPlan.operands                  */
     const CornuKernel *kernel;
     CornuEpilogue      epilogue;
     bool               has_bias;   /* then the bias is the last value read              */
+    bool               packed;     /* operand 1 is what a pack step made of it          */
     bool               varies;     /* every shard runs it; else it runs once            */
     CornuGroup        *group;
     CornuType         *types;      /* of the values read, then of those written         */
@@ -88,7 +92,7 @@ typedef struct {
     int              step_count, step_space;
     CornuValue      *operands;
     int              operand_count, operand_space;
-    /* Values: those of the program, then temporaries of copies. */
+    /* Values: those of the program, then packed operands and temporaries of copies. */
     CornuType       *types;
     CornuPlace      *places;
     int              value_count, value_space, place_space;
@@ -111,6 +115,10 @@ void        cornu__plan_free(CornuPlan *plan);
  * CORNU_ERR_MEMORY. */
 CornuStep *cornu__plan_step(CornuPlan *plan, CornuStepKind kind, const CornuValue *in,
                             int in_count, const CornuValue *out, int out_count);
+
+/* A value that the program does not have: memory for a buffer or in the arena. */
+CornuStatus cornu__plan_value(CornuPlan *plan, CornuType type, bool varies, CornuPlace place,
+                              CornuValue *value);
 
 /* The value whose memory `value` is part of, and where in it. */
 CornuValue cornu__plan_root(const CornuPlan *plan, CornuValue value, size_t *offset);

@@ -186,9 +186,8 @@ static CornuStatus wait_for_readers(Planner *p, int step, int input, bool *possi
     return CORNU_OK;
 }
 
-/* A value that stands for memory outside the program's: a buffer that a copy fills. */
-static CornuStatus add_value(CornuPlan *plan, CornuType type, bool varies, CornuPlace place,
-                             CornuValue *value)
+CornuStatus cornu__plan_value(CornuPlan *plan, CornuType type, bool varies, CornuPlace place,
+                              CornuValue *value)
 {
     CORNU__TRY(cornu__reserve(&plan->varies, &plan->varies_space, plan->value_count, 1,
                               sizeof *plan->varies));
@@ -209,7 +208,7 @@ static CornuStatus add_copy(Planner *p, CornuValue from, CornuPlace place,
 {
     CornuPlan *plan = p->plan;
     place.stride = plan->varies[from] ? cornu_type_bytes(plan->types[from]) : 0;
-    CORNU__TRY(add_value(plan, plan->types[from], plan->varies[from], place, made));
+    CORNU__TRY(cornu__plan_value(plan, plan->types[from], plan->varies[from], place, made));
     CornuStep *step = cornu__plan_step(plan, CORNU_STEP_COPY, &from, 1, made, 1);
     if (!step) return CORNU_ERR_MEMORY;
     /* Behind all that is wanted earlier; a copy of an input may move up to let a writer
@@ -556,7 +555,11 @@ static void print_place(const CornuPlan *plan, CornuValue value, FILE *to)
 
 void cornu__plan_print(const CornuPlan *plan, FILE *to)
 {
-    static const char *const kinds[] = { "kernel", "reference", "group", "copy", "collective" };
+    static const char *const kinds[] = {
+        [CORNU_STEP_KERNEL] = "kernel",       [CORNU_STEP_PACK] = "pack",
+        [CORNU_STEP_REFERENCE] = "reference", [CORNU_STEP_GROUP] = "group",
+        [CORNU_STEP_COPY] = "copy",           [CORNU_STEP_ALL_REDUCE] = "collective",
+    };
     fprintf(to, "plan: %d steps, %zu bytes of values, %zu bytes of scratch memory\n",
             plan->step_count, plan->shared_bytes + plan->shard_bytes, plan->scratch_bytes);
     if (cornu__plan_shards(plan) > 1)

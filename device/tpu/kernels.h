@@ -7,12 +7,6 @@
 
 extern const CornuKernel cornu__tpu_matmul;
 
-extern const CornuKernel cornu__tpu_conv2d, cornu__tpu_conv2d_grad_input,
-                         cornu__tpu_conv2d_grad_filter;
-
-/* Joined with a pooling: CornuKernelCall.pool. */
-extern const CornuKernel cornu__tpu_conv2d_pooled;
-
 /* By op; the rest is cornu__host_kernels. */
 extern const CornuKernel *const cornu__tpu_kernels[CORNU_OP_COUNT];
 
