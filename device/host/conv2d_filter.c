@@ -10,13 +10,13 @@
  * Where no tap meets padding, the taps of one filter row and their channels are one row of x. With
  * few channels (the first layer) rows are gathered from all taps, and x is padded before.
  *
- * Where bf16 is multiplied in pairs, the two are the same element of two images, so chunks are
+ * Where bf16 is multiplied in pairs, the two are the same element of two images, so pieces are
  * copied as pairs of images; walks over positions stay as they are.
  *
- * Where d_y is the gradient of a max pooling, each chunk makes its own part in the cache.
+ * Where d_y is the gradient of a max pooling, each piece makes its own part in the cache.
  *
- * The batch is cut into chunks that fit the second-level cache; each makes its own sum, and
- * these are added in order.
+ * The batch is cut into chunks; each makes its own sum, and these are added in order. A chunk is
+ * summed in pieces of images that fit the second-level cache.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -28,7 +28,7 @@
 #include "precision.h"
 
 enum {
-    CHUNK_BYTES = 512 << 10,   /* of x and d_y: what a chunk should read                  */
+    PIECE_BYTES = 512 << 10,   /* of x and d_y: what a piece should read                  */
     SUM_BYTES = 16 << 20,      /* of all chunks' sums together                            */
     FEW = 8,                   /* rows of x shorter than this are gathered                */
     ADD_BLOCK = 4096           /* elements of d_filter that one block of the last sum has */
@@ -41,12 +41,12 @@ typedef struct {
     CornuWalk              walk;
     int64_t                rows;       /* h w C                                              */
     int64_t                padded;     /* F, rounded up to whole registers                   */
-    int64_t                chunks, chunk_images;
+    int64_t                chunks, chunk_images, piece_images;
     int64_t                extent[2];  /* of x, or of its padded copy                        */
     bool                   gather, pad_x, copy_x, copy_y;
-    int64_t                x_part, y_part, half_count;    /* elements of a chunk's copies    */
+    int64_t                x_part, y_part, half_count;    /* elements of a piece's copies    */
     float                 *sums;       /* chunks x rows x padded                             */
-    /* Copies of a thread's chunk in operands of 4 bytes, part by part. Halves are two images in
+    /* Copies of a thread's piece in operands of 4 bytes, part by part. Halves are two images in
      * bf16, before they are paired; a map is one image of a pool's gradient and behind it a row of
      * the pool's d_y, in f32. */
     float                 *x, *d_y, *maps;
@@ -94,12 +94,13 @@ static size_t lay_out(FilterGradient *g, const CornuOpCall *op, const CornuType 
     const int64_t x_image = height->in * width->in * C, positions = height->out * width->out;
     const int64_t image_bytes = 4 * parts / depth * (x_image + positions * g->padded);
     const int64_t most_chunks = larger(1, SUM_BYTES / (4 * g->rows * g->padded));
-    g->chunk_images = larger(larger(1, CHUNK_BYTES / larger(1, image_bytes)),
-                             ceil_divide(batch, most_chunks));
+    g->piece_images = larger(1, PIECE_BYTES / larger(1, image_bytes));
+    g->piece_images = ceil_divide(g->piece_images, depth) * depth;
+    g->chunk_images = larger(g->piece_images, ceil_divide(batch, most_chunks));
     g->chunk_images = ceil_divide(g->chunk_images, depth) * depth;
     g->chunks = larger(1, ceil_divide(batch, g->chunk_images));
-    g->x_part = g->copy_x ? g->chunk_images / depth * g->extent[0] * g->extent[1] * C : 0;
-    g->y_part = g->copy_y ? g->chunk_images / depth * positions * g->padded : 0;
+    g->x_part = g->copy_x ? g->piece_images / depth * g->extent[0] * g->extent[1] * C : 0;
+    g->y_part = g->copy_y ? g->piece_images / depth * positions * g->padded : 0;
     const bool narrow_map = pooled && g->how.from == CORNU_BF16;
     g->half_count = narrow_map || (depth > 1 && !g->how.in_place)
                   ? larger(x_image, positions * F) : 0;
@@ -277,6 +278,7 @@ static void sum_rows(const FilterGradient *g, CornuOuter outer, float *sums, int
     const int64_t tiles = ceil_divide(count, most), lanes = g->products->lanes;
     const float  *x = outer.x, *y = outer.y;
     const ptrdiff_t *offsets = outer.offsets;
+    const bool       add = outer.add;
     outer.sum_stride = g->padded;
     for (int64_t f = 0; f < g->padded; f += outer.vectors * lanes) {
         outer.vectors = (int)smaller(2, (g->padded - f) / lanes);
@@ -288,7 +290,7 @@ static void sum_rows(const FilterGradient *g, CornuOuter outer, float *sums, int
             for (int pass = 0; pass < g->how.passes; pass++) {
                 outer.x = x + g->how.pass[pass][0] * g->x_part + (offsets ? 0 : m);
                 outer.y = y + g->how.pass[pass][1] * g->y_part + f;
-                outer.add = pass > 0;
+                outer.add = add || pass > 0;
                 g->products->outer(&outer);
             }
         }
@@ -350,28 +352,39 @@ static void sum_gathered(const FilterGradient *g, CornuOuter outer, float *sums)
     }
 }
 
-static void sum_chunk(void *context, int64_t chunk, int thread)
+/* Images b to b_end into the sums, or added to them. */
+static void sum_piece(FilterGradient *g, int64_t b, int64_t b_end, bool add, int thread,
+                      float *sums)
 {
-    FilterGradient       *g = context;
-    const CornuAxis      *height = &g->walk.axis[0], *width = &g->walk.axis[1];
-    const int64_t         C = g->walk.in_channels;
-    const int64_t         b = chunk * g->chunk_images;
-    const int64_t         b_end = smaller(g->walk.batch, b + g->chunk_images);
-    const int64_t         columns = g->extent[1], image = g->extent[0] * columns * C;
-    float                *sums = g->sums + chunk * g->rows * g->padded;
-    CornuOuter            outer = {
+    const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
+    const int64_t    C = g->walk.in_channels;
+    const int64_t    columns = g->extent[1], image = g->extent[0] * columns * C;
+    CornuOuter       outer = {
         .x = g->copy_x ? copy_x(g, b, b_end, thread) : (const float *)g->call->in[0] + b * image,
         .x_image = image, .x_row = height->stride * columns * C, .x_pixel = width->stride * C,
         .y_image = height->out * width->out * g->padded, .y_row = width->out * g->padded,
         .y_pixel = g->padded,
         .images = ceil_divide(b_end - b, g->products->depth),
-        .height = height->out, .width = width->out,
+        .height = height->out, .width = width->out, .add = add,
     };
     if (g->call->pool) outer.y = gradient_of_pool(g, b, b_end, thread);
     else if (g->copy_y) outer.y = copy_y(g, b, b_end, thread);
     else outer.y = (const float *)g->call->in[1] + b * outer.y_image;
     if (g->gather) sum_gathered(g, outer, sums);
     else sum_taps(g, outer, sums);
+}
+
+static void sum_chunk(void *context, int64_t chunk, int thread)
+{
+    FilterGradient *g = context;
+    const int64_t   first = chunk * g->chunk_images;
+    const int64_t   end = smaller(g->walk.batch, first + g->chunk_images);
+    float          *sums = g->sums + chunk * g->rows * g->padded;
+    int64_t         b = first;
+    do {   /* at least once: without images the sums are zero */
+        sum_piece(g, b, smaller(end, b + g->piece_images), b > first, thread, sums);
+        b += g->piece_images;
+    } while (b < end);
 }
 
 /* d_filter = the chunks' sums, added in order into the first. */

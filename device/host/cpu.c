@@ -184,19 +184,30 @@ const CornuCpu *cornu__cpu(void)
     return &this_cpu;
 }
 
+static _Atomic CornuIsa in_use = CORNU_ISA_COUNT;   /* CORNU_ISA_COUNT: not yet found out */
+
+CornuIsa cornu__isa_in_use(void)
+{
+    const CornuIsa isa = in_use;
+    return isa < CORNU_ISA_COUNT ? isa : cornu__cpu()->preferred;
+}
+
 CornuStatus cornu__cpu_isa(CornuIsa *isa)
 {
     const CornuIsa best = cornu__cpu()->best;
     const char *wish = getenv("CORNU_ISA");
     *isa = cornu__cpu()->preferred;
-    if (!wish || !*wish) return CORNU_OK;
+    if (!wish || !*wish) {
+        in_use = *isa;
+        return CORNU_OK;
+    }
     for (int i = 0; i < CORNU_ISA_COUNT; i++) {
         if (strcmp(wish, isa_names[i]) != 0) continue;
         if (i > (int)best)
             return cornu__fail(CORNU_ERR_DEVICE,
                                "CORNU_ISA is %s, but this CPU (%s) has at most %s", wish,
                                this_cpu.name, isa_names[best]);
-        *isa = (CornuIsa)i;
+        *isa = in_use = (CornuIsa)i;
         return CORNU_OK;
     }
     return cornu__fail(CORNU_ERR_ARGUMENT, "CORNU_ISA is '%s', expected portable, avx2, "

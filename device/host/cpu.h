@@ -39,10 +39,13 @@ typedef struct {
 /* Found out once; never fails. */
 const CornuCpu *cornu__cpu(void);
 
-/* The kernels to use: the preferred ones, or what the environment variable CORNU_ISA says, up to
- * the best. CORNU_ERR_ARGUMENT for an unknown name, CORNU_ERR_DEVICE for one this processor
- * lacks. */
+/* The kernels to use from now on: the preferred ones, or what the environment variable CORNU_ISA
+ * says, up to the best. CORNU_ERR_ARGUMENT for an unknown name, CORNU_ERR_DEVICE for one this
+ * processor lacks. Devices ask when they open. */
 CornuStatus cornu__cpu_isa(CornuIsa *isa);
+
+/* What was said last, without reading the environment; the preferred ones if nobody asked yet. */
+CornuIsa cornu__isa_in_use(void);
 
 /* Default number of threads: the processors this process may run on, but no more than its
  * cgroups' CPU quota rounded up; at least 1. */

@@ -27,13 +27,11 @@ static const CornuProducts   *const products_of_bf16[] = {
 #endif
 };
 
-/* The one in use, or the last there is. A wrong CORNU_ISA is refused when a device opens; here
- * it is too late to. */
+/* The one in use, or the last there is. */
 static size_t chosen(size_t count)
 {
-    CornuIsa isa;
-    if (cornu__cpu_isa(&isa) != CORNU_OK) return CORNU_ISA_PORTABLE;
-    return (size_t)isa < count ? (size_t)isa : count - 1;
+    const size_t isa = cornu__isa_in_use();
+    return isa < count ? isa : count - 1;
 }
 
 #define CHOSEN(table) table[chosen(sizeof table / sizeof *table)]

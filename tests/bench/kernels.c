@@ -1,5 +1,6 @@
 /*
- * Times the kernels at the shapes of the MNIST networks, batch 128: medians of interleaved
+ * Times the kernels at the shapes of the MNIST networks, batch 128, and of convolutions of the
+ * Fashion MNIST network, batch 16, which is a shard's: medians of interleaved
  * rounds, and what part of the multiply-add units' limit, measured among them, is reached; for
  * kernels that only move data the bytes read and written per second. Products are timed on the cpu
  * device in f32 and on the tpu device in bf16, round by round, and compared; packing is part of
@@ -120,10 +121,10 @@ static void free_case(const Case *c)
 }
 
 static void add_convolution(const char *const names[3], CornuShape x, CornuShape filter,
-                            int64_t high, bool first)
+                            int64_t low, int64_t high, bool first)
 {
-    CornuAttributes forward = { .conv2d = { .high = { high, high } } };
-    CornuAttributes grad = { .conv2d_grad = { .high = { high, high },
+    CornuAttributes forward = { .conv2d = { .low = { low, low }, .high = { high, high } } };
+    CornuAttributes grad = { .conv2d_grad = { .low = { low, low }, .high = { high, high },
                                               .extents = { x.extent[1], x.extent[2] } } };
     CornuType x_type = cornu_type_from(CORNU_F32, x), f_type = cornu_type_from(CORNU_F32, filter);
     add_case(names[0], CORNU_OP_CONV2D, &cornu__host_conv2d, forward, CORNU_OP_RELU, 2,
@@ -337,15 +338,19 @@ void bench_kernels(void)
 #define DENSE(name) (const char *[]){ "matmul " name, "matmul B' " name, "matmul A' " name }
 #define NORM(name)  (const char *[]){ "batch_norm " name, "batch_norm_grad " name }
     add_convolution(CONVOLUTION("28x28x1 > 26x26x32"), cornu_shape(128, 28, 28, 1),
-                    cornu_shape(3, 3, 1, 32), 0, true);
+                    cornu_shape(3, 3, 1, 32), 0, 0, true);
     add_pool(POOL("26x26x32"), cornu_shape(128, 26, 26, 32));
     add_pooled(JOINED("28x28x1 > 13x13x32"), &cases[1], &cases[2], &cases[3], &cases[4]);
     add_convolution(CONVOLUTION("13x13x32 > 10x10x64"), cornu_shape(128, 13, 13, 32),
-                    cornu_shape(3, 3, 32, 64), -1, false);
+                    cornu_shape(3, 3, 32, 64), 0, -1, false);
     add_pool(POOL("10x10x64"), cornu_shape(128, 10, 10, 64));
     add_pooled(JOINED("13x13x32 > 5x5x64"), &cases[7], &cases[9], &cases[10], &cases[11]);
     add_convolution(CONVOLUTION("5x5x64 > 3x3x64"), cornu_shape(128, 5, 5, 64),
-                    cornu_shape(3, 3, 64, 64), 0, false);
+                    cornu_shape(3, 3, 64, 64), 0, 0, false);
+    add_convolution(CONVOLUTION("14x14x64 > 14x14x128 16"), cornu_shape(16, 14, 14, 64),
+                    cornu_shape(5, 5, 64, 128), 2, 2, false);
+    add_convolution(CONVOLUTION("7x7x128 > 6x6x256 16"), cornu_shape(16, 7, 7, 128),
+                    cornu_shape(5, 5, 128, 256), 2, 1, false);
     add_dense(DENSE("576 > 64"), 128, 576, 64);
     add_dense(DENSE("64 > 10"), 128, 64, 10);
     add_dense(DENSE("1600 > 10"), 128, 1600, 10);

@@ -197,6 +197,7 @@ static int with_isa(CornuIsa isa)
         cmocka_unit_test(test_outer),
     };
     setenv("CORNU_ISA", cornu__isa_name(isa), 1);
+    if (cornu__cpu_isa(&isa) != CORNU_OK) return 1;
     random_state = 1;
     bf16 = cornu__bf16();
     p = cornu__products_of_bf16();

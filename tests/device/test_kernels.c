@@ -679,6 +679,7 @@ static int run_group(const char *device, CornuIsa isa, const struct CMUnitTest *
     char name[64];
     snprintf(name, sizeof name, "%s %s", device, cornu__isa_name(isa));
     setenv("CORNU_ISA", cornu__isa_name(isa), 1);
+    if (cornu__cpu_isa(&isa) != CORNU_OK) return 1;
     random_state = 1;
     return _cmocka_run_group_tests(name, tests, count, NULL, NULL);
 }
