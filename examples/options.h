@@ -20,6 +20,7 @@
 typedef struct {
     const char *device;            /* cpu unless set */
     const char *policy;            /* NULL: the device decides */
+    const char *precision;         /* NULL: the device's default */
     int64_t     shards, threads;   /* threads 0: as many as there are processors */
     const char *model;
     int64_t     epochs, batch_size, steps_per_epoch, limit, seed;
@@ -34,7 +35,7 @@ typedef struct {
 /* Which of the common flags a program has: those that it heeds, no other. --model comes with
  * Program.models; --help and --version are everywhere. */
 enum {
-    OPTIONS_MACHINE  = 1,          /* --device --policy --shards --threads */
+    OPTIONS_MACHINE  = 1,          /* --device --policy --precision --shards --threads */
     OPTIONS_DATA     = 2,          /* --data --limit --seed */
     OPTIONS_TRAINING = 4,          /* --epochs --batch-size --learning-rate */
     OPTIONS_FIT      = 8,          /* --steps-per-epoch --save --load --history --verbose */

@@ -93,7 +93,8 @@ int main(int argc, char **argv)
     const int usage = options_parse(&options, &program, argc, argv);
     if (usage >= 0) return usage;
 
-    CornuDevice *device = cornu_device_open(options.device, .threads = (int)options.threads);
+    CornuDevice *device = cornu_device_open(options.device, .threads = (int)options.threads,
+                                            .precision = session_precision(&options));
     CornuModel  *model = cornu_model_load(options.arguments[0]);
     CornuStatus  status = cornu_compile(model, .device = device);
     if (!status) status = check_fit(model, options.arguments[0]);

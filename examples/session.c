@@ -7,6 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
+CornuPrecision session_precision(const Options *options)
+{
+    const char    *name = options->precision;
+    CornuPrecision precision = CORNU_PRECISION_HIGHEST;
+    while (name && strcmp(name, cornu_precision_name(precision)) != 0) precision++;
+    return precision;
+}
+
 CornuDevice *session_open(const Options *options)
 {
     setlocale(LC_CTYPE, "");
@@ -16,7 +24,8 @@ CornuDevice *session_open(const Options *options)
     cornu_set_random_seed((uint64_t)options->seed);
     if (cornu_set_dtype_policy(options->policy)) return NULL;
     CornuDevice *device = cornu_device_open(options->device, .threads = (int)options->threads,
-                                            .shards = (int)options->shards);
+                                            .shards = (int)options->shards,
+                                            .precision = session_precision(options));
     if (device) printf("%s\n", cornu_device_description(device));
     return device;
 }

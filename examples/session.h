@@ -15,6 +15,9 @@
  * written, which is better known now than after the training. */
 CornuDevice *session_open(const Options *options);
 
+/* What --precision says. */
+CornuPrecision session_precision(const Options *options);
+
 /* The digits, by --data and --limit; prints where they come from. A download shows its progress
  * on stderr. */
 CornuImageData *session_mnist(const Options *options);

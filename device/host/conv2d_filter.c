@@ -41,11 +41,13 @@ typedef struct {
     CornuWalk              walk;
     int64_t                rows;       /* h w C                                              */
     int64_t                padded;     /* F, rounded up to whole registers                   */
+    int64_t                layers;     /* of a chunk's sums: the last pass and, of several,
+                                          those before, whose terms are small                */
     int64_t                chunks, chunk_images, piece_images;
     int64_t                extent[2];  /* of x, or of its padded copy                        */
     bool                   gather, pad_x, copy_x, copy_y;
     int64_t                x_part, y_part, half_count;    /* elements of a piece's copies    */
-    float                 *sums;       /* chunks x rows x padded                             */
+    float                 *sums;       /* chunks x layers x rows x padded                    */
     /* Copies of a thread's piece in operands of 4 bytes, part by part. Halves are two images in
      * bf16, before they are paired; a map is one image of a pool's gradient and behind it a row of
      * the pool's d_y, in f32. */
@@ -93,7 +95,8 @@ static size_t lay_out(FilterGradient *g, const CornuOpCall *op, const CornuType 
         g->extent[a] = g->pad_x ? reach(&g->walk.axis[a]) : g->walk.axis[a].in;
     const int64_t x_image = height->in * width->in * C, positions = height->out * width->out;
     const int64_t image_bytes = 4 * parts / depth * (x_image + positions * g->padded);
-    const int64_t most_chunks = larger(1, SUM_BYTES / (4 * g->rows * g->padded));
+    g->layers = g->how.passes > 1 ? 2 : 1;
+    const int64_t most_chunks = larger(1, SUM_BYTES / (4 * g->layers * g->rows * g->padded));
     g->piece_images = larger(1, PIECE_BYTES / larger(1, image_bytes));
     g->piece_images = ceil_divide(g->piece_images, depth) * depth;
     g->chunk_images = larger(g->piece_images, ceil_divide(batch, most_chunks));
@@ -105,7 +108,7 @@ static size_t lay_out(FilterGradient *g, const CornuOpCall *op, const CornuType 
     g->half_count = narrow_map || (depth > 1 && !g->how.in_place)
                   ? larger(x_image, positions * F) : 0;
     g->map_count = narrow_map ? positions * F + pooled_row(&g->walk) : 0;
-    const int64_t sums = g->chunks * g->rows * g->padded;
+    const int64_t sums = g->chunks * g->layers * g->rows * g->padded;
     if (scratch) {
         g->sums = scratch;
         g->d_y = g->sums + sums;
@@ -286,11 +289,12 @@ static void sum_rows(const FilterGradient *g, CornuOuter outer, float *sums, int
             const int64_t m = t * count / tiles;
             outer.rows = (int)((t + 1) * count / tiles - m);
             outer.offsets = offsets ? offsets + m : NULL;
-            outer.sum = sums + (row + m) * g->padded + f;
             for (int pass = 0; pass < g->how.passes; pass++) {
+                const bool last = pass + 1 == g->how.passes;
+                outer.sum = sums + ((last ? 0 : g->rows) + row + m) * g->padded + f;
                 outer.x = x + g->how.pass[pass][0] * g->x_part + (offsets ? 0 : m);
                 outer.y = y + g->how.pass[pass][1] * g->y_part + f;
-                outer.add = add || pass > 0;
+                outer.add = add || (pass > 0 && !last);
                 g->products->outer(&outer);
             }
         }
@@ -379,7 +383,7 @@ static void sum_chunk(void *context, int64_t chunk, int thread)
     FilterGradient *g = context;
     const int64_t   first = chunk * g->chunk_images;
     const int64_t   end = smaller(g->walk.batch, first + g->chunk_images);
-    float          *sums = g->sums + chunk * g->rows * g->padded;
+    float          *sums = g->sums + chunk * g->layers * g->rows * g->padded;
     int64_t         b = first;
     do {   /* at least once: without images the sums are zero */
         sum_piece(g, b, smaller(end, b + g->piece_images), b > first, thread, sums);
@@ -387,7 +391,7 @@ static void sum_chunk(void *context, int64_t chunk, int thread)
     } while (b < end);
 }
 
-/* d_filter = the chunks' sums, added in order into the first. */
+/* d_filter = the layers of the chunks' sums, added in order into the first. */
 static void add_chunks(void *context, int64_t block, int thread)
 {
     (void)thread;
@@ -396,8 +400,8 @@ static void add_chunks(void *context, int64_t block, int thread)
     const int64_t end = smaller(g->rows, (block + 1) * per_block);
     for (int64_t row = block * per_block; row < end; row++) {
         float *sum = g->sums + row * g->padded;
-        for (int64_t chunk = 1; chunk < g->chunks; chunk++) {
-            const float *more = sum + chunk * g->rows * g->padded;
+        for (int64_t layer = 1; layer < g->chunks * g->layers; layer++) {
+            const float *more = sum + layer * g->rows * g->padded;
             for (int64_t f = 0; f < F; f++) sum[f] += more[f];
         }
         if (g->call->out_type->dtype == CORNU_BF16)

@@ -34,8 +34,9 @@ typedef struct {
     int64_t  row_blocks, column_blocks, panels;
     const char *packed;
     float   *bias;
-    /* Per thread; of a that is transposed, else not used: the sums of a block; its operands of a,
-     * K_CHUNK / depth rows for each part; one row of a in parts, or two before they are paired. */
+    /* Per thread; of a that is transposed, else not used: the sums of a block, of the last pass and
+     * of those before, whose terms are small; its operands of a, K_CHUNK / depth rows for each
+     * part; one row of a in parts, or two before they are paired. */
     float   *sums, *chunk;
     char    *rows;
     char    *x;                      /* rows of a block, all parts, per thread; if not in place */
@@ -104,7 +105,7 @@ static size_t lay_out(Matmul *p, const CornuOpCall *op, const CornuType *out_typ
     p->chunk_part = block_rows(p) * K_CHUNK / p->products->depth;
     p->row_bytes = 0;
     if (p->transposed) {
-        sums = (size_t)(block_rows(p) * block_columns(p));
+        sums = 2 * (size_t)(block_rows(p) * block_columns(p));
         chunk = parts * (size_t)p->chunk_part;
         p->row_bytes = (int64_t)align(2 * parts * (size_t)block_rows(p) * p->products->size);
     }
@@ -304,10 +305,11 @@ static void add_chunk(const Matmul *p, const Block *b, int64_t k, int64_t k_end,
     for (int64_t t = 0; t < tiles; t++) {
         const int64_t m = t * rows / tiles;
         outer.rows = (int)((t + 1) * rows / tiles - m);
-        outer.sum = sums + m * outer.sum_stride + first - b->first;
         for (int pass = 0; pass < p->how.passes; pass++) {
             const int *part = p->how.pass[pass];
-            outer.add = k > 0 || pass > 0;
+            const bool last = pass + 1 == p->how.passes;
+            outer.sum = sums + ((last ? 0 : rows) + m) * outer.sum_stride + first - b->first;
+            outer.add = k > 0 || (pass > 0 && !last);
             outer.x = chunk + part[0] * p->chunk_part + m;
             outer.y = y + (part[1] * p->depth + k) * width * (int64_t)p->products->size;
             p->products->outer(&outer);
@@ -321,16 +323,18 @@ static void multiply_transposed(void *context, int64_t block, int thread)
     const Block   b = block_of(p, block);
     const int64_t rows = b.m_end - b.m, stride = b.end - b.first;
     const int64_t used = smaller(b.end, p->n) - b.first;
-    float        *sums = p->sums + thread * block_rows(p) * block_columns(p);
+    float        *sums = p->sums + thread * 2 * block_rows(p) * block_columns(p);
     float        *chunk = p->chunk + thread * p->how.parts * p->chunk_part;
     CornuEpilogue epilogue = *p->call->epilogue;
-    memset(sums, 0, (size_t)(rows * stride) * sizeof(float));
+    memset(sums, 0, 2 * (size_t)(rows * stride) * sizeof(float));
     for (int64_t k = 0; k < p->k; k += K_CHUNK) {
         const int64_t k_end = smaller(p->k, k + K_CHUNK);
         convert_rows(p, &b, k, k_end, thread, chunk);
         for (int64_t first = b.first; first < b.end; first += panel_columns(p))
             add_chunk(p, &b, k, k_end, first, chunk, sums);
     }
+    for (int64_t i = 0; p->how.passes > 1 && i < rows * stride; i++)
+        sums[i] += sums[rows * stride + i];
     if (epilogue.bias) epilogue.bias = p->bias;
     cornu__epilogue_apply(&epilogue, sums, rows, used, stride, b.first);
     for (int64_t i = 0; i < rows; i++) {

@@ -53,10 +53,11 @@ static CornuDevice *tpu_open(const CornuDeviceConfig *config)
     device->base.shards = shards;
     device->base.policy = "mixed_bfloat16";
     snprintf(device->base.description, sizeof device->base.description,
-             "tpu: emulated %s on %s | %s%s | %d shard%s | %d thread%s", profile->name,
-             cornu__cpu()->name, cornu__isa_name(isa),
-             cornu__products_of_bf16()->depth == 1 ? ", bf16 multiplied as f32" : "", shards,
-             shards == 1 ? "" : "s", threads, threads == 1 ? "" : "s");
+             "tpu: emulated %s on %s | %s%s | precision %s | %d shard%s | %d thread%s",
+             profile->name, cornu__cpu()->name, cornu__isa_name(isa),
+             cornu__products_of_bf16()->depth == 1 ? ", bf16 multiplied as f32" : "",
+             cornu_precision_name(config->precision), shards, shards == 1 ? "" : "s", threads,
+             threads == 1 ? "" : "s");
     return &device->base;
 }
 
