@@ -84,16 +84,20 @@ CornuDevice *cornu_device_open_from(const CornuDeviceConfig *config)
     return fail_unknown(config->name);
 }
 
+static void remove_executable(CornuDevice *device, CornuExecutable **link)
+{
+    CornuExecutable *executable = *link;
+    CornuProgram    *program = executable->program;
+    *link = executable->next;
+    cornu__memory_count(device, CORNU_USE_ACTIVATIONS, -executable->bytes);
+    device->class->executable_free(executable);
+    cornu_program_free(program);
+}
+
 void cornu_device_close(CornuDevice *device)
 {
     if (!device) return;
-    while (device->executables) {
-        CornuExecutable *executable = device->executables;
-        CornuProgram    *program = executable->program;
-        device->executables = executable->next;
-        device->class->executable_free(executable);
-        cornu_program_free(program);
-    }
+    while (device->executables) remove_executable(device, &device->executables);
     device->class->close(device);
 }
 
@@ -111,20 +115,63 @@ const char *cornu_device_policy(const CornuDevice *device)
 
 /* ---- Memory ---- */
 
-CornuBuffer *cornu_buffer_create(CornuDevice *device, CornuType type)
+/* The oldest executable that nobody uses. */
+static CornuExecutable **find_unused(CornuDevice *device)
+{
+    CornuExecutable **unused = NULL;
+    for (CornuExecutable **link = &device->executables; *link; link = &(*link)->next)
+        if ((*link)->users == 0) unused = link;
+    return unused;
+}
+
+/* Where `bytes` more do not fit, executables kept for later give way. */
+static CornuStatus make_room(CornuDevice *device, const char *what, int64_t bytes,
+                             const CornuHeld parts[CORNU_LARGEST])
+{
+    while (!cornu__memory_fits(device, bytes)) {
+        CornuExecutable **unused = find_unused(device);
+        if (!unused) return cornu__memory_fail(device, what, bytes, parts);
+        remove_executable(device, unused);
+    }
+    return CORNU_OK;
+}
+
+CornuBuffer *cornu_buffer_create_from(const CornuBufferConfig *config)
 {
     if (cornu_error_pending()) return NULL;
+    CornuDevice    *device = config->device;
+    const CornuType type = config->type;
+    CornuText       text;
+    if (!device)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "a buffer: no device given");
     if (cornu_type_check(type) != CORNU_OK) return cornu__null();
+    if (config->per_shard && (type.shape.rank < 1 || type.shape.extent[0] != device->shards))
+        return cornu__fail_null(CORNU_ERR_SHAPE, "a buffer per shard is %s, expected %d in axis 0",
+                                cornu_type_print(&text, type), device->shards);
+    CornuHeld parts[CORNU_LARGEST] = { { .type = type, .use = config->use } }, *held = parts;
+    held->bytes = (int64_t)cornu_type_bytes(type) / (config->per_shard ? device->shards : 1);
+    snprintf(held->name, sizeof held->name, "%s", config->name ? config->name : "a buffer");
+    if (make_room(device, held->name, held->bytes, parts) != CORNU_OK) return cornu__null();
     CornuBuffer *buffer = device->class->buffer_create(device, type);
     if (!buffer) return cornu__null();
     buffer->device = device;
     buffer->type = type;
+    buffer->held = *held;
+    buffer->next = device->buffers;
+    if (buffer->next) buffer->next->previous = buffer;
+    device->buffers = buffer;
+    cornu__memory_count(device, held->use, held->bytes);
     return buffer;
 }
 
 void cornu_buffer_free(CornuBuffer *buffer)
 {
-    if (buffer) buffer->device->class->buffer_free(buffer);
+    if (!buffer) return;
+    CornuDevice *device = buffer->device;
+    cornu__memory_count(device, buffer->held.use, -buffer->held.bytes);
+    *(buffer->previous ? &buffer->previous->next : &device->buffers) = buffer->next;
+    if (buffer->next) buffer->next->previous = buffer->previous;
+    device->class->buffer_free(buffer);
 }
 
 CornuType cornu_buffer_type(const CornuBuffer *buffer) { return buffer->type; }
@@ -172,27 +219,44 @@ static CornuExecutable *compiled_before(CornuDevice *device, const CornuProgram 
     return NULL;
 }
 
+static CornuStatus allocate(CornuDevice *device, CornuExecutable *executable)
+{
+    CORNU__TRY(make_room(device, "a program", executable->bytes, executable->largest));
+    return device->class->allocate ? device->class->allocate(executable) : CORNU_OK;
+}
+
 CornuExecutable *cornu_device_compile(CornuDevice *device, const CornuProgram *program)
 {
     if (cornu_error_pending()) return NULL;
     uint64_t         hash = cornu_program_hash(program);
     CornuExecutable *found = compiled_before(device, program, hash);
-    if (found) return found;
+    if (found) {
+        found->users++;
+        return found;
+    }
 
     if (cornu__dumps("program")) cornu_program_print(program, stderr);
     CornuProgram *copy = cornu_program_copy(program);
     if (!copy) return NULL;
     CornuExecutable *executable = device->class->compile(device, copy);
-    if (!executable) {
+    if (!executable || allocate(device, executable) != CORNU_OK) {
+        if (executable) device->class->executable_free(executable);
         cornu_program_free(copy);
         return cornu__null();
     }
+    cornu__memory_count(device, CORNU_USE_ACTIVATIONS, executable->bytes);
     executable->device = device;
     executable->program = copy;
     executable->hash = hash;
+    executable->users = 1;
     executable->next = device->executables;
     device->executables = executable;
     return executable;
+}
+
+void cornu_executable_release(CornuExecutable *executable)
+{
+    if (executable) executable->users--;
 }
 
 /* What input or output i is called in a message, written only when there is one. */

@@ -62,14 +62,66 @@ const char *cornu_device_policy(const CornuDevice *device);
 
 /* ---- Memory ---- */
 
-/* Space for one value, all zeros. The caller frees it before the device. */
-CornuBuffer *cornu_buffer_create(CornuDevice *device, CornuType type);
+/* What memory is used for. */
+#define CORNU_USE_MAP(X)                                                                \
+    X(OTHER,       "other")         /* states of metrics, fetched results            */ \
+    X(WEIGHTS,     "weights")       /* of layers                                     */ \
+    X(SLOTS,       "slots")         /* all variables of the optimizer                */ \
+    X(ACTIVATIONS, "activations")   /* values between a program's inputs and outputs */ \
+    X(INFEED,      "infeed")        /* what is fed to a program                      */
+
+typedef enum {
+#define X(id, name) CORNU_USE_##id,
+    CORNU_USE_MAP(X)
+#undef X
+    CORNU_USE_COUNT
+} CornuUse;
+
+const char *cornu_use_name(CornuUse use);
+
+typedef struct {
+    char         unset;
+    CornuDevice *device;     /* required */
+    CornuType    type;       /* required */
+    CornuUse     use;        /* default CORNU_USE_OTHER */
+    const char  *name;       /* for messages; copied */
+    bool         per_shard;  /* axis 0 counts the shards and each holds its part; else each holds
+                                all of it */
+} CornuBufferConfig;
+
+/* Space for one value, all zeros. The caller frees it before the device. CORNU_ERR_ARGUMENT
+ * without a device, CORNU_ERR_SHAPE where axis 0 is not the shards; CORNU_ERR_MEMORY, before
+ * anything is taken, where it goes beyond the device's capacity, also once the executables that
+ * nobody uses are gone; the message says what is in use and names the largest tensors. */
+CornuBuffer *cornu_buffer_create_from(const CornuBufferConfig *config);
+#define cornu_buffer_create(...) \
+    cornu_buffer_create_from(&(CornuBufferConfig){ .unset = 0, __VA_ARGS__ })
 void         cornu_buffer_free(CornuBuffer *buffer);
 CornuType    cornu_buffer_type(const CornuBuffer *buffer);
 
 /* Copies a host array in or out; the types must be equal. */
 CornuStatus cornu_buffer_write(CornuBuffer *buffer, CornuArray from);
 CornuStatus cornu_buffer_read(const CornuBuffer *buffer, CornuArray to);
+
+/*
+ * What is taken of one shard's memory, in bytes: on a TPU its replica's HBM. Counted are the
+ * elements in their declared dtype, as they lie here; the tiles of 8 by 128 that a TPU pads them
+ * to are the performance model's (tpu/model.h). A replicated buffer counts whole, since each
+ * replica holds a copy; one that is per shard with the shard's part. Each executable that the
+ * device keeps counts its plan: what shards share, and one shard's part, all of whose pieces begin
+ * at multiples of 64 bytes. Scratch memory of this machine's kernels does not count.
+ */
+typedef struct {
+    int64_t now, peak;
+} CornuBytes;
+
+typedef struct {
+    int64_t    capacity;               /* 0: no cap. "tpu" has its replica's HBM */
+    CornuBytes total;
+    CornuBytes uses[CORNU_USE_COUNT];  /* each with a peak of its own */
+} CornuMemory;
+
+CornuMemory cornu_device_memory(const CornuDevice *device);
 
 /* ---- Programs ---- */
 
@@ -79,16 +131,19 @@ typedef struct {
     int64_t ops;            /* ops of the program as recorded                       */
     int64_t kernels;        /* kernels that run per step after fusion               */
     int64_t fallbacks;      /* of these, ops run by their reference kernel          */
+    bool    fell_back[CORNU_OP_COUNT]; /* which ops these are                      */
     int64_t copies;         /* of these, copies the memory plan could not avoid     */
     int64_t bytes_planned;  /* memory for all values between inputs and outputs     */
     int64_t bytes_moved;    /* read and written per step by all kernels             */
 } CornuStatistics;
 
 /* Compiles, or finds an equal program compiled before (by hash, then by full comparison). The
- * executable belongs to the device. `program` stays the caller's. Memory for the values in between
- * is taken here, so running allocates nothing. CORNU_DUMP=program,plan in the environment prints
- * what its words name to stderr. */
+ * executable belongs to the device; whoever asked for it says when it is no longer used, and it is
+ * kept for an equal program until its memory is wanted. `program` stays the caller's. Memory for
+ * the values in between is taken here, so running allocates nothing; CORNU_ERR_MEMORY as for a
+ * buffer. CORNU_DUMP=program,plan in the environment prints what its words name to stderr. */
 CornuExecutable *cornu_device_compile(CornuDevice *device, const CornuProgram *program);
+void             cornu_executable_release(CornuExecutable *executable);
 
 /* Runs once. inputs: one buffer per input of the program; outputs: one per output, NULL for an
  * output that is written into an input. Types must be those of cornu_program_buffer_type. A

@@ -12,8 +12,8 @@
 #include "op_internal.h"
 #include "status_internal.h"
 
-/* device.c fills the bases: class, buffers' device and type, and of an executable all but its
- * statistics. A class fills threads, description and policy when it opens. */
+/* device.c fills the bases: class, all of a buffer's, and of an executable what is not marked. A
+ * class fills threads, description, policy, profile and capacity when it opens. */
 typedef struct {
     const char *name;
     int         most_shards;   /* 0 counts as 1 */
@@ -26,34 +26,66 @@ typedef struct {
     void (*buffer_free)(CornuBuffer *buffer);
     CornuStatus (*buffer_write)(CornuBuffer *buffer, CornuArray from);
     CornuStatus (*buffer_read)(const CornuBuffer *buffer, CornuArray to);
-    /* Fills the base's `statistics`; `program` belongs to the executable's base and lives as
+    /* Fills what is marked in the base; `program` belongs to the executable's base and lives as
      * long. */
     CornuExecutable *(*compile)(CornuDevice *device, const CornuProgram *program);
+    /* Takes the memory for `bytes`, once the device has room for it. NULL: compile did. */
+    CornuStatus (*allocate)(CornuExecutable *executable);
     CornuStatus (*run)(CornuExecutable *executable, CornuBuffer *const *inputs,
                        CornuBuffer *const *outputs);
     void (*executable_free)(CornuExecutable *executable);
 } CornuDeviceClass;
+
+/* Something that takes memory, as messages name it. */
+typedef struct {
+    char      name[64];
+    CornuType type;
+    CornuUse  use;
+    int64_t   bytes;   /* of a shard */
+} CornuHeld;
+
+enum { CORNU_LARGEST = 5 };
 
 struct CornuDevice {
     const CornuDeviceClass *class;
     int                     threads, shards;
     char                    description[256];
     const char             *policy;        /* NULL: float32 */
-    CornuExecutable        *executables;   /* newest first */
+    const char             *profile;       /* NULL: there is but one of the class */
+    CornuMemory             memory;
+    CornuBuffer            *buffers;       /* newest first */
+    CornuExecutable        *executables;   /* likewise */
 };
 
 struct CornuBuffer {
     CornuDevice *device;
     CornuType    type;
+    CornuHeld    held;
+    CornuBuffer *next, *previous;
 };
 
 struct CornuExecutable {
     CornuDevice     *device;
     CornuProgram    *program;
     uint64_t         hash;
-    CornuStatistics  statistics;
+    int              users;
     CornuExecutable *next;
+
+    /* The class's to fill. */
+    CornuStatistics  statistics;
+    int64_t          bytes;                   /* of activations, of a shard */
+    CornuHeld        largest[CORNU_LARGEST];  /* of them, when most is needed; bytes 0: no more */
 };
+
+/* ---- Accounting (account.c) ---- */
+
+bool        cornu__memory_fits(const CornuDevice *device, int64_t bytes);
+/* CORNU_ERR_MEMORY, for `bytes` more of a shard that do not fit. The message names `what`, and the
+ * largest of `parts` and of all that is held. */
+CornuStatus cornu__memory_fail(const CornuDevice *device, const char *what, int64_t bytes,
+                               const CornuHeld parts[CORNU_LARGEST]);
+/* Counts what was taken, or with a minus given back. */
+void        cornu__memory_count(CornuDevice *device, CornuUse use, int64_t more);
 
 /* Whether CORNU_DUMP names this word. device.c prints "program", once per compilation. */
 bool cornu__dumps(const char *word);

@@ -34,12 +34,13 @@ static CornuStatus train(CornuModel *model, CornuGraph *graph, const CornuLoss *
                 status = cornu_run(graph, &loss, 1, &to);
         if (!status) status = session_epoch(epoch, value);
     }
+    if (!status) session_fallbacks(cornu_graph_device(graph), cornu_graph_statistics(graph));
     return status;
 }
 
 int main(int argc, char **argv)
 {
-    Options       options = { .epochs = 3, .batch_size = 128 };
+    Options       options = { .epochs = 3, .batch_size = 128, .shards = 1 };
     const Program program = { .name = "custom_loop", .purpose = "Trains the MNIST CNN by hand.",
                               .groups = OPTIONS_MACHINE | OPTIONS_DATA | OPTIONS_TRAINING };
     const int     usage = options_parse(&options, &program, argc, argv);

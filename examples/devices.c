@@ -45,6 +45,17 @@ static const char *kind_of(const char *name)
     return "emulated: real numerics, this machine's time";
 }
 
+/* What the device named "tpu" stands for; the table below has the marks of these figures. */
+static void print_profile(const CornuTpuProfile *profile)
+{
+    const double  hbm = cornu_tpu_replica_hbm(profile) * 1e-9;
+    const int64_t mxus = cornu_tpu_replica_mxus(profile);
+    printf("  %-10s  as a %s: %g replicas, each %lld MXU%s of %g x %g and %.3g GB of HBM; %g MiB "
+           "of VMEM a core\n", "", profile->name, profile->replicas.value, (long long)mxus,
+           mxus == 1 ? "" : "s", profile->mxu_rows.value, profile->mxu_columns.value, hbm,
+           profile->vmem_mib.value);
+}
+
 /* Each is opened, for only then it is known to work. */
 static CornuStatus print_devices(void)
 {
@@ -58,6 +69,7 @@ static CornuStatus print_devices(void)
         printf("  %-10s  %d thread%s, tensors of up to %d axes\n", "",
                cornu_device_threads(device), cornu_device_threads(device) == 1 ? "" : "s",
                CORNU_MAX_RANK);
+        if (strcmp(name, "tpu") == 0) print_profile(cornu_tpu_profile(NULL));
         cornu_device_close(device);
     }
     putchar('\n');

@@ -17,7 +17,7 @@ static CornuStatus train(const Options *options, const CornuReferenceModel *refe
     const CornuArray test_x = cornu_reference_input(model, mnist->test_x);
     cornu_compile(model, .loss = cornu_loss(reference->loss), .metrics = { CORNU_ACCURACY },
                   .optimizer = cornu_reference_optimizer(reference, steps, options->learning_rate),
-                  .device = device);
+                  .device = device, .steps_per_execution = options->steps_per_execution);
     cornu_summary(model);
     if (options->load && cornu_model_load_weights(model, options->load))
         return cornu_error_status();
@@ -39,6 +39,7 @@ static CornuStatus train(const Options *options, const CornuReferenceModel *refe
     if (!status)
         printf("Test loss: %.4f\nTest accuracy%s: %.4f\n", test[0],
                mnist->synthetic ? " on synthetic digits" : "", test[1]);
+    if (!status) session_fallbacks(device, cornu_model_statistics(model));
     if (!status && options->save) status = cornu_model_save(model, options->save);
     if (!status) status = session_record(options, model, history, mnist, test);
     cornu_history_free(history);

@@ -34,15 +34,22 @@ static void fill_table(Table *table, Options *o)
                                             NULL };
     static const char *const precisions[] = { "highest", "high", "default", NULL };
     static const char *const verbosities[] = { "auto", "0", "1", "2", NULL };
-    const Option machine[] = {
+    const Option device[] = {
         { "device", OPTION_CHOICE, &o->device, "NAME", "what computes", 0, 0, devices },
+        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+    };
+    const Option numerics[] = {
         { "policy", OPTION_CHOICE, &o->policy, "NAME", "what layers compute in", 0, 0, policies },
         { "precision", OPTION_CHOICE, &o->precision, "NAME",
           "passes of float32 products on a tpu: highest 6 (its default), high 3, default 1", 0, 0,
           precisions },
         { "shards", OPTION_WHOLE, &o->shards, "N",
-          "replicas of a tpu that share each batch: 1, 2, 4 or 8; default the profile's", 1, 8,
-          NULL },
+          o->shards ? "replicas of a tpu that share each batch: 1, 2, 4 or 8"
+                    : "replicas of a tpu that share each batch: 1, 2, 4 or 8; default the "
+                      "profile's", 1, 8, NULL },
+        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+    };
+    const Option threads[] = {
         { "threads", OPTION_WHOLE, &o->threads, "N", "processors to use", 1, 1024, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
@@ -69,6 +76,8 @@ static void fill_table(Table *table, Options *o)
     const Option fit[] = {
         { "steps-per-epoch", OPTION_WHOLE, &o->steps_per_epoch, "N", "stop an epoch after N steps",
           1, 1e9, NULL },
+        { "steps-per-execution", OPTION_WHOLE, &o->steps_per_execution, "N",
+          "steps between two calls of the callbacks", 1, 1e9, NULL },
         { "save", OPTION_TEXT, &o->save, "FILE", "write the model to FILE.safetensors", 0, 0,
           NULL },
         { "load", OPTION_TEXT, &o->load, "FILE", "start from the weights in FILE", 0, 0, NULL },
@@ -89,7 +98,9 @@ static void fill_table(Table *table, Options *o)
     if (table->program->groups & OPTIONS_TRAINING) add(table, training);
     if (table->program->groups & OPTIONS_DATA) add(table, data);
     if (table->program->groups & OPTIONS_FIT) add(table, fit);
-    if (table->program->groups & OPTIONS_MACHINE) add(table, machine);
+    if (table->program->groups & OPTIONS_DEVICE) add(table, device);
+    if (table->program->groups & OPTIONS_NUMERICS) add(table, numerics);
+    if (table->program->groups & OPTIONS_THREADS) add(table, threads);
     add(table, everywhere);
 }
 

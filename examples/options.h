@@ -18,12 +18,12 @@
 /* What the common flags set. What a program fills in before parsing is the default that --help
  * shows; 0, 0.0 or NULL stands for "the program decides". */
 typedef struct {
-    const char *device;            /* cpu unless set */
+    const char *device;            /* cpu unless set; a program without --device sets it */
     const char *policy;            /* NULL: the device decides */
     const char *precision;         /* NULL: the device's default */
     int64_t     shards, threads;   /* threads 0: as many as there are processors */
     const char *model;
-    int64_t     epochs, batch_size, steps_per_epoch, limit, seed;
+    int64_t     epochs, batch_size, steps_per_epoch, steps_per_execution, limit, seed;
     double      learning_rate;
     const char *data, *save, *load, *history;
     CornuVerbose verbose;
@@ -35,11 +35,15 @@ typedef struct {
 /* Which of the common flags a program has: those that it heeds, no other. --model comes with
  * Program.models; --help and --version are everywhere. */
 enum {
-    OPTIONS_MACHINE  = 1,          /* --device --policy --precision --shards --threads */
-    OPTIONS_DATA     = 2,          /* --data --limit --seed */
-    OPTIONS_TRAINING = 4,          /* --epochs --batch-size --learning-rate */
-    OPTIONS_FIT      = 8,          /* --steps-per-epoch --save --load --history --verbose */
-    OPTIONS_ALL      = 15,
+    OPTIONS_DEVICE   = 1,          /* --device */
+    OPTIONS_NUMERICS = 2,          /* --policy --precision --shards */
+    OPTIONS_THREADS  = 4,          /* --threads */
+    OPTIONS_MACHINE  = OPTIONS_DEVICE | OPTIONS_NUMERICS | OPTIONS_THREADS,
+    OPTIONS_DATA     = 8,          /* --data --limit --seed */
+    OPTIONS_TRAINING = 16,         /* --epochs --batch-size --learning-rate */
+    OPTIONS_FIT      = 32,         /* --steps-per-epoch --steps-per-execution --save --load
+                                      --history --verbose */
+    OPTIONS_ALL      = 63,
 };
 
 typedef enum { OPTION_TEXT, OPTION_WHOLE, OPTION_NUMBER, OPTION_CHOICE, OPTION_SWITCH } OptionKind;

@@ -84,7 +84,7 @@ static CornuStatus check_fit(const CornuModel *model, const char *path)
 
 int main(int argc, char **argv)
 {
-    Options options = { 0 };
+    Options options = { .shards = 1 };   /* one picture at a time */
     const Program program = {
         .name = "predict", .purpose = "Names the digit in each picture (PNG or JPEG).",
         .groups = OPTIONS_MACHINE, .arguments = "MODEL.safetensors IMAGE...",
@@ -93,10 +93,13 @@ int main(int argc, char **argv)
     const int usage = options_parse(&options, &program, argc, argv);
     if (usage >= 0) return usage;
 
-    CornuDevice *device = cornu_device_open(options.device, .threads = (int)options.threads,
-                                            .precision = session_precision(&options));
-    CornuModel  *model = cornu_model_load(options.arguments[0]);
-    CornuStatus  status = cornu_compile(model, .device = device);
+    CornuStatus  status = session_begin(&options);
+    CornuDevice *device = status ? NULL
+        : cornu_device_open(options.device, .threads = (int)options.threads,
+                            .shards = (int)options.shards,
+                              .precision = session_precision(&options));
+    CornuModel  *model = status ? NULL : cornu_model_load(options.arguments[0]);
+    if (!status) status = cornu_compile(model, .device = device);
     if (!status) status = check_fit(model, options.arguments[0]);
     int failed = 0;
     for (int i = 1; i < options.argument_count && !status; i++)

@@ -15,14 +15,19 @@ CornuPrecision session_precision(const Options *options)
     return precision;
 }
 
-CornuDevice *session_open(const Options *options)
+CornuStatus session_begin(const Options *options)
 {
     setlocale(LC_CTYPE, "");
     if ((options->save && cornu_model_save_check(options->save)) ||
         (options->history && cornu_record_check(options->history)))
-        return NULL;
+        return cornu_error_status();
     cornu_set_random_seed((uint64_t)options->seed);
-    if (cornu_set_dtype_policy(options->policy)) return NULL;
+    return cornu_set_dtype_policy(options->policy);
+}
+
+CornuDevice *session_open(const Options *options)
+{
+    if (session_begin(options)) return NULL;
     CornuDevice *device = cornu_device_open(options->device, .threads = (int)options->threads,
                                             .shards = (int)options->shards,
                                             .precision = session_precision(options));
@@ -80,6 +85,20 @@ CornuIterator *session_batches(const Options *options, CornuImageData *data)
     CornuIterator *iterator = cornu_iterator_begin(train, 0);
     cornu_dataset_free(train);   /* the iterator keeps it */
     return iterator;
+}
+
+void session_fallbacks(const CornuDevice *device, const CornuStatistics *step)
+{
+    if (!strcmp(cornu_device_name(device), "reference")) return;
+    printf("%lld op%s fell back to the reference kernels", (long long)step->fallbacks,
+           step->fallbacks == 1 ? "" : "s");
+    const char *before = ": ";
+    for (int id = 0; id < CORNU_OP_COUNT; id++) {
+        if (!step->fell_back[id]) continue;
+        printf("%s%s", before, cornu_op_name((CornuOpId)id));
+        before = ", ";
+    }
+    putchar('\n');
 }
 
 CornuStatus session_epoch(int64_t epoch, double loss)

@@ -5,6 +5,9 @@
  *                   [ test_begin { test_batch_begin test_batch_end } test_end ] epoch_end }
  *     train_end
  *
+ * Hooks of batches come once per execution: of n steps (steps_per_execution) that begin with batch
+ * i, batch_begin gets i and batch_end i + n - 1, also where the epoch's last one has fewer.
+ *
  * fit appends History and, unless silent, the progress bar after the user's callbacks. Logs
  * are sorted by name. A hook that fails ends the training with its status.
  */

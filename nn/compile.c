@@ -1,25 +1,32 @@
-/* Compiling: what a model is trained with, and its variables on a device. */
+/* Compiling: what a model is trained with, and its variables on a device, which they may leave
+ * for another one. */
 #include <string.h>
 
 #include "metric_internal.h"
 #include "model_internal.h"
+#include "optimizer_internal.h"
+#include "strategy.h"
 
 /* ---- Tracked values ---- */
 
-static void tracked_free(CornuTracked *tracked)
+/* The next step makes them again. */
+static void free_states(CornuTracked *tracked)
 {
-    cornu_metric_free(tracked->metric);
     for (int i = 0; i < tracked->state_count; i++) {
         cornu_variable_free(tracked->states[i]);
         cornu__release(tracked->host[i].data);
     }
-    *tracked = (CornuTracked){ 0 };
+    tracked->state_count = 0;
 }
 
 void cornu__uncompile(CornuModel *model)
 {
     cornu__steps_free(model);
-    for (int i = 0; i < model->tracked_count; i++) tracked_free(&model->tracked[i]);
+    for (int i = 0; i < model->tracked_count; i++) {
+        cornu_metric_free(model->tracked[i].metric);
+        free_states(&model->tracked[i]);
+        model->tracked[i].metric = NULL;
+    }
     model->tracked_count = 0;
     cornu_optimizer_free(model->optimizer);
     cornu_loss_free(model->loss);
@@ -55,7 +62,19 @@ static CornuStatus settle_precision(CornuModel *model)
     return CORNU_OK;
 }
 
-/* Moves what the built model has to the device; the optimizer and the metrics begin anew. */
+static CornuStatus make_seed(CornuModel *model)
+{
+    if (model->seed_variable && cornu_variable_device(model->seed_variable) == model->device)
+        return CORNU_OK;
+    const CornuType type = cornu_scalar(CORNU_I64);
+    int64_t         seed = (int64_t)model->seed;
+    cornu_variable_free(model->seed_variable);
+    model->seed_variable = cornu_variable_create(model->device, type, "seed");
+    if (!model->seed_variable) return cornu_error_take();
+    return cornu_variable_write(model->seed_variable, cornu_array_from(&seed, type));
+}
+
+/* Moves what the built model has to the device; the optimizer begins anew. */
 static CornuStatus make_variables(CornuModel *model)
 {
     int trainable = 0;
@@ -63,14 +82,7 @@ static CornuStatus make_variables(CornuModel *model)
     CORNU__TRY(settle_precision(model));
     for (int i = 0; i < weights; i++)
         CORNU__TRY(cornu__weight_move(cornu_model_weight(model, i), model->device));
-    if (!model->seed_variable) {
-        model->seed_variable = cornu_variable_create(model->device, cornu_scalar(CORNU_I64),
-                                                     "seed");
-        if (!model->seed_variable) return cornu_error_take();
-        int64_t seed = (int64_t)model->seed;
-        CORNU__TRY(cornu_variable_write(model->seed_variable,
-                                        cornu_array_from(&seed, cornu_scalar(CORNU_I64))));
-    }
+    CORNU__TRY(make_seed(model));
     CornuVariable **w = cornu__allocate((size_t)weights, sizeof *w);
     if (!w) return CORNU_ERR_MEMORY;
     for (int i = 0; i < model->layer_count; i++) {
@@ -85,19 +97,11 @@ static CornuStatus make_variables(CornuModel *model)
     return status;
 }
 
-static CornuStatus choose_device(CornuModel *model, CornuDevice *given)
+/* The device given, or one of the model's own. NULL on failure. */
+static CornuDevice *choose_device(CornuModel *model, CornuDevice *given)
 {
-    if (!given && !model->own_device) {
-        model->own_device = cornu_device_open("cpu");
-        if (!model->own_device) return cornu_error_take();
-    }
-    CornuDevice *device = given ? given : model->own_device;
-    if (device != model->device) {
-        cornu_variable_free(model->seed_variable);
-        model->seed_variable = NULL;
-    }
-    model->device = device;
-    return CORNU_OK;
+    if (!given && !model->own_device) model->own_device = cornu_device_open("cpu");
+    return given ? given : model->own_device;
 }
 
 CornuStatus cornu_compile_from(const CornuCompileConfig *config)
@@ -107,6 +111,9 @@ CornuStatus cornu_compile_from(const CornuCompileConfig *config)
     CornuStatus     status = cornu__model_check(model);
     if (!status && model->layer_count == 0)
         status = cornu__fail(CORNU_ERR_ARGUMENT, "%s: the model has no layers", model->name);
+    if (!status && (config->steps_per_execution < 0 || config->steps_per_execution > INT32_MAX))
+        status = cornu__fail(CORNU_ERR_ARGUMENT, "%s: .steps_per_execution is %lld, expected 1 to "
+                             "%d", model->name, (long long)config->steps_per_execution, INT32_MAX);
     if (status) {
         free_given(config, optimizer);
         return status;
@@ -122,23 +129,91 @@ CornuStatus cornu_compile_from(const CornuCompileConfig *config)
             if (!strcmp(cornu_model_metric_name(model, i), cornu_model_metric_name(model, k)))
                 return cornu__fail(CORNU_ERR_ARGUMENT, "%s: two metrics have the name \"%s\"",
                                    model->name, cornu_model_metric_name(model, i));
-    CORNU__TRY(choose_device(model, config->device));
+    const CornuStrategy *strategy = cornu_strategy_in_scope();
+    model->device = choose_device(model, !config->device && strategy
+                                             ? cornu_strategy_device(strategy) : config->device);
+    if (!model->device) return cornu_error_take();
+    model->steps_per_execution = config->steps_per_execution ? config->steps_per_execution : 1;
     model->compiled = true;
     return model->built ? make_variables(model) : CORNU_OK;
+}
+
+static CornuStatus check_compiled(const CornuModel *model)
+{
+    return model->compiled ? CORNU_OK
+                           : cornu__fail(CORNU_ERR_ARGUMENT, "%s: not compiled; cornu_compile "
+                                         "comes first", model->name);
 }
 
 CornuStatus cornu__model_ready(CornuModel *model, CornuType x)
 {
     CORNU__TRY(cornu__model_check(model));
-    if (!model->compiled)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: not compiled; cornu_compile comes first",
-                           model->name);
+    CORNU__TRY(check_compiled(model));
     if (x.shape.rank < 1)
         return cornu__fail(CORNU_ERR_SHAPE, "%s: the data are a scalar", model->name);
     CornuShape row = { .rank = x.shape.rank - 1 };
     for (int i = 0; i < row.rank; i++) row.extent[i] = x.shape.extent[i + 1];
     CORNU__TRY(cornu_model_build(model, row));
     return model->ready ? CORNU_OK : make_variables(model);
+}
+
+/* ---- Moving ---- */
+
+/* Where variable i is kept, of the weights and, behind them, the seed. */
+static CornuVariable **variable_at(CornuModel *model, int i)
+{
+    return i < cornu_model_weight_count(model) ? &cornu_model_weight(model, i)->variable
+                                               : &model->seed_variable;
+}
+
+/* fresh[i]: a copy of variable i on the device; w: those that the optimizer trains, as it has
+ * them. */
+static CornuStatus copy_variables(CornuModel *model, CornuDevice *device, CornuVariable **fresh,
+                                  CornuVariable **w)
+{
+    const CornuOptimizer *optimizer = model->optimizer;
+    for (int i = 0; i <= cornu_model_weight_count(model); i++) {
+        const CornuVariable *old = *variable_at(model, i);
+        fresh[i] = cornu_variable_create(
+            device, cornu_variable_type(old), cornu_variable_name(old),
+            .use = i < cornu_model_weight_count(model) ? CORNU_USE_WEIGHTS : CORNU_USE_OTHER);
+        if (!fresh[i]) return cornu_error_take();
+        CORNU__TRY(cornu_variable_copy(fresh[i], old));
+        for (int k = 0; k < optimizer->count; k++)
+            if (optimizer->w[k] == old) w[k] = fresh[i];
+    }
+    return CORNU_OK;
+}
+
+/* The optimizer's too: all of them or none. */
+static CornuStatus move_variables(CornuModel *model, CornuDevice *device)
+{
+    const int       count = cornu_model_weight_count(model) + 1;
+    CornuVariable **fresh = cornu__allocate((size_t)(count + model->optimizer->count),
+                                            sizeof *fresh);
+    if (!fresh) return CORNU_ERR_MEMORY;
+    CornuStatus status = copy_variables(model, device, fresh, fresh + count);
+    if (!status) status = cornu__optimizer_move(model->optimizer, fresh + count);
+    for (int i = 0; i < count; i++) {
+        CornuVariable **variable = variable_at(model, i);
+        cornu_variable_free(status ? fresh[i] : *variable);
+        if (!status) *variable = fresh[i];
+    }
+    cornu__release(fresh);
+    return status;
+}
+
+CornuStatus cornu_model_move(CornuModel *model, CornuDevice *device)
+{
+    CORNU__TRY(cornu__model_check(model));
+    CORNU__TRY(check_compiled(model));
+    if (!(device = choose_device(model, device))) return cornu_error_take();
+    if (device == model->device) return CORNU_OK;
+    cornu__steps_free(model);
+    if (model->ready) CORNU__TRY(move_variables(model, device));
+    for (int i = 0; i < model->tracked_count; i++) free_states(&model->tracked[i]);
+    model->device = device;
+    return model->ready ? settle_precision(model) : CORNU_OK;
 }
 
 /* ---- Reading what was accumulated ---- */

@@ -26,6 +26,7 @@
 #include "record.h"
 #include "safetensors.h"
 #include "schedule.h"
+#include "strategy.h"
 #include "summary.h"
 #include "terminal.h"
 

@@ -5,25 +5,40 @@
 
 /* ---- Evaluation ---- */
 
+/* The steps of one execution, from batch *i on. */
+static CornuStatus test_execution(CornuModel *model, CornuSource *source, const CornuBatch *batch,
+                                  int64_t *i)
+{
+    const int64_t end = cornu__execution_end(model, source, *i);
+    while (batch) {
+        CornuStep *step;
+        CORNU__TRY(cornu__step(model, CORNU_STEP_TEST, batch->arrays[0].type,
+                               batch->arrays[1].type, &step));
+        CORNU__TRY(cornu__source_feed(source, step, batch));
+        CORNU__TRY(cornu__step_run(step, NULL));
+        batch = NULL;
+        if (++*i < end) CORNU__TRY(cornu__source_next(source, &batch));
+    }
+    return CORNU_OK;
+}
+
 static CornuStatus test_batches(CornuModel *model, CornuSource *source,
                                 const CornuCallbacks *callbacks, CornuLogSet *logs)
 {
-    CORNU__TRY(cornu_iterator_seek(source->iterator, source->at));
-    for (int64_t i = 0; i < source->steps; i++) {
+    CORNU__TRY(cornu__source_begin(source));
+    for (int64_t i = 0; i < source->steps;) {
+        const int64_t     last = i + model->steps_per_execution - 1;
         const CornuBatch *batch;
-        CornuStep        *step;
         CORNU__TRY(cornu__source_next(source, &batch));
         if (!batch) break;
         CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(test_batch_begin), i, NULL));
-        CORNU__TRY(cornu__step(model, CORNU_STEP_TEST, batch->arrays[0].type,
-                               batch->arrays[1].type, &step));
-        CORNU__TRY(cornu__step_run(step, batch->arrays[0], &batch->arrays[1], batch->valid, NULL));
-        const bool wants = cornu__wants_logs(callbacks, CORNU__HOOK(test_batch_end), i);
+        CORNU__TRY(test_execution(model, source, batch, &i));
+        const bool wants = cornu__wants_logs(callbacks, CORNU__HOOK(test_batch_end), last);
         if (wants) {
             CORNU__TRY(cornu__metrics_read(model, logs->values));
             cornu__logs_refresh(logs);
         }
-        CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(test_batch_end), i,
+        CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(test_batch_end), last,
                                      wants ? &logs->logs : NULL));
     }
     return CORNU_OK;
@@ -101,33 +116,50 @@ static CornuStatus prepare_output(Output *output, const CornuStep *step)
     return output->batch ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
-static CornuStatus predict_batch(CornuModel *model, Output *output, CornuArray x, int64_t valid)
+static CornuStatus predict_batch(CornuModel *model, CornuSource *source, Output *output,
+                                 const CornuBatch *in)
 {
-    CornuStep *step;
-    CORNU__TRY(cornu__step(model, CORNU_STEP_PREDICT, x.type, (CornuType){ 0 }, &step));
+    const int64_t valid = in->valid;
+    CornuStep    *step;
+    CORNU__TRY(cornu__step(model, CORNU_STEP_PREDICT, in->arrays[0].type, (CornuType){ 0 }, &step));
     CORNU__TRY(prepare_output(output, step));
     if (valid > output->to.type.shape.extent[0] - output->rows)
         return cornu__fail(CORNU_ERR_SHAPE, "predict: .to has %lld rows, the data have more",
                            (long long)output->to.type.shape.extent[0]);
     CornuArray batch = cornu_array_from(output->batch, step->output);
-    CORNU__TRY(cornu__step_run(step, x, NULL, valid, &batch));
+    CORNU__TRY(cornu__source_feed(source, step, in));
+    CORNU__TRY(cornu__step_run(step, &batch));
     memcpy((char *)output->to.data + (size_t)output->rows * output->row_bytes, batch.data,
            (size_t)valid * output->row_bytes);
     output->rows += valid;
     return CORNU_OK;
 }
 
+/* The steps of one execution, from batch *i on. */
+static CornuStatus predict_execution(CornuModel *model, CornuSource *source, Output *output,
+                                     const CornuBatch *batch, int64_t *i)
+{
+    const int64_t end = cornu__execution_end(model, source, *i);
+    while (batch) {
+        CORNU__TRY(predict_batch(model, source, output, batch));
+        batch = NULL;
+        if (++*i < end) CORNU__TRY(cornu__source_next(source, &batch));
+    }
+    return CORNU_OK;
+}
+
 static CornuStatus predict_batches(CornuModel *model, CornuSource *source,
                                    const CornuCallbacks *callbacks, Output *output)
 {
-    CORNU__TRY(cornu_iterator_seek(source->iterator, source->at));
-    for (int64_t i = 0; i < source->steps; i++) {
+    CORNU__TRY(cornu__source_begin(source));
+    for (int64_t i = 0; i < source->steps;) {
+        const int64_t     last = i + model->steps_per_execution - 1;
         const CornuBatch *batch;
         CORNU__TRY(cornu__source_next(source, &batch));
         if (!batch) break;
         CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(predict_batch_begin), i, NULL));
-        CORNU__TRY(predict_batch(model, output, batch->arrays[0], batch->valid));
-        CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(predict_batch_end), i, NULL));
+        CORNU__TRY(predict_execution(model, source, output, batch, &i));
+        CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(predict_batch_end), last, NULL));
     }
     const int64_t want = output->to.type.shape.extent[0];
     return output->rows == want ? CORNU_OK
@@ -171,7 +203,8 @@ static CornuStatus on_batch(CornuModel *model, CornuStepMode mode, CornuArray x,
 {
     CornuStep *step;
     CORNU__TRY(cornu__step(model, mode, x.type, y.type, &step));
-    CORNU__TRY(cornu__step_run(step, x, &y, x.type.shape.extent[0], NULL));
+    CORNU__TRY(cornu__step_feed(step, x, &y, x.type.shape.extent[0]));
+    CORNU__TRY(cornu__step_run(step, NULL));
     return values ? cornu__metrics_read(model, values) : CORNU_OK;
 }
 
@@ -194,5 +227,6 @@ CornuStatus cornu_predict_on_batch(CornuModel *model, CornuArray x, CornuArray t
     if (!cornu_type_equal(type, to.type))
         return cornu__fail(CORNU_ERR_SHAPE, "predict: .to is %s, the predictions %s",
                            cornu_type_print(&a, to.type), cornu_type_print(&b, type));
-    return cornu__step_run(step, x, NULL, x.type.shape.extent[0], &to);
+    CORNU__TRY(cornu__step_feed(step, x, NULL, x.type.shape.extent[0]));
+    return cornu__step_run(step, &to);
 }

@@ -118,6 +118,24 @@ static CornuStatus read_logs(Fit *fit, int64_t epoch, int64_t done)
     return CORNU_OK;
 }
 
+/* The steps of one execution, from batch *i on. */
+static CornuStatus train_execution(Fit *fit, const CornuBatch *batch, int64_t *i, int64_t *samples)
+{
+    CornuSource  *source = &fit->train;
+    const int64_t end = cornu__execution_end(fit->model, source, *i);
+    while (batch) {
+        CornuStep *step;
+        CORNU__TRY(cornu__step(fit->model, CORNU_STEP_TRAIN, batch->arrays[0].type,
+                               batch->arrays[1].type, &step));
+        CORNU__TRY(cornu__source_feed(source, step, batch));
+        CORNU__TRY(cornu__step_run(step, NULL));
+        *samples += batch->valid;
+        batch = NULL;
+        if (++*i < end) CORNU__TRY(cornu__source_next(source, &batch));
+    }
+    return CORNU_OK;
+}
+
 /* One epoch's training steps. */
 static CornuStatus train_epoch(Fit *fit, int64_t epoch, int64_t *samples)
 {
@@ -125,25 +143,19 @@ static CornuStatus train_epoch(Fit *fit, int64_t epoch, int64_t *samples)
     CornuSource          *source = &fit->train;
     int64_t               i = 0;
     fit->finite_until = 0;
-    CORNU__TRY(cornu_iterator_seek(source->iterator, source->at));
-    for (; i < source->steps; i++) {
+    CORNU__TRY(cornu__source_begin(source));
+    while (i < source->steps) {
+        const int64_t     last = i + fit->model->steps_per_execution - 1;
         const CornuBatch *batch;
-        CornuStep        *step;
         CORNU__TRY(cornu__source_next(source, &batch));
         if (!batch) break;
         CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(train_batch_begin), i, NULL));
-        CORNU__TRY(cornu__step(fit->model, CORNU_STEP_TRAIN, batch->arrays[0].type,
-                               batch->arrays[1].type, &step));
-        CORNU__TRY(cornu__step_run(step, batch->arrays[0], &batch->arrays[1], batch->valid, NULL));
-        *samples += batch->valid;
-        const bool wants = cornu__wants_logs(callbacks, CORNU__HOOK(train_batch_end), i);
-        if (wants) CORNU__TRY(read_logs(fit, epoch, i + 1));
-        CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(train_batch_end), i,
+        CORNU__TRY(train_execution(fit, batch, &i, samples));
+        const bool wants = cornu__wants_logs(callbacks, CORNU__HOOK(train_batch_end), last);
+        if (wants) CORNU__TRY(read_logs(fit, epoch, i));
+        CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(train_batch_end), last,
                                      wants ? &fit->logs.logs : NULL));
-        if (fit->model->stop_training) {
-            i++;
-            break;
-        }
+        if (fit->model->stop_training) break;
     }
     cornu__source_turn(source);
     return read_logs(fit, epoch, i);
@@ -183,7 +195,7 @@ static CornuStatus run_epoch(Fit *fit, int64_t epoch)
     }
     fit->last_logs = logs;
     CORNU__TRY(cornu__index_hook(&fit->callbacks, CORNU__HOOK(epoch_end), epoch, logs));
-    return cornu__history_add(fit->history, epoch, logs, seconds, samples);
+    return cornu__history_add(fit->history, epoch, logs, seconds, samples, &fit->train.infeed);
 }
 
 /* ---- The whole ---- */

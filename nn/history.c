@@ -6,8 +6,9 @@
 #include "loop_internal.h"
 
 typedef struct {
-    int64_t epoch, samples;
-    double  seconds;
+    int64_t     epoch, samples;
+    double      seconds;
+    CornuInfeed infeed;
 } Epoch;
 
 /* Values lie key by key: value i of key k is values[k][i]. */
@@ -82,7 +83,7 @@ static CornuStatus add_epoch(CornuHistory *history)
 }
 
 CornuStatus cornu__history_add(CornuHistory *history, int64_t epoch, const CornuLogs *logs,
-                               double seconds, int64_t samples)
+                               double seconds, int64_t samples, const CornuInfeed *infeed)
 {
     CORNU__TRY(add_epoch(history));
     for (int i = 0; i < logs->count; i++) {
@@ -91,7 +92,7 @@ CornuStatus cornu__history_add(CornuHistory *history, int64_t epoch, const Cornu
         history->values[key][history->epoch_count] = logs->logs[i].value;
     }
     history->epochs[history->epoch_count++] =
-        (Epoch){ .epoch = epoch, .samples = samples, .seconds = seconds };
+        (Epoch){ .epoch = epoch, .samples = samples, .seconds = seconds, .infeed = *infeed };
     return CORNU_OK;
 }
 
@@ -124,4 +125,9 @@ double cornu_history_seconds(const CornuHistory *history, int i)
 int64_t cornu_history_samples(const CornuHistory *history, int i)
 {
     return history->epochs[i].samples;
+}
+
+CornuInfeed cornu_history_infeed(const CornuHistory *history, int i)
+{
+    return history->epochs[i].infeed;
 }

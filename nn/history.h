@@ -27,6 +27,17 @@ double cornu_history_get(const CornuHistory *history, const char *name, int i);
 double  cornu_history_seconds(const CornuHistory *history, int i);
 int64_t cornu_history_samples(const CornuHistory *history, int i);
 
+/* How the training batches of epoch i reached the device. Two more are made by the prefetch thread
+ * while a step runs; seconds are measured on the thread that trains. */
+typedef struct {
+    int64_t batches;
+    int64_t bytes;         /* copied to the device, padding included */
+    double  wait_seconds;  /* until a batch was there; without prefetch, making it */
+    double  copy_seconds;  /* dealing its rows over the shards, and copying them */
+} CornuInfeed;
+
+CornuInfeed cornu_history_infeed(const CornuHistory *history, int i);
+
 void cornu_history_free(CornuHistory *history);
 
 #ifdef __cplusplus

@@ -6,6 +6,7 @@
 #include "../device/memory_internal.h"
 #include "../device/nearest.h"
 #include "../device/random.h"
+#include "layer_internal.h"
 
 static const char *const names[CORNU_INITIALIZER_COUNT] = {
 #define X(id, name) [CORNU_##id] = name,
@@ -147,10 +148,6 @@ static CornuStatus orthonormalize(double *q, int64_t m, int64_t n)
  * when there are fewer rows than columns. */
 static CornuStatus fill_orthogonal(const Draw *draw, CornuShape shape, float *values)
 {
-    CornuText text;
-    if (shape.rank < 2)
-        return cornu__fail(CORNU_ERR_SHAPE, "orthogonal: the shape is %s, expected 2 axes or more",
-                           cornu_shape_print(&text, shape));
     const int64_t count = cornu_shape_count(shape);
     if (count == 0) return CORNU_OK;
     const int64_t columns = shape.extent[shape.rank - 1], rows = count / columns;
@@ -168,14 +165,26 @@ static CornuStatus fill_orthogonal(const Draw *draw, CornuShape shape, float *va
     return status;
 }
 
-CornuStatus cornu_initialize(CornuInitializer initializer, CornuShape shape, uint64_t seed,
-                             int64_t generator, float *values)
+CornuStatus cornu__initializer_check(CornuInitializer initializer, CornuShape shape,
+                                     int64_t generator)
 {
     const int64_t count = cornu_shape_count(shape);
+    CornuText     text;
+    if (initializer == CORNU_ORTHOGONAL && shape.rank < 2)
+        return cornu__fail(CORNU_ERR_SHAPE, "orthogonal: the shape is %s, expected 2 axes or more",
+                           cornu_shape_print(&text, shape));
     if (generator < 0 || generator > UINT32_MAX || count / 4 > UINT32_MAX)
         return cornu__fail(CORNU_ERR_VALUE, "initializer: generator %lld or %lld elements do not "
                            "fit in the random numbers' counter", (long long)generator,
                            (long long)count);
+    return CORNU_OK;
+}
+
+CornuStatus cornu_initialize(CornuInitializer initializer, CornuShape shape, uint64_t seed,
+                             int64_t generator, float *values)
+{
+    CORNU__TRY(cornu__initializer_check(initializer, shape, generator));
+    const int64_t count = cornu_shape_count(shape);
     const Draw draw = { seed, (uint32_t)generator };
     /* The deviation of a normal distribution cut at 2 deviations, which Keras corrects for. */
     const double cut_deviation = 0.87962566103423978;

@@ -91,16 +91,21 @@ CornuStatus cornu_layer_weight(CornuLayer *layer, const char *name, CornuShape s
     weight->type = type;
     weight->non_trainable = non_trainable;
     weight->initializer = initializer;
+    weight->seed = layer->seed;
     weight->generator = layer->generator + layer->weight_count;
 
     const char *owner = cornu_layer_name(layer);
     const size_t length = strlen(owner) + 1 + strlen(name) + 1;
     weight->path = cornu__allocate(length, 1);
-    weight->host = cornu__allocate((size_t)cornu_type_count(type), sizeof *weight->host);
-    if (!weight->path || !weight->host) return CORNU_ERR_MEMORY;
+    if (!weight->path) return CORNU_ERR_MEMORY;
     snprintf(weight->path, length, "%s/%s", owner, name);
-    return cornu__fail_prefix(cornu_initialize(initializer, shape, layer->seed, weight->generator,
-                                               weight->host), name);
+    return cornu__fail_prefix(cornu__initializer_check(initializer, shape, weight->generator),
+                              name);
+}
+
+static float *new_values(const CornuWeight *weight)
+{
+    return cornu__allocate((size_t)cornu_type_count(weight->type), sizeof(float));
 }
 
 static CornuStatus check_type(const CornuWeight *weight, CornuArray array)
@@ -115,6 +120,10 @@ CornuStatus cornu_weight_read(const CornuWeight *weight, CornuArray to)
 {
     CORNU__TRY(check_type(weight, to));
     if (weight->variable) return cornu_variable_read(weight->variable, to);
+    if (!weight->host)
+        return cornu__fail_prefix(cornu_initialize(weight->initializer, weight->type.shape,
+                                                   weight->seed, weight->generator, to.data),
+                                  weight->path);
     memcpy(to.data, weight->host, cornu_type_bytes(weight->type));
     return CORNU_OK;
 }
@@ -123,6 +132,7 @@ CornuStatus cornu_weight_write(CornuWeight *weight, CornuArray from)
 {
     CORNU__TRY(check_type(weight, from));
     if (weight->variable) return cornu_variable_write(weight->variable, from);
+    if (!weight->host && !(weight->host = new_values(weight))) return CORNU_ERR_MEMORY;
     memcpy(weight->host, from.data, cornu_type_bytes(weight->type));
     return CORNU_OK;
 }
@@ -130,23 +140,15 @@ CornuStatus cornu_weight_write(CornuWeight *weight, CornuArray from)
 CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device)
 {
     if (weight->variable && cornu_variable_device(weight->variable) == device) return CORNU_OK;
-    CornuVariable *variable = cornu_variable_create(device, weight->type, weight->path);
+    CornuVariable *variable = cornu_variable_create(device, weight->type, weight->path,
+                                                    .use = CORNU_USE_WEIGHTS);
     if (!variable) return cornu_error_take();
-    CornuStatus status = CORNU_OK;
-    if (weight->variable) {
-        weight->host = cornu__allocate((size_t)cornu_type_count(weight->type), sizeof(float));
-        status = weight->host ? cornu_variable_read(weight->variable,
-                                                    cornu_array_from(weight->host, weight->type))
-                              : CORNU_ERR_MEMORY;
-    }
-    if (!status)
-        status = cornu_variable_write(variable, cornu_array_from(weight->host, weight->type));
+    const CornuArray values = cornu_array_from(new_values(weight), weight->type);
+    CornuStatus      status = values.data ? cornu_weight_read(weight, values) : CORNU_ERR_MEMORY;
+    if (!status) status = cornu_variable_write(variable, values);
+    cornu__release(values.data);
     if (status) {
         cornu_variable_free(variable);
-        if (weight->variable) {
-            cornu__release(weight->host);
-            weight->host = NULL;
-        }
         return status;
     }
     cornu_variable_free(weight->variable);

@@ -90,19 +90,20 @@ struct CornuLayer {
     int64_t                generator;   /* the layer's random draws; those of its weights follow */
 };
 
-/* A weight: its value lives on the host until the model is compiled, then in a variable of the
- * model's device. */
+/* A weight: its value is drawn when it is first wanted, so a model that its device has no room for
+ * takes none here either. Once compiled it lives in a variable of the model's device. */
 struct CornuWeight {
     char             *path;          /* Keras' variable path: "conv2d/kernel" */
     CornuType         type;          /* f32 */
     bool              non_trainable; /* moving statistics */
     CornuInitializer  initializer;
-    int64_t           generator;     /* number for its initial draw */
-    float            *host;          /* the value before compile, else NULL */
+    uint64_t          seed;          /* these two are those of its initial draw */
+    int64_t           generator;
+    float            *host;          /* a value written before compile, else NULL */
     CornuVariable    *variable;      /* the value after compile, else NULL */
 };
 
-/* For kind->build: declares the next weight, "kernel" of shape `shape`, and draws its value. */
+/* For kind->build: declares the next weight, "kernel" of shape `shape`. */
 CornuStatus cornu_layer_weight(CornuLayer *layer, const char *name, CornuShape shape,
                                CornuInitializer initializer, bool non_trainable);
 

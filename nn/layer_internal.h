@@ -26,6 +26,10 @@ CornuStatus cornu__pair(const char *layer, const char *argument, const char *squ
 void cornu__padding(CornuPadding padding, int64_t extent, int64_t window, int64_t stride,
                     int64_t dilation, int64_t *low, int64_t *high);
 
+/* Whether a weight of this shape can be drawn so, as far as can be said beforehand. */
+CornuStatus cornu__initializer_check(CornuInitializer initializer, CornuShape shape,
+                                     int64_t generator);
+
 /* `given`, or `usual` for the layer that did not get an initializer. */
 CornuInitializer cornu__initializer(CornuInitializer given, CornuInitializer usual);
 

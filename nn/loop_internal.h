@@ -20,6 +20,7 @@ typedef struct {
     int64_t        steps;     /* of an epoch */
     int64_t        batches;   /* of a pass over the data; CORNU_NONE is without end */
     CornuSample    at;        /* the next batch */
+    CornuInfeed    infeed;    /* of this epoch */
 } CornuSource;
 
 /* How a source is made. The data set is taken. Names are those of the caller's arguments. */
@@ -39,8 +40,18 @@ void        cornu__source_close(CornuSource *source);
 /* To where `epochs` epochs end, each of source->steps steps or to the end of the data. */
 void cornu__source_skip(CornuSource *source, int64_t epochs);
 
+/* To where the source stands: an epoch begins. */
+CornuStatus cornu__source_begin(CornuSource *source);
+
 /* The next batch; NULL at the end of the data, after which comes the next pass. */
 CornuStatus cornu__source_next(CornuSource *source, const CornuBatch **batch);
+
+/* The batch before which an execution that begins with batch `first` of the epoch ends, unless the
+ * data end earlier. */
+int64_t cornu__execution_end(const CornuModel *model, const CornuSource *source, int64_t first);
+
+/* Feeds the step for a batch of this source. */
+CornuStatus cornu__source_feed(CornuSource *source, CornuStep *step, const CornuBatch *batch);
 
 /* Called between epochs: a pass that is over begins anew. */
 void cornu__source_turn(CornuSource *source);
@@ -103,6 +114,6 @@ double cornu__seconds(void);
 
 CornuHistory *cornu__history_create(void);
 CornuStatus   cornu__history_add(CornuHistory *history, int64_t epoch, const CornuLogs *logs,
-                                 double seconds, int64_t samples);
+                                 double seconds, int64_t samples, const CornuInfeed *infeed);
 
 #endif

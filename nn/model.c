@@ -238,6 +238,10 @@ int64_t cornu_model_optimizer_parameters(const CornuModel *model)
 bool            cornu_model_compiled(const CornuModel *model) { return model->compiled; }
 CornuDevice    *cornu_model_device(const CornuModel *model) { return model->device; }
 CornuOptimizer *cornu_model_optimizer(const CornuModel *model) { return model->optimizer; }
+int64_t cornu_model_steps_per_execution(const CornuModel *model)
+{
+    return model->steps_per_execution;
+}
 int             cornu_model_metric_count(const CornuModel *model) { return model->tracked_count; }
 
 const char *cornu_model_metric_name(const CornuModel *model, int i)

@@ -95,7 +95,11 @@ typedef struct {
     CornuOptimizer *optimizer;                   /* default rmsprop; taken */
     CornuLoss      *loss;                        /* required for training and evaluation; taken */
     CornuMetric    *metrics[CORNU_MAX_METRICS];  /* taken */
-    CornuDevice    *device;                      /* default: a "cpu" device of the model's own */
+    CornuDevice    *device;                      /* default: that of the strategy in scope
+                                                    (strategy.h), else a "cpu" device of the
+                                                    model's own */
+    int64_t         steps_per_execution;         /* default 1: steps from one call of the batch
+                                                    hooks to the next (callback.h) */
 } CornuCompileConfig;
 
 /* Takes what the model will be trained with, settles the precision of its layers (policy.h), and
@@ -106,9 +110,16 @@ CornuStatus cornu_compile_from(const CornuCompileConfig *config);
 #define cornu_compile(...) \
     cornu_compile_from(&(CornuCompileConfig){ .unset = 0, __VA_ARGS__ })
 
+/* Moves a compiled model to another device, NULL: a "cpu" device of its own, with its weights and
+ * the optimizer's variables; steps are recorded anew there, metrics begin anew, and the precision
+ * is settled as if it had been compiled there. All or nothing where the device has no room. */
+CornuStatus cornu_model_move(CornuModel *model, CornuDevice *device);
+
 bool            cornu_model_compiled(const CornuModel *model);
 CornuDevice    *cornu_model_device(const CornuModel *model);     /* NULL before compiling */
 CornuOptimizer *cornu_model_optimizer(const CornuModel *model);  /* NULL before compiling */
+
+int64_t         cornu_model_steps_per_execution(const CornuModel *model);  /* likewise 0 */
 
 /* "loss", then the metrics as compiled. */
 int         cornu_model_metric_count(const CornuModel *model);

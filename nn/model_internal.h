@@ -30,6 +30,7 @@ typedef struct CornuStep {
     CornuType         output;                    /* of the batch's predictions */
     void             *room;                      /* for rows that have to be dealt, or NULL */
     int64_t           fed_count;                 /* valid rows fed last */
+    int64_t           fed_bytes;                 /* of x and y, padding rows included */
     struct CornuStep *next;
 } CornuStep;
 
@@ -55,6 +56,7 @@ struct CornuModel {
     int             tracked_count;
     CornuVariable  *seed_variable;               /* i64 */
     CornuStep      *steps;
+    int64_t         steps_per_execution;         /* at least 1, once compiled */
     bool            stop_training;
 };
 
@@ -75,10 +77,11 @@ void cornu__steps_free(CornuModel *model);
 CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, CornuType x, CornuType y,
                         CornuStep **step);
 
-/* Feeds a batch whose first `valid` rows count, and runs; predictions of the whole batch go to
- * `to` unless it is NULL. */
-CornuStatus cornu__step_run(CornuStep *step, CornuArray x, const CornuArray *y, int64_t valid,
-                            CornuArray *to);
+/* Feeds a batch whose first `valid` rows count; a step that predicts does not look at y. */
+CornuStatus cornu__step_feed(CornuStep *step, CornuArray x, const CornuArray *y, int64_t valid);
+
+/* Runs on what was fed; a step that predicts writes those of the whole batch to `to`. */
+CornuStatus cornu__step_run(CornuStep *step, CornuArray *to);
 
 /* values[i]: the results of the loss and each metric. */
 CornuStatus cornu__metrics_read(CornuModel *model, double *values);

@@ -89,15 +89,24 @@ CornuOptimizer *cornu_optimizer(const char *name)
                             near ? "\" meant?" : "");
 }
 
-void cornu_optimizer_free(CornuOptimizer *optimizer)
+static void unbuild(CornuOptimizer *optimizer)
 {
-    if (!optimizer) return;
-    cornu_schedule_free(optimizer->schedule);
     for (int i = 0; i < optimizer->variable_count; i++)
         cornu_variable_free(optimizer->variables[i]);
     cornu__release(optimizer->variables);
     cornu__release(optimizer->slots);
     cornu__release(optimizer->w);
+    optimizer->variables = optimizer->slots = optimizer->w = NULL;
+    optimizer->iteration = optimizer->rate = NULL;
+    optimizer->step_counter = optimizer->dynamic_scale = NULL;
+    optimizer->variable_count = optimizer->count = 0;
+}
+
+void cornu_optimizer_free(CornuOptimizer *optimizer)
+{
+    if (!optimizer) return;
+    cornu_schedule_free(optimizer->schedule);
+    unbuild(optimizer);
     cornu__release(optimizer->name);
     cornu__release(optimizer);
 }
@@ -139,7 +148,7 @@ static CornuVariable *add_variable(CornuOptimizer *optimizer, CornuDevice *devic
                                 (int)sizeof text - 1);
     for (char *c = text + strlen(owner) + 1; *c; c++)
         if (*c == '/') *c = '_';
-    CornuVariable *variable = cornu_variable_create(device, type, text);
+    CornuVariable *variable = cornu_variable_create(device, type, text, .use = CORNU_USE_SLOTS);
     if (variable) optimizer->variables[optimizer->variable_count++] = variable;
     return variable;
 }
@@ -184,12 +193,8 @@ static CornuStatus add_scalars(CornuOptimizer *optimizer, CornuDevice *device)
     return cornu_variable_set(optimizer->rate, optimizer->learning_rate);
 }
 
-CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *const *w, int count)
+static CornuStatus build(CornuOptimizer *optimizer, CornuVariable *const *w, int count)
 {
-    if (optimizer->variables) return CORNU_OK;
-    if (count < 1)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: there is no weight to train",
-                           optimizer->name);
     const char *names[CORNU_MAX_SLOTS];
     int         groups[CORNU_MAX_SLOTS];
     const int   slots = optimizer->kind->slots(optimizer, names, groups);
@@ -205,6 +210,35 @@ CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *cons
     CornuDevice *device = cornu_variable_device(w[0]);
     CORNU__TRY(add_scalars(optimizer, device));
     return add_slots(optimizer, device);
+}
+
+CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *const *w, int count)
+{
+    if (optimizer->variables) return CORNU_OK;
+    if (count < 1)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: there is no weight to train",
+                           optimizer->name);
+    CornuStatus status = build(optimizer, w, count);
+    if (status) unbuild(optimizer);   /* for another try, on a device with more room */
+    return status;
+}
+
+CornuStatus cornu__optimizer_move(CornuOptimizer *optimizer, CornuVariable *const *w)
+{
+    CornuOptimizer old = *optimizer;
+    if (!old.variables) return CORNU_OK;
+    optimizer->variables = NULL;
+    optimizer->variable_count = 0;
+    CornuStatus status = cornu_optimizer_build(optimizer, w, old.count);
+    for (int i = 0; !status && i < old.variable_count; i++)
+        status = cornu_variable_copy(optimizer->variables[i], old.variables[i]);
+    if (status) {
+        unbuild(optimizer);
+        *optimizer = old;
+    } else {
+        unbuild(&old);
+    }
+    return status;
 }
 
 CornuStatus cornu_optimizer_set_learning_rate(CornuOptimizer *optimizer, double value)

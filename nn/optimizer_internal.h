@@ -27,6 +27,10 @@ typedef struct {
 CornuOptimizer *cornu__optimizer_create(const CornuOptimizerClass *kind, bool rate_given,
                                         const CornuOptimizerArguments *arguments);
 
+/* Moves the optimizer's variables to where w[0 … count) are: copies, on one other device, of the
+ * weights it was built with. All or nothing. */
+CornuStatus cornu__optimizer_move(CornuOptimizer *optimizer, CornuVariable *const *w);
+
 /* For a constructor: NULL with a pending error, naming optimizer and argument, and the optimizer
  * freed, unless low <= value <= high. */
 CornuOptimizer *cornu__optimizer_expect(CornuOptimizer *optimizer, const char *argument,

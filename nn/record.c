@@ -15,7 +15,8 @@ static json_t *describe_epoch(const CornuRunRecord *run, int i)
     const CornuHistory *history = run->history;
     const double seconds = cornu_history_seconds(history, i);
     const double rate = (double)cornu_history_samples(history, i) / seconds;
-    return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+    const CornuInfeed infeed = cornu_history_infeed(history, i);
+    return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:o, s:o}}",
                      "epoch", (json_int_t)cornu_history_epoch(history, i) + 1,
                      "seconds", number(seconds),
                      "samples_per_second", number(rate),
@@ -23,7 +24,11 @@ static json_t *describe_epoch(const CornuRunRecord *run, int i)
                      "loss", number(cornu_history_get(history, "loss", i)),
                      "accuracy", number(cornu_history_get(history, "accuracy", i)),
                      "val_loss", number(cornu_history_get(history, "val_loss", i)),
-                     "val_accuracy", number(cornu_history_get(history, "val_accuracy", i)));
+                     "val_accuracy", number(cornu_history_get(history, "val_accuracy", i)),
+                     "infeed", "batches", (json_int_t)infeed.batches,
+                     "bytes", (json_int_t)infeed.bytes,
+                     "wait_seconds", number(infeed.wait_seconds),
+                     "copy_seconds", number(infeed.copy_seconds));
 }
 
 static json_t *describe(const CornuRunRecord *run)

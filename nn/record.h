@@ -5,7 +5,9 @@
  *      "label": "measured", "parameters": 93322,
  *      "data": {"name": "mnist", "synthetic": false, "train": 60000, "test": 10000},
  *      "epochs": [{"epoch": 1, "seconds": 12.5, "samples_per_second": 4800, "gflops": 61.2,
- *                  "loss": …, "accuracy": …, "val_loss": …, "val_accuracy": …}],
+ *                  "loss": …, "accuracy": …, "val_loss": …, "val_accuracy": …,
+ *                  "infeed": {"batches": 469, "bytes": 47568576, "wait_seconds": 0.002,
+ *                             "copy_seconds": 0.006}}],
  *      "test": {"loss": …, "accuracy": …}}
  *
  * "measured" is what every time in it is: wall clock on this machine. A number that does not

@@ -93,9 +93,33 @@ void cornu__source_skip(CornuSource *source, int64_t epochs)
     }
 }
 
+CornuStatus cornu__source_begin(CornuSource *source)
+{
+    source->infeed = (CornuInfeed){ 0 };
+    return cornu_iterator_seek(source->iterator, source->at);
+}
+
 CornuStatus cornu__source_next(CornuSource *source, const CornuBatch **batch)
 {
+    const double begin = cornu__seconds();
     CORNU__TRY(cornu_iterator_next(source->iterator, batch));
+    source->infeed.wait_seconds += cornu__seconds() - begin;
     if (*batch) source->at.index++;
+    return CORNU_OK;
+}
+
+int64_t cornu__execution_end(const CornuModel *model, const CornuSource *source, int64_t first)
+{
+    const int64_t steps = model->steps_per_execution;
+    return steps < source->steps - first ? first + steps : source->steps;
+}
+
+CornuStatus cornu__source_feed(CornuSource *source, CornuStep *step, const CornuBatch *batch)
+{
+    const double begin = cornu__seconds();
+    CORNU__TRY(cornu__step_feed(step, batch->arrays[0], &batch->arrays[1], batch->valid));
+    source->infeed.copy_seconds += cornu__seconds() - begin;
+    source->infeed.bytes += step->fed_bytes;
+    source->infeed.batches++;
     return CORNU_OK;
 }

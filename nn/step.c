@@ -204,6 +204,12 @@ static CornuStatus record_loss(CornuModel *model, CornuStep *step)
 
 /* ---- Recording and running ---- */
 
+static size_t row_bytes(CornuType type)
+{
+    type.shape.extent[0] = 1;
+    return cornu_type_bytes(type);
+}
+
 /* A batch's type, but for a shard's rows of it. */
 static CornuType shard_type(const CornuStep *step, CornuType batch)
 {
@@ -230,17 +236,13 @@ static CornuStatus record(CornuModel *model, CornuStep *step)
         CORNU__TRY(check_labels(model, step->x_type, step->y_type));
         step->y = cornu_graph_shard_input(step->graph, shard_type(step, step->y_type));
     }
+    const size_t row = row_bytes(step->x_type) + (step->y ? row_bytes(step->y_type) : 0);
+    step->fed_bytes = step->shards * step->rows * (int64_t)row;
     step->prediction = forward(model, step);
     if (!step->prediction) return cornu_error_take();
     step->output = cornu_tensor_type(step->prediction);
     step->output.shape.extent[0] = batch;
     return step->mode == CORNU_STEP_PREDICT ? CORNU_OK : record_loss(model, step);
-}
-
-static size_t row_bytes(CornuType type)
-{
-    type.shape.extent[0] = 1;
-    return cornu_type_bytes(type);
 }
 
 /* For batches that have to be dealt; on one shard there are none. */
@@ -319,14 +321,18 @@ static CornuStatus feed_counts(CornuStep *step, const CornuDeal *deal, int64_t v
     return CORNU_OK;
 }
 
-CornuStatus cornu__step_run(CornuStep *step, CornuArray x, const CornuArray *y, int64_t valid,
-                            CornuArray *to)
+CornuStatus cornu__step_feed(CornuStep *step, CornuArray x, const CornuArray *y, int64_t valid)
 {
     const CornuDeal deal = cornu__deal(step->shards, step->rows, valid);
     CORNU__TRY(feed(step, &deal, step->x, step->x_type, x));
     if (step->y) CORNU__TRY(feed(step, &deal, step->y, step->y_type, *y));
-    CORNU__TRY(feed_counts(step, &deal, valid));
-    if (!to) return cornu_run(step->graph, NULL, 0, NULL);
+    return feed_counts(step, &deal, valid);
+}
+
+CornuStatus cornu__step_run(CornuStep *step, CornuArray *to)
+{
+    if (step->mode != CORNU_STEP_PREDICT) return cornu_run(step->graph, NULL, 0, NULL);
+    const CornuDeal deal = cornu__deal(step->shards, step->rows, step->fed_count);
     const bool direct = cornu__dealt_in_place(&deal) &&
                         step->shards * step->rows == step->output.shape.extent[0];
     CornuArray fetched = parts(step, step->output, direct ? to->data : step->room);

@@ -1,4 +1,5 @@
 /* Graphs: recording ops, inputs, variables. Running is in run.c. */
+#include <stdio.h>
 #include <string.h>
 
 #include "graph_internal.h"
@@ -24,6 +25,7 @@ static void prepared_free(CornuPrepared *prepared)
     cornu__release(prepared->inputs);
     cornu__release(prepared->fetches);
     cornu_program_free(prepared->program);
+    cornu_executable_release(prepared->executable);
     cornu__release(prepared);
 }
 
@@ -169,7 +171,11 @@ static CornuTensor *add_input(CornuGraph *graph, Declare *declare, CornuType typ
 static CornuTensor *add_feed(CornuGraph *graph, Declare *declare, CornuType type,
                              CornuType stored)
 {
-    CornuBuffer *feed = cornu_buffer_create(graph->device, stored);
+    char name[32];
+    snprintf(name, sizeof name, "input %d", graph->input_count);
+    CornuBuffer *feed = cornu_buffer_create(graph->device, stored, .use = CORNU_USE_INFEED,
+                                            .name = name,
+                                            .per_shard = declare == cornu_program_shard_input);
     if (!feed) return NULL;
     CornuTensor *tensor = add_input(graph, declare, type, (CornuGraphInput){ .feed = feed });
     if (!tensor && (graph->input_count == 0 || graph->inputs[graph->input_count - 1].feed != feed))

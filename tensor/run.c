@@ -103,7 +103,9 @@ static CornuStatus fill(CornuGraph *graph, CornuPrepared *prepared, CornuTensor 
     for (int i = 0; i < count; i++) {
         CornuType    type = cornu_program_buffer_type(graph->program, fetches[i]->value,
                                                       cornu_device_shards(graph->device));
-        CornuBuffer *buffer = cornu_buffer_create(graph->device, type);
+        CornuBuffer *buffer = cornu_buffer_create(
+            graph->device, type, .name = "a fetched value",
+            .per_shard = graph->program->values[fetches[i]->value].varies);
         if (!buffer) return cornu_error_status();
         prepared->outputs[graph->assignment_count + i] = buffer;
     }

@@ -28,8 +28,18 @@ CornuGraph *cornu_tensor_graph(const CornuTensor *tensor);
 
 /* ---- Variables ---- */
 
-/* All zeros. The name is copied; it may be NULL. */
-CornuVariable *cornu_variable_create(CornuDevice *device, CornuType type, const char *name);
+typedef struct {
+    char         unset;
+    CornuDevice *device;   /* required */
+    CornuType    type;     /* required */
+    const char  *name;     /* copied */
+    CornuUse     use;      /* what its memory counts as; default CORNU_USE_OTHER */
+} CornuVariableConfig;
+
+/* All zeros. */
+CornuVariable *cornu_variable_create_from(const CornuVariableConfig *config);
+#define cornu_variable_create(...) \
+    cornu_variable_create_from(&(CornuVariableConfig){ .unset = 0, __VA_ARGS__ })
 void           cornu_variable_free(CornuVariable *variable);
 CornuType      cornu_variable_type(const CornuVariable *variable);
 const char    *cornu_variable_name(const CornuVariable *variable); /* "" if it has none */
@@ -38,6 +48,9 @@ CornuDevice   *cornu_variable_device(const CornuVariable *variable);
 /* Copies a host array of the same type in or out. */
 CornuStatus cornu_variable_write(CornuVariable *variable, CornuArray from);
 CornuStatus cornu_variable_read(const CornuVariable *variable, CornuArray to);
+
+/* Copies the value of a variable of the same type, which may be on another device. */
+CornuStatus cornu_variable_copy(CornuVariable *to, const CornuVariable *from);
 
 /* For scalars of any dtype. */
 CornuStatus cornu_variable_set(CornuVariable *variable, double value);

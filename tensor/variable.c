@@ -1,16 +1,18 @@
 #include "tensor_internal.h"
 
-CornuVariable *cornu_variable_create(CornuDevice *device, CornuType type, const char *name)
+CornuVariable *cornu_variable_create_from(const CornuVariableConfig *config)
 {
-    if (!device || cornu_error_pending())
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "variable %s: no device given",
-                                name ? name : "");
+    const char *name = config->name ? config->name : "";
+    if (!config->device || cornu_error_pending())
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "variable %s: no device given", name);
     CornuVariable *variable = cornu__allocate(1, sizeof *variable);
     if (!variable) return cornu__null();
-    variable->device = device;
-    variable->type = type;
-    variable->name = cornu__copy_text(name ? name : "");
-    variable->buffer = variable->name ? cornu_buffer_create(device, type) : NULL;
+    variable->device = config->device;
+    variable->type = config->type;
+    variable->name = cornu__copy_text(name);
+    if (variable->name)
+        variable->buffer = cornu_buffer_create(config->device, config->type, .use = config->use,
+                                               .name = name);
     if (variable->buffer) return variable;
     cornu_variable_free(variable);
     return cornu__null();
@@ -39,6 +41,17 @@ CornuStatus cornu_variable_write(CornuVariable *variable, CornuArray from)
 CornuStatus cornu_variable_read(const CornuVariable *variable, CornuArray to)
 {
     return cornu__fail_prefix(cornu_buffer_read(variable->buffer, to), variable->name);
+}
+
+CornuStatus cornu_variable_copy(CornuVariable *to, const CornuVariable *from)
+{
+    CornuArray host = cornu_array_from(cornu__allocate(cornu_type_bytes(from->type), 1),
+                                       from->type);
+    if (!host.data) return CORNU_ERR_MEMORY;
+    CornuStatus status = cornu_variable_read(from, host);
+    if (!status) status = cornu_variable_write(to, host);
+    cornu__release(host.data);
+    return status;
 }
 
 static CornuStatus expect_scalar(const CornuVariable *variable)

@@ -21,15 +21,29 @@ command=$(sed -n 's/^    \(cc circle.c .*\)$/\1/p' README.md)
 warnings="-std=c11 -Wall -Wextra -Wpedantic -Werror"
 command=$(echo "$command" | sed "s|^cc |${CC:-cc} $warnings $extra |
     s|-Ibuild/include|-I$root/build/include|; s|build/libcornu.a|$root/$build/libcornu.a|")
-(cd "$folder" && eval "$command") > "$folder/log" 2>&1
-status=$?
-[ $status = 0 ] || cat "$folder/log"
-report $status "the program of README.md compiles and runs"
-accuracy=$(sed -n 's/.* val_accuracy: \([0-9.]*\).*/\1/p' "$folder/log" | tail -n 1)
-awk -v a="${accuracy:-0}" 'BEGIN { exit !(a >= 0.95) }'
-report $? "the program of README.md learns (validation accuracy ${accuracy:-none}, expected 0.95)"
-[ -s "$folder/circle.safetensors" ]
-report $? "the program of README.md saves its model"
+learns() { # learns NAME: circle.c, compiled and run as the README says
+    rm -f "$folder/circle.safetensors"
+    (cd "$folder" && eval "$command") > "$folder/log" 2>&1
+    status=$?
+    [ $status = 0 ] || cat "$folder/log"
+    report $status "$1 compiles and runs"
+    accuracy=$(sed -n 's/.* val_accuracy: \([0-9.]*\).*/\1/p' "$folder/log" | tail -n 1)
+    awk -v a="${accuracy:-0}" 'BEGIN { exit !(a >= 0.95) }'
+    report $? "$1 learns (validation accuracy ${accuracy:-none}, expected 0.95)"
+    [ -s "$folder/circle.safetensors" ]
+    report $? "$1 saves its model"
+}
+learns "the program of README.md"
+
+# The lines for a TPU: the last one goes to the end, the others behind cornu_compile.
+sed -n '/^    CornuStrategy/,/^$/{/./p}' README.md > "$folder/strategy"
+sed '$d' "$folder/strategy" > "$folder/begin"
+tail -n 1 "$folder/strategy" > "$folder/end"
+[ "$(wc -l < "$folder/strategy")" -ge 3 ] &&
+    sed -i -e "/CORNU_ACCURACY });/r $folder/begin" -e "/cornu_model_free/r $folder/end" "$folder/circle.c" &&
+    [ "$(grep -c strategy "$folder/circle.c")" = "$(wc -l < "$folder/strategy")" ]
+report $? "README.md has lines for a TPU"
+learns "the program of README.md on a TPU"
 
 # The commands, in their order: the second may need what the first one saved.
 sed -n 's/^    \(build\/[a-z_]* .*\)$/\1/p' README.md > "$folder/commands"

@@ -66,6 +66,7 @@ const CornuDeviceClass cornu__cpu_device = {
     .buffer_write = cornu__host_buffer_write,
     .buffer_read = cornu__host_buffer_read,
     .compile = cpu_compile,
+    .allocate = cornu__host_allocate,
     .run = cornu__host_run,
     .executable_free = cornu__host_executable_free,
 };

@@ -206,7 +206,8 @@ CornuStatus cornu__cpu_isa(CornuIsa *isa)
             return cornu__fail(CORNU_ERR_DEVICE,
                                "CORNU_ISA is %s, but this CPU (%s) has at most %s", wish,
                                this_cpu.name, isa_names[best]);
-        *isa = in_use = (CornuIsa)i;
+        *isa = (CornuIsa)i;
+        in_use = *isa;
         return CORNU_OK;
     }
     return cornu__fail(CORNU_ERR_ARGUMENT, "CORNU_ISA is '%s', expected portable, avx2, "

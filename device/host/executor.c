@@ -130,7 +130,9 @@ static void count_work(CornuStatistics *statistics, const CornuProgram *recorded
     statistics->bytes_planned = (int64_t)arena_bytes(plan);
     for (int i = 0; i < plan->step_count; i++) {
         const CornuStep *step = &plan->steps[i];
-        statistics->fallbacks += step->kind == CORNU_STEP_REFERENCE;
+        const bool fell_back = step->kind == CORNU_STEP_REFERENCE;
+        if (fell_back) statistics->fell_back[plan->program->ops[step->op].id] = true;
+        statistics->fallbacks += fell_back;
         statistics->copies += step->kind == CORNU_STEP_COPY;
         for (int k = 0; k < step->in_count + step->out_count; k++) {
             const bool varies = plan->varies[plan->operands[step->in_first + k]];
@@ -181,27 +183,49 @@ static CornuStatus build_plan(CornuPlan *plan, const CornuHost *host,
     return CORNU_OK;
 }
 
+/* A value of the arena by the op that makes it: "matmul in dense_1". */
+static CornuHeld held(const CornuPlan *plan, CornuValue value)
+{
+    CornuHeld held = { .name = "a copy", .type = plan->types[value],
+                       .use = CORNU_USE_ACTIVATIONS,
+                       .bytes = (int64_t)cornu_type_bytes(plan->types[value]) };
+    if (value >= plan->program->value_count) return held;
+    const CornuProgramOp *op = &plan->program->ops[plan->program->values[value].op];
+    snprintf(held.name, sizeof held.name, "%s%s%.40s", cornu_op_name(op->id),
+             *op->scope ? " in " : "", op->scope);
+    return held;
+}
+
 CornuExecutable *cornu__host_compile(const CornuHost *host, const CornuProgram *program)
 {
     Executable *executable = cornu__allocate(1, sizeof *executable);
     if (!executable) return NULL;
     CornuPlan *plan = &executable->plan;
-    if (build_plan(plan, host, program) != CORNU_OK) goto fail;
+    if (build_plan(plan, host, program) != CORNU_OK) {
+        cornu__host_executable_free(&executable->base);
+        return NULL;
+    }
+    count_work(&executable->base.statistics, program, plan);
+    executable->base.bytes = (int64_t)(plan->shared_bytes + plan->shard_bytes);
+    for (int i = 0; i < plan->largest_count; i++)
+        executable->base.largest[i] = held(plan, plan->largest[i]);
+    return &executable->base;
+}
+
+CornuStatus cornu__host_allocate(CornuExecutable *base)
+{
+    Executable  *executable = (Executable *)base;
+    CornuPlan   *plan = &executable->plan;
     const size_t shards = (size_t)cornu__plan_shards(plan);
-    const size_t workers = shards > 1 ? (size_t)cornu__threads_count(host->threads) : 1;
+    const size_t workers = shards > 1 ? (size_t)cornu__threads_count(plan->host->threads) : 1;
     plan->scratch_bytes = (plan->scratch_bytes + 63) / 64 * 64;
     executable->arena = cornu__allocate_aligned(arena_bytes(plan));
     executable->scratch = cornu__allocate_aligned(plan->scratch_bytes * workers);
     executable->failures = cornu__allocate(shards, sizeof *executable->failures);
     executable->addresses = cornu__allocate((size_t)plan->operand_count * shards,
                                             sizeof *executable->addresses);
-    if (!executable->failures) goto fail;
-    if (!executable->arena || !executable->scratch || !executable->addresses) goto fail;
-    count_work(&executable->base.statistics, program, plan);
-    return &executable->base;
-fail:
-    cornu__host_executable_free(&executable->base);
-    return NULL;
+    return executable->arena && executable->scratch && executable->failures &&
+           executable->addresses ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
 void cornu__host_executable_free(CornuExecutable *base)

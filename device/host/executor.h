@@ -2,7 +2,7 @@
  * What host devices share: buffers in memory, and programs that run as a list of kernels.
  *
  * A device brings a CornuHost: its kernels, vector loops and threads. Compiling passes
- * the program through decompose, simplify, fuse and plan (passes.h) and takes all memory;
+ * the program through decompose, simplify, fuse and plan (passes.h), allocate takes all memory;
  * a run then allocates nothing and starts no thread.
  */
 #ifndef CORNU_DEVICE_HOST_EXECUTOR_H
@@ -25,6 +25,7 @@ typedef struct {
 
 /* `host` must outlive the executable. The class functions of the same names. */
 CornuExecutable *cornu__host_compile(const CornuHost *host, const CornuProgram *program);
+CornuStatus      cornu__host_allocate(CornuExecutable *executable);
 CornuStatus      cornu__host_run(CornuExecutable *executable, CornuBuffer *const *inputs,
                                  CornuBuffer *const *outputs);
 void             cornu__host_executable_free(CornuExecutable *executable);

@@ -98,6 +98,8 @@ typedef struct {
     int              value_count, value_space, place_space;
     bool            *varies;         /* by value */
     int              varies_space;
+    CornuValue       largest[CORNU_LARGEST];   /* of the arena's, when most of it is taken */
+    int              largest_count;
     /* The arena holds what shards share, then a part for each shard. */
     size_t           shared_bytes, shard_bytes, scratch_bytes;
 } CornuPlan;

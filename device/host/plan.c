@@ -445,6 +445,32 @@ static void place_pieces(Arena *arena)
     }
 }
 
+/* Of the pieces taken at the step when most bytes are, the largest ones' values. */
+static void find_largest(const Arena *arena)
+{
+    CornuPlan *plan = arena->plan;
+    size_t     most = 0;
+    int        step = -1;
+    for (int i = 0; i < arena->count; i++) {   /* it is a step that takes one */
+        const int at = arena->order[i]->first;
+        size_t    bytes = 0;
+        for (int k = 0; k < arena->count; k++)
+            if (arena->pieces[k].first <= at && at <= arena->pieces[k].last)
+                bytes += arena->pieces[k].bytes;
+        if (bytes > most) {
+            most = bytes;
+            step = at;
+        }
+    }
+    for (int i = 0; i < arena->count && plan->largest_count < CORNU_LARGEST; i++) {
+        const Piece *piece = arena->order[i];   /* larger ones first */
+        if (piece->first > step || step > piece->last) continue;
+        CornuValue value = 0;
+        while (arena->piece_of[value] != (int)(piece - arena->pieces)) value++;
+        plan->largest[plan->largest_count++] = value;
+    }
+}
+
 static CornuStatus place_in_arena(CornuPlan *plan)
 {
     size_t count = (size_t)plan->value_count;
@@ -459,6 +485,7 @@ static CornuStatus place_in_arena(CornuPlan *plan)
     if (complete) {
         find_pieces(&arena);
         place_pieces(&arena);
+        find_largest(&arena);
     }
     cornu__release(arena.last);
     cornu__release(arena.piece_of);

@@ -205,6 +205,7 @@ static void count_work(CornuStatistics *statistics, const CornuProgram *program)
     statistics->copies = program->input_count + program->output_count;
     statistics->kernels = program->op_count + statistics->copies;
     statistics->fallbacks = program->op_count;
+    for (int i = 0; i < program->op_count; i++) statistics->fell_back[program->ops[i].id] = true;
     statistics->bytes_moved = elements * (int64_t)sizeof(double);
 }
 
@@ -215,7 +216,10 @@ static CornuExecutable *reference_compile(CornuDevice *device, const CornuProgra
     if (!executable) return NULL;
     executable->base.program = (CornuProgram *)program;
     count_work(&executable->base.statistics, program);
-    if (plan_into(executable, program) == CORNU_OK) return &executable->base;
+    if (plan_into(executable, program) == CORNU_OK) {
+        executable->base.bytes = executable->base.statistics.bytes_planned;
+        return &executable->base;
+    }
     reference_executable_free(&executable->base);
     return NULL;
 }

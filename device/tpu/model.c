@@ -37,6 +37,21 @@ CornuTpuCycles cornu_tpu_cycles(CornuTpuProduct p, int64_t rows, int64_t columns
     };
 }
 
+CornuTpuTiling cornu_tpu_tiling(CornuTpuProduct p, int64_t rows, int64_t columns, int64_t arrays,
+                                int passes, int64_t vmem_bytes)
+{
+    const int64_t bf16 = 2, f32 = 4, parts = passes == 6 ? 3 : passes == 3 ? 2 : 1;
+    const int64_t busy = smaller(arrays, cornu_tpu_cycles(p, rows, columns, arrays).folds);
+    if (!busy) return (CornuTpuTiling){ .rows = 0 };
+    const int64_t tiles = busy * 2 * bf16 * rows * columns;
+    const int64_t group = busy * ROW_GROUP * (bf16 * parts * rows + f32 * columns);
+    const int64_t groups = ceil_divide(p.m, ROW_GROUP), most = (vmem_bytes - tiles) / group;
+    if (most < 1) return (CornuTpuTiling){ .bytes = tiles + group };
+    const int64_t blocks = ceil_divide(groups, most), each = ceil_divide(groups, blocks);
+    return (CornuTpuTiling){ .rows = each * ROW_GROUP, .blocks = blocks,
+                             .bytes = tiles + each * group };
+}
+
 /* Equal weights for all: a batch of A is only more rows. */
 static CornuTpuProduct matmul_product(const CornuOpCall *call, CornuShape y)
 {
@@ -267,6 +282,8 @@ static void model_product(CornuTpuOp *op, const CornuTpuProfile *profile, const 
     const CornuDtype dtype = call->in[0].dtype;
     op->passes = dtype == CORNU_BF16 || dtype == CORNU_F16 ? 1 : f32_passes;
     op->cycles = cornu_tpu_cycles(op->product, rows, columns, arrays);
+    op->tiling = cornu_tpu_tiling(op->product, rows, columns, (int64_t)profile->mxus.value,
+                                  op->passes, (int64_t)(profile->vmem_mib.value * 0x1p20));
     if (!op->cycles.folds) return;
 
     op->useful_macs = cornu_op_flops(call) / 2;
@@ -368,6 +385,17 @@ static CornuStatus check(const CornuTpuModelConfig *config, const CornuTpuProfil
     return CORNU_OK;
 }
 
+static CornuStatus check_tiling(const CornuTpuOp *op, const CornuProgramOp *recorded,
+                                const CornuTpuProfile *profile)
+{
+    if (!op->cycles.folds || op->tiling.blocks) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_MEMORY, "TPU model: %s%s%s: %d rows and their weights take %lld "
+                       "bytes of VMEM, a core of %s has %.0f", cornu_op_name(recorded->id),
+                       *recorded->scope ? " in " : "", recorded->scope, ROW_GROUP,
+                       (long long)op->tiling.bytes, profile->name,
+                       profile->vmem_mib.value * 0x1p20);
+}
+
 /* Space for the operands of any op of the program. */
 static CornuType *operand_space(const CornuProgram *program)
 {
@@ -398,6 +426,7 @@ CornuTpuModel *cornu_tpu_model_from(const CornuTpuModelConfig *config)
     for (int i = 0; i < program->op_count; i++) {
         const CornuOpCall call = cornu_program_call(program, &program->ops[i], in);
         model->ops[i] = model_op(config, profile, &traffic, &call, i);
+        if (check_tiling(&model->ops[i], &program->ops[i], profile) != CORNU_OK) goto fail;
     }
     sum_up(model, config);
     traffic_free(&traffic);

@@ -64,6 +64,25 @@ CornuTpuCycles cornu_tpu_cycles(CornuTpuProduct product, int64_t rows, int64_t c
  * the type of its output. */
 CornuTpuProduct cornu_tpu_product(const CornuOpCall *call, CornuType out);
 
+/*
+ * What such a product keeps in the VMEM of a core with `arrays` of R by C. Each array that has a
+ * tile of weights keeps it and the next one, which loads behind it, and for a block of rows the
+ * slice of A that streams by and the sums of the tile's columns:
+ *     bytes = arrays (2 2 R C + rows (2 parts R + 4 C))
+ * Weights and A are bf16, sums f32; an f32 operand of 3 (6) passes lies as its 2 (3) bf16 parts.
+ * K and N do not occur, since tiles come one after the other, and the M rows are cut into as few
+ * equal blocks as fit, of at least 8: so 8 rows decide whether a product fits, whatever its
+ * extents, and they need 70 KiB on an array of 128 by 128. Derived from the two tiles of Jouppi et
+ * al. 2017 (above) and the block of rows of JAX's Pallas matmul (docs.jax.dev, pallas/tpu/matmul).
+ */
+typedef struct {
+    int64_t rows, blocks;   /* of a block, a multiple of 8; how many. 0: 8 rows do not fit */
+    int64_t bytes;          /* at once, per core */
+} CornuTpuTiling;
+
+CornuTpuTiling cornu_tpu_tiling(CornuTpuProduct product, int64_t rows, int64_t columns,
+                                int64_t arrays, int passes, int64_t vmem_bytes);
+
 /* ---- Memory and links ---- */
 
 /* Bytes of a value in HBM, row-major: rows padded to 8 (32 for one-byte elements), columns to 128;
@@ -106,6 +125,7 @@ typedef struct {
     CornuTpuProduct product;       /* count 0: not for the MXU                                  */
     int             passes;        /* bfloat16 passes over the product: 1, 3 or 6; 0 without    */
     CornuTpuCycles  cycles;        /* of all passes (folds and padded_macs: of one)             */
+    CornuTpuTiling  tiling;        /* in the profile's VMEM                                     */
     int64_t         useful_macs;   /* multiply-accumulates that the op means, of one pass       */
 
     /* useful_macs as a part of what the arrays could do: with no loss but padding; as modelled;
@@ -154,7 +174,8 @@ typedef struct {
                                                   6 (highest); those of bf16 take 1          */
 } CornuTpuModelConfig;
 
-/* NULL and CORNU_ERR_ARGUMENT for a number out of range, CORNU_ERR_MEMORY. The caller frees it; it
+/* NULL and CORNU_ERR_ARGUMENT for a number out of range, CORNU_ERR_MEMORY, also for a profile whose
+ * VMEM does not hold 8 rows of a product (none of those known). The caller frees it; it
  * keeps nothing of the program. */
 CornuTpuModel *cornu_tpu_model_from(const CornuTpuModelConfig *config);
 #define cornu_tpu_model(...) \

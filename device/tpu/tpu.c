@@ -52,6 +52,8 @@ static CornuDevice *tpu_open(const CornuDeviceConfig *config)
     device->base.threads = threads;
     device->base.shards = shards;
     device->base.policy = "mixed_bfloat16";
+    device->base.profile = profile->name;
+    device->base.memory.capacity = (int64_t)cornu_tpu_replica_hbm(profile);
     snprintf(device->base.description, sizeof device->base.description,
              "tpu: emulated %s on %s | %s%s | precision %s | %d shard%s | %d thread%s",
              profile->name, cornu__cpu()->name, cornu__isa_name(isa),
@@ -85,6 +87,7 @@ const CornuDeviceClass cornu__tpu_device = {
     .buffer_write = cornu__host_buffer_write,
     .buffer_read = cornu__host_buffer_read,
     .compile = tpu_compile,
+    .allocate = cornu__host_allocate,
     .run = cornu__host_run,
     .executable_free = cornu__host_executable_free,
 };

@@ -751,6 +751,36 @@ static void test_compiling_without_memory(void **state)
     cornu_program_free(p);
 }
 
+/* Products of f64 are no device's: they run all the same, and it is said which they were. */
+static void test_what_falls_back_is_named(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "cpu", "tpu" };
+    static const double      a[] = { 1, 2, 3, 4, 5, 6 };
+    const CornuAttributes    to_f64 = { .matmul = { .dtype = CORNU_F64 } };
+    CornuProgram *p = cornu_program_create();
+    CornuValue    in[] = { input(p, cornu_type(CORNU_F64, 2, 3)),
+                           input(p, cornu_type(CORNU_F64, 3, 2)) };
+    output(p, op(p, CORNU_OP_MATMUL, &to_f64, in, 2), -1);
+    output(p, op1(p, CORNU_OP_RELU, input(p, cornu_type(CORNU_F32, 5))), -1);
+    for (int d = 0; d < 2; d++) {
+        CornuDevice *device = cornu_device_open(names[d], .shards = 1);
+        Compiled     made = compile(device, p);
+        int64_t      count;
+        assert_int_equal(statistics(&made)->fallbacks, 1);
+        for (int id = 0; id < CORNU_OP_COUNT; id++)
+            assert_int_equal(statistics(&made)->fell_back[id], id == CORNU_OP_MATMUL);
+        set_input(&made, 0, a), set_input(&made, 1, a);
+        run(&made);
+        double *product = get_output(&made, 0, &count);
+        assert_memory_equal(product, ((double[]){ 22, 28, 49, 64 }), 4 * sizeof *product);
+        free(product);
+        release(&made);
+        cornu_device_close(device);
+    }
+    cornu_program_free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -774,6 +804,7 @@ int main(void)
         cmocka_unit_test(test_random_programs),
         cmocka_unit_test(test_a_run_allocates_nothing),
         cmocka_unit_test(test_compiling_without_memory),
+        cmocka_unit_test(test_what_falls_back_is_named),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
 }

@@ -71,6 +71,97 @@ static void folds_are_dealt_over_the_arrays(void **state)
     assert_true(cornu_tpu_cycles(huge, 128, 128, 1).padded_macs == INT64_MAX);
 }
 
+/* ---- VMEM ---- */
+
+/* Of 16 MiB, two tiles leave 16,711,680 bytes, and a row takes 2 x 128 + 4 x 128 = 768 of them:
+ * 21,760 rows. A convolution's 25,088 rows are two blocks. Four arrays take four times as much, but
+ * no more of them than there are tiles; the parts of f32 operands 2 x 128 more each. */
+static void rows_are_cut_into_blocks_that_fit(void **state)
+{
+    (void)state;
+    static const struct {
+        CornuTpuProduct product;
+        int64_t         side, arrays;
+        int             passes;
+        int64_t         mib, rows, blocks, bytes;
+    } table[] = {
+        { { 1, 8, 128, 128 },           128, 1, 1, 16,  8,     1, 65536 + 8 * 768 },
+        { { 1, 3, 5, 7 },               128, 1, 1, 16,  8,     1, 65536 + 8 * 768 },
+        { { 1, 21760, 784, 512 },       128, 1, 1, 16,  21760, 1, 1 << 24 },
+        { { 1, 21761, 784, 512 },       128, 1, 1, 16,  10888, 2, 65536 + 10888 * 768 },
+        { { 1, 25088, 576, 64 },        128, 1, 1, 16,  12544, 2, 65536 + 12544 * 768 },
+        { { 1, 25088, 576, 64 },        128, 4, 1, 16,  5024,  5, 4 * (65536 + 5024 * 768) },
+        { { 1, 25088, 27, 64 },         128, 4, 1, 16,  12544, 2, 65536 + 12544 * 768 },
+        { { 1, 1024, 1024, 1024 },      128, 1, 3, 16,  1024,  1, 65536 + 1024 * 1024 },
+        { { 1, 1024, 1024, 1024 },      128, 1, 6, 16,  1024,  1, 65536 + 1024 * 1280 },
+        { { 1, 1024, 1024, 1024 },      256, 2, 1, 128, 1024,  1, 2 * (262144 + 1024 * 1536) },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        const CornuTpuTiling tiling =
+            cornu_tpu_tiling(table[i].product, table[i].side, table[i].side, table[i].arrays,
+                             table[i].passes, table[i].mib << 20);
+        assert_int_equal(tiling.rows, table[i].rows);
+        assert_int_equal(tiling.blocks, table[i].blocks);
+        assert_int_equal(tiling.bytes, table[i].bytes);
+    }
+    assert_int_equal(cornu_tpu_tiling((CornuTpuProduct){ 0 }, 128, 128, 1, 1, 1 << 24).bytes, 0);
+}
+
+/* Any magnitude up to the largest number. */
+static int64_t any_extent(uint64_t *state)
+{
+    return (INT64_MAX >> draw(state, 63)) - draw(state, 3);
+}
+
+/* No extent is too large, in any profile: all rows have a block, blocks fit, and one fewer would
+ * not do. */
+static void every_product_fits_in_every_profile(void **state)
+{
+    (void)state;
+    uint64_t random = 4;
+    for (int i = 0; i < 20000; i++) {
+        const CornuTpuProfile *profile = cornu_tpu_profile_at((int)draw(&random, 6));
+        const CornuTpuProduct  p = { any_extent(&random), any_extent(&random), any_extent(&random),
+                                     any_extent(&random) };
+        const int64_t side = (int64_t)profile->mxu_rows.value;
+        const int64_t vmem = (int64_t)profile->vmem_mib.value << 20;
+        const int     passes = (int[]){ 1, 3, 6 }[draw(&random, 3)];
+        if (p.count < 1 || p.m < 1 || p.k < 1 || p.n < 1) continue;
+        const CornuTpuTiling t = cornu_tpu_tiling(p, side, side, (int64_t)profile->mxus.value,
+                                                  passes, vmem);
+        assert_true(t.blocks >= 1 && t.rows >= 8 && t.rows % 8 == 0);
+        assert_true(t.bytes > 0 && t.bytes <= vmem);
+        assert_true(t.blocks >= p.m / t.rows && (t.blocks - 1) <= (p.m - 1) / t.rows);
+        if (t.blocks == 1) continue;
+        /* The rows of one of fewer blocks do not fit as one. */
+        const CornuTpuProduct one = { p.count, (p.m - 1) / (t.blocks - 1) + 1, p.k, p.n };
+        assert_true(cornu_tpu_tiling(one, side, side, (int64_t)profile->mxus.value, passes,
+                                     vmem).blocks > 1);
+    }
+}
+
+static void a_core_without_room_is_refused(void **state)
+{
+    (void)state;
+    CornuTpuProfile small = *cornu_tpu_profile("v2-8");
+    small.vmem_mib.value = 0.0625;
+    CornuProgram    *p = cornu_program_create();
+    const CornuValue x = input(p, cornu_type(CORNU_F32, 4, 5));
+    assert_int_equal(cornu_program_scope(p, "dense_1"), CORNU_OK);
+    output(p, op2(p, CORNU_OP_MATMUL, x, input(p, cornu_type(CORNU_F32, 5, 6))), -1);
+    assert_null(cornu_tpu_model(p, .profile = &small));
+    assert_int_equal(cornu_error_take(), CORNU_ERR_MEMORY);
+    assert_string_equal(cornu_error_message(),
+                        "TPU model: matmul in dense_1: 8 rows and their weights take 71680 bytes "
+                        "of VMEM, a core of v2-8 has 65536");
+    small.vmem_mib.value = 71680.0 / 0x1p20;
+    CornuTpuModel *model = cornu_tpu_model(p, .profile = &small);
+    assert_non_null(model);
+    assert_int_equal(model->ops[0].tiling.bytes, 71680);
+    cornu_tpu_model_free(model);
+    cornu_program_free(p);
+}
+
 /* ---- Bytes ---- */
 
 static void tiles_are_padded(void **state)
@@ -487,6 +578,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cycles_are_those_of_the_worked_table),
         cmocka_unit_test(folds_are_dealt_over_the_arrays),
+        cmocka_unit_test(rows_are_cut_into_blocks_that_fit),
+        cmocka_unit_test(every_product_fits_in_every_profile),
+        cmocka_unit_test(a_core_without_room_is_refused),
         cmocka_unit_test(tiles_are_padded),
         cmocka_unit_test(a_dense_layer),
         cmocka_unit_test(a_convolution_of_few_channels),

@@ -79,7 +79,8 @@ static void test_values(void **state)
     assert_int_equal(parse(&trainer, "--epochs 3 --batch-size=64 --model mnist_cnn_bn --seed=0 "
                            "--learning-rate 1e-3 --data /d --save=m.safetensors --verbose 2 "
                            "--threads 2 --limit 256 --show --strength=0.5 --steps-per-epoch 9 "
-                           "--load a=b --history h.json --device reference"), -1);
+                           "--steps-per-execution 3 --load a=b --history h.json "
+                           "--device reference"), -1);
     assert_int_equal(parsed.epochs, 3);
     assert_int_equal(parsed.batch_size, 64);
     assert_string_equal(parsed.model, "mnist_cnn_bn");
@@ -92,6 +93,7 @@ static void test_values(void **state)
     assert_int_equal(parsed.threads, 2);
     assert_int_equal(parsed.limit, 256);
     assert_int_equal(parsed.steps_per_epoch, 9);
+    assert_int_equal(parsed.steps_per_execution, 3);
     assert_string_equal(parsed.device, "reference");
     assert_true(show);
     assert_true(strength == 0.5);

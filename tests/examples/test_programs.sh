@@ -85,6 +85,22 @@ refuses 1 "BLIS_ARCH_TYPE is '12', expected" BLIS_ARCH_TYPE=12 mnist_cnn $small
 refuses 1 "BLIS_ARCH_TYPE is '12', expected" BLIS_ARCH_TYPE=12 custom_loop
 refuses 1 "CORNU_ISA is 'nonsense', expected portable, avx2" CORNU_ISA=nonsense mnist_cnn $small
 
+# ---- The emulated TPU ----
+
+tpu="--device tpu $small"
+refuses 2 '--device is "tpu:v9-8", expected cpu, tpu, tpu:v2-8, tpu:v3-8.*did you mean tpu:v' mnist_cnn --device tpu:v9-8
+refuses 2 '--shards is "0", expected a whole number from 1 to 8' mnist_cnn --device tpu --shards 0
+refuses 1 'device "tpu": 3 shards, expected 1, 2, 4 or 8' mnist_cnn $tpu --shards 3
+refuses 1 'device "tpu:v4-8": 6 shards, expected 1, 2, 4 or 8' mnist_cnn --device tpu:v4-8 --shards 6
+refuses 1 'a batch of 5 rows for 8 shards, expected at least one row' mnist_cnn $tpu --batch-size 5
+refuses 1 'the loss became nan in epoch 1.*float16 overflows beyond 65504; mixed_bfloat16 does not' \
+    mnist_cnn $tpu --policy mixed_float16 --learning-rate 1e30
+for program in mnist_cnn custom_loop; do
+    succeeds $program --device tpu --data synthetic --limit 200 --batch-size 64 --epochs 1
+    grep -q '^0 ops fell back to the reference kernels$' "$folder/out"
+    report $? "$program says that nothing fell back"
+done
+
 # ---- Where to write: found out before anything is trained ----
 
 refuses 1 'no/such/m.safetensors: cannot be written: No such file' mnist_cnn $small --save no/such/m.safetensors
@@ -267,6 +283,8 @@ refuses 1 'expected one that ends in .safetensors' predict short.png a.safetenso
 if [ -n "$real" ] && [ -d "$real/digit-images" ]; then
     picture=$(ls "$real"/digit-images/*.png | head -n 1)
     refuses 1 "$picture: .*no finite number" predict nan.safetensors "$picture"
+    refuses 1 'a batch of 1 rows for 2 shards' predict --device tpu --shards 2 a.safetensors "$picture"
+    succeeds predict --device tpu a.safetensors "$picture"
     run predict a.safetensors absent.png "$picture"
     [ $status = 1 ] && [ "$(wc -l <"$folder/out")" = 1 ]
     report $? "one unreadable picture does not keep predict from the next"
@@ -289,7 +307,10 @@ assert record == {"model": "mnist_cnn", "device": "cpu", "policy": "float32", "t
 assert [epoch["epoch"] for epoch in epochs] == [1, 2]
 for epoch in epochs:
     assert set(epoch) == {"epoch", "seconds", "samples_per_second", "gflops", "loss", "accuracy",
-                          "val_loss", "val_accuracy"}, epoch
+                          "val_loss", "val_accuracy", "infeed"}, epoch
+    infeed = epoch["infeed"]
+    assert (infeed["batches"], infeed["bytes"]) == (5, 5 * 64 * 785), infeed
+    assert 0 < infeed["wait_seconds"] + infeed["copy_seconds"] < epoch["seconds"], infeed
     assert abs(epoch["seconds"] * epoch["samples_per_second"] - 300) < 0.01
     assert 0 < epoch["gflops"] < 10000 and 0 < epoch["loss"] < 5 and 0 < epoch["val_loss"] < 5
     assert 0 <= epoch["accuracy"] <= 1 and 0 <= epoch["val_accuracy"] <= 1

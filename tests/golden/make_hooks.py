@@ -93,6 +93,10 @@ def hooks():
     fit("fit_validation_batch", validation_batch_size=3, epochs=1)
     fit("fit_steps", steps_per_epoch=2, validation_steps=1, epochs=1)
     fit("fit_steps_per_execution_2", compiled={"steps_per_execution": 2}, epochs=1)
+    fit("fit_steps_per_execution_9", compiled={"steps_per_execution": 9}, two=True)
+    fit("fit_steps_in_executions", compiled={"steps_per_execution": 2}, batch_size=2,
+        steps_per_epoch=4, validation_steps=3)
+    fit("stop_in_execution_end", ("on_train_batch_end", 1), compiled={"steps_per_execution": 2})
     fit("stop_in_batch_begin", ("on_train_batch_begin", 1))
     fit("stop_in_batch_end", ("on_train_batch_end", 1), two=True)
     fit("stop_in_epoch_begin", ("on_epoch_begin", 0))
@@ -102,10 +106,11 @@ def hooks():
 
     for name, call in (("evaluate", lambda m, x, y, c: m.evaluate(x, y, 4, 0, callbacks=c)),
                        ("predict", lambda m, x, y, c: m.predict(x, 4, 0, callbacks=c))):
-        model, x, y = tiny_model()
-        lines = []
-        call(model, x, y, [Recorder("a", lines)])
-        (out / f"{name}.txt").write_text("\n".join(lines) + "\n")
+        for steps, suffix in ((1, ""), (2, "_steps_per_execution_2")):
+            model, x, y = tiny_model(steps_per_execution=steps)
+            lines = []
+            call(model, x, y, [Recorder("a", lines)])
+            (out / f"{name}{suffix}.txt").write_text("\n".join(lines) + "\n")
 
 
 class Scripted:

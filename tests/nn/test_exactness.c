@@ -114,7 +114,8 @@ static void compare_step(const char *name, CornuDevice *device, int64_t valid, i
     CornuStep       *step;
     const CornuArray x = images_for(filled, 0, rows), y = labels_of(0, rows);
     expect_ok(cornu__step(filled, CORNU_STEP_TRAIN, x.type, y.type, &step));
-    expect_ok(cornu__step_run(step, x, &y, valid, NULL));
+    expect_ok(cornu__step_feed(step, x, &y, valid));
+    expect_ok(cornu__step_run(step, NULL));
     expect_ok(cornu__metrics_read(filled, filled_values));
 
     snprintf(what, sizeof what, "%s on %s", name, cornu_device_name(device));

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -42,16 +43,23 @@ static void make_data(void)
     }
 }
 
-static CornuModel *tiny_model(CornuDevice *device, CornuOptimizer *optimizer,
-                              const char *const metrics[2])
+static CornuModel *executing_model(CornuDevice *device, CornuOptimizer *optimizer,
+                                   const char *const metrics[2], int64_t steps_per_execution)
 {
     CornuModel *model = cornu_sequential(.name = "tiny", .input_shape = { 3 });
     cornu_model_add(model, cornu_dense(2, .activation = CORNU_SOFTMAX));
     expect_ok(cornu_compile(model, .device = device, .optimizer = optimizer,
                             .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY,
                             .metrics = { metrics[0] ? cornu_metric(metrics[0]) : NULL,
-                                         metrics[1] ? cornu_metric(metrics[1]) : NULL }));
+                                         metrics[1] ? cornu_metric(metrics[1]) : NULL },
+                            .steps_per_execution = steps_per_execution));
     return model;
+}
+
+static CornuModel *tiny_model(CornuDevice *device, CornuOptimizer *optimizer,
+                              const char *const metrics[2])
+{
+    return executing_model(device, optimizer, metrics, 0);
 }
 
 static const char *const accuracy[2] = { "accuracy" };
@@ -167,7 +175,7 @@ typedef struct {
     int64_t     stop_index;
     bool        two, no_validation;
     const char *metrics[2];
-    int64_t     epochs, batch_size;
+    int64_t     epochs, batch_size, steps_per_execution;
     CornuFitConfig more;   /* what else fit gets */
 } HookCase;
 
@@ -177,7 +185,7 @@ static void run_hooks(CornuDevice *device, const HookCase *c)
     size_t      size;
     FILE       *lines = open_memstream(&text, &size);
     Recorder    a = recorder("a", lines), b = recorder("b", lines);
-    CornuModel *model = tiny_model(device, cornu_sgd(), c->metrics);
+    CornuModel *model = executing_model(device, cornu_sgd(), c->metrics, c->steps_per_execution);
     a.stop_hook = c->stop_hook;
     a.stop_index = c->stop_index;
     CornuFitConfig config = c->more;
@@ -224,6 +232,14 @@ static void hooks_come_in_keras_order(void **state)
           .more = { .validation_batch_size = 3 } },
         { "fit_steps", .metrics = { "accuracy" }, .epochs = 1,
           .more = { .steps_per_epoch = 2, .validation_steps = 1 } },
+        { "fit_steps_per_execution_2", .metrics = { "accuracy" }, .epochs = 1,
+          .steps_per_execution = 2 },
+        { "fit_steps_per_execution_9", .metrics = { "accuracy" }, .two = true,
+          .steps_per_execution = 9 },
+        { "fit_steps_in_executions", .metrics = { "accuracy" }, .batch_size = 2,
+          .steps_per_execution = 2, .more = { .steps_per_epoch = 4, .validation_steps = 3 } },
+        { "stop_in_execution_end", "train_batch_end", 1, .metrics = { "accuracy" },
+          .steps_per_execution = 2 },
         { "stop_in_batch_begin", "train_batch_begin", 1, .metrics = { "accuracy" } },
         { "stop_in_batch_end", "train_batch_end", 1, .metrics = { "accuracy" }, .two = true },
         { "stop_in_epoch_begin", "epoch_begin", 0, .metrics = { "accuracy" } },
@@ -236,14 +252,16 @@ static void hooks_come_in_keras_order(void **state)
 
 static void evaluate_and_predict_call_theirs(void **state)
 {
-    CornuModel *model = tiny_model(*state, cornu_sgd(), accuracy);
-    for (int predict = 0; predict < 2; predict++) {
-        char    *text = NULL;
-        size_t   size;
-        FILE    *lines = open_memstream(&text, &size);
-        Recorder a = recorder("a", lines);
-        float    out[ROWS * 2];
-        if (predict)
+    static const char *const names[] = { "evaluate", "predict", "evaluate_steps_per_execution_2",
+                                         "predict_steps_per_execution_2" };
+    for (int i = 0; i < 4; i++) {
+        CornuModel *model = executing_model(*state, cornu_sgd(), accuracy, i / 2 + 1);
+        char       *text = NULL;
+        size_t      size;
+        FILE       *lines = open_memstream(&text, &size);
+        Recorder    a = recorder("a", lines);
+        float       out[ROWS * 2];
+        if (i % 2)
             expect_ok(cornu_predict(model, .x = rows_x(0, ROWS), .batch_size = 4,
                                     .verbose = CORNU_SILENT, .callbacks = { &a.base },
                                     .to = cornu_array(out, CORNU_F32, ROWS, 2)));
@@ -252,10 +270,10 @@ static void evaluate_and_predict_call_theirs(void **state)
                                      .batch_size = 4, .verbose = CORNU_SILENT,
                                      .callbacks = { &a.base }));
         fclose(lines);
-        expect_lines(predict ? "predict" : "evaluate", text, &a.base.params);
+        expect_lines(names[i], text, &a.base.params);
         free(text);
+        cornu_model_free(model);
     }
-    cornu_model_free(model);
 }
 
 /* ---- Numbers ---- */
@@ -354,6 +372,116 @@ static void resuming_equals_not_stopping(void **state)
     }
 }
 
+/* Steps are the same steps however many make an execution, also where an epoch's last one has
+ * fewer: 4 batches of 3 rows, the last of one; or 3 of them, the next epoch beginning with the
+ * fourth. */
+static void executions_change_no_number(void **state)
+{
+    for (int64_t steps = 0; steps < 4; steps += 3) {
+        float weights[4][8], predictions[4][ROWS * 2];
+        for (int n = 0; n < 4; n++) {
+            CornuModel   *model = executing_model(*state, cornu_adam(), accuracy, n + 1);
+            CornuHistory *history = cornu_fit(model, .x = rows_x(0, ROWS), .y = rows_y(0, ROWS),
+                                              .batch_size = 3, .epochs = 3,
+                                              .steps_per_epoch = steps, .verbose = CORNU_SILENT);
+            assert_non_null(history);
+            assert_int_equal(cornu_history_infeed(history, 0).batches, steps ? steps : 4);
+            assert_int_equal(cornu_history_samples(history, 0), steps ? 9 : ROWS);
+            expect_ok(cornu_predict(model, .x = rows_x(0, ROWS), .batch_size = 3,
+                                    .verbose = CORNU_SILENT,
+                                    .to = cornu_array(predictions[n], CORNU_F32, ROWS, 2)));
+            read_weights(model, weights[n]);
+            assert_memory_equal(weights[n], weights[0], sizeof weights[0]);
+            assert_memory_equal(predictions[n], predictions[0], sizeof predictions[0]);
+            cornu_history_free(history);
+            cornu_model_free(model);
+        }
+    }
+}
+
+/* ---- Infeed ---- */
+
+static CornuStatus pause_for(double seconds)
+{
+    const struct timespec time = { 0, (long)(1e9 * seconds) };
+    nanosleep(&time, NULL);
+    return CORNU_OK;
+}
+
+enum { PRODUCED = 10 };   /* milliseconds that a batch takes to be made */
+
+static CornuStatus make_slowly(void *context, CornuSample sample, const CornuArray *in,
+                               const CornuArray *out)
+{
+    (void)context, (void)sample;
+    for (int c = 0; c < 2; c++) memcpy(out[c].data, in[c].data, cornu_type_bytes(in[c].type));
+    return pause_for(1e-3 * PRODUCED);
+}
+
+static CornuStatus linger(CornuCallback *self, CornuModel *model, int64_t index,
+                          const CornuLogs *logs)
+{
+    (void)self, (void)model, (void)index, (void)logs;
+    return pause_for(4e-3 * PRODUCED);
+}
+
+static CornuInfeed slow_epoch(CornuModel *model, int prefetch, bool lingering)
+{
+    CornuCallback slow = { .train_batch_end = lingering ? linger : NULL };
+    CornuDataset *data = cornu_dataset_from_arrays((CornuArray[]){ rows_x(0, ROWS),
+                                                                   rows_y(0, ROWS) }, 2);
+    data = cornu_dataset_map(cornu_dataset_batch(data, 2, false), make_slowly, NULL, NULL, 0);
+    if (prefetch) data = cornu_dataset_prefetch(data, prefetch);
+    CornuHistory *history = cornu_fit(model, data, .verbose = CORNU_SILENT,
+                                      .callbacks = { &slow });
+    if (!history) fail_msg("%s", cornu_error_message());
+    const CornuInfeed infeed = cornu_history_infeed(history, 0);
+    assert_int_equal(infeed.batches, ROWS / 2);
+    assert_true(infeed.copy_seconds > 0.0);
+    assert_true(infeed.wait_seconds + infeed.copy_seconds <= cornu_history_seconds(history, 0));
+    cornu_history_free(history);
+    cornu_dataset_free(data);
+    return infeed;
+}
+
+/* Five batches of 10 ms each: a step that takes no time waits for all of them, one that takes 40
+ * ms for the first; without a thread that makes them meanwhile all count again. */
+static void waiting_for_batches_is_measured(void **state)
+{
+    const double made = 1e-3 * PRODUCED * ROWS / 2;
+    CornuModel  *model = tiny_model(*state, cornu_sgd(), accuracy);
+    slow_epoch(model, 2, false);   /* the step is recorded and compiled */
+    assert_true(slow_epoch(model, 2, false).wait_seconds > 0.8 * made);
+    assert_true(slow_epoch(model, 2, true).wait_seconds < 0.6 * made);
+    assert_true(slow_epoch(model, 0, true).wait_seconds > made);
+    cornu_model_free(model);
+}
+
+/* A row is three floats and a label; on 8 shards ten rows take the room of 16. */
+static void bytes_fed_are_counted(void **state)
+{
+    (void)state;
+    static const struct { const char *device; int shards; int64_t batch, rows; } cases[] = {
+        { "reference", 1, 4, 12 }, { "cpu", 1, 4, 12 }, { "tpu", 1, 32, 32 }, { "tpu", 8, 10, 16 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CornuDevice  *device = cornu_device_open(cases[i].device, .shards = cases[i].shards);
+        CornuModel   *model = tiny_model(device, cornu_sgd(), accuracy);
+        CornuHistory *history = cornu_fit(model, .x = rows_x(0, ROWS), .y = rows_y(0, ROWS),
+                                          .batch_size = cases[i].batch, .epochs = 2,
+                                          .verbose = CORNU_SILENT);
+        if (!history) fail_msg("%s", cornu_error_message());
+        for (int epoch = 0; epoch < 2; epoch++) {
+            assert_int_equal(cornu_history_infeed(history, epoch).bytes, cases[i].rows * 16);
+            assert_int_equal(cornu_history_infeed(history, epoch).batches,
+                             (ROWS + cases[i].batch - 1) / cases[i].batch);
+        }
+        cornu_history_free(history);
+        cornu_model_free(model);
+        cornu_device_close(device);
+    }
+}
+
 /* Bytes are scaled inside the step; floats are taken as they are. */
 static void whole_numbers_are_scaled(void **state)
 {
@@ -404,6 +532,8 @@ static void mistakes_are_named(void **state)
     make_data();
     CornuModel *fresh = cornu_sequential(.name = "fresh", .input_shape = { 3 });
     cornu_model_add(fresh, cornu_dense(2));
+    expect_error(cornu_compile(fresh, .steps_per_execution = -2), CORNU_ERR_ARGUMENT,
+                 "fresh: .steps_per_execution is -2, expected 1 to");
     expect_fit_error(cornu_fit(fresh, .x = x, .y = y), CORNU_ERR_ARGUMENT, "fresh: not compiled");
     cornu_model_free(fresh);
     cornu_dataset_free(batched);
@@ -509,6 +639,9 @@ int main(void)
         cmocka_unit_test(evaluate_and_predict_call_theirs),
         cmocka_unit_test(partial_batches_are_exact),
         cmocka_unit_test(resuming_equals_not_stopping),
+        cmocka_unit_test(executions_change_no_number),
+        cmocka_unit_test(waiting_for_batches_is_measured),
+        cmocka_unit_test(bytes_fed_are_counted),
         cmocka_unit_test(whole_numbers_are_scaled),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(a_loss_that_is_no_number_ends_fit),

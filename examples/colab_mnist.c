@@ -1,0 +1,84 @@
+/*
+ * The notebook that made Keras on TPUs known, in C and in its order: which TPU is there, the data,
+ * a model compiled as usual, its conversion, training, evaluation, saving, the digits it misreads.
+ * Sources: tensorflow/tpu, tools/colab/keras_mnist.ipynb, 2018; cedrickchee/data-science-notebooks,
+ * google_cloud_tpu/guide_to_tensorflow_keras_on_tpu_mnist.ipynb.
+ */
+#include <stdio.h>
+
+#include <cornu/cornu.h>
+#include <cornu/models/models.h>
+
+#include "digits.h"
+#include "session.h"
+
+static CornuStatus notebook(const Options *options, const CornuReferenceModel *reference,
+                            CornuStrategy *strategy, const CornuImageData *mnist,
+                            CornuModel *model)
+{
+    /* A model for the CPU; --load gives it weights of an earlier run. */
+    const CornuArray train_x = cornu_reference_input(model, mnist->train_x);
+    const CornuArray test_x = cornu_reference_input(model, mnist->test_x);
+    const int64_t    samples = mnist->train_x.type.shape.extent[0];
+    const int64_t    steps = (samples + options->batch_size - 1) / options->batch_size;
+    cornu_compile(model, .loss = cornu_loss(reference->loss), .metrics = { CORNU_ACCURACY },
+                  .optimizer = cornu_reference_optimizer(reference, steps,
+                                                         options->learning_rate));
+    cornu_summary(model);
+    if (options->load && cornu_model_load_weights(model, options->load))
+        return cornu_error_status();
+
+    /* For the TPU: batches are dealt over its cores, products are in bfloat16. */
+    CornuModel   *tpu_model = cornu_keras_to_tpu_model(model, strategy);
+    CornuHistory *history = cornu_fit(
+        tpu_model, .x = train_x, .y = mnist->train_y, .batch_size = options->batch_size,
+        .epochs = options->epochs, .steps_per_epoch = options->steps_per_epoch,
+        .validation_x = test_x, .validation_y = mnist->test_y, .verbose = options->verbose);
+    if (!history) return cornu_error_status();
+
+    double      test[2];
+    CornuStatus status = cornu_evaluate(tpu_model, .x = test_x, .y = mnist->test_y,
+                                        .batch_size = options->batch_size, .results = test,
+                                        .verbose = CORNU_SILENT);
+    if (!status && options->save) status = cornu_model_save(tpu_model, options->save);
+    if (!status) status = session_record(options, tpu_model, history, mnist, test);
+    if (!status) {
+        printf("Test loss: %.4f\nTest accuracy%s: %.4f\n", test[0],
+               mnist->synthetic ? " on synthetic digits" : "", test[1]);
+        session_fallbacks(cornu_strategy_device(strategy), cornu_model_statistics(tpu_model));
+        status = digits_show(tpu_model, mnist);
+    }
+    cornu_history_free(history);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const models[] = { "mnist_cnn", "mnist_cnn_bn", NULL };
+    Options       options = { .model = "mnist_cnn", .device = "tpu" };
+    const Program program = { .name = "colab_mnist", .models = models,
+                              .groups = OPTIONS_ALL & ~OPTIONS_DEVICE,
+                              .purpose = "Trains on the TPU that CORNU_TPU, COLAB_TPU_ADDR or "
+                                         "TPU_NAME tells of, as the Colab notebook did." };
+    const int     usage = options_parse(&options, &program, argc, argv);
+    if (usage >= 0) return usage;
+    const CornuReferenceModel *reference = cornu_reference_model(options.model);
+    if (!options.epochs) options.epochs = reference->epochs;
+    if (!options.batch_size) options.batch_size = reference->batch_size;
+
+    CornuTpuTarget tpu;
+    CornuStatus    status = session_begin(&options);
+    if (!status) status = cornu_tpu_resolve(&tpu);
+    if (!status) fputs(tpu.text, stdout);
+    CornuStrategy  *strategy = status ? NULL
+        : cornu_tpu_strategy(&tpu, .num_shards = (int)options.shards,
+                             .threads = (int)options.threads);
+    CornuImageData *mnist = strategy ? session_mnist(&options) : NULL;
+    CornuModel     *model = mnist ? reference->build(&(CornuNetworkConfig){ 0 }) : NULL;
+    if (!status) status = model ? notebook(&options, reference, strategy, mnist, model)
+                                : cornu_error_status();
+    cornu_model_free(model);
+    cornu_image_data_free(mnist);
+    cornu_strategy_free(strategy);
+    return session_end("colab_mnist", status);
+}
