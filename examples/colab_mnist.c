@@ -72,7 +72,8 @@ int main(int argc, char **argv)
     if (!status) fputs(tpu.text, stdout);
     CornuStrategy  *strategy = status ? NULL
         : cornu_tpu_strategy(&tpu, .num_shards = (int)options.shards,
-                             .threads = (int)options.threads);
+                             .threads = (int)options.threads,
+                             .iterations_per_loop = options.steps_per_execution);
     CornuImageData *mnist = strategy ? session_mnist(&options) : NULL;
     CornuModel     *model = mnist ? reference->build(&(CornuNetworkConfig){ 0 }) : NULL;
     if (!status) status = model ? notebook(&options, reference, strategy, mnist, model)

@@ -9,8 +9,7 @@
 
 /* ---- Tracked values ---- */
 
-/* The next step makes them again. */
-static void free_states(CornuTracked *tracked)
+void cornu__states_free(CornuTracked *tracked)
 {
     for (int i = 0; i < tracked->state_count; i++) {
         cornu_variable_free(tracked->states[i]);
@@ -24,7 +23,7 @@ void cornu__uncompile(CornuModel *model)
     cornu__steps_free(model);
     for (int i = 0; i < model->tracked_count; i++) {
         cornu_metric_free(model->tracked[i].metric);
-        free_states(&model->tracked[i]);
+        cornu__states_free(&model->tracked[i]);
         model->tracked[i].metric = NULL;
     }
     model->tracked_count = 0;
@@ -129,11 +128,12 @@ CornuStatus cornu_compile_from(const CornuCompileConfig *config)
             if (!strcmp(cornu_model_metric_name(model, i), cornu_model_metric_name(model, k)))
                 return cornu__fail(CORNU_ERR_ARGUMENT, "%s: two metrics have the name \"%s\"",
                                    model->name, cornu_model_metric_name(model, i));
-    const CornuStrategy *strategy = cornu_strategy_in_scope();
-    model->device = choose_device(model, !config->device && strategy
-                                             ? cornu_strategy_device(strategy) : config->device);
+    const CornuStrategy *strategy = config->device ? NULL : cornu_strategy_in_scope();
+    model->device = choose_device(model, strategy ? cornu_strategy_device(strategy)
+                                                  : config->device);
     if (!model->device) return cornu_error_take();
-    model->steps_per_execution = config->steps_per_execution ? config->steps_per_execution : 1;
+    model->steps_per_execution = config->steps_per_execution ? config->steps_per_execution
+                               : strategy ? cornu_strategy_iterations_per_loop(strategy) : 1;
     model->compiled = true;
     return model->built ? make_variables(model) : CORNU_OK;
 }
@@ -172,11 +172,12 @@ static CornuStatus copy_variables(CornuModel *model, CornuDevice *device, CornuV
                                   CornuVariable **w)
 {
     const CornuOptimizer *optimizer = model->optimizer;
-    for (int i = 0; i <= cornu_model_weight_count(model); i++) {
+    const int             weights = cornu_model_weight_count(model);
+    for (int i = 0; i <= weights; i++) {
         const CornuVariable *old = *variable_at(model, i);
-        fresh[i] = cornu_variable_create(
-            device, cornu_variable_type(old), cornu_variable_name(old),
-            .use = i < cornu_model_weight_count(model) ? CORNU_USE_WEIGHTS : CORNU_USE_OTHER);
+        fresh[i] = cornu_variable_create(device, cornu_variable_type(old),
+                                         cornu_variable_name(old),
+                                         .use = i < weights ? CORNU_USE_WEIGHTS : CORNU_USE_OTHER);
         if (!fresh[i]) return cornu_error_take();
         CORNU__TRY(cornu_variable_copy(fresh[i], old));
         for (int k = 0; k < optimizer->count; k++)
@@ -211,7 +212,7 @@ CornuStatus cornu_model_move(CornuModel *model, CornuDevice *device)
     if (device == model->device) return CORNU_OK;
     cornu__steps_free(model);
     if (model->ready) CORNU__TRY(move_variables(model, device));
-    for (int i = 0; i < model->tracked_count; i++) free_states(&model->tracked[i]);
+    for (int i = 0; i < model->tracked_count; i++) cornu__states_free(&model->tracked[i]);
     model->device = device;
     return model->ready ? settle_precision(model) : CORNU_OK;
 }

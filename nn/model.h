@@ -98,8 +98,9 @@ typedef struct {
     CornuDevice    *device;                      /* default: that of the strategy in scope
                                                     (strategy.h), else a "cpu" device of the
                                                     model's own */
-    int64_t         steps_per_execution;         /* default 1: steps from one call of the batch
-                                                    hooks to the next (callback.h) */
+    int64_t         steps_per_execution;         /* steps from one call of the batch hooks to the
+                                                    next (callback.h); default the strategy's in
+                                                    scope, else 1 */
 } CornuCompileConfig;
 
 /* Takes what the model will be trained with, settles the precision of its layers (policy.h), and

@@ -70,6 +70,9 @@ CornuStatus cornu__model_ready(CornuModel *model, CornuType x);
 /* Frees what compiling made or was given; the weights stay. */
 void cornu__uncompile(CornuModel *model);
 
+/* Frees the states; the next step makes them again. */
+void cornu__states_free(CornuTracked *tracked);
+
 /* Forgets the recorded steps. */
 void cornu__steps_free(CornuModel *model);
 

@@ -99,7 +99,19 @@ static CornuTensor *forward(CornuModel *model, const CornuStep *step)
 
 /* ---- Loss, metrics ---- */
 
-/* The states of a tracked value, made when they are known: at the first step. */
+static CornuStatus make_state(CornuModel *model, CornuTracked *tracked, const char *name,
+                              CornuType type)
+{
+    const int i = tracked->state_count;
+    CORNU__TRY(cornu_type_check(type));
+    tracked->host[i] = cornu_array_from(cornu__allocate(cornu_type_bytes(type), 1), type);
+    tracked->states[i] = cornu_variable_create(model->device, type, name);
+    tracked->state_count++;
+    if (!tracked->states[i]) return cornu_error_take();
+    return tracked->host[i].data ? CORNU_OK : CORNU_ERR_MEMORY;
+}
+
+/* The states of a tracked value, made when they are known: at the first step. All or none. */
 static CornuStatus make_states(CornuModel *model, CornuTracked *tracked, const char *name)
 {
     static const CornuDtype mean[] = { CORNU_F64, CORNU_I64 };
@@ -108,16 +120,12 @@ static CornuStatus make_states(CornuModel *model, CornuTracked *tracked, const c
     if (count < 1 || count > CORNU_MAX_STATES)
         return cornu__fail(CORNU_ERR_ARGUMENT, "metric %s: has %d states, expected 1 to %d", name,
                            count, CORNU_MAX_STATES);
-    for (int i = 0; i < count; i++) {
-        CornuType type = tracked->metric ? tracked->metric->states[i] : cornu_scalar(mean[i]);
-        CORNU__TRY(cornu_type_check(type));
-        tracked->host[i] = cornu_array_from(cornu__allocate(cornu_type_bytes(type), 1), type);
-        tracked->states[i] = cornu_variable_create(model->device, type, name);
-        tracked->state_count = i + 1;
-        if (!tracked->states[i]) return cornu_error_take();
-        if (!tracked->host[i].data) return CORNU_ERR_MEMORY;
-    }
-    return CORNU_OK;
+    CornuStatus status = CORNU_OK;
+    for (int i = 0; i < count && !status; i++)
+        status = make_state(model, tracked, name,
+                            tracked->metric ? tracked->metric->states[i] : cornu_scalar(mean[i]));
+    if (status) cornu__states_free(tracked);
+    return status;
 }
 
 /* Records the new states of one tracked value. */

@@ -2,9 +2,11 @@
 
 #include "../device/memory_internal.h"
 #include "../device/status_internal.h"
+#include "model_internal.h"
 
 struct CornuStrategy {
     CornuDevice *device;
+    int64_t      iterations_per_loop;
 };
 
 static CornuDevice *open_device(const CornuTpuStrategyConfig *config)
@@ -18,12 +20,13 @@ static CornuDevice *open_device(const CornuTpuStrategyConfig *config)
 CornuStrategy *cornu_tpu_strategy_from(const CornuTpuStrategyConfig *config)
 {
     if (cornu_error_pending()) return NULL;
-    if (config->iterations_per_loop != 0 && config->iterations_per_loop != 1)
-        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "tpu_strategy: .iterations_per_loop is "
-                                "%lld, expected 1 in this version",
-                                (long long)config->iterations_per_loop);
+    if (config->iterations_per_loop < 0 || config->iterations_per_loop > INT32_MAX)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "tpu_strategy: .iterations_per_loop is %lld, "
+                                "expected 1 to %d", (long long)config->iterations_per_loop,
+                                INT32_MAX);
     CornuStrategy *strategy = cornu__allocate(1, sizeof *strategy);
     if (!strategy) return cornu__null();
+    strategy->iterations_per_loop = config->iterations_per_loop ? config->iterations_per_loop : 1;
     strategy->device = open_device(config);
     if (strategy->device) return strategy;
     cornu__release(strategy);
@@ -38,6 +41,11 @@ void cornu_strategy_free(CornuStrategy *strategy)
 }
 
 CornuDevice *cornu_strategy_device(const CornuStrategy *strategy) { return strategy->device; }
+
+int64_t cornu_strategy_iterations_per_loop(const CornuStrategy *strategy)
+{
+    return strategy->iterations_per_loop;
+}
 
 /* ---- Scope ---- */
 
@@ -76,6 +84,7 @@ CornuModel *cornu_keras_to_tpu_model(CornuModel *model, CornuStrategy *strategy)
 {
     if (!strategy)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "keras_to_tpu_model: the strategy is NULL");
-    if (!cornu_model_move(model, strategy->device)) return model;
-    return cornu__null();
+    if (cornu_model_move(model, strategy->device)) return cornu__null();
+    model->steps_per_execution = strategy->iterations_per_loop;
+    return model;
 }

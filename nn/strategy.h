@@ -29,8 +29,8 @@ typedef struct {
     const CornuTpuTarget *target;              /* default: what cornu_tpu_resolve finds   */
     int                   num_shards;          /* 1, 2, 4 or 8; default the profile's     */
     int                   threads;             /* of the emulation; default as device.h   */
-    int64_t               iterations_per_loop; /* steps run at a time; default 1, and no
-                                                  other in this version                   */
+    int64_t               iterations_per_loop; /* steps_per_execution of what is compiled
+                                                  in scope or converted; default 1        */
 } CornuTpuStrategyConfig;
 
 /* Opens the device. NULL and pending for what the device or the resolver refuses. */
@@ -42,6 +42,7 @@ CornuStrategy *cornu_tpu_strategy_from(const CornuTpuStrategyConfig *config);
 void cornu_strategy_free(CornuStrategy *strategy);
 
 CornuDevice *cornu_strategy_device(const CornuStrategy *strategy);
+int64_t      cornu_strategy_iterations_per_loop(const CornuStrategy *strategy);
 
 /* ---- Scope ---- */
 
@@ -67,8 +68,9 @@ CornuStrategy *cornu_strategy_in_scope(void);
 /* ---- Conversion ---- */
 
 /*
- * Moves a compiled model to the strategy's device (cornu_model_move) and returns it; NULL and
- * pending on failure, and then it stays where it was. It is the same model, freed once by its
+ * Moves a compiled model to the strategy's device (cornu_model_move), with the strategy's
+ * iterations_per_loop, and returns it; NULL and pending on failure, and then it stays where it
+ * was. It is the same model, freed once by its
  * owner. The original made a second one whose weights had to be copied back; here reading and
  * saving take the weights from where they are, and cornu_model_move(model, NULL) is the way back.
  */

@@ -292,8 +292,8 @@ static void strategies_that_cannot_be_are_refused(void **state)
     expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "3 shards, expected 1, 2, 4 or 8");
     assert_null(cornu_tpu_strategy(.num_shards = -1));
     expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "-1 shards, expected 1 to 8");
-    assert_null(cornu_tpu_strategy(.iterations_per_loop = 100));
-    expect_error(cornu_error_take(), CORNU_ERR_UNSUPPORTED, ".iterations_per_loop is 100");
+    assert_null(cornu_tpu_strategy(.iterations_per_loop = -2));
+    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, ".iterations_per_loop is -2, expected 1");
     setenv("CORNU_TPU", "10.0.0.2:8470", 1);
     assert_null(cornu_tpu_strategy());
     expect_error(cornu_error_take(), CORNU_ERR_DEVICE, "CORNU_TPU is 10.0.0.2:8470");
@@ -301,6 +301,28 @@ static void strategies_that_cannot_be_are_refused(void **state)
     assert_null(cornu_tpu_strategy());
     expect_error(cornu_error_take(), CORNU_ERR_DEVICE, "\"v9-8\" is unknown, expected");
     unsetenv("CORNU_TPU");
+}
+
+static void iterations_per_loop_are_steps_per_execution(void **state)
+{
+    (void)state;
+    CornuStrategy *strategy = made(cornu_tpu_strategy(.iterations_per_loop = 7));
+    CornuDevice   *cpu = made(cornu_device_open("cpu"));
+    CornuModel    *model = compiled(NULL, NULL);
+    assert_int_equal(cornu_model_steps_per_execution(model), 1);
+    assert_non_null(cornu_keras_to_tpu_model(model, strategy));
+    assert_int_equal(cornu_model_steps_per_execution(model), 7);
+    CORNU_SCOPE(strategy) {
+        expect_ok(cornu_compile(model));
+        assert_int_equal(cornu_model_steps_per_execution(model), 7);
+        expect_ok(cornu_compile(model, .steps_per_execution = 3));
+        assert_int_equal(cornu_model_steps_per_execution(model), 3);
+        expect_ok(cornu_compile(model, .device = cpu));
+        assert_int_equal(cornu_model_steps_per_execution(model), 1);
+    }
+    cornu_model_free(model);
+    cornu_strategy_free(strategy);
+    cornu_device_close(cpu);
 }
 
 static CornuDevice *device_of_a_compiled_model(CornuDevice *given)
@@ -385,6 +407,7 @@ int main(void)
         cmocka_unit_test(a_move_without_memory_changes_nothing),
         cmocka_unit_test(a_strategy_opens_what_is_found),
         cmocka_unit_test(strategies_that_cannot_be_are_refused),
+        cmocka_unit_test(iterations_per_loop_are_steps_per_execution),
         cmocka_unit_test(compiling_in_a_scope_uses_its_device),
         cmocka_unit_test(a_scope_without_strategy_lets_nothing_succeed),
         cmocka_unit_test(scopes_never_left_are_found_out),
