@@ -22,7 +22,7 @@ typedef struct {
     CornuExecutable base;
     CornuPlan       plan;
     Failure        *failures;     /* by shard */
-    char           *arena, *scratch;
+    char           *arena, *packed, *scratch;
     void          **addresses;    /* of plan.operands on each shard, for the run in hand */
 } Executable;
 
@@ -103,10 +103,9 @@ static size_t scratch_of(const CornuPlan *plan, const CornuStep *step)
     return 0;
 }
 
-/* What all shards share, and a part for each. */
-static size_t arena_bytes(const CornuPlan *plan)
+static size_t space_bytes(const CornuPlan *plan, CornuSpace space)
 {
-    return plan->shared_bytes + (size_t)cornu__plan_shards(plan) * plan->shard_bytes;
+    return space.shared + (size_t)cornu__plan_shards(plan) * space.shard;
 }
 
 /* Of one op on all shards, or once where they share it. */
@@ -127,7 +126,7 @@ static void count_work(CornuStatistics *statistics, const CornuProgram *recorded
         statistics->flops += op_flops(recorded, i, shards);
     statistics->ops = recorded->op_count;
     statistics->kernels = plan->step_count;
-    statistics->bytes_planned = (int64_t)arena_bytes(plan);
+    statistics->bytes_planned = (int64_t)space_bytes(plan, plan->arena);
     for (int i = 0; i < plan->step_count; i++) {
         const CornuStep *step = &plan->steps[i];
         const bool fell_back = step->kind == CORNU_STEP_REFERENCE;
@@ -206,7 +205,7 @@ CornuExecutable *cornu__host_compile(const CornuHost *host, const CornuProgram *
         return NULL;
     }
     count_work(&executable->base.statistics, program, plan);
-    executable->base.bytes = (int64_t)(plan->shared_bytes + plan->shard_bytes);
+    executable->base.bytes = (int64_t)(plan->arena.shared + plan->arena.shard);
     for (int i = 0; i < plan->largest_count; i++)
         executable->base.largest[i] = held(plan, plan->largest[i]);
     return &executable->base;
@@ -219,13 +218,14 @@ CornuStatus cornu__host_allocate(CornuExecutable *base)
     const size_t shards = (size_t)cornu__plan_shards(plan);
     const size_t workers = shards > 1 ? (size_t)cornu__threads_count(plan->host->threads) : 1;
     plan->scratch_bytes = (plan->scratch_bytes + 63) / 64 * 64;
-    executable->arena = cornu__allocate_aligned(arena_bytes(plan));
+    executable->arena = cornu__allocate_aligned(space_bytes(plan, plan->arena));
+    executable->packed = cornu__allocate_aligned(space_bytes(plan, plan->packed));
     executable->scratch = cornu__allocate_aligned(plan->scratch_bytes * workers);
     executable->failures = cornu__allocate(shards, sizeof *executable->failures);
     executable->addresses = cornu__allocate((size_t)plan->operand_count * shards,
                                             sizeof *executable->addresses);
-    return executable->arena && executable->scratch && executable->failures &&
-           executable->addresses ? CORNU_OK : CORNU_ERR_MEMORY;
+    return executable->arena && executable->packed && executable->scratch &&
+           executable->failures && executable->addresses ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
 void cornu__host_executable_free(CornuExecutable *base)
@@ -233,6 +233,7 @@ void cornu__host_executable_free(CornuExecutable *base)
     Executable *executable = (Executable *)base;
     cornu__plan_free(&executable->plan);
     cornu__release(executable->arena);
+    cornu__release(executable->packed);
     cornu__release(executable->scratch);
     cornu__release(executable->addresses);
     cornu__release(executable->failures);
@@ -252,6 +253,7 @@ static void find_addresses(Executable *executable, CornuBuffer *const *inputs,
             CornuPlace place = plan->places[plan->operands[i]];
             char      *start = place.region == CORNU_INPUT  ? data_of(inputs[place.number])
                              : place.region == CORNU_OUTPUT ? data_of(outputs[place.number])
+                             : place.region == CORNU_PACKED ? executable->packed
                                                             : executable->arena;
             *address++ = start + place.offset + (size_t)shard * place.stride;
         }

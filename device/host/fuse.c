@@ -445,7 +445,7 @@ static CornuStatus add_pack(Fuser *f, int op, int position, CornuValue *operand,
     *packed = bytes > 0;
     if (!*packed) return CORNU_OK;
     CORNU__TRY(cornu__plan_value(f->plan, cornu_type(CORNU_U8, bytes), f->plan->varies[*operand],
-                                 (CornuPlace){ .region = CORNU_NOWHERE }, &panels));
+                                 (CornuPlace){ .region = CORNU_PACKED }, &panels));
     CornuStep *step = cornu__plan_step(f->plan, CORNU_STEP_PACK, operand, 1, &panels, 1);
     if (!step) return CORNU_ERR_MEMORY;
     step->op = op;

@@ -77,13 +77,19 @@ typedef struct {
 } CornuStep;
 
 /* Where a value lives. */
-typedef enum { CORNU_NOWHERE, CORNU_ARENA, CORNU_INPUT, CORNU_OUTPUT } CornuRegion;
+typedef enum {
+    CORNU_NOWHERE, CORNU_ARENA, CORNU_PACKED, CORNU_INPUT, CORNU_OUTPUT
+} CornuRegion;
+
 typedef struct {
     CornuRegion region;
     int         number;   /* of the input or output buffer */
     size_t      offset;   /* bytes, on shard 0 */
     size_t      stride;   /* bytes from shard to shard; 0: all shards share the value */
 } CornuPlace;
+
+/* Memory of a region: what shards share, then a part for each. */
+typedef struct { size_t shared, shard; } CornuSpace;
 
 typedef struct {
     const CornuHost *host;
@@ -100,8 +106,10 @@ typedef struct {
     int              varies_space;
     CornuValue       largest[CORNU_LARGEST];   /* of the arena's, when most of it is taken */
     int              largest_count;
-    /* The arena holds what shards share, then a part for each shard. */
-    size_t           shared_bytes, shard_bytes, scratch_bytes;
+    CornuSpace       arena;
+    CornuSpace       packed;         /* packed operands: like scratch memory this CPU's need, not
+                                        the device's that is emulated */
+    size_t           scratch_bytes;
 } CornuPlan;
 
 /* At least 1. */
@@ -118,7 +126,7 @@ void        cornu__plan_free(CornuPlan *plan);
 CornuStep *cornu__plan_step(CornuPlan *plan, CornuStepKind kind, const CornuValue *in,
                             int in_count, const CornuValue *out, int out_count);
 
-/* A value that the program does not have: memory for a buffer or in the arena. */
+/* A value that the program does not have: in a buffer, or among what is packed. */
 CornuStatus cornu__plan_value(CornuPlan *plan, CornuType type, bool varies, CornuPlace place,
                               CornuValue *value);
 

@@ -4,7 +4,8 @@
  * An output that is written into an input (a variable) is made there directly if its step
  * can run after every other reader of that input and, where it reads the input itself,
  * element by element; otherwise a copy step writes it at the end. All other values live
- * in one arena, at offsets that values share whose lives do not overlap.
+ * in one arena, packed operands in another, at offsets that values share whose lives do not
+ * overlap.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -337,12 +338,14 @@ typedef struct {
 } Piece;
 
 typedef struct {
-    CornuPlan *plan;
-    int       *last;      /* the last step that reads a value, -1: none */
-    int       *piece_of;  /* of a value, -1: none */
-    Piece     *pieces;
-    Piece    **order;     /* as they are placed */
-    int        count;
+    CornuPlan  *plan;
+    CornuRegion region;    /* CORNU_ARENA or CORNU_PACKED */
+    CornuSpace *space;     /* that region's */
+    int        *last;      /* the last step that reads a value, -1: none */
+    int        *piece_of;  /* of a value, -1: none */
+    Piece      *pieces;
+    Piece     **order;     /* as they are placed */
+    int         count;
 } Arena;
 
 static size_t padded_bytes(CornuType type)
@@ -376,7 +379,8 @@ static int piece_to_take_over(const Arena *arena, int i, int out)
 
 static void find_pieces(Arena *arena)
 {
-    CornuPlan *plan = arena->plan;
+    CornuPlan        *plan = arena->plan;
+    const CornuRegion before = arena->region == CORNU_PACKED ? CORNU_PACKED : CORNU_NOWHERE;
     for (int i = 0; i < plan->value_count; i++) arena->last[i] = arena->piece_of[i] = -1;
     for (int i = 0; i < plan->step_count; i++)
         for (int k = 0; k < plan->steps[i].in_count; k++)
@@ -384,7 +388,7 @@ static void find_pieces(Arena *arena)
     for (int i = 0; i < plan->step_count; i++)
         for (int k = 0; k < plan->steps[i].out_count; k++) {
             CornuValue value = plan->operands[plan->steps[i].out_first + k];
-            if (plan->places[value].region != CORNU_NOWHERE) continue;
+            if (plan->places[value].region != before) continue;
             int last = arena->last[value] < i ? i : arena->last[value];
             int piece = piece_to_take_over(arena, i, k);
             if (piece < 0) {
@@ -396,7 +400,7 @@ static void find_pieces(Arena *arena)
             }
             arena->pieces[piece].last = last;
             arena->piece_of[value] = piece;
-            plan->places[value].region = CORNU_ARENA;
+            plan->places[value].region = arena->region;
         }
 }
 
@@ -434,14 +438,14 @@ static void place_pieces(Arena *arena)
     for (int i = 0; i < arena->count; i++) {
         Piece *piece = arena->order[i];
         piece->offset = find_gap(arena->order, i, piece);
-        size_t *end = piece->varies ? &plan->shard_bytes : &plan->shared_bytes;
+        size_t *end = piece->varies ? &arena->space->shard : &arena->space->shared;
         if (piece->offset + piece->bytes > *end) *end = piece->offset + piece->bytes;
     }
     for (int i = 0; i < plan->value_count; i++) {
         if (arena->piece_of[i] < 0) continue;
         const Piece *piece = &arena->pieces[arena->piece_of[i]];
-        plan->places[i].offset = piece->offset + (piece->varies ? plan->shared_bytes : 0);
-        plan->places[i].stride = piece->varies ? plan->shard_bytes : 0;
+        plan->places[i].offset = piece->offset + (piece->varies ? arena->space->shared : 0);
+        plan->places[i].stride = piece->varies ? arena->space->shard : 0;
     }
 }
 
@@ -471,11 +475,11 @@ static void find_largest(const Arena *arena)
     }
 }
 
-static CornuStatus place_in_arena(CornuPlan *plan)
+static CornuStatus place_in_arena(CornuPlan *plan, CornuRegion region, CornuSpace *space)
 {
     size_t count = (size_t)plan->value_count;
     Arena  arena = {
-        .plan = plan,
+        .plan = plan, .region = region, .space = space,
         .last = cornu__allocate(count, sizeof *arena.last),
         .piece_of = cornu__allocate(count, sizeof *arena.piece_of),
         .pieces = cornu__allocate(count, sizeof *arena.pieces),
@@ -485,7 +489,7 @@ static CornuStatus place_in_arena(CornuPlan *plan)
     if (complete) {
         find_pieces(&arena);
         place_pieces(&arena);
-        find_largest(&arena);
+        if (region == CORNU_ARENA) find_largest(&arena);
     }
     cornu__release(arena.last);
     cornu__release(arena.piece_of);
@@ -558,7 +562,8 @@ CornuStatus cornu__plan_memory(CornuPlan *plan)
         status = connect_operands(&p, i);
     if (status == CORNU_OK) status = place_outputs(&p);
     if (status == CORNU_OK) status = order_steps(&p);
-    if (status == CORNU_OK) status = place_in_arena(plan);
+    if (status == CORNU_OK) status = place_in_arena(plan, CORNU_ARENA, &plan->arena);
+    if (status == CORNU_OK) status = place_in_arena(plan, CORNU_PACKED, &plan->packed);
     if (status == CORNU_OK) place_views(plan);
     cornu__release(p.writer);
     cornu__release(p.head);
@@ -571,12 +576,12 @@ CornuStatus cornu__plan_memory(CornuPlan *plan)
 
 static void print_place(const CornuPlan *plan, CornuValue value, FILE *to)
 {
-    static const char *const regions[] = { "nowhere", "arena", "input", "output" };
+    static const char *const regions[] = { "nowhere", "arena", "packed", "input", "output" };
     CornuPlace               place = plan->places[value];
     CornuText                text;
     fprintf(to, " %%%d %s %s", (int)value, cornu_type_print(&text, plan->types[value]),
             regions[place.region]);
-    if (place.region == CORNU_ARENA) fprintf(to, "+%zu", place.offset);
+    if (place.region == CORNU_ARENA || place.region == CORNU_PACKED) fprintf(to, "+%zu", place.offset);
     else fprintf(to, " %d%s", place.number, place.offset ? " (part)" : "");
 }
 
@@ -588,10 +593,10 @@ void cornu__plan_print(const CornuPlan *plan, FILE *to)
         [CORNU_STEP_COPY] = "copy",           [CORNU_STEP_ALL_REDUCE] = "collective",
     };
     fprintf(to, "plan: %d steps, %zu bytes of values, %zu bytes of scratch memory\n",
-            plan->step_count, plan->shared_bytes + plan->shard_bytes, plan->scratch_bytes);
+            plan->step_count, plan->arena.shared + plan->arena.shard, plan->scratch_bytes);
     if (cornu__plan_shards(plan) > 1)
         fprintf(to, "%d shards; of the values %zu bytes on each\n", cornu__plan_shards(plan),
-                plan->shard_bytes);
+                plan->arena.shard);
     for (int i = 0; i < plan->step_count; i++) {
         const CornuStep *step = &plan->steps[i];
         fprintf(to, "%4d%s %s", i, step->varies ? " *" : "", kinds[step->kind]);
