@@ -41,7 +41,8 @@ isa_object = $(foreach isa,$(if $(filter %_bf16.c,$(1)),$(bf16_isas),$(isas)),$(
 objects    = $(sources:%.c=$(BUILD)/obj/%.o) $(foreach f,$(isa_files),$(call isa_object,$(f))) build/blis.o
 
 # Tiles are unrolled whole; with sanitizers' checks in them -O3 takes minutes a file.
-isa_flags = $(if $(SANITIZE),-O1,-O3) -ffp-contract=fast -fopenmp-simd -fno-math-errno -fno-trapping-math
+isa_flags = $(if $(SANITIZE),-O1,-O3) -ffp-contract=fast -fopenmp-simd -fno-math-errno \
+            -fno-trapping-math
 isa_flags_portable =
 isa_flags_avx2     = -mavx2 -mfma
 isa_flags_avx512   = -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512

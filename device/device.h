@@ -40,7 +40,8 @@ typedef struct {
 } CornuDeviceConfig;
 
 /* NULL and CORNU_ERR_DEVICE for an unknown name (the message lists the known ones, the nearest
- * first), CORNU_ERR_ARGUMENT for negative threads or a precision that is not the device's. Close it after everything made on it. */
+ * first), CORNU_ERR_ARGUMENT for negative threads or a precision that is not the device's. Close it
+ * after everything made on it. */
 CornuDevice *cornu_device_open_from(const CornuDeviceConfig *config);
 #define cornu_device_open(...) \
     cornu_device_open_from(&(CornuDeviceConfig){ .unset = 0, __VA_ARGS__ })

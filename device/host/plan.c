@@ -581,7 +581,8 @@ static void print_place(const CornuPlan *plan, CornuValue value, FILE *to)
     CornuText                text;
     fprintf(to, " %%%d %s %s", (int)value, cornu_type_print(&text, plan->types[value]),
             regions[place.region]);
-    if (place.region == CORNU_ARENA || place.region == CORNU_PACKED) fprintf(to, "+%zu", place.offset);
+    if (place.region == CORNU_ARENA || place.region == CORNU_PACKED)
+        fprintf(to, "+%zu", place.offset);
     else fprintf(to, " %d%s", place.number, place.offset ? " (part)" : "");
 }
 

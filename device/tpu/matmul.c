@@ -300,7 +300,8 @@ static void add_chunk(const Matmul *p, const Block *b, int64_t k, int64_t k_end,
     const int64_t tiles = ceil_divide(rows, p->products->tile_rows);
     const char   *y = p->packed + panel_offset(p, p->b_batch ? b->matrix : 0, first);
     CornuOuter    outer = { .x_pixel = rows, .y_pixel = width, .images = 1, .height = 1,
-                            .width = ceil_divide(k_end - k, p->products->depth), .sum_stride = b->end - b->first,
+                            .width = ceil_divide(k_end - k, p->products->depth),
+                            .sum_stride = b->end - b->first,
                             .vectors = (int)(width / p->products->lanes) };
     for (int64_t t = 0; t < tiles; t++) {
         const int64_t m = t * rows / tiles;

@@ -85,8 +85,8 @@ static void fill(void)
     for (int i = 0; i < K * N; i++) b[i] = operand();
 }
 
-/* Of the sum of absolute products, K = 1024, operands uniform in [-1, 1]. What six passes leave out is below
- * the rounding of f32 sums, which then is the bound. */
+/* Of the sum of absolute products, K = 1024, operands uniform in [-1, 1]. What six passes leave out
+ * is below the rounding of f32 sums, which then is the bound. */
 static void test_errors(void **state)
 {
     (void)state;
