@@ -19,6 +19,7 @@ typedef struct {
     int         most_shards;   /* 0 counts as 1 */
     bool        has_profiles;   /* its devices are called NAME or NAME:PROFILE; open refuses
                                    profiles that it does not know */
+    bool        has_precisions;   /* it multiplies bf16, f32 in passes */
     CornuDevice *(*open)(const CornuDeviceConfig *config);
     void (*close)(CornuDevice *device);
     CornuBuffer *(*buffer_create)(CornuDevice *device, CornuType type);

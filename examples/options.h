@@ -20,6 +20,7 @@
 typedef struct {
     const char *device;            /* cpu unless set; a program without --device sets it */
     const char *policy;            /* NULL: the device decides */
+    const char *precision;         /* NULL: the device's default */
     int64_t     shards, threads;   /* threads 0: as many as there are processors */
     const char *model;
     int64_t     epochs, batch_size, steps_per_epoch, steps_per_execution, limit, seed;
@@ -35,7 +36,7 @@ typedef struct {
  * Program.models; --help and --version are everywhere. */
 enum {
     OPTIONS_DEVICE   = 1,          /* --device */
-    OPTIONS_NUMERICS = 2,          /* --policy --shards */
+    OPTIONS_NUMERICS = 2,          /* --policy --precision --shards */
     OPTIONS_THREADS  = 4,          /* --threads */
     OPTIONS_MACHINE  = OPTIONS_DEVICE | OPTIONS_NUMERICS | OPTIONS_THREADS,
     OPTIONS_DATA     = 8,          /* --data --limit --seed */

@@ -10,13 +10,20 @@ extern const CornuKernel cornu__host_transpose, cornu__host_slice, cornu__host_p
 extern const CornuKernel cornu__host_reduce_sum, cornu__host_reduce_max;  /* reduce.c */
 extern const CornuKernel cornu__host_argmax, cornu__host_one_hot;         /* index.c  */
 
-/* Of f32. */
+/* Of f32 and bf16. */
 extern const CornuKernel cornu__host_max_pool2d, cornu__host_max_pool2d_grad,
                          cornu__host_average_pool2d, cornu__host_average_pool2d_grad;
 extern const CornuKernel cornu__host_batch_norm, cornu__host_batch_norm_grad;
 extern const CornuKernel cornu__host_softmax, cornu__host_log_softmax;
 
-/* All of them, and what collective.h has, by op. */
+/* As the device multiplies. */
+extern const CornuKernel cornu__host_conv2d, cornu__host_conv2d_grad_input,
+                         cornu__host_conv2d_grad_filter;
+/* Joined with a pooling: CornuKernelCall.pool. */
+extern const CornuKernel cornu__host_conv2d_pooled, cornu__host_conv2d_grad_filter_pooled;
+
+/* All of them, and what collective.h has, by op; and those joined with a pooling. */
 extern const CornuKernel *const cornu__host_kernels[CORNU_OP_COUNT];
+extern const CornuKernel *const cornu__host_pooled[CORNU_OP_COUNT];
 
 #endif

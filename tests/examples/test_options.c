@@ -148,6 +148,7 @@ static const struct { const char *line, *message; } refused[] = {
     { "--threads 0", "--threads is \"0\", expected a whole number from 1 to 1024" },
     { "--threads=-2", "--threads is \"-2\"" },
     { "--shards 8", "--shards is \"8\", expected 1" },
+    { "--precision high", "--precision is \"high\", expected highest on device cpu" },
     { "--learning-rate 0", "--learning-rate is \"0\", expected a number from" },
     { "--learning-rate nan", "--learning-rate is \"nan\"" },
     { "--learning-rate inf", "--learning-rate is \"inf\"" },
