@@ -80,7 +80,9 @@ static void profiles_are_names(void **state)
         CornuDevice *device = cornu_device_open(.name = "tpu", .precision = precisions[i]);
         assert_non_null(device);
         snprintf(text, sizeof text, "| precision %s |", cornu_precision_name(precisions[i]));
-        assert_non_null(strstr(cornu_device_description(device), text));
+        /* What is usual goes without saying. */
+        assert_int_equal(strstr(cornu_device_description(device), text) != NULL,
+                         precisions[i] != CORNU_PRECISION_HIGHEST);
         cornu_device_close(device);
     }
     assert_null(cornu_device_open(.name = "cpu", .precision = CORNU_PRECISION_HIGH));
