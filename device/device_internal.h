@@ -89,6 +89,7 @@ struct CornuExecutable {
  * rest follows from them. device.c frees the descriptions. */
 CornuStatus cornu__describe_begin(CornuExecutable *executable, const CornuProgram *compiled,
                                   int count);
+/* A scope of NULL becomes that of the first op that has one. */
 CornuStatus cornu__describe_step(CornuExecutable *executable, const CornuExecutableStep *step);
 /* For a class whose compile fails, too. */
 void        cornu__describe_free(CornuExecutable *executable);
