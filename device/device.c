@@ -44,6 +44,12 @@ static bool is_called(const CornuDeviceClass *class, const char *name)
            (!name[length] || (class->has_profiles && name[length] == ':'));
 }
 
+const char *cornu_precision_name(CornuPrecision precision)
+{
+    static const char *const names[] = { "highest", "high", "default" };
+    return (unsigned)precision < sizeof names / sizeof *names ? names[precision] : NULL;
+}
+
 CornuDevice *cornu_device_open_from(const CornuDeviceConfig *config)
 {
     if (cornu_error_pending()) return NULL;
@@ -61,6 +67,15 @@ CornuDevice *cornu_device_open_from(const CornuDeviceConfig *config)
             return cornu__fail_null(CORNU_ERR_ARGUMENT,
                                     "device \"%s\": %d shards, expected 1%s%.0d", config->name,
                                     config->shards, most > 1 ? " to " : "", most > 1 ? most : 0);
+        if (!cornu_precision_name(config->precision))
+            return cornu__fail_null(CORNU_ERR_ARGUMENT,
+                                    "device \"%s\": precision %d, expected highest, high or "
+                                    "default", config->name, (int)config->precision);
+        if (config->precision && !classes[i]->has_precisions)
+            return cornu__fail_null(CORNU_ERR_ARGUMENT,
+                                    "device \"%s\": precision %s, expected highest, as it "
+                                    "multiplies f32 itself", config->name,
+                                    cornu_precision_name(config->precision));
         CornuDevice *device = classes[i]->open(config);
         if (!device) return cornu__null();
         device->class = classes[i];

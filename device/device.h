@@ -22,16 +22,26 @@ typedef struct CornuDevice     CornuDevice;
 typedef struct CornuBuffer     CornuBuffer;
 typedef struct CornuExecutable CornuExecutable;
 
+/* In how many passes a device that multiplies bf16 multiplies f32: 6, as exact as f32 sums are; 3,
+ * whose products carry 16 bits; or 1, operands rounded to bf16. Products of bf16 take one. */
+typedef enum { CORNU_PRECISION_HIGHEST, CORNU_PRECISION_HIGH, CORNU_PRECISION_DEFAULT }
+    CornuPrecision;
+
+/* "highest", "high", "default"; NULL for anything else. */
+const char *cornu_precision_name(CornuPrecision precision);
+
 typedef struct {
     char        unset;
-    const char *name;     /* "cpu", "reference"; required */
+    const char *name;     /* "cpu", "reference", "tpu", "tpu:v3-8"; required */
     int         threads;  /* default: processors this process may use, at most its quota */
     int         shards;   /* replicas that each take a part of the batch, 1 to 8; default: the
                              device's own number, 1 on cpu. The reference device has one */
+    CornuPrecision precision;   /* default CORNU_PRECISION_HIGHEST; others on tpu alone */
 } CornuDeviceConfig;
 
 /* NULL and CORNU_ERR_DEVICE for an unknown name (the message lists the known ones, the nearest
- * first), CORNU_ERR_ARGUMENT for negative threads. Close it after everything made on it. */
+ * first), CORNU_ERR_ARGUMENT for negative threads or a precision that is not the device's. Close it
+ * after everything made on it. */
 CornuDevice *cornu_device_open_from(const CornuDeviceConfig *config);
 #define cornu_device_open(...) \
     cornu_device_open_from(&(CornuDeviceConfig){ .unset = 0, __VA_ARGS__ })
@@ -159,9 +169,10 @@ const CornuStatistics *cornu_executable_statistics(const CornuExecutable *execut
 typedef struct {
     const char      *name;        /* "conv2d+max_pool2d+bias+relu": the ops it computes */
     const char      *kind;        /* "kernel", "group" (elementwise ops in one pass), "collective"
-                                     (between shards), "copy", "reference" (a fallback) */
+                                     (between shards), "pack" (an operand is laid out as a kernel
+                                     of this machine wants it), "copy", "reference" (a fallback) */
     const char      *scope;       /* who recorded it, "conv2d_1", "dense/gradient"; "" if nobody */
-    const int       *ops;         /* ascending, of the compiled program; none for a copy */
+    const int       *ops;         /* ascending, of the compiled program; none for a copy or a pack */
     int              op_count;
     const CornuType *in, *out;    /* the values it reads and writes in memory; none where it only
                                      puts together what lies in place */

@@ -19,6 +19,7 @@ typedef struct {
     int         most_shards;   /* 0 counts as 1 */
     bool        has_profiles;   /* its devices are called NAME or NAME:PROFILE; open refuses
                                    profiles that it does not know */
+    bool        has_precisions;   /* it multiplies bf16, f32 in passes */
     CornuDevice *(*open)(const CornuDeviceConfig *config);
     void (*close)(CornuDevice *device);
     CornuBuffer *(*buffer_create)(CornuDevice *device, CornuType type);
@@ -88,6 +89,7 @@ struct CornuExecutable {
  * rest follows from them. device.c frees the descriptions. */
 CornuStatus cornu__describe_begin(CornuExecutable *executable, const CornuProgram *compiled,
                                   int count);
+/* A scope of NULL becomes that of the first op that has one. */
 CornuStatus cornu__describe_step(CornuExecutable *executable, const CornuExecutableStep *step);
 /* For a class whose compile fails, too. */
 void        cornu__describe_free(CornuExecutable *executable);

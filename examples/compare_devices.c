@@ -18,6 +18,7 @@ static CornuStatus compare(Race *race, const char *devices, const char *json, co
 int main(int argc, char **argv)
 {
     enum { MOST_MODELS = 32 };
+    static const char *const absent[] = { "shakespeare_lstm", NULL };
     const char *models[MOST_MODELS + 1] = { NULL };
     const char *devices = "cpu,tpu", *json = NULL, *chart = NULL;
     int         count;
@@ -33,7 +34,8 @@ int main(int argc, char **argv)
         { "chart", OPTION_TEXT, &chart, "FILE.png", "draw it", 0, 0, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
-    const Program program = { .name = "compare_devices", .models = models, .extra = extra,
+    const Program program = { .name = "compare_devices", .models = models,
+                              .absent_models = absent, .extra = extra,
                               .groups = OPTIONS_THREADS | OPTIONS_DATA | OPTIONS_TRAINING,
                               .purpose = "Trains a network on several devices in turns and "
                                          "compares their times." };

@@ -4,23 +4,33 @@
 #include <cornu/models/models.h>
 #include "session.h"
 
-/* Records a step: bytes in, probabilities, loss, gradients, new weights. Runs it on every batch. */
+/*
+ * Records a step: bytes in, probabilities, loss, gradients, new weights. Runs it on every batch.
+ * It is the step of one shard, on its rows: the optimizer adds up the shards' gradients, we their
+ * losses, so each is a part of the batch's mean.
+ */
 static CornuStatus train(CornuModel *model, CornuGraph *graph, const CornuLoss *crossentropy,
                          CornuIterator *batches, const Options *options)
 {
-    CornuTensor    *x = cornu_graph_input(graph, cornu_type(CORNU_U8, options->batch_size, 28, 28));
-    CornuTensor    *y = cornu_graph_input(graph, cornu_type(CORNU_U8, options->batch_size));
+    const int64_t   shards = cornu_device_shards(cornu_model_device(model));
+    const int64_t   size = options->batch_size, rows = size / shards;
+    if (size % shards)
+        return cornu_error_set(CORNU_ERR_ARGUMENT, "--batch-size is %lld, expected a multiple of "
+                               "the %lld shards", (long long)size, (long long)shards);
+    CornuTensor    *x = cornu_graph_shard_input(graph, cornu_type(CORNU_U8, rows, 28, 28));
+    CornuTensor    *y = cornu_graph_shard_input(graph, cornu_type(CORNU_U8, rows));
     CornuTensor    *w[32], *d_w[32];
     const int       count = cornu_model_weight_count(model);
     CornuOptimizer *adam = cornu_model_optimizer(model);
     const CornuCall training = { .training = true,
                                  .iteration = cornu_read(graph, cornu_optimizer_iteration(adam)) };
     CornuTensor    *p = cornu_model_call(model, x, &training);
-    CornuTensor    *loss = cornu_op_mean(crossentropy->call(crossentropy, y, p));
+    CornuTensor    *part = cornu_op_scale(cornu_op_sum(crossentropy->call(crossentropy, y, p)),
+                                          1.0 / (double)size);
+    CornuTensor    *loss = cornu_op_all_reduce(part);
     for (int i = 0; i < count; i++)
         w[i] = cornu_read(graph, cornu_model_weight(model, i)->variable);
-    CornuStatus status = batches ? cornu_gradients(loss, w, count, d_w)
-                                 : cornu_error_status();
+    CornuStatus status = batches ? cornu_gradients(part, w, count, d_w) : cornu_error_status();
     if (!status) status = cornu_optimizer_apply(adam, graph, d_w);
 
     for (int64_t epoch = 0; !status && epoch < options->epochs; epoch++) {
@@ -28,10 +38,12 @@ static CornuStatus train(CornuModel *model, CornuGraph *graph, const CornuLoss *
         float             value = NAN;   /* stays so without a whole batch */
         CornuArray        to = { cornu_scalar(CORNU_F32), &value };
         status = cornu_iterator_rewind(batches, epoch);
-        while (!status && !(status = cornu_iterator_next(batches, &batch)) && batch)
-            if (!(status = cornu_graph_feed(x, batch->arrays[0])) &&
-                !(status = cornu_graph_feed(y, batch->arrays[1])))
+        while (!status && !(status = cornu_iterator_next(batches, &batch)) && batch) {
+            CornuArray xs = cornu_array(batch->arrays[0].data, CORNU_U8, shards, rows, 28, 28);
+            CornuArray ys = cornu_array(batch->arrays[1].data, CORNU_U8, shards, rows);
+            if (!(status = cornu_graph_feed(x, xs)) && !(status = cornu_graph_feed(y, ys)))
                 status = cornu_run(graph, &loss, 1, &to);
+        }
         if (!status) status = session_epoch(epoch, value);
     }
     if (!status) session_fallbacks(cornu_graph_device(graph), cornu_graph_statistics(graph));
@@ -40,7 +52,7 @@ static CornuStatus train(CornuModel *model, CornuGraph *graph, const CornuLoss *
 
 int main(int argc, char **argv)
 {
-    Options       options = { .epochs = 3, .batch_size = 128, .shards = 1 };
+    Options       options = { .epochs = 3, .batch_size = 128 };
     const Program program = { .name = "custom_loop", .purpose = "Trains the MNIST CNN by hand.",
                               .groups = OPTIONS_MACHINE | OPTIONS_DATA | OPTIONS_TRAINING };
     const int     usage = options_parse(&options, &program, argc, argv);

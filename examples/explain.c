@@ -203,6 +203,7 @@ static CornuStatus explain(const Options *options, const CornuReferenceModel *re
 int main(int argc, char **argv)
 {
     enum { MOST = 16 };
+    static const char *const   absent[] = { "shakespeare_lstm", NULL };
     int                        count;
     const CornuReferenceModel *references = cornu_reference_models(&count);
     const char                *models[MOST + 1] = { NULL }, *json = NULL;
@@ -215,7 +216,8 @@ int main(int argc, char **argv)
         { "json", OPTION_TEXT, &json, "FILE", "write all of it, and more, as JSON", 0, 0, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
-    const Program program = { .name = "explain", .models = models, .extra = extra,
+    const Program program = { .name = "explain", .models = models,
+                              .absent_models = absent, .extra = extra,
                               .groups = OPTIONS_MACHINE,
                               .purpose = "Shows the compiled training step: what it consists of, "
                                          "its times here, and modelled ones." };

@@ -261,6 +261,20 @@ static double sum_here(const Explanation *e)
     return sum;
 }
 
+/* What each use takes now, or took at most at its own time. */
+static void print_memory(const CornuMemory *memory, bool peak, FILE *to)
+{
+    fprintf(to, "%s %.1f MB", peak ? "             at most" : "memory of a shard: now",
+            1e-6 * (double)(peak ? memory->total.peak : memory->total.now));
+    if (memory->capacity) fprintf(to, " of %.0f", 1e-6 * (double)memory->capacity);
+    for (int use = 0; use < CORNU_USE_COUNT; use++) {
+        const CornuBytes bytes = memory->uses[use];
+        fprintf(to, "%s%s %.1f", use ? ", " : " (", cornu_use_name((CornuUse)use),
+                1e-6 * (double)(peak ? bytes.peak : bytes.now));
+    }
+    fputs(")\n", to);
+}
+
 static void print_head(const Explanation *e, FILE *to)
 {
     const CornuStatistics *s = &e->statistics;
@@ -269,15 +283,11 @@ static void print_head(const Explanation *e, FILE *to)
             e->tpu ? "emulated" : "native", e->policy, e->shards, e->shards == 1 ? "" : "s",
             e->threads, e->threads == 1 ? "" : "s");
     fprintf(to, "compiled: %" PRId64 " ops to %" PRId64 " steps, %.2f GFLOP, %.1f MB moved; "
-            "%" PRId64 " ops fell back to reference kernels, %" PRId64 " copies\n", s->ops,
+            "%" PRId64 " ops fell back to the reference kernels, %" PRId64 " copies\n", s->ops,
             s->kernels, 1e-9 * (double)s->flops, 1e-6 * (double)s->bytes_moved, s->fallbacks,
             s->copies);
-    fprintf(to, "memory of a shard: %.1f MB", 1e-6 * (double)e->memory.total.now);
-    if (e->memory.capacity) fprintf(to, " of %.0f", 1e-6 * (double)e->memory.capacity);
-    for (int use = 0; use < CORNU_USE_COUNT; use++)
-        fprintf(to, "%s%s %.1f", use ? ", " : " (", cornu_use_name((CornuUse)use),
-                1e-6 * (double)e->memory.uses[use].now);
-    fputs(")\n", to);
+    print_memory(&e->memory, false, to);
+    print_memory(&e->memory, true, to);
     fprintf(to, "measured here: %.3f ms per step (the median of %d), %.1f GFLOP/s, %.0f "
             "samples/s\n", 1e3 * e->wall_s, e->runs, 1e-9 * (double)s->flops / e->wall_s,
             (double)e->batch / e->wall_s);
@@ -318,6 +328,24 @@ static void print_waiting(const Explanation *e, int left, int width, FILE *to)
     if (rest > 0.0) fprintf(to, "%-*s%*.3f\n", left, "      waiting", width, 1e3 * rest);
 }
 
+/* The product that keeps most in VMEM. */
+static void print_vmem(const Explanation *e, FILE *to)
+{
+    const CornuTpuModel *tpu = e->tpu;
+    int                  most = 0;
+    for (int i = 1; i < tpu->op_count; i++)
+        if (tpu->ops[i].tiling.bytes > tpu->ops[most].tiling.bytes) most = i;
+    const CornuTpuTiling tiling = tpu->ops[most].tiling;
+    char                 layer[LONGEST], name[LONGEST], shape[96];
+    if (tiling.bytes == 0) return;
+    fprintf(to, "VMEM: at most %.1f of %.0f MiB (%c) at once, in %s, %s %s: %" PRId64 " block%s of "
+            "%" PRId64 " rows\n", (double)tiling.bytes / 0x1p20, tpu->profile->vmem_mib.value,
+            tpu->profile->vmem_mib.mark, fit_layer(layer, e->steps[most].scope, 17),
+            fit(name, e->steps[most].name, 27, 0),
+            shape_of(shape, &e->steps[most], &tpu->ops[most]), tiling.blocks,
+            tiling.blocks == 1 ? "" : "s", tiling.rows);
+}
+
 static void print_emulated(const Explanation *e, FILE *to)
 {
     const CornuTpuModel *tpu = e->tpu;
@@ -338,6 +366,7 @@ static void print_emulated(const Explanation *e, FILE *to)
             "tile: tiles of weights. Of the MXU's multiply-accumulates those that are useful: pad, "
             "if only padding were lost; use, as\nmodelled; low, if each tile loaded by itself.\n",
             e->shards);
+    print_vmem(e, to);
 }
 
 static void print_native(const Explanation *e, FILE *to)
@@ -427,11 +456,13 @@ static json_t *describe_step(const Explanation *e, int i)
     if (!e->tpu) return ops;
     const CornuTpuOp *op = &e->tpu->ops[i];
     json_t *modelled = json_pack(
-        "{s:[I,I,I,I], s:i, s:I, s:I, s:I, s:{s:f, s:f, s:f}, s:I, s:I, s:I,"
+        "{s:[I,I,I,I], s:i, s:I, s:{s:I, s:I, s:I}, s:I, s:I, s:{s:f, s:f, s:f}, s:I, s:I, s:I,"
         " s:f, s:f, s:f, s:f, s:f, s:s}",
         "product", (json_int_t)op->product.count, (json_int_t)op->product.m,
         (json_int_t)op->product.k, (json_int_t)op->product.n, "passes", op->passes,
-        "tiles", (json_int_t)op->cycles.folds, "useful_macs", (json_int_t)op->useful_macs,
+        "tiles", (json_int_t)op->cycles.folds,
+        "vmem", "blocks", (json_int_t)op->tiling.blocks, "rows", (json_int_t)op->tiling.rows,
+        "bytes", (json_int_t)op->tiling.bytes, "useful_macs", (json_int_t)op->useful_macs,
         "padded_macs", (json_int_t)op->cycles.padded_macs,
         "use", "padding", op->use_padding, "overlapped", op->use_overlapped, "no_overlap",
         op->use_no_overlap, "vector_ops", (json_int_t)op->vector_ops, "hbm_bytes",
@@ -456,6 +487,24 @@ static json_t *describe_model(const Explanation *e, const CornuTpuModel *tpu)
                      "bound", cornu_tpu_bound_name(tpu->bound));
 }
 
+static json_t *describe_bytes(CornuBytes bytes)
+{
+    return json_pack("{s:I, s:I}", "now", (json_int_t)bytes.now, "peak", (json_int_t)bytes.peak);
+}
+
+static json_t *describe_memory(const CornuMemory *memory)
+{
+    json_t *all = json_pack("{s:I, s:o}", "capacity", (json_int_t)memory->capacity, "total",
+                            describe_bytes(memory->total));
+    for (int use = 0; use < CORNU_USE_COUNT; use++)
+        if (json_object_set_new(all, cornu_use_name((CornuUse)use),
+                                describe_bytes(memory->uses[use]))) {
+            json_decref(all);
+            return NULL;
+        }
+    return all;
+}
+
 /* Appends what may be NULL for want of memory. */
 static void append(json_t *list, json_t *item, bool *failed)
 {
@@ -476,14 +525,14 @@ static json_t *describe(const Explanation *e)
         if (e->by_profile[i]) append(modelled, describe_model(e, e->by_profile[i]), &failed);
     const CornuStatistics *s = &e->statistics;
     json_t *all = json_pack(
-        "{s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:{s:f, s:i}, s:o, s:o,"
+        "{s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:I, s:I, s:I, s:I, s:o, s:{s:f, s:i}, s:o, s:o,"
         " s:o}",
         "model", e->model, "device", e->description, "kind", e->tpu ? "emulated" : "native",
         "policy", e->policy, "parameters", (json_int_t)e->parameters, "batch_size",
         (json_int_t)e->batch, "shards", e->shards, "threads", e->threads,
         "flops", (json_int_t)s->flops, "fallbacks", (json_int_t)s->fallbacks, "bytes_planned",
         (json_int_t)s->bytes_planned, "bytes_moved", (json_int_t)s->bytes_moved,
-        "shard_bytes", (json_int_t)e->memory.total.now,
+        "memory_of_a_shard", describe_memory(&e->memory),
         "measured", "step_s", e->wall_s, "runs", e->runs,
         "modelled", modelled, "steps", steps, "advice", lines);
     if (!failed) return all;

@@ -32,13 +32,17 @@ static void fill_table(Table *table, Options *o)
                                            NULL };
     static const char *const policies[] = { "float32", "mixed_bfloat16", "mixed_float16",
                                             NULL };
+    static const char *const precisions[] = { "highest", "high", "default", NULL };
     static const char *const verbosities[] = { "auto", "0", "1", "2", NULL };
     const Option device[] = {
         { "device", OPTION_CHOICE, &o->device, "NAME", "what computes", 0, 0, devices },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Option numerics[] = {
-        { "policy", OPTION_CHOICE, &o->policy, "NAME", "precision", 0, 0, policies },
+        { "policy", OPTION_CHOICE, &o->policy, "NAME", "what layers compute in", 0, 0, policies },
+        { "precision", OPTION_CHOICE, &o->precision, "NAME",
+          "passes of float32 products on a tpu: highest 6 (its default), high 3, default 1", 0, 0,
+          precisions },
         { "shards", OPTION_WHOLE, &o->shards, "N",
           o->shards ? "replicas of a tpu that share each batch: 1, 2, 4 or 8"
                     : "replicas of a tpu that share each batch: 1, 2, 4 or 8; default the "
@@ -194,12 +198,22 @@ static bool parse_number(const char *text, bool whole, double *number)
            errno == 0 && isfinite(*number);
 }
 
+/* Whether it is a model that others train, and this program does not. */
+static bool is_absent(const Program *program, const Option *flag, const char *value)
+{
+    const char *const *absent = program->absent_models;
+    if (flag->choices != program->models) return false;
+    while (absent && *absent && strcmp(*absent, value) != 0) absent++;
+    return absent && *absent;
+}
+
 static int bad_value(const Table *table, const Option *flag, const char *value)
 {
     const char *program = table->program->name;
     if (flag->kind == OPTION_CHOICE) {
         int count = 0;
-        fprintf(stderr, "%s: --%s is \"%s\", expected", program, flag->name, value);
+        fprintf(stderr, "%s: --%s is \"%s\", %sexpected", program, flag->name, value,
+                is_absent(table->program, flag, value) ? "which this program does not take; " : "");
         for (; flag->choices[count]; count++)
             fprintf(stderr, "%s %s", count ? "," : "", flag->choices[count]);
         suggest("", value, flag->choices, count);
@@ -314,9 +328,15 @@ int options_parse(Options *options, const Program *program, int argc, char **arg
         puts("Cornu " CORNU_VERSION);
         return 0;
     }
-    if (options->shards > 1 && strncmp(options->device, "tpu", 3) != 0) {
+    const bool tpu = strncmp(options->device, "tpu", 3) == 0;
+    if (options->shards > 1 && !tpu) {
         fprintf(stderr, "%s: --shards is \"%lld\", expected 1 on device %s", program->name,
                 (long long)options->shards, options->device);
+        return bad_usage(&table);
+    }
+    if (options->precision && strcmp(options->precision, "highest") != 0 && !tpu) {
+        fprintf(stderr, "%s: --precision is \"%s\", expected highest on device %s",
+                program->name, options->precision, options->device);
         return bad_usage(&table);
     }
     return check_arguments(&table, options);

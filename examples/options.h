@@ -20,6 +20,7 @@
 typedef struct {
     const char *device;            /* cpu unless set; a program without --device sets it */
     const char *policy;            /* NULL: the device decides */
+    const char *precision;         /* NULL: the device's default */
     int64_t     shards, threads;   /* threads 0: as many as there are processors */
     const char *model;
     int64_t     epochs, batch_size, steps_per_epoch, steps_per_execution, limit, seed;
@@ -35,7 +36,7 @@ typedef struct {
  * Program.models; --help and --version are everywhere. */
 enum {
     OPTIONS_DEVICE   = 1,          /* --device */
-    OPTIONS_NUMERICS = 2,          /* --policy --shards */
+    OPTIONS_NUMERICS = 2,          /* --policy --precision --shards */
     OPTIONS_THREADS  = 4,          /* --threads */
     OPTIONS_MACHINE  = OPTIONS_DEVICE | OPTIONS_NUMERICS | OPTIONS_THREADS,
     OPTIONS_DATA     = 8,          /* --data --limit --seed */
@@ -63,6 +64,7 @@ typedef struct {
     unsigned           groups;
     const char *const *models;     /* what --model may be, up to NULL */
     bool               epochs_may_be_0;   /* --epochs 0 is taken; then its default is not 0 */
+    const char *const *absent_models;   /* refused as what others take, up to NULL */
     const Option      *extra;      /* flags of this program alone, up to a NULL name */
     const char        *arguments;  /* "MODEL IMAGE...", or NULL if there are none */
     int                least_arguments;

@@ -96,7 +96,8 @@ int main(int argc, char **argv)
     CornuStatus  status = session_begin(&options);
     CornuDevice *device = status ? NULL
         : cornu_device_open(options.device, .threads = (int)options.threads,
-                            .shards = (int)options.shards);
+                            .shards = (int)options.shards,
+                              .precision = session_precision(&options));
     CornuModel  *model = status ? NULL : cornu_model_load(options.arguments[0]);
     if (!status) status = cornu_compile(model, .device = device);
     if (!status) status = check_fit(model, options.arguments[0]);

@@ -7,6 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
+CornuPrecision session_precision(const Options *options)
+{
+    const char    *name = options->precision;
+    CornuPrecision precision = CORNU_PRECISION_HIGHEST;
+    while (name && strcmp(name, cornu_precision_name(precision)) != 0) precision++;
+    return precision;
+}
+
 CornuStatus session_begin(const Options *options)
 {
     setlocale(LC_CTYPE, "");
@@ -22,7 +30,8 @@ CornuDevice *session_open(const Options *options)
 {
     if (session_begin(options)) return NULL;
     CornuDevice *device = cornu_device_open(options->device, .threads = (int)options->threads,
-                                            .shards = (int)options->shards);
+                                            .shards = (int)options->shards,
+                                            .precision = session_precision(options));
     if (device) printf("%s\n", cornu_device_description(device));
     return device;
 }

@@ -18,6 +18,9 @@ CornuStatus session_begin(const Options *options);
  * BLAS, kernels and threads. */
 CornuDevice *session_open(const Options *options);
 
+/* What --precision says. */
+CornuPrecision session_precision(const Options *options);
+
 /* The images that `load` loads (cornu_mnist_load_from), by --data, --limit and --seed; prints where
  * they come from. A download shows its progress on stderr. */
 CornuImageData *session_data(const Options *options,

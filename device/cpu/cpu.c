@@ -11,19 +11,7 @@
 #include "kernels.h"
 
 const CornuKernel *const cornu__cpu_kernels[CORNU_OP_COUNT] = {
-    [CORNU_OP_MATMUL]              = &cornu__cpu_matmul,
-    [CORNU_OP_CONV2D]              = &cornu__cpu_conv2d,
-    [CORNU_OP_CONV2D_GRAD_INPUT]   = &cornu__cpu_conv2d_grad_input,
-    [CORNU_OP_CONV2D_GRAD_FILTER]  = &cornu__cpu_conv2d_grad_filter,
-    [CORNU_OP_LSTM]                = &cornu__cpu_recurrent,
-    [CORNU_OP_LSTM_GRAD]           = &cornu__cpu_recurrent,
-    [CORNU_OP_GRU]                 = &cornu__cpu_recurrent,
-    [CORNU_OP_GRU_GRAD]            = &cornu__cpu_recurrent,
-};
-
-static const CornuKernel *const pooled[CORNU_OP_COUNT] = {
-    [CORNU_OP_CONV2D]             = &cornu__cpu_conv2d_pooled,
-    [CORNU_OP_CONV2D_GRAD_FILTER] = &cornu__cpu_conv2d_grad_filter_pooled,
+    [CORNU_OP_MATMUL] = &cornu__cpu_matmul,
 };
 
 typedef struct {
@@ -38,7 +26,7 @@ static CornuDevice *cpu_open(const CornuDeviceConfig *config)
     if (cornu__cpu_isa(&isa) != CORNU_OK || cornu__blis_open(threads) != CORNU_OK) return NULL;
     Device *device = cornu__allocate(1, sizeof *device);
     if (!device) goto fail;
-    device->host = (CornuHost){ .kernels = cornu__cpu_kernels, .pooled = pooled,
+    device->host = (CornuHost){ .kernels = cornu__cpu_kernels,
                                 .vectors = cornu__vectors(),
                                 .threads = cornu__threads_create(threads),
                                 .shards = config->shards };

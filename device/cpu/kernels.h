@@ -6,15 +6,6 @@
 
 extern const CornuKernel cornu__cpu_matmul;
 
-extern const CornuKernel cornu__cpu_conv2d, cornu__cpu_conv2d_grad_input,
-                         cornu__cpu_conv2d_grad_filter;
-
-/* lstm, gru and their gradients. */
-extern const CornuKernel cornu__cpu_recurrent;
-
-/* Joined with a pooling: CornuKernelCall.pool. */
-extern const CornuKernel cornu__cpu_conv2d_pooled, cornu__cpu_conv2d_grad_filter_pooled;
-
 /* By op; the rest is cornu__host_kernels. */
 extern const CornuKernel *const cornu__cpu_kernels[CORNU_OP_COUNT];
 

@@ -2,7 +2,7 @@
  * matmul: a (…, M, K) by b (…, K, N), f32 in, out and in the sums.
  *
  * Where b fits the second-level cache and M is more than a few rows, which is the case for dense
- * layers, the product is made of register tiles (product.h): b is packed into panels once, rows
+ * layers, the product is made of register tiles (product.h): b is packed into panels before, rows
  * of a are read where they stand, transposed or not. Everything else goes to serial BLIS.
  *
  * Work is cut into blocks by the shape alone, because BLIS' rounding may depend on the block an
@@ -29,7 +29,8 @@ typedef struct {
     bool    tiled, swapped;
     int64_t padded;               /* N, rounded up to whole registers */
     int64_t row_blocks, column_blocks;
-    float  *panels, *bias;
+    const float *panels;
+    float  *bias;
 } Matmul;
 
 static int64_t clamp(int64_t value, int64_t low, int64_t high)
@@ -79,11 +80,20 @@ static Matmul matmul_of(const CornuOpCall *op, const CornuType *out_type)
     return p;
 }
 
-static size_t matmul_scratch(const CornuOpCall *op, const CornuType *out_type, int threads)
+static size_t matmul_scratch(const CornuOpCall *op, const CornuType *out_type,
+                             const CornuMachine *machine)
 {
-    (void)threads;
+    (void)machine;
     const Matmul p = matmul_of(op, out_type);
-    return p.tiled ? (size_t)((p.k + 1) * p.padded) * sizeof(float) : 0;
+    return p.tiled ? (size_t)p.padded * sizeof(float) : 0;
+}
+
+static size_t pack_bytes(const CornuOpCall *op, const CornuType *out_type,
+                         const CornuMachine *machine)
+{
+    (void)machine;
+    const Matmul p = matmul_of(op, out_type);
+    return p.tiled && !p.swapped ? (size_t)(p.k * p.padded) * sizeof(float) : 0;
 }
 
 static int64_t panel_width(const Matmul *p, int64_t n)
@@ -92,7 +102,7 @@ static int64_t panel_width(const Matmul *p, int64_t n)
 }
 
 /* Some rows of b into all panels; row k of the panel at column n stands at n K + k width. */
-static void pack(void *context, int64_t block, int thread)
+static void pack_rows(void *context, int64_t block, int thread)
 {
     (void)thread;
     const Matmul *p = context;
@@ -102,11 +112,18 @@ static void pack(void *context, int64_t block, int thread)
         const int64_t used = smaller(width, p->n - first);
         for (int64_t k = block * PACK_ROWS; k < end; k++) {
             const float *from = (const float *)p->call->in[1] + k * p->b_row + first * p->b_column;
-            float       *to = p->panels + first * p->k + k * width;
+            float       *to = (float *)p->call->out[0] + first * p->k + k * width;
             for (int64_t n = 0; n < used; n++) to[n] = from[n * p->b_column];
             for (int64_t n = used; n < width; n++) to[n] = 0.0f;
         }
     }
+}
+
+static void pack(const CornuKernelCall *call)
+{
+    Matmul p = matmul_of(&call->op, call->out_type);
+    p.call = call;
+    cornu__threads_run(call->threads, ceil_divide(p.k, PACK_ROWS), pack_rows, &p);
 }
 
 /* Rows m to end against one panel; a's rows stand side by side only when it is transposed. */
@@ -224,13 +241,14 @@ static CornuStatus matmul(const CornuKernelCall *call)
         cornu__threads_run(call->threads, blocks, multiply_swapped, &p);
         return CORNU_OK;
     }
-    p.panels = call->scratch;
-    p.bias = p.panels + p.k * p.padded;
+    p.panels = call->in[1];
+    p.bias = call->scratch;
     const float *bias = call->epilogue->bias;
     for (int64_t n = 0; n < p.padded; n++) p.bias[n] = bias && n < p.n ? bias[n] : 0.0f;
-    cornu__threads_run(call->threads, ceil_divide(p.k, PACK_ROWS), pack, &p);
     cornu__threads_run(call->threads, blocks, multiply_tiles, &p);
     return CORNU_OK;
 }
 
-const CornuKernel cornu__cpu_matmul = { NULL, matmul_scratch, matmul, true };
+const CornuKernel cornu__cpu_matmul = {
+    NULL, matmul_scratch, matmul, true, pack_bytes, pack,
+};

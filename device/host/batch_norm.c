@@ -55,17 +55,19 @@ static size_t lay_out(BatchNorm *n, CornuType type, int threads, float *scratch)
     return (size_t)((2 * n->chunks + 4) * n->channels + wide) * sizeof(float);
 }
 
-static bool accepts(const CornuOpCall *op, const CornuType *out_type)
+static bool accepts(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
 {
+    (void)machine;
     const CornuDtype dtype = op->in[0].dtype;
     return (dtype == CORNU_F32 || dtype == CORNU_BF16) && out_type->dtype == dtype;
 }
 
-static size_t batch_norm_scratch(const CornuOpCall *op, const CornuType *out_type, int threads)
+static size_t batch_norm_scratch(const CornuOpCall *op, const CornuType *out_type,
+                                 const CornuMachine *machine)
 {
     (void)out_type;
     BatchNorm n;
-    return lay_out(&n, op->in[0], threads, NULL);
+    return lay_out(&n, op->in[0], machine->threads, NULL);
 }
 
 static CornuStatus set_count(BatchNorm *n, const int64_t *count)
@@ -222,7 +224,9 @@ static CornuStatus batch_norm_grad(const CornuKernelCall *call)
     return CORNU_OK;
 }
 
-const CornuKernel cornu__host_batch_norm = { accepts, batch_norm_scratch, batch_norm, false };
+const CornuKernel cornu__host_batch_norm = {
+    .accepts = accepts, .scratch = batch_norm_scratch, .run = batch_norm,
+};
 const CornuKernel cornu__host_batch_norm_grad = {
-    accepts, batch_norm_scratch, batch_norm_grad, false,
+    .accepts = accepts, .scratch = batch_norm_scratch, .run = batch_norm_grad,
 };

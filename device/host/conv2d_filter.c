@@ -10,24 +10,25 @@
  * Where no tap meets padding, the taps of one filter row and their channels are one row of x. With
  * few channels (the first layer) rows are gathered from all taps, and x is padded before.
  *
- * Of bf16 the two that are multiplied at once are the same element of two images, so chunks
- * are copied as pairs of images; walks over positions stay as they are.
+ * Where bf16 is multiplied in pairs, the two are the same element of two images, so pieces are
+ * copied as pairs of images; walks over positions stay as they are.
  *
- * Where d_y is the gradient of a max pooling, each chunk makes its own part in the cache.
+ * Where d_y is the gradient of a max pooling, each piece makes its own part in the cache.
  *
- * The batch is cut into chunks that fit the second-level cache; each makes its own sum, and
- * these are added in order.
+ * The batch is cut into chunks; each makes its own sum, and these are added in order. A chunk is
+ * summed in pieces of images that fit the second-level cache.
  */
 #include <stdatomic.h>
 #include <string.h>
 
 #include "../integer_internal.h"
-#include "conv2d.h"
 #include "convolution.h"
+#include "kernels.h"
 #include "pool.h"
+#include "precision.h"
 
 enum {
-    CHUNK_BYTES = 512 << 10,   /* of x and d_y: what a chunk should read                  */
+    PIECE_BYTES = 512 << 10,   /* of x and d_y: what a piece should read                  */
     SUM_BYTES = 16 << 20,      /* of all chunks' sums together                            */
     FEW = 8,                   /* rows of x shorter than this are gathered                */
     ADD_BLOCK = 4096           /* elements of d_filter that one block of the last sum has */
@@ -35,19 +36,23 @@ enum {
 
 typedef struct {
     const CornuKernelCall *call;
-    CornuPrecision         precision;
+    CornuMultiplication    how;
     const CornuProducts   *products;
     CornuWalk              walk;
     int64_t                rows;       /* h w C                                              */
     int64_t                padded;     /* F, rounded up to whole registers                   */
-    int64_t                chunks, chunk_images;
+    int64_t                layers;     /* of a chunk's sums: the last pass and, of several,
+                                          those before, whose terms are small                */
+    int64_t                chunks, chunk_images, piece_images;
     int64_t                extent[2];  /* of x, or of its padded copy                        */
     bool                   gather, pad_x, copy_x, copy_y;
-    int64_t                x_part, y_part, split_count;   /* elements of a chunk's copies    */
-    float                 *sums;       /* chunks x rows x padded                             */
-    /* Copies of a thread's chunk in operands of 4 bytes, part by part; halves are two images
-     * split into parts, before they are paired. */
-    float                 *x, *d_y;
+    int64_t                x_part, y_part, half_count;    /* elements of a piece's copies    */
+    float                 *sums;       /* chunks x layers x rows x padded                    */
+    /* Copies of a thread's piece in operands of 4 bytes, part by part. Halves are two images in
+     * bf16, before they are paired; a map is one image of a pool's gradient and behind it a row of
+     * the pool's d_y, in f32. */
+    float                 *x, *d_y, *maps;
+    int64_t                map_count;
     uint16_t              *halves;
     CornuPool              pool;       /* of call->pool                                      */
     _Atomic int64_t        bad_row;    /* an image whose index makes no sense, or -1         */
@@ -63,63 +68,88 @@ static int64_t reach(const CornuAxis *axis)
 
 static bool inside(const CornuAxis *axis) { return axis->low <= 0 && reach(axis) <= axis->in; }
 
+/* Elements of the longest row that a pool of 255 padded columns can make. */
+static int64_t pooled_row(const CornuWalk *walk)
+{
+    return (walk->axis[1].out + UINT8_MAX) * walk->out_channels;
+}
+
 /* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
 static size_t lay_out(FilterGradient *g, const CornuOpCall *op, const CornuType *out_type,
-                      CornuMultiplier multiplier, int threads, bool pooled, float *scratch)
+                      const CornuMachine *machine, bool pooled, float *scratch)
 {
-    g->precision = cornu__precision(multiplier, op->in[0].dtype);
-    g->products = g->precision.products;
+    const int64_t threads = machine->threads;
+    g->how = cornu__multiplication(machine->multiplier, op->in[0].dtype);
+    g->products = g->how.products;
     g->walk = cornu__walk(op, out_type);
     const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
     const int64_t    batch = g->walk.batch, C = g->walk.in_channels, F = g->walk.out_channels;
-    const int64_t    parts = g->precision.parts, depth = g->products->depth;
+    const int64_t    parts = g->how.parts, depth = g->products->depth;
     g->rows = height->taps * width->taps * C;
     g->padded = ceil_divide(F, g->products->lanes) * g->products->lanes;
     g->gather = width->taps * C < FEW;
     g->pad_x = g->gather && !(inside(height) && inside(width));
-    g->copy_x = depth > 1 || g->pad_x;
-    g->copy_y = depth > 1 || pooled || g->padded != F;
+    g->copy_x = depth > 1 || !g->how.in_place || g->pad_x;
+    g->copy_y = depth > 1 || !g->how.in_place || pooled || g->padded != F;
     for (int a = 0; a < 2; a++)
         g->extent[a] = g->pad_x ? reach(&g->walk.axis[a]) : g->walk.axis[a].in;
     const int64_t x_image = height->in * width->in * C, positions = height->out * width->out;
     const int64_t image_bytes = 4 * parts / depth * (x_image + positions * g->padded);
-    const int64_t most_chunks = larger(1, SUM_BYTES / (4 * g->rows * g->padded));
-    g->chunk_images = larger(larger(1, CHUNK_BYTES / larger(1, image_bytes)),
-                             ceil_divide(batch, most_chunks));
+    g->layers = g->how.passes > 1 ? 2 : 1;
+    const int64_t most_chunks = larger(1, SUM_BYTES / (4 * g->layers * g->rows * g->padded));
+    g->piece_images = larger(1, PIECE_BYTES / larger(1, image_bytes));
+    g->piece_images = ceil_divide(g->piece_images, depth) * depth;
+    g->chunk_images = larger(g->piece_images, ceil_divide(batch, most_chunks));
     g->chunk_images = ceil_divide(g->chunk_images, depth) * depth;
     g->chunks = larger(1, ceil_divide(batch, g->chunk_images));
-    g->x_part = g->copy_x ? g->chunk_images / depth * g->extent[0] * g->extent[1] * C : 0;
-    g->y_part = g->copy_y ? g->chunk_images / depth * positions * g->padded : 0;
-    g->split_count = parts > 1 ? larger(x_image, positions * F) : 0;
-    const int64_t sums = g->chunks * g->rows * g->padded;
+    g->x_part = g->copy_x ? g->piece_images / depth * g->extent[0] * g->extent[1] * C : 0;
+    g->y_part = g->copy_y ? g->piece_images / depth * positions * g->padded : 0;
+    const bool narrow_map = pooled && g->how.from == CORNU_BF16;
+    g->half_count = narrow_map || (depth > 1 && !g->how.in_place)
+                  ? larger(x_image, positions * F) : 0;
+    g->map_count = narrow_map ? positions * F + pooled_row(&g->walk) : 0;
+    const int64_t sums = g->chunks * g->layers * g->rows * g->padded;
     if (scratch) {
         g->sums = scratch;
         g->d_y = g->sums + sums;
         g->x = g->d_y + threads * parts * g->y_part;
-        g->halves = (uint16_t *)(void *)(g->x + threads * parts * g->x_part);
+        g->maps = g->x + threads * parts * g->x_part;
+        g->halves = (uint16_t *)(void *)(g->maps + threads * g->map_count);
     }
-    return (size_t)(sums + threads * parts * (g->x_part + g->y_part + g->split_count)) *
-           sizeof(float);
+    return (size_t)(sums + threads * (parts * (g->x_part + g->y_part + g->half_count) +
+                                      g->map_count)) * sizeof(float);
 }
 
-size_t cornu__conv2d_grad_filter_scratch(const CornuOpCall *op, const CornuType *out_type,
-                                         CornuMultiplier multiplier, int threads, bool pooled)
+static size_t filter_scratch(const CornuOpCall *op, const CornuType *out_type,
+                             const CornuMachine *machine)
 {
     FilterGradient g;
-    return lay_out(&g, op, out_type, multiplier, threads, pooled, NULL);
+    return lay_out(&g, op, out_type, machine, false, NULL);
 }
 
-/* The gradient of a pool is made in place of the copy, so there must be nothing to pad. */
-bool cornu__conv2d_grad_filter_takes_pool(const CornuOpCall *op)
+static size_t pooled_scratch(const CornuOpCall *op, const CornuType *out_type,
+                             const CornuMachine *machine)
 {
-    return op->in[1].shape.extent[3] % cornu__products()->lanes == 0;
+    FilterGradient g;
+    return lay_out(&g, op, out_type, machine, true, NULL);
+}
+
+/* The gradient of a pool is made in place of the copy, so there must be nothing to pad or split. */
+static bool pooled_accepts(const CornuOpCall *op, const CornuType *out_type,
+                           const CornuMachine *machine)
+{
+    const CornuMultiplication how = cornu__multiplication(machine->multiplier, op->in[0].dtype);
+    return cornu__product_accepts(op, out_type, machine) && how.parts == 1 &&
+           (how.in_place || how.from == CORNU_BF16) &&
+           op->in[1].shape.extent[3] % how.products->lanes == 0;
 }
 
 /* ---- Copies ---- */
 
-/* Rows of operands, `count` elements each, from every part of one image, or of two. */
+/* Where rows of operands come from and go to: one image in memory, or two in parts of bf16 that
+ * are paired. */
 typedef struct {
-    const void *image[2];    /* the second NULL: zeros, or products are of f32 */
+    const void *image[2];    /* the second NULL: zeros */
     int64_t     image_part;
     float      *to;
     int64_t     to_part;
@@ -128,33 +158,36 @@ typedef struct {
 static void copy_row(const FilterGradient *g, const Copy *copy, int64_t from, int64_t to,
                      int64_t count)
 {
-    if (!g->precision.bf16) {
-        memcpy(copy->to + to, (const float *)copy->image[0] + from, (size_t)count * sizeof(float));
+    if (g->products->depth == 1) {
+        cornu__parts(&g->how, copy->image[0], from, count, copy->to + to, copy->to_part);
         return;
     }
-    for (int part = 0; part < g->precision.parts; part++) {
+    for (int part = 0; part < g->how.parts; part++) {
         const uint16_t *a = (const uint16_t *)copy->image[0] + part * copy->image_part + from;
         const uint16_t *b = copy->image[1] ? (const uint16_t *)copy->image[1] +
                                              part * copy->image_part + from : NULL;
         float *pairs = copy->to + part * copy->to_part + to;
-        g->precision.bf16->pair(a, b, count, (uint32_t *)(void *)pairs);
+        cornu__bf16()->pair(a, b, count, (uint32_t *)(void *)pairs);
     }
 }
 
-/* Images b and, of bf16, b + 1 of an operand that has `count` elements in each. */
+static uint16_t *half(const FilterGradient *g, int thread, int i)
+{
+    return g->halves + (2 * thread + i) * g->how.parts * g->half_count;
+}
+
+/* Images b and, of pairs, b + 1 of an operand that has `count` elements in each. */
 static void find_images(const FilterGradient *g, int operand, int64_t count, int64_t b, int thread,
                         Copy *copy)
 {
-    const int parts = g->precision.parts;
     copy->image_part = count;
     for (int i = 0; i < g->products->depth; i++) {
-        const void *from = cornu__element(&g->precision, g->call->in[operand], (b + i) * count);
-        copy->image[i] = b + i < g->walk.batch ? from : NULL;
-        if (parts == 1 || !copy->image[i]) continue;
-        uint16_t *to = g->halves + (2 * thread + i) * parts * g->split_count;
-        g->precision.bf16->split((const float *)g->call->in[operand] + (b + i) * count, count, to,
-                                 to + count, to + 2 * count);
-        copy->image[i] = to;
+        copy->image[i] = NULL;
+        if (b + i >= g->walk.batch) continue;
+        copy->image[i] = cornu__in_memory(&g->how, g->call->in[operand], (b + i) * count);
+        if (g->products->depth == 1 || g->how.in_place) continue;
+        cornu__parts(&g->how, copy->image[i], 0, count, half(g, thread, i), count);
+        copy->image[i] = half(g, thread, i);
     }
 }
 
@@ -166,7 +199,7 @@ static const float *copy_x(const FilterGradient *g, int64_t b, int64_t b_end, in
     const int64_t    top = larger(0, height->low), left = larger(0, width->low);
     const int64_t    kept_rows = smaller(height->in, g->extent[0] - top);
     const int64_t    kept = smaller(width->in, g->extent[1] - left);
-    float           *to = g->x + thread * g->precision.parts * g->x_part;
+    float           *to = g->x + thread * g->how.parts * g->x_part;
     Copy             copy = { .to = to, .to_part = g->x_part };
     for (; b < b_end; b += g->products->depth, copy.to += image) {
         find_images(g, 0, height->in * width->in * C, b, thread, &copy);
@@ -174,7 +207,7 @@ static const float *copy_x(const FilterGradient *g, int64_t b, int64_t b_end, in
             copy_row(g, &copy, 0, 0, image);
             continue;
         }
-        for (int part = 0; part < g->precision.parts; part++)
+        for (int part = 0; part < g->how.parts; part++)
             memset(copy.to + part * g->x_part, 0, (size_t)image * sizeof(float));
         for (int64_t i = 0; i < kept_rows; i++)
             copy_row(g, &copy, i * width->in * C, (top + i) * row + left * C, kept * C);
@@ -187,7 +220,7 @@ static const float *copy_y(const FilterGradient *g, int64_t b, int64_t b_end, in
 {
     const int64_t positions = g->walk.axis[0].out * g->walk.axis[1].out;
     const int64_t F = g->walk.out_channels, image = positions * g->padded;
-    float        *to = g->d_y + thread * g->precision.parts * g->y_part;
+    float        *to = g->d_y + thread * g->how.parts * g->y_part;
     Copy          copy = { .to = to, .to_part = g->y_part };
     for (; b < b_end; b += g->products->depth, copy.to += image) {
         find_images(g, 1, positions * F, b, thread, &copy);
@@ -195,25 +228,48 @@ static const float *copy_y(const FilterGradient *g, int64_t b, int64_t b_end, in
             copy_row(g, &copy, 0, 0, image);
             continue;
         }
-        for (int part = 0; part < g->precision.parts; part++)
+        for (int part = 0; part < g->how.parts; part++)
             memset(copy.to + part * g->y_part, 0, (size_t)image * sizeof(float));
         for (int64_t p = 0; p < positions; p++) copy_row(g, &copy, p * F, p * g->padded, F);
     }
     return to;
 }
 
-/* d_y of images b to b_end, made from the pool's. */
+/* One image of the pool's gradient, in f32. */
+static void pool_image(FilterGradient *g, int64_t b, int thread, float *map)
+{
+    const int64_t pooled = g->pool.height.out * g->pool.width.out * g->pool.channels;
+    float        *row = g->map_count ? g->maps + (thread + 1) * g->map_count -
+                                       pooled_row(&g->walk) : NULL;
+    if (!cornu__pool_grad_image(&g->pool, cornu__in_memory(&g->how, g->call->in[1], b * pooled),
+                                row, (const uint8_t *)g->call->in[2] + b * pooled, map))
+        atomic_store(&g->bad_row, b);
+}
+
+/* d_y of images b to b_end, made from the pool's. Of bf16 it is rounded, as it would be in memory:
+ * windows that overlap add up. */
 static const float *gradient_of_pool(FilterGradient *g, int64_t b, int64_t b_end, int thread)
 {
-    const CornuSweep *height = &g->pool.height, *width = &g->pool.width;
-    const int64_t     C = g->pool.channels, image = height->in * width->in * C;
-    const int64_t     pooled = height->out * width->out * C;
-    float            *d_y = g->d_y + thread * g->y_part;
-    for (int64_t k = b; k < b_end; k++)
-        if (!cornu__pool_grad_image(&g->pool, (const float *)g->call->in[1] + k * pooled,
-                                    (const uint8_t *)g->call->in[2] + k * pooled,
-                                    d_y + (k - b) * image))
-            atomic_store(&g->bad_row, k);
+    const CornuBf16 *bf16 = cornu__bf16();
+    const int64_t    image = g->pool.height.in * g->pool.width.in * g->pool.channels;
+    const bool       narrow = g->how.from == CORNU_BF16 && !cornu__pool_is_exact(&g->pool);
+    float           *d_y = g->d_y + thread * g->y_part, *to = d_y;
+    for (int64_t k = b; k < b_end && g->products->depth == 1; k++, to += image) {
+        pool_image(g, k, thread, to);
+        if (!narrow) continue;
+        bf16->narrow(to, image, half(g, thread, 0));
+        bf16->widen(half(g, thread, 0), image, to);
+    }
+    for (int64_t k = b; k < b_end && g->products->depth == 2; k += 2, to += image) {
+        const bool both = k + 1 < g->walk.batch;
+        for (int i = 0; i < 1 + both; i++) {
+            float *map = g->maps + thread * g->map_count;
+            pool_image(g, k + i, thread, map);
+            bf16->narrow(map, image, half(g, thread, i));
+        }
+        bf16->pair(half(g, thread, 0), both ? half(g, thread, 1) : NULL, image,
+                   (uint32_t *)(void *)to);
+    }
     return d_y;
 }
 
@@ -225,6 +281,7 @@ static void sum_rows(const FilterGradient *g, CornuOuter outer, float *sums, int
     const int64_t tiles = ceil_divide(count, most), lanes = g->products->lanes;
     const float  *x = outer.x, *y = outer.y;
     const ptrdiff_t *offsets = outer.offsets;
+    const bool       add = outer.add;
     outer.sum_stride = g->padded;
     for (int64_t f = 0; f < g->padded; f += outer.vectors * lanes) {
         outer.vectors = (int)smaller(2, (g->padded - f) / lanes);
@@ -232,11 +289,12 @@ static void sum_rows(const FilterGradient *g, CornuOuter outer, float *sums, int
             const int64_t m = t * count / tiles;
             outer.rows = (int)((t + 1) * count / tiles - m);
             outer.offsets = offsets ? offsets + m : NULL;
-            outer.sum = sums + (row + m) * g->padded + f;
-            for (int pass = 0; pass < g->precision.passes; pass++) {
-                outer.x = x + g->precision.pass[pass][0] * g->x_part + (offsets ? 0 : m);
-                outer.y = y + g->precision.pass[pass][1] * g->y_part + f;
-                outer.add = pass > 0;
+            for (int pass = 0; pass < g->how.passes; pass++) {
+                const bool last = pass + 1 == g->how.passes;
+                outer.sum = sums + ((last ? 0 : g->rows) + row + m) * g->padded + f;
+                outer.x = x + g->how.pass[pass][0] * g->x_part + (offsets ? 0 : m);
+                outer.y = y + g->how.pass[pass][1] * g->y_part + f;
+                outer.add = add || (pass > 0 && !last);
                 g->products->outer(&outer);
             }
         }
@@ -298,22 +356,20 @@ static void sum_gathered(const FilterGradient *g, CornuOuter outer, float *sums)
     }
 }
 
-static void sum_chunk(void *context, int64_t chunk, int thread)
+/* Images b to b_end into the sums, or added to them. */
+static void sum_piece(FilterGradient *g, int64_t b, int64_t b_end, bool add, int thread,
+                      float *sums)
 {
-    FilterGradient       *g = context;
-    const CornuAxis      *height = &g->walk.axis[0], *width = &g->walk.axis[1];
-    const int64_t         C = g->walk.in_channels;
-    const int64_t         b = chunk * g->chunk_images;
-    const int64_t         b_end = smaller(g->walk.batch, b + g->chunk_images);
-    const int64_t         columns = g->extent[1], image = g->extent[0] * columns * C;
-    float                *sums = g->sums + chunk * g->rows * g->padded;
-    CornuOuter            outer = {
+    const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
+    const int64_t    C = g->walk.in_channels;
+    const int64_t    columns = g->extent[1], image = g->extent[0] * columns * C;
+    CornuOuter       outer = {
         .x = g->copy_x ? copy_x(g, b, b_end, thread) : (const float *)g->call->in[0] + b * image,
         .x_image = image, .x_row = height->stride * columns * C, .x_pixel = width->stride * C,
         .y_image = height->out * width->out * g->padded, .y_row = width->out * g->padded,
         .y_pixel = g->padded,
         .images = ceil_divide(b_end - b, g->products->depth),
-        .height = height->out, .width = width->out,
+        .height = height->out, .width = width->out, .add = add,
     };
     if (g->call->pool) outer.y = gradient_of_pool(g, b, b_end, thread);
     else if (g->copy_y) outer.y = copy_y(g, b, b_end, thread);
@@ -322,7 +378,20 @@ static void sum_chunk(void *context, int64_t chunk, int thread)
     else sum_taps(g, outer, sums);
 }
 
-/* d_filter = the chunks' sums, added in order into the first. */
+static void sum_chunk(void *context, int64_t chunk, int thread)
+{
+    FilterGradient *g = context;
+    const int64_t   first = chunk * g->chunk_images;
+    const int64_t   end = smaller(g->walk.batch, first + g->chunk_images);
+    float          *sums = g->sums + chunk * g->layers * g->rows * g->padded;
+    int64_t         b = first;
+    do {   /* at least once: without images the sums are zero */
+        sum_piece(g, b, smaller(end, b + g->piece_images), b > first, thread, sums);
+        b += g->piece_images;
+    } while (b < end);
+}
+
+/* d_filter = the layers of the chunks' sums, added in order into the first. */
 static void add_chunks(void *context, int64_t block, int thread)
 {
     (void)thread;
@@ -331,22 +400,22 @@ static void add_chunks(void *context, int64_t block, int thread)
     const int64_t end = smaller(g->rows, (block + 1) * per_block);
     for (int64_t row = block * per_block; row < end; row++) {
         float *sum = g->sums + row * g->padded;
-        for (int64_t chunk = 1; chunk < g->chunks; chunk++) {
-            const float *more = sum + chunk * g->rows * g->padded;
+        for (int64_t layer = 1; layer < g->chunks * g->layers; layer++) {
+            const float *more = sum + layer * g->rows * g->padded;
             for (int64_t f = 0; f < F; f++) sum[f] += more[f];
         }
         if (g->call->out_type->dtype == CORNU_BF16)
-            g->precision.bf16->narrow(sum, F, (uint16_t *)g->call->out[0] + row * F);
+            cornu__bf16()->narrow(sum, F, (uint16_t *)g->call->out[0] + row * F);
         else
             memcpy((float *)g->call->out[0] + row * F, sum, (size_t)F * sizeof(float));
     }
 }
 
-CornuStatus cornu__conv2d_grad_filter(const CornuKernelCall *call, CornuMultiplier multiplier)
+static CornuStatus grad_filter(const CornuKernelCall *call)
 {
-    FilterGradient g = { .call = call };
-    lay_out(&g, &call->op, call->out_type, multiplier, cornu__threads_count(call->threads),
-            call->pool, call->scratch);
+    FilterGradient     g = { .call = call };
+    const CornuMachine machine = cornu__machine_of(call);
+    lay_out(&g, &call->op, call->out_type, &machine, call->pool, call->scratch);
     if (call->pool) g.pool = cornu__pool(call->pool);
     atomic_init(&g.bad_row, -1);
     cornu__threads_run(call->threads, g.chunks, sum_chunk, &g);
@@ -354,3 +423,10 @@ CornuStatus cornu__conv2d_grad_filter(const CornuKernelCall *call, CornuMultipli
                        add_chunks, &g);
     return g.bad_row < 0 ? CORNU_OK : cornu__pool_bad_index(&g.pool, g.bad_row);
 }
+
+const CornuKernel cornu__host_conv2d_grad_filter = {
+    .accepts = cornu__product_accepts, .scratch = filter_scratch, .run = grad_filter,
+};
+const CornuKernel cornu__host_conv2d_grad_filter_pooled = {
+    .accepts = pooled_accepts, .scratch = pooled_scratch, .run = grad_filter,
+};

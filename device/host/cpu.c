@@ -95,6 +95,16 @@ static CornuIsa best_isa(void)
     return CORNU_ISA_AMX;
 }
 
+/* Products of bf16 pairs are twice as fast as f32's on AMD's processors (Zen 5, measured) and half
+ * as fast on Intel's (Sapphire Rapids, measured: 107 against 217 GFLOP/s a core). */
+static CornuIsa preferred_isa(CornuIsa best)
+{
+    const Leaf     vendor = cpuid(0, 0);
+    const unsigned text[] = { vendor.b, vendor.d, vendor.c };
+    const bool     amd = memcmp(text, "AuthenticAMD", sizeof text) == 0;
+    return best >= CORNU_ISA_AVX512BF16 && !amd ? CORNU_ISA_AVX512 : best;
+}
+
 static void read_name(char name[64])
 {
     unsigned words[13] = { 0 };
@@ -113,6 +123,7 @@ static void read_name(char name[64])
 #else
 
 static CornuIsa best_isa(void) { return CORNU_ISA_PORTABLE; }
+static CornuIsa preferred_isa(CornuIsa best) { return best; }
 static void read_name(char name[64]) { (void)name; }
 
 #endif
@@ -160,6 +171,7 @@ static CornuCpu this_cpu = { .name = "unknown CPU", .l1d = 32 << 10, .l2 = 512 <
 static void look(void)
 {
     this_cpu.best = best_isa();
+    this_cpu.preferred = preferred_isa(this_cpu.best);
     read_name(this_cpu.name);
     read_caches(&this_cpu);
 }
@@ -171,12 +183,23 @@ const CornuCpu *cornu__cpu(void)
     return &this_cpu;
 }
 
+static _Atomic CornuIsa in_use = CORNU_ISA_COUNT;   /* CORNU_ISA_COUNT: not yet found out */
+
+CornuIsa cornu__isa_in_use(void)
+{
+    const CornuIsa isa = in_use;
+    return isa < CORNU_ISA_COUNT ? isa : cornu__cpu()->preferred;
+}
+
 CornuStatus cornu__cpu_isa(CornuIsa *isa)
 {
     const CornuIsa best = cornu__cpu()->best;
     const char *wish = getenv("CORNU_ISA");
-    *isa = best;
-    if (!wish || !*wish) return CORNU_OK;
+    *isa = cornu__cpu()->preferred;
+    if (!wish || !*wish) {
+        in_use = *isa;
+        return CORNU_OK;
+    }
     for (int i = 0; i < CORNU_ISA_COUNT; i++) {
         if (strcmp(wish, isa_names[i]) != 0) continue;
         if (i > (int)best)
@@ -184,6 +207,7 @@ CornuStatus cornu__cpu_isa(CornuIsa *isa)
                                "CORNU_ISA is %s, but this CPU (%s) has at most %s", wish,
                                this_cpu.name, isa_names[best]);
         *isa = (CornuIsa)i;
+        in_use = *isa;
         return CORNU_OK;
     }
     return cornu__fail(CORNU_ERR_ARGUMENT, "CORNU_ISA is '%s', expected portable, avx2, "

@@ -32,16 +32,20 @@ const char *cornu__isa_name(CornuIsa isa);
 typedef struct {
     char     name[64];      /* "AMD EPYC 9R14 96-Core Processor", "unknown CPU"      */
     CornuIsa best;          /* the highest that processor and system support         */
+    CornuIsa preferred;     /* the fastest of them, by the processor's maker alone   */
     int64_t  l1d, l2, l3;   /* bytes of cache; 32 KiB, 512 KiB and 0 if not known    */
 } CornuCpu;
 
 /* Found out once; never fails. */
 const CornuCpu *cornu__cpu(void);
 
-/* The kernels to use: the best, or what the environment variable CORNU_ISA lowers
- * it to. CORNU_ERR_ARGUMENT for an unknown name, CORNU_ERR_DEVICE for one this
- * processor lacks. */
+/* The kernels to use from now on: the preferred ones, or what the environment variable CORNU_ISA
+ * says, up to the best. CORNU_ERR_ARGUMENT for an unknown name, CORNU_ERR_DEVICE for one this
+ * processor lacks. Devices ask when they open. */
 CornuStatus cornu__cpu_isa(CornuIsa *isa);
+
+/* What was said last, without reading the environment; the preferred ones if nobody asked yet. */
+CornuIsa cornu__isa_in_use(void);
 
 /* Default number of threads: the processors this process may run on, but no more than its
  * cgroups' CPU quota rounded up; at least 1. */

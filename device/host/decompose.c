@@ -43,8 +43,9 @@ static CornuAttributes widened_attributes(const CornuProgramOp *op)
 }
 
 /* The kernel for the op of the program, or for the same op on f32 in place of bf16 and f16. */
-static const CornuKernel *accepted(const CornuKernel *kernel, const CornuProgram *program,
-                                   const CornuProgramOp *op, bool wide)
+static const CornuKernel *accepted(const CornuHost *host, const CornuKernel *kernel,
+                                   const CornuProgram *program, const CornuProgramOp *op,
+                                   bool wide)
 {
     if (!kernel) return NULL;
     /* Only concat takes any number of operands; those beyond are of the same kind. */
@@ -59,8 +60,15 @@ static const CornuKernel *accepted(const CornuKernel *kernel, const CornuProgram
         out[i] = cornu_program_type(program, op->out_first + i);
     for (int i = 0; wide && i < call.in_count; i++) in[i].dtype = widened(in[i].dtype);
     for (int i = 0; wide && i < op->out_count; i++) out[i].dtype = widened(out[i].dtype);
-    const bool takes = kernel->accepts ? kernel->accepts(&call, out) : floats_are_f32(&call, out);
+    const CornuMachine machine = cornu__machine(host);
+    const bool takes = kernel->accepts ? kernel->accepts(&call, out, &machine)
+                                       : floats_are_f32(&call, out);
     return takes ? kernel : NULL;
+}
+
+CornuMachine cornu__machine(const CornuHost *host)
+{
+    return (CornuMachine){ cornu__threads_count(host->threads), host->multiplier };
 }
 
 static const CornuKernel *kernel_of(const CornuHost *host, CornuOpId id)
@@ -71,13 +79,13 @@ static const CornuKernel *kernel_of(const CornuHost *host, CornuOpId id)
 const CornuKernel *cornu__kernel_for(const CornuHost *host, const CornuProgram *program,
                                      const CornuProgramOp *op)
 {
-    return accepted(kernel_of(host, op->id), program, op, false);
+    return accepted(host, kernel_of(host, op->id), program, op, false);
 }
 
 const CornuKernel *cornu__pooled_kernel_for(const CornuHost *host, const CornuProgram *program,
                                             const CornuProgramOp *op)
 {
-    return accepted(host->pooled ? host->pooled[op->id] : NULL, program, op, false);
+    return accepted(host, cornu__host_pooled[op->id], program, op, false);
 }
 
 static bool is_computed(const CornuHost *host, const CornuProgram *program,
@@ -129,7 +137,7 @@ static CornuProgram *decompose_once(const CornuHost *host, const CornuProgram *p
         status = cornu_program_scope(rewrite.to, op->scope);
         if (status != CORNU_OK) break;
         if (!is_computed(host, program, op) &&
-            accepted(kernel_of(host, op->id), program, op, true)) {
+            accepted(host, kernel_of(host, op->id), program, op, true)) {
             status = widen(&rewrite, op);
             continue;
         }

@@ -23,7 +23,7 @@ typedef struct {
     CornuPlan       plan;
     Failure        *failures;     /* by shard */
     CornuSpan      *spans;        /* by thread: of a step that is measured */
-    char           *arena, *scratch;
+    char           *arena, *packed, *scratch;
     void          **addresses;    /* of plan.operands on each shard, for the run in hand, and of */
     void          **inputs, **outputs;   /* what the program reads and writes */
 } Executable;
@@ -74,45 +74,46 @@ static CornuOpCall call_of(const CornuPlan *plan, const CornuStep *step)
     return (CornuOpCall){ op->id, &op->attributes, op->in_count, step->types };
 }
 
-/* Operands of a convolution joined with a pooling, and its result; neither is what the
- * step reads and writes. */
-enum { POOLED_TYPES = 3 };
+/* Operands of an op with a packed operand or joined with a pooling, and its result: what the step
+ * reads and writes is of other types. */
+enum { KERNEL_TYPES = CORNU_MAX_INPUTS + 1 };
 
 static CornuOpCall kernel_call_of(const CornuPlan *plan, const CornuStep *step,
-                                  CornuType         types[POOLED_TYPES],
+                                  CornuType         types[KERNEL_TYPES],
                                   const CornuType **out_type)
 {
-    if (step->pool < 0) return call_of(plan, step);
+    if (step->pool < 0 && !step->packed && step->kind == CORNU_STEP_KERNEL)
+        return call_of(plan, step);
     const CornuProgramOp *op = &plan->program->ops[step->op];
-    types[POOLED_TYPES - 1] = plan->types[op->out_first];
-    *out_type = &types[POOLED_TYPES - 1];
+    types[CORNU_MAX_INPUTS] = plan->types[op->out_first];
+    *out_type = &types[CORNU_MAX_INPUTS];
     return cornu_program_call(plan->program, op, types);
 }
 
 static size_t scratch_of(const CornuPlan *plan, const CornuStep *step)
 {
-    int              threads = cornu__threads_count(plan->host->threads);
-    const CornuType *out_type = step->types + step->in_count;
-    CornuType        types[POOLED_TYPES];
-    CornuOpCall      call;
+    const CornuMachine machine = cornu__machine(plan->host);
+    const CornuType   *out_type = step->types + step->in_count;
+    CornuType          types[KERNEL_TYPES];
+    CornuOpCall        call;
     switch (step->kind) {
-    case CORNU_STEP_GROUP: return cornu__group_scratch(step->group, threads);
+    case CORNU_STEP_GROUP: return cornu__group_scratch(step->group, machine.threads);
     case CORNU_STEP_KERNEL:
         if (!step->kernel->scratch) return 0;
         call = kernel_call_of(plan, step, types, &out_type);
-        return step->kernel->scratch(&call, out_type, threads);
+        return step->kernel->scratch(&call, out_type, &machine);
     case CORNU_STEP_REFERENCE:
         call = call_of(plan, step);
         return (size_t)cornu__reference_scratch(&call, out_type) * sizeof(double);
     case CORNU_STEP_SCAN: return cornu__nested_scratch(step->nested);
-    case CORNU_STEP_COPY: break;
+    case CORNU_STEP_PACK: case CORNU_STEP_COPY: break;
     }
     return 0;
 }
 
-size_t cornu__plan_arena(const CornuPlan *plan)
+size_t cornu__plan_bytes(const CornuPlan *plan, CornuSpace space)
 {
-    return plan->shared_bytes + (size_t)cornu__plan_shards(plan) * plan->shard_bytes;
+    return space.shared + (size_t)cornu__plan_shards(plan) * space.shard;
 }
 
 /* Of one op on all shards, or once where they share it. */
@@ -167,7 +168,7 @@ static void count_work(CornuStatistics *statistics, const CornuProgram *recorded
     for (int i = 0; i < recorded->op_count; i++)
         statistics->flops += op_flops(recorded, i, shards);
     statistics->ops = recorded->op_count;
-    statistics->bytes_planned = (int64_t)cornu__plan_arena(plan);
+    statistics->bytes_planned = (int64_t)cornu__plan_bytes(plan, plan->arena);
     cornu__plan_count(plan, 1, statistics);
 }
 
@@ -237,9 +238,18 @@ static CornuStatus describe(CornuExecutable *base, const CornuPlan *plan)
     for (int i = 0; i < plan->step_count; i++) {
         const CornuStep *step = &plan->steps[i];
         const bool       moves = !moves_nothing(plan, step);
+        const CornuType *in = step->types;
+        CornuType        unpacked[CORNU_MAX_INPUTS];
+        if (step->packed) {   /* whatever it looks like, the operand is the program's */
+            const CornuProgramOp *op = &plan->program->ops[step->op];
+            for (int k = 0; k < step->in_count; k++) unpacked[k] = in[k];
+            unpacked[1] = plan->types[cornu_program_operands(plan->program, op)[1]];
+            in = unpacked;
+        }
         CORNU__TRY(cornu__describe_step(base, &(CornuExecutableStep){
             .kind = cornu__plan_kind_name(plan, step), .ops = step->ops,
-            .op_count = step->op_count, .in = step->types, .in_count = moves ? step->in_count : 0,
+            .scope = step->kind == CORNU_STEP_PACK ? plan->program->ops[step->op].scope : NULL,
+            .op_count = step->op_count, .in = in, .in_count = moves ? step->in_count : 0,
             .out = step->types + step->in_count, .out_count = moves ? step->out_count : 0,
             .per_shard = step->varies && cornu__plan_shards(plan) > 1 }));
     }
@@ -271,7 +281,7 @@ CornuExecutable *cornu__host_compile(const CornuHost *host, const CornuProgram *
         return NULL;
     }
     count_work(&executable->base.statistics, program, plan);
-    executable->base.bytes = (int64_t)(plan->shared_bytes + plan->shard_bytes);
+    executable->base.bytes = (int64_t)(plan->arena.shared + plan->arena.shard);
     for (int i = 0; i < plan->largest_count; i++)
         executable->base.largest[i] = held(plan, plan->largest[i]);
     return &executable->base;
@@ -283,7 +293,8 @@ CornuStatus cornu__host_allocate(CornuExecutable *base)
     CornuPlan   *plan = &executable->plan;
     const size_t shards = (size_t)cornu__plan_shards(plan);
     const size_t workers = shards > 1 ? (size_t)cornu__threads_count(plan->host->threads) : 1;
-    executable->arena = cornu__allocate_aligned(cornu__plan_arena(plan));
+    executable->arena = cornu__allocate_aligned(cornu__plan_bytes(plan, plan->arena));
+    executable->packed = cornu__allocate_aligned(cornu__plan_bytes(plan, plan->packed));
     executable->scratch = cornu__allocate_aligned(plan->scratch_bytes * workers);
     executable->failures = cornu__allocate(shards, sizeof *executable->failures);
     executable->addresses = cornu__allocate((size_t)plan->operand_count * shards,
@@ -294,9 +305,9 @@ CornuStatus cornu__host_allocate(CornuExecutable *base)
                                           sizeof *executable->outputs);
     executable->spans = cornu__allocate((size_t)cornu__threads_count(plan->host->threads),
                                         sizeof *executable->spans);
-    return executable->arena && executable->scratch && executable->failures &&
-           executable->addresses && executable->inputs && executable->outputs &&
-           executable->spans ? CORNU_OK : CORNU_ERR_MEMORY;
+    return executable->arena && executable->packed && executable->scratch &&
+           executable->failures && executable->addresses && executable->inputs &&
+           executable->outputs && executable->spans ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
 void cornu__host_executable_free(CornuExecutable *base)
@@ -304,6 +315,7 @@ void cornu__host_executable_free(CornuExecutable *base)
     Executable *executable = (Executable *)base;
     cornu__plan_free(&executable->plan);
     cornu__release(executable->arena);
+    cornu__release(executable->packed);
     cornu__release(executable->scratch);
     cornu__release(executable->addresses);
     cornu__release(executable->inputs);
@@ -316,12 +328,14 @@ void cornu__host_executable_free(CornuExecutable *base)
 /* ---- Running ---- */
 
 void cornu__plan_addresses(const CornuPlan *plan, int shard, void *const *inputs,
-                           void *const *outputs, char *arena, void **addresses)
+                           void *const *outputs, char *arena, char *packed,
+                           void **addresses)
 {
     for (int i = 0; i < plan->operand_count; i++) {
         CornuPlace place = plan->places[plan->operands[i]];
         char      *start = place.region == CORNU_INPUT  ? inputs[place.number]
                          : place.region == CORNU_OUTPUT ? outputs[place.number]
+                         : place.region == CORNU_PACKED ? packed
                                                         : arena;
         addresses[i] = start + place.offset + (size_t)shard * place.stride;
     }
@@ -337,7 +351,7 @@ static void find_addresses(Executable *executable, CornuBuffer *const *inputs,
         executable->outputs[i] = outputs[i] ? data_of(outputs[i]) : NULL;
     for (int shard = 0; shard < cornu__plan_shards(plan); shard++)
         cornu__plan_addresses(plan, shard, executable->inputs, executable->outputs,
-                              executable->arena,
+                              executable->arena, executable->packed,
                               executable->addresses + (size_t)shard * plan->operand_count);
 }
 
@@ -353,7 +367,7 @@ static CornuStatus run_step(const CornuPlan *plan, const CornuStep *step, void *
     void *const       *out = addresses + step->out_first;
     const CornuType   *out_type = step->types + step->in_count;
     CornuEpilogue      epilogue = step->epilogue;
-    CornuType          types[POOLED_TYPES], pool_types[POOLED_TYPES];
+    CornuType          types[KERNEL_TYPES], pool_types[CORNU_MAX_INPUTS];
     CornuOpCall        call, pool;
     switch (step->kind) {
     case CORNU_STEP_GROUP:
@@ -366,9 +380,15 @@ static CornuStatus run_step(const CornuPlan *plan, const CornuStep *step, void *
         if (step->has_bias) epilogue.bias = in[step->in_count - 1];
         return step->kernel->run(&(CornuKernelCall){
             .op = call, .out_type = out_type, .in = in, .out = out, .epilogue = &epilogue,
-            .threads = plan->host->threads, .scratch = scratch, .shard = shard,
-            .shards = cornu__plan_shards(plan), .shard_stride = plan->operand_count,
-            .pool = step->pool < 0 ? NULL : &pool });
+            .threads = plan->host->threads, .multiplier = plan->host->multiplier,
+            .scratch = scratch, .shard = shard, .shards = cornu__plan_shards(plan),
+            .shard_stride = plan->operand_count, .pool = step->pool < 0 ? NULL : &pool });
+    case CORNU_STEP_PACK:
+        call = kernel_call_of(plan, step, types, &out_type);
+        step->kernel->pack(&(CornuKernelCall){
+            .op = call, .out_type = out_type, .in = (const void *const[]){ NULL, in[0] },
+            .out = out, .threads = plan->host->threads, .multiplier = plan->host->multiplier });
+        break;
     case CORNU_STEP_REFERENCE:
         call = call_of(plan, step);
         return cornu__reference_run(&call, out_type, in, out, (double *)(void *)scratch);

@@ -17,8 +17,7 @@ typedef struct {
     const CornuKernel *const *kernels;   /* the device's own, by op. What it lacks comes from
                                             cornu__host_kernels; elementwise ops run in groups; the
                                             rest is decomposed */
-    const CornuKernel *const *pooled;    /* of convolutions joined with a pooling, likewise; the
-                                            table may be NULL */
+    CornuMultiplier           multiplier;
     const CornuVectors       *vectors;
     CornuThreads             *threads;
     int                       shards;    /* 0 counts as 1 */

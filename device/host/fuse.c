@@ -428,6 +428,33 @@ static CornuStatus note_ops(CornuStep *step, const Fuser *f, int unit)
     return CORNU_OK;
 }
 
+/* The step that packs operand 1 of the kernel, which reads `operand` in its place from then on; no
+ * step where the kernel takes the operand as it stands. */
+static CornuStatus add_pack(Fuser *f, int op, int position, CornuValue *operand, bool *packed)
+{
+    CornuType             types[CORNU_MAX_INPUTS];
+    const CornuKernel    *kernel = f->nodes[op].kernel;
+    const CornuProgramOp *made = &f->program->ops[op];
+    *packed = kernel && kernel->pack_bytes;
+    if (!*packed) return CORNU_OK;
+    const CornuOpCall  call = cornu_program_call(f->program, made, types);
+    const CornuType    out_type = cornu_program_type(f->program, made->out_first);
+    const CornuMachine machine = cornu__machine(f->plan->host);
+    const int64_t      bytes = (int64_t)kernel->pack_bytes(&call, &out_type, &machine);
+    CornuValue         panels;
+    *packed = bytes > 0;
+    if (!*packed) return CORNU_OK;
+    CORNU__TRY(cornu__plan_value(f->plan, cornu_type(CORNU_U8, bytes), f->plan->varies[*operand],
+                                 (CornuPlace){ .region = CORNU_PACKED }, &panels));
+    CornuStep *step = cornu__plan_step(f->plan, CORNU_STEP_PACK, operand, 1, &panels, 1);
+    if (!step) return CORNU_ERR_MEMORY;
+    step->op = op;
+    step->position = position;
+    step->kernel = kernel;
+    *operand = panels;
+    return CORNU_OK;
+}
+
 static CornuStatus add_kernel(Fuser *f, int op)
 {
     const CornuProgram   *program = f->program;
@@ -457,7 +484,9 @@ static CornuStatus add_kernel(Fuser *f, int op)
     CornuValue outs[CORNU_MAX_OUTPUTS];
     for (int i = 0; i < made->out_count; i++) outs[i] = made->out_first + i;
     if (last != op) outs[0] = program->ops[last].out_first;
-    CornuStep *step =
+    bool        packed = false;
+    CornuStatus status = is_kernel ? add_pack(f, op, last, &in[1], &packed) : CORNU_OK;
+    CornuStep  *step = status != CORNU_OK ? NULL :
         cornu__plan_step(f->plan,
                          is_kernel ? CORNU_STEP_KERNEL : kind_alone(program->ops[op].id),
                          in, in_count, outs, made->out_count);
@@ -469,6 +498,7 @@ static CornuStatus add_kernel(Fuser *f, int op)
     step->kernel = f->nodes[op].kernel;
     step->epilogue = epilogue;
     step->has_bias = has_bias;
+    step->packed = packed;
     return note_ops(step, f, op);
 }
 

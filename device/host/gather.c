@@ -71,13 +71,7 @@ static CornuStatus gather(const CornuKernelCall *call)
     return CORNU_OK;
 }
 
-static bool always(const CornuOpCall *call, const CornuType *out_type)
-{
-    (void)call, (void)out_type;
-    return true;
-}
-
-const CornuKernel cornu__host_gather = { .accepts = always, .run = gather };
+const CornuKernel cornu__host_gather = { .accepts = cornu__accepts_all, .run = gather };
 
 /* ---- gather_grad: d_y (N, C) f32 or bf16, indices (N), d_table (V, C) f32 ---- */
 
@@ -116,8 +110,10 @@ static CornuStatus gather_grad(const CornuKernelCall *call)
     return CORNU_OK;
 }
 
-static bool accepts_floats(const CornuOpCall *call, const CornuType *out_type)
+static bool accepts_floats(const CornuOpCall *call, const CornuType *out_type,
+                           const CornuMachine *machine)
 {
+    (void)machine;
     const CornuDtype d_y = call->in[0].dtype;
     return (d_y == CORNU_F32 || d_y == CORNU_BF16) && out_type->dtype == CORNU_F32;
 }

@@ -6,12 +6,6 @@
 
 enum { WORK = 16384 };   /* elements of one piece of work */
 
-static bool always(const CornuOpCall *call, const CornuType *out_type)
-{
-    (void)call, (void)out_type;
-    return true;
-}
-
 /* ---- argmax: x (A, R, C), y (A, C) i32 ---- */
 
 typedef struct {
@@ -79,7 +73,7 @@ static CornuStatus argmax(const CornuKernelCall *call)
     return CORNU_OK;
 }
 
-const CornuKernel cornu__host_argmax = { .accepts = always, .run = argmax };
+const CornuKernel cornu__host_argmax = { .accepts = cornu__accepts_all, .run = argmax };
 
 /* ---- one_hot: labels (R), y (R, depth) ---- */
 
@@ -109,4 +103,4 @@ static CornuStatus one_hot(const CornuKernelCall *call)
     return CORNU_OK;
 }
 
-const CornuKernel cornu__host_one_hot = { .accepts = always, .run = one_hot };
+const CornuKernel cornu__host_one_hot = { .accepts = cornu__accepts_all, .run = one_hot };

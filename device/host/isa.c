@@ -19,21 +19,21 @@ static const CornuPools      *const pools[] = TABLES(cornu__pools);
 static const CornuNormalizes *const normalizes[] = TABLES(cornu__normalizes);
 static const CornuCells      *const cells[] = TABLES(cornu__cells);
 static const CornuVectors    *const vectors[] = TABLES(cornu__vectors);
-static const CornuBf16       *const bf16[] = {
+static const CornuBf16       *const bf16[] = TABLES(cornu__bf16);
+static const CornuProducts   *const products_of_bf16[] = {
 #if defined(__x86_64__)
-    &cornu__bf16_portable, &cornu__bf16_avx2, &cornu__bf16_avx512, &cornu__bf16_avx512bf16,
+    &cornu__products_portable, &cornu__products_avx2, &cornu__products_avx512,
+    &cornu__products_avx512bf16,
 #else
-    &cornu__bf16_portable,
+    &cornu__products_portable,
 #endif
 };
 
-/* The one in use, or the last there is. A wrong CORNU_ISA is refused when a device opens; here
- * it is too late to. */
+/* The one in use, or the last there is. */
 static size_t chosen(size_t count)
 {
-    CornuIsa isa;
-    if (cornu__cpu_isa(&isa) != CORNU_OK) return CORNU_ISA_PORTABLE;
-    return (size_t)isa < count ? (size_t)isa : count - 1;
+    const size_t isa = cornu__isa_in_use();
+    return isa < count ? isa : count - 1;
 }
 
 #define CHOSEN(table) table[chosen(sizeof table / sizeof *table)]
@@ -44,3 +44,5 @@ const CornuNormalizes *cornu__normalizes(void) { return CHOSEN(normalizes); }
 const CornuCells      *cornu__cells(void)      { return CHOSEN(cells); }
 const CornuVectors    *cornu__vectors(void)    { return CHOSEN(vectors); }
 const CornuBf16       *cornu__bf16(void)       { return CHOSEN(bf16); }
+
+const CornuProducts *cornu__products_of_bf16(void) { return CHOSEN(products_of_bf16); }

@@ -13,6 +13,7 @@
 #ifndef CORNU_DEVICE_HOST_KERNEL_H
 #define CORNU_DEVICE_HOST_KERNEL_H
 
+#include "../device.h"
 #include "../op_internal.h"
 #include "threads.h"
 
@@ -31,6 +32,18 @@ typedef struct {
 void cornu__epilogue_apply(const CornuEpilogue *epilogue, float *y, int64_t rows,
                            int64_t columns, int64_t stride, int64_t first_column);
 
+/* How a device multiplies: f32, or bf16, f32 operands then in some passes (device.h). */
+typedef struct {
+    bool           bf16;
+    CornuPrecision precision;
+} CornuMultiplier;
+
+/* What a kernel may ask about where it runs. */
+typedef struct {
+    int             threads;
+    CornuMultiplier multiplier;
+} CornuMachine;
+
 typedef struct {
     CornuOpCall          op;
     const CornuType     *out_type;
@@ -38,6 +51,7 @@ typedef struct {
     void *const         *out;
     const CornuEpilogue *epilogue;   /* never NULL; empty for kernels that take none */
     CornuThreads        *threads;
+    CornuMultiplier      multiplier;
     int                  shard, shards;   /* which one computes, from 0, of how many */
     int64_t              shard_stride;    /* shard s has in[i + (s - shard) shard_stride] */
     void                *scratch;    /* the bytes asked for, aligned to 64, contents undefined */
@@ -51,12 +65,29 @@ typedef struct {
 typedef struct {
     /* Whether the kernel takes this call (dtypes, ranks, sizes). NULL: whenever all floats are
      * f32. */
-    bool (*accepts)(const CornuOpCall *call, const CornuType *out_type);
+    bool (*accepts)(const CornuOpCall *call, const CornuType *out_type,
+                    const CornuMachine *machine);
     /* Bytes of scratch memory a call needs. NULL: none. */
-    size_t (*scratch)(const CornuOpCall *call, const CornuType *out_type, int threads);
+    size_t (*scratch)(const CornuOpCall *call, const CornuType *out_type,
+                      const CornuMachine *machine);
     /* CORNU_ERR_VALUE for a fault in the data, naming the row. */
     CornuStatus (*run)(const CornuKernelCall *call);
     bool takes_epilogue;
+    /* NULL, or what lays operand 1 out as `run` wants it: so many bytes, made from call->in[1] at
+     * call->out[0]. This is a step of its own, so that shards share what they read alike: `run`
+     * then finds those bytes in in[1]. 0 bytes: `run` takes the operand as it stands. */
+    size_t (*pack_bytes)(const CornuOpCall *call, const CornuType *out_type,
+                         const CornuMachine *machine);
+    void (*pack)(const CornuKernelCall *call);
 } CornuKernel;
+
+/* `accepts` of a kernel that takes every call. */
+bool cornu__accepts_all(const CornuOpCall *call, const CornuType *out_type,
+                        const CornuMachine *machine);
+
+static inline CornuMachine cornu__machine_of(const CornuKernelCall *call)
+{
+    return (CornuMachine){ cornu__threads_count(call->threads), call->multiplier };
+}
 
 #endif

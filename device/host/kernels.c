@@ -3,12 +3,19 @@
 #include "collective.h"
 
 const CornuKernel *const cornu__host_kernels[CORNU_OP_COUNT] = {
+    [CORNU_OP_CONV2D]              = &cornu__host_conv2d,
+    [CORNU_OP_CONV2D_GRAD_INPUT]   = &cornu__host_conv2d_grad_input,
+    [CORNU_OP_CONV2D_GRAD_FILTER]  = &cornu__host_conv2d_grad_filter,
     [CORNU_OP_MAX_POOL2D]          = &cornu__host_max_pool2d,
     [CORNU_OP_MAX_POOL2D_GRAD]     = &cornu__host_max_pool2d_grad,
     [CORNU_OP_AVERAGE_POOL2D]      = &cornu__host_average_pool2d,
     [CORNU_OP_AVERAGE_POOL2D_GRAD] = &cornu__host_average_pool2d_grad,
     [CORNU_OP_BATCH_NORM]          = &cornu__host_batch_norm,
     [CORNU_OP_BATCH_NORM_GRAD]     = &cornu__host_batch_norm_grad,
+    [CORNU_OP_LSTM]                = &cornu__host_recurrent,
+    [CORNU_OP_LSTM_GRAD]           = &cornu__host_recurrent,
+    [CORNU_OP_GRU]                 = &cornu__host_recurrent,
+    [CORNU_OP_GRU_GRAD]            = &cornu__host_recurrent,
     [CORNU_OP_SOFTMAX]             = &cornu__host_softmax,
     [CORNU_OP_LOG_SOFTMAX]         = &cornu__host_log_softmax,
     [CORNU_OP_REDUCE_SUM]          = &cornu__host_reduce_sum,
@@ -29,3 +36,15 @@ const CornuKernel *const cornu__host_kernels[CORNU_OP_COUNT] = {
     [CORNU_OP_GATHER_GRAD]         = &cornu__host_gather_grad,
     [CORNU_OP_PACK]                = &cornu__host_pack,
 };
+
+const CornuKernel *const cornu__host_pooled[CORNU_OP_COUNT] = {
+    [CORNU_OP_CONV2D]             = &cornu__host_conv2d_pooled,
+    [CORNU_OP_CONV2D_GRAD_FILTER] = &cornu__host_conv2d_grad_filter_pooled,
+};
+
+bool cornu__accepts_all(const CornuOpCall *call, const CornuType *out_type,
+                        const CornuMachine *machine)
+{
+    (void)call, (void)out_type, (void)machine;
+    return true;
+}

@@ -14,13 +14,21 @@ extern const CornuKernel cornu__host_gather;                              /* gat
 /* Of f32 and bf16, sums in f32. */
 extern const CornuKernel cornu__host_gather_grad;
 
-/* Of f32. */
+/* Of f32 and bf16. */
 extern const CornuKernel cornu__host_max_pool2d, cornu__host_max_pool2d_grad,
                          cornu__host_average_pool2d, cornu__host_average_pool2d_grad;
 extern const CornuKernel cornu__host_batch_norm, cornu__host_batch_norm_grad;
 extern const CornuKernel cornu__host_softmax, cornu__host_log_softmax;
 
-/* All of them, and what collective.h has, by op. */
+/* As the device multiplies. */
+extern const CornuKernel cornu__host_conv2d, cornu__host_conv2d_grad_input,
+                         cornu__host_conv2d_grad_filter;
+extern const CornuKernel cornu__host_recurrent;   /* lstm, gru and their gradients */
+/* Joined with a pooling: CornuKernelCall.pool. */
+extern const CornuKernel cornu__host_conv2d_pooled, cornu__host_conv2d_grad_filter_pooled;
+
+/* All of them, and what collective.h has, by op; and those joined with a pooling. */
 extern const CornuKernel *const cornu__host_kernels[CORNU_OP_COUNT];
+extern const CornuKernel *const cornu__host_pooled[CORNU_OP_COUNT];
 
 #endif

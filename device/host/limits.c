@@ -3,8 +3,8 @@
 #include <time.h>
 
 #include "../memory_internal.h"
-#include "bf16.h"
 #include "cpu.h"
+#include "product.h"
 #include "threads.h"
 #include "vector.h"
 
@@ -86,7 +86,7 @@ CornuStatus cornu_cpu_limits(int threads, CornuCpuLimits *limits)
         const int64_t runs = bytes / (RUN * (int64_t)sizeof(float));
         Limit each[] = {
             { .threads = pool, .steps = FIRST_STEPS, .products = cornu__products() },
-            { .threads = pool, .steps = FIRST_STEPS, .products = &cornu__bf16()->products },
+            { .threads = pool, .steps = FIRST_STEPS, .products = cornu__products_of_bf16() },
             { .threads = pool, .steps = FIRST_STEPS, .vectors = cornu__vectors(),
               .memory = memory, .runs = runs },
         };
@@ -95,7 +95,7 @@ CornuStatus cornu_cpu_limits(int threads, CornuCpuLimits *limits)
         *limits = (CornuCpuLimits){
             .threads = cornu__threads_count(pool), .f32_flops = each[0].best,
             .bf16_flops = each[1].best, .read_bytes = each[2].best,
-            .bf16_instructions = isa >= CORNU_ISA_AVX512BF16,
+            .bf16_instructions = cornu__products_of_bf16()->depth == 2,
         };
     }
     cornu__release(memory);

@@ -64,16 +64,20 @@ CornuStatus       cornu__rewrite_keep(CornuRewrite *rewrite, const CornuProgramO
  * a failure. */
 CornuProgram     *cornu__rewrite_end(CornuRewrite *rewrite, CornuStatus status);
 
+/* What a kernel may ask about the device. */
+CornuMachine cornu__machine(const CornuHost *host);
+
 /* ---- Steps ---- */
 
 typedef enum {
-    CORNU_STEP_KERNEL, CORNU_STEP_REFERENCE, CORNU_STEP_GROUP, CORNU_STEP_COPY, CORNU_STEP_SCAN
+    CORNU_STEP_KERNEL, CORNU_STEP_PACK, CORNU_STEP_REFERENCE, CORNU_STEP_GROUP, CORNU_STEP_COPY,
+    CORNU_STEP_SCAN
 } CornuStepKind;
 
 typedef struct {
     CornuStepKind      kind;
     int                position;   /* its last op in the program: the order wanted      */
-    int                op;         /* of a kernel or reference step                     */
+    int                op;         /* of a kernel, pack or reference step               */
     int                pool;       /* the pooling op joined with a kernel's, or -1      */
     int               *ops;        /* all that it computes, ascending; none for a copy  */
     int                op_count;
@@ -82,6 +86,7 @@ typedef struct {
     const CornuKernel *kernel;
     CornuEpilogue      epilogue;
     bool               has_bias;   /* then the bias is the last value read              */
+    bool               packed;     /* operand 1 is what a pack step made of it          */
     bool               varies;     /* every shard runs it; else it runs once            */
     bool               waits;      /* until every shard is done with the steps before   */
     CornuGroup        *group;
@@ -90,13 +95,19 @@ typedef struct {
 } CornuStep;
 
 /* Where a value lives. */
-typedef enum { CORNU_NOWHERE, CORNU_ARENA, CORNU_INPUT, CORNU_OUTPUT } CornuRegion;
+typedef enum {
+    CORNU_NOWHERE, CORNU_ARENA, CORNU_PACKED, CORNU_INPUT, CORNU_OUTPUT
+} CornuRegion;
+
 typedef struct {
     CornuRegion region;
     int         number;   /* of the input or output buffer */
     size_t      offset;   /* bytes, on shard 0 */
     size_t      stride;   /* bytes from shard to shard; 0: all shards share the value */
 } CornuPlace;
+
+/* Memory of a region: what shards share, then a part for each. */
+typedef struct { size_t shared, shard; } CornuSpace;
 
 typedef struct {
     const CornuHost *host;
@@ -105,7 +116,7 @@ typedef struct {
     int              step_count, step_space;
     CornuValue      *operands;
     int              operand_count, operand_space;
-    /* Values: those of the program, then temporaries of copies. */
+    /* Values: those of the program, then packed operands and temporaries of copies. */
     CornuType       *types;
     CornuPlace      *places;
     int              value_count, value_space, place_space;
@@ -114,8 +125,10 @@ typedef struct {
     CornuPart       *joined;         /* by value of the program: the result it is made in, if any */
     CornuValue       largest[CORNU_LARGEST];   /* of the arena's, when most of it is taken */
     int              largest_count;
-    /* The arena holds what shards share, then a part for each shard. */
-    size_t           shared_bytes, shard_bytes, scratch_bytes;
+    CornuSpace       arena;
+    CornuSpace       packed;         /* packed operands: like scratch memory this CPU's need, not
+                                        the device's that is emulated */
+    size_t           scratch_bytes;
 } CornuPlan;
 
 /* At least 1. */
@@ -124,12 +137,13 @@ int cornu__plan_shards(const CornuPlan *plan);
 /* All passes, into an empty plan. Its scratch_bytes are those of the hungriest step. */
 CornuStatus cornu__plan_build(CornuPlan *plan, const CornuHost *host, const CornuProgram *program);
 
-/* Bytes of the arena: what shards share, and a part for each. */
-size_t cornu__plan_arena(const CornuPlan *plan);
+/* Bytes of one of its regions: what shards share, and a part for each. */
+size_t cornu__plan_bytes(const CornuPlan *plan, CornuSpace space);
 
-/* addresses[i] = where operand i is on a shard, given the inputs, outputs and the arena. */
+/* addresses[i] = where operand i is on a shard, given the inputs, outputs and regions. */
 void cornu__plan_addresses(const CornuPlan *plan, int shard, void *const *inputs,
-                           void *const *outputs, char *arena, void **addresses);
+                           void *const *outputs, char *arena, char *packed,
+                           void **addresses);
 
 /* One step on a shard whose operands are at `addresses`; the message of a failure names its op. */
 CornuStatus cornu__plan_run_step(const CornuPlan *plan, const CornuStep *step,
@@ -140,7 +154,7 @@ void cornu__plan_count(const CornuPlan *plan, int64_t times, CornuStatistics *st
 
 /*
  * A scan: its body is a plan of its own, compiled once, whose carries are written into the inputs
- * that they came from. Its arena and scratch memory are part of the step's scratch memory.
+ * that they came from. Its regions and scratch memory are part of the step's scratch memory.
  */
 typedef struct CornuNested CornuNested;
 
@@ -163,6 +177,10 @@ void        cornu__plan_free(CornuPlan *plan);
  * CORNU_ERR_MEMORY. */
 CornuStep *cornu__plan_step(CornuPlan *plan, CornuStepKind kind, const CornuValue *in,
                             int in_count, const CornuValue *out, int out_count);
+
+/* A value that the program does not have: in a buffer, or among what is packed. */
+CornuStatus cornu__plan_value(CornuPlan *plan, CornuType type, bool varies, CornuPlace place,
+                              CornuValue *value);
 
 /* Whether operand k of the step has to be moved into the result that the step joins it to; false
  * where it is there already, and of other steps. */

@@ -7,7 +7,8 @@
  * An output that is written into an input (a variable) is made there directly if its steps
  * can run after every other reader of that memory and, where they read it themselves,
  * element by element; otherwise a copy step writes it at the end. All other values live
- * in one arena, at offsets that values share whose lives do not overlap.
+ * in one arena, packed operands in another, at offsets that values share whose lives do not
+ * overlap.
  *
  * Shards run the steps between two waits each at its own pace. A step waits where it reads what
  * other shards made since the last wait, or writes what they may still read.
@@ -256,9 +257,8 @@ static CornuStatus wait_for_readers(Planner *p, const Writing *w, bool *possible
     return CORNU_OK;
 }
 
-/* A value that stands for memory outside the program's: a buffer that a copy fills. */
-static CornuStatus add_value(CornuPlan *plan, CornuType type, bool varies, CornuPlace place,
-                             CornuValue *value)
+CornuStatus cornu__plan_value(CornuPlan *plan, CornuType type, bool varies, CornuPlace place,
+                              CornuValue *value)
 {
     CORNU__TRY(cornu__reserve(&plan->varies, &plan->varies_space, plan->value_count, 1,
                               sizeof *plan->varies));
@@ -279,7 +279,7 @@ static CornuStatus add_copy(Planner *p, CornuValue from, CornuPlace place,
 {
     CornuPlan *plan = p->plan;
     place.stride = plan->varies[from] ? cornu_type_bytes(plan->types[from]) : 0;
-    CORNU__TRY(add_value(plan, plan->types[from], plan->varies[from], place, made));
+    CORNU__TRY(cornu__plan_value(plan, plan->types[from], plan->varies[from], place, made));
     CornuStep *step = cornu__plan_step(plan, CORNU_STEP_COPY, &from, 1, made, 1);
     if (!step) return CORNU_ERR_MEMORY;
     /* Behind all that is wanted earlier; a copy of an input may move up to let a writer
@@ -501,12 +501,14 @@ typedef struct {
 } Piece;
 
 typedef struct {
-    CornuPlan *plan;
-    int       *last;      /* the last step that reads a value, -1: none */
-    int       *piece_of;  /* of a value, -1: none */
-    Piece     *pieces;
-    Piece    **order;     /* as they are placed */
-    int        count;
+    CornuPlan  *plan;
+    CornuRegion region;    /* CORNU_ARENA or CORNU_PACKED */
+    CornuSpace *space;     /* that region's */
+    int        *last;      /* the last step that reads a value, -1: none */
+    int        *piece_of;  /* of a value, -1: none */
+    Piece      *pieces;
+    Piece     **order;     /* as they are placed */
+    int         count;
 } Arena;
 
 static size_t padded_bytes(CornuType type)
@@ -556,7 +558,8 @@ static void find_piece(Arena *arena, int i, int out)
     CornuPlan       *plan = arena->plan;
     const CornuValue value = plan->operands[plan->steps[i].out_first + out];
     const CornuValue root = memory_of(plan, value).whole;
-    if (arena->piece_of[root] >= 0 || plan->places[root].region != CORNU_NOWHERE) return;
+    const CornuRegion before = arena->region == CORNU_PACKED ? CORNU_PACKED : CORNU_NOWHERE;
+    if (arena->piece_of[root] >= 0 || plan->places[root].region != before) return;
     const bool shared = plan->steps[i].varies && !plan->varies[root];
     int        last = arena->last[root] < i ? i : arena->last[root];
     int        piece = root == value ? piece_to_take_over(arena, i, out) : -1;
@@ -569,7 +572,7 @@ static void find_piece(Arena *arena, int i, int out)
     }
     arena->pieces[piece].last = last;
     arena->piece_of[root] = piece;
-    plan->places[root].region = CORNU_ARENA;
+    plan->places[root].region = arena->region;
 }
 
 static void find_pieces(Arena *arena)
@@ -615,14 +618,14 @@ static void place_pieces(Arena *arena)
     for (int i = 0; i < arena->count; i++) {
         Piece *piece = arena->order[i];
         piece->offset = find_gap(arena->order, i, piece);
-        size_t *end = piece->varies ? &plan->shard_bytes : &plan->shared_bytes;
+        size_t *end = piece->varies ? &arena->space->shard : &arena->space->shared;
         if (piece->offset + piece->bytes > *end) *end = piece->offset + piece->bytes;
     }
     for (int i = 0; i < plan->value_count; i++) {
         if (arena->piece_of[i] < 0) continue;
         const Piece *piece = &arena->pieces[arena->piece_of[i]];
-        plan->places[i].offset = piece->offset + (piece->varies ? plan->shared_bytes : 0);
-        plan->places[i].stride = piece->varies ? plan->shard_bytes : 0;
+        plan->places[i].offset = piece->offset + (piece->varies ? arena->space->shared : 0);
+        plan->places[i].stride = piece->varies ? arena->space->shard : 0;
     }
 }
 
@@ -652,11 +655,11 @@ static void find_largest(const Arena *arena)
     }
 }
 
-static CornuStatus place_in_arena(CornuPlan *plan)
+static CornuStatus place_in_arena(CornuPlan *plan, CornuRegion region, CornuSpace *space)
 {
     size_t count = (size_t)plan->value_count;
     Arena  arena = {
-        .plan = plan,
+        .plan = plan, .region = region, .space = space,
         .last = cornu__allocate(count, sizeof *arena.last),
         .piece_of = cornu__allocate(count, sizeof *arena.piece_of),
         .pieces = cornu__allocate(count, sizeof *arena.pieces),
@@ -666,7 +669,7 @@ static CornuStatus place_in_arena(CornuPlan *plan)
     if (complete) {
         find_pieces(&arena);
         place_pieces(&arena);
-        find_largest(&arena);
+        if (region == CORNU_ARENA) find_largest(&arena);
     }
     cornu__release(arena.last);
     cornu__release(arena.piece_of);
@@ -743,7 +746,8 @@ CornuStatus cornu__plan_memory(CornuPlan *plan)
     if (status == CORNU_OK) status = place_outputs(&p);
     if (status == CORNU_OK) status = order_steps(&p);
     if (status == CORNU_OK) find_waits(plan);
-    if (status == CORNU_OK) status = place_in_arena(plan);
+    if (status == CORNU_OK) status = place_in_arena(plan, CORNU_ARENA, &plan->arena);
+    if (status == CORNU_OK) status = place_in_arena(plan, CORNU_PACKED, &plan->packed);
     if (status == CORNU_OK) place_parts(plan);
     cornu__release(p.writer);
     cornu__release(p.head);
@@ -756,28 +760,29 @@ CornuStatus cornu__plan_memory(CornuPlan *plan)
 
 const char *cornu__plan_kind_name(const CornuPlan *plan, const CornuStep *step)
 {
-    static const char *const names[] = { "kernel", "reference", "group", "copy", "scan" };
+    static const char *const names[] = { "kernel", "pack", "reference", "group", "copy", "scan" };
     return crosses(plan, step) ? "collective" : names[step->kind];
 }
 
 static void print_place(const CornuPlan *plan, CornuValue value, FILE *to)
 {
-    static const char *const regions[] = { "nowhere", "arena", "input", "output" };
+    static const char *const regions[] = { "nowhere", "arena", "packed", "input", "output" };
     CornuPlace               place = plan->places[value];
     CornuText                text;
     fprintf(to, " %%%d %s %s", (int)value, cornu_type_print(&text, plan->types[value]),
             regions[place.region]);
-    if (place.region == CORNU_ARENA) fprintf(to, "+%zu", place.offset);
+    if (place.region == CORNU_ARENA || place.region == CORNU_PACKED)
+        fprintf(to, "+%zu", place.offset);
     else fprintf(to, " %d%s", place.number, place.offset ? " (part)" : "");
 }
 
 void cornu__plan_print(const CornuPlan *plan, FILE *to)
 {
     fprintf(to, "plan: %d steps, %zu bytes of values, %zu bytes of scratch memory\n",
-            plan->step_count, plan->shared_bytes + plan->shard_bytes, plan->scratch_bytes);
+            plan->step_count, plan->arena.shared + plan->arena.shard, plan->scratch_bytes);
     if (cornu__plan_shards(plan) > 1)
         fprintf(to, "%d shards; of the values %zu bytes on each\n", cornu__plan_shards(plan),
-                plan->shard_bytes);
+                plan->arena.shard);
     for (int i = 0; i < plan->step_count; i++) {
         const CornuStep *step = &plan->steps[i];
         fprintf(to, "%4d%s %s%s", i, step->varies ? " *" : "", step->waits ? "waits, " : "",

@@ -1,5 +1,7 @@
 #include "pool.h"
 
+#include "bf16.h"
+
 #include <string.h>
 
 CornuPool cornu__pool(const CornuOpCall *call)
@@ -29,8 +31,8 @@ static void clear_rest(const CornuPool *pool, float *d_x)
            (size_t)((pool->height.in - rows) * width * C) * sizeof(float));
 }
 
-bool cornu__pool_grad_image(const CornuPool *pool, const float *d_y, const uint8_t *index,
-                            float *d_x)
+bool cornu__pool_grad_image(const CornuPool *pool, const void *d_y, float *wide,
+                            const uint8_t *index, float *d_x)
 {
     const CornuPools *pools = cornu__pools();
     const int64_t     row = pool->width.out * pool->channels;
@@ -38,9 +40,12 @@ bool cornu__pool_grad_image(const CornuPool *pool, const float *d_y, const uint8
     const int64_t     count = pool->height.in * pool->width.in * pool->channels;
     if (cornu__pool_is_exact(pool)) clear_rest(pool, d_x);
     else memset(d_x, 0, (size_t)count * sizeof *d_x);
-    for (int64_t i = 0; i < pool->height.out; i++)
-        if (index) found &= pools->max_grad(pool, i, d_y + i * row, index + i * row, d_x);
-        else pools->average_grad(pool, i, d_y + i * row, d_x);
+    for (int64_t i = 0; i < pool->height.out; i++) {
+        const float *from = wide ? wide : (const float *)d_y + i * row;
+        if (wide) cornu__bf16()->widen((const uint16_t *)d_y + i * row, row, wide);
+        if (index) found &= pools->max_grad(pool, i, from, index + i * row, d_x);
+        else pools->average_grad(pool, i, from, d_x);
+    }
     return found;
 }
 

@@ -31,9 +31,9 @@ bool cornu__pool_is_exact(const CornuPool *pool);
 CornuPool cornu__pool(const CornuOpCall *call);
 
 /* The gradient of one image, whatever d_x holds; false as max_grad. index NULL: of
- * average_pool2d. */
-bool cornu__pool_grad_image(const CornuPool *pool, const float *d_y, const uint8_t *index,
-                            float *d_x);
+ * average_pool2d. d_y is f32 if `wide` is NULL, else bf16 and `wide` has room for one row of it. */
+bool cornu__pool_grad_image(const CornuPool *pool, const void *d_y, float *wide,
+                            const uint8_t *index, float *d_x);
 
 /* What that fault is called. */
 CornuStatus cornu__pool_bad_index(const CornuPool *pool, int64_t row);

@@ -22,8 +22,9 @@ typedef struct {
     _Atomic int64_t        bad_row;     /* an image whose index makes no sense, or -1 */
 } Pooling;
 
-static bool accepts(const CornuOpCall *op, const CornuType *out_type)
+static bool accepts(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
 {
+    (void)machine;
     const CornuDtype dtype = op->in[0].dtype;
     return (dtype == CORNU_F32 || dtype == CORNU_BF16) && out_type->dtype == dtype;
 }
@@ -43,11 +44,12 @@ static size_t lay_out(Pooling *p, const CornuOpCall *op, int threads, float *scr
                      sizeof(float) : 0;
 }
 
-static size_t pool2d_scratch(const CornuOpCall *op, const CornuType *out_type, int threads)
+static size_t pool2d_scratch(const CornuOpCall *op, const CornuType *out_type,
+                             const CornuMachine *machine)
 {
     (void)out_type;
     Pooling p;
-    return lay_out(&p, op, threads, NULL);
+    return lay_out(&p, op, machine->threads, NULL);
 }
 
 static void start(Pooling *p, const CornuKernelCall *call)
@@ -112,15 +114,12 @@ static void grad_image(void *context, int64_t b, int thread)
     const bool     average = p->call->op.id == CORNU_OP_AVERAGE_POOL2D_GRAD;
     const int64_t  count = p->pool.height.out * p->y_row;
     const uint8_t *index = average ? NULL : (const uint8_t *)p->call->in[1] + b * count;
-    const float   *d_y = (const float *)p->call->in[0] + b * count;
-    float         *d_x = (float *)p->call->out[0] + b * p->x_image;
-    if (p->bf16) {
-        float *wide = p->y + thread * count;
-        p->bf16->widen((const uint16_t *)p->call->in[0] + b * count, count, wide);
-        d_y = wide;
-        d_x = p->x + thread * p->x_image;
-    }
-    if (!cornu__pool_grad_image(&p->pool, d_y, index, d_x)) atomic_store(&p->bad_row, b);
+    const int64_t  size = p->bf16 ? sizeof(uint16_t) : sizeof(float);
+    const char    *d_y = (const char *)p->call->in[0] + b * count * size;
+    float         *d_x = p->bf16 ? p->x + thread * p->x_image
+                                 : (float *)p->call->out[0] + b * p->x_image;
+    float         *wide = p->bf16 ? p->y + thread * count : NULL;
+    if (!cornu__pool_grad_image(&p->pool, d_y, wide, index, d_x)) atomic_store(&p->bad_row, b);
     if (p->bf16) p->bf16->narrow(d_x, p->x_image, (uint16_t *)p->call->out[0] + b * p->x_image);
 }
 
@@ -132,7 +131,15 @@ static CornuStatus pool2d_grad(const CornuKernelCall *call)
     return p.bad_row < 0 ? CORNU_OK : cornu__pool_bad_index(&p.pool, p.bad_row);
 }
 
-const CornuKernel cornu__host_max_pool2d = { accepts, pool2d_scratch, pool2d, false };
-const CornuKernel cornu__host_average_pool2d = { accepts, pool2d_scratch, pool2d, false };
-const CornuKernel cornu__host_max_pool2d_grad = { accepts, pool2d_scratch, pool2d_grad, false };
-const CornuKernel cornu__host_average_pool2d_grad = { accepts, pool2d_scratch, pool2d_grad, false };
+const CornuKernel cornu__host_max_pool2d = {
+    .accepts = accepts, .scratch = pool2d_scratch, .run = pool2d,
+};
+const CornuKernel cornu__host_average_pool2d = {
+    .accepts = accepts, .scratch = pool2d_scratch, .run = pool2d,
+};
+const CornuKernel cornu__host_max_pool2d_grad = {
+    .accepts = accepts, .scratch = pool2d_scratch, .run = pool2d_grad,
+};
+const CornuKernel cornu__host_average_pool2d_grad = {
+    .accepts = accepts, .scratch = pool2d_scratch, .run = pool2d_grad,
+};

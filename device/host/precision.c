@@ -1,43 +1,88 @@
 #include "precision.h"
 
-enum { HIGH, MIDDLE, LOW, PARTS, SPLIT_BLOCK = 16384 };
+#include <string.h>
+
+/* FINITE is HIGH, zero where the number is not finite. */
+enum { HIGH, FINITE, MIDDLE, LOW, MOST_PARTS, SPLIT_BLOCK = 16384, WIDE_BLOCK = 256 };
 
 static const int one_pass[][2] = { { HIGH, HIGH } };
-static const int six_passes[][2] = {
-    { LOW, HIGH }, { HIGH, LOW }, { MIDDLE, MIDDLE }, { MIDDLE, HIGH }, { HIGH, MIDDLE },
+static const int three_passes[][2] = { { FINITE, MIDDLE }, { MIDDLE, FINITE }, { HIGH, HIGH } };
+static const int six_passes[CORNU_MOST_PASSES][2] = {
+    { FINITE, LOW }, { LOW, FINITE }, { MIDDLE, MIDDLE }, { FINITE, MIDDLE }, { MIDDLE, FINITE },
     { HIGH, HIGH },
 };
 
-CornuPrecision cornu__precision(CornuMultiplier multiplier, CornuDtype dtype)
+CornuMultiplication cornu__multiplication(CornuMultiplier multiplier, CornuDtype from)
 {
-    if (multiplier == CORNU_MULTIPLIES_F32)
-        return (CornuPrecision){ cornu__products(), NULL, 1, 1, one_pass };
-    const CornuBf16 *bf16 = cornu__bf16();
-    if (dtype == CORNU_BF16) return (CornuPrecision){ &bf16->products, bf16, 1, 1, one_pass };
-    return (CornuPrecision){ &bf16->products, bf16, PARTS, 6, six_passes };
+    if (!multiplier.bf16)
+        return (CornuMultiplication){ cornu__products(), from, true, 1, 1, one_pass };
+    CornuMultiplication m = { cornu__products_of_bf16(), from, false, 1, 1, one_pass };
+    m.in_place = from == CORNU_BF16 && m.products->size == sizeof(uint16_t);
+    if (from == CORNU_F32 && multiplier.precision == CORNU_PRECISION_HIGH)
+        m.parts = MIDDLE + 1, m.passes = 3, m.pass = three_passes;
+    if (from == CORNU_F32 && multiplier.precision == CORNU_PRECISION_HIGHEST)
+        m.parts = MOST_PARTS, m.passes = CORNU_MOST_PASSES, m.pass = six_passes;
+    return m;
 }
 
-bool cornu__product_accepts(CornuMultiplier multiplier, const CornuOpCall *call,
-                            const CornuType *out_type)
+bool cornu__product_accepts(const CornuOpCall *call, const CornuType *out_type,
+                            const CornuMachine *machine)
 {
     const CornuDtype in = call->in[0].dtype, out = out_type->dtype;
     if (in == CORNU_F32) return out == CORNU_F32;
-    return multiplier == CORNU_MULTIPLIES_BF16 && in == CORNU_BF16 &&
-           (out == CORNU_F32 || out == CORNU_BF16);
+    return machine->multiplier.bf16 && in == CORNU_BF16 && (out == CORNU_F32 || out == CORNU_BF16);
 }
 
-static size_t align(size_t bytes) { return (bytes + 63) / 64 * 64; }
-
-size_t cornu__parts_bytes(const CornuPrecision *precision, int64_t count)
+size_t cornu__parts_bytes(const CornuMultiplication *m, int64_t count)
 {
-    return precision->parts == 1 ? 0 : align(PARTS * (size_t)count * sizeof(uint16_t));
+    if (m->in_place) return 0;
+    return ((size_t)(m->parts * count) * m->products->size + 63) / 64 * 64;
+}
+
+/* Parts in bf16 of a few f32, part p from p * part on. */
+static void split(const CornuMultiplication *m, const float *x, int64_t count, uint16_t *to,
+                  int64_t part)
+{
+    uint16_t         low[WIDE_BLOCK];
+    const CornuBf16 *bf16 = cornu__bf16();
+    if (m->parts == 1) {
+        bf16->narrow(x, count, to);
+        return;
+    }
+    for (int64_t i = 0, some; i < count; i += some) {
+        some = count - i < WIDE_BLOCK ? count - i : WIDE_BLOCK;
+        bf16->split(x + i, some, to + HIGH * part + i, to + FINITE * part + i,
+                    to + MIDDLE * part + i, m->parts > LOW ? to + LOW * part + i : low);
+    }
+}
+
+void cornu__parts(const CornuMultiplication *m, const void *operand, int64_t first, int64_t count,
+                  void *to, int64_t part)
+{
+    const CornuBf16 *bf16 = cornu__bf16();
+    const void      *from = cornu__in_memory(m, operand, first);
+    if (m->in_place) {
+        memcpy(to, from, (size_t)count * m->products->size);
+    } else if (m->from == CORNU_BF16) {
+        bf16->widen(from, count, to);
+    } else if (m->products->size == sizeof(uint16_t)) {
+        split(m, from, count, to, part);
+    } else {
+        uint16_t halves[MOST_PARTS * WIDE_BLOCK];
+        for (int64_t i = 0, some; i < count; i += some) {
+            some = count - i < WIDE_BLOCK ? count - i : WIDE_BLOCK;
+            split(m, (const float *)from + i, some, halves, WIDE_BLOCK);
+            for (int p = 0; p < m->parts; p++)
+                bf16->widen(halves + p * WIDE_BLOCK, some, (float *)to + p * part + i);
+        }
+    }
 }
 
 typedef struct {
-    const CornuBf16 *bf16;
-    const float     *from;
-    uint16_t        *to;
-    int64_t          count;
+    const CornuMultiplication *m;
+    const void                *operand;
+    char                      *to;
+    int64_t                    count;
 } Split;
 
 static void split_block(void *context, int64_t block, int thread)
@@ -45,16 +90,15 @@ static void split_block(void *context, int64_t block, int thread)
     (void)thread;
     const Split  *s = context;
     const int64_t first = block * SPLIT_BLOCK, left = s->count - first;
-    uint16_t     *to = s->to + first;
-    s->bf16->split(s->from + first, left < SPLIT_BLOCK ? left : SPLIT_BLOCK, to, to + s->count,
-                   to + 2 * s->count);
+    cornu__parts(s->m, s->operand, first, left < SPLIT_BLOCK ? left : SPLIT_BLOCK,
+                 s->to + first * (int64_t)s->m->products->size, s->count);
 }
 
-const void *cornu__parts(const CornuPrecision *precision, CornuThreads *threads,
-                         const void *operand, int64_t count, void *to)
+const void *cornu__all_parts(const CornuMultiplication *m, CornuThreads *threads,
+                             const void *operand, int64_t count, void *to)
 {
-    if (precision->parts == 1) return operand;
-    Split split = { precision->bf16, operand, to, count };
+    if (m->in_place) return operand;
+    Split split = { m, operand, to, count };
     cornu__threads_run(threads, (count + SPLIT_BLOCK - 1) / SPLIT_BLOCK, split_block, &split);
     return to;
 }

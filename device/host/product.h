@@ -80,9 +80,12 @@ typedef struct {
 extern const CornuProducts cornu__products_portable;
 #if defined(__x86_64__)
 extern const CornuProducts cornu__products_avx2, cornu__products_avx512;
+extern const CornuProducts cornu__products_avx512bf16;   /* of bf16 */
 #endif
 
-/* Those of the instruction set in use (cpu.h). */
+/* Those of f32 of the instruction set in use (cpu.h); and those to multiply bf16 with, of f32 for
+ * sets without such instructions. There are no tiles of AMX yet: it takes AVX512-BF16's. */
 const CornuProducts *cornu__products(void);
+const CornuProducts *cornu__products_of_bf16(void);
 
 #endif

@@ -15,6 +15,8 @@
 #include <string.h>
 
 #include "../integer_internal.h"
+#include "kernels.h"
+#include "precision.h"
 #include "recurrent.h"
 
 enum {
@@ -32,7 +34,7 @@ enum { D_X, D_H0, D_C0, D_INNER = D_C0 };
 
 typedef struct {
     const CornuKernelCall *call;
-    CornuPrecision         precision;
+    CornuMultiplication    how;
     const CornuProducts   *products;
     bool    lstm, backward, narrow, narrow_cells, reverse;
     int64_t batch, steps, units, gates;
@@ -62,15 +64,16 @@ static CornuDtype cells_of(const CornuOpCall *op)
     return op->in[!is_lstm(op->id) ? X : is_backward(op->id) ? STATES : C0].dtype;
 }
 
-bool cornu__recurrent_accepts(const CornuOpCall *op, CornuMultiplier multiplier)
+static bool accepts(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
 {
+    (void)out_type;
     const CornuDtype dtype = op->in[0].dtype, cells = cells_of(op);
-    return (dtype == CORNU_F32 || (dtype == CORNU_BF16 && multiplier == CORNU_MULTIPLIES_BF16)) &&
+    return (dtype == CORNU_F32 || (dtype == CORNU_BF16 && machine->multiplier.bf16)) &&
            (cells == CORNU_F32 || cells == dtype);
 }
 
 /* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
-static size_t lay_out(Recurrent *p, const CornuOpCall *op, CornuMultiplier multiplier, int threads,
+static size_t lay_out(Recurrent *p, const CornuOpCall *op, const CornuMachine *machine,
                       char *scratch)
 {
     const int64_t *h = op->in[is_backward(op->id) ? STATES : X].shape.extent;
@@ -81,8 +84,8 @@ static size_t lay_out(Recurrent *p, const CornuOpCall *op, CornuMultiplier multi
     p->narrow_cells = cells_of(op) == CORNU_BF16;
     p->gates = p->lstm ? 4 : 3;
     p->batch = h[0], p->steps = h[1], p->units = p->backward ? h[2] : h[2] / p->gates;
-    p->precision = cornu__precision(multiplier, op->in[0].dtype);
-    p->products = p->precision.products;
+    p->how = cornu__multiplication(machine->multiplier, op->in[0].dtype);
+    p->products = p->how.products;
     p->groups = p->backward ? 1 : p->gates;
     p->k = p->backward ? p->gates * p->units : p->units;
     p->depth = ceil_divide(p->k, p->products->depth) * p->products->depth;
@@ -92,8 +95,8 @@ static size_t lay_out(Recurrent *p, const CornuOpCall *op, CornuMultiplier multi
     p->stride = ceil_divide(p->k, PADDING) * PADDING + PADDING;
     p->plane = p->rows * p->stride;
 
-    const size_t parts = (size_t)p->precision.parts;
-    const size_t kernel = cornu__parts_bytes(&p->precision, p->gates * p->units * p->units);
+    const size_t parts = (size_t)p->how.parts;
+    const size_t kernel = cornu__parts_bytes(&p->how, p->gates * p->units * p->units);
     const size_t bias = align((size_t)(p->groups * p->padded) * sizeof(float));
     const size_t packed = align(parts * (size_t)(p->groups * p->depth * p->padded) *
                                 p->products->size);
@@ -107,13 +110,15 @@ static size_t lay_out(Recurrent *p, const CornuOpCall *op, CornuMultiplier multi
         p->packed = scratch + kernel + bias;
         p->threads = p->packed + packed;
     }
-    return kernel + bias + packed + (size_t)threads * align(p->thread_bytes);
+    return kernel + bias + packed + (size_t)machine->threads * align(p->thread_bytes);
 }
 
-size_t cornu__recurrent_scratch(const CornuOpCall *op, CornuMultiplier multiplier, int threads)
+static size_t scratch(const CornuOpCall *op, const CornuType *out_type,
+                      const CornuMachine *machine)
 {
+    (void)out_type;
     Recurrent p;
-    return lay_out(&p, op, multiplier, threads, NULL);
+    return lay_out(&p, op, machine, NULL);
 }
 
 /* ---- Products ---- */
@@ -125,7 +130,7 @@ static int64_t panel_width(const Recurrent *p, int64_t unit)
 
 static char *panel(const Recurrent *p, int64_t group, int64_t unit)
 {
-    return p->packed + (group * p->padded + unit) * p->depth * p->precision.parts *
+    return p->packed + (group * p->padded + unit) * p->depth * p->how.parts *
                        (int64_t)p->products->size;
 }
 
@@ -136,15 +141,15 @@ static void pack(void *context, int64_t block, int thread)
     const Recurrent   *p = context;
     const int64_t chunks = ceil_divide(p->k, PACK_ROWS), columns = p->gates * p->units;
     const int64_t k = block % chunks * PACK_ROWS, count = smaller(PACK_ROWS, p->k - k);
-    const int64_t part = block / chunks % p->precision.parts;
-    const int64_t group = block / chunks / p->precision.parts;
+    const int64_t part = block / chunks % p->how.parts;
+    const int64_t group = block / chunks / p->how.parts;
     const int64_t k_step = p->backward ? 1 : columns, n_step = p->backward ? columns : 1;
     for (int64_t unit = 0, width; unit < p->padded; unit += width) {
         width = panel_width(p, unit);
         const int64_t from = part * p->units * columns + group * p->units + k * k_step +
                              unit * n_step;
         p->products->pack(panel(p, group, unit), width, part * p->depth + k, count,
-                          cornu__element(&p->precision, p->kernel, from), k_step, n_step,
+                          cornu__element(&p->how, p->kernel, from), k_step, n_step,
                           smaller(width, p->units - unit));
         if (k + count == p->k && p->depth > p->k)   /* the odd one's other half */
             p->products->pack(panel(p, group, unit), width, part * p->depth + p->k, 1, p->kernel,
@@ -157,11 +162,11 @@ static void multiply(const Recurrent *p, const char *x, int64_t rows, int64_t gr
                      int64_t count, float *y, int64_t y_stride)
 {
     const int64_t tiles = ceil_divide(rows, p->products->tile_rows);
-    CornuRun      runs[6];
-    for (int pass = 0; pass < p->precision.passes; pass++)
-        runs[pass] = (CornuRun){ p->precision.pass[pass][0] * p->plane,
-                                 p->precision.pass[pass][1] * p->depth, p->k };
-    CornuTile tile = { .x_stride = p->stride, .runs = runs, .run_count = p->precision.passes,
+    CornuRun      runs[CORNU_MOST_PASSES];
+    for (int pass = 0; pass < p->how.passes; pass++)
+        runs[pass] = (CornuRun){ p->how.pass[pass][0] * p->plane,
+                                 p->how.pass[pass][1] * p->depth, p->k };
+    CornuTile tile = { .x_stride = p->stride, .runs = runs, .run_count = p->how.passes,
                        .y_stride = y_stride };
     const int64_t end = smaller(p->padded, unit + count);
     for (int64_t first = unit, width; first < end; first += width) {
@@ -173,7 +178,7 @@ static void multiply(const Recurrent *p, const char *x, int64_t rows, int64_t gr
         for (int64_t t = 0; t < tiles; t++) {
             const int64_t m = t * rows / tiles;
             tile.rows = (int)((t + 1) * rows / tiles - m);
-            tile.x = cornu__element(&p->precision, x, m * p->stride);
+            tile.x = cornu__element(&p->how, x, m * p->stride);
             tile.y = y + m * y_stride + first - unit;
             p->products->tile(&tile);
         }
@@ -223,28 +228,21 @@ static Rows rows_of(const Recurrent *p, int64_t block, int thread)
     return r;
 }
 
-/* Writes `count` elements of x from `at` on: those of `from`, which are as they are stored, or in
- * parts made of `wide`. */
-static void put(const Recurrent *p, char *x, int64_t at, int64_t count, const void *from,
-                const float *wide)
+/* Makes `count` elements of x from `at` on of as many that are stored at `from`. */
+static void put(const Recurrent *p, char *x, int64_t at, int64_t count, const void *from)
 {
-    const int64_t plane = p->plane;
-    uint16_t     *half = (uint16_t *)(void *)x + at;
-    if (p->precision.parts == 1)
-        memcpy(x + at * (int64_t)p->products->size, from, (size_t)count * p->products->size);
-    else
-        p->precision.bf16->split(wide, count, half, half + plane, half + 2 * plane);
+    cornu__parts(&p->how, from, 0, count, x + at * (int64_t)p->products->size, p->plane);
 }
 
-static void widen(const Recurrent *p, const void *from, int64_t count, bool narrow, float *to)
+static void widen(const void *from, int64_t count, bool narrow, float *to)
 {
-    if (narrow) p->precision.bf16->widen(from, count, to);
+    if (narrow) cornu__bf16()->widen(from, count, to);
     else memcpy(to, from, (size_t)count * sizeof *to);
 }
 
-static void narrow(const Recurrent *p, const float *from, int64_t count, bool narrow, void *to)
+static void narrow(const float *from, int64_t count, bool narrow, void *to)
 {
-    if (narrow) p->precision.bf16->narrow(from, count, to);
+    if (narrow) cornu__bf16()->narrow(from, count, to);
     else memcpy(to, from, (size_t)count * sizeof *from);
 }
 
@@ -266,9 +264,9 @@ static void keep(const Rows *r, int64_t row, int64_t t, int64_t before)
                           : element(p->call->out[H], (b * p->steps + before) * p->units, p->narrow);
     memcpy(output(p->call->out[H], at, p->narrow).to, h, (size_t)p->units * (p->narrow ? 2 : 4));
     if (p->lstm)
-        narrow(p, r->a + row * r->stride, p->units, p->narrow_cells,
+        narrow(r->a + row * r->stride, p->units, p->narrow_cells,
                output(p->call->out[CELLS], at, p->narrow_cells).to);
-    for (int part = 0; part < p->precision.parts; part++) {
+    for (int part = 0; part < p->how.parts; part++) {
         const size_t from = (size_t)(part * p->plane + row * p->stride) * size;
         memcpy(r->next + from, r->x + from, (size_t)p->units * size);
     }
@@ -288,7 +286,7 @@ static void update_lstm(const Rows *r, int64_t row, int64_t step, int64_t unit, 
         .h = output(p->call->out[H], at, p->narrow),
     };
     cornu__cells()->lstm(&cell);
-    put(p, r->next, row * p->stride + unit, units, cell.h.to, r->b);
+    put(p, r->next, row * p->stride + unit, units, cell.h.to);
 }
 
 static void update_gru(const Rows *r, int64_t row, int64_t step, int64_t unit, int units,
@@ -303,7 +301,7 @@ static void update_gru(const Rows *r, int64_t row, int64_t step, int64_t unit, i
         .h = output(p->call->out[H], step * p->units + unit, p->narrow),
     };
     cornu__cells()->gru(&cell);
-    put(p, r->next, row * p->stride + unit, units, cell.h.to, state);
+    put(p, r->next, row * p->stride + unit, units, cell.h.to);
 }
 
 static void update(const Rows *r, int64_t row, int64_t t, int64_t unit)
@@ -324,8 +322,8 @@ static void run_forwards(void *context, int64_t block, int thread)
     for (int64_t row = 0; row < r.rows; row++) {
         const int64_t at = (r.first + row) * p->units;
         const void   *h = element(p->call->in[H0], at, p->narrow);
-        put(p, r.x, row * p->stride, p->units, h, h);
-        widen(p, element(p->call->in[p->lstm ? C0 : H0], at, p->narrow_cells), p->units,
+        put(p, r.x, row * p->stride, p->units, h);
+        widen(element(p->call->in[p->lstm ? C0 : H0], at, p->narrow_cells), p->units,
               p->narrow_cells, r.a + row * r.stride);
     }
     for (int64_t step = 0; step < p->steps; step++) {
@@ -343,7 +341,7 @@ static void run_forwards(void *context, int64_t block, int thread)
         r.next = x;
     }
     for (int64_t row = 0; row < r.rows && p->lstm; row++)
-        narrow(p, r.a + row * r.stride, p->units, p->narrow_cells,
+        narrow(r.a + row * r.stride, p->units, p->narrow_cells,
                output(p->call->out[LAST_C], (r.first + row) * p->units, p->narrow_cells).to);
 }
 
@@ -363,20 +361,20 @@ static void pass(const Rows *r, int64_t row, int64_t step)
     const float     *product = r->c + row * r->stride;
     for (int64_t unit = 0; unit < p->units; unit += UNITS) {
         const int64_t units = smaller(UNITS, p->units - unit);
-        widen(p, element(p->call->in[D_H], step * p->units + unit, p->narrow), units, p->narrow,
+        widen(element(p->call->in[D_H], step * p->units + unit, p->narrow), units, p->narrow,
               outside);
         for (int64_t u = 0; u < units; u++)
             direct[unit + u] = product[unit + u] + direct[unit + u] + outside[u];
     }
     clear(p, p->call->out[D_X], step);
     if (!p->lstm) clear(p, p->call->out[D_INNER], step);
-    for (int part = 0; part < p->precision.parts; part++)
+    for (int part = 0; part < p->how.parts; part++)
         memset(r->x + (size_t)(part * p->plane + row * p->stride) * p->products->size, 0,
                (size_t)p->k * p->products->size);
 }
 
 /* Units `unit` and on of one row, `before` their state before the step. Returns where the operand
- * of the product is stored; in f32 it is at r->sums. */
+ * of the product is stored. */
 static const void *update_lstm_grad(const Rows *r, int64_t row, int64_t step, int64_t unit,
                                     int units, CornuCellInput before)
 {
@@ -433,7 +431,7 @@ static void update_grad(const Rows *r, int64_t row, int64_t t)
                                                                        before);
         for (int64_t gate = 0; gate < p->gates; gate++)
             put(p, r->x, row * p->stride + gate * p->units + unit, units,
-                element(d, gate * p->units, p->narrow), r->sums + gate * UNITS);
+                element(d, gate * p->units, p->narrow));
     }
 }
 
@@ -442,7 +440,7 @@ static void run_backwards(void *context, int64_t block, int thread)
     const Recurrent *p = context;
     const Rows       r = rows_of(p, block, thread);
     for (int64_t row = 0; row < r.rows && p->lstm; row++)
-        widen(p, element(p->call->in[D_C], (r.first + row) * p->units, p->narrow_cells), p->units,
+        widen(element(p->call->in[D_C], (r.first + row) * p->units, p->narrow_cells), p->units,
               p->narrow_cells, r.a + row * r.stride);
     for (int64_t step = p->steps - 1; step >= 0; step--) {
         const int64_t t = p->reverse ? p->steps - 1 - step : step;
@@ -455,9 +453,9 @@ static void run_backwards(void *context, int64_t block, int thread)
         const int64_t at = (r.first + row) * p->units;
         float        *d_h = r.c + row * r.stride, *direct = r.b + row * r.stride;
         for (int64_t u = 0; u < p->units; u++) d_h[u] += direct[u];
-        narrow(p, d_h, p->units, p->narrow, output(p->call->out[D_H0], at, p->narrow).to);
+        narrow(d_h, p->units, p->narrow, output(p->call->out[D_H0], at, p->narrow).to);
         if (p->lstm)
-            narrow(p, r.a + row * r.stride, p->units, p->narrow_cells,
+            narrow(r.a + row * r.stride, p->units, p->narrow_cells,
                    output(p->call->out[D_C0], at, p->narrow_cells).to);
     }
 }
@@ -467,22 +465,25 @@ static void find_bias(const Recurrent *p)
 {
     memset(p->bias, 0, (size_t)(p->groups * p->padded) * sizeof *p->bias);
     for (int64_t gate = 0; gate < p->gates && !p->lstm && !p->backward; gate++)
-        widen(p, element(p->call->in[BIAS], gate * p->units, p->narrow), p->units, p->narrow,
+        widen(element(p->call->in[BIAS], gate * p->units, p->narrow), p->units, p->narrow,
               p->bias + gate * p->padded);
 }
 
-CornuStatus cornu__recurrent(const CornuKernelCall *call, CornuMultiplier multiplier)
+static CornuStatus run(const CornuKernelCall *call)
 {
-    Recurrent p = { .call = call };
-    lay_out(&p, &call->op, multiplier, cornu__threads_count(call->threads), call->scratch);
+    Recurrent          p = { .call = call };
+    const CornuMachine machine = cornu__machine_of(call);
+    lay_out(&p, &call->op, &machine, call->scratch);
     const int mask = !p.backward ? MASK : p.lstm ? LSTM_MASK : GRU_MASK;
     p.mask = call->op.in_count > mask ? call->in[mask] : NULL;
-    p.kernel = cornu__parts(&p.precision, call->threads, call->in[p.backward ? G_KERNEL : KERNEL],
-                            p.gates * p.units * p.units, p.kernel_parts);
+    p.kernel = cornu__all_parts(&p.how, call->threads, call->in[p.backward ? G_KERNEL : KERNEL],
+                                p.gates * p.units * p.units, p.kernel_parts);
     find_bias(&p);
     cornu__threads_run(call->threads,
-                       p.groups * p.precision.parts * ceil_divide(p.k, PACK_ROWS), pack, &p);
+                       p.groups * p.how.parts * ceil_divide(p.k, PACK_ROWS), pack, &p);
     cornu__threads_run(call->threads, p.batch ? p.blocks : 0,
                        p.backward ? run_backwards : run_forwards, &p);
     return CORNU_OK;
 }
+
+const CornuKernel cornu__host_recurrent = { .accepts = accepts, .scratch = scratch, .run = run };

@@ -1,11 +1,12 @@
 /*
  * What fused recurrent kernels are made of: the update of some units of one row of a cell, on what
- * the recurrent product gave; and the kernels themselves, for both devices.
+ * the recurrent product gave.
  */
 #ifndef CORNU_DEVICE_HOST_RECURRENT_H
 #define CORNU_DEVICE_HOST_RECURRENT_H
 
-#include "precision.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 enum { CORNU_CELL_UNITS = 32 };   /* updated at once, at most */
 
@@ -73,11 +74,5 @@ extern const CornuCells cornu__cells_avx2, cornu__cells_avx512;
 
 /* Those of the instruction set in use (cpu.h). */
 const CornuCells *cornu__cells(void);
-
-/* lstm, gru and their gradients, told apart by the call. */
-bool        cornu__recurrent_accepts(const CornuOpCall *op, CornuMultiplier multiplier);
-size_t      cornu__recurrent_scratch(const CornuOpCall *op, CornuMultiplier multiplier,
-                                     int threads);
-CornuStatus cornu__recurrent(const CornuKernelCall *call, CornuMultiplier multiplier);
 
 #endif

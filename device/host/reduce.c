@@ -192,7 +192,8 @@ static void reduce_matrix(Reduce *reduce)
     if (partial) combine_chunks(reduce, (CornuArray){ call->out_type[0], call->out[0] });
 }
 
-static size_t reduce_scratch(const CornuOpCall *call, const CornuType *out_type, int threads)
+static size_t reduce_scratch(const CornuOpCall *call, const CornuType *out_type,
+                             const CornuMachine *machine)
 {
     Reduce reduce;
     if (!is_fast(call, out_type) || !as_matrix(call, &reduce)) return 0;
@@ -200,7 +201,7 @@ static size_t reduce_scratch(const CornuOpCall *call, const CornuType *out_type,
     int64_t partial = reduce.a * reduce.chunks * reduce.c;
     if (!is_partial(&reduce, out_type->dtype)) partial = 0;
     int64_t wide = out_type->dtype == CORNU_BF16 ? WIDE : 0;
-    return (size_t)(threads * (LONG_ROW + wide) + partial) * sizeof(float);
+    return (size_t)(machine->threads * (LONG_ROW + wide) + partial) * sizeof(float);
 }
 
 /* ---- Any axes, any dtype ---- */
@@ -301,11 +302,16 @@ static CornuStatus reduce_sum(const CornuKernelCall *call) { return reduce(call,
 static CornuStatus reduce_max(const CornuKernelCall *call) { return reduce(call, true); }
 
 /* bf16 and f16 are f32 first: an element at a time would be far slower. */
-static bool accepts(const CornuOpCall *call, const CornuType *out_type)
+static bool accepts(const CornuOpCall *call, const CornuType *out_type, const CornuMachine *machine)
 {
+    (void)machine;
     if (call->in[0].dtype == CORNU_BF16) return is_fast(call, out_type);
     return call->in[0].dtype != CORNU_F16;
 }
 
-const CornuKernel cornu__host_reduce_sum = { accepts, reduce_scratch, reduce_sum, false };
-const CornuKernel cornu__host_reduce_max = { accepts, reduce_scratch, reduce_max, false };
+const CornuKernel cornu__host_reduce_sum = {
+    .accepts = accepts, .scratch = reduce_scratch, .run = reduce_sum,
+};
+const CornuKernel cornu__host_reduce_max = {
+    .accepts = accepts, .scratch = reduce_scratch, .run = reduce_max,
+};

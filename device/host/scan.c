@@ -4,15 +4,15 @@
 #include "passes.h"
 
 /* The parts of a scan's scratch memory, in this order: addresses of the body's operands, inputs and
- * outputs; a buffer for each slice and each stacked result; the body's arena and scratch memory. */
+ * outputs; a buffer for each slice and each stacked result; the body's arena, its packed operands and
+ * its scratch memory. */
 struct CornuNested {
     CornuHost            host;       /* with one shard */
     CornuPlan            plan;
     CornuAttributes_SCAN scan;       /* its body is not kept */
     int                  in_count, out_count;
     size_t               buffers;    /* offset of the first buffer   */
-    size_t               arena;      /* offsets of the last two parts */
-    size_t               scratch;
+    size_t               arena, packed, scratch;   /* offsets of the last parts */
 };
 
 static size_t align(size_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -58,7 +58,9 @@ CornuNested *cornu__nested_create(const CornuHost *host, const CornuAttributes_S
         if (is_sliced(nested, i)) nested->arena += align(cornu_type_bytes(input_type(nested, i)));
     for (int i = (int)scan->carries; i < nested->out_count; i++)
         nested->arena += align(cornu_type_bytes(output_type(nested, i)));
-    nested->scratch = nested->arena + align(cornu__plan_arena(&nested->plan));
+    const CornuPlan *plan = &nested->plan;
+    nested->packed = nested->arena + align(cornu__plan_bytes(plan, plan->arena));
+    nested->scratch = nested->packed + align(cornu__plan_bytes(plan, plan->packed));
     cornu_program_free(body);
     return nested;
 fail:
@@ -109,7 +111,7 @@ static void copy_slice(const CornuNested *nested, CornuType slice, char *whole, 
 typedef struct {
     const CornuNested *nested;
     void             **addresses, **inputs, **outputs;
-    char              *arena, *scratch;
+    char              *scratch;
 } Run;
 
 /* Where everything is. Carries live in the memory of the last carries, which are results. */
@@ -117,8 +119,7 @@ static Run lay_out(const CornuNested *nested, const void *const *in, void *const
                    char *scratch)
 {
     const int carries = (int)nested->scan.carries;
-    Run       run = { nested, (void **)(void *)scratch, NULL, NULL, scratch + nested->arena,
-                      scratch + nested->scratch };
+    Run       run = { nested, (void **)(void *)scratch, NULL, NULL, scratch + nested->scratch };
     run.inputs = run.addresses + nested->plan.operand_count;
     run.outputs = run.inputs + nested->in_count;
     char *buffer = scratch + nested->buffers;
@@ -132,7 +133,8 @@ static Run lay_out(const CornuNested *nested, const void *const *in, void *const
         run.outputs[i] = i < carries ? NULL : buffer;
         if (i >= carries) buffer += align(cornu_type_bytes(output_type(nested, i)));
     }
-    cornu__plan_addresses(&nested->plan, 0, run.inputs, run.outputs, run.arena, run.addresses);
+    cornu__plan_addresses(&nested->plan, 0, run.inputs, run.outputs, scratch + nested->arena,
+                          scratch + nested->packed, run.addresses);
     return run;
 }
 

@@ -257,15 +257,9 @@ static CornuStatus pack(const CornuKernelCall *call)
     return CORNU_OK;
 }
 
-static bool always(const CornuOpCall *call, const CornuType *out_type)
-{
-    (void)call, (void)out_type;
-    return true;
-}
-
-const CornuKernel cornu__host_transpose = { .accepts = always, .run = transpose };
-const CornuKernel cornu__host_slice = { .accepts = always, .run = slice };
-const CornuKernel cornu__host_pad = { .accepts = always, .run = pad };
-const CornuKernel cornu__host_concat = { .accepts = always, .run = concat };
-const CornuKernel cornu__host_flip = { .accepts = always, .run = flip };
-const CornuKernel cornu__host_pack = { .accepts = always, .run = pack };
+const CornuKernel cornu__host_transpose = { .accepts = cornu__accepts_all, .run = transpose };
+const CornuKernel cornu__host_slice = { .accepts = cornu__accepts_all, .run = slice };
+const CornuKernel cornu__host_pad = { .accepts = cornu__accepts_all, .run = pad };
+const CornuKernel cornu__host_concat = { .accepts = cornu__accepts_all, .run = concat };
+const CornuKernel cornu__host_flip = { .accepts = cornu__accepts_all, .run = flip };
+const CornuKernel cornu__host_pack = { .accepts = cornu__accepts_all, .run = pack };

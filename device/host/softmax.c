@@ -11,18 +11,20 @@ typedef struct {
     int64_t                rows, classes, block_rows;
 } Softmax;
 
-static bool accepts(const CornuOpCall *op, const CornuType *out_type)
+static bool accepts(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
 {
+    (void)machine;
     const CornuDtype dtype = op->in[0].dtype;
     return (dtype == CORNU_F32 || dtype == CORNU_BF16) && out_type->dtype == dtype;
 }
 
 /* A row of x and one of y per thread. */
-static size_t softmax_scratch(const CornuOpCall *op, const CornuType *out_type, int threads)
+static size_t softmax_scratch(const CornuOpCall *op, const CornuType *out_type,
+                              const CornuMachine *machine)
 {
     const CornuShape shape = out_type->shape;
     if (op->in[0].dtype != CORNU_BF16) return 0;
-    return 2 * (size_t)threads * (size_t)shape.extent[shape.rank - 1] * sizeof(float);
+    return 2 * (size_t)machine->threads * (size_t)shape.extent[shape.rank - 1] * sizeof(float);
 }
 
 static void softmax_bf16(const Softmax *s, int64_t row, bool logarithm, float *wide)
@@ -57,5 +59,9 @@ static CornuStatus softmax(const CornuKernelCall *call)
     return CORNU_OK;
 }
 
-const CornuKernel cornu__host_softmax = { accepts, softmax_scratch, softmax, false };
-const CornuKernel cornu__host_log_softmax = { accepts, softmax_scratch, softmax, false };
+const CornuKernel cornu__host_softmax = {
+    .accepts = accepts, .scratch = softmax_scratch, .run = softmax,
+};
+const CornuKernel cornu__host_log_softmax = {
+    .accepts = accepts, .scratch = softmax_scratch, .run = softmax,
+};

@@ -1,20 +1,11 @@
-/* The matrix kernels of the tpu device: bf16 products and f32 sums. f32 operands take six passes
- * (host/precision.h). What each op means is said in device/ops/. */
+/* The matrix kernels of the tpu device: bf16 products and f32 sums. f32 operands take as many
+ * passes as the device was opened for (host/precision.h). What each op means is said in device/ops/. */
 #ifndef CORNU_DEVICE_TPU_KERNELS_H
 #define CORNU_DEVICE_TPU_KERNELS_H
 
 #include "../host/kernel.h"
 
 extern const CornuKernel cornu__tpu_matmul;
-
-extern const CornuKernel cornu__tpu_conv2d, cornu__tpu_conv2d_grad_input,
-                         cornu__tpu_conv2d_grad_filter;
-
-/* lstm, gru and their gradients. */
-extern const CornuKernel cornu__tpu_recurrent;
-
-/* Joined with a pooling: CornuKernelCall.pool. */
-extern const CornuKernel cornu__tpu_conv2d_pooled;
 
 /* By op; the rest is cornu__host_kernels. */
 extern const CornuKernel *const cornu__tpu_kernels[CORNU_OP_COUNT];

@@ -1,9 +1,10 @@
 /*
  * matmul: a (…, M, K) by b (…, K, N), bf16 or f32 in and out, f32 in the sums.
  *
- * b is packed once into panels of two registers' width, pairs along K. Rows of a are read where
- * they stand; where a is transposed its rows along K are paired, a block of columns at a time, and
- * K is summed in chunks, so that the pairs stay in the second-level cache.
+ * b is packed before into panels of two registers' width. Rows of a are read where they stand, or
+ * converted by the block that reads them (precision.h); where a is transposed, a block's columns
+ * of a stretch of its rows along K are converted, and paired where products are of pairs, so that
+ * they stay in the second-level cache.
  *
  * Blocks are some rows of one matrix by some panels, cut by the shape alone. A batch of a against
  * one matrix b is one product with more rows.
@@ -23,20 +24,23 @@ enum {
 
 typedef struct {
     const CornuKernelCall *call;
-    CornuPrecision         precision;
+    CornuMultiplication    how;
     const CornuProducts   *products;
     int64_t  batch, m, n, k;
-    int64_t  a_batch, a_row, a_column, b_batch, b_row, b_column;
-    int64_t  a_count, b_count, b_matrices;
-    bool     transposed;             /* a: then rows along K are paired     */
+    int64_t  a_batch, b_batch, b_row, b_column;
+    int64_t  b_count, b_matrices;
+    bool     transposed;             /* a                                                */
     int64_t  padded, depth;          /* N and K, rounded up to whole registers and pairs */
     int64_t  row_blocks, column_blocks, panels;
-    void    *a_parts, *b_parts;
-    const void *a, *b;               /* all parts of each, or as they stand */
-    char    *packed;
+    const char *packed;
     float   *bias;
-    float   *sums;                   /* of a block whose a is transposed, per thread */
-    uint32_t *pairs;                 /* its pairs of a, K_CHUNK / 2 rows for each part */
+    /* Per thread; of a that is transposed, else not used: the sums of a block, of the last pass and
+     * of those before, whose terms are small; its operands of a, K_CHUNK / depth rows for each
+     * part; one row of a in parts, or two before they are paired. */
+    float   *sums, *chunk;
+    char    *rows;
+    char    *x;                      /* rows of a block, all parts, per thread; if not in place */
+    int64_t  x_part, x_bytes, chunk_part, row_bytes;
 } Matmul;
 
 static size_t align(size_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -60,8 +64,6 @@ static void find_extents(Matmul *p, const CornuOpCall *op, const CornuType *out_
     p->m = last_a[transpose_a];
     p->k = last_a[!transpose_a];
     p->n = last_b[!transpose_b];
-    p->a_row = transpose_a ? 1 : p->k;
-    p->a_column = transpose_a ? p->m : 1;
     p->b_row = transpose_b ? 1 : p->n;
     p->b_column = transpose_b ? p->k : 1;
     p->batch = 1;
@@ -69,7 +71,6 @@ static void find_extents(Matmul *p, const CornuOpCall *op, const CornuType *out_
     p->a_batch = a.rank > 2 ? p->m * p->k : 0;
     p->b_batch = b.rank > 2 ? p->k * p->n : 0;
     p->b_matrices = p->b_batch ? p->batch : 1;
-    p->a_count = cornu_shape_count(a);
     p->b_count = cornu_shape_count(b);
     p->transposed = transpose_a;
     if (!p->b_batch && p->a_batch && !transpose_a) {
@@ -78,48 +79,74 @@ static void find_extents(Matmul *p, const CornuOpCall *op, const CornuType *out_
     }
 }
 
-/* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
-static size_t lay_out(Matmul *p, const CornuOpCall *op, const CornuType *out_type, int threads,
-                      char *scratch)
+static void find_blocks(Matmul *p, const CornuOpCall *op, const CornuType *out_type,
+                        CornuMultiplier multiplier)
 {
     find_extents(p, op, out_type);
-    p->precision = cornu__precision(CORNU_MULTIPLIES_BF16, op->in[0].dtype);
-    p->products = p->precision.products;
+    p->how = cornu__multiplication(multiplier, op->in[0].dtype);
+    p->products = p->how.products;
     p->padded = ceil_divide(p->n, p->products->lanes) * p->products->lanes;
     p->depth = ceil_divide(p->k, p->products->depth) * p->products->depth;
     p->panels = ceil_divide(p->padded, panel_columns(p));
     p->row_blocks = ceil_divide(p->m, block_rows(p));
     p->column_blocks = larger(1, smaller(p->panels, BLOCKS / larger(1, p->batch * p->row_blocks)));
-
-    const size_t parts = (size_t)p->precision.parts;
-    const size_t a = cornu__parts_bytes(&p->precision, p->a_count);
-    const size_t b = cornu__parts_bytes(&p->precision, p->b_count);
-    const size_t packed = align(parts * (size_t)(p->b_matrices * p->depth * p->padded) *
-                                p->products->size);
-    const size_t bias = (size_t)p->padded * sizeof(float);
-    const size_t sums = p->transposed ? (size_t)(block_rows(p) * block_columns(p)) : 0;
-    const size_t pairs = p->transposed ? parts * (size_t)(block_rows(p) * K_CHUNK / 2) : 0;
-    if (scratch) {
-        p->a_parts = scratch;
-        p->b_parts = scratch += a;
-        p->packed = scratch += b;
-        p->bias = (float *)(void *)(scratch + packed);
-        p->sums = (float *)(void *)(scratch + packed + align(bias));
-        p->pairs = (uint32_t *)(void *)(p->sums + (size_t)threads * sums);
-    }
-    return a + b + packed + align(bias) +
-           (size_t)threads * (sums * sizeof(float) + pairs * sizeof(uint32_t));
 }
 
-static bool matmul_accepts(const CornuOpCall *op, const CornuType *out_type)
+/* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
+static size_t lay_out(Matmul *p, const CornuOpCall *op, const CornuType *out_type,
+                      const CornuMachine *machine, char *scratch)
 {
-    return cornu__product_accepts(CORNU_MULTIPLIES_BF16, op, out_type);
+    find_blocks(p, op, out_type, machine->multiplier);
+    const size_t threads = (size_t)machine->threads, parts = (size_t)p->how.parts;
+    const size_t bias = align((size_t)p->padded * sizeof(float));
+    size_t       sums = 0, chunk = 0;
+    p->x_part = p->transposed ? 0 : block_rows(p) * p->k;
+    p->x_bytes = (int64_t)cornu__parts_bytes(&p->how, p->x_part);
+    p->chunk_part = block_rows(p) * K_CHUNK / p->products->depth;
+    p->row_bytes = 0;
+    if (p->transposed) {
+        sums = 2 * (size_t)(block_rows(p) * block_columns(p));
+        chunk = parts * (size_t)p->chunk_part;
+        p->row_bytes = (int64_t)align(2 * parts * (size_t)block_rows(p) * p->products->size);
+    }
+    if (scratch) {
+        p->bias = (float *)(void *)scratch;
+        p->x = scratch += bias;
+        p->rows = scratch += threads * (size_t)p->x_bytes;
+        p->sums = (float *)(void *)(scratch + threads * (size_t)p->row_bytes);
+        p->chunk = p->sums + threads * sums;
+    }
+    return bias + threads * ((size_t)(p->x_bytes + p->row_bytes) + (sums + chunk) * sizeof(float));
 }
 
-static size_t matmul_scratch(const CornuOpCall *op, const CornuType *out_type, int threads)
+static size_t matmul_scratch(const CornuOpCall *op, const CornuType *out_type,
+                             const CornuMachine *machine)
 {
     Matmul p;
-    return lay_out(&p, op, out_type, threads, NULL);
+    return lay_out(&p, op, out_type, machine, NULL);
+}
+
+/* ---- b ---- */
+
+typedef struct {
+    Matmul      matmul;
+    const void *b;          /* its parts, one behind the other */
+    char       *packed;
+} Pack;
+
+static size_t panels_bytes(const Matmul *p)
+{
+    return align((size_t)(p->how.parts * p->b_matrices * p->depth * p->padded) *
+                 p->products->size);
+}
+
+/* Behind the panels is room for the parts of b. */
+static size_t pack_bytes(const CornuOpCall *op, const CornuType *out_type,
+                         const CornuMachine *machine)
+{
+    Matmul p;
+    find_blocks(&p, op, out_type, machine->multiplier);
+    return panels_bytes(&p) + cornu__parts_bytes(&p.how, p.b_count);
 }
 
 static int64_t panel_width(const Matmul *p, int64_t first)
@@ -127,33 +154,46 @@ static int64_t panel_width(const Matmul *p, int64_t first)
     return smaller(panel_columns(p), p->padded - first);
 }
 
-/* The panel at column `first` of one matrix b: `depth` rows for each part. */
-static char *panel(const Matmul *p, int64_t matrix, int64_t first)
+/* Where the panel at column `first` of one matrix b is: `depth` rows for each part. */
+static int64_t panel_offset(const Matmul *p, int64_t matrix, int64_t first)
 {
-    return p->packed + (matrix * p->padded + first) * p->depth * p->precision.parts *
-                       (int64_t)p->products->size;
+    return (matrix * p->padded + first) * p->depth * p->how.parts * (int64_t)p->products->size;
 }
 
 /* Some rows of one part of one matrix b into all its panels. */
-static void pack(void *context, int64_t block, int thread)
+static void pack_rows(void *context, int64_t block, int thread)
 {
     (void)thread;
-    const Matmul *p = context;
+    const Pack   *pack = context;
+    const Matmul *p = &pack->matmul;
     const int64_t blocks = ceil_divide(p->k, PACK_ROWS);
     const int64_t k = block % blocks * PACK_ROWS, count = smaller(PACK_ROWS, p->k - k);
-    const int64_t part = block / blocks % p->precision.parts;
-    const int64_t matrix = block / blocks / p->precision.parts;
+    const int64_t part = block / blocks % p->how.parts;
+    const int64_t matrix = block / blocks / p->how.parts;
     const int64_t from = part * p->b_count + matrix * p->b_batch + k * p->b_row;
     for (int64_t first = 0, width; first < p->padded; first += width) {
+        char *panel = pack->packed + panel_offset(p, matrix, first);
         width = panel_width(p, first);
-        p->products->pack(panel(p, matrix, first), width, part * p->depth + k, count,
-                          cornu__element(&p->precision, p->b, from + first * p->b_column),
-                          p->b_row, p->b_column, smaller(width, p->n - first));
+        p->products->pack(panel, width, part * p->depth + k, count,
+                          cornu__element(&p->how, pack->b, from + first * p->b_column), p->b_row,
+                          p->b_column, smaller(width, p->n - first));
         if (k + count == p->k && p->depth > p->k)   /* the odd one's other half */
-            p->products->pack(panel(p, matrix, first), width, part * p->depth + p->k, 1, p->b, 0,
-                              0, 0);
+            p->products->pack(panel, width, part * p->depth + p->k, 1, pack->b, 0, 0, 0);
     }
 }
+
+static void pack(const CornuKernelCall *call)
+{
+    Pack pack = { .packed = call->out[0] };
+    find_blocks(&pack.matmul, &call->op, call->out_type, call->multiplier);
+    const Matmul *p = &pack.matmul;
+    pack.b = cornu__all_parts(&p->how, call->threads, call->in[1], p->b_count,
+                              pack.packed + panels_bytes(p));
+    cornu__threads_run(call->threads, p->b_matrices * p->how.parts * ceil_divide(p->k, PACK_ROWS),
+                       pack_rows, &pack);
+}
+
+/* ---- The product ---- */
 
 /* What one block computes. */
 typedef struct {
@@ -185,30 +225,40 @@ static void finish(const Matmul *p, const Block *b, CornuEpilogue epilogue)
                               b->m_end - b->m, smaller(b->end, p->n) - b->first, p->n, b->first);
 }
 
+/* Rows of a block as tiles take them, their parts x_part elements apart. */
+static const void *rows_of_a(const Matmul *p, const Block *b, int thread)
+{
+    const int64_t first = b->matrix * p->a_batch + b->m * p->k;
+    if (p->how.in_place) return cornu__element(&p->how, p->call->in[0], first);
+    char *made = p->x + thread * p->x_bytes;
+    cornu__parts(&p->how, p->call->in[0], first, (b->m_end - b->m) * p->k, made, p->x_part);
+    return made;
+}
+
 static void multiply(void *context, int64_t block, int thread)
 {
-    (void)thread;
     const Matmul *p = context;
     const Block   b = block_of(p, block);
     const int64_t rows = b.m_end - b.m, tiles = ceil_divide(rows, p->products->tile_rows);
     CornuEpilogue rest = *p->call->epilogue;
-    CornuRun      runs[6];
-    for (int pass = 0; pass < p->precision.passes; pass++)
-        runs[pass] = (CornuRun){ p->precision.pass[pass][0] * p->a_count,
-                                 p->precision.pass[pass][1] * p->depth, p->k };
-    CornuTile tile = { .x_stride = p->a_row, .runs = runs, .run_count = p->precision.passes,
+    const void   *x = rows_of_a(p, &b, thread);
+    CornuRun      runs[CORNU_MOST_PASSES];
+    for (int pass = 0; pass < p->how.passes; pass++)
+        runs[pass] = (CornuRun){ p->how.pass[pass][0] * p->x_part,
+                                 p->how.pass[pass][1] * p->depth, p->k };
+    CornuTile tile = { .x_stride = p->k, .runs = runs, .run_count = p->how.passes,
                        .y_stride = p->n, .relu = rest.activation == CORNU_OP_RELU,
                        .narrow = p->call->out_type->dtype == CORNU_BF16 };
     for (int64_t first = b.first, width; first < b.end; first += width) {
         width = panel_width(p, first);
-        tile.panel = panel(p, p->b_batch ? b.matrix : 0, first);
+        tile.panel = p->packed + panel_offset(p, p->b_batch ? b.matrix : 0, first);
         tile.bias = p->bias + first;
         tile.vectors = (int)(width / p->products->lanes);
         tile.columns = (int)smaller(width, p->n - first);
         for (int64_t t = 0; t < tiles; t++) {
             const int64_t m = b.m + t * rows / tiles;
             tile.rows = (int)(b.m + (t + 1) * rows / tiles - m);
-            tile.x = cornu__element(&p->precision, p->a, b.matrix * p->a_batch + m * p->a_row);
+            tile.x = cornu__element(&p->how, x, (m - b.m) * p->k);
             tile.y = result(p, b.matrix, m, first);
             p->products->tile(&tile);
         }
@@ -219,38 +269,49 @@ static void multiply(void *context, int64_t block, int thread)
 
 /* ---- a transposed ---- */
 
-/* Rows k to k_end of a, columns of the block, as pairs. */
-static void pair_rows(const Matmul *p, const Block *b, int64_t k, int64_t k_end, uint32_t *to)
+/* Rows k to k_end of a, columns of the block, as operands; of pairs two rows become one. */
+static void convert_rows(const Matmul *p, const Block *b, int64_t k, int64_t k_end, int thread,
+                         float *to)
 {
-    const int64_t columns = b->m_end - b->m;
-    for (int part = 0; part < p->precision.parts; part++, to += block_rows(p) * K_CHUNK / 2) {
-        const uint16_t *from = (const uint16_t *)p->a + part * p->a_count +
-                               b->matrix * p->a_batch + b->m;
-        for (int64_t at = k; at < k_end; at += 2)
-            p->precision.bf16->pair(from + at * p->m,
-                                    at + 1 < k_end ? from + (at + 1) * p->m : NULL, columns,
-                                    to + (at - k) / 2 * columns);
+    const int64_t columns = b->m_end - b->m, depth = p->products->depth;
+    const int64_t first = b->matrix * p->a_batch + b->m;
+    uint16_t     *rows = (uint16_t *)(void *)(p->rows + thread * p->row_bytes);
+    for (int64_t at = k; at < k_end; at += depth, to += columns) {
+        if (depth == 1) {
+            cornu__parts(&p->how, p->call->in[0], first + at * p->m, columns, to, p->chunk_part);
+            continue;
+        }
+        uint16_t *second = at + 1 < k_end ? rows + p->how.parts * columns : NULL;
+        cornu__parts(&p->how, p->call->in[0], first + at * p->m, columns, rows, columns);
+        if (second)
+            cornu__parts(&p->how, p->call->in[0], first + (at + 1) * p->m, columns, second,
+                         columns);
+        for (int part = 0; part < p->how.parts; part++)
+            cornu__bf16()->pair(rows + part * columns, second ? second + part * columns : NULL,
+                                columns, (uint32_t *)(void *)(to + part * p->chunk_part));
     }
 }
 
 /* Adds chunk k to k_end to the sums of the panel at column `first`. */
 static void add_chunk(const Matmul *p, const Block *b, int64_t k, int64_t k_end, int64_t first,
-                      const uint32_t *pairs, float *sums)
+                      const float *chunk, float *sums)
 {
     const int64_t width = panel_width(p, first), rows = b->m_end - b->m;
     const int64_t tiles = ceil_divide(rows, p->products->tile_rows);
-    const char   *y = panel(p, p->b_batch ? b->matrix : 0, first);
+    const char   *y = p->packed + panel_offset(p, p->b_batch ? b->matrix : 0, first);
     CornuOuter    outer = { .x_pixel = rows, .y_pixel = width, .images = 1, .height = 1,
-                            .width = ceil_divide(k_end - k, 2), .sum_stride = b->end - b->first,
+                            .width = ceil_divide(k_end - k, p->products->depth),
+                            .sum_stride = b->end - b->first,
                             .vectors = (int)(width / p->products->lanes) };
     for (int64_t t = 0; t < tiles; t++) {
         const int64_t m = t * rows / tiles;
         outer.rows = (int)((t + 1) * rows / tiles - m);
-        outer.sum = sums + m * outer.sum_stride + first - b->first;
-        for (int pass = 0; pass < p->precision.passes; pass++) {
-            const int *part = p->precision.pass[pass];
-            outer.add = k > 0 || pass > 0;
-            outer.x = pairs + part[0] * block_rows(p) * K_CHUNK / 2 + m;
+        for (int pass = 0; pass < p->how.passes; pass++) {
+            const int *part = p->how.pass[pass];
+            const bool last = pass + 1 == p->how.passes;
+            outer.sum = sums + ((last ? 0 : rows) + m) * outer.sum_stride + first - b->first;
+            outer.add = k > 0 || (pass > 0 && !last);
+            outer.x = chunk + part[0] * p->chunk_part + m;
             outer.y = y + (part[1] * p->depth + k) * width * (int64_t)p->products->size;
             p->products->outer(&outer);
         }
@@ -263,22 +324,24 @@ static void multiply_transposed(void *context, int64_t block, int thread)
     const Block   b = block_of(p, block);
     const int64_t rows = b.m_end - b.m, stride = b.end - b.first;
     const int64_t used = smaller(b.end, p->n) - b.first;
-    float        *sums = p->sums + thread * block_rows(p) * block_columns(p);
-    uint32_t     *pairs = p->pairs + thread * p->precision.parts * block_rows(p) * K_CHUNK / 2;
+    float        *sums = p->sums + thread * 2 * block_rows(p) * block_columns(p);
+    float        *chunk = p->chunk + thread * p->how.parts * p->chunk_part;
     CornuEpilogue epilogue = *p->call->epilogue;
-    memset(sums, 0, (size_t)(rows * stride) * sizeof(float));
+    memset(sums, 0, 2 * (size_t)(rows * stride) * sizeof(float));
     for (int64_t k = 0; k < p->k; k += K_CHUNK) {
         const int64_t k_end = smaller(p->k, k + K_CHUNK);
-        pair_rows(p, &b, k, k_end, pairs);
+        convert_rows(p, &b, k, k_end, thread, chunk);
         for (int64_t first = b.first; first < b.end; first += panel_columns(p))
-            add_chunk(p, &b, k, k_end, first, pairs, sums);
+            add_chunk(p, &b, k, k_end, first, chunk, sums);
     }
+    for (int64_t i = 0; p->how.passes > 1 && i < rows * stride; i++)
+        sums[i] += sums[rows * stride + i];
     if (epilogue.bias) epilogue.bias = p->bias;
     cornu__epilogue_apply(&epilogue, sums, rows, used, stride, b.first);
     for (int64_t i = 0; i < rows; i++) {
         void *to = result(p, b.matrix, b.m + i, b.first);
         if (p->call->out_type->dtype == CORNU_BF16)
-            p->precision.bf16->narrow(sums + i * stride, used, to);
+            cornu__bf16()->narrow(sums + i * stride, used, to);
         else
             memcpy(to, sums + i * stride, (size_t)used * sizeof(float));
     }
@@ -286,16 +349,15 @@ static void multiply_transposed(void *context, int64_t block, int thread)
 
 static CornuStatus matmul(const CornuKernelCall *call)
 {
-    Matmul p = { .call = call };
-    lay_out(&p, &call->op, call->out_type, cornu__threads_count(call->threads), call->scratch);
-    p.a = cornu__parts(&p.precision, call->threads, call->in[0], p.a_count, p.a_parts);
-    p.b = cornu__parts(&p.precision, call->threads, call->in[1], p.b_count, p.b_parts);
+    Matmul             p = { .call = call, .packed = call->in[1] };
+    const CornuMachine machine = cornu__machine_of(call);
+    lay_out(&p, &call->op, call->out_type, &machine, call->scratch);
     cornu__biases(call->epilogue, call->out_type->dtype, p.n, p.padded, p.bias);
-    cornu__threads_run(call->threads,
-                       p.b_matrices * p.precision.parts * ceil_divide(p.k, PACK_ROWS), pack, &p);
     cornu__threads_run(call->threads, p.batch * p.row_blocks * p.column_blocks,
                        p.transposed ? multiply_transposed : multiply, &p);
     return CORNU_OK;
 }
 
-const CornuKernel cornu__tpu_matmul = { matmul_accepts, matmul_scratch, matmul, true };
+const CornuKernel cornu__tpu_matmul = {
+    cornu__product_accepts, matmul_scratch, matmul, true, pack_bytes, pack,
+};

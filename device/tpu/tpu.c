@@ -8,23 +8,13 @@
 #include "../host/collective.h"
 #include "../host/cpu.h"
 #include "../host/executor.h"
+#include "../host/product.h"
 #include "../memory_internal.h"
 #include "kernels.h"
 #include "topology.h"
 
 const CornuKernel *const cornu__tpu_kernels[CORNU_OP_COUNT] = {
-    [CORNU_OP_MATMUL]              = &cornu__tpu_matmul,
-    [CORNU_OP_CONV2D]              = &cornu__tpu_conv2d,
-    [CORNU_OP_CONV2D_GRAD_INPUT]   = &cornu__tpu_conv2d_grad_input,
-    [CORNU_OP_CONV2D_GRAD_FILTER]  = &cornu__tpu_conv2d_grad_filter,
-    [CORNU_OP_LSTM]                = &cornu__tpu_recurrent,
-    [CORNU_OP_LSTM_GRAD]           = &cornu__tpu_recurrent,
-    [CORNU_OP_GRU]                 = &cornu__tpu_recurrent,
-    [CORNU_OP_GRU_GRAD]            = &cornu__tpu_recurrent,
-};
-
-static const CornuKernel *const pooled[CORNU_OP_COUNT] = {
-    [CORNU_OP_CONV2D] = &cornu__tpu_conv2d_pooled,
+    [CORNU_OP_MATMUL] = &cornu__tpu_matmul,
 };
 
 typedef struct {
@@ -51,7 +41,8 @@ static CornuDevice *tpu_open(const CornuDeviceConfig *config)
     if (check_shards(config->name, shards) || cornu__cpu_isa(&isa) != CORNU_OK) return NULL;
     Device *device = cornu__allocate(1, sizeof *device);
     if (!device) return NULL;
-    device->host = (CornuHost){ .kernels = cornu__tpu_kernels, .pooled = pooled,
+    device->host = (CornuHost){ .kernels = cornu__tpu_kernels,
+                                .multiplier = { true, config->precision },
                                 .vectors = cornu__vectors(),
                                 .threads = cornu__threads_create(threads), .shards = shards };
     if (!device->host.threads) {
@@ -62,12 +53,15 @@ static CornuDevice *tpu_open(const CornuDeviceConfig *config)
     device->base.shards = shards;
     device->base.profile = profile->name;
     device->base.policy = "mixed_bfloat16";
-    device->base.profile = profile->name;
     device->base.memory.capacity = (int64_t)cornu_tpu_replica_hbm(profile);
     snprintf(device->base.description, sizeof device->base.description,
-             "tpu: emulated %s on %s | %s | %d shard%s | %d thread%s", profile->name,
-             cornu__cpu()->name, cornu__isa_name(isa), shards, shards == 1 ? "" : "s", threads,
-             threads == 1 ? "" : "s");
+             "tpu: emulated %s on %s | %s%s%s%s | %d shard%s | %d thread%s", profile->name,
+             cornu__cpu()->name, cornu__isa_name(isa),
+             cornu__products_of_bf16()->depth == 1 ? ", bf16 multiplied as f32" : "",
+             config->precision == CORNU_PRECISION_HIGHEST ? "" : " | precision ",
+             config->precision == CORNU_PRECISION_HIGHEST
+                 ? "" : cornu_precision_name(config->precision),
+             shards, shards == 1 ? "" : "s", threads, threads == 1 ? "" : "s");
     return &device->base;
 }
 
@@ -86,6 +80,7 @@ static CornuExecutable *tpu_compile(CornuDevice *base, const CornuProgram *progr
 const CornuDeviceClass cornu__tpu_device = {
     .name = "tpu",
     .has_profiles = true,
+    .has_precisions = true,
     .most_shards = CORNU_MAX_SHARDS,
     .open = tpu_open,
     .close = tpu_close,

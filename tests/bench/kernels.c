@@ -1,8 +1,10 @@
 /*
- * Times the kernels at the shapes of the MNIST networks, batch 128: medians of interleaved
+ * Times the kernels at the shapes of the MNIST networks, batch 128, and of convolutions of the
+ * Fashion MNIST network, batch 16, which is a shard's: medians of interleaved
  * rounds, and what part of the multiply-add units' limit, measured among them, is reached; for
  * kernels that only move data the bytes read and written per second. Products are timed on the cpu
- * device in f32 and on the tpu device in bf16, round by round, and compared.
+ * device in f32 and on the tpu device in bf16, round by round, and compared; packing is part of
+ * the time, though a training step packs its weights but once for all shards.
  */
 #include "bench.h"
 
@@ -13,9 +15,9 @@
 
 #include "../../device/cpu/blis.h"
 #include "../../device/cpu/kernels.h"
-#include "../../device/host/bf16.h"
 #include "../../device/host/cpu.h"
 #include "../../device/host/kernels.h"
+#include "../../device/host/product.h"
 #include "../../device/memory_internal.h"
 #include "../../device/tpu/kernels.h"
 
@@ -28,6 +30,8 @@ typedef struct {
     CornuAttributes    attributes;
     CornuType          in_type[6], out_type[CORNU_MAX_OUTPUTS];
     void              *in[6], *out[CORNU_MAX_OUTPUTS], *scratch;
+    void              *packed;         /* of operand 1, NULL if it is read as it stands */
+    CornuMachine       machine;
     const void        *joined_in[3];   /* with a pool: what the kernel reads */
     CornuOpCall        pool;
     CornuEpilogue      epilogue;
@@ -60,6 +64,29 @@ static void *memory(const char *name, size_t bytes)
     return made;
 }
 
+static void *random_array(const char *name, CornuType type)
+{
+    void *made = memory(name, cornu_type_bytes(type));
+    for (int64_t k = 0; k < cornu_type_count(type); k++)
+        if (type.dtype == CORNU_U8) ((uint8_t *)made)[k] = (uint8_t)(rand() % 4);
+        else if (type.dtype == CORNU_BF16)
+            ((uint16_t *)made)[k] = cornu_bf16_from_float((float)rand() / (float)RAND_MAX);
+        else if (type.dtype == CORNU_I64) ((int64_t *)made)[k] = 128;
+        else ((float *)made)[k] = (float)rand() / (float)RAND_MAX;
+    return made;
+}
+
+/* What the kernel wants to be made for it. */
+static void prepare(Case *c)
+{
+    const CornuKernel *kernel = c->kernel;
+    const size_t       packed = kernel->pack_bytes
+                              ? kernel->pack_bytes(&c->op, c->out_type, &c->machine) : 0;
+    c->packed = packed ? memory(c->name, packed) : NULL;
+    if (kernel->scratch)
+        c->scratch = memory(c->name, kernel->scratch(&c->op, c->out_type, &c->machine));
+}
+
 static void add_case(const char *name, CornuOpId id, const CornuKernel *kernel,
                      CornuAttributes attributes, CornuOpId activation, int in_count,
                      const CornuType *in)
@@ -71,22 +98,12 @@ static void add_case(const char *name, CornuOpId id, const CornuKernel *kernel,
     c->epilogue.activation = activation;
     c->op = (CornuOpCall){ id, &c->attributes, in_count, c->in_type };
     memcpy(c->in_type, in, (size_t)in_count * sizeof *in);
-    for (int i = 0; i < in_count; i++) {
-        CornuType type = in[i];
-        c->in[i] = memory(name, cornu_type_bytes(type));
-        for (int64_t k = 0; k < cornu_type_count(type); k++)
-            if (type.dtype == CORNU_U8) ((uint8_t *)c->in[i])[k] = (uint8_t)(rand() % 4);
-            else if (type.dtype == CORNU_BF16)
-                ((uint16_t *)c->in[i])[k] = cornu_bf16_from_float((float)rand() / (float)RAND_MAX);
-            else if (type.dtype == CORNU_I64) ((int64_t *)c->in[i])[k] = 128;
-            else ((float *)c->in[i])[k] = (float)rand() / (float)RAND_MAX;
-    }
+    c->machine = (CornuMachine){ cornu__threads_count(threads), { in->dtype == CORNU_BF16, 0 } };
+    for (int i = 0; i < in_count; i++) c->in[i] = random_array(name, in[i]);
     if (cornu__op_type(&c->op, c->out_type) != CORNU_OK) stop(name);
     for (int i = 0; i < cornu_op_output_count(id); i++)
         c->out[i] = memory(name, cornu_type_bytes(c->out_type[i]));
-    if (kernel->scratch)
-        c->scratch = memory(name, kernel->scratch(&c->op, c->out_type,
-                                                  cornu__threads_count(threads)));
+    prepare(c);
     if (activation == CORNU_OP_RELU)
         c->epilogue.bias = memory(name, 4 * (size_t)c->out_type[0].shape.extent[
                                             c->out_type[0].shape.rank - 1]);
@@ -95,29 +112,30 @@ static void add_case(const char *name, CornuOpId id, const CornuKernel *kernel,
 static void free_case(const Case *c)
 {
     cornu__release(c->scratch);
+    cornu__release(c->packed);
     if (c->borrows) return;
     for (int i = 0; i < c->op.in_count; i++) cornu__release(c->in[i]);
     for (int i = 0; i < cornu_op_output_count(c->op.id); i++) cornu__release(c->out[i]);
-    if (c->joined_in[0]) cornu__release(c->out[1]);   /* the pool's indices */
+    if (c->joined_in[0]) cornu__release(c->out[1]);   /* the pool's indices, or its d_y */
     cornu__release((void *)(uintptr_t)c->epilogue.bias);
 }
 
 static void add_convolution(const char *const names[3], CornuShape x, CornuShape filter,
-                            int64_t high, bool first)
+                            int64_t low, int64_t high, bool first)
 {
-    CornuAttributes forward = { .conv2d = { .high = { high, high } } };
-    CornuAttributes grad = { .conv2d_grad = { .high = { high, high },
+    CornuAttributes forward = { .conv2d = { .low = { low, low }, .high = { high, high } } };
+    CornuAttributes grad = { .conv2d_grad = { .low = { low, low }, .high = { high, high },
                                               .extents = { x.extent[1], x.extent[2] } } };
     CornuType x_type = cornu_type_from(CORNU_F32, x), f_type = cornu_type_from(CORNU_F32, filter);
-    add_case(names[0], CORNU_OP_CONV2D, &cornu__cpu_conv2d, forward, CORNU_OP_RELU, 2,
+    add_case(names[0], CORNU_OP_CONV2D, &cornu__host_conv2d, forward, CORNU_OP_RELU, 2,
              (CornuType[]){ x_type, f_type });
     CornuType y_type = cases[case_count - 1].out_type[0];
     if (!first)
-        add_case(names[1], CORNU_OP_CONV2D_GRAD_INPUT, &cornu__cpu_conv2d_grad_input, grad,
+        add_case(names[1], CORNU_OP_CONV2D_GRAD_INPUT, &cornu__host_conv2d_grad_input, grad,
                  CORNU_OP_COUNT, 2, (CornuType[]){ y_type, f_type });
     grad.conv2d_grad.extents[0] = filter.extent[0];
     grad.conv2d_grad.extents[1] = filter.extent[1];
-    add_case(names[2], CORNU_OP_CONV2D_GRAD_FILTER, &cornu__cpu_conv2d_grad_filter, grad,
+    add_case(names[2], CORNU_OP_CONV2D_GRAD_FILTER, &cornu__host_conv2d_grad_filter, grad,
              CORNU_OP_COUNT, 2, (CornuType[]){ x_type, y_type });
 }
 
@@ -141,15 +159,14 @@ static void add_pooled(const char *const names[2], const Case *conv, const Case 
         Case *c = &cases[case_count++];
         *c = i ? *filter : *conv;
         c->name = names[i];
-        c->kernel = i ? &cornu__cpu_conv2d_grad_filter_pooled : &cornu__cpu_conv2d_pooled;
+        c->kernel = i ? &cornu__host_conv2d_grad_filter_pooled : &cornu__host_conv2d_pooled;
         c->pool = (i ? pool_grad : pool)->op;
         c->borrows = true;
         c->joined_in[0] = c->in[0];
         c->joined_in[1] = i ? pool_grad->in[0] : c->in[1];
         c->joined_in[2] = i ? pool_grad->in[1] : NULL;
         if (!i) memcpy(c->out, pool->out, sizeof c->out);
-        c->scratch = memory(c->name, c->kernel->scratch(&c->op, c->out_type,
-                                                        cornu__threads_count(threads)));
+        prepare(c);
     }
 }
 
@@ -184,11 +201,12 @@ static const CornuKernel *tpu_kernel(const Case *c)
 {
     switch (c->op.id) {
     case CORNU_OP_MATMUL:            return &cornu__tpu_matmul;
-    case CORNU_OP_CONV2D:            return c->joined_in[0] ? &cornu__tpu_conv2d_pooled
-                                                            : &cornu__tpu_conv2d;
-    case CORNU_OP_CONV2D_GRAD_INPUT: return &cornu__tpu_conv2d_grad_input;
+    case CORNU_OP_CONV2D:            return c->joined_in[0] ? &cornu__host_conv2d_pooled
+                                                            : &cornu__host_conv2d;
+    case CORNU_OP_CONV2D_GRAD_INPUT: return &cornu__host_conv2d_grad_input;
     case CORNU_OP_CONV2D_GRAD_FILTER:
-        return c->joined_in[0] ? NULL : &cornu__tpu_conv2d_grad_filter;
+        return c->joined_in[0] ? &cornu__host_conv2d_grad_filter_pooled
+                               : &cornu__host_conv2d_grad_filter;
     default:                         return NULL;
     }
 }
@@ -217,7 +235,13 @@ static void add_twin(int index)
     Case *twin = &cases[case_count - 1];
     memcpy(twin->joined_in, twin->in, sizeof twin->joined_in);
     twin->pool = c->pool;
-    twin->out[1] = memory(c->name, cornu_type_bytes(twin->out_type[0]));
+    if (c->op.id == CORNU_OP_CONV2D) {
+        twin->out[1] = memory(c->name, cornu_type_bytes(twin->out_type[0]));
+    } else {
+        twin->joined_in[1] = twin->out[1] =
+            random_array(c->name, cornu_type_from(CORNU_BF16, c->pool.in[0].shape));
+        twin->joined_in[2] = c->joined_in[2];
+    }
 }
 
 static void limit_block(void *context, int64_t block, int thread)
@@ -231,7 +255,7 @@ static void limit_block(void *context, int64_t block, int thread)
 /* Whose limit case 0 and its twin measure. */
 static const CornuProducts *limited(const Case *c)
 {
-    return c == &cases[0] ? cornu__products() : &cornu__bf16()->products;
+    return c == &cases[0] ? cornu__products() : cornu__products_of_bf16();
 }
 
 static double time_case(const Case *c)
@@ -242,13 +266,21 @@ static double time_case(const Case *c)
                            (void *)(uintptr_t)limited(c));
         return now() - start;
     }
-    CornuKernelCall call = { .op = c->op, .out_type = c->out_type,
-                             .in = (const void *const *)c->in, .out = (void *const *)c->out,
-                             .epilogue = &c->epilogue, .threads = threads,
+    const void     *in[6];
+    CornuKernelCall call = { .op = c->op, .out_type = c->out_type, .in = in,
+                             .out = (void *const *)c->out, .epilogue = &c->epilogue,
+                             .threads = threads, .multiplier = c->machine.multiplier,
                              .scratch = c->scratch };
+    memcpy(in, c->in, sizeof in);
     if (c->joined_in[0]) {
-        call.in = c->joined_in;
+        memcpy(in, c->joined_in, sizeof c->joined_in);
         call.pool = &c->pool;
+    }
+    if (c->packed) {
+        CornuKernelCall pack = call;
+        pack.out = (void *[]){ c->packed };
+        c->kernel->pack(&pack);
+        in[1] = c->packed;
     }
     if (c->kernel->run(&call) != CORNU_OK) stop(c->name);
     return now() - start;
@@ -306,15 +338,19 @@ void bench_kernels(void)
 #define DENSE(name) (const char *[]){ "matmul " name, "matmul B' " name, "matmul A' " name }
 #define NORM(name)  (const char *[]){ "batch_norm " name, "batch_norm_grad " name }
     add_convolution(CONVOLUTION("28x28x1 > 26x26x32"), cornu_shape(128, 28, 28, 1),
-                    cornu_shape(3, 3, 1, 32), 0, true);
+                    cornu_shape(3, 3, 1, 32), 0, 0, true);
     add_pool(POOL("26x26x32"), cornu_shape(128, 26, 26, 32));
     add_pooled(JOINED("28x28x1 > 13x13x32"), &cases[1], &cases[2], &cases[3], &cases[4]);
     add_convolution(CONVOLUTION("13x13x32 > 10x10x64"), cornu_shape(128, 13, 13, 32),
-                    cornu_shape(3, 3, 32, 64), -1, false);
+                    cornu_shape(3, 3, 32, 64), 0, -1, false);
     add_pool(POOL("10x10x64"), cornu_shape(128, 10, 10, 64));
     add_pooled(JOINED("13x13x32 > 5x5x64"), &cases[7], &cases[9], &cases[10], &cases[11]);
     add_convolution(CONVOLUTION("5x5x64 > 3x3x64"), cornu_shape(128, 5, 5, 64),
-                    cornu_shape(3, 3, 64, 64), 0, false);
+                    cornu_shape(3, 3, 64, 64), 0, 0, false);
+    add_convolution(CONVOLUTION("14x14x64 > 14x14x128 16"), cornu_shape(16, 14, 14, 64),
+                    cornu_shape(5, 5, 64, 128), 2, 2, false);
+    add_convolution(CONVOLUTION("7x7x128 > 6x6x256 16"), cornu_shape(16, 7, 7, 128),
+                    cornu_shape(5, 5, 128, 256), 2, 1, false);
     add_dense(DENSE("576 > 64"), 128, 576, 64);
     add_dense(DENSE("64 > 10"), 128, 64, 10);
     add_dense(DENSE("1600 > 10"), 128, 1600, 10);

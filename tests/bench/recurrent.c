@@ -13,8 +13,9 @@
 
 #include "../../device/cpu/blis.h"
 #include "../../device/cpu/kernels.h"
-#include "../../device/host/bf16.h"
 #include "../../device/host/cpu.h"
+#include "../../device/host/kernels.h"
+#include "../../device/host/product.h"
 #include "../../device/memory_internal.h"
 #include "../../device/tpu/kernels.h"
 
@@ -28,6 +29,8 @@ typedef struct {
     CornuAttributes    attributes;
     CornuType          in_type[MOST_INPUTS], out_type[CORNU_MAX_OUTPUTS];
     void              *in[MOST_INPUTS], *out[CORNU_MAX_OUTPUTS], *scratch;
+    void              *packed;    /* of operand 1, NULL if it is read as it stands */
+    CornuMachine       machine;
     double             seconds[ROUNDS];
 } Case;
 
@@ -66,13 +69,15 @@ static void open_case(Case *c, const char *name, CornuOpId id, const CornuKernel
     if (cornu__op_type(&c->op, c->out_type) != CORNU_OK) stop(name);
     for (int i = 0; i < cornu_op_output_count(id); i++)
         c->out[i] = memory(name, cornu_type_bytes(c->out_type[i]));
+    c->machine = (CornuMachine){ cornu__threads_count(threads), { in->dtype == CORNU_BF16, 0 } };
+    const size_t packed = kernel->pack_bytes
+                        ? kernel->pack_bytes(&c->op, c->out_type, &c->machine) : 0;
+    if (packed) c->packed = memory(name, packed);
     if (kernel->scratch)
-        c->scratch = memory(name, kernel->scratch(&c->op, c->out_type,
-                                                  cornu__threads_count(threads)));
+        c->scratch = memory(name, kernel->scratch(&c->op, c->out_type, &c->machine));
 }
 
-static void open_cases(Case *cases, CornuDtype dtype, const CornuKernel *lstm,
-                       const CornuKernel *matmul)
+static void open_cases(Case *cases, CornuDtype dtype, const CornuKernel *matmul)
 {
     const CornuType wide = cornu_type(dtype, BATCH, STEPS, 4 * UNITS);
     const CornuType h = cornu_type(dtype, BATCH, STEPS, UNITS);
@@ -81,9 +86,9 @@ static void open_cases(Case *cases, CornuDtype dtype, const CornuKernel *lstm,
     const CornuType c0 = cornu_type(CORNU_F32, BATCH, UNITS);
     const CornuType kernel = cornu_type(dtype, UNITS, 4 * UNITS);
     cases[LIMIT] = (Case){ .name = "multiply-adds in registers" };
-    open_case(&cases[FORWARD], "lstm", CORNU_OP_LSTM, lstm, (CornuAttributes){ 0 }, 4,
+    open_case(&cases[FORWARD], "lstm", CORNU_OP_LSTM, &cornu__host_recurrent, (CornuAttributes){ 0 }, 4,
               (CornuType[]){ wide, kernel, h0, c0 });
-    open_case(&cases[BACKWARD], "lstm_grad", CORNU_OP_LSTM_GRAD, lstm, (CornuAttributes){ 0 }, 6,
+    open_case(&cases[BACKWARD], "lstm_grad", CORNU_OP_LSTM_GRAD, &cornu__host_recurrent, (CornuAttributes){ 0 }, 6,
               (CornuType[]){ wide, cells, c0, kernel, h, c0 });
     open_case(&cases[WEIGHTS], "h' d_z", CORNU_OP_MATMUL, matmul,
               (CornuAttributes){ .matmul = { .transpose_a = 1, .dtype = CORNU_F32 } }, 2,
@@ -95,6 +100,7 @@ static void close_case(const Case *c)
 {
     for (int i = 0; i < c->op.in_count; i++) cornu__release(c->in[i]);
     for (int i = 0; i < CORNU_MAX_OUTPUTS; i++) cornu__release(c->out[i]);
+    cornu__release(c->packed);
     cornu__release(c->scratch);
 }
 
@@ -106,18 +112,32 @@ static void run_limit(void *context, int64_t block, int thread)
     (void)ignored;
 }
 
-static double time_case(const Case *c, const CornuProducts *products)
+static void run_case(const Case *c)
 {
     static const CornuEpilogue none = { .activation = CORNU_OP_COUNT };
-    struct timespec            begin, end;
+    const void                *in[MOST_INPUTS];
+    memcpy(in, c->in, sizeof in);
+    CornuKernelCall call = { .op = c->op, .out_type = c->out_type, .in = in, .out = c->out,
+                             .epilogue = &none, .threads = threads, .scratch = c->scratch,
+                             .multiplier = c->machine.multiplier };
+    if (c->packed) {
+        call.out = (void *const[]){ c->packed };
+        c->kernel->pack(&call);
+        call.out = c->out;
+        in[1] = c->packed;
+    }
+    if (c->kernel->run(&call)) stop(c->name);
+}
+
+static double time_case(const Case *c, const CornuProducts *products)
+{
+    struct timespec begin, end;
     clock_gettime(CLOCK_MONOTONIC, &begin);
-    if (!c->kernel)
+    if (c->kernel)
+        run_case(c);
+    else
         cornu__threads_run(threads, cornu__threads_count(threads), run_limit,
                            (void *)(uintptr_t)products);
-    else if (c->kernel->run(&(CornuKernelCall){
-                 .op = c->op, .out_type = c->out_type, .in = (const void *const *)c->in,
-                 .out = c->out, .epilogue = &none, .threads = threads, .scratch = c->scratch }))
-        stop(c->name);
     clock_gettime(CLOCK_MONOTONIC, &end);
     return (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec);
 }
@@ -142,13 +162,13 @@ static double rate(const Case *c, const CornuProducts *products)
 void bench_recurrent(void)
 {
     static Case          cases[2][CASES];
-    const CornuProducts *products[2] = { cornu__products(), &cornu__bf16()->products };
+    const CornuProducts *products[2] = { cornu__products(), cornu__products_of_bf16() };
     const char *const    names[2] = { "f32", "bf16" };
     const int            count = cornu__cpu_threads();
     if (cornu__blis_open(count) != CORNU_OK || !(threads = cornu__threads_create(count)))
         stop("start");
-    open_cases(cases[0], CORNU_F32, &cornu__cpu_recurrent, &cornu__cpu_matmul);
-    open_cases(cases[1], CORNU_BF16, &cornu__tpu_recurrent, &cornu__tpu_matmul);
+    open_cases(cases[0], CORNU_F32, &cornu__cpu_matmul);
+    open_cases(cases[1], CORNU_BF16, &cornu__tpu_matmul);
     for (int round = -1; round < ROUNDS; round++)
         for (int i = 0; i < CASES; i++)
             for (int k = 0; k < 2; k++) {

@@ -73,6 +73,24 @@ static void profiles_are_names(void **state)
         assert_int_equal(cornu_error_take(), CORNU_ERR_ARGUMENT);
         assert_non_null(strstr(cornu_error_message(), "shards, expected 1"));
     }
+    static const CornuPrecision precisions[] = { CORNU_PRECISION_HIGHEST, CORNU_PRECISION_HIGH,
+                                                 CORNU_PRECISION_DEFAULT };
+    for (int i = 0; i < 3; i++) {
+        char         text[32];
+        CornuDevice *device = cornu_device_open(.name = "tpu", .precision = precisions[i]);
+        assert_non_null(device);
+        snprintf(text, sizeof text, "| precision %s |", cornu_precision_name(precisions[i]));
+        /* What is usual goes without saying. */
+        assert_int_equal(strstr(cornu_device_description(device), text) != NULL,
+                         precisions[i] != CORNU_PRECISION_HIGHEST);
+        cornu_device_close(device);
+    }
+    assert_null(cornu_device_open(.name = "cpu", .precision = CORNU_PRECISION_HIGH));
+    assert_int_equal(cornu_error_take(), CORNU_ERR_ARGUMENT);
+    assert_non_null(strstr(cornu_error_message(), "precision high, expected highest"));
+    assert_null(cornu_device_open(.name = "tpu", .precision = (CornuPrecision)3));
+    assert_int_equal(cornu_error_take(), CORNU_ERR_ARGUMENT);
+    assert_non_null(strstr(cornu_error_message(), "precision 3, expected highest, high or"));
     static const char *const wrong[] = { "cpu:v2-8", "tpus", "tp" };
     for (int i = 0; i < 3; i++) {
         assert_null(cornu_device_open(.name = wrong[i]));

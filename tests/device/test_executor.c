@@ -513,11 +513,44 @@ static void test_the_last_of_an_epilogue(void **state)
                -1);
         check(p, 2e-6, cornu_op_name(activations[i]));
         Compiled made = compile(cpu[1], p);
-        /* exp is no activation of an epilogue, and follows as a group */
+        /* w is packed; exp is no activation of an epilogue, and follows as a group */
         if (statistics(&made)->fallbacks == 0)
             assert_int_equal(statistics(&made)->kernels,
-                             activations[i] == CORNU_OP_EXP ? 2 : 1);
+                             activations[i] == CORNU_OP_EXP ? 3 : 2);
         release(&made);
+        cornu_program_free(p);
+    }
+}
+
+static int64_t bytes_moved(const CornuProgram *program, int shards)
+{
+    CornuDevice *tpu = cornu_device_open("tpu", .shards = shards);
+    assert_non_null(tpu);
+    CornuExecutable *executable = cornu_device_compile(tpu, program);
+    assert_non_null(executable);
+    const int64_t bytes = cornu_executable_statistics(executable)->bytes_moved;
+    cornu_device_close(tpu);
+    return bytes;
+}
+
+/* What two shards move that four do not move twice, is moved once: what is packed is read and
+ * written, as little as it is. */
+static void test_shards_share_packed_weights(void **state)
+{
+    (void)state;
+    const CornuAttributes matmul = { .matmul = { .dtype = CORNU_F32 } };
+    for (int varies = 0; varies < 2; varies++) {
+        CornuProgram   *p = cornu_program_create();
+        const CornuType w_type = cornu_type(CORNU_BF16, 64, 64);
+        CornuValue      x, w;
+        assert_int_equal(cornu_program_shard_input(p, cornu_type(CORNU_BF16, 16, 64), &x),
+                         CORNU_OK);
+        assert_int_equal((varies ? cornu_program_shard_input : cornu_program_input)(p, w_type, &w),
+                         CORNU_OK);
+        output(p, op(p, CORNU_OP_MATMUL, &matmul, (CornuValue[]){ x, w }, 2), -1);
+        const int64_t once = 2 * bytes_moved(p, 2) - bytes_moved(p, 4);
+        if (varies) assert_int_equal(once, 0);
+        else assert_true(once >= 2 * (int64_t)cornu_type_bytes(w_type));
         cornu_program_free(p);
     }
 }
@@ -793,6 +826,7 @@ int main(void)
         cmocka_unit_test(test_dropout_drops_the_same_everywhere),
         cmocka_unit_test(test_faults_in_the_data),
         cmocka_unit_test(test_the_last_of_an_epilogue),
+        cmocka_unit_test(test_shards_share_packed_weights),
         cmocka_unit_test(test_random_programs),
         cmocka_unit_test(test_a_run_allocates_nothing),
         cmocka_unit_test(test_compiling_without_memory),

@@ -28,6 +28,7 @@
 /* What is under test: a device's kernels, and the dtypes of products. */
 static const CornuKernel *const *kernels;
 static CornuDtype                operands, results;
+static CornuMultiplier           multiplier;
 
 /* Random shapes of a test: fewer where dtypes share them. */
 static int rounds(int count) { return kernels == cornu__cpu_kernels ? count : count / 4; }
@@ -132,29 +133,53 @@ static void expect_epilogue(Case *c)
     }
 }
 
+/* Memory that nothing may rely on starts as NaN. */
+static void *unset_memory(size_t bytes)
+{
+    void *made = cornu__allocate_aligned(bytes + 1);
+    assert_non_null(made);
+    return memset(made, 0xff, bytes);
+}
+
+/* The kernel's call with all that is to be made for it: pool of threads, scratch memory, what it
+ * packs of operand 1. The operands are in `in`. */
+static CornuStatus run_call(const CornuKernel *kernel, CornuKernelCall call,
+                            const void *const *in, int threads)
+{
+    const CornuMachine machine = { threads, multiplier };
+    const void        *operand[MOST_INPUTS] = { 0 };
+    void              *packed = NULL;
+    size_t             bytes = 0;
+    for (int i = 0; i < call.op.in_count + (call.pool ? 1 : 0); i++) operand[i] = in[i];
+    call.in = operand;
+    call.threads = cornu__threads_create(threads);
+    call.multiplier = multiplier;
+    if (kernel->accepts) assert_true(kernel->accepts(&call.op, call.out_type, &machine));
+    if (kernel->pack_bytes && (bytes = kernel->pack_bytes(&call.op, call.out_type, &machine))) {
+        CornuKernelCall pack = call;
+        packed = unset_memory(bytes);
+        pack.out = &packed;
+        kernel->pack(&pack);
+        operand[1] = packed;
+    }
+    bytes = kernel->scratch ? kernel->scratch(&call.op, call.out_type, &machine) : 0;
+    call.scratch = unset_memory(bytes);
+    CornuStatus status = kernel->run(&call);
+    cornu__release(call.scratch);
+    cornu__release(packed);
+    cornu__threads_free(call.threads);
+    return status;
+}
+
 /* Runs the kernel; `out` receives newly allocated results. */
 static CornuStatus run_kernel(const Case *c, int threads, void **out)
 {
     const CornuKernel *kernel = kernels[c->id] ? kernels[c->id] : cornu__host_kernels[c->id];
-    CornuThreads      *pool = cornu__threads_create(threads);
-    CornuKernelCall    call = { .op = op_of(c), .out_type = c->out_type,
-                                .in = (const void *const *)c->in, .out = out,
-                                .epilogue = &c->epilogue, .threads = pool };
-    size_t             bytes = 0;
-    if (kernel->scratch) bytes = kernel->scratch(&call.op, c->out_type, threads);
-    /* Neither scratch nor results may be relied on: both start as NaN. */
-    void              *scratch = cornu__allocate_aligned(bytes + 1);
-    memset(scratch, 0xff, bytes);
-    call.scratch = scratch;
-    for (int i = 0; i < cornu_op_output_count(c->id); i++) {
-        out[i] = cornu__allocate_aligned(cornu_type_bytes(c->out_type[i]) + 1);
-        memset(out[i], 0xff, cornu_type_bytes(c->out_type[i]));
-    }
-    if (kernel->accepts) assert_true(kernel->accepts(&call.op, c->out_type));
-    CornuStatus status = kernel->run(&call);
-    cornu__release(scratch);
-    cornu__threads_free(pool);
-    return status;
+    for (int i = 0; i < cornu_op_output_count(c->id); i++)
+        out[i] = unset_memory(cornu_type_bytes(c->out_type[i]));
+    return run_call(kernel, (CornuKernelCall){ .op = op_of(c), .out_type = c->out_type, .out = out,
+                                               .epilogue = &c->epilogue },
+                    (const void *const *)c->in, threads);
 }
 
 static void free_results(const Case *c, void **out)
@@ -428,18 +453,11 @@ static void test_pool(void **state)
 static CornuStatus run_pooled(const CornuKernel *kernel, const Case *c, const Case *pool,
                               const void *const *in, const CornuType *type, int threads, void **out)
 {
-    CornuThreads   *team = cornu__threads_create(threads);
-    CornuOpCall     pool_call = op_of(pool);
-    CornuKernelCall call = { .op = op_of(c), .out_type = c->out_type, .in = in, .out = out,
-                             .epilogue = &c->epilogue, .threads = team, .pool = &pool_call };
-    size_t          bytes = kernel->scratch(&call.op, c->out_type, threads);
-    call.scratch = cornu__allocate_aligned(bytes + 1);
-    memset(call.scratch, 0xff, bytes);
+    CornuOpCall pool_call = op_of(pool);
     for (int i = 0; out[i]; i++) memset(out[i], 0xff, cornu_type_bytes(type[i]));
-    CornuStatus status = kernel->run(&call);
-    cornu__release(call.scratch);
-    cornu__threads_free(team);
-    return status;
+    return run_call(kernel, (CornuKernelCall){ .op = op_of(c), .out_type = c->out_type, .out = out,
+                                               .epilogue = &c->epilogue, .pool = &pool_call },
+                    in, threads);
 }
 
 /* A result in bf16 is that in f32, rounded. */
@@ -462,6 +480,52 @@ static void check_narrow_pooled(const CornuKernel *conv, const Case *c, const Ca
     free(bias);
 }
 
+/* The filter's gradient joined with the pool's; `index` is what the pool chose of a map of type
+ * `map`. */
+static void check_pooled_gradient(const Case *y, CornuAttributes window, CornuType map,
+                                  const Case *p, uint8_t *index)
+{
+    const CornuKernel *joined = &cornu__host_conv2d_grad_filter_pooled;
+    const CornuMachine machine = { 1, multiplier };
+    const CornuAttributes convolution = y->attributes;
+    Case up = { .id = CORNU_OP_MAX_POOL2D_GRAD, .attributes = gradient_of(window, map.shape),
+                .out_type = { cornu_type_from(operands, map.shape) } };
+    Case w = { .id = CORNU_OP_CONV2D_GRAD_FILTER, .in_count = 2,
+               .in_type = { y->in_type[0], up.out_type[0] },
+               .out_type = { cornu_type_from(results, y->in_type[1].shape) } };
+    up.epilogue.activation = w.epilogue.activation = CORNU_OP_COUNT;
+    for (int i = 0; i < 2; i++) {
+        w.attributes.conv2d_grad.strides[i] = convolution.conv2d.strides[i];
+        w.attributes.conv2d_grad.low[i] = convolution.conv2d.low[i];
+        w.attributes.conv2d_grad.high[i] = convolution.conv2d.high[i];
+        w.attributes.conv2d_grad.dilation[i] = convolution.conv2d.dilation[i];
+        w.attributes.conv2d_grad.extents[i] = y->in_type[1].shape.extent[i];
+    }
+    CornuOpCall call = op_of(&w);
+    if (!joined->accepts(&call, w.out_type, &machine)) return;
+    void *d_map, *d_filter, *again[2] = { 0 };
+    add_operand(&up, cornu_type_from(operands, p->out_type[0].shape));
+    up.in_count = 2;
+    up.in_type[1] = p->out_type[1];
+    up.in[1] = index;
+    assert_int_equal(run_kernel(&up, 1, &d_map), CORNU_OK);
+    w.in[0] = y->in[0];
+    w.in[1] = d_map;
+    assert_int_equal(run_kernel(&w, 1, &d_filter), CORNU_OK);
+    again[0] = unset_memory(cornu_type_bytes(w.out_type[0]));
+    const void *in[] = { y->in[0], up.in[0], index };
+    for (int threads = 1; threads <= MOST_THREADS; threads++) {
+        assert_int_equal(run_pooled(joined, &w, &up, in, w.out_type, threads, again), CORNU_OK);
+        assert_memory_equal(again[0], d_filter, cornu_type_bytes(w.out_type[0]));
+    }
+    index[0] = 255;
+    assert_int_equal(run_pooled(joined, &w, &up, in, w.out_type, 2, again), CORNU_ERR_VALUE);
+    cornu__release(d_map);
+    cornu__release(d_filter);
+    cornu__release(again[0]);
+    cornu__release(up.in[0]);
+}
+
 /* Joined or one after the other, the bits are the same. */
 static void check_pooled(CornuShape x, CornuShape filter, CornuAttributes convolution,
                          CornuAttributes window)
@@ -471,8 +535,6 @@ static void check_pooled(CornuShape x, CornuShape filter, CornuAttributes convol
     y.attributes.conv2d.dtype = CORNU_F32;
     add_operand(&y, cornu_type_from(operands, x));
     add_operand(&y, cornu_type_from(operands, filter));
-    const bool         cpu = kernels == cornu__cpu_kernels;
-    const CornuKernel *conv = cpu ? &cornu__cpu_conv2d_pooled : &cornu__tpu_conv2d_pooled;
     void *map, *pooled[3] = { 0 }, *joined[3] = { 0 };
     assert_true(expect(&y));
     assert_int_equal(run_kernel(&y, 1, &map), CORNU_OK);
@@ -491,63 +553,17 @@ static void check_pooled(CornuShape x, CornuShape filter, CornuAttributes convol
     for (int64_t f = 0; f < F; f++) bias[f] = 0.25f * (float)between(-8, 8);
     y.epilogue = (CornuEpilogue){ bias, activations[between(0, 4)], { .alpha.alpha = 0.7 } };
     cornu__epilogue_apply(&y.epilogue, pooled[0], count / F, F, F, 0);
-    for (int i = 0; i < 2; i++)
-        joined[i] = cornu__allocate_aligned(cornu_type_bytes(p.out_type[i]));
+    for (int i = 0; i < 2; i++) joined[i] = unset_memory(cornu_type_bytes(p.out_type[i]));
     for (int threads = 1; threads <= MOST_THREADS; threads++) {
-        assert_int_equal(run_pooled(conv, &y, &p, (const void *const *)y.in,
-                                    p.out_type, threads, joined), CORNU_OK);
+        assert_int_equal(run_pooled(&cornu__host_conv2d_pooled, &y, &p,
+                                    (const void *const *)y.in, p.out_type, threads, joined),
+                         CORNU_OK);
         for (int i = 0; i < 2; i++)
             assert_memory_equal(joined[i], pooled[i], cornu_type_bytes(p.out_type[i]));
     }
-
-    if (!cpu) {
-        if (operands == CORNU_BF16) check_narrow_pooled(conv, &y, &p, pooled, joined);
-        for (int i = 0; i < 2; i++) {
-            cornu__release(pooled[i]);
-            cornu__release(joined[i]);
-        }
-        free(bias);
-        free_case(&y);
-        free_case(&p);
-        return;
-    }
-
-    Case up = { .id = CORNU_OP_MAX_POOL2D_GRAD,
-                .attributes = gradient_of(window, y.out_type[0].shape),
-                .in_count = 2, .in_type = { p.out_type[0], p.out_type[1] },
-                .in = { pooled[0], pooled[1] }, .out_type = { y.out_type[0] },
-                .epilogue.activation = CORNU_OP_COUNT };
-    Case w = { .id = CORNU_OP_CONV2D_GRAD_FILTER, .in_count = 2,
-               .in_type = { y.in_type[0], y.out_type[0] }, .out_type = { y.in_type[1] },
-               .epilogue.activation = CORNU_OP_COUNT };
-    for (int i = 0; i < 2; i++) {
-        w.attributes.conv2d_grad.strides[i] = convolution.conv2d.strides[i];
-        w.attributes.conv2d_grad.low[i] = convolution.conv2d.low[i];
-        w.attributes.conv2d_grad.high[i] = convolution.conv2d.high[i];
-        w.attributes.conv2d_grad.dilation[i] = convolution.conv2d.dilation[i];
-        w.attributes.conv2d_grad.extents[i] = filter.extent[i];
-    }
-    CornuOpCall filter_call = op_of(&w);
-    if (cornu__cpu_conv2d_grad_filter_pooled.accepts(&filter_call, w.out_type)) {
-        void *d_map, *d_filter, *again[2] = { 0 };
-        assert_int_equal(run_kernel(&up, 1, &d_map), CORNU_OK);
-        w.in[0] = y.in[0];
-        w.in[1] = d_map;
-        assert_int_equal(run_kernel(&w, 1, &d_filter), CORNU_OK);
-        again[0] = cornu__allocate_aligned(cornu_type_bytes(w.out_type[0]));
-        const void *in[] = { y.in[0], pooled[0], pooled[1] };
-        for (int threads = 1; threads <= MOST_THREADS; threads++) {
-            assert_int_equal(run_pooled(&cornu__cpu_conv2d_grad_filter_pooled, &w, &up, in,
-                                        w.out_type, threads, again), CORNU_OK);
-            assert_memory_equal(again[0], d_filter, cornu_type_bytes(w.out_type[0]));
-        }
-        ((uint8_t *)pooled[1])[0] = 255;
-        assert_int_equal(run_pooled(&cornu__cpu_conv2d_grad_filter_pooled, &w, &up, in, w.out_type,
-                                    2, again), CORNU_ERR_VALUE);
-        cornu__release(d_map);
-        cornu__release(d_filter);
-        cornu__release(again[0]);
-    }
+    if (operands == CORNU_BF16)
+        check_narrow_pooled(&cornu__host_conv2d_pooled, &y, &p, pooled, joined);
+    check_pooled_gradient(&y, window, y.out_type[0], &p, pooled[1]);
     for (int i = 0; i < 2; i++) {
         cornu__release(pooled[i]);
         cornu__release(joined[i]);
@@ -663,6 +679,7 @@ static int run_group(const char *device, CornuIsa isa, const struct CMUnitTest *
     char name[64];
     snprintf(name, sizeof name, "%s %s", device, cornu__isa_name(isa));
     setenv("CORNU_ISA", cornu__isa_name(isa), 1);
+    if (cornu__cpu_isa(&isa) != CORNU_OK) return 1;
     random_state = 1;
     return _cmocka_run_group_tests(name, tests, count, NULL, NULL);
 }
@@ -678,6 +695,7 @@ static int cpu_with_isa(CornuIsa isa)
         cmocka_unit_test(test_softmax),
     };
     kernels = cornu__cpu_kernels;
+    multiplier = (CornuMultiplier){ .bf16 = false };
     operands = results = CORNU_F32;
     return run_group("cpu", isa, tests, sizeof tests / sizeof *tests);
 }
@@ -701,6 +719,7 @@ static int tpu_with_isa(CornuIsa isa)
     };
     int failed = 0;
     kernels = cornu__tpu_kernels;
+    multiplier = (CornuMultiplier){ .bf16 = true };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         operands = kinds[i].operands;
         results = kinds[i].results;
@@ -712,11 +731,9 @@ static int tpu_with_isa(CornuIsa isa)
 
 int main(void)
 {
-    CornuIsa highest;
-    if (cornu__cpu_isa(&highest) != CORNU_OK || cornu__blis_open(MOST_THREADS) != CORNU_OK)
-        return 1;
+    if (cornu__blis_open(MOST_THREADS) != CORNU_OK) return 1;
     int failed = 0;
-    for (int isa = 0; isa <= (int)highest && isa <= CORNU_ISA_AVX512BF16; isa++) {
+    for (int isa = 0; isa <= (int)cornu__cpu()->best && isa <= CORNU_ISA_AVX512BF16; isa++) {
         if (isa <= CORNU_ISA_AVX512) failed += cpu_with_isa((CornuIsa)isa);
         failed += tpu_with_isa((CornuIsa)isa);
     }

@@ -203,10 +203,12 @@ static void test_threads_that_help_are_seen(void **state)
                   input(p, cornu_type(CORNU_F32, 256, 512))), -1);
     CornuDevice   *device = cornu_device_open("cpu", .threads = 2);
     Compiled       made = compile(device, p);
-    CornuStepEvent event[2];
+    CornuStepEvent events[8], *event;
     bool           helped = false;
-    assert_int_equal(cornu_executable_event_count(made.executable), 2);
-    cornu_executable_record(made.executable, event);
+    const int      count = cornu_executable_event_count(made.executable);
+    assert_in_range(count, 2, 8);   /* the product may come after a step that packs for it */
+    event = &events[count - 2];
+    cornu_executable_record(made.executable, events);
     for (int i = 0; i < 1000 && !helped; i++) {
         run(&made);
         helped = event[1].begin_s > 0.0;

@@ -119,6 +119,44 @@ static void test_functions(void **state)
     assert_false(failed);
 }
 
+/* Every f16, and f32 of every exponent around the ties of their rounding to f16. */
+static void test_f16(void **state)
+{
+    (void)state;
+    enum { HALVES = 1 << 16, STEP = 1 << 11 };
+    uint16_t *half = malloc(HALVES * sizeof *half), *back = malloc(HALVES * sizeof *back);
+    uint32_t *bits = malloc(HALVES * sizeof *bits), *wide = malloc(HALVES * sizeof *wide);
+    for (int t = 0; t < TABLE_COUNT; t++) {
+        if (tables[t].isa > cornu__cpu()->best) continue;
+        const CornuVectors *vectors = tables[t].vectors;
+        for (int i = 0; i < HALVES; i++) half[i] = (uint16_t)i;
+        vectors->load[CORNU_F16](&(CornuVectorCall){ .in = { half }, .out = { wide } }, HALVES);
+        for (int i = 0; i < HALVES; i++) {
+            const float expected = cornu_f16_to_float((uint16_t)i);
+            assert_memory_equal(&wide[i], &expected, sizeof expected);
+        }
+        for (uint32_t start = 0; start < 3; start++)
+            for (uint32_t part = 0; part < 32; part++) {
+                for (uint32_t i = 0; i < HALVES; i++)
+                    bits[i] = (part * HALVES + i) * STEP + start - 1;
+                vectors->store[CORNU_F16](&(CornuVectorCall){ .in = { bits }, .out = { back } },
+                                          HALVES);
+                vectors->round[CORNU_F16](&(CornuVectorCall){ .in = { bits }, .out = { wide } },
+                                          HALVES);
+                for (int i = 0; i < HALVES; i++) {
+                    float x;
+                    memcpy(&x, &bits[i], sizeof x);
+                    const uint16_t expected = cornu_f16_from_float(x);
+                    const float    rounded = cornu_f16_to_float(expected);
+                    if (back[i] != expected || memcmp(&wide[i], &rounded, sizeof rounded))
+                        fail_msg("%s: %08x becomes %04x, expected %04x", tables[t].name,
+                                 (unsigned)bits[i], back[i], expected);
+                }
+            }
+    }
+    free(half), free(back), free(bits), free(wide);
+}
+
 /* A destination may be the source. */
 static void test_in_place(void **state)
 {
@@ -196,6 +234,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_functions),
+        cmocka_unit_test(test_f16),
         cmocka_unit_test(test_in_place),
         cmocka_unit_test(test_uniform),
         cmocka_unit_test(test_runs),

@@ -34,6 +34,7 @@ static void begin(bool emulated)
     const CornuTpuProfile *v3 = cornu_tpu_profile("v3-8");
     modelled[0] = (CornuTpuOp){ .product = { 1, 100, 64, 10 }, .passes = 1,
                                 .cycles = { .folds = 1 }, .useful_macs = 64000,
+                                .tiling = { .rows = 104, .blocks = 1, .bytes = 3 << 19 },
                                 .use_padding = 0.05, .use_overlapped = 0.04, .use_no_overlap = 0.01,
                                 .mxu_s = 4e-6, .seconds = 4e-6, .bound = CORNU_TPU_BOUND_MXU };
     modelled[1] = (CornuTpuOp){ .links_s = 1e-6, .link_bytes = 4000, .seconds = 1e-6,
@@ -50,8 +51,8 @@ static void begin(bool emulated)
     page = (Explanation){ .model = "net", .policy = "mixed_bfloat16", .description = "a device",
                           .parameters = 650, .batch = 320, .epoch_samples = 60000, .shards = 4,
                           .threads = 2, .statistics = { .flops = 1000000, .ops = 9, .kernels = 3 },
-                          .memory = { .total.now = 3000000, .capacity = 16000000000,
-                                      .uses[CORNU_USE_SLOTS].now = 2000000 },
+                          .memory = { .total = { 3000000, 5000000 }, .capacity = 16000000000,
+                                      .uses[CORNU_USE_SLOTS] = { 2000000, 4000000 } },
                           .steps = steps, .step_count = 3, .here_s = here_s, .wall_s = 5e-3,
                           .runs = 5 };
     if (!emulated) return;
@@ -181,7 +182,10 @@ static void test_the_page_of_an_emulated_device(void **state)
     for (const char *const *part = (const char *const[]){
              "net: 650 parameters, a training step of 320 samples", "emulated, mixed_bfloat16",
              "4 shards, 2 threads",
-             "memory of a shard: 3.0 MB of 16000 (other 0.0, weights 0.0, slots 2.0, ",
+             "memory of a shard: now 3.0 MB of 16000 (other 0.0, weights 0.0, slots 2.0, ",
+             "             at most 5.0 MB of 16000 (other 0.0, weights 0.0, slots 4.0, ",
+             "VMEM: at most 1.5 of 16 MiB (V) at once, in dense_1, matmul+bias 100x64x10: 1 block "
+             "of 104 rows\n",
              "0 ops fell back", "measured here: 5.000 ms per step (the median of 5)",
              "modelled on v3-8:", "modelled: v3-8, one replica", "  0 * dense_1 ",
              "  1 = dense_1/grad ", "  2   batch_no..17/grad", "100x64x10", "scalar",
@@ -225,6 +229,14 @@ static void test_json(void **state)
     assert_int_equal(json_integer_value(json_object_get(op, "useful_macs")), 64000);
     assert_true(json_real_value(json_object_get(op, "mxu_s")) == 4e-6);
     assert_string_equal(json_string_value(json_object_get(op, "bound")), "mxu");
+    const json_t *vmem = json_object_get(op, "vmem");
+    assert_int_equal(json_integer_value(json_object_get(vmem, "rows")), 104);
+    assert_int_equal(json_integer_value(json_object_get(vmem, "bytes")), 3 << 19);
+    const json_t *memory = json_object_get(all, "memory_of_a_shard");
+    const json_t *slots = json_object_get(memory, "slots");
+    assert_int_equal(json_integer_value(json_object_get(memory, "capacity")), 16000000000);
+    assert_int_equal(json_integer_value(json_object_get(slots, "now")), 2000000);
+    assert_int_equal(json_integer_value(json_object_get(slots, "peak")), 4000000);
     assert_true(json_real_value(json_object_get(json_object_get(first, "measured"), "seconds")) ==
                 3e-3);
     json_decref(all);

@@ -22,6 +22,7 @@ fails_with() { ! explain "${@:2}" && grep -q -- "$1" err && [ ! -e no ]; }
 fits() { ! grep -qE '^.{121}' out; }
 rows() { grep -cE '^ {0,2}[0-9]+ [ *=] ' out; }
 steps() { sed -n 's/^compiled: .* ops to \([0-9]*\) steps.*/\1/p' out; }
+unnamed() { grep -cE '^ {0,2}[0-9]+ [ *=]  ' out; }
 collectives() { grep -cE '^ {0,2}[0-9]+ = ' out; }
 
 models=$("$programs/explain" --help | sed -n 's/.*--model NAME *network: \(.*\) (default.*/\1/p' | tr -d ,)
@@ -31,8 +32,9 @@ for model in $models; do
     check "$model on tpu:v3-8" [ $? = 0 ]
     check "$model fits 120 columns" fits
     check "$model has a row per step" [ "$(rows)" = "$(steps)" ]
+    check "$model says which layer each step is of" [ "$(unnamed)" = 0 ]
     check "$model shows collectives" [ "$(collectives)" -ge 1 ]
-    check "$model runs without fallbacks" says ' 0 ops fell back'
+    check "$model runs without fallbacks" says ' 0 ops fell back to the reference kernels,'
     check "$model on 1 to 8 shards" [ "$(grep -cE '^v3-8 +[1248] ' out)" = 5 ]
     check "$model on every profile" [ "$(grep -cE '^v[0-9]' out)" = 10 ]
 done
@@ -49,7 +51,7 @@ check "advice on passes" says 'Products of float32 take the MXU 6 passes'
 check "advice on rows" says "A shard's 20 rows are padded to 24"
 check "v4-8 has no 8 replicas" [ "$(grep -cE '^v4-8 +[1248] ' out)" = 4 ]
 explain --device reference --batch-size 2 --steps 1
-check "the reference device falls back, and says so" says '[1-9][0-9]* ops fell back to reference kernels'
+check "the reference device falls back, and says so" says '[1-9][0-9]* ops fell back to the reference kernels'
 
 if command -v python3 >/dev/null; then
     python3 - >out 2>err <<'PYTHON'
@@ -67,6 +69,7 @@ assert abs(own["epoch_s"] - 1500 * own["step_s"]) < 1e-6 * own["epoch_s"]
 assert own["infeed_bytes"] == 40 * (784 + 1) + 2 * 2 * 8, own     # pixels, labels, two counts
 for step in tpu["steps"]:
     op = step["modelled"]
+    assert (op["product"][0] > 0) == (op["vmem"]["bytes"] > 0) and op["vmem"]["bytes"] <= 16 << 20, step
     assert op["useful_macs"] <= op["padded_macs"] and 0 <= op["use"]["overlapped"] <= 1, step
     assert op["seconds"] == max(op[unit] for unit in ("mxu_s", "vector_s", "hbm_s", "links_s"))
     assert step["kind"] == "collective" or op["link_bytes"] == 0

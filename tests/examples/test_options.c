@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 static const char *const models[] = { "mnist_cnn", "mnist_cnn_bn", "mnist_convnet", NULL };
+static const char *const absent[] = { "mnist_vit", "shakespeare_lstm", NULL };
 static bool   show;
 static double strength;
 static const Option extra[] = {
@@ -18,7 +19,7 @@ static const Option extra[] = {
 };
 static const Program trainer = {
     .name = "mnist_cnn", .purpose = "Trains.", .groups = OPTIONS_ALL, .models = models,
-    .extra = extra,
+    .absent_models = absent, .extra = extra,
 };
 static const Program reader = {
     .name = "predict", .purpose = "Predicts.", .groups = OPTIONS_MACHINE,
@@ -124,6 +125,10 @@ static const struct { const char *line, *message; } refused[] = {
     { "--=3", "unknown flag --" },
     { "--model mnist_cn", "\"mnist_cn\", expected mnist_cnn, mnist_cnn_bn, mnist_convnet; "
                           "did you mean mnist_cnn?" },
+    { "--model shakespeare_lstm", "\"shakespeare_lstm\", which this program does not take; expected "
+                                  "mnist_cnn, mnist_cnn_bn, mnist_convnet\n" },
+    { "--model shakespeare", "\"shakespeare\", expected mnist_cnn" },
+    { "--policy shakespeare_lstm", "\"shakespeare_lstm\", expected float32" },
     { "--device cpv", "did you mean cpu?" },
     { "--policy bfloat16", "\"bfloat16\", expected float32, mixed_bfloat16, mixed_float16" },
     { "--policy flot32", "did you mean float32?" },
@@ -143,6 +148,7 @@ static const struct { const char *line, *message; } refused[] = {
     { "--threads 0", "--threads is \"0\", expected a whole number from 1 to 1024" },
     { "--threads=-2", "--threads is \"-2\"" },
     { "--shards 8", "--shards is \"8\", expected 1" },
+    { "--precision high", "--precision is \"high\", expected highest on device cpu" },
     { "--learning-rate 0", "--learning-rate is \"0\", expected a number from" },
     { "--learning-rate nan", "--learning-rate is \"nan\"" },
     { "--learning-rate inf", "--learning-rate is \"inf\"" },

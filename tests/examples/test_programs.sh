@@ -78,7 +78,9 @@ refuses 2 '"digits" is no flag' mnist_cnn digits
 refuses 2 'unknown flag --save' custom_loop --save x.safetensors
 refuses 2 'expected MODEL.safetensors IMAGE' predict
 refuses 2 '--threads is "-1"' demo --threads -1
-refuses 2 '--model is "shakespeare_lstm", expected mnist_cnn, .*fashion_mnist_cnn' compare_devices --model shakespeare_lstm
+for program in compare_devices explain; do
+    refuses 2 '"shakespeare_lstm", which this program does not take; expected mnist_cnn, .*fashion_mnist_cnn' $program --model shakespeare_lstm
+done
 refuses 2 'unknown flag --device; did you mean --devices' compare_devices --device cpu
 
 # ---- The machine ----
@@ -102,6 +104,13 @@ for program in mnist_cnn custom_loop; do
     grep -q '^0 ops fell back to the reference kernels$' "$folder/out"
     report $? "$program says that nothing fell back"
 done
+refuses 1 '--batch-size is 60, expected a multiple of the 8 shards' custom_loop --device tpu --data synthetic --limit 200 --batch-size 60
+exact="--device tpu --policy float32 --data synthetic --limit 400 --batch-size 80 --epochs 2"
+for shards in 1 8; do
+    succeeds custom_loop $exact --shards $shards
+    grep '^Epoch' "$folder/out" >"$folder/loss$shards"
+done
+same "a loop by hand has the same losses on 1 and on 8 shards" "$folder/loss1" "$folder/loss8"
 
 # ---- Where to write: found out before anything is trained ----
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { DEPTH = 1, TURNS = 1 };
+enum { DEPTH = 1 };
 
 typedef float Element;
 typedef float Operand;
@@ -12,12 +12,7 @@ typedef Lanes Vector;
 INLINE Vector  ones(void)                                 { return (Lanes){ 0 } + 1.0f; }
 INLINE Operand operand(const Element *x, Part part)       { (void)part; return *x; }
 INLINE Vector  lanes(const Operand *from, Part part)      { (void)part; return load(from); }
-INLINE Vector  of_turn(Vector b, int turn)                { (void)turn; return b; }
-INLINE Lanes   multiply(Lanes sum, Operand a, Vector b, int turn)
-{
-    (void)turn;
-    return sum + a * b;
-}
+INLINE Lanes   multiply(Lanes sum, Operand a, Vector b)   { return sum + a * b; }
 
 #include "tiles.h"
 

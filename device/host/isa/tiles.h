@@ -10,7 +10,7 @@
  *     Vector                      LANES of them; ones() is one
  *     operand(x, part)            reads an operand; LOW and HIGH: one element, the other zero
  *     lanes(from, part)           reads a vector; LOW and HIGH: that element, the other zero
- *     of_turn(b, turn), multiply(sum, a, b, turn)   a step adds its products in TURNS turns
+ *     multiply(sum, a, b)         sum + a b
  */
 #include "../product.h"
 
@@ -23,20 +23,17 @@ typedef Lanes Sums[TILE_ROWS][TILE_VECTORS];
 INLINE void tile_step(int rows, int vectors, const Element *const x[3], ptrdiff_t stride,
                       const Operand *panel, Part part, Sums sum)
 {
-    UNROLL for (int turn = 0; turn < TURNS; turn++) {
-        Vector b[TILE_VECTORS];
-        UNROLL for (int n = 0; n < vectors; n++)
-            b[n] = of_turn(lanes(panel + n * LANES, part), turn);
-        UNROLL for (int m = 0; m < rows; m++) {
-            const Operand a = operand(x[m / 5] + m % 5 * stride, part);
-            UNROLL for (int n = 0; n < vectors; n++) sum[m][n] = multiply(sum[m][n], a, b[n], turn);
-        }
+    Vector b[TILE_VECTORS];
+    UNROLL for (int n = 0; n < vectors; n++) b[n] = lanes(panel + n * LANES, part);
+    UNROLL for (int m = 0; m < rows; m++) {
+        const Operand a = operand(x[m / 5] + m % 5 * stride, part);
+        UNROLL for (int n = 0; n < vectors; n++) sum[m][n] = multiply(sum[m][n], a, b[n]);
     }
 }
 
 INLINE void tile_run(int rows, int vectors, const CornuTile *tile, const CornuRun *run, Sums sum)
 {
-    enum { STEPS = 4 / TURNS };
+    enum { STEPS = 4 };
     const ptrdiff_t stride = tile->x_stride, row = vectors * LANES;
     const Element  *x0 = (const Element *)tile->x + run->offset;
     const Element  *x1 = x0 + 5 * stride, *x2 = x1 + 5 * stride;
@@ -128,14 +125,11 @@ static void tile(const CornuTile *tile)
 INLINE void outer_step(int rows, int vectors, const Operand *x, const ptrdiff_t *offsets,
                        const Operand *y, Sums sum)
 {
-    UNROLL for (int turn = 0; turn < TURNS; turn++) {
-        Vector c[TILE_VECTORS];
-        UNROLL for (int n = 0; n < vectors; n++)
-            c[n] = of_turn(lanes(y + n * LANES, WHOLE), turn);
-        UNROLL for (int m = 0; m < rows; m++) {
-            const Operand a = x[offsets ? offsets[m] : m];
-            UNROLL for (int n = 0; n < vectors; n++) sum[m][n] = multiply(sum[m][n], a, c[n], turn);
-        }
+    Vector c[TILE_VECTORS];
+    UNROLL for (int n = 0; n < vectors; n++) c[n] = lanes(y + n * LANES, WHOLE);
+    UNROLL for (int m = 0; m < rows; m++) {
+        const Operand a = x[offsets ? offsets[m] : m];
+        UNROLL for (int n = 0; n < vectors; n++) sum[m][n] = multiply(sum[m][n], a, c[n]);
     }
 }
 
@@ -225,8 +219,7 @@ static float limit(int64_t steps)
     Operand a = b[0];
     UNROLL for (int n = 0; n < LIMIT_SUMS; n++) sums[n] = (Lanes){ 0 } + (float)n;
     for (; steps > 0; steps--) {
-        UNROLL for (int turn = 0; turn < TURNS; turn++)
-            UNROLL for (int n = 0; n < LIMIT_SUMS; n++) sums[n] = multiply(sums[n], a, b, turn);
+        UNROLL for (int n = 0; n < LIMIT_SUMS; n++) sums[n] = multiply(sums[n], a, b);
         __asm__ volatile("" : "+x"(b));   /* a step may not be left out */
     }
     UNROLL for (int n = 1; n < LIMIT_SUMS; n++) sums[0] += sums[n];

@@ -329,6 +329,35 @@ static void load_u32(const CornuVectorCall *call, int64_t count)
     CORNU__SIMD for (int64_t i = 0; i < count; i++) y[i] = x[i];
 }
 
+/* cornu_f16_to_float and cornu_f16_from_float on bits, without branches, so that they become vector
+ * loops. Exponents are re-biased by 127 - 15 = 112, those of Inf and NaN twice. */
+CORNU__INLINE uint32_t wide_f16(uint32_t x)
+{
+    const uint32_t sign = (x & 0x8000) << 16, size = (x & 0x7fff) << 13;
+    const uint32_t subnormal = size + (113u << 23), smallest = 113u << 23;
+    float          value, less;
+    uint32_t       small;
+    memcpy(&value, &subnormal, sizeof value);
+    memcpy(&less, &smallest, sizeof less);
+    value -= less;
+    memcpy(&small, &value, sizeof small);
+    const uint32_t normal = size + (112u << 23) + (size < 31u << 23 ? 0 : 112u << 23);
+    return sign | (size < 1u << 23 ? small : normal);
+}
+
+CORNU__INLINE uint32_t narrow_f16(uint32_t bits)
+{
+    const uint32_t sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
+    float          value;
+    uint32_t       small;
+    memcpy(&value, &size, sizeof value);
+    value += 0.5f;   /* of a subnormal: the hardware rounds at the last bit of 2^-24 */
+    memcpy(&small, &value, sizeof small);
+    const uint32_t normal = (size + 0xc8000000 + 0xfff + (size >> 13 & 1)) >> 13;
+    const uint32_t finite = size < 0x38800000 ? small - 0x3f000000 : normal;
+    return sign | (size > 0x7f800000 ? 0x7e00 : size >= 0x477ff000 ? 0x7c00 : finite);
+}
+
 static void load_bf16(const CornuVectorCall *call, int64_t count)
 {
     const uint16_t *x = call->in[0];
@@ -339,8 +368,8 @@ static void load_bf16(const CornuVectorCall *call, int64_t count)
 static void load_f16(const CornuVectorCall *call, int64_t count)
 {
     const uint16_t *x = call->in[0];
-    float          *y = call->out[0];
-    for (int64_t i = 0; i < count; i++) y[i] = cornu_f16_to_float(x[i]);
+    uint32_t       *y = call->out[0];
+    CORNU__SIMD for (int64_t i = 0; i < count; i++) y[i] = wide_f16(x[i]);
 }
 
 static void store_i32(const CornuVectorCall *call, int64_t count)
@@ -373,9 +402,9 @@ static void store_bf16(const CornuVectorCall *call, int64_t count)
 
 static void store_f16(const CornuVectorCall *call, int64_t count)
 {
-    const float *x = call->in[0];
-    uint16_t    *y = call->out[0];
-    for (int64_t i = 0; i < count; i++) y[i] = cornu_f16_from_float(x[i]);
+    const uint32_t *x = call->in[0];
+    uint16_t       *y = call->out[0];
+    CORNU__SIMD for (int64_t i = 0; i < count; i++) y[i] = (uint16_t)narrow_f16(x[i]);
 }
 
 static void round_i32(const CornuVectorCall *call, int64_t count)
@@ -416,9 +445,9 @@ static void round_bf16(const CornuVectorCall *call, int64_t count)
 
 static void round_f16(const CornuVectorCall *call, int64_t count)
 {
-    const float *x = call->in[0];
-    float       *y = call->out[0];
-    for (int64_t i = 0; i < count; i++) y[i] = cornu_f16_to_float(cornu_f16_from_float(x[i]));
+    const uint32_t *x = call->in[0];
+    uint32_t       *y = call->out[0];
+    CORNU__SIMD for (int64_t i = 0; i < count; i++) y[i] = wide_f16(narrow_f16(x[i]));
 }
 
 /* ---- Sources ---- */

@@ -1,0 +1,65 @@
+#include "../bf16.h"
+
+#include <string.h>
+
+#include "per_isa.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+static void widen(const uint16_t *restrict x, int64_t count, float *restrict y)
+{
+    uint32_t *bits = (uint32_t *)(void *)y;
+    for (int64_t i = 0; i < count; i++) bits[i] = (uint32_t)x[i] << 16;
+}
+
+INLINE uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+INLINE float float_of(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* As cornu_bf16_from_float. */
+INLINE uint32_t rounded(uint32_t x)
+{
+    const uint32_t up = x + 0x7fff + (x >> 16 & 1), nan = x | 0x400000;
+    return ((x & 0x7fffffff) > 0x7f800000 ? nan : up) >> 16;
+}
+
+static void narrow(const float *restrict x, int64_t count, uint16_t *restrict y)
+{
+    for (int64_t i = 0; i < count; i++) y[i] = (uint16_t)rounded(bits_of(x[i]));
+}
+
+static void split(const float *restrict x, int64_t count, uint16_t *restrict high,
+                  uint16_t *restrict finite, uint16_t *restrict middle, uint16_t *restrict low)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const uint32_t h = rounded(bits_of(x[i]));
+        const float    rest = x[i] - float_of(h << 16);
+        const uint32_t m = rounded(bits_of(rest)), l = rounded(bits_of(rest - float_of(m << 16)));
+        const uint32_t kept = (h & 0x7f80) == 0x7f80 ? 0 : 0xffff;
+        high[i] = (uint16_t)h;
+        finite[i] = (uint16_t)(h & kept);
+        middle[i] = (uint16_t)(m & kept);
+        low[i] = (uint16_t)(l & kept);
+    }
+}
+
+static void pair(const uint16_t *restrict a, const uint16_t *restrict b, int64_t count,
+                 uint32_t *restrict to)
+{
+    if (b)
+        for (int64_t i = 0; i < count; i++) to[i] = a[i] | (uint32_t)b[i] << 16;
+    else
+        for (int64_t i = 0; i < count; i++) to[i] = a[i];
+}
+
+const CornuBf16 CORNU__PER_ISA(cornu__bf16) = { widen, narrow, split, pair };
