@@ -4,8 +4,8 @@
 #include "passes.h"
 
 /* The parts of a scan's scratch memory, in this order: addresses of the body's operands, inputs and
- * outputs; a buffer for each slice and each stacked result; the body's arena, its packed operands and
- * its scratch memory. */
+ * outputs; a buffer for each slice and each stacked result; the body's arena, its packed operands
+ * and its scratch memory. */
 struct CornuNested {
     CornuHost            host;       /* with one shard */
     CornuPlan            plan;

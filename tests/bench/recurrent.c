@@ -86,10 +86,10 @@ static void open_cases(Case *cases, CornuDtype dtype, const CornuKernel *matmul)
     const CornuType c0 = cornu_type(CORNU_F32, BATCH, UNITS);
     const CornuType kernel = cornu_type(dtype, UNITS, 4 * UNITS);
     cases[LIMIT] = (Case){ .name = "multiply-adds in registers" };
-    open_case(&cases[FORWARD], "lstm", CORNU_OP_LSTM, &cornu__host_recurrent, (CornuAttributes){ 0 }, 4,
-              (CornuType[]){ wide, kernel, h0, c0 });
-    open_case(&cases[BACKWARD], "lstm_grad", CORNU_OP_LSTM_GRAD, &cornu__host_recurrent, (CornuAttributes){ 0 }, 6,
-              (CornuType[]){ wide, cells, c0, kernel, h, c0 });
+    open_case(&cases[FORWARD], "lstm", CORNU_OP_LSTM, &cornu__host_recurrent,
+              (CornuAttributes){ 0 }, 4, (CornuType[]){ wide, kernel, h0, c0 });
+    open_case(&cases[BACKWARD], "lstm_grad", CORNU_OP_LSTM_GRAD, &cornu__host_recurrent,
+              (CornuAttributes){ 0 }, 6, (CornuType[]){ wide, cells, c0, kernel, h, c0 });
     open_case(&cases[WEIGHTS], "h' d_z", CORNU_OP_MATMUL, matmul,
               (CornuAttributes){ .matmul = { .transpose_a = 1, .dtype = CORNU_F32 } }, 2,
               (CornuType[]){ cornu_type(dtype, BATCH * STEPS, UNITS),
