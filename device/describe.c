@@ -86,7 +86,7 @@ CornuStatus cornu__describe_step(CornuExecutable *executable, const CornuExecuta
     CornuExecutableStep *described = &executable->steps[executable->step_count++];
     *described = *step;
     described->name = name;
-    described->scope = step->scope ? step->scope : scope_of(program, step);
+    if (!step->scope) described->scope = scope_of(program, step);
     described->ops = numbers;
     described->in = types;
     described->out = types + in;

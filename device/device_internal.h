@@ -86,8 +86,7 @@ struct CornuExecutable {
 
 /* Makes room to describe `count` steps of a compiled program, which are then added one by one, in
  * the order in which they run: kind, ops, types and per_shard are taken from `step` and copied, the
- * rest follows from them; so does the scope, but for a step that computes none of the ops itself.
- * device.c frees the descriptions. */
+ * rest follows from them, the scope too where it is NULL. device.c frees the descriptions. */
 CornuStatus cornu__describe_begin(CornuExecutable *executable, const CornuProgram *compiled,
                                   int count);
 CornuStatus cornu__describe_step(CornuExecutable *executable, const CornuExecutableStep *step);

@@ -230,9 +230,8 @@ static CornuStatus describe(CornuExecutable *base, const CornuPlan *plan)
         }
         CORNU__TRY(cornu__describe_step(base, &(CornuExecutableStep){
             .kind = cornu__plan_kind_name(plan, step), .ops = step->ops,
-            .op_count = step->op_count,
             .scope = step->kind == CORNU_STEP_PACK ? plan->program->ops[step->op].scope : NULL,
-            .in = in, .in_count = moves ? step->in_count : 0,
+            .op_count = step->op_count, .in = in, .in_count = moves ? step->in_count : 0,
             .out = step->types + step->in_count, .out_count = moves ? step->out_count : 0,
             .per_shard = step->varies && cornu__plan_shards(plan) > 1 }));
     }

@@ -9,7 +9,6 @@ typedef float Element;
 typedef float Operand;
 typedef Lanes Vector;
 
-INLINE Vector  ones(void)                                 { return (Lanes){ 0 } + 1.0f; }
 INLINE Operand operand(const Element *x, Part part)       { (void)part; return *x; }
 INLINE Vector  lanes(const Operand *from, Part part)      { (void)part; return load(from); }
 INLINE Lanes   multiply(Lanes sum, Operand a, Vector b)   { return sum + a * b; }

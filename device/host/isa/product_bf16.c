@@ -14,8 +14,6 @@ typedef uint32_t Operand;
 typedef uint32_t Vector __attribute__((vector_size(4 * LANES)));
 typedef uint32_t UnalignedPairs __attribute__((vector_size(4 * LANES), aligned(2), may_alias));
 
-INLINE Vector ones(void) { return (Vector){ 0 } + 0x3f803f80u; }
-
 INLINE Operand operand(const Element *x, Part part)
 {
     uint32_t pair;
