@@ -21,10 +21,10 @@
  */
 #include "../product.h"
 
-enum { GATHER_ROWS = TILE_ROWS < 10 ? TILE_ROWS : 10, LIMIT_SUMS = 12 };
+enum { GATHER_ROWS = TILE_ROWS < 10 ? TILE_ROWS : 10, TILE_SUMS = TILE_ROWS * TILE_VECTORS };
 
 /* Of a tile of `rows` by `vectors` registers, in that order. */
-typedef Lanes Sums[TILE_ROWS * TILE_VECTORS];
+typedef Lanes Sums[TILE_SUMS];
 
 /* Rows are reached from three pointers, five rows each: fourteen pointers would not fit into
  * the general registers. */
@@ -75,7 +75,7 @@ static void tile_fit(const CornuTile *tile, const float *from)
 
 INLINE void tile_store(int rows, int vectors, const CornuTile *tile, Sums sum)
 {
-    float           fitted[TILE_ROWS * TILE_VECTORS * LANES];
+    float           fitted[TILE_SUMS * LANES];
     const bool      whole = !tile->narrow && tile->columns == vectors * LANES;
     float          *to = whole ? tile->y : fitted;
     const ptrdiff_t stride = whole ? tile->y_stride : vectors * LANES;
@@ -214,13 +214,13 @@ static void outer(const CornuOuter *outer)
  * it make one product for all, or none. */
 static float limit(int64_t steps)
 {
-    Lanes   sums[LIMIT_SUMS];
+    Sums    sum;
     Operand zero = 0;
     __asm__ volatile("" : "+r"(zero));
-    UNROLL for (int n = 0; n < LIMIT_SUMS; n++) sums[n] = (Lanes){ 0 } + (float)n;
+    UNROLL for (int i = 0; i < TILE_SUMS; i++) sum[i] = (Lanes){ 0 } + (float)i;
     for (; steps > 0; steps--)
-        UNROLL for (int n = 0; n < LIMIT_SUMS; n++)
-            sums[n] = multiply(sums[n], zero, (Vector)sums[n]);
-    UNROLL for (int n = 1; n < LIMIT_SUMS; n++) sums[0] += sums[n];
-    return sums[0][0];
+        UNROLL for (int i = 0; i < TILE_SUMS; i++)
+            sum[i] = multiply(sum[i], zero, (Vector)sum[i]);
+    UNROLL for (int i = 1; i < TILE_SUMS; i++) sum[0] += sum[i];
+    return sum[0][0];
 }
