@@ -86,10 +86,9 @@ struct CornuExecutable {
 
 /* Makes room to describe `count` steps of a compiled program, which are then added one by one, in
  * the order in which they run: kind, ops, types and per_shard are taken from `step` and copied, the
- * rest follows from them. device.c frees the descriptions. */
+ * rest follows from them, the scope too where it is NULL. device.c frees the descriptions. */
 CornuStatus cornu__describe_begin(CornuExecutable *executable, const CornuProgram *compiled,
                                   int count);
-/* A scope of NULL becomes that of the first op that has one. */
 CornuStatus cornu__describe_step(CornuExecutable *executable, const CornuExecutableStep *step);
 /* For a class whose compile fails, too. */
 void        cornu__describe_free(CornuExecutable *executable);

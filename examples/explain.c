@@ -119,11 +119,14 @@ static CornuStatus measure(Subject *subject, int runs, double *here_s, double *w
 
 /* ---- Modelled ---- */
 
-static CornuStatus model(const CornuExecutable *executable, const CornuTpuProfile *profile,
-                         const CornuTpuModel **to)
+static CornuStatus model(const Options *options, const CornuExecutable *executable,
+                         const CornuTpuProfile *profile, const CornuTpuModel **to)
 {
+    static const int passes[] = { [CORNU_PRECISION_HIGHEST] = CORNU_TPU_HIGHEST,
+                                  [CORNU_PRECISION_HIGH] = CORNU_TPU_HIGH,
+                                  [CORNU_PRECISION_DEFAULT] = CORNU_TPU_DEFAULT };
     *to = cornu_tpu_model(.executable = executable, .profile = profile,
-                          .passes = CORNU_TPU_HIGHEST);
+                          .passes = passes[session_precision(options)]);
     return *to ? CORNU_OK : cornu_error_status();
 }
 
@@ -141,10 +144,11 @@ static CornuStatus model_shards(const Options *options, const CornuReferenceMode
     CornuStatus  status = device ? make(&subject, reference, device, e->batch)
                                  : cornu_error_status();
     if (!status && has)
-        status = model(subject.executable, e->tpu->profile, &e->by_shards[row]);
+        status = model(options, subject.executable, e->tpu->profile, &e->by_shards[row]);
     for (int i = 0; !status && cornu_tpu_profile_at(i); i++)
         if ((int)cornu_tpu_profile_at(i)->shards.value == shards)
-            status = model(subject.executable, cornu_tpu_profile_at(i), &e->by_profile[i]);
+            status = model(options, subject.executable, cornu_tpu_profile_at(i),
+                           &e->by_profile[i]);
     cornu_model_free(subject.model);
     cornu_device_close(device);
     return status;
@@ -153,11 +157,11 @@ static CornuStatus model_shards(const Options *options, const CornuReferenceMode
 static CornuStatus model_all(const Options *options, const CornuReferenceModel *reference,
                              Subject *subject, Explanation *e)
 {
-    CornuStatus status = model(subject->executable, NULL, &e->tpu);
+    CornuStatus status = model(options, subject->executable, NULL, &e->tpu);
     for (int row = 0; !status && row < EXPLAIN_SHARDS; row++)
         status = model_shards(options, reference, row, e);
     if (!status) status = take_batch(subject, 2 * e->batch);
-    return status ? status : model(subject->executable, NULL, &e->doubled);
+    return status ? status : model(options, subject->executable, NULL, &e->doubled);
 }
 
 static void free_models(Explanation *e)

@@ -50,6 +50,8 @@ check "the policy and the shards are heeded" says 'emulated, float32, 2 shards, 
 check "advice on passes" says 'Products of float32 take the MXU 6 passes'
 check "advice on rows" says "A shard's 20 rows are padded to 24"
 check "v4-8 has no 8 replicas" [ "$(grep -cE '^v4-8 +[1248] ' out)" = 4 ]
+check "three passes by their name" eval 'explain --device tpu --policy float32 --precision high --batch-size 8 --steps 1 && says "take the MXU 3 passes"'
+check "one pass has no such advice" eval 'explain --device tpu --policy float32 --precision default --batch-size 8 --steps 1 && ! says "take the MXU"'
 explain --device reference --batch-size 2 --steps 1
 check "the reference device falls back, and says so" says '[1-9][0-9]* ops fell back to the reference kernels'
 

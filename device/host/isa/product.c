@@ -9,7 +9,6 @@ typedef float Element;
 typedef float Operand;
 typedef Lanes Vector;
 
-INLINE Vector  ones(void)                                 { return (Lanes){ 0 } + 1.0f; }
 INLINE Operand operand(const Element *x, Part part)       { (void)part; return *x; }
 INLINE Vector  lanes(const Operand *from, Part part)      { (void)part; return load(from); }
 INLINE Lanes   multiply(Lanes sum, Operand a, Vector b)   { return sum + a * b; }
@@ -40,5 +39,5 @@ static void finish(float *y, int64_t rows, int64_t columns, int64_t stride,
 
 const CornuProducts CORNU__PER_ISA(cornu__products) = {
     LANES, TILE_ROWS, GATHER_ROWS, DEPTH, sizeof(Element), tile, outer, pack, finish, limit,
-    2 * DEPTH * LANES * LIMIT_SUMS,
+    2 * DEPTH * LANES * TILE_SUMS,
 };

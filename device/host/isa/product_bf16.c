@@ -14,8 +14,6 @@ typedef uint32_t Operand;
 typedef uint32_t Vector __attribute__((vector_size(4 * LANES)));
 typedef uint32_t UnalignedPairs __attribute__((vector_size(4 * LANES), aligned(2), may_alias));
 
-INLINE Vector ones(void) { return (Vector){ 0 } + 0x3f803f80u; }
-
 INLINE Operand operand(const Element *x, Part part)
 {
     uint32_t pair;
@@ -69,5 +67,5 @@ static void pack(void *panel, int64_t width, int64_t k, int64_t count, const voi
 
 const CornuProducts CORNU__PER_ISA(cornu__products) = {
     LANES, TILE_ROWS, GATHER_ROWS, DEPTH, sizeof(Element), tile, outer, pack, NULL, limit,
-    2 * DEPTH * LANES * LIMIT_SUMS,
+    2 * DEPTH * LANES * TILE_SUMS,
 };

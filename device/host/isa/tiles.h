@@ -1,39 +1,45 @@
 /*
  * The bodies of product.h's tiles, for f32 and for bf16. Each is inlined with the tile's extents
  * known, once per number of rows and vectors, and the compiler keeps its sums in registers: with
- * gcc 12 and clang 14 both run at 95 to 100 % of what the multiply-add units give once operands
- * are in the second-level cache.
+ * gcc 12 and clang 14, AVX2 and AVX-512, both run at 93 to 100 % of what the multiply-add units
+ * give once operands are in the first-level cache.
+ *
+ * That takes some care, else sums live on the stack and a third of the speed is lost:
+ *  - a step goes over all sums in one loop; of two nested ones clang unrolls an inner loop of one
+ *    turn too late to see which element of an array is meant;
+ *  - sums leave registers by plain stores alone; with a branch that goes over their lanes gcc
+ *    keeps all but the first row in memory throughout;
+ *  - the loop over k holds one step; with several in a turn 28 sums of AVX-512 are spilled.
  *
  * The file that includes this says before what is multiplied:
  *     Element                     of x in memory: float, or uint16_t for bf16
  *     Operand                     what is broadcast: DEPTH elements along the sum, 4 bytes
- *     Vector                      LANES of them; ones() is one
+ *     Vector                      LANES of them
  *     operand(x, part)            reads an operand; LOW and HIGH: one element, the other zero
  *     lanes(from, part)           reads a vector; LOW and HIGH: that element, the other zero
  *     multiply(sum, a, b)         sum + a b
  */
 #include "../product.h"
 
-enum { GATHER_ROWS = TILE_ROWS < 10 ? TILE_ROWS : 10, LIMIT_SUMS = 12 };
+enum { GATHER_ROWS = TILE_ROWS < 10 ? TILE_ROWS : 10, TILE_SUMS = TILE_ROWS * TILE_VECTORS };
 
-typedef Lanes Sums[TILE_ROWS][TILE_VECTORS];
+/* Of a tile of `rows` by `vectors` registers, in that order. */
+typedef Lanes Sums[TILE_SUMS];
 
 /* Rows are reached from three pointers, five rows each: fourteen pointers would not fit into
  * the general registers. */
 INLINE void tile_step(int rows, int vectors, const Element *const x[3], ptrdiff_t stride,
                       const Operand *panel, Part part, Sums sum)
 {
-    Vector b[TILE_VECTORS];
-    UNROLL for (int n = 0; n < vectors; n++) b[n] = lanes(panel + n * LANES, part);
-    UNROLL for (int m = 0; m < rows; m++) {
-        const Operand a = operand(x[m / 5] + m % 5 * stride, part);
-        UNROLL for (int n = 0; n < vectors; n++) sum[m][n] = multiply(sum[m][n], a, b[n]);
+    UNROLL for (int i = 0; i < rows * vectors; i++) {
+        const int m = i / vectors, n = i % vectors;
+        sum[i] = multiply(sum[i], operand(x[m / 5] + m % 5 * stride, part),
+                          lanes(panel + n * LANES, part));
     }
 }
 
 INLINE void tile_run(int rows, int vectors, const CornuTile *tile, const CornuRun *run, Sums sum)
 {
-    enum { STEPS = 4 };
     const ptrdiff_t stride = tile->x_stride, row = vectors * LANES;
     const Element  *x0 = (const Element *)tile->x + run->offset;
     const Element  *x1 = x0 + 5 * stride, *x2 = x1 + 5 * stride;
@@ -43,13 +49,6 @@ INLINE void tile_run(int rows, int vectors, const CornuTile *tile, const CornuRu
         tile_step(rows, vectors, (const Element *[]){ x0, x1, x2 }, stride, panel, HIGH, sum);
         left--, x0++, x1++, x2++, panel += row;
     }
-    for (; left >= STEPS * DEPTH; left -= STEPS * DEPTH) {
-        UNROLL for (int k = 0; k < STEPS; k++)
-            tile_step(rows, vectors,
-                      (const Element *[]){ x0 + k * DEPTH, x1 + k * DEPTH, x2 + k * DEPTH },
-                      stride, panel + k * row, WHOLE, sum);
-        x0 += STEPS * DEPTH, x1 += STEPS * DEPTH, x2 += STEPS * DEPTH, panel += STEPS * row;
-    }
     for (; left >= DEPTH; left -= DEPTH) {
         tile_step(rows, vectors, (const Element *[]){ x0, x1, x2 }, stride, panel, WHOLE, sum);
         x0 += DEPTH, x1 += DEPTH, x2 += DEPTH, panel += row;
@@ -58,37 +57,40 @@ INLINE void tile_run(int rows, int vectors, const CornuTile *tile, const CornuRu
         tile_step(rows, vectors, (const Element *[]){ x0, x1, x2 }, stride, panel, LOW, sum);
 }
 
+/* Stores what cannot go there straight from registers: bf16, and rows that end within one. */
+static void tile_fit(const CornuTile *tile, const float *from)
+{
+    const int width = tile->vectors * LANES;
+    for (int m = 0; m < tile->rows; m++, from += width) {
+        if (tile->narrow) {
+            uint16_t *y = (uint16_t *)tile->y + m * tile->y_stride;
+            for (int n = 0; n < width; n += LANES)
+                store_narrow(y + n, load(from + n), tile->columns - n);
+        } else {
+            float *y = (float *)tile->y + m * tile->y_stride;
+            for (int n = 0; n < tile->columns; n++) y[n] = from[n];
+        }
+    }
+}
+
 INLINE void tile_store(int rows, int vectors, const CornuTile *tile, Sums sum)
 {
+    float           fitted[TILE_SUMS * LANES];
+    const bool      whole = !tile->narrow && tile->columns == vectors * LANES;
+    float          *to = whole ? tile->y : fitted;
+    const ptrdiff_t stride = whole ? tile->y_stride : vectors * LANES;
     if (tile->relu)
-        UNROLL for (int m = 0; m < rows; m++)
-            UNROLL for (int n = 0; n < vectors; n++) sum[m][n] = relu(sum[m][n]);
-    if (tile->narrow) {
-        UNROLL for (int m = 0; m < rows; m++)
-            UNROLL for (int n = 0; n < vectors; n++)
-                store_narrow((uint16_t *)tile->y + m * tile->y_stride + n * LANES, sum[m][n],
-                             tile->columns - n * LANES);
-        return;
-    }
-    float *y = tile->y;
-    if (tile->columns == vectors * LANES) {
-        UNROLL for (int m = 0; m < rows; m++)
-            UNROLL for (int n = 0; n < vectors; n++)
-                store(y + m * tile->y_stride + n * LANES, sum[m][n]);
-        return;
-    }
-    UNROLL for (int m = 0; m < rows; m++) {
-        float row[TILE_VECTORS * LANES];
-        UNROLL for (int n = 0; n < vectors; n++) store(row + n * LANES, sum[m][n]);
-        for (int n = 0; n < tile->columns; n++) y[m * tile->y_stride + n] = row[n];
-    }
+        UNROLL for (int i = 0; i < rows * vectors; i++) sum[i] = relu(sum[i]);
+    UNROLL for (int i = 0; i < rows * vectors; i++)
+        store(to + i / vectors * stride + i % vectors * LANES, sum[i]);
+    if (!whole) tile_fit(tile, fitted);
 }
 
 INLINE void tile_of(int rows, int vectors, const CornuTile *tile)
 {
     Sums sum;
-    UNROLL for (int m = 0; m < rows; m++)
-        UNROLL for (int n = 0; n < vectors; n++) sum[m][n] = load(tile->bias + n * LANES);
+    UNROLL for (int i = 0; i < rows * vectors; i++)
+        sum[i] = load(tile->bias + i % vectors * LANES);
     for (int64_t r = 0; r < tile->run_count; r++)
         tile_run(rows, vectors, tile, &tile->runs[r], sum);
     tile_store(rows, vectors, tile, sum);
@@ -125,11 +127,9 @@ static void tile(const CornuTile *tile)
 INLINE void outer_step(int rows, int vectors, const Operand *x, const ptrdiff_t *offsets,
                        const Operand *y, Sums sum)
 {
-    Vector c[TILE_VECTORS];
-    UNROLL for (int n = 0; n < vectors; n++) c[n] = lanes(y + n * LANES, WHOLE);
-    UNROLL for (int m = 0; m < rows; m++) {
-        const Operand a = x[offsets ? offsets[m] : m];
-        UNROLL for (int n = 0; n < vectors; n++) sum[m][n] = multiply(sum[m][n], a, c[n]);
+    UNROLL for (int i = 0; i < rows * vectors; i++) {
+        const int m = i / vectors, n = i % vectors;
+        sum[i] = multiply(sum[i], x[offsets ? offsets[m] : m], lanes(y + n * LANES, WHOLE));
     }
 }
 
@@ -137,9 +137,9 @@ INLINE void outer_of(int rows, int vectors, const CornuOuter *outer, const ptrdi
 {
     Sums   sum;
     float *to = outer->sum;
-    UNROLL for (int m = 0; m < rows; m++)
-        UNROLL for (int n = 0; n < vectors; n++)
-            sum[m][n] = outer->add ? load(to + m * outer->sum_stride + n * LANES) : (Lanes){ 0 };
+    UNROLL for (int i = 0; i < rows * vectors; i++)
+        sum[i] = outer->add ? load(to + i / vectors * outer->sum_stride + i % vectors * LANES)
+                            : (Lanes){ 0 };
     for (int64_t b = 0; b < outer->images; b++)
         for (int64_t i = 0; i < outer->height; i++) {
             const Operand *x = (const Operand *)outer->x + b * outer->x_image + i * outer->x_row;
@@ -150,9 +150,8 @@ INLINE void outer_of(int rows, int vectors, const CornuOuter *outer, const ptrdi
                 y += outer->y_pixel;
             }
         }
-    UNROLL for (int m = 0; m < rows; m++)
-        UNROLL for (int n = 0; n < vectors; n++)
-            store(to + m * outer->sum_stride + n * LANES, sum[m][n]);
+    UNROLL for (int i = 0; i < rows * vectors; i++)
+        store(to + i / vectors * outer->sum_stride + i % vectors * LANES, sum[i]);
 }
 
 INLINE void outer_rows(int vectors, const CornuOuter *outer)
@@ -211,17 +210,17 @@ static void outer(const CornuOuter *outer)
     else outer_rows(2, outer);
 }
 
-/* Multiply-adds on registers alone. */
+/* Multiply-adds on registers alone: sum = sum + 0 sum, of a zero the compiler does not know, lest
+ * it make one product for all, or none. */
 static float limit(int64_t steps)
 {
-    Lanes   sums[LIMIT_SUMS];
-    Vector  b = ones();
-    Operand a = b[0];
-    UNROLL for (int n = 0; n < LIMIT_SUMS; n++) sums[n] = (Lanes){ 0 } + (float)n;
-    for (; steps > 0; steps--) {
-        UNROLL for (int n = 0; n < LIMIT_SUMS; n++) sums[n] = multiply(sums[n], a, b);
-        __asm__ volatile("" : "+x"(b));   /* a step may not be left out */
-    }
-    UNROLL for (int n = 1; n < LIMIT_SUMS; n++) sums[0] += sums[n];
-    return sums[0][0];
+    Sums    sum;
+    Operand zero = 0;
+    __asm__ volatile("" : "+r"(zero));
+    UNROLL for (int i = 0; i < TILE_SUMS; i++) sum[i] = (Lanes){ 0 } + (float)i;
+    for (; steps > 0; steps--)
+        UNROLL for (int i = 0; i < TILE_SUMS; i++)
+            sum[i] = multiply(sum[i], zero, (Vector)sum[i]);
+    UNROLL for (int i = 1; i < TILE_SUMS; i++) sum[0] += sum[i];
+    return sum[0][0];
 }
