@@ -20,6 +20,17 @@ typedef struct {
     void        (*free)(CornuDataset *dataset);
 } CornuDatasetKind;
 
+/* Where the windows of a text begin: text_dataset.c. */
+typedef struct {
+    void    *tokens;      /* owned */
+    size_t   token_bytes;
+    int64_t  length;      /* T */
+    int      sampling;    /* a CornuTextSampling */
+    uint64_t seed;
+    int64_t  places;      /* where a random window may begin: 0 to places - 1 */
+    int64_t  rows, steps; /* continued: of a batch, batches of an epoch */
+} CornuTextSource;
+
 struct CornuDataset {
     atomic_int              owners;
     const CornuDatasetKind *kind;
@@ -36,6 +47,7 @@ struct CornuDataset {
         struct { uint64_t seed; } shuffle;
         struct { int64_t first; } window; /* take and skip */
         struct { int64_t times; } repeat;
+        CornuTextSource text;
     };
 };
 

@@ -78,10 +78,10 @@ static CornuStatus download(const CornuDataSource *source, const char *folder,
         if (status == CORNU_ERR_DATA)
             cornu__fail(status, "%s is neither in ./data/%s nor in %s and %s does not give it: "
                                 "%s. Expected %lld bytes with SHA-256 %s; put the file into that "
-                                "folder, name another data directory (--data DIR or CORNU_DATA), "
-                                "or do without the files (--data synthetic)", file->name,
-                        source->folder, folder, url, cornu_error_message(),
-                        (long long)file->bytes, file->sha256);
+                                "folder or name another data directory (--data DIR or "
+                                "CORNU_DATA); %s", file->name, source->folder, folder, url,
+                        cornu_error_message(), (long long)file->bytes, file->sha256,
+                        source->otherwise);
     }
     return status;
 }
@@ -96,9 +96,9 @@ static CornuStatus find_in(const char *directory, const char *asked_by,
     if (!file) return CORNU_OK;
     return cornu__fail(CORNU_ERR_DATA, "%s/%s is missing; %s must name a directory that holds "
                                        "%s/. The file has %lld bytes and SHA-256 %s and comes "
-                                       "from %s%s; --data synthetic does without it",
+                                       "from %s%s; %s",
                        folder, file->name, asked_by, source->folder, (long long)file->bytes,
-                       file->sha256, source->addresses[0], file->name);
+                       file->sha256, source->addresses[0], file->name, source->otherwise);
 }
 
 CornuStatus cornu_data_find(const CornuDataSource *source, const CornuDataSearch *search,
@@ -117,4 +117,27 @@ CornuStatus cornu_data_find(const CornuDataSource *source, const CornuDataSearch
         !missing_from(folder, source))
         return CORNU_OK;
     return download(source, folder, search);
+}
+
+/* Whether directory/name is there; path is written in any case. */
+static bool is_in(const char *directory, const char *name, char path[2 * CORNU_PATH_SIZE])
+{
+    const int length = snprintf(path, 2 * CORNU_PATH_SIZE, "%s/%s", directory, name);
+    return length < 2 * CORNU_PATH_SIZE && access(path, F_OK) == 0;
+}
+
+CornuStatus cornu_data_find_file(const char *name, const CornuDataSearch *search,
+                                 char path[2 * CORNU_PATH_SIZE])
+{
+    char        cache[CORNU_PATH_SIZE];
+    const char *directory = search->data ? search->data : environment("CORNU_DATA");
+    if (snprintf(path, 2 * CORNU_PATH_SIZE, "%s", name) >= 2 * CORNU_PATH_SIZE)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "the file's name is too long");
+    if (access(name, F_OK) == 0) return CORNU_OK;
+    if (directory ? is_in(directory, name, path)
+                  : is_in("./data", name, path) ||
+                        (cache_directory(cache) && is_in(cache, name, path)))
+        return CORNU_OK;
+    return cornu__fail(CORNU_ERR_DATA, "there is no file %s, neither here nor in %s", name,
+                       directory ? directory : "./data or the user's cache");
 }

@@ -36,6 +36,7 @@ typedef struct {
     const char *const   *addresses; /* up to a NULL */
     const CornuDataFile *files;
     int                  count;
+    const char          *otherwise; /* for messages: what does without the files */
 } CornuDataSource;
 
 /* Told several times a second how much of a file has come, and once when it is complete. What
@@ -57,6 +58,11 @@ enum { CORNU_PATH_SIZE = 4096 };
  */
 CornuStatus cornu_data_find(const CornuDataSource *source, const CornuDataSearch *search,
                             char folder[CORNU_PATH_SIZE]);
+
+/* Writes the path of a file of anybody's: `name` itself, if there is such a file, else in the data
+ * directory, where it is looked for as those of a set but not downloaded. CORNU_ERR_DATA. */
+CornuStatus cornu_data_find_file(const char *name, const CornuDataSearch *search,
+                                 char path[2 * CORNU_PATH_SIZE]);
 
 #ifdef __cplusplus
 }

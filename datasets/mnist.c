@@ -20,6 +20,8 @@ typedef struct {
     void (*draw)(uint64_t seed, int64_t first, int64_t count, uint8_t *images, uint8_t *labels);
 } ImageSet;
 
+static const char without[] = "--data synthetic does without the files";
+
 static const ImageSet mnist = {
     .source = {
         .folder = "mnist",
@@ -39,6 +41,7 @@ static const ImageSet mnist = {
               "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6" },
         },
         .count = FILES,
+        .otherwise = without,
     },
     .drawings = "digits",
     .class_names = { "0", "1", "2", "3", "4", "5", "6", "7", "8", "9" },
@@ -64,6 +67,7 @@ static const ImageSet fashion_mnist = {
               "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5" },
         },
         .count = FILES,
+        .otherwise = without,
     },
     .drawings = "garments",
     .class_names = { "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt",

@@ -26,7 +26,7 @@ static const struct {
 #undef CORNU_OP
 };
 
-typedef enum { KIND_I64, KIND_I64S, KIND_F64, KIND_DTYPE, KIND_COMPARISON } Kind;
+typedef enum { KIND_I64, KIND_I64S, KIND_F64, KIND_DTYPE, KIND_COMPARISON, KIND_PROGRAM } Kind;
 
 typedef struct {
     const char *name;   /* NULL ends the fields of an op */
@@ -74,8 +74,13 @@ int64_t cornu_op_flops(const CornuOpCall *call)
 
 /* ---- Attributes, field by field ---- */
 
+static const CornuProgram *program_at(const void *field)
+{
+    return *(const CornuProgram *const *)field;
+}
+
 /* The words a field is compared and hashed by: doubles by their bits, so that NaN equals
- * itself and -0 is not 0. Returns how many there are. */
+ * itself and -0 is not 0; programs by their hash. Returns how many there are. */
 static int field_words(const CornuAttributes *attributes, const Field *field,
                        uint64_t words[CORNU_MAX_RANK])
 {
@@ -90,8 +95,16 @@ static int field_words(const CornuAttributes *attributes, const Field *field,
         return CORNU_MAX_RANK;
     case KIND_DTYPE:      words[0] = (uint64_t)*(const CornuDtype *)at; return 1;
     case KIND_COMPARISON: words[0] = (uint64_t)*(const CornuComparison *)at; return 1;
+    case KIND_PROGRAM:
+        words[0] = program_at(at) ? cornu_program_hash(program_at(at)) : 0;
+        return 1;
     }
     return 0;
+}
+
+static bool equal_programs(const CornuProgram *a, const CornuProgram *b)
+{
+    return a && b ? cornu_program_equal(a, b) : a == b;
 }
 
 bool cornu__attributes_equal(CornuOpId id, const CornuAttributes *a, const CornuAttributes *b)
@@ -102,6 +115,9 @@ bool cornu__attributes_equal(CornuOpId id, const CornuAttributes *a, const Cornu
         field_words(b, field, in_b);
         for (int i = 0; i < count; i++)
             if (in_a[i] != in_b[i]) return false;
+        if (field->kind == KIND_PROGRAM &&
+            !equal_programs(program_at(field_at(a, field)), program_at(field_at(b, field))))
+            return false;
     }
     return true;
 }
@@ -114,6 +130,42 @@ uint64_t cornu__attributes_hash(CornuOpId id, const CornuAttributes *attributes,
         for (int i = 0; i < count; i++) hash = cornu__hash(hash, words[i]);
     }
     return hash;
+}
+
+const CornuProgram *cornu__attributes_program(CornuOpId id, const CornuAttributes *attributes)
+{
+    for (const Field *field = fields_of(id); field->name; field++)
+        if (field->kind == KIND_PROGRAM) return program_at(field_at(attributes, field));
+    return NULL;
+}
+
+int cornu__result_count(CornuOpId id, const CornuAttributes *attributes)
+{
+    if (ops[id].outputs >= 0) return ops[id].outputs;
+    const CornuProgram *program = cornu__attributes_program(id, attributes);
+    return program ? program->output_count : 0;
+}
+
+CornuStatus cornu__attributes_own(CornuOpId id, CornuAttributes *attributes)
+{
+    CornuStatus status = CORNU_OK;
+    for (const Field *field = fields_of(id); field->name; field++) {
+        if (field->kind != KIND_PROGRAM) continue;
+        void                *place = (char *)attributes + field->offset;
+        const CornuProgram **at = place;
+        if (*at && !(*at = status ? NULL : cornu_program_copy(*at))) {
+            status = CORNU_ERR_MEMORY;
+            cornu_error_take();
+        }
+    }
+    return status;
+}
+
+void cornu__attributes_free(CornuOpId id, CornuAttributes *attributes)
+{
+    for (const Field *field = fields_of(id); field->name; field++)
+        if (field->kind == KIND_PROGRAM)
+            cornu_program_free((CornuProgram *)(uintptr_t)program_at(field_at(attributes, field)));
 }
 
 static const char *const comparisons[] = {
@@ -164,6 +216,7 @@ int cornu__attributes_print(CornuOpId id, const CornuAttributes *attributes, cha
         case KIND_DTYPE: append(text, size, &used, "%s", cornu_dtype_name(*(const CornuDtype *)at));
             break;
         case KIND_COMPARISON: append(text, size, &used, "%s", comparisons[words[0]]); break;
+        case KIND_PROGRAM: append(text, size, &used, "%d ops", program_at(at)->op_count); break;
         case KIND_I64S:
             for (int i = 0; i < count; i++)
                 append(text, size, &used, "%s%" PRId64, i ? ", " : "[", ((const int64_t *)at)[i]);
@@ -198,6 +251,8 @@ static CornuStatus check_attributes(const CornuOpCall *call)
         if (field->kind == KIND_COMPARISON && words[0] >= COMPARISON_COUNT)
             return cornu__fail(CORNU_ERR_ARGUMENT, "%s is %d, expected one of %d", field->name,
                                (int)words[0], COMPARISON_COUNT);
+        if (field->kind == KIND_PROGRAM && !program_at(field_at(call->attributes, field)))
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s is NULL, expected a program", field->name);
     }
     return CORNU_OK;
 }
@@ -213,7 +268,8 @@ CornuStatus cornu__op_type(const CornuOpCall *call, CornuType *out)
                            expected < 0 ? "at least " : "", expected < 0 ? 1 : expected);
     CORNU__TRY(check_attributes(call));
     CORNU__TRY(ops[call->id].rules->type(call, out));
-    for (int i = 0; i < ops[call->id].outputs; i++) CORNU__TRY(cornu_type_check(out[i]));
+    const int count = cornu__result_count(call->id, call->attributes);
+    for (int i = 0; i < count; i++) CORNU__TRY(cornu_type_check(out[i]));
     return CORNU_OK;
 }
 

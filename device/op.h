@@ -26,12 +26,16 @@ typedef enum {
     CORNU_GREATER_EQUAL
 } CornuComparison;
 
-/* The C type of each kind of attribute field. */
+struct CornuProgram;
+
+/* The C type of each kind of attribute field. A program among the attributes is part of the op:
+ * recording copies it. */
 typedef int64_t         CornuField_I64;
 typedef int64_t         CornuField_I64S[CORNU_MAX_RANK];
 typedef double          CornuField_F64;
 typedef CornuDtype      CornuField_DTYPE;
 typedef CornuComparison CornuField_COMPARISON;
+typedef const struct CornuProgram *CornuField_PROGRAM;
 
 /* Shards that a device may have. */
 enum { CORNU_MAX_SHARDS = 8 };
@@ -61,7 +65,8 @@ typedef struct {
 /* "conv2d"; "unknown" for a number that is no op. */
 const char *cornu_op_name(CornuOpId id);
 int         cornu_op_input_count(CornuOpId id);  /* -1: any number from 1 */
-int         cornu_op_output_count(CornuOpId id);
+int         cornu_op_output_count(CornuOpId id); /* -1: as many as the program among its
+                                                    attributes has */
 
 /* Multiplications and additions (and one per exp, tanh, comparison, …) the op stands for; 0
  * for ops that only move data. */

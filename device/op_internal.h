@@ -6,8 +6,8 @@
 #include "program.h"
 #include "status_internal.h"
 
-/* Of ops with a fixed number of operands. */
-enum { CORNU_MAX_INPUTS = 6, CORNU_MAX_OUTPUTS = 3 };
+/* Of all ops but concat. */
+enum { CORNU_MAX_INPUTS = 24, CORNU_MAX_OUTPUTS = 12 };
 
 /* Fills the types of the op's outputs, or fails naming both sides ("a is …, b is …"). The
  * operands' number and dtypes' validity are checked before. */
@@ -50,6 +50,9 @@ CornuDecompose cornu__primitive;
 
 const CornuOpRules *cornu__op_rules(CornuOpId id);
 
+/* How many values the op has. */
+int cornu__result_count(CornuOpId id, const CornuAttributes *attributes);
+
 /* Attributes, field by field. */
 bool     cornu__attributes_equal(CornuOpId id, const CornuAttributes *a, const CornuAttributes *b);
 uint64_t cornu__attributes_hash(CornuOpId id, const CornuAttributes *attributes, uint64_t hash);
@@ -58,10 +61,21 @@ uint64_t cornu__attributes_hash(CornuOpId id, const CornuAttributes *attributes,
 int cornu__attributes_print(CornuOpId id, const CornuAttributes *attributes, char *text,
                             size_t size);
 
+/* Puts copies in the place of the programs among the attributes; where that fails, NULLs. */
+CornuStatus cornu__attributes_own(CornuOpId id, CornuAttributes *attributes);
+/* Frees the programs among attributes that own them. */
+void        cornu__attributes_free(CornuOpId id, CornuAttributes *attributes);
+/* The program among the attributes, NULL if there is none. */
+const CornuProgram *cornu__attributes_program(CornuOpId id, const CornuAttributes *attributes);
+
 /* Mixes one 64-bit word into a hash. */
 uint64_t cornu__hash(uint64_t hash, uint64_t word);
 
-/* Checks the number of operands and that dtypes and comparisons among the attributes are known,
+/* The type of a buffer that holds a value of `type` for every shard. */
+CornuType cornu__sharded(CornuType type, int shards);
+
+/* Checks the number of operands and that dtypes, comparisons and programs among the attributes are
+ * known,
  * runs the type rule, and checks that each output can exist. */
 CornuStatus cornu__op_type(const CornuOpCall *call, CornuType *out);
 
@@ -75,6 +89,12 @@ CornuStatus cornu__op_reference(const CornuReferenceCall *call);
 CornuStatus cornu__reference_run(const CornuOpCall *call, const CornuType *out_type,
                                  const void *const *in, void *const *out, double *scratch);
 int64_t cornu__reference_scratch(const CornuOpCall *call, const CornuType *out_type);
+
+/* Runs a program by reference kernels. value[v] has room for the elements of value v, those of the
+ * inputs filled in; in and in_type have room for cornu__most_operands() operands. */
+CornuStatus cornu__reference_program(const CornuProgram *program, double *const *value,
+                                     const double **in, CornuType *in_type);
+int         cornu__most_operands(const CornuProgram *program);   /* of one op; at least 1 */
 
 /* Where the next operand of a pack begins, the one before having ended at `end`. */
 int64_t cornu__pack_start(const CornuAttributes_PACK *pack, int64_t end);

@@ -27,6 +27,8 @@ void cornu_program_free(CornuProgram *program)
         cornu__release(program->scopes);
         program->scopes = next;
     }
+    for (int i = 0; i < program->op_count; i++)
+        cornu__attributes_free(program->ops[i].id, &program->ops[i].attributes);
     cornu__release(program->outputs);
     cornu__release(program->inputs);
     cornu__release(program->operands);
@@ -148,16 +150,18 @@ static bool result_varies(CornuOpId id, const CornuAttributes *attributes, bool 
 static CornuStatus record(CornuProgram *program, CornuOpId id, const CornuAttributes *attributes,
                           const CornuValue *in, int in_count, CornuValue *out)
 {
-    int         out_count = cornu_op_output_count(id);
     CornuType   types[CORNU_MAX_OUTPUTS];
     CornuStatus status = output_types(program, id, attributes, in, in_count, types);
     if (status != CORNU_OK) return located(program, id, status);
+    const int       out_count = cornu__result_count(id, attributes);
+    CornuAttributes own = *attributes;
     CORNU__TRY(RESERVE(program, op, 1));
     CORNU__TRY(RESERVE(program, operand, in_count));
     CORNU__TRY(RESERVE(program, value, out_count));
+    CORNU__TRY(cornu__attributes_own(id, &own));
 
     program->ops[program->op_count] = (CornuProgramOp){
-        .id = id, .attributes = *attributes,
+        .id = id, .attributes = own,
         .in_first = program->operand_count, .in_count = in_count,
         .out_first = program->value_count, .out_count = out_count,
         .scope = program->scope,
@@ -183,7 +187,8 @@ CornuStatus cornu_program_record(CornuProgram *program, CornuOpId id,
 {
     static const CornuAttributes zeros;
     CornuStatus status = record(program, id, attributes ? attributes : &zeros, in, in_count, out);
-    for (int i = 0; i < cornu_op_output_count(id) && status != CORNU_OK; i++)
+    const int count = cornu_op_output_count(id);   /* of one refused, at least this one */
+    for (int i = 0; i < (count < 0 ? 1 : count) && status != CORNU_OK; i++)
         out[i] = CORNU_NO_VALUE;
     return status;
 }
@@ -226,14 +231,18 @@ CornuType cornu_program_type(const CornuProgram *program, CornuValue value)
     return program->values[value].type;
 }
 
-CornuType cornu_program_buffer_type(const CornuProgram *program, CornuValue value, int shards)
+CornuType cornu__sharded(CornuType type, int shards)
 {
-    CornuType type = program->values[value].type;
-    if (!program->values[value].varies) return type;
     CornuShape shape = { .rank = type.shape.rank + 1, .extent = { shards } };
     for (int i = 0; i < type.shape.rank && i + 1 < CORNU_MAX_RANK; i++)
         shape.extent[i + 1] = type.shape.extent[i];
     return cornu_type_from(type.dtype, shape);
+}
+
+CornuType cornu_program_buffer_type(const CornuProgram *program, CornuValue value, int shards)
+{
+    const CornuType type = program->values[value].type;
+    return program->values[value].varies ? cornu__sharded(type, shards) : type;
 }
 
 const CornuValue *cornu_program_operands(const CornuProgram *program, const CornuProgramOp *op)
@@ -336,13 +345,17 @@ static CornuStatus copy_items(void *to, int *space, const void *from, int count,
 static CornuStatus copy_into(CornuProgram *to, const CornuProgram *from)
 {
     CORNU__TRY(COPY(to, from, value));
-    CORNU__TRY(COPY(to, from, op));
+    const CornuStatus status = COPY(to, from, op);
+    to->op_count = 0;   /* of ops that own what they point to */
+    CORNU__TRY(status);
     CORNU__TRY(COPY(to, from, operand));
     CORNU__TRY(COPY(to, from, input));
     CORNU__TRY(COPY(to, from, output));
-    for (int i = 0; i < to->op_count; i++) {
+    for (int i = 0; i < from->op_count; i++) {
         to->ops[i].scope = own_scope(to, from->ops[i].scope);
         if (!to->ops[i].scope) return CORNU_ERR_MEMORY;
+        to->op_count++;
+        CORNU__TRY(cornu__attributes_own(to->ops[i].id, &to->ops[i].attributes));
     }
     return cornu_program_scope(to, from->scope);
 }

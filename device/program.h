@@ -46,7 +46,7 @@ typedef struct {
     int        alias;
 } CornuProgramOutput;
 
-typedef struct {
+typedef struct CornuProgram {
     CornuProgramValue  *values;
     int                 value_count, value_space;
     CornuProgramOp     *ops;
@@ -78,10 +78,11 @@ CornuStatus cornu_program_shard_input(CornuProgram *program, CornuType type, Cor
 CornuStatus cornu_program_copy_input(CornuProgram *to, const CornuProgram *from, CornuValue value,
                                      CornuValue *out);
 
-/* Records an op and fills `out` with its cornu_op_output_count() values. Shapes and dtypes are
- * checked here; the message begins with the scope and the op's name, the program stays as it was
- * and `out` is filled with CORNU_NO_VALUE. attributes NULL is all zeros. `in` and `out` may be
- * the same array; neither `in` nor `attributes` may lie in the program, whose arrays move. */
+/* Records an op and fills `out` with its values, as many as cornu_op_output_count() says. Shapes
+ * and dtypes are checked here; the message begins with the scope and the op's name, the program
+ * stays as it was and `out` is filled with CORNU_NO_VALUE, of an op whose count is -1 only the
+ * first. attributes NULL is all zeros; a program among them is copied. `in` and `out` may be the
+ * same array; neither `in` nor `attributes` may lie in the program, whose arrays move. */
 CornuStatus cornu_program_record(CornuProgram *program, CornuOpId id,
                                  const CornuAttributes *attributes, const CornuValue *in,
                                  int in_count, CornuValue *out);

@@ -16,17 +16,20 @@ int64_t cornu_program_flops(const CornuProgram *program)
     return sum;
 }
 
-static void print_input(const CornuProgram *program, int i, FILE *to)
+static void print_indented(const CornuProgram *program, int indent, FILE *to);
+
+static void print_input(const CornuProgram *program, int i, int indent, FILE *to)
 {
     CornuText type;
-    fprintf(to, "%%%d = input %d : %s%s\n", (int)program->inputs[i], i,
+    fprintf(to, "%*s%%%d = input %d : %s%s\n", indent, "", (int)program->inputs[i], i,
             cornu_type_print(&type, cornu_program_type(program, program->inputs[i])),
             program->values[program->inputs[i]].varies ? " per shard" : "");
 }
 
-static void print_op(const CornuProgram *program, const CornuProgramOp *op, FILE *to)
+static void print_op(const CornuProgram *program, const CornuProgramOp *op, int indent, FILE *to)
 {
     CornuText type;
+    fprintf(to, "%*s", indent, "");
     for (int i = 0; i < op->out_count; i++)
         fprintf(to, "%s%%%d", i ? ", " : "", (int)op->out_first + i);
     fprintf(to, " = %s(", cornu_op_name(op->id));
@@ -41,20 +44,24 @@ static void print_op(const CornuProgram *program, const CornuProgramOp *op, FILE
         fprintf(to, "%s%s", i ? ", " : "",
                 cornu_type_print(&type, cornu_program_type(program, op->out_first + i)));
     fprintf(to, "%s%s\n", *op->scope ? "    " : "", op->scope);
+    const CornuProgram *body = cornu__attributes_program(op->id, &op->attributes);
+    if (body) print_indented(body, indent + 4, to);
 }
 
 /* Inputs may be declared between ops: a line appears where its first value was made. */
-void cornu_program_print(const CornuProgram *program, FILE *to)
+static void print_indented(const CornuProgram *program, int indent, FILE *to)
 {
     for (CornuValue value = 0; value < program->value_count; value++) {
         const CornuProgramValue *at = &program->values[value];
-        if (at->op < 0) print_input(program, at->index, to);
-        else if (at->index == 0) print_op(program, &program->ops[at->op], to);
+        if (at->op < 0) print_input(program, at->index, indent, to);
+        else if (at->index == 0) print_op(program, &program->ops[at->op], indent, to);
     }
     for (int i = 0; i < program->output_count; i++) {
         const CornuProgramOutput *output = &program->outputs[i];
-        fprintf(to, "output %d = %%%d", i, (int)output->value);
+        fprintf(to, "%*soutput %d = %%%d", indent, "", i, (int)output->value);
         if (output->alias >= 0) fprintf(to, " into input %d", output->alias);
         fputc('\n', to);
     }
 }
+
+void cornu_program_print(const CornuProgram *program, FILE *to) { print_indented(program, 0, to); }

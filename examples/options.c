@@ -58,7 +58,8 @@ static void fill_table(Table *table, Options *o)
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Option training[] = {
-        { "epochs", OPTION_WHOLE, &o->epochs, "N", "passes over the data", 1, 1e6, NULL },
+        { "epochs", OPTION_WHOLE, &o->epochs, "N", "passes over the data",
+          table->program->epochs_may_be_0 ? 0 : 1, 1e6, NULL },
         { "batch-size", OPTION_WHOLE, &o->batch_size, "N", "samples per step", 1, 1e6, NULL },
         { "learning-rate", OPTION_NUMBER, &o->learning_rate, "X",
           "in place of the model's own rate", 1e-12, 1e38, NULL },
@@ -197,7 +198,7 @@ static bool parse_number(const char *text, bool whole, double *number)
            errno == 0 && isfinite(*number);
 }
 
-/* Whether it is a model that others train, and this version does not. */
+/* Whether it is a model that others train, and this program does not. */
 static bool is_absent(const Program *program, const Option *flag, const char *value)
 {
     const char *const *absent = program->absent_models;
@@ -212,7 +213,7 @@ static int bad_value(const Table *table, const Option *flag, const char *value)
     if (flag->kind == OPTION_CHOICE) {
         int count = 0;
         fprintf(stderr, "%s: --%s is \"%s\", %sexpected", program, flag->name, value,
-                is_absent(table->program, flag, value) ? "which is not in this version; " : "");
+                is_absent(table->program, flag, value) ? "which this program does not take; " : "");
         for (; flag->choices[count]; count++)
             fprintf(stderr, "%s %s", count ? "," : "", flag->choices[count]);
         suggest("", value, flag->choices, count);

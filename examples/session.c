@@ -37,7 +37,7 @@ CornuDevice *session_open(const Options *options)
 }
 
 /* "train-images-idx3-ubyte.gz  4.2 of 9.9 MB", drawn over itself on a terminal only. */
-static bool show_download(void *context, const CornuDataFile *file, int64_t received)
+bool session_show_download(void *context, const CornuDataFile *file, int64_t received)
 {
     (void)context;
     const bool done = received >= file->bytes;
@@ -52,7 +52,7 @@ CornuImageData *session_data(const Options *options,
 {
     CornuImageData *data = load(&(CornuImageDataConfig){
         .data = options->data, .limit = options->limit, .seed = (uint64_t)options->seed,
-        .progress = show_download });
+        .progress = session_show_download });
     if (data) printf("%s\n", data->description);
     return data;
 }

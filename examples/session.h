@@ -27,6 +27,9 @@ CornuImageData *session_data(const Options *options,
                              CornuImageData *(*load)(const CornuImageDataConfig *config));
 CornuImageData *session_mnist(const Options *options);   /* those of the digits */
 
+/* A download's progress, on stderr. */
+bool session_show_download(void *context, const CornuDataFile *file, int64_t received);
+
 /* --history FILE.json: everything fit measured, and the test's loss and accuracy. Does nothing
  * without that flag. */
 CornuStatus session_record(const Options *options, CornuModel *model,

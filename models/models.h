@@ -53,6 +53,43 @@ CornuModel *cornu_fashion_mnist_cnn_from(const CornuNetworkConfig *config);
 #define cornu_fashion_mnist_cnn(...) \
     cornu_fashion_mnist_cnn_from(&(CornuNetworkConfig){ .unset = 0, __VA_ARGS__ })
 
+/* ---- Characters: (T) of 256 code points or another vocabulary, each one's successor ---- */
+
+/* Where Shakespeare's network and its training come from: as published, or smaller for minutes. */
+typedef struct {
+    const char *name;                        /* "full", "quick" */
+    const char *note;                        /* one line: what it is */
+    int64_t     channels, units, layers;     /* of the embedding, of each LSTM, how many of these */
+    int64_t     sequence_length, batch_size;
+    int64_t     epochs, steps_per_epoch;     /* 0 steps: all blocks of the text */
+    double      learning_rate;               /* of RMSprop */
+    bool        tensorflow_1;                /* its form of RMSprop, see cornu_rmsprop */
+    bool        random;                      /* windows from random places, else blocks */
+    double      validation;                  /* this part of the text, the last one, is held out */
+} CornuTextPreset;
+
+/* NULL and CORNU_ERR_ARGUMENT, pending, for a name that is neither. */
+const CornuTextPreset *cornu_text_preset(const char *name);
+
+typedef struct {
+    char                   unset;
+    const CornuTextPreset *preset;           /* default "full"           */
+    int64_t                sequence_length;  /* default the preset's     */
+    int64_t                vocabulary;       /* default 256              */
+    bool                   stateful;         /* to go on from batch to batch: for generation */
+} CornuShakespeareConfig;
+
+/* Embedding, LSTMs, and at every step a dense layer with softmax over the vocabulary; 4,460,800
+ * parameters as published. Source: tensorflow/tpu,
+ * tools/colab/shakespeare_with_tpu_and_keras.ipynb, as of 2018. */
+CornuModel *cornu_shakespeare_lstm_from(const CornuShakespeareConfig *config);
+#define cornu_shakespeare_lstm(...) \
+    cornu_shakespeare_lstm_from(&(CornuShakespeareConfig){ .unset = 0, __VA_ARGS__ })
+
+/* RMSprop in that form, with the preset's rate or, unless it is 0, another one. */
+CornuOptimizer *cornu_text_optimizer(const CornuTextPreset *preset, bool tensorflow_1,
+                                     double learning_rate);
+
 /* ---- By name, with the published settings ---- */
 
 typedef struct {

@@ -75,7 +75,8 @@ CornuTensor *cornu_activation_apply(CornuActivation activation, CornuTensor *x)
     case CORNU_MISH:
         return cornu_op_multiply(x, cornu_op_tanh(cornu_op_softplus(x)));
     case CORNU_EXPONENTIAL:  return cornu_op_exp(x);
+    case CORNU_DEFAULT_ACTIVATION:
     case CORNU_ACTIVATION_COUNT: break;
     }
-    return cornu__fail_null(CORNU_ERR_ARGUMENT, "activation %d is not known", (int)activation);
+    return cornu__fail_null(CORNU_ERR_ARGUMENT, "activation %d computes nothing", (int)activation);
 }

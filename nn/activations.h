@@ -10,6 +10,7 @@ extern "C" {
 
 /* id, Keras' name, formula */
 #define CORNU_ACTIVATION_MAP(X)                                                  \
+    X(DEFAULT_ACTIVATION, "default", "the one of the layer that is given it")    \
     X(LINEAR,       "linear",       "x")                                         \
     X(RELU,         "relu",         "max(x, 0)")                                 \
     X(RELU6,        "relu6",        "min(max(x, 0), 6)")                         \
@@ -40,7 +41,8 @@ const char *cornu_activation_name(CornuActivation activation);
 /* Also knows Keras' second names ("swish"). CORNU_ERR_ARGUMENT naming the nearest one. */
 CornuStatus cornu_activation_find(const char *name, CornuActivation *activation);
 
-/* x is a float tensor; NULL on failure, as ops do. */
+/* x is a float tensor; NULL on failure, as ops do. CORNU_ERR_ARGUMENT for the default, which only a
+ * layer knows. */
 CornuTensor *cornu_activation_apply(CornuActivation activation, CornuTensor *x);
 
 #ifdef __cplusplus

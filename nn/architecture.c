@@ -29,7 +29,9 @@ static json_t *list_of(const int64_t *numbers, int count)
     return result;
 }
 
-static json_t *field_to_json(const CornuField *field, const void *config)
+static json_t *layer_to_json(const CornuModel *model, const CornuLayer *layer);
+
+static json_t *field_to_json(const CornuModel *model, const CornuField *field, const void *config)
 {
     const void *at = (const char *)config + field->offset;
     switch (field->kind) {
@@ -47,13 +49,18 @@ static json_t *field_to_json(const CornuField *field, const void *config)
         return json_real(number == (double)CORNU_ZERO ? 0.0 : number);
     }
     case CORNU_FIELD_FLAG: return json_boolean(*(const bool *)at);
-    case CORNU_FIELD_NOT: return json_boolean(!*(const bool *)at);
+    case CORNU_FIELD_NOT:  return json_boolean(!*(const bool *)at);
     case CORNU_FIELD_ACTIVATION:
         return json_string(cornu_activation_name(*(const CornuActivation *)at));
     case CORNU_FIELD_PADDING:
         return json_string(cornu_padding_name(*(const CornuPadding *)at));
     case CORNU_FIELD_INITIALIZER:
         return json_string(cornu_initializer_name(*(const CornuInitializer *)at));
+    case CORNU_FIELD_MERGE: {
+        const char *name = cornu_merge_name(*(const CornuMerge *)at);
+        return name ? json_string(name) : json_null();
+    }
+    case CORNU_FIELD_LAYER: return layer_to_json(model, *(CornuLayer *const *)at);
     }
     return NULL;
 }
@@ -80,7 +87,7 @@ static json_t *layer_to_json(const CornuModel *model, const CornuLayer *layer)
                                !layer->frozen, "dtype", policy_to_json(policy));
     const char *arguments = (const char *)layer + kind->config_offset;
     for (const CornuField *field = kind->fields; field && field->name; field++) {
-        if (json_object_set_new(config, field->name, field_to_json(field, arguments)) == 0)
+        if (json_object_set_new(config, field->name, field_to_json(model, field, arguments)) == 0)
             continue;
         json_decref(config);
         return NULL;
@@ -160,7 +167,21 @@ static CornuStatus read_initializer(const char *text, CornuInitializer *initiali
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "there is no initializer \"%.40s\"", text);
 }
 
-static CornuStatus read_field(const CornuField *field, const json_t *value, void *config)
+static CornuStatus read_merge(const char *text, CornuMerge *merge)
+{
+    for (int i = 0; cornu_merge_name((CornuMerge)i); i++) {
+        if (strcmp(text, cornu_merge_name((CornuMerge)i))) continue;
+        *merge = (CornuMerge)i;
+        return CORNU_OK;
+    }
+    return cornu__fail(CORNU_ERR_FORMAT, "merge_mode is \"%.40s\", expected concat, sum, mul or "
+                       "ave", text);
+}
+
+static CornuStatus make_layer(const CornuModel *model, const json_t *value, CornuLayer **layer);
+
+static CornuStatus read_field(const CornuModel *model, const CornuField *field,
+                              const json_t *value, void *config)
 {
     void *at = (char *)config + field->offset;
     const char *text = json_string_value(value);
@@ -180,7 +201,8 @@ static CornuStatus read_field(const CornuField *field, const json_t *value, void
         *(double *)at = json_number_value(value);
         if (*(double *)at == 0.0) *(double *)at = (double)CORNU_ZERO;
         return CORNU_OK;
-    case CORNU_FIELD_FLAG: case CORNU_FIELD_NOT:
+    case CORNU_FIELD_FLAG:
+    case CORNU_FIELD_NOT:
         if (!json_is_boolean(value)) return unexpected(field->name, "true or false");
         *(bool *)at = json_is_true(value) == (field->kind == CORNU_FIELD_FLAG);
         return CORNU_OK;
@@ -190,6 +212,9 @@ static CornuStatus read_field(const CornuField *field, const json_t *value, void
         return text ? read_padding(text, at) : unexpected(field->name, "a text");
     case CORNU_FIELD_INITIALIZER:
         return text ? read_initializer(text, at) : unexpected(field->name, "a text");
+    case CORNU_FIELD_MERGE:
+        return text ? read_merge(text, at) : unexpected(field->name, "a text");
+    case CORNU_FIELD_LAYER: return make_layer(model, value, at);
     }
     return CORNU_OK;
 }
@@ -200,8 +225,8 @@ static bool is_common(const char *name)
     return !strcmp(name, "name") || !strcmp(name, "trainable") || !strcmp(name, "dtype");
 }
 
-static CornuStatus read_arguments(const CornuLayerClass *kind, const json_t *config,
-                                  void *arguments)
+static CornuStatus read_arguments(const CornuModel *model, const CornuLayerClass *kind,
+                                  const json_t *config, void *arguments)
 {
     const char *name;
     json_t     *value;
@@ -209,7 +234,7 @@ static CornuStatus read_arguments(const CornuLayerClass *kind, const json_t *con
         const CornuField *field = kind->fields;
         while (field && field->name && strcmp(field->name, name)) field++;
         if (field && field->name)
-            CORNU__TRY(read_field(field, value, arguments));
+            CORNU__TRY(read_field(model, field, value, arguments));
         else if (!is_common(name))
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "the argument \"%.60s\" is not known", name);
     }
@@ -249,6 +274,14 @@ static const CornuLayerClass *find_class(const char *name)
     return NULL;
 }
 
+/* The layers among arguments that no constructor has taken. */
+static void free_layers(const CornuLayerClass *kind, const void *arguments)
+{
+    for (const CornuField *field = kind->fields; field->name; field++)
+        if (field->kind == CORNU_FIELD_LAYER)
+            cornu_layer_free(*(CornuLayer *const *)((const char *)arguments + field->offset));
+}
+
 static CornuStatus make_layer(const CornuModel *model, const json_t *value, CornuLayer **layer)
 {
     const char   *class_name = json_string_value(json_object_get(value, "class_name"));
@@ -263,8 +296,10 @@ static CornuStatus make_layer(const CornuModel *model, const json_t *value, Corn
                            class_name);
     void *arguments = cornu__allocate(1, kind->config_size);
     if (!arguments) return CORNU_ERR_MEMORY;
-    CornuStatus status = read_arguments(kind, config, arguments);
-    if (status == CORNU_OK) {
+    CornuStatus status = read_arguments(model, kind, config, arguments);
+    if (status != CORNU_OK) {
+        free_layers(kind, arguments);
+    } else {
         *layer = kind->from(arguments);
         status = *layer ? set_policy(model, *layer, json_object_get(config, "dtype"))
                         : cornu_error_take();

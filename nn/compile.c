@@ -18,6 +18,12 @@ void cornu__states_free(CornuTracked *tracked)
     tracked->state_count = 0;
 }
 
+/* What stateful layers remember is their device's. */
+static void drop_layer_states(CornuModel *model)
+{
+    for (int i = 0; i < model->layer_count; i++) cornu__layer_drop_states(model->layers[i]);
+}
+
 void cornu__uncompile(CornuModel *model)
 {
     cornu__steps_free(model);
@@ -26,6 +32,7 @@ void cornu__uncompile(CornuModel *model)
         cornu__states_free(&model->tracked[i]);
         model->tracked[i].metric = NULL;
     }
+    drop_layer_states(model);
     model->tracked_count = 0;
     cornu_optimizer_free(model->optimizer);
     cornu_loss_free(model->loss);
@@ -51,12 +58,9 @@ static CornuStatus settle_precision(CornuModel *model)
                                       : cornu_policy(cornu_device_policy(model->device));
     if (!model->policy) return cornu_error_take();
     for (int i = 0; i < model->layer_count; i++) {
-        CornuLayer *layer = model->layers[i];
-        const bool  last = i == model->layer_count - 1;
-        layer->compute = (layer->own_policy ? layer->own_policy : model->policy)->compute;
-        if (last && layer->weight_count == 0) layer->compute = CORNU_F32;
-        layer->result = last ? CORNU_F32 : layer->compute;
-        if (layer->compute == CORNU_F16) cornu_loss_scale_optimizer(model->optimizer);
+        const bool last = i == model->layer_count - 1;
+        if (cornu__layer_settle(model->layers[i], model->policy, last))
+            cornu_loss_scale_optimizer(model->optimizer);
     }
     return CORNU_OK;
 }
@@ -213,6 +217,7 @@ CornuStatus cornu_model_move(CornuModel *model, CornuDevice *device)
     cornu__steps_free(model);
     if (model->ready) CORNU__TRY(move_variables(model, device));
     for (int i = 0; i < model->tracked_count; i++) cornu__states_free(&model->tracked[i]);
+    drop_layer_states(model);
     model->device = device;
     return model->ready ? settle_precision(model) : CORNU_OK;
 }

@@ -14,6 +14,7 @@
 #include "checkpoint.h"
 #include "file.h"
 #include "files.h"
+#include "generate.h"
 #include "history.h"
 #include "initializers.h"
 #include "layer.h"

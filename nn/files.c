@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ARCHITECTURE_DEPTH = 8 };
+enum { ARCHITECTURE_DEPTH = 20 };
 
 static bool ends_with(const char *text, const char *end)
 {

@@ -123,23 +123,33 @@ static void fans(CornuShape shape, double *in, double *out)
 
 /* ---- Orthogonal ---- */
 
-/* Turns the n columns of q (m, n), m >= n, into orthonormal ones: the Q of a QR factorization
- * whose R has a positive diagonal, which makes it unique. Gram and Schmidt, twice, as once loses
- * digits. Source: Golub and Van Loan, "Matrix Computations", section 5.2.8. */
+/* In eight sums next to each other, which a compiler may keep in one register. */
+static double dot_of(const double *a, const double *b, int64_t m)
+{
+    double  sum[8] = { 0.0 };
+    int64_t i = 0;
+    for (; i + 8 <= m; i += 8)
+        for (int lane = 0; lane < 8; lane++) sum[lane] += a[i + lane] * b[i + lane];
+    for (; i < m; i++) sum[0] += a[i] * b[i];
+    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+}
+
+/* Turns the n vectors of q (n, m), m >= n, into orthonormal ones: as columns, the Q of a QR
+ * factorization whose R has a positive diagonal, which makes it unique. Gram and Schmidt, twice, as
+ * once loses digits. Source: Golub and Van Loan, "Matrix Computations", section 5.2.8. */
 static CornuStatus orthonormalize(double *q, int64_t m, int64_t n)
 {
     for (int64_t j = 0; j < n; j++) {
+        double *to = q + j * m;
         for (int pass = 0; pass < 2; pass++)
             for (int64_t k = 0; k < j; k++) {
-                double dot = 0.0;
-                for (int64_t i = 0; i < m; i++) dot += q[i * n + k] * q[i * n + j];
-                for (int64_t i = 0; i < m; i++) q[i * n + j] -= dot * q[i * n + k];
+                const double *from = q + k * m, dot = dot_of(from, to, m);
+                for (int64_t i = 0; i < m; i++) to[i] -= dot * from[i];
             }
-        double square = 0.0;
-        for (int64_t i = 0; i < m; i++) square += q[i * n + j] * q[i * n + j];
+        const double square = dot_of(to, to, m);
         if (!(square > 0.0))
             return cornu__fail(CORNU_ERR_VALUE, "orthogonal: the drawn matrix is singular");
-        for (int64_t i = 0; i < m; i++) q[i * n + j] /= sqrt(square);
+        for (int64_t i = 0; i < m; i++) to[i] /= sqrt(square);
     }
     return CORNU_OK;
 }
@@ -156,11 +166,12 @@ static CornuStatus fill_orthogonal(const Draw *draw, CornuShape shape, float *va
     double *q = cornu__allocate((size_t)count, sizeof *q);
     if (!q) return CORNU_ERR_MEMORY;
     fill_normal(draw, 1.0, INFINITY, values, count);
-    for (int64_t i = 0; i < count; i++) q[i] = values[i];
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) q[j * m + i] = values[i * n + j];
     CornuStatus status = orthonormalize(q, m, n);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < columns; j++)
-            values[i * columns + j] = (float)(rows < columns ? q[j * n + i] : q[i * n + j]);
+            values[i * columns + j] = (float)(rows < columns ? q[i * m + j] : q[j * m + i]);
     cornu__release(q);
     return status;
 }

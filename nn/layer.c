@@ -35,6 +35,7 @@ CornuLayer *cornu_layer_create(const CornuLayerClass *kind, const char *name, co
     layer->kind = kind;
     layer->own_policy = policy;
     layer->compute = layer->result = CORNU_F32;
+    layer->takes_numbers = kind->takes_numbers;
     cornu__snake_case(kind->class_name, layer->class_label, sizeof layer->class_label);
     if (name && !(layer->name = cornu__copy_text(name))) {
         cornu__release(layer);
@@ -55,7 +56,10 @@ void cornu_layer_free(CornuLayer *layer)
 {
     if (!layer) return;
     if (layer->kind->free) layer->kind->free(layer);
-    for (int i = 0; i < layer->weight_count; i++) weight_free(layer->weights[i]);
+    cornu__layer_drop_states(layer);
+    for (int i = 0; i < layer->weight_count && !layer->inner_count; i++)
+        weight_free(layer->weights[i]);
+    for (int i = 0; i < layer->inner_count; i++) cornu_layer_free(layer->inner[i]);
     cornu__release(layer->weights);
     cornu__release(layer->name);
     cornu__release(layer);
@@ -76,6 +80,24 @@ int64_t cornu_layer_parameters(const CornuLayer *layer)
 
 /* ---- Weights ---- */
 
+/* "bidirectional/forward_lstm/lstm_cell/kernel" */
+static char *path_of(const CornuLayer *layer, const char *name)
+{
+    size_t length = strlen(name) + 1, at;
+    for (const CornuLayer *l = layer; l; l = l->outer) length += strlen(cornu_layer_name(l)) + 1;
+    char *path = cornu__allocate(length, 1);
+    if (!path) return NULL;
+    at = length - strlen(name) - 1;
+    memcpy(path + at, name, strlen(name));
+    for (const CornuLayer *l = layer; l; l = l->outer) {
+        const size_t own = strlen(cornu_layer_name(l));
+        path[--at] = '/';
+        at -= own;
+        memcpy(path + at, cornu_layer_name(l), own);
+    }
+    return path;
+}
+
 CornuStatus cornu_layer_weight(CornuLayer *layer, const char *name, CornuShape shape,
                                CornuInitializer initializer, bool non_trainable)
 {
@@ -94,11 +116,8 @@ CornuStatus cornu_layer_weight(CornuLayer *layer, const char *name, CornuShape s
     weight->seed = layer->seed;
     weight->generator = layer->generator + layer->weight_count;
 
-    const char *owner = cornu_layer_name(layer);
-    const size_t length = strlen(owner) + 1 + strlen(name) + 1;
-    weight->path = cornu__allocate(length, 1);
+    weight->path = path_of(layer, name);
     if (!weight->path) return CORNU_ERR_MEMORY;
-    snprintf(weight->path, length, "%s/%s", owner, name);
     return cornu__fail_prefix(cornu__initializer_check(initializer, shape, weight->generator),
                               name);
 }
@@ -196,7 +215,7 @@ static CornuStatus trace(CornuLayer *layer, CornuShape input, CornuShape *output
         input.extent[0] = 1;
         CornuTensor *scalar = cornu_op_constant(graph, cornu_scalar(CORNU_I64), 1.0);
         CornuCall    call = { .graph = graph, .count = scalar, .seed = scalar,
-                              .iteration = scalar, .position = scalar };
+                              .iteration = scalar, .position = scalar, .shapes_only = true };
         CornuTensor *x = cornu_op_constant(graph, cornu_type_from(CORNU_F32, input), 0.0);
         CornuTensor *y = cornu_layer_call(layer, &call, x);
         if (y) *output = cornu_tensor_shape(y);
@@ -224,12 +243,37 @@ CornuStatus cornu_layer_build(CornuLayer *layer, CornuShape input)
     return CORNU_OK;
 }
 
+/* Of a layer and its inner ones the outermost gives its name. */
+static void begin_scope(const CornuLayer *layer, const CornuCall *call)
+{
+    if (!layer->outer) cornu_graph_scope(call->graph, cornu_layer_name(layer));
+}
+
+static void end_scope(const CornuLayer *layer, const CornuCall *call)
+{
+    if (!layer->outer) cornu_graph_scope(call->graph, NULL);
+}
+
+/* The input as the layer takes it. */
+static CornuTensor *converted(const CornuLayer *layer, CornuTensor *x)
+{
+    if (!x || layer->takes_numbers || !cornu_dtype_is_float(cornu_tensor_type(x).dtype)) return x;
+    return cornu_op_convert(x, layer->compute);
+}
+
 CornuTensor *cornu_layer_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
-    cornu_graph_scope(call->graph, cornu_layer_name(layer));
-    if (x && cornu_dtype_is_float(cornu_tensor_type(x).dtype))
-        x = cornu_op_convert(x, layer->compute);
-    CornuTensor *y = layer->kind->call(layer, call, x);
-    cornu_graph_scope(call->graph, NULL);
+    begin_scope(layer, call);
+    CornuTensor *y = layer->kind->call(layer, call, converted(layer, x));
+    end_scope(layer, call);
     return y;
+}
+
+CornuTensor *cornu_layer_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    if (!x || !layer->kind->mask) return call->mask;
+    begin_scope(layer, call);
+    CornuTensor *mask = layer->kind->mask(layer, call, converted(layer, x));
+    end_scope(layer, call);
+    return mask;
 }

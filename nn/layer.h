@@ -31,6 +31,8 @@ typedef struct CornuCall {
     CornuTensor *seed;       /* i64 scalars, see device/random.h */
     CornuTensor *iteration;
     CornuTensor *position;   /* of row 0 in the global batch */
+    CornuTensor *mask;       /* bool (B, T): which steps of the input count; NULL: all */
+    bool         shapes_only;/* nothing will run: states and their like are not to be made */
 } CornuCall;
 
 /* An argument of a layer's constructor: Keras' name for it, what it is, and where it stands in
@@ -44,7 +46,9 @@ typedef enum {
     CORNU_FIELD_NOT,         /* bool that says the opposite of Keras' flag                */
     CORNU_FIELD_ACTIVATION,  /* CornuActivation                                           */
     CORNU_FIELD_PADDING,     /* CornuPadding                                              */
-    CORNU_FIELD_INITIALIZER  /* CornuInitializer                                          */
+    CORNU_FIELD_INITIALIZER, /* CornuInitializer                                          */
+    CORNU_FIELD_MERGE,       /* CornuMerge                                                */
+    CORNU_FIELD_LAYER        /* CornuLayer *                                              */
 } CornuFieldKind;
 
 typedef struct {
@@ -64,9 +68,15 @@ typedef struct {
     /* Records the layer. NULL on failure, as ops do. */
     CornuTensor *(*call)(CornuLayer *layer, const CornuCall *call, CornuTensor *x);
 
+    /* The mask that goes on with the result, from x and the one x came with, call->mask; NULL is
+     * none. Without this rule it is the one x came with, which suits layers that treat each step
+     * by itself. */
+    CornuTensor *(*mask)(CornuLayer *layer, const CornuCall *call, CornuTensor *x);
+
     void (*free)(CornuLayer *layer); /* what the layer owns besides weights; may be NULL */
 
     bool normalizes;         /* its weights are read in f32 under any policy */
+    bool takes_numbers;      /* whole numbers, as they are: indices */
 
     /* For files: the constructor's arguments, its config's size and place in the layer's struct,
      * filled in, and the constructor itself; all zero for a layer that files cannot hold. */
@@ -74,6 +84,8 @@ typedef struct {
     size_t            config_size, config_offset;
     CornuLayer     *(*from)(const void *config);
 } CornuLayerClass;
+
+enum { CORNU_MAX_INNER = 2, CORNU_MAX_LAYER_STATES = 2 };
 
 struct CornuLayer {
     const CornuLayerClass *kind;
@@ -85,8 +97,15 @@ struct CornuLayer {
     CornuDtype             result;      /* f32 before. result is f32 too for the last layer   */
     bool                   built;
     CornuShape             output;      /* once built; axis 0 is CORNU_NONE */
-    CornuWeight          **weights;     /* in Keras' order */
+    CornuWeight          **weights;     /* in Keras' order; those of inner layers, which own them,
+                                           are listed once more */
     int                    weight_count;
+    CornuLayer            *inner[CORNU_MAX_INNER];         /* layers that this one calls: its own */
+    const char            *inner_prefix[CORNU_MAX_INNER];  /* "forward_": of their names */
+    int                    inner_count;
+    const CornuLayer      *outer;       /* the one that it is an inner layer of, or NULL */
+    CornuVariable         *states[CORNU_MAX_LAYER_STATES]; /* NULL until asked for */
+    bool                   takes_numbers; /* of its class, or its inner layer's */
     uint64_t               seed;        /* these two are set by the model before building: of  */
     int64_t                generator;   /* the layer's random draws; those of its weights follow */
 };
@@ -118,6 +137,16 @@ CornuTensor *cornu_layer_read_as(CornuLayer *layer, const CornuCall *call, int i
 CornuStatus cornu_layer_assign(CornuLayer *layer, const CornuCall *call, int i,
                                CornuTensor *value);
 
+/* For kind->call of a layer that remembers: state i, what the rows of the last batch left behind,
+ * f32 of this shape, whose axis 0 are the rows; zeros at first. Each shard keeps that of its rows.
+ * Another number of rows than before is CORNU_ERR_SHAPE. */
+CornuTensor *cornu_layer_state(CornuLayer *layer, const CornuCall *call, int i, CornuShape shape);
+/* What state i shall be after the step; value is converted to f32. */
+CornuStatus  cornu_layer_set_state(CornuLayer *layer, const CornuCall *call, int i,
+                                   CornuTensor *value);
+/* Lets the next batch begin with zeros, as Keras' reset_state. */
+CornuStatus  cornu_layer_reset_states(CornuLayer *layer);
+
 /* Allocates a layer of the class; the name is copied. A layer without one is named by the model
  * it is added to: conv2d, conv2d_1, … counted per model. dtype: a policy's name (policy.h), or
  * NULL for the model's. NULL while an error is pending. */
@@ -134,6 +163,9 @@ CornuStatus cornu_layer_build(CornuLayer *layer, CornuShape input);
 /* Records the layer in the call's graph, under its name; a float x is converted to the dtype that
  * the layer computes in. NULL on failure, as ops do. */
 CornuTensor *cornu_layer_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x);
+
+/* The mask that goes on with what the call returns. */
+CornuTensor *cornu_layer_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x);
 
 /* Number of elements of all weights. */
 int64_t cornu_layer_parameters(const CornuLayer *layer);

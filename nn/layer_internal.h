@@ -12,6 +12,37 @@ void cornu__snake_case(const char *class_name, char *to, size_t size);
 /* Moves a weight's value into a variable of the device; one already there stays. */
 CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device);
 
+/* How many generators of random numbers the layer uses: one of its own, and one for each weight;
+ * for a layer around others, those of these besides its own. */
+int64_t cornu__layer_generators(const CornuLayer *layer);
+
+/* For a constructor: puts `inner`, which is taken, into the layer, which calls it. Its name will be
+ * what it has or gets, behind prefix, a constant. */
+void cornu__layer_wrap(CornuLayer *layer, CornuLayer *inner, const char *prefix);
+
+/* For kind->build of such a layer: builds inner layer i; its weights become the layer's too. */
+CornuStatus cornu__layer_build_inner(CornuLayer *layer, int i, CornuShape input);
+
+/* A copy, not built, of a layer that files can hold, with the arguments in `config`, which has the
+ * size that its class says. */
+CornuLayer *cornu__layer_copy(const CornuLayer *layer, const void *config);
+
+/* Names the layer, and those in it, unless they have names: conv2d, conv2d_1, … counted within the
+ * model so that a model's names do not depend on what was made before it. */
+CornuStatus cornu__layer_set_name(CornuLayer *layer, CornuLayer *const *others, int count);
+
+/* Forgets the states, and frees their variables. */
+void cornu__layer_drop_states(CornuLayer *layer);
+/* Whether the layer, or one in it, has states. */
+bool cornu__layer_has_states(const CornuLayer *layer);
+
+/* Settles what the precision policies say, see policy.h; `last` is the end of a model. True if the
+ * layer, or one in it, computes in f16. */
+bool cornu__layer_settle(CornuLayer *layer, const CornuPolicy *policy, bool last);
+
+/* For class tables: no mask goes on, as the time axis is no more. */
+CornuTensor *cornu__no_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x);
+
 /* The classes that files may name, the order of the alphabet; *count of them. */
 const CornuLayerClass *const *cornu__layer_classes(int *count);
 
@@ -30,8 +61,9 @@ void cornu__padding(CornuPadding padding, int64_t extent, int64_t window, int64_
 CornuStatus cornu__initializer_check(CornuInitializer initializer, CornuShape shape,
                                      int64_t generator);
 
-/* `given`, or `usual` for the layer that did not get an initializer. */
+/* `given`, or `usual` for the layer that did not get an initializer, or an activation. */
 CornuInitializer cornu__initializer(CornuInitializer given, CornuInitializer usual);
+CornuActivation  cornu__activation(CornuActivation given, CornuActivation usual);
 
 /* CORNU_ERR_ARGUMENT, pending, for an enum's number that names nothing. */
 CornuStatus cornu__check_enums(const char *layer, CornuActivation activation,

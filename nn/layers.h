@@ -157,6 +157,124 @@ CornuLayer *cornu_rescaling_from(const CornuRescalingConfig *config);
 #define cornu_rescaling(...) \
     cornu_rescaling_from(&(CornuRescalingConfig){ .unset = 0, __VA_ARGS__ })
 
+/* ---- Sequences: (B, T, C) ----
+ *
+ * A mask (B, T) says which steps count. Embedding with .mask_zero and Masking begin one, it goes on
+ * with the sequence through all layers that keep the time axis, recurrent layers skip the steps
+ * where it is false, and losses and metrics do not count them.
+ */
+
+/* Rows of a table (input_dim, output_dim): indices (B, …) below input_dim give (B, …, output_dim).
+ * Whole numbers are taken as they are stored, floats are cut to whole ones. An index out of range
+ * is CORNU_ERR_VALUE when the step runs. Source: keras/src/layers/core/embedding.py. */
+typedef struct {
+    char             unset;
+    int64_t          input_dim, output_dim;   /* required, at least 1 */
+    CornuInitializer embeddings_initializer;  /* default random_uniform */
+    bool             mask_zero;               /* index 0 is no step: it is masked */
+    const char      *name;
+    bool             frozen;
+    const char      *dtype;
+} CornuEmbeddingConfig;
+
+CornuLayer *cornu_embedding_from(const CornuEmbeddingConfig *config);
+#define cornu_embedding(...) \
+    cornu_embedding_from(&(CornuEmbeddingConfig){ .unset = 0, __VA_ARGS__ })
+
+/* Steps of (B, T, C) whose elements all are mask_value become zeros and are masked.
+ * Source: keras/src/layers/core/masking.py. */
+typedef struct {
+    char        unset;
+    double      mask_value;
+    const char *name;
+    const char *dtype;
+} CornuMaskingConfig;
+
+CornuLayer *cornu_masking_from(const CornuMaskingConfig *config);
+#define cornu_masking(...) cornu_masking_from(&(CornuMaskingConfig){ .unset = 0, __VA_ARGS__ })
+
+/*
+ * Recurrent layers: x (B, T, C) gives the last output (B, units) or, with return_sequences, all of
+ * them (B, T, units). `ops.h` has the equations. Weights: kernel (C, G units), recurrent_kernel
+ * (units, G units), bias, with G gates side by side:
+ *     lstm        i f c o; bias (4 units), ones for f at first unless no_unit_forget_bias
+ *     gru         z r h; bias (2, 3 units), one for each product, or (3 units) with no_reset_after,
+ *                 where h is reset before its product and not behind it
+ *     simple_rnn  one; no gates, so no recurrent_activation
+ * Source: keras/src/layers/rnn.
+ */
+typedef struct {
+    char             unset;
+    int64_t          units;                   /* required, at least 1 */
+    CornuActivation  activation;              /* default tanh    */
+    CornuActivation  recurrent_activation;    /* default sigmoid */
+    bool             no_bias;
+    CornuInitializer kernel_initializer;      /* default glorot_uniform */
+    CornuInitializer recurrent_initializer;   /* default orthogonal     */
+    CornuInitializer bias_initializer;        /* default zeros          */
+    bool             no_unit_forget_bias;     /* lstm's */
+    bool             no_reset_after;          /* gru's  */
+    double           dropout;                 /* of the input's elements: 0 or more, below 1   */
+    double           recurrent_dropout;       /* of the state's. The same ones at all steps;   */
+                                              /* with recurrent_dropout others for each gate   */
+    bool             return_sequences;
+    bool             return_state;            /* refused: several results do not fit into a
+                                                 Sequential model */
+    bool             go_backwards;            /* from the last step; results in that order */
+    bool             stateful;                /* each row goes on where that row of the last
+                                                 batch ended: cornu_model_reset_states */
+    bool             unroll;                  /* changes nothing: steps are compiled either way */
+    bool             zero_output_for_mask;    /* masked steps give zeros, not the output before */
+    const char      *name;
+    bool             frozen;
+    const char      *dtype;
+} CornuRecurrentConfig;
+
+CornuLayer *cornu_lstm_from(const CornuRecurrentConfig *config);
+CornuLayer *cornu_gru_from(const CornuRecurrentConfig *config);
+CornuLayer *cornu_simple_rnn_from(const CornuRecurrentConfig *config);
+#define cornu_lstm(...) cornu_lstm_from(&(CornuRecurrentConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_gru(...)  cornu_gru_from(&(CornuRecurrentConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_simple_rnn(...) \
+    cornu_simple_rnn_from(&(CornuRecurrentConfig){ .unset = 0, __VA_ARGS__ })
+
+/* How two results become one: side by side, a + b, a b, (a + b) / 2. */
+typedef enum { CORNU_MERGE_CONCAT, CORNU_MERGE_SUM, CORNU_MERGE_MUL, CORNU_MERGE_AVE } CornuMerge;
+
+/* "concat", "sum", "mul", "ave"; NULL for a number that is none. */
+const char *cornu_merge_name(CornuMerge merge);
+
+/* A recurrent layer and its like that runs backwards; results of both in the order of time.
+ * cornu_bidirectional(cornu_lstm(64)). Both layers are taken, also on failure. Where they return
+ * sequences, masked steps give zeros. Source: keras/src/layers/rnn/bidirectional.py. */
+typedef struct {
+    char        unset;
+    CornuLayer *layer;                        /* required: lstm, gru or simple_rnn */
+    CornuMerge  merge_mode;
+    CornuLayer *backward_layer;               /* default: like layer, with go_backwards */
+    const char *name;
+    bool        frozen;
+    const char *dtype;
+} CornuBidirectionalConfig;
+
+CornuLayer *cornu_bidirectional_from(const CornuBidirectionalConfig *config);
+#define cornu_bidirectional(...) \
+    cornu_bidirectional_from(&(CornuBidirectionalConfig){ .unset = 0, __VA_ARGS__ })
+
+/* The layer for each step of (B, T, …) by itself, with the same weights. The layer is taken, also
+ * on failure. Source: keras/src/layers/rnn/time_distributed.py. */
+typedef struct {
+    char        unset;
+    CornuLayer *layer;                        /* required; none that normalizes over the batch */
+    const char *name;
+    bool        frozen;
+    const char *dtype;
+} CornuTimeDistributedConfig;
+
+CornuLayer *cornu_time_distributed_from(const CornuTimeDistributedConfig *config);
+#define cornu_time_distributed(...) \
+    cornu_time_distributed_from(&(CornuTimeDistributedConfig){ .unset = 0, __VA_ARGS__ })
+
 #ifdef __cplusplus
 }
 #endif

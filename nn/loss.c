@@ -210,17 +210,46 @@ void cornu_loss_free(CornuLoss *loss)
     if (loss && loss->free) loss->free(loss);
 }
 
-/* ---- Reduction over the valid rows ---- */
+/* ---- Reduction over what counts ---- */
 
-CornuTensor *cornu__valid_sum(CornuTensor *values, CornuTensor *valid, int64_t *per_row)
+CornuTensor *cornu__valid_mask(CornuTensor *mask, CornuTensor *valid)
 {
-    if (!values || !valid) return NULL;
-    CornuShape shape = cornu_tensor_shape(values), rows = { .rank = shape.rank };
-    *per_row = 1;
-    for (int i = 0; i < shape.rank; i++) {
-        rows.extent[i] = i == 0 ? shape.extent[0] : 1;
-        if (i > 0) *per_row *= shape.extent[i];
+    if (!mask || !valid) return NULL;
+    const int64_t rows = cornu_tensor_shape(valid).extent[0];
+    return cornu_op_select(cornu_op_reshape(valid, cornu_shape(rows, 1)), mask,
+                           cornu_op_constant_like(mask, 0.0));
+}
+
+/* What counts, bool over the first axes of values, with an axis for each of the others; *behind:
+ * how many values these hold. */
+static CornuTensor *align(CornuTensor *counted, CornuShape values, int64_t *behind)
+{
+    CornuShape shape = cornu_tensor_shape(counted), wide = { .rank = values.rank };
+    bool       fits = shape.rank <= values.rank;
+    *behind = 1;
+    for (int i = 0; i < values.rank; i++) {
+        wide.extent[i] = i < shape.rank ? shape.extent[i] : 1;
+        if (i < shape.rank) fits &= shape.extent[i] == values.extent[i];
+        else *behind *= values.extent[i];
     }
-    CornuTensor *mask = cornu_op_reshape(valid, rows);
+    CornuText a, b;
+    if (!fits)
+        return cornu__fail_null(CORNU_ERR_SHAPE, "values of shape %s have a mask of shape %s, "
+                                "expected its axes to be their first ones",
+                                cornu_shape_print(&a, values), cornu_shape_print(&b, shape));
+    return cornu_op_reshape(counted, wide);
+}
+
+CornuTensor *cornu__valid_sum(CornuTensor *values, const CornuMetricCall *call,
+                              CornuTensor **count)
+{
+    int64_t      behind;
+    CornuTensor *counted = call->mask ? call->mask : call->valid;
+    if (!values || !counted) return *count = NULL;
+    CornuTensor *mask = align(counted, cornu_tensor_shape(values), &behind);
+    CornuTensor *all = call->count;
+    if (call->mask)
+        all = cornu_op_all_reduce(cornu_op_sum(cornu_op_convert(call->mask, CORNU_I64)));
+    *count = cornu_op_scale(all, (double)behind);
     return cornu_op_sum(cornu_op_select(mask, values, cornu_op_constant_like(values, 0.0)));
 }

@@ -22,10 +22,8 @@ enum { SUM, COUNT };
 CornuStatus cornu__mean_update(CornuTensor *values, const CornuMetricCall *call,
                                CornuTensor *const *old, CornuTensor **new_states)
 {
-    int64_t      per_row;
-    CornuTensor *sum = cornu__valid_sum(values, call->valid, &per_row);
+    CornuTensor *count, *sum = cornu__valid_sum(values, call, &count);
     if (!sum) return cornu_error_status();
-    CornuTensor *count = cornu_op_scale(call->count, (double)per_row);
     sum = cornu_op_all_reduce(cornu_op_convert(sum, CORNU_F64));
     new_states[SUM] = cornu_op_add(old[SUM], sum);
     new_states[COUNT] = cornu_op_add(old[COUNT], count);

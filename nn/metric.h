@@ -24,6 +24,7 @@ typedef struct {
     CornuTensor *y_true;   /* as stored            */
     CornuTensor *y_pred;   /* f32                  */
     CornuTensor *valid;    /* bool (B): which rows */
+    CornuTensor *mask;     /* bool (B, T): which steps of them; NULL: all of the valid rows' */
     CornuTensor *count;    /* i64 scalar: how many, on all shards */
 } CornuMetricCall;
 

@@ -68,23 +68,6 @@ void cornu_model_free(CornuModel *model)
 
 /* ---- Layers ---- */
 
-/* conv2d, conv2d_1, … as Keras names them, counted within the model so that a model's names do
- * not depend on what was made before it. */
-static CornuStatus name_layer(const CornuModel *model, CornuLayer *layer)
-{
-    if (layer->name) return CORNU_OK;
-    char text[sizeof layer->class_label + 16];
-    int  same = 0;
-    for (int i = 0; i < model->layer_count; i++)
-        same += !strcmp(model->layers[i]->class_label, layer->class_label);
-    if (same == 0)
-        snprintf(text, sizeof text, "%s", layer->class_label);
-    else
-        snprintf(text, sizeof text, "%s_%d", layer->class_label, same);
-    layer->name = cornu__copy_text(text);
-    return layer->name ? CORNU_OK : CORNU_ERR_MEMORY;
-}
-
 static CornuStatus check_name(const CornuModel *model, const CornuLayer *layer)
 {
     for (int i = 0; i < model->layer_count; i++)
@@ -100,7 +83,7 @@ static CornuStatus build_layer(CornuModel *model, CornuLayer *layer, CornuShape 
     layer->seed = model->seed;
     layer->generator = model->next_generator;
     CORNU__TRY(cornu_layer_build(layer, input));
-    model->next_generator += 1 + layer->weight_count;
+    model->next_generator += cornu__layer_generators(layer);
     return CORNU_OK;
 }
 
@@ -109,7 +92,7 @@ static CornuStatus append(CornuModel *model, CornuLayer *layer)
     if (model->compiled)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: a layer is added after compiling",
                            model->name);
-    CORNU__TRY(name_layer(model, layer));
+    CORNU__TRY(cornu__layer_set_name(layer, model->layers, model->layer_count));
     CORNU__TRY(check_name(model, layer));
     if (model->input.rank > 0) {
         CORNU__TRY(build_layer(model, layer, cornu_model_output_shape(model)));
@@ -195,6 +178,14 @@ CornuWeight *cornu_model_weight(const CornuModel *model, int i)
     int layer = 0;
     while (i >= model->layers[layer]->weight_count) i -= model->layers[layer++]->weight_count;
     return model->layers[layer]->weights[i];
+}
+
+CornuStatus cornu_model_reset_states(CornuModel *model)
+{
+    CORNU__TRY(cornu__model_check(model));
+    for (int i = 0; i < model->layer_count; i++)
+        CORNU__TRY(cornu_layer_reset_states(model->layers[i]));
+    return CORNU_OK;
 }
 
 int64_t cornu_model_parameters(const CornuModel *model)

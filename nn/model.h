@@ -215,6 +215,11 @@ CornuStatus cornu_test_on_batch(CornuModel *model, CornuArray x, CornuArray y, d
 CornuStatus cornu_predict_on_batch(CornuModel *model, CornuArray x, CornuArray to);
 CornuStatus cornu_model_reset_metrics(CornuModel *model);
 
+/* Lets stateful layers begin the next batch with zeros; as Keras leaves them, they go on from each
+ * batch to the next, also from epoch to epoch and from training to evaluation. Their batches must
+ * all have the same number of rows, all valid. Compiling and moving the model reset them too. */
+CornuStatus cornu_model_reset_states(CornuModel *model);
+
 /* ---- For a loop of one's own (examples/custom_loop.c) ---- */
 
 /* Records the compiled model in the graph of x (B, …), data as fit takes them: whole numbers are

@@ -31,6 +31,7 @@ typedef struct CornuStep {
     CornuType         output;                    /* of the batch's predictions */
     void             *room;                      /* for rows that have to be dealt, or NULL */
     int64_t           fed_count;                 /* valid rows fed last */
+    bool              stateful;                  /* some layer has states: no partial batches */
     int64_t           fed_bytes;                 /* of x and y, padding rows included */
     struct CornuStep *next;
 } CornuStep;

@@ -213,6 +213,29 @@ static CornuStatus pack(CornuOptimizer *optimizer)
     return cornu_error_take();
 }
 
+static CornuStatus fill(CornuVariable *variable, double value)
+{
+    const CornuType type = cornu_variable_type(variable);
+    CornuArray      all = cornu_array_from(cornu__allocate(cornu_type_bytes(type), 1), type);
+    if (!all.data) return CORNU_ERR_MEMORY;
+    for (int64_t i = 0; i < cornu_type_count(type); i++) cornu_array_set(all, i, value);
+    CornuStatus status = cornu_variable_write(variable, all);
+    cornu__release(all.data);
+    return status;
+}
+
+/* The slots' first values; they are packed by now, and have memory. */
+static CornuStatus begin_slots(CornuOptimizer *optimizer)
+{
+    const int slots = optimizer->slot_count;
+    for (int s = 0; s < slots && optimizer->kind->initial; s++) {
+        const double value = optimizer->kind->initial(optimizer, s);
+        for (int i = 0; i < optimizer->count && value != 0.0; i++)   /* 0: they are made so */
+            CORNU__TRY(fill(optimizer->slots[i * slots + s], value));
+    }
+    return CORNU_OK;
+}
+
 /* What there is once, whatever the weights. */
 static CornuStatus add_scalars(CornuOptimizer *optimizer, CornuDevice *device)
 {
@@ -252,7 +275,8 @@ static CornuStatus build(CornuOptimizer *optimizer, CornuVariable *const *w, int
     CORNU__TRY(check_groups(optimizer));
     CORNU__TRY(add_scalars(optimizer, device));
     CORNU__TRY(add_slots(optimizer, device));
-    return pack(optimizer);
+    CORNU__TRY(pack(optimizer));
+    return begin_slots(optimizer);
 }
 
 CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *const *w, int count)

@@ -51,7 +51,10 @@ typedef struct {
 CornuOptimizer *cornu_sgd_from(const CornuSgdConfig *config);
 #define cornu_sgd(...) cornu_sgd_from(&(CornuSgdConfig){ .unset = 0, __VA_ARGS__ })
 
-/* v = rho v + (1 - rho) g^2; w -= learning_rate g / sqrt(v + epsilon); centered: v - mean(g)^2 */
+/* v = rho v + (1 - rho) g^2; w -= learning_rate g / sqrt(v + epsilon); centered: v - mean(g)^2.
+ * TensorFlow 1 had another form of the same name, whose v began with 1 and whose epsilon was 1e-10:
+ *     cornu_rmsprop(.initial_velocity = 1.0, .epsilon = 1e-10)
+ * Source: keras/src/optimizers/rmsprop.py; tensorflow/python/training/rmsprop.py. */
 typedef struct {
     char   unset;
     double learning_rate;           /* default 0.001, or CORNU_ZERO */
@@ -59,6 +62,7 @@ typedef struct {
     double momentum;
     double epsilon;                 /* default 1e-7, or CORNU_ZERO  */
     bool   centered;
+    double initial_velocity;        /* what v begins with           */
     CORNU_OPTIMIZER_ARGUMENTS
 } CornuRmspropConfig;
 
@@ -168,6 +172,8 @@ typedef struct {
      * weight, one group follows the other. Returns how many. */
     int (*slots)(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
                  int group[CORNU_MAX_SLOTS]);
+    /* What the elements of slot number `slot` of slots() begin with; NULL: with 0. */
+    double (*initial)(const CornuOptimizer *self, int slot);
     /* What is the same for all weights, computed once per step: replaces
      * update->learning_rate. May be NULL. */
     CornuTensor *(*rate)(const CornuOptimizer *self, const CornuUpdate *update);

@@ -53,18 +53,21 @@ static CornuStatus adapt(const CornuModel *model, CornuShape *shape)
     return CORNU_OK;
 }
 
-/* Bytes become numbers here, inside the step; whole numbers are scaled. */
+/* Bytes become numbers here, inside the step; whole numbers are scaled, indices stay. */
 static CornuTensor *convert_input(const CornuModel *model, CornuTensor *x, CornuShape shape)
 {
-    const CornuDtype dtype = cornu_tensor_type(x).dtype;
-    CornuTensor     *y = cornu_op_convert(cornu_op_reshape(x, shape), CORNU_F32);
-    const bool       scaled = !cornu_dtype_is_float(dtype) && model->input_scale != 1.0;
-    return scaled ? cornu_op_scale(y, model->input_scale) : y;
+    const bool whole = !cornu_dtype_is_float(cornu_tensor_type(x).dtype);
+    x = cornu_op_reshape(x, shape);
+    if (whole && model->layer_count > 0 && model->layers[0]->takes_numbers) return x;
+    CornuTensor *y = cornu_op_convert(x, CORNU_F32);
+    return whole && model->input_scale != 1.0 ? cornu_op_scale(y, model->input_scale) : y;
 }
 
 /* ---- Forward ---- */
 
-CornuTensor *cornu_model_call(CornuModel *model, CornuTensor *x, const CornuCall *call)
+/* As cornu_model_call; *mask gets the one of the result, NULL if there is none. */
+static CornuTensor *call_model(CornuModel *model, CornuTensor *x, const CornuCall *call,
+                               CornuTensor **mask)
 {
     if (!model || !x || cornu_error_pending())
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_model_call: no %s given",
@@ -83,18 +86,27 @@ CornuTensor *cornu_model_call(CornuModel *model, CornuTensor *x, const CornuCall
         full.position = cornu_op_multiply(cornu_op_replica_id(graph), rows);
     }
     x = convert_input(model, x, shape);
-    for (int i = 0; i < model->layer_count && x; i++)
+    for (int i = 0; i < model->layer_count && x; i++) {
+        *mask = cornu_layer_mask(model->layers[i], &full, x);
         x = cornu_layer_call(model->layers[i], &full, x);
+        full.mask = *mask;
+    }
     return cornu_op_convert(x, CORNU_F32);
 }
 
-static CornuTensor *forward(CornuModel *model, const CornuStep *step)
+CornuTensor *cornu_model_call(CornuModel *model, CornuTensor *x, const CornuCall *call)
+{
+    CornuTensor *mask = NULL;
+    return call_model(model, x, call, &mask);
+}
+
+static CornuTensor *forward(CornuModel *model, const CornuStep *step, CornuTensor **mask)
 {
     CornuVariable *iteration = cornu_optimizer_iteration(model->optimizer);
-    return cornu_model_call(model, step->x, &(CornuCall){
+    return call_model(model, step->x, &(CornuCall){
         .training = step->mode == CORNU_STEP_TRAIN, .count = step->count,
         .position = step->position,
-        .iteration = iteration ? cornu_read(step->graph, iteration) : NULL });
+        .iteration = iteration ? cornu_read(step->graph, iteration) : NULL }, mask);
 }
 
 /* ---- Loss, metrics ---- */
@@ -150,14 +162,22 @@ static CornuStatus track(CornuModel *model, CornuTracked *tracked, const char *n
     return CORNU_OK;
 }
 
-/* The sum of the values of the valid rows / how many they are. */
+/* The sum of the values that count / how many they are, on all shards. */
 static CornuTensor *mean_loss(CornuTensor *values, const CornuMetricCall *call)
 {
-    int64_t      per_row = 1;
-    CornuTensor *sum = cornu__valid_sum(values, call->valid, &per_row);
-    CornuTensor *one = cornu_op_constant_like(call->count, 1.0);
-    CornuTensor *rows = cornu_op_convert(cornu_op_maximum(call->count, one), CORNU_F32);
-    return cornu_op_divide(sum, cornu_op_scale(rows, (double)per_row));
+    CornuTensor *count, *sum = cornu__valid_sum(values, call, &count);
+    CornuTensor *most = cornu_op_maximum(count, cornu_op_constant_like(count, 1.0));
+    return cornu_op_divide(sum, cornu_op_convert(most, CORNU_F32));
+}
+
+/* What the mean over batches is taken of. Where a mask makes batches of one size count differently,
+ * Keras still gives each batch's mean the weight of its rows. */
+static CornuTensor *tracked_loss(CornuTensor *values, CornuTensor *loss,
+                                 const CornuMetricCall *call)
+{
+    if (!call->mask) return values;
+    const int64_t rows = cornu_tensor_shape(call->valid).extent[0];
+    return cornu_op_broadcast(cornu_op_all_reduce(loss), cornu_shape(rows));
 }
 
 static CornuStatus check_labels(const CornuModel *model, CornuType x, CornuType y)
@@ -187,7 +207,7 @@ static CornuStatus record_gradients(CornuModel *model, CornuGraph *graph, CornuT
     return status;
 }
 
-static CornuStatus record_loss(CornuModel *model, CornuStep *step)
+static CornuStatus record_loss(CornuModel *model, CornuStep *step, CornuTensor *mask)
 {
     if (!model->loss)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: compiled without .loss", model->name);
@@ -197,13 +217,17 @@ static CornuStatus record_loss(CornuModel *model, CornuStep *step)
                              .count = step->total };
     cornu_graph_scope(graph, "loss");
     call.valid = cornu_op_compare(cornu_op_iota(graph, rows, 0), CORNU_LESS, step->count);
+    call.mask = mask ? cornu__valid_mask(mask, call.valid) : NULL;
     CornuTensor *values = model->loss->call(model->loss, step->y, step->prediction);
     CornuTensor *loss = mean_loss(values, &call);
-    if (!loss) return cornu_error_take();
+    CornuTensor *shown = tracked_loss(values, loss, &call);
+    if (!loss || !shown) return cornu_error_take();
+    CornuMetricCall unmasked = call;
+    unmasked.mask = NULL;
     for (int i = 0; i < model->tracked_count; i++) {
         const char *name = cornu_model_metric_name(model, i);
         cornu_graph_scope(graph, name);
-        CORNU__TRY(track(model, &model->tracked[i], name, values, &call));
+        CORNU__TRY(track(model, &model->tracked[i], name, shown, i == 0 ? &unmasked : &call));
     }
     cornu_graph_scope(graph, NULL);
     return step->mode == CORNU_STEP_TRAIN ? record_gradients(model, graph, loss) : CORNU_OK;
@@ -245,11 +269,14 @@ static CornuStatus record(CornuModel *model, CornuStep *step)
     }
     const size_t row = row_bytes(step->x_type) + (step->y ? row_bytes(step->y_type) : 0);
     step->fed_bytes = step->shards * step->rows * (int64_t)row;
-    step->prediction = forward(model, step);
+    CornuTensor *mask = NULL;
+    step->prediction = forward(model, step, &mask);
     if (!step->prediction) return cornu_error_take();
+    for (int i = 0; i < model->layer_count; i++)
+        step->stateful |= cornu__layer_has_states(model->layers[i]);
     step->output = cornu_tensor_type(step->prediction);
     step->output.shape.extent[0] = batch;
-    return step->mode == CORNU_STEP_PREDICT ? CORNU_OK : record_loss(model, step);
+    return step->mode == CORNU_STEP_PREDICT ? CORNU_OK : record_loss(model, step, mask);
 }
 
 /* For batches that have to be dealt; on one shard there are none. */
@@ -338,6 +365,11 @@ static CornuStatus feed_counts(CornuStep *step, const CornuDeal *deal, int64_t v
 
 CornuStatus cornu__step_feed(CornuStep *step, CornuArray x, const CornuArray *y, int64_t valid)
 {
+    const int64_t batch = step->x_type.shape.extent[0];
+    if (step->stateful && valid != batch)
+        return cornu__fail(CORNU_ERR_SHAPE, "a batch of %lld valid rows of %lld, but a layer is "
+                           "stateful: expected whole batches, as drop_remainder gives",
+                           (long long)valid, (long long)batch);
     const CornuDeal deal = cornu__deal(step->shards, step->rows, valid);
     CORNU__TRY(feed(step, &deal, step->x, step->x_type, x));
     if (step->y) CORNU__TRY(feed(step, &deal, step->y, step->y_type, *y));

@@ -104,6 +104,7 @@ static CornuStatus differentiate(CornuGraph *graph, int i, const bool *depends, 
     for (int k = 0; k < op.in_count; k++)
         o->in[k] = cornu__tensor(graph, cornu_program_operands(graph->program, &op)[k]);
     for (int k = 0; k < op.out_count; k++) out[k] = cornu__tensor(graph, op.out_first + k);
+    if (cornu_error_pending()) return cornu_error_status();   /* no memory for a handle */
     CORNU__TRY(enter_scope(graph, op.scope));
     CornuRecorded recorded = { .graph = graph, .id = op.id, .attributes = &op.attributes,
                                .in = o->in, .out = out, .in_count = op.in_count,
@@ -137,11 +138,10 @@ static CornuStatus check(const CornuTensor *loss, CornuTensor *const *x, int cou
     return cornu_error_pending() ? cornu_error_status() : CORNU_OK;
 }
 
-CornuStatus cornu_gradients(CornuTensor *loss, CornuTensor *const *x, int count,
-                            CornuTensor **d_x)
+CornuStatus cornu__weighed_gradients(CornuTensor *const *y, CornuTensor *const *d_y, int y_count,
+                                     CornuTensor *const *x, int count, CornuTensor **d_x)
 {
-    CORNU__TRY(check(loss, x, count));
-    CornuGraph *graph = loss->graph;
+    CornuGraph *graph = y[0]->graph;
     CORNU__TRY(cornu__rewrite(graph, true));
 
     CornuProgram *program = graph->program;
@@ -153,8 +153,11 @@ CornuStatus cornu_gradients(CornuTensor *loss, CornuTensor *const *x, int count,
     if (status) goto done;
 
     mark_dependent(program, x, count, op_count, depends);
-    d[loss->value] = cornu_op_constant_like(loss, 1.0);
-    if (!d[loss->value]) status = cornu_error_status();
+    for (int k = 0; !status && k < y_count; k++) {
+        CornuTensor **sum = &d[y[k]->value];
+        *sum = *sum ? cornu_op_add(*sum, d_y[k]) : d_y[k];
+        if (!*sum) status = cornu_error_status();
+    }
     for (int i = op_count - 1; !status && i >= 0; i--)
         status = differentiate(graph, i, depends, d, &operands);
     cornu_graph_scope(graph, NULL);
@@ -171,4 +174,17 @@ done:
     cornu__release(depends);
     cornu__release(d);
     return status;
+}
+
+CornuStatus cornu_gradients(CornuTensor *loss, CornuTensor *const *x, int count,
+                            CornuTensor **d_x)
+{
+    CORNU__TRY(check(loss, x, count));
+    CornuTensor *one = cornu_op_constant_like(loss, 1.0);
+    if (!one) {
+        CornuStatus status = cornu_error_status();
+        cornu_error_take();
+        return status;
+    }
+    return cornu__weighed_gradients(&loss, &one, 1, x, count, d_x);
 }

@@ -109,7 +109,8 @@ static CornuTensor *record(CornuGraph *graph, CornuOpId id, const CornuAttribute
     CornuValue values[CORNU_MAX_OUTPUTS];
     if (cornu_program_record(graph->program, id, attributes, in, count, values))
         return cornu__null();
-    for (int i = 0; i < cornu_op_output_count(id); i++)
+    const int out_count = cornu__result_count(id, attributes);
+    for (int i = 0; i < out_count; i++)
         if (!(out[i] = cornu__tensor(graph, values[i]))) return NULL;
     return out[0];
 }
@@ -177,6 +178,11 @@ static CornuTensor *add_input(CornuGraph *graph, Declare *declare, CornuType typ
     return cornu__tensor(graph, value);
 }
 
+CornuTensor *cornu__graph_parameter(CornuGraph *graph, CornuType type)
+{
+    return add_input(graph, cornu_program_input, type, (CornuGraphInput){ 0 });
+}
+
 /* An input with a buffer of `stored`, which is what cornu_graph_feed will expect. */
 static CornuTensor *add_feed(CornuGraph *graph, Declare *declare, CornuType type,
                              CornuType stored)
@@ -207,11 +213,8 @@ CornuTensor *cornu_graph_shard_input(CornuGraph *graph, CornuType type)
     if (type.shape.rank >= CORNU_MAX_RANK)
         return cornu__fail_null(CORNU_ERR_SHAPE, "cornu_graph_shard_input: rank %d, expected at "
                                 "most %d", type.shape.rank, CORNU_MAX_RANK - 1);
-    CornuType stored = type;
-    stored.shape.rank++;
-    stored.shape.extent[0] = cornu_device_shards(graph->device);
-    for (int i = 0; i < type.shape.rank; i++) stored.shape.extent[i + 1] = type.shape.extent[i];
-    return add_feed(graph, cornu_program_shard_input, type, stored);
+    return add_feed(graph, cornu_program_shard_input, type,
+                    cornu__sharded(type, cornu_device_shards(graph->device)));
 }
 
 CornuStatus cornu_graph_feed(CornuTensor *input, CornuArray array)

@@ -57,6 +57,9 @@ struct CornuGraph {
 /* The handle of a value; NULL (pending) only when out of memory. */
 CornuTensor *cornu__tensor(CornuGraph *graph, CornuValue value);
 
+/* A value that nobody feeds: the graph is a template, whose program becomes part of another. */
+CornuTensor *cornu__graph_parameter(CornuGraph *graph, CornuType type);
+
 /* Improves the recorded ops; `differentiable` also expands the ops whose gradient is that of
  * their decomposition. Handles follow to the values that take the old ones' place. */
 CornuStatus cornu__rewrite(CornuGraph *graph, bool differentiable);

@@ -81,6 +81,8 @@ CornuTensor *cornu_op_slice(CornuTensor *x, const int64_t *starts, const int64_t
 /* low[i] and high[i] elements of `value` before and after along each axis */
 CornuTensor *cornu_op_pad(CornuTensor *x, const int64_t *low, const int64_t *high, double value);
 CornuTensor *cornu_op_concat(CornuTensor *const *x, int count, int axis);
+/* The elements along `axis` in the opposite order. */
+CornuTensor *cornu_op_flip(CornuTensor *x, int axis);
 /* One vector of `extent` elements: each x (all of one dtype) flattened, beginning at the next
  * multiple of `segment`; zeros in between and behind. */
 CornuTensor *cornu_op_pack(CornuTensor *const *x, int count, int64_t segment, int64_t extent);
@@ -157,6 +159,75 @@ CornuTensor *cornu_op_log_softmax(CornuTensor *x);
 CornuTensor *cornu_op_one_hot(CornuTensor *labels, int64_t depth, CornuDtype dtype);
 /* logits (…, C) and integer labels (…) give - log softmax(logits)[label], shape (…), in nats */
 CornuTensor *cornu_op_sparse_cross_entropy(CornuTensor *logits, CornuTensor *labels);
+
+/* ---- Lookup ---- */
+
+/* table (V, C) and integer indices (…) give (…, C), rows of the table. An index outside [0, V) is
+ * CORNU_ERR_VALUE when the graph runs. */
+CornuTensor *cornu_op_gather(CornuTensor *table, CornuTensor *indices);
+
+/* ---- Over time ---- */
+
+/* Steps one after the other: `carries` go from step to step; of `slices` each step has its own part
+ * along `axis`, the same one of all; `constants` are the same for all steps. */
+typedef struct {
+    CornuTensor *const *carries, *const *slices, *const *constants;
+    int   carry_count, slice_count, constant_count;
+    int   axis;
+    int   stacked_count;   /* results of each step that are stacked along `axis` */
+    int64_t steps;         /* only where there are no slices to tell */
+    bool  reverse;         /* from the last step to the first */
+} CornuScan;
+
+/* Records one step, in a graph of its own: `in` are tensors there for the carries, for a slice of
+ * each of the slices (without the axis), and for the constants. Fills `out` with the next carries,
+ * of the same types, then what is stacked. Other tensors, variables and all_reduce are not to be
+ * had in a step. */
+typedef void CornuScanStep(void *context, CornuTensor *const *in, CornuTensor **out);
+
+/* Fills `out` with the last carries, then the stacked results, whose part t along `axis` is what
+ * step t made. Calls `step` once. The gradient is a scan backwards; for it the carries of every
+ * step are kept, so that memory is linear in the number of steps. 24 operands and 12 results,
+ * carries counted twice, are the most there can be. false with a pending error. */
+bool cornu_op_scan(const CornuScan *scan, CornuScanStep *step, void *context, CornuTensor **out);
+
+/* What the recurrent ops below have in common. */
+typedef CornuTensor *CornuActivate(const void *context, CornuTensor *x);
+typedef struct {
+    /* (B, T) bool: a step where it is false leaves the state as it was and gives the state before
+     * as its h. NULL: all true. */
+    CornuTensor *mask;
+    /* (B, G U) for G gates, constant over time: what h is multiplied by for each gate before the
+     * product with the kernel. NULL: 1. Gal and Ghahramani, "A Theoretically Grounded Application
+     * of Dropout in Recurrent Neural Networks", arXiv 1512.05287. */
+    CornuTensor *recurrent_dropout;
+    CornuActivate *activation, *recurrent_activation;   /* NULL: tanh, sigmoid */
+    const void    *activation_context, *recurrent_context;
+    bool           reverse;   /* from the last step to the first; h of step t still stands at t */
+} CornuRecurrence;
+
+/* z (B, T, 4U): the products of the input with its kernel plus the bias, gates i f c o; kernel
+ * (U, 4U); h0, c0 (B, U); gives h (B, T, U) and, unless last_c is NULL, the last c (B, U):
+ *     i, f, o = sigmoid(z + h U)   g = tanh(z + h U)   c' = f c + i g   h' = o tanh(c')
+ * c0 may be f32 where the rest is narrower; c then is kept in f32. `recurrence` may be NULL.
+ * Source: keras/src/layers/rnn/lstm.py; Hochreiter and Schmidhuber, Neural Computation 9(8), 1997;
+ * Gers, Schmidhuber and Cummins, "Learning to Forget", 2000. */
+CornuTensor *cornu_op_lstm(CornuTensor *z, CornuTensor *kernel, CornuTensor *h0, CornuTensor *c0,
+                           const CornuRecurrence *recurrence, CornuTensor **last_c);
+
+/* x (B, T, 3U): products of the input plus bias, gates z r h; kernel (U, 3U); bias (3U), added to
+ * the product of h with the kernel, or NULL; h0 (B, U); gives h (B, T, U):
+ *     z, r = sigmoid(x + h U + bias)   h' = z h + (1 - z) g
+ *     g = tanh(x + r (h U + bias)) with reset_after, else tanh(x + (r h) U + bias)
+ * Source: keras/src/layers/rnn/gru.py; Cho et al., "Learning Phrase Representations using RNN
+ * Encoder-Decoder", arXiv 1406.1078, versions 3 and 1. */
+CornuTensor *cornu_op_gru(CornuTensor *x, CornuTensor *kernel, CornuTensor *bias, CornuTensor *h0,
+                          bool reset_after, const CornuRecurrence *recurrence);
+
+/* z (B, T, U), kernel (U, U), h0 (B, U); gives h (B, T, U): h' = tanh(z + h U).
+ * Source: keras/src/layers/rnn/simple_rnn.py. */
+CornuTensor *cornu_op_simple_rnn(CornuTensor *z, CornuTensor *kernel, CornuTensor *h0,
+                                 const CornuRecurrence *recurrence);
 
 /* ---- Between shards ---- */
 

@@ -9,6 +9,9 @@
  *   max_pool(conv2d(x))               rows and columns of the convolution that no window reads
  *                                     are not computed: its high padding shrinks.
  *
+ *   gather(E) W = gather(E W)       where E has fewer rows than are looked up: the product, forward
+ *                                     and backward, is of the table's rows.
+ *
  * The program is recorded anew from front to back; map[] follows the values.
  */
 #include "graph_internal.h"
@@ -144,6 +147,35 @@ static CornuStatus rewrite_max_pool(Rewrite *r, const CornuProgramOp *op, CornuV
     return CORNU_OK;
 }
 
+/* The lookup whose rows, reshaped at most, are the left operand of a product of two matrices and
+ * are more than the table has; NULL: none. */
+static const CornuProgramOp *find_lookup(const Rewrite *r, const CornuProgramOp *op)
+{
+    const CornuShape a = cornu_program_type(r->from, operand(r, op, 0)).shape;
+    const CornuShape b = cornu_program_type(r->from, operand(r, op, 1)).shape;
+    if (op->attributes.matmul.transpose_a || a.rank != 2 || b.rank != 2) return NULL;
+    const CornuProgramOp *lookup = producer(r->from, operand(r, op, 0));
+    if (lookup && lookup->id == CORNU_OP_RESHAPE)
+        lookup = producer(r->from, operand(r, lookup, 0));
+    if (!lookup || lookup->id != CORNU_OP_GATHER) return NULL;
+    const CornuShape table = cornu_program_type(r->from, operand(r, lookup, 0)).shape;
+    return table.extent[1] == a.extent[1] && table.extent[0] < a.extent[0] ? lookup : NULL;
+}
+
+static CornuStatus rewrite_lookup(Rewrite *r, const CornuProgramOp *op,
+                                  const CornuProgramOp *lookup, CornuValue *out)
+{
+    CornuValue in[2] = { r->map[operand(r, lookup, 0)], r->map[operand(r, op, 1)] };
+    CornuValue indices = r->map[operand(r, lookup, 1)];
+    CornuAttributes flat = {
+        .shape = { 1, { cornu_shape_count(cornu_program_type(r->to, indices).shape) } },
+    };
+    CORNU__TRY(cornu_program_scope(r->to, op->scope));
+    CORNU__TRY(cornu_program_record(r->to, op->id, &op->attributes, in, 2, &in[0]));
+    CORNU__TRY(cornu_program_record(r->to, CORNU_OP_RESHAPE, &flat, &indices, 1, &in[1]));
+    return cornu_program_record(r->to, CORNU_OP_GATHER, NULL, in, 2, out);
+}
+
 static CornuStatus copy(Rewrite *r, const CornuProgramOp *op, const CornuValue *in, bool expand,
                         CornuValue *out)
 {
@@ -163,8 +195,11 @@ static CornuStatus rewrite_op(Rewrite *r, const CornuProgramOp *op, bool differe
     enum { USUAL = 8 };
     CornuValue  usual[USUAL], *in = usual, out[CORNU_MAX_OUTPUTS];
     CornuStatus status;
+    const CornuProgramOp *lookup = op->id == CORNU_OP_MATMUL ? find_lookup(r, op) : NULL;
     if (op->id == CORNU_OP_MAX_POOL2D) {
         status = rewrite_max_pool(r, op, out);
+    } else if (lookup) {
+        status = rewrite_lookup(r, op, lookup, out);
     } else {
         if (op->in_count > USUAL && !(in = cornu__allocate((size_t)op->in_count, sizeof *in)))
             return CORNU_ERR_MEMORY;

@@ -31,12 +31,25 @@ bool        cornu_tensor_varies(const CornuTensor *tensor);
 
 /* ---- Variables ---- */
 
+/* How the shards of a device have a variable. */
+typedef enum {
+    CORNU_SHARED,       /* all in common                                                       */
+    CORNU_SLICED,       /* of packed variables: each holds one of as many equal slices, which is
+                           what cornu_read gives in a graph, and cornu_assign takes            */
+    CORNU_DUPLICATED,   /* of packed variables: each holds a whole of its own. Shard 0's is read
+                           from outside a graph, all are written                               */
+    CORNU_PER_SHARD     /* of no packed ones: each holds a value of its own of the variable's
+                           type, which belongs to the rows that it is dealt. Arrays written and
+                           read have a leading axis more, the shard                            */
+} CornuSpread;
+
 typedef struct {
     char         unset;
     CornuDevice *device;   /* required */
     CornuType    type;     /* required */
     const char  *name;     /* copied */
     CornuUse     use;      /* what its memory counts as; default CORNU_USE_OTHER */
+    CornuSpread  spread;   /* default CORNU_SHARED, else CORNU_PER_SHARD */
     bool         for_packing; /* it gets its memory by cornu_variable_pack, and waits for that */
 } CornuVariableConfig;
 
@@ -49,7 +62,7 @@ CornuType      cornu_variable_type(const CornuVariable *variable);
 const char    *cornu_variable_name(const CornuVariable *variable); /* "" if it has none */
 CornuDevice   *cornu_variable_device(const CornuVariable *variable);
 
-/* Copies a host array of the same type in or out. */
+/* Copies a host array in or out, of the same type or, per shard, with the shards' axis in front. */
 CornuStatus cornu_variable_write(CornuVariable *variable, CornuArray from);
 CornuStatus cornu_variable_read(const CornuVariable *variable, CornuArray to);
 /* Copies the value of a variable of the same type, which may be on another device. */
@@ -60,19 +73,12 @@ CornuStatus cornu_variable_copy(CornuVariable *to, const CornuVariable *from);
  * are to whoever reads, writes, assigns or frees them; only where they live changes, and their
  * values are kept. In the whole each begins at a multiple of 64 bytes; zeros are between them and
  * at the end, where its extent is rounded up to 64 bytes for every shard of the device.
+ *
+ * The parts are of one dtype, on one device, each there once, none per shard. The whole belongs to
+ * them and is freed with the last one; parts of another whole leave that. A graph that read a part
+ * before cannot be run any more, which is CORNU_ERR_ARGUMENT. Packing the parts of a whole again
+ * gives that whole.
  */
-typedef enum {
-    CORNU_SHARED,       /* all shards have the whole in common                                 */
-    CORNU_SLICED,       /* each shard holds one of as many equal slices: what cornu_read gives
-                           of the whole in a graph, and cornu_assign takes                     */
-    CORNU_DUPLICATED    /* each shard holds a whole of its own: shard 0's is read from outside a
-                           graph, all are written                                              */
-} CornuSpread;
-
-/* The parts are of one dtype, on one device, each there once. The whole belongs to them and is
- * freed with the last one; parts of another whole leave that. A graph that read a part before
- * cannot be run any more, which is CORNU_ERR_ARGUMENT. Packing the parts of a whole again gives
- * that whole. */
 CornuVariable *cornu_variable_pack(CornuVariable *const *parts, int count, CornuSpread spread,
                                    const char *name);
 

@@ -15,13 +15,13 @@ typedef struct {
 struct CornuVariable {
     CornuDevice   *device;
     CornuBuffer   *buffer;         /* NULL for a part */
-    CornuType      type;
+    CornuType      type;           /* without an axis of shards */
     char          *name;
     CornuUse       use;
     CornuVariable *whole;          /* what it was packed into, or NULL */
     int64_t        first;          /* its first element there */
-    /* Of a whole: */
     CornuSpread    spread;
+    /* Of a whole: */
     CornuSegment  *segments;
     int            segment_count;
     int            users;          /* parts, and graphs that read it; freed with the last one */
@@ -87,6 +87,10 @@ const char *cornu__scope(const CornuGraph *graph);
 bool cornu__broadcast_operands(CornuOpId id, CornuTensor **x, int count);
 
 CornuGradient *cornu__op_gradient(CornuOpId id);
+
+/* d_x[i] = the sum over k of the gradients of y[k] by x[i], weighed by d_y[k], of y's type. */
+CornuStatus cornu__weighed_gradients(CornuTensor *const *y, CornuTensor *const *d_y, int y_count,
+                                     CornuTensor *const *x, int count, CornuTensor **d_x);
 
 /* The dtype of the gradient by x: its own; but f32 where x was converted from f32, as weights are
  * under mixed precision. The sums of products are f32 anyway, and so they reach the weight. */

@@ -1,15 +1,24 @@
 #include "tensor_internal.h"
 
+static CornuType stored_type(const CornuVariable *variable)
+{
+    const CornuType type = cornu__variable_shard_type(variable);
+    return variable->spread == CORNU_SHARED
+        ? type : cornu__sharded(type, cornu_device_shards(variable->device));
+}
+
+/* Of the arrays that are written and read. */
+static CornuType host_type(const CornuVariable *variable)
+{
+    return variable->spread == CORNU_PER_SHARD ? stored_type(variable) : variable->type;
+}
+
 /* Gives it memory of its own, all zeros. */
 static CornuStatus place(CornuVariable *variable)
 {
-    CornuType   stored = variable->type;
-    const bool  per_shard = variable->spread != CORNU_SHARED;
-    if (per_shard)
-        stored = cornu_type(stored.dtype, cornu_device_shards(variable->device),
-                            cornu__variable_shard_type(variable).shape.extent[0]);
-    variable->buffer = cornu_buffer_create(variable->device, stored, .use = variable->use,
-                                           .name = variable->name, .per_shard = per_shard);
+    variable->buffer = cornu_buffer_create(variable->device, stored_type(variable),
+                                           .use = variable->use, .name = variable->name,
+                                           .per_shard = variable->spread != CORNU_SHARED);
     return variable->buffer ? CORNU_OK : cornu_error_status();
 }
 
@@ -18,10 +27,17 @@ CornuVariable *cornu_variable_create_from(const CornuVariableConfig *config)
     const char *name = config->name ? config->name : "";
     if (!config->device || cornu_error_pending())
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "variable %s: no device given", name);
+    if (config->spread != CORNU_SHARED && config->spread != CORNU_PER_SHARD)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "variable %s: only packed variables are sliced "
+                                "or duplicated, expected CORNU_SHARED or CORNU_PER_SHARD", name);
+    if (config->spread == CORNU_PER_SHARD && config->type.shape.rank >= CORNU_MAX_RANK)
+        return cornu__fail_null(CORNU_ERR_SHAPE, "variable %s: rank %d, expected at most %d for "
+                                "one per shard", name, config->type.shape.rank, CORNU_MAX_RANK - 1);
     CornuVariable *variable = cornu__allocate(1, sizeof *variable);
     if (!variable) return cornu__null();
     variable->device = config->device;
     variable->type = config->type;
+    variable->spread = config->spread;
     variable->use = config->use;
     variable->name = cornu__copy_text(name);
     if (variable->name && (config->for_packing || place(variable) == CORNU_OK)) return variable;
@@ -81,11 +97,12 @@ static CornuBuffer *storage(const CornuVariable *variable, int64_t *first)
 
 static CornuStatus expect_type(const CornuVariable *variable, CornuArray array, const char *verb)
 {
-    CornuText a, b;
-    if (cornu_type_equal(variable->type, array.type)) return CORNU_OK;
-    return cornu__fail(variable->type.dtype == array.type.dtype ? CORNU_ERR_SHAPE : CORNU_ERR_DTYPE,
+    CornuText       a, b;
+    const CornuType expected = host_type(variable);
+    if (cornu_type_equal(expected, array.type)) return CORNU_OK;
+    return cornu__fail(expected.dtype == array.type.dtype ? CORNU_ERR_SHAPE : CORNU_ERR_DTYPE,
                        "%s: the array %s is %s, expected %s", variable->name, verb,
-                       cornu_type_print(&a, array.type), cornu_type_print(&b, variable->type));
+                       cornu_type_print(&a, array.type), cornu_type_print(&b, expected));
 }
 
 CornuStatus cornu_variable_write(CornuVariable *variable, CornuArray from)
@@ -136,6 +153,9 @@ static CornuStatus check_parts(CornuVariable *const *parts, int count)
         if (v->segments)
             return cornu__fail(CORNU_ERR_ARGUMENT, "%s: consists of packed variables itself",
                                v->name);
+        if (v->spread == CORNU_PER_SHARD)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: every shard has its own, expected one "
+                               "that all have in common to pack", v->name);
         if (v->device != parts[0]->device)
             return cornu__fail(CORNU_ERR_DEVICE, "%s: is on device %s, %s on %s", v->name,
                                cornu_device_name(v->device), parts[0]->name,
@@ -220,6 +240,9 @@ CornuVariable *cornu_variable_pack(CornuVariable *const *parts, int count, Cornu
                                    const char *name)
 {
     if (cornu_error_pending() || check_parts(parts, count)) return cornu__null();
+    if (spread == CORNU_PER_SHARD)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_variable_pack: what is packed is "
+                                "CORNU_SHARED, CORNU_SLICED or CORNU_DUPLICATED");
     CornuVariable *whole = packed_so(parts, count, spread);
     if (whole) return whole;
     if (!(whole = lay_out(parts, count, spread, name))) return cornu__null();
@@ -259,8 +282,8 @@ CornuTensor *cornu_pack(const CornuVariable *whole, CornuTensor *const *parts)
 
 CornuStatus cornu_variable_copy(CornuVariable *to, const CornuVariable *from)
 {
-    CornuArray host = cornu_array_from(cornu__allocate(cornu_type_bytes(from->type), 1),
-                                       from->type);
+    const CornuType type = host_type(from);
+    CornuArray      host = cornu_array_from(cornu__allocate(cornu_type_bytes(type), 1), type);
     if (!host.data) return CORNU_ERR_MEMORY;
     CornuStatus status = cornu_variable_read(from, host);
     if (!status) status = cornu_variable_write(to, host);

@@ -13,6 +13,7 @@ typedef enum {
     DRAW_ANY,       /* in (-2, 2)                                          */
     DRAW_POSITIVE,  /* in (0.5, 2.5)                                       */
     DRAW_APART,     /* in (-2, 2), no two near each other and none near 0  */
+    DRAW_SMALL,     /* in (-0.25, 0.25): weights that a recurrence goes through again and again */
     DRAW_LABELS,    /* 0, 1, 2, 0, …                                       */
     DRAW_BOOL       /* 0 or 1                                              */
 } OpDraw;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # What the README shows must work: its program compiles without a warning, runs and learns; its
-# commands run, on drawn digits and shortened.
+# commands run, on drawn digits or itself, and shortened.
 build=$BUILD
 case $BUILD in
 *sanitize-thread) extra=-fsanitize=thread ;;
@@ -53,6 +53,11 @@ while read -r program arguments; do
         image=$(ls "${CORNU_DATA:-none}"/digit-images/*.png 2>/dev/null | head -n 1)
         [ -n "$image" ] || continue
         arguments=$(echo "$arguments" | sed "s|IMAGE.png|$image|") ;;
+    build/shakespeare_lstm)
+        case $arguments in
+        --epochs*) ;;
+        *) arguments="$arguments --text $root/README.md --sequence-length 20 --epochs 1" ;;
+        esac ;;
     build/explain) ;;
     *) arguments="$arguments --data synthetic --limit 600 --epochs 1" ;;
     esac

@@ -16,7 +16,7 @@ static bool floats_are_f32(const CornuOpCall *call, const CornuType *out_type)
     for (int i = 0; i < call->in_count; i++)
         if (cornu_dtype_is_float(call->in[i].dtype) && call->in[i].dtype != CORNU_F32)
             return false;
-    for (int i = 0; i < cornu_op_output_count(call->id); i++)
+    for (int i = 0; i < cornu__result_count(call->id, call->attributes); i++)
         if (cornu_dtype_is_float(out_type[i].dtype) && out_type[i].dtype != CORNU_F32)
             return false;
     return true;
@@ -36,6 +36,7 @@ static CornuAttributes widened_attributes(const CornuProgramOp *op)
     case CORNU_OP_CONV2D_GRAD_INPUT: case CORNU_OP_CONV2D_GRAD_FILTER:
         a.conv2d_grad.dtype = widened(a.conv2d_grad.dtype);
         break;
+    case CORNU_OP_GATHER_GRAD: a.gather_grad.dtype = widened(a.gather_grad.dtype); break;
     default: break;
     }
     return a;

@@ -50,7 +50,7 @@ static CornuVector *loop_of(const CornuVectors *vectors, const CornuProgram *pro
 {
     if (op->id == CORNU_OP_RANDOM_UNIFORM) return vectors->uniform;
     if (op->id == CORNU_OP_IOTA) return vectors->iota;
-    if (op->in_count == 0 || op->in_count > CORNU_MAX_INPUTS) return NULL;
+    if (op->in_count == 0 || op->in_count > CORNU_VECTOR_INPUTS) return NULL;
     const CornuVectorClass *loops = vectors->class[class_of_op(program, op)];
     CornuVector            *loop = loops->op[op->id];
     if (op->id == CORNU_OP_COMPARE)
@@ -112,7 +112,7 @@ static CornuInstruction *add_instruction(Maker *make, CornuVector *run)
     }
     CornuInstruction *made = &group->instructions[group->instruction_count++];
     *made = (CornuInstruction){ .run = run, .out = { -1, -1, -1 }, .seed = { -1, -1, -1 } };
-    for (int i = 0; i < CORNU_MAX_INPUTS; i++) made->in[i] = -1;
+    for (int i = 0; i < CORNU_VECTOR_INPUTS; i++) made->in[i] = -1;
     return made;
 }
 
@@ -232,13 +232,13 @@ static void add_op(Maker *make, const CornuProgramOp *op)
     CornuClass          class = cornu__class_of(type.dtype);
     CornuVector        *loop = loop_of(make->vectors, program, op);
     bool                random = op->id == CORNU_OP_RANDOM_UNIFORM;
-    int                 slots[CORNU_MAX_INPUTS] = { 0 }, result;
+    int                 slots[CORNU_VECTOR_INPUTS] = { 0 }, result;
     for (int i = 0; i < op->in_count && !random; i++)
         slots[i] = operand_slot(make, in[i]);
 
     if (loop) {
         CornuClass   own = op->id == CORNU_OP_IOTA ? CORNU_CLASS_I64 : class;
-        int          out[CORNU_MAX_OUTPUTS] = { 0 };
+        int          out[CORNU_VECTOR_OUTPUTS] = { 0 };
         for (int i = 0; i < op->out_count; i++) out[i] = add_register(make, own);
         int          seed[3] = { -1, -1, -1 };
         for (int i = 0; i < 3 && random; i++) seed[i] = add_input(make, in[i]);
@@ -321,7 +321,7 @@ static CornuStatus place_registers(CornuGroup *group)
     for (int i = 0; i < group->slot_count; i++)
         if (group->slots[i].size > size) size = group->slots[i].size;
     for (int i = 0; i < group->instruction_count; i++)
-        for (int k = 0; k < CORNU_MAX_INPUTS; k++)
+        for (int k = 0; k < CORNU_VECTOR_INPUTS; k++)
             if (group->instructions[i].in[k] >= 0)
                 group->slots[group->instructions[i].in[k]].last_use = i;
 
@@ -339,13 +339,13 @@ static CornuStatus place_registers(CornuGroup *group)
     }
     for (int i = 0; i < group->instruction_count; i++) {
         const CornuInstruction *instruction = &group->instructions[i];
-        for (int k = 0; k < CORNU_MAX_OUTPUTS && instruction->out[k] >= 0; k++) {
+        for (int k = 0; k < CORNU_VECTOR_OUTPUTS && instruction->out[k] >= 0; k++) {
             CornuSlot *slot = &group->slots[instruction->out[k]];
             if (slot->kind != CORNU_SLOT_REGISTER) continue;
             slot->offset = free_count ? free_offsets[--free_count] : at;
             if (slot->offset == at) at += size * CORNU_BLOCK;
         }
-        for (int k = 0; k < CORNU_MAX_INPUTS && instruction->in[k] >= 0; k++) {
+        for (int k = 0; k < CORNU_VECTOR_INPUTS && instruction->in[k] >= 0; k++) {
             CornuSlot *slot = &group->slots[instruction->in[k]];
             if (slot->kind != CORNU_SLOT_REGISTER || slot->last_use != i) continue;
             slot->last_use = -1;   /* once, should it be both operands */
@@ -401,7 +401,7 @@ bool cornu__group_in_place(const CornuGroup *group, int in, int out)
 {
     int written = -1;
     for (int i = 0; i < group->instruction_count; i++)
-        for (int k = 0; k < CORNU_MAX_OUTPUTS; k++) {
+        for (int k = 0; k < CORNU_VECTOR_OUTPUTS; k++) {
             int slot = group->instructions[i].out[k];
             if (slot < 0) continue;
             if (group->slots[slot].kind == CORNU_SLOT_OUTPUT &&
@@ -409,7 +409,7 @@ bool cornu__group_in_place(const CornuGroup *group, int in, int out)
                 written = i;
         }
     for (int i = 0; i < group->instruction_count; i++)
-        for (int k = 0; k < CORNU_MAX_INPUTS; k++) {
+        for (int k = 0; k < CORNU_VECTOR_INPUTS; k++) {
             int index = group->instructions[i].in[k];
             if (index < 0) continue;
             const CornuSlot *slot = &group->slots[index];

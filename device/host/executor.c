@@ -24,7 +24,8 @@ typedef struct {
     Failure        *failures;     /* by shard */
     CornuSpan      *spans;        /* by thread: of a step that is measured */
     char           *arena, *packed, *scratch;
-    void          **addresses;    /* of plan.operands on each shard, for the run in hand */
+    void          **addresses;    /* of plan.operands on each shard, for the run in hand, and of */
+    void          **inputs, **outputs;   /* what the program reads and writes */
 } Executable;
 
 /* ---- Buffers ---- */
@@ -104,12 +105,13 @@ static size_t scratch_of(const CornuPlan *plan, const CornuStep *step)
     case CORNU_STEP_REFERENCE:
         call = call_of(plan, step);
         return (size_t)cornu__reference_scratch(&call, out_type) * sizeof(double);
+    case CORNU_STEP_SCAN: return cornu__nested_scratch(step->nested);
     case CORNU_STEP_PACK: case CORNU_STEP_COPY: break;
     }
     return 0;
 }
 
-static size_t space_bytes(const CornuPlan *plan, CornuSpace space)
+size_t cornu__plan_bytes(const CornuPlan *plan, CornuSpace space)
 {
     return space.shared + (size_t)cornu__plan_shards(plan) * space.shard;
 }
@@ -138,6 +140,27 @@ static int64_t bytes_moved(const CornuPlan *plan, const CornuStep *step, int k)
     return k < step->in_count && cornu__plan_moves(plan, step, k) ? 2 * bytes : 0;
 }
 
+void cornu__plan_count(const CornuPlan *plan, int64_t times, CornuStatistics *statistics)
+{
+    const int shards = cornu__plan_shards(plan);
+    for (int i = 0; i < plan->step_count; i++) {
+        const CornuStep *step = &plan->steps[i];
+        if (step->nested) {
+            cornu__nested_count(step->nested, times * (step->varies ? shards : 1), statistics);
+            continue;
+        }
+        const bool fell_back = step->kind == CORNU_STEP_REFERENCE;
+        if (fell_back) statistics->fell_back[plan->program->ops[step->op].id] = true;
+        statistics->kernels += times;
+        statistics->fallbacks += fell_back ? times : 0;
+        statistics->copies += step->kind == CORNU_STEP_COPY ? times : 0;
+        for (int k = 0; k < step->in_count; k++)
+            statistics->copies += times * cornu__plan_moves(plan, step, k);
+        for (int k = 0; k < step->in_count + step->out_count; k++)
+            statistics->bytes_moved += times * bytes_moved(plan, step, k);
+    }
+}
+
 static void count_work(CornuStatistics *statistics, const CornuProgram *recorded,
                        const CornuPlan *plan)
 {
@@ -145,22 +168,11 @@ static void count_work(CornuStatistics *statistics, const CornuProgram *recorded
     for (int i = 0; i < recorded->op_count; i++)
         statistics->flops += op_flops(recorded, i, shards);
     statistics->ops = recorded->op_count;
-    statistics->kernels = plan->step_count;
-    statistics->bytes_planned = (int64_t)space_bytes(plan, plan->arena);
-    for (int i = 0; i < plan->step_count; i++) {
-        const CornuStep *step = &plan->steps[i];
-        const bool fell_back = step->kind == CORNU_STEP_REFERENCE;
-        if (fell_back) statistics->fell_back[plan->program->ops[step->op].id] = true;
-        statistics->fallbacks += fell_back;
-        statistics->copies += step->kind == CORNU_STEP_COPY;
-        for (int k = 0; k < step->in_count; k++)
-            statistics->copies += cornu__plan_moves(plan, step, k);
-        for (int k = 0; k < step->in_count + step->out_count; k++)
-            statistics->bytes_moved += bytes_moved(plan, step, k);
-    }
+    statistics->bytes_planned = (int64_t)cornu__plan_bytes(plan, plan->arena);
+    cornu__plan_count(plan, 1, statistics);
 }
 
-static CornuStatus build_plan(CornuPlan *plan, const CornuHost *host,
+CornuStatus cornu__plan_build(CornuPlan *plan, const CornuHost *host,
                               const CornuProgram *recorded)
 {
     plan->host = host;
@@ -199,9 +211,15 @@ static CornuStatus build_plan(CornuPlan *plan, const CornuHost *host,
     CORNU__TRY(cornu__fuse(plan));
     CORNU__TRY(cornu__plan_memory(plan));
     for (int i = 0; i < plan->step_count; i++) {
-        size_t bytes = scratch_of(plan, &plan->steps[i]);
+        CornuStep *step = &plan->steps[i];
+        if (step->kind == CORNU_STEP_SCAN &&
+            !(step->nested = cornu__nested_create(host,
+                                                  &plan->program->ops[step->op].attributes.scan)))
+            return CORNU_ERR_MEMORY;
+        const size_t bytes = scratch_of(plan, step);
         if (bytes > plan->scratch_bytes) plan->scratch_bytes = bytes;
     }
+    plan->scratch_bytes = (plan->scratch_bytes + 63) / 64 * 64;
     if (cornu__dumps("plan")) cornu__plan_print(plan, stderr);
     return CORNU_OK;
 }
@@ -256,7 +274,7 @@ CornuExecutable *cornu__host_compile(const CornuHost *host, const CornuProgram *
     Executable *executable = cornu__allocate(1, sizeof *executable);
     if (!executable) return NULL;
     CornuPlan *plan = &executable->plan;
-    if (build_plan(plan, host, program) != CORNU_OK ||
+    if (cornu__plan_build(plan, host, program) != CORNU_OK ||
         describe(&executable->base, plan) != CORNU_OK) {
         cornu__describe_free(&executable->base);
         cornu__host_executable_free(&executable->base);
@@ -275,18 +293,21 @@ CornuStatus cornu__host_allocate(CornuExecutable *base)
     CornuPlan   *plan = &executable->plan;
     const size_t shards = (size_t)cornu__plan_shards(plan);
     const size_t workers = shards > 1 ? (size_t)cornu__threads_count(plan->host->threads) : 1;
-    plan->scratch_bytes = (plan->scratch_bytes + 63) / 64 * 64;
-    executable->arena = cornu__allocate_aligned(space_bytes(plan, plan->arena));
-    executable->packed = cornu__allocate_aligned(space_bytes(plan, plan->packed));
+    executable->arena = cornu__allocate_aligned(cornu__plan_bytes(plan, plan->arena));
+    executable->packed = cornu__allocate_aligned(cornu__plan_bytes(plan, plan->packed));
     executable->scratch = cornu__allocate_aligned(plan->scratch_bytes * workers);
     executable->failures = cornu__allocate(shards, sizeof *executable->failures);
     executable->addresses = cornu__allocate((size_t)plan->operand_count * shards,
                                             sizeof *executable->addresses);
+    executable->inputs = cornu__allocate((size_t)plan->program->input_count,
+                                         sizeof *executable->inputs);
+    executable->outputs = cornu__allocate((size_t)plan->program->output_count,
+                                          sizeof *executable->outputs);
     executable->spans = cornu__allocate((size_t)cornu__threads_count(plan->host->threads),
                                         sizeof *executable->spans);
     return executable->arena && executable->packed && executable->scratch &&
-           executable->failures && executable->addresses && executable->spans
-               ? CORNU_OK : CORNU_ERR_MEMORY;
+           executable->failures && executable->addresses && executable->inputs &&
+           executable->outputs && executable->spans ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
 void cornu__host_executable_free(CornuExecutable *base)
@@ -297,6 +318,8 @@ void cornu__host_executable_free(CornuExecutable *base)
     cornu__release(executable->packed);
     cornu__release(executable->scratch);
     cornu__release(executable->addresses);
+    cornu__release(executable->inputs);
+    cornu__release(executable->outputs);
     cornu__release(executable->failures);
     cornu__release(executable->spans);
     cornu__release(executable);
@@ -304,28 +327,42 @@ void cornu__host_executable_free(CornuExecutable *base)
 
 /* ---- Running ---- */
 
+void cornu__plan_addresses(const CornuPlan *plan, int shard, void *const *inputs,
+                           void *const *outputs, char *arena, char *packed,
+                           void **addresses)
+{
+    for (int i = 0; i < plan->operand_count; i++) {
+        CornuPlace place = plan->places[plan->operands[i]];
+        char      *start = place.region == CORNU_INPUT  ? inputs[place.number]
+                         : place.region == CORNU_OUTPUT ? outputs[place.number]
+                         : place.region == CORNU_PACKED ? packed
+                                                        : arena;
+        addresses[i] = start + place.offset + (size_t)shard * place.stride;
+    }
+}
+
 static void find_addresses(Executable *executable, CornuBuffer *const *inputs,
                            CornuBuffer *const *outputs)
 {
-    const CornuPlan *plan = &executable->plan;
-    const int        shards = cornu__plan_shards(plan);
-    void           **address = executable->addresses;
-    for (int shard = 0; shard < shards; shard++)
-        for (int i = 0; i < plan->operand_count; i++) {
-            CornuPlace place = plan->places[plan->operands[i]];
-            char      *start = place.region == CORNU_INPUT  ? data_of(inputs[place.number])
-                             : place.region == CORNU_OUTPUT ? data_of(outputs[place.number])
-                             : place.region == CORNU_PACKED ? executable->packed
-                                                            : executable->arena;
-            *address++ = start + place.offset + (size_t)shard * place.stride;
-        }
+    const CornuPlan    *plan = &executable->plan;
+    const CornuProgram *program = plan->program;
+    for (int i = 0; i < program->input_count; i++) executable->inputs[i] = data_of(inputs[i]);
+    for (int i = 0; i < program->output_count; i++)
+        executable->outputs[i] = outputs[i] ? data_of(outputs[i]) : NULL;
+    for (int shard = 0; shard < cornu__plan_shards(plan); shard++)
+        cornu__plan_addresses(plan, shard, executable->inputs, executable->outputs,
+                              executable->arena, executable->packed,
+                              executable->addresses + (size_t)shard * plan->operand_count);
 }
 
-static CornuStatus run_step(Executable *executable, const CornuStep *step, int shard,
-                            char *scratch)
+static void *const *addresses_on(const Executable *executable, int shard)
 {
-    const CornuPlan   *plan = &executable->plan;
-    void *const       *addresses = executable->addresses + (size_t)shard * plan->operand_count;
+    return executable->addresses + (size_t)shard * executable->plan.operand_count;
+}
+
+static CornuStatus run_step(const CornuPlan *plan, const CornuStep *step, void *const *addresses,
+                            int shard, char *scratch)
+{
     const void *const *in = (const void *const *)addresses + step->in_first;
     void *const       *out = addresses + step->out_first;
     const CornuType   *out_type = step->types + step->in_count;
@@ -355,19 +392,19 @@ static CornuStatus run_step(Executable *executable, const CornuStep *step, int s
     case CORNU_STEP_REFERENCE:
         call = call_of(plan, step);
         return cornu__reference_run(&call, out_type, in, out, (double *)(void *)scratch);
+    case CORNU_STEP_SCAN: return cornu__nested_run(step->nested, step, in, out, shard, scratch);
     case CORNU_STEP_COPY: memcpy(out[0], in[0], cornu_type_bytes(*out_type)); break;
     }
     return CORNU_OK;
 }
 
-/* One step, its op named in the message of a failure. */
-static CornuStatus run_named(Executable *executable, const CornuStep *step, int shard,
-                             char *scratch)
+CornuStatus cornu__plan_run_step(const CornuPlan *plan, const CornuStep *step,
+                                 void *const *addresses, int shard, char *scratch)
 {
-    CornuStatus status = run_step(executable, step, shard, scratch);
+    CornuStatus status = run_step(plan, step, addresses, shard, scratch);
     if (status == CORNU_OK || step->op < 0) return status;   /* a group names its op itself */
-    const CornuProgramOp *op = &executable->plan.program->ops[step->op];
-    if (step->kind == CORNU_STEP_KERNEL) cornu__fail_prefix(status, cornu_op_name(op->id));
+    const CornuProgramOp *op = &plan->program->ops[step->op];
+    if (step->kind != CORNU_STEP_REFERENCE) cornu__fail_prefix(status, cornu_op_name(op->id));
     return *op->scope ? cornu__fail_prefix(status, op->scope) : status;
 }
 
@@ -383,10 +420,13 @@ static CornuStepEvent *events_of(const Executable *executable, int step, int sha
 static CornuStatus run_alone(Executable *executable, int i, int shard, int thread, char *scratch)
 {
     const CornuStep *step = &executable->plan.steps[i];
-    if (!executable->base.events) return run_named(executable, step, shard, scratch);
+    void *const     *addresses = addresses_on(executable, shard);
+    if (!executable->base.events)
+        return cornu__plan_run_step(&executable->plan, step, addresses, shard, scratch);
     CornuStepEvent *event = &events_of(executable, i, shard)[thread];
     event->begin_s = cornu__seconds();
-    const CornuStatus status = run_named(executable, step, shard, scratch);
+    const CornuStatus status =
+        cornu__plan_run_step(&executable->plan, step, addresses, shard, scratch);
     event->end_s = cornu__seconds();
     return status;
 }

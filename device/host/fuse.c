@@ -18,7 +18,7 @@
 enum { MOST_OPS = 40 };
 
 typedef enum {
-    NODE_LOOKED_THROUGH, NODE_KERNEL, NODE_JOINED, NODE_REFERENCE, NODE_GROUP
+    NODE_LOOKED_THROUGH, NODE_KERNEL, NODE_JOINED, NODE_ALONE, NODE_GROUP
 } NodeKind;
 
 /* An op and what it is joined with: ops of one unit run as one step. */
@@ -69,7 +69,7 @@ static void classify(Fuser *f)
         else if (cornu__elementwise_computes(f->plan->host->vectors, program, op))
             node->kind = NODE_GROUP;
         else
-            node->kind = NODE_REFERENCE;
+            node->kind = NODE_ALONE;
         for (int k = 0; k < op->in_count; k++) {
             const CornuProgramValue *in = &program->values[operands_of(f, i)[k]];
             if (in->op < 0 || in->index != 0) continue;
@@ -302,7 +302,7 @@ static void find_needs(Fuser *f)
             if (maker >= 0 && f->nodes[maker].kind == NODE_JOINED) continue;
             bool absorbed = f->nodes[i].kind == NODE_KERNEL && f->nodes[i].unit != i;
             if ((f->nodes[i].kind == NODE_KERNEL && !absorbed) ||
-                f->nodes[i].kind == NODE_REFERENCE || f->nodes[i].kind == NODE_JOINED)
+                f->nodes[i].kind == NODE_ALONE || f->nodes[i].kind == NODE_JOINED)
                 need(f, operands_of(f, i)[k]);
             CornuValue bias;
             if (absorbed && f->program->ops[i].id == CORNU_OP_ADD &&
@@ -411,6 +411,12 @@ static int add_operands(const Fuser *f, int op, CornuValue *all)
     return count;
 }
 
+/* How an op without a kernel runs. */
+static CornuStepKind kind_alone(CornuOpId id)
+{
+    return id == CORNU_OP_SCAN ? CORNU_STEP_SCAN : CORNU_STEP_REFERENCE;
+}
+
 /* What the step computes: the ops of a unit and, before them, what they are joined with. */
 static CornuStatus note_ops(CornuStep *step, const Fuser *f, int unit)
 {
@@ -482,7 +488,7 @@ static CornuStatus add_kernel(Fuser *f, int op)
     CornuStatus status = is_kernel ? add_pack(f, op, last, &in[1], &packed) : CORNU_OK;
     CornuStep  *step = status != CORNU_OK ? NULL :
         cornu__plan_step(f->plan,
-                         is_kernel ? CORNU_STEP_KERNEL : CORNU_STEP_REFERENCE,
+                         is_kernel ? CORNU_STEP_KERNEL : kind_alone(program->ops[op].id),
                          in, in_count, outs, made->out_count);
     cornu__release(in);
     if (!step) return CORNU_ERR_MEMORY;
@@ -548,7 +554,7 @@ CornuStatus cornu__fuse(CornuPlan *plan)
     for (int i = 0; i < f.program->op_count && status == CORNU_OK; i++) {
         const Node *node = &f.nodes[i];
         if (node->unit != i) continue;
-        if (node->kind == NODE_KERNEL || node->kind == NODE_REFERENCE)
+        if (node->kind == NODE_KERNEL || node->kind == NODE_ALONE)
             status = add_kernel(&f, i);
         else if (node->kind == NODE_GROUP) status = add_group(&f, i);
         else if (node->written_out)

@@ -138,9 +138,9 @@ static void run_chunk(void *context, int64_t chunk, int thread)
                 .extent = instruction->extent,
             };
             if (instruction->seed[0] >= 0) random = random_of(instruction, job->in);
-            for (int k = 0; k < CORNU_MAX_OUTPUTS && instruction->out[k] >= 0; k++)
+            for (int k = 0; k < CORNU_VECTOR_OUTPUTS && instruction->out[k] >= 0; k++)
                 call.out[k] = at[instruction->out[k]];
-            for (int k = 0; k < CORNU_MAX_INPUTS && instruction->in[k] >= 0; k++)
+            for (int k = 0; k < CORNU_VECTOR_INPUTS && instruction->in[k] >= 0; k++)
                 call.in[k] = at[instruction->in[k]];
             instruction->run(&call, padded(count));
         }

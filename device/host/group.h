@@ -31,7 +31,7 @@ typedef struct {
 typedef struct {
     CornuVector          *run;
     const CornuProgramOp *op;          /* NULL: it only loads, rounds or stores */
-    int                   out[CORNU_MAX_OUTPUTS], in[CORNU_MAX_INPUTS]; /* slots, -1: none */
+    int                   out[CORNU_VECTOR_OUTPUTS], in[CORNU_VECTOR_INPUTS]; /* slots, -1: none */
     float                 attributes[3];
     int64_t               repeat, extent;
     CornuRandom           random;

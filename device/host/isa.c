@@ -3,6 +3,7 @@
 #include "normalize.h"
 #include "pool.h"
 #include "product.h"
+#include "recurrent.h"
 #include "vector.h"
 
 #include <stddef.h>
@@ -16,6 +17,7 @@
 static const CornuProducts   *const products[] = TABLES(cornu__products);
 static const CornuPools      *const pools[] = TABLES(cornu__pools);
 static const CornuNormalizes *const normalizes[] = TABLES(cornu__normalizes);
+static const CornuCells      *const cells[] = TABLES(cornu__cells);
 static const CornuVectors    *const vectors[] = TABLES(cornu__vectors);
 static const CornuBf16       *const bf16[] = TABLES(cornu__bf16);
 static const CornuProducts   *const products_of_bf16[] = {
@@ -39,6 +41,7 @@ static size_t chosen(size_t count)
 const CornuProducts   *cornu__products(void)   { return CHOSEN(products); }
 const CornuPools      *cornu__pools(void)      { return CHOSEN(pools); }
 const CornuNormalizes *cornu__normalizes(void) { return CHOSEN(normalizes); }
+const CornuCells      *cornu__cells(void)      { return CHOSEN(cells); }
 const CornuVectors    *cornu__vectors(void)    { return CHOSEN(vectors); }
 const CornuBf16       *cornu__bf16(void)       { return CHOSEN(bf16); }
 

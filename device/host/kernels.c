@@ -12,6 +12,10 @@ const CornuKernel *const cornu__host_kernels[CORNU_OP_COUNT] = {
     [CORNU_OP_AVERAGE_POOL2D_GRAD] = &cornu__host_average_pool2d_grad,
     [CORNU_OP_BATCH_NORM]          = &cornu__host_batch_norm,
     [CORNU_OP_BATCH_NORM_GRAD]     = &cornu__host_batch_norm_grad,
+    [CORNU_OP_LSTM]                = &cornu__host_recurrent,
+    [CORNU_OP_LSTM_GRAD]           = &cornu__host_recurrent,
+    [CORNU_OP_GRU]                 = &cornu__host_recurrent,
+    [CORNU_OP_GRU_GRAD]            = &cornu__host_recurrent,
     [CORNU_OP_SOFTMAX]             = &cornu__host_softmax,
     [CORNU_OP_LOG_SOFTMAX]         = &cornu__host_log_softmax,
     [CORNU_OP_REDUCE_SUM]          = &cornu__host_reduce_sum,
@@ -27,6 +31,9 @@ const CornuKernel *const cornu__host_kernels[CORNU_OP_COUNT] = {
     [CORNU_OP_SLICE]               = &cornu__host_slice,
     [CORNU_OP_PAD]                 = &cornu__host_pad,
     [CORNU_OP_CONCAT]              = &cornu__host_concat,
+    [CORNU_OP_FLIP]                = &cornu__host_flip,
+    [CORNU_OP_GATHER]              = &cornu__host_gather,
+    [CORNU_OP_GATHER_GRAD]         = &cornu__host_gather_grad,
     [CORNU_OP_PACK]                = &cornu__host_pack,
 };
 

@@ -6,9 +6,13 @@
 #include "kernel.h"
 
 extern const CornuKernel cornu__host_transpose, cornu__host_slice, cornu__host_pad,
-                         cornu__host_concat, cornu__host_pack;            /* shape.c  */
+                         cornu__host_concat, cornu__host_pack, cornu__host_flip;  /* shape.c */
 extern const CornuKernel cornu__host_reduce_sum, cornu__host_reduce_max;  /* reduce.c */
 extern const CornuKernel cornu__host_argmax, cornu__host_one_hot;         /* index.c  */
+extern const CornuKernel cornu__host_gather;                              /* gather.c */
+
+/* Of f32 and bf16, sums in f32. */
+extern const CornuKernel cornu__host_gather_grad;
 
 /* Of f32 and bf16. */
 extern const CornuKernel cornu__host_max_pool2d, cornu__host_max_pool2d_grad,
@@ -19,6 +23,7 @@ extern const CornuKernel cornu__host_softmax, cornu__host_log_softmax;
 /* As the device multiplies. */
 extern const CornuKernel cornu__host_conv2d, cornu__host_conv2d_grad_input,
                          cornu__host_conv2d_grad_filter;
+extern const CornuKernel cornu__host_recurrent;   /* lstm, gru and their gradients */
 /* Joined with a pooling: CornuKernelCall.pool. */
 extern const CornuKernel cornu__host_conv2d_pooled, cornu__host_conv2d_grad_filter_pooled;
 

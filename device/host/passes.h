@@ -70,7 +70,8 @@ CornuMachine cornu__machine(const CornuHost *host);
 /* ---- Steps ---- */
 
 typedef enum {
-    CORNU_STEP_KERNEL, CORNU_STEP_PACK, CORNU_STEP_REFERENCE, CORNU_STEP_GROUP, CORNU_STEP_COPY
+    CORNU_STEP_KERNEL, CORNU_STEP_PACK, CORNU_STEP_REFERENCE, CORNU_STEP_GROUP, CORNU_STEP_COPY,
+    CORNU_STEP_SCAN
 } CornuStepKind;
 
 typedef struct {
@@ -89,6 +90,7 @@ typedef struct {
     bool               varies;     /* every shard runs it; else it runs once            */
     bool               waits;      /* until every shard is done with the steps before   */
     CornuGroup        *group;
+    struct CornuNested *nested;    /* of a scan                                         */
     CornuType         *types;      /* of the values read, then of those written         */
 } CornuStep;
 
@@ -131,6 +133,39 @@ typedef struct {
 
 /* At least 1. */
 int cornu__plan_shards(const CornuPlan *plan);
+
+/* All passes, into an empty plan. Its scratch_bytes are those of the hungriest step. */
+CornuStatus cornu__plan_build(CornuPlan *plan, const CornuHost *host, const CornuProgram *program);
+
+/* Bytes of one of its regions: what shards share, and a part for each. */
+size_t cornu__plan_bytes(const CornuPlan *plan, CornuSpace space);
+
+/* addresses[i] = where operand i is on a shard, given the inputs, outputs and regions. */
+void cornu__plan_addresses(const CornuPlan *plan, int shard, void *const *inputs,
+                           void *const *outputs, char *arena, char *packed,
+                           void **addresses);
+
+/* One step on a shard whose operands are at `addresses`; the message of a failure names its op. */
+CornuStatus cornu__plan_run_step(const CornuPlan *plan, const CornuStep *step,
+                                 void *const *addresses, int shard, char *scratch);
+
+/* What the steps cost, each run `times` times; fields are added to. */
+void cornu__plan_count(const CornuPlan *plan, int64_t times, CornuStatistics *statistics);
+
+/*
+ * A scan: its body is a plan of its own, compiled once, whose carries are written into the inputs
+ * that they came from. Its regions and scratch memory are part of the step's scratch memory.
+ */
+typedef struct CornuNested CornuNested;
+
+CornuNested *cornu__nested_create(const CornuHost *host, const CornuAttributes_SCAN *scan);
+void         cornu__nested_free(CornuNested *nested);
+size_t       cornu__nested_scratch(const CornuNested *nested);
+void         cornu__nested_count(const CornuNested *nested, int64_t times,
+                                 CornuStatistics *statistics);
+void         cornu__nested_print(const CornuNested *nested, FILE *to);
+CornuStatus  cornu__nested_run(const CornuNested *nested, const CornuStep *step,
+                               const void *const *in, void *const *out, int shard, char *scratch);
 
 /* Takes the program. */
 CornuStatus cornu__fuse(CornuPlan *plan);

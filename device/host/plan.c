@@ -760,7 +760,7 @@ CornuStatus cornu__plan_memory(CornuPlan *plan)
 
 const char *cornu__plan_kind_name(const CornuPlan *plan, const CornuStep *step)
 {
-    static const char *const names[] = { "kernel", "pack", "reference", "group", "copy" };
+    static const char *const names[] = { "kernel", "pack", "reference", "group", "copy", "scan" };
     return crosses(plan, step) ? "collective" : names[step->kind];
 }
 
@@ -806,6 +806,7 @@ void cornu__plan_print(const CornuPlan *plan, FILE *to)
             print_place(plan, plan->operands[step->out_first + k], to);
         }
         fprintf(to, "\n");
+        if (step->nested) cornu__nested_print(step->nested, to);
     }
 }
 
@@ -813,6 +814,7 @@ void cornu__plan_free(CornuPlan *plan)
 {
     for (int i = 0; i < plan->step_count; i++) {
         cornu__group_free(plan->steps[i].group);
+        cornu__nested_free(plan->steps[i].nested);
         cornu__release(plan->steps[i].ops);
         cornu__release(plan->steps[i].types);
     }

@@ -1,7 +1,8 @@
 /*
- * Ops that move elements: transpose, slice, pad, concat, pack. All but the last are one copy
- * between two arrays with a stride per axis, whose elements are moved as 1, 2, 4 or 8 bytes
- * whatever they mean. Operands that the plan placed in the result of concat or pack stay.
+ * Ops that move elements: transpose, slice, pad, concat, flip, pack. All but the last are one copy
+ * between two arrays with a stride per axis, negative where it runs backwards, whose elements are
+ * moved as 1, 2, 4 or 8 bytes whatever they mean. Operands that the plan placed in the result of
+ * concat or pack stay.
  */
 #include <string.h>
 
@@ -56,7 +57,7 @@ static inline void copy_line(const Copy *copy, const char *x, char *y, size_t si
         return;
     }
     for (int64_t i = 0; i < count; i++)
-        memcpy(y + (size_t)(i * to) * size, x + (size_t)(i * from) * size, size);
+        memcpy(y + (size_t)(i * to) * size, x + i * from * (int64_t)size, size);
 }
 
 /* Lines first to last of the tiled axis, in tiles that stay in the cache. */
@@ -111,7 +112,7 @@ static void copy_block(void *context, int64_t block, int thread)
         int64_t first = piece % copy->tiles * TILE, last = first + TILE;
         if (copy->tiled >= 0 && last > copy->extent[copy->tiled])
             last = copy->extent[copy->tiled];
-        copy_piece(copy, copy->x + (size_t)from * copy->size,
+        copy_piece(copy, copy->x + from * (int64_t)copy->size,
                    copy->y + (size_t)to * copy->size, first, last);
     }
 }
@@ -228,6 +229,16 @@ static CornuStatus concat(const CornuKernelCall *call)
     return CORNU_OK;
 }
 
+static CornuStatus flip(const CornuKernelCall *call)
+{
+    const int64_t axis = call->op.attributes->axis.axis;
+    Copy          copy = copy_of(call, 0);
+    copy.x += (copy.extent[axis] - 1) * copy.from[axis] * (int64_t)copy.size;
+    copy.from[axis] = -copy.from[axis];
+    run_copy(copy, call->threads);
+    return CORNU_OK;
+}
+
 static CornuStatus pack(const CornuKernelCall *call)
 {
     const CornuAttributes_PACK *attributes = &call->op.attributes->pack;
@@ -250,4 +261,5 @@ const CornuKernel cornu__host_transpose = { .accepts = cornu__accepts_all, .run 
 const CornuKernel cornu__host_slice = { .accepts = cornu__accepts_all, .run = slice };
 const CornuKernel cornu__host_pad = { .accepts = cornu__accepts_all, .run = pad };
 const CornuKernel cornu__host_concat = { .accepts = cornu__accepts_all, .run = concat };
+const CornuKernel cornu__host_flip = { .accepts = cornu__accepts_all, .run = flip };
 const CornuKernel cornu__host_pack = { .accepts = cornu__accepts_all, .run = pack };

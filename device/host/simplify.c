@@ -2,7 +2,7 @@
  * simplify: what need not be computed is not. Dead ops go; equal ops become one;
  * conversions, reshapes, broadcasts and the like that change nothing give their operand;
  * ops on constants become constants; x * 1, x / 1, x - 0 and the integers' x + 0 give x.
- * A float's x + 0 stays: for x = -0 it is +0.
+ * A float's x + 0 stays: for x = -0 it is +0. What a scan stacks and nobody reads is not kept.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,6 +14,7 @@
 
 typedef struct {
     CornuRewrite rewrite;
+    bool        *used;      /* by value of rewrite.from: an output depends on it */
     int         *table;     /* hash table of the ops of rewrite.to, -1: empty */
     int          size;      /* a power of two */
     bool         one_shard; /* then it is number 0, and collectives give their operand */
@@ -150,8 +151,31 @@ static bool fold(const CornuProgram *to, const CornuProgramOp *op, CornuType typ
     return true;
 }
 
+/* Records a scan whose body has only the outputs that are carries or used. */
+static CornuStatus simplify_scan(Simplifier *s, const CornuProgramOp *op)
+{
+    const CornuValue *in = cornu__rewrite_operands(&s->rewrite, op);
+    CornuAttributes   attributes = op->attributes;
+    CornuValue        made[CORNU_MAX_OUTPUTS];
+    CornuProgram     *body = cornu_program_copy(attributes.scan.body);
+    if (!body) return CORNU_ERR_MEMORY;
+    int kept = 0;
+    for (int i = 0; i < op->out_count; i++)
+        if (i < attributes.scan.carries || s->used[op->out_first + i])
+            body->outputs[kept++] = body->outputs[i];
+    body->output_count = kept;
+    attributes.scan.body = body;
+    CornuStatus status = record(s, op->id, &attributes, in, op->in_count, made);
+    cornu_program_free(body);
+    for (int i = 0, next = 0; i < op->out_count && !status; i++)
+        if (i < attributes.scan.carries || s->used[op->out_first + i])
+            s->rewrite.map[op->out_first + i] = made[next++];
+    return status;
+}
+
 static CornuStatus simplify_op(Simplifier *s, const CornuProgramOp *op)
 {
+    if (op->id == CORNU_OP_SCAN) return simplify_scan(s, op);
     CornuRewrite     *rewrite = &s->rewrite;
     const CornuValue *in = cornu__rewrite_operands(rewrite, op);
     CornuValue       *out = &rewrite->map[op->out_first];
@@ -181,41 +205,45 @@ static CornuStatus simplify_op(Simplifier *s, const CornuProgramOp *op)
     return record(s, op->id, &op->attributes, in, op->in_count, out);
 }
 
-/* live[i]: whether an output depends on op i. */
-static void mark_live(const CornuProgram *program, bool *live)
+/* Whether an output depends on the op. */
+static bool is_live(const Simplifier *s, const CornuProgramOp *op)
 {
-    for (int i = 0; i < program->output_count; i++) {
-        int op = program->values[program->outputs[i].value].op;
-        if (op >= 0) live[op] = true;
+    for (int k = 0; k < op->out_count; k++)
+        if (s->used[op->out_first + k]) return true;
+    return false;
+}
+
+static void mark_used(Simplifier *s)
+{
+    const CornuProgram *program = s->rewrite.from;
+    for (int i = 0; i < program->output_count; i++) s->used[program->outputs[i].value] = true;
+    for (int i = program->op_count - 1; i >= 0; i--) {
+        const CornuProgramOp *op = &program->ops[i];
+        for (int k = 0; k < op->in_count && is_live(s, op); k++)
+            s->used[cornu_program_operands(program, op)[k]] = true;
     }
-    for (int i = program->op_count - 1; i >= 0; i--)
-        for (int k = 0; live[i] && k < program->ops[i].in_count; k++) {
-            CornuValue operand = cornu_program_operands(program, &program->ops[i])[k];
-            int        op = program->values[operand].op;
-            if (op >= 0) live[op] = true;
-        }
 }
 
 static CornuProgram *simplify_once(const CornuProgram *program, bool one_shard)
 {
     Simplifier  s = { .size = 64, .one_shard = one_shard };
     CornuStatus status = cornu__rewrite_begin(&s.rewrite, program, one_shard);
-    bool       *live = cornu__allocate((size_t)program->op_count, sizeof *live);
+    s.used = cornu__allocate((size_t)program->value_count, sizeof *s.used);
     /* Each op leaves at most two, a constant and its broadcast; half the table stays
      * empty. */
     while (s.size < 4 * program->op_count) s.size *= 2;
     s.table = cornu__allocate((size_t)s.size, sizeof *s.table);
-    if (!live || !s.table) status = CORNU_ERR_MEMORY;
+    if (!s.used || !s.table) status = CORNU_ERR_MEMORY;
     if (status == CORNU_OK) {
         for (int i = 0; i < s.size; i++) s.table[i] = -1;
-        mark_live(program, live);
+        mark_used(&s);
     }
     for (int i = 0; i < program->op_count && status == CORNU_OK; i++) {
-        if (!live[i]) continue;
+        if (!is_live(&s, &program->ops[i])) continue;
         status = cornu_program_scope(s.rewrite.to, program->ops[i].scope);
         if (status == CORNU_OK) status = simplify_op(&s, &program->ops[i]);
     }
-    cornu__release(live);
+    cornu__release(s.used);
     cornu__release(s.table);
     return cornu__rewrite_end(&s.rewrite, status);
 }

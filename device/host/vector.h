@@ -22,6 +22,9 @@
 
 enum { CORNU_BLOCK = 1024, CORNU_VECTOR_STEP = 16 };
 
+/* Operands and results of one loop. */
+enum { CORNU_VECTOR_INPUTS = 6, CORNU_VECTOR_OUTPUTS = 3 };
+
 typedef enum {
     CORNU_CLASS_F32, CORNU_CLASS_F64, CORNU_CLASS_I64, CORNU_CLASS_BOOL, CORNU_CLASS_COUNT
 } CornuClass;
@@ -37,8 +40,8 @@ typedef struct {
 } CornuRandom;
 
 typedef struct {
-    void              *out[CORNU_MAX_OUTPUTS];
-    const void        *in[CORNU_MAX_INPUTS];
+    void              *out[CORNU_VECTOR_OUTPUTS];
+    const void        *in[CORNU_VECTOR_INPUTS];
     const float       *attributes;   /* of the op: alpha, or the coefficients of an update */
     int64_t            first;        /* number of the block's first element in its tensor */
     const CornuRandom *random;

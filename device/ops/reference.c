@@ -144,7 +144,7 @@ static CornuStatus place_values(Executable *executable, const CornuProgram *prog
     return CORNU_OK;
 }
 
-static int most_operands(const CornuProgram *program)
+int cornu__most_operands(const CornuProgram *program)
 {
     int most = 1;
     for (int i = 0; i < program->op_count; i++)
@@ -165,7 +165,7 @@ static void reference_executable_free(CornuExecutable *base)
 
 static CornuStatus plan_into(Executable *executable, const CornuProgram *program)
 {
-    size_t values = (size_t)program->value_count, operands = (size_t)most_operands(program);
+    size_t values = (size_t)program->value_count, operands = (size_t)cornu__most_operands(program);
     executable->value = cornu__allocate(values, sizeof *executable->value);
     executable->owned = cornu__allocate(values, sizeof *executable->owned);
     executable->in = cornu__allocate(operands, sizeof *executable->in);
@@ -245,33 +245,41 @@ static CornuExecutable *reference_compile(CornuDevice *device, const CornuProgra
     return NULL;
 }
 
-static CornuStatus run_op(Executable *executable, const CornuProgramOp *op)
+static CornuStatus run_op(const CornuProgram *program, const CornuProgramOp *op,
+                          double *const *value, const double **in, CornuType *in_type)
 {
-    const CornuProgram *program = executable->base.program;
-    const CornuValue   *operands = cornu_program_operands(program, op);
-    double             *out[CORNU_MAX_OUTPUTS];
-    CornuType           out_type[CORNU_MAX_OUTPUTS];
-    for (int i = 0; i < op->in_count; i++) executable->in[i] = executable->value[operands[i]];
+    const CornuValue *operands = cornu_program_operands(program, op);
+    double           *out[CORNU_MAX_OUTPUTS];
+    CornuType         out_type[CORNU_MAX_OUTPUTS];
+    for (int i = 0; i < op->in_count; i++) in[i] = value[operands[i]];
     for (int i = 0; i < op->out_count; i++) {
-        out[i] = executable->value[op->out_first + i];
+        out[i] = value[op->out_first + i];
         out_type[i] = cornu_program_type(program, op->out_first + i);
     }
     CornuStatus status = cornu__op_reference(&(CornuReferenceCall){
-        .op = cornu_program_call(program, op, executable->in_type),
-        .in = executable->in, .out = out, .out_type = out_type,
+        .op = cornu_program_call(program, op, in_type),
+        .in = in, .out = out, .out_type = out_type,
         .count = cornu_type_count(out_type[0]),
     });
     return *op->scope ? cornu__fail_prefix(status, op->scope) : status;
+}
+
+CornuStatus cornu__reference_program(const CornuProgram *program, double *const *value,
+                                     const double **in, CornuType *in_type)
+{
+    for (int i = 0; i < program->op_count; i++)
+        CORNU__TRY(run_op(program, &program->ops[i], value, in, in_type));
+    return CORNU_OK;
 }
 
 static CornuStatus run_measured(Executable *executable, int i)
 {
     CornuStepEvent       *event = executable->base.events;
     const CornuProgramOp *op = &executable->base.program->ops[i];
-    if (!event) return run_op(executable, op);
-    event[i].begin_s = cornu__seconds();
-    const CornuStatus status = run_op(executable, op);
-    event[i].end_s = cornu__seconds();
+    if (event) event[i].begin_s = cornu__seconds();
+    const CornuStatus status = run_op(executable->base.program, op, executable->value,
+                                      executable->in, executable->in_type);
+    if (event) event[i].end_s = cornu__seconds();
     return status;
 }
 
@@ -314,7 +322,7 @@ int64_t cornu__reference_scratch(const CornuOpCall *call, const CornuType *out_t
 {
     int64_t count = 0;
     for (int i = 0; i < call->in_count; i++) count += cornu_type_count(call->in[i]);
-    for (int i = 0; i < cornu_op_output_count(call->id); i++)
+    for (int i = 0; i < cornu__result_count(call->id, call->attributes); i++)
         count += cornu_type_count(out_type[i]);
     return count + call->in_count; /* and the operands' addresses */
 }
@@ -332,7 +340,7 @@ CornuStatus cornu__reference_run(const CornuOpCall *call, const CornuType *out_t
         wide_in[i] = scratch;
         scratch += cornu_type_count(call->in[i]);
     }
-    for (int i = 0; i < cornu_op_output_count(call->id); i++) {
+    for (int i = 0; i < cornu__result_count(call->id, call->attributes); i++) {
         wide_out[i] = scratch;
         scratch += cornu_type_count(out_type[i]);
     }
@@ -340,7 +348,7 @@ CornuStatus cornu__reference_run(const CornuOpCall *call, const CornuType *out_t
         .op = *call, .in = wide_in, .out = wide_out, .out_type = out_type,
         .count = cornu_type_count(out_type[0]),
     }));
-    for (int i = 0; i < cornu_op_output_count(call->id); i++)
+    for (int i = 0; i < cornu__result_count(call->id, call->attributes); i++)
         narrow(wide_out[i], (CornuArray){ out_type[i], out[i] });
     return CORNU_OK;
 }

@@ -244,6 +244,33 @@ const CornuOpRules cornu__concat_rules = {
     concat_type, CORNU_NO_FLOPS, CORNU_PRIMITIVE, concat_reference,
 };
 
+/* flip: the elements along `axis` in the opposite order. */
+static CornuStatus flip_type(const CornuOpCall *call, CornuType *out)
+{
+    const int64_t axis = call->attributes->axis.axis;
+    out[0] = call->in[0];
+    if (axis >= 0 && axis < out[0].shape.rank) return CORNU_OK;
+    return cornu__refuse(call, CORNU_ERR_ARGUMENT, "x", "axis %lld, expected 0 to %d",
+                         (long long)axis, out[0].shape.rank - 1);
+}
+
+static CornuStatus flip_reference(const CornuReferenceCall *call)
+{
+    const int64_t    axis = call->op.attributes->axis.axis;
+    const CornuShape shape = call->out_type[0].shape;
+    for (int64_t i = 0; i < call->count; i++) {
+        int64_t at[CORNU_MAX_RANK];
+        index_of(i, shape, at);
+        at[axis] = shape.extent[axis] - 1 - at[axis];
+        call->out[0][i] = call->in[0][offset_of(at, shape)];
+    }
+    return CORNU_OK;
+}
+
+const CornuOpRules cornu__flip_rules = {
+    flip_type, CORNU_NO_FLOPS, CORNU_PRIMITIVE, flip_reference,
+};
+
 /*
  * pack: operands of one dtype, each flattened, one after the other in a vector of `extent`
  * elements. Each begins at the next multiple of `segment`; zeros are between them and behind.

@@ -68,10 +68,27 @@ static CornuTpuProduct matmul_product(const CornuOpCall *call, CornuShape y)
     return product;
 }
 
+static bool is_recurrent(CornuOpId id)
+{
+    return id == CORNU_OP_LSTM || id == CORNU_OP_LSTM_GRAD || id == CORNU_OP_GRU ||
+           id == CORNU_OP_GRU_GRAD;
+}
+
+/* One product per step, h (B, U) by the kernel (U, G U), or backwards by its transpose: each waits
+ * for the one before. */
+static CornuTpuProduct recurrent_product(const CornuOpCall *call)
+{
+    const bool     backward = call->id == CORNU_OP_LSTM_GRAD || call->id == CORNU_OP_GRU_GRAD;
+    const int64_t *x = call->in[0].shape.extent, *kernel = call->in[backward ? 3 : 1].shape.extent;
+    return (CornuTpuProduct){ .count = x[1], .m = x[0], .k = kernel[backward],
+                              .n = kernel[!backward] };
+}
+
 CornuTpuProduct cornu_tpu_product(const CornuOpCall *call, CornuType out)
 {
     const int64_t *y = out.shape.extent;
     if (call->id == CORNU_OP_MATMUL) return matmul_product(call, out.shape);
+    if (is_recurrent(call->id)) return recurrent_product(call);
     if (call->id == CORNU_OP_CONV2D) {
         const int64_t *filter = call->in[1].shape.extent;
         return (CornuTpuProduct){ .count = 1, .m = TIMES(y[0], y[1], y[2]),
@@ -252,6 +269,10 @@ static CornuTpuOp model_op(Setting *setting, const CornuExecutableStep *step)
         if (product.count) {
             op.product = product;
             model_product(&op, setting, &call);
+            if (is_recurrent(call.id))   /* the cells' updates */
+                op.vector_ops = add(op.vector_ops,
+                                    cornu_op_flops(&call) -
+                                        TIMES(2, product.count, product.m, product.k, product.n));
         } else if (cornu_tpu_is_collective(call.id)) {
             collective = call.id;
             const CornuType all = call.id == CORNU_OP_ALL_GATHER ? out : call.in[0];

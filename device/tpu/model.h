@@ -63,8 +63,8 @@ typedef struct {
 CornuTpuCycles cornu_tpu_cycles(CornuTpuProduct product, int64_t rows, int64_t columns,
                                 int64_t arrays);
 
-/* The product that a matmul or one of the three convolutions is; count 0 for other ops. `out` is
- * the type of its output. */
+/* The product that a matmul, one of the three convolutions or a recurrent op is; count 0 for other
+ * ops. `out` is the type of its output. */
 CornuTpuProduct cornu_tpu_product(const CornuOpCall *call, CornuType out);
 
 /*

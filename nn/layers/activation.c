@@ -33,7 +33,9 @@ CornuLayer *cornu_activation_from(const CornuActivationConfig *config)
                            0))
         return cornu__null();
     CornuLayer *layer = cornu_layer_create(&cornu__activation_class, config->name, config->dtype);
-    if (layer) ((Activation *)layer)->config.activation = config->activation;
+    if (layer)
+        ((Activation *)layer)->config.activation = cornu__activation(config->activation,
+                                                                     CORNU_LINEAR);
     return layer;
 }
 

@@ -120,6 +120,10 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     const BatchNormalization *self = (BatchNormalization *)layer;
     CornuTensor *gamma = weight(layer, call, self->gamma, 1.0);
     CornuTensor *beta = weight(layer, call, self->beta, 0.0);
+    if (call->training && !layer->frozen && call->mask)
+        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "%s: its input has a mask, and statistics "
+                                "of what a mask lets through are not available in this version",
+                                cornu_layer_name(layer));
     if (call->training && !layer->frozen) {
         const bool   one = cornu_device_shards(cornu_graph_device(call->graph)) == 1;
         Statistics   batch = { 0 };

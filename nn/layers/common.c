@@ -40,6 +40,17 @@ CornuInitializer cornu__initializer(CornuInitializer given, CornuInitializer usu
     return given == CORNU_DEFAULT_INITIALIZER ? usual : given;
 }
 
+CornuActivation cornu__activation(CornuActivation given, CornuActivation usual)
+{
+    return given == CORNU_DEFAULT_ACTIVATION ? usual : given;
+}
+
+CornuTensor *cornu__no_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    (void)layer, (void)call, (void)x;
+    return NULL;
+}
+
 CornuStatus cornu__check_enums(const char *layer, CornuActivation activation,
                                const CornuInitializer *initializers, int count)
 {
@@ -62,17 +73,21 @@ CornuStatus cornu__expect_input(CornuShape input, int rank, const char *axes)
 }
 
 extern const CornuLayerClass cornu__activation_class, cornu__average_pooling2d_class,
-    cornu__batch_normalization_class, cornu__conv2d_class, cornu__dense_class,
-    cornu__dropout_class, cornu__flatten_class, cornu__max_pooling2d_class,
-    cornu__rescaling_class, cornu__reshape_class;
+    cornu__batch_normalization_class, cornu__bidirectional_class, cornu__conv2d_class,
+    cornu__dense_class, cornu__dropout_class, cornu__embedding_class, cornu__flatten_class,
+    cornu__gru_class, cornu__lstm_class, cornu__masking_class, cornu__max_pooling2d_class,
+    cornu__rescaling_class, cornu__reshape_class, cornu__simple_rnn_class,
+    cornu__time_distributed_class;
 
 const CornuLayerClass *const *cornu__layer_classes(int *count)
 {
     static const CornuLayerClass *const classes[] = {
         &cornu__activation_class, &cornu__average_pooling2d_class,
-        &cornu__batch_normalization_class, &cornu__conv2d_class, &cornu__dense_class,
-        &cornu__dropout_class, &cornu__flatten_class, &cornu__max_pooling2d_class,
-        &cornu__rescaling_class, &cornu__reshape_class,
+        &cornu__batch_normalization_class, &cornu__bidirectional_class, &cornu__conv2d_class,
+        &cornu__dense_class, &cornu__dropout_class, &cornu__embedding_class,
+        &cornu__flatten_class, &cornu__gru_class, &cornu__lstm_class, &cornu__masking_class,
+        &cornu__max_pooling2d_class, &cornu__rescaling_class, &cornu__reshape_class,
+        &cornu__simple_rnn_class, &cornu__time_distributed_class,
     };
     *count = (int)(sizeof classes / sizeof *classes);
     return classes;

@@ -68,6 +68,7 @@ static const CornuField fields[] = {
 
 const CornuLayerClass cornu__conv2d_class = {
     .class_name = "Conv2D", .size = sizeof(Conv2d), .build = build, .call = call,
+    .mask = cornu__no_mask,
     .fields = fields, .config_size = sizeof(CornuConv2dConfig),
     .config_offset = offsetof(Conv2d, config), .from = from,
 };
@@ -100,6 +101,7 @@ static CornuStatus resolve(const CornuConv2dConfig *config, const char *name,
                            to->dilation_rate));
     to->kernel = to->stride = 0;
     to->groups = 1;
+    to->activation = cornu__activation(to->activation, CORNU_LINEAR);
     to->kernel_initializer = cornu__initializer(to->kernel_initializer, CORNU_GLOROT_UNIFORM);
     to->bias_initializer = cornu__initializer(to->bias_initializer, CORNU_ZEROS);
     return CORNU_OK;

@@ -70,6 +70,7 @@ CornuLayer *cornu_dense_from(const CornuDenseConfig *config)
     CornuDenseConfig *to = &((Dense *)layer)->config;
     *to = *config;
     to->name = to->dtype = NULL;
+    to->activation = cornu__activation(to->activation, CORNU_LINEAR);
     to->kernel_initializer = cornu__initializer(to->kernel_initializer, CORNU_GLOROT_UNIFORM);
     to->bias_initializer = cornu__initializer(to->bias_initializer, CORNU_ZEROS);
     layer->frozen = config->frozen;

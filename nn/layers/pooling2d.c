@@ -63,13 +63,15 @@ static const CornuField fields[] = {
 
 const CornuLayerClass cornu__max_pooling2d_class = {
     .class_name = "MaxPooling2D", .size = sizeof(Pooling2d), .build = build, .call = call_max,
+    .mask = cornu__no_mask,
     .fields = fields, .config_size = sizeof(CornuPooling2dConfig),
     .config_offset = offsetof(Pooling2d, config), .from = max_from,
 };
 
 const CornuLayerClass cornu__average_pooling2d_class = {
     .class_name = "AveragePooling2D", .size = sizeof(Pooling2d), .build = build,
-    .call = call_average, .fields = fields, .config_size = sizeof(CornuPooling2dConfig),
+    .call = call_average, .mask = cornu__no_mask,
+    .fields = fields, .config_size = sizeof(CornuPooling2dConfig),
     .config_offset = offsetof(Pooling2d, config), .from = average_from,
 };
 

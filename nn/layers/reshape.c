@@ -24,6 +24,7 @@ typedef struct {
 
 const CornuLayerClass cornu__flatten_class = {
     .class_name = "Flatten", .size = sizeof(Flatten), .call = flatten_call,
+    .mask = cornu__no_mask,
     .fields = flatten_fields, .config_size = sizeof(CornuFlattenConfig),
     .config_offset = offsetof(Flatten, config), .from = flatten_from,
 };
@@ -82,6 +83,7 @@ static const CornuField fields[] = {
 
 const CornuLayerClass cornu__reshape_class = {
     .class_name = "Reshape", .size = sizeof(Reshape), .build = build, .call = call,
+    .mask = cornu__no_mask,
     .fields = fields, .config_size = sizeof(CornuReshapeConfig),
     .config_offset = offsetof(Reshape, config), .from = from,
 };

@@ -5,7 +5,7 @@
 
 typedef struct {
     CornuOptimizer base;
-    double         rho, momentum, epsilon;
+    double         rho, momentum, epsilon, initial_velocity;
     bool           centered;
 } Rmsprop;
 
@@ -20,6 +20,11 @@ static int slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
     if (rmsprop->centered) name[count++] = "average_gradient";
     for (int i = 0; i < count; i++) group[i] = i;
     return count;
+}
+
+static double initial(const CornuOptimizer *self, int slot)
+{
+    return slot == 0 ? ((const Rmsprop *)self)->initial_velocity : 0.0;
 }
 
 static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
@@ -48,7 +53,8 @@ static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
 }
 
 static const CornuOptimizerClass rmsprop_class = {
-    .class_name = "RMSprop", .size = sizeof(Rmsprop), .slots = slots, .update = update,
+    .class_name = "RMSprop", .size = sizeof(Rmsprop), .slots = slots, .initial = initial,
+    .update = update,
 };
 
 CornuOptimizer *cornu_rmsprop_from(const CornuRmspropConfig *config)
@@ -61,11 +67,14 @@ CornuOptimizer *cornu_rmsprop_from(const CornuRmspropConfig *config)
     optimizer = cornu__optimizer_expect(optimizer, "rho", rho, 0.0, 1.0);
     optimizer = cornu__optimizer_expect(optimizer, "momentum", momentum, 0.0, 1.0);
     optimizer = cornu__optimizer_expect(optimizer, "epsilon", epsilon, 0.0, FLT_MAX);
+    optimizer = cornu__optimizer_expect(optimizer, "initial_velocity", config->initial_velocity,
+                                        0.0, FLT_MAX);
     if (!optimizer) return NULL;
     Rmsprop *rmsprop = (Rmsprop *)optimizer;
     rmsprop->rho = rho;
     rmsprop->momentum = momentum;
     rmsprop->epsilon = epsilon;
+    rmsprop->initial_velocity = config->initial_velocity;
     rmsprop->centered = config->centered;
     return optimizer;
 }

@@ -127,6 +127,18 @@ CornuTensor *cornu_op_concat(CornuTensor *const *x, int count, int axis)
     return cornu__record(CORNU_OP_CONCAT, &attributes, x, count, out);
 }
 
+CornuTensor *cornu_op_flip(CornuTensor *x, int axis)
+{
+    CornuAttributes attributes = { .axis = { .axis = axis } };
+    return record(CORNU_OP_FLIP, &attributes, x);
+}
+
+static void flip_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
+{
+    d_x[0] = cornu_op_flip(d[0], (int)op->attributes->axis.axis);
+}
+CornuGradient *const cornu__flip_gradient = flip_gradient;
+
 /* Each operand gets its part back. */
 static void concat_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
 {

@@ -8,7 +8,8 @@
 #define BENCH_MAP(X)             \
     X("threads", bench_threads)  \
     X("blis",    bench_blis)     \
-    X("kernels", bench_kernels)
+    X("kernels", bench_kernels)  \
+    X("recurrent", bench_recurrent)
 
 #define X(name, function) void function(void);
 BENCH_MAP(X)

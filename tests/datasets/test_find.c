@@ -30,7 +30,8 @@ static const CornuDataFile small_files[] = {
 };
 
 static const CornuDataSource small = {
-    .folder = "small", .addresses = no_addresses, .files = small_files, .count = 2
+    .folder = "small", .addresses = no_addresses, .files = small_files, .count = 2,
+    .otherwise = "--data synthetic does without the files",
 };
 
 enum { MANY = 1000000 };

@@ -65,7 +65,7 @@ typedef struct {
 static Row row_open(const OpCase *row)
 {
     Row r = { .program = cornu_program_create(), .in_count = op_case_in_count(row),
-              .out_count = cornu_op_output_count(row->id) };
+              .out_count = cornu__result_count(row->id, &row->attributes) };
     assert_non_null(r.program);
     for (int i = 0; i < r.in_count; i++) {
         assert_int_equal(cornu_program_input(r.program, row->in[i], &r.in[i]), CORNU_OK);
@@ -412,7 +412,7 @@ static Differentiated differentiated(const OpCase *row)
         op_case_fill(row, i, d.elements[i]);
     }
     cornu__record(row->id, &row->attributes, d.in, d.in_count, out);
-    for (int i = 0; i < cornu_op_output_count(row->id); i++)
+    for (int i = 0; i < cornu__result_count(row->id, &row->attributes); i++)
         if (cornu_dtype_is_float(cornu_tensor_type(out[i]).dtype)) add_term(&d, row, out[i], i);
     return d;
 }

@@ -125,8 +125,8 @@ static const struct { const char *line, *message; } refused[] = {
     { "--=3", "unknown flag --" },
     { "--model mnist_cn", "\"mnist_cn\", expected mnist_cnn, mnist_cnn_bn, mnist_convnet; "
                           "did you mean mnist_cnn?" },
-    { "--model shakespeare_lstm", "\"shakespeare_lstm\", which is not in this version; expected "
-                                  "mnist_cnn, mnist_cnn_bn, mnist_convnet\n" },
+    { "--model shakespeare_lstm", "\"shakespeare_lstm\", which this program does not take; "
+                                  "expected mnist_cnn, mnist_cnn_bn, mnist_convnet\n" },
     { "--model shakespeare", "\"shakespeare\", expected mnist_cnn" },
     { "--policy shakespeare_lstm", "\"shakespeare_lstm\", expected float32" },
     { "--device cpv", "did you mean cpu?" },

@@ -267,7 +267,7 @@ static const struct { const char *architecture, *message; } hostile[] = {
     { "{", "architecture: JSON" },
     { "[]", "expected Sequential" },
     { "{}", "expected Sequential" },
-    { "[[[[[[[[[]]]]]]]]]", "nests 9 deep" },
+    { "[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]", "nests 21 deep" },
     { "{\"a\":1,\"a\":2}", "duplicate" },
     { MODEL("Functional", INPUT), "\"Functional\", expected Sequential" },
     { MODEL("Sequential", ""), "no InputLayer" },

@@ -1,4 +1,5 @@
 /* Optimizers and schedules against real Keras (tests/golden/pieces), and what they refuse. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -201,6 +202,47 @@ static void the_rate_is_a_variable(void **state)
     cornu_device_close(device);
 }
 
+/* TensorFlow 1's RMSProp by hand: v = 0.9 v + 0.1 g^2 from v = 1, w -= 0.01 g / sqrt(v + 1e-10).
+ * g = 3: v = 0.9 + 0.9 = 1.8; g = -1: v = 1.62 + 0.1 = 1.72. */
+static void rmsprop_of_tensorflow_1(void **state)
+{
+    (void)state;
+    static const float gradients[] = { 3.0f, -1.0f };
+    const double       by_hand[] = { 2.0 - 0.03 / sqrt(1.8), 2.0 - 0.03 / sqrt(1.8) +
+                                                                0.01 / sqrt(1.72) };
+    CornuDevice    *device = cornu_device_open("cpu");
+    CornuVariable  *w = cornu_variable_create(device, cornu_type(CORNU_F32, 3), "w");
+    CornuOptimizer *optimizer = cornu_rmsprop(.learning_rate = 0.01, .epsilon = 1e-10,
+                                              .momentum = 1e-30, .initial_velocity = 1.0);
+    const CornuType three = cornu_variable_type(w);
+    float           values[] = { 2.0f, 2.0f, 2.0f };
+    expect_ok(cornu_variable_write(w, cornu_array_from(values, three)));
+    expect_ok(cornu_optimizer_build(optimizer, &w, 1));
+    expect_ok(cornu_variable_read(cornu_optimizer_variable(optimizer, 2),
+                                  cornu_array_from(values, three)));
+    for (int i = 0; i < 3; i++) assert_float_equal(values[i], 1.0, 0.0);
+    expect_ok(cornu_variable_read(cornu_optimizer_variable(optimizer, 3),
+                                  cornu_array_from(values, three)));
+    for (int i = 0; i < 3; i++) assert_float_equal(values[i], 0.0, 0.0);
+
+    CornuGraph  *graph = cornu_graph_create(device);
+    CornuTensor *g = cornu_graph_input(graph, three);
+    expect_ok(cornu_optimizer_apply(optimizer, graph, &g));
+    for (int step = 0; step < 2; step++) {
+        for (int i = 0; i < 3; i++) values[i] = gradients[step];
+        expect_ok(cornu_graph_feed(g, cornu_array_from(values, three)));
+        expect_ok(cornu_run(graph, NULL, 0, NULL));
+        expect_ok(cornu_variable_read(w, cornu_array_from(values, three)));
+        for (int i = 0; i < 3; i++) assert_float_equal(values[i], by_hand[step], 1e-6);
+    }
+    cornu_graph_free(graph);
+    cornu_optimizer_free(optimizer);
+    cornu_variable_free(w);
+    cornu_device_close(device);
+    refuses(cornu_rmsprop(.initial_velocity = -1.0), CORNU_ERR_ARGUMENT,
+            "rmsprop: .initial_velocity is -1");
+}
+
 /* ---- Schedules ---- */
 
 static double zero_said(double value) { return value == 0.0 ? (double)CORNU_ZERO : value; }
@@ -279,6 +321,7 @@ int main(void)
         cmocka_unit_test(optimizers_match_keras),
         cmocka_unit_test(constructors_refuse),
         cmocka_unit_test(the_rate_is_a_variable),
+        cmocka_unit_test(rmsprop_of_tensorflow_1),
         cmocka_unit_test(schedules_match_keras),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -369,6 +369,50 @@ static void what_may_not_move_stays(void **state)
     cornu_graph_free(graph);
 }
 
+/* The row count of the left operand of the program's only product. */
+static int64_t rows_multiplied(const CornuProgram *program)
+{
+    int64_t rows = -1;
+    for (int i = 0; i < program->op_count; i++)
+        if (program->ops[i].id == CORNU_OP_MATMUL) {
+            assert_int_equal(rows, -1);
+            rows = cornu_program_type(program, program->ops[i].out_first).shape.extent[0];
+        }
+    return rows;
+}
+
+/* gather(E) W is gather(E W) where that is less work, with the same values and gradients as
+ * one_hot(indices) E W, which no rewrite knows. */
+static void products_of_lookups_are_looked_up(void **state)
+{
+    for (int rows = 3; rows <= 9; rows += 6) {
+        CornuGraph  *graph = cornu_graph_create(*state);
+        CornuTensor *e = cornu_op_sin(cornu_op_iota(graph, cornu_type(CORNU_F32, rows, 4), 0));
+        CornuTensor *w = cornu_op_cos(cornu_op_iota(graph, cornu_type(CORNU_F32, 4, 5), 1));
+        CornuTensor *indices = cornu_op_convert(
+            cornu_op_scale(cornu_op_iota(graph, cornu_type(CORNU_F32, 2, 3), 1), 0.7), CORNU_I32);
+        CornuTensor *y = cornu_op_matmul(cornu_op_gather(e, indices), w);
+        CornuTensor *hot = cornu_op_one_hot(indices, rows, CORNU_F32);
+        CornuTensor *same = cornu_op_matmul(cornu_op_matmul(hot, e), w), *d[4];
+        float        got[30], want[30], d_got[56], d_want[56];
+        expect_ok(cornu_run(graph, &y, 1, (CornuArray[]){ cornu_array(got, CORNU_F32, 2, 3, 5) }));
+        assert_int_equal(rows_multiplied(cornu_graph_program(graph)), rows < 6 ? rows : 6);
+        expect_ok(cornu_run(graph, &same, 1, (CornuArray[]){ cornu_array(want, CORNU_F32, 2, 3,
+                                                                        5) }));
+        for (int i = 0; i < 30; i++) assert_true(fabsf(got[i] - want[i]) < 1e-6f);
+        CornuTensor *x[2] = { e, w };
+        expect_ok(cornu_gradients(cornu_op_sum(cornu_op_square(y)), x, 2, d));
+        expect_ok(cornu_gradients(cornu_op_sum(cornu_op_square(same)), x, 2, d + 2));
+        const int of_e = rows * 4;
+        expect_ok(cornu_run(graph, d, 4, (CornuArray[]){
+            cornu_array(d_got, CORNU_F32, rows, 4), cornu_array(d_got + of_e, CORNU_F32, 4, 5),
+            cornu_array(d_want, CORNU_F32, rows, 4),
+            cornu_array(d_want + of_e, CORNU_F32, 4, 5) }));
+        for (int i = 0; i < of_e + 20; i++) assert_true(fabsf(d_got[i] - d_want[i]) < 1e-5f);
+        cornu_graph_free(graph);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -382,6 +426,7 @@ int main(void)
         cmocka_unit_test(second_derivatives),
         cmocka_unit_test(gradients_refuse_what_is_no_loss),
         cmocka_unit_test(pools_move_before_bias_and_activation),
+        cmocka_unit_test(products_of_lookups_are_looked_up),
         cmocka_unit_test(what_may_not_move_stays),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);

@@ -439,6 +439,49 @@ static void parts_are_no_wholes(void **state)
     assert_non_null(strstr(cornu_error_message(), "9 shards, expected 1 to 8"));
 }
 
+/* A running sum of what a shard was dealt, kept by the shard. */
+static void shards_keep_values_of_their_own(void **state)
+{
+    (void)state;
+    static const int numbers[] = { 1, 2, 8 };
+    for (int k = 0; k < 3; k++) {
+        const int      shards = numbers[k];
+        float          values[8], got[8];
+        CornuDevice   *device = open_cpu(shards, 2);
+        CornuGraph    *graph = made(cornu_graph_create(device));
+        CornuVariable *sum = made(cornu_variable_create(device, cornu_scalar(CORNU_F32), "sum",
+                                                        .spread = CORNU_PER_SHARD));
+        CornuTensor   *x = cornu_graph_shard_input(graph, cornu_scalar(CORNU_F32));
+        const CornuType each = cornu_type(CORNU_F32, shards);
+        assert_true(cornu_type_equal(cornu_variable_type(sum), cornu_scalar(CORNU_F32)));
+        expect_ok(cornu_assign(sum, cornu_op_add(cornu_read(graph, sum), x)));
+        for (int s = 0; s < 8; s++) values[s] = (float)(10 + s);
+        expect_ok(cornu_variable_write(sum, cornu_array_from(values, each)));
+        for (int step = 0; step < 3; step++) {
+            for (int s = 0; s < 8; s++) values[s] = (float)(s * (step + 1));
+            expect_ok(cornu_graph_feed(x, cornu_array_from(values, each)));
+            expect_ok(cornu_run(graph, NULL, 0, NULL));
+        }
+        expect_ok(cornu_variable_read(sum, cornu_array_from(got, each)));
+        for (int s = 0; s < shards; s++) assert_float_equal(got[s], 10 + s + 6 * s, 0.0);
+        CornuVariable *copy = made(cornu_variable_create(device, cornu_scalar(CORNU_F32), "copy",
+                                                         .spread = CORNU_PER_SHARD));
+        memset(got, 0, sizeof got);
+        expect_ok(cornu_variable_copy(copy, sum));
+        expect_ok(cornu_variable_read(copy, cornu_array_from(got, each)));
+        for (int s = 0; s < shards; s++) assert_float_equal(got[s], 10 + s + 6 * s, 0.0);
+        assert_int_equal(cornu_variable_set(sum, 1.0), CORNU_ERR_SHAPE);
+        char expected[80];
+        snprintf(expected, sizeof expected, "the array written is f32 (), expected f32 (%d,)",
+                 shards);
+        assert_non_null(strstr(cornu_error_message(), expected));
+        cornu_graph_free(graph);
+        cornu_variable_free(copy);
+        cornu_variable_free(sum);
+        cornu_device_close(device);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -453,6 +496,7 @@ int main(void)
         cmocka_unit_test(slices_are_written_when_all_have_read),
         cmocka_unit_test(faults_name_their_shard),
         cmocka_unit_test(parts_are_no_wholes),
+        cmocka_unit_test(shards_keep_values_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

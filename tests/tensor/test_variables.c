@@ -229,17 +229,27 @@ static void wrong_parts_are_refused(void **state)
     CornuVariable *f = made(cornu_variable_create(device, cornu_scalar(CORNU_F32), "f"));
     CornuVariable *i = made(cornu_variable_create(device, cornu_scalar(CORNU_I64), "i"));
     CornuVariable *o = made(cornu_variable_create(other, cornu_scalar(CORNU_F32), "o"));
+    CornuVariable *s = made(cornu_variable_create(device, cornu_scalar(CORNU_F32), "s",
+                                                  .spread = CORNU_PER_SHARD));
     const struct { CornuVariable *parts[2]; int count; CornuStatus status; const char *part; }
     wrong[] = {
         { { f, i }, 2, CORNU_ERR_DTYPE, "i: is i64, f is f32; expected one dtype" },
         { { f, o }, 2, CORNU_ERR_DEVICE, "o: is on device reference, f on cpu" },
         { { f, f }, 2, CORNU_ERR_ARGUMENT, "f: is to be packed twice" },
+        { { f, s }, 2, CORNU_ERR_ARGUMENT, "s: every shard has its own" },
         { { f, f }, 0, CORNU_ERR_ARGUMENT, "no variable given" },
     };
     for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
         assert_null(cornu_variable_pack(wrong[k].parts, wrong[k].count, CORNU_SHARED, NULL));
         expect_error(cornu_error_take(), wrong[k].status, wrong[k].part);
     }
+    assert_null(cornu_variable_pack(&f, 1, CORNU_PER_SHARD, NULL));
+    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "what is packed is CORNU_SHARED");
+    const CornuType deepest = cornu_type(CORNU_F32, 1, 1, 1, 1, 1, 1);
+    assert_null(cornu_variable_create(device, deepest, "d", .spread = CORNU_PER_SHARD));
+    expect_error(cornu_error_take(), CORNU_ERR_SHAPE, "d: rank 6, expected at most 5");
+    assert_null(cornu_variable_create(device, deepest, "d", .spread = CORNU_SLICED));
+    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "only packed variables are sliced");
     CornuVariable *whole = made(cornu_variable_pack(&f, 1, CORNU_SLICED, "whole"));
     assert_null(cornu_variable_pack(&whole, 1, CORNU_SHARED, NULL));
     expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "whole: consists of packed variables");
@@ -250,6 +260,7 @@ static void wrong_parts_are_refused(void **state)
     cornu_variable_free(f);
     cornu_variable_free(i);
     cornu_variable_free(o);
+    cornu_variable_free(s);
     cornu_device_close(other);
     cornu_device_close(device);
 }

@@ -1,0 +1,78 @@
+/*
+ * What fused recurrent kernels are made of: the update of some units of one row of a cell, on what
+ * the recurrent product gave.
+ */
+#ifndef CORNU_DEVICE_HOST_RECURRENT_H
+#define CORNU_DEVICE_HOST_RECURRENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { CORNU_CELL_UNITS = 32 };   /* updated at once, at most */
+
+/* Elements of a row, f32 or bf16; gates are `gate` elements apart. */
+typedef struct { const void *from; bool narrow; } CornuCellInput;
+typedef struct { void *to; bool narrow; } CornuCellOutput;
+
+/* device/ops/lstm.c and gru.c have the formulas. Memory of f32 has room for CORNU_CELL_UNITS
+ * elements of each gate, operands and results have `units`. */
+typedef struct {
+    int             units;
+    int64_t         gate;       /* from gate to gate of z, gates */
+    const float    *sums;       /* h U, gates sums_gate apart */
+    int64_t         sums_gate;
+    CornuCellInput  z;
+    CornuCellOutput gates, cells, h;
+    float          *c;          /* before, then behind the step */
+    float          *wide_h;
+} CornuLstmCell;
+
+typedef struct {
+    int             units;
+    int64_t         gate;       /* from gate to gate of gates, d_z */
+    CornuCellInput  gates, cells, before, d_h;
+    const float    *product;    /* of d_h: what the later step's d_z gave              */
+    float          *direct;     /* what passed by its product; then this step's: none  */
+    float          *d_c;        /* of this step, then of the one before */
+    CornuCellOutput d_z;
+    float          *wide_d_z;   /* gates wide_gate apart */
+    int64_t         wide_gate;
+} CornuLstmGradCell;
+
+typedef struct {
+    int             units;
+    int64_t         gate;       /* from gate to gate of x, gates */
+    const float    *sums;       /* h U + bias, gates sums_gate apart */
+    int64_t         sums_gate;
+    CornuCellInput  x;
+    CornuCellOutput gates, h;
+    float          *wide_h;     /* before, then behind the step */
+} CornuGruCell;
+
+typedef struct {
+    int             units;
+    int64_t         gate;       /* from gate to gate of gates, d_x, d_inner */
+    CornuCellInput  gates, before, d_h;
+    const float    *product;    /* of d_h: what the later step's d_inner gave          */
+    float          *direct;     /* what passed by its product; then this step's: d_h z */
+    CornuCellOutput d_x, d_inner;
+    float          *wide_d_inner;   /* gates wide_gate apart */
+    int64_t         wide_gate;
+} CornuGruGradCell;
+
+typedef struct {
+    void (*lstm)(const CornuLstmCell *cell);
+    void (*lstm_grad)(const CornuLstmGradCell *cell);
+    void (*gru)(const CornuGruCell *cell);
+    void (*gru_grad)(const CornuGruGradCell *cell);
+} CornuCells;
+
+extern const CornuCells cornu__cells_portable;
+#if defined(__x86_64__)
+extern const CornuCells cornu__cells_avx2, cornu__cells_avx512;
+#endif
+
+/* Those of the instruction set in use (cpu.h). */
+const CornuCells *cornu__cells(void);
+
+#endif

@@ -1,0 +1,85 @@
+/* Rows of a table by their number, and the gradient by the table. */
+#include "../op_internal.h"
+
+static CornuStatus check_index(double index, int64_t row, int64_t rows)
+{
+    if (index >= 0.0 && index < (double)rows) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_VALUE, "index %.0f in row %lld, expected 0 to %lld", index,
+                       (long long)row, (long long)rows - 1);
+}
+
+static CornuStatus expect_indices(const CornuOpCall *call, const char *names)
+{
+    if (cornu__is_integer(call->in[1].dtype)) return CORNU_OK;
+    return cornu__refuse(call, CORNU_ERR_DTYPE, names, "expected integers as indices");
+}
+
+/* gather: table (V, C) of any dtype and integer indices (..) give (.., C), the rows of the table
+ * that the indices name. An index outside [0, V) is a fault. */
+static CornuStatus gather_type(const CornuOpCall *call, CornuType *out)
+{
+    static const char names[] = "table indices";
+    CornuShape        shape = call->in[1].shape;
+    CORNU__TRY(cornu__expect_rank(call, 0, 2, names));
+    CORNU__TRY(expect_indices(call, names));
+    if (shape.rank == CORNU_MAX_RANK)
+        return cornu__refuse(call, CORNU_ERR_SHAPE, names, "no room for one more axis");
+    shape.extent[shape.rank++] = call->in[0].shape.extent[1];
+    out[0] = cornu_type_from(call->in[0].dtype, shape);
+    return CORNU_OK;
+}
+
+static CornuStatus gather_reference(const CornuReferenceCall *call)
+{
+    const int64_t rows = call->op.in[0].shape.extent[0], columns = call->op.in[0].shape.extent[1];
+    for (int64_t i = 0; i < cornu_type_count(call->op.in[1]); i++) {
+        CORNU__TRY(check_index(call->in[1][i], i, rows));
+        const double *row = call->in[0] + (int64_t)call->in[1][i] * columns;
+        for (int64_t k = 0; k < columns; k++) call->out[0][i * columns + k] = row[k];
+    }
+    return CORNU_OK;
+}
+
+const CornuOpRules cornu__gather_rules = {
+    gather_type, CORNU_NO_FLOPS, CORNU_PRIMITIVE, gather_reference,
+};
+
+/* gather_grad: d_y (.., C) and the indices (..) give d_table (rows, C) of the attribute's dtype:
+ * each row is the sum of the d_y whose index names it, zero if none does. */
+static CornuStatus gather_grad_type(const CornuOpCall *call, CornuType *out)
+{
+    static const char                  names[] = "d_y indices";
+    const CornuAttributes_GATHER_GRAD *grad = &call->attributes->gather_grad;
+    CornuShape                         lookup = call->in[0].shape;
+    CORNU__TRY(cornu__expect_float(call, 0, names));
+    CORNU__TRY(expect_indices(call, names));
+    if (!cornu_dtype_is_float(grad->dtype))
+        return cornu__refuse(call, CORNU_ERR_DTYPE, names, "a result of %s, expected a float",
+                             cornu_dtype_name(grad->dtype));
+    if (lookup.rank < 1)
+        return cornu__refuse(call, CORNU_ERR_SHAPE, names, "expected an axis behind the indices'");
+    const int64_t columns = lookup.extent[--lookup.rank];
+    lookup.extent[lookup.rank] = 0;
+    if (!cornu_shape_equal(lookup, call->in[1].shape))
+        return cornu__refuse(call, CORNU_ERR_SHAPE, names,
+                             "the two need one shape but for the last axis of d_y");
+    out[0] = cornu_type(grad->dtype, grad->rows, columns);
+    return CORNU_OK;
+}
+
+static CornuStatus gather_grad_reference(const CornuReferenceCall *call)
+{
+    const int64_t rows = call->out_type[0].shape.extent[0];
+    const int64_t columns = call->out_type[0].shape.extent[1];
+    for (int64_t i = 0; i < call->count; i++) call->out[0][i] = 0.0;
+    for (int64_t i = 0; i < cornu_type_count(call->op.in[1]); i++) {
+        CORNU__TRY(check_index(call->in[1][i], i, rows));
+        double *row = call->out[0] + (int64_t)call->in[1][i] * columns;
+        for (int64_t k = 0; k < columns; k++) row[k] += call->in[0][i * columns + k];
+    }
+    return CORNU_OK;
+}
+
+const CornuOpRules cornu__gather_grad_rules = {
+    gather_grad_type, cornu__flops_per_element, CORNU_PRIMITIVE, gather_grad_reference,
+};

@@ -1,0 +1,120 @@
+#include "recurrence.h"
+
+CornuStatus cornu__expect_steps(const CornuOpCall *call, int i, int64_t parts, const char *names,
+                                CornuExtents *e)
+{
+    const int64_t *extent = call->in[i].shape.extent;
+    CORNU__TRY(cornu__expect_float(call, i, names));
+    CORNU__TRY(cornu__expect_rank(call, i, 3, names));
+    if (extent[1] < 1 || extent[2] < parts || extent[2] % parts)
+        return cornu__refuse(call, CORNU_ERR_SHAPE, names, "expected at least one step and %lld "
+                             "times the units along the last axis", (long long)parts);
+    *e = (CornuExtents){ extent[0], extent[1], extent[2] / parts };
+    return CORNU_OK;
+}
+
+CornuStatus cornu__expect_type(const CornuOpCall *call, int i, CornuType wanted,
+                               const char *names)
+{
+    CornuText text;
+    if (cornu_type_equal(call->in[i], wanted)) return CORNU_OK;
+    return cornu__refuse(call, call->in[i].dtype == wanted.dtype ? CORNU_ERR_SHAPE
+                                                                 : CORNU_ERR_DTYPE,
+                         names, "operand %d must be %s", i, cornu_type_print(&text, wanted));
+}
+
+CornuStatus cornu__expect_count(const CornuOpCall *call, int without_mask, const char *names)
+{
+    if (call->in_count == without_mask || call->in_count == without_mask + 1) return CORNU_OK;
+    return cornu__refuse(call, CORNU_ERR_ARGUMENT, names, "%d operands, expected %d or %d",
+                         call->in_count, without_mask, without_mask + 1);
+}
+
+CornuStatus cornu__expect_mask(const CornuOpCall *call, int i, CornuExtents e, const char *names)
+{
+    const CornuType mask = cornu_type(CORNU_BOOL, e.batch, e.steps);
+    return i == call->in_count ? CORNU_OK : cornu__expect_type(call, i, mask, names);
+}
+
+CornuValue cornu__body_input(CornuBuilder *b, CornuType type)
+{
+    CornuValue value = CORNU_NO_VALUE;
+    if (b->status == CORNU_OK) b->status = cornu_program_input(b->program, type, &value);
+    return value;
+}
+
+void cornu__body_output(CornuBuilder *b, CornuValue value)
+{
+    if (b->status == CORNU_OK) b->status = cornu_program_output(b->program, value, -1);
+}
+
+CornuValue cornu__build_columns(CornuBuilder *b, CornuValue x, int64_t first, int64_t count)
+{
+    if (b->status != CORNU_OK) return CORNU_NO_VALUE;
+    CornuAttributes slice = { .slice = { { 0, first }, { 0, count } } };
+    slice.slice.sizes[0] = cornu_program_type(b->program, x).shape.extent[0];
+    return cornu__build(b, CORNU_OP_SLICE, &slice, &x, 1);
+}
+
+CornuValue cornu__build_product(CornuBuilder *b, CornuValue x, CornuValue y, bool transposed,
+                                CornuDtype dtype)
+{
+    CornuAttributes matmul = { .matmul = { .transpose_b = transposed, .dtype = dtype } };
+    return cornu__build(b, CORNU_OP_MATMUL, &matmul, (const CornuValue[]){ x, y }, 2);
+}
+
+CornuValue cornu__build_beside(CornuBuilder *b, const CornuValue *parts, int count)
+{
+    CornuAttributes axis = { .axis = { 1 } };
+    return cornu__build(b, CORNU_OP_CONCAT, &axis, parts, count);
+}
+
+CornuValue cornu__build_where(CornuBuilder *b, CornuValue mask, CornuValue x, CornuValue y)
+{
+    if (mask == CORNU_NO_VALUE || b->status != CORNU_OK) return x;
+    CornuShape      shape = cornu_program_type(b->program, x).shape;
+    CornuAttributes column = { .shape = { 2, { shape.extent[0], 1 } } };
+    CornuValue      tall = cornu__build(b, CORNU_OP_RESHAPE, &column, &mask, 1);
+    return cornu__build_select(b, cornu__build_broadcast(b, tall, shape), x, y);
+}
+
+CornuType cornu__step_type(CornuType type)
+{
+    for (int i = 1; i + 1 < type.shape.rank; i++) type.shape.extent[i] = type.shape.extent[i + 1];
+    type.shape.extent[--type.shape.rank] = 0;
+    return type;
+}
+
+CornuDtype cornu__sums_dtype(CornuDtype dtype) { return dtype == CORNU_F64 ? dtype : CORNU_F32; }
+
+CornuStatus cornu__body_record(CornuProgram *program, CornuBuilder *body, CornuAttributes scan,
+                               const CornuValue *in, int in_count, CornuValue *out)
+{
+    scan.scan.body = body->program;
+    if (body->status == CORNU_OK)
+        body->status = cornu_program_record(program, CORNU_OP_SCAN, &scan, in, in_count, out);
+    cornu_program_free(body->program);
+    return body->status;
+}
+
+CornuStatus cornu__body_open(CornuBuilder *body)
+{
+    *body = (CornuBuilder){ cornu_program_create(), CORNU_OK };
+    if (body->program) return CORNU_OK;
+    cornu_error_take();
+    return CORNU_ERR_MEMORY;
+}
+
+CornuValue cornu__build_before(CornuBuilder *b, CornuValue first, CornuValue x, bool reverse)
+{
+    if (b->status != CORNU_OK) return CORNU_NO_VALUE;
+    const CornuType type = cornu_program_type(b->program, x);
+    const int64_t  *shape = type.shape.extent;
+    CornuAttributes one = { .shape = { 3, { shape[0], 1, shape[2] } } };
+    CornuAttributes rest = { .slice = { { 0, reverse, 0 }, { shape[0], shape[1] - 1, shape[2] } } };
+    CornuAttributes axis = { .axis = { 1 } };
+    CornuValue      begin = cornu__build(b, CORNU_OP_RESHAPE, &one, &first, 1);
+    CornuValue      others = cornu__build(b, CORNU_OP_SLICE, &rest, &x, 1);
+    CornuValue      parts[2] = { reverse ? others : begin, reverse ? begin : others };
+    return cornu__build(b, CORNU_OP_CONCAT, &axis, parts, 2);
+}

@@ -1,0 +1,46 @@
+#include <string.h>
+
+#include "../device/status_internal.h"
+#include "../nn/layers.h"
+#include "models.h"
+
+static const CornuTextPreset presets[] = {
+    { .name = "full", .note = "the network as published",
+      .channels = 512, .units = 512, .layers = 2, .sequence_length = 100, .batch_size = 1024,
+      .epochs = 10, .steps_per_epoch = 100, .learning_rate = 1e-2, .tensorflow_1 = true,
+      .random = true },
+    { .name = "quick", .note = "a smaller network than the published one, for minutes",
+      .channels = 64, .units = 256, .layers = 1, .sequence_length = 100, .batch_size = 32,
+      .epochs = 6, .learning_rate = 1e-2, .validation = 0.1 },
+};
+
+const CornuTextPreset *cornu_text_preset(const char *name)
+{
+    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
+        if (!strcmp(name, presets[i].name)) return &presets[i];
+    return cornu__fail_null(CORNU_ERR_ARGUMENT, "preset \"%s\" is not known, expected full or "
+                            "quick", name);
+}
+
+CornuModel *cornu_shakespeare_lstm_from(const CornuShakespeareConfig *config)
+{
+    const CornuTextPreset *preset = config->preset ? config->preset : &presets[0];
+    const int64_t T = config->sequence_length ? config->sequence_length : preset->sequence_length;
+    const int64_t vocabulary = config->vocabulary ? config->vocabulary : 256;
+    CornuModel   *model = cornu_sequential(.name = "shakespeare_lstm", .input_shape = { T });
+    cornu_model_add(model, cornu_embedding(vocabulary, preset->channels));
+    for (int64_t i = 0; i < preset->layers; i++)
+        cornu_model_add(model, cornu_lstm(preset->units, .return_sequences = true,
+                                          .stateful = config->stateful));
+    cornu_model_add(model, cornu_time_distributed(
+                               cornu_dense(vocabulary, .activation = CORNU_SOFTMAX)));
+    return model;
+}
+
+CornuOptimizer *cornu_text_optimizer(const CornuTextPreset *preset, bool tensorflow_1,
+                                     double learning_rate)
+{
+    const double rate = learning_rate != 0.0 ? learning_rate : preset->learning_rate;
+    if (!tensorflow_1) return cornu_rmsprop(.learning_rate = rate);
+    return cornu_rmsprop(.learning_rate = rate, .epsilon = 1e-10, .initial_velocity = 1.0);
+}

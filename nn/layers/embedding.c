@@ -1,0 +1,142 @@
+/* Embedding and Masking: where sequences, and their masks, begin. */
+#include "../layer_internal.h"
+
+/* ---- Embedding ---- */
+
+typedef struct {
+    CornuLayer           base;
+    CornuEmbeddingConfig config;
+} Embedding;
+
+static CornuStatus embedding_build(CornuLayer *layer, CornuShape input)
+{
+    const CornuEmbeddingConfig *config = &((Embedding *)layer)->config;
+    CornuText text;
+    if (input.rank < 2 || input.rank >= CORNU_MAX_RANK)
+        return cornu__fail(CORNU_ERR_SHAPE, "the input is %s, expected (B, T)",
+                           cornu_shape_print(&text, input));
+    return cornu_layer_weight(layer, "embeddings",
+                              cornu_shape(config->input_dim, config->output_dim),
+                              config->embeddings_initializer, false);
+}
+
+static CornuTensor *indices_of(CornuTensor *x)
+{
+    const bool whole = x && !cornu_dtype_is_float(cornu_tensor_type(x).dtype);
+    return whole ? x : cornu_op_convert(x, CORNU_I32);
+}
+
+static CornuTensor *embedding_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    return cornu_op_gather(cornu_layer_read(layer, call, 0), indices_of(x));
+}
+
+static CornuTensor *embedding_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    (void)call;
+    if (!((Embedding *)layer)->config.mask_zero) return NULL;
+    x = indices_of(x);
+    return cornu_op_compare(x, CORNU_NOT_EQUAL, cornu_op_constant_like(x, 0.0));
+}
+
+static CornuLayer *embedding_from(const void *config) { return cornu_embedding_from(config); }
+
+static const CornuField embedding_fields[] = {
+    { "input_dim", CORNU_FIELD_INTEGER, offsetof(CornuEmbeddingConfig, input_dim) },
+    { "output_dim", CORNU_FIELD_INTEGER, offsetof(CornuEmbeddingConfig, output_dim) },
+    { "embeddings_initializer", CORNU_FIELD_INITIALIZER,
+      offsetof(CornuEmbeddingConfig, embeddings_initializer) },
+    { "mask_zero", CORNU_FIELD_FLAG, offsetof(CornuEmbeddingConfig, mask_zero) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__embedding_class = {
+    .class_name = "Embedding", .size = sizeof(Embedding), .build = embedding_build,
+    .call = embedding_call, .mask = embedding_mask, .takes_numbers = true,
+    .fields = embedding_fields, .config_size = sizeof(CornuEmbeddingConfig),
+    .config_offset = offsetof(Embedding, config), .from = embedding_from,
+};
+
+CornuLayer *cornu_embedding_from(const CornuEmbeddingConfig *config)
+{
+    const char *name = config->name ? config->name : "embedding";
+    const struct { const char *argument; int64_t value; } extents[] = {
+        { "input_dim", config->input_dim }, { "output_dim", config->output_dim },
+    };
+    for (int i = 0; i < 2; i++)
+        if (extents[i].value < 1 || extents[i].value > INT32_MAX)
+            return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .%s is %lld, expected 1 to %d", name,
+                                    extents[i].argument, (long long)extents[i].value, INT32_MAX);
+    if (cornu__check_enums(name, CORNU_LINEAR, &config->embeddings_initializer, 1))
+        return cornu__null();
+    CornuLayer *layer = cornu_layer_create(&cornu__embedding_class, config->name, config->dtype);
+    if (!layer) return NULL;
+    CornuEmbeddingConfig *to = &((Embedding *)layer)->config;
+    *to = *config;
+    to->name = to->dtype = NULL;
+    to->embeddings_initializer = cornu__initializer(to->embeddings_initializer,
+                                                    CORNU_RANDOM_UNIFORM);
+    layer->frozen = config->frozen;
+    return layer;
+}
+
+/* ---- Masking ---- */
+
+typedef struct {
+    CornuLayer         base;
+    CornuMaskingConfig config;
+} Masking;
+
+static CornuStatus masking_build(CornuLayer *layer, CornuShape input)
+{
+    (void)layer;
+    CornuText text;
+    if (input.rank >= 3) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_SHAPE, "the input is %s, expected (B, T, …, C)",
+                       cornu_shape_print(&text, input));
+}
+
+/* bool (B, T, …, 1): whether some element is not the mask's value */
+static CornuTensor *differs(CornuLayer *layer, CornuTensor *x, bool keep)
+{
+    if (!x) return NULL;
+    CornuTensor *value = cornu_op_constant_like(x, ((Masking *)layer)->config.mask_value);
+    CornuTensor *other = cornu_op_convert(cornu_op_compare(x, CORNU_NOT_EQUAL, value), CORNU_F32);
+    const int64_t last = INT64_C(1) << (cornu_tensor_shape(x).rank - 1);
+    CornuTensor  *any = other ? cornu_op_reduce_max(other, last, keep) : NULL;
+    return cornu_op_convert(any, CORNU_BOOL);
+}
+
+static CornuTensor *masking_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    (void)call;
+    CornuTensor *counts = differs(layer, x, true);
+    return counts ? cornu_op_select(counts, x, cornu_op_constant_like(x, 0.0)) : NULL;
+}
+
+static CornuTensor *masking_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    (void)call;
+    return differs(layer, x, false);
+}
+
+static CornuLayer *masking_from(const void *config) { return cornu_masking_from(config); }
+
+static const CornuField masking_fields[] = {
+    { "mask_value", CORNU_FIELD_NUMBER, offsetof(CornuMaskingConfig, mask_value) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__masking_class = {
+    .class_name = "Masking", .size = sizeof(Masking), .build = masking_build,
+    .call = masking_call, .mask = masking_mask,
+    .fields = masking_fields, .config_size = sizeof(CornuMaskingConfig),
+    .config_offset = offsetof(Masking, config), .from = masking_from,
+};
+
+CornuLayer *cornu_masking_from(const CornuMaskingConfig *config)
+{
+    CornuLayer *layer = cornu_layer_create(&cornu__masking_class, config->name, config->dtype);
+    if (layer) ((Masking *)layer)->config.mask_value = cornu__number(config->mask_value, 0.0);
+    return layer;
+}

@@ -1,0 +1,175 @@
+/* Layers in layers, their names, and what layers remember from batch to batch. */
+#include <stdio.h>
+#include <string.h>
+
+#include "layer_internal.h"
+
+/* ---- Names ---- */
+
+/* Layers of this class, those inside of others included: of a pair of inner layers Keras has made
+ * both out of one. */
+static int count_class(CornuLayer *const *layers, int count, const char *class_label)
+{
+    int same = 0;
+    for (int i = 0; i < count; i++) {
+        same += !strcmp(layers[i]->class_label, class_label);
+        if (layers[i]->inner_count > 0) same += count_class(layers[i]->inner, 1, class_label);
+    }
+    return same;
+}
+
+/* Gives the layer what stands behind prefix, which it may have already. */
+static CornuStatus set_name(CornuLayer *layer, const char *prefix, const char *base)
+{
+    const size_t known = strlen(prefix), length = known + strlen(base) + 1;
+    if (!strncmp(base, prefix, known)) base += known;
+    char *name = cornu__allocate(length, 1);
+    if (!name) return CORNU_ERR_MEMORY;
+    snprintf(name, length, "%s%s", prefix, base);
+    cornu__release(layer->name);
+    layer->name = name;
+    return CORNU_OK;
+}
+
+static CornuStatus name_one(CornuLayer *layer, const char *prefix, CornuLayer *const *others,
+                            int count)
+{
+    char      text[sizeof layer->class_label + 16];
+    const int same = count_class(others, count, layer->class_label);
+    if (layer->name) return set_name(layer, prefix, layer->name);
+    snprintf(text, sizeof text, same ? "%s_%d" : "%s", layer->class_label, same);
+    return set_name(layer, prefix, text);
+}
+
+static CornuStatus name_all(CornuLayer *layer, const char *prefix, CornuLayer *const *others,
+                            int count)
+{
+    CORNU__TRY(name_one(layer, prefix, others, count));
+    for (int i = 0; i < layer->inner_count; i++)
+        CORNU__TRY(name_all(layer->inner[i], layer->inner_prefix[i], others, count));
+    return CORNU_OK;
+}
+
+CornuStatus cornu__layer_set_name(CornuLayer *layer, CornuLayer *const *others, int count)
+{
+    return name_all(layer, "", others, count);
+}
+
+/* ---- Inner layers ---- */
+
+int64_t cornu__layer_generators(const CornuLayer *layer)
+{
+    int64_t count = 1;
+    for (int i = 0; i < layer->inner_count; i++) count += cornu__layer_generators(layer->inner[i]);
+    return layer->inner_count ? count : count + layer->weight_count;
+}
+
+void cornu__layer_wrap(CornuLayer *layer, CornuLayer *inner, const char *prefix)
+{
+    layer->inner_prefix[layer->inner_count] = prefix;
+    layer->inner[layer->inner_count++] = inner;
+    inner->outer = layer;
+}
+
+CornuStatus cornu__layer_build_inner(CornuLayer *layer, int i, CornuShape input)
+{
+    CornuLayer *inner = layer->inner[i];
+    int         space = layer->weight_count;
+    inner->seed = layer->seed;
+    inner->generator = layer->generator + 1;
+    for (int k = 0; k < i; k++) inner->generator += cornu__layer_generators(layer->inner[k]);
+    CORNU__TRY(cornu_layer_build(inner, input));
+    CORNU__TRY(cornu__reserve(&layer->weights, &space, layer->weight_count, inner->weight_count,
+                              sizeof(CornuWeight *)));
+    for (int k = 0; k < inner->weight_count; k++) {
+        if (inner->frozen) inner->weights[k]->non_trainable = true;
+        layer->weights[layer->weight_count++] = inner->weights[k];
+    }
+    return CORNU_OK;
+}
+
+CornuLayer *cornu__layer_copy(const CornuLayer *layer, const void *config)
+{
+    CornuLayer *copy = layer->kind->from(config);
+    if (!copy) return NULL;
+    copy->own_policy = layer->own_policy;
+    copy->frozen = layer->frozen;
+    if (!layer->name || (copy->name = cornu__copy_text(layer->name))) return copy;
+    cornu_layer_free(copy);
+    return cornu__null();
+}
+
+bool cornu__layer_settle(CornuLayer *layer, const CornuPolicy *policy, bool last)
+{
+    const CornuPolicy *rules = layer->own_policy ? layer->own_policy : policy;
+    layer->compute = last && layer->weight_count == 0 ? CORNU_F32 : rules->compute;
+    layer->result = last ? CORNU_F32 : layer->compute;
+    bool narrow = layer->compute == CORNU_F16;
+    for (int i = 0; i < layer->inner_count; i++)
+        narrow |= cornu__layer_settle(layer->inner[i], policy, last);
+    return narrow;
+}
+
+/* ---- States ---- */
+
+void cornu__layer_drop_states(CornuLayer *layer)
+{
+    for (int i = 0; i < CORNU_MAX_LAYER_STATES; i++) {
+        cornu_variable_free(layer->states[i]);
+        layer->states[i] = NULL;
+    }
+    for (int i = 0; i < layer->inner_count; i++) cornu__layer_drop_states(layer->inner[i]);
+}
+
+bool cornu__layer_has_states(const CornuLayer *layer)
+{
+    bool any = layer->states[0] != NULL;
+    for (int i = 0; i < layer->inner_count; i++) any |= cornu__layer_has_states(layer->inner[i]);
+    return any;
+}
+
+CornuTensor *cornu_layer_state(CornuLayer *layer, const CornuCall *call, int i, CornuShape shape)
+{
+    const CornuType type = cornu_type_from(CORNU_F32, shape);
+    if (call->shapes_only) return cornu_op_constant(call->graph, type, 0.0);
+    CornuVariable **state = &layer->states[i];
+    if (!*state)
+        *state = cornu_variable_create(cornu_graph_device(call->graph), type, "rnn_state",
+                                       .spread = CORNU_PER_SHARD);
+    if (!*state) return NULL;
+    const int64_t rows = cornu_variable_type(*state).shape.extent[0];
+    if (rows == shape.extent[0]) return cornu_read(call->graph, *state);
+    return cornu__fail_null(CORNU_ERR_SHAPE, "%s: is stateful and began with batches of %lld rows "
+                            "on each shard, this one has %lld; expected the same",
+                            cornu_layer_name(layer), (long long)rows, (long long)shape.extent[0]);
+}
+
+CornuStatus cornu_layer_set_state(CornuLayer *layer, const CornuCall *call, int i,
+                                  CornuTensor *value)
+{
+    value = cornu_op_convert(value, CORNU_F32);
+    if (!value) return cornu_error_status();
+    return call->shapes_only ? CORNU_OK : cornu_assign(layer->states[i], value);
+}
+
+static CornuStatus write_zeros(CornuVariable *state)
+{
+    const CornuType type = cornu_variable_type(state);
+    const int64_t   shards = cornu_device_shards(cornu_variable_device(state));
+    CornuType       all = { .dtype = type.dtype, .shape = { type.shape.rank + 1, { shards } } };
+    for (int i = 0; i < type.shape.rank; i++) all.shape.extent[i + 1] = type.shape.extent[i];
+    void *zeros = cornu__allocate(cornu_type_bytes(all), 1);
+    if (!zeros) return CORNU_ERR_MEMORY;
+    CornuStatus status = cornu_variable_write(state, cornu_array_from(zeros, all));
+    cornu__release(zeros);
+    return status;
+}
+
+CornuStatus cornu_layer_reset_states(CornuLayer *layer)
+{
+    for (int i = 0; i < CORNU_MAX_LAYER_STATES; i++)
+        if (layer->states[i]) CORNU__TRY(write_zeros(layer->states[i]));
+    for (int i = 0; i < layer->inner_count; i++)
+        CORNU__TRY(cornu_layer_reset_states(layer->inner[i]));
+    return CORNU_OK;
+}

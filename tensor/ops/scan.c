@@ -1,0 +1,279 @@
+/* scan: recording a step as a template graph, and its gradient, which is a scan the other way. */
+#include "../graph_internal.h"
+
+/* The type of one step's part of a sliced operand. */
+static CornuType slice_type(CornuType type, int axis)
+{
+    for (int i = axis; i + 1 < type.shape.rank; i++)
+        type.shape.extent[i] = type.shape.extent[i + 1];
+    type.shape.extent[--type.shape.rank] = 0;
+    return type;
+}
+
+typedef struct {
+    const CornuScan *scan;
+    bool             keeps_carries;   /* as they were before each step, stacked behind the rest */
+    CornuTensor     *in[CORNU_MAX_INPUTS];
+    int              in_count;
+    int64_t          steps;
+} Recording;
+
+static int result_count(const Recording *r)
+{
+    return r->scan->carry_count * (r->keeps_carries ? 2 : 1) + r->scan->stacked_count;
+}
+
+/* Gathers the operands; false with a pending error. */
+static bool take_operands(Recording *r)
+{
+    const CornuScan *scan = r->scan;
+    r->steps = scan->steps;
+    r->in_count = scan->carry_count + scan->slice_count + scan->constant_count;
+    if (r->in_count < 1 || r->in_count > CORNU_MAX_INPUTS || result_count(r) < 1 ||
+        result_count(r) > CORNU_MAX_OUTPUTS) {
+        cornu__fail_null(CORNU_ERR_UNSUPPORTED, "scan: %d operands and %d results, kept carries "
+                         "included, expected 1 to %d and 1 to %d", r->in_count, result_count(r),
+                         CORNU_MAX_INPUTS, CORNU_MAX_OUTPUTS);
+        return false;
+    }
+    for (int i = 0; i < r->in_count; i++) {
+        const int of_slices = i - scan->carry_count, of_constants = of_slices - scan->slice_count;
+        r->in[i] = of_slices < 0      ? scan->carries[i]
+                   : of_constants < 0 ? scan->slices[of_slices] : scan->constants[of_constants];
+        if (!r->in[i]) {
+            cornu__fail_null(CORNU_ERR_ARGUMENT, "scan: operand %d is NULL", i);
+            return false;
+        }
+        if (of_slices < 0 || of_constants >= 0) continue;
+        const CornuShape shape = cornu_tensor_shape(r->in[i]);
+        if (scan->axis < 0 || scan->axis >= shape.rank) {
+            CornuText text;
+            cornu__fail_null(CORNU_ERR_SHAPE, "scan: operand %d is %s, which has no axis %d to cut",
+                             i, cornu_shape_print(&text, shape), scan->axis);
+            return false;
+        }
+        if (of_slices == 0) r->steps = shape.extent[scan->axis];
+    }
+    return true;
+}
+
+/* Records the step into the template; false with a pending error. */
+static bool record_step(const Recording *r, CornuGraph *template, CornuScanStep *step,
+                        void *context)
+{
+    const CornuScan *scan = r->scan;
+    const int        made = scan->carry_count + scan->stacked_count;
+    CornuTensor     *in[CORNU_MAX_INPUTS], *out[CORNU_MAX_OUTPUTS] = { NULL };
+    for (int i = 0; i < r->in_count; i++) {
+        CornuType  type = cornu_tensor_type(r->in[i]);
+        const bool sliced = i >= scan->carry_count && i < scan->carry_count + scan->slice_count;
+        in[i] = cornu__graph_parameter(template, sliced ? slice_type(type, scan->axis) : type);
+        if (!in[i]) return false;
+    }
+    step(context, in, out);
+    for (int i = 0; r->keeps_carries && i < scan->carry_count; i++) out[made + i] = in[i];
+    if (cornu_error_pending()) return false;
+    if (template->input_count != r->in_count || template->assignment_count) {
+        cornu__fail_null(CORNU_ERR_UNSUPPORTED, "scan: a step reads or assigns a variable; "
+                         "expected it among the constants or carries");
+        return false;
+    }
+    for (int i = 0; i < result_count(r); i++) {
+        if (!out[i] || out[i]->graph != template) {
+            cornu__fail_null(CORNU_ERR_ARGUMENT, "scan: result %d of the step is %s", i,
+                             out[i] ? "a tensor of another graph" : "NULL");
+            return false;
+        }
+        if (cornu_program_output(template->program, out[i]->value, -1)) {
+            cornu__null();
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool record(Recording *r, CornuScanStep *step, void *context, CornuTensor **out)
+{
+    if (!take_operands(r)) return false;
+    CornuGraph *graph = r->in[0]->graph;
+    CornuGraph *template = cornu_graph_create(graph->device);
+    CornuTensor *made[CORNU_MAX_OUTPUTS] = { NULL };
+    bool         done = false;
+    if (template && record_step(r, template, step, context)) {
+        CornuAttributes attributes = {
+            .scan = { .body = template->program, .carries = r->scan->carry_count,
+                      .slices = r->scan->slice_count, .axis = r->scan->axis, .steps = r->steps,
+                      .reverse = r->scan->reverse },
+        };
+        done = cornu__record(CORNU_OP_SCAN, &attributes, r->in, r->in_count, made) != NULL;
+    }
+    for (int i = 0; i < r->scan->carry_count + r->scan->stacked_count; i++) out[i] = made[i];
+    cornu_graph_free(template);
+    return done;
+}
+
+bool cornu_op_scan(const CornuScan *scan, CornuScanStep *step, void *context, CornuTensor **out)
+{
+    Recording r = { .scan = scan, .keeps_carries = true };
+    return record(&r, step, context, out);
+}
+
+/* ---- Gradient ---- */
+
+/*
+ * Step t of the gradient computes step t of the scan again, from the carries kept, and from the
+ * gradients by its results those by its operands:
+ *     carries    the gradient by each float carry; the sum so far of that by each float constant
+ *     slices     the carries kept, the scan's slices, the gradient by each stacked float result
+ *     constants  the scan's
+ *     stacked    the gradient by each float slice
+ */
+typedef struct {
+    const CornuRecorded        *op;
+    const CornuAttributes_SCAN *scan;
+    CornuTensor *const         *d_y;
+    int carries[CORNU_MAX_INPUTS], carry_count;         /* operands that are float carries    */
+    int constants[CORNU_MAX_INPUTS], constant_count;    /* float constants that are wanted    */
+    int slices[CORNU_MAX_INPUTS], slice_count;          /* float slices that are wanted       */
+    int stacked[CORNU_MAX_OUTPUTS], stacked_count;      /* results the loss depends on        */
+    int kept[CORNU_MAX_INPUTS];                         /* which result keeps a carry         */
+} Gradient;
+
+static bool is_float(const CornuTensor *x)
+{
+    return cornu_dtype_is_float(cornu_tensor_type(x).dtype);
+}
+
+/* Sums over the steps are in f32 at least. */
+static CornuDtype sums_of(CornuDtype dtype) { return dtype == CORNU_F64 ? dtype : CORNU_F32; }
+
+/* The result that is the carry as it was before each step, -1: none. */
+static int keeper(const CornuAttributes_SCAN *scan, int carry)
+{
+    for (int i = (int)scan->carries; i < scan->body->output_count; i++)
+        if (scan->body->outputs[i].value == scan->body->inputs[carry]) return i;
+    return -1;
+}
+
+/* Sorts operands and results; false with a pending error. */
+static bool sort(Gradient *g)
+{
+    const int carries = (int)g->scan->carries, slices = (int)g->scan->slices;
+    for (int i = 0; i < carries; i++) {
+        g->kept[i] = keeper(g->scan, i);
+        if (g->kept[i] < 0) {
+            cornu__fail_null(CORNU_ERR_UNSUPPORTED, "scan: no gradient, as carry %d is not kept",
+                             i);
+            return false;
+        }
+    }
+    for (int i = 0; i < g->op->in_count; i++) {
+        if (!is_float(g->op->in[i])) continue;
+        if (i < carries) g->carries[g->carry_count++] = i;
+        else if (!g->op->wanted[i]) continue;
+        else if (i < carries + slices) g->slices[g->slice_count++] = i;
+        else g->constants[g->constant_count++] = i;
+    }
+    for (int i = carries; i < g->op->out_count; i++)
+        if (g->d_y[i]) g->stacked[g->stacked_count++] = i;
+    return true;
+}
+
+/* Records the body's ops on `in`; `out` are its results. False with a pending error. */
+static bool repeat(CornuGraph *graph, const CornuProgram *body, CornuTensor *const *in,
+                   CornuTensor **out)
+{
+    CornuTensor **value = cornu__allocate((size_t)body->value_count, sizeof(CornuTensor *));
+    CornuTensor **operand = cornu__allocate((size_t)body->operand_count, sizeof(CornuTensor *));
+    bool          done = value && operand;
+    if (!done) cornu__null();
+    for (int i = 0; done && i < body->input_count; i++) value[body->inputs[i]] = in[i];
+    for (int i = 0; done && i < body->op_count; i++) {
+        const CornuProgramOp *op = &body->ops[i];
+        for (int k = 0; k < op->in_count; k++)
+            operand[k] = value[cornu_program_operands(body, op)[k]];
+        CornuTensor **made = &value[op->out_first];
+        if (op->in_count == 0) made[0] = cornu__record0(graph, op->id, &op->attributes);
+        else cornu__record(op->id, &op->attributes, operand, op->in_count, made);
+        done = made[0] != NULL;
+    }
+    for (int i = 0; done && i < body->output_count; i++) out[i] = value[body->outputs[i].value];
+    cornu__release(value);
+    cornu__release(operand);
+    return done;
+}
+
+static void gradient_step(void *context, CornuTensor *const *in, CornuTensor **out)
+{
+    const Gradient *g = context;
+    const int       carries = (int)g->scan->carries, slices = (int)g->scan->slices;
+    CornuTensor *const *sums = in + g->carry_count, *const *before = sums + g->constant_count;
+    CornuTensor *const *d_stacked = before + carries + slices;
+    CornuTensor *const *constants = d_stacked + g->stacked_count;
+    CornuTensor *x[CORNU_MAX_INPUTS], *y[CORNU_MAX_OUTPUTS], *d_x[CORNU_MAX_INPUTS];
+    CornuTensor *reached[CORNU_MAX_INPUTS + CORNU_MAX_OUTPUTS];
+    CornuTensor *d_y[CORNU_MAX_INPUTS + CORNU_MAX_OUTPUTS], *wanted[CORNU_MAX_INPUTS];
+    int          count = 0, wanted_count = 0;
+    for (int i = 0; i < g->op->in_count; i++)
+        x[i] = i < carries + slices ? before[i] : constants[i - carries - slices];
+    if (!repeat(in[0]->graph, g->scan->body, x, y)) return;
+    for (int i = 0; i < g->carry_count; i++, count++) {
+        reached[count] = y[g->carries[i]];
+        d_y[count] = in[i];
+    }
+    for (int i = 0; i < g->stacked_count; i++, count++) {
+        reached[count] = y[g->stacked[i]];
+        d_y[count] = d_stacked[i];
+    }
+    for (int i = 0; i < g->carry_count; i++) wanted[wanted_count++] = x[g->carries[i]];
+    for (int i = 0; i < g->constant_count; i++) wanted[wanted_count++] = x[g->constants[i]];
+    for (int i = 0; i < g->slice_count; i++) wanted[wanted_count++] = x[g->slices[i]];
+    if (cornu__weighed_gradients(reached, d_y, count, wanted, wanted_count, d_x)) {
+        cornu__null();
+        return;
+    }
+    for (int i = 0; i < wanted_count; i++) {
+        const int of_sums = i - g->carry_count;
+        out[i] = of_sums < 0 || of_sums >= g->constant_count
+                     ? d_x[i]
+                     : cornu_op_add(sums[of_sums],
+                                    cornu_op_convert(d_x[i],
+                                                     cornu_tensor_type(sums[of_sums]).dtype));
+    }
+}
+
+static void scan_gradient(const CornuRecorded *op, CornuTensor *const *d_y, CornuTensor **d_x)
+{
+    Gradient     g = { .op = op, .scan = &op->attributes->scan, .d_y = d_y };
+    CornuTensor *carries[2 * CORNU_MAX_INPUTS], *slices[2 * CORNU_MAX_INPUTS];
+    CornuTensor *out[3 * CORNU_MAX_INPUTS];
+    int          sliced = 0;
+    const int    plain = (int)(g.scan->carries + g.scan->slices);
+    if (!sort(&g)) return;
+    for (int i = 0; i < g.carry_count; i++) {
+        CornuTensor *d_last = d_y[g.carries[i]];
+        carries[i] = d_last ? d_last : cornu_op_constant_like(op->in[g.carries[i]], 0.0);
+    }
+    for (int i = 0; i < g.constant_count; i++) {
+        CornuType type = cornu_tensor_type(op->in[g.constants[i]]);
+        type.dtype = sums_of(type.dtype);
+        carries[g.carry_count + i] = cornu_op_constant(op->graph, type, 0.0);
+    }
+    for (int i = 0; i < g.scan->carries; i++) slices[sliced++] = op->out[g.kept[i]];
+    for (int i = 0; i < g.scan->slices; i++) slices[sliced++] = op->in[g.scan->carries + i];
+    for (int i = 0; i < g.stacked_count; i++) slices[sliced++] = d_y[g.stacked[i]];
+    CornuScan scan = {
+        .carries = carries, .carry_count = g.carry_count + g.constant_count,
+        .slices = slices, .slice_count = sliced,
+        .constants = op->in + plain, .constant_count = op->in_count - plain,
+        .axis = (int)g.scan->axis, .stacked_count = g.slice_count,
+        .steps = g.scan->steps, .reverse = !g.scan->reverse,
+    };
+    Recording r = { .scan = &scan };
+    if (!record(&r, gradient_step, &g, out)) return;
+    for (int i = 0; i < g.carry_count; i++) d_x[g.carries[i]] = out[i];
+    for (int i = 0; i < g.constant_count; i++) d_x[g.constants[i]] = out[g.carry_count + i];
+    for (int i = 0; i < g.slice_count; i++)
+        d_x[g.slices[i]] = out[g.carry_count + g.constant_count + i];
+}
+CornuGradient *const cornu__scan_gradient = scan_gradient;

@@ -1,0 +1,108 @@
+# build/shakespeare_lstm in the hands of its users: what it says and where, what it writes, what it
+# refuses and with which words.
+program=$(realpath "$BUILD")/shakespeare_lstm
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+mkdir "$folder/work" && cd "$folder/work" || exit 1
+passed=0 failed=0
+export LC_ALL=C.UTF-8
+unset CORNU_ISA BLIS_ARCH_TYPE CORNU_DATA CORNU_DATA_URL XDG_CACHE_HOME
+
+for i in $(seq 120); do echo "The quick brown fox number $((i % 7)) jumps — over it."; done > fox.txt
+: > empty.txt
+printf 'caf\xe9 au lait, latin-1' > latin.txt
+small="--text fox.txt --sequence-length 12 --batch-size 8 --epochs 1 --steps-per-epoch 3 --verbose 2"
+
+report() { # report STATUS NAME
+    if [ "$1" = 0 ]; then passed=$((passed + 1)); return; fi
+    failed=$((failed + 1))
+    printf 'not ok: %s\n--- stdout, stderr (status %s)\n' "$2" "$status"
+    tail -n 20 out err
+}
+
+run() { # leaves status, out and err
+    timeout 300 "$program" "$@" >out 2>err </dev/null
+    status=$?
+}
+
+refuses() { # refuses STATUS MESSAGE ARGUMENT...
+    local expected=$1 message=$2
+    shift 2
+    run "$@"
+    [ $status = "$expected" ] && grep -Eq -- "$message" err && [ ! -s out ]
+    report $? "$* exits with $expected and says \"$message\", and nothing on stdout"
+}
+
+says() { # says PATTERN: on stderr of the last run
+    grep -Eq -- "$1" err
+    report $? "says \"$1\""
+}
+
+# The text alone is on stdout: 40 characters and a line's end.
+run $small --generate 40 --encoding alphabet --save model.safetensors --history run.json \
+    --trace trace.json
+[ $status = 0 ] && [ "$(wc -m < out)" = 41 ] && [ "$(tr -d '[:alnum:]—. \n' < out | wc -c)" = 0 ]
+report $? "forty characters of the alphabet"
+says 'fox.txt: 5520 characters, vocabulary 3[0-9]'
+says 'Preset quick: a smaller network'
+says 'RMSprop in the form of Keras: average begins with 0, epsilon 1e-7, learning rate 0.01'
+says 'Training loss: [0-9.]+ nats, [0-9.]+ bits per character'
+says 'Validation loss: [0-9.]+ nats, [0-9.]+ bits per character'
+says '^0 ops fell back'
+nats=$(sed -n 's/Training loss: \(.*\) nats.*/\1/p' err) bits=$(sed -n 's/Training loss.*, \(.*\) bits.*/\1/p' err)
+awk "BEGIN { exit !($nats / log(2) - $bits < 0.001 && $bits - $nats / log(2) < 0.001) }"
+report $? "a nat is 1 / ln 2 bits"
+[ -s model.safetensors ] && [ -s trace.json ] && grep -q '"model": *"shakespeare_lstm"' run.json
+report $? "model, record and trace are written"
+
+# What was written at the end of the training is written again from the file, streamed alike.
+cp out first
+write="--text fox.txt --encoding alphabet --epochs 0 --load model.safetensors"
+run $write --generate 40
+[ $status = 0 ] && cmp -s out first
+report $? "--epochs 0 --load writes the same again"
+grep -q Epoch err
+[ $? = 1 ]
+report $? "--epochs 0 trains nothing"
+run $write --generate 40 --seed 1
+[ $status = 0 ] && ! cmp -s out first
+report $? "another seed writes another text"
+run $write --generate 40 --temperature 0 --seed 1 && cp out first
+run $write --generate 40 --top-k 1 --seed 2
+[ $status = 0 ] && cmp -s out first
+report $? "--top-k 1 is --temperature 0"
+
+run $small --generate 9 --rmsprop tensorflow1 --sampling random --validation 0 --encoding bytes
+[ $status = 0 ] && [ "$(wc -c < out)" = 10 ]
+report $? "random windows of bytes, TensorFlow 1's RMSprop"
+says 'form of TensorFlow 1: average begins with 1, epsilon 1e-10'
+! grep -q Validation err
+report $? "without --validation nothing is held out"
+run $small --device tpu --shards 8 --generate 9
+[ $status = 0 ] && [ "$(wc -m < out)" -ge 10 ]
+report $? "eight shards train, one writes"
+says '120 from code point 255 on dropped'
+
+refuses 1 'empty.txt: the text is empty' --text empty.txt
+refuses 1 'latin.txt: byte 3, 0xE9, begins no UTF-8 character' --text latin.txt
+refuses 1 'there is no file absent.txt' --text absent.txt
+refuses 1 'input.txt is neither in ./data/shakespeare|input.txt is missing' --data "$folder"
+refuses 1 '20 characters to train on are 0 blocks of 101, expected at least a batch of 32' \
+    --text fox.txt --limit 20 --validation 0
+refuses 1 '20 tokens are too few for 1 sequence of 100' \
+    --text fox.txt --limit 20 --validation 0 --sampling random
+refuses 1 '3780 characters to train on are 37 blocks of 101, expected at least a batch of 64; give' \
+    --text fox.txt --batch-size 64 --validation 0.3
+refuses 1 '^shakespeare_lstm: --prime: character 2, "é" \(U\+00E9\), is not in the alphabet' $write --generate 3 --prime 'Té'
+refuses 1 '^shakespeare_lstm: --prime: character 1, "€"' --epochs 0 --load model.safetensors --generate 3 --prime €
+refuses 1 'epochs 0 trains nothing: it needs --load' --epochs 0
+refuses 1 'nothing to write to --save' $write --generate 3 --save other.safetensors
+refuses 1 'embedding/embeddings is' --epochs 0 --load model.safetensors --generate 3
+refuses 1 'absent.safetensors' --epochs 0 --load absent.safetensors --generate 3
+refuses 2 'preset is "fast", expected full, quick' --preset fast
+refuses 2 'rmsprop is "tf", expected keras, tensorflow1' --rmsprop tf
+refuses 2 'temperature is "-1"' --temperature -1
+refuses 2 'top-k is "0"' --top-k 0
+
+echo "$passed passed, $failed failed, 0 skipped"
+[ $failed = 0 ]

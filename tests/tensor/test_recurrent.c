@@ -1,0 +1,272 @@
+/*
+ * Recurrent ops against Keras (tests/golden/make_recurrent.py): outputs, last states, and gradients
+ * by everything that goes in, on the cpu device and on the tpu device in float32, whose kernels are
+ * fused, and on the reference device. And scans as the graph records them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../nn/golden.h"
+
+enum { BATCH = 3, STEPS = 5, UNITS = 6, MOST_WANTED = 6 };
+
+static const double tolerance = 1e-4;   /* of the largest element */
+
+/* A case in a graph: what goes in, by name, and what comes out. */
+typedef struct {
+    Golden      *golden;
+    const char  *name;
+    CornuGraph  *graph;
+    CornuTensor *wanted[MOST_WANTED], *d[MOST_WANTED];
+    const char  *names[MOST_WANTED];
+    int          wanted_count;
+    CornuTensor *loss;
+} Case;
+
+static CornuTensor *fed(Case *c, CornuArray array)
+{
+    CornuTensor *tensor = cornu_graph_input(c->graph, array.type);
+    assert_non_null(tensor);
+    expect_ok(cornu_graph_feed(tensor, array));
+    return tensor;
+}
+
+/* An array of the case; gradients by it are compared. */
+static CornuTensor *wanted(Case *c, const char *name)
+{
+    CornuTensor *tensor = fed(c, golden_array(c->golden, c->name, name));
+    c->names[c->wanted_count] = name;
+    return c->wanted[c->wanted_count++] = tensor;
+}
+
+/* Adds a result, weighed, to the loss, and compares its value. */
+static void add_result(Case *c, const char *name, CornuTensor *tensor)
+{
+    char weight[64], what[128];
+    snprintf(weight, sizeof weight, "weight_%s", name);
+    snprintf(what, sizeof what, "%s/%s", c->name, name);
+    if (!tensor) fail_msg("%s: %s", what, cornu_error_message());
+    CornuArray   want = golden_array(c->golden, c->name, name);
+    CornuTensor *term = cornu_op_sum(cornu_op_multiply(
+        tensor, fed(c, golden_array(c->golden, c->name, weight))));
+    c->loss = c->loss ? cornu_op_add(c->loss, term) : term;
+    float *got = malloc(cornu_type_bytes(want.type));
+    expect_ok(cornu_run(c->graph, &tensor, 1, &(CornuArray){ want.type, got }));
+    expect_near(what, got, want, tolerance);
+    free(got);
+}
+
+static void compare_gradients(Case *c)
+{
+    CornuArray out[MOST_WANTED];
+    expect_ok(cornu_gradients(c->loss, c->wanted, c->wanted_count, c->d));
+    for (int i = 0; i < c->wanted_count; i++)
+        out[i] = (CornuArray){ cornu_tensor_type(c->d[i]),
+                               malloc(cornu_type_bytes(cornu_tensor_type(c->d[i]))) };
+    expect_ok(cornu_run(c->graph, c->d, c->wanted_count, out));
+    for (int i = 0; i < c->wanted_count; i++) {
+        char name[64], what[128];
+        snprintf(name, sizeof name, "d_%s", c->names[i]);
+        snprintf(what, sizeof what, "%s/%s", c->name, name);
+        expect_near(what, out[i].data, golden_array(c->golden, c->name, name), tolerance);
+        free(out[i].data);
+    }
+}
+
+static CornuTensor *relu(const void *context, CornuTensor *x)
+{
+    assert_null(context);
+    return cornu_op_relu(x);
+}
+
+static CornuTensor *hard_sigmoid(const void *context, CornuTensor *x)
+{
+    assert_null(context);
+    CornuTensor *zero = cornu_op_constant_like(x, 0.0), *one = cornu_op_constant_like(x, 1.0);
+    CornuTensor *line = cornu_op_shift(cornu_op_scale(x, 1.0 / 6.0), 0.5);
+    return cornu_op_minimum(cornu_op_maximum(line, zero), one);
+}
+
+static CornuTensor *mask_of(Case *c)
+{
+    CornuArray bytes = golden_array(c->golden, NULL, "mask");
+    return cornu_op_convert(fed(c, bytes), CORNU_BOOL);
+}
+
+/* The h of the last step in the direction of the scan. */
+static CornuTensor *last_of(CornuTensor *h, bool reverse)
+{
+    const int64_t starts[] = { 0, reverse ? 0 : STEPS - 1, 0 }, sizes[] = { BATCH, 1, UNITS };
+    return cornu_op_reshape(cornu_op_slice(h, starts, sizes), cornu_shape(BATCH, UNITS));
+}
+
+/* x W + b */
+static CornuTensor *projected(CornuTensor *x, CornuTensor *kernel, CornuTensor *bias)
+{
+    return cornu_op_add(cornu_op_matmul(x, kernel), bias);
+}
+
+/* Row `row` of a bias (2, 3U). */
+static CornuTensor *bias_row(CornuTensor *bias, int64_t row)
+{
+    const int64_t starts[] = { row, 0 }, sizes[] = { 1, 3 * UNITS };
+    return cornu_op_reshape(cornu_op_slice(bias, starts, sizes), cornu_shape(3 * UNITS));
+}
+
+static void check_case(CornuDevice *device, Golden *golden, const char *name, const json_t *about)
+{
+    const char *layer = json_string_value(json_object_get(about, "layer"));
+    const bool  after = !json_is_false(json_object_get(about, "reset_after"));
+    Case        c = { .golden = golden, .name = name, .graph = cornu_graph_create(device) };
+    CornuRecurrence r = { .reverse = json_is_true(json_object_get(about, "go_backwards")) };
+    if (json_is_true(json_object_get(about, "masked"))) r.mask = mask_of(&c);
+    if (json_object_get(about, "activation")) {
+        r.activation = relu;
+        r.recurrent_activation = hard_sigmoid;
+    }
+    CornuTensor *x = wanted(&c, "x"), *kernel = wanted(&c, "kernel");
+    CornuTensor *recurrent = wanted(&c, "recurrent"), *bias = wanted(&c, "bias");
+    CornuTensor *h0 = wanted(&c, "h0"), *h, *last_c = NULL;
+    if (strcmp(layer, "LSTM") == 0)
+        h = cornu_op_lstm(projected(x, kernel, bias), recurrent, h0, wanted(&c, "c0"), &r, &last_c);
+    else if (strcmp(layer, "GRU") == 0)
+        h = cornu_op_gru(projected(x, kernel, after ? bias_row(bias, 0) : bias), recurrent,
+                         after ? bias_row(bias, 1) : NULL, h0, after, &r);
+    else
+        h = cornu_op_simple_rnn(projected(x, kernel, bias), recurrent, h0, &r);
+    add_result(&c, "h", h);
+    add_result(&c, "last_h", last_of(h, r.reverse));
+    if (last_c) add_result(&c, "last_c", last_c);
+    compare_gradients(&c);
+    assert_int_equal(strcmp(cornu_device_name(device), "reference") == 0
+                         ? 0 : cornu_graph_statistics(c.graph)->fallbacks, 0);
+    cornu_graph_free(c.graph);
+}
+
+static void check_on(const char *device_name)
+{
+    Golden       golden = golden_open("tests/golden/recurrent/recurrent.safetensors");
+    CornuDevice *device = cornu_device_open(.name = device_name, .shards = 1);
+    assert_non_null(device);
+    const char *name;
+    json_t     *about;
+    int         count = 0;
+    json_object_foreach(golden.cases, name, about) {
+        check_case(device, &golden, name, about);
+        count++;
+    }
+    assert_int_equal(count, 11);
+    cornu_device_close(device);
+    golden_close(&golden);
+}
+
+static void agrees_with_keras_on_reference(void **state)
+{
+    (void)state;
+    check_on("reference");
+}
+
+static void agrees_with_keras_on_cpu(void **state)
+{
+    (void)state;
+    check_on("cpu");
+}
+
+static void agrees_with_keras_on_tpu(void **state)
+{
+    (void)state;
+    check_on("tpu");
+}
+
+/* ---- Recurrent dropout ---- */
+
+/* With a mask of ones the scan gives what the fused op gives; with zeros, what a kernel of zeros
+ * does. */
+static void dropout_multiplies_h(void **state)
+{
+    (void)state;
+    CornuDevice *device = cornu_device_open(.name = "cpu");
+    CornuGraph  *graph = cornu_graph_create(device);
+    CornuTensor *z = cornu_op_sin(cornu_op_iota(graph, cornu_type(CORNU_F32, 2, 3, 8), 2));
+    CornuTensor *kernel = cornu_op_cos(cornu_op_iota(graph, cornu_type(CORNU_F32, 2, 8), 1));
+    CornuTensor *h0 = cornu_op_cos(cornu_op_iota(graph, cornu_type(CORNU_F32, 2, 2), 0));
+    for (int keep = 0; keep < 2; keep++) {
+        CornuRecurrence r = { .recurrent_dropout = cornu_op_constant(
+                                  graph, cornu_type(CORNU_F32, 2, 8), keep) };
+        CornuTensor *other = keep ? kernel : cornu_op_constant_like(kernel, 0.0);
+        CornuTensor *h[2] = { cornu_op_lstm(z, kernel, h0, h0, &r, NULL),
+                              cornu_op_lstm(z, other, h0, h0, NULL, NULL) };
+        float got[2][12];
+        CornuArray out[2] = { cornu_array(got[0], CORNU_F32, 2, 3, 2),
+                              cornu_array(got[1], CORNU_F32, 2, 3, 2) };
+        expect_ok(cornu_run(graph, h, 2, out));
+        for (int i = 0; i < 12; i++) assert_true(fabsf(got[0][i] - got[1][i]) < 1e-6f);
+    }
+    cornu_graph_free(graph);
+    cornu_device_close(device);
+}
+
+/* ---- Mistakes ---- */
+
+/* tanh of the carry, and what the context says: a tensor, or a variable to read. */
+typedef struct { CornuTensor *tensor; CornuVariable *variable; } Second;
+
+static void two_results(void *context, CornuTensor *const *in, CornuTensor **out)
+{
+    const Second *second = context;
+    out[0] = cornu_op_tanh(in[0]);
+    out[1] = second->variable ? cornu_read(cornu_tensor_graph(in[0]), second->variable)
+                              : second->tensor;
+}
+
+static void expect_refusal(const CornuScan *scan, Second second, CornuStatus status,
+                           const char *part)
+{
+    CornuTensor *out[2];
+    assert_false(cornu_op_scan(scan, two_results, &second, out));
+    expect_error(cornu_error_take(), status, part);
+}
+
+static void mistakes_are_named(void **state)
+{
+    (void)state;
+    CornuDevice   *device = cornu_device_open(.name = "cpu");
+    CornuGraph    *graph = cornu_graph_create(device);
+    CornuVariable *variable = cornu_variable_create(device, cornu_type(CORNU_F32, 2), "v");
+    CornuTensor   *x = cornu_graph_input(graph, cornu_type(CORNU_F32, 2));
+    CornuScan      scan = { .carries = &x, .carry_count = 1, .stacked_count = 1, .steps = 3 };
+    expect_refusal(&scan, (Second){ 0 }, CORNU_ERR_ARGUMENT, "result 1 of the step is NULL");
+    expect_refusal(&scan, (Second){ .tensor = x }, CORNU_ERR_ARGUMENT,
+                   "scan: result 1 of the step is a tensor of another graph");
+    expect_refusal(&scan, (Second){ .variable = variable }, CORNU_ERR_UNSUPPORTED,
+                   "a step reads or assigns a variable; expected it among the constants");
+    scan = (CornuScan){ .slices = &x, .slice_count = 1, .axis = 1, .stacked_count = 2 };
+    expect_refusal(&scan, (Second){ 0 }, CORNU_ERR_SHAPE, "(2,), which has no axis 1 to cut");
+    scan = (CornuScan){ .stacked_count = 2 };
+    expect_refusal(&scan, (Second){ 0 }, CORNU_ERR_UNSUPPORTED, "0 operands");
+    assert_null(cornu_op_simple_rnn(x, x, x, NULL));
+    expect_error(cornu_error_take(), CORNU_ERR_SHAPE, "h0 is (2,), expected rank 2");
+    cornu_variable_free(variable);
+    cornu_graph_free(graph);
+    cornu_device_close(device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(agrees_with_keras_on_reference),
+        cmocka_unit_test(agrees_with_keras_on_cpu),
+        cmocka_unit_test(agrees_with_keras_on_tpu),
+        cmocka_unit_test(dropout_multiplies_h),
+        cmocka_unit_test(mistakes_are_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
