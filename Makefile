@@ -30,14 +30,16 @@ say = $(if $(V),,@echo '  $(1)  $(2)';)
 
 # What there is to build. A file in an isa/ folder is compiled once per instruction set, with
 # CORNU_ISA_NAME naming it, and nothing else sees those flags; NAME_bf16.c for those alone that
-# multiply bf16.
+# multiply bf16, NAME_amx.c for AMX.
 folders   := device tensor nn datasets models
 sources   := $(sort $(wildcard $(foreach d,$(folders),$(d)/*.c $(d)/*/*.c)))
 isas      := portable $(if $(findstring x86_64,$(target)),avx2 avx512)
 isa_files := $(sort $(wildcard $(foreach d,$(folders),$(d)/isa/*.c $(d)/*/isa/*.c)))
 sources   := $(filter-out $(isa_files),$(sources))
 bf16_isas := $(if $(findstring x86_64,$(target)),avx512bf16)
-isa_object = $(foreach isa,$(if $(filter %_bf16.c,$(1)),$(bf16_isas),$(isas)),$(1:%.c=$(BUILD)/obj/%.$(isa).o))
+amx_isas  := $(if $(findstring x86_64,$(target)),amx)
+isas_of    = $(if $(filter %_bf16.c,$(1)),$(bf16_isas),$(if $(filter %_amx.c,$(1)),$(amx_isas),$(isas)))
+isa_object = $(foreach isa,$(call isas_of,$(1)),$(1:%.c=$(BUILD)/obj/%.$(isa).o))
 objects    = $(sources:%.c=$(BUILD)/obj/%.o) $(foreach f,$(isa_files),$(call isa_object,$(f))) build/blis.o
 
 # Tiles are unrolled whole; with sanitizers' checks in them -O3 takes minutes a file.
@@ -47,6 +49,7 @@ isa_flags_portable =
 isa_flags_avx2     = -mavx2 -mfma
 isa_flags_avx512   = -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512
 isa_flags_avx512bf16 = $(isa_flags_avx512) -mavx512bf16
+isa_flags_amx      = $(isa_flags_avx512bf16) -mamx-tile -mamx-bf16
 
 # examples/NAME.c with a main is a program; the other files there are shared by all of them.
 # tests/**/test_NAME.c is a program; the other files there are shared by those, but tests/bench/
@@ -73,7 +76,7 @@ compiler := $(shell $(CC) --version 2>/dev/null | head -n 1)
 stamp = $(shell mkdir -p $(BUILD); cd $(BUILD); \
                 echo '$(2)' | cmp -s - $(1) || echo '$(2)' > $(1))
 $(call stamp,flags,$(CC) $(compiler) $(all_cflags) $(isa_flags) \
-                   $(foreach i,$(isas) $(bf16_isas),$(isa_flags_$(i))) $(LDFLAGS))
+                   $(foreach i,$(isas) $(bf16_isas) $(amx_isas),$(isa_flags_$(i))) $(LDFLAGS))
 $(call stamp,files,$(objects) $(test_helpers) $(bench_files))
 
 $(BUILD)/libcornu.a: $(objects) $(BUILD)/files
@@ -124,7 +127,7 @@ $(BUILD)/obj/%.$(1).o: %.c $(BUILD)/flags | build/include/cornu/cornu.h
 	$$(call say,cc,$$< ($(1)))$$(CC) $$(all_cflags) $$(isa_flags) $$(isa_flags_$(1)) \
 	    -DCORNU_ISA_NAME=$(1) -c $$< -o $$@
 endef
-$(foreach isa,$(isas) $(bf16_isas),$(eval $(call isa_rule,$(isa))))
+$(foreach isa,$(isas) $(bf16_isas) $(amx_isas),$(eval $(call isa_rule,$(isa))))
 
 link = $(CC) $(CFLAGS) $(sanitizer) $(LDFLAGS) $(filter %.o %.a,$^) -o $@
 

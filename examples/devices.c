@@ -30,6 +30,8 @@ static CornuStatus print_machine(void)
     printf("  processor   %s\n", cpu->name);
     printf("  SIMD        %s in use, %s at best\n", cornu__isa_name(isa),
            cornu__isa_name(cpu->best));
+    if (cpu->best == CORNU_ISA_AMX)
+        printf("              amx: present, untested, CORNU_ISA=amx takes it\n");
     printf("  caches    ");
     print_cache("L1d", cpu->l1d);
     print_cache("L2", cpu->l2);

@@ -65,7 +65,7 @@ static Matmul matmul_of(const CornuOpCall *op, const CornuType *out_type)
     p.padded = ceil_divide(p.n, p.products->lanes) * p.products->lanes;
     p.tiled = p.batch == 1 && p.m >= FEW_ROWS &&
               (p.k + 1) * p.padded * (int64_t)sizeof(float) <= PANELS_BYTES;
-    p.swapped = p.tiled && transpose_a && !transpose_b && p.n <= p.products->tile_rows &&
+    p.swapped = p.tiled && transpose_a && !transpose_b && p.n <= p.products->outer_rows &&
                 p.m % p.products->lanes == 0;
     if (p.swapped) {
         p.row_blocks = ceil_divide(p.m, swapped_rows(&p));
@@ -148,7 +148,7 @@ static void tile_rows(const Matmul *p, int64_t m, int64_t end, int64_t first, in
 
 static void outer_rows(const Matmul *p, int64_t m, int64_t end, int64_t first, int64_t width)
 {
-    const int64_t tiles = ceil_divide(end - m, p->products->tile_rows), rows = end - m;
+    const int64_t tiles = ceil_divide(end - m, p->products->outer_rows), rows = end - m;
     const int64_t used = smaller(width, p->n - first);
     float         sums[32 * 64];
     CornuOuter    outer = {

@@ -277,7 +277,7 @@ static const float *gradient_of_pool(FilterGradient *g, int64_t b, int64_t b_end
 static void sum_rows(const FilterGradient *g, CornuOuter outer, float *sums, int64_t row,
                      int64_t count)
 {
-    const int64_t most = outer.offsets ? g->products->gather_rows : g->products->tile_rows;
+    const int64_t most = outer.offsets ? g->products->gather_rows : g->products->outer_rows;
     const int64_t tiles = ceil_divide(count, most), lanes = g->products->lanes;
     const float  *x = outer.x, *y = outer.y;
     const ptrdiff_t *offsets = outer.offsets;

@@ -32,7 +32,7 @@ const char *cornu__isa_name(CornuIsa isa);
 typedef struct {
     char     name[64];      /* "AMD EPYC 9R14 96-Core Processor", "unknown CPU"      */
     CornuIsa best;          /* the highest that processor and system support         */
-    CornuIsa preferred;     /* the fastest of them, by the processor's maker alone   */
+    CornuIsa preferred;     /* the fastest, by the processor's maker alone; never AMX */
     int64_t  l1d, l2, l3;   /* bytes of cache; 32 KiB, 512 KiB and 0 if not known    */
 } CornuCpu;
 

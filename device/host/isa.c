@@ -23,7 +23,7 @@ static const CornuBf16       *const bf16[] = TABLES(cornu__bf16);
 static const CornuProducts   *const products_of_bf16[] = {
 #if defined(__x86_64__)
     &cornu__products_portable, &cornu__products_avx2, &cornu__products_avx512,
-    &cornu__products_avx512bf16,
+    &cornu__products_avx512bf16, &cornu__products_amx,
 #else
     &cornu__products_portable,
 #endif

@@ -44,7 +44,7 @@ typedef struct {
  *     x[b x_image + i x_row + j x_pixel + offset(m)] y[b y_image + i y_row + j y_pixel + n]
  *
  * n runs over vectors * lanes columns, all of which y must hold. offset(m) is m, or
- * offsets[m] if that is not NULL. rows is at most tile_rows, with offsets gather_rows. Of bf16 all
+ * offsets[m] if that is not NULL. rows is at most outer_rows, with offsets gather_rows. Of bf16 all
  * of x and y is pairs, the two of a pair being multiplied by the two of the other and both added.
  */
 typedef struct {
@@ -59,7 +59,7 @@ typedef struct {
 } CornuOuter;
 
 typedef struct {
-    int    lanes, tile_rows, gather_rows;
+    int    lanes, tile_rows, outer_rows, gather_rows;
     int    depth;   /* elements that stand together: 1, of bf16 2 */
     size_t size;    /* bytes of an element */
     void (*tile)(const CornuTile *tile);
@@ -80,11 +80,11 @@ typedef struct {
 extern const CornuProducts cornu__products_portable;
 #if defined(__x86_64__)
 extern const CornuProducts cornu__products_avx2, cornu__products_avx512;
-extern const CornuProducts cornu__products_avx512bf16;   /* of bf16 */
+extern const CornuProducts cornu__products_avx512bf16, cornu__products_amx;   /* of bf16 */
 #endif
 
 /* Those of f32 of the instruction set in use (cpu.h); and those to multiply bf16 with, of f32 for
- * sets without such instructions. There are no tiles of AMX yet: it takes AVX512-BF16's. */
+ * sets without such instructions. */
 const CornuProducts *cornu__products(void);
 const CornuProducts *cornu__products_of_bf16(void);
 

@@ -297,7 +297,7 @@ static void add_chunk(const Matmul *p, const Block *b, int64_t k, int64_t k_end,
                       const float *chunk, float *sums)
 {
     const int64_t width = panel_width(p, first), rows = b->m_end - b->m;
-    const int64_t tiles = ceil_divide(rows, p->products->tile_rows);
+    const int64_t tiles = ceil_divide(rows, p->products->outer_rows);
     const char   *y = p->packed + panel_offset(p, p->b_batch ? b->matrix : 0, first);
     CornuOuter    outer = { .x_pixel = rows, .y_pixel = width, .images = 1, .height = 1,
                             .width = ceil_divide(k_end - k, p->products->depth),

@@ -17,6 +17,7 @@
 #include "../../device/host/cpu.h"
 #include "../../device/host/product.h"
 #include "../../device/type.h"
+#include "amx_emulation.h"
 
 static const CornuBf16     *bf16;
 static const CornuProducts *p;     /* of pairs */
@@ -58,49 +59,67 @@ static void assert_near(double got, double expected, double size, int64_t terms,
 }
 
 /* Runs of any length from any element on, of a panel whose odd rows share memory with even ones.
- * What a run does not name is NaN, and must not be touched by what it does. */
+ * What no run names is NaN, and must not be touched; nor may what no column is of y. */
 static void test_tile(void **state)
 {
     (void)state;
     for (int round = 0; round < 200; round++) {
-        const int64_t  depth = round % 20 ? between(1, 70) : 4001;
         const int      vectors = (int)between(1, 2), width = vectors * p->lanes;
         const int      columns = (int)between(width - p->lanes + 1, width);
-        const int      rows = (int)between(1, p->tile_rows);
-        const CornuRun runs[] = { { 1, 0, depth / 3 },
-                                  { 1 + depth / 3, depth / 3, between(0, depth - depth / 3) } };
-        const int64_t  used = runs[0].length + runs[1].length, stride = depth + 3;
+        const int      rows = (int)between(1, p->tile_rows), run_count = (int)between(0, 5);
         const bool     relu = round % 3 == 0, narrow = round % 2;
-        uint16_t      *x = random_array(rows * stride), *b = random_array(depth * width);
-        uint16_t      *panel = NULL;
+        const size_t   y_size = narrow ? sizeof(uint16_t) : sizeof(float);
+        const int64_t  y_stride = columns + between(0, 3);
+        CornuRun       runs[5];
+        int64_t        stride = 1, depth = between(0, 1), used = 0;
+        for (int r = 0; r < run_count; r++) {
+            const int64_t length = round % 20 ? between(0, 70) : 1001;
+            runs[r] = (CornuRun){ stride, depth, length };
+            stride += length + between(0, 3);
+            depth += length + between(0, 3);
+            used += length;
+        }
+        stride += 2;
+        uint16_t      *x = malloc((size_t)(rows * stride) * sizeof *x);
+        uint16_t      *b = random_array(depth * width), *panel;
         float         *bias = calloc((size_t)width, sizeof *bias);
-        float         *y = malloc((size_t)(rows * width) * sizeof *y);
+        unsigned char *y = malloc((size_t)(rows * y_stride) * y_size);
         const size_t   bytes = (size_t)((depth + 1) / 2 * 2 * width) * sizeof *panel;
-        panel = aligned_alloc(64, (bytes + 63) / 64 * 64);
+        panel = aligned_alloc(64, (bytes + 64) / 64 * 64);
         memset(panel, 0xff, bytes);
-        p->pack(panel, width, 0, used / 2, b, width, 1, columns);
-        p->pack(panel, width, used / 2, used - used / 2, b + used / 2 * width, width, 1, columns);
-        for (int m = 0; m < rows; m++)
-            for (int64_t i = 0; i < stride; i++)
-                if (i < 1 || i >= 1 + used) x[m * stride + i] = 0x7fc0;
+        memset(x, 0xff, (size_t)(rows * stride) * sizeof *x);
+        memset(y, 0xab, (size_t)(rows * y_stride) * y_size);
+        for (int r = 0; r < run_count; r++) {
+            const CornuRun *run = &runs[r];
+            p->pack(panel, width, run->k, run->length, b + run->k * width, width, 1, columns);
+            for (int m = 0; m < rows; m++)
+                for (int64_t i = 0; i < run->length; i++)
+                    x[m * stride + run->offset + i] = random_bf16();
+        }
         for (int n = 0; n < columns; n++) bias[n] = (float)n / 8.0f;
-        p->tile(&(CornuTile){ .x = x, .x_stride = stride, .runs = runs, .run_count = 2,
-                              .panel = panel, .bias = bias, .y = y, .y_stride = columns,
+        p->tile(&(CornuTile){ .x = x, .x_stride = stride, .runs = runs, .run_count = run_count,
+                              .panel = panel, .bias = bias, .y = y, .y_stride = y_stride,
                               .rows = rows, .vectors = vectors, .columns = columns, .relu = relu,
                               .narrow = narrow });
-        for (int m = 0; m < rows; m++)
+        for (int m = 0; m < rows; m++) {
+            const unsigned char *row = y + (size_t)(m * y_stride) * y_size;
             for (int n = 0; n < columns; n++) {
                 double sum = (double)bias[n], size = fabs(sum);
-                for (int64_t i = 0; i < used; i++) {
-                    const double term = at(x, m * stride + 1 + i) * at(b, i * width + n);
-                    sum += term;
-                    size += fabs(term);
-                }
+                for (int r = 0; r < run_count; r++)
+                    for (int64_t i = 0; i < runs[r].length; i++) {
+                        const double term = at(x, m * stride + runs[r].offset + i) *
+                                            at(b, (runs[r].k + i) * width + n);
+                        sum += term;
+                        size += fabs(term);
+                    }
                 if (relu && sum < 0.0) sum = 0.0;
-                const double got = narrow ? at((const uint16_t *)(const void *)y, m * columns + n)
-                                          : (double)y[m * columns + n];
+                const double got = narrow ? at((const uint16_t *)(const void *)row, n)
+                                          : (double)((const float *)(const void *)row)[n];
                 assert_near(got, sum, size, used, narrow);
             }
+            for (size_t i = (size_t)columns * y_size; i < (size_t)y_stride * y_size; i++)
+                assert_int_equal(row[i], 0xab);
+        }
         free(x), free(b), free(panel), free(bias), free(y);
     }
 }
@@ -113,7 +132,7 @@ static void test_outer(void **state)
         const int64_t images = between(1, 7), pairs = (images + 1) / 2, positions = between(1, 40);
         const int     vectors = (int)between(1, 2), width = vectors * p->lanes;
         const bool    gather = round % 2;
-        const int     rows = (int)between(1, gather ? p->gather_rows : p->tile_rows);
+        const int     rows = (int)between(1, gather ? p->gather_rows : p->outer_rows);
         const int64_t channels = rows + 3;
         uint16_t     *x = random_array(images * positions * channels);
         uint16_t     *y = random_array(images * positions * width);
@@ -204,9 +223,22 @@ static int with_isa(CornuIsa isa)
     return _cmocka_run_group_tests(cornu__isa_name(isa), tests, p->depth == 1 ? 1 : 3, NULL, NULL);
 }
 
+/* Its outer products are those of the processor's own set, so only the tiles are emulated. */
+static int with_emulated_amx(void)
+{
+#if defined(__x86_64__)
+    static const struct CMUnitTest tests[] = { cmocka_unit_test(test_tile) };
+    if (cornu__cpu()->best < CORNU_ISA_AVX512BF16) return 0;
+    p = &cornu__products_emulated_amx;
+    return cmocka_run_group_tests_name("emulated amx", tests, NULL, NULL);
+#else
+    return 0;
+#endif
+}
+
 int main(void)
 {
-    int failed = 0;
+    int failed = with_emulated_amx();
     for (int isa = 0; isa <= (int)cornu__cpu()->best; isa++) failed += with_isa((CornuIsa)isa);
     return failed;
 }

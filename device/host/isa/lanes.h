@@ -21,7 +21,7 @@ enum {
 #else
     LANES = 4, TILE_ROWS = 6,
 #endif
-    TILE_VECTORS = 2
+    TILE_VECTORS = 2, GATHER_ROWS = TILE_ROWS < 10 ? TILE_ROWS : 10
 };
 
 typedef float   Lanes __attribute__((vector_size(4 * LANES)));

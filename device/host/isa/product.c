@@ -38,6 +38,6 @@ static void finish(float *y, int64_t rows, int64_t columns, int64_t stride,
 }
 
 const CornuProducts CORNU__PER_ISA(cornu__products) = {
-    LANES, TILE_ROWS, GATHER_ROWS, DEPTH, sizeof(Element), tile, outer, pack, finish, limit,
-    2 * DEPTH * LANES * TILE_SUMS,
+    LANES, TILE_ROWS, TILE_ROWS, GATHER_ROWS, DEPTH, sizeof(Element), tile, outer, pack, finish,
+    limit, 2 * DEPTH * LANES * TILE_SUMS,
 };

@@ -66,6 +66,6 @@ static void pack(void *panel, int64_t width, int64_t k, int64_t count, const voi
 }
 
 const CornuProducts CORNU__PER_ISA(cornu__products) = {
-    LANES, TILE_ROWS, GATHER_ROWS, DEPTH, sizeof(Element), tile, outer, pack, NULL, limit,
-    2 * DEPTH * LANES * TILE_SUMS,
+    LANES, TILE_ROWS, TILE_ROWS, GATHER_ROWS, DEPTH, sizeof(Element), tile, outer, pack, NULL,
+    limit, 2 * DEPTH * LANES * TILE_SUMS,
 };

@@ -19,9 +19,9 @@
  *     lanes(from, part)           reads a vector; LOW and HIGH: that element, the other zero
  *     multiply(sum, a, b)         sum + a b
  */
-#include "../product.h"
+#include "tile_fit.h"
 
-enum { GATHER_ROWS = TILE_ROWS < 10 ? TILE_ROWS : 10, TILE_SUMS = TILE_ROWS * TILE_VECTORS };
+enum { TILE_SUMS = TILE_ROWS * TILE_VECTORS };
 
 /* Of a tile of `rows` by `vectors` registers, in that order. */
 typedef Lanes Sums[TILE_SUMS];
@@ -57,22 +57,6 @@ INLINE void tile_run(int rows, int vectors, const CornuTile *tile, const CornuRu
         tile_step(rows, vectors, (const Element *[]){ x0, x1, x2 }, stride, panel, LOW, sum);
 }
 
-/* Stores what cannot go there straight from registers: bf16, and rows that end within one. */
-static void tile_fit(const CornuTile *tile, const float *from)
-{
-    const int width = tile->vectors * LANES;
-    for (int m = 0; m < tile->rows; m++, from += width) {
-        if (tile->narrow) {
-            uint16_t *y = (uint16_t *)tile->y + m * tile->y_stride;
-            for (int n = 0; n < width; n += LANES)
-                store_narrow(y + n, load(from + n), tile->columns - n);
-        } else {
-            float *y = (float *)tile->y + m * tile->y_stride;
-            for (int n = 0; n < tile->columns; n++) y[n] = from[n];
-        }
-    }
-}
-
 INLINE void tile_store(int rows, int vectors, const CornuTile *tile, Sums sum)
 {
     float           fitted[TILE_SUMS * LANES];
@@ -83,7 +67,7 @@ INLINE void tile_store(int rows, int vectors, const CornuTile *tile, Sums sum)
         UNROLL for (int i = 0; i < rows * vectors; i++) sum[i] = relu(sum[i]);
     UNROLL for (int i = 0; i < rows * vectors; i++)
         store(to + i / vectors * stride + i % vectors * LANES, sum[i]);
-    if (!whole) tile_fit(tile, fitted);
+    if (!whole) tile_fit(tile, fitted, vectors * LANES);
 }
 
 INLINE void tile_of(int rows, int vectors, const CornuTile *tile)
