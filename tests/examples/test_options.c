@@ -18,8 +18,8 @@ static const Option extra[] = {
     { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 static const Program trainer = {
-    .name = "mnist_cnn", .purpose = "Trains.", .groups = OPTIONS_ALL | OPTIONS_CLASSES, .models = models,
-    .absent_models = absent, .extra = extra,
+    .name = "mnist_cnn", .purpose = "Trains.", .groups = OPTIONS_ALL | OPTIONS_CLASSES,
+    .models = models, .absent_models = absent, .extra = extra,
 };
 static const Program reader = {
     .name = "predict", .purpose = "Predicts.", .groups = OPTIONS_MACHINE,

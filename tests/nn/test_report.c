@@ -84,11 +84,12 @@ static void expect_case(const Case *want)
     if (strncmp(text, want->text, length) != 0)
         fail_msg("%s:\n%sinstead of\n%s", want->name, text, want->text);
     /* What follows is our own: which numbers are 0 for want of a divisor. */
-    const bool never = !strcmp(want->name, "never_predicted"), absent = !strcmp(want->name, "absent");
+    const bool never = !strcmp(want->name, "never_predicted");
+    const bool absent = !strcmp(want->name, "absent");
     assert_string_equal(text + length,
         never  ? "\ncounted as 0: the precision of 2 classes never predicted\n" :
-        absent ? "\ncounted as 0: the precision of 1 class never predicted, the recall of 2 classes "
-                 "without samples\n" : "");
+        absent ? "\ncounted as 0: the precision of 1 class never predicted, the recall of 2 "
+                 "classes without samples\n" : "");
     free(text);
 }
 
