@@ -6,6 +6,7 @@
 
 #include "../device/memory_internal.h"
 #include "layer_internal.h"
+#include "rules_internal.h"
 
 /* "MaxPooling2D" gives "max_pooling2d". Source: keras/src/utils/naming.py, to_snake_case. */
 void cornu__snake_case(const char *class_name, char *to, size_t size)
@@ -122,6 +123,19 @@ CornuStatus cornu_layer_weight(CornuLayer *layer, const char *name, CornuShape s
                               name);
 }
 
+CornuStatus cornu_layer_weight_rules(CornuLayer *layer, CornuRegularizer regularizer,
+                                     CornuConstraint constraint)
+{
+    CornuWeight *weight = layer->weights[layer->weight_count - 1];
+    CORNU__TRY(cornu__fail_prefix(cornu__regularizer_check(&regularizer, weight->type.shape),
+                                  weight->path));
+    CORNU__TRY(cornu__fail_prefix(cornu__constraint_check(&constraint, weight->type.shape),
+                                  weight->path));
+    weight->regularizer = regularizer;
+    weight->constraint = constraint;
+    return CORNU_OK;
+}
+
 static float *new_values(const CornuWeight *weight)
 {
     return cornu__allocate((size_t)cornu_type_count(weight->type), sizeof(float));
@@ -203,6 +217,46 @@ CornuStatus cornu_layer_assign(CornuLayer *layer, const CornuCall *call, int i,
     return variable ? cornu_assign(variable, value) : CORNU_OK;
 }
 
+/* ---- Losses ---- */
+
+CornuStatus cornu_layer_add_loss(CornuLayer *layer, const CornuCall *call, CornuTensor *loss)
+{
+    (void)layer;
+    if (!loss) return cornu_error_status();
+    if (call->loss) *call->loss = *call->loss ? cornu_op_add(*call->loss, loss) : loss;
+    return CORNU_OK;
+}
+
+CornuStatus cornu__layer_penalize_weights(CornuLayer *layer, const CornuCall *call)
+{
+    const int shards = cornu_device_shards(cornu_graph_device(call->graph));
+    for (int i = 0; i < layer->weight_count && call->loss && !layer->frozen; i++) {
+        const CornuWeight *weight = layer->weights[i];
+        if (weight->non_trainable || !weight->regularizer.kind) continue;
+        CornuTensor *w = cornu_layer_read_as(layer, call, i, CORNU_F32);
+        CornuTensor *penalty = cornu_regularizer_call(&weight->regularizer, w);
+        CORNU__TRY(cornu_layer_add_loss(layer, call, cornu_op_scale(penalty, 1.0 / shards)));
+    }
+    return CORNU_OK;
+}
+
+/* Of y (B, …) the valid rows, divided by how many there are on all shards. */
+static CornuStatus penalize_activity(CornuLayer *layer, const CornuCall *call, CornuTensor *y)
+{
+    if (!y || !call->loss || !layer->activity_regularizer.kind) return CORNU_OK;
+    CornuShape rows = { .rank = cornu_tensor_shape(y).rank, .extent = { 1, 1, 1, 1, 1, 1 } };
+    rows.extent[0] = cornu_tensor_shape(y).extent[0];
+    for (int i = rows.rank; i < CORNU_MAX_RANK; i++) rows.extent[i] = 0;
+    y = cornu_op_convert(y, CORNU_F32);
+    CornuTensor *row = cornu_op_iota(call->graph, cornu_type_from(CORNU_I64, rows), 0);
+    CornuTensor *valid = cornu_op_compare(row, CORNU_LESS, call->count);
+    CornuTensor *kept = y ? cornu_op_select(valid, y, cornu_op_constant_like(y, 0.0)) : NULL;
+    CornuTensor *count = cornu_op_maximum(call->total, cornu_op_constant_like(call->total, 1.0));
+    CornuTensor *penalty = cornu_regularizer_call(&layer->activity_regularizer, kept);
+    return cornu_layer_add_loss(layer, call,
+                                cornu_op_divide(penalty, cornu_op_convert(count, CORNU_F32)));
+}
+
 /* ---- Building and calling ---- */
 
 /* Whose output shape is asked for: a graph of the reference device, whose batch is one row. */
@@ -214,8 +268,9 @@ static CornuStatus trace(CornuLayer *layer, CornuShape input, CornuShape *output
     if (graph) {
         input.extent[0] = 1;
         CornuTensor *scalar = cornu_op_constant(graph, cornu_scalar(CORNU_I64), 1.0);
-        CornuCall    call = { .graph = graph, .count = scalar, .seed = scalar,
-                              .iteration = scalar, .position = scalar, .shapes_only = true };
+        CornuCall    call = { .graph = graph, .count = scalar, .total = scalar,
+                              .seed = scalar, .iteration = scalar, .position = scalar,
+                              .shapes_only = true };
         CornuTensor *x = cornu_op_constant(graph, cornu_type_from(CORNU_F32, input), 0.0);
         CornuTensor *y = cornu_layer_call(layer, &call, x);
         if (y) *output = cornu_tensor_shape(y);
@@ -265,8 +320,9 @@ CornuTensor *cornu_layer_call(CornuLayer *layer, const CornuCall *call, CornuTen
 {
     begin_scope(layer, call);
     CornuTensor *y = layer->kind->call(layer, call, converted(layer, x));
+    CornuStatus  status = penalize_activity(layer, call, y);
     end_scope(layer, call);
-    return y;
+    return status ? cornu__null() : y;
 }
 
 CornuTensor *cornu_layer_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x)

@@ -79,6 +79,7 @@ static CornuTensor *call_model(CornuModel *model, CornuTensor *x, const CornuCal
     const CornuType i64 = cornu_scalar(CORNU_I64);
     CornuGraph     *graph = full.graph = cornu_tensor_graph(x);
     if (!full.count) full.count = cornu_op_constant(graph, i64, (double)shape.extent[0]);
+    if (!full.total) full.total = cornu_op_all_reduce(full.count);
     if (!full.seed) full.seed = cornu_read(graph, model->seed_variable);
     if (!full.iteration) full.iteration = cornu_op_constant(graph, i64, 0.0);
     if (!full.position) {
@@ -91,6 +92,8 @@ static CornuTensor *call_model(CornuModel *model, CornuTensor *x, const CornuCal
         x = cornu_layer_call(model->layers[i], &full, x);
         full.mask = *mask;
     }
+    for (int i = 0; i < model->layer_count && x; i++)
+        if (cornu__layer_penalize_weights(model->layers[i], &full)) return cornu__null();
     return cornu_op_convert(x, CORNU_F32);
 }
 
@@ -100,12 +103,14 @@ CornuTensor *cornu_model_call(CornuModel *model, CornuTensor *x, const CornuCall
     return call_model(model, x, call, &mask);
 }
 
-static CornuTensor *forward(CornuModel *model, const CornuStep *step, CornuTensor **mask)
+static CornuTensor *forward(CornuModel *model, const CornuStep *step, CornuTensor **mask,
+                            CornuTensor **loss)
 {
     CornuVariable *iteration = cornu_optimizer_iteration(model->optimizer);
     return call_model(model, step->x, &(CornuCall){
         .training = step->mode == CORNU_STEP_TRAIN, .count = step->count,
-        .position = step->position,
+        .total = step->total, .position = step->position,
+        .loss = step->mode == CORNU_STEP_PREDICT ? NULL : loss,
         .iteration = iteration ? cornu_read(step->graph, iteration) : NULL }, mask);
 }
 
@@ -171,11 +176,11 @@ static CornuTensor *mean_loss(CornuTensor *values, const CornuMetricCall *call)
 }
 
 /* What the mean over batches is taken of. Where a mask makes batches of one size count differently,
- * Keras still gives each batch's mean the weight of its rows. */
-static CornuTensor *tracked_loss(CornuTensor *values, CornuTensor *loss,
+ * and where layers add a loss of their own, Keras still gives each batch's the weight of its rows. */
+static CornuTensor *tracked_loss(CornuTensor *values, CornuTensor *loss, bool is_mean,
                                  const CornuMetricCall *call)
 {
-    if (!call->mask) return values;
+    if (is_mean && !call->mask) return values;
     const int64_t rows = cornu_tensor_shape(call->valid).extent[0];
     return cornu_op_broadcast(cornu_op_all_reduce(loss), cornu_shape(rows));
 }
@@ -207,7 +212,9 @@ static CornuStatus record_gradients(CornuModel *model, CornuGraph *graph, CornuT
     return status;
 }
 
-static CornuStatus record_loss(CornuModel *model, CornuStep *step, CornuTensor *mask)
+/* added: what layers add to the loss, or NULL. */
+static CornuStatus record_loss(CornuModel *model, CornuStep *step, CornuTensor *mask,
+                               CornuTensor *added)
 {
     if (!model->loss)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: compiled without .loss", model->name);
@@ -220,7 +227,8 @@ static CornuStatus record_loss(CornuModel *model, CornuStep *step, CornuTensor *
     call.mask = mask ? cornu__valid_mask(mask, call.valid) : NULL;
     CornuTensor *values = model->loss->call(model->loss, step->y, step->prediction);
     CornuTensor *loss = mean_loss(values, &call);
-    CornuTensor *shown = tracked_loss(values, loss, &call);
+    if (added) loss = cornu_op_add(loss, added);
+    CornuTensor *shown = tracked_loss(values, loss, !added, &call);
     if (!loss || !shown) return cornu_error_take();
     CornuMetricCall unmasked = call;
     unmasked.mask = NULL;
@@ -269,14 +277,14 @@ static CornuStatus record(CornuModel *model, CornuStep *step)
     }
     const size_t row = row_bytes(step->x_type) + (step->y ? row_bytes(step->y_type) : 0);
     step->fed_bytes = step->shards * step->rows * (int64_t)row;
-    CornuTensor *mask = NULL;
-    step->prediction = forward(model, step, &mask);
+    CornuTensor *mask = NULL, *added = NULL;
+    step->prediction = forward(model, step, &mask, &added);
     if (!step->prediction) return cornu_error_take();
     for (int i = 0; i < model->layer_count; i++)
         step->stateful |= cornu__layer_has_states(model->layers[i]);
     step->output = cornu_tensor_type(step->prediction);
     step->output.shape.extent[0] = batch;
-    return step->mode == CORNU_STEP_PREDICT ? CORNU_OK : record_loss(model, step, mask);
+    return step->mode == CORNU_STEP_PREDICT ? CORNU_OK : record_loss(model, step, mask, added);
 }
 
 /* For batches that have to be dealt; on one shard there are none. */
