@@ -206,8 +206,8 @@ static CornuTensor *updates(const CornuOptimizer *optimizer, CornuGraph *graph)
     CornuTensor *steps = cornu_read(graph, optimizer->iteration);
     if (!optimizer->accumulation_steps) return steps;
     steps = cornu_op_convert(steps, CORNU_F64);
-    CornuTensor *each = cornu_op_constant_like(steps, (double)optimizer->accumulation_steps);
-    return cornu_op_floor(cornu_op_divide(steps, each));
+    CornuTensor *of = cornu_op_constant_like(steps, (double)optimizer->accumulation_steps);
+    return cornu_op_floor(cornu_op_divide(steps, of));
 }
 
 /* Whether number + 1 is a multiple of `of`. */

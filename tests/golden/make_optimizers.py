@@ -175,12 +175,11 @@ def training():
     arrays, cases = {}, {}
     for name, (layers, optimizer) in networks().items():
         model = keras.Sequential(layers, name=name)
-        for w in model.weights:
-            path = w.path.removeprefix(f"{name}/")
-            start = values(f"training/{name}/{path}", *w.shape, scale=0.6)
-            start += 1.0 if path.endswith(("gamma", "moving_variance")) else 0.0
+        for i, w in enumerate(model.weights):
+            start = values(f"training/{name}/{i}", *w.shape, scale=0.6)
+            start += 1.0 if w.path.endswith(("gamma", "moving_variance")) else 0.0
             w.assign(start)
-            arrays[f"{name}/start/{path}"] = start
+            arrays[f"{name}/start_{i}"] = start
         x = values(f"training/{name}/x", rows, *model.input_shape[1:], scale=1.5)
         if name == "sequence":
             x = (np.abs(x) * 1e4).astype(np.int32) % 7
@@ -191,10 +190,10 @@ def training():
         arrays |= {f"{name}/x": x, f"{name}/y": y,
                    f"{name}/loss": np.array(history.history["loss"], np.float32),
                    f"{name}/evaluated": np.array(evaluated, np.float32)}
-        for w in model.weights:
-            arrays[f"{name}/after/" + w.path.removeprefix(f"{name}/")] = np.array(w.value)
+        for i, w in enumerate(model.weights):
+            arrays[f"{name}/after_{i}"] = np.array(w.value)
         config = [keras.saving.serialize_keras_object(layer) for layer in model.layers]
-        cases[name] = {"config": config, "optimizer": [v.path for v in optimizer.variables]}
+        cases[name] = {"config": config}
     return arrays, cases
 
 

@@ -229,13 +229,14 @@ static void match_keras_on_the_tpu(void **state)
 static void faulty_steps_leave_all_as_it_was(void **state)
 {
     (void)state;
-    enum { N = 3 };
+    enum { N = 4 };
     CornuDevice    *device = cornu_device_open("cpu");
     CornuVariable  *w = cornu_variable_create(device, cornu_type(CORNU_F32, N), "w");
     CornuOptimizer *optimizer = cornu_loss_scale_optimizer(
         cornu_nadam(.learning_rate = 0.1, .use_ema = true, .ema_overwrite_frequency = 1,
                     .gradient_accumulation_steps = 2, .loss_scale_factor = 7));
-    float values[N] = { -1, 2, 3 }, before[16][N], after[N];
+    float values[N] = { -1, 2, 3, 4 };
+    _Alignas(8) float before[16][N], after[N];   /* of an i64 as well */
     expect_ok(cornu_variable_write(w, cornu_array(values, CORNU_F32, N)));
     expect_ok(cornu_optimizer_build(optimizer, &w, 1));
     cornu_optimizer_constrain(optimizer, 0, cornu_non_neg());
