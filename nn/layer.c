@@ -126,11 +126,11 @@ CornuStatus cornu_layer_weight(CornuLayer *layer, const char *name, CornuShape s
 CornuStatus cornu_layer_weight_rules(CornuLayer *layer, CornuRegularizer regularizer,
                                      CornuConstraint constraint)
 {
-    CornuWeight *weight = layer->weights[layer->weight_count - 1];
-    CORNU__TRY(cornu__fail_prefix(cornu__regularizer_check(&regularizer, weight->type.shape),
-                                  weight->path));
-    CORNU__TRY(cornu__fail_prefix(cornu__constraint_check(&constraint, weight->type.shape),
-                                  weight->path));
+    CornuWeight     *weight = layer->weights[layer->weight_count - 1];
+    const CornuShape shape = weight->type.shape;
+    const char      *name = strrchr(weight->path, '/') + 1;
+    CORNU__TRY(cornu__fail_prefix(cornu__regularizer_check(&regularizer, shape), name));
+    CORNU__TRY(cornu__fail_prefix(cornu__constraint_check(&constraint, shape), name));
     weight->regularizer = regularizer;
     weight->constraint = constraint;
     return CORNU_OK;

@@ -295,7 +295,7 @@ static void architectures_are_checked(void **state)
     read_architecture("\"bias_constraint\": {\"class_name\": \"UnitNorm\", \"config\": "
                       "{\"axis\": []}}", CORNU_ERR_FORMAT, "axis is not a number or a list");
     read_architecture("\"bias_constraint\": {\"class_name\": \"UnitNorm\", \"config\": "
-                      "{\"axis\": 1}}", CORNU_ERR_SHAPE, "d/bias: unit_norm: .axis is 1");
+                      "{\"axis\": 1}}", CORNU_ERR_SHAPE, "d: bias: unit_norm: .axis is 1");
 }
 
 /* ---- Refusals ---- */
@@ -336,9 +336,9 @@ static void constructors_refuse(void **state)
     refuses(cornu_gru(3, .activity_regularizer = cornu_orthogonal_regularizer()),
             CORNU_ERR_UNSUPPORTED, "gru: .activity_regularizer");
     refuses_to_build(cornu_dense(3, .bias_regularizer = cornu_orthogonal_regularizer()),
-                     "dense/bias: orthogonal_regularizer: the shape is (3), expected 2 axes");
+                     "dense: bias: orthogonal_regularizer: the shape is (3,), expected 2 axes");
     refuses_to_build(cornu_dense(3, .kernel_constraint = cornu_max_norm(.axis = { 2 })),
-                     "dense/kernel: max_norm: .axis is 2, the shape (3, 3)");
+                     "dense: kernel: max_norm: .axis is 2, the shape (3, 3)");
     const CornuRegularizer l2 = cornu_regularizer("l2");
     assert_float_equal(l2.l2, 0.01, 0);
     assert_float_equal(cornu_l2(CORNU_ZERO).l2, 0, 0);
