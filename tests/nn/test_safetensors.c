@@ -126,7 +126,7 @@ static void test_original_reads(void **state)
 {
     (void)state;
     const char *python = getenv("CORNU_PYTHON") ? getenv("CORNU_PYTHON") : "python3";
-    char command[600];
+    char command[FILES_PATH + 600];
     snprintf(command, sizeof command, "%s -c 'import safetensors.numpy' 2>/dev/null", python);
     if (system(command) != 0) skip();
     CornuNamedArray arrays[5];
