@@ -94,6 +94,10 @@ static CornuStatus append(CornuModel *model, CornuLayer *layer)
                            model->name);
     CORNU__TRY(cornu__layer_set_name(layer, model->layers, model->layer_count));
     CORNU__TRY(check_name(model, layer));
+    if (cornu_layer_outputs(layer) > 1)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: gives %d tensors, but what follows in the "
+                           "Sequential model %s expects 1; cornu_layer_call_many gives all",
+                           cornu_layer_name(layer), cornu_layer_outputs(layer), model->name);
     if (model->input.rank > 0) {
         CORNU__TRY(build_layer(model, layer, cornu_model_output_shape(model)));
         model->built = true;
