@@ -35,6 +35,9 @@ CornuModel *cornu_sequential_from(const CornuSequentialConfig *config)
                                                : cornu_dtype_policy();
     if (cornu_error_pending() || read_input_shape(config->input_shape, &input))
         return cornu__null();
+    if (config->batch_size < 0 || config->batch_size > INT32_MAX)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "sequential: .batch_size is %lld, expected 1 "
+                                "to %d", (long long)config->batch_size, INT32_MAX);
     if (!isfinite(scale))
         return cornu__fail_null(CORNU_ERR_ARGUMENT,
                                 "sequential: .input_scale is %g, expected a finite number", scale);
@@ -49,6 +52,7 @@ CornuModel *cornu_sequential_from(const CornuSequentialConfig *config)
     if (!config->name) models_made++;
     model->seed = random_seed;
     model->input = input;
+    model->batch_size = config->batch_size;
     model->input_scale = scale;
     model->own_policy = policy;
     return model;
@@ -163,6 +167,14 @@ double      cornu_model_input_scale(const CornuModel *model) { return model->inp
 const CornuPolicy *cornu_model_policy(const CornuModel *model)
 {
     return model->policy ? model->policy : model->own_policy;
+}
+
+int64_t cornu_model_batch_size(const CornuModel *model)
+{
+    if (model->batch_size) return model->batch_size;
+    for (const CornuStep *step = model->steps; step; step = step->next)
+        if (step->stateful) return step->x_type.shape.extent[0];
+    return CORNU_NONE;
 }
 
 CornuShape cornu_model_output_shape(const CornuModel *model)

@@ -265,6 +265,7 @@ static const struct { const char *architecture, *message; } hostile[] = {
     { MODEL("Sequential", LAYER("InputLayer", "")), "batch_shape" },
     { MODEL("Sequential", LAYER("InputLayer", "\"batch_shape\":[null]")), "batch_shape" },
     { MODEL("Sequential", LAYER("InputLayer", "\"batch_shape\":[null,-4]")), "extent of -4" },
+    { MODEL("Sequential", LAYER("InputLayer", "\"batch_shape\":[0,4]")), "extent of 0" },
     { MODEL("Sequential", LAYER("InputLayer", "\"batch_shape\":[null,\"4\"]")), "whole numbers" },
     { MODEL("Sequential", LAYER("InputLayer", "\"batch_shape\":[1,2,3,4,5,6,7]")), "at most 6" },
     { MODEL("Sequential", INPUT ",3"), "without class_name or name" },

@@ -257,11 +257,16 @@ static void refusals(void **state)
     CornuTensor *h = cornu_op_constant(graph, cornu_type(CORNU_F32, BATCH, UNITS + 1), 0.0);
     CornuTensor *in[] = { x, h, h, h, h }, *out[3] = { x, x, x };
     expect_ok(cornu_layer_build(dense, cornu_shape(CORNU_NONE, STEPS, CHANNELS)));
-    const struct { CornuLayer *layer; int in, out; CornuStatus status; const char *part; } wrong[] = {
+    const struct {
+        CornuLayer *layer;
+        int         in, out;
+        CornuStatus status;
+        const char *part;
+    } wrong[] = {
         { layer, 1, 1, CORNU_ERR_ARGUMENT, "lstm: gives 3 tensors, 1 are expected" },
         { layer, 5, 3, CORNU_ERR_ARGUMENT, "lstm: 5 tensors come in, expected 1 to 4" },
         { layer, 2, 3, CORNU_ERR_ARGUMENT, "lstm: 1 initial states, expected 2 or none" },
-        { layer, 3, 3, CORNU_ERR_SHAPE, "lstm: initial state 0 is f32 (3, 7), expected f32 (3, 6)" },
+        { layer, 3, 3, CORNU_ERR_SHAPE, "initial state 0 is f32 (3, 7), expected f32 (3, 6)" },
         { dense, 2, 1, CORNU_ERR_ARGUMENT, "dense: 2 tensors come in, expected 1 to 1" },
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
