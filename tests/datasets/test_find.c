@@ -281,7 +281,8 @@ static bool only_program(const char *name)
 {
     char command[2 * FILES_PATH];
     files_path(folder, "bin/x");
-    snprintf(command, sizeof command, "p=$(command -v %s) && ln -sf \"$p\" '%s/bin/'", name, folder);
+    snprintf(command, sizeof command, "p=$(command -v %s) && ln -sf \"$p\" '%s/bin/'", name,
+             folder);
     bool found = name[0] == '\0' || system(command) == 0;
     setenv("PATH", files_path(folder, "bin"), 1);
     return found;

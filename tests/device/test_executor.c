@@ -1,5 +1,5 @@
-/* The executor of host devices, on the cpu device: one op at a time against the reference device, in
- * every dtype; faults in the data; what falls back. */
+/* The executor of host devices, on the cpu device: one op at a time against the reference device,
+ * in every dtype; faults in the data; what falls back. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
