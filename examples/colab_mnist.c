@@ -13,7 +13,7 @@
 #include "session.h"
 
 static CornuStatus notebook(const Options *options, const CornuReferenceModel *reference,
-                            CornuStrategy *strategy, const CornuImageData *mnist,
+                            CornuStrategy *strategy, const CornuTrainTest *mnist,
                             CornuModel *model)
 {
     /* A model for the CPU; --load gives it weights of an earlier run. */
@@ -75,12 +75,12 @@ int main(int argc, char **argv)
         : cornu_tpu_strategy(&tpu, .num_shards = (int)options.shards,
                              .threads = (int)options.threads,
                              .iterations_per_loop = options.steps_per_execution);
-    CornuImageData *mnist = strategy ? session_mnist(&options) : NULL;
+    CornuTrainTest *mnist = strategy ? session_mnist(&options) : NULL;
     CornuModel     *model = mnist ? reference->build(&(CornuNetworkConfig){ 0 }) : NULL;
     if (!status) status = model ? notebook(&options, reference, strategy, mnist, model)
                                 : cornu_error_status();
     cornu_model_free(model);
-    cornu_image_data_free(mnist);
+    cornu_train_test_free(mnist);
     cornu_strategy_free(strategy);
     return session_end("colab_mnist", status);
 }

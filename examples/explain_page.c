@@ -292,8 +292,11 @@ static void print_head(const Explanation *e, FILE *to)
     print_memory(&e->memory, false, to);
     print_memory(&e->memory, true, to);
     fprintf(to, "measured here: %.3f ms per step (the median of %d), %.1f GFLOP/s, %.0f "
-            "samples/s\n", 1e3 * e->wall_s, e->runs, 1e-9 * (double)s->flops / e->wall_s,
+            "samples/s", 1e3 * e->wall_s, e->runs, 1e-9 * (double)s->flops / e->wall_s,
             (double)e->batch / e->wall_s);
+    if (e->targets > 1)
+        fprintf(to, ", %.0f %ss/s", (double)(e->batch * e->targets) / e->wall_s, e->target);
+    fputc('\n', to);
     if (!e->tpu) return;
     const CornuTpuModel *tpu = e->tpu;
     fprintf(to, "modelled on %s: %.3f ms per step = max(device %.3f, infeed %.3f) + dispatch %.3f "

@@ -7,7 +7,7 @@
 #include "session.h"
 
 static CornuStatus train(const Options *options, const CornuReferenceModel *reference,
-                         CornuModel *model, const CornuImageData *mnist, CornuDevice *device)
+                         CornuModel *model, const CornuTrainTest *mnist, CornuDevice *device)
 {
     const int64_t    samples = mnist->train_x.type.shape.extent[0];
     const int64_t    trained = samples - (int64_t)(reference->validation_split * (double)samples);
@@ -61,12 +61,12 @@ int main(int argc, char **argv)
     if (!options.epochs) options.epochs = reference->epochs;
     if (!options.batch_size) options.batch_size = reference->batch_size;
     CornuDevice    *device = session_open(&options);
-    CornuImageData *mnist = device ? session_data(&options, reference->load) : NULL;
+    CornuTrainTest *mnist = device ? session_data(&options, reference->load) : NULL;
     CornuModel     *model = mnist ? reference->build(&(CornuNetworkConfig){ 0 }) : NULL;
     CornuStatus     status = model ? train(&options, reference, model, mnist, device)
                                    : cornu_error_status();
     cornu_model_free(model);
-    cornu_image_data_free(mnist);
+    cornu_train_test_free(mnist);
     cornu_device_close(device);
     return session_end("mnist_cnn", status);
 }

@@ -47,23 +47,23 @@ bool session_show_download(void *context, const CornuDataFile *file, int64_t rec
     return true;
 }
 
-CornuImageData *session_data(const Options *options,
-                             CornuImageData *(*load)(const CornuImageDataConfig *config))
+CornuTrainTest *session_data(const Options *options,
+                             CornuTrainTest *(*load)(const CornuTrainTestConfig *config))
 {
-    CornuImageData *data = load(&(CornuImageDataConfig){
+    CornuTrainTest *data = load(&(CornuTrainTestConfig){
         .data = options->data, .limit = options->limit, .seed = (uint64_t)options->seed,
         .progress = session_show_download });
     if (data) printf("%s\n", data->description);
     return data;
 }
 
-CornuImageData *session_mnist(const Options *options)
+CornuTrainTest *session_mnist(const Options *options)
 {
     return session_data(options, cornu_mnist_load_from);
 }
 
 CornuStatus session_record(const Options *options, CornuModel *model,
-                           const CornuHistory *history, const CornuImageData *data,
+                           const CornuHistory *history, const CornuTrainTest *data,
                            const double *test)
 {
     if (!options->history) return CORNU_OK;
@@ -84,9 +84,9 @@ CornuStatus session_record(const Options *options, CornuModel *model,
     return cornu_record_write(&run, options->history);
 }
 
-CornuIterator *session_batches(const Options *options, CornuImageData *data)
+CornuIterator *session_batches(const Options *options, CornuTrainTest *data)
 {
-    CornuDataset *train = cornu_image_data_take_train(data);
+    CornuDataset *train = cornu_train_test_take_train(data);
     train = cornu_dataset_shuffle(train, (uint64_t)options->seed);
     train = cornu_dataset_prefetch(cornu_dataset_batch(train, options->batch_size, true), 2);
     CornuIterator *iterator = cornu_iterator_begin(train, 0);

@@ -14,14 +14,14 @@
 
 enum { LIMIT = 256, BATCH = 64 };
 
-static CornuImageData *digits(void)
+static CornuTrainTest *digits(void)
 {
-    CornuImageData *mnist = cornu_mnist_load(.data = "synthetic", .limit = LIMIT);
+    CornuTrainTest *mnist = cornu_mnist_load(.data = "synthetic", .limit = LIMIT);
     assert_non_null(mnist);
     return mnist;
 }
 
-static Race race_of(const CornuImageData *data, const char *model, int64_t epochs)
+static Race race_of(const CornuTrainTest *data, const char *model, int64_t epochs)
 {
     return (Race){ .reference = cornu_reference_model(model), .data = data, .epochs = epochs,
                    .batch_size = BATCH };
@@ -37,7 +37,7 @@ static void expect_ok(CornuStatus status)
 static void equal_devices_get_equal_bits(void **state)
 {
     (void)state;
-    CornuImageData *data = digits();
+    CornuTrainTest *data = digits();
     Race            race = race_of(data, "mnist_cnn_bn", 2);
     expect_ok(race_open(&race, "cpu,cpu"));
     expect_ok(race_run(&race));
@@ -57,14 +57,14 @@ static void equal_devices_get_equal_bits(void **state)
     expect_ok(race_run(&other));
     assert_true(other.racers[0].loss != a->loss);
     race_close(&other);
-    cornu_image_data_free(data);
+    cornu_train_test_free(data);
 }
 
 /* Epochs in turns are what fit does in one go, at the published rates. */
 static void turns_change_nothing(void **state)
 {
     (void)state;
-    CornuImageData *data = digits();
+    CornuTrainTest *data = digits();
     Race            race = race_of(data, "mnist_convnet", 3);
     expect_ok(race_open(&race, "cpu"));
     expect_ok(race_run(&race));
@@ -81,7 +81,7 @@ static void turns_change_nothing(void **state)
     cornu_history_free(history);
     cornu_model_free(model);
     race_close(&race);
-    cornu_image_data_free(data);
+    cornu_train_test_free(data);
 }
 
 static void lists_of_devices_are_checked(void **state)
@@ -95,7 +95,7 @@ static void lists_of_devices_are_checked(void **state)
         { "tpu:v9", "v9", CORNU_ERR_DEVICE },
         { "cpu,cpu,cpu,cpu,cpu,cpu,cpu,cpu,cpu", "more than 8 devices", CORNU_ERR_ARGUMENT },
     };
-    CornuImageData *data = digits();
+    CornuTrainTest *data = digits();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Race race = race_of(data, "mnist_cnn", 1);
         assert_int_equal(race_open(&race, cases[i].devices), cases[i].status);
@@ -104,7 +104,7 @@ static void lists_of_devices_are_checked(void **state)
         cornu_error_take();
         race_close(&race);
     }
-    cornu_image_data_free(data);
+    cornu_train_test_free(data);
 }
 
 /* ---- Figures ---- */
@@ -125,7 +125,7 @@ static void medians_are_in_the_middle(void **state)
 
 /* ---- A race with TPUs, trained once for the tests that look at it ---- */
 
-static CornuImageData *data;
+static CornuTrainTest *data;
 static Race            tpus;
 
 static int train_tpus(void **state)
@@ -147,7 +147,7 @@ static int end_tpus(void **state)
 {
     (void)state;
     race_close(&tpus);
-    cornu_image_data_free(data);
+    cornu_train_test_free(data);
     return 0;
 }
 

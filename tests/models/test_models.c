@@ -145,10 +145,10 @@ static void models_are_as_published(void **state)
         assert_string_equal(cornu_model_name(model), models[i].name);
         assert_int_equal(cornu_model_parameters(model), parameters[i]);
         assert_int_equal(cornu_model_trainable_parameters(model), trainable[i]);
-        CornuImageData *data = models[i].load(&(CornuImageDataConfig){ .data = "synthetic",
+        CornuTrainTest *data = models[i].load(&(CornuTrainTestConfig){ .data = "synthetic",
                                                                        .limit = 1 });
         assert_string_equal(data->name, i < 3 ? "mnist" : "fashion-mnist");
-        cornu_image_data_free(data);
+        cornu_train_test_free(data);
         cornu_model_free(model);
     }
     assert_null(cornu_reference_model("mnist_ccn"));
