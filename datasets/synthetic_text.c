@@ -20,7 +20,8 @@ static int spell(uint64_t seed, int number, char to[MOST_SYLLABLES * SYLLABLE])
     for (int i = 0; i < syllables; i++) {
         to[length++] = consonants[below(&chance, sizeof consonants - 1)];
         to[length++] = vowels[below(&chance, sizeof vowels - 1)];
-        if (below(&chance, 3) == 0) to[length++] = consonants[below(&chance, sizeof consonants - 1)];
+        if (below(&chance, 3)) continue;
+        to[length++] = consonants[below(&chance, sizeof consonants - 1)];
     }
     return length;
 }

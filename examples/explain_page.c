@@ -316,12 +316,12 @@ static void print_emulated_row(const Explanation *e, int i, FILE *to)
     const CornuExecutableStep *step = &e->steps[i];
     const CornuTpuOp          *op = &e->tpu->ops[i];
     char                       layer[LONGEST], name[LONGEST], shape[96], cut[LONGEST];
-    fprintf(to, "%3d %c %-17s %-27s %-14s", i, where(step), fit_layer(layer, step->scope, 17),
-            fit(name, step->name, 27, 0), fit(cut, shape_of(shape, step, op), 14, 0));
+    fprintf(to, "%3d %c %-17s %-23s %-16s", i, where(step), fit_layer(layer, step->scope, 17),
+            fit(name, step->name, 23, 0), fit(cut, shape_of(shape, step, op), 16, 0));
     if (op->product.count)
-        fprintf(to, " %4" PRId64 " %3.0f %3.0f %3.0f", op->cycles.folds, 100.0 * op->use_padding,
+        fprintf(to, " %6" PRId64 " %3.0f %3.0f %3.0f", op->cycles.folds, 100.0 * op->use_padding,
                 100.0 * op->use_overlapped, 100.0 * op->use_no_overlap);
-    else fprintf(to, " %4s %3s %3s %3s", "", "", "", "");
+    else fprintf(to, " %6s %3s %3s %3s", "", "", "", "");
     fprintf(to, " %7.0f %7.2f %-6s %7.3f %4.1f\n", 1e-3 * (double)op->hbm_bytes,
             1e6 * op->seconds, cornu_tpu_bound_name(op->bound), 1e3 * e->here_s[i],
             percent(e->here_s[i], sum_here(e)));
@@ -359,11 +359,11 @@ static void print_emulated(const Explanation *e, FILE *to)
     snprintf(title, sizeof title, "modelled: %s, one replica", tpu->profile->name);
     fprintf(to, "\n%-66s%-40s %s\n", "", title, "measured here");
     fprintf(to, "%-66s%16s\n", "", "MXU use, percent");
-    fprintf(to, "%3s %c %-17s %-27s %-14s %4s %3s %3s %3s %7s %7s %-6s %7s %4s\n", "", ' ', "layer",
+    fprintf(to, "%3s %c %-17s %-23s %-16s %6s %3s %3s %3s %7s %7s %-6s %7s %4s\n", "", ' ', "layer",
             "step", "MxKxN or shape", "tile", "pad", "use", "low", "HBM kB", "us", "bound", "ms",
             "%");
     for (int i = 0; i < e->step_count; i++) print_emulated_row(e, i, to);
-    fprintf(to, "%-66s%4" PRId64 " %3.0f %3.0f %3s %7.0f %7.2f %-6s %7.3f\n", "      all",
+    fprintf(to, "%-64s%6" PRId64 " %3.0f %3.0f %3s %7.0f %7.2f %-6s %7.3f\n", "      all",
             tpu->folds, percent((double)tpu->useful_macs, (double)tpu->padded_macs),
             100.0 * tpu->use_overlapped, "", 1e-3 * (double)tpu->hbm_bytes, 1e6 * tpu->device_s,
             cornu_tpu_bound_name(tpu->device_bound), 1e3 * sum_here(e));

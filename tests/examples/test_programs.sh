@@ -79,7 +79,7 @@ refuses 2 'unknown flag --save' custom_loop --save x.safetensors
 refuses 2 'expected MODEL.safetensors IMAGE' predict
 refuses 2 '--threads is "-1"' demo --threads -1
 for program in compare_devices explain; do
-    refuses 2 '"shakespeare_lstm", which this program does not take; expected mnist_cnn, .*fashion_mnist_cnn' $program --model shakespeare_lstm
+    refuses 2 '"shakespeare", expected mnist_cnn, .*fashion_mnist_cnn, shakespeare_lstm, shakespeare_lstm_quick' $program --model shakespeare
 done
 refuses 2 'unknown flag --device; did you mean --devices' compare_devices --device cpu
 

@@ -135,11 +135,13 @@ static void losses_of_ten_steps(void **state)
 static void models_are_as_published(void **state)
 {
     (void)state;
-    static const int64_t parameters[] = { 93322, 354538, 34826, 1619470 };
-    static const int64_t trainable[] = { 93322, 354002, 34826, 1619084 };
+    static const int64_t parameters[] = { 93322, 354538, 34826, 1619470, 4460800, 410880 };
+    static const int64_t trainable[] = { 93322, 354002, 34826, 1619084, 4460800, 410880 };
+    static const char *const data_names[] = { "mnist", "mnist", "mnist", "fashion-mnist",
+                                              "shakespeare", "shakespeare" };
     int count;
     const CornuReferenceModel *models = cornu_reference_models(&count);
-    assert_int_equal(count, 4);
+    assert_int_equal(count, 6);
     for (int i = 0; i < count; i++) {
         CornuModel *model = models[i].build(&(CornuNetworkConfig){ 0 });
         assert_string_equal(cornu_model_name(model), models[i].name);
@@ -147,7 +149,16 @@ static void models_are_as_published(void **state)
         assert_int_equal(cornu_model_trainable_parameters(model), trainable[i]);
         CornuTrainTest *data = models[i].load(&(CornuTrainTestConfig){ .data = "synthetic",
                                                                        .limit = 1 });
-        assert_string_equal(data->name, i < 3 ? "mnist" : "fashion-mnist");
+        assert_non_null(data);
+        assert_string_equal(data->name, data_names[i]);
+        /* What is loaded fits what was built: one row of inputs, and a label per prediction. */
+        const CornuArray x = cornu_reference_input(model, data->train_x);
+        assert_true(cornu_type_equal(x.type, cornu_reference_input_type(model, 1)));
+        assert_int_equal(cornu_type_bytes(data->train_x.type), cornu_type_bytes(x.type));
+        assert_true(cornu_type_equal(data->train_y.type, cornu_reference_label_type(model, 1)));
+        assert_true(cornu_type_equal(data->test_y.type, data->train_y.type));
+        const CornuShape out = cornu_model_output_shape(model);
+        assert_int_equal(data->classes, out.extent[out.rank - 1]);
         cornu_train_test_free(data);
         cornu_model_free(model);
     }
@@ -158,7 +169,7 @@ static void models_are_as_published(void **state)
 static void published_epochs_are_of_models_there_are(void **state)
 {
     (void)state;
-    int count, fashion = 0;
+    int count, fashion = 0, text = 0;
     const CornuPublishedEpoch *epochs = cornu_published_epochs(&count);
     assert_true(count > 0);
     for (int i = 0; i < count; i++) {
@@ -167,8 +178,10 @@ static void published_epochs_are_of_models_there_are(void **state)
         assert_true(epochs[i].least_s > 0.0 && epochs[i].least_s <= epochs[i].most_s);
         assert_true(*epochs[i].hardware && *epochs[i].source);
         fashion += strcmp(epochs[i].model, "fashion_mnist_cnn") == 0;
+        text += strcmp(epochs[i].model, "shakespeare_lstm") == 0;
     }
     assert_int_equal(fashion, 4);
+    assert_int_equal(text, 2);
 }
 
 int main(void)
