@@ -10,6 +10,8 @@
 #include <cmocka.h>
 
 #include "../../datasets/iterator.h"
+#include "../../datasets/shakespeare.h"
+#include "../../datasets/synthetic.h"
 #include "../../datasets/text.h"
 #include "files.h"
 
@@ -347,7 +349,7 @@ static void test_synthetic_text(void **state)
     }
     assert_in_range(kinds, 15, 30);
     assert_in_range(used[' '], COUNT / 12, COUNT / 4);
-    assert_true(used['\n'] > 0 && used['\n'] == used['.'] + used[',']);
+    assert_true(used['\n'] > COUNT / 200 && used['.'] > 0 && used[','] > 0);
     assert_non_null(strstr(strstr(one, "\n") + 1, (char[]){ one[0], one[1], 0 }));
     cornu_synthetic_text(8, COUNT, other);
     assert_memory_not_equal(one, other, 100);
@@ -402,11 +404,11 @@ static void test_short_shakespeare_is_refused(void **state)
     char text[1010 + 1];
     cornu_synthetic_text(1, 1010, text);
     text[1010] = 0;
-    files_write("shakespeare/input.txt", text, 1009);
+    files_write(files_path(folder, "shakespeare/input.txt"), text, 1009);
     expect_failure(cornu_shakespeare_load(.data = folder), CORNU_ERR_DATA,
                    "1009 characters, vocabulary 256: a tenth of these is for testing, expected at "
                    "least 101 there");
-    files_write("shakespeare/input.txt", text, 1010);
+    files_write(files_path(folder, "shakespeare/input.txt"), text, 1010);
     CornuTrainTest *least = cornu_shakespeare_load(.data = folder);
     assert_non_null(least);
     assert_int_equal(least->train_x.type.shape.extent[0], 9);

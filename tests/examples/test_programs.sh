@@ -165,6 +165,25 @@ done
 [ "$(head -c 4 r.png | tail -c 3)" = PNG ] && grep -q '"label": "published"' r.json
 report $? "compare_devices leaves its file and its picture"
 rm -f r.json r.png
+text="--model shakespeare_lstm_quick --data synthetic --limit 16 --batch-size 8 --epochs 1"
+succeeds compare_devices $text --devices cpu,tpu --json r.json
+for text in '^A sample is 100 characters: cpu [0-9]* characters/s' '^Modelled: ' '^v2-8 .* 8 *2 ' \
+            '^Published: no times of shakespeare_lstm_quick'; do
+    grep -q "$text" "$folder/out"
+    report $? "compare_devices prints $text for a text"
+done
+grep -q '"targets_per_sample": 100' r.json
+report $? "the file says how many characters a sequence has"
+rm -f r.json
+refuses 1 'nowhere/shakespeare/input.txt is missing; --data must name .*--data synthetic' \
+    compare_devices --model shakespeare_lstm --data nowhere
+refuses 1 'a batch of 4 rows for 8 shards' compare_devices --model shakespeare_lstm_quick \
+    --data synthetic --limit 16 --batch-size 4 --epochs 1 --devices tpu
+mkdir -p d/shakespeare
+head -c 900 /dev/zero | tr '\0' x >d/shakespeare/input.txt
+refuses 1 'd/shakespeare/input.txt: 900 characters, .*expected at least 101' \
+    compare_devices --model shakespeare_lstm --data d
+rm -r d
 
 # ---- Data ----
 
