@@ -107,7 +107,7 @@ static void advise_rows(Adviser *a)
     const int64_t full = round_up(rows, 8);
     if (full == rows) return;
     advise(a, "A shard's %" PRId64 " rows are padded to %" PRId64 ": a batch of %" PRId64 " takes "
-           "the dense layers' products no longer than %" PRId64 ".", rows, full, shards * full,
+           "products of a row per sample no longer than %" PRId64 ".", rows, full, shards * full,
            a->e->batch);
 }
 
@@ -531,11 +531,12 @@ static json_t *describe(const Explanation *e)
         if (e->by_profile[i]) append(modelled, describe_model(e, e->by_profile[i]), &failed);
     const CornuStatistics *s = &e->statistics;
     json_t *all = json_pack(
-        "{s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:I, s:I, s:I, s:I, s:o, s:{s:f, s:i}, s:o, s:o,"
-        " s:o}",
+        "{s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:I, s:i, s:i, s:I, s:I, s:I, s:I, s:o, s:{s:f, s:i},"
+        " s:o, s:o, s:o}",
         "model", e->model, "device", e->description, "kind", e->tpu ? "emulated" : "native",
         "policy", e->policy, "parameters", (json_int_t)e->parameters, "batch_size",
-        (json_int_t)e->batch, "shards", e->shards, "threads", e->threads,
+        (json_int_t)e->batch, "target", e->target, "targets_per_sample", (json_int_t)e->targets,
+        "shards", e->shards, "threads", e->threads,
         "flops", (json_int_t)s->flops, "fallbacks", (json_int_t)s->fallbacks, "bytes_planned",
         (json_int_t)s->bytes_planned, "bytes_moved", (json_int_t)s->bytes_moved,
         "memory_of_a_shard", describe_memory(&e->memory),

@@ -61,15 +61,11 @@ static void print_measured(const Race *race, FILE *to)
             "\"limit\" is the part of what\nthis CPU did at most in this run, in the dtype that is "
             "multiplied: %.0f GFLOP/s in float32, %.0f in bfloat16.\n",
             1e-9 * limits->f32_flops, 1e-9 * limits->bf16_flops);
-    if (race_targets(race) > 1) {
-        fprintf(to, "A sample is %lld %ss:", (long long)race_targets(race),
-                race->reference->target);
-        for (int i = 0; i < race->count; i++)
-            fprintf(to, "%s %s %.0f %ss/s", i ? "," : "", race->racers[i].name,
-                    (double)race_targets(race) * rate(race, &race->racers[i]),
-                    race->reference->target);
-        fprintf(to, "\n");
-    }
+    const int64_t targets = race_targets(race);
+    for (int i = 0; targets > 1 && i < race->count; i++)
+        fprintf(to, "%s: %.0f %ss/s, %lld for each sample.\n", race->racers[i].name,
+                (double)targets * rate(race, &race->racers[i]), race->reference->target,
+                (long long)targets);
     for (int i = 1; i < race->count; i++)
         fprintf(to, "%s ran %.2f times as fast as %s.\n", race->racers[i].name,
                 race_median(race, &race->racers[0]) / race_median(race, &race->racers[i]),

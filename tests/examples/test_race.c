@@ -263,9 +263,10 @@ static void texts_race_like_images(void **state)
     race.racers[0].seconds[0] = 2.0;   /* 12 sequences a second */
     race.racers[1].seconds[0] = 1.0;
     static const char *const lines[] = {
-        "\nMeasured: shakespeare_lstm_quick on SYNTHETIC data, 24 samples per epoch in batches of 16",
-        "\nA sample is 100 characters: cpu 1200 characters/s, tpu 2400 characters/s\n",
-        "\nModelled: seconds per epoch of this length", "\nv2-8           8     16      2       32 ",
+        "\nMeasured: shakespeare_lstm_quick on SYNTHETIC data, 24 samples per epoch in batches ",
+        "\ncpu: 1200 characters/s, 100 for each sample.\n", "\ntpu: 2400 characters/s, 100 for ",
+        "\nModelled: seconds per epoch of this length",
+        "\nv2-8           8     16      2       32 ",
         "\nPublished: no times of shakespeare_lstm_quick\n",
     };
     const char *text = printed(race_print, &race);
@@ -275,8 +276,8 @@ static void texts_race_like_images(void **state)
 
     race.reference = cornu_reference_model("shakespeare_lstm");
     text = printed(print_published, &race);
-    assert_non_null(strstr(text, "\nColab TPU          1024    100   102400        17  tensorflow/"));
-    assert_non_null(strstr(text, "\nColab TPU          1024    100   102400        19  ayyucekizrak/"));
+    assert_non_null(strstr(text, "\nColab TPU          1024    100   102400        17  tensor"));
+    assert_non_null(strstr(text, "\nColab TPU          1024    100   102400        19  ayyuce"));
     cornu_train_test_free(plays);
 }
 

@@ -43,7 +43,7 @@ static void test_published_times_are_not_exceeded(void **state)
         double      published_ms;
     } table[] = {
         { "mnist_cnn", 1024, 28 * 28 + 1, 2, 43.0 },      /* 43 to 46 ms in the notebook's log */
-        { "mnist_cnn_bn", 512, 28 * 28 + 1, 2, 8.5 },     /* 18 ms in one log, 1 s for 117 in another */
+        { "mnist_cnn_bn", 512, 28 * 28 + 1, 2, 8.5 },     /* 18 ms in one log; 117 in 1 s */
         { "fashion_mnist_cnn", 1024, 28 * 28 + 1, 2, 80.0 },   /* 8 s for 100 steps */
         { "fashion_mnist_cnn", 512, 28 * 28 + 1, 2, 70.0 },    /* 7 s for 100 steps */
         { "shakespeare_lstm", 1024, 100 + 100, 1, 167.0 },
