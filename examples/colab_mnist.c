@@ -13,7 +13,7 @@
 #include "session.h"
 
 static CornuStatus notebook(const Options *options, const CornuReferenceModel *reference,
-                            CornuStrategy *strategy, const CornuImageData *mnist,
+                            CornuStrategy *strategy, const CornuTrainTest *mnist,
                             CornuModel *model)
 {
     /* A model for the CPU; --load gives it weights of an earlier run. */
@@ -56,9 +56,8 @@ static CornuStatus notebook(const Options *options, const CornuReferenceModel *r
 int main(int argc, char **argv)
 {
     static const char *const models[] = { "mnist_cnn", "mnist_cnn_bn", NULL };
-    static const char *const absent[] = { "fashion_mnist_cnn", "shakespeare_lstm", NULL };
     Options       options = { .model = "mnist_cnn", .device = "tpu" };
-    const Program program = { .name = "colab_mnist", .models = models, .absent_models = absent,
+    const Program program = { .name = "colab_mnist", .models = models,
                               .groups = OPTIONS_ALL & ~OPTIONS_DEVICE,
                               .purpose = "Trains on the TPU that CORNU_TPU, COLAB_TPU_ADDR or "
                                          "TPU_NAME tells of, as the Colab notebook did." };
@@ -77,12 +76,12 @@ int main(int argc, char **argv)
                              .threads = (int)options.threads,
                              .precision = session_precision(&options),
                              .iterations_per_loop = options.steps_per_execution);
-    CornuImageData *mnist = strategy ? session_mnist(&options) : NULL;
+    CornuTrainTest *mnist = strategy ? session_mnist(&options) : NULL;
     CornuModel     *model = mnist ? reference->build(&(CornuNetworkConfig){ 0 }) : NULL;
     if (!status) status = model ? notebook(&options, reference, strategy, mnist, model)
                                 : cornu_error_status();
     cornu_model_free(model);
-    cornu_image_data_free(mnist);
+    cornu_train_test_free(mnist);
     cornu_strategy_free(strategy);
     return session_end("colab_mnist", status);
 }

@@ -108,7 +108,7 @@ static int choose(const float *p, const uint8_t *labels, int64_t count, Reading 
     return found;
 }
 
-CornuStatus digits_show(CornuModel *model, const CornuImageData *mnist)
+CornuStatus digits_show(CornuModel *model, const CornuTrainTest *mnist)
 {
     const CornuArray images = mnist->test_x, y = mnist->test_y;
     const int64_t    count = images.type.shape.extent[0];

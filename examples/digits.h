@@ -9,6 +9,6 @@
 
 /* Predicts all test digits, prints how many are read wrongly, and draws a dozen with what is read
  * and what is true below: greys on a terminal with colours, letters elsewhere. */
-CornuStatus digits_show(CornuModel *model, const CornuImageData *mnist);
+CornuStatus digits_show(CornuModel *model, const CornuTrainTest *mnist);
 
 #endif

@@ -65,7 +65,6 @@ typedef struct {
     unsigned           groups;
     const char *const *models;     /* what --model may be, up to NULL */
     bool               epochs_may_be_0;   /* --epochs 0 is taken; then its default is not 0 */
-    const char *const *absent_models;   /* refused as what others take, up to NULL */
     const Option      *extra;      /* flags of this program alone, up to a NULL name */
     const char        *arguments;  /* "MODEL IMAGE...", or NULL if there are none */
     int                least_arguments;

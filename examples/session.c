@@ -50,27 +50,27 @@ bool session_show_download(void *context, const CornuDataFile *file, int64_t rec
     return true;
 }
 
-CornuImageData *session_data(const Options *options,
-                             CornuImageData *(*load)(const CornuImageDataConfig *config))
+CornuTrainTest *session_data(const Options *options,
+                             CornuTrainTest *(*load)(const CornuTrainTestConfig *config))
 {
-    CornuImageData *data = load(&(CornuImageDataConfig){
+    CornuTrainTest *data = load(&(CornuTrainTestConfig){
         .data = options->data, .limit = options->limit, .seed = (uint64_t)options->seed,
         .progress = session_show_download });
-    if (data && options->labels && cornu_image_data_rename(data, options->labels)) {
-        cornu_image_data_free(data);
+    if (data && options->labels && cornu_train_test_rename(data, options->labels)) {
+        cornu_train_test_free(data);
         return NULL;
     }
     if (data) printf("%s\n", data->description);
     return data;
 }
 
-CornuImageData *session_mnist(const Options *options)
+CornuTrainTest *session_mnist(const Options *options)
 {
     return session_data(options, cornu_mnist_load_from);
 }
 
 /* A line per class; its accuracy has the digits of the one above it. */
-static CornuStatus report(const CornuImageData *data, CornuArray predictions)
+static CornuStatus report(const CornuTrainTest *data, CornuArray predictions)
 {
     const int64_t classes = data->classes;
     int64_t      *counts = calloc((size_t)(classes * classes), sizeof *counts);
@@ -86,7 +86,7 @@ static CornuStatus report(const CornuImageData *data, CornuArray predictions)
     return status;
 }
 
-CornuStatus session_test(const Options *options, CornuModel *model, const CornuImageData *data,
+CornuStatus session_test(const Options *options, CornuModel *model, const CornuTrainTest *data,
                          double test[2])
 {
     const int64_t samples = data->test_x.type.shape.extent[0];
@@ -107,7 +107,7 @@ CornuStatus session_test(const Options *options, CornuModel *model, const CornuI
 }
 
 CornuStatus session_record(const Options *options, CornuModel *model,
-                           const CornuHistory *history, const CornuImageData *data,
+                           const CornuHistory *history, const CornuTrainTest *data,
                            const double *test)
 {
     if (!options->history) return CORNU_OK;
@@ -128,9 +128,9 @@ CornuStatus session_record(const Options *options, CornuModel *model,
     return cornu_record_write(&run, options->history);
 }
 
-CornuIterator *session_batches(const Options *options, CornuImageData *data)
+CornuIterator *session_batches(const Options *options, CornuTrainTest *data)
 {
-    CornuDataset *train = cornu_image_data_take_train(data);
+    CornuDataset *train = cornu_train_test_take_train(data);
     train = cornu_dataset_shuffle(train, (uint64_t)options->seed);
     train = cornu_dataset_prefetch(cornu_dataset_batch(train, options->batch_size, true), 2);
     CornuIterator *iterator = cornu_iterator_begin(train, 0);

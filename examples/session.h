@@ -23,26 +23,26 @@ CornuPrecision session_precision(const Options *options);
 
 /* The images that `load` loads (cornu_mnist_load_from), by --data, --limit, --seed and --labels;
  * prints where they come from. A download shows its progress on stderr. */
-CornuImageData *session_data(const Options *options,
-                             CornuImageData *(*load)(const CornuImageDataConfig *config));
-CornuImageData *session_mnist(const Options *options);   /* those of the digits */
+CornuTrainTest *session_data(const Options *options,
+                             CornuTrainTest *(*load)(const CornuTrainTestConfig *config));
+CornuTrainTest *session_mnist(const Options *options);   /* those of the digits */
 
 /* A download's progress, on stderr. */
 bool session_show_download(void *context, const CornuDataFile *file, int64_t received);
 
 /* Evaluates on the test data in batches of --batch-size, into test[]: loss and accuracy. Prints
  * both and, unless --verbose 0, from the same predictions a report on each class. */
-CornuStatus session_test(const Options *options, CornuModel *model, const CornuImageData *data,
+CornuStatus session_test(const Options *options, CornuModel *model, const CornuTrainTest *data,
                          double test[2]);
 
 /* --history FILE.json: everything fit measured, and the test's loss and accuracy. Does nothing
  * without that flag. */
 CornuStatus session_record(const Options *options, CornuModel *model,
-                           const CornuHistory *history, const CornuImageData *data,
+                           const CornuHistory *history, const CornuTrainTest *data,
                            const double *test);
 
 /* The training data, shuffled anew each epoch, in whole batches that a thread gathers ahead. */
-CornuIterator *session_batches(const Options *options, CornuImageData *data);
+CornuIterator *session_batches(const Options *options, CornuTrainTest *data);
 
 /* Says how many ops of the step had to be run by their slow reference kernels, and which; nothing
  * on the reference device, which has no others. */
