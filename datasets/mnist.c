@@ -79,7 +79,7 @@ static const ImageSet fashion_mnist = {
 static CornuStatus load_file(const char *folder, const CornuDataFile *file,
                              char path[2 * CORNU_PATH_SIZE], CornuArray *array)
 {
-    snprintf(path, 2 * CORNU_PATH_SIZE, "%s/%s", folder, file->name);
+    cornu_data_path(folder, file, path);   /* one that went away meanwhile is named by the load */
     return cornu_idx_load(path, array);
 }
 

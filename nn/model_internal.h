@@ -32,7 +32,8 @@ typedef struct CornuStep {
     CornuTensor      *total;                     /* valid rows of all shards */
     CornuTensor      *prediction;                /* of a shard */
     CornuType         output;                    /* of the batch's predictions */
-    void             *room;                      /* for rows that have to be dealt, or NULL */
+    void             *blank;                     /* zeros: rows that a shard lacks; or NULL */
+    void             *room;                      /* for predictions before they are dealt back */
     int64_t           fed_count;                 /* valid rows fed last */
     bool              stateful;                  /* some layer has states: no partial batches */
     int64_t           fed_bytes;                 /* of x and y, padding rows included */

@@ -125,6 +125,33 @@ static double mean(CornuArray array)
     return (double)sum / (double)count / 255.0;
 }
 
+/* A file may lie there unpacked; beside a packed one it is the one that is read. */
+static void test_unpacked_files(void **state)
+{
+    (void)state;
+    const char *both = "mnist/t10k-labels-idx1-ubyte", *alone = "mnist/train-images-idx3-ubyte";
+    unsigned char bytes[64 + TRAIN * PIXELS];
+    write_good_files();
+    size_t size = files_idx_header(bytes, 1, (int64_t[]){ TEST });
+    memset(bytes + size, 7, TEST);
+    files_write(files_path(folder, both), bytes, size + TEST);
+    size = files_idx_header(bytes, 3, (int64_t[]){ TRAIN, 28, 28 });
+    for (int i = 0; i < TRAIN * PIXELS; i++) bytes[size + (size_t)i] = (unsigned char)(i % 251);
+    files_write(files_path(folder, alone), bytes, size + TRAIN * PIXELS);
+    assert_int_equal(unlink(files_path(folder, "mnist/train-images-idx3-ubyte.gz")), 0);
+
+    CornuImageData *mnist = cornu_mnist_load(.data = folder);
+    if (!mnist) fail_msg("%s", cornu_error_message());
+    assert_memory_equal(mnist->train_x.data, bytes + size, TRAIN * PIXELS);
+    for (int i = 0; i < TEST; i++) assert_int_equal(((uint8_t *)mnist->test_y.data)[i], 7);
+    cornu_image_data_free(mnist);
+
+    files_write(files_path(folder, alone), bytes, size + TRAIN * PIXELS - 1);
+    expect_failure(CORNU_ERR_FORMAT, alone, "ends after 23519 bytes");
+    assert_int_equal(unlink(files_path(folder, alone)), 0);
+    assert_int_equal(unlink(files_path(folder, both)), 0);
+}
+
 /* The published counts and mean grey values. */
 static void expect_real(CornuTrainTest *data, double train_mean, double test_mean)
 {
@@ -230,6 +257,7 @@ int main(void)
         cmocka_unit_test(test_files_become_arrays),
         cmocka_unit_test(test_limit_and_data_sets),
         cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_unpacked_files),
         cmocka_unit_test(test_the_real_files),
         cmocka_unit_test(test_drawings_stand_in),
         cmocka_unit_test(test_drawings_never_change),
