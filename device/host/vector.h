@@ -19,8 +19,8 @@
  * result, for every float, denormals and both infinities included; NaN is passed on. The same on
  * every instruction set, though the bits differ; tests/device/test_vector.c measures them.
  *
- *     exp log sin cos    1          tanh erf rsqrt    1.5
- *     elu                1 with alpha 1, else 2
+ *     log sin cos        1          exp               1.05
+ *     tanh erf rsqrt     1.5        elu               1 with alpha 1, else 2
  *     softplus           2          sigmoid           2.5
  *     sqrt and arithmetic: rounded as IEEE 754 asks
  *     power, and all functions of F64: libm's

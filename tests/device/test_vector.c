@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include <cornu/device/host/cpu.h>
+#include <cornu/device/host/normalize.h>
 #include <cornu/device/host/vector.h>
 #include <cornu/device/random.h>
 
@@ -48,7 +49,7 @@ static const struct {
     double bound;
     float  alpha;
 } functions[] = {
-    { CORNU_OP_EXP, exp, 1.0, 0.0f },     { CORNU_OP_LOG, log, 1.0, 0.0f },
+    { CORNU_OP_EXP, exp, 1.05, 0.0f },     { CORNU_OP_LOG, log, 1.0, 0.0f },
     { CORNU_OP_TANH, tanh, 1.5, 0.0f },   { CORNU_OP_SIGMOID, sigmoid, 2.5, 0.0f },
     { CORNU_OP_ERF, erf, 1.5, 0.0f },     { CORNU_OP_SOFTPLUS, softplus, 2.0, 0.0f },
     { CORNU_OP_ELU, elu_1, 1.0, 1.0f },   { CORNU_OP_ELU, elu_03, 2.0, 0.3f },
@@ -127,7 +128,7 @@ static void test_functions(void **state)
                           worst[f][t]);
             if (worst[f][t] <= functions[f].bound) continue;
             failed = true;
-            print_error("%s, %s: %.2f ULP at %.9g, expected at most %.1f\n",
+            print_error("%s, %s: %.2f ULP at %.9g, expected at most %.2f\n",
                         cornu_op_name(functions[f].id), tables[t].name, worst[f][t],
                         (double)at[f][t], functions[f].bound);
         }
@@ -245,6 +246,48 @@ static void test_runs(void **state)
     }
 }
 
+/* Rows of every length up to 300, in place, whose smallest exponentials are denormal or 0. */
+static void test_softmax(void **state)
+{
+    (void)state;
+    static const CornuNormalizes *const normalizes[TABLE_COUNT] = {
+        &cornu__normalizes_portable,
+#if defined(__x86_64__)
+        &cornu__normalizes_avx2, &cornu__normalizes_avx512,
+#endif
+    };
+    for (int t = 0; t < TABLE_COUNT; t++) {
+        if (tables[t].isa > cornu__cpu()->best) continue;
+        for (int classes = 1; classes <= 300; classes++) {
+            float  x[300], y[300], z[300];
+            double sum = 0.0, largest = -INFINITY;
+            for (int k = 0; k < classes; k++) {
+                x[k] = (float)((k * 7919 + classes * 31) % 1201) / 10.0f - 60.0f;
+                if (k % 50 == 49) x[k] = -INFINITY;
+                y[k] = z[k] = x[k];
+                largest = fmax(largest, (double)x[k]);
+            }
+            for (int k = 0; k < classes; k++) sum += exp((double)x[k] - largest);
+            normalizes[t]->softmax(y, classes, false, y);
+            normalizes[t]->softmax(z, classes, true, z);
+            for (int k = 0; k < classes; k++) {
+                const double below = largest - (double)x[k], exact = exp(-below) / sum;
+                const double logarithm = -below - log(sum);
+                const double bound = isinf(x[k]) ? 0.0 : (below + classes / 4 + 8) * 0x1p-24;
+                if (!(fabs((double)y[k] - exact) <= bound * exact + 0x1p-148) ||
+                    !(isinf(x[k]) ? z[k] == x[k]
+                      : fabs((double)z[k] - logarithm) <= bound * (1.0 - logarithm)))
+                    fail_msg("%s, %d classes: %.9g and %.9g of %.9g, expected %.9g and %.9g",
+                             tables[t].name, classes, (double)y[k], (double)z[k], (double)x[k],
+                             exact, logarithm);
+            }
+            x[classes / 2] = NAN;
+            normalizes[t]->softmax(x, classes, false, y);
+            for (int k = 0; k < classes; k++) assert_true(isnan(y[k]));
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +296,7 @@ int main(void)
         cmocka_unit_test(test_in_place),
         cmocka_unit_test(test_uniform),
         cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_softmax),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
