@@ -64,7 +64,7 @@ double cornu__axis_place(const CornuAxis *axis, double value)
 double cornu__axis_first_tick(const CornuAxis *axis)
 {
     if (axis->logarithmic) return axis->least;
-    return ceil(axis->least / axis->step - 1e-9) * axis->step;
+    return ceil(axis->least / axis->step - 1e-9) * axis->step + 0.0;   /* no -0 */
 }
 
 double cornu__axis_next_tick(const CornuAxis *axis, double tick)

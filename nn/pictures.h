@@ -27,12 +27,11 @@ CornuPlot *cornu_picture_curves(const CornuHistory *history, const char *title);
 
 typedef struct {
     char               unset;
-    const char        *title;      /* what was predicted: "mnist_cnn, test images of mnist" */
-    CornuArray         images;     /* u8 (N, H, W) or (N, H, W, 1): light on dark, N at least 1 */
-    CornuArray         labels;     /* whole numbers (N,): true classes */
-    CornuArray         predicted;  /* whole numbers (N,): predicted classes */
-    int                classes;
-    const char *const *names;      /* of the classes */
+    const char        *title;        /* what was predicted: "mnist_cnn, test images of mnist" */
+    CornuArray         images;       /* u8 (N, H, W) or (N, H, W, 1): light on dark, N at least 1 */
+    CornuArray         labels;       /* whole numbers (N,): true classes */
+    CornuArray         predictions;  /* f32 (N, classes); the first largest is what is predicted */
+    const char *const *names;        /* of the classes */
     int                across, down;  /* default 24 by 7 */
 } CornuPicturePredictions;
 

@@ -1,17 +1,18 @@
 #include "pictures_internal.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-CornuPlot *cornu__picture_create(int width, int height, const char *title, const char *note)
+CornuPlot *cornu__picture_create(double width, double height, const char *title, const char *note)
 {
     const double heading = title ? cornu_plot_text_width(title, CORNU__TITLE) : 0.0;
     const double below = note ? cornu_plot_text_width(note, CORNU__LABEL) : 0.0;
     const double least = ceil(fmax(heading, below)) + 2 * CORNU__MARGIN + 8;
-    CornuPlot   *plot = cornu_plot_create(width > least ? width : (int)least,
-                                          CORNU__PICTURE_HEAD + height + CORNU__MARGIN,
-                                          CORNU__WHITE);
+    const double all = CORNU__PICTURE_HEAD + height + CORNU__MARGIN;
+    CornuPlot   *plot = cornu_plot_create((int)fmin(fmax(width, least), INT_MAX),
+                                          (int)fmin(all, INT_MAX), CORNU__WHITE);
     if (!plot) return NULL;
     if (title)
         cornu_plot_text(plot, title, CORNU__MARGIN, CORNU__MARGIN + CORNU__TITLE, CORNU__TITLE,

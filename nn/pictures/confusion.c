@@ -5,7 +5,10 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { CELL = 40, BESIDE = 12, NAME_MOST = 120, AXIS_NAME = 26 };
+enum {
+    CELL = 40, BESIDE = 12, NAME_MOST = 120, AXIS_NAME = 26, LEAST_SCALE = 3 * CELL,
+    MOST_SCALE = 6 * CELL, ABOVE = 22,
+};
 
 static CornuColour sequential(double part)
 {
@@ -106,18 +109,19 @@ CornuPlot *cornu_picture_confusion(CornuArray counts, const char *const *names,
     const double name = ceil(cornu__picture_widest(names, classes, CORNU__LABEL, NAME_MOST));
     const double cell = fmax(CELL, fmax(name, ceil(widest_count(values, K * K))) + BESIDE);
     const double left = CORNU__MARGIN + fmax(name, 40.0) + BESIDE;
-    const double height = classes * CELL + BESIDE + CORNU__LABEL + AXIS_NAME + BESIDE;
+    const double height = ABOVE + fmax(classes * CELL + BESIDE + CORNU__LABEL + AXIS_NAME,
+                                       LEAST_SCALE);
     char         note[CORNU__PICTURE_TEXT];
     snprintf(note, sizeof note, "%lld of %lld are right (%.2f %%); coloured by the part of the row",
              (long long)right, (long long)all, all ? 100.0 * (double)right / (double)all : 0.0);
     CornuPlot *plot = cornu__picture_create(
-        (int)fmin(left + classes * cell + BESIDE + CORNU__PICTURE_SCALE, INT32_MAX),
-        (int)(BESIDE + fmin(height, INT16_MAX)), title, note);
+        left + classes * cell + BESIDE + CORNU__PICTURE_SCALE,
+        height, title, note);
     if (!plot) return NULL;
-    const Table table = { plot, names, values, K, left, CORNU__PICTURE_HEAD + BESIDE, cell };
+    const Table table = { plot, names, values, K, left, CORNU__PICTURE_HEAD + ABOVE, cell };
     draw_table(&table);
     const CornuPictureScale scale = { 0.0, 100.0, sequential, " %" };
     cornu__picture_scale(plot, &scale, left + classes * cell + BESIDE, table.top,
-                         fmin(classes * CELL, 6.0 * CELL));
+                         fmax(LEAST_SCALE, fmin(classes * CELL, MOST_SCALE)));
     return plot;
 }

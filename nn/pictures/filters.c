@@ -88,8 +88,7 @@ CornuPlot *cornu_picture_filters(CornuArray kernel, const char *title)
     const double  most = largest(kernel);
     char          note[CORNU__PICTURE_TEXT];
     describe(note, extent);
-    CornuPlot *plot = cornu__picture_create((int)fmin(right + CORNU__PICTURE_SCALE, INT32_MAX),
-                                            (int)fmin(height, INT16_MAX), title, note);
+    CornuPlot *plot = cornu__picture_create(right + CORNU__PICTURE_SCALE, height, title, note);
     if (!plot) return NULL;
     for (int64_t f = 0; f < filters; f++)
         for (int64_t c = 0; c < channels; c++)

@@ -11,7 +11,7 @@ enum { CORNU__MARGIN = 24, CORNU__PICTURE_HEAD = 68, CORNU__PICTURE_TEXT = 160 }
 /* A white plot of this width, or wider where the title and the line below it are, either of which
  * may be NULL; under the CORNU__PICTURE_HEAD pixels for these two are `height` more and a
  * margin. */
-CornuPlot *cornu__picture_create(int width, int height, const char *title, const char *note);
+CornuPlot *cornu__picture_create(double width, double height, const char *title, const char *note);
 
 /* A name as it fits in so many pixels: "a long nam.." */
 const char *cornu__picture_name(char text[CORNU__PICTURE_TEXT], const char *name, double size,
@@ -37,7 +37,7 @@ void cornu__picture_scale(CornuPlot *plot, const CornuPictureScale *scale, doubl
 
 /* ---- Texts, for tests ---- */
 
-/* "168 of 10000 shown, wrong ones first; 312 of the 10000 (3.12 %) are wrong" */
+/* "168 of 10000 shown, wrong ones first: … Of all 10000, 312 are wrong (3.12 %)" */
 void cornu__predictions_note(char note[CORNU__PICTURE_TEXT], int64_t shown, int64_t count,
                              int64_t wrong);
 
