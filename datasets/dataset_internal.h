@@ -45,6 +45,7 @@ struct CornuDataset {
         struct { void *data[CORNU_MAX_COMPONENTS]; bool owned; } arrays;
         struct { CornuMapFunction *function; void *context; } map;
         struct { uint64_t seed; } shuffle;
+        struct { int64_t shift; bool flip; uint64_t seed; } augment;
         struct { int64_t first; } window; /* take and skip */
         struct { int64_t times; } repeat;
         CornuTextSource text;
@@ -56,6 +57,7 @@ struct CornuStage {
     const CornuDataset *dataset;
     CornuStage         *source;
     union {
+        struct { char *image; } augment; /* as the source has it */
         struct { uint32_t *order; int64_t epoch; } shuffle; /* epoch of order, -1 at first */
         struct { void *memory, *element[CORNU_MAX_COMPONENTS]; } map; /* the source's element */
     };

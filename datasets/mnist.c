@@ -6,6 +6,7 @@
 
 #include "../device/memory_internal.h"
 #include "idx.h"
+#include "labels.h"
 #include "synthetic.h"
 
 enum { SIZE = 28, CLASSES = 10, TRAIN = 60000, TEST = 10000 };
@@ -15,7 +16,7 @@ enum { TRAIN_IMAGES, TRAIN_LABELS, TEST_IMAGES, TEST_LABELS, FILES };
 
 typedef struct {
     CornuDataSource source;
-    const char     *drawings; /* what is drawn in its place */
+    const char     *things;   /* what the images show */
     const char     *class_names[CLASSES];
     void (*draw)(uint64_t seed, int64_t first, int64_t count, uint8_t *images, uint8_t *labels);
 } ImageSet;
@@ -43,7 +44,7 @@ static const ImageSet mnist = {
         .count = FILES,
         .otherwise = without,
     },
-    .drawings = "digits",
+    .things = "digits",
     .class_names = { "0", "1", "2", "3", "4", "5", "6", "7", "8", "9" },
     .draw = cornu_synthetic_digits,
 };
@@ -69,9 +70,9 @@ static const ImageSet fashion_mnist = {
         .count = FILES,
         .otherwise = without,
     },
-    .drawings = "garments",
-    .class_names = { "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt",
-                     "Sneaker", "Bag", "Ankle boot" },
+    .things = "garments",
+    .class_names = { "t_shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt",
+                     "sneaker", "bag", "ankle_boots" },
     .draw = cornu_synthetic_garments,
 };
 
@@ -178,6 +179,7 @@ static CornuImageData *load(const ImageSet *set, const CornuImageDataConfig *con
     data->name = set->source.folder;
     data->classes = CLASSES;
     data->class_names = set->class_names;
+    data->things = set->things;
     char folder[CORNU_PATH_SIZE] = "";
     bool synthetic = config->data && strcmp(config->data, "synthetic") == 0;
     if ((synthetic ? draw_all(data, set, config) : load_all(data, set, config, folder)) !=
@@ -194,7 +196,7 @@ static CornuImageData *load(const ImageSet *set, const CornuImageDataConfig *con
     if (synthetic)
         snprintf(data->description, sizeof data->description,
                  "synthetic %s, drawn by code with seed %llu: %lld to train, %lld to test",
-                 set->drawings, (unsigned long long)config->seed, train, test);
+                 set->things, (unsigned long long)config->seed, train, test);
     else
         snprintf(data->description, sizeof data->description,
                  "%s from %s: %lld to train, %lld to test", data->name, folder, train, test);
@@ -209,6 +211,16 @@ CornuImageData *cornu_mnist_load_from(const CornuImageDataConfig *config)
 CornuImageData *cornu_fashion_mnist_load_from(const CornuImageDataConfig *config)
 {
     return load(&fashion_mnist, config);
+}
+
+CornuStatus cornu_image_data_rename(CornuImageData *data, const char *list_or_path)
+{
+    char **names = cornu_labels_read(list_or_path, data->classes);
+    if (!names) return cornu_error_take();
+    free(data->own_names);
+    data->own_names = names;
+    data->class_names = (const char *const *)names;
+    return CORNU_OK;
 }
 
 static CornuDataset *take(CornuArray *x, CornuArray *y)
@@ -236,5 +248,6 @@ void cornu_image_data_free(CornuImageData *data)
     free(data->train_y.data);
     free(data->test_x.data);
     free(data->test_y.data);
+    free(data->own_names);
     free(data);
 }

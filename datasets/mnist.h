@@ -24,8 +24,10 @@ typedef struct {
     CornuArray train_x, test_x; /* u8 (N, 28, 28) */
     CornuArray train_y, test_y; /* u8 (N,), each below classes */
     int                classes;
-    const char *const *class_names;
+    const char *const *class_names; /* of each class; the library's, or own_names */
+    char             **own_names;   /* those of cornu_image_data_rename, or NULL */
     const char        *name;      /* "mnist", "fashion-mnist" */
+    const char        *things;    /* "digits", "garments" */
     bool               synthetic; /* drawn by code, and so said wherever a score is printed */
     char               description[CORNU_PATH_SIZE + 256]; /* one line: what, how many, whence */
 } CornuImageData;
@@ -51,6 +53,10 @@ typedef struct {
     cornu_fashion_mnist_load_from(&(CornuImageDataConfig){ .unset = 0, __VA_ARGS__ })
 CornuImageData *cornu_mnist_load_from(const CornuImageDataConfig *config);
 CornuImageData *cornu_fashion_mnist_load_from(const CornuImageDataConfig *config);
+
+/* Gives the classes other names, as cornu_labels_read (labels.h) reads them: "cat,dog,…" or a file.
+ * They belong to the data. Errors as there; then the names stay. */
+CornuStatus cornu_image_data_rename(CornuImageData *data, const char *list_or_path);
 
 /* A data set of components x and y. It takes the arrays' memory: their data are NULL then. */
 CornuDataset *cornu_image_data_take_train(CornuImageData *data);

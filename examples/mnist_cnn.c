@@ -1,6 +1,4 @@
 /* Trains a convolutional network on handwritten digits: build, compile, fit, evaluate. */
-#include <stdio.h>
-
 #include <cornu/cornu.h>
 #include <cornu/models/models.h>
 
@@ -34,12 +32,7 @@ static CornuStatus train(const Options *options, const CornuReferenceModel *refe
     if (!history) return cornu_error_status();
 
     double      test[2];
-    CornuStatus status = cornu_evaluate(model, .x = test_x, .y = mnist->test_y, .results = test,
-                                        .batch_size = options->batch_size,
-                                        .verbose = CORNU_SILENT);
-    if (!status)
-        printf("Test loss: %.4f\nTest accuracy%s: %.4f\n", test[0],
-               mnist->synthetic ? " on synthetic digits" : "", test[1]);
+    CornuStatus status = session_test(options, model, mnist, test);
     if (!status) session_fallbacks(device, cornu_model_statistics(model));
     if (!status && options->save) status = cornu_model_save(model, options->save);
     if (!status) status = session_record(options, model, history, mnist, test);
@@ -51,7 +44,8 @@ int main(int argc, char **argv)
 {
     static const char *const models[] = { "mnist_cnn", "mnist_cnn_bn", "mnist_convnet", NULL };
     Options       options = { .model = "mnist_cnn" };
-    const Program program = { .name = "mnist_cnn", .models = models, .groups = OPTIONS_ALL,
+    const Program program = { .name = "mnist_cnn", .models = models,
+                              .groups = OPTIONS_ALL | OPTIONS_CLASSES,
                               .purpose = "Trains a convolutional network on handwritten digits." };
     const int     usage = options_parse(&options, &program, argc, argv);
     if (usage >= 0) return usage;

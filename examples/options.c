@@ -74,6 +74,11 @@ static void fill_table(Table *table, Options *o)
           0, 0, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
+    const Option classes[] = {
+        { "labels", OPTION_TEXT, &o->labels, "NAMES",
+          "names of the classes: A,B,... or a file with one on each line", 0, 0, NULL },
+        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+    };
     const Option fit[] = {
         { "steps-per-epoch", OPTION_WHOLE, &o->steps_per_epoch, "N", "stop an epoch after N steps",
           1, 1e9, NULL },
@@ -100,6 +105,7 @@ static void fill_table(Table *table, Options *o)
     if (table->program->extra) add(table, table->program->extra);
     if (table->program->groups & OPTIONS_TRAINING) add(table, training);
     if (table->program->groups & OPTIONS_DATA) add(table, data);
+    if (table->program->groups & OPTIONS_CLASSES) add(table, classes);
     if (table->program->groups & OPTIONS_FIT) add(table, fit);
     if (table->program->groups & OPTIONS_DEVICE) add(table, device);
     if (table->program->groups & OPTIONS_NUMERICS) add(table, numerics);

@@ -25,7 +25,7 @@ typedef struct {
     const char *model;
     int64_t     epochs, batch_size, steps_per_epoch, steps_per_execution, limit, seed;
     double      learning_rate;
-    const char *data, *save, *load, *history, *trace;
+    const char *data, *save, *load, *history, *trace, *labels;
     CornuVerbose verbose;
 
     const char *const *arguments;  /* what is no flag */
@@ -43,7 +43,8 @@ enum {
     OPTIONS_TRAINING = 16,         /* --epochs --batch-size --learning-rate */
     OPTIONS_FIT      = 32,         /* --steps-per-epoch --steps-per-execution --save --load
                                       --history --trace --verbose */
-    OPTIONS_ALL      = 63,
+    OPTIONS_ALL      = 63,         /* all of the above */
+    OPTIONS_CLASSES  = 64,         /* --labels */
 };
 
 typedef enum { OPTION_TEXT, OPTION_WHOLE, OPTION_NUMBER, OPTION_CHOICE, OPTION_SWITCH } OptionKind;

@@ -4,8 +4,11 @@
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <cornu/models/models.h>
 
 CornuPrecision session_precision(const Options *options)
 {
@@ -53,6 +56,10 @@ CornuImageData *session_data(const Options *options,
     CornuImageData *data = load(&(CornuImageDataConfig){
         .data = options->data, .limit = options->limit, .seed = (uint64_t)options->seed,
         .progress = session_show_download });
+    if (data && options->labels && cornu_image_data_rename(data, options->labels)) {
+        cornu_image_data_free(data);
+        return NULL;
+    }
     if (data) printf("%s\n", data->description);
     return data;
 }
@@ -60,6 +67,43 @@ CornuImageData *session_data(const Options *options,
 CornuImageData *session_mnist(const Options *options)
 {
     return session_data(options, cornu_mnist_load_from);
+}
+
+/* A line per class; its accuracy has the digits of the one above it. */
+static CornuStatus report(const CornuImageData *data, CornuArray predictions)
+{
+    const int64_t classes = data->classes;
+    int64_t      *counts = calloc((size_t)(classes * classes), sizeof *counts);
+    if (!counts) return cornu_error_set(CORNU_ERR_MEMORY, "no room for %lld classes",
+                                        (long long)classes);
+    const CornuArray confusion = cornu_array(counts, CORNU_I64, classes, classes);
+    CornuStatus      status = cornu_confusion(predictions, data->test_y, confusion);
+    if (!status) printf("\nThe %s%s of the test:\n", data->synthetic ? "synthetic " : "",
+                        data->things);
+    if (!status) status = cornu_report_print(confusion, data->class_names, 4, stdout);
+    if (!status) putchar('\n');
+    free(counts);
+    return status;
+}
+
+CornuStatus session_test(const Options *options, CornuModel *model, const CornuImageData *data,
+                         double test[2])
+{
+    const int64_t samples = data->test_x.type.shape.extent[0];
+    float        *p = calloc((size_t)(samples * data->classes), sizeof *p);
+    if (!p) return cornu_error_set(CORNU_ERR_MEMORY, "no room for %lld predictions",
+                                   (long long)samples);
+    const CornuArray predictions = cornu_array(p, CORNU_F32, samples, data->classes);
+    CornuStatus      status = cornu_evaluate(
+        model, .x = cornu_reference_input(model, data->test_x), .y = data->test_y, .results = test,
+        .to = predictions, .batch_size = options->batch_size, .verbose = CORNU_SILENT);
+    if (!status)
+        printf("Test loss: %.4f\nTest accuracy%s%s: %.4f\n", test[0],
+               data->synthetic ? " on synthetic " : "", data->synthetic ? data->things : "",
+               test[1]);
+    if (!status && options->verbose != CORNU_SILENT) status = report(data, predictions);
+    free(p);
+    return status;
 }
 
 CornuStatus session_record(const Options *options, CornuModel *model,

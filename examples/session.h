@@ -21,14 +21,19 @@ CornuDevice *session_open(const Options *options);
 /* What --precision says. */
 CornuPrecision session_precision(const Options *options);
 
-/* The images that `load` loads (cornu_mnist_load_from), by --data, --limit and --seed; prints where
- * they come from. A download shows its progress on stderr. */
+/* The images that `load` loads (cornu_mnist_load_from), by --data, --limit, --seed and --labels;
+ * prints where they come from. A download shows its progress on stderr. */
 CornuImageData *session_data(const Options *options,
                              CornuImageData *(*load)(const CornuImageDataConfig *config));
 CornuImageData *session_mnist(const Options *options);   /* those of the digits */
 
 /* A download's progress, on stderr. */
 bool session_show_download(void *context, const CornuDataFile *file, int64_t received);
+
+/* Evaluates on the test data in batches of --batch-size, into test[]: loss and accuracy. Prints
+ * both and, unless --verbose 0, from the same predictions a report on each class. */
+CornuStatus session_test(const Options *options, CornuModel *model, const CornuImageData *data,
+                         double test[2]);
 
 /* --history FILE.json: everything fit measured, and the test's loss and accuracy. Does nothing
  * without that flag. */

@@ -5,6 +5,7 @@
 /* Major, minor, patch. */
 #define CORNU_VERSION "0.1.0"
 
+#include "../datasets/augment.h"
 #include "../datasets/dataset.h"
 #include "../datasets/iterator.h"
 #include "../device/device.h"
@@ -28,6 +29,7 @@
 #include "policy.h"
 #include "progbar.h"
 #include "record.h"
+#include "report.h"
 #include "safetensors.h"
 #include "schedule.h"
 #include "strategy.h"

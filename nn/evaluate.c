@@ -3,98 +3,16 @@
 
 #include "loop_internal.h"
 
-/* ---- Evaluation ---- */
-
-/* The steps of one execution, from batch *i on. */
-static CornuStatus test_execution(CornuModel *model, CornuSource *source, const CornuBatch *batch,
-                                  int64_t *i)
-{
-    const int64_t end = cornu__execution_end(model, source, *i);
-    while (batch) {
-        CornuStep *step;
-        CORNU__TRY(cornu__step(model, CORNU_STEP_TEST, batch->arrays[0].type,
-                               batch->arrays[1].type, &step));
-        CORNU__TRY(cornu__source_feed(source, step, batch));
-        CORNU__TRY(cornu__step_run(step, NULL));
-        batch = NULL;
-        if (++*i < end) CORNU__TRY(cornu__source_next(source, &batch));
-    }
-    return CORNU_OK;
-}
-
-static CornuStatus test_batches(CornuModel *model, CornuSource *source,
-                                const CornuCallbacks *callbacks, CornuLogSet *logs)
-{
-    CORNU__TRY(cornu__source_begin(source));
-    for (int64_t i = 0; i < source->steps;) {
-        const int64_t     last = i + model->steps_per_execution - 1;
-        const CornuBatch *batch;
-        CORNU__TRY(cornu__source_next(source, &batch));
-        if (!batch) break;
-        CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(test_batch_begin), i, NULL));
-        CORNU__TRY(test_execution(model, source, batch, &i));
-        const bool wants = cornu__wants_logs(callbacks, CORNU__HOOK(test_batch_end), last);
-        if (wants) {
-            CORNU__TRY(cornu__metrics_read(model, logs->values));
-            cornu__logs_refresh(logs);
-        }
-        CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(test_batch_end), last,
-                                     wants ? &logs->logs : NULL));
-    }
-    return CORNU_OK;
-}
-
-CornuStatus cornu__evaluate_source(CornuModel *model, CornuSource *source,
-                                   const CornuCallbacks *callbacks, CornuLogSet *logs)
-{
-    source->at = (CornuSample){ 0, 0 };   /* the same batches each time */
-    CORNU__TRY(cornu_model_reset_metrics(model));
-    CORNU__TRY(cornu__hook(callbacks, CORNU__HOOK(test_begin), NULL));
-    CORNU__TRY(test_batches(model, source, callbacks, logs));
-    CORNU__TRY(cornu__metrics_read(model, logs->values));
-    cornu__logs_refresh(logs);
-    return cornu__hook(callbacks, CORNU__HOOK(test_end), &logs->logs);
-}
-
-static CornuStatus evaluate(const CornuEvaluateConfig *config, CornuCallbacks *callbacks,
-                            CornuSource *source, CornuLogSet *logs)
-{
-    CornuModel *model = config->model;
-    CORNU__TRY(cornu__model_check(model));
-    CORNU__TRY(cornu__source_open(source, &(CornuSourceConfig){
-        .dataset = cornu__data("evaluate", config->data, config->x, config->y, 2),
-        .batch_size = config->batch_size, .usual_batch_size = 32, .steps = config->steps,
-        .who = "evaluate", .batch_name = "batch_size", .steps_name = "steps" }));
-    CORNU__TRY(cornu__callbacks_open(callbacks, config->verbose, 1, source->steps));
-    CORNU__TRY(cornu__logs_open(logs, model, false));
-    CORNU__TRY(cornu__evaluate_source(model, source, callbacks, logs));
-    if (config->results)
-        memcpy(config->results, logs->values, (size_t)logs->metrics * sizeof *config->results);
-    return CORNU_OK;
-}
-
-CornuStatus cornu_evaluate_from(const CornuEvaluateConfig *config)
-{
-    CornuCallbacks callbacks;
-    CornuSource    source = { 0 };
-    CornuLogSet    logs = { 0 };
-    cornu__callbacks_take(&callbacks, config->model, config->callbacks);
-    CornuStatus status = evaluate(config, &callbacks, &source, &logs);
-    cornu__logs_close(&logs);
-    cornu__source_close(&source);
-    cornu__callbacks_close(&callbacks);
-    return status;
-}
-
-/* ---- Prediction ---- */
+/* ---- Predictions of batch after batch ---- */
 
 /* Where predictions go: the caller's rows, by way of one batch. */
 typedef struct {
-    CornuArray to;
-    int64_t    rows;      /* written so far */
-    size_t     row_bytes;
-    void      *batch;
-    CornuShape shape;     /* of batch */
+    const char *who;
+    CornuArray  to;       /* without data: nowhere */
+    int64_t     rows;     /* written so far */
+    size_t      row_bytes;
+    void       *batch;
+    CornuShape  shape;    /* of batch */
 } Output;
 
 static CornuStatus prepare_output(Output *output, const CornuStep *step)
@@ -106,7 +24,8 @@ static CornuStatus prepare_output(Output *output, const CornuStep *step)
     want.extent[0] = got.extent[0];
     CornuText a, b;
     if (!output->to.data || output->to.type.dtype != type.dtype || !cornu_shape_equal(got, want))
-        return cornu__fail(CORNU_ERR_SHAPE, "predict: .to is %s, a batch of predictions %s",
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: .to is %s, a batch of predictions %s",
+                           output->who,
                            output->to.data ? cornu_type_print(&a, output->to.type) : "not given",
                            cornu_type_print(&b, type));
     cornu__release(output->batch);
@@ -116,16 +35,23 @@ static CornuStatus prepare_output(Output *output, const CornuStep *step)
     return output->batch ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
-static CornuStatus predict_batch(CornuModel *model, CornuSource *source, Output *output,
-                                 const CornuBatch *in)
+/* Runs the step that belongs to mode and the types of a batch, and keeps the predictions. */
+static CornuStatus run_batch(CornuModel *model, CornuSource *source, CornuStepMode mode,
+                             const CornuBatch *in, Output *output)
 {
-    const int64_t valid = in->valid;
-    CornuStep    *step;
-    CORNU__TRY(cornu__step(model, CORNU_STEP_PREDICT, in->arrays[0].type, (CornuType){ 0 }, &step));
+    const int64_t   valid = in->valid;
+    const CornuType none = { 0 };
+    CornuStep      *step;
+    CORNU__TRY(cornu__step(model, mode, in->arrays[0].type,
+                           in->count > 1 ? in->arrays[1].type : none, &step));
+    if (mode == CORNU_STEP_TEST) {
+        CORNU__TRY(cornu__source_feed(source, step, in));
+        return cornu__step_run(step, NULL);
+    }
     CORNU__TRY(prepare_output(output, step));
     if (valid > output->to.type.shape.extent[0] - output->rows)
-        return cornu__fail(CORNU_ERR_SHAPE, "predict: .to has %lld rows, the data have more",
-                           (long long)output->to.type.shape.extent[0]);
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: .to has %lld rows, the data have more",
+                           output->who, (long long)output->to.type.shape.extent[0]);
     CornuArray batch = cornu_array_from(output->batch, step->output);
     CORNU__TRY(cornu__source_feed(source, step, in));
     CORNU__TRY(cornu__step_run(step, &batch));
@@ -136,17 +62,105 @@ static CornuStatus predict_batch(CornuModel *model, CornuSource *source, Output 
 }
 
 /* The steps of one execution, from batch *i on. */
-static CornuStatus predict_execution(CornuModel *model, CornuSource *source, Output *output,
-                                     const CornuBatch *batch, int64_t *i)
+static CornuStatus run_execution(CornuModel *model, CornuSource *source, CornuStepMode mode,
+                                 const CornuBatch *batch, int64_t *i, Output *output)
 {
     const int64_t end = cornu__execution_end(model, source, *i);
     while (batch) {
-        CORNU__TRY(predict_batch(model, source, output, batch));
+        CORNU__TRY(run_batch(model, source, mode, batch, output));
         batch = NULL;
         if (++*i < end) CORNU__TRY(cornu__source_next(source, &batch));
     }
     return CORNU_OK;
 }
+
+/* All rows that were asked for have been written. */
+static CornuStatus finish_output(const Output *output)
+{
+    const int64_t want = output->to.type.shape.extent[0];
+    return output->rows == want ? CORNU_OK
+        : cornu__fail(CORNU_ERR_SHAPE, "%s: .to has %lld rows, the data %lld", output->who,
+                      (long long)want, (long long)output->rows);
+}
+
+/* ---- Evaluation ---- */
+
+static CornuStatus test_batches(CornuModel *model, CornuSource *source,
+                                const CornuCallbacks *callbacks, CornuLogSet *logs,
+                                Output *output)
+{
+    const CornuStepMode mode = output->to.data ? CORNU_STEP_TEST_PREDICT : CORNU_STEP_TEST;
+    CORNU__TRY(cornu__source_begin(source));
+    for (int64_t i = 0; i < source->steps;) {
+        const int64_t     last = i + model->steps_per_execution - 1;
+        const CornuBatch *batch;
+        CORNU__TRY(cornu__source_next(source, &batch));
+        if (!batch) break;
+        CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(test_batch_begin), i, NULL));
+        CORNU__TRY(run_execution(model, source, mode, batch, &i, output));
+        const bool wants = cornu__wants_logs(callbacks, CORNU__HOOK(test_batch_end), last);
+        if (wants) {
+            CORNU__TRY(cornu__metrics_read(model, logs->values));
+            cornu__logs_refresh(logs);
+        }
+        CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(test_batch_end), last,
+                                     wants ? &logs->logs : NULL));
+    }
+    return output->to.data ? finish_output(output) : CORNU_OK;
+}
+
+static CornuStatus evaluate_source(CornuModel *model, CornuSource *source,
+                                   const CornuCallbacks *callbacks, CornuLogSet *logs,
+                                   Output *output)
+{
+    source->at = (CornuSample){ 0, 0 };   /* the same batches each time */
+    CORNU__TRY(cornu_model_reset_metrics(model));
+    CORNU__TRY(cornu__hook(callbacks, CORNU__HOOK(test_begin), NULL));
+    CORNU__TRY(test_batches(model, source, callbacks, logs, output));
+    CORNU__TRY(cornu__metrics_read(model, logs->values));
+    cornu__logs_refresh(logs);
+    return cornu__hook(callbacks, CORNU__HOOK(test_end), &logs->logs);
+}
+
+CornuStatus cornu__evaluate_source(CornuModel *model, CornuSource *source,
+                                   const CornuCallbacks *callbacks, CornuLogSet *logs)
+{
+    return evaluate_source(model, source, callbacks, logs, &(Output){ .who = "evaluate" });
+}
+
+static CornuStatus evaluate(const CornuEvaluateConfig *config, CornuCallbacks *callbacks,
+                            CornuSource *source, CornuLogSet *logs, Output *output)
+{
+    CornuModel *model = config->model;
+    CORNU__TRY(cornu__model_check(model));
+    CORNU__TRY(cornu__source_open(source, &(CornuSourceConfig){
+        .dataset = cornu__data("evaluate", config->data, config->x, config->y, 2),
+        .batch_size = config->batch_size, .usual_batch_size = 32, .steps = config->steps,
+        .who = "evaluate", .batch_name = "batch_size", .steps_name = "steps" }));
+    CORNU__TRY(cornu__callbacks_open(callbacks, config->verbose, 1, source->steps));
+    CORNU__TRY(cornu__logs_open(logs, model, false));
+    CORNU__TRY(evaluate_source(model, source, callbacks, logs, output));
+    if (config->results)
+        memcpy(config->results, logs->values, (size_t)logs->metrics * sizeof *config->results);
+    return CORNU_OK;
+}
+
+CornuStatus cornu_evaluate_from(const CornuEvaluateConfig *config)
+{
+    CornuCallbacks callbacks;
+    CornuSource    source = { 0 };
+    CornuLogSet    logs = { 0 };
+    Output         output = { .who = "evaluate", .to = config->to };
+    cornu__callbacks_take(&callbacks, config->model, config->callbacks);
+    CornuStatus status = evaluate(config, &callbacks, &source, &logs, &output);
+    cornu__release(output.batch);
+    cornu__logs_close(&logs);
+    cornu__source_close(&source);
+    cornu__callbacks_close(&callbacks);
+    return status;
+}
+
+/* ---- Prediction ---- */
 
 static CornuStatus predict_batches(CornuModel *model, CornuSource *source,
                                    const CornuCallbacks *callbacks, Output *output)
@@ -158,13 +172,10 @@ static CornuStatus predict_batches(CornuModel *model, CornuSource *source,
         CORNU__TRY(cornu__source_next(source, &batch));
         if (!batch) break;
         CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(predict_batch_begin), i, NULL));
-        CORNU__TRY(predict_execution(model, source, output, batch, &i));
+        CORNU__TRY(run_execution(model, source, CORNU_STEP_PREDICT, batch, &i, output));
         CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(predict_batch_end), last, NULL));
     }
-    const int64_t want = output->to.type.shape.extent[0];
-    return output->rows == want ? CORNU_OK
-        : cornu__fail(CORNU_ERR_SHAPE, "predict: .to has %lld rows, the data %lld",
-                      (long long)want, (long long)output->rows);
+    return finish_output(output);
 }
 
 static CornuStatus predict(const CornuPredictConfig *config, CornuCallbacks *callbacks,
@@ -187,7 +198,7 @@ CornuStatus cornu_predict_from(const CornuPredictConfig *config)
 {
     CornuCallbacks callbacks;
     CornuSource    source = { 0 };
-    Output         output = { .to = config->to };
+    Output         output = { .who = "predict", .to = config->to };
     cornu__callbacks_take(&callbacks, config->model, config->callbacks);
     CornuStatus status = predict(config, &callbacks, &source, &output);
     cornu__release(output.batch);

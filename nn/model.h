@@ -185,6 +185,8 @@ typedef struct {
     int64_t        steps;                /* default: all batches */
     CornuCallback *callbacks[CORNU_MAX_CALLBACKS];
     double        *results;              /* cornu_model_metric_count() numbers; may be NULL */
+    CornuArray     to;                   /* f32 (rows, …), as predict's: the predictions that the
+                                            results come from; default not kept */
 } CornuEvaluateConfig;
 
 CornuStatus cornu_evaluate_from(const CornuEvaluateConfig *config);

@@ -15,7 +15,10 @@ typedef struct {
     CornuArray     host[CORNU_MAX_STATES];       /* where states are read to */
 } CornuTracked;
 
-typedef enum { CORNU_STEP_TRAIN, CORNU_STEP_TEST, CORNU_STEP_PREDICT } CornuStepMode;
+/* Training and tests need labels; the last two give their predictions. */
+typedef enum {
+    CORNU_STEP_TRAIN, CORNU_STEP_TEST, CORNU_STEP_TEST_PREDICT, CORNU_STEP_PREDICT
+} CornuStepMode;
 
 /* A step recorded for data of certain types, kept to be run again. */
 typedef struct CornuStep {
@@ -86,7 +89,7 @@ CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, CornuType x, Corn
 /* Feeds a batch whose first `valid` rows count; a step that predicts does not look at y. */
 CornuStatus cornu__step_feed(CornuStep *step, CornuArray x, const CornuArray *y, int64_t valid);
 
-/* Runs on what was fed; a step that predicts writes those of the whole batch to `to`. */
+/* Runs on what was fed; a step that gives predictions writes those of the whole batch to `to`. */
 CornuStatus cornu__step_run(CornuStep *step, CornuArray *to);
 
 /* values[i]: the results of the loss and each metric. */

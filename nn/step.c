@@ -290,6 +290,11 @@ static CornuStatus make_room(CornuStep *step)
     return step->room ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
+static bool predicts(const CornuStep *step)
+{
+    return step->mode == CORNU_STEP_TEST_PREDICT || step->mode == CORNU_STEP_PREDICT;
+}
+
 CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, CornuType x, CornuType y,
                         CornuStep **step)
 {
@@ -306,8 +311,7 @@ CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, CornuType x, Corn
     *fresh = (CornuStep){ .mode = mode, .x_type = x, .y_type = y, .fed_count = -1 };
     CornuStatus status = record(model, fresh);
     if (!status) status = make_room(fresh);
-    const bool  fetches = mode == CORNU_STEP_PREDICT;
-    if (!status) status = cornu_graph_prepare(fresh->graph, &fresh->prediction, fetches ? 1 : 0);
+    if (!status) status = cornu_graph_prepare(fresh->graph, &fresh->prediction, predicts(fresh));
     if (status) {
         step_free(fresh);
         return status;
@@ -378,7 +382,7 @@ CornuStatus cornu__step_feed(CornuStep *step, CornuArray x, const CornuArray *y,
 
 CornuStatus cornu__step_run(CornuStep *step, CornuArray *to)
 {
-    if (step->mode != CORNU_STEP_PREDICT) return cornu_run(step->graph, NULL, 0, NULL);
+    if (!predicts(step)) return cornu_run(step->graph, NULL, 0, NULL);
     const CornuDeal deal = cornu__deal(step->shards, step->rows, step->fed_count);
     const bool direct = cornu__dealt_in_place(&deal) &&
                         step->shards * step->rows == step->output.shape.extent[0];

@@ -1,0 +1,70 @@
+/* Trains a convolutional network on garments: build, compile, augment, fit, test. */
+#include <cornu/cornu.h>
+#include <cornu/models/models.h>
+
+#include "session.h"
+
+typedef struct {
+    int64_t shift;   /* pixels */
+    bool    flip;
+} Augmentation;
+
+static CornuStatus train(const Options *options, const Augmentation *augmentation,
+                         CornuModel *model, CornuImageData *garments, CornuDevice *device)
+{
+    cornu_compile(model, .optimizer = cornu_adam(.learning_rate = options->learning_rate),
+                  .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY, .metrics = { CORNU_ACCURACY },
+                  .device = device, .steps_per_execution = options->steps_per_execution);
+    cornu_summary(model);
+    if (options->load && cornu_model_load_weights(model, options->load))
+        return cornu_error_status();
+
+    CornuDataset *train = cornu_image_data_take_train(garments);
+    train = cornu_dataset_augment(train, .shift = augmentation->shift, .flip = augmentation->flip,
+                                  .seed = (uint64_t)options->seed);
+    CornuHistory *history = cornu_fit(
+        model, .data = train, .batch_size = options->batch_size, .epochs = options->epochs,
+        .steps_per_epoch = options->steps_per_epoch, .validation_x = garments->test_x,
+        .validation_y = garments->test_y, .verbose = options->verbose,
+        .callbacks = { options->trace ? cornu_trace(options->trace) : NULL });
+    cornu_dataset_free(train);
+    if (!history) return cornu_error_status();
+
+    double      test[2];
+    CornuStatus status = session_test(options, model, garments, test);
+    if (!status) session_fallbacks(device, cornu_model_statistics(model));
+    if (!status && options->save) status = cornu_model_save(model, options->save);
+    if (!status) status = session_record(options, model, history, garments, test);
+    cornu_history_free(history);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    const CornuReferenceModel *reference = cornu_reference_model("fashion_mnist_cnn");
+    Options      options = { .epochs = reference->epochs, .batch_size = reference->batch_size,
+                             .learning_rate = reference->learning_rate };
+    Augmentation augmentation = { 0 };
+    const Option extra[] = {
+        { "augment-shift", OPTION_WHOLE, &augmentation.shift, "N",
+          "move each image of the training by up to N pixels, each way", 0, 27, NULL },
+        { "augment-flip", OPTION_SWITCH, &augmentation.flip, "",
+          "mirror half the images of the training, others each epoch", 0, 0, NULL },
+        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+    };
+    const Program program = { .name = "fashion_mnist_cnn", .extra = extra,
+                              .groups = OPTIONS_ALL | OPTIONS_CLASSES,
+                              .purpose = "Trains a convolutional network on garments." };
+    const int     usage = options_parse(&options, &program, argc, argv);
+    if (usage >= 0) return usage;
+
+    CornuDevice    *device = session_open(&options);
+    CornuImageData *garments = device ? session_data(&options, reference->load) : NULL;
+    CornuModel     *model = garments ? reference->build(&(CornuNetworkConfig){ 0 }) : NULL;
+    CornuStatus     status = model ? train(&options, &augmentation, model, garments, device)
+                                   : cornu_error_status();
+    cornu_model_free(model);
+    cornu_image_data_free(garments);
+    cornu_device_close(device);
+    return session_end("fashion_mnist_cnn", status);
+}
