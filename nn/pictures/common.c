@@ -52,6 +52,20 @@ CornuColour cornu__picture_blend(CornuColour from, CornuColour to, double part)
     return colour;
 }
 
+/* Relative luminance, 0 black to 1 white, with 2.2 as the display's exponent. */
+static double luminance(CornuColour colour)
+{
+    return 0.2126 * pow((colour >> 16 & 0xff) / 255.0, 2.2) +
+           0.7152 * pow((colour >> 8 & 0xff) / 255.0, 2.2) +
+           0.0722 * pow((colour & 0xff) / 255.0, 2.2);
+}
+
+CornuColour cornu__picture_ink_on(CornuColour colour)
+{
+    const double paper = luminance(colour) + 0.05, ink = luminance(CORNU__INK) + 0.05;
+    return paper / ink > 1.05 / paper ? CORNU__INK : CORNU__WHITE;
+}
+
 void cornu__picture_scale(CornuPlot *plot, const CornuPictureScale *scale, double x, double y,
                           double height)
 {

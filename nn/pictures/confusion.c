@@ -42,12 +42,14 @@ static void draw_cell(const Table *table, int64_t row, int64_t column, int64_t s
     const double      part = sum > 0 ? (double)count / (double)sum : 0.0;
     const double      x = table->left + (double)column * table->width;
     const double      y = table->top + (double)row * CELL;
-    const CornuColour ink = part > 0.5 ? CORNU__WHITE : count ? CORNU__INK : CORNU__AXIS;
+    const CornuColour paper = sequential(part);
+    const CornuColour ink = count ? cornu__picture_ink_on(paper) : CORNU__AXIS;
     char              text[32];
     snprintf(text, sizeof text, "%" PRId64, count);
-    cornu_plot_fill(table->plot, x, y, table->width - 1, CELL - 1, sequential(part));
+    cornu_plot_fill(table->plot, x, y, table->width - 1, CELL - 1, paper);
     cornu_plot_text(table->plot, text, x + table->width / 2, y + (CELL + CORNU__LABEL) / 2.0,
-                    CORNU__LABEL, CORNU_PLOT_CENTRE, .bold = row == column, .colour = ink);
+                    CORNU__LABEL, CORNU_PLOT_CENTRE, .bold = row == column || part > 0.2,
+                    .colour = ink);
 }
 
 static void draw_table(const Table *table)

@@ -23,6 +23,10 @@ double cornu__picture_widest(const char *const *names, int count, double size, d
 /* A colour `part` of the way from one to the other. */
 CornuColour cornu__picture_blend(CornuColour from, CornuColour to, double part);
 
+/* Ink or white, whichever stands out more against a colour: the one of greater contrast as "Web
+ * Content Accessibility Guidelines 2.2" defines it. */
+CornuColour cornu__picture_ink_on(CornuColour colour);
+
 /* A vertical bar of a scale's colours, from its least value, at the bottom, to its most. */
 typedef struct {
     double      least, most;
