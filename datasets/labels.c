@@ -83,7 +83,8 @@ static CornuStatus split(const List *list, const char **names, int count)
         for (int i = 0; i < found && i < count; i++)
             if (!strcmp(names[i], name))
                 return cornu__fail(CORNU_ERR_VALUE, "%s: names %d and %d are both \"%s\", expected "
-                                   "%d different ones", list->origin, i + 1, found + 1, name, count);
+                                   "%d different ones", list->origin, i + 1, found + 1, name,
+                                   count);
         if (found < count) names[found] = name;
         found++;
     }

@@ -54,8 +54,8 @@ typedef struct {
 CornuImageData *cornu_mnist_load_from(const CornuImageDataConfig *config);
 CornuImageData *cornu_fashion_mnist_load_from(const CornuImageDataConfig *config);
 
-/* Gives the classes other names, as cornu_labels_read (labels.h) reads them: "cat,dog,…" or a file.
- * They belong to the data. Errors as there; then the names stay. */
+/* Gives the classes other names, as cornu_labels_read (labels.h) reads them: "cat,dog,…" or
+ * a file. They belong to the data. Errors as there; then the names stay. */
 CornuStatus cornu_image_data_rename(CornuImageData *data, const char *list_or_path);
 
 /* A data set of components x and y. It takes the arrays' memory: their data are NULL then. */

@@ -58,8 +58,9 @@ static CornuStatus notebook(const Options *options, const CornuReferenceModel *r
 int main(int argc, char **argv)
 {
     static const char *const models[] = { "mnist_cnn", "mnist_cnn_bn", NULL };
+    static const char *const absent[] = { "fashion_mnist_cnn", "shakespeare_lstm", NULL };
     Options       options = { .model = "mnist_cnn", .device = "tpu" };
-    const Program program = { .name = "colab_mnist", .models = models,
+    const Program program = { .name = "colab_mnist", .models = models, .absent_models = absent,
                               .groups = OPTIONS_ALL & ~OPTIONS_DEVICE,
                               .purpose = "Trains on the TPU that CORNU_TPU, COLAB_TPU_ADDR or "
                                          "TPU_NAME tells of, as the Colab notebook did." };

@@ -43,8 +43,9 @@ static CornuStatus train(const Options *options, const CornuReferenceModel *refe
 int main(int argc, char **argv)
 {
     static const char *const models[] = { "mnist_cnn", "mnist_cnn_bn", "mnist_convnet", NULL };
+    static const char *const absent[] = { "fashion_mnist_cnn", "shakespeare_lstm", NULL };
     Options       options = { .model = "mnist_cnn" };
-    const Program program = { .name = "mnist_cnn", .models = models,
+    const Program program = { .name = "mnist_cnn", .models = models, .absent_models = absent,
                               .groups = OPTIONS_ALL | OPTIONS_CLASSES,
                               .purpose = "Trains a convolutional network on handwritten digits." };
     const int     usage = options_parse(&options, &program, argc, argv);

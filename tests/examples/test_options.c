@@ -18,8 +18,8 @@ static const Option extra[] = {
     { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
 };
 static const Program trainer = {
-    .name = "mnist_cnn", .purpose = "Trains.", .groups = OPTIONS_ALL, .models = models,
-    .absent_models = absent, .extra = extra,
+    .name = "mnist_cnn", .purpose = "Trains.", .groups = OPTIONS_ALL | OPTIONS_CLASSES,
+    .models = models, .absent_models = absent, .extra = extra,
 };
 static const Program reader = {
     .name = "predict", .purpose = "Predicts.", .groups = OPTIONS_MACHINE,
@@ -81,7 +81,7 @@ static void test_values(void **state)
                            "--learning-rate 1e-3 --data /d --save=m.safetensors --verbose 2 "
                            "--threads 2 --limit 256 --show --strength=0.5 --steps-per-epoch 9 "
                            "--steps-per-execution 3 --load a=b --history h.json "
-                           "--device reference"), -1);
+                           "--device reference --labels a,b"), -1);
     assert_int_equal(parsed.epochs, 3);
     assert_int_equal(parsed.batch_size, 64);
     assert_string_equal(parsed.model, "mnist_cnn_bn");
@@ -96,6 +96,7 @@ static void test_values(void **state)
     assert_int_equal(parsed.steps_per_epoch, 9);
     assert_int_equal(parsed.steps_per_execution, 3);
     assert_string_equal(parsed.device, "reference");
+    assert_string_equal(parsed.labels, "a,b");
     assert_true(show);
     assert_true(strength == 0.5);
     assert_int_equal(parse(&trainer, "--epochs 3 --epochs 4"), -1);

@@ -82,6 +82,12 @@ for program in compare_devices explain; do
     refuses 2 '"shakespeare_lstm", which this program does not take; expected mnist_cnn, .*fashion_mnist_cnn' $program --model shakespeare_lstm
 done
 refuses 2 'unknown flag --device; did you mean --devices' compare_devices --device cpu
+refuses 2 '"fashion_mnist_cnn", which this program does not take; expected mnist_cnn, mnist_cnn_bn, mnist_convnet' mnist_cnn --model fashion_mnist_cnn
+refuses 2 '"fashion_mnist_cnn", which this program does not take; expected mnist_cnn, mnist_cnn_bn' colab_mnist --model fashion_mnist_cnn
+refuses 2 'unknown flag --model' fashion_mnist_cnn --model mnist_cnn
+refuses 2 '--augment-shift is "28", expected a whole number from 0 to 27' fashion_mnist_cnn --augment-shift 28
+refuses 2 '--augment-shift is "-1"' fashion_mnist_cnn --augment-shift -1
+refuses 2 '--augment-flip takes no value, got "yes"' fashion_mnist_cnn --augment-flip=yes
 
 # ---- The machine ----
 
@@ -149,6 +155,32 @@ if unshare -rm true 2>/dev/null && [ "$(id -u)" = 0 ]; then
 else
     skip "a disk that fills up" "no mount"
 fi
+
+# ---- Garments ----
+
+small_garments="--data synthetic --limit 64 --batch-size 32 --epochs 1"
+succeeds fashion_mnist_cnn --help
+grep -q -- '--epochs N .*(default 10)' "$folder/out" && grep -q -- '--augment-shift N' "$folder/out" &&
+    grep -q -- '--labels NAMES' "$folder/out"
+report $? "the help of fashion_mnist_cnn has its own flags and the published epochs"
+refuses 1 'labels: 2 names, expected 10' fashion_mnist_cnn $small_garments --labels a,b
+refuses 1 'labels: name 3 is empty' fashion_mnist_cnn $small_garments --labels a,b,,d,e,f,g,h,i,j
+refuses 1 'labels: names 1 and 10 are both "a"' fashion_mnist_cnn $small_garments --labels a,b,c,d,e,f,g,h,i,a
+refuses 1 'labels.txt: cannot be opened: No such file' mnist_cnn $small --labels labels.txt
+seq -f 'sort %.0f' 10 >labels.txt
+succeeds fashion_mnist_cnn $small_garments --labels labels.txt --augment-shift 2 --augment-flip \
+    --save g.safetensors --threads 1
+grep -q '^ *sort 10  ' "$folder/out" && grep -q '^The synthetic garments of the test:' "$folder/out" &&
+    [ "$(sed -n 's/^Test accuracy on synthetic garments: //p' "$folder/out")" = \
+      "$(awk '$1 == "accuracy" { print $2 }' "$folder/out")" ]
+report $? "the report has the given names and the accuracy of the test"
+succeeds fashion_mnist_cnn $small_garments --augment-shift 2 --augment-flip --save h.safetensors --verbose 0
+! grep -q 'precision' "$folder/out" && same "augmented garments: other threads, the same bytes" g.safetensors h.safetensors
+succeeds fashion_mnist_cnn $small_garments --save h.safetensors
+grep -q '^ *ankle_boots  ' "$folder/out"
+report $? "garments have their names"
+differ "augmentation changes what is learned" g.safetensors h.safetensors
+rm g.safetensors h.safetensors labels.txt
 
 # ---- Several devices ----
 
