@@ -85,9 +85,7 @@ static int choose(const float *p, const uint8_t *labels, int64_t count, Reading 
     *wrong = 0;
     Reading rights[SHOWN];
     for (int64_t i = 0; i < count; i++) {
-        int best = 0;
-        for (int k = 1; k < 10; k++)
-            if (p[i * 10 + k] > p[i * 10 + best]) best = k;
+        const int     best = (int)cornu_predicted_class(p + i * 10, 10);
         const Reading reading = { i, labels[i], best, p[i * 10 + best] };
         if (best != labels[i]) {
             (*wrong)++;

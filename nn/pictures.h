@@ -30,7 +30,7 @@ typedef struct {
     const char        *title;        /* what was predicted: "mnist_cnn, test images of mnist" */
     CornuArray         images;       /* u8 (N, H, W) or (N, H, W, 1): light on dark, N at least 1 */
     CornuArray         labels;       /* whole numbers (N,): true classes */
-    CornuArray         predictions;  /* f32 (N, classes); the first largest is what is predicted */
+    CornuArray         predictions;  /* f32 (N, classes), none of them NaN */
     const char *const *names;        /* of the classes */
     int                across, down;  /* default 24 by 7 */
 } CornuPicturePredictions;

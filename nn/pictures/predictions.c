@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "../report.h"
+
 enum {
     ACROSS = 24, DOWN = 7, SIDE = 64, NAME_SIZE = 10, SMALL_NAME = 8, NAME_MOST = 110, BESIDE = 10,
     BELOW = 42,    /* the two lines of text and the room to the next row */
@@ -21,17 +23,10 @@ static int64_t label_of(const CornuPicturePredictions *config, int64_t i)
     return (int64_t)cornu_array_get(config->labels, i);
 }
 
-/* -1 if a number of it is none. */
 static int64_t predicted_of(const CornuPicturePredictions *config, int64_t i)
 {
     const int64_t classes = config->predictions.type.shape.extent[1];
-    const float  *p = (const float *)config->predictions.data + i * classes;
-    int64_t       best = 0;
-    for (int64_t c = 0; c < classes; c++) {
-        if (isnan(p[c])) return -1;
-        if (p[c] > p[best]) best = c;
-    }
-    return best;
+    return cornu_predicted_class((const float *)config->predictions.data + i * classes, classes);
 }
 
 static bool is_wrong(const CornuPicturePredictions *config, int64_t i)
@@ -73,7 +68,8 @@ static CornuStatus check(const CornuPicturePredictions *config)
             return cornu__fail(CORNU_ERR_VALUE, "predictions: label %lld is %lld, expected 0 to "
                                "%lld", (long long)i, (long long)label, (long long)classes - 1);
         if (predicted_of(config, i) < 0)
-            return cornu__fail(CORNU_ERR_VALUE, "predictions: prediction %lld is no number",
+            return cornu__fail(CORNU_ERR_VALUE, "predictions: prediction %lld has what is no "
+                               "number",
                                (long long)i);
     }
     if (config->across < 0 || config->down < 0 || config->across > MOST_IMAGES ||
