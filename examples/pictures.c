@@ -67,9 +67,12 @@ static const char *title_of(char title[TITLE], const CornuModel *model, const ch
                             const CornuImageData *data)
 {
     const char *name = cornu_model_name(model);
-    if (!data) snprintf(title, TITLE, "%s", name);
-    else if (data->synthetic) snprintf(title, TITLE, "%s, synthetic %s%s", name, part, data->things);
-    else snprintf(title, TITLE, "%s, %s%s of %s", name, part, data->things, data->name);
+    if (!data)
+        snprintf(title, TITLE, "%s", name);
+    else if (data->synthetic)
+        snprintf(title, TITLE, "%s, synthetic %s%s", name, part, data->things);
+    else
+        snprintf(title, TITLE, "%s, %s%s of %s", name, part, data->things, data->name);
     return title;
 }
 

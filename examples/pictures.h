@@ -8,13 +8,14 @@
 #include <cornu/cornu.h>
 #include <cornu/datasets/mnist.h>
 
-/* Whether all of them could be written, in a folder that is there or whose parent is. Leaves nothing
- * behind. */
+/* Whether all of them could be written, in a folder that is there or whose parent is. Leaves
+ * nothing behind. */
 CornuStatus pictures_check(const char *folder);
 
-/* These make the folder where it is not there yet. Data may be NULL: of other things than images. */
+/* These make the folder where it is not there yet. */
 
-/* The curves, and the kernels of the first convolution; says so on stdout if there is none. */
+/* The curves, and the kernels of the first convolution; says so on stdout if there is none. data:
+ * what was learnt, or NULL if that is no images. */
 CornuStatus pictures_of_training(const char *folder, CornuModel *model,
                                  const CornuHistory *history, const CornuImageData *data);
 

@@ -72,7 +72,7 @@ void cornu__picture_scale(CornuPlot *plot, const CornuPictureScale *scale, doubl
     enum { WIDTH = 16, STEPS = 4 };
     const CornuAxis axis = { .from = y + height, .to = y, .least = scale->least,
                              .most = scale->most };
-    for (double row = 0.0; row < height; row++)
+    for (int row = 0; row < height; row++)
         cornu_plot_fill(plot, x, y + row, WIDTH, 1, scale->colour(1.0 - (row + 0.5) / height));
     for (int i = 0; i <= STEPS; i++) {
         const double value = scale->least + (scale->most - scale->least) * i / STEPS;

@@ -70,8 +70,8 @@ CornuPlot *cornu_picture_curves(const CornuHistory *history, const char *title)
     const char  *keys[MAX_CHARTS];
     const int    count = choose_keys(history, keys), epochs = cornu_history_epochs(history);
     double      *values = cornu__allocate((size_t)epochs * 2, sizeof *values);
-    CornuPlot   *plot = values ? cornu__picture_create(WIDTH, count * (CHART + BETWEEN), title, NULL)
-                               : cornu__null();
+    const double height = count * (CHART + BETWEEN);
+    CornuPlot   *plot = values ? cornu__picture_create(WIDTH, height, title, NULL) : cornu__null();
     for (int i = 0; plot && i < count; i++)
         draw_chart(plot, history, keys[i], CORNU__PICTURE_HEAD + i * (CHART + BETWEEN), values);
     cornu__release(values);

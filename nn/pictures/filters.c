@@ -90,11 +90,12 @@ CornuPlot *cornu_picture_filters(CornuArray kernel, const char *title)
     describe(note, extent);
     CornuPlot *plot = cornu__picture_create(right + CORNU__PICTURE_SCALE, height, title, note);
     if (!plot) return NULL;
-    for (int64_t f = 0; f < filters; f++)
+    for (int64_t f = 0; f < filters; f++) {
+        const int64_t row = f / across, column = f % across;
         for (int64_t c = 0; c < channels; c++)
-            draw_kernel(plot, kernel, c, f, most, CORNU__MARGIN + (double)(f % across) * cell_x,
-                        CORNU__PICTURE_HEAD + (double)(f / across) * block + (double)c * cell_y,
-                        side);
+            draw_kernel(plot, kernel, c, f, most, CORNU__MARGIN + (double)column * cell_x,
+                        CORNU__PICTURE_HEAD + (double)row * block + (double)c * cell_y, side);
+    }
     const CornuPictureScale scale = { -most, most, diverging, NULL };
     cornu__picture_scale(plot, &scale, right + BETWEEN, CORNU__PICTURE_HEAD,
                          fmin(height - BESIDE, 4 * SIDE));

@@ -136,8 +136,9 @@ void cornu__predictions_note(char note[CORNU__PICTURE_TEXT], int64_t shown, int6
                              int64_t wrong)
 {
     snprintf(note, CORNU__PICTURE_TEXT, "%lld of %lld shown, wrong ones first: in red, above the "
-             "true class. Of all %lld, %lld are wrong (%.2f %%)", (long long)shown, (long long)count,
-             (long long)count, (long long)wrong, 100.0 * (double)wrong / (double)count);
+             "true class. Of all %lld, %lld are wrong (%.2f %%)", (long long)shown,
+             (long long)count, (long long)count, (long long)wrong,
+             100.0 * (double)wrong / (double)count);
 }
 
 /* How all samples are drawn. */
@@ -195,10 +196,11 @@ static CornuPlot *draw(const CornuPicturePredictions *config, const Choice *choi
                             choice->wrong);
     style.plot = cornu__picture_create(2 * CORNU__MARGIN + (double)choice->across * cell - BESIDE,
                                        (double)rows * row, config->title, note);
-    for (int64_t i = 0; style.plot && i < choice->count; i++)
-        draw_sample(&style, config, choice->index[i],
-                    CORNU__MARGIN + (double)(i % choice->across) * cell,
-                    CORNU__PICTURE_HEAD + (double)(i / choice->across) * row);
+    for (int64_t i = 0; style.plot && i < choice->count; i++) {
+        const int64_t down = i / choice->across, across = i % choice->across;
+        draw_sample(&style, config, choice->index[i], CORNU__MARGIN + (double)across * cell,
+                    CORNU__PICTURE_HEAD + (double)down * row);
+    }
     return style.plot;
 }
 
