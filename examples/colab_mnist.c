@@ -77,6 +77,7 @@ int main(int argc, char **argv)
     CornuStrategy  *strategy = status ? NULL
         : cornu_tpu_strategy(&tpu, .num_shards = (int)options.shards,
                              .threads = (int)options.threads,
+                             .precision = session_precision(&options),
                              .iterations_per_loop = options.steps_per_execution);
     CornuImageData *mnist = strategy ? session_mnist(&options) : NULL;
     CornuModel     *model = mnist ? reference->build(&(CornuNetworkConfig){ 0 }) : NULL;

@@ -77,8 +77,8 @@ static void print_measured(const Race *race, FILE *to)
                 race->racers[0].name);
     if (race->modelled_count == 0) return;
     if (!limits->bf16_instructions)
-        fprintf(to, "There are no instructions for bfloat16 in use here: an emulated TPU no faster "
-                "than cpu is expected.\n");
+        fprintf(to, "No instructions for bfloat16 are in use: this CPU has none, or has slower "
+                "ones than for\nfloat32. An emulated TPU no faster than cpu is expected.\n");
     else if (limits->bf16_flops < 1.1 * limits->f32_flops)
         fprintf(to, "This CPU's instructions for bfloat16 do %.2f times what those for float32 do: "
                 "an emulated TPU no\nfaster than cpu is expected.\n",

@@ -44,6 +44,7 @@ struct CornuModel {
     uint64_t     seed;
     int64_t      next_generator;
     CornuShape   input;                          /* rank 0 until known; axis 0 is CORNU_NONE */
+    int64_t      batch_size;                     /* of every batch; 0: any */
     double       input_scale;
     const CornuPolicy *policy, *own_policy;      /* in force, once compiled; set for the model, or
                                                     NULL where the device decides */

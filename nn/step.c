@@ -251,6 +251,10 @@ static CornuType shard_type(const CornuStep *step, CornuType batch)
 static CornuStatus record(CornuModel *model, CornuStep *step)
 {
     const int64_t batch = step->x_type.shape.extent[0];
+    if (model->batch_size && batch != model->batch_size)
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: a batch of %lld rows, expected the model's "
+                           ".batch_size, %lld", model->name, (long long)batch,
+                           (long long)model->batch_size);
     step->shards = cornu_device_shards(model->device);
     step->rows = (batch + step->shards - 1) / step->shards;
     if (batch < step->shards)

@@ -182,6 +182,11 @@ CornuStep *cornu__plan_step(CornuPlan *plan, CornuStepKind kind, const CornuValu
 CornuStatus cornu__plan_value(CornuPlan *plan, CornuType type, bool varies, CornuPlace place,
                               CornuValue *value);
 
+/* The value that `value` is seen in, made by its maker; and the part of memory where it is, of a
+ * whole that may be made later. */
+CornuValue cornu__plan_root(const CornuPlan *plan, CornuValue value);
+CornuPart  cornu__plan_part(const CornuPlan *plan, CornuValue value);
+
 /* Whether operand k of the step has to be moved into the result that the step joins it to; false
  * where it is there already, and of other steps. */
 bool cornu__plan_moves(const CornuPlan *plan, const CornuStep *step, int k);

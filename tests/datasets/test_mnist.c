@@ -17,22 +17,6 @@
 
 enum { PIXELS = 28 * 28, TRAIN = 30, TEST = 12 };
 
-static char folder[FILES_PATH];
-
-static int begin(void **state)
-{
-    (void)state;
-    files_begin(folder);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    files_end(folder);
-    return 0;
-}
-
 /* Writes mnist/name: u8 of these extents, element i being i % 10. */
 static void write_idx(const char *name, int rank, const int64_t *extents)
 {
@@ -251,5 +235,5 @@ int main(void)
         cmocka_unit_test(test_drawings_never_change),
         cmocka_unit_test(test_each_allocation_may_fail),
     };
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, files_begin, files_end);
 }

@@ -288,22 +288,6 @@ static void test_impossible_data_sets_are_refused(void **state)
 
 /* ---- Files ---- */
 
-static char folder[FILES_PATH];
-
-static int begin(void **state)
-{
-    (void)state;
-    files_begin(folder);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    files_end(folder);
-    return 0;
-}
-
 static void test_files(void **state)
 {
     (void)state;
@@ -364,7 +348,7 @@ int main(void)
         cmocka_unit_test(test_random_places_are_uniform),
         cmocka_unit_test(test_continued_rows),
         cmocka_unit_test(test_impossible_data_sets_are_refused),
-        cmocka_unit_test_setup_teardown(test_files, begin, end),
+        cmocka_unit_test_setup_teardown(test_files, files_begin, files_end),
         cmocka_unit_test(test_real_shakespeare),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
