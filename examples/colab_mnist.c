@@ -5,11 +5,13 @@
  * google_cloud_tpu/guide_to_tensorflow_keras_on_tpu_mnist.ipynb.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cornu/cornu.h>
 #include <cornu/models/models.h>
 
 #include "digits.h"
+#include "pictures.h"
 #include "session.h"
 
 static CornuStatus notebook(const Options *options, const CornuReferenceModel *reference,
@@ -37,18 +39,18 @@ static CornuStatus notebook(const Options *options, const CornuReferenceModel *r
         .callbacks = { options->trace ? cornu_trace(options->trace) : NULL });
     if (!history) return cornu_error_status();
 
-    double      test[2];
-    CornuStatus status = cornu_evaluate(tpu_model, .x = test_x, .y = mnist->test_y,
-                                        .batch_size = options->batch_size, .results = test,
-                                        .verbose = CORNU_SILENT);
+    double           test[2];
+    const CornuArray predictions = session_evaluate(tpu_model, mnist, options->batch_size, test);
+    CornuStatus      status = predictions.data ? CORNU_OK : cornu_error_status();
     if (!status && options->save) status = cornu_model_save(tpu_model, options->save);
     if (!status) status = session_record(options, tpu_model, history, mnist, test);
     if (!status) {
-        printf("Test loss: %.4f\nTest accuracy%s: %.4f\n", test[0],
-               mnist->synthetic ? " on synthetic digits" : "", test[1]);
         session_fallbacks(cornu_strategy_device(strategy), cornu_model_statistics(tpu_model));
-        status = digits_show(tpu_model, mnist);
+        digits_show(predictions, mnist);
     }
+    if (!status && options->plots)
+        status = pictures_of_test(options->plots, tpu_model, mnist, predictions);
+    free(predictions.data);
     cornu_history_free(history);
     return status;
 }

@@ -70,13 +70,13 @@ static CornuStatus choose_steps(Race *race)
 
 static CornuStatus show(CornuModel *model, const CornuTrainTest *mnist)
 {
-    double      test[2];
-    CornuStatus status = cornu_evaluate(model, .x = mnist->test_x, .y = mnist->test_y,
-                                        .verbose = CORNU_SILENT, .batch_size = 1000,
-                                        .results = test);
-    if (status) return status;
-    printf("\nTest accuracy%s: %.4f\n", mnist->synthetic ? " on synthetic digits" : "", test[1]);
-    return digits_show(model, mnist);
+    double           test[2];
+    putchar('\n');
+    const CornuArray predictions = session_evaluate(model, mnist, 1000, test);
+    if (!predictions.data) return cornu_error_status();
+    digits_show(predictions, mnist);
+    free(predictions.data);
+    return CORNU_OK;
 }
 
 static CornuStatus tour(Race *race)

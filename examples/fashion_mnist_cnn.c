@@ -31,9 +31,9 @@ static CornuStatus train(const Options *options, const Augmentation *augmentatio
     if (!history) return cornu_error_status();
 
     double      test[2];
-    CornuStatus status = session_test(options, model, garments, test);
+    CornuStatus status = options->save ? cornu_model_save(model, options->save) : CORNU_OK;
+    if (!status) status = session_test(options, model, garments, test);
     if (!status) session_fallbacks(device, cornu_model_statistics(model));
-    if (!status && options->save) status = cornu_model_save(model, options->save);
     if (!status) status = session_record(options, model, history, garments, test);
     cornu_history_free(history);
     return status;

@@ -91,6 +91,8 @@ static void fill_table(Table *table, Options *o)
           NULL },
         { "trace", OPTION_TEXT, &o->trace, "FILE",
           "write what one late step did when, as JSON for ui.perfetto.dev", 0, 0, NULL },
+        { "plots", OPTION_TEXT, &o->plots, "DIR",
+          "write pictures of the training and the test into a folder", 0, 0, NULL },
         { "verbose", OPTION_CHOICE, &table->verbose, "auto|0|1|2",
           "silent, a progress bar, a line per epoch; auto: a bar on a terminal", 0, 0,
           verbosities },

@@ -10,6 +10,7 @@
 #include <cornu/datasets/text.h>
 #include <cornu/models/models.h>
 
+#include "pictures.h"
 #include "session.h"
 
 enum { NO_EPOCHS = 0, EPOCHS_OF_PRESET = -1 };
@@ -115,6 +116,8 @@ static CornuStatus record(const Run *run, const CornuHistory *history)
     const int64_t all = run->text->tokens.type.shape.extent[0];
     const int64_t held = (int64_t)(run->flags->validation * (double)all);
     const int     last = cornu_history_epochs(history) - 1;
+    if (options->plots && pictures_of_training(options->plots, run->model, history, NULL))
+        return cornu_error_status();
     if (!options->history) return CORNU_OK;
     const CornuRunRecord made = {
         .model = cornu_model_name(run->model), .device = cornu_device_name(run->device),
@@ -242,7 +245,7 @@ static CornuStatus check_flags(const Run *run)
         return cornu_error_set(CORNU_ERR_ARGUMENT, "--epochs 0 trains nothing: it needs --load "
                                "FILE, and --generate N to write with it");
     const char *unused = options->save ? "save" : options->history ? "history"
-                       : options->trace ? "trace" : NULL;
+                       : options->trace ? "trace" : options->plots ? "plots" : NULL;
     if (!unused) return CORNU_OK;
     return cornu_error_set(CORNU_ERR_ARGUMENT, "--epochs 0 trains nothing, so there is nothing to "
                            "write to --%s", unused);

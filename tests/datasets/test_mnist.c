@@ -140,11 +140,11 @@ static void test_unpacked_files(void **state)
     files_write(files_path(folder, alone), bytes, size + TRAIN * PIXELS);
     assert_int_equal(unlink(files_path(folder, "mnist/train-images-idx3-ubyte.gz")), 0);
 
-    CornuImageData *mnist = cornu_mnist_load(.data = folder);
+    CornuTrainTest *mnist = cornu_mnist_load(.data = folder);
     if (!mnist) fail_msg("%s", cornu_error_message());
     assert_memory_equal(mnist->train_x.data, bytes + size, TRAIN * PIXELS);
     for (int i = 0; i < TEST; i++) assert_int_equal(((uint8_t *)mnist->test_y.data)[i], 7);
-    cornu_image_data_free(mnist);
+    cornu_train_test_free(mnist);
 
     files_write(files_path(folder, alone), bytes, size + TRAIN * PIXELS - 1);
     expect_failure(CORNU_ERR_FORMAT, alone, "ends after 23519 bytes");

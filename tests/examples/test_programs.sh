@@ -124,6 +124,44 @@ refuses 1 'no/such/m.safetensors: cannot be written: No such file' mnist_cnn $sm
 refuses 1 'no/h.json: cannot be written: No such file' mnist_cnn $small --history no/h.json
 refuses 1 'cannot be written: Is a directory' mnist_cnn $small --history .
 refuses 1 'no/t.json: cannot be written: No such file' mnist_cnn $small --trace no/t.json
+refuses 1 'no/p: the folder cannot be made: No such file' mnist_cnn $small --plots no/p
+: >file
+refuses 1 'file: is a file, expected a folder' fashion_mnist_cnn $small --plots file
+mkdir -p pictures/filters.png
+refuses 1 'pictures/filters.png: cannot be written: Is a directory' mnist_cnn $small --plots pictures
+rmdir pictures/filters.png
+if [ "$(id -u)" != 0 ]; then
+    chmod a-w pictures
+    refuses 1 'pictures/curves.png: cannot be written: Permission denied' colab_mnist $small --plots pictures
+    chmod u+w pictures
+elif unshare -rm true 2>/dev/null; then
+    timeout 300 unshare -m sh -c 'mount -t tmpfs -o ro none pictures || exit 99; "$@" --plots pictures' \
+        sh "$programs/mnist_cnn" $small >"$folder/out" 2>"$folder/err"
+    status=$?
+    if [ $status = 99 ]; then
+        skip "pictures where nothing can be written" "no mount"
+    else
+        [ $status = 1 ] && ! grep -q accuracy "$folder/out" &&
+            grep -q 'pictures/curves.png: cannot be written: Read-only' "$folder/err"
+        report $? "pictures where nothing can be written are refused"
+    fi
+else
+    skip "pictures where nothing can be written" "no mount"
+fi
+rmdir pictures && rm file
+refuses 1 'the loss became nan' mnist_cnn $small --learning-rate 1e30 --plots pictures
+# The pictures are of the same bytes again, and a second run writes over them.
+for program in mnist_cnn fashion_mnist_cnn; do
+    succeeds $program $small --plots pictures/
+    [ "$(cd pictures && echo *)" = "confusion.png curves.png filters.png predictions.png" ]
+    report $? "$program writes four pictures"
+    cat pictures/*.png >first
+    succeeds $program $small --plots pictures --threads 1
+    cat pictures/*.png >second
+    same "$program draws the same pictures with one thread" first second
+    rm -r pictures
+done
+rm first second
 refuses 1 'm.h5: .h5 files are not built yet; use .safetensors' mnist_cnn $small --save m.h5
 refuses 1 'expected one that ends in .safetensors' mnist_cnn $small --save model
 if [ -c /dev/full ]; then
