@@ -140,7 +140,8 @@ $(test_programs): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(test_helpers:%.c=$(
 	@mkdir -p $(@D)
 	$(call say,ld,$@)$(link) -lcmocka $(libraries)
 
-$(BUILD)/bench: $(bench_files:%.c=$(BUILD)/obj/%.o) $(BUILD)/libcornu.a $(BUILD)/files
+$(BUILD)/bench: $(bench_files:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/examples/options.o \
+                $(BUILD)/libcornu.a $(BUILD)/files
 	$(call say,ld,$@)$(link) $(libraries)
 
 # The README's commands. What they need is looked for first; a second make then builds, as the
@@ -165,8 +166,9 @@ check-training: deps-test
 	$(again) all $(BUILD)/tests/examples/test_predict
 	@bash tests/training/check.sh $(BUILD)
 
+# Limits, kernels, steps, latency, on an idle machine; minutes.
 bench: $(bench)
-	$(bench)
+	$(bench) --json $(BUILD)/bench.json
 
 # What must be there, as header, file or tool:package of Debian. Installs by apt-get, never waiting
 # for a password; elsewhere says what is missing. curl fetches the data sets; wget would do too.
