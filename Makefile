@@ -158,7 +158,7 @@ test: deps-test
 	@tests/run $(BUILD) $(tests)
 
 # Test scripts may run any program; chosen test programs need nothing else.
-test-programs: $(filter-out %.sh,$(tests)) $(if $(T),$(if $(filter %.sh,$(tests)),all),all $(bench))
+test-programs: $(filter-out %.sh,$(tests)) $(if $(T),$(if $(filter %.sh,$(tests)),all $(bench)),all $(bench))
 	@:
 
 # The long trainings on the real digits, against the published accuracies; minutes.

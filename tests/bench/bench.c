@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #include "../../device/host/cpu.h"
@@ -53,6 +52,11 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+void bench_sort(double *values, int count)
+{
+    qsort(values, (size_t)count, sizeof *values, by_value);
+}
+
 CornuStatus bench_alternate(BenchCase *cases, int count, double seconds)
 {
     enum { LEAST_ROUNDS = 3 };
@@ -72,7 +76,7 @@ CornuStatus bench_alternate(BenchCase *cases, int count, double seconds)
         }
     }
     for (int i = 0; i < count; i++)
-        qsort(cases[i].seconds, (size_t)cases[i].rounds, sizeof(double), by_value);
+        bench_sort(cases[i].seconds, cases[i].rounds);
     return CORNU_OK;
 }
 
@@ -171,6 +175,8 @@ static int check(const Bench *bench, const char *filter)
     if (!all_known(filter, known_group)) return refuse("filter", filter, join(text, known_group));
     if (!all_known(bench->models, subject_model))
         return refuse("models", bench->models, join(text, subject_model));
+    if (!all_known(bench->devices, subject_device))
+        return refuse("devices", bench->devices, join(text, subject_device));
     if (!all_known(bench->isas, known_isa))
         return refuse("isas", bench->isas, join(text, known_isa));
     if (bench->batches && bench_numbers(bench->batches, numbers) < 0)
@@ -205,6 +211,8 @@ int main(int count, char **arguments)
         { "filter", OPTION_TEXT, &filter, "LIST",
           "of limits, threads, kernels, steps, scaling, latency; default all", 0, 0, NULL },
         { "models", OPTION_TEXT, &bench.models, "LIST", "networks; default all", 0, 0, NULL },
+        { "devices", OPTION_TEXT, &bench.devices, "LIST", "of cpu, tpu; default both, in turn", 0, 0,
+          NULL },
         { "batches", OPTION_TEXT, &bench.batches, "LIST",
           "batch sizes; default 128,1024 for steps, 128 for kernels, 64 to 4096 for scaling", 0, 0,
           NULL },

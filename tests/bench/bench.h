@@ -25,7 +25,7 @@ typedef struct {
 
 typedef struct {
     double      seconds;                  /* to spend on each case, about */
-    const char *models, *batches, *isas;  /* lists; NULL: the group decides */
+    const char *models, *devices, *batches, *isas;   /* lists; NULL: the group decides */
     json_t     *page;
     BenchLimits limits[BENCH_MOST_LIMITS];   /* of 1, 2, 4, … threads and of all */
     int         limit_count;
@@ -69,6 +69,8 @@ typedef struct {
 /* Runs each case once, then all of them round by round, so that a busy moment of the machine falls
  * on all: for about `seconds` a case, at least three rounds and at most BENCH_MOST_ROUNDS. */
 CornuStatus bench_alternate(BenchCase *cases, int count, double seconds);
+
+void bench_sort(double *values, int count);
 
 /* What `part` of the rounds (0.5: half of them) did not exceed. */
 double bench_quantile(const BenchCase *measured, double part);

@@ -21,7 +21,7 @@
 
 /* ---- In the steps ---- */
 
-enum { DEVICES = 2, MOST_KEPT = 200 };
+enum { MOST_KEPT = 200 };
 
 typedef struct {
     Subject         subject;
@@ -60,18 +60,12 @@ static CornuStatus run(void *context)
     return status;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median(const Recorder *r, int step)
 {
     double    sorted[MOST_KEPT];
     const int count = r->runs < MOST_KEPT ? r->runs : MOST_KEPT;
     for (int i = 0; i < count; i++) sorted[i] = r->shares[i * r->steps + step];
-    qsort(sorted, (size_t)count, sizeof *sorted, by_value);
+    bench_sort(sorted, count);
     return sorted[count / 2];
 }
 
@@ -104,20 +98,21 @@ static json_t *pack_step(const Recorder *r, int number)
 
 static CornuStatus measure(Bench *bench, const char *model, int64_t batch)
 {
-    static BenchCase  cases[DEVICES];
-    const char *const devices[DEVICES] = { "cpu", "tpu" };
-    Recorder          recorders[DEVICES] = { { .steps = 0 } };
-    CornuStatus       status = CORNU_OK;
-    for (int i = 0; i < DEVICES && !status; i++) {
-        status = open_recorder(&recorders[i], &(SubjectConfig){
-            .model = model, .device = devices[i], .batch = batch });
+    static BenchCase cases[SUBJECT_DEVICES];
+    Recorder         recorders[SUBJECT_DEVICES] = { { .steps = 0 } };
+    SubjectConfig    configs[SUBJECT_DEVICES];
+    CornuStatus      status = CORNU_OK;
+    const int        count = subject_configs(bench->devices, &(SubjectConfig){
+        .model = model, .batch = batch }, configs);
+    for (int i = 0; i < count && !status; i++) {
+        status = open_recorder(&recorders[i], &configs[i]);
         cases[i] = (BenchCase){ .run = run, .context = &recorders[i] };
     }
-    if (!status) status = bench_alternate(cases, DEVICES, bench->seconds);
-    for (int i = 0; i < DEVICES && !status; i++)
+    if (!status) status = bench_alternate(cases, count, bench->seconds);
+    for (int i = 0; i < count && !status; i++)
         for (int k = 0; k < recorders[i].steps; k++)
             json_array_append_new(bench_rows(bench, "kernels"), pack_step(&recorders[i], k));
-    for (int i = 0; i < DEVICES; i++) close_recorder(&recorders[i]);
+    for (int i = 0; i < count; i++) close_recorder(&recorders[i]);
     return status;
 }
 
@@ -142,6 +137,7 @@ static void become(const Bench *bench, const char *isa, const char *file)
     int         count = 7;
     snprintf(seconds, sizeof seconds, "%g", bench->seconds);
     if (bench->models) arguments[count++] = "--models", arguments[count++] = bench->models;
+    if (bench->devices) arguments[count++] = "--devices", arguments[count++] = bench->devices;
     if (bench->batches) arguments[count++] = "--batches", arguments[count++] = bench->batches;
     const int nothing = open("/dev/null", O_WRONLY);
     if (nothing >= 0) dup2(nothing, STDOUT_FILENO);

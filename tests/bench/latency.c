@@ -6,7 +6,7 @@
 #include "bench.h"
 #include "subject.h"
 
-enum { MANY = 1024, SUBJECTS = 2, CALLS = 2 };
+enum { MANY = 1024, CALLS = 2 };
 
 static CornuStatus predict(void *context)
 {
@@ -35,22 +35,23 @@ static json_t *pack(const Subject *s, const BenchCase *timed)
 
 static CornuStatus measure(Bench *bench, const char *model, int64_t batch)
 {
-    static BenchCase  cases[SUBJECTS * CALLS];
-    Subject           subjects[SUBJECTS] = { { .model = NULL } };
-    const char *const devices[SUBJECTS] = { "cpu", "tpu" };
-    CornuStatus       status = CORNU_OK;
-    for (int i = 0; i < SUBJECTS && !status; i++) {
-        status = subject_open(&subjects[i], &(SubjectConfig){
-            .model = model, .device = devices[i], .batch = batch, .predicts = true });
+    static BenchCase cases[SUBJECT_DEVICES * CALLS];
+    Subject          subjects[SUBJECT_DEVICES] = { { .model = NULL } };
+    SubjectConfig    configs[SUBJECT_DEVICES];
+    CornuStatus      status = CORNU_OK;
+    const int        count = subject_configs(bench->devices, &(SubjectConfig){
+        .model = model, .batch = batch, .predicts = true }, configs);
+    for (int i = 0; i < count && !status; i++) {
+        status = subject_open(&subjects[i], &configs[i]);
         for (int k = 0; k < CALLS; k++)
             cases[i * CALLS + k] = (BenchCase){ .run = k ? predict_on_batch : predict,
                                                 .context = &subjects[i] };
     }
-    if (!status) status = bench_alternate(cases, SUBJECTS * CALLS, bench->seconds);
-    for (int i = 0; i < SUBJECTS * CALLS && !status; i++)
+    if (!status) status = bench_alternate(cases, count * CALLS, bench->seconds);
+    for (int i = 0; i < count * CALLS && !status; i++)
         json_array_append_new(bench_rows(bench, "latency"),
                               pack(&subjects[i / CALLS], &cases[i]));
-    for (int i = 0; i < SUBJECTS; i++) subject_close(&subjects[i]);
+    for (int i = 0; i < count; i++) subject_close(&subjects[i]);
     return status;
 }
 

@@ -8,16 +8,19 @@
 #include "../../device/host/product.h"
 #include "../../device/host/threads.h"
 #include "../../device/memory_internal.h"
+#include "subject.h"
 
-static json_t *pack_row(const char *model, const char *device, const char *layer,
-                        const char *name, const BenchCase *timed, double flops, double bytes,
-                        double near_bytes, bool bf16)
+/* Of the devices, in their order. */
+static const CornuDtype dtypes[SUBJECT_DEVICES] = { CORNU_F32, CORNU_BF16 };
+
+static json_t *pack_row(int dtype, const char *layer, const char *name, const BenchCase *timed,
+                        double flops, double bytes)
 {
-    const char *class = "product";
     return json_pack("{sssssssssssssfsfsfsfsb}", "isa", cornu__isa_name(cornu__isa_in_use()),
-                     "model", model, "device", device, "layer", layer, "name", name, "class",
-                     class, "us", 1e6 * bench_quantile(timed, 0.5), "gflop", 1e-9 * flops, "mb",
-                     1e-6 * bytes, "near_mb", 1e-6 * near_bytes, "bf16", (int)bf16);
+                     "model", "products", "device", subject_device(dtype), "layer", layer, "name",
+                     name, "class", "product", "us", 1e6 * bench_quantile(timed, 0.5), "gflop",
+                     1e-9 * flops, "mb", 1e-6 * bytes, "near_mb",
+                     1e-6 * bytes / cornu__cpu_threads(), "bf16", dtypes[dtype] == CORNU_BF16);
 }
 
 /* ---- Micro-kernels ---- */
@@ -72,13 +75,13 @@ static void open_micro(Micro *micro)
     }
 }
 
-static CornuStatus measure_micro(Bench *bench, const CornuProducts *products, const char *device,
-                                 bool bf16)
+static CornuStatus measure_micro(const Bench *bench, int dtype, json_t *rows)
 {
     static Micro     micro;
     static BenchCase timed;
     char             layer[64];
     const int        all = cornu__cpu_threads();
+    const CornuProducts *products = dtype ? cornu__products_of_bf16() : cornu__products();
     micro = (Micro){ .products = products,
                      .threads = cornu__threads_create(all < MOST_THREADS ? all : MOST_THREADS) };
     timed = (BenchCase){ .run = run_micro, .context = &micro };
@@ -92,9 +95,7 @@ static CornuStatus measure_micro(Bench *bench, const CornuProducts *products, co
     snprintf(layer, sizeof layer, "%dx%dx%d in L1", products->tile_rows, (int)micro.k,
              2 * products->lanes);
     if (!status)
-        json_array_append_new(bench_rows(bench, "kernels"),
-                              pack_row("micro-kernel", device, layer, "tile", &timed, flops, 0.0,
-                                       0.0, bf16));
+        json_array_append_new(rows, pack_row(dtype, layer, "micro-kernel", &timed, flops, 0.0));
     for (int t = 0; t < count; t++)
         for (int i = 0; i < 4; i++) cornu__release(micro.memory[t][i]);
     cornu__threads_free(micro.threads);
@@ -107,7 +108,6 @@ typedef struct {
     CornuDevice     *device;
     CornuExecutable *executable;
     CornuBuffer     *in[2], *out;
-    CornuDtype       dtype;
 } Whole;
 
 static CornuStatus run_whole(void *context)
@@ -130,10 +130,10 @@ static CornuStatus record_whole(Whole *whole, CornuProgram *program, CornuType t
     return whole->executable ? CORNU_OK : cornu_error_status();
 }
 
-static CornuStatus open_whole(Whole *whole, const char *device, CornuDtype dtype, int64_t n)
+static CornuStatus open_whole(Whole *whole, int dtype, int64_t n)
 {
-    const CornuType type = cornu_type(dtype, n, n);
-    *whole = (Whole){ .dtype = dtype, .device = cornu_device_open(device, .shards = 1) };
+    const CornuType type = cornu_type(dtypes[dtype], n, n);
+    *whole = (Whole){ .device = cornu_device_open(subject_device(dtype), .shards = 1) };
     CornuProgram *program = whole->device ? cornu_program_create() : NULL;
     CornuStatus   status = program ? record_whole(whole, program, type) : cornu_error_status();
     cornu_program_free(program);
@@ -154,26 +154,23 @@ static void close_whole(Whole *whole)
     cornu_device_close(whole->device);
 }
 
-static CornuStatus measure_whole(Bench *bench, int n)
+static CornuStatus measure_whole(const Bench *bench, int n, json_t *const rows[2])
 {
-    static BenchCase        cases[2];
-    static const CornuDtype dtypes[2] = { CORNU_F32, CORNU_BF16 };
-    const char *const       devices[2] = { "cpu", "tpu" };
-    Whole                   whole[2] = { { .device = NULL } };
-    CornuStatus             status = CORNU_OK;
-    char                    layer[64];
+    static BenchCase cases[2];
+    Whole            whole[2] = { { .device = NULL } };
+    CornuStatus      status = CORNU_OK;
+    char             layer[64];
     snprintf(layer, sizeof layer, "%dx%dx%d", n, n, n);
     for (int i = 0; i < 2 && !status; i++) {
-        status = open_whole(&whole[i], devices[i], dtypes[i], n);
+        status = open_whole(&whole[i], i, n);
         cases[i] = (BenchCase){ .run = run_whole, .context = &whole[i] };
     }
     if (!status) status = bench_alternate(cases, 2, bench->seconds / 2.0);
     for (int i = 0; i < 2 && !status; i++) {
-        const double count = (double)n * n, bytes = count * (2 * (dtypes[i] == CORNU_F32 ? 4 : 2) + 4);
-        json_array_append_new(bench_rows(bench, "kernels"),
-                              pack_row("product", devices[i], layer, "matmul", &cases[i],
-                                       2.0 * count * n, bytes, bytes / cornu__cpu_threads(),
-                                       dtypes[i] == CORNU_BF16));
+        const double count = (double)n * n;
+        const double each = 2.0 * (double)cornu_dtype_size(dtypes[i]) + sizeof(float);
+        json_array_append_new(rows[i], pack_row(i, layer, "matmul", &cases[i], 2.0 * count * n,
+                                                count * each));
     }
     for (int i = 0; i < 2; i++) close_whole(&whole[i]);
     return status;
@@ -181,8 +178,14 @@ static CornuStatus measure_whole(Bench *bench, int n)
 
 CornuStatus products_measure(Bench *bench)
 {
-    CornuStatus status = measure_micro(bench, cornu__products(), "cpu", false);
-    if (!status) status = measure_micro(bench, cornu__products_of_bf16(), "tpu", true);
-    for (int n = 512; n <= 2048 && !status; n *= 2) status = measure_whole(bench, n);
+    json_t     *rows[SUBJECT_DEVICES] = { json_array(), json_array() };
+    CornuStatus status = CORNU_OK;
+    for (int i = 0; i < SUBJECT_DEVICES && !status; i++)
+        status = measure_micro(bench, i, rows[i]);
+    for (int n = 512; n <= 2048 && !status; n *= 2) status = measure_whole(bench, n, rows);
+    for (int i = 0; i < SUBJECT_DEVICES; i++) {
+        json_array_extend(bench_rows(bench, "kernels"), rows[i]);
+        json_decref(rows[i]);
+    }
     return status;
 }

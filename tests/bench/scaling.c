@@ -1,18 +1,13 @@
 /* Training steps by batch size and by number of threads. */
 #include <stdio.h>
-#include <string.h>
 
 #include "../../device/host/cpu.h"
 #include "steps.h"
 
-static CornuStatus measure(Bench *bench, const char *group, const char *model, int64_t batch,
-                           int threads)
+static CornuStatus measure(Bench *bench, const char *model, int64_t batch, int threads)
 {
-    const SubjectConfig each[] = {
-        { .model = model, .device = "cpu", .batch = batch, .threads = threads },
-        { .model = model, .device = "tpu", .batch = batch, .threads = threads },
-    };
-    return steps_measure(bench, group, each, 2);
+    return steps_measure(bench, "scaling", &(SubjectConfig){
+        .model = model, .batch = batch, .threads = threads });
 }
 
 /* mnist_cnn unless other networks are named, on batches of many sizes; then one of 1024 on one
@@ -30,9 +25,9 @@ CornuStatus bench_scaling(Bench *bench)
         CornuStatus status = CORNU_OK;
         if (!bench_listed(models, model)) continue;
         for (int k = 0; k < count && !status; k++)
-            status = measure(bench, "scaling", model, batches[k], 0);
+            status = measure(bench, model, batches[k], 0);
         for (int k = cores == 1; k < 3 && !status; k++)
-            status = measure(bench, "scaling", model, batch, threads[k]);
+            status = measure(bench, model, batch, threads[k]);
         if (status) return status;
     }
     return CORNU_OK;

@@ -15,13 +15,11 @@
 #include "../allocations.h"
 #include "work.h"
 
-enum { MOST_SUBJECTS = 4 };
-
 typedef struct {
     Subject   subject;
-    int64_t   allocated;      /* since the first step */
+    int64_t   allocated;            /* since the first step */
     bool      warm;
-    double    sum[WORK_CLASSES];
+    double    sum[WORK_CLASSES];    /* seconds of a step */
 
 } Stepper;
 
@@ -87,6 +85,7 @@ static void add_row(const Bench *bench, const char *group, const Stepper *steppe
 {
     const Subject         *s = &stepper->subject;
     const CornuStatistics *statistics = cornu_executable_statistics(s->executable);
+    const Work             work = work_of_all(s->executable);
     const double           median = bench_quantile(timed, 0.5);
     json_t                *row = json_pack(
         "{sssssssIsisisfsfsfsfsfsisfsI}", "model", s->config.model, "device", s->config.device,
@@ -94,8 +93,8 @@ static void add_row(const Bench *bench, const char *group, const Stepper *steppe
         "shards", subject_shards(s), "threads", subject_threads(s), "ms", 1e3 * median, "ms_low",
         1e3 * bench_quantile(timed, 0.0), "ms_high", 1e3 * bench_quantile(timed, 0.9),
         "samples_per_s", (double)s->config.batch / median, "gflop_needed",
-        1e-9 * work_needed(s->executable), "rounds", timed->rounds, "mb_moved",
-        1e-6 * work_bytes(s->executable), "fallbacks", (json_int_t)statistics->fallbacks);
+        1e-9 * work.flops, "rounds", timed->rounds, "mb_moved",
+        1e-6 * work.bytes, "fallbacks", (json_int_t)statistics->fallbacks);
     json_object_set_new(row, "allocations",
                         allocations_counted() ? json_integer(stepper->allocated) : json_null());
     json_object_set_new(row, "classes", pack_classes(stepper));
@@ -114,16 +113,18 @@ static CornuStatus measure(Bench *bench, const char *group, Stepper *steppers, B
     return status;
 }
 
-CornuStatus steps_measure(Bench *bench, const char *group, const SubjectConfig *configs, int count)
+CornuStatus steps_measure(Bench *bench, const char *group, const SubjectConfig *config)
 {
-    static Stepper   steppers[MOST_SUBJECTS];
-    static BenchCase cases[MOST_SUBJECTS];
+    static Stepper   steppers[SUBJECT_DEVICES];
+    static BenchCase cases[SUBJECT_DEVICES];
+    SubjectConfig    configs[SUBJECT_DEVICES];
+    const int        count = subject_configs(bench->devices, config, configs);
     CornuStatus      status = CORNU_OK;
     for (int i = 0; i < count; i++) {
         steppers[i] = (Stepper){ .warm = false };
         cases[i] = (BenchCase){ .run = train, .context = &steppers[i] };
     }
-    fprintf(stderr, "  %s, batch %lld\n", configs->model, (long long)configs->batch);
+    fprintf(stderr, "  %s, batch %lld\n", config->model, (long long)config->batch);
     for (int i = 0; i < count && !status; i++)
         status = subject_open(&steppers[i].subject, &configs[i]);
     if (!status) status = measure(bench, group, steppers, cases, count);
@@ -137,11 +138,8 @@ CornuStatus bench_steps(Bench *bench)
     const int count = bench_numbers(bench->batches ? bench->batches : "128,1024", batches);
     for (int i = 0; subject_model(i); i++)
         for (int k = 0; k < count && bench_listed(bench->models, subject_model(i)); k++) {
-            const SubjectConfig each[] = {
-                { .model = subject_model(i), .device = "cpu", .batch = batches[k] },
-                { .model = subject_model(i), .device = "tpu", .batch = batches[k] },
-            };
-            CornuStatus status = steps_measure(bench, "steps", each, 2);
+            CornuStatus status = steps_measure(bench, "steps", &(SubjectConfig){
+                .model = subject_model(i), .batch = batches[k] });
             if (status) return status;
         }
     return CORNU_OK;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../models/models.h"
+#include "bench.h"
 
 static const char text_model[] = "shakespeare_lstm";
 
@@ -12,6 +13,24 @@ const char *subject_model(int i)
     int                        count;
     const CornuReferenceModel *references = cornu_reference_models(&count);
     return i < count ? references[i].name : i == count ? text_model : NULL;
+}
+
+const char *subject_device(int i)
+{
+    static const char *const names[SUBJECT_DEVICES + 1] = { "cpu", "tpu", NULL };
+    return names[i];
+}
+
+int subject_configs(const char *devices, const SubjectConfig *base,
+                    SubjectConfig to[SUBJECT_DEVICES])
+{
+    int count = 0;
+    for (int i = 0; i < SUBJECT_DEVICES; i++) {
+        if (!bench_listed(devices, subject_device(i))) continue;
+        to[count] = *base;
+        to[count++].device = subject_device(i);
+    }
+    return count;
 }
 
 static bool reads_text(const SubjectConfig *config)

@@ -25,6 +25,14 @@ typedef struct {
 /* The networks that can be asked for; NULL past the last. */
 const char *subject_model(int i);
 
+/* Likewise the devices: "cpu", "tpu". */
+enum { SUBJECT_DEVICES = 2 };
+const char *subject_device(int i);
+
+/* A config for each device that is in the list, `base` but for the device; how many. */
+int subject_configs(const char *devices, const SubjectConfig *base,
+                    SubjectConfig to[SUBJECT_DEVICES]);
+
 /* All that is set is freed by subject_close, also when opening fails. */
 CornuStatus subject_open(Subject *subject, const SubjectConfig *config);
 void        subject_close(Subject *subject);

@@ -1,7 +1,5 @@
 #include "work.h"
 
-#include <string.h>
-
 #include "../../device/host/cpu.h"
 #include "../../device/ops/window.h"
 
@@ -92,22 +90,17 @@ Work work_of(const CornuExecutable *executable, const CornuExecutableStep *step)
     return work;
 }
 
-double work_needed(const CornuExecutable *executable)
+Work work_of_all(const CornuExecutable *executable)
 {
     int                        count;
-    double                     flops = 0.0;
+    Work                       all = { .flops = 0.0 };
     const CornuExecutableStep *steps = cornu_executable_steps(executable, &count);
-    for (int i = 0; i < count; i++) flops += work_of(executable, &steps[i]).flops;
-    return flops;
-}
-
-double work_bytes(const CornuExecutable *executable)
-{
-    int                        count;
-    double                     bytes = 0.0;
-    const CornuExecutableStep *steps = cornu_executable_steps(executable, &count);
-    for (int i = 0; i < count; i++) bytes += work_of(executable, &steps[i]).bytes;
-    return bytes;
+    for (int i = 0; i < count; i++) {
+        const Work work = work_of(executable, &steps[i]);
+        all.flops += work.flops;
+        all.bytes += work.bytes;
+    }
+    return all;
 }
 
 double work_bound(const BenchLimits *limits, Work work)

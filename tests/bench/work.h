@@ -45,9 +45,8 @@ typedef struct {
 
 Work work_of(const CornuExecutable *executable, const CornuExecutableStep *step);
 
-/* Of all steps together. */
-double work_needed(const CornuExecutable *executable);
-double work_bytes(const CornuExecutable *executable);
+/* Flops and bytes of all steps together. */
+Work work_of_all(const CornuExecutable *executable);
 
 /* The roofline: seconds that arithmetic takes at its limit, or reading and writing at that of the
  * nearest cache that holds the bytes, whichever is longer. */

@@ -1,0 +1,68 @@
+# build/bench: its limits, a tiny step and its JSON; what it refuses. No figure is judged here.
+programs=$(realpath "$BUILD")
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+passed=0 failed=0 skipped=0
+export LC_ALL=C.UTF-8
+unset CORNU_ISA BLIS_ARCH_TYPE CORNU_DUMP
+
+check() { # check NAME COMMAND...
+    local name=$1
+    shift
+    if "$@"; then passed=$((passed + 1)); return; fi
+    failed=$((failed + 1))
+    echo "not ok: $name"
+    head -n 12 out
+    cat err
+}
+bench() { timeout 60 "$programs/bench" "$@" >out 2>err </dev/null; }
+refuses() { bench "${@:2}"; [ $? = 2 ] && grep -q -- "$1" err; }
+tiny="--models mnist_convnet --batches 8 --seconds 0.001"
+
+bench --filter limits --seconds 0.01 --json limits.json
+check "limits" [ $? = 0 ]
+bench --filter steps,latency $tiny --json steps.json
+check "steps and latency" [ $? = 0 ]
+CORNU_ISA=portable bench --filter steps --devices tpu $tiny --json portable.json
+check "one device, with portable kernels" [ $? = 0 ]
+
+if command -v python3 >/dev/null; then
+    python3 - >out 2>err <<'PYTHON'
+import json
+limits = json.load(open("limits.json"))
+assert list(limits) == ["machine", "limits"], list(limits)
+rates = ("fp32", "bf16", "l1_read", "l2_read", "dram_read", "dram_copy")
+for row in [limits["limits"]] + limits["limits"]["by_threads"]:
+    assert all(row[name] > 0 for name in rates), row
+page = json.load(open("steps.json"))
+assert [(r["device"], r["shards"]) for r in page["steps"]] == [("cpu", 1), ("tpu", 8)]
+for row in page["steps"]:
+    assert row["model"] == "mnist_convnet" and row["batch"] == 8
+    assert 0 < row["ms_low"] <= row["ms"] <= row["ms_high"]
+    assert abs(row["gflop_needed"] - 1.53 / 16) < 0.01 * 1.53 / 16 + 0.001, row["gflop_needed"]
+    assert row["percent"] > 0 and row["fallbacks"] == 0 and row["allocations"] in (0, None), row
+    assert row["classes"]["convolution"]["ms"] > 0 and row["classes"]["convolution"]["mb"] > 0
+calls = [(r["device"], r["call"], r["batch"]) for r in page["latency"]]
+assert len(set(calls)) == 8 and {b for _, _, b in calls} == {1, 1024}, calls
+for row in page["latency"]:
+    assert 0 < row["ms"] <= row["ms_p95"] <= row["ms_p99"], row
+portable = json.load(open("portable.json"))
+assert portable["machine"]["isa"] == "portable" and len(portable["steps"]) == 1
+assert not portable["limits"]["bf16_instructions"]
+PYTHON
+    check "what the JSON says" [ $? = 0 ]
+else
+    skipped=$((skipped + 1))
+fi
+
+check "refuses an unknown group" refuses 'expected a list of limits, threads' --filter step
+check "refuses an unknown network" refuses 'expected a list of mnist_cnn,' --models mnist_cnn,lenet
+check "refuses an unknown device" refuses 'expected a list of cpu, tpu' --devices gpu
+check "refuses an unknown instruction set" refuses 'expected a list of portable' --isas sse9
+check "refuses batches of nothing" refuses 'whole numbers from 1' --batches 128,0
+check "refuses no time" refuses 'a number from' --seconds 0
+check "refuses an unknown flag" refuses 'did you mean --batches' --batchs 3
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed = 0 ]
