@@ -166,7 +166,7 @@ check-training: deps-test
 	$(again) all $(BUILD)/tests/examples/test_predict
 	@bash tests/training/check.sh $(BUILD)
 
-# Limits, kernels, steps, latency, on an idle machine; minutes.
+# Some minutes, on a machine that does nothing else.
 bench: $(bench)
 	$(bench) --json $(BUILD)/bench.json
 

@@ -34,9 +34,9 @@ typedef struct {
  * negative threads or a wrong CORNU_ISA, CORNU_ERR_MEMORY. */
 CornuStatus cornu_cpu_limits(int threads, CornuCpuLimits *limits);
 
-/* What the caches give on the way, bytes per second of all threads together. Each thread goes round
- * and round in memory of its own: half of a first-level or of a second-level cache, its part of half
- * the last cache; where the second-level caches are as large together, the last one counts as
+/* What the caches give on the way, bytes per second of all threads together. Each thread goes
+ * round and round in memory of its own: half of a first-level or of a second-level cache, or its
+ * part of half the last cache; where second-level caches hold that part, the last one counts as
  * they do. */
 typedef struct {
     int    threads;

@@ -3,8 +3,8 @@
  * on the shapes and behind the neighbours that it has there. So nothing is listed by hand, packing
  * and conversions are steps of their own, and operands are in the cache if they are in training.
  *
- * Instruction sets are chosen once in a process (BLIS does so when it starts): each is measured by a
- * child, which is this program with CORNU_ISA set, that writes its rows to a file.
+ * Instruction sets are chosen once in a process (BLIS does so when it starts): each is measured by
+ * a child, which is this program with CORNU_ISA set, that writes its rows to a file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -228,14 +228,13 @@ void bench_kernels_print(const Bench *bench)
     const BenchLimits *limits = bench_limits_of(bench, cornu__cpu_threads());
     const json_t      *rows = bench_rows(bench, "kernels"), *before = NULL;
     double             all = 0.0, rest = 0.0;
-    size_t             i;
-    json_t            *row;
     printf("\nkernels: in the training steps, of all shards; those from 1 %% of a step (--json has "
            "all);\npart of the limit: that of arithmetic in registers, or of reading from the "
            "nearest cache that\nholds what is read and written, whichever rules; of the same "
            "instruction set\n    %-24s %-34s %-26s %10s %8s %8s %7s\n", "layer", "kernel", "result",
            "us", "GFLOP/s", "GB/s", "limit");
-    json_array_foreach(rows, i, row) {
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        json_t *row = json_array_get(rows, i);
         set_percent(limits, row);
         if (!together(before, row)) {
             if (rest > 0.0) printf("    %-24s %-34s %-26s %10.1f\n", "", "the others", "", rest);

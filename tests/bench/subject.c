@@ -74,12 +74,12 @@ static CornuStatus invent(CornuArray *array, CornuType type, int range)
 static CornuStatus make_data(Subject *s)
 {
     const bool text = reads_text(&s->config);
-    CornuShape x = cornu_model_input_shape(s->model), y = { 0 };
+    CornuShape x = cornu_model_input_shape(s->model);
     x.extent[0] = s->config.batch;
     CornuStatus status = invent(&s->x, cornu_type_from(CORNU_U8, x), 256);
     if (status) return status;
     if (s->config.predicts) {
-        y = cornu_model_output_shape(s->model);
+        CornuShape y = cornu_model_output_shape(s->model);
         y.extent[0] = s->config.batch;
         const CornuType type = cornu_type_from(CORNU_F32, y);
         s->to = cornu_array_from(malloc(cornu_type_bytes(type)), type);

@@ -72,13 +72,14 @@ CornuStatus bench_threads(Bench *bench)
 
 void bench_threads_print(const Bench *bench)
 {
-    size_t  i;
-    json_t *row;
+    const json_t *rows = bench_rows(bench, "threads");
     printf("\nthreads: nanoseconds to hand out work and wait for its end\n");
-    json_array_foreach(bench_rows(bench, "threads"), i, row)
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
         printf("  %3.0f threads, %3.0f %-26s %9.0f ns\n", bench_number(row, "threads"),
                bench_number(row, "blocks"),
                json_is_true(json_object_get(row, "barrier")) ? "that wait for each other"
                                                              : "empty blocks",
                bench_number(row, "ns"));
+    }
 }
