@@ -247,7 +247,8 @@ void bench_kernels_print(const Bench *bench)
             printf("\n");
         }
         before = row;
-        if (bench_number(row, "us") >= 0.01 * all) print_row(row);
+        const bool in_step = json_object_get(row, "step") != NULL;
+        if (!in_step || bench_number(row, "us") >= 0.01 * all) print_row(row);
         else rest += bench_number(row, "us");
     }
     if (rest > 0.0) printf("    %-24s %-34s %-26s %10.1f\n", "", "the others", "", rest);
