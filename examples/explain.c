@@ -68,26 +68,6 @@ static int by_wall(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What each step took of the machine's clock. A thread that ran it for a shard was one of
- * `runners` at a time; where all threads work on one shard, thread 0 is in the step throughout. */
-static void share_out(const Run *run, const CornuExecutable *executable, double *here_s)
-{
-    int       count;
-    const CornuDevice *device = cornu_executable_device(executable);
-    const int shards = cornu_device_shards(device), threads = cornu_device_threads(device);
-    const int runners = shards > 1 && shards >= threads ? threads : 1;
-    const CornuExecutableStep *steps = cornu_executable_steps(executable, &count);
-    for (int i = 0; i < count; i++) {
-        here_s[i] = 0.0;
-        for (int s = 0; s < shards; s++) {
-            const CornuStepEvent *event = run->events + (i * shards + s) * threads;
-            int                   t = 0;
-            while (t < threads - 1 && event[t].begin_s == 0.0) t++;
-            here_s[i] += (event[t].end_s - event[t].begin_s) / (steps[i].per_shard ? runners : 1);
-        }
-    }
-}
-
 /* Runs the step `runs` times, after one that is not counted, and keeps the median. */
 static CornuStatus measure(Subject *subject, int runs, double *here_s, double *wall_s)
 {
@@ -109,7 +89,7 @@ static CornuStatus measure(Subject *subject, int runs, double *here_s, double *w
     cornu_executable_record(subject->executable, NULL);
     if (!status) {
         qsort(run, (size_t)runs, sizeof *run, by_wall);
-        share_out(&run[runs / 2], subject->executable, here_s);
+        cornu_executable_shares(subject->executable, run[runs / 2].events, here_s);
         *wall_s = run[runs / 2].wall_s;
     }
     free(x.data), free(y.data), free(events), free(run);

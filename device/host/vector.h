@@ -81,6 +81,8 @@ typedef struct {
     void  (*max_row)(float *max, const float *x, int64_t count);
     float (*sum_run)(const float *x, int64_t count);                /* any count up to a chunk */
     float (*max_run)(const float *x, int64_t count);
+    /* Reads alone, the limit of all memory; count a multiple of 128. The result means nothing. */
+    float (*read)(const float *x, int64_t count);
 } CornuVectors;
 
 /* One table per instruction set: cornu__vectors_portable, … */
