@@ -250,5 +250,5 @@ static CornuStatus matmul(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__cpu_matmul = {
-    NULL, matmul_scratch, matmul, true, pack_bytes, pack,
+    NULL, matmul_scratch, matmul, true, pack_bytes, pack, 1,
 };

@@ -380,5 +380,5 @@ static CornuStatus matmul(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__tpu_matmul = {
-    cornu__product_accepts, matmul_scratch, matmul, true, pack_bytes, pack,
+    cornu__product_accepts, matmul_scratch, matmul, true, pack_bytes, pack, 1,
 };

@@ -30,7 +30,7 @@ typedef struct {
     CornuAttributes    attributes;
     CornuType          in_type[6], out_type[CORNU_MAX_OUTPUTS];
     void              *in[6], *out[CORNU_MAX_OUTPUTS], *scratch;
-    void              *packed;         /* of operand 1, NULL if it is read as it stands */
+    void              *packed;         /* of an operand, NULL if all are read as they stand */
     CornuMachine       machine;
     const void        *joined_in[3];   /* with a pool: what the kernel reads */
     CornuOpCall        pool;
@@ -280,7 +280,7 @@ static double time_case(const Case *c)
         CornuKernelCall pack = call;
         pack.out = (void *[]){ c->packed };
         c->kernel->pack(&pack);
-        in[1] = c->packed;
+        in[c->kernel->packs] = c->packed;
     }
     if (c->kernel->run(&call) != CORNU_OK) stop(c->name);
     return now() - start;

@@ -29,7 +29,7 @@ typedef struct {
     CornuAttributes    attributes;
     CornuType          in_type[MOST_INPUTS], out_type[CORNU_MAX_OUTPUTS];
     void              *in[MOST_INPUTS], *out[CORNU_MAX_OUTPUTS], *scratch;
-    void              *packed;    /* of operand 1, NULL if it is read as it stands */
+    void              *packed;    /* of an operand, NULL if all are read as they stand */
     CornuMachine       machine;
     double             seconds[ROUNDS];
 } Case;
@@ -88,7 +88,7 @@ static void open_cases(Case *cases, CornuDtype dtype, const CornuKernel *matmul)
     cases[LIMIT] = (Case){ .name = "multiply-adds in registers" };
     open_case(&cases[FORWARD], "lstm", CORNU_OP_LSTM, &cornu__host_recurrent,
               (CornuAttributes){ 0 }, 4, (CornuType[]){ wide, kernel, h0, c0 });
-    open_case(&cases[BACKWARD], "lstm_grad", CORNU_OP_LSTM_GRAD, &cornu__host_recurrent,
+    open_case(&cases[BACKWARD], "lstm_grad", CORNU_OP_LSTM_GRAD, &cornu__host_recurrent_grad,
               (CornuAttributes){ 0 }, 6, (CornuType[]){ wide, cells, c0, kernel, h, c0 });
     open_case(&cases[WEIGHTS], "h' d_z", CORNU_OP_MATMUL, matmul,
               (CornuAttributes){ .matmul = { .transpose_a = 1, .dtype = CORNU_F32 } }, 2,
@@ -124,7 +124,7 @@ static void run_case(const Case *c)
         call.out = (void *const[]){ c->packed };
         c->kernel->pack(&call);
         call.out = c->out;
-        in[1] = c->packed;
+        in[c->kernel->packs] = c->packed;
     }
     if (c->kernel->run(&call)) stop(c->name);
 }
