@@ -6,13 +6,11 @@
 #include "../../models/models.h"
 #include "bench.h"
 
-static const char text_model[] = "shakespeare_lstm";
-
 const char *subject_model(int i)
 {
     int                        count;
     const CornuReferenceModel *references = cornu_reference_models(&count);
-    return i < count ? references[i].name : i == count ? text_model : NULL;
+    return i < count ? references[i].name : NULL;
 }
 
 const char *subject_device(int i)
@@ -33,28 +31,24 @@ int subject_configs(const char *devices, const SubjectConfig *base,
     return count;
 }
 
-static bool reads_text(const SubjectConfig *config)
+/* A text is predicted character by character. */
+static CornuModel *build(const Subject *s, const CornuReferenceModel *reference)
 {
-    return strcmp(config->model, text_model) == 0;
+    static const char *const presets[] = { "full", "quick" };
+    for (int i = 0; s->config.predicts && i < 2; i++) {
+        const CornuTextPreset *preset = cornu_text_preset(presets[i]);
+        if (!strcmp(preset->model, reference->name))
+            return cornu_shakespeare_lstm(.preset = preset, .stateful = true,
+                                          .sequence_length = 1);
+    }
+    return reference->build(&(CornuNetworkConfig){ 0 });
 }
 
-static CornuStatus make_text_model(Subject *s)
-{
-    const CornuTextPreset *preset = cornu_text_preset("full");
-    const bool             predicts = s->config.predicts;
-    s->model = cornu_shakespeare_lstm(.preset = preset, .stateful = predicts,
-                                      .sequence_length = predicts ? 1 : preset->sequence_length);
-    if (predicts) return cornu_compile(s->model, .device = s->device);
-    return cornu_compile(s->model, .device = s->device, .metrics = { CORNU_ACCURACY },
-                         .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY,
-                         .optimizer = cornu_text_optimizer(preset, preset->tensorflow_1, 0.0));
-}
-
-static CornuStatus make_image_model(Subject *s)
+static CornuStatus make_model(Subject *s)
 {
     enum { STEPS_PER_EPOCH = 100 };
     const CornuReferenceModel *reference = cornu_reference_model(s->config.model);
-    s->model = reference->build(&(CornuNetworkConfig){ 0 });
+    s->model = build(s, reference);
     if (s->config.predicts) return cornu_compile(s->model, .device = s->device);
     return cornu_compile(s->model, .device = s->device, .loss = cornu_loss(reference->loss),
                          .metrics = { CORNU_ACCURACY },
@@ -73,21 +67,19 @@ static CornuStatus invent(CornuArray *array, CornuType type, int range)
 
 static CornuStatus make_data(Subject *s)
 {
-    const bool text = reads_text(&s->config);
-    CornuShape x = cornu_model_input_shape(s->model);
-    x.extent[0] = s->config.batch;
-    CornuStatus status = invent(&s->x, cornu_type_from(CORNU_U8, x), 256);
+    const CornuShape classes = cornu_model_output_shape(s->model);
+    CornuStatus      status = invent(&s->x, cornu_reference_input_type(s->model, s->config.batch),
+                                     256);
     if (status) return status;
     if (s->config.predicts) {
-        CornuShape y = cornu_model_output_shape(s->model);
+        CornuShape y = classes;
         y.extent[0] = s->config.batch;
         const CornuType type = cornu_type_from(CORNU_F32, y);
         s->to = cornu_array_from(malloc(cornu_type_bytes(type)), type);
         return s->to.data ? CORNU_OK : cornu_error_set(CORNU_ERR_MEMORY, "no memory");
     }
-    const CornuType labels = text ? cornu_type_from(CORNU_U8, x)
-                                  : cornu_type(CORNU_U8, s->config.batch);
-    status = invent(&s->y, labels, text ? 256 : 10);
+    status = invent(&s->y, cornu_reference_label_type(s->model, s->config.batch),
+                    (int)classes.extent[classes.rank - 1]);
     if (status) return status;
     s->executable = cornu_model_train_step(s->model, s->x.type, s->y.type);
     return s->executable ? CORNU_OK : cornu_error_status();
@@ -99,7 +91,7 @@ CornuStatus subject_open(Subject *s, const SubjectConfig *config)
     s->device = cornu_device_open(config->device, .threads = config->threads,
                                   .shards = config->predicts ? 1 : 0);
     if (!s->device) return cornu_error_take();
-    CornuStatus status = reads_text(config) ? make_text_model(s) : make_image_model(s);
+    const CornuStatus status = make_model(s);
     return status ? status : make_data(s);
 }
 

@@ -13,8 +13,6 @@
 #include "../allocations.h"
 #include "files.h"
 
-static char folder[FILES_PATH];
-
 static const char *file_of(const char *text)
 {
     const char *path = files_path(folder, "names");
@@ -110,8 +108,5 @@ int main(void)
         cmocka_unit_test(classes_are_renamed_whole_or_not_at_all),
         cmocka_unit_test(without_memory_nothing_is_read),
     };
-    files_begin(folder);
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    files_end(folder);
-    return failed;
+    return cmocka_run_group_tests(tests, files_begin, files_end);
 }
