@@ -129,7 +129,8 @@ static json_t *layer_to_json(const CornuModel *model, const CornuLayer *layer)
 
 static json_t *input_to_json(const CornuModel *model)
 {
-    const CornuShape shape = cornu_model_input_shape(model);
+    CornuShape shape = cornu_model_input_shape(model);
+    shape.extent[0] = cornu_model_batch_size(model);   /* Keras asks for it of a stateful one */
     return object_of("keras.layers", "InputLayer",
                      json_pack("{s:o, s:s, s:s}", "batch_shape", list_of(shape.extent, shape.rank),
                                "dtype", "float32", "name", "input_layer"));
@@ -399,8 +400,9 @@ static CornuStatus make_layer(const CornuModel *model, const json_t *value, Corn
     return CORNU_ERR_MEMORY;
 }
 
-/* The InputLayer's batch_shape without the batch. */
-static CornuStatus read_input_shape(const json_t *input, int64_t shape[CORNU_MAX_RANK])
+/* The InputLayer's batch_shape: the rows of a batch, 0 for any number, and the rest. */
+static CornuStatus read_input_shape(const json_t *input, int64_t *batch_size,
+                                    int64_t shape[CORNU_MAX_RANK])
 {
     int64_t batch_shape[CORNU_MAX_RANK] = { 0 };
     size_t  rank;
@@ -409,12 +411,13 @@ static CornuStatus read_input_shape(const json_t *input, int64_t shape[CORNU_MAX
         return cornu__fail(CORNU_ERR_FORMAT, "the first layer is no InputLayer");
     const json_t *value = json_object_get(json_object_get(input, "config"), "batch_shape");
     CORNU__TRY(read_list(value, "batch_shape", batch_shape, CORNU_MAX_RANK, &rank));
-    for (size_t i = 1; i < rank; i++) {
-        if (batch_shape[i] < 1)
+    for (size_t i = 0; i < rank; i++) {
+        if (batch_shape[i] < 1 && (i > 0 || batch_shape[i] != CORNU_NONE))
             return cornu__fail(CORNU_ERR_FORMAT, "batch_shape has an extent of %lld",
                                (long long)batch_shape[i]);
-        shape[i - 1] = batch_shape[i];
+        if (i > 0) shape[i - 1] = batch_shape[i];
     }
+    *batch_size = batch_shape[0] == CORNU_NONE ? 0 : batch_shape[0];
     return rank > 1 ? CORNU_OK : unexpected("batch_shape", "a batch and at least one more axis");
 }
 
@@ -439,7 +442,8 @@ CornuModel *cornu__model_from_config(const json_t *architecture, double input_sc
     if (!class_name || strcmp(class_name, "Sequential"))
         return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "the model's class is \"%.60s\", expected "
                                 "Sequential", class_name ? class_name : "");
-    if (read_input_shape(json_array_get(layers, 0), sequential.input_shape) != CORNU_OK ||
+    if (read_input_shape(json_array_get(layers, 0), &sequential.batch_size,
+                         sequential.input_shape) != CORNU_OK ||
         read_policy(json_object_get(config, "dtype"), &sequential.policy) != CORNU_OK)
         return cornu__null();
     CornuModel *model = cornu_sequential_from(&sequential);

@@ -83,8 +83,8 @@ static CornuStatus make_variables(CornuModel *model)
     int trainable = 0;
     const int weights = cornu_model_weight_count(model);
     CORNU__TRY(settle_precision(model));
-    for (int i = 0; i < weights; i++)
-        CORNU__TRY(cornu__weight_move(cornu_model_weight(model, i), model->device));
+    for (int i = 0; i < model->layer_count; i++)
+        CORNU__TRY(cornu_layer_move(model->layers[i], model->device));
     CORNU__TRY(make_seed(model));
     CornuVariable **w = cornu__allocate((size_t)weights, sizeof *w);
     if (!w) return CORNU_ERR_MEMORY;

@@ -191,6 +191,13 @@ CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device)
     return CORNU_OK;
 }
 
+CornuStatus cornu_layer_move(CornuLayer *layer, CornuDevice *device)
+{
+    for (int i = 0; i < layer->weight_count; i++)
+        CORNU__TRY(cornu__weight_move(layer->weights[i], device));
+    return CORNU_OK;
+}
+
 CornuTensor *cornu_layer_read_as(CornuLayer *layer, const CornuCall *call, int i,
                                  CornuDtype dtype)
 {
@@ -243,14 +250,14 @@ CornuStatus cornu__layer_penalize_weights(CornuLayer *layer, const CornuCall *ca
 /* Of y (B, …) the valid rows, divided by how many there are on all shards. */
 static CornuStatus penalize_activity(CornuLayer *layer, const CornuCall *call, CornuTensor *y)
 {
-    if (!y || !call->loss || !layer->activity_regularizer.kind) return CORNU_OK;
+    if (!call->loss || !layer->activity_regularizer.kind) return CORNU_OK;
     CornuShape rows = { .rank = cornu_tensor_shape(y).rank, .extent = { 1, 1, 1, 1, 1, 1 } };
     rows.extent[0] = cornu_tensor_shape(y).extent[0];
     for (int i = rows.rank; i < CORNU_MAX_RANK; i++) rows.extent[i] = 0;
     y = cornu_op_convert(y, CORNU_F32);
     CornuTensor *row = cornu_op_iota(call->graph, cornu_type_from(CORNU_I64, rows), 0);
     CornuTensor *valid = cornu_op_compare(row, CORNU_LESS, call->count);
-    CornuTensor *kept = y ? cornu_op_select(valid, y, cornu_op_constant_like(y, 0.0)) : NULL;
+    CornuTensor *kept = cornu_op_select(valid, y, cornu_op_constant_like(y, 0.0));
     CornuTensor *count = cornu_op_maximum(call->total, cornu_op_constant_like(call->total, 1.0));
     CornuTensor *penalty = cornu_regularizer_call(&layer->activity_regularizer, kept);
     return cornu_layer_add_loss(layer, call,
@@ -316,13 +323,50 @@ static CornuTensor *converted(const CornuLayer *layer, CornuTensor *x)
     return cornu_op_convert(x, layer->compute);
 }
 
+/* Sets all outputs, of which it returns the first. */
+static CornuTensor *record(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
+                           int in_count, CornuTensor **out)
+{
+    CornuTensor *given[CORNU_MAX_LAYER_TENSORS] = { converted(layer, in[0]) };
+    for (int i = 1; i < in_count; i++) given[i] = in[i];
+    begin_scope(layer, call);
+    out[0] = layer->kind->call_many ? layer->kind->call_many(layer, call, given, in_count, out)
+                                    : layer->kind->call(layer, call, given[0]);
+    CornuStatus status = CORNU_OK;
+    for (int i = 0; out[0] && !status && i < cornu_layer_outputs(layer); i++)
+        status = penalize_activity(layer, call, out[i]);
+    end_scope(layer, call);
+    return status ? cornu__null() : out[0];
+}
+
 CornuTensor *cornu_layer_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
-    begin_scope(layer, call);
-    CornuTensor *y = layer->kind->call(layer, call, converted(layer, x));
-    CornuStatus  status = penalize_activity(layer, call, y);
-    end_scope(layer, call);
-    return status ? cornu__null() : y;
+    CornuTensor *out[CORNU_MAX_LAYER_TENSORS];
+    return record(layer, call, &x, 1, out);
+}
+
+int cornu_layer_outputs(const CornuLayer *layer)
+{
+    return layer->kind->outputs ? layer->kind->outputs(layer) : 1;
+}
+
+CornuTensor *cornu_layer_call_many(CornuLayer *layer, const CornuCall *call,
+                                   CornuTensor *const *in, int in_count, CornuTensor **out,
+                                   int out_count)
+{
+    const int most = layer->kind->call_many ? CORNU_MAX_LAYER_TENSORS : 1;
+    bool      complete = true;
+    for (int i = 0; i < out_count; i++) out[i] = NULL;
+    if (out_count != cornu_layer_outputs(layer))
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: gives %d tensors, %d are expected",
+                                cornu_layer_name(layer), cornu_layer_outputs(layer), out_count);
+    if (in_count < 1 || in_count > most)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: %d tensors come in, expected 1 to %d",
+                                cornu_layer_name(layer), in_count, most);
+    for (int i = 0; i < in_count; i++) complete = complete && in[i];
+    if (complete && record(layer, call, in, in_count, out)) return out[0];
+    for (int i = 0; i < out_count; i++) out[i] = NULL;
+    return NULL;
 }
 
 CornuTensor *cornu_layer_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x)

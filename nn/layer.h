@@ -76,6 +76,12 @@ typedef struct {
     /* Records the layer. NULL on failure, as ops do. */
     CornuTensor *(*call)(CornuLayer *layer, const CornuCall *call, CornuTensor *x);
 
+    /* In place of call, for a layer that may take or give several tensors: x is in[0]. Sets all
+     * that it gives and returns out[0]; how many these are the second function says. */
+    CornuTensor *(*call_many)(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
+                              int in_count, CornuTensor **out);
+    int (*outputs)(const CornuLayer *layer);
+
     /* The mask that goes on with the result, from x and the one x came with, call->mask; NULL is
      * none. Without this rule it is the one x came with, which suits layers that treat each step
      * by itself. */
@@ -93,7 +99,7 @@ typedef struct {
     CornuLayer     *(*from)(const void *config);
 } CornuLayerClass;
 
-enum { CORNU_MAX_INNER = 2, CORNU_MAX_LAYER_STATES = 2 };
+enum { CORNU_MAX_INNER = 2, CORNU_MAX_LAYER_STATES = 2, CORNU_MAX_LAYER_TENSORS = 4 };
 
 struct CornuLayer {
     const CornuLayerClass *kind;
@@ -180,9 +186,26 @@ const char *cornu_layer_name(const CornuLayer *layer);
  * shape; axis 0 of `input` is CORNU_NONE. Messages begin with the layer's name. */
 CornuStatus cornu_layer_build(CornuLayer *layer, CornuShape input);
 
+/* Moves the weights to a device, whose graphs can then call the layer; models do it for theirs. */
+CornuStatus cornu_layer_move(CornuLayer *layer, CornuDevice *device);
+
 /* Records the layer in the call's graph, under its name; a float x is converted to the dtype that
  * the layer computes in. NULL on failure, as ops do. */
 CornuTensor *cornu_layer_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x);
+
+/* How many tensors a call gives: 1, or what the layer's constructor says. Layers of a Sequential
+ * model give 1. */
+int cornu_layer_outputs(const CornuLayer *layer);
+
+/* The same for a layer that takes or gives several tensors: x, in[0], and what else its constructor
+ * says. out_count is what cornu_layer_outputs says. Returns out[0]; NULL, and so all of them, on
+ * failure. Of such a layer cornu_layer_call gives the first.
+ *
+ *     CornuTensor *y[3], *lstm_in[] = { x, h0, c0 };           Keras' initial_state
+ *     cornu_layer_call_many(lstm, &call, lstm_in, 3, y, 3);    return_state: y, h, c */
+CornuTensor *cornu_layer_call_many(CornuLayer *layer, const CornuCall *call,
+                                   CornuTensor *const *in, int in_count, CornuTensor **out,
+                                   int out_count);
 
 /* The mask that goes on with what the call returns. */
 CornuTensor *cornu_layer_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x);

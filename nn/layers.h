@@ -212,6 +212,8 @@ CornuLayer *cornu_masking_from(const CornuMaskingConfig *config);
  *     gru         z r h; bias (2, 3 units), one for each product, or (3 units) with no_reset_after,
  *                 where h is reset before its product and not behind it
  *     simple_rnn  one; no gates, so no recurrent_activation
+ * Called by hand (cornu_layer_call_many), they also take Keras' initial_state behind x, and with
+ * return_state give behind the result what the rows ended in: h (B, units), and c of lstm.
  * Source: keras/src/layers/rnn.
  */
 typedef struct {
@@ -232,8 +234,7 @@ typedef struct {
     double           recurrent_dropout;       /* of the state's. The same ones at all steps;   */
                                               /* with recurrent_dropout others for each gate   */
     bool             return_sequences;
-    bool             return_state;            /* refused: several results do not fit into a
-                                                 Sequential model */
+    bool             return_state;            /* several results: not in a Sequential model */
     bool             go_backwards;            /* from the last step; results in that order */
     bool             stateful;                /* each row goes on where that row of the last
                                                  batch ended: cornu_model_reset_states */

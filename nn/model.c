@@ -35,6 +35,9 @@ CornuModel *cornu_sequential_from(const CornuSequentialConfig *config)
                                                : cornu_dtype_policy();
     if (cornu_error_pending() || read_input_shape(config->input_shape, &input))
         return cornu__null();
+    if (config->batch_size < 0 || config->batch_size > INT32_MAX)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "sequential: .batch_size is %lld, expected 1 "
+                                "to %d", (long long)config->batch_size, INT32_MAX);
     if (!isfinite(scale))
         return cornu__fail_null(CORNU_ERR_ARGUMENT,
                                 "sequential: .input_scale is %g, expected a finite number", scale);
@@ -49,6 +52,7 @@ CornuModel *cornu_sequential_from(const CornuSequentialConfig *config)
     if (!config->name) models_made++;
     model->seed = random_seed;
     model->input = input;
+    model->batch_size = config->batch_size;
     model->input_scale = scale;
     model->own_policy = policy;
     return model;
@@ -94,6 +98,10 @@ static CornuStatus append(CornuModel *model, CornuLayer *layer)
                            model->name);
     CORNU__TRY(cornu__layer_set_name(layer, model->layers, model->layer_count));
     CORNU__TRY(check_name(model, layer));
+    if (cornu_layer_outputs(layer) > 1)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: gives %d tensors, but what follows in the "
+                           "Sequential model %s expects 1; cornu_layer_call_many gives all",
+                           cornu_layer_name(layer), cornu_layer_outputs(layer), model->name);
     if (model->input.rank > 0) {
         CORNU__TRY(build_layer(model, layer, cornu_model_output_shape(model)));
         model->built = true;
@@ -159,6 +167,14 @@ double      cornu_model_input_scale(const CornuModel *model) { return model->inp
 const CornuPolicy *cornu_model_policy(const CornuModel *model)
 {
     return model->policy ? model->policy : model->own_policy;
+}
+
+int64_t cornu_model_batch_size(const CornuModel *model)
+{
+    if (model->batch_size) return model->batch_size;
+    for (const CornuStep *step = model->steps; step; step = step->next)
+        if (step->stateful) return step->x_type.shape.extent[0];
+    return CORNU_NONE;
 }
 
 CornuShape cornu_model_output_shape(const CornuModel *model)

@@ -35,6 +35,9 @@ typedef struct {
     const char *name;                         /* default sequential, sequential_1, … */
     int64_t     input_shape[CORNU_MAX_RANK];  /* without the batch; ends at the first 0. Absent:
                                                  the model is built by its first data */
+    int64_t     batch_size;                   /* rows that every batch has, as Keras' Input takes
+                                                 it; default any number. Stateful layers keep to
+                                                 that of their first batch anyhow */
     double      input_scale;                  /* what whole-number data, such as u8 pixels, are
                                                  multiplied by as they become f32; default 1.
                                                  Data stored as floats are taken as they are */
@@ -59,6 +62,8 @@ int         cornu_model_layer_count(const CornuModel *model);
 CornuLayer *cornu_model_layer(const CornuModel *model, int i);
 bool        cornu_model_built(const CornuModel *model);
 CornuShape  cornu_model_input_shape(const CornuModel *model);  /* axis 0 is CORNU_NONE */
+/* Rows of every batch: .batch_size, or those that stateful layers have begun with; CORNU_NONE. */
+int64_t     cornu_model_batch_size(const CornuModel *model);
 CornuShape  cornu_model_output_shape(const CornuModel *model); /* once built */
 double      cornu_model_input_scale(const CornuModel *model);
 

@@ -32,7 +32,8 @@ typedef struct CornuStep {
     CornuTensor      *total;                     /* valid rows of all shards */
     CornuTensor      *prediction;                /* of a shard */
     CornuType         output;                    /* of the batch's predictions */
-    void             *room;                      /* for rows that have to be dealt, or NULL */
+    void             *blank;                     /* zeros: rows that a shard lacks; or NULL */
+    void             *room;                      /* for predictions before they are dealt back */
     int64_t           fed_count;                 /* valid rows fed last */
     bool              stateful;                  /* some layer has states: no partial batches */
     int64_t           fed_bytes;                 /* of x and y, padding rows included */
@@ -44,6 +45,7 @@ struct CornuModel {
     uint64_t     seed;
     int64_t      next_generator;
     CornuShape   input;                          /* rank 0 until known; axis 0 is CORNU_NONE */
+    int64_t      batch_size;                     /* of every batch; 0: any */
     double       input_scale;
     const CornuPolicy *policy, *own_policy;      /* in force, once compiled; set for the model, or
                                                     NULL where the device decides */

@@ -18,6 +18,7 @@
 static void step_free(CornuStep *step)
 {
     cornu_graph_free(step->graph);
+    cornu__release(step->blank);
     cornu__release(step->room);
     cornu__release(step);
 }
@@ -259,6 +260,10 @@ static CornuType shard_type(const CornuStep *step, CornuType batch)
 static CornuStatus record(CornuModel *model, CornuStep *step)
 {
     const int64_t batch = step->x_type.shape.extent[0];
+    if (model->batch_size && batch != model->batch_size)
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: a batch of %lld rows, expected the model's "
+                           ".batch_size, %lld", model->name, (long long)batch,
+                           (long long)model->batch_size);
     step->shards = cornu_device_shards(model->device);
     step->rows = (batch + step->shards - 1) / step->shards;
     if (batch < step->shards)
@@ -293,8 +298,10 @@ static CornuStatus make_room(CornuStep *step)
     size_t most = row_bytes(step->x_type);
     if (step->shards == 1) return CORNU_OK;
     if (step->y && row_bytes(step->y_type) > most) most = row_bytes(step->y_type);
-    if (row_bytes(step->output) > most) most = row_bytes(step->output);
-    step->room = cornu__allocate((size_t)(step->shards * step->rows), most);
+    step->blank = cornu__allocate((size_t)step->rows, most);
+    if (!step->blank) return CORNU_ERR_MEMORY;
+    if (step->mode != CORNU_STEP_PREDICT) return CORNU_OK;
+    step->room = cornu__allocate((size_t)(step->shards * step->rows), row_bytes(step->output));
     return step->room ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
@@ -348,7 +355,19 @@ static CornuArray parts(const CornuStep *step, CornuType batch, const void *data
     return cornu_array_from((void *)(uintptr_t)data, type);
 }
 
-/* Feeds an array of the batch's type, its valid rows dealt over the shards. */
+/* Feeds rows to the places from number `first` on, counted over all shards. */
+static CornuStatus feed_rows(CornuTensor *input, CornuType type, int64_t first, int64_t rows,
+                             const void *data)
+{
+    if (rows == 0) return CORNU_OK;
+    type.shape.extent[0] = 1;
+    const int64_t row = cornu_type_count(type);
+    type.shape.extent[0] = rows;
+    return cornu_graph_feed_part(input, first * row,
+                                 cornu_array_from((void *)(uintptr_t)data, type));
+}
+
+/* Feeds an array of the batch's type, its valid rows dealt over the shards, zeros behind them. */
 static CornuStatus feed(const CornuStep *step, const CornuDeal *deal, CornuTensor *input,
                         CornuType type, CornuArray array)
 {
@@ -358,8 +377,13 @@ static CornuStatus feed(const CornuStep *step, const CornuDeal *deal, CornuTenso
                            cornu_type_print(&a, array.type), cornu_type_print(&b, type));
     if (cornu__dealt_in_place(deal) && step->shards * step->rows == type.shape.extent[0])
         return cornu_graph_feed(input, parts(step, type, array.data));
-    cornu__deal_out(deal, row_bytes(type), array.data, step->room);
-    return cornu_graph_feed(input, parts(step, type, step->room));
+    for (int s = 0; s < step->shards; s++) {
+        const int64_t first = s * step->rows, count = deal->count[s];
+        const char   *from = (const char *)array.data + (size_t)deal->first[s] * row_bytes(type);
+        CORNU__TRY(feed_rows(input, type, first, count, from));
+        CORNU__TRY(feed_rows(input, type, first + count, step->rows - count, step->blank));
+    }
+    return CORNU_OK;
 }
 
 static CornuStatus feed_counts(CornuStep *step, const CornuDeal *deal, int64_t valid)

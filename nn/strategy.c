@@ -14,7 +14,8 @@ static CornuDevice *open_device(const CornuTpuStrategyConfig *config)
     CornuTpuTarget found;
     if (!config->target && cornu_tpu_resolve(&found)) return cornu__null();
     return cornu_device_open(config->target ? config->target->device : found.device,
-                             .shards = config->num_shards, .threads = config->threads);
+                             .shards = config->num_shards, .threads = config->threads,
+                             .precision = config->precision);
 }
 
 CornuStrategy *cornu_tpu_strategy_from(const CornuTpuStrategyConfig *config)

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 
 /* Adds the layer's weights to the totals and describes it. */
-static CornuSummaryRow describe(const CornuLayer *layer, CornuSummary *summary)
+static CornuSummaryRow describe(const CornuModel *model, const CornuLayer *layer,
+                                CornuSummary *summary)
 {
     CornuSummaryRow row = {
         .name = cornu_layer_name(layer), .class_name = layer->kind->class_name,
@@ -14,6 +15,7 @@ static CornuSummaryRow describe(const CornuLayer *layer, CornuSummary *summary)
         .parameters = cornu_layer_parameters(layer),
         .has_weights = layer->weight_count > 0, .frozen = layer->frozen,
     };
+    if (row.output.rank > 0) row.output.extent[0] = cornu_model_batch_size(model);
     for (int i = 0; i < layer->weight_count; i++) {
         const CornuWeight *weight = layer->weights[i];
         CornuSummaryTotal *to = layer->frozen || weight->non_trainable
@@ -41,7 +43,7 @@ static CornuStatus gather(const CornuModel *model, CornuSummary *summary)
     summary->rows = cornu__allocate((size_t)summary->row_count, sizeof *summary->rows);
     if (!summary->rows) return CORNU_ERR_MEMORY;
     for (int i = 0; i < summary->row_count; i++)
-        summary->rows[i] = describe(cornu_model_layer(model, i), summary);
+        summary->rows[i] = describe(model, cornu_model_layer(model, i), summary);
 
     summary->optimizer_built = has_trained(model);
     const int variables =

@@ -1,7 +1,7 @@
 /*
  * Every op at work: rows from which tests/device/test_ops.c makes its tests. An op without a row
- * fails the run. Adding an op means adding rows here: one with numbers checked by hand or by an
- * independent program, one that is refused, one to differentiate.
+ * fails the run. Adding an op means adding rows to its family in op_cases/: one with numbers
+ * checked by hand or by an independent program, one that is refused, one to differentiate.
  */
 #ifndef CORNU_TESTS_OP_CASES_H
 #define CORNU_TESTS_OP_CASES_H
@@ -43,8 +43,11 @@ typedef struct {
                                                     message and CORNU_ERR_VALUE */
 } OpCase;
 
-extern const OpCase op_cases[];
-extern const int    op_case_count;
+/* Row i of all families, NULL past the last. */
+const OpCase *op_case(int i);
+
+/* The row's family, a file of op_cases/, and its number there; NULL for one of no family. */
+const char *op_case_place(const OpCase *row, int *number);
 
 /* The operand's elements, cornu_type_count() of them. */
 void op_case_fill(const OpCase *row, int operand, double *to);

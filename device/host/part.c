@@ -76,3 +76,46 @@ bool cornu__is_joined(const CornuProgram *program, const CornuProgramOp *op, int
     part->offset = (size_t)start * size;
     return part->offset % ALIGNMENT == 0 && part->stride % ALIGNMENT == 0;
 }
+
+/* ---- In a plan ---- */
+
+/* The value that `value` is seen in: its maker has made it. */
+static CornuPart seen_in(const CornuPlan *plan, CornuValue value)
+{
+    CornuPart part = { .whole = value }, next;
+    while (part.whole < plan->program->value_count && plan->program->values[part.whole].op >= 0) {
+        const CornuProgramOp *op = &plan->program->ops[plan->program->values[part.whole].op];
+        if (!cornu__is_view(plan->program, op, &next)) break;
+        part = (CornuPart){ next.whole, part.offset + next.offset, part.stride + next.stride };
+    }
+    return part;
+}
+
+CornuValue cornu__plan_root(const CornuPlan *plan, CornuValue value)
+{
+    return seen_in(plan, value).whole;
+}
+
+CornuPart cornu__plan_part(const CornuPlan *plan, CornuValue value)
+{
+    CornuPart part = seen_in(plan, value);
+    while (part.whole < plan->program->value_count &&
+           plan->joined[part.whole].whole != CORNU_NO_VALUE) {
+        CornuPart next = plan->joined[part.whole];
+        part = (CornuPart){ next.whole, part.offset + next.offset, part.stride + next.stride };
+    }
+    return part;
+}
+
+bool cornu__plan_moves(const CornuPlan *plan, const CornuStep *step, int k)
+{
+    const CornuValue value = plan->operands[step->in_first + k];
+    const CornuPlace from = plan->places[value];
+    const CornuPlace whole = plan->places[plan->operands[step->out_first]];
+    CornuPart        to;
+    if (step->kind != CORNU_STEP_KERNEL ||
+        !cornu__is_joined(plan->program, &plan->program->ops[step->op], k, &to))
+        return false;
+    return from.region != whole.region || from.number != whole.number ||
+           from.offset != whole.offset + to.offset || from.stride != whole.stride + to.stride;
+}

@@ -86,7 +86,7 @@ typedef struct {
     const CornuKernel *kernel;
     CornuEpilogue      epilogue;
     bool               has_bias;   /* then the bias is the last value read              */
-    bool               packed;     /* operand 1 is what a pack step made of it          */
+    bool               packed;     /* an operand is what a pack step made of it         */
     bool               varies;     /* every shard runs it; else it runs once            */
     bool               waits;      /* until every shard is done with the steps before   */
     CornuGroup        *group;
@@ -181,6 +181,11 @@ CornuStep *cornu__plan_step(CornuPlan *plan, CornuStepKind kind, const CornuValu
 /* A value that the program does not have: in a buffer, or among what is packed. */
 CornuStatus cornu__plan_value(CornuPlan *plan, CornuType type, bool varies, CornuPlace place,
                               CornuValue *value);
+
+/* The value that `value` is seen in, made by its maker; and the part of memory where it is, of a
+ * whole that may be made later. */
+CornuValue cornu__plan_root(const CornuPlan *plan, CornuValue value);
+CornuPart  cornu__plan_part(const CornuPlan *plan, CornuValue value);
 
 /* Whether operand k of the step has to be moved into the result that the step joins it to; false
  * where it is there already, and of other steps. */

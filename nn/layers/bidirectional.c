@@ -91,6 +91,10 @@ static CornuStatus check(const CornuBidirectionalConfig *config, const char *nam
             return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is of class %s, expected LSTM, GRU or "
                                "SimpleRNN", name, i ? "backward_layer" : "layer",
                                layers[i]->kind->class_name);
+    for (int i = 0; i < 2; i++)
+        if (layers[i] && cornu_layer_outputs(layers[i]) > 1)
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: .%s has .return_state, which is not "
+                               "available in this version", name, i ? "backward_layer" : "layer");
     if (cornu_merge_name(config->merge_mode)) return CORNU_OK;
     return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .merge_mode is %d, expected 0 to 3", name,
                        (int)config->merge_mode);

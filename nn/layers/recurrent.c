@@ -172,18 +172,44 @@ static CornuTensor *activate(const void *activation, CornuTensor *x)
     return cornu_activation_apply(*(const CornuActivation *)activation, x);
 }
 
-/* State i at the beginning, f32. */
-static CornuTensor *first_state(CornuLayer *layer, const CornuCall *call, int i, int64_t rows)
+static int states_of(const CornuLayer *layer) { return is_lstm(layer) ? 2 : 1; }
+
+/* State i at the beginning, f32: what the caller gave, NULL for nothing, or is remembered. */
+static CornuTensor *first_state(CornuLayer *layer, const CornuCall *call, int i, int64_t rows,
+                                CornuTensor *given)
 {
     const CornuRecurrentConfig *config = config_of(layer);
     const CornuShape            shape = cornu_shape(rows, config->units);
-    if (config->stateful) return cornu_layer_state(layer, call, i, shape);
-    return cornu_op_constant(call->graph, cornu_type_from(CORNU_F32, shape), 0.0);
+    CornuTensor *usual = config->stateful
+        ? cornu_layer_state(layer, call, i, shape)
+        : cornu_op_constant(call->graph, cornu_type_from(CORNU_F32, shape), 0.0);
+    return given ? cornu_op_convert(given, CORNU_F32) : usual;
 }
 
-/* The outputs of all steps, each at its own place in time. */
+/* The initial states that were given are all of them, and fit. */
+static CornuStatus check_given(const CornuLayer *layer, int64_t rows, CornuTensor *const *given,
+                               int count)
+{
+    const CornuShape want = cornu_shape(rows, config_of(layer)->units);
+    if (count != 0 && count != states_of(layer))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %d initial states, expected %d or none",
+                           cornu_layer_name(layer), count, states_of(layer));
+    for (int i = 0; i < count; i++) {
+        const CornuType type = cornu_tensor_type(given[i]);
+        CornuText       a, b;
+        if (cornu_shape_equal(type.shape, want) && cornu_dtype_is_float(type.dtype)) continue;
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: initial state %d is %s, expected %s",
+                           cornu_layer_name(layer), i, cornu_type_print(&a, type),
+                           cornu_type_print(&b, cornu_type_from(layer->compute, want)));
+    }
+    return CORNU_OK;
+}
+
+/* The outputs of all steps, each at its own place in time. The caller's initial states are NULL
+ * where none was given. */
 static CornuTensor *recur(CornuLayer *layer, const CornuCall *call, CornuTensor *z,
-                          CornuTensor *state_factors, CornuTensor **last_c)
+                          CornuTensor *const *given, CornuTensor *state_factors,
+                          CornuTensor **last_c)
 {
     const CornuRecurrentConfig *config = config_of(layer);
     CornuTensor    *kernel = cornu_layer_read(layer, call, RECURRENT_KERNEL);
@@ -197,9 +223,11 @@ static CornuTensor *recur(CornuLayer *layer, const CornuCall *call, CornuTensor 
         how.recurrent_activation = activate,
         how.recurrent_context = &config->recurrent_activation;
     if (!z) return NULL;
-    CornuTensor *h0 = cornu_op_convert(first_state(layer, call, 0, rows), layer->compute);
+    CornuTensor *h0 = cornu_op_convert(first_state(layer, call, 0, rows, given[0]),
+                                       layer->compute);
     if (is_lstm(layer))
-        return cornu_op_lstm(z, kernel, h0, first_state(layer, call, 1, rows), &how, last_c);
+        return cornu_op_lstm(z, kernel, h0, first_state(layer, call, 1, rows, given[1]), &how,
+                             last_c);
     if (is_gru(layer))
         return cornu_op_gru(z, kernel, bias_row(layer, call, 1), h0, !config->no_reset_after,
                             &how);
@@ -223,17 +251,28 @@ static bool remember(CornuLayer *layer, const CornuCall *call, CornuTensor *h, C
            (!is_lstm(layer) || cornu_layer_set_state(layer, call, 1, c) == CORNU_OK);
 }
 
-static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static int outputs(const CornuLayer *layer)
+{
+    return config_of(layer)->return_state ? 1 + states_of(layer) : 1;
+}
+
+static CornuTensor *call_many(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
+                              int in_count, CornuTensor **out)
 {
     const CornuRecurrentConfig *config = config_of(layer);
-    CornuTensor *last_c = NULL;
+    CornuTensor *x = in[0], *given[2] = { NULL }, *last_c = NULL;
     Dropped      dropped;
     if (!x || !draw(layer, call, cornu_tensor_shape(x), &dropped)) return NULL;
+    if (check_given(layer, cornu_tensor_shape(x).extent[0], in + 1, in_count - 1))
+        return cornu__null();
+    for (int i = 1; i < in_count; i++) given[i - 1] = in[i];
     CornuTensor *z = input_products(layer, call, x, &dropped);
     if (!config->no_bias) z = cornu_op_add(z, bias_row(layer, call, 0));
-    CornuTensor *h = recur(layer, call, z, dropped.state, &last_c);
+    CornuTensor *h = recur(layer, call, z, given, dropped.state, &last_c);
     CornuTensor *last = h ? last_of(layer, h) : NULL;
     if (!last || !remember(layer, call, last, last_c)) return cornu__null();
+    if (config->return_state) out[1] = last;
+    if (config->return_state && is_lstm(layer)) out[2] = cornu_op_convert(last_c, layer->compute);
     if (config->zero_output_for_mask && call->mask) {
         const CornuShape mask = cornu_tensor_shape(call->mask);
         h = cornu_op_select(cornu_op_reshape(call->mask, cornu_shape(mask.extent[0],
@@ -298,20 +337,23 @@ static CornuLayer *gru_from(const void *config) { return cornu_gru_from(config);
 static CornuLayer *simple_rnn_from(const void *config) { return cornu_simple_rnn_from(config); }
 
 const CornuLayerClass cornu__lstm_class = {
-    .class_name = "LSTM", .size = sizeof(CornuRecurrent), .build = build, .call = call,
-    .mask = mask, .fields = lstm_fields, .config_size = sizeof(CornuRecurrentConfig),
+    .class_name = "LSTM", .size = sizeof(CornuRecurrent), .build = build,
+    .call_many = call_many, .outputs = outputs, .mask = mask, .fields = lstm_fields,
+    .config_size = sizeof(CornuRecurrentConfig),
     .config_offset = offsetof(CornuRecurrent, config), .from = lstm_from,
 };
 
 const CornuLayerClass cornu__gru_class = {
-    .class_name = "GRU", .size = sizeof(CornuRecurrent), .build = build, .call = call,
-    .mask = mask, .fields = gru_fields, .config_size = sizeof(CornuRecurrentConfig),
+    .class_name = "GRU", .size = sizeof(CornuRecurrent), .build = build,
+    .call_many = call_many, .outputs = outputs, .mask = mask, .fields = gru_fields,
+    .config_size = sizeof(CornuRecurrentConfig),
     .config_offset = offsetof(CornuRecurrent, config), .from = gru_from,
 };
 
 const CornuLayerClass cornu__simple_rnn_class = {
-    .class_name = "SimpleRNN", .size = sizeof(CornuRecurrent), .build = build, .call = call,
-    .mask = mask, .fields = simple_rnn_fields, .config_size = sizeof(CornuRecurrentConfig),
+    .class_name = "SimpleRNN", .size = sizeof(CornuRecurrent), .build = build,
+    .call_many = call_many, .outputs = outputs, .mask = mask, .fields = simple_rnn_fields,
+    .config_size = sizeof(CornuRecurrentConfig),
     .config_offset = offsetof(CornuRecurrent, config), .from = simple_rnn_from,
 };
 
@@ -333,9 +375,6 @@ static CornuStatus check_own(const CornuLayerClass *kind, const CornuRecurrentCo
     if (foreign)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is given, which %s does not have", name,
                            foreign, kind->class_name);
-    if (config->return_state)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: .return_state gives several results, which "
-                           "a Sequential model cannot pass on", name);
     return CORNU_OK;
 }
 

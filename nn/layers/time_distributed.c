@@ -77,6 +77,11 @@ CornuLayer *cornu_time_distributed_from(const CornuTimeDistributedConfig *config
                     inner->kind->class_name);
         goto fail;
     }
+    if (cornu_layer_outputs(inner) > 1) {
+        cornu__fail(CORNU_ERR_ARGUMENT, "%s: .layer gives %d tensors, expected 1", name,
+                    cornu_layer_outputs(inner));
+        goto fail;
+    }
     layer = cornu_layer_create(&cornu__time_distributed_class, config->name, config->dtype);
     if (!layer) goto fail;
     cornu__layer_wrap(layer, inner, "");

@@ -15,27 +15,33 @@ static void must(int condition, const char *what)
     abort();
 }
 
-void files_begin(char folder[FILES_PATH])
+char folder[FILES_PATH];
+
+int files_begin(void **state)
 {
+    (void)state;
     const char *base = getenv("TMPDIR");
     snprintf(folder, FILES_PATH, "%s/cornu-test-XXXXXX", base && base[0] ? base : "/tmp");
     must(mkdtemp(folder) != NULL, folder);
+    return 0;
 }
 
-void files_end(const char *folder)
+int files_end(void **state)
 {
+    (void)state;
     char command[FILES_PATH + 16];
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
     must(system(command) == 0, command);
+    return 0;
 }
 
-const char *files_path(const char *folder, const char *name)
+const char *files_path(const char *from, const char *name)
 {
     static char paths[4][FILES_PATH];
     static int  next;
     char       *path = paths[next++ % 4];
-    must(snprintf(path, FILES_PATH, "%s/%s", folder, name) < FILES_PATH, name);
-    for (char *slash = path + strlen(folder) + 1; (slash = strchr(slash, '/')); slash++) {
+    must(snprintf(path, FILES_PATH, "%s/%s", from, name) < FILES_PATH, name);
+    for (char *slash = path + strlen(from) + 1; (slash = strchr(slash, '/')); slash++) {
         *slash = '\0';
         mkdir(path, 0777);
         *slash = '/';
@@ -67,9 +73,9 @@ size_t files_read(const char *path, void *bytes, size_t size)
     return got;
 }
 
-int files_count(const char *folder)
+int files_count(const char *from)
 {
-    DIR *directory = opendir(folder);
+    DIR *directory = opendir(from);
     int  count = 0;
     for (struct dirent *entry; directory && (entry = readdir(directory));)
         count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;

@@ -7,12 +7,13 @@
 
 enum { FILES_PATH = 512 };
 
-/* Makes a temporary folder and removes it with all that is in it. */
-void files_begin(char folder[FILES_PATH]);
-void files_end(const char *folder);
+/* A temporary folder. cmocka's set-up makes it, its teardown removes it with all that is in it. */
+extern char folder[FILES_PATH];
+int         files_begin(void **state);
+int         files_end(void **state);
 
-/* folder/name, with folders between made. The text is valid until the fourth call from now. */
-const char *files_path(const char *folder, const char *name);
+/* from/name, with folders between made. The text is valid until the fourth call from now. */
+const char *files_path(const char *from, const char *name);
 
 void files_write(const char *path, const void *bytes, size_t size);
 void files_write_gz(const char *path, const void *bytes, size_t size);
@@ -21,7 +22,7 @@ void files_write_gz(const char *path, const void *bytes, size_t size);
 size_t files_read(const char *path, void *bytes, size_t size);
 
 /* How many files are in a folder; 0 if there is none. */
-int files_count(const char *folder);
+int files_count(const char *from);
 
 /* Writes an idx header for u8 of 1 to 4 extents; its length. */
 size_t files_idx_header(unsigned char *to, int rank, const int64_t *extents);

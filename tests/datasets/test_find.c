@@ -120,29 +120,26 @@ static bool can_download(void)
     return serving && system("command -v curl wget >/dev/null 2>&1") == 0;
 }
 
-/* ---- a world of its own for each test ---- */
+/* ---- a home of its own for each test ---- */
 
-static char world[FILES_PATH], before[FILES_PATH], path_before[4096];
+static char before[FILES_PATH], path_before[4096];
 
 static int enter(void **state)
 {
-    (void)state;
-    files_begin(world);
-    files_path(world, "home/x");
-    setenv("HOME", files_path(world, "home"), 1);
+    files_begin(state);
+    files_path(folder, "home/x");
+    setenv("HOME", files_path(folder, "home"), 1);
     unsetenv("XDG_CACHE_HOME");
     unsetenv("CORNU_DATA");
     unsetenv("CORNU_DATA_URL");
-    return chdir(world);
+    return chdir(folder);
 }
 
 static int leave(void **state)
 {
-    (void)state;
     setenv("PATH", path_before, 1);
     if (chdir(before) != 0) return -1;
-    files_end(world);
-    return 0;
+    return files_end(state);
 }
 
 static void serve_from(const char *behaviour)
@@ -156,22 +153,22 @@ static void put_files(const char *under)
 {
     char name[128];
     snprintf(name, sizeof name, "%s/small/abc.bin", under);
-    files_write(files_path(world, name), "abc", 3);
+    files_write(files_path(folder, name), "abc", 3);
     snprintf(name, sizeof name, "%s/small/many.bin", under);
-    files_write(files_path(world, name), many, MANY);
+    files_write(files_path(folder, name), many, MANY);
 }
 
 static void expect_found(const CornuDataSearch *search, const char *expected)
 {
-    char folder[CORNU_PATH_SIZE];
-    if (cornu_data_find(&small, search, folder) != CORNU_OK) fail_msg("%s", cornu_error_message());
-    assert_string_equal(folder, expected);
+    char found[CORNU_PATH_SIZE];
+    if (cornu_data_find(&small, search, found) != CORNU_OK) fail_msg("%s", cornu_error_message());
+    assert_string_equal(found, expected);
 }
 
 static void expect_failure(const CornuDataSearch *search, CornuStatus status, const char *text)
 {
-    char folder[CORNU_PATH_SIZE];
-    assert_int_equal(cornu_data_find(&small, search, folder), status);
+    char found[CORNU_PATH_SIZE];
+    assert_int_equal(cornu_data_find(&small, search, found), status);
     if (!strstr(cornu_error_message(), text))
         fail_msg("\"%s\" does not contain \"%s\"", cornu_error_message(), text);
 }
@@ -192,14 +189,14 @@ static void test_sha256(void **state)
     };
     char sum[CORNU__SHA256_TEXT];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        files_write(files_path(world, "text"), cases[i].text, strlen(cases[i].text));
-        assert_int_equal(cornu__sha256_file(files_path(world, "text"), sum), CORNU_OK);
+        files_write(files_path(folder, "text"), cases[i].text, strlen(cases[i].text));
+        assert_int_equal(cornu__sha256_file(files_path(folder, "text"), sum), CORNU_OK);
         assert_string_equal(sum, cases[i].sum);
     }
-    files_write(files_path(world, "text"), many, MANY);
-    assert_int_equal(cornu__sha256_file(files_path(world, "text"), sum), CORNU_OK);
+    files_write(files_path(folder, "text"), many, MANY);
+    assert_int_equal(cornu__sha256_file(files_path(folder, "text"), sum), CORNU_OK);
     assert_string_equal(sum, small_files[1].sha256);
-    assert_int_equal(cornu__sha256_file(files_path(world, "absent"), sum), CORNU_ERR_FILE);
+    assert_int_equal(cornu__sha256_file(files_path(folder, "absent"), sum), CORNU_ERR_FILE);
 }
 
 static void test_a_named_directory_must_have_them(void **state)
@@ -216,8 +213,8 @@ static void test_a_named_directory_must_have_them(void **state)
     setenv("CORNU_DATA", "nowhere", 1);
     expect_found(&search, "elsewhere/small");
     expect_failure(NULL, CORNU_ERR_DATA, "nowhere/small/abc.bin is missing; CORNU_DATA");
-    setenv("CORNU_DATA", files_path(world, "elsewhere"), 1);
-    expect_found(NULL, files_path(world, "elsewhere/small"));
+    setenv("CORNU_DATA", files_path(folder, "elsewhere"), 1);
+    expect_found(NULL, files_path(folder, "elsewhere/small"));
     setenv("CORNU_DATA", "", 1);
     expect_found(NULL, "./data/small");
 }
@@ -226,17 +223,17 @@ static void test_data_then_cache(void **state)
 {
     (void)state;
     put_files("home/.cache/cornu");
-    expect_found(NULL, files_path(world, "home/.cache/cornu/small"));
+    expect_found(NULL, files_path(folder, "home/.cache/cornu/small"));
     put_files("cache/cornu");
     setenv("XDG_CACHE_HOME", "cache", 1); /* relative: ignored */
-    expect_found(NULL, files_path(world, "home/.cache/cornu/small"));
-    setenv("XDG_CACHE_HOME", files_path(world, "cache"), 1);
-    expect_found(NULL, files_path(world, "cache/cornu/small"));
+    expect_found(NULL, files_path(folder, "home/.cache/cornu/small"));
+    setenv("XDG_CACHE_HOME", files_path(folder, "cache"), 1);
+    expect_found(NULL, files_path(folder, "cache/cornu/small"));
     put_files("data");
     expect_found(NULL, "./data/small");
     /* A part is not enough. */
-    unlink(files_path(world, "data/small/many.bin"));
-    expect_found(NULL, files_path(world, "cache/cornu/small"));
+    unlink(files_path(folder, "data/small/many.bin"));
+    expect_found(NULL, files_path(folder, "cache/cornu/small"));
 }
 
 static bool note_progress(void *context, const CornuDataFile *file, int64_t received)
@@ -268,7 +265,7 @@ static void test_a_complete_download(void **state)
 {
     (void)state;
     if (!can_download()) skip();
-    expect_download(files_path(world, "home/.cache/cornu/small"));
+    expect_download(files_path(folder, "home/.cache/cornu/small"));
 }
 
 static void test_a_download_without_a_home(void **state)
@@ -283,10 +280,11 @@ static void test_a_download_without_a_home(void **state)
 static bool only_program(const char *name)
 {
     char command[2 * FILES_PATH];
-    files_path(world, "bin/x");
-    snprintf(command, sizeof command, "p=$(command -v %s) && ln -sf \"$p\" '%s/bin/'", name, world);
+    files_path(folder, "bin/x");
+    snprintf(command, sizeof command, "p=$(command -v %s) && ln -sf \"$p\" '%s/bin/'", name,
+             folder);
     bool found = name[0] == '\0' || system(command) == 0;
-    setenv("PATH", files_path(world, "bin"), 1);
+    setenv("PATH", files_path(folder, "bin"), 1);
     return found;
 }
 
@@ -294,8 +292,8 @@ static void test_a_download_by_wget(void **state)
 {
     (void)state;
     if (!can_download() || !only_program("wget")) skip();
-    expect_download(files_path(world, "home/.cache/cornu/small"));
-    unlink(files_path(world, "home/.cache/cornu/small/abc.bin"));
+    expect_download(files_path(folder, "home/.cache/cornu/small"));
+    unlink(files_path(folder, "home/.cache/cornu/small/abc.bin"));
     serve_from("absent");
     expect_failure(NULL, CORNU_ERR_DATA, "404");
 }
@@ -319,7 +317,7 @@ static void test_bad_answers(void **state)
         { "short", "" },
         { "endless", "" },
     };
-    const char *folder = files_path(world, "home/.cache/cornu/small");
+    const char *cache = files_path(folder, "home/.cache/cornu/small");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         serve_from(cases[i].behaviour);
         expect_failure(NULL, CORNU_ERR_DATA, cases[i].text);
@@ -328,8 +326,8 @@ static void test_bad_answers(void **state)
         /* abc.bin comes whole where only the large file is spoilt. */
         bool spoils_all = strcmp(cases[i].behaviour, "absent") == 0 ||
                           strcmp(cases[i].behaviour, "short") == 0;
-        assert_int_equal(files_count(folder), spoils_all ? 0 : 1);
-        unlink(files_path(world, "home/.cache/cornu/small/abc.bin"));
+        assert_int_equal(files_count(cache), spoils_all ? 0 : 1);
+        unlink(files_path(folder, "home/.cache/cornu/small/abc.bin"));
     }
 }
 
@@ -340,7 +338,7 @@ static void test_no_connection(void **state)
     expect_failure(NULL, CORNU_ERR_DATA, "http://127.0.0.1:1/abc.bin does not give it: ");
     assert_non_null(strstr(cornu_error_message(), "neither in ./data/small nor in "));
     assert_non_null(strstr(cornu_error_message(), small_files[0].sha256));
-    assert_int_equal(files_count(files_path(world, "home/.cache/cornu/small")), 0);
+    assert_int_equal(files_count(files_path(folder, "home/.cache/cornu/small")), 0);
 }
 
 static void test_a_stalled_download(void **state)
@@ -349,16 +347,16 @@ static void test_a_stalled_download(void **state)
     if (!can_download()) skip();
     const CornuDataSearch       search = { .data = NULL };
     const CornuDownloadPatience patience = { .connect = 1, .stall = 2 };
-    const char *folder = files_path(world, "a/b/c");
+    const char *to = files_path(folder, "a/b/c");
     char        url[96];
     snprintf(url, sizeof url, "http://127.0.0.1:%d/stalled/small/many.bin", port);
     time_t begin = time(NULL);
-    assert_int_equal(cornu__download(url, folder, &small_files[1], &search, patience),
+    assert_int_equal(cornu__download(url, to, &small_files[1], &search, patience),
                      CORNU_ERR_DATA);
     assert_string_equal(cornu_error_message(),
                         "no byte came for 2 seconds after 500000 of 1000000");
     assert_true(time(NULL) - begin < 8);
-    assert_int_equal(files_count(folder), 0);
+    assert_int_equal(files_count(to), 0);
 }
 
 static bool stop_midway(void *context, const CornuDataFile *file, int64_t received)
@@ -374,7 +372,7 @@ static void test_progress_can_stop_it(void **state)
     CornuDataSearch search = { .progress = stop_midway };
     serve_from("stalled");
     expect_failure(&search, CORNU_ERR_INTERRUPTED, "stopped on request");
-    assert_int_equal(files_count(files_path(world, "home/.cache/cornu/small")), 1); /* abc.bin */
+    assert_int_equal(files_count(files_path(folder, "home/.cache/cornu/small")), 1); /* abc.bin */
 }
 
 static void test_a_cache_that_cannot_be_written(void **state)

@@ -12,22 +12,6 @@
 #include "../allocations.h"
 #include "files.h"
 
-static char folder[FILES_PATH];
-
-static int begin(void **state)
-{
-    (void)state;
-    files_begin(folder);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    files_end(folder);
-    return 0;
-}
-
 static void expect_failure(const char *path, CornuStatus status, const char *text)
 {
     CornuArray array = { .data = folder };
@@ -252,5 +236,5 @@ int main(void)
         cmocka_unit_test(test_a_hostile_header),
         cmocka_unit_test(test_each_allocation_may_fail),
     };
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, files_begin, files_end);
 }

@@ -18,22 +18,6 @@
 
 enum { SIZE = 28, PIXELS = SIZE * SIZE };
 
-static char folder[FILES_PATH];
-
-static int begin(void **state)
-{
-    (void)state;
-    files_begin(folder);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    files_end(folder);
-    return 0;
-}
-
 static uint8_t *put32(uint8_t *to, uint32_t value)
 {
     for (int k = 0; k < 4; k++) to[k] = (uint8_t)(value >> (24 - 8 * k));
@@ -347,5 +331,5 @@ int main(void)
         cmocka_unit_test(test_grain_is_no_ink),
         cmocka_unit_test(test_pictures_without_a_digit),
     };
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, files_begin, files_end);
 }

@@ -1,5 +1,5 @@
 /*
- * Every row of op_cases.c, in every way it can be held against something: what must be refused
+ * Every row of op_cases/, in every way it can be held against something: what must be refused
  * is refused, hand-checked numbers come out, the decomposition says the same as the reference
  * kernel, every device agrees with the reference, and gradients agree with finite differences
  * in double.
@@ -36,8 +36,9 @@ static void fault(const OpCase *row, const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     cornu__attributes_print(row->id, &row->attributes, attributes, sizeof attributes);
-    print_error("row %d%s, %s(%s): %s\n",
-                (int)((row == &narrow_row ? wide_row : row) - op_cases),
+    int         number;
+    const char *family = op_case_place(row == &narrow_row ? wide_row : row, &number);
+    print_error("%s, row %d%s, %s(%s): %s\n", family, number,
                 row == &narrow_row ? " in bf16" : "", cornu_op_name(row->id), attributes, text);
     failures++;
 }
@@ -47,7 +48,7 @@ typedef void Check(const OpCase *row);
 static void for_each_row(Check *check)
 {
     failures = 0;
-    for (int i = 0; i < op_case_count; i++) check(&op_cases[i]);
+    for (int i = 0; op_case(i); i++) check(op_case(i));
     assert_int_equal(failures, 0);
 }
 
@@ -313,7 +314,7 @@ static void check_device(const char *name)
         skip();
     }
     failures = 0;
-    for (int i = 0; i < op_case_count; i++) check_on_device(&op_cases[i]);
+    for (int i = 0; op_case(i); i++) check_on_device(op_case(i));
     cornu_device_close(device);
     assert_int_equal(failures, 0);
 }
@@ -368,8 +369,8 @@ static void runs_on_tpu_in_bf16(void **state)
     device = cornu_device_open(.name = "tpu", .shards = 1);
     assert_non_null(device);
     failures = 0;
-    for (int i = 0; i < op_case_count; i++)
-        if (make_narrow(&op_cases[i])) check_on_device(&narrow_row);
+    for (int i = 0; op_case(i); i++)
+        if (make_narrow(op_case(i))) check_on_device(&narrow_row);
     cornu_device_close(device);
     assert_int_equal(failures, 0);
 }
@@ -479,7 +480,7 @@ static void gradients_match_differences(void **state)
     device = cornu_device_open(.name = "reference");
     assert_non_null(device);
     failures = 0;
-    for (int i = 0; i < op_case_count; i++) check_gradient(&op_cases[i]);
+    for (int i = 0; op_case(i); i++) check_gradient(op_case(i));
     cornu_device_close(device);
     assert_int_equal(failures, 0);
 }
@@ -499,8 +500,8 @@ static void has_rows_for_every_op(void **state)
     for (int id = 0; id < CORNU_OP_COUNT; id++) {
         bool known = false, refused = cornu_op_input_count((CornuOpId)id) == 0;
         bool differentiated = *gradients[id] == CORNU_NO_GRADIENT;
-        for (int i = 0; i < op_case_count; i++) {
-            const OpCase *row = &op_cases[i];
+        for (int i = 0; op_case(i); i++) {
+            const OpCase *row = op_case(i);
             if (row->id != (CornuOpId)id) continue;
             known |= row->out[0] != NULL && row->refused == CORNU_OK;
             refused |= row->refused != CORNU_OK;

@@ -59,6 +59,11 @@ report $? "the same run gives the same bytes, on one thread too"
 "${program%/*}/mnist_cnn" --device tpu $small --save direct.safetensors >out 2>err
 cmp -s tpu.safetensors direct.safetensors
 report $? "conversion and compiling for the tpu give the same weights"
+fast="--policy float32 --precision default"
+run -- $small $fast --save fast.safetensors
+"${program%/*}/mnist_cnn" --device tpu $small $fast --save direct.safetensors >out 2>err
+cmp -s fast.safetensors direct.safetensors
+report $? "--precision reaches the strategy's device"
 
 run CORNU_TPU=v4-8 -- $small
 [ $status = 0 ] && in_order '^Found TPU at: local (emulated v4-8)$' '^\*\*\* Num TPU Cores: 4$'

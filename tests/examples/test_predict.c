@@ -23,7 +23,7 @@
 
 enum { MOST = 100, SCALE = 3 };
 
-static char        folder[FILES_PATH], model[FILES_PATH];
+static char        model[FILES_PATH];
 static const char *given;                        /* a model from the command line */
 static int         wanted = 17, wanted_changed = 16;
 static char        names[MOST][64];              /* "digit7_test00000.png": the label is in it */
@@ -103,9 +103,8 @@ static const char *build(void)
 
 static int begin(void **state)
 {
-    (void)state;
     char command[3 * FILES_PATH];
-    files_begin(folder);
+    files_begin(state);
     snprintf(command, sizeof command, "%s/predict", build());
     if (access(command, X_OK)) return 0;
     DIR *pictures = files_real("digit-images") ? opendir(files_real("digit-images")) : NULL;
@@ -118,13 +117,6 @@ static int begin(void **state)
     snprintf(command, sizeof command, "%s/mnist_cnn --limit 4000 --epochs 3 --batch-size 32 "
              "--verbose 0 --save %s > /dev/null", build(), model);
     return given ? 0 : system(command);
-}
-
-static int end(void **state)
-{
-    (void)state;
-    files_end(folder);
-    return 0;
 }
 
 /* How many pictures in `from` are named rightly; the form of each line is checked. */
@@ -204,5 +196,5 @@ int main(int argc, char **argv)
         wanted = atoi(argv[2]);
         wanted_changed = atoi(argv[3]);
     }
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, begin, files_end);
 }

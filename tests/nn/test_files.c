@@ -2,6 +2,7 @@
  * vouches for, targets that cannot be written. */
 #include "../../nn/cornu.h"
 #include "../allocations.h"
+#include "../datasets/files.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,24 +15,22 @@
 
 #include <cmocka.h>
 
-static char folder[] = "/tmp/cornu-files-XXXXXX";
-static char path[100], other[100];
+static char path[FILES_PATH], other[FILES_PATH];
 
 static int set_up(void **state)
 {
-    (void)state;
-    if (!mkdtemp(folder)) return -1;
-    snprintf(path, sizeof path, "%s/a.safetensors", folder);
-    snprintf(other, sizeof other, "%s/b.safetensors", folder);
+    files_begin(state);
+    strcpy(path, files_path(folder, "a.safetensors"));
+    strcpy(other, files_path(folder, "b.safetensors"));
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     unlink(path);
     unlink(other);
-    return rmdir(folder);
+    const int left_behind = files_count(folder);
+    return files_end(state) || left_behind;
 }
 
 /* Every layer class and argument kind there is. */
@@ -81,15 +80,6 @@ static void expect_equal_weights(const CornuModel *a, const CornuModel *b, bool 
     assert_true(same == equal);
 }
 
-static size_t read_bytes(const char *from, unsigned char *bytes, size_t space)
-{
-    FILE *file = fopen(from, "rb");
-    assert_non_null(file);
-    size_t size = fread(bytes, 1, space, file);
-    fclose(file);
-    return size;
-}
-
 static void test_round_trip(void **state)
 {
     (void)state;
@@ -110,9 +100,9 @@ static void test_round_trip(void **state)
     }
     expect_equal_weights(model, loaded, true);
     expect_ok(cornu_model_save(loaded, other));
-    const size_t size = read_bytes(path, a, sizeof a);
+    const size_t size = files_read(path, a, sizeof a);
     assert_non_null(strstr((const char *)a + 8, "\\\"synchronized\\\":true"));
-    assert_int_equal(read_bytes(other, b, sizeof b), size);
+    assert_int_equal(files_read(other, b, sizeof b), size);
     assert_memory_equal(a, b, size);
     cornu_model_free(model);
     cornu_model_free(loaded);
@@ -184,8 +174,8 @@ static void test_optimizer(void **state)
     }
     expect_ok(cornu_model_save(models[1], other));
     static unsigned char a[100000], b[100000];
-    const size_t size = read_bytes(path, a, sizeof a);
-    assert_int_equal(read_bytes(other, b, sizeof b), size);
+    const size_t size = files_read(path, a, sizeof a);
+    assert_int_equal(files_read(other, b, sizeof b), size);
     assert_memory_equal(a, b, size);
 
     CornuModel *loaded = cornu_model_load(path);
@@ -275,6 +265,7 @@ static const struct { const char *architecture, *message; } hostile[] = {
     { MODEL("Sequential", LAYER("InputLayer", "")), "batch_shape" },
     { MODEL("Sequential", LAYER("InputLayer", "\"batch_shape\":[null]")), "batch_shape" },
     { MODEL("Sequential", LAYER("InputLayer", "\"batch_shape\":[null,-4]")), "extent of -4" },
+    { MODEL("Sequential", LAYER("InputLayer", "\"batch_shape\":[0,4]")), "extent of 0" },
     { MODEL("Sequential", LAYER("InputLayer", "\"batch_shape\":[null,\"4\"]")), "whole numbers" },
     { MODEL("Sequential", LAYER("InputLayer", "\"batch_shape\":[1,2,3,4,5,6,7]")), "at most 6" },
     { MODEL("Sequential", INPUT ",3"), "without class_name or name" },

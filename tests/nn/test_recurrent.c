@@ -346,6 +346,50 @@ static void files_hold_sequences(void **state)
     remove(path);
 }
 
+static void expect_rows(void *context, const char *text)
+{
+    (void)context;
+    assert_non_null(strstr(text, "(8, 6, 4)"));   /* as Keras prints it */
+}
+
+/* What a stateful model's batches have in rows is in its file, as Keras wants it, once it is known:
+ * from the first batch, or from the beginning. The loaded model keeps to it. */
+static void files_hold_the_batch_size(void **state)
+{
+    (void)state;
+    static const char path[] = "build/test_recurrent.safetensors";
+    float        to[ROWS][STEPS][2];
+    json_int_t   batch = 0;
+    CornuDevice *device = open_device("cpu");
+    CornuModel  *model = three_kinds(true, device);
+    assert_int_equal(cornu_model_batch_size(model), CORNU_NONE);
+    expect_ok(cornu_predict_on_batch(model, steps_of(0, STEPS),
+                                     cornu_array(to, CORNU_F32, ROWS, STEPS, 2)));
+    json_t *config = cornu__model_config(model);
+    assert_int_equal(json_unpack(config, "{s:{s:[{s:{s:[I]}}]}}", "config", "layers", "config",
+                                 "batch_shape", &batch), 0);
+    assert_int_equal(batch, ROWS);
+    json_decref(config);
+    expect_ok(cornu_model_save(model, path));
+    cornu_model_free(model);
+
+    model = cornu_model_load(path);
+    if (!model) fail_msg("%s", cornu_error_message());
+    assert_int_equal(cornu_model_batch_size(model), ROWS);
+    expect_ok(cornu_summary(model, .print_fn = expect_rows));
+    expect_ok(cornu_compile(model, .device = device));
+    expect_error(cornu_predict_on_batch(model, cornu_array(sequence, CORNU_F32, 5, STEPS, CHANNELS),
+                                        cornu_array(to, CORNU_F32, 5, STEPS, 2)),
+                 CORNU_ERR_SHAPE, "a batch of 5 rows, expected the model's .batch_size, 8");
+    expect_ok(cornu_predict_on_batch(model, steps_of(0, STEPS),
+                                     cornu_array(to, CORNU_F32, ROWS, STEPS, 2)));
+    cornu_model_free(model);
+    assert_null(cornu_sequential(.batch_size = -1));
+    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, ".batch_size is -1, expected 1 to");
+    cornu_device_close(device);
+    remove(path);
+}
+
 /* Steps are the rows of the wrapped layer: a mask of steps is none of its own. */
 static void wrapped_layers_see_no_mask(void **state)
 {
@@ -536,8 +580,10 @@ static void constructors_refuse(void **state)
 {
     (void)state;
     refuses(cornu_lstm(), CORNU_ERR_ARGUMENT, "lstm: .units is 0, expected 1 to");
-    refuses(cornu_lstm(3, .return_state = true), CORNU_ERR_UNSUPPORTED,
-            "lstm: .return_state gives several results");
+    refuses(cornu_bidirectional(cornu_lstm(3, .return_state = true)), CORNU_ERR_UNSUPPORTED,
+            ".layer has .return_state, which is not available");
+    refuses(cornu_time_distributed(cornu_gru(3, .return_state = true)), CORNU_ERR_ARGUMENT,
+            ".layer gives 2 tensors, expected 1");
     refuses(cornu_gru(3, .dropout = 1.0), CORNU_ERR_ARGUMENT, "gru: .dropout is 1, expected 0");
     refuses(cornu_gru(3, .recurrent_dropout = -0.5), CORNU_ERR_ARGUMENT, ".recurrent_dropout is");
     refuses(cornu_gru(3, .no_unit_forget_bias = true), CORNU_ERR_ARGUMENT,
@@ -615,6 +661,7 @@ int main(void)
         cmocka_unit_test(names_are_those_of_keras),
         cmocka_unit_test(the_forget_gate_is_open_at_first),
         cmocka_unit_test(files_hold_sequences),
+        cmocka_unit_test(files_hold_the_batch_size),
         cmocka_unit_test(wrapped_layers_see_no_mask),
         cmocka_unit_test(indices_are_checked),
         cmocka_unit_test(mixed_precision_is_near),

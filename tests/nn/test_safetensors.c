@@ -1,6 +1,7 @@
 /* Safetensors files: there and back, equal bytes, files by the original library, hostile
  * headers, targets that cannot be written. */
 #include "../../nn/safetensors.h"
+#include "../datasets/files.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,41 +14,22 @@
 
 #include <cmocka.h>
 
-static char folder[] = "/tmp/cornu-safetensors-XXXXXX";
-static char path[100], other[100];
+static char path[FILES_PATH], other[FILES_PATH];
 
 static int set_up(void **state)
 {
-    (void)state;
-    if (!mkdtemp(folder)) return -1;
-    snprintf(path, sizeof path, "%s/a.safetensors", folder);
-    snprintf(other, sizeof other, "%s/b.safetensors", folder);
+    files_begin(state);
+    strcpy(path, files_path(folder, "a.safetensors"));
+    strcpy(other, files_path(folder, "b.safetensors"));
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     unlink(path);
     unlink(other);
-    return rmdir(folder);       /* fails if a temporary file was left behind */
-}
-
-static size_t read_bytes(const char *from, unsigned char *bytes, size_t space)
-{
-    FILE *file = fopen(from, "rb");
-    assert_non_null(file);
-    size_t size = fread(bytes, 1, space, file);
-    fclose(file);
-    return size;
-}
-
-static void write_bytes(const void *bytes, size_t size)
-{
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, size, file), size);
-    fclose(file);
+    const int left_behind = files_count(folder);
+    return files_end(state) || left_behind;
 }
 
 /* ---- Well-formed files ---- */
@@ -109,8 +91,8 @@ static void test_equal_bytes(void **state)
     assert_int_equal(cornu_safetensors_write(path, arrays, count, texts, 2), CORNU_OK);
     make_arrays(arrays, true);
     assert_int_equal(cornu_safetensors_write(other, arrays, count, swapped, 2), CORNU_OK);
-    size_t size = read_bytes(path, a, sizeof a);
-    assert_int_equal(read_bytes(other, b, sizeof b), size);
+    size_t size = files_read(path, a, sizeof a);
+    assert_int_equal(files_read(other, b, sizeof b), size);
     assert_memory_equal(a, b, size);
     assert_int_equal(a[0] % 8, 0);
 }
@@ -144,7 +126,7 @@ static void test_original_reads(void **state)
 {
     (void)state;
     const char *python = getenv("CORNU_PYTHON") ? getenv("CORNU_PYTHON") : "python3";
-    char command[600];
+    char command[FILES_PATH + 600];
     snprintf(command, sizeof command, "%s -c 'import safetensors.numpy' 2>/dev/null", python);
     if (system(command) != 0) skip();
     CornuNamedArray arrays[5];
@@ -249,12 +231,12 @@ static void test_hostile(void **state)
 {
     (void)state;
     static unsigned char bytes[4096];
-    write_bytes(bytes, build(bytes, "{" GOOD "}"));
+    files_write(path, bytes, build(bytes, "{" GOOD "}"));
     CornuSafetensors *file = cornu_safetensors_open(path);
     assert_non_null(file);
     cornu_safetensors_close(file);
     for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++) {
-        write_bytes(bytes, build(bytes, hostile[i].header));
+        files_write(path, bytes, build(bytes, hostile[i].header));
         refuse(hostile[i].message, CORNU_OK);
     }
 }
@@ -265,16 +247,16 @@ static void test_lengths(void **state)
     static unsigned char bytes[4096];
     const size_t size = build(bytes, "{" GOOD "}");
     for (size_t cut = 0; cut < size; cut++) {         /* every truncation */
-        write_bytes(bytes, cut);
+        files_write(path, bytes, cut);
         refuse("", CORNU_ERR_FORMAT);
     }
     for (int i = 1; i < 8; i++) {                     /* lengths beyond the file */
         bytes[i] ^= i == 7 ? 0xFF : 1;
-        write_bytes(bytes, size);
+        files_write(path, bytes, size);
         refuse("its header is said to have", CORNU_ERR_FORMAT);
         bytes[i] ^= i == 7 ? 0xFF : 1;
     }
-    write_bytes(bytes, size + 1);                     /* a byte too many */
+    files_write(path, bytes, size + 1);                     /* a byte too many */
     refuse("end at byte 16, its data at 17", CORNU_ERR_FORMAT);
 }
 
@@ -289,7 +271,7 @@ static void test_flipped_bytes(void **state)
     for (size_t i = 0; i < size - 16; i++) {
         for (int bit = 0; bit < 8; bit++) {
             bytes[i] ^= (unsigned char)(1 << bit);
-            write_bytes(bytes, size);
+            files_write(path, bytes, size);
             CornuSafetensors *file = cornu_safetensors_open(path);
             if (file) {
                 double sum = 0.0;
@@ -337,9 +319,9 @@ static void fail_to_write(const char *target, const char *expected)
 static void test_bad_targets(void **state)
 {
     (void)state;
-    char target[200];
     fail_to_write(folder, "Is a directory");
-    snprintf(target, sizeof target, "%s/absent/x.safetensors", folder);
+    const char *target = files_path(folder, "absent/x.safetensors");
+    assert_int_equal(rmdir(files_path(folder, "absent")), 0);
     fail_to_write(target, "No such file");
     if (access("/dev/full", W_OK) == 0) {
         fail_to_write("/dev/full", "No space left");
@@ -360,7 +342,7 @@ static void test_replaces(void **state)
     CornuNamedArray arrays[5];
     struct stat info;
     int count = make_arrays(arrays, false);
-    write_bytes("old", 3);
+    files_write(path, "old", 3);
     assert_int_equal(chmod(path, 0640), 0);
     unlink(other);
     assert_int_equal(symlink(path, other), 0);

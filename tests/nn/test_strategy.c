@@ -273,14 +273,18 @@ static void a_strategy_opens_what_is_found(void **state)
     CornuTpuTarget target;
     setenv("CORNU_TPU", "v4-8", 1);
     expect_ok(cornu_tpu_resolve(&target));
-    CornuStrategy *found = made(cornu_tpu_strategy(.num_shards = 2, .threads = 1));
+    CornuStrategy *found = made(cornu_tpu_strategy(.num_shards = 2, .threads = 1,
+                                                   .precision = CORNU_PRECISION_HIGH));
     unsetenv("CORNU_TPU");
     CornuStrategy *given = made(cornu_tpu_strategy(&target));
     assert_non_null(strstr(cornu_device_description(cornu_strategy_device(found)), "v4-8"));
     assert_int_equal(cornu_device_shards(cornu_strategy_device(found)), 2);
     assert_int_equal(cornu_device_threads(cornu_strategy_device(found)), 1);
+    assert_non_null(strstr(cornu_device_description(cornu_strategy_device(found)),
+                           "precision high"));
     assert_non_null(strstr(cornu_device_description(cornu_strategy_device(given)), "v4-8"));
     assert_int_equal(cornu_device_shards(cornu_strategy_device(given)), 4);
+    assert_null(strstr(cornu_device_description(cornu_strategy_device(given)), "precision"));
     cornu_strategy_free(found), cornu_strategy_free(given);
     cornu_strategy_free(NULL);
 }
@@ -292,6 +296,8 @@ static void strategies_that_cannot_be_are_refused(void **state)
     expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "3 shards, expected 1, 2, 4 or 8");
     assert_null(cornu_tpu_strategy(.num_shards = -1));
     expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "-1 shards, expected 1 to 8");
+    assert_null(cornu_tpu_strategy(.precision = (CornuPrecision)3));
+    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "precision 3, expected highest, high or");
     assert_null(cornu_tpu_strategy(.iterations_per_loop = -2));
     expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, ".iterations_per_loop is -2, expected 1");
     setenv("CORNU_TPU", "10.0.0.2:8470", 1);

@@ -1,0 +1,197 @@
+/*
+ * A place in the arena for every value that has no other, in a second one for packed operands: at
+ * offsets that values share whose lives do not overlap.
+ */
+#include <stdlib.h>
+
+#include "plan_internal.h"
+
+enum { ALIGNMENT = 64 };
+
+/* A piece of the arena: taken from the step that makes its value to the last that reads
+ * it, or the value that a group then makes in its place. What shards read of each other is there
+ * until all are done with the segment, what they write into each other's from its beginning. */
+typedef struct {
+    int    first, last;
+    size_t bytes, offset;
+    bool   varies;        /* in every shard's part, else in the shared one */
+} Piece;
+
+typedef struct {
+    CornuPlan  *plan;
+    CornuRegion region;    /* CORNU_ARENA or CORNU_PACKED */
+    CornuSpace *space;     /* that region's */
+    int        *last;      /* the last step that reads a value, -1: none */
+    int        *piece_of;  /* of a value, -1: none */
+    Piece      *pieces;
+    Piece     **order;     /* as they are placed */
+    int         count;
+} Arena;
+
+static size_t padded_bytes(CornuType type)
+{
+    return (cornu_type_bytes(type) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* The piece of an operand that step i is the last to need and may overwrite with its
+ * result `out`, element by element; -1: none. */
+static int piece_to_take_over(const Arena *arena, int i, int out)
+{
+    const CornuPlan *plan = arena->plan;
+    const CornuStep *step = &plan->steps[i];
+    if (step->kind != CORNU_STEP_GROUP) return -1;
+    size_t bytes = cornu_type_bytes(step->types[step->in_count + out]);
+    for (int k = 0; k < step->in_count; k++) {
+        const CornuPart  part = cornu__plan_part(plan, plan->operands[step->in_first + k]);
+        const CornuValue root = part.whole;
+        int              piece = arena->piece_of[root];
+        if (piece < 0 || arena->last[root] != i || arena->pieces[piece].last != i ||
+            part.offset != 0 || plan->varies[root] != step->varies ||
+            cornu_type_bytes(plan->types[root]) != bytes ||
+            cornu_dtype_size(plan->types[root].dtype) !=
+                cornu_dtype_size(step->types[step->in_count + out].dtype))
+            continue;
+        if (cornu__group_in_place(step->group, k, out)) return piece;
+    }
+    return -1;
+}
+
+static void find_last_readers(Arena *arena)
+{
+    const CornuPlan *plan = arena->plan;
+    for (int i = 0; i < plan->value_count; i++) arena->last[i] = -1;
+    for (int i = 0; i < plan->step_count; i++)
+        for (int k = 0; k < plan->steps[i].in_count; k++) {
+            const CornuValue value = plan->operands[plan->steps[i].in_first + k];
+            int *last = &arena->last[cornu__plan_part(plan, value).whole];
+            int  done = cornu__plan_crosses(plan, &plan->steps[i])
+                            ? cornu__plan_segment_end(plan, i) : i;
+            if (done > *last) *last = done;
+        }
+}
+
+/* The piece for a value that step i writes as its output `out`. */
+static void find_piece(Arena *arena, int i, int out)
+{
+    CornuPlan       *plan = arena->plan;
+    const CornuValue value = plan->operands[plan->steps[i].out_first + out];
+    const CornuValue root = cornu__plan_part(plan, value).whole;
+    const CornuRegion before = arena->region == CORNU_PACKED ? CORNU_PACKED : CORNU_NOWHERE;
+    if (arena->piece_of[root] >= 0 || plan->places[root].region != before) return;
+    const bool shared = plan->steps[i].varies && !plan->varies[root];
+    int        last = arena->last[root] < i ? i : arena->last[root];
+    int        piece = root == value ? piece_to_take_over(arena, i, out) : -1;
+    if (piece < 0) {
+        piece = arena->count++;
+        arena->order[piece] = &arena->pieces[piece];
+        arena->pieces[piece] =
+            (Piece){ shared ? cornu__plan_segment_first(plan, i) : i, last,
+                     padded_bytes(plan->types[root]), 0, plan->varies[root] };
+    }
+    arena->pieces[piece].last = last;
+    arena->piece_of[root] = piece;
+    plan->places[root].region = arena->region;
+}
+
+static void find_pieces(Arena *arena)
+{
+    const CornuPlan *plan = arena->plan;
+    for (int i = 0; i < plan->value_count; i++) arena->piece_of[i] = -1;
+    find_last_readers(arena);
+    for (int i = 0; i < plan->step_count; i++)
+        for (int k = 0; k < plan->steps[i].out_count; k++) find_piece(arena, i, k);
+}
+
+static int larger_first(const void *a, const void *b)
+{
+    const Piece *x = *(Piece *const *)a, *y = *(Piece *const *)b;
+    if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
+    return x->first != y->first ? (x->first < y->first ? -1 : 1) : x < y ? -1 : x > y;
+}
+
+/* The lowest gap among those placed before that are taken at the same time. */
+static size_t find_gap(Piece *const *order, int placed, const Piece *piece)
+{
+    size_t offset = 0;
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (int i = 0; i < placed; i++) {
+            const Piece *other = order[i];
+            bool together = other->varies == piece->varies && other->first <= piece->last &&
+                            piece->first <= other->last;
+            if (together && offset < other->offset + other->bytes &&
+                other->offset < offset + piece->bytes) {
+                offset = other->offset + other->bytes;
+                moved = true;
+            }
+        }
+    }
+    return offset;
+}
+
+static void place_pieces(Arena *arena)
+{
+    CornuPlan *plan = arena->plan;
+    qsort(arena->order, (size_t)arena->count, sizeof *arena->order, larger_first);
+    for (int i = 0; i < arena->count; i++) {
+        Piece *piece = arena->order[i];
+        piece->offset = find_gap(arena->order, i, piece);
+        size_t *end = piece->varies ? &arena->space->shard : &arena->space->shared;
+        if (piece->offset + piece->bytes > *end) *end = piece->offset + piece->bytes;
+    }
+    for (int i = 0; i < plan->value_count; i++) {
+        if (arena->piece_of[i] < 0) continue;
+        const Piece *piece = &arena->pieces[arena->piece_of[i]];
+        plan->places[i].offset = piece->offset + (piece->varies ? arena->space->shared : 0);
+        plan->places[i].stride = piece->varies ? arena->space->shard : 0;
+    }
+}
+
+/* Of the pieces taken at the step when most bytes are, the largest ones' values. */
+static void find_largest(const Arena *arena)
+{
+    CornuPlan *plan = arena->plan;
+    size_t     most = 0;
+    int        step = -1;
+    for (int i = 0; i < arena->count; i++) {   /* it is a step that takes one */
+        const int at = arena->order[i]->first;
+        size_t    bytes = 0;
+        for (int k = 0; k < arena->count; k++)
+            if (arena->pieces[k].first <= at && at <= arena->pieces[k].last)
+                bytes += arena->pieces[k].bytes;
+        if (bytes > most) {
+            most = bytes;
+            step = at;
+        }
+    }
+    for (int i = 0; i < arena->count && plan->largest_count < CORNU_LARGEST; i++) {
+        const Piece *piece = arena->order[i];   /* larger ones first */
+        if (piece->first > step || step > piece->last) continue;
+        CornuValue value = 0;
+        while (arena->piece_of[value] != (int)(piece - arena->pieces)) value++;
+        plan->largest[plan->largest_count++] = value;
+    }
+}
+
+CornuStatus cornu__plan_arena(CornuPlan *plan, CornuRegion region, CornuSpace *space)
+{
+    size_t count = (size_t)plan->value_count;
+    Arena  arena = {
+        .plan = plan, .region = region, .space = space,
+        .last = cornu__allocate(count, sizeof *arena.last),
+        .piece_of = cornu__allocate(count, sizeof *arena.piece_of),
+        .pieces = cornu__allocate(count, sizeof *arena.pieces),
+        .order = cornu__allocate(count, sizeof *arena.order),
+    };
+    bool complete = arena.last && arena.piece_of && arena.pieces && arena.order;
+    if (complete) {
+        find_pieces(&arena);
+        place_pieces(&arena);
+        if (region == CORNU_ARENA) find_largest(&arena);
+    }
+    cornu__release(arena.last);
+    cornu__release(arena.piece_of);
+    cornu__release(arena.pieces);
+    cornu__release(arena.order);
+    return complete ? CORNU_OK : CORNU_ERR_MEMORY;
+}

@@ -1,0 +1,276 @@
+/* What host devices make of a program: what is fused, written in place, copied, shared. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "agreement.h"
+
+static void test_adam_is_one_pass_in_place(void **state)
+{
+    (void)state;
+    CornuProgram   *p = cornu_program_create();
+    CornuType       type = cornu_type(CORNU_F32, 300, 70);
+    CornuValue      in[5], out[3];
+    CornuAttributes adam = { .adam = { 0.9, 0.999, 1e-7 } };
+    for (int i = 0; i < 4; i++) in[i] = input(p, type);
+    in[4] = input(p, cornu_scalar(CORNU_F32));
+    /* sqrt wants a positive second moment */
+    CornuValue in_2 = in[2];
+    in[2] = op1(p, CORNU_OP_ABSOLUTE, in_2);
+    assert_int_equal(cornu_program_record(p, CORNU_OP_ADAM_UPDATE, &adam, in, 5, out),
+                     CORNU_OK);
+    for (int i = 0; i < 3; i++) output(p, out[i], i);
+    check(p, 1e-6, "adam");
+    Compiled made = compile(cpu[1], p);
+    assert_int_equal(statistics(&made)->kernels, 1);
+    assert_int_equal(statistics(&made)->copies, 0);
+    assert_int_equal(statistics(&made)->bytes_planned, 0);
+    assert_int_equal(statistics(&made)->bytes_moved, 7 * 300 * 70 * 4 + 4);
+    release(&made);
+    cornu_program_free(p);
+}
+
+/* a' = b, b' = a: one of the two must be set aside. */
+static void test_variables_that_trade_places(void **state)
+{
+    (void)state;
+    CornuProgram *p = cornu_program_create();
+    CornuValue    a = input(p, cornu_type(CORNU_F32, 50)),
+               b = input(p, cornu_type(CORNU_F32, 50));
+    output(p, b, 0);
+    output(p, a, 1);
+    check(p, 0.0, "trade");
+    cornu_program_free(p);
+}
+
+/* The old value is fetched, read late, and the new one fetched too. */
+static void test_readers_run_before_the_writer(void **state)
+{
+    (void)state;
+    CornuProgram *p = cornu_program_create();
+    CornuType     type = cornu_type(CORNU_F32, 40, 30);
+    CornuValue    w = input(p, type), x = input(p, type);
+    CornuValue    new_w = op2(p, CORNU_OP_ADD, w, x);
+    CornuValue    turned = op(p, CORNU_OP_TRANSPOSE,
+                              &(CornuAttributes){ .permutation = { { 1, 0 } } }, &w, 1);
+    output(p, w, -1);
+    output(p, new_w, 0);
+    output(p, turned, -1);
+    output(p, new_w, -1);
+    check(p, 0.0, "readers");
+    Compiled made = compile(cpu[1], p);
+    assert_int_equal(statistics(&made)->copies,
+                     2); /* the two fetches: of the old and the new */
+    release(&made);
+    cornu_program_free(p);
+}
+
+/* The transpose reads what the sum would overwrite, and the sum needs the transpose. */
+static void test_copy_where_a_reader_needs_the_result(void **state)
+{
+    (void)state;
+    CornuProgram   *p = cornu_program_create();
+    CornuAttributes turn = { .permutation = { { 1, 0 } } };
+    CornuValue      w = input(p, cornu_type(CORNU_F32, 30, 30));
+    CornuValue      turned = op(p, CORNU_OP_TRANSPOSE, &turn, &w, 1);
+    output(p, turned, 0);
+    check(p, 0.0, "transposed in place");
+    Compiled made = compile(cpu[1], p);
+    assert_int_equal(statistics(&made)->copies, 1);
+    release(&made);
+    cornu_program_free(p);
+}
+
+static void test_counters_take_no_kernel_each(void **state)
+{
+    (void)state;
+    CornuProgram *p = cornu_program_create();
+    CornuValue    iteration = input(p, cornu_scalar(CORNU_I64));
+    CornuValue    total = input(p, cornu_scalar(CORNU_F64));
+    CornuValue    loss = input(p, cornu_scalar(CORNU_F32));
+    CornuValue    next = op2(p, CORNU_OP_ADD, iteration, constant(p, CORNU_I64, 1.0));
+    CornuValue    beta =
+        op2(p, CORNU_OP_POWER, constant(p, CORNU_F32, 0.9), convert(p, next, CORNU_F32));
+    output(p, next, 0);
+    output(p, op2(p, CORNU_OP_ADD, total, convert(p, loss, CORNU_F64)), 1);
+    output(p, op2(p, CORNU_OP_SUBTRACT, constant(p, CORNU_F32, 1.0), beta), -1);
+    check(p, 1e-6, "counters");
+    Compiled made = compile(cpu[1], p);
+    assert_int_equal(statistics(&made)->fallbacks, 0);
+    assert_int_equal(statistics(&made)->copies, 0);
+    assert_int_equal(statistics(&made)->kernels, 2);
+    release(&made);
+    cornu_program_free(p);
+}
+
+static void test_views_and_equal_ops_cost_nothing(void **state)
+{
+    (void)state;
+    CornuProgram   *p = cornu_program_create();
+    CornuValue      x = input(p, cornu_type(CORNU_F32, 64, 32));
+    CornuAttributes half = { .slice = { .starts = { 32, 0 }, .sizes = { 32, 32 } } };
+    CornuValue      lower = op(p, CORNU_OP_SLICE, &half, &x, 1);
+    CornuValue      flat = reshape(p, lower, cornu_shape(1024));
+    CornuValue      once = op1(p, CORNU_OP_EXP, flat), again = op1(p, CORNU_OP_EXP, flat);
+    op1(p, CORNU_OP_TANH, x);   /* nobody asks for it */
+    CornuValue one = broadcast(p, constant(p, CORNU_F32, 1.0), cornu_shape(1024));
+    output(p, op2(p, CORNU_OP_MULTIPLY, op2(p, CORNU_OP_ADD, once, again), one), -1);
+    check(p, 1e-6, "views");
+    Compiled made = compile(cpu[1], p);
+    assert_int_equal(statistics(&made)->kernels, 1);
+    assert_int_equal(statistics(&made)->bytes_moved, 2 * 1024 * 4);
+    release(&made);
+    cornu_program_free(p);
+}
+
+/* Operands of concat and pack are made in the result; those that cannot be are copied: an input, a
+ * value that is part of the result already, one that begins between two multiples of 64 bytes. */
+static void test_what_is_put_together_is_made_there(void **state)
+{
+    (void)state;
+    const CornuAttributes first = { .axis = { 0 } }, pack = { .pack = { 16, 96 } };
+    for (int copied = 0; copied < 2; copied++) {
+        CornuProgram *p = cornu_program_create();
+        CornuValue    x = input(p, cornu_type(CORNU_F32, 4, 8));
+        CornuValue    y = input(p, cornu_type(CORNU_F32, 7));
+        CornuValue    e = op1(p, CORNU_OP_EXP, x), t = op1(p, CORNU_OP_TANH, y);
+        CornuValue    in[3] = { e, copied ? e : op1(p, CORNU_OP_TANH, x), copied ? x : e };
+        CornuValue    joined = op(p, CORNU_OP_CONCAT, &first, in, copied ? 3 : 2);
+        CornuValue    again[3] = { op1(p, CORNU_OP_NEGATIVE, y), t, copied ? y : joined };
+        CornuValue    packed = op(p, CORNU_OP_PACK, &pack, again, 3);
+        output(p, op1(p, CORNU_OP_ABSOLUTE, packed), -1);
+        output(p, op1(p, CORNU_OP_NEGATIVE, joined), -1);
+        check(p, 1e-6, "put together");
+        Compiled made = compile(cpu[1], p);
+        assert_int_equal(statistics(&made)->copies, copied ? 3 : 0);
+        release(&made);
+        cornu_program_free(p);
+    }
+}
+
+/* exp(x) is needed before and after the transpose, which therefore cannot be inside a
+ * group. */
+static void test_groups_do_not_wait_for_themselves(void **state)
+{
+    (void)state;
+    CornuProgram   *p = cornu_program_create();
+    CornuAttributes turn = { .permutation = { { 1, 0 } } };
+    CornuValue      x = input(p, cornu_type(CORNU_F32, 20, 20));
+    CornuValue      e = op1(p, CORNU_OP_EXP, x);
+    CornuValue      turned = op(p, CORNU_OP_TRANSPOSE, &turn, &e, 1);
+    CornuValue      sum = op2(p, CORNU_OP_ADD, e, turned);
+    output(p, op2(p, CORNU_OP_MULTIPLY, sum, x), -1);
+    check(p, 1e-6, "round trip");
+    Compiled made = compile(cpu[1], p);
+    assert_int_equal(statistics(&made)->kernels, 3);
+    release(&made);
+    cornu_program_free(p);
+}
+
+static void test_dropout_drops_the_same_everywhere(void **state)
+{
+    (void)state;
+    CornuShape shapes[] = { cornu_shape(128, 1000), cornu_shape(7, 3, 11),
+                            cornu_shape(33), cornu_shape(2, 5000), cornu_shape() };
+    for (int s = 0; s < 5; s++) {
+        CornuProgram   *p = cornu_program_create();
+        CornuValue      x = input(p, cornu_type_from(CORNU_F32, shapes[s]));
+        CornuValue in[4] = { x, constant(p, CORNU_I64, 7.0), constant(p, CORNU_I64, 3.0),
+                             input(p, cornu_scalar(CORNU_I64)) };
+        CornuAttributes dropout = { .dropout = { 0.5, 4 } },
+                        random = { .random = { .generator = 9 } };
+        random.random.rank = shapes[s].rank;
+        for (int i = 0; i < shapes[s].rank; i++)
+            random.random.extents[i] = shapes[s].extent[i];
+        output(p, op(p, CORNU_OP_DROPOUT, &dropout, in, 4), -1);
+        output(p, op(p, CORNU_OP_RANDOM_UNIFORM, &random, in + 1, 3), -1);
+        check(p, 1e-7, "dropout");
+        Compiled made = compile(cpu[1], p);
+        assert_int_equal(statistics(&made)->fallbacks, 0);
+        release(&made);
+        cornu_program_free(p);
+    }
+}
+
+static void test_the_last_of_an_epilogue(void **state)
+{
+    (void)state;
+    static const CornuOpId activations[] = { CORNU_OP_RELU, CORNU_OP_TANH,
+                                             CORNU_OP_SIGMOID, CORNU_OP_ELU,
+                                             CORNU_OP_EXP };
+    for (int i = 0; i < 5; i++) {
+        CornuProgram   *p = cornu_program_create();
+        CornuAttributes matmul = { .matmul = { .dtype = CORNU_F32 } },
+                        elu = { .alpha = { 0.5 } };
+        CornuValue      x = input(p, cornu_type(CORNU_F32, 100, 50));
+        CornuValue      w = input(p, cornu_type(CORNU_F32, 50, 30)),
+                   b = input(p, cornu_type(CORNU_F32, 30));
+        CornuValue      y = op(p, CORNU_OP_MATMUL, &matmul, (CornuValue[]){ x, w }, 2);
+        CornuValue z = op2(p, CORNU_OP_ADD, broadcast(p, b, cornu_shape(100, 30)), y);
+        output(p,
+               op(p, activations[i], activations[i] == CORNU_OP_ELU ? &elu : NULL, &z, 1),
+               -1);
+        check(p, 2e-6, cornu_op_name(activations[i]));
+        Compiled made = compile(cpu[1], p);
+        /* w is packed; exp is no activation of an epilogue, and follows as a group */
+        if (statistics(&made)->fallbacks == 0)
+            assert_int_equal(statistics(&made)->kernels,
+                             activations[i] == CORNU_OP_EXP ? 3 : 2);
+        release(&made);
+        cornu_program_free(p);
+    }
+}
+
+static int64_t bytes_moved(const CornuProgram *program, int shards)
+{
+    CornuDevice *tpu = cornu_device_open("tpu", .shards = shards);
+    assert_non_null(tpu);
+    CornuExecutable *executable = cornu_device_compile(tpu, program);
+    assert_non_null(executable);
+    const int64_t bytes = cornu_executable_statistics(executable)->bytes_moved;
+    cornu_device_close(tpu);
+    return bytes;
+}
+
+/* What two shards move that four do not move twice, is moved once: what is packed is read and
+ * written, as little as it is. */
+static void test_shards_share_packed_weights(void **state)
+{
+    (void)state;
+    const CornuAttributes matmul = { .matmul = { .dtype = CORNU_F32 } };
+    for (int varies = 0; varies < 2; varies++) {
+        CornuProgram   *p = cornu_program_create();
+        const CornuType w_type = cornu_type(CORNU_BF16, 64, 64);
+        CornuValue      x, w;
+        assert_int_equal(cornu_program_shard_input(p, cornu_type(CORNU_BF16, 16, 64), &x),
+                         CORNU_OK);
+        assert_int_equal((varies ? cornu_program_shard_input : cornu_program_input)(p, w_type, &w),
+                         CORNU_OK);
+        output(p, op(p, CORNU_OP_MATMUL, &matmul, (CornuValue[]){ x, w }, 2), -1);
+        const int64_t once = 2 * bytes_moved(p, 2) - bytes_moved(p, 4);
+        if (varies) assert_int_equal(once, 0);
+        else assert_true(once >= 2 * (int64_t)cornu_type_bytes(w_type));
+        cornu_program_free(p);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_adam_is_one_pass_in_place),
+        cmocka_unit_test(test_variables_that_trade_places),
+        cmocka_unit_test(test_readers_run_before_the_writer),
+        cmocka_unit_test(test_copy_where_a_reader_needs_the_result),
+        cmocka_unit_test(test_counters_take_no_kernel_each),
+        cmocka_unit_test(test_views_and_equal_ops_cost_nothing),
+        cmocka_unit_test(test_what_is_put_together_is_made_there),
+        cmocka_unit_test(test_groups_do_not_wait_for_themselves),
+        cmocka_unit_test(test_dropout_drops_the_same_everywhere),
+        cmocka_unit_test(test_the_last_of_an_epilogue),
+        cmocka_unit_test(test_shards_share_packed_weights),
+    };
+    return cmocka_run_group_tests(tests, open_devices, close_devices);
+}

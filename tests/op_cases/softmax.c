@@ -1,0 +1,52 @@
+/* Softmax and losses. */
+#include "rows.h"
+
+#include <math.h>
+
+static const OpCase rows[] = {
+    { CORNU_OP_SOFTMAX, .in = { T(F32, 2, 2, 3) }, .given = { D(1, 2, 3, 1000, 1001, 999) },
+      .out = { D(0.09003057317038045, 0.2447284710547976, 0.6652409557748218,
+         0.2447284710547976, 0.6652409557748218, 0.09003057317038045) } },
+    { CORNU_OP_SOFTMAX, .in = { T(F32, 3, 2, 3, 5) }, .differentiate = 1 },
+    { CORNU_OP_SOFTMAX, .in = { T(F32, 0, 0) }, .refused = CORNU_ERR_SHAPE },
+    { CORNU_OP_SOFTMAX, .in = { T(F32, 2, 3, 0) }, .refused = CORNU_ERR_SHAPE },
+    { CORNU_OP_SOFTMAX, .in = { T(I32, 2, 3, 2) }, .refused = CORNU_ERR_DTYPE },
+    { CORNU_OP_LOG_SOFTMAX, .in = { T(F32, 2, 2, 3) },
+      .given = { D(1, 2, 3, 1000, 1001, 999) },
+      .out = { D(-2.4076059644443806, -1.4076059644443804, -0.4076059644443804,
+         -1.4076059644443804, -0.4076059644443804, -2.4076059644443806) } },
+    { CORNU_OP_LOG_SOFTMAX, .in = { T(F32, 3, 2, 3, 5) }, .differentiate = 1 },
+    { CORNU_OP_LOG_SOFTMAX, .in = { T(F32, 0, 0) }, .refused = CORNU_ERR_SHAPE },
+    { CORNU_OP_LOG_SOFTMAX, .in = { T(F32, 2, 3, 0) }, .refused = CORNU_ERR_SHAPE },
+    { CORNU_OP_LOG_SOFTMAX, .in = { T(I32, 2, 3, 2) }, .refused = CORNU_ERR_DTYPE },
+    { CORNU_OP_ONE_HOT, { .one_hot = { 3, CORNU_F32 } }, .in = { T(I32, 1, 3) },
+      .given = { D(2, 0, 1) }, .out = { D(0, 0, 1, 1, 0, 0, 0, 1, 0) }, .near = NEAR_EXACT },
+    { CORNU_OP_ONE_HOT, { .one_hot = { 2, CORNU_BOOL } }, .in = { T(U8, 2, 1, 2) },
+      .given = { D(1, 0) }, .out = { D(0, 1, 1, 0) }, .near = NEAR_EXACT },
+    { CORNU_OP_ONE_HOT, { .one_hot = { 10, CORNU_F32 } }, .in = { T(I32, 1, 5) },
+      .given = { D(1, 2, 3, 11, 4) }, .fault = "one_hot: label 11 in row 3, expected 0 to 9" },
+    { CORNU_OP_ONE_HOT, { .one_hot = { 10, CORNU_F32 } }, .in = { T(I64, 1, 2) },
+      .given = { D(1, -1) }, .fault = "one_hot: label -1 in row 1, expected 0 to 9" },
+    { CORNU_OP_ONE_HOT, .in = { T(I32, 1, 3) }, .refused = CORNU_ERR_ARGUMENT },
+    { CORNU_OP_ONE_HOT, { .one_hot = { 3, CORNU_F32 } }, .in = { T(F32, 1, 3) },
+      .refused = CORNU_ERR_DTYPE },
+    { CORNU_OP_ONE_HOT, { .one_hot = { 3, CORNU_F32 } }, .in = { T(I32, 6, 1, 1, 1, 1, 1, 3) },
+      .refused = CORNU_ERR_SHAPE },
+    { CORNU_OP_SPARSE_CROSS_ENTROPY, .in = { T(F32, 2, 2, 3), T(I32, 1, 2) },
+      .given = { D(1, 2, 3, 1000, 1001, 999), D(0, 2) },
+      .out = { D(2.4076059644443806, 2.4076059644443806) } },
+    { CORNU_OP_SPARSE_CROSS_ENTROPY, .in = { T(F32, 2, 1, 3), T(U8, 1, 1) },
+      .given = { D(-INFINITY, 0, 0), D(1) }, .out = { D(0.6931471805599453) } },
+    { CORNU_OP_SPARSE_CROSS_ENTROPY, .in = { T(F32, 3, 2, 4, 3), T(I64, 2, 2, 4) },
+      .draw = { DRAW_ANY, DRAW_LABELS }, .differentiate = 1 },
+    { CORNU_OP_SPARSE_CROSS_ENTROPY, .in = { T(F32, 2, 4, 10), T(I32, 1, 4) },
+      .given = { [1] = D(1, 2, 3, 10) }, .fault = "label 10 in row 3, expected 0 to 9" },
+    { CORNU_OP_SPARSE_CROSS_ENTROPY, .in = { T(F32, 2, 4, 10), T(I32, 1, 5) },
+      .refused = CORNU_ERR_SHAPE },
+    { CORNU_OP_SPARSE_CROSS_ENTROPY, .in = { T(F32, 2, 4, 10), T(I32, 2, 4, 10) },
+      .refused = CORNU_ERR_SHAPE },
+    { CORNU_OP_SPARSE_CROSS_ENTROPY, .in = { T(F32, 2, 4, 10), T(F32, 1, 4) },
+      .refused = CORNU_ERR_DTYPE },
+};
+
+const OpCases op_cases_softmax = { "softmax", rows, sizeof rows / sizeof *rows };
