@@ -16,10 +16,11 @@ static int slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
     return 1;
 }
 
-/* beta m + (1 - beta) g */
+/* beta m + (1 - beta) g, of beta as f32: Keras subtracts after it rounds */
 static CornuTensor *between(const CornuUpdate *u, double beta)
 {
-    return cornu_op_add(cornu_op_scale(u->slot[0], beta), cornu_op_scale(u->gradient, 1.0 - beta));
+    return cornu_op_add(cornu_op_scale(u->slot[0], beta),
+                        cornu_op_scale(u->gradient, 1.0 - (float)beta));
 }
 
 static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,

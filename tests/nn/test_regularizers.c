@@ -38,7 +38,7 @@ static void add_image(CornuModel *model)
                                         .kernel_constraint = cornu_unit_norm({ 0, 1, 2 }),
                                         .bias_constraint = cornu_max_norm(0.1)));
     cornu_model_add(model, cornu_batch_normalization(
-        .gamma_regularizer = cornu_l2(0.3), .beta_regularizer = cornu_l1(0.2),
+        .gamma_regularizer = cornu_l1(0.3), .beta_regularizer = cornu_l2(0.2),
         .gamma_constraint = cornu_max_norm(1.5), .beta_constraint = cornu_non_neg(),
         .synchronized = true));
     cornu_model_add(model, cornu_flatten());
@@ -54,7 +54,7 @@ static void add_sequence(CornuModel *model)
     cornu_model_add(model, cornu_bidirectional(cornu_lstm(
         3, .return_sequences = true, .kernel_regularizer = cornu_l2(0.05),
         .recurrent_regularizer = cornu_orthogonal_regularizer(0.2),
-        .bias_regularizer = cornu_l1(0.03), .activity_regularizer = cornu_l1(0.1),
+        .bias_regularizer = cornu_l2(0.03), .activity_regularizer = cornu_l1(0.1),
         .kernel_constraint = cornu_max_norm(1),
         .recurrent_constraint = cornu_min_max_norm(0.5, .axis = { -1 }),
         .bias_constraint = cornu_non_neg())));
@@ -66,8 +66,7 @@ static void add_sequence(CornuModel *model)
     cornu_model_add(model, cornu_time_distributed(
         cornu_dense(3, .kernel_regularizer = cornu_l2(0.1),
                     .activity_regularizer = cornu_l2(0.5))));
-    cornu_model_add(model, cornu_simple_rnn(3, .activity_regularizer = cornu_l1_l2(0.1, 0.2),
-                                            .recurrent_constraint = cornu_unit_norm()));
+    cornu_model_add(model, cornu_simple_rnn(3, .recurrent_constraint = cornu_unit_norm()));
 }
 
 static const struct {
