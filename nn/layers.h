@@ -6,7 +6,7 @@
  * computes by, by default the model's. Regularizers (regularizers.h) of weights and, divided by
  * the rows of the batch, of a layer's output are part of the loss; a weight's constraint
  * (constraints.h) is what its updates end with. An activity_regularizer inside of TimeDistributed
- * has no effect, as in Keras.
+ * has no effect, as in Keras. simple_rnn has one, which Keras 3.15 takes and loses.
  */
 #ifndef CORNU_NN_LAYERS_H
 #define CORNU_NN_LAYERS_H

@@ -51,7 +51,7 @@ typedef struct {
     CornuOrthogonalMode mode;
 } CornuOrthogonalRegularizerConfig;
 
-/* l1 sum |x| */
+/* l1 sum |x|; its derivative at 0 is 0, as in Keras on TensorFlow and PyTorch (on JAX l1) */
 CornuRegularizer cornu_l1_from(const CornuL1Config *config);
 #define cornu_l1(...) cornu_l1_from(&(CornuL1Config){ .unset = 0, __VA_ARGS__ })
 

@@ -98,7 +98,7 @@ static CornuOptimizer *optimizer_of(const char *name)
          : !strcmp(name, "ema")   ? cornu_adam(0.02, .use_ema = true, .ema_momentum = 0.8,
                                                .loss_scale_factor = 8)
          : !strcmp(name, "accumulation") ? cornu_nadam(0.02, .gradient_accumulation_steps = 2)
-         : cornu_sgd(!strcmp(name, "image") ? 0.02 : 0.1);
+         : cornu_sgd(0.02);
 }
 
 /* ---- Training ---- */
