@@ -263,7 +263,8 @@ static void read_architecture(const char *rule, CornuStatus status, const char *
     snprintf(text, sizeof text,
              "{\"class_name\": \"Sequential\", \"config\": {\"name\": \"m\", \"layers\": [{"
              "\"class_name\": \"InputLayer\", \"config\": {\"batch_shape\": [null, 3]}}, {"
-             "\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 2, %s}}]}}", rule);
+             "\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 2, %s}}]}}",
+             rule);
     json_t     *architecture = json_loads(text, 0, NULL);
     CornuModel *model = cornu__model_from_config(architecture, 0);
     json_decref(architecture);
