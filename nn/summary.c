@@ -1,6 +1,6 @@
 #include "summary.h"
 
-#include "../device/memory_internal.h"
+#include "layer_internal.h"
 #include "summary_internal.h"
 
 #include <stdlib.h>
@@ -18,8 +18,8 @@ static CornuSummaryRow describe(const CornuModel *model, const CornuLayer *layer
     if (row.output.rank > 0) row.output.extent[0] = cornu_model_batch_size(model);
     for (int i = 0; i < layer->weight_count; i++) {
         const CornuWeight *weight = layer->weights[i];
-        CornuSummaryTotal *to = layer->frozen || weight->non_trainable
-                                    ? &summary->non_trainable : &summary->trainable;
+        CornuSummaryTotal *to = cornu__layer_trains(layer, weight) ? &summary->trainable
+                                                                   : &summary->non_trainable;
         to->count += cornu_type_count(weight->type);
         to->bytes += (int64_t)cornu_type_bytes(weight->type);
     }
