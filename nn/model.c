@@ -127,14 +127,14 @@ CornuStatus cornu_model_add(CornuModel *model, CornuLayer *layer)
         ? cornu__fail(CORNU_ERR_ARGUMENT, "cornu_model_add: the %s is NULL",
                       model ? "layer" : "model")
         : cornu__model_check(model);
+    if (layer) layer->owners++;   /* until it is the model's, or nobody's */
     if (!status) {
         status = append(model, layer);
-        if (!status) return CORNU_OK;
         /* Nobody checks each of ten lines: the model remembers, and cannot be used. */
         model->failed = status;
-        snprintf(model->failure, sizeof model->failure, "%s", cornu_error_message());
+        if (status) snprintf(model->failure, sizeof model->failure, "%s", cornu_error_message());
     }
-    if (layer && !layer->owners) cornu_layer_free(layer);
+    cornu_layer_free(layer);
     return status;
 }
 
