@@ -106,6 +106,12 @@ static json_t *input_to_json(const CornuModel *model)
 
 json_t *cornu__model_config(const CornuModel *model)
 {
+    if (model->base.kind != &cornu__sequential_class) {
+        cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: models of class %s cannot be saved whole in this "
+                    "version; cornu_model_save_weights can", cornu_model_name(model),
+                    model->base.kind->class_name);
+        return NULL;
+    }
     json_t *layers = append(json_array(), input_to_json(model));
     for (int i = 0; i < cornu_model_layer_count(model); i++) {
         const CornuLayer *layer = cornu_model_layer(model, i);
