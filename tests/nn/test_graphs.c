@@ -219,6 +219,30 @@ static void agrees_with_keras(void **state)
     golden_close(&golden);
 }
 
+/* ---- Summary ---- */
+
+static void compare(void *context, const char *text)
+{
+    char   want[16384];
+    FILE  *file = fopen(context, "rb");
+    assert_non_null(file);
+    want[fread(want, 1, sizeof want - 1, file)] = '\0';
+    fclose(file);
+    assert_string_equal(text, want);
+}
+
+static void summary_says_where_inputs_come_from(void **state)
+{
+    char path[] = "tests/golden/graphs/two.w100.txt";
+    (void)state;
+    setenv("COLUMNS", "100", 1);
+    setenv("LC_ALL", "C.UTF-8", 1);
+    CornuModel *model = two();
+    assert_non_null(model);
+    expect_ok(cornu_summary(model, .print_fn = compare, .print_context = path));
+    cornu_model_free(model);
+}
+
 /* ---- Mistakes ---- */
 
 static void refuses(CornuModel *model, CornuStatus status, const char *part)
@@ -262,6 +286,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agrees_with_keras),
+        cmocka_unit_test(summary_says_where_inputs_come_from),
         cmocka_unit_test(mistakes_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
