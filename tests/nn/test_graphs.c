@@ -1,5 +1,6 @@
 /* Models whose layers branch, against Keras (the script is tests/golden/make_graphs.py): outputs,
  * losses, gradients, ten steps of Adam on every device; and what is refused. */
+#include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -236,7 +237,7 @@ static void summary_says_where_inputs_come_from(void **state)
     char path[] = "tests/golden/graphs/two.w100.txt";
     (void)state;
     setenv("COLUMNS", "100", 1);
-    setenv("LC_ALL", "C.UTF-8", 1);
+    assert_non_null(setlocale(LC_ALL, "C.UTF-8"));
     CornuModel *model = two();
     assert_non_null(model);
     expect_ok(cornu_summary(model, .print_fn = compare, .print_context = path));

@@ -117,7 +117,7 @@ static const struct {
     { "line_length_60", MODEL("mnist_convnet", second_convnet, 34826, 0, UNTRAINED), 0, 60, "" },
     { "line_length_100", MODEL("mnist_convnet", third_convnet, 34826, 0, UNTRAINED), 0, 100, "" },
     { "unbuilt", MODEL("unbuilt", unbuilt, 0, 0, UNTRAINED), 0, 0, "" },
-    { "empty", { "empty", NULL, 0, { 0, 0 }, { 0, 0 }, UNTRAINED }, 0, 0, "" },
+    { "empty", { "empty", NULL, 0, { 0, 0 }, { 0, 0 }, UNTRAINED, false }, 0, 0, "" },
     { "long_names", MODEL("long_names", long_names, 41977866, 4096, UNTRAINED), 0, 0, "" },
     { "long_model_name",
       MODEL(TEXT60 TEXT60, long_model_name, 9, 0, UNTRAINED), 0, 0, "" },
