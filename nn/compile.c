@@ -121,7 +121,7 @@ static CornuDevice *choose_device(CornuModel *model, CornuDevice *given)
     return given ? given : model->own_device;
 }
 
-/* ---- What is tracked: the loss, those of several outputs, and metrics, each under its name ---- */
+/* ---- What is tracked: losses and metrics, each under its name ---- */
 
 static const char *output_name(const CornuModel *model, int output)
 {

@@ -190,8 +190,8 @@ CornuStatus cornu_layer_build_many(CornuLayer *layer, const CornuShape *in, int 
 /* Moves the weights to a device, whose graphs can then call the layer; models do it for theirs. */
 CornuStatus cornu_layer_move(CornuLayer *layer, CornuDevice *device);
 
-/* Records the layer in the call's graph, under its name; float inputs are converted to the dtype that
- * the layer computes in. NULL on failure, as ops do. */
+/* Records the layer in the call's graph, under its name; float inputs are converted to the dtype
+ * that the layer computes in. NULL on failure, as ops do. */
 CornuTensor *cornu_layer_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x);
 
 /* How many tensors a call gives: 1, or what the layer's constructor says. Layers of a Sequential

@@ -34,7 +34,8 @@ CornuModel *cornu__model_create(const CornuLayerClass *kind, const char *name, c
 static CornuStatus set_input(CornuModel *model, CornuType type)
 {
     CornuNode *node = cornu__input_node(&(CornuInputConfig){
-        .name = "input_layer", .batch_size = model->batch_size, .scale = model->input_scale }, type);
+        .name = "input_layer", .batch_size = model->batch_size, .scale = model->input_scale },
+        type);
     if (!node) return cornu_error_take();
     cornu__node_hold(node);
     CornuStatus status = cornu__model_push(model, node);

@@ -426,8 +426,8 @@ CornuStatus cornu__model_check_single(const CornuModel *model)
 {
     CORNU__TRY(cornu__model_check(model));
     if (model->input_count == 1 && model->output_count == 1) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: has %d inputs and %d outputs, one array x and one y "
-                       "are given; the calls that end in _many take all", model->base.name,
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: has %d inputs and %d outputs, one array x and one "
+                       "y are given; the calls that end in _many take all", model->base.name,
                        model->input_count, model->output_count);
 }
 
