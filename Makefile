@@ -140,7 +140,8 @@ $(test_programs): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(test_helpers:%.c=$(
 	@mkdir -p $(@D)
 	$(call say,ld,$@)$(link) -lcmocka $(libraries)
 
-$(BUILD)/bench: $(bench_files:%.c=$(BUILD)/obj/%.o) $(BUILD)/libcornu.a $(BUILD)/files
+$(BUILD)/bench: $(bench_files:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/examples/options.o \
+                $(BUILD)/libcornu.a $(BUILD)/files
 	$(call say,ld,$@)$(link) $(libraries)
 
 # The README's commands. What they need is looked for first; a second make then builds, as the
@@ -157,7 +158,7 @@ test: deps-test
 	@tests/run $(BUILD) $(tests)
 
 # Test scripts may run any program; chosen test programs need nothing else.
-test-programs: $(filter-out %.sh,$(tests)) $(if $(T),$(if $(filter %.sh,$(tests)),all),all $(bench))
+test-programs: $(filter-out %.sh,$(tests)) $(if $(T),$(if $(filter %.sh,$(tests)),all $(bench)),all $(bench))
 	@:
 
 # The long trainings on the real digits, against the published accuracies; minutes.
@@ -165,8 +166,9 @@ check-training: deps-test
 	$(again) all $(BUILD)/tests/examples/test_predict
 	@bash tests/training/check.sh $(BUILD)
 
+# Some minutes, on a machine that does nothing else.
 bench: $(bench)
-	$(bench)
+	$(bench) --json $(BUILD)/bench.json
 
 # What must be there, as header, file or tool:package of Debian. Installs by apt-get, never waiting
 # for a password; elsewhere says what is missing. curl fetches the data sets; wget would do too.

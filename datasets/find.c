@@ -25,14 +25,25 @@ static bool folder_in(char folder[CORNU_PATH_SIZE], const char *directory,
                     source->folder) < CORNU_PATH_SIZE;
 }
 
+bool cornu_data_path(const char *folder, const CornuDataFile *file,
+                     char path[2 * CORNU_PATH_SIZE])
+{
+    static const char packed[] = ".gz";
+    const size_t length = strlen(file->name), suffix = sizeof packed - 1;
+    if (length > suffix && strcmp(file->name + length - suffix, packed) == 0) {
+        snprintf(path, 2 * CORNU_PATH_SIZE, "%s/%.*s", folder, (int)(length - suffix), file->name);
+        if (access(path, R_OK) == 0) return true;
+    }
+    snprintf(path, 2 * CORNU_PATH_SIZE, "%s/%s", folder, file->name);
+    return access(path, R_OK) == 0;
+}
+
 /* The first file of source that folder lacks, NULL if it has all. */
 static const CornuDataFile *missing_from(const char *folder, const CornuDataSource *source)
 {
-    for (int i = 0; i < source->count; i++) {
-        char path[2 * CORNU_PATH_SIZE];
-        snprintf(path, sizeof path, "%s/%s", folder, source->files[i].name);
-        if (access(path, R_OK) != 0) return &source->files[i];
-    }
+    char path[2 * CORNU_PATH_SIZE];
+    for (int i = 0; i < source->count; i++)
+        if (!cornu_data_path(folder, &source->files[i], path)) return &source->files[i];
     return NULL;
 }
 

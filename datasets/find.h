@@ -2,7 +2,8 @@
  * Finding the files of a published data set.
  *
  * A data directory holds one folder per set (mnist/, fashion-mnist/, ...) with the files under
- * their published names. The files of a set are looked for
+ * their published names; a file NAME.gz may also lie there unpacked, as NAME, which is then the
+ * one that is read. The files of a set are looked for
  *
  *     in the directory that is given, or else named by CORNU_DATA: there they must be;
  *     without either: in ./data; in the user's cache ($XDG_CACHE_HOME/cornu or ~/.cache/cornu);
@@ -58,6 +59,11 @@ enum { CORNU_PATH_SIZE = 4096 };
  */
 CornuStatus cornu_data_find(const CornuDataSource *source, const CornuDataSearch *search,
                             char folder[CORNU_PATH_SIZE]);
+
+/* Writes the path of a file of a set in its folder, the unpacked one if there is one. Whether it
+ * is there to read. */
+bool cornu_data_path(const char *folder, const CornuDataFile *file,
+                     char path[2 * CORNU_PATH_SIZE]);
 
 /* Writes the path of a file of anybody's: `name` itself, if there is such a file, else in the data
  * directory, where it is looked for as those of a set but not downloaded. CORNU_ERR_DATA. */

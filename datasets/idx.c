@@ -18,16 +18,19 @@ typedef struct {
     unsigned char input[1 << 16];
 } Reader;
 
+static CornuStatus read_error(const Reader *reader)
+{
+    if (!ferror(reader->file)) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_FILE, "%s: cannot be read: %s", reader->path, strerror(errno));
+}
+
 /* Fills the input buffer; leaves it empty at the end of the file. */
 static CornuStatus refill(Reader *reader)
 {
     reader->zlib.next_in = reader->input;
     reader->zlib.avail_in =
         (unsigned)fread(reader->input, 1, sizeof reader->input, reader->file);
-    if (ferror(reader->file))
-        return cornu__fail(CORNU_ERR_FILE, "%s: cannot be read: %s", reader->path,
-                           strerror(errno));
-    return CORNU_OK;
+    return read_error(reader);
 }
 
 static CornuStatus reader_open(Reader *reader, const char *path)
@@ -68,19 +71,29 @@ static CornuStatus next_member(Reader *reader)
     return CORNU_OK;
 }
 
+/* As advance, of a file that is not compressed: what has been read ahead, then straight from the
+ * file. */
+static CornuStatus advance_plain(Reader *reader)
+{
+    z_stream *zlib = &reader->zlib;
+    unsigned  bytes = zlib->avail_in < zlib->avail_out ? zlib->avail_in : zlib->avail_out;
+    if (bytes) {
+        memcpy(zlib->next_out, zlib->next_in, bytes);
+        zlib->next_in += bytes, zlib->avail_in -= bytes;
+    } else {
+        bytes = (unsigned)fread(zlib->next_out, 1, zlib->avail_out, reader->file);
+        reader->end = !bytes;
+    }
+    zlib->next_out += bytes, zlib->avail_out -= bytes;
+    return read_error(reader);
+}
+
 /* Moves bytes from the input to zlib.next_out, at least one unless the data end. */
 static CornuStatus advance(Reader *reader)
 {
     z_stream *zlib = &reader->zlib;
+    if (!reader->compressed) return advance_plain(reader);
     if (!zlib->avail_in) CORNU__TRY(refill(reader));
-    if (!reader->compressed) {
-        unsigned bytes = zlib->avail_in < zlib->avail_out ? zlib->avail_in : zlib->avail_out;
-        if (bytes) memcpy(zlib->next_out, zlib->next_in, bytes);
-        reader->end = !zlib->avail_in;
-        zlib->next_in += bytes, zlib->avail_in -= bytes;
-        zlib->next_out += bytes, zlib->avail_out -= bytes;
-        return CORNU_OK;
-    }
     if (!zlib->avail_in)
         return cornu__fail(CORNU_ERR_FORMAT,
                            "%s: the compressed file is cut off after %ld bytes", reader->path,

@@ -1,12 +1,10 @@
 #include "mnist.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../device/memory_internal.h"
 #include "idx.h"
-#include "labels.h"
 #include "synthetic.h"
 
 enum { SIZE = 28, CLASSES = 10, TRAIN = 60000, TEST = 10000 };
@@ -81,7 +79,7 @@ static const ImageSet fashion_mnist = {
 static CornuStatus load_file(const char *folder, const CornuDataFile *file,
                              char path[2 * CORNU_PATH_SIZE], CornuArray *array)
 {
-    snprintf(path, 2 * CORNU_PATH_SIZE, "%s/%s", folder, file->name);
+    cornu_data_path(folder, file, path);   /* one that went away meanwhile is named by the load */
     return cornu_idx_load(path, array);
 }
 
@@ -120,8 +118,8 @@ static CornuStatus load_labels(const char *folder, const CornuDataFile *file, in
     return CORNU_OK;
 }
 
-static CornuStatus load_all(CornuImageData *data, const ImageSet *set,
-                            const CornuImageDataConfig *config, char folder[CORNU_PATH_SIZE])
+static CornuStatus load_all(CornuTrainTest *data, const ImageSet *set,
+                            const CornuTrainTestConfig *config, char folder[CORNU_PATH_SIZE])
 {
     const CornuDataFile  *files = set->source.files;
     const CornuDataSearch search = { .data = config->data, .progress = config->progress,
@@ -146,7 +144,7 @@ static void shorten(CornuArray *array, int64_t limit)
 /* ---- drawings ---- */
 
 /* Draws images first to first + count, or to first + limit. */
-static CornuStatus draw(const ImageSet *set, const CornuImageDataConfig *config, int64_t first,
+static CornuStatus draw(const ImageSet *set, const CornuTrainTestConfig *config, int64_t first,
                         int64_t count, CornuArray *x, CornuArray *y)
 {
     if (config->limit && count > config->limit) count = config->limit;
@@ -157,8 +155,8 @@ static CornuStatus draw(const ImageSet *set, const CornuImageDataConfig *config,
     return CORNU_OK;
 }
 
-static CornuStatus draw_all(CornuImageData *data, const ImageSet *set,
-                            const CornuImageDataConfig *config)
+static CornuStatus draw_all(CornuTrainTest *data, const ImageSet *set,
+                            const CornuTrainTestConfig *config)
 {
     data->synthetic = true;
     CORNU__TRY(draw(set, config, 0, TRAIN, &data->train_x, &data->train_y));
@@ -167,14 +165,14 @@ static CornuStatus draw_all(CornuImageData *data, const ImageSet *set,
 
 /* ---- both ---- */
 
-static CornuImageData *load(const ImageSet *set, const CornuImageDataConfig *config)
+static CornuTrainTest *load(const ImageSet *set, const CornuTrainTestConfig *config)
 {
     if (cornu_error_pending()) return cornu__null();
     if (config->limit < 0)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: limit is %lld, expected 1 or more, or 0 "
                                                     "for all", set->source.folder,
                                 (long long)config->limit);
-    CornuImageData *data = cornu__allocate(1, sizeof *data);
+    CornuTrainTest *data = cornu__allocate(1, sizeof *data);
     if (!data) return cornu__null();
     data->name = set->source.folder;
     data->classes = CLASSES;
@@ -184,7 +182,7 @@ static CornuImageData *load(const ImageSet *set, const CornuImageDataConfig *con
     bool synthetic = config->data && strcmp(config->data, "synthetic") == 0;
     if ((synthetic ? draw_all(data, set, config) : load_all(data, set, config, folder)) !=
         CORNU_OK) {
-        cornu_image_data_free(data);
+        cornu_train_test_free(data);
         return cornu__null();
     }
     shorten(&data->train_x, config->limit);
@@ -203,51 +201,12 @@ static CornuImageData *load(const ImageSet *set, const CornuImageDataConfig *con
     return data;
 }
 
-CornuImageData *cornu_mnist_load_from(const CornuImageDataConfig *config)
+CornuTrainTest *cornu_mnist_load_from(const CornuTrainTestConfig *config)
 {
     return load(&mnist, config);
 }
 
-CornuImageData *cornu_fashion_mnist_load_from(const CornuImageDataConfig *config)
+CornuTrainTest *cornu_fashion_mnist_load_from(const CornuTrainTestConfig *config)
 {
     return load(&fashion_mnist, config);
-}
-
-CornuStatus cornu_image_data_rename(CornuImageData *data, const char *list_or_path)
-{
-    char **names = cornu_labels_read(list_or_path, data->classes);
-    if (!names) return cornu_error_take();
-    free(data->own_names);
-    data->own_names = names;
-    data->class_names = (const char *const *)names;
-    return CORNU_OK;
-}
-
-static CornuDataset *take(CornuArray *x, CornuArray *y)
-{
-    CornuArray    arrays[] = { *x, *y };
-    CornuDataset *dataset = cornu_dataset_own_arrays(arrays, 2);
-    x->data = y->data = NULL;
-    return dataset;
-}
-
-CornuDataset *cornu_image_data_take_train(CornuImageData *data)
-{
-    return take(&data->train_x, &data->train_y);
-}
-
-CornuDataset *cornu_image_data_take_test(CornuImageData *data)
-{
-    return take(&data->test_x, &data->test_y);
-}
-
-void cornu_image_data_free(CornuImageData *data)
-{
-    if (!data) return;
-    free(data->train_x.data);
-    free(data->train_y.data);
-    free(data->test_x.data);
-    free(data->test_y.data);
-    free(data->own_names);
-    free(data);
 }

@@ -1,7 +1,7 @@
 /*
- * Digits and garments drawn by code, in the form of MNIST and Fashion-MNIST, for a machine that
- * has neither files nor network. They exercise a program; what a model scores on them says
- * nothing about the real sets and is reported with the word "synthetic".
+ * Digits, garments and a text drawn by code, in the form of MNIST, Fashion-MNIST and a text file,
+ * for a machine that has neither files nor network. They exercise a program; what a model scores
+ * on them says nothing about the real sets and is reported with the word "synthetic".
  */
 #ifndef CORNU_DATASETS_SYNTHETIC_H
 #define CORNU_DATASETS_SYNTHETIC_H
@@ -23,6 +23,10 @@ void cornu_synthetic_digits(uint64_t seed, int64_t first, int64_t count, uint8_t
                             uint8_t *labels);
 void cornu_synthetic_garments(uint64_t seed, int64_t first, int64_t count, uint8_t *images,
                               uint8_t *labels);
+
+/* The first `count` characters of the text that belongs to seed, without a terminating 0: lines of
+ * words of a small language in small letters, blanks, commas and full stops. */
+void cornu_synthetic_text(uint64_t seed, int64_t count, char *text);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../device/memory_internal.h"
+#include "synthetic.h"
 
 enum { MOST_BYTES = 1 << 29, NARROW = 256, FIRST_DROPPED = 255 };
 
@@ -20,7 +21,7 @@ static const CornuDataSource shakespeare = {
           "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed" },
     },
     .count = 1,
-    .otherwise = "--text FILE reads another text",
+    .otherwise = "--data synthetic does without the file, --text FILE in programs that have it",
 };
 
 /* ---- UTF-8 ---- */
@@ -263,6 +264,21 @@ static CornuStatus find(const CornuTextConfig *config, char path[2 * CORNU_PATH_
     return CORNU_OK;
 }
 
+/* As many characters as the published text has. */
+static CornuTextData *draw(const CornuTextConfig *config)
+{
+    const int64_t count = shakespeare.files[0].bytes;
+    char         *bytes = cornu__allocate((size_t)count, 1), name[80];
+    if (!bytes) return cornu__null();
+    cornu_synthetic_text(config->seed, count, bytes);
+    snprintf(name, sizeof name, "synthetic text, drawn by code with seed %llu",
+             (unsigned long long)config->seed);
+    CornuTextData *text = parse(bytes, (size_t)count, config->encoding, name, config->limit);
+    cornu__release(bytes);
+    if (text) text->synthetic = true;
+    return text;
+}
+
 CornuTextData *cornu_text_load_from(const CornuTextConfig *config)
 {
     char   path[2 * CORNU_PATH_SIZE], *bytes = NULL;
@@ -272,6 +288,8 @@ CornuTextData *cornu_text_load_from(const CornuTextConfig *config)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "text: limit is %lld, expected 1 or more, or "
                                 "0 for all", (long long)config->limit);
     CornuTextData *text = NULL;
+    if (!config->file && config->data && strcmp(config->data, "synthetic") == 0)
+        return draw(config);
     if (find(config, path) == CORNU_OK && read_file(path, &bytes, &size) == CORNU_OK)
         text = parse(bytes, size, config->encoding, path, config->limit);
     else

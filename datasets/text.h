@@ -36,6 +36,7 @@ typedef struct {
     uint32_t         *alphabet;    /* the code point of each token, ascending; NULL where tokens
                                       are code points or bytes */
     int64_t           dropped;     /* characters that have no token */
+    bool              synthetic;   /* drawn by code, and so said wherever a score is printed */
     char              description[CORNU_PATH_SIZE + 256]; /* one line: how many, whence */
 } CornuTextData;
 
@@ -43,9 +44,11 @@ typedef struct {
     char              unset;
     const char       *file;      /* looked for here, then in the data directory; default
                                     shakespeare/input.txt, which is downloaded if need be */
-    const char       *data;      /* the data directory; NULL: search as find.h says */
+    const char       *data;      /* the data directory; NULL: search as find.h says; "synthetic":
+                                    without a .file, one drawn by code, as long as the default */
     CornuTextEncoding encoding;
     int64_t           limit;     /* at most so many tokens; default all */
+    uint64_t          seed;      /* of a synthetic text */
     CornuDownloadProgress *progress; /* default: a download is silent */
     void                  *context;  /* for progress */
 } CornuTextConfig;

@@ -134,3 +134,20 @@ void cornu_executable_record(CornuExecutable *executable, CornuStepEvent *events
                                       .shard = i / threads % shards, .thread = i % threads };
     executable->events = events;
 }
+
+void cornu_executable_shares(const CornuExecutable *executable, const CornuStepEvent *events,
+                             double *seconds)
+{
+    const int shards = executable->device->shards, threads = executable->device->threads;
+    const int runners = shards > 1 && shards >= threads ? threads : 1;
+    for (int i = 0; i < executable->step_count; i++) {
+        seconds[i] = 0.0;
+        for (int s = 0; s < shards; s++) {
+            const CornuStepEvent *event = events + (i * shards + s) * threads;
+            int                   t = 0;
+            while (t < threads - 1 && event[t].begin_s == 0.0) t++;
+            seconds[i] += (event[t].end_s - event[t].begin_s) /
+                          (executable->steps[i].per_shard ? runners : 1);
+        }
+    }
+}

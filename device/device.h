@@ -205,6 +205,12 @@ int cornu_executable_event_count(const CornuExecutable *executable);
  * run writes over them. NULL ends that. Running allocates nothing either way. */
 void cornu_executable_record(CornuExecutable *executable, CornuStepEvent *events);
 
+/* seconds[i]: what step i took of the clock in a recorded run. A thread that runs a shard's steps
+ * from the first to the last is one of several that do so at a time, and its time counts as that
+ * part; where all threads work on one shard, a step lasts as long as thread 0 is in it. */
+void cornu_executable_shares(const CornuExecutable *executable, const CornuStepEvent *events,
+                             double *seconds);
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,15 +5,17 @@
  * google_cloud_tpu/guide_to_tensorflow_keras_on_tpu_mnist.ipynb.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cornu/cornu.h>
 #include <cornu/models/models.h>
 
 #include "digits.h"
+#include "pictures.h"
 #include "session.h"
 
 static CornuStatus notebook(const Options *options, const CornuReferenceModel *reference,
-                            CornuStrategy *strategy, const CornuImageData *mnist,
+                            CornuStrategy *strategy, const CornuTrainTest *mnist,
                             CornuModel *model)
 {
     /* A model for the CPU; --load gives it weights of an earlier run. */
@@ -37,18 +39,18 @@ static CornuStatus notebook(const Options *options, const CornuReferenceModel *r
         .callbacks = { options->trace ? cornu_trace(options->trace) : NULL });
     if (!history) return cornu_error_status();
 
-    double      test[2];
-    CornuStatus status = cornu_evaluate(tpu_model, .x = test_x, .y = mnist->test_y,
-                                        .batch_size = options->batch_size, .results = test,
-                                        .verbose = CORNU_SILENT);
+    double           test[2];
+    const CornuArray predictions = session_evaluate(tpu_model, mnist, options->batch_size, test);
+    CornuStatus      status = predictions.data ? CORNU_OK : cornu_error_status();
     if (!status && options->save) status = cornu_model_save(tpu_model, options->save);
     if (!status) status = session_record(options, tpu_model, history, mnist, test);
     if (!status) {
-        printf("Test loss: %.4f\nTest accuracy%s: %.4f\n", test[0],
-               mnist->synthetic ? " on synthetic digits" : "", test[1]);
         session_fallbacks(cornu_strategy_device(strategy), cornu_model_statistics(tpu_model));
-        status = digits_show(tpu_model, mnist);
+        digits_show(predictions, mnist);
     }
+    if (!status && options->plots)
+        status = pictures_of_test(options->plots, tpu_model, mnist, predictions);
+    free(predictions.data);
     cornu_history_free(history);
     return status;
 }
@@ -56,9 +58,8 @@ static CornuStatus notebook(const Options *options, const CornuReferenceModel *r
 int main(int argc, char **argv)
 {
     static const char *const models[] = { "mnist_cnn", "mnist_cnn_bn", NULL };
-    static const char *const absent[] = { "fashion_mnist_cnn", "shakespeare_lstm", NULL };
     Options       options = { .model = "mnist_cnn", .device = "tpu" };
-    const Program program = { .name = "colab_mnist", .models = models, .absent_models = absent,
+    const Program program = { .name = "colab_mnist", .models = models,
                               .groups = OPTIONS_ALL & ~OPTIONS_DEVICE,
                               .purpose = "Trains on the TPU that CORNU_TPU, COLAB_TPU_ADDR or "
                                          "TPU_NAME tells of, as the Colab notebook did." };
@@ -77,12 +78,12 @@ int main(int argc, char **argv)
                              .threads = (int)options.threads,
                              .precision = session_precision(&options),
                              .iterations_per_loop = options.steps_per_execution);
-    CornuImageData *mnist = strategy ? session_mnist(&options) : NULL;
+    CornuTrainTest *mnist = strategy ? session_mnist(&options) : NULL;
     CornuModel     *model = mnist ? reference->build(&(CornuNetworkConfig){ 0 }) : NULL;
     if (!status) status = model ? notebook(&options, reference, strategy, mnist, model)
                                 : cornu_error_status();
     cornu_model_free(model);
-    cornu_image_data_free(mnist);
+    cornu_train_test_free(mnist);
     cornu_strategy_free(strategy);
     return session_end("colab_mnist", status);
 }

@@ -18,7 +18,6 @@ static CornuStatus compare(Race *race, const char *devices, const char *json, co
 int main(int argc, char **argv)
 {
     enum { MOST_MODELS = 32 };
-    static const char *const absent[] = { "shakespeare_lstm", NULL };
     const char *models[MOST_MODELS + 1] = { NULL };
     const char *devices = "cpu,tpu", *json = NULL, *chart = NULL;
     int         count;
@@ -35,7 +34,7 @@ int main(int argc, char **argv)
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Program program = { .name = "compare_devices", .models = models,
-                              .absent_models = absent, .extra = extra,
+                              .extra = extra,
                               .groups = OPTIONS_THREADS | OPTIONS_DATA | OPTIONS_TRAINING,
                               .purpose = "Trains a network on several devices in turns and "
                                          "compares their times." };
@@ -44,7 +43,7 @@ int main(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
 
     const CornuReferenceModel *reference = cornu_reference_model(options.model);
-    CornuImageData *data = NULL;
+    CornuTrainTest *data = NULL;
     CornuStatus     status = session_begin(&options);
     if (!status && json) status = cornu_file_check(json);
     if (!status && chart) status = cornu_file_check(chart);
@@ -55,6 +54,6 @@ int main(int argc, char **argv)
                   .threads = options.threads, .learning_rate = options.learning_rate };
     if (!status) status = compare(&race, devices, json, chart);
     race_close(&race);
-    cornu_image_data_free(data);
+    cornu_train_test_free(data);
     return session_end("compare_devices", status);
 }

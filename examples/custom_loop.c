@@ -58,7 +58,7 @@ int main(int argc, char **argv)
     const int     usage = options_parse(&options, &program, argc, argv);
     if (usage >= 0) return usage;
     CornuDevice    *device = session_open(&options);
-    CornuImageData *mnist = device ? session_mnist(&options) : NULL;
+    CornuTrainTest *mnist = device ? session_mnist(&options) : NULL;
     CornuModel     *model = mnist ? cornu_mnist_cnn() : NULL;
     CornuLoss      *crossentropy = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY;
     CornuStatus     status = cornu_compile(
@@ -67,6 +67,6 @@ int main(int argc, char **argv)
     CornuIterator  *batches = mnist ? session_batches(&options, mnist) : NULL;
     if (!status) status = train(model, graph, crossentropy, batches, &options);
     cornu_iterator_free(batches), cornu_loss_free(crossentropy), cornu_graph_free(graph);
-    cornu_model_free(model), cornu_image_data_free(mnist), cornu_device_close(device);
+    cornu_model_free(model), cornu_train_test_free(mnist), cornu_device_close(device);
     return session_end("custom_loop", status);
 }

@@ -68,15 +68,15 @@ static CornuStatus choose_steps(Race *race)
 
 /* ---- The tour ---- */
 
-static CornuStatus show(CornuModel *model, const CornuImageData *mnist)
+static CornuStatus show(CornuModel *model, const CornuTrainTest *mnist)
 {
-    double      test[2];
-    CornuStatus status = cornu_evaluate(model, .x = mnist->test_x, .y = mnist->test_y,
-                                        .verbose = CORNU_SILENT, .batch_size = 1000,
-                                        .results = test);
-    if (status) return status;
-    printf("\nTest accuracy%s: %.4f\n", mnist->synthetic ? " on synthetic digits" : "", test[1]);
-    return digits_show(model, mnist);
+    double           test[2];
+    putchar('\n');
+    const CornuArray predictions = session_evaluate(model, mnist, 1000, test);
+    if (!predictions.data) return cornu_error_status();
+    digits_show(predictions, mnist);
+    free(predictions.data);
+    return CORNU_OK;
 }
 
 static CornuStatus tour(Race *race)
@@ -99,9 +99,9 @@ static CornuStatus tour(Race *race)
 }
 
 /* Where nobody named a folder and the files are not to be had, other digits do. */
-static CornuImageData *find_digits(Options *options)
+static CornuTrainTest *find_digits(Options *options)
 {
-    CornuImageData *mnist = session_mnist(options);
+    CornuTrainTest *mnist = session_mnist(options);
     const char     *folder = getenv("CORNU_DATA");
     if (mnist || options->data || (folder && *folder) || cornu_error_status() != CORNU_ERR_DATA)
         return mnist;
@@ -123,7 +123,7 @@ int main(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
 
     CornuStatus     status = session_begin(&options);
-    CornuImageData *mnist = status ? NULL : find_digits(&options);
+    CornuTrainTest *mnist = status ? NULL : find_digits(&options);
     if (!mnist) return session_end("demo", cornu_error_status());
     const int64_t all = mnist->train_x.type.shape.extent[0];
     Race race = { .reference = cornu_reference_model("mnist_cnn"), .data = mnist, .epochs = EPOCHS,
@@ -131,6 +131,6 @@ int main(int argc, char **argv)
                   .threads = options.threads };
     status = tour(&race);
     race_close(&race);
-    cornu_image_data_free(mnist);
+    cornu_train_test_free(mnist);
     return session_end("demo", status);
 }

@@ -1,9 +1,6 @@
 #include "digits.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-
-#include <cornu/models/models.h>
 
 enum { SHOWN = 12, ACROSS = 4 };
 
@@ -88,9 +85,7 @@ static int choose(const float *p, const uint8_t *labels, int64_t count, Reading 
     *wrong = 0;
     Reading rights[SHOWN];
     for (int64_t i = 0; i < count; i++) {
-        int best = 0;
-        for (int k = 1; k < 10; k++)
-            if (p[i * 10 + k] > p[i * 10 + best]) best = k;
+        const int     best = (int)cornu_predicted_class(p + i * 10, 10);
         const Reading reading = { i, labels[i], best, p[i * 10 + best] };
         if (best != labels[i]) {
             (*wrong)++;
@@ -108,24 +103,15 @@ static int choose(const float *p, const uint8_t *labels, int64_t count, Reading 
     return found;
 }
 
-CornuStatus digits_show(CornuModel *model, const CornuImageData *mnist)
+void digits_show(CornuArray predictions, const CornuTrainTest *mnist)
 {
-    const CornuArray images = mnist->test_x, y = mnist->test_y;
-    const int64_t    count = images.type.shape.extent[0];
-    float           *p = malloc((size_t)count * 10 * sizeof *p);
-    if (!p) return cornu_error_set(CORNU_ERR_MEMORY, "no memory for the predictions");
-    CornuStatus status = cornu_predict(
-        model, .x = cornu_reference_input(model, images), .verbose = CORNU_SILENT,
-        .batch_size = 1000, .to = cornu_array(p, CORNU_F32, count, 10));
-    if (!status) {
-        const CornuTerminal screen = cornu_terminal(stdout);
-        Reading             shown[SHOWN];
-        int64_t             wrong;
-        const int           readings = choose(p, y.data, count, shown, &wrong);
-        printf("%lld of %lld digits are read wrongly. Some of them, wrong ones first:\n\n",
-               (long long)wrong, (long long)count);
-        draw(&screen, images.data, shown, readings);
-    }
-    free(p);
-    return status;
+    const int64_t       count = mnist->test_x.type.shape.extent[0];
+    const CornuTerminal screen = cornu_terminal(stdout);
+    Reading             shown[SHOWN];
+    int64_t             wrong;
+    const int           readings = choose(predictions.data, mnist->test_y.data, count, shown,
+                                          &wrong);
+    printf("%lld of %lld digits are read wrongly. Some of them, wrong ones first:\n\n",
+           (long long)wrong, (long long)count);
+    draw(&screen, mnist->test_x.data, shown, readings);
 }

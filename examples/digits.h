@@ -7,8 +7,8 @@
 #include <cornu/cornu.h>
 #include <cornu/datasets/mnist.h>
 
-/* Predicts all test digits, prints how many are read wrongly, and draws a dozen with what is read
- * and what is true below: greys on a terminal with colours, letters elsewhere. */
-CornuStatus digits_show(CornuModel *model, const CornuImageData *mnist);
+/* Of predictions f32 (N, 10) of all test digits, prints how many are wrong, and draws a dozen with
+ * what is read and what is true below: greys on a terminal with colours, letters elsewhere. */
+void digits_show(CornuArray predictions, const CornuTrainTest *mnist);
 
 #endif

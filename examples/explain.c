@@ -7,8 +7,6 @@
 #include "explain_page.h"
 #include "session.h"
 
-enum { EPOCH_SAMPLES = 60000 };   /* of the digits and of the garments */
-
 /* A network with its published optimizer on a device, and its step for batches of some size. */
 typedef struct {
     CornuModel      *model;
@@ -18,10 +16,8 @@ typedef struct {
 
 static CornuStatus take_batch(Subject *subject, int64_t batch)
 {
-    CornuShape x = cornu_model_input_shape(subject->model);
-    x.extent[0] = batch;
-    subject->x = cornu_type_from(CORNU_U8, x);
-    subject->y = cornu_type(CORNU_U8, batch);
+    subject->x = cornu_reference_input_type(subject->model, batch);
+    subject->y = cornu_reference_label_type(subject->model, batch);
     subject->executable = cornu_model_train_step(subject->model, subject->x, subject->y);
     return subject->executable ? CORNU_OK : cornu_error_status();
 }
@@ -33,13 +29,14 @@ static CornuStatus make(Subject *subject, const CornuReferenceModel *reference,
     CornuStatus status = cornu_compile(
         subject->model, .device = device, .loss = cornu_loss(reference->loss),
         .metrics = { CORNU_ACCURACY },
-        .optimizer = cornu_reference_optimizer(reference, EPOCH_SAMPLES / batch + 1, 0.0));
+        .optimizer = cornu_reference_optimizer(reference, reference->epoch_samples / batch + 1,
+                                               0.0));
     return status ? status : take_batch(subject, batch);
 }
 
 /* ---- Measured ---- */
 
-/* Dots and labels in no order; the numbers do not matter for the time. */
+/* Bytes below `range` in no order; the numbers do not matter for the time. */
 static CornuArray invent(CornuType type, int range)
 {
     const int64_t count = cornu_type_count(type);
@@ -71,31 +68,13 @@ static int by_wall(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What each step took of the machine's clock. A thread that ran it for a shard was one of
- * `runners` at a time; where all threads work on one shard, thread 0 is in the step throughout. */
-static void share_out(const Run *run, const CornuExecutable *executable, double *here_s)
-{
-    int       count;
-    const CornuDevice *device = cornu_executable_device(executable);
-    const int shards = cornu_device_shards(device), threads = cornu_device_threads(device);
-    const int runners = shards > 1 && shards >= threads ? threads : 1;
-    const CornuExecutableStep *steps = cornu_executable_steps(executable, &count);
-    for (int i = 0; i < count; i++) {
-        here_s[i] = 0.0;
-        for (int s = 0; s < shards; s++) {
-            const CornuStepEvent *event = run->events + (i * shards + s) * threads;
-            int                   t = 0;
-            while (t < threads - 1 && event[t].begin_s == 0.0) t++;
-            here_s[i] += (event[t].end_s - event[t].begin_s) / (steps[i].per_shard ? runners : 1);
-        }
-    }
-}
-
 /* Runs the step `runs` times, after one that is not counted, and keeps the median. */
 static CornuStatus measure(Subject *subject, int runs, double *here_s, double *wall_s)
 {
     const int       count = cornu_executable_event_count(subject->executable);
-    CornuArray      x = invent(subject->x, 256), y = invent(subject->y, 10);
+    const CornuShape out = cornu_model_output_shape(subject->model);
+    CornuArray       x = invent(subject->x, 256);
+    CornuArray       y = invent(subject->y, (int)out.extent[out.rank - 1]);
     CornuStepEvent *events = calloc((size_t)runs * (size_t)count + 1, sizeof *events);
     Run            *run = calloc((size_t)runs, sizeof *run);
     CornuStatus     status = x.data && y.data && events && run
@@ -110,7 +89,7 @@ static CornuStatus measure(Subject *subject, int runs, double *here_s, double *w
     cornu_executable_record(subject->executable, NULL);
     if (!status) {
         qsort(run, (size_t)runs, sizeof *run, by_wall);
-        share_out(&run[runs / 2], subject->executable, here_s);
+        cornu_executable_shares(subject->executable, run[runs / 2].events, here_s);
         *wall_s = run[runs / 2].wall_s;
     }
     free(x.data), free(y.data), free(events), free(run);
@@ -180,13 +159,15 @@ static CornuStatus explain(const Options *options, const CornuReferenceModel *re
     Subject     subject = { 0 };
     CornuStatus status = make(&subject, reference, device, options->batch_size);
     Explanation e = { .model = reference->name, .description = cornu_device_description(device),
-                      .batch = options->batch_size, .epoch_samples = EPOCH_SAMPLES,
+                      .batch = options->batch_size, .epoch_samples = reference->epoch_samples,
+                      .target = reference->target,
                       .shards = cornu_device_shards(device),
                       .threads = cornu_device_threads(device), .runs = runs };
     double *here_s = NULL;
     if (!status) {
         e.policy = cornu_model_policy(subject.model)->name;
         e.parameters = cornu_model_parameters(subject.model);
+        e.targets = cornu_type_count(subject.y) / e.batch;
         e.statistics = *cornu_executable_statistics(subject.executable);
         e.steps = cornu_executable_steps(subject.executable, &e.step_count);
         e.here_s = here_s = calloc((size_t)e.step_count, sizeof *here_s);
@@ -207,7 +188,6 @@ static CornuStatus explain(const Options *options, const CornuReferenceModel *re
 int main(int argc, char **argv)
 {
     enum { MOST = 16 };
-    static const char *const   absent[] = { "shakespeare_lstm", NULL };
     int                        count;
     const CornuReferenceModel *references = cornu_reference_models(&count);
     const char                *models[MOST + 1] = { NULL }, *json = NULL;
@@ -221,7 +201,7 @@ int main(int argc, char **argv)
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Program program = { .name = "explain", .models = models,
-                              .absent_models = absent, .extra = extra,
+                              .extra = extra,
                               .groups = OPTIONS_MACHINE,
                               .purpose = "Shows the compiled training step: what it consists of, "
                                          "its times here, and modelled ones." };

@@ -107,7 +107,7 @@ static void advise_rows(Adviser *a)
     const int64_t full = round_up(rows, 8);
     if (full == rows) return;
     advise(a, "A shard's %" PRId64 " rows are padded to %" PRId64 ": a batch of %" PRId64 " takes "
-           "the dense layers' products no longer than %" PRId64 ".", rows, full, shards * full,
+           "products of a row per sample no longer than %" PRId64 ".", rows, full, shards * full,
            a->e->batch);
 }
 
@@ -292,8 +292,11 @@ static void print_head(const Explanation *e, FILE *to)
     print_memory(&e->memory, false, to);
     print_memory(&e->memory, true, to);
     fprintf(to, "measured here: %.3f ms per step (the median of %d), %.1f GFLOP/s, %.0f "
-            "samples/s\n", 1e3 * e->wall_s, e->runs, 1e-9 * (double)s->flops / e->wall_s,
+            "samples/s", 1e3 * e->wall_s, e->runs, 1e-9 * (double)s->flops / e->wall_s,
             (double)e->batch / e->wall_s);
+    if (e->targets > 1)
+        fprintf(to, ", %.0f %ss/s", (double)(e->batch * e->targets) / e->wall_s, e->target);
+    fputc('\n', to);
     if (!e->tpu) return;
     const CornuTpuModel *tpu = e->tpu;
     fprintf(to, "modelled on %s: %.3f ms per step = max(device %.3f, infeed %.3f) + dispatch %.3f "
@@ -313,12 +316,12 @@ static void print_emulated_row(const Explanation *e, int i, FILE *to)
     const CornuExecutableStep *step = &e->steps[i];
     const CornuTpuOp          *op = &e->tpu->ops[i];
     char                       layer[LONGEST], name[LONGEST], shape[96], cut[LONGEST];
-    fprintf(to, "%3d %c %-17s %-27s %-14s", i, where(step), fit_layer(layer, step->scope, 17),
-            fit(name, step->name, 27, 0), fit(cut, shape_of(shape, step, op), 14, 0));
+    fprintf(to, "%3d %c %-17s %-23s %-16s", i, where(step), fit_layer(layer, step->scope, 17),
+            fit(name, step->name, 23, 0), fit(cut, shape_of(shape, step, op), 16, 0));
     if (op->product.count)
-        fprintf(to, " %4" PRId64 " %3.0f %3.0f %3.0f", op->cycles.folds, 100.0 * op->use_padding,
+        fprintf(to, " %6" PRId64 " %3.0f %3.0f %3.0f", op->cycles.folds, 100.0 * op->use_padding,
                 100.0 * op->use_overlapped, 100.0 * op->use_no_overlap);
-    else fprintf(to, " %4s %3s %3s %3s", "", "", "", "");
+    else fprintf(to, " %6s %3s %3s %3s", "", "", "", "");
     fprintf(to, " %7.0f %7.2f %-6s %7.3f %4.1f\n", 1e-3 * (double)op->hbm_bytes,
             1e6 * op->seconds, cornu_tpu_bound_name(op->bound), 1e3 * e->here_s[i],
             percent(e->here_s[i], sum_here(e)));
@@ -356,11 +359,11 @@ static void print_emulated(const Explanation *e, FILE *to)
     snprintf(title, sizeof title, "modelled: %s, one replica", tpu->profile->name);
     fprintf(to, "\n%-66s%-40s %s\n", "", title, "measured here");
     fprintf(to, "%-66s%16s\n", "", "MXU use, percent");
-    fprintf(to, "%3s %c %-17s %-27s %-14s %4s %3s %3s %3s %7s %7s %-6s %7s %4s\n", "", ' ', "layer",
+    fprintf(to, "%3s %c %-17s %-23s %-16s %6s %3s %3s %3s %7s %7s %-6s %7s %4s\n", "", ' ', "layer",
             "step", "MxKxN or shape", "tile", "pad", "use", "low", "HBM kB", "us", "bound", "ms",
             "%");
     for (int i = 0; i < e->step_count; i++) print_emulated_row(e, i, to);
-    fprintf(to, "%-66s%4" PRId64 " %3.0f %3.0f %3s %7.0f %7.2f %-6s %7.3f\n", "      all",
+    fprintf(to, "%-64s%6" PRId64 " %3.0f %3.0f %3s %7.0f %7.2f %-6s %7.3f\n", "      all",
             tpu->folds, percent((double)tpu->useful_macs, (double)tpu->padded_macs),
             100.0 * tpu->use_overlapped, "", 1e-3 * (double)tpu->hbm_bytes, 1e6 * tpu->device_s,
             cornu_tpu_bound_name(tpu->device_bound), 1e3 * sum_here(e));
@@ -528,11 +531,12 @@ static json_t *describe(const Explanation *e)
         if (e->by_profile[i]) append(modelled, describe_model(e, e->by_profile[i]), &failed);
     const CornuStatistics *s = &e->statistics;
     json_t *all = json_pack(
-        "{s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:i, s:I, s:I, s:I, s:I, s:o, s:{s:f, s:i}, s:o, s:o,"
-        " s:o}",
+        "{s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:I, s:i, s:i, s:I, s:I, s:I, s:I, s:o, s:{s:f, s:i},"
+        " s:o, s:o, s:o}",
         "model", e->model, "device", e->description, "kind", e->tpu ? "emulated" : "native",
         "policy", e->policy, "parameters", (json_int_t)e->parameters, "batch_size",
-        (json_int_t)e->batch, "shards", e->shards, "threads", e->threads,
+        (json_int_t)e->batch, "target", e->target, "targets_per_sample", (json_int_t)e->targets,
+        "shards", e->shards, "threads", e->threads,
         "flops", (json_int_t)s->flops, "fallbacks", (json_int_t)s->fallbacks, "bytes_planned",
         (json_int_t)s->bytes_planned, "bytes_moved", (json_int_t)s->bytes_moved,
         "memory_of_a_shard", describe_memory(&e->memory),

@@ -15,6 +15,8 @@ enum { EXPLAIN_SHARDS = 4, EXPLAIN_PROFILES = 8, EXPLAIN_ADVICE = 12 };
 
 typedef struct {
     const char     *model, *policy, *description;
+    const char     *target;          /* what is predicted for a sample: "class", "character" */
+    int64_t         targets;         /* how many of them */
     int64_t         parameters, batch, epoch_samples;
     int             shards, threads;
     CornuStatistics statistics;

@@ -10,7 +10,7 @@ typedef struct {
 } Augmentation;
 
 static CornuStatus train(const Options *options, const Augmentation *augmentation,
-                         CornuModel *model, CornuImageData *garments, CornuDevice *device)
+                         CornuModel *model, CornuTrainTest *garments, CornuDevice *device)
 {
     cornu_compile(model, .optimizer = cornu_adam(.learning_rate = options->learning_rate),
                   .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY, .metrics = { CORNU_ACCURACY },
@@ -19,7 +19,7 @@ static CornuStatus train(const Options *options, const Augmentation *augmentatio
     if (options->load && cornu_model_load_weights(model, options->load))
         return cornu_error_status();
 
-    CornuDataset *train = cornu_image_data_take_train(garments);
+    CornuDataset *train = cornu_train_test_take_train(garments);
     train = cornu_dataset_augment(train, .shift = augmentation->shift, .flip = augmentation->flip,
                                   .seed = (uint64_t)options->seed);
     CornuHistory *history = cornu_fit(
@@ -31,9 +31,9 @@ static CornuStatus train(const Options *options, const Augmentation *augmentatio
     if (!history) return cornu_error_status();
 
     double      test[2];
-    CornuStatus status = session_test(options, model, garments, test);
+    CornuStatus status = options->save ? cornu_model_save(model, options->save) : CORNU_OK;
+    if (!status) status = session_test(options, model, garments, test);
     if (!status) session_fallbacks(device, cornu_model_statistics(model));
-    if (!status && options->save) status = cornu_model_save(model, options->save);
     if (!status) status = session_record(options, model, history, garments, test);
     cornu_history_free(history);
     return status;
@@ -59,12 +59,12 @@ int main(int argc, char **argv)
     if (usage >= 0) return usage;
 
     CornuDevice    *device = session_open(&options);
-    CornuImageData *garments = device ? session_data(&options, reference->load) : NULL;
+    CornuTrainTest *garments = device ? session_data(&options, reference->load) : NULL;
     CornuModel     *model = garments ? reference->build(&(CornuNetworkConfig){ 0 }) : NULL;
     CornuStatus     status = model ? train(&options, &augmentation, model, garments, device)
                                    : cornu_error_status();
     cornu_model_free(model);
-    cornu_image_data_free(garments);
+    cornu_train_test_free(garments);
     cornu_device_close(device);
     return session_end("fashion_mnist_cnn", status);
 }

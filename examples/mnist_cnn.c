@@ -5,7 +5,7 @@
 #include "session.h"
 
 static CornuStatus train(const Options *options, const CornuReferenceModel *reference,
-                         CornuModel *model, const CornuImageData *mnist, CornuDevice *device)
+                         CornuModel *model, const CornuTrainTest *mnist, CornuDevice *device)
 {
     const int64_t    samples = mnist->train_x.type.shape.extent[0];
     const int64_t    trained = samples - (int64_t)(reference->validation_split * (double)samples);
@@ -32,9 +32,9 @@ static CornuStatus train(const Options *options, const CornuReferenceModel *refe
     if (!history) return cornu_error_status();
 
     double      test[2];
-    CornuStatus status = session_test(options, model, mnist, test);
+    CornuStatus status = options->save ? cornu_model_save(model, options->save) : CORNU_OK;
+    if (!status) status = session_test(options, model, mnist, test);
     if (!status) session_fallbacks(device, cornu_model_statistics(model));
-    if (!status && options->save) status = cornu_model_save(model, options->save);
     if (!status) status = session_record(options, model, history, mnist, test);
     cornu_history_free(history);
     return status;
@@ -43,9 +43,8 @@ static CornuStatus train(const Options *options, const CornuReferenceModel *refe
 int main(int argc, char **argv)
 {
     static const char *const models[] = { "mnist_cnn", "mnist_cnn_bn", "mnist_convnet", NULL };
-    static const char *const absent[] = { "fashion_mnist_cnn", "shakespeare_lstm", NULL };
     Options       options = { .model = "mnist_cnn" };
-    const Program program = { .name = "mnist_cnn", .models = models, .absent_models = absent,
+    const Program program = { .name = "mnist_cnn", .models = models,
                               .groups = OPTIONS_ALL | OPTIONS_CLASSES,
                               .purpose = "Trains a convolutional network on handwritten digits." };
     const int     usage = options_parse(&options, &program, argc, argv);
@@ -56,12 +55,12 @@ int main(int argc, char **argv)
     if (!options.epochs) options.epochs = reference->epochs;
     if (!options.batch_size) options.batch_size = reference->batch_size;
     CornuDevice    *device = session_open(&options);
-    CornuImageData *mnist = device ? session_data(&options, reference->load) : NULL;
+    CornuTrainTest *mnist = device ? session_data(&options, reference->load) : NULL;
     CornuModel     *model = mnist ? reference->build(&(CornuNetworkConfig){ 0 }) : NULL;
     CornuStatus     status = model ? train(&options, reference, model, mnist, device)
                                    : cornu_error_status();
     cornu_model_free(model);
-    cornu_image_data_free(mnist);
+    cornu_train_test_free(mnist);
     cornu_device_close(device);
     return session_end("mnist_cnn", status);
 }

@@ -91,6 +91,8 @@ static void fill_table(Table *table, Options *o)
           NULL },
         { "trace", OPTION_TEXT, &o->trace, "FILE",
           "write what one late step did when, as JSON for ui.perfetto.dev", 0, 0, NULL },
+        { "plots", OPTION_TEXT, &o->plots, "DIR",
+          "write pictures of the training and the test into a folder", 0, 0, NULL },
         { "verbose", OPTION_CHOICE, &table->verbose, "auto|0|1|2",
           "silent, a progress bar, a line per epoch; auto: a bar on a terminal", 0, 0,
           verbosities },
@@ -204,22 +206,12 @@ static bool parse_number(const char *text, bool whole, double *number)
            errno == 0 && isfinite(*number);
 }
 
-/* Whether it is a model that others train, and this program does not. */
-static bool is_absent(const Program *program, const Option *flag, const char *value)
-{
-    const char *const *absent = program->absent_models;
-    if (flag->choices != program->models) return false;
-    while (absent && *absent && strcmp(*absent, value) != 0) absent++;
-    return absent && *absent;
-}
-
 static int bad_value(const Table *table, const Option *flag, const char *value)
 {
     const char *program = table->program->name;
     if (flag->kind == OPTION_CHOICE) {
         int count = 0;
-        fprintf(stderr, "%s: --%s is \"%s\", %sexpected", program, flag->name, value,
-                is_absent(table->program, flag, value) ? "which this program does not take; " : "");
+        fprintf(stderr, "%s: --%s is \"%s\", expected", program, flag->name, value);
         for (; flag->choices[count]; count++)
             fprintf(stderr, "%s %s", count ? "," : "", flag->choices[count]);
         suggest("", value, flag->choices, count);

@@ -25,7 +25,7 @@ typedef struct {
     const char *model;
     int64_t     epochs, batch_size, steps_per_epoch, steps_per_execution, limit, seed;
     double      learning_rate;
-    const char *data, *save, *load, *history, *trace, *labels;
+    const char *data, *save, *load, *history, *trace, *labels, *plots;
     CornuVerbose verbose;
 
     const char *const *arguments;  /* what is no flag */
@@ -42,7 +42,7 @@ enum {
     OPTIONS_DATA     = 8,          /* --data --limit --seed */
     OPTIONS_TRAINING = 16,         /* --epochs --batch-size --learning-rate */
     OPTIONS_FIT      = 32,         /* --steps-per-epoch --steps-per-execution --save --load
-                                      --history --trace --verbose */
+                                      --history --trace --plots --verbose */
     OPTIONS_ALL      = 63,         /* all of the above */
     OPTIONS_CLASSES  = 64,         /* --labels */
 };
@@ -65,7 +65,6 @@ typedef struct {
     unsigned           groups;
     const char *const *models;     /* what --model may be, up to NULL */
     bool               epochs_may_be_0;   /* --epochs 0 is taken; then its default is not 0 */
-    const char *const *absent_models;   /* refused as what others take, up to NULL */
     const Option      *extra;      /* flags of this program alone, up to a NULL name */
     const char        *arguments;  /* "MODEL IMAGE...", or NULL if there are none */
     int                least_arguments;

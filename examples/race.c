@@ -69,7 +69,7 @@ void race_close(Race *race)
 
 static CornuStatus run_epoch(Race *race, Racer *racer, int64_t epoch)
 {
-    const CornuImageData *data = race->data;
+    const CornuTrainTest *data = race->data;
     /* Validation is on the held-out part of the training data, else on the test data. */
     const bool    split = race->reference->validation_split > 0.0;
     CornuArray    test = cornu_reference_input(racer->model, data->test_x), labels = data->test_y;
@@ -120,6 +120,11 @@ double race_median(const Race *race, const Racer *racer)
     return (middle[0] + middle[1]) / 2.0;
 }
 
+int64_t race_targets(const Race *race)
+{
+    return cornu_type_count(race->data->train_y.type) / race->data->train_y.type.shape.extent[0];
+}
+
 double race_gflops(const Race *race, const Racer *racer)
 {
     const CornuStatistics *step = cornu_model_statistics(racer->model);
@@ -150,11 +155,9 @@ static CornuStatus model_epoch(const Race *race, const char *name, ModelledEpoch
     CornuModel    *model = device ? race_model(race, device) : NULL;
     CornuTpuModel *cost = NULL;
     if (model) {
-        CornuShape shape = cornu_model_input_shape(model);
-        shape.extent[0] = row->batch_size;
-        const CornuType x = cornu_type_from(CORNU_U8, shape);
-        const CornuType y = cornu_type(CORNU_U8, row->batch_size);
-        const CornuExecutable *step = cornu_model_train_step(model, x, y);
+        const CornuExecutable *step = cornu_model_train_step(
+            model, cornu_reference_input_type(model, row->batch_size),
+            cornu_reference_label_type(model, row->batch_size));
         row->shards = cornu_device_shards(device);
         if (step) cost = cornu_tpu_model(.executable = step, .profile = row->profile);
     }
@@ -173,26 +176,40 @@ static CornuStatus model_epoch(const Race *race, const char *name, ModelledEpoch
     return status;
 }
 
-/* Epochs of each published length on this profile, unless they are there already. */
+/* Adds such an epoch on this profile, unless it is there already. */
+static CornuStatus add_epoch(Race *race, const CornuTpuProfile *profile, int64_t batch_size,
+                             int64_t steps)
+{
+    char          name[32];
+    ModelledEpoch row = { .profile = profile, .batch_size = batch_size, .steps = steps };
+    for (int k = 0; k < race->modelled_count; k++)
+        if (race->modelled[k].profile == profile && race->modelled[k].batch_size == batch_size &&
+            race->modelled[k].steps == steps)
+            return CORNU_OK;
+    if (race->modelled_count == RACE_MODELLED) return CORNU_OK;
+    snprintf(name, sizeof name, "tpu:%s", profile->name);
+    CornuStatus status = model_epoch(race, name, &row);
+    if (!status) race->modelled[race->modelled_count++] = row;
+    return status;
+}
+
+const CornuPublishedEpoch *race_published(const Race *race, int i)
+{
+    int count;
+    const CornuPublishedEpoch *all = cornu_published_epochs(&count);
+    for (int k = 0; k < count; k++)
+        if (strcmp(all[k].model, race->reference->name) == 0 && i-- == 0) return &all[k];
+    return NULL;
+}
+
+/* Epochs of each published length; of the length run here if none is published. */
 static CornuStatus model_profile(Race *race, const CornuTpuProfile *profile)
 {
-    char name[32];
-    int  count;
-    const CornuPublishedEpoch *published = cornu_published_epochs(&count);
-    snprintf(name, sizeof name, "tpu:%s", profile->name);
-    for (int i = 0; i < count; i++) {
-        if (strcmp(published[i].model, race->reference->name) != 0) continue;
-        ModelledEpoch row = { .profile = profile, .batch_size = published[i].batch_size,
-                              .steps = published[i].steps };
-        bool known = false;
-        for (int k = 0; k < race->modelled_count; k++)
-            known |= race->modelled[k].profile == profile &&
-                     race->modelled[k].batch_size == row.batch_size &&
-                     race->modelled[k].steps == row.steps;
-        if (known || race->modelled_count == RACE_MODELLED) continue;
-        CornuStatus status = model_epoch(race, name, &row);
+    const CornuPublishedEpoch *row = race_published(race, 0);
+    if (!row) return add_epoch(race, profile, race->batch_size, race->steps);
+    for (int i = 1; row; row = race_published(race, i++)) {
+        CornuStatus status = add_epoch(race, profile, row->batch_size, row->steps);
         if (status) return status;
-        race->modelled[race->modelled_count++] = row;
     }
     return CORNU_OK;
 }

@@ -32,7 +32,8 @@ typedef struct {
     double       loss, val_loss, val_accuracy;   /* of the last epoch */
 } Racer;
 
-/* What epochs of published length would take on a TPU. Seconds per epoch. */
+/* What epochs of published length, or where none is published of the length run here, would take
+ * on a TPU. Seconds per epoch. */
 typedef struct {
     const CornuTpuProfile *profile;
     int                    shards;
@@ -44,7 +45,7 @@ typedef struct {
 typedef struct {
     /* Set by the caller. */
     const CornuReferenceModel *reference;
-    const CornuImageData      *data;
+    const CornuTrainTest      *data;
     int64_t                    batch_size, epochs;
     int64_t                    steps;          /* of an epoch; 0: all batches */
     int64_t                    seed, threads;  /* 0: as many as there are processors */
@@ -77,6 +78,9 @@ void race_close(Race *race);
  * middle. Seconds. */
 double race_median(const Race *race, const Racer *racer);
 
+/* What is predicted for each sample: a class, or as many characters as a sequence has. */
+int64_t race_targets(const Race *race);
+
 /* GFLOP/s in such an epoch; and of the limit of this CPU, in the dtype that the policy multiplies
  * in, 0 to 1; NAN where that is not one of the limits. */
 double race_gflops(const Race *race, const Racer *racer);
@@ -84,6 +88,9 @@ double race_of_limit(const Race *race, const Racer *racer);
 
 /* "native", or "emulated": real numbers in this CPU's time. */
 const char *race_kind(const Racer *racer);
+
+/* Published epochs of this network, in the order of their table; NULL past the last. */
+const CornuPublishedEpoch *race_published(const Race *race, int i);
 
 /* ---- What came out (race_report.c) ---- */
 

@@ -35,16 +35,6 @@ static double rate(const Race *race, const Racer *racer)
     return (double)race->samples / race_median(race, racer);
 }
 
-/* Published epochs of the model of this race, in the order of the table; NULL past the last. */
-static const CornuPublishedEpoch *published_at(const Race *race, int i)
-{
-    int count;
-    const CornuPublishedEpoch *all = cornu_published_epochs(&count);
-    for (int k = 0; k < count; k++)
-        if (strcmp(all[k].model, race->reference->name) == 0 && i-- == 0) return &all[k];
-    return NULL;
-}
-
 /* ---- Tables ---- */
 
 static void print_measured(const Race *race, FILE *to)
@@ -71,6 +61,11 @@ static void print_measured(const Race *race, FILE *to)
             "\"limit\" is the part of what\nthis CPU did at most in this run, in the dtype that is "
             "multiplied: %.0f GFLOP/s in float32, %.0f in bfloat16.\n",
             1e-9 * limits->f32_flops, 1e-9 * limits->bf16_flops);
+    const int64_t targets = race_targets(race);
+    for (int i = 0; targets > 1 && i < race->count; i++)
+        fprintf(to, "%s: %.0f %ss/s, %lld for each sample.\n", race->racers[i].name,
+                (double)targets * rate(race, &race->racers[i]), race->reference->target,
+                (long long)targets);
     for (int i = 1; i < race->count; i++)
         fprintf(to, "%s ran %.2f times as fast as %s.\n", race->racers[i].name,
                 race_median(race, &race->racers[0]) / race_median(race, &race->racers[i]),
@@ -88,8 +83,8 @@ static void print_measured(const Race *race, FILE *to)
 static void print_modelled(const Race *race, FILE *to)
 {
     bool as_run = false;
-    fprintf(to, "\nModelled: seconds per epoch of published length on a TPU, computed from its "
-            "published figures; nothing ran there\n\n");
+    fprintf(to, "\nModelled: seconds per epoch of %s length on a TPU, computed from its published "
+            "figures; nothing ran there\n\n", race_published(race, 0) ? "published" : "this");
     fprintf(to, "%-9s %6s %6s %6s %8s %9s %9s %11s %9s  %s\n", "profile", "shards", "batch",
             "steps", "samples", "device s", "infeed s", "dispatch s", "total s", "bound");
     for (int i = 0; i < race->modelled_count; i++) {
@@ -111,10 +106,14 @@ static void print_modelled(const Race *race, FILE *to)
 static void print_published(const Race *race, FILE *to)
 {
     const CornuPublishedEpoch *row;
+    if (!race_published(race, 0)) {
+        fprintf(to, "\nPublished: no times of %s\n", race->reference->name);
+        return;
+    }
     fprintf(to, "\nPublished: seconds per epoch as others reported them\n\n");
     fprintf(to, "%-16s %6s %6s %8s %9s  %s\n", "hardware", "batch", "steps", "samples", "epoch s",
             "source");
-    for (int i = 0; (row = published_at(race, i)); i++) {
+    for (int i = 0; (row = race_published(race, i)); i++) {
         char seconds[32];
         if (row->least_s == row->most_s) snprintf(seconds, sizeof seconds, "%.3g", row->most_s);
         else snprintf(seconds, sizeof seconds, "%.3g to %.3g", row->least_s, row->most_s);
@@ -183,12 +182,14 @@ static json_t *describe(const Race *race)
         json_array_append_new(measured, describe_racer(race, &race->racers[i]));
     for (int i = 0; i < race->modelled_count; i++)
         json_array_append_new(modelled, describe_modelled(&race->modelled[i]));
-    for (int i = 0; published_at(race, i); i++)
-        json_array_append_new(published, describe_published(published_at(race, i)));
-    return json_pack("{s:s, s:{s:s, s:b}, s:I, s:I, s:I, s:I,"
+    for (int i = 0; race_published(race, i); i++)
+        json_array_append_new(published, describe_published(race_published(race, i)));
+    return json_pack("{s:s, s:{s:s, s:b}, s:s, s:I, s:I, s:I, s:I, s:I,"
                      " s:{s:s, s:s, s:s, s:i, s:o, s:o, s:b, s:o}, s:o, s:o, s:o}",
                      "model", race->reference->name,
                      "data", "name", race->data->name, "synthetic", (int)race->data->synthetic,
+                     "target", race->reference->target,
+                     "targets_per_sample", (json_int_t)race_targets(race),
                      "seed", (json_int_t)race->seed, "batch_size", (json_int_t)race->batch_size,
                      "steps", (json_int_t)race->steps, "samples", (json_int_t)race->samples,
                      "machine", "cpu", cornu__cpu()->name, "isa", cpu_isa(), "label", "measured",
@@ -260,7 +261,7 @@ static void collect_others(const Race *race, Bars *bars)
         snprintf(text, sizeof text, "%.3g s", row->total_s);
         add_bar(bars, label, row->total_s, text, 0);
     }
-    for (int i = 0; (p = published_at(race, i)); i++) {
+    for (int i = 0; (p = race_published(race, i)); i++) {
         snprintf(label, sizeof label, "%s, %lld x %lld", p->hardware, (long long)p->steps,
                  (long long)p->batch_size);
         if (p->least_s == p->most_s) snprintf(text, sizeof text, "%.3g s", p->most_s);

@@ -10,6 +10,8 @@
 
 #include <cornu/models/models.h>
 
+#include "pictures.h"
+
 CornuPrecision session_precision(const Options *options)
 {
     const char    *name = options->precision;
@@ -23,7 +25,8 @@ CornuStatus session_begin(const Options *options)
     setlocale(LC_CTYPE, "");
     if ((options->save && cornu_model_save_check(options->save)) ||
         (options->history && cornu_file_check(options->history)) ||
-        (options->trace && cornu_file_check(options->trace)))
+        (options->trace && cornu_file_check(options->trace)) ||
+        (options->plots && pictures_check(options->plots)))
         return cornu_error_status();
     cornu_set_random_seed((uint64_t)options->seed);
     return cornu_set_dtype_policy(options->policy);
@@ -50,27 +53,27 @@ bool session_show_download(void *context, const CornuDataFile *file, int64_t rec
     return true;
 }
 
-CornuImageData *session_data(const Options *options,
-                             CornuImageData *(*load)(const CornuImageDataConfig *config))
+CornuTrainTest *session_data(const Options *options,
+                             CornuTrainTest *(*load)(const CornuTrainTestConfig *config))
 {
-    CornuImageData *data = load(&(CornuImageDataConfig){
+    CornuTrainTest *data = load(&(CornuTrainTestConfig){
         .data = options->data, .limit = options->limit, .seed = (uint64_t)options->seed,
         .progress = session_show_download });
-    if (data && options->labels && cornu_image_data_rename(data, options->labels)) {
-        cornu_image_data_free(data);
+    if (data && options->labels && cornu_train_test_rename(data, options->labels)) {
+        cornu_train_test_free(data);
         return NULL;
     }
     if (data) printf("%s\n", data->description);
     return data;
 }
 
-CornuImageData *session_mnist(const Options *options)
+CornuTrainTest *session_mnist(const Options *options)
 {
     return session_data(options, cornu_mnist_load_from);
 }
 
 /* A line per class; its accuracy has the digits of the one above it. */
-static CornuStatus report(const CornuImageData *data, CornuArray predictions)
+static CornuStatus report(const CornuTrainTest *data, CornuArray predictions)
 {
     const int64_t classes = data->classes;
     int64_t      *counts = calloc((size_t)(classes * classes), sizeof *counts);
@@ -86,30 +89,48 @@ static CornuStatus report(const CornuImageData *data, CornuArray predictions)
     return status;
 }
 
-CornuStatus session_test(const Options *options, CornuModel *model, const CornuImageData *data,
-                         double test[2])
+CornuArray session_evaluate(CornuModel *model, const CornuTrainTest *data, int64_t batch_size,
+                            double test[2])
 {
     const int64_t samples = data->test_x.type.shape.extent[0];
-    float        *p = calloc((size_t)(samples * data->classes), sizeof *p);
-    if (!p) return cornu_error_set(CORNU_ERR_MEMORY, "no room for %lld predictions",
-                                   (long long)samples);
-    const CornuArray predictions = cornu_array(p, CORNU_F32, samples, data->classes);
-    CornuStatus      status = cornu_evaluate(
-        model, .x = cornu_reference_input(model, data->test_x), .y = data->test_y, .results = test,
-        .to = predictions, .batch_size = options->batch_size, .verbose = CORNU_SILENT);
+    CornuArray    predictions = cornu_array(malloc((size_t)(samples * data->classes) *
+                                                   sizeof(float)),
+                                            CORNU_F32, samples, data->classes);
+    CornuStatus   status = predictions.data ? CORNU_OK
+        : cornu_error_set(CORNU_ERR_MEMORY, "no room for %lld predictions", (long long)samples);
     if (!status)
+        status = cornu_evaluate(model, .x = cornu_reference_input(model, data->test_x),
+                                .y = data->test_y, .results = test, .to = predictions,
+                                .batch_size = batch_size, .verbose = CORNU_SILENT);
+    if (!status) {
         printf("Test loss: %.4f\nTest accuracy%s%s: %.4f\n", test[0],
                data->synthetic ? " on synthetic " : "", data->synthetic ? data->things : "",
                test[1]);
-    if (!status && options->verbose != CORNU_SILENT) status = report(data, predictions);
-    free(p);
+        return predictions;
+    }
+    free(predictions.data);
+    predictions.data = NULL;
+    return predictions;
+}
+
+CornuStatus session_test(const Options *options, CornuModel *model, const CornuTrainTest *data,
+                         double test[2])
+{
+    const CornuArray predictions = session_evaluate(model, data, options->batch_size, test);
+    if (!predictions.data) return cornu_error_status();
+    CornuStatus status = options->verbose == CORNU_SILENT ? CORNU_OK : report(data, predictions);
+    if (!status && options->plots)
+        status = pictures_of_test(options->plots, model, data, predictions);
+    free(predictions.data);
     return status;
 }
 
 CornuStatus session_record(const Options *options, CornuModel *model,
-                           const CornuHistory *history, const CornuImageData *data,
+                           const CornuHistory *history, const CornuTrainTest *data,
                            const double *test)
 {
+    if (options->plots && pictures_of_training(options->plots, model, history, data))
+        return cornu_error_status();
     if (!options->history) return CORNU_OK;
     const CornuStatistics *step = cornu_model_statistics(model);
     const CornuDevice     *device = cornu_model_device(model);
@@ -128,9 +149,9 @@ CornuStatus session_record(const Options *options, CornuModel *model,
     return cornu_record_write(&run, options->history);
 }
 
-CornuIterator *session_batches(const Options *options, CornuImageData *data)
+CornuIterator *session_batches(const Options *options, CornuTrainTest *data)
 {
-    CornuDataset *train = cornu_image_data_take_train(data);
+    CornuDataset *train = cornu_train_test_take_train(data);
     train = cornu_dataset_shuffle(train, (uint64_t)options->seed);
     train = cornu_dataset_prefetch(cornu_dataset_batch(train, options->batch_size, true), 2);
     CornuIterator *iterator = cornu_iterator_begin(train, 0);

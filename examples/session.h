@@ -10,8 +10,8 @@
 
 #include "options.h"
 
-/* The locale of the user, the seed, the policy. Also sees that --save, --history and --trace can be
- * written, which is better known now than after the training. */
+/* The locale of the user, the seed, the policy. Also sees that --save, --history, --trace and
+ * --plots can be written, which is better known now than after the training. */
 CornuStatus session_begin(const Options *options);
 
 /* Begins, and opens the device; the run's first line names the processor, its instruction set,
@@ -23,26 +23,31 @@ CornuPrecision session_precision(const Options *options);
 
 /* The images that `load` loads (cornu_mnist_load_from), by --data, --limit, --seed and --labels;
  * prints where they come from. A download shows its progress on stderr. */
-CornuImageData *session_data(const Options *options,
-                             CornuImageData *(*load)(const CornuImageDataConfig *config));
-CornuImageData *session_mnist(const Options *options);   /* those of the digits */
+CornuTrainTest *session_data(const Options *options,
+                             CornuTrainTest *(*load)(const CornuTrainTestConfig *config));
+CornuTrainTest *session_mnist(const Options *options);   /* those of the digits */
 
 /* A download's progress, on stderr. */
 bool session_show_download(void *context, const CornuDataFile *file, int64_t received);
 
-/* Evaluates on the test data in batches of --batch-size, into test[]: loss and accuracy. Prints
- * both and, unless --verbose 0, from the same predictions a report on each class. */
-CornuStatus session_test(const Options *options, CornuModel *model, const CornuImageData *data,
+/* Evaluates on the test data, into test[]: loss and accuracy; prints both. Returns the predictions
+ * that they come from, f32 (N, classes), their data to be freed with free(); NULL on failure. */
+CornuArray session_evaluate(CornuModel *model, const CornuTrainTest *data, int64_t batch_size,
+                            double test[2]);
+
+/* Does so in batches of --batch-size. Unless --verbose 0, prints a report on each class, and with
+ * --plots writes the pictures of the test (pictures.h), from the same predictions. */
+CornuStatus session_test(const Options *options, CornuModel *model, const CornuTrainTest *data,
                          double test[2]);
 
-/* --history FILE.json: everything fit measured, and the test's loss and accuracy. Does nothing
- * without that flag. */
+/* --history FILE.json: everything fit measured, and the test's loss and accuracy. --plots DIR: the
+ * curves and filters of pictures.h. Does nothing without these flags. */
 CornuStatus session_record(const Options *options, CornuModel *model,
-                           const CornuHistory *history, const CornuImageData *data,
+                           const CornuHistory *history, const CornuTrainTest *data,
                            const double *test);
 
 /* The training data, shuffled anew each epoch, in whole batches that a thread gathers ahead. */
-CornuIterator *session_batches(const Options *options, CornuImageData *data);
+CornuIterator *session_batches(const Options *options, CornuTrainTest *data);
 
 /* Says how many ops of the step had to be run by their slow reference kernels, and which; nothing
  * on the reference device, which has no others. */

@@ -10,6 +10,7 @@
 #include <cornu/datasets/text.h>
 #include <cornu/models/models.h>
 
+#include "pictures.h"
 #include "session.h"
 
 enum { NO_EPOCHS = 0, EPOCHS_OF_PRESET = -1 };
@@ -26,17 +27,13 @@ typedef struct {
     const Options         *options;
     const Flags           *flags;
     const CornuTextPreset *preset;
+    CornuReferenceModel   reference;         /* its training, in the form of --rmsprop */
     CornuDevice           *device, *writer;  /* of training; of generation, on one shard */
     CornuTextData         *text;
     CornuDataset          *train, *test;
     CornuModel            *model;
     FILE                  *page;             /* where the generated text goes */
 } Run;
-
-static bool tensorflow_1(const Run *run)
-{
-    return run->flags->rmsprop ? run->flags->rmsprop[0] == 't' : run->preset->tensorflow_1;
-}
 
 /* ---- Data ---- */
 
@@ -57,6 +54,7 @@ static CornuStatus open_text(Run *run)
     }
     run->text = cornu_text_load(.file = run->flags->text, .data = run->options->data,
                                 .limit = run->options->limit, .encoding = encoding,
+                                .seed = (uint64_t)run->options->seed,
                                 .progress = session_show_download);
     if (run->text) printf("%s\n", run->text->description);
     return cornu_error_status();
@@ -105,9 +103,10 @@ static CornuStatus open_data(Run *run)
 
 /* ---- Training ---- */
 
-static void say_loss(const char *name, double loss)
+static void say_loss(const Run *run, const char *name, double loss)
 {
-    printf("%s: %.4f nats, %.4f bits per character\n", name, loss, loss / log(2.0));
+    printf("%s%s: %.4f nats, %.4f bits per character\n", name,
+           run->text->synthetic ? " on a synthetic text" : "", loss, loss / log(2.0));
 }
 
 static CornuStatus record(const Run *run, const CornuHistory *history)
@@ -117,13 +116,17 @@ static CornuStatus record(const Run *run, const CornuHistory *history)
     const int64_t all = run->text->tokens.type.shape.extent[0];
     const int64_t held = (int64_t)(run->flags->validation * (double)all);
     const int     last = cornu_history_epochs(history) - 1;
+    if (options->plots && pictures_of_training(options->plots, run->model, history, NULL))
+        return cornu_error_status();
     if (!options->history) return CORNU_OK;
     const CornuRunRecord made = {
         .model = cornu_model_name(run->model), .device = cornu_device_name(run->device),
         .policy = cornu_model_policy(run->model)->name,
         .threads = cornu_device_threads(run->device), .shards = cornu_device_shards(run->device),
         .parameters = cornu_model_parameters(run->model),
-        .data = { .name = "text", .train = all - held, .test = held }, .history = history,
+        .data = { .name = "text", .synthetic = run->text->synthetic, .train = all - held,
+                  .test = held },
+        .history = history,
         .flops_per_sample = step ? (double)step->flops / (double)options->batch_size : NAN,
         .test_loss = held ? cornu_history_get(history, "val_loss", last) : NAN,
         .test_accuracy = held ? cornu_history_get(history, "val_accuracy", last) : NAN,
@@ -138,8 +141,8 @@ static CornuStatus train(Run *run)
     run->model = cornu_shakespeare_lstm(.preset = run->preset, .vocabulary = run->text->vocabulary,
                                         .sequence_length = run->flags->sequence_length);
     cornu_compile(run->model, .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY,
-                  .optimizer = cornu_text_optimizer(run->preset, tensorflow_1(run),
-                                                    options->learning_rate),
+                  .optimizer = cornu_reference_optimizer(&run->reference, 0,
+                                                         options->learning_rate),
                   .metrics = { CORNU_ACCURACY }, .device = run->device,
                   .steps_per_execution = options->steps_per_execution);
     cornu_summary(run->model);
@@ -155,10 +158,12 @@ static CornuStatus train(Run *run)
     double    rate;
     cornu_optimizer_learning_rate(cornu_model_optimizer(run->model), &rate);
     printf("Trained with RMSprop in the form of %s, learning rate %g.\n",
-           tensorflow_1(run) ? "TensorFlow 1: average begins with 1, epsilon 1e-10"
-                             : "Keras: average begins with 0, epsilon 1e-7", rate);
-    say_loss("Training loss", cornu_history_get(history, "loss", last));
-    if (run->test) say_loss("Validation loss", cornu_history_get(history, "val_loss", last));
+           run->reference.optimizer == CORNU_REFERENCE_RMSPROP_TENSORFLOW_1
+               ? "TensorFlow 1: average begins with 1, epsilon 1e-10"
+               : "Keras: average begins with 0, epsilon 1e-7", rate);
+    say_loss(run, "Training loss", cornu_history_get(history, "loss", last));
+    if (run->test)
+        say_loss(run, "Validation loss", cornu_history_get(history, "val_loss", last));
     session_fallbacks(run->device, cornu_model_statistics(run->model));
     CornuStatus status = options->save ? cornu_model_save(run->model, options->save) : CORNU_OK;
     if (!status) status = record(run, history);
@@ -240,7 +245,7 @@ static CornuStatus check_flags(const Run *run)
         return cornu_error_set(CORNU_ERR_ARGUMENT, "--epochs 0 trains nothing: it needs --load "
                                "FILE, and --generate N to write with it");
     const char *unused = options->save ? "save" : options->history ? "history"
-                       : options->trace ? "trace" : NULL;
+                       : options->trace ? "trace" : options->plots ? "plots" : NULL;
     if (!unused) return CORNU_OK;
     return cornu_error_set(CORNU_ERR_ARGUMENT, "--epochs 0 trains nothing, so there is nothing to "
                            "write to --%s", unused);
@@ -320,8 +325,12 @@ int main(int argc, char **argv)
 
     Run run = { .options = &options, .flags = &flags, .page = keep_stdout_for_text(),
                 .preset = cornu_text_preset(flags.preset) };
-    if (options.epochs == EPOCHS_OF_PRESET) options.epochs = run.preset->epochs;
-    if (!options.batch_size) options.batch_size = run.preset->batch_size;
+    run.reference = *cornu_reference_model(run.preset->model);
+    if (flags.rmsprop)
+        run.reference.optimizer = flags.rmsprop[0] == 't' ? CORNU_REFERENCE_RMSPROP_TENSORFLOW_1
+                                                          : CORNU_REFERENCE_RMSPROP;
+    if (options.epochs == EPOCHS_OF_PRESET) options.epochs = run.reference.epochs;
+    if (!options.batch_size) options.batch_size = run.reference.batch_size;
     if (!options.steps_per_epoch) options.steps_per_epoch = run.preset->steps_per_epoch;
     if (!flags.sequence_length) flags.sequence_length = run.preset->sequence_length;
     if (flags.validation < 0.0) flags.validation = run.preset->validation;

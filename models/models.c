@@ -5,23 +5,47 @@
 #include "../device/nearest.h"
 #include "../device/status_internal.h"
 
+/* Shakespeare's networks have no dropout to configure. */
+static CornuModel *full(const CornuNetworkConfig *config)
+{
+    (void)config;
+    return cornu_shakespeare_lstm(.preset = cornu_text_preset("full"));
+}
+
+static CornuModel *quick(const CornuNetworkConfig *config)
+{
+    (void)config;
+    return cornu_shakespeare_lstm(.preset = cornu_text_preset("quick"));
+}
+
 static const CornuReferenceModel models[] = {
-    { .name = "mnist_cnn", .build = cornu_mnist_cnn_from,
-      .load = cornu_mnist_load_from,
+    { .name = "mnist_cnn", .target = "class",
+      .build = cornu_mnist_cnn_from, .load = cornu_mnist_load_from,
       .loss = "sparse_categorical_crossentropy", .learning_rate = 1e-3, .decay_per_epoch = 1.0,
-      .epochs = 10, .batch_size = 1024 },
-    { .name = "mnist_cnn_bn", .build = cornu_mnist_cnn_bn_from,
-      .load = cornu_mnist_load_from,
+      .epochs = 10, .batch_size = 1024, .epoch_samples = 60000 },
+    { .name = "mnist_cnn_bn", .target = "class",
+      .build = cornu_mnist_cnn_bn_from, .load = cornu_mnist_load_from,
       .loss = "sparse_categorical_crossentropy", .learning_rate = 1e-2, .decay_per_epoch = 0.7,
-      .epochs = 10, .batch_size = 512 },
-    { .name = "mnist_convnet", .build = cornu_mnist_convnet_from,
-      .load = cornu_mnist_load_from,
+      .epochs = 10, .batch_size = 512, .epoch_samples = 60000 },
+    { .name = "mnist_convnet", .target = "class",
+      .build = cornu_mnist_convnet_from, .load = cornu_mnist_load_from,
       .loss = "sparse_categorical_crossentropy", .learning_rate = 1e-3, .decay_per_epoch = 1.0,
-      .epochs = 15, .batch_size = 128, .validation_split = 0.1 },
-    { .name = "fashion_mnist_cnn", .build = cornu_fashion_mnist_cnn_from,
-      .load = cornu_fashion_mnist_load_from,
+      .epochs = 15, .batch_size = 128, .epoch_samples = 54000, .validation_split = 0.1 },
+    { .name = "fashion_mnist_cnn", .target = "class",
+      .build = cornu_fashion_mnist_cnn_from, .load = cornu_fashion_mnist_load_from,
       .loss = "sparse_categorical_crossentropy", .learning_rate = 1e-3, .decay_per_epoch = 1.0,
-      .epochs = 10, .batch_size = 1024 },
+      .epochs = 10, .batch_size = 1024, .epoch_samples = 60000 },
+    /* 100 steps of 1024 windows; the quick one sees all blocks of the text. */
+    { .name = "shakespeare_lstm", .target = "character",
+      .build = full, .load = cornu_shakespeare_load_from,
+      .loss = "sparse_categorical_crossentropy",
+      .optimizer = CORNU_REFERENCE_RMSPROP_TENSORFLOW_1, .learning_rate = 1e-2,
+      .decay_per_epoch = 1.0, .epochs = 10, .batch_size = 1024, .epoch_samples = 102400 },
+    { .name = "shakespeare_lstm_quick", .target = "character",
+      .build = quick, .load = cornu_shakespeare_load_from,
+      .loss = "sparse_categorical_crossentropy", .optimizer = CORNU_REFERENCE_RMSPROP,
+      .learning_rate = 1e-2, .decay_per_epoch = 1.0, .epochs = 6, .batch_size = 32,
+      .epoch_samples = 9939 },
 };
 enum { MODELS = sizeof models / sizeof *models };
 
@@ -44,20 +68,47 @@ const CornuReferenceModel *cornu_reference_model(const char *name)
                             near ? "\" meant?" : "");
 }
 
+static CornuType batch_type(CornuShape shape, int64_t batch_size)
+{
+    shape.extent[0] = batch_size;
+    return cornu_type_from(CORNU_U8, shape);
+}
+
+CornuType cornu_reference_input_type(const CornuModel *model, int64_t batch_size)
+{
+    return batch_type(cornu_model_input_shape(model), batch_size);
+}
+
+CornuType cornu_reference_label_type(const CornuModel *model, int64_t batch_size)
+{
+    CornuShape shape = cornu_model_output_shape(model);
+    shape.extent[--shape.rank] = 0;
+    return batch_type(shape, batch_size);
+}
+
 CornuOptimizer *cornu_reference_optimizer(const CornuReferenceModel *reference,
                                           int64_t steps_per_epoch, double learning_rate)
 {
-    if (learning_rate != 0.0) return cornu_adam(.learning_rate = learning_rate);
-    if (reference->decay_per_epoch == 1.0)
-        return cornu_adam(.learning_rate = reference->learning_rate);
-    return cornu_adam(.schedule = cornu_exponential_decay(
-        reference->learning_rate, (double)steps_per_epoch, reference->decay_per_epoch,
-        .staircase = true));
+    CornuSchedule *schedule = NULL;
+    if (learning_rate == 0.0 && reference->decay_per_epoch != 1.0)
+        schedule = cornu_exponential_decay(reference->learning_rate, (double)steps_per_epoch,
+                                           reference->decay_per_epoch, .staircase = true);
+    else if (learning_rate == 0.0)
+        learning_rate = reference->learning_rate;
+    switch (reference->optimizer) {
+    case CORNU_REFERENCE_RMSPROP:
+        return cornu_rmsprop(.learning_rate = learning_rate, .schedule = schedule);
+    case CORNU_REFERENCE_RMSPROP_TENSORFLOW_1:
+        return cornu_rmsprop(.learning_rate = learning_rate, .schedule = schedule,
+                             .epsilon = 1e-10, .initial_velocity = 1.0);
+    case CORNU_REFERENCE_ADAM: break;
+    }
+    return cornu_adam(.learning_rate = learning_rate, .schedule = schedule);
 }
 
-CornuArray cornu_reference_input(const CornuModel *model, CornuArray images)
+CornuArray cornu_reference_input(const CornuModel *model, CornuArray x)
 {
     CornuShape shape = cornu_model_input_shape(model);
-    shape.extent[0] = images.type.shape.extent[0];
-    return cornu_array_from(images.data, cornu_type_from(images.type.dtype, shape));
+    shape.extent[0] = x.type.shape.extent[0];
+    return cornu_array_from(x.data, cornu_type_from(x.type.dtype, shape));
 }

@@ -13,6 +13,7 @@
 #define CORNU_MODELS_MODELS_H
 
 #include "../datasets/mnist.h"
+#include "../datasets/shakespeare.h"
 #include "../nn/model.h"
 
 #ifdef __cplusplus
@@ -55,15 +56,15 @@ CornuModel *cornu_fashion_mnist_cnn_from(const CornuNetworkConfig *config);
 
 /* ---- Characters: (T) of 256 code points or another vocabulary, each one's successor ---- */
 
-/* Where Shakespeare's network and its training come from: as published, or smaller for minutes. */
+/* Shakespeare's network and its data: as published, or smaller for minutes. How the two are trained
+ * is among the settings below, under the name of the model. */
 typedef struct {
     const char *name;                        /* "full", "quick" */
     const char *note;                        /* one line: what it is */
+    const char *model;                       /* "shakespeare_lstm", "shakespeare_lstm_quick" */
     int64_t     channels, units, layers;     /* of the embedding, of each LSTM, how many of these */
-    int64_t     sequence_length, batch_size;
-    int64_t     epochs, steps_per_epoch;     /* 0 steps: all blocks of the text */
-    double      learning_rate;               /* of RMSprop */
-    bool        tensorflow_1;                /* its form of RMSprop, see cornu_rmsprop */
+    int64_t     sequence_length;
+    int64_t     steps_per_epoch;             /* 0: all blocks of the text */
     bool        random;                      /* windows from random places, else blocks */
     double      validation;                  /* this part of the text, the last one, is held out */
 } CornuTextPreset;
@@ -86,22 +87,28 @@ CornuModel *cornu_shakespeare_lstm_from(const CornuShakespeareConfig *config);
 #define cornu_shakespeare_lstm(...) \
     cornu_shakespeare_lstm_from(&(CornuShakespeareConfig){ .unset = 0, __VA_ARGS__ })
 
-/* RMSprop in that form, with the preset's rate or, unless it is 0, another one. */
-CornuOptimizer *cornu_text_optimizer(const CornuTextPreset *preset, bool tensorflow_1,
-                                     double learning_rate);
-
 /* ---- By name, with the published settings ---- */
+
+typedef enum {
+    CORNU_REFERENCE_ADAM,
+    CORNU_REFERENCE_RMSPROP,
+    CORNU_REFERENCE_RMSPROP_TENSORFLOW_1    /* its form, see cornu_rmsprop */
+} CornuReferenceOptimizer;
 
 typedef struct {
     const char *name;
     CornuModel *(*build)(const CornuNetworkConfig *config);
-    CornuImageData *(*load)(const CornuImageDataConfig *config);   /* its data */
-    const char *loss;               /* for cornu_loss */
-    double      learning_rate;      /* of Adam, in the first epoch */
+    CornuTrainTest *(*load)(const CornuTrainTestConfig *config);   /* its data: u8 x and y */
+    const char *target;             /* what is predicted, in one word: "class", "character" */
+    const char *loss;               /* for cornu_loss, of labels: y is the output's shape but for
+                                       the last axis */
+    CornuReferenceOptimizer optimizer;
+    double      learning_rate;      /* in the first epoch */
     double      decay_per_epoch;    /* the rate's factor from epoch to epoch; 1 is none */
     int64_t     epochs, batch_size;
+    int64_t     epoch_samples;      /* of an epoch: published, else all of the training data */
     double      validation_split;   /* held out of the training data; 0: validated on the test
-                                       data, as published */
+                                       data */
 } CornuReferenceModel;
 
 /* All of them; *count is how many. */
@@ -110,13 +117,17 @@ const CornuReferenceModel *cornu_reference_models(int *count);
 /* NULL and CORNU_ERR_ARGUMENT, pending, naming the nearest one. */
 const CornuReferenceModel *cornu_reference_model(const char *name);
 
+/* The input and the labels of a batch, u8, of a model that such a row builds. */
+CornuType cornu_reference_input_type(const CornuModel *model, int64_t batch_size);
+CornuType cornu_reference_label_type(const CornuModel *model, int64_t batch_size);
+
 /* The published optimizer. steps_per_epoch is where the rate changes; a learning_rate other than
  * 0 takes the place of rate and decay. */
 CornuOptimizer *cornu_reference_optimizer(const CornuReferenceModel *reference,
                                           int64_t steps_per_epoch, double learning_rate);
 
 /* The same elements as rows of the model's input shape: images (N, 28, 28) as (N, 784). */
-CornuArray cornu_reference_input(const CornuModel *model, CornuArray images);
+CornuArray cornu_reference_input(const CornuModel *model, CornuArray x);
 
 /* ---- Epochs as others published them ---- */
 

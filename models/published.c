@@ -18,6 +18,9 @@ static const CornuPublishedEpoch epochs[] = {
       ARTICLE ": 196 s for 15 epochs" },
     { "fashion_mnist_cnn", "Colab CPU", 512, 100, 11164.0 / 15.0, 11164.0 / 15.0,
       ARTICLE ": 11,164 s for 15 epochs" },
+    { "shakespeare_lstm", "Colab TPU", 1024, 100, 17, 17,
+      "tensorflow/tpu, tools/colab/shakespeare_with_tpu_and_keras.ipynb, run of 2018" },
+    { "shakespeare_lstm", "Colab TPU", 1024, 100, 19, 19, COURSE "LSTM__TPU_Egitimi.ipynb" },
 };
 
 const CornuPublishedEpoch *cornu_published_epochs(int *count)

@@ -6,12 +6,11 @@
 
 static const CornuTextPreset presets[] = {
     { .name = "full", .note = "the network as published",
-      .channels = 512, .units = 512, .layers = 2, .sequence_length = 100, .batch_size = 1024,
-      .epochs = 10, .steps_per_epoch = 100, .learning_rate = 1e-2, .tensorflow_1 = true,
-      .random = true },
+      .model = "shakespeare_lstm", .channels = 512, .units = 512, .layers = 2,
+      .sequence_length = CORNU_SHAKESPEARE_STEPS, .steps_per_epoch = 100, .random = true },
     { .name = "quick", .note = "a smaller network than the published one, for minutes",
-      .channels = 64, .units = 256, .layers = 1, .sequence_length = 100, .batch_size = 32,
-      .epochs = 6, .learning_rate = 1e-2, .validation = 0.1 },
+      .model = "shakespeare_lstm_quick", .channels = 64, .units = 256, .layers = 1,
+      .sequence_length = CORNU_SHAKESPEARE_STEPS, .validation = 0.1 },
 };
 
 const CornuTextPreset *cornu_text_preset(const char *name)
@@ -27,7 +26,7 @@ CornuModel *cornu_shakespeare_lstm_from(const CornuShakespeareConfig *config)
     const CornuTextPreset *preset = config->preset ? config->preset : &presets[0];
     const int64_t T = config->sequence_length ? config->sequence_length : preset->sequence_length;
     const int64_t vocabulary = config->vocabulary ? config->vocabulary : 256;
-    CornuModel   *model = cornu_sequential(.name = "shakespeare_lstm", .input_shape = { T });
+    CornuModel   *model = cornu_sequential(.name = preset->model, .input_shape = { T });
     cornu_model_add(model, cornu_embedding(vocabulary, preset->channels));
     for (int64_t i = 0; i < preset->layers; i++)
         cornu_model_add(model, cornu_lstm(preset->units, .return_sequences = true,
@@ -35,12 +34,4 @@ CornuModel *cornu_shakespeare_lstm_from(const CornuShakespeareConfig *config)
     cornu_model_add(model, cornu_time_distributed(
                                cornu_dense(vocabulary, .activation = CORNU_SOFTMAX)));
     return model;
-}
-
-CornuOptimizer *cornu_text_optimizer(const CornuTextPreset *preset, bool tensorflow_1,
-                                     double learning_rate)
-{
-    const double rate = learning_rate != 0.0 ? learning_rate : preset->learning_rate;
-    if (!tensorflow_1) return cornu_rmsprop(.learning_rate = rate);
-    return cornu_rmsprop(.learning_rate = rate, .epsilon = 1e-10, .initial_velocity = 1.0);
 }

@@ -25,6 +25,7 @@
 #include "metric.h"
 #include "model.h"
 #include "optimizer.h"
+#include "pictures.h"
 #include "plot.h"
 #include "policy.h"
 #include "progbar.h"

@@ -19,16 +19,6 @@ bool cornu__dealt_in_place(const CornuDeal *deal)
     return true;
 }
 
-void cornu__deal_out(const CornuDeal *deal, size_t row_bytes, const void *batch, void *room)
-{
-    for (int s = 0; s < deal->shards; s++) {
-        char        *to = (char *)room + (size_t)(s * deal->rows) * row_bytes;
-        const size_t used = (size_t)deal->count[s] * row_bytes;
-        memcpy(to, (const char *)batch + (size_t)deal->first[s] * row_bytes, used);
-        memset(to + used, 0, (size_t)deal->rows * row_bytes - used);
-    }
-}
-
 void cornu__deal_back(const CornuDeal *deal, size_t row_bytes, const void *room, void *batch)
 {
     for (int s = 0; s < deal->shards; s++)

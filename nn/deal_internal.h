@@ -22,8 +22,7 @@ CornuDeal cornu__deal(int shards, int64_t rows, int64_t valid);
 /* Whether the batch as it is in memory is already dealt. */
 bool cornu__dealt_in_place(const CornuDeal *deal);
 
-/* Rows of row_bytes: from the batch to the shards' room, and back. */
-void cornu__deal_out(const CornuDeal *deal, size_t row_bytes, const void *batch, void *room);
+/* The valid rows, of row_bytes, from the shards' room back to the batch. */
 void cornu__deal_back(const CornuDeal *deal, size_t row_bytes, const void *room, void *batch);
 
 #endif

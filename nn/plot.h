@@ -105,6 +105,28 @@ typedef struct {
 void cornu_plot_bars_from(const CornuPlotBars *config);
 #define cornu_plot_bars(...) cornu_plot_bars_from(&(CornuPlotBars){ .unset = 0, __VA_ARGS__ })
 
+/* Lines over whole numbers, such as epochs: a point for each value, where there is room for points,
+ * and a line from each to the next. A value that is no finite number is left out: the line goes on
+ * from the one before to the one after. Ticks are at round numbers; the vertical axis is as long as
+ * the values need. */
+typedef struct {
+    char                   unset;
+    CornuPlot             *plot;
+    double                 x, y, width, height;  /* the area with labels, legend and axes */
+    const char            *title;                /* over it all, bold: what the values are; may be
+                                                    NULL */
+    const char            *axis;                 /* what the horizontal axis counts; may be NULL */
+    const double *const   *values;               /* of each series `count` */
+    int                    count;
+    const CornuPlotSeries *series;               /* each series' name and colour */
+    int                    series_count;         /* a legend, if more than one */
+    int64_t                first;                /* number of the first value */
+    double                 label_room;           /* at least so wide, to align two charts */
+} CornuPlotLines;
+
+void cornu_plot_lines_from(const CornuPlotLines *config);
+#define cornu_plot_lines(...) cornu_plot_lines_from(&(CornuPlotLines){ .unset = 0, __VA_ARGS__ })
+
 #ifdef __cplusplus
 }
 #endif

@@ -51,6 +51,16 @@ static int64_t label_at(CornuArray labels, int64_t i)
     }
 }
 
+int64_t cornu_predicted_class(const float *row, int64_t classes)
+{
+    int64_t best = 0;
+    for (int64_t c = 0; c < classes; c++) {
+        if (isnan(row[c])) return -1;
+        if (row[c] > row[best]) best = c;
+    }
+    return best;
+}
+
 CornuStatus cornu_confusion(CornuArray predictions, CornuArray labels, CornuArray counts)
 {
     CORNU__TRY(check_counts(counts));
@@ -60,18 +70,15 @@ CornuStatus cornu_confusion(CornuArray predictions, CornuArray labels, CornuArra
     const float  *p = predictions.data;
     int64_t      *count = counts.data;
     memset(count, 0, (size_t)(classes * classes) * sizeof *count);
-    for (int64_t i = 0; i < samples; i++, p += classes) {
+    for (int64_t i = 0; i < samples; i++) {
         const int64_t label = label_at(labels, i);
-        int64_t       best = 0;
+        const int64_t best = cornu_predicted_class(p + i * classes, classes);
         if (label < 0 || label >= classes)
             return cornu__fail(CORNU_ERR_VALUE, "confusion: label %lld is %lld, expected 0 to %lld",
                                (long long)i, (long long)label, (long long)classes - 1);
-        for (int64_t c = 0; c < classes; c++) {
-            if (isnan(p[c]))
-                return cornu__fail(CORNU_ERR_VALUE, "confusion: prediction %lld is no number for "
-                                   "class %lld", (long long)i, (long long)c);
-            if (p[c] > p[best]) best = c;
-        }
+        if (best < 0)
+            return cornu__fail(CORNU_ERR_VALUE, "confusion: prediction %lld has what is no number",
+                               (long long)i);
         count[label * classes + best]++;
     }
     return CORNU_OK;

@@ -25,10 +25,13 @@
 extern "C" {
 #endif
 
+/* What a row of predictions says: the first class of the largest number, as it is for the metric
+ * "accuracy"; -1 if one of them is no number. */
+int64_t cornu_predicted_class(const float *row, int64_t classes);
+
 /*
  * Counts samples: row is the true class, column the predicted one.
- *   predictions f32 (N, classes), of which the first largest is the predicted class, as it is for
- *               the metric "accuracy"
+ *   predictions f32 (N, classes); cornu_predicted_class says what a row stands for
  *   labels      u8, i32 or i64, N elements, each in [0, classes)
  *   counts      i64 (classes, classes), written; the caller's
  * CORNU_ERR_SHAPE, CORNU_ERR_DTYPE, or CORNU_ERR_VALUE for a label out of range and for a

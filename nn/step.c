@@ -18,7 +18,7 @@
 static void step_free(CornuStep *step)
 {
     cornu_graph_free(step->graph);
-    cornu__release(step->room);
+    cornu__release(step->blank);
     for (int i = 0; i < step->y_count; i++) cornu__release(step->rooms[i]);
     cornu__release(step);
 }
@@ -352,6 +352,11 @@ static CornuStatus record(CornuModel *model, CornuStep *step)
     return step->mode == CORNU_STEP_PREDICT ? CORNU_OK : record_loss(model, step, masks);
 }
 
+static bool predicts(const CornuStep *step)
+{
+    return step->mode == CORNU_STEP_TEST_PREDICT || step->mode == CORNU_STEP_PREDICT;
+}
+
 /* For batches that have to be dealt; on one shard there are none. */
 static CornuStatus make_room(CornuStep *step)
 {
@@ -360,18 +365,15 @@ static CornuStatus make_room(CornuStep *step)
     if (step->shards == 1) return CORNU_OK;
     for (int i = 0; i < step->x_count; i++)
         if (row_bytes(step->x_types[i]) > most) most = row_bytes(step->x_types[i]);
-    for (int i = 0; i < step->y_count; i++) {
+    for (int i = 0; i < step->y_count; i++)
         if (step->y[i] && row_bytes(step->y_types[i]) > most) most = row_bytes(step->y_types[i]);
+    step->blank = cornu__allocate((size_t)step->rows, most);
+    if (!step->blank) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < step->y_count && predicts(step); i++) {
         step->rooms[i] = cornu__allocate(rows, row_bytes(step->outputs[i]));
         if (!step->rooms[i]) return CORNU_ERR_MEMORY;
     }
-    step->room = cornu__allocate(rows, most);
-    return step->room ? CORNU_OK : CORNU_ERR_MEMORY;
-}
-
-static bool predicts(const CornuStep *step)
-{
-    return step->mode == CORNU_STEP_TEST_PREDICT || step->mode == CORNU_STEP_PREDICT;
+    return CORNU_OK;
 }
 
 static bool has_types(const CornuStep *step, const CornuArray *x, const CornuArray *y)
@@ -451,7 +453,19 @@ static CornuArray parts(const CornuStep *step, CornuType batch, const void *data
     return cornu_array_from((void *)(uintptr_t)data, type);
 }
 
-/* Feeds an array of the batch's type, its valid rows dealt over the shards. */
+/* Feeds rows to the places from number `first` on, counted over all shards. */
+static CornuStatus feed_rows(CornuTensor *input, CornuType type, int64_t first, int64_t rows,
+                             const void *data)
+{
+    if (rows == 0) return CORNU_OK;
+    type.shape.extent[0] = 1;
+    const int64_t row = cornu_type_count(type);
+    type.shape.extent[0] = rows;
+    return cornu_graph_feed_part(input, first * row,
+                                 cornu_array_from((void *)(uintptr_t)data, type));
+}
+
+/* Feeds an array of the batch's type, its valid rows dealt over the shards, zeros behind them. */
 static CornuStatus feed(const CornuStep *step, const CornuDeal *deal, CornuTensor *input,
                         CornuType type, CornuArray array)
 {
@@ -461,8 +475,13 @@ static CornuStatus feed(const CornuStep *step, const CornuDeal *deal, CornuTenso
                            cornu_type_print(&a, array.type), cornu_type_print(&b, type));
     if (cornu__dealt_in_place(deal) && step->shards * step->rows == type.shape.extent[0])
         return cornu_graph_feed(input, parts(step, type, array.data));
-    cornu__deal_out(deal, row_bytes(type), array.data, step->room);
-    return cornu_graph_feed(input, parts(step, type, step->room));
+    for (int s = 0; s < step->shards; s++) {
+        const int64_t first = s * step->rows, count = deal->count[s];
+        const char   *from = (const char *)array.data + (size_t)deal->first[s] * row_bytes(type);
+        CORNU__TRY(feed_rows(input, type, first, count, from));
+        CORNU__TRY(feed_rows(input, type, first + count, step->rows - count, step->blank));
+    }
+    return CORNU_OK;
 }
 
 static CornuStatus feed_counts(CornuStep *step, const CornuDeal *deal, int64_t valid)

@@ -217,15 +217,29 @@ CornuTensor *cornu_graph_shard_input(CornuGraph *graph, CornuType type)
                     cornu__sharded(type, cornu_device_shards(graph->device)));
 }
 
-CornuStatus cornu_graph_feed(CornuTensor *input, CornuArray array)
+/* Where the graph keeps what is fed. */
+static CornuStatus find_feed(const CornuTensor *input, const char *who, CornuBuffer **feed)
 {
-    if (!input) return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_graph_feed: the input is NULL");
+    if (!input) return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the input is NULL", who);
     const CornuGraph        *graph = input->graph;
     const CornuProgramValue *value = &graph->program->values[input->value];
-    if (value->op != -1 || !graph->inputs[value->index].feed)
-        return cornu__fail(CORNU_ERR_ARGUMENT,
-                           "cornu_graph_feed: the tensor is no input of its graph");
-    return cornu__fail_prefix(cornu_buffer_write(graph->inputs[value->index].feed, array), "feed");
+    *feed = value->op == -1 ? graph->inputs[value->index].feed : NULL;
+    if (*feed) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the tensor is no input of its graph", who);
+}
+
+CornuStatus cornu_graph_feed(CornuTensor *input, CornuArray array)
+{
+    CornuBuffer *feed;
+    CORNU__TRY(find_feed(input, "cornu_graph_feed", &feed));
+    return cornu__fail_prefix(cornu_buffer_write(feed, array), "feed");
+}
+
+CornuStatus cornu_graph_feed_part(CornuTensor *input, int64_t first, CornuArray array)
+{
+    CornuBuffer *feed;
+    CORNU__TRY(find_feed(input, "cornu_graph_feed_part", &feed));
+    return cornu__fail_prefix(cornu_buffer_write_part(feed, first, array), "feed");
 }
 
 /* All of a packed variable. */

@@ -48,6 +48,10 @@ CornuTensor *cornu_graph_shard_input(CornuGraph *graph, CornuType type);
 /* Copies a host array of the same type in. It stays until the next feed. */
 CornuStatus cornu_graph_feed(CornuTensor *input, CornuArray array);
 
+/* As above, elements first, first + 1, ... of the input, in their order in memory; the others
+ * stay. The array has the input's dtype and any shape. */
+CornuStatus cornu_graph_feed_part(CornuTensor *input, int64_t first, CornuArray array);
+
 /* The variable's value at the start of a run: the same tensor each time. */
 CornuTensor *cornu_read(CornuGraph *graph, CornuVariable *variable);
 

@@ -18,7 +18,7 @@ enum {
     FEW_ROWS = 8,              /* of a: fewer do not pay for the packing                   */
     PACK_ROWS = 64,            /* of b, packed by one block                                */
     TILES = 4,                 /* high is a block of rows                                  */
-    LEAST_ROWS = 48, LEAST_COLUMNS = 64, BLIS_BLOCKS = 16   /* BLIS packs anew in each block */
+    LEAST_ROWS = 256, LEAST_COLUMNS = 256, BLIS_BLOCKS = 8   /* BLIS packs anew in each block */
 };
 
 typedef struct {
@@ -250,5 +250,5 @@ static CornuStatus matmul(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__cpu_matmul = {
-    NULL, matmul_scratch, matmul, true, pack_bytes, pack,
+    NULL, matmul_scratch, matmul, true, pack_bytes, pack, 1,
 };

@@ -243,7 +243,8 @@ static CornuStatus describe(CornuExecutable *base, const CornuPlan *plan)
         if (step->packed) {   /* whatever it looks like, the operand is the program's */
             const CornuProgramOp *op = &plan->program->ops[step->op];
             for (int k = 0; k < step->in_count; k++) unpacked[k] = in[k];
-            unpacked[1] = plan->types[cornu_program_operands(plan->program, op)[1]];
+            const int packs = step->kernel->packs;
+            unpacked[packs] = plan->types[cornu_program_operands(plan->program, op)[packs]];
             in = unpacked;
         }
         CORNU__TRY(cornu__describe_step(base, &(CornuExecutableStep){
@@ -368,6 +369,7 @@ static CornuStatus run_step(const CornuPlan *plan, const CornuStep *step, void *
     const CornuType   *out_type = step->types + step->in_count;
     CornuEpilogue      epilogue = step->epilogue;
     CornuType          types[KERNEL_TYPES], pool_types[CORNU_MAX_INPUTS];
+    const void        *operands[CORNU_MAX_INPUTS] = { NULL };
     CornuOpCall        call, pool;
     switch (step->kind) {
     case CORNU_STEP_GROUP:
@@ -385,8 +387,9 @@ static CornuStatus run_step(const CornuPlan *plan, const CornuStep *step, void *
             .shard_stride = plan->operand_count, .pool = step->pool < 0 ? NULL : &pool });
     case CORNU_STEP_PACK:
         call = kernel_call_of(plan, step, types, &out_type);
+        operands[step->kernel->packs] = in[0];
         step->kernel->pack(&(CornuKernelCall){
-            .op = call, .out_type = out_type, .in = (const void *const[]){ NULL, in[0] },
+            .op = call, .out_type = out_type, .in = operands,
             .out = out, .threads = plan->host->threads, .multiplier = plan->host->multiplier });
         break;
     case CORNU_STEP_REFERENCE:

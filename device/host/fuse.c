@@ -428,15 +428,16 @@ static CornuStatus note_ops(CornuStep *step, const Fuser *f, int unit)
     return CORNU_OK;
 }
 
-/* The step that packs operand 1 of the kernel, which reads `operand` in its place from then on; no
- * step where the kernel takes the operand as it stands. */
-static CornuStatus add_pack(Fuser *f, int op, int position, CornuValue *operand, bool *packed)
+/* The step that packs one of the kernel's operands, which reads the panels in its place from then
+ * on; no step where the kernel takes them all as they stand. */
+static CornuStatus add_pack(Fuser *f, int op, int position, CornuValue *in, bool *packed)
 {
     CornuType             types[CORNU_MAX_INPUTS];
     const CornuKernel    *kernel = f->nodes[op].kernel;
     const CornuProgramOp *made = &f->program->ops[op];
     *packed = kernel && kernel->pack_bytes;
     if (!*packed) return CORNU_OK;
+    CornuValue *operand = &in[kernel->packs];
     const CornuOpCall  call = cornu_program_call(f->program, made, types);
     const CornuType    out_type = cornu_program_type(f->program, made->out_first);
     const CornuMachine machine = cornu__machine(f->plan->host);
@@ -485,7 +486,7 @@ static CornuStatus add_kernel(Fuser *f, int op)
     for (int i = 0; i < made->out_count; i++) outs[i] = made->out_first + i;
     if (last != op) outs[0] = program->ops[last].out_first;
     bool        packed = false;
-    CornuStatus status = is_kernel ? add_pack(f, op, last, &in[1], &packed) : CORNU_OK;
+    CornuStatus status = is_kernel ? add_pack(f, op, last, in, &packed) : CORNU_OK;
     CornuStep  *step = status != CORNU_OK ? NULL :
         cornu__plan_step(f->plan,
                          is_kernel ? CORNU_STEP_KERNEL : kind_alone(program->ops[op].id),

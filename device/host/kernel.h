@@ -73,12 +73,14 @@ typedef struct {
     /* CORNU_ERR_VALUE for a fault in the data, naming the row. */
     CornuStatus (*run)(const CornuKernelCall *call);
     bool takes_epilogue;
-    /* NULL, or what lays operand 1 out as `run` wants it: so many bytes, made from call->in[1] at
-     * call->out[0]. This is a step of its own, so that shards share what they read alike: `run`
-     * then finds those bytes in in[1]. 0 bytes: `run` takes the operand as it stands. */
+    /* NULL, or what lays one operand out as `run` wants it: so many bytes, made from
+     * call->in[packs] at call->out[0]. This is a step of its own, so that shards share what they
+     * read alike: `run` then finds those bytes in in[packs]. 0 bytes: `run` takes the operand as it
+     * stands. */
     size_t (*pack_bytes)(const CornuOpCall *call, const CornuType *out_type,
                          const CornuMachine *machine);
     void (*pack)(const CornuKernelCall *call);
+    int packs;   /* the operand's number */
 } CornuKernel;
 
 /* `accepts` of a kernel that takes every call. */

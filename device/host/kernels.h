@@ -23,7 +23,8 @@ extern const CornuKernel cornu__host_softmax, cornu__host_log_softmax;
 /* As the device multiplies. */
 extern const CornuKernel cornu__host_conv2d, cornu__host_conv2d_grad_input,
                          cornu__host_conv2d_grad_filter;
-extern const CornuKernel cornu__host_recurrent;   /* lstm, gru and their gradients */
+extern const CornuKernel cornu__host_recurrent;   /* lstm and gru */
+extern const CornuKernel cornu__host_recurrent_grad;
 /* Joined with a pooling: CornuKernelCall.pool. */
 extern const CornuKernel cornu__host_conv2d_pooled, cornu__host_conv2d_grad_filter_pooled;
 

@@ -34,6 +34,20 @@ typedef struct {
  * negative threads or a wrong CORNU_ISA, CORNU_ERR_MEMORY. */
 CornuStatus cornu_cpu_limits(int threads, CornuCpuLimits *limits);
 
+/* What the caches give on the way, bytes per second of all threads together. Each thread goes
+ * round and round in memory of its own: half of a first-level or of a second-level cache, or its
+ * part of half the last cache; where second-level caches hold that part, the last one counts as
+ * they do. */
+typedef struct {
+    int    threads;
+    double l1_bytes, l2_bytes, l3_bytes;   /* read; the last 0 without a third level           */
+    double copy_bytes;                     /* read and written, each counted, from memory to
+                                              memory, by memcpy                                */
+} CornuCacheLimits;
+
+/* Takes about 50 ms for each but the copy, 200 ms for that one; else as cornu_cpu_limits. */
+CornuStatus cornu_cache_limits(int threads, CornuCacheLimits *limits);
+
 #ifdef __cplusplus
 }
 #endif

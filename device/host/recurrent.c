@@ -2,7 +2,7 @@
  * lstm, gru and their gradients (device/ops/lstm.c, gru.c): operands and results all f32 or all
  * bf16, lstm's cells f32 or as the rest; sums, states and cell updates in f32.
  *
- * The kernel is packed into panels once per call. Rows of the batch do not see each other, so a
+ * The kernel is packed into panels before. Rows of the batch do not see each other, so a
  * block of rows runs through all steps on one thread without waiting for others. What a step's
  * product reads, h or its gradient, stands in rows of its own, close together: where it is in an
  * operand, rows are T U elements or more apart and would share few sets of the cache.
@@ -44,10 +44,9 @@ typedef struct {
     int64_t stride, plane;        /* elements between rows of x, and between its parts        */
     size_t  x_bytes, thread_bytes;
     const uint8_t *mask;
-    const void    *kernel;        /* all its parts */
-    void   *kernel_parts;
-    float  *bias;                 /* of each group, zeros but for gru forwards */
-    char   *packed, *threads;
+    float      *bias;             /* of each group, zeros but for gru forwards */
+    const char *packed;           /* the kernel's panels */
+    char       *threads;
 } Recurrent;
 
 static size_t align(size_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -72,9 +71,7 @@ static bool accepts(const CornuOpCall *op, const CornuType *out_type, const Corn
            (cells == CORNU_F32 || cells == dtype);
 }
 
-/* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
-static size_t lay_out(Recurrent *p, const CornuOpCall *op, const CornuMachine *machine,
-                      char *scratch)
+static void find_sizes(Recurrent *p, const CornuOpCall *op, const CornuMachine *machine)
 {
     const int64_t *h = op->in[is_backward(op->id) ? STATES : X].shape.extent;
     p->lstm = is_lstm(op->id);
@@ -94,23 +91,23 @@ static size_t lay_out(Recurrent *p, const CornuOpCall *op, const CornuMachine *m
     p->rows = ceil_divide(p->batch, p->blocks);
     p->stride = ceil_divide(p->k, PADDING) * PADDING + PADDING;
     p->plane = p->rows * p->stride;
+}
 
-    const size_t parts = (size_t)p->how.parts;
-    const size_t kernel = cornu__parts_bytes(&p->how, p->gates * p->units * p->units);
+/* The parts of the scratch memory, in this order; returns its bytes. */
+static size_t lay_out(Recurrent *p, const CornuOpCall *op, const CornuMachine *machine,
+                      char *scratch)
+{
+    find_sizes(p, op, machine);
     const size_t bias = align((size_t)(p->groups * p->padded) * sizeof(float));
-    const size_t packed = align(parts * (size_t)(p->groups * p->depth * p->padded) *
-                                p->products->size);
-    p->x_bytes = align(parts * (size_t)p->plane * p->products->size);
+    p->x_bytes = align((size_t)(p->how.parts * p->plane) * p->products->size);
     p->thread_bytes = (p->backward ? 1 : 2) * p->x_bytes +
                       (size_t)(3 * p->rows * (p->padded + UNITS) + p->rows * MOST_GATES * UNITS) *
                           sizeof(float);
     if (scratch) {
-        p->kernel_parts = scratch;
-        p->bias = (float *)(void *)(scratch + kernel);
-        p->packed = scratch + kernel + bias;
-        p->threads = p->packed + packed;
+        p->bias = (float *)(void *)scratch;
+        p->threads = scratch + bias;
     }
-    return kernel + bias + packed + (size_t)machine->threads * align(p->thread_bytes);
+    return bias + (size_t)machine->threads * align(p->thread_bytes);
 }
 
 static size_t scratch(const CornuOpCall *op, const CornuType *out_type,
@@ -121,41 +118,78 @@ static size_t scratch(const CornuOpCall *op, const CornuType *out_type,
     return lay_out(&p, op, machine, NULL);
 }
 
-/* ---- Products ---- */
+/* ---- The kernel, packed ---- */
+
+typedef struct {
+    Recurrent   recurrent;
+    const void *kernel;     /* its parts, one behind the other */
+    char       *packed;
+} Pack;
 
 static int64_t panel_width(const Recurrent *p, int64_t unit)
 {
     return smaller(2 * p->products->lanes, p->padded - unit);
 }
 
-static char *panel(const Recurrent *p, int64_t group, int64_t unit)
+/* Where the panel at column `unit` of a group is: `depth` rows for each part. */
+static int64_t panel_offset(const Recurrent *p, int64_t group, int64_t unit)
 {
-    return p->packed + (group * p->padded + unit) * p->depth * p->how.parts *
-                       (int64_t)p->products->size;
+    return (group * p->padded + unit) * p->depth * p->how.parts * (int64_t)p->products->size;
+}
+
+static size_t panels_bytes(const Recurrent *p)
+{
+    return align((size_t)panel_offset(p, p->groups, 0));
+}
+
+/* Behind the panels is room for the parts of the kernel. */
+static size_t pack_bytes(const CornuOpCall *op, const CornuType *out_type,
+                         const CornuMachine *machine)
+{
+    (void)out_type;
+    Recurrent p;
+    find_sizes(&p, op, machine);
+    return panels_bytes(&p) + cornu__parts_bytes(&p.how, p.gates * p.units * p.units);
 }
 
 /* Some rows of one part of one group into all its panels. */
-static void pack(void *context, int64_t block, int thread)
+static void pack_rows(void *context, int64_t block, int thread)
 {
     (void)thread;
-    const Recurrent   *p = context;
+    const Pack      *pack = context;
+    const Recurrent *p = &pack->recurrent;
     const int64_t chunks = ceil_divide(p->k, PACK_ROWS), columns = p->gates * p->units;
     const int64_t k = block % chunks * PACK_ROWS, count = smaller(PACK_ROWS, p->k - k);
     const int64_t part = block / chunks % p->how.parts;
     const int64_t group = block / chunks / p->how.parts;
     const int64_t k_step = p->backward ? 1 : columns, n_step = p->backward ? columns : 1;
     for (int64_t unit = 0, width; unit < p->padded; unit += width) {
+        char *panel = pack->packed + panel_offset(p, group, unit);
         width = panel_width(p, unit);
         const int64_t from = part * p->units * columns + group * p->units + k * k_step +
                              unit * n_step;
-        p->products->pack(panel(p, group, unit), width, part * p->depth + k, count,
-                          cornu__element(&p->how, p->kernel, from), k_step, n_step,
+        p->products->pack(panel, width, part * p->depth + k, count,
+                          cornu__element(&p->how, pack->kernel, from), k_step, n_step,
                           smaller(width, p->units - unit));
         if (k + count == p->k && p->depth > p->k)   /* the odd one's other half */
-            p->products->pack(panel(p, group, unit), width, part * p->depth + p->k, 1, p->kernel,
-                              0, 0, 0);
+            p->products->pack(panel, width, part * p->depth + p->k, 1, pack->kernel, 0, 0, 0);
     }
 }
+
+static void pack(const CornuKernelCall *call)
+{
+    Pack               pack = { .packed = call->out[0] };
+    const CornuMachine machine = cornu__machine_of(call);
+    Recurrent         *p = &pack.recurrent;
+    find_sizes(p, &call->op, &machine);
+    pack.kernel = cornu__all_parts(&p->how, call->threads,
+                                   call->in[p->backward ? G_KERNEL : KERNEL],
+                                   p->gates * p->units * p->units, pack.packed + panels_bytes(p));
+    cornu__threads_run(call->threads, p->groups * p->how.parts * ceil_divide(p->k, PACK_ROWS),
+                       pack_rows, &pack);
+}
+
+/* ---- Products ---- */
 
 /* y = x times `count` columns of a group from `unit` on, rounded up to registers, plus the bias. */
 static void multiply(const Recurrent *p, const char *x, int64_t rows, int64_t group, int64_t unit,
@@ -171,7 +205,7 @@ static void multiply(const Recurrent *p, const char *x, int64_t rows, int64_t gr
     const int64_t end = smaller(p->padded, unit + count);
     for (int64_t first = unit, width; first < end; first += width) {
         width = panel_width(p, first);
-        tile.panel = panel(p, group, first);
+        tile.panel = p->packed + panel_offset(p, group, first);
         tile.bias = p->bias + group * p->padded + first;
         tile.vectors = (int)(width / p->products->lanes);
         tile.columns = (int)width;
@@ -190,6 +224,19 @@ static void multiply(const Recurrent *p, const char *x, int64_t rows, int64_t gr
 static const char *element(const void *from, int64_t index, bool narrow)
 {
     return (const char *)from + index * (narrow ? 2 : 4);
+}
+
+/* Some elements on their way into the cache: to be read, to be written. */
+static void fetch_read(const char *from, int64_t count, bool narrow)
+{
+    for (int64_t i = 0; i < count; i += narrow ? 32 : 16)
+        __builtin_prefetch(element(from, i, narrow), 0);
+}
+
+static void fetch_written(const char *to, int64_t count, bool narrow)
+{
+    for (int64_t i = 0; i < count; i += narrow ? 32 : 16)
+        __builtin_prefetch(element(to, i, narrow), 1);
 }
 
 static CornuCellInput input(const void *from, int64_t index, bool narrow)
@@ -315,6 +362,28 @@ static void update(const Rows *r, int64_t row, int64_t t, int64_t unit)
     (p->lstm ? update_lstm : update_gru)(r, row, step, unit, units, keeps ? kept : state);
 }
 
+/* Has the cache fetch, while products run, what the next updates of some units read and write:
+ * lines of rows far from each other, which nothing foresees. */
+static void fetch(const Rows *r, int64_t t, int64_t unit)
+{
+    const Recurrent *p = r->p;
+    const int64_t    units = smaller(UNITS, p->units - unit);
+    for (int64_t row = 0; row < r->rows; row++) {
+        const int64_t step = (r->first + row) * p->steps + t, at = step * p->units + unit;
+        for (int64_t gate = 0; gate < p->gates; gate++)
+            fetch_read(element(p->call->in[X], (step * p->gates + gate) * p->units + unit,
+                               p->narrow), units, p->narrow);
+        for (int64_t gate = 0; gate < MOST_GATES; gate++)
+            fetch_written(element(p->call->out[p->lstm ? LSTM_GATES : GRU_GATES],
+                                  (step * MOST_GATES + gate) * p->units + unit, p->narrow),
+                          units, p->narrow);
+        fetch_written(element(p->call->out[H], at, p->narrow), units, p->narrow);
+        if (p->lstm)
+            fetch_written(element(p->call->out[CELLS], at, p->narrow_cells), units,
+                          p->narrow_cells);
+    }
+}
+
 static void run_forwards(void *context, int64_t block, int thread)
 {
     const Recurrent *p = context;
@@ -329,6 +398,7 @@ static void run_forwards(void *context, int64_t block, int thread)
     for (int64_t step = 0; step < p->steps; step++) {
         const int64_t t = p->reverse ? p->steps - 1 - step : step;
         for (int64_t unit = 0; unit < p->units; unit += UNITS) {
+            fetch(&r, t, unit);
             for (int64_t gate = 0; gate < p->gates; gate++)
                 multiply(p, r.x, r.rows, gate, unit, UNITS, r.sums + gate * UNITS,
                          MOST_GATES * UNITS);
@@ -476,14 +546,16 @@ static CornuStatus run(const CornuKernelCall *call)
     lay_out(&p, &call->op, &machine, call->scratch);
     const int mask = !p.backward ? MASK : p.lstm ? LSTM_MASK : GRU_MASK;
     p.mask = call->op.in_count > mask ? call->in[mask] : NULL;
-    p.kernel = cornu__all_parts(&p.how, call->threads, call->in[p.backward ? G_KERNEL : KERNEL],
-                                p.gates * p.units * p.units, p.kernel_parts);
+    p.packed = call->in[p.backward ? G_KERNEL : KERNEL];
     find_bias(&p);
-    cornu__threads_run(call->threads,
-                       p.groups * p.how.parts * ceil_divide(p.k, PACK_ROWS), pack, &p);
     cornu__threads_run(call->threads, p.batch ? p.blocks : 0,
                        p.backward ? run_backwards : run_forwards, &p);
     return CORNU_OK;
 }
 
-const CornuKernel cornu__host_recurrent = { .accepts = accepts, .scratch = scratch, .run = run };
+const CornuKernel cornu__host_recurrent = {
+    accepts, scratch, run, false, pack_bytes, pack, KERNEL,
+};
+const CornuKernel cornu__host_recurrent_grad = {
+    accepts, scratch, run, false, pack_bytes, pack, G_KERNEL,
+};

@@ -37,6 +37,7 @@ struct CornuThreads {
     int     count;
     int     started;        /* entries of `workers` */
     Worker *workers;        /* count - 1: the caller is thread 0 */
+    int     processors;     /* that may work at once, at most `count` */
     int64_t spin;           /* nanoseconds; 0 with more threads than processors */
 
     CornuWork *work;
@@ -113,11 +114,13 @@ static void sleep_until_begun(CornuThreads *pool)
     pthread_mutex_unlock(&pool->lock);
 }
 
-static void wake_workers(CornuThreads *pool)
+/* Wakes up to `most` workers that sleep. */
+static void wake_workers(CornuThreads *pool, int64_t most)
 {
-    if (atomic_load(&pool->sleepers) == 0) return;
+    if (most <= 0 || atomic_load(&pool->sleepers) == 0) return;
     pthread_mutex_lock(&pool->lock);
-    pthread_cond_broadcast(&pool->begun);
+    if (most >= atomic_load(&pool->sleepers)) pthread_cond_broadcast(&pool->begun);
+    else while (most-- > 0) pthread_cond_signal(&pool->begun);
     pthread_mutex_unlock(&pool->lock);
 }
 
@@ -196,7 +199,7 @@ void cornu__threads_run(CornuThreads *pool, int64_t blocks, CornuWork *work,
         pool->blocks = blocks;
         atomic_store(&pool->unfinished, blocks);
         atomic_store(&pool->remaining, blocks);
-        wake_workers(pool);
+        wake_workers(pool, (blocks < pool->processors ? blocks : pool->processors) - 1);
         take_part(pool, 0);
         if (!spin(pool, done)) sleep_until_done(pool);
     }
@@ -226,7 +229,9 @@ CornuThreads *cornu__threads_create(int count)
     CornuThreads *pool = cornu__allocate_aligned(sizeof *pool);
     if (!pool) return cornu__null();
     pool->count = count;
-    pool->spin = count > cornu__cpu_threads() ? 0 : SPIN_NANOSECONDS;
+    const int processors = cornu__cpu_threads();
+    pool->processors = count < processors ? count : processors;
+    pool->spin = count > processors ? 0 : SPIN_NANOSECONDS;
     pthread_mutex_init(&pool->one_run, NULL);
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->begun, NULL);
@@ -261,7 +266,7 @@ void cornu__threads_free(CornuThreads *pool)
 {
     if (!pool) return;
     atomic_store(&pool->stop, true);
-    wake_workers(pool);
+    wake_workers(pool, pool->started);
     for (int i = 0; i < pool->started; i++) pthread_join(pool->workers[i].handle, NULL);
     cornu__release(pool->workers);
     pthread_cond_destroy(&pool->done);

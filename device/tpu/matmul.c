@@ -1,10 +1,10 @@
 /*
  * matmul: a (…, M, K) by b (…, K, N), bf16 or f32 in and out, f32 in the sums.
  *
- * b is packed before into panels of two registers' width. Rows of a are read where they stand, or
- * converted by the block that reads them (precision.h); where a is transposed, a block's columns
- * of a stretch of its rows along K are converted, and paired where products are of pairs, so that
- * they stay in the second-level cache.
+ * b is packed before into panels of two registers' width. Rows of a are copied, or converted, by
+ * the block that reads them (precision.h), as rows 4 KiB apart would share one set of the cache;
+ * where a is transposed, a block's columns of a stretch of its rows along K are converted, and
+ * paired where products are of pairs, so that they stay in the second-level cache.
  *
  * Blocks are some rows of one matrix by some panels, cut by the shape alone. A batch of a against
  * one matrix b is one product with more rows.
@@ -17,8 +17,10 @@
 
 enum {
     PACK_ROWS = 64,      /* of b, packed by one block; even                         */
-    TILES = 4,           /* high is a block of rows                                 */
-    BLOCKS = 32,         /* at least, where there are panels enough                 */
+    TILES = 8,           /* high is a block of rows, at most                        */
+    BLOCK_BYTES = 512 << 10,   /* of a in a block, more than one tile at most; of the L2 cache */
+    BLOCKS = 16,         /* at least, where there are panels enough                 */
+    PADDING = 32,        /* between rows of a, so that their starts spread over the cache's sets */
     K_CHUNK = 512        /* of a transposed a; even                                 */
 };
 
@@ -31,6 +33,7 @@ typedef struct {
     int64_t  b_count, b_matrices;
     bool     transposed;             /* a                                                */
     int64_t  padded, depth;          /* N and K, rounded up to whole registers and pairs */
+    int64_t  tiles;                  /* high is a block of rows, at most                 */
     int64_t  row_blocks, column_blocks, panels;
     const char *packed;
     float   *bias;
@@ -39,13 +42,19 @@ typedef struct {
      * part; one row of a in parts, or two before they are paired. */
     float   *sums, *chunk;
     char    *rows;
-    char    *x;                      /* rows of a block, all parts, per thread; if not in place */
-    int64_t  x_part, x_bytes, chunk_part, row_bytes;
+    char    *x;                      /* rows of a block, all parts, per thread */
+    int64_t  x_stride, x_part, x_bytes, chunk_part, row_bytes;
 } Matmul;
 
 static size_t align(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-static int64_t block_rows(const Matmul *p) { return TILES * p->products->tile_rows; }
+static int64_t block_rows(const Matmul *p) { return p->tiles * p->products->tile_rows; }
+
+/* Of the rows of a that one tile reads. */
+static int64_t tile_bytes(const Matmul *p)
+{
+    return p->how.parts * p->products->tile_rows * p->x_stride * (int64_t)p->products->size;
+}
 
 /* Columns that a panel has, and that a block has at most. */
 static int64_t panel_columns(const Matmul *p) { return 2 * p->products->lanes; }
@@ -88,6 +97,10 @@ static void find_blocks(Matmul *p, const CornuOpCall *op, const CornuType *out_t
     p->padded = ceil_divide(p->n, p->products->lanes) * p->products->lanes;
     p->depth = ceil_divide(p->k, p->products->depth) * p->products->depth;
     p->panels = ceil_divide(p->padded, panel_columns(p));
+    p->x_stride = ceil_divide(p->k, PADDING) * PADDING + PADDING;
+    p->tiles = TILES;
+    if (!p->transposed)
+        p->tiles = larger(1, smaller(TILES, BLOCK_BYTES / tile_bytes(p)));
     p->row_blocks = ceil_divide(p->m, block_rows(p));
     p->column_blocks = larger(1, smaller(p->panels, BLOCKS / larger(1, p->batch * p->row_blocks)));
 }
@@ -100,8 +113,8 @@ static size_t lay_out(Matmul *p, const CornuOpCall *op, const CornuType *out_typ
     const size_t threads = (size_t)machine->threads, parts = (size_t)p->how.parts;
     const size_t bias = align((size_t)p->padded * sizeof(float));
     size_t       sums = 0, chunk = 0;
-    p->x_part = p->transposed ? 0 : block_rows(p) * p->k;
-    p->x_bytes = (int64_t)cornu__parts_bytes(&p->how, p->x_part);
+    p->x_part = p->transposed ? 0 : block_rows(p) * p->x_stride;
+    p->x_bytes = (int64_t)align((size_t)(p->how.parts * p->x_part) * p->products->size);
     p->chunk_part = block_rows(p) * K_CHUNK / p->products->depth;
     p->row_bytes = 0;
     if (p->transposed) {
@@ -229,9 +242,10 @@ static void finish(const Matmul *p, const Block *b, CornuEpilogue epilogue)
 static const void *rows_of_a(const Matmul *p, const Block *b, int thread)
 {
     const int64_t first = b->matrix * p->a_batch + b->m * p->k;
-    if (p->how.in_place) return cornu__element(&p->how, p->call->in[0], first);
     char *made = p->x + thread * p->x_bytes;
-    cornu__parts(&p->how, p->call->in[0], first, (b->m_end - b->m) * p->k, made, p->x_part);
+    for (int64_t row = 0; row < b->m_end - b->m; row++)
+        cornu__parts(&p->how, p->call->in[0], first + row * p->k, p->k,
+                     made + row * p->x_stride * (int64_t)p->products->size, p->x_part);
     return made;
 }
 
@@ -246,7 +260,7 @@ static void multiply(void *context, int64_t block, int thread)
     for (int pass = 0; pass < p->how.passes; pass++)
         runs[pass] = (CornuRun){ p->how.pass[pass][0] * p->x_part,
                                  p->how.pass[pass][1] * p->depth, p->k };
-    CornuTile tile = { .x_stride = p->k, .runs = runs, .run_count = p->how.passes,
+    CornuTile tile = { .x_stride = p->x_stride, .runs = runs, .run_count = p->how.passes,
                        .y_stride = p->n, .relu = rest.activation == CORNU_OP_RELU,
                        .narrow = p->call->out_type->dtype == CORNU_BF16 };
     for (int64_t first = b.first, width; first < b.end; first += width) {
@@ -258,7 +272,7 @@ static void multiply(void *context, int64_t block, int thread)
         for (int64_t t = 0; t < tiles; t++) {
             const int64_t m = b.m + t * rows / tiles;
             tile.rows = (int)(b.m + (t + 1) * rows / tiles - m);
-            tile.x = cornu__element(&p->how, x, (m - b.m) * p->k);
+            tile.x = cornu__element(&p->how, x, (m - b.m) * p->x_stride);
             tile.y = result(p, b.matrix, m, first);
             p->products->tile(&tile);
         }
@@ -268,6 +282,14 @@ static void multiply(void *context, int64_t block, int thread)
 }
 
 /* ---- a transposed ---- */
+
+/* A stretch of a row of a, its parts `columns` apart: where it stands, or made at `to`. */
+static const uint16_t *row_in_parts(const Matmul *p, int64_t first, int64_t columns, uint16_t *to)
+{
+    if (p->how.in_place) return cornu__in_memory(&p->how, p->call->in[0], first);
+    cornu__parts(&p->how, p->call->in[0], first, columns, to, columns);
+    return to;
+}
 
 /* Rows k to k_end of a, columns of the block, as operands; of pairs two rows become one. */
 static void convert_rows(const Matmul *p, const Block *b, int64_t k, int64_t k_end, int thread,
@@ -281,13 +303,12 @@ static void convert_rows(const Matmul *p, const Block *b, int64_t k, int64_t k_e
             cornu__parts(&p->how, p->call->in[0], first + at * p->m, columns, to, p->chunk_part);
             continue;
         }
-        uint16_t *second = at + 1 < k_end ? rows + p->how.parts * columns : NULL;
-        cornu__parts(&p->how, p->call->in[0], first + at * p->m, columns, rows, columns);
-        if (second)
-            cornu__parts(&p->how, p->call->in[0], first + (at + 1) * p->m, columns, second,
-                         columns);
+        const uint16_t *row = row_in_parts(p, first + at * p->m, columns, rows), *second = NULL;
+        if (at + 1 < k_end)
+            second = row_in_parts(p, first + (at + 1) * p->m, columns,
+                                  rows + p->how.parts * columns);
         for (int part = 0; part < p->how.parts; part++)
-            cornu__bf16()->pair(rows + part * columns, second ? second + part * columns : NULL,
+            cornu__bf16()->pair(row + part * columns, second ? second + part * columns : NULL,
                                 columns, (uint32_t *)(void *)(to + part * p->chunk_part));
     }
 }
@@ -327,7 +348,7 @@ static void multiply_transposed(void *context, int64_t block, int thread)
     float        *sums = p->sums + thread * 2 * block_rows(p) * block_columns(p);
     float        *chunk = p->chunk + thread * p->how.parts * p->chunk_part;
     CornuEpilogue epilogue = *p->call->epilogue;
-    memset(sums, 0, 2 * (size_t)(rows * stride) * sizeof(float));
+    if (p->k == 0) memset(sums, 0, 2 * (size_t)(rows * stride) * sizeof(float));
     for (int64_t k = 0; k < p->k; k += K_CHUNK) {
         const int64_t k_end = smaller(p->k, k + K_CHUNK);
         convert_rows(p, &b, k, k_end, thread, chunk);
@@ -359,5 +380,5 @@ static CornuStatus matmul(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__tpu_matmul = {
-    cornu__product_accepts, matmul_scratch, matmul, true, pack_bytes, pack,
+    cornu__product_accepts, matmul_scratch, matmul, true, pack_bytes, pack, 1,
 };

@@ -74,8 +74,7 @@ static bool is_recurrent(CornuOpId id)
            id == CORNU_OP_GRU_GRAD;
 }
 
-/* One product per step, h (B, U) by the kernel (U, G U), or backwards by its transpose: each waits
- * for the one before. */
+/* One product per step, h (B, U) by the kernel (U, G U), or backwards by its transpose. */
 static CornuTpuProduct recurrent_product(const CornuOpCall *call)
 {
     const bool     backward = call->id == CORNU_OP_LSTM_GRAD || call->id == CORNU_OP_GRU_GRAD;
@@ -207,31 +206,51 @@ typedef struct {
     int64_t                collected;      /* bytes of it and of those before it */
 } Setting;
 
-static void model_product(CornuTpuOp *op, const Setting *setting, const CornuOpCall *call)
+/* The multiply-accumulates that an op means. */
+static int64_t useful_macs(const CornuOpCall *call, CornuTpuProduct p)
+{
+    return is_recurrent(call->id) ? TIMES(p.count, p.m, p.k, p.n) : cornu_op_flops(call) / 2;
+}
+
+/* Adds so many runs of a product, one after the other; the largest product stands for all. */
+static void add_product(CornuTpuOp *op, const Setting *setting, CornuDtype dtype,
+                        CornuTpuProduct product, int64_t times)
 {
     const CornuTpuProfile *profile = setting->profile;
     const int64_t rows = (int64_t)profile->mxu_rows.value;
     const int64_t columns = (int64_t)profile->mxu_columns.value;
     const int64_t arrays = cornu_tpu_replica_mxus(profile);
-    const CornuDtype dtype = call->in[0].dtype;
-    op->passes = dtype == CORNU_BF16 || dtype == CORNU_F16 ? 1 : setting->f32_passes;
-    op->cycles = cornu_tpu_cycles(op->product, rows, columns, arrays);
-    op->tiling = cornu_tpu_tiling(op->product, rows, columns, (int64_t)profile->mxus.value,
-                                  op->passes, (int64_t)(profile->vmem_mib.value * 0x1p20));
-    if (!op->cycles.folds) return;
+    const int     passes = dtype == CORNU_BF16 || dtype == CORNU_F16 ? 1 : setting->f32_passes;
+    const CornuTpuCycles one = cornu_tpu_cycles(product, rows, columns, arrays);
+    const CornuTpuProduct all = { TIMES(times, product.count), product.m, product.k, product.n };
+    if (TIMES(all.count, all.m, all.k, all.n) >=
+        TIMES(op->product.count, op->product.m, op->product.k, op->product.n)) {
+        op->product = all;
+        op->passes = passes;
+        op->tiling = cornu_tpu_tiling(product, rows, columns, (int64_t)profile->mxus.value, passes,
+                                      (int64_t)(profile->vmem_mib.value * 0x1p20));
+    }
+    const double runs = (double)times * passes;
+    op->cycles.folds = add(op->cycles.folds, TIMES(times, one.folds));
+    op->cycles.padded_macs = add(op->cycles.padded_macs, TIMES(times, one.padded_macs));
+    op->cycles.ideal += runs * one.ideal;
+    op->cycles.overlapped += runs * one.overlapped;
+    op->cycles.no_overlap += runs * one.no_overlap;
+    op->vector_ops = add(op->vector_ops, TIMES(times, passes, partial_sums(product, rows, columns,
+                                                                           arrays)));
+}
 
-    op->useful_macs = cornu_op_flops(call) / 2;
-    const double useful = (double)op->useful_macs;
-    const double cells = (double)rows * (double)columns * (double)arrays;
+/* What the arrays make of all the products of a step. */
+static void rate_products(CornuTpuOp *op, const CornuTpuProfile *profile)
+{
+    if (!op->cycles.folds) return;
+    const double useful = (double)op->useful_macs, passes = op->passes;
+    const double cells = profile->mxu_rows.value * profile->mxu_columns.value *
+                         (double)cornu_tpu_replica_mxus(profile);
     op->use_padding = useful / (double)op->cycles.padded_macs;
-    op->use_overlapped = useful / (op->cycles.overlapped * cells);
-    op->use_no_overlap = useful / (op->cycles.no_overlap * cells);
-    op->cycles.ideal *= op->passes;
-    op->cycles.overlapped *= op->passes;
-    op->cycles.no_overlap *= op->passes;
+    op->use_overlapped = passes * useful / (op->cycles.overlapped * cells);
+    op->use_no_overlap = passes * useful / (op->cycles.no_overlap * cells);
     op->mxu_s = op->cycles.overlapped / (profile->clock_mhz.value * 1e6);
-    op->vector_ops = add(op->vector_ops, TIMES(op->passes, partial_sums(op->product, rows, columns,
-                                                                        arrays)));
 }
 
 /* Collectives of one kind behind each other are combined, as the compiler does: what a further
@@ -255,6 +274,30 @@ static double vector_rate(const CornuTpuProfile *profile)
            profile->vector_alus.value * profile->vector_mhz.value * 1e6;
 }
 
+/* Adds so many runs of an op, one after the other: to the MXU or to the vector unit. */
+static void add_op(CornuTpuOp *op, const Setting *setting, const CornuProgram *program,
+                   const CornuProgramOp *recorded, int64_t times)
+{
+    const CornuOpCall call = cornu_program_call(program, recorded, setting->in);
+    if (call.id == CORNU_OP_SCAN) {
+        const CornuProgram *body = call.attributes->scan.body;
+        const int64_t       steps = TIMES(times, call.attributes->scan.steps);
+        for (int i = 0; i < body->op_count; i++) add_op(op, setting, body, &body->ops[i], steps);
+        return;
+    }
+    CornuTpuProduct product = cornu_tpu_product(&call, cornu_program_type(program,
+                                                                          recorded->out_first));
+    const int64_t   useful = product.count ? useful_macs(&call, product) : 0;
+    const int64_t   rest = larger(0, cornu_op_flops(&call) - useful - useful);
+    op->useful_macs = add(op->useful_macs, TIMES(times, useful));
+    op->vector_ops = add(op->vector_ops, TIMES(times, rest));
+    if (is_recurrent(call.id)) {
+        times = TIMES(times, product.count);
+        product.count = 1;
+    }
+    if (product.count) add_product(op, setting, call.in[0].dtype, product, times);
+}
+
 static CornuTpuOp model_op(Setting *setting, const CornuExecutableStep *step)
 {
     const CornuProgram *program = setting->program;
@@ -263,24 +306,17 @@ static CornuTpuOp model_op(Setting *setting, const CornuExecutableStep *step)
     if (step->kind && strcmp(step->kind, "pack") == 0) return op;   /* this machine's need */
     for (int i = 0; i < step->op_count; i++) {
         const CornuProgramOp *recorded = &program->ops[step->ops[i]];
-        const CornuOpCall     call = cornu_program_call(program, recorded, setting->in);
-        const CornuType       out = cornu_program_type(program, recorded->out_first);
-        const CornuTpuProduct product = cornu_tpu_product(&call, out);
-        if (product.count) {
-            op.product = product;
-            model_product(&op, setting, &call);
-            if (is_recurrent(call.id))   /* the cells' updates */
-                op.vector_ops = add(op.vector_ops,
-                                    cornu_op_flops(&call) -
-                                        TIMES(2, product.count, product.m, product.k, product.n));
-        } else if (cornu_tpu_is_collective(call.id)) {
+        if (cornu_tpu_is_collective(recorded->id)) {
+            const CornuOpCall call = cornu_program_call(program, recorded, setting->in);
+            const CornuType   out = cornu_program_type(program, recorded->out_first);
+            const CornuType   all = call.id == CORNU_OP_ALL_GATHER ? out : call.in[0];
             collective = call.id;
-            const CornuType all = call.id == CORNU_OP_ALL_GATHER ? out : call.in[0];
             model_collective(&op, setting, call.id, (int64_t)cornu_type_bytes(all));
         } else {
-            op.vector_ops = add(op.vector_ops, cornu_op_flops(&call));
+            add_op(&op, setting, program, recorded, 1);
         }
     }
+    rate_products(&op, setting->profile);
     setting->collective = collective;
     for (int i = 0; i < step->in_count; i++)
         op.hbm_bytes = add(op.hbm_bytes, cornu_tpu_hbm_bytes(step->in[i]));
@@ -403,13 +439,22 @@ static int64_t fed_bytes(const CornuProgram *recorded, int64_t shards)
     return bytes;
 }
 
-/* Space for the operands of any op of the program. */
-static CornuType *operand_space(const CornuProgram *program)
+/* Of any op of the program, and of the bodies of its scans. */
+static int most_operands(const CornuProgram *program)
 {
     int most = 0;
-    for (int i = 0; i < program->op_count; i++)
-        if (program->ops[i].in_count > most) most = program->ops[i].in_count;
-    return cornu__allocate((size_t)most, sizeof(CornuType));
+    for (int i = 0; i < program->op_count; i++) {
+        const CornuProgramOp *op = &program->ops[i];
+        const int within = op->id == CORNU_OP_SCAN ? most_operands(op->attributes.scan.body) : 0;
+        if (op->in_count > most) most = op->in_count;
+        if (within > most) most = within;
+    }
+    return most;
+}
+
+static CornuType *operand_space(const CornuProgram *program)
+{
+    return cornu__allocate((size_t)most_operands(program), sizeof(CornuType));
 }
 
 /* Op i as a step of its own. `in` has room for its operands, each of which is read once. */

@@ -14,6 +14,11 @@
  *   each tile held while the M rows of A stream by, one row per cycle. Convolutions are products:
  *   conv2d M = B Ho Wo, K = h w C, N = F; its filter's gradient M = h w C, K = B Ho Wo, N = F; its
  *   input's M = B H W, K = h w F, N = C.
+ * - A recurrent op (lstm, gru, their gradients) is one product for each of its T time steps, M = B,
+ *   K = U, N = 4 U (or 3 U), or K and N the other way round for a gradient. Each waits for the one
+ *   before, so the tiles of weights are loaded and the array fills and drains T times; the weights
+ *   themselves stay in VMEM. scan is its body, T times, likewise.
+ * - gather reads all of its table.
  * - All else goes to the vector unit, one operation of the op's FLOP rule per lane, sublane and
  *   ALU each cycle.
  * - What a step of the executable reads and writes goes through HBM, padded to whole tiles of 8 by
@@ -43,7 +48,7 @@ extern "C" {
 /* bfloat16 passes of a product of f32, by its precision. */
 enum { CORNU_TPU_DEFAULT = 1, CORNU_TPU_HIGH = 3, CORNU_TPU_HIGHEST = 6 };
 
-/* `count` independent products of (M, K) by (K, N). */
+/* `count` products of (M, K) by (K, N). */
 typedef struct {
     int64_t count, m, k, n;
 } CornuTpuProduct;
@@ -128,7 +133,7 @@ const char *cornu_tpu_bound_name(CornuTpuBound bound);
 
 /* One step of the executable, or one op of the program, on one replica. */
 typedef struct {
-    CornuTpuProduct product;       /* count 0: not for the MXU                                  */
+    CornuTpuProduct product;       /* count 0: not for the MXU; of several, the largest         */
     int             passes;        /* bfloat16 passes over the product: 1, 3 or 6; 0 without    */
     CornuTpuCycles  cycles;        /* of all passes (folds and padded_macs: of one)             */
     CornuTpuTiling  tiling;        /* in the profile's VMEM                                     */

@@ -6,54 +6,239 @@
 #include <time.h>
 
 #include "../../device/host/cpu.h"
+#include "../../examples/options.h"
+#include "../../models/models.h"
+#include "../../nn/file.h"
+#include "subject.h"
 
-static double now(void)
+/* ---- Lists of the command line ---- */
+
+bool bench_listed(const char *list, const char *word)
+{
+    const size_t length = strlen(word);
+    if (!list) return true;
+    for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        if (!strncmp(at, word, length) && (at[length] == ',' || !at[length])) return true;
+    return false;
+}
+
+int bench_numbers(const char *list, int64_t numbers[BENCH_MOST_NUMBERS])
+{
+    int count = 0;
+    for (const char *at = list; count < BENCH_MOST_NUMBERS; at++) {
+        char *end;
+        if (*at < '0' || *at > '9') return -1;
+        numbers[count] = strtoll(at, &end, 10);
+        if (numbers[count++] < 1) return -1;
+        at = end;
+        if (!*at) return count;
+        if (*at != ',') return -1;
+    }
+    return -1;
+}
+
+/* ---- Times ---- */
+
+double bench_now(void)
 {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-static int by_size(const void *a, const void *b)
+static int by_value(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-double bench_seconds(int repeats, void (*function)(void *context), void *context)
+void bench_sort(double *values, int count)
 {
-    double *seconds = malloc((size_t)repeats * sizeof *seconds);
-    if (!seconds) abort();
-    function(context);
-    for (int i = 0; i < repeats; i++) {
-        const double begin = now();
-        function(context);
-        seconds[i] = now() - begin;
+    qsort(values, (size_t)count, sizeof *values, by_value);
+}
+
+CornuStatus bench_alternate(BenchCase *cases, int count, double seconds)
+{
+    enum { LEAST_ROUNDS = 3 };
+    for (int i = 0; i < count; i++) {
+        CornuStatus status = cases[i].run(cases[i].context);
+        if (status) return status;
     }
-    qsort(seconds, (size_t)repeats, sizeof *seconds, by_size);
-    const double median = seconds[repeats / 2];
-    free(seconds);
-    return median;
+    const double begin = bench_now();
+    for (int round = 0; round < BENCH_MOST_ROUNDS; round++) {
+        if (round >= LEAST_ROUNDS && bench_now() - begin > seconds * count) break;
+        for (int i = 0; i < count; i++) {
+            const double start = bench_now();
+            CornuStatus  status = cases[i].run(cases[i].context);
+            if (status) return status;
+            cases[i].seconds[round] = bench_now() - start;
+            cases[i].rounds = round + 1;
+        }
+    }
+    for (int i = 0; i < count; i++)
+        bench_sort(cases[i].seconds, cases[i].rounds);
+    return CORNU_OK;
+}
+
+double bench_quantile(const BenchCase *measured, double part)
+{
+    const int last = measured->rounds - 1;
+    return measured->seconds[(int)(part * last + 0.5)];
+}
+
+/* ---- The page ---- */
+
+json_t *bench_rows(const Bench *bench, const char *group)
+{
+    json_t *rows = json_object_get(bench->page, group);
+    if (rows) return rows;
+    json_object_set_new(bench->page, group, json_array());
+    return json_object_get(bench->page, group);
+}
+
+double bench_number(const json_t *row, const char *name)
+{
+    return json_number_value(json_object_get(row, name));
+}
+
+const char *bench_text(const json_t *row, const char *name)
+{
+    const char *text = json_string_value(json_object_get(row, name));
+    return text ? text : "";
+}
+
+static json_t *machine(void)
+{
+    char  load[64] = "";
+    FILE *file = fopen("/proc/loadavg", "r");
+    if (file && !fgets(load, sizeof load, file)) *load = '\0';
+    if (file) fclose(file);
+    return json_pack("{sssssisf}", "cpu", cornu__cpu()->name, "isa",
+                     cornu__isa_name(cornu__isa_in_use()), "threads", cornu__cpu_threads(),
+                     "load", strtod(load, NULL));
+}
+
+/* ---- The program ---- */
+
+static const struct {
+    const char *name;
+    CornuStatus (*measure)(Bench *bench);
+    void (*print)(const Bench *bench);
+} groups[] = {
+#define X(name, function) { name, function, function##_print },
+    BENCH_MAP(X)
+#undef X
+};
+enum { GROUPS = sizeof groups / sizeof *groups };
+
+static int refuse(const char *flag, const char *value, const char *expected)
+{
+    fprintf(stderr, "bench: --%s is \"%s\", expected %s\n\nTry 'bench --help'.\n", flag, value,
+            expected);
+    return 2;
+}
+
+/* Each word of the list is one of those that `known` gives. */
+static bool all_known(const char *list, const char *(*known)(int i))
+{
+    for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        const size_t length = strcspn(at, ",");
+        bool         found = false;
+        for (int i = 0; known(i) && !found; i++)
+            found = strlen(known(i)) == length && !strncmp(known(i), at, length);
+        if (!found) return false;
+    }
+    return true;
+}
+
+static const char *known_isa(int i)
+{
+    return i <= (int)cornu__cpu()->best ? cornu__isa_name((CornuIsa)i) : NULL;
+}
+
+/* "a, b, c" */
+static const char *join(char text[256], const char *(*known)(int i))
+{
+    int used = snprintf(text, 256, "a list of");
+    for (int i = 0; known(i); i++)
+        used += snprintf(text + used, 256 - (size_t)used, "%s %s", i ? "," : "", known(i));
+    return text;
+}
+
+static const char *known_group(int i) { return i < GROUPS ? groups[i].name : NULL; }
+
+/* -1, or the status to exit with after saying what is wrong. */
+static int check(const Bench *bench, const char *filter)
+{
+    char    text[256];
+    int64_t numbers[BENCH_MOST_NUMBERS];
+    if (!all_known(filter, known_group)) return refuse("filter", filter, join(text, known_group));
+    if (!all_known(bench->models, subject_model))
+        return refuse("models", bench->models, join(text, subject_model));
+    if (!all_known(bench->devices, subject_device))
+        return refuse("devices", bench->devices, join(text, subject_device));
+    if (!all_known(bench->isas, known_isa))
+        return refuse("isas", bench->isas, join(text, known_isa));
+    if (bench->batches && bench_numbers(bench->batches, numbers) < 0)
+        return refuse("batches", bench->batches, "a list of whole numbers from 1, as 128,1024");
+    return -1;
+}
+
+static CornuStatus run(Bench *bench, const char *filter, const char *json)
+{
+    CornuStatus status = json ? cornu_file_check(json) : CORNU_OK;
+    if (!status) status = bench_limits(bench);
+    bool only_limits = true;
+    for (int i = 1; i < GROUPS && !status; i++) {
+        if (!bench_listed(filter, groups[i].name)) continue;
+        fprintf(stderr, "%s ...\n", groups[i].name);
+        status = groups[i].measure(bench);
+        only_limits = false;
+    }
+    if (!status && !only_limits) status = bench_limits(bench);
+    for (int i = 0; i < GROUPS && !status; i++)
+        if (i == 0 || bench_listed(filter, groups[i].name)) groups[i].print(bench);
+    if (!status && json && json_dump_file(bench->page, json, JSON_INDENT(1) |
+                                          JSON_REAL_PRECISION(6)))
+        status = cornu_error_set(CORNU_ERR_FILE, "%s: cannot be written", json);
+    return status;
 }
 
 int main(int count, char **arguments)
 {
-    static const struct { const char *name; void (*function)(void); } groups[] = {
-#define X(name, function) { name, function },
-        BENCH_MAP(X)
-#undef X
+    Bench       bench = { .seconds = 1.0 };
+    const char *filter = NULL, *json = NULL;
+    Options     options = { 0 };
+    const Option flags[] = {
+        { "filter", OPTION_TEXT, &filter, "LIST",
+          "of limits, threads, kernels, steps, scaling, latency; default all", 0, 0, NULL },
+        { "models", OPTION_TEXT, &bench.models, "LIST", "networks; default all", 0, 0, NULL },
+        { "devices", OPTION_TEXT, &bench.devices, "LIST", "of cpu, tpu; default both, in turn", 0,
+          0, NULL },
+        { "batches", OPTION_TEXT, &bench.batches, "LIST",
+          "batch sizes; default 128,1024 for steps, 128 for kernels, 64 to 4096 for scaling", 0, 0,
+          NULL },
+        { "isas", OPTION_TEXT, &bench.isas, "LIST",
+          "instruction sets for kernels, each in a process of its own; default all there are, or "
+          "what CORNU_ISA says", 0, 0, NULL },
+        { "seconds", OPTION_NUMBER, &bench.seconds, "S", "to spend on each case, about", 1e-6,
+          3600, NULL },
+        { "json", OPTION_TEXT, &json, "FILE", "write all of it as JSON", 0, 0, NULL },
+        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
-    CornuIsa isa;
-    if (cornu__cpu_isa(&isa) != CORNU_OK) {
-        fprintf(stderr, "bench: %s\n", cornu_error_message());
-        return 1;
-    }
-    printf("%s | %s | %d threads | measured\n", cornu__cpu()->name, cornu__isa_name(isa),
-           cornu__cpu_threads());
-    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
-        if (count > 1 && !strstr(groups[i].name, arguments[1])) continue;
-        printf("\n%s\n", groups[i].name);
-        groups[i].function();
-    }
-    return 0;
+    const Program program = { .name = "bench", .extra = flags,
+                              .purpose = "Measures this machine's limits, and what part of them "
+                                         "kernels, training steps and predictions reach." };
+    int usage = options_parse(&options, &program, count, arguments);
+    if (usage < 0) usage = check(&bench, filter);
+    if (usage >= 0) return usage;
+
+    CornuIsa    isa;
+    CornuStatus status = cornu__cpu_isa(&isa);
+    bench.page = json_pack("{so}", "machine", machine());
+    if (!status) status = run(&bench, filter, json);
+    json_decref(bench.page);
+    if (!status) return 0;
+    fprintf(stderr, "bench: %s\n", cornu_error_message());
+    return 1;
 }

@@ -13,8 +13,6 @@
 #include "../allocations.h"
 #include "files.h"
 
-static char folder[FILES_PATH];
-
 static const char *file_of(const char *text)
 {
     const char *path = files_path(folder, "names");
@@ -75,17 +73,17 @@ static void mistakes_are_refused(void **state)
 static void classes_are_renamed_whole_or_not_at_all(void **state)
 {
     (void)state;
-    CornuImageData *garments = cornu_fashion_mnist_load(.data = "synthetic", .limit = 1);
+    CornuTrainTest *garments = cornu_fashion_mnist_load(.data = "synthetic", .limit = 1);
     assert_string_equal(garments->class_names[0], "t_shirt");
     assert_string_equal(garments->class_names[9], "ankle_boots");
     assert_string_equal(garments->things, "garments");
-    assert_int_equal(cornu_image_data_rename(garments, "a,b"), CORNU_ERR_VALUE);
+    assert_int_equal(cornu_train_test_rename(garments, "a,b"), CORNU_ERR_VALUE);
     assert_false(cornu_error_pending());
     assert_string_equal(garments->class_names[0], "t_shirt");
     for (int i = 0; i < 2; i++)   /* the second time frees the first one's */
-        assert_int_equal(cornu_image_data_rename(garments, "a,b,c,d,e,f,g,h,i,j"), CORNU_OK);
+        assert_int_equal(cornu_train_test_rename(garments, "a,b,c,d,e,f,g,h,i,j"), CORNU_OK);
     assert_string_equal(garments->class_names[9], "j");
-    cornu_image_data_free(garments);
+    cornu_train_test_free(garments);
 }
 
 static void without_memory_nothing_is_read(void **state)
@@ -110,8 +108,5 @@ int main(void)
         cmocka_unit_test(classes_are_renamed_whole_or_not_at_all),
         cmocka_unit_test(without_memory_nothing_is_read),
     };
-    files_begin(folder);
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    files_end(folder);
-    return failed;
+    return cmocka_run_group_tests(tests, files_begin, files_end);
 }

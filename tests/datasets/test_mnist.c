@@ -41,7 +41,7 @@ static void test_files_become_arrays(void **state)
 {
     (void)state;
     write_good_files();
-    CornuImageData *mnist = cornu_mnist_load(.data = folder);
+    CornuTrainTest *mnist = cornu_mnist_load(.data = folder);
     assert_non_null(mnist);
     assert_string_equal(mnist->name, "mnist");
     assert_false(mnist->synthetic);
@@ -54,19 +54,19 @@ static void test_files_become_arrays(void **state)
     assert_true(cornu_type_equal(mnist->test_x.type, cornu_type(CORNU_U8, TEST, 28, 28)));
     assert_true(cornu_type_equal(mnist->test_y.type, cornu_type(CORNU_U8, TEST)));
     assert_int_equal(((uint8_t *)mnist->train_y.data)[23], 3);
-    cornu_image_data_free(mnist);
+    cornu_train_test_free(mnist);
 }
 
 static void test_limit_and_data_sets(void **state)
 {
     (void)state;
     write_good_files();
-    CornuImageData *mnist = cornu_mnist_load(.data = folder, .limit = 20);
+    CornuTrainTest *mnist = cornu_mnist_load(.data = folder, .limit = 20);
     assert_non_null(mnist);
-    CornuDataset *train = cornu_image_data_take_train(mnist);
-    CornuDataset *test = cornu_image_data_take_test(mnist);
+    CornuDataset *train = cornu_train_test_take_train(mnist);
+    CornuDataset *test = cornu_train_test_take_test(mnist);
     assert_null(mnist->train_x.data);
-    cornu_image_data_free(mnist);
+    cornu_train_test_free(mnist);
     assert_int_equal(cornu_dataset_count(train), 20);
     assert_int_equal(cornu_dataset_count(test), TEST);
     assert_true(cornu_type_equal(cornu_dataset_type(train, 0), cornu_type(CORNU_U8, 28, 28)));
@@ -125,15 +125,42 @@ static double mean(CornuArray array)
     return (double)sum / (double)count / 255.0;
 }
 
+/* A file may lie there unpacked; beside a packed one it is the one that is read. */
+static void test_unpacked_files(void **state)
+{
+    (void)state;
+    const char *both = "mnist/t10k-labels-idx1-ubyte", *alone = "mnist/train-images-idx3-ubyte";
+    unsigned char bytes[64 + TRAIN * PIXELS];
+    write_good_files();
+    size_t size = files_idx_header(bytes, 1, (int64_t[]){ TEST });
+    memset(bytes + size, 7, TEST);
+    files_write(files_path(folder, both), bytes, size + TEST);
+    size = files_idx_header(bytes, 3, (int64_t[]){ TRAIN, 28, 28 });
+    for (int i = 0; i < TRAIN * PIXELS; i++) bytes[size + (size_t)i] = (unsigned char)(i % 251);
+    files_write(files_path(folder, alone), bytes, size + TRAIN * PIXELS);
+    assert_int_equal(unlink(files_path(folder, "mnist/train-images-idx3-ubyte.gz")), 0);
+
+    CornuTrainTest *mnist = cornu_mnist_load(.data = folder);
+    if (!mnist) fail_msg("%s", cornu_error_message());
+    assert_memory_equal(mnist->train_x.data, bytes + size, TRAIN * PIXELS);
+    for (int i = 0; i < TEST; i++) assert_int_equal(((uint8_t *)mnist->test_y.data)[i], 7);
+    cornu_train_test_free(mnist);
+
+    files_write(files_path(folder, alone), bytes, size + TRAIN * PIXELS - 1);
+    expect_failure(CORNU_ERR_FORMAT, alone, "ends after 23519 bytes");
+    assert_int_equal(unlink(files_path(folder, alone)), 0);
+    assert_int_equal(unlink(files_path(folder, both)), 0);
+}
+
 /* The published counts and mean grey values. */
-static void expect_real(CornuImageData *data, double train_mean, double test_mean)
+static void expect_real(CornuTrainTest *data, double train_mean, double test_mean)
 {
     assert_non_null(data);
     assert_true(cornu_type_equal(data->train_x.type, cornu_type(CORNU_U8, 60000, 28, 28)));
     assert_true(cornu_type_equal(data->test_x.type, cornu_type(CORNU_U8, 10000, 28, 28)));
     assert_true(mean(data->train_x) > train_mean - 1e-4 && mean(data->train_x) < train_mean + 1e-4);
     assert_true(mean(data->test_x) > test_mean - 1e-4 && mean(data->test_x) < test_mean + 1e-4);
-    cornu_image_data_free(data);
+    cornu_train_test_free(data);
 }
 
 static void test_the_real_files(void **state)
@@ -142,7 +169,7 @@ static void test_the_real_files(void **state)
     if (!files_real("mnist/train-images-idx3-ubyte.gz")) skip();
     expect_real(cornu_mnist_load(), 0.1307, 0.1325);
     if (!files_real("fashion-mnist/train-images-idx3-ubyte.gz")) skip();
-    CornuImageData *fashion = cornu_fashion_mnist_load();
+    CornuTrainTest *fashion = cornu_fashion_mnist_load();
     assert_string_equal(fashion->class_names[9], "ankle_boots");
     expect_real(fashion, 0.2860, 0.2868);
 }
@@ -150,11 +177,11 @@ static void test_the_real_files(void **state)
 static void test_drawings_stand_in(void **state)
 {
     (void)state;
-    CornuImageData *some = cornu_mnist_load(.data = "synthetic", .limit = 100, .seed = 3);
+    CornuTrainTest *some = cornu_mnist_load(.data = "synthetic", .limit = 100, .seed = 3);
     assert_true(some->synthetic);
     assert_non_null(strstr(some->description, "synthetic digits"));
     assert_true(cornu_type_equal(some->train_x.type, cornu_type(CORNU_U8, 100, 28, 28)));
-    CornuImageData *all = cornu_mnist_load(.data = "synthetic", .seed = 3);
+    CornuTrainTest *all = cornu_mnist_load(.data = "synthetic", .seed = 3);
     assert_true(cornu_type_equal(all->train_x.type, cornu_type(CORNU_U8, 60000, 28, 28)));
     assert_true(cornu_type_equal(all->test_x.type, cornu_type(CORNU_U8, 10000, 28, 28)));
     /* A limit changes how many, not which. */
@@ -164,12 +191,12 @@ static void test_drawings_stand_in(void **state)
     int of_class[10] = { 0 };
     for (int i = 0; i < 60000; i++) of_class[((uint8_t *)all->train_y.data)[i]]++;
     for (int c = 0; c < 10; c++) assert_true(of_class[c] > 5700 && of_class[c] < 6300);
-    cornu_image_data_free(some);
-    cornu_image_data_free(all);
+    cornu_train_test_free(some);
+    cornu_train_test_free(all);
     some = cornu_fashion_mnist_load(.data = "synthetic", .limit = 10);
     assert_non_null(strstr(some->description, "synthetic garments"));
     assert_string_equal(some->name, "fashion-mnist");
-    cornu_image_data_free(some);
+    cornu_train_test_free(some);
 }
 
 /* FNV-1a */
@@ -205,11 +232,11 @@ static void test_each_allocation_may_fail(void **state)
     if (!allocations_counted()) skip();
     CornuDataset   *train = NULL;
     CornuIterator  *iterator = NULL;
-    CornuImageData *data = NULL;
+    CornuTrainTest *data = NULL;
     for (int64_t n = 0; !iterator; n++) {
         allocations_fail_after(n);
         data = cornu_mnist_load(.data = "synthetic", .limit = 10);
-        train = data ? cornu_image_data_take_train(data) : NULL;
+        train = data ? cornu_train_test_take_train(data) : NULL;
         train = cornu_dataset_batch(cornu_dataset_shuffle(train, 0), 4, false);
         iterator = cornu_iterator_begin(train, 0);
         allocations_fail_after(NEVER);
@@ -217,11 +244,11 @@ static void test_each_allocation_may_fail(void **state)
         assert_int_equal(cornu_error_take(), CORNU_ERR_MEMORY);
         assert_true(n < 100);
         cornu_dataset_free(train);
-        cornu_image_data_free(data);
+        cornu_train_test_free(data);
     }
     cornu_iterator_free(iterator);
     cornu_dataset_free(train);
-    cornu_image_data_free(data);
+    cornu_train_test_free(data);
 }
 
 int main(void)
@@ -230,6 +257,7 @@ int main(void)
         cmocka_unit_test(test_files_become_arrays),
         cmocka_unit_test(test_limit_and_data_sets),
         cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_unpacked_files),
         cmocka_unit_test(test_the_real_files),
         cmocka_unit_test(test_drawings_stand_in),
         cmocka_unit_test(test_drawings_never_change),

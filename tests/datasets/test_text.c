@@ -10,6 +10,8 @@
 #include <cmocka.h>
 
 #include "../../datasets/iterator.h"
+#include "../../datasets/shakespeare.h"
+#include "../../datasets/synthetic.h"
 #include "../../datasets/text.h"
 #include "files.h"
 
@@ -313,6 +315,92 @@ static void test_files(void **state)
     expect_failure(cornu_text_load(.file = "x", .limit = -1), CORNU_ERR_ARGUMENT, "limit is -1");
 }
 
+/* The text of a seed is always the same, begins the same if it is shorter, and is one to learn: few
+ * characters, words that come again. */
+static void test_synthetic_text(void **state)
+{
+    (void)state;
+    enum { COUNT = 5000 };
+    static char one[COUNT + 1], other[COUNT + 1];
+    int64_t     used[256] = { 0 }, kinds = 0;
+    cornu_synthetic_text(7, COUNT, one);
+    cornu_synthetic_text(7, 777, other);
+    assert_memory_equal(one, other, 777);
+    assert_int_equal(other[777], 0);
+    for (int i = 0; i < COUNT; i++) {
+        assert_non_null(strchr("abcdefghijklmnopqrstuvwxyz ,.\n", one[i]));
+        kinds += used[(unsigned char)one[i]]++ == 0;
+    }
+    assert_in_range(kinds, 15, 30);
+    assert_in_range(used[' '], COUNT / 12, COUNT / 4);
+    assert_true(used['\n'] > COUNT / 200 && used['.'] > 0 && used[','] > 0);
+    assert_non_null(strstr(strstr(one, "\n") + 1, (char[]){ one[0], one[1], 0 }));
+    cornu_synthetic_text(8, COUNT, other);
+    assert_memory_not_equal(one, other, 100);
+
+    CornuTextData *text = cornu_text_load(.data = "synthetic", .limit = COUNT, .seed = 7);
+    assert_non_null(text);
+    assert_true(text->synthetic);
+    assert_int_equal(count_of(text), COUNT);
+    assert_memory_equal(text->tokens.data, one, COUNT);
+    assert_string_equal(text->description, "synthetic text, drawn by code with seed 7: 5000 "
+                                           "characters, vocabulary 256");
+    cornu_text_free(text);
+}
+
+/* Blocks of 101: 100 characters and, one further on, what follows each; the last tenth of the text
+ * apart. */
+static void test_shakespeare_in_sequences(void **state)
+{
+    (void)state;
+    CornuTextData  *text = cornu_text_load(.data = "synthetic", .seed = 3);
+    CornuTrainTest *all = cornu_shakespeare_load(.data = "synthetic", .seed = 3);
+    CornuTrainTest *some = cornu_shakespeare_load(.data = "synthetic", .seed = 3, .limit = 7);
+    assert_true(text && all && some);
+    const uint8_t *characters = text->tokens.data;
+    const int64_t  count = count_of(text), test = count - count / 10;
+    assert_int_equal(count, 1115394);
+    const CornuArray arrays[] = { all->train_x, all->train_y, all->test_x, all->test_y };
+    const int64_t    rows[] = { 9939, 9939, 1104, 1104 };
+    for (int i = 0; i < 4; i++) {
+        const int64_t  begin = (i < 2 ? 0 : test) + i % 2, last = rows[i] - 1;
+        const uint8_t *data = arrays[i].data;
+        assert_true(cornu_type_equal(arrays[i].type, cornu_type(CORNU_U8, rows[i], 100)));
+        assert_memory_equal(data, characters + begin, 100);
+        assert_memory_equal(data + 100 * last, characters + begin + 101 * last, 100);
+    }
+    assert_int_equal(all->classes, 256);
+    assert_true(all->synthetic && !strcmp(all->name, "shakespeare"));
+    assert_int_equal(some->train_x.type.shape.extent[0], 7);
+    assert_int_equal(some->test_y.type.shape.extent[0], 7);
+    assert_memory_equal(some->test_x.data, all->test_x.data, 700);
+    assert_non_null(strstr(some->description, "256; 7 sequences of 100 to train, 7 to test"));
+    cornu_train_test_free(some);
+    cornu_train_test_free(all);
+    cornu_text_free(text);
+    expect_failure(cornu_shakespeare_load(.limit = -1), CORNU_ERR_ARGUMENT, "limit is -1");
+}
+
+/* One character less than a tenth of which a block can be made. */
+static void test_short_shakespeare_is_refused(void **state)
+{
+    (void)state;
+    char text[1010 + 1];
+    cornu_synthetic_text(1, 1010, text);
+    text[1010] = 0;
+    files_write(files_path(folder, "shakespeare/input.txt"), text, 1009);
+    expect_failure(cornu_shakespeare_load(.data = folder), CORNU_ERR_DATA,
+                   "1009 characters, vocabulary 256: a tenth of these is for testing, expected at "
+                   "least 101 there");
+    files_write(files_path(folder, "shakespeare/input.txt"), text, 1010);
+    CornuTrainTest *least = cornu_shakespeare_load(.data = folder);
+    assert_non_null(least);
+    assert_int_equal(least->train_x.type.shape.extent[0], 9);
+    assert_int_equal(least->test_x.type.shape.extent[0], 1);
+    assert_false(least->synthetic);
+    cornu_train_test_free(least);
+}
+
 static void test_real_shakespeare(void **state)
 {
     (void)state;
@@ -349,6 +437,9 @@ int main(void)
         cmocka_unit_test(test_continued_rows),
         cmocka_unit_test(test_impossible_data_sets_are_refused),
         cmocka_unit_test_setup_teardown(test_files, files_begin, files_end),
+        cmocka_unit_test(test_synthetic_text),
+        cmocka_unit_test(test_shakespeare_in_sequences),
+        cmocka_unit_test_setup_teardown(test_short_shakespeare_is_refused, files_begin, files_end),
         cmocka_unit_test(test_real_shakespeare),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -160,7 +160,7 @@ static CornuStatus run_call(const CornuKernel *kernel, CornuKernelCall call,
         packed = unset_memory(bytes);
         pack.out = &packed;
         kernel->pack(&pack);
-        operand[1] = packed;
+        operand[kernel->packs] = packed;
     }
     bytes = kernel->scratch ? kernel->scratch(&call.op, call.out_type, &machine) : 0;
     call.scratch = unset_memory(bytes);

@@ -85,12 +85,39 @@ static void they_follow_the_instruction_set(void **state)
     fail_msg("%s is no faster than portable", cornu__isa_name(best));
 }
 
+static CornuCacheLimits measured_caches(int threads)
+{
+    CornuCacheLimits limits;
+    if (cornu_cache_limits(threads, &limits)) fail_msg("%s", cornu_error_message());
+    return limits;
+}
+
+/* Again if another program was in the way. */
+static void caches_are_faster_than_memory(void **state)
+{
+    (void)state;
+    CornuCacheLimits caches;
+    CornuCpuLimits   memory;
+    for (int round = 0; round < 40; round++) {
+        caches = measured_caches(1), memory = measured(NULL, 1);
+        assert_int_equal(caches.threads, 1);
+        assert_true(caches.copy_bytes > 1e8 && caches.copy_bytes < 1e13);
+        assert_true((caches.l3_bytes > 0.0) == (cornu__cpu()->l3 > 0));
+        if (caches.l1_bytes > 1.2 * caches.l2_bytes && caches.l2_bytes > 1.2 * memory.read_bytes)
+            return;
+    }
+    fail_msg("%g, %g, %g bytes per second of L1, L2, DRAM", caches.l1_bytes, caches.l2_bytes,
+             memory.read_bytes);
+}
+
 static void wrong_arguments_are_refused(void **state)
 {
     (void)state;
     CornuCpuLimits limits;
     assert_int_equal(cornu_cpu_limits(-1, &limits), CORNU_ERR_ARGUMENT);
     assert_non_null(strstr(cornu_error_message(), "-1"));
+    CornuCacheLimits caches;
+    assert_int_equal(cornu_cache_limits(-1, &caches), CORNU_ERR_ARGUMENT);
     setenv("CORNU_ISA", "nonsense", 1);
     assert_int_equal(cornu_cpu_limits(1, &limits), CORNU_ERR_ARGUMENT);
     assert_non_null(strstr(cornu_error_message(), "nonsense"));
@@ -103,6 +130,7 @@ int main(void)
         cmocka_unit_test(rates_are_of_the_threads_asked_for),
         cmocka_unit_test(a_rate_is_operations_by_seconds),
         cmocka_unit_test(they_follow_the_instruction_set),
+        cmocka_unit_test(caches_are_faster_than_memory),
         cmocka_unit_test(wrong_arguments_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

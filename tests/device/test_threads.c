@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 #include <time.h>
 
@@ -14,11 +15,12 @@
 #include "../../device/status.h"
 #include "../allocations.h"
 
-enum { MOST_BLOCKS = 1000 };
+enum { MOST_BLOCKS = 1000, MOST_THREADS = 64 };
 
 typedef struct {
     CornuThreads *pool;
-    atomic_int    busy[64];               /* by thread number: nobody shares one */
+    atomic_int    busy[MOST_THREADS];     /* by thread number: nobody shares one */
+    atomic_bool   took_part[MOST_THREADS];
     int           calls[MOST_BLOCKS];     /* not atomic: a block has one owner */
 } Ledger;
 
@@ -93,6 +95,41 @@ static void test_long_block(void **state)
     cornu__threads_free(ledger.pool);
 }
 
+/* More threads than processors: those that could not work beside the others are left asleep. */
+static void take_turns(void *context, int64_t block, int thread)
+{
+    pause_for(2000000);
+    count_call(context, block, thread);
+    ((Ledger *)context)->took_part[thread] = true;
+}
+
+static int threads_that_take_part(CornuThreads *pool, int64_t blocks)
+{
+    Ledger ledger = { .pool = pool };
+    int    threads = 0;
+    cornu__threads_run(pool, blocks, take_turns, &ledger);
+    for (int64_t block = 0; block < blocks; block++) assert_int_equal(ledger.calls[block], 1);
+    for (int i = 0; i < cornu__threads_count(pool); i++) threads += ledger.took_part[i];
+    return threads;
+}
+
+static void test_more_threads_than_processors(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 8 };   /* in one of them the workers are asleep at its beginning */
+    const int processors = cornu__cpu_threads(), count = processors + 6;
+    if (count > MOST_THREADS) skip();
+    CornuThreads *pool = cornu__threads_create(count);
+    int           least = count;
+    for (int round = 0; round < ROUNDS; round++) {
+        pause_for(5000000);
+        const int threads = threads_that_take_part(pool, 2 * count);
+        if (threads < least) least = threads;
+    }
+    assert_in_range(least, 1, processors);
+    cornu__threads_free(pool);
+}
+
 static void *run_often(void *argument)
 {
     Ledger *shared = argument;
@@ -148,6 +185,7 @@ int main(void)
         cmocka_unit_test(test_every_block_once),
         cmocka_unit_test(test_nested),
         cmocka_unit_test(test_long_block),
+        cmocka_unit_test(test_more_threads_than_processors),
         cmocka_unit_test(test_two_callers),
         cmocka_unit_test(test_failures),
         cmocka_unit_test(test_runs_allocate_nothing),

@@ -180,12 +180,16 @@ static void tiles_are_padded(void **state)
 
 /* ---- Three layers by hand ---- */
 
-static CornuTpuOp only_op(CornuOpId id, const CornuAttributes *attributes, CornuType a,
-                          CornuType b, int passes)
+enum { MOST_OPERANDS = 6 };
+
+/* What is modelled of one op. */
+static CornuTpuOp op_of(CornuOpId id, const CornuAttributes *attributes, const CornuType *types,
+                        int count, int passes)
 {
-    CornuProgram    *p = cornu_program_create();
-    const CornuValue in[] = { input(p, a), input(p, b) };
-    output(p, op(p, id, attributes, in, 2), -1);
+    CornuProgram *p = cornu_program_create();
+    CornuValue    in[MOST_OPERANDS];
+    for (int i = 0; i < count; i++) in[i] = input(p, types[i]);
+    output(p, op(p, id, attributes, in, count), -1);
     CornuTpuModel *model = cornu_tpu_model(p, .passes = passes);
     assert_non_null(model);
     assert_int_equal(model->op_count, 1);
@@ -193,6 +197,12 @@ static CornuTpuOp only_op(CornuOpId id, const CornuAttributes *attributes, Cornu
     cornu_tpu_model_free(model);
     cornu_program_free(p);
     return result;
+}
+
+static CornuTpuOp only_op(CornuOpId id, const CornuAttributes *attributes, CornuType a,
+                          CornuType b, int passes)
+{
+    return op_of(id, attributes, (const CornuType[]){ a, b }, 2, passes);
 }
 
 /*
@@ -314,6 +324,98 @@ static void useful_work_is_what_the_op_means(void **state)
     assert_int_equal(conv.product.k, 4 * 128);
     assert_int_equal(conv.useful_macs, (int64_t)8 * 14 * 14 * 4 * 128 * 128);
     assert_true(conv.use_padding == 0.25);
+}
+
+/* ---- Time steps ---- */
+
+/*
+ * An LSTM of 512 units over 100 time steps of 16 rows, in bf16 with f32 cells:
+ *     products   at each step (16, 512) by (512, 2048): 4 x 16 = 64 tiles
+ *     useful     100 x 16 x 512 x 2048 = 1,677,721,600, none of them padding
+ *     cycles     100 (128 + 63 x 128 + 16 + 254) = 846,200: 12.1 %; with each tile loaded by itself
+ *                100 x 64 (128 + 16 + 254) = 2,547,200
+ *     vector     33 for each of 100 x 16 x 512 units: 27,033,600; of the gradient 30: 24,576,000
+ *     bytes      z and gates 100 x 16 x 2048 x 2 = 6,553,600 each, U 2,097,152, h0 16,384, c0 and
+ *                the last c 32,768 each, h 1,638,400, cells 3,276,800: 20,201,472
+ * The gradient's products are (16, 2048) by (2048, 512): 16 x 4 tiles. It reads gates, cells, c0,
+ * U, d_h as large as h and d_c as large as c, and writes d_z, d_h0 and d_c0: 20,234,240.
+ */
+static void a_recurrence_goes_step_by_step(void **state)
+{
+    (void)state;
+    enum { B = 16, T = 100, U = 512 };
+    const CornuType wide = cornu_type(CORNU_BF16, B, T, 4 * U), h = cornu_type(CORNU_BF16, B, T, U);
+    const CornuType cells = cornu_type(CORNU_F32, B, T, U), c = cornu_type(CORNU_F32, B, U);
+    const CornuType kernel = cornu_type(CORNU_BF16, U, 4 * U), h0 = cornu_type(CORNU_BF16, B, U);
+    const CornuType forward[] = { wide, kernel, h0, c }, back[] = { wide, cells, c, kernel, h, c };
+    CornuTpuOp      lstm = op_of(CORNU_OP_LSTM, NULL, forward, 4, 6);
+    for (int backward = 0; backward < 2; backward++) {
+        assert_int_equal(lstm.product.count, T);
+        assert_int_equal(lstm.product.m, B);
+        assert_int_equal(lstm.product.k, backward ? 4 * U : U);
+        assert_int_equal(lstm.product.n, backward ? U : 4 * U);
+        assert_int_equal(lstm.passes, 1);
+        assert_int_equal(lstm.cycles.folds, T * 64);
+        assert_int_equal(lstm.useful_macs, 1677721600);
+        assert_true(lstm.use_padding == 1.0);
+        assert_true(lstm.cycles.overlapped == 846200 && lstm.cycles.no_overlap == 2547200);
+        assert_near(lstm.use_overlapped, 1677721600.0 / (846200.0 * 16384.0), 1e-12);
+        assert_int_equal(lstm.vector_ops, backward ? 24576000 : 27033600);
+        assert_int_equal(lstm.hbm_bytes, backward ? 20234240 : 20201472);
+        assert_near(lstm.seconds, 846200.0 / 700e6, 1e-9);
+        assert_int_equal(lstm.bound, CORNU_TPU_BOUND_MXU);
+        lstm = op_of(CORNU_OP_LSTM_GRAD, NULL, back, 6, 6);
+    }
+}
+
+/* Ten steps of h' = tanh(h U + x), (8, 128) by (128, 128): ten products of 390 cycles, of 6 passes,
+ * and 2 x 8 x 128 operations at each. Read and written once: h twice and x 8 x 128 x 4 bytes a
+ * step, U 128 x 128 x 4. */
+static void a_scan_is_its_body_step_by_step(void **state)
+{
+    (void)state;
+    const CornuType h = cornu_type(CORNU_F32, 8, 128), u = cornu_type(CORNU_F32, 128, 128);
+    CornuProgram   *body = cornu_program_create();
+    CornuValue      in[] = { input(body, h), input(body, h), input(body, u) };
+    CornuValue      h_u = op2(body, CORNU_OP_MATMUL, in[0], in[2]);
+    output(body, op1(body, CORNU_OP_TANH, op2(body, CORNU_OP_ADD, h_u, in[1])), -1);
+    const CornuAttributes scan = { .scan = { .body = body, .carries = 1, .slices = 1, .axis = 1,
+                                             .steps = 10 } };
+    const CornuTpuOp rnn = op_of(CORNU_OP_SCAN, &scan, (const CornuType[]){
+                                     h, cornu_type(CORNU_F32, 8, 10, 128), u }, 3, 6);
+    assert_int_equal(rnn.product.count, 10);
+    assert_int_equal(rnn.product.m, 8);
+    assert_int_equal(rnn.passes, 6);
+    assert_int_equal(rnn.useful_macs, 10 * 8 * 128 * 128);
+    assert_int_equal(rnn.cycles.folds, 10);
+    assert_true(rnn.cycles.overlapped == 6 * 10 * 390);
+    assert_near(rnn.use_overlapped, 8.0 / 390.0, 1e-12);
+    assert_int_equal(rnn.vector_ops, 10 * 2 * 8 * 128);
+    assert_int_equal(rnn.hbm_bytes, 4 * (12 * 8 * 128 + 128 * 128));
+    cornu_program_free(body);
+}
+
+/*
+ * 16 x 100 rows of 2048 in bf16, by their numbers, from a table of 256:
+ *     bytes      table 1,048,576, numbers 32 x 128 = 4,096, rows 6,553,600: 7,606,272
+ * and the gradient by the table in f32, which adds each of the rows:
+ *     bytes      rows 13,107,200, numbers 4,096, table 2,097,152: 15,208,448
+ */
+static void a_lookup_moves_rows(void **state)
+{
+    (void)state;
+    const CornuType numbers = cornu_type(CORNU_U8, 16, 100);
+    CornuTpuOp      lookup = only_op(CORNU_OP_GATHER, NULL, cornu_type(CORNU_BF16, 256, 2048),
+                                     numbers, 0);
+    assert_int_equal(lookup.product.count, 0);
+    assert_int_equal(lookup.vector_ops, 0);
+    assert_int_equal(lookup.hbm_bytes, 7606272);
+    assert_int_equal(lookup.bound, CORNU_TPU_BOUND_HBM);
+    const CornuAttributes grad = { .gather_grad = { .rows = 256, .dtype = CORNU_F32 } };
+    lookup = only_op(CORNU_OP_GATHER_GRAD, &grad, cornu_type(CORNU_F32, 16, 100, 2048), numbers, 0);
+    assert_int_equal(lookup.vector_ops, 16 * 100 * 2048);
+    assert_int_equal(lookup.hbm_bytes, 15208448);
+    assert_int_equal(lookup.bound, CORNU_TPU_BOUND_HBM);
 }
 
 /* ---- Memory and links ---- */
@@ -677,6 +779,9 @@ int main(void)
         cmocka_unit_test(a_convolution_of_few_channels),
         cmocka_unit_test(a_convolution_of_many_channels),
         cmocka_unit_test(useful_work_is_what_the_op_means),
+        cmocka_unit_test(a_recurrence_goes_step_by_step),
+        cmocka_unit_test(a_scan_is_its_body_step_by_step),
+        cmocka_unit_test(a_lookup_moves_rows),
         cmocka_unit_test(fused_ops_meet_on_the_chip),
         cmocka_unit_test(a_batch_norm),
         cmocka_unit_test(collectives_and_infeed_follow_from_the_program),

@@ -50,6 +50,7 @@ static void begin(bool emulated)
     shards[0].shards = 1;
     page = (Explanation){ .model = "net", .policy = "mixed_bfloat16", .description = "a device",
                           .parameters = 650, .batch = 320, .epoch_samples = 60000, .shards = 4,
+                          .target = "class", .targets = 1,
                           .threads = 2, .statistics = { .flops = 1000000, .ops = 9, .kernels = 3 },
                           .memory = { .total = { 3000000, 5000000 }, .capacity = 16000000000,
                                       .uses[CORNU_USE_SLOTS] = { 2000000, 4000000 } },
@@ -175,6 +176,8 @@ static void test_the_page_of_an_emulated_device(void **state)
     begin(true);
     page.statistics.flops = INT64_MAX / 1000;
     page.statistics.bytes_moved = INT64_MAX / 1000000;
+    page.target = "character";
+    page.targets = 100;
     tpu.device_s = 5.0;
     modelled[0].seconds = 9999e-6;
     char *text = print();
@@ -189,6 +192,7 @@ static void test_the_page_of_an_emulated_device(void **state)
              "0 ops fell back", "measured here: 5.000 ms per step (the median of 5)",
              "modelled on v3-8:", "modelled: v3-8, one replica", "  0 * dense_1 ",
              "  1 = dense_1/grad ", "  2   batch_no..17/grad", "100x64x10", "scalar",
+             " 64000 samples/s, 6400000 characters/s\n",
              "waiting", "in 188 steps", "\nv3-8        1 ", "\nv3-8        4 ", "\n- ", NULL };
          *part; part++)
         if (!strstr(text, *part)) fail_msg("%s is not in\n%s", *part, text);

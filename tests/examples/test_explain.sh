@@ -39,6 +39,11 @@ for model in $models; do
     check "$model on every profile" [ "$(grep -cE '^v[0-9]' out)" = 10 ]
 done
 
+explain --model shakespeare_lstm_quick --device tpu --batch-size 64 --steps 1
+check "a text's characters are told" says 'samples/s, [0-9]* characters/s$'
+check "a recurrence has a product per time step" says '^ *[0-9]* \* lstm  *lstm  *100x8x256x1024  *1600 100 '
+check "an epoch is as long as the text" says 'an epoch is 9939 samples in 156 steps'
+
 explain --device cpu --batch-size 32 --steps 2 --json cpu.json
 check "cpu is native" says 'native, float32, 1 shard,'
 check "cpu has a row per step" [ "$(rows)" = "$(steps)" ]

@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 static const char *const models[] = { "mnist_cnn", "mnist_cnn_bn", "mnist_convnet", NULL };
-static const char *const absent[] = { "mnist_vit", "shakespeare_lstm", NULL };
 static bool   show;
 static double strength;
 static const Option extra[] = {
@@ -19,7 +18,7 @@ static const Option extra[] = {
 };
 static const Program trainer = {
     .name = "mnist_cnn", .purpose = "Trains.", .groups = OPTIONS_ALL | OPTIONS_CLASSES,
-    .models = models, .absent_models = absent, .extra = extra,
+    .models = models, .extra = extra,
 };
 static const Program reader = {
     .name = "predict", .purpose = "Predicts.", .groups = OPTIONS_MACHINE,
@@ -126,10 +125,7 @@ static const struct { const char *line, *message; } refused[] = {
     { "--=3", "unknown flag --" },
     { "--model mnist_cn", "\"mnist_cn\", expected mnist_cnn, mnist_cnn_bn, mnist_convnet; "
                           "did you mean mnist_cnn?" },
-    { "--model shakespeare_lstm", "\"shakespeare_lstm\", which this program does not take; "
-                                  "expected mnist_cnn, mnist_cnn_bn, mnist_convnet\n" },
     { "--model shakespeare", "\"shakespeare\", expected mnist_cnn" },
-    { "--policy shakespeare_lstm", "\"shakespeare_lstm\", expected float32" },
     { "--device cpv", "did you mean cpu?" },
     { "--policy bfloat16", "\"bfloat16\", expected float32, mixed_bfloat16, mixed_float16" },
     { "--policy flot32", "did you mean float32?" },

@@ -79,11 +79,11 @@ refuses 2 'unknown flag --save' custom_loop --save x.safetensors
 refuses 2 'expected MODEL.safetensors IMAGE' predict
 refuses 2 '--threads is "-1"' demo --threads -1
 for program in compare_devices explain; do
-    refuses 2 '"shakespeare_lstm", which this program does not take; expected mnist_cnn, .*fashion_mnist_cnn' $program --model shakespeare_lstm
+    refuses 2 '"shakespeare", expected mnist_cnn, .*fashion_mnist_cnn, shakespeare_lstm, shakespeare_lstm_quick' $program --model shakespeare
 done
 refuses 2 'unknown flag --device; did you mean --devices' compare_devices --device cpu
-refuses 2 '"fashion_mnist_cnn", which this program does not take; expected mnist_cnn, mnist_cnn_bn, mnist_convnet' mnist_cnn --model fashion_mnist_cnn
-refuses 2 '"fashion_mnist_cnn", which this program does not take; expected mnist_cnn, mnist_cnn_bn' colab_mnist --model fashion_mnist_cnn
+refuses 2 '--model is "fashion_mnist_cnn", expected mnist_cnn, mnist_cnn_bn, mnist_convnet' mnist_cnn --model fashion_mnist_cnn
+refuses 2 '--model is "fashion_mnist_cnn", expected mnist_cnn, mnist_cnn_bn' colab_mnist --model fashion_mnist_cnn
 refuses 2 'unknown flag --model' fashion_mnist_cnn --model mnist_cnn
 refuses 2 '--augment-shift is "28", expected a whole number from 0 to 27' fashion_mnist_cnn --augment-shift 28
 refuses 2 '--augment-shift is "-1"' fashion_mnist_cnn --augment-shift -1
@@ -124,6 +124,44 @@ refuses 1 'no/such/m.safetensors: cannot be written: No such file' mnist_cnn $sm
 refuses 1 'no/h.json: cannot be written: No such file' mnist_cnn $small --history no/h.json
 refuses 1 'cannot be written: Is a directory' mnist_cnn $small --history .
 refuses 1 'no/t.json: cannot be written: No such file' mnist_cnn $small --trace no/t.json
+refuses 1 'no/p: the folder cannot be made: No such file' mnist_cnn $small --plots no/p
+: >file
+refuses 1 'file: is a file, expected a folder' fashion_mnist_cnn $small --plots file
+mkdir -p pictures/filters.png
+refuses 1 'pictures/filters.png: cannot be written: Is a directory' mnist_cnn $small --plots pictures
+rmdir pictures/filters.png
+if [ "$(id -u)" != 0 ]; then
+    chmod a-w pictures
+    refuses 1 'pictures/curves.png: cannot be written: Permission denied' colab_mnist $small --plots pictures
+    chmod u+w pictures
+elif unshare -rm true 2>/dev/null; then
+    timeout 300 unshare -m sh -c 'mount -t tmpfs -o ro none pictures || exit 99; "$@" --plots pictures' \
+        sh "$programs/mnist_cnn" $small >"$folder/out" 2>"$folder/err"
+    status=$?
+    if [ $status = 99 ]; then
+        skip "pictures where nothing can be written" "no mount"
+    else
+        [ $status = 1 ] && ! grep -q accuracy "$folder/out" &&
+            grep -q 'pictures/curves.png: cannot be written: Read-only' "$folder/err"
+        report $? "pictures where nothing can be written are refused"
+    fi
+else
+    skip "pictures where nothing can be written" "no mount"
+fi
+rmdir pictures && rm file
+refuses 1 'the loss became nan' mnist_cnn $small --learning-rate 1e30 --plots pictures
+# The pictures are of the same bytes again, and a second run writes over them.
+for program in mnist_cnn fashion_mnist_cnn; do
+    succeeds $program $small --plots pictures/
+    [ "$(cd pictures && echo *)" = "confusion.png curves.png filters.png predictions.png" ]
+    report $? "$program writes four pictures"
+    cat pictures/*.png >first
+    succeeds $program $small --plots pictures --threads 1
+    cat pictures/*.png >second
+    same "$program draws the same pictures with one thread" first second
+    rm -r pictures
+done
+rm first second
 refuses 1 'm.h5: .h5 files are not built yet; use .safetensors' mnist_cnn $small --save m.h5
 refuses 1 'expected one that ends in .safetensors' mnist_cnn $small --save model
 if [ -c /dev/full ]; then
@@ -197,6 +235,25 @@ done
 [ "$(head -c 4 r.png | tail -c 3)" = PNG ] && grep -q '"label": "published"' r.json
 report $? "compare_devices leaves its file and its picture"
 rm -f r.json r.png
+text="--model shakespeare_lstm_quick --data synthetic --limit 16 --batch-size 8 --epochs 1"
+succeeds compare_devices $text --devices cpu,tpu --json r.json
+for text in '^cpu: [0-9]* characters/s, 100 for each sample' '^Modelled: ' '^v2-8 .* 8 *2 ' \
+            '^Published: no times of shakespeare_lstm_quick'; do
+    grep -q "$text" "$folder/out"
+    report $? "compare_devices prints $text for a text"
+done
+grep -q '"targets_per_sample": 100' r.json
+report $? "the file says how many characters a sequence has"
+rm -f r.json
+refuses 1 'nowhere/shakespeare/input.txt is missing; --data must name .*--data synthetic' \
+    compare_devices --model shakespeare_lstm --data nowhere
+refuses 1 'a batch of 4 rows for 8 shards' compare_devices --model shakespeare_lstm_quick \
+    --data synthetic --limit 16 --batch-size 4 --epochs 1 --devices tpu
+mkdir -p d/shakespeare
+head -c 900 /dev/zero | tr '\0' x >d/shakespeare/input.txt
+refuses 1 'd/shakespeare/input.txt: 900 characters, .*expected at least 101' \
+    compare_devices --model shakespeare_lstm --data d
+rm -r d
 
 # ---- Data ----
 

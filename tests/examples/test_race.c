@@ -14,14 +14,14 @@
 
 enum { LIMIT = 256, BATCH = 64 };
 
-static CornuImageData *digits(void)
+static CornuTrainTest *digits(void)
 {
-    CornuImageData *mnist = cornu_mnist_load(.data = "synthetic", .limit = LIMIT);
+    CornuTrainTest *mnist = cornu_mnist_load(.data = "synthetic", .limit = LIMIT);
     assert_non_null(mnist);
     return mnist;
 }
 
-static Race race_of(const CornuImageData *data, const char *model, int64_t epochs)
+static Race race_of(const CornuTrainTest *data, const char *model, int64_t epochs)
 {
     return (Race){ .reference = cornu_reference_model(model), .data = data, .epochs = epochs,
                    .batch_size = BATCH };
@@ -37,7 +37,7 @@ static void expect_ok(CornuStatus status)
 static void equal_devices_get_equal_bits(void **state)
 {
     (void)state;
-    CornuImageData *data = digits();
+    CornuTrainTest *data = digits();
     Race            race = race_of(data, "mnist_cnn_bn", 2);
     expect_ok(race_open(&race, "cpu,cpu"));
     expect_ok(race_run(&race));
@@ -57,14 +57,14 @@ static void equal_devices_get_equal_bits(void **state)
     expect_ok(race_run(&other));
     assert_true(other.racers[0].loss != a->loss);
     race_close(&other);
-    cornu_image_data_free(data);
+    cornu_train_test_free(data);
 }
 
 /* Epochs in turns are what fit does in one go, at the published rates. */
 static void turns_change_nothing(void **state)
 {
     (void)state;
-    CornuImageData *data = digits();
+    CornuTrainTest *data = digits();
     Race            race = race_of(data, "mnist_convnet", 3);
     expect_ok(race_open(&race, "cpu"));
     expect_ok(race_run(&race));
@@ -81,7 +81,7 @@ static void turns_change_nothing(void **state)
     cornu_history_free(history);
     cornu_model_free(model);
     race_close(&race);
-    cornu_image_data_free(data);
+    cornu_train_test_free(data);
 }
 
 static void lists_of_devices_are_checked(void **state)
@@ -95,7 +95,7 @@ static void lists_of_devices_are_checked(void **state)
         { "tpu:v9", "v9", CORNU_ERR_DEVICE },
         { "cpu,cpu,cpu,cpu,cpu,cpu,cpu,cpu,cpu", "more than 8 devices", CORNU_ERR_ARGUMENT },
     };
-    CornuImageData *data = digits();
+    CornuTrainTest *data = digits();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Race race = race_of(data, "mnist_cnn", 1);
         assert_int_equal(race_open(&race, cases[i].devices), cases[i].status);
@@ -104,7 +104,7 @@ static void lists_of_devices_are_checked(void **state)
         cornu_error_take();
         race_close(&race);
     }
-    cornu_image_data_free(data);
+    cornu_train_test_free(data);
 }
 
 /* ---- Figures ---- */
@@ -125,7 +125,7 @@ static void medians_are_in_the_middle(void **state)
 
 /* ---- A race with TPUs, trained once for the tests that look at it ---- */
 
-static CornuImageData *data;
+static CornuTrainTest *data;
 static Race            tpus;
 
 static int train_tpus(void **state)
@@ -147,7 +147,7 @@ static int end_tpus(void **state)
 {
     (void)state;
     race_close(&tpus);
-    cornu_image_data_free(data);
+    cornu_train_test_free(data);
     return 0;
 }
 
@@ -183,15 +183,21 @@ static void epochs_of_published_length_are_modelled(void **state)
     }
 }
 
-static void tables_keep_kinds_of_seconds_apart(void **state)
+static const char *printed(void (*print)(const Race *race, FILE *to), const Race *race)
 {
-    (void)state;
     static char text[16000];
     FILE       *file = tmpfile();
-    race_print(&tpus, file);
+    print(race, file);
     rewind(file);
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
     fclose(file);
+    return text;
+}
+
+static void tables_keep_kinds_of_seconds_apart(void **state)
+{
+    (void)state;
+    const char *text = printed(race_print, &tpus);
     const char *measured = strstr(text, "\nMeasured: mnist_cnn on SYNTHETIC data, 256 samples");
     const char *modelled = strstr(text, "\nModelled: ");
     const char *published = strstr(text, "\nPublished: ");
@@ -219,19 +225,60 @@ static void tables_keep_kinds_of_seconds_apart(void **state)
 static void a_slow_bf16_is_said(void **state)
 {
     (void)state;
-    Race        slow = tpus;
-    static char text[2][16000];
+    Race slow = tpus;
+    static const char *const said[] = { "this CPU has none, or has slower ones",
+                                        "do 0.50 times what those for float32 do" };
     for (int i = 0; i < 2; i++) {
         slow.limits.bf16_flops = 0.5e12;
         slow.limits.bf16_instructions = i;
-        FILE *file = tmpfile();
-        race_print(&slow, file);
-        rewind(file);
-        text[i][fread(text[i], 1, sizeof text[i] - 1, file)] = '\0';
-        fclose(file);
+        assert_non_null(strstr(printed(race_print, &slow), said[i]));
     }
-    assert_non_null(strstr(text[0], "this CPU has none, or has slower ones"));
-    assert_non_null(strstr(text[1], "do 0.50 times what those for float32 do"));
+}
+
+/* ---- Sequences of characters ---- */
+
+/* Samples are sequences, so characters are told, too; without published epochs those run here are
+ * modelled. */
+static void texts_race_like_images(void **state)
+{
+    (void)state;
+    CornuTrainTest *plays = cornu_shakespeare_load(.data = "synthetic", .limit = 24);
+    assert_non_null(plays);
+    Race race = race_of(plays, "shakespeare_lstm_quick", 1);
+    race.batch_size = 16;
+    expect_ok(race_open(&race, "cpu,tpu"));
+    expect_ok(race_run(&race));
+    assert_int_equal(race.samples, 24);
+    assert_int_equal(race.steps, 2);
+    assert_int_equal(race_targets(&race), 100);
+    assert_int_equal(race.modelled_count, 1);
+    assert_int_equal(race.modelled[0].batch_size, 16);
+    assert_int_equal(race.modelled[0].steps, 2);
+    assert_true(race.modelled[0].device_s > 0.0);
+    for (int i = 0; i < 2; i++) {      /* a loss of ln 256 and less, in nats per character */
+        assert_true(race.racers[i].loss > 1.0 && race.racers[i].loss < 5.6);
+        assert_true(race.racers[i].val_accuracy >= 0.0 && race.racers[i].val_accuracy <= 1.0);
+        assert_int_equal(fallbacks(&race.racers[i]), 0);
+    }
+    race.racers[0].seconds[0] = 2.0;   /* 12 sequences a second */
+    race.racers[1].seconds[0] = 1.0;
+    static const char *const lines[] = {
+        "\nMeasured: shakespeare_lstm_quick on SYNTHETIC data, 24 samples per epoch in batches ",
+        "\ncpu: 1200 characters/s, 100 for each sample.\n", "\ntpu: 2400 characters/s, 100 for ",
+        "\nModelled: seconds per epoch of this length",
+        "\nv2-8           8     16      2       32 ",
+        "\nPublished: no times of shakespeare_lstm_quick\n",
+    };
+    const char *text = printed(race_print, &race);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        if (!strstr(text, lines[i])) fail_msg("no \"%s\" in\n%s", lines[i], text);
+    race_close(&race);
+
+    race.reference = cornu_reference_model("shakespeare_lstm");
+    text = printed(print_published, &race);
+    assert_non_null(strstr(text, "\nColab TPU          1024    100   102400        17  tensor"));
+    assert_non_null(strstr(text, "\nColab TPU          1024    100   102400        19  ayyuce"));
+    cornu_train_test_free(plays);
 }
 
 /* ---- The file ---- */
@@ -261,6 +308,8 @@ static void the_file_has_the_three_lists(void **state)
                        tpus.racers[0].val_accuracy, 0.0);
     assert_float_equal(json_real_value(json_object_get(cpu, "loss")), tpus.racers[0].loss, 0.0);
     assert_true(json_is_true(json_object_get(json_object_get(root, "data"), "synthetic")));
+    assert_string_equal(json_string_value(json_object_get(root, "target")), "class");
+    assert_int_equal(json_integer_value(json_object_get(root, "targets_per_sample")), 1);
     assert_int_equal(race_write(&tpus, "/absent/r.json"), CORNU_ERR_FILE);
     json_decref(root);
 }
@@ -315,6 +364,7 @@ int main(void)
         cmocka_unit_test(epochs_of_published_length_are_modelled),
         cmocka_unit_test(tables_keep_kinds_of_seconds_apart),
         cmocka_unit_test(a_slow_bf16_is_said),
+        cmocka_unit_test(texts_race_like_images),
         cmocka_unit_test(the_file_has_the_three_lists),
         cmocka_unit_test(the_picture_has_bars_of_their_length),
     };

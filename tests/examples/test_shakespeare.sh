@@ -52,7 +52,7 @@ says '^0 ops fell back'
 nats=$(sed -n 's/Training loss: \(.*\) nats.*/\1/p' err) bits=$(sed -n 's/Training loss.*, \(.*\) bits.*/\1/p' err)
 awk "BEGIN { exit !($nats / log(2) - $bits < 0.001 && $bits - $nats / log(2) < 0.001) }"
 report $? "a nat is 1 / ln 2 bits"
-[ -s model.safetensors ] && [ -s trace.json ] && grep -q '"model": *"shakespeare_lstm"' run.json
+[ -s model.safetensors ] && [ -s trace.json ] && grep -q '"model": *"shakespeare_lstm_quick"' run.json
 report $? "model, record and trace are written"
 
 # What was written at the end of the training is written again from the file, streamed alike.
@@ -82,6 +82,13 @@ run $small --device tpu --shards 8 --generate 9
 [ $status = 0 ] && [ "$(wc -m < out)" -ge 10 ]
 report $? "eight shards train, one writes"
 says '120 from code point 255 on dropped'
+
+run --data synthetic --limit 5000 --sequence-length 12 --batch-size 8 --epochs 1 --steps-per-epoch 3 \
+    --verbose 2 --history run.json
+[ $status = 0 ] && grep -q '"synthetic": *true' run.json
+report $? "a text drawn by code"
+says 'synthetic text, drawn by code with seed 0: 5000 characters'
+says 'Training loss on a synthetic text: '
 
 refuses 1 'empty.txt: the text is empty' --text empty.txt
 refuses 1 'latin.txt: byte 3, 0xE9, begins no UTF-8 character' --text latin.txt

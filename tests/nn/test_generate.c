@@ -77,7 +77,8 @@ static void what_is_no_probability_is_told(void **state)
 enum { VOCABULARY = 20, MOST = 40 };
 
 static const CornuTextPreset small = {
-    .name = "small", .channels = 8, .units = 12, .layers = 2, .sequence_length = MOST,
+    .name = "small", .model = "small", .channels = 8, .units = 12, .layers = 2,
+    .sequence_length = MOST,
 };
 
 typedef struct {

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "../../datasets/image.h"
+#include "../../nn/axis_internal.h"
 
 enum { WHITE = 0xffffff, RED = 0xcc0000, BLUE = 0x0000cc, GREEN = 0x008800 };
 
@@ -176,6 +177,86 @@ static void bars_are_as_long_as_their_values(void **state)
     cornu_plot_free(plot);
 }
 
+/* ---- Lines ---- */
+
+/* The mean row of a colour's pixels in a column; NaN without any. */
+static double height_at(const CornuPlot *plot, int x, CornuColour colour)
+{
+    double sum = 0.0, count = 0.0;
+    for (int y = 0; y < cornu_plot_height(plot); y++) {
+        if (cornu_plot_pixel(plot, x, y) != colour) continue;
+        sum += y;
+        count++;
+    }
+    return sum / count;
+}
+
+static void lines_go_from_value_to_value(void **state)
+{
+    (void)state;
+    enum { COUNT = 101 };   /* too many for points */
+    double        values[COUNT], few[COUNT];
+    const double *lines[] = { values, few };
+    const CornuPlotSeries both[] = { { "a", BLUE }, { "b", RED } };
+    for (int i = 0; i < COUNT; i++) {
+        values[i] = i;
+        few[i] = i % 50 ? NAN : 100 - i;   /* three values, and a line from each to the next */
+    }
+    CornuPlot *plot = paper(600, 300);
+    cornu_plot_lines(plot, 10, 10, 580, 280, "Title", "epoch", lines, COUNT, both, 2, .first = 1);
+    const double left = height_at(plot, 200, BLUE), middle = height_at(plot, 300, BLUE);
+    const double right = height_at(plot, 400, BLUE);
+    assert_true(left > middle + 20 && fabs(left + right - 2 * middle) <= 2);
+    const double down = height_at(plot, 200, RED) - height_at(plot, 300, RED);
+    assert_true(fabs(down + left - middle) <= 2);
+    cornu_plot_free(plot);
+
+    /* One value is a point in the middle; none is nothing. */
+    plot = paper(600, 300);
+    cornu_plot_lines(plot, 10, 10, 580, 280, .values = lines, .count = 1, .series = both,
+                     .series_count = 1);
+    assert_in_range(count_all(plot, BLUE), 15, 50);
+    cornu_plot_free(plot);
+    plot = paper(600, 300);
+    values[0] = INFINITY;
+    cornu_plot_lines(plot, 10, 10, 580, 280, .values = lines, .count = 1, .series = both,
+                     .series_count = 1);
+    cornu_plot_lines(plot, 10, 10, 580, 280, .count = 0);
+    assert_int_equal(count_all(plot, BLUE), 0);
+    cornu_plot_free(plot);
+}
+
+/* All ticks of an axis, "0 0.2 0.4". */
+static const char *ticks_of(const CornuAxis *axis)
+{
+    static char text[200];
+    char        one[32];
+    size_t      length = 0;
+    double      tick = cornu__axis_first_tick(axis);
+    for (; !isnan(tick) && length < 160; tick = cornu__axis_next_tick(axis, tick))
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s%s", length ? " " : "",
+                                   cornu__axis_tick_text(one, tick));
+    return text;
+}
+
+static void ticks_are_at_round_numbers(void **state)
+{
+    (void)state;
+    CornuAxis axis = cornu__axis_linear(0, 100, 0.013, 0.987, 5);
+    assert_string_equal(ticks_of(&axis), "0 0.2 0.4 0.6 0.8 1");
+    axis = cornu__axis_linear(0, 100, -0.1, 0.1, 4);
+    assert_string_equal(ticks_of(&axis), "-0.1 -0.05 0 0.05 0.1");
+    axis = cornu__axis_linear(0, 100, 1.0, 1.0, 4);
+    assert_string_equal(ticks_of(&axis), "0.9 0.95 1");
+    axis = cornu__axis_whole(0, 100, 1, 12, 6);
+    assert_string_equal(ticks_of(&axis), "2 4 6 8 10 12");
+    axis = cornu__axis_whole(0, 100, 3, 3, 6);
+    assert_string_equal(ticks_of(&axis), "3");
+    assert_float_equal(cornu__axis_place(&axis, 3), 50, 1e-9);
+    axis = cornu__axis_logarithmic(0, 100, 0.6, 9);
+    assert_string_equal(ticks_of(&axis), "0.5 1 2 5 10");
+}
+
 /* ---- Files ---- */
 
 static void a_file_holds_the_pixels(void **state)
@@ -221,6 +302,8 @@ int main(void)
         cmocka_unit_test(text_stands_where_it_is_put),
         cmocka_unit_test(what_is_not_ascii_is_a_question_mark),
         cmocka_unit_test(bars_are_as_long_as_their_values),
+        cmocka_unit_test(lines_go_from_value_to_value),
+        cmocka_unit_test(ticks_are_at_round_numbers),
         cmocka_unit_test(a_file_holds_the_pixels),
         cmocka_unit_test(wrong_extents_are_refused),
     };

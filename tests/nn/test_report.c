@@ -170,7 +170,7 @@ static void bad_samples_are_refused(void **state)
     y[1] = 0;
     p[2] = NAN;
     expect_error(cornu_confusion(two, labels, square), CORNU_ERR_VALUE,
-                 "prediction 1 is no number for class 0");
+                 "prediction 1 has what is no number");
     p[2] = 0.8F;
     expect_error(cornu_confusion(two, cornu_array(y, CORNU_I32, 1), square), CORNU_ERR_SHAPE,
                  "expected (N, 2) and N of them");

@@ -187,7 +187,7 @@ static void time_to_first_step(void **state)
     if (!have_real_digits() || !allocations_counted()) skip();
     const double    start = now();
     CornuDevice    *device = cornu_device_open("cpu");
-    CornuImageData *mnist = cornu_mnist_load();
+    CornuTrainTest *mnist = cornu_mnist_load();
     assert_non_null(mnist);
     CornuModel *model = open_model("mnist_cnn", device);
     struct { CornuCallback base; double seconds; } timer = {
@@ -200,7 +200,7 @@ static void time_to_first_step(void **state)
     assert_true(timer.seconds - start < 10.0);
     cornu_history_free(history);
     cornu_model_free(model);
-    cornu_image_data_free(mnist);
+    cornu_train_test_free(mnist);
     cornu_device_close(device);
 }
 

@@ -54,6 +54,28 @@ static void feeds_and_fetches(void **state)
     cornu_graph_free(graph);
 }
 
+/* Elements in their order, the others as they were. */
+static void feeds_in_parts(void **state)
+{
+    CornuGraph  *graph = cornu_graph_create(*state);
+    CornuTensor *x = cornu_graph_input(graph, cornu_type(CORNU_F32, 2, 3));
+    CornuTensor *y = cornu_op_scale(x, 2.0);
+    float        in[] = { 1, 2, 3 }, more[] = { 4, 5 }, out[6];
+    CornuArray   to = cornu_array(out, CORNU_F32, 2, 3);
+    assert_int_equal(cornu_graph_feed_part(x, 0, cornu_array(in, CORNU_F32, 3)), CORNU_OK);
+    assert_int_equal(cornu_graph_feed_part(x, 2, cornu_array(more, CORNU_F32, 1, 2)), CORNU_OK);
+    assert_int_equal(cornu_run(graph, &y, 1, &to), CORNU_OK);
+    const float expected[] = { 2, 4, 8, 10, 0, 0 };
+    for (int i = 0; i < 6; i++) assert_float_equal(out[i], expected[i], 0);
+    assert_int_equal(cornu_graph_feed_part(x, 4, cornu_array(in, CORNU_F32, 3)), CORNU_ERR_SHAPE);
+    assert_int_equal(cornu_graph_feed_part(x, -1, cornu_array(in, CORNU_F32, 3)), CORNU_ERR_SHAPE);
+    assert_int_equal(cornu_graph_feed_part(y, 0, cornu_array(in, CORNU_F32, 3)),
+                     CORNU_ERR_ARGUMENT);
+    assert_int_equal(cornu_graph_feed_part(NULL, 0, cornu_array(in, CORNU_F32, 3)),
+                     CORNU_ERR_ARGUMENT);
+    cornu_graph_free(graph);
+}
+
 static void variables_change_once_per_run(void **state)
 {
     CornuVariable *a = cornu_variable_create(*state, cornu_scalar(CORNU_F32), "a");
@@ -417,6 +439,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(feeds_and_fetches),
+        cmocka_unit_test(feeds_in_parts),
         cmocka_unit_test(variables_change_once_per_run),
         cmocka_unit_test(assignments_are_simultaneous),
         cmocka_unit_test(equal_programs_compile_once),

@@ -58,7 +58,7 @@ static inline float expm1_near_zero(float r)
     return p * (r * r) + r;
 }
 
-/* 1 ULP. Below -104 the result rounds to 0, above 88.8 to infinity. The power of two is
+/* 1.05 ULP. Below -104 the result rounds to 0, above 88.8 to infinity. The power of two is
  * applied in two halves: neither overflows, and denormal results round once. */
 static inline float exp_of(float x)
 {

@@ -9,6 +9,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 #include "per_isa.h"
 
 /* LANES floats fill a register. A tile of TILE_ROWS by TILE_VECTORS registers of sums, one row
@@ -42,17 +46,47 @@ typedef float   Unaligned __attribute__((vector_size(4 * LANES), aligned(4), may
 INLINE Lanes load(const float *from)       { return *(const Unaligned *)from; }
 INLINE void  store(float *to, Lanes value) { *(Unaligned *)to = value; }
 
-/* The first `count` lanes as bf16, rounded as cornu_bf16_from_float does. The loop, because gcc
- * 12 converts vectors of its own type lane by lane. */
+/* Lanes that hold numbers below 2^16 or 2^8, as those. gcc 12 converts vectors of its own type
+ * lane by lane, with AVX2 alone a loop over them too. */
+#if defined(__AVX2__) && !defined(__AVX512F__)
+INLINE __m128i halves_of(__m256i x)
+{
+    return _mm_packus_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
+}
+
+INLINE void store_halves(uint16_t *to, Bits lanes)
+{
+    _mm_storeu_si128((void *)to, halves_of((__m256i)lanes));
+}
+
+INLINE void store_bytes(uint8_t *to, Bits lanes)
+{
+    const __m128i halves = halves_of((__m256i)lanes);
+    _mm_storel_epi64((void *)to, _mm_packus_epi16(halves, halves));
+}
+#else
+INLINE void store_halves(uint16_t *to, Bits lanes)
+{
+    uint32_t wide[LANES];
+    memcpy(wide, &lanes, sizeof wide);
+    for (int n = 0; n < LANES; n++) to[n] = (uint16_t)wide[n];
+}
+
+INLINE void store_bytes(uint8_t *to, Bits lanes)
+{
+    uint32_t wide[LANES];
+    memcpy(wide, &lanes, sizeof wide);
+    for (int n = 0; n < LANES; n++) to[n] = (uint8_t)wide[n];
+}
+#endif
+
+/* The first `count` lanes as bf16, rounded as cornu_bf16_from_float does. */
 INLINE void store_narrow(uint16_t *to, Lanes value, int count)
 {
     const Bits x = (Bits)value, nan = (Bits)((x & 0x7fffffffu) > 0x7f800000u);
     const Bits up = x + 0x7fffu + (x >> 16 & 1u);
-    const Bits bits = (nan & (x | 0x400000u)) | (~nan & up);
-    uint32_t   wide[LANES];
     uint16_t   half[LANES];
-    memcpy(wide, &bits, sizeof wide);
-    for (int n = 0; n < LANES; n++) half[n] = (uint16_t)(wide[n] >> 16);
+    store_halves(half, ((nan & (x | 0x400000u)) | (~nan & up)) >> 16);
     if (count >= LANES) memcpy(to, half, sizeof half);
     else for (int n = 0; n < count; n++) to[n] = half[n];
 }

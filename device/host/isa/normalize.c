@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "exponential.h"
 #include "lanes.h"
 
 /* Sums run over ROWS rows before they are added to memory: fewer trips there, less rounding. */
@@ -73,51 +74,67 @@ static void apply_grad(const float *x, const float *d_y, int64_t rows, int64_t C
             d_x[c] = factor[c] * (d_y[c] - a[c] - (x[c] - mean[c]) * b[c]);
 }
 
-/* exp(x) for x <= 0, to 1 unit in the last place; 0 where it is less than the least normal
- * number. 2^n exp(r) with r = x - n log 2, |r| <= log 2 / 2, and the Taylor polynomial to r^7. */
-INLINE Lanes exp_negative(Lanes x)
+/* A loop, of which compilers make one register again. */
+INLINE Lanes exp_of_lanes(Lanes x)
 {
-    const float shift = 12582912.0f;          /* 1.5 2^23: adding it rounds to whole numbers */
-    const Lanes n = x * 1.44269504f + shift;
-    const Lanes whole = n - shift;
-    const Lanes r = x - whole * 0.693359375f + whole * 2.12194440e-4f;
-    Lanes       p = r * (1.0f / 5040) + 1.0f / 720;
-    p = p * r + 1.0f / 120;
-    p = p * r + 1.0f / 24;
-    p = p * r + 1.0f / 6;
-    p = p * r + 0.5f;
-    p = p * r + 1.0f;
-    p = p * r + 1.0f;
-    const Mask power = ((Mask)n - 0x4b400000 + 127) << 23;
-    return (Lanes)((Mask)(p * (Lanes)power) & ~(x < -87.0f));
+    float lanes[LANES];
+    store(lanes, x);
+    _Pragma("omp simd") for (int n = 0; n < LANES; n++) lanes[n] = exp_of(lanes[n]);
+    return load(lanes);
 }
 
-INLINE Lanes load_class(const float *x, int64_t left)
+INLINE Lanes larger(Lanes a, Lanes b)
 {
-    if (left >= LANES) return load(x);
-    Lanes value = (Lanes){ 0 } - INFINITY;
-    memcpy(&value, x, (size_t)left * sizeof(float));
-    return value;
+    const Mask take = a > b;
+    return (Lanes)((take & (Mask)a) | (~take & (Mask)b));
 }
 
+INLINE float largest_lane(Lanes x)
+{
+    float lanes[LANES];
+    store(lanes, x);
+    UNROLL for (int half = LANES / 2; half; half /= 2)
+        for (int n = 0; n < half; n++)
+            lanes[n] = lanes[n] > lanes[n + half] ? lanes[n] : lanes[n + half];
+    return lanes[0];
+}
+
+INLINE float sum_of_lanes(Lanes x)
+{
+    float lanes[LANES];
+    store(lanes, x);
+    UNROLL for (int half = LANES / 2; half; half /= 2)
+        for (int n = 0; n < half; n++) lanes[n] += lanes[n + half];
+    return lanes[0];
+}
+
+/* A NaN is not the largest, but makes the sum and so the whole row NaN. */
 static void softmax(const float *x, int64_t classes, bool logarithm, float *y)
 {
-    float largest = -INFINITY, sum = 0.0f;
-    Lanes parts = { 0 };
-    for (int64_t k = 0; k < classes; k++) largest = x[k] > largest ? x[k] : largest;
-    for (int64_t k = 0; k < classes; k += LANES)
-        parts += exp_negative(load_class(x + k, classes - k) - largest);
-    for (int lane = 0; lane < LANES; lane++) sum += parts[lane];
+    const int64_t whole = classes / LANES * LANES;
+    const size_t  left = (size_t)(classes - whole) * sizeof(float);
+    Lanes         tail = (Lanes){ 0 } - INFINITY;   /* whose exponential is 0 */
+    if (left) memcpy(&tail, x + whole, left);
+    Lanes best = tail;
+    for (int64_t k = 0; k < whole; k += LANES) best = larger(load(x + k), best);
+    const float largest = largest_lane(best);
+    tail = exp_of_lanes(tail - largest);
+    Lanes parts = tail;
     if (logarithm) {
-        const float log_sum = logf(sum);
+        for (int64_t k = 0; k < whole; k += LANES) parts += exp_of_lanes(load(x + k) - largest);
+        const float log_sum = logf(sum_of_lanes(parts));
         for (int64_t k = 0; k < classes; k++) y[k] = x[k] - largest - log_sum;
         return;
     }
-    const float part = 1.0f / sum;
-    for (int64_t k = 0; k < classes; k += LANES) {
-        const Lanes value = exp_negative(load_class(x + k, classes - k) - largest) * part;
-        memcpy(y + k, &value, (size_t)(classes - k < LANES ? classes - k : LANES) * sizeof(float));
+    for (int64_t k = 0; k < whole; k += LANES) {
+        const Lanes value = exp_of_lanes(load(x + k) - largest);
+        store(y + k, value);
+        parts += value;
     }
+    const float part = 1.0f / sum_of_lanes(parts);
+    for (int64_t k = 0; k < whole; k += LANES) store(y + k, load(y + k) * part);
+    tail *= part;
+    if (left) memcpy(y + whole, &tail, left);
 }
 
 const CornuNormalizes CORNU__PER_ISA(cornu__normalizes) = {

@@ -30,7 +30,7 @@ INLINE void store_some(float *to, Lanes value, int64_t count)
     else memcpy(to, &value, (size_t)count * sizeof(float));
 }
 
-/* Bytes to lanes and back, as loops: gcc 12 converts vectors of its own type lane by lane. */
+/* As a loop: gcc 12 converts vectors of its own type lane by lane. */
 INLINE Mask widen(const uint8_t *from)
 {
     int32_t lanes[LANES];
@@ -38,13 +38,6 @@ INLINE Mask widen(const uint8_t *from)
     Mask value;
     memcpy(&value, lanes, sizeof value);
     return value;
-}
-
-INLINE void narrow(uint8_t *to, Mask value)
-{
-    int32_t lanes[LANES];
-    memcpy(lanes, &value, sizeof value);
-    for (int c = 0; c < LANES; c++) to[c] = (uint8_t)lanes[c];
 }
 
 INLINE Lanes choose(Mask mask, Lanes a, Lanes b)
@@ -68,10 +61,10 @@ INLINE void max_window(const float *x, int64_t row, int64_t column, Reach u, Rea
         }
     store_some(y, best, count);
     if (count >= LANES) {
-        narrow(index, where);
+        store_bytes(index, (Bits)where);
     } else {
         uint8_t bytes[LANES];
-        narrow(bytes, where);
+        store_bytes(bytes, (Bits)where);
         memcpy(index, bytes, (size_t)count);
     }
 }

@@ -47,6 +47,8 @@ static void pack(void *panel, int64_t width, int64_t k, int64_t count, const voi
         uint16_t *to = (uint16_t *)panel + k / 2 * 2 * width;
         if (k % 2 == 0 && k + 1 < end) {
             uint32_t *restrict pairs = (uint32_t *)(void *)to;
+            __builtin_prefetch(x + width * n_step);   /* of the panel beside, packed next */
+            __builtin_prefetch(x + k_step + width * n_step);
             if (n_step == 1)
                 for (int64_t n = 0; n < columns; n++)
                     pairs[n] = x[n] | (uint32_t)x[k_step + n] << 16;

@@ -1,9 +1,7 @@
 /*
  * Elementwise ops on f32, see vector.h.
  *
- * Arithmetic, sqrt and comparisons are those of IEEE 754. The functions below are
- * accurate to the units in the last place (ULP) said at each, over all floats, denormals
- * and both infinities included, and pass NaN on; tests/device/test_vector.c asserts it.
+ * The functions below keep the error bounds of vector.h, in units in the last place (ULP).
  */
 #include <math.h>
 #include <string.h>

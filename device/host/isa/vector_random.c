@@ -20,7 +20,7 @@ typedef uint64_t Wide __attribute__((vector_size(32)));
 typedef uint64_t Wide __attribute__((vector_size(16)));
 #endif
 
-enum { WIDE = sizeof(Wide) / sizeof(uint64_t), COUNTERS = 16, NUMBERS = 4 * COUNTERS };
+enum { WIDE = sizeof(Wide) / sizeof(uint64_t), COUNTERS = 32, NUMBERS = 4 * COUNTERS };
 
 /* The 64-bit products of the lower halves. Compilers would multiply 64 by 64 bits, at
  * several times the price. */

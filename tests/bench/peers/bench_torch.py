@@ -1,21 +1,27 @@
-"""Eager PyTorch training steps of mnist_cnn and mnist_convnet, float32, in several settings.
+"""Training steps, predictions and memory of the five networks in PyTorch.
 
-    /usr/bin/python3 tests/bench/peers/bench_torch.py [--steps N] [--batch B] [--model NAME]
+    /usr/bin/python3 tests/bench/peers/bench_torch.py --models mnist_cnn --batches 128 --json FILE
 
-One step is forward, cross-entropy, backward, Adam, with dropout on. The settings: memory
-format (channels_last or contiguous), 1 or 2 threads, oneDNN (mkldnn) on or off; each is a
-fresh model. Settings are visited in rounds, so a busy moment of the machine falls on all of
-them; printed are the median and the fastest step of all rounds, in ms, best setting first.
-Gradients are cleared by set_to_none, the faster of PyTorch's two ways.
+One step is forward, loss, backward, optimizer, with dropout on, on a batch that stays where it is;
+gradients are cleared by set_to_none. Each setting is a fresh model: float32 or autocast to
+bfloat16; eager, or torch.compile where there is one; images channels_last or contiguous; so many
+threads. All settings that are asked for take turns, so that a busy moment of the machine falls on
+all of them; `compare` takes the best of a dtype. Memory is the process' largest resident set, which
+means something if one setting alone was run.
 """
 
 import argparse
 import itertools
+import json
+import os
+import resource
 import statistics
 import time
 
 import torch
 from torch import nn
+
+SEQUENCE, VOCABULARY = 100, 256
 
 
 def mnist_cnn():
@@ -27,6 +33,23 @@ def mnist_cnn():
     )
 
 
+def without_scale(norm):
+    norm.weight.requires_grad_(False)           # and stays 1
+    return norm
+
+
+def mnist_cnn_bn():
+    def normalized(channels, kind=nn.BatchNorm2d):
+        return without_scale(kind(channels, eps=1e-3, momentum=0.01))
+    return nn.Sequential(
+        nn.Conv2d(1, 12, 3, padding=1, bias=False), normalized(12), nn.ReLU(),
+        nn.Conv2d(12, 24, 6, 2, padding=2, bias=False), normalized(24), nn.ReLU(),
+        nn.Conv2d(24, 32, 6, 2, padding=2, bias=False), normalized(32), nn.ReLU(),
+        nn.Flatten(), nn.Linear(1568, 200, bias=False), normalized(200, nn.BatchNorm1d),
+        nn.ReLU(), nn.Dropout(0.4), nn.Linear(200, 10),
+    )
+
+
 def mnist_convnet():
     return nn.Sequential(
         nn.Conv2d(1, 32, 3), nn.ReLU(), nn.MaxPool2d(2),
@@ -35,62 +58,164 @@ def mnist_convnet():
     )
 
 
-MODELS = {f.__name__: (f, parameters) for f, parameters in
-          ((mnist_cnn, 93322), (mnist_convnet, 34826))}
+def fashion_mnist_cnn():
+    layers, channels = [], 1
+    for filters in (64, 128, 256):
+        layers += [nn.BatchNorm2d(channels, eps=1e-3, momentum=0.01),
+                   nn.Conv2d(channels, filters, 5, padding=2), nn.ELU(), nn.MaxPool2d(2),
+                   nn.Dropout(0.25)]
+        channels = filters
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(2304, 256), nn.ELU(), nn.Dropout(0.5),
+                         nn.Linear(256, 10))
+
+
+class Shakespeare(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(VOCABULARY, 512)
+        self.lstm = nn.LSTM(512, 512, num_layers=2, batch_first=True)
+        self.dense = nn.Linear(512, VOCABULARY)
+
+    def forward(self, x):
+        return self.dense(self.lstm(self.embedding(x))[0]).flatten(0, 1)
+
+
+def shakespeare_lstm():
+    return Shakespeare()
+
+
+# Parameters that are trained. PyTorch's LSTM has two biases where Keras' has one: 2 x 2048 more.
+MODELS = {f.__name__: (f, trained) for f, trained in
+          ((mnist_cnn, 93322), (mnist_cnn_bn, 354002), (mnist_convnet, 34826),
+           (fashion_mnist_cnn, 1619084), (shakespeare_lstm, 4460800 + 4096))}
 
 
 class Setting:
-    """A model with its optimizer and batch under one choice of format, threads and oneDNN."""
+    """A model with its optimizer and batch under one choice of dtype, mode, layout, threads."""
 
-    def __init__(self, build, batch, layout, threads, onednn):
-        self.name = f"{layout:13s} {threads} thread{'s'[:threads - 1]:1s} mkldnn {onednn}"
-        self.threads, self.onednn, self.times = threads, onednn == "on", []
+    def __init__(self, name, batch, dtype, mode, layout, threads, predicts=False):
+        build, trained = MODELS[name]
+        self.name, self.batch, self.dtype, self.mode = name, batch, dtype, mode
+        self.layout, self.threads, self.times, self.predicts = layout, threads, [], predicts
+        torch.set_num_threads(threads)
         torch.manual_seed(0)
+        text = name == "shakespeare_lstm"
         form = getattr(torch, "channels_last" if layout == "channels_last"
                        else "contiguous_format")
-        self.model = build().to(memory_format=form).train()
-        self.x = torch.rand(batch, 1, 28, 28).to(memory_format=form)
-        self.labels = torch.randint(0, 10, (batch,))
-        self.optimizer = torch.optim.Adam(self.model.parameters())
+        self.model = build()
+        counted = sum(p.numel() for p in self.model.parameters() if p.requires_grad)
+        assert counted == trained, (name, counted, trained)
+        self.model.train(not predicts)
+        if text:
+            length = 1 if predicts else SEQUENCE
+            self.x = torch.randint(0, VOCABULARY, (batch, length))
+            self.labels = torch.randint(0, VOCABULARY, (batch * length,))
+            self.optimizer = torch.optim.RMSprop(self.model.parameters(), lr=1e-2, alpha=0.9)
+        else:
+            self.model.to(memory_format=form)
+            self.x = torch.rand(batch, 1, 28, 28).to(memory_format=form)
+            self.labels = torch.randint(0, 10, (batch,))
+            self.optimizer = torch.optim.Adam(self.model.parameters())
+        self.forward = torch.compile(self.model) if mode == "compile" else self.model
 
-    def steps(self, count):
+    def once(self):
+        """One step, or one prediction."""
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.dtype == "bf16"):
+            if self.predicts:
+                with torch.inference_mode():
+                    return self.forward(self.x)
+            loss = nn.functional.cross_entropy(self.forward(self.x), self.labels)
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        self.optimizer.step()
+
+    def run(self, keep=True):
         torch.set_num_threads(self.threads)
-        with torch.backends.mkldnn.flags(enabled=self.onednn):
-            for _ in range(count):
-                start = time.perf_counter()
-                loss = nn.functional.cross_entropy(self.model(self.x), self.labels)
-                self.optimizer.zero_grad(set_to_none=True)
-                loss.backward()
-                self.optimizer.step()
-                self.times.append((time.perf_counter() - start) * 1e3)
+        start = time.perf_counter()
+        self.once()
+        if keep:
+            self.times.append(1e3 * (time.perf_counter() - start))
+
+    def row(self):
+        ordered = sorted(self.times)
+        at = lambda part: ordered[round(part * (len(ordered) - 1))]
+        row = {"model": self.name, "batch": self.batch, "dtype": self.dtype, "mode": self.mode,
+               "layout": self.layout, "threads": self.threads, "rounds": len(ordered),
+               "ms": statistics.median(ordered), "ms_low": ordered[0], "ms_high": at(0.9)}
+        if self.predicts:
+            row.update(ms_p95=at(0.95), ms_p99=at(0.99))
+        row["samples_per_s"] = 1e3 * self.batch / row["ms"]
+        return row
+
+
+def measure(settings, seconds):
+    """Rows of those that work here, fastest first; what fails is said and left out."""
+    working = []
+    for setting in settings:
+        try:
+            for _ in range(3):                  # compiles, creates primitives, touches memory
+                setting.run(keep=False)
+            working.append(setting)
+        except (RuntimeError, TypeError, NotImplementedError) as error:
+            print(f"  {setting.name} {setting.dtype} {setting.mode}: not here, "
+                  f"{str(error).strip().splitlines()[0][:80]}")
+    begin, rounds = time.perf_counter(), 0
+    while working and (rounds < 3 or time.perf_counter() - begin < seconds * len(working)):
+        for setting in working:
+            setting.run()
+        rounds += 1
+    rows = sorted((s.row() for s in working), key=lambda row: row["ms"])
+    for row in rows:
+        print("  {model:18s} {batch:5d} {dtype:4s} {mode:7s} {layout:13s} {threads:2d} threads "
+              "{ms:10.3f} ms, fastest {ms_low:.3f}".format(**row), flush=True)
+    return rows
+
+
+def words(text):
+    return text.split(",")
+
+
+def numbers(text):
+    return [int(word) for word in text.split(",")]
 
 
 def main():
+    cores = len(os.sched_getaffinity(0))
+    newest = hasattr(torch, "compile")
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=60, help="steps per setting")
-    parser.add_argument("--batch", type=int, default=128)
-    parser.add_argument("--rounds", type=int, default=6)
-    parser.add_argument("--model", choices=MODELS, action="append")
+    parser.add_argument("--models", type=words, default=list(MODELS))
+    parser.add_argument("--batches", type=numbers, default=[128, 1024])
+    parser.add_argument("--dtypes", type=words, default=["fp32", "bf16"])
+    parser.add_argument("--modes", type=words, default=["eager", "compile"] if newest
+                        else ["eager"])
+    parser.add_argument("--layouts", type=words, default=["channels_last", "contiguous"])
+    parser.add_argument("--threads", type=numbers, default=sorted({1, cores}))
+    parser.add_argument("--seconds", type=float, default=2.0, help="for each setting, about")
+    parser.add_argument("--latency", action="store_true", help="predictions, not training steps")
+    parser.add_argument("--json", metavar="FILE")
     arguments = parser.parse_args()
+    for name in arguments.models:
+        if name not in MODELS:
+            parser.error(f"--models has {name}, expected {', '.join(MODELS)}")
 
     built = torch.__config__.show().splitlines()
-    about = [line.strip(" -") for line in built if "MKL-DNN" in line or "capability" in line]
+    about = [line.strip(" -") for line in built
+             if "MKL-DNN" in line or "oneDNN" in line or "capability" in line]
     print(f"torch {torch.__version__}; {'; '.join(about)}")
-    print(f"batch {arguments.batch}, float32, {arguments.steps} steps per setting")
-    for name in arguments.model or MODELS:
-        build, parameters = MODELS[name]
-        assert sum(p.numel() for p in build().parameters()) == parameters
-        choices = itertools.product(("contiguous", "channels_last"), (1, 2), ("on", "off"))
-        settings = [Setting(build, arguments.batch, *choice) for choice in choices]
-        for setting in settings:
-            setting.steps(3)                    # primitives are created, memory is touched
-            setting.times.clear()
-        for _ in range(arguments.rounds):
-            for setting in settings:
-                setting.steps(max(1, arguments.steps // arguments.rounds))
-        print(f"\n{name} ({parameters:,} parameters)           median ms   fastest ms")
-        for s in sorted(settings, key=lambda s: statistics.median(s.times)):
-            print(f"  {s.name:36s} {statistics.median(s.times):10.2f} {min(s.times):12.2f}")
+    rows = []
+    for name, batch in itertools.product(arguments.models, arguments.batches):
+        layouts = arguments.layouts[:1] if name == "shakespeare_lstm" else arguments.layouts
+        rows += measure([Setting(name, batch, *choice, predicts=arguments.latency)
+                         for choice in itertools.product(arguments.dtypes, arguments.modes,
+                                                         layouts, arguments.threads)],
+                        arguments.seconds)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"  at most {peak:.0f} MiB resident")
+    if arguments.json:
+        page = {"torch": torch.__version__, "about": about, "peak_mib": peak,
+                "latency" if arguments.latency else "steps": rows}
+        with open(arguments.json, "w") as file:
+            json.dump(page, file, indent=1)
 
 
 if __name__ == "__main__":

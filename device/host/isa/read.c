@@ -1,0 +1,17 @@
+/* Reading and nothing else: what comes out of a cache or the memory at most. */
+#include "lanes.h"
+
+enum { REGISTERS = 8 };
+
+float CORNU__PER_ISA(cornu__read)(const float *x, int64_t count);
+
+/* Exclusive or takes one cycle, so that eight of them never wait for each other; of additions it
+ * would have to be more than there are registers. */
+float CORNU__PER_ISA(cornu__read)(const float *x, int64_t count)
+{
+    Bits seen[REGISTERS] = { 0 };
+    for (int64_t i = 0; i < count; i += REGISTERS * LANES)
+        UNROLL for (int k = 0; k < REGISTERS; k++) seen[k] ^= (Bits)load(x + i + k * LANES);
+    UNROLL for (int k = 1; k < REGISTERS; k++) seen[0] ^= seen[k];
+    return (float)seen[0][0];
+}

@@ -1,0 +1,214 @@
+/* Samples with what is predicted below them. */
+#include "pictures_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "../report.h"
+
+enum {
+    ACROSS = 24, DOWN = 7, SIDE = 64, NAME_SIZE = 10, SMALL_NAME = 8, NAME_MOST = 110, BESIDE = 10,
+    BELOW = 42,    /* the two lines of text and the room to the next row */
+    MOST_IMAGES = 16384,
+};
+
+/* The samples to show, in order; how many of all are wrong. */
+typedef struct {
+    int64_t *index;
+    int64_t  count, wrong, across;
+} Choice;
+
+static int64_t label_of(const CornuPicturePredictions *config, int64_t i)
+{
+    return (int64_t)cornu_array_get(config->labels, i);
+}
+
+static int64_t predicted_of(const CornuPicturePredictions *config, int64_t i)
+{
+    const int64_t classes = config->predictions.type.shape.extent[1];
+    return cornu_predicted_class((const float *)config->predictions.data + i * classes, classes);
+}
+
+static bool is_wrong(const CornuPicturePredictions *config, int64_t i)
+{
+    return predicted_of(config, i) != label_of(config, i);
+}
+
+/* ---- Checks ---- */
+
+static CornuStatus check_types(const CornuPicturePredictions *config)
+{
+    const CornuType images = config->images.type, labels = config->labels.type;
+    const CornuType predictions = config->predictions.type;
+    const int64_t  *extent = images.shape.extent;
+    const bool      grey = images.shape.rank == 3 || (images.shape.rank == 4 && extent[3] == 1);
+    CornuText       text;
+    if (images.dtype != CORNU_U8 || !grey || cornu_type_count(images) < 1)
+        return cornu__fail(CORNU_ERR_SHAPE, "predictions: images are %s, expected u8 (N, H, W) or "
+                           "(N, H, W, 1) with N at least 1", cornu_type_print(&text, images));
+    if (cornu_dtype_is_float(labels.dtype) || labels.shape.rank != 1 ||
+        labels.shape.extent[0] != extent[0])
+        return cornu__fail(CORNU_ERR_SHAPE, "predictions: labels are %s, expected whole numbers "
+                           "(%lld)", cornu_type_print(&text, labels), (long long)extent[0]);
+    if (predictions.dtype != CORNU_F32 || predictions.shape.rank != 2 ||
+        predictions.shape.extent[0] != extent[0] || predictions.shape.extent[1] < 1)
+        return cornu__fail(CORNU_ERR_SHAPE, "predictions: they are %s, expected f32 (%lld, "
+                           "classes)", cornu_type_print(&text, predictions),
+                           (long long)extent[0]);
+    return CORNU_OK;
+}
+
+static CornuStatus check(const CornuPicturePredictions *config)
+{
+    CORNU__TRY(check_types(config));
+    const int64_t classes = config->predictions.type.shape.extent[1];
+    for (int64_t i = 0; i < config->images.type.shape.extent[0]; i++) {
+        const int64_t label = label_of(config, i);
+        if (label < 0 || label >= classes)
+            return cornu__fail(CORNU_ERR_VALUE, "predictions: label %lld is %lld, expected 0 to "
+                               "%lld", (long long)i, (long long)label, (long long)classes - 1);
+        if (predicted_of(config, i) < 0)
+            return cornu__fail(CORNU_ERR_VALUE, "predictions: prediction %lld has what is no "
+                               "number",
+                               (long long)i);
+    }
+    if (config->across < 0 || config->down < 0 || config->across > MOST_IMAGES ||
+        config->down > MOST_IMAGES)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "predictions: %d by %d samples, expected 1 to %d",
+                           config->across, config->down, MOST_IMAGES);
+    return CORNU_OK;
+}
+
+/* ---- Choosing ---- */
+
+static CornuStatus choose(const CornuPicturePredictions *config, Choice *choice)
+{
+    const int64_t all = config->images.type.shape.extent[0];
+    const int64_t across = config->across ? config->across : ACROSS;
+    const int64_t places = across * (config->down ? config->down : DOWN);
+    const int64_t most = places < all ? places : all;
+    *choice = (Choice){ .index = cornu__allocate((size_t)most, sizeof *choice->index),
+                        .across = across < all ? across : all };
+    if (!choice->index) return CORNU_ERR_MEMORY;
+    for (int right = 0; right <= 1; right++)
+        for (int64_t i = 0; i < all; i++) {
+            if (is_wrong(config, i) == right) continue;
+            choice->wrong += !right;
+            if (choice->count < most) choice->index[choice->count++] = i;
+        }
+    return CORNU_OK;
+}
+
+/* ---- Drawing ---- */
+
+/* A place among `extent` pixels, between pixel `low` and the next one. */
+typedef struct {
+    int64_t low, high;
+    double  part;
+} Between;
+
+static Between between(double place, int64_t extent)
+{
+    const double inside = fmax(0.0, fmin(place, (double)(extent - 1)));
+    const int64_t low = (int64_t)inside;
+    return (Between){ low, low + 1 < extent ? low + 1 : low, inside - (double)low };
+}
+
+/* Enlarged by bilinear interpolation, inverted. */
+static void draw_image(CornuPlot *plot, const uint8_t *image, int64_t H, int64_t W, double scale,
+                       int x, int y)
+{
+    for (int j = 0; j < (int)((double)H * scale); j++)
+        for (int i = 0; i < (int)((double)W * scale); i++) {
+            const Between v = between((j + 0.5) / scale - 0.5, H);
+            const Between u = between((i + 0.5) / scale - 0.5, W);
+            const double  above = (1.0 - u.part) * image[v.low * W + u.low] +
+                                 u.part * image[v.low * W + u.high];
+            const double  below = (1.0 - u.part) * image[v.high * W + u.low] +
+                                 u.part * image[v.high * W + u.high];
+            const double  light = (1.0 - v.part) * above + v.part * below;
+            const CornuColour grey = 0xff - (CornuColour)(light + 0.5);
+            cornu_plot_fill(plot, x + i, y + j, 1, 1, grey << 16 | grey << 8 | grey);
+        }
+}
+
+void cornu__predictions_note(char note[CORNU__PICTURE_TEXT], int64_t shown, int64_t count,
+                             int64_t wrong)
+{
+    snprintf(note, CORNU__PICTURE_TEXT, "%lld of %lld shown, wrong ones first: in red, above the "
+             "true class. Of all %lld, %lld are wrong (%.2f %%)", (long long)shown,
+             (long long)count, (long long)count, (long long)wrong,
+             100.0 * (double)wrong / (double)count);
+}
+
+/* How all samples are drawn. */
+typedef struct {
+    CornuPlot *plot;
+    double     scale, side;    /* of the images, and their height in pixels */
+    double     width, size;    /* pixels for a name, and the height of its capitals */
+} Style;
+
+static void draw_name(const Style *style, const char *name, double middle, double y,
+                      CornuColour colour)
+{
+    char text[CORNU__PICTURE_TEXT];
+    cornu_plot_text(style->plot, cornu__picture_name(text, name, style->size, style->width), middle,
+                    y, style->size, CORNU_PLOT_CENTRE, .colour = colour);
+}
+
+static void draw_sample(const Style *style, const CornuPicturePredictions *config, int64_t sample,
+                        double x, double y)
+{
+    const int64_t *extent = config->images.type.shape.extent, H = extent[1], W = extent[2];
+    const uint8_t *image = (const uint8_t *)config->images.data + sample * H * W;
+    const double   middle = x + style->width / 2, line = style->size + 5;
+    const double   baseline = y + style->side + line;
+    const bool     wrong = is_wrong(config, sample);
+    draw_image(style->plot, image, H, W, style->scale,
+               (int)(middle - (double)W * style->scale / 2), (int)y);
+    draw_name(style, config->names[predicted_of(config, sample)], middle, baseline,
+              wrong ? CORNU__RED : CORNU__INK);
+    if (wrong)
+        draw_name(style, config->names[label_of(config, sample)], middle, baseline + line,
+                  CORNU__INK);
+}
+
+/* Names as wide as the images are large; those that are wider are small, and make room. */
+static Style choose_style(const CornuPicturePredictions *config)
+{
+    const int64_t *extent = config->images.type.shape.extent, H = extent[1], W = extent[2];
+    const int      classes = (int)config->predictions.type.shape.extent[1];
+    const double   scale = (double)SIDE / (double)(H > W ? H : W);
+    const double   large = cornu__picture_widest(config->names, classes, NAME_SIZE, INFINITY);
+    const double   size = large > SIDE ? SMALL_NAME : NAME_SIZE;
+    const double   names = cornu__picture_widest(config->names, classes, size, NAME_MOST);
+    return (Style){ .scale = scale, .side = floor((double)H * scale),
+                    .width = fmax(SIDE, ceil(names)), .size = size };
+}
+
+static CornuPlot *draw(const CornuPicturePredictions *config, const Choice *choice)
+{
+    Style         style = choose_style(config);
+    const double  cell = style.width + BESIDE, row = style.side + BELOW;
+    const int64_t rows = (choice->count + choice->across - 1) / choice->across;
+    char          note[CORNU__PICTURE_TEXT];
+    cornu__predictions_note(note, choice->count, config->images.type.shape.extent[0],
+                            choice->wrong);
+    style.plot = cornu__picture_create(2 * CORNU__MARGIN + (double)choice->across * cell - BESIDE,
+                                       (double)rows * row, config->title, note);
+    for (int64_t i = 0; style.plot && i < choice->count; i++) {
+        const int64_t down = i / choice->across, across = i % choice->across;
+        draw_sample(&style, config, choice->index[i], CORNU__MARGIN + (double)across * cell,
+                    CORNU__PICTURE_HEAD + (double)down * row);
+    }
+    return style.plot;
+}
+
+CornuPlot *cornu_picture_predictions_from(const CornuPicturePredictions *config)
+{
+    Choice choice;
+    if (check(config) || choose(config, &choice)) return cornu__null();
+    CornuPlot *plot = draw(config, &choice);
+    cornu__release(choice.index);
+    return plot;
+}

@@ -1,0 +1,115 @@
+#include "subject.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../models/models.h"
+#include "bench.h"
+
+const char *subject_model(int i)
+{
+    int                        count;
+    const CornuReferenceModel *references = cornu_reference_models(&count);
+    return i < count ? references[i].name : NULL;
+}
+
+const char *subject_device(int i)
+{
+    static const char *const names[SUBJECT_DEVICES + 1] = { "cpu", "tpu", NULL };
+    return names[i];
+}
+
+int subject_configs(const char *devices, const SubjectConfig *base,
+                    SubjectConfig to[SUBJECT_DEVICES])
+{
+    int count = 0;
+    for (int i = 0; i < SUBJECT_DEVICES; i++) {
+        if (!bench_listed(devices, subject_device(i))) continue;
+        to[count] = *base;
+        to[count++].device = subject_device(i);
+    }
+    return count;
+}
+
+/* A text is predicted character by character. */
+static CornuModel *build(const Subject *s, const CornuReferenceModel *reference)
+{
+    static const char *const presets[] = { "full", "quick" };
+    for (int i = 0; s->config.predicts && i < 2; i++) {
+        const CornuTextPreset *preset = cornu_text_preset(presets[i]);
+        if (!strcmp(preset->model, reference->name))
+            return cornu_shakespeare_lstm(.preset = preset, .stateful = true,
+                                          .sequence_length = 1);
+    }
+    return reference->build(&(CornuNetworkConfig){ 0 });
+}
+
+static CornuStatus make_model(Subject *s)
+{
+    enum { STEPS_PER_EPOCH = 100 };
+    const CornuReferenceModel *reference = cornu_reference_model(s->config.model);
+    s->model = build(s, reference);
+    if (s->config.predicts) return cornu_compile(s->model, .device = s->device);
+    return cornu_compile(s->model, .device = s->device, .loss = cornu_loss(reference->loss),
+                         .metrics = { CORNU_ACCURACY },
+                         .optimizer = cornu_reference_optimizer(reference, STEPS_PER_EPOCH, 0.0));
+}
+
+/* Bytes in no order. */
+static CornuStatus invent(CornuArray *array, CornuType type, int range)
+{
+    const int64_t count = cornu_type_count(type);
+    uint8_t      *bytes = malloc(cornu_type_bytes(type));
+    for (int64_t i = 0; bytes && i < count; i++) bytes[i] = (uint8_t)(i * 7919 % 65521 % range);
+    *array = cornu_array_from(bytes, type);
+    return bytes ? CORNU_OK : cornu_error_set(CORNU_ERR_MEMORY, "no memory for a batch");
+}
+
+static CornuStatus make_data(Subject *s)
+{
+    const CornuShape classes = cornu_model_output_shape(s->model);
+    CornuStatus      status = invent(&s->x, cornu_reference_input_type(s->model, s->config.batch),
+                                     256);
+    if (status) return status;
+    if (s->config.predicts) {
+        CornuShape y = classes;
+        y.extent[0] = s->config.batch;
+        const CornuType type = cornu_type_from(CORNU_F32, y);
+        s->to = cornu_array_from(malloc(cornu_type_bytes(type)), type);
+        return s->to.data ? CORNU_OK : cornu_error_set(CORNU_ERR_MEMORY, "no memory");
+    }
+    status = invent(&s->y, cornu_reference_label_type(s->model, s->config.batch),
+                    (int)classes.extent[classes.rank - 1]);
+    if (status) return status;
+    s->executable = cornu_model_train_step(s->model, s->x.type, s->y.type);
+    return s->executable ? CORNU_OK : cornu_error_status();
+}
+
+CornuStatus subject_open(Subject *s, const SubjectConfig *config)
+{
+    *s = (Subject){ .config = *config };
+    s->device = cornu_device_open(config->device, .threads = config->threads,
+                                  .shards = config->predicts ? 1 : 0);
+    if (!s->device) return cornu_error_take();
+    const CornuStatus status = make_model(s);
+    return status ? status : make_data(s);
+}
+
+void subject_close(Subject *s)
+{
+    cornu_model_free(s->model);
+    cornu_device_close(s->device);
+    free(s->x.data);
+    free(s->y.data);
+    free(s->to.data);
+    *s = (Subject){ 0 };
+}
+
+int subject_shards(const Subject *s)  { return cornu_device_shards(s->device); }
+int subject_threads(const Subject *s) { return cornu_device_threads(s->device); }
+
+CornuStatus subject_train(void *subject)
+{
+    const Subject *s = subject;
+    return cornu_train_on_batch(s->model, s->x, s->y, NULL);
+}

@@ -1,0 +1,72 @@
+# build/bench: its limits, a tiny step and its JSON; what it refuses. No figure is judged here.
+programs=$(realpath "$BUILD")
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+passed=0 failed=0 skipped=0
+export LC_ALL=C.UTF-8
+unset CORNU_ISA BLIS_ARCH_TYPE CORNU_DUMP
+
+check() { # check NAME COMMAND...
+    local name=$1
+    shift
+    if "$@"; then passed=$((passed + 1)); return; fi
+    failed=$((failed + 1))
+    echo "not ok: $name"
+    head -n 12 out
+    cat err
+}
+bench() { timeout 200 "$programs/bench" "$@" >out 2>err </dev/null; }
+refuses() { bench "${@:2}"; [ $? = 2 ] && grep -q -- "$1" err; }
+
+CORNU_ISA=portable bench --filter limits --seconds 0.01 --json limits.json
+check "limits, of portable kernels" [ $? = 0 ]
+bench --filter steps,latency --models mnist_convnet,mnist_cnn_bn --batches 8 --seconds 0.001 \
+    --json steps.json
+check "steps and latency" [ $? = 0 ]
+
+if command -v python3 >/dev/null; then
+    python3 - >out 2>err <<'PYTHON'
+import json
+limits = json.load(open("limits.json"))
+assert list(limits) == ["machine", "limits"], list(limits)
+assert limits["machine"]["isa"] == "portable" and not limits["limits"]["bf16_instructions"]
+rates = ("fp32", "bf16", "l1_read", "l2_read", "dram_read", "dram_copy")
+for row in [limits["limits"]] + limits["limits"]["by_threads"]:
+    assert all(row[name] > 0 for name in rates), row
+page = json.load(open("steps.json"))
+models = ("mnist_cnn_bn", "mnist_convnet")
+assert [(r["model"], r["device"], r["shards"]) for r in page["steps"]] == [
+    (m, *d) for m in models for d in (("cpu", 1), ("tpu", 8))]
+# Multiply-adds of the products for one image. Of mnist_cnn_bn those with padding are left out:
+# along an axis 82 of 3 * 28 are inside, 80 of 6 * 14, 38 of 6 * 7. The first layer has no input
+# gradient.
+macs = {"mnist_cnn_bn": 2 * 82**2 * 12 + 3 * (80**2 * 12 * 24 + 38**2 * 24 * 32) + 3 * 315600,
+        "mnist_convnet": 2 * 26**2 * 9 * 32 + 3 * (10**2 * 9 * 32 * 64 + 16000)}
+for row in page["steps"]:
+    assert row["batch"] == 8
+    least = 1e-9 * 2 * 8 * macs[row["model"]]
+    assert least < row["gflop_needed"] < 1.06 * least, (row, least)
+    assert 0 < row["ms_low"] <= row["ms"] <= row["ms_high"]
+    assert row["percent"] > 0 and row["fallbacks"] == 0 and row["allocations"] in (0, None), row
+    assert row["classes"]["convolution"]["ms"] > 0 and row["classes"]["convolution"]["mb"] > 0
+calls = [(r["model"], r["device"], r["call"], r["batch"]) for r in page["latency"]]
+assert len(set(calls)) == 16 and {call[-1] for call in calls} == {1, 1024}, calls
+for row in page["latency"]:
+    assert 0 < row["ms"] <= row["ms_p95"] <= row["ms_p99"], row
+PYTHON
+    check "what the JSON says" [ $? = 0 ]
+else
+    skipped=$((skipped + 1))
+fi
+
+check "refuses an unknown group" refuses 'expected a list of limits, threads' --filter step
+check "refuses an unknown network" refuses 'expected a list of mnist_cnn,' --models mnist_cnn,lenet
+check "refuses an unknown device" refuses 'expected a list of cpu, tpu' --devices gpu
+check "refuses an unknown instruction set" refuses 'expected a list of portable' --isas sse9
+check "refuses batches of nothing" refuses 'whole numbers from 1' --batches 128,0
+check "refuses no time" refuses 'a number from' --seconds 0
+check "refuses an unknown flag" refuses 'did you mean --batches' --batchs 3
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed = 0 ]
