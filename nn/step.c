@@ -284,6 +284,11 @@ static CornuStatus record(CornuModel *model, CornuStep *step)
     return step->mode == CORNU_STEP_PREDICT ? CORNU_OK : record_loss(model, step, mask);
 }
 
+static bool predicts(const CornuStep *step)
+{
+    return step->mode == CORNU_STEP_TEST_PREDICT || step->mode == CORNU_STEP_PREDICT;
+}
+
 /* For batches that have to be dealt; on one shard there are none. */
 static CornuStatus make_room(CornuStep *step)
 {
@@ -292,14 +297,9 @@ static CornuStatus make_room(CornuStep *step)
     if (step->y && row_bytes(step->y_type) > most) most = row_bytes(step->y_type);
     step->blank = cornu__allocate((size_t)step->rows, most);
     if (!step->blank) return CORNU_ERR_MEMORY;
-    if (step->mode != CORNU_STEP_PREDICT) return CORNU_OK;
+    if (!predicts(step)) return CORNU_OK;
     step->room = cornu__allocate((size_t)(step->shards * step->rows), row_bytes(step->output));
     return step->room ? CORNU_OK : CORNU_ERR_MEMORY;
-}
-
-static bool predicts(const CornuStep *step)
-{
-    return step->mode == CORNU_STEP_TEST_PREDICT || step->mode == CORNU_STEP_PREDICT;
 }
 
 CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, CornuType x, CornuType y,
