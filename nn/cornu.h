@@ -15,6 +15,7 @@
 #include "checkpoint.h"
 #include "file.h"
 #include "files.h"
+#include "functional.h"
 #include "generate.h"
 #include "history.h"
 #include "initializers.h"
