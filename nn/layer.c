@@ -336,9 +336,9 @@ static CornuTensor *record(CornuLayer *layer, const CornuCall *call, CornuTensor
     const CornuLayerClass *kind = layer->kind;
     CornuTensor *given[CORNU_MAX_LAYER_TENSORS];
     if (kind->replay) return kind->replay(layer, call, in, in_count, masks, out, out_masks);
+    begin_scope(layer, call);
     for (int i = 0; i < in_count; i++) given[i] = converted(layer, in[i]);
     out_masks[0] = call->mask;
-    begin_scope(layer, call);
     if (kind->mask_many) out_masks[0] = kind->mask_many(layer, call, given, in_count, masks);
     else if (kind->mask) out_masks[0] = kind->mask(layer, call, given[0]);
     out[0] = kind->call_many ? kind->call_many(layer, call, given, in_count, out)

@@ -87,7 +87,9 @@ static CornuTensor *call_model(CornuModel *model, CornuTensor *const *x, const C
     for (int i = 0; i < model->input_count; i++) {
         CornuShape shape = cornu_tensor_shape(x[i]);
         if (adapt(model, i, &shape)) return cornu__null();
+        cornu_graph_scope(cornu_tensor_graph(x[0]), cornu_layer_name(model->inputs[i]->node->layer));
         in[i] = convert_input(model, i, x[i], shape);
+        cornu_graph_scope(cornu_tensor_graph(x[0]), NULL);
     }
     CornuCall       full = *call;
     const CornuType i64 = cornu_scalar(CORNU_I64);
