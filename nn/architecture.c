@@ -120,7 +120,7 @@ static json_t *policy_to_json(const CornuPolicy *policy)
 static json_t *layer_to_json(const CornuModel *model, const CornuLayer *layer)
 {
     const CornuLayerClass *kind = layer->kind;
-    const CornuPolicy *policy = layer->own_policy ? layer->own_policy : model->own_policy;
+    const CornuPolicy *policy = layer->own_policy ? layer->own_policy : model->base.own_policy;
     json_t *config = json_pack("{s:s, s:b, s:o}", "name", cornu_layer_name(layer), "trainable",
                                !layer->frozen, "dtype", policy_to_json(policy));
     config = fields_to_json(model, kind->fields, (const char *)layer + kind->config_offset, config);
@@ -138,6 +138,12 @@ static json_t *input_to_json(const CornuModel *model)
 
 json_t *cornu__model_config(const CornuModel *model)
 {
+    if (model->base.kind != &cornu__sequential_class) {
+        cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: models of class %s cannot be saved whole in this "
+                    "version; cornu_model_save_weights can", cornu_model_name(model),
+                    model->base.kind->class_name);
+        return NULL;
+    }
     json_t *layers = append(json_array(), input_to_json(model));
     for (int i = 0; i < cornu_model_layer_count(model); i++) {
         const CornuLayer *layer = cornu_model_layer(model, i);
@@ -152,7 +158,7 @@ json_t *cornu__model_config(const CornuModel *model)
     json_t *result = object_of("keras", "Sequential",
                                json_pack("{s:s, s:b, s:o, s:o}", "name", cornu_model_name(model),
                                          "trainable", 1, "dtype",
-                                         policy_to_json(model->own_policy), "layers", layers));
+                                         policy_to_json(model->base.own_policy), "layers", layers));
     if (!result) cornu__fail(CORNU_ERR_MEMORY, "no memory for the architecture");
     return result;
 }
@@ -342,7 +348,7 @@ static CornuStatus set_policy(const CornuModel *model, CornuLayer *layer, const 
     CORNU__TRY(read_policy(dtype, &name));
     const CornuPolicy *policy = name ? cornu_policy(name) : NULL;
     if (name && !policy) return cornu_error_take();
-    if (policy != model->own_policy) layer->own_policy = policy;
+    if (policy != model->base.own_policy) layer->own_policy = policy;
     return CORNU_OK;
 }
 

@@ -45,7 +45,7 @@ CornuStatus cornu__callbacks_open(CornuCallbacks *callbacks, CornuVerbose verbos
                                    [CORNU_LINES] = 2 };
     if ((unsigned)verbose >= sizeof numbers / sizeof *numbers)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .verbose is %d, expected CORNU_AUTO, "
-                           "CORNU_SILENT, CORNU_BAR or CORNU_LINES", callbacks->model->name,
+                           "CORNU_SILENT, CORNU_BAR or CORNU_LINES", callbacks->model->base.name,
                            (int)verbose);
     for (int i = 0; i < callbacks->count; i++)
         callbacks->items[i]->params = (CornuParams){ .verbose = numbers[verbose],

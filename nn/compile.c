@@ -1,5 +1,6 @@
 /* Compiling: what a model is trained with, and its variables on a device, which they may leave
  * for another one. */
+#include <stdio.h>
 #include <string.h>
 
 #include "metric_internal.h"
@@ -18,10 +19,22 @@ void cornu__states_free(CornuTracked *tracked)
     tracked->state_count = 0;
 }
 
-/* What stateful layers remember is their device's. */
-static void drop_layer_states(CornuModel *model)
+/* A loss that several outputs share is there for each of them. */
+static void free_losses(CornuModel *model)
 {
-    for (int i = 0; i < model->layer_count; i++) cornu__layer_drop_states(model->layers[i]);
+    for (int i = 0; i < CORNU_MAX_MODEL_TENSORS; i++) {
+        CornuLoss *loss = model->losses[i];
+        for (int k = i; k < CORNU_MAX_MODEL_TENSORS && loss; k++)
+            if (model->losses[k] == loss) model->losses[k] = NULL;
+        cornu_loss_free(loss);
+    }
+}
+
+/* Layers know how many models rely on where their weights are. */
+static void claim(CornuModel *model, bool claimed)
+{
+    if (model->ready != claimed) cornu__layer_claim(&model->base, claimed ? 1 : -1);
+    model->ready = claimed;
 }
 
 void cornu__uncompile(CornuModel *model)
@@ -30,16 +43,17 @@ void cornu__uncompile(CornuModel *model)
     for (int i = 0; i < model->tracked_count; i++) {
         cornu_metric_free(model->tracked[i].metric);
         cornu__states_free(&model->tracked[i]);
-        model->tracked[i].metric = NULL;
+        cornu__release(model->tracked[i].name);
+        model->tracked[i] = (CornuTracked){ 0 };
     }
-    drop_layer_states(model);
+    cornu__layer_drop_states(&model->base);
     model->tracked_count = 0;
     cornu_optimizer_free(model->optimizer);
-    cornu_loss_free(model->loss);
+    free_losses(model);
     model->optimizer = NULL;
-    model->loss = NULL;
     model->policy = NULL;
-    model->compiled = model->ready = false;
+    claim(model, false);
+    model->compiled = false;
 }
 
 /* ---- Compiling ---- */
@@ -47,6 +61,11 @@ void cornu__uncompile(CornuModel *model)
 static void free_given(const CornuCompileConfig *config, CornuOptimizer *optimizer)
 {
     for (int i = 0; i < CORNU_MAX_METRICS; i++) cornu_metric_free(config->metrics[i]);
+    for (int i = 0; i < CORNU_MAX_MODEL_TENSORS; i++) {
+        for (int k = 0; k < CORNU_MAX_METRICS; k++)
+            cornu_metric_free(config->output_metrics[i][k]);
+        cornu_loss_free(config->losses[i]);
+    }
     cornu_optimizer_free(optimizer);
     cornu_loss_free(config->loss);
 }
@@ -54,14 +73,11 @@ static void free_given(const CornuCompileConfig *config, CornuOptimizer *optimiz
 /* Settles what each layer computes in; gradients may be too small for f16. */
 static CornuStatus settle_precision(CornuModel *model)
 {
-    model->policy = model->own_policy ? model->own_policy
-                                      : cornu_policy(cornu_device_policy(model->device));
+    model->policy = model->base.own_policy ? model->base.own_policy
+                                           : cornu_policy(cornu_device_policy(model->device));
     if (!model->policy) return cornu_error_take();
-    for (int i = 0; i < model->layer_count; i++) {
-        const bool last = i == model->layer_count - 1;
-        if (cornu__layer_settle(model->layers[i], model->policy, last))
-            cornu_loss_scale_optimizer(model->optimizer);
-    }
+    if (cornu__layer_settle(&model->base, model->policy, true))
+        cornu_loss_scale_optimizer(model->optimizer);
     return CORNU_OK;
 }
 
@@ -83,16 +99,14 @@ static CornuStatus make_variables(CornuModel *model)
     int trainable = 0;
     const int weights = cornu_model_weight_count(model);
     CORNU__TRY(settle_precision(model));
-    for (int i = 0; i < model->layer_count; i++)
-        CORNU__TRY(cornu_layer_move(model->layers[i], model->device));
+    for (int i = 0; i < model->base.inner_count; i++)
+        CORNU__TRY(cornu_layer_move(model->base.inner[i], model->device));
     CORNU__TRY(make_seed(model));
     CornuVariable **w = cornu__allocate((size_t)weights, sizeof *w);
     if (!w) return CORNU_ERR_MEMORY;
-    for (int i = 0; i < model->layer_count; i++) {
-        const CornuLayer *layer = model->layers[i];
-        for (int k = 0; k < layer->weight_count && !layer->frozen; k++)
-            if (!layer->weights[k]->non_trainable) w[trainable++] = layer->weights[k]->variable;
-    }
+    for (int i = 0; i < weights; i++)
+        if (cornu__layer_trains(&model->base, model->base.weights[i]))
+            w[trainable++] = model->base.weights[i]->variable;
     CornuStatus status =
         trainable > 0 ? cornu_optimizer_build(model->optimizer, w, trainable) : CORNU_OK;
     cornu__release(w);
@@ -101,7 +115,7 @@ static CornuStatus make_variables(CornuModel *model)
         if (weight->variable == model->optimizer->w[k])
             cornu_optimizer_constrain(model->optimizer, k++, weight->constraint);
     }
-    model->ready = status == CORNU_OK;
+    claim(model, status == CORNU_OK);
     return status;
 }
 
@@ -112,31 +126,110 @@ static CornuDevice *choose_device(CornuModel *model, CornuDevice *given)
     return given ? given : model->own_device;
 }
 
+/* ---- What is tracked: losses and metrics, each under its name ---- */
+
+static const char *output_name(const CornuModel *model, int output)
+{
+    return cornu_layer_name(model->outputs[output]->node->layer);
+}
+
+/* "loss" or, of one of several outputs, "scores_loss". The metric is taken. */
+static CornuStatus add_tracked(CornuModel *model, CornuMetric *metric, int output)
+{
+    CornuTracked *tracked = &model->tracked[model->tracked_count++];
+    *tracked = (CornuTracked){ .metric = metric, .output = output };
+    const char  *what = metric ? metric->name : "loss";
+    const char  *of = model->output_count > 1 && output >= 0 ? output_name(model, output) : "";
+    const size_t length = strlen(of) + strlen(what) + 2;
+    if (!(tracked->name = cornu__allocate(length, 1))) return CORNU_ERR_MEMORY;
+    snprintf(tracked->name, length, "%s%s%s", of, *of ? "_" : "", what);
+    return CORNU_OK;
+}
+
+/* All metrics given are taken before anything can fail. */
+static CornuStatus track_all(CornuModel *model, const CornuCompileConfig *config)
+{
+    const bool  several = model->output_count > 1;
+    CornuStatus status = add_tracked(model, NULL, -1), added;
+    for (int i = 0; i < model->output_count && several; i++)
+        if ((added = add_tracked(model, NULL, i)) && !status) status = added;
+    for (int i = 0; i < model->output_count; i++) {
+        CornuMetric *const *metrics = several ? config->output_metrics[i] : config->metrics;
+        for (int k = 0; k < CORNU_MAX_METRICS && metrics[k]; k++)
+            if ((added = add_tracked(model, metrics[k], i)) && !status) status = added;
+    }
+    CORNU__TRY(status);
+    for (int i = 1; i < model->tracked_count; i++)
+        for (int k = 0; k < i; k++)
+            if (!strcmp(cornu_model_metric_name(model, i), cornu_model_metric_name(model, k)))
+                return cornu__fail(CORNU_ERR_ARGUMENT, "%s: two metrics have the name \"%s\"",
+                                   model->base.name, cornu_model_metric_name(model, i));
+    return CORNU_OK;
+}
+
+static int given_losses(const CornuCompileConfig *config)
+{
+    int count = 0;
+    while (count < CORNU_MAX_MODEL_TENSORS && config->losses[count]) count++;
+    return count;
+}
+
+static CornuStatus check_outputs(const CornuModel *model, const CornuCompileConfig *config)
+{
+    const char *name = model->base.name;
+    const int   outputs = model->output_count, losses = given_losses(config);
+    bool        by_output = false;
+    for (int i = 0; i < CORNU_MAX_MODEL_TENSORS; i++) {
+        if ((config->output_metrics[i][0] || config->loss_weights[i] != 0.0) && i >= outputs)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s has an entry %d, but the model has %d "
+                               "output%s", name,
+                               config->output_metrics[i][0] ? "output_metrics" : "loss_weights", i,
+                               outputs, outputs > 1 ? "s" : "");
+        by_output |= config->output_metrics[i][0] != NULL;
+    }
+    if (config->loss && losses)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: both .loss and .losses are given, expected one",
+                           name);
+    if (losses && losses != outputs)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .losses are %d, expected one for each of %d "
+                           "outputs", name, losses, outputs);
+    if (outputs > 1 && config->metrics[0])
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: has %d outputs; .metrics is for one, "
+                           ".output_metrics for several", name, outputs);
+    if (outputs == 1 && by_output)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: has one output; .output_metrics is for several,"
+                           " .metrics for one", name);
+    return CORNU_OK;
+}
+
+static CornuStatus check_settings(const CornuModel *model, const CornuCompileConfig *config)
+{
+    CORNU__TRY(cornu__model_check(model));
+    if (model->base.inner_count == 0)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the model has no layers", model->base.name);
+    if (config->steps_per_execution < 0 || config->steps_per_execution > INT32_MAX)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .steps_per_execution is %lld, expected 1 to "
+                           "%d", model->base.name, (long long)config->steps_per_execution,
+                           INT32_MAX);
+    return check_outputs(model, config);
+}
+
 CornuStatus cornu_compile_from(const CornuCompileConfig *config)
 {
     CornuModel     *model = config->model;
     CornuOptimizer *optimizer = config->optimizer ? config->optimizer : cornu_rmsprop();
-    CornuStatus     status = cornu__model_check(model);
-    if (!status && model->layer_count == 0)
-        status = cornu__fail(CORNU_ERR_ARGUMENT, "%s: the model has no layers", model->name);
-    if (!status && (config->steps_per_execution < 0 || config->steps_per_execution > INT32_MAX))
-        status = cornu__fail(CORNU_ERR_ARGUMENT, "%s: .steps_per_execution is %lld, expected 1 to "
-                             "%d", model->name, (long long)config->steps_per_execution, INT32_MAX);
+    CornuStatus     status = check_settings(model, config);
     if (status) {
         free_given(config, optimizer);
         return status;
     }
     cornu__uncompile(model);
     model->optimizer = optimizer;
-    model->loss = config->loss;
-    model->tracked_count = 1;
-    for (int i = 0; i < CORNU_MAX_METRICS && config->metrics[i]; i++)
-        model->tracked[model->tracked_count++].metric = config->metrics[i];
-    for (int i = 1; i < model->tracked_count; i++)
-        for (int k = 0; k < i; k++)
-            if (!strcmp(cornu_model_metric_name(model, i), cornu_model_metric_name(model, k)))
-                return cornu__fail(CORNU_ERR_ARGUMENT, "%s: two metrics have the name \"%s\"",
-                                   model->name, cornu_model_metric_name(model, i));
+    for (int i = 0; i < model->output_count; i++) {
+        model->losses[i] = config->loss ? config->loss : config->losses[i];
+        model->loss_weights[i] = cornu__number(config->loss_weights[i], 1.0);
+    }
+    CORNU__TRY(track_all(model, config));
     const CornuStrategy *strategy = config->device ? NULL : cornu_strategy_in_scope();
     model->device = choose_device(model, strategy ? cornu_strategy_device(strategy)
                                                   : config->device);
@@ -144,14 +237,14 @@ CornuStatus cornu_compile_from(const CornuCompileConfig *config)
     model->steps_per_execution = config->steps_per_execution ? config->steps_per_execution
                                : strategy ? cornu_strategy_iterations_per_loop(strategy) : 1;
     model->compiled = true;
-    return model->built ? make_variables(model) : CORNU_OK;
+    return model->base.built ? make_variables(model) : CORNU_OK;
 }
 
 static CornuStatus check_compiled(const CornuModel *model)
 {
     return model->compiled ? CORNU_OK
                            : cornu__fail(CORNU_ERR_ARGUMENT, "%s: not compiled; cornu_compile "
-                                         "comes first", model->name);
+                                         "comes first", model->base.name);
 }
 
 CornuStatus cornu__model_ready(CornuModel *model, CornuType x)
@@ -159,7 +252,7 @@ CornuStatus cornu__model_ready(CornuModel *model, CornuType x)
     CORNU__TRY(cornu__model_check(model));
     CORNU__TRY(check_compiled(model));
     if (x.shape.rank < 1)
-        return cornu__fail(CORNU_ERR_SHAPE, "%s: the data are a scalar", model->name);
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: the data are a scalar", model->base.name);
     CornuShape row = { .rank = x.shape.rank - 1 };
     for (int i = 0; i < row.rank; i++) row.extent[i] = x.shape.extent[i + 1];
     CORNU__TRY(cornu_model_build(model, row));
@@ -213,16 +306,27 @@ static CornuStatus move_variables(CornuModel *model, CornuDevice *device)
     return status;
 }
 
+static CornuStatus check_unshared(const CornuModel *model)
+{
+    for (int i = 0; i < model->base.inner_count && model->ready; i++)
+        if (model->base.inner[i]->compiled > 1)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: cannot move, as another model is compiled "
+                               "with its layer %s", model->base.name,
+                               cornu_layer_name(model->base.inner[i]));
+    return CORNU_OK;
+}
+
 CornuStatus cornu_model_move(CornuModel *model, CornuDevice *device)
 {
     CORNU__TRY(cornu__model_check(model));
     CORNU__TRY(check_compiled(model));
     if (!(device = choose_device(model, device))) return cornu_error_take();
     if (device == model->device) return CORNU_OK;
+    CORNU__TRY(check_unshared(model));
     cornu__steps_free(model);
     if (model->ready) CORNU__TRY(move_variables(model, device));
     for (int i = 0; i < model->tracked_count; i++) cornu__states_free(&model->tracked[i]);
-    drop_layer_states(model);
+    cornu__layer_drop_states(&model->base);
     model->device = device;
     return model->ready ? settle_precision(model) : CORNU_OK;
 }

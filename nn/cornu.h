@@ -16,6 +16,7 @@
 #include "constraints.h"
 #include "file.h"
 #include "files.h"
+#include "functional.h"
 #include "generate.h"
 #include "history.h"
 #include "initializers.h"

@@ -5,58 +5,76 @@
 
 /* ---- Predictions of batch after batch ---- */
 
-/* Where predictions go: the caller's rows, by way of one batch. */
+/* Where predictions go: the caller's rows, by way of one batch; of each output. */
 typedef struct {
     const char *who;
-    CornuArray  to;       /* without data: nowhere */
+    CornuArray  to[CORNU_MAX_MODEL_TENSORS];
+    bool        wanted;   /* else nowhere */
     int64_t     rows;     /* written so far */
-    size_t      row_bytes;
-    void       *batch;
-    CornuShape  shape;    /* of batch */
+    CornuArray  batch[CORNU_MAX_MODEL_TENSORS];
 } Output;
 
-static CornuStatus prepare_output(Output *output, const CornuStep *step)
+static Output output_to(const char *who, CornuArray one, const CornuArray *many)
 {
-    const CornuType type = step->output;
-    if (output->batch && cornu_shape_equal(output->shape, type.shape)) return CORNU_OK;
-    const CornuShape got = output->to.type.shape;
+    Output output = { .who = who };
+    for (int i = 0; i < CORNU_MAX_MODEL_TENSORS; i++) {
+        output.to[i] = i == 0 && one.data ? one : many[i];
+        output.wanted |= output.to[i].data != NULL;
+    }
+    return output;
+}
+
+static void output_close(Output *output)
+{
+    for (int i = 0; i < CORNU_MAX_MODEL_TENSORS; i++) cornu__release(output->batch[i].data);
+}
+
+static CornuStatus prepare_one(Output *output, int i, CornuType type)
+{
+    const CornuArray to = output->to[i];
+    CornuArray *batch = &output->batch[i];
+    if (batch->data && cornu_type_equal(batch->type, type)) return CORNU_OK;
+    const CornuShape got = to.type.shape;
     CornuShape       want = type.shape;
     want.extent[0] = got.extent[0];
     CornuText a, b;
-    if (!output->to.data || output->to.type.dtype != type.dtype || !cornu_shape_equal(got, want))
+    if (!to.data || to.type.dtype != type.dtype || !cornu_shape_equal(got, want))
         return cornu__fail(CORNU_ERR_SHAPE, "%s: .to is %s, a batch of predictions %s",
-                           output->who,
-                           output->to.data ? cornu_type_print(&a, output->to.type) : "not given",
+                           output->who, to.data ? cornu_type_print(&a, to.type) : "not given",
                            cornu_type_print(&b, type));
-    cornu__release(output->batch);
-    output->batch = cornu__allocate(cornu_type_bytes(type), 1);
-    output->shape = type.shape;
-    output->row_bytes = cornu_type_bytes(type) / (size_t)type.shape.extent[0];
-    return output->batch ? CORNU_OK : CORNU_ERR_MEMORY;
+    if (got.extent[0] != output->to[0].type.shape.extent[0])
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: .tos have %lld rows and %lld, expected the same",
+                           output->who, (long long)output->to[0].type.shape.extent[0],
+                           (long long)got.extent[0]);
+    cornu__release(batch->data);
+    *batch = cornu_array_from(cornu__allocate(cornu_type_bytes(type), 1), type);
+    return batch->data ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
 /* Runs the step that belongs to mode and the types of a batch, and keeps the predictions. */
 static CornuStatus run_batch(CornuModel *model, CornuSource *source, CornuStepMode mode,
                              const CornuBatch *in, Output *output)
 {
-    const int64_t   valid = in->valid;
-    const CornuType none = { 0 };
-    CornuStep      *step;
-    CORNU__TRY(cornu__step(model, mode, in->arrays[0].type,
-                           in->count > 1 ? in->arrays[1].type : none, &step));
+    const int64_t valid = in->valid;
+    CornuStep    *step;
+    CORNU__TRY(cornu__step(model, mode, in->arrays, in->arrays + model->input_count, &step));
     if (mode == CORNU_STEP_TEST) {
         CORNU__TRY(cornu__source_feed(source, step, in));
         return cornu__step_run(step, NULL);
     }
-    CORNU__TRY(prepare_output(output, step));
-    if (valid > output->to.type.shape.extent[0] - output->rows)
+    for (int i = 0; i < step->y_count; i++)
+        CORNU__TRY(prepare_one(output, i, step->outputs[i]));
+    if (valid > output->to[0].type.shape.extent[0] - output->rows)
         return cornu__fail(CORNU_ERR_SHAPE, "%s: .to has %lld rows, the data have more",
-                           output->who, (long long)output->to.type.shape.extent[0]);
-    CornuArray batch = cornu_array_from(output->batch, step->output);
+                           output->who, (long long)output->to[0].type.shape.extent[0]);
     CORNU__TRY(cornu__source_feed(source, step, in));
-    CORNU__TRY(cornu__step_run(step, &batch));
-    memcpy((char *)output->to.data + (size_t)output->rows * output->row_bytes, batch.data,
-           (size_t)valid * output->row_bytes);
+    CORNU__TRY(cornu__step_run(step, output->batch));
+    for (int i = 0; i < step->y_count; i++) {
+        const CornuType type = step->outputs[i];
+        const size_t    row = cornu_type_bytes(type) / (size_t)type.shape.extent[0];
+        memcpy((char *)output->to[i].data + (size_t)output->rows * row, output->batch[i].data,
+               (size_t)valid * row);
+    }
     output->rows += valid;
     return CORNU_OK;
 }
@@ -77,7 +95,7 @@ static CornuStatus run_execution(CornuModel *model, CornuSource *source, CornuSt
 /* All rows that were asked for have been written. */
 static CornuStatus finish_output(const Output *output)
 {
-    const int64_t want = output->to.type.shape.extent[0];
+    const int64_t want = output->to[0].type.shape.extent[0];
     return output->rows == want ? CORNU_OK
         : cornu__fail(CORNU_ERR_SHAPE, "%s: .to has %lld rows, the data %lld", output->who,
                       (long long)want, (long long)output->rows);
@@ -89,7 +107,7 @@ static CornuStatus test_batches(CornuModel *model, CornuSource *source,
                                 const CornuCallbacks *callbacks, CornuLogSet *logs,
                                 Output *output)
 {
-    const CornuStepMode mode = output->to.data ? CORNU_STEP_TEST_PREDICT : CORNU_STEP_TEST;
+    const CornuStepMode mode = output->wanted ? CORNU_STEP_TEST_PREDICT : CORNU_STEP_TEST;
     CORNU__TRY(cornu__source_begin(source));
     for (int64_t i = 0; i < source->steps;) {
         const int64_t     last = i + model->steps_per_execution - 1;
@@ -106,7 +124,7 @@ static CornuStatus test_batches(CornuModel *model, CornuSource *source,
         CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(test_batch_end), last,
                                      wants ? &logs->logs : NULL));
     }
-    return output->to.data ? finish_output(output) : CORNU_OK;
+    return output->wanted ? finish_output(output) : CORNU_OK;
 }
 
 static CornuStatus evaluate_source(CornuModel *model, CornuSource *source,
@@ -134,7 +152,9 @@ static CornuStatus evaluate(const CornuEvaluateConfig *config, CornuCallbacks *c
     CornuModel *model = config->model;
     CORNU__TRY(cornu__model_check(model));
     CORNU__TRY(cornu__source_open(source, &(CornuSourceConfig){
-        .dataset = cornu__data("evaluate", config->data, config->x, config->y, 2),
+        .dataset = cornu__data(model, &(CornuGiven){
+            .who = "evaluate", .data = config->data, .x = config->x, .y = config->y,
+            .xs = config->xs, .ys = config->ys }),
         .batch_size = config->batch_size, .usual_batch_size = 32, .steps = config->steps,
         .who = "evaluate", .batch_name = "batch_size", .steps_name = "steps" }));
     CORNU__TRY(cornu__callbacks_open(callbacks, config->verbose, 1, source->steps));
@@ -150,10 +170,10 @@ CornuStatus cornu_evaluate_from(const CornuEvaluateConfig *config)
     CornuCallbacks callbacks;
     CornuSource    source = { 0 };
     CornuLogSet    logs = { 0 };
-    Output         output = { .who = "evaluate", .to = config->to };
+    Output         output = output_to("evaluate", config->to, config->tos);
     cornu__callbacks_take(&callbacks, config->model, config->callbacks);
     CornuStatus status = evaluate(config, &callbacks, &source, &logs, &output);
-    cornu__release(output.batch);
+    output_close(&output);
     cornu__logs_close(&logs);
     cornu__source_close(&source);
     cornu__callbacks_close(&callbacks);
@@ -181,11 +201,11 @@ static CornuStatus predict_batches(CornuModel *model, CornuSource *source,
 static CornuStatus predict(const CornuPredictConfig *config, CornuCallbacks *callbacks,
                            CornuSource *source, Output *output)
 {
-    const CornuArray no_labels = { .data = NULL };
-    CornuModel      *model = config->model;
+    CornuModel *model = config->model;
     CORNU__TRY(cornu__model_check(model));
     CORNU__TRY(cornu__source_open(source, &(CornuSourceConfig){
-        .dataset = cornu__data("predict", config->data, config->x, no_labels, 1),
+        .dataset = cornu__data(model, &(CornuGiven){
+            .who = "predict", .data = config->data, .x = config->x, .xs = config->xs }),
         .batch_size = config->batch_size, .usual_batch_size = 32, .steps = config->steps,
         .who = "predict", .batch_name = "batch_size", .steps_name = "steps" }));
     CORNU__TRY(cornu__callbacks_open(callbacks, config->verbose, 1, source->steps));
@@ -198,10 +218,10 @@ CornuStatus cornu_predict_from(const CornuPredictConfig *config)
 {
     CornuCallbacks callbacks;
     CornuSource    source = { 0 };
-    Output         output = { .who = "predict", .to = config->to };
+    Output         output = output_to("predict", config->to, config->tos);
     cornu__callbacks_take(&callbacks, config->model, config->callbacks);
     CornuStatus status = predict(config, &callbacks, &source, &output);
-    cornu__release(output.batch);
+    output_close(&output);
     cornu__source_close(&source);
     cornu__callbacks_close(&callbacks);
     return status;
@@ -209,35 +229,63 @@ CornuStatus cornu_predict_from(const CornuPredictConfig *config)
 
 /* ---- Single steps ---- */
 
-static CornuStatus on_batch(CornuModel *model, CornuStepMode mode, CornuArray x, CornuArray y,
-                            double *values)
+static CornuStatus on_batch(CornuModel *model, CornuStepMode mode, const CornuArray *x,
+                            const CornuArray *y, double *values)
 {
     CornuStep *step;
-    CORNU__TRY(cornu__step(model, mode, x.type, y.type, &step));
-    CORNU__TRY(cornu__step_feed(step, x, &y, x.type.shape.extent[0]));
+    CORNU__TRY(cornu__step(model, mode, x, y, &step));
+    CORNU__TRY(cornu__step_feed(step, x, y, x[0].type.shape.extent[0]));
     CORNU__TRY(cornu__step_run(step, NULL));
     return values ? cornu__metrics_read(model, values) : CORNU_OK;
 }
 
 CornuStatus cornu_train_on_batch(CornuModel *model, CornuArray x, CornuArray y, double *values)
 {
-    return on_batch(model, CORNU_STEP_TRAIN, x, y, values);
+    CORNU__TRY(cornu__model_check_single(model));
+    return on_batch(model, CORNU_STEP_TRAIN, &x, &y, values);
 }
 
 CornuStatus cornu_test_on_batch(CornuModel *model, CornuArray x, CornuArray y, double *values)
 {
+    CORNU__TRY(cornu__model_check_single(model));
+    return on_batch(model, CORNU_STEP_TEST, &x, &y, values);
+}
+
+CornuStatus cornu_train_on_batch_many(CornuModel *model, const CornuArray *x, const CornuArray *y,
+                                      double *values)
+{
+    CORNU__TRY(cornu__model_check(model));
+    return on_batch(model, CORNU_STEP_TRAIN, x, y, values);
+}
+
+CornuStatus cornu_test_on_batch_many(CornuModel *model, const CornuArray *x, const CornuArray *y,
+                                     double *values)
+{
+    CORNU__TRY(cornu__model_check(model));
     return on_batch(model, CORNU_STEP_TEST, x, y, values);
+}
+
+CornuStatus cornu_predict_on_batch_many(CornuModel *model, const CornuArray *x,
+                                        const CornuArray *to)
+{
+    CornuStep *step;
+    CornuText  a, b;
+    CornuArray out[CORNU_MAX_MODEL_TENSORS];
+    CORNU__TRY(cornu__model_check(model));
+    CORNU__TRY(cornu__step(model, CORNU_STEP_PREDICT, x, NULL, &step));
+    for (int i = 0; i < step->y_count; i++) {
+        out[i] = to[i];
+        if (!cornu_type_equal(step->outputs[i], to[i].type))
+            return cornu__fail(CORNU_ERR_SHAPE, "predict: .to is %s, the predictions %s",
+                               cornu_type_print(&a, to[i].type),
+                               cornu_type_print(&b, step->outputs[i]));
+    }
+    CORNU__TRY(cornu__step_feed(step, x, NULL, x[0].type.shape.extent[0]));
+    return cornu__step_run(step, out);
 }
 
 CornuStatus cornu_predict_on_batch(CornuModel *model, CornuArray x, CornuArray to)
 {
-    CornuStep *step;
-    CornuText  a, b;
-    CORNU__TRY(cornu__step(model, CORNU_STEP_PREDICT, x.type, (CornuType){ 0 }, &step));
-    const CornuType type = step->output;
-    if (!cornu_type_equal(type, to.type))
-        return cornu__fail(CORNU_ERR_SHAPE, "predict: .to is %s, the predictions %s",
-                           cornu_type_print(&a, to.type), cornu_type_print(&b, type));
-    CORNU__TRY(cornu__step_feed(step, x, NULL, x.type.shape.extent[0]));
-    return cornu__step_run(step, &to);
+    CORNU__TRY(cornu__model_check_single(model));
+    return cornu_predict_on_batch_many(model, &x, &to);
 }

@@ -44,17 +44,21 @@ static CornuStatus split(double part, CornuDataset **train, CornuDataset **valid
 static CornuStatus find_data(const CornuFitConfig *config, CornuDataset **train,
                              CornuDataset **validation)
 {
-    const bool given = config->validation_data || config->validation_x.data;
+    const bool given = config->validation_data || config->validation_x.data ||
+                       config->validation_xs[0].data;
     if (given && config->validation_split != 0.0)
         return cornu__fail(CORNU_ERR_ARGUMENT, "fit: both validation data and .validation_split "
                            "are given, expected one");
-    *train = cornu__data("fit", config->data, config->x, config->y, 2);
+    *train = cornu__data(config->model, &(CornuGiven){
+        .who = "fit", .data = config->data, .x = config->x, .y = config->y, .xs = config->xs,
+        .ys = config->ys });
     if (!*train) return cornu_error_take();
     if (config->validation_split != 0.0)
         return split(config->validation_split, train, validation);
     if (!given) return CORNU_OK;
-    *validation = cornu__data("fit's validation", config->validation_data, config->validation_x,
-                              config->validation_y, 2);
+    *validation = cornu__data(config->model, &(CornuGiven){
+        .who = "fit's validation", .data = config->validation_data, .x = config->validation_x,
+        .y = config->validation_y, .xs = config->validation_xs, .ys = config->validation_ys });
     return *validation ? CORNU_OK : cornu_error_take();
 }
 
@@ -97,13 +101,13 @@ static CornuStatus read_logs(Fit *fit, int64_t epoch, int64_t done)
     if (!isfinite(loss) && fit->model->optimizer->scales_loss)
         return cornu__fail(CORNU_ERR_VALUE, "%s: the loss became %s in epoch %lld, between steps "
                            "%lld and %lld: float16 overflows beyond 65504; mixed_bfloat16 does "
-                           "not", fit->model->name, isnan(loss) ? "nan" : "infinite",
+                           "not", fit->model->base.name, isnan(loss) ? "nan" : "infinite",
                            (long long)epoch + 1, (long long)fit->finite_until + 1,
                            (long long)done);
     if (!isfinite(loss))
         return cornu__fail(CORNU_ERR_VALUE, "%s: the loss became %s in epoch %lld, between steps "
                            "%lld and %lld; a smaller learning rate or .clipnorm may help, or the "
-                           "data hold values that are no numbers", fit->model->name,
+                           "data hold values that are no numbers", fit->model->base.name,
                            isnan(loss) ? "nan" : "infinite", (long long)epoch + 1,
                            (long long)fit->finite_until + 1, (long long)done);
     fit->finite_until = done;
@@ -128,8 +132,8 @@ static CornuStatus train_execution(Fit *fit, const CornuBatch *batch, int64_t *i
         CornuTrace *trace = cornu__trace_of(fit->model->trace, *i);
         CornuStep  *step;
         cornu__phase(trace, "prepare");
-        CORNU__TRY(cornu__step(fit->model, CORNU_STEP_TRAIN, batch->arrays[0].type,
-                               batch->arrays[1].type, &step));
+        CORNU__TRY(cornu__step(fit->model, CORNU_STEP_TRAIN, batch->arrays,
+                               batch->arrays + fit->model->input_count, &step));
         cornu__phase(trace, "infeed");
         CORNU__TRY(cornu__source_feed(source, step, batch));
         if (trace) CORNU__TRY(cornu_trace_run(trace, cornu_graph_executable(step->graph)));
@@ -184,7 +188,7 @@ static CornuStatus validate(Fit *fit, int64_t epoch)
     cornu__logs_refresh(&fit->epoch_logs);
     if (isfinite(fit->test_logs.values[0])) return CORNU_OK;
     return cornu__fail(CORNU_ERR_VALUE, "%s: val_loss is no finite number after epoch %lld; a "
-                       "smaller learning rate or .clipnorm may help", fit->model->name,
+                       "smaller learning rate or .clipnorm may help", fit->model->base.name,
                        (long long)epoch + 1);
 }
 

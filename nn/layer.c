@@ -55,7 +55,7 @@ static void weight_free(CornuWeight *weight)
 
 void cornu_layer_free(CornuLayer *layer)
 {
-    if (!layer) return;
+    if (!layer || (layer->owners > 0 && --layer->owners > 0)) return;
     if (layer->kind->free) layer->kind->free(layer);
     cornu__layer_drop_states(layer);
     for (int i = 0; i < layer->weight_count && !layer->inner_count; i++)
@@ -170,6 +170,31 @@ CornuStatus cornu_weight_write(CornuWeight *weight, CornuArray from)
     return CORNU_OK;
 }
 
+/* To host memory. Without room for it the weight goes back to its beginning. */
+static void weight_leave(CornuWeight *weight)
+{
+    const CornuArray values = cornu_array_from(new_values(weight), weight->type);
+    if (values.data && cornu_variable_read(weight->variable, values)) {
+        cornu__release(values.data);
+        weight->host = NULL;
+    } else {
+        weight->host = values.data;
+    }
+    cornu_variable_free(weight->variable);
+    weight->variable = NULL;
+}
+
+void cornu__layer_leave(CornuLayer *layer, const CornuDevice *device)
+{
+    for (int i = 0; i < layer->weight_count && layer->owners > 1 && device; i++) {
+        const CornuVariable *variable = layer->weights[i]->variable;
+        if (variable && cornu_variable_device(variable) == device)
+            weight_leave(layer->weights[i]);
+    }
+    for (int i = 0; i < layer->inner_count && layer->kind->replay; i++)
+        cornu__layer_leave(layer->inner[i], device);
+}
+
 CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device)
 {
     if (weight->variable && cornu_variable_device(weight->variable) == device) return CORNU_OK;
@@ -193,8 +218,14 @@ CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device)
 
 CornuStatus cornu_layer_move(CornuLayer *layer, CornuDevice *device)
 {
-    for (int i = 0; i < layer->weight_count; i++)
+    for (int i = 0; i < layer->weight_count; i++) {
+        const CornuVariable *variable = layer->weights[i]->variable;
+        if (layer->compiled && variable && cornu_variable_device(variable) != device)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: is on the device of another model compiled "
+                               "with it; expected both on one, see .device",
+                               cornu_layer_name(layer));
         CORNU__TRY(cornu__weight_move(layer->weights[i], device));
+    }
     return CORNU_OK;
 }
 
@@ -237,9 +268,9 @@ CornuStatus cornu_layer_add_loss(CornuLayer *layer, const CornuCall *call, Cornu
 CornuStatus cornu__layer_penalize_weights(CornuLayer *layer, const CornuCall *call)
 {
     const int shards = cornu_device_shards(cornu_graph_device(call->graph));
-    for (int i = 0; i < layer->weight_count && call->loss && !layer->frozen; i++) {
+    for (int i = 0; i < layer->weight_count && call->loss; i++) {
         const CornuWeight *weight = layer->weights[i];
-        if (weight->non_trainable || !weight->regularizer.kind) continue;
+        if (!weight->regularizer.kind || !cornu__layer_trains(layer, weight)) continue;
         CornuTensor *w = cornu_layer_read_as(layer, call, i, CORNU_F32);
         CornuTensor *penalty = cornu_regularizer_call(&weight->regularizer, w);
         CORNU__TRY(cornu_layer_add_loss(layer, call, cornu_op_scale(penalty, 1.0 / shards)));
@@ -266,43 +297,72 @@ static CornuStatus penalize_activity(CornuLayer *layer, const CornuCall *call, C
 
 /* ---- Building and calling ---- */
 
-/* Whose output shape is asked for: a graph of the reference device, whose batch is one row. */
-static CornuStatus trace(CornuLayer *layer, CornuShape input, CornuShape *output)
+static CornuStatus check_results(const CornuLayer *layer, CornuTensor *const *y, int count,
+                                 CornuType *out)
+{
+    CornuText text;
+    for (int i = 0; i < count; i++) {
+        out[i] = cornu_tensor_type(y[i]);
+        if (out[i].shape.rank < 1 || out[i].shape.extent[0] != 1)
+            return cornu__fail(CORNU_ERR_SHAPE, "%s: the output of a batch of one row is %s",
+                               cornu_layer_name(layer), cornu_shape_print(&text, out[i].shape));
+        out[i].shape.extent[0] = CORNU_NONE;
+    }
+    return CORNU_OK;
+}
+
+/* In a graph of the reference device, whose batch is one row. */
+CornuStatus cornu__layer_trace(CornuLayer *layer, const CornuType *in, int in_count,
+                               CornuType *out)
 {
     CornuStatus  status = CORNU_OK;
     CornuDevice *device = cornu_device_open("reference");
     CornuGraph  *graph = cornu_graph_create(device);
+    const int    out_count = cornu_layer_outputs(layer);
     if (graph) {
-        input.extent[0] = 1;
+        CornuTensor *x[CORNU_MAX_LAYER_TENSORS], *y[CORNU_MAX_LAYER_TENSORS];
         CornuTensor *scalar = cornu_op_constant(graph, cornu_scalar(CORNU_I64), 1.0);
         CornuCall    call = { .graph = graph, .count = scalar, .total = scalar,
                               .seed = scalar, .iteration = scalar, .position = scalar,
                               .shapes_only = true };
-        CornuTensor *x = cornu_op_constant(graph, cornu_type_from(CORNU_F32, input), 0.0);
-        CornuTensor *y = cornu_layer_call(layer, &call, x);
-        if (y) *output = cornu_tensor_shape(y);
+        for (int i = 0; i < in_count; i++) {
+            CornuType type = in[i];
+            type.shape.extent[0] = 1;
+            x[i] = cornu_op_constant(graph, type, 0.0);
+        }
+        if (cornu_layer_call_many(layer, &call, x, in_count, y, out_count))
+            status = check_results(layer, y, out_count, out);
     }
-    status = cornu_error_take();
+    const CornuStatus pending = cornu_error_take();
     cornu_graph_free(graph);
     cornu_device_close(device);
-    if (status) return status;
-    if (output->rank < 1 || output->extent[0] != 1) {
-        CornuText text;
-        return cornu__fail(CORNU_ERR_SHAPE, "%s: the output of a batch of one row is %s",
-                           cornu_layer_name(layer), cornu_shape_print(&text, *output));
-    }
-    output->extent[0] = CORNU_NONE;
+    return pending ? pending : status;
+}
+
+CornuStatus cornu__layer_declare(CornuLayer *layer, const CornuShape *in, int in_count)
+{
+    const CornuLayerClass *kind = layer->kind;
+    if (layer->built) return CORNU_OK;
+    CornuStatus status = kind->build_many ? kind->build_many(layer, in, in_count)
+                         : kind->build    ? kind->build(layer, in[0]) : CORNU_OK;
+    return cornu__fail_prefix(status, cornu_layer_name(layer));
+}
+
+CornuStatus cornu_layer_build_many(CornuLayer *layer, const CornuShape *in, int in_count)
+{
+    CornuType types[CORNU_MAX_LAYER_TENSORS], out[CORNU_MAX_LAYER_TENSORS];
+    if (layer->built) return CORNU_OK;
+    CORNU__TRY(cornu__layer_declare(layer, in, in_count));
+    for (int i = 0; i < in_count; i++) types[i] = cornu_type_from(CORNU_F32, in[i]);
+    CORNU__TRY(cornu__layer_trace(layer, types, in_count, out));
+    layer->output = out[0].shape;
+    layer->built = true;
     return CORNU_OK;
 }
 
 CornuStatus cornu_layer_build(CornuLayer *layer, CornuShape input)
 {
-    if (layer->built) return CORNU_OK;
-    if (layer->kind->build)
-        CORNU__TRY(cornu__fail_prefix(layer->kind->build(layer, input), cornu_layer_name(layer)));
-    CORNU__TRY(trace(layer, input, &layer->output));
-    layer->built = true;
-    return CORNU_OK;
+    return cornu_layer_build_many(layer, &input, 1);
 }
 
 /* Of a layer and its inner ones the outermost gives its name. */
@@ -323,15 +383,21 @@ static CornuTensor *converted(const CornuLayer *layer, CornuTensor *x)
     return cornu_op_convert(x, layer->compute);
 }
 
-/* Sets all outputs, of which it returns the first. */
+/* Sets all outputs, of which it returns the first, and the masks that go on with them. */
 static CornuTensor *record(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
-                           int in_count, CornuTensor **out)
+                           int in_count, CornuTensor *const *masks, CornuTensor **out,
+                           CornuTensor **out_masks)
 {
-    CornuTensor *given[CORNU_MAX_LAYER_TENSORS] = { converted(layer, in[0]) };
-    for (int i = 1; i < in_count; i++) given[i] = in[i];
+    const CornuLayerClass *kind = layer->kind;
+    CornuTensor *given[CORNU_MAX_LAYER_TENSORS];
+    if (kind->replay) return kind->replay(layer, call, in, in_count, masks, out, out_masks);
     begin_scope(layer, call);
-    out[0] = layer->kind->call_many ? layer->kind->call_many(layer, call, given, in_count, out)
-                                    : layer->kind->call(layer, call, given[0]);
+    for (int i = 0; i < in_count; i++) given[i] = converted(layer, in[i]);
+    out_masks[0] = call->mask;
+    if (kind->mask_many) out_masks[0] = kind->mask_many(layer, call, given, in_count, masks);
+    else if (kind->mask) out_masks[0] = kind->mask(layer, call, given[0]);
+    out[0] = kind->call_many ? kind->call_many(layer, call, given, in_count, out)
+                             : kind->call(layer, call, given[0]);
     CornuStatus status = CORNU_OK;
     for (int i = 0; out[0] && !status && i < cornu_layer_outputs(layer); i++)
         status = penalize_activity(layer, call, out[i]);
@@ -339,34 +405,50 @@ static CornuTensor *record(CornuLayer *layer, const CornuCall *call, CornuTensor
     return status ? cornu__null() : out[0];
 }
 
-CornuTensor *cornu_layer_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
-{
-    CornuTensor *out[CORNU_MAX_LAYER_TENSORS];
-    return record(layer, call, &x, 1, out);
-}
-
 int cornu_layer_outputs(const CornuLayer *layer)
 {
     return layer->kind->outputs ? layer->kind->outputs(layer) : 1;
+}
+
+CornuTensor *cornu__layer_call_masked(CornuLayer *layer, const CornuCall *call,
+                                      CornuTensor *const *in, int in_count,
+                                      CornuTensor *const *masks, CornuTensor **out,
+                                      CornuTensor **out_masks)
+{
+    const CornuLayerClass *kind = layer->kind;
+    const int most = kind->call_many || kind->replay ? CORNU_MAX_LAYER_TENSORS : 1;
+    const int out_count = cornu_layer_outputs(layer);
+    bool      complete = true;
+    for (int i = 0; i < out_count; i++) out[i] = out_masks[i] = NULL;
+    if (in_count < 1 || in_count > most)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: %d tensors come in, expected 1 to %d",
+                                cornu_layer_name(layer), in_count, most);
+    for (int i = 0; i < in_count; i++) complete = complete && in[i];
+    CornuCall own = *call;
+    own.mask = masks[0];
+    if (complete && record(layer, &own, in, in_count, masks, out, out_masks)) return out[0];
+    for (int i = 0; i < out_count; i++) out[i] = NULL;
+    return NULL;
 }
 
 CornuTensor *cornu_layer_call_many(CornuLayer *layer, const CornuCall *call,
                                    CornuTensor *const *in, int in_count, CornuTensor **out,
                                    int out_count)
 {
-    const int most = layer->kind->call_many ? CORNU_MAX_LAYER_TENSORS : 1;
-    bool      complete = true;
+    CornuTensor *masks[CORNU_MAX_LAYER_TENSORS] = { call->mask };
+    CornuTensor *out_masks[CORNU_MAX_LAYER_TENSORS];
     for (int i = 0; i < out_count; i++) out[i] = NULL;
     if (out_count != cornu_layer_outputs(layer))
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: gives %d tensors, %d are expected",
                                 cornu_layer_name(layer), cornu_layer_outputs(layer), out_count);
-    if (in_count < 1 || in_count > most)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: %d tensors come in, expected 1 to %d",
-                                cornu_layer_name(layer), in_count, most);
-    for (int i = 0; i < in_count; i++) complete = complete && in[i];
-    if (complete && record(layer, call, in, in_count, out)) return out[0];
-    for (int i = 0; i < out_count; i++) out[i] = NULL;
-    return NULL;
+    return cornu__layer_call_masked(layer, call, in, in_count, masks, out, out_masks);
+}
+
+CornuTensor *cornu_layer_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    CornuTensor *masks[] = { call->mask }, *out_masks[CORNU_MAX_LAYER_TENSORS];
+    CornuTensor *out[CORNU_MAX_LAYER_TENSORS];
+    return cornu__layer_call_masked(layer, call, &x, 1, masks, out, out_masks);
 }
 
 CornuTensor *cornu_layer_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x)

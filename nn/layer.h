@@ -34,7 +34,7 @@ typedef struct CornuCall {
     CornuTensor *seed;       /* i64 scalars, see device/random.h */
     CornuTensor *iteration;
     CornuTensor *position;   /* of row 0 in the global batch */
-    CornuTensor *mask;       /* bool (B, T): which steps of the input count; NULL: all */
+    CornuTensor *mask;       /* bool (B, T): which steps of the (first) input count; NULL: all */
     bool         shapes_only;/* nothing will run: states and their like are not to be made */
     CornuTensor **loss;      /* where cornu_layer_add_loss adds up; NULL: nobody asks for it */
 } CornuCall;
@@ -73,6 +73,9 @@ typedef struct {
      * CORNU_NONE. Refuses shapes the layer cannot take. May be NULL. */
     CornuStatus (*build)(CornuLayer *layer, CornuShape input);
 
+    /* In place of build, for a layer whose weights or checks depend on several inputs. */
+    CornuStatus (*build_many)(CornuLayer *layer, const CornuShape *in, int in_count);
+
     /* Records the layer. NULL on failure, as ops do. */
     CornuTensor *(*call)(CornuLayer *layer, const CornuCall *call, CornuTensor *x);
 
@@ -87,6 +90,16 @@ typedef struct {
      * by itself. */
     CornuTensor *(*mask)(CornuLayer *layer, const CornuCall *call, CornuTensor *x);
 
+    /* In place of mask, for a layer that merges: masks[i] is the one of in[i], or NULL. */
+    CornuTensor *(*mask_many)(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
+                              int in_count, CornuTensor *const *masks);
+
+    /* In place of call_many and mask, for a layer made of others, whose results each have a mask of
+     * their own: sets out_masks too. Models are such layers. */
+    CornuTensor *(*replay)(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
+                           int in_count, CornuTensor *const *masks, CornuTensor **out,
+                           CornuTensor **out_masks);
+
     void (*free)(CornuLayer *layer); /* what the layer owns besides weights; may be NULL */
 
     bool normalizes;         /* its weights are read in f32 under any policy */
@@ -99,7 +112,7 @@ typedef struct {
     CornuLayer     *(*from)(const void *config);
 } CornuLayerClass;
 
-enum { CORNU_MAX_INNER = 2, CORNU_MAX_LAYER_STATES = 2, CORNU_MAX_LAYER_TENSORS = 4 };
+enum { CORNU_MAX_WRAPPED = 2, CORNU_MAX_LAYER_STATES = 2, CORNU_MAX_LAYER_TENSORS = 16 };
 
 struct CornuLayer {
     const CornuLayerClass *kind;
@@ -115,10 +128,16 @@ struct CornuLayer {
     CornuWeight          **weights;     /* in Keras' order; those of inner layers, which own them,
                                            are listed once more */
     int                    weight_count;
-    CornuLayer            *inner[CORNU_MAX_INNER];         /* layers that this one calls: its own */
-    const char            *inner_prefix[CORNU_MAX_INNER];  /* "forward_": of their names */
+    CornuLayer           **inner;       /* layers that this one calls, each once */
     int                    inner_count;
-    const CornuLayer      *outer;       /* the one that it is an inner layer of, or NULL */
+    CornuLayer            *wrapped[CORNU_MAX_WRAPPED]; /* those of a layer around others */
+    const CornuLayer      *outer;       /* the layer around this one, or NULL */
+    const char            *prefix;      /* "forward_": of its name in that one */
+    int                    owners;      /* calls and models that hold it; 0: its maker's */
+    int                    calls;       /* in graphs of symbols (functional.h) */
+    int                    compiled;    /* models that were compiled with it */
+    CornuLayer            *next_kept;   /* see functional.c */
+    bool                   numbered;    /* a model has given it its random numbers */
     CornuVariable         *states[CORNU_MAX_LAYER_STATES]; /* NULL until asked for */
     bool                   takes_numbers; /* of its class, or its inner layer's */
     uint64_t               seed;        /* these two are set by the model before building: of  */
@@ -177,6 +196,7 @@ CornuStatus  cornu_layer_reset_states(CornuLayer *layer);
  * it is added to: conv2d, conv2d_1, … counted per model. dtype: a policy's name (policy.h), or
  * NULL for the model's. NULL while an error is pending. */
 CornuLayer *cornu_layer_create(const CornuLayerClass *kind, const char *name, const char *dtype);
+/* Gives one hold on it up: what nobody holds any more is freed. */
 void        cornu_layer_free(CornuLayer *layer);
 
 /* The layer's name or, before it has one, its class in Keras' small letters. */
@@ -185,12 +205,13 @@ const char *cornu_layer_name(const CornuLayer *layer);
 /* Builds the layer, draws its weights, and traces it once for inference, which gives its output
  * shape; axis 0 of `input` is CORNU_NONE. Messages begin with the layer's name. */
 CornuStatus cornu_layer_build(CornuLayer *layer, CornuShape input);
+CornuStatus cornu_layer_build_many(CornuLayer *layer, const CornuShape *in, int in_count);
 
 /* Moves the weights to a device, whose graphs can then call the layer; models do it for theirs. */
 CornuStatus cornu_layer_move(CornuLayer *layer, CornuDevice *device);
 
-/* Records the layer in the call's graph, under its name; a float x is converted to the dtype that
- * the layer computes in. NULL on failure, as ops do. */
+/* Records the layer in the call's graph, under its name; float inputs are converted to the dtype
+ * that the layer computes in. NULL on failure, as ops do. */
 CornuTensor *cornu_layer_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x);
 
 /* How many tensors a call gives: 1, or what the layer's constructor says. Layers of a Sequential
@@ -207,8 +228,11 @@ CornuTensor *cornu_layer_call_many(CornuLayer *layer, const CornuCall *call,
                                    CornuTensor *const *in, int in_count, CornuTensor **out,
                                    int out_count);
 
-/* The mask that goes on with what the call returns. */
+/* The mask that goes on with what the call of x alone returns. */
 CornuTensor *cornu_layer_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x);
+
+/* Keras' layer.trainable = …, of the layer and all in it; read at compile. */
+void cornu_layer_set_trainable(CornuLayer *layer, bool trainable);
 
 /* Number of elements of all weights. */
 int64_t cornu_layer_parameters(const CornuLayer *layer);

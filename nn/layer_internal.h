@@ -23,6 +23,33 @@ void cornu__layer_wrap(CornuLayer *layer, CornuLayer *inner, const char *prefix)
 /* For kind->build of such a layer: builds inner layer i; its weights become the layer's too. */
 CornuStatus cornu__layer_build_inner(CornuLayer *layer, int i, CornuShape input);
 
+/* What kind->build_many says, or kind->build; without the trace that tells shapes. */
+CornuStatus cornu__layer_declare(CornuLayer *layer, const CornuShape *in, int in_count);
+
+/* The types of the results for inputs of these types, axis 0 of all is CORNU_NONE; `out` has room
+ * for CORNU_MAX_LAYER_TENSORS. The weights must have been declared. */
+CornuStatus cornu__layer_trace(CornuLayer *layer, const CornuType *in, int in_count,
+                               CornuType *out);
+
+/* cornu_layer_call_many with a mask, or NULL, for each input and result; call->mask is not looked
+ * at. `out` and `out_masks` have room for CORNU_MAX_LAYER_TENSORS. */
+CornuTensor *cornu__layer_call_masked(CornuLayer *layer, const CornuCall *call,
+                                      CornuTensor *const *in, int in_count,
+                                      CornuTensor *const *masks, CornuTensor **out,
+                                      CornuTensor **out_masks);
+
+/* Gives the layer, those in it and their weights the generators from `first` on. */
+void cornu__layer_number(CornuLayer *layer, uint64_t seed, int64_t first);
+
+/* Whether training changes a weight of the layer, or of one in it. */
+bool cornu__layer_trains(const CornuLayer *layer, const CornuWeight *weight);
+
+/* Takes weights that others hold off a device that is to be closed. */
+void cornu__layer_leave(CornuLayer *layer, const CornuDevice *device);
+
+/* Counts `models` (1 or -1) more that were compiled with the layer and those in it. */
+void cornu__layer_claim(CornuLayer *layer, int models);
+
 /* A copy, not built, of a layer that files can hold, with the arguments in `config`, which has the
  * size that its class says. */
 CornuLayer *cornu__layer_copy(const CornuLayer *layer, const void *config);

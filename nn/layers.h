@@ -166,6 +166,58 @@ CornuLayer *cornu_rescaling_from(const CornuRescalingConfig *config);
 #define cornu_rescaling(...) \
     cornu_rescaling_from(&(CornuRescalingConfig){ .unset = 0, __VA_ARGS__ })
 
+/* ---- Of several tensors: for cornu_call (functional.h) ----
+ *
+ *     x = cornu_call(cornu_add(), x, shortcut);
+ *
+ * Element by element: axes but the batch are aligned at the right, where an extent of 1 stretches;
+ * a tensor of lower rank gets extents of 1 behind the batch. Source: keras/src/layers/merging.
+ */
+typedef struct {
+    char        unset;
+    const char *name;
+    const char *dtype;
+} CornuMergeLayerConfig;
+
+CornuLayer *cornu_add_from(const CornuMergeLayerConfig *config);
+CornuLayer *cornu_subtract_from(const CornuMergeLayerConfig *config);   /* a - b: of two */
+CornuLayer *cornu_multiply_from(const CornuMergeLayerConfig *config);
+CornuLayer *cornu_average_from(const CornuMergeLayerConfig *config);
+CornuLayer *cornu_maximum_from(const CornuMergeLayerConfig *config);
+CornuLayer *cornu_minimum_from(const CornuMergeLayerConfig *config);
+#define cornu_add(...) cornu_add_from(&(CornuMergeLayerConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_subtract(...) cornu_subtract_from(&(CornuMergeLayerConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_multiply(...) cornu_multiply_from(&(CornuMergeLayerConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_average(...) cornu_average_from(&(CornuMergeLayerConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_maximum(...) cornu_maximum_from(&(CornuMergeLayerConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_minimum(...) cornu_minimum_from(&(CornuMergeLayerConfig){ .unset = 0, __VA_ARGS__ })
+
+/* One behind the other along an axis; the other extents are the same. */
+typedef struct {
+    char        unset;
+    int64_t     axis;                     /* default -1, the last one; 0 is the batch */
+    const char *name;
+    const char *dtype;
+} CornuConcatenateConfig;
+
+CornuLayer *cornu_concatenate_from(const CornuConcatenateConfig *config);
+#define cornu_concatenate(...) \
+    cornu_concatenate_from(&(CornuConcatenateConfig){ .unset = 0, __VA_ARGS__ })
+
+/* Sums of products of two tensors along an axis of each: (B, …), what remains of the first one's
+ * axes and then of the second one's; (B, 1) if nothing does. */
+typedef struct {
+    char        unset;
+    int64_t     axes;                     /* of both; required, or the next */
+    bool        normalize;                /* both to length 1 along it, which gives the cosine */
+    int64_t     both_axes[2];             /* of each */
+    const char *name;
+    const char *dtype;
+} CornuDotConfig;
+
+CornuLayer *cornu_dot_from(const CornuDotConfig *config);
+#define cornu_dot(...) cornu_dot_from(&(CornuDotConfig){ .unset = 0, __VA_ARGS__ })
+
 /* ---- Sequences: (B, T, C) ----
  *
  * A mask (B, T) says which steps count. Embedding with .mask_zero and Masking begin one, it goes on

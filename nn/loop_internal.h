@@ -9,10 +9,18 @@
 
 /* ---- Batches ---- */
 
-/* An argument given as a data set, which is kept, or as arrays, which are borrowed for the call.
- * `wants` components: 1 is x, 2 is x and y. NULL with a pending error naming `who`. */
-CornuDataset *cornu__data(const char *who, CornuDataset *data, CornuArray x, CornuArray y,
-                          int wants);
+/* Data as they are given: a data set, arrays for one input and one output, or lists of arrays that
+ * end at the first without data. */
+typedef struct {
+    const char       *who;         /* begins messages */
+    CornuDataset     *data;
+    CornuArray        x, y;
+    const CornuArray *xs, *ys;     /* CORNU_MAX_MODEL_TENSORS of each; NULL where y is not wanted */
+} CornuGiven;
+
+/* The data set, which is kept, or one of the arrays, which are borrowed for the call. NULL with a
+ * pending error unless they are what the model takes. */
+CornuDataset *cornu__data(const CornuModel *model, const CornuGiven *given);
 
 /* Batches, epoch after epoch. */
 typedef struct {

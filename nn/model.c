@@ -1,115 +1,125 @@
 #include "model_internal.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 static _Thread_local uint64_t random_seed;
-static _Thread_local int      models_made;   /* without a name of their own */
 
 void     cornu_set_random_seed(uint64_t seed) { random_seed = seed; }
 uint64_t cornu_model_seed(const CornuModel *model) { return model->seed; }
 
 /* ---- Making ---- */
 
-static CornuStatus read_input_shape(const int64_t *extents, CornuShape *shape)
+CornuModel *cornu__model_create(const CornuLayerClass *kind, const char *name, const char *policy,
+                                int *made)
 {
-    *shape = (CornuShape){ 0 };
-    if (!extents[0]) return CORNU_OK;
-    *shape = cornu_shape(CORNU_NONE);
-    for (int i = 0; i < CORNU_MAX_RANK && extents[i]; i++) {
-        if (i == CORNU_MAX_RANK - 1 || extents[i] < 1 || extents[i] > INT32_MAX)
-            return cornu__fail(CORNU_ERR_ARGUMENT, "sequential: .input_shape[%d] is %lld; expected "
-                               "at most %d extents from 1 to %d", i, (long long)extents[i],
-                               CORNU_MAX_RANK - 1, INT32_MAX);
-        shape->extent[shape->rank++] = extents[i];
-    }
-    return CORNU_OK;
+    char label[48], automatic[64];
+    if (cornu_error_pending()) return NULL;
+    const CornuPolicy *rules = policy ? cornu_policy(policy) : cornu_dtype_policy();
+    if (cornu_error_pending()) return NULL;
+    cornu__snake_case(kind->class_name, label, sizeof label);
+    snprintf(automatic, sizeof automatic, *made ? "%s_%d" : "%s", label, *made);
+    CornuLayer *layer = cornu_layer_create(kind, name ? name : automatic, NULL);
+    if (!layer) return NULL;
+    if (!name) ++*made;
+    CornuModel *model = (CornuModel *)layer;
+    layer->own_policy = rules;
+    layer->owners = 1;
+    model->seed = random_seed;
+    model->input_scale = 1.0;
+    return model;
+}
+
+/* The input of a Sequential model whose settings are checked. */
+static CornuStatus set_input(CornuModel *model, CornuType type)
+{
+    CornuNode *node = cornu__input_node(&(CornuInputConfig){
+        .name = "input_layer", .batch_size = model->batch_size, .scale = model->input_scale },
+        type);
+    if (!node) return cornu_error_take();
+    cornu__node_hold(node);
+    CornuStatus status = cornu__model_push(model, node);
+    if (!status) model->inputs[0] = model->outputs[0] = &node->out[0];
+    cornu__node_drop(node);
+    return status;
 }
 
 CornuModel *cornu_sequential_from(const CornuSequentialConfig *config)
 {
-    CornuShape   input;
-    const double scale = cornu__number(config->input_scale, 1.0);
-    const CornuPolicy *policy = config->policy ? cornu_policy(config->policy)
-                                               : cornu_dtype_policy();
-    if (cornu_error_pending() || read_input_shape(config->input_shape, &input))
+    static _Thread_local int made;
+    CornuInputConfig input = { .batch_size = config->batch_size, .scale = config->input_scale };
+    CornuType        type;
+    memcpy(input.shape, config->input_shape, sizeof input.shape);
+    if (cornu_error_pending() || cornu__input_check(&input, "sequential", "input_", &type))
         return cornu__null();
-    if (config->batch_size < 0 || config->batch_size > INT32_MAX)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "sequential: .batch_size is %lld, expected 1 "
-                                "to %d", (long long)config->batch_size, INT32_MAX);
-    if (!isfinite(scale))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT,
-                                "sequential: .input_scale is %g, expected a finite number", scale);
-    char automatic[32] = "sequential";
-    if (!config->name && models_made > 0)
-        snprintf(automatic, sizeof automatic, "sequential_%d", models_made);
-    CornuModel *model = cornu__allocate(1, sizeof *model);
-    if (!model || !(model->name = cornu__copy_text(config->name ? config->name : automatic))) {
-        cornu__release(model);
-        return cornu__null();
-    }
-    if (!config->name) models_made++;
-    model->seed = random_seed;
-    model->input = input;
+    CornuModel *model = cornu__model_create(&cornu__sequential_class, config->name, config->policy,
+                                            &made);
+    if (!model) return NULL;
     model->batch_size = config->batch_size;
-    model->input_scale = scale;
-    model->own_policy = policy;
-    return model;
+    model->input_scale = cornu__number(config->input_scale, 1.0);
+    model->input_count = model->output_count = 1;
+    if (type.shape.rank == 1 || set_input(model, type) == CORNU_OK) return model;
+    cornu_model_free(model);
+    return cornu__null();
 }
 
 void cornu_model_free(CornuModel *model)
 {
-    if (!model) return;
-    cornu__uncompile(model);
-    cornu_variable_free(model->seed_variable);
-    for (int i = 0; i < model->layer_count; i++) cornu_layer_free(model->layers[i]);
-    cornu__release(model->layers);
-    cornu_device_close(model->own_device);
-    cornu__release(model->name);
-    cornu__release(model);
+    if (model) cornu_layer_free(&model->base);
 }
 
 /* ---- Layers ---- */
 
 static CornuStatus check_name(const CornuModel *model, const CornuLayer *layer)
 {
-    for (int i = 0; i < model->layer_count; i++)
-        if (!strcmp(model->layers[i]->name, layer->name))
+    for (int i = 0; i < model->base.inner_count; i++)
+        if (!strcmp(model->base.inner[i]->name, layer->name))
             return cornu__fail(CORNU_ERR_ARGUMENT, "%s: two layers have the name \"%s\"",
-                               model->name, layer->name);
+                               model->base.name, layer->name);
     return CORNU_OK;
 }
 
-static CornuStatus build_layer(CornuModel *model, CornuLayer *layer, CornuShape input)
+/* Calls the layer on what the last one gives. */
+static CornuStatus call_next(CornuModel *model, CornuLayer *layer)
 {
-    if (layer->built) return CORNU_OK;
-    layer->seed = model->seed;
-    layer->generator = model->next_generator;
-    CORNU__TRY(cornu_layer_build(layer, input));
-    model->next_generator += cornu__layer_generators(layer);
-    return CORNU_OK;
+    if (!layer->numbered) cornu__layer_number(layer, model->seed, model->next_generator);
+    CornuNode *node = cornu__call_node(layer, &model->outputs[0], 1);
+    if (!node) return cornu_error_take();
+    const int64_t end = layer->generator + cornu__layer_generators(layer);
+    if (end > model->next_generator) model->next_generator = end;
+    cornu__node_hold(node);
+    CornuStatus status = cornu__model_push(model, node);
+    if (!status) model->outputs[0] = &node->out[0];
+    cornu__node_drop(node);
+    return status;
+}
+
+/* After calls: what the model is as a layer. */
+static CornuStatus set_built(CornuModel *model)
+{
+    model->base.built = true;
+    model->base.output = model->outputs[0]->type.shape;
+    return cornu__model_list_weights(model);
 }
 
 static CornuStatus append(CornuModel *model, CornuLayer *layer)
 {
     if (model->compiled)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: a layer is added after compiling",
-                           model->name);
-    CORNU__TRY(cornu__layer_set_name(layer, model->layers, model->layer_count));
+                           cornu_model_name(model));
+    if (model->base.kind != &cornu__sequential_class)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: is no Sequential model, layers are called, not "
+                           "added", cornu_model_name(model));
+    CORNU__TRY(cornu__layer_set_name(layer, model->base.inner, model->base.inner_count));
     CORNU__TRY(check_name(model, layer));
     if (cornu_layer_outputs(layer) > 1)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: gives %d tensors, but what follows in the "
-                           "Sequential model %s expects 1; cornu_layer_call_many gives all",
-                           cornu_layer_name(layer), cornu_layer_outputs(layer), model->name);
-    if (model->input.rank > 0) {
-        CORNU__TRY(build_layer(model, layer, cornu_model_output_shape(model)));
-        model->built = true;
-    }
-    CORNU__TRY(cornu__reserve(&model->layers, &model->layer_space, model->layer_count, 1,
-                              sizeof *model->layers));
-    model->layers[model->layer_count++] = layer;
-    return CORNU_OK;
+                           "Sequential model %s expects 1; cornu_call gives all",
+                           cornu_layer_name(layer), cornu_layer_outputs(layer),
+                           cornu_model_name(model));
+    if (model->inputs[0]) CORNU__TRY(call_next(model, layer));
+    CORNU__TRY(cornu__model_hold(model, layer));
+    return model->inputs[0] ? set_built(model) : CORNU_OK;
 }
 
 CornuStatus cornu_model_add(CornuModel *model, CornuLayer *layer)
@@ -118,34 +128,47 @@ CornuStatus cornu_model_add(CornuModel *model, CornuLayer *layer)
         ? cornu__fail(CORNU_ERR_ARGUMENT, "cornu_model_add: the %s is NULL",
                       model ? "layer" : "model")
         : cornu__model_check(model);
+    if (layer) layer->owners++;   /* until it is the model's, or nobody's */
     if (!status) {
         status = append(model, layer);
-        if (!status) return CORNU_OK;
         /* Nobody checks each of ten lines: the model remembers, and cannot be used. */
         model->failed = status;
-        snprintf(model->failure, sizeof model->failure, "%s", cornu_error_message());
+        if (status) snprintf(model->failure, sizeof model->failure, "%s", cornu_error_message());
     }
     cornu_layer_free(layer);
     return status;
 }
 
+/* Forgets a build that failed. */
+static void clear_calls(CornuModel *model)
+{
+    while (model->call_count > 0) cornu__node_drop(model->calls[--model->call_count].node);
+    model->inputs[0] = model->outputs[0] = NULL;
+    model->value_count = 0;
+}
+
+static CornuStatus build(CornuModel *model, CornuShape shape)
+{
+    CORNU__TRY(set_input(model, cornu_type_from(CORNU_F32, shape)));
+    for (int i = 0; i < model->base.inner_count; i++)
+        CORNU__TRY(call_next(model, model->base.inner[i]));
+    return set_built(model);
+}
+
 CornuStatus cornu_model_build(CornuModel *model, CornuShape input)
 {
     CORNU__TRY(cornu__model_check(model));
-    if (model->built) return CORNU_OK;
-    if (model->layer_count == 0)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the model has no layers", model->name);
+    if (model->base.built) return CORNU_OK;
+    if (model->base.inner_count == 0)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the model has no layers", model->base.name);
     if (input.rank + 1 > CORNU_MAX_RANK)
         return cornu__fail(CORNU_ERR_SHAPE, "%s: the input has %d axes without the batch, expected "
-                           "at most %d", model->name, input.rank, CORNU_MAX_RANK - 1);
+                           "at most %d", model->base.name, input.rank, CORNU_MAX_RANK - 1);
     CornuShape shape = { .rank = input.rank + 1, .extent = { CORNU_NONE } };
     for (int i = 0; i < input.rank; i++) shape.extent[i + 1] = input.extent[i];
-    for (int i = 0; i < model->layer_count; i++)
-        CORNU__TRY(build_layer(model, model->layers[i],
-                               i == 0 ? shape : model->layers[i - 1]->output));
-    model->input = shape;
-    model->built = true;
-    return CORNU_OK;
+    CornuStatus status = build(model, shape);
+    if (status) clear_calls(model);
+    return status;
 }
 
 CornuStatus cornu__model_check(const CornuModel *model)
@@ -157,70 +180,74 @@ CornuStatus cornu__model_check(const CornuModel *model)
 
 /* ---- Asking ---- */
 
-const char *cornu_model_name(const CornuModel *model) { return model->name; }
-int         cornu_model_layer_count(const CornuModel *model) { return model->layer_count; }
-CornuLayer *cornu_model_layer(const CornuModel *model, int i) { return model->layers[i]; }
-bool        cornu_model_built(const CornuModel *model) { return model->built; }
-CornuShape  cornu_model_input_shape(const CornuModel *model) { return model->input; }
+const char *cornu_model_name(const CornuModel *model) { return model->base.name; }
+int         cornu_model_layer_count(const CornuModel *model) { return model->base.inner_count; }
+CornuLayer *cornu_model_layer(const CornuModel *model, int i) { return model->base.inner[i]; }
+bool        cornu_model_built(const CornuModel *model) { return model->base.built; }
+
+CornuShape cornu_model_input_shape(const CornuModel *model)
+{
+    return model->inputs[0] ? model->inputs[0]->type.shape : (CornuShape){ 0 };
+}
+
+int cornu_model_input_count(const CornuModel *model) { return model->input_count; }
+int cornu_model_output_count(const CornuModel *model) { return model->output_count; }
+
 double      cornu_model_input_scale(const CornuModel *model) { return model->input_scale; }
 
 const CornuPolicy *cornu_model_policy(const CornuModel *model)
 {
-    return model->policy ? model->policy : model->own_policy;
+    return model->policy ? model->policy : model->base.own_policy;
 }
 
 int64_t cornu_model_batch_size(const CornuModel *model)
 {
     if (model->batch_size) return model->batch_size;
     for (const CornuStep *step = model->steps; step; step = step->next)
-        if (step->stateful) return step->x_type.shape.extent[0];
+        if (step->stateful) return step->x_types[0].shape.extent[0];
     return CORNU_NONE;
 }
 
 CornuShape cornu_model_output_shape(const CornuModel *model)
 {
-    return model->layer_count ? model->layers[model->layer_count - 1]->output : model->input;
+    return model->outputs[0] ? model->outputs[0]->type.shape : (CornuShape){ 0 };
 }
 
-int cornu_model_weight_count(const CornuModel *model)
+int cornu_model_weight_count(const CornuModel *model) { return model->base.weight_count; }
+
+CornuWeight *cornu_model_weight(const CornuModel *model, int i) { return model->base.weights[i]; }
+
+CornuLayer *cornu_model_find_layer(const CornuModel *model, const char *name)
 {
-    int count = 0;
-    for (int i = 0; i < model->layer_count; i++) count += model->layers[i]->weight_count;
-    return count;
+    for (int i = 0; i < model->base.inner_count; i++)
+        if (!strcmp(cornu_layer_name(model->base.inner[i]), name)) return model->base.inner[i];
+    return NULL;
 }
 
-CornuWeight *cornu_model_weight(const CornuModel *model, int i)
+CornuWeight *cornu_model_find_weight(const CornuModel *model, const char *path)
 {
-    int layer = 0;
-    while (i >= model->layers[layer]->weight_count) i -= model->layers[layer++]->weight_count;
-    return model->layers[layer]->weights[i];
+    for (int i = 0; i < model->base.weight_count; i++)
+        if (!strcmp(model->base.weights[i]->path, path)) return model->base.weights[i];
+    return NULL;
 }
 
 CornuStatus cornu_model_reset_states(CornuModel *model)
 {
     CORNU__TRY(cornu__model_check(model));
-    for (int i = 0; i < model->layer_count; i++)
-        CORNU__TRY(cornu_layer_reset_states(model->layers[i]));
-    return CORNU_OK;
+    return cornu_layer_reset_states(&model->base);
 }
 
 int64_t cornu_model_parameters(const CornuModel *model)
 {
-    int64_t count = 0;
-    for (int i = 0; i < model->layer_count; i++)
-        count += cornu_layer_parameters(model->layers[i]);
-    return count;
+    return cornu_layer_parameters(&model->base);
 }
 
 int64_t cornu_model_trainable_parameters(const CornuModel *model)
 {
     int64_t count = 0;
-    for (int i = 0; i < model->layer_count; i++) {
-        const CornuLayer *layer = model->layers[i];
-        for (int k = 0; k < layer->weight_count && !layer->frozen; k++)
-            if (!layer->weights[k]->non_trainable)
-                count += cornu_type_count(layer->weights[k]->type);
-    }
+    for (int i = 0; i < model->base.weight_count; i++)
+        if (cornu__layer_trains(&model->base, model->base.weights[i]))
+            count += cornu_type_count(model->base.weights[i]->type);
     return count;
 }
 
@@ -253,7 +280,7 @@ int             cornu_model_metric_count(const CornuModel *model) { return model
 
 const char *cornu_model_metric_name(const CornuModel *model, int i)
 {
-    return model->tracked[i].metric ? model->tracked[i].metric->name : "loss";
+    return model->tracked[i].name;
 }
 
 const CornuStatistics *cornu_model_statistics(const CornuModel *model)

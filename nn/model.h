@@ -28,7 +28,13 @@
 extern "C" {
 #endif
 
-/* ---- Building ---- */
+/* ---- Building ----
+ *
+ * One layer behind the other, here; functional.h has models whose layers branch.
+ */
+
+/* Inputs, and outputs, that a model may have. */
+enum { CORNU_MAX_MODEL_TENSORS = 8 };
 
 typedef struct {
     char        unset;
@@ -65,11 +71,19 @@ CornuShape  cornu_model_input_shape(const CornuModel *model);  /* axis 0 is CORN
 /* Rows of every batch: .batch_size, or those that stateful layers have begun with; CORNU_NONE. */
 int64_t     cornu_model_batch_size(const CornuModel *model);
 CornuShape  cornu_model_output_shape(const CornuModel *model); /* once built */
+/* Both of the first one, of models with several. */
+int         cornu_model_input_count(const CornuModel *model);
+int         cornu_model_output_count(const CornuModel *model);
 double      cornu_model_input_scale(const CornuModel *model);
 
 /* The policy in force where a layer has none of its own: before compiling the one that was set for
  * the model, or NULL where its device will decide. */
 const CornuPolicy *cornu_model_policy(const CornuModel *model);
+
+/* The layer of this name, NULL without one; and the weight of a path, as "conv2d/kernel" or, in a
+ * model that this one calls, "encoder/conv2d/kernel". */
+CornuLayer  *cornu_model_find_layer(const CornuModel *model, const char *name);
+CornuWeight *cornu_model_find_weight(const CornuModel *model, const char *path);
 
 /* All weights, layer after layer, Keras' model.weights. */
 int          cornu_model_weight_count(const CornuModel *model);
@@ -100,6 +114,12 @@ typedef struct {
     CornuOptimizer *optimizer;                   /* default rmsprop; taken */
     CornuLoss      *loss;                        /* required for training and evaluation; taken */
     CornuMetric    *metrics[CORNU_MAX_METRICS];  /* taken */
+    CornuLoss      *losses[CORNU_MAX_MODEL_TENSORS];  /* in place of .loss: of each output; taken.
+                                                    With .loss several outputs share that one */
+    double          loss_weights[CORNU_MAX_MODEL_TENSORS]; /* of outputs in the loss that is
+                                                    trained; default 1; CORNU_ZERO for none */
+    CornuMetric    *output_metrics[CORNU_MAX_MODEL_TENSORS][CORNU_MAX_METRICS]; /* in place of
+                                                    .metrics, for several outputs; taken */
     CornuDevice    *device;                      /* default: that of the strategy in scope
                                                     (strategy.h), else a "cpu" device of the
                                                     model's own */
@@ -127,7 +147,8 @@ CornuOptimizer *cornu_model_optimizer(const CornuModel *model);  /* NULL before 
 
 int64_t         cornu_model_steps_per_execution(const CornuModel *model);  /* likewise 0 */
 
-/* "loss", then the metrics as compiled. */
+/* "loss", then the metrics as compiled; for several outputs "loss", then "scores_loss" of each, not
+ * weighted, then metrics as "scores_accuracy", after the layers that give the outputs. */
 int         cornu_model_metric_count(const CornuModel *model);
 const char *cornu_model_metric_name(const CornuModel *model, int i);
 
@@ -144,7 +165,8 @@ CornuExecutable *cornu_model_train_step(CornuModel *model, CornuType x, CornuTyp
  * the step itself converts them. A data set stays the caller's. One that is not batched, and
  * arrays, are put in batches of batch_size (default 32); with a batched one batch_size is an
  * error. x may lack, or have too many, a last axis of extent 1. A last batch with fewer rows
- * counts exactly as those rows.
+ * counts exactly as those rows. For several inputs or outputs an element of a data set has a
+ * component for each, inputs first, and arrays are given as .xs and .ys.
  */
 
 /* What is printed: nothing, a bar, or a line per epoch. auto is a bar on a terminal, lines
@@ -158,6 +180,8 @@ typedef struct {
     CornuModel    *model;
     CornuDataset  *data;                 /* or x and y */
     CornuArray     x, y;
+    CornuArray     xs[CORNU_MAX_MODEL_TENSORS], ys[CORNU_MAX_MODEL_TENSORS]; /* in place of them:
+                                            of each input and output, in the model's order */
     int64_t        batch_size;           /* default 32 */
     int64_t        epochs;               /* default 1: the index to end before, see initial_epoch;
                                             CORNU_ZERO for none */
@@ -166,6 +190,7 @@ typedef struct {
     double         validation_split;     /* this part of the data, the last one, is held out */
     CornuDataset  *validation_data;      /* or these arrays */
     CornuArray     validation_x, validation_y;
+    CornuArray     validation_xs[CORNU_MAX_MODEL_TENSORS], validation_ys[CORNU_MAX_MODEL_TENSORS];
     bool           no_shuffle;           /* else data not batched are shuffled for each epoch */
     int64_t        initial_epoch;        /* the first one's index */
     int64_t        steps_per_epoch;      /* default: all batches. Fewer: the next epoch goes on
@@ -185,6 +210,7 @@ typedef struct {
     CornuModel    *model;
     CornuDataset  *data;
     CornuArray     x, y;
+    CornuArray     xs[CORNU_MAX_MODEL_TENSORS], ys[CORNU_MAX_MODEL_TENSORS];
     int64_t        batch_size;
     CornuVerbose   verbose;
     int64_t        steps;                /* default: all batches */
@@ -192,6 +218,7 @@ typedef struct {
     double        *results;              /* cornu_model_metric_count() numbers; may be NULL */
     CornuArray     to;                   /* f32 (rows, …), as predict's: the predictions that the
                                             results come from; default not kept */
+    CornuArray     tos[CORNU_MAX_MODEL_TENSORS]; /* in place of .to: of each output */
 } CornuEvaluateConfig;
 
 CornuStatus cornu_evaluate_from(const CornuEvaluateConfig *config);
@@ -203,12 +230,14 @@ typedef struct {
     CornuModel    *model;
     CornuDataset  *data;                 /* of x, or of (x, y): y is not looked at */
     CornuArray     x;
+    CornuArray     xs[CORNU_MAX_MODEL_TENSORS];
     int64_t        batch_size;
     CornuVerbose   verbose;
     int64_t        steps;
     CornuCallback *callbacks[CORNU_MAX_CALLBACKS];
     CornuArray     to;                   /* f32 (rows, …): gets the predictions; as many rows as
                                             there are */
+    CornuArray     tos[CORNU_MAX_MODEL_TENSORS]; /* in place of .to: of each output */
 } CornuPredictConfig;
 
 CornuStatus cornu_predict_from(const CornuPredictConfig *config);
@@ -220,6 +249,13 @@ CornuStatus cornu_predict_from(const CornuPredictConfig *config);
 CornuStatus cornu_train_on_batch(CornuModel *model, CornuArray x, CornuArray y, double *values);
 CornuStatus cornu_test_on_batch(CornuModel *model, CornuArray x, CornuArray y, double *values);
 CornuStatus cornu_predict_on_batch(CornuModel *model, CornuArray x, CornuArray to);
+/* The same for several inputs or outputs: arrays of each, in the model's order. */
+CornuStatus cornu_train_on_batch_many(CornuModel *model, const CornuArray *x, const CornuArray *y,
+                                      double *values);
+CornuStatus cornu_test_on_batch_many(CornuModel *model, const CornuArray *x, const CornuArray *y,
+                                     double *values);
+CornuStatus cornu_predict_on_batch_many(CornuModel *model, const CornuArray *x,
+                                        const CornuArray *to);
 CornuStatus cornu_model_reset_metrics(CornuModel *model);
 
 /* Lets stateful layers begin the next batch with zeros; as Keras leaves them, they go on from each
@@ -235,6 +271,9 @@ CornuStatus cornu_model_reset_states(CornuModel *model);
  * model's seed, iteration and position 0). What regularizers add to the loss is in *call->loss, to
  * be NULL before, where that is given. The result is f32 under any policy. */
 CornuTensor *cornu_model_call(CornuModel *model, CornuTensor *x, const CornuCall *call);
+/* The same of a model with several inputs or outputs; sets all y and returns the first. */
+CornuTensor *cornu_model_call_many(CornuModel *model, CornuTensor *const *x, int x_count,
+                                   const CornuCall *call, CornuTensor **y, int y_count);
 
 /* For callbacks: fit ends after the batch or epoch at hand. */
 void cornu_model_stop_training(CornuModel *model);

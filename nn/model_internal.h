@@ -5,11 +5,14 @@
 #include "deal_internal.h"
 #include "layer_internal.h"
 #include "model.h"
+#include "symbol_internal.h"
 #include "trace.h"
 
-/* The loss, or a metric, with its states on the device. */
+/* A loss, or a metric, with its states on the device. */
 typedef struct {
-    CornuMetric   *metric;                       /* NULL for the loss, a mean */
+    char          *name;                         /* its key in logs */
+    CornuMetric   *metric;                       /* NULL for a loss, a mean */
+    int            output;                       /* -1: the loss of all outputs */
     int            state_count;
     CornuVariable *states[CORNU_MAX_STATES];
     CornuArray     host[CORNU_MAX_STATES];       /* where states are read to */
@@ -23,43 +26,57 @@ typedef enum {
 /* A step recorded for data of certain types, kept to be run again. */
 typedef struct CornuStep {
     CornuStepMode     mode;
-    CornuType         x_type, y_type;            /* with the batch; y_type of predict is 0 */
+    int               x_count, y_count;          /* inputs, outputs; no y are fed to predict */
+    CornuType         x_types[CORNU_MAX_MODEL_TENSORS], y_types[CORNU_MAX_MODEL_TENSORS];
+                                                 /* with the batch; y_types of predict are 0 */
     CornuGraph       *graph;
     int               shards;
     int64_t           rows;                      /* of a shard */
-    CornuTensor      *x, *y, *count, *position;  /* what each shard is fed: its data, how many of
+    CornuTensor      *x[CORNU_MAX_MODEL_TENSORS], *y[CORNU_MAX_MODEL_TENSORS];
+    CornuTensor      *count, *position;          /* what each shard is fed: its data, how many of
                                                     its rows are valid, where they begin */
     CornuTensor      *total;                     /* valid rows of all shards */
-    CornuTensor      *prediction;                /* of a shard */
-    CornuType         output;                    /* of the batch's predictions */
+    CornuTensor      *predictions[CORNU_MAX_MODEL_TENSORS];   /* of a shard */
+    CornuType         outputs[CORNU_MAX_MODEL_TENSORS];       /* of the batch's predictions */
     void             *blank;                     /* zeros: rows that a shard lacks; or NULL */
-    void             *room;                      /* for predictions before they are dealt back */
+    void             *rooms[CORNU_MAX_MODEL_TENSORS];  /* for predictions before they are dealt
+                                                     back; or NULL */
     int64_t           fed_count;                 /* valid rows fed last */
     bool              stateful;                  /* some layer has states: no partial batches */
     int64_t           fed_bytes;                 /* of x and y, padding rows included */
     struct CornuStep *next;
 } CornuStep;
 
+/* A call as a model makes it. Its values are all that its calls give, numbered in their order. */
+typedef struct {
+    CornuNode *node;
+    int        in[CORNU_MAX_LAYER_TENSORS];      /* values it is given */
+    int        first;                            /* the value that is its first result */
+} CornuModelCall;
+
+/* A model is a layer: those that it is made of are its inner ones, their weights its. A Sequential
+ * model's input is made when its shape is known, and its calls with it. */
 struct CornuModel {
-    char        *name;
+    CornuLayer   base;
     uint64_t     seed;
     int64_t      next_generator;
-    CornuShape   input;                          /* rank 0 until known; axis 0 is CORNU_NONE */
     int64_t      batch_size;                     /* of every batch; 0: any */
     double       input_scale;
-    const CornuPolicy *policy, *own_policy;      /* in force, once compiled; set for the model, or
-                                                    NULL where the device decides */
-    CornuLayer **layers;
-    int          layer_count, layer_space;
-    bool         built;
+    CornuModelCall *calls;                       /* those they depend on first; inputs among them */
+    int          call_count, call_space, value_count;
+    CornuSymbol *inputs[CORNU_MAX_MODEL_TENSORS], *outputs[CORNU_MAX_MODEL_TENSORS];
+    int          input_count, output_count;
+    int          layer_space, weight_space;
+    const CornuPolicy *policy;                   /* in force, once compiled */
     CornuStatus  failed;                         /* of a layer that could not be added */
     char         failure[512];
 
     bool            compiled, ready;             /* ready: weights and variables are on `device` */
     CornuDevice    *device, *own_device;
     CornuOptimizer *optimizer;
-    CornuLoss      *loss;
-    CornuTracked    tracked[1 + CORNU_MAX_METRICS];
+    CornuLoss      *losses[CORNU_MAX_MODEL_TENSORS];
+    double          loss_weights[CORNU_MAX_MODEL_TENSORS];
+    CornuTracked    tracked[1 + CORNU_MAX_MODEL_TENSORS * (1 + CORNU_MAX_METRICS)];
     int             tracked_count;
     CornuVariable  *seed_variable;               /* i64 */
     CornuStep      *steps;
@@ -67,6 +84,35 @@ struct CornuModel {
     bool            stop_training;
     CornuTrace     *trace;                       /* of a step of this epoch, or NULL */
 };
+
+extern const CornuLayerClass cornu__sequential_class, cornu__functional_class;
+
+/* A model without layers, its caller's. `usual` is its class in small letters, the name of which
+ * `*made` were made, where none is given. NULL with a pending error. */
+CornuModel *cornu__model_create(const CornuLayerClass *kind, const char *name, const char *policy,
+                                int *made);
+
+/* Appends a layer, which the model holds; and a call, with the layer's weights. */
+CornuStatus cornu__model_hold(CornuModel *model, CornuLayer *layer);
+CornuStatus cornu__model_push(CornuModel *model, CornuNode *node);
+
+/* Sets the model's weights: those of its layers, each once. */
+CornuStatus cornu__model_list_weights(CornuModel *model);
+
+/* The number of a symbol's value among the model's; -1 if it is none of them. */
+int cornu__model_value(const CornuModel *model, const CornuSymbol *symbol);
+
+/* Records the model's calls: `in` and its masks are those of its inputs. Sets its outputs and their
+ * masks, and returns the first. */
+CornuTensor *cornu__model_replay(const CornuModel *model, const CornuCall *call,
+                                 CornuTensor *const *in, CornuTensor *const *masks,
+                                 CornuTensor **out, CornuTensor **out_masks);
+
+/* As cornu__layer_settle: the layers that give outputs are the last ones. */
+bool cornu__model_settle(CornuModel *model, const CornuPolicy *policy, bool last);
+
+/* Whether all layers that input i goes to take whole numbers as they are. */
+bool cornu__model_keeps_numbers(const CornuModel *model, int i);
 
 /* CORNU_OK for a model that can be used; else its layers' failure, or the pending error. */
 CornuStatus cornu__model_check(const CornuModel *model);
@@ -84,14 +130,20 @@ void cornu__states_free(CornuTracked *tracked);
 /* Forgets the recorded steps. */
 void cornu__steps_free(CornuModel *model);
 
-/* The step for batches of these types: recorded at the first call, found again later. */
-CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, CornuType x, CornuType y,
-                        CornuStep **step);
+/* CORNU_OK for a model of one input and one output that can be used. */
+CornuStatus cornu__model_check_single(const CornuModel *model);
 
-/* Feeds a batch whose first `valid` rows count; a step that predicts does not look at y. */
-CornuStatus cornu__step_feed(CornuStep *step, CornuArray x, const CornuArray *y, int64_t valid);
+/* The step for batches of arrays of these types, x of each input and y of each output: recorded at
+ * the first call, found again later. One that predicts does not look at y. */
+CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, const CornuArray *x,
+                        const CornuArray *y, CornuStep **step);
 
-/* Runs on what was fed; a step that gives predictions writes those of the whole batch to `to`. */
+/* Feeds such a batch, whose first `valid` rows count. */
+CornuStatus cornu__step_feed(CornuStep *step, const CornuArray *x, const CornuArray *y,
+                             int64_t valid);
+
+/* Runs on what was fed; a step that gives predictions writes those of the whole batch to `to`, one
+ * array for each output. */
 CornuStatus cornu__step_run(CornuStep *step, CornuArray *to);
 
 /* values[i]: the results of the loss and each metric. */

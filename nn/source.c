@@ -1,28 +1,62 @@
 /* Sources of batches: arrays and data sets of any kind, as fit and evaluate see them. */
 #include "loop_internal.h"
 
-CornuDataset *cornu__data(const char *who, CornuDataset *data, CornuArray x, CornuArray y,
-                          int wants)
+/* Lists the arrays given for the model's inputs or outputs, called `what` and `what`s. */
+static CornuStatus list_arrays(const char *who, const char *what, CornuArray one,
+                               const CornuArray *many, int wanted, CornuArray *to)
 {
-    if (cornu_error_pending()) return NULL;
-    if (data && (x.data || y.data))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT,
-                                "%s: both a data set and arrays are given, expected one", who);
-    if (!data && !x.data)
+    int count = 0;
+    while (count < CORNU_MAX_MODEL_TENSORS && many[count].data) count++;
+    if (one.data && count)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: both .%s and .%ss are given, expected one", who,
+                           what, what);
+    if (one.data) count = 1;
+    if (count != wanted)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %d arrays are given for %s, the model takes %d",
+                           who, count, what, wanted);
+    for (int i = 0; i < count; i++) to[i] = one.data ? one : many[i];
+    return CORNU_OK;
+}
+
+static CornuDataset *from_arrays(const CornuModel *model, const CornuGiven *given)
+{
+    CornuArray arrays[2 * CORNU_MAX_MODEL_TENSORS];
+    const int  inputs = model->input_count;
+    if (!given->x.data && !given->xs[0].data)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: neither a data set nor arrays are given",
-                                who);
-    if (!data && wants == 2 && !y.data)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: x is given without y", who);
-    if (!data) return cornu__dataset_borrow_arrays((CornuArray[]){ x, y }, wants);
+                                given->who);
+    if (given->ys && !given->y.data && !given->ys[0].data)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: x is given without y", given->who);
+    if (list_arrays(given->who, "x", given->x, given->xs, inputs, arrays)) return cornu__null();
+    if (!given->ys) return cornu__dataset_borrow_arrays(arrays, inputs);
+    if (list_arrays(given->who, "y", given->y, given->ys, model->output_count, arrays + inputs))
+        return cornu__null();
+    return cornu__dataset_borrow_arrays(arrays, inputs + model->output_count);
+}
+
+CornuDataset *cornu__data(const CornuModel *model, const CornuGiven *given)
+{
+    CornuDataset *data = given->data;
+    if (cornu_error_pending()) return NULL;
+    if (data && (given->x.data || given->y.data || given->xs[0].data))
+        return cornu__fail_null(CORNU_ERR_ARGUMENT,
+                                "%s: both a data set and arrays are given, expected one",
+                                given->who);
+    if (!data) return from_arrays(model, given);
+    const int inputs = model->input_count, all = inputs + model->output_count;
     const int components = cornu_dataset_components(data);
-    if (components != 2 && components != wants)
-        return cornu__fail_null(components > 2 ? CORNU_ERR_UNSUPPORTED : CORNU_ERR_ARGUMENT,
-                                "%s: an element of the data set has %d components, expected %s%s",
-                                who, components,
-                                wants == 2 ? "2: x and y" : "1 or 2: x, or x and y",
-                                components > 2 ? "; sample weights are not available in this "
-                                                 "version" : "");
-    return cornu_dataset_retain(data);
+    if (components == all || (components == inputs && !given->ys))
+        return cornu_dataset_retain(data);
+    if (all > 2)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: an element of the data set has %d "
+                                "components, expected %d: %d inputs and %d outputs", given->who,
+                                components, all, inputs, model->output_count);
+    return cornu__fail_null(components > 2 ? CORNU_ERR_UNSUPPORTED : CORNU_ERR_ARGUMENT,
+                            "%s: an element of the data set has %d components, expected %s%s",
+                            given->who, components,
+                            given->ys ? "2: x and y" : "1 or 2: x, or x and y",
+                            components > 2 ? "; sample weights are not available in this "
+                                             "version" : "");
 }
 
 /* Batches of what is not batched yet. Takes the data set. */
@@ -117,7 +151,8 @@ int64_t cornu__execution_end(const CornuModel *model, const CornuSource *source,
 CornuStatus cornu__source_feed(CornuSource *source, CornuStep *step, const CornuBatch *batch)
 {
     const double begin = cornu__seconds();
-    CORNU__TRY(cornu__step_feed(step, batch->arrays[0], &batch->arrays[1], batch->valid));
+    CORNU__TRY(cornu__step_feed(step, batch->arrays, batch->arrays + step->x_count,
+                                batch->valid));
     source->infeed.copy_seconds += cornu__seconds() - begin;
     source->infeed.bytes += step->fed_bytes;
     source->infeed.batches++;

@@ -19,7 +19,7 @@ static void step_free(CornuStep *step)
 {
     cornu_graph_free(step->graph);
     cornu__release(step->blank);
-    cornu__release(step->room);
+    for (int i = 0; i < step->y_count; i++) cornu__release(step->rooms[i]);
     cornu__release(step);
 }
 
@@ -34,10 +34,16 @@ void cornu__steps_free(CornuModel *model)
 
 /* ---- Data ---- */
 
-/* The model's input for data of this shape: Keras lets a last axis of extent 1 come or go. */
-static CornuStatus adapt(const CornuModel *model, CornuShape *shape)
+/* "x", or of several the input's name. */
+static const char *input_name(const CornuModel *model, int i)
 {
-    const CornuShape given = *shape, want = model->input;
+    return model->input_count > 1 ? cornu_layer_name(model->inputs[i]->node->layer) : "x";
+}
+
+/* The model's input i for data of this shape: Keras lets a last axis of extent 1 come or go. */
+static CornuStatus adapt(const CornuModel *model, int input, CornuShape *shape)
+{
+    const CornuShape given = *shape, want = model->inputs[input]->type.shape;
     CornuShape       adapted = want;
     adapted.extent[0] = given.extent[0];
     const int last = want.rank - 1;
@@ -48,71 +54,96 @@ static CornuStatus adapt(const CornuModel *model, CornuShape *shape)
         fits &= given.extent[i] == want.extent[i];
     CornuText a, b;
     if (!fits)
-        return cornu__fail(CORNU_ERR_SHAPE, "%s: x is %s, the model's input %s", model->name,
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: %s is %s, the model's input %s",
+                           model->base.name, input_name(model, input),
                            cornu_shape_print(&a, given), cornu_shape_print(&b, want));
     *shape = adapted;
     return CORNU_OK;
 }
 
 /* Bytes become numbers here, inside the step; whole numbers are scaled, indices stay. */
-static CornuTensor *convert_input(const CornuModel *model, CornuTensor *x, CornuShape shape)
+static CornuTensor *convert_input(const CornuModel *model, int i, CornuTensor *x, CornuShape shape)
 {
+    const CornuInputLayer *input = (CornuInputLayer *)model->inputs[i]->node->layer;
     const bool whole = !cornu_dtype_is_float(cornu_tensor_type(x).dtype);
     x = cornu_op_reshape(x, shape);
-    if (whole && model->layer_count > 0 && model->layers[0]->takes_numbers) return x;
+    if (input->dtype != CORNU_F32) return cornu_op_convert(x, input->dtype);
+    if (whole && cornu__model_keeps_numbers(model, i)) return x;
     CornuTensor *y = cornu_op_convert(x, CORNU_F32);
-    return whole && model->input_scale != 1.0 ? cornu_op_scale(y, model->input_scale) : y;
+    return whole && input->scale != 1.0 ? cornu_op_scale(y, input->scale) : y;
 }
 
 /* ---- Forward ---- */
 
-/* As cornu_model_call; *mask gets the one of the result, NULL if there is none. */
-static CornuTensor *call_model(CornuModel *model, CornuTensor *x, const CornuCall *call,
-                               CornuTensor **mask)
+/* As cornu_model_call_many; masks[i] gets the one of y[i], NULL if there is none. */
+static CornuTensor *call_model(CornuModel *model, CornuTensor *const *x, const CornuCall *call,
+                               CornuTensor **y, CornuTensor **masks)
 {
-    if (!model || !x || cornu_error_pending())
+    CornuTensor *in[CORNU_MAX_MODEL_TENSORS] = { NULL }, *no_masks[CORNU_MAX_MODEL_TENSORS] = { 0 };
+    if (!model || !x[0] || cornu_error_pending())
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_model_call: no %s given",
                                 model ? "tensor" : "model");
-    CornuShape shape = cornu_tensor_shape(x);
-    if (cornu__model_ready(model, cornu_tensor_type(x)) || adapt(model, &shape))
-        return cornu__null();
+    if (cornu__model_ready(model, cornu_tensor_type(x[0]))) return cornu__null();
+    for (int i = 0; i < model->input_count; i++) {
+        CornuShape shape = cornu_tensor_shape(x[i]);
+        if (adapt(model, i, &shape)) return cornu__null();
+        cornu_graph_scope(cornu_tensor_graph(x[0]), cornu_layer_name(model->inputs[i]->node->layer));
+        in[i] = convert_input(model, i, x[i], shape);
+        cornu_graph_scope(cornu_tensor_graph(x[0]), NULL);
+    }
     CornuCall       full = *call;
     const CornuType i64 = cornu_scalar(CORNU_I64);
-    CornuGraph     *graph = full.graph = cornu_tensor_graph(x);
-    if (!full.count) full.count = cornu_op_constant(graph, i64, (double)shape.extent[0]);
+    CornuGraph     *graph = full.graph = cornu_tensor_graph(x[0]);
+    const double    rows = (double)cornu_tensor_shape(x[0]).extent[0];
+    if (!full.count) full.count = cornu_op_constant(graph, i64, rows);
     if (!full.total) full.total = cornu_op_all_reduce(full.count);
     if (!full.seed) full.seed = cornu_read(graph, model->seed_variable);
     if (!full.iteration) full.iteration = cornu_op_constant(graph, i64, 0.0);
-    if (!full.position) {
-        CornuTensor *rows = cornu_op_constant(graph, i64, (double)shape.extent[0]);
-        full.position = cornu_op_multiply(cornu_op_replica_id(graph), rows);
-    }
-    x = convert_input(model, x, shape);
-    for (int i = 0; i < model->layer_count && x; i++) {
-        *mask = cornu_layer_mask(model->layers[i], &full, x);
-        x = cornu_layer_call(model->layers[i], &full, x);
-        full.mask = *mask;
-    }
-    for (int i = 0; i < model->layer_count && x; i++)
-        if (cornu__layer_penalize_weights(model->layers[i], &full)) return cornu__null();
-    return cornu_op_convert(x, CORNU_F32);
+    if (!full.position)
+        full.position = cornu_op_multiply(cornu_op_replica_id(graph),
+                                          cornu_op_constant(graph, i64, rows));
+    no_masks[0] = full.mask;
+    if (!cornu__model_replay(model, &full, in, no_masks, y, masks) ||
+        cornu__layer_penalize_weights(&model->base, &full))
+        return cornu__null();
+    for (int i = 0; i < model->output_count; i++) y[i] = cornu_op_convert(y[i], CORNU_F32);
+    return y[0];
+}
+
+CornuTensor *cornu_model_call_many(CornuModel *model, CornuTensor *const *x, int x_count,
+                                   const CornuCall *call, CornuTensor **y, int y_count)
+{
+    CornuTensor *masks[CORNU_MAX_MODEL_TENSORS];
+    if (cornu__model_check(model)) return cornu__null();
+    if (x_count != model->input_count || y_count != model->output_count)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: %d tensors are given and %d expected, the "
+                                "model has %d inputs and %d outputs", model->base.name, x_count,
+                                y_count, model->input_count, model->output_count);
+    for (int i = 0; i < x_count; i++)
+        if (!x[i])
+            return cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_model_call: no tensor given");
+    return call_model(model, x, call, y, masks);
 }
 
 CornuTensor *cornu_model_call(CornuModel *model, CornuTensor *x, const CornuCall *call)
 {
-    CornuTensor *mask = NULL;
-    return call_model(model, x, call, &mask);
+    CornuTensor *y, *masks;
+    if (model && (model->input_count > 1 || model->output_count > 1))
+        return cornu_model_call_many(model, &x, 1, call, &y, 1);
+    return call_model(model, &x, call, &y, &masks);
 }
 
-static CornuTensor *forward(CornuModel *model, const CornuStep *step, CornuTensor **mask,
-                            CornuTensor **loss)
+/* added: what layers add to the loss; set unless NULL. */
+static CornuTensor *forward(CornuModel *model, CornuStep *step, CornuTensor **masks,
+                            CornuTensor **added)
 {
     CornuVariable *iteration = cornu_optimizer_iteration(model->optimizer);
     return call_model(model, step->x, &(CornuCall){
         .training = step->mode == CORNU_STEP_TRAIN, .count = step->count,
         .total = step->total, .position = step->position,
-        .loss = step->mode == CORNU_STEP_PREDICT ? NULL : loss,
-        .iteration = iteration ? cornu_read(step->graph, iteration) : NULL }, mask);
+        .loss = step->mode == CORNU_STEP_PREDICT ? NULL : added,
+        .iteration = iteration ? cornu_read(step->graph, iteration) : NULL }, step->predictions,
+        masks);
 }
 
 /* ---- Loss, metrics ---- */
@@ -176,30 +207,29 @@ static CornuTensor *mean_loss(CornuTensor *values, const CornuMetricCall *call)
     return cornu_op_divide(sum, cornu_op_convert(most, CORNU_F32));
 }
 
-/* What the mean over batches is taken of. Where a mask makes batches of one size count differently,
- * and where layers add a loss of their own, Keras still gives each batch's the weight of its rows. */
-static CornuTensor *tracked_loss(CornuTensor *values, CornuTensor *loss, bool is_mean,
-                                 const CornuMetricCall *call)
+/* A loss of the whole batch, as values whose mean it is. */
+static CornuTensor *over_rows(CornuTensor *loss, const CornuMetricCall *call)
 {
-    if (is_mean && !call->mask) return values;
     const int64_t rows = cornu_tensor_shape(call->valid).extent[0];
     return cornu_op_broadcast(cornu_op_all_reduce(loss), cornu_shape(rows));
 }
 
-static CornuStatus check_labels(const CornuModel *model, CornuType x, CornuType y)
+static CornuStatus check_rows(const CornuModel *model, const CornuStep *step, CornuType array,
+                              const char *what)
 {
     CornuText a, b;
-    if (y.shape.rank >= 1 && y.shape.extent[0] == x.shape.extent[0]) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_SHAPE, "%s: x is %s and y %s, expected as many rows",
-                       model->name, cornu_shape_print(&a, x.shape),
-                       cornu_shape_print(&b, y.shape));
+    const CornuType x = step->x_types[0];
+    if (array.shape.rank >= 1 && array.shape.extent[0] == x.shape.extent[0]) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_SHAPE, "%s: %s is %s and %s %s, expected as many rows",
+                       model->base.name, input_name(model, 0), cornu_shape_print(&a, x.shape), what,
+                       cornu_shape_print(&b, array.shape));
 }
 
 static CornuStatus record_gradients(CornuModel *model, CornuGraph *graph, CornuTensor *loss)
 {
     CornuOptimizer *optimizer = model->optimizer;
     if (optimizer->count == 0)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: has no weight to train", model->name);
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: has no weight to train", model->base.name);
     const size_t  count = (size_t)optimizer->count;
     CornuTensor **w = cornu__allocate(2 * count, sizeof(CornuTensor *));
     if (!w) return CORNU_ERR_MEMORY;
@@ -213,33 +243,62 @@ static CornuStatus record_gradients(CornuModel *model, CornuGraph *graph, CornuT
     return status;
 }
 
-/* added: what layers add to the loss, or NULL. */
-static CornuStatus record_loss(CornuModel *model, CornuStep *step, CornuTensor *mask,
+/* What a step knows of each output's loss. */
+typedef struct {
+    CornuMetricCall call[CORNU_MAX_MODEL_TENSORS];
+    CornuTensor    *shown[CORNU_MAX_MODEL_TENSORS];   /* values whose mean over batches is taken */
+    CornuTensor    *loss, *shown_loss;                /* of all of them */
+} Losses;
+
+/* One output's part. Where a mask makes batches of one size count differently, Keras still gives
+ * each batch's mean the weight of its rows. */
+static CornuStatus record_output(CornuModel *model, const CornuStep *step, int i,
+                                 CornuTensor *mask, Losses *losses)
+{
+    const CornuLoss *loss = model->losses[i];
+    const double     weight = model->loss_weights[i];
+    CornuMetricCall *call = &losses->call[i];
+    if (!loss)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: compiled without .loss", model->base.name);
+    const CornuType rows = cornu_type(CORNU_I64, step->rows);
+    *call = (CornuMetricCall){ .y_true = step->y[i], .y_pred = step->predictions[i],
+                               .count = step->total };
+    call->valid = cornu_op_compare(cornu_op_iota(step->graph, rows, 0), CORNU_LESS, step->count);
+    call->mask = mask ? cornu__valid_mask(mask, call->valid) : NULL;
+    CornuTensor *values = loss->call(loss, step->y[i], step->predictions[i]);
+    CornuTensor *mean = mean_loss(values, call);
+    losses->shown[i] = call->mask ? over_rows(mean, call) : values;
+    if (!mean || !losses->shown[i]) return cornu_error_take();
+    CornuTensor *part = weight == 1.0 ? mean : cornu_op_scale(mean, weight);
+    losses->loss = i == 0 ? part : cornu_op_add(losses->loss, part);
+    return losses->loss ? CORNU_OK : cornu_error_take();
+}
+
+/* added: what layers add to the loss, or NULL. Keras gives the whole loss of each batch the weight of
+ * its rows, too. */
+static CornuStatus record_loss(CornuModel *model, CornuStep *step, CornuTensor *const *masks,
                                CornuTensor *added)
 {
-    if (!model->loss)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: compiled without .loss", model->name);
-    CornuGraph     *graph = step->graph;
-    const CornuType rows = cornu_type(CORNU_I64, step->rows);
-    CornuMetricCall call = { .y_true = step->y, .y_pred = step->prediction,
-                             .count = step->total };
+    CornuGraph *graph = step->graph;
+    Losses      losses = { .loss = NULL };
     cornu_graph_scope(graph, "loss");
-    call.valid = cornu_op_compare(cornu_op_iota(graph, rows, 0), CORNU_LESS, step->count);
-    call.mask = mask ? cornu__valid_mask(mask, call.valid) : NULL;
-    CornuTensor *values = model->loss->call(model->loss, step->y, step->prediction);
-    CornuTensor *loss = mean_loss(values, &call);
-    if (added) loss = cornu_op_add(loss, added);
-    CornuTensor *shown = tracked_loss(values, loss, !added, &call);
-    if (!loss || !shown) return cornu_error_take();
-    CornuMetricCall unmasked = call;
-    unmasked.mask = NULL;
+    for (int i = 0; i < step->y_count; i++)
+        CORNU__TRY(record_output(model, step, i, masks[i], &losses));
+    if (added) losses.loss = cornu_op_add(losses.loss, added);
+    const bool alone = step->y_count == 1 && model->loss_weights[0] == 1.0 && !added;
+    losses.shown_loss = alone ? losses.shown[0] : over_rows(losses.loss, &losses.call[0]);
+    if (!losses.shown_loss) return cornu_error_take();
     for (int i = 0; i < model->tracked_count; i++) {
-        const char *name = cornu_model_metric_name(model, i);
-        cornu_graph_scope(graph, name);
-        CORNU__TRY(track(model, &model->tracked[i], name, shown, i == 0 ? &unmasked : &call));
+        CornuTracked   *tracked = &model->tracked[i];
+        const int       of = tracked->output < 0 ? 0 : tracked->output;
+        CornuMetricCall call = losses.call[of];
+        if (!tracked->metric) call.mask = NULL;
+        cornu_graph_scope(graph, tracked->name);
+        CORNU__TRY(track(model, tracked, tracked->name,
+                         tracked->output < 0 ? losses.shown_loss : losses.shown[of], &call));
     }
     cornu_graph_scope(graph, NULL);
-    return step->mode == CORNU_STEP_TRAIN ? record_gradients(model, graph, loss) : CORNU_OK;
+    return step->mode == CORNU_STEP_TRAIN ? record_gradients(model, graph, losses.loss) : CORNU_OK;
 }
 
 /* ---- Recording and running ---- */
@@ -257,52 +316,53 @@ static CornuType shard_type(const CornuStep *step, CornuType batch)
     return batch;
 }
 
+/* What the step is fed. */
+static CornuStatus make_inputs(CornuModel *model, CornuStep *step)
+{
+    const CornuType i64 = cornu_scalar(CORNU_I64);
+    size_t          row = 0;
+    for (int i = 0; i < step->x_count; i++) {
+        CORNU__TRY(check_rows(model, step, step->x_types[i], input_name(model, i)));
+        step->x[i] = cornu_graph_shard_input(step->graph, shard_type(step, step->x_types[i]));
+        row += row_bytes(step->x_types[i]);
+    }
+    step->count = cornu_graph_shard_input(step->graph, i64);
+    step->position = cornu_graph_shard_input(step->graph, i64);
+    step->total = cornu_graph_input(step->graph, i64);
+    for (int i = 0; i < step->y_count && step->mode != CORNU_STEP_PREDICT; i++) {
+        CORNU__TRY(check_rows(model, step, step->y_types[i], "y"));
+        step->y[i] = cornu_graph_shard_input(step->graph, shard_type(step, step->y_types[i]));
+        row += row_bytes(step->y_types[i]);
+    }
+    step->fed_bytes = step->shards * step->rows * (int64_t)row;
+    return cornu_error_take();
+}
+
 static CornuStatus record(CornuModel *model, CornuStep *step)
 {
-    const int64_t batch = step->x_type.shape.extent[0];
+    const int64_t batch = step->x_types[0].shape.extent[0];
     if (model->batch_size && batch != model->batch_size)
         return cornu__fail(CORNU_ERR_SHAPE, "%s: a batch of %lld rows, expected the model's "
-                           ".batch_size, %lld", model->name, (long long)batch,
+                           ".batch_size, %lld", model->base.name, (long long)batch,
                            (long long)model->batch_size);
     step->shards = cornu_device_shards(model->device);
     step->rows = (batch + step->shards - 1) / step->shards;
     if (batch < step->shards)
         return cornu__fail(CORNU_ERR_SHAPE, "%s: a batch of %lld rows for %d shards, expected at "
-                           "least one row for each", model->name, (long long)batch, step->shards);
+                           "least one row for each", model->base.name, (long long)batch,
+                           step->shards);
     step->graph = cornu_graph_create(model->device);
     if (!step->graph) return cornu_error_take();
-    const CornuType i64 = cornu_scalar(CORNU_I64);
-    step->x = cornu_graph_shard_input(step->graph, shard_type(step, step->x_type));
-    step->count = cornu_graph_shard_input(step->graph, i64);
-    step->position = cornu_graph_shard_input(step->graph, i64);
-    step->total = cornu_graph_input(step->graph, i64);
-    if (step->mode != CORNU_STEP_PREDICT) {
-        CORNU__TRY(check_labels(model, step->x_type, step->y_type));
-        step->y = cornu_graph_shard_input(step->graph, shard_type(step, step->y_type));
+    CORNU__TRY(make_inputs(model, step));
+    CornuTensor *masks[CORNU_MAX_MODEL_TENSORS] = { NULL };
+    CornuTensor *added = NULL;
+    if (!forward(model, step, masks, &added)) return cornu_error_take();
+    step->stateful = cornu__layer_has_states(&model->base);
+    for (int i = 0; i < step->y_count; i++) {
+        step->outputs[i] = cornu_tensor_type(step->predictions[i]);
+        step->outputs[i].shape.extent[0] = batch;
     }
-    const size_t row = row_bytes(step->x_type) + (step->y ? row_bytes(step->y_type) : 0);
-    step->fed_bytes = step->shards * step->rows * (int64_t)row;
-    CornuTensor *mask = NULL, *added = NULL;
-    step->prediction = forward(model, step, &mask, &added);
-    if (!step->prediction) return cornu_error_take();
-    for (int i = 0; i < model->layer_count; i++)
-        step->stateful |= cornu__layer_has_states(model->layers[i]);
-    step->output = cornu_tensor_type(step->prediction);
-    step->output.shape.extent[0] = batch;
-    return step->mode == CORNU_STEP_PREDICT ? CORNU_OK : record_loss(model, step, mask, added);
-}
-
-/* For batches that have to be dealt; on one shard there are none. */
-static CornuStatus make_room(CornuStep *step)
-{
-    size_t most = row_bytes(step->x_type);
-    if (step->shards == 1) return CORNU_OK;
-    if (step->y && row_bytes(step->y_type) > most) most = row_bytes(step->y_type);
-    step->blank = cornu__allocate((size_t)step->rows, most);
-    if (!step->blank) return CORNU_ERR_MEMORY;
-    if (step->mode != CORNU_STEP_PREDICT) return CORNU_OK;
-    step->room = cornu__allocate((size_t)(step->shards * step->rows), row_bytes(step->output));
-    return step->room ? CORNU_OK : CORNU_ERR_MEMORY;
+    return step->mode == CORNU_STEP_PREDICT ? CORNU_OK : record_loss(model, step, masks, added);
 }
 
 static bool predicts(const CornuStep *step)
@@ -310,23 +370,63 @@ static bool predicts(const CornuStep *step)
     return step->mode == CORNU_STEP_TEST_PREDICT || step->mode == CORNU_STEP_PREDICT;
 }
 
-CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, CornuType x, CornuType y,
-                        CornuStep **step)
+/* For batches that have to be dealt; on one shard there are none. */
+static CornuStatus make_room(CornuStep *step)
 {
-    CORNU__TRY(cornu__model_ready(model, x));
-    if (mode == CORNU_STEP_PREDICT) y = (CornuType){ 0 };
+    const size_t rows = (size_t)(step->shards * step->rows);
+    size_t       most = 1;
+    if (step->shards == 1) return CORNU_OK;
+    for (int i = 0; i < step->x_count; i++)
+        if (row_bytes(step->x_types[i]) > most) most = row_bytes(step->x_types[i]);
+    for (int i = 0; i < step->y_count; i++)
+        if (step->y[i] && row_bytes(step->y_types[i]) > most) most = row_bytes(step->y_types[i]);
+    step->blank = cornu__allocate((size_t)step->rows, most);
+    if (!step->blank) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < step->y_count && predicts(step); i++) {
+        step->rooms[i] = cornu__allocate(rows, row_bytes(step->outputs[i]));
+        if (!step->rooms[i]) return CORNU_ERR_MEMORY;
+    }
+    return CORNU_OK;
+}
+
+static bool has_types(const CornuStep *step, const CornuArray *x, const CornuArray *y)
+{
+    for (int i = 0; i < step->x_count; i++)
+        if (!cornu_type_equal(step->x_types[i], x[i].type)) return false;
+    for (int i = 0; i < step->y_count && step->mode != CORNU_STEP_PREDICT; i++)
+        if (!cornu_type_equal(step->y_types[i], y[i].type)) return false;
+    return true;
+}
+
+static CornuStep *new_step(const CornuModel *model, CornuStepMode mode, const CornuArray *x,
+                           const CornuArray *y)
+{
+    CornuStep *step = cornu__allocate(1, sizeof *step);
+    if (!step) return NULL;
+    *step = (CornuStep){ .mode = mode, .fed_count = -1, .x_count = model->input_count,
+                         .y_count = model->output_count };
+    for (int i = 0; i < step->x_count; i++) step->x_types[i] = x[i].type;
+    for (int i = 0; i < step->y_count && mode != CORNU_STEP_PREDICT; i++)
+        step->y_types[i] = y[i].type;
+    return step;
+}
+
+CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, const CornuArray *x,
+                        const CornuArray *y, CornuStep **step)
+{
+    CORNU__TRY(cornu__model_ready(model, x[0].type));
     for (CornuStep *old = model->steps; old; old = old->next)
-        if (old->mode == mode && cornu_type_equal(old->x_type, x) &&
-            cornu_type_equal(old->y_type, y)) {
+        if (old->mode == mode && has_types(old, x, y)) {
             *step = old;
             return CORNU_OK;
         }
-    CornuStep *fresh = cornu__allocate(1, sizeof *fresh);
+    CornuStep *fresh = new_step(model, mode, x, y);
     if (!fresh) return CORNU_ERR_MEMORY;
-    *fresh = (CornuStep){ .mode = mode, .x_type = x, .y_type = y, .fed_count = -1 };
     CornuStatus status = record(model, fresh);
     if (!status) status = make_room(fresh);
-    if (!status) status = cornu_graph_prepare(fresh->graph, &fresh->prediction, predicts(fresh));
+    if (!status)
+        status = cornu_graph_prepare(fresh->graph, fresh->predictions,
+                                     predicts(fresh) ? fresh->y_count : 0);
     if (status) {
         step_free(fresh);
         return status;
@@ -337,10 +437,21 @@ CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, CornuType x, Corn
     return CORNU_OK;
 }
 
+CornuStatus cornu__model_check_single(const CornuModel *model)
+{
+    CORNU__TRY(cornu__model_check(model));
+    if (model->input_count == 1 && model->output_count == 1) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: has %d inputs and %d outputs, one array x and one "
+                       "y are given; the calls that end in _many take all", model->base.name,
+                       model->input_count, model->output_count);
+}
+
 CornuExecutable *cornu_model_train_step(CornuModel *model, CornuType x, CornuType y)
 {
-    CornuStep *step;
-    if (cornu_error_pending() || cornu__step(model, CORNU_STEP_TRAIN, x, y, &step))
+    CornuStep       *step;
+    const CornuArray data[] = { cornu_array_from(NULL, x), cornu_array_from(NULL, y) };
+    if (cornu__model_check_single(model) ||
+        cornu__step(model, CORNU_STEP_TRAIN, &data[0], &data[1], &step))
         return cornu__null();
     return cornu_graph_executable(step->graph);
 }
@@ -399,16 +510,19 @@ static CornuStatus feed_counts(CornuStep *step, const CornuDeal *deal, int64_t v
     return CORNU_OK;
 }
 
-CornuStatus cornu__step_feed(CornuStep *step, CornuArray x, const CornuArray *y, int64_t valid)
+CornuStatus cornu__step_feed(CornuStep *step, const CornuArray *x, const CornuArray *y,
+                             int64_t valid)
 {
-    const int64_t batch = step->x_type.shape.extent[0];
+    const int64_t batch = step->x_types[0].shape.extent[0];
     if (step->stateful && valid != batch)
         return cornu__fail(CORNU_ERR_SHAPE, "a batch of %lld valid rows of %lld, but a layer is "
                            "stateful: expected whole batches, as drop_remainder gives",
                            (long long)valid, (long long)batch);
     const CornuDeal deal = cornu__deal(step->shards, step->rows, valid);
-    CORNU__TRY(feed(step, &deal, step->x, step->x_type, x));
-    if (step->y) CORNU__TRY(feed(step, &deal, step->y, step->y_type, *y));
+    for (int i = 0; i < step->x_count; i++)
+        CORNU__TRY(feed(step, &deal, step->x[i], step->x_types[i], x[i]));
+    for (int i = 0; i < step->y_count && step->y[i]; i++)
+        CORNU__TRY(feed(step, &deal, step->y[i], step->y_types[i], y[i]));
     return feed_counts(step, &deal, valid);
 }
 
@@ -417,9 +531,12 @@ CornuStatus cornu__step_run(CornuStep *step, CornuArray *to)
     if (!predicts(step)) return cornu_run(step->graph, NULL, 0, NULL);
     const CornuDeal deal = cornu__deal(step->shards, step->rows, step->fed_count);
     const bool direct = cornu__dealt_in_place(&deal) &&
-                        step->shards * step->rows == step->output.shape.extent[0];
-    CornuArray fetched = parts(step, step->output, direct ? to->data : step->room);
-    CORNU__TRY(cornu_run(step->graph, &step->prediction, 1, &fetched));
-    if (!direct) cornu__deal_back(&deal, row_bytes(step->output), step->room, to->data);
+                        step->shards * step->rows == step->outputs[0].shape.extent[0];
+    CornuArray fetched[CORNU_MAX_MODEL_TENSORS];
+    for (int i = 0; i < step->y_count; i++)
+        fetched[i] = parts(step, step->outputs[i], direct ? to[i].data : step->rooms[i]);
+    CORNU__TRY(cornu_run(step->graph, step->predictions, step->y_count, fetched));
+    for (int i = 0; i < step->y_count && !direct; i++)
+        cornu__deal_back(&deal, row_bytes(step->outputs[i]), step->rooms[i], to[i].data);
     return CORNU_OK;
 }

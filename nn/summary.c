@@ -1,9 +1,49 @@
 #include "summary.h"
 
-#include "../device/memory_internal.h"
+#include "model_internal.h"
 #include "summary_internal.h"
 
 #include <stdlib.h>
+
+/* Whether it is anything but one layer behind the other. */
+static bool branches(const CornuModel *model)
+{
+    if (model->base.kind == &cornu__sequential_class) return false;
+    for (int i = 1; i < model->call_count; i++) {
+        const CornuNode *node = model->calls[i].node;
+        if (node->in_count != 1 || node->in[0]->node != model->calls[i - 1].node) return true;
+        for (int k = 0; k < i; k++)
+            if (model->calls[k].node->layer == node->layer) return true;
+    }
+    return false;
+}
+
+/* Where the inputs of a layer's calls come from; NULL without memory. */
+static char *connections(const CornuModel *model, const CornuLayer *layer)
+{
+    char  *text = NULL;
+    size_t size = 0;
+    FILE  *memory = open_memstream(&text, &size);
+    if (!memory) return NULL;
+    bool first = true;
+    for (int i = 0; i < model->call_count; i++) {
+        const CornuNode *node = model->calls[i].node;
+        for (int k = 0; k < node->in_count && node->layer == layer; k++) {
+            CornuText place;
+            fprintf(memory, "%s%s", first ? "" : ", ", cornu__symbol_print(&place, node->in[k]));
+            first = false;
+        }
+    }
+    if (fclose(memory) == 0) return text;
+    free(text);
+    return NULL;
+}
+
+static void free_rows(CornuSummary *summary)
+{
+    for (int i = 0; summary->rows && i < summary->row_count; i++) free(summary->rows[i].connected);
+    cornu__release(summary->rows);
+}
 
 /* Adds the layer's weights to the totals and describes it. */
 static CornuSummaryRow describe(const CornuModel *model, const CornuLayer *layer,
@@ -18,8 +58,8 @@ static CornuSummaryRow describe(const CornuModel *model, const CornuLayer *layer
     if (row.output.rank > 0) row.output.extent[0] = cornu_model_batch_size(model);
     for (int i = 0; i < layer->weight_count; i++) {
         const CornuWeight *weight = layer->weights[i];
-        CornuSummaryTotal *to = layer->frozen || weight->non_trainable
-                                    ? &summary->non_trainable : &summary->trainable;
+        CornuSummaryTotal *to = cornu__layer_trains(layer, weight) ? &summary->trainable
+                                                                   : &summary->non_trainable;
         to->count += cornu_type_count(weight->type);
         to->bytes += (int64_t)cornu_type_bytes(weight->type);
     }
@@ -44,6 +84,12 @@ static CornuStatus gather(const CornuModel *model, CornuSummary *summary)
     if (!summary->rows) return CORNU_ERR_MEMORY;
     for (int i = 0; i < summary->row_count; i++)
         summary->rows[i] = describe(model, cornu_model_layer(model, i), summary);
+    summary->branching = branches(model);
+    for (int i = 0; i < summary->row_count && summary->branching; i++) {
+        summary->rows[i].connected = connections(model, cornu_model_layer(model, i));
+        if (!summary->rows[i].connected)
+            return cornu__fail(CORNU_ERR_MEMORY, "summary: no memory for its text");
+    }
 
     summary->optimizer_built = has_trained(model);
     const int variables =
@@ -91,6 +137,6 @@ CornuStatus cornu_summary_from(const CornuSummaryConfig *config)
                                       cornu_terminal(file), file);
         fflush(file);
     }
-    cornu__release(summary.rows);
+    free_rows(&summary);
     return status;
 }

@@ -11,6 +11,7 @@ typedef struct {
     CornuShape  output;              /* once built */
     int64_t     parameters;
     bool        has_weights, frozen;
+    char       *connected;           /* "dense[0][0], add[0][0]", where layers branch, or NULL */
 } CornuSummaryRow;
 
 typedef struct { int64_t count, bytes; } CornuSummaryTotal;
@@ -21,9 +22,11 @@ typedef struct {
     int               row_count;
     CornuSummaryTotal trainable, non_trainable, optimizer;
     bool              optimizer_built;
+    bool              branching;     /* says where each layer's inputs come from */
 } CornuSummary;
 
-/* line_length 0: as much as the terminal has, at most 88 (100 with show_trainable). */
+/* line_length 0: as much as the terminal has, at most 88, or 108 where layers branch
+ * (12 more with show_trainable). */
 CornuStatus cornu__summary_print(const CornuSummary *summary, int64_t line_length,
                                  bool show_trainable, CornuTerminal terminal, FILE *file);
 

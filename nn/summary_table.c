@@ -52,6 +52,19 @@ static CornuStatus append_trainable(CornuStyledText *text, const CornuSummaryRow
     return cornu__text_append(text, CORNU__TEXT_YES, "Y");
 }
 
+/* The numbers between brackets stand out. */
+static CornuStatus append_connected(CornuStyledText *text, const char *connected)
+{
+    for (const char *c = *connected ? connected : "-"; *c; c++) {
+        const bool number = c > connected && c[-1] == '[';
+        const int  length = number ? (int)strspn(c, "0123456789") : 1;
+        CORNU__TRY(cornu__text_append(text, number ? CORNU__TEXT_NUMBER : CORNU__TEXT_PLAIN,
+                                      "%.*s", length, c));
+        c += length - 1;
+    }
+    return CORNU_OK;
+}
+
 static CornuStatus fill_row(CornuStyledText *texts, const CornuSummaryRow *row)
 {
     CornuText number;
@@ -62,7 +75,8 @@ static CornuStatus fill_row(CornuStyledText *texts, const CornuSummaryRow *row)
     CORNU__TRY(cornu__text_append(&texts[2], CORNU__TEXT_NUMBER, "%s",
                                   cornu__print_thousands(&number, row->parameters)));
     if (!row->built) CORNU__TRY(cornu__text_append(&texts[2], CORNU__TEXT_PLAIN, " (unbuilt)"));
-    return append_trainable(&texts[3], row);
+    if (row->connected) CORNU__TRY(append_connected(&texts[3], row->connected));
+    return append_trainable(&texts[row->connected ? 4 : 3], row);
 }
 
 static CornuStatus print_rows(const CornuSummary *summary, CornuTable *table)
@@ -81,24 +95,29 @@ static CornuStatus print_rows(const CornuSummary *summary, CornuTable *table)
 }
 
 /* Where each column ends, as a part of the line. */
-static CornuStatus set_columns(CornuTable *table, int64_t line_length, bool show_trainable)
+static CornuStatus set_columns(CornuTable *table, int64_t line_length, bool branching,
+                               bool show_trainable)
 {
-    const double part = show_trainable ? 0.90 : 1.0;
-    const double ends[] = { 0.45 * part, 0.80 * part, 1.0 * part, 1.0 };
+    static const double plain[] = { 0.45, 0.80, 1.0 }, connected[] = { 0.30, 0.56, 0.74, 1.0 };
     static const struct { const char *title; CornuAlignment alignment; } heads[] = {
         { "Layer (type)", CORNU__LEFT }, { "Output Shape", CORNU__LEFT },
-        { "Param #", CORNU__RIGHT }, { "Trainable", CORNU__CENTRE },
+        { "Param #", CORNU__RIGHT }, { "Connected to", CORNU__LEFT },
+        { "Trainable", CORNU__CENTRE },
     };
-    int at = 0;
-    table->column_count = show_trainable ? 4 : 3;
+    const double *ends = branching ? connected : plain;
+    const int     own = branching ? 4 : 3, trainable = 4;
+    int           at = 0;
+    table->column_count = own + (show_trainable ? 1 : 0);
     for (int c = 0; c < table->column_count; c++) {
-        const int end = (int)(ends[c] * (double)line_length);
-        table->columns[c] = (CornuColumn){ heads[c].title, heads[c].alignment, end - at };
+        const int    head = c < own ? c : trainable;
+        const double part = c == own ? 1.0 : ends[c] * (show_trainable ? 0.90 : 1.0);
+        const int    end = (int)(part * (double)line_length);
+        table->columns[c] = (CornuColumn){ heads[head].title, heads[head].alignment, end - at };
         at = end;
         if (table->columns[c].width < 4)
             return cornu__fail(CORNU_ERR_ARGUMENT, "summary: a line of %lld characters leaves "
                                "%d for the column \"%s\", which needs 4",
-                               (long long)line_length, table->columns[c].width, heads[c].title);
+                               (long long)line_length, table->columns[c].width, heads[head].title);
     }
     return CORNU_OK;
 }
@@ -136,7 +155,7 @@ static CornuStatus print_totals(const CornuSummary *summary, CornuStyledText *te
 CornuStatus cornu__summary_print(const CornuSummary *summary, int64_t line_length,
                                  bool show_trainable, CornuTerminal terminal, FILE *file)
 {
-    const int most = show_trainable ? 100 : 88;
+    const int most = (summary->branching ? 108 : 88) + (show_trainable ? 12 : 0);
     if (line_length == 0)
         line_length = terminal.columns - 4 < most ? terminal.columns - 4 : most;
     if (line_length > 10000)
@@ -144,7 +163,7 @@ CornuStatus cornu__summary_print(const CornuSummary *summary, int64_t line_lengt
                            "possible", (long long)line_length);
 
     CornuTable table = { .terminal = terminal, .file = file };
-    CORNU__TRY(set_columns(&table, line_length, show_trainable));
+    CORNU__TRY(set_columns(&table, line_length, summary->branching, show_trainable));
 
     CornuStyledText text = { 0 };
     CornuStatus status = cornu__text_append(&text, CORNU__TEXT_BOLD, "Model: \"%s\"",

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "layer_internal.h"
+#include "model_internal.h"
 
 /* ---- Names ---- */
 
@@ -13,7 +13,8 @@ static int count_class(CornuLayer *const *layers, int count, const char *class_l
     int same = 0;
     for (int i = 0; i < count; i++) {
         same += !strcmp(layers[i]->class_label, class_label);
-        if (layers[i]->inner_count > 0) same += count_class(layers[i]->inner, 1, class_label);
+        const bool around = layers[i]->inner_count > 0 && layers[i]->inner[0]->outer;
+        if (around) same += count_class(layers[i]->inner, 1, class_label);
     }
     return same;
 }
@@ -45,8 +46,8 @@ static CornuStatus name_all(CornuLayer *layer, const char *prefix, CornuLayer *c
                             int count)
 {
     CORNU__TRY(name_one(layer, prefix, others, count));
-    for (int i = 0; i < layer->inner_count; i++)
-        CORNU__TRY(name_all(layer->inner[i], layer->inner_prefix[i], others, count));
+    for (int i = 0; i < layer->inner_count && layer->inner[i]->outer; i++)
+        CORNU__TRY(name_all(layer->inner[i], layer->inner[i]->prefix, others, count));
     return CORNU_OK;
 }
 
@@ -66,8 +67,9 @@ int64_t cornu__layer_generators(const CornuLayer *layer)
 
 void cornu__layer_wrap(CornuLayer *layer, CornuLayer *inner, const char *prefix)
 {
-    layer->inner_prefix[layer->inner_count] = prefix;
+    layer->inner = layer->wrapped;
     layer->inner[layer->inner_count++] = inner;
+    inner->prefix = prefix;
     inner->outer = layer;
 }
 
@@ -81,11 +83,48 @@ CornuStatus cornu__layer_build_inner(CornuLayer *layer, int i, CornuShape input)
     CORNU__TRY(cornu_layer_build(inner, input));
     CORNU__TRY(cornu__reserve(&layer->weights, &space, layer->weight_count, inner->weight_count,
                               sizeof(CornuWeight *)));
-    for (int k = 0; k < inner->weight_count; k++) {
-        if (inner->frozen) inner->weights[k]->non_trainable = true;
+    for (int k = 0; k < inner->weight_count; k++)
         layer->weights[layer->weight_count++] = inner->weights[k];
-    }
     return CORNU_OK;
+}
+
+void cornu__layer_number(CornuLayer *layer, uint64_t seed, int64_t first)
+{
+    layer->seed = seed;
+    layer->generator = first;
+    for (int i = 0; i < layer->inner_count; i++) {
+        cornu__layer_number(layer->inner[i], seed, first + 1);
+        first += cornu__layer_generators(layer->inner[i]);
+    }
+    for (int i = 0; i < layer->weight_count && !layer->inner_count; i++) {
+        layer->weights[i]->seed = seed;
+        layer->weights[i]->generator = first + 1 + i;
+    }
+    layer->numbered = true;
+}
+
+/* By some way to the layer that owns it on which nothing is frozen. */
+bool cornu__layer_trains(const CornuLayer *layer, const CornuWeight *weight)
+{
+    if (layer->frozen || weight->non_trainable) return false;
+    for (int i = 0; i < layer->inner_count; i++)
+        if (cornu__layer_trains(layer->inner[i], weight)) return true;
+    for (int i = 0; i < layer->weight_count && !layer->inner_count; i++)
+        if (layer->weights[i] == weight) return true;
+    return false;
+}
+
+void cornu_layer_set_trainable(CornuLayer *layer, bool trainable)
+{
+    layer->frozen = !trainable;
+    for (int i = 0; i < layer->inner_count; i++)
+        cornu_layer_set_trainable(layer->inner[i], trainable);
+}
+
+void cornu__layer_claim(CornuLayer *layer, int models)
+{
+    layer->compiled += models;
+    for (int i = 0; i < layer->inner_count; i++) cornu__layer_claim(layer->inner[i], models);
 }
 
 CornuLayer *cornu__layer_copy(const CornuLayer *layer, const void *config)
@@ -102,6 +141,7 @@ CornuLayer *cornu__layer_copy(const CornuLayer *layer, const void *config)
 bool cornu__layer_settle(CornuLayer *layer, const CornuPolicy *policy, bool last)
 {
     const CornuPolicy *rules = layer->own_policy ? layer->own_policy : policy;
+    if (layer->kind->replay) return cornu__model_settle((CornuModel *)layer, rules, last);
     layer->compute = last && layer->weight_count == 0 ? CORNU_F32 : rules->compute;
     layer->result = last ? CORNU_F32 : layer->compute;
     bool narrow = layer->compute == CORNU_F16;

@@ -80,22 +80,25 @@ CornuStatus cornu__expect_input(CornuShape input, int rank, const char *axes)
                        cornu_shape_print(&text, input), axes);
 }
 
-extern const CornuLayerClass cornu__activation_class, cornu__average_pooling2d_class,
-    cornu__batch_normalization_class, cornu__bidirectional_class, cornu__conv2d_class,
-    cornu__dense_class, cornu__dropout_class, cornu__embedding_class, cornu__flatten_class,
-    cornu__gru_class, cornu__lstm_class, cornu__masking_class, cornu__max_pooling2d_class,
-    cornu__rescaling_class, cornu__reshape_class, cornu__simple_rnn_class,
-    cornu__time_distributed_class;
+extern const CornuLayerClass cornu__activation_class, cornu__add_class, cornu__average_class,
+    cornu__average_pooling2d_class, cornu__batch_normalization_class, cornu__bidirectional_class,
+    cornu__concatenate_class, cornu__conv2d_class, cornu__dense_class, cornu__dot_class,
+    cornu__dropout_class, cornu__embedding_class, cornu__flatten_class, cornu__gru_class,
+    cornu__lstm_class, cornu__masking_class, cornu__max_pooling2d_class, cornu__maximum_class,
+    cornu__minimum_class, cornu__multiply_class, cornu__rescaling_class, cornu__reshape_class,
+    cornu__simple_rnn_class, cornu__subtract_class, cornu__time_distributed_class;
 
 const CornuLayerClass *const *cornu__layer_classes(int *count)
 {
     static const CornuLayerClass *const classes[] = {
-        &cornu__activation_class, &cornu__average_pooling2d_class,
-        &cornu__batch_normalization_class, &cornu__bidirectional_class, &cornu__conv2d_class,
-        &cornu__dense_class, &cornu__dropout_class, &cornu__embedding_class,
+        &cornu__activation_class, &cornu__add_class, &cornu__average_class,
+        &cornu__average_pooling2d_class, &cornu__batch_normalization_class,
+        &cornu__bidirectional_class, &cornu__concatenate_class, &cornu__conv2d_class,
+        &cornu__dense_class, &cornu__dot_class, &cornu__dropout_class, &cornu__embedding_class,
         &cornu__flatten_class, &cornu__gru_class, &cornu__lstm_class, &cornu__masking_class,
-        &cornu__max_pooling2d_class, &cornu__rescaling_class, &cornu__reshape_class,
-        &cornu__simple_rnn_class, &cornu__time_distributed_class,
+        &cornu__max_pooling2d_class, &cornu__maximum_class, &cornu__minimum_class,
+        &cornu__multiply_class, &cornu__rescaling_class, &cornu__reshape_class,
+        &cornu__simple_rnn_class, &cornu__subtract_class, &cornu__time_distributed_class,
     };
     *count = (int)(sizeof classes / sizeof *classes);
     return classes;

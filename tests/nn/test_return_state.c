@@ -264,7 +264,7 @@ static void refusals(void **state)
         const char *part;
     } wrong[] = {
         { layer, 1, 1, CORNU_ERR_ARGUMENT, "lstm: gives 3 tensors, 1 are expected" },
-        { layer, 5, 3, CORNU_ERR_ARGUMENT, "lstm: 5 tensors come in, expected 1 to 4" },
+        { layer, 5, 3, CORNU_ERR_ARGUMENT, "lstm: 4 initial states, expected 2 or none" },
         { layer, 2, 3, CORNU_ERR_ARGUMENT, "lstm: 1 initial states, expected 2 or none" },
         { layer, 3, 3, CORNU_ERR_SHAPE, "initial state 0 is f32 (3, 7), expected f32 (3, 6)" },
         { dense, 2, 1, CORNU_ERR_ARGUMENT, "dense: 2 tensors come in, expected 1 to 1" },

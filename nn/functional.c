@@ -1,0 +1,249 @@
+/* Making a model out of symbols: which calls lead from its inputs to its outputs, and the order of
+ * its layers. Source of the order: keras/src/ops/function.py, map_graph. */
+#include <string.h>
+
+#include "model_internal.h"
+
+/* ---- The calls behind the outputs ---- */
+
+typedef struct {
+    const CornuModelConfig *config;
+    const char  *name;
+    int          inputs, outputs;      /* how many are given */
+    int          stamp;
+    CornuNode  **nodes;                /* those they depend on first */
+    int         *depths;               /* of nodes: calls to the farthest output */
+    CornuLayer **layers;               /* as a walk from the outputs meets them */
+    int         *layer_depths;
+    int          node_count, node_space, layer_count, layer_space;
+} Map;
+
+static bool is_input(const CornuNode *node) { return node->layer->kind == &cornu__input_class; }
+
+static bool is_given(const Map *map, const CornuNode *node)
+{
+    for (int i = 0; i < map->inputs; i++)
+        if (map->config->inputs[i]->node == node) return true;
+    return false;
+}
+
+static int find_layer(const Map *map, const CornuLayer *layer)
+{
+    int i = 0;
+    while (i < map->layer_count && map->layers[i] != layer) i++;
+    return i;
+}
+
+static CornuStatus visit(Map *map, CornuNode *node, const CornuSymbol *output)
+{
+    CornuText text;
+    if (node->stamp == map->stamp) return CORNU_OK;
+    node->stamp = map->stamp;
+    if (is_input(node) && !is_given(map, node))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the output %s also depends on the input %s, "
+                           "which is not among .inputs", map->name,
+                           cornu__symbol_print(&text, output), cornu_layer_name(node->layer));
+    if (find_layer(map, node->layer) == map->layer_count) {
+        CORNU__TRY(cornu__reserve(&map->layers, &map->layer_space, map->layer_count, 1,
+                                  sizeof *map->layers));
+        map->layers[map->layer_count++] = node->layer;
+    }
+    for (int i = 0; i < node->in_count; i++) CORNU__TRY(visit(map, node->in[i]->node, output));
+    CORNU__TRY(cornu__reserve(&map->nodes, &map->node_space, map->node_count, 1,
+                              sizeof *map->nodes));
+    node->at = map->node_count;
+    map->nodes[map->node_count++] = node;
+    return CORNU_OK;
+}
+
+/* Inputs that no output depends on are the model's too. */
+static CornuStatus visit_all(Map *map)
+{
+    map->stamp = cornu__next_stamp();
+    for (int i = 0; i < map->outputs; i++)
+        CORNU__TRY(visit(map, map->config->outputs[i]->node, map->config->outputs[i]));
+    for (int i = 0; i < map->inputs; i++)
+        CORNU__TRY(visit(map, map->config->inputs[i]->node, map->config->inputs[i]));
+    return CORNU_OK;
+}
+
+/* ---- The order of layers ---- */
+
+static void most(int *a, int b)
+{
+    if (*a < b) *a = b;
+}
+
+/* A layer called several times stands where its farthest call does. */
+static CornuStatus measure(Map *map)
+{
+    map->depths = cornu__allocate((size_t)map->node_count, sizeof *map->depths);
+    map->layer_depths = cornu__allocate((size_t)map->layer_count, sizeof *map->layer_depths);
+    if (!map->depths || !map->layer_depths) return CORNU_ERR_MEMORY;
+    for (int i = map->node_count - 1; i >= 0; i--) {
+        const CornuNode *node = map->nodes[i];
+        int *of_layer = &map->layer_depths[find_layer(map, node->layer)];
+        most(&map->depths[i], *of_layer);
+        *of_layer = map->depths[i];
+        for (int k = 0; k < node->in_count; k++)
+            most(&map->depths[node->in[k]->node->at], map->depths[i] + 1);
+    }
+    return CORNU_OK;
+}
+
+/* By depth, the farthest first; of one depth as they were met. */
+static void sort_layers(Map *map)
+{
+    for (int i = 1; i < map->layer_count; i++) {
+        CornuLayer *layer = map->layers[i];
+        const int   depth = map->layer_depths[i];
+        int         at = i;
+        for (; at > 0 && map->layer_depths[at - 1] < depth; at--) {
+            map->layers[at] = map->layers[at - 1];
+            map->layer_depths[at] = map->layer_depths[at - 1];
+        }
+        map->layers[at] = layer;
+        map->layer_depths[at] = depth;
+    }
+}
+
+static CornuStatus check_names(const Map *map)
+{
+    for (int i = 0; i < map->layer_count; i++)
+        for (int k = 0; k < i; k++)
+            if (!strcmp(cornu_layer_name(map->layers[i]), cornu_layer_name(map->layers[k])))
+                return cornu__fail(CORNU_ERR_ARGUMENT, "%s: two layers have the name \"%s\", one "
+                                   "of class %s and one of class %s", map->name,
+                                   cornu_layer_name(map->layers[i]),
+                                   map->layers[k]->kind->class_name,
+                                   map->layers[i]->kind->class_name);
+    return CORNU_OK;
+}
+
+/* ---- The model ---- */
+
+/* Layers that another model has keep their random numbers; the others get those behind them. */
+static void number_layers(CornuModel *model)
+{
+    int64_t next = 0;
+    for (int i = 0; i < model->base.inner_count; i++) {
+        const CornuLayer *layer = model->base.inner[i];
+        const int64_t     end = layer->generator + cornu__layer_generators(layer);
+        if (layer->numbered && end > next) next = end;
+    }
+    for (int i = 0; i < model->base.inner_count; i++) {
+        CornuLayer *layer = model->base.inner[i];
+        if (layer->numbered) continue;
+        cornu__layer_number(layer, model->seed, next);
+        next += cornu__layer_generators(layer);
+    }
+    model->next_generator = next;
+}
+
+static CornuStatus fill(CornuModel *model, const Map *map)
+{
+    for (int i = 0; i < map->node_count; i++) CORNU__TRY(cornu__model_push(model, map->nodes[i]));
+    for (int i = 0; i < map->layer_count; i++)
+        CORNU__TRY(cornu__model_hold(model, map->layers[i]));
+    for (int i = 0; i < map->inputs; i++) {
+        model->inputs[model->input_count++] = map->config->inputs[i];
+        const int64_t batch = ((CornuInputLayer *)map->config->inputs[i]->node->layer)->batch_size;
+        if (model->batch_size && batch && batch != model->batch_size)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .batch_size is %lld in one input and %lld "
+                               "in another, expected the same", map->name,
+                               (long long)model->batch_size, (long long)batch);
+        if (batch) model->batch_size = batch;
+    }
+    for (int i = 0; i < map->outputs; i++)
+        model->outputs[model->output_count++] = map->config->outputs[i];
+    model->base.output = model->outputs[0]->type.shape;
+    number_layers(model);
+    return cornu__model_list_weights(model);
+}
+
+static CornuStatus check(Map *map)
+{
+    const CornuModelConfig *config = map->config;
+    while (map->inputs < CORNU_MAX_MODEL_TENSORS && config->inputs[map->inputs]) map->inputs++;
+    while (map->outputs < CORNU_MAX_MODEL_TENSORS && config->outputs[map->outputs]) map->outputs++;
+    if (!map->inputs || !map->outputs)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is required", map->name,
+                           map->inputs ? "outputs" : "inputs");
+    for (int i = 0; i < map->inputs; i++) {
+        CornuText text;
+        if (!is_input(config->inputs[i]->node))
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: .inputs[%d] is %s, which a layer gives; "
+                               "expected what cornu_input gives", map->name, i,
+                               cornu__symbol_print(&text, config->inputs[i]));
+        for (int k = 0; k < i; k++)
+            if (config->inputs[i] == config->inputs[k])
+                return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .inputs has %s twice", map->name,
+                                   cornu_layer_name(config->inputs[i]->node->layer));
+    }
+    CORNU__TRY(visit_all(map));
+    CORNU__TRY(measure(map));
+    sort_layers(map);
+    return check_names(map);
+}
+
+CornuModel *cornu_model_from(const CornuModelConfig *config)
+{
+    static _Thread_local int made;
+    Map         map = { .config = config, .name = config->name ? config->name : "functional" };
+    CornuModel *model = NULL;
+    CornuStatus status = cornu_error_pending() ? cornu_error_status() : check(&map);
+    if (!status) {
+        model = cornu__model_create(&cornu__functional_class, config->name, config->policy, &made);
+        status = model ? fill(model, &map) : cornu_error_status();
+    }
+    for (int i = 0; i < map.node_count && !status; i++) cornu__node_release(map.nodes[i]);
+    cornu__release(map.nodes);
+    cornu__release(map.depths);
+    cornu__release(map.layers);
+    cornu__release(map.layer_depths);
+    if (!status) {
+        model->base.built = true;
+        return model;
+    }
+    cornu__null();
+    cornu_model_free(model);
+    cornu_clear_session();
+    return NULL;
+}
+
+CornuLayer *cornu_as_layer(CornuModel *model)
+{
+    if (cornu__model_check(model)) return cornu__null();
+    return &model->base;
+}
+
+/* ---- Symbols of a model ---- */
+
+static CornuSymbol *symbol_at(const CornuModel *model, CornuSymbol *const *symbols, int count,
+                              int i, const char *what)
+{
+    if (cornu__model_check(model)) return cornu__null();
+    if (i >= 0 && i < count && symbols[i]) return symbols[i];
+    return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: has no %s %d%s", cornu_model_name(model), what,
+                            i, model->base.built ? "" : ": it is not built");
+}
+
+CornuSymbol *cornu_model_input(const CornuModel *model, int i)
+{
+    return symbol_at(model, model->inputs, model->input_count, i, "input");
+}
+
+CornuSymbol *cornu_model_output(const CornuModel *model, int i)
+{
+    return symbol_at(model, model->outputs, model->output_count, i, "output");
+}
+
+CornuSymbol *cornu_model_symbol(const CornuModel *model, const char *layer)
+{
+    if (cornu__model_check(model)) return cornu__null();
+    for (int i = 0; i < model->call_count; i++)
+        if (!strcmp(cornu_layer_name(model->calls[i].node->layer), layer))
+            return &model->calls[i].node->out[0];
+    return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: makes no call of a layer \"%s\"",
+                            cornu_model_name(model), layer);
+}

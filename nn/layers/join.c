@@ -1,0 +1,195 @@
+/* Concatenate and Dot. Source: keras/src/layers/merging/concatenate.py, dot.py. */
+#include "../layer_internal.h"
+
+/* An axis counted from the end, if it is negative; 0, the batch, for one that is none. */
+static int resolved(int64_t axis, int rank)
+{
+    const int64_t from_front = axis < 0 ? axis + rank : axis;
+    return from_front > 0 && from_front < rank ? (int)from_front : 0;
+}
+
+/* ---- Concatenate ---- */
+
+typedef struct {
+    CornuLayer             base;
+    CornuConcatenateConfig config;
+} Concatenate;
+
+static int concat_axis(const CornuLayer *layer, int rank)
+{
+    return resolved(((const Concatenate *)layer)->config.axis, rank);
+}
+
+static CornuStatus concat_build(CornuLayer *layer, const CornuShape *in, int in_count)
+{
+    const int axis = concat_axis(layer, in[0].rank);
+    CornuText a, b;
+    if (!axis)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s has no axis %lld to join along",
+                           cornu_shape_print(&a, in[0]),
+                           (long long)((Concatenate *)layer)->config.axis);
+    for (int i = 1; i < in_count; i++) {
+        CornuShape like = in[i];
+        if (like.rank == in[0].rank) like.extent[axis] = in[0].extent[axis];
+        if (!cornu_shape_equal(like, in[0]))
+            return cornu__fail(CORNU_ERR_SHAPE, "%s and %s cannot be joined along axis %d, "
+                               "expected the same extents along the others",
+                               cornu_shape_print(&a, in[0]), cornu_shape_print(&b, in[i]), axis);
+    }
+    return CORNU_OK;
+}
+
+static CornuTensor *concat_call(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
+                                int in_count, CornuTensor **out)
+{
+    (void)call, (void)out;
+    return cornu_op_concat(in, in_count, concat_axis(layer, cornu_tensor_shape(in[0]).rank));
+}
+
+/* (B, T) of all steps of x. */
+static CornuTensor *all_true(const CornuCall *call, CornuTensor *x)
+{
+    const CornuShape shape = cornu_tensor_shape(x);
+    return cornu_op_constant(call->graph, cornu_type(CORNU_BOOL, shape.extent[0], shape.extent[1]),
+                             1.0);
+}
+
+/* Along the time axis masks are joined too; along the last one a step counts if it does in one of
+ * the inputs. An input without a mask counts in all its steps. */
+static CornuTensor *concat_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
+                                int in_count, CornuTensor *const *masks)
+{
+    const int    rank = cornu_tensor_shape(in[0]).rank, axis = concat_axis(layer, rank);
+    CornuTensor *each[CORNU_MAX_LAYER_TENSORS];
+    bool         masked = false;
+    for (int i = 0; i < in_count; i++) masked |= masks[i] != NULL;
+    if (!masked || rank < 3 || (axis != 1 && axis != rank - 1)) return NULL;
+    for (int i = 0; i < in_count; i++) each[i] = masks[i] ? masks[i] : all_true(call, in[i]);
+    if (axis == 1) return cornu_op_concat(each, in_count, 1);
+    CornuTensor *any = each[0];
+    for (int i = 1; i < in_count; i++) any = cornu_op_select(any, any, each[i]);
+    return any;
+}
+
+static CornuLayer *concat_from(const void *config) { return cornu_concatenate_from(config); }
+
+static const CornuField concat_fields[] = {
+    { "axis", CORNU_FIELD_INTEGER, offsetof(CornuConcatenateConfig, axis) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__concatenate_class = {
+    .class_name = "Concatenate", .size = sizeof(Concatenate), .build_many = concat_build,
+    .call_many = concat_call, .mask_many = concat_mask, .fields = concat_fields,
+    .config_size = sizeof(CornuConcatenateConfig), .config_offset = offsetof(Concatenate, config),
+    .from = concat_from,
+};
+
+CornuLayer *cornu_concatenate_from(const CornuConcatenateConfig *config)
+{
+    CornuLayer *layer = cornu_layer_create(&cornu__concatenate_class, config->name, config->dtype);
+    if (layer) ((Concatenate *)layer)->config.axis = config->axis ? config->axis : -1;
+    return layer;
+}
+
+/* ---- Dot ---- */
+
+typedef struct {
+    CornuLayer     base;
+    CornuDotConfig config;   /* with both_axes set */
+} Dot;
+
+static int dot_axis(const CornuLayer *layer, int i, int rank)
+{
+    return resolved(((const Dot *)layer)->config.both_axes[i], rank);
+}
+
+static CornuStatus dot_build(CornuLayer *layer, const CornuShape *in, int in_count)
+{
+    if (in_count != 2)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%d tensors come in, expected 2", in_count);
+    const int a = dot_axis(layer, 0, in[0].rank), b = dot_axis(layer, 1, in[1].rank);
+    CornuText first, second;
+    if (a && b && in[0].extent[a] == in[1].extent[b]) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_SHAPE, "%s and %s have no products along axes %d and %d, expected "
+                       "equal extents there", cornu_shape_print(&first, in[0]),
+                       cornu_shape_print(&second, in[1]), a, b);
+}
+
+/* x / |x| along an axis. Source: keras/src/ops/nn.py, normalize; its epsilon is 1e-12. */
+static CornuTensor *normalized(CornuTensor *x, int axis)
+{
+    CornuTensor *squares = cornu_op_reduce_sum(cornu_op_square(x), INT64_C(1) << axis, true);
+    CornuTensor *least = squares ? cornu_op_constant_like(squares, 1e-24) : NULL;
+    return cornu_op_multiply(x, cornu_op_rsqrt(cornu_op_maximum(squares, least)));
+}
+
+/* (B, rest, n) with the given axis last, rest being all others as one. */
+static CornuTensor *with_last(CornuTensor *x, int axis)
+{
+    const CornuShape shape = cornu_tensor_shape(x);
+    int              axes[CORNU_MAX_RANK], count = 0;
+    for (int i = 0; i < shape.rank; i++)
+        if (i != axis) axes[count++] = i;
+    axes[count] = axis;
+    const CornuShape to = cornu_shape(shape.extent[0], CORNU_NONE, shape.extent[axis]);
+    return cornu_op_reshape(cornu_op_transpose(x, axes), to);
+}
+
+static CornuTensor *dot_call(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
+                             int in_count, CornuTensor **out)
+{
+    CornuTensor *x[2];
+    CornuShape   result = { .rank = 1 };
+    (void)call, (void)in_count, (void)out;
+    for (int i = 0; i < 2; i++) {
+        const CornuShape shape = cornu_tensor_shape(in[i]);
+        const int        axis = dot_axis(layer, i, shape.rank);
+        result.extent[0] = shape.extent[0];
+        for (int k = 1; k < shape.rank && result.rank < CORNU_MAX_RANK; k++)
+            if (k != axis) result.extent[result.rank++] = shape.extent[k];
+        x[i] = ((Dot *)layer)->config.normalize ? normalized(in[i], axis) : in[i];
+        x[i] = with_last(x[i], axis);
+    }
+    if (result.rank == 1) result.extent[result.rank++] = 1;
+    return cornu_op_reshape(cornu_op_matmul_transposed(x[0], false, x[1], true), result);
+}
+
+static CornuTensor *dot_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
+                             int in_count, CornuTensor *const *masks)
+{
+    (void)layer, (void)call, (void)in, (void)in_count, (void)masks;
+    return NULL;
+}
+
+static CornuLayer *dot_from(const void *config) { return cornu_dot_from(config); }
+
+static const CornuField dot_fields[] = {
+    { "axes", CORNU_FIELD_PAIR, offsetof(CornuDotConfig, both_axes) },
+    { "normalize", CORNU_FIELD_FLAG, offsetof(CornuDotConfig, normalize) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__dot_class = {
+    .class_name = "Dot", .size = sizeof(Dot), .build_many = dot_build, .call_many = dot_call,
+    .mask_many = dot_mask, .fields = dot_fields, .config_size = sizeof(CornuDotConfig),
+    .config_offset = offsetof(Dot, config), .from = dot_from,
+};
+
+CornuLayer *cornu_dot_from(const CornuDotConfig *config)
+{
+    const char *name = config->name ? config->name : "dot";
+    if (config->axes && (config->both_axes[0] || config->both_axes[1]))
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: both .axes and .both_axes are given, "
+                                "expected one", name);
+    if (!config->axes && (!config->both_axes[0] || !config->both_axes[1]))
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .axes is required; axis 0 is the batch",
+                                name);
+    CornuLayer *layer = cornu_layer_create(&cornu__dot_class, config->name, config->dtype);
+    if (!layer) return NULL;
+    CornuDotConfig *to = &((Dot *)layer)->config;
+    to->normalize = config->normalize;
+    for (int i = 0; i < 2; i++)
+        to->both_axes[i] = config->axes ? config->axes : config->both_axes[i];
+    return layer;
+}

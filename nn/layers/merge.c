@@ -1,0 +1,151 @@
+/* Layers that make one tensor of several, element by element. Source: keras/src/layers/merging. */
+#include "../layer_internal.h"
+
+typedef CornuTensor *Combine(CornuTensor *a, CornuTensor *b);
+
+typedef struct {
+    CornuLayer             base;
+    CornuMergeLayerConfig  config;
+    Combine               *combine;
+    bool                   mean;      /* of what was added */
+    int                    most;      /* inputs; 0: any number */
+} Merge;
+
+/* Axes but the batch are aligned at the right, where an extent of 1 stretches. */
+static CornuStatus join(CornuShape *all, CornuShape next)
+{
+    const CornuShape more = all->rank >= next.rank ? *all : next;
+    const CornuShape less = all->rank >= next.rank ? next : *all;
+    const int        ahead = more.rank - less.rank;
+    CornuShape       joined = more;
+    for (int i = 1; i < less.rank; i++) {
+        const int64_t a = more.extent[ahead + i], b = less.extent[i];
+        CornuText     first, second;
+        if (a != b && a != 1 && b != 1)
+            return cornu__fail(CORNU_ERR_SHAPE, "%s and %s do not fit together, expected the same "
+                               "extents or 1 where they differ", cornu_shape_print(&first, *all),
+                               cornu_shape_print(&second, next));
+        joined.extent[ahead + i] = a == 1 ? b : a;
+    }
+    *all = joined;
+    return CORNU_OK;
+}
+
+static CornuStatus build(CornuLayer *layer, const CornuShape *in, int in_count)
+{
+    const int  most = ((Merge *)layer)->most;
+    CornuShape all = in[0];
+    if (most && in_count != most)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%d tensors come in, expected %d", in_count, most);
+    for (int i = 1; i < in_count; i++) CORNU__TRY(join(&all, in[i]));
+    return CORNU_OK;
+}
+
+/* Of lower rank: extents of 1 behind the batch. */
+static CornuTensor *raised(CornuTensor *x, int rank)
+{
+    const CornuShape shape = cornu_tensor_shape(x);
+    const int        ahead = rank - shape.rank;
+    CornuShape       to = { .rank = rank, .extent = { shape.extent[0] } };
+    for (int i = 1; i < rank; i++) to.extent[i] = i <= ahead ? 1 : shape.extent[i - ahead];
+    return ahead ? cornu_op_reshape(x, to) : x;
+}
+
+static CornuTensor *call_many(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
+                              int in_count, CornuTensor **out)
+{
+    const Merge *self = (Merge *)layer;
+    int          rank = 0;
+    (void)call, (void)out;
+    for (int i = 0; i < in_count; i++) {
+        const CornuShape shape = cornu_tensor_shape(in[i]);
+        if (shape.rank > rank) rank = shape.rank;
+    }
+    CornuTensor *y = raised(in[0], rank);
+    for (int i = 1; i < in_count; i++) y = self->combine(y, raised(in[i], rank));
+    return self->mean ? cornu_op_scale(y, 1.0 / in_count) : y;
+}
+
+/* A step counts if it does in one of the inputs; without a mask in one there is none. */
+static CornuTensor *mask_many(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
+                              int in_count, CornuTensor *const *masks)
+{
+    CornuTensor *any = masks[0];
+    (void)layer, (void)call, (void)in;
+    for (int i = 1; i < in_count && any; i++)
+        any = masks[i] ? cornu_op_select(any, any, masks[i]) : NULL;
+    return any;
+}
+
+static CornuLayer *create(const CornuLayerClass *kind, const CornuMergeLayerConfig *config,
+                          Combine *combine)
+{
+    CornuLayer *layer = cornu_layer_create(kind, config->name, config->dtype);
+    if (layer) ((Merge *)layer)->combine = combine;
+    return layer;
+}
+
+static const CornuField fields[] = { { 0 } };
+
+#define COMMON                                                                                   \
+    .size = sizeof(Merge), .build_many = build, .call_many = call_many, .mask_many = mask_many, \
+    .fields = fields, .config_size = sizeof(CornuMergeLayerConfig),                              \
+    .config_offset = offsetof(Merge, config)
+
+static CornuLayer *add_from(const void *config) { return cornu_add_from(config); }
+static CornuLayer *subtract_from(const void *config) { return cornu_subtract_from(config); }
+static CornuLayer *multiply_from(const void *config) { return cornu_multiply_from(config); }
+static CornuLayer *average_from(const void *config) { return cornu_average_from(config); }
+static CornuLayer *maximum_from(const void *config) { return cornu_maximum_from(config); }
+static CornuLayer *minimum_from(const void *config) { return cornu_minimum_from(config); }
+
+const CornuLayerClass cornu__add_class = { .class_name = "Add", .from = add_from, COMMON };
+const CornuLayerClass cornu__subtract_class = {
+    .class_name = "Subtract", .from = subtract_from, COMMON
+};
+const CornuLayerClass cornu__multiply_class = {
+    .class_name = "Multiply", .from = multiply_from, COMMON
+};
+const CornuLayerClass cornu__average_class = {
+    .class_name = "Average", .from = average_from, COMMON
+};
+const CornuLayerClass cornu__maximum_class = {
+    .class_name = "Maximum", .from = maximum_from, COMMON
+};
+const CornuLayerClass cornu__minimum_class = {
+    .class_name = "Minimum", .from = minimum_from, COMMON
+};
+
+CornuLayer *cornu_add_from(const CornuMergeLayerConfig *config)
+{
+    return create(&cornu__add_class, config, cornu_op_add);
+}
+
+CornuLayer *cornu_subtract_from(const CornuMergeLayerConfig *config)
+{
+    CornuLayer *layer = create(&cornu__subtract_class, config, cornu_op_subtract);
+    if (layer) ((Merge *)layer)->most = 2;
+    return layer;
+}
+
+CornuLayer *cornu_multiply_from(const CornuMergeLayerConfig *config)
+{
+    return create(&cornu__multiply_class, config, cornu_op_multiply);
+}
+
+CornuLayer *cornu_average_from(const CornuMergeLayerConfig *config)
+{
+    CornuLayer *layer = create(&cornu__average_class, config, cornu_op_add);
+    if (layer) ((Merge *)layer)->mean = true;
+    return layer;
+}
+
+CornuLayer *cornu_maximum_from(const CornuMergeLayerConfig *config)
+{
+    return create(&cornu__maximum_class, config, cornu_op_maximum);
+}
+
+CornuLayer *cornu_minimum_from(const CornuMergeLayerConfig *config)
+{
+    return create(&cornu__minimum_class, config, cornu_op_minimum);
+}

@@ -1,0 +1,292 @@
+/* Symbols, the calls of layers that give them, and whose they are until a model has them. */
+#include "symbol_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static _Thread_local CornuNode  *kept_nodes;    /* the newest first */
+static _Thread_local CornuLayer *kept_layers;   /* of calls that failed */
+static _Thread_local int         last_stamp;
+
+int cornu__next_stamp(void) { return ++last_stamp; }
+
+/* ---- Nodes ---- */
+
+CornuNode *cornu__node_hold(CornuNode *node)
+{
+    node->owners++;
+    return node;
+}
+
+void cornu__node_drop(CornuNode *node)
+{
+    if (!node || --node->owners > 0) return;
+    for (int i = 0; i < node->in_count; i++) cornu__node_drop(node->in[i]->node);
+    cornu_layer_free(node->layer);
+    cornu__release(node);
+}
+
+static CornuNode *node_of(CornuLayer *layer, const CornuType *out, int out_count)
+{
+    CornuNode *node = cornu__allocate(1, sizeof *node);
+    if (!node) return cornu__null();
+    node->layer = layer;
+    node->number = layer->calls++;
+    node->out_count = out_count;
+    for (int i = 0; i < out_count; i++)
+        node->out[i] = (CornuSymbol){ .node = node, .index = i, .type = out[i] };
+    layer->owners++;
+    return node;
+}
+
+const char *cornu__symbol_print(CornuText *to, const CornuSymbol *symbol)
+{
+    snprintf(to->text, sizeof to->text, "%.120s[%d][%d]", cornu_layer_name(symbol->node->layer),
+             symbol->node->number, symbol->index);
+    return to->text;
+}
+
+CornuShape cornu_symbol_shape(const CornuSymbol *symbol) { return symbol->type.shape; }
+
+CornuSymbol *cornu_call_result(CornuSymbol *symbol, int i)
+{
+    if (!symbol || cornu_error_pending()) return NULL;
+    if (i >= 0 && i < symbol->node->out_count) return &symbol->node->out[i];
+    return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: gives %d tensors, result %d is asked for",
+                            cornu_layer_name(symbol->node->layer), symbol->node->out_count, i);
+}
+
+/* ---- Inputs ---- */
+
+static CornuTensor *input_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    (void)layer, (void)call;
+    return x;
+}
+
+const CornuLayerClass cornu__input_class = {
+    .class_name = "InputLayer", .size = sizeof(CornuInputLayer), .call = input_call,
+    .takes_numbers = true,
+};
+
+CornuStatus cornu__input_check(const CornuInputConfig *config, const char *who, const char *prefix,
+                               CornuType *type)
+{
+    *type = (CornuType){ .dtype = config->dtype, .shape = { 1, { CORNU_NONE } } };
+    for (int i = 0; i < CORNU_MAX_RANK && config->shape[i]; i++) {
+        const int64_t extent = config->shape[i];
+        if (i == CORNU_MAX_RANK - 1 || extent < 1 || extent > INT32_MAX)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%sshape[%d] is %lld; expected at most %d "
+                               "extents from 1 to %d", who, prefix, i, (long long)extent,
+                               CORNU_MAX_RANK - 1, INT32_MAX);
+        type->shape.extent[type->shape.rank++] = extent;
+    }
+    if (config->batch_size < 0 || config->batch_size > INT32_MAX)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .batch_size is %lld, expected 1 to %d", who,
+                           (long long)config->batch_size, INT32_MAX);
+    if ((unsigned)config->dtype >= CORNU_DTYPE_COUNT ||
+        (cornu_dtype_is_float(config->dtype) && config->dtype != CORNU_F32))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .dtype is %s, expected f32 or whole numbers",
+                           who, (unsigned)config->dtype < CORNU_DTYPE_COUNT
+                                    ? cornu_dtype_name(config->dtype) : "none");
+    if (isfinite(config->scale)) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%sscale is %g, expected a finite number", who,
+                       prefix, config->scale);
+}
+
+CornuNode *cornu__input_node(const CornuInputConfig *config, CornuType type)
+{
+    CornuLayer *layer = cornu_layer_create(&cornu__input_class, config->name, NULL);
+    if (!layer) return NULL;
+    CornuInputLayer *input = (CornuInputLayer *)layer;
+    input->dtype = config->dtype;
+    input->scale = cornu__number(config->scale, 1.0);
+    input->batch_size = config->batch_size;
+    layer->output = type.shape;
+    layer->built = true;
+    CornuNode *node = node_of(layer, &type, 1);
+    if (!node) cornu_layer_free(layer);
+    return node;
+}
+
+/* ---- Calls ---- */
+
+/* A model that is called puts its name in front of its weights': "encoder/dense/kernel". */
+static CornuStatus extend_paths(CornuLayer *layer)
+{
+    for (int i = 0; i < layer->weight_count; i++) {
+        CornuWeight *weight = layer->weights[i];
+        const size_t length = strlen(layer->name) + strlen(weight->path) + 2;
+        char        *path = cornu__allocate(length, 1);
+        if (!path) return CORNU_ERR_MEMORY;
+        snprintf(path, length, "%s/%s", layer->name, weight->path);
+        cornu__release(weight->path);
+        weight->path = path;
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus make_call(CornuLayer *layer, CornuSymbol *const *in, int count, CornuType *out)
+{
+    CornuShape shapes[CORNU_MAX_LAYER_TENSORS] = { { 0 } };
+    CornuType  types[CORNU_MAX_LAYER_TENSORS];
+    for (int i = 0; i < count; i++) {
+        types[i] = in[i]->type;
+        shapes[i] = types[i].shape;
+    }
+    CORNU__TRY(cornu__layer_declare(layer, shapes, count));
+    CORNU__TRY(cornu__layer_trace(layer, types, count, out));
+    if (!layer->built) layer->output = out[0].shape;
+    layer->built = true;
+    return layer->kind->replay && layer->calls == 0 ? extend_paths(layer) : CORNU_OK;
+}
+
+/* Puts in front of a message where the tensors that were to be merged come from. */
+static void name_operands(CornuStatus status, CornuSymbol *const *in, int count)
+{
+    char   text[400];
+    size_t at = 0;
+    for (int i = 0; i < count && at < sizeof text; i++) {
+        CornuText place, shape;
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s %s",
+                               i == 0 ? "of " : i < count - 1 ? ", " : " and ",
+                               cornu__symbol_print(&place, in[i]),
+                               cornu_shape_print(&shape, in[i]->type.shape));
+    }
+    cornu__fail_prefix(status, text);
+}
+
+CornuNode *cornu__call_node(CornuLayer *layer, CornuSymbol *const *in, int count)
+{
+    CornuType   out[CORNU_MAX_LAYER_TENSORS];
+    CornuStatus status = make_call(layer, in, count, out);
+    if (status && count > 1) name_operands(status, in, count);
+    if (status) return cornu__null();
+    CornuNode *node = node_of(layer, out, cornu_layer_outputs(layer));
+    if (!node) return NULL;
+    node->in_count = count;
+    for (int i = 0; i < count; i++) {
+        node->in[i] = in[i];
+        cornu__node_hold(in[i]->node);
+    }
+    return node;
+}
+
+/* ---- The thread's ---- */
+
+static CornuSymbol *keep(CornuNode *node)
+{
+    node->kept = true;
+    node->next = kept_nodes;
+    kept_nodes = cornu__node_hold(node);
+    return &node->out[0];
+}
+
+void cornu__node_release(CornuNode *node)
+{
+    if (!node->kept) return;
+    CornuNode **at = &kept_nodes;
+    while (*at != node) at = &(*at)->next;
+    *at = node->next;
+    node->kept = false;
+    cornu__node_drop(node);
+}
+
+/* Its program may call it again, with an error pending. */
+static void keep_layer(CornuLayer *layer)
+{
+    if (!layer || layer->owners > 0) return;
+    layer->owners = 1;
+    layer->next_kept = kept_layers;
+    kept_layers = layer;
+}
+
+void cornu_clear_session(void)
+{
+    for (CornuNode *node; (node = kept_nodes);) {
+        kept_nodes = node->next;
+        node->kept = false;
+        cornu__node_drop(node);
+    }
+    for (CornuLayer *layer; (layer = kept_layers);) {
+        kept_layers = layer->next_kept;
+        cornu_layer_free(layer);
+    }
+}
+
+/* The layers behind a node that were not yet met in this walk. */
+static CornuStatus gather(const CornuNode *const_node, int stamp, CornuLayer ***layers, int *count,
+                          int *space)
+{
+    CornuNode *node = (CornuNode *)const_node;
+    if (node->stamp == stamp) return CORNU_OK;
+    node->stamp = stamp;
+    CORNU__TRY(cornu__reserve(layers, space, *count, 1, sizeof **layers));
+    if (node->number == 0) (*layers)[(*count)++] = node->layer;
+    for (int i = 0; i < node->in_count; i++)
+        CORNU__TRY(gather(node->in[i]->node, stamp, layers, count, space));
+    return CORNU_OK;
+}
+
+/* Names are counted among what may be in one model with the layer: what is the thread's, and what
+ * the operands come from. */
+static CornuStatus set_name(CornuLayer *layer, CornuSymbol *const *in, int in_count)
+{
+    CornuLayer **layers = NULL;
+    int          count = 0, space = 0;
+    const int    stamp = cornu__next_stamp();
+    CornuStatus  status = CORNU_OK;
+    for (const CornuNode *node = kept_nodes; node && !status; node = node->next)
+        status = gather(node, stamp, &layers, &count, &space);
+    for (int i = 0; i < in_count && !status; i++)
+        status = gather(in[i]->node, stamp, &layers, &count, &space);
+    if (!status) status = cornu__layer_set_name(layer, layers, count);
+    cornu__release(layers);
+    return status;
+}
+
+CornuSymbol *cornu_input_from(const CornuInputConfig *config)
+{
+    const char *who = config->name ? config->name : "input";
+    CornuType   type;
+    if (cornu_error_pending()) return NULL;
+    if (cornu__input_check(config, who, "", &type)) return cornu__null();
+    if (type.shape.rank == 1)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .shape is required", who);
+    CornuNode *node = cornu__input_node(config, type);
+    if (!node) return NULL;
+    if (set_name(node->layer, NULL, 0)) {
+        cornu__node_hold(node);
+        cornu__node_drop(node);
+        return cornu__null();
+    }
+    return keep(node);
+}
+
+static CornuStatus check_call(const CornuLayer *layer, CornuSymbol *const *in, int count)
+{
+    if (!layer) return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_call: the layer is NULL");
+    if (count < 1 || count > CORNU_MAX_LAYER_TENSORS)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: is called on %d symbols, expected 1 to %d",
+                           cornu_layer_name(layer), count, CORNU_MAX_LAYER_TENSORS);
+    for (int i = 0; i < count; i++)
+        if (!in[i])
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: operand %d of the call is NULL",
+                               cornu_layer_name(layer), i);
+    return CORNU_OK;
+}
+
+CornuSymbol *cornu_call_from(CornuLayer *layer, CornuSymbol *const *in, int count)
+{
+    CornuNode *node = NULL;
+    if (!cornu_error_pending()) {
+        if (check_call(layer, in, count) || (layer->calls == 0 && set_name(layer, in, count)))
+            cornu__null();
+        else
+            node = cornu__call_node(layer, in, count);
+    }
+    if (node) return keep(node);
+    keep_layer(layer);
+    return NULL;
+}
