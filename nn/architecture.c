@@ -3,6 +3,7 @@
 #include "files_internal.h"
 
 #include "model_internal.h"
+#include "rules_internal.h"
 
 #include <string.h>
 
@@ -10,6 +11,8 @@
 
 /* Without memory jansson gives NULL, and takes NULL for a failure: what follows does the same, so
  * that one check at the end will do. */
+
+static const char *const modes[] = { [CORNU_ROWS] = "rows", [CORNU_COLUMNS] = "columns" };
 
 /* Appends a value, which is taken; NULL, and the list is gone, without memory. */
 static json_t *append(json_t *list, json_t *value)
@@ -29,7 +32,14 @@ static json_t *list_of(const int64_t *numbers, int count)
     return result;
 }
 
+static json_t *object_of(const char *module, const char *class_name, json_t *config)
+{
+    return json_pack("{s:s, s:s, s:o, s:n}", "module", module, "class_name", class_name,
+                     "config", config, "registered_name");
+}
+
 static json_t *layer_to_json(const CornuModel *model, const CornuLayer *layer);
+static json_t *rule_to_json(const CornuRuleFamily *family, const void *rule);
 
 static json_t *field_to_json(const CornuModel *model, const CornuField *field, const void *config)
 {
@@ -61,14 +71,42 @@ static json_t *field_to_json(const CornuModel *model, const CornuField *field, c
         return name ? json_string(name) : json_null();
     }
     case CORNU_FIELD_LAYER: return layer_to_json(model, *(CornuLayer *const *)at);
+    case CORNU_FIELD_REGULARIZER: return rule_to_json(&cornu__regularizers, at);
+    case CORNU_FIELD_CONSTRAINT:  return rule_to_json(&cornu__constraints, at);
+    case CORNU_FIELD_ORTHOGONAL_MODE:
+        return json_string(modes[*(const CornuOrthogonalMode *)at]);
+    case CORNU_FIELD_AXES: {
+        const int64_t *axis = at;
+        int count = 1;
+        while (count < CORNU_MAX_RANK && axis[count] != 0) count++;
+        return count == 1 ? json_integer(axis[0]) : list_of(axis, count);
+    }
     }
     return NULL;
 }
 
-static json_t *object_of(const char *module, const char *class_name, json_t *config)
+/* The fields of a config, added to an object, which is taken. */
+static json_t *fields_to_json(const CornuModel *model, const CornuField *field, const void *config,
+                              json_t *object)
 {
-    return json_pack("{s:s, s:s, s:o, s:n}", "module", module, "class_name", class_name,
-                     "config", config, "registered_name");
+    for (; field && field->name; field++) {
+        if (json_object_set_new(object, field->name, field_to_json(model, field, config)) == 0)
+            continue;
+        json_decref(object);
+        return NULL;
+    }
+    return object;
+}
+
+/* A regularizer or a constraint; null for none. */
+static json_t *rule_to_json(const CornuRuleFamily *family, const void *rule)
+{
+    const CornuRuleClass *kind = cornu__rule_class(family, rule);
+    char module[40];
+    if (!kind) return json_null();
+    snprintf(module, sizeof module, "keras.%ss", family->word);
+    return object_of(module, kind->class_name,
+                     fields_to_json(NULL, kind->fields, rule, json_object()));
 }
 
 /* A policy that was chosen. What the device chose is none of the architecture's: "float32", which
@@ -85,13 +123,7 @@ static json_t *layer_to_json(const CornuModel *model, const CornuLayer *layer)
     const CornuPolicy *policy = layer->own_policy ? layer->own_policy : model->base.own_policy;
     json_t *config = json_pack("{s:s, s:b, s:o}", "name", cornu_layer_name(layer), "trainable",
                                !layer->frozen, "dtype", policy_to_json(policy));
-    const char *arguments = (const char *)layer + kind->config_offset;
-    for (const CornuField *field = kind->fields; field && field->name; field++) {
-        if (json_object_set_new(config, field->name, field_to_json(model, field, arguments)) == 0)
-            continue;
-        json_decref(config);
-        return NULL;
-    }
+    config = fields_to_json(model, kind->fields, (const char *)layer + kind->config_offset, config);
     return object_of("keras.layers", kind->class_name, config);
 }
 
@@ -185,7 +217,31 @@ static CornuStatus read_merge(const char *text, CornuMerge *merge)
                        "ave", text);
 }
 
+static CornuStatus read_mode(const char *text, CornuOrthogonalMode *mode)
+{
+    *mode = strcmp(text, modes[CORNU_COLUMNS]) ? CORNU_ROWS : CORNU_COLUMNS;
+    if (!strcmp(text, modes[*mode])) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_FORMAT, "mode is \"%.40s\", expected rows or columns", text);
+}
+
+/* One axis, or a list, in which 0 comes first here. */
+static CornuStatus read_axes(const json_t *value, const char *name, int64_t axis[CORNU_MAX_RANK])
+{
+    size_t count = 1;
+    axis[0] = json_integer_value(value);
+    if (json_is_integer(value)) return CORNU_OK;
+    CORNU__TRY(read_list(value, name, axis, CORNU_MAX_RANK, &count));
+    for (size_t i = 1; i < count; i++)
+        if (axis[i] == 0) {
+            axis[i] = axis[0];
+            axis[0] = 0;
+        }
+    return count > 0 ? CORNU_OK : unexpected(name, "a number or a list of at least one");
+}
+
 static CornuStatus make_layer(const CornuModel *model, const json_t *value, CornuLayer **layer);
+static CornuStatus read_rule(const CornuRuleFamily *family, const json_t *value, const char *name,
+                             void *rule);
 
 static CornuStatus read_field(const CornuModel *model, const CornuField *field,
                               const json_t *value, void *config)
@@ -222,6 +278,13 @@ static CornuStatus read_field(const CornuModel *model, const CornuField *field,
     case CORNU_FIELD_MERGE:
         return text ? read_merge(text, at) : unexpected(field->name, "a text");
     case CORNU_FIELD_LAYER: return make_layer(model, value, at);
+    case CORNU_FIELD_REGULARIZER:
+        return read_rule(&cornu__regularizers, value, field->name, at);
+    case CORNU_FIELD_CONSTRAINT:
+        return read_rule(&cornu__constraints, value, field->name, at);
+    case CORNU_FIELD_ORTHOGONAL_MODE:
+        return text ? read_mode(text, at) : unexpected(field->name, "a text");
+    case CORNU_FIELD_AXES: return read_axes(value, field->name, at);
     }
     return CORNU_OK;
 }
@@ -232,13 +295,13 @@ static bool is_common(const char *name)
     return !strcmp(name, "name") || !strcmp(name, "trainable") || !strcmp(name, "dtype");
 }
 
-static CornuStatus read_arguments(const CornuModel *model, const CornuLayerClass *kind,
+static CornuStatus read_arguments(const CornuModel *model, const CornuField *fields,
                                   const json_t *config, void *arguments)
 {
     const char *name;
     json_t     *value;
     json_object_foreach((json_t *)config, name, value) {
-        const CornuField *field = kind->fields;
+        const CornuField *field = fields;
         while (field && field->name && strcmp(field->name, name)) field++;
         if (field && field->name)
             CORNU__TRY(read_field(model, field, value, arguments));
@@ -246,6 +309,23 @@ static CornuStatus read_arguments(const CornuModel *model, const CornuLayerClass
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "the argument \"%.60s\" is not known", name);
     }
     return CORNU_OK;
+}
+
+/* null, an object or, with defaults, a name. */
+static CornuStatus read_rule(const CornuRuleFamily *family, const json_t *value, const char *name,
+                             void *rule)
+{
+    const json_t *class_name = json_is_object(value) ? json_object_get(value, "class_name") : value;
+    if (json_is_null(value)) return CORNU_OK;
+    if (!json_is_string(class_name))
+        return unexpected(name, "null, a text or an object with a class_name");
+    CORNU__TRY(cornu__fail_prefix(
+        cornu__rule_find(family, json_string_value(class_name), rule), name));
+    const json_t *config = json_object_get(value, "config");
+    if (!config) return CORNU_OK;
+    CORNU__TRY(cornu__fail_prefix(read_arguments(NULL, cornu__rule_class(family, rule)->fields,
+                                                 config, rule), name));
+    return cornu__fail_prefix(family->resolve(rule), name);
 }
 
 /* A policy as it was written: NULL in *name where none was chosen. */
@@ -303,7 +383,7 @@ static CornuStatus make_layer(const CornuModel *model, const json_t *value, Corn
                            class_name);
     void *arguments = cornu__allocate(1, kind->config_size);
     if (!arguments) return CORNU_ERR_MEMORY;
-    CornuStatus status = read_arguments(model, kind, config, arguments);
+    CornuStatus status = read_arguments(model, kind->fields, config, arguments);
     if (status != CORNU_OK) {
         free_layers(kind, arguments);
     } else {

@@ -110,6 +110,11 @@ static CornuStatus make_variables(CornuModel *model)
     CornuStatus status =
         trainable > 0 ? cornu_optimizer_build(model->optimizer, w, trainable) : CORNU_OK;
     cornu__release(w);
+    for (int i = 0, k = 0; i < weights && k < trainable && !status; i++) {
+        const CornuWeight *weight = cornu_model_weight(model, i);
+        if (weight->variable == model->optimizer->w[k])
+            cornu_optimizer_constrain(model->optimizer, k++, weight->constraint);
+    }
     claim(model, status == CORNU_OK);
     return status;
 }

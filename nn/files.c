@@ -195,6 +195,17 @@ static CornuStatus check_weights(const CornuModel *model, const CornuSafetensors
     return CORNU_OK;
 }
 
+/* Whether names are the same but for their underscores: files made before optimizers had Keras'
+ * names have "rmsprop/iteration" for "rm_sprop/iteration". */
+static bool same_name(const char *a, const char *b)
+{
+    for (;; a++, b++) {
+        while (*a == '_') a++;
+        while (*b == '_') b++;
+        if (*a != *b || !*a) return *a == *b;
+    }
+}
+
 /* The file's optimizer is the model's if the first variable has the same name. Sets how many
  * variables are to be loaded. */
 static CornuStatus check_optimizer(const CornuModel *model, const CornuSafetensors *file,
@@ -203,7 +214,7 @@ static CornuStatus check_optimizer(const CornuModel *model, const CornuSafetenso
     *count = cornu_model_optimizer_variable_count(model);
     const char *first = json_string_value(json_array_get(list, 0));
     if (*count == 0 || !first ||
-        strcmp(first, cornu_variable_name(cornu_model_optimizer_variable(model, 0)))) {
+        !same_name(first, cornu_variable_name(cornu_model_optimizer_variable(model, 0)))) {
         *count = 0;
         return CORNU_OK;
     }

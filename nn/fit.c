@@ -251,6 +251,7 @@ static CornuStatus run(Fit *fit)
         CORNU__TRY(run_epoch(fit, epoch));
         if (model->stop_training) break;
     }
+    if (epochs > 0) CORNU__TRY(cornu_optimizer_finalize_variable_values(model->optimizer));
     return cornu__hook(&fit->callbacks, CORNU__HOOK(train_end), fit->last_logs);
 }
 

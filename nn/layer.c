@@ -6,6 +6,7 @@
 
 #include "../device/memory_internal.h"
 #include "layer_internal.h"
+#include "rules_internal.h"
 
 /* "MaxPooling2D" gives "max_pooling2d". Source: keras/src/utils/naming.py, to_snake_case. */
 void cornu__snake_case(const char *class_name, char *to, size_t size)
@@ -120,6 +121,19 @@ CornuStatus cornu_layer_weight(CornuLayer *layer, const char *name, CornuShape s
     if (!weight->path) return CORNU_ERR_MEMORY;
     return cornu__fail_prefix(cornu__initializer_check(initializer, shape, weight->generator),
                               name);
+}
+
+CornuStatus cornu_layer_weight_rules(CornuLayer *layer, CornuRegularizer regularizer,
+                                     CornuConstraint constraint)
+{
+    CornuWeight     *weight = layer->weights[layer->weight_count - 1];
+    const CornuShape shape = weight->type.shape;
+    const char      *name = strrchr(weight->path, '/') + 1;
+    CORNU__TRY(cornu__fail_prefix(cornu__regularizer_check(&regularizer, shape), name));
+    CORNU__TRY(cornu__fail_prefix(cornu__constraint_check(&constraint, shape), name));
+    weight->regularizer = regularizer;
+    weight->constraint = constraint;
+    return CORNU_OK;
 }
 
 static float *new_values(const CornuWeight *weight)
@@ -241,6 +255,46 @@ CornuStatus cornu_layer_assign(CornuLayer *layer, const CornuCall *call, int i,
     return variable ? cornu_assign(variable, value) : CORNU_OK;
 }
 
+/* ---- Losses ---- */
+
+CornuStatus cornu_layer_add_loss(CornuLayer *layer, const CornuCall *call, CornuTensor *loss)
+{
+    (void)layer;
+    if (!loss) return cornu_error_status();
+    if (call->loss) *call->loss = *call->loss ? cornu_op_add(*call->loss, loss) : loss;
+    return CORNU_OK;
+}
+
+CornuStatus cornu__layer_penalize_weights(CornuLayer *layer, const CornuCall *call)
+{
+    const int shards = cornu_device_shards(cornu_graph_device(call->graph));
+    for (int i = 0; i < layer->weight_count && call->loss; i++) {
+        const CornuWeight *weight = layer->weights[i];
+        if (!weight->regularizer.kind || !cornu__layer_trains(layer, weight)) continue;
+        CornuTensor *w = cornu_layer_read_as(layer, call, i, CORNU_F32);
+        CornuTensor *penalty = cornu_regularizer_call(&weight->regularizer, w);
+        CORNU__TRY(cornu_layer_add_loss(layer, call, cornu_op_scale(penalty, 1.0 / shards)));
+    }
+    return CORNU_OK;
+}
+
+/* Of y (B, …) the valid rows, divided by how many there are on all shards. */
+static CornuStatus penalize_activity(CornuLayer *layer, const CornuCall *call, CornuTensor *y)
+{
+    if (!call->loss || !layer->activity_regularizer.kind) return CORNU_OK;
+    CornuShape rows = { .rank = cornu_tensor_shape(y).rank, .extent = { 1, 1, 1, 1, 1, 1 } };
+    rows.extent[0] = cornu_tensor_shape(y).extent[0];
+    for (int i = rows.rank; i < CORNU_MAX_RANK; i++) rows.extent[i] = 0;
+    y = cornu_op_convert(y, CORNU_F32);
+    CornuTensor *row = cornu_op_iota(call->graph, cornu_type_from(CORNU_I64, rows), 0);
+    CornuTensor *valid = cornu_op_compare(row, CORNU_LESS, call->count);
+    CornuTensor *kept = cornu_op_select(valid, y, cornu_op_constant_like(y, 0.0));
+    CornuTensor *count = cornu_op_maximum(call->total, cornu_op_constant_like(call->total, 1.0));
+    CornuTensor *penalty = cornu_regularizer_call(&layer->activity_regularizer, kept);
+    return cornu_layer_add_loss(layer, call,
+                                cornu_op_divide(penalty, cornu_op_convert(count, CORNU_F32)));
+}
+
 /* ---- Building and calling ---- */
 
 static CornuStatus check_results(const CornuLayer *layer, CornuTensor *const *y, int count,
@@ -268,8 +322,9 @@ CornuStatus cornu__layer_trace(CornuLayer *layer, const CornuType *in, int in_co
     if (graph) {
         CornuTensor *x[CORNU_MAX_LAYER_TENSORS], *y[CORNU_MAX_LAYER_TENSORS];
         CornuTensor *scalar = cornu_op_constant(graph, cornu_scalar(CORNU_I64), 1.0);
-        CornuCall    call = { .graph = graph, .count = scalar, .seed = scalar,
-                              .iteration = scalar, .position = scalar, .shapes_only = true };
+        CornuCall    call = { .graph = graph, .count = scalar, .total = scalar,
+                              .seed = scalar, .iteration = scalar, .position = scalar,
+                              .shapes_only = true };
         for (int i = 0; i < in_count; i++) {
             CornuType type = in[i];
             type.shape.extent[0] = 1;
@@ -343,8 +398,11 @@ static CornuTensor *record(CornuLayer *layer, const CornuCall *call, CornuTensor
     else if (kind->mask) out_masks[0] = kind->mask(layer, call, given[0]);
     out[0] = kind->call_many ? kind->call_many(layer, call, given, in_count, out)
                              : kind->call(layer, call, given[0]);
+    CornuStatus status = CORNU_OK;
+    for (int i = 0; out[0] && !status && i < cornu_layer_outputs(layer); i++)
+        status = penalize_activity(layer, call, out[i]);
     end_scope(layer, call);
-    return out[0];
+    return status ? cornu__null() : out[0];
 }
 
 int cornu_layer_outputs(const CornuLayer *layer)

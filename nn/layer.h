@@ -12,9 +12,11 @@
 #define CORNU_NN_LAYER_H
 
 #include "../tensor/ops.h"
+#include "constraints.h"
 #include "initializers.h"
 #include "keywords.h"
 #include "policy.h"
+#include "regularizers.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -28,11 +30,13 @@ typedef struct CornuCall {
     CornuGraph  *graph;
     bool         training;
     CornuTensor *count;      /* i64 scalar: valid rows of the batch, the first ones */
+    CornuTensor *total;      /* likewise, of all shards together */
     CornuTensor *seed;       /* i64 scalars, see device/random.h */
     CornuTensor *iteration;
     CornuTensor *position;   /* of row 0 in the global batch */
     CornuTensor *mask;       /* bool (B, T): which steps of the (first) input count; NULL: all */
     bool         shapes_only;/* nothing will run: states and their like are not to be made */
+    CornuTensor **loss;      /* where cornu_layer_add_loss adds up; NULL: nobody asks for it */
 } CornuCall;
 
 /* An argument of a layer's constructor: Keras' name for it, what it is, and where it stands in
@@ -48,6 +52,10 @@ typedef enum {
     CORNU_FIELD_PADDING,     /* CornuPadding                                              */
     CORNU_FIELD_INITIALIZER, /* CornuInitializer                                          */
     CORNU_FIELD_MERGE,       /* CornuMerge                                                */
+    CORNU_FIELD_REGULARIZER, /* CornuRegularizer                                          */
+    CORNU_FIELD_CONSTRAINT,  /* CornuConstraint                                           */
+    CORNU_FIELD_ORTHOGONAL_MODE, /* CornuOrthogonalMode                                   */
+    CORNU_FIELD_AXES,        /* int64_t[CORNU_MAX_RANK], as in CornuConstraint            */
     CORNU_FIELD_LAYER        /* CornuLayer *                                              */
 } CornuFieldKind;
 
@@ -111,6 +119,7 @@ struct CornuLayer {
     char                  *name;        /* NULL until given or added to a model */
     char                   class_label[48];  /* the class in small letters: "max_pooling2d" */
     bool                   frozen;      /* Keras' trainable = False; read at compile */
+    CornuRegularizer       activity_regularizer; /* of its output, by row of the batch; or none */
     const CornuPolicy     *own_policy;  /* its .dtype, or NULL */
     CornuDtype             compute;     /* by the policy that rules it: known once compiled,  */
     CornuDtype             result;      /* f32 before. result is f32 too for the last layer   */
@@ -142,6 +151,8 @@ struct CornuWeight {
     CornuType         type;          /* f32 */
     bool              non_trainable; /* moving statistics */
     CornuInitializer  initializer;
+    CornuRegularizer  regularizer;   /* part of the loss while it is trained; or none */
+    CornuConstraint   constraint;    /* that its updates end with; or none */
     uint64_t          seed;          /* these two are those of its initial draw */
     int64_t           generator;
     float            *host;          /* a value written before compile, else NULL */
@@ -152,6 +163,11 @@ struct CornuWeight {
 CornuStatus cornu_layer_weight(CornuLayer *layer, const char *name, CornuShape shape,
                                CornuInitializer initializer, bool non_trainable);
 
+/* For kind->build: rules for the weight declared last. CORNU_ERR_SHAPE for those that do not go
+ * with its shape. */
+CornuStatus cornu_layer_weight_rules(CornuLayer *layer, CornuRegularizer regularizer,
+                                     CornuConstraint constraint);
+
 /* For kind->call: weight number i as a tensor of the trace's graph, in the dtype that the layer
  * computes in; or in another one. */
 CornuTensor *cornu_layer_read(CornuLayer *layer, const CornuCall *call, int i);
@@ -161,6 +177,10 @@ CornuTensor *cornu_layer_read_as(CornuLayer *layer, const CornuCall *call, int i
 /* For kind->call: what weight i shall be after the step (moving statistics), as f32. */
 CornuStatus cornu_layer_assign(CornuLayer *layer, const CornuCall *call, int i,
                                CornuTensor *value);
+
+/* For kind->call: adds a scalar, f32, to the model's loss; a shard's part of it, as the shards'
+ * sum up. Keras' add_loss. */
+CornuStatus cornu_layer_add_loss(CornuLayer *layer, const CornuCall *call, CornuTensor *loss);
 
 /* For kind->call of a layer that remembers: state i, what the rows of the last batch left behind,
  * f32 of this shape, whose axis 0 are the rows; zeros at first. Each shard keeps that of its rows.

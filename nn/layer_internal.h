@@ -67,6 +67,12 @@ bool cornu__layer_has_states(const CornuLayer *layer);
  * layer, or one in it, computes in f16. */
 bool cornu__layer_settle(CornuLayer *layer, const CornuPolicy *policy, bool last);
 
+/* For a trace: adds the penalties on the trained weights to the loss, each shard its part. */
+CornuStatus cornu__layer_penalize_weights(CornuLayer *layer, const CornuCall *call);
+
+/* For a constructor: the failure of an activity regularizer that compares rows. */
+CornuStatus cornu__check_activity(const char *layer, const CornuRegularizer *regularizer);
+
 /* For class tables: no mask goes on, as the time axis is no more. */
 CornuTensor *cornu__no_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x);
 

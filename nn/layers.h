@@ -3,7 +3,10 @@
  * for cornu_model_add, or NULL with a pending error: an argument out of its range, named.
  *
  * Every one has .name, and .dtype: the name of the precision policy (policy.h) that the layer
- * computes by, by default the model's.
+ * computes by, by default the model's. Regularizers (regularizers.h) of weights and, divided by
+ * the rows of the batch, of a layer's output are part of the loss; a weight's constraint
+ * (constraints.h) is what its updates end with. An activity_regularizer inside of TimeDistributed
+ * has no effect, as in Keras. simple_rnn has one, which Keras 3.15 takes and loses.
  */
 #ifndef CORNU_NN_LAYERS_H
 #define CORNU_NN_LAYERS_H
@@ -29,6 +32,8 @@ typedef struct {
     bool             no_bias;
     CornuInitializer kernel_initializer;  /* default glorot_uniform */
     CornuInitializer bias_initializer;    /* default zeros          */
+    CornuRegularizer kernel_regularizer, bias_regularizer, activity_regularizer;
+    CornuConstraint  kernel_constraint, bias_constraint;
     const char      *name;
     bool             frozen;              /* Keras' trainable = False */
     const char      *dtype;
@@ -49,6 +54,8 @@ typedef struct {
     bool             no_bias;
     CornuInitializer kernel_initializer;  /* default glorot_uniform */
     CornuInitializer bias_initializer;    /* default zeros          */
+    CornuRegularizer kernel_regularizer, bias_regularizer, activity_regularizer;
+    CornuConstraint  kernel_constraint, bias_constraint;
     const char      *name;
     bool             frozen;
     const char      *dtype;
@@ -123,6 +130,8 @@ typedef struct {
     bool             no_center, no_scale; /* without beta, without gamma  */
     CornuInitializer beta_initializer, gamma_initializer;         /* default zeros, ones */
     CornuInitializer moving_mean_initializer, moving_variance_initializer;  /* likewise */
+    CornuRegularizer beta_regularizer, gamma_regularizer;
+    CornuConstraint  beta_constraint, gamma_constraint;
     const char      *name;
     bool             frozen;
     const char      *dtype;
@@ -223,6 +232,8 @@ typedef struct {
     char             unset;
     int64_t          input_dim, output_dim;   /* required, at least 1 */
     CornuInitializer embeddings_initializer;  /* default random_uniform */
+    CornuRegularizer embeddings_regularizer, activity_regularizer;
+    CornuConstraint  embeddings_constraint;
     bool             mask_zero;               /* index 0 is no step: it is masked */
     const char      *name;
     bool             frozen;
@@ -268,6 +279,9 @@ typedef struct {
     CornuInitializer bias_initializer;        /* default zeros          */
     bool             no_unit_forget_bias;     /* lstm's */
     bool             no_reset_after;          /* gru's  */
+    CornuRegularizer kernel_regularizer, recurrent_regularizer, bias_regularizer;
+    CornuRegularizer activity_regularizer;
+    CornuConstraint  kernel_constraint, recurrent_constraint, bias_constraint;
     double           dropout;                 /* of the input's elements: 0 or more, below 1   */
     double           recurrent_dropout;       /* of the state's. The same ones at all steps;   */
                                               /* with recurrent_dropout others for each gate   */

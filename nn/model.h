@@ -268,7 +268,8 @@ CornuStatus cornu_model_reset_states(CornuModel *model);
 /* Records the compiled model in the graph of x (B, …), data as fit takes them: whole numbers are
  * converted and scaled there. `call` says whether it is training and, with dropout, which
  * iteration it is; what it leaves NULL is taken from x and the model (all rows count, the
- * model's seed, iteration and position 0). The result is f32 under any policy. */
+ * model's seed, iteration and position 0). What regularizers add to the loss is in *call->loss, to
+ * be NULL before, where that is given. The result is f32 under any policy. */
 CornuTensor *cornu_model_call(CornuModel *model, CornuTensor *x, const CornuCall *call);
 /* The same of a model with several inputs or outputs; sets all y and returns the first. */
 CornuTensor *cornu_model_call_many(CornuModel *model, CornuTensor *const *x, int x_count,

@@ -4,18 +4,20 @@
  *     cornu_compile(model, .optimizer = cornu_adam(.learning_rate = 1e-3), …)
  *     cornu_compile(model, .optimizer = cornu_optimizer("rmsprop"), …)
  *
- * A step clips the gradients, sums them over the shards, lets the weights decay, updates them and
- * counts the iteration. All weights are packed into one flat variable, gradients and slots are laid
- * out likewise: each shard sums one slice of the gradients, updates that slice of the weights with
- * its slice of the slots, and the slices are the new weights.
+ * A step clips the gradients, sums them over the shards, lets the weights decay, updates them,
+ * holds them to their constraints and counts the iteration. All weights are packed into one flat
+ * variable, gradients and slots are laid out likewise: each shard sums one slice of the gradients,
+ * updates that slice of the weights with its slice of the slots, and the slices are the new
+ * weights, which constraints see as a whole.
  * Its variables, in Keras' order: iteration (i64), learning_rate (f32; absent under a
- * schedule), then slots; in front of them, where the loss is scaled, step_counter (i64) and
- * dynamic_scale (f32).
+ * schedule), averages, accumulated gradients, slots, Nadam's u_product; in front of them, where the
+ * loss is scaled, step_counter (i64) and dynamic_scale (f32).
  */
 #ifndef CORNU_NN_OPTIMIZER_H
 #define CORNU_NN_OPTIMIZER_H
 
 #include "../tensor/ops.h"
+#include "constraints.h"
 #include "keywords.h"
 #include "schedule.h"
 
@@ -25,19 +27,29 @@ extern "C" {
 
 typedef struct CornuOptimizer CornuOptimizer;
 
-/* Arguments of every optimizer. Keras' use_ema, loss_scale_factor and
- * gradient_accumulation_steps are not available: giving one is CORNU_ERR_UNSUPPORTED. */
+/* Arguments of every optimizer; of AdamW those behind weight_decay, which stands elsewhere there. */
 #define CORNU_OPTIMIZER_ARGUMENTS                                                        \
     CornuSchedule *schedule;        /* instead of learning_rate; taken                */ \
     double         weight_decay;    /* w -= w weight_decay learning_rate              */ \
+    CORNU_OPTIMIZER_ARGUMENTS_BEHIND_DECAY
+
+#define CORNU_OPTIMIZER_ARGUMENTS_BEHIND_DECAY                                           \
     double         clipnorm;        /* at most this norm for each gradient; at most   */ \
     double         clipvalue;       /* one of the three may be given. Clips elements. */ \
     double         global_clipnorm; /* at most this norm for all gradients together.  */ \
-                                    /* All see a shard's own gradient, before the sum */ \
-    bool           use_ema;                                                              \
-    double         loss_scale_factor;                                                    \
-    int64_t        gradient_accumulation_steps;                                          \
-    const char    *name;            /* default sgd, rmsprop, adam */
+                                    /* All see a shard's own gradient, before the sum,*/ \
+                                    /* accumulated gradients the summed one           */ \
+    bool           use_ema;         /* keeps each weight's moving average:            */ \
+    double         ema_momentum;    /* a = ema_momentum a + (1 - ema_momentum) w      */ \
+                                    /* (default 0.99, or CORNU_ZERO). The weights     */ \
+                                    /* become it after every so many steps, and when  */ \
+    int64_t        ema_overwrite_frequency;          /* fit ends; default: then only  */ \
+    double         loss_scale_factor; /* the loss is multiplied by it, gradients are  */ \
+                                    /* divided; of no effect where f16 has the loss   */ \
+                                    /* scaled: cornu_loss_scale_optimizer             */ \
+    int64_t        gradient_accumulation_steps; /* updates by the mean of the         */ \
+                                    /* gradients of so many steps, 2 or more          */ \
+    const char    *name;            /* default Keras': sgd, rm_sprop, adam, adam_w, … */
 
 /* m = momentum m - learning_rate g; w += m; with nesterov w += momentum m - learning_rate g. */
 typedef struct {
@@ -84,7 +96,105 @@ typedef struct {
 CornuOptimizer *cornu_adam_from(const CornuAdamConfig *config);
 #define cornu_adam(...) cornu_adam_from(&(CornuAdamConfig){ .unset = 0, __VA_ARGS__ })
 
-/* "sgd", "rmsprop", "adam" with their defaults. */
+/* Adam whose weights decay. Source: Loshchilov and Hutter, "Decoupled Weight Decay
+ * Regularization", arXiv 1711.05101. */
+typedef struct {
+    char           unset;
+    double         learning_rate;   /* default 0.001, or CORNU_ZERO */
+    double         weight_decay;    /* default 0.004, or CORNU_ZERO */
+    double         beta_1, beta_2;  /* these four as Adam's */
+    double         epsilon;
+    bool           amsgrad;
+    CornuSchedule *schedule;
+    CORNU_OPTIMIZER_ARGUMENTS_BEHIND_DECAY
+} CornuAdamwConfig;
+
+CornuOptimizer *cornu_adamw_from(const CornuAdamwConfig *config);
+#define cornu_adamw(...) cornu_adamw_from(&(CornuAdamwConfig){ .unset = 0, __VA_ARGS__ })
+
+/* a += g^2; w -= learning_rate g / sqrt(a + epsilon)
+ * Source: Duchi, Hazan and Singer, "Adaptive Subgradient Methods", JMLR 12, 2011. */
+typedef struct {
+    char   unset;
+    double learning_rate;           /* default 0.001, or CORNU_ZERO */
+    double initial_accumulator_value; /* what a begins with; default 0.1, or CORNU_ZERO */
+    double epsilon;                 /* default 1e-7, or CORNU_ZERO  */
+    CORNU_OPTIMIZER_ARGUMENTS
+} CornuAdagradConfig;
+
+CornuOptimizer *cornu_adagrad_from(const CornuAdagradConfig *config);
+#define cornu_adagrad(...) cornu_adagrad_from(&(CornuAdagradConfig){ .unset = 0, __VA_ARGS__ })
+
+/* a = rho a + (1 - rho) g^2;  d = -g sqrt(b + epsilon) / sqrt(a + epsilon);
+ * b = rho b + (1 - rho) d^2;  w += learning_rate d
+ * Source: Zeiler, "ADADELTA: An Adaptive Learning Rate Method", arXiv 1212.5701. */
+typedef struct {
+    char   unset;
+    double learning_rate;           /* default 0.001, or CORNU_ZERO */
+    double rho;                     /* default 0.95, or CORNU_ZERO  */
+    double epsilon;                 /* default 1e-7, or CORNU_ZERO  */
+    CORNU_OPTIMIZER_ARGUMENTS
+} CornuAdadeltaConfig;
+
+CornuOptimizer *cornu_adadelta_from(const CornuAdadeltaConfig *config);
+#define cornu_adadelta(...) cornu_adadelta_from(&(CornuAdadeltaConfig){ .unset = 0, __VA_ARGS__ })
+
+/* Arguments of Adamax and Nadam, as Adam's. */
+typedef struct {
+    char   unset;
+    double learning_rate;           /* default 0.001, or CORNU_ZERO */
+    double beta_1, beta_2;          /* default 0.9 and 0.999, or CORNU_ZERO; below 1 */
+    double epsilon;                 /* default 1e-7, or CORNU_ZERO  */
+    CORNU_OPTIMIZER_ARGUMENTS
+} CornuMomentsConfig;
+
+/* m += (g - m)(1 - beta_1);  u = max(beta_2 u, |g|);
+ * w -= learning_rate m / ((1 - beta_1^t) (u + epsilon))
+ * Source: Kingma and Ba, "Adam", arXiv 1412.6980, section 7.1. */
+CornuOptimizer *cornu_adamax_from(const CornuMomentsConfig *config);
+#define cornu_adamax(...) cornu_adamax_from(&(CornuMomentsConfig){ .unset = 0, __VA_ARGS__ })
+
+/* Adam with Nesterov's momentum, u_t = beta_1 (1 - 0.96^t / 2), p_t = u_1 u_2 … u_t:
+ * w -= learning_rate (u_{t+1} m / (1 - p_{t+1}) + (1 - u_t) g / (1 - p_t))
+ *      / (sqrt(v / (1 - beta_2^t)) + epsilon)
+ * Its variable u_product, p_t, has no name in Keras.
+ * Source: Dozat, "Incorporating Nesterov Momentum into Adam", ICLR workshop 2016. */
+CornuOptimizer *cornu_nadam_from(const CornuMomentsConfig *config);
+#define cornu_nadam(...) cornu_nadam_from(&(CornuMomentsConfig){ .unset = 0, __VA_ARGS__ })
+
+/* w -= learning_rate sign(beta_1 m + (1 - beta_1) g);  m = beta_2 m + (1 - beta_2) g
+ * Source: Chen et al., "Symbolic Discovery of Optimization Algorithms", arXiv 2302.06675. */
+typedef struct {
+    char   unset;
+    double learning_rate;           /* default 0.001, or CORNU_ZERO */
+    double beta_1;                  /* default 0.9; more than 0, at most 1 */
+    double beta_2;                  /* default 0.99, or CORNU_ZERO; at most 1 */
+    CORNU_OPTIMIZER_ARGUMENTS
+} CornuLionConfig;
+
+CornuOptimizer *cornu_lion_from(const CornuLionConfig *config);
+#define cornu_lion(...) cornu_lion_from(&(CornuLionConfig){ .unset = 0, __VA_ARGS__ })
+
+/* p = -learning_rate_power; l2 = l2_regularization_strength + beta / (2 learning_rate):
+ * n' = n + g^2;  z += g + 2 l2_shrinkage_regularization_strength w - (n'^p - n^p) w / learning_rate
+ * w = (clip(z, -l1, l1) - z) / (n'^p / learning_rate + 2 l2)
+ * Source: McMahan et al., "Ad Click Prediction: a View from the Trenches", KDD 2013. */
+typedef struct {
+    char   unset;
+    double learning_rate;           /* default 0.001, or CORNU_ZERO */
+    double learning_rate_power;     /* default -0.5, or CORNU_ZERO; at most 0 */
+    double initial_accumulator_value; /* what n begins with; default 0.1, or CORNU_ZERO */
+    double l1_regularization_strength, l2_regularization_strength;
+    double l2_shrinkage_regularization_strength;
+    double beta;
+    CORNU_OPTIMIZER_ARGUMENTS
+} CornuFtrlConfig;
+
+CornuOptimizer *cornu_ftrl_from(const CornuFtrlConfig *config);
+#define cornu_ftrl(...) cornu_ftrl_from(&(CornuFtrlConfig){ .unset = 0, __VA_ARGS__ })
+
+/* By Keras' string, with its defaults: "sgd", "rmsprop", "adam", "adamw", "adagrad", "adadelta",
+ * "adamax", "nadam", "lion", "ftrl". */
 CornuOptimizer *cornu_optimizer(const char *name);
 void            cornu_optimizer_free(CornuOptimizer *optimizer);
 
@@ -136,6 +246,12 @@ CornuVariable *cornu_optimizer_variable(const CornuOptimizer *optimizer, int i);
 /* The i64 that counts steps; NULL before build. */
 CornuVariable *cornu_optimizer_iteration(const CornuOptimizer *optimizer);
 
+/* After each update weight i of build becomes what the constraint makes of it. */
+void cornu_optimizer_constrain(CornuOptimizer *optimizer, int i, CornuConstraint constraint);
+
+/* With use_ema the weights become their averages; fit does this when it ends. */
+CornuStatus cornu_optimizer_finalize_variable_values(CornuOptimizer *optimizer);
+
 /* What gradients are to be taken of: the loss times the scale, the loss itself where it is not
  * scaled. cornu_optimizer_apply divides by the scale. A shard's loss that is not its part of the
  * batch's mean, by CORNU_SUM or in groups, becomes so here. */
@@ -155,14 +271,15 @@ CornuStatus cornu_optimizer_learning_rate(const CornuOptimizer *optimizer, doubl
 
 /* ---- For an optimizer of one's own ---- */
 
-enum { CORNU_MAX_SLOTS = 3 };
+enum { CORNU_MAX_SLOTS = 3, CORNU_MAX_COMMON_SLOTS = 2 };
 
 /* What a step gives an optimizer: a slice of all weights laid out in one vector. What it makes of
  * an element must not depend on the others. */
 typedef struct {
     CornuTensor *w, *gradient;                /* of one shape, f32 */
     CornuTensor *slot[CORNU_MAX_SLOTS];       /* in the order of slots() */
-    CornuTensor *learning_rate, *iteration;   /* f32 scalars; the first step is iteration 1 */
+    CornuTensor *learning_rate, *iteration;   /* f32 scalars; the first update is iteration 1 */
+    CornuTensor *number;                      /* f32 scalar, of a class that has number_name */
 } CornuUpdate;
 
 typedef struct {
@@ -174,6 +291,11 @@ typedef struct {
                  int group[CORNU_MAX_SLOTS]);
     /* What the elements of slot number `slot` of slots() begin with; NULL: with 0. */
     double (*initial)(const CornuOptimizer *self, int slot);
+    /* One number besides the slots that goes from update to update, if it has a name: what it
+     * begins with, and the next one from the last one, which comes before all else. */
+    const char  *number_name;
+    double       first_number;
+    CornuTensor *(*number)(const CornuOptimizer *self, const CornuUpdate *update);
     /* What is the same for all weights, computed once per step: replaces
      * update->learning_rate. May be NULL. */
     CornuTensor *(*rate)(const CornuOptimizer *self, const CornuUpdate *update);
@@ -188,16 +310,21 @@ struct CornuOptimizer {
     CornuSchedule    *schedule;               /* or NULL */
     double            learning_rate;          /* the first value of the variable */
     double            weight_decay, clipnorm, clipvalue, global_clipnorm;  /* 0: none */
+    bool              use_ema;
+    double            ema_momentum, loss_scale_factor;                     /* 0: none */
+    int64_t           ema_overwrite_frequency, accumulation_steps;         /* 0: none */
     bool              scales_loss;
     CornuVariable   **variables;              /* its own, in Keras' order */
     int               variable_count;
     CornuVariable    *iteration, *rate;       /* of these; rate is NULL under a schedule, */
     CornuVariable    *step_counter, *dynamic_scale;  /* these two where the loss is not scaled */
+    CornuVariable    *number;                 /* the class's, or NULL */
     CornuVariable   **w;                      /* borrowed */
-    CornuVariable   **slots;                  /* slot s of weight i: slots[i * slot_count + s] */
-    int               count, slot_count;
+    CornuConstraint  *constraints;            /* of each w */
+    CornuVariable   **slots;                  /* slot s of weight i: slots[i * slot_count + s], */
+    int               count, slot_count;      /* those of every optimizer first, then the class's */
     CornuVariable    *packed;                 /* all of w; theirs, as each packed slot is the   */
-    CornuVariable    *packed_slots[CORNU_MAX_SLOTS];   /* slots'                                */
+    CornuVariable    *packed_slots[CORNU_MAX_COMMON_SLOTS + CORNU_MAX_SLOTS];   /* slots'       */
     CornuReduction    reduction;
     CornuGroups       groups;
 };

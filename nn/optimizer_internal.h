@@ -15,9 +15,12 @@ typedef struct {
 #define CORNU__OPTIMIZER_ARGUMENTS(config, usual_rate)                                   \
     (&(CornuOptimizerArguments){                                                         \
         .learning_rate = cornu__number((config)->learning_rate, usual_rate),             \
-        .schedule = (config)->schedule, .weight_decay = (config)->weight_decay,          \
+        .schedule = (config)->schedule,                                                  \
+        .weight_decay = cornu__number((config)->weight_decay, 0.0),                      \
         .clipnorm = (config)->clipnorm, .clipvalue = (config)->clipvalue,                \
         .global_clipnorm = (config)->global_clipnorm, .use_ema = (config)->use_ema,      \
+        .ema_momentum = cornu__number((config)->ema_momentum, 0.99),                     \
+        .ema_overwrite_frequency = (config)->ema_overwrite_frequency,                    \
         .loss_scale_factor = (config)->loss_scale_factor,                                \
         .gradient_accumulation_steps = (config)->gradient_accumulation_steps,            \
         .name = (config)->name })
@@ -26,6 +29,31 @@ typedef struct {
  * config's learning_rate is not 0. NULL with a pending error. */
 CornuOptimizer *cornu__optimizer_create(const CornuOptimizerClass *kind, bool rate_given,
                                         const CornuOptimizerArguments *arguments);
+
+/* Slots that are not the class's own: each weight's average, then what its gradients add up to. */
+static inline int cornu__common_slots(const CornuOptimizer *optimizer)
+{
+    return optimizer->use_ema + (optimizer->accumulation_steps > 0);
+}
+
+int cornu__optimizer_shards(const CornuOptimizer *optimizer);
+/* Of several shards; a group of all is none. */
+bool cornu__optimizer_has_groups(const CornuOptimizer *optimizer);
+
+/* What Adam and its kin have: they estimate the first and the second moment of the gradient. */
+typedef struct {
+    CornuOptimizer base;
+    double         beta_1, beta_2, epsilon;
+} CornuMoments;
+
+/* As cornu__optimizer_create, for a class whose struct begins with CornuMoments; their numbers as
+ * they are given. */
+CornuOptimizer *cornu__moments_create(const CornuOptimizerClass *kind, bool rate_given,
+                                      const CornuOptimizerArguments *arguments, double beta_1,
+                                      double beta_2, double epsilon);
+
+/* 1 - beta^t, t counting updates */
+CornuTensor *cornu__bias_correction(const CornuUpdate *update, double beta);
 
 /* Moves the optimizer's variables to where w[0 … count) are: copies, on one other device, of the
  * weights it was built with. All or nothing. */

@@ -96,13 +96,16 @@ static CornuTensor *call_model(CornuModel *model, CornuTensor *const *x, const C
     CornuGraph     *graph = full.graph = cornu_tensor_graph(x[0]);
     const double    rows = (double)cornu_tensor_shape(x[0]).extent[0];
     if (!full.count) full.count = cornu_op_constant(graph, i64, rows);
+    if (!full.total) full.total = cornu_op_all_reduce(full.count);
     if (!full.seed) full.seed = cornu_read(graph, model->seed_variable);
     if (!full.iteration) full.iteration = cornu_op_constant(graph, i64, 0.0);
     if (!full.position)
         full.position = cornu_op_multiply(cornu_op_replica_id(graph),
                                           cornu_op_constant(graph, i64, rows));
     no_masks[0] = full.mask;
-    if (!cornu__model_replay(model, &full, in, no_masks, y, masks)) return NULL;
+    if (!cornu__model_replay(model, &full, in, no_masks, y, masks) ||
+        cornu__layer_penalize_weights(&model->base, &full))
+        return cornu__null();
     for (int i = 0; i < model->output_count; i++) y[i] = cornu_op_convert(y[i], CORNU_F32);
     return y[0];
 }
@@ -130,12 +133,15 @@ CornuTensor *cornu_model_call(CornuModel *model, CornuTensor *x, const CornuCall
     return call_model(model, &x, call, &y, &masks);
 }
 
-static CornuTensor *forward(CornuModel *model, CornuStep *step, CornuTensor **masks)
+/* added: what layers add to the loss; set unless NULL. */
+static CornuTensor *forward(CornuModel *model, CornuStep *step, CornuTensor **masks,
+                            CornuTensor **added)
 {
     CornuVariable *iteration = cornu_optimizer_iteration(model->optimizer);
     return call_model(model, step->x, &(CornuCall){
         .training = step->mode == CORNU_STEP_TRAIN, .count = step->count,
-        .position = step->position,
+        .total = step->total, .position = step->position,
+        .loss = step->mode == CORNU_STEP_PREDICT ? NULL : added,
         .iteration = iteration ? cornu_read(step->graph, iteration) : NULL }, step->predictions,
         masks);
 }
@@ -268,14 +274,18 @@ static CornuStatus record_output(CornuModel *model, const CornuStep *step, int i
     return losses->loss ? CORNU_OK : cornu_error_take();
 }
 
-static CornuStatus record_loss(CornuModel *model, CornuStep *step, CornuTensor *const *masks)
+/* added: what layers add to the loss, or NULL. Keras gives the whole loss of each batch the weight of
+ * its rows, too. */
+static CornuStatus record_loss(CornuModel *model, CornuStep *step, CornuTensor *const *masks,
+                               CornuTensor *added)
 {
     CornuGraph *graph = step->graph;
     Losses      losses = { .loss = NULL };
     cornu_graph_scope(graph, "loss");
     for (int i = 0; i < step->y_count; i++)
         CORNU__TRY(record_output(model, step, i, masks[i], &losses));
-    const bool alone = step->y_count == 1 && model->loss_weights[0] == 1.0;
+    if (added) losses.loss = cornu_op_add(losses.loss, added);
+    const bool alone = step->y_count == 1 && model->loss_weights[0] == 1.0 && !added;
     losses.shown_loss = alone ? losses.shown[0] : over_rows(losses.loss, &losses.call[0]);
     if (!losses.shown_loss) return cornu_error_take();
     for (int i = 0; i < model->tracked_count; i++) {
@@ -345,13 +355,14 @@ static CornuStatus record(CornuModel *model, CornuStep *step)
     if (!step->graph) return cornu_error_take();
     CORNU__TRY(make_inputs(model, step));
     CornuTensor *masks[CORNU_MAX_MODEL_TENSORS] = { NULL };
-    if (!forward(model, step, masks)) return cornu_error_take();
+    CornuTensor *added = NULL;
+    if (!forward(model, step, masks, &added)) return cornu_error_take();
     step->stateful = cornu__layer_has_states(&model->base);
     for (int i = 0; i < step->y_count; i++) {
         step->outputs[i] = cornu_tensor_type(step->predictions[i]);
         step->outputs[i].shape.extent[0] = batch;
     }
-    return step->mode == CORNU_STEP_PREDICT ? CORNU_OK : record_loss(model, step, masks);
+    return step->mode == CORNU_STEP_PREDICT ? CORNU_OK : record_loss(model, step, masks, added);
 }
 
 static bool predicts(const CornuStep *step)

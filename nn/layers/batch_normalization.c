@@ -20,10 +20,16 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
     self->beta = config->no_center ? -1 : next++;
     self->moving_mean = next++;
     self->moving_variance = next;
-    if (!config->no_scale)
+    if (!config->no_scale) {
         CORNU__TRY(cornu_layer_weight(layer, "gamma", channels, config->gamma_initializer, false));
-    if (!config->no_center)
+        CORNU__TRY(cornu_layer_weight_rules(layer, config->gamma_regularizer,
+                                            config->gamma_constraint));
+    }
+    if (!config->no_center) {
         CORNU__TRY(cornu_layer_weight(layer, "beta", channels, config->beta_initializer, false));
+        CORNU__TRY(cornu_layer_weight_rules(layer, config->beta_regularizer,
+                                            config->beta_constraint));
+    }
     CORNU__TRY(cornu_layer_weight(layer, "moving_mean", channels,
                                   config->moving_mean_initializer, true));
     return cornu_layer_weight(layer, "moving_variance", channels,
@@ -159,6 +165,10 @@ static const CornuField fields[] = {
     { "moving_mean_initializer", CORNU_FIELD_INITIALIZER, FIELD(moving_mean_initializer) },
     { "moving_variance_initializer", CORNU_FIELD_INITIALIZER,
       FIELD(moving_variance_initializer) },
+    { "beta_regularizer", CORNU_FIELD_REGULARIZER, FIELD(beta_regularizer) },
+    { "gamma_regularizer", CORNU_FIELD_REGULARIZER, FIELD(gamma_regularizer) },
+    { "beta_constraint", CORNU_FIELD_CONSTRAINT, FIELD(beta_constraint) },
+    { "gamma_constraint", CORNU_FIELD_CONSTRAINT, FIELD(gamma_constraint) },
     { 0 },
 };
 

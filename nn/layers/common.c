@@ -64,6 +64,14 @@ CornuStatus cornu__check_enums(const char *layer, CornuActivation activation,
     return CORNU_OK;
 }
 
+CornuStatus cornu__check_activity(const char *layer, const CornuRegularizer *regularizer)
+{
+    if (regularizer->kind != CORNU_ORTHOGONAL_REGULARIZER) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: .activity_regularizer is an "
+                       "orthogonal_regularizer, which compares the rows of a batch; that is not "
+                       "available in this version", layer);
+}
+
 CornuStatus cornu__expect_input(CornuShape input, int rank, const char *axes)
 {
     CornuText text;

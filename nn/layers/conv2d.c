@@ -33,9 +33,12 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
     CORNU__TRY(cornu_layer_weight(layer, "kernel",
                                   cornu_shape(size[0], size[1], input.extent[3], config->filters),
                                   config->kernel_initializer, false));
+    CORNU__TRY(cornu_layer_weight_rules(layer, config->kernel_regularizer,
+                                        config->kernel_constraint));
     if (config->no_bias) return CORNU_OK;
-    return cornu_layer_weight(layer, "bias", cornu_shape(config->filters),
-                              config->bias_initializer, false);
+    CORNU__TRY(cornu_layer_weight(layer, "bias", cornu_shape(config->filters),
+                                  config->bias_initializer, false));
+    return cornu_layer_weight_rules(layer, config->bias_regularizer, config->bias_constraint);
 }
 
 static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
@@ -63,6 +66,13 @@ static const CornuField fields[] = {
       offsetof(CornuConv2dConfig, kernel_initializer) },
     { "bias_initializer", CORNU_FIELD_INITIALIZER,
       offsetof(CornuConv2dConfig, bias_initializer) },
+    { "kernel_regularizer", CORNU_FIELD_REGULARIZER,
+      offsetof(CornuConv2dConfig, kernel_regularizer) },
+    { "bias_regularizer", CORNU_FIELD_REGULARIZER, offsetof(CornuConv2dConfig, bias_regularizer) },
+    { "activity_regularizer", CORNU_FIELD_REGULARIZER,
+      offsetof(CornuConv2dConfig, activity_regularizer) },
+    { "kernel_constraint", CORNU_FIELD_CONSTRAINT, offsetof(CornuConv2dConfig, kernel_constraint) },
+    { "bias_constraint", CORNU_FIELD_CONSTRAINT, offsetof(CornuConv2dConfig, bias_constraint) },
     { 0 },
 };
 
@@ -93,6 +103,7 @@ static CornuStatus resolve(const CornuConv2dConfig *config, const char *name,
                            "%s: .padding is %d, expected CORNU_VALID or CORNU_SAME", name,
                            (int)config->padding);
     CORNU__TRY(cornu__check_enums(name, config->activation, initializers, 2));
+    CORNU__TRY(cornu__check_activity(name, &config->activity_regularizer));
     CORNU__TRY(cornu__pair(name, "kernel_size", "kernel", config->kernel, config->kernel_size, 0,
                            to->kernel_size));
     CORNU__TRY(cornu__pair(name, "strides", "stride", config->stride, config->strides, 1,
@@ -115,5 +126,6 @@ CornuLayer *cornu_conv2d_from(const CornuConv2dConfig *config)
     if (!layer) return NULL;
     ((Conv2d *)layer)->config = resolved;
     layer->frozen = config->frozen;
+    layer->activity_regularizer = config->activity_regularizer;
     return layer;
 }

@@ -15,9 +15,12 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
     const int64_t features = input.extent[input.rank - 1];
     CORNU__TRY(cornu_layer_weight(layer, "kernel", cornu_shape(features, config->units),
                                   config->kernel_initializer, false));
+    CORNU__TRY(cornu_layer_weight_rules(layer, config->kernel_regularizer,
+                                        config->kernel_constraint));
     if (config->no_bias) return CORNU_OK;
-    return cornu_layer_weight(layer, "bias", cornu_shape(config->units), config->bias_initializer,
-                              false);
+    CORNU__TRY(cornu_layer_weight(layer, "bias", cornu_shape(config->units),
+                                  config->bias_initializer, false));
+    return cornu_layer_weight_rules(layer, config->bias_regularizer, config->bias_constraint);
 }
 
 /* A product has two axes: the others are folded into its rows and unfolded after it. The last
@@ -47,6 +50,13 @@ static const CornuField fields[] = {
     { "kernel_initializer", CORNU_FIELD_INITIALIZER,
       offsetof(CornuDenseConfig, kernel_initializer) },
     { "bias_initializer", CORNU_FIELD_INITIALIZER, offsetof(CornuDenseConfig, bias_initializer) },
+    { "kernel_regularizer", CORNU_FIELD_REGULARIZER,
+      offsetof(CornuDenseConfig, kernel_regularizer) },
+    { "bias_regularizer", CORNU_FIELD_REGULARIZER, offsetof(CornuDenseConfig, bias_regularizer) },
+    { "activity_regularizer", CORNU_FIELD_REGULARIZER,
+      offsetof(CornuDenseConfig, activity_regularizer) },
+    { "kernel_constraint", CORNU_FIELD_CONSTRAINT, offsetof(CornuDenseConfig, kernel_constraint) },
+    { "bias_constraint", CORNU_FIELD_CONSTRAINT, offsetof(CornuDenseConfig, bias_constraint) },
     { 0 },
 };
 
@@ -64,7 +74,9 @@ CornuLayer *cornu_dense_from(const CornuDenseConfig *config)
     if (config->units < 1)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .units is %lld, expected at least 1",
                                 name, (long long)config->units);
-    if (cornu__check_enums(name, config->activation, initializers, 2)) return cornu__null();
+    if (cornu__check_enums(name, config->activation, initializers, 2) ||
+        cornu__check_activity(name, &config->activity_regularizer))
+        return cornu__null();
     CornuLayer *layer = cornu_layer_create(&cornu__dense_class, config->name, config->dtype);
     if (!layer) return NULL;
     CornuDenseConfig *to = &((Dense *)layer)->config;
@@ -74,5 +86,6 @@ CornuLayer *cornu_dense_from(const CornuDenseConfig *config)
     to->kernel_initializer = cornu__initializer(to->kernel_initializer, CORNU_GLOROT_UNIFORM);
     to->bias_initializer = cornu__initializer(to->bias_initializer, CORNU_ZEROS);
     layer->frozen = config->frozen;
+    layer->activity_regularizer = config->activity_regularizer;
     return layer;
 }

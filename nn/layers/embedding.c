@@ -15,9 +15,11 @@ static CornuStatus embedding_build(CornuLayer *layer, CornuShape input)
     if (input.rank < 2 || input.rank >= CORNU_MAX_RANK)
         return cornu__fail(CORNU_ERR_SHAPE, "the input is %s, expected (B, T)",
                            cornu_shape_print(&text, input));
-    return cornu_layer_weight(layer, "embeddings",
-                              cornu_shape(config->input_dim, config->output_dim),
-                              config->embeddings_initializer, false);
+    CORNU__TRY(cornu_layer_weight(layer, "embeddings",
+                                  cornu_shape(config->input_dim, config->output_dim),
+                                  config->embeddings_initializer, false));
+    return cornu_layer_weight_rules(layer, config->embeddings_regularizer,
+                                    config->embeddings_constraint);
 }
 
 static CornuTensor *indices_of(CornuTensor *x)
@@ -46,6 +48,12 @@ static const CornuField embedding_fields[] = {
     { "output_dim", CORNU_FIELD_INTEGER, offsetof(CornuEmbeddingConfig, output_dim) },
     { "embeddings_initializer", CORNU_FIELD_INITIALIZER,
       offsetof(CornuEmbeddingConfig, embeddings_initializer) },
+    { "embeddings_regularizer", CORNU_FIELD_REGULARIZER,
+      offsetof(CornuEmbeddingConfig, embeddings_regularizer) },
+    { "activity_regularizer", CORNU_FIELD_REGULARIZER,
+      offsetof(CornuEmbeddingConfig, activity_regularizer) },
+    { "embeddings_constraint", CORNU_FIELD_CONSTRAINT,
+      offsetof(CornuEmbeddingConfig, embeddings_constraint) },
     { "mask_zero", CORNU_FIELD_FLAG, offsetof(CornuEmbeddingConfig, mask_zero) },
     { 0 },
 };
@@ -67,7 +75,8 @@ CornuLayer *cornu_embedding_from(const CornuEmbeddingConfig *config)
         if (extents[i].value < 1 || extents[i].value > INT32_MAX)
             return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .%s is %lld, expected 1 to %d", name,
                                     extents[i].argument, (long long)extents[i].value, INT32_MAX);
-    if (cornu__check_enums(name, CORNU_LINEAR, &config->embeddings_initializer, 1))
+    if (cornu__check_enums(name, CORNU_LINEAR, &config->embeddings_initializer, 1) ||
+        cornu__check_activity(name, &config->activity_regularizer))
         return cornu__null();
     CornuLayer *layer = cornu_layer_create(&cornu__embedding_class, config->name, config->dtype);
     if (!layer) return NULL;
@@ -77,6 +86,7 @@ CornuLayer *cornu_embedding_from(const CornuEmbeddingConfig *config)
     to->embeddings_initializer = cornu__initializer(to->embeddings_initializer,
                                                     CORNU_RANDOM_UNIFORM);
     layer->frozen = config->frozen;
+    layer->activity_regularizer = config->activity_regularizer;
     return layer;
 }
 

@@ -32,11 +32,13 @@ static bool has_two_biases(const CornuLayer *layer)
 
 /* "lstm_cell/kernel" */
 static CornuStatus add_weight(CornuLayer *layer, const char *name, CornuShape shape,
-                              CornuInitializer initializer)
+                              CornuInitializer initializer, CornuRegularizer regularizer,
+                              CornuConstraint constraint)
 {
     char path[sizeof layer->class_label + 32];
     snprintf(path, sizeof path, "%s_cell/%s", layer->class_label, name);
-    return cornu_layer_weight(layer, path, shape, initializer, false);
+    CORNU__TRY(cornu_layer_weight(layer, path, shape, initializer, false));
+    return cornu_layer_weight_rules(layer, regularizer, constraint);
 }
 
 /* Ones for the forget gate: what is not known yet to be worth forgetting is kept.
@@ -62,13 +64,16 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
     CORNU__TRY(cornu__expect_input(input, 3, "(B, T, C)"));
     const int64_t wide = gates_of(layer) * config->units;
     CORNU__TRY(add_weight(layer, "kernel", cornu_shape(input.extent[2], wide),
-                          config->kernel_initializer));
+                          config->kernel_initializer, config->kernel_regularizer,
+                          config->kernel_constraint));
     CORNU__TRY(add_weight(layer, "recurrent_kernel", cornu_shape(config->units, wide),
-                          config->recurrent_initializer));
+                          config->recurrent_initializer, config->recurrent_regularizer,
+                          config->recurrent_constraint));
     if (config->no_bias) return CORNU_OK;
     CORNU__TRY(add_weight(layer, "bias", has_two_biases(layer) ? cornu_shape(2, wide)
                                                                : cornu_shape(wide),
-                          config->bias_initializer));
+                          config->bias_initializer, config->bias_regularizer,
+                          config->bias_constraint));
     return is_lstm(layer) && !config->no_unit_forget_bias ? keep_at_first(layer) : CORNU_OK;
 }
 
@@ -295,6 +300,13 @@ static CornuTensor *mask(CornuLayer *layer, const CornuCall *call, CornuTensor *
     { "kernel_initializer", CORNU_FIELD_INITIALIZER, FIELD(kernel_initializer) },  \
     { "recurrent_initializer", CORNU_FIELD_INITIALIZER, FIELD(recurrent_initializer) }, \
     { "bias_initializer", CORNU_FIELD_INITIALIZER, FIELD(bias_initializer) },      \
+    { "kernel_regularizer", CORNU_FIELD_REGULARIZER, FIELD(kernel_regularizer) },   \
+    { "recurrent_regularizer", CORNU_FIELD_REGULARIZER, FIELD(recurrent_regularizer) },\
+    { "bias_regularizer", CORNU_FIELD_REGULARIZER, FIELD(bias_regularizer) },       \
+    { "activity_regularizer", CORNU_FIELD_REGULARIZER, FIELD(activity_regularizer) },\
+    { "kernel_constraint", CORNU_FIELD_CONSTRAINT, FIELD(kernel_constraint) },      \
+    { "recurrent_constraint", CORNU_FIELD_CONSTRAINT, FIELD(recurrent_constraint) },\
+    { "bias_constraint", CORNU_FIELD_CONSTRAINT, FIELD(bias_constraint) },          \
     { "dropout", CORNU_FIELD_NUMBER, FIELD(dropout) },                             \
     { "recurrent_dropout", CORNU_FIELD_NUMBER, FIELD(recurrent_dropout) },         \
     { "return_sequences", CORNU_FIELD_FLAG, FIELD(return_sequences) },             \
@@ -377,6 +389,7 @@ static CornuStatus check(const CornuLayerClass *kind, const CornuRecurrentConfig
                            (long long)config->units, INT32_MAX / 4);
     CORNU__TRY(cornu__check_enums(name, config->activation, initializers, 3));
     CORNU__TRY(cornu__check_enums(name, config->recurrent_activation, NULL, 0));
+    CORNU__TRY(cornu__check_activity(name, &config->activity_regularizer));
     CORNU__TRY(check_rate(name, "dropout", cornu__number(config->dropout, 0.0)));
     CORNU__TRY(check_rate(name, "recurrent_dropout",
                           cornu__number(config->recurrent_dropout, 0.0)));
@@ -403,6 +416,7 @@ static CornuLayer *create(const CornuLayerClass *kind, const CornuRecurrentConfi
                                                    CORNU_ORTHOGONAL);
     to->bias_initializer = cornu__initializer(config->bias_initializer, CORNU_ZEROS);
     layer->frozen = config->frozen;
+    layer->activity_regularizer = config->activity_regularizer;
     return layer;
 }
 

@@ -36,7 +36,9 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     rows.extent[0] = shape.extent[0] * shape.extent[1];
     CornuCall inner = *call;
     inner.mask = NULL;
+    inner.loss = NULL;   /* Keras records no loss of a layer that is called so */
     inner.count = times(call->count, shape.extent[1]);
+    inner.total = times(call->total, shape.extent[1]);
     inner.position = times(call->position, shape.extent[1]);
     CornuTensor *y = cornu_layer_call(layer->inner[0], &inner, cornu_op_reshape(x, rows));
     if (!y) return NULL;

@@ -1,13 +1,12 @@
 /* Source: Kingma and Ba, "Adam", arXiv 1412.6980, in the form of section 2's last paragraph;
- * keras/src/optimizers/adam.py. */
+ * keras/src/optimizers/adam.py and adamw.py. */
 #include <float.h>
 
 #include "../optimizer_internal.h"
 
 typedef struct {
-    CornuOptimizer base;
-    double         beta_1, beta_2, epsilon;
-    bool           amsgrad;
+    CornuMoments moments;
+    bool         amsgrad;
 } Adam;
 
 /* momentum and velocity of each weight; after them, with amsgrad, every velocity_hat */
@@ -20,8 +19,7 @@ static int slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
     return ((const Adam *)self)->amsgrad ? 3 : 2;
 }
 
-/* 1 - beta^t */
-static CornuTensor *correction(const CornuUpdate *u, double beta)
+CornuTensor *cornu__bias_correction(const CornuUpdate *u, double beta)
 {
     CornuTensor *power = cornu_op_power(cornu_op_constant_like(u->iteration, beta), u->iteration);
     return cornu_op_shift(cornu_op_negative(power), 1.0);
@@ -30,20 +28,20 @@ static CornuTensor *correction(const CornuUpdate *u, double beta)
 /* learning_rate sqrt(1 - beta_2^t) / (1 - beta_1^t) */
 static CornuTensor *rate(const CornuOptimizer *self, const CornuUpdate *u)
 {
-    const Adam  *adam = (const Adam *)self;
-    CornuTensor *raised = cornu_op_sqrt(correction(u, adam->beta_2));
+    const CornuMoments *adam = (const CornuMoments *)self;
+    CornuTensor *raised = cornu_op_sqrt(cornu__bias_correction(u, adam->beta_2));
     return cornu_op_divide(cornu_op_multiply(u->learning_rate, raised),
-                           correction(u, adam->beta_1));
+                           cornu__bias_correction(u, adam->beta_1));
 }
 
 static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
                            CornuTensor **new_slot)
 {
-    const Adam  *adam = (const Adam *)self;
+    const CornuMoments *adam = (const CornuMoments *)self;
     CornuTensor *w = cornu_op_adam_update(u->w, u->slot[0], u->slot[1], u->gradient,
                                           u->learning_rate, adam->beta_1, adam->beta_2,
                                           adam->epsilon, &new_slot[0], &new_slot[1]);
-    if (!w || !adam->amsgrad) return w;
+    if (!w || !((const Adam *)self)->amsgrad) return w;
     new_slot[2] = cornu_op_maximum(u->slot[2], new_slot[1]);
     CornuTensor *step = cornu_op_divide(
         cornu_op_multiply(new_slot[0], u->learning_rate),
@@ -55,22 +53,46 @@ static const CornuOptimizerClass adam_class = {
     .class_name = "Adam", .size = sizeof(Adam), .slots = slots, .rate = rate, .update = update,
 };
 
-CornuOptimizer *cornu_adam_from(const CornuAdamConfig *config)
+static const CornuOptimizerClass adamw_class = {
+    .class_name = "AdamW", .size = sizeof(Adam), .slots = slots, .rate = rate, .update = update,
+};
+
+CornuOptimizer *cornu__moments_create(const CornuOptimizerClass *kind, bool rate_given,
+                                      const CornuOptimizerArguments *arguments, double beta_1,
+                                      double beta_2, double epsilon)
 {
-    CornuOptimizer *optimizer = cornu__optimizer_create(
-        &adam_class, config->learning_rate != 0.0, CORNU__OPTIMIZER_ARGUMENTS(config, 0.001));
-    const double beta_1 = cornu__number(config->beta_1, 0.9);
-    const double beta_2 = cornu__number(config->beta_2, 0.999);
-    const double epsilon = cornu__number(config->epsilon, 1e-7);
+    CornuOptimizer *optimizer = cornu__optimizer_create(kind, rate_given, arguments);
     const double below_1 = 1.0 - FLT_EPSILON / 2.0;   /* as f32, where 1 would divide by 0 */
+    beta_1 = cornu__number(beta_1, 0.9);
+    beta_2 = cornu__number(beta_2, 0.999);
+    epsilon = cornu__number(epsilon, 1e-7);
     optimizer = cornu__optimizer_expect(optimizer, "beta_1", beta_1, 0.0, below_1);
     optimizer = cornu__optimizer_expect(optimizer, "beta_2", beta_2, 0.0, below_1);
     optimizer = cornu__optimizer_expect(optimizer, "epsilon", epsilon, 0.0, FLT_MAX);
     if (!optimizer) return NULL;
-    Adam *adam = (Adam *)optimizer;
-    adam->beta_1 = beta_1;
-    adam->beta_2 = beta_2;
-    adam->epsilon = epsilon;
-    adam->amsgrad = config->amsgrad;
+    CornuMoments *moments = (CornuMoments *)optimizer;
+    moments->beta_1 = beta_1;
+    moments->beta_2 = beta_2;
+    moments->epsilon = epsilon;
+    return optimizer;
+}
+
+CornuOptimizer *cornu_adam_from(const CornuAdamConfig *config)
+{
+    CornuOptimizer *optimizer = cornu__moments_create(
+        &adam_class, config->learning_rate != 0.0, CORNU__OPTIMIZER_ARGUMENTS(config, 0.001),
+        config->beta_1, config->beta_2, config->epsilon);
+    if (optimizer) ((Adam *)optimizer)->amsgrad = config->amsgrad;
+    return optimizer;
+}
+
+CornuOptimizer *cornu_adamw_from(const CornuAdamwConfig *config)
+{
+    CornuOptimizerArguments *arguments = CORNU__OPTIMIZER_ARGUMENTS(config, 0.001);
+    arguments->weight_decay = cornu__number(config->weight_decay, 0.004);
+    CornuOptimizer *optimizer = cornu__moments_create(
+        &adamw_class, config->learning_rate != 0.0, arguments, config->beta_1, config->beta_2,
+        config->epsilon);
+    if (optimizer) ((Adam *)optimizer)->amsgrad = config->amsgrad;
     return optimizer;
 }

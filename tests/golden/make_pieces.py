@@ -176,61 +176,6 @@ def metrics():
                    result=np.array(results, np.float32))
 
 
-def optimizers():
-    group = Group("optimizers")
-    steps, n = 10, 7
-    gradient_a = np.array(values("optimizers/a", steps, n, scale=2.0))
-    gradient_a[:, 2] = 0.0                          # never moved
-    gradient_a[3:, 3] = 0.0                         # stops moving
-    gradient_a[:, 4] *= 1e-6                        # of epsilon's size
-    gradient_a[:, 5] *= 100.0
-    gradient_b = np.array(values("optimizers/b", steps, 2, 3))
-    O = keras.optimizers
-    cases = {
-        "sgd": (O.SGD, {}), "sgd_momentum": (O.SGD, {"momentum": 0.9}),
-        "sgd_nesterov": (O.SGD, {"momentum": 0.9, "nesterov": True}),
-        "sgd_decay": (O.SGD, {"momentum": 0.9, "weight_decay": 0.01}),
-        "sgd_clipnorm": (O.SGD, {"clipnorm": 1.0}), "sgd_clipvalue": (O.SGD, {"clipvalue": 0.5}),
-        "sgd_global_clipnorm": (O.SGD, {"global_clipnorm": 1.0}),
-        "rmsprop": (O.RMSprop, {}), "rmsprop_centered": (O.RMSprop, {"centered": True}),
-        "rmsprop_momentum": (O.RMSprop, {"momentum": 0.9, "learning_rate": 0.01}),
-        "rmsprop_all": (O.RMSprop, {"momentum": 0.5, "centered": True, "rho": 0.8,
-                                    "epsilon": 1e-3, "weight_decay": 0.1}),
-        "adam": (O.Adam, {}), "adam_rate": (O.Adam, {"learning_rate": 0.05}),
-        "adam_amsgrad": (O.Adam, {"amsgrad": True, "learning_rate": 0.05}),
-        "adam_betas": (O.Adam, {"beta_1": 0.5, "beta_2": 0.9, "epsilon": 1e-3}),
-        "adam_clipnorm": (O.Adam, {"clipnorm": 0.5}),
-        "adam_clipvalue": (O.Adam, {"clipvalue": 0.01}),
-        "adam_global_clipnorm": (O.Adam, {"global_clipnorm": 0.5}),
-        "adam_decay": (O.Adam, {"weight_decay": 0.05, "learning_rate": 0.1}),
-        "adamw": (O.AdamW, {}),
-        "adam_schedule": (O.Adam, {"learning_rate": ("ExponentialDecay", 0.1, 2, 0.5)}),
-        "sgd_schedule": (O.SGD, {"learning_rate": ("ExponentialDecay", 0.1, 2, 0.5)}),
-    }
-    start_a, start_b = np.array(values("optimizers/w", n)), np.array(values("optimizers/v", 2, 3))
-    for name, (kind, settings) in cases.items():
-        real = dict(settings)
-        if isinstance(real.get("learning_rate"), tuple):
-            real["learning_rate"] = O.schedules.ExponentialDecay(*settings["learning_rate"][1:])
-        optimizer = kind(**real)
-        a, b = keras.Variable(start_a, name="a"), keras.Variable(start_b, name="b")
-        optimizer.build([a, b])
-        history_a, history_b = [], []
-        for g, h in zip(gradient_a, gradient_b):
-            optimizer.apply([jnp.asarray(g), jnp.asarray(h)], [a, b])
-            history_a.append(np.asarray(a.value))
-            history_b.append(np.asarray(b.value))
-        slots = {f"slot_{v.path.split('/')[-1]}": v.value for v in optimizer.variables
-                 if v.shape and v.path.split("/")[-1] not in ("iteration", "learning_rate")}
-        config = {k: v for k, v in optimizer.get_config().items()
-                  if isinstance(v, (int, float, bool, type(None)))}
-        order = [v.path.split("/")[-1] for v in optimizer.variables]
-        group.case(name, {"optimizer": kind.__name__, "given": settings, "config": config,
-                          "variables": order},
-                   a0=start_a, b0=start_b, gradient_a=gradient_a, gradient_b=gradient_b,
-                   a=np.stack(history_a), b=np.stack(history_b), **slots)
-
-
 def schedules():
     group = Group("schedules")
     S = keras.optimizers.schedules
@@ -406,7 +351,7 @@ def distance(a, b):
 
 
 def main():
-    for make in (initializers, losses, metrics, optimizers, schedules, layers):
+    for make in (initializers, losses, metrics, schedules, layers):
         if "--float64" not in sys.argv or make is not initializers:
             make()
     if "--float64" in sys.argv:

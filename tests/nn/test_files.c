@@ -188,6 +188,30 @@ static void test_optimizer(void **state)
     cornu_device_close(device);
 }
 
+/* Files from before optimizers had Keras' names call rm_sprop's variables rmsprop/…. */
+static void test_former_name(void **state)
+{
+    (void)state;
+    static float   x[8 * 144];
+    static uint8_t y[8];
+    CornuModel    *models[2];
+    double         iteration;
+    for (int i = 0; i < 2; i++) {
+        models[i] = make_model((uint64_t)i, 10);
+        expect_ok(cornu_compile(models[i], .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY,
+                                .optimizer = cornu_rmsprop(.name = i ? NULL : "rmsprop")));
+    }
+    const CornuVariable *own = cornu_model_optimizer_variable(models[1], 0);
+    assert_string_equal(cornu_variable_name(own), "rm_sprop/iteration");
+    expect_ok(cornu_train_on_batch(models[0], cornu_array(x, CORNU_F32, 8, 144),
+                                   cornu_array(y, CORNU_U8, 8), NULL));
+    expect_ok(cornu_model_save(models[0], path));
+    expect_ok(cornu_model_load_weights(models[1], path));
+    expect_ok(cornu_variable_get(own, &iteration));
+    assert_true(iteration == 1.0);
+    for (int i = 0; i < 2; i++) cornu_model_free(models[i]);
+}
+
 static void test_targets(void **state)
 {
     (void)state;
@@ -334,6 +358,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip), cmocka_unit_test(test_weights_only),
         cmocka_unit_test(test_mismatch),   cmocka_unit_test(test_optimizer),
+        cmocka_unit_test(test_former_name),
         cmocka_unit_test(test_targets),    cmocka_unit_test(test_check_leaves_nothing),
         cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_no_memory),

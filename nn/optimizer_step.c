@@ -1,0 +1,340 @@
+/* One step of an optimizer: gradients clipped, summed over the shards, accumulated, applied. */
+#include "optimizer_internal.h"
+
+enum { GROWTH_STEPS = 2000 };   /* Keras' dynamic_growth_steps */
+
+/* ---- The learning rate ---- */
+
+static CornuTensor *iteration_f32(const CornuOptimizer *optimizer, CornuGraph *graph)
+{
+    return cornu_op_convert(cornu_read(graph, optimizer->iteration), CORNU_F32);
+}
+
+static CornuTensor *rate(const CornuOptimizer *optimizer, CornuGraph *graph)
+{
+    if (!optimizer->schedule) return cornu_read(graph, optimizer->rate);
+    CornuTensor *iteration = iteration_f32(optimizer, graph);
+    return iteration ? optimizer->schedule->call(optimizer->schedule, iteration) : NULL;
+}
+
+CornuStatus cornu_optimizer_learning_rate(const CornuOptimizer *optimizer, double *value)
+{
+    if (optimizer->rate) return cornu_variable_get(optimizer->rate, value);
+    *value = optimizer->learning_rate;
+    if (!optimizer->schedule) return CORNU_OK;
+    if (!optimizer->iteration)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: not built yet, %s has not begun",
+                           optimizer->name, optimizer->schedule->name);
+    CornuGraph  *graph = cornu_graph_create(cornu_variable_device(optimizer->iteration));
+    CornuTensor *now = graph ? rate(optimizer, graph) : NULL;
+    CornuStatus  status = cornu_error_take();
+    float        out = 0.0f;
+    CornuArray   to = cornu_array_from(&out, cornu_scalar(CORNU_F32));
+    if (!status) status = cornu_run(graph, &now, 1, &to);
+    cornu_graph_free(graph);
+    *value = out;
+    return status;
+}
+
+/* ---- Clipping ---- */
+
+static CornuTensor *sum_of_squares(CornuTensor *x) { return cornu_op_sum(cornu_op_square(x)); }
+
+/* x limit / max(norm, limit): at most this norm */
+static CornuTensor *limit_norm(CornuTensor *x, CornuTensor *norm, double limit)
+{
+    CornuTensor *most = cornu_op_constant_like(norm, limit);
+    return cornu_op_multiply(x, cornu_op_divide(most, cornu_op_maximum(norm, most)));
+}
+
+static CornuTensor *norm_of(CornuTensor *x) { return cornu_op_sqrt(sum_of_squares(x)); }
+
+/* norm - norm is 0, or NaN for a norm that is infinite: it must not clip to zeros unseen.
+ * Source: keras/src/optimizers/base_optimizer.py, clip_by_global_norm. */
+static CornuTensor *limit_global_norm(CornuTensor *x, CornuTensor *norm, double limit)
+{
+    return cornu_op_add(limit_norm(x, norm, limit), cornu_op_subtract(norm, norm));
+}
+
+typedef CornuTensor *Part(const CornuOptimizer *optimizer, int i, CornuTensor *part);
+
+/* Of a tensor laid out as all weights the parts, one by one, made something else. */
+static CornuTensor *each(const CornuOptimizer *optimizer, CornuTensor *x, Part *part)
+{
+    CornuTensor **parts = cornu__allocate((size_t)optimizer->count, sizeof(CornuTensor *));
+    if (!parts) return cornu__null();
+    for (int i = 0; i < optimizer->count; i++)
+        parts[i] = part(optimizer, i, cornu_part(x, optimizer->w[i]));
+    x = cornu_pack(optimizer->packed, parts);
+    cornu__release(parts);
+    return x;
+}
+
+static CornuTensor *limit_own_norm(const CornuOptimizer *optimizer, int i, CornuTensor *part)
+{
+    (void)i;
+    return limit_norm(part, norm_of(part), optimizer->clipnorm);
+}
+
+static bool clips(const CornuOptimizer *optimizer)
+{
+    return optimizer->clipnorm > 0.0 || optimizer->global_clipnorm > 0.0 ||
+           optimizer->clipvalue > 0.0;
+}
+
+/* All gradients, packed. */
+static CornuTensor *clipped(const CornuOptimizer *optimizer, CornuTensor *g)
+{
+    if (optimizer->clipnorm > 0.0) return each(optimizer, g, limit_own_norm);
+    if (optimizer->global_clipnorm > 0.0)
+        return limit_global_norm(g, norm_of(g), optimizer->global_clipnorm);
+    if (!(optimizer->clipvalue > 0.0)) return g;
+    CornuTensor *most = cornu_op_constant_like(g, optimizer->clipvalue);
+    return cornu_op_minimum(cornu_op_maximum(g, cornu_op_negative(most)), most);
+}
+
+/* ---- Shards ---- */
+
+/* The shards' losses are parts of the mean over all of them: in groups, or without the mean, they
+ * count for more. */
+static double weight_of_loss(const CornuOptimizer *optimizer)
+{
+    const int shards = cornu__optimizer_shards(optimizer);
+    const int together = cornu__optimizer_has_groups(optimizer) ? optimizer->groups.size : shards;
+    return (double)shards / (optimizer->reduction == CORNU_SUM ? 1 : together);
+}
+
+/* The slice of the summed gradients that this shard will apply, all of them in groups. */
+static CornuTensor *meet(const CornuOptimizer *optimizer, CornuTensor *g)
+{
+    if (!g) return NULL;
+    if (cornu__optimizer_has_groups(optimizer)) return cornu_op_all_reduce_in(g, &optimizer->groups);
+    return cornu_tensor_varies(g) ? cornu_op_reduce_scatter(g, NULL)
+                                  : cornu_op_shard_slice(g, NULL);
+}
+
+/* From what all shards have to what this one updates, and back. */
+static CornuTensor *slice_of(const CornuOptimizer *optimizer, CornuTensor *whole)
+{
+    return cornu__optimizer_has_groups(optimizer) ? whole : cornu_op_shard_slice(whole, NULL);
+}
+
+static CornuTensor *gathered(const CornuOptimizer *optimizer, CornuTensor *slice)
+{
+    return cornu__optimizer_has_groups(optimizer) ? slice : cornu_op_all_gather(slice, NULL);
+}
+
+/* ---- Loss scaling ---- */
+
+CornuTensor *cornu_optimizer_scale_loss(const CornuOptimizer *optimizer, CornuTensor *loss)
+{
+    if (!loss) return NULL;
+    if (!optimizer->variables)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: scale_loss comes after build",
+                                optimizer->name);
+    CornuGraph  *graph = cornu_tensor_graph(loss);
+    const double weight = weight_of_loss(optimizer);
+    if (weight != 1.0 && cornu_tensor_varies(loss)) loss = cornu_op_scale(loss, weight);
+    if (!optimizer->scales_loss)
+        return optimizer->loss_scale_factor > 0.0
+             ? cornu_op_scale(loss, optimizer->loss_scale_factor) : loss;
+    return cornu_op_multiply(loss, cornu_read(graph, optimizer->dynamic_scale));
+}
+
+/* A bool scalar: whether every element is a finite number, on every shard. */
+static CornuTensor *all_finite(CornuTensor *x)
+{
+    CornuTensor *one = cornu_op_constant_like(x, 1.0), *zero = cornu_op_constant_like(x, 0.0);
+    CornuTensor *faults = cornu_op_sum(cornu_op_select(cornu_op_is_finite(x), zero, one));
+    if (faults && cornu_tensor_varies(faults)) faults = cornu_op_all_reduce(faults);
+    return cornu_op_compare(faults, CORNU_EQUAL, cornu_op_constant_like(faults, 0.0));
+}
+
+/* The new value, or the old one where the condition, a bool scalar, does not hold; NULL: it does. */
+static CornuTensor *only_if(CornuTensor *condition, CornuTensor *value, CornuTensor *old)
+{
+    return condition ? cornu_op_select(condition, value, old) : value;
+}
+
+static CornuTensor *both(CornuTensor *a, CornuTensor *b)
+{
+    return a && b ? cornu_op_select(a, b, cornu_op_constant_like(b, 0.0)) : a ? a : b;
+}
+
+static CornuStatus assign(CornuVariable *variable, CornuTensor *value)
+{
+    return value ? cornu_assign(variable, value) : cornu_error_take();
+}
+
+/* Counts finite steps in a row, and moves the scale. */
+static CornuStatus move_scale(const CornuOptimizer *optimizer, CornuGraph *graph,
+                              CornuTensor *finite)
+{
+    CornuTensor *counter = cornu_read(graph, optimizer->step_counter);
+    CornuTensor *scale = cornu_read(graph, optimizer->dynamic_scale);
+    CornuTensor *last = cornu_op_constant_like(counter, GROWTH_STEPS - 1);
+    CornuTensor *zero = cornu_op_constant_like(counter, 0.0);
+    CornuTensor *grows = cornu_op_compare(counter, CORNU_EQUAL, last);
+    CornuTensor *counted = cornu_op_select(grows, zero, cornu_op_shift(counter, 1.0));
+    CornuTensor *grown = cornu_op_select(grows, cornu_op_scale(scale, 2.0), scale);
+    CORNU__TRY(assign(optimizer->step_counter, cornu_op_select(finite, counted, zero)));
+    return assign(optimizer->dynamic_scale,
+                  cornu_op_select(finite, grown, cornu_op_scale(scale, 0.5)));
+}
+
+/* Divides by what the loss was multiplied by. *finite: NULL where that does not change. */
+static CornuStatus unscale(const CornuOptimizer *optimizer, CornuGraph *graph, CornuTensor **g,
+                           CornuTensor **finite)
+{
+    *finite = NULL;
+    if (!optimizer->scales_loss) {
+        if (optimizer->loss_scale_factor > 0.0)
+            *g = cornu_op_scale(*g, 1.0 / optimizer->loss_scale_factor);
+        return CORNU_OK;
+    }
+    *finite = all_finite(*g);
+    if (!*finite) return cornu_error_take();
+    *g = cornu_op_divide(*g, cornu_read(graph, optimizer->dynamic_scale));
+    return move_scale(optimizer, graph, *finite);
+}
+
+/* ---- Accumulated gradients ---- */
+
+/* How many updates there have been, a scalar of any dtype: Keras' optimizer.iterations. */
+static CornuTensor *updates(const CornuOptimizer *optimizer, CornuGraph *graph)
+{
+    CornuTensor *steps = cornu_read(graph, optimizer->iteration);
+    if (!optimizer->accumulation_steps) return steps;
+    steps = cornu_op_convert(steps, CORNU_F64);
+    CornuTensor *of = cornu_op_constant_like(steps, (double)optimizer->accumulation_steps);
+    return cornu_op_floor(cornu_op_divide(steps, of));
+}
+
+/* Whether number + 1 is a multiple of `of`. */
+static CornuTensor *completes(CornuTensor *number, int64_t of)
+{
+    CornuTensor *next = cornu_op_shift(cornu_op_convert(number, CORNU_F64), 1.0);
+    CornuTensor *times = cornu_op_divide(next, cornu_op_constant_like(next, (double)of));
+    return cornu_op_compare(times, CORNU_EQUAL, cornu_op_floor(times));
+}
+
+/* What this shard applies. Accumulated is what the shards' gradients sum to, so that nothing of it
+ * is a shard's own and files have it all; a clip then has to see it whole. */
+static CornuTensor *gradient(const CornuOptimizer *optimizer, CornuGraph *graph, CornuTensor *g,
+                             CornuTensor *last, CornuTensor *finite)
+{
+    if (!last) return meet(optimizer, clipped(optimizer, g));
+    CornuVariable *accumulator = optimizer->packed_slots[optimizer->use_ema];
+    CornuTensor   *old = cornu_read(graph, accumulator);
+    CornuTensor   *sum = cornu_op_add(meet(optimizer, g), old);
+    CornuTensor   *kept = sum ? cornu_op_select(last, cornu_op_constant_like(sum, 0.0), sum) : NULL;
+    if (assign(accumulator, only_if(finite, kept, old))) return cornu__null();
+    CornuTensor *mean = cornu_op_scale(sum, 1.0 / (double)optimizer->accumulation_steps);
+    if (!clips(optimizer)) return mean;
+    return slice_of(optimizer, clipped(optimizer, gathered(optimizer, mean)));
+}
+
+/* ---- Averages and constraints ---- */
+
+/* Moves the averages of w, and returns what becomes of w: itself or, when it is time, they.
+ * Source: keras/src/optimizers/base_optimizer.py, _update_model_variables_moving_average. */
+static CornuTensor *averaged(const CornuOptimizer *optimizer, CornuGraph *graph, CornuTensor *w,
+                             CornuTensor *finite)
+{
+    CornuVariable *variable = optimizer->packed_slots[0];
+    CornuTensor   *old = cornu_read(graph, variable), *before = updates(optimizer, graph);
+    CornuTensor   *ruling = cornu_op_constant(graph, cornu_scalar(CORNU_F32),
+                                              optimizer->ema_momentum);
+    if (!before || !ruling) return NULL;
+    CornuTensor *any = cornu_op_compare(before, CORNU_NOT_EQUAL,
+                                        cornu_op_constant_like(before, 0.0));
+    CornuTensor *momentum = cornu_op_select(any, ruling, cornu_op_constant_like(ruling, 0.0));
+    CornuTensor *rest = cornu_op_shift(cornu_op_negative(momentum), 1.0);
+    CornuTensor *average = cornu_op_add(cornu_op_multiply(old, momentum),
+                                        cornu_op_multiply(w, rest));
+    if (assign(variable, only_if(finite, average, old))) return cornu__null();
+    if (!optimizer->ema_overwrite_frequency) return w;
+    return cornu_op_select(completes(before, optimizer->ema_overwrite_frequency), average, w);
+}
+
+static CornuTensor *held(const CornuOptimizer *optimizer, int i, CornuTensor *part)
+{
+    return cornu_constraint_call(&optimizer->constraints[i], part);
+}
+
+/* All weights, whole, held to their constraints. */
+static CornuTensor *constrained(const CornuOptimizer *optimizer, CornuTensor *w)
+{
+    bool any = false;
+    for (int i = 0; i < optimizer->count; i++) any |= optimizer->constraints[i].kind != 0;
+    return any ? each(optimizer, w, held) : w;
+}
+
+/* ---- The whole step ---- */
+
+/* Records the update of this shard's slice of the weights and slots. finite: whether the step
+ * counts; last: whether it is one that applies what was accumulated. */
+static CornuStatus update(const CornuOptimizer *optimizer, CornuGraph *graph, CornuUpdate *u,
+                          CornuTensor *decay, CornuTensor *finite, CornuTensor *last)
+{
+    const int            common = cornu__common_slots(optimizer);
+    CornuVariable *const *slots = optimizer->packed_slots + common;
+    CornuTensor *new_slot[CORNU_MAX_SLOTS] = { 0 }, *now = both(finite, last);
+    CornuTensor *whole = cornu_read(graph, optimizer->packed), *w = slice_of(optimizer, whole);
+    u->w = decay ? cornu_op_subtract(w, cornu_op_multiply(w, decay)) : w;
+    for (int s = 0; s < optimizer->slot_count - common; s++)
+        u->slot[s] = cornu_read(graph, slots[s]);
+    CornuTensor *new_w = only_if(now, optimizer->kind->update(optimizer, u, new_slot), w);
+    if (optimizer->use_ema) new_w = only_if(finite, averaged(optimizer, graph, new_w, finite), w);
+    CornuTensor *all = gathered(optimizer, new_w), *kept = constrained(optimizer, all);
+    if (kept != all) kept = only_if(finite, kept, whole);
+    CORNU__TRY(assign(optimizer->packed, kept));
+    for (int s = 0; s < optimizer->slot_count - common; s++)
+        CORNU__TRY(assign(slots[s], only_if(now, new_slot[s], u->slot[s])));
+    return CORNU_OK;
+}
+
+/* Records the class's own number, the next one of which the update will use. */
+static CornuStatus move_number(const CornuOptimizer *optimizer, CornuGraph *graph, CornuUpdate *u,
+                               CornuTensor *now)
+{
+    if (!optimizer->number) return CORNU_OK;
+    CornuTensor *old = u->number = cornu_read(graph, optimizer->number);
+    u->number = optimizer->kind->number(optimizer, u);
+    return assign(optimizer->number, only_if(now, u->number, old));
+}
+
+/* Records the step from all gradients, packed; they are scaled where the loss was. */
+static CornuStatus apply(CornuOptimizer *optimizer, CornuGraph *graph, CornuTensor *g)
+{
+    CornuTensor *finite, *last = NULL;
+    CORNU__TRY(unscale(optimizer, graph, &g, &finite));
+    CornuTensor *learning_rate = rate(optimizer, graph);
+    CornuTensor *iteration = cornu_read(graph, optimizer->iteration);
+    if (optimizer->accumulation_steps) last = completes(iteration, optimizer->accumulation_steps);
+    CORNU__TRY(cornu_error_take());
+    CornuTensor *before = cornu_op_convert(updates(optimizer, graph), CORNU_F32);
+    CornuUpdate  u = { .learning_rate = learning_rate,
+                       .gradient = gradient(optimizer, graph, g, last, finite),
+                       .iteration = cornu_op_shift(before, 1.0) };
+    CORNU__TRY(move_number(optimizer, graph, &u, both(finite, last)));
+    if (optimizer->kind->rate) u.learning_rate = optimizer->kind->rate(optimizer, &u);
+    CornuTensor *decay = optimizer->weight_decay > 0.0
+                       ? cornu_op_scale(learning_rate, optimizer->weight_decay) : NULL;
+    CORNU__TRY(cornu_error_take());
+    CORNU__TRY(update(optimizer, graph, &u, decay, finite, last));
+    return assign(optimizer->iteration,
+                  only_if(finite, cornu_op_shift(iteration, 1.0), iteration));
+}
+
+CornuStatus cornu_optimizer_apply(CornuOptimizer *optimizer, CornuGraph *graph,
+                                  CornuTensor *const *gradients)
+{
+    if (!optimizer->variables)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: apply comes after build", optimizer->name);
+    cornu_graph_scope(graph, optimizer->name);
+    CornuTensor *packed = cornu_pack(optimizer->packed, gradients);
+    CornuStatus  status = packed ? apply(optimizer, graph, packed) : cornu_error_take();
+    cornu_graph_scope(graph, NULL);
+    return status;
+}

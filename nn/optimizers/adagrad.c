@@ -1,0 +1,52 @@
+/* Source: keras/src/optimizers/adagrad.py. */
+#include <float.h>
+
+#include "../optimizer_internal.h"
+
+typedef struct {
+    CornuOptimizer base;
+    double         initial_accumulator_value, epsilon;
+} Adagrad;
+
+static int slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
+                 int group[CORNU_MAX_SLOTS])
+{
+    (void)self;
+    name[0] = "accumulator", group[0] = 0;
+    return 1;
+}
+
+static double initial(const CornuOptimizer *self, int slot)
+{
+    (void)slot;
+    return ((const Adagrad *)self)->initial_accumulator_value;
+}
+
+static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
+                           CornuTensor **new_slot)
+{
+    CornuTensor *sum = new_slot[0] = cornu_op_add(u->slot[0], cornu_op_square(u->gradient));
+    CornuTensor *root = cornu_op_sqrt(cornu_op_shift(sum, ((const Adagrad *)self)->epsilon));
+    CornuTensor *step = cornu_op_multiply(u->gradient, u->learning_rate);
+    return cornu_op_subtract(u->w, cornu_op_divide(step, root));
+}
+
+static const CornuOptimizerClass adagrad_class = {
+    .class_name = "Adagrad", .size = sizeof(Adagrad), .slots = slots, .initial = initial,
+    .update = update,
+};
+
+CornuOptimizer *cornu_adagrad_from(const CornuAdagradConfig *config)
+{
+    CornuOptimizer *optimizer = cornu__optimizer_create(
+        &adagrad_class, config->learning_rate != 0.0, CORNU__OPTIMIZER_ARGUMENTS(config, 0.001));
+    const double first = cornu__number(config->initial_accumulator_value, 0.1);
+    const double epsilon = cornu__number(config->epsilon, 1e-7);
+    optimizer = cornu__optimizer_expect(optimizer, "initial_accumulator_value", first, 0.0,
+                                        FLT_MAX);
+    optimizer = cornu__optimizer_expect(optimizer, "epsilon", epsilon, 0.0, FLT_MAX);
+    if (!optimizer) return NULL;
+    ((Adagrad *)optimizer)->initial_accumulator_value = first;
+    ((Adagrad *)optimizer)->epsilon = epsilon;
+    return optimizer;
+}

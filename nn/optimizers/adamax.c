@@ -1,0 +1,44 @@
+/* Source: keras/src/optimizers/adamax.py. */
+#include "../optimizer_internal.h"
+
+static int slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
+                 int group[CORNU_MAX_SLOTS])
+{
+    (void)self;
+    name[0] = "momentum", group[0] = 0;
+    name[1] = "norm", group[1] = 0;
+    return 2;
+}
+
+/* learning_rate / (1 - beta_1^t) */
+static CornuTensor *rate(const CornuOptimizer *self, const CornuUpdate *u)
+{
+    const double beta_1 = ((const CornuMoments *)self)->beta_1;
+    return cornu_op_divide(u->learning_rate, cornu__bias_correction(u, beta_1));
+}
+
+static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
+                           CornuTensor **new_slot)
+{
+    const CornuMoments *adamax = (const CornuMoments *)self;
+    CornuTensor *more = cornu_op_scale(cornu_op_subtract(u->gradient, u->slot[0]),
+                                       1.0 - adamax->beta_1);
+    new_slot[0] = cornu_op_add(u->slot[0], more);
+    new_slot[1] = cornu_op_maximum(cornu_op_scale(u->slot[1], adamax->beta_2),
+                                   cornu_op_absolute(u->gradient));
+    CornuTensor *step = cornu_op_divide(cornu_op_multiply(new_slot[0], u->learning_rate),
+                                        cornu_op_shift(new_slot[1], adamax->epsilon));
+    return cornu_op_subtract(u->w, step);
+}
+
+static const CornuOptimizerClass adamax_class = {
+    .class_name = "Adamax", .size = sizeof(CornuMoments), .slots = slots, .rate = rate,
+    .update = update,
+};
+
+CornuOptimizer *cornu_adamax_from(const CornuMomentsConfig *config)
+{
+    return cornu__moments_create(&adamax_class, config->learning_rate != 0.0,
+                                 CORNU__OPTIMIZER_ARGUMENTS(config, 0.001), config->beta_1,
+                                 config->beta_2, config->epsilon);
+}

@@ -1,0 +1,90 @@
+/* Source: keras/src/optimizers/ftrl.py. */
+#include <float.h>
+
+#include "../optimizer_internal.h"
+
+typedef struct {
+    CornuOptimizer base;
+    double         power;   /* -learning_rate_power */
+    double         initial_accumulator_value, l1, l2, shrinkage, beta;
+} Ftrl;
+
+static int slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
+                 int group[CORNU_MAX_SLOTS])
+{
+    (void)self;
+    name[0] = "accumulator", group[0] = 0;
+    name[1] = "linear", group[1] = 0;
+    return 2;
+}
+
+static double initial(const CornuOptimizer *self, int slot)
+{
+    return slot == 0 ? ((const Ftrl *)self)->initial_accumulator_value : 0.0;
+}
+
+/* n^p */
+static CornuTensor *raised(const Ftrl *self, CornuTensor *n)
+{
+    if (self->power == 0.5) return cornu_op_sqrt(n);
+    return n ? cornu_op_power(n, cornu_op_constant_like(n, self->power)) : NULL;
+}
+
+static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
+                           CornuTensor **new_slot)
+{
+    const Ftrl  *ftrl = (const Ftrl *)self;
+    CornuTensor *n = cornu_op_add(u->slot[0], cornu_op_square(u->gradient));
+    CornuTensor *top = raised(ftrl, n);
+    CornuTensor *sigma = cornu_op_divide(cornu_op_subtract(top, raised(ftrl, u->slot[0])),
+                                         u->learning_rate);
+    CornuTensor *g = u->gradient;
+    if (ftrl->shrinkage > 0.0) g = cornu_op_add(g, cornu_op_scale(u->w, 2.0 * ftrl->shrinkage));
+    CornuTensor *z = cornu_op_add(u->slot[1],
+                                  cornu_op_subtract(g, cornu_op_multiply(sigma, u->w)));
+    if (!z) return NULL;
+    CornuTensor *most = cornu_op_constant_like(z, ftrl->l1);
+    CornuTensor *clipped = cornu_op_minimum(cornu_op_maximum(z, cornu_op_negative(most)), most);
+
+    /* 2 l2 = 2 l2_regularization_strength + beta / learning_rate */
+    CornuTensor *twice_l2 = cornu_op_shift(
+        cornu_op_divide(cornu_op_constant_like(u->learning_rate, ftrl->beta), u->learning_rate),
+        2.0 * ftrl->l2);
+    CornuTensor *quadratic = cornu_op_add(cornu_op_divide(top, u->learning_rate), twice_l2);
+    new_slot[0] = n;
+    new_slot[1] = z;
+    return cornu_op_divide(cornu_op_subtract(clipped, z), quadratic);
+}
+
+static const CornuOptimizerClass ftrl_class = {
+    .class_name = "Ftrl", .size = sizeof(Ftrl), .slots = slots, .initial = initial,
+    .update = update,
+};
+
+CornuOptimizer *cornu_ftrl_from(const CornuFtrlConfig *config)
+{
+    CornuOptimizer *optimizer = cornu__optimizer_create(
+        &ftrl_class, config->learning_rate != 0.0, CORNU__OPTIMIZER_ARGUMENTS(config, 0.001));
+    const double power = cornu__number(config->learning_rate_power, -0.5);
+    const double first = cornu__number(config->initial_accumulator_value, 0.1);
+    const struct { const char *argument; double value; } positive[] = {
+        { "initial_accumulator_value", first },
+        { "l1_regularization_strength", config->l1_regularization_strength },
+        { "l2_regularization_strength", config->l2_regularization_strength },
+        { "l2_shrinkage_regularization_strength", config->l2_shrinkage_regularization_strength },
+        { "beta", config->beta },
+    };
+    for (size_t i = 0; i < sizeof positive / sizeof *positive; i++)
+        optimizer = cornu__optimizer_expect(optimizer, positive[i].argument, positive[i].value,
+                                            0.0, FLT_MAX);
+    optimizer = cornu__optimizer_expect(optimizer, "learning_rate_power", power, -FLT_MAX, 0.0);
+    if (!optimizer) return NULL;
+    Ftrl *ftrl = (Ftrl *)optimizer;
+    ftrl->power = -power;
+    ftrl->initial_accumulator_value = first;
+    ftrl->l1 = config->l1_regularization_strength;
+    ftrl->l2 = config->l2_regularization_strength;
+    ftrl->shrinkage = config->l2_shrinkage_regularization_strength;
+    ftrl->beta = config->beta;
+    return optimizer;
+}

@@ -1,0 +1,51 @@
+/* Source: keras/src/optimizers/lion.py. */
+#include <float.h>
+
+#include "../optimizer_internal.h"
+
+typedef struct {
+    CornuOptimizer base;
+    double         beta_1, beta_2;
+} Lion;
+
+static int slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
+                 int group[CORNU_MAX_SLOTS])
+{
+    (void)self;
+    name[0] = "momentum", group[0] = 0;
+    return 1;
+}
+
+/* beta m + (1 - beta) g, of beta as f32: Keras subtracts after it rounds */
+static CornuTensor *between(const CornuUpdate *u, double beta)
+{
+    return cornu_op_add(cornu_op_scale(u->slot[0], beta),
+                        cornu_op_scale(u->gradient, 1.0 - (float)beta));
+}
+
+static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
+                           CornuTensor **new_slot)
+{
+    const Lion *lion = (const Lion *)self;
+    new_slot[0] = between(u, lion->beta_2);
+    CornuTensor *direction = cornu_op_sign(between(u, lion->beta_1));
+    return cornu_op_subtract(u->w, cornu_op_multiply(direction, u->learning_rate));
+}
+
+static const CornuOptimizerClass lion_class = {
+    .class_name = "Lion", .size = sizeof(Lion), .slots = slots, .update = update,
+};
+
+CornuOptimizer *cornu_lion_from(const CornuLionConfig *config)
+{
+    CornuOptimizer *optimizer = cornu__optimizer_create(
+        &lion_class, config->learning_rate != 0.0, CORNU__OPTIMIZER_ARGUMENTS(config, 0.001));
+    const double beta_1 = cornu__number(config->beta_1, 0.9);
+    const double beta_2 = cornu__number(config->beta_2, 0.99);
+    optimizer = cornu__optimizer_expect(optimizer, "beta_1", beta_1, FLT_MIN, 1.0);
+    optimizer = cornu__optimizer_expect(optimizer, "beta_2", beta_2, 0.0, 1.0);
+    if (!optimizer) return NULL;
+    ((Lion *)optimizer)->beta_1 = beta_1;
+    ((Lion *)optimizer)->beta_2 = beta_2;
+    return optimizer;
+}
