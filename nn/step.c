@@ -85,11 +85,12 @@ static CornuTensor *call_model(CornuModel *model, CornuTensor *const *x, const C
                                 model ? "tensor" : "model");
     if (cornu__model_ready(model, cornu_tensor_type(x[0]))) return cornu__null();
     for (int i = 0; i < model->input_count; i++) {
-        CornuShape shape = cornu_tensor_shape(x[i]);
+        CornuShape  shape = cornu_tensor_shape(x[i]);
+        CornuGraph *graph = cornu_tensor_graph(x[0]);
         if (adapt(model, i, &shape)) return cornu__null();
-        cornu_graph_scope(cornu_tensor_graph(x[0]), cornu_layer_name(model->inputs[i]->node->layer));
+        cornu_graph_scope(graph, cornu_layer_name(model->inputs[i]->node->layer));
         in[i] = convert_input(model, i, x[i], shape);
-        cornu_graph_scope(cornu_tensor_graph(x[0]), NULL);
+        cornu_graph_scope(graph, NULL);
     }
     CornuCall       full = *call;
     const CornuType i64 = cornu_scalar(CORNU_I64);
@@ -274,8 +275,8 @@ static CornuStatus record_output(CornuModel *model, const CornuStep *step, int i
     return losses->loss ? CORNU_OK : cornu_error_take();
 }
 
-/* added: what layers add to the loss, or NULL. Keras gives the whole loss of each batch the weight of
- * its rows, too. */
+/* added: what layers add to the loss, or NULL. Keras gives the whole loss of each batch the weight
+ * of its rows, too. */
 static CornuStatus record_loss(CornuModel *model, CornuStep *step, CornuTensor *const *masks,
                                CornuTensor *added)
 {

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # tests/training/check.sh BUILD: trains on the real digits, garments and plays as long as it takes,
-# and compares what is reached with what was published; what a tpu device reaches with what cpu does;
-# and reads pictures after three epochs. Hours, most of them for the plays; the files are found as the
-# programs find them (CORNU_DATA, ./data, the user's cache).
+# and compares what is reached with what was published; what a tpu device reaches with what cpu
+# does; and reads pictures after three epochs. Hours, most of them for the plays; the files are
+# found as the programs find them (CORNU_DATA, ./data, the user's cache).
 set -u
 build=$1
 folder=$(mktemp -d) || exit 1
