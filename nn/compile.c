@@ -110,9 +110,9 @@ static CornuStatus make_variables(CornuModel *model)
     CornuStatus status =
         trainable > 0 ? cornu_optimizer_build(model->optimizer, w, trainable) : CORNU_OK;
     cornu__release(w);
-    for (int i = 0, k = 0; i < weights && k < trainable && !status; i++) {
-        const CornuWeight *weight = cornu_model_weight(model, i);
-        if (weight->variable == model->optimizer->w[k])
+    for (int i = 0, k = 0; i < weights && !status; i++) {
+        const CornuWeight *weight = model->base.weights[i];
+        if (cornu__layer_trains(&model->base, weight))
             cornu_optimizer_constrain(model->optimizer, k++, weight->constraint);
     }
     claim(model, status == CORNU_OK);

@@ -1,21 +1,6 @@
 # build/bench: its limits, a tiny step and its JSON; what it refuses. No figure is judged here.
-programs=$(realpath "$BUILD")
-folder=$(mktemp -d) || exit 1
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 1
-passed=0 failed=0 skipped=0
-export LC_ALL=C.UTF-8
-unset CORNU_ISA BLIS_ARCH_TYPE CORNU_DUMP
+. tests/checks.sh
 
-check() { # check NAME COMMAND...
-    local name=$1
-    shift
-    if "$@"; then passed=$((passed + 1)); return; fi
-    failed=$((failed + 1))
-    echo "not ok: $name"
-    head -n 12 out
-    cat err
-}
 bench() { timeout 200 "$programs/bench" "$@" >out 2>err </dev/null; }
 refuses() { bench "${@:2}"; [ $? = 2 ] && grep -q -- "$1" err; }
 

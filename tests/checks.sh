@@ -1,0 +1,19 @@
+# For scripts that check what programs print, sourced from the top folder: an empty folder to work
+# in, the programs' own, and counts of what passed.
+programs=$(realpath "$BUILD")
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+passed=0 failed=0 skipped=0
+export LC_ALL=C.UTF-8
+unset CORNU_ISA BLIS_ARCH_TYPE CORNU_DUMP
+
+check() { # check NAME COMMAND...
+    local name=$1
+    shift
+    if "$@"; then passed=$((passed + 1)); return; fi
+    failed=$((failed + 1))
+    echo "not ok: $name"
+    head -n 12 out
+    cat err
+}
