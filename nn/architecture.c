@@ -75,6 +75,22 @@ static json_t *field_to_json(const CornuModel *model, const CornuField *field, c
     case CORNU_FIELD_CONSTRAINT:  return rule_to_json(&cornu__constraints, at);
     case CORNU_FIELD_ORTHOGONAL_MODE:
         return json_string(modes[*(const CornuOrthogonalMode *)at]);
+    case CORNU_FIELD_INTEGER_OR_NONE: {
+        const int64_t number = *(const int64_t *)at;
+        return number ? json_integer(number) : json_null();
+    }
+    case CORNU_FIELD_NUMBER_OR_NONE: {
+        const double number = *(const double *)at;
+        if (number == 0.0) return json_null();
+        return json_real(number == (double)CORNU_ZERO ? 0.0 : number);
+    }
+    case CORNU_FIELD_ROW_AXES: {
+        const int64_t *axis = at;
+        int count = 0;
+        if (axis[0] == CORNU_ZERO) return json_array();
+        while (count < CORNU_MAX_RANK && axis[count] != 0) count++;
+        return count == 0 ? json_null() : count == 1 ? json_integer(axis[0]) : list_of(axis, count);
+    }
     case CORNU_FIELD_AXES: {
         const int64_t *axis = at;
         int count = 1;
@@ -239,6 +255,21 @@ static CornuStatus read_axes(const json_t *value, const char *name, int64_t axis
     return count > 0 ? CORNU_OK : unexpected(name, "a number or a list of at least one");
 }
 
+/* One axis or a list, of a row: 0 is the batch. */
+static CornuStatus read_row_axes(const json_t *value, const char *name,
+                                 int64_t axis[CORNU_MAX_RANK])
+{
+    size_t count = 1;
+    if (json_is_integer(value)) axis[0] = json_integer_value(value);
+    else CORNU__TRY(read_list(value, name, axis, CORNU_MAX_RANK, &count));
+    for (size_t i = 0; i < count; i++)
+        if (axis[i] == 0)
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s has 0, the batch; that is not available "
+                               "in this version", name);
+    if (count == 0) axis[0] = CORNU_ZERO;
+    return CORNU_OK;
+}
+
 static CornuStatus make_layer(const CornuModel *model, const json_t *value, CornuLayer **layer);
 static CornuStatus read_rule(const CornuRuleFamily *family, const json_t *value, const char *name,
                              void *rule);
@@ -251,6 +282,7 @@ static CornuStatus read_field(const CornuModel *model, const CornuField *field,
     size_t count;
     switch (field->kind) {
     case CORNU_FIELD_INTEGER:
+    case CORNU_FIELD_INTEGER_OR_NONE:
         if (!json_is_integer(value)) return unexpected(field->name, "a whole number");
         *(int64_t *)at = json_integer_value(value);
         return CORNU_OK;
@@ -260,6 +292,7 @@ static CornuStatus read_field(const CornuModel *model, const CornuField *field,
     case CORNU_FIELD_SHAPE:
         return read_list(value, field->name, at, CORNU_MAX_RANK, &count);
     case CORNU_FIELD_NUMBER:
+    case CORNU_FIELD_NUMBER_OR_NONE:
         if (!json_is_number(value)) return unexpected(field->name, "a number");
         *(double *)at = json_number_value(value);
         if (*(double *)at == 0.0) *(double *)at = (double)CORNU_ZERO;
@@ -285,6 +318,7 @@ static CornuStatus read_field(const CornuModel *model, const CornuField *field,
     case CORNU_FIELD_ORTHOGONAL_MODE:
         return text ? read_mode(text, at) : unexpected(field->name, "a text");
     case CORNU_FIELD_AXES: return read_axes(value, field->name, at);
+    case CORNU_FIELD_ROW_AXES: return read_row_axes(value, field->name, at);
     }
     return CORNU_OK;
 }
@@ -295,6 +329,7 @@ static bool is_common(const char *name)
     return !strcmp(name, "name") || !strcmp(name, "trainable") || !strcmp(name, "dtype");
 }
 
+/* null is an argument that was not given. */
 static CornuStatus read_arguments(const CornuModel *model, const CornuField *fields,
                                   const json_t *config, void *arguments)
 {
@@ -302,6 +337,7 @@ static CornuStatus read_arguments(const CornuModel *model, const CornuField *fie
     json_t     *value;
     json_object_foreach((json_t *)config, name, value) {
         const CornuField *field = fields;
+        if (json_is_null(value)) continue;
         while (field && field->name && strcmp(field->name, name)) field++;
         if (field && field->name)
             CORNU__TRY(read_field(model, field, value, arguments));
