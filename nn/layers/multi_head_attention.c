@@ -88,7 +88,7 @@ static CornuStatus build(CornuLayer *layer, const CornuShape *in, int in_count)
         CORNU__TRY(declare(layer, "gate", cornu_shape(query, heads, config->value_dim), 2));
     CORNU__TRY(declare(layer, "value", cornu_shape(value, heads, config->value_dim), 2));
     CornuShape output = cornu_shape(heads, config->value_dim, query);
-    for (int i = 0; i < CORNU_MAX_RANK && config->output_shape[i]; i++) {
+    for (int i = 0; i < CORNU_MAX_RANK - 2 && config->output_shape[i]; i++) {
         output.rank = 3 + i;
         output.extent[2 + i] = config->output_shape[i];
     }
