@@ -146,6 +146,8 @@ static void files_hold_all_arguments(void **state)
     const size_t size = files_read(path[0], a, sizeof a);
     assert_int_equal(files_read(path[1], b, sizeof b), size);
     assert_memory_equal(a, b, size);
+    assert_non_null(strstr((const char *)a + 8, "\\\"axis\\\":[]"));
+    assert_non_null(strstr((const char *)a + 8, "\\\"shared_axes\\\":null"));
     predict(model, device, y[0]);
     predict(loaded, device, y[1]);
     assert_memory_equal(y[0], y[1], sizeof y[0]);
