@@ -219,9 +219,14 @@ static CornuTensor *recur(CornuLayer *layer, const CornuCall *call, CornuTensor 
     };
     if (config->activation != CORNU_TANH)
         how.activation = activate, how.activation_context = &config->activation;
-    if (config->recurrent_activation != CORNU_SIGMOID)
-        how.recurrent_activation = activate,
+    switch (config->recurrent_activation) {
+    case CORNU_SIGMOID: break;
+    case CORNU_HARD_SIGMOID:         how.gate_slope = 1.0 / 6.0; break;
+    case CORNU_KERAS_2_HARD_SIGMOID: how.gate_slope = 0.2; break;
+    default:
+        how.recurrent_activation = activate;
         how.recurrent_context = &config->recurrent_activation;
+    }
     if (!z) return NULL;
     CornuTensor *h0 = cornu_op_convert(first_state(layer, call, 0, rows, given[0]),
                                        layer->compute);
