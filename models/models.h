@@ -14,6 +14,7 @@
 
 #include "../datasets/mnist.h"
 #include "../datasets/shakespeare.h"
+#include "../nn/activations.h"
 #include "../nn/model.h"
 
 #ifdef __cplusplus
@@ -63,6 +64,7 @@ typedef struct {
     const char *note;                        /* one line: what it is */
     const char *model;                       /* "shakespeare_lstm", "shakespeare_lstm_quick" */
     int64_t     channels, units, layers;     /* of the embedding, of each LSTM, how many of these */
+    CornuActivation recurrent_activation;    /* of these; default sigmoid */
     int64_t     sequence_length;
     int64_t     steps_per_epoch;             /* 0: all blocks of the text */
     bool        random;                      /* windows from random places, else blocks */
