@@ -391,8 +391,9 @@ static const CornuTracked *read_metric(const CornuModel *model, int i)
 
 int64_t cornu_model_metric_size(const CornuModel *model, int i)
 {
-    const bool there = model && i >= 0 && i < model->tracked_count && model->tracked[i].metric;
-    return there && model->tracked[i].metric->result_at ? model->tracked[i].metric->result_count : 1;
+    const bool         there = model && i >= 0 && i < model->tracked_count;
+    const CornuMetric *metric = there ? model->tracked[i].metric : NULL;
+    return metric && metric->result_at ? metric->result_count : 1;
 }
 
 CornuStatus cornu_model_metric_result(CornuModel *model, int i, double *result, int64_t count)

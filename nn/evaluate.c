@@ -250,7 +250,7 @@ static CornuStatus weights_by_class(const CornuOnBatchConfig *config, CornuArray
     if (config->sample_weight.data)
         return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_train_on_batch: both .sample_weight and "
                            ".class_weight are given, expected one");
-    for (int i = 0; i + 1 < label.shape.rank; i++) label.shape.extent[i] = label.shape.extent[i + 1];
+    for (int i = 1; i < label.shape.rank; i++) label.shape.extent[i - 1] = label.shape.extent[i];
     if (label.shape.rank > 0) label.shape.extent[--label.shape.rank] = 0;
     CORNU__TRY(cornu__class_weights(&classes, config->model, "cornu_train_on_batch",
                                     config->class_weight, label));

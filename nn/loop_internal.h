@@ -15,8 +15,8 @@ typedef struct {
     const char       *who;         /* begins messages */
     CornuDataset     *data;
     CornuArray        x, y, sample_weight;
-    const CornuArray *xs, *ys, *sample_weights;  /* CORNU_MAX_MODEL_TENSORS of each; NULL where y and
-                                                    weights are not wanted */
+    const CornuArray *xs, *ys, *sample_weights;  /* CORNU_MAX_MODEL_TENSORS of each; NULL where y
+                                                    and weights are not wanted */
 } CornuGiven;
 
 /* The data set, which is kept, or one of the arrays, which are borrowed for the call. NULL with a
@@ -34,7 +34,7 @@ typedef struct {
     CornuType   type;      /* of a label: a number, or one of C classes */
 } CornuClassWeights;
 
-/* *classes for labels of that type; CORNU_OK if the weights have a class, and the labels are such. */
+/* Sets *classes for labels of that type; CORNU_OK if weights and labels are such. */
 CornuStatus cornu__class_weights(CornuClassWeights *classes, const CornuModel *model,
                                  const char *who, CornuArray weights, CornuType label);
 

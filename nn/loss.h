@@ -199,8 +199,8 @@ CornuLoss *cornu_categorical_hinge_from(const CornuLossConfig *config);
 typedef struct {
     char           unset;
     double         alpha, beta;            /* default 0.5; CORNU_ZERO */
-    int64_t        axis[CORNU_MAX_RANK];   /* none of them the batch's; ends at the first 0, negative
-                                              ones count from the end. Default: all axes and the
+    int64_t        axis[CORNU_MAX_RANK];   /* none of them the batch's; ends at the first 0; negative
+                                              ones are from the end. Default: all axes and the
                                               whole batch, one loss for all of it */
     CornuReduction reduction;
 } CornuTverskyConfig;

@@ -9,8 +9,8 @@
 
 /* ---- Making losses ---- */
 
-/* A loss of `size` bytes that begins with *base and is freed by cornu_loss_free. NULL with a pending
- * error, also where one was pending or the reduction is none. */
+/* A loss of `size` bytes that begins with *base and is freed by cornu_loss_free. NULL with a
+ * pending error, also where one was pending or the reduction is none. */
 void *cornu__loss_create(size_t size, const CornuLoss *base);
 
 /* Keras' epsilon() */

@@ -5,8 +5,8 @@
  *     cornu_compile(model, …, .metrics = { cornu_auc(.curve = CORNU_PR), cornu_precision() })
  *
  * `name` is the key in logs, by default the function's. Values are of all rows since an epoch or an
- * evaluation began, on all shards; sample weights count in .weighted_metrics. As in Keras, only means
- * heed the masks of layers.
+ * evaluation began, on all shards; sample weights count in .weighted_metrics. As in Keras, only
+ * means heed the masks of layers.
  */
 #ifndef CORNU_NN_METRICS_H
 #define CORNU_NN_METRICS_H
@@ -67,8 +67,8 @@ CornuMetric *cornu_concordance_correlation_from(const CornuSimilarityConfig *con
  *
  * y_true and y_pred of one shape; a label that is not 0 is positive, a prediction above a threshold
  * says so. For several thresholds the result is a vector, in their order. The state of each of
- * these metrics is a histogram, f64 (thresholds + 1, labels, 2): how many predictions are above j of
- * the thresholds, of positive ([…][0]) and of negative ones; labels is 1 unless they are kept apart.
+ * these metrics is a histogram, f64 (thresholds + 1, labels, 2): how many predictions are above j
+ * of the thresholds, of positive ([…][0]) and of negative ones; labels is 1 unless kept apart.
  */
 
 enum { CORNU_MAX_THRESHOLDS = 32 };
@@ -191,9 +191,9 @@ typedef struct {
     const char *name;
 } CornuIouConfig;
 
-/* Intersection over union: the mean over classes of tp / (tp + fp + fn), of those that occur. Labels
- * and predictions are class numbers of any shape; those outside [0, num_classes) do not count. The
- * state is the confusion matrix, f64 (labels, predictions). */
+/* Intersection over union: the mean over classes of tp / (tp + fp + fn), of those that occur.
+ * Labels and predictions are class numbers of any shape; those outside [0, num_classes) do not
+ * count. The state is the confusion matrix, f64 (labels, predictions). */
 CornuMetric *cornu_mean_iou_from(const CornuIouConfig *config);
 #define cornu_mean_iou(...) cornu_mean_iou_from(&(CornuIouConfig){ .unset = 0, __VA_ARGS__ })
 

@@ -157,9 +157,9 @@ int         cornu_model_metric_count(const CornuModel *model);
 const char *cornu_model_metric_name(const CornuModel *model, int i);
 
 /* What metric i has accumulated since it was reset: how many numbers its result has, 1 but for
- * vectors (and before the first step), the first `count` of them, and one of its states. The state's
- * array is the model's, until it is read again; a metric's header says what it holds. What has not
- * run yet is CORNU_ERR_ARGUMENT. */
+ * vectors (and before the first step), the first `count` of them, and one of its states. The
+ * state's array is the model's, until it is read again; a metric's header says what it holds. What
+ * has not run yet is CORNU_ERR_ARGUMENT. */
 int64_t     cornu_model_metric_size(const CornuModel *model, int i);
 CornuStatus cornu_model_metric_result(CornuModel *model, int i, double *result, int64_t count);
 CornuStatus cornu_model_metric_state(CornuModel *model, int i, int state, CornuArray *array);
@@ -181,8 +181,8 @@ CornuExecutable *cornu_model_train_step(CornuModel *model, CornuType x, CornuTyp
  * component for each, inputs first, and arrays are given as .xs and .ys.
  *
  * Sample weights multiply the values of losses and weighted metrics: a further component of a data
- * set, or an array .sample_weight, (N), or (N, T) for a weight of each step; where there are several
- * outputs one for all of them or, as .sample_weights, one for each. They may be of any number type.
+ * set, or an array .sample_weight, (N), or (N, T) for a weight of each step; where there are
+ * several outputs one for all of them or, as .sample_weights, one for each. Of any number type.
  */
 
 /* What is printed: nothing, a bar, or a line per epoch. auto is a bar on a terminal, lines

@@ -98,13 +98,14 @@ CornuStatus cornu__class_weights(CornuClassWeights *classes, const CornuModel *m
         return cornu__fail(CORNU_ERR_SHAPE, "%s: .class_weight is %s, expected (classes)", who,
                            cornu_shape_print(&text, weights.type.shape));
     if (label.shape.rank > 1)
-        return cornu__fail(CORNU_ERR_SHAPE, "%s: .class_weight is given, but a label is %s, expected "
-                           "a class, () or (1), or one of C, (C)", who,
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: .class_weight is given, but a label is %s, "
+                           "expected a class, () or (1), or one of C, (C)", who,
                            cornu_shape_print(&text, label.shape));
     return CORNU_OK;
 }
 
-/* Source: keras/src/trainers/data_adapters/data_adapter_utils.py, class_weight_to_sample_weights. */
+/* Source: class_weight_to_sample_weights in
+ * keras/src/trainers/data_adapters/data_adapter_utils.py. */
 void cornu__weigh_classes(const CornuClassWeights *classes, CornuArray labels, int64_t rows,
                           float *weights)
 {

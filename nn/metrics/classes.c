@@ -109,9 +109,9 @@ static CornuMetric *create_f_score(const char *name, CornuFBetaConfig config)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .threshold is %g, expected above 0 and at "
                                 "most 1", name, config.threshold);
     if ((unsigned)config.average > CORNU_WEIGHTED)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .average is %d, expected CORNU_NO_AVERAGE, "
-                                "CORNU_MICRO, CORNU_MACRO or CORNU_WEIGHTED", name,
-                                (int)config.average);
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .average is %d, expected "
+                                "CORNU_NO_AVERAGE, CORNU_MICRO, CORNU_MACRO or CORNU_WEIGHTED",
+                                name, (int)config.average);
     FScore *score = cornu__metric_create(sizeof *score, &(CornuMetric){
         .name = config.name ? config.name : name, .state_count = 3, .build = build_f_score,
         .update = update_f_score, .result = f_score_result,
@@ -175,8 +175,7 @@ static CornuStatus update_iou(const CornuMetric *self, const CornuMetricCall *ca
     const Iou   *iou = (const Iou *)self;
     CornuTensor *p = call->y_pred;
     if (iou->binary && p)
-        p = cornu_op_convert(cornu_op_compare(p, CORNU_GREATER_EQUAL,
-                                              cornu_op_constant_like(p, iou->threshold)), CORNU_F32);
+        p = cornu_op_compare(p, CORNU_GREATER_EQUAL, cornu_op_constant_like(p, iou->threshold));
     p = class_numbers(p, iou->one_hot_pred);
     CornuTensor *t = class_numbers(call->y_true, iou->one_hot_true);
     if (!t || !p) return cornu_error_status();
@@ -232,8 +231,8 @@ static CornuMetric *create_iou(const char *name, const char *given_name, Iou iou
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .num_classes is %lld, expected 1 to 46340",
                                 name, (long long)iou.classes);
     if (iou.classes < 64 && iou.targets >> iou.classes)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .target_classes are 0x%llx, there are %lld "
-                                "classes", name, (unsigned long long)iou.targets,
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .target_classes are 0x%llx, there are "
+                                "%lld classes", name, (unsigned long long)iou.targets,
                                 (long long)iou.classes);
     Iou *made = cornu__metric_create(sizeof *made, &(CornuMetric){
         .name = given_name ? given_name : name, .state_count = 1,

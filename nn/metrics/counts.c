@@ -189,7 +189,7 @@ static void point(CornuCurve curve, const Confusion *at, double *x, double *y)
     }
 }
 
-/* Between two thresholds, on which points true positives are taken to be linear in all positives. */
+/* Between two thresholds: true positives are taken to be linear in all positives there. */
 static double interpolated(const Confusion *low, const Confusion *high)
 {
     const double d_tp = low->tp - high->tp;

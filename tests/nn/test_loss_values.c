@@ -30,23 +30,6 @@ static CornuDevice *open_place(int i)
 
 /* ---- Keras' arguments ---- */
 
-static double number(const json_t *settings, const char *name)
-{
-    const json_t *value = json_object_get(settings, name);
-    if (!value || json_is_null(value)) return 0.0;
-    return json_number_value(value) == 0.0 ? (double)CORNU_ZERO : json_number_value(value);
-}
-
-static int64_t integer(const json_t *settings, const char *name)
-{
-    return (int64_t)number(settings, name);
-}
-
-static bool flag(const json_t *settings, const char *name)
-{
-    return json_is_true(json_object_get(settings, name));
-}
-
 static void axes_of(const json_t *settings, int64_t axis[CORNU_MAX_RANK])
 {
     const json_t *list = json_object_get(settings, "axis");
@@ -73,26 +56,27 @@ static CornuLoss *loss_of(const json_t *s, CornuReduction reduction)
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (!strcmp(name, plain[i].name))
             return plain[i].make(&(CornuLossConfig){ .reduction = reduction });
-    const bool   logits = flag(s, "from_logits");
+    const bool   logits = golden_flag(s, "from_logits");
     const double smoothing = json_number_value(json_object_get(s, "label_smoothing"));
-    const double alpha = number(s, "alpha"), gamma = number(s, "gamma");
-    if (!strcmp(name, "Huber")) return cornu_huber(number(s, "delta"), reduction);
+    const double alpha = golden_number(s, "alpha"), gamma = golden_number(s, "gamma");
+    if (!strcmp(name, "Huber")) return cornu_huber(golden_number(s, "delta"), reduction);
     if (!strcmp(name, "CosineSimilarity"))
-        return cornu_cosine_similarity(integer(s, "axis"), reduction);
+        return cornu_cosine_similarity(golden_integer(s, "axis"), reduction);
     if (!strcmp(name, "SparseCategoricalCrossentropy"))
         return cornu_sparse_categorical_crossentropy(
-            logits, integer(s, "ignore_class"), .reduction = reduction);
+            logits, golden_integer(s, "ignore_class"), .reduction = reduction);
     if (!strcmp(name, "CategoricalCrossentropy"))
-        return cornu_categorical_crossentropy(logits, smoothing, integer(s, "axis"), reduction);
+        return cornu_categorical_crossentropy(logits, smoothing, golden_integer(s, "axis"),
+                                              reduction);
     if (!strcmp(name, "BinaryCrossentropy"))
-        return cornu_binary_crossentropy(logits, smoothing, integer(s, "axis"), reduction);
+        return cornu_binary_crossentropy(logits, smoothing, golden_integer(s, "axis"), reduction);
     if (!strcmp(name, "CategoricalFocalCrossentropy"))
         return cornu_categorical_focal_crossentropy(alpha, gamma, logits, smoothing,
-                                                    integer(s, "axis"), reduction);
+                                                    golden_integer(s, "axis"), reduction);
     if (!strcmp(name, "BinaryFocalCrossentropy"))
-        return cornu_binary_focal_crossentropy(flag(s, "apply_class_balancing"), alpha, gamma,
-                                               logits, smoothing, .reduction = reduction);
-    CornuTverskyConfig tversky = { .alpha = alpha, .beta = number(s, "beta"),
+        return cornu_binary_focal_crossentropy(golden_flag(s, "apply_class_balancing"), alpha,
+                                               gamma, logits, smoothing, .reduction = reduction);
+    CornuTverskyConfig tversky = { .alpha = alpha, .beta = golden_number(s, "beta"),
                                    .reduction = reduction };
     CornuDiceConfig    dice = { .reduction = reduction };
     axes_of(s, tversky.axis);
@@ -268,7 +252,8 @@ static void mistakes_are_named(void **state)
     const CornuArray x = cornu_array(numbers, CORNU_F32, 4, 3, 2), none = { .data = NULL };
     const CornuArray row = cornu_array(numbers, CORNU_F32, 4, 3);
     expect_refusal(cornu_dice(.axis = { 4 }), x, x, none, "dice: .axis has 4, expected 1 to 2");
-    expect_refusal(cornu_cosine_similarity(CORNU_ZERO), x, x, none, "cosine_similarity: .axis is 0");
+    expect_refusal(cornu_cosine_similarity(CORNU_ZERO), x, x, none,
+                   "cosine_similarity: .axis is 0");
     expect_refusal(cornu_huber(), x, row, none, "huber: y_true is (4, 3), y_pred (4, 3, 2)");
     expect_refusal(cornu_mean_squared_error(), x, x, cornu_array(numbers, CORNU_F32, 3),
                    "and sample_weight (3,), expected as many rows");

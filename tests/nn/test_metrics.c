@@ -29,23 +29,6 @@ enum { PLACES = sizeof places / sizeof *places };
 
 /* ---- Keras' arguments ---- */
 
-static double number(const json_t *settings, const char *name)
-{
-    const json_t *value = json_object_get(settings, name);
-    if (!value || json_is_null(value)) return 0.0;
-    return json_number_value(value) == 0.0 ? (double)CORNU_ZERO : json_number_value(value);
-}
-
-static int64_t integer(const json_t *settings, const char *name)
-{
-    return (int64_t)number(settings, name);
-}
-
-static bool flag(const json_t *settings, const char *name)
-{
-    return json_is_true(json_object_get(settings, name));
-}
-
 static const char *text(const json_t *settings, const char *name)
 {
     const char *value = json_string_value(json_object_get(settings, name));
@@ -81,8 +64,8 @@ static CornuAverage average_of(const json_t *settings)
 static CornuMetric *counts_of(const char *kind, const json_t *s)
 {
     CornuCountConfig     count = { .name = NULL };
-    CornuPrecisionConfig precision = { .top_k = integer(s, "top_k"),
-                                       .class_id = integer(s, "class_id") };
+    CornuPrecisionConfig precision = { .top_k = golden_integer(s, "top_k"),
+                                       .class_id = golden_integer(s, "class_id") };
     thresholds_of(s, count.thresholds);
     thresholds_of(s, precision.thresholds);
     if (!strcmp(kind, "TruePositives")) return cornu_true_positives_from(&count);
@@ -91,8 +74,8 @@ static CornuMetric *counts_of(const char *kind, const json_t *s)
     if (!strcmp(kind, "FalseNegatives")) return cornu_false_negatives_from(&count);
     if (!strcmp(kind, "Precision")) return cornu_precision_from(&precision);
     if (!strcmp(kind, "Recall")) return cornu_recall_from(&precision);
-    CornuAtConfig at = { .num_thresholds = integer(s, "num_thresholds"),
-                         .class_id = integer(s, "class_id"), .value = 0.6 };
+    CornuAtConfig at = { .num_thresholds = golden_integer(s, "num_thresholds"),
+                         .class_id = golden_integer(s, "class_id"), .value = 0.6 };
     if (!strcmp(kind, "SensitivityAtSpecificity"))
         return cornu_sensitivity_at_specificity_from(&at);
     if (!strcmp(kind, "SpecificityAtSensitivity"))
@@ -102,8 +85,9 @@ static CornuMetric *counts_of(const char *kind, const json_t *s)
     if (strcmp(kind, "AUC")) return NULL;
     const char    *curve = text(s, "curve"), *method = text(s, "summation_method");
     CornuAucConfig auc = {
-        .num_thresholds = integer(s, "num_thresholds"), .multi_label = flag(s, "multi_label"),
-        .from_logits = flag(s, "from_logits"),
+        .num_thresholds = golden_integer(s, "num_thresholds"),
+        .multi_label = golden_flag(s, "multi_label"),
+        .from_logits = golden_flag(s, "from_logits"),
         .curve = !strcmp(curve, "PR") ? CORNU_PR : !strcmp(curve, "PRGAIN") ? CORNU_PRGAIN
                : CORNU_ROC,
         .summation_method = !strcmp(method, "minoring") ? CORNU_MINORING
@@ -114,25 +98,27 @@ static CornuMetric *counts_of(const char *kind, const json_t *s)
 
 static CornuMetric *classes_of(const char *kind, const json_t *s)
 {
-    const double   threshold = number(s, "threshold");
+    const double   threshold = golden_number(s, "threshold");
     CornuIouConfig iou = {
-        .num_classes = integer(s, "num_classes"), .target_classes = targets_of(s),
-        .ignore_class = integer(s, "ignore_class"), .one_hot_y_true = !strncmp(kind, "OneHot", 6),
+        .num_classes = golden_integer(s, "num_classes"), .target_classes = targets_of(s),
+        .ignore_class = golden_integer(s, "ignore_class"),
+        .one_hot_y_true = !strncmp(kind, "OneHot", 6),
         .one_hot_y_pred = !strncmp(kind, "OneHot", 6) || json_is_false(
             json_object_get(s, "sparse_y_pred")) };
     if (!strcmp(kind, "F1Score")) return cornu_f1_score(average_of(s), threshold);
     if (!strcmp(kind, "FBetaScore"))
-        return cornu_fbeta_score(average_of(s), number(s, "beta"), threshold);
+        return cornu_fbeta_score(average_of(s), golden_number(s, "beta"), threshold);
     if (!strcmp(kind, "BinaryIoU")) return cornu_binary_iou(targets_of(s), threshold);
     return strstr(kind, "IoU") ? cornu_mean_iou_from(&iou) : NULL;
 }
 
 static CornuMetric *mean_of(const char *kind, const json_t *s)
 {
-    const bool   logits = flag(s, "from_logits");
+    const bool   logits = golden_flag(s, "from_logits");
     const double smoothing = json_number_value(json_object_get(s, "label_smoothing"));
-    const int64_t k = integer(s, "k"), axis = integer(s, "axis");
-    if (!strcmp(kind, "BinaryAccuracy")) return cornu_binary_accuracy(number(s, "threshold"));
+    const int64_t k = golden_integer(s, "k"), axis = golden_integer(s, "axis");
+    if (!strcmp(kind, "BinaryAccuracy"))
+        return cornu_binary_accuracy(golden_number(s, "threshold"));
     if (!strcmp(kind, "TopKCategoricalAccuracy")) return cornu_top_k_categorical_accuracy(k);
     if (!strcmp(kind, "SparseTopKCategoricalAccuracy"))
         return cornu_sparse_top_k_categorical_accuracy(k);
@@ -150,7 +136,7 @@ static CornuMetric *mean_of(const char *kind, const json_t *s)
     const char   *aggregation = text(s, "class_aggregation");
     return cornu_r2_score(json_is_null(given) ? CORNU_NO_AGGREGATION
                           : *aggregation == 'v' ? CORNU_VARIANCE_WEIGHTED_AVERAGE
-                          : CORNU_UNIFORM_AVERAGE, integer(s, "num_regressors"));
+                          : CORNU_UNIFORM_AVERAGE, golden_integer(s, "num_regressors"));
 }
 
 /* The case's metric; by Keras' string where it has no arguments of its own. */
@@ -182,7 +168,8 @@ static CornuArray turned(CornuArray array, int first)
     const size_t row = cornu_type_bytes(array.type) / ROWS;
     char        *copy = malloc(cornu_type_bytes(array.type) + 1);
     for (int i = 0; i < ROWS; i++)
-        memcpy(copy + (size_t)i * row, (char *)array.data + (size_t)((i + first) % ROWS) * row, row);
+        memcpy(copy + (size_t)i * row,
+               (char *)array.data + (size_t)((i + first) % ROWS) * row, row);
     return cornu_array_from(copy, array.type);
 }
 
@@ -317,7 +304,8 @@ static void expect_none(const void *metric, const char *part)
 static void mistakes_are_named(void **state)
 {
     (void)state;
-    expect_none(cornu_precision(.thresholds = { 1.5 }), "precision: a threshold is 1.5, expected 0 to 1");
+    expect_none(cornu_precision(.thresholds = { 1.5 }),
+                "precision: a threshold is 1.5, expected 0 to 1");
     expect_none(cornu_precision(.top_k = -1), "precision: .top_k is -1");
     expect_none(cornu_recall(.class_id = -2), "recall: .class_id is -2");
     expect_none(cornu_auc(1), "auc: .num_thresholds is 1, expected 2 or more");
