@@ -197,6 +197,22 @@ static void reductions_and_weights(void **state)
     golden_close(&golden);
 }
 
+/* One label that is neither 0 nor 1, on one shard, leaves those of all shards as they are. */
+static void labels_are_signed_by_the_batch(void **state)
+{
+    (void)state;
+    float        x[ROWS], y[ROWS] = { 0, 1, 0, 1, 0, 1, 0, 2 };
+    double       value;
+    CornuDevice *device = cornu_device_open("cpu", .shards = 8);
+    CornuModel  *model = identity(device, cornu_hinge());
+    for (int i = 0; i < ROWS; i++) x[i] = 0.5f;
+    expect_ok(cornu_test_on_batch(model, cornu_array(x, CORNU_F32, ROWS, 1),
+                                  cornu_array(y, CORNU_F32, ROWS, 1), &value));
+    assert_float_equal(value, (4 * 1.0 + 3 * 0.5 + 0.0) / ROWS, 1e-6);
+    cornu_model_free(model);
+    cornu_device_close(device);
+}
+
 /* ---- Names and mistakes ---- */
 
 static void names_are_keras(void **state)
@@ -268,6 +284,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_and_gradients),
         cmocka_unit_test(reductions_and_weights),
+        cmocka_unit_test(labels_are_signed_by_the_batch),
         cmocka_unit_test(names_are_keras),
         cmocka_unit_test(mistakes_are_named),
     };
