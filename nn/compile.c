@@ -60,10 +60,15 @@ void cornu__uncompile(CornuModel *model)
 
 static void free_given(const CornuCompileConfig *config, CornuOptimizer *optimizer)
 {
-    for (int i = 0; i < CORNU_MAX_METRICS; i++) cornu_metric_free(config->metrics[i]);
+    for (int i = 0; i < CORNU_MAX_METRICS; i++) {
+        cornu_metric_free(config->metrics[i]);
+        cornu_metric_free(config->weighted_metrics[i]);
+    }
     for (int i = 0; i < CORNU_MAX_MODEL_TENSORS; i++) {
-        for (int k = 0; k < CORNU_MAX_METRICS; k++)
+        for (int k = 0; k < CORNU_MAX_METRICS; k++) {
             cornu_metric_free(config->output_metrics[i][k]);
+            cornu_metric_free(config->output_weighted_metrics[i][k]);
+        }
         cornu_loss_free(config->losses[i]);
     }
     cornu_optimizer_free(optimizer);
@@ -133,30 +138,44 @@ static const char *output_name(const CornuModel *model, int output)
     return cornu_layer_name(model->outputs[output]->node->layer);
 }
 
-/* "loss" or, of one of several outputs, "scores_loss". The metric is taken. */
-static CornuStatus add_tracked(CornuModel *model, CornuMetric *metric, int output)
+static bool is_tracked(const CornuModel *model, const char *name)
 {
-    CornuTracked *tracked = &model->tracked[model->tracked_count++];
-    *tracked = (CornuTracked){ .metric = metric, .output = output };
+    for (int i = 0; i < model->tracked_count; i++)
+        if (model->tracked[i].name && !strcmp(model->tracked[i].name, name)) return true;
+    return false;
+}
+
+/* "loss" or, of one of several outputs, "scores_loss". The metric is taken. */
+static CornuStatus add_tracked(CornuModel *model, CornuMetric *metric, int output, bool weighted)
+{
+    static const char mark[] = "weighted_";
     const char  *what = metric ? metric->name : "loss";
     const char  *of = model->output_count > 1 && output >= 0 ? output_name(model, output) : "";
-    const size_t length = strlen(of) + strlen(what) + 2;
-    if (!(tracked->name = cornu__allocate(length, 1))) return CORNU_ERR_MEMORY;
-    snprintf(tracked->name, length, "%s%s%s", of, *of ? "_" : "", what);
-    return CORNU_OK;
+    const size_t length = strlen(of) + sizeof mark + strlen(what) + 2;
+    char        *name = cornu__allocate(length, 1);
+    if (name) snprintf(name, length, "%s%s%s", of, *of ? "_" : "", what);
+    if (name && weighted && is_tracked(model, name))
+        snprintf(name, length, "%s%s%s%s", of, *of ? "_" : "", mark, what);
+    model->tracked[model->tracked_count++] = (CornuTracked){
+        .name = name, .metric = metric, .output = output, .weighted = weighted };
+    return name ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
 /* All metrics given are taken before anything can fail. */
 static CornuStatus track_all(CornuModel *model, const CornuCompileConfig *config)
 {
     const bool  several = model->output_count > 1;
-    CornuStatus status = add_tracked(model, NULL, -1), added;
+    CornuStatus status = add_tracked(model, NULL, -1, false), added;
     for (int i = 0; i < model->output_count && several; i++)
-        if ((added = add_tracked(model, NULL, i)) && !status) status = added;
-    for (int i = 0; i < model->output_count; i++) {
+        if ((added = add_tracked(model, NULL, i, false)) && !status) status = added;
+    for (int n = 0; n < 2 * model->output_count; n++) {   /* weighted ones behind all others */
+        const int  i = n % model->output_count;
+        const bool weighted = n >= model->output_count;
         CornuMetric *const *metrics = several ? config->output_metrics[i] : config->metrics;
+        if (weighted)
+            metrics = several ? config->output_weighted_metrics[i] : config->weighted_metrics;
         for (int k = 0; k < CORNU_MAX_METRICS && metrics[k]; k++)
-            if ((added = add_tracked(model, metrics[k], i)) && !status) status = added;
+            if ((added = add_tracked(model, metrics[k], i, weighted)) && !status) status = added;
     }
     CORNU__TRY(status);
     for (int i = 1; i < model->tracked_count; i++)
@@ -180,12 +199,12 @@ static CornuStatus check_outputs(const CornuModel *model, const CornuCompileConf
     const int   outputs = model->output_count, losses = given_losses(config);
     bool        by_output = false;
     for (int i = 0; i < CORNU_MAX_MODEL_TENSORS; i++) {
-        if ((config->output_metrics[i][0] || config->loss_weights[i] != 0.0) && i >= outputs)
+        const bool metrics = config->output_metrics[i][0] || config->output_weighted_metrics[i][0];
+        if ((metrics || config->loss_weights[i] != 0.0) && i >= outputs)
             return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s has an entry %d, but the model has %d "
-                               "output%s", name,
-                               config->output_metrics[i][0] ? "output_metrics" : "loss_weights", i,
+                               "output%s", name, metrics ? "output_metrics" : "loss_weights", i,
                                outputs, outputs > 1 ? "s" : "");
-        by_output |= config->output_metrics[i][0] != NULL;
+        by_output |= metrics;
     }
     if (config->loss && losses)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: both .loss and .losses are given, expected one",
@@ -193,7 +212,7 @@ static CornuStatus check_outputs(const CornuModel *model, const CornuCompileConf
     if (losses && losses != outputs)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .losses are %d, expected one for each of %d "
                            "outputs", name, losses, outputs);
-    if (outputs > 1 && config->metrics[0])
+    if (outputs > 1 && (config->metrics[0] || config->weighted_metrics[0]))
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: has %d outputs; .metrics is for one, "
                            ".output_metrics for several", name, outputs);
     if (outputs == 1 && by_output)
@@ -333,17 +352,74 @@ CornuStatus cornu_model_move(CornuModel *model, CornuDevice *device)
 
 /* ---- Reading what was accumulated ---- */
 
+static CornuStatus read_states(const CornuTracked *tracked)
+{
+    for (int s = 0; s < tracked->state_count; s++)
+        CORNU__TRY(cornu_variable_read(tracked->states[s], tracked->host[s]));
+    return CORNU_OK;
+}
+
+static double result_of(const CornuTracked *tracked)
+{
+    return tracked->metric ? tracked->metric->result(tracked->metric, tracked->host)
+                           : cornu__mean_result(tracked->host);
+}
+
 CornuStatus cornu__metrics_read(CornuModel *model, double *values)
 {
     for (int i = 0; i < model->tracked_count; i++) {
-        const CornuTracked *tracked = &model->tracked[i];
-        values[i] = 0.0;
-        if (tracked->state_count == 0) continue;   /* nothing has run yet */
-        for (int s = 0; s < tracked->state_count; s++)
-            CORNU__TRY(cornu_variable_read(tracked->states[s], tracked->host[s]));
-        values[i] = tracked->metric ? tracked->metric->result(tracked->metric, tracked->host)
-                                    : cornu__mean_result(tracked->host);
+        CORNU__TRY(read_states(&model->tracked[i]));
+        /* no states: nothing has run yet */
+        values[i] = model->tracked[i].state_count ? result_of(&model->tracked[i]) : 0.0;
     }
+    return CORNU_OK;
+}
+
+/* The metric, with its states read; NULL without that number, or before the first step. */
+static const CornuTracked *read_metric(const CornuModel *model, int i)
+{
+    if (cornu__model_check(model)) return cornu__null();
+    if (i < 0 || i >= model->tracked_count)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: there is no metric %d, expected 0 to %d",
+                                model->base.name, i, model->tracked_count - 1);
+    const CornuTracked *tracked = &model->tracked[i];
+    if (tracked->state_count == 0)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: no step has run yet that the metric %s "
+                                "could be of", model->base.name, tracked->name);
+    return read_states(tracked) ? cornu__null() : tracked;
+}
+
+int64_t cornu_model_metric_size(const CornuModel *model, int i)
+{
+    const bool         there = model && i >= 0 && i < model->tracked_count;
+    const CornuMetric *metric = there ? model->tracked[i].metric : NULL;
+    return metric && metric->result_at ? metric->result_count : 1;
+}
+
+CornuStatus cornu_model_metric_result(CornuModel *model, int i, double *result, int64_t count)
+{
+    const CornuTracked *tracked = read_metric(model, i);
+    if (!tracked) return cornu_error_take();
+    const int64_t size = cornu_model_metric_size(model, i);
+    if (count < 0 || count > size)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %lld numbers of %s are asked for, there are "
+                           "%lld", model->base.name, (long long)count, tracked->name,
+                           (long long)size);
+    const bool vector = tracked->metric && tracked->metric->result_at;
+    for (int64_t k = 0; k < count; k++)
+        result[k] = vector ? tracked->metric->result_at(tracked->metric, tracked->host, k)
+                           : result_of(tracked);
+    return CORNU_OK;
+}
+
+CornuStatus cornu_model_metric_state(CornuModel *model, int i, int state, CornuArray *array)
+{
+    const CornuTracked *tracked = read_metric(model, i);
+    if (!tracked) return cornu_error_take();
+    if (state < 0 || state >= tracked->state_count)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %s has no state %d, expected 0 to %d",
+                           model->base.name, tracked->name, state, tracked->state_count - 1);
+    *array = tracked->host[state];
     return CORNU_OK;
 }
 

@@ -24,6 +24,7 @@
 #include "layers.h"
 #include "loss.h"
 #include "metric.h"
+#include "metrics.h"
 #include "model.h"
 #include "optimizer.h"
 #include "pictures.h"

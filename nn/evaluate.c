@@ -55,11 +55,12 @@ static CornuStatus prepare_one(Output *output, int i, CornuType type)
 static CornuStatus run_batch(CornuModel *model, CornuSource *source, CornuStepMode mode,
                              const CornuBatch *in, Output *output)
 {
-    const int64_t valid = in->valid;
-    CornuStep    *step;
-    CORNU__TRY(cornu__step(model, mode, in->arrays, in->arrays + model->input_count, &step));
+    const int64_t     valid = in->valid;
+    const CornuArrays arrays = cornu__arrays_of(model, in);
+    CornuStep        *step;
+    CORNU__TRY(cornu__step(model, mode, &arrays, &step));
     if (mode == CORNU_STEP_TEST) {
-        CORNU__TRY(cornu__source_feed(source, step, in));
+        CORNU__TRY(cornu__source_feed(source, step, &arrays, valid));
         return cornu__step_run(step, NULL);
     }
     for (int i = 0; i < step->y_count; i++)
@@ -67,7 +68,7 @@ static CornuStatus run_batch(CornuModel *model, CornuSource *source, CornuStepMo
     if (valid > output->to[0].type.shape.extent[0] - output->rows)
         return cornu__fail(CORNU_ERR_SHAPE, "%s: .to has %lld rows, the data have more",
                            output->who, (long long)output->to[0].type.shape.extent[0]);
-    CORNU__TRY(cornu__source_feed(source, step, in));
+    CORNU__TRY(cornu__source_feed(source, step, &arrays, valid));
     CORNU__TRY(cornu__step_run(step, output->batch));
     for (int i = 0; i < step->y_count; i++) {
         const CornuType type = step->outputs[i];
@@ -154,7 +155,8 @@ static CornuStatus evaluate(const CornuEvaluateConfig *config, CornuCallbacks *c
     CORNU__TRY(cornu__source_open(source, &(CornuSourceConfig){
         .dataset = cornu__data(model, &(CornuGiven){
             .who = "evaluate", .data = config->data, .x = config->x, .y = config->y,
-            .xs = config->xs, .ys = config->ys }),
+            .sample_weight = config->sample_weight, .xs = config->xs, .ys = config->ys,
+            .sample_weights = config->sample_weights }),
         .batch_size = config->batch_size, .usual_batch_size = 32, .steps = config->steps,
         .who = "evaluate", .batch_name = "batch_size", .steps_name = "steps" }));
     CORNU__TRY(cornu__callbacks_open(callbacks, config->verbose, 1, source->steps));
@@ -229,50 +231,82 @@ CornuStatus cornu_predict_from(const CornuPredictConfig *config)
 
 /* ---- Single steps ---- */
 
-static CornuStatus on_batch(CornuModel *model, CornuStepMode mode, const CornuArray *x,
-                            const CornuArray *y, double *values)
+static CornuStatus on_batch(CornuModel *model, CornuStepMode mode, const CornuArrays *arrays,
+                            double *values)
 {
     CornuStep *step;
-    CORNU__TRY(cornu__step(model, mode, x, y, &step));
-    CORNU__TRY(cornu__step_feed(step, x, y, x[0].type.shape.extent[0]));
+    CORNU__TRY(cornu__step(model, mode, arrays, &step));
+    CORNU__TRY(cornu__step_feed(step, arrays, arrays->x[0].type.shape.extent[0]));
     CORNU__TRY(cornu__step_run(step, NULL));
     return values ? cornu__metrics_read(model, values) : CORNU_OK;
 }
 
-CornuStatus cornu_train_on_batch(CornuModel *model, CornuArray x, CornuArray y, double *values)
+/* *weights: those of the classes of y, to be released. */
+static CornuStatus weights_by_class(const CornuOnBatchConfig *config, CornuArray *weights)
 {
-    CORNU__TRY(cornu__model_check_single(model));
-    return on_batch(model, CORNU_STEP_TRAIN, &x, &y, values);
+    CornuClassWeights classes;
+    CornuType         label = config->y.type;
+    const int64_t     rows = label.shape.rank > 0 ? label.shape.extent[0] : 0;
+    if (config->sample_weight.data)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_train_on_batch: both .sample_weight and "
+                           ".class_weight are given, expected one");
+    for (int i = 1; i < label.shape.rank; i++) label.shape.extent[i - 1] = label.shape.extent[i];
+    if (label.shape.rank > 0) label.shape.extent[--label.shape.rank] = 0;
+    CORNU__TRY(cornu__class_weights(&classes, config->model, "cornu_train_on_batch",
+                                    config->class_weight, label));
+    *weights = cornu_array_from(cornu__allocate((size_t)rows, sizeof(float)),
+                                cornu_type(CORNU_F32, rows));
+    if (!weights->data) return CORNU_ERR_MEMORY;
+    cornu__weigh_classes(&classes, config->y, rows, weights->data);
+    return CORNU_OK;
 }
 
-CornuStatus cornu_test_on_batch(CornuModel *model, CornuArray x, CornuArray y, double *values)
+static CornuStatus on_single_batch(const CornuOnBatchConfig *config, CornuStepMode mode)
 {
-    CORNU__TRY(cornu__model_check_single(model));
-    return on_batch(model, CORNU_STEP_TEST, &x, &y, values);
+    CornuArray by_class = { .data = NULL };
+    CORNU__TRY(cornu__model_check_single(config->model));
+    if (config->class_weight.data) CORNU__TRY(weights_by_class(config, &by_class));
+    const CornuArray weights = by_class.data ? by_class : config->sample_weight;
+    CornuStatus      status = on_batch(config->model, mode, &(CornuArrays){
+        .x = &config->x, .y = &config->y, .weights = &weights,
+        .weight_count = weights.data ? 1 : 0 }, config->values);
+    cornu__release(by_class.data);
+    return status;
+}
+
+CornuStatus cornu_train_on_batch_from(const CornuOnBatchConfig *config)
+{
+    return on_single_batch(config, CORNU_STEP_TRAIN);
+}
+
+CornuStatus cornu_test_on_batch_from(const CornuOnBatchConfig *config)
+{
+    return on_single_batch(config, CORNU_STEP_TEST);
 }
 
 CornuStatus cornu_train_on_batch_many(CornuModel *model, const CornuArray *x, const CornuArray *y,
                                       double *values)
 {
     CORNU__TRY(cornu__model_check(model));
-    return on_batch(model, CORNU_STEP_TRAIN, x, y, values);
+    return on_batch(model, CORNU_STEP_TRAIN, &(CornuArrays){ .x = x, .y = y }, values);
 }
 
 CornuStatus cornu_test_on_batch_many(CornuModel *model, const CornuArray *x, const CornuArray *y,
                                      double *values)
 {
     CORNU__TRY(cornu__model_check(model));
-    return on_batch(model, CORNU_STEP_TEST, x, y, values);
+    return on_batch(model, CORNU_STEP_TEST, &(CornuArrays){ .x = x, .y = y }, values);
 }
 
 CornuStatus cornu_predict_on_batch_many(CornuModel *model, const CornuArray *x,
                                         const CornuArray *to)
 {
+    const CornuArrays arrays = { .x = x };
     CornuStep *step;
     CornuText  a, b;
     CornuArray out[CORNU_MAX_MODEL_TENSORS];
     CORNU__TRY(cornu__model_check(model));
-    CORNU__TRY(cornu__step(model, CORNU_STEP_PREDICT, x, NULL, &step));
+    CORNU__TRY(cornu__step(model, CORNU_STEP_PREDICT, &arrays, &step));
     for (int i = 0; i < step->y_count; i++) {
         out[i] = to[i];
         if (!cornu_type_equal(step->outputs[i], to[i].type))
@@ -280,7 +314,7 @@ CornuStatus cornu_predict_on_batch_many(CornuModel *model, const CornuArray *x,
                                cornu_type_print(&a, to[i].type),
                                cornu_type_print(&b, step->outputs[i]));
     }
-    CORNU__TRY(cornu__step_feed(step, x, NULL, x[0].type.shape.extent[0]));
+    CORNU__TRY(cornu__step_feed(step, &arrays, x[0].type.shape.extent[0]));
     return cornu__step_run(step, out);
 }
 

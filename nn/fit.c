@@ -15,6 +15,7 @@ typedef struct {
     CornuLogSet    test_logs;          /* inside validation */
     const CornuLogs *last_logs;        /* of the last epoch */
     CornuHistory  *history;
+    CornuClassWeights classes;
     int64_t        finite_until;       /* steps of this epoch after which the loss was a number */
 } Fit;
 
@@ -46,19 +47,27 @@ static CornuStatus find_data(const CornuFitConfig *config, CornuDataset **train,
 {
     const bool given = config->validation_data || config->validation_x.data ||
                        config->validation_xs[0].data;
+    const bool weights = config->validation_sample_weight.data ||
+                         config->validation_sample_weights[0].data;
+    if (weights && !given)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "fit: .validation_sample_weight is given without "
+                           ".validation_x");
     if (given && config->validation_split != 0.0)
         return cornu__fail(CORNU_ERR_ARGUMENT, "fit: both validation data and .validation_split "
                            "are given, expected one");
     *train = cornu__data(config->model, &(CornuGiven){
-        .who = "fit", .data = config->data, .x = config->x, .y = config->y, .xs = config->xs,
-        .ys = config->ys });
+        .who = "fit", .data = config->data, .x = config->x, .y = config->y,
+        .sample_weight = config->sample_weight, .xs = config->xs, .ys = config->ys,
+        .sample_weights = config->sample_weights });
     if (!*train) return cornu_error_take();
     if (config->validation_split != 0.0)
         return split(config->validation_split, train, validation);
     if (!given) return CORNU_OK;
     *validation = cornu__data(config->model, &(CornuGiven){
         .who = "fit's validation", .data = config->validation_data, .x = config->validation_x,
-        .y = config->validation_y, .xs = config->validation_xs, .ys = config->validation_ys });
+        .y = config->validation_y, .sample_weight = config->validation_sample_weight,
+        .xs = config->validation_xs, .ys = config->validation_ys,
+        .sample_weights = config->validation_sample_weights });
     return *validation ? CORNU_OK : cornu_error_take();
 }
 
@@ -67,6 +76,11 @@ static CornuStatus open_sources(Fit *fit)
     const CornuFitConfig *config = fit->config;
     CornuDataset *train = NULL, *validation = NULL;
     CornuStatus   status = find_data(config, &train, &validation);
+    if (!status && config->class_weight.data) {   /* those held out have none */
+        train = cornu__add_class_weights(&fit->classes, fit->model, "fit", config->class_weight,
+                                         train);
+        if (!train) status = cornu_error_take();
+    }
     if (status) {
         cornu_dataset_free(train);
         cornu_dataset_free(validation);
@@ -131,11 +145,11 @@ static CornuStatus train_execution(Fit *fit, const CornuBatch *batch, int64_t *i
     while (batch) {
         CornuTrace *trace = cornu__trace_of(fit->model->trace, *i);
         CornuStep  *step;
+        const CornuArrays arrays = cornu__arrays_of(fit->model, batch);
         cornu__phase(trace, "prepare");
-        CORNU__TRY(cornu__step(fit->model, CORNU_STEP_TRAIN, batch->arrays,
-                               batch->arrays + fit->model->input_count, &step));
+        CORNU__TRY(cornu__step(fit->model, CORNU_STEP_TRAIN, &arrays, &step));
         cornu__phase(trace, "infeed");
-        CORNU__TRY(cornu__source_feed(source, step, batch));
+        CORNU__TRY(cornu__source_feed(source, step, &arrays, batch->valid));
         if (trace) CORNU__TRY(cornu_trace_run(trace, cornu_graph_executable(step->graph)));
         CORNU__TRY(cornu__step_run(step, NULL));
         *samples += batch->valid;

@@ -14,13 +14,37 @@
 typedef struct {
     const char       *who;         /* begins messages */
     CornuDataset     *data;
-    CornuArray        x, y;
-    const CornuArray *xs, *ys;     /* CORNU_MAX_MODEL_TENSORS of each; NULL where y is not wanted */
+    CornuArray        x, y, sample_weight;
+    const CornuArray *xs, *ys, *sample_weights;  /* CORNU_MAX_MODEL_TENSORS of each; NULL where y
+                                                    and weights are not wanted */
 } CornuGiven;
 
 /* The data set, which is kept, or one of the arrays, which are borrowed for the call. NULL with a
  * pending error unless they are what the model takes. */
 CornuDataset *cornu__data(const CornuModel *model, const CornuGiven *given);
+
+/* A batch's arrays as the model takes them. */
+CornuArrays cornu__arrays_of(const CornuModel *model, const CornuBatch *batch);
+
+/* Weights by class: class i weighs element i of an array, classes behind its end 1. */
+typedef struct {
+    CornuArray  weights;   /* borrowed */
+    const char *who;
+    int         label;     /* the component with the labels */
+    CornuType   type;      /* of a label: a number, or one of C classes */
+} CornuClassWeights;
+
+/* Sets *classes for labels of that type; CORNU_OK if weights and labels are such. */
+CornuStatus cornu__class_weights(CornuClassWeights *classes, const CornuModel *model,
+                                 const char *who, CornuArray weights, CornuType label);
+
+/* The sample weights of `rows` labels. */
+void cornu__weigh_classes(const CornuClassWeights *classes, CornuArray labels, int64_t rows,
+                          float *weights);
+
+/* Adds them to the data set's elements; *classes must outlive it. Takes the data set. */
+CornuDataset *cornu__add_class_weights(CornuClassWeights *classes, const CornuModel *model,
+                                       const char *who, CornuArray weights, CornuDataset *data);
 
 /* Batches, epoch after epoch. */
 typedef struct {
@@ -60,7 +84,8 @@ CornuStatus cornu__source_next(CornuSource *source, const CornuBatch **batch);
 int64_t cornu__execution_end(const CornuModel *model, const CornuSource *source, int64_t first);
 
 /* Feeds the step for a batch of this source. */
-CornuStatus cornu__source_feed(CornuSource *source, CornuStep *step, const CornuBatch *batch);
+CornuStatus cornu__source_feed(CornuSource *source, CornuStep *step, const CornuArrays *arrays,
+                               int64_t valid);
 
 /* Called between epochs: a pass that is over begins anew. */
 void cornu__source_turn(CornuSource *source);

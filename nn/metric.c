@@ -1,170 +1,107 @@
+/* Metrics by name, and what they share. */
 #include "metric.h"
 
 #include <string.h>
 
-#include "../device/memory_internal.h"
 #include "../device/nearest.h"
-#include "loss_internal.h"
 #include "metric_internal.h"
-
-/* ---- Means ---- */
-
-/* A metric whose result is the mean of some values. Those of "accuracy" follow from shapes. */
-typedef struct {
-    CornuMetric        base;
-    CornuMetricValues *values;
-    CornuMetricValues *binary, *categorical, *sparse;  /* NULL but for the resolved ones */
-} MeanMetric;
-
-enum { SUM, COUNT };
-
-/* sum += sum of the batch's values, count += how many they are. */
-CornuStatus cornu__mean_update(CornuTensor *values, const CornuMetricCall *call,
-                               CornuTensor *const *old, CornuTensor **new_states)
-{
-    CornuTensor *count, *sum = cornu__valid_sum(values, call, &count);
-    if (!sum) return cornu_error_status();
-    sum = cornu_op_all_reduce(cornu_op_convert(sum, CORNU_F64));
-    new_states[SUM] = cornu_op_add(old[SUM], sum);
-    new_states[COUNT] = cornu_op_add(old[COUNT], count);
-    return new_states[SUM] && new_states[COUNT] ? CORNU_OK : cornu_error_status();
-}
-
-double cornu__mean_result(const CornuArray *states)
-{
-    const double count = cornu_array_get(states[COUNT], 0);
-    return count > 0.0 ? cornu_array_get(states[SUM], 0) / count : 0.0;
-}
-
-static CornuStatus mean_update(const CornuMetric *self, const CornuMetricCall *call,
-                               CornuTensor *const *old, CornuTensor **new_states)
-{
-    const MeanMetric *metric = (const MeanMetric *)self;
-    return cornu__mean_update(metric->values(call->y_true, call->y_pred), call, old, new_states);
-}
-
-static double mean_result(const CornuMetric *self, const CornuArray *states)
-{
-    (void)self;
-    return cornu__mean_result(states);
-}
-
-/* Source: keras/src/trainers/compile_utils.py, is_binary_or_sparse_categorical. */
-static CornuStatus resolve(CornuMetric *self, CornuShape y_true, CornuShape y_pred)
-{
-    MeanMetric *metric = (MeanMetric *)self;
-    if (y_pred.rank < 1)
-        return cornu__fail(CORNU_ERR_SHAPE, "metric %s: the prediction is a scalar", self->name);
-    if (y_pred.extent[y_pred.rank - 1] == 1)
-        metric->values = metric->binary;
-    else if (y_true.rank < y_pred.rank || y_true.extent[y_true.rank - 1] == 1)
-        metric->values = metric->sparse;
-    else
-        metric->values = metric->categorical;
-    return CORNU_OK;
-}
 
 static void free_metric(CornuMetric *metric) { cornu__release(metric); }
 
-CornuMetric *cornu_mean_metric(const char *name, CornuMetricValues *values)
+void *cornu__metric_create(size_t size, const CornuMetric *base)
 {
     if (cornu_error_pending()) return NULL;
-    MeanMetric *metric = cornu__allocate(1, sizeof *metric);
+    CornuMetric *metric = cornu__allocate(1, size);
     if (!metric) return cornu__null();
-    metric->base = (CornuMetric){
-        .name = name, .state_count = 2,
-        .states = { [SUM] = cornu_scalar(CORNU_F64), [COUNT] = cornu_scalar(CORNU_I64) },
-        .update = mean_update, .result = mean_result, .free = free_metric,
-    };
-    metric->values = values;
-    return &metric->base;
+    *metric = *base;
+    if (!metric->free) metric->free = free_metric;
+    return metric;
 }
 
-/* ---- Accuracies: 1 where the prediction is right. keras/src/metrics/accuracy_metrics.py ---- */
-
-static CornuTensor *matches(CornuTensor *a, CornuTensor *b)
+void cornu_metric_free(CornuMetric *metric)
 {
-    return cornu_op_convert(cornu_op_compare(a, CORNU_EQUAL, b), CORNU_F32);
+    if (metric && metric->free) metric->free(metric);
 }
 
-static int last_axis(CornuTensor *x) { return cornu_tensor_shape(x).rank - 1; }
-
-static CornuTensor *binary_accuracy(CornuTensor *y_true, CornuTensor *y_pred)
+CornuTensor *cornu__accumulate(CornuTensor *old, CornuTensor *more)
 {
-    CornuTensor *truth = cornu_op_convert(cornu__match_ranks(y_true, y_pred), CORNU_F32);
-    if (!truth) return NULL;
-    CornuTensor *half = cornu_op_constant_like(y_pred, 0.5);
-    CornuTensor *yes = cornu_op_convert(cornu_op_compare(y_pred, CORNU_GREATER, half), CORNU_F32);
-    CornuTensor *right = matches(truth, yes);
-    if (!right || cornu_tensor_shape(right).rank < 2) return right;
-    return cornu_op_reduce_mean(right, INT64_C(1) << last_axis(right), false);
+    return cornu_op_add(old, cornu_op_all_reduce(cornu_op_convert(more, CORNU_F64)));
 }
 
-static CornuTensor *categorical_accuracy(CornuTensor *y_true, CornuTensor *y_pred)
+double cornu__mean_of_results(const CornuMetric *self, const CornuArray *states)
 {
-    CornuTensor *truth = cornu_op_convert(y_true, CORNU_F32);
-    if (!truth || !y_pred) return NULL;
-    return matches(cornu_op_argmax(truth, last_axis(truth)),
-                   cornu_op_argmax(y_pred, last_axis(y_pred)));
-}
-
-static CornuTensor *sparse_categorical_accuracy(CornuTensor *y_true, CornuTensor *y_pred)
-{
-    CornuTensor *labels = cornu__class_labels(y_true, y_pred);
-    if (!labels) return NULL;
-    return matches(cornu_op_convert(labels, CORNU_I32), cornu_op_argmax(y_pred, last_axis(y_pred)));
-}
-
-/* ---- Losses as metrics ---- */
-
-static CornuTensor *values_of(const char *name, CornuTensor *y_true, CornuTensor *y_pred)
-{
-    CornuLoss   *loss = cornu_loss(name);
-    CornuTensor *values = loss ? loss->call(loss, y_true, y_pred) : NULL;
-    cornu_loss_free(loss);
-    return values;
-}
-
-static CornuTensor *binary_crossentropy(CornuTensor *y_true, CornuTensor *y_pred)
-{
-    return values_of("binary_crossentropy", y_true, y_pred);
-}
-
-static CornuTensor *categorical_crossentropy(CornuTensor *y_true, CornuTensor *y_pred)
-{
-    return values_of("categorical_crossentropy", y_true, y_pred);
-}
-
-static CornuTensor *sparse_crossentropy(CornuTensor *y_true, CornuTensor *y_pred)
-{
-    return values_of("sparse_categorical_crossentropy", y_true, y_pred);
-}
-
-static CornuTensor *squared_error(CornuTensor *y_true, CornuTensor *y_pred)
-{
-    return values_of("mean_squared_error", y_true, y_pred);
+    double sum = 0.0;
+    for (int64_t i = 0; i < self->result_count; i++) sum += self->result_at(self, states, i);
+    return cornu__ratio(sum, (double)self->result_count);
 }
 
 /* ---- By name ---- */
 
+typedef enum {
+    ACCURACY, CROSSENTROPY, BINARY_ACCURACY, CATEGORICAL_ACCURACY, SPARSE_ACCURACY, TOP_K,
+    SPARSE_TOP_K, LOSS, ROOT, COSINE, PEARSON, CONCORDANCE, R2, PRECISION, RECALL, AUC,
+    TRUE_POSITIVES, TRUE_NEGATIVES, FALSE_POSITIVES, FALSE_NEGATIVES, F1, FBETA, BINARY_IOU
+} Kind;
+
 static const struct {
-    const char        *name;
-    CornuMetricValues *values;   /* NULL: the three by shape */
-    CornuMetricValues *binary, *categorical, *sparse;
+    const char *name;
+    Kind        kind;
+    const char *loss;   /* if not of the same name */
 } known[] = {
-    { "accuracy", NULL, binary_accuracy, categorical_accuracy, sparse_categorical_accuracy },
-    { "acc", NULL, binary_accuracy, categorical_accuracy, sparse_categorical_accuracy },
-    { "crossentropy", NULL, binary_crossentropy, categorical_crossentropy, sparse_crossentropy },
-    { "ce", NULL, binary_crossentropy, categorical_crossentropy, sparse_crossentropy },
-    { .name = "binary_accuracy", .values = binary_accuracy },
-    { .name = "categorical_accuracy", .values = categorical_accuracy },
-    { .name = "sparse_categorical_accuracy", .values = sparse_categorical_accuracy },
-    { .name = "binary_crossentropy", .values = binary_crossentropy },
-    { .name = "categorical_crossentropy", .values = categorical_crossentropy },
-    { .name = "sparse_categorical_crossentropy", .values = sparse_crossentropy },
-    { .name = "mean_squared_error", .values = squared_error },
-    { .name = "mse", .values = squared_error },
+    { "accuracy", ACCURACY, 0 }, { "acc", ACCURACY, 0 },
+    { "crossentropy", CROSSENTROPY, 0 }, { "ce", CROSSENTROPY, 0 },
+    { "binary_accuracy", BINARY_ACCURACY, 0 },
+    { "categorical_accuracy", CATEGORICAL_ACCURACY, 0 },
+    { "sparse_categorical_accuracy", SPARSE_ACCURACY, 0 },
+    { "top_k_categorical_accuracy", TOP_K, 0 },
+    { "sparse_top_k_categorical_accuracy", SPARSE_TOP_K, 0 },
+    { "binary_crossentropy", LOSS, 0 }, { "bce", LOSS, 0 }, { "BCE", LOSS, 0 },
+    { "categorical_crossentropy", LOSS, 0 }, { "sparse_categorical_crossentropy", LOSS, 0 },
+    { "kl_divergence", LOSS, 0 }, { "poisson", LOSS, 0 }, { "hinge", LOSS, 0 },
+    { "squared_hinge", LOSS, 0 }, { "categorical_hinge", LOSS, 0 },
+    { "log_cosh_error", LOSS, "log_cosh" },
+    { "mean_squared_error", LOSS, 0 }, { "mse", LOSS, 0 }, { "MSE", LOSS, 0 },
+    { "mean_absolute_error", LOSS, 0 }, { "mae", LOSS, 0 }, { "MAE", LOSS, 0 },
+    { "mean_absolute_percentage_error", LOSS, 0 }, { "mape", LOSS, 0 }, { "MAPE", LOSS, 0 },
+    { "mean_squared_logarithmic_error", LOSS, 0 }, { "msle", LOSS, 0 }, { "MSLE", LOSS, 0 },
+    { "root_mean_squared_error", ROOT, 0 }, { "cosine_similarity", COSINE, 0 },
+    { "pearson_correlation", PEARSON, 0 }, { "concordance_correlation", CONCORDANCE, 0 },
+    { "r2_score", R2, 0 }, { "precision", PRECISION, 0 }, { "recall", RECALL, 0 },
+    { "auc", AUC, 0 }, { "AUC", AUC, 0 }, { "true_positives", TRUE_POSITIVES, 0 },
+    { "true_negatives", TRUE_NEGATIVES, 0 }, { "false_positives", FALSE_POSITIVES, 0 },
+    { "false_negatives", FALSE_NEGATIVES, 0 }, { "f1_score", F1, 0 }, { "fbeta_score", FBETA, 0 },
+    { "binary_io_u", BINARY_IOU, 0 },
 };
+
+static CornuMetric *usual(Kind kind, const char *name, const char *loss)
+{
+    switch (kind) {
+    case ACCURACY: return cornu__accuracy(name);
+    case CROSSENTROPY: return cornu__crossentropy(name);
+    case BINARY_ACCURACY: return cornu_binary_accuracy(.name = name);
+    case CATEGORICAL_ACCURACY: return cornu__categorical_accuracy(name);
+    case SPARSE_ACCURACY: return cornu__sparse_categorical_accuracy(name);
+    case TOP_K: return cornu_top_k_categorical_accuracy(.name = name);
+    case SPARSE_TOP_K: return cornu_sparse_top_k_categorical_accuracy(.name = name);
+    case LOSS: return cornu_loss_metric(name, cornu_loss(loss ? loss : name));
+    case ROOT: return cornu__root_mean_squared_error(name);
+    case COSINE: return cornu_cosine_similarity_metric(.name = name);
+    case PEARSON: return cornu_pearson_correlation(.name = name);
+    case CONCORDANCE: return cornu_concordance_correlation(.name = name);
+    case R2: return cornu_r2_score(.name = name);
+    case PRECISION: return cornu_precision(.name = name);
+    case RECALL: return cornu_recall(.name = name);
+    case AUC: return cornu_auc(.name = name);
+    case TRUE_POSITIVES: return cornu_true_positives(.name = name);
+    case TRUE_NEGATIVES: return cornu_true_negatives(.name = name);
+    case FALSE_POSITIVES: return cornu_false_positives(.name = name);
+    case FALSE_NEGATIVES: return cornu_false_negatives(.name = name);
+    case F1: return cornu_f1_score(.name = name);
+    case FBETA: return cornu_fbeta_score(.name = name);
+    case BINARY_IOU: return cornu_binary_iou(.name = name);
+    }
+    return NULL;
+}
 
 CornuMetric *cornu_metric(const char *name)
 {
@@ -172,23 +109,11 @@ CornuMetric *cornu_metric(const char *name)
     const char *names[KNOWN];
     for (int i = 0; i < KNOWN; i++) {
         names[i] = known[i].name;
-        if (!name || strcmp(name, known[i].name)) continue;
-        CornuMetric *metric = cornu_mean_metric(known[i].name, known[i].values);
-        if (!metric || known[i].values) return metric;
-        MeanMetric *mean = (MeanMetric *)metric;
-        mean->binary = known[i].binary;
-        mean->categorical = known[i].categorical;
-        mean->sparse = known[i].sparse;
-        metric->build = resolve;
-        return metric;
+        if (name && !strcmp(name, names[i]))
+            return usual(known[i].kind, names[i], known[i].loss);
     }
     const char *near = name ? cornu__nearest(name, names, KNOWN) : NULL;
     return cornu__fail_null(CORNU_ERR_ARGUMENT, "metric \"%s\" is not known%s%s%s",
                             name ? name : "(NULL)", near ? "; is \"" : "", near ? near : "",
                             near ? "\" meant?" : "");
-}
-
-void cornu_metric_free(CornuMetric *metric)
-{
-    if (metric && metric->free) metric->free(metric);
 }

@@ -120,6 +120,9 @@ typedef struct {
                                                     trained; default 1; CORNU_ZERO for none */
     CornuMetric    *output_metrics[CORNU_MAX_MODEL_TENSORS][CORNU_MAX_METRICS]; /* in place of
                                                     .metrics, for several outputs; taken */
+    CornuMetric    *weighted_metrics[CORNU_MAX_METRICS]; /* these heed sample weights; taken */
+    CornuMetric    *output_weighted_metrics[CORNU_MAX_MODEL_TENSORS][CORNU_MAX_METRICS]; /* in place
+                                                    of .weighted_metrics, for several outputs */
     CornuDevice    *device;                      /* default: that of the strategy in scope
                                                     (strategy.h), else a "cpu" device of the
                                                     model's own */
@@ -148,9 +151,18 @@ CornuOptimizer *cornu_model_optimizer(const CornuModel *model);  /* NULL before 
 int64_t         cornu_model_steps_per_execution(const CornuModel *model);  /* likewise 0 */
 
 /* "loss", then the metrics as compiled; for several outputs "loss", then "scores_loss" of each, not
- * weighted, then metrics as "scores_accuracy", after the layers that give the outputs. */
+ * weighted, then metrics as "scores_accuracy", after the layers that give the outputs. Weighted
+ * metrics come last, as "weighted_accuracy" where there is one of the name before them. */
 int         cornu_model_metric_count(const CornuModel *model);
 const char *cornu_model_metric_name(const CornuModel *model, int i);
+
+/* What metric i has accumulated since it was reset: how many numbers its result has, 1 but for
+ * vectors (and before the first step), the first `count` of them, and one of its states. The
+ * state's array is the model's, until it is read again; a metric's header says what it holds. What
+ * has not run yet is CORNU_ERR_ARGUMENT. */
+int64_t     cornu_model_metric_size(const CornuModel *model, int i);
+CornuStatus cornu_model_metric_result(CornuModel *model, int i, double *result, int64_t count);
+CornuStatus cornu_model_metric_state(CornuModel *model, int i, int state, CornuArray *array);
 
 /* Of the training step, NULL before the first one. */
 const CornuStatistics *cornu_model_statistics(const CornuModel *model);
@@ -167,6 +179,10 @@ CornuExecutable *cornu_model_train_step(CornuModel *model, CornuType x, CornuTyp
  * error. x may lack, or have too many, a last axis of extent 1. A last batch with fewer rows
  * counts exactly as those rows. For several inputs or outputs an element of a data set has a
  * component for each, inputs first, and arrays are given as .xs and .ys.
+ *
+ * Sample weights multiply the values of losses and weighted metrics: a further component of a data
+ * set, or an array .sample_weight, (N), or (N, T) for a weight of each step; where there are
+ * several outputs one for all of them or, as .sample_weights, one for each. Of any number type.
  */
 
 /* What is printed: nothing, a bar, or a line per epoch. auto is a bar on a terminal, lines
@@ -182,6 +198,11 @@ typedef struct {
     CornuArray     x, y;
     CornuArray     xs[CORNU_MAX_MODEL_TENSORS], ys[CORNU_MAX_MODEL_TENSORS]; /* in place of them:
                                             of each input and output, in the model's order */
+    CornuArray     sample_weight;        /* with arrays */
+    CornuArray     sample_weights[CORNU_MAX_MODEL_TENSORS];
+    CornuArray     class_weight;         /* (classes): a sample weighs what its class does; classes
+                                            behind the end weigh 1. Labels are numbers, or one of C
+                                            classes. Not for samples held out, or validation */
     int64_t        batch_size;           /* default 32 */
     int64_t        epochs;               /* default 1: the index to end before, see initial_epoch;
                                             CORNU_ZERO for none */
@@ -191,6 +212,8 @@ typedef struct {
     CornuDataset  *validation_data;      /* or these arrays */
     CornuArray     validation_x, validation_y;
     CornuArray     validation_xs[CORNU_MAX_MODEL_TENSORS], validation_ys[CORNU_MAX_MODEL_TENSORS];
+    CornuArray     validation_sample_weight;
+    CornuArray     validation_sample_weights[CORNU_MAX_MODEL_TENSORS];
     bool           no_shuffle;           /* else data not batched are shuffled for each epoch */
     int64_t        initial_epoch;        /* the first one's index */
     int64_t        steps_per_epoch;      /* default: all batches. Fewer: the next epoch goes on
@@ -211,6 +234,7 @@ typedef struct {
     CornuDataset  *data;
     CornuArray     x, y;
     CornuArray     xs[CORNU_MAX_MODEL_TENSORS], ys[CORNU_MAX_MODEL_TENSORS];
+    CornuArray     sample_weight, sample_weights[CORNU_MAX_MODEL_TENSORS];
     int64_t        batch_size;
     CornuVerbose   verbose;
     int64_t        steps;                /* default: all batches */
@@ -244,10 +268,23 @@ CornuStatus cornu_predict_from(const CornuPredictConfig *config);
 #define cornu_predict(...) \
     cornu_predict_from(&(CornuPredictConfig){ .unset = 0, __VA_ARGS__ })
 
-/* One step on one batch. values: cornu_model_metric_count() numbers, or NULL; as in Keras they
- * are means since cornu_model_reset_metrics, fit or evaluate. */
-CornuStatus cornu_train_on_batch(CornuModel *model, CornuArray x, CornuArray y, double *values);
-CornuStatus cornu_test_on_batch(CornuModel *model, CornuArray x, CornuArray y, double *values);
+typedef struct {
+    char        unset;
+    CornuModel *model;
+    CornuArray  x, y;
+    double     *values;                  /* cornu_model_metric_count() numbers; may be NULL */
+    CornuArray  sample_weight;
+    CornuArray  class_weight;            /* as fit's; makes an array of weights in each call */
+} CornuOnBatchConfig;
+
+/* One step on one batch. As in Keras the values are means since cornu_model_reset_metrics, fit or
+ * evaluate. */
+CornuStatus cornu_train_on_batch_from(const CornuOnBatchConfig *config);
+#define cornu_train_on_batch(...) \
+    cornu_train_on_batch_from(&(CornuOnBatchConfig){ .unset = 0, __VA_ARGS__ })
+CornuStatus cornu_test_on_batch_from(const CornuOnBatchConfig *config);
+#define cornu_test_on_batch(...) \
+    cornu_test_on_batch_from(&(CornuOnBatchConfig){ .unset = 0, __VA_ARGS__ })
 CornuStatus cornu_predict_on_batch(CornuModel *model, CornuArray x, CornuArray to);
 /* The same for several inputs or outputs: arrays of each, in the model's order. */
 CornuStatus cornu_train_on_batch_many(CornuModel *model, const CornuArray *x, const CornuArray *y,

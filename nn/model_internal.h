@@ -13,6 +13,7 @@ typedef struct {
     char          *name;                         /* its key in logs */
     CornuMetric   *metric;                       /* NULL for a loss, a mean */
     int            output;                       /* -1: the loss of all outputs */
+    bool           weighted;                     /* by sample weights, one of .weighted_metrics */
     int            state_count;
     CornuVariable *states[CORNU_MAX_STATES];
     CornuArray     host[CORNU_MAX_STATES];       /* where states are read to */
@@ -23,16 +24,26 @@ typedef enum {
     CORNU_STEP_TRAIN, CORNU_STEP_TEST, CORNU_STEP_TEST_PREDICT, CORNU_STEP_PREDICT
 } CornuStepMode;
 
+/* A batch's arrays: x of each input, y of each output, and sample weights: none, one array for all
+ * outputs, or one for each. y and weights may be NULL for a step that predicts. */
+typedef struct {
+    const CornuArray *x, *y, *weights;
+    int               weight_count;
+} CornuArrays;
+
 /* A step recorded for data of certain types, kept to be run again. */
 typedef struct CornuStep {
     CornuStepMode     mode;
     int               x_count, y_count;          /* inputs, outputs; no y are fed to predict */
-    CornuType         x_types[CORNU_MAX_MODEL_TENSORS], y_types[CORNU_MAX_MODEL_TENSORS];
+    int               weight_count;
+    CornuType         x_types[CORNU_MAX_MODEL_TENSORS], y_types[CORNU_MAX_MODEL_TENSORS],
+                      weight_types[CORNU_MAX_MODEL_TENSORS];
                                                  /* with the batch; y_types of predict are 0 */
     CornuGraph       *graph;
     int               shards;
     int64_t           rows;                      /* of a shard */
-    CornuTensor      *x[CORNU_MAX_MODEL_TENSORS], *y[CORNU_MAX_MODEL_TENSORS];
+    CornuTensor      *x[CORNU_MAX_MODEL_TENSORS], *y[CORNU_MAX_MODEL_TENSORS],
+                     *weights[CORNU_MAX_MODEL_TENSORS];
     CornuTensor      *count, *position;          /* what each shard is fed: its data, how many of
                                                     its rows are valid, where they begin */
     CornuTensor      *total;                     /* valid rows of all shards */
@@ -76,7 +87,7 @@ struct CornuModel {
     CornuOptimizer *optimizer;
     CornuLoss      *losses[CORNU_MAX_MODEL_TENSORS];
     double          loss_weights[CORNU_MAX_MODEL_TENSORS];
-    CornuTracked    tracked[1 + CORNU_MAX_MODEL_TENSORS * (1 + CORNU_MAX_METRICS)];
+    CornuTracked    tracked[1 + CORNU_MAX_MODEL_TENSORS * (1 + 2 * CORNU_MAX_METRICS)];
     int             tracked_count;
     CornuVariable  *seed_variable;               /* i64 */
     CornuStep      *steps;
@@ -133,14 +144,13 @@ void cornu__steps_free(CornuModel *model);
 /* CORNU_OK for a model of one input and one output that can be used. */
 CornuStatus cornu__model_check_single(const CornuModel *model);
 
-/* The step for batches of arrays of these types, x of each input and y of each output: recorded at
- * the first call, found again later. One that predicts does not look at y. */
-CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, const CornuArray *x,
-                        const CornuArray *y, CornuStep **step);
+/* The step for batches of arrays of these types: recorded at the first call, found again later. One
+ * that predicts looks at x only. */
+CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, const CornuArrays *arrays,
+                        CornuStep **step);
 
 /* Feeds such a batch, whose first `valid` rows count. */
-CornuStatus cornu__step_feed(CornuStep *step, const CornuArray *x, const CornuArray *y,
-                             int64_t valid);
+CornuStatus cornu__step_feed(CornuStep *step, const CornuArrays *arrays, int64_t valid);
 
 /* Runs on what was fed; a step that gives predictions writes those of the whole batch to `to`, one
  * array for each output. */

@@ -19,6 +19,7 @@
 #include "../tensor/ops.h"
 #include "constraints.h"
 #include "keywords.h"
+#include "loss.h"
 #include "schedule.h"
 
 #ifdef __cplusplus
@@ -219,12 +220,10 @@ CornuOptimizer *cornu_loss_scale_optimizer(CornuOptimizer *optimizer);
  *
  * Source: tensorflow/python/tpu/tpu_optimizer.py, CrossShardOptimizer.
  */
-typedef enum { CORNU_MEAN, CORNU_SUM } CornuReduction;
-
 typedef struct {
     char            unset;
     CornuOptimizer *optimizer;     /* taken, and returned */
-    CornuReduction  reduction;
+    CornuReduction  reduction;     /* CORNU_MEAN or CORNU_SUM */
     int             group_size;    /* default: all shards; what does not fit is refused by build */
     int             group_assignment[CORNU_MAX_SHARDS]; /* default 0, 1, 2, …; needs group_size */
 } CornuCrossShardConfig;

@@ -1,4 +1,7 @@
 /* Sources of batches: arrays and data sets of any kind, as fit and evaluate see them. */
+#include <math.h>
+#include <string.h>
+
 #include "loop_internal.h"
 
 /* Lists the arrays given for the model's inputs or outputs, called `what` and `what`s. */
@@ -20,8 +23,9 @@ static CornuStatus list_arrays(const char *who, const char *what, CornuArray one
 
 static CornuDataset *from_arrays(const CornuModel *model, const CornuGiven *given)
 {
-    CornuArray arrays[2 * CORNU_MAX_MODEL_TENSORS];
-    const int  inputs = model->input_count;
+    CornuArray arrays[3 * CORNU_MAX_MODEL_TENSORS];
+    const int  inputs = model->input_count, outputs = model->output_count;
+    int        weights = 0;
     if (!given->x.data && !given->xs[0].data)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: neither a data set nor arrays are given",
                                 given->who);
@@ -29,9 +33,15 @@ static CornuDataset *from_arrays(const CornuModel *model, const CornuGiven *give
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: x is given without y", given->who);
     if (list_arrays(given->who, "x", given->x, given->xs, inputs, arrays)) return cornu__null();
     if (!given->ys) return cornu__dataset_borrow_arrays(arrays, inputs);
-    if (list_arrays(given->who, "y", given->y, given->ys, model->output_count, arrays + inputs))
+    if (list_arrays(given->who, "y", given->y, given->ys, outputs, arrays + inputs))
         return cornu__null();
-    return cornu__dataset_borrow_arrays(arrays, inputs + model->output_count);
+    if (given->sample_weight.data || given->sample_weights[0].data) {
+        weights = given->sample_weight.data ? 1 : outputs;
+        if (list_arrays(given->who, "sample_weight", given->sample_weight, given->sample_weights,
+                        weights, arrays + inputs + outputs))
+            return cornu__null();
+    }
+    return cornu__dataset_borrow_arrays(arrays, inputs + outputs + weights);
 }
 
 CornuDataset *cornu__data(const CornuModel *model, const CornuGiven *given)
@@ -43,20 +53,109 @@ CornuDataset *cornu__data(const CornuModel *model, const CornuGiven *given)
                                 "%s: both a data set and arrays are given, expected one",
                                 given->who);
     if (!data) return from_arrays(model, given);
-    const int inputs = model->input_count, all = inputs + model->output_count;
+    if (given->sample_weight.data || (given->sample_weights && given->sample_weights[0].data))
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: both a data set and .sample_weight are "
+                                "given; weights are a further component of the data set",
+                                given->who);
+    const int inputs = model->input_count, outputs = model->output_count, all = inputs + outputs;
     const int components = cornu_dataset_components(data);
-    if (components == all || (components == inputs && !given->ys))
+    if (components == all || components == all + 1 || components == all + outputs ||
+        (components == inputs && !given->ys))
         return cornu_dataset_retain(data);
     if (all > 2)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: an element of the data set has %d "
-                                "components, expected %d: %d inputs and %d outputs", given->who,
-                                components, all, inputs, model->output_count);
-    return cornu__fail_null(components > 2 ? CORNU_ERR_UNSUPPORTED : CORNU_ERR_ARGUMENT,
-                            "%s: an element of the data set has %d components, expected %s%s",
-                            given->who, components,
-                            given->ys ? "2: x and y" : "1 or 2: x, or x and y",
-                            components > 2 ? "; sample weights are not available in this "
-                                             "version" : "");
+                                "components, expected %d: %d inputs and %d outputs, behind which "
+                                "sample weights may stand, one component or %d", given->who,
+                                components, all, inputs, outputs, outputs);
+    return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: an element of the data set has %d components, "
+                            "expected %s", given->who, components,
+                            given->ys ? "2 or 3: x and y, and sample weights"
+                                      : "1 to 3: x, or x and y, and sample weights");
+}
+
+CornuArrays cornu__arrays_of(const CornuModel *model, const CornuBatch *batch)
+{
+    const int inputs = model->input_count, all = inputs + model->output_count;
+    return (CornuArrays){
+        .x = batch->arrays, .y = batch->count >= all ? batch->arrays + inputs : NULL,
+        .weights = batch->count > all ? batch->arrays + all : NULL,
+        .weight_count = batch->count > all ? batch->count - all : 0,
+    };
+}
+
+/* ---- Weights by class ---- */
+
+CornuStatus cornu__class_weights(CornuClassWeights *classes, const CornuModel *model,
+                                 const char *who, CornuArray weights, CornuType label)
+{
+    CornuText text;
+    *classes = (CornuClassWeights){ .weights = weights, .who = who, .label = model->input_count,
+                                    .type = label };
+    if (model->output_count > 1)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .class_weight is given, but the model has %d "
+                           "outputs, expected one", who, model->output_count);
+    if (weights.type.shape.rank != 1)
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: .class_weight is %s, expected (classes)", who,
+                           cornu_shape_print(&text, weights.type.shape));
+    if (label.shape.rank > 1)
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: .class_weight is given, but a label is %s, "
+                           "expected a class, () or (1), or one of C, (C)", who,
+                           cornu_shape_print(&text, label.shape));
+    return CORNU_OK;
+}
+
+/* Source: class_weight_to_sample_weights in
+ * keras/src/trainers/data_adapters/data_adapter_utils.py. */
+void cornu__weigh_classes(const CornuClassWeights *classes, CornuArray labels, int64_t rows,
+                          float *weights)
+{
+    const int64_t each = cornu_type_count(classes->type);
+    for (int64_t i = 0; i < rows; i++) {
+        int64_t greatest = 0;
+        for (int64_t c = 1; c < each; c++)
+            if (cornu_array_get(labels, i * each + c) >
+                cornu_array_get(labels, i * each + greatest)) greatest = c;
+        const double label = each > 1 ? (double)greatest : rint(cornu_array_get(labels, i));
+        const bool   listed = label >= 0.0 && label < (double)classes->weights.type.shape.extent[0];
+        weights[i] = listed ? (float)cornu_array_get(classes->weights, (int64_t)label) : 1.0f;
+    }
+}
+
+/* A CornuMapFunction: the element as it is, and its weights behind it. */
+static CornuStatus add_weights(void *context, CornuSample sample, const CornuArray *in,
+                               const CornuArray *out)
+{
+    const CornuClassWeights *classes = context;
+    const int                weights = classes->label + 1;
+    (void)sample;
+    for (int c = 0; c < weights; c++) memcpy(out[c].data, in[c].data, cornu_type_bytes(in[c].type));
+    cornu__weigh_classes(classes, in[classes->label], cornu_type_count(out[weights].type),
+                         out[weights].data);
+    return CORNU_OK;
+}
+
+CornuDataset *cornu__add_class_weights(CornuClassWeights *classes, const CornuModel *model,
+                                       const char *who, CornuArray weights, CornuDataset *data)
+{
+    CornuType types[CORNU_MAX_COMPONENTS];
+    if (!data) return NULL;
+    const int label = model->input_count, components = cornu_dataset_components(data);
+    CornuStatus status = cornu__class_weights(classes, model, who, weights,
+                                              cornu_dataset_type(data, label));
+    if (!status && components != label + 1)
+        status = cornu__fail(CORNU_ERR_ARGUMENT, "%s: both sample weights and .class_weight are "
+                             "given, expected one", who);
+    if (!status && components == CORNU_MAX_COMPONENTS)
+        status = cornu__fail(CORNU_ERR_ARGUMENT, "%s: the data have %d components, with "
+                             ".class_weight there is room for %d", who, components,
+                             CORNU_MAX_COMPONENTS - 1);
+    if (status) {
+        cornu_dataset_free(data);
+        return cornu__null();
+    }
+    for (int c = 0; c < components; c++) types[c] = cornu_dataset_type(data, c);
+    types[components] = cornu_scalar(CORNU_F32);
+    return cornu_dataset_map(data, add_weights, classes, types, components + 1);
 }
 
 /* Batches of what is not batched yet. Takes the data set. */
@@ -148,11 +247,11 @@ int64_t cornu__execution_end(const CornuModel *model, const CornuSource *source,
     return steps < source->steps - first ? first + steps : source->steps;
 }
 
-CornuStatus cornu__source_feed(CornuSource *source, CornuStep *step, const CornuBatch *batch)
+CornuStatus cornu__source_feed(CornuSource *source, CornuStep *step, const CornuArrays *arrays,
+                               int64_t valid)
 {
     const double begin = cornu__seconds();
-    CORNU__TRY(cornu__step_feed(step, batch->arrays, batch->arrays + step->x_count,
-                                batch->valid));
+    CORNU__TRY(cornu__step_feed(step, arrays, valid));
     source->infeed.copy_seconds += cornu__seconds() - begin;
     source->infeed.bytes += step->fed_bytes;
     source->infeed.batches++;

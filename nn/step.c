@@ -164,7 +164,6 @@ static CornuStatus make_state(CornuModel *model, CornuTracked *tracked, const ch
 /* The states of a tracked value, made when they are known: at the first step. All or none. */
 static CornuStatus make_states(CornuModel *model, CornuTracked *tracked, const char *name)
 {
-    static const CornuDtype mean[] = { CORNU_F64, CORNU_I64 };
     if (tracked->state_count > 0) return CORNU_OK;
     const int count = tracked->metric ? tracked->metric->state_count : 2;
     if (count < 1 || count > CORNU_MAX_STATES)
@@ -173,7 +172,8 @@ static CornuStatus make_states(CornuModel *model, CornuTracked *tracked, const c
     CornuStatus status = CORNU_OK;
     for (int i = 0; i < count && !status; i++)
         status = make_state(model, tracked, name,
-                            tracked->metric ? tracked->metric->states[i] : cornu_scalar(mean[i]));
+                            tracked->metric ? tracked->metric->states[i]
+                                            : cornu_scalar(CORNU_F64));
     if (status) cornu__states_free(tracked);
     return status;
 }
@@ -198,14 +198,6 @@ static CornuStatus track(CornuModel *model, CornuTracked *tracked, const char *n
     for (int i = 0; i < tracked->state_count; i++)
         CORNU__TRY(cornu_assign(tracked->states[i], new_states[i]));
     return CORNU_OK;
-}
-
-/* The sum of the values that count / how many they are, on all shards. */
-static CornuTensor *mean_loss(CornuTensor *values, const CornuMetricCall *call)
-{
-    CornuTensor *count, *sum = cornu__valid_sum(values, call, &count);
-    CornuTensor *most = cornu_op_maximum(count, cornu_op_constant_like(count, 1.0));
-    return cornu_op_divide(sum, cornu_op_convert(most, CORNU_F32));
 }
 
 /* A loss of the whole batch, as values whose mean it is. */
@@ -251,8 +243,15 @@ typedef struct {
     CornuTensor    *loss, *shown_loss;                /* of all of them */
 } Losses;
 
-/* One output's part. Where a mask makes batches of one size count differently, Keras still gives
- * each batch's mean the weight of its rows. */
+/* The sample weights of an output, f32, or NULL. */
+static CornuTensor *weights_of(const CornuStep *step, int output)
+{
+    if (step->weight_count == 0) return NULL;
+    return cornu_op_convert(step->weights[step->weight_count > 1 ? output : 0], CORNU_F32);
+}
+
+/* One output's part. Where masks, or a reduction, make batches of one size count differently, Keras
+ * still gives each batch's loss the weight of its rows. */
 static CornuStatus record_output(CornuModel *model, const CornuStep *step, int i,
                                  CornuTensor *mask, Losses *losses)
 {
@@ -266,11 +265,14 @@ static CornuStatus record_output(CornuModel *model, const CornuStep *step, int i
                                .count = step->total };
     call->valid = cornu_op_compare(cornu_op_iota(step->graph, rows, 0), CORNU_LESS, step->count);
     call->mask = mask ? cornu__valid_mask(mask, call->valid) : NULL;
-    CornuTensor *values = loss->call(loss, step->y[i], step->predictions[i]);
-    CornuTensor *mean = mean_loss(values, call);
-    losses->shown[i] = call->mask ? over_rows(mean, call) : values;
-    if (!mean || !losses->shown[i]) return cornu_error_take();
-    CornuTensor *part = weight == 1.0 ? mean : cornu_op_scale(mean, weight);
+    call->weight = weights_of(step, i);
+    CornuMetricCall own = *call;
+    CornuTensor    *values = cornu__loss_values(loss, &own);
+    CornuTensor    *reduced = cornu__reduce_loss(loss, values, &own);
+    const bool      mean_of_rows = !own.mask && loss->reduction == CORNU_MEAN;
+    if (!reduced) return cornu_error_take();
+    losses->shown[i] = mean_of_rows ? cornu__weighted(values, &own) : over_rows(reduced, &own);
+    CornuTensor *part = weight == 1.0 ? reduced : cornu_op_scale(reduced, weight);
     losses->loss = i == 0 ? part : cornu_op_add(losses->loss, part);
     return losses->loss ? CORNU_OK : cornu_error_take();
 }
@@ -294,6 +296,7 @@ static CornuStatus record_loss(CornuModel *model, CornuStep *step, CornuTensor *
         const int       of = tracked->output < 0 ? 0 : tracked->output;
         CornuMetricCall call = losses.call[of];
         if (!tracked->metric) call.mask = NULL;
+        if (!tracked->weighted) call.weight = NULL;
         cornu_graph_scope(graph, tracked->name);
         CORNU__TRY(track(model, tracked, tracked->name,
                          tracked->output < 0 ? losses.shown_loss : losses.shown[of], &call));
@@ -334,6 +337,12 @@ static CornuStatus make_inputs(CornuModel *model, CornuStep *step)
         CORNU__TRY(check_rows(model, step, step->y_types[i], "y"));
         step->y[i] = cornu_graph_shard_input(step->graph, shard_type(step, step->y_types[i]));
         row += row_bytes(step->y_types[i]);
+    }
+    for (int i = 0; i < step->weight_count; i++) {
+        CORNU__TRY(check_rows(model, step, step->weight_types[i], "sample_weight"));
+        step->weights[i] = cornu_graph_shard_input(step->graph,
+                                                   shard_type(step, step->weight_types[i]));
+        row += row_bytes(step->weight_types[i]);
     }
     step->fed_bytes = step->shards * step->rows * (int64_t)row;
     return cornu_error_take();
@@ -381,6 +390,8 @@ static CornuStatus make_room(CornuStep *step)
         if (row_bytes(step->x_types[i]) > most) most = row_bytes(step->x_types[i]);
     for (int i = 0; i < step->y_count; i++)
         if (step->y[i] && row_bytes(step->y_types[i]) > most) most = row_bytes(step->y_types[i]);
+    for (int i = 0; i < step->weight_count; i++)
+        if (row_bytes(step->weight_types[i]) > most) most = row_bytes(step->weight_types[i]);
     step->blank = cornu__allocate((size_t)step->rows, most);
     if (!step->blank) return CORNU_ERR_MEMORY;
     for (int i = 0; i < step->y_count && predicts(step); i++) {
@@ -390,38 +401,43 @@ static CornuStatus make_room(CornuStep *step)
     return CORNU_OK;
 }
 
-static bool has_types(const CornuStep *step, const CornuArray *x, const CornuArray *y)
+static bool has_types(const CornuStep *step, const CornuArrays *arrays)
 {
     for (int i = 0; i < step->x_count; i++)
-        if (!cornu_type_equal(step->x_types[i], x[i].type)) return false;
-    for (int i = 0; i < step->y_count && step->mode != CORNU_STEP_PREDICT; i++)
-        if (!cornu_type_equal(step->y_types[i], y[i].type)) return false;
+        if (!cornu_type_equal(step->x_types[i], arrays->x[i].type)) return false;
+    if (step->mode == CORNU_STEP_PREDICT) return true;
+    for (int i = 0; i < step->y_count; i++)
+        if (!cornu_type_equal(step->y_types[i], arrays->y[i].type)) return false;
+    if (step->weight_count != arrays->weight_count) return false;
+    for (int i = 0; i < step->weight_count; i++)
+        if (!cornu_type_equal(step->weight_types[i], arrays->weights[i].type)) return false;
     return true;
 }
 
-static CornuStep *new_step(const CornuModel *model, CornuStepMode mode, const CornuArray *x,
-                           const CornuArray *y)
+static CornuStep *new_step(const CornuModel *model, CornuStepMode mode, const CornuArrays *arrays)
 {
     CornuStep *step = cornu__allocate(1, sizeof *step);
     if (!step) return NULL;
     *step = (CornuStep){ .mode = mode, .fed_count = -1, .x_count = model->input_count,
                          .y_count = model->output_count };
-    for (int i = 0; i < step->x_count; i++) step->x_types[i] = x[i].type;
-    for (int i = 0; i < step->y_count && mode != CORNU_STEP_PREDICT; i++)
-        step->y_types[i] = y[i].type;
+    for (int i = 0; i < step->x_count; i++) step->x_types[i] = arrays->x[i].type;
+    if (mode == CORNU_STEP_PREDICT) return step;
+    for (int i = 0; i < step->y_count; i++) step->y_types[i] = arrays->y[i].type;
+    step->weight_count = arrays->weight_count;
+    for (int i = 0; i < step->weight_count; i++) step->weight_types[i] = arrays->weights[i].type;
     return step;
 }
 
-CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, const CornuArray *x,
-                        const CornuArray *y, CornuStep **step)
+CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, const CornuArrays *arrays,
+                        CornuStep **step)
 {
-    CORNU__TRY(cornu__model_ready(model, x[0].type));
+    CORNU__TRY(cornu__model_ready(model, arrays->x[0].type));
     for (CornuStep *old = model->steps; old; old = old->next)
-        if (old->mode == mode && has_types(old, x, y)) {
+        if (old->mode == mode && has_types(old, arrays)) {
             *step = old;
             return CORNU_OK;
         }
-    CornuStep *fresh = new_step(model, mode, x, y);
+    CornuStep *fresh = new_step(model, mode, arrays);
     if (!fresh) return CORNU_ERR_MEMORY;
     CornuStatus status = record(model, fresh);
     if (!status) status = make_room(fresh);
@@ -452,7 +468,8 @@ CornuExecutable *cornu_model_train_step(CornuModel *model, CornuType x, CornuTyp
     CornuStep       *step;
     const CornuArray data[] = { cornu_array_from(NULL, x), cornu_array_from(NULL, y) };
     if (cornu__model_check_single(model) ||
-        cornu__step(model, CORNU_STEP_TRAIN, &data[0], &data[1], &step))
+        cornu__step(model, CORNU_STEP_TRAIN, &(CornuArrays){ .x = &data[0], .y = &data[1] },
+                    &step))
         return cornu__null();
     return cornu_graph_executable(step->graph);
 }
@@ -511,8 +528,7 @@ static CornuStatus feed_counts(CornuStep *step, const CornuDeal *deal, int64_t v
     return CORNU_OK;
 }
 
-CornuStatus cornu__step_feed(CornuStep *step, const CornuArray *x, const CornuArray *y,
-                             int64_t valid)
+CornuStatus cornu__step_feed(CornuStep *step, const CornuArrays *arrays, int64_t valid)
 {
     const int64_t batch = step->x_types[0].shape.extent[0];
     if (step->stateful && valid != batch)
@@ -521,9 +537,12 @@ CornuStatus cornu__step_feed(CornuStep *step, const CornuArray *x, const CornuAr
                            (long long)valid, (long long)batch);
     const CornuDeal deal = cornu__deal(step->shards, step->rows, valid);
     for (int i = 0; i < step->x_count; i++)
-        CORNU__TRY(feed(step, &deal, step->x[i], step->x_types[i], x[i]));
+        CORNU__TRY(feed(step, &deal, step->x[i], step->x_types[i], arrays->x[i]));
     for (int i = 0; i < step->y_count && step->y[i]; i++)
-        CORNU__TRY(feed(step, &deal, step->y[i], step->y_types[i], y[i]));
+        CORNU__TRY(feed(step, &deal, step->y[i], step->y_types[i], arrays->y[i]));
+    for (int i = 0; i < step->weight_count; i++)
+        CORNU__TRY(feed(step, &deal, step->weights[i], step->weight_types[i],
+                        arrays->weights[i]));
     return feed_counts(step, &deal, valid);
 }
 

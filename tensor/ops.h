@@ -165,6 +165,9 @@ CornuTensor *cornu_op_sparse_cross_entropy(CornuTensor *logits, CornuTensor *lab
 /* table (V, C) and integer indices (…) give (…, C), rows of the table. An index outside [0, V) is
  * CORNU_ERR_VALUE when the graph runs. */
 CornuTensor *cornu_op_gather(CornuTensor *table, CornuTensor *indices);
+/* x (…, C), a float, and integer indices (…) give f32 (rows, C): row i is the sum of the x whose
+ * index is i, in their order. An index outside [0, rows) is CORNU_ERR_VALUE when the graph runs. */
+CornuTensor *cornu_op_segment_sum(CornuTensor *x, CornuTensor *indices, int64_t rows);
 
 /* ---- Over time ---- */
 

@@ -5,15 +5,24 @@ CornuTensor *cornu_op_gather(CornuTensor *table, CornuTensor *indices)
     return cornu__record2(CORNU_OP_GATHER, table, indices);
 }
 
+static CornuTensor *segment_sum(CornuTensor *x, CornuTensor *indices, int64_t rows,
+                                CornuDtype dtype)
+{
+    CornuTensor    *in[2] = { x, indices }, *out[CORNU_MAX_OUTPUTS];
+    CornuAttributes attributes = { .gather_grad = { .rows = rows, .dtype = dtype } };
+    return cornu__record(CORNU_OP_GATHER_GRAD, &attributes, in, 2, out);
+}
+
+CornuTensor *cornu_op_segment_sum(CornuTensor *x, CornuTensor *indices, int64_t rows)
+{
+    return segment_sum(x, indices, rows, CORNU_F32);
+}
+
 /* d_table's rows are the sums of the d_y that were taken from them. */
 static void gather_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
 {
-    CornuTensor    *in[2] = { d[0], op->in[1] }, *out[CORNU_MAX_OUTPUTS];
-    CornuAttributes attributes = {
-        .gather_grad = { .rows = cornu_tensor_shape(op->in[0]).extent[0],
-                         .dtype = cornu__gradient_dtype(op->in[0]) },
-    };
-    d_x[0] = cornu__record(CORNU_OP_GATHER_GRAD, &attributes, in, 2, out);
+    d_x[0] = segment_sum(d[0], op->in[1], cornu_tensor_shape(op->in[0]).extent[0],
+                         cornu__gradient_dtype(op->in[0]));
 }
 CornuGradient *const cornu__gather_gradient = gather_gradient;
 

@@ -57,6 +57,23 @@ void expect_near(const char *what, const float *got, CornuArray want, double tol
     }
 }
 
+double golden_number(const json_t *settings, const char *name)
+{
+    const json_t *value = json_object_get(settings, name);
+    if (!value || json_is_null(value)) return 0.0;
+    return json_number_value(value) == 0.0 ? (double)CORNU_ZERO : json_number_value(value);
+}
+
+int64_t golden_integer(const json_t *settings, const char *name)
+{
+    return (int64_t)golden_number(settings, name);
+}
+
+bool golden_flag(const json_t *settings, const char *name)
+{
+    return json_is_true(json_object_get(settings, name));
+}
+
 void expect_ok(CornuStatus status)
 {
     if (status) fail_msg("%s: %s", cornu_status_name(status), cornu_error_message());

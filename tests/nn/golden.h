@@ -21,6 +21,12 @@ void   golden_close(Golden *golden);
 /* Tensor "CASE/NAME", or "NAME" for a case that is NULL; data is NULL if there is none. */
 CornuArray golden_array(Golden *golden, const char *test_case, const char *name);
 
+/* Arguments among a case's settings as configs have them: 0 for one that is not there or None,
+ * CORNU_ZERO for 0. */
+double  golden_number(const json_t *settings, const char *name);
+int64_t golden_integer(const json_t *settings, const char *name);
+bool    golden_flag(const json_t *settings, const char *name);
+
 /* Fails the test unless the f32 values in `got` are within tolerance max|want| of `want`. */
 void expect_near(const char *what, const float *got, CornuArray want, double tolerance);
 

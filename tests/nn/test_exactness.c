@@ -113,8 +113,9 @@ static void compare_step(const char *name, CornuDevice *device, int64_t valid, i
     /* The rows beyond are other digits, not zeros: nothing of them may count. */
     CornuStep       *step;
     const CornuArray x = images_for(filled, 0, rows), y = labels_of(0, rows);
-    expect_ok(cornu__step(filled, CORNU_STEP_TRAIN, &x, &y, &step));
-    expect_ok(cornu__step_feed(step, &x, &y, valid));
+    const CornuArrays arrays = { .x = &x, .y = &y };
+    expect_ok(cornu__step(filled, CORNU_STEP_TRAIN, &arrays, &step));
+    expect_ok(cornu__step_feed(step, &arrays, valid));
     expect_ok(cornu__step_run(step, NULL));
     expect_ok(cornu__metrics_read(filled, filled_values));
 

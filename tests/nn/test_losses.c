@@ -20,15 +20,16 @@ static const char *const devices[] = { "reference", "cpu" };
 static CornuLoss *loss_of(const json_t *settings)
 {
     const char *name = json_string_value(json_object_get(settings, "loss"));
+    const bool from_logits = json_is_true(json_object_get(settings, "from_logits"));
     const CornuCrossentropyConfig config = {
-        .from_logits = json_is_true(json_object_get(settings, "from_logits")),
+        .from_logits = from_logits,
         .label_smoothing = json_number_value(json_object_get(settings, "label_smoothing")),
     };
     if (!strcmp(name, "BinaryCrossentropy")) return cornu_binary_crossentropy_from(&config);
     if (!strcmp(name, "CategoricalCrossentropy"))
         return cornu_categorical_crossentropy_from(&config);
     if (!strcmp(name, "SparseCategoricalCrossentropy"))
-        return cornu_sparse_categorical_crossentropy_from(&config);
+        return cornu_sparse_categorical_crossentropy(.from_logits = from_logits);
     assert_string_equal(name, "MeanSquaredError");
     return cornu_mean_squared_error();
 }
@@ -164,8 +165,6 @@ static void names_are_refused_with_the_nearest(void **state)
     expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "\"mean_squared_error\" meant?");
     assert_null(cornu_metric("acuracy"));
     expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "is \"accuracy\" meant?");
-    assert_null(cornu_sparse_categorical_crossentropy(.label_smoothing = 0.1));
-    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "has no .label_smoothing");
     assert_null(cornu_binary_crossentropy(.label_smoothing = 2));
     expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, ".label_smoothing is 2");
 }

@@ -1,0 +1,105 @@
+/* What losses are made of. */
+#include "../loss_internal.h"
+
+static void free_loss(CornuLoss *loss) { cornu__release(loss); }
+
+void *cornu__loss_create(size_t size, const CornuLoss *base)
+{
+    if (cornu_error_pending()) return NULL;
+    if ((unsigned)base->reduction > CORNU_MEAN_WITH_SAMPLE_WEIGHT)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .reduction is %d, expected CORNU_MEAN, "
+                                "CORNU_SUM or CORNU_MEAN_WITH_SAMPLE_WEIGHT", base->name,
+                                (int)base->reduction);
+    CornuLoss *loss = cornu__allocate(1, size);
+    if (!loss) return cornu__null();
+    *loss = *base;
+    loss->free = free_loss;
+    return loss;
+}
+
+CornuTensor *cornu__match_ranks(CornuTensor *y_true, CornuTensor *y_pred)
+{
+    if (!y_true || !y_pred) return NULL;
+    CornuShape labels = cornu_tensor_shape(y_true), pred = cornu_tensor_shape(y_pred);
+    if (pred.rank == labels.rank + 1 && pred.extent[pred.rank - 1] == 1) {
+        labels.extent[labels.rank++] = 1;
+        return cornu_op_reshape(y_true, labels);
+    }
+    if (labels.rank == pred.rank + 1 && labels.extent[labels.rank - 1] == 1) {
+        labels.extent[--labels.rank] = 0;
+        return cornu_op_reshape(y_true, labels);
+    }
+    return y_true;
+}
+
+bool cornu__same_shapes(const char *who, CornuTensor **y_true, CornuTensor *y_pred)
+{
+    *y_true = cornu_op_convert(cornu__match_ranks(*y_true, y_pred), CORNU_F32);
+    if (!*y_true) return false;
+    CornuText a, b;
+    if (cornu_shape_equal(cornu_tensor_shape(*y_true), cornu_tensor_shape(y_pred))) return true;
+    cornu__fail_null(CORNU_ERR_SHAPE, "%s: y_true is %s, y_pred %s; expected the same", who,
+                     cornu_shape_print(&a, cornu_tensor_shape(*y_true)),
+                     cornu_shape_print(&b, cornu_tensor_shape(y_pred)));
+    return false;
+}
+
+CornuTensor *cornu__class_labels(CornuTensor *y_true, CornuTensor *y_pred)
+{
+    if (!y_true || !y_pred) return NULL;
+    CornuType type = cornu_tensor_type(y_true);
+    if (type.shape.rank == cornu_tensor_shape(y_pred).rank && type.shape.rank > 0 &&
+        type.shape.extent[type.shape.rank - 1] == 1) {
+        type.shape.extent[--type.shape.rank] = 0;
+        y_true = cornu_op_reshape(y_true, type.shape);
+    }
+    const bool whole = !cornu_dtype_is_float(type.dtype) && type.dtype != CORNU_BOOL;
+    return whole ? y_true : cornu_op_convert(y_true, CORNU_I32);
+}
+
+int64_t cornu__last_axis(CornuTensor *x)
+{
+    return INT64_C(1) << (cornu_tensor_shape(x).rank - 1);
+}
+
+CornuTensor *cornu__axis_last(const char *who, CornuTensor *x, int64_t axis)
+{
+    if (!x) return NULL;
+    const int     rank = cornu_tensor_shape(x).rank;
+    const int64_t given = axis == 0 ? -1 : axis, at = given < 0 ? given + rank : given;
+    int           axes[CORNU_MAX_RANK], count = 0;
+    if (at < 1 || at >= rank)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .axis is %lld, expected one of 1 to %d "
+                                "behind the batch's", who,
+                                (long long)(axis == CORNU_ZERO ? 0 : given), rank - 1);
+    for (int i = 0; i < rank; i++)
+        if (i != at) axes[count++] = i;
+    axes[count] = (int)at;
+    return at == rank - 1 ? x : cornu_op_transpose(x, axes);
+}
+
+CornuTensor *cornu__clip(CornuTensor *x, double low, double high)
+{
+    if (!x) return NULL;
+    CornuTensor *at_least = cornu_op_maximum(x, cornu_op_constant_like(x, low));
+    return cornu_op_minimum(at_least, cornu_op_constant_like(x, high));
+}
+
+CornuTensor *cornu__one_minus(CornuTensor *x) { return cornu_op_shift(cornu_op_negative(x), 1.0); }
+
+/* x / max(|x|, 1e-7). The bound is on the square: the root's derivative at 0 is infinite. */
+static CornuTensor *normalize(CornuTensor *x)
+{
+    if (!x) return NULL;
+    CornuTensor *square = cornu_op_reduce_sum(cornu_op_square(x), cornu__last_axis(x), true);
+    if (!square) return NULL;
+    const double least = CORNU__EPSILON * CORNU__EPSILON;
+    square = cornu_op_maximum(square, cornu_op_constant_like(square, least));
+    return cornu_op_multiply(x, cornu_op_rsqrt(square));
+}
+
+CornuTensor *cornu__cosine(CornuTensor *a, CornuTensor *b)
+{
+    CornuTensor *product = cornu_op_multiply(normalize(a), normalize(b));
+    return product ? cornu_op_reduce_sum(product, cornu__last_axis(product), false) : NULL;
+}

@@ -1,0 +1,254 @@
+/* Losses that compare distributions over classes. */
+#include "../loss_internal.h"
+
+/* Arguments as the focal losses have them; the others have fewer. */
+typedef struct {
+    CornuLoss base;
+    bool      from_logits, has_ignored, balanced;
+    double    label_smoothing, alpha, gamma;
+    int64_t   axis, ignored;
+} Crossentropy;
+
+static const Crossentropy *of(const CornuLoss *self) { return (const Crossentropy *)self; }
+
+/* Probabilities along the last axis, normalised and clipped. */
+static CornuTensor *probabilities(CornuTensor *y_pred)
+{
+    if (!y_pred) return NULL;
+    CornuTensor *sum = cornu_op_reduce_sum(y_pred, cornu__last_axis(y_pred), true);
+    return cornu__clip(cornu_op_divide(y_pred, sum), CORNU__EPSILON, 1.0 - CORNU__EPSILON);
+}
+
+/* log p: of the clipped and normalised probabilities, or of softmax(logits). */
+static CornuTensor *log_probabilities(const CornuLoss *self, CornuTensor *y_pred)
+{
+    return of(self)->from_logits ? cornu_op_log_softmax(y_pred)
+                                 : cornu_op_log(probabilities(y_pred));
+}
+
+/* - sum over the last axis of target log p */
+static CornuTensor *cross_entropy(CornuTensor *target, CornuTensor *log_p)
+{
+    CornuTensor *product = cornu_op_multiply(target, log_p);
+    if (!product) return NULL;
+    return cornu_op_negative(cornu_op_reduce_sum(product, cornu__last_axis(product), false));
+}
+
+/* y (1 - s) + s / classes */
+static CornuTensor *smooth(const CornuLoss *self, CornuTensor *y_true, double classes)
+{
+    const double s = of(self)->label_smoothing;
+    if (s == 0.0) return y_true;
+    return cornu_op_shift(cornu_op_scale(y_true, 1.0 - s), s / classes);
+}
+
+/* y_true as f32 of y_pred's shape, both with the axis of the loss as the last one. */
+static bool align_operands(const CornuLoss *self, CornuTensor **y_true, CornuTensor **y_pred)
+{
+    if (!*y_pred || !cornu__same_shapes(self->name, y_true, *y_pred)) return false;
+    *y_true = cornu__axis_last(self->name, *y_true, of(self)->axis);
+    *y_pred = cornu__axis_last(self->name, *y_pred, of(self)->axis);
+    return *y_true && *y_pred;
+}
+
+static double classes_of(CornuTensor *y_pred)
+{
+    const CornuShape shape = cornu_tensor_shape(y_pred);
+    return (double)shape.extent[shape.rank - 1];
+}
+
+/* ---- Labels that are numbers ---- */
+
+static CornuTensor *not_ignored(const CornuLoss *self, CornuTensor *labels)
+{
+    CornuTensor *all = cornu_op_convert(labels, CORNU_I64);   /* -1 is none of u8 */
+    if (!all) return NULL;
+    return cornu_op_compare(all, CORNU_NOT_EQUAL,
+                            cornu_op_constant_like(all, (double)of(self)->ignored));
+}
+
+static CornuTensor *sparse_mask(const CornuLoss *self, CornuTensor *y_true, CornuTensor *y_pred)
+{
+    y_pred = cornu__axis_last(self->name, y_pred, of(self)->axis);
+    return not_ignored(self, cornu__class_labels(y_true, y_pred));
+}
+
+static CornuTensor *sparse_call(const CornuLoss *self, CornuTensor *y_true, CornuTensor *y_pred)
+{
+    y_pred = cornu__axis_last(self->name, y_pred, of(self)->axis);
+    CornuTensor *labels = cornu__class_labels(y_true, y_pred);
+    if (!labels) return NULL;
+    const CornuShape pred = cornu_tensor_shape(y_pred), shape = cornu_tensor_shape(labels);
+    CornuShape       expected = pred;
+    expected.extent[--expected.rank] = 0;
+    CornuText a, b;
+    if (!cornu_shape_equal(shape, expected))
+        return cornu__fail_null(CORNU_ERR_SHAPE, "%s: labels are %s for predictions %s; expected "
+                                "(B, …) for (B, …, C)", self->name, cornu_shape_print(&a, shape),
+                                cornu_shape_print(&b, pred));
+    if (of(self)->has_ignored)
+        labels = cornu_op_select(not_ignored(self, labels), labels,
+                                 cornu_op_constant_like(labels, 0.0));
+    if (of(self)->from_logits) return cornu_op_sparse_cross_entropy(y_pred, labels);
+    CornuTensor *target = cornu_op_one_hot(labels, pred.extent[pred.rank - 1], CORNU_F32);
+    return cross_entropy(target, log_probabilities(self, y_pred));
+}
+
+/* ---- One class of several ---- */
+
+static CornuTensor *categorical_call(const CornuLoss *self, CornuTensor *y_true,
+                                     CornuTensor *y_pred)
+{
+    if (!align_operands(self, &y_true, &y_pred)) return NULL;
+    CornuTensor *target = smooth(self, y_true, classes_of(y_pred));
+    return cross_entropy(target, log_probabilities(self, y_pred));
+}
+
+/* x^gamma */
+static CornuTensor *to_gamma(const CornuLoss *self, CornuTensor *x)
+{
+    const double gamma = of(self)->gamma;
+    if (gamma == 2.0) return cornu_op_square(x);
+    return x ? cornu_op_power(x, cornu_op_constant_like(x, gamma)) : NULL;
+}
+
+static CornuTensor *categorical_focal_call(const CornuLoss *self, CornuTensor *y_true,
+                                           CornuTensor *y_pred)
+{
+    if (!align_operands(self, &y_true, &y_pred)) return NULL;
+    CornuTensor *target = smooth(self, y_true, classes_of(y_pred));
+    if (of(self)->from_logits) y_pred = cornu_op_softmax(y_pred);
+    CornuTensor *p = probabilities(y_pred);
+    CornuTensor *factor = cornu_op_scale(to_gamma(self, cornu__one_minus(p)), of(self)->alpha);
+    return cross_entropy(cornu_op_multiply(factor, target), cornu_op_log(p));
+}
+
+/* - sum of t log(p / t), p and t clipped to [1e-7, 1] */
+static CornuTensor *divergence_call(const CornuLoss *self, CornuTensor *y_true,
+                                    CornuTensor *y_pred)
+{
+    if (!align_operands(self, &y_true, &y_pred)) return NULL;
+    CornuTensor *t = cornu__clip(y_true, CORNU__EPSILON, 1.0);
+    CornuTensor *p = cornu__clip(y_pred, CORNU__EPSILON, 1.0);
+    return cross_entropy(t, cornu_op_log(cornu_op_divide(p, t)));
+}
+
+/* ---- Each of N by itself ---- */
+
+/* y a + (1 - y) b */
+static CornuTensor *either(CornuTensor *y, CornuTensor *a, CornuTensor *b)
+{
+    return cornu_op_add(cornu_op_multiply(y, a), cornu_op_multiply(cornu__one_minus(y), b));
+}
+
+/* - y log p - (1 - y) log(1 - p) */
+static CornuTensor *bernoulli(CornuTensor *y, CornuTensor *p)
+{
+    p = cornu__clip(p, CORNU__EPSILON, 1.0 - CORNU__EPSILON);
+    return cornu_op_negative(either(y, cornu_op_log(p), cornu_op_log(cornu__one_minus(p))));
+}
+
+static CornuTensor *mean_of_last(CornuTensor *x)
+{
+    return x ? cornu_op_reduce_mean(x, cornu__last_axis(x), false) : NULL;
+}
+
+static CornuTensor *binary_call(const CornuLoss *self, CornuTensor *y_true, CornuTensor *y_pred)
+{
+    if (!align_operands(self, &y_true, &y_pred)) return NULL;
+    CornuTensor *y = smooth(self, y_true, 2.0);
+    if (!of(self)->from_logits) return mean_of_last(bernoulli(y, y_pred));
+    /* - log sigmoid(x) = softplus(-x), - log(1 - sigmoid(x)) = softplus(x) */
+    return mean_of_last(either(y, cornu_op_softplus(cornu_op_negative(y_pred)),
+                               cornu_op_softplus(y_pred)));
+}
+
+static CornuTensor *binary_focal_call(const CornuLoss *self, CornuTensor *y_true,
+                                      CornuTensor *y_pred)
+{
+    if (!align_operands(self, &y_true, &y_pred)) return NULL;
+    CornuTensor *y = smooth(self, y_true, 2.0);
+    CornuTensor *p = of(self)->from_logits ? cornu_op_sigmoid(y_pred) : y_pred;
+    CornuTensor *right = either(y, p, cornu__one_minus(p));
+    CornuTensor *value = cornu_op_multiply(to_gamma(self, cornu__one_minus(right)),
+                                           bernoulli(y, p));
+    if (of(self)->balanced) {
+        const double alpha = of(self)->alpha;
+        CornuTensor *weight = cornu_op_shift(cornu_op_scale(y, 2.0 * alpha - 1.0), 1.0 - alpha);
+        value = cornu_op_multiply(weight, value);
+    }
+    return mean_of_last(value);
+}
+
+/* ---- Constructors ---- */
+
+static CornuLoss *create(Crossentropy loss)
+{
+    if (cornu_error_pending()) return NULL;
+    if (!(loss.label_smoothing >= 0.0 && loss.label_smoothing <= 1.0))
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .label_smoothing is %g, expected 0 to 1",
+                                loss.base.name, loss.label_smoothing);
+    if (!(loss.gamma >= 0.0))
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .gamma is %g, expected 0 or more",
+                                loss.base.name, loss.gamma);
+    Crossentropy *made = cornu__loss_create(sizeof *made, &loss.base);
+    if (!made) return NULL;
+    loss.base.free = made->base.free;
+    *made = loss;
+    return &made->base;
+}
+
+CornuLoss *cornu_sparse_categorical_crossentropy_from(const CornuSparseCrossentropyConfig *config)
+{
+    const bool ignores = config->ignore_class != 0;
+    return create((Crossentropy){
+        .base = { .name = "sparse_categorical_crossentropy", .call = sparse_call,
+                  .mask = ignores ? sparse_mask : NULL, .reduction = config->reduction },
+        .from_logits = config->from_logits, .axis = config->axis, .has_ignored = ignores,
+        .ignored = cornu__integer(config->ignore_class, 0) });
+}
+
+CornuLoss *cornu_categorical_crossentropy_from(const CornuCrossentropyConfig *config)
+{
+    return create((Crossentropy){
+        .base = { .name = "categorical_crossentropy", .call = categorical_call,
+                  .reduction = config->reduction },
+        .from_logits = config->from_logits, .label_smoothing = config->label_smoothing,
+        .axis = config->axis });
+}
+
+CornuLoss *cornu_binary_crossentropy_from(const CornuCrossentropyConfig *config)
+{
+    return create((Crossentropy){
+        .base = { .name = "binary_crossentropy", .call = binary_call,
+                  .reduction = config->reduction },
+        .from_logits = config->from_logits, .label_smoothing = config->label_smoothing,
+        .axis = config->axis });
+}
+
+CornuLoss *cornu_categorical_focal_crossentropy_from(const CornuCategoricalFocalConfig *config)
+{
+    return create((Crossentropy){
+        .base = { .name = "categorical_focal_crossentropy", .call = categorical_focal_call,
+                  .reduction = config->reduction },
+        .from_logits = config->from_logits, .label_smoothing = config->label_smoothing,
+        .axis = config->axis, .alpha = cornu__number(config->alpha, 0.25),
+        .gamma = cornu__number(config->gamma, 2.0) });
+}
+
+CornuLoss *cornu_binary_focal_crossentropy_from(const CornuBinaryFocalConfig *config)
+{
+    return create((Crossentropy){
+        .base = { .name = "binary_focal_crossentropy", .call = binary_focal_call,
+                  .reduction = config->reduction },
+        .from_logits = config->from_logits, .label_smoothing = config->label_smoothing,
+        .axis = config->axis, .balanced = config->apply_class_balancing,
+        .alpha = cornu__number(config->alpha, 0.25),
+        .gamma = cornu__number(config->gamma, 2.0) });
+}
+
+CornuLoss *cornu_kl_divergence_from(const CornuLossConfig *config)
+{
+    return create((Crossentropy){ .base = { .name = "kl_divergence", .call = divergence_call,
+                                            .reduction = config->reduction } });
+}

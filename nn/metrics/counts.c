@@ -1,0 +1,434 @@
+/* Metrics of binary decisions at thresholds. A batch adds to one histogram of predictions, by how
+ * many thresholds they are above; all results follow from it. Source:
+ * keras/src/metrics/confusion_metrics.py, metrics_utils.py. */
+#include <math.h>
+
+#include "../metric_internal.h"
+
+typedef struct {
+    double tp, fp, tn, fn;
+} Confusion;
+
+typedef struct Counts Counts;
+
+struct Counts {
+    CornuMetric base;
+    int64_t     thresholds, labels;
+    bool        even;                 /* k / (thresholds - 1); else they are listed */
+    bool        beyond;               /* the outer ones are below 0 and above 1 */
+    double      limit[CORNU_MAX_THRESHOLDS + 2];
+    int64_t     top_k, class_id;      /* 0, and -1: none */
+    bool        multi_label, from_logits;
+    double    (*of)(const Confusion *at);                   /* result at a threshold */
+    double    (*constrained)(const Confusion *at), value;   /* what has to be at least value */
+    CornuCurve     curve;
+    CornuSummation summation;
+};
+
+/* ---- Update ---- */
+
+/* p where it is among the k greatest of its row, else a number below all thresholds. */
+static CornuTensor *only_top(const Counts *counts, CornuTensor *p)
+{
+    const CornuShape shape = cornu_tensor_shape(p);
+    const int        last = shape.rank - 1;
+    const int64_t    classes = shape.extent[last];
+    CornuTensor     *rest = p, *taken = NULL, *far = cornu_op_constant_like(p, -INFINITY);
+    if (counts->top_k > classes)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "metric %s: .top_k is %lld, there are %lld "
+                                "classes", counts->base.name, (long long)counts->top_k,
+                                (long long)classes);
+    for (int64_t i = 0; i < counts->top_k; i++) {
+        CornuTensor *best = cornu_op_one_hot(cornu_op_argmax(rest, last), classes, CORNU_F32);
+        taken = taken ? cornu_op_add(taken, best) : best;
+        rest = cornu_op_select(cornu_op_convert(best, CORNU_BOOL), far, rest);
+    }
+    return cornu_op_select(cornu_op_convert(taken, CORNU_BOOL), p,
+                           cornu_op_constant_like(p, -1e10));
+}
+
+static CornuTensor *one_class(const Counts *counts, CornuTensor *x)
+{
+    if (!x) return NULL;
+    const CornuShape shape = cornu_tensor_shape(x);
+    const int        last = shape.rank - 1;
+    int64_t          starts[CORNU_MAX_RANK] = { 0 }, sizes[CORNU_MAX_RANK];
+    if (shape.rank < 2 || counts->class_id >= shape.extent[last])
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "metric %s: .class_id is %lld, there are %lld "
+                                "classes", counts->base.name, (long long)counts->class_id,
+                                shape.rank < 2 ? 1LL : (long long)shape.extent[last]);
+    for (int i = 0; i <= last; i++) sizes[i] = shape.extent[i];
+    starts[last] = counts->class_id;
+    sizes[last] = 1;
+    return cornu_op_slice(x, starts, sizes);
+}
+
+/* How many thresholds each p is above, as f32. */
+static CornuTensor *buckets(const Counts *counts, CornuTensor *p)
+{
+    if (!p) return NULL;
+    CornuTensor *zero = cornu_op_constant_like(p, 0.0), *above = zero;
+    for (int64_t k = 0; k < counts->thresholds && !counts->even; k++) {
+        CornuTensor *limit = cornu_op_constant_like(p, counts->limit[k]);
+        CornuTensor *is = cornu_op_compare(p, CORNU_GREATER, limit);
+        above = cornu_op_add(above, cornu_op_convert(is, CORNU_F32));
+    }
+    if (!counts->even) return above;
+    /* ceil(p (thresholds - 1)), p held to [0, 1]; what is no number counts as 0 */
+    p = cornu_op_select(cornu_op_compare(p, CORNU_GREATER, zero), p, zero);
+    p = cornu_op_minimum(p, cornu_op_constant_like(p, 1.0));
+    p = cornu_op_scale(p, -(double)(counts->thresholds - 1));
+    p = cornu_op_negative(cornu_op_floor(p));
+    return p && counts->beyond ? cornu_op_maximum(p, cornu_op_constant_like(p, 1.0)) : p;
+}
+
+/* The row of the histogram for each element of p. */
+static CornuTensor *histogram_rows(const Counts *counts, CornuTensor *p)
+{
+    CornuTensor *row = cornu_op_convert(buckets(counts, p), CORNU_I32);
+    if (!row || !counts->multi_label) return row;
+    const CornuType type = cornu_tensor_type(row);
+    CornuTensor *label = cornu_op_iota(cornu_tensor_graph(row), type, type.shape.rank - 1);
+    CornuTensor *labels = cornu_op_constant_like(row, (double)counts->labels);
+    return cornu_op_add(cornu_op_multiply(row, labels), label);
+}
+
+static CornuStatus update(const CornuMetric *self, const CornuMetricCall *call,
+                          CornuTensor *const *old, CornuTensor **new_states)
+{
+    const Counts *counts = (const Counts *)self;
+    CornuTensor  *t = call->y_true, *p = call->y_pred;
+    if (!p || !cornu__same_shapes(self->name, &t, p)) return cornu_error_status();
+    if (counts->from_logits) p = cornu_op_sigmoid(p);
+    if (counts->top_k > 0) p = only_top(counts, p);
+    if (counts->class_id >= 0) {
+        t = one_class(counts, t);
+        p = one_class(counts, p);
+    }
+    CornuTensor *weight = cornu__value_weights(p, call);
+    if (!t || !weight) return cornu_error_status();
+    CornuTensor *is_positive = cornu_op_compare(t, CORNU_NOT_EQUAL,
+                                                cornu_op_constant_like(t, 0.0));
+    CornuTensor *zero = cornu_op_constant_like(weight, 0.0);
+    const CornuShape column = cornu_shape(cornu_shape_count(cornu_tensor_shape(p)), 1);
+    CornuTensor *pair[] = {
+        cornu_op_reshape(cornu_op_select(is_positive, weight, zero), column),
+        cornu_op_reshape(cornu_op_select(is_positive, zero, weight), column),
+    };
+    CornuTensor *row = cornu_op_reshape(histogram_rows(counts, p), cornu_shape(column.extent[0]));
+    CornuTensor *sums = cornu_op_segment_sum(cornu_op_concat(pair, 2, 1), row,
+                                             (counts->thresholds + 1) * counts->labels);
+    new_states[0] = cornu__accumulate(old[0], cornu_op_reshape(sums, self->states[0].shape));
+    return new_states[0] ? CORNU_OK : cornu_error_status();
+}
+
+/* ---- Results ---- */
+
+/* At a threshold that is above `rank` others. */
+static Confusion confusion_at(const Counts *counts, const CornuArray *states, int64_t label,
+                              int64_t rank)
+{
+    const double *histogram = cornu__numbers(states[0]);
+    Confusion     at = { 0 };
+    for (int64_t j = 0; j <= counts->thresholds; j++) {
+        const double *row = histogram + 2 * (j * counts->labels + label);
+        *(j > rank ? &at.tp : &at.fn) += row[0];
+        *(j > rank ? &at.fp : &at.tn) += row[1];
+    }
+    return at;
+}
+
+static double true_positives(const Confusion *at) { return at->tp; }
+static double true_negatives(const Confusion *at) { return at->tn; }
+static double false_positives(const Confusion *at) { return at->fp; }
+static double false_negatives(const Confusion *at) { return at->fn; }
+static double precision(const Confusion *at) { return cornu__ratio(at->tp, at->tp + at->fp); }
+static double recall(const Confusion *at) { return cornu__ratio(at->tp, at->tp + at->fn); }
+static double specificity(const Confusion *at) { return cornu__ratio(at->tn, at->tn + at->fp); }
+static double fall_out(const Confusion *at) { return cornu__ratio(at->fp, at->fp + at->tn); }
+
+static double result_at(const CornuMetric *self, const CornuArray *states, int64_t i)
+{
+    const Counts *counts = (const Counts *)self;
+    int64_t       rank = counts->even ? i : 0;
+    for (int64_t k = 0; k < counts->thresholds && !counts->even; k++)
+        rank += counts->limit[k] < counts->limit[i];
+    const Confusion at = confusion_at(counts, states, 0, rank);
+    return counts->of(&at);
+}
+
+static double best_result(const CornuMetric *self, const CornuArray *states)
+{
+    const Counts *counts = (const Counts *)self;
+    double        best = 0.0;
+    for (int64_t k = 0; k < counts->thresholds; k++) {
+        const Confusion at = confusion_at(counts, states, 0, k);
+        if (counts->constrained(&at) >= counts->value) best = fmax(best, counts->of(&at));
+    }
+    return best;
+}
+
+/* ---- Areas ---- */
+
+/* Flach and Kull, "Precision-Recall-Gain Curves", 2015. */
+static double gain(const Confusion *at, double wrong, double without)
+{
+    const double odds = cornu__ratio(at->tp + at->fn, at->tn + at->fp);
+    return at->tp == 0.0 ? without : 1.0 - odds * wrong / at->tp;
+}
+
+static void point(CornuCurve curve, const Confusion *at, double *x, double *y)
+{
+    switch (curve) {
+    case CORNU_ROC: *x = fall_out(at), *y = recall(at); break;
+    case CORNU_PR: *x = recall(at), *y = precision(at); break;
+    case CORNU_PRGAIN:
+        *x = fmax(gain(at, at->fn, 0.0), 0.0);
+        *y = gain(at, at->fp, 1.0);
+        break;
+    }
+}
+
+/* Between two thresholds: true positives are taken to be linear in all positives there. */
+static double interpolated(const Confusion *low, const Confusion *high)
+{
+    const double d_tp = low->tp - high->tp;
+    const double p_low = low->tp + low->fp, p_high = high->tp + high->fp;
+    const double slope = cornu__ratio(d_tp, p_low - p_high);
+    const double intercept = high->tp - slope * p_high;
+    const double growth = p_low > 0.0 && p_high > 0.0 ? p_low / p_high : 1.0;
+    return cornu__ratio(slope * (d_tp + intercept * log(growth)), high->tp + high->fn);
+}
+
+static double trapezium(const Counts *counts, const Confusion *low, const Confusion *high)
+{
+    double x_low, y_low, x_high, y_high, height;
+    point(counts->curve, low, &x_low, &y_low);
+    point(counts->curve, high, &x_high, &y_high);
+    switch (counts->summation) {
+    case CORNU_MINORING: height = fmin(y_low, y_high); break;
+    case CORNU_MAJORING: height = fmax(y_low, y_high); break;
+    default: height = (y_low + y_high) / 2.0;
+    }
+    return (x_low - x_high) * height;
+}
+
+static double area(const Counts *counts, const CornuArray *states, int64_t label)
+{
+    const bool smooth = counts->curve == CORNU_PR && counts->summation == CORNU_INTERPOLATION;
+    double     sum = 0.0;
+    Confusion  low = confusion_at(counts, states, label, 0);
+    for (int64_t k = 1; k < counts->thresholds; k++) {
+        const Confusion high = confusion_at(counts, states, label, k);
+        sum += smooth ? interpolated(&low, &high) : trapezium(counts, &low, &high);
+        low = high;
+    }
+    return sum;
+}
+
+static double area_result(const CornuMetric *self, const CornuArray *states)
+{
+    const Counts *counts = (const Counts *)self;
+    double        sum = 0.0;
+    for (int64_t label = 0; label < counts->labels; label++) sum += area(counts, states, label);
+    return sum / (double)counts->labels;
+}
+
+static void set_labels(Counts *counts, int64_t labels)
+{
+    counts->labels = labels;
+    counts->base.states[0] = cornu_type(CORNU_F64, counts->thresholds + 1, labels, 2);
+}
+
+static CornuStatus build_labels(CornuMetric *self, CornuShape y_true, CornuShape y_pred)
+{
+    CornuText text;
+    (void)y_true;
+    if (y_pred.rank != 2)
+        return cornu__fail(CORNU_ERR_SHAPE, "metric %s: predictions are %s, expected (B, N) with "
+                           ".multi_label", self->name, cornu_shape_print(&text, y_pred));
+    set_labels((Counts *)self, y_pred.extent[1]);
+    return CORNU_OK;
+}
+
+/* ---- Constructors ---- */
+
+/* Lists thresholds behind the first `from` limits; false with a pending error. */
+static bool list(Counts *counts, const double *thresholds, int from)
+{
+    for (int i = 0; i < CORNU_MAX_THRESHOLDS && thresholds[i] != 0.0; i++) {
+        const double value = cornu__number(thresholds[i], 0.0);
+        if (!(value >= 0.0 && value <= 1.0)) {
+            cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: a threshold is %g, expected 0 to 1",
+                             counts->base.name, value);
+            return false;
+        }
+        counts->limit[from + i] = (float)value;
+        counts->thresholds = from + i + 1;
+    }
+    return true;
+}
+
+/* Source: metrics_utils.py, is_evenly_distributed_thresholds. */
+static bool are_even(const Counts *counts)
+{
+    const int64_t count = counts->thresholds;
+    bool          even = count >= 3;
+    for (int64_t i = 0; i < count && even; i++) {
+        const double at = (double)i / (double)(count - 1);
+        even = fabs(counts->limit[i] - at) <= CORNU__EPSILON + 1e-5 * at;
+    }
+    return even;
+}
+
+static CornuMetric *create(Counts counts, const char *given_name)
+{
+    if (cornu_error_pending()) return NULL;
+    if (counts.class_id < -1)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .class_id is %lld, expected 0 or more",
+                                counts.base.name, (long long)counts.class_id);
+    if (given_name) counts.base.name = given_name;
+    counts.base.state_count = 1;
+    counts.base.update = update;
+    if (counts.base.result_at) {
+        counts.base.result = cornu__mean_of_results;
+        counts.base.result_count = counts.thresholds;
+    }
+    set_labels(&counts, 1);
+    Counts *made = cornu__metric_create(sizeof *made, &counts.base);
+    if (!made) return NULL;
+    counts.base = made->base;
+    *made = counts;
+    return &made->base;
+}
+
+static int64_t class_of(int64_t given) { return given ? cornu__integer(given, 0) : -1; }
+
+static CornuMetric *at_thresholds(const char *name, const CornuPrecisionConfig *config,
+                                  double (*of)(const Confusion *))
+{
+    Counts counts = { .base = { .name = name, .result_at = result_at }, .of = of,
+                      .top_k = config->top_k, .class_id = class_of(config->class_id) };
+    if (cornu_error_pending() || !list(&counts, config->thresholds, 0)) return NULL;
+    if (config->top_k < 0)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .top_k is %lld, expected 1 or more", name,
+                                (long long)config->top_k);
+    counts.even = are_even(&counts);
+    if (counts.thresholds == 0) {
+        counts.thresholds = 1;
+        counts.limit[0] = config->top_k ? -1e10 : 0.5;
+    }
+    return create(counts, config->name);
+}
+
+static CornuMetric *count(const char *name, const CornuCountConfig *config,
+                          double (*of)(const Confusion *))
+{
+    CornuPrecisionConfig full = { .name = config->name };
+    for (int i = 0; i < CORNU_MAX_THRESHOLDS; i++) full.thresholds[i] = config->thresholds[i];
+    return at_thresholds(name, &full, of);
+}
+
+CornuMetric *cornu_true_positives_from(const CornuCountConfig *config)
+{
+    return count("true_positives", config, true_positives);
+}
+
+CornuMetric *cornu_true_negatives_from(const CornuCountConfig *config)
+{
+    return count("true_negatives", config, true_negatives);
+}
+
+CornuMetric *cornu_false_positives_from(const CornuCountConfig *config)
+{
+    return count("false_positives", config, false_positives);
+}
+
+CornuMetric *cornu_false_negatives_from(const CornuCountConfig *config)
+{
+    return count("false_negatives", config, false_negatives);
+}
+
+CornuMetric *cornu_precision_from(const CornuPrecisionConfig *config)
+{
+    return at_thresholds("precision", config, precision);
+}
+
+CornuMetric *cornu_recall_from(const CornuPrecisionConfig *config)
+{
+    return at_thresholds("recall", config, recall);
+}
+
+/* Thresholds evenly from 0 to 1, 0: 200 of them; false with a pending error. */
+static bool spread(Counts *counts, int64_t given, int64_t least)
+{
+    counts->thresholds = given ? given : 200;
+    counts->even = counts->thresholds > 1;
+    if (counts->thresholds >= least && counts->thresholds <= INT32_MAX) return true;
+    cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .num_thresholds is %lld, expected %lld or more",
+                     counts->base.name, (long long)given, (long long)least);
+    return false;
+}
+
+static CornuMetric *best(const char *name, const CornuAtConfig *config,
+                         double (*constrained)(const Confusion *), double (*of)(const Confusion *))
+{
+    Counts counts = { .base = { .name = name, .result = best_result }, .of = of,
+                      .constrained = constrained, .value = config->value,
+                      .class_id = class_of(config->class_id), .limit = { 0.5 } };
+    if (cornu_error_pending() || !spread(&counts, config->num_thresholds, 1)) return NULL;
+    if (!(config->value >= 0.0 && config->value <= 1.0))
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .value is %g, expected 0 to 1", name,
+                                config->value);
+    return create(counts, config->name);
+}
+
+CornuMetric *cornu_sensitivity_at_specificity_from(const CornuAtConfig *config)
+{
+    return best("sensitivity_at_specificity", config, specificity, recall);
+}
+
+CornuMetric *cornu_specificity_at_sensitivity_from(const CornuAtConfig *config)
+{
+    return best("specificity_at_sensitivity", config, recall, specificity);
+}
+
+CornuMetric *cornu_precision_at_recall_from(const CornuAtConfig *config)
+{
+    return best("precision_at_recall", config, recall, precision);
+}
+
+CornuMetric *cornu_recall_at_precision_from(const CornuAtConfig *config)
+{
+    return best("recall_at_precision", config, precision, recall);
+}
+
+CornuMetric *cornu_auc_from(const CornuAucConfig *config)
+{
+    Counts counts = { .base = { .name = "auc", .result = area_result,
+                                .build = config->multi_label ? build_labels : NULL },
+                      .class_id = -1, .multi_label = config->multi_label, .beyond = true,
+                      .from_logits = config->from_logits, .curve = config->curve,
+                      .summation = config->summation_method };
+    if (cornu_error_pending()) return NULL;
+    if ((unsigned)config->curve > CORNU_PRGAIN ||
+        (unsigned)config->summation_method > CORNU_MAJORING)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "auc: .curve is %d and .summation_method %d, "
+                                "expected 0 to 2", (int)config->curve,
+                                (int)config->summation_method);
+    if (config->thresholds[0] == 0.0) {
+        if (!spread(&counts, config->num_thresholds, 2)) return NULL;
+    } else {
+        if (!list(&counts, config->thresholds, 1)) return NULL;
+        for (int64_t i = 2; i < counts.thresholds; i++)
+            if (counts.limit[i] < counts.limit[i - 1])
+                return cornu__fail_null(CORNU_ERR_ARGUMENT, "auc: .thresholds have %g behind %g, "
+                                        "expected them to ascend", counts.limit[i],
+                                        counts.limit[i - 1]);
+        counts.limit[counts.thresholds++] = 1.0;
+        counts.even = are_even(&counts);
+        counts.limit[0] = (float)-CORNU__EPSILON;
+        counts.limit[counts.thresholds - 1] = (float)(1.0 + CORNU__EPSILON);
+    }
+    return create(counts, config->name);
+}

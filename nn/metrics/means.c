@@ -1,0 +1,364 @@
+/* Metrics whose result is the mean of some values: accuracies, losses, similarities. Source:
+ * keras/src/metrics/accuracy_metrics.py, regression_metrics.py, correlation_metrics.py. */
+#include <math.h>
+
+#include "../metric_internal.h"
+
+typedef struct MeanMetric MeanMetric;
+
+typedef CornuTensor *Values(const MeanMetric *self, CornuMetricCall *call);
+
+/* What differs with the shapes of the data: the right values, or the name of the right loss. */
+typedef struct {
+    Values     *values;
+    const char *loss;
+} Choice;
+
+struct MeanMetric {
+    CornuMetric        base;
+    Values            *values;
+    CornuMetricValues *given;         /* the user's */
+    CornuLoss         *loss;          /* owned, or NULL */
+    Choice             binary, categorical, sparse;
+    double             threshold;
+    int64_t            k, axis;
+};
+
+enum { SUM, COUNT };
+
+CornuStatus cornu__mean_update(CornuTensor *values, const CornuMetricCall *call,
+                               CornuTensor *const *old, CornuTensor **new_states)
+{
+    new_states[SUM] = cornu__accumulate(old[SUM], cornu__valid_sum(values, call));
+    new_states[COUNT] = cornu_op_add(old[COUNT], cornu__valid_weight(values, call));
+    return new_states[SUM] && new_states[COUNT] ? CORNU_OK : cornu_error_status();
+}
+
+double cornu__mean_result(const CornuArray *states)
+{
+    return cornu__ratio(*cornu__numbers(states[SUM]), *cornu__numbers(states[COUNT]));
+}
+
+static CornuStatus update(const CornuMetric *self, const CornuMetricCall *call,
+                          CornuTensor *const *old, CornuTensor **new_states)
+{
+    const MeanMetric *metric = (const MeanMetric *)self;
+    CornuMetricCall   own = *call;
+    CornuTensor      *values = metric->values(metric, &own);
+    return values ? cornu__mean_update(values, &own, old, new_states) : cornu_error_status();
+}
+
+static double result(const CornuMetric *self, const CornuArray *states)
+{
+    (void)self;
+    return cornu__mean_result(states);
+}
+
+static void free_mean(CornuMetric *metric)
+{
+    cornu_loss_free(((MeanMetric *)metric)->loss);
+    cornu__release(metric);
+}
+
+static MeanMetric *create(const char *name, Values *values)
+{
+    MeanMetric *metric = cornu__metric_create(sizeof *metric, &(CornuMetric){
+        .name = name, .state_count = 2,
+        .states = { [SUM] = cornu_scalar(CORNU_F64), [COUNT] = cornu_scalar(CORNU_F64) },
+        .update = update, .result = result, .free = free_mean });
+    if (metric) metric->values = values;
+    return metric;
+}
+
+static CornuTensor *given_values(const MeanMetric *self, CornuMetricCall *call)
+{
+    return self->given(call->y_true, call->y_pred);
+}
+
+CornuMetric *cornu_mean_metric(const char *name, CornuMetricValues *values)
+{
+    MeanMetric *metric = create(name, given_values);
+    if (!metric) return NULL;
+    metric->given = values;
+    return &metric->base;
+}
+
+static CornuTensor *loss_values(const MeanMetric *self, CornuMetricCall *call)
+{
+    return cornu__loss_values(self->loss, call);
+}
+
+CornuMetric *cornu_loss_metric(const char *name, CornuLoss *loss)
+{
+    MeanMetric *metric = loss ? create(name, loss_values) : NULL;
+    if (metric) {
+        metric->loss = loss;
+        return &metric->base;
+    }
+    cornu_loss_free(loss);
+    if (cornu_error_pending()) return NULL;
+    return cornu__fail_null(CORNU_ERR_ARGUMENT, "metric %s: the loss is NULL", name);
+}
+
+/* ---- Accuracies: 1 where the prediction is right ---- */
+
+static CornuTensor *matches(CornuTensor *a, CornuTensor *b)
+{
+    return cornu_op_convert(cornu_op_compare(a, CORNU_EQUAL, b), CORNU_F32);
+}
+
+static int last_axis(CornuTensor *x) { return cornu_tensor_shape(x).rank - 1; }
+
+static CornuTensor *is_above(CornuTensor *x, double threshold)
+{
+    if (!x) return NULL;
+    CornuTensor *limit = cornu_op_constant_like(x, threshold);
+    return cornu_op_convert(cornu_op_compare(x, CORNU_GREATER, limit), CORNU_F32);
+}
+
+static CornuTensor *binary_accuracy(const MeanMetric *self, CornuMetricCall *call)
+{
+    CornuTensor *truth = call->y_true;
+    if (!call->y_pred || !cornu__same_shapes(self->base.name, &truth, call->y_pred)) return NULL;
+    return matches(truth, is_above(call->y_pred, self->threshold));
+}
+
+static CornuTensor *one_hot_labels(CornuTensor *y_true)
+{
+    CornuTensor *truth = cornu_op_convert(y_true, CORNU_F32);
+    return truth ? cornu_op_argmax(truth, last_axis(truth)) : NULL;
+}
+
+static CornuTensor *categorical_accuracy(const MeanMetric *self, CornuMetricCall *call)
+{
+    (void)self;
+    CornuTensor *labels = one_hot_labels(call->y_true);
+    return labels ? matches(labels, cornu_op_argmax(call->y_pred, last_axis(call->y_pred))) : NULL;
+}
+
+static CornuTensor *sparse_categorical_accuracy(const MeanMetric *self, CornuMetricCall *call)
+{
+    (void)self;
+    CornuTensor *labels = cornu__class_labels(call->y_true, call->y_pred);
+    if (!labels) return NULL;
+    return matches(cornu_op_convert(labels, CORNU_I32),
+                   cornu_op_argmax(call->y_pred, last_axis(call->y_pred)));
+}
+
+/* Whether fewer than k classes are above the right one. Source: keras/src/backend/jax/math.py,
+ * in_top_k. */
+static CornuTensor *in_top_k(const MeanMetric *self, CornuTensor *labels, CornuTensor *y_pred)
+{
+    if (!labels) return NULL;
+    const int64_t classes = cornu_tensor_shape(y_pred).extent[last_axis(y_pred)];
+    const int64_t last = cornu__last_axis(y_pred);
+    CornuTensor  *right = cornu_op_one_hot(labels, classes, CORNU_F32);
+    CornuTensor  *is_right = cornu_op_convert(right, CORNU_BOOL);
+    CornuTensor  *score = cornu_op_select(is_right, y_pred, cornu_op_constant_like(y_pred, 0.0));
+    if (!score) return NULL;
+    CornuTensor *greater = cornu_op_compare(y_pred, CORNU_GREATER,
+                                            cornu_op_reduce_sum(score, last, true));
+    CornuTensor *above = cornu_op_reduce_sum(cornu_op_convert(greater, CORNU_F32), last, false);
+    if (!above) return NULL;
+    CornuTensor *limit = cornu_op_constant_like(above, (double)self->k);
+    return cornu_op_convert(cornu_op_compare(above, CORNU_LESS, limit), CORNU_F32);
+}
+
+static CornuTensor *top_k(const MeanMetric *self, CornuMetricCall *call)
+{
+    return in_top_k(self, one_hot_labels(call->y_true), call->y_pred);
+}
+
+static CornuTensor *sparse_top_k(const MeanMetric *self, CornuMetricCall *call)
+{
+    return in_top_k(self, cornu__class_labels(call->y_true, call->y_pred), call->y_pred);
+}
+
+CornuMetric *cornu_binary_accuracy_from(const CornuBinaryAccuracyConfig *config)
+{
+    MeanMetric *metric = create(config->name ? config->name : "binary_accuracy", binary_accuracy);
+    if (!metric) return NULL;
+    metric->threshold = cornu__number(config->threshold, 0.5);
+    return &metric->base;
+}
+
+static CornuMetric *top_k_metric(const CornuTopKConfig *config, const char *name, Values *values)
+{
+    if (config->k < 0 && !cornu_error_pending())
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .k is %lld, expected 1 or more", name,
+                                (long long)config->k);
+    MeanMetric *metric = create(config->name ? config->name : name, values);
+    if (!metric) return NULL;
+    metric->k = config->k ? config->k : 5;
+    return &metric->base;
+}
+
+CornuMetric *cornu_top_k_categorical_accuracy_from(const CornuTopKConfig *config)
+{
+    return top_k_metric(config, "top_k_categorical_accuracy", top_k);
+}
+
+CornuMetric *cornu_sparse_top_k_categorical_accuracy_from(const CornuTopKConfig *config)
+{
+    return top_k_metric(config, "sparse_top_k_categorical_accuracy", sparse_top_k);
+}
+
+static CornuMetric *plain(const char *name, Values *values)
+{
+    MeanMetric *metric = create(name, values);
+    return metric ? &metric->base : NULL;
+}
+
+CornuMetric *cornu__categorical_accuracy(const char *name)
+{
+    return plain(name, categorical_accuracy);
+}
+
+CornuMetric *cornu__sparse_categorical_accuracy(const char *name)
+{
+    return plain(name, sparse_categorical_accuracy);
+}
+
+/* ---- By the shapes of the data ---- */
+
+/* Source: keras/src/trainers/compile_utils.py, is_binary_or_sparse_categorical. */
+static CornuStatus resolve(CornuMetric *self, CornuShape y_true, CornuShape y_pred)
+{
+    MeanMetric *metric = (MeanMetric *)self;
+    Choice      choice = metric->categorical;
+    if (y_pred.rank < 1 || y_true.rank < 1)
+        return cornu__fail(CORNU_ERR_SHAPE, "metric %s: the %s is a scalar", self->name,
+                           y_pred.rank < 1 ? "prediction" : "label");
+    if (y_pred.extent[y_pred.rank - 1] == 1)
+        choice = metric->binary;
+    else if (y_true.rank < y_pred.rank || y_true.extent[y_true.rank - 1] == 1)
+        choice = metric->sparse;
+    metric->values = choice.values;
+    if (!choice.loss) return CORNU_OK;
+    cornu_loss_free(metric->loss);
+    metric->loss = cornu_loss(choice.loss);
+    return metric->loss ? CORNU_OK : cornu_error_take();
+}
+
+static CornuMetric *resolved(const char *name, Choice binary, Choice categorical, Choice sparse)
+{
+    MeanMetric *metric = create(name, NULL);
+    if (!metric) return NULL;
+    metric->base.build = resolve;
+    metric->binary = binary;
+    metric->categorical = categorical;
+    metric->sparse = sparse;
+    metric->threshold = 0.5;
+    return &metric->base;
+}
+
+CornuMetric *cornu__accuracy(const char *name)
+{
+    return resolved(name, (Choice){ binary_accuracy, NULL }, (Choice){ categorical_accuracy, NULL },
+                    (Choice){ sparse_categorical_accuracy, NULL });
+}
+
+CornuMetric *cornu__crossentropy(const char *name)
+{
+    return resolved(name, (Choice){ loss_values, "binary_crossentropy" },
+                    (Choice){ loss_values, "categorical_crossentropy" },
+                    (Choice){ loss_values, "sparse_categorical_crossentropy" });
+}
+
+/* ---- Numbers ---- */
+
+static CornuTensor *squared_errors(const MeanMetric *self, CornuMetricCall *call)
+{
+    CornuTensor *t = call->y_true;
+    if (!call->y_pred || !cornu__same_shapes(self->base.name, &t, call->y_pred)) return NULL;
+    return cornu_op_square(cornu_op_subtract(call->y_pred, t));
+}
+
+static double root_result(const CornuMetric *self, const CornuArray *states)
+{
+    return sqrt(result(self, states));
+}
+
+CornuMetric *cornu__root_mean_squared_error(const char *name)
+{
+    CornuMetric *metric = plain(name, squared_errors);
+    if (metric) metric->result = root_result;
+    return metric;
+}
+
+/* ---- Similarities of vectors ---- */
+
+/* y_true and y_pred with the axis of the vectors last. */
+static bool vectors(const MeanMetric *self, CornuMetricCall *call, CornuTensor **t,
+                    CornuTensor **p)
+{
+    *t = call->y_true;
+    if (!call->y_pred || !cornu__same_shapes(self->base.name, t, call->y_pred)) return false;
+    *t = cornu__axis_last(self->base.name, *t, self->axis);
+    *p = cornu__axis_last(self->base.name, call->y_pred, self->axis);
+    return *t && *p;
+}
+
+static CornuTensor *mean_of_last(CornuTensor *x, bool keep)
+{
+    return x ? cornu_op_reduce_mean(x, cornu__last_axis(x), keep) : NULL;
+}
+
+static CornuTensor *centred(CornuTensor *x) { return cornu_op_subtract(x, mean_of_last(x, true)); }
+
+static CornuTensor *variance(CornuTensor *x)
+{
+    return mean_of_last(cornu_op_square(centred(x)), true);
+}
+
+static CornuTensor *cosine(const MeanMetric *self, CornuMetricCall *call)
+{
+    CornuTensor *t, *p;
+    return vectors(self, call, &t, &p) ? cornu__cosine(t, p) : NULL;
+}
+
+static CornuTensor *pearson(const MeanMetric *self, CornuMetricCall *call)
+{
+    CornuTensor *t, *p;
+    if (!vectors(self, call, &t, &p)) return NULL;
+    CornuTensor *a = cornu_op_multiply(centred(t), cornu_op_rsqrt(variance(t)));
+    CornuTensor *b = cornu_op_multiply(centred(p), cornu_op_rsqrt(variance(p)));
+    return mean_of_last(cornu_op_multiply(a, b), false);
+}
+
+/* 2 (t - mean p)(p - mean p) / (var t + var p + (mean t - mean p)^2 + 1e-7) */
+static CornuTensor *concordance(const MeanMetric *self, CornuMetricCall *call)
+{
+    CornuTensor *t, *p;
+    if (!vectors(self, call, &t, &p)) return NULL;
+    CornuTensor *mean_p = mean_of_last(p, true);
+    CornuTensor *shift = cornu_op_square(cornu_op_subtract(mean_of_last(t, true), mean_p));
+    CornuTensor *norm = cornu_op_add(cornu_op_add(variance(t), variance(p)), shift);
+    CornuTensor *both = cornu_op_multiply(cornu_op_subtract(t, mean_p), centred(p));
+    return mean_of_last(cornu_op_divide(cornu_op_scale(both, 2.0),
+                                        cornu_op_shift(norm, CORNU__EPSILON)), false);
+}
+
+static CornuMetric *similarity(const CornuSimilarityConfig *config, const char *name,
+                               Values *values)
+{
+    MeanMetric *metric = create(config->name ? config->name : name, values);
+    if (!metric) return NULL;
+    metric->axis = config->axis;
+    return &metric->base;
+}
+
+CornuMetric *cornu_cosine_similarity_metric_from(const CornuSimilarityConfig *config)
+{
+    return similarity(config, "cosine_similarity", cosine);
+}
+
+CornuMetric *cornu_pearson_correlation_from(const CornuSimilarityConfig *config)
+{
+    return similarity(config, "pearson_correlation", pearson);
+}
+
+CornuMetric *cornu_concordance_correlation_from(const CornuSimilarityConfig *config)
+{
+    return similarity(config, "concordance_correlation", concordance);
+}
