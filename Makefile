@@ -7,6 +7,7 @@
 #   make SANITIZE=address,undefined   in a folder of its own; likewise SANITIZE=thread
 #   make test T=idx                   the test programs whose path contains "idx"
 #   make V=1                          shows whole commands
+#   make install PREFIX=/opt/cornu DESTDIR=...    and uninstall, with the same
 
 CFLAGS  ?= -O2 -g
 SANITIZE =
@@ -203,6 +204,76 @@ $$as env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recom
     { echo "could not install; as root: apt-get install$$missing"; exit 1; }
 endef
 
+# ---- Installing: headers, libraries, cornu.pc, programs, manual pages ----
+
+PREFIX  = /usr/local
+DESTDIR =
+version = $(shell sed -n 's/^#define CORNU_VERSION "\(.*\)"/\1/p' nn/cornu.h)
+
+# What the folders show of themselves; a header that names a cornu__function is for us alone.
+headers = $(sort $(shell grep -L cornu__ $(filter-out %_internal.h,\
+              $(wildcard $(folders:%=%/*.h) device/tpu/*.h))) $(wildcard device/*.def device/tpu/*.def))
+
+# Programs that know --help, whose text becomes the manual page; the demo tells of the source tree.
+with_help = $(filter-out demo,$(patsubst examples/%.c,%,$(filter $(examples),\
+                $(shell grep -l options_parse examples/*.c))))
+man_pages = $(with_help:%=$(BUILD)/man/%.1) $(BUILD)/man/cornu.7
+
+$(BUILD)/man/%.1: $(BUILD)/% examples/man.awk
+	@mkdir -p $(@D)
+	$(call say,man,$@)$< --help | awk -f examples/man.awk -v version='Cornu $(version)' > $@
+
+$(BUILD)/man/cornu.7: nn/cornu.7 nn/cornu.h examples/own_model.c $(with_help:%=$(BUILD)/man/%.1)
+	@for p in $(with_help); do printf '.TP\n.BR %s (1)\n' $$p; \
+	     sed -n '/^.SH DESCRIPTION/{n;p}' $(@D)/$$p.1; done > $@.programs
+	@sed 's/\\/\\e/g; s/-/\\-/g' examples/own_model.c > $@.example
+	$(call say,man,$@)sed -e '/@VERSION@/s/@VERSION@/Cornu $(version)/' -e 1d \
+	    -e '/^@PROGRAMS@/{r $@.programs' -e 'd}' -e '/^@EXAMPLE@/{r $@.example' -e 'd}' $< > $@
+	@rm $@.programs $@.example
+
+# MODE:FILE:PLACE, the place below PREFIX.
+installed = $(foreach h,$(headers),644:$(h):include/cornu/$(h)) \
+            644:build/include/cornu/cornu.h:include/cornu/cornu.h \
+            644:$(BUILD)/libcornu.a:lib/libcornu.a \
+            755:$(BUILD)/libcornu.so:lib/libcornu.so.0 \
+            644:$(BUILD)/cornu.pc:lib/pkgconfig/cornu.pc \
+            $(foreach p,$(with_help),755:$(BUILD)/$(p):bin/$(p) \
+                                     644:$(BUILD)/man/$(p).1:share/man/man1/$(p).1) \
+            644:$(BUILD)/man/cornu.7:share/man/man7/cornu.7
+
+# pkg-config's text: the libraries below ours are for those who link statically.
+define pkg_config
+prefix=$(PREFIX)
+includedir=$${prefix}/include
+libdir=$${prefix}/lib
+
+Name: cornu
+Description: Keras in C: a neural-network training framework
+Version: $(version)
+Cflags: -I"$${includedir}"
+Libs: -L"$${libdir}" -lcornu
+Libs.private: $(libraries)
+endef
+export pkg_config
+
+# The run-time linker learns of a library where only root may install one, and of none in DESTDIR.
+install: all $(man_pages)
+	@printf '%s\n' "$$pkg_config" > $(BUILD)/cornu.pc
+	@for i in $(installed); do \
+	    to="$(DESTDIR)$(PREFIX)/$${i##*:}"; from=$${i#*:}; \
+	    install -D -m $${i%%:*} "$${from%:*}" "$$to" || exit 1; \
+	done
+	@ln -sf libcornu.so.0 "$(DESTDIR)$(PREFIX)/lib/libcornu.so"
+	@if [ -z "$(DESTDIR)" ] && [ $$(id -u) = 0 ]; then ldconfig; fi
+	@echo "installed Cornu $(version) in $(DESTDIR)$(PREFIX)"
+
+# Removes these files, and folders below include/cornu that are empty then.
+uninstall:
+	@for i in $(installed) lib/libcornu.so; do rm -f "$(DESTDIR)$(PREFIX)/$${i##*:}"; done
+	@[ ! -d "$(DESTDIR)$(PREFIX)/include/cornu" ] || \
+	    find "$(DESTDIR)$(PREFIX)/include/cornu" -depth -type d -empty -delete
+	@if [ -z "$(DESTDIR)" ] && [ $$(id -u) = 0 ]; then ldconfig; fi
+
 tidy_files = $(sort $(shell find $(folders) examples tests -name '*.[ch]' 2>/dev/null))
 
 # Without what cppcheck gets wrong as it sees one file at a time: buffers that a function of
@@ -228,5 +299,6 @@ lint: build/include/cornu/cornu.h
 clean:
 	rm -rf build
 
-.PHONY: all demo test test-programs check-training bench deps deps-test format lint clean
+.PHONY: all demo test test-programs check-training bench deps deps-test install uninstall format \
+        lint clean
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
