@@ -1,5 +1,4 @@
 /* Trains a small convolutional network on pictures of one's own: a folder for each class. */
-#include <math.h>
 #include <stdio.h>
 
 #include <cornu/cornu.h>
@@ -55,30 +54,10 @@ static CornuStatus train(const Options *options, CornuModel *model, CornuDataset
                   .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY, .metrics = { CORNU_ACCURACY },
                   .device = device, .steps_per_execution = options->steps_per_execution);
     cornu_summary(model);
-    if (options->load && cornu_model_load_weights(model, options->load))
-        return cornu_error_status();
-    CornuHistory *history = cornu_fit(
-        model, data, .batch_size = options->batch_size, .epochs = options->epochs,
-        .steps_per_epoch = options->steps_per_epoch, .validation_data = validation,
-        .verbose = options->verbose,
-        .callbacks = { options->trace ? cornu_trace(options->trace) : NULL });
-    if (!history) return cornu_error_status();
-
-    double      test[2] = { NAN, NAN };
-    CornuStatus status = options->save ? cornu_model_save(model, options->save) : CORNU_OK;
-    if (!status && validation)
-        status = cornu_evaluate(model, validation, .batch_size = options->batch_size,
-                                .verbose = CORNU_SILENT, .results = test);
+    double            test[2];
+    const CornuStatus status = session_train(options, model, data, validation, "pictures", test);
     if (!status && validation)
         printf("Validation loss: %.4f\nValidation accuracy: %.4f\n", test[0], test[1]);
-    if (!status) session_fallbacks(device, cornu_model_statistics(model));
-    const CornuTrainTest told = {
-        .name = options->arguments[0], .things = "pictures",
-        .train_x.type = cornu_type(CORNU_U8, cornu_dataset_count(data)),
-        .test_x.type = cornu_type(CORNU_U8, validation ? cornu_dataset_count(validation) : 0),
-    };
-    if (!status) status = session_record(options, model, history, &told, test);
-    cornu_history_free(history);
     return status;
 }
 
