@@ -274,6 +274,45 @@ uninstall:
 	    find "$(DESTDIR)$(PREFIX)/include/cornu" -depth -type d -empty -delete
 	@if [ -z "$(DESTDIR)" ] && [ $$(id -u) = 0 ]; then ldconfig; fi
 
+# Pages of the public headers, by Doxygen, which is told that our comments are meant for it: the first
+# one of a file is the file's, those behind a field the field's, and headings are none.
+define doxyfile
+PROJECT_NAME           = Cornu
+PROJECT_NUMBER         = $(version)
+PROJECT_BRIEF          = "Keras in C"
+OUTPUT_DIRECTORY       = $(BUILD)/docs
+INPUT                  = $(filter %.h,$(headers)) $(CURDIR)/README.md nn/README.md
+USE_MDFILE_AS_MAINPAGE = $(CURDIR)/README.md
+FILTER_PATTERNS        = *.h=$(BUILD)/docs/filter
+OPTIMIZE_OUTPUT_FOR_C  = YES
+EXTRACT_ALL            = YES
+JAVADOC_AUTOBRIEF      = YES
+TYPEDEF_HIDES_STRUCT   = YES
+MACRO_EXPANSION        = YES
+STRIP_FROM_PATH        = .
+GENERATE_LATEX         = NO
+HAVE_DOT               = NO
+QUIET                  = YES
+WARN_IF_UNDOCUMENTED   = NO
+WARN_LOGFILE           = $(BUILD)/docs/warnings
+endef
+export doxyfile
+
+define doxygen_filter
+#!/bin/sh
+sed -e '1s,^/\*,/** @file\n *,' -e '/^ *\/\* ----/b' -e '2,$$s,^\( *\)/\*\( .*\)*$$,\1/**\2,' \
+    -e 's,\([^ /].*[ ;]\)/\*\( .*\)*$$,\1 /**<\2,' "$$1"
+endef
+export doxygen_filter
+
+docs:
+	@command -v doxygen >/dev/null || { echo "make docs needs: apt-get install doxygen"; exit 1; }
+	@mkdir -p $(BUILD)/docs
+	@printf '%s\n' "$$doxygen_filter" > $(BUILD)/docs/filter
+	@chmod +x $(BUILD)/docs/filter
+	$(call say,docs,$(BUILD)/docs/html/index.html)printf '%s\n' "$$doxyfile" | doxygen -
+	@cat $(BUILD)/docs/warnings; [ ! -s $(BUILD)/docs/warnings ]
+
 tidy_files = $(sort $(shell find $(folders) examples tests -name '*.[ch]' 2>/dev/null))
 
 # Without what cppcheck gets wrong as it sees one file at a time: buffers that a function of
@@ -299,6 +338,6 @@ lint: build/include/cornu/cornu.h
 clean:
 	rm -rf build
 
-.PHONY: all demo test test-programs check-training bench deps deps-test install uninstall format \
-        lint clean
+.PHONY: all demo test test-programs check-training bench deps deps-test install uninstall docs \
+        format lint clean
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
