@@ -7,10 +7,10 @@ root=$(pwd)
 names_exist() {
     grep -oE '`(cornu|CORNU|Cornu)_?[A-Za-z0-9_]+`' "$root/nn/README.md" | tr -d '`' | sort -u >names
     [ "$(wc -l <names)" -gt 80 ] || return 1
-    local bad=0
-    while read -r name; do
-        grep -qwE "$name|${name}_from|$(sed 's/^CORNU_/X\\(/' <<<"$name")" "$root"/{nn,datasets,device}/*.h ||
-            { echo "nn/README.md: no $name"; bad=1; }
+    local bad=0 word
+    while read -r word; do
+        grep -qwE "$word|${word}_from|$(sed 's/^CORNU_/X\\(/' <<<"$word")" "$root"/{nn,datasets,device}/*.h ||
+            { echo "nn/README.md: no $word"; bad=1; }
     done <names >err
     return $bad
 }

@@ -89,6 +89,7 @@ check "cornu.pc has the programs' version" same_version
 
 # Every program has a page, and the page every flag.
 pages() {
+    local program name page flag
     for program in "$there"/bin/*; do
         name=${program##*/}
         page="$there/share/man/man1/$name.1"
@@ -103,6 +104,7 @@ pages() {
 check "manual pages tell all programs and their flags" pages
 
 variables() {
+    local name
     grep -rhoE '"(CORNU|BLIS|COLAB|TPU)_[A-Z_]+"' "$root"/{device,tensor,datasets,nn,models} \
         --include='*.c' | tr -d '"' | sort -u >names
     [ "$(wc -l <names)" -ge 5 ] || return 1

@@ -122,9 +122,11 @@ static void test_label_modes_and_grey(void **state)
     CornuDataset *dataset = cornu_image_folder(pets(), .label_mode = CORNU_LABELS_CATEGORICAL,
                                                .color_mode = CORNU_COLOR_GRAYSCALE,
                                                .image_size = { 3, 5 }, .no_shuffle = true);
-    CornuIterator    *iterator = cornu_iterator_begin(cornu_dataset_skip(dataset, 9), 0);
+    dataset = cornu_dataset_skip(dataset, 9);
+    CornuIterator    *iterator = cornu_iterator_begin(dataset, 0);
     const CornuBatch *batch;
     assert_non_null(iterator);
+    cornu_dataset_free(dataset);
     assert_int_equal(cornu_iterator_next(iterator, &batch), CORNU_OK);
     assert_true(cornu_type_equal(batch->arrays[0].type, cornu_type(CORNU_U8, 3, 5, 1)));
     assert_int_equal(((uint8_t *)batch->arrays[0].data)[14], (77 * 9 + 29 * 1 + 128) >> 8);
