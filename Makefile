@@ -211,8 +211,8 @@ DESTDIR =
 version = $(shell sed -n 's/^#define CORNU_VERSION "\(.*\)"/\1/p' nn/cornu.h)
 
 # What the folders show of themselves; a header that names a cornu__function is for us alone.
-headers = $(sort $(shell grep -L cornu__ $(filter-out %_internal.h,\
-              $(wildcard $(folders:%=%/*.h) device/tpu/*.h))) $(wildcard device/*.def device/tpu/*.def))
+headers = $(sort $(wildcard device/*.def device/tpu/*.def) $(shell grep -L cornu__ \
+              $(filter-out %_internal.h,$(wildcard $(folders:%=%/*.h) device/tpu/*.h))))
 
 # Programs that know --help, whose text becomes the manual page; the demo tells of the source tree.
 with_help = $(filter-out demo,$(patsubst examples/%.c,%,$(filter $(examples),\
@@ -258,6 +258,8 @@ export pkg_config
 
 # The run-time linker learns of a library where only root may install one, and of none in DESTDIR.
 install: all $(man_pages)
+	@case "$(PREFIX)" in /*) ;; \
+	 *) echo "PREFIX is \"$(PREFIX)\", expected a path from /"; exit 1;; esac
 	@printf '%s\n' "$$pkg_config" > $(BUILD)/cornu.pc
 	@for i in $(installed); do \
 	    to="$(DESTDIR)$(PREFIX)/$${i##*:}"; from=$${i#*:}; \
@@ -274,8 +276,8 @@ uninstall:
 	    find "$(DESTDIR)$(PREFIX)/include/cornu" -depth -type d -empty -delete
 	@if [ -z "$(DESTDIR)" ] && [ $$(id -u) = 0 ]; then ldconfig; fi
 
-# Pages of the public headers, by Doxygen, which is told that our comments are meant for it: the first
-# one of a file is the file's, those behind a field the field's, and headings are none.
+# Pages of the public headers, by Doxygen, which is told that our comments are meant for it: the
+# first one of a file is the file's, those behind a field the field's, and headings are none.
 define doxyfile
 PROJECT_NAME           = Cornu
 PROJECT_NUMBER         = $(version)

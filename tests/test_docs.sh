@@ -5,11 +5,12 @@ root=$(pwd)
 
 # Every cornu_name in the table of Keras' names stands in a public header.
 names_exist() {
-    grep -oE '`(cornu|CORNU|Cornu)_?[A-Za-z0-9_]+`' "$root/nn/README.md" | tr -d '`' | sort -u >names
+    grep -oE '`(cornu|CORNU|Cornu)_?[A-Za-z0-9_]+`' "$root/nn/README.md" | tr -d '`' |
+        sort -u >names
     [ "$(wc -l <names)" -gt 80 ] || return 1
     local bad=0 word
     while read -r word; do
-        grep -qwE "$word|${word}_from|$(sed 's/^CORNU_/X\\(/' <<<"$word")" "$root"/{nn,datasets,device}/*.h ||
+        grep -qwE "$word|${word}_from|${word/#CORNU_/X\\(}" "$root"/{nn,datasets,device}/*.h ||
             { echo "nn/README.md: no $word"; bad=1; }
     done <names >err
     return $bad

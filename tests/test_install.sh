@@ -1,6 +1,6 @@
 # What `make install` lays down works without the source tree: pkg-config tells how a program of
-# one's own is compiled, dynamic and static, the headers fit C and C++, there are manual pages of all
-# programs, and uninstall leaves what it did not bring. The folders have a space in their names.
+# one's own is compiled, dynamic and static, the headers fit C and C++, there are manual pages of
+# all programs, and uninstall leaves what it did not bring. The folders have a space in their names.
 case $BUILD in
 *sanitize*) echo "0 passed, 0 failed, 1 skipped"; exit ;;
 esac
@@ -23,6 +23,8 @@ make_it() { make -s -C "$root" BUILD="$BUILD" DESTDIR="$stage" PREFIX="$prefix" 
 
 files() { (cd "$stage" && find . ! -type d | sort); }
 
+refuses() { ! make_it install PREFIX=here && grep -q 'PREFIX is "here"' out && [ ! -e "$stage" ]; }
+check "a PREFIX that is no path from / is refused" refuses
 check "make install" make_it install
 files >installed
 
@@ -83,11 +85,12 @@ only_ours() {
 check "no internal header, and none outside include/cornu" only_ours
 
 same_version() {
-    [ "$(pkg-config --modversion cornu)" = "$("$there/bin/mnist_cnn" --version | sed 's/Cornu //')" ]
+    [ "Cornu $(pkg-config --modversion cornu)" = "$("$there/bin/mnist_cnn" --version)" ]
 }
 check "cornu.pc has the programs' version" same_version
 
 # Every program has a page, and the page every flag.
+overview="$there/share/man/man7/cornu.7"
 pages() {
     local program name page flag
     for program in "$there"/bin/*; do
@@ -98,7 +101,7 @@ pages() {
         while read -r flag; do
             grep -qF -- "\\-\\-$flag\\fR" "$page" || { echo "$name.1: no $flag" >err; return 1; }
         done <flags
-        grep -qF "$name" "$there/share/man/man7/cornu.7" || { echo "cornu.7: no $name" >err; return 1; }
+        grep -qF "$name" "$overview" || { echo "cornu.7: no $name" >err; return 1; }
     done
 }
 check "manual pages tell all programs and their flags" pages
@@ -109,7 +112,7 @@ variables() {
         --include='*.c' | tr -d '"' | sort -u >names
     [ "$(wc -l <names)" -ge 5 ] || return 1
     while read -r name; do
-        grep -qw "$name" "$there/share/man/man7/cornu.7" || { echo "cornu.7: no $name" >err; return 1; }
+        grep -qw "$name" "$overview" || { echo "cornu.7: no $name" >err; return 1; }
     done <names
 }
 check "cornu.7 tells all variables of the environment" variables

@@ -42,7 +42,8 @@ sed -n '/^    CornuStrategy/,/^$/{/./p}' README.md > "$folder/strategy"
 sed '$d' "$folder/strategy" > "$folder/begin"
 tail -n 1 "$folder/strategy" > "$folder/end"
 [ "$(wc -l < "$folder/strategy")" -ge 3 ] &&
-    sed -i -e "/CORNU_ACCURACY });/r $folder/begin" -e "/cornu_model_free/r $folder/end" "$folder/own_model.c" &&
+    sed -i -e "/CORNU_ACCURACY });/r $folder/begin" -e "/cornu_model_free/r $folder/end" \
+        "$folder/own_model.c" &&
     [ "$(grep -c strategy "$folder/own_model.c")" = "$(wc -l < "$folder/strategy")" ]
 report $? "README.md has lines for a TPU"
 learns "the program of README.md on a TPU"
