@@ -21,7 +21,7 @@ command=$(sed -n 's/^    \(cc own_model.c .*\)$/\1/p' README.md)
 warnings="-std=c11 -Wall -Wextra -Wpedantic -Werror"
 command=$(echo "$command" | sed "s|^cc |${CC:-cc} $warnings $extra |
     s|-Ibuild/include|-I$root/build/include|; s|build/libcornu.a|$root/$build/libcornu.a|")
-sed 1d examples/own_model.c | cmp - "$folder/own_model.c"
+sed '1d; /^$/d' examples/own_model.c | cmp - "$folder/own_model.c"
 report $? "the program of README.md is examples/own_model.c"
 learns() { # learns NAME: own_model.c, compiled and run as the README says
     rm -f "$folder/rings.safetensors"
