@@ -7,6 +7,7 @@
 #   make SANITIZE=address,undefined   in a folder of its own; likewise SANITIZE=thread
 #   make test T=idx                   the test programs whose path contains "idx"
 #   make V=1                          shows whole commands
+#   make install PREFIX=/opt/cornu DESTDIR=...    and uninstall, with the same
 
 CFLAGS  ?= -O2 -g
 SANITIZE =
@@ -203,6 +204,117 @@ $$as env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recom
     { echo "could not install; as root: apt-get install$$missing"; exit 1; }
 endef
 
+# ---- Installing: headers, libraries, cornu.pc, programs, manual pages ----
+
+PREFIX  = /usr/local
+DESTDIR =
+version = $(shell sed -n 's/^#define CORNU_VERSION "\(.*\)"/\1/p' nn/cornu.h)
+
+# What the folders show of themselves; a header that names a cornu__function is for us alone.
+headers = $(sort $(wildcard device/*.def device/tpu/*.def) $(shell grep -L cornu__ \
+              $(filter-out %_internal.h,$(wildcard $(folders:%=%/*.h) device/tpu/*.h))))
+
+# Programs that know --help, whose text becomes the manual page; the demo tells of the source tree.
+with_help = $(filter-out demo,$(patsubst examples/%.c,%,$(filter $(examples),\
+                $(shell grep -l options_parse examples/*.c))))
+man_pages = $(with_help:%=$(BUILD)/man/%.1) $(BUILD)/man/cornu.7
+
+$(BUILD)/man/%.1: $(BUILD)/% examples/man.awk
+	@mkdir -p $(@D)
+	$(call say,man,$@)$< --help | awk -f examples/man.awk -v version='Cornu $(version)' > $@
+
+$(BUILD)/man/cornu.7: nn/cornu.7 nn/cornu.h examples/own_model.c $(with_help:%=$(BUILD)/man/%.1)
+	@for p in $(with_help); do printf '.TP\n.BR %s (1)\n' $$p; \
+	     sed -n '/^.SH DESCRIPTION/{n;p}' $(@D)/$$p.1; done > $@.programs
+	@sed 's/\\/\\e/g; s/-/\\-/g' examples/own_model.c > $@.example
+	$(call say,man,$@)sed -e '/@VERSION@/s/@VERSION@/Cornu $(version)/' -e 1d \
+	    -e '/^@PROGRAMS@/{r $@.programs' -e 'd}' -e '/^@EXAMPLE@/{r $@.example' -e 'd}' $< > $@
+	@rm $@.programs $@.example
+
+# MODE:FILE:PLACE, the place below PREFIX.
+installed = $(foreach h,$(headers),644:$(h):include/cornu/$(h)) \
+            644:build/include/cornu/cornu.h:include/cornu/cornu.h \
+            644:$(BUILD)/libcornu.a:lib/libcornu.a \
+            755:$(BUILD)/libcornu.so:lib/libcornu.so.0 \
+            644:$(BUILD)/cornu.pc:lib/pkgconfig/cornu.pc \
+            $(foreach p,$(with_help),755:$(BUILD)/$(p):bin/$(p) \
+                                     644:$(BUILD)/man/$(p).1:share/man/man1/$(p).1) \
+            644:$(BUILD)/man/cornu.7:share/man/man7/cornu.7
+
+# pkg-config's text: the libraries below ours are for those who link statically.
+define pkg_config
+prefix=$(PREFIX)
+includedir=$${prefix}/include
+libdir=$${prefix}/lib
+
+Name: cornu
+Description: Keras in C: a neural-network training framework
+Version: $(version)
+Cflags: -I"$${includedir}"
+Libs: -L"$${libdir}" -lcornu
+Libs.private: $(libraries)
+endef
+export pkg_config
+
+# The run-time linker learns of a library where only root may install one, and of none in DESTDIR.
+install: all $(man_pages)
+	@case "$(PREFIX)" in /*) ;; \
+	 *) echo "PREFIX is \"$(PREFIX)\", expected a path from /"; exit 1;; esac
+	@printf '%s\n' "$$pkg_config" > $(BUILD)/cornu.pc
+	@for i in $(installed); do \
+	    to="$(DESTDIR)$(PREFIX)/$${i##*:}"; from=$${i#*:}; \
+	    install -D -m $${i%%:*} "$${from%:*}" "$$to" || exit 1; \
+	done
+	@ln -sf libcornu.so.0 "$(DESTDIR)$(PREFIX)/lib/libcornu.so"
+	@if [ -z "$(DESTDIR)" ] && [ $$(id -u) = 0 ]; then ldconfig; fi
+	@echo "installed Cornu $(version) in $(DESTDIR)$(PREFIX)"
+
+# Removes these files, and folders below include/cornu that are empty then.
+uninstall:
+	@for i in $(installed) lib/libcornu.so; do rm -f "$(DESTDIR)$(PREFIX)/$${i##*:}"; done
+	@[ ! -d "$(DESTDIR)$(PREFIX)/include/cornu" ] || \
+	    find "$(DESTDIR)$(PREFIX)/include/cornu" -depth -type d -empty -delete
+	@if [ -z "$(DESTDIR)" ] && [ $$(id -u) = 0 ]; then ldconfig; fi
+
+# Pages of the public headers, by Doxygen, which is told that our comments are meant for it: the
+# first one of a file is the file's, those behind a field the field's, and headings are none.
+define doxyfile
+PROJECT_NAME           = Cornu
+PROJECT_NUMBER         = $(version)
+PROJECT_BRIEF          = "Keras in C"
+OUTPUT_DIRECTORY       = $(BUILD)/docs
+INPUT                  = $(filter %.h,$(headers)) $(CURDIR)/README.md nn/README.md
+USE_MDFILE_AS_MAINPAGE = $(CURDIR)/README.md
+FILTER_PATTERNS        = *.h=$(BUILD)/docs/filter
+OPTIMIZE_OUTPUT_FOR_C  = YES
+EXTRACT_ALL            = YES
+JAVADOC_AUTOBRIEF      = YES
+TYPEDEF_HIDES_STRUCT   = YES
+MACRO_EXPANSION        = YES
+STRIP_FROM_PATH        = .
+GENERATE_LATEX         = NO
+HAVE_DOT               = NO
+QUIET                  = YES
+WARN_IF_UNDOCUMENTED   = NO
+WARN_LOGFILE           = $(BUILD)/docs/warnings
+endef
+export doxyfile
+
+define doxygen_filter
+#!/bin/sh
+sed -e '1s,^/\*,/** @file\n *,' -e '/^ *\/\* ----/b' -e '2,$$s,^\( *\)/\*\( .*\)*$$,\1/**\2,' \
+    -e 's,\([^ /].*[ ;]\)/\*\( .*\)*$$,\1 /**<\2,' "$$1"
+endef
+export doxygen_filter
+
+docs:
+	@command -v doxygen >/dev/null || { echo "make docs needs: apt-get install doxygen"; exit 1; }
+	@mkdir -p $(BUILD)/docs
+	@printf '%s\n' "$$doxygen_filter" > $(BUILD)/docs/filter
+	@chmod +x $(BUILD)/docs/filter
+	$(call say,docs,$(BUILD)/docs/html/index.html)printf '%s\n' "$$doxyfile" | doxygen -
+	@cat $(BUILD)/docs/warnings; [ ! -s $(BUILD)/docs/warnings ]
+
 tidy_files = $(sort $(shell find $(folders) examples tests -name '*.[ch]' 2>/dev/null))
 
 # Without what cppcheck gets wrong as it sees one file at a time: buffers that a function of
@@ -228,5 +340,6 @@ lint: build/include/cornu/cornu.h
 clean:
 	rm -rf build
 
-.PHONY: all demo test test-programs check-training bench deps deps-test format lint clean
+.PHONY: all demo test test-programs check-training bench deps deps-test install uninstall docs \
+        format lint clean
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -49,6 +49,7 @@ struct CornuDataset {
         struct { int64_t first; } window; /* take and skip */
         struct { int64_t times; } repeat;
         CornuTextSource text;
+        struct CornuImageSource *images; /* owned: image_folder.c */
     };
 };
 
@@ -82,6 +83,9 @@ CornuDataset *cornu__dataset_borrow_arrays(const CornuArray *arrays, int count);
  * when an error is pending or source is NULL; name is the caller's, for the message. */
 CornuDataset *cornu__dataset_derive(CornuDataset *source, const CornuDatasetKind *kind,
                                     const char *name);
+
+/* Fills order with a permutation of 0 to count - 1, drawn uniformly by (seed, epoch). */
+void cornu__shuffle_order(uint32_t *order, int64_t count, uint64_t seed, int64_t epoch);
 
 /* Zeroed memory for one element: component c stands at at[c], a multiple of 64 bytes. One block,
  * NULL with CORNU_ERR_MEMORY (not pending). */

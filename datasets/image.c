@@ -1,9 +1,21 @@
 #include "image.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The decoder's memory: a small file may ask for any amount. */
+enum { MOST_BYTES = 1 << 29 };
+static void *take_memory(size_t size) { return size <= MOST_BYTES ? malloc(size) : NULL; }
+static void *grow_memory(void *memory, size_t size)
+{
+    return size <= MOST_BYTES ? realloc(memory, size) : NULL;
+}
+#define STBI_MALLOC take_memory
+#define STBI_REALLOC grow_memory
+#define STBI_FREE free
 
 /* The decoder is compiled into this file alone, with the two formats we read. It declares
  * functions that it then does not define, which gcc reports at the end of the file. */
@@ -14,7 +26,7 @@
 #define STBI_ONLY_JPEG
 #define STBI_NO_HDR
 #define STBI_NO_LINEAR
-#define STBI_MAX_DIMENSIONS 16384
+#define STBI_MAX_DIMENSIONS CORNU_IMAGE_EXTENT
 #include <stb/stb_image.h>
 
 #include "../device/status_internal.h"
@@ -49,20 +61,50 @@ static void convert(uint8_t *to, int want, const uint8_t *from, int have, size_t
     }
 }
 
+static CornuStatus unreadable(const char *path)
+{
+    return cornu__fail(CORNU_ERR_FORMAT, "%s: not a readable PNG or JPEG image: %s", path,
+                       stbi_failure_reason());
+}
+
+/* Opens an image of a size we take; *file stands at its beginning. */
+static CornuStatus open_image(const char *path, FILE **file, int *width, int *height)
+{
+    int channels;
+    *file = fopen(path, "rb");
+    if (!*file)
+        return cornu__fail(CORNU_ERR_FILE, "%s: cannot be opened: %s", path, strerror(errno));
+    CornuStatus status = stbi_info_from_file(*file, width, height, &channels) ? CORNU_OK
+                                                                              : unreadable(path);
+    if (!status && (int64_t)*width * *height > CORNU_IMAGE_PIXELS)
+        status = cornu__fail(CORNU_ERR_FORMAT, "%s: has %d x %d pixels, expected at most %d", path,
+                             *width, *height, CORNU_IMAGE_PIXELS);
+    if (status) fclose(*file);
+    return status;
+}
+
+CornuStatus cornu_image_size(const char *path, int64_t *height, int64_t *width)
+{
+    FILE *file;
+    int   w, h;
+    CORNU__TRY(open_image(path, &file, &w, &h));
+    fclose(file);
+    *height = h;
+    *width = w;
+    return CORNU_OK;
+}
+
 CornuStatus cornu_image_load(const char *path, int channels, CornuArray *image)
 {
     if (channels != 0 && channels != 1 && channels != 3)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %d channels wanted, expected 0, 1 or 3", path,
                            channels);
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return cornu__fail(CORNU_ERR_FILE, "%s: cannot be opened: %s", path, strerror(errno));
-    int      width, height, have;
+    FILE *file;
+    int   width, height, have;
+    CORNU__TRY(open_image(path, &file, &width, &height));
     uint8_t *pixels = stbi_load_from_file(file, &width, &height, &have, 0);
     fclose(file);
-    if (!pixels)
-        return cornu__fail(CORNU_ERR_FORMAT, "%s: not a readable PNG or JPEG image: %s", path,
-                           stbi_failure_reason());
+    if (!pixels) return unreadable(path);
     int      want = channels ? channels : have < 3 ? 1 : 3;
     size_t   count = (size_t)width * (size_t)height;
     uint8_t *converted = want > have ? malloc(count * (size_t)want) : pixels;
@@ -73,5 +115,79 @@ CornuStatus cornu_image_load(const char *path, int channels, CornuArray *image)
                            count * (size_t)want);
     pixels = converted;
     *image = cornu_array(pixels, CORNU_U8, height, width, want);
+    return CORNU_OK;
+}
+
+/* ---- Resizing ---- */
+
+/* Where a pixel comes from along one axis: (1 - part) of `low` and part of `high`. */
+typedef struct {
+    int64_t low, high;
+    float   part;
+} Sample;
+
+/* Pixel i of `count` that shall be made of the `extent` behind `first`. */
+static Sample sample(int64_t i, int64_t count, int64_t first, int64_t extent,
+                     CornuImageInterpolation interpolation)
+{
+    const float centre = ((float)i + 0.5f) * ((float)extent / (float)count);
+    const float at = interpolation == CORNU_IMAGE_NEAREST ? centre : centre - 0.5f;
+    const int64_t floor_at = (int64_t)floorf(at), last = extent - 1;
+    Sample s = { .low = floor_at < 0 ? 0 : floor_at > last ? last : floor_at };
+    s.high = interpolation == CORNU_IMAGE_NEAREST || floor_at < 0 || s.low == last ? s.low
+                                                                                   : s.low + 1;
+    s.part = at - (float)floor_at;
+    s.low += first;
+    s.high += first;
+    return s;
+}
+
+/* The part of one extent that has the shape of the target, in whole pixels. */
+static int64_t crop(int64_t extent, int64_t other, int64_t target, int64_t other_target)
+{
+    const int64_t wanted = other * target / other_target;
+    return wanted < 1 ? 1 : wanted < extent ? wanted : extent;
+}
+
+static bool is_image(CornuArray array)
+{
+    const CornuShape shape = array.type.shape;
+    bool             fits = array.data && array.type.dtype == CORNU_U8 && shape.rank == 3;
+    for (int i = 0; i < shape.rank && fits; i++)
+        fits = shape.extent[i] >= 1 && shape.extent[i] <= CORNU_IMAGE_EXTENT;
+    return fits;
+}
+
+CornuStatus cornu_image_resize(CornuArray image, CornuImageInterpolation interpolation,
+                               bool crop_to_aspect_ratio, CornuArray to)
+{
+    const int64_t *from = image.type.shape.extent, *size = to.type.shape.extent;
+    CornuText      one, other;
+    if (!is_image(image) || !is_image(to) || from[2] != size[2])
+        return cornu__fail(CORNU_ERR_SHAPE, "image: %s cannot be resized to %s, expected u8 (H, W, "
+                           "C), each extent 1 to %d, of as many channels",
+                           cornu_type_print(&one, image.type), cornu_type_print(&other, to.type),
+                           CORNU_IMAGE_EXTENT);
+    const int64_t C = from[2];
+    int64_t       height = from[0], width = from[1];
+    if (crop_to_aspect_ratio) {
+        height = crop(from[0], from[1], size[0], size[1]);
+        width = crop(from[1], from[0], size[1], size[0]);
+    }
+    const uint8_t *pixels = image.data;
+    uint8_t       *out = to.data;
+    for (int64_t h = 0; h < size[0]; h++) {
+        const Sample   y = sample(h, size[0], (from[0] - height) / 2, height, interpolation);
+        const uint8_t *top = pixels + y.low * from[1] * C, *bottom = pixels + y.high * from[1] * C;
+        for (int64_t w = 0; w < size[1]; w++) {
+            const Sample x = sample(w, size[1], (from[1] - width) / 2, width, interpolation);
+            for (int64_t c = 0; c < C; c++, out++) {
+                const float t = (float)top[x.low * C + c], b = (float)bottom[x.low * C + c];
+                const float above = t + ((float)top[x.high * C + c] - t) * x.part;
+                const float below = b + ((float)bottom[x.high * C + c] - b) * x.part;
+                *out = (uint8_t)(above + (below - above) * y.part + 0.5f);
+            }
+        }
+    }
     return CORNU_OK;
 }

@@ -104,7 +104,7 @@ static const uint32_t shuffle_generator = UINT32_C(0xFFFF0001);
  * A word times n, upper half, is a number below n, whose probabilities differ by less than
  * 2^-32.
  */
-static void draw_order(uint32_t *order, int64_t count, uint64_t seed, int64_t epoch)
+void cornu__shuffle_order(uint32_t *order, int64_t count, uint64_t seed, int64_t epoch)
 {
     uint32_t word[4];
     for (int64_t i = 0; i < count; i++) order[i] = (uint32_t)i;
@@ -127,7 +127,7 @@ static CornuStatus shuffle_fetch(CornuStage *stage, CornuSample at, void *const 
         if (at.epoch > UINT32_MAX)
             return cornu__fail(CORNU_ERR_VALUE, "shuffle: epoch %lld, expected 0 to %lld",
                                (long long)at.epoch, (long long)UINT32_MAX);
-        draw_order(stage->shuffle.order, dataset->count, dataset->shuffle.seed, at.epoch);
+        cornu__shuffle_order(stage->shuffle.order, dataset->count, dataset->shuffle.seed, at.epoch);
         stage->shuffle.epoch = at.epoch;
     }
     at.index = stage->shuffle.order[at.index];

@@ -65,10 +65,13 @@ static void fill_table(Table *table, Options *o)
           "in place of the model's own rate", 1e-12, 1e38, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
-    const Option data[] = {
-        { "limit", OPTION_WHOLE, &o->limit, "N", "the first N samples only", 1, 1e12, NULL },
+    const Option seed[] = {
         { "seed", OPTION_WHOLE, &o->seed, "N", "of weights, dropout and shuffling", 0, 0x1p53,
           NULL },
+        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+    };
+    const Option data[] = {
+        { "limit", OPTION_WHOLE, &o->limit, "N", "the first N samples only", 1, 1e12, NULL },
         { "data", OPTION_TEXT, &o->data, "DIR",
           "where the data are, or the word synthetic; default CORNU_DATA, ./data, a download",
           0, 0, NULL },
@@ -106,6 +109,7 @@ static void fill_table(Table *table, Options *o)
     if (table->program->models) add(table, model);
     if (table->program->extra) add(table, table->program->extra);
     if (table->program->groups & OPTIONS_TRAINING) add(table, training);
+    if (table->program->groups & (OPTIONS_SEED | OPTIONS_DATA)) add(table, seed);
     if (table->program->groups & OPTIONS_DATA) add(table, data);
     if (table->program->groups & OPTIONS_CLASSES) add(table, classes);
     if (table->program->groups & OPTIONS_FIT) add(table, fit);
@@ -279,12 +283,13 @@ static int take_flag(const Table *table, int argc, char **argv, int *at)
 static int check_arguments(const Table *table, const Options *options)
 {
     const Program *program = table->program;
-    if (options->argument_count >= program->least_arguments &&
-        (program->arguments || options->argument_count == 0))
+    const bool     any_more = program->arguments && strstr(program->arguments, "...");
+    if (options->argument_count == program->least_arguments ||
+        (options->argument_count > program->least_arguments && any_more))
         return -1;
     if (program->arguments)
-        fprintf(stderr, "%s: expected %s, got %d of at least %d", program->name,
-                program->arguments, options->argument_count, program->least_arguments);
+        fprintf(stderr, "%s: expected %s, got %d of %s%d", program->name, program->arguments,
+                options->argument_count, any_more ? "at least " : "", program->least_arguments);
     else
         fprintf(stderr, "%s: \"%s\" is no flag, and nothing else is expected", program->name,
                 options->arguments[0]);

@@ -39,12 +39,13 @@ enum {
     OPTIONS_NUMERICS = 2,          /* --policy --precision --shards */
     OPTIONS_THREADS  = 4,          /* --threads */
     OPTIONS_MACHINE  = OPTIONS_DEVICE | OPTIONS_NUMERICS | OPTIONS_THREADS,
-    OPTIONS_DATA     = 8,          /* --data --limit --seed */
+    OPTIONS_DATA     = 8,          /* --data --limit, and --seed */
     OPTIONS_TRAINING = 16,         /* --epochs --batch-size --learning-rate */
     OPTIONS_FIT      = 32,         /* --steps-per-epoch --steps-per-execution --save --load
                                       --history --trace --plots --verbose */
     OPTIONS_ALL      = 63,         /* all of the above */
     OPTIONS_CLASSES  = 64,         /* --labels */
+    OPTIONS_SEED     = 128,        /* --seed, without the data */
 };
 
 typedef enum { OPTION_TEXT, OPTION_WHOLE, OPTION_NUMBER, OPTION_CHOICE, OPTION_SWITCH } OptionKind;
@@ -66,7 +67,8 @@ typedef struct {
     const char *const *models;     /* what --model may be, up to NULL */
     bool               epochs_may_be_0;   /* --epochs 0 is taken; then its default is not 0 */
     const Option      *extra;      /* flags of this program alone, up to a NULL name */
-    const char        *arguments;  /* "MODEL IMAGE...", or NULL if there are none */
+    const char        *arguments;  /* "MODEL IMAGE...", or NULL if there are none. With dots there
+                                      may be more than the least */
     int                least_arguments;
 } Program;
 

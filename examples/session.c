@@ -149,6 +149,33 @@ CornuStatus session_record(const Options *options, CornuModel *model,
     return cornu_record_write(&run, options->history);
 }
 
+CornuStatus session_train(const Options *options, CornuModel *model, CornuDataset *data,
+                          CornuDataset *held_out, const char *things, double results[2])
+{
+    if (options->load && cornu_model_load_weights(model, options->load))
+        return cornu_error_status();
+    CornuHistory *history = cornu_fit(
+        model, data, .batch_size = options->batch_size, .epochs = options->epochs,
+        .steps_per_epoch = options->steps_per_epoch, .validation_data = held_out,
+        .verbose = options->verbose,
+        .callbacks = { options->trace ? cornu_trace(options->trace) : NULL });
+    if (!history) return cornu_error_status();
+    results[0] = results[1] = NAN;
+    CornuStatus status = options->save ? cornu_model_save(model, options->save) : CORNU_OK;
+    if (!status && held_out)
+        status = cornu_evaluate(model, held_out, .batch_size = options->batch_size,
+                                .verbose = CORNU_SILENT, .results = results);
+    if (!status) session_fallbacks(cornu_model_device(model), cornu_model_statistics(model));
+    const CornuTrainTest told = {
+        .name = options->arguments[0], .things = things,
+        .train_x.type = cornu_type(CORNU_U8, cornu_dataset_count(data)),
+        .test_x.type = cornu_type(CORNU_U8, held_out ? cornu_dataset_count(held_out) : 0),
+    };
+    if (!status) status = session_record(options, model, history, &told, results);
+    cornu_history_free(history);
+    return status;
+}
+
 CornuIterator *session_batches(const Options *options, CornuTrainTest *data)
 {
     CornuDataset *train = cornu_train_test_take_train(data);

@@ -46,6 +46,12 @@ CornuStatus session_record(const Options *options, CornuModel *model,
                            const CornuHistory *history, const CornuTrainTest *data,
                            const double *test);
 
+/* Trains a compiled model on data of the user's own, as the flags of fit say, and evaluates it on
+ * `held_out`, into results[]: loss, and accuracy if the model has it; NAN where held_out is NULL.
+ * `things` is what the data are: "pictures". */
+CornuStatus session_train(const Options *options, CornuModel *model, CornuDataset *data,
+                          CornuDataset *held_out, const char *things, double results[2]);
+
 /* The training data, shuffled anew each epoch, in whole batches that a thread gathers ahead. */
 CornuIterator *session_batches(const Options *options, CornuTrainTest *data);
 

@@ -16,13 +16,15 @@ report() { # report STATUS NAME
 }
 
 # The program: the lines from #include to the closing brace, without the indentation.
-sed -n '/^    #include/,/^    }$/s/^    //p' README.md > "$folder/circle.c"
-command=$(sed -n 's/^    \(cc circle.c .*\)$/\1/p' README.md)
+sed -n '/^    #include/,/^    }$/s/^    //p' README.md > "$folder/own_model.c"
+command=$(sed -n 's/^    \(cc own_model.c .*\)$/\1/p' README.md)
 warnings="-std=c11 -Wall -Wextra -Wpedantic -Werror"
 command=$(echo "$command" | sed "s|^cc |${CC:-cc} $warnings $extra |
     s|-Ibuild/include|-I$root/build/include|; s|build/libcornu.a|$root/$build/libcornu.a|")
-learns() { # learns NAME: circle.c, compiled and run as the README says
-    rm -f "$folder/circle.safetensors"
+sed '1d; /^$/d' examples/own_model.c | cmp - "$folder/own_model.c"
+report $? "the program of README.md is examples/own_model.c"
+learns() { # learns NAME: own_model.c, compiled and run as the README says
+    rm -f "$folder/rings.safetensors"
     (cd "$folder" && eval "$command") > "$folder/log" 2>&1
     status=$?
     [ $status = 0 ] || cat "$folder/log"
@@ -30,7 +32,7 @@ learns() { # learns NAME: circle.c, compiled and run as the README says
     accuracy=$(sed -n 's/.* val_accuracy: \([0-9.]*\).*/\1/p' "$folder/log" | tail -n 1)
     awk -v a="${accuracy:-0}" 'BEGIN { exit !(a >= 0.95) }'
     report $? "$1 learns (validation accuracy ${accuracy:-none}, expected 0.95)"
-    [ -s "$folder/circle.safetensors" ]
+    [ -s "$folder/rings.safetensors" ]
     report $? "$1 saves its model"
 }
 learns "the program of README.md"
@@ -40,8 +42,9 @@ sed -n '/^    CornuStrategy/,/^$/{/./p}' README.md > "$folder/strategy"
 sed '$d' "$folder/strategy" > "$folder/begin"
 tail -n 1 "$folder/strategy" > "$folder/end"
 [ "$(wc -l < "$folder/strategy")" -ge 3 ] &&
-    sed -i -e "/CORNU_ACCURACY });/r $folder/begin" -e "/cornu_model_free/r $folder/end" "$folder/circle.c" &&
-    [ "$(grep -c strategy "$folder/circle.c")" = "$(wc -l < "$folder/strategy")" ]
+    sed -i -e "/CORNU_ACCURACY });/r $folder/begin" -e "/cornu_model_free/r $folder/end" \
+        "$folder/own_model.c" &&
+    [ "$(grep -c strategy "$folder/own_model.c")" = "$(wc -l < "$folder/strategy")" ]
 report $? "README.md has lines for a TPU"
 learns "the program of README.md on a TPU"
 

@@ -64,6 +64,47 @@ void files_write_gz(const char *path, const void *bytes, size_t size)
     must(gzclose(file) == Z_OK, path);
 }
 
+static void put32(uint8_t *to, size_t value)
+{
+    for (int k = 0; k < 4; k++) to[k] = (uint8_t)(value >> (24 - 8 * k));
+}
+
+/* A chunk of a PNG file: length, name, data, checksum of the latter two. */
+static void put_chunk(FILE *file, const char *name, const uint8_t *data, size_t size)
+{
+    uint8_t head[8], tail[4];
+    put32(head, size);
+    memcpy(head + 4, name, 4);
+    put32(tail, crc32(crc32(0, head + 4, 4), data, (uInt)size));
+    must(fwrite(head, 1, 8, file) == 8 && fwrite(data, 1, size, file) == size &&
+         fwrite(tail, 1, 4, file) == 4, name);
+}
+
+void files_write_png(const char *path, int width, int height, int channels, const uint8_t *pixels)
+{
+    static const uint8_t colour_type[] = { 0, 0, 4, 2, 6 };
+    const size_t row = (size_t)width * (size_t)channels, size = (row + 1) * (size_t)height;
+    uLongf       used = compressBound(size);
+    uint8_t      header[13] = { [8] = 8, [9] = colour_type[channels] };
+    uint8_t     *rows = malloc(size), *packed = malloc(used);
+    FILE        *file = fopen(path, "wb");
+    must(rows && packed && file, path);
+    for (size_t h = 0; h < (size_t)height; h++) {
+        rows[h * (row + 1)] = 0;   /* no filter */
+        memcpy(rows + h * (row + 1) + 1, pixels + h * row, row);
+    }
+    must(compress(packed, &used, rows, size) == Z_OK, path);
+    put32(header, (size_t)width);
+    put32(header + 4, (size_t)height);
+    must(fwrite("\x89PNG\r\n\x1a\n", 1, 8, file) == 8, path);
+    put_chunk(file, "IHDR", header, sizeof header);
+    put_chunk(file, "IDAT", packed, used);
+    put_chunk(file, "IEND", packed, 0);
+    must(fclose(file) == 0, path);
+    free(rows);
+    free(packed);
+}
+
 size_t files_read(const char *path, void *bytes, size_t size)
 {
     FILE *file = fopen(path, "rb");

@@ -18,6 +18,9 @@ const char *files_path(const char *from, const char *name);
 void files_write(const char *path, const void *bytes, size_t size);
 void files_write_gz(const char *path, const void *bytes, size_t size);
 
+/* Writes 8-bit pixels (height, width, channels) as a PNG: grey, grey and alpha, RGB, RGBA. */
+void files_write_png(const char *path, int width, int height, int channels, const uint8_t *pixels);
+
 /* Reads a whole file of at most size bytes; its length. */
 size_t files_read(const char *path, void *bytes, size_t size);
 

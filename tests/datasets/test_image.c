@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <zlib.h>
 
 #include "../../datasets/digit.h"
 #include "../../datasets/idx.h"
@@ -17,44 +16,6 @@
 #include "files.h"
 
 enum { SIZE = 28, PIXELS = SIZE * SIZE };
-
-static uint8_t *put32(uint8_t *to, uint32_t value)
-{
-    for (int k = 0; k < 4; k++) to[k] = (uint8_t)(value >> (24 - 8 * k));
-    return to + 4;
-}
-
-/* A chunk of a PNG file: length, name, data, checksum of the latter two. */
-static uint8_t *put_chunk(uint8_t *to, const char *name, const uint8_t *data, size_t size)
-{
-    to = put32(to, (uint32_t)size);
-    memcpy(to, name, 4);
-    if (size) memcpy(to + 4, data, size);
-    return put32(to + 4 + size, (uint32_t)crc32(0, to, (unsigned)size + 4));
-}
-
-/* Writes 8-bit pixels: grey, grey and alpha, RGB, RGBA by the number of channels. */
-static void write_png(const char *path, int width, int height, int channels, const uint8_t *pixels)
-{
-    static const uint8_t colour_type[] = { 0, 0, 4, 2, 6 };
-    uint8_t  rows[4096], packed[8192], file[16384], header[13] = { 0 }, *to = file;
-    size_t   row = (size_t)width * (size_t)channels, used = 0;
-    uLongf   size = sizeof packed;
-    for (int h = 0; h < height; h++) {
-        rows[used++] = 0; /* no filter */
-        memcpy(rows + used, pixels + (size_t)h * row, row);
-        used += row;
-    }
-    assert_int_equal(compress(packed, &size, rows, used), Z_OK);
-    put32(put32(header, (uint32_t)width), (uint32_t)height);
-    header[8] = 8;
-    header[9] = colour_type[channels];
-    memcpy(to, "\x89PNG\r\n\x1a\n", 8);
-    to = put_chunk(to + 8, "IHDR", header, sizeof header);
-    to = put_chunk(to, "IDAT", packed, size);
-    to = put_chunk(to, "IEND", NULL, 0);
-    files_write(path, file, (size_t)(to - file));
-}
 
 static void expect_image(const char *path, int channels, CornuType type, const uint8_t *pixels)
 {
@@ -70,7 +31,7 @@ static void test_png_of_every_kind(void **state)
     (void)state;
     const char   *path = files_path(folder, "image.png");
     const uint8_t grey[] = { 0, 50, 255, 7, 8, 9 };
-    write_png(path, 3, 2, 1, grey);
+    files_write_png(path, 3, 2, 1, grey);
     expect_image(path, 0, cornu_type(CORNU_U8, 2, 3, 1), grey);
     expect_image(path, 1, cornu_type(CORNU_U8, 2, 3, 1), grey);
     expect_image(path, 3, cornu_type(CORNU_U8, 2, 3, 3),
@@ -78,16 +39,16 @@ static void test_png_of_every_kind(void **state)
                                     7, 7, 7, 8,  8,  8,  9,   9,   9 });
 
     const uint8_t rgb[] = { 255, 0, 0, 0, 255, 0, 0, 0, 255, 10, 10, 10 };
-    write_png(path, 2, 2, 3, rgb);
+    files_write_png(path, 2, 2, 3, rgb);
     expect_image(path, 0, cornu_type(CORNU_U8, 2, 2, 3), rgb);
     expect_image(path, 1, cornu_type(CORNU_U8, 2, 2, 1), (const uint8_t[]){ 77, 149, 29, 10 });
 
     /* Black ink on a transparent ground, which many programs store as black too. */
     const uint8_t alpha[] = { 0, 0, 0, 255, 100, 51 };
-    write_png(path, 3, 1, 2, alpha);
+    files_write_png(path, 3, 1, 2, alpha);
     expect_image(path, 0, cornu_type(CORNU_U8, 1, 3, 1), (const uint8_t[]){ 255, 0, 224 });
     const uint8_t rgba[] = { 0, 0, 0, 0, 9, 8, 7, 255 };
-    write_png(path, 2, 1, 4, rgba);
+    files_write_png(path, 2, 1, 4, rgba);
     expect_image(path, 3, cornu_type(CORNU_U8, 1, 2, 3),
                  (const uint8_t[]){ 255, 255, 255, 9, 8, 7 });
 }
@@ -136,7 +97,7 @@ static void test_unreadable_images(void **state)
     uint8_t     pixels[PIXELS], file[4096];
     const char *path = files_path(folder, "whole.png");
     for (int i = 0; i < PIXELS; i++) pixels[i] = (uint8_t)(i * i);
-    write_png(path, SIZE, SIZE, 1, pixels);
+    files_write_png(path, SIZE, SIZE, 1, pixels);
     size_t size = files_read(path, file, sizeof file);
     for (size_t length = 1; length < size / 2; length += 7) {
         files_write(files_path(folder, "short.png"), file, length);
@@ -178,6 +139,71 @@ static void test_published_digits(void **state)
     }
     free(images.data);
     free(labels.data);
+}
+
+/* A small file that says it is 16384 x 16384 is refused by what it says, not decoded. */
+static void test_a_bomb_is_refused_by_its_header(void **state)
+{
+    (void)state;
+    const uint8_t pixel = 0;
+    uint8_t       file[4096];
+    int64_t       height, width;
+    const char   *path = files_path(folder, "bomb.png");
+    files_write_png(path, 1, 1, 1, &pixel);
+    assert_int_equal(cornu_image_size(path, &height, &width), CORNU_OK);
+    assert_int_equal(height * width, 1);
+    const size_t size = files_read(path, file, sizeof file);
+    memcpy(file + 16, (const uint8_t[]){ 0, 0, 0x40, 0, 0, 0, 0x40, 0 }, 8);
+    files_write(path, file, size);
+    expect_failure(path, 1, CORNU_ERR_FORMAT, "16384 x 16384 pixels, expected at most");
+    assert_int_equal(cornu_image_size(path, &height, &width), CORNU_ERR_FORMAT);
+}
+
+/* ---- resizing ---- */
+
+static void test_resizing_agrees_with_keras(void **state)
+{
+    (void)state;
+    FILE *golden = fopen("tests/golden/images/resize.txt", "r");
+    char  kind[16];
+    int   crop, H, W, height, width, cases = 0;
+    assert_non_null(golden);
+    while (fscanf(golden, "%15s %d %d %d %d %d", kind, &crop, &H, &W, &height, &width) == 6) {
+        uint8_t from[512], to[512];
+        assert_true(H * W * 2 <= 512 && height * width * 2 <= 512);
+        for (int i = 0; i < H * W * 2; i++) {
+            const int h = i / 2 / W, w = i / 2 % W;
+            from[i] = (uint8_t)(31 * h + 57 * w * w + 101 * (i % 2) + 7 * h * w);
+        }
+        assert_int_equal(cornu_image_resize(cornu_array(from, CORNU_U8, H, W, 2),
+                                            kind[0] == 'n' ? CORNU_IMAGE_NEAREST
+                                                           : CORNU_IMAGE_BILINEAR,
+                                            crop, cornu_array(to, CORNU_U8, height, width, 2)),
+                         CORNU_OK);
+        for (int i = 0; i < height * width * 2; i++) {
+            double value;
+            assert_int_equal(fscanf(golden, "%lf", &value), 1);
+            if (fabs(to[i] - value) > 0.501) fail_msg("case %d, value %d: %d, Keras has %g", cases,
+                                                      i, to[i], value);
+        }
+        cases++;
+    }
+    fclose(golden);
+    assert_int_equal(cases, 10);
+}
+
+static void test_only_images_are_resized(void **state)
+{
+    (void)state;
+    uint8_t from[12] = { 0 }, to[12];
+    const CornuArray image = cornu_array(from, CORNU_U8, 2, 2, 3);
+    const CornuArray bad[] = { cornu_array(to, CORNU_U8, 2, 2, 1), cornu_array(to, CORNU_U8, 2, 2),
+                               cornu_array(to, CORNU_U8, 0, 2, 3),
+                               cornu_array(NULL, CORNU_U8, 1, 1, 3),
+                               cornu_array(to, CORNU_F32, 1, 1, 3) };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(cornu_image_resize(image, CORNU_IMAGE_BILINEAR, false, bad[i]),
+                         CORNU_ERR_SHAPE);
 }
 
 /* ---- digits ---- */
@@ -324,6 +350,9 @@ int main(void)
         cmocka_unit_test(test_png_of_every_kind),
         cmocka_unit_test(test_jpeg),
         cmocka_unit_test(test_unreadable_images),
+        cmocka_unit_test(test_a_bomb_is_refused_by_its_header),
+        cmocka_unit_test(test_resizing_agrees_with_keras),
+        cmocka_unit_test(test_only_images_are_resized),
         cmocka_unit_test(test_published_digits),
         cmocka_unit_test(test_a_ready_digit_is_left_alone),
         cmocka_unit_test(test_an_enlarged_digit_comes_back),

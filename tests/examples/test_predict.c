@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <cmocka.h>
 
@@ -30,46 +29,6 @@ static char        names[MOST][64];              /* "digit7_test00000.png": the 
 static int         count;
 
 /* ---- Pictures ---- */
-
-static uint8_t *put32(uint8_t *to, unsigned long value)
-{
-    for (int i = 0; i < 4; i++) to[i] = (uint8_t)(value >> (24 - 8 * i));
-    return to + 4;
-}
-
-static void write_chunk(FILE *file, const char *type, const uint8_t *data, unsigned long size)
-{
-    uint8_t head[8], tail[4];
-    put32(head, size);
-    memcpy(head + 4, type, 4);
-    put32(tail, crc32(crc32(0, head + 4, 4), data, (uInt)size));
-    fwrite(head, 1, 8, file);
-    fwrite(data, 1, size, file);
-    fwrite(tail, 1, 4, file);
-}
-
-/* An 8-bit grey PNG. */
-static void write_png(const char *path, const uint8_t *pixels, size_t width, size_t height)
-{
-    uint8_t  header[13] = { [8] = 8 };
-    uint8_t *rows = malloc(height * (width + 1));
-    uLongf   size = compressBound(height * (width + 1));
-    uint8_t *packed = malloc(size);
-    FILE    *file = fopen(path, "wb");
-    assert_true(rows && packed && file);
-    put32(put32(header, width), height);
-    for (size_t y = 0; y < height; y++) {
-        rows[y * (width + 1)] = 0;               /* no filter */
-        memcpy(rows + y * (width + 1) + 1, pixels + y * width, width);
-    }
-    assert_int_equal(compress(packed, &size, rows, height * (width + 1)), Z_OK);
-    fwrite("\x89PNG\r\n\x1a\n", 1, 8, file);
-    write_chunk(file, "IHDR", header, sizeof header);
-    write_chunk(file, "IDAT", packed, size);
-    write_chunk(file, "IEND", packed, 0);
-    assert_int_equal(fclose(file), 0);
-    free(rows), free(packed);
-}
 
 /* Writes every picture, inverted or `scale` times as large, under the same name. */
 static void change_pictures(int scale, bool invert)
@@ -88,7 +47,7 @@ static void change_pictures(int scale, bool invert)
                 const uint8_t value = from[y / by * width + x / by];
                 to[y * width * by + x] = invert ? (uint8_t)(255 - value) : value;
             }
-        write_png(files_path(folder, names[i]), to, width * by, height * by);
+        files_write_png(files_path(folder, names[i]), (int)(width * by), (int)(height * by), 1, to);
         free(to), free(image.data);
     }
 }

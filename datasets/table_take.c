@@ -1,0 +1,141 @@
+/* What a table tells of itself, and its columns as arrays. */
+#include <math.h>
+#include <string.h>
+
+#include "../device/memory_internal.h"
+#include "../device/nearest.h"
+#include "table_internal.h"
+
+void cornu_table_free(CornuTable *table)
+{
+    if (!table) return;
+    for (int c = 0; c < table->columns; c++) {
+        CornuColumn *column = &table->column[c];
+        for (int i = 0; i < column->category_count; i++) cornu__release(column->category[i]);
+        cornu__release(column->category);
+        cornu__release(column->value);
+        cornu__release(column->name);
+    }
+    cornu__release(table->column);
+    cornu__release(table->name);
+    cornu__release(table);
+}
+
+int64_t cornu_table_rows(const CornuTable *table) { return table->rows; }
+int64_t cornu_table_dropped(const CornuTable *table) { return table->dropped; }
+int     cornu_table_columns(const CornuTable *table) { return table->columns; }
+
+const char *cornu_table_column_name(const CornuTable *table, int column)
+{
+    return column >= 0 && column < table->columns ? table->column[column].name : NULL;
+}
+
+const char *const *cornu_table_categories(const CornuTable *table, int column, int *count)
+{
+    const bool there = column >= 0 && column < table->columns;
+    *count = there ? table->column[column].category_count : 0;
+    return there ? (const char *const *)table->column[column].category : NULL;
+}
+
+int cornu__table_column(const CornuTable *table, const char *name)
+{
+    for (int c = 0; c < table->columns; c++)
+        if (!strcmp(table->column[c].name, name)) return c;
+    return -1;
+}
+
+int cornu_table_find(const CornuTable *table, const char *name)
+{
+    enum { KNOWN = 1000 };   /* among so many the nearest is looked for */
+    const char *known[KNOWN];
+    const int   column = cornu__table_column(table, name);
+    int         count = 0;
+    if (column >= 0) return column;
+    for (; count < table->columns && count < KNOWN; count++)
+        known[count] = table->column[count].name;
+    const char *nearest = cornu__nearest(name, known, count);
+    cornu__fail(CORNU_ERR_ARGUMENT, "%s: has no column \"%s\"%s%s%s", table->name, name,
+                nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+    return -1;
+}
+
+/* ---- Columns as arrays ---- */
+
+/* The chosen columns, *count of them, in memory of their own. NULL on failure. */
+static int *choose(const CornuTableTakeConfig *config, int *count)
+{
+    const CornuTable *table = config->table;
+    int               wanted = config->columns ? 0 : table->columns;
+    while (config->columns && config->columns[wanted]) wanted++;
+    int *chosen = cornu__allocate((size_t)wanted, sizeof *chosen);
+    *count = 0;
+    for (const char *const *name = config->except; chosen && name && *name; name++)
+        if (cornu_table_find(table, *name) < 0) goto fail;
+    for (int i = 0; chosen && i < wanted; i++) {
+        const int column = config->columns ? cornu_table_find(table, config->columns[i]) : i;
+        bool      kept = column >= 0;
+        if (!kept) goto fail;
+        for (const char *const *name = config->except; name && *name; name++)
+            kept = kept && strcmp(*name, table->column[column].name) != 0;
+        if (kept) chosen[(*count)++] = column;
+    }
+    if (!chosen || *count) return chosen;
+    cornu__fail(CORNU_ERR_ARGUMENT, "%s: no columns are asked for", table->name);
+fail:
+    cornu__release(chosen);
+    return NULL;
+}
+
+/* Columns of the array that a column becomes. */
+static int64_t width_of(const CornuTableTakeConfig *config, const CornuColumn *column)
+{
+    return config->one_hot && column->category_count ? column->category_count : 1;
+}
+
+static CornuStatus put(const CornuTableTakeConfig *config, const CornuColumn *column, int row,
+                       CornuArray to, int64_t at)
+{
+    const double value = column->value[row];
+    const bool   holds = config->dtype == CORNU_F32 ? isfinite((float)value)
+                       : value == floor(value) && fabs(value) <= INT32_MAX;
+    if (!holds)
+        return cornu__fail(CORNU_ERR_VALUE, "%s: column %s, row %d is %.17g, which %s does not "
+                           "hold", config->table->name, column->name, row + 1, value,
+                           cornu_dtype_name(config->dtype));
+    if (width_of(config, column) > 1)
+        cornu_array_set(to, at + (int64_t)value, 1.0);
+    else   /* a category that is the only one is there in every row */
+        cornu_array_set(to, at, config->one_hot && column->category_count ? 1.0 : value);
+    return CORNU_OK;
+}
+
+CornuStatus cornu_table_take_from(const CornuTableTakeConfig *config)
+{
+    const CornuTable *table = config->table;
+    if (!table || !config->to)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "table: no %s is given", table ? "array" : "table");
+    if (config->dtype != CORNU_F32 && config->dtype != CORNU_I32)
+        return cornu__fail(CORNU_ERR_DTYPE, "%s: columns are wanted as %s, expected f32 or i32",
+                           table->name, cornu_dtype_name(config->dtype));
+    int     count;
+    int64_t width = 0, at = 0;
+    int    *chosen = choose(config, &count);
+    if (!chosen) return cornu_error_status();
+    for (int i = 0; i < count; i++) width += width_of(config, &table->column[chosen[i]]);
+    CornuStatus status = cornu_type_check(cornu_type(config->dtype, table->rows, width));
+    CornuArray  to = cornu_array(NULL, config->dtype, table->rows, width);
+    if (!status) {
+        to.data = cornu__allocate(cornu_type_bytes(to.type), 1);
+        status = to.data ? CORNU_OK : CORNU_ERR_MEMORY;
+    }
+    for (int row = 0; row < table->rows && !status; row++)
+        for (int i = 0; i < count && !status; i++) {
+            const CornuColumn *column = &table->column[chosen[i]];
+            status = put(config, column, row, to, at);
+            at += width_of(config, column);
+        }
+    cornu__release(chosen);
+    if (status) cornu__release(to.data);
+    else *config->to = to;
+    return status;
+}

@@ -1,0 +1,102 @@
+/* Trains a small convolutional network on pictures of one's own: a folder for each class. */
+#include <stdio.h>
+
+#include <cornu/cornu.h>
+#include <cornu/datasets/image_folder.h>
+
+#include "session.h"
+
+typedef struct {
+    const char *color_mode;
+    int64_t     image_size;
+    double      validation_split;
+    bool        no_cache;
+    int         classes;   /* what was found */
+} Pictures;
+
+/* One of the two parts, or all pictures, kept in memory unless --no-cache. */
+static CornuDataset *open_subset(const Options *options, Pictures *pictures, CornuSubset subset)
+{
+    CornuDataset *dataset = cornu_image_folder(
+        options->arguments[0], .image_size = { pictures->image_size },
+        .color_mode = pictures->color_mode[0] == 'g' ? CORNU_COLOR_GRAYSCALE : CORNU_COLOR_RGB,
+        .seed = (uint64_t)options->seed, .subset = subset,
+        .validation_split = subset == CORNU_SUBSET_ALL ? 0.0 : pictures->validation_split);
+    const char *const *names = cornu_image_folder_class_names(dataset, &pictures->classes);
+    if (dataset)
+        printf("%lld pictures%s", (long long)cornu_dataset_count(dataset),
+               subset == CORNU_SUBSET_VALIDATION ? " for validation\n" : " of");
+    for (int c = 0; c < pictures->classes && subset != CORNU_SUBSET_VALIDATION; c++)
+        printf(" %s%s", names[c], c + 1 < pictures->classes ? "," : "\n");
+    return !dataset || pictures->no_cache ? dataset : cornu_dataset_cache(dataset);
+}
+
+static CornuModel *build(const Pictures *pictures)
+{
+    const int64_t size = pictures->image_size, channels = pictures->color_mode[0] == 'g' ? 1 : 3;
+    CornuModel   *model = cornu_sequential(.name = "image_folder", .input_scale = 1.0 / 255.0,
+                                           .input_shape = { size, size, channels });
+    cornu_model_add(model, cornu_conv2d(32, 3, .activation = CORNU_RELU));
+    cornu_model_add(model, cornu_max_pooling2d(2));
+    cornu_model_add(model, cornu_conv2d(64, 3, .activation = CORNU_RELU));
+    cornu_model_add(model, cornu_max_pooling2d(2));
+    cornu_model_add(model, cornu_conv2d(64, 3, .activation = CORNU_RELU));
+    cornu_model_add(model, cornu_flatten());
+    cornu_model_add(model, cornu_dense(64, .activation = CORNU_RELU));
+    cornu_model_add(model, cornu_dense(pictures->classes, .activation = CORNU_SOFTMAX));
+    return model;
+}
+
+static CornuStatus train(const Options *options, CornuModel *model, CornuDataset *data,
+                         CornuDataset *validation, CornuDevice *device)
+{
+    cornu_compile(model, .optimizer = cornu_adam(.learning_rate = options->learning_rate),
+                  .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY, .metrics = { CORNU_ACCURACY },
+                  .device = device, .steps_per_execution = options->steps_per_execution);
+    cornu_summary(model);
+    double            test[2];
+    const CornuStatus status = session_train(options, model, data, validation, "pictures", test);
+    if (!status && validation)
+        printf("Validation loss: %.4f\nValidation accuracy: %.4f\n", test[0], test[1]);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const modes[] = { "rgb", "grayscale", NULL };
+    Pictures      pictures = { .color_mode = "rgb", .image_size = 64, .validation_split = 0.2 };
+    Options       options = { .epochs = 10, .batch_size = 32, .learning_rate = 1e-3 };
+    const Option  extra[] = {
+        { "image-size", OPTION_WHOLE, &pictures.image_size, "N",
+          "height and width that pictures are resized to", 20, 1024, NULL },
+        { "color-mode", OPTION_CHOICE, &pictures.color_mode, "NAME", "what is seen of them", 0, 0,
+          modes },
+        { "validation-split", OPTION_NUMBER, &pictures.validation_split, "X",
+          "the part of them that is held out, 0 for none", 0, 0.9, NULL },
+        { "no-cache", OPTION_SWITCH, &pictures.no_cache, "",
+          "read the files in every epoch: for more of them than memory holds", 0, 0, NULL },
+        { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
+    };
+    const Program program = {
+        .name = "image_folder", .extra = extra, .arguments = "DIR", .least_arguments = 1,
+        .groups = OPTIONS_MACHINE | OPTIONS_TRAINING | OPTIONS_SEED | OPTIONS_FIT,
+        .purpose = "Learns to tell the classes of pictures apart: DIR/CLASS/*.png and *.jpg.",
+    };
+    const int usage = options_parse(&options, &program, argc, argv);
+    if (usage >= 0) return usage;
+
+    const bool    split = pictures.validation_split > 0.0;
+    CornuDevice  *device = session_open(&options);
+    CornuDataset *data = !device ? NULL
+        : open_subset(&options, &pictures, split ? CORNU_SUBSET_TRAINING : CORNU_SUBSET_ALL);
+    CornuDataset *validation = data && split
+        ? open_subset(&options, &pictures, CORNU_SUBSET_VALIDATION) : NULL;
+    CornuModel   *model = data && (validation || !split) ? build(&pictures) : NULL;
+    CornuStatus   status = model ? train(&options, model, data, validation, device)
+                                 : cornu_error_status();
+    cornu_model_free(model);
+    cornu_dataset_free(validation);
+    cornu_dataset_free(data);
+    cornu_device_close(device);
+    return session_end("image_folder", status);
+}

@@ -1,0 +1,52 @@
+# Turns the --help of a program into its manual page, so that the two cannot differ:
+#     PROGRAM --help | awk -f man.awk -v version="Cornu 0.1.0"
+# The help is a usage line, what the program is for, and a line for each flag: "  --name VALUE  text".
+
+function roff(text) {
+    gsub(/\\/, "\\e", text)
+    gsub(/-/, "\\-", text)
+    return text ~ /^[.']/ ? "\\&" text : text
+}
+
+NR == 1 {
+    program = $2
+    arguments = $0
+    sub(/^usage: [^ ]* */, "", arguments)
+    next
+}
+
+/^  --/ {
+    if (!flags++) {
+        print ".SH OPTIONS"
+    }
+    flag = $0
+    sub(/^ */, "", flag)
+    text = flag
+    sub(/ .*/, "", flag)                      # --name
+    sub(/^[^ ]* /, "", text)
+    value = text
+    if (!match(value, /  +/)) RSTART = length(value) + 1
+    text = substr(value, RSTART + RLENGTH)
+    value = substr(value, 1, RSTART - 1)      # VALUE, or nothing
+    print ".TP"
+    print "\\fB" roff(flag) "\\fR" (value == "" ? "" : " \\fI" roff(value) "\\fR")
+    print roff(text) "."
+    next
+}
+
+NF {
+    if (!purpose++) {
+        print ".TH " toupper(program) " 1 \"\" \"" version "\" \"Cornu\""
+        name = $0
+        sub(/\.$/, "", name)
+        print ".SH NAME\n" roff(program) " \\- " roff(name)
+        print ".SH SYNOPSIS\n\\fB" roff(program) "\\fR " roff(arguments)
+        print ".SH DESCRIPTION"
+    }
+    print roff($0)
+}
+
+END {
+    print ".SH EXIT STATUS\n0 on success, 1 after a failure, 2 after a flag or value it does not know."
+    print ".SH SEE ALSO\n\\fBcornu\\fR(7)"
+}

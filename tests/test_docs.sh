@@ -1,0 +1,33 @@
+# What is written about the library names what there is, and the public headers become pages without
+# a warning of Doxygen.
+root=$(pwd)
+. tests/checks.sh
+
+# Every cornu_name in the table of Keras' names stands in a public header.
+names_exist() {
+    grep -oE '`(cornu|CORNU|Cornu)_?[A-Za-z0-9_]+`' "$root/nn/README.md" | tr -d '`' |
+        sort -u >names
+    [ "$(wc -l <names)" -gt 80 ] || return 1
+    local bad=0 word
+    while read -r word; do
+        grep -qwE "$word|${word}_from|${word/#CORNU_/X\\(}" "$root"/{nn,datasets,device}/*.h ||
+            { echo "nn/README.md: no $word"; bad=1; }
+    done <names >err
+    return $bad
+}
+check "nn/README.md names what there is" names_exist
+
+if command -v doxygen >/dev/null; then
+    pages() {
+        make -s -C "$root" docs BUILD="$folder/build" >out 2>err &&
+            grep -q "stride's default is the pool" \
+                build/docs/html/structCornuPooling2dConfig.html &&
+            grep -q CORNU_BF16 build/docs/html/type_8h.html
+    }
+    check "make docs has no warning, and comments reach their fields" pages
+else
+    echo "no doxygen"
+    skipped=$((skipped + 1))
+fi
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]

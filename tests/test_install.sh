@@ -1,0 +1,141 @@
+# What `make install` lays down works without the source tree: pkg-config tells how a program of
+# one's own is compiled, dynamic and static, the headers fit C and C++, there are manual pages of
+# all programs, and uninstall leaves what it did not bring. The folders have a space in their names.
+case $BUILD in
+*sanitize*) echo "0 passed, 0 failed, 1 skipped"; exit ;;
+esac
+for tool in pkg-config make; do
+    command -v $tool >/dev/null && continue
+    echo "no $tool"
+    echo "0 passed, 0 failed, 1 skipped"
+    exit
+done
+root=$(pwd)
+. tests/checks.sh
+stage="$folder/a stage"
+prefix="/opt/my cornu"
+there="$stage$prefix"
+warnings="-Wall -Wextra -Wpedantic -Werror"
+export PKG_CONFIG_PATH="$there/lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$stage"
+export LD_LIBRARY_PATH="$there/lib"
+
+make_it() { make -s -C "$root" BUILD="$BUILD" DESTDIR="$stage" PREFIX="$prefix" "$@" >out 2>err; }
+
+files() { (cd "$stage" && find . ! -type d | sort); }
+
+refuses() { ! make_it install PREFIX=here && grep -q 'PREFIX is "here"' out && [ ! -e "$stage" ]; }
+check "a PREFIX that is no path from / is refused" refuses
+check "make install" make_it install
+files >installed
+
+# ---- Programs of one's own ----
+
+cp "$root/examples/own_model.c" my_model.c
+
+# learns COMPILER [STATIC]: my_model.c compiles as a user would do it, and learns.
+learns() {
+    rm -f my_model rings.safetensors
+    eval "$1" -std=c11 $warnings my_model.c ${2:+-static} -o my_model \
+        "$(pkg-config ${2:+--static} --cflags --libs cornu)" >out 2>err || return 1
+    ./my_model >out 2>err || return 1
+    [ -s rings.safetensors ] &&
+        tail -n 1 out | awk '{ for (i = 1; i < NF; i++) if ($i == "val_accuracy:") a = $(i + 1) }
+                             END { exit !(a >= 0.95) }'
+}
+
+# includes COMPILER LANGUAGE STANDARD: all installed headers, in one file.
+includes() {
+    (cd "$there/include" && find cornu -name '*.h' | sort) | sed 's/.*/#include <&>/' >all.h
+    [ "$(wc -l <all.h)" -gt 40 ] &&
+        eval "$1" -x "$2" -std="$3" $warnings -fsyntax-only "$(pkg-config --cflags cornu)" \
+            all.h -Wno-pragma-once-outside-header >out 2>err
+}
+
+# with COMPILER CHECK...: skipped where there is no such compiler.
+with() {
+    if ! command -v "$1" >/dev/null; then
+        echo "no $1"
+        skipped=$((skipped + 1))
+        return
+    fi
+    check "$*" "$2" "$1" "${@:3}"
+}
+
+with gcc learns
+with gcc learns static
+with clang learns
+with clang learns static
+with gcc includes c c11
+with clang includes c c11
+with g++ includes c++ c++17
+with clang++ includes c++ c++17
+
+needs_soname() { readelf -d my_model | grep -q 'NEEDED.*libcornu.so.0'; }
+with gcc learns
+check "a program finds libcornu.so.0 when it starts" needs_soname
+
+# ---- What lies where ----
+
+only_ours() {
+    grep -v '_internal\.h$' installed >out
+    cmp -s installed out || return 1
+    grep '/include/' installed | grep -v '/include/cornu/' >out
+    [ ! -s out ]
+}
+check "no internal header, and none outside include/cornu" only_ours
+
+same_version() {
+    [ "Cornu $(pkg-config --modversion cornu)" = "$("$there/bin/mnist_cnn" --version)" ]
+}
+check "cornu.pc has the programs' version" same_version
+
+# Every program has a page, and the page every flag.
+overview="$there/share/man/man7/cornu.7"
+pages() {
+    local program name page flag
+    for program in "$there"/bin/*; do
+        name=${program##*/}
+        page="$there/share/man/man1/$name.1"
+        [ -s "$page" ] || { echo "no page of $name" >err; return 1; }
+        "$program" --help | sed -n 's/^  --\([^ ]*\).*/\1/p' | sed 's/-/\\-/g' >flags
+        while read -r flag; do
+            grep -qF -- "\\-\\-$flag\\fR" "$page" || { echo "$name.1: no $flag" >err; return 1; }
+        done <flags
+        grep -qF "$name" "$overview" || { echo "cornu.7: no $name" >err; return 1; }
+    done
+}
+check "manual pages tell all programs and their flags" pages
+
+variables() {
+    local name
+    grep -rhoE '"(CORNU|BLIS|COLAB|TPU)_[A-Z_]+"' "$root"/{device,tensor,datasets,nn,models} \
+        --include='*.c' | tr -d '"' | sort -u >names
+    [ "$(wc -l <names)" -ge 5 ] || return 1
+    while read -r name; do
+        grep -qw "$name" "$overview" || { echo "cornu.7: no $name" >err; return 1; }
+    done <names
+}
+check "cornu.7 tells all variables of the environment" variables
+
+if command -v groff >/dev/null; then
+    formatted() { groff -man -Tutf8 -ww -z "$there"/share/man/man?/* >out 2>err && [ ! -s err ]; }
+    check "manual pages are formatted without a warning" formatted
+else
+    echo "no groff"
+    skipped=$((skipped + 1))
+fi
+
+# ---- And away again ----
+
+echo mine >"$there/include/cornu/nn/mine.h"
+echo mine >"$there/bin/mine"
+leaves_the_rest() {
+    make_it uninstall || return 1
+    files >out
+    printf '.%s\n' "$prefix/bin/mine" "$prefix/include/cornu/nn/mine.h" | cmp -s - out &&
+        [ ! -d "$there/include/cornu/device" ]
+}
+check "uninstall takes what install brought and nothing else" leaves_the_rest
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]
