@@ -12,6 +12,7 @@
 #include "../tensor/ops.h"
 #include "activations.h"
 #include "callback.h"
+#include "callbacks.h"
 #include "checkpoint.h"
 #include "constraints.h"
 #include "file.h"
