@@ -38,6 +38,7 @@
 #include "schedule.h"
 #include "strategy.h"
 #include "summary.h"
+#include "tensorboard.h"
 #include "terminal.h"
 #include "trace.h"
 
