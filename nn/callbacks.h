@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 /* Ends the training when the monitored log has not improved by more than min_delta for `patience`
- * epochs, never after the first one alone. */
+ * epochs. */
 typedef struct {
     char             unset;
     const char      *monitor;              /* default val_loss */

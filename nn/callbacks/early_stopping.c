@@ -75,7 +75,7 @@ static CornuStatus epoch_end(CornuCallback *base, CornuModel *model, int64_t epo
             self->wait = 0;
         return keep_weights(self, model, epoch);
     }
-    if (self->wait >= self->patience && epoch > 0) {
+    if (self->wait >= self->patience) {
         self->stopped_epoch = epoch;
         cornu_model_stop_training(model);
     }

@@ -25,6 +25,14 @@ static CornuStatus log_rate(CornuCallback *base, const CornuModel *model)
     return read_rate(model, &base->added[0].value);
 }
 
+static void say_rate(FILE *file, int64_t epoch, const char *who, double rate)
+{
+    CornuDecimal decimal;
+    fprintf(file, "\nEpoch %lld: %s learning rate to %s.\n", (long long)epoch + 1, who,
+            cornu__decimal(&decimal, rate));
+    fflush(file);
+}
+
 /* ---- LearningRateScheduler ---- */
 
 typedef struct {
@@ -40,15 +48,11 @@ static CornuStatus scheduler_epoch_begin(CornuCallback *base, CornuModel *model,
 {
     const Scheduler *self = (const Scheduler *)base;
     double           rate;
-    CornuDecimal     decimal;
     (void)logs;
     CORNU__TRY(read_rate(model, &rate));
     rate = self->schedule(self->context, epoch, rate);
     CORNU__TRY(cornu_optimizer_set_learning_rate(cornu_model_optimizer(model), rate));
-    if (!self->verbose) return CORNU_OK;
-    fprintf(self->file, "\nEpoch %lld: LearningRateScheduler setting learning rate to %s.\n",
-            (long long)epoch + 1, cornu__decimal(&decimal, rate));
-    fflush(self->file);
+    if (self->verbose) say_rate(self->file, epoch, "LearningRateScheduler setting", rate);
     return CORNU_OK;
 }
 
@@ -106,16 +110,12 @@ static CornuStatus plateau_train_begin(CornuCallback *base, CornuModel *model,
 static CornuStatus reduce(Plateau *self, const CornuModel *model, int64_t epoch)
 {
     const double rate = self->base.added[0].value;
-    CornuDecimal decimal;
     if (!(rate > (float)self->min_lr)) return CORNU_OK;
     const double reduced = fmax(rate * self->factor, self->min_lr);
     CORNU__TRY(cornu_optimizer_set_learning_rate(cornu_model_optimizer(model), reduced));
     self->cooling = self->cooldown;
     self->wait = 0;
-    if (!self->verbose) return CORNU_OK;
-    fprintf(self->file, "\nEpoch %lld: ReduceLROnPlateau reducing learning rate to %s.\n",
-            (long long)epoch + 1, cornu__decimal(&decimal, reduced));
-    fflush(self->file);
+    if (self->verbose) say_rate(self->file, epoch, "ReduceLROnPlateau reducing", reduced);
     return CORNU_OK;
 }
 
