@@ -8,8 +8,8 @@
 
 const char *cornu__decimal(CornuDecimal *to, double value)
 {
-    if (isnan(value)) return strcpy(to->text, "nan");
-    if (isinf(value)) return strcpy(to->text, value > 0.0 ? "inf" : "-inf");
+    if (isnan(value)) return "nan";
+    if (isinf(value)) return value > 0.0 ? "inf" : "-inf";
 
     char scientific[32];
     int  digits = 0;    /* behind the first */

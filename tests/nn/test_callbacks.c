@@ -123,8 +123,9 @@ static CornuCallback *make(Settings *s, const char *log, FILE *out)
         callback = cornu_csv_logger_from(&s->csv);
     else if (!strcmp(s->callback, "TerminateOnNaN"))
         callback = cornu_terminate_on_nan_from(&s->terminate);
-    if (!callback) fail_msg("%s: %s", s->callback, cornu_error_message());
-    callback->params = (CornuParams){ .epochs = 100, .steps = 1, .validates = true };
+    const CornuParams params = { .epochs = 100, .steps = 1, .validates = true };
+    if (callback) callback->params = params;
+    else fail_msg("%s: %s", s->callback, cornu_error_message());
     return callback;
 }
 

@@ -125,11 +125,11 @@ static void print_picture(FILE *to, Bytes png)
 static void print_layers(FILE *to, Bytes text)
 {
     json_t *model = json_loadb((const char *)text.at, (size_t)(text.end - text.at), 0, NULL);
-    json_t *layers = json_object_get(json_object_get(model, "config"), "layers"), *layer;
-    size_t  i;
-    json_array_foreach(layers, i, layer)
-        fprintf(to, " %s", json_string_value(json_object_get(json_object_get(layer, "config"),
-                                                             "name")));
+    json_t *layers = json_object_get(json_object_get(model, "config"), "layers");
+    for (size_t i = 0; i < json_array_size(layers); i++) {
+        json_t *config = json_object_get(json_array_get(layers, i), "config");
+        fprintf(to, " %s", json_string_value(json_object_get(config, "name")));
+    }
     json_decref(model);
 }
 
