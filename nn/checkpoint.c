@@ -206,7 +206,7 @@ static CornuStatus save(Checkpoint *self, CornuModel *model, int64_t batch, cons
     CORNU__TRY(cornu__fill_path(self->filepath, self->epoch, batch, logs, &path));
     CornuStatus status = decide(self, logs, path, &wanted);
     if (status == CORNU_OK && wanted) {
-        status = cornu__file_make_folders(path);
+        status = cornu__file_folders(path);
         if (status == CORNU_OK) status = self->save(model, path, self->weights_only);
         if (status == CORNU_OK) say(self, "finished saving model to %s", path);
     }

@@ -323,7 +323,7 @@ static CornuStatus open_file(CornuEvents *events, const char *folder)
     if (!events->path) return CORNU_ERR_MEMORY;
     snprintf(events->path, size, "%s/events.out.tfevents.%lld.%s.%ld.%d.v2", folder,
              (long long)time(NULL), host, (long)getpid(), atomic_fetch_add(&opened, 1));
-    CORNU__TRY(cornu__file_make_folders(events->path));
+    CORNU__TRY(cornu__file_folders(events->path));
     events->stream = fopen(events->path, "wbx");
     if (!events->stream)
         return cornu__fail(CORNU_ERR_FILE, "%s: cannot be written: %s", events->path,

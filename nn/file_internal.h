@@ -25,11 +25,11 @@ typedef struct {
     char *temporary;     /* NULL: the target itself is open */
 } CornuNewFile;
 
+/* Makes the folders above a file that are not there. */
+CornuStatus cornu__file_folders(const char *path);
+
 CornuStatus cornu__file_create(CornuNewFile *file, const char *path);
 CornuStatus cornu__file_commit(CornuNewFile *file);
 void        cornu__file_abandon(CornuNewFile *file);
-
-/* Makes the folders that the path leads through: all of "logs/train/", "logs" of "logs/train". */
-CornuStatus cornu__file_make_folders(const char *path);
 
 #endif

@@ -280,6 +280,8 @@ static CornuStatus check(const CornuTensorboardConfig *config)
     if (config->profile_batch || config->embeddings_freq)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "tensorboard: .%s is not available",
                            config->profile_batch ? "profile_batch" : "embeddings_freq");
+    if (config->log_dir && !*config->log_dir)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "tensorboard: .log_dir is empty, expected a folder");
     if (config->histogram_freq < 0 || config->update_freq < 0)
         return cornu__fail(CORNU_ERR_ARGUMENT, "tensorboard: .histogram_freq is %lld and "
                            ".update_freq %lld, expected 0 or more",
@@ -297,7 +299,7 @@ static CornuStatus prepare(const char *log_dir)
     char        *folder = cornu__allocate(size, 1);
     if (!folder) return CORNU_ERR_MEMORY;
     snprintf(folder, size, "%s/", log_dir);
-    CornuStatus status = cornu__file_make_folders(folder);
+    CornuStatus status = cornu__file_folders(folder);
     if (!status && access(folder, W_OK | X_OK) != 0)
         status = cornu__fail(CORNU_ERR_FILE, "%s: cannot be written: %s", folder, strerror(errno));
     cornu__release(folder);

@@ -418,6 +418,7 @@ static void bad_arguments_are_refused(void **state)
         { { .histogram_freq = -1 }, CORNU_ERR_ARGUMENT, ".histogram_freq is -1" },
         { { .update_freq = -2 }, CORNU_ERR_ARGUMENT, ".update_freq -2" },
         { { .write_images = true }, CORNU_ERR_ARGUMENT, ".write_images without" },
+        { { .log_dir = "" }, CORNU_ERR_ARGUMENT, ".log_dir is empty" },
         { { .log_dir = "/dev/null" }, CORNU_ERR_FILE, "/dev/null/: cannot be written" },
         { { .log_dir = "/dev/null/logs" }, CORNU_ERR_FILE, "/dev/null/logs: the folder cannot" },
     };
