@@ -72,6 +72,12 @@ CornuTrainTest *session_mnist(const Options *options)
     return session_data(options, cornu_mnist_load_from);
 }
 
+CornuCallback *session_tensorboard(const Options *options)
+{
+    return options->tensorboard ? cornu_tensorboard(options->tensorboard, .histogram_freq = 1)
+                                : cornu_lambda_callback();
+}
+
 /* A line per class; its accuracy has the digits of the one above it. */
 static CornuStatus report(const CornuTrainTest *data, CornuArray predictions)
 {

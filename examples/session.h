@@ -30,6 +30,10 @@ CornuTrainTest *session_mnist(const Options *options);   /* those of the digits 
 /* A download's progress, on stderr. */
 bool session_show_download(void *context, const CornuDataFile *file, int64_t received);
 
+/* --tensorboard DIR: writes there, with the weights' histograms; a callback that does nothing
+ * without the flag. */
+CornuCallback *session_tensorboard(const Options *options);
+
 /* Evaluates on the test data, into test[]: loss and accuracy; prints both. Returns the predictions
  * that they come from, f32 (N, classes), their data to be freed with free(); NULL on failure. */
 CornuArray session_evaluate(CornuModel *model, const CornuTrainTest *data, int64_t batch_size,

@@ -9,7 +9,8 @@
  * i, batch_begin gets i and batch_end i + n - 1, also where the epoch's last one has fewer.
  *
  * fit appends History and, unless silent, the progress bar after the user's callbacks. Logs
- * are sorted by name. A hook that fails ends the training with its status.
+ * are sorted by name; behind them come those that callbacks add. A hook that fails ends the
+ * training with its status. callbacks.h has the ready-made ones.
  */
 #ifndef CORNU_NN_CALLBACK_H
 #define CORNU_NN_CALLBACK_H
@@ -31,7 +32,7 @@ typedef struct {
 
 typedef struct {
     int             count;
-    const CornuLog *logs;  /* sorted by name */
+    const CornuLog *logs;  /* sorted by name, then what callbacks added */
 } CornuLogs;
 
 /* The value of a log, and whether there is one of that name. */
@@ -42,7 +43,14 @@ typedef struct {
     int     verbose;
     int64_t epochs;
     int64_t steps;         /* -1: unknown until the first epoch ends */
+    bool    validates;     /* fit has validation data: logs of epochs may have val_ ones */
 } CornuParams;
+
+/* Which values of a monitored log are better. Auto: a loss or an error shall fall, an accuracy
+ * shall rise; anything else has to be said. */
+typedef enum { CORNU_MODE_AUTO, CORNU_MODE_MIN, CORNU_MODE_MAX } CornuMonitorMode;
+
+enum { CORNU_MAX_ADDED_LOGS = 4 };
 
 typedef struct CornuCallback CornuCallback;
 
@@ -57,6 +65,11 @@ typedef CornuStatus CornuIndexHook(CornuCallback *self, CornuModel *model, int64
  * yes the logs are read for all, else they are NULL. cornu_always_wants_logs says yes. */
 struct CornuCallback {
     CornuParams     params;
+    CornuLog        added[CORNU_MAX_ADDED_LOGS]; /* up to the first without a name: what epoch_end
+                                       adds to its logs, for callbacks behind this one, the bar and
+                                       History; the name is not copied */
+    bool            takes_nan;      /* a loss that is no finite number does not end fit with an
+                                       error: this callback sees to it */
     bool          (*wants_batch_logs)(CornuCallback *self, int64_t batch);
     CornuHook      *train_begin, *train_end;
     CornuIndexHook *epoch_begin, *epoch_end;

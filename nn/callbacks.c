@@ -33,8 +33,8 @@ void cornu__callbacks_take(CornuCallbacks *callbacks, CornuModel *model,
     }
 }
 
-CornuStatus cornu__callbacks_open(CornuCallbacks *callbacks, CornuVerbose verbose, int64_t epochs,
-                                  int64_t steps)
+CornuStatus cornu__callbacks_open(CornuCallbacks *callbacks, CornuVerbose verbose,
+                                  CornuParams params)
 {
     if (verbose != CORNU_SILENT) {
         CornuCallback *bar = cornu_progbar();
@@ -47,9 +47,8 @@ CornuStatus cornu__callbacks_open(CornuCallbacks *callbacks, CornuVerbose verbos
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .verbose is %d, expected CORNU_AUTO, "
                            "CORNU_SILENT, CORNU_BAR or CORNU_LINES", callbacks->model->base.name,
                            (int)verbose);
-    for (int i = 0; i < callbacks->count; i++)
-        callbacks->items[i]->params = (CornuParams){ .verbose = numbers[verbose],
-                                                     .epochs = epochs, .steps = steps };
+    params.verbose = numbers[verbose];
+    for (int i = 0; i < callbacks->count; i++) callbacks->items[i]->params = params;
     return CORNU_OK;
 }
 
@@ -102,6 +101,36 @@ bool cornu__wants_logs(const CornuCallbacks *callbacks, size_t offset, int64_t b
     return wants;
 }
 
+bool cornu__takes_nan(const CornuCallbacks *callbacks)
+{
+    bool takes = false;
+    for (int i = 0; i < callbacks->count; i++) takes |= callbacks->items[i]->takes_nan;
+    return takes;
+}
+
+/* As a key of a Python dict: a new one comes last. */
+static void put(CornuLog *items, int *count, CornuLog log)
+{
+    int i = 0;
+    while (i < *count && strcmp(items[i].name, log.name) != 0) i++;
+    if (i == *count) ++*count;
+    items[i] = log;
+}
+
+CornuStatus cornu__epoch_end(const CornuCallbacks *callbacks, int64_t epoch, CornuLogSet *set,
+                             CornuLogs *logs)
+{
+    *logs = set->logs;
+    for (int i = 0; i < callbacks->count; i++) {
+        CornuCallback *item = callbacks->items[i];
+        if (item->epoch_end)
+            CORNU__TRY(settled(item->epoch_end(item, callbacks->model, epoch, logs)));
+        for (int k = 0; k < CORNU_MAX_ADDED_LOGS && item->added[k].name; k++)
+            put(set->items, &logs->count, item->added[k]);
+    }
+    return CORNU_OK;
+}
+
 /* ---- Logs ---- */
 
 static int by_name(const void *a, const void *b)
@@ -124,7 +153,8 @@ CornuStatus cornu__logs_open(CornuLogSet *set, const CornuModel *model, bool val
     const int metrics = cornu_model_metric_count(model);
     const int count = validation ? 2 * metrics : metrics;
     *set = (CornuLogSet){ .metrics = metrics };
-    set->items = cornu__allocate((size_t)count, sizeof *set->items);
+    const int added = (CORNU_MAX_CALLBACKS + 1) * CORNU_MAX_ADDED_LOGS;
+    set->items = cornu__allocate((size_t)(count + added), sizeof *set->items);
     set->names = cornu__allocate((size_t)count, sizeof *set->names);
     set->source = cornu__allocate((size_t)count, sizeof *set->source);
     set->values = cornu__allocate((size_t)(2 * metrics), sizeof *set->values);

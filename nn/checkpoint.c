@@ -1,13 +1,14 @@
 #include "checkpoint_internal.h"
 
 #include "../device/memory_internal.h"
+#include "decimal_internal.h"
+#include "file_internal.h"
 #include "files_internal.h"
+#include "monitor_internal.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* ---- The path ---- */
 
@@ -61,23 +62,13 @@ static bool parse_format(const char *text, Format *format)
     return *text == '\0';
 }
 
-/* The shortest decimal that reads back as the same number, as Python shows it. */
-static void append_shortest(Path *path, double value)
-{
-    char text[40];
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        if (strtod(text, NULL) == value) break;
-    }
-    append(path, "%s%s", text, strpbrk(text, ".en") ? "" : ".0");
-}
-
 static bool append_value(Path *path, double value, bool whole, Format format)
 {
     char type = format.type ? format.type : whole && format.precision < 0 ? 'd' : 'g';
     if (type == 'd' && (!whole || format.precision >= 0)) return false;
     if (!format.type && !whole && format.width == 0 && format.precision < 0) {
-        append_shortest(path, value);
+        CornuDecimal decimal;
+        append(path, "%s", cornu__decimal(&decimal, value));
         return true;
     }
     const int precision = format.precision >= 0 ? format.precision : 6;
@@ -154,59 +145,17 @@ CornuStatus cornu__fill_path(const char *filepath, int64_t epoch, int64_t batch,
     return *filled ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
-/* Makes the folders above the file. */
-static CornuStatus make_folders(const char *path)
-{
-    char *folder = cornu__copy_text(path);
-    if (!folder) return CORNU_ERR_MEMORY;
-    CornuStatus status = CORNU_OK;
-    for (char *c = folder + 1; *c && status == CORNU_OK; c++) {
-        if (*c != '/') continue;
-        *c = '\0';
-        if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-            status = cornu__fail(CORNU_ERR_FILE, "%s: the folder cannot be made: %s", folder,
-                                 strerror(errno));
-        *c = '/';
-    }
-    cornu__release(folder);
-    return status;
-}
-
 /* ---- The callback ---- */
 
 typedef struct {
     CornuCallback    base;
     CornuSave       *save;
-    char            *filepath, *monitor;
-    CornuMonitorMode mode;
+    char            *filepath;
+    CornuMonitor     monitor;
     FILE            *file;
-    bool             verbose, best_only, weights_only, has_best;
-    double           best;
+    bool             verbose, best_only, weights_only;
     int64_t          save_freq, unsaved_batches, last_batch, epoch;
 } Checkpoint;
-
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t length = strlen(text), tail = strlen(end);
-    return length >= tail && strcmp(text + length - tail, end) == 0;
-}
-
-/* By the names of Keras' losses and metrics. */
-static CornuStatus find_mode(Checkpoint *self)
-{
-    static const char *const falling[] = { "loss", "crossentropy", "error", "divergence", "mse",
-                                           "mae", "mape", "msle", "ce", "bce", "logcosh" };
-    static const char *const rising[] = { "accuracy", "acc", "auc", "precision", "recall",
-                                          "f1_score", "r2_score" };
-    for (size_t i = 0; i < sizeof falling / sizeof *falling; i++)
-        if (ends_with(self->monitor, falling[i])) self->mode = CORNU_MODE_MIN;
-    for (size_t i = 0; i < sizeof rising / sizeof *rising; i++)
-        if (ends_with(self->monitor, rising[i])) self->mode = CORNU_MODE_MAX;
-    if (self->mode != CORNU_MODE_AUTO) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_ARGUMENT, "checkpoint: whether a small or a large \"%s\" is "
-                       "better is not known, expected .mode = CORNU_MODE_MIN or CORNU_MODE_MAX",
-                       self->monitor);
-}
 
 static void say(const Checkpoint *self, const char *format, ...) CORNU__PRINTF(2, 3);
 
@@ -231,25 +180,22 @@ static CornuStatus decide(Checkpoint *self, const CornuLogs *logs, const char *p
         say(self, "saving model to %s", path);
         return CORNU_OK;
     }
-    if (!logs || !cornu_logs_find(logs, self->monitor, &current)) {
+    CornuMonitor *monitor = &self->monitor;
+    if (!logs || !cornu_logs_find(logs, monitor->name, &current)) {
         say(self, "there is no %s to choose the best model by, saving model to %s",
-            self->monitor, path);
+            monitor->name, path);
         return CORNU_OK;
     }
-    if (self->mode == CORNU_MODE_AUTO) CORNU__TRY(find_mode(self));
+    CORNU__TRY(cornu__monitor_find_mode(monitor));
 
     char best[40] = "None";
-    if (self->has_best) snprintf(best, sizeof best, "%.5f", self->best);
-    *wanted = !self->has_best ||
-              (self->mode == CORNU_MODE_MIN ? current < self->best : current > self->best);
-    if (*wanted) {
-        say(self, "%s improved from %s to %.5f, saving model to %s", self->monitor, best,
+    if (monitor->has_best) snprintf(best, sizeof best, "%.5f", monitor->best);
+    *wanted = cornu__monitor_takes(monitor, current);
+    if (*wanted)
+        say(self, "%s improved from %s to %.5f, saving model to %s", monitor->name, best,
             current, path);
-        self->best = current;
-        self->has_best = true;
-    } else {
-        say(self, "%s did not improve from %s", self->monitor, best);
-    }
+    else
+        say(self, "%s did not improve from %s", monitor->name, best);
     return CORNU_OK;
 }
 
@@ -260,7 +206,7 @@ static CornuStatus save(Checkpoint *self, CornuModel *model, int64_t batch, cons
     CORNU__TRY(cornu__fill_path(self->filepath, self->epoch, batch, logs, &path));
     CornuStatus status = decide(self, logs, path, &wanted);
     if (status == CORNU_OK && wanted) {
-        status = make_folders(path);
+        status = cornu__file_folders(path);
         if (status == CORNU_OK) status = self->save(model, path, self->weights_only);
         if (status == CORNU_OK) say(self, "finished saving model to %s", path);
     }
@@ -312,7 +258,7 @@ static void free_checkpoint(CornuCallback *base)
 {
     Checkpoint *self = (Checkpoint *)base;
     cornu__release(self->filepath);
-    cornu__release(self->monitor);
+    cornu__release(self->monitor.name);
     cornu__release(self);
 }
 
@@ -334,18 +280,18 @@ CornuCallback *cornu__checkpoint_create(const CornuModelCheckpointConfig *config
                   .train_batch_end = train_batch_end, .free = free_checkpoint },
         .save = save,
         .filepath = cornu__copy_text(config->filepath),
-        .monitor = cornu__copy_text(config->monitor ? config->monitor : "val_loss"),
-        .mode = config->mode,
+        .monitor = { .who = "checkpoint", .mode = config->mode,
+                     .has_best = config->has_initial_value,
+                     .best = config->initial_value_threshold },
         .file = config->file ? config->file : stdout,
         .verbose = config->verbose > 0,
         .best_only = config->save_best_only,
         .weights_only = config->save_weights_only,
-        .has_best = config->has_initial_value,
-        .best = config->initial_value_threshold,
         .save_freq = config->save_freq,
         .last_batch = -1,
     };
-    if (self->filepath && self->monitor) return &self->base;
+    if (self->filepath && !cornu__monitor_open(&self->monitor, config->monitor))
+        return &self->base;
     free_checkpoint(&self->base);
     return cornu__null();
 }

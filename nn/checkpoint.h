@@ -17,10 +17,6 @@
 extern "C" {
 #endif
 
-/* Which values of a monitored log are better. Auto: a loss or an error shall fall, an accuracy
- * shall rise; anything else has to be said. */
-typedef enum { CORNU_MODE_AUTO, CORNU_MODE_MIN, CORNU_MODE_MAX } CornuMonitorMode;
-
 typedef struct {
     char             unset;
     const char      *filepath;                /* required; {epoch}, {batch} and {LOG}, with a

@@ -12,6 +12,7 @@
 #include "../tensor/ops.h"
 #include "activations.h"
 #include "callback.h"
+#include "callbacks.h"
 #include "checkpoint.h"
 #include "constraints.h"
 #include "file.h"
@@ -38,6 +39,7 @@
 #include "schedule.h"
 #include "strategy.h"
 #include "summary.h"
+#include "tensorboard.h"
 #include "terminal.h"
 #include "trace.h"
 

@@ -159,7 +159,8 @@ static CornuStatus evaluate(const CornuEvaluateConfig *config, CornuCallbacks *c
             .sample_weights = config->sample_weights }),
         .batch_size = config->batch_size, .usual_batch_size = 32, .steps = config->steps,
         .who = "evaluate", .batch_name = "batch_size", .steps_name = "steps" }));
-    CORNU__TRY(cornu__callbacks_open(callbacks, config->verbose, 1, source->steps));
+    CORNU__TRY(cornu__callbacks_open(callbacks, config->verbose,
+                                     (CornuParams){ .epochs = 1, .steps = source->steps }));
     CORNU__TRY(cornu__logs_open(logs, model, false));
     CORNU__TRY(evaluate_source(model, source, callbacks, logs, output));
     if (config->results)
@@ -210,7 +211,8 @@ static CornuStatus predict(const CornuPredictConfig *config, CornuCallbacks *cal
             .who = "predict", .data = config->data, .x = config->x, .xs = config->xs }),
         .batch_size = config->batch_size, .usual_batch_size = 32, .steps = config->steps,
         .who = "predict", .batch_name = "batch_size", .steps_name = "steps" }));
-    CORNU__TRY(cornu__callbacks_open(callbacks, config->verbose, 1, source->steps));
+    CORNU__TRY(cornu__callbacks_open(callbacks, config->verbose,
+                                     (CornuParams){ .epochs = 1, .steps = source->steps }));
     CORNU__TRY(cornu__hook(callbacks, CORNU__HOOK(predict_begin), NULL));
     CORNU__TRY(predict_batches(model, source, callbacks, output));
     return cornu__hook(callbacks, CORNU__HOOK(predict_end), NULL);

@@ -112,13 +112,14 @@ static CornuStatus read_logs(Fit *fit, int64_t epoch, int64_t done)
 {
     CORNU__TRY(cornu__metrics_read(fit->model, fit->logs.values));
     const double loss = fit->logs.values[0];
-    if (!isfinite(loss) && fit->model->optimizer->scales_loss)
+    const bool   fails = !isfinite(loss) && !cornu__takes_nan(&fit->callbacks);
+    if (fails && fit->model->optimizer->scales_loss)
         return cornu__fail(CORNU_ERR_VALUE, "%s: the loss became %s in epoch %lld, between steps "
                            "%lld and %lld: float16 overflows beyond 65504; mixed_bfloat16 does "
                            "not", fit->model->base.name, isnan(loss) ? "nan" : "infinite",
                            (long long)epoch + 1, (long long)fit->finite_until + 1,
                            (long long)done);
-    if (!isfinite(loss))
+    if (fails)
         return cornu__fail(CORNU_ERR_VALUE, "%s: the loss became %s in epoch %lld, between steps "
                            "%lld and %lld; a smaller learning rate or .clipnorm may help, or the "
                            "data hold values that are no numbers", fit->model->base.name,
@@ -200,7 +201,7 @@ static CornuStatus validate(Fit *fit, int64_t epoch)
         fit->epoch_logs.values[metrics + i] = fit->test_logs.values[i];
     }
     cornu__logs_refresh(&fit->epoch_logs);
-    if (isfinite(fit->test_logs.values[0])) return CORNU_OK;
+    if (isfinite(fit->test_logs.values[0]) || cornu__takes_nan(&fit->callbacks)) return CORNU_OK;
     return cornu__fail(CORNU_ERR_VALUE, "%s: val_loss is no finite number after epoch %lld; a "
                        "smaller learning rate or .clipnorm may help", fit->model->base.name,
                        (long long)epoch + 1);
@@ -216,14 +217,15 @@ static CornuStatus run_epoch(Fit *fit, int64_t epoch)
     CORNU__TRY(train_epoch(fit, epoch, &samples));
     const double seconds = cornu__seconds() - begin;
 
-    const CornuLogs *logs = &fit->logs.logs;
+    CornuLogSet *set = &fit->logs;
     if (fit->validation.dataset && (epoch + 1) % freq == 0) {
         CORNU__TRY(validate(fit, epoch));
-        logs = &fit->epoch_logs.logs;
+        set = &fit->epoch_logs;
     }
-    fit->last_logs = logs;
-    CORNU__TRY(cornu__index_hook(&fit->callbacks, CORNU__HOOK(epoch_end), epoch, logs));
-    return cornu__history_add(fit->history, epoch, logs, seconds, samples, &fit->train.infeed);
+    fit->last_logs = &set->logs;   /* without what callbacks add, as in Keras */
+    CornuLogs logs;
+    CORNU__TRY(cornu__epoch_end(&fit->callbacks, epoch, set, &logs));
+    return cornu__history_add(fit->history, epoch, &logs, seconds, samples, &fit->train.infeed);
 }
 
 /* ---- The whole ---- */
@@ -253,7 +255,9 @@ static CornuStatus run(Fit *fit)
     CornuModel           *model = fit->model;
     CORNU__TRY(check(config));
     CORNU__TRY(open_sources(fit));
-    CORNU__TRY(cornu__callbacks_open(&fit->callbacks, config->verbose, epochs, fit->train.steps));
+    CORNU__TRY(cornu__callbacks_open(&fit->callbacks, config->verbose, (CornuParams){
+        .epochs = epochs, .steps = fit->train.steps,
+        .validates = fit->validation.dataset != NULL }));
     CORNU__TRY(cornu__logs_open(&fit->logs, model, false));
     CORNU__TRY(cornu__logs_open(&fit->epoch_logs, model, true));
     CORNU__TRY(cornu__logs_open(&fit->test_logs, model, false));

@@ -102,9 +102,10 @@ typedef struct {
 void cornu__callbacks_take(CornuCallbacks *callbacks, CornuModel *model,
                            CornuCallback *const given[CORNU_MAX_CALLBACKS]);
 
-/* Adds the progress bar unless verbose is CORNU_SILENT, and sets everyone's params. */
-CornuStatus cornu__callbacks_open(CornuCallbacks *callbacks, CornuVerbose verbose, int64_t epochs,
-                                  int64_t steps);
+/* Adds the progress bar unless verbose is CORNU_SILENT, and sets everyone's params: those given,
+ * with the number that is verbose. */
+CornuStatus cornu__callbacks_open(CornuCallbacks *callbacks, CornuVerbose verbose,
+                                  CornuParams params);
 void        cornu__callbacks_close(CornuCallbacks *callbacks);
 
 /* Calls a hook of each callback, given by its offset in CornuCallback. */
@@ -116,12 +117,15 @@ CornuStatus cornu__index_hook(const CornuCallbacks *callbacks, size_t hook, int6
 /* Whether a callback with this batch_end hook wants its logs. */
 bool cornu__wants_logs(const CornuCallbacks *callbacks, size_t hook, int64_t batch);
 
+/* Whether some callback takes a loss that is no number. */
+bool cornu__takes_nan(const CornuCallbacks *callbacks);
+
 /* ---- Logs ---- */
 
 /* The metrics' results under their names, sorted, and once more with "val_" if so wanted. */
 typedef struct {
     CornuLogs logs;
-    CornuLog *items;
+    CornuLog *items;    /* behind those of logs there is room for what callbacks add */
     char    **names;
     int      *source;   /* item i shows value source[i]; those of validation come second */
     int       metrics;
@@ -133,6 +137,11 @@ void        cornu__logs_close(CornuLogSet *set);
 
 /* Brings the items up to date with values[]. */
 void cornu__logs_refresh(CornuLogSet *set);
+
+/* Calls epoch_end of each callback with the set's logs and what the ones before it add, as
+ * History shall have them: *logs, valid until the set changes. */
+CornuStatus cornu__epoch_end(const CornuCallbacks *callbacks, int64_t epoch, CornuLogSet *set,
+                             CornuLogs *logs);
 
 /* ---- Evaluation ---- */
 

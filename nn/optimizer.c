@@ -363,6 +363,32 @@ CornuStatus cornu_optimizer_finalize_variable_values(CornuOptimizer *optimizer)
     return CORNU_OK;
 }
 
+/* By way of two host arrays, so that what can fail comes before what changes anything. */
+static CornuStatus swap(CornuVariable *a, CornuVariable *b)
+{
+    const CornuType  type = cornu_variable_type(a);
+    const size_t     bytes = cornu_type_bytes(type);
+    char            *both = cornu__allocate(2, bytes);
+    const CornuArray of_a = cornu_array_from(both, type), of_b = { type, both ? both + bytes : NULL };
+    CornuStatus      status = both ? CORNU_OK : CORNU_ERR_MEMORY;
+    if (!status) status = cornu_variable_read(a, of_a);
+    if (!status) status = cornu_variable_read(b, of_b);
+    if (!status) status = cornu_variable_write(a, of_b);
+    if (!status) status = cornu_variable_write(b, of_a);
+    cornu__release(both);
+    return status;
+}
+
+CornuStatus cornu_optimizer_swap_averages(CornuOptimizer *optimizer)
+{
+    if (!optimizer->use_ema)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: keeps no averages of the weights, expected "
+                           ".use_ema = true", optimizer->name);
+    for (int i = 0; i < optimizer->count; i++)   /* the average is the first slot */
+        CORNU__TRY(swap(optimizer->w[i], optimizer->slots[i * optimizer->slot_count]));
+    return CORNU_OK;
+}
+
 CornuStatus cornu_optimizer_set_learning_rate(CornuOptimizer *optimizer, double value)
 {
     if (optimizer->schedule)

@@ -251,6 +251,10 @@ void cornu_optimizer_constrain(CornuOptimizer *optimizer, int i, CornuConstraint
 /* With use_ema the weights become their averages; fit does this when it ends. */
 CornuStatus cornu_optimizer_finalize_variable_values(CornuOptimizer *optimizer);
 
+/* The weights become their averages and these the weights, until it is called again; for a look at
+ * the averages between two steps. CORNU_ERR_ARGUMENT without use_ema. */
+CornuStatus cornu_optimizer_swap_averages(CornuOptimizer *optimizer);
+
 /* What gradients are to be taken of: the loss times the scale, the loss itself where it is not
  * scaled. cornu_optimizer_apply divides by the scale. A shard's loss that is not its part of the
  * batch's mean, by CORNU_SUM or in groups, becomes so here. */

@@ -1,22 +1,11 @@
 #include "plot.h"
 
 #include <math.h>
-#include <stdlib.h>
-
-/* The encoder is compiled into this file alone, without its own way to open files. */
-#pragma GCC diagnostic ignored "-Wunused-function"
-#define STB_IMAGE_WRITE_IMPLEMENTATION
-#define STB_IMAGE_WRITE_STATIC
-#define STBI_WRITE_NO_STDIO
-/* clang-tidy thinks that rows may be empty, and dislikes allocations of nothing. */
-#define STBIW_MALLOC(size)            malloc((size) + 1)
-#define STBIW_REALLOC(memory, size)   realloc(memory, size)
-#define STBIW_FREE(memory)            free(memory)
-#include <stb/stb_image_write.h>
 
 #include "../device/memory_internal.h"
 #include "file_internal.h"
 #include "font_internal.h"
+#include "png_internal.h"
 
 enum { MOST_EXTENT = 16384, CHANNELS = 3 };
 
@@ -77,11 +66,11 @@ CornuStatus cornu_plot_save(const CornuPlot *plot, const char *path)
 {
     CornuNewFile file;
     CORNU__TRY(cornu__file_create(&file, path));
-    if (stbi_write_png_to_func(write_bytes, &file, plot->width, plot->height, CHANNELS,
-                               plot->pixels, plot->width * CHANNELS))
-        return cornu__file_commit(&file);
+    CornuStatus status = cornu__png_write(plot->width, plot->height, CHANNELS, plot->pixels,
+                                          write_bytes, &file);
+    if (!status) return cornu__file_commit(&file);
     cornu__file_abandon(&file);
-    return cornu__fail(CORNU_ERR_MEMORY, "%s: no memory for the picture", path);
+    return cornu__fail_prefix(status, path);
 }
 
 /* ---- Shapes ---- */

@@ -79,7 +79,7 @@ static void test_values(void **state)
     assert_int_equal(parse(&trainer, "--epochs 3 --batch-size=64 --model mnist_cnn_bn --seed=0 "
                            "--learning-rate 1e-3 --data /d --save=m.safetensors --verbose 2 "
                            "--threads 2 --limit 256 --show --strength=0.5 --steps-per-epoch 9 "
-                           "--steps-per-execution 3 --load a=b --history h.json "
+                           "--steps-per-execution 3 --load a=b --history h.json --tensorboard logs "
                            "--device reference --labels a,b"), -1);
     assert_int_equal(parsed.epochs, 3);
     assert_int_equal(parsed.batch_size, 64);
@@ -89,6 +89,7 @@ static void test_values(void **state)
     assert_string_equal(parsed.save, "m.safetensors");
     assert_string_equal(parsed.load, "a=b");
     assert_string_equal(parsed.history, "h.json");
+    assert_string_equal(parsed.tensorboard, "logs");
     assert_int_equal(parsed.verbose, CORNU_LINES);
     assert_int_equal(parsed.threads, 2);
     assert_int_equal(parsed.limit, 256);

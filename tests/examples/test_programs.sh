@@ -438,6 +438,23 @@ else
     skip "the record" "no python3"
 fi
 
+# ---- TensorBoard ----
+
+: >file
+refuses 1 'file/: the folder cannot be made: Not a directory|file/: cannot be written' \
+    mnist_cnn $small --tensorboard file
+refuses 1 'file/logs: the folder cannot be made: Not a directory' mnist_cnn $small --tensorboard file/logs
+rm file
+for program in mnist_cnn fashion_mnist_cnn colab_mnist; do
+    succeeds $program $small --tensorboard logs/$program
+    [ "$(ls logs/$program/*/events.out.tfevents.*.v2 | wc -l)" = 2 ] &&
+        grep -aq epoch_learning_rate logs/$program/train/* &&
+        grep -aq kernel/histogram logs/$program/train/* &&
+        grep -aq evaluation_accuracy_vs_iterations logs/$program/validation/*
+    report $? "$program writes its events"
+done
+rm -r logs
+
 # ---- The trace ----
 
 succeeds mnist_cnn --device tpu --data synthetic --limit 300 --batch-size 64 --epochs 2 --verbose 0 \

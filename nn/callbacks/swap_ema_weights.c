@@ -1,0 +1,78 @@
+/* Source: keras/src/callbacks/swap_ema_weights.py. */
+#include "../callbacks.h"
+
+#include "../../device/memory_internal.h"
+#include "../model_internal.h"
+
+typedef struct {
+    CornuCallback base;
+    bool          on_epoch;
+    CornuModel   *averaged;           /* the model that has its averages for weights, or NULL */
+} SwapEma;
+
+/* Lets the model have the averages, or its weights again. */
+static CornuStatus show_averages(SwapEma *self, CornuModel *model, bool wanted)
+{
+    if (wanted == (self->averaged != NULL)) return CORNU_OK;
+    CornuVariable *iteration = cornu_optimizer_iteration(model->optimizer);
+    double         steps = 0.0;
+    if (wanted && iteration) CORNU__TRY(cornu_variable_get(iteration, &steps));
+    if (wanted && model->optimizer->use_ema && steps == 0.0) return CORNU_OK;
+    CORNU__TRY(cornu_optimizer_swap_averages(model->optimizer));
+    self->averaged = wanted ? model : NULL;
+    return CORNU_OK;
+}
+
+static CornuStatus begin(CornuCallback *base, CornuModel *model, const CornuLogs *logs)
+{
+    (void)logs;
+    return show_averages((SwapEma *)base, model, true);
+}
+
+static CornuStatus end(CornuCallback *base, CornuModel *model, const CornuLogs *logs)
+{
+    (void)logs;
+    return show_averages((SwapEma *)base, model, false);
+}
+
+static CornuStatus epoch_begin(CornuCallback *base, CornuModel *model, int64_t epoch,
+                               const CornuLogs *logs)
+{
+    (void)epoch, (void)logs;
+    return show_averages((SwapEma *)base, model, false);
+}
+
+/* After the last epoch weights and averages are both the averages, as fit will leave them. */
+static CornuStatus epoch_end(CornuCallback *base, CornuModel *model, int64_t epoch,
+                             const CornuLogs *logs)
+{
+    (void)logs;
+    if (epoch == base->params.epochs - 1 || model->stop_training)
+        return cornu_optimizer_finalize_variable_values(model->optimizer);
+    return show_averages((SwapEma *)base, model, true);
+}
+
+/* An evaluation that failed left the averages in the model. */
+static void free_swap_ema(CornuCallback *base)
+{
+    SwapEma *self = (SwapEma *)base;
+    if (self->averaged && !self->on_epoch)
+        (void)cornu_optimizer_swap_averages(self->averaged->optimizer);
+    cornu__release(self);
+}
+
+CornuCallback *cornu_swap_ema_weights_from(const CornuSwapEmaWeightsConfig *config)
+{
+    if (cornu_error_pending()) return NULL;
+    SwapEma *self = cornu__allocate(1, sizeof *self);
+    if (!self) return cornu__null();
+    *self = (SwapEma){ .base = { .test_begin = begin, .test_end = end,
+                                 .predict_begin = begin, .predict_end = end,
+                                 .free = free_swap_ema },
+                       .on_epoch = config->swap_on_epoch };
+    if (self->on_epoch) {
+        self->base.epoch_begin = epoch_begin;
+        self->base.epoch_end = epoch_end;
+    }
+    return &self->base;
+}
