@@ -110,6 +110,11 @@ typedef struct {
     const CornuField *fields;
     size_t            config_size, config_offset;
     CornuLayer     *(*from)(const void *config);
+
+    /* For files, of a layer that takes several tensors: how they stand in Keras' call. NULL: all in
+     * one list, add([a, b]); "": each by itself, layer(a, b); else those behind the first are a
+     * list with this keyword, lstm(x, initial_state=[h, c]). */
+    const char       *operands;
 } CornuLayerClass;
 
 enum { CORNU_MAX_WRAPPED = 2, CORNU_MAX_LAYER_STATES = 2, CORNU_MAX_LAYER_TENSORS = 16 };
