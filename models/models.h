@@ -54,6 +54,14 @@ CornuModel *cornu_fashion_mnist_cnn_from(const CornuNetworkConfig *config);
 #define cornu_fashion_mnist_cnn(...) \
     cornu_fashion_mnist_cnn_from(&(CornuNetworkConfig){ .unset = 0, __VA_ARGS__ })
 
+/* Nine blocks of two convolutions, each added to what it is given; 274,154 parameters, 1,376 of them
+ * not trained. Pixels are scaled to 0 to 1. It has no dropout. Source: keras-team/keras, as of 2018,
+ * examples/cifar10_resnet.py (ResNet20 v1), for one channel of 28 x 28; He et al., "Deep Residual
+ * Learning for Image Recognition", section 4.2. */
+CornuModel *cornu_resnet20_from(const CornuNetworkConfig *config);
+#define cornu_resnet20(...) \
+    cornu_resnet20_from(&(CornuNetworkConfig){ .unset = 0, __VA_ARGS__ })
+
 /* ---- Characters: (T) of 256 code points or another vocabulary, each one's successor ---- */
 
 /* Shakespeare's network and its data: as published, or smaller for minutes. How the two are trained
