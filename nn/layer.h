@@ -35,6 +35,7 @@ typedef struct CornuCall {
     CornuTensor *iteration;
     CornuTensor *position;   /* of row 0 in the global batch */
     CornuTensor *mask;       /* bool (B, T): which steps of the (first) input count; NULL: all */
+    CornuTensor *const *masks; /* those of all inputs, for kind->call_many */
     bool         shapes_only;/* nothing will run: states and their like are not to be made */
     CornuTensor **loss;      /* where cornu_layer_add_loss adds up; NULL: nobody asks for it */
 } CornuCall;
@@ -56,6 +57,10 @@ typedef enum {
     CORNU_FIELD_CONSTRAINT,  /* CornuConstraint                                           */
     CORNU_FIELD_ORTHOGONAL_MODE, /* CornuOrthogonalMode                                   */
     CORNU_FIELD_AXES,        /* int64_t[CORNU_MAX_RANK], as in CornuConstraint            */
+    CORNU_FIELD_ROW_AXES,    /* likewise, of a row: none is 0, the batch, and the list ends at
+                                the first 0. All 0 is None, CORNU_ZERO first the empty list */
+    CORNU_FIELD_INTEGER_OR_NONE, /* int64_t; 0 is Keras' None                             */
+    CORNU_FIELD_NUMBER_OR_NONE,  /* double; 0 is Keras' None, CORNU_ZERO is 0             */
     CORNU_FIELD_LAYER        /* CornuLayer *                                              */
 } CornuFieldKind;
 

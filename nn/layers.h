@@ -13,6 +13,9 @@
 
 #include "activations.h"
 #include "layer.h"
+#include "layers_activation.h"
+#include "layers_attention.h"
+#include "layers_norm.h"
 
 #ifdef __cplusplus
 extern "C" {
