@@ -53,8 +53,8 @@ static json_t *field_to_json(const CornuPolicy *usual, const CornuField *field, 
     case CORNU_FIELD_SHAPE: {
         const int64_t *extents = at;
         json_t *shape = json_array();
-        for (int i = 0; i < CORNU_MAX_RANK && extents[i] != 0; i++)
-            shape = cornu__json_append(shape, json_integer(extents[i]));   /* here Keras writes -1 */
+        for (int i = 0; i < CORNU_MAX_RANK && extents[i] != 0; i++)   /* here Keras writes -1 */
+            shape = cornu__json_append(shape, json_integer(extents[i]));
         return shape;
     }
     case CORNU_FIELD_NUMBER: {
@@ -397,7 +397,7 @@ static CornuStatus set_policy(CornuLayer *layer, const json_t *dtype, const Corn
     return CORNU_OK;
 }
 
-static const CornuLayerClass *find_class(const char *name)
+const CornuLayerClass *cornu__find_class(const char *name)
 {
     int count;
     const CornuLayerClass *const *classes = cornu__layer_classes(&count);
@@ -464,7 +464,7 @@ CornuStatus cornu__layer_from_json(const json_t *value, const CornuPolicy *usual
     *layer = NULL;
     if (!class_name || !name)
         return cornu__fail(CORNU_ERR_FORMAT, "a layer without class_name or name");
-    const CornuLayerClass *kind = find_class(class_name);
+    const CornuLayerClass *kind = cornu__find_class(class_name);
     snprintf(place, sizeof place, "%.60s", name);
     if (is_foreign(module))
         status = cornu__fail(CORNU_ERR_UNSUPPORTED, "there is no layer class \"%.60s\" of module "

@@ -116,10 +116,12 @@ typedef struct {
     size_t            config_size, config_offset;
     CornuLayer     *(*from)(const void *config);
 
-    /* For files, of a layer that takes several tensors: how they stand in Keras' call. NULL: all in
-     * one list, add([a, b]); "": each by itself, layer(a, b); else those behind the first are a
-     * list with this keyword, lstm(x, initial_state=[h, c]). */
+    /* For files, of a layer that takes several tensors: Keras' keywords for those behind the first,
+     * separated by blanks, "value key"; one that ends in * takes a list of all that are left,
+     * "initial_state*". NULL: all stand in one list, as add([a, b]) does. */
     const char       *operands;
+    /* For files: those of its fields that Keras takes as keywords of the call, likewise. */
+    const char       *call_arguments;
 } CornuLayerClass;
 
 enum { CORNU_MAX_WRAPPED = 2, CORNU_MAX_LAYER_STATES = 2, CORNU_MAX_LAYER_TENSORS = 16 };

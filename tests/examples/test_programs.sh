@@ -79,7 +79,7 @@ refuses 2 'unknown flag --save' custom_loop --save x.safetensors
 refuses 2 'expected MODEL.safetensors IMAGE' predict
 refuses 2 '--threads is "-1"' demo --threads -1
 for program in compare_devices explain; do
-    refuses 2 '"shakespeare", expected mnist_cnn, .*fashion_mnist_cnn, resnet20, shakespeare_lstm, shakespeare_lstm_quick' $program --model shakespeare
+    refuses 2 '"shakespeare", expected mnist_cnn, .*fashion_mnist_cnn, resnet20, shakespeare_lstm, shakespeare_lstm_quick, char_gpt' $program --model shakespeare
 done
 refuses 2 'unknown flag --device; did you mean --devices' compare_devices --device cpu
 refuses 2 '--model is "fashion_mnist_cnn", expected mnist_cnn, mnist_cnn_bn, mnist_convnet' mnist_cnn --model fashion_mnist_cnn
