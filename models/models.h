@@ -14,6 +14,7 @@
 
 #include "../datasets/mnist.h"
 #include "../datasets/shakespeare.h"
+#include "../nn/activations.h"
 #include "../nn/model.h"
 
 #ifdef __cplusplus
@@ -72,6 +73,7 @@ typedef struct {
     const char *model;                       /* "shakespeare_lstm", "shakespeare_lstm_quick",
                                                 "char_gpt" */
     int64_t     channels, units, layers;     /* of the embedding, of each LSTM, how many of these */
+    CornuActivation recurrent_activation;    /* of the LSTMs; default sigmoid */
     int64_t     heads;                       /* of a transformer, which has blocks for layers and
                                                 no LSTM; 0 of the others */
     int64_t     sequence_length;

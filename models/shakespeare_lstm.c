@@ -5,8 +5,10 @@
 #include "models.h"
 
 static const CornuTextPreset presets[] = {
+    /* In TensorFlow 1, as of the publication, the gates of an LSTM were hard sigmoids. */
     { .name = "full", .note = "the network as published",
       .model = "shakespeare_lstm", .channels = 512, .units = 512, .layers = 2,
+      .recurrent_activation = CORNU_KERAS_2_HARD_SIGMOID,
       .sequence_length = CORNU_SHAKESPEARE_STEPS, .steps_per_epoch = 100, .random = true },
     { .name = "quick", .note = "a smaller network than the published one, for minutes",
       .model = "shakespeare_lstm_quick", .channels = 64, .units = 256, .layers = 1,
@@ -39,6 +41,7 @@ CornuModel *cornu_shakespeare_lstm_from(const CornuShakespeareConfig *config)
     cornu_model_add(model, cornu_embedding(vocabulary, preset->channels));
     for (int64_t i = 0; i < preset->layers; i++)
         cornu_model_add(model, cornu_lstm(preset->units, .return_sequences = true,
+                                          .recurrent_activation = preset->recurrent_activation,
                                           .stateful = config->stateful));
     cornu_model_add(model, cornu_time_distributed(
                                cornu_dense(vocabulary, .activation = CORNU_SOFTMAX)));

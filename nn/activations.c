@@ -39,6 +39,13 @@ static CornuTensor *relu6(CornuTensor *x)
     return cornu_op_select(cornu_op_compare(y, CORNU_LESS, six), y, six);
 }
 
+static CornuTensor *keras_2_hard_sigmoid(CornuTensor *x)
+{
+    CornuTensor *line = cornu_op_shift(cornu_op_scale(x, 0.2), 0.5);
+    line = cornu_op_maximum(line, cornu_op_constant_like(line, 0.0));
+    return cornu_op_minimum(line, cornu_op_constant_like(line, 1.0));
+}
+
 static CornuTensor *leaky_relu(CornuTensor *x)
 {
     CornuTensor *zero = cornu_op_constant_like(x, 0.0);
@@ -142,6 +149,7 @@ CornuTensor *cornu_activation_apply(CornuActivation activation, CornuTensor *x)
     case CORNU_SILU:         return cornu_op_multiply(x, cornu_op_sigmoid(x));
     case CORNU_SIGMOID:      return cornu_op_sigmoid(x);
     case CORNU_HARD_SIGMOID: return hard_sigmoid(x);
+    case CORNU_KERAS_2_HARD_SIGMOID: return keras_2_hard_sigmoid(x);
     case CORNU_TANH:         return cornu_op_tanh(x);
     case CORNU_SOFTMAX:      return cornu_op_softmax(x);
     case CORNU_SOFTPLUS:     return cornu_op_softplus(x);

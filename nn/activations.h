@@ -1,6 +1,8 @@
 /*
  * Activations by Keras' names and formulas. Source: keras/src/activations/activations.py. Keras has
- * no name for gelu(x, approximate=True), which is gelu_approximate here.
+ * no name for gelu(x, approximate=True), which is gelu_approximate here. What Keras 2 called
+ * hard_sigmoid has a name of its own here, which Keras 3 does not know; source:
+ * tensorflow/python/keras/backend.py of TensorFlow 1.
  */
 #ifndef CORNU_NN_ACTIVATIONS_H
 #define CORNU_NN_ACTIVATIONS_H
@@ -24,6 +26,7 @@ extern "C" {
     X(SILU,         "silu",         "x sigmoid(x)")                              \
     X(SIGMOID,      "sigmoid",      "1 / (1 + exp(-x))")                         \
     X(HARD_SIGMOID, "hard_sigmoid", "min(max(x + 3, 0), 6) / 6")                 \
+    X(KERAS_2_HARD_SIGMOID, "keras_2_hard_sigmoid", "min(max(0.2 x + 0.5, 0), 1)") \
     X(TANH,         "tanh",         "tanh(x)")                                   \
     X(SOFTMAX,      "softmax",      "exp(x) / sum of exp(x) over the last axis") \
     X(SOFTPLUS,     "softplus",     "log(1 + exp(x))")                           \

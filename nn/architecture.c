@@ -313,7 +313,8 @@ static bool is_common(const char *name)
  * says the same. */
 static const struct { const char *name, *value; } foreign[] = {
     { "data_format", "\"channels_last\"" }, { "seed", NULL },
-    { "renorm", "false" }, { "renorm_momentum", NULL },
+    { "renorm", "false" }, { "renorm_momentum", NULL }, { "rms_scaling", "false" },
+    { "attention_axes", "[1]" },
     { "mean", "0.0" }, { "stddev", "0.05" }, { "minval", "-0.05" }, { "maxval", "0.05" },
     { "gain", "1.0" },
 };

@@ -37,7 +37,7 @@ static json_t *keras_json(const char *name)
 static CornuModel *model_of(const json_t *json)
 {
     CornuModel *model = cornu__model_from_config(json, NULL);
-    if (!model) fail_msg("%s", cornu_error_message());
+    if (cornu_error_take()) fail_msg("%s", cornu_error_message());
     return model;
 }
 
