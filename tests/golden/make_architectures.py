@@ -81,7 +81,8 @@ def masked():
 
 
 def attention():
-    x, memory = keras.Input((5, 6), name="x"), keras.Input((4, 6), name="memory")
+    # As many steps in both: Keras' summary says the scores' shape by those of x alone.
+    x, memory = keras.Input((5, 6), name="x"), keras.Input((5, 6), name="memory")
     y = L.LayerNormalization(epsilon=1e-5)(x)
     y = L.MultiHeadAttention(2, 3, name="own")(y, y, use_causal_mask=True)
     y = L.Add()([x, y])
@@ -129,7 +130,7 @@ def main():
         case(sequences, [random.randint(0, 11, (6, 7)).astype(np.int32)], arrays),
         case(image, [f32(4, 8, 9, 2)], arrays),
         case(stack, [f32(6, 3)], arrays),
-        case(attention, [f32(6, 5, 6), f32(6, 4, 6)], arrays),
+        case(attention, [f32(6, 5, 6), f32(6, 5, 6)], arrays),
         case(masked, [random.randint(0, 4, (6, 7)).astype(np.float32), f32(6, 7, 5)], arrays),
     ])
     common.write_arrays(OUT / "architectures.safetensors", arrays, cases)

@@ -293,16 +293,6 @@ static void models_of_one_layer_train_in_turn(void **state)
 
 /* ---- Summary ---- */
 
-static void compare(void *context, const char *text)
-{
-    char   want[16384];
-    FILE  *file = fopen(context, "rb");
-    assert_non_null(file);
-    want[fread(want, 1, sizeof want - 1, file)] = '\0';
-    fclose(file);
-    assert_string_equal(text, want);
-}
-
 static void summary_says_where_inputs_come_from(void **state)
 {
     char path[] = "tests/golden/graphs/two.w100.txt";
@@ -311,7 +301,7 @@ static void summary_says_where_inputs_come_from(void **state)
     assert_non_null(setlocale(LC_ALL, "C.UTF-8"));
     CornuModel *model = two();
     assert_non_null(model);
-    expect_ok(cornu_summary(model, .print_fn = compare, .print_context = path));
+    expect_ok(cornu_summary(model, .print_fn = expect_file, .print_context = path));
     cornu_model_free(model);
 }
 

@@ -8,7 +8,7 @@
 
 #include "golden.h"
 
-enum { ROWS = 3, STEPS = 4, POSITIONS = 6, CHANNELS = 2 };
+enum { ROWS = 8, STEPS = 4, POSITIONS = 6, CHANNELS = 2 };
 
 static CornuModel *model_of(int64_t steps)
 {
