@@ -106,6 +106,14 @@ CornuShape cornu__along(CornuShape input, int64_t bits, bool keep);
 /* CORNU_ERR_ARGUMENT for what cannot be added to a variance. */
 CornuStatus cornu__check_epsilon(const char *layer, double epsilon);
 
+/* 1 / sqrt(mean of x^2 over the axes, given as bits, + epsilon). */
+CornuTensor *cornu__inverse_root(CornuTensor *x, int64_t axes, double epsilon);
+
+/* y, f32, times weight 0 plus the next one, each of them where the layer has it, as `kept`, the
+ * shape in which it is stretched to y's. */
+CornuTensor *cornu__scale_and_center(CornuLayer *layer, const CornuCall *call, CornuTensor *y,
+                                     CornuShape kept, bool scale, bool center);
+
 /* Whether a weight of this shape can be drawn so, as far as can be said beforehand. */
 CornuStatus cornu__initializer_check(CornuInitializer initializer, CornuShape shape,
                                      int64_t generator);

@@ -54,18 +54,11 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     const int64_t    groups = INT64_C(1) << self->axis, channels = groups << 1;
     const int64_t    reduced = ((INT64_C(1) << split.rank) - 1) & ~groups & ~INT64_C(1);
     const CornuShape kept = cornu__along(split, groups | channels, true);
-    int next = 0;
     x = cornu_op_reshape(cornu_op_convert(x, CORNU_F32), split);
     CornuTensor *centred = cornu_op_subtract(x, cornu_op_reduce_mean(x, reduced, true));
-    CornuTensor *variance = cornu_op_reduce_mean(cornu_op_square(centred), reduced, true);
-    CornuTensor *inverse = cornu_op_rsqrt(cornu_op_shift(variance, config->epsilon));
-    CornuTensor *y = cornu_op_multiply(centred, inverse);
-    if (!config->no_scale)
-        y = cornu_op_multiply(y, cornu_op_reshape(
-            cornu_layer_read_as(layer, call, next++, CORNU_F32), kept));
-    if (!config->no_center)
-        y = cornu_op_add(y, cornu_op_reshape(
-            cornu_layer_read_as(layer, call, next, CORNU_F32), kept));
+    CornuTensor *inverse = cornu__inverse_root(centred, reduced, config->epsilon);
+    CornuTensor *y = cornu__scale_and_center(layer, call, cornu_op_multiply(centred, inverse), kept,
+                                             !config->no_scale, !config->no_center);
     return cornu_op_convert(cornu_op_reshape(y, shape), layer->result);
 }
 

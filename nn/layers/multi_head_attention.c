@@ -88,7 +88,7 @@ static CornuStatus build(CornuLayer *layer, const CornuShape *in, int in_count)
         CORNU__TRY(declare(layer, "gate", cornu_shape(query, heads, config->value_dim), 2));
     CORNU__TRY(declare(layer, "value", cornu_shape(value, heads, config->value_dim), 2));
     CornuShape output = cornu_shape(heads, config->value_dim, query);
-    for (int i = 0; i < CORNU_MAX_RANK && config->output_shape[i]; i++) {
+    for (int i = 0; i < CORNU_MAX_RANK - 2 && config->output_shape[i]; i++) {
         output.rank = 3 + i;
         output.extent[2 + i] = config->output_shape[i];
     }
@@ -97,27 +97,36 @@ static CornuStatus build(CornuLayer *layer, const CornuShape *in, int in_count)
 
 /* ---- Maps ---- */
 
-/* x (B, T, …) by map number `map`, whose kernel's first `bound` axes are the last ones of x, in
- * `dtype`: (B, T, rest of the kernel's axes). One product of two matrices. */
+static CornuTensor *weight(CornuLayer *layer, const CornuCall *call, int i, double factor,
+                           CornuDtype dtype)
+{
+    CornuTensor *value = cornu_layer_read_as(layer, call, i, CORNU_F32);
+    return cornu_op_convert(factor == 1.0 ? value : cornu_op_scale(value, factor), dtype);
+}
+
+/* x (B, T, …) by map number `map` times a factor, which costs least in the weights: the kernel's
+ * first axes are the last ones of x, its others those of the result (B, T, …), in `dtype`. One
+ * product of two matrices. */
 static CornuTensor *mapped(CornuLayer *layer, const CornuCall *call, int map, CornuTensor *x,
-                           int bound, CornuDtype dtype)
+                           double factor, CornuDtype dtype)
 {
     const CornuMultiHeadAttentionConfig *config = &((Attention *)layer)->config;
     const int        number = kernel_number(config, map);
     const CornuShape kernel = layer->weights[number]->type.shape;
     if (!x) return NULL;
     CornuShape shape = cornu_tensor_shape(x);
+    const int  bound = shape.rank - 2;
     int64_t    features = 1;
     for (int i = 0; i < bound; i++) features *= kernel.extent[i];
     shape.rank = 2;
     for (int i = bound; i < kernel.rank; i++) shape.extent[shape.rank++] = kernel.extent[i];
     for (int i = shape.rank; i < CORNU_MAX_RANK; i++) shape.extent[i] = 0;
-    CornuTensor *matrix = cornu_op_reshape(cornu_layer_read(layer, call, number),
+    CornuTensor *matrix = cornu_op_reshape(weight(layer, call, number, factor, layer->compute),
                                            cornu_shape(features, CORNU_NONE));
     CornuTensor *y = cornu_op_matmul_to(cornu_op_reshape(x, cornu_shape(CORNU_NONE, features)),
                                         matrix, dtype);
     if (!config->no_bias) {
-        CornuTensor *bias = cornu_layer_read_as(layer, call, number + 1, dtype);
+        CornuTensor *bias = weight(layer, call, number + 1, factor, dtype);
         y = cornu_op_add(y, cornu_op_reshape(bias, cornu_shape(CORNU_NONE)));
     }
     return cornu_op_reshape(y, shape);
@@ -199,11 +208,10 @@ static CornuTensor *call_many(CornuLayer *layer, const CornuCall *call, CornuTen
     CornuTensor *query = in[QUERY], *value = in_count > VALUE ? in[VALUE] : query;
     CornuTensor *key = in_count > KEY ? in[KEY] : value;
     const int    gate = config->use_gate;
-    CornuTensor *q = mapped(layer, call, 0, query, 1, layer->compute);
-    CornuTensor *k = mapped(layer, call, 1, key, 1, layer->compute);
-    CornuTensor *v = mapped(layer, call, 2 + gate, value, 1, layer->compute);
-    q = cornu_op_scale(q, 1.0 / sqrt((double)config->key_dim));
-
+    const double root = sqrt((double)config->key_dim);
+    CornuTensor *q = mapped(layer, call, 0, query, 1.0 / root, layer->compute);
+    CornuTensor *k = mapped(layer, call, 1, key, 1.0, layer->compute);
+    CornuTensor *v = mapped(layer, call, 2 + gate, value, 1.0, layer->compute);
     CornuTensor *p = scores_of(cornu_op_transpose(q, heads_first),
                                cornu_op_transpose(k, steps_last),
                                mask_of(self, call, in, in_count));
@@ -215,10 +223,10 @@ static CornuTensor *call_many(CornuLayer *layer, const CornuCall *call, CornuTen
                                      cornu_op_transpose(v, heads_first));
     y = cornu_op_transpose(y, heads_first);
     if (gate) {
-        CornuTensor *open = cornu_op_sigmoid(mapped(layer, call, 2, query, 1, layer->compute));
+        CornuTensor *open = cornu_op_sigmoid(mapped(layer, call, 2, query, 1.0, layer->compute));
         y = cornu_op_multiply(y, open);
     }
-    out[0] = mapped(layer, call, 3 + gate, y, 2, layer->result);
+    out[0] = mapped(layer, call, 3 + gate, y, 1.0, layer->result);
     return config->return_attention_scores && !out[1] ? NULL : out[0];
 }
 

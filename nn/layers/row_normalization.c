@@ -3,19 +3,6 @@
 
 #include <string.h>
 
-static CornuTensor *mean_of_squares(CornuTensor *x, int64_t axes)
-{
-    return cornu_op_reduce_mean(cornu_op_square(x), axes, true);
-}
-
-/* Weight i as it stands in the input's shape. */
-static CornuTensor *weight(CornuLayer *layer, const CornuCall *call, int i, CornuTensor *x,
-                           int64_t axes)
-{
-    const CornuShape kept = x ? cornu__along(cornu_tensor_shape(x), axes, true) : (CornuShape){ 0 };
-    return x ? cornu_op_reshape(cornu_layer_read_as(layer, call, i, CORNU_F32), kept) : NULL;
-}
-
 /* ---- LayerNormalization ---- */
 
 typedef struct {
@@ -44,14 +31,12 @@ static CornuTensor *layer_call(CornuLayer *layer, const CornuCall *call, CornuTe
 {
     const LayerNormalization *self = (LayerNormalization *)layer;
     const CornuLayerNormalizationConfig *config = &self->config;
-    int next = 0;
+    const CornuShape kept = cornu__along(cornu_tensor_shape(x), self->axes, true);
     x = cornu_op_convert(x, CORNU_F32);
     CornuTensor *centred = cornu_op_subtract(x, cornu_op_reduce_mean(x, self->axes, true));
-    CornuTensor *variance = mean_of_squares(centred, self->axes);
-    CornuTensor *inverse = cornu_op_rsqrt(cornu_op_shift(variance, config->epsilon));
+    CornuTensor *inverse = cornu__inverse_root(centred, self->axes, config->epsilon);
     CornuTensor *y = cornu_op_multiply(config->rms_scaling ? x : centred, inverse);
-    if (!config->no_scale) y = cornu_op_multiply(y, weight(layer, call, next++, x, self->axes));
-    if (!config->no_center) y = cornu_op_add(y, weight(layer, call, next, x, self->axes));
+    y = cornu__scale_and_center(layer, call, y, kept, !config->no_scale, !config->no_center);
     return cornu_op_convert(y, layer->result);
 }
 
@@ -127,11 +112,11 @@ static CornuStatus rms_build(CornuLayer *layer, CornuShape input)
 static CornuTensor *rms_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const RmsNormalization *self = (RmsNormalization *)layer;
+    const CornuShape kept = cornu__along(cornu_tensor_shape(x), self->axes, true);
     x = cornu_op_convert(x, CORNU_F32);
-    CornuTensor *squares = mean_of_squares(x, self->axes);
-    CornuTensor *inverse = cornu_op_rsqrt(cornu_op_shift(squares, self->config.epsilon));
-    CornuTensor *y = cornu_op_multiply(cornu_op_multiply(x, inverse),
-                                       weight(layer, call, 0, x, self->axes));
+    CornuTensor *inverse = cornu__inverse_root(x, self->axes, self->config.epsilon);
+    CornuTensor *y = cornu__scale_and_center(layer, call, cornu_op_multiply(x, inverse), kept,
+                                             true, false);
     return cornu_op_convert(y, layer->result);
 }
 

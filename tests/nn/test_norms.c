@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "../allocations.h"
 #include "../datasets/files.h"
 #include "golden.h"
 
@@ -146,6 +147,8 @@ static void files_hold_all_arguments(void **state)
     const size_t size = files_read(path[0], a, sizeof a);
     assert_int_equal(files_read(path[1], b, sizeof b), size);
     assert_memory_equal(a, b, size);
+    assert_non_null(strstr((const char *)a + 8, "\\\"axis\\\":[]"));
+    assert_non_null(strstr((const char *)a + 8, "\\\"shared_axes\\\":null"));
     predict(model, device, y[0]);
     predict(loaded, device, y[1]);
     assert_memory_equal(y[0], y[1], sizeof y[0]);
@@ -270,6 +273,46 @@ static void adapt_refuses(void **state)
     cornu_layer_free(dense);
 }
 
+/* Of one layer each time: its making, adapting, building, which records it. */
+static CornuStatus make_one(int i)
+{
+    static const float data[24] = { 1, 2, 3 };
+    static const CornuShape input = { 3, { CORNU_NONE, 4, 6 } };
+    CornuLayer *layer = i == 0   ? cornu_layer_normalization()
+                        : i == 1 ? cornu_group_normalization(2)
+                        : i == 2 ? cornu_rms_normalization()
+                        : i == 3 ? cornu_unit_normalization()
+                        : i == 4 ? cornu_normalization()
+                        : i == 5 ? cornu_relu(6.0, 0.1, 0.5)
+                        : i == 6 ? cornu_prelu()
+                        : i == 7 ? cornu_softmax(1)
+                        : i == 8 ? cornu_activation(CORNU_GLU)
+                                 : cornu_multi_head_attention(2, 3, .use_causal_mask = true);
+    CornuStatus status = cornu_error_take();
+    if (!status && i == 4)
+        status = cornu_adapt(layer, .x = cornu_array((void *)data, CORNU_F32, 1, 4, 6));
+    if (!status) status = cornu_layer_build(layer, input);
+    cornu_layer_free(layer);
+    return status ? status : cornu_error_take();
+}
+
+static void failures_of_memory_are_reported(void **state)
+{
+    (void)state;
+    if (!allocations_counted()) skip();
+    for (int i = 0; i < 10; i++) {
+        CornuStatus status = CORNU_ERR_MEMORY;
+        int         n = 0;
+        for (; status == CORNU_ERR_MEMORY && n < 10000; n++) {
+            allocations_fail_after(n);
+            status = make_one(i);
+            allocations_fail_after(NEVER);
+        }
+        if (status) fail_msg("layer %d, allocation %d: %s", i, n, cornu_error_message());
+        assert_true(n > 10);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -280,6 +323,7 @@ int main(void)
         cmocka_unit_test(softmax_leaves_masked_steps_out),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(adapt_refuses),
+        cmocka_unit_test(failures_of_memory_are_reported),
     };
     return cmocka_run_group_tests(tests, files_begin, files_end);
 }
