@@ -5,7 +5,8 @@
  * shapes, the optimizer's variables ("adam/iteration"), and texts in its metadata:
  *
  *     architecture   JSON of the model as Keras writes it: class_name, config, layers
- *     input          JSON {"scale": 0.00392…}: what whole-number data are multiplied by
+ *     input          JSON {"scale": 0.00392…}: what whole-number data are multiplied by; a list
+ *                    of models with several inputs
  *     weights        JSON list of the weights' names, in the model's order
  *     optimizer      JSON list of the optimizer's variables, in its order
  *

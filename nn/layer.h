@@ -115,6 +115,13 @@ typedef struct {
     const CornuField *fields;
     size_t            config_size, config_offset;
     CornuLayer     *(*from)(const void *config);
+
+    /* For files, of a layer that takes several tensors: Keras' keywords for those behind the first,
+     * separated by blanks, "value key"; one that ends in * takes a list of all that are left,
+     * "initial_state*". NULL: all stand in one list, as add([a, b]) does. */
+    const char       *operands;
+    /* For files: those of its fields that Keras takes as keywords of the call, likewise. */
+    const char       *call_arguments;
 } CornuLayerClass;
 
 enum { CORNU_MAX_WRAPPED = 2, CORNU_MAX_LAYER_STATES = 2, CORNU_MAX_LAYER_TENSORS = 16 };

@@ -19,6 +19,7 @@
 #include "layers_activation.h"
 #include "layers_attention.h"
 #include "layers_norm.h"
+#include "layers_position.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -263,6 +263,8 @@ const CornuLayerClass cornu__multi_head_attention_class = {
     .call_many = call_many, .outputs = outputs, .fields = fields,
     .config_size = sizeof(CornuMultiHeadAttentionConfig),
     .config_offset = offsetof(Attention, config), .from = from,
+    .operands = "value key attention_mask",
+    .call_arguments = "use_causal_mask return_attention_scores",
 };
 
 static CornuStatus check(const CornuMultiHeadAttentionConfig *config, const char *name)

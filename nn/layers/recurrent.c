@@ -349,6 +349,7 @@ const CornuLayerClass cornu__lstm_class = {
     .call_many = call_many, .outputs = outputs, .mask = mask, .fields = lstm_fields,
     .config_size = sizeof(CornuRecurrentConfig),
     .config_offset = offsetof(CornuRecurrent, config), .from = lstm_from,
+    .operands = "initial_state*",
 };
 
 const CornuLayerClass cornu__gru_class = {
@@ -356,6 +357,7 @@ const CornuLayerClass cornu__gru_class = {
     .call_many = call_many, .outputs = outputs, .mask = mask, .fields = gru_fields,
     .config_size = sizeof(CornuRecurrentConfig),
     .config_offset = offsetof(CornuRecurrent, config), .from = gru_from,
+    .operands = "initial_state*",
 };
 
 const CornuLayerClass cornu__simple_rnn_class = {
@@ -363,6 +365,7 @@ const CornuLayerClass cornu__simple_rnn_class = {
     .call_many = call_many, .outputs = outputs, .mask = mask, .fields = simple_rnn_fields,
     .config_size = sizeof(CornuRecurrentConfig),
     .config_offset = offsetof(CornuRecurrent, config), .from = simple_rnn_from,
+    .operands = "initial_state*",
 };
 
 static CornuStatus check_rate(const char *name, const char *argument, double rate)

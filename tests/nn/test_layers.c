@@ -29,7 +29,7 @@ static CornuModel *model_of(const json_t *settings, CornuType x)
         "{s:s, s:{s:s, s:[{s:s, s:{s:o}}, {s:s, s:o}]}}", "class_name", "Sequential", "config",
         "name", "one", "layers", "class_name", "InputLayer", "config", "batch_shape", batch_shape,
         "class_name", class_name ? class_name : "Activation", "config", config);
-    CornuModel *model = cornu__model_from_config(architecture, 1.0);
+    CornuModel *model = cornu__model_from_config(architecture, NULL);
     if (!model) fail_msg("%s", cornu_error_message());
     json_decref(architecture);
     return model;

@@ -54,7 +54,7 @@ static CornuModel *model_of(const json_t *about, CornuType x)
     }
     json_t *architecture = json_pack("{s:s, s:{s:s, s:o}}", "class_name", "Sequential", "config",
                                      "name", "case", "layers", layers);
-    CornuModel *model = cornu__model_from_config(architecture, 1.0);
+    CornuModel *model = cornu__model_from_config(architecture, NULL);
     if (!model) fail_msg("%s", cornu_error_message());
     json_decref(architecture);
     return model;

@@ -1,0 +1,216 @@
+/* Models in Keras' JSON, out and in; what both kinds share, and Sequential ones. */
+#include "architecture_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *const dtype_names[CORNU_DTYPE_COUNT] = {
+    [CORNU_F32] = "float32", [CORNU_F64] = "float64", [CORNU_BF16] = "bfloat16",
+    [CORNU_F16] = "float16", [CORNU_I64] = "int64", [CORNU_I32] = "int32",
+    [CORNU_U32] = "uint32", [CORNU_U8] = "uint8", [CORNU_BOOL] = "bool",
+};
+
+static bool is_functional(const CornuModel *model)
+{
+    return model->base.kind == &cornu__functional_class;
+}
+
+const char *cornu__keras_dtype(CornuDtype dtype) { return dtype_names[dtype]; }
+
+bool cornu__is_model_class(const char *class_name)
+{
+    return !strcmp(class_name, cornu__sequential_class.class_name) ||
+           !strcmp(class_name, cornu__functional_class.class_name);
+}
+
+/* ---- Out ---- */
+
+json_t *cornu__input_to_json(const CornuModel *model, const CornuSymbol *symbol)
+{
+    const CornuInputLayer *input = (const CornuInputLayer *)symbol->node->layer;
+    CornuShape             shape = symbol->type.shape;
+    shape.extent[0] = cornu_model_batch_size(model);   /* Keras asks for it of a stateful one */
+    return cornu__json_object(
+        "keras.layers", "InputLayer",
+        json_pack("{s:o, s:s, s:s}", "batch_shape", cornu__json_list(shape.extent, shape.rank),
+                  "dtype", dtype_names[input->dtype], "name", cornu_layer_name(&input->base)));
+}
+
+static json_t *sequential_to_json(const CornuModel *model, const CornuPolicy *usual)
+{
+    json_t *layers = json_array();
+    if (model->inputs[0])
+        layers = cornu__json_append(layers, cornu__input_to_json(model, model->inputs[0]));
+    for (int i = 0; i < model->base.inner_count; i++)
+        layers = cornu__json_append(layers, cornu__layer_to_json(model->base.inner[i], usual));
+    return cornu__json_object("keras", "Sequential",
+                              json_pack("{s:s, s:b, s:o, s:o}", "name", cornu_model_name(model),
+                                        "trainable", !model->base.frozen, "dtype",
+                                        cornu__policy_to_json(usual), "layers", layers));
+}
+
+json_t *cornu__model_to_json(const CornuModel *model, const CornuPolicy *usual)
+{
+    const CornuPolicy *policy = model->base.own_policy ? model->base.own_policy : usual;
+    return is_functional(model) ? cornu__functional_to_json(model, policy)
+                                : sequential_to_json(model, policy);
+}
+
+/* Whether all layers in it are of classes that files can hold. */
+static CornuStatus check_layers(const CornuLayer *layer)
+{
+    const CornuLayerClass *kind = layer->kind;
+    if (!kind->from && !kind->replay && kind != &cornu__input_class)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: layers of class %s can be neither saved nor "
+                           "cloned; cornu_model_save_weights saves what they have learned",
+                           cornu_layer_name(layer), kind->class_name);
+    for (int i = 0; i < layer->inner_count; i++) CORNU__TRY(check_layers(layer->inner[i]));
+    return CORNU_OK;
+}
+
+json_t *cornu__model_config(const CornuModel *model)
+{
+    if (check_layers(&model->base)) return NULL;
+    json_t *result = cornu__model_to_json(model, NULL);
+    if (!result) cornu__fail(CORNU_ERR_MEMORY, "no memory for the architecture");
+    return result;
+}
+
+json_t *cornu__input_config(const CornuModel *model)
+{
+    json_t *scales = json_array();
+    if (model->input_count == 1) {
+        json_decref(scales);
+        scales = json_real(cornu_model_input_scale(model));
+    }
+    for (int i = 0; i < model->input_count && model->input_count > 1; i++)
+        scales = cornu__json_append(
+            scales, json_real(((CornuInputLayer *)model->inputs[i]->node->layer)->scale));
+    return json_pack("{s:o}", "scale", scales);
+}
+
+/* ---- In ---- */
+
+/* An InputLayer: its batch_shape, of which the batch may be null, and its dtype and name. */
+CornuStatus cornu__read_input(const json_t *value, CornuInputConfig *input)
+{
+    const json_t *config = json_object_get(value, "config");
+    const char   *dtype = json_string_value(json_object_get(config, "dtype"));
+    int64_t       batch_shape[CORNU_MAX_RANK] = { 0 };
+    size_t        rank;
+    CORNU__TRY(cornu__read_list(json_object_get(config, "batch_shape"), "batch_shape", batch_shape,
+                                CORNU_MAX_RANK, &rank));
+    if (rank < 2)
+        return cornu__fail(CORNU_ERR_FORMAT, "batch_shape is not a batch and at least one more "
+                           "axis");
+    for (size_t i = 0; i < rank; i++) {
+        if (batch_shape[i] < 1 && (i > 0 || batch_shape[i] != CORNU_NONE))
+            return cornu__fail(CORNU_ERR_FORMAT, "batch_shape has an extent of %lld",
+                               (long long)batch_shape[i]);
+        if (i > 0) input->shape[i - 1] = batch_shape[i];
+    }
+    input->batch_size = batch_shape[0] == CORNU_NONE ? 0 : batch_shape[0];
+    input->name = json_string_value(json_object_get(config, "name"));
+    while (dtype && input->dtype < CORNU_DTYPE_COUNT && strcmp(dtype, dtype_names[input->dtype]))
+        input->dtype++;
+    return CORNU_OK;
+}
+
+bool cornu__is_input_json(const json_t *value)
+{
+    const char *class_name = json_string_value(json_object_get(value, "class_name"));
+    return class_name && !strcmp(class_name, cornu__input_class.class_name);
+}
+
+static CornuStatus add_layers(CornuModel *model, const json_t *layers, size_t first,
+                              const CornuPolicy *usual)
+{
+    for (size_t i = first; i < json_array_size(layers); i++) {
+        CornuLayer *layer;
+        CORNU__TRY(cornu__layer_from_json(json_array_get(layers, i), usual, &layer));
+        CornuStatus status = cornu_model_add(model, layer);
+        cornu_layer_free(layer);
+        CORNU__TRY(status);
+    }
+    return CORNU_OK;
+}
+
+static CornuModel *sequential_from_json(const json_t *config, const char *policy,
+                                        const CornuPolicy *usual)
+{
+    const json_t    *layers = json_object_get(config, "layers");
+    const bool       shaped = cornu__is_input_json(json_array_get(layers, 0));
+    CornuInputConfig input = { 0 };
+    if (shaped && cornu__read_input(json_array_get(layers, 0), &input)) return cornu__null();
+    CornuSequentialConfig sequential = {
+        .name = json_string_value(json_object_get(config, "name")), .policy = policy,
+        .batch_size = input.batch_size,
+    };
+    memcpy(sequential.input_shape, input.shape, sizeof input.shape);
+    CornuModel *model = cornu_sequential_from(&sequential);
+    if (!model) return NULL;
+    if (model->base.own_policy) usual = model->base.own_policy;
+    if (add_layers(model, layers, shaped, usual) == CORNU_OK) return model;
+    cornu_model_free(model);
+    return cornu__null();
+}
+
+CornuModel *cornu__model_from_json(const json_t *value, const CornuPolicy *usual)
+{
+    const json_t *config = json_object_get(value, "config");
+    const char   *class_name = json_string_value(json_object_get(value, "class_name"));
+    const char   *policy;
+    if (!class_name || !cornu__is_model_class(class_name))
+        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "the model's class is \"%.60s\", expected "
+                                "Sequential or Functional", class_name ? class_name : "");
+    if (cornu__read_policy(json_object_get(config, "dtype"), &policy)) return cornu__null();
+    CornuModel *model = strcmp(class_name, cornu__functional_class.class_name)
+                            ? sequential_from_json(config, policy, usual)
+                            : cornu__functional_from_json(config, policy, usual);
+    if (model) model->base.frozen = json_is_false(json_object_get(config, "trainable"));
+    return model;
+}
+
+static CornuStatus set_scale(CornuModel *model, int i, const json_t *scale)
+{
+    const double number = json_number_value(scale);
+    if (!json_is_number(scale) || !isfinite(number))
+        return cornu__fail(CORNU_ERR_FORMAT, "the scale of its input is not a number");
+    if (i == 0) model->input_scale = number;
+    if (model->inputs[i]) ((CornuInputLayer *)model->inputs[i]->node->layer)->scale = number;
+    return CORNU_OK;
+}
+
+/* What cornu__input_config says, or NULL. */
+static CornuStatus set_input(CornuModel *model, const json_t *input)
+{
+    const json_t *scale = json_object_get(input, "scale");
+    const size_t  count = json_is_array(scale) ? json_array_size(scale) : 1;
+    if (!scale) return CORNU_OK;
+    if (count != (size_t)model->input_count)
+        return cornu__fail(CORNU_ERR_FORMAT, "the scales of its inputs are %zu, expected %d", count,
+                           model->input_count);
+    for (int i = 0; i < model->input_count; i++)
+        CORNU__TRY(set_scale(model, i, json_is_array(scale) ? json_array_get(scale, (size_t)i)
+                                                            : scale));
+    return CORNU_OK;
+}
+
+CornuModel *cornu__model_from_config(const json_t *architecture, const json_t *input)
+{
+    CornuModel *model = cornu__model_from_json(architecture, NULL);
+    if (!model || set_input(model, input) == CORNU_OK) return model;
+    cornu_model_free(model);
+    return cornu__null();
+}
+
+CornuModel *cornu_model_clone(const CornuModel *model)
+{
+    if (cornu__model_check(model)) return cornu__null();
+    json_t     *architecture = cornu__model_config(model);
+    json_t     *input = architecture ? cornu__input_config(model) : NULL;
+    CornuModel *clone = input ? cornu__model_from_config(architecture, input) : cornu__null();
+    json_decref(architecture);
+    json_decref(input);
+    return clone;
+}
