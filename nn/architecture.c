@@ -38,6 +38,22 @@ static json_t *object_of(const char *module, const char *class_name, json_t *con
                      "config", config, "registered_name");
 }
 
+/* The text that stands for a number of an enum, all of which are below MOST_TEXTS; NULL if it
+ * stands for none. */
+enum { MOST_TEXTS = 8 };
+
+static const char *text_of(CornuFieldKind kind, int number)
+{
+    switch (kind) {
+    case CORNU_FIELD_PADDING:       return cornu_padding_name((CornuPadding)number);
+    case CORNU_FIELD_MERGE:         return cornu_merge_name((CornuMerge)number);
+    case CORNU_FIELD_INTERPOLATION: return cornu_interpolation_name((CornuInterpolation)number);
+    case CORNU_FIELD_FILL_MODE:     return cornu_fill_mode_name((CornuFillMode)number);
+    case CORNU_FIELD_FLIP_MODE:     return cornu_flip_mode_name((CornuFlipMode)number);
+    default:                        return NULL;
+    }
+}
+
 static json_t *layer_to_json(const CornuModel *model, const CornuLayer *layer);
 static json_t *rule_to_json(const CornuRuleFamily *family, const void *rule);
 
@@ -46,7 +62,19 @@ static json_t *field_to_json(const CornuModel *model, const CornuField *field, c
     const void *at = (const char *)config + field->offset;
     switch (field->kind) {
     case CORNU_FIELD_INTEGER: return json_integer(*(const int64_t *)at);
+    case CORNU_FIELD_SINGLE:  return list_of(at, 1);
     case CORNU_FIELD_PAIR:    return list_of(at, 2);
+    case CORNU_FIELD_PAIR_OR_NONE: {
+        const int64_t *pair = at;
+        if (!pair[0] && !pair[1]) return json_null();
+        return list_of((const int64_t[]){ cornu__integer(pair[0], 0), cornu__integer(pair[1], 0) },
+                       2);
+    }
+    case CORNU_FIELD_EDGES: {
+        const int64_t *edges = at, top = cornu__integer(edges[0], 0);
+        return append(append(json_array(), list_of((const int64_t[]){ top, edges[1] }, 2)),
+                      list_of(edges + 2, 2));
+    }
     case CORNU_FIELD_SHAPE: {
         const int64_t *extents = at;
         json_t *shape = json_array();
@@ -58,17 +86,20 @@ static json_t *field_to_json(const CornuModel *model, const CornuField *field, c
         const double number = *(const double *)at;
         return json_real(number == (double)CORNU_ZERO ? 0.0 : number);
     }
+    case CORNU_FIELD_RANGE: {
+        const double *range = at;
+        return append(append(json_array(), json_real(range[0])), json_real(range[1]));
+    }
     case CORNU_FIELD_FLAG: return json_boolean(*(const bool *)at);
     case CORNU_FIELD_NOT:  return json_boolean(!*(const bool *)at);
     case CORNU_FIELD_ACTIVATION:
         return json_string(cornu_activation_name(*(const CornuActivation *)at));
-    case CORNU_FIELD_PADDING:
-        return json_string(cornu_padding_name(*(const CornuPadding *)at));
     case CORNU_FIELD_INITIALIZER:
         return json_string(cornu_initializer_name(*(const CornuInitializer *)at));
-    case CORNU_FIELD_MERGE: {
-        const char *name = cornu_merge_name(*(const CornuMerge *)at);
-        return name ? json_string(name) : json_null();
+    case CORNU_FIELD_PADDING: case CORNU_FIELD_MERGE: case CORNU_FIELD_INTERPOLATION:
+    case CORNU_FIELD_FILL_MODE: case CORNU_FIELD_FLIP_MODE: {
+        const char *text = text_of(field->kind, *(const int *)at);
+        return text ? json_string(text) : json_null();
     }
     case CORNU_FIELD_LAYER: return layer_to_json(model, *(CornuLayer *const *)at);
     case CORNU_FIELD_REGULARIZER: return rule_to_json(&cornu__regularizers, at);
@@ -186,14 +217,40 @@ static CornuStatus read_list(const json_t *value, const char *name, int64_t *num
     return CORNU_OK;
 }
 
-static CornuStatus read_padding(const char *text, CornuPadding *padding)
+static CornuStatus read_text(CornuFieldKind kind, const char *name, const char *text, int *number)
 {
-    for (int i = CORNU_VALID; i <= CORNU_SAME; i++) {
-        if (strcmp(text, cornu_padding_name((CornuPadding)i))) continue;
-        *padding = (CornuPadding)i;
-        return CORNU_OK;
+    char   all[160];
+    size_t length = 0;
+    for (int i = 0; i < MOST_TEXTS; i++) {
+        const char *one = text_of(kind, i);
+        if (!one) continue;
+        *number = i;
+        if (!strcmp(text, one)) return CORNU_OK;
+        length += (size_t)snprintf(all + length, sizeof all - length, "%s%s", length ? ", " : "",
+                                   one);
     }
-    return cornu__fail(CORNU_ERR_FORMAT, "padding is \"%.40s\", expected valid or same", text);
+    return cornu__fail(CORNU_ERR_FORMAT, "%s is \"%.40s\", expected one of %s", name, text, all);
+}
+
+/* (top, bottom), (left, right) */
+static CornuStatus read_edges(const json_t *value, const char *name, int64_t *edges)
+{
+    size_t count = json_array_size(value), two = 2;
+    for (size_t i = 0; i < 2 && count == 2 && two == 2; i++)
+        CORNU__TRY(read_list(json_array_get(value, i), name, edges + 2 * i, 2, &two));
+    if (!edges[0] && !edges[1] && !edges[2] && !edges[3]) edges[0] = CORNU_ZERO;
+    return count == 2 && two == 2 ? CORNU_OK : unexpected(name, "two lists of two numbers");
+}
+
+/* Both ends, or a number x for -x and x. */
+static CornuStatus read_range(const json_t *value, const char *name, double *range)
+{
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *end = json_is_number(value) ? value : json_array_get(value, i);
+        if (!json_is_number(end)) return unexpected(name, "a number or a list of two");
+        range[i] = end == value && i == 0 ? -json_number_value(end) : json_number_value(end);
+    }
+    return CORNU_OK;
 }
 
 static CornuStatus read_initializer(const char *text, CornuInitializer *initializer)
@@ -204,17 +261,6 @@ static CornuStatus read_initializer(const char *text, CornuInitializer *initiali
         return CORNU_OK;
     }
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "there is no initializer \"%.40s\"", text);
-}
-
-static CornuStatus read_merge(const char *text, CornuMerge *merge)
-{
-    for (int i = 0; cornu_merge_name((CornuMerge)i); i++) {
-        if (strcmp(text, cornu_merge_name((CornuMerge)i))) continue;
-        *merge = (CornuMerge)i;
-        return CORNU_OK;
-    }
-    return cornu__fail(CORNU_ERR_FORMAT, "merge_mode is \"%.40s\", expected concat, sum, mul or "
-                       "ave", text);
 }
 
 static CornuStatus read_mode(const char *text, CornuOrthogonalMode *mode)
@@ -257,6 +303,18 @@ static CornuStatus read_field(const CornuModel *model, const CornuField *field,
     case CORNU_FIELD_PAIR:
         CORNU__TRY(read_list(value, field->name, at, 2, &count));
         return count == 2 ? CORNU_OK : unexpected(field->name, "a list of two numbers");
+    case CORNU_FIELD_SINGLE:
+        CORNU__TRY(read_list(value, field->name, at, 1, &count));
+        return count == 1 ? CORNU_OK : unexpected(field->name, "a list of one number");
+    case CORNU_FIELD_PAIR_OR_NONE: {
+        int64_t *pair = at;
+        if (json_is_null(value)) return CORNU_OK;
+        CORNU__TRY(read_list(value, field->name, pair, 2, &count));
+        for (int i = 0; i < 2; i++) pair[i] = pair[i] ? pair[i] : CORNU_ZERO;
+        return count == 2 ? CORNU_OK : unexpected(field->name, "null or a list of two numbers");
+    }
+    case CORNU_FIELD_EDGES: return read_edges(value, field->name, at);
+    case CORNU_FIELD_RANGE: return read_range(value, field->name, at);
     case CORNU_FIELD_SHAPE:
         return read_list(value, field->name, at, CORNU_MAX_RANK, &count);
     case CORNU_FIELD_NUMBER:
@@ -271,12 +329,12 @@ static CornuStatus read_field(const CornuModel *model, const CornuField *field,
         return CORNU_OK;
     case CORNU_FIELD_ACTIVATION:
         return text ? cornu_activation_find(text, at) : unexpected(field->name, "a text");
-    case CORNU_FIELD_PADDING:
-        return text ? read_padding(text, at) : unexpected(field->name, "a text");
+    case CORNU_FIELD_PADDING: case CORNU_FIELD_MERGE: case CORNU_FIELD_INTERPOLATION:
+    case CORNU_FIELD_FILL_MODE: case CORNU_FIELD_FLIP_MODE:
+        return text ? read_text(field->kind, field->name, text, at)
+                    : unexpected(field->name, "a text");
     case CORNU_FIELD_INITIALIZER:
         return text ? read_initializer(text, at) : unexpected(field->name, "a text");
-    case CORNU_FIELD_MERGE:
-        return text ? read_merge(text, at) : unexpected(field->name, "a text");
     case CORNU_FIELD_LAYER: return make_layer(model, value, at);
     case CORNU_FIELD_REGULARIZER:
         return read_rule(&cornu__regularizers, value, field->name, at);
