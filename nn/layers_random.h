@@ -93,6 +93,12 @@ CornuLayer *cornu_gaussian_dropout_from(const CornuDropoutConfig *config);
 #define cornu_gaussian_dropout(...) \
     cornu_gaussian_dropout_from(&(CornuDropoutConfig){ .unset = 0, __VA_ARGS__ })
 
+/* Dropout for selu: what is dropped becomes its least value, and mean and variance stay. rate is
+ * below 1. */
+CornuLayer *cornu_alpha_dropout_from(const CornuDropoutConfig *config);
+#define cornu_alpha_dropout(...) \
+    cornu_alpha_dropout_from(&(CornuDropoutConfig){ .unset = 0, __VA_ARGS__ })
+
 /* x plus a normal number of mean 0. */
 typedef struct {
     char        unset;

@@ -96,32 +96,42 @@ CornuStatus cornu__expect_input(CornuShape input, int rank, const char *axes)
                        cornu_shape_print(&text, input), axes);
 }
 
-extern const CornuLayerClass cornu__activation_class, cornu__add_class, cornu__average_class,
-    cornu__average_pooling2d_class, cornu__batch_normalization_class, cornu__bidirectional_class,
-    cornu__concatenate_class, cornu__conv2d_class, cornu__cropping2d_class, cornu__dense_class,
-    cornu__depthwise_conv2d_class, cornu__dot_class, cornu__dropout_class, cornu__embedding_class,
-    cornu__flatten_class, cornu__global_average_pooling1d_class,
-    cornu__global_average_pooling2d_class, cornu__global_max_pooling1d_class,
-    cornu__global_max_pooling2d_class, cornu__gru_class, cornu__lstm_class, cornu__masking_class,
-    cornu__max_pooling2d_class, cornu__maximum_class, cornu__minimum_class, cornu__multiply_class,
-    cornu__rescaling_class, cornu__reshape_class, cornu__resizing_class,
-    cornu__separable_conv2d_class, cornu__simple_rnn_class, cornu__subtract_class,
-    cornu__time_distributed_class, cornu__up_sampling2d_class, cornu__zero_padding2d_class;
+extern const CornuLayerClass cornu__activation_class, cornu__add_class, cornu__alpha_dropout_class,
+    cornu__average_class, cornu__average_pooling1d_class, cornu__average_pooling2d_class,
+    cornu__batch_normalization_class, cornu__bidirectional_class, cornu__concatenate_class,
+    cornu__conv1d_class, cornu__conv2d_class, cornu__conv2d_transpose_class,
+    cornu__cropping2d_class, cornu__dense_class, cornu__depthwise_conv2d_class, cornu__dot_class,
+    cornu__dropout_class, cornu__embedding_class, cornu__flatten_class,
+    cornu__gaussian_dropout_class, cornu__gaussian_noise_class,
+    cornu__global_average_pooling1d_class, cornu__global_average_pooling2d_class,
+    cornu__global_max_pooling1d_class, cornu__global_max_pooling2d_class, cornu__gru_class,
+    cornu__lstm_class, cornu__masking_class, cornu__max_pooling1d_class, cornu__max_pooling2d_class,
+    cornu__maximum_class, cornu__minimum_class, cornu__multiply_class, cornu__permute_class,
+    cornu__random_flip_class, cornu__random_rotation_class, cornu__random_translation_class,
+    cornu__repeat_vector_class, cornu__rescaling_class, cornu__reshape_class, cornu__resizing_class,
+    cornu__separable_conv2d_class, cornu__simple_rnn_class, cornu__spatial_dropout1d_class,
+    cornu__spatial_dropout2d_class, cornu__subtract_class, cornu__time_distributed_class,
+    cornu__up_sampling2d_class, cornu__zero_padding2d_class;
 
 const CornuLayerClass *const *cornu__layer_classes(int *count)
 {
     static const CornuLayerClass *const classes[] = {
-        &cornu__activation_class, &cornu__add_class, &cornu__average_class,
-        &cornu__average_pooling2d_class, &cornu__batch_normalization_class,
-        &cornu__bidirectional_class, &cornu__concatenate_class, &cornu__conv2d_class,
+        &cornu__activation_class, &cornu__add_class, &cornu__alpha_dropout_class,
+        &cornu__average_class, &cornu__average_pooling1d_class, &cornu__average_pooling2d_class,
+        &cornu__batch_normalization_class, &cornu__bidirectional_class, &cornu__concatenate_class,
+        &cornu__conv1d_class, &cornu__conv2d_class, &cornu__conv2d_transpose_class,
         &cornu__cropping2d_class, &cornu__dense_class, &cornu__depthwise_conv2d_class,
         &cornu__dot_class, &cornu__dropout_class, &cornu__embedding_class, &cornu__flatten_class,
+        &cornu__gaussian_dropout_class, &cornu__gaussian_noise_class,
         &cornu__global_average_pooling1d_class, &cornu__global_average_pooling2d_class,
         &cornu__global_max_pooling1d_class, &cornu__global_max_pooling2d_class, &cornu__gru_class,
-        &cornu__lstm_class, &cornu__masking_class, &cornu__max_pooling2d_class,
-        &cornu__maximum_class, &cornu__minimum_class, &cornu__multiply_class,
-        &cornu__rescaling_class, &cornu__reshape_class, &cornu__resizing_class,
-        &cornu__separable_conv2d_class, &cornu__simple_rnn_class, &cornu__subtract_class,
+        &cornu__lstm_class, &cornu__masking_class, &cornu__max_pooling1d_class,
+        &cornu__max_pooling2d_class, &cornu__maximum_class, &cornu__minimum_class,
+        &cornu__multiply_class, &cornu__permute_class, &cornu__random_flip_class,
+        &cornu__random_rotation_class, &cornu__random_translation_class,
+        &cornu__repeat_vector_class, &cornu__rescaling_class, &cornu__reshape_class,
+        &cornu__resizing_class, &cornu__separable_conv2d_class, &cornu__simple_rnn_class,
+        &cornu__spatial_dropout1d_class, &cornu__spatial_dropout2d_class, &cornu__subtract_class,
         &cornu__time_distributed_class, &cornu__up_sampling2d_class, &cornu__zero_padding2d_class,
     };
     *count = (int)(sizeof classes / sizeof *classes);

@@ -82,11 +82,7 @@ static CornuStatus resolve(const CornuConv2dConfig *config, const char *name,
     to->name = to->dtype = NULL;
     to->groups = config->groups ? config->groups : 1;
     CORNU__TRY(cornu__positive(name, "filters", config->filters));
-    CORNU__TRY(cornu__positive(name, "groups", to->groups));
-    if (config->filters % to->groups)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .groups is %lld, expected a divisor of the "
-                           "%lld filters", name, (long long)to->groups,
-                           (long long)config->filters);
+    CORNU__TRY(cornu__check_groups(name, to->groups, to->filters));
     CORNU__TRY(cornu__check_enums(name, config->activation, initializers, 2));
     CORNU__TRY(cornu__check_activity(name, &config->activity_regularizer));
     CORNU__TRY(cornu__resolve_window(name, to->padding, &to->kernel, to->kernel_size, &to->stride,

@@ -18,6 +18,14 @@ CornuKernelWindow cornu__kernel_window(CornuPadding padding, const int64_t size[
                                 { dilation[0], dilation[1] } };
 }
 
+CornuStatus cornu__check_groups(const char *name, int64_t groups, int64_t filters)
+{
+    CORNU__TRY(cornu__positive(name, "groups", groups));
+    if (filters % groups == 0) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .groups is %lld, expected a divisor of the %lld "
+                       "filters", name, (long long)groups, (long long)filters);
+}
+
 CornuStatus cornu__window_fits(const CornuKernelWindow *window, CornuShape input)
 {
     const int64_t *size = window->size, *dilation = window->dilation;

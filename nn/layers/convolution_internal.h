@@ -20,6 +20,9 @@ CornuStatus cornu__resolve_window(const char *name, CornuPadding padding, int64_
 CornuKernelWindow cornu__kernel_window(CornuPadding padding, const int64_t size[2],
                                        const int64_t strides[2], const int64_t dilation[2]);
 
+/* CORNU_ERR_ARGUMENT unless so many groups divide the filters. */
+CornuStatus cornu__check_groups(const char *name, int64_t groups, int64_t filters);
+
 /* CORNU_ERR_SHAPE unless the input has this rank and the window fits into the image somewhere;
  * without padding it may not. */
 CornuStatus cornu__window_fits(const CornuKernelWindow *window, CornuShape input);

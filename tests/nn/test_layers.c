@@ -1,5 +1,5 @@
-/* Every layer against real Keras (tests/golden/pieces), on each device: outputs, gradients,
- * moving statistics; and what constructors refuse. */
+/* Layers of one input against real Keras (tests/golden/pieces and convs), on each device: outputs,
+ * gradients, moving statistics; and what constructors refuse. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -96,14 +96,15 @@ static void run_case(Golden *golden, const char *name, const json_t *settings, C
 
 static void matches_keras(void **state)
 {
-    static const char *const devices[] = { "reference", "cpu" };
+    static const char *const devices[] = { "reference", "cpu", "tpu" };
     char        path[128];
     const char *name;
     json_t     *settings;
     snprintf(path, sizeof path, "tests/golden/pieces/%s.safetensors", (const char *)*state);
     Golden golden = golden_open(path);
-    for (int d = 0; d < 2; d++) {
-        CornuDevice *device = cornu_device_open(devices[d]);
+    expect_ok(cornu_set_dtype_policy("float32"));
+    for (int d = 0; d < 3; d++) {
+        CornuDevice *device = cornu_device_open(devices[d], .shards = 1);
         assert_non_null(device);
         json_object_foreach(golden.cases, name, settings)
             if (strcmp(name, "LeakyReLU_layer"))   /* a layer that there is not */
@@ -129,8 +130,10 @@ static void constructors_refuse(void **state)
     refuses(cornu_conv2d(8), CORNU_ERR_ARGUMENT, "conv2d: .kernel_size is required");
     refuses(cornu_conv2d(8, 3, .kernel_size = { 3 }), CORNU_ERR_ARGUMENT,
             "both .kernel and .kernel_size");
-    refuses(cornu_conv2d(8, 3, .groups = 2, .name = "c"), CORNU_ERR_UNSUPPORTED,
-            "c: .groups is 2");
+    refuses(cornu_conv2d(8, 3, .groups = 3, .name = "c"), CORNU_ERR_ARGUMENT,
+            "c: .groups is 3, expected a divisor of the 8 filters");
+    refuses(cornu_conv2d(8, 3, .padding = CORNU_CAUSAL), CORNU_ERR_ARGUMENT, ".padding is 2");
+    refuses(cornu_max_pooling2d(.padding = CORNU_CAUSAL), CORNU_ERR_ARGUMENT, ".padding is 2");
     refuses(cornu_conv2d(8, 3, -1), CORNU_ERR_ARGUMENT, ".strides is -1");
     refuses(cornu_average_pooling2d(), CORNU_ERR_ARGUMENT, ".pool_size is required");
     refuses(cornu_max_pooling2d(2, .pool_size = { 2 }), CORNU_ERR_ARGUMENT, "both .pool");
@@ -183,6 +186,9 @@ int main(void)
         { "pooling", matches_keras, NULL, NULL, "pooling" },
         { "batch_normalization", matches_keras, NULL, NULL, "batch_normalization" },
         { "activations", matches_keras, NULL, NULL, "activations" },
+        { "convolutions", matches_keras, NULL, NULL, "../convs/convolutions" },
+        { "spatial", matches_keras, NULL, NULL, "../convs/spatial" },
+        { "augmentation", matches_keras, NULL, NULL, "../convs/augmentation" },
         cmocka_unit_test(constructors_refuse),
         cmocka_unit_test(impossible_shapes_are_named),
         cmocka_unit_test(pending_errors_reach_compile),
