@@ -51,7 +51,8 @@ static bool accepts(const CornuOpCall *op, const CornuType *out_type, const Corn
                             : op->attributes->grouped_conv2d_grad.groups;
     (void)machine;
     return (in == CORNU_F32 || in == CORNU_BF16) && (out == CORNU_F32 || out == CORNU_BF16) &&
-           op->in[0].shape.extent[3] == groups && op->in[1].shape.extent[3] == groups;
+           op->in[0].shape.extent[3] == groups && op->in[1].shape.extent[3] == groups &&
+           out_type->shape.extent[3] == groups;
 }
 
 /* Sizes and the parts of the scratch memory; returns its bytes. */

@@ -196,6 +196,10 @@ static const OpCase rows[] = {
       .out = { D(0, 0, 0, 0, 0, 0, 0, 0, -4, 3, -6, 0, 6, -8, 0, 0, -4, -4, -9, 7, 6, 5, 0, 0, -1,
          -15, 0, 14, -9, 0, 0, 0, 2, 3, 0, -4, -6, -6, 0, 0) },
       .near = NEAR_SUMMED, .differentiate = 3 },
+    { CORNU_OP_GROUPED_CONV2D_GRAD_INPUT,   /* a filter for each group, of several channels */
+      { .grouped_conv2d_grad = { .dtype = CORNU_F32, .extents = { 3, 3 }, .groups = 2 } },
+      .in = { T(F32, 4, 2, 2, 2, 2), T(F32, 4, 2, 2, 2, 2) }, .near = NEAR_SUMMED,
+      .differentiate = 3 },
     { CORNU_OP_GROUPED_CONV2D_GRAD_INPUT,
       { .grouped_conv2d_grad = { .extents = { 5, 5 }, .groups = 3 } },
       .in = { T(F32, 4, 1, 4, 4, 4), T(F32, 4, 2, 2, 1, 4) }, .refused = CORNU_ERR_SHAPE },
