@@ -76,6 +76,10 @@ CornuStatus cornu__check_activity(const char *layer, const CornuRegularizer *reg
 /* For class tables: no mask goes on, as the time axis is no more. */
 CornuTensor *cornu__no_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x);
 
+/* For class tables: build rules of layers without weights, for (B, H, W, C) and (B, T, C). */
+CornuStatus cornu__build_image(CornuLayer *layer, CornuShape input);
+CornuStatus cornu__build_sequence(CornuLayer *layer, CornuShape input);
+
 /* The classes that files may name, the order of the alphabet; *count of them. */
 const CornuLayerClass *const *cornu__layer_classes(int *count);
 
@@ -87,6 +91,10 @@ CornuStatus cornu__pair(const char *layer, const char *argument, const char *squ
 
 /* CORNU_ERR_ARGUMENT unless value is from 1 to INT32_MAX. */
 CornuStatus cornu__positive(const char *name, const char *argument, int64_t value);
+
+/* Puts `usual` where nothing was given; CORNU_ERR_ARGUMENT for a number that names nothing. */
+CornuStatus cornu__check_interpolation(const char *layer, CornuInterpolation *given,
+                                       CornuInterpolation usual);
 
 /* CORNU_ERR_ARGUMENT unless it is "valid" or "same". */
 CornuStatus cornu__check_padding(const char *layer, CornuPadding padding);

@@ -90,7 +90,8 @@ CornuLayer *cornu_conv2d_transpose_from(const CornuConv2dTransposeConfig *config
     cornu_conv2d_transpose_from(&(CornuConv2dTransposeConfig){ .unset = 0, __VA_ARGS__ })
 
 /* x (B, T, C), kernel (k, C / groups, filters), y (B, To, filters). "causal" pads with zeros before
- * the sequence, so that no step sees a later one. Source: keras/src/layers/convolutional/conv1d.py. */
+ * the sequence, so that no step sees a later one.
+ * Source: keras/src/layers/convolutional/conv1d.py. */
 typedef struct {
     char             unset;
     int64_t          filters, kernel_size; /* required */

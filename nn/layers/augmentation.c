@@ -22,12 +22,6 @@ const char *cornu_fill_mode_name(CornuFillMode mode)
     return NULL;
 }
 
-static CornuStatus build(CornuLayer *layer, CornuShape input)
-{
-    (void)layer;
-    return cornu__expect_input(input, 4, "(B, H, W, C)");
-}
-
 /* `count` numbers in [0, 1) for each of the images in x: (B, count). */
 static CornuTensor *draw(const CornuLayer *layer, const CornuCall *call, CornuTensor *x, int count)
 {
@@ -80,8 +74,8 @@ static const CornuField flip_fields[] = {
 };
 
 const CornuLayerClass cornu__random_flip_class = {
-    .class_name = "RandomFlip", .size = sizeof(RandomFlip), .build = build, .call = flip_call,
-    .mask = cornu__no_mask,
+    .class_name = "RandomFlip", .size = sizeof(RandomFlip), .build = cornu__build_image,
+    .call = flip_call, .mask = cornu__no_mask,
     .fields = flip_fields, .config_size = sizeof(CornuRandomFlipConfig),
     .config_offset = offsetof(RandomFlip, config), .from = flip_from,
 };
@@ -202,13 +196,10 @@ static CornuTensor *counted(CornuTensor *x, int axis)
 static CornuStatus check_sampling(const char *name, CornuFillMode fill_mode,
                                   CornuInterpolation *interpolation)
 {
-    if (*interpolation == CORNU_DEFAULT_INTERPOLATION) *interpolation = CORNU_BILINEAR;
     if (!cornu_fill_mode_name(fill_mode))
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .fill_mode is %d, expected 0 to 3", name,
                            (int)fill_mode);
-    if (cornu_interpolation_name(*interpolation)) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .interpolation is %d, expected CORNU_NEAREST or "
-                       "CORNU_BILINEAR", name, (int)*interpolation);
+    return cornu__check_interpolation(name, interpolation, CORNU_BILINEAR);
 }
 
 /* Puts `most` in either direction into the range, or orders what was given. */
@@ -271,8 +262,8 @@ static const CornuField translation_fields[] = {
 };
 
 const CornuLayerClass cornu__random_translation_class = {
-    .class_name = "RandomTranslation", .size = sizeof(RandomTranslation), .build = build,
-    .call = translation_call, .mask = cornu__no_mask,
+    .class_name = "RandomTranslation", .size = sizeof(RandomTranslation),
+    .build = cornu__build_image, .call = translation_call, .mask = cornu__no_mask,
     .fields = translation_fields, .config_size = sizeof(CornuRandomTranslationConfig),
     .config_offset = offsetof(RandomTranslation, config), .from = translation_from,
 };
@@ -335,8 +326,8 @@ static const CornuField rotation_fields[] = {
 };
 
 const CornuLayerClass cornu__random_rotation_class = {
-    .class_name = "RandomRotation", .size = sizeof(RandomRotation), .build = build,
-    .call = rotation_call, .mask = cornu__no_mask,
+    .class_name = "RandomRotation", .size = sizeof(RandomRotation),
+    .build = cornu__build_image, .call = rotation_call, .mask = cornu__no_mask,
     .fields = rotation_fields, .config_size = sizeof(CornuRandomRotationConfig),
     .config_offset = offsetof(RandomRotation, config), .from = rotation_from,
 };

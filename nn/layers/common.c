@@ -96,6 +96,18 @@ CornuStatus cornu__expect_input(CornuShape input, int rank, const char *axes)
                        cornu_shape_print(&text, input), axes);
 }
 
+CornuStatus cornu__build_image(CornuLayer *layer, CornuShape input)
+{
+    (void)layer;
+    return cornu__expect_input(input, 4, "(B, H, W, C)");
+}
+
+CornuStatus cornu__build_sequence(CornuLayer *layer, CornuShape input)
+{
+    (void)layer;
+    return cornu__expect_input(input, 3, "(B, T, C)");
+}
+
 extern const CornuLayerClass cornu__activation_class, cornu__add_class, cornu__alpha_dropout_class,
     cornu__average_class, cornu__average_pooling1d_class, cornu__average_pooling2d_class,
     cornu__batch_normalization_class, cornu__bidirectional_class, cornu__concatenate_class,

@@ -21,10 +21,7 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
     if (config->padding == CORNU_VALID && reach > input.extent[1])
         return cornu__fail(CORNU_ERR_SHAPE, "the input %s is shorter than the kernel's %lld steps",
                            cornu_shape_print(&text, input), (long long)reach);
-    if (input.extent[2] % config->groups)
-        return cornu__fail(CORNU_ERR_SHAPE, "the input %s has %lld channels, expected a multiple "
-                           "of the %lld groups", cornu_shape_print(&text, input),
-                           (long long)input.extent[2], (long long)config->groups);
+    CORNU__TRY(cornu__check_channels(input, config->groups));
     CORNU__TRY(cornu__declare(layer, "kernel",
                               cornu_shape(config->kernel_size, input.extent[2] / config->groups,
                                           config->filters), config->kernel_initializer,

@@ -15,12 +15,8 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
     const CornuConv2dConfig *config = &((Conv2d *)layer)->config;
     const CornuKernelWindow  window = window_of(config);
     const int64_t           *size = config->kernel_size, groups = config->groups;
-    CornuText                text;
     CORNU__TRY(cornu__window_fits(&window, input));
-    if (input.extent[3] % groups)
-        return cornu__fail(CORNU_ERR_SHAPE, "the input %s has %lld channels, expected a multiple "
-                           "of the %lld groups", cornu_shape_print(&text, input),
-                           (long long)input.extent[3], (long long)groups);
+    CORNU__TRY(cornu__check_channels(input, groups));
     CORNU__TRY(cornu__declare(layer, "kernel",
                               cornu_shape(size[0], size[1], input.extent[3] / groups,
                                           config->filters), config->kernel_initializer,

@@ -26,6 +26,16 @@ CornuStatus cornu__check_groups(const char *name, int64_t groups, int64_t filter
                        "filters", name, (long long)groups, (long long)filters);
 }
 
+CornuStatus cornu__check_channels(CornuShape input, int64_t groups)
+{
+    const int64_t channels = input.extent[input.rank - 1];
+    CornuText     text;
+    if (channels % groups == 0) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_SHAPE, "the input %s has %lld channels, expected a multiple of "
+                       "the %lld groups", cornu_shape_print(&text, input), (long long)channels,
+                       (long long)groups);
+}
+
 CornuStatus cornu__window_fits(const CornuKernelWindow *window, CornuShape input)
 {
     const int64_t *size = window->size, *dilation = window->dilation;

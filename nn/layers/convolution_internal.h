@@ -23,6 +23,9 @@ CornuKernelWindow cornu__kernel_window(CornuPadding padding, const int64_t size[
 /* CORNU_ERR_ARGUMENT unless so many groups divide the filters. */
 CornuStatus cornu__check_groups(const char *name, int64_t groups, int64_t filters);
 
+/* CORNU_ERR_SHAPE unless they divide the channels of the input. */
+CornuStatus cornu__check_channels(CornuShape input, int64_t groups);
+
 /* CORNU_ERR_SHAPE unless the input has this rank and the window fits into the image somewhere;
  * without padding it may not. */
 CornuStatus cornu__window_fits(const CornuKernelWindow *window, CornuShape input);

@@ -31,12 +31,6 @@ typedef struct {
     CornuZeroPadding2dConfig config;
 } ZeroPadding;
 
-static CornuStatus padding_build(CornuLayer *layer, CornuShape input)
-{
-    (void)layer;
-    return cornu__expect_input(input, 4, "(B, H, W, C)");
-}
-
 static CornuTensor *padding_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const CornuZeroPadding2dConfig *c = &((ZeroPadding *)layer)->config;
@@ -54,8 +48,8 @@ static const CornuField padding_fields[] = {
 };
 
 const CornuLayerClass cornu__zero_padding2d_class = {
-    .class_name = "ZeroPadding2D", .size = sizeof(ZeroPadding), .build = padding_build,
-    .call = padding_call, .mask = cornu__no_mask,
+    .class_name = "ZeroPadding2D", .size = sizeof(ZeroPadding),
+    .build = cornu__build_image, .call = padding_call, .mask = cornu__no_mask,
     .fields = padding_fields, .config_size = sizeof(CornuZeroPadding2dConfig),
     .config_offset = offsetof(ZeroPadding, config), .from = padding_from,
 };

@@ -13,18 +13,6 @@ static bool keeps(const CornuLayer *layer)
     return ((const GlobalPooling *)layer)->config.keepdims;
 }
 
-static CornuStatus build_images(CornuLayer *layer, CornuShape input)
-{
-    (void)layer;
-    return cornu__expect_input(input, 4, "(B, H, W, C)");
-}
-
-static CornuStatus build_sequences(CornuLayer *layer, CornuShape input)
-{
-    (void)layer;
-    return cornu__expect_input(input, 3, "(B, T, C)");
-}
-
 static CornuTensor *mean_of_pixels(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     (void)call;
@@ -88,20 +76,20 @@ static CornuLayer *max1d_from(const void *config)
 }
 
 const CornuLayerClass cornu__global_average_pooling2d_class = {
-    .class_name = "GlobalAveragePooling2D", .build = build_images, .call = mean_of_pixels,
-    .from = average2d_from, COMMON
+    .class_name = "GlobalAveragePooling2D", .build = cornu__build_image,
+    .call = mean_of_pixels, .from = average2d_from, COMMON
 };
 const CornuLayerClass cornu__global_max_pooling2d_class = {
-    .class_name = "GlobalMaxPooling2D", .build = build_images, .call = greatest_pixel,
-    .from = max2d_from, COMMON
+    .class_name = "GlobalMaxPooling2D", .build = cornu__build_image,
+    .call = greatest_pixel, .from = max2d_from, COMMON
 };
 const CornuLayerClass cornu__global_average_pooling1d_class = {
-    .class_name = "GlobalAveragePooling1D", .build = build_sequences, .call = mean_of_steps,
-    .from = average1d_from, COMMON
+    .class_name = "GlobalAveragePooling1D", .build = cornu__build_sequence,
+    .call = mean_of_steps, .from = average1d_from, COMMON
 };
 const CornuLayerClass cornu__global_max_pooling1d_class = {
-    .class_name = "GlobalMaxPooling1D", .build = build_sequences, .call = greatest_step,
-    .from = max1d_from, COMMON
+    .class_name = "GlobalMaxPooling1D", .build = cornu__build_sequence,
+    .call = greatest_step, .from = max1d_from, COMMON
 };
 
 static CornuLayer *create(const CornuLayerClass *kind, const CornuGlobalPoolingConfig *config)

@@ -56,18 +56,6 @@ static CornuTensor *applied(CornuTensor *x, CornuTensor *factor, CornuTensor *te
 
 /* ---- SpatialDropout ---- */
 
-static CornuStatus build_images(CornuLayer *layer, CornuShape input)
-{
-    (void)layer;
-    return cornu__expect_input(input, 4, "(B, H, W, C)");
-}
-
-static CornuStatus build_sequences(CornuLayer *layer, CornuShape input)
-{
-    (void)layer;
-    return cornu__expect_input(input, 3, "(B, T, C)");
-}
-
 /* One number for each row and channel. */
 static CornuTensor *spatial_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
@@ -138,11 +126,11 @@ static const CornuField fields[] = {
     .config_offset = offsetof(Dropout, config)
 
 const CornuLayerClass cornu__spatial_dropout2d_class = {
-    .class_name = "SpatialDropout2D", .build = build_images, .call = spatial_call,
+    .class_name = "SpatialDropout2D", .build = cornu__build_image, .call = spatial_call,
     .from = spatial2d_from, COMMON
 };
 const CornuLayerClass cornu__spatial_dropout1d_class = {
-    .class_name = "SpatialDropout1D", .build = build_sequences, .call = spatial_call,
+    .class_name = "SpatialDropout1D", .build = cornu__build_sequence, .call = spatial_call,
     .from = spatial1d_from, COMMON
 };
 const CornuLayerClass cornu__gaussian_dropout_class = {

@@ -60,19 +60,13 @@ static CornuTensor *resize(CornuGraph *graph, CornuTensor *x, int64_t height, in
     return cornu_op_reshape(x, cornu_shape(B, height, width, C));
 }
 
-static CornuStatus build(CornuLayer *layer, CornuShape input)
-{
-    (void)layer;
-    return cornu__expect_input(input, 4, "(B, H, W, C)");
-}
-
-static CornuStatus check_interpolation(const char *name, CornuInterpolation *given,
+CornuStatus cornu__check_interpolation(const char *layer, CornuInterpolation *given,
                                        CornuInterpolation usual)
 {
     if (*given == CORNU_DEFAULT_INTERPOLATION) *given = usual;
     if (cornu_interpolation_name(*given)) return CORNU_OK;
     return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .interpolation is %d, expected CORNU_NEAREST or "
-                       "CORNU_BILINEAR", name, (int)*given);
+                       "CORNU_BILINEAR", layer, (int)*given);
 }
 
 /* ---- UpSampling2D ---- */
@@ -113,7 +107,7 @@ static const CornuField up_sampling_fields[] = {
 };
 
 const CornuLayerClass cornu__up_sampling2d_class = {
-    .class_name = "UpSampling2D", .size = sizeof(UpSampling), .build = build,
+    .class_name = "UpSampling2D", .size = sizeof(UpSampling), .build = cornu__build_image,
     .call = up_sampling_call, .mask = cornu__no_mask,
     .fields = up_sampling_fields, .config_size = sizeof(CornuUpSampling2dConfig),
     .config_offset = offsetof(UpSampling, config), .from = up_sampling_from,
@@ -125,7 +119,7 @@ CornuLayer *cornu_up_sampling2d_from(const CornuUpSampling2dConfig *config)
     CornuUpSampling2dConfig resolved = *config;
     resolved.name = resolved.dtype = NULL;
     resolved.factor = 0;
-    if (check_interpolation(name, &resolved.interpolation, CORNU_NEAREST) ||
+    if (cornu__check_interpolation(name, &resolved.interpolation, CORNU_NEAREST) ||
         cornu__pair(name, "size", "factor", config->factor, config->size, 2, resolved.size))
         return cornu__null();
     CornuLayer *layer = cornu_layer_create(&cornu__up_sampling2d_class, config->name,
@@ -162,8 +156,8 @@ static const CornuField resizing_fields[] = {
 };
 
 const CornuLayerClass cornu__resizing_class = {
-    .class_name = "Resizing", .size = sizeof(Resizing), .build = build, .call = resizing_call,
-    .mask = cornu__no_mask,
+    .class_name = "Resizing", .size = sizeof(Resizing), .build = cornu__build_image,
+    .call = resizing_call, .mask = cornu__no_mask,
     .fields = resizing_fields, .config_size = sizeof(CornuResizingConfig),
     .config_offset = offsetof(Resizing, config), .from = resizing_from,
 };
@@ -181,7 +175,7 @@ CornuLayer *cornu_resizing_from(const CornuResizingConfig *config)
                                 name, refused);
     if (cornu__positive(name, "height", config->height) ||
         cornu__positive(name, "width", config->width) ||
-        check_interpolation(name, &resolved.interpolation, CORNU_BILINEAR))
+        cornu__check_interpolation(name, &resolved.interpolation, CORNU_BILINEAR))
         return cornu__null();
     CornuLayer *layer = cornu_layer_create(&cornu__resizing_class, config->name, config->dtype);
     if (layer) ((Resizing *)layer)->config = resolved;

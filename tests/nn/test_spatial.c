@@ -331,7 +331,8 @@ static void refuses_input(CornuLayer *layer, CornuShape input, const char *part)
 static void impossible_inputs_are_named(void **state)
 {
     (void)state;
-    const CornuShape image = cornu_shape(CORNU_NONE, 4, 4, 3), steps = cornu_shape(CORNU_NONE, 4, 3);
+    const CornuShape image = cornu_shape(CORNU_NONE, 4, 4, 3);
+    const CornuShape steps = cornu_shape(CORNU_NONE, 4, 3);
     refuses_input(cornu_conv2d(4, 3, .groups = 2), image, "has 3 channels, expected a multiple");
     refuses_input(cornu_depthwise_conv2d(5), image, "smaller than the kernel (5, 5)");
     refuses_input(cornu_conv1d(2, 3, .dilation_rate = 2), steps, "shorter than the kernel's 5");
