@@ -116,7 +116,8 @@ static CornuTensor *folded(CornuTensor *i, int64_t n, CornuFillMode mode, CornuT
     CornuTensor *clamped = cornu_op_minimum(cornu_op_maximum(i, first), last);
     *inside = cornu_op_compare(i, CORNU_EQUAL, clamped);
     if (mode == CORNU_FILL_CONSTANT || mode == CORNU_FILL_NEAREST) return clamped;
-    CornuTensor *times = cornu_op_floor(cornu_op_scale(i, 1.0 / period));
+    /* Half a pixel keeps i / period away from whole numbers, whatever its rounding. */
+    CornuTensor *times = cornu_op_floor(cornu_op_scale(cornu_op_shift(i, 0.5), 1.0 / period));
     CornuTensor *rest = cornu_op_subtract(i, cornu_op_scale(times, period));
     if (mode == CORNU_FILL_WRAP) return rest;
     return cornu_op_minimum(rest, cornu_op_shift(cornu_op_negative(rest), period - 1.0));

@@ -23,13 +23,14 @@ static CornuTensor *weights(CornuGraph *graph, int64_t from, int64_t to,
                             CornuInterpolation interpolation, CornuDtype dtype)
 {
     const CornuType type = cornu_type(CORNU_F32, to, from);
-    const double    ratio = (double)from / (double)to;
     CornuTensor    *in = cornu_op_iota(graph, type, 1), *out = cornu_op_iota(graph, type, 0), *w;
+    /* Divided last, so that whole numbers come out whole. */
+    out = cornu_op_scale(cornu_op_shift(out, 0.5), (double)from);
+    out = cornu_op_divide(out, cornu_op_constant_like(out, (double)to));
     if (interpolation == CORNU_NEAREST) {
-        out = cornu_op_floor(cornu_op_scale(cornu_op_shift(out, 0.5), ratio));
-        w = cornu_op_compare(in, CORNU_EQUAL, out);
+        w = cornu_op_compare(in, CORNU_EQUAL, cornu_op_floor(out));
     } else {
-        out = cornu_op_shift(cornu_op_scale(cornu_op_shift(out, 0.5), ratio), -0.5);
+        out = cornu_op_shift(out, -0.5);
         out = cornu_op_maximum(out, cornu_op_constant_like(out, 0.0));
         out = cornu_op_minimum(out, cornu_op_constant_like(out, (double)(from - 1)));
         w = cornu_op_absolute(cornu_op_subtract(in, out));

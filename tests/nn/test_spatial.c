@@ -110,6 +110,24 @@ static void draws_belong_to_rows(void **state)
     }
 }
 
+/* Moved by all its extents an image that begins again is itself, one that is mirrored its mirror,
+ * whatever the extents. */
+static void moved_images_fold_back(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= 64; n += n < 32 ? 1 : 3) {
+        const CornuArray image = cornu_array(x, CORNU_F32, 1, n, n + 1, 1);
+        const int        count = n * (n + 1);
+        fill(count);
+        run(cornu_random_translation(.height_factor = { 1, 1 }, .width_factor = { -1, -1 },
+                                     .fill_mode = CORNU_FILL_WRAP), image, NULL, 0, 0, y);
+        assert_memory_equal(x, y, (size_t)count * sizeof(float));
+        run(cornu_random_translation(.height_factor = { 1, 1 }, .width_factor = { -1, -1 },
+                                     .interpolation = CORNU_NEAREST), image, NULL, 0, 0, y);
+        for (int i = 0; i < count; i++) assert_true(y[i] == x[count - 1 - i]);
+    }
+}
+
 /* Each image is one of the four, and of 200 about a quarter is each. */
 static void flips_are_as_likely(void **state)
 {
@@ -262,6 +280,7 @@ static double train(const char *policy, const char *device_name, double *first)
     if (!history) fail_msg("%s", cornu_error_message());
     *first = cornu_history_get(history, "loss", 0);
     const double last = cornu_history_get(history, "loss", 29);
+    assert_int_equal(cornu_model_statistics(model)->fallbacks, 0);
     cornu_history_free(history);
     cornu_model_free(model);
     cornu_device_close(device);
@@ -348,6 +367,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(masked_steps_do_not_count),
         cmocka_unit_test(draws_belong_to_rows),
+        cmocka_unit_test(moved_images_fold_back),
         cmocka_unit_test(flips_are_as_likely),
         cmocka_unit_test(noise_has_its_moments),
         cmocka_unit_test(channels_drop_together),
