@@ -13,16 +13,11 @@
 
 #include "activations.h"
 #include "layer.h"
+#include "layers_spatial.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* Convolutions and pools: "valid" reads inside the image only; "same" pads with zeros so that the
- * output has ceil(n / stride) rows, the odd one after the image. "causal": layers_spatial.h. */
-typedef enum { CORNU_VALID, CORNU_SAME, CORNU_CAUSAL } CornuPadding;
-
-const char *cornu_padding_name(CornuPadding padding);
 
 /* y = activation(x kernel + bias) on the last axis: x (B, …, C), kernel (C, units). */
 typedef struct {
@@ -348,6 +343,5 @@ CornuLayer *cornu_time_distributed_from(const CornuTimeDistributedConfig *config
 #endif
 
 #include "layers_random.h"
-#include "layers_spatial.h"
 
 #endif

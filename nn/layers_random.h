@@ -6,7 +6,7 @@
 #ifndef CORNU_NN_LAYERS_RANDOM_H
 #define CORNU_NN_LAYERS_RANDOM_H
 
-#include "layers_spatial.h"
+#include "layers.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -6,11 +6,19 @@
 #ifndef CORNU_NN_LAYERS_SPATIAL_H
 #define CORNU_NN_LAYERS_SPATIAL_H
 
-#include "layers.h"
+#include "activations.h"
+#include "layer.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Convolutions and pools: "valid" reads inside the image only; "same" pads with zeros so that the
+ * output has ceil(n / stride) rows, the odd one after the image. "causal", of conv1d alone,
+ * pads with zeros before the sequence, so that no step sees a later one. */
+typedef enum { CORNU_VALID, CORNU_SAME, CORNU_CAUSAL } CornuPadding;
+
+const char *cornu_padding_name(CornuPadding padding);
 
 /* ---- Convolutions ---- */
 
@@ -89,8 +97,7 @@ CornuLayer *cornu_conv2d_transpose_from(const CornuConv2dTransposeConfig *config
 #define cornu_conv2d_transpose(...) \
     cornu_conv2d_transpose_from(&(CornuConv2dTransposeConfig){ .unset = 0, __VA_ARGS__ })
 
-/* x (B, T, C), kernel (k, C / groups, filters), y (B, To, filters). "causal" pads with zeros before
- * the sequence, so that no step sees a later one.
+/* x (B, T, C), kernel (k, C / groups, filters), y (B, To, filters).
  * Source: keras/src/layers/convolutional/conv1d.py. */
 typedef struct {
     char             unset;
