@@ -42,6 +42,22 @@ json_t *cornu__json_object(const char *module, const char *class_name, json_t *c
                      "config", config, "registered_name");
 }
 
+/* The text that stands for a number of an enum, all of which are below MOST_TEXTS; NULL if it
+ * stands for none. */
+enum { MOST_TEXTS = 8 };
+
+static const char *text_of(CornuFieldKind kind, int number)
+{
+    switch (kind) {
+    case CORNU_FIELD_PADDING:       return cornu_padding_name((CornuPadding)number);
+    case CORNU_FIELD_MERGE:         return cornu_merge_name((CornuMerge)number);
+    case CORNU_FIELD_INTERPOLATION: return cornu_interpolation_name((CornuInterpolation)number);
+    case CORNU_FIELD_FILL_MODE:     return cornu_fill_mode_name((CornuFillMode)number);
+    case CORNU_FIELD_FLIP_MODE:     return cornu_flip_mode_name((CornuFlipMode)number);
+    default:                        return NULL;
+    }
+}
+
 static json_t *rule_to_json(const CornuRuleFamily *family, const void *rule);
 
 static json_t *field_to_json(const CornuPolicy *usual, const CornuField *field, const void *config)
@@ -49,7 +65,20 @@ static json_t *field_to_json(const CornuPolicy *usual, const CornuField *field, 
     const void *at = (const char *)config + field->offset;
     switch (field->kind) {
     case CORNU_FIELD_INTEGER: return json_integer(*(const int64_t *)at);
+    case CORNU_FIELD_SINGLE:  return cornu__json_list(at, 1);
     case CORNU_FIELD_PAIR:    return cornu__json_list(at, 2);
+    case CORNU_FIELD_PAIR_OR_NONE: {
+        const int64_t *pair = at;
+        if (!pair[0] && !pair[1]) return json_null();
+        return cornu__json_list((const int64_t[]){ cornu__integer(pair[0], 0),
+                                                   cornu__integer(pair[1], 0) }, 2);
+    }
+    case CORNU_FIELD_EDGES: {
+        const int64_t *edges = at, top = cornu__integer(edges[0], 0);
+        json_t *rows = cornu__json_list((const int64_t[]){ top, edges[1] }, 2);
+        return cornu__json_append(cornu__json_append(json_array(), rows),
+                                  cornu__json_list(edges + 2, 2));
+    }
     case CORNU_FIELD_SHAPE: {
         const int64_t *extents = at;
         json_t *shape = json_array();
@@ -61,17 +90,21 @@ static json_t *field_to_json(const CornuPolicy *usual, const CornuField *field, 
         const double number = *(const double *)at;
         return json_real(number == (double)CORNU_ZERO ? 0.0 : number);
     }
+    case CORNU_FIELD_RANGE: {
+        const double *range = at;
+        return cornu__json_append(cornu__json_append(json_array(), json_real(range[0])),
+                                  json_real(range[1]));
+    }
     case CORNU_FIELD_FLAG: return json_boolean(*(const bool *)at);
     case CORNU_FIELD_NOT:  return json_boolean(!*(const bool *)at);
     case CORNU_FIELD_ACTIVATION:
         return json_string(cornu_activation_name(*(const CornuActivation *)at));
-    case CORNU_FIELD_PADDING:
-        return json_string(cornu_padding_name(*(const CornuPadding *)at));
     case CORNU_FIELD_INITIALIZER:
         return json_string(cornu_initializer_name(*(const CornuInitializer *)at));
-    case CORNU_FIELD_MERGE: {
-        const char *name = cornu_merge_name(*(const CornuMerge *)at);
-        return name ? json_string(name) : json_null();
+    case CORNU_FIELD_PADDING: case CORNU_FIELD_MERGE: case CORNU_FIELD_INTERPOLATION:
+    case CORNU_FIELD_FILL_MODE: case CORNU_FIELD_FLIP_MODE: {
+        const char *text = text_of(field->kind, *(const int *)at);
+        return text ? json_string(text) : json_null();
     }
     case CORNU_FIELD_LAYER: return cornu__layer_to_json(*(CornuLayer *const *)at, usual);
     case CORNU_FIELD_REGULARIZER: return rule_to_json(&cornu__regularizers, at);
@@ -166,14 +199,40 @@ CornuStatus cornu__read_list(const json_t *value, const char *name, int64_t *num
     return CORNU_OK;
 }
 
-static CornuStatus read_padding(const char *text, CornuPadding *padding)
+static CornuStatus read_text(CornuFieldKind kind, const char *name, const char *text, int *number)
 {
-    for (int i = CORNU_VALID; i <= CORNU_SAME; i++) {
-        if (strcmp(text, cornu_padding_name((CornuPadding)i))) continue;
-        *padding = (CornuPadding)i;
-        return CORNU_OK;
+    char   all[160];
+    size_t length = 0;
+    for (int i = 0; i < MOST_TEXTS; i++) {
+        const char *one = text_of(kind, i);
+        if (!one) continue;
+        *number = i;
+        if (!strcmp(text, one)) return CORNU_OK;
+        length += (size_t)snprintf(all + length, sizeof all - length, "%s%s", length ? ", " : "",
+                                   one);
     }
-    return cornu__fail(CORNU_ERR_FORMAT, "padding is \"%.40s\", expected valid or same", text);
+    return cornu__fail(CORNU_ERR_FORMAT, "%s is \"%.40s\", expected one of %s", name, text, all);
+}
+
+/* (top, bottom), (left, right) */
+static CornuStatus read_edges(const json_t *value, const char *name, int64_t *edges)
+{
+    size_t count = json_array_size(value), two = 2;
+    for (size_t i = 0; i < 2 && count == 2 && two == 2; i++)
+        CORNU__TRY(cornu__read_list(json_array_get(value, i), name, edges + 2 * i, 2, &two));
+    if (!edges[0] && !edges[1] && !edges[2] && !edges[3]) edges[0] = CORNU_ZERO;
+    return count == 2 && two == 2 ? CORNU_OK : unexpected(name, "two lists of two numbers");
+}
+
+/* Both ends, or a number x for -x and x. */
+static CornuStatus read_range(const json_t *value, const char *name, double *range)
+{
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *end = json_is_number(value) ? value : json_array_get(value, i);
+        if (!json_is_number(end)) return unexpected(name, "a number or a list of two");
+        range[i] = end == value && i == 0 ? -json_number_value(end) : json_number_value(end);
+    }
+    return CORNU_OK;
 }
 
 static CornuStatus check_foreign(const char *name, const json_t *value);
@@ -197,17 +256,6 @@ static CornuStatus read_initializer(const json_t *value, const char *name, Cornu
         if (!json_is_null(given))
             CORNU__TRY(cornu__fail_prefix(check_foreign(argument, given), name));
     return CORNU_OK;
-}
-
-static CornuStatus read_merge(const char *text, CornuMerge *merge)
-{
-    for (int i = 0; cornu_merge_name((CornuMerge)i); i++) {
-        if (strcmp(text, cornu_merge_name((CornuMerge)i))) continue;
-        *merge = (CornuMerge)i;
-        return CORNU_OK;
-    }
-    return cornu__fail(CORNU_ERR_FORMAT, "merge_mode is \"%.40s\", expected concat, sum, mul or "
-                       "ave", text);
 }
 
 static CornuStatus read_mode(const char *text, CornuOrthogonalMode *mode)
@@ -269,6 +317,18 @@ static CornuStatus read_field(const CornuPolicy *usual, const CornuField *field,
         }
         CORNU__TRY(cornu__read_list(value, field->name, at, 2, &count));
         return count == 2 ? CORNU_OK : unexpected(field->name, "a list of two numbers");
+    case CORNU_FIELD_SINGLE:
+        CORNU__TRY(cornu__read_list(value, field->name, at, 1, &count));
+        return count == 1 ? CORNU_OK : unexpected(field->name, "a list of one number");
+    case CORNU_FIELD_PAIR_OR_NONE: {
+        int64_t *pair = at;
+        if (json_is_null(value)) return CORNU_OK;
+        CORNU__TRY(cornu__read_list(value, field->name, pair, 2, &count));
+        for (int i = 0; i < 2; i++) pair[i] = pair[i] ? pair[i] : CORNU_ZERO;
+        return count == 2 ? CORNU_OK : unexpected(field->name, "null or a list of two numbers");
+    }
+    case CORNU_FIELD_EDGES: return read_edges(value, field->name, at);
+    case CORNU_FIELD_RANGE: return read_range(value, field->name, at);
     case CORNU_FIELD_SHAPE:
         return cornu__read_list(value, field->name, at, CORNU_MAX_RANK, &count);
     case CORNU_FIELD_NUMBER:
@@ -284,12 +344,12 @@ static CornuStatus read_field(const CornuPolicy *usual, const CornuField *field,
         return CORNU_OK;
     case CORNU_FIELD_ACTIVATION:
         return text ? cornu_activation_find(text, at) : unexpected(field->name, "a text");
-    case CORNU_FIELD_PADDING:
-        return text ? read_padding(text, at) : unexpected(field->name, "a text");
+    case CORNU_FIELD_PADDING: case CORNU_FIELD_MERGE: case CORNU_FIELD_INTERPOLATION:
+    case CORNU_FIELD_FILL_MODE: case CORNU_FIELD_FLIP_MODE:
+        return text ? read_text(field->kind, field->name, text, at)
+                    : unexpected(field->name, "a text");
     case CORNU_FIELD_INITIALIZER:
         return read_initializer(value, field->name, at);
-    case CORNU_FIELD_MERGE:
-        return text ? read_merge(text, at) : unexpected(field->name, "a text");
     case CORNU_FIELD_LAYER: return cornu__layer_from_json(value, usual, at);
     case CORNU_FIELD_REGULARIZER:
         return read_rule(&cornu__regularizers, value, field->name, at);

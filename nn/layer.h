@@ -44,15 +44,23 @@ typedef struct CornuCall {
  * the config. One table serves writing and reading of architectures. */
 typedef enum {
     CORNU_FIELD_INTEGER,     /* int64_t                                                   */
+    CORNU_FIELD_SINGLE,      /* int64_t, which Keras has as a list of one                 */
     CORNU_FIELD_PAIR,        /* int64_t[2]: height, width                                 */
+    CORNU_FIELD_PAIR_OR_NONE, /* likewise; Keras' None where both are 0, CORNU_ZERO is 0  */
+    CORNU_FIELD_EDGES,       /* int64_t[2][2]: (top, bottom), (left, right); where all are 0
+                                the first is CORNU_ZERO                                   */
     CORNU_FIELD_SHAPE,       /* int64_t[CORNU_MAX_RANK], ends at the first 0              */
     CORNU_FIELD_NUMBER,      /* double; CORNU_ZERO is 0                                   */
+    CORNU_FIELD_RANGE,       /* double[2]: lowest and highest                             */
     CORNU_FIELD_FLAG,        /* bool                                                      */
     CORNU_FIELD_NOT,         /* bool that says the opposite of Keras' flag                */
     CORNU_FIELD_ACTIVATION,  /* CornuActivation                                           */
     CORNU_FIELD_PADDING,     /* CornuPadding                                              */
     CORNU_FIELD_INITIALIZER, /* CornuInitializer                                          */
     CORNU_FIELD_MERGE,       /* CornuMerge                                                */
+    CORNU_FIELD_INTERPOLATION, /* CornuInterpolation                                      */
+    CORNU_FIELD_FILL_MODE,   /* CornuFillMode                                             */
+    CORNU_FIELD_FLIP_MODE,   /* CornuFlipMode                                             */
     CORNU_FIELD_REGULARIZER, /* CornuRegularizer                                          */
     CORNU_FIELD_CONSTRAINT,  /* CornuConstraint                                           */
     CORNU_FIELD_ORTHOGONAL_MODE, /* CornuOrthogonalMode                                   */

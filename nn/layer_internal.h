@@ -76,6 +76,10 @@ CornuStatus cornu__check_activity(const char *layer, const CornuRegularizer *reg
 /* For class tables: no mask goes on, as the time axis is no more. */
 CornuTensor *cornu__no_mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x);
 
+/* For class tables: build rules of layers without weights, for (B, H, W, C) and (B, T, C). */
+CornuStatus cornu__build_image(CornuLayer *layer, CornuShape input);
+CornuStatus cornu__build_sequence(CornuLayer *layer, CornuShape input);
+
 /* The classes that files may name, the order of the alphabet; *count of them. */
 const CornuLayerClass *const *cornu__layer_classes(int *count);
 
@@ -85,8 +89,18 @@ const CornuLayerClass *const *cornu__layer_classes(int *count);
 CornuStatus cornu__pair(const char *layer, const char *argument, const char *square, int64_t one,
                         const int64_t pair[2], int64_t usual, int64_t to[2]);
 
-/* The rows or columns of zeros before and after for "same": keras/src/ops/operation_utils.py.
- * 0 for "valid". */
+/* CORNU_ERR_ARGUMENT unless value is from 1 to INT32_MAX. */
+CornuStatus cornu__positive(const char *name, const char *argument, int64_t value);
+
+/* Puts `usual` where nothing was given; CORNU_ERR_ARGUMENT for a number that names nothing. */
+CornuStatus cornu__check_interpolation(const char *layer, CornuInterpolation *given,
+                                       CornuInterpolation usual);
+
+/* CORNU_ERR_ARGUMENT unless it is "valid" or "same". */
+CornuStatus cornu__check_padding(const char *layer, CornuPadding padding);
+
+/* The rows or columns of zeros before and after for "same": keras/src/ops/operation_utils.py. For
+ * "causal" all that a window has before its last row; 0 for "valid". */
 void cornu__padding(CornuPadding padding, int64_t extent, int64_t window, int64_t stride,
                     int64_t dilation, int64_t *low, int64_t *high);
 

@@ -20,16 +20,11 @@
 #include "layers_attention.h"
 #include "layers_norm.h"
 #include "layers_position.h"
+#include "layers_spatial.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* Convolutions and pools: "valid" reads inside the image only; "same" pads with zeros so that the
- * output has ceil(n / stride) rows, the odd one after the image. */
-typedef enum { CORNU_VALID, CORNU_SAME } CornuPadding;
-
-const char *cornu_padding_name(CornuPadding padding);
 
 /* y = activation(x kernel + bias) on the last axis: x (B, …, C), kernel (C, units). */
 typedef struct {
@@ -49,14 +44,15 @@ typedef struct {
 CornuLayer *cornu_dense_from(const CornuDenseConfig *config);
 #define cornu_dense(...) cornu_dense_from(&(CornuDenseConfig){ .unset = 0, __VA_ARGS__ })
 
-/* y = activation(x * kernel + bias): x (B, H, W, C), kernel (h, w, C, filters). The positional
- * sizes are square; to give one both ways is an error. */
+/* y = activation(x * kernel + bias): x (B, H, W, C), kernel (h, w, C / groups, filters), both C and
+ * filters being cut into groups that meet one another alone. The positional sizes are square; to
+ * give one both ways is an error. */
 typedef struct {
     char             unset;
     int64_t          filters, kernel, stride; /* filters and kernel are required */
     CornuPadding     padding;
     int64_t          kernel_size[2], strides[2], dilation_rate[2]; /* {h, w}; {n} is square */
-    int64_t          groups;              /* 1 is the only number available */
+    int64_t          groups;              /* default 1; divides C and filters */
     CornuActivation  activation;
     bool             no_bias;
     CornuInitializer kernel_initializer;  /* default glorot_uniform */
@@ -352,4 +348,7 @@ CornuLayer *cornu_time_distributed_from(const CornuTimeDistributedConfig *config
 #ifdef __cplusplus
 }
 #endif
+
+#include "layers_random.h"
+
 #endif

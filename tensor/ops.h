@@ -114,11 +114,14 @@ CornuTensor *cornu_op_matmul_transposed(CornuTensor *a, bool transpose_a, CornuT
  * rows or columns of zeros before and after; negative ones leave rows of x unread. */
 typedef struct {
     int64_t strides[2], low[2], high[2], dilation[2];
+    int64_t groups;   /* 0 counts as 1 */
 } CornuConvolution;
 
 /* x (B, H, W, C), filter (h, w, C, F): y (B, Ho, Wo, F),
  *   y[b,i,j,f] = sum over u, v, c of x[b, i s + u d - low, j s + v d - low, c] filter[u,v,c,f]
- *   Ho = floor((H + low + high - d (h - 1) - 1) / s) + 1 */
+ *   Ho = floor((H + low + high - d (h - 1) - 1) / s) + 1
+ * With G groups, which divide C and F, the filter is (h, w, C/G, F) and filters g F/G and on meet
+ * the channels g C/G to (g + 1) C/G - 1. C groups are a depthwise convolution. */
 CornuTensor *cornu_op_conv2d(CornuTensor *x, CornuTensor *filter,
                              const CornuConvolution *convolution);
 /* d_y (B, Ho, Wo, F) and the filter give d_x (B, height, width, C). */

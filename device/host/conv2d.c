@@ -203,19 +203,6 @@ static int64_t all_runs(const Convolution *c, int64_t i, int64_t j, CornuRun *ru
     return c->how.passes * count;
 }
 
-/* Rows of x that the outputs [i, i_end) meet: [*from, *to). */
-static void rows_met(const CornuAxis *height, int64_t i, int64_t i_end, int64_t *from, int64_t *to)
-{
-    *from = height->in;
-    *to = 0;
-    for (const int64_t *row = height->rows + i * height->taps,
-                       *end = height->rows + i_end * height->taps; row < end; row++) {
-        if (*row < 0) continue;
-        if (*row < *from) *from = *row;
-        if (*row >= *to) *to = *row + 1;
-    }
-}
-
 /* Images [b, b_end) of x as tiles take them, their parts x_part elements apart; of each the rows
  * that the outputs [i, i_end) meet. */
 static const void *rows_of_x(const Convolution *c, int64_t b, int64_t b_end, int64_t i,
@@ -225,7 +212,7 @@ static const void *rows_of_x(const Convolution *c, int64_t b, int64_t b_end, int
     int64_t     from, to, row = c->walk.axis[1].in * c->walk.in_channels;
     char       *made = c->x + thread * c->x_bytes;
     if (c->how.in_place) return cornu__element(&c->how, x, b * c->x_image);
-    rows_met(&c->walk.axis[0], i, i_end, &from, &to);
+    cornu__rows_met(&c->walk.axis[0], i, i_end, &from, &to);
     for (int64_t at = b; at < b_end && from < to; at++)
         cornu__parts(&c->how, x, at * c->x_image + from * row, (to - from) * row,
                      made + ((at - b) * c->x_image + from * row) * (int64_t)c->products->size,

@@ -4,8 +4,10 @@
 
 CornuWalk cornu__walk(const CornuOpCall *call, const CornuType *out_type)
 {
-    const bool     transposed = call->id == CORNU_OP_CONV2D_GRAD_INPUT;
-    const bool     by_filter = call->id == CORNU_OP_CONV2D_GRAD_FILTER;
+    const bool     transposed = call->id == CORNU_OP_CONV2D_GRAD_INPUT ||
+                                call->id == CORNU_OP_GROUPED_CONV2D_GRAD_INPUT;
+    const bool     by_filter = call->id == CORNU_OP_CONV2D_GRAD_FILTER ||
+                               call->id == CORNU_OP_GROUPED_CONV2D_GRAD_FILTER;
     const int64_t *in = call->in[0].shape.extent;
     CornuSweep     sweeps[2];
     cornu__sweeps(call, sweeps);
@@ -67,6 +69,19 @@ void cornu__walk_start(CornuWalk *walk, int64_t *memory)
         for (int64_t out = axis->out - 1; out >= 0; out--)
             axis->ends[out] = out + 1 < axis->out && alike(axis, out, out + 1)
                             ? axis->ends[out + 1] : out + 1;
+    }
+}
+
+void cornu__rows_met(const CornuAxis *axis, int64_t out, int64_t out_end, int64_t *from,
+                     int64_t *to)
+{
+    *from = axis->in;
+    *to = 0;
+    for (const int64_t *row = axis->rows + out * axis->taps,
+                       *end = axis->rows + out_end * axis->taps; row < end; row++) {
+        if (*row < 0) continue;
+        if (*row < *from) *from = *row;
+        if (*row >= *to) *to = *row + 1;
     }
 }
 

@@ -28,8 +28,8 @@ typedef struct {
     int64_t   batch, in_channels, out_channels;
 } CornuWalk;
 
-/* The walk of conv2d, or of conv2d_grad_input; that of conv2d_grad_filter is conv2d's. Rows and
- * ends are not there yet. */
+/* The walk of conv2d, or of conv2d_grad_input; that of conv2d_grad_filter is conv2d's; of grouped
+ * ones likewise. Rows and ends are not there yet. */
 CornuWalk cornu__walk(const CornuOpCall *call, const CornuType *out_type);
 
 /* How many int64_t rows and ends of both axes take, and making them there. */
@@ -38,6 +38,10 @@ void    cornu__walk_start(CornuWalk *walk, int64_t *memory);
 
 int64_t cornu__axis_tap(const CornuAxis *axis, int64_t slot);
 int64_t cornu__axis_row(const CornuAxis *axis, int64_t out, int64_t slot);
+
+/* The rows [*from, *to) of the input among which are all that the outputs [out, out_end) meet. */
+void cornu__rows_met(const CornuAxis *axis, int64_t out, int64_t out_end, int64_t *from,
+                     int64_t *to);
 
 /* The runs that make out (i, j): offsets into one image, k counted in (slot, slot, channel).
  * At most one per tap; returns how many. */

@@ -36,6 +36,12 @@ static CornuAttributes widened_attributes(const CornuProgramOp *op)
     case CORNU_OP_CONV2D_GRAD_INPUT: case CORNU_OP_CONV2D_GRAD_FILTER:
         a.conv2d_grad.dtype = widened(a.conv2d_grad.dtype);
         break;
+    case CORNU_OP_GROUPED_CONV2D:
+        a.grouped_conv2d.dtype = widened(a.grouped_conv2d.dtype);
+        break;
+    case CORNU_OP_GROUPED_CONV2D_GRAD_INPUT: case CORNU_OP_GROUPED_CONV2D_GRAD_FILTER:
+        a.grouped_conv2d_grad.dtype = widened(a.grouped_conv2d_grad.dtype);
+        break;
     case CORNU_OP_GATHER_GRAD: a.gather_grad.dtype = widened(a.gather_grad.dtype); break;
     default: break;
     }

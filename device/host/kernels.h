@@ -23,6 +23,9 @@ extern const CornuKernel cornu__host_softmax, cornu__host_log_softmax;
 /* As the device multiplies. */
 extern const CornuKernel cornu__host_conv2d, cornu__host_conv2d_grad_input,
                          cornu__host_conv2d_grad_filter;
+/* Of f32 and bf16, a group for each channel. */
+extern const CornuKernel cornu__host_depthwise, cornu__host_depthwise_grad_input,
+                         cornu__host_depthwise_grad_filter;
 extern const CornuKernel cornu__host_recurrent;   /* lstm and gru */
 extern const CornuKernel cornu__host_recurrent_grad;
 /* Joined with a pooling: CornuKernelCall.pool. */

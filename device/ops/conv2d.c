@@ -6,26 +6,52 @@
  * with x zero outside its extents; strides s, dilations d, low and high for height and width
  * each. A negative low or high leaves rows of x unread. Operands have one float dtype, the
  * result has the attribute's; summed in f32 (f64 for f64).
+ *
+ * Grouped, C and F are cut into G equal parts, part g of y is the convolution of part g of x with
+ * that of the filter, which is (h, w, C/G, F). With G = C it is depthwise.
  */
-#include "../op_internal.h"
+#include <string.h>
+
+#include "../memory_internal.h"
+#include "build.h"
 #include "window.h"
 
 /* All extents of a checked call, and the three arrays they belong to. */
 typedef struct {
     CornuSweep h, w;
-    int64_t    batch, channels, filters;
+    int64_t    batch, channels, filters, groups;
 } Convolution;
+
+static bool by_input(CornuOpId id)
+{
+    return id == CORNU_OP_CONV2D_GRAD_INPUT || id == CORNU_OP_GROUPED_CONV2D_GRAD_INPUT;
+}
+
+static bool by_filter(CornuOpId id)
+{
+    return id == CORNU_OP_CONV2D_GRAD_FILTER || id == CORNU_OP_GROUPED_CONV2D_GRAD_FILTER;
+}
+
+static int64_t groups_of(const CornuOpCall *call)
+{
+    switch (call->id) {
+    case CORNU_OP_GROUPED_CONV2D: return call->attributes->grouped_conv2d.groups;
+    case CORNU_OP_GROUPED_CONV2D_GRAD_INPUT: case CORNU_OP_GROUPED_CONV2D_GRAD_FILTER:
+        return call->attributes->grouped_conv2d_grad.groups;
+    default: return 1;
+    }
+}
 
 static Convolution convolution_of(const CornuOpCall *call)
 {
     const CornuType *in = call->in;
+    const int64_t    groups = groups_of(call);
     CornuSweep       sweeps[2];
     cornu__sweeps(call, sweeps);
-    bool by_filter = call->id == CORNU_OP_CONV2D_GRAD_FILTER;
     return (Convolution){
-        .h = sweeps[0], .w = sweeps[1],
+        .h = sweeps[0], .w = sweeps[1], .groups = groups,
         .batch = in[0].shape.extent[0],
-        .channels = by_filter ? in[0].shape.extent[3] : in[1].shape.extent[2],
+        .channels = by_input(call->id) ? groups * in[1].shape.extent[2] : in[0].shape.extent[3],
         .filters = in[1].shape.extent[3],
     };
 }
@@ -35,21 +61,28 @@ static int64_t conv2d_flops(const CornuOpCall *call)
 {
     Convolution c = convolution_of(call);
     return cornu__flops(8, (const int64_t[]){ 2, c.batch, c.h.out, c.w.out, c.h.size, c.w.size,
-                                              c.channels, c.filters });
+                                              c.channels / c.groups, c.filters });
 }
 
-/* What the three ops have in common: two float images or filters of one dtype, and a float
- * dtype for the result. */
+/* What the ops have in common: two float images or filters of one dtype, and a float dtype for the
+ * result; groups that divide the last axes of those operands that have C or F there. */
 static CornuStatus check_operands(const CornuOpCall *call, CornuDtype result, const char *names)
 {
+    const int64_t groups = groups_of(call);
     CORNU__TRY(cornu__expect_float(call, 0, names));
     if (call->in[0].dtype != call->in[1].dtype)
         return cornu__refuse(call, CORNU_ERR_DTYPE, names, "the two need one dtype");
     if (!cornu_dtype_is_float(result))
         return cornu__refuse(call, CORNU_ERR_DTYPE, names, "a result of %s, expected a float",
                              cornu_dtype_name(result));
-    CORNU__TRY(cornu__expect_rank(call, 0, 4, names));
-    return cornu__expect_rank(call, 1, 4, names);
+    for (int i = 0; i < 2; i++) {
+        CORNU__TRY(cornu__expect_rank(call, i, 4, names));
+        const int64_t last = call->in[i].shape.extent[3];
+        if (groups < 1 || groups > last || last % groups)
+            return cornu__refuse(call, CORNU_ERR_SHAPE, names, "%lld groups, expected a divisor "
+                                 "of %lld", (long long)groups, (long long)last);
+    }
+    return CORNU_OK;
 }
 
 static CornuStatus conv2d_type(const CornuOpCall *call, CornuType *out)
@@ -58,10 +91,10 @@ static CornuStatus conv2d_type(const CornuOpCall *call, CornuType *out)
     CornuDtype        dtype = call->attributes->conv2d.dtype;
     CORNU__TRY(check_operands(call, dtype, names));
     const int64_t *x = call->in[0].shape.extent, *filter = call->in[1].shape.extent;
-    if (x[3] != filter[2])
+    if (x[3] / groups_of(call) != filter[2])
         return cornu__refuse(call, CORNU_ERR_SHAPE, names,
-                             "x has %lld channels, the filter expects %lld", (long long)x[3],
-                             (long long)filter[2]);
+                             "x has %lld channels in %lld groups, the filter expects %lld in each",
+                             (long long)x[3], (long long)groups_of(call), (long long)filter[2]);
     CornuSweep sweeps[2];
     if (!cornu__sweeps(call, sweeps))
         return cornu__refuse(call, CORNU_ERR_SHAPE, names,
@@ -70,12 +103,12 @@ static CornuStatus conv2d_type(const CornuOpCall *call, CornuType *out)
     return CORNU_OK;
 }
 
-/* The walk over every product of the convolution serves the three ops: of x, filter and y two
- * are operands, and the third is where their products are summed. */
+/* The walk over every product of the convolution serves all ops: of x, filter and y two are
+ * operands, and the third is where their products are summed. */
 static CornuStatus convolution_reference(const CornuReferenceCall *call)
 {
     Convolution   c = convolution_of(&call->op);
-    const int64_t channels = c.channels, filters = c.filters;
+    const int64_t channels = c.channels / c.groups, filters = c.filters / c.groups;
     const double *left = call->in[0], *right = call->in[1];
     double       *sum = call->out[0];
     for (int64_t i = 0; i < call->count; i++) sum[i] = 0.0;
@@ -86,16 +119,17 @@ static CornuStatus convolution_reference(const CornuReferenceCall *call)
     for (int64_t v = 0; v < c.w.size; v++) {
         int64_t row = cornu__tap(&c.h, i, u), column = cornu__tap(&c.w, j, v);
         if (row < 0 || column < 0) continue;
-        for (int64_t k = 0; k < channels; k++) {
-            int64_t x = ((b * c.h.in + row) * c.w.in + column) * channels + k;
-            int64_t y = ((b * c.h.out + i) * c.w.out + j) * filters;
-            int64_t tap = ((u * c.w.size + v) * channels + k) * filters;
-            if (call->op.id == CORNU_OP_CONV2D)
-                for (int64_t f = 0; f < filters; f++) sum[y + f] += left[x] * right[tap + f];
-            else if (call->op.id == CORNU_OP_CONV2D_GRAD_INPUT)
+        for (int64_t k = 0; k < c.channels; k++) {
+            int64_t first = k / channels * filters;
+            int64_t x = ((b * c.h.in + row) * c.w.in + column) * c.channels + k;
+            int64_t y = ((b * c.h.out + i) * c.w.out + j) * c.filters + first;
+            int64_t tap = ((u * c.w.size + v) * channels + k % channels) * c.filters + first;
+            if (by_input(call->op.id))
                 for (int64_t f = 0; f < filters; f++) sum[x] += left[y + f] * right[tap + f];
-            else
+            else if (by_filter(call->op.id))
                 for (int64_t f = 0; f < filters; f++) sum[tap + f] += left[x] * right[y + f];
+            else
+                for (int64_t f = 0; f < filters; f++) sum[y + f] += left[x] * right[tap + f];
         }
     }
     return CORNU_OK;
@@ -136,7 +170,8 @@ static CornuStatus conv2d_grad_input_type(const CornuOpCall *call, CornuType *ou
                              "d_y has %lld channels, the filter makes %lld", (long long)d_y[3],
                              (long long)filter[3]);
     CORNU__TRY(check_sweeps(call, &call->in[0], names));
-    out[0] = cornu_type(grad->dtype, d_y[0], grad->extents[0], grad->extents[1], filter[2]);
+    out[0] = cornu_type(grad->dtype, d_y[0], grad->extents[0], grad->extents[1],
+                        groups_of(call) * filter[2]);
     return CORNU_OK;
 }
 
@@ -156,10 +191,108 @@ static CornuStatus conv2d_grad_filter_type(const CornuOpCall *call, CornuType *o
         return cornu__refuse(call, CORNU_ERR_SHAPE, names, "%lld images and %lld gradients",
                              (long long)x[0], (long long)d_y[0]);
     CORNU__TRY(check_sweeps(call, &call->in[1], names));
-    out[0] = cornu_type(grad->dtype, grad->extents[0], grad->extents[1], x[3], d_y[3]);
+    out[0] = cornu_type(grad->dtype, grad->extents[0], grad->extents[1], x[3] / groups_of(call),
+                        d_y[3]);
     return CORNU_OK;
 }
 
 const CornuOpRules cornu__conv2d_grad_filter_rules = {
     conv2d_grad_filter_type, conv2d_flops, CORNU_PRIMITIVE, convolution_reference,
+};
+
+/* ---- Grouped, in other ops ---- */
+
+/* x (B, H, W, C) as (B, H, W, C times): each channel so many times, one behind the other. */
+static CornuValue repeat(CornuBuilder *b, CornuValue x, int64_t times)
+{
+    if (b->status != CORNU_OK) return CORNU_NO_VALUE;
+    const CornuShape s = cornu_program_type(b->program, x).shape;
+    const int64_t   *e = s.extent;
+    CornuAttributes  apart = { .shape = { 5, { e[0], e[1], e[2], e[3], 1 } } };
+    CornuAttributes  together = { .shape = { 4, { e[0], e[1], e[2], e[3] * times } } };
+    CornuValue       each = cornu__build(b, CORNU_OP_RESHAPE, &apart, &x, 1);
+    each = cornu__build_broadcast(b, each, cornu_shape(e[0], e[1], e[2], e[3], times));
+    return cornu__build(b, CORNU_OP_RESHAPE, &together, &each, 1);
+}
+
+/* m filters for each channel: of x whose channels stand there m times it is one for each. The
+ * gradient of such an x is summed over the m, in f32 at least. */
+static CornuStatus repeated_channels(CornuProgram *program, const CornuOpCall *call,
+                                     const CornuValue *in, CornuValue *out)
+{
+    const Convolution c = convolution_of(call);
+    const int64_t     times = c.filters / c.channels;
+    CornuAttributes   each = *call->attributes;
+    CornuBuilder      b = { program, CORNU_OK };
+    if (!by_input(call->id)) {
+        if (by_filter(call->id)) each.grouped_conv2d_grad.groups = c.filters;
+        else each.grouped_conv2d.groups = c.filters;
+        out[0] = cornu__build(&b, call->id, &each,
+                              (CornuValue[]){ repeat(&b, in[0], times), in[1] }, 2);
+        return b.status;
+    }
+    const CornuDtype dtype = each.grouped_conv2d_grad.dtype;
+    each.grouped_conv2d_grad.groups = c.filters;
+    each.grouped_conv2d_grad.dtype = dtype == CORNU_F64 ? CORNU_F64 : CORNU_F32;
+    CornuAttributes apart = { .shape = { 5, { c.batch, c.h.in, c.w.in, c.channels, times } } };
+    CornuValue      d_x = cornu__build(&b, call->id, &each, in, 2);
+    d_x = cornu__build(&b, CORNU_OP_RESHAPE, &apart, &d_x, 1);
+    d_x = cornu__build_reduce(&b, CORNU_OP_REDUCE_SUM, d_x, 1 << 4, false);
+    out[0] = cornu__build_convert(&b, d_x, dtype);
+    return b.status;
+}
+
+/* Part `number` of `count` along the last axis. */
+static CornuValue part(CornuBuilder *b, CornuValue x, int64_t number, int64_t count)
+{
+    if (b->status != CORNU_OK) return CORNU_NO_VALUE;
+    const CornuShape s = cornu_program_type(b->program, x).shape;
+    const int64_t   *e = s.extent;
+    CornuAttributes  slice = {
+        .slice = { .starts = { 0, 0, 0, e[3] / count * number },
+                   .sizes = { e[0], e[1], e[2], e[3] / count } },
+    };
+    return cornu__build(b, CORNU_OP_SLICE, &slice, &x, 1);
+}
+
+/* A convolution for each group: x, filter and y, whichever of them are operands and whichever is
+ * the result, have their groups along the last axis. */
+static CornuStatus each_group(CornuProgram *program, const CornuOpCall *call, const CornuValue *in,
+                              CornuValue *out)
+{
+    const int64_t   groups = groups_of(call);
+    const CornuOpId id = by_input(call->id)  ? CORNU_OP_CONV2D_GRAD_INPUT
+                       : by_filter(call->id) ? CORNU_OP_CONV2D_GRAD_FILTER : CORNU_OP_CONV2D;
+    CornuBuilder    b = { program, CORNU_OK };
+    CornuAttributes plain = { 0 }, last_axis = { .axis = { .axis = 3 } };
+    if (id == CORNU_OP_CONV2D) memcpy(&plain.conv2d, call->attributes, sizeof plain.conv2d);
+    else memcpy(&plain.conv2d_grad, call->attributes, sizeof plain.conv2d_grad);
+    CornuValue *parts = cornu__allocate((size_t)groups, sizeof *parts);
+    if (!parts) return CORNU_ERR_MEMORY;
+    for (int64_t g = 0; g < groups; g++) {
+        const CornuValue operands[2] = { part(&b, in[0], g, groups), part(&b, in[1], g, groups) };
+        parts[g] = cornu__build(&b, id, &plain, operands, 2);
+    }
+    out[0] = groups == 1 ? parts[0]
+                         : cornu__build(&b, CORNU_OP_CONCAT, &last_axis, parts, (int)groups);
+    cornu__release(parts);
+    return b.status;
+}
+
+static CornuStatus grouped_decompose(CornuProgram *program, const CornuOpCall *call,
+                                     const CornuValue *in, CornuValue *out)
+{
+    const Convolution c = convolution_of(call);
+    return c.groups == c.channels && c.filters > c.channels
+         ? repeated_channels(program, call, in, out) : each_group(program, call, in, out);
+}
+
+const CornuOpRules cornu__grouped_conv2d_rules = {
+    conv2d_type, conv2d_flops, grouped_decompose, convolution_reference,
+};
+const CornuOpRules cornu__grouped_conv2d_grad_input_rules = {
+    conv2d_grad_input_type, conv2d_flops, grouped_decompose, convolution_reference,
+};
+const CornuOpRules cornu__grouped_conv2d_grad_filter_rules = {
+    conv2d_grad_filter_type, conv2d_flops, grouped_decompose, convolution_reference,
 };

@@ -2,7 +2,8 @@
 
 #include "../op_internal.h"
 
-/* Everything but `out`, as the attributes and operands say it. */
+/* Everything but `out`, as the attributes and operands say it. What grouped convolutions have in
+ * common with others stands at the same place of their attributes. */
 static CornuSweep sweep_along(const CornuOpCall *call, int i)
 {
     const CornuAttributes_CONV2D      *conv = &call->attributes->conv2d;
@@ -11,17 +12,17 @@ static CornuSweep sweep_along(const CornuOpCall *call, int i)
     const CornuAttributes_WINDOW_GRAD *pool_grad = &call->attributes->window_grad;
     const CornuType                   *in = call->in;
     switch (call->id) {
-    case CORNU_OP_CONV2D:
+    case CORNU_OP_CONV2D: case CORNU_OP_GROUPED_CONV2D:
         return (CornuSweep){
             in[0].shape.extent[1 + i], in[1].shape.extent[i], conv->strides[i],
             conv->dilation[i], conv->low[i], conv->high[i], 0,
         };
-    case CORNU_OP_CONV2D_GRAD_INPUT:
+    case CORNU_OP_CONV2D_GRAD_INPUT: case CORNU_OP_GROUPED_CONV2D_GRAD_INPUT:
         return (CornuSweep){
             conv_grad->extents[i], in[1].shape.extent[i], conv_grad->strides[i],
             conv_grad->dilation[i], conv_grad->low[i], conv_grad->high[i], 0,
         };
-    case CORNU_OP_CONV2D_GRAD_FILTER:
+    case CORNU_OP_CONV2D_GRAD_FILTER: case CORNU_OP_GROUPED_CONV2D_GRAD_FILTER:
         return (CornuSweep){
             in[0].shape.extent[1 + i], conv_grad->extents[i], conv_grad->strides[i],
             conv_grad->dilation[i], conv_grad->low[i], conv_grad->high[i], 0,

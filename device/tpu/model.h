@@ -13,7 +13,8 @@
  * - Products go to the MXU, weight-stationary: B (K, N) is cut into tiles of the array's shape,
  *   each tile held while the M rows of A stream by, one row per cycle. Convolutions are products:
  *   conv2d M = B Ho Wo, K = h w C, N = F; its filter's gradient M = h w C, K = B Ho Wo, N = F; its
- *   input's M = B H W, K = h w F, N = C.
+ *   input's M = B H W, K = h w F, N = C. Of grouped ones that is each group's; depthwise ones have
+ *   no K to speak of and go to the vector unit.
  * - A recurrent op (lstm, gru, their gradients) is one product for each of its T time steps, M = B,
  *   K = U, N = 4 U (or 3 U), or K and N the other way round for a gradient. Each waits for the one
  *   before, so the tiles of weights are loaded and the array fills and drains T times; the weights

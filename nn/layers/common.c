@@ -3,7 +3,15 @@
 
 const char *cornu_padding_name(CornuPadding padding)
 {
-    return padding == CORNU_VALID ? "valid" : padding == CORNU_SAME ? "same" : NULL;
+    return padding == CORNU_VALID ? "valid" : padding == CORNU_SAME ? "same"
+         : padding == CORNU_CAUSAL ? "causal" : NULL;
+}
+
+CornuStatus cornu__check_padding(const char *layer, CornuPadding padding)
+{
+    if (padding == CORNU_VALID || padding == CORNU_SAME) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .padding is %d, expected CORNU_VALID or CORNU_SAME",
+                       layer, (int)padding);
 }
 
 CornuStatus cornu__pair(const char *layer, const char *argument, const char *square, int64_t one,
@@ -23,11 +31,19 @@ CornuStatus cornu__pair(const char *layer, const char *argument, const char *squ
     return CORNU_OK;
 }
 
+CornuStatus cornu__positive(const char *name, const char *argument, int64_t value)
+{
+    if (value >= 1 && value <= INT32_MAX) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is %lld, expected 1 to %d", name, argument,
+                       (long long)value, INT32_MAX);
+}
+
 void cornu__padding(CornuPadding padding, int64_t extent, int64_t window, int64_t stride,
                     int64_t dilation, int64_t *low, int64_t *high)
 {
     *low = *high = 0;
-    if (padding == CORNU_VALID) return;
+    if (padding == CORNU_CAUSAL) *low = dilation * (window - 1);
+    if (padding != CORNU_SAME) return;
     int64_t out = (extent - 1) / stride + 1;
     int64_t total = (out - 1) * stride + dilation * (window - 1) + 1 - extent;
     if (total <= 0) return;
@@ -80,35 +96,63 @@ CornuStatus cornu__expect_input(CornuShape input, int rank, const char *axes)
                        cornu_shape_print(&text, input), axes);
 }
 
-extern const CornuLayerClass cornu__activation_class, cornu__add_class, cornu__average_class,
-    cornu__average_pooling2d_class, cornu__batch_normalization_class, cornu__bidirectional_class,
-    cornu__concatenate_class, cornu__conv2d_class, cornu__dense_class, cornu__dot_class,
+CornuStatus cornu__build_image(CornuLayer *layer, CornuShape input)
+{
+    (void)layer;
+    return cornu__expect_input(input, 4, "(B, H, W, C)");
+}
+
+CornuStatus cornu__build_sequence(CornuLayer *layer, CornuShape input)
+{
+    (void)layer;
+    return cornu__expect_input(input, 3, "(B, T, C)");
+}
+
+extern const CornuLayerClass cornu__activation_class, cornu__add_class, cornu__alpha_dropout_class,
+    cornu__average_class, cornu__average_pooling1d_class, cornu__average_pooling2d_class,
+    cornu__batch_normalization_class, cornu__bidirectional_class, cornu__concatenate_class,
+    cornu__conv1d_class, cornu__conv2d_class, cornu__conv2d_transpose_class,
+    cornu__cropping2d_class, cornu__dense_class, cornu__depthwise_conv2d_class, cornu__dot_class,
     cornu__dropout_class, cornu__elu_class, cornu__embedding_class, cornu__flatten_class,
+    cornu__gaussian_dropout_class, cornu__gaussian_noise_class,
+    cornu__global_average_pooling1d_class, cornu__global_average_pooling2d_class,
+    cornu__global_max_pooling1d_class, cornu__global_max_pooling2d_class,
     cornu__group_normalization_class, cornu__gru_class, cornu__layer_normalization_class,
-    cornu__leaky_relu_class, cornu__lstm_class, cornu__masking_class, cornu__max_pooling2d_class,
-    cornu__maximum_class, cornu__minimum_class, cornu__multi_head_attention_class,
-    cornu__multiply_class, cornu__normalization_class,
-    cornu__position_embedding_class, cornu__prelu_class, cornu__relu_class,
-    cornu__rescaling_class, cornu__reshape_class, cornu__rms_normalization_class,
-    cornu__simple_rnn_class, cornu__softmax_class, cornu__subtract_class,
-    cornu__time_distributed_class, cornu__unit_normalization_class;
+    cornu__leaky_relu_class, cornu__lstm_class, cornu__masking_class, cornu__max_pooling1d_class,
+    cornu__max_pooling2d_class, cornu__maximum_class, cornu__minimum_class,
+    cornu__multi_head_attention_class, cornu__multiply_class, cornu__normalization_class,
+    cornu__permute_class, cornu__position_embedding_class, cornu__prelu_class,
+    cornu__random_flip_class, cornu__random_rotation_class, cornu__random_translation_class,
+    cornu__relu_class, cornu__repeat_vector_class, cornu__rescaling_class, cornu__reshape_class,
+    cornu__resizing_class, cornu__rms_normalization_class, cornu__separable_conv2d_class,
+    cornu__simple_rnn_class, cornu__softmax_class, cornu__spatial_dropout1d_class,
+    cornu__spatial_dropout2d_class, cornu__subtract_class, cornu__time_distributed_class,
+    cornu__unit_normalization_class, cornu__up_sampling2d_class, cornu__zero_padding2d_class;
 
 const CornuLayerClass *const *cornu__layer_classes(int *count)
 {
     static const CornuLayerClass *const classes[] = {
-        &cornu__activation_class, &cornu__add_class, &cornu__average_class,
-        &cornu__average_pooling2d_class, &cornu__batch_normalization_class,
-        &cornu__bidirectional_class, &cornu__concatenate_class, &cornu__conv2d_class,
-        &cornu__dense_class, &cornu__dot_class, &cornu__dropout_class, &cornu__elu_class,
-        &cornu__embedding_class, &cornu__flatten_class, &cornu__group_normalization_class,
-        &cornu__gru_class, &cornu__layer_normalization_class, &cornu__leaky_relu_class,
-        &cornu__lstm_class, &cornu__masking_class, &cornu__max_pooling2d_class,
-        &cornu__maximum_class, &cornu__minimum_class, &cornu__multi_head_attention_class,
-        &cornu__multiply_class, &cornu__normalization_class,
-        &cornu__position_embedding_class, &cornu__prelu_class,
-        &cornu__relu_class, &cornu__rescaling_class, &cornu__reshape_class,
-        &cornu__rms_normalization_class, &cornu__simple_rnn_class, &cornu__softmax_class,
+        &cornu__activation_class, &cornu__add_class, &cornu__alpha_dropout_class,
+        &cornu__average_class, &cornu__average_pooling1d_class, &cornu__average_pooling2d_class,
+        &cornu__batch_normalization_class, &cornu__bidirectional_class, &cornu__concatenate_class,
+        &cornu__conv1d_class, &cornu__conv2d_class, &cornu__conv2d_transpose_class,
+        &cornu__cropping2d_class, &cornu__dense_class, &cornu__depthwise_conv2d_class,
+        &cornu__dot_class, &cornu__dropout_class, &cornu__elu_class, &cornu__embedding_class,
+        &cornu__flatten_class, &cornu__gaussian_dropout_class, &cornu__gaussian_noise_class,
+        &cornu__global_average_pooling1d_class, &cornu__global_average_pooling2d_class,
+        &cornu__global_max_pooling1d_class, &cornu__global_max_pooling2d_class,
+        &cornu__group_normalization_class, &cornu__gru_class, &cornu__layer_normalization_class,
+        &cornu__leaky_relu_class, &cornu__lstm_class, &cornu__masking_class,
+        &cornu__max_pooling1d_class, &cornu__max_pooling2d_class, &cornu__maximum_class,
+        &cornu__minimum_class, &cornu__multi_head_attention_class, &cornu__multiply_class,
+        &cornu__normalization_class, &cornu__permute_class, &cornu__position_embedding_class,
+        &cornu__prelu_class, &cornu__random_flip_class, &cornu__random_rotation_class,
+        &cornu__random_translation_class, &cornu__relu_class, &cornu__repeat_vector_class,
+        &cornu__rescaling_class, &cornu__reshape_class, &cornu__resizing_class,
+        &cornu__rms_normalization_class, &cornu__separable_conv2d_class, &cornu__simple_rnn_class,
+        &cornu__softmax_class, &cornu__spatial_dropout1d_class, &cornu__spatial_dropout2d_class,
         &cornu__subtract_class, &cornu__time_distributed_class, &cornu__unit_normalization_class,
+        &cornu__up_sampling2d_class, &cornu__zero_padding2d_class,
     };
     *count = (int)(sizeof classes / sizeof *classes);
     return classes;

@@ -1,54 +1,39 @@
-#include "../layer_internal.h"
+#include "convolution_internal.h"
 
 typedef struct {
     CornuLayer        base;
     CornuConv2dConfig config;   /* sizes resolved into the pairs */
 } Conv2d;
 
-static CornuConvolution convolution(const CornuConv2dConfig *config, CornuShape input)
+static CornuKernelWindow window_of(const CornuConv2dConfig *c)
 {
-    CornuConvolution c = { 0 };
-    for (int i = 0; i < 2; i++) {
-        c.strides[i] = config->strides[i];
-        c.dilation[i] = config->dilation_rate[i];
-        cornu__padding(config->padding, input.extent[i + 1], config->kernel_size[i],
-                       c.strides[i], c.dilation[i], &c.low[i], &c.high[i]);
-    }
-    return c;
+    return cornu__kernel_window(c->padding, c->kernel_size, c->strides, c->dilation_rate);
 }
 
 static CornuStatus build(CornuLayer *layer, CornuShape input)
 {
     const CornuConv2dConfig *config = &((Conv2d *)layer)->config;
-    const int64_t *size = config->kernel_size, *dilation = config->dilation_rate;
-    CORNU__TRY(cornu__expect_input(input, 4, "(B, H, W, C)"));
-    CornuText text;
-    for (int i = 0; i < 2 && config->padding == CORNU_VALID; i++)
-        if (dilation[i] * (size[i] - 1) + 1 > input.extent[i + 1])
-            return cornu__fail(CORNU_ERR_SHAPE, "the input %s is smaller than the kernel "
-                               "(%lld, %lld) with dilation (%lld, %lld)",
-                               cornu_shape_print(&text, input), (long long)size[0],
-                               (long long)size[1], (long long)dilation[0],
-                               (long long)dilation[1]);
-    CORNU__TRY(cornu_layer_weight(layer, "kernel",
-                                  cornu_shape(size[0], size[1], input.extent[3], config->filters),
-                                  config->kernel_initializer, false));
-    CORNU__TRY(cornu_layer_weight_rules(layer, config->kernel_regularizer,
-                                        config->kernel_constraint));
+    const CornuKernelWindow  window = window_of(config);
+    const int64_t           *size = config->kernel_size, groups = config->groups;
+    CORNU__TRY(cornu__window_fits(&window, input));
+    CORNU__TRY(cornu__check_channels(input, groups));
+    CORNU__TRY(cornu__declare(layer, "kernel",
+                              cornu_shape(size[0], size[1], input.extent[3] / groups,
+                                          config->filters), config->kernel_initializer,
+                              config->kernel_regularizer, config->kernel_constraint));
     if (config->no_bias) return CORNU_OK;
-    CORNU__TRY(cornu_layer_weight(layer, "bias", cornu_shape(config->filters),
-                                  config->bias_initializer, false));
-    return cornu_layer_weight_rules(layer, config->bias_regularizer, config->bias_constraint);
+    return cornu__declare(layer, "bias", cornu_shape(config->filters), config->bias_initializer,
+                          config->bias_regularizer, config->bias_constraint);
 }
 
 static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const CornuConv2dConfig *config = &((Conv2d *)layer)->config;
+    const CornuKernelWindow  window = window_of(config);
     if (!x) return NULL;
-    const CornuConvolution c = convolution(config, cornu_tensor_shape(x));
+    const CornuConvolution c = cornu__convolution(&window, cornu_tensor_shape(x), config->groups);
     CornuTensor *y = cornu_op_conv2d(x, cornu_layer_read(layer, call, 0), &c);
-    if (!config->no_bias) y = cornu_op_add(y, cornu_layer_read(layer, call, 1));
-    return y ? cornu_activation_apply(config->activation, y) : NULL;
+    return cornu__biased(layer, call, y, config->no_bias ? -1 : 1, config->activation);
 }
 
 static CornuLayer *from(const void *config) { return cornu_conv2d_from(config); }
@@ -91,27 +76,13 @@ static CornuStatus resolve(const CornuConv2dConfig *config, const char *name,
                                               config->bias_initializer };
     *to = *config;
     to->name = to->dtype = NULL;
-    if (config->filters < 1)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .filters is %lld, expected at least 1", name,
-                           (long long)config->filters);
-    if (config->groups != 0 && config->groups != 1)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED,
-                           "%s: .groups is %lld; only 1 is available in this version", name,
-                           (long long)config->groups);
-    if (!cornu_padding_name(config->padding))
-        return cornu__fail(CORNU_ERR_ARGUMENT,
-                           "%s: .padding is %d, expected CORNU_VALID or CORNU_SAME", name,
-                           (int)config->padding);
+    to->groups = config->groups ? config->groups : 1;
+    CORNU__TRY(cornu__positive(name, "filters", config->filters));
+    CORNU__TRY(cornu__check_groups(name, to->groups, to->filters));
     CORNU__TRY(cornu__check_enums(name, config->activation, initializers, 2));
     CORNU__TRY(cornu__check_activity(name, &config->activity_regularizer));
-    CORNU__TRY(cornu__pair(name, "kernel_size", "kernel", config->kernel, config->kernel_size, 0,
-                           to->kernel_size));
-    CORNU__TRY(cornu__pair(name, "strides", "stride", config->stride, config->strides, 1,
-                           to->strides));
-    CORNU__TRY(cornu__pair(name, "dilation_rate", "dilation_rate", 0, config->dilation_rate, 1,
-                           to->dilation_rate));
-    to->kernel = to->stride = 0;
-    to->groups = 1;
+    CORNU__TRY(cornu__resolve_window(name, to->padding, &to->kernel, to->kernel_size, &to->stride,
+                                     to->strides, to->dilation_rate));
     to->activation = cornu__activation(to->activation, CORNU_LINEAR);
     to->kernel_initializer = cornu__initializer(to->kernel_initializer, CORNU_GLOROT_UNIFORM);
     to->bias_initializer = cornu__initializer(to->bias_initializer, CORNU_ZEROS);

@@ -80,10 +80,7 @@ static CornuStatus resolve(const CornuPooling2dConfig *config, const char *name,
 {
     *to = *config;
     to->name = to->dtype = NULL;
-    if (!cornu_padding_name(config->padding))
-        return cornu__fail(CORNU_ERR_ARGUMENT,
-                           "%s: .padding is %d, expected CORNU_VALID or CORNU_SAME", name,
-                           (int)config->padding);
+    CORNU__TRY(cornu__check_padding(name, config->padding));
     CORNU__TRY(cornu__pair(name, "pool_size", "pool", config->pool, config->pool_size, usual,
                            to->pool_size));
     const bool stride_given = config->stride || config->strides[0] || config->strides[1];

@@ -17,6 +17,8 @@ static WorkClass class_of(CornuOpId id)
 {
     switch (id) {
     case CORNU_OP_CONV2D: case CORNU_OP_CONV2D_GRAD_INPUT: case CORNU_OP_CONV2D_GRAD_FILTER:
+    case CORNU_OP_GROUPED_CONV2D: case CORNU_OP_GROUPED_CONV2D_GRAD_INPUT:
+    case CORNU_OP_GROUPED_CONV2D_GRAD_FILTER:
         return WORK_CONVOLUTION;
     case CORNU_OP_MATMUL: return WORK_PRODUCT;
     case CORNU_OP_SCAN: case CORNU_OP_LSTM: case CORNU_OP_LSTM_GRAD: case CORNU_OP_GRU:

@@ -367,6 +367,56 @@ static void test_conv2d(void **state)
     check_convolution(cornu_shape(12, 28, 28, 1), cornu_shape(3, 3, 1, 32), (CornuAttributes){ 0 });
 }
 
+/* Depthwise ones, the only grouped ones that kernels take; of all else an op is made of ops. */
+static void check_depthwise(CornuShape x, CornuShape filter)
+{
+    const CornuAttributes a = random_convolution(x, filter, false);
+    Case y = { .id = CORNU_OP_GROUPED_CONV2D, .epilogue.activation = CORNU_OP_COUNT,
+               .terms = (double)(filter.extent[0] * filter.extent[1]) };
+    CornuAttributes grad = { .grouped_conv2d_grad = { .dtype = results, .groups = x.extent[3] } };
+    for (int i = 0; i < 2; i++) {
+        grad.grouped_conv2d_grad.strides[i] = a.conv2d.strides[i];
+        grad.grouped_conv2d_grad.low[i] = a.conv2d.low[i];
+        grad.grouped_conv2d_grad.high[i] = a.conv2d.high[i];
+        grad.grouped_conv2d_grad.dilation[i] = a.conv2d.dilation[i];
+    }
+    y.attributes = grad;
+    y.attributes.grouped_conv2d.groups = x.extent[3];
+    add_operand(&y, cornu_type_from(operands, x));
+    add_operand(&y, cornu_type_from(operands, filter));
+    CornuOpCall op = op_of(&y);
+    CornuType   d_y;
+    assert_int_equal(cornu__op_type(&op, &d_y), CORNU_OK);
+    d_y.dtype = operands;
+    check_with_epilogue(&y);
+
+    for (int by_filter = 0; by_filter < 2; by_filter++) {
+        Case c = { .id = by_filter ? CORNU_OP_GROUPED_CONV2D_GRAD_FILTER
+                                   : CORNU_OP_GROUPED_CONV2D_GRAD_INPUT,
+                   .attributes = grad, .epilogue.activation = CORNU_OP_COUNT,
+                   .terms = y.terms };
+        for (int i = 0; i < 2; i++)
+            c.attributes.grouped_conv2d_grad.extents[i] = by_filter ? filter.extent[i]
+                                                                    : x.extent[1 + i];
+        if (by_filter) c.terms = (double)(cornu_type_count(d_y) / x.extent[3]);
+        add_operand(&c, by_filter ? cornu_type_from(operands, x) : d_y);
+        add_operand(&c, by_filter ? d_y : cornu_type_from(operands, filter));
+        assert_true(expect(&c));
+        check(&c);
+        free_case(&c);
+    }
+}
+
+static void test_depthwise(void **state)
+{
+    (void)state;
+    for (int i = 0; i < rounds(80); i++) {
+        const int64_t C = between(1, 70);
+        check_depthwise(cornu_shape(between(1, 5), between(1, 13), between(1, 25), C),
+                        cornu_shape(between(1, 5), between(1, 5), 1, C));
+    }
+}
+
 /* ---- Pooling ---- */
 
 static int64_t pick(const int64_t *from, int count) { return from[between(0, count - 1)]; }
@@ -689,6 +739,7 @@ static int cpu_with_isa(CornuIsa isa)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_matmul),
         cmocka_unit_test(test_conv2d),
+        cmocka_unit_test(test_depthwise),
         cmocka_unit_test(test_pool),
         cmocka_unit_test(test_pooled),
         cmocka_unit_test(test_batch_norm),
@@ -710,6 +761,7 @@ static int tpu_with_isa(CornuIsa isa)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_matmul),
         cmocka_unit_test(test_conv2d),
+        cmocka_unit_test(test_depthwise),
         cmocka_unit_test(test_pooled),
         /* of bf16 alone: those of f32 are the cpu's */
         cmocka_unit_test(test_pool),

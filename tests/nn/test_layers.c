@@ -1,5 +1,5 @@
-/* Layers of one input against real Keras (tests/golden/pieces and norms), on each device: outputs,
- * gradients, moving statistics; and what constructors refuse. */
+/* Layers of one input against real Keras (tests/golden/pieces, norms and convs), on each device:
+ * outputs, gradients, moving statistics; and what constructors refuse. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -129,8 +129,10 @@ static void constructors_refuse(void **state)
     refuses(cornu_conv2d(8), CORNU_ERR_ARGUMENT, "conv2d: .kernel_size is required");
     refuses(cornu_conv2d(8, 3, .kernel_size = { 3 }), CORNU_ERR_ARGUMENT,
             "both .kernel and .kernel_size");
-    refuses(cornu_conv2d(8, 3, .groups = 2, .name = "c"), CORNU_ERR_UNSUPPORTED,
-            "c: .groups is 2");
+    refuses(cornu_conv2d(8, 3, .groups = 3, .name = "c"), CORNU_ERR_ARGUMENT,
+            "c: .groups is 3, expected a divisor of the 8 filters");
+    refuses(cornu_conv2d(8, 3, .padding = CORNU_CAUSAL), CORNU_ERR_ARGUMENT, ".padding is 2");
+    refuses(cornu_max_pooling2d(.padding = CORNU_CAUSAL), CORNU_ERR_ARGUMENT, ".padding is 2");
     refuses(cornu_conv2d(8, 3, -1), CORNU_ERR_ARGUMENT, ".strides is -1");
     refuses(cornu_average_pooling2d(), CORNU_ERR_ARGUMENT, ".pool_size is required");
     refuses(cornu_max_pooling2d(2, .pool_size = { 2 }), CORNU_ERR_ARGUMENT, "both .pool");
@@ -185,6 +187,9 @@ int main(void)
         { "activations", matches_keras, NULL, NULL, "activations" },
         { "normalizations", matches_keras, NULL, NULL, "../norms/layers" },
         { "more_activations", matches_keras, NULL, NULL, "../norms/activations" },
+        { "convolutions", matches_keras, NULL, NULL, "../convs/convolutions" },
+        { "spatial", matches_keras, NULL, NULL, "../convs/spatial" },
+        { "augmentation", matches_keras, NULL, NULL, "../convs/augmentation" },
         cmocka_unit_test(constructors_refuse),
         cmocka_unit_test(impossible_shapes_are_named),
         cmocka_unit_test(pending_errors_reach_compile),

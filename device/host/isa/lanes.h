@@ -46,6 +46,21 @@ typedef float   Unaligned __attribute__((vector_size(4 * LANES), aligned(4), may
 INLINE Lanes load(const float *from)       { return *(const Unaligned *)from; }
 INLINE void  store(float *to, Lanes value) { *(Unaligned *)to = value; }
 
+/* The last ones of a row may be fewer than a register holds. */
+INLINE Lanes load_some(const float *from, int64_t count)
+{
+    if (count >= LANES) return load(from);
+    Lanes value = { 0 };
+    memcpy(&value, from, (size_t)count * sizeof(float));
+    return value;
+}
+
+INLINE void store_some(float *to, Lanes value, int64_t count)
+{
+    if (count >= LANES) store(to, value);
+    else memcpy(to, &value, (size_t)count * sizeof(float));
+}
+
 /* Lanes that hold numbers below 2^16 or 2^8, as those. gcc 12 converts vectors of its own type
  * lane by lane, with AVX2 alone a loop over them too. */
 #if defined(__AVX2__) && !defined(__AVX512F__)

@@ -1,8 +1,6 @@
 #include "../pool.h"
 #include "lanes.h"
 
-#include <string.h>
-
 /* The taps [from, to) of output o that meet x, and the row that tap 0 meets or would meet. */
 typedef struct {
     int64_t from, to, origin;
@@ -13,21 +11,6 @@ static Reach reach(const CornuSweep *sweep, int64_t o)
     const int64_t origin = o * sweep->stride - sweep->low;
     return (Reach){ origin < 0 ? -origin : 0,
                     sweep->in - origin < sweep->size ? sweep->in - origin : sweep->size, origin };
-}
-
-/* The last channels may be fewer than a register holds. */
-INLINE Lanes load_some(const float *from, int64_t count)
-{
-    if (count >= LANES) return load(from);
-    Lanes value = { 0 };
-    memcpy(&value, from, (size_t)count * sizeof(float));
-    return value;
-}
-
-INLINE void store_some(float *to, Lanes value, int64_t count)
-{
-    if (count >= LANES) store(to, value);
-    else memcpy(to, &value, (size_t)count * sizeof(float));
 }
 
 /* As a loop: gcc 12 converts vectors of its own type lane by lane. */

@@ -1,0 +1,349 @@
+/* RandomFlip, RandomTranslation and RandomRotation: per image, in training alone. */
+#include "../layer_internal.h"
+
+const char *cornu_flip_mode_name(CornuFlipMode mode)
+{
+    switch (mode) {
+    case CORNU_FLIP_HORIZONTAL_AND_VERTICAL: return "horizontal_and_vertical";
+    case CORNU_FLIP_HORIZONTAL:              return "horizontal";
+    case CORNU_FLIP_VERTICAL:                return "vertical";
+    }
+    return NULL;
+}
+
+const char *cornu_fill_mode_name(CornuFillMode mode)
+{
+    switch (mode) {
+    case CORNU_FILL_REFLECT:  return "reflect";
+    case CORNU_FILL_CONSTANT: return "constant";
+    case CORNU_FILL_NEAREST:  return "nearest";
+    case CORNU_FILL_WRAP:     return "wrap";
+    }
+    return NULL;
+}
+
+/* `count` numbers in [0, 1) for each of the images in x: (B, count). */
+static CornuTensor *draw(const CornuLayer *layer, const CornuCall *call, CornuTensor *x, int count)
+{
+    if (!x) return NULL;
+    const CornuShape shape = cornu_shape(cornu_tensor_shape(x).extent[0], count);
+    return cornu_op_random_uniform(shape, call->seed, call->iteration, call->position,
+                                   layer->generator);
+}
+
+/* Number i of all that were drawn, (B, 1, 1). */
+static CornuTensor *drawn(CornuTensor *numbers, int i)
+{
+    if (!numbers) return NULL;
+    const int64_t B = cornu_tensor_shape(numbers).extent[0];
+    CornuTensor  *one = cornu_op_slice(numbers, (const int64_t[]){ 0, i },
+                                       (const int64_t[]){ B, 1 });
+    return cornu_op_reshape(one, cornu_shape(B, 1, 1));
+}
+
+/* ---- RandomFlip ---- */
+
+typedef struct {
+    CornuLayer            base;
+    CornuRandomFlipConfig config;
+} RandomFlip;
+
+static CornuTensor *flip_half(CornuTensor *x, CornuTensor *number, int axis)
+{
+    if (!number) return NULL;
+    CornuTensor *flips = cornu_op_compare(number, CORNU_LESS, cornu_op_constant_like(number, 0.5));
+    flips = cornu_op_reshape(flips, cornu_shape(cornu_tensor_shape(x).extent[0], 1, 1, 1));
+    return cornu_op_select(flips, cornu_op_flip(x, axis), x);
+}
+
+static CornuTensor *flip_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const CornuFlipMode mode = ((RandomFlip *)layer)->config.mode;
+    if (!x || !call->training) return x;
+    CornuTensor *numbers = draw(layer, call, x, 2);
+    if (mode != CORNU_FLIP_VERTICAL) x = flip_half(x, drawn(numbers, 0), 2);
+    if (mode != CORNU_FLIP_HORIZONTAL) x = flip_half(x, drawn(numbers, 1), 1);
+    return x;
+}
+
+static CornuLayer *flip_from(const void *config) { return cornu_random_flip_from(config); }
+
+static const CornuField flip_fields[] = {
+    { "mode", CORNU_FIELD_FLIP_MODE, offsetof(CornuRandomFlipConfig, mode) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__random_flip_class = {
+    .class_name = "RandomFlip", .size = sizeof(RandomFlip), .build = cornu__build_image,
+    .call = flip_call, .mask = cornu__no_mask,
+    .fields = flip_fields, .config_size = sizeof(CornuRandomFlipConfig),
+    .config_offset = offsetof(RandomFlip, config), .from = flip_from,
+};
+
+CornuLayer *cornu_random_flip_from(const CornuRandomFlipConfig *config)
+{
+    if (!cornu_flip_mode_name(config->mode))
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .mode is %d, expected 0 to 2",
+                                config->name ? config->name : "random_flip", (int)config->mode);
+    CornuLayer *layer = cornu_layer_create(&cornu__random_flip_class, config->name, config->dtype);
+    if (layer) ((RandomFlip *)layer)->config.mode = config->mode;
+    return layer;
+}
+
+/* ---- Images from elsewhere ---- */
+
+/* What RandomTranslation and RandomRotation have in common. */
+typedef struct {
+    CornuFillMode      fill_mode;
+    CornuInterpolation interpolation;
+    double             fill_value;
+} Sampling;
+
+/* Between lowest and highest, from a number in [0, 1). */
+static CornuTensor *between(CornuTensor *number, const double range[2])
+{
+    return cornu_op_shift(cornu_op_scale(number, range[1] - range[0]), range[0]);
+}
+
+/* Whole numbers i in f32 brought into [0, n), and in *inside whether they were there; that alone is
+ * what "constant" wants. */
+static CornuTensor *folded(CornuTensor *i, int64_t n, CornuFillMode mode, CornuTensor **inside)
+{
+    if (!i) return *inside = NULL;
+    const double period = (double)(mode == CORNU_FILL_REFLECT ? 2 * n : n);
+    CornuTensor *first = cornu_op_constant_like(i, 0.0);
+    CornuTensor *last = cornu_op_constant_like(i, (double)(n - 1));
+    CornuTensor *clamped = cornu_op_minimum(cornu_op_maximum(i, first), last);
+    *inside = cornu_op_compare(i, CORNU_EQUAL, clamped);
+    if (mode == CORNU_FILL_CONSTANT || mode == CORNU_FILL_NEAREST) return clamped;
+    /* Half a pixel keeps i / period away from whole numbers, whatever its rounding. */
+    CornuTensor *times = cornu_op_floor(cornu_op_scale(cornu_op_shift(i, 0.5), 1.0 / period));
+    CornuTensor *rest = cornu_op_subtract(i, cornu_op_scale(times, period));
+    if (mode == CORNU_FILL_WRAP) return rest;
+    return cornu_op_minimum(rest, cornu_op_shift(cornu_op_negative(rest), period - 1.0));
+}
+
+/* The pixels of x (B, H, W, C) at rows and columns (B, H, W), which are whole numbers in f32, as
+ * f32. */
+static CornuTensor *pixels(CornuTensor *x, CornuTensor *row, CornuTensor *column,
+                           const Sampling *sampling)
+{
+    if (!x || !row || !column) return NULL;
+    const CornuShape s = cornu_tensor_shape(x);
+    const int64_t    B = s.extent[0], H = s.extent[1], W = s.extent[2], C = s.extent[3];
+    CornuTensor     *row_inside, *column_inside;
+    row = cornu_op_convert(folded(row, H, sampling->fill_mode, &row_inside), CORNU_I64);
+    column = cornu_op_convert(folded(column, W, sampling->fill_mode, &column_inside), CORNU_I64);
+    if (!row || !column) return NULL;
+    CornuTensor *image = cornu_op_iota(cornu_tensor_graph(x), cornu_type(CORNU_I64, B, H, W), 0);
+    CornuTensor *at = cornu_op_multiply(image, cornu_op_constant_like(image, (double)H));
+    at = cornu_op_add(at, row);
+    at = cornu_op_add(cornu_op_multiply(at, cornu_op_constant_like(at, (double)W)), column);
+    CornuTensor *found = cornu_op_gather(cornu_op_reshape(x, cornu_shape(B * H * W, C)), at);
+    found = cornu_op_convert(found, CORNU_F32);
+    if (sampling->fill_mode != CORNU_FILL_CONSTANT) return found;
+    const CornuShape each = cornu_shape(B, H, W, 1);
+    CornuTensor     *fill = cornu_op_constant_like(found, sampling->fill_value);
+    found = cornu_op_select(cornu_op_reshape(row_inside, each), found, fill);
+    return cornu_op_select(cornu_op_reshape(column_inside, each), found, fill);
+}
+
+/* a + (b - a) part */
+static CornuTensor *mixed(CornuTensor *a, CornuTensor *b, CornuTensor *part)
+{
+    return cornu_op_add(a, cornu_op_multiply(cornu_op_subtract(b, a), part));
+}
+
+/* x (B, H, W, C) at rows and columns (B, H, W) in f32, between pixels. As Keras has it, what lies
+ * outside is filled pixel by pixel, and then mixed; halves are rounded away from zero.
+ * Source: jax.scipy.ndimage.map_coordinates. */
+static CornuTensor *sample(CornuTensor *x, CornuTensor *row, CornuTensor *column,
+                           const Sampling *sampling)
+{
+    if (!x || !row || !column) return NULL;
+    const CornuType type = cornu_tensor_type(x);
+    CornuTensor    *at[2] = { row, column }, *part[2], *next[2];
+    for (int i = 0; i < 2; i++) {
+        CornuTensor *where = at[i];
+        if (sampling->interpolation == CORNU_NEAREST) {
+            CornuTensor *size = cornu_op_floor(cornu_op_shift(cornu_op_absolute(where), 0.5));
+            at[i] = cornu_op_multiply(cornu_op_sign(where), size);
+            continue;
+        }
+        at[i] = cornu_op_floor(where);
+        next[i] = cornu_op_shift(at[i], 1.0);
+        part[i] = cornu_op_reshape(cornu_op_subtract(where, at[i]),
+                                   cornu_shape(type.shape.extent[0], type.shape.extent[1],
+                                               type.shape.extent[2], 1));
+    }
+    CornuTensor *y = pixels(x, at[0], at[1], sampling);
+    if (sampling->interpolation == CORNU_BILINEAR) {
+        y = mixed(y, pixels(x, at[0], next[1], sampling), part[1]);
+        CornuTensor *below = mixed(pixels(x, next[0], at[1], sampling),
+                                   pixels(x, next[0], next[1], sampling), part[1]);
+        y = mixed(y, below, part[0]);
+    }
+    return cornu_op_convert(y, type.dtype);
+}
+
+/* Rows or columns as they are counted, (B, H, W) in f32. */
+static CornuTensor *counted(CornuTensor *x, int axis)
+{
+    const CornuShape s = cornu_tensor_shape(x);
+    return cornu_op_iota(cornu_tensor_graph(x),
+                         cornu_type(CORNU_F32, s.extent[0], s.extent[1], s.extent[2]), axis);
+}
+
+static CornuStatus check_sampling(const char *name, CornuFillMode fill_mode,
+                                  CornuInterpolation *interpolation)
+{
+    if (!cornu_fill_mode_name(fill_mode))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .fill_mode is %d, expected 0 to 3", name,
+                           (int)fill_mode);
+    return cornu__check_interpolation(name, interpolation, CORNU_BILINEAR);
+}
+
+/* Puts `most` in either direction into the range, or orders what was given. */
+static CornuStatus resolve_range(const char *name, const char *square, const char *argument,
+                                 double *most, double range[2])
+{
+    if (*most != 0.0 && (range[0] != 0.0 || range[1] != 0.0))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: both .%s and .%s are given, expected one",
+                           name, square, argument);
+    if (*most != 0.0) {
+        range[0] = -*most;
+        range[1] = *most;
+    }
+    if (range[0] > range[1]) {
+        const double lowest = range[1];
+        range[1] = range[0];
+        range[0] = lowest;
+    }
+    *most = 0.0;
+    if (range[0] >= -1.0 && range[1] <= 1.0) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is from %g to %g, expected -1 to 1", name,
+                       argument, range[0], range[1]);
+}
+
+/* ---- RandomTranslation ---- */
+
+typedef struct {
+    CornuLayer                   base;
+    CornuRandomTranslationConfig config;   /* what was given resolved into the ranges */
+} RandomTranslation;
+
+static CornuTensor *translation_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const CornuRandomTranslationConfig *c = &((RandomTranslation *)layer)->config;
+    const Sampling sampling = { c->fill_mode, c->interpolation, c->fill_value };
+    if (!x || !call->training) return x;
+    const CornuShape s = cornu_tensor_shape(x);
+    CornuTensor     *numbers = draw(layer, call, x, 2);
+    CornuTensor     *down = cornu_op_scale(between(drawn(numbers, 0), c->height_factor),
+                                           (double)s.extent[1]);
+    CornuTensor     *right = cornu_op_scale(between(drawn(numbers, 1), c->width_factor),
+                                            (double)s.extent[2]);
+    return sample(x, cornu_op_subtract(counted(x, 1), down),
+                  cornu_op_subtract(counted(x, 2), right), &sampling);
+}
+
+static CornuLayer *translation_from(const void *config)
+{
+    return cornu_random_translation_from(config);
+}
+
+static const CornuField translation_fields[] = {
+    { "height_factor", CORNU_FIELD_RANGE, offsetof(CornuRandomTranslationConfig, height_factor) },
+    { "width_factor", CORNU_FIELD_RANGE, offsetof(CornuRandomTranslationConfig, width_factor) },
+    { "fill_mode", CORNU_FIELD_FILL_MODE, offsetof(CornuRandomTranslationConfig, fill_mode) },
+    { "interpolation", CORNU_FIELD_INTERPOLATION,
+      offsetof(CornuRandomTranslationConfig, interpolation) },
+    { "fill_value", CORNU_FIELD_NUMBER, offsetof(CornuRandomTranslationConfig, fill_value) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__random_translation_class = {
+    .class_name = "RandomTranslation", .size = sizeof(RandomTranslation),
+    .build = cornu__build_image, .call = translation_call, .mask = cornu__no_mask,
+    .fields = translation_fields, .config_size = sizeof(CornuRandomTranslationConfig),
+    .config_offset = offsetof(RandomTranslation, config), .from = translation_from,
+};
+
+CornuLayer *cornu_random_translation_from(const CornuRandomTranslationConfig *config)
+{
+    const char                  *name = config->name ? config->name : "random_translation";
+    CornuRandomTranslationConfig to = *config;
+    to.name = to.dtype = NULL;
+    to.fill_value = cornu__number(config->fill_value, 0.0);
+    if (resolve_range(name, "height", "height_factor", &to.height, to.height_factor) ||
+        resolve_range(name, "width", "width_factor", &to.width, to.width_factor) ||
+        check_sampling(name, to.fill_mode, &to.interpolation))
+        return cornu__null();
+    CornuLayer *layer = cornu_layer_create(&cornu__random_translation_class, config->name,
+                                           config->dtype);
+    if (layer) ((RandomTranslation *)layer)->config = to;
+    return layer;
+}
+
+/* ---- RandomRotation ---- */
+
+typedef struct {
+    CornuLayer                base;
+    CornuRandomRotationConfig config;   /* what was given resolved into the range */
+} RandomRotation;
+
+/* Pixel (x, y) of the result is that at (cos x' - sin y', sin x' + cos y') of the image, all
+ * counted from the center. */
+static CornuTensor *rotation_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const CornuRandomRotationConfig *c = &((RandomRotation *)layer)->config;
+    const Sampling sampling = { c->fill_mode, c->interpolation, c->fill_value };
+    const double   whole_turn = 6.283185307179586;
+    if (!x || !call->training) return x;
+    const CornuShape s = cornu_tensor_shape(x);
+    const double     middle[2] = { 0.5 * (double)(s.extent[1] - 1),
+                                   0.5 * (double)(s.extent[2] - 1) };
+    CornuTensor *angle = cornu_op_scale(between(drawn(draw(layer, call, x, 1), 0), c->factor),
+                                        whole_turn);
+    CornuTensor *sine = cornu_op_sin(angle), *cosine = cornu_op_cos(angle);
+    CornuTensor *down = cornu_op_shift(counted(x, 1), -middle[0]);
+    CornuTensor *right = cornu_op_shift(counted(x, 2), -middle[1]);
+    CornuTensor *row = cornu_op_add(cornu_op_multiply(right, sine),
+                                    cornu_op_multiply(down, cosine));
+    CornuTensor *column = cornu_op_subtract(cornu_op_multiply(right, cosine),
+                                            cornu_op_multiply(down, sine));
+    return sample(x, cornu_op_shift(row, middle[0]), cornu_op_shift(column, middle[1]), &sampling);
+}
+
+static CornuLayer *rotation_from(const void *config) { return cornu_random_rotation_from(config); }
+
+static const CornuField rotation_fields[] = {
+    { "factor", CORNU_FIELD_RANGE, offsetof(CornuRandomRotationConfig, factor) },
+    { "fill_mode", CORNU_FIELD_FILL_MODE, offsetof(CornuRandomRotationConfig, fill_mode) },
+    { "interpolation", CORNU_FIELD_INTERPOLATION,
+      offsetof(CornuRandomRotationConfig, interpolation) },
+    { "fill_value", CORNU_FIELD_NUMBER, offsetof(CornuRandomRotationConfig, fill_value) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__random_rotation_class = {
+    .class_name = "RandomRotation", .size = sizeof(RandomRotation),
+    .build = cornu__build_image, .call = rotation_call, .mask = cornu__no_mask,
+    .fields = rotation_fields, .config_size = sizeof(CornuRandomRotationConfig),
+    .config_offset = offsetof(RandomRotation, config), .from = rotation_from,
+};
+
+CornuLayer *cornu_random_rotation_from(const CornuRandomRotationConfig *config)
+{
+    const char               *name = config->name ? config->name : "random_rotation";
+    CornuRandomRotationConfig to = *config;
+    to.name = to.dtype = NULL;
+    to.fill_value = cornu__number(config->fill_value, 0.0);
+    if (resolve_range(name, "most", "factor", &to.most, to.factor) ||
+        check_sampling(name, to.fill_mode, &to.interpolation))
+        return cornu__null();
+    CornuLayer *layer = cornu_layer_create(&cornu__random_rotation_class, config->name,
+                                           config->dtype);
+    if (layer) ((RandomRotation *)layer)->config = to;
+    return layer;
+}

@@ -1,0 +1,137 @@
+#include "../../device/integer_internal.h"
+#include "convolution_internal.h"
+
+typedef struct {
+    CornuLayer                 base;
+    CornuConv2dTransposeConfig config;   /* sizes resolved into the pairs */
+} Conv2dTranspose;
+
+/*
+ * The convolution that makes x (B, H, W, C) of the result y (B, Ho, Wo, filters), and Ho, Wo. Keras
+ * takes the outputs apart by so many rows on the left and on the right of x between which s - 1
+ * rows of zeros stand; of the convolution these are the rows that it pads less.
+ * Source: keras/src/backend/common/backend_utils.py.
+ */
+static CornuConvolution backwards(const CornuConv2dTransposeConfig *config, CornuShape x,
+                                  int64_t out[2])
+{
+    CornuConvolution c = { .groups = 1 };
+    for (int i = 0; i < 2; i++) {
+        const int64_t stride = config->strides[i], dilation = config->dilation_rate[i];
+        const int64_t size = (config->kernel_size[i] - 1) * dilation + 1;
+        const int64_t more = cornu__integer(config->output_padding[i], 0);
+        const bool    none = !config->output_padding[0] && !config->output_padding[1];
+        int64_t       left = size - 1, right = size - 1 + (none ? larger(stride - size, 0) : more);
+        if (config->padding == CORNU_SAME) {
+            const int64_t both = none ? stride + size - 2 : size + size % 2 - 2 + more;
+            left = smaller(ceil_divide(both, 2), size - 1);
+            right = both - left;
+        }
+        c.strides[i] = stride;
+        c.dilation[i] = dilation;
+        c.low[i] = size - 1 - left;
+        c.high[i] = size - 1 - right;
+        out[i] = (x.extent[i + 1] - 1) * stride + left + right - size + 2;
+    }
+    return c;
+}
+
+static CornuStatus build(CornuLayer *layer, CornuShape input)
+{
+    const CornuConv2dTransposeConfig *config = &((Conv2dTranspose *)layer)->config;
+    CORNU__TRY(cornu__expect_input(input, 4, "(B, H, W, C)"));
+    CORNU__TRY(cornu__declare(layer, "kernel",
+                              cornu_shape(config->kernel_size[0], config->kernel_size[1],
+                                          config->filters, input.extent[3]),
+                              config->kernel_initializer, config->kernel_regularizer,
+                              config->kernel_constraint));
+    if (config->no_bias) return CORNU_OK;
+    return cornu__declare(layer, "bias", cornu_shape(config->filters), config->bias_initializer,
+                          config->bias_regularizer, config->bias_constraint);
+}
+
+static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const CornuConv2dTransposeConfig *config = &((Conv2dTranspose *)layer)->config;
+    int64_t                           out[2];
+    if (!x) return NULL;
+    const CornuConvolution c = backwards(config, cornu_tensor_shape(x), out);
+    CornuTensor *y = cornu_op_conv2d_grad_input(x, cornu_layer_read(layer, call, 0), out[0],
+                                                out[1], &c);
+    return cornu__biased(layer, call, y, config->no_bias ? -1 : 1, config->activation);
+}
+
+static CornuLayer *from(const void *config) { return cornu_conv2d_transpose_from(config); }
+
+#define AT(name) offsetof(CornuConv2dTransposeConfig, name)
+static const CornuField fields[] = {
+    { "filters", CORNU_FIELD_INTEGER, AT(filters) },
+    { "kernel_size", CORNU_FIELD_PAIR, AT(kernel_size) },
+    { "strides", CORNU_FIELD_PAIR, AT(strides) },
+    { "padding", CORNU_FIELD_PADDING, AT(padding) },
+    { "output_padding", CORNU_FIELD_PAIR_OR_NONE, AT(output_padding) },
+    { "dilation_rate", CORNU_FIELD_PAIR, AT(dilation_rate) },
+    { "activation", CORNU_FIELD_ACTIVATION, AT(activation) },
+    { "use_bias", CORNU_FIELD_NOT, AT(no_bias) },
+    { "kernel_initializer", CORNU_FIELD_INITIALIZER, AT(kernel_initializer) },
+    { "bias_initializer", CORNU_FIELD_INITIALIZER, AT(bias_initializer) },
+    { "kernel_regularizer", CORNU_FIELD_REGULARIZER, AT(kernel_regularizer) },
+    { "bias_regularizer", CORNU_FIELD_REGULARIZER, AT(bias_regularizer) },
+    { "activity_regularizer", CORNU_FIELD_REGULARIZER, AT(activity_regularizer) },
+    { "kernel_constraint", CORNU_FIELD_CONSTRAINT, AT(kernel_constraint) },
+    { "bias_constraint", CORNU_FIELD_CONSTRAINT, AT(bias_constraint) },
+    { 0 },
+};
+#undef AT
+
+const CornuLayerClass cornu__conv2d_transpose_class = {
+    .class_name = "Conv2DTranspose", .size = sizeof(Conv2dTranspose), .build = build,
+    .call = call, .mask = cornu__no_mask,
+    .fields = fields, .config_size = sizeof(CornuConv2dTransposeConfig),
+    .config_offset = offsetof(Conv2dTranspose, config), .from = from,
+};
+
+/* None stays 0 and 0, {n} is {n, n}. */
+static CornuStatus resolve_output_padding(const char *name, const int64_t strides[2],
+                                          int64_t padding[2])
+{
+    if (padding[0] && !padding[1]) padding[1] = padding[0];
+    if (padding[1] && !padding[0]) padding[0] = CORNU_ZERO;
+    for (int i = 0; i < 2; i++) {
+        const int64_t rows = cornu__integer(padding[i], 0);
+        if (rows < 0 || rows >= strides[i])
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .output_padding is %lld, expected 0 or "
+                               "more and less than .strides, %lld", name, (long long)rows,
+                               (long long)strides[i]);
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus resolve(const char *name, CornuConv2dTransposeConfig *to)
+{
+    const CornuInitializer initializers[] = { to->kernel_initializer, to->bias_initializer };
+    to->name = to->dtype = NULL;
+    CORNU__TRY(cornu__positive(name, "filters", to->filters));
+    CORNU__TRY(cornu__check_enums(name, to->activation, initializers, 2));
+    CORNU__TRY(cornu__check_activity(name, &to->activity_regularizer));
+    to->activation = cornu__activation(to->activation, CORNU_LINEAR);
+    to->kernel_initializer = cornu__initializer(to->kernel_initializer, CORNU_GLOROT_UNIFORM);
+    to->bias_initializer = cornu__initializer(to->bias_initializer, CORNU_ZEROS);
+    CORNU__TRY(cornu__resolve_window(name, to->padding, &to->kernel, to->kernel_size, &to->stride,
+                                     to->strides, to->dilation_rate));
+    return resolve_output_padding(name, to->strides, to->output_padding);
+}
+
+CornuLayer *cornu_conv2d_transpose_from(const CornuConv2dTransposeConfig *config)
+{
+    CornuConv2dTransposeConfig resolved = *config;
+    if (resolve(config->name ? config->name : "conv2d_transpose", &resolved))
+        return cornu__null();
+    CornuLayer *layer = cornu_layer_create(&cornu__conv2d_transpose_class, config->name,
+                                           config->dtype);
+    if (!layer) return NULL;
+    ((Conv2dTranspose *)layer)->config = resolved;
+    layer->frozen = config->frozen;
+    layer->activity_regularizer = config->activity_regularizer;
+    return layer;
+}

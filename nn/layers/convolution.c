@@ -1,0 +1,94 @@
+#include "convolution_internal.h"
+
+CornuStatus cornu__resolve_window(const char *name, CornuPadding padding, int64_t *kernel,
+                                  int64_t kernel_size[2], int64_t *stride, int64_t strides[2],
+                                  int64_t dilation_rate[2])
+{
+    CORNU__TRY(cornu__check_padding(name, padding));
+    CORNU__TRY(cornu__pair(name, "kernel_size", "kernel", *kernel, kernel_size, 0, kernel_size));
+    CORNU__TRY(cornu__pair(name, "strides", "stride", *stride, strides, 1, strides));
+    *kernel = *stride = 0;
+    return cornu__pair(name, "dilation_rate", "dilation_rate", 0, dilation_rate, 1, dilation_rate);
+}
+
+CornuKernelWindow cornu__kernel_window(CornuPadding padding, const int64_t size[2],
+                                       const int64_t strides[2], const int64_t dilation[2])
+{
+    return (CornuKernelWindow){ padding, { size[0], size[1] }, { strides[0], strides[1] },
+                                { dilation[0], dilation[1] } };
+}
+
+CornuStatus cornu__check_groups(const char *name, int64_t groups, int64_t filters)
+{
+    CORNU__TRY(cornu__positive(name, "groups", groups));
+    if (filters % groups == 0) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .groups is %lld, expected a divisor of the %lld "
+                       "filters", name, (long long)groups, (long long)filters);
+}
+
+CornuStatus cornu__check_channels(CornuShape input, int64_t groups)
+{
+    const int64_t channels = input.extent[input.rank - 1];
+    CornuText     text;
+    if (channels % groups == 0) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_SHAPE, "the input %s has %lld channels, expected a multiple of "
+                       "the %lld groups", cornu_shape_print(&text, input), (long long)channels,
+                       (long long)groups);
+}
+
+CornuStatus cornu__window_fits(const CornuKernelWindow *window, CornuShape input)
+{
+    const int64_t *size = window->size, *dilation = window->dilation;
+    CornuText      text;
+    CORNU__TRY(cornu__expect_input(input, 4, "(B, H, W, C)"));
+    for (int i = 0; i < 2 && window->padding == CORNU_VALID; i++)
+        if (dilation[i] * (size[i] - 1) + 1 > input.extent[i + 1])
+            return cornu__fail(CORNU_ERR_SHAPE, "the input %s is smaller than the kernel "
+                               "(%lld, %lld) with dilation (%lld, %lld)",
+                               cornu_shape_print(&text, input), (long long)size[0],
+                               (long long)size[1], (long long)dilation[0],
+                               (long long)dilation[1]);
+    return CORNU_OK;
+}
+
+CornuConvolution cornu__convolution(const CornuKernelWindow *window, CornuShape image,
+                                    int64_t groups)
+{
+    CornuConvolution c = { .groups = groups };
+    for (int i = 0; i < 2; i++) {
+        c.strides[i] = window->strides[i];
+        c.dilation[i] = window->dilation[i];
+        cornu__padding(window->padding, image.extent[i + 1], window->size[i], c.strides[i],
+                       c.dilation[i], &c.low[i], &c.high[i]);
+    }
+    return c;
+}
+
+CornuStatus cornu__declare(CornuLayer *layer, const char *name, CornuShape shape,
+                           CornuInitializer initializer, CornuRegularizer regularizer,
+                           CornuConstraint constraint)
+{
+    CORNU__TRY(cornu_layer_weight(layer, name, shape, initializer, false));
+    return cornu_layer_weight_rules(layer, regularizer, constraint);
+}
+
+CornuTensor *cornu__biased(CornuLayer *layer, const CornuCall *call, CornuTensor *y, int bias,
+                           CornuActivation activation)
+{
+    if (bias >= 0) y = cornu_op_add(y, cornu_layer_read(layer, call, bias));
+    return y ? cornu_activation_apply(activation, y) : NULL;
+}
+
+CornuTensor *cornu__as_image(CornuTensor *x)
+{
+    if (!x) return NULL;
+    const CornuShape s = cornu_tensor_shape(x);
+    return cornu_op_reshape(x, cornu_shape(s.extent[0], 1, s.extent[1], s.extent[2]));
+}
+
+CornuTensor *cornu__as_sequence(CornuTensor *x)
+{
+    if (!x) return NULL;
+    const CornuShape s = cornu_tensor_shape(x);
+    return cornu_op_reshape(x, cornu_shape(s.extent[0], s.extent[2], s.extent[3]));
+}

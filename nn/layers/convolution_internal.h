@@ -1,0 +1,49 @@
+/* What the convolution family shares: windows in two dimensions, weights, and the end of a call. A
+ * sequence (B, T, C) is an image of one row. */
+#ifndef CORNU_NN_LAYERS_CONVOLUTION_INTERNAL_H
+#define CORNU_NN_LAYERS_CONVOLUTION_INTERNAL_H
+
+#include "../layer_internal.h"
+
+/* Arguments that are resolved: {h, w} each. */
+typedef struct {
+    CornuPadding padding;
+    int64_t      size[2], strides[2], dilation[2];
+} CornuKernelWindow;
+
+/* For constructors: puts into the pairs what was given as squares, as pairs or not at all; the
+ * squares are 0 then. "causal" is refused. */
+CornuStatus cornu__resolve_window(const char *name, CornuPadding padding, int64_t *kernel,
+                                  int64_t kernel_size[2], int64_t *stride, int64_t strides[2],
+                                  int64_t dilation_rate[2]);
+
+CornuKernelWindow cornu__kernel_window(CornuPadding padding, const int64_t size[2],
+                                       const int64_t strides[2], const int64_t dilation[2]);
+
+/* CORNU_ERR_ARGUMENT unless so many groups divide the filters. */
+CornuStatus cornu__check_groups(const char *name, int64_t groups, int64_t filters);
+
+/* CORNU_ERR_SHAPE unless they divide the channels of the input. */
+CornuStatus cornu__check_channels(CornuShape input, int64_t groups);
+
+/* CORNU_ERR_SHAPE unless the input has this rank and the window fits into the image somewhere;
+ * without padding it may not. */
+CornuStatus cornu__window_fits(const CornuKernelWindow *window, CornuShape input);
+
+CornuConvolution cornu__convolution(const CornuKernelWindow *window, CornuShape image,
+                                    int64_t groups);
+
+/* For kind->build: the next weight and the rules for it. */
+CornuStatus cornu__declare(CornuLayer *layer, const char *name, CornuShape shape,
+                           CornuInitializer initializer, CornuRegularizer regularizer,
+                           CornuConstraint constraint);
+
+/* For kind->call: activation(y + weight number `bias`), which is -1 for none. */
+CornuTensor *cornu__biased(CornuLayer *layer, const CornuCall *call, CornuTensor *y, int bias,
+                           CornuActivation activation);
+
+/* (B, T, C) as (B, 1, T, C), and back. */
+CornuTensor *cornu__as_image(CornuTensor *x);
+CornuTensor *cornu__as_sequence(CornuTensor *x);
+
+#endif

@@ -1,0 +1,214 @@
+/* SpatialDropout, GaussianDropout, AlphaDropout and GaussianNoise: in training alone. What is drawn
+ * and how it is used is in f32 whatever the dtype of x. */
+#include "../layer_internal.h"
+
+#include <math.h>
+
+typedef struct {
+    CornuLayer         base;
+    CornuDropoutConfig config;
+} Dropout;
+
+static double rate_of(const CornuLayer *layer) { return ((const Dropout *)layer)->config.rate; }
+
+static bool draws(const CornuLayer *layer, const CornuCall *call)
+{
+    return call->training && rate_of(layer) > 0.0;
+}
+
+/* Uniform numbers, `times` for each element of x, (B, times, …). */
+static CornuTensor *uniform(const CornuLayer *layer, const CornuCall *call, CornuShape x,
+                            int64_t times)
+{
+    int64_t row = 1;
+    for (int i = 1; i < x.rank; i++) row *= x.extent[i];
+    return cornu_op_random_uniform(cornu_shape(x.extent[0], times, row), call->seed,
+                                   call->iteration, call->position, layer->generator);
+}
+
+/* Number i for each element. */
+static CornuTensor *part(CornuTensor *numbers, int64_t i, CornuShape x)
+{
+    if (!numbers) return NULL;
+    const CornuShape all = cornu_tensor_shape(numbers);
+    const int64_t    starts[3] = { 0, i, 0 }, sizes[3] = { all.extent[0], 1, all.extent[2] };
+    return cornu_op_reshape(cornu_op_slice(numbers, starts, sizes), x);
+}
+
+/* Normal numbers of mean 0 and deviation 1 in x's shape: sqrt(-2 log(1 - u)) cos(2 pi v).
+ * Source: Box and Muller, "A Note on the Generation of Random Normal Deviates", 1958. */
+static CornuTensor *normal(const CornuLayer *layer, const CornuCall *call, CornuShape x)
+{
+    CornuTensor *numbers = uniform(layer, call, x, 2), *u = part(numbers, 0, x);
+    CornuTensor *v = cornu_op_scale(part(numbers, 1, x), 6.283185307179586);
+    u = cornu_op_log(cornu_op_shift(cornu_op_negative(u), 1.0));
+    return cornu_op_multiply(cornu_op_sqrt(cornu_op_scale(u, -2.0)), cornu_op_cos(v));
+}
+
+/* x factor + term in f32, in x's dtype; either may be NULL. */
+static CornuTensor *applied(CornuTensor *x, CornuTensor *factor, CornuTensor *term)
+{
+    CornuTensor *y = cornu_op_convert(x, CORNU_F32);
+    if (factor) y = cornu_op_multiply(y, factor);
+    if (term) y = cornu_op_add(y, term);
+    return y ? cornu_op_convert(y, cornu_tensor_type(x).dtype) : NULL;
+}
+
+/* ---- SpatialDropout ---- */
+
+/* One number for each row and channel. */
+static CornuTensor *spatial_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    if (!x || !draws(layer, call)) return x;
+    if (rate_of(layer) == 1.0) return cornu_op_constant_like(x, 0.0);
+    CornuShape shape = cornu_tensor_shape(x);
+    for (int i = 1; i < shape.rank - 1; i++) shape.extent[i] = 1;
+    CornuTensor *ones = cornu_op_constant(call->graph, cornu_type_from(CORNU_F32, shape), 1.0);
+    return applied(x, cornu_op_dropout(ones, rate_of(layer), call->seed, call->iteration,
+                                       call->position, layer->generator), NULL);
+}
+
+/* ---- GaussianDropout ---- */
+
+static CornuTensor *gaussian_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const double rate = rate_of(layer);
+    if (!x || !draws(layer, call)) return x;
+    CornuTensor *numbers = normal(layer, call, cornu_tensor_shape(x));
+    CornuTensor *factor = cornu_op_shift(cornu_op_scale(numbers, sqrt(rate / (1.0 - rate))), 1.0);
+    return factor ? applied(x, factor, NULL) : NULL;
+}
+
+/* ---- AlphaDropout ---- */
+
+/* Dropped elements become what selu has at minus infinity; then all is brought back to the mean and
+ * the variance of before. Source: Klambauer et al., "Self-Normalizing Neural Networks", arXiv
+ * 1706.02515, section "New Dropout Technique"; keras/src/layers/regularization/alpha_dropout.py. */
+static CornuTensor *alpha_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const double rate = rate_of(layer);
+    const double least = -1.6732632423543772848170429916717 * 1.0507009873554804934193349852946;
+    const double a = 1.0 / sqrt((1.0 - rate) * (1.0 + rate * least * least));
+    if (!x || !draws(layer, call)) return x;
+    const CornuType type = cornu_tensor_type(x);
+    CornuTensor    *number = part(uniform(layer, call, type.shape, 1), 0, type.shape);
+    if (!number) return NULL;
+    CornuTensor *dropped = cornu_op_compare(number, CORNU_LESS,
+                                            cornu_op_constant_like(number, rate));
+    CornuTensor *y = cornu_op_select(dropped, cornu_op_constant_like(number, least),
+                                     cornu_op_convert(x, CORNU_F32));
+    y = cornu_op_shift(cornu_op_scale(y, a), -a * least * rate);
+    return cornu_op_convert(y, type.dtype);
+}
+
+/* ---- Those with a rate ---- */
+
+static CornuLayer *spatial2d_from(const void *config)
+{
+    return cornu_spatial_dropout2d_from(config);
+}
+
+static CornuLayer *spatial1d_from(const void *config)
+{
+    return cornu_spatial_dropout1d_from(config);
+}
+
+static CornuLayer *gaussian_from(const void *config) { return cornu_gaussian_dropout_from(config); }
+static CornuLayer *alpha_from(const void *config) { return cornu_alpha_dropout_from(config); }
+
+static const CornuField fields[] = {
+    { "rate", CORNU_FIELD_NUMBER, offsetof(CornuDropoutConfig, rate) },
+    { 0 },
+};
+
+#define COMMON                                                                         \
+    .size = sizeof(Dropout), .fields = fields, .config_size = sizeof(CornuDropoutConfig), \
+    .config_offset = offsetof(Dropout, config)
+
+const CornuLayerClass cornu__spatial_dropout2d_class = {
+    .class_name = "SpatialDropout2D", .build = cornu__build_image, .call = spatial_call,
+    .from = spatial2d_from, COMMON
+};
+const CornuLayerClass cornu__spatial_dropout1d_class = {
+    .class_name = "SpatialDropout1D", .build = cornu__build_sequence, .call = spatial_call,
+    .from = spatial1d_from, COMMON
+};
+const CornuLayerClass cornu__gaussian_dropout_class = {
+    .class_name = "GaussianDropout", .call = gaussian_call, .from = gaussian_from, COMMON
+};
+const CornuLayerClass cornu__alpha_dropout_class = {
+    .class_name = "AlphaDropout", .call = alpha_call, .from = alpha_from, COMMON
+};
+
+static CornuLayer *create(const CornuLayerClass *kind, const CornuDropoutConfig *config,
+                          const char *label, bool takes_one)
+{
+    const double rate = cornu__number(config->rate, 0.0);
+    if (!(rate >= 0.0 && (takes_one ? rate <= 1.0 : rate < 1.0)))
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .rate is %g, expected 0 to 1%s",
+                                config->name ? config->name : label, rate,
+                                takes_one ? "" : ", less than 1");
+    CornuLayer *layer = cornu_layer_create(kind, config->name, config->dtype);
+    if (layer) ((Dropout *)layer)->config.rate = rate;
+    return layer;
+}
+
+CornuLayer *cornu_spatial_dropout2d_from(const CornuDropoutConfig *config)
+{
+    return create(&cornu__spatial_dropout2d_class, config, "spatial_dropout2d", true);
+}
+
+CornuLayer *cornu_spatial_dropout1d_from(const CornuDropoutConfig *config)
+{
+    return create(&cornu__spatial_dropout1d_class, config, "spatial_dropout1d", true);
+}
+
+CornuLayer *cornu_gaussian_dropout_from(const CornuDropoutConfig *config)
+{
+    return create(&cornu__gaussian_dropout_class, config, "gaussian_dropout", false);
+}
+
+CornuLayer *cornu_alpha_dropout_from(const CornuDropoutConfig *config)
+{
+    return create(&cornu__alpha_dropout_class, config, "alpha_dropout", false);
+}
+
+/* ---- GaussianNoise ---- */
+
+typedef struct {
+    CornuLayer               base;
+    CornuGaussianNoiseConfig config;
+} GaussianNoise;
+
+static CornuTensor *noise_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const double stddev = ((GaussianNoise *)layer)->config.stddev;
+    if (!x || !call->training || stddev == 0.0) return x;
+    CornuTensor *term = cornu_op_scale(normal(layer, call, cornu_tensor_shape(x)), stddev);
+    return term ? applied(x, NULL, term) : NULL;
+}
+
+static CornuLayer *noise_from(const void *config) { return cornu_gaussian_noise_from(config); }
+
+static const CornuField noise_fields[] = {
+    { "stddev", CORNU_FIELD_NUMBER, offsetof(CornuGaussianNoiseConfig, stddev) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__gaussian_noise_class = {
+    .class_name = "GaussianNoise", .size = sizeof(GaussianNoise), .call = noise_call,
+    .fields = noise_fields, .config_size = sizeof(CornuGaussianNoiseConfig),
+    .config_offset = offsetof(GaussianNoise, config), .from = noise_from,
+};
+
+CornuLayer *cornu_gaussian_noise_from(const CornuGaussianNoiseConfig *config)
+{
+    const double stddev = cornu__number(config->stddev, 0.0);
+    if (!(stddev >= 0.0 && stddev < INFINITY))
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .stddev is %g, expected 0 or more",
+                                config->name ? config->name : "gaussian_noise", stddev);
+    CornuLayer *layer = cornu_layer_create(&cornu__gaussian_noise_class, config->name,
+                                           config->dtype);
+    if (layer) ((GaussianNoise *)layer)->config.stddev = stddev;
+    return layer;
+}

@@ -1,0 +1,118 @@
+/* Permute and RepeatVector. */
+#include "../layer_internal.h"
+
+/* ---- Permute ---- */
+
+typedef struct {
+    CornuLayer         base;
+    CornuPermuteConfig config;
+} Permute;
+
+/* How many axes there are besides the batch. */
+static int count_of(const CornuPermuteConfig *config)
+{
+    int count = 0;
+    while (count < CORNU_MAX_RANK && config->dims[count]) count++;
+    return count;
+}
+
+static CornuStatus permute_build(CornuLayer *layer, CornuShape input)
+{
+    const int count = count_of(&((Permute *)layer)->config);
+    CornuText text;
+    if (input.rank == count + 1) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_SHAPE, "the input is %s, expected %d axes behind the batch as "
+                       ".dims has", cornu_shape_print(&text, input), count);
+}
+
+static CornuTensor *permute_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const CornuPermuteConfig *config = &((Permute *)layer)->config;
+    int                       axes[CORNU_MAX_RANK + 1] = { 0 };
+    (void)call;
+    for (int i = 0; i < count_of(config); i++) axes[i + 1] = (int)config->dims[i];
+    return cornu_op_transpose(x, axes);
+}
+
+static CornuLayer *permute_from(const void *config) { return cornu_permute_from(config); }
+
+static const CornuField permute_fields[] = {
+    { "dims", CORNU_FIELD_SHAPE, offsetof(CornuPermuteConfig, dims) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__permute_class = {
+    .class_name = "Permute", .size = sizeof(Permute), .build = permute_build,
+    .call = permute_call, .mask = cornu__no_mask,
+    .fields = permute_fields, .config_size = sizeof(CornuPermuteConfig),
+    .config_offset = offsetof(Permute, config), .from = permute_from,
+};
+
+CornuLayer *cornu_permute_from(const CornuPermuteConfig *config)
+{
+    const char *name = config->name ? config->name : "permute";
+    const int   count = count_of(config);
+    unsigned    seen = 0;
+    for (int i = 0; i < count; i++) {
+        const int64_t axis = config->dims[i];
+        if (axis < 1 || axis > count || seen >> axis & 1)
+            return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .dims[%d] is %lld, expected each of "
+                                    "1 to %d once", name, i, (long long)axis, count);
+        seen |= 1u << axis;
+    }
+    if (count == 0 || count == CORNU_MAX_RANK)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .dims has %d axes, expected 1 to %d", name,
+                                count, CORNU_MAX_RANK - 1);
+    CornuLayer *layer = cornu_layer_create(&cornu__permute_class, config->name, config->dtype);
+    if (!layer) return NULL;
+    ((Permute *)layer)->config = *config;
+    ((Permute *)layer)->config.name = ((Permute *)layer)->config.dtype = NULL;
+    return layer;
+}
+
+/* ---- RepeatVector ---- */
+
+typedef struct {
+    CornuLayer              base;
+    CornuRepeatVectorConfig config;
+} RepeatVector;
+
+static CornuStatus repeat_build(CornuLayer *layer, CornuShape input)
+{
+    (void)layer;
+    return cornu__expect_input(input, 2, "(B, C)");
+}
+
+static CornuTensor *repeat_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    (void)call;
+    if (!x) return NULL;
+    const CornuShape s = cornu_tensor_shape(x);
+    return cornu_op_broadcast(cornu_op_reshape(x, cornu_shape(s.extent[0], 1, s.extent[1])),
+                              cornu_shape(s.extent[0], ((RepeatVector *)layer)->config.n,
+                                          s.extent[1]));
+}
+
+static CornuLayer *repeat_from(const void *config) { return cornu_repeat_vector_from(config); }
+
+static const CornuField repeat_fields[] = {
+    { "n", CORNU_FIELD_INTEGER, offsetof(CornuRepeatVectorConfig, n) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__repeat_vector_class = {
+    .class_name = "RepeatVector", .size = sizeof(RepeatVector), .build = repeat_build,
+    .call = repeat_call, .mask = cornu__no_mask,
+    .fields = repeat_fields, .config_size = sizeof(CornuRepeatVectorConfig),
+    .config_offset = offsetof(RepeatVector, config), .from = repeat_from,
+};
+
+CornuLayer *cornu_repeat_vector_from(const CornuRepeatVectorConfig *config)
+{
+    if (cornu__positive(config->name ? config->name : "repeat_vector", "n", config->n))
+        return cornu__null();
+    CornuLayer *layer = cornu_layer_create(&cornu__repeat_vector_class, config->name,
+                                           config->dtype);
+    if (layer) ((RepeatVector *)layer)->config.n = config->n;
+    return layer;
+}

@@ -1,0 +1,137 @@
+"""The convolution family, layers of images and sequences, augmentation. Writes convs/GROUP.safetensors.
+
+Groups are as in pieces/. Random layers draw between two equal ends, so that there is nothing to draw.
+"""
+
+import common
+import keras
+import make_pieces
+from make_pieces import Group, layer_case
+
+L = keras.layers
+
+
+def layers(group, cases):
+    group = Group(group)
+    for name, layer, shape, *training in cases:
+        layer_case(group, name, layer, shape, *training)
+        for key in [k for k in group.arrays if "seed_generator" in k]:
+            del group.arrays[key]
+        for key in ("fill_mode", "fill_value") if isinstance(layer, L.Resizing) else ():
+            del group.cases[name][key]      # of pad_to_aspect_ratio, which there is not
+
+
+def convolutions():
+    cases = []
+    for padding in ("valid", "same"):
+        for kernel, stride, dilation, multiplier in (
+            (3, 1, 1, 1), (3, 2, 1, 1), (2, 1, 1, 2), ((2, 3), 1, (2, 1), 1), ((3, 2), 2, 1, 3),
+        ):
+            window = {"strides": stride, "dilation_rate": dilation, "padding": padding}
+            name = f"{padding}_{len(cases)}"
+            cases += [
+                (f"depthwise_{name}",
+                 L.DepthwiseConv2D(kernel, depth_multiplier=multiplier, **window), (2, 7, 8, 5)),
+                (f"separable_{name}",
+                 L.SeparableConv2D(4, kernel, depth_multiplier=multiplier, **window),
+                 (2, 7, 8, 3)),
+            ]
+        for groups, filters, stride, dilation in ((2, 4, 1, 1), (3, 3, 2, 1), (6, 12, 1, 2),
+                                                  (6, 6, 1, 1)):
+            cases.append((f"groups_{groups}_{filters}_s{stride}_d{dilation}_{padding}",
+                          L.Conv2D(filters, 3, strides=stride, dilation_rate=dilation,
+                                   groups=groups, padding=padding), (2, 7, 8, 6)))
+        for kernel, stride, dilation, more in (
+            (3, 1, 1, None), (3, 2, 1, None), (2, 3, 1, None), (4, 2, 1, None), (3, 2, 1, 1),
+            (3, 2, 1, 0), ((2, 3), (3, 2), 1, (2, 1)), (3, 1, 2, None), (4, 2, 1, (1, 0)),
+        ):
+            cases.append((f"transpose_{padding}_{len(cases)}",
+                          L.Conv2DTranspose(3, kernel, strides=stride, dilation_rate=dilation,
+                                            output_padding=more, padding=padding), (2, 4, 5, 2)))
+    for padding in ("valid", "same", "causal"):
+        for kernel, stride, dilation, groups in ((3, 1, 1, 1), (2, 2, 1, 1), (3, 1, 2, 1),
+                                                 (3, 1, 1, 2)):
+            cases.append((f"conv1d_k{kernel}_s{stride}_d{dilation}_g{groups}_{padding}",
+                          L.Conv1D(4, kernel, strides=stride, dilation_rate=dilation,
+                                   groups=groups, padding=padding), (2, 9, 4)))
+    cases += [
+        ("depthwise_relu_no_bias",
+         L.DepthwiseConv2D(3, use_bias=False, activation="relu"), (2, 5, 5, 3)),
+        ("depthwise_wide", L.DepthwiseConv2D(3, padding="same"), (3, 6, 7, 40)),
+        ("separable_tanh_no_bias",
+         L.SeparableConv2D(2, 3, use_bias=False, activation="tanh"), (2, 5, 5, 3)),
+        ("transpose_relu_no_bias",
+         L.Conv2DTranspose(2, 3, use_bias=False, activation="relu"), (1, 3, 3, 2)),
+        ("conv1d_no_bias", L.Conv1D(2, 5, use_bias=False, activation="elu"), (2, 5, 3)),
+    ]
+    layers("convolutions", cases)
+
+
+def spatial():
+    cases = []
+    for word, image, sequence in (("average", L.GlobalAveragePooling2D, L.GlobalAveragePooling1D),
+                                  ("max", L.GlobalMaxPooling2D, L.GlobalMaxPooling1D)):
+        for keep in (False, True):
+            cases += [(f"global_{word}_2d_{keep}", image(keepdims=keep), (2, 3, 4, 5)),
+                      (f"global_{word}_1d_{keep}", sequence(keepdims=keep), (2, 7, 3))]
+    for word, layer in (("max", L.MaxPooling1D), ("average", L.AveragePooling1D)):
+        for padding in ("valid", "same"):
+            for pool, stride in ((2, None), (3, 2), (2, 3)):
+                cases.append((f"{word}_p{pool}_s{stride}_{padding}",
+                              layer(pool, strides=stride, padding=padding), (2, 8, 3)))
+    cases += [
+        ("zero_padding", L.ZeroPadding2D(), (2, 3, 4, 2)),
+        ("zero_padding_3", L.ZeroPadding2D(3), (2, 3, 4, 2)),
+        ("zero_padding_sides", L.ZeroPadding2D(((0, 1), (2, 0))), (2, 3, 4, 2)),
+        ("zero_padding_none", L.ZeroPadding2D(0), (2, 3, 4, 2)),
+        ("cropping", L.Cropping2D(1), (2, 5, 4, 2)),
+        ("cropping_none", L.Cropping2D(), (2, 5, 4, 2)),
+        ("cropping_sides", L.Cropping2D(((0, 1), (2, 0))), (2, 5, 4, 2)),
+        ("up_sampling", L.UpSampling2D(), (2, 3, 4, 2)),
+        ("up_sampling_3x2", L.UpSampling2D((3, 2)), (2, 3, 4, 2)),
+        ("up_sampling_bilinear", L.UpSampling2D(2, interpolation="bilinear"), (2, 3, 4, 2)),
+        ("up_sampling_bilinear_1x3", L.UpSampling2D((1, 3), interpolation="bilinear"),
+         (2, 3, 4, 2)),
+        ("resizing", L.Resizing(5, 3), (2, 3, 4, 2)),
+        ("resizing_down", L.Resizing(2, 3), (2, 7, 8, 2)),
+        ("resizing_nearest", L.Resizing(5, 3, interpolation="nearest"), (2, 3, 7, 2)),
+        ("resizing_same", L.Resizing(3, 9), (2, 3, 4, 2)),
+        ("permute", L.Permute((2, 1)), (2, 3, 4)),
+        ("permute_4", L.Permute((3, 1, 2)), (2, 3, 4, 5)),
+        ("repeat_vector", L.RepeatVector(3), (2, 4)),
+    ]
+    layers("spatial", cases)
+
+
+def augmentation():
+    cases = []
+    for mode in ("reflect", "constant", "nearest", "wrap"):
+        for interpolation in ("bilinear", "nearest"):
+            fill = {"fill_mode": mode, "interpolation": interpolation, "fill_value": 0.25}
+            for turn in (0.07, -0.29):
+                cases.append((f"rotation_{mode}_{interpolation}_{turn}",
+                              L.RandomRotation((turn, turn), **fill), (2, 6, 7, 2), True))
+            for height, width in ((0.13, -0.31), (-0.9, 0.77)):
+                cases.append((f"translation_{mode}_{interpolation}_{height}",
+                              L.RandomTranslation((height, height), (width, width), **fill),
+                              (2, 6, 7, 2), True))
+    cases.append(("rotation_inference", L.RandomRotation(0.2), (2, 6, 7, 2), False))
+    cases.append(("flip_inference", L.RandomFlip(), (2, 6, 7, 2), False))
+    cases.append(("gaussian_noise_inference", L.GaussianNoise(0.5), (2, 3), False))
+    cases.append(("gaussian_dropout_inference", L.GaussianDropout(0.5), (2, 3), False))
+    cases.append(("alpha_dropout_inference", L.AlphaDropout(0.5), (2, 3), False))
+    cases.append(("spatial_dropout_inference", L.SpatialDropout2D(0.5), (2, 3, 3, 2), False))
+    layers("augmentation", cases)
+
+
+def main():
+
+    for make in (convolutions, spatial, augmentation):
+        make()
+    out = common.folder("convs")
+    for name, group in make_pieces.GROUPS.items():
+        common.write_arrays(out / f"{name}.safetensors", group.arrays, group.cases)
+
+
+if __name__ == "__main__":
+    main()
