@@ -25,6 +25,7 @@
 #include "loss.h"
 #include "metric.h"
 #include "model.h"
+#include "npz.h"
 #include "optimizer.h"
 #include "pictures.h"
 #include "plot.h"

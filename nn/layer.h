@@ -110,6 +110,10 @@ typedef struct {
     const CornuField *fields;
     size_t            config_size, config_offset;
     CornuLayer     *(*from)(const void *config);
+
+    /* What Keras' files call the parts of the layer, up to a NULL: the layers in it, in their
+     * order; or else what its weights' names have in front, "lstm_cell/kernel", as they come. */
+    const char *const *folders;
 } CornuLayerClass;
 
 enum { CORNU_MAX_WRAPPED = 2, CORNU_MAX_LAYER_STATES = 2, CORNU_MAX_LAYER_TENSORS = 16 };

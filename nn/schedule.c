@@ -5,19 +5,9 @@
 
 #include "../device/memory_internal.h"
 #include "keywords_internal.h"
+#include "schedule_internal.h"
 
-/* One struct serves all: each schedule reads the numbers it was given. */
-typedef struct {
-    CornuSchedule base;
-    double rate, steps;                 /* initial_learning_rate, decay_steps */
-    double decay_rate;
-    double end, power;
-    double alpha, warmup_target, warmup_steps;
-    double t_mul, m_mul;
-    bool   staircase, cycle;
-    double *boundaries, *values;
-    int64_t count;
-} Schedule;
+typedef CornuScheduleNumbers Schedule;
 
 void cornu_schedule_free(CornuSchedule *schedule)
 {
@@ -30,6 +20,11 @@ static void free_schedule(CornuSchedule *schedule)
     cornu__release(self->boundaries);
     cornu__release(self->values);
     cornu__release(self);
+}
+
+const CornuScheduleNumbers *cornu__schedule_numbers(const CornuSchedule *schedule)
+{
+    return schedule->free == free_schedule ? (const Schedule *)schedule : NULL;
 }
 
 typedef CornuTensor *Call(const CornuSchedule *self, CornuTensor *iteration);
