@@ -294,7 +294,7 @@ static const CornuFormat safetensors_format = {
 /* ".weights.h5" comes before ".h5". */
 static const CornuFormat *const formats[] = {
     &safetensors_format, &cornu__keras_format, &cornu__keras_weights_format, &cornu__older_format,
-    &cornu__npz_format,
+    &cornu__npz_format, &cornu__onnx_format,
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
 

@@ -7,7 +7,7 @@
 #include "safetensors.h"
 
 /* How deep JSON of models may nest. */
-enum { CORNU_ARCHITECTURE_DEPTH = 40 };
+enum { CORNU_ARCHITECTURE_DEPTH = 20 };
 
 /* A model's weights, then its optimizer's variables, each in its order. */
 typedef struct {
@@ -37,7 +37,7 @@ typedef struct {
 } CornuFormat;
 
 extern const CornuFormat cornu__keras_weights_format, cornu__keras_format, cornu__older_format,
-    cornu__npz_format;
+    cornu__npz_format, cornu__onnx_format;
 
 /* Whether an array of a file, NULL if it is missing, can be the model's value of this name:
  * CORNU_ERR_FORMAT, CORNU_ERR_SHAPE or CORNU_ERR_DTYPE. */
