@@ -58,12 +58,12 @@ def load_model(path):
     if "architecture" not in metadata:
         sys.exit(f"{path}: holds weights without an architecture")
     architecture = json.loads(metadata["architecture"])
-    model = getattr(keras, architecture["class_name"]).from_config(architecture["config"])
+    model = keras.models.model_from_json(json.dumps(architecture))
     names = json.loads(metadata["weights"])
-    weights = [(f"{layer.name}/{w.name}", w) for layer in model.layers for w in layer.weights]
-    if names != [name for name, _ in weights]:
-        sys.exit(f"{path}: has weights {names}, Keras expects {[name for name, _ in weights]}")
-    for name, weight in weights:
+    same = [ours.split("/")[-1] == theirs.name for ours, theirs in zip(names, model.weights)]
+    if len(names) != len(model.weights) or not all(same):
+        sys.exit(f"{path}: has weights {names}, Keras expects {[w.path for w in model.weights]}")
+    for name, weight in zip(names, model.weights):
         if tuple(weight.shape) != arrays[name].shape:
             sys.exit(f"{path}: {name} has shape {arrays[name].shape}, expected {weight.shape}")
         weight.assign(arrays[name])

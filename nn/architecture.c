@@ -1,8 +1,7 @@
-/* Architectures in Keras' JSON, out and in. What a layer's arguments are called, and where they
- * stand, its class says in a table (layer.h). */
-#include "files_internal.h"
+/* Layers in Keras' JSON, out and in. What a layer's arguments are called, and where they stand, its
+ * class says in a table (layer.h). */
+#include "architecture_internal.h"
 
-#include "model_internal.h"
 #include "rules_internal.h"
 
 #include <string.h>
@@ -14,44 +13,48 @@
 
 static const char *const modes[] = { [CORNU_ROWS] = "rows", [CORNU_COLUMNS] = "columns" };
 
-/* Appends a value, which is taken; NULL, and the list is gone, without memory. */
-static json_t *append(json_t *list, json_t *value)
+json_t *cornu__json_append(json_t *list, json_t *value)
 {
     if (json_array_append_new(list, value) == 0) return list;
     json_decref(list);
     return NULL;
 }
 
-/* CORNU_NONE is null. */
-static json_t *list_of(const int64_t *numbers, int count)
+json_t *cornu__json_with(json_t *object, const char *key, json_t *value)
+{
+    if (json_object_set_new(object, key, value) == 0) return object;
+    json_decref(object);
+    return NULL;
+}
+
+json_t *cornu__json_list(const int64_t *numbers, int count)
 {
     json_t *result = json_array();
     for (int i = 0; i < count; i++)
-        result = append(result, numbers[i] == CORNU_NONE ? json_null()
+        result = cornu__json_append(result, numbers[i] == CORNU_NONE ? json_null()
                                                          : json_integer(numbers[i]));
     return result;
 }
 
-static json_t *object_of(const char *module, const char *class_name, json_t *config)
+json_t *cornu__json_object(const char *module, const char *class_name, json_t *config)
 {
     return json_pack("{s:s, s:s, s:o, s:n}", "module", module, "class_name", class_name,
                      "config", config, "registered_name");
 }
 
-static json_t *layer_to_json(const CornuModel *model, const CornuLayer *layer);
 static json_t *rule_to_json(const CornuRuleFamily *family, const void *rule);
 
-static json_t *field_to_json(const CornuModel *model, const CornuField *field, const void *config)
+static json_t *field_to_json(const CornuPolicy *usual, const CornuField *field, const void *config)
 {
     const void *at = (const char *)config + field->offset;
     switch (field->kind) {
     case CORNU_FIELD_INTEGER: return json_integer(*(const int64_t *)at);
-    case CORNU_FIELD_PAIR:    return list_of(at, 2);
+    case CORNU_FIELD_PAIR:    return cornu__json_list(at, 2);
     case CORNU_FIELD_SHAPE: {
         const int64_t *extents = at;
         json_t *shape = json_array();
         for (int i = 0; i < CORNU_MAX_RANK && extents[i] != 0; i++)
-            shape = append(shape, json_integer(extents[i]));   /* here Keras writes -1 */
+            shape = cornu__json_append(shape, json_integer(extents[i]));   /* here Keras writes -1 */
         return shape;
     }
     case CORNU_FIELD_NUMBER: {
@@ -70,7 +73,7 @@ static json_t *field_to_json(const CornuModel *model, const CornuField *field, c
         const char *name = cornu_merge_name(*(const CornuMerge *)at);
         return name ? json_string(name) : json_null();
     }
-    case CORNU_FIELD_LAYER: return layer_to_json(model, *(CornuLayer *const *)at);
+    case CORNU_FIELD_LAYER: return cornu__layer_to_json(*(CornuLayer *const *)at, usual);
     case CORNU_FIELD_REGULARIZER: return rule_to_json(&cornu__regularizers, at);
     case CORNU_FIELD_CONSTRAINT:  return rule_to_json(&cornu__constraints, at);
     case CORNU_FIELD_ORTHOGONAL_MODE:
@@ -79,22 +82,18 @@ static json_t *field_to_json(const CornuModel *model, const CornuField *field, c
         const int64_t *axis = at;
         int count = 1;
         while (count < CORNU_MAX_RANK && axis[count] != 0) count++;
-        return count == 1 ? json_integer(axis[0]) : list_of(axis, count);
+        return count == 1 ? json_integer(axis[0]) : cornu__json_list(axis, count);
     }
     }
     return NULL;
 }
 
 /* The fields of a config, added to an object, which is taken. */
-static json_t *fields_to_json(const CornuModel *model, const CornuField *field, const void *config,
-                              json_t *object)
+static json_t *fields_to_json(const CornuPolicy *usual, const CornuField *field,
+                              const void *config, json_t *object)
 {
-    for (; field && field->name; field++) {
-        if (json_object_set_new(object, field->name, field_to_json(model, field, config)) == 0)
-            continue;
-        json_decref(object);
-        return NULL;
-    }
+    for (; field && field->name; field++)
+        object = cornu__json_with(object, field->name, field_to_json(usual, field, config));
     return object;
 }
 
@@ -105,62 +104,27 @@ static json_t *rule_to_json(const CornuRuleFamily *family, const void *rule)
     char module[40];
     if (!kind) return json_null();
     snprintf(module, sizeof module, "keras.%ss", family->word);
-    return object_of(module, kind->class_name,
+    return cornu__json_object(module, kind->class_name,
                      fields_to_json(NULL, kind->fields, rule, json_object()));
 }
 
 /* A policy that was chosen. What the device chose is none of the architecture's: "float32", which
  * Keras reads as such. */
-static json_t *policy_to_json(const CornuPolicy *policy)
+json_t *cornu__policy_to_json(const CornuPolicy *policy)
 {
     if (!policy) return json_string("float32");
-    return object_of("keras", "DTypePolicy", json_pack("{s:s}", "name", policy->name));
+    return cornu__json_object("keras", "DTypePolicy", json_pack("{s:s}", "name", policy->name));
 }
 
-static json_t *layer_to_json(const CornuModel *model, const CornuLayer *layer)
+json_t *cornu__layer_to_json(const CornuLayer *layer, const CornuPolicy *usual)
 {
     const CornuLayerClass *kind = layer->kind;
-    const CornuPolicy *policy = layer->own_policy ? layer->own_policy : model->base.own_policy;
+    if (kind->replay) return cornu__model_to_json((const CornuModel *)layer, usual);
+    const CornuPolicy *policy = layer->own_policy ? layer->own_policy : usual;
     json_t *config = json_pack("{s:s, s:b, s:o}", "name", cornu_layer_name(layer), "trainable",
-                               !layer->frozen, "dtype", policy_to_json(policy));
-    config = fields_to_json(model, kind->fields, (const char *)layer + kind->config_offset, config);
-    return object_of("keras.layers", kind->class_name, config);
-}
-
-static json_t *input_to_json(const CornuModel *model)
-{
-    CornuShape shape = cornu_model_input_shape(model);
-    shape.extent[0] = cornu_model_batch_size(model);   /* Keras asks for it of a stateful one */
-    return object_of("keras.layers", "InputLayer",
-                     json_pack("{s:o, s:s, s:s}", "batch_shape", list_of(shape.extent, shape.rank),
-                               "dtype", "float32", "name", "input_layer"));
-}
-
-json_t *cornu__model_config(const CornuModel *model)
-{
-    if (model->base.kind != &cornu__sequential_class) {
-        cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: models of class %s cannot be saved whole in this "
-                    "version; cornu_model_save_weights can", cornu_model_name(model),
-                    model->base.kind->class_name);
-        return NULL;
-    }
-    json_t *layers = append(json_array(), input_to_json(model));
-    for (int i = 0; i < cornu_model_layer_count(model); i++) {
-        const CornuLayer *layer = cornu_model_layer(model, i);
-        if (!layer->kind->from) {
-            json_decref(layers);
-            cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: layers of class %s cannot be saved",
-                        cornu_layer_name(layer), layer->kind->class_name);
-            return NULL;
-        }
-        layers = append(layers, layer_to_json(model, layer));
-    }
-    json_t *result = object_of("keras", "Sequential",
-                               json_pack("{s:s, s:b, s:o, s:o}", "name", cornu_model_name(model),
-                                         "trainable", 1, "dtype",
-                                         policy_to_json(model->base.own_policy), "layers", layers));
-    if (!result) cornu__fail(CORNU_ERR_MEMORY, "no memory for the architecture");
-    return result;
+                               !layer->frozen, "dtype", cornu__policy_to_json(policy));
+    config = fields_to_json(usual, kind->fields, (const char *)layer + kind->config_offset, config);
+    return cornu__json_object("keras.layers", kind->class_name, config);
 }
 
 /* ---- In ---- */
@@ -170,8 +134,7 @@ static CornuStatus unexpected(const char *name, const char *expected)
     return cornu__fail(CORNU_ERR_FORMAT, "%s is not %s", name, expected);
 }
 
-/* Up to `most` whole numbers; null is CORNU_NONE. */
-static CornuStatus read_list(const json_t *value, const char *name, int64_t *numbers, size_t most,
+CornuStatus cornu__read_list(const json_t *value, const char *name, int64_t *numbers, size_t most,
                              size_t *count)
 {
     *count = json_array_size(value);
@@ -196,14 +159,26 @@ static CornuStatus read_padding(const char *text, CornuPadding *padding)
     return cornu__fail(CORNU_ERR_FORMAT, "padding is \"%.40s\", expected valid or same", text);
 }
 
-static CornuStatus read_initializer(const char *text, CornuInitializer *initializer)
+static CornuStatus check_foreign(const char *name, const json_t *value);
+
+/* A name, or an object whose arguments are the usual ones. */
+static CornuStatus read_initializer(const json_t *value, const char *name, CornuInitializer *to)
 {
-    for (int i = 0; i < CORNU_INITIALIZER_COUNT; i++) {
-        if (strcmp(text, cornu_initializer_name((CornuInitializer)i))) continue;
-        *initializer = (CornuInitializer)i;
-        return CORNU_OK;
-    }
-    return cornu__fail(CORNU_ERR_UNSUPPORTED, "there is no initializer \"%.40s\"", text);
+    const json_t *class_name = json_is_object(value) ? json_object_get(value, "class_name") : value;
+    char          text[48];
+    if (!json_is_string(class_name))
+        return unexpected(name, "a text or an object with a class_name");
+    cornu__snake_case(json_string_value(class_name), text, sizeof text);
+    *to = (CornuInitializer)0;
+    while (*to < CORNU_INITIALIZER_COUNT && strcmp(text, cornu_initializer_name(*to))) ++*to;
+    if (*to == CORNU_INITIALIZER_COUNT)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "there is no initializer \"%.40s\"",
+                           json_string_value(class_name));
+    const char *argument;
+    json_t     *given;
+    json_object_foreach(json_object_get(value, "config"), argument, given)
+        CORNU__TRY(cornu__fail_prefix(check_foreign(argument, given), name));
+    return CORNU_OK;
 }
 
 static CornuStatus read_merge(const char *text, CornuMerge *merge)
@@ -230,7 +205,7 @@ static CornuStatus read_axes(const json_t *value, const char *name, int64_t axis
     size_t count = 1;
     axis[0] = json_integer_value(value);
     if (json_is_integer(value)) return CORNU_OK;
-    CORNU__TRY(read_list(value, name, axis, CORNU_MAX_RANK, &count));
+    CORNU__TRY(cornu__read_list(value, name, axis, CORNU_MAX_RANK, &count));
     for (size_t i = 1; i < count; i++)
         if (axis[i] == 0) {
             axis[i] = axis[0];
@@ -239,11 +214,10 @@ static CornuStatus read_axes(const json_t *value, const char *name, int64_t axis
     return count > 0 ? CORNU_OK : unexpected(name, "a number or a list of at least one");
 }
 
-static CornuStatus make_layer(const CornuModel *model, const json_t *value, CornuLayer **layer);
 static CornuStatus read_rule(const CornuRuleFamily *family, const json_t *value, const char *name,
                              void *rule);
 
-static CornuStatus read_field(const CornuModel *model, const CornuField *field,
+static CornuStatus read_field(const CornuPolicy *usual, const CornuField *field,
                               const json_t *value, void *config)
 {
     void *at = (char *)config + field->offset;
@@ -255,10 +229,14 @@ static CornuStatus read_field(const CornuModel *model, const CornuField *field,
         *(int64_t *)at = json_integer_value(value);
         return CORNU_OK;
     case CORNU_FIELD_PAIR:
-        CORNU__TRY(read_list(value, field->name, at, 2, &count));
+        if (json_is_integer(value)) {
+            ((int64_t *)at)[0] = ((int64_t *)at)[1] = json_integer_value(value);
+            return CORNU_OK;
+        }
+        CORNU__TRY(cornu__read_list(value, field->name, at, 2, &count));
         return count == 2 ? CORNU_OK : unexpected(field->name, "a list of two numbers");
     case CORNU_FIELD_SHAPE:
-        return read_list(value, field->name, at, CORNU_MAX_RANK, &count);
+        return cornu__read_list(value, field->name, at, CORNU_MAX_RANK, &count);
     case CORNU_FIELD_NUMBER:
         if (!json_is_number(value)) return unexpected(field->name, "a number");
         *(double *)at = json_number_value(value);
@@ -274,10 +252,10 @@ static CornuStatus read_field(const CornuModel *model, const CornuField *field,
     case CORNU_FIELD_PADDING:
         return text ? read_padding(text, at) : unexpected(field->name, "a text");
     case CORNU_FIELD_INITIALIZER:
-        return text ? read_initializer(text, at) : unexpected(field->name, "a text");
+        return read_initializer(value, field->name, at);
     case CORNU_FIELD_MERGE:
         return text ? read_merge(text, at) : unexpected(field->name, "a text");
-    case CORNU_FIELD_LAYER: return make_layer(model, value, at);
+    case CORNU_FIELD_LAYER: return cornu__layer_from_json(value, usual, at);
     case CORNU_FIELD_REGULARIZER:
         return read_rule(&cornu__regularizers, value, field->name, at);
     case CORNU_FIELD_CONSTRAINT:
@@ -295,7 +273,38 @@ static bool is_common(const char *name)
     return !strcmp(name, "name") || !strcmp(name, "trainable") || !strcmp(name, "dtype");
 }
 
-static CornuStatus read_arguments(const CornuModel *model, const CornuField *fields,
+/* Arguments that Keras writes and no class here has: the value that they must have; NULL where any
+ * says the same. null says of each that it was not given. */
+static const struct { const char *name, *value; } foreign[] = {
+    { "data_format", "\"channels_last\"" }, { "seed", NULL },
+    { "renorm", "false" }, { "renorm_momentum", NULL },
+    { "mean", "0.0" }, { "stddev", "0.05" }, { "minval", "-0.05" }, { "maxval", "0.05" },
+    { "gain", "1.0" },
+};
+
+static bool same_value(const json_t *value, const char *text)
+{
+    json_t    *wanted = json_loads(text, JSON_DECODE_ANY, NULL);
+    const bool same = json_is_number(value) && json_is_number(wanted)
+                          ? json_number_value(value) == json_number_value(wanted)
+                          : json_equal(value, wanted);
+    json_decref(wanted);
+    return same;
+}
+
+static CornuStatus check_foreign(const char *name, const json_t *value)
+{
+    if (json_is_null(value)) return CORNU_OK;
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+        if (strcmp(foreign[i].name, name)) continue;
+        if (!foreign[i].value || same_value(value, foreign[i].value)) return CORNU_OK;
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "the argument \"%s\" is only available as %s",
+                           name, foreign[i].value);
+    }
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "the argument \"%.60s\" is not known", name);
+}
+
+static CornuStatus read_arguments(const CornuPolicy *usual, const CornuField *fields,
                                   const json_t *config, void *arguments)
 {
     const char *name;
@@ -304,9 +313,9 @@ static CornuStatus read_arguments(const CornuModel *model, const CornuField *fie
         const CornuField *field = fields;
         while (field && field->name && strcmp(field->name, name)) field++;
         if (field && field->name)
-            CORNU__TRY(read_field(model, field, value, arguments));
+            CORNU__TRY(read_field(usual, field, value, arguments));
         else if (!is_common(name))
-            return cornu__fail(CORNU_ERR_UNSUPPORTED, "the argument \"%.60s\" is not known", name);
+            CORNU__TRY(check_foreign(name, value));
     }
     return CORNU_OK;
 }
@@ -328,8 +337,7 @@ static CornuStatus read_rule(const CornuRuleFamily *family, const json_t *value,
     return cornu__fail_prefix(family->resolve(rule), name);
 }
 
-/* A policy as it was written: NULL in *name where none was chosen. */
-static CornuStatus read_policy(const json_t *dtype, const char **name)
+CornuStatus cornu__read_policy(const json_t *dtype, const char **name)
 {
     *name = NULL;
     if (!dtype || json_is_null(dtype)) return CORNU_OK;
@@ -341,14 +349,14 @@ static CornuStatus read_policy(const json_t *dtype, const char **name)
     return *name ? CORNU_OK : unexpected("dtype", "a text or a DTypePolicy with a name");
 }
 
-/* Gives the layer its own policy, where that is not the model's. */
-static CornuStatus set_policy(const CornuModel *model, CornuLayer *layer, const json_t *dtype)
+/* Gives the layer its own policy, where that is not the usual one. */
+static CornuStatus set_policy(CornuLayer *layer, const json_t *dtype, const CornuPolicy *usual)
 {
     const char *name;
-    CORNU__TRY(read_policy(dtype, &name));
+    CORNU__TRY(cornu__read_policy(dtype, &name));
     const CornuPolicy *policy = name ? cornu_policy(name) : NULL;
     if (name && !policy) return cornu_error_take();
-    if (policy != model->base.own_policy) layer->own_policy = policy;
+    if (policy != usual) layer->own_policy = policy;
     return CORNU_OK;
 }
 
@@ -369,92 +377,70 @@ static void free_layers(const CornuLayerClass *kind, const void *arguments)
             cornu_layer_free(*(CornuLayer *const *)((const char *)arguments + field->offset));
 }
 
-static CornuStatus make_layer(const CornuModel *model, const json_t *value, CornuLayer **layer)
+/* Others' layers may have the names of ours. */
+static bool is_foreign(const char *module)
 {
-    const char   *class_name = json_string_value(json_object_get(value, "class_name"));
+    return module && strcmp(module, "keras") && strcmp(module, "keras.layers") &&
+           strncmp(module, "keras.src.models.", strlen("keras.src.models."));
+}
+
+static CornuStatus make_layer(const json_t *value, const CornuPolicy *usual,
+                              const CornuLayerClass *kind, CornuLayer **layer)
+{
     const json_t *config = json_object_get(value, "config");
-    const char   *name = json_string_value(json_object_get(config, "name"));
-    *layer = NULL;
-    if (!class_name || !name)
-        return cornu__fail(CORNU_ERR_FORMAT, "a layer without class_name or name");
-    const CornuLayerClass *kind = find_class(class_name);
-    if (!kind)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%.60s: there is no layer class \"%.60s\"", name,
-                           class_name);
-    void *arguments = cornu__allocate(1, kind->config_size);
+    void         *arguments = cornu__allocate(1, kind->config_size);
     if (!arguments) return CORNU_ERR_MEMORY;
-    CornuStatus status = read_arguments(model, kind->fields, config, arguments);
+    CornuStatus status = read_arguments(usual, kind->fields, config, arguments);
     if (status != CORNU_OK) {
         free_layers(kind, arguments);
     } else {
         *layer = kind->from(arguments);
-        status = *layer ? set_policy(model, *layer, json_object_get(config, "dtype"))
+        status = *layer ? set_policy(*layer, json_object_get(config, "dtype"), usual)
                         : cornu_error_take();
     }
     cornu__release(arguments);
-    if (status != CORNU_OK) {
-        cornu_layer_free(*layer);
-        char place[80];
-        snprintf(place, sizeof place, "%.60s", name);
-        return cornu__fail_prefix(status, place);
-    }
+    CORNU__TRY(status);
     cornu__release((*layer)->name);
-    (*layer)->name = cornu__copy_text(name);
+    (*layer)->name = cornu__copy_text(json_string_value(json_object_get(config, "name")));
     (*layer)->frozen = json_is_false(json_object_get(config, "trainable"));
-    if ((*layer)->name) return CORNU_OK;
-    cornu_layer_free(*layer);
-    return CORNU_ERR_MEMORY;
+    (*layer)->owners = 1;
+    return (*layer)->name ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
-/* The InputLayer's batch_shape: the rows of a batch, 0 for any number, and the rest. */
-static CornuStatus read_input_shape(const json_t *input, int64_t *batch_size,
-                                    int64_t shape[CORNU_MAX_RANK])
+static CornuStatus make_model(const json_t *value, const CornuPolicy *usual, CornuLayer **layer)
 {
-    int64_t batch_shape[CORNU_MAX_RANK] = { 0 };
-    size_t  rank;
-    const char *class_name = json_string_value(json_object_get(input, "class_name"));
-    if (!class_name || strcmp(class_name, "InputLayer"))
-        return cornu__fail(CORNU_ERR_FORMAT, "the first layer is no InputLayer");
-    const json_t *value = json_object_get(json_object_get(input, "config"), "batch_shape");
-    CORNU__TRY(read_list(value, "batch_shape", batch_shape, CORNU_MAX_RANK, &rank));
-    for (size_t i = 0; i < rank; i++) {
-        if (batch_shape[i] < 1 && (i > 0 || batch_shape[i] != CORNU_NONE))
-            return cornu__fail(CORNU_ERR_FORMAT, "batch_shape has an extent of %lld",
-                               (long long)batch_shape[i]);
-        if (i > 0) shape[i - 1] = batch_shape[i];
-    }
-    *batch_size = batch_shape[0] == CORNU_NONE ? 0 : batch_shape[0];
-    return rank > 1 ? CORNU_OK : unexpected("batch_shape", "a batch and at least one more axis");
-}
-
-static CornuStatus fill_model(CornuModel *model, const json_t *layers)
-{
-    for (size_t i = 1; i < json_array_size(layers); i++) {
-        CornuLayer *layer;
-        CORNU__TRY(make_layer(model, json_array_get(layers, i), &layer));
-        CORNU__TRY(cornu_model_add(model, layer));
-    }
+    CornuModel *model = cornu__model_from_json(value, usual);
+    if (!model) return cornu_error_take();
+    *layer = cornu_as_layer(model);
     return CORNU_OK;
 }
 
-CornuModel *cornu__model_from_config(const json_t *architecture, double input_scale)
+CornuStatus cornu__layer_from_json(const json_t *value, const CornuPolicy *usual,
+                                   CornuLayer **layer)
 {
-    const json_t *config = json_object_get(architecture, "config");
-    const json_t *layers = json_object_get(config, "layers");
-    const char   *class_name = json_string_value(json_object_get(architecture, "class_name"));
-    CornuSequentialConfig sequential = {
-        .name = json_string_value(json_object_get(config, "name")), .input_scale = input_scale,
-    };
-    if (!class_name || strcmp(class_name, "Sequential"))
-        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "the model's class is \"%.60s\", expected "
-                                "Sequential", class_name ? class_name : "");
-    if (read_input_shape(json_array_get(layers, 0), &sequential.batch_size,
-                         sequential.input_shape) != CORNU_OK ||
-        read_policy(json_object_get(config, "dtype"), &sequential.policy) != CORNU_OK)
-        return cornu__null();
-    CornuModel *model = cornu_sequential_from(&sequential);
-    if (!model) return NULL;
-    if (fill_model(model, layers) == CORNU_OK) return model;
-    cornu_model_free(model);
-    return cornu__null();
+    const char *class_name = json_string_value(json_object_get(value, "class_name"));
+    const char *module = json_string_value(json_object_get(value, "module"));
+    const char *name = json_string_value(
+        json_object_get(json_object_get(value, "config"), "name"));
+    char        place[80];
+    CornuStatus status;
+    *layer = NULL;
+    if (!class_name || !name)
+        return cornu__fail(CORNU_ERR_FORMAT, "a layer without class_name or name");
+    const CornuLayerClass *kind = find_class(class_name);
+    snprintf(place, sizeof place, "%.60s", name);
+    if (is_foreign(module))
+        status = cornu__fail(CORNU_ERR_UNSUPPORTED, "there is no layer class \"%.60s\" of module "
+                             "\"%.60s\"", class_name, module);
+    else if (cornu__is_model_class(class_name))
+        status = make_model(value, usual, layer);
+    else if (kind)
+        status = make_layer(value, usual, kind, layer);
+    else
+        status = cornu__fail(CORNU_ERR_UNSUPPORTED, "there is no layer class \"%.60s\"",
+                             class_name);
+    if (status == CORNU_OK) return CORNU_OK;
+    cornu_layer_free(*layer);
+    *layer = NULL;
+    return cornu__fail_prefix(status, place);
 }

@@ -77,8 +77,8 @@ static CornuStatus write_values(const CornuModel *model, const CornuValues *valu
                                 bool with_architecture, const char *path)
 {
     enum { WEIGHTS, OPTIMIZER, INPUT, ARCHITECTURE, COUNT };
-    json_t *input = json_pack("{s:f}", "scale", cornu_model_input_scale(model));
     json_t *architecture = with_architecture ? cornu__model_config(model) : NULL;
+    json_t *input = architecture ? cornu__input_config(model) : NULL;
     CornuStatus status = with_architecture && !architecture ? cornu_error_status() : CORNU_OK;
     char *texts[COUNT] = { NULL };
     const int wanted = with_architecture ? COUNT : INPUT;
@@ -253,16 +253,18 @@ static CornuModel *make_model(const CornuSafetensors *file)
     CornuStatus status = CORNU_OK;
     json_t *architecture = metadata_json(file, "architecture", &status);
     json_t *input = status == CORNU_OK ? metadata_json(file, "input", &status) : NULL;
-    const json_t *scale = json_object_get(input, "scale");
     CornuModel *model = NULL;
     if (status != CORNU_OK)
         cornu__null();
     else if (!architecture)
         cornu__fail_null(CORNU_ERR_FORMAT, "there is no architecture in it, only weights");
-    else if (scale && !json_is_number(scale))
-        cornu__fail_null(CORNU_ERR_FORMAT, "the scale of its input is not a number");
     else
-        model = cornu__model_from_config(architecture, scale ? json_number_value(scale) : 0.0);
+        model = cornu__model_from_config(architecture, input);
+    if (model && !cornu_model_built(model)) {
+        cornu__fail_null(CORNU_ERR_FORMAT, "its first layer is no InputLayer");
+        cornu_model_free(model);
+        model = NULL;
+    }
     json_decref(architecture);
     json_decref(input);
     return model;

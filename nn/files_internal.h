@@ -6,8 +6,8 @@
 #include "files.h"
 #include "safetensors.h"
 
-/* How deep JSON of models may nest. */
-enum { CORNU_ARCHITECTURE_DEPTH = 20 };
+/* How deep JSON of models may nest: models in models take three levels each. */
+enum { CORNU_ARCHITECTURE_DEPTH = 64 };
 
 /* A model's weights, then its optimizer's variables, each in its order. */
 typedef struct {
@@ -50,8 +50,13 @@ CornuStatus cornu__check_save_path(const char *path, bool weights_only);
 /* The model in Keras' JSON; NULL, not pending, if it holds a layer that files cannot hold. */
 json_t *cornu__model_config(const CornuModel *model);
 
-/* The model that the JSON describes, built; NULL with a pending error. Nothing in the JSON is
- * trusted but its nesting. */
-CornuModel *cornu__model_from_config(const json_t *architecture, double input_scale);
+/* {"scale": …}: what whole-number data of its input, or each of a list, are multiplied by. NULL
+ * without memory. */
+json_t *cornu__input_config(const CornuModel *model);
+
+/* The model that the JSON describes, built where it says its input's shape; input is what
+ * cornu__input_config said, or NULL. NULL with a pending error. Nothing in the JSON is trusted but
+ * its nesting. */
+CornuModel *cornu__model_from_config(const json_t *architecture, const json_t *input);
 
 #endif

@@ -147,7 +147,9 @@ static CornuStatus fill(CornuModel *model, const Map *map)
         CORNU__TRY(cornu__model_hold(model, map->layers[i]));
     for (int i = 0; i < map->inputs; i++) {
         model->inputs[model->input_count++] = map->config->inputs[i];
-        const int64_t batch = ((CornuInputLayer *)map->config->inputs[i]->node->layer)->batch_size;
+        const CornuInputLayer *input = (CornuInputLayer *)map->config->inputs[i]->node->layer;
+        const int64_t          batch = input->batch_size;
+        if (i == 0) model->input_scale = input->scale;
         if (model->batch_size && batch && batch != model->batch_size)
             return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .batch_size is %lld in one input and %lld "
                                "in another, expected the same", map->name,
@@ -186,7 +188,7 @@ static CornuStatus check(Map *map)
     return check_names(map);
 }
 
-CornuModel *cornu_model_from(const CornuModelConfig *config)
+CornuModel *cornu__model_of(const CornuModelConfig *config)
 {
     static _Thread_local int made;
     Map         map = { .config = config, .name = config->name ? config->name : "functional" };
@@ -205,10 +207,15 @@ CornuModel *cornu_model_from(const CornuModelConfig *config)
         model->base.built = true;
         return model;
     }
-    cornu__null();
     cornu_model_free(model);
-    cornu_clear_session();
-    return NULL;
+    return cornu__null();
+}
+
+CornuModel *cornu_model_from(const CornuModelConfig *config)
+{
+    CornuModel *model = cornu__model_of(config);
+    if (!model) cornu_clear_session();
+    return model;
 }
 
 CornuLayer *cornu_as_layer(CornuModel *model)

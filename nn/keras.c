@@ -40,9 +40,8 @@ static CornuStatus save_weights(const CornuModel *model, const CornuValues *valu
  * zip archives know. */
 static char *metadata_text(const CornuModel *model)
 {
-    json_t *metadata = json_pack("{s:s, s:s, s:f}", "keras_version", "3.15.0", "date_saved",
-                                 "1980-01-01@00:00:00", "input_scale",
-                                 cornu_model_input_scale(model));
+    json_t *metadata = json_pack("{s:s, s:s, s:o}", "keras_version", "3.15.0", "date_saved",
+                                 "1980-01-01@00:00:00", "input", cornu__input_config(model));
     char   *text = cornu__json_text(metadata);
     json_decref(metadata);
     return text;
@@ -169,12 +168,14 @@ static json_t *read_json(const CornuZip *zip, int member, bool required)
 }
 
 /* The model, compiled if it shall be, and its values. `training` is what it was compiled with. */
-static CornuModel *make(const json_t *config, double scale, const json_t *training, bool compile,
-                        CornuDevice *device, CornuHdf5 *file, Read *read)
+static CornuModel *make(const json_t *config, const json_t *input, const json_t *training,
+                        bool compile, CornuDevice *device, CornuHdf5 *file, Read *read)
 {
-    CornuModel *model = cornu__model_from_config(config, scale);
+    CornuModel *model = cornu__model_from_config(config, input);
     if (!model) return NULL;
     CornuStatus status = compile ? cornu__compile_from_config(model, training, device) : CORNU_OK;
+    if (status == CORNU_OK && !cornu_model_built(model))
+        status = cornu__fail(CORNU_ERR_UNSUPPORTED, "does not say the shape of the model's input");
     if (status == CORNU_OK) status = fill(model, file, read);
     if (status == CORNU_OK) return model;
     cornu_model_free(model);
@@ -189,10 +190,10 @@ static CornuModel *load(const char *path, bool compile, CornuDevice *device)
     json_t     *metadata = config ? read_json(zip, METADATA, false) : NULL;
     CornuHdf5  *file = metadata ? open_member(zip) : NULL;
     CornuModel *model = NULL;
-    const json_t *scale = json_object_get(metadata, "input_scale");
     if (file)
-        model = make(config, json_number_value(scale), json_object_get(config, "compile_config"),
-                     compile, device, file, cornu__keras_read_values);
+        model = make(config, json_object_get(metadata, "input"),
+                     json_object_get(config, "compile_config"), compile, device, file,
+                     cornu__keras_read_values);
     cornu__hdf5_close(file);
     json_decref(config);
     json_decref(metadata);
@@ -224,7 +225,7 @@ static CornuModel *load_older(const char *path, bool compile, CornuDevice *devic
     if (!file) return NULL;
     json_t     *config = read_attribute(file, "model_config", true);
     json_t     *training = config ? read_attribute(file, "training_config", false) : NULL;
-    CornuModel *model = training ? make(config, 0.0, training, compile, device, file,
+    CornuModel *model = training ? make(config, NULL, training, compile, device, file,
                                         cornu__keras_read_older) : NULL;
     cornu__hdf5_close(file);
     json_decref(config);

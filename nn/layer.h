@@ -114,6 +114,11 @@ typedef struct {
     /* What Keras' files call the parts of the layer, up to a NULL: the layers in it, in their
      * order; or else what its weights' names have in front, "lstm_cell/kernel", as they come. */
     const char *const *folders;
+
+    /* For files, of a layer that takes several tensors: how they stand in Keras' call. NULL: all in
+     * one list, add([a, b]); "": each by itself, layer(a, b); else those behind the first are a
+     * list with this keyword, lstm(x, initial_state=[h, c]). */
+    const char       *operands;
 } CornuLayerClass;
 
 enum { CORNU_MAX_WRAPPED = 2, CORNU_MAX_LAYER_STATES = 2, CORNU_MAX_LAYER_TENSORS = 16 };

@@ -61,6 +61,11 @@ CornuStatus cornu_model_add(CornuModel *model, CornuLayer *layer);
 /* Builds what is not built yet, for inputs of this shape without the batch. */
 CornuStatus cornu_model_build(CornuModel *model, CornuShape input);
 
+/* A model of the same architecture, not compiled, with layers and weights of its own: these begin
+ * as those of a model made now, see cornu_set_random_seed. Its caller's; NULL for a model with a
+ * layer of a class that files cannot hold. Keras' clone_model. */
+CornuModel *cornu_model_clone(const CornuModel *model);
+
 void cornu_model_free(CornuModel *model);
 
 const char *cornu_model_name(const CornuModel *model);

@@ -92,6 +92,10 @@ extern const CornuLayerClass cornu__sequential_class, cornu__functional_class;
 CornuModel *cornu__model_create(const CornuLayerClass *kind, const char *name, const char *policy,
                                 int *made);
 
+/* As cornu_model_from, of symbols that need not be the thread's, and which stay whose they are when
+ * it fails. */
+CornuModel *cornu__model_of(const CornuModelConfig *config);
+
 /* Appends a layer, which the model holds; and a call, with the layer's weights. */
 CornuStatus cornu__model_hold(CornuModel *model, CornuLayer *layer);
 CornuStatus cornu__model_push(CornuModel *model, CornuNode *node);

@@ -41,29 +41,72 @@ static char *connections(const CornuModel *model, const CornuLayer *layer)
 
 static void free_rows(CornuSummary *summary)
 {
-    for (int i = 0; summary->rows && i < summary->row_count; i++) free(summary->rows[i].connected);
+    for (int i = 0; summary->rows && i < summary->row_count; i++) {
+        free(summary->rows[i].connected);
+        cornu__release(summary->rows[i].more);
+    }
     cornu__release(summary->rows);
 }
 
-/* Adds the layer's weights to the totals and describes it. */
-static CornuSummaryRow describe(const CornuModel *model, const CornuLayer *layer,
-                                CornuSummary *summary)
+static CornuSummaryRow describe(const CornuModel *model, const CornuLayer *layer, int depth)
 {
     CornuSummaryRow row = {
-        .name = cornu_layer_name(layer), .class_name = layer->kind->class_name,
+        .name = cornu_layer_name(layer), .class_name = layer->kind->class_name, .depth = depth,
         .built = layer->built, .output = layer->output,
         .parameters = cornu_layer_parameters(layer),
         .has_weights = layer->weight_count > 0, .frozen = layer->frozen,
     };
     if (row.output.rank > 0) row.output.extent[0] = cornu_model_batch_size(model);
-    for (int i = 0; i < layer->weight_count; i++) {
-        const CornuWeight *weight = layer->weights[i];
-        CornuSummaryTotal *to = cornu__layer_trains(layer, weight) ? &summary->trainable
-                                                                   : &summary->non_trainable;
+    return row;
+}
+
+/* What its last call gives besides the first. */
+static CornuStatus add_outputs(const CornuModel *model, const CornuLayer *layer,
+                               CornuSummaryRow *row)
+{
+    const CornuNode *node = NULL;
+    for (int i = 0; i < model->call_count; i++)
+        if (model->calls[i].node->layer == layer) node = model->calls[i].node;
+    if (!node || node->out_count == 1) return CORNU_OK;
+    row->more = cornu__allocate((size_t)node->out_count - 1, sizeof *row->more);
+    if (!row->more) return CORNU_ERR_MEMORY;
+    row->more_count = node->out_count - 1;
+    for (int i = 0; i < row->more_count; i++) {
+        row->more[i] = node->out[i + 1].type.shape;
+        row->more[i].extent[0] = cornu_model_batch_size(model);
+    }
+    return CORNU_OK;
+}
+
+/* A row for each layer, and behind that of a model, if these are expanded, those in it. */
+static CornuStatus add_rows(const CornuModel *model, const CornuLayer *around, int depth,
+                            bool expand_nested, CornuSummary *summary)
+{
+    for (int i = 0; i < around->inner_count; i++) {
+        const CornuLayer *layer = around->inner[i];
+        CORNU__TRY(cornu__reserve(&summary->rows, &summary->row_space, summary->row_count, 1,
+                                  sizeof *summary->rows));
+        CornuSummaryRow *row = &summary->rows[summary->row_count++];
+        *row = describe(model, layer, depth);
+        CORNU__TRY(add_outputs(model, layer, row));
+        if (summary->branching && !(row->connected = connections(model, layer)))
+            return cornu__fail(CORNU_ERR_MEMORY, "summary: no memory for its text");
+        if (expand_nested && layer->kind->replay)
+            CORNU__TRY(add_rows(model, layer, depth + 1, true, summary));
+    }
+    return CORNU_OK;
+}
+
+/* Each weight once, also one that several layers have. */
+static void add_up(const CornuModel *model, CornuSummary *summary)
+{
+    for (int i = 0; i < model->base.weight_count; i++) {
+        const CornuWeight *weight = model->base.weights[i];
+        CornuSummaryTotal *to = cornu__layer_trains(&model->base, weight) ? &summary->trainable
+                                                                          : &summary->non_trainable;
         to->count += cornu_type_count(weight->type);
         to->bytes += (int64_t)cornu_type_bytes(weight->type);
     }
-    return row;
 }
 
 /* Keras makes the optimizer's variables at the first step, and only then counts them. */
@@ -76,20 +119,11 @@ static bool has_trained(const CornuModel *model)
            iteration > 0.0;
 }
 
-static CornuStatus gather(const CornuModel *model, CornuSummary *summary)
+static CornuStatus gather(const CornuModel *model, bool expand_nested, CornuSummary *summary)
 {
-    *summary = (CornuSummary){ .name = cornu_model_name(model),
-                               .row_count = cornu_model_layer_count(model) };
-    summary->rows = cornu__allocate((size_t)summary->row_count, sizeof *summary->rows);
-    if (!summary->rows) return CORNU_ERR_MEMORY;
-    for (int i = 0; i < summary->row_count; i++)
-        summary->rows[i] = describe(model, cornu_model_layer(model, i), summary);
-    summary->branching = branches(model);
-    for (int i = 0; i < summary->row_count && summary->branching; i++) {
-        summary->rows[i].connected = connections(model, cornu_model_layer(model, i));
-        if (!summary->rows[i].connected)
-            return cornu__fail(CORNU_ERR_MEMORY, "summary: no memory for its text");
-    }
+    *summary = (CornuSummary){ .name = cornu_model_name(model), .branching = branches(model) };
+    CORNU__TRY(add_rows(model, &model->base, 0, expand_nested, summary));
+    add_up(model, summary);
 
     summary->optimizer_built = has_trained(model);
     const int variables =
@@ -128,7 +162,7 @@ CornuStatus cornu_summary_from(const CornuSummaryConfig *config)
 {
     if (!config->model) return cornu__fail(CORNU_ERR_ARGUMENT, "summary: the model is NULL");
     CornuSummary summary;
-    CornuStatus status = gather(config->model, &summary);
+    CornuStatus status = gather(config->model, config->expand_nested, &summary);
     if (status == CORNU_OK && config->print_fn) {
         status = print_to_function(&summary, config);
     } else if (status == CORNU_OK) {

@@ -23,6 +23,7 @@ typedef struct {
     CornuModel *model;             /* required */
     int64_t     line_length;       /* default: the terminal's columns - 4, at most 88 */
     bool        show_trainable;    /* one more column */
+    bool        expand_nested;     /* below a model the layers in it, "└ " before their names */
     FILE       *file;              /* default stdout */
     /* Gets the whole text, plain, instead of the file. */
     void      (*print_fn)(void *context, const char *text);

@@ -12,6 +12,9 @@ typedef struct {
     int64_t     parameters;
     bool        has_weights, frozen;
     char       *connected;           /* "dense[0][0], add[0][0]", where layers branch, or NULL */
+    int         depth;               /* models that it is in, below the one that is summed up */
+    CornuShape *more;                /* those that it gives besides, or NULL */
+    int         more_count;
 } CornuSummaryRow;
 
 typedef struct { int64_t count, bytes; } CornuSummaryTotal;
@@ -23,6 +26,7 @@ typedef struct {
     CornuSummaryTotal trainable, non_trainable, optimizer;
     bool              optimizer_built;
     bool              branching;     /* says where each layer's inputs come from */
+    int               row_space;
 } CornuSummary;
 
 /* line_length 0: as much as the terminal has, at most 88, or 108 where layers branch

@@ -30,12 +30,11 @@ const char *cornu__print_size(CornuText *to, double bytes)
     return to->text;
 }
 
-static CornuStatus append_shape(CornuStyledText *text, const CornuSummaryRow *row)
+static CornuStatus append_shape(CornuStyledText *text, CornuShape shape)
 {
-    if (!row->built) return cornu__text_append(text, CORNU__TEXT_PLAIN, "?");
     CORNU__TRY(cornu__text_append(text, CORNU__TEXT_PLAIN, "("));
-    for (int i = 0; i < row->output.rank; i++) {
-        int64_t extent = row->output.extent[i];
+    for (int i = 0; i < shape.rank; i++) {
+        int64_t extent = shape.extent[i];
         if (i > 0) CORNU__TRY(cornu__text_append(text, CORNU__TEXT_PLAIN, ", "));
         if (extent == CORNU_NONE)
             CORNU__TRY(cornu__text_append(text, CORNU__TEXT_NONE, "None"));
@@ -43,6 +42,20 @@ static CornuStatus append_shape(CornuStyledText *text, const CornuSummaryRow *ro
             CORNU__TRY(cornu__text_append(text, CORNU__TEXT_NUMBER, "%lld", (long long)extent));
     }
     return cornu__text_append(text, CORNU__TEXT_PLAIN, ")");
+}
+
+/* One by itself, several as a list. */
+static CornuStatus append_outputs(CornuStyledText *text, const CornuSummaryRow *row)
+{
+    if (!row->built) return cornu__text_append(text, CORNU__TEXT_PLAIN, "?");
+    if (row->more_count == 0) return append_shape(text, row->output);
+    CORNU__TRY(cornu__text_append(text, CORNU__TEXT_PLAIN, "["));
+    CORNU__TRY(append_shape(text, row->output));
+    for (int i = 0; i < row->more_count; i++) {
+        CORNU__TRY(cornu__text_append(text, CORNU__TEXT_PLAIN, ", "));
+        CORNU__TRY(append_shape(text, row->more[i]));
+    }
+    return cornu__text_append(text, CORNU__TEXT_PLAIN, "]");
 }
 
 static CornuStatus append_trainable(CornuStyledText *text, const CornuSummaryRow *row)
@@ -68,10 +81,11 @@ static CornuStatus append_connected(CornuStyledText *text, const char *connected
 static CornuStatus fill_row(CornuStyledText *texts, const CornuSummaryRow *row)
 {
     CornuText number;
-    CORNU__TRY(cornu__text_append(&texts[0], CORNU__TEXT_PLAIN, "%s (", row->name));
+    CORNU__TRY(cornu__text_append(&texts[0], CORNU__TEXT_PLAIN, "%*s%s%s (", 3 * row->depth, "",
+                                  row->depth ? "└ " : "", row->name));
     CORNU__TRY(cornu__text_append(&texts[0], CORNU__TEXT_SYMBOL, "%s", row->class_name));
     CORNU__TRY(cornu__text_append(&texts[0], CORNU__TEXT_PLAIN, ")"));
-    CORNU__TRY(append_shape(&texts[1], row));
+    CORNU__TRY(append_outputs(&texts[1], row));
     CORNU__TRY(cornu__text_append(&texts[2], CORNU__TEXT_NUMBER, "%s",
                                   cornu__print_thousands(&number, row->parameters)));
     if (!row->built) CORNU__TRY(cornu__text_append(&texts[2], CORNU__TEXT_PLAIN, " (unbuilt)"));

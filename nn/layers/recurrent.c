@@ -343,7 +343,7 @@ const CornuLayerClass cornu__lstm_class = {
     .call_many = call_many, .outputs = outputs, .mask = mask, .fields = lstm_fields,
     .config_size = sizeof(CornuRecurrentConfig),
     .config_offset = offsetof(CornuRecurrent, config), .from = lstm_from,
-    .folders = folders,
+    .operands = "initial_state", .folders = folders,
 };
 
 const CornuLayerClass cornu__gru_class = {
@@ -351,7 +351,7 @@ const CornuLayerClass cornu__gru_class = {
     .call_many = call_many, .outputs = outputs, .mask = mask, .fields = gru_fields,
     .config_size = sizeof(CornuRecurrentConfig),
     .config_offset = offsetof(CornuRecurrent, config), .from = gru_from,
-    .folders = folders,
+    .operands = "initial_state", .folders = folders,
 };
 
 const CornuLayerClass cornu__simple_rnn_class = {
@@ -359,7 +359,7 @@ const CornuLayerClass cornu__simple_rnn_class = {
     .call_many = call_many, .outputs = outputs, .mask = mask, .fields = simple_rnn_fields,
     .config_size = sizeof(CornuRecurrentConfig),
     .config_offset = offsetof(CornuRecurrent, config), .from = simple_rnn_from,
-    .folders = folders,
+    .operands = "initial_state", .folders = folders,
 };
 
 static CornuStatus check_rate(const char *name, const char *argument, double rate)

@@ -273,6 +273,7 @@ static void test_check_leaves_nothing(void **state)
     "{\"class_name\":\"" class "\",\"config\":{\"name\":\"m\",\"layers\":[" layers "]}}"
 #define LAYER(class, config) "{\"class_name\":\"" class "\",\"config\":{" config "}}"
 #define INPUT LAYER("InputLayer", "\"batch_shape\":[null,4]")
+#define TIMES13(text) text text text text text text text text text text text text text
 #define DENSE(arguments) \
     MODEL("Sequential", INPUT "," LAYER("Dense", "\"name\":\"d\"," arguments))
 
@@ -281,9 +282,10 @@ static const struct { const char *architecture, *message; } hostile[] = {
     { "{", "architecture: JSON" },
     { "[]", "expected Sequential" },
     { "{}", "expected Sequential" },
-    { "[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]", "nests 21 deep" },
+    { TIMES13("[[[[[") TIMES13("]]]]]"), "nests 65 deep" },
     { "{\"a\":1,\"a\":2}", "duplicate" },
-    { MODEL("Functional", INPUT), "\"Functional\", expected Sequential" },
+    { MODEL("Model", INPUT), "\"Model\", expected Sequential or Functional" },
+    { MODEL("Functional", INPUT), "an InputLayer without a name" },
     { MODEL("Sequential", ""), "no InputLayer" },
     { MODEL("Sequential", LAYER("Dense", "\"name\":\"d\",\"units\":3")), "no InputLayer" },
     { MODEL("Sequential", LAYER("InputLayer", "")), "batch_shape" },

@@ -244,7 +244,7 @@ static void architectures_say_what_keras_says(void **state)
         assert_int_equal(json_array_size(got), json_array_size(want) + 1);   /* InputLayer */
         for (size_t k = 0; k < json_array_size(want); k++)
             count += compare_rules(json_array_get(got, k + 1), json_array_get(want, k));
-        CornuModel *again = cornu__model_from_config(config, 0);
+        CornuModel *again = cornu__model_from_config(config, NULL);
         if (!again) fail_msg("%s", cornu_error_message());
         json_t *second = cornu__model_config(again);
         assert_true(json_equal(config, second));
@@ -266,7 +266,7 @@ static void read_architecture(const char *rule, CornuStatus status, const char *
              "\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 2, %s}}]}}",
              rule);
     json_t     *architecture = json_loads(text, 0, NULL);
-    CornuModel *model = cornu__model_from_config(architecture, 0);
+    CornuModel *model = cornu__model_from_config(architecture, NULL);
     json_decref(architecture);
     if (status) assert_null(model);
     if (status) expect_error(cornu_error_take(), status, part);

@@ -13,8 +13,8 @@
 #define N CORNU_NONE
 #define ROW(name, class, parameters, ...) \
     { name, class, true, { sizeof((int64_t[]){ __VA_ARGS__ }) / 8, { __VA_ARGS__ } }, \
-      parameters, parameters > 0, false, NULL }
-#define UNBUILT(name, class) { name, class, false, { 0, { 0 } }, 0, false, false, NULL }
+      parameters, parameters > 0, false, NULL, 0, NULL, 0 }
+#define UNBUILT(name, class) { name, class, false, { 0, { 0 } }, 0, false, false, NULL, 0, NULL, 0 }
 
 static CornuSummaryRow mnist_cnn[] = {
     ROW("conv2d", "Conv2D", 320, N, 26, 26, 32),
@@ -85,7 +85,7 @@ static CornuSummaryRow wide_shape[] = {
 #define TEXT60 "a_model_whose_own_name_is_longer_than_any_terminal_is_wide_"
 #define MODEL(name, rows, trainable, non_trainable, ...)                                       \
     { name, rows, sizeof rows / sizeof *rows, { trainable, 4 * (int64_t)(trainable) },         \
-      { non_trainable, 4 * (int64_t)(non_trainable) }, __VA_ARGS__, false }
+      { non_trainable, 4 * (int64_t)(non_trainable) }, __VA_ARGS__, false, 0 }
 #define TRAINED(count) { count, 4 * (count) }, true
 #define UNTRAINED { 0, 0 }, false
 
@@ -117,7 +117,7 @@ static const struct {
     { "line_length_60", MODEL("mnist_convnet", second_convnet, 34826, 0, UNTRAINED), 0, 60, "" },
     { "line_length_100", MODEL("mnist_convnet", third_convnet, 34826, 0, UNTRAINED), 0, 100, "" },
     { "unbuilt", MODEL("unbuilt", unbuilt, 0, 0, UNTRAINED), 0, 0, "" },
-    { "empty", { "empty", NULL, 0, { 0, 0 }, { 0, 0 }, UNTRAINED, false }, 0, 0, "" },
+    { "empty", { "empty", NULL, 0, { 0, 0 }, { 0, 0 }, UNTRAINED, false, 0 }, 0, 0, "" },
     { "long_names", MODEL("long_names", long_names, 41977866, 4096, UNTRAINED), 0, 0, "" },
     { "long_model_name",
       MODEL(TEXT60 TEXT60, long_model_name, 9, 0, UNTRAINED), 0, 0, "" },

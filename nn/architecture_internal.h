@@ -1,0 +1,51 @@
+/* Layers (architecture.c) and models (architecture_models.c) in Keras' JSON. */
+#ifndef CORNU_NN_ARCHITECTURE_INTERNAL_H
+#define CORNU_NN_ARCHITECTURE_INTERNAL_H
+
+#include "files_internal.h"
+#include "model_internal.h"
+
+/* ---- Out: NULL without memory, and of operands that are NULL ---- */
+
+/* `usual` is the policy of the model around, which rules layers without one of their own; or NULL.
+ * Every layer in it must be of a class that files can hold. */
+json_t *cornu__layer_to_json(const CornuLayer *layer, const CornuPolicy *usual);
+json_t *cornu__model_to_json(const CornuModel *model, const CornuPolicy *usual);
+
+/* Appends a value, which is taken; NULL, and the list is gone, without memory. */
+json_t *cornu__json_append(json_t *list, json_t *value);
+
+/* The object with one member more; both are taken. */
+json_t *cornu__json_with(json_t *object, const char *key, json_t *value);
+
+/* CORNU_NONE is null. */
+json_t *cornu__json_list(const int64_t *numbers, int count);
+
+/* {"module", "class_name", "config", "registered_name": null}; config is taken. */
+json_t *cornu__json_object(const char *module, const char *class_name, json_t *config);
+
+/* A policy that was chosen. What the device chose is none of the architecture's: "float32", which
+ * Keras reads as such. */
+json_t *cornu__policy_to_json(const CornuPolicy *policy);
+
+/* ---- In ---- */
+
+/* The layer, or model, that its caller gives up with cornu_layer_free; messages begin with its
+ * name. NULL on failure. */
+CornuStatus cornu__layer_from_json(const json_t *value, const CornuPolicy *usual,
+                                   CornuLayer **layer);
+
+/* Likewise; NULL with a pending error. */
+CornuModel *cornu__model_from_json(const json_t *value, const CornuPolicy *usual);
+
+/* Whether a class is one of models. */
+bool cornu__is_model_class(const char *class_name);
+
+/* Up to `most` whole numbers; null is CORNU_NONE. */
+CornuStatus cornu__read_list(const json_t *value, const char *name, int64_t *numbers, size_t most,
+                             size_t *count);
+
+/* A policy as it was written: NULL in *name where none was chosen. */
+CornuStatus cornu__read_policy(const json_t *dtype, const char **name);
+
+#endif

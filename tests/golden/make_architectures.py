@@ -1,0 +1,127 @@
+"""Models as Keras writes them in JSON, and what they predict. Writes architectures/.
+
+branches   two inputs, two outputs, one of them a nested model's; layers called twice, each on what
+           the other gives; a nested model with a Sequential one in it
+sequences  whole numbers in; states from one recurrent layer to another by keyword; wrappers
+masked     steps that do not count, which Keras has operations for
+image      convolutions with every kind of rule and several initializers, batches of 4
+stack      a Sequential model of layers and models
+
+NAME.json is model.to_json(), NAME.w100.txt its summary with the layers of nested models (not of
+masked, which has rows for the operations).
+architectures.safetensors has for each NAME/ the weights `w0`, `w1`, …
+in the order of model.weights, the inputs `x0`, `x1`, … and what is predicted, `y0`, `y1`, ….
+"""
+
+import os
+
+import common
+import keras
+import numpy as np
+
+L = keras.layers
+OUT = common.folder("architectures")
+
+
+def branches():
+    a, b = keras.Input((4,), name="a"), keras.Input((6,), name="b")
+    h = keras.Input((4,))
+    inner = keras.Sequential([keras.Input((4,)), L.Dense(5, "tanh"), L.Dropout(0.5, seed=3)])
+    encoder = keras.Model(h, [inner(h), L.Subtract()([h, L.Dense(4)(h)])], name="encoder")
+    first, second = L.Dense(4, "relu", name="first"), L.Dense(4, "tanh", name="second")
+    x = second(first(second(first(a))))
+    y = L.Dense(4, use_bias=False)(b)
+    code, rest = encoder(x)
+    other, _ = encoder(L.Average()([x, y]))
+    joined = L.Concatenate(axis=-1)([code, other, L.Multiply()([rest, y])])
+    scores = L.Dense(3, activation="softmax", name="scores")(joined)
+    return keras.Model([a, b], [scores, encoder(y)[1]], name="branches")
+
+
+def sequences():
+    text = keras.Input((7,), dtype="int32", name="text")
+    x = L.Embedding(11, 5)(text)
+    y, h, c = L.LSTM(6, return_sequences=True, return_state=True)(x)
+    z = L.LSTM(6, return_sequences=True)(y, initial_state=[h, c])
+    both = L.Bidirectional(L.GRU(3, return_sequences=True), merge_mode="sum")(z)
+    each = L.TimeDistributed(L.Dense(2, activation="sigmoid"))(both)
+    alike = L.Dot(axes=1, normalize=True)([z, y])
+    return keras.Model(text, [each, L.SimpleRNN(4, unroll=True)(alike)], name="sequences")
+
+
+def image():
+    x = picture = keras.Input((8, 9, 2), batch_size=4)
+    x = L.Rescaling(2, offset=-1.0)(x)
+    x = L.Conv2D(4, (3, 2), padding="same", use_bias=False, kernel_initializer="he_normal",
+                 kernel_regularizer=keras.regularizers.L1L2(0.01, 0.02),
+                 kernel_constraint=keras.constraints.MaxNorm(2.0, axis=[0, 1, 2]))(x)
+    x = L.BatchNormalization(momentum=0.9, scale=False)(x)
+    x = L.Activation("relu")(x)
+    shortcut = x
+    x = L.Conv2D(4, 3, padding="same", activation="elu",
+                 kernel_initializer=keras.initializers.TruncatedNormal(seed=1),
+                 bias_regularizer="l2", activity_regularizer="l1")(x)
+    x = L.Maximum()([shortcut, L.Minimum()([x, shortcut])])
+    x = L.MaxPooling2D(2, strides=(2, 1))(x)
+    x = L.AveragePooling2D((2, 3), padding="same")(x)
+    x = L.Reshape((-1, 4))(L.Flatten()(x))
+    x = L.Flatten()(x)
+    y = L.Dense(3, kernel_constraint="unit_norm", bias_initializer="random_normal")(x)
+    model = keras.Model(picture, y, name="image")
+    model.layers[2].trainable = False
+    return model
+
+
+def masked():
+    text, steps = keras.Input((7,), name="text"), keras.Input((7, 5), name="steps")
+    x = L.Embedding(11, 5, mask_zero=True)(text)
+    x = L.LSTM(6, return_sequences=True)(L.Add()([x, L.Masking(0.0)(steps)]))
+    return keras.Model([text, steps], L.Bidirectional(L.GRU(3))(x), name="masked")
+
+
+def stack():
+    h = keras.Input((5,))
+    branch = keras.Model(h, L.Add()([h, L.Dense(5, "gelu")(h)]), name="branch")
+    more = keras.Sequential([keras.Input((5,)), L.Dense(4), L.Activation("softplus")], name="more")
+    return keras.Sequential([keras.Input((3,)), L.Dense(5), branch, more, L.Dense(2)],
+                            name="stack")
+
+
+def case(build, inputs, arrays):
+    keras.utils.clear_session()
+    keras.utils.set_random_seed(5)
+    model = build()
+    name = model.name
+    (OUT / f"{name}.json").write_text(model.to_json(indent=1) + "\n")
+    lines = []
+    os.environ["COLUMNS"] = "100"
+    model.summary(print_fn=lines.append, expand_nested=True)
+    if name != "masked":
+        (OUT / f"{name}.w100.txt").write_text("".join(lines))
+    random = np.random.RandomState(3)
+    weights = [np.asarray(w) + (0.1 * random.rand(*w.shape)).astype(np.float32)
+               for w in model.get_weights()]
+    model.set_weights(weights)
+    outputs = model.predict_on_batch(inputs if len(inputs) > 1 else inputs[0])
+    outputs = outputs if isinstance(outputs, list) else [outputs]
+    for kind, each in ("w", weights), ("x", inputs), ("y", outputs):
+        arrays.update({f"{name}/{kind}{i}": a for i, a in enumerate(each)})
+    return name, {"weights": len(weights), "inputs": len(inputs), "outputs": len(outputs)}
+
+
+def main():
+    random = np.random.RandomState(1)
+    f32 = lambda *shape: random.rand(*shape).astype(np.float32)
+    arrays = {}
+    cases = dict([
+        case(branches, [f32(6, 4), f32(6, 6)], arrays),
+        case(sequences, [random.randint(0, 11, (6, 7)).astype(np.int32)], arrays),
+        case(image, [f32(4, 8, 9, 2)], arrays),
+        case(stack, [f32(6, 3)], arrays),
+        case(masked, [random.randint(0, 4, (6, 7)).astype(np.float32), f32(6, 7, 5)], arrays),
+    ])
+    common.write_arrays(OUT / "architectures.safetensors", arrays, cases)
+
+
+if __name__ == "__main__":
+    main()
