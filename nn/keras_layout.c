@@ -35,15 +35,36 @@ static CornuStatus add_group(Walk *walk, const char *folder, const char *name)
     return group->path && group->name ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
+/* Behind the names of the layers around and the layer's own, if these stand at `path`; or NULL. */
+static const char *behind_names(const CornuLayer *layer, const char *path)
+{
+    const char *name = cornu_layer_name(layer);
+    if (layer->outer && !(path = behind_names(layer->outer, path))) return NULL;
+    const size_t length = strlen(name);
+    return strncmp(path, name, length) || path[length] != '/' ? NULL : path + length + 1;
+}
+
+static int slashes(const char *text)
+{
+    int count = 0;
+    for (; *text; text++) count += *text == '/';
+    return count;
+}
+
 /* The part of a layer that a weight belongs to, the "lstm_cell" of "lstm/lstm_cell/kernel"; its
- * length is 0 where it is the layer's own. Paths begin with the names of the layers around. */
+ * length is 0 where it is the layer's own. In front there may be names of models that it is in. */
 static const char *part_of(const CornuLayer *layer, const CornuWeight *weight, size_t *length)
 {
-    const char *part = weight->path;
-    for (const CornuLayer *l = layer; l; l = l->outer) part = strchr(part, '/') + 1;
-    const char *end = strchr(part, '/');
+    const int   wanted = layer->kind->folders ? 1 : 0;   /* in what stands behind the names */
+    const char *part = NULL, *at = weight->path;
+    while (at && (!part || slashes(part) != wanted)) {
+        const char *found = behind_names(layer, at), *next = strchr(at, '/');
+        if (found) part = found;
+        at = next ? next + 1 : NULL;
+    }
+    const char *end = part ? strchr(part, '/') : NULL;
     *length = end ? (size_t)(end - part) : 0;
-    return part;
+    return part ? part : weight->path;
 }
 
 /* Puts the weights of one part into the last group, the trainable ones first. */

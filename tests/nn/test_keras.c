@@ -153,7 +153,7 @@ static void test_loads_weights_alone(void **state)
     Data        data = data_of(name);
     if (!has_hdf5()) skip();
     CornuModel *model = expect_model(cornu_model_load(golden(name, ".keras")));
-    expect_ok(cornu_compile(model, .device = device));
+    expect_ok(cornu_compile(model, .optimizer = cornu_adagrad(), .device = device));
     for (int s = 0; s < 3; s++) {
         set_to_zero(model);
         expect_ok(cornu_model_load_weights(model, golden(name, suffixes[s])));
@@ -293,7 +293,7 @@ static void test_hostile_files(void **state)
     expect_error(cornu_model_load_weights(model, golden("sequence", ".weights.h5")),
                  CORNU_ERR_SHAPE, "weights");
     expect_error(cornu_model_load_weights(model, golden("sequence", ".h5")), CORNU_ERR_SHAPE,
-                 "expected");
+                 "\"model_weights/embedding\" has 1 weights, the model's conv2d has 2");
     expect_ok(cornu_model_save_weights(model, here("b", ".npz")));   /* nothing was changed */
     expect_equal_files(here("a", ".npz"), here("b", ".npz"));
     cornu_model_free(model);
@@ -365,7 +365,7 @@ static void test_suffixes(void **state)
     expect_error(cornu_model_save_weights(model, here("a", ".keras")), CORNU_ERR_UNSUPPORTED,
                  "expected one of .safetensors .weights.h5 .npz");
     expect_error(cornu_model_save(model, here("a", ".h5")), CORNU_ERR_UNSUPPORTED, ".keras");
-    expect_error(cornu_model_load_weights(model, here("a", ".weights.h5")), CORNU_ERR_FILE,
+    expect_error(cornu_model_load_weights(model, here("absent", ".npz")), CORNU_ERR_FILE,
                  "cannot be read");
     assert_null(cornu_model_load_compiled("a.safetensors", NULL));
     expect_error(cornu_error_take(), CORNU_ERR_UNSUPPORTED, "does not say what it was compiled");
