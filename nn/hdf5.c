@@ -9,8 +9,14 @@
 
 #include <hdf5.h>
 
+#if !H5_VERSION_GE(1, 12, 0)
+typedef H5O_info_t H5O_info1_t;
+#endif
+
 struct CornuHdf5 {
     hid_t       file;
+    const unsigned char *bytes;   /* the caller's; NULL for a new file */
+    size_t      size;
     H5E_auto2_t print;        /* what printed errors before, and how */
     void       *print_to;
 };
@@ -25,12 +31,25 @@ static CornuStatus damaged(const char *path, const char *what)
 
 /* ---- Files ---- */
 
+/* Files whose offsets and sizes have other than 8 bytes are none of Keras'. */
+static bool looks_whole(const unsigned char *bytes, size_t size)
+{
+    static const char signature[] = "\x89HDF\r\n\x1a\n";
+    const size_t      length = sizeof signature - 1;
+    if (size < 48 || memcmp(bytes, signature, length)) return false;
+    const int sizes = bytes[length] < 2 ? 13 : 9;   /* by the superblock's version */
+    return bytes[sizes] == 8 && bytes[sizes + 1] == 8;
+}
+
 /* `image` is NULL for a new file. */
 static CornuHdf5 *make(const void *image, size_t size)
 {
     if (cornu_error_pending()) return NULL;
     CornuHdf5 *file = cornu__allocate(1, sizeof *file);
     if (!file) return cornu__null();
+    file->bytes = image;
+    file->size = size;
+    H5dont_atexit();          /* what a damaged file left open would have it print at the end */
     H5open();
     H5Eget_auto2(H5E_DEFAULT, &file->print, &file->print_to);
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
@@ -49,7 +68,11 @@ static CornuHdf5 *make(const void *image, size_t size)
     return cornu__fail_null(CORNU_ERR_MEMORY, "no memory for an HDF5 file");
 }
 
-CornuHdf5 *cornu__hdf5_open(const void *bytes, size_t size) { return make(bytes, size); }
+CornuHdf5 *cornu__hdf5_open(const void *bytes, size_t size)
+{
+    if (looks_whole(bytes, size)) return make(bytes, size);
+    return cornu__fail_null(CORNU_ERR_FORMAT, "is no whole HDF5 file");
+}
 
 CornuHdf5 *cornu__hdf5_create(void) { return make(NULL, 0); }
 
@@ -265,44 +288,54 @@ static CornuStatus copy_text(const char *from, size_t most, char **to)
     return CORNU_OK;
 }
 
-static CornuStatus copy_texts(const char *bytes, size_t width, bool variable, char **to,
-                              int64_t count)
+/* Texts of one length are read padded. */
+static CornuStatus read_padded(const char *name, hid_t attribute, hid_t stored, char **to,
+                               int64_t count)
 {
-    for (int64_t i = 0; i < count; i++) {
-        const char *at = bytes + (size_t)i * width, *text = at;
-        if (variable) memcpy(&text, at, sizeof text);
-        CORNU__TRY(copy_text(text ? text : "", variable ? MAX_TEXT : width, &to[i]));
-    }
-    return CORNU_OK;
-}
-
-/* Texts of one length are read padded, others as pointers that libhdf5 allocates. */
-static CornuStatus read_texts(const char *name, hid_t attribute, hid_t stored, hid_t space,
-                              char ***texts, int64_t *count)
-{
-    const hssize_t points = H5Sget_simple_extent_npoints(space);
-    const bool     variable = H5Tis_variable_str(stored) > 0;
-    const size_t   width = H5Tget_size(stored);
-    if (points < 0 || points > MAX_TEXTS || width == 0 ||
-        width > MAX_TEXT / (size_t)(points ? points : 1))
+    const size_t width = H5Tget_size(stored);
+    if (width == 0 || width > MAX_TEXT / (size_t)(count ? count : 1))
         return damaged(name, "is an attribute of an unlikely size");
-    *texts = cornu__allocate((size_t)points, sizeof **texts);
-    char *bytes = cornu__allocate((size_t)points, width);
-    CornuStatus status = *texts && bytes ? CORNU_OK : CORNU_ERR_MEMORY;
-    *count = points;
-    if (status == CORNU_OK && points > 0) {
-        if (H5Aread(attribute, stored, bytes) < 0) {
-            status = damaged(name, "is a damaged attribute");
-        } else {
-            status = copy_texts(bytes, width, variable, *texts, points);
-            if (variable) H5Dvlen_reclaim(stored, space, H5P_DEFAULT, bytes);
-        }
-    }
+    char       *bytes = cornu__allocate((size_t)count, width);
+    CornuStatus status = !bytes                                  ? CORNU_ERR_MEMORY
+                         : H5Aread(attribute, stored, bytes) < 0 ? damaged(name, "is damaged")
+                                                                 : CORNU_OK;
+    for (int64_t i = 0; i < count && status == CORNU_OK; i++)
+        status = copy_text(bytes + (size_t)i * width, width, &to[i]);
     cornu__release(bytes);
     return status;
 }
 
-static CornuStatus open_texts(const char *name, hid_t object, char ***texts, int64_t *count)
+/* Texts of any length lie elsewhere in the file; here where they do is said. */
+static CornuStatus read_scattered(const CornuHdf5 *file, const char *name, hid_t object, char **to,
+                                  int64_t count)
+{
+    H5O_info1_t info;
+    if (H5Oget_info1(object, &info) < 0) return damaged(name, "is of a damaged group");
+    for (int64_t i = 0; i < count; i++) {
+        const char *text;
+        size_t      length;
+        if (!cornu__hdf5_find_text(file->bytes, file->size, info.addr, name, i, &text, &length))
+            return damaged(name, "is a damaged attribute");
+        CORNU__TRY(copy_text(text, length, &to[i]));
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus read_texts(const CornuHdf5 *file, const char *name, hid_t object,
+                              hid_t attribute, hid_t stored, hid_t space, char ***texts,
+                              int64_t *count)
+{
+    const hssize_t points = H5Sget_simple_extent_npoints(space);
+    if (points < 0 || points > MAX_TEXTS)
+        return damaged(name, "is an attribute of an unlikely size");
+    if (!(*texts = cornu__allocate((size_t)points, sizeof **texts))) return CORNU_ERR_MEMORY;
+    *count = points;
+    return H5Tis_variable_str(stored) > 0 ? read_scattered(file, name, object, *texts, points)
+                                          : read_padded(name, attribute, stored, *texts, points);
+}
+
+static CornuStatus open_texts(const CornuHdf5 *file, const char *name, hid_t object, char ***texts,
+                              int64_t *count)
 {
     const htri_t exists = H5Aexists(object, name);
     if (exists == 0) return CORNU_OK;
@@ -313,7 +346,7 @@ static CornuStatus open_texts(const char *name, hid_t object, char ***texts, int
     if (stored < 0 || space < 0)
         status = damaged(name, "is a damaged attribute");
     else if (H5Tget_class(stored) == H5T_STRING)
-        status = read_texts(name, attribute, stored, space, texts, count);
+        status = read_texts(file, name, object, attribute, stored, space, texts, count);
     else if (H5Sget_simple_extent_npoints(space) == 0)
         *count = 0;                         /* an empty list, which h5py writes as one of numbers */
     else
@@ -332,7 +365,7 @@ CornuStatus cornu__hdf5_texts(CornuHdf5 *file, const char *group, const char *at
     *count = -1;
     CORNU__TRY(open_object(file, group, H5I_GROUP, &object));
     if (object < 0) return CORNU_OK;
-    CornuStatus status = open_texts(attribute, object, texts, count);
+    CornuStatus status = open_texts(file, attribute, object, texts, count);
     H5Oclose(object);
     if (status == CORNU_OK) return CORNU_OK;
     cornu__hdf5_free_texts(*texts, *count);

@@ -16,12 +16,13 @@
 #include "../device/type.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 typedef struct CornuHdf5 CornuHdf5;
 
 /* ---- Reading ---- */
 
-/* A file in memory, which is copied. NULL with a pending error. */
+/* A file in memory, where it stays until it is closed. NULL with a pending error. */
 CornuHdf5 *cornu__hdf5_open(const void *bytes, size_t size);
 void       cornu__hdf5_close(CornuHdf5 *file);
 
@@ -43,6 +44,11 @@ CornuStatus cornu__hdf5_read(CornuHdf5 *file, const char *path, CornuArray to);
 CornuStatus cornu__hdf5_texts(CornuHdf5 *file, const char *group, const char *attribute,
                               char ***texts, int64_t *count);
 void        cornu__hdf5_free_texts(char **texts, int64_t count);
+
+/* Text i of an attribute of the object whose header is at byte `header`, where texts of any length
+ * are kept; without libhdf5 (1.10.8), which believes what a file says of them. */
+bool cornu__hdf5_find_text(const unsigned char *bytes, size_t size, uint64_t header,
+                           const char *attribute, int64_t i, const char **text, size_t *length);
 
 /* ---- Writing ---- */
 

@@ -99,33 +99,46 @@ static CornuStatus fill(CornuModel *model, CornuHdf5 *file, Read *read)
     return status;
 }
 
-static CornuHdf5 *open_file(const char *path)
+/* An HDF5 file and what it lies in: mapped, or a member of an archive. */
+typedef struct {
+    CornuHdf5     *file;          /* NULL, and an error is pending, where it cannot be read */
+    CornuFileMap   map;
+    unsigned char *member;
+} Source;
+
+static Source open_file(const char *path)
 {
-    CornuFileMap map;
-    if (cornu__file_map(&map, path) != CORNU_OK) return cornu__null();
-    CornuHdf5 *file = cornu__hdf5_open(map.bytes, map.size);
-    cornu__file_unmap(&map);
-    return file;
+    Source source = { 0 };
+    if (cornu__file_map(&source.map, path) != CORNU_OK) cornu__null();
+    else source.file = cornu__hdf5_open(source.map.bytes, source.map.size);
+    return source;
 }
 
-static CornuHdf5 *open_member(const CornuZip *zip)
+static Source open_member(const CornuZip *zip)
 {
-    unsigned char *bytes;
-    size_t         size;
-    const int      i = cornu__zip_find(zip, member_names[WEIGHTS]);
+    Source    source = { 0 };
+    size_t    size;
+    const int i = cornu__zip_find(zip, member_names[WEIGHTS]);
     if (i < 0)
-        return cornu__fail_null(CORNU_ERR_FORMAT, "there is no %s in it", member_names[WEIGHTS]);
-    if (cornu__zip_read(zip, i, &bytes, &size) != CORNU_OK) return cornu__null();
-    CornuHdf5 *file = cornu__hdf5_open(bytes, size);
-    cornu__release(bytes);
-    return file;
+        cornu__fail_null(CORNU_ERR_FORMAT, "there is no %s in it", member_names[WEIGHTS]);
+    else if (cornu__zip_read(zip, i, &source.member, &size) != CORNU_OK)
+        cornu__null();
+    else
+        source.file = cornu__hdf5_open(source.member, size);
+    return source;
 }
 
-static CornuStatus fill_and_close(CornuModel *model, CornuHdf5 *file, Read *read)
+static void close_source(Source *source)
 {
-    if (!file) return cornu_error_take();
-    CornuStatus status = fill(model, file, read);
-    cornu__hdf5_close(file);
+    cornu__hdf5_close(source->file);
+    cornu__file_unmap(&source->map);
+    cornu__release(source->member);
+}
+
+static CornuStatus fill_and_close(CornuModel *model, Source source, Read *read)
+{
+    CornuStatus status = source.file ? fill(model, source.file, read) : cornu_error_take();
+    close_source(&source);
     return status;
 }
 
@@ -188,13 +201,13 @@ static CornuModel *load(const char *path, bool compile, CornuDevice *device)
     if (!zip) return NULL;
     json_t     *config = read_json(zip, CONFIG, true);
     json_t     *metadata = config ? read_json(zip, METADATA, false) : NULL;
-    CornuHdf5  *file = metadata ? open_member(zip) : NULL;
+    Source      source = metadata ? open_member(zip) : (Source){ 0 };
     CornuModel *model = NULL;
-    if (file)
+    if (source.file)
         model = make(config, json_object_get(metadata, "input"),
-                     json_object_get(config, "compile_config"), compile, device, file,
+                     json_object_get(config, "compile_config"), compile, device, source.file,
                      cornu__keras_read_values);
-    cornu__hdf5_close(file);
+    close_source(&source);
     json_decref(config);
     json_decref(metadata);
     cornu__zip_close(zip);
@@ -221,13 +234,12 @@ static json_t *read_attribute(CornuHdf5 *file, const char *name, bool required)
 
 static CornuModel *load_older(const char *path, bool compile, CornuDevice *device)
 {
-    CornuHdf5 *file = open_file(path);
-    if (!file) return NULL;
-    json_t     *config = read_attribute(file, "model_config", true);
-    json_t     *training = config ? read_attribute(file, "training_config", false) : NULL;
-    CornuModel *model = training ? make(config, NULL, training, compile, device, file,
+    Source      source = open_file(path);
+    json_t     *config = source.file ? read_attribute(source.file, "model_config", true) : NULL;
+    json_t     *training = config ? read_attribute(source.file, "training_config", false) : NULL;
+    CornuModel *model = training ? make(config, NULL, training, compile, device, source.file,
                                         cornu__keras_read_older) : NULL;
-    cornu__hdf5_close(file);
+    close_source(&source);
     json_decref(config);
     json_decref(training);
     return model;
