@@ -1,7 +1,7 @@
 /* What a model is compiled with, in Keras' JSON: keras/src/trainers/compile_utils.py and the
  * get_config of optimizers and losses. */
+#include "architecture_internal.h"
 #include "keras_internal.h"
-
 #include "loss_internal.h"
 #include "optimizer_internal.h"
 #include "schedule_internal.h"
@@ -25,17 +25,15 @@ enum { OPTIONALS = sizeof optional / sizeof *optional };
 
 /* ---- Out. Without memory jansson gives NULL, and takes NULL for a failure. ---- */
 
-static json_t *object_of(const char *module, const char *class_name, json_t *config)
+json_t *cornu__arguments_write(json_t *config, const CornuOptimizerField *field, const void *self)
 {
-    return json_pack("{s:s, s:s, s:o, s:n}", "module", module, "class_name", class_name,
-                     "config", config, "registered_name");
-}
-
-static json_t *with(json_t *object, const char *key, json_t *value)
-{
-    if (json_object_set_new(object, key, value) == 0) return object;
-    json_decref(object);
-    return NULL;
+    for (; field->name; field++) {
+        const char *at = (const char *)self + field->in_self;
+        config = cornu__json_with(config, field->name, field->flag
+                                                           ? json_boolean(*(const bool *)at)
+                                                           : json_real(*(const double *)at));
+    }
+    return config;
 }
 
 static json_t *rate_to_json(const CornuOptimizer *optimizer)
@@ -53,20 +51,17 @@ static json_t *optimizer_to_json(const CornuOptimizer *optimizer)
         const char   *at = (const char *)optimizer + optional[i].in_self;
         const double  number = optional[i].whole ? 0.0 : *(const double *)at;
         const int64_t whole = optional[i].whole ? *(const int64_t *)at : 0;
-        config = with(config, optional[i].name, whole         ? json_integer(whole)
-                                                : number != 0 ? json_real(number) : json_null());
+        config = cornu__json_with(config, optional[i].name,
+                                  whole ? json_integer(whole)
+                                        : number != 0.0 ? json_real(number) : json_null());
     }
-    for (const CornuOptimizerField *field = optimizer->kind->fields; field->name; field++) {
-        const char *at = (const char *)optimizer + field->in_self;
-        config = with(config, field->name, field->flag ? json_boolean(*(const bool *)at)
-                                                       : json_real(*(const double *)at));
-    }
-    json_t *inner = object_of("keras.optimizers", optimizer->kind->class_name, config);
+    config = cornu__arguments_write(config, optimizer->kind->fields, optimizer);
+    json_t *inner = cornu__json_object("keras.optimizers", optimizer->kind->class_name, config);
     if (!optimizer->scales_loss) return inner;
-    return object_of("keras.optimizers", "LossScaleOptimizer",
-                     json_pack("{s:s, s:o, s:f, s:i}", "name", "loss_scale_optimizer",
-                               "inner_optimizer", inner, "initial_scale", 32768.0,
-                               "dynamic_growth_steps", 2000));
+    return cornu__json_object("keras.optimizers", "LossScaleOptimizer",
+                              json_pack("{s:s, s:o, s:f, s:i}", "name", "loss_scale_optimizer",
+                                        "inner_optimizer", inner, "initial_scale", 32768.0,
+                                        "dynamic_growth_steps", 2000));
 }
 
 /* "mean_squared_error" is the class MeanSquaredError. */
@@ -89,8 +84,8 @@ static json_t *loss_to_json(const CornuLoss *loss)
     class_of(loss->name, name, sizeof name);
     json_t *config = json_pack("{s:s, s:b}", "name", loss->name, "from_logits", loss->from_logits);
     if (loss->label_smoothing != 0.0)
-        config = with(config, "label_smoothing", json_real(loss->label_smoothing));
-    return object_of("keras.losses", name, config);
+        config = cornu__json_with(config, "label_smoothing", json_real(loss->label_smoothing));
+    return cornu__json_object("keras.losses", name, config);
 }
 
 /* For one output its own, for several a list. */
@@ -99,10 +94,7 @@ static json_t *losses_to_json(const CornuModel *model)
     if (model->output_count == 1) return loss_to_json(model->losses[0]);
     json_t *list = json_array();
     for (int i = 0; i < model->output_count; i++)
-        if (json_array_append_new(list, loss_to_json(model->losses[i])) != 0) {
-            json_decref(list);
-            return NULL;
-        }
+        list = cornu__json_append(list, loss_to_json(model->losses[i]));
     return list;
 }
 
@@ -112,7 +104,7 @@ static json_t *weights_to_json(const CornuModel *model)
     json_t *list = json_array();
     for (int i = 0; i < model->output_count; i++) {
         usual &= model->loss_weights[i] == 1.0;
-        json_array_append_new(list, json_real(model->loss_weights[i]));
+        list = cornu__json_append(list, json_real(model->loss_weights[i]));
     }
     if (!usual) return list;
     json_decref(list);
@@ -126,9 +118,9 @@ static json_t *metrics_of(const CornuModel *model, int output)
     for (int i = 0; i < model->tracked_count; i++) {
         const CornuTracked *tracked = &model->tracked[i];
         if (tracked->metric && tracked->output == output)
-            json_array_append_new(list, json_string(tracked->metric->name));
+            list = cornu__json_append(list, json_string(tracked->metric->name));
     }
-    if (json_array_size(list) > 0) return list;
+    if (!list || json_array_size(list) > 0) return list;
     json_decref(list);
     return json_null();
 }
@@ -137,7 +129,8 @@ static json_t *metrics_to_json(const CornuModel *model)
 {
     if (model->output_count == 1) return metrics_of(model, 0);
     json_t *list = json_array();
-    for (int i = 0; i < model->output_count; i++) json_array_append_new(list, metrics_of(model, i));
+    for (int i = 0; i < model->output_count; i++)
+        list = cornu__json_append(list, metrics_of(model, i));
     return list;
 }
 
@@ -215,7 +208,7 @@ static CornuStatus read_common(const json_t *config, CornuOptimizerArguments *ar
     return arguments->schedule ? CORNU_OK : cornu_error_take();
 }
 
-static CornuStatus read_fields(const json_t *config, const CornuOptimizerField *field, void *to)
+CornuStatus cornu__arguments_read(const json_t *config, const CornuOptimizerField *field, void *to)
 {
     for (; field->name; field++) {
         const json_t *value = json_object_get(config, field->name);
@@ -255,7 +248,7 @@ static CornuOptimizer *make_optimizer(const CornuOptimizerClass *kind, const jso
     void                   *arguments = cornu__allocate(1, kind->config_size);
     CornuStatus             status = arguments ? CORNU_OK : CORNU_ERR_MEMORY;
     if (status == CORNU_OK) status = check_known(config, kind->fields);
-    if (status == CORNU_OK) status = read_fields(config, kind->fields, arguments);
+    if (status == CORNU_OK) status = cornu__arguments_read(config, kind->fields, arguments);
     if (status == CORNU_OK && !(optimizer = kind->from(arguments))) status = cornu_error_take();
     if (status == CORNU_OK) status = read_common(config, &common);
     if (status == CORNU_OK) status = cornu__optimizer_set(optimizer, false, &common);

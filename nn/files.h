@@ -6,6 +6,7 @@
  *     .weights.h5    Keras' weights, in and out
  *     .h5            whole models and weights of older Kerases, in
  *     .npz           NumPy's named arrays: weights, in and out
+ *     .onnx          models for other programs to run, in f32, with an open batch, out
  *
  * A .safetensors file holds the weights under Keras' variable paths ("conv2d/kernel") in Keras'
  * shapes, the optimizer's variables ("adam/iteration"), and texts in its metadata:
@@ -20,6 +21,10 @@
  * writes them. Keras ignores `input` in its metadata: what whole-number data are multiplied by
  * here, its programs do themselves. A model compiled with something that Keras does not have (an
  * optimizer, loss or metric of one's own) is written as one that is not compiled.
+ *
+ * An .onnx file takes floats, as fit takes them (indices as i32), under the names of its inputs, and
+ * gives "NAME_out" for the layer that gives an output. Masks, states that go on, and layers that
+ * give several tensors are refused by name.
  *
  * No time, host or path: equal models give equal bytes, and the date that Keras writes is always
  * 1980-01-01. HDF5 files need libhdf5 when Cornu is built, and are refused without it; files from
@@ -37,7 +42,7 @@ extern "C" {
 
 /* Architecture, weights and the optimizer's variables, if there are any. The file appears whole
  * or not at all. CORNU_ERR_FILE if it cannot be written, CORNU_ERR_UNSUPPORTED for a suffix of
- * a format that is not built, CORNU_ERR_ARGUMENT for a model that is not built. */
+ * a format that cannot hold it, CORNU_ERR_ARGUMENT for a model that is not built. */
 CornuStatus cornu_model_save(CornuModel *model, const char *path);
 
 /* Everything but the architecture. A .weights.h5 file finds weights by the order and the classes of

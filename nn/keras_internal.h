@@ -48,6 +48,13 @@ CornuStatus cornu__keras_read_older(CornuHdf5 *file, const CornuModel *model, Co
  * have. NULL without memory. */
 json_t *cornu__compile_config(const CornuModel *model);
 
+/* Arguments of optimizers and schedules: added to an object, which is taken, out of the struct that
+ * has them; and into a constructor's config, where 0, which would be a default, is CORNU_ZERO. */
+json_t     *cornu__arguments_write(json_t *config, const CornuOptimizerField *fields,
+                                   const void *self);
+CornuStatus cornu__arguments_read(const json_t *config, const CornuOptimizerField *fields,
+                                  void *to);
+
 /* Compiles the model so. CORNU_ERR_UNSUPPORTED names what Cornu does not have. */
 CornuStatus cornu__compile_from_config(CornuModel *model, const json_t *config,
                                        CornuDevice *device);

@@ -20,9 +20,9 @@ extern "C" {
 
 typedef struct CornuNpz CornuNpz;
 
-/* Reads all of it. NULL with CORNU_ERR_FILE if the file cannot be read, CORNU_ERR_FORMAT naming what
- * is wrong, CORNU_ERR_UNSUPPORTED for objects (pickles), column-major arrays, big-endian ones, and
- * dtypes or ranks that Cornu lacks. */
+/* Reads all of it. NULL with CORNU_ERR_FILE if the file cannot be read, CORNU_ERR_FORMAT naming
+ * what is wrong, CORNU_ERR_UNSUPPORTED for objects (pickles), column-major arrays, big-endian ones,
+ * and dtypes or ranks that Cornu lacks. */
 CornuNpz *cornu_npz_open(const char *path);
 void      cornu_npz_close(CornuNpz *file);
 

@@ -42,11 +42,15 @@ static void put(Buffer *to, const void *bytes, size_t size)
 /* Seven bits a byte, the lowest first. */
 static void put_varint(Buffer *to, uint64_t value)
 {
-    for (; value >= 0x80; value >>= 7) put(to, &(unsigned char){ (unsigned char)(value | 0x80) }, 1);
+    for (; value >= 0x80; value >>= 7)
+        put(to, &(unsigned char){ (unsigned char)(value | 0x80) }, 1);
     put(to, &(unsigned char){ (unsigned char)value }, 1);
 }
 
-static void put_tag(Buffer *to, int field, int kind) { put_varint(to, (uint64_t)(field << 3 | kind)); }
+static void put_tag(Buffer *to, int field, int kind)
+{
+    put_varint(to, (uint64_t)(field << 3 | kind));
+}
 
 static void put_number(Buffer *to, int field, int64_t value)
 {
@@ -96,8 +100,8 @@ typedef struct { char text[24]; } Name;
 /* An input that is absent has the empty name. */
 static const char *name_of(Name *name, int value)
 {
-    snprintf(name->text, sizeof name->text, value < 0 ? "" : "v%d", value);
-    return name->text;
+    snprintf(name->text, sizeof name->text, "v%d", value);
+    return value < 0 ? "" : name->text;
 }
 
 static void put_attribute(Buffer *node, const CornuOnnxAttribute *from)

@@ -195,17 +195,18 @@ static CornuTensor *cosine(const CornuSchedule *schedule, CornuTensor *t)
 
 CornuSchedule *cornu_cosine_decay_from(const CornuCosineConfig *config)
 {
-    if (config->warmup_target < 0.0 || config->warmup_steps < 0.0)
+    const double target = cornu__number(config->warmup_target, 0.0);
+    const double steps = cornu__number(config->warmup_steps, 0.0);
+    if (target < 0.0 || steps < 0.0)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "cosine_decay: .warmup_target is %g and "
-                                ".warmup_steps %g, expected 0 or more", config->warmup_target,
-                                config->warmup_steps);
+                                ".warmup_steps %g, expected 0 or more", target, steps);
     Schedule *self = create("cosine_decay", cosine,
                             cornu__number(config->initial_learning_rate, 0.0),
                             config->decay_steps);
     if (!self) return NULL;
     self->alpha = cornu__number(config->alpha, 0.0);
-    self->warmup_target = config->warmup_target;
-    self->warmup_steps = config->warmup_steps;
+    self->warmup_target = target;
+    self->warmup_steps = steps;
     return &self->base;
 }
 

@@ -1,24 +1,18 @@
 /* Schedules in Keras' JSON: {"class_name": "ExponentialDecay", "config": {…}, …}. */
 #include "schedule_internal.h"
 
-#include "../device/memory_internal.h"
+#include "architecture_internal.h"
+#include "keras_internal.h"
 
 #include <stddef.h>
 #include <string.h>
-
-/* An argument, a double or a bool: where it stands in the config and in the schedule. */
-typedef struct {
-    const char *name;                   /* NULL ends a table */
-    bool        flag;
-    size_t      in_config, in_self;
-} Argument;
 
 #define ARGUMENT(Config, argument, self) \
     { #argument, false, offsetof(Config, argument), offsetof(CornuScheduleNumbers, self) }
 #define FLAG(Config, argument) \
     { #argument, true, offsetof(Config, argument), offsetof(CornuScheduleNumbers, argument) }
 
-static const Argument decay[] = {
+static const CornuOptimizerField decay[] = {
     ARGUMENT(CornuDecayConfig, initial_learning_rate, rate),
     ARGUMENT(CornuDecayConfig, decay_steps, steps),
     ARGUMENT(CornuDecayConfig, decay_rate, decay_rate),
@@ -26,7 +20,7 @@ static const Argument decay[] = {
     { 0 },
 };
 
-static const Argument polynomial[] = {
+static const CornuOptimizerField polynomial[] = {
     ARGUMENT(CornuPolynomialConfig, initial_learning_rate, rate),
     ARGUMENT(CornuPolynomialConfig, decay_steps, steps),
     ARGUMENT(CornuPolynomialConfig, end_learning_rate, end),
@@ -35,7 +29,7 @@ static const Argument polynomial[] = {
     { 0 },
 };
 
-static const Argument cosine[] = {
+static const CornuOptimizerField cosine[] = {
     ARGUMENT(CornuCosineConfig, initial_learning_rate, rate),
     ARGUMENT(CornuCosineConfig, decay_steps, steps),
     ARGUMENT(CornuCosineConfig, alpha, alpha),
@@ -44,7 +38,7 @@ static const Argument cosine[] = {
     { 0 },
 };
 
-static const Argument restarts[] = {
+static const CornuOptimizerField restarts[] = {
     ARGUMENT(CornuCosineRestartsConfig, initial_learning_rate, rate),
     ARGUMENT(CornuCosineRestartsConfig, first_decay_steps, steps),
     ARGUMENT(CornuCosineRestartsConfig, t_mul, t_mul),
@@ -53,7 +47,7 @@ static const Argument restarts[] = {
     { 0 },
 };
 
-static const Argument none[] = { { 0 } };   /* lists, see below */
+static const CornuOptimizerField none[] = { { 0 } };   /* lists, see below */
 
 typedef union {
     CornuDecayConfig          decay;
@@ -94,9 +88,9 @@ static CornuSchedule *piecewise_from(const Config *config)
 }
 
 static const struct {
-    const char     *class_name, *name;
-    const Argument *arguments;
-    CornuSchedule *(*from)(const Config *config);
+    const char                *class_name, *name;
+    const CornuOptimizerField *arguments;
+    CornuSchedule           *(*from)(const Config *config);
 } classes[] = {
     { "ExponentialDecay", "exponential_decay", decay, exponential_from },
     { "InverseTimeDecay", "inverse_time_decay", decay, inverse_time_from },
@@ -112,24 +106,8 @@ enum { CLASSES = sizeof classes / sizeof *classes, MAX_BOUNDARIES = 1000 };
 static json_t *list_of(const double *numbers, int64_t count)
 {
     json_t *list = json_array();
-    for (int64_t i = 0; i < count; i++)
-        if (json_array_append_new(list, json_real(numbers[i])) != 0) {
-            json_decref(list);
-            return NULL;
-        }
+    for (int64_t i = 0; i < count; i++) list = cornu__json_append(list, json_real(numbers[i]));
     return list;
-}
-
-static bool add_arguments(json_t *config, const Argument *argument, const void *self)
-{
-    bool whole = true;
-    for (; argument->name; argument++) {
-        const char *at = (const char *)self + argument->in_self;
-        json_t     *value = argument->flag ? json_boolean(*(const bool *)at)
-                                           : json_real(*(const double *)at);
-        whole &= json_object_set_new(config, argument->name, value) == 0;
-    }
-    return whole;
 }
 
 json_t *cornu__schedule_to_json(const CornuScheduleNumbers *schedule)
@@ -137,43 +115,19 @@ json_t *cornu__schedule_to_json(const CornuScheduleNumbers *schedule)
     int i = 0;
     while (strcmp(classes[i].name, schedule->base.name)) i++;
     json_t *config = json_pack("{s:s}", "name", classes[i].class_name);
-    bool    whole = add_arguments(config, classes[i].arguments, schedule);
-    if (schedule->boundaries)
-        whole = whole &&
-            !json_object_set_new(config, "boundaries",
-                                 list_of(schedule->boundaries, schedule->count)) &&
-            !json_object_set_new(config, "values", list_of(schedule->values, schedule->count + 1));
-    else if (schedule->warmup_target == 0.0 && json_object_get(config, "warmup_target"))
-        whole = whole && !json_object_set_new(config, "warmup_target", json_null());
-    if (!whole) {
-        json_decref(config);
-        return NULL;
+    config = cornu__arguments_write(config, classes[i].arguments, schedule);
+    if (schedule->boundaries) {
+        config = cornu__json_with(config, "boundaries",
+                                  list_of(schedule->boundaries, schedule->count));
+        config = cornu__json_with(config, "values",
+                                  list_of(schedule->values, schedule->count + 1));
+    } else if (schedule->warmup_target == 0.0 && classes[i].arguments == cosine) {
+        config = cornu__json_with(config, "warmup_target", json_null());
     }
-    return json_pack("{s:s, s:s, s:o, s:n}", "module", "keras.optimizers.schedules", "class_name",
-                     classes[i].class_name, "config", config, "registered_name");
+    return cornu__json_object("keras.optimizers.schedules", classes[i].class_name, config);
 }
 
 /* ---- In ---- */
-
-/* 0, which stands for a default in a config, becomes CORNU_ZERO where it is a rate or a power that
- * has one; the other numbers take it as it is. */
-static CornuStatus read_arguments(const json_t *config, const Argument *argument, void *to)
-{
-    for (; argument->name; argument++) {
-        const json_t *value = json_object_get(config, argument->name);
-        char         *at = (char *)to + argument->in_config;
-        if (!value || json_is_null(value)) continue;
-        if (argument->flag && json_is_boolean(value)) *(bool *)at = json_is_true(value);
-        else if (!argument->flag && json_is_number(value)) *(double *)at = json_number_value(value);
-        else
-            return cornu__fail(CORNU_ERR_FORMAT, "%s is not %s", argument->name,
-                               argument->flag ? "true or false" : "a number");
-        if (!argument->flag && *(double *)at == 0.0 &&
-            (!strcmp(argument->name, "end_learning_rate") || !strcmp(argument->name, "power")))
-            *(double *)at = (double)CORNU_ZERO;
-    }
-    return CORNU_OK;
-}
 
 /* Numbers of a list; *count -1 where it is none, or too long. */
 static void read_list(const json_t *list, double *numbers, int64_t *count)
@@ -215,7 +169,8 @@ CornuSchedule *cornu__schedule_from_json(const json_t *value)
         return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "there is no schedule \"%.60s\"",
                                 name ? name : "");
     if (classes[i].arguments == none) return read_piecewise(config);
-    if (read_arguments(config, classes[i].arguments, &to) == CORNU_OK) return classes[i].from(&to);
+    if (cornu__arguments_read(config, classes[i].arguments, &to) == CORNU_OK)
+        return classes[i].from(&to);
     cornu__fail_prefix(cornu_error_status(), name);
     return cornu__null();
 }

@@ -2,6 +2,7 @@
  * Needs onnx and onnxruntime in the interpreter that CORNU_PYTHON names (default python3), else that
  * is skipped. */
 #include "../../nn/cornu.h"
+#include "../allocations.h"
 #include "../datasets/files.h"
 #include "golden.h"
 
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -232,12 +234,36 @@ static void test_refused(void **state)
     expect_error(cornu_error_take(), CORNU_ERR_UNSUPPORTED, "no whole models loaded as .onnx");
 }
 
+/* No memory, at any point of saving. */
+static void test_no_memory(void **state)
+{
+    (void)state;
+    if (!allocations_counted()) skip();
+    CornuModel *model = images();
+    CornuStatus (*const save[])(CornuModel *, const char *) = { cornu_model_save,
+                                                                cornu_model_save_weights };
+    for (int i = 0; i < 2; i++) {
+        CornuStatus status = CORNU_ERR_MEMORY;
+        char        path[FILES_PATH];
+        strcpy(path, here("no_memory", i ? ".npz" : ".onnx"));
+        for (int n = 0; status != CORNU_OK; n++) {
+            assert_int_not_equal(access(path, F_OK), 0);
+            allocations_fail_after(n);
+            status = save[i](model, path);
+            allocations_fail_after(NEVER);
+        }
+        assert_int_equal(access(path, F_OK), 0);
+    }
+    cornu_model_free(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_runs_elsewhere),
         cmocka_unit_test(test_equal_bytes),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
