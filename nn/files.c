@@ -163,7 +163,8 @@ static CornuStatus check_weights(const CornuModel *model, const CornuSafetensors
                            json_array_size(list), cornu_model_name(model), count);
     for (int i = 0; i < count; i++) {
         const CornuWeight *weight = cornu_model_weight(model, i);
-        CORNU__TRY(cornu__check_fit(find_array(file, list, i, weight->path), weight->path, weight->type));
+        CORNU__TRY(cornu__check_fit(find_array(file, list, i, weight->path), weight->path,
+                                    weight->type));
     }
     return CORNU_OK;
 }

@@ -22,9 +22,9 @@
  * here, its programs do themselves. A model compiled with something that Keras does not have (an
  * optimizer, loss or metric of one's own) is written as one that is not compiled.
  *
- * An .onnx file takes floats, as fit takes them (indices as i32), under the names of its inputs, and
- * gives "NAME_out" for the layer that gives an output. Masks, states that go on, and layers that
- * give several tensors are refused by name.
+ * An .onnx file takes floats, as fit takes them (indices as i32), under the names of its inputs,
+ * and gives "NAME_out" for the layer that gives an output. Masks, states that go on, and layers
+ * that give several tensors are refused by name.
  *
  * No time, host or path: equal models give equal bytes, and the date that Keras writes is always
  * 1980-01-01. HDF5 files need libhdf5 when Cornu is built, and are refused without it; files from

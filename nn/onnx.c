@@ -202,8 +202,8 @@ static CornuStatus add_call(CornuOnnx *to, const CornuModelCall *call, int *valu
     if (layer->kind->replay)
         return cornu__onnx_model(to, (const CornuModel *)layer, in, values + call->first);
     if (node->out_count != 1)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: gives %d tensors, ONNX files of this version "
-                           "have layers of one", cornu_layer_name(layer), node->out_count);
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: gives %d tensors, ONNX files of this "
+                           "version have layers of one", cornu_layer_name(layer), node->out_count);
     return cornu__onnx_layer(to, layer, in, shapes, node->in_count, &values[call->first]);
 }
 

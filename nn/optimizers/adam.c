@@ -108,8 +108,8 @@ CornuOptimizer *cornu_adamw_from(const CornuAdamwConfig *config)
     CornuOptimizerArguments *arguments = CORNU__OPTIMIZER_ARGUMENTS(config, 0.001);
     arguments->weight_decay = cornu__number(config->weight_decay, 0.004);
     CornuOptimizer *optimizer = cornu__moments_create(
-        &cornu__adamw_class, config->learning_rate != 0.0, arguments, config->beta_1, config->beta_2,
-        config->epsilon);
+        &cornu__adamw_class, config->learning_rate != 0.0, arguments, config->beta_1,
+        config->beta_2, config->epsilon);
     if (optimizer) ((Adam *)optimizer)->amsgrad = config->amsgrad;
     return optimizer;
 }

@@ -1,5 +1,5 @@
-/* Keras' own files: what real Keras saved (tests/golden/files) loads, predicts and goes on as there;
- * what is saved here loads there; files nobody vouches for are refused. */
+/* Keras' own files: what real Keras saved (tests/golden/files) loads, predicts and goes on as
+ * there; what is saved here loads there; files nobody vouches for are refused. */
 #include "../../nn/cornu.h"
 #include "../datasets/files.h"
 #include "golden.h"
