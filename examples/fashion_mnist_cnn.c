@@ -1,4 +1,4 @@
-/* Trains a convolutional network on garments: build, compile, augment, fit, test. */
+/* Trains a convolutional or a residual network on garments: build, compile, augment, fit, test. */
 #include <cornu/cornu.h>
 #include <cornu/models/models.h>
 
@@ -10,10 +10,14 @@ typedef struct {
 } Augmentation;
 
 static CornuStatus train(const Options *options, const Augmentation *augmentation,
-                         CornuModel *model, CornuTrainTest *garments, CornuDevice *device)
+                         const CornuReferenceModel *reference, CornuModel *model,
+                         CornuTrainTest *garments, CornuDevice *device)
 {
-    cornu_compile(model, .optimizer = cornu_adam(.learning_rate = options->learning_rate),
-                  .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY, .metrics = { CORNU_ACCURACY },
+    const int64_t samples = garments->train_x.type.shape.extent[0];
+    const int64_t batches = (samples + options->batch_size - 1) / options->batch_size;
+    const int64_t steps = options->steps_per_epoch ? options->steps_per_epoch : batches;
+    cornu_compile(model, .loss = cornu_loss(reference->loss), .metrics = { CORNU_ACCURACY },
+                  .optimizer = cornu_reference_optimizer(reference, steps, options->learning_rate),
                   .device = device, .steps_per_execution = options->steps_per_execution);
     cornu_summary(model);
     if (options->load && cornu_model_load_weights(model, options->load))
@@ -41,9 +45,8 @@ static CornuStatus train(const Options *options, const Augmentation *augmentatio
 
 int main(int argc, char **argv)
 {
-    const CornuReferenceModel *reference = cornu_reference_model("fashion_mnist_cnn");
-    Options      options = { .epochs = reference->epochs, .batch_size = reference->batch_size,
-                             .learning_rate = reference->learning_rate };
+    static const char *const models[] = { "fashion_mnist_cnn", "resnet20", NULL };
+    Options      options = { .model = "fashion_mnist_cnn" };
     Augmentation augmentation = { 0 };
     const Option extra[] = {
         { "augment-shift", OPTION_WHOLE, &augmentation.shift, "N",
@@ -52,16 +55,20 @@ int main(int argc, char **argv)
           "mirror half the images of the training, others each epoch", 0, 0, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
-    const Program program = { .name = "fashion_mnist_cnn", .extra = extra,
+    const Program program = { .name = "fashion_mnist_cnn", .models = models, .extra = extra,
                               .groups = OPTIONS_ALL | OPTIONS_CLASSES,
-                              .purpose = "Trains a convolutional network on garments." };
+                              .purpose = "Trains a network on garments." };
     const int     usage = options_parse(&options, &program, argc, argv);
     if (usage >= 0) return usage;
 
+    const CornuReferenceModel *reference = cornu_reference_model(options.model);
+    if (!options.epochs) options.epochs = reference->epochs;
+    if (!options.batch_size) options.batch_size = reference->batch_size;
     CornuDevice    *device = session_open(&options);
     CornuTrainTest *garments = device ? session_data(&options, reference->load) : NULL;
     CornuModel     *model = garments ? reference->build(&(CornuNetworkConfig){ 0 }) : NULL;
-    CornuStatus     status = model ? train(&options, &augmentation, model, garments, device)
+    CornuStatus     status = model ? train(&options, &augmentation, reference, model, garments,
+                                           device)
                                    : cornu_error_status();
     cornu_model_free(model);
     cornu_train_test_free(garments);

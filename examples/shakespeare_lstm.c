@@ -134,14 +134,35 @@ static CornuStatus record(const Run *run, const CornuHistory *history)
     return cornu_record_write(&made, options->history);
 }
 
+/* Of an epoch: those asked for, else as many as there are batches. */
+static int64_t steps(const Run *run)
+{
+    const int64_t batches = cornu_dataset_count(run->train);
+    return run->options->steps_per_epoch ? run->options->steps_per_epoch : batches;
+}
+
+static void say_optimizer(const Run *run)
+{
+    static const char *const forms[] = {
+        [CORNU_REFERENCE_RMSPROP] =
+            "RMSprop in the form of Keras: average begins with 0, epsilon 1e-7",
+        [CORNU_REFERENCE_RMSPROP_TENSORFLOW_1] =
+            "RMSprop in the form of TensorFlow 1: average begins with 1, epsilon 1e-10",
+        [CORNU_REFERENCE_ADAMW] = "AdamW in a cosine",
+    };
+    double rate;
+    cornu_optimizer_learning_rate(cornu_model_optimizer(run->model), &rate);
+    printf("Trained with %s, learning rate %g.\n", forms[run->reference.optimizer], rate);
+}
+
 static CornuStatus train(Run *run)
 {
     const Options *options = run->options;
     if (open_data(run)) return cornu_error_status();
-    run->model = cornu_shakespeare_lstm(.preset = run->preset, .vocabulary = run->text->vocabulary,
-                                        .sequence_length = run->flags->sequence_length);
+    run->model = cornu_text_network(.preset = run->preset, .vocabulary = run->text->vocabulary,
+                                    .sequence_length = run->flags->sequence_length);
     cornu_compile(run->model, .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY,
-                  .optimizer = cornu_reference_optimizer(&run->reference, 0,
+                  .optimizer = cornu_reference_optimizer(&run->reference, steps(run),
                                                          options->learning_rate),
                   .metrics = { CORNU_ACCURACY }, .device = run->device,
                   .steps_per_execution = options->steps_per_execution);
@@ -155,12 +176,7 @@ static CornuStatus train(Run *run)
     if (!history) return cornu_error_status();
 
     const int last = cornu_history_epochs(history) - 1;
-    double    rate;
-    cornu_optimizer_learning_rate(cornu_model_optimizer(run->model), &rate);
-    printf("Trained with RMSprop in the form of %s, learning rate %g.\n",
-           run->reference.optimizer == CORNU_REFERENCE_RMSPROP_TENSORFLOW_1
-               ? "TensorFlow 1: average begins with 1, epsilon 1e-10"
-               : "Keras: average begins with 0, epsilon 1e-7", rate);
+    say_optimizer(run);
     say_loss(run, "Training loss", cornu_history_get(history, "loss", last));
     if (run->test)
         say_loss(run, "Validation loss", cornu_history_get(history, "val_loss", last));
@@ -188,15 +204,18 @@ static CornuStatus copy_weights(const CornuModel *from, CornuModel *to)
     return status;
 }
 
-/* The network that goes on from character to character: of the same weights, on one shard. */
+/* The network that goes on from character to character: of the same weights, on one shard. One that
+ * attends looks back as far as it did in training. */
 static CornuModel *open_writer(Run *run)
 {
     const Options *options = run->options;
+    const bool     attends = run->preset->heads > 0;
     run->writer = cornu_device_open(options->device, .threads = (int)options->threads,
                                     .shards = 1);
     CornuModel *model = run->writer
-        ? cornu_shakespeare_lstm(.preset = run->preset, .vocabulary = run->text->vocabulary,
-                                 .sequence_length = 1, .stateful = true) : NULL;
+        ? cornu_text_network(.preset = run->preset, .vocabulary = run->text->vocabulary,
+                             .sequence_length = attends ? run->flags->sequence_length : 1,
+                             .stateful = !attends) : NULL;
     CornuStatus status = model ? cornu_compile(model, .device = run->writer)
                                : cornu_error_status();
     if (!status)
@@ -240,6 +259,9 @@ static CornuStatus write_text(Run *run)
 static CornuStatus check_flags(const Run *run)
 {
     const Options *options = run->options;
+    if (run->flags->rmsprop && run->preset->heads)
+        return cornu_error_set(CORNU_ERR_ARGUMENT, "--rmsprop is for the LSTMs, --preset %s is "
+                               "trained by AdamW", run->preset->name);
     if (options->epochs != NO_EPOCHS) return CORNU_OK;
     if (!options->load || !run->flags->generate)
         return cornu_error_set(CORNU_ERR_ARGUMENT, "--epochs 0 trains nothing: it needs --load "
@@ -283,7 +305,7 @@ static FILE *keep_stdout_for_text(void)
 
 int main(int argc, char **argv)
 {
-    static const char *const presets[] = { "full", "quick", NULL };
+    static const char *const presets[] = { "full", "quick", "gpt", NULL };
     static const char *const samplings[] = { "blocks", "random", NULL };
     static const char *const forms[] = { "keras", "tensorflow1", NULL };
     static const char *const encodings[] = { "code-points", "alphabet", "bytes", NULL };
@@ -300,7 +322,7 @@ int main(int argc, char **argv)
         { "sampling", OPTION_CHOICE, &flags.sampling, "NAME",
           "where the rows begin; default the preset's", 0, 0, samplings },
         { "rmsprop", OPTION_CHOICE, &flags.rmsprop, "NAME",
-          "form of the optimizer; default the preset's", 0, 0, forms },
+          "form of the optimizer, of the LSTMs; default the preset's", 0, 0, forms },
         { "encoding", OPTION_CHOICE, &flags.encoding, "NAME", "what a character is", 0, 0,
           encodings },
         { "validation", OPTION_NUMBER, &flags.validation, "X",
@@ -330,6 +352,7 @@ int main(int argc, char **argv)
         run.reference.optimizer = flags.rmsprop[0] == 't' ? CORNU_REFERENCE_RMSPROP_TENSORFLOW_1
                                                           : CORNU_REFERENCE_RMSPROP;
     if (options.epochs == EPOCHS_OF_PRESET) options.epochs = run.reference.epochs;
+    run.reference.epochs = options.epochs;
     if (!options.batch_size) options.batch_size = run.reference.batch_size;
     if (!options.steps_per_epoch) options.steps_per_epoch = run.preset->steps_per_epoch;
     if (!flags.sequence_length) flags.sequence_length = run.preset->sequence_length;

@@ -57,7 +57,14 @@ def load_model(path):
     arrays, metadata = read_safetensors(path)
     if "architecture" not in metadata:
         sys.exit(f"{path}: holds weights without an architecture")
-    architecture = json.loads(metadata["architecture"])
+    def keras_2_hard_sigmoid(x):       # which Keras 3 has no name for
+        return keras.ops.clip(0.2 * x + 0.5, 0.0, 1.0)
+
+    keras.saving.get_custom_objects()["keras_2_hard_sigmoid"] = keras_2_hard_sigmoid
+    known = {"keras_2_hard_sigmoid": keras.saving.serialize_keras_object(keras_2_hard_sigmoid)}
+    architecture = json.loads(metadata["architecture"], object_hook=lambda values: {
+        key: known.get(value, value) if isinstance(value, str) else value
+        for key, value in values.items()})
     model = keras.models.model_from_json(json.dumps(architecture))
     names = json.loads(metadata["weights"])
     same = [ours.split("/")[-1] == theirs.name for ours, theirs in zip(names, model.weights)]

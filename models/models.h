@@ -14,6 +14,7 @@
 
 #include "../datasets/mnist.h"
 #include "../datasets/shakespeare.h"
+#include "../nn/activations.h"
 #include "../nn/model.h"
 
 #ifdef __cplusplus
@@ -54,22 +55,34 @@ CornuModel *cornu_fashion_mnist_cnn_from(const CornuNetworkConfig *config);
 #define cornu_fashion_mnist_cnn(...) \
     cornu_fashion_mnist_cnn_from(&(CornuNetworkConfig){ .unset = 0, __VA_ARGS__ })
 
+/* Nine blocks of two convolutions, each added to what it is given; 274,154 parameters, 1,376 of them
+ * not trained. Pixels are scaled to 0 to 1. It has no dropout. Source: keras-team/keras, as of 2018,
+ * examples/cifar10_resnet.py (ResNet20 v1), for one channel of 28 x 28; He et al., "Deep Residual
+ * Learning for Image Recognition", section 4.2. */
+CornuModel *cornu_resnet20_from(const CornuNetworkConfig *config);
+#define cornu_resnet20(...) \
+    cornu_resnet20_from(&(CornuNetworkConfig){ .unset = 0, __VA_ARGS__ })
+
 /* ---- Characters: (T) of 256 code points or another vocabulary, each one's successor ---- */
 
-/* Shakespeare's network and its data: as published, or smaller for minutes. How the two are trained
- * is among the settings below, under the name of the model. */
+/* Shakespeare's networks and their data: the LSTMs as published, or smaller for minutes, and a
+ * transformer. How they are trained is among the settings below, under the name of the model. */
 typedef struct {
-    const char *name;                        /* "full", "quick" */
+    const char *name;                        /* "full", "quick", "gpt" */
     const char *note;                        /* one line: what it is */
-    const char *model;                       /* "shakespeare_lstm", "shakespeare_lstm_quick" */
+    const char *model;                       /* "shakespeare_lstm", "shakespeare_lstm_quick",
+                                                "char_gpt" */
     int64_t     channels, units, layers;     /* of the embedding, of each LSTM, how many of these */
+    CornuActivation recurrent_activation;    /* of the LSTMs; default sigmoid */
+    int64_t     heads;                       /* of a transformer, which has blocks for layers and
+                                                no LSTM; 0 of the others */
     int64_t     sequence_length;
     int64_t     steps_per_epoch;             /* 0: all blocks of the text */
     bool        random;                      /* windows from random places, else blocks */
     double      validation;                  /* this part of the text, the last one, is held out */
 } CornuTextPreset;
 
-/* NULL and CORNU_ERR_ARGUMENT, pending, for a name that is neither. */
+/* NULL and CORNU_ERR_ARGUMENT, pending, for a name that is none of these. */
 const CornuTextPreset *cornu_text_preset(const char *name);
 
 typedef struct {
@@ -87,12 +100,29 @@ CornuModel *cornu_shakespeare_lstm_from(const CornuShakespeareConfig *config);
 #define cornu_shakespeare_lstm(...) \
     cornu_shakespeare_lstm_from(&(CornuShakespeareConfig){ .unset = 0, __VA_ARGS__ })
 
+/* Embeddings of characters and of positions, blocks of causal attention and of two dense layers, each
+ * behind a layer normalization, and softmax over the vocabulary; 875,520 parameters with 128
+ * positions and 256 characters. It predicts at every position from those up to there, and carries no
+ * states. Its own preset is "gpt". Source: Radford et al., "Language Models are Unsupervised
+ * Multitask Learners", section 2.3; karpathy/nanoGPT, config/train_shakespeare_char.py, in the size
+ * that its readme gives for a CPU. */
+CornuModel *cornu_char_gpt_from(const CornuShakespeareConfig *config);
+#define cornu_char_gpt(...) \
+    cornu_char_gpt_from(&(CornuShakespeareConfig){ .unset = 0, __VA_ARGS__ })
+
+/* The one of the two that the preset says. */
+CornuModel *cornu_text_network_from(const CornuShakespeareConfig *config);
+#define cornu_text_network(...) \
+    cornu_text_network_from(&(CornuShakespeareConfig){ .unset = 0, __VA_ARGS__ })
+
 /* ---- By name, with the published settings ---- */
 
 typedef enum {
     CORNU_REFERENCE_ADAM,
     CORNU_REFERENCE_RMSPROP,
-    CORNU_REFERENCE_RMSPROP_TENSORFLOW_1    /* its form, see cornu_rmsprop */
+    CORNU_REFERENCE_RMSPROP_TENSORFLOW_1,   /* its form, see cornu_rmsprop */
+    CORNU_REFERENCE_ADAMW                   /* clipped; the rate rises in 100 steps and falls in a
+                                               cosine, to a tenth in the last epoch */
 } CornuReferenceOptimizer;
 
 typedef struct {
@@ -121,7 +151,7 @@ const CornuReferenceModel *cornu_reference_model(const char *name);
 CornuType cornu_reference_input_type(const CornuModel *model, int64_t batch_size);
 CornuType cornu_reference_label_type(const CornuModel *model, int64_t batch_size);
 
-/* The published optimizer. steps_per_epoch is where the rate changes; a learning_rate other than
+/* The published optimizer. steps_per_epoch is where the rate changes, in reference->epochs of them; a learning_rate other than
  * 0 takes the place of rate and decay. */
 CornuOptimizer *cornu_reference_optimizer(const CornuReferenceModel *reference,
                                           int64_t steps_per_epoch, double learning_rate);

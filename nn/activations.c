@@ -20,6 +20,7 @@ const char *cornu_activation_name(CornuActivation activation)
 CornuStatus cornu_activation_find(const char *name, CornuActivation *activation)
 {
     if (!strcmp(name, "swish")) name = names[CORNU_SILU];
+    if (!strcmp(name, "hard_swish")) name = names[CORNU_HARD_SILU];
     for (int i = 0; i < CORNU_ACTIVATION_COUNT; i++)
         if (!strcmp(name, names[i])) {
             *activation = (CornuActivation)i;
@@ -38,6 +39,13 @@ static CornuTensor *relu6(CornuTensor *x)
     return cornu_op_select(cornu_op_compare(y, CORNU_LESS, six), y, six);
 }
 
+static CornuTensor *keras_2_hard_sigmoid(CornuTensor *x)
+{
+    CornuTensor *line = cornu_op_shift(cornu_op_scale(x, 0.2), 0.5);
+    line = cornu_op_maximum(line, cornu_op_constant_like(line, 0.0));
+    return cornu_op_minimum(line, cornu_op_constant_like(line, 1.0));
+}
+
 static CornuTensor *leaky_relu(CornuTensor *x)
 {
     CornuTensor *zero = cornu_op_constant_like(x, 0.0);
@@ -49,6 +57,80 @@ static CornuTensor *gelu(CornuTensor *x)
 {
     CornuTensor *erf = cornu_op_erf(cornu_op_scale(x, sqrt(0.5)));
     return cornu_op_multiply(x, cornu_op_scale(cornu_op_shift(erf, 1.0), 0.5));
+}
+
+static CornuTensor *gelu_approximate(CornuTensor *x)
+{
+    CornuTensor *cube = cornu_op_multiply(x, cornu_op_square(x));
+    CornuTensor *inner = cornu_op_add(x, cornu_op_scale(cube, 0.044715));
+    CornuTensor *curve = cornu_op_tanh(cornu_op_scale(inner, sqrt(2.0 / acos(-1.0))));
+    return cornu_op_multiply(x, cornu_op_scale(cornu_op_shift(curve, 1.0), 0.5));
+}
+
+static CornuTensor *hard_sigmoid(CornuTensor *x)
+{
+    return cornu_op_scale(relu6(cornu_op_shift(x, 3.0)), 1.0 / 6.0);
+}
+
+/* comparison(x, bound) ? a : b; the slope where they meet is that of the one that is chosen. */
+static CornuTensor *where(CornuTensor *x, CornuComparison comparison, double bound, CornuTensor *a,
+                          CornuTensor *b)
+{
+    return cornu_op_select(cornu_op_compare(x, comparison, cornu_op_constant_like(x, bound)), a, b);
+}
+
+static CornuTensor *hard_tanh(CornuTensor *x)
+{
+    CornuTensor *one = cornu_op_constant_like(x, 1.0), *low = cornu_op_constant_like(x, -1.0);
+    return where(x, CORNU_GREATER, 1.0, one, where(x, CORNU_LESS, -1.0, low, x));
+}
+
+static CornuTensor *hard_shrink(CornuTensor *x)
+{
+    CornuTensor *zero = cornu_op_constant_like(x, 0.0), *half = cornu_op_constant_like(x, 0.5);
+    return cornu_op_select(cornu_op_compare(cornu_op_absolute(x), CORNU_GREATER, half), x, zero);
+}
+
+static CornuTensor *soft_shrink(CornuTensor *x)
+{
+    CornuTensor *below = where(x, CORNU_LESS, -0.5, cornu_op_shift(x, 0.5),
+                               cornu_op_constant_like(x, 0.0));
+    return where(x, CORNU_GREATER, 0.5, cornu_op_shift(x, -0.5), below);
+}
+
+static CornuTensor *sparse_sigmoid(CornuTensor *x)
+{
+    CornuTensor *zero = cornu_op_constant_like(x, 0.0), *two = cornu_op_constant_like(x, 2.0);
+    CornuTensor *positive = cornu_op_maximum(cornu_op_shift(x, 1.0), zero);
+    return cornu_op_scale(cornu_op_minimum(positive, two), 0.5);
+}
+
+static CornuTensor *sparse_plus(CornuTensor *x)
+{
+    CornuTensor *square = cornu_op_scale(cornu_op_square(cornu_op_shift(x, 1.0)), 0.25);
+    CornuTensor *above = where(x, CORNU_GREATER_EQUAL, 1.0, x, square);
+    return where(x, CORNU_LESS_EQUAL, -1.0, cornu_op_constant_like(x, 0.0), above);
+}
+
+static CornuTensor *squareplus(CornuTensor *x)
+{
+    CornuTensor *root = cornu_op_sqrt(cornu_op_shift(cornu_op_square(x), 4.0));
+    return cornu_op_scale(cornu_op_add(x, root), 0.5);
+}
+
+static CornuTensor *glu(CornuTensor *x)
+{
+    CornuShape shape = cornu_tensor_shape(x);
+    int64_t    starts[CORNU_MAX_RANK] = { 0 };
+    const int  last = shape.rank - 1;
+    CornuText  text;
+    if (last < 0 || shape.extent[last] % 2 != 0)
+        return cornu__fail_null(CORNU_ERR_SHAPE, "glu: x is %s, expected an even number along the "
+                                "last axis", cornu_shape_print(&text, shape));
+    shape.extent[last] /= 2;
+    CornuTensor *a = cornu_op_slice(x, starts, shape.extent);
+    starts[last] = shape.extent[last];
+    return cornu_op_multiply(a, cornu_op_sigmoid(cornu_op_slice(x, starts, shape.extent)));
 }
 
 CornuTensor *cornu_activation_apply(CornuActivation activation, CornuTensor *x)
@@ -66,7 +148,8 @@ CornuTensor *cornu_activation_apply(CornuActivation activation, CornuTensor *x)
     case CORNU_GELU:         return gelu(x);
     case CORNU_SILU:         return cornu_op_multiply(x, cornu_op_sigmoid(x));
     case CORNU_SIGMOID:      return cornu_op_sigmoid(x);
-    case CORNU_HARD_SIGMOID: return cornu_op_scale(relu6(cornu_op_shift(x, 3.0)), 1.0 / 6.0);
+    case CORNU_HARD_SIGMOID: return hard_sigmoid(x);
+    case CORNU_KERAS_2_HARD_SIGMOID: return keras_2_hard_sigmoid(x);
     case CORNU_TANH:         return cornu_op_tanh(x);
     case CORNU_SOFTMAX:      return cornu_op_softmax(x);
     case CORNU_SOFTPLUS:     return cornu_op_softplus(x);
@@ -75,6 +158,20 @@ CornuTensor *cornu_activation_apply(CornuActivation activation, CornuTensor *x)
     case CORNU_MISH:
         return cornu_op_multiply(x, cornu_op_tanh(cornu_op_softplus(x)));
     case CORNU_EXPONENTIAL:  return cornu_op_exp(x);
+    case CORNU_GELU_APPROXIMATE: return gelu_approximate(x);
+    case CORNU_HARD_SILU:    return cornu_op_multiply(x, hard_sigmoid(x));
+    case CORNU_HARD_TANH:    return hard_tanh(x);
+    case CORNU_HARD_SHRINK:  return hard_shrink(x);
+    case CORNU_SOFT_SHRINK:  return soft_shrink(x);
+    case CORNU_TANH_SHRINK:  return cornu_op_subtract(x, cornu_op_tanh(x));
+    case CORNU_CELU:         return cornu_op_elu(x, 1.0);
+    case CORNU_LOG_SIGMOID:
+        return cornu_op_negative(cornu_op_softplus(cornu_op_negative(x)));
+    case CORNU_LOG_SOFTMAX:  return cornu_op_log_softmax(x);
+    case CORNU_SPARSE_SIGMOID: return sparse_sigmoid(x);
+    case CORNU_SPARSE_PLUS:  return sparse_plus(x);
+    case CORNU_SQUAREPLUS:   return squareplus(x);
+    case CORNU_GLU:          return glu(x);
     case CORNU_DEFAULT_ACTIVATION:
     case CORNU_ACTIVATION_COUNT: break;
     }

@@ -53,8 +53,8 @@ static json_t *field_to_json(const CornuPolicy *usual, const CornuField *field, 
     case CORNU_FIELD_SHAPE: {
         const int64_t *extents = at;
         json_t *shape = json_array();
-        for (int i = 0; i < CORNU_MAX_RANK && extents[i] != 0; i++)
-            shape = cornu__json_append(shape, json_integer(extents[i]));   /* here Keras writes -1 */
+        for (int i = 0; i < CORNU_MAX_RANK && extents[i] != 0; i++)   /* here Keras writes -1 */
+            shape = cornu__json_append(shape, json_integer(extents[i]));
         return shape;
     }
     case CORNU_FIELD_NUMBER: {
@@ -78,6 +78,23 @@ static json_t *field_to_json(const CornuPolicy *usual, const CornuField *field, 
     case CORNU_FIELD_CONSTRAINT:  return rule_to_json(&cornu__constraints, at);
     case CORNU_FIELD_ORTHOGONAL_MODE:
         return json_string(modes[*(const CornuOrthogonalMode *)at]);
+    case CORNU_FIELD_INTEGER_OR_NONE: {
+        const int64_t number = *(const int64_t *)at;
+        return number ? json_integer(number) : json_null();
+    }
+    case CORNU_FIELD_NUMBER_OR_NONE: {
+        const double number = *(const double *)at;
+        if (number == 0.0) return json_null();
+        return json_real(number == (double)CORNU_ZERO ? 0.0 : number);
+    }
+    case CORNU_FIELD_ROW_AXES: {
+        const int64_t *axis = at;
+        int count = 0;
+        if (axis[0] == CORNU_ZERO) return json_array();
+        while (count < CORNU_MAX_RANK && axis[count] != 0) count++;
+        return count == 0 ? json_null() : count == 1 ? json_integer(axis[0])
+             : cornu__json_list(axis, count);
+    }
     case CORNU_FIELD_AXES: {
         const int64_t *axis = at;
         int count = 1;
@@ -177,7 +194,8 @@ static CornuStatus read_initializer(const json_t *value, const char *name, Cornu
     const char *argument;
     json_t     *given;
     json_object_foreach(json_object_get(value, "config"), argument, given)
-        CORNU__TRY(cornu__fail_prefix(check_foreign(argument, given), name));
+        if (!json_is_null(given))
+            CORNU__TRY(cornu__fail_prefix(check_foreign(argument, given), name));
     return CORNU_OK;
 }
 
@@ -214,6 +232,21 @@ static CornuStatus read_axes(const json_t *value, const char *name, int64_t axis
     return count > 0 ? CORNU_OK : unexpected(name, "a number or a list of at least one");
 }
 
+/* One axis or a list, of a row: 0 is the batch. */
+static CornuStatus read_row_axes(const json_t *value, const char *name,
+                                 int64_t axis[CORNU_MAX_RANK])
+{
+    size_t count = 1;
+    if (json_is_integer(value)) axis[0] = json_integer_value(value);
+    else CORNU__TRY(cornu__read_list(value, name, axis, CORNU_MAX_RANK, &count));
+    for (size_t i = 0; i < count; i++)
+        if (axis[i] == 0)
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s has 0, the batch; that is not available "
+                               "in this version", name);
+    if (count == 0) axis[0] = CORNU_ZERO;
+    return CORNU_OK;
+}
+
 static CornuStatus read_rule(const CornuRuleFamily *family, const json_t *value, const char *name,
                              void *rule);
 
@@ -225,6 +258,7 @@ static CornuStatus read_field(const CornuPolicy *usual, const CornuField *field,
     size_t count;
     switch (field->kind) {
     case CORNU_FIELD_INTEGER:
+    case CORNU_FIELD_INTEGER_OR_NONE:
         if (!json_is_integer(value)) return unexpected(field->name, "a whole number");
         *(int64_t *)at = json_integer_value(value);
         return CORNU_OK;
@@ -238,6 +272,7 @@ static CornuStatus read_field(const CornuPolicy *usual, const CornuField *field,
     case CORNU_FIELD_SHAPE:
         return cornu__read_list(value, field->name, at, CORNU_MAX_RANK, &count);
     case CORNU_FIELD_NUMBER:
+    case CORNU_FIELD_NUMBER_OR_NONE:
         if (!json_is_number(value)) return unexpected(field->name, "a number");
         *(double *)at = json_number_value(value);
         if (*(double *)at == 0.0) *(double *)at = (double)CORNU_ZERO;
@@ -263,6 +298,7 @@ static CornuStatus read_field(const CornuPolicy *usual, const CornuField *field,
     case CORNU_FIELD_ORTHOGONAL_MODE:
         return text ? read_mode(text, at) : unexpected(field->name, "a text");
     case CORNU_FIELD_AXES: return read_axes(value, field->name, at);
+    case CORNU_FIELD_ROW_AXES: return read_row_axes(value, field->name, at);
     }
     return CORNU_OK;
 }
@@ -274,10 +310,11 @@ static bool is_common(const char *name)
 }
 
 /* Arguments that Keras writes and no class here has: the value that they must have; NULL where any
- * says the same. null says of each that it was not given. */
+ * says the same. */
 static const struct { const char *name, *value; } foreign[] = {
     { "data_format", "\"channels_last\"" }, { "seed", NULL },
-    { "renorm", "false" }, { "renorm_momentum", NULL },
+    { "renorm", "false" }, { "renorm_momentum", NULL }, { "rms_scaling", "false" },
+    { "attention_axes", "[1]" },
     { "mean", "0.0" }, { "stddev", "0.05" }, { "minval", "-0.05" }, { "maxval", "0.05" },
     { "gain", "1.0" },
 };
@@ -294,7 +331,6 @@ static bool same_value(const json_t *value, const char *text)
 
 static CornuStatus check_foreign(const char *name, const json_t *value)
 {
-    if (json_is_null(value)) return CORNU_OK;
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
         if (strcmp(foreign[i].name, name)) continue;
         if (!foreign[i].value || same_value(value, foreign[i].value)) return CORNU_OK;
@@ -312,6 +348,8 @@ static CornuStatus read_arguments(const CornuPolicy *usual, const CornuField *fi
     json_object_foreach((json_t *)config, name, value) {
         const CornuField *field = fields;
         while (field && field->name && strcmp(field->name, name)) field++;
+        if (json_is_null(value) && !(field && field->kind == CORNU_FIELD_MERGE))
+            continue;   /* not given; to Bidirectional it is a way of its own */
         if (field && field->name)
             CORNU__TRY(read_field(usual, field, value, arguments));
         else if (!is_common(name))
@@ -360,7 +398,7 @@ static CornuStatus set_policy(CornuLayer *layer, const json_t *dtype, const Corn
     return CORNU_OK;
 }
 
-static const CornuLayerClass *find_class(const char *name)
+const CornuLayerClass *cornu__find_class(const char *name)
 {
     int count;
     const CornuLayerClass *const *classes = cornu__layer_classes(&count);
@@ -427,7 +465,7 @@ CornuStatus cornu__layer_from_json(const json_t *value, const CornuPolicy *usual
     *layer = NULL;
     if (!class_name || !name)
         return cornu__fail(CORNU_ERR_FORMAT, "a layer without class_name or name");
-    const CornuLayerClass *kind = find_class(class_name);
+    const CornuLayerClass *kind = cornu__find_class(class_name);
     snprintf(place, sizeof place, "%.60s", name);
     if (is_foreign(module))
         status = cornu__fail(CORNU_ERR_UNSUPPORTED, "there is no layer class \"%.60s\" of module "

@@ -1,4 +1,5 @@
-/* Layers (architecture.c) and models (architecture_models.c) in Keras' JSON. */
+/* Layers (architecture.c), models (architecture_models.c) and the calls that link layers
+ * (architecture_functional.c) in Keras' JSON. */
 #ifndef CORNU_NN_ARCHITECTURE_INTERNAL_H
 #define CORNU_NN_ARCHITECTURE_INTERNAL_H
 
@@ -11,6 +12,13 @@
  * Every layer in it must be of a class that files can hold. */
 json_t *cornu__layer_to_json(const CornuLayer *layer, const CornuPolicy *usual);
 json_t *cornu__model_to_json(const CornuModel *model, const CornuPolicy *usual);
+
+/* A Functional model, and an InputLayer, the beginning of a model. */
+json_t *cornu__functional_to_json(const CornuModel *model, const CornuPolicy *usual);
+json_t *cornu__input_to_json(const CornuModel *model, const CornuSymbol *symbol);
+
+/* "float32" */
+const char *cornu__keras_dtype(CornuDtype dtype);
 
 /* Appends a value, which is taken; NULL, and the list is gone, without memory. */
 json_t *cornu__json_append(json_t *list, json_t *value);
@@ -37,6 +45,18 @@ CornuStatus cornu__layer_from_json(const json_t *value, const CornuPolicy *usual
 
 /* Likewise; NULL with a pending error. */
 CornuModel *cornu__model_from_json(const json_t *value, const CornuPolicy *usual);
+
+/* Of a Functional model's config; policy is its own, by name, or NULL. */
+CornuModel *cornu__functional_from_json(const json_t *config, const char *policy,
+                                        const CornuPolicy *usual);
+
+/* Whether it is an InputLayer; and its batch_shape, of which the batch may be null, dtype and name,
+ * into what is all zeros. */
+bool        cornu__is_input_json(const json_t *value);
+CornuStatus cornu__read_input(const json_t *value, CornuInputConfig *input);
+
+/* The class of layers of this name; NULL if there is none. */
+const CornuLayerClass *cornu__find_class(const char *name);
 
 /* Whether a class is one of models. */
 bool cornu__is_model_class(const char *class_name);

@@ -1,6 +1,7 @@
 #include "generate.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "../device/memory_internal.h"
 #include "../device/random.h"
@@ -73,7 +74,9 @@ typedef struct {
     const CornuGenerateConfig *config;
     double  temperature;
     int64_t vocabulary;
-    float  *probabilities;
+    int64_t steps, filled;     /* that the model reads at once, and of these those that are tokens */
+    char   *window;            /* the tokens, the last ones there were; zeros behind them */
+    float  *probabilities;     /* of what follows each */
     double *room;
 } Generation;
 
@@ -105,10 +108,11 @@ static CornuStatus check_shapes(const CornuModel *model, CornuDtype tokens)
 {
     const CornuShape in = cornu_model_input_shape(model), out = cornu_model_output_shape(model);
     CornuText        a, b;
-    const bool       one_step = out.rank == 2 || (out.rank == 3 && out.extent[1] == 1);
-    if (in.rank != 2 || in.extent[1] != 1 || !one_step)
-        return cornu__fail(CORNU_ERR_SHAPE, "%s turns %s into %s, expected one token into "
-                           "the probabilities of the next", cornu_model_name(model),
+    const int64_t    steps = in.rank == 2 ? in.extent[1] : 0;
+    const bool       each = out.rank == 3 ? out.extent[1] == steps : out.rank == 2 && steps == 1;
+    if (steps < 1 || !each)
+        return cornu__fail(CORNU_ERR_SHAPE, "%s turns %s into %s, expected tokens into the "
+                           "probabilities of each one's successor", cornu_model_name(model),
                            cornu_shape_print(&a, in), cornu_shape_print(&b, out));
     const int64_t vocabulary = out.extent[out.rank - 1];
     if (tokens != CORNU_U8 || vocabulary <= 256) return CORNU_OK;
@@ -116,15 +120,27 @@ static CornuStatus check_shapes(const CornuModel *model, CornuDtype tokens)
                        (long long)vocabulary);
 }
 
-/* Feeds token i of an array; the probabilities of what follows are left. */
-static CornuStatus feed(Generation *g, CornuArray tokens, int64_t i)
+/* The oldest token goes where there is no room. */
+static void push(Generation *g, double token)
+{
+    const CornuDtype dtype = g->config->prime.type.dtype;
+    const size_t     each = cornu_dtype_size(dtype);
+    if (g->filled == g->steps) {
+        memmove(g->window, g->window + each, (size_t)(g->steps - 1) * each);
+        g->filled--;
+    }
+    cornu_array_set(cornu_array(g->window, dtype, g->steps), g->filled++, token);
+}
+
+/* The probabilities of what follows the last token. */
+static CornuStatus predict(Generation *g, const float **p)
 {
     CornuModel *model = g->config->model;
     CornuShape  out = cornu_model_output_shape(model);
     out.extent[0] = 1;
-    char *token = (char *)tokens.data + (size_t)i * cornu_dtype_size(tokens.type.dtype);
+    *p = g->probabilities + (g->filled - 1) * g->vocabulary;
     return cornu_predict_on_batch(
-        model, cornu_array(token, tokens.type.dtype, 1, 1),
+        model, cornu_array(g->window, g->config->prime.type.dtype, 1, g->steps),
         cornu_array_from(g->probabilities, cornu_type_from(CORNU_F32, out)));
 }
 
@@ -132,21 +148,22 @@ static CornuStatus generate(Generation *g)
 {
     const CornuGenerateConfig *config = g->config;
     const int64_t primes = config->prime.type.shape.extent[0];
-    int64_t       number;   /* as large as any dtype's element */
-    CornuArray    token = cornu_array(&number, config->prime.type.dtype, 1);
+    const float  *p;
     CORNU__TRY(cornu_model_reset_states(config->model));
-    for (int64_t i = 0; i + 1 < primes; i++) CORNU__TRY(feed(g, config->prime, i));
-    cornu_array_set(token, 0, cornu_array_get(config->prime, primes - 1));
+    for (int64_t i = 0; i < primes; i++) {
+        push(g, cornu_array_get(config->prime, i));
+        if (g->steps == 1 && i + 1 < primes) CORNU__TRY(predict(g, &p));   /* for its states */
+    }
     for (int64_t i = 0; i < config->count; i++) {
-        CORNU__TRY(feed(g, token, 0));
-        const int64_t drawn = cornu_sample_token(g->probabilities, g->vocabulary, g->temperature,
-                                                 config->top_k, draw(config->seed, i), g->room);
+        CORNU__TRY(predict(g, &p));
+        const int64_t drawn = cornu_sample_token(p, g->vocabulary, g->temperature, config->top_k,
+                                                 draw(config->seed, i), g->room);
         if (drawn < 0)
             return cornu__fail(CORNU_ERR_VALUE, "%s: predicts what is no probability after %lld "
                                "tokens; its weights may hold what is no number",
                                cornu_model_name(config->model), (long long)i);
         if (!config->emit(config->context, drawn)) break;
-        cornu_array_set(token, 0, (double)drawn);
+        push(g, (double)drawn);
     }
     return CORNU_OK;
 }
@@ -159,9 +176,12 @@ CornuStatus cornu_generate_from(const CornuGenerateConfig *config)
     const CornuShape out = cornu_model_output_shape(config->model);
     Generation       g = { .config = config, .vocabulary = out.extent[out.rank - 1],
                            .temperature = cornu__number(config->temperature, 1.0) };
-    g.probabilities = cornu__allocate((size_t)g.vocabulary, sizeof *g.probabilities);
+    g.steps = cornu_model_input_shape(config->model).extent[1];
+    g.window = cornu__allocate((size_t)g.steps, cornu_dtype_size(config->prime.type.dtype));
+    g.probabilities = cornu__allocate((size_t)(g.steps * g.vocabulary), sizeof *g.probabilities);
     g.room = cornu__allocate((size_t)g.vocabulary, sizeof *g.room);
-    CornuStatus status = g.probabilities && g.room ? generate(&g) : CORNU_ERR_MEMORY;
+    CornuStatus status = g.window && g.probabilities && g.room ? generate(&g) : CORNU_ERR_MEMORY;
+    cornu__release(g.window);
     cornu__release(g.probabilities);
     cornu__release(g.room);
     return status;

@@ -21,8 +21,10 @@ int64_t cornu_sample_token(const float *p, int64_t count, double temperature, in
 
 typedef struct {
     char        unset;
-    CornuModel *model;        /* compiled, stateful, of input (1): one token (B = 1) gives (1, 1, V)
-                                 or (1, V) probabilities of the next. Its states begin anew */
+    CornuModel *model;        /* compiled. Stateful, of input (1): one token (B = 1) gives (1, 1, V)
+                                 or (1, V) probabilities of the next; its states begin anew. Or of
+                                 input (T): as many of the last tokens, with zeros behind the first
+                                 ones, give (1, T, V), each from no later ones than itself */
     CornuArray  prime;        /* (n,) tokens of an integer dtype, at least one: read, not emitted */
     int64_t     count;        /* tokens to generate */
     double      temperature;  /* default 1, or CORNU_ZERO */

@@ -101,12 +101,25 @@ static CornuStatus folder_of(const CornuLayer *layer, int i, const char **folder
                        "part %d", cornu_layer_name(layer), layer->kind->class_name, i);
 }
 
+/* What the layer's class says that this part is called: "lstm_cell:cell". */
+static CornuStatus folder_of_part(const CornuLayer *layer, const char *part, size_t length,
+                                  const char **folder)
+{
+    const char *const *folders = layer->kind->folders;
+    for (int k = 0; folders && folders[k]; k++)
+        if (!strncmp(folders[k], part, length) && folders[k][length] == ':') {
+            *folder = folders[k] + length + 1;
+            return CORNU_OK;
+        }
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: its class %s does not say where Keras keeps its "
+                       "%.*s", cornu_layer_name(layer), layer->kind->class_name, (int)length, part);
+}
+
 /* Parts come in the order of their weights. */
 static CornuStatus add_weights(Walk *walk, const CornuLayer *layer, const char *folder)
 {
     const char *last = "";
     size_t      last_length = 0;
-    int         parts = 0;
     CORNU__TRY(add_group(walk, folder, cornu_layer_name(layer)));
     place(walk, layer, "", 0);
     for (int i = 0; i < layer->weight_count; i++) {
@@ -115,7 +128,7 @@ static CornuStatus add_weights(Walk *walk, const CornuLayer *layer, const char *
         char        path[MAX_PATH], name[MAX_PATH];
         if (length == 0 || (length == last_length && !strncmp(part, last, length))) continue;
         last = part, last_length = length;
-        CORNU__TRY(folder_of(layer, parts++, &below));
+        CORNU__TRY(folder_of_part(layer, part, length, &below));
         CORNU__TRY(join(path, folder, below));
         snprintf(name, sizeof name, "%.*s", (int)length, part);
         CORNU__TRY(add_group(walk, path, name));

@@ -392,7 +392,11 @@ static CornuTensor *record(CornuLayer *layer, const CornuCall *call, CornuTensor
     CornuTensor *given[CORNU_MAX_LAYER_TENSORS];
     if (kind->replay) return kind->replay(layer, call, in, in_count, masks, out, out_masks);
     begin_scope(layer, call);
-    for (int i = 0; i < in_count; i++) given[i] = converted(layer, in[i]);
+    for (int i = 0; i < in_count; i++)
+        if (!(given[i] = converted(layer, in[i]))) {
+            end_scope(layer, call);
+            return NULL;
+        }
     out_masks[0] = call->mask;
     if (kind->mask_many) out_masks[0] = kind->mask_many(layer, call, given, in_count, masks);
     else if (kind->mask) out_masks[0] = kind->mask(layer, call, given[0]);
@@ -426,6 +430,7 @@ CornuTensor *cornu__layer_call_masked(CornuLayer *layer, const CornuCall *call,
     for (int i = 0; i < in_count; i++) complete = complete && in[i];
     CornuCall own = *call;
     own.mask = masks[0];
+    own.masks = masks;
     if (complete && record(layer, &own, in, in_count, masks, out, out_masks)) return out[0];
     for (int i = 0; i < out_count; i++) out[i] = NULL;
     return NULL;

@@ -35,6 +35,7 @@ typedef struct CornuCall {
     CornuTensor *iteration;
     CornuTensor *position;   /* of row 0 in the global batch */
     CornuTensor *mask;       /* bool (B, T): which steps of the (first) input count; NULL: all */
+    CornuTensor *const *masks; /* those of all inputs, for kind->call_many */
     bool         shapes_only;/* nothing will run: states and their like are not to be made */
     CornuTensor **loss;      /* where cornu_layer_add_loss adds up; NULL: nobody asks for it */
 } CornuCall;
@@ -56,6 +57,10 @@ typedef enum {
     CORNU_FIELD_CONSTRAINT,  /* CornuConstraint                                           */
     CORNU_FIELD_ORTHOGONAL_MODE, /* CornuOrthogonalMode                                   */
     CORNU_FIELD_AXES,        /* int64_t[CORNU_MAX_RANK], as in CornuConstraint            */
+    CORNU_FIELD_ROW_AXES,    /* likewise, of a row: none is 0, the batch, and the list ends at
+                                the first 0. All 0 is None, CORNU_ZERO first the empty list */
+    CORNU_FIELD_INTEGER_OR_NONE, /* int64_t; 0 is Keras' None                             */
+    CORNU_FIELD_NUMBER_OR_NONE,  /* double; 0 is Keras' None, CORNU_ZERO is 0             */
     CORNU_FIELD_LAYER        /* CornuLayer *                                              */
 } CornuFieldKind;
 
@@ -112,13 +117,16 @@ typedef struct {
     CornuLayer     *(*from)(const void *config);
 
     /* What Keras' files call the parts of the layer, up to a NULL: the layers in it, in their
-     * order; or else what its weights' names have in front, "lstm_cell/kernel", as they come. */
+     * order; or else, of what its weights' names have in front, as "lstm_cell/kernel" does,
+     * "lstm_cell:cell". */
     const char *const *folders;
 
-    /* For files, of a layer that takes several tensors: how they stand in Keras' call. NULL: all in
-     * one list, add([a, b]); "": each by itself, layer(a, b); else those behind the first are a
-     * list with this keyword, lstm(x, initial_state=[h, c]). */
+    /* For files, of a layer that takes several tensors: Keras' keywords for those behind the first,
+     * separated by blanks, "value key"; one that ends in * takes a list of all that are left,
+     * "initial_state*". NULL: all stand in one list, as add([a, b]) does. */
     const char       *operands;
+    /* For files: those of its fields that Keras takes as keywords of the call, likewise. */
+    const char       *call_arguments;
 } CornuLayerClass;
 
 enum { CORNU_MAX_WRAPPED = 2, CORNU_MAX_LAYER_STATES = 2, CORNU_MAX_LAYER_TENSORS = 16 };

@@ -90,6 +90,30 @@ CornuStatus cornu__pair(const char *layer, const char *argument, const char *squ
 void cornu__padding(CornuPadding padding, int64_t extent, int64_t window, int64_t stride,
                     int64_t dilation, int64_t *low, int64_t *high);
 
+/* Axes of a row, given as `one` or as several up to the first 0, by default the last one: to[]
+ * ends at the first 0 too; CORNU_ZERO alone stands for none. Both given is a failure that names
+ * the layer. */
+CornuStatus cornu__axes(const char *layer, int64_t one, const int64_t *several, int64_t *to);
+
+/* For kind->build: such axes of the input as bits, bit i for axis i. Those that it does not have
+ * once each, or that are its batch, are a failure. */
+CornuStatus cornu__axis_bits(const int64_t *axes, CornuShape input, int64_t *bits);
+
+/* The extents of the input along these axes; and, keep, all its axes with an extent of 1 along the
+ * others. */
+CornuShape cornu__along(CornuShape input, int64_t bits, bool keep);
+
+/* CORNU_ERR_ARGUMENT for what cannot be added to a variance. */
+CornuStatus cornu__check_epsilon(const char *layer, double epsilon);
+
+/* 1 / sqrt(mean of x^2 over the axes, given as bits, + epsilon). */
+CornuTensor *cornu__inverse_root(CornuTensor *x, int64_t axes, double epsilon);
+
+/* y, f32, times weight 0 plus the next one, each of them where the layer has it, as `kept`, the
+ * shape in which it is stretched to y's. */
+CornuTensor *cornu__scale_and_center(CornuLayer *layer, const CornuCall *call, CornuTensor *y,
+                                     CornuShape kept, bool scale, bool center);
+
 /* Whether a weight of this shape can be drawn so, as far as can be said beforehand. */
 CornuStatus cornu__initializer_check(CornuInitializer initializer, CornuShape shape,
                                      int64_t generator);

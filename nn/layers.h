@@ -7,12 +7,19 @@
  * the rows of the batch, of a layer's output are part of the loss; a weight's constraint
  * (constraints.h) is what its updates end with. An activity_regularizer inside of TimeDistributed
  * has no effect, as in Keras. simple_rnn has one, which Keras 3.15 takes and loses.
+ *
+ * Further layers are in headers that this one includes: layers_activation.h, layers_attention.h,
+ * layers_norm.h.
  */
 #ifndef CORNU_NN_LAYERS_H
 #define CORNU_NN_LAYERS_H
 
 #include "activations.h"
 #include "layer.h"
+#include "layers_activation.h"
+#include "layers_attention.h"
+#include "layers_norm.h"
+#include "layers_position.h"
 
 #ifdef __cplusplus
 extern "C" {

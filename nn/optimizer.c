@@ -249,7 +249,16 @@ static CornuStatus check_groups(const CornuOptimizer *optimizer)
     return cornu__fail_prefix(cornu_groups_check(&optimizer->groups, shards), optimizer->name);
 }
 
-static CornuStatus pack(CornuOptimizer *optimizer)
+CornuStatus cornu__optimizer_pack(CornuOptimizer *optimizer)
+{
+    const bool apart = cornu__optimizer_has_groups(optimizer);
+    if (optimizer->count == 0) return CORNU_OK;
+    optimizer->packed = cornu_variable_pack(optimizer->w, optimizer->count,
+                                            apart ? CORNU_DUPLICATED : CORNU_SHARED, "weights");
+    return cornu_error_take();
+}
+
+static CornuStatus pack_slots(CornuOptimizer *optimizer)
 {
     const int         count = optimizer->count;
     const bool        apart = cornu__optimizer_has_groups(optimizer);
@@ -257,8 +266,6 @@ static CornuStatus pack(CornuOptimizer *optimizer)
     const Slots       slots = slots_of(optimizer);
     CornuVariable   **parts = cornu__allocate((size_t)count, sizeof(CornuVariable *));
     if (!parts) return CORNU_ERR_MEMORY;
-    optimizer->packed = cornu_variable_pack(optimizer->w, count, apart ? own : CORNU_SHARED,
-                                            "weights");
     for (int s = 0; s < slots.count; s++) {
         char name[128];
         snprintf(name, sizeof name, "%s/%s", optimizer->name, slots.name[s]);
@@ -343,7 +350,8 @@ static CornuStatus build(CornuOptimizer *optimizer, CornuVariable *const *w, int
     CORNU__TRY(add_scalars(optimizer, device));
     CORNU__TRY(add_slots(optimizer, device));
     CORNU__TRY(add_number(optimizer, device));
-    CORNU__TRY(pack(optimizer));
+    CORNU__TRY(cornu__optimizer_pack(optimizer));
+    CORNU__TRY(pack_slots(optimizer));
     return begin_slots(optimizer);
 }
 

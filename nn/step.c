@@ -14,6 +14,7 @@
 #include "loss_internal.h"
 #include "metric_internal.h"
 #include "model_internal.h"
+#include "optimizer_internal.h"
 
 static void step_free(CornuStep *step)
 {
@@ -416,11 +417,14 @@ CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, const CornuArray 
                         const CornuArray *y, CornuStep **step)
 {
     CORNU__TRY(cornu__model_ready(model, x[0].type));
-    for (CornuStep *old = model->steps; old; old = old->next)
-        if (old->mode == mode && has_types(old, x, y)) {
-            *step = old;
-            return CORNU_OK;
-        }
+    CornuStep *old = model->steps;
+    while (old && (old->mode != mode || !has_types(old, x, y))) old = old->next;
+    if (old && cornu_graph_is_current(old->graph)) {
+        *step = old;
+        return CORNU_OK;
+    }
+    if (old) cornu__steps_free(model);   /* another model has packed weights of this one */
+    if (mode == CORNU_STEP_TRAIN) CORNU__TRY(cornu__optimizer_pack(model->optimizer));
     CornuStep *fresh = new_step(model, mode, x, y);
     if (!fresh) return CORNU_ERR_MEMORY;
     CornuStatus status = record(model, fresh);

@@ -203,6 +203,9 @@ typedef struct {
     CornuTensor *recurrent_dropout;
     CornuActivate *activation, *recurrent_activation;   /* NULL: tanh, sigmoid */
     const void    *activation_context, *recurrent_context;
+    /* Where recurrent_activation is NULL: not 0 stands for the hard sigmoid
+     * min(max(gate_slope x + 0.5, 0), 1), computed as fast as the sigmoid. */
+    double         gate_slope;
     bool           reverse;   /* from the last step to the first; h of step t still stands at t */
 } CornuRecurrence;
 

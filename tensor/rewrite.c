@@ -9,8 +9,8 @@
  *   max_pool(conv2d(x))               rows and columns of the convolution that no window reads
  *                                     are not computed: its high padding shrinks.
  *
- *   gather(E) W = gather(E W)       where E has fewer rows than are looked up: the product, forward
- *                                     and backward, is of the table's rows.
+ *   gather(E) W = gather(E W)         where E has fewer rows than are looked up: the product,
+ *   gather(E) + b = gather(E + b)     forward and backward, and the bias are of the table's rows.
  *
  * The program is recorded anew from front to back; map[] follows the values.
  */
@@ -118,22 +118,30 @@ static CornuStatus record_base(Rewrite *r, CornuValue base, const CornuProgramOp
     return cornu_program_record(r->to, CORNU_OP_CONV2D, &attributes, in, 2, out);
 }
 
-/* Applies one step of the chain to the pooled value. */
-static CornuStatus record_step(Rewrite *r, const CornuProgramOp *step, CornuValue *value)
+/* Adds the bias, operand `bias` of the step, to a value of another shape. */
+static CornuStatus record_biased(Rewrite *r, const CornuProgramOp *step, int bias,
+                                 CornuValue *value)
 {
-    CORNU__TRY(cornu_program_scope(r->to, step->scope));
-    int        bias = bias_operand(r, step);
-    CornuValue x = *value;
-    if (bias < 0) return cornu_program_record(r->to, step->id, &step->attributes, &x, 1, value);
-
     const CornuProgramOp *broadcast = producer(r->from, operand(r, step, bias));
+    const CornuValue      x = *value;
     CornuShape            shape = cornu_program_type(r->to, x).shape;
+    CORNU__TRY(cornu_program_scope(r->to, step->scope));
     CornuAttributes       attributes = { .shape = { .rank = shape.rank } };
     for (int i = 0; i < shape.rank; i++) attributes.shape.extents[i] = shape.extent[i];
     CornuValue in[2], source = r->map[operand(r, broadcast, 0)];
     in[1 - bias] = x;
     CORNU__TRY(cornu_program_record(r->to, CORNU_OP_BROADCAST, &attributes, &source, 1, &in[bias]));
     return cornu_program_record(r->to, CORNU_OP_ADD, NULL, in, 2, value);
+}
+
+/* Applies one step of the chain to the pooled value. */
+static CornuStatus record_step(Rewrite *r, const CornuProgramOp *step, CornuValue *value)
+{
+    const int        bias = bias_operand(r, step);
+    const CornuValue x = *value;
+    if (bias >= 0) return record_biased(r, step, bias, value);
+    CORNU__TRY(cornu_program_scope(r->to, step->scope));
+    return cornu_program_record(r->to, step->id, &step->attributes, &x, 1, value);
 }
 
 static CornuStatus rewrite_max_pool(Rewrite *r, const CornuProgramOp *op, CornuValue *out)
@@ -176,6 +184,30 @@ static CornuStatus rewrite_lookup(Rewrite *r, const CornuProgramOp *op,
     return cornu_program_record(r->to, CORNU_OP_GATHER, NULL, in, 2, out);
 }
 
+/* The lookup of more rows than its table has that a bias, operand `bias`, is added to, and nothing
+ * else reads; NULL: none. */
+static const CornuProgramOp *find_biased_lookup(const Rewrite *r, const CornuProgramOp *op,
+                                                int *bias)
+{
+    *bias = bias_operand(r, op);
+    if (*bias < 0 || r->uses[operand(r, op, 1 - *bias)] != 1) return NULL;
+    const CornuProgramOp *lookup = producer(r->to, r->map[operand(r, op, 1 - *bias)]);
+    if (!lookup || lookup->id != CORNU_OP_GATHER) return NULL;
+    const CornuShape rows = cornu_program_type(r->to, lookup->out_first).shape;
+    const CornuShape table =
+        cornu_program_type(r->to, cornu_program_operands(r->to, lookup)[0]).shape;
+    return rows.rank == 2 && table.rank == 2 && table.extent[0] < rows.extent[0] ? lookup : NULL;
+}
+
+static CornuStatus rewrite_biased_lookup(Rewrite *r, const CornuProgramOp *op,
+                                         const CornuProgramOp *lookup, int bias, CornuValue *out)
+{
+    const CornuValue *of_lookup = cornu_program_operands(r->to, lookup);
+    CornuValue        biased[2] = { of_lookup[0], of_lookup[1] };
+    CORNU__TRY(record_biased(r, op, bias, &biased[0]));
+    return cornu_program_record(r->to, CORNU_OP_GATHER, NULL, biased, 2, out);
+}
+
 static CornuStatus copy(Rewrite *r, const CornuProgramOp *op, const CornuValue *in, bool expand,
                         CornuValue *out)
 {
@@ -195,11 +227,15 @@ static CornuStatus rewrite_op(Rewrite *r, const CornuProgramOp *op, bool differe
     enum { USUAL = 8 };
     CornuValue  usual[USUAL], *in = usual, out[CORNU_MAX_OUTPUTS];
     CornuStatus status;
+    int                   bias;
     const CornuProgramOp *lookup = op->id == CORNU_OP_MATMUL ? find_lookup(r, op) : NULL;
+    const CornuProgramOp *biased = find_biased_lookup(r, op, &bias);
     if (op->id == CORNU_OP_MAX_POOL2D) {
         status = rewrite_max_pool(r, op, out);
     } else if (lookup) {
         status = rewrite_lookup(r, op, lookup, out);
+    } else if (biased) {
+        status = rewrite_biased_lookup(r, op, biased, bias, out);
     } else {
         if (op->in_count > USUAL && !(in = cornu__allocate((size_t)op->in_count, sizeof *in)))
             return CORNU_ERR_MEMORY;

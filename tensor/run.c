@@ -122,15 +122,22 @@ static CornuPrepared *find(const CornuGraph *graph, CornuTensor *const *fetches,
     return NULL;
 }
 
-/* What was read must still be where it was then. */
-static CornuStatus check_variables(const CornuGraph *graph)
+/* A variable that is no more where it was when it was read; NULL if all are. */
+static const CornuVariable *moved_variable(const CornuGraph *graph)
 {
-    const CornuVariable *moved = NULL;
+    for (int i = 0; i < graph->part_count; i++)
+        if (graph->parts[i].part->whole != graph->parts[i].whole) return graph->parts[i].part;
     for (int i = 0; i < graph->input_count; i++)
         if (graph->inputs[i].variable && graph->inputs[i].variable->whole)
-            moved = graph->inputs[i].variable;
-    for (int i = 0; i < graph->part_count; i++)
-        if (graph->parts[i].part->whole != graph->parts[i].whole) moved = graph->parts[i].part;
+            return graph->inputs[i].variable;
+    return NULL;
+}
+
+bool cornu_graph_is_current(const CornuGraph *graph) { return !moved_variable(graph); }
+
+static CornuStatus check_variables(const CornuGraph *graph)
+{
+    const CornuVariable *moved = moved_variable(graph);
     if (!moved) return CORNU_OK;
     return cornu__fail(CORNU_ERR_ARGUMENT, "%s: was packed after this graph read it; expected a "
                        "graph recorded since", moved->name);

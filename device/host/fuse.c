@@ -428,8 +428,31 @@ static CornuStatus note_ops(CornuStep *step, const Fuser *f, int unit)
     return CORNU_OK;
 }
 
-/* The step that packs one of the kernel's operands, which reads the panels in its place from then
- * on; no step where the kernel takes them all as they stand. */
+/* What an earlier step made of the operand for a call like this one; CORNU_NO_VALUE: none. */
+static CornuValue find_packed(const Fuser *f, const CornuKernel *kernel, const CornuOpCall *call,
+                              CornuType out_type, CornuValue operand)
+{
+    CornuType types[CORNU_MAX_INPUTS];
+    for (int i = 0; i < f->plan->step_count; i++) {
+        const CornuStep  *step = &f->plan->steps[i];
+        const CornuValue *values = f->plan->operands;
+        if (step->kind != CORNU_STEP_PACK || step->kernel != kernel ||
+            values[step->in_first] != operand)
+            continue;
+        const CornuProgramOp *made = &f->program->ops[step->op];
+        const CornuOpCall     other = cornu_program_call(f->program, made, types);
+        bool alike = other.id == call->id && other.in_count == call->in_count &&
+                     cornu__attributes_equal(call->id, other.attributes, call->attributes) &&
+                     cornu_type_equal(cornu_program_type(f->program, made->out_first), out_type);
+        for (int k = 0; alike && k < call->in_count; k++)
+            alike = cornu_type_equal(other.in[k], call->in[k]);
+        if (alike) return values[step->out_first];
+    }
+    return CORNU_NO_VALUE;
+}
+
+/* The step that packs one of the kernel's operands, if there is none yet; the kernel reads the
+ * panels in its place from then on. No step where the kernel takes them all as they stand. */
 static CornuStatus add_pack(Fuser *f, int op, int position, CornuValue *in, bool *packed)
 {
     CornuType             types[CORNU_MAX_INPUTS];
@@ -442,9 +465,13 @@ static CornuStatus add_pack(Fuser *f, int op, int position, CornuValue *in, bool
     const CornuType    out_type = cornu_program_type(f->program, made->out_first);
     const CornuMachine machine = cornu__machine(f->plan->host);
     const int64_t      bytes = (int64_t)kernel->pack_bytes(&call, &out_type, &machine);
-    CornuValue         panels;
     *packed = bytes > 0;
     if (!*packed) return CORNU_OK;
+    CornuValue panels = find_packed(f, kernel, &call, out_type, *operand);
+    if (panels != CORNU_NO_VALUE) {
+        *operand = panels;
+        return CORNU_OK;
+    }
     CORNU__TRY(cornu__plan_value(f->plan, cornu_type(CORNU_U8, bytes), f->plan->varies[*operand],
                                  (CornuPlace){ .region = CORNU_PACKED }, &panels));
     CornuStep *step = cornu__plan_step(f->plan, CORNU_STEP_PACK, operand, 1, &panels, 1);

@@ -37,6 +37,7 @@ typedef struct {
     CornuMultiplication    how;
     const CornuProducts   *products;
     bool    lstm, backward, narrow, narrow_cells, reverse;
+    float   gate_slope;
     int64_t batch, steps, units, gates;
     int64_t groups, k;            /* panels are of each gate over U, or of all over gates U   */
     int64_t depth, padded;        /* k and units, rounded up to pairs and registers           */
@@ -77,6 +78,7 @@ static void find_sizes(Recurrent *p, const CornuOpCall *op, const CornuMachine *
     p->lstm = is_lstm(op->id);
     p->backward = is_backward(op->id);
     p->reverse = op->attributes->recurrence.reverse;
+    p->gate_slope = (float)op->attributes->recurrence.gate_slope;
     p->narrow = op->in[0].dtype == CORNU_BF16;
     p->narrow_cells = cells_of(op) == CORNU_BF16;
     p->gates = p->lstm ? 4 : 3;
@@ -326,7 +328,8 @@ static void update_lstm(const Rows *r, int64_t row, int64_t step, int64_t unit, 
     const Recurrent *p = r->p;
     const int64_t    at = step * p->units + unit, wide = step * p->gates * p->units + unit;
     CornuLstmCell    cell = {
-        .units = units, .gate = p->units, .sums_gate = UNITS, .c = state, .wide_h = r->b,
+        .units = units, .gate_slope = p->gate_slope, .gate = p->units, .sums_gate = UNITS,
+        .c = state, .wide_h = r->b,
         .sums = r->sums + row * MOST_GATES * UNITS, .z = input(p->call->in[X], wide, p->narrow),
         .gates = output(p->call->out[LSTM_GATES], wide, p->narrow),
         .cells = output(p->call->out[CELLS], at, p->narrow_cells),
@@ -341,7 +344,8 @@ static void update_gru(const Rows *r, int64_t row, int64_t step, int64_t unit, i
 {
     const Recurrent *p = r->p;
     CornuGruCell     cell = {
-        .units = units, .gate = p->units, .sums_gate = UNITS, .wide_h = state,
+        .units = units, .gate_slope = p->gate_slope, .gate = p->units, .sums_gate = UNITS,
+        .wide_h = state,
         .sums = r->sums + row * MOST_GATES * UNITS,
         .x = input(p->call->in[X], step * p->gates * p->units + unit, p->narrow),
         .gates = output(p->call->out[GRU_GATES], step * MOST_GATES * p->units + unit, p->narrow),
@@ -452,7 +456,7 @@ static const void *update_lstm_grad(const Rows *r, int64_t row, int64_t step, in
     const int64_t     at = step * p->units + unit, wide = step * p->gates * p->units + unit;
     const int64_t     state = row * r->stride + unit;
     CornuLstmGradCell cell = {
-        .units = units, .gate = p->units, .wide_gate = UNITS,
+        .units = units, .gate_slope = p->gate_slope, .gate = p->units, .wide_gate = UNITS,
         .gates = input(p->call->in[GATES], wide, p->narrow),
         .cells = input(p->call->in[STATES], at, p->narrow_cells), .before = before,
         .d_h = input(p->call->in[D_H], at, p->narrow),
@@ -469,7 +473,7 @@ static const void *update_gru_grad(const Rows *r, int64_t row, int64_t step, int
     const Recurrent *p = r->p;
     const int64_t    wide = step * p->gates * p->units + unit, state = row * r->stride + unit;
     CornuGruGradCell cell = {
-        .units = units, .gate = p->units, .wide_gate = UNITS,
+        .units = units, .gate_slope = p->gate_slope, .gate = p->units, .wide_gate = UNITS,
         .gates = input(p->call->in[GATES], step * MOST_GATES * p->units + unit, p->narrow),
         .before = before, .d_h = input(p->call->in[D_H], step * p->units + unit, p->narrow),
         .product = r->c + state, .direct = r->b + state,

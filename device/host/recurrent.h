@@ -18,6 +18,7 @@ typedef struct { void *to; bool narrow; } CornuCellOutput;
  * elements of each gate, operands and results have `units`. */
 typedef struct {
     int             units;
+    float           gate_slope; /* 0: gates are sigmoids; as in device/ops/recurrence.h */
     int64_t         gate;       /* from gate to gate of z, gates */
     const float    *sums;       /* h U, gates sums_gate apart */
     int64_t         sums_gate;
@@ -29,6 +30,7 @@ typedef struct {
 
 typedef struct {
     int             units;
+    float           gate_slope;
     int64_t         gate;       /* from gate to gate of gates, d_z */
     CornuCellInput  gates, cells, before, d_h;
     const float    *product;    /* of d_h: what the later step's d_z gave              */
@@ -41,6 +43,7 @@ typedef struct {
 
 typedef struct {
     int             units;
+    float           gate_slope;
     int64_t         gate;       /* from gate to gate of x, gates */
     const float    *sums;       /* h U + bias, gates sums_gate apart */
     int64_t         sums_gate;
@@ -51,6 +54,7 @@ typedef struct {
 
 typedef struct {
     int             units;
+    float           gate_slope;
     int64_t         gate;       /* from gate to gate of gates, d_x, d_inner */
     CornuCellInput  gates, before, d_h;
     const float    *product;    /* of d_h: what the later step's d_inner gave          */

@@ -2,7 +2,7 @@
  * reduce_sum and reduce_max.
  *
  * f32 or bf16 whose reduced axes are neighbours is x (A, R, C), y (A, C). bf16 is widened
- * to f32 a few rows at a time and only the result is rounded. x is cut into chunks of rows by
+ * to f32 a few rows at a time and only the result is rounded, if at all. x is cut into chunks of rows by
  * its shape alone; each chunk gives partial sums in f32, and these are added in double, in
  * their order. Within a chunk,
  *     C = 1    a run of up to 4096 elements is summed in 64 lanes, see isa/vector_reduce.c
@@ -86,11 +86,10 @@ static void cut(Reduce *reduce)
                                          : ceil_divide(CHUNK, reduce->r);
 }
 
-static bool is_fast(const CornuOpCall *call, const CornuType *out_type)
+static bool is_fast(const CornuOpCall *call)
 {
     const CornuDtype dtype = call->in[0].dtype;
-    return (dtype == CORNU_F32 || dtype == CORNU_BF16) && out_type->dtype == dtype &&
-           cornu_type_count(call->in[0]) > 0;
+    return (dtype == CORNU_F32 || dtype == CORNU_BF16) && cornu_type_count(call->in[0]) > 0;
 }
 
 /* Whether results go through `partial`. */
@@ -181,7 +180,7 @@ static void reduce_matrix(Reduce *reduce)
     const CornuKernelCall *call = reduce->call;
     const int              threads = cornu__threads_count(call->threads);
     const bool             partial = is_partial(reduce, call->out_type->dtype);
-    reduce->bf16 = call->out_type->dtype == CORNU_BF16 ? cornu__bf16() : NULL;
+    reduce->bf16 = call->op.in[0].dtype == CORNU_BF16 ? cornu__bf16() : NULL;
     reduce->sums = call->scratch;
     reduce->wide = reduce->sums + threads * LONG_ROW;
     reduce->partial = partial ? reduce->wide + (reduce->bf16 ? threads * WIDE : 0) : call->out[0];
@@ -196,11 +195,11 @@ static size_t reduce_scratch(const CornuOpCall *call, const CornuType *out_type,
                              const CornuMachine *machine)
 {
     Reduce reduce;
-    if (!is_fast(call, out_type) || !as_matrix(call, &reduce)) return 0;
+    if (!is_fast(call) || !as_matrix(call, &reduce)) return 0;
     cut(&reduce);
     int64_t partial = reduce.a * reduce.chunks * reduce.c;
     if (!is_partial(&reduce, out_type->dtype)) partial = 0;
-    int64_t wide = out_type->dtype == CORNU_BF16 ? WIDE : 0;
+    int64_t wide = call->in[0].dtype == CORNU_BF16 ? WIDE : 0;
     return (size_t)(machine->threads * (LONG_ROW + wide) + partial) * sizeof(float);
 }
 
@@ -289,7 +288,7 @@ static void reduce_general(const CornuKernelCall *call, bool max)
 static CornuStatus reduce(const CornuKernelCall *call, bool max)
 {
     Reduce matrix = { .call = call, .vectors = cornu__vectors(), .max = max };
-    if (is_fast(&call->op, call->out_type) && as_matrix(&call->op, &matrix)) {
+    if (is_fast(&call->op) && as_matrix(&call->op, &matrix)) {
         cut(&matrix);
         reduce_matrix(&matrix);
     } else {
@@ -301,11 +300,11 @@ static CornuStatus reduce(const CornuKernelCall *call, bool max)
 static CornuStatus reduce_sum(const CornuKernelCall *call) { return reduce(call, false); }
 static CornuStatus reduce_max(const CornuKernelCall *call) { return reduce(call, true); }
 
-/* bf16 and f16 are f32 first: an element at a time would be far slower. */
+/* f16 is f32 first: an element at a time would be far slower. */
 static bool accepts(const CornuOpCall *call, const CornuType *out_type, const CornuMachine *machine)
 {
+    (void)out_type;
     (void)machine;
-    if (call->in[0].dtype == CORNU_BF16) return is_fast(call, out_type);
     return call->in[0].dtype != CORNU_F16;
 }
 

@@ -1,7 +1,7 @@
 /*
  * simplify: what need not be computed is not. Dead ops go; equal ops become one;
  * conversions, reshapes, broadcasts and the like that change nothing give their operand;
- * ops on constants become constants; x * 1, x / 1, x - 0 and the integers' x + 0 give x.
+ * ops on constants become constants; sums of what bf16 was widened to read the bf16; x * 1, x / 1, x - 0 and the integers' x + 0 give x.
  * A float's x + 0 stays: for x = -0 it is +0. What a scan stacks and nobody reads is not kept.
  */
 #include <math.h>
@@ -74,6 +74,14 @@ static CornuStatus record(Simplifier *s, CornuOpId id, const CornuAttributes *at
     CORNU__TRY(cornu_program_record(to, id, attributes, in, in_count, out));
     s->table[slot & (uint64_t)(s->size - 1)] = to->op_count - 1;
     return CORNU_OK;
+}
+
+/* Whether it is f32 that was bf16. */
+static bool is_widened(const CornuProgram *program, CornuValue value)
+{
+    const CornuProgramOp *op = maker(program, value);
+    return op && op->id == CORNU_OP_CONVERT && op->attributes.convert.dtype == CORNU_F32 &&
+           cornu_program_type(program, cornu_program_operands(program, op)[0]).dtype == CORNU_BF16;
 }
 
 /* A constant of this type. */
@@ -190,6 +198,12 @@ static CornuStatus simplify_op(Simplifier *s, const CornuProgramOp *op)
     if (s->one_shard && op->id == CORNU_OP_REPLICA_ID) return record_constant(s, type, 0.0, out);
     if (fold(rewrite->to, op, type, in, &number))
         return record_constant(s, type, number, out);
+    if (op->id == CORNU_OP_REDUCE_SUM && is_widened(rewrite->to, in[0])) {
+        const CornuProgramOp *convert = maker(rewrite->to, in[0]);
+        CornuAttributes       sum = op->attributes;
+        sum.reduce.widen = 1;
+        return record(s, op->id, &sum, cornu_program_operands(rewrite->to, convert), 1, out);
+    }
     CornuValue  source = in ? in[0] : CORNU_NO_VALUE;
     const CornuProgramOp *inner = op->in_count == 1 ? maker(rewrite->to, source) : NULL;
     /* A reshape of a reshape is one; likewise a broadcast that only adds to the other's

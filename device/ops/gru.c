@@ -3,7 +3,7 @@
  * with its input are matmul's.
  *
  *     s_t = h_{t-1} U + b                       gates z, r, h side by side, as Keras orders them
- *     z, r = sigmoid(x + s)                     g = tanh(x_h + r s_h)
+ *     z, r = gate(x + s), see recurrence.h      g = tanh(x_h + r s_h)
  *     h_t = z h_{t-1} + (1 - z) g
  *
  * A step whose mask is false leaves h as it is. With `reverse` the last step comes first.
@@ -50,8 +50,6 @@ static int64_t gru_flops(const CornuOpCall *call)
     return flops(h);
 }
 
-static double sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
-
 /* Row b of one step, h as it was before. */
 static void gru_row(const CornuReferenceCall *call, CornuExtents e, int64_t row, const double *h)
 {
@@ -67,8 +65,8 @@ static void gru_row(const CornuReferenceCall *call, CornuExtents e, int64_t row,
             for (int64_t v = 0; v < units; v++)
                 s[k] += h[v] * kernel[v * 3 * units + k * units + u];
         }
-        z[u] = sigmoid(x[u] + s[0]);
-        r[u] = sigmoid(x[units + u] + s[1]);
+        z[u] = cornu__gate(&call->op, x[u] + s[0]);
+        r[u] = cornu__gate(&call->op, x[units + u] + s[1]);
         inner[u] = s[2];
         g[u] = tanh(x[2 * units + u] + r[u] * inner[u]);
         new_h[u] = kept ? h[u] : z[u] * h[u] + (1.0 - z[u]) * g[u];
@@ -109,9 +107,9 @@ static CornuStatus gru_decompose(CornuProgram *program, const CornuOpCall *call,
     s = plus(b, s, cornu__build_like(b, cornu__build_convert(b, bias, sums), s));
     CornuValue wide_x = cornu__build_convert(b, x, sums), wide_h = cornu__build_convert(b, h, sums);
     for (int k = 0; k < 2; k++)
-        gate[k] = cornu__build1(b, CORNU_OP_SIGMOID,
-                                plus(b, cornu__build_columns(b, wide_x, k * units, units),
-                                     cornu__build_columns(b, s, k * units, units)));
+        gate[k] = cornu__build_gate(b, call,
+                                    plus(b, cornu__build_columns(b, wide_x, k * units, units),
+                                         cornu__build_columns(b, s, k * units, units)));
     gate[3] = cornu__build_columns(b, s, 2 * units, units);
     gate[2] = cornu__build1(b, CORNU_OP_TANH,
                             plus(b, cornu__build_columns(b, wide_x, 2 * units, units),
@@ -145,7 +143,7 @@ const CornuOpRules cornu__gru_rules = { gru_type, gru_flops, gru_decompose, gru_
  * (B, T, 3U) ----
  *
  * Backwards, with d the sum of what comes from outside and from step t + 1:
- *     d_x = d (h_{t-1} - g) z (1 - z), d_g s_h r (1 - r), d_g      with d_g = d (1 - z) (1 - g^2)
+ *     d_x = d (h_{t-1} - g) z', d_g s_h r', d_g      with d_g = d (1 - z) (1 - g^2)
  *     d_s = the same, but the last d_g r
  *     d_{t-1} = d z + d_s U^T
  */
@@ -180,8 +178,10 @@ static void gru_grad_row(const CornuReferenceCall *call, int64_t units, int64_t 
     for (int64_t u = 0; u < units; u++) {
         d[u] += call->in[D_H][row * units + u];
         const double d_g = kept ? 0.0 : d[u] * (1.0 - z[u]) * (1.0 - g[u] * g[u]);
-        d_x[u] = d_s[u] = kept ? 0.0 : d[u] * (before[u] - g[u]) * z[u] * (1.0 - z[u]);
-        d_x[units + u] = d_s[units + u] = d_g * inner[u] * r[u] * (1.0 - r[u]);
+        const double d_r = d_g * inner[u] * cornu__gate_slope(&call->op, r[u]);
+        const double d_z = d[u] * (before[u] - g[u]) * cornu__gate_slope(&call->op, z[u]);
+        d_x[u] = d_s[u] = kept ? 0.0 : d_z;
+        d_x[units + u] = d_s[units + u] = d_r;
         d_x[2 * units + u] = d_g;
         d_s[2 * units + u] = d_g * r[u];
         if (!kept) d[u] *= z[u];
@@ -238,9 +238,9 @@ static CornuStatus gru_grad_decompose(CornuProgram *program, const CornuOpCall *
                                       gate[2]);
     CornuValue rest = cornu__build2(b, CORNU_OP_SUBTRACT, cornu__build_constant(b, 1.0, gate[0]),
                                     gate[0]);
-    d_x[0] = d_s[0] = times(b, times(b, d, change), slope(b, gate[0]));
+    d_x[0] = d_s[0] = times(b, times(b, d, change), slope(b, call, gate[0]));
     d_x[2] = times(b, times(b, d, rest), one_less_square(b, gate[2]));
-    d_x[1] = d_s[1] = times(b, times(b, d_x[2], gate[3]), slope(b, gate[1]));
+    d_x[1] = d_s[1] = times(b, times(b, d_x[2], gate[3]), slope(b, call, gate[1]));
     d_s[2] = times(b, d_x[2], gate[1]);
     CornuValue of_x = cornu__build_convert(b, cornu__build_beside(b, d_x, 3), dtype);
     CornuValue of_s = cornu__build_convert(b, cornu__build_beside(b, d_s, 3), dtype);

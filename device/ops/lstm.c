@@ -2,7 +2,7 @@
  * The recurrence of a long short-term memory; the products with its input are matmul's.
  *
  *     a_t = z_t + h_{t-1} U                     gates i, f, c, o side by side, as Keras orders them
- *     i, f, o = sigmoid(a), g = tanh(a_c)
+ *     i, f, o = gate(a), g = tanh(a_c)          gate: recurrence.h
  *     c_t = f c_{t-1} + i g                     h_t = o tanh(c_t)
  *
  * A step whose mask is false leaves h and c as they are. With `reverse` the last step comes first.
@@ -55,8 +55,6 @@ static int64_t flops(const CornuOpCall *call, int wide, int64_t rest)
 
 static int64_t lstm_flops(const CornuOpCall *call) { return flops(call, Z, 33); }
 
-static double sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
-
 /* Row b of one step: h and c as they were before; gates and the new h and c. */
 static void lstm_row(const CornuReferenceCall *call, CornuExtents e, int64_t b, int64_t t,
                      const double *h, const double *c)
@@ -68,7 +66,7 @@ static void lstm_row(const CornuReferenceCall *call, CornuExtents e, int64_t b, 
     for (int64_t n = 0; n < 4 * units; n++) {
         double sum = z[n];
         for (int64_t k = 0; k < units; k++) sum += h[k] * kernel[k * 4 * units + n];
-        gates[n] = n / units == 2 ? tanh(sum) : sigmoid(sum);
+        gates[n] = n / units == 2 ? tanh(sum) : cornu__gate(&call->op, sum);
     }
     const bool kept = call->op.in_count > MASK && call->in[MASK][row] == 0.0;
     for (int64_t u = 0; u < units; u++) {
@@ -113,8 +111,10 @@ static CornuStatus lstm_decompose(CornuProgram *program, const CornuOpCall *call
     CornuValue a = plus(b, cornu__build_convert(b, z, sums),
                         cornu__build_product(b, h, kernel, false, sums));
     for (int k = 0; k < 4; k++)
-        gate[k] = cornu__build1(b, k == 2 ? CORNU_OP_TANH : CORNU_OP_SIGMOID,
-                                cornu__build_columns(b, a, k * units, units));
+        gate[k] = k == 2 ? cornu__build1(b, CORNU_OP_TANH,
+                                         cornu__build_columns(b, a, k * units, units))
+                         : cornu__build_gate(b, call,
+                                             cornu__build_columns(b, a, k * units, units));
     CornuValue wide_c = plus(b, times(b, gate[1], cornu__build_convert(b, c, sums)),
                              times(b, gate[0], gate[2]));
     CornuValue wide_h = times(b, gate[3], cornu__build1(b, CORNU_OP_TANH, wide_c));
@@ -148,7 +148,7 @@ const CornuOpRules cornu__lstm_rules = { lstm_type, lstm_flops, lstm_decompose, 
  *
  * Backwards, with d_h the sum of what comes from outside and from step t + 1:
  *     d_c += d_h o (1 - tanh(c)^2)
- *     d_z = d_c g i (1 - i), d_c c_{t-1} f (1 - f), d_c i (1 - g^2), d_h tanh(c) o (1 - o)
+ *     d_z = d_c g i', d_c c_{t-1} f', d_c i (1 - g^2), d_h tanh(c) o'   slopes of gates
  *     d_c_{t-1} = d_c f        d_h_{t-1} = d_z U^T
  */
 static CornuStatus lstm_grad_type(const CornuOpCall *call, CornuType *out)
@@ -190,10 +190,10 @@ static void lstm_grad_row(const CornuReferenceCall *call, CornuExtents e, int64_
         const double i = gates[u], f = gates[units + u], g = gates[2 * units + u];
         const double o = gates[3 * units + u], t = tanh(cells[u]);
         const double d = d_c[u] + d_h[u] * o * (1.0 - t * t);
-        d_z[u] = d * g * i * (1.0 - i);
-        d_z[units + u] = d * before[u] * f * (1.0 - f);
+        d_z[u] = d * g * cornu__gate_slope(&call->op, i);
+        d_z[units + u] = d * before[u] * cornu__gate_slope(&call->op, f);
         d_z[2 * units + u] = d * i * (1.0 - g * g);
-        d_z[3 * units + u] = d_h[u] * t * o * (1.0 - o);
+        d_z[3 * units + u] = d_h[u] * t * cornu__gate_slope(&call->op, o);
         d_c[u] = d * f;
     }
     for (int64_t k = 0; k < units; k++) {
@@ -255,10 +255,11 @@ static CornuStatus lstm_grad_decompose(CornuProgram *program, const CornuOpCall 
     CornuValue d_h = plus(b, d_h_in, cornu__build_convert(b, from_outside, sums));
     CornuValue t = cornu__build1(b, CORNU_OP_TANH, cornu__build_convert(b, c, sums));
     CornuValue d_c = plus(b, d_c_in, times(b, times(b, d_h, gate[3]), one_less_square(b, t)));
-    d[0] = times(b, times(b, d_c, gate[2]), slope(b, gate[0]));
-    d[1] = times(b, times(b, d_c, cornu__build_convert(b, c_before, sums)), slope(b, gate[1]));
+    d[0] = times(b, times(b, d_c, gate[2]), slope(b, call, gate[0]));
+    d[1] = times(b, times(b, d_c, cornu__build_convert(b, c_before, sums)),
+                 slope(b, call, gate[1]));
     d[2] = times(b, times(b, d_c, gate[0]), one_less_square(b, gate[2]));
-    d[3] = times(b, times(b, d_h, t), slope(b, gate[3]));
+    d[3] = times(b, times(b, d_h, t), slope(b, call, gate[3]));
     CornuValue d_z = cornu__build_convert(b, cornu__build_beside(b, d, 4), dtype);
     d_z = cornu__build_where(b, mask, d_z, cornu__build_constant(b, 0.0, d_z));
     CornuValue next = cornu__build_product(b, d_z, kernel, true, sums);

@@ -1,5 +1,7 @@
 #include "recurrence.h"
 
+#include <math.h>
+
 CornuStatus cornu__expect_steps(const CornuOpCall *call, int i, int64_t parts, const char *names,
                                 CornuExtents *e)
 {
@@ -9,6 +11,10 @@ CornuStatus cornu__expect_steps(const CornuOpCall *call, int i, int64_t parts, c
     if (extent[1] < 1 || extent[2] < parts || extent[2] % parts)
         return cornu__refuse(call, CORNU_ERR_SHAPE, names, "expected at least one step and %lld "
                              "times the units along the last axis", (long long)parts);
+    const double slope = call->attributes->recurrence.gate_slope;
+    if (!(slope >= 0.0) || isinf(slope))
+        return cornu__refuse(call, CORNU_ERR_ARGUMENT, names, "gate_slope %g, expected a number "
+                             "from 0 on", slope);
     *e = (CornuExtents){ extent[0], extent[1], extent[2] / parts };
     return CORNU_OK;
 }
@@ -34,6 +40,41 @@ CornuStatus cornu__expect_mask(const CornuOpCall *call, int i, CornuExtents e, c
 {
     const CornuType mask = cornu_type(CORNU_BOOL, e.batch, e.steps);
     return i == call->in_count ? CORNU_OK : cornu__expect_type(call, i, mask, names);
+}
+
+double cornu__gate(const CornuOpCall *call, double a)
+{
+    const double slope = call->attributes->recurrence.gate_slope;
+    return slope == 0.0 ? 1.0 / (1.0 + exp(-a)) : fmin(fmax(slope * a + 0.5, 0.0), 1.0);
+}
+
+double cornu__gate_slope(const CornuOpCall *call, double gate)
+{
+    const double slope = call->attributes->recurrence.gate_slope;
+    return slope == 0.0 ? gate * (1.0 - gate) : gate > 0.0 && gate < 1.0 ? slope : 0.0;
+}
+
+CornuValue cornu__build_gate(CornuBuilder *b, const CornuOpCall *call, CornuValue a)
+{
+    const double slope = call->attributes->recurrence.gate_slope;
+    if (slope == 0.0) return cornu__build1(b, CORNU_OP_SIGMOID, a);
+    CornuValue line = cornu__build2(b, CORNU_OP_ADD, cornu__build_scale(b, a, slope),
+                                    cornu__build_constant(b, 0.5, a));
+    line = cornu__build2(b, CORNU_OP_MAXIMUM, line, cornu__build_constant(b, 0.0, a));
+    return cornu__build2(b, CORNU_OP_MINIMUM, line, cornu__build_constant(b, 1.0, a));
+}
+
+CornuValue cornu__build_gate_slope(CornuBuilder *b, const CornuOpCall *call, CornuValue gate)
+{
+    const double slope = call->attributes->recurrence.gate_slope;
+    CornuValue   zero = cornu__build_constant(b, 0.0, gate);
+    CornuValue   one = cornu__build_constant(b, 1.0, gate);
+    if (slope == 0.0)
+        return cornu__build2(b, CORNU_OP_MULTIPLY, gate,
+                             cornu__build2(b, CORNU_OP_SUBTRACT, one, gate));
+    CornuValue ajar = cornu__build_select(b, cornu__build_compare(b, gate, CORNU_LESS, one),
+                                          cornu__build_constant(b, slope, gate), zero);
+    return cornu__build_select(b, cornu__build_compare(b, gate, CORNU_GREATER, zero), ajar, zero);
 }
 
 CornuValue cornu__body_input(CornuBuilder *b, CornuType type)

@@ -27,6 +27,18 @@ CornuType cornu__step_type(CornuType type);
 /* What sums of this dtype are kept in: f32 at least. */
 CornuDtype cornu__sums_dtype(CornuDtype dtype);
 
+/* ---- Gates ----
+ *
+ * sigmoid(a), or with the attribute gate_slope the hard sigmoid min(max(gate_slope a + 0.5, 0), 1),
+ * whose slope is 0 where the gate is all shut or open. */
+
+double cornu__gate(const CornuOpCall *call, double a);
+double cornu__gate_slope(const CornuOpCall *call, double gate);
+
+CornuValue cornu__build_gate(CornuBuilder *b, const CornuOpCall *call, CornuValue a);
+/* The slope as a function of the gate. */
+CornuValue cornu__build_gate_slope(CornuBuilder *b, const CornuOpCall *call, CornuValue gate);
+
 /* ---- Bodies ---- */
 
 CornuStatus cornu__body_open(CornuBuilder *body);
@@ -61,15 +73,15 @@ static inline CornuValue plus(CornuBuilder *b, CornuValue x, CornuValue y)
     return cornu__build2(b, CORNU_OP_ADD, x, y);
 }
 
-/* 1 - x^2, and x (1 - x) */
+static inline CornuValue slope(CornuBuilder *b, const CornuOpCall *call, CornuValue gate)
+{
+    return cornu__build_gate_slope(b, call, gate);
+}
+
+/* 1 - x^2 */
 static inline CornuValue one_less_square(CornuBuilder *b, CornuValue x)
 {
     return cornu__build2(b, CORNU_OP_SUBTRACT, cornu__build_constant(b, 1.0, x), times(b, x, x));
-}
-
-static inline CornuValue slope(CornuBuilder *b, CornuValue x)
-{
-    return times(b, x, cornu__build2(b, CORNU_OP_SUBTRACT, cornu__build_constant(b, 1.0, x), x));
 }
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * Reductions. `axes` is a set: bit i stands for axis i; all six bits stand for every axis,
  * whatever the rank. With `keep`, reduced axes stay with extent 1. Sums of f32, bf16 and f16
- * are taken in f32, f64 in f64.
+ * are taken in f32, f64 in f64; with `widen` that f32 is the result.
  */
 #include <math.h>
 
@@ -28,7 +28,9 @@ static CornuStatus reduce_type(const CornuOpCall *call, CornuType *out)
     for (int i = 0; i < shape.rank; i++)
         if (!reduced(call, i)) result.extent[result.rank++] = shape.extent[i];
         else if (reduce->keep) result.extent[result.rank++] = 1;
-    out[0] = cornu_type_from(call->in[0].dtype, result);
+    const CornuDtype dtype = call->in[0].dtype;
+    const bool       narrow = dtype == CORNU_BF16 || dtype == CORNU_F16;
+    out[0] = cornu_type_from(reduce->widen && narrow ? CORNU_F32 : dtype, result);
     return CORNU_OK;
 }
 

@@ -194,9 +194,7 @@ static CornuStatus check(const CornuBatchNormalizationConfig *config, const char
     if (!(momentum >= 0.0 && momentum <= 1.0))
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .momentum is %g, expected 0 to 1", name,
                            momentum);
-    if (!(epsilon >= 0.0 && epsilon < 1e30))
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .epsilon is %g, expected 0 or more", name,
-                           epsilon);
+    CORNU__TRY(cornu__check_epsilon(name, epsilon));
     return cornu__check_enums(name, CORNU_LINEAR, initializers, 4);
 }
 

@@ -83,10 +83,15 @@ CornuStatus cornu__expect_input(CornuShape input, int rank, const char *axes)
 extern const CornuLayerClass cornu__activation_class, cornu__add_class, cornu__average_class,
     cornu__average_pooling2d_class, cornu__batch_normalization_class, cornu__bidirectional_class,
     cornu__concatenate_class, cornu__conv2d_class, cornu__dense_class, cornu__dot_class,
-    cornu__dropout_class, cornu__embedding_class, cornu__flatten_class, cornu__gru_class,
-    cornu__lstm_class, cornu__masking_class, cornu__max_pooling2d_class, cornu__maximum_class,
-    cornu__minimum_class, cornu__multiply_class, cornu__rescaling_class, cornu__reshape_class,
-    cornu__simple_rnn_class, cornu__subtract_class, cornu__time_distributed_class;
+    cornu__dropout_class, cornu__elu_class, cornu__embedding_class, cornu__flatten_class,
+    cornu__group_normalization_class, cornu__gru_class, cornu__layer_normalization_class,
+    cornu__leaky_relu_class, cornu__lstm_class, cornu__masking_class, cornu__max_pooling2d_class,
+    cornu__maximum_class, cornu__minimum_class, cornu__multi_head_attention_class,
+    cornu__multiply_class, cornu__normalization_class,
+    cornu__position_embedding_class, cornu__prelu_class, cornu__relu_class,
+    cornu__rescaling_class, cornu__reshape_class, cornu__rms_normalization_class,
+    cornu__simple_rnn_class, cornu__softmax_class, cornu__subtract_class,
+    cornu__time_distributed_class, cornu__unit_normalization_class;
 
 const CornuLayerClass *const *cornu__layer_classes(int *count)
 {
@@ -94,11 +99,16 @@ const CornuLayerClass *const *cornu__layer_classes(int *count)
         &cornu__activation_class, &cornu__add_class, &cornu__average_class,
         &cornu__average_pooling2d_class, &cornu__batch_normalization_class,
         &cornu__bidirectional_class, &cornu__concatenate_class, &cornu__conv2d_class,
-        &cornu__dense_class, &cornu__dot_class, &cornu__dropout_class, &cornu__embedding_class,
-        &cornu__flatten_class, &cornu__gru_class, &cornu__lstm_class, &cornu__masking_class,
-        &cornu__max_pooling2d_class, &cornu__maximum_class, &cornu__minimum_class,
-        &cornu__multiply_class, &cornu__rescaling_class, &cornu__reshape_class,
-        &cornu__simple_rnn_class, &cornu__subtract_class, &cornu__time_distributed_class,
+        &cornu__dense_class, &cornu__dot_class, &cornu__dropout_class, &cornu__elu_class,
+        &cornu__embedding_class, &cornu__flatten_class, &cornu__group_normalization_class,
+        &cornu__gru_class, &cornu__layer_normalization_class, &cornu__leaky_relu_class,
+        &cornu__lstm_class, &cornu__masking_class, &cornu__max_pooling2d_class,
+        &cornu__maximum_class, &cornu__minimum_class, &cornu__multi_head_attention_class,
+        &cornu__multiply_class, &cornu__normalization_class,
+        &cornu__position_embedding_class, &cornu__prelu_class,
+        &cornu__relu_class, &cornu__rescaling_class, &cornu__reshape_class,
+        &cornu__rms_normalization_class, &cornu__simple_rnn_class, &cornu__softmax_class,
+        &cornu__subtract_class, &cornu__time_distributed_class, &cornu__unit_normalization_class,
     };
     *count = (int)(sizeof classes / sizeof *classes);
     return classes;

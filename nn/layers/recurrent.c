@@ -131,29 +131,16 @@ static CornuTensor *columns(CornuTensor *kernel, int64_t first, int64_t count)
     return cornu_op_slice(kernel, starts, sizes);
 }
 
-/* x (B, T, C) by kernel (C, N) */
-static CornuTensor *product(CornuTensor *x, CornuTensor *kernel)
+/* x (B, T, C) by kernel (C, N), plus the bias (N) if there is one */
+static CornuTensor *product(CornuTensor *x, CornuTensor *kernel, CornuTensor *bias)
 {
     if (!x || !kernel) return NULL;
     CornuShape   shape = cornu_tensor_shape(x);
     CornuTensor *flat = cornu_op_reshape(x, cornu_shape(CORNU_NONE, shape.extent[2]));
     CornuTensor *y = cornu_op_matmul(flat, kernel);
+    if (bias) y = cornu_op_add(y, bias);
     shape.extent[2] = cornu_tensor_shape(kernel).extent[1];
     return cornu_op_reshape(y, shape);
-}
-
-/* The input's part of the gates' arguments, without the bias. */
-static CornuTensor *input_products(CornuLayer *layer, const CornuCall *call, CornuTensor *x,
-                                   const Dropped *dropped)
-{
-    const int64_t units = config_of(layer)->units;
-    CornuTensor  *kernel = cornu_layer_read(layer, call, KERNEL), *each[4];
-    if (!dropped->input[0]) return product(x, kernel);
-    if (dropped->input_count == 1) return product(cornu_op_multiply(x, dropped->input[0]), kernel);
-    for (int g = 0; g < dropped->input_count; g++)
-        each[g] = product(cornu_op_multiply(x, dropped->input[g]),
-                          columns(kernel, g * units, units));
-    return cornu_op_concat(each, dropped->input_count, 2);
 }
 
 /* Row i of the bias, or the bias itself where there is one; NULL where there is none. */
@@ -170,6 +157,23 @@ static CornuTensor *bias_row(CornuLayer *layer, const CornuCall *call, int i)
 static CornuTensor *activate(const void *activation, CornuTensor *x)
 {
     return cornu_activation_apply(*(const CornuActivation *)activation, x);
+}
+
+/* The input's part of the gates' arguments. */
+static CornuTensor *input_products(CornuLayer *layer, const CornuCall *call, CornuTensor *x,
+                                   const Dropped *dropped)
+{
+    const int64_t units = config_of(layer)->units;
+    CornuTensor  *kernel = cornu_layer_read(layer, call, KERNEL), *each[4];
+    CornuTensor  *bias = bias_row(layer, call, 0);
+    if (!dropped->input[0] || dropped->input_count == 1)
+        return product(dropped->input[0] ? cornu_op_multiply(x, dropped->input[0]) : x, kernel,
+                       bias);
+    for (int g = 0; g < dropped->input_count; g++)
+        each[g] = product(cornu_op_multiply(x, dropped->input[g]),
+                          columns(kernel, g * units, units), NULL);
+    CornuTensor *z = cornu_op_concat(each, dropped->input_count, 2);
+    return bias ? cornu_op_add(z, bias) : z;
 }
 
 static int states_of(const CornuLayer *layer) { return is_lstm(layer) ? 2 : 1; }
@@ -219,9 +223,14 @@ static CornuTensor *recur(CornuLayer *layer, const CornuCall *call, CornuTensor 
     };
     if (config->activation != CORNU_TANH)
         how.activation = activate, how.activation_context = &config->activation;
-    if (config->recurrent_activation != CORNU_SIGMOID)
-        how.recurrent_activation = activate,
+    switch (config->recurrent_activation) {
+    case CORNU_SIGMOID: break;
+    case CORNU_HARD_SIGMOID:         how.gate_slope = 1.0 / 6.0; break;
+    case CORNU_KERAS_2_HARD_SIGMOID: how.gate_slope = 0.2; break;
+    default:
+        how.recurrent_activation = activate;
         how.recurrent_context = &config->recurrent_activation;
+    }
     if (!z) return NULL;
     CornuTensor *h0 = cornu_op_convert(first_state(layer, call, 0, rows, given[0]),
                                        layer->compute);
@@ -267,7 +276,6 @@ static CornuTensor *call_many(CornuLayer *layer, const CornuCall *call, CornuTen
         return cornu__null();
     for (int i = 1; i < in_count; i++) given[i - 1] = in[i];
     CornuTensor *z = input_products(layer, call, x, &dropped);
-    if (!config->no_bias) z = cornu_op_add(z, bias_row(layer, call, 0));
     CornuTensor *h = recur(layer, call, z, given, dropped.state, &last_c);
     CornuTensor *last = h ? last_of(layer, h) : NULL;
     if (!last || !remember(layer, call, last, last_c)) return cornu__null();
@@ -336,14 +344,15 @@ static CornuLayer *lstm_from(const void *config) { return cornu_lstm_from(config
 static CornuLayer *gru_from(const void *config) { return cornu_gru_from(config); }
 static CornuLayer *simple_rnn_from(const void *config) { return cornu_simple_rnn_from(config); }
 
-static const char *const folders[] = { "cell", NULL };
+static const char *const folders[] = { "lstm_cell:cell", "gru_cell:cell", "simple_rnn_cell:cell",
+                                       NULL };
 
 const CornuLayerClass cornu__lstm_class = {
     .class_name = "LSTM", .size = sizeof(CornuRecurrent), .build = build,
     .call_many = call_many, .outputs = outputs, .mask = mask, .fields = lstm_fields,
     .config_size = sizeof(CornuRecurrentConfig),
     .config_offset = offsetof(CornuRecurrent, config), .from = lstm_from,
-    .operands = "initial_state", .folders = folders,
+    .operands = "initial_state*", .folders = folders,
 };
 
 const CornuLayerClass cornu__gru_class = {
@@ -351,7 +360,7 @@ const CornuLayerClass cornu__gru_class = {
     .call_many = call_many, .outputs = outputs, .mask = mask, .fields = gru_fields,
     .config_size = sizeof(CornuRecurrentConfig),
     .config_offset = offsetof(CornuRecurrent, config), .from = gru_from,
-    .operands = "initial_state", .folders = folders,
+    .operands = "initial_state*", .folders = folders,
 };
 
 const CornuLayerClass cornu__simple_rnn_class = {
@@ -359,7 +368,7 @@ const CornuLayerClass cornu__simple_rnn_class = {
     .call_many = call_many, .outputs = outputs, .mask = mask, .fields = simple_rnn_fields,
     .config_size = sizeof(CornuRecurrentConfig),
     .config_offset = offsetof(CornuRecurrent, config), .from = simple_rnn_from,
-    .operands = "initial_state", .folders = folders,
+    .operands = "initial_state*", .folders = folders,
 };
 
 static CornuStatus check_rate(const char *name, const char *argument, double rate)

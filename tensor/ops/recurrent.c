@@ -27,8 +27,11 @@ static CornuTensor *activate(const Cell *cell, CornuTensor *x)
 static CornuTensor *activate_gate(const Cell *cell, CornuTensor *x)
 {
     const CornuRecurrence *r = cell->recurrence;
-    return r->recurrent_activation ? r->recurrent_activation(r->recurrent_context, x)
-                                   : cornu_op_sigmoid(x);
+    if (r->recurrent_activation) return r->recurrent_activation(r->recurrent_context, x);
+    if (r->gate_slope == 0.0) return cornu_op_sigmoid(x);
+    CornuTensor *line = cornu_op_shift(cornu_op_scale(x, r->gate_slope), 0.5);
+    line = cornu_op_maximum(line, cornu_op_constant_like(line, 0.0));
+    return cornu_op_minimum(line, cornu_op_constant_like(line, 1.0));
 }
 
 /* Gates first to first + count of x (.., G U). */
@@ -140,7 +143,7 @@ CornuTensor *cornu_op_lstm(CornuTensor *z, CornuTensor *kernel, CornuTensor *h0,
             c = out[1];
         }
     } else {
-        CornuAttributes attributes = { .recurrence = { .reverse = r->reverse } };
+        CornuAttributes attributes = { .recurrence = { r->reverse, r->gate_slope } };
         CornuTensor    *in[5] = { z, kernel, h0, c0, r->mask };
         h = cornu__record(CORNU_OP_LSTM, &attributes, in, r->mask ? 5 : 4, out);
         c = out[1];
@@ -246,7 +249,7 @@ CornuTensor *cornu_op_gru(CornuTensor *x, CornuTensor *kernel, CornuTensor *bias
     if (!bias && shape.rank > 0)
         bias = cornu_op_constant(x->graph, cornu_type(of_x.dtype, shape.extent[shape.rank - 1]),
                                  0.0);
-    CornuAttributes attributes = { .recurrence = { .reverse = r->reverse } };
+    CornuAttributes attributes = { .recurrence = { r->reverse, r->gate_slope } };
     return cornu__record(CORNU_OP_GRU, &attributes,
                          (CornuTensor *[]){ x, kernel, h0, bias, r->mask }, r->mask ? 5 : 4, out);
 }

@@ -50,7 +50,7 @@ static CornuTensor *stretch(const CornuRecorded *op, CornuTensor *reduced)
 
 static void reduce_sum_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
 {
-    d_x[0] = stretch(op, d[0]);
+    d_x[0] = cornu_op_convert(stretch(op, d[0]), cornu_tensor_type(op->in[0]).dtype);
 }
 CornuGradient *const cornu__reduce_sum_gradient = reduce_sum_gradient;
 

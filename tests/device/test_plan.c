@@ -257,6 +257,43 @@ static void test_shards_share_packed_weights(void **state)
     }
 }
 
+/* Products of the same shapes by one matrix pack it once; those of other shapes for themselves. */
+static void test_equal_packs_are_one(void **state)
+{
+    (void)state;
+    const CornuAttributes matmul = { .matmul = { .dtype = CORNU_F32 } };
+    for (int rows = 100; rows <= 101; rows++) {
+        CornuProgram *p = cornu_program_create();
+        CornuValue    w = input(p, cornu_type(CORNU_F32, 50, 30));
+        for (int i = 0; i < 2; i++) {
+            CornuValue x = input(p, cornu_type(CORNU_F32, i ? rows : 100, 50));
+            output(p, op(p, CORNU_OP_MATMUL, &matmul, (CornuValue[]){ x, w }, 2), -1);
+        }
+        check(p, 2e-6, "products");
+        Compiled made = compile(cpu[1], p);
+        if (statistics(&made)->fallbacks == 0)
+            assert_int_equal(statistics(&made)->kernels, rows == 100 ? 3 : 4);
+        release(&made);
+        cornu_program_free(p);
+    }
+}
+
+/* A sum in f32 of what is bf16 reads the bf16. */
+static void test_sums_read_what_was_widened(void **state)
+{
+    (void)state;
+    const CornuAttributes wide = { .convert = { CORNU_F32 } }, rows = { .reduce = { 1, 0 } };
+    CornuProgram         *p = cornu_program_create();
+    CornuValue            x = input(p, cornu_type(CORNU_BF16, 400, 30));
+    x = op(p, CORNU_OP_CONVERT, &wide, &x, 1);
+    output(p, op(p, CORNU_OP_REDUCE_SUM, &rows, &x, 1), -1);
+    check(p, 2e-6, "sum");
+    Compiled made = compile(cpu[1], p);
+    assert_int_equal(statistics(&made)->bytes_moved, 400 * 30 * 2 + 30 * 4);
+    release(&made);
+    cornu_program_free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -271,6 +308,8 @@ int main(void)
         cmocka_unit_test(test_dropout_drops_the_same_everywhere),
         cmocka_unit_test(test_the_last_of_an_epilogue),
         cmocka_unit_test(test_shards_share_packed_weights),
+        cmocka_unit_test(test_equal_packs_are_one),
+        cmocka_unit_test(test_sums_read_what_was_widened),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
 }

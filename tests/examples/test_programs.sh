@@ -79,12 +79,12 @@ refuses 2 'unknown flag --save' custom_loop --save x.safetensors
 refuses 2 'expected MODEL.safetensors IMAGE' predict
 refuses 2 '--threads is "-1"' demo --threads -1
 for program in compare_devices explain; do
-    refuses 2 '"shakespeare", expected mnist_cnn, .*fashion_mnist_cnn, shakespeare_lstm, shakespeare_lstm_quick' $program --model shakespeare
+    refuses 2 '"shakespeare", expected mnist_cnn, .*fashion_mnist_cnn, resnet20, shakespeare_lstm, shakespeare_lstm_quick, char_gpt' $program --model shakespeare
 done
 refuses 2 'unknown flag --device; did you mean --devices' compare_devices --device cpu
 refuses 2 '--model is "fashion_mnist_cnn", expected mnist_cnn, mnist_cnn_bn, mnist_convnet' mnist_cnn --model fashion_mnist_cnn
 refuses 2 '--model is "fashion_mnist_cnn", expected mnist_cnn, mnist_cnn_bn' colab_mnist --model fashion_mnist_cnn
-refuses 2 'unknown flag --model' fashion_mnist_cnn --model mnist_cnn
+refuses 2 '--model is "mnist_cnn", expected fashion_mnist_cnn, resnet20' fashion_mnist_cnn --model mnist_cnn
 refuses 2 '--augment-shift is "28", expected a whole number from 0 to 27' fashion_mnist_cnn --augment-shift 28
 refuses 2 '--augment-shift is "-1"' fashion_mnist_cnn --augment-shift -1
 refuses 2 '--augment-flip takes no value, got "yes"' fashion_mnist_cnn --augment-flip=yes
@@ -198,9 +198,9 @@ fi
 
 small_garments="--data synthetic --limit 64 --batch-size 32 --epochs 1"
 succeeds fashion_mnist_cnn --help
-grep -q -- '--epochs N .*(default 10)' "$folder/out" && grep -q -- '--augment-shift N' "$folder/out" &&
+grep -q -- '--model NAME .*: fashion_mnist_cnn, resnet20 (default fashion' "$folder/out" && grep -q -- '--augment-shift N' "$folder/out" &&
     grep -q -- '--labels NAMES' "$folder/out"
-report $? "the help of fashion_mnist_cnn has its own flags and the published epochs"
+report $? "the help of fashion_mnist_cnn has its own flags and networks"
 refuses 1 'labels: 2 names, expected 10' fashion_mnist_cnn $small_garments --labels a,b
 refuses 1 'labels: name 3 is empty' fashion_mnist_cnn $small_garments --labels a,b,,d,e,f,g,h,i,j
 refuses 1 'labels: names 1 and 10 are both "a"' fashion_mnist_cnn $small_garments --labels a,b,c,d,e,f,g,h,i,a

@@ -106,7 +106,8 @@ refuses 1 'epochs 0 trains nothing: it needs --load' --epochs 0
 refuses 1 'nothing to write to --save' $write --generate 3 --save other.safetensors
 refuses 1 'embedding/embeddings is' --epochs 0 --load model.safetensors --generate 3
 refuses 1 'absent.safetensors' --epochs 0 --load absent.safetensors --generate 3
-refuses 2 'preset is "fast", expected full, quick' --preset fast
+refuses 2 'preset is "fast", expected full, quick, gpt' --preset fast
+refuses 1 'rmsprop is for the LSTMs, --preset gpt is' --preset gpt --rmsprop keras
 refuses 2 'rmsprop is "tf", expected keras, tensorflow1' --rmsprop tf
 refuses 2 'temperature is "-1"' --temperature -1
 refuses 2 'top-k is "0"' --top-k 0

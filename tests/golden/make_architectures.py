@@ -5,6 +5,7 @@ branches   two inputs, two outputs, one of them a nested model's; layers called 
 sequences  whole numbers in; states from one recurrent layer to another by keyword; wrappers
 masked     steps that do not count, which Keras has operations for
 image      convolutions with every kind of rule and several initializers, batches of 4
+attention  arguments of the call: causal, key by keyword, with its scores
 stack      a Sequential model of layers and models
 
 NAME.json is model.to_json(), NAME.w100.txt its summary with the layers of nested models (not of
@@ -79,6 +80,17 @@ def masked():
     return keras.Model([text, steps], L.Bidirectional(L.GRU(3))(x), name="masked")
 
 
+def attention():
+    # As many steps in both: Keras' summary says the scores' shape by those of x alone.
+    x, memory = keras.Input((5, 6), name="x"), keras.Input((5, 6), name="memory")
+    y = L.LayerNormalization(epsilon=1e-5)(x)
+    y = L.MultiHeadAttention(2, 3, name="own")(y, y, use_causal_mask=True)
+    y = L.Add()([x, y])
+    z, scores = L.MultiHeadAttention(2, 3, value_dim=4, use_bias=False, name="other")(
+        y, memory, key=memory, return_attention_scores=True)
+    return keras.Model([x, memory], [L.Subtract()([y, z]), scores], name="attention")
+
+
 def stack():
     h = keras.Input((5,))
     branch = keras.Model(h, L.Add()([h, L.Dense(5, "gelu")(h)]), name="branch")
@@ -118,6 +130,7 @@ def main():
         case(sequences, [random.randint(0, 11, (6, 7)).astype(np.int32)], arrays),
         case(image, [f32(4, 8, 9, 2)], arrays),
         case(stack, [f32(6, 3)], arrays),
+        case(attention, [f32(6, 5, 6), f32(6, 5, 6)], arrays),
         case(masked, [random.randint(0, 4, (6, 7)).astype(np.float32), f32(6, 7, 5)], arrays),
     ])
     common.write_arrays(OUT / "architectures.safetensors", arrays, cases)

@@ -3,7 +3,10 @@
 two       two inputs, two outputs, a dense layer called twice, a model called as a layer twice
 residual  convolutions with batch normalization, shortcuts as they are and by 1x1 convolution
 
-graphs.safetensors has for each CASE/ the inputs x0, x1 and labels y0, y1, `start/PATH` of each
+turns      two models of one layer, each trained in its turn: `start/PATH`, `x0`, `ya`, `yb`, the loss
+           of each step `losses`, and what both give behind the last, `after_a`, `after_b`
+
+graphs.safetensors has for each CASE/ of the first two the inputs x0, x1 and labels y0, y1, `start/PATH` of each
 weight, outputs `infer0`, `infer1` before training; `sgd/logs` and `sgd/PATH` after one step of
 SGD at rate 1 (start - sgd is the gradient); `adam/logs` (10, n) and `after0`, `after1` behind ten
 steps of Adam at 0.01 on the same batch. Paths are Cornu's: a nested model's name stands before
@@ -111,6 +114,32 @@ def case(name, build, x, y):
     return arrays, result
 
 
+def turns(arrays):
+    """Five steps: the first model's optimizer does not know of what the second one's does."""
+    keras.utils.clear_session()
+    keras.utils.set_random_seed(6)
+    random = np.random.RandomState(4)
+    x = keras.Input((4,), name="x")
+    h = L.Dense(5, activation="tanh", name="common")(x)
+    a = keras.Model(x, L.Dense(3, activation="softmax", name="kind")(h), name="a")
+    b = keras.Model(x, L.Dense(1, name="value")(h), name="b")
+    a.compile(keras.optimizers.Adam(0.05), "sparse_categorical_crossentropy")
+    b.compile(keras.optimizers.SGD(0.1, momentum=0.9), "mse")
+    for v in {v.path: v for v in a.weights + b.weights}.values():
+        v.assign(np.asarray(v) + (0.1 * random.rand(*v.shape)).astype(np.float32))
+        arrays[f"turns/start/{v.path}"] = np.asarray(v)
+    data = random.rand(16, 4).astype(np.float32)
+    kinds, values = random.randint(0, 3, 16).astype(np.int32), random.rand(16, 1).astype(np.float32)
+    losses = []
+    for model, y in (a, kinds), (b, values), (b, values), (a, kinds), (b, values):
+        losses.append(model.train_on_batch(data, y, return_dict=True)["loss"])
+        model.reset_metrics()
+    arrays.update({"turns/x0": data, "turns/ya": kinds, "turns/yb": values,
+                   "turns/losses": np.array(losses, np.float32),
+                   "turns/after_a": a.predict_on_batch(data),
+                   "turns/after_b": b.predict_on_batch(data)})
+
+
 def main():
     random = np.random.RandomState(1)
     f32 = lambda *shape: random.rand(*shape).astype(np.float32)
@@ -118,6 +147,7 @@ def main():
                           [random.randint(0, 3, 16).astype(np.int32), f32(16, 1)])
     other, about_other = case("residual", residual, [f32(16, 8, 8, 2)],
                               [random.randint(0, 5, 16).astype(np.int32)])
+    turns(one)
     common.write_arrays(OUT / "graphs.safetensors", one | other, about_one | about_other)
 
 

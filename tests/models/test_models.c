@@ -135,13 +135,16 @@ static void losses_of_ten_steps(void **state)
 static void models_are_as_published(void **state)
 {
     (void)state;
-    static const int64_t parameters[] = { 93322, 354538, 34826, 1619470, 4460800, 410880 };
-    static const int64_t trainable[] = { 93322, 354002, 34826, 1619084, 4460800, 410880 };
+    static const int64_t parameters[] = { 93322, 354538, 34826, 1619470, 274154, 4460800, 410880,
+                                          871936 };
+    static const int64_t trainable[] = { 93322, 354002, 34826, 1619084, 272778, 4460800, 410880,
+                                         871936 };
     static const char *const data_names[] = { "mnist", "mnist", "mnist", "fashion-mnist",
-                                              "shakespeare", "shakespeare" };
+                                              "fashion-mnist", "shakespeare", "shakespeare",
+                                              "shakespeare" };
     int count;
     const CornuReferenceModel *models = cornu_reference_models(&count);
-    assert_int_equal(count, 6);
+    assert_int_equal(count, 8);
     for (int i = 0; i < count; i++) {
         CornuModel *model = models[i].build(&(CornuNetworkConfig){ 0 });
         assert_string_equal(cornu_model_name(model), models[i].name);
@@ -199,6 +202,33 @@ static void a_text_step_is_what_it_needs(void **state)
     cornu_device_close(device);
 }
 
+static void residual_network_learns(void **state)
+{
+    (void)state;
+    static const char *const devices[] = { "cpu", "tpu" };
+    CornuTrainTest *data = cornu_fashion_mnist_load_from(
+        &(CornuTrainTestConfig){ .data = "synthetic", .limit = 256 });
+    assert_non_null(data);
+    for (int i = 0; i < 2; i++) {
+        CornuDevice *device = cornu_device_open(devices[i]);
+        CornuModel  *model = cornu_resnet20();
+        expect_ok(cornu_compile(model, .device = device, .optimizer = cornu_adam(),
+                                .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY));
+        CornuHistory *history = cornu_fit(model, .x = cornu_reference_input(model, data->train_x),
+                                          .y = data->train_y, .batch_size = 64, .epochs = 2,
+                                          .verbose = CORNU_SILENT);
+        if (!history) fail_msg("%s", cornu_error_message());
+        const double first = cornu_history_get(history, "loss", 0);
+        const double last = cornu_history_get(history, "loss", 1);
+        if (!(last < 0.8 * first))
+            fail_msg("%s: the loss is %g, then %g", devices[i], first, last);
+        cornu_history_free(history);
+        cornu_model_free(model);
+        cornu_device_close(device);
+    }
+    cornu_train_test_free(data);
+}
+
 static void published_epochs_are_of_models_there_are(void **state)
 {
     (void)state;
@@ -223,6 +253,7 @@ int main(void)
         cmocka_unit_test(models_are_as_published),
         cmocka_unit_test(a_text_step_is_what_it_needs),
         cmocka_unit_test(published_epochs_are_of_models_there_are),
+        cmocka_unit_test(residual_network_learns),
         { "mnist_cnn", losses_of_ten_steps, NULL, NULL, "mnist_cnn" },
         { "mnist_cnn_bn", losses_of_ten_steps, NULL, NULL, "mnist_cnn_bn" },
         { "mnist_convnet", losses_of_ten_steps, NULL, NULL, "mnist_convnet" },

@@ -57,6 +57,16 @@ void expect_near(const char *what, const float *got, CornuArray want, double tol
     }
 }
 
+void expect_file(void *path, const char *text)
+{
+    char   want[16384];
+    FILE  *file = fopen(path, "rb");
+    assert_non_null(file);
+    want[fread(want, 1, sizeof want - 1, file)] = '\0';
+    fclose(file);
+    assert_string_equal(text, want);
+}
+
 void expect_ok(CornuStatus status)
 {
     if (status) fail_msg("%s: %s", cornu_status_name(status), cornu_error_message());

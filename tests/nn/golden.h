@@ -24,6 +24,9 @@ CornuArray golden_array(Golden *golden, const char *test_case, const char *name)
 /* Fails the test unless the f32 values in `got` are within tolerance max|want| of `want`. */
 void expect_near(const char *what, const float *got, CornuArray want, double tolerance);
 
+/* Fails the test unless the text is what the file `path` holds; for cornu_summary's print_fn. */
+void expect_file(void *path, const char *text);
+
 /* Fails the test with the library's message unless status is CORNU_OK. */
 void expect_ok(CornuStatus status);
 

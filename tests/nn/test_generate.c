@@ -151,6 +151,44 @@ static void writing_equals_reading(void **state)
     }
 }
 
+/* A transformer sees the last tokens, as many as it has positions, and none behind them. */
+static void a_window_moves_on(void **state)
+{
+    (void)state;
+    enum { STEPS = 8, WRITTEN = 12, PRIMES = 2 };
+    static const CornuTextPreset gpt = { .name = "gpt", .model = "gpt", .channels = 16, .layers = 2,
+                                         .heads = 2, .sequence_length = STEPS };
+    static float probabilities[STEPS * VOCABULARY];
+    int32_t      all[PRIMES + WRITTEN] = { 3, 5 };
+    CornuDevice *device = cornu_device_open("cpu");
+    cornu_set_random_seed(3);
+    CornuModel *model = cornu_text_network(&gpt, .vocabulary = VOCABULARY);
+    expect_ok(cornu_compile(model, .device = device));
+    Written written = { .stop_after = -1 };
+    expect_ok(cornu_generate(model, cornu_array(all, CORNU_I32, PRIMES), WRITTEN,
+                             (double)CORNU_ZERO, .emit = keep, .context = &written));
+    assert_int_equal(written.count, WRITTEN);
+    int kinds = 0;
+    for (int n = PRIMES; n < PRIMES + WRITTEN; n++) {
+        const int first = n > STEPS ? n - STEPS : 0, last = n - first - 1;
+        int32_t   window[STEPS];
+        for (int t = 0; t < STEPS; t++) window[t] = t <= last ? all[first + t] : 7 + t;
+        expect_ok(cornu_predict_on_batch(model, cornu_array(window, CORNU_I32, 1, STEPS),
+                                         cornu_array(probabilities, CORNU_F32, 1, STEPS,
+                                                     VOCABULARY)));
+        const float *p_next = probabilities + last * VOCABULARY;
+        int          best = 0;
+        for (int k = 1; k < VOCABULARY; k++)
+            if (p_next[k] > p_next[best]) best = k;
+        assert_int_equal(written.tokens[n - PRIMES], best);
+        all[n] = best;
+        kinds += best != all[n - 1];
+    }
+    assert_true(kinds > 2);   /* else it would say little */
+    cornu_model_free(model);
+    cornu_device_close(device);
+}
+
 static void seeds_and_endings(void **state)
 {
     (void)state;
@@ -178,8 +216,9 @@ static void mistakes_are_named(void **state)
     float        real = 1.0f;
     Written      written = { 0 };
     CornuDevice *device = cornu_device_open("cpu");
-    CornuModel  *model = writer(device, 1), *whole = writer(device, MOST);
+    CornuModel  *model = writer(device, 1), *other = cornu_sequential(.input_shape = { 4 });
     const CornuArray one = cornu_array(prime, CORNU_U8, 1);
+    expect_ok(cornu_model_add(other, cornu_dense(3)));
     expect_error(cornu_generate(model, one, 3), CORNU_ERR_ARGUMENT, "no .emit is given");
     expect_error(cornu_generate(.prime = one, .emit = keep), CORNU_ERR_ARGUMENT, "no model");
     expect_error(cornu_generate(model, cornu_array(prime, CORNU_U8, 0), 3, .emit = keep),
@@ -191,10 +230,10 @@ static void mistakes_are_named(void **state)
                  ".temperature is -1");
     expect_error(cornu_generate(model, one, 3, .top_k = -1, .emit = keep), CORNU_ERR_ARGUMENT,
                  ".top_k is -1");
-    expect_error(cornu_generate(whole, one, 3, .emit = keep, .context = &written), CORNU_ERR_SHAPE,
-                 "expected one token into the probabilities of the next");
+    expect_error(cornu_generate(other, one, 3, .emit = keep, .context = &written), CORNU_ERR_SHAPE,
+                 "expected tokens into the probabilities of each one's successor");
     cornu_model_free(model);
-    cornu_model_free(whole);
+    cornu_model_free(other);
     cornu_device_close(device);
 }
 
@@ -212,7 +251,7 @@ static void the_published_network(void **state)
     assert_true(cornu_shape_equal(cornu_model_output_shape(model), cornu_shape(-1, 100, 256)));
     cornu_model_free(model);
     assert_null(cornu_text_preset("fast"));
-    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "expected full or quick");
+    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "expected full, quick or gpt");
 }
 
 int main(void)
@@ -223,6 +262,7 @@ int main(void)
         cmocka_unit_test(top_k_leaves_the_most_probable),
         cmocka_unit_test(what_is_no_probability_is_told),
         cmocka_unit_test(writing_equals_reading),
+        cmocka_unit_test(a_window_moves_on),
         cmocka_unit_test(seeds_and_endings),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(the_published_network),

@@ -220,17 +220,78 @@ static void agrees_with_keras(void **state)
     golden_close(&golden);
 }
 
-/* ---- Summary ---- */
+/* ---- Two models of one layer, trained in turn ---- */
 
-static void compare(void *context, const char *text)
+static void start_turns(Golden *golden, CornuModel *model)
 {
-    char   want[16384];
-    FILE  *file = fopen(context, "rb");
-    assert_non_null(file);
-    want[fread(want, 1, sizeof want - 1, file)] = '\0';
-    fclose(file);
-    assert_string_equal(text, want);
+    char path[96];
+    for (int i = 0; i < cornu_model_weight_count(model); i++) {
+        CornuWeight *weight = cornu_model_weight(model, i);
+        snprintf(path, sizeof path, "start/%s", weight->path);
+        expect_ok(cornu_weight_write(weight, golden_array(golden, "turns", path)));
+    }
 }
+
+static void check_after(Golden *golden, CornuModel *model, const char *name)
+{
+    const CornuArray want = golden_array(golden, "turns", name);
+    const CornuArray got = cornu_array_from(malloc(cornu_type_bytes(want.type)), want.type);
+    expect_ok(cornu_predict_on_batch(model, golden_array(golden, "turns", "x0"), got));
+    expect_near(name, got.data, want, 1e-4);
+    free(got.data);
+}
+
+static void check_turns(Golden *golden, CornuDevice *device)
+{
+    static const bool second[] = { false, true, true, false, true };
+    CornuSymbol *x = cornu_input(.shape = { 4 });
+    CornuSymbol *h = cornu_call(cornu_dense(5, .activation = CORNU_TANH, .name = "common"), x);
+    CornuModel  *a = cornu_model(.inputs = { x }, .outputs = { cornu_call(
+        cornu_dense(3, .activation = CORNU_SOFTMAX, .name = "kind"), h) });
+    CornuModel *b = cornu_model(.inputs = { x }, .outputs = { cornu_call(
+        cornu_dense(1, .name = "value"), h) });
+    start_turns(golden, a);
+    start_turns(golden, b);
+    expect_ok(cornu_compile(a, .optimizer = cornu_adam(.learning_rate = 0.05), .device = device,
+                            .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY));
+    expect_ok(cornu_compile(b, .optimizer = cornu_sgd(.learning_rate = 0.1, .momentum = 0.9),
+                            .device = device, .loss = CORNU_MEAN_SQUARED_ERROR));
+    const CornuArray data = golden_array(golden, "turns", "x0");
+    const CornuArray losses = golden_array(golden, "turns", "losses");
+    for (int i = 0; i < 5; i++) {
+        CornuModel *model = second[i] ? b : a;
+        double      loss;
+        expect_ok(cornu_train_on_batch(model, data,
+                                       golden_array(golden, "turns", second[i] ? "yb" : "ya"),
+                                       &loss));
+        expect_ok(cornu_model_reset_metrics(model));
+        assert_float_equal(loss, cornu_array_get(losses, i), 1e-4);
+    }
+    check_after(golden, a, "after_a");
+    check_after(golden, b, "after_b");
+    cornu_model_free(a);
+    check_after(golden, b, "after_b");   /* what it shared stays */
+    cornu_model_free(b);
+}
+
+static void models_of_one_layer_train_in_turn(void **state)
+{
+    static const struct { const char *device; int shards; } on[] = {
+        { "reference", 1 }, { "cpu", 1 }, { "tpu", 8 },
+    };
+    (void)state;
+    Golden golden = golden_open("tests/golden/graphs/graphs.safetensors");
+    expect_ok(cornu_set_dtype_policy("float32"));
+    for (size_t i = 0; i < sizeof on / sizeof *on; i++) {
+        CornuDevice *device = cornu_device_open(on[i].device, .shards = on[i].shards);
+        assert_non_null(device);
+        check_turns(&golden, device);
+        cornu_device_close(device);
+    }
+    golden_close(&golden);
+}
+
+/* ---- Summary ---- */
 
 static void summary_says_where_inputs_come_from(void **state)
 {
@@ -240,7 +301,7 @@ static void summary_says_where_inputs_come_from(void **state)
     assert_non_null(setlocale(LC_ALL, "C.UTF-8"));
     CornuModel *model = two();
     assert_non_null(model);
-    expect_ok(cornu_summary(model, .print_fn = compare, .print_context = path));
+    expect_ok(cornu_summary(model, .print_fn = expect_file, .print_context = path));
     cornu_model_free(model);
 }
 
@@ -287,6 +348,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agrees_with_keras),
+        cmocka_unit_test(models_of_one_layer_train_in_turn),
         cmocka_unit_test(summary_says_where_inputs_come_from),
         cmocka_unit_test(mistakes_are_named),
     };

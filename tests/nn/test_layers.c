@@ -1,5 +1,5 @@
-/* Every layer against real Keras (tests/golden/pieces), on each device: outputs, gradients,
- * moving statistics; and what constructors refuse. */
+/* Layers of one input against real Keras (tests/golden/pieces and norms), on each device: outputs,
+ * gradients, moving statistics; and what constructors refuse. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -96,18 +96,18 @@ static void run_case(Golden *golden, const char *name, const json_t *settings, C
 
 static void matches_keras(void **state)
 {
-    static const char *const devices[] = { "reference", "cpu" };
+    static const char *const devices[] = { "reference", "cpu", "tpu" };
     char        path[128];
     const char *name;
     json_t     *settings;
     snprintf(path, sizeof path, "tests/golden/pieces/%s.safetensors", (const char *)*state);
     Golden golden = golden_open(path);
-    for (int d = 0; d < 2; d++) {
-        CornuDevice *device = cornu_device_open(devices[d]);
+    expect_ok(cornu_set_dtype_policy("float32"));
+    for (int d = 0; d < 3; d++) {
+        CornuDevice *device = cornu_device_open(devices[d], .shards = 1);
         assert_non_null(device);
         json_object_foreach(golden.cases, name, settings)
-            if (strcmp(name, "LeakyReLU_layer"))   /* a layer that there is not */
-                run_case(&golden, name, settings, device);
+            run_case(&golden, name, settings, device);
         cornu_device_close(device);
     }
     golden_close(&golden);
@@ -183,6 +183,8 @@ int main(void)
         { "pooling", matches_keras, NULL, NULL, "pooling" },
         { "batch_normalization", matches_keras, NULL, NULL, "batch_normalization" },
         { "activations", matches_keras, NULL, NULL, "activations" },
+        { "normalizations", matches_keras, NULL, NULL, "../norms/layers" },
+        { "more_activations", matches_keras, NULL, NULL, "../norms/activations" },
         cmocka_unit_test(constructors_refuse),
         cmocka_unit_test(impossible_shapes_are_named),
         cmocka_unit_test(pending_errors_reach_compile),

@@ -391,20 +391,20 @@ static void what_may_not_move_stays(void **state)
     cornu_graph_free(graph);
 }
 
-/* The row count of the left operand of the program's only product. */
-static int64_t rows_multiplied(const CornuProgram *program)
+/* The row count of the result of the program's only op of this kind. */
+static int64_t rows_of(const CornuProgram *program, CornuOpId id)
 {
     int64_t rows = -1;
     for (int i = 0; i < program->op_count; i++)
-        if (program->ops[i].id == CORNU_OP_MATMUL) {
+        if (program->ops[i].id == id) {
             assert_int_equal(rows, -1);
             rows = cornu_program_type(program, program->ops[i].out_first).shape.extent[0];
         }
     return rows;
 }
 
-/* gather(E) W is gather(E W) where that is less work, with the same values and gradients as
- * one_hot(indices) E W, which no rewrite knows. */
+/* gather(E) W + b is gather(E W + b) where that is less work, with the same values and gradients as
+ * one_hot(indices) E W + b, which no rewrite knows. */
 static void products_of_lookups_are_looked_up(void **state)
 {
     for (int rows = 3; rows <= 9; rows += 6) {
@@ -413,24 +413,30 @@ static void products_of_lookups_are_looked_up(void **state)
         CornuTensor *w = cornu_op_cos(cornu_op_iota(graph, cornu_type(CORNU_F32, 4, 5), 1));
         CornuTensor *indices = cornu_op_convert(
             cornu_op_scale(cornu_op_iota(graph, cornu_type(CORNU_F32, 2, 3), 1), 0.7), CORNU_I32);
-        CornuTensor *y = cornu_op_matmul(cornu_op_gather(e, indices), w);
+        CornuTensor *b = cornu_op_cos(cornu_op_iota(graph, cornu_type(CORNU_F32, 5), 0));
+        CornuTensor *y = cornu_op_matmul(
+            cornu_op_reshape(cornu_op_gather(e, indices), cornu_shape(6, 4)), w);
+        y = cornu_op_reshape(cornu_op_add(y, b), cornu_shape(2, 3, 5));
         CornuTensor *hot = cornu_op_one_hot(indices, rows, CORNU_F32);
-        CornuTensor *same = cornu_op_matmul(cornu_op_matmul(hot, e), w), *d[4];
-        float        got[30], want[30], d_got[56], d_want[56];
+        CornuTensor *same = cornu_op_matmul(cornu_op_matmul(hot, e), w), *d[6];
+        float        got[30], want[30], d_got[61], d_want[61];
+        same = cornu_op_add(same, b);
         expect_ok(cornu_run(graph, &y, 1, (CornuArray[]){ cornu_array(got, CORNU_F32, 2, 3, 5) }));
-        assert_int_equal(rows_multiplied(cornu_graph_program(graph)), rows < 6 ? rows : 6);
+        assert_int_equal(rows_of(cornu_graph_program(graph), CORNU_OP_MATMUL), rows < 6 ? rows : 6);
+        assert_int_equal(rows_of(cornu_graph_program(graph), CORNU_OP_ADD), rows < 6 ? rows : 6);
         expect_ok(cornu_run(graph, &same, 1, (CornuArray[]){ cornu_array(want, CORNU_F32, 2, 3,
                                                                         5) }));
         for (int i = 0; i < 30; i++) assert_true(fabsf(got[i] - want[i]) < 1e-6f);
-        CornuTensor *x[2] = { e, w };
-        expect_ok(cornu_gradients(cornu_op_sum(cornu_op_square(y)), x, 2, d));
-        expect_ok(cornu_gradients(cornu_op_sum(cornu_op_square(same)), x, 2, d + 2));
+        CornuTensor *x[3] = { e, w, b };
+        expect_ok(cornu_gradients(cornu_op_sum(cornu_op_square(y)), x, 3, d));
+        expect_ok(cornu_gradients(cornu_op_sum(cornu_op_square(same)), x, 3, d + 3));
         const int of_e = rows * 4;
-        expect_ok(cornu_run(graph, d, 4, (CornuArray[]){
+        expect_ok(cornu_run(graph, d, 6, (CornuArray[]){
             cornu_array(d_got, CORNU_F32, rows, 4), cornu_array(d_got + of_e, CORNU_F32, 4, 5),
-            cornu_array(d_want, CORNU_F32, rows, 4),
-            cornu_array(d_want + of_e, CORNU_F32, 4, 5) }));
-        for (int i = 0; i < of_e + 20; i++) assert_true(fabsf(d_got[i] - d_want[i]) < 1e-5f);
+            cornu_array(d_got + of_e + 20, CORNU_F32, 5), cornu_array(d_want, CORNU_F32, rows, 4),
+            cornu_array(d_want + of_e, CORNU_F32, 4, 5),
+            cornu_array(d_want + of_e + 20, CORNU_F32, 5) }));
+        for (int i = 0; i < of_e + 25; i++) assert_true(fabsf(d_got[i] - d_want[i]) < 1e-5f);
         cornu_graph_free(graph);
     }
 }

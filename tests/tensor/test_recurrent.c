@@ -186,6 +186,71 @@ static void agrees_with_keras_on_tpu(void **state)
     check_on("tpu");
 }
 
+/* ---- Hard sigmoid gates ---- */
+
+/* Of h and by z, the kernel, the bias (GRU) and h0, in this order. */
+enum { HARD_RESULTS = 5, HARD_UNITS = 40, HARD_STEPS = 4, HARD_MOST = 3 * 4 * 160 + 40 * 160 };
+
+/* Runs a layer whose gates reach both ends of the hard sigmoid; returns the results' number. */
+static int run_hard(CornuDevice *device, bool lstm, CornuRecurrence r, bool masked,
+                    float (*got)[HARD_MOST], int64_t *counts)
+{
+    const int64_t G = (lstm ? 4 : 3) * HARD_UNITS;
+    CornuGraph   *graph = cornu_graph_create(device);
+    CornuTensor  *z = cornu_op_scale(
+        cornu_op_sin(cornu_op_iota(graph, cornu_type(CORNU_F32, 3, HARD_STEPS, G), 2)), 6.0);
+    CornuTensor *kernel = cornu_op_scale(
+        cornu_op_cos(cornu_op_iota(graph, cornu_type(CORNU_F32, HARD_UNITS, G), 1)), 0.05);
+    CornuTensor *bias = cornu_op_scale(
+        cornu_op_cos(cornu_op_iota(graph, cornu_type(CORNU_F32, G), 0)), 0.1);
+    CornuTensor *h0 = cornu_op_cos(cornu_op_iota(graph, cornu_type(CORNU_F32, 3, HARD_UNITS), 0));
+    CornuTensor *step = cornu_op_iota(graph, cornu_type(CORNU_F32, 3, HARD_STEPS), 1);
+    if (masked) r.mask = cornu_op_compare(step, CORNU_LESS, cornu_op_constant_like(step, 3.0));
+    CornuTensor *h = lstm ? cornu_op_lstm(z, kernel, h0, h0, &r, NULL)
+                          : cornu_op_gru(z, kernel, bias, h0, true, &r);
+    CornuTensor *weight = cornu_op_sin(cornu_op_iota(
+        graph, cornu_type(CORNU_F32, 3, HARD_STEPS, HARD_UNITS), 2));
+    CornuTensor *by[] = { z, kernel, h0, bias }, *results[HARD_RESULTS] = { h };
+    const int    count = lstm ? 3 : 4;
+    expect_ok(cornu_gradients(cornu_op_sum(cornu_op_multiply(h, weight)), by, count, results + 1));
+    CornuArray out[HARD_RESULTS];
+    for (int i = 0; i <= count; i++) {
+        out[i] = (CornuArray){ cornu_tensor_type(results[i]), got[i] };
+        counts[i] = cornu_shape_count(out[i].type.shape);
+        assert_true(counts[i] <= HARD_MOST);
+    }
+    expect_ok(cornu_run(graph, results, count + 1, out));
+    cornu_graph_free(graph);
+    return count + 1;
+}
+
+/* The op's own hard sigmoid gives what the scan of one gives, which agrees with Keras above. */
+static void hard_gates_equal_the_scan_of_them(void **state)
+{
+    (void)state;
+    static float       got[2][HARD_RESULTS][HARD_MOST];
+    static const char *devices[] = { "reference", "cpu", "tpu" };
+    for (int d = 0; d < 3; d++) {
+        CornuDevice *device = cornu_device_open(.name = devices[d], .shards = 1);
+        for (int kind = 0; kind < 4; kind++) {
+            const bool      lstm = kind % 2, other = kind / 2;
+            CornuRecurrence scanned = { .recurrent_activation = hard_sigmoid, .reverse = other };
+            CornuRecurrence fused = { .gate_slope = 1.0 / 6.0, .reverse = other };
+            int64_t         counts[HARD_RESULTS];
+            run_hard(device, lstm, scanned, other, got[0], counts);
+            const int results = run_hard(device, lstm, fused, other, got[1], counts);
+            for (int i = 0; i < results; i++) {
+                CornuArray want = cornu_array(got[0][i], CORNU_F32, counts[i]);
+                char       what[64];
+                snprintf(what, sizeof what, "%s %s result %d", devices[d], lstm ? "lstm" : "gru",
+                         i);
+                expect_near(what, got[1][i], want, 1e-6);
+            }
+        }
+        cornu_device_close(device);
+    }
+}
+
 /* ---- Recurrent dropout ---- */
 
 /* With a mask of ones the scan gives what the fused op gives; with zeros, what a kernel of zeros
@@ -252,6 +317,11 @@ static void mistakes_are_named(void **state)
     expect_refusal(&scan, (Second){ 0 }, CORNU_ERR_SHAPE, "(2,), which has no axis 1 to cut");
     scan = (CornuScan){ .stacked_count = 2 };
     expect_refusal(&scan, (Second){ 0 }, CORNU_ERR_UNSUPPORTED, "0 operands");
+    CornuRecurrence downhill = { .gate_slope = -1.0 };
+    CornuTensor    *z = cornu_graph_input(graph, cornu_type(CORNU_F32, 1, 1, 8));
+    assert_null(cornu_op_lstm(z, x, x, x, &downhill, NULL));
+    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT,
+                 "gate_slope -1, expected a number from 0 on");
     assert_null(cornu_op_simple_rnn(x, x, x, NULL));
     expect_error(cornu_error_take(), CORNU_ERR_SHAPE, "h0 is (2,), expected rank 2");
     cornu_variable_free(variable);
@@ -265,6 +335,7 @@ int main(void)
         cmocka_unit_test(agrees_with_keras_on_reference),
         cmocka_unit_test(agrees_with_keras_on_cpu),
         cmocka_unit_test(agrees_with_keras_on_tpu),
+        cmocka_unit_test(hard_gates_equal_the_scan_of_them),
         cmocka_unit_test(dropout_multiplies_h),
         cmocka_unit_test(mistakes_are_named),
     };

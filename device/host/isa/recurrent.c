@@ -46,6 +46,30 @@ INLINE void give(const float *restrict x, CornuCellOutput y, int64_t at, int uni
     copy((float *)y.to + at, x, units, sizeof *x);
 }
 
+/* Gates of what is in x, in its place. */
+INLINE void open_gates(float *restrict x, float slope)
+{
+    if (slope == 0.0f) {
+        SIMD for (int u = 0; u < UNITS; u++) x[u] = sigmoid_of(x[u]);
+        return;
+    }
+    SIMD for (int u = 0; u < UNITS; u++) {
+        const float line = slope * x[u] + 0.5f, above = line > 0.0f ? line : 0.0f;
+        x[u] = line != line ? line : above < 1.0f ? above : 1.0f;
+    }
+}
+
+/* Their slopes. */
+INLINE void slopes_of(const float *restrict gate, float slope, float *restrict to)
+{
+    if (slope == 0.0f) {
+        SIMD for (int u = 0; u < UNITS; u++) to[u] = gate[u] * (1.0f - gate[u]);
+        return;
+    }
+    SIMD for (int u = 0; u < UNITS; u++)
+        to[u] = (gate[u] > 0.0f) & (gate[u] < 1.0f) ? slope : 0.0f;
+}
+
 static void lstm(const CornuLstmCell *cell)
 {
     const int units = cell->units;
@@ -57,12 +81,10 @@ static void lstm(const CornuLstmCell *cell)
         take(cell->z, k * cell->gate, units, a);
         SIMD for (int u = 0; u < UNITS; u++) a[u] += sum[u];
     }
-    SIMD for (int u = 0; u < UNITS; u++) {
-        i[u] = sigmoid_of(i[u]);
-        f[u] = sigmoid_of(f[u]);
-        g[u] = tanh_of(g[u]);
-        o[u] = sigmoid_of(o[u]);
-    }
+    open_gates(i, cell->gate_slope);
+    open_gates(f, cell->gate_slope);
+    open_gates(o, cell->gate_slope);
+    SIMD for (int u = 0; u < UNITS; u++) g[u] = tanh_of(g[u]);
     for (int k = 0; k < 4; k++) give(gates[k], cell->gates, k * cell->gate, units);
     SIMD for (int u = 0; u < UNITS; u++) {
         c[u] = f[u] * c[u] + i[u] * g[u];
@@ -76,6 +98,7 @@ static void lstm_grad(const CornuLstmGradCell *cell)
 {
     const int units = cell->units;
     float     i[UNITS], f[UNITS], g[UNITS], o[UNITS], c[UNITS], before[UNITS], d_h[UNITS];
+    float     of_i[UNITS], of_f[UNITS], of_o[UNITS];
     const float *restrict product = cell->product;
     float *restrict direct = cell->direct, *restrict d_c = cell->d_c;
     float *restrict d_i = cell->wide_d_z, *restrict d_f = d_i + cell->wide_gate;
@@ -87,14 +110,17 @@ static void lstm_grad(const CornuLstmGradCell *cell)
     take(cell->cells, 0, units, c);
     take(cell->before, 0, units, before);
     take(cell->d_h, 0, units, d_h);
+    slopes_of(i, cell->gate_slope, of_i);
+    slopes_of(f, cell->gate_slope, of_f);
+    slopes_of(o, cell->gate_slope, of_o);
     SIMD for (int u = 0; u < UNITS; u++) {
         const float d = product[u] + direct[u] + d_h[u], t = tanh_of(c[u]);
         const float of_c = d_c[u] + d * o[u] * (1.0f - t * t);
         direct[u] = 0.0f;
-        d_i[u] = of_c * g[u] * i[u] * (1.0f - i[u]);
-        d_f[u] = of_c * before[u] * f[u] * (1.0f - f[u]);
+        d_i[u] = of_c * g[u] * of_i[u];
+        d_f[u] = of_c * before[u] * of_f[u];
         d_g[u] = of_c * i[u] * (1.0f - g[u] * g[u]);
-        d_o[u] = d * t * o[u] * (1.0f - o[u]);
+        d_o[u] = d * t * of_o[u];
         d_c[u] = of_c * f[u];
     }
     for (int k = 0; k < 4; k++)
@@ -110,8 +136,12 @@ static void gru(const CornuGruCell *cell)
     const float *restrict sum_z = cell->sums, *restrict sum_r = sum_z + cell->sums_gate;
     const float *restrict sum_g = sum_r + cell->sums_gate;
     SIMD for (int u = 0; u < UNITS; u++) {
-        z[u] = sigmoid_of(z[u] + sum_z[u]);
-        r[u] = sigmoid_of(r[u] + sum_r[u]);
+        z[u] += sum_z[u];
+        r[u] += sum_r[u];
+    }
+    open_gates(z, cell->gate_slope);
+    open_gates(r, cell->gate_slope);
+    SIMD for (int u = 0; u < UNITS; u++) {
         inner[u] = sum_g[u];
         g[u] = tanh_of(g[u] + r[u] * sum_g[u]);
         h[u] = z[u] * h[u] + (1.0f - z[u]) * g[u];
@@ -124,6 +154,7 @@ static void gru_grad(const CornuGruGradCell *cell)
 {
     const int units = cell->units;
     float     z[UNITS], r[UNITS], g[UNITS], inner[UNITS], before[UNITS], d_h[UNITS], d_g[UNITS];
+    float     of_z[UNITS], of_r[UNITS];
     const float *restrict product = cell->product;
     float *restrict direct = cell->direct, *restrict d_z = cell->wide_d_inner;
     float *restrict d_r = d_z + cell->wide_gate, *restrict d_inner = d_r + cell->wide_gate;
@@ -133,11 +164,13 @@ static void gru_grad(const CornuGruGradCell *cell)
     take(cell->gates, 3 * cell->gate, units, inner);
     take(cell->before, 0, units, before);
     take(cell->d_h, 0, units, d_h);
+    slopes_of(z, cell->gate_slope, of_z);
+    slopes_of(r, cell->gate_slope, of_r);
     SIMD for (int u = 0; u < UNITS; u++) {
         const float d = product[u] + direct[u] + d_h[u];
-        d_z[u] = d * (before[u] - g[u]) * z[u] * (1.0f - z[u]);
+        d_z[u] = d * (before[u] - g[u]) * of_z[u];
         d_g[u] = d * (1.0f - z[u]) * (1.0f - g[u] * g[u]);
-        d_r[u] = d_g[u] * inner[u] * r[u] * (1.0f - r[u]);
+        d_r[u] = d_g[u] * inner[u] * of_r[u];
         d_inner[u] = d_g[u] * r[u];
         direct[u] = d * z[u];
     }

@@ -1,0 +1,470 @@
+/* Functional models in Keras' JSON, out and in: layers, and the calls that link them.
+ * Source: keras/src/models/functional.py, get_config and functional_from_config. */
+#include "architecture_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Out ---- */
+
+/* The calls that a model makes of a layer are numbered by themselves. */
+static int call_number(const CornuModel *model, const CornuNode *node)
+{
+    int number = 0;
+    for (int i = 0; i < model->call_count; i++) {
+        const CornuNode *other = model->calls[i].node;
+        number += other->layer == node->layer && other->number < node->number;
+    }
+    return number;
+}
+
+/* Call `number` of the layer, NULL if there are not so many. */
+static const CornuNode *call_of(const CornuModel *model, const CornuLayer *layer, int number)
+{
+    for (int i = 0; i < model->call_count; i++) {
+        const CornuNode *node = model->calls[i].node;
+        if (node->layer == layer && call_number(model, node) == number) return node;
+    }
+    return NULL;
+}
+
+/* [layer, call, result]. Keras counts the calls of a nested functional model from 1 where it says
+ * what a model gives, and from 0 elsewhere. */
+static json_t *history_to_json(const CornuModel *model, const CornuSymbol *symbol, bool given)
+{
+    const CornuLayer *layer = symbol->node->layer;
+    const int         first = given && layer->kind == &cornu__functional_class;
+    return json_pack("[s, i, i]", cornu_layer_name(layer),
+                     first + call_number(model, symbol->node), symbol->index);
+}
+
+static json_t *symbol_to_json(const CornuModel *model, const CornuSymbol *symbol)
+{
+    const CornuShape shape = symbol->type.shape;
+    return json_pack("{s:s, s:{s:o, s:s, s:o}}", "class_name", "__keras_tensor__", "config",
+                     "shape", cornu__json_list(shape.extent, shape.rank),
+                     "dtype", cornu__keras_dtype(symbol->type.dtype),
+                     "keras_history", history_to_json(model, symbol, false));
+}
+
+static json_t *symbols_to_json(const CornuModel *model, CornuSymbol *const *symbols, int count)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < count; i++)
+        list = cornu__json_append(list, symbol_to_json(model, symbols[i]));
+    return list;
+}
+
+/* Takes the next word from *text, which are separated by blanks; false behind the last. */
+static bool next_word(const char **text, char word[64])
+{
+    size_t length = *text ? strcspn(*text, " ") : 0;
+    if (length == 0) return false;
+    snprintf(word, 64, "%.*s", (int)length, *text);
+    *text += length + strspn(*text + length, " ");
+    return true;
+}
+
+/* The name without the mark of a list. */
+static bool cut_star(char word[64])
+{
+    const size_t last = strlen(word) - 1;
+    if (word[last] != '*') return false;
+    word[last] = '\0';
+    return true;
+}
+
+/* Operands behind the first, by the keywords of the layer's class. The first stands again for a
+ * second that Keras requires. */
+static json_t *keywords_to_json(const CornuModel *model, const CornuNode *node, json_t *kwargs)
+{
+    const char *words = node->layer->kind->operands;
+    char        word[64];
+    for (int i = 1; (i == 1 || i < node->in_count) && next_word(&words, word); i++) {
+        const bool list = cut_star(word);
+        if (list && i == node->in_count) break;
+        kwargs = cornu__json_with(kwargs, word,
+                                  list ? symbols_to_json(model, node->in + i, node->in_count - i)
+                                       : symbol_to_json(model, node->in[i % node->in_count]));
+        if (list) break;
+    }
+    return kwargs;
+}
+
+static json_t *call_to_json(const CornuModel *model, const CornuNode *node, json_t *kwargs)
+{
+    const bool keywords = node->layer->kind->operands != NULL;
+    json_t    *args = symbols_to_json(model, node->in, keywords ? 1 : node->in_count);
+    if (keywords) kwargs = keywords_to_json(model, node, kwargs);
+    const char *format = node->in_count > 1 && !keywords ? "{s:[o], s:o}" : "{s:o, s:o}";
+    return json_pack(format, "args", args, "kwargs", kwargs);
+}
+
+/* Moves from a layer's config what Keras takes in each call. */
+static json_t *take_call_arguments(const CornuLayerClass *kind, json_t *config)
+{
+    json_t     *taken = json_object();
+    const char *words = kind->call_arguments;
+    char        word[64];
+    while (next_word(&words, word)) {
+        taken = cornu__json_with(taken, word, json_incref(json_object_get(config, word)));
+        json_object_del(config, word);
+    }
+    return taken;
+}
+
+/* A layer and the calls that the model makes of it; an input is there without. */
+static json_t *linked_to_json(const CornuModel *model, const CornuLayer *layer,
+                              const CornuPolicy *usual)
+{
+    const CornuNode *node = call_of(model, layer, 0);
+    const bool       is_input = node->in_count == 0;
+    json_t *result = is_input ? cornu__input_to_json(model, &node->out[0])
+                              : cornu__layer_to_json(layer, usual);
+    json_t *arguments = take_call_arguments(layer->kind, json_object_get(result, "config"));
+    json_t *calls = json_array();
+    for (int i = 1; node && !is_input; node = call_of(model, layer, i++))
+        calls = cornu__json_append(calls, call_to_json(model, node, json_copy(arguments)));
+    json_decref(arguments);
+    result = cornu__json_with(result, "name", json_string(cornu_layer_name(layer)));
+    return cornu__json_with(result, "inbound_nodes", calls);
+}
+
+/* One by itself, several as a list. */
+static json_t *ends_to_json(const CornuModel *model, CornuSymbol *const *symbols, int count)
+{
+    if (count == 1) return history_to_json(model, symbols[0], true);
+    json_t *list = json_array();
+    for (int i = 0; i < count; i++)
+        list = cornu__json_append(list, history_to_json(model, symbols[i], true));
+    return list;
+}
+
+/* Keras writes no policy of such a model, nor looks at ours: its layers have theirs. */
+json_t *cornu__functional_to_json(const CornuModel *model, const CornuPolicy *usual)
+{
+    json_t *layers = json_array();
+    for (int i = 0; i < model->base.inner_count; i++)
+        layers = cornu__json_append(layers, linked_to_json(model, model->base.inner[i], usual));
+    json_t *config = json_pack("{s:s, s:b, s:o, s:o, s:o}", "name", cornu_model_name(model),
+                               "trainable", !model->base.frozen, "layers", layers, "input_layers",
+                               ends_to_json(model, model->inputs, model->input_count),
+                               "output_layers",
+                               ends_to_json(model, model->outputs, model->output_count));
+    if (model->base.own_policy)
+        config = cornu__json_with(config, "dtype", cornu__policy_to_json(usual));
+    return json_pack("{s:s, s:s, s:o, s:s}", "module", "keras.src.models.functional",
+                     "class_name", "Functional", "config", config, "registered_name",
+                     "Functional");
+}
+
+/* ---- In ---- */
+
+/* An input has no `layer`, as its node holds it. Nor has an operation, of which there are none
+ * here: Keras writes those that make masks, which go from layer to layer by themselves. */
+typedef struct {
+    const char   *name;
+    CornuLayer   *layer;
+    bool          is_operation;
+    const json_t *calls;
+    size_t        count, made;    /* of its calls */
+    CornuNode   **nodes;
+} Linked;
+
+typedef struct {
+    Linked *layers;
+    size_t  count;
+    json_t *places;               /* the index of each name */
+} Links;
+
+static void free_links(Links *links)
+{
+    for (size_t i = 0; i < links->count && links->layers; i++) {
+        Linked *layer = &links->layers[i];
+        for (size_t k = 0; k < layer->made; k++) cornu__node_drop(layer->nodes[k]);
+        cornu__release(layer->nodes);
+        cornu_layer_free(layer->layer);
+    }
+    cornu__release(links->layers);
+    json_decref(links->places);
+}
+
+static void hold(Linked *layer, CornuNode *node)
+{
+    layer->nodes[layer->made++] = cornu__node_hold(node);
+}
+
+static CornuStatus make_input(const json_t *value, Linked *layer)
+{
+    CornuInputConfig input = { 0 };
+    CornuType        type;
+    CORNU__TRY(cornu__read_input(value, &input));
+    if (!input.name) return cornu__fail(CORNU_ERR_FORMAT, "an InputLayer without a name");
+    CORNU__TRY(cornu__input_check(&input, input.name, "", &type));
+    CornuNode *node = cornu__input_node(&input, type);
+    if (!node) return cornu_error_take();
+    layer->name = input.name;
+    hold(layer, node);
+    return CORNU_OK;
+}
+
+static const json_t *kwargs_of(const json_t *calls, size_t i)
+{
+    return json_object_get(json_array_get(calls, i), "kwargs");
+}
+
+/* The layer's JSON with those arguments of its first call that its config has here; NULL without
+ * memory. */
+static json_t *with_call_arguments(const json_t *value)
+{
+    const char            *class_name = json_string_value(json_object_get(value, "class_name"));
+    const CornuLayerClass *kind = class_name ? cornu__find_class(class_name) : NULL;
+    const char            *words = kind ? kind->call_arguments : NULL;
+    json_t *config = json_copy(json_object_get(value, "config"));
+    char    word[64];
+    if (!words || !config) {
+        json_decref(config);
+        return json_incref((json_t *)value);
+    }
+    while (next_word(&words, word)) {
+        json_t *given = json_object_get(kwargs_of(json_object_get(value, "inbound_nodes"), 0),
+                                        word);
+        if (given) config = cornu__json_with(config, word, json_incref(given));
+    }
+    return cornu__json_with(json_copy((json_t *)value), "config", config);
+}
+
+/* Makes a layer, not its calls. */
+static CornuStatus make_linked(const json_t *value, const CornuPolicy *usual, Linked *layer)
+{
+    const char *module = json_string_value(json_object_get(value, "module"));
+    layer->is_operation = module && !strncmp(module, "keras.src.ops.", strlen("keras.src.ops."));
+    if (layer->is_operation) {
+        layer->name = json_string_value(json_object_get(value, "name"));
+        return layer->name ? CORNU_OK : cornu__fail(CORNU_ERR_FORMAT, "an operation without name");
+    }
+    layer->calls = json_object_get(value, "inbound_nodes");
+    layer->count = cornu__is_input_json(value) ? 1 : json_array_size(layer->calls);
+    if (!(layer->nodes = cornu__allocate(layer->count + 1, sizeof *layer->nodes)))
+        return CORNU_ERR_MEMORY;
+    if (cornu__is_input_json(value)) return make_input(value, layer);
+    json_t     *whole = with_call_arguments(value);
+    CornuStatus status = cornu__layer_from_json(whole, usual, &layer->layer);
+    json_decref(whole);
+    CORNU__TRY(status);
+    layer->name = cornu_layer_name(layer->layer);
+    return CORNU_OK;
+}
+
+static CornuStatus make_all(const json_t *layers, const CornuPolicy *usual, Links *links)
+{
+    links->layers = cornu__allocate(json_array_size(layers) + 1, sizeof *links->layers);
+    links->places = json_object();
+    if (!links->layers || !links->places) return CORNU_ERR_MEMORY;
+    for (size_t i = 0; i < json_array_size(layers); i++) {
+        Linked *layer = &links->layers[links->count++];
+        CORNU__TRY(make_linked(json_array_get(layers, i), usual, layer));
+        if (json_object_get(links->places, layer->name))
+            return cornu__fail(CORNU_ERR_FORMAT, "two layers have the name \"%.60s\"",
+                               layer->name);
+        if (json_object_set_new(links->places, layer->name, json_integer((json_int_t)i)))
+            return cornu__fail(CORNU_ERR_MEMORY, "no memory for the names of layers");
+    }
+    return CORNU_OK;
+}
+
+/* What [layer, call, result] stands for; NULL if that call is still to be made. */
+static CornuStatus find_symbol(const Links *links, const json_t *history, bool given,
+                               CornuSymbol **symbol)
+{
+    const char   *name = json_string_value(json_array_get(history, 0));
+    const json_t *call = json_array_get(history, 1), *result = json_array_get(history, 2);
+    *symbol = NULL;
+    if (json_array_size(history) != 3 || !name || !json_is_integer(call) ||
+        !json_is_integer(result))
+        return cornu__fail(CORNU_ERR_FORMAT, "a tensor is not said as [layer, call, result]");
+    const json_t *place = json_object_get(links->places, name);
+    if (!place)
+        return cornu__fail(CORNU_ERR_FORMAT, "there is no layer \"%.60s\", of which a result is "
+                           "used", name);
+    const Linked *layer = &links->layers[json_integer_value(place)];
+    if (layer->is_operation)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "a result of the operation %.60s is used, "
+                           "expected one of a layer", name);
+    const bool    from_one = given && layer->layer &&
+                             layer->layer->kind == &cornu__functional_class;
+    const int64_t number = json_integer_value(call) - from_one, i = json_integer_value(result);
+    if (number < 0 || (uint64_t)number >= layer->count)
+        return cornu__fail(CORNU_ERR_FORMAT, "a result of call %lld of %.60s is used, of which "
+                           "there are %zu", (long long)number, name, layer->count);
+    if ((uint64_t)number >= layer->made) return CORNU_OK;
+    CornuNode *node = layer->nodes[number];
+    if (i < 0 || i >= node->out_count)
+        return cornu__fail(CORNU_ERR_FORMAT, "result %lld of %.60s is used, which gives %d",
+                           (long long)i, name, node->out_count);
+    *symbol = &node->out[i];
+    return CORNU_OK;
+}
+
+typedef struct {
+    CornuSymbol *in[CORNU_MAX_LAYER_TENSORS];
+    int          count;
+    bool         waits;           /* for a call that is still to be made */
+} Operands;
+
+/* A tensor, or a list of what may be lists again; null stands for none. */
+static CornuStatus read_operands(const Links *links, const json_t *value, Operands *operands)
+{
+    const char  *class_name = json_string_value(json_object_get(value, "class_name"));
+    CornuSymbol *symbol;
+    if (json_is_null(value)) return CORNU_OK;
+    for (size_t i = 0; i < json_array_size(value); i++)
+        CORNU__TRY(read_operands(links, json_array_get(value, i), operands));
+    if (json_is_array(value)) return CORNU_OK;
+    if (!class_name || strcmp(class_name, "__keras_tensor__"))
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "is called on what is no tensor");
+    if (operands->count == CORNU_MAX_LAYER_TENSORS)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "is called on more than %d tensors",
+                           CORNU_MAX_LAYER_TENSORS);
+    const json_t *config = json_object_get(value, "config");
+    CORNU__TRY(find_symbol(links, json_object_get(config, "keras_history"), false, &symbol));
+    operands->waits |= !symbol;
+    operands->in[operands->count++] = symbol;
+    return CORNU_OK;
+}
+
+/* Whether one of the words, which are separated by blanks, is this one; a mark of a list is none of
+ * it. */
+static bool has_word(const char *words, const char *wanted)
+{
+    char word[64];
+    while (next_word(&words, word)) {
+        cut_star(word);
+        if (!strcmp(word, wanted)) return true;
+    }
+    return false;
+}
+
+/* Arguments of a call that say what is so anyhow: null, no training, masks as Keras makes them. */
+static bool says_nothing(const Links *links, const char *keyword, const json_t *value)
+{
+    const json_t *history = json_object_get(json_object_get(value, "config"), "keras_history");
+    const char   *name = json_string_value(json_array_get(history, 0));
+    const json_t *place = name ? json_object_get(links->places, name) : NULL;
+    if (json_is_null(value)) return true;
+    if (!strcmp(keyword, "training")) return json_is_false(value);
+    return !strcmp(keyword, "mask") && place &&
+           links->layers[json_integer_value(place)].is_operation;
+}
+
+/* Those by keyword, in the order of the layer's class, which leaves none out. */
+static CornuStatus read_keywords(const Links *links, const char *words, const json_t *kwargs,
+                                 Operands *operands)
+{
+    char word[64];
+    for (int i = 1; next_word(&words, word); i++) {
+        cut_star(word);
+        const json_t *value = json_object_get(kwargs, word);
+        if (!value || json_is_null(value)) continue;
+        if (operands->count != i)
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "is called with \"%s\" and %d tensors "
+                               "before it, expected %d", word, operands->count, i);
+        CORNU__TRY(read_operands(links, value, operands));
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus read_call(const Links *links, const Linked *layer, const json_t *call,
+                             Operands *operands)
+{
+    const CornuLayerClass *kind = layer->layer->kind;
+    const json_t          *kwargs = json_object_get(call, "kwargs");
+    const char            *keyword;
+    json_t                *value;
+    CORNU__TRY(read_operands(links, json_object_get(call, "args"), operands));
+    CORNU__TRY(read_keywords(links, kind->operands, kwargs, operands));
+    json_object_foreach((json_t *)kwargs, keyword, value) {
+        const bool own = has_word(kind->call_arguments, keyword) &&
+                         json_equal(value, json_object_get(kwargs_of(layer->calls, 0), keyword));
+        if (!own && !has_word(kind->operands, keyword) && !says_nothing(links, keyword, value))
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "is called with \"%.60s\", which is not "
+                               "available in this version", keyword);
+    }
+    if (operands->count > 0) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_FORMAT, "is called on no tensor");
+}
+
+/* Makes the calls that need not wait; *made counts them. */
+static CornuStatus make_calls(const Links *links, Linked *layer, size_t *made)
+{
+    while (layer->made < layer->count) {
+        Operands operands = { .count = 0 };
+        CORNU__TRY(cornu__fail_prefix(read_call(links, layer,
+                                                json_array_get(layer->calls, layer->made),
+                                                &operands), layer->name));
+        if (operands.waits) break;
+        CornuNode *node = cornu__call_node(layer->layer, operands.in, operands.count);
+        if (!node) return cornu_error_take();
+        hold(layer, node);
+        ++*made;
+    }
+    return CORNU_OK;
+}
+
+/* A layer may be called in several places, so that no order of layers is one of calls. */
+static CornuStatus link_all(const Links *links)
+{
+    const Linked *waiting;
+    size_t        made;
+    do {
+        made = 0;
+        waiting = NULL;
+        for (size_t i = 0; i < links->count; i++) {
+            Linked *layer = &links->layers[i];
+            CORNU__TRY(make_calls(links, layer, &made));
+            if (layer->made < layer->count) waiting = layer;
+        }
+    } while (waiting && made > 0);
+    if (!waiting) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_FORMAT, "%.60s: call %zu depends on itself, or on one that does",
+                       waiting->name, waiting->made);
+}
+
+/* A model's inputs or outputs: one by itself, or a list. */
+static CornuStatus read_ends(const Links *links, const json_t *value, const char *what,
+                             CornuSymbol **ends)
+{
+    const bool   one = json_is_string(json_array_get(value, 0));
+    const size_t count = one ? 1 : json_array_size(value);
+    if (count < 1 || count > CORNU_MAX_MODEL_TENSORS)
+        return cornu__fail(CORNU_ERR_FORMAT, "%s is not a list of 1 to %d tensors", what,
+                           CORNU_MAX_MODEL_TENSORS);
+    for (size_t i = 0; i < count; i++)
+        CORNU__TRY(cornu__fail_prefix(find_symbol(links, one ? value : json_array_get(value, i),
+                                                  true, &ends[i]), what));
+    return CORNU_OK;
+}
+
+CornuModel *cornu__functional_from_json(const json_t *config, const char *policy,
+                                        const CornuPolicy *usual)
+{
+    Links            links = { 0 };
+    CornuModel      *model = NULL;
+    CornuModelConfig ends = {
+        .name = json_string_value(json_object_get(config, "name")), .policy = policy,
+    };
+    const CornuPolicy *own = policy ? cornu_policy(policy) : usual;
+    CornuStatus        status = cornu_error_take();
+    if (!status) status = make_all(json_object_get(config, "layers"), own, &links);
+    if (!status) status = link_all(&links);
+    if (!status)
+        status = read_ends(&links, json_object_get(config, "input_layers"), "input_layers",
+                           ends.inputs);
+    if (!status)
+        status = read_ends(&links, json_object_get(config, "output_layers"), "output_layers",
+                           ends.outputs);
+    if (status) cornu__null();
+    else model = cornu__model_of(&ends);
+    free_links(&links);
+    return model;
+}

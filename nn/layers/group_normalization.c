@@ -1,0 +1,114 @@
+#include "../layer_internal.h"
+
+typedef struct {
+    CornuLayer                    base;
+    CornuGroupNormalizationConfig config;
+    int                           axis;     /* of the channels, counted from the front */
+    int64_t                       groups;
+} GroupNormalization;
+
+static CornuStatus build(CornuLayer *layer, CornuShape input)
+{
+    GroupNormalization *self = (GroupNormalization *)layer;
+    const CornuGroupNormalizationConfig *config = &self->config;
+    const int64_t axes[CORNU_MAX_RANK] = { config->axis };
+    int64_t       bits;
+    CornuText     text;
+    CORNU__TRY(cornu__axis_bits(axes, input, &bits));
+    if (input.rank == CORNU_MAX_RANK)
+        return cornu__fail(CORNU_ERR_SHAPE, "the input is %s, expected at most %d axes",
+                           cornu_shape_print(&text, input), CORNU_MAX_RANK - 1);
+    self->axis = (int)(config->axis < 0 ? config->axis + input.rank : config->axis);
+    const int64_t channels = input.extent[self->axis];
+    self->groups = config->groups == -1 ? channels : config->groups;
+    if (self->groups > channels || channels % self->groups != 0)
+        return cornu__fail(CORNU_ERR_SHAPE, "the input %s has %lld channels, expected a multiple "
+                           "of the %lld groups", cornu_shape_print(&text, input),
+                           (long long)channels, (long long)self->groups);
+    const CornuShape shape = cornu_shape(channels);
+    if (!config->no_scale) {
+        CORNU__TRY(cornu_layer_weight(layer, "gamma", shape, config->gamma_initializer, false));
+        CORNU__TRY(cornu_layer_weight_rules(layer, config->gamma_regularizer,
+                                            config->gamma_constraint));
+    }
+    if (config->no_center) return CORNU_OK;
+    CORNU__TRY(cornu_layer_weight(layer, "beta", shape, config->beta_initializer, false));
+    return cornu_layer_weight_rules(layer, config->beta_regularizer, config->beta_constraint);
+}
+
+/* x's shape with the axis of channels as two: groups, and the channels of one. */
+static CornuShape grouped(const GroupNormalization *self, CornuShape shape)
+{
+    CornuShape to = { .rank = shape.rank + 1 };
+    for (int i = 0; i < shape.rank; i++) to.extent[i + (i > self->axis)] = shape.extent[i];
+    to.extent[self->axis] = self->groups;
+    to.extent[self->axis + 1] = shape.extent[self->axis] / self->groups;
+    return to;
+}
+
+static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const GroupNormalization *self = (GroupNormalization *)layer;
+    const CornuGroupNormalizationConfig *config = &self->config;
+    const CornuShape shape = cornu_tensor_shape(x), split = grouped(self, shape);
+    const int64_t    groups = INT64_C(1) << self->axis, channels = groups << 1;
+    const int64_t    reduced = ((INT64_C(1) << split.rank) - 1) & ~groups & ~INT64_C(1);
+    const CornuShape kept = cornu__along(split, groups | channels, true);
+    x = cornu_op_reshape(cornu_op_convert(x, CORNU_F32), split);
+    CornuTensor *centred = cornu_op_subtract(x, cornu_op_reduce_mean(x, reduced, true));
+    CornuTensor *inverse = cornu__inverse_root(centred, reduced, config->epsilon);
+    CornuTensor *y = cornu__scale_and_center(layer, call, cornu_op_multiply(centred, inverse), kept,
+                                             !config->no_scale, !config->no_center);
+    return cornu_op_convert(cornu_op_reshape(y, shape), layer->result);
+}
+
+static CornuLayer *from(const void *config) { return cornu_group_normalization_from(config); }
+
+#define FIELD(field) offsetof(CornuGroupNormalizationConfig, field)
+static const CornuField fields[] = {
+    { "groups", CORNU_FIELD_INTEGER, FIELD(groups) },
+    { "axis", CORNU_FIELD_INTEGER, FIELD(axis) },
+    { "epsilon", CORNU_FIELD_NUMBER, FIELD(epsilon) },
+    { "center", CORNU_FIELD_NOT, FIELD(no_center) },
+    { "scale", CORNU_FIELD_NOT, FIELD(no_scale) },
+    { "beta_initializer", CORNU_FIELD_INITIALIZER, FIELD(beta_initializer) },
+    { "gamma_initializer", CORNU_FIELD_INITIALIZER, FIELD(gamma_initializer) },
+    { "beta_regularizer", CORNU_FIELD_REGULARIZER, FIELD(beta_regularizer) },
+    { "gamma_regularizer", CORNU_FIELD_REGULARIZER, FIELD(gamma_regularizer) },
+    { "beta_constraint", CORNU_FIELD_CONSTRAINT, FIELD(beta_constraint) },
+    { "gamma_constraint", CORNU_FIELD_CONSTRAINT, FIELD(gamma_constraint) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__group_normalization_class = {
+    .class_name = "GroupNormalization", .size = sizeof(GroupNormalization), .build = build,
+    .call = call, .fields = fields, .config_size = sizeof(CornuGroupNormalizationConfig),
+    .config_offset = offsetof(GroupNormalization, config), .from = from,
+};
+
+CornuLayer *cornu_group_normalization_from(const CornuGroupNormalizationConfig *config)
+{
+    const char            *name = config->name ? config->name : "group_normalization";
+    const double           epsilon = cornu__number(config->epsilon, 0.001);
+    const CornuInitializer initializers[] = { config->beta_initializer,
+                                              config->gamma_initializer };
+    if (config->groups < -1)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .groups is %lld, expected at least 1, or "
+                                "-1", name, (long long)config->groups);
+    if (cornu__check_epsilon(name, epsilon) ||
+        cornu__check_enums(name, CORNU_LINEAR, initializers, 2))
+        return cornu__null();
+    CornuLayer *layer = cornu_layer_create(&cornu__group_normalization_class, config->name,
+                                           config->dtype);
+    if (!layer) return NULL;
+    CornuGroupNormalizationConfig *to = &((GroupNormalization *)layer)->config;
+    *to = *config;
+    to->name = to->dtype = NULL;
+    to->groups = config->groups ? config->groups : 32;
+    to->axis = config->axis ? config->axis : -1;
+    to->epsilon = epsilon;
+    to->beta_initializer = cornu__initializer(config->beta_initializer, CORNU_ZEROS);
+    to->gamma_initializer = cornu__initializer(config->gamma_initializer, CORNU_ONES);
+    layer->frozen = config->frozen;
+    return layer;
+}

@@ -1,0 +1,64 @@
+/* What layers that normalize share: axes of a row as arguments, epsilon, scale and offset. */
+#include "../layer_internal.h"
+
+CornuStatus cornu__axes(const char *layer, int64_t one, const int64_t *several, int64_t *to)
+{
+    if (one && several[0])
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: both .axis and .axes are given, expected one",
+                           layer);
+    for (int i = 0; i < CORNU_MAX_RANK; i++) to[i] = one ? 0 : several[i];
+    if (!to[0]) to[0] = one ? one : -1;
+    return CORNU_OK;
+}
+
+CornuStatus cornu__axis_bits(const int64_t *axes, CornuShape input, int64_t *bits)
+{
+    CornuText text;
+    *bits = 0;
+    for (int i = 0; i < CORNU_MAX_RANK && axes[i]; i++) {
+        const int64_t given = axes[i] == CORNU_ZERO ? 0 : axes[i];
+        const int64_t axis = given < 0 ? given + input.rank : given;
+        if (axis < 1 || axis >= input.rank)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "the input is %s, which has no axis %lld behind "
+                               "the batch", cornu_shape_print(&text, input), (long long)given);
+        if (*bits >> axis & 1)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "axis %lld is given twice", (long long)axis);
+        *bits |= INT64_C(1) << axis;
+    }
+    return CORNU_OK;
+}
+
+CornuShape cornu__along(CornuShape input, int64_t bits, bool keep)
+{
+    CornuShape shape = { 0 };
+    for (int i = 0; i < input.rank; i++)
+        if (bits >> i & 1) shape.extent[shape.rank++] = input.extent[i];
+        else if (keep) shape.extent[shape.rank++] = 1;
+    return shape;
+}
+
+CornuStatus cornu__check_epsilon(const char *layer, double epsilon)
+{
+    if (epsilon >= 0.0 && epsilon < 1e30) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .epsilon is %g, expected 0 or more", layer,
+                       epsilon);
+}
+
+CornuTensor *cornu__inverse_root(CornuTensor *x, int64_t axes, double epsilon)
+{
+    CornuTensor *squares = cornu_op_reduce_mean(cornu_op_square(x), axes, true);
+    return cornu_op_rsqrt(cornu_op_shift(squares, epsilon));
+}
+
+CornuTensor *cornu__scale_and_center(CornuLayer *layer, const CornuCall *call, CornuTensor *y,
+                                     CornuShape kept, bool scale, bool center)
+{
+    int next = 0;
+    if (scale)
+        y = cornu_op_multiply(y, cornu_op_reshape(
+            cornu_layer_read_as(layer, call, next++, CORNU_F32), kept));
+    if (center)
+        y = cornu_op_add(y, cornu_op_reshape(
+            cornu_layer_read_as(layer, call, next, CORNU_F32), kept));
+    return y;
+}

@@ -1,0 +1,201 @@
+/* LayerNormalization, RMSNormalization and UnitNormalization: over axes of a row. */
+#include "../layer_internal.h"
+
+#include <string.h>
+
+/* ---- LayerNormalization ---- */
+
+typedef struct {
+    CornuLayer                    base;
+    CornuLayerNormalizationConfig config;   /* with axes set */
+    int64_t                       axes;     /* as bits */
+} LayerNormalization;
+
+static CornuStatus layer_build(CornuLayer *layer, CornuShape input)
+{
+    LayerNormalization *self = (LayerNormalization *)layer;
+    const CornuLayerNormalizationConfig *config = &self->config;
+    CORNU__TRY(cornu__axis_bits(config->axes, input, &self->axes));
+    const CornuShape shape = cornu__along(input, self->axes, false);
+    if (!config->no_scale) {
+        CORNU__TRY(cornu_layer_weight(layer, "gamma", shape, config->gamma_initializer, false));
+        CORNU__TRY(cornu_layer_weight_rules(layer, config->gamma_regularizer,
+                                            config->gamma_constraint));
+    }
+    if (config->no_center) return CORNU_OK;
+    CORNU__TRY(cornu_layer_weight(layer, "beta", shape, config->beta_initializer, false));
+    return cornu_layer_weight_rules(layer, config->beta_regularizer, config->beta_constraint);
+}
+
+static CornuTensor *layer_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const LayerNormalization *self = (LayerNormalization *)layer;
+    const CornuLayerNormalizationConfig *config = &self->config;
+    const CornuShape kept = cornu__along(cornu_tensor_shape(x), self->axes, true);
+    x = cornu_op_convert(x, CORNU_F32);
+    CornuTensor *centred = cornu_op_subtract(x, cornu_op_reduce_mean(x, self->axes, true));
+    CornuTensor *inverse = cornu__inverse_root(centred, self->axes, config->epsilon);
+    CornuTensor *y = cornu_op_multiply(config->rms_scaling ? x : centred, inverse);
+    y = cornu__scale_and_center(layer, call, y, kept, !config->no_scale, !config->no_center);
+    return cornu_op_convert(y, layer->result);
+}
+
+static CornuLayer *layer_from(const void *config) { return cornu_layer_normalization_from(config); }
+
+#define FIELD(field) offsetof(CornuLayerNormalizationConfig, field)
+static const CornuField layer_fields[] = {
+    { "axis", CORNU_FIELD_ROW_AXES, FIELD(axes) },
+    { "epsilon", CORNU_FIELD_NUMBER, FIELD(epsilon) },
+    { "center", CORNU_FIELD_NOT, FIELD(no_center) },
+    { "scale", CORNU_FIELD_NOT, FIELD(no_scale) },
+    { "rms_scaling", CORNU_FIELD_FLAG, FIELD(rms_scaling) },
+    { "beta_initializer", CORNU_FIELD_INITIALIZER, FIELD(beta_initializer) },
+    { "gamma_initializer", CORNU_FIELD_INITIALIZER, FIELD(gamma_initializer) },
+    { "beta_regularizer", CORNU_FIELD_REGULARIZER, FIELD(beta_regularizer) },
+    { "gamma_regularizer", CORNU_FIELD_REGULARIZER, FIELD(gamma_regularizer) },
+    { "beta_constraint", CORNU_FIELD_CONSTRAINT, FIELD(beta_constraint) },
+    { "gamma_constraint", CORNU_FIELD_CONSTRAINT, FIELD(gamma_constraint) },
+    { 0 },
+};
+#undef FIELD
+
+const CornuLayerClass cornu__layer_normalization_class = {
+    .class_name = "LayerNormalization", .size = sizeof(LayerNormalization), .build = layer_build,
+    .call = layer_call, .fields = layer_fields,
+    .config_size = sizeof(CornuLayerNormalizationConfig),
+    .config_offset = offsetof(LayerNormalization, config), .from = layer_from,
+};
+
+CornuLayer *cornu_layer_normalization_from(const CornuLayerNormalizationConfig *config)
+{
+    const char            *name = config->name ? config->name : "layer_normalization";
+    const double           epsilon = cornu__number(config->epsilon, 0.001);
+    const CornuInitializer initializers[] = { config->beta_initializer,
+                                              config->gamma_initializer };
+    int64_t                axes[CORNU_MAX_RANK];
+    if (cornu__check_epsilon(name, epsilon) ||
+        cornu__axes(name, config->axis, config->axes, axes) ||
+        cornu__check_enums(name, CORNU_LINEAR, initializers, 2))
+        return cornu__null();
+    CornuLayer *layer = cornu_layer_create(&cornu__layer_normalization_class, config->name,
+                                           config->dtype);
+    if (!layer) return NULL;
+    CornuLayerNormalizationConfig *to = &((LayerNormalization *)layer)->config;
+    *to = *config;
+    to->name = to->dtype = NULL;
+    to->axis = 0;
+    memcpy(to->axes, axes, sizeof axes);
+    to->epsilon = epsilon;
+    to->no_center |= to->rms_scaling;
+    to->beta_initializer = cornu__initializer(config->beta_initializer, CORNU_ZEROS);
+    to->gamma_initializer = cornu__initializer(config->gamma_initializer, CORNU_ONES);
+    layer->frozen = config->frozen;
+    return layer;
+}
+
+/* ---- RMSNormalization ---- */
+
+typedef struct {
+    CornuLayer                  base;
+    CornuRmsNormalizationConfig config;   /* with axes set */
+    int64_t                     axes;
+} RmsNormalization;
+
+static CornuStatus rms_build(CornuLayer *layer, CornuShape input)
+{
+    RmsNormalization *self = (RmsNormalization *)layer;
+    CORNU__TRY(cornu__axis_bits(self->config.axes, input, &self->axes));
+    return cornu_layer_weight(layer, "scale", cornu__along(input, self->axes, false), CORNU_ONES,
+                              false);
+}
+
+static CornuTensor *rms_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const RmsNormalization *self = (RmsNormalization *)layer;
+    const CornuShape kept = cornu__along(cornu_tensor_shape(x), self->axes, true);
+    x = cornu_op_convert(x, CORNU_F32);
+    CornuTensor *inverse = cornu__inverse_root(x, self->axes, self->config.epsilon);
+    CornuTensor *y = cornu__scale_and_center(layer, call, cornu_op_multiply(x, inverse), kept,
+                                             true, false);
+    return cornu_op_convert(y, layer->result);
+}
+
+static CornuLayer *rms_from(const void *config) { return cornu_rms_normalization_from(config); }
+
+static const CornuField rms_fields[] = {
+    { "axis", CORNU_FIELD_ROW_AXES, offsetof(CornuRmsNormalizationConfig, axes) },
+    { "epsilon", CORNU_FIELD_NUMBER, offsetof(CornuRmsNormalizationConfig, epsilon) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__rms_normalization_class = {
+    .class_name = "RMSNormalization", .size = sizeof(RmsNormalization), .build = rms_build,
+    .call = rms_call, .fields = rms_fields, .config_size = sizeof(CornuRmsNormalizationConfig),
+    .config_offset = offsetof(RmsNormalization, config), .from = rms_from,
+};
+
+CornuLayer *cornu_rms_normalization_from(const CornuRmsNormalizationConfig *config)
+{
+    const char  *name = config->name ? config->name : "rms_normalization";
+    const double epsilon = cornu__number(config->epsilon, 1e-6);
+    int64_t      axes[CORNU_MAX_RANK];
+    if (cornu__check_epsilon(name, epsilon) || cornu__axes(name, config->axis, config->axes, axes))
+        return cornu__null();
+    CornuLayer *layer = cornu_layer_create(&cornu__rms_normalization_class, config->name,
+                                           config->dtype);
+    if (!layer) return NULL;
+    CornuRmsNormalizationConfig *to = &((RmsNormalization *)layer)->config;
+    memcpy(to->axes, axes, sizeof axes);
+    to->epsilon = epsilon;
+    layer->frozen = config->frozen;
+    return layer;
+}
+
+/* ---- UnitNormalization ---- */
+
+typedef struct {
+    CornuLayer                   base;
+    CornuUnitNormalizationConfig config;   /* with axes set */
+    int64_t                      axes;
+} UnitNormalization;
+
+static CornuStatus unit_build(CornuLayer *layer, CornuShape input)
+{
+    UnitNormalization *self = (UnitNormalization *)layer;
+    return cornu__axis_bits(self->config.axes, input, &self->axes);
+}
+
+static CornuTensor *unit_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    (void)call;
+    x = cornu_op_convert(x, CORNU_F32);
+    CornuTensor *squares = cornu_op_reduce_sum(cornu_op_square(x),
+                                               ((UnitNormalization *)layer)->axes, true);
+    CornuTensor *least = squares ? cornu_op_constant_like(squares, 1e-24) : NULL;
+    CornuTensor *y = cornu_op_multiply(x, cornu_op_rsqrt(cornu_op_maximum(squares, least)));
+    return cornu_op_convert(y, layer->result);
+}
+
+static CornuLayer *unit_from(const void *config) { return cornu_unit_normalization_from(config); }
+
+static const CornuField unit_fields[] = {
+    { "axis", CORNU_FIELD_ROW_AXES, offsetof(CornuUnitNormalizationConfig, axes) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__unit_normalization_class = {
+    .class_name = "UnitNormalization", .size = sizeof(UnitNormalization), .build = unit_build,
+    .call = unit_call, .fields = unit_fields, .config_size = sizeof(CornuUnitNormalizationConfig),
+    .config_offset = offsetof(UnitNormalization, config), .from = unit_from,
+};
+
+CornuLayer *cornu_unit_normalization_from(const CornuUnitNormalizationConfig *config)
+{
+    const char *name = config->name ? config->name : "unit_normalization";
+    int64_t     axes[CORNU_MAX_RANK];
+    if (cornu__axes(name, config->axis, config->axes, axes)) return cornu__null();
+    CornuLayer *layer = cornu_layer_create(&cornu__unit_normalization_class, config->name,
+                                           config->dtype);
+    if (layer) memcpy(((UnitNormalization *)layer)->config.axes, axes, sizeof axes);
+    return layer;
+}

@@ -1,0 +1,62 @@
+#include "../layer_internal.h"
+
+#include <string.h>
+
+typedef struct {
+    CornuLayer         base;
+    CornuSoftmaxConfig config;   /* with axes set */
+    int64_t            axes;     /* as bits */
+} Softmax;
+
+static CornuStatus build(CornuLayer *layer, CornuShape input)
+{
+    Softmax *self = (Softmax *)layer;
+    return cornu__axis_bits(self->config.axes, input, &self->axes);
+}
+
+/* Of differences to the largest element, so that no exponential overflows. */
+static CornuTensor *softmax(CornuTensor *x, int64_t axes)
+{
+    if (!x) return NULL;
+    if (axes == INT64_C(1) << (cornu_tensor_shape(x).rank - 1)) return cornu_op_softmax(x);
+    CornuTensor *below = cornu_op_subtract(x, cornu_op_reduce_max(x, axes, true));
+    CornuTensor *exps = cornu_op_exp(below);
+    return cornu_op_divide(exps, cornu_op_reduce_sum(exps, axes, true));
+}
+
+static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const int64_t axes = ((Softmax *)layer)->axes;
+    if (!call->mask) return softmax(x, axes);
+    if (cornu_tensor_shape(x).rank != 2)
+        return cornu__fail_null(CORNU_ERR_SHAPE, "%s: its input of %d axes comes with a mask (B, "
+                                "T), expected an input (B, T)", cornu_layer_name(layer),
+                                cornu_tensor_shape(x).rank);
+    const bool   f16 = cornu_tensor_type(x).dtype == CORNU_F16;   /* -1e9 would be infinite */
+    CornuTensor *least = cornu_op_constant_like(x, f16 ? -3e4 : -1e9);
+    CornuTensor *y = softmax(cornu_op_select(call->mask, x, least), axes);
+    return cornu_op_select(call->mask, y, cornu_op_constant_like(x, 0.0));
+}
+
+static CornuLayer *from(const void *config) { return cornu_softmax_from(config); }
+
+static const CornuField fields[] = {
+    { "axis", CORNU_FIELD_ROW_AXES, offsetof(CornuSoftmaxConfig, axes) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__softmax_class = {
+    .class_name = "Softmax", .size = sizeof(Softmax), .build = build, .call = call,
+    .fields = fields, .config_size = sizeof(CornuSoftmaxConfig),
+    .config_offset = offsetof(Softmax, config), .from = from,
+};
+
+CornuLayer *cornu_softmax_from(const CornuSoftmaxConfig *config)
+{
+    int64_t axes[CORNU_MAX_RANK];
+    if (cornu__axes(config->name ? config->name : "softmax", config->axis, config->axes, axes))
+        return cornu__null();
+    CornuLayer *layer = cornu_layer_create(&cornu__softmax_class, config->name, config->dtype);
+    if (layer) memcpy(((Softmax *)layer)->config.axes, axes, sizeof axes);
+    return layer;
+}
