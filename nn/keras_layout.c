@@ -124,7 +124,7 @@ static CornuStatus add_weights(Walk *walk, const CornuLayer *layer, const char *
     place(walk, layer, "", 0);
     for (int i = 0; i < layer->weight_count; i++) {
         size_t      length;
-        const char *part = part_of(layer, layer->weights[i], &length), *below;
+        const char *part = part_of(layer, layer->weights[i], &length), *below = "";
         char        path[MAX_PATH], name[MAX_PATH];
         if (length == 0 || (length == last_length && !strncmp(part, last, length))) continue;
         last = part, last_length = length;
@@ -164,7 +164,7 @@ static CornuStatus add_layer(Walk *walk, const CornuLayer *layer, const char *fo
     CORNU__TRY(add_group(walk, folder, cornu_layer_name(layer)));
     for (int i = 0; i < layer->inner_count; i++) {
         char        path[MAX_PATH];
-        const char *below;
+        const char *below = "";
         CORNU__TRY(folder_of(layer, i, &below));
         CORNU__TRY(join(path, folder, below));
         CORNU__TRY(add_layer(walk, layer->inner[i], path));
