@@ -5,6 +5,7 @@
 #   make CC=clang                     a changed compiler or flag rebuilds all;
 #   make CC=clang BUILD=build/clang   or keep both
 #   make SANITIZE=address,undefined   in a folder of its own; likewise SANITIZE=thread
+#   make HDF5=                        without libhdf5, which .keras and .h5 files need
 #   make test T=idx                   the test programs whose path contains "idx"
 #   make V=1                          shows whole commands
 #   make install PREFIX=/opt/cornu DESTDIR=...    and uninstall, with the same
@@ -18,8 +19,14 @@ sanitizer  := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all 
               -fno-omit-frame-pointer)
 all_cflags  = -std=c11 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Wpedantic -Werror -fPIC \
               -ffp-contract=off -Ibuild/include -MMD -MP $(CFLAGS) $(sanitizer)
-libraries   = -lz -ljansson -lpthread -lm
+libraries   = $(hdf5_library) -lz -ljansson -lpthread -lm
 target     := $(shell $(CC) -dumpmachine 2>/dev/null)
+
+# libhdf5 may be absent: its header, of Debian's serial build or another one.
+HDF5         ?= $(firstword $(wildcard /usr/include/hdf5/serial/hdf5.h /usr/include/hdf5.h \
+                                       /usr/local/include/hdf5.h))
+hdf5_library  = $(if $(HDF5),-lhdf5$(if $(findstring /serial/,$(HDF5)),_serial))
+hdf5_cflags   = $(if $(HDF5),-DCORNU_HDF5 -isystem $(dir $(HDF5)))
 
 .DEFAULT_GOAL := all
 .SUFFIXES:
@@ -78,6 +85,7 @@ stamp = $(shell mkdir -p $(BUILD); cd $(BUILD); \
                 echo '$(2)' | cmp -s - $(1) || echo '$(2)' > $(1))
 $(call stamp,flags,$(CC) $(compiler) $(all_cflags) $(isa_flags) \
                    $(foreach i,$(isas) $(bf16_isas) $(amx_isas),$(isa_flags_$(i))) $(LDFLAGS))
+$(call stamp,hdf5,$(hdf5_cflags))
 $(call stamp,files,$(objects) $(test_helpers) $(bench_files))
 
 $(BUILD)/libcornu.a: $(objects) $(BUILD)/files
@@ -121,6 +129,9 @@ build/include/cornu/cornu.h:
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags | build/include/cornu/cornu.h
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) $(all_cflags) -c $< -o $@
+
+$(BUILD)/obj/nn/hdf5.o: $(BUILD)/hdf5
+$(BUILD)/obj/nn/hdf5.o: all_cflags += $(hdf5_cflags)
 
 define isa_rule
 $(BUILD)/obj/%.$(1).o: %.c $(BUILD)/flags | build/include/cornu/cornu.h
@@ -177,7 +188,7 @@ needs      := $(firstword $(CC)):$(if $(findstring clang,$(CC)),clang,gcc) ld:bi
               stdio.h:libc6-dev zlib.h:zlib1g-dev jansson.h:libjansson-dev \
               blis-serial/blis.h:libblis-serial-dev stb/stb_image.h:libstb-dev \
               curl:curl /etc/ssl/certs/ca-certificates.crt:ca-certificates
-test_needs := cmocka.h:libcmocka-dev
+test_needs := cmocka.h:libcmocka-dev hdf5/serial/hdf5.h:libhdf5-dev
 
 deps:      ; @$(call find_needs,$(needs))
 deps-test: ; @$(call find_needs,$(needs) $(test_needs))

@@ -270,7 +270,8 @@ CornuCallback *cornu__checkpoint_create(const CornuModelCheckpointConfig *config
     if (config->save_freq < 0)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "checkpoint: save_freq is %lld, expected a "
                                 "number of batches", (long long)config->save_freq);
-    if (cornu__check_save_path(config->filepath) != CORNU_OK) return cornu__null();
+    if (cornu__check_save_path(config->filepath, config->save_weights_only) != CORNU_OK)
+        return cornu__null();
 
     Checkpoint *self = cornu__allocate(1, sizeof *self);
     if (!self) return cornu__null();

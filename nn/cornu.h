@@ -27,6 +27,7 @@
 #include "metric.h"
 #include "metrics.h"
 #include "model.h"
+#include "npz.h"
 #include "optimizer.h"
 #include "pictures.h"
 #include "plot.h"

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -171,4 +172,36 @@ CornuStatus cornu_file_write(const char *path, const void *bytes, size_t size)
     CORNU__TRY(cornu__file_create(&file, path));
     fwrite(bytes, 1, size, file.stream);
     return cornu__file_commit(&file);
+}
+
+CornuStatus cornu__file_map(CornuFileMap *map, const char *path)
+{
+    /* Not waiting for a pipe's other end. */
+    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    struct stat info;
+    *map = (CornuFileMap){ 0 };
+    if (descriptor < 0 || fstat(descriptor, &info) != 0) {
+        CornuStatus status = cornu__fail(CORNU_ERR_FILE, "cannot be read: %s", strerror(errno));
+        if (descriptor >= 0) close(descriptor);
+        return status;
+    }
+    CornuStatus status = CORNU_OK;
+    if (!S_ISREG(info.st_mode)) {
+        status = cornu__fail(CORNU_ERR_FILE, "is a %s, expected a file",
+                             S_ISDIR(info.st_mode) ? "folder" : "device or pipe");
+    } else if (info.st_size > 0) {
+        void *bytes = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+        if (bytes == MAP_FAILED)
+            status = cornu__fail(CORNU_ERR_FILE, "cannot be mapped: %s", strerror(errno));
+        else
+            *map = (CornuFileMap){ bytes, (size_t)info.st_size };
+    }
+    close(descriptor);
+    return status;
+}
+
+void cornu__file_unmap(CornuFileMap *map)
+{
+    if (map->bytes) munmap(map->bytes, map->size);
+    *map = (CornuFileMap){ 0 };
 }

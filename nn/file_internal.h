@@ -32,4 +32,14 @@ CornuStatus cornu__file_create(CornuNewFile *file, const char *path);
 CornuStatus cornu__file_commit(CornuNewFile *file);
 void        cornu__file_abandon(CornuNewFile *file);
 
+/* The bytes of a file, to be read only. */
+typedef struct {
+    unsigned char *bytes;   /* NULL for an empty file */
+    size_t         size;
+} CornuFileMap;
+
+/* CORNU_ERR_FILE, not naming the file, if it cannot be read or is no regular one. */
+CornuStatus cornu__file_map(CornuFileMap *map, const char *path);
+void        cornu__file_unmap(CornuFileMap *map);
+
 #endif

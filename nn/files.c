@@ -2,73 +2,65 @@
 
 #include "../device/memory_internal.h"
 #include "file_internal.h"
-#include "safetensors.h"
+#include "keras_internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ARCHITECTURE_DEPTH = 64 };   /* models in models take three levels each */
+/* ---- Values ---- */
 
-static bool ends_with(const char *text, const char *end)
+CornuStatus cornu__values_create(const CornuModel *model, CornuValues *values)
 {
-    const size_t length = strlen(text), tail = strlen(end);
-    return length >= tail && strcmp(text + length - tail, end) == 0;
+    *values = (CornuValues){ .weights = cornu_model_weight_count(model),
+                             .variables = cornu_model_optimizer_variable_count(model) };
+    const int count = values->weights + values->variables;
+    values->arrays = cornu__allocate((size_t)count, sizeof *values->arrays);
+    if (!values->arrays) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < count; i++) {
+        const CornuWeight   *weight = i < values->weights ? cornu_model_weight(model, i) : NULL;
+        const CornuVariable *variable =
+            weight ? NULL : cornu_model_optimizer_variable(model, i - values->weights);
+        const CornuType type = weight ? weight->type : cornu_variable_type(variable);
+        void           *data = cornu__allocate(cornu_type_bytes(type), 1);
+        values->arrays[i] = (CornuNamedArray){
+            weight ? weight->path : cornu_variable_name(variable), cornu_array_from(data, type) };
+        if (!data) return CORNU_ERR_MEMORY;
+    }
+    return CORNU_OK;
 }
 
-CornuStatus cornu__check_save_path(const char *path)
-{
-    static const char *const later[] = { ".keras", ".h5", ".onnx", ".npz" };
-    if (ends_with(path, ".safetensors")) return CORNU_OK;
-    for (size_t i = 0; i < sizeof later / sizeof *later; i++)
-        if (ends_with(path, later[i]))
-            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: %s files are not built yet; use "
-                               ".safetensors", path, later[i]);
-    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the name does not say the format, expected one "
-                       "that ends in .safetensors", path);
-}
-
-/* ---- Saving ---- */
-
-/* A model's weights, then its optimizer's variables, each in its order. */
-typedef struct {
-    CornuNamedArray *arrays;
-    int              weights, variables;
-} Values;
-
-static void free_values(Values *values)
+void cornu__values_free(CornuValues *values)
 {
     for (int i = 0; values->arrays && i < values->weights + values->variables; i++)
         cornu__release(values->arrays[i].array.data);
     cornu__release(values->arrays);
+    *values = (CornuValues){ 0 };
 }
 
-static CornuStatus make_array(CornuNamedArray *to, const char *name, CornuType type)
+CornuStatus cornu__values_read(const CornuModel *model, CornuValues *values)
 {
-    void *data = cornu__allocate(cornu_type_bytes(type), 1);
-    *to = (CornuNamedArray){ name, cornu_array_from(data, type) };
-    return data ? CORNU_OK : CORNU_ERR_MEMORY;
-}
-
-static CornuStatus read_values(const CornuModel *model, Values *values)
-{
-    *values = (Values){ .weights = cornu_model_weight_count(model),
-                        .variables = cornu_model_optimizer_variable_count(model) };
-    values->arrays = cornu__allocate((size_t)(values->weights + values->variables),
-                                     sizeof *values->arrays);
-    if (!values->arrays) return CORNU_ERR_MEMORY;
-    for (int i = 0; i < values->weights; i++) {
-        const CornuWeight *weight = cornu_model_weight(model, i);
-        CORNU__TRY(make_array(&values->arrays[i], weight->path, weight->type));
-        CORNU__TRY(cornu_weight_read(weight, values->arrays[i].array));
-    }
-    for (int i = 0; i < values->variables; i++) {
-        const CornuVariable *variable = cornu_model_optimizer_variable(model, i);
-        CornuNamedArray *to = &values->arrays[values->weights + i];
-        CORNU__TRY(make_array(to, cornu_variable_name(variable), cornu_variable_type(variable)));
-        CORNU__TRY(cornu_variable_read(variable, to->array));
-    }
+    const CornuNamedArray *variables = values->arrays + values->weights;
+    for (int i = 0; i < values->weights; i++)
+        CORNU__TRY(cornu_weight_read(cornu_model_weight(model, i), values->arrays[i].array));
+    for (int i = 0; i < values->variables; i++)
+        CORNU__TRY(cornu_variable_read(cornu_model_optimizer_variable(model, i),
+                                       variables[i].array));
     return CORNU_OK;
 }
+
+CornuStatus cornu__values_write(CornuModel *model, const CornuValues *values)
+{
+    const CornuNamedArray *variables = values->arrays + values->weights;
+    for (int i = 0; i < values->weights; i++)
+        CORNU__TRY(cornu_weight_write(cornu_model_weight(model, i), values->arrays[i].array));
+    for (int i = 0; i < values->variables; i++)
+        CORNU__TRY(cornu_variable_write(cornu_model_optimizer_variable(model, i),
+                                        variables[i].array));
+    return CORNU_OK;
+}
+
+/* ---- Saving ---- */
 
 static char *names_text(const CornuNamedArray *arrays, int count)
 {
@@ -81,7 +73,7 @@ static char *names_text(const CornuNamedArray *arrays, int count)
     return text;
 }
 
-static CornuStatus write_values(const CornuModel *model, const Values *values,
+static CornuStatus write_values(const CornuModel *model, const CornuValues *values,
                                 bool with_architecture, const char *path)
 {
     enum { WEIGHTS, OPTIMIZER, INPUT, ARCHITECTURE, COUNT };
@@ -115,34 +107,15 @@ static CornuStatus write_values(const CornuModel *model, const Values *values,
     return status;
 }
 
-static CornuStatus save(const CornuModel *model, bool with_architecture, const char *path)
+static CornuStatus save_whole(const CornuModel *model, const CornuValues *values, const char *path)
 {
-    if (!model) return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the model is NULL", path);
-    CORNU__TRY(cornu__check_save_path(path));
-    if (!cornu_model_built(model))
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the model %s is not built, so that it has no "
-                           "weights to save", path, cornu_model_name(model));
-    Values values;
-    CornuStatus status = read_values(model, &values);
-    if (status == CORNU_OK) status = write_values(model, &values, with_architecture, path);
-    free_values(&values);
-    return status;
+    return write_values(model, values, true, path);
 }
 
-CornuStatus cornu_model_save(CornuModel *model, const char *path)
+static CornuStatus save_weights(const CornuModel *model, const CornuValues *values,
+                                const char *path)
 {
-    return save(model, true, path);
-}
-
-CornuStatus cornu_model_save_weights(CornuModel *model, const char *path)
-{
-    return save(model, false, path);
-}
-
-CornuStatus cornu_model_save_check(const char *path)
-{
-    CORNU__TRY(cornu__check_save_path(path));
-    return cornu_file_check(path);
+    return write_values(model, values, false, path);
 }
 
 /* ---- Loading ---- */
@@ -152,7 +125,7 @@ static json_t *metadata_json(const CornuSafetensors *file, const char *key, Corn
 {
     const char *text = cornu_safetensors_metadata(file, key);
     if (!text) return NULL;
-    json_t *value = cornu__json_parse(text, strlen(text), ARCHITECTURE_DEPTH);
+    json_t *value = cornu__json_parse(text, strlen(text), CORNU_ARCHITECTURE_DEPTH);
     if (!value) *status = cornu__fail_prefix(cornu_error_status(), key);
     return value;
 }
@@ -165,7 +138,7 @@ static const CornuNamedArray *find_array(const CornuSafetensors *file, const jso
     return cornu_safetensors_find(file, listed ? listed : name);
 }
 
-static CornuStatus check_fit(const CornuNamedArray *array, const char *name, CornuType type)
+CornuStatus cornu__check_fit(const CornuNamedArray *array, const char *name, CornuType type)
 {
     CornuText here, there;
     if (!array)
@@ -190,7 +163,8 @@ static CornuStatus check_weights(const CornuModel *model, const CornuSafetensors
                            json_array_size(list), cornu_model_name(model), count);
     for (int i = 0; i < count; i++) {
         const CornuWeight *weight = cornu_model_weight(model, i);
-        CORNU__TRY(check_fit(find_array(file, list, i, weight->path), weight->path, weight->type));
+        CORNU__TRY(cornu__check_fit(find_array(file, list, i, weight->path), weight->path,
+                                    weight->type));
     }
     return CORNU_OK;
 }
@@ -224,7 +198,7 @@ static CornuStatus check_optimizer(const CornuModel *model, const CornuSafetenso
     for (int i = 0; i < *count; i++) {
         const CornuVariable *variable = cornu_model_optimizer_variable(model, i);
         const char *name = cornu_variable_name(variable);
-        CORNU__TRY(check_fit(find_array(file, list, i, name), name,
+        CORNU__TRY(cornu__check_fit(find_array(file, list, i, name), name,
                              cornu_variable_type(variable)));
     }
     return CORNU_OK;
@@ -266,17 +240,11 @@ static CornuStatus load(CornuModel *model, const CornuSafetensors *file)
     return status;
 }
 
-CornuStatus cornu_model_load_weights(CornuModel *model, const char *path)
+static CornuStatus load_weights(CornuModel *model, const char *path)
 {
-    if (!model) return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the model is NULL", path);
-    CORNU__TRY(cornu__check_save_path(path));
-    if (!cornu_model_built(model))
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the model %s is not built, so that it has no "
-                           "weights to load", path, cornu_model_name(model));
     CornuSafetensors *file = cornu_safetensors_open(path);
     if (!file) return cornu_error_take();
     CornuStatus status = load(model, file);
-    if (status != CORNU_OK) cornu__fail_prefix(status, path);
     cornu_safetensors_close(file);
     return status;
 }
@@ -303,10 +271,12 @@ static CornuModel *make_model(const CornuSafetensors *file)
     return model;
 }
 
-CornuModel *cornu_model_load(const char *path)
+static CornuModel *load_whole(const char *path, bool compile, CornuDevice *device)
 {
-    if (cornu_error_pending()) return NULL;
-    if (cornu__check_save_path(path) != CORNU_OK) return cornu__null();
+    (void)device;
+    if (compile)
+        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "does not say what it was compiled with, as "
+                                ".keras files do; load it by cornu_model_load, and compile it");
     CornuSafetensors *file = cornu_safetensors_open(path);
     if (!file) return NULL;
     CornuModel *model = make_model(file);
@@ -314,6 +284,139 @@ CornuModel *cornu_model_load(const char *path)
     cornu_safetensors_close(file);
     if (status == CORNU_OK) return model;
     cornu_model_free(model);
-    cornu__fail_prefix(status, path);
     return cornu__null();
+}
+
+/* ---- Formats ---- */
+
+static const CornuFormat safetensors_format = {
+    .suffix = ".safetensors", .save = save_whole, .save_weights = save_weights,
+    .load = load_whole, .load_weights = load_weights,
+};
+
+/* ".weights.h5" comes before ".h5". */
+static const CornuFormat *const formats[] = {
+    &safetensors_format, &cornu__keras_format, &cornu__keras_weights_format, &cornu__older_format,
+    &cornu__npz_format, &cornu__onnx_format,
+};
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t length = strlen(text), tail = strlen(end);
+    return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
+typedef enum { SAVE, SAVE_WEIGHTS, LOAD, LOAD_WEIGHTS } Task;
+
+static bool can(const CornuFormat *format, Task task)
+{
+    switch (task) {
+    case SAVE:         return format->save;
+    case SAVE_WEIGHTS: return format->save_weights;
+    case LOAD:         return format->load;
+    case LOAD_WEIGHTS: return format->load_weights;
+    }
+    return false;
+}
+
+/* The format that the suffix names, if it can do this. */
+static CornuStatus find_format(const char *path, Task task, const CornuFormat **format)
+{
+    static const char *const tasks[] = { "whole models saved", "weights saved",
+                                         "whole models loaded", "weights loaded" };
+    char   able[100] = "";
+    size_t at = 0;
+    for (int i = 0; i < FORMATS; i++)
+        if (can(formats[i], task))
+            at += (size_t)snprintf(able + at, sizeof able - at, " %s", formats[i]->suffix);
+    for (int i = 0; i < FORMATS; i++) {
+        if (!ends_with(path, formats[i]->suffix)) continue;
+        *format = formats[i];
+        if (can(*format, task)) return CORNU_OK;
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: there are no %s as %s, expected one of%s",
+                           path, tasks[task], formats[i]->suffix, able);
+    }
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the name does not say the format, expected one "
+                       "that ends in one of%s", path, able);
+}
+
+CornuStatus cornu__check_save_path(const char *path, bool weights_only)
+{
+    const CornuFormat *format;
+    return find_format(path, weights_only ? SAVE_WEIGHTS : SAVE, &format);
+}
+
+static CornuStatus check_model(const CornuModel *model, const char *path)
+{
+    if (!model) return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the model is NULL", path);
+    if (cornu_model_built(model)) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the model %s is not built, so that it has no "
+                       "weights", path, cornu_model_name(model));
+}
+
+static CornuStatus save(const CornuModel *model, Task task, const char *path)
+{
+    const CornuFormat *format;
+    CornuValues        values;
+    CORNU__TRY(find_format(path, task, &format));
+    CORNU__TRY(check_model(model, path));
+    CornuStatus status = cornu__values_create(model, &values);
+    if (status == CORNU_OK) status = cornu__values_read(model, &values);
+    if (status == CORNU_OK)
+        status = (task == SAVE ? format->save : format->save_weights)(model, &values, path);
+    cornu__values_free(&values);
+    return status;
+}
+
+CornuStatus cornu_model_save(CornuModel *model, const char *path)
+{
+    return save(model, SAVE, path);
+}
+
+CornuStatus cornu_model_save_weights(CornuModel *model, const char *path)
+{
+    return save(model, SAVE_WEIGHTS, path);
+}
+
+CornuStatus cornu_model_save_check(const char *path)
+{
+    CORNU__TRY(cornu__check_save_path(path, false));
+    return cornu_file_check(path);
+}
+
+/* Names the file, unless opening it has. */
+static CornuStatus name_file(CornuStatus status, const char *path)
+{
+    const size_t length = strlen(path);
+    const char  *message = cornu_error_message();
+    const bool   named = !strncmp(message, path, length) && message[length] == ':';
+    return named ? status : cornu__fail_prefix(status, path);
+}
+
+CornuStatus cornu_model_load_weights(CornuModel *model, const char *path)
+{
+    const CornuFormat *format;
+    CORNU__TRY(find_format(path, LOAD_WEIGHTS, &format));
+    CORNU__TRY(check_model(model, path));
+    CornuStatus status = format->load_weights(model, path);
+    return status == CORNU_OK ? status : name_file(status, path);
+}
+
+static CornuModel *load_model(const char *path, bool compile, CornuDevice *device)
+{
+    const CornuFormat *format;
+    if (cornu_error_pending()) return NULL;
+    if (find_format(path, LOAD, &format) != CORNU_OK) return cornu__null();
+    CornuModel *model = format->load(path, compile, device);
+    if (model) return model;
+    name_file(cornu_error_take(), path);
+    return cornu__null();
+}
+
+CornuModel *cornu_model_load(const char *path) { return load_model(path, false, NULL); }
+
+CornuModel *cornu_model_load_compiled(const char *path, CornuDevice *device)
+{
+    return load_model(path, true, device);
 }

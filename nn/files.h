@@ -1,5 +1,12 @@
 /*
- * Models in files.
+ * Models in files; the suffix chooses the format.
+ *
+ *     .safetensors   whole models and weights, in and out: the native format
+ *     .keras         Keras' whole models, in and out, with what they were compiled with
+ *     .weights.h5    Keras' weights, in and out
+ *     .h5            whole models and weights of older Kerases, in
+ *     .npz           NumPy's named arrays: weights, in and out
+ *     .onnx          models for other programs to run, in f32, with an open batch, out
  *
  * A .safetensors file holds the weights under Keras' variable paths ("conv2d/kernel") in Keras'
  * shapes, the optimizer's variables ("adam/iteration"), and texts in its metadata:
@@ -10,8 +17,19 @@
  *     weights        JSON list of the weights' names, in the model's order
  *     optimizer      JSON list of the optimizer's variables, in its order
  *
- * No time, host or path: equal models give equal bytes. examples/to_keras.py loads such a file
- * into Keras. The suffix chooses the format; others than .safetensors are refused by name.
+ * A .keras file is a zip archive of metadata.json, config.json and model.weights.h5, as Keras 3
+ * writes them. Keras ignores `input` in its metadata: what whole-number data are multiplied by
+ * here, its programs do themselves. A model compiled with something that Keras does not have (an
+ * optimizer, loss or metric of one's own) is written as one that is not compiled.
+ *
+ * An .onnx file takes floats, as fit takes them (indices as i32), under the names of its inputs,
+ * and gives "NAME_out" for the layer that gives an output. Masks, states that go on, and layers
+ * that give several tensors are refused by name.
+ *
+ * No time, host or path: equal models give equal bytes, and the date that Keras writes is always
+ * 1980-01-01. HDF5 files need libhdf5 when Cornu is built, and are refused without it; files from
+ * others are checked: what is damaged, links elsewhere, or declares more than it can hold is an
+ * error.
  */
 #ifndef CORNU_NN_FILES_H
 #define CORNU_NN_FILES_H
@@ -24,10 +42,11 @@ extern "C" {
 
 /* Architecture, weights and the optimizer's variables, if there are any. The file appears whole
  * or not at all. CORNU_ERR_FILE if it cannot be written, CORNU_ERR_UNSUPPORTED for a suffix of
- * a format that is not built, CORNU_ERR_ARGUMENT for a model that is not built. */
+ * a format that cannot hold it, CORNU_ERR_ARGUMENT for a model that is not built. */
 CornuStatus cornu_model_save(CornuModel *model, const char *path);
 
-/* Everything but the architecture. */
+/* Everything but the architecture. A .weights.h5 file finds weights by the order and the classes of
+ * layers, an .npz file by their paths. */
 CornuStatus cornu_model_save_weights(CornuModel *model, const char *path);
 
 /* Whether a model could be saved there, asked before a long training: a suffix that can be saved
@@ -38,6 +57,12 @@ CornuStatus cornu_model_save_check(const char *path);
 /* A model as it was saved, built and not compiled: its weights are on the host until it is.
  * NULL if the file is damaged or holds a layer that Cornu does not have. */
 CornuModel *cornu_model_load(const char *path);
+
+/* The same, compiled for a device (NULL as in cornu_compile) with the optimizer, loss and metrics
+ * that it was saved with, and with the optimizer's variables: to go on training. Of .keras and
+ * older .h5 files; NULL and CORNU_ERR_UNSUPPORTED if the file does not say, or names what Cornu
+ * does not have. Keras' load_model. */
+CornuModel *cornu_model_load_compiled(const char *path, CornuDevice *device);
 
 /* Loads the weights of a model of the same architecture: they are paired in the models' order,
  * or by name with files of other origin. If the model has the optimizer whose variables are in

@@ -1,13 +1,51 @@
-/* What files.c shares with the callbacks that save, and with the registry of layers. */
+/* What files.c shares with the formats, the callbacks that save, and the registry of layers. */
 #ifndef CORNU_NN_FILES_INTERNAL_H
 #define CORNU_NN_FILES_INTERNAL_H
 
 #include "json_internal.h"
 #include "files.h"
+#include "safetensors.h"
 
-/* Whether a model can be saved under this name: CORNU_ERR_UNSUPPORTED or CORNU_ERR_ARGUMENT
- * naming the suffixes that can. */
-CornuStatus cornu__check_save_path(const char *path);
+/* How deep JSON of models may nest: models in models take three levels each. */
+enum { CORNU_ARCHITECTURE_DEPTH = 64 };
+
+/* A model's weights, then its optimizer's variables, each in its order. */
+typedef struct {
+    CornuNamedArray *arrays;
+    int              weights, variables;
+} CornuValues;
+
+/* Room for all of them, of their types. */
+CornuStatus cornu__values_create(const CornuModel *model, CornuValues *values);
+void        cornu__values_free(CornuValues *values);
+
+/* Copies them out of the model, or into it. */
+CornuStatus cornu__values_read(const CornuModel *model, CornuValues *values);
+CornuStatus cornu__values_write(CornuModel *model, const CornuValues *values);
+
+/* What can be done with files of one suffix; NULL for what cannot. Messages of what is read do not
+ * name the file. */
+typedef struct {
+    const char *suffix;
+    CornuStatus (*save)(const CornuModel *model, const CornuValues *values, const char *path);
+    CornuStatus (*save_weights)(const CornuModel *model, const CornuValues *values,
+                                const char *path);
+    /* Built, with its weights; with `compile` compiled for the device, with its optimizer's
+     * variables. NULL with a pending error. */
+    CornuModel *(*load)(const char *path, bool compile, CornuDevice *device);
+    CornuStatus (*load_weights)(CornuModel *model, const char *path);
+} CornuFormat;
+
+extern const CornuFormat cornu__keras_weights_format, cornu__keras_format, cornu__older_format,
+    cornu__npz_format, cornu__onnx_format;
+
+/* Whether an array of a file, NULL if it is missing, can be the model's value of this name:
+ * CORNU_ERR_FORMAT, CORNU_ERR_SHAPE or CORNU_ERR_DTYPE. */
+CornuStatus cornu__check_fit(const CornuNamedArray *array, const char *name, CornuType type);
+
+/* Whether a model, or with weights_only its weights, can be saved under this name:
+ * CORNU_ERR_UNSUPPORTED or CORNU_ERR_ARGUMENT naming the suffixes that can. */
+CornuStatus cornu__check_save_path(const char *path, bool weights_only);
 
 /* The model in Keras' JSON; NULL, not pending, if it holds a layer that files cannot hold. */
 json_t *cornu__model_config(const CornuModel *model);

@@ -124,6 +124,11 @@ typedef struct {
     size_t            config_size, config_offset;
     CornuLayer     *(*from)(const void *config);
 
+    /* What Keras' files call the parts of the layer, up to a NULL: the layers in it, in their
+     * order; or else, of what its weights' names have in front, as "lstm_cell/kernel" does,
+     * "lstm_cell:cell". */
+    const char *const *folders;
+
     /* For files, of a layer that takes several tensors: Keras' keywords for those behind the first,
      * separated by blanks, "value key"; one that ends in * takes a list of all that are left,
      * "initial_state*". NULL: all stand in one list, as add([a, b]) does. */

@@ -42,21 +42,19 @@ static CornuStatus check(const char *name, bool rate_given, const CornuOptimizer
     return CORNU_OK;
 }
 
-CornuOptimizer *cornu__optimizer_create(const CornuOptimizerClass *kind, bool rate_given,
-                                        const CornuOptimizerArguments *arguments)
+CornuStatus cornu__optimizer_set(CornuOptimizer *optimizer, bool rate_given,
+                                 const CornuOptimizerArguments *arguments)
 {
-    char label[32];
-    cornu__snake_case(kind->class_name, label, sizeof label);
-    const char     *name = arguments->name ? arguments->name : label;
-    CornuOptimizer *optimizer = NULL;
-    if (cornu_error_pending() || check(name, rate_given, arguments) ||
-        !(optimizer = cornu__allocate(1, kind->size)) ||
-        !(optimizer->name = cornu__copy_text(name))) {
-        cornu__release(optimizer);
+    const char *name = arguments->name ? arguments->name : optimizer->name;
+    CornuStatus status = check(name, rate_given, arguments);
+    char       *copy = status ? NULL : cornu__copy_text(name);
+    if (!copy) {
         cornu_schedule_free(arguments->schedule);
-        return cornu__null();
+        return status ? status : CORNU_ERR_MEMORY;
     }
-    optimizer->kind = kind;
+    cornu__release(optimizer->name);
+    cornu_schedule_free(optimizer->schedule);
+    optimizer->name = copy;
     optimizer->schedule = arguments->schedule;
     optimizer->learning_rate = arguments->learning_rate;
     optimizer->weight_decay = arguments->weight_decay;
@@ -68,7 +66,24 @@ CornuOptimizer *cornu__optimizer_create(const CornuOptimizerClass *kind, bool ra
     optimizer->ema_overwrite_frequency = arguments->ema_overwrite_frequency;
     optimizer->loss_scale_factor = arguments->loss_scale_factor;
     optimizer->accumulation_steps = arguments->gradient_accumulation_steps;
-    return optimizer;
+    return CORNU_OK;
+}
+
+CornuOptimizer *cornu__optimizer_create(const CornuOptimizerClass *kind, bool rate_given,
+                                        const CornuOptimizerArguments *arguments)
+{
+    char label[32];
+    cornu__snake_case(kind->class_name, label, sizeof label);
+    CornuOptimizer *optimizer = cornu_error_pending() ? NULL : cornu__allocate(1, kind->size);
+    if (!optimizer || !(optimizer->name = cornu__copy_text(label))) {
+        cornu__release(optimizer);
+        cornu_schedule_free(arguments->schedule);
+        return cornu__null();
+    }
+    optimizer->kind = kind;
+    if (cornu__optimizer_set(optimizer, rate_given, arguments) == CORNU_OK) return optimizer;
+    cornu_optimizer_free(optimizer);
+    return cornu__null();
 }
 
 CornuOptimizer *cornu__optimizer_expect(CornuOptimizer *optimizer, const char *argument,
@@ -99,6 +114,18 @@ CornuOptimizer *cornu_optimizer(const char *name)
                             name ? name : "(NULL)", near ? "; is \"" : "", near ? near : "",
                             near ? "\" meant?" : "");
 #undef X
+}
+
+const CornuOptimizerClass *cornu__optimizer_class(const char *class_name)
+{
+    static const CornuOptimizerClass *const classes[] = {
+#define X(known) &cornu__##known##_class,
+        OPTIMIZER_MAP(X)
+#undef X
+    };
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+        if (!strcmp(classes[i]->class_name, class_name)) return classes[i];
+    return NULL;
 }
 
 static void unbuild(CornuOptimizer *optimizer)

@@ -285,6 +285,14 @@ typedef struct {
     CornuTensor *number;                      /* f32 scalar, of a class that has number_name */
 } CornuUpdate;
 
+/* An argument of a class besides those of every optimizer: Keras' name, and where it stands, a
+ * double or a bool, in the constructor's config and, filled in, in the optimizer's own struct. */
+typedef struct {
+    const char *name;        /* NULL ends a table */
+    bool        flag;
+    size_t      in_config, in_self;
+} CornuOptimizerField;
+
 typedef struct {
     const char *class_name;  /* Keras': "Adam" */
     size_t      size;        /* of its own struct, whose first field is a CornuOptimizer */
@@ -305,6 +313,11 @@ typedef struct {
     /* Records the new weight (returned) and the new slots. */
     CornuTensor *(*update)(const CornuOptimizer *self, const CornuUpdate *update,
                            CornuTensor **new_slot);
+    /* For files: its own arguments, the config's size and the constructor; all zero for an
+     * optimizer that files cannot describe. */
+    const CornuOptimizerField *fields;
+    size_t                     config_size;
+    CornuOptimizer          *(*from)(const void *config);
 } CornuOptimizerClass;
 
 struct CornuOptimizer {

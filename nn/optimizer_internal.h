@@ -30,6 +30,23 @@ typedef struct {
 CornuOptimizer *cornu__optimizer_create(const CornuOptimizerClass *kind, bool rate_given,
                                         const CornuOptimizerArguments *arguments);
 
+/* Checks and sets what every optimizer is given; takes the schedule. */
+CornuStatus cornu__optimizer_set(CornuOptimizer *optimizer, bool rate_given,
+                                 const CornuOptimizerArguments *arguments);
+
+extern const CornuOptimizerClass cornu__sgd_class, cornu__rmsprop_class, cornu__adam_class,
+    cornu__adamw_class, cornu__adagrad_class, cornu__adadelta_class, cornu__adamax_class,
+    cornu__nadam_class, cornu__lion_class, cornu__ftrl_class;
+
+/* The class of this name, among ours; NULL if there is none. */
+const CornuOptimizerClass *cornu__optimizer_class(const char *class_name);
+
+/* For the tables of arguments. */
+#define CORNU__OPTIMIZER_NUMBER(Config, Self, field) \
+    { #field, false, offsetof(Config, field), offsetof(Self, field) }
+#define CORNU__OPTIMIZER_FLAG(Config, Self, field) \
+    { #field, true, offsetof(Config, field), offsetof(Self, field) }
+
 /* Slots that are not the class's own: each weight's average, then what its gradients add up to. */
 static inline int cornu__common_slots(const CornuOptimizer *optimizer)
 {

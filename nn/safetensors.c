@@ -4,13 +4,8 @@
 #include "file_internal.h"
 #include "json_internal.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { MAX_HEADER = 100000000, HEADER_DEPTH = 3 };   /* the format's own limit; {{[]}} */
 
@@ -30,60 +25,33 @@ typedef struct {
 } Entry;
 
 struct CornuSafetensors {
-    unsigned char *bytes;           /* the mapped file */
-    size_t         size;
+    CornuFileMap   map;
     json_t        *header;          /* owns the names */
     int64_t        data_size;
     Entry         *entries;
     int            count;
 };
 
-static CornuStatus map_file(CornuSafetensors *file, const char *path)
-{
-    /* Not waiting for a pipe's other end. */
-    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    struct stat info;
-    if (descriptor < 0 || fstat(descriptor, &info) != 0) {
-        CornuStatus status = cornu__fail(CORNU_ERR_FILE, "cannot be read: %s", strerror(errno));
-        if (descriptor >= 0) close(descriptor);
-        return status;
-    }
-    CornuStatus status = CORNU_OK;
-    if (!S_ISREG(info.st_mode)) {
-        status = cornu__fail(CORNU_ERR_FILE, "is a %s, expected a file",
-                             S_ISDIR(info.st_mode) ? "folder" : "device or pipe");
-    } else if (info.st_size < 10) {
-        status = cornu__fail(CORNU_ERR_FORMAT, "has %lld bytes, a safetensors file has at least "
-                             "10", (long long)info.st_size);
-    } else {
-        void *bytes = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-        if (bytes == MAP_FAILED) {
-            status = cornu__fail(CORNU_ERR_FILE, "cannot be mapped: %s", strerror(errno));
-        } else {
-            file->bytes = bytes;
-            file->size = (size_t)info.st_size;
-        }
-    }
-    close(descriptor);
-    return status;
-}
-
 static CornuStatus parse_header(CornuSafetensors *file)
 {
     uint64_t length = 0;
+    if (file->map.size < 10)
+        return cornu__fail(CORNU_ERR_FORMAT, "has %zu bytes, a safetensors file has at least 10",
+                           file->map.size);
     for (int i = 7; i >= 0; i--)
-        length = length << 8 | file->bytes[i];
-    if (length > file->size - 8)
+        length = length << 8 | file->map.bytes[i];
+    if (length > file->map.size - 8)
         return cornu__fail(CORNU_ERR_FORMAT, "its header is said to have %llu bytes, %zu follow",
-                           (unsigned long long)length, file->size - 8);
+                           (unsigned long long)length, file->map.size - 8);
     if (length > MAX_HEADER)
         return cornu__fail(CORNU_ERR_FORMAT, "its header has %llu bytes, at most %d are allowed",
                            (unsigned long long)length, MAX_HEADER);
-    if (file->bytes[8] != '{')
+    if (file->map.bytes[8] != '{')
         return cornu__fail(CORNU_ERR_FORMAT, "its header begins with byte 0x%02x, expected '{'",
-                           file->bytes[8]);
-    file->data_size = (int64_t)(file->size - 8 - length);
-    file->header = cornu__json_parse((const char *)file->bytes + 8, (size_t)length, HEADER_DEPTH);
+                           file->map.bytes[8]);
+    file->data_size = (int64_t)(file->map.size - 8 - length);
+    file->header = cornu__json_parse((const char *)file->map.bytes + 8, (size_t)length,
+                                     HEADER_DEPTH);
     return file->header ? CORNU_OK : cornu__fail_prefix(cornu_error_status(), "its header");
 }
 
@@ -199,7 +167,7 @@ static CornuStatus parse_entries(CornuSafetensors *file)
 {
     const char *name;
     json_t     *value;
-    unsigned char *data = file->bytes + (file->size - (size_t)file->data_size);
+    unsigned char *data = file->map.bytes + (file->map.size - (size_t)file->data_size);
     file->entries = cornu__allocate(json_object_size(file->header), sizeof *file->entries);
     if (!file->entries) return CORNU_ERR_MEMORY;
     json_object_foreach(file->header, name, value) {
@@ -228,7 +196,7 @@ CornuSafetensors *cornu_safetensors_open(const char *path)
     if (cornu_error_pending()) return NULL;
     CornuSafetensors *file = cornu__allocate(1, sizeof *file);
     if (!file) return cornu__null();
-    CornuStatus status = map_file(file, path);
+    CornuStatus status = cornu__file_map(&file->map, path);
     if (status == CORNU_OK) status = parse_header(file);
     if (status == CORNU_OK) status = parse_entries(file);
     if (status == CORNU_OK) return file;
@@ -240,7 +208,7 @@ CornuSafetensors *cornu_safetensors_open(const char *path)
 void cornu_safetensors_close(CornuSafetensors *file)
 {
     if (!file) return;
-    if (file->bytes) munmap(file->bytes, file->size);
+    cornu__file_unmap(&file->map);
     json_decref(file->header);
     cornu__release(file->entries);
     cornu__release(file);

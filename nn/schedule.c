@@ -5,19 +5,9 @@
 
 #include "../device/memory_internal.h"
 #include "keywords_internal.h"
+#include "schedule_internal.h"
 
-/* One struct serves all: each schedule reads the numbers it was given. */
-typedef struct {
-    CornuSchedule base;
-    double rate, steps;                 /* initial_learning_rate, decay_steps */
-    double decay_rate;
-    double end, power;
-    double alpha, warmup_target, warmup_steps;
-    double t_mul, m_mul;
-    bool   staircase, cycle;
-    double *boundaries, *values;
-    int64_t count;
-} Schedule;
+typedef CornuScheduleNumbers Schedule;
 
 void cornu_schedule_free(CornuSchedule *schedule)
 {
@@ -30,6 +20,11 @@ static void free_schedule(CornuSchedule *schedule)
     cornu__release(self->boundaries);
     cornu__release(self->values);
     cornu__release(self);
+}
+
+const CornuScheduleNumbers *cornu__schedule_numbers(const CornuSchedule *schedule)
+{
+    return schedule->free == free_schedule ? (const Schedule *)schedule : NULL;
 }
 
 typedef CornuTensor *Call(const CornuSchedule *self, CornuTensor *iteration);
@@ -200,17 +195,18 @@ static CornuTensor *cosine(const CornuSchedule *schedule, CornuTensor *t)
 
 CornuSchedule *cornu_cosine_decay_from(const CornuCosineConfig *config)
 {
-    if (config->warmup_target < 0.0 || config->warmup_steps < 0.0)
+    const double target = cornu__number(config->warmup_target, 0.0);
+    const double steps = cornu__number(config->warmup_steps, 0.0);
+    if (target < 0.0 || steps < 0.0)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "cosine_decay: .warmup_target is %g and "
-                                ".warmup_steps %g, expected 0 or more", config->warmup_target,
-                                config->warmup_steps);
+                                ".warmup_steps %g, expected 0 or more", target, steps);
     Schedule *self = create("cosine_decay", cosine,
                             cornu__number(config->initial_learning_rate, 0.0),
                             config->decay_steps);
     if (!self) return NULL;
     self->alpha = cornu__number(config->alpha, 0.0);
-    self->warmup_target = config->warmup_target;
-    self->warmup_steps = config->warmup_steps;
+    self->warmup_target = target;
+    self->warmup_steps = steps;
     return &self->base;
 }
 

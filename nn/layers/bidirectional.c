@@ -59,10 +59,12 @@ static const CornuField fields[] = {
     { 0 },
 };
 
+static const char *const folders[] = { "forward_layer", "backward_layer", NULL };
+
 const CornuLayerClass cornu__bidirectional_class = {
     .class_name = "Bidirectional", .size = sizeof(Bidirectional), .build = build, .call = call,
     .mask = mask, .fields = fields, .config_size = sizeof(CornuBidirectionalConfig),
-    .config_offset = offsetof(Bidirectional, config), .from = from,
+    .config_offset = offsetof(Bidirectional, config), .from = from, .folders = folders,
 };
 
 /* Forward and backward differ in their direction, and in nothing that shapes their results. */

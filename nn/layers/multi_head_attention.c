@@ -258,11 +258,14 @@ static const CornuField fields[] = {
     { 0 },
 };
 
+static const char *const folders[] = { "query:query_dense", "key:key_dense", "gate:gate_dense",
+                                       "value:value_dense", "attention_output:output_dense", NULL };
+
 const CornuLayerClass cornu__multi_head_attention_class = {
     .class_name = "MultiHeadAttention", .size = sizeof(Attention), .build_many = build,
     .call_many = call_many, .outputs = outputs, .fields = fields,
     .config_size = sizeof(CornuMultiHeadAttentionConfig),
-    .config_offset = offsetof(Attention, config), .from = from,
+    .config_offset = offsetof(Attention, config), .from = from, .folders = folders,
     .operands = "value key attention_mask",
     .call_arguments = "use_causal_mask return_attention_scores",
 };

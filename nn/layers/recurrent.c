@@ -344,12 +344,15 @@ static CornuLayer *lstm_from(const void *config) { return cornu_lstm_from(config
 static CornuLayer *gru_from(const void *config) { return cornu_gru_from(config); }
 static CornuLayer *simple_rnn_from(const void *config) { return cornu_simple_rnn_from(config); }
 
+static const char *const folders[] = { "lstm_cell:cell", "gru_cell:cell", "simple_rnn_cell:cell",
+                                       NULL };
+
 const CornuLayerClass cornu__lstm_class = {
     .class_name = "LSTM", .size = sizeof(CornuRecurrent), .build = build,
     .call_many = call_many, .outputs = outputs, .mask = mask, .fields = lstm_fields,
     .config_size = sizeof(CornuRecurrentConfig),
     .config_offset = offsetof(CornuRecurrent, config), .from = lstm_from,
-    .operands = "initial_state*",
+    .operands = "initial_state*", .folders = folders,
 };
 
 const CornuLayerClass cornu__gru_class = {
@@ -357,7 +360,7 @@ const CornuLayerClass cornu__gru_class = {
     .call_many = call_many, .outputs = outputs, .mask = mask, .fields = gru_fields,
     .config_size = sizeof(CornuRecurrentConfig),
     .config_offset = offsetof(CornuRecurrent, config), .from = gru_from,
-    .operands = "initial_state*",
+    .operands = "initial_state*", .folders = folders,
 };
 
 const CornuLayerClass cornu__simple_rnn_class = {
@@ -365,7 +368,7 @@ const CornuLayerClass cornu__simple_rnn_class = {
     .call_many = call_many, .outputs = outputs, .mask = mask, .fields = simple_rnn_fields,
     .config_size = sizeof(CornuRecurrentConfig),
     .config_offset = offsetof(CornuRecurrent, config), .from = simple_rnn_from,
-    .operands = "initial_state*",
+    .operands = "initial_state*", .folders = folders,
 };
 
 static CornuStatus check_rate(const char *name, const char *argument, double rate)

@@ -41,14 +41,24 @@ static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
     return cornu_op_add(u->w, cornu_op_multiply(d, u->learning_rate));
 }
 
-static const CornuOptimizerClass adadelta_class = {
+static CornuOptimizer *from(const void *config) { return cornu_adadelta_from(config); }
+
+static const CornuOptimizerField fields[] = {
+    CORNU__OPTIMIZER_NUMBER(CornuAdadeltaConfig, Adadelta, rho),
+    CORNU__OPTIMIZER_NUMBER(CornuAdadeltaConfig, Adadelta, epsilon),
+    { 0 },
+};
+
+const CornuOptimizerClass cornu__adadelta_class = {
     .class_name = "Adadelta", .size = sizeof(Adadelta), .slots = slots, .update = update,
+    .fields = fields, .config_size = sizeof(CornuAdadeltaConfig), .from = from,
 };
 
 CornuOptimizer *cornu_adadelta_from(const CornuAdadeltaConfig *config)
 {
     CornuOptimizer *optimizer = cornu__optimizer_create(
-        &adadelta_class, config->learning_rate != 0.0, CORNU__OPTIMIZER_ARGUMENTS(config, 0.001));
+        &cornu__adadelta_class, config->learning_rate != 0.0,
+        CORNU__OPTIMIZER_ARGUMENTS(config, 0.001));
     const double rho = cornu__number(config->rho, 0.95);
     const double epsilon = cornu__number(config->epsilon, 1e-7);
     optimizer = cornu__optimizer_expect(optimizer, "rho", rho, 0.0, 1.0);

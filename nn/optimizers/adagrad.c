@@ -31,15 +31,25 @@ static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
     return cornu_op_subtract(u->w, cornu_op_divide(step, root));
 }
 
-static const CornuOptimizerClass adagrad_class = {
+static CornuOptimizer *from(const void *config) { return cornu_adagrad_from(config); }
+
+static const CornuOptimizerField fields[] = {
+    CORNU__OPTIMIZER_NUMBER(CornuAdagradConfig, Adagrad, initial_accumulator_value),
+    CORNU__OPTIMIZER_NUMBER(CornuAdagradConfig, Adagrad, epsilon),
+    { 0 },
+};
+
+const CornuOptimizerClass cornu__adagrad_class = {
     .class_name = "Adagrad", .size = sizeof(Adagrad), .slots = slots, .initial = initial,
     .update = update,
+    .fields = fields, .config_size = sizeof(CornuAdagradConfig), .from = from,
 };
 
 CornuOptimizer *cornu_adagrad_from(const CornuAdagradConfig *config)
 {
     CornuOptimizer *optimizer = cornu__optimizer_create(
-        &adagrad_class, config->learning_rate != 0.0, CORNU__OPTIMIZER_ARGUMENTS(config, 0.001));
+        &cornu__adagrad_class, config->learning_rate != 0.0,
+        CORNU__OPTIMIZER_ARGUMENTS(config, 0.001));
     const double first = cornu__number(config->initial_accumulator_value, 0.1);
     const double epsilon = cornu__number(config->epsilon, 1e-7);
     optimizer = cornu__optimizer_expect(optimizer, "initial_accumulator_value", first, 0.0,

@@ -49,12 +49,29 @@ static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
     return cornu_op_subtract(u->w, step);
 }
 
-static const CornuOptimizerClass adam_class = {
+static CornuOptimizer *adam_from(const void *config) { return cornu_adam_from(config); }
+static CornuOptimizer *adamw_from(const void *config) { return cornu_adamw_from(config); }
+
+#define FIELDS(Config)                                          \
+    {                                                           \
+        CORNU__OPTIMIZER_NUMBER(Config, CornuMoments, beta_1),  \
+        CORNU__OPTIMIZER_NUMBER(Config, CornuMoments, beta_2),  \
+        CORNU__OPTIMIZER_NUMBER(Config, CornuMoments, epsilon), \
+        CORNU__OPTIMIZER_FLAG(Config, Adam, amsgrad),           \
+        { 0 },                                                  \
+    }
+
+static const CornuOptimizerField adam_fields[] = FIELDS(CornuAdamConfig);
+static const CornuOptimizerField adamw_fields[] = FIELDS(CornuAdamwConfig);
+
+const CornuOptimizerClass cornu__adam_class = {
     .class_name = "Adam", .size = sizeof(Adam), .slots = slots, .rate = rate, .update = update,
+    .fields = adam_fields, .config_size = sizeof(CornuAdamConfig), .from = adam_from,
 };
 
-static const CornuOptimizerClass adamw_class = {
+const CornuOptimizerClass cornu__adamw_class = {
     .class_name = "AdamW", .size = sizeof(Adam), .slots = slots, .rate = rate, .update = update,
+    .fields = adamw_fields, .config_size = sizeof(CornuAdamwConfig), .from = adamw_from,
 };
 
 CornuOptimizer *cornu__moments_create(const CornuOptimizerClass *kind, bool rate_given,
@@ -80,8 +97,8 @@ CornuOptimizer *cornu__moments_create(const CornuOptimizerClass *kind, bool rate
 CornuOptimizer *cornu_adam_from(const CornuAdamConfig *config)
 {
     CornuOptimizer *optimizer = cornu__moments_create(
-        &adam_class, config->learning_rate != 0.0, CORNU__OPTIMIZER_ARGUMENTS(config, 0.001),
-        config->beta_1, config->beta_2, config->epsilon);
+        &cornu__adam_class, config->learning_rate != 0.0,
+        CORNU__OPTIMIZER_ARGUMENTS(config, 0.001), config->beta_1, config->beta_2, config->epsilon);
     if (optimizer) ((Adam *)optimizer)->amsgrad = config->amsgrad;
     return optimizer;
 }
@@ -91,8 +108,8 @@ CornuOptimizer *cornu_adamw_from(const CornuAdamwConfig *config)
     CornuOptimizerArguments *arguments = CORNU__OPTIMIZER_ARGUMENTS(config, 0.001);
     arguments->weight_decay = cornu__number(config->weight_decay, 0.004);
     CornuOptimizer *optimizer = cornu__moments_create(
-        &adamw_class, config->learning_rate != 0.0, arguments, config->beta_1, config->beta_2,
-        config->epsilon);
+        &cornu__adamw_class, config->learning_rate != 0.0, arguments, config->beta_1,
+        config->beta_2, config->epsilon);
     if (optimizer) ((Adam *)optimizer)->amsgrad = config->amsgrad;
     return optimizer;
 }

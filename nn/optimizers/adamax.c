@@ -31,14 +31,24 @@ static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
     return cornu_op_subtract(u->w, step);
 }
 
-static const CornuOptimizerClass adamax_class = {
+static CornuOptimizer *from(const void *config) { return cornu_adamax_from(config); }
+
+static const CornuOptimizerField fields[] = {
+    CORNU__OPTIMIZER_NUMBER(CornuMomentsConfig, CornuMoments, beta_1),
+    CORNU__OPTIMIZER_NUMBER(CornuMomentsConfig, CornuMoments, beta_2),
+    CORNU__OPTIMIZER_NUMBER(CornuMomentsConfig, CornuMoments, epsilon),
+    { 0 },
+};
+
+const CornuOptimizerClass cornu__adamax_class = {
     .class_name = "Adamax", .size = sizeof(CornuMoments), .slots = slots, .rate = rate,
     .update = update,
+    .fields = fields, .config_size = sizeof(CornuMomentsConfig), .from = from,
 };
 
 CornuOptimizer *cornu_adamax_from(const CornuMomentsConfig *config)
 {
-    return cornu__moments_create(&adamax_class, config->learning_rate != 0.0,
+    return cornu__moments_create(&cornu__adamax_class, config->learning_rate != 0.0,
                                  CORNU__OPTIMIZER_ARGUMENTS(config, 0.001), config->beta_1,
                                  config->beta_2, config->epsilon);
 }

@@ -5,8 +5,9 @@
 
 typedef struct {
     CornuOptimizer base;
-    double         power;   /* -learning_rate_power */
-    double         initial_accumulator_value, l1, l2, shrinkage, beta;
+    double         learning_rate_power, initial_accumulator_value;
+    double         l1_regularization_strength, l2_regularization_strength;
+    double         l2_shrinkage_regularization_strength, beta;
 } Ftrl;
 
 static int slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
@@ -23,11 +24,11 @@ static double initial(const CornuOptimizer *self, int slot)
     return slot == 0 ? ((const Ftrl *)self)->initial_accumulator_value : 0.0;
 }
 
-/* n^p */
+/* n^p, p = -learning_rate_power */
 static CornuTensor *raised(const Ftrl *self, CornuTensor *n)
 {
-    if (self->power == 0.5) return cornu_op_sqrt(n);
-    return n ? cornu_op_power(n, cornu_op_constant_like(n, self->power)) : NULL;
+    if (self->learning_rate_power == -0.5) return cornu_op_sqrt(n);
+    return n ? cornu_op_power(n, cornu_op_constant_like(n, -self->learning_rate_power)) : NULL;
 }
 
 static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
@@ -39,32 +40,46 @@ static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
     CornuTensor *sigma = cornu_op_divide(cornu_op_subtract(top, raised(ftrl, u->slot[0])),
                                          u->learning_rate);
     CornuTensor *g = u->gradient;
-    if (ftrl->shrinkage > 0.0) g = cornu_op_add(g, cornu_op_scale(u->w, 2.0 * ftrl->shrinkage));
+    const double shrinkage = ftrl->l2_shrinkage_regularization_strength;
+    if (shrinkage > 0.0) g = cornu_op_add(g, cornu_op_scale(u->w, 2.0 * shrinkage));
     CornuTensor *z = cornu_op_add(u->slot[1],
                                   cornu_op_subtract(g, cornu_op_multiply(sigma, u->w)));
     if (!z) return NULL;
-    CornuTensor *most = cornu_op_constant_like(z, ftrl->l1);
+    CornuTensor *most = cornu_op_constant_like(z, ftrl->l1_regularization_strength);
     CornuTensor *clipped = cornu_op_minimum(cornu_op_maximum(z, cornu_op_negative(most)), most);
 
     /* 2 l2 = 2 l2_regularization_strength + beta / learning_rate */
     CornuTensor *twice_l2 = cornu_op_shift(
         cornu_op_divide(cornu_op_constant_like(u->learning_rate, ftrl->beta), u->learning_rate),
-        2.0 * ftrl->l2);
+        2.0 * ftrl->l2_regularization_strength);
     CornuTensor *quadratic = cornu_op_add(cornu_op_divide(top, u->learning_rate), twice_l2);
     new_slot[0] = n;
     new_slot[1] = z;
     return cornu_op_divide(cornu_op_subtract(clipped, z), quadratic);
 }
 
-static const CornuOptimizerClass ftrl_class = {
+static CornuOptimizer *from(const void *config) { return cornu_ftrl_from(config); }
+
+static const CornuOptimizerField fields[] = {
+    CORNU__OPTIMIZER_NUMBER(CornuFtrlConfig, Ftrl, learning_rate_power),
+    CORNU__OPTIMIZER_NUMBER(CornuFtrlConfig, Ftrl, initial_accumulator_value),
+    CORNU__OPTIMIZER_NUMBER(CornuFtrlConfig, Ftrl, l1_regularization_strength),
+    CORNU__OPTIMIZER_NUMBER(CornuFtrlConfig, Ftrl, l2_regularization_strength),
+    CORNU__OPTIMIZER_NUMBER(CornuFtrlConfig, Ftrl, l2_shrinkage_regularization_strength),
+    CORNU__OPTIMIZER_NUMBER(CornuFtrlConfig, Ftrl, beta),
+    { 0 },
+};
+
+const CornuOptimizerClass cornu__ftrl_class = {
     .class_name = "Ftrl", .size = sizeof(Ftrl), .slots = slots, .initial = initial,
-    .update = update,
+    .update = update, .fields = fields, .config_size = sizeof(CornuFtrlConfig), .from = from,
 };
 
 CornuOptimizer *cornu_ftrl_from(const CornuFtrlConfig *config)
 {
     CornuOptimizer *optimizer = cornu__optimizer_create(
-        &ftrl_class, config->learning_rate != 0.0, CORNU__OPTIMIZER_ARGUMENTS(config, 0.001));
+        &cornu__ftrl_class, config->learning_rate != 0.0,
+        CORNU__OPTIMIZER_ARGUMENTS(config, 0.001));
     const double power = cornu__number(config->learning_rate_power, -0.5);
     const double first = cornu__number(config->initial_accumulator_value, 0.1);
     const struct { const char *argument; double value; } positive[] = {
@@ -80,11 +95,11 @@ CornuOptimizer *cornu_ftrl_from(const CornuFtrlConfig *config)
     optimizer = cornu__optimizer_expect(optimizer, "learning_rate_power", power, -FLT_MAX, 0.0);
     if (!optimizer) return NULL;
     Ftrl *ftrl = (Ftrl *)optimizer;
-    ftrl->power = -power;
+    ftrl->learning_rate_power = power;
     ftrl->initial_accumulator_value = first;
-    ftrl->l1 = config->l1_regularization_strength;
-    ftrl->l2 = config->l2_regularization_strength;
-    ftrl->shrinkage = config->l2_shrinkage_regularization_strength;
+    ftrl->l1_regularization_strength = config->l1_regularization_strength;
+    ftrl->l2_regularization_strength = config->l2_regularization_strength;
+    ftrl->l2_shrinkage_regularization_strength = config->l2_shrinkage_regularization_strength;
     ftrl->beta = config->beta;
     return optimizer;
 }

@@ -32,14 +32,24 @@ static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
     return cornu_op_subtract(u->w, cornu_op_multiply(direction, u->learning_rate));
 }
 
-static const CornuOptimizerClass lion_class = {
+static CornuOptimizer *from(const void *config) { return cornu_lion_from(config); }
+
+static const CornuOptimizerField fields[] = {
+    CORNU__OPTIMIZER_NUMBER(CornuLionConfig, Lion, beta_1),
+    CORNU__OPTIMIZER_NUMBER(CornuLionConfig, Lion, beta_2),
+    { 0 },
+};
+
+const CornuOptimizerClass cornu__lion_class = {
     .class_name = "Lion", .size = sizeof(Lion), .slots = slots, .update = update,
+    .fields = fields, .config_size = sizeof(CornuLionConfig), .from = from,
 };
 
 CornuOptimizer *cornu_lion_from(const CornuLionConfig *config)
 {
     CornuOptimizer *optimizer = cornu__optimizer_create(
-        &lion_class, config->learning_rate != 0.0, CORNU__OPTIMIZER_ARGUMENTS(config, 0.001));
+        &cornu__lion_class, config->learning_rate != 0.0,
+        CORNU__OPTIMIZER_ARGUMENTS(config, 0.001));
     const double beta_1 = cornu__number(config->beta_1, 0.9);
     const double beta_2 = cornu__number(config->beta_2, 0.99);
     optimizer = cornu__optimizer_expect(optimizer, "beta_1", beta_1, FLT_MIN, 1.0);

@@ -50,14 +50,24 @@ static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
     return cornu_op_subtract(u->w, cornu_op_divide(cornu_op_multiply(m, u->learning_rate), below));
 }
 
-static const CornuOptimizerClass nadam_class = {
+static CornuOptimizer *from(const void *config) { return cornu_nadam_from(config); }
+
+static const CornuOptimizerField fields[] = {
+    CORNU__OPTIMIZER_NUMBER(CornuMomentsConfig, CornuMoments, beta_1),
+    CORNU__OPTIMIZER_NUMBER(CornuMomentsConfig, CornuMoments, beta_2),
+    CORNU__OPTIMIZER_NUMBER(CornuMomentsConfig, CornuMoments, epsilon),
+    { 0 },
+};
+
+const CornuOptimizerClass cornu__nadam_class = {
     .class_name = "Nadam", .size = sizeof(CornuMoments), .slots = slots, .update = update,
     .number_name = "u_product", .first_number = 1.0, .number = product,
+    .fields = fields, .config_size = sizeof(CornuMomentsConfig), .from = from,
 };
 
 CornuOptimizer *cornu_nadam_from(const CornuMomentsConfig *config)
 {
-    return cornu__moments_create(&nadam_class, config->learning_rate != 0.0,
+    return cornu__moments_create(&cornu__nadam_class, config->learning_rate != 0.0,
                                  CORNU__OPTIMIZER_ARGUMENTS(config, 0.001), config->beta_1,
                                  config->beta_2, config->epsilon);
 }

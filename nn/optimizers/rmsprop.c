@@ -52,15 +52,27 @@ static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
     return cornu_op_subtract(u->w, step);
 }
 
-static const CornuOptimizerClass rmsprop_class = {
+static CornuOptimizer *from(const void *config) { return cornu_rmsprop_from(config); }
+
+static const CornuOptimizerField fields[] = {
+    CORNU__OPTIMIZER_NUMBER(CornuRmspropConfig, Rmsprop, rho),
+    CORNU__OPTIMIZER_NUMBER(CornuRmspropConfig, Rmsprop, momentum),
+    CORNU__OPTIMIZER_NUMBER(CornuRmspropConfig, Rmsprop, epsilon),
+    CORNU__OPTIMIZER_FLAG(CornuRmspropConfig, Rmsprop, centered),
+    { 0 },
+};
+
+const CornuOptimizerClass cornu__rmsprop_class = {
     .class_name = "RMSprop", .size = sizeof(Rmsprop), .slots = slots, .initial = initial,
     .update = update,
+    .fields = fields, .config_size = sizeof(CornuRmspropConfig), .from = from,
 };
 
 CornuOptimizer *cornu_rmsprop_from(const CornuRmspropConfig *config)
 {
     CornuOptimizer *optimizer = cornu__optimizer_create(
-        &rmsprop_class, config->learning_rate != 0.0, CORNU__OPTIMIZER_ARGUMENTS(config, 0.001));
+        &cornu__rmsprop_class, config->learning_rate != 0.0,
+        CORNU__OPTIMIZER_ARGUMENTS(config, 0.001));
     const double rho = cornu__number(config->rho, 0.9);
     const double momentum = cornu__number(config->momentum, 0.0);
     const double epsilon = cornu__number(config->epsilon, 1e-7);

@@ -25,14 +25,24 @@ static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
     return cornu_op_subtract(u->w, cornu_op_multiply(u->gradient, u->learning_rate));
 }
 
-static const CornuOptimizerClass sgd_class = {
+static CornuOptimizer *from(const void *config) { return cornu_sgd_from(config); }
+
+static const CornuOptimizerField fields[] = {
+    CORNU__OPTIMIZER_NUMBER(CornuSgdConfig, Sgd, momentum),
+    CORNU__OPTIMIZER_FLAG(CornuSgdConfig, Sgd, nesterov),
+    { 0 },
+};
+
+const CornuOptimizerClass cornu__sgd_class = {
     .class_name = "SGD", .size = sizeof(Sgd), .slots = slots, .update = update,
+    .fields = fields, .config_size = sizeof(CornuSgdConfig), .from = from,
 };
 
 CornuOptimizer *cornu_sgd_from(const CornuSgdConfig *config)
 {
     CornuOptimizer *optimizer = cornu__optimizer_create(
-        &sgd_class, config->learning_rate != 0.0, CORNU__OPTIMIZER_ARGUMENTS(config, 0.01));
+        &cornu__sgd_class, config->learning_rate != 0.0,
+        CORNU__OPTIMIZER_ARGUMENTS(config, 0.01));
     const double momentum = cornu__number(config->momentum, 0.0);
     optimizer = cornu__optimizer_expect(optimizer, "momentum", momentum, 0.0, 1.0);
     if (!optimizer) return NULL;

@@ -169,7 +169,7 @@ static void test_constructor(void **state)
     (void)state;
     static const struct { CornuModelCheckpointConfig config; const char *message; } cases[] = {
         { { 0 }, "filepath is not given" },
-        { { .filepath = "a.keras" }, ".safetensors" },
+        { { .filepath = "a.keras", .save_weights_only = true }, ".weights.h5" },
         { { .filepath = "a.weights.h5" }, ".safetensors" },
         { { .filepath = "a" }, ".safetensors" },
         { { .filepath = "a.safetensors", .save_freq = -1 }, "save_freq is -1" },

@@ -216,9 +216,9 @@ static void test_targets(void **state)
 {
     (void)state;
     static const struct { const char *path, *message; } cases[] = {
-        { "model.keras", ".keras files are not built yet; use .safetensors" },
-        { "model.weights.h5", ".h5 files are not built yet; use .safetensors" },
-        { "model", "expected one that ends in .safetensors" },
+        { "model.h5", "there are no whole models saved as .h5, expected one of .safetensors" },
+        { "model.weights.h5", "there are no whole models saved as .weights.h5" },
+        { "model", "expected one that ends in one of .safetensors" },
         { "/absent/model.safetensors", "No such file" },
     };
     CornuModel *model = make_model(1, 10);

@@ -1,0 +1,530 @@
+#include "hdf5_internal.h"
+
+#include "../device/memory_internal.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#ifdef CORNU_HDF5
+
+#include <hdf5.h>
+
+#if !H5_VERSION_GE(1, 12, 0)
+typedef H5O_info_t H5O_info1_t;
+#endif
+
+struct CornuHdf5 {
+    hid_t       file;
+    const unsigned char *bytes;   /* the caller's; NULL for a new file */
+    size_t      size;
+    H5E_auto2_t print;        /* what printed errors before, and how */
+    void       *print_to;
+};
+
+enum { GROWTH = 1 << 16, MAX_TEXTS = 1 << 20, MAX_TEXT = 1 << 26, MAX_EXPANSION = 1000 };
+#define MUCH (UINT64_C(1) << 32)
+
+static CornuStatus damaged(const char *path, const char *what)
+{
+    return cornu__fail(CORNU_ERR_FORMAT, "\"%.200s\" %s", path, what);
+}
+
+/* ---- Files ---- */
+
+/* Files whose offsets and sizes have other than 8 bytes are none of Keras'. */
+static bool looks_whole(const unsigned char *bytes, size_t size)
+{
+    static const char signature[] = "\x89HDF\r\n\x1a\n";
+    const size_t      length = sizeof signature - 1;
+    if (size < 48 || memcmp(bytes, signature, length)) return false;
+    const int sizes = bytes[length] < 2 ? 13 : 9;   /* by the superblock's version */
+    return bytes[sizes] == 8 && bytes[sizes + 1] == 8;
+}
+
+/* `image` is NULL for a new file. */
+static CornuHdf5 *make(const void *image, size_t size)
+{
+    if (cornu_error_pending()) return NULL;
+    CornuHdf5 *file = cornu__allocate(1, sizeof *file);
+    if (!file) return cornu__null();
+    file->bytes = image;
+    file->size = size;
+    H5dont_atexit();          /* what a damaged file left open would have it print at the end */
+    H5open();
+    H5Eget_auto2(H5E_DEFAULT, &file->print, &file->print_to);
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    H5PLset_loading_state(0);
+    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    herr_t      status = H5Pset_fapl_core(access, GROWTH, 0);
+    /* The copy is libhdf5's; it does not write to what it is given. */
+    if (status >= 0 && image) status = H5Pset_file_image(access, (void *)image, size);
+    file->file = status < 0 ? -1
+               : image      ? H5Fopen("memory", H5F_ACC_RDONLY, access)
+                            : H5Fcreate("memory", H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    H5Pclose(access);
+    if (file->file >= 0) return file;
+    cornu__hdf5_close(file);
+    if (image) return cornu__fail_null(CORNU_ERR_FORMAT, "is no whole HDF5 file");
+    return cornu__fail_null(CORNU_ERR_MEMORY, "no memory for an HDF5 file");
+}
+
+CornuHdf5 *cornu__hdf5_open(const void *bytes, size_t size)
+{
+    if (looks_whole(bytes, size)) return make(bytes, size);
+    return cornu__fail_null(CORNU_ERR_FORMAT, "is no whole HDF5 file");
+}
+
+CornuHdf5 *cornu__hdf5_create(void) { return make(NULL, 0); }
+
+void cornu__hdf5_close(CornuHdf5 *file)
+{
+    if (!file) return;
+    if (file->file >= 0) H5Fclose(file->file);
+    H5Eset_auto2(H5E_DEFAULT, file->print, file->print_to);
+    cornu__release(file);
+}
+
+/* ---- Finding ---- */
+
+/* Every link on the way is one that leads to an object of the file itself. */
+CornuStatus cornu__hdf5_has(CornuHdf5 *file, const char *path, bool *has)
+{
+    char part[1024];
+    *has = false;
+    for (const char *end = path; *end;) {
+        end += strcspn(end, "/");
+        const size_t length = (size_t)(end - path);
+        if (length >= sizeof part) return damaged(path, "is too long a name");
+        memcpy(part, path, length);
+        part[length] = '\0';
+        while (*end == '/') end++;
+        if (length == 0) continue;
+        const htri_t exists = H5Lexists(file->file, part, H5P_DEFAULT);
+        H5L_info_t   link;
+        if (exists < 0) return damaged(part, "cannot be looked for");
+        if (exists == 0) return CORNU_OK;
+        if (H5Lget_info(file->file, part, &link, H5P_DEFAULT) < 0)
+            return damaged(part, "is a damaged link");
+        if (link.type != H5L_TYPE_HARD)
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "\"%.200s\" is a link to another place, "
+                               "expected what it names itself", part);
+    }
+    *has = true;
+    return CORNU_OK;
+}
+
+/* Opens what is there; NULL in *object where nothing is. */
+static CornuStatus open_object(CornuHdf5 *file, const char *path, H5I_type_t kind, hid_t *object)
+{
+    bool has;
+    *object = -1;
+    CORNU__TRY(cornu__hdf5_has(file, path, &has));
+    if (!has) return CORNU_OK;
+    *object = H5Oopen(file->file, *path ? path : "/", H5P_DEFAULT);
+    if (*object < 0) return damaged(path, "cannot be opened");
+    if (H5Iget_type(*object) == kind) return CORNU_OK;
+    H5Oclose(*object);
+    *object = -1;
+    return damaged(path, kind == H5I_GROUP ? "is no group" : "is no array");
+}
+
+CornuStatus cornu__hdf5_count(CornuHdf5 *file, const char *group, int64_t *count)
+{
+    hid_t      object;
+    H5G_info_t info;
+    *count = 0;
+    CORNU__TRY(open_object(file, group, H5I_GROUP, &object));
+    if (object < 0) return CORNU_OK;
+    const herr_t status = H5Gget_info(object, &info);
+    H5Oclose(object);
+    if (status < 0) return damaged(group, "is a damaged group");
+    *count = (int64_t)info.nlinks;
+    return CORNU_OK;
+}
+
+/* ---- Arrays ---- */
+
+/* What holds the numbers of a file's type. */
+static bool find_dtype(hid_t type, CornuDtype *dtype)
+{
+    const H5T_class_t kind = H5Tget_class(type);
+    const size_t      size = H5Tget_size(type);
+    const bool        unsign = kind == H5T_INTEGER && H5Tget_sign(type) == H5T_SGN_NONE;
+    if (kind == H5T_FLOAT) *dtype = size > 4 ? CORNU_F64 : CORNU_F32;
+    else if (kind == H5T_INTEGER && unsign && size == 1) *dtype = CORNU_U8;
+    else if (kind == H5T_INTEGER && size + unsign <= 4) *dtype = CORNU_I32;
+    else if (kind == H5T_INTEGER) *dtype = CORNU_I64;
+    else return false;
+    return true;
+}
+
+static CornuStatus find_shape(const char *path, hid_t space, CornuShape *shape)
+{
+    hsize_t   extents[H5S_MAX_RANK];
+    const int rank = H5Sget_simple_extent_ndims(space);
+    if (rank > CORNU_MAX_RANK)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "\"%.200s\" has %d axes, at most %d are possible",
+                           path, rank, CORNU_MAX_RANK);
+    if (rank < 0 || H5Sget_simple_extent_dims(space, extents, NULL) < 0 ||
+        H5Sget_simple_extent_type(space) == H5S_NULL)
+        return damaged(path, "has a damaged shape");
+    *shape = (CornuShape){ .rank = rank };
+    for (int i = 0; i < rank; i++) {
+        if (extents[i] > INT64_MAX) return damaged(path, "has a damaged shape");
+        shape->extent[i] = (int64_t)extents[i];
+    }
+    return CORNU_OK;
+}
+
+/* Refuses arrays whose bytes are elsewhere, or more than can be believed. */
+static CornuStatus check_storage(const char *path, hid_t array, CornuType type)
+{
+    const hid_t      list = H5Dget_create_plist(array);
+    const H5D_layout_t layout = H5Pget_layout(list);
+    const int        external = H5Pget_external_count(list);
+    const int        filters = H5Pget_nfilters(list);
+    bool             known = layout >= 0 && external >= 0 && filters >= 0;
+    for (int i = 0; i < filters; i++) {
+        unsigned flags, config;
+        size_t   values = 0;
+        const H5Z_filter_t filter = H5Pget_filter2(list, (unsigned)i, &flags, &values, NULL, 0,
+                                                   NULL, &config);
+        known &= filter == H5Z_FILTER_DEFLATE || filter == H5Z_FILTER_SHUFFLE ||
+                 filter == H5Z_FILTER_FLETCHER32;
+    }
+    H5Pclose(list);
+    if (external > 0 || layout == H5D_VIRTUAL)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "\"%.200s\" has its numbers in another file, "
+                           "expected them in this one", path);
+    if (!known)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "\"%.200s\" is packed by a filter that is not "
+                           "known, expected deflate, shuffle or fletcher32 at most", path);
+    const uint64_t declared = cornu_type_bytes(type), stored = H5Dget_storage_size(array);
+    if (declared > MUCH && declared / MAX_EXPANSION > stored)
+        return cornu__fail(CORNU_ERR_FORMAT, "\"%.200s\" declares %llu bytes, but only %llu are "
+                           "stored", path, (unsigned long long)declared,
+                           (unsigned long long)stored);
+    return CORNU_OK;
+}
+
+static CornuStatus type_of(const char *path, hid_t array, CornuType *type)
+{
+    const hid_t stored = H5Dget_type(array), space = H5Dget_space(array);
+    CornuStatus status = CORNU_OK;
+    if (stored < 0 || space < 0)
+        status = damaged(path, "is a damaged array");
+    else if (!find_dtype(stored, &type->dtype))
+        status = cornu__fail(CORNU_ERR_UNSUPPORTED, "\"%.200s\" holds no numbers", path);
+    else
+        status = find_shape(path, space, &type->shape);
+    if (stored >= 0) H5Tclose(stored);
+    if (space >= 0) H5Sclose(space);
+    if (status == CORNU_OK) status = cornu__fail_prefix(cornu_type_check(*type), path);
+    return status == CORNU_OK ? check_storage(path, array, *type) : status;
+}
+
+static CornuStatus open_array(CornuHdf5 *file, const char *path, hid_t *array, CornuType *type)
+{
+    CORNU__TRY(open_object(file, path, H5I_DATASET, array));
+    if (*array < 0) return damaged(path, "is missing");
+    CornuStatus status = type_of(path, *array, type);
+    if (status != CORNU_OK) H5Dclose(*array);
+    return status;
+}
+
+CornuStatus cornu__hdf5_type(CornuHdf5 *file, const char *path, CornuType *type)
+{
+    hid_t array;
+    CORNU__TRY(open_array(file, path, &array, type));
+    H5Dclose(array);
+    return CORNU_OK;
+}
+
+static hid_t native(CornuDtype dtype)
+{
+    switch (dtype) {
+    case CORNU_F32: return H5T_NATIVE_FLOAT;
+    case CORNU_F64: return H5T_NATIVE_DOUBLE;
+    case CORNU_I32: return H5T_NATIVE_INT32;
+    case CORNU_I64: return H5T_NATIVE_INT64;
+    case CORNU_U8:  return H5T_NATIVE_UINT8;
+    default:        return -1;
+    }
+}
+
+static CornuStatus check_native(const char *path, CornuDtype dtype)
+{
+    if (native(dtype) >= 0) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_DTYPE, "\"%.200s\" is %s, expected f32, f64, i32, i64 or u8", path,
+                       cornu_dtype_name(dtype));
+}
+
+CornuStatus cornu__hdf5_read(CornuHdf5 *file, const char *path, CornuArray to)
+{
+    hid_t     array;
+    CornuType type;
+    CornuText here, there;
+    CORNU__TRY(check_native(path, to.type.dtype));
+    CORNU__TRY(open_array(file, path, &array, &type));
+    CornuStatus status = CORNU_OK;
+    if (!cornu_shape_equal(type.shape, to.type.shape))
+        status = cornu__fail(CORNU_ERR_SHAPE, "\"%.200s\" is %s in the file, expected %s", path,
+                             cornu_shape_print(&there, type.shape),
+                             cornu_shape_print(&here, to.type.shape));
+    else if (H5Dread(array, native(to.type.dtype), H5S_ALL, H5S_ALL, H5P_DEFAULT, to.data) < 0)
+        status = damaged(path, "cannot be read: its numbers are not all there");
+    H5Dclose(array);
+    return status;
+}
+
+/* ---- Texts ---- */
+
+static CornuStatus copy_text(const char *from, size_t most, char **to)
+{
+    size_t length = 0;
+    while (length < most && from[length]) length++;
+    if (!(*to = cornu__allocate(length + 1, 1))) return CORNU_ERR_MEMORY;
+    memcpy(*to, from, length);
+    return CORNU_OK;
+}
+
+/* Texts of one length are read padded. */
+static CornuStatus read_padded(const char *name, hid_t attribute, hid_t stored, char **to,
+                               int64_t count)
+{
+    const size_t width = H5Tget_size(stored);
+    if (width == 0 || width > MAX_TEXT / (size_t)(count ? count : 1))
+        return damaged(name, "is an attribute of an unlikely size");
+    char       *bytes = cornu__allocate((size_t)count, width);
+    CornuStatus status = !bytes                                  ? CORNU_ERR_MEMORY
+                         : H5Aread(attribute, stored, bytes) < 0 ? damaged(name, "is damaged")
+                                                                 : CORNU_OK;
+    for (int64_t i = 0; i < count && status == CORNU_OK; i++)
+        status = copy_text(bytes + (size_t)i * width, width, &to[i]);
+    cornu__release(bytes);
+    return status;
+}
+
+/* Texts of any length lie elsewhere in the file; here where they do is said. */
+static CornuStatus read_scattered(const CornuHdf5 *file, const char *name, hid_t object, char **to,
+                                  int64_t count)
+{
+    H5O_info1_t info;
+    if (H5Oget_info1(object, &info) < 0) return damaged(name, "is of a damaged group");
+    for (int64_t i = 0; i < count; i++) {
+        const char *text;
+        size_t      length;
+        if (!cornu__hdf5_find_text(file->bytes, file->size, info.addr, name, i, &text, &length))
+            return damaged(name, "is a damaged attribute");
+        CORNU__TRY(copy_text(text, length, &to[i]));
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus read_texts(const CornuHdf5 *file, const char *name, hid_t object,
+                              hid_t attribute, hid_t stored, hid_t space, char ***texts,
+                              int64_t *count)
+{
+    const hssize_t points = H5Sget_simple_extent_npoints(space);
+    if (points < 0 || points > MAX_TEXTS)
+        return damaged(name, "is an attribute of an unlikely size");
+    if (!(*texts = cornu__allocate((size_t)points, sizeof **texts))) return CORNU_ERR_MEMORY;
+    *count = points;
+    return H5Tis_variable_str(stored) > 0 ? read_scattered(file, name, object, *texts, points)
+                                          : read_padded(name, attribute, stored, *texts, points);
+}
+
+static CornuStatus open_texts(const CornuHdf5 *file, const char *name, hid_t object, char ***texts,
+                              int64_t *count)
+{
+    const htri_t exists = H5Aexists(object, name);
+    if (exists == 0) return CORNU_OK;
+    const hid_t attribute = exists > 0 ? H5Aopen(object, name, H5P_DEFAULT) : -1;
+    if (attribute < 0) return damaged(name, "is a damaged attribute");
+    const hid_t stored = H5Aget_type(attribute), space = H5Aget_space(attribute);
+    CornuStatus status = CORNU_OK;
+    if (stored < 0 || space < 0)
+        status = damaged(name, "is a damaged attribute");
+    else if (H5Tget_class(stored) == H5T_STRING)
+        status = read_texts(file, name, object, attribute, stored, space, texts, count);
+    else if (H5Sget_simple_extent_npoints(space) == 0)
+        *count = 0;                         /* an empty list, which h5py writes as one of numbers */
+    else
+        status = damaged(name, "is an attribute of no texts");
+    if (stored >= 0) H5Tclose(stored);
+    if (space >= 0) H5Sclose(space);
+    H5Aclose(attribute);
+    return status;
+}
+
+CornuStatus cornu__hdf5_texts(CornuHdf5 *file, const char *group, const char *attribute,
+                              char ***texts, int64_t *count)
+{
+    hid_t object;
+    *texts = NULL;
+    *count = -1;
+    CORNU__TRY(open_object(file, group, H5I_GROUP, &object));
+    if (object < 0) return CORNU_OK;
+    CornuStatus status = open_texts(file, attribute, object, texts, count);
+    H5Oclose(object);
+    if (status == CORNU_OK) return CORNU_OK;
+    cornu__hdf5_free_texts(*texts, *count);
+    *texts = NULL;
+    *count = -1;
+    return cornu__fail_prefix(status, *group ? group : "/");
+}
+
+void cornu__hdf5_free_texts(char **texts, int64_t count)
+{
+    for (int64_t i = 0; texts && i < count; i++) cornu__release(texts[i]);
+    cornu__release(texts);
+}
+
+/* ---- Writing ---- */
+
+static CornuStatus unwritten(const char *path)
+{
+    return cornu__fail(CORNU_ERR_MEMORY, "no memory for \"%.200s\" in an HDF5 file", path);
+}
+
+CornuStatus cornu__hdf5_write_group(CornuHdf5 *file, const char *path)
+{
+    const hid_t links = H5Pcreate(H5P_LINK_CREATE);
+    H5Pset_create_intermediate_group(links, 1);
+    const hid_t group = H5Gcreate2(file->file, path, links, H5P_DEFAULT, H5P_DEFAULT);
+    H5Pclose(links);
+    if (group < 0) return unwritten(path);
+    H5Gclose(group);
+    return CORNU_OK;
+}
+
+CornuStatus cornu__hdf5_write(CornuHdf5 *file, const char *path, CornuArray array)
+{
+    hsize_t extents[CORNU_MAX_RANK];
+    CORNU__TRY(check_native(path, array.type.dtype));
+    for (int i = 0; i < array.type.shape.rank; i++)
+        extents[i] = (hsize_t)array.type.shape.extent[i];
+    const hid_t space = array.type.shape.rank
+        ? H5Screate_simple(array.type.shape.rank, extents, NULL) : H5Screate(H5S_SCALAR);
+    const hid_t links = H5Pcreate(H5P_LINK_CREATE), settings = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_create_intermediate_group(links, 1);
+    H5Pset_obj_track_times(settings, 0);
+    const hid_t type = native(array.type.dtype);
+    const hid_t set = H5Dcreate2(file->file, path, type, space, links, settings, H5P_DEFAULT);
+    const herr_t written = set < 0 ? -1
+                                   : H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, array.data);
+    if (set >= 0) H5Dclose(set);
+    H5Pclose(settings);
+    H5Pclose(links);
+    H5Sclose(space);
+    return written < 0 ? unwritten(path) : CORNU_OK;
+}
+
+CornuStatus cornu__hdf5_write_text(CornuHdf5 *file, const char *group, const char *attribute,
+                                   const char *text)
+{
+    const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
+    H5Tset_size(type, H5T_VARIABLE);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    const hid_t to = H5Acreate_by_name(file->file, group, attribute, type, space, H5P_DEFAULT,
+                                       H5P_DEFAULT, H5P_DEFAULT);
+    const herr_t written = to < 0 ? -1 : H5Awrite(to, type, &text);
+    if (to >= 0) H5Aclose(to);
+    H5Sclose(space);
+    H5Tclose(type);
+    return written < 0 ? unwritten(group) : CORNU_OK;
+}
+
+CornuStatus cornu__hdf5_bytes(CornuHdf5 *file, unsigned char **bytes, size_t *size)
+{
+    *bytes = NULL;
+    H5Fflush(file->file, H5F_SCOPE_LOCAL);
+    const ssize_t length = H5Fget_file_image(file->file, NULL, 0);
+    if (length < 0) return unwritten("");
+    if (!(*bytes = cornu__allocate((size_t)length, 1))) return CORNU_ERR_MEMORY;
+    *size = (size_t)length;
+    if (H5Fget_file_image(file->file, *bytes, *size) == length) return CORNU_OK;
+    cornu__release(*bytes);
+    return unwritten("");
+}
+
+#else   /* without libhdf5 no file is ever open */
+
+static CornuHdf5 *missing(void)
+{
+    return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "this is an HDF5 file and Cornu was built "
+                            "without libhdf5; install libhdf5-dev and build again, or use "
+                            ".safetensors");
+}
+
+static CornuStatus never(void) { return CORNU_ERR_UNSUPPORTED; }
+
+CornuHdf5 *cornu__hdf5_open(const void *bytes, size_t size)
+{
+    (void)bytes, (void)size;
+    return missing();
+}
+
+CornuHdf5 *cornu__hdf5_create(void) { return missing(); }
+
+void cornu__hdf5_close(CornuHdf5 *file) { (void)file; }
+
+CornuStatus cornu__hdf5_has(CornuHdf5 *file, const char *path, bool *has)
+{
+    (void)file, (void)path, (void)has;
+    return never();
+}
+
+CornuStatus cornu__hdf5_count(CornuHdf5 *file, const char *group, int64_t *count)
+{
+    (void)file, (void)group, (void)count;
+    return never();
+}
+
+CornuStatus cornu__hdf5_type(CornuHdf5 *file, const char *path, CornuType *type)
+{
+    (void)file, (void)path, (void)type;
+    return never();
+}
+
+CornuStatus cornu__hdf5_read(CornuHdf5 *file, const char *path, CornuArray to)
+{
+    (void)file, (void)path, (void)to;
+    return never();
+}
+
+CornuStatus cornu__hdf5_texts(CornuHdf5 *file, const char *group, const char *attribute,
+                              char ***texts, int64_t *count)
+{
+    (void)file, (void)group, (void)attribute, (void)texts, (void)count;
+    return never();
+}
+
+void cornu__hdf5_free_texts(char **texts, int64_t count) { (void)texts, (void)count; }
+
+CornuStatus cornu__hdf5_write_group(CornuHdf5 *file, const char *path)
+{
+    (void)file, (void)path;
+    return never();
+}
+
+CornuStatus cornu__hdf5_write(CornuHdf5 *file, const char *path, CornuArray array)
+{
+    (void)file, (void)path, (void)array;
+    return never();
+}
+
+CornuStatus cornu__hdf5_write_text(CornuHdf5 *file, const char *group, const char *attribute,
+                                   const char *text)
+{
+    (void)file, (void)group, (void)attribute, (void)text;
+    return never();
+}
+
+CornuStatus cornu__hdf5_bytes(CornuHdf5 *file, unsigned char **bytes, size_t *size)
+{
+    (void)file, (void)bytes, (void)size;
+    return never();
+}
+
+#endif

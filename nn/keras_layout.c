@@ -1,0 +1,198 @@
+/* Where Keras keeps a model's weights: keras/src/saving/saving_lib.py, _save_state. */
+#include "keras_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_PATH = 1024 };
+
+typedef struct {
+    const CornuModel *model;
+    const char       *layers;
+    CornuKerasLayout *layout;
+    bool             *seen;         /* weights that have a place */
+} Walk;
+
+/* "folder/name", or the name alone where there is no folder. */
+static CornuStatus join(char to[MAX_PATH], const char *folder, const char *name)
+{
+    const int length = snprintf(to, MAX_PATH, "%s%s%s", folder, *folder ? "/" : "", name);
+    if (length < MAX_PATH) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "layers nest so deep that the place of \"%.60s\" has "
+                       "%d letters, expected %d at most", name, length, MAX_PATH - 1);
+}
+
+static CornuStatus add_group(Walk *walk, const char *folder, const char *name)
+{
+    char              path[MAX_PATH];
+    CornuKerasLayout *layout = walk->layout;
+    CORNU__TRY(join(path, folder, "vars"));
+    CORNU__TRY(cornu__reserve(&layout->groups, &layout->space, layout->count, 1,
+                              sizeof *layout->groups));
+    CornuKerasGroup *group = &layout->groups[layout->count++];
+    *group = (CornuKerasGroup){ .path = cornu__copy_text(path), .name = cornu__copy_text(name),
+                                .first = layout->placed };
+    return group->path && group->name ? CORNU_OK : CORNU_ERR_MEMORY;
+}
+
+/* Behind the names of the layers around and the layer's own, if these stand at `path`; or NULL. */
+static const char *behind_names(const CornuLayer *layer, const char *path)
+{
+    const char *name = cornu_layer_name(layer);
+    if (layer->outer && !(path = behind_names(layer->outer, path))) return NULL;
+    const size_t length = strlen(name);
+    return strncmp(path, name, length) || path[length] != '/' ? NULL : path + length + 1;
+}
+
+static int slashes(const char *text)
+{
+    int count = 0;
+    for (; *text; text++) count += *text == '/';
+    return count;
+}
+
+/* The part of a layer that a weight belongs to, the "lstm_cell" of "lstm/lstm_cell/kernel"; its
+ * length is 0 where it is the layer's own. In front there may be names of models that it is in. */
+static const char *part_of(const CornuLayer *layer, const CornuWeight *weight, size_t *length)
+{
+    const int   wanted = layer->kind->folders ? 1 : 0;   /* in what stands behind the names */
+    const char *part = NULL, *at = weight->path;
+    while (at && (!part || slashes(part) != wanted)) {
+        const char *found = behind_names(layer, at), *next = strchr(at, '/');
+        if (found) part = found;
+        at = next ? next + 1 : NULL;
+    }
+    const char *end = part ? strchr(part, '/') : NULL;
+    *length = end ? (size_t)(end - part) : 0;
+    return part ? part : weight->path;
+}
+
+/* Puts the weights of one part into the last group, the trainable ones first. */
+static void place(Walk *walk, const CornuLayer *layer, const char *part, size_t length)
+{
+    CornuKerasLayout *layout = walk->layout;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < layer->weight_count; i++) {
+            const CornuWeight *weight = layer->weights[i];
+            size_t      own;
+            const char *of = part_of(layer, weight, &own);
+            int         number = 0;
+            if (weight->non_trainable != (pass == 1) || own != length ||
+                strncmp(of, part, length))
+                continue;
+            while (cornu_model_weight(walk->model, number) != weight) number++;
+            if (walk->seen[number]) continue;
+            walk->seen[number] = true;
+            layout->order[layout->placed++] = number;
+            layout->groups[layout->count - 1].count++;
+        }
+}
+
+/* Number i of what the layer's class says its parts are called. */
+static CornuStatus folder_of(const CornuLayer *layer, int i, const char **folder)
+{
+    const char *const *folders = layer->kind->folders;
+    for (int k = 0; folders && folders[k]; k++)
+        if (k == i) {
+            *folder = folders[k];
+            return CORNU_OK;
+        }
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: its class %s does not say where Keras keeps its "
+                       "part %d", cornu_layer_name(layer), layer->kind->class_name, i);
+}
+
+/* What the layer's class says that this part is called: "lstm_cell:cell". */
+static CornuStatus folder_of_part(const CornuLayer *layer, const char *part, size_t length,
+                                  const char **folder)
+{
+    const char *const *folders = layer->kind->folders;
+    for (int k = 0; folders && folders[k]; k++)
+        if (!strncmp(folders[k], part, length) && folders[k][length] == ':') {
+            *folder = folders[k] + length + 1;
+            return CORNU_OK;
+        }
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: its class %s does not say where Keras keeps its "
+                       "%.*s", cornu_layer_name(layer), layer->kind->class_name, (int)length, part);
+}
+
+/* Parts come in the order of their weights. */
+static CornuStatus add_weights(Walk *walk, const CornuLayer *layer, const char *folder)
+{
+    const char *last = "";
+    size_t      last_length = 0;
+    CORNU__TRY(add_group(walk, folder, cornu_layer_name(layer)));
+    place(walk, layer, "", 0);
+    for (int i = 0; i < layer->weight_count; i++) {
+        size_t      length;
+        const char *part = part_of(layer, layer->weights[i], &length), *below = "";
+        char        path[MAX_PATH], name[MAX_PATH];
+        if (length == 0 || (length == last_length && !strncmp(part, last, length))) continue;
+        last = part, last_length = length;
+        CORNU__TRY(folder_of_part(layer, part, length, &below));
+        CORNU__TRY(join(path, folder, below));
+        snprintf(name, sizeof name, "%.*s", (int)length, part);
+        CORNU__TRY(add_group(walk, path, name));
+        place(walk, layer, part, length);
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus add_layer(Walk *walk, const CornuLayer *layer, const char *folder);
+
+/* "layers/dense", "layers/dense_1": counted by class. */
+static CornuStatus add_model(Walk *walk, const CornuLayer *model, const char *folder)
+{
+    char layers[MAX_PATH], path[MAX_PATH], name[sizeof model->class_label + 16];
+    CORNU__TRY(add_group(walk, folder, cornu_layer_name(model)));
+    CORNU__TRY(join(layers, folder, walk->layers));
+    for (int i = 0; i < model->inner_count; i++) {
+        const CornuLayer *layer = model->inner[i];
+        int               same = 0;
+        for (int k = 0; k < i; k++)
+            same += !strcmp(model->inner[k]->class_label, layer->class_label);
+        snprintf(name, sizeof name, same ? "%s_%d" : "%s", layer->class_label, same);
+        CORNU__TRY(join(path, layers, name));
+        CORNU__TRY(add_layer(walk, layer, path));
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus add_layer(Walk *walk, const CornuLayer *layer, const char *folder)
+{
+    if (layer->kind->replay) return add_model(walk, layer, folder);
+    if (layer->inner_count == 0) return add_weights(walk, layer, folder);
+    CORNU__TRY(add_group(walk, folder, cornu_layer_name(layer)));
+    for (int i = 0; i < layer->inner_count; i++) {
+        char        path[MAX_PATH];
+        const char *below = "";
+        CORNU__TRY(folder_of(layer, i, &below));
+        CORNU__TRY(join(path, folder, below));
+        CORNU__TRY(add_layer(walk, layer->inner[i], path));
+    }
+    return CORNU_OK;
+}
+
+CornuStatus cornu__keras_layout(const CornuModel *model, const char *layers,
+                                CornuKerasLayout *layout)
+{
+    const size_t weights = (size_t)cornu_model_weight_count(model);
+    *layout = (CornuKerasLayout){ .order = cornu__allocate(weights, sizeof *layout->order) };
+    Walk walk = { .model = model, .layers = layers, .layout = layout,
+                  .seen = cornu__allocate(weights, sizeof(bool)) };
+    CornuStatus status = layout->order && walk.seen ? add_layer(&walk, &model->base, "")
+                                                    : CORNU_ERR_MEMORY;
+    cornu__release(walk.seen);
+    if (status != CORNU_OK) cornu__keras_layout_free(layout);
+    return status;
+}
+
+void cornu__keras_layout_free(CornuKerasLayout *layout)
+{
+    for (int i = 0; i < layout->count; i++) {
+        cornu__release(layout->groups[i].path);
+        cornu__release(layout->groups[i].name);
+    }
+    cornu__release(layout->groups);
+    cornu__release(layout->order);
+    *layout = (CornuKerasLayout){ 0 };
+}

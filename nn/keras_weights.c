@@ -1,0 +1,317 @@
+/* Weights and optimizers in Keras' HDF5 files. */
+#include "keras_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_PATH = 1200 };
+
+static const char *const optimizer_group = "optimizer/vars";
+static const char *const inner_group = "optimizer/inner_optimizer/vars";
+
+/* ---- Out ---- */
+
+static CornuStatus write_group(CornuHdf5 *file, const char *path, const char *name)
+{
+    CORNU__TRY(cornu__hdf5_write_group(file, path));
+    return cornu__hdf5_write_text(file, path, "name", name);
+}
+
+static CornuStatus write_array(CornuHdf5 *file, const char *group, int i, CornuArray array)
+{
+    char path[MAX_PATH];
+    snprintf(path, sizeof path, "%s/%d", group, i);
+    return cornu__hdf5_write(file, path, array);
+}
+
+static CornuStatus write_weights(CornuHdf5 *file, const CornuModel *model,
+                                 const CornuValues *values)
+{
+    CornuKerasLayout layout;
+    CORNU__TRY(cornu__keras_layout(model, "layers", &layout));
+    CornuStatus status = CORNU_OK;
+    for (int g = 0; g < layout.count && status == CORNU_OK; g++) {
+        const CornuKerasGroup *group = &layout.groups[g];
+        status = write_group(file, group->path, group->name);
+        for (int i = 0; i < group->count && status == CORNU_OK; i++)
+            status = write_array(file, group->path, i,
+                                 values->arrays[layout.order[group->first + i]].array);
+    }
+    cornu__keras_layout_free(&layout);
+    return status;
+}
+
+/* Keras' optimizer that scales the loss has an iteration and a learning rate of its own, both 0 and
+ * of no effect, in front of what there is here; and the inner optimizer's variables once more. */
+enum { OUTER_SCALARS = 2, SCALE_SCALARS = 2 };
+
+static CornuStatus write_outer(CornuHdf5 *file)
+{
+    const int64_t iteration = 0;
+    const float   rate = 0.0f;
+    CORNU__TRY(write_array(file, optimizer_group, 0,
+                           cornu_array_from((void *)&iteration, cornu_scalar(CORNU_I64))));
+    return write_array(file, optimizer_group, 1,
+                       cornu_array_from((void *)&rate, cornu_scalar(CORNU_F32)));
+}
+
+static CornuStatus write_optimizer(CornuHdf5 *file, const CornuOptimizer *optimizer,
+                                   const CornuNamedArray *variables, int count)
+{
+    const int ahead = optimizer->scales_loss ? OUTER_SCALARS : 0;
+    CORNU__TRY(write_group(file, optimizer_group, ahead ? "loss_scale_optimizer"
+                                                        : cornu_optimizer_name(optimizer)));
+    if (ahead) CORNU__TRY(write_outer(file));
+    for (int i = 0; i < count; i++)
+        CORNU__TRY(write_array(file, optimizer_group, ahead + i, variables[i].array));
+    if (!ahead) return CORNU_OK;
+    CORNU__TRY(write_group(file, inner_group, cornu_optimizer_name(optimizer)));
+    for (int i = SCALE_SCALARS; i < count; i++)
+        CORNU__TRY(write_array(file, inner_group, i - SCALE_SCALARS, variables[i].array));
+    return CORNU_OK;
+}
+
+CornuStatus cornu__keras_write_values(CornuHdf5 *file, const CornuModel *model,
+                                      const CornuValues *values)
+{
+    CORNU__TRY(write_weights(file, model, values));
+    if (values->variables == 0) return CORNU_OK;
+    return write_optimizer(file, cornu_model_optimizer(model), values->arrays + values->weights,
+                           values->variables);
+}
+
+/* ---- In ---- */
+
+/* Reads an array, naming what it is for. */
+static CornuStatus read_array(CornuHdf5 *file, const char *path, const CornuNamedArray *to)
+{
+    return cornu__fail_prefix(cornu__hdf5_read(file, path, to->array), to->name);
+}
+
+static CornuStatus read_member(CornuHdf5 *file, const char *group, int i,
+                               const CornuNamedArray *to)
+{
+    char path[MAX_PATH];
+    snprintf(path, sizeof path, "%s/%d", group, i);
+    return read_array(file, path, to);
+}
+
+static CornuStatus read_group(CornuHdf5 *file, const CornuKerasLayout *layout,
+                              const CornuKerasGroup *group, CornuValues *values)
+{
+    int64_t count;
+    CORNU__TRY(cornu__hdf5_count(file, group->path, &count));
+    if (count != group->count)
+        return cornu__fail(CORNU_ERR_SHAPE, "\"%s\" has %lld weights, the model's layer %s has %d",
+                           group->path, (long long)count, group->name, group->count);
+    for (int i = 0; i < group->count; i++)
+        CORNU__TRY(read_member(file, group->path, i,
+                               &values->arrays[layout->order[group->first + i]]));
+    return CORNU_OK;
+}
+
+/* Groups of layers that the model does not have. Keras does not look at them; here they say that
+ * the file is of another model. */
+static CornuStatus check_layers(CornuHdf5 *file, const CornuModel *model, const char *layers)
+{
+    int64_t count;
+    CORNU__TRY(cornu__hdf5_count(file, layers, &count));
+    /* Models of Keras 2 did not write groups for what has no weights. */
+    if (count <= cornu_model_layer_count(model)) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_SHAPE, "\"%s\" has %lld layers, the model %s has %d", layers,
+                       (long long)count, cornu_model_name(model), cornu_model_layer_count(model));
+}
+
+/* "layers" or, in files of Keras 2.13, its former name. */
+static CornuStatus read_weights(CornuHdf5 *file, const CornuModel *model, CornuValues *values)
+{
+    static const char *const former = "_layer_checkpoint_dependencies";
+    CornuKerasLayout layout;
+    bool             has;
+    CORNU__TRY(cornu__hdf5_has(file, former, &has));
+    const char *layers = has ? former : "layers";
+    CORNU__TRY(check_layers(file, model, layers));
+    CORNU__TRY(cornu__keras_layout(model, layers, &layout));
+    CornuStatus status = CORNU_OK;
+    for (int g = 0; g < layout.count && status == CORNU_OK; g++)
+        status = read_group(file, &layout, &layout.groups[g], values);
+    cornu__keras_layout_free(&layout);
+    return status;
+}
+
+/* Whether the group is that of an optimizer of this name; yes where it does not say. */
+static CornuStatus is_named(CornuHdf5 *file, const char *group, const char *name, bool *named)
+{
+    char  **texts;
+    int64_t count;
+    CORNU__TRY(cornu__hdf5_texts(file, group, "name", &texts, &count));
+    *named = count != 1 || !strcmp(texts[0], name);
+    cornu__hdf5_free_texts(texts, count);
+    return CORNU_OK;
+}
+
+static CornuStatus read_optimizer(CornuHdf5 *file, const CornuModel *model, CornuValues *values)
+{
+    const CornuOptimizer  *optimizer = cornu_model_optimizer(model);
+    const CornuNamedArray *variables = values->arrays + values->weights;
+    const int              ahead = optimizer->scales_loss ? OUTER_SCALARS : 0;
+    int64_t                count;
+    bool                   same;
+    CORNU__TRY(cornu__hdf5_count(file, optimizer_group, &count));
+    CORNU__TRY(is_named(file, optimizer_group, ahead ? "loss_scale_optimizer"
+                                                     : cornu_optimizer_name(optimizer), &same));
+    if (count == 0 || !same) {
+        values->variables = 0;
+        return CORNU_OK;
+    }
+    if (count != ahead + values->variables)
+        return cornu__fail(CORNU_ERR_SHAPE, "its optimizer has %lld variables, the model's has %d: "
+                           "their settings differ", (long long)count, ahead + values->variables);
+    for (int i = 0; i < values->variables; i++)
+        CORNU__TRY(read_member(file, optimizer_group, ahead + i, &variables[i]));
+    return CORNU_OK;
+}
+
+CornuStatus cornu__keras_read_values(CornuHdf5 *file, const CornuModel *model, CornuValues *values)
+{
+    CORNU__TRY(read_weights(file, model, values));
+    return values->variables ? read_optimizer(file, model, values) : CORNU_OK;
+}
+
+/* ---- In, from older files: arrays by their names, which attributes list ---- */
+
+/* A long list stands in several attributes, "weight_names0", "weight_names1", …; *count -1 where
+ * there is none. */
+static CornuStatus read_list(CornuHdf5 *file, const char *group, const char *name, char ***texts,
+                             int64_t *count)
+{
+    CORNU__TRY(cornu__hdf5_texts(file, group, name, texts, count));
+    for (int part = 0; *count < 0 || part > 0; part++) {
+        char    numbered[80], **more;
+        int64_t length;
+        int     space = (int)(*count > 0 ? *count : 0);
+        snprintf(numbered, sizeof numbered, "%s%d", name, part);
+        CornuStatus status = cornu__hdf5_texts(file, group, numbered, &more, &length);
+        if (status == CORNU_OK && length < 0) return CORNU_OK;
+        if (status == CORNU_OK)
+            status = cornu__reserve(texts, &space, space, (int)length, sizeof **texts);
+        if (status != CORNU_OK) {
+            cornu__hdf5_free_texts(*texts, *count);
+            return status;
+        }
+        if (*count < 0) *count = 0;
+        if (length > 0) memcpy(*texts + *count, more, (size_t)length * sizeof *more);
+        *count += length;
+        cornu__release(more);
+    }
+    return CORNU_OK;
+}
+
+/* The weights of a layer in the older order: the trained ones first. Returns how many. */
+static int older_order(const CornuModel *model, const CornuLayer *layer, int *order)
+{
+    int count = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < layer->weight_count; i++) {
+            int number = 0;
+            if (cornu__layer_trains(layer, layer->weights[i]) != (pass == 0)) continue;
+            while (cornu_model_weight(model, number) != layer->weights[i]) number++;
+            order[count++] = number;
+        }
+    return count;
+}
+
+/* The arrays that the group lists, for as many values; a group of no names is passed over. */
+static CornuStatus read_listed(CornuHdf5 *file, const char *group, const char *owner,
+                               const int *order, int count, CornuValues *values)
+{
+    char  **names;
+    int64_t listed;
+    CORNU__TRY(read_list(file, group, "weight_names", &names, &listed));
+    CornuStatus status = CORNU_OK;
+    if (listed != count)
+        status = cornu__fail(CORNU_ERR_SHAPE, "\"%s\" has %lld weights, the model's %s has %d",
+                             group, (long long)(listed < 0 ? 0 : listed), owner, count);
+    for (int i = 0; i < count && status == CORNU_OK; i++) {
+        char path[MAX_PATH];
+        snprintf(path, sizeof path, "%s/%s", group, names[i]);
+        status = read_array(file, path, &values->arrays[order[i]]);
+    }
+    cornu__hdf5_free_texts(names, listed);
+    return status;
+}
+
+/* The next layer that has weights; NULL behind the last. */
+static const CornuLayer *next_layer(const CornuModel *model, int *at)
+{
+    while (*at < cornu_model_layer_count(model)) {
+        const CornuLayer *layer = cornu_model_layer(model, (*at)++);
+        if (layer->weight_count > 0) return layer;
+    }
+    return NULL;
+}
+
+/* Layers with weights are paired in their order. */
+static CornuStatus read_older_layers(CornuHdf5 *file, const CornuModel *model, const char *root,
+                                     char *const *names, int64_t count, int *order,
+                                     CornuValues *values)
+{
+    int at = 0;
+    for (int64_t i = 0; i < count; i++) {
+        char    group[MAX_PATH], **weights;
+        int64_t listed;
+        snprintf(group, sizeof group, "%s%s%s", root, *root ? "/" : "", names[i]);
+        CORNU__TRY(read_list(file, group, "weight_names", &weights, &listed));
+        cornu__hdf5_free_texts(weights, listed);
+        if (listed <= 0) continue;
+        const CornuLayer *layer = next_layer(model, &at);
+        if (!layer)
+            return cornu__fail(CORNU_ERR_SHAPE, "its layer %.60s has weights, the model %s has no "
+                               "more layers that do", names[i], cornu_model_name(model));
+        const int own = older_order(model, layer, order);
+        CORNU__TRY(read_listed(file, group, cornu_layer_name(layer), order, own, values));
+    }
+    const CornuLayer *left = next_layer(model, &at);
+    if (!left) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_SHAPE, "there are no weights for the model's layer %s",
+                       cornu_layer_name(left));
+}
+
+/* Variables of Keras 3's optimizers, which are listed in order under the same names; those of
+ * Keras 2 had another order. */
+static CornuStatus read_older_optimizer(CornuHdf5 *file, CornuValues *values, int *order)
+{
+    static const char *const group = "optimizer_weights";
+    char  **names;
+    int64_t count;
+    CORNU__TRY(read_list(file, group, "weight_names", &names, &count));
+    const bool same = count > 0 && !strcmp(names[0], values->arrays[values->weights].name);
+    cornu__hdf5_free_texts(names, count);
+    if (!same) {
+        values->variables = 0;
+        return CORNU_OK;
+    }
+    for (int i = 0; i < values->variables; i++) order[i] = values->weights + i;
+    return read_listed(file, group, "optimizer", order, values->variables, values);
+}
+
+/* Whole models have their weights in a group, files of weights alone at the root. */
+CornuStatus cornu__keras_read_older(CornuHdf5 *file, const CornuModel *model, CornuValues *values)
+{
+    char  **names;
+    int64_t count;
+    bool    whole;
+    CORNU__TRY(cornu__hdf5_has(file, "model_weights", &whole));
+    const char *root = whole ? "model_weights" : "";
+    CORNU__TRY(read_list(file, root, "layer_names", &names, &count));
+    int *order = cornu__allocate((size_t)(values->weights + values->variables), sizeof *order);
+    CornuStatus status = CORNU_OK;
+    if (!order) status = CORNU_ERR_MEMORY;
+    else if (count < 0) status = cornu__fail(CORNU_ERR_FORMAT, "does not list its layers' names");
+    else status = read_older_layers(file, model, root, names, count, order, values);
+    if (status == CORNU_OK && values->variables)
+        status = read_older_optimizer(file, values, order);
+    cornu__release(order);
+    cornu__hdf5_free_texts(names, count);
+    return status;
+}

@@ -1,0 +1,467 @@
+/* Keras' own files: what real Keras saved (tests/golden/files) loads, predicts and goes on as
+ * there; what is saved here loads there; files nobody vouches for are refused. */
+#include "../../nn/cornu.h"
+#include "../datasets/files.h"
+#include "golden.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define GOLDEN "tests/golden/files/"
+
+enum { ROWS = 8, MOST = 2, STEPS = 4 };
+
+static const char *const cases[] = { "sequence", "images", "branches" };
+enum { CASES = sizeof cases / sizeof *cases };
+
+/* Damaged files make libhdf5 1.10.8 lose some memory, which is not ours. Named by the sanitizer. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void) { return "leak:libhdf5"; }
+
+static CornuDevice *device;
+
+static const char *golden(const char *name, const char *suffix)
+{
+    static char path[200];
+    snprintf(path, sizeof path, GOLDEN "%s%s", name, suffix);
+    return path;
+}
+
+/* "FOLDER/name.suffix"; eight at a time. */
+static const char *here(const char *name, const char *suffix)
+{
+    static char paths[8][FILES_PATH];
+    static int  next;
+    char        both[100];
+    snprintf(both, sizeof both, "%s%s", name, suffix);
+    next = (next + 1) % 8;
+    return strcpy(paths[next], files_path(folder, both));
+}
+
+/* Without libhdf5 there is nothing to test but that it says so. */
+static bool has_hdf5(void)
+{
+    CornuModel *model = cornu_model_load(golden("images", ".h5"));
+    if (!model) cornu_error_take();
+    cornu_model_free(model);
+    return model || !strstr(cornu_error_message(), "install libhdf5-dev");
+}
+
+static int set_up(void **state)
+{
+    device = cornu_device_open("cpu");
+    return !device || files_begin(state);
+}
+
+static int tear_down(void **state)
+{
+    cornu_device_close(device);
+    return files_end(state);
+}
+
+static CornuModel *expect_model(CornuModel *model)
+{
+    if (!model) fail_msg("%s", cornu_error_message());
+    return model;
+}
+
+/* ---- Data of a case ---- */
+
+typedef struct {
+    CornuNpz  *file;
+    CornuArray x[MOST], y[MOST], p[MOST], losses;
+} Data;
+
+static CornuArray array_of(CornuNpz *file, char letter, int i)
+{
+    char name[3] = { letter, (char)('0' + i), '\0' };
+    const CornuNamedArray *found = cornu_npz_find(file, name);
+    return found ? found->array : (CornuArray){ 0 };
+}
+
+static Data data_of(const char *name)
+{
+    Data data = { .file = cornu_npz_open(golden(name, ".npz")) };
+    if (!data.file) fail_msg("%s", cornu_error_message());
+    for (int i = 0; i < MOST; i++) {
+        data.x[i] = array_of(data.file, 'x', i);
+        data.y[i] = array_of(data.file, 'y', i);
+        data.p[i] = array_of(data.file, 'p', i);
+    }
+    data.losses = cornu_npz_find(data.file, "losses")->array;
+    return data;
+}
+
+static void predict(CornuModel *model, const Data *data, float to[MOST][ROWS * 8])
+{
+    CornuArray out[MOST];
+    for (int i = 0; i < MOST; i++) out[i] = cornu_array_from(to[i], data->p[i].type);
+    expect_ok(cornu_predict_on_batch_many(model, data->x, out));
+}
+
+static void expect_predictions(CornuModel *model, const Data *data)
+{
+    float got[MOST][ROWS * 8];
+    predict(model, data, got);
+    for (int i = 0; i < cornu_model_output_count(model); i++)
+        expect_near("predictions", got[i], data->p[i], 1e-5);
+}
+
+/* The loss of one more step. */
+static float step(CornuModel *model, const Data *data)
+{
+    double values[16];
+    expect_ok(cornu_model_reset_metrics(model));
+    expect_ok(cornu_train_on_batch_many(model, data->x, data->y, values));
+    return (float)values[0];
+}
+
+/* ---- What Keras saved ---- */
+
+static void test_predicts_as_keras(void **state)
+{
+    const char *name = *state;
+    static const char *const suffixes[] = { ".keras", ".h5" };
+    Data        data = data_of(name);
+    if (!has_hdf5()) skip();
+    for (int s = 0; s < 2; s++) {
+        CornuModel *model = expect_model(cornu_model_load(golden(name, suffixes[s])));
+        assert_string_equal(cornu_model_name(model), name);
+        expect_ok(cornu_compile(model, .device = device));
+        expect_predictions(model, &data);
+        cornu_model_free(model);
+    }
+    cornu_npz_close(data.file);
+}
+
+static void set_to_zero(CornuModel *model)
+{
+    static float zeros[4096];
+    for (int i = 0; i < cornu_model_weight_count(model); i++) {
+        CornuWeight *weight = cornu_model_weight(model, i);
+        assert_true(cornu_type_bytes(weight->type) <= sizeof zeros);
+        expect_ok(cornu_weight_write(weight, cornu_array_from(zeros, weight->type)));
+    }
+}
+
+static void test_loads_weights_alone(void **state)
+{
+    const char *name = *state;
+    static const char *const suffixes[] = { ".keras", ".weights.h5", ".h5" };
+    Data        data = data_of(name);
+    if (!has_hdf5()) skip();
+    CornuModel *model = expect_model(cornu_model_load(golden(name, ".keras")));
+    expect_ok(cornu_compile(model, .optimizer = cornu_adagrad(), .device = device));
+    for (int s = 0; s < 3; s++) {
+        set_to_zero(model);
+        expect_ok(cornu_model_load_weights(model, golden(name, suffixes[s])));
+        expect_predictions(model, &data);
+    }
+    cornu_model_free(model);
+    cornu_npz_close(data.file);
+}
+
+static void test_goes_on_as_keras(void **state)
+{
+    const char *name = *state;
+    static const char *const suffixes[] = { ".keras", ".h5" };
+    Data        data = data_of(name);
+    if (!has_hdf5()) skip();
+    for (int s = 0; s < 2; s++) {
+        float       losses[STEPS];
+        CornuModel *model = expect_model(
+            cornu_model_load_compiled(golden(name, suffixes[s]), device));
+        double iteration;
+        expect_ok(cornu_variable_get(cornu_optimizer_iteration(cornu_model_optimizer(model)),
+                                     &iteration));
+        assert_true(iteration == 3.0);
+        for (int i = 0; i < STEPS; i++) losses[i] = step(model, &data);
+        expect_near(name, losses, data.losses, 1e-4);
+        cornu_model_free(model);
+    }
+    cornu_npz_close(data.file);
+}
+
+/* ---- There and back ---- */
+
+static void expect_equal_files(const char *a, const char *b)
+{
+    static unsigned char x[400000], y[400000];
+    const size_t size = files_read(a, x, sizeof x);
+    assert_true(size > 0 && size < sizeof x);
+    assert_int_equal(files_read(b, y, sizeof y), size);
+    assert_memory_equal(x, y, size);
+}
+
+/* A loaded model goes on bit for bit as the one that was saved, and is saved to the same bytes. */
+static void test_round_trip(void **state)
+{
+    const char *name = *state;
+    Data        data = data_of(name);
+    if (!has_hdf5()) skip();
+    CornuModel *model = expect_model(cornu_model_load_compiled(golden(name, ".keras"), device));
+    step(model, &data);
+    expect_ok(cornu_model_save(model, here("a", ".keras")));
+    CornuModel *loaded = expect_model(cornu_model_load_compiled(here("a", ".keras"), device));
+    expect_ok(cornu_model_save(loaded, here("b", ".keras")));
+    expect_equal_files(here("a", ".keras"), here("b", ".keras"));
+    assert_true(step(model, &data) == step(loaded, &data));
+    static const char *const weights[] = { ".weights.h5", ".npz" };
+    for (int i = 0; i < 2; i++) {
+        step(model, &data);
+        expect_ok(cornu_model_save_weights(model, here("a", weights[i])));
+        expect_ok(cornu_model_load_weights(loaded, here("a", weights[i])));
+        expect_ok(cornu_model_save_weights(loaded, here("b", weights[i])));
+        expect_equal_files(here("a", weights[i]), here("b", weights[i]));
+        assert_true(step(model, &data) == step(loaded, &data));
+    }
+    cornu_model_free(model);
+    cornu_model_free(loaded);
+    cornu_npz_close(data.file);
+}
+
+/* Every optimizer and schedule, each argument with a number of its own, comes back as it was. */
+static void test_optimizers(void **state)
+{
+    (void)state;
+    if (!has_hdf5()) skip();
+    static const double boundaries[] = { 3, 7 }, values[] = { 0.5, 0.25, 0.0 };
+    CornuOptimizer *const all[] = {
+        cornu_sgd(.schedule = cornu_exponential_decay(0.5, 7, 0.25, .staircase = true),
+                  .momentum = 0.5, .nesterov = true, .clipvalue = 0.75),
+        cornu_rmsprop(.schedule = cornu_inverse_time_decay(0.5, 7, 0.25), .rho = 0.5,
+                      .momentum = 0.25, .epsilon = CORNU_ZERO, .centered = true),
+        cornu_adam(.schedule = cornu_polynomial_decay(0.5, 7, CORNU_ZERO, 2.0, .cycle = true),
+                   .beta_1 = CORNU_ZERO, .beta_2 = 0.5, .epsilon = 0.25, .amsgrad = true,
+                   .use_ema = true, .ema_momentum = 0.75, .ema_overwrite_frequency = 5),
+        cornu_adamw(.schedule = cornu_cosine_decay(0.5, 7, 0.125, 0.75, 3),
+                    .weight_decay = CORNU_ZERO, .global_clipnorm = 2.0, .name = "decoupled"),
+        cornu_adagrad(.schedule = cornu_cosine_decay_restarts(0.5, 7, 3.0, 0.5, 0.25),
+                      .initial_accumulator_value = 0.25, .gradient_accumulation_steps = 3),
+        cornu_adadelta(.schedule = cornu_piecewise_constant_decay(boundaries, values, 2),
+                       .rho = 0.5, .loss_scale_factor = 4.0),
+        cornu_adamax(.learning_rate = 0.5, .beta_1 = 0.25, .weight_decay = 0.125),
+        cornu_nadam(.learning_rate = CORNU_ZERO, .beta_2 = 0.25, .clipnorm = 0.5),
+        cornu_lion(.learning_rate = 0.5, .beta_1 = 0.25, .beta_2 = 0.125),
+        cornu_ftrl(.learning_rate = 0.5, .learning_rate_power = -0.25, .beta = 0.125,
+                   .initial_accumulator_value = 0.75, .l1_regularization_strength = 1.5,
+                   .l2_regularization_strength = 2.5, .l2_shrinkage_regularization_strength = 3.5),
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        CornuModel *model = cornu_sequential(.name = "model", .input_shape = { 3 });
+        cornu_model_add(model, cornu_dense(2, .name = "dense"));
+        expect_ok(cornu_compile(model, .optimizer = all[i], .loss = CORNU_MEAN_SQUARED_ERROR,
+                                .device = device));
+        expect_ok(cornu_model_save(model, here("a", ".keras")));
+        CornuModel *loaded = expect_model(cornu_model_load_compiled(here("a", ".keras"), device));
+        const CornuOptimizer *a = cornu_model_optimizer(model), *b = cornu_model_optimizer(loaded);
+        assert_ptr_equal(a->kind, b->kind);
+        for (const CornuOptimizerField *field = a->kind->fields; field->name; field++)
+            assert_memory_equal((const char *)a + field->in_self, (const char *)b + field->in_self,
+                                field->flag ? sizeof(bool) : sizeof(double));
+        assert_string_equal(cornu_optimizer_name(a), cornu_optimizer_name(b));
+        assert_true(!a->schedule == !b->schedule);
+        assert_true(a->schedule || a->learning_rate == b->learning_rate);
+        assert_true(a->ema_momentum == b->ema_momentum && a->use_ema == b->use_ema);
+        expect_ok(cornu_model_save(loaded, here("b", ".keras")));
+        expect_equal_files(here("a", ".keras"), here("b", ".keras"));
+        cornu_model_free(model);
+        cornu_model_free(loaded);
+    }
+}
+
+/* ---- Real Keras on ours ---- */
+
+/* A model made here, on the labels of `sequence`: of classes whose weights lie in parts. */
+static CornuModel *attention(Data *data)
+{
+    static float  x[ROWS * 4 * 6];
+    CornuSymbol  *in = cornu_input(.shape = { 4, 6 });
+    CornuSymbol  *y = cornu_call(cornu_layer_normalization(), in);
+    y = cornu_call(cornu_multi_head_attention(2, 3), y, y);
+    y = cornu_call(cornu_dense(3, .activation = CORNU_SOFTMAX), cornu_call(cornu_lstm(5), y));
+    CornuModel *model = expect_model(cornu_model(.inputs = { in }, .outputs = { y }));
+    for (int i = 0; i < ROWS * 4 * 6; i++) x[i] = (float)(i * 37 % 101) / 25 - 2;
+    data->x[0] = cornu_array(x, CORNU_F32, ROWS, 4, 6);
+    expect_ok(cornu_compile(model, .optimizer = cornu_adam(.learning_rate = 0.01),
+                            .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY,
+                            .metrics = { CORNU_ACCURACY }, .device = device));
+    return model;
+}
+
+static void write_case(const char *name)
+{
+    static const char *const names[] = { "x0", "x1", "y0", "y1", "p0", "p1" };
+    const bool      made_here = !strcmp(name, "attention");
+    Data            data = data_of(made_here ? "sequence" : name);
+    float           got[MOST][ROWS * 8], losses[STEPS];
+    CornuNamedArray arrays[7];
+    int             count = 0;
+    CornuModel     *model = made_here ? attention(&data) : expect_model(
+        cornu_model_load_compiled(golden(name, ".keras"), device));
+    for (int i = 0; i < 2; i++) step(model, &data);
+    expect_ok(cornu_model_save(model, here(name, ".keras")));
+    expect_ok(cornu_model_save_weights(model, here(name, ".weights.h5")));
+    predict(model, &data, got);
+    for (int i = 0; i < STEPS; i++) losses[i] = step(model, &data);
+    for (int i = 0; i < 6; i++) {
+        const CornuArray from = (i < 2 ? data.x : i < 4 ? data.y : data.p)[i % 2];
+        const CornuArray to = i < 4 ? from : cornu_array_from(got[i % 2], from.type);
+        if (from.data) arrays[count++] = (CornuNamedArray){ names[i], to };
+    }
+    arrays[count++] = (CornuNamedArray){ "losses", cornu_array(losses, CORNU_F32, STEPS) };
+    expect_ok(cornu_npz_write(here(name, ".npz"), arrays, count));
+    cornu_model_free(model);
+    cornu_npz_close(data.file);
+}
+
+static void test_keras_loads_ours(void **state)
+{
+    (void)state;
+    const char *python = getenv("CORNU_PYTHON") ? getenv("CORNU_PYTHON") : "python3";
+    char        command[600];
+    snprintf(command, sizeof command, "%s -c 'import importlib.util as u; "
+             "exit(not u.find_spec(\"keras\"))' 2>/dev/null", python);
+    if (!has_hdf5() || system(command) != 0) skip();
+    for (int i = 0; i < CASES; i++) write_case(cases[i]);
+    write_case("attention");
+    snprintf(command, sizeof command, "%s tests/nn/check_keras.py %s %s %s %s attention >/dev/null",
+             python, folder, cases[0], cases[1], cases[2]);
+    assert_int_equal(system(command), 0);
+}
+
+/* ---- Files nobody vouches for ---- */
+
+static void test_hostile_files(void **state)
+{
+    static const struct { const char *name; CornuStatus status; const char *message; } hostile[] = {
+        { "soft", CORNU_ERR_UNSUPPORTED, "\"layers/conv2d/vars/0\" is a link to another place" },
+        { "external_link", CORNU_ERR_UNSUPPORTED, "is a link to another place" },
+        { "external_data", CORNU_ERR_UNSUPPORTED, "has its numbers in another file" },
+        { "virtual", CORNU_ERR_UNSUPPORTED, "has its numbers in another file" },
+        { "huge", CORNU_ERR_FORMAT, "declares 4398046511104 bytes, but only 0 are stored" },
+        { "texts", CORNU_ERR_UNSUPPORTED, "holds no numbers" },
+        { "missing", CORNU_ERR_SHAPE, "has 1 weights, the model's layer conv2d has 2" },
+        { "group", CORNU_ERR_FORMAT, "is no array" },
+        { "shape", CORNU_ERR_SHAPE, "conv2d/kernel: \"layers/conv2d/vars/0\" is (3, 3) in the file,"
+                                    " expected (3, 3, 2, 4)" },
+    };
+    (void)state;
+    if (!has_hdf5()) skip();
+    CornuModel *model = expect_model(cornu_model_load(golden("images", ".keras")));
+    expect_ok(cornu_model_save_weights(model, here("a", ".npz")));
+    for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++) {
+        char name[60];
+        snprintf(name, sizeof name, "hostile_%s", hostile[i].name);
+        const char *path = golden(name, ".weights.h5");
+        const CornuStatus status = cornu_model_load_weights(model, path);
+        expect_error(status, hostile[i].status, hostile[i].message);
+        assert_true(!strncmp(cornu_error_message(), path, strlen(path)));
+    }
+    expect_error(cornu_model_load_weights(model, golden("sequence", ".weights.h5")),
+                 CORNU_ERR_SHAPE, "weights");
+    expect_error(cornu_model_load_weights(model, golden("sequence", ".h5")), CORNU_ERR_SHAPE,
+                 "\"model_weights/embedding\" has 1 weights, the model's conv2d has 2");
+    expect_ok(cornu_model_save_weights(model, here("b", ".npz")));   /* nothing was changed */
+    expect_equal_files(here("a", ".npz"), here("b", ".npz"));
+    cornu_model_free(model);
+}
+
+static size_t read_golden(const char *name, const char *suffix, unsigned char *bytes, size_t room)
+{
+    const size_t size = files_read(golden(name, suffix), bytes, room);
+    assert_true(size > 0 && size < room);
+    return size;
+}
+
+/* Cut files are refused. */
+static void test_truncated_files(void **state)
+{
+    static const char *const suffixes[] = { ".keras", ".weights.h5", ".h5", ".npz" };
+    static unsigned char bytes[400000];
+    (void)state;
+    if (!has_hdf5()) skip();
+    for (int s = 0; s < 4; s++) {
+        const size_t size = read_golden("images", suffixes[s], bytes, sizeof bytes);
+        const char  *path = here("a", suffixes[s]);
+        CornuModel  *model = expect_model(cornu_model_load(golden("images", ".keras")));
+        for (size_t cut = 0; cut < size; cut += cut < 200 ? 40 : 1024) {
+            files_write(path, bytes, cut);
+            assert_int_not_equal(cornu_model_load_weights(model, path), CORNU_OK);
+            assert_true(strlen(cornu_error_message()) > strlen(path));
+        }
+        cornu_model_free(model);
+    }
+}
+
+/* A byte here and there is wrong: an error, or what it says was not needed; never a crash. Archives
+ * have checksums: there only what nobody reads can be wrong. */
+static void test_damaged_files(void **state)
+{
+    static const char *const suffixes[] = { ".keras", ".weights.h5", ".h5", ".npz" };
+    static unsigned char bytes[400000];
+    (void)state;
+    if (!has_hdf5()) skip();
+    uint32_t random = 1;
+    for (int s = 0; s < 4; s++) {
+        const size_t size = read_golden("images", suffixes[s], bytes, sizeof bytes);
+        const char  *path = here("a", suffixes[s]);
+        CornuModel  *model = expect_model(cornu_model_load(golden("images", ".keras")));
+        int          refused = 0;
+        for (int i = 0; i < 300; i++) {
+            random = random * 1664525 + 1013904223;
+            const size_t        at = (random >> 8) % size;
+            const unsigned char old = bytes[at];
+            bytes[at] ^= (unsigned char)(1 << (random >> 29));
+            files_write(path, bytes, size);
+            refused += cornu_model_load_weights(model, path) != CORNU_OK;
+            bytes[at] = old;
+        }
+        assert_true(refused > 0);
+        cornu_model_free(model);
+    }
+}
+
+static void test_suffixes(void **state)
+{
+    (void)state;
+    CornuModel *model = cornu_sequential(.input_shape = { 4 });
+    cornu_model_add(model, cornu_dense(3));
+    expect_error(cornu_model_save(model, here("a", ".weights.h5")), CORNU_ERR_UNSUPPORTED,
+                 "there are no whole models saved as .weights.h5, expected one of .safetensors "
+                 ".keras");
+    expect_error(cornu_model_save_weights(model, here("a", ".keras")), CORNU_ERR_UNSUPPORTED,
+                 "expected one of .safetensors .weights.h5 .npz");
+    expect_error(cornu_model_save(model, here("a", ".h5")), CORNU_ERR_UNSUPPORTED, ".keras");
+    expect_error(cornu_model_load_weights(model, here("absent", ".npz")), CORNU_ERR_FILE,
+                 "cannot be read");
+    assert_null(cornu_model_load_compiled("a.safetensors", NULL));
+    expect_error(cornu_error_take(), CORNU_ERR_UNSUPPORTED, "does not say what it was compiled");
+    cornu_model_free(model);
+}
+
+#define OF_CASE(test, i) { #test, test, NULL, NULL, (void *)#i }
+#define OF_CASES(test) OF_CASE(test, sequence), OF_CASE(test, images), OF_CASE(test, branches)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        OF_CASES(test_predicts_as_keras),
+        OF_CASES(test_loads_weights_alone),
+        OF_CASES(test_goes_on_as_keras),
+        OF_CASES(test_round_trip),
+        cmocka_unit_test(test_optimizers),
+        cmocka_unit_test(test_keras_loads_ours),
+        cmocka_unit_test(test_hostile_files),
+        cmocka_unit_test(test_truncated_files),
+        cmocka_unit_test(test_damaged_files),
+        cmocka_unit_test(test_suffixes),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
