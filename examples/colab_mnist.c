@@ -36,7 +36,8 @@ static CornuStatus notebook(const Options *options, const CornuReferenceModel *r
         tpu_model, .x = train_x, .y = mnist->train_y, .batch_size = options->batch_size,
         .epochs = options->epochs, .steps_per_epoch = options->steps_per_epoch,
         .validation_x = test_x, .validation_y = mnist->test_y, .verbose = options->verbose,
-        .callbacks = { options->trace ? cornu_trace(options->trace) : NULL });
+        .callbacks = { options->trace ? cornu_trace(options->trace) : NULL,
+                       session_backup(options) });
     if (!history) return cornu_error_status();
 
     double           test[2];

@@ -26,7 +26,8 @@ static CornuStatus train(const Options *options, const Augmentation *augmentatio
         model, .data = train, .batch_size = options->batch_size, .epochs = options->epochs,
         .steps_per_epoch = options->steps_per_epoch, .validation_x = garments->test_x,
         .validation_y = garments->test_y, .verbose = options->verbose,
-        .callbacks = { options->trace ? cornu_trace(options->trace) : NULL });
+        .callbacks = { options->trace ? cornu_trace(options->trace) : NULL,
+                       session_backup(options) });
     cornu_dataset_free(train);
     if (!history) return cornu_error_status();
 

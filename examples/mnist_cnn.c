@@ -28,7 +28,8 @@ static CornuStatus train(const Options *options, const CornuReferenceModel *refe
         .epochs = options->epochs, .steps_per_epoch = options->steps_per_epoch,
         .validation_split = reference->validation_split, .validation_x = validation_x,
         .validation_y = validation_y, .verbose = options->verbose,
-        .callbacks = { options->trace ? cornu_trace(options->trace) : NULL });
+        .callbacks = { options->trace ? cornu_trace(options->trace) : NULL,
+                       session_backup(options) });
     if (!history) return cornu_error_status();
 
     double      test[2];

@@ -25,7 +25,8 @@ typedef struct {
     const char *model;
     int64_t     epochs, batch_size, steps_per_epoch, steps_per_execution, limit, seed;
     double      learning_rate;
-    const char *data, *save, *load, *history, *trace, *labels, *plots;
+    int64_t     backup_freq;
+    const char *data, *save, *load, *history, *trace, *labels, *plots, *backup;
     CornuVerbose verbose;
 
     const char *const *arguments;  /* what is no flag */
@@ -42,7 +43,8 @@ enum {
     OPTIONS_DATA     = 8,          /* --data --limit --seed */
     OPTIONS_TRAINING = 16,         /* --epochs --batch-size --learning-rate */
     OPTIONS_FIT      = 32,         /* --steps-per-epoch --steps-per-execution --save --load
-                                      --history --trace --plots --verbose */
+                                      --history --trace --plots --backup --backup-freq
+                                      --verbose */
     OPTIONS_ALL      = 63,         /* all of the above */
     OPTIONS_CLASSES  = 64,         /* --labels */
 };

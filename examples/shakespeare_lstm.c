@@ -151,7 +151,8 @@ static CornuStatus train(Run *run)
     CornuHistory *history = cornu_fit(
         run->model, run->train, .epochs = options->epochs, .validation_data = run->test,
         .steps_per_epoch = options->steps_per_epoch, .verbose = options->verbose,
-        .callbacks = { options->trace ? cornu_trace(options->trace) : NULL });
+        .callbacks = { options->trace ? cornu_trace(options->trace) : NULL,
+                       session_backup(options) });
     if (!history) return cornu_error_status();
 
     const int last = cornu_history_epochs(history) - 1;

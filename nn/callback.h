@@ -57,6 +57,11 @@ typedef CornuStatus CornuIndexHook(CornuCallback *self, CornuModel *model, int64
  * yes the logs are read for all, else they are NULL. cornu_always_wants_logs says yes. */
 struct CornuCallback {
     CornuParams     params;
+    bool            runs_last;   /* its hooks come after those of the others: it keeps what they
+                                    change */
+    /* The numbers that it goes on from, *count of them, the same ones each time; a backup
+     * (backup.h) keeps them and puts them back. NULL: there are none. */
+    double       *(*state)(CornuCallback *self, int *count);
     bool          (*wants_batch_logs)(CornuCallback *self, int64_t batch);
     CornuHook      *train_begin, *train_end;
     CornuIndexHook *epoch_begin, *epoch_end;

@@ -27,10 +27,10 @@ void cornu__callbacks_take(CornuCallbacks *callbacks, CornuModel *model,
                            CornuCallback *const given[CORNU_MAX_CALLBACKS])
 {
     *callbacks = (CornuCallbacks){ .model = model };
-    while (callbacks->count < CORNU_MAX_CALLBACKS && given[callbacks->count]) {
-        callbacks->items[callbacks->count] = given[callbacks->count];
-        callbacks->count++;
-    }
+    for (int last = 0; last < 2; last++)
+        for (int i = 0; i < CORNU_MAX_CALLBACKS; i++)
+            if (given[i] && given[i]->runs_last == last)
+                callbacks->items[callbacks->count++] = given[i];
 }
 
 CornuStatus cornu__callbacks_open(CornuCallbacks *callbacks, CornuVerbose verbose, int64_t epochs,

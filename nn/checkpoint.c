@@ -1,13 +1,12 @@
 #include "checkpoint_internal.h"
 
 #include "../device/memory_internal.h"
+#include "file_internal.h"
 #include "files_internal.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* ---- The path ---- */
 
@@ -154,24 +153,6 @@ CornuStatus cornu__fill_path(const char *filepath, int64_t epoch, int64_t batch,
     return *filled ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
-/* Makes the folders above the file. */
-static CornuStatus make_folders(const char *path)
-{
-    char *folder = cornu__copy_text(path);
-    if (!folder) return CORNU_ERR_MEMORY;
-    CornuStatus status = CORNU_OK;
-    for (char *c = folder + 1; *c && status == CORNU_OK; c++) {
-        if (*c != '/') continue;
-        *c = '\0';
-        if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-            status = cornu__fail(CORNU_ERR_FILE, "%s: the folder cannot be made: %s", folder,
-                                 strerror(errno));
-        *c = '/';
-    }
-    cornu__release(folder);
-    return status;
-}
-
 /* ---- The callback ---- */
 
 typedef struct {
@@ -180,10 +161,17 @@ typedef struct {
     char            *filepath, *monitor;
     CornuMonitorMode mode;
     FILE            *file;
-    bool             verbose, best_only, weights_only, has_best;
-    double           best;
-    int64_t          save_freq, unsaved_batches, last_batch, epoch;
+    bool             verbose, best_only, weights_only;
+    int64_t          save_freq, epoch;
+    struct { double has_best, best, unsaved_batches, last_batch; } kept;
 } Checkpoint;
+
+static double *state(CornuCallback *base, int *count)
+{
+    Checkpoint *self = (Checkpoint *)base;
+    *count = (int)(sizeof self->kept / sizeof(double));
+    return &self->kept.has_best;
+}
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -239,14 +227,14 @@ static CornuStatus decide(Checkpoint *self, const CornuLogs *logs, const char *p
     if (self->mode == CORNU_MODE_AUTO) CORNU__TRY(find_mode(self));
 
     char best[40] = "None";
-    if (self->has_best) snprintf(best, sizeof best, "%.5f", self->best);
-    *wanted = !self->has_best ||
-              (self->mode == CORNU_MODE_MIN ? current < self->best : current > self->best);
+    if (self->kept.has_best) snprintf(best, sizeof best, "%.5f", self->kept.best);
+    *wanted = !self->kept.has_best ||
+              (self->mode == CORNU_MODE_MIN ? current < self->kept.best : current > self->kept.best);
     if (*wanted) {
         say(self, "%s improved from %s to %.5f, saving model to %s", self->monitor, best,
             current, path);
-        self->best = current;
-        self->has_best = true;
+        self->kept.best = current;
+        self->kept.has_best = true;
     } else {
         say(self, "%s did not improve from %s", self->monitor, best);
     }
@@ -260,7 +248,7 @@ static CornuStatus save(Checkpoint *self, CornuModel *model, int64_t batch, cons
     CORNU__TRY(cornu__fill_path(self->filepath, self->epoch, batch, logs, &path));
     CornuStatus status = decide(self, logs, path, &wanted);
     if (status == CORNU_OK && wanted) {
-        status = make_folders(path);
+        status = cornu__file_folders(path);
         if (status == CORNU_OK) status = self->save(model, path, self->weights_only);
         if (status == CORNU_OK) say(self, "finished saving model to %s", path);
     }
@@ -274,7 +262,6 @@ static CornuStatus epoch_begin(CornuCallback *base, CornuModel *model, int64_t e
     Checkpoint *self = (Checkpoint *)base;
     (void)model, (void)logs;
     self->epoch = epoch;
-    self->last_batch = -1;
     return CORNU_OK;
 }
 
@@ -283,14 +270,15 @@ static CornuStatus epoch_end(CornuCallback *base, CornuModel *model, int64_t epo
 {
     Checkpoint *self = (Checkpoint *)base;
     (void)epoch;
+    self->kept.last_batch = -1.0;
     return self->save_freq > 0 ? CORNU_OK : save(self, model, -1, logs);
 }
 
 /* Several batches may end at once (steps_per_execution). */
 static bool is_due(const Checkpoint *self, int64_t batch)
 {
-    return self->save_freq > 0 &&
-           self->unsaved_batches + batch - self->last_batch >= self->save_freq;
+    const double unsaved = self->kept.unsaved_batches + (double)batch - self->kept.last_batch;
+    return self->save_freq > 0 && unsaved >= (double)self->save_freq;
 }
 
 static bool wants_batch_logs(CornuCallback *base, int64_t batch)
@@ -303,8 +291,9 @@ static CornuStatus train_batch_end(CornuCallback *base, CornuModel *model, int64
 {
     Checkpoint *self = (Checkpoint *)base;
     const bool due = is_due(self, batch);
-    self->unsaved_batches = due ? 0 : self->unsaved_batches + batch - self->last_batch;
-    self->last_batch = batch;
+    self->kept.unsaved_batches += (double)batch - self->kept.last_batch;
+    if (due) self->kept.unsaved_batches = 0.0;
+    self->kept.last_batch = (double)batch;
     return due ? save(self, model, batch, logs) : CORNU_OK;
 }
 
@@ -331,7 +320,7 @@ CornuCallback *cornu__checkpoint_create(const CornuModelCheckpointConfig *config
     *self = (Checkpoint){
         .base = { .wants_batch_logs = config->save_freq > 0 ? wants_batch_logs : NULL,
                   .epoch_begin = epoch_begin, .epoch_end = epoch_end,
-                  .train_batch_end = train_batch_end, .free = free_checkpoint },
+                  .train_batch_end = train_batch_end, .state = state, .free = free_checkpoint },
         .save = save,
         .filepath = cornu__copy_text(config->filepath),
         .monitor = cornu__copy_text(config->monitor ? config->monitor : "val_loss"),
@@ -340,10 +329,9 @@ CornuCallback *cornu__checkpoint_create(const CornuModelCheckpointConfig *config
         .verbose = config->verbose > 0,
         .best_only = config->save_best_only,
         .weights_only = config->save_weights_only,
-        .has_best = config->has_initial_value,
-        .best = config->initial_value_threshold,
         .save_freq = config->save_freq,
-        .last_batch = -1,
+        .kept = { .has_best = config->has_initial_value, .best = config->initial_value_threshold,
+                  .last_batch = -1.0 },
     };
     if (self->filepath && self->monitor) return &self->base;
     free_checkpoint(&self->base);

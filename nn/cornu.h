@@ -11,6 +11,7 @@
 #include "../device/device.h"
 #include "../tensor/ops.h"
 #include "activations.h"
+#include "backup.h"
 #include "callback.h"
 #include "checkpoint.h"
 #include "constraints.h"

@@ -50,6 +50,23 @@ static CornuStatus fail(CornuNewFile *file, const char *what)
     return status;
 }
 
+CornuStatus cornu__file_folders(const char *path)
+{
+    char *folder = cornu__copy_text(path);
+    if (!folder) return CORNU_ERR_MEMORY;
+    CornuStatus status = CORNU_OK;
+    for (char *c = folder + 1; *c && status == CORNU_OK; c++) {
+        if (*c != '/') continue;
+        *c = '\0';
+        if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+            status = cornu__fail(CORNU_ERR_FILE, "%s: the folder cannot be made: %s", folder,
+                                 strerror(errno));
+        *c = '/';
+    }
+    cornu__release(folder);
+    return status;
+}
+
 CornuStatus cornu__file_create(CornuNewFile *file, const char *path)
 {
     *file = (CornuNewFile){ .path = cornu__copy_text(path) };

@@ -165,7 +165,7 @@ static const CornuNamedArray *find_array(const CornuSafetensors *file, const jso
     return cornu_safetensors_find(file, listed ? listed : name);
 }
 
-static CornuStatus check_fit(const CornuNamedArray *array, const char *name, CornuType type)
+CornuStatus cornu__check_fit(const CornuNamedArray *array, const char *name, CornuType type)
 {
     CornuText here, there;
     if (!array)
@@ -190,7 +190,8 @@ static CornuStatus check_weights(const CornuModel *model, const CornuSafetensors
                            json_array_size(list), cornu_model_name(model), count);
     for (int i = 0; i < count; i++) {
         const CornuWeight *weight = cornu_model_weight(model, i);
-        CORNU__TRY(check_fit(find_array(file, list, i, weight->path), weight->path, weight->type));
+        CORNU__TRY(cornu__check_fit(find_array(file, list, i, weight->path), weight->path,
+                                    weight->type));
     }
     return CORNU_OK;
 }
@@ -224,8 +225,8 @@ static CornuStatus check_optimizer(const CornuModel *model, const CornuSafetenso
     for (int i = 0; i < *count; i++) {
         const CornuVariable *variable = cornu_model_optimizer_variable(model, i);
         const char *name = cornu_variable_name(variable);
-        CORNU__TRY(check_fit(find_array(file, list, i, name), name,
-                             cornu_variable_type(variable)));
+        CORNU__TRY(cornu__check_fit(find_array(file, list, i, name), name,
+                                    cornu_variable_type(variable)));
     }
     return CORNU_OK;
 }

@@ -5,6 +5,7 @@
 #include "../datasets/dataset_internal.h"
 #include "../datasets/iterator.h"
 #include "../device/clock_internal.h"
+#include "history.h"
 #include "model_internal.h"
 
 /* ---- Batches ---- */
@@ -73,7 +74,8 @@ typedef struct {
     int            count;
 } CornuCallbacks;
 
-/* Takes the callbacks, first of all, so that whatever fails they are freed by close. */
+/* Takes the callbacks, first of all, so that whatever fails they are freed by close. NULLs among
+ * them are left out. */
 void cornu__callbacks_take(CornuCallbacks *callbacks, CornuModel *model,
                            CornuCallback *const given[CORNU_MAX_CALLBACKS]);
 
@@ -108,6 +110,18 @@ void        cornu__logs_close(CornuLogSet *set);
 
 /* Brings the items up to date with values[]. */
 void cornu__logs_refresh(CornuLogSet *set);
+
+/* ---- Training ---- */
+
+/* Where fit stands: all that it goes on from besides the model and the data. Callbacks find it at
+ * model->training, and may set it when training begins. */
+typedef struct CornuTraining {
+    int64_t       epoch, step;   /* `step` steps of this epoch have run */
+    int64_t       samples;       /* in them */
+    CornuSource  *source;        /* with the place of the next batch in the data */
+    CornuHistory *history;       /* the epochs before */
+    const CornuCallbacks *callbacks;
+} CornuTraining;
 
 /* ---- Evaluation ---- */
 

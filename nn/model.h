@@ -186,7 +186,8 @@ typedef struct {
     int64_t        epochs;               /* default 1: the index to end before, see initial_epoch;
                                             CORNU_ZERO for none */
     CornuVerbose   verbose;
-    CornuCallback *callbacks[CORNU_MAX_CALLBACKS]; /* taken: freed when fit returns */
+    CornuCallback *callbacks[CORNU_MAX_CALLBACKS]; /* taken: freed when fit returns. NULLs among
+                                            them are left out */
     double         validation_split;     /* this part of the data, the last one, is held out */
     CornuDataset  *validation_data;      /* or these arrays */
     CornuArray     validation_x, validation_y;

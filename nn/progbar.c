@@ -229,7 +229,7 @@ static void draw_bar(CornuBar *bar, int64_t current, bool last, double per_step,
 
     repeat(bar, " ", bar->drawn_width - width);   /* what a longer line left behind */
     if (last) fputc('\n', bar->file);
-    bar->drawn_width = width;
+    bar->drawn_width = last ? 0 : width;
     fflush(bar->file);
 }
 
@@ -413,9 +413,15 @@ static CornuStatus predict_end(CornuCallback *self, CornuModel *model, const Cor
     return finish((Logger *)self, logs);
 }
 
+/* What follows a bar that was left unfinished begins on a line of its own. */
 static void free_logger(CornuCallback *self)
 {
-    cornu_bar_free(((Logger *)self)->bar);
+    CornuBar *bar = ((Logger *)self)->bar;
+    if (bar->drawn_width > 0) {
+        fputc('\n', bar->file);
+        fflush(bar->file);
+    }
+    cornu_bar_free(bar);
     cornu__release(self);
 }
 

@@ -1,5 +1,6 @@
 #include "safetensors.h"
 
+#include "../datasets/sha256_internal.h"
 #include "../device/memory_internal.h"
 #include "file_internal.h"
 #include "json_internal.h"
@@ -8,13 +9,18 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum { MAX_HEADER = 100000000, HEADER_DEPTH = 3 };   /* the format's own limit; {{[]}} */
 
 static const char *const metadata_key = "__metadata__";
+
+/* The digits of the checksum follow `sum_mark` in the header: inside a text the quotes would be
+ * escaped, and an array's name is not followed by a text. While it is computed they are zeros. */
+enum { SUM_DIGITS = CORNU__SHA256_TEXT - 1 };
+static const char sum_key[] = "sha256", sum_mark[] = "\"sha256\":\"";
+static const char sum_zeros[] = "0000000000000000000000000000000000000000000000000000000000000000";
 
 static const struct { const char *name; CornuDtype dtype; } dtypes[] = {
 #define X(id, printed, size, file_name) { file_name, CORNU_##id },
@@ -30,7 +36,7 @@ typedef struct {
 } Entry;
 
 struct CornuSafetensors {
-    unsigned char *bytes;           /* the mapped file */
+    unsigned char *bytes;           /* the whole file */
     size_t         size;
     json_t        *header;          /* owns the names */
     int64_t        data_size;
@@ -38,7 +44,23 @@ struct CornuSafetensors {
     int            count;
 };
 
-static CornuStatus map_file(CornuSafetensors *file, const char *path)
+/* Fills the file's bytes. Read, not mapped: a disk that fails would end a program that looks at a
+ * mapped file. */
+static CornuStatus read_bytes(CornuSafetensors *file, int descriptor)
+{
+    for (size_t at = 0; at < file->size;) {
+        const ssize_t got = read(descriptor, file->bytes + at, file->size - at);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return cornu__fail(CORNU_ERR_FILE, "cannot be read: %s", strerror(errno));
+        if (got == 0)
+            return cornu__fail(CORNU_ERR_FILE, "ends after %zu of %zu bytes: it is being changed",
+                               at, file->size);
+        at += (size_t)got;
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus read_file(CornuSafetensors *file, const char *path)
 {
     /* Not waiting for a pipe's other end. */
     int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -56,13 +78,9 @@ static CornuStatus map_file(CornuSafetensors *file, const char *path)
         status = cornu__fail(CORNU_ERR_FORMAT, "has %lld bytes, a safetensors file has at least "
                              "10", (long long)info.st_size);
     } else {
-        void *bytes = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-        if (bytes == MAP_FAILED) {
-            status = cornu__fail(CORNU_ERR_FILE, "cannot be mapped: %s", strerror(errno));
-        } else {
-            file->bytes = bytes;
-            file->size = (size_t)info.st_size;
-        }
+        file->size = (size_t)info.st_size;
+        file->bytes = cornu__allocate(file->size, 1);
+        status = file->bytes ? read_bytes(file, descriptor) : CORNU_ERR_MEMORY;
     }
     close(descriptor);
     return status;
@@ -223,14 +241,45 @@ static CornuStatus parse_entries(CornuSafetensors *file)
     return CORNU_OK;
 }
 
+/* Where the digits begin; NULL without. */
+static const char *find_sum(const char *header, size_t size)
+{
+    const size_t mark = sizeof sum_mark - 1;
+    for (size_t at = 0; at + mark + SUM_DIGITS <= size; at++)
+        if (memcmp(header + at, sum_mark, mark) == 0) return header + at + mark;
+    return NULL;
+}
+
+static CornuStatus check_sum(const CornuSafetensors *file)
+{
+    if (!cornu_safetensors_has_checksum(file)) return CORNU_OK;
+    const unsigned char *end = file->bytes + file->size;
+    const unsigned char *digits = (const unsigned char *)find_sum(
+        (const char *)file->bytes + 8, file->size - 8 - (size_t)file->data_size);
+    char        text[CORNU__SHA256_TEXT] = "";
+    CornuSha256 sum;
+    if (digits) {
+        cornu__sha256_begin(&sum);
+        cornu__sha256_add(&sum, file->bytes, (size_t)(digits - file->bytes));
+        cornu__sha256_add(&sum, sum_zeros, SUM_DIGITS);
+        digits += SUM_DIGITS;
+        cornu__sha256_add(&sum, digits, (size_t)(end - digits));
+        cornu__sha256_end(&sum, text);
+    }
+    if (!strcmp(text, cornu_safetensors_metadata(file, sum_key))) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_FORMAT, "its checksum is not that of its bytes: it is damaged, or "
+                       "was changed by a program that kept \"%s\" in its metadata", sum_key);
+}
+
 CornuSafetensors *cornu_safetensors_open(const char *path)
 {
     if (cornu_error_pending()) return NULL;
     CornuSafetensors *file = cornu__allocate(1, sizeof *file);
     if (!file) return cornu__null();
-    CornuStatus status = map_file(file, path);
+    CornuStatus status = read_file(file, path);
     if (status == CORNU_OK) status = parse_header(file);
     if (status == CORNU_OK) status = parse_entries(file);
+    if (status == CORNU_OK) status = check_sum(file);
     if (status == CORNU_OK) return file;
     cornu__fail_prefix(status, path);
     cornu_safetensors_close(file);
@@ -240,7 +289,7 @@ CornuSafetensors *cornu_safetensors_open(const char *path)
 void cornu_safetensors_close(CornuSafetensors *file)
 {
     if (!file) return;
-    if (file->bytes) munmap(file->bytes, file->size);
+    cornu__release(file->bytes);
     json_decref(file->header);
     cornu__release(file->entries);
     cornu__release(file);
@@ -263,6 +312,11 @@ const CornuNamedArray *cornu_safetensors_find(const CornuSafetensors *file, cons
 const char *cornu_safetensors_metadata(const CornuSafetensors *file, const char *key)
 {
     return json_string_value(json_object_get(json_object_get(file->header, metadata_key), key));
+}
+
+bool cornu_safetensors_has_checksum(const CornuSafetensors *file)
+{
+    return cornu_safetensors_metadata(file, sum_key) != NULL;
 }
 
 /* ---- Writing ---- */
@@ -320,29 +374,58 @@ static CornuStatus make_header(json_t *header, const CornuNamedArray *arrays, in
     CORNU__TRY(add(header, metadata_key, texts));
     for (int i = 0; i < metadata_count; i++)
         CORNU__TRY(add_text(texts, metadata[i]));
+    CORNU__TRY(add_text(texts, (CornuMetadata){ sum_key, sum_zeros }));
     int64_t at = 0;
     for (int i = 0; i < count; i++) {
         CORNU__TRY(cornu_type_check(arrays[i].array.type));
         CORNU__TRY(add(header, arrays[i].name, describe(&arrays[i], at)));
         at += (int64_t)cornu_type_bytes(arrays[i].array.type);
     }
-    if (metadata_count == 0) json_object_del(header, metadata_key);
     return CORNU_OK;
 }
 
-/* The length, the header padded with blanks to a multiple of 8, the arrays. */
+/* The length, the header padded with blanks to a multiple of 8; *size bytes, to be released. */
+static char *make_head(const char *header, size_t *size)
+{
+    const size_t used = strlen(header), length = (used + 7) / 8 * 8;
+    char        *head = cornu__allocate(8 + length, 1);
+    if (!head) return NULL;
+    for (int i = 0; i < 8; i++) head[i] = (char)((uint64_t)length >> (8 * i) & 0xFF);
+    memcpy(head + 8, header, used);
+    memset(head + 8 + used, ' ', length - used);
+    *size = 8 + length;
+    return head;
+}
+
+/* Puts the checksum of it all into the head. */
+static void add_sum(char *head, size_t size, const CornuNamedArray *arrays, int count)
+{
+    CornuSha256 sum;
+    char        text[CORNU__SHA256_TEXT];
+    cornu__sha256_begin(&sum);
+    cornu__sha256_add(&sum, head, size);
+    for (int i = 0; i < count; i++)
+        cornu__sha256_add(&sum, arrays[i].array.data, cornu_type_bytes(arrays[i].array.type));
+    cornu__sha256_end(&sum, text);
+    memcpy(head + (find_sum(head, size) - head), text, SUM_DIGITS);
+}
+
 static CornuStatus write_all(const char *path, const char *header, const CornuNamedArray *arrays,
                              int count)
 {
     CornuNewFile file;
-    CORNU__TRY(cornu__file_create(&file, path));
-    const uint64_t length = (strlen(header) + 7) / 8 * 8;
-    for (int i = 0; i < 8; i++)
-        fputc((int)(length >> (8 * i) & 0xFF), file.stream);
-    fprintf(file.stream, "%-*s", (int)length, header);
-    for (int i = 0; i < count; i++)
-        fwrite(arrays[i].array.data, 1, cornu_type_bytes(arrays[i].array.type), file.stream);
-    return cornu__file_commit(&file);
+    size_t       size;
+    char        *head = make_head(header, &size);
+    CornuStatus  status = head ? cornu__file_create(&file, path) : CORNU_ERR_MEMORY;
+    if (status == CORNU_OK) {
+        add_sum(head, size, arrays, count);
+        fwrite(head, 1, size, file.stream);
+        for (int i = 0; i < count; i++)
+            fwrite(arrays[i].array.data, 1, cornu_type_bytes(arrays[i].array.type), file.stream);
+        status = cornu__file_commit(&file);
+    }
+    cornu__release(head);
+    return status;
 }
 
 CornuStatus cornu_safetensors_write(const char *path, const CornuNamedArray *arrays, int count,
