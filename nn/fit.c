@@ -256,7 +256,10 @@ static CornuStatus run(Fit *fit)
     fit->at.callbacks = &fit->callbacks;
     model->training = &fit->at;
     CORNU__TRY(cornu__hook(&fit->callbacks, CORNU__HOOK(train_begin), NULL));
-    while (fit->at.epoch < epochs && !model->stop_training) CORNU__TRY(run_epoch(fit));
+    while (fit->at.epoch < epochs && !fit->at.stopped) {
+        CORNU__TRY(run_epoch(fit));
+        fit->at.stopped = model->stop_training;
+    }
     if (epochs > 0) CORNU__TRY(cornu_optimizer_finalize_variable_values(model->optimizer));
     return cornu__hook(&fit->callbacks, CORNU__HOOK(train_end), fit->last_logs);
 }

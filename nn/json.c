@@ -1,6 +1,10 @@
 #include "json_internal.h"
 
+#include "../device/memory_internal.h"
+
+#include <limits.h>
 #include <stdbool.h>
+#include <string.h>
 
 /* How deep brackets nest, not looking into strings. */
 static int nesting(const char *bytes, size_t size)
@@ -39,9 +43,35 @@ json_t *cornu__json_parse(const char *bytes, size_t size, int depth)
     return value;
 }
 
+/* A text that grows. json_dumps would forget that there was no room for a key. */
+typedef struct {
+    char *bytes;
+    int   size, space;
+    bool  failed;
+} Text;
+
+static int append(const char *bytes, size_t size, void *context)
+{
+    Text *text = context;
+    if (size == 0) return 0;
+    if (size >= INT_MAX / 4 ||
+        cornu__reserve(&text->bytes, &text->space, text->size, (int)size, 1)) {
+        text->failed = true;
+        return -1;
+    }
+    memcpy(text->bytes + text->size, bytes, size);
+    text->size += (int)size;
+    return 0;
+}
+
 char *cornu__json_text(const json_t *value)
 {
-    char *text = value ? json_dumps(value, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
-    if (!text) cornu__fail(CORNU_ERR_MEMORY, "no memory for JSON text");
-    return text;
+    Text text = { .failed = !value };
+    if (value && (json_dump_callback(value, append, &text, JSON_SORT_KEYS | JSON_COMPACT) ||
+                  append("", 1, &text)))
+        text.failed = true;
+    if (!text.failed) return text.bytes;
+    cornu__release(text.bytes);
+    cornu__fail(CORNU_ERR_MEMORY, "no memory for JSON text");
+    return NULL;
 }

@@ -118,6 +118,7 @@ void cornu__logs_refresh(CornuLogSet *set);
 typedef struct CornuTraining {
     int64_t       epoch, step;   /* `step` steps of this epoch have run */
     int64_t       samples;       /* in them */
+    bool          stopped;       /* no epoch follows, though there are more */
     CornuSource  *source;        /* with the place of the next batch in the data */
     CornuHistory *history;       /* the epochs before */
     const CornuCallbacks *callbacks;

@@ -374,6 +374,6 @@ CornuStatus cornu__training_restore(CornuModel *model, const CornuSafetensors *f
     training->step = place.step;
     training->samples = place.samples;
     training->source->at = (CornuSample){ place.pass, place.index };
-    model->stop_training = place.stopped;
+    training->stopped = place.stopped;
     return CORNU_OK;
 }

@@ -395,7 +395,8 @@ static double seconds_now(void)
 
 static void wait_seconds(double seconds)
 {
-    const struct timespec time = { (time_t)seconds, (long)(1e9 * (seconds - (double)(time_t)seconds)) };
+    const double          whole = (double)(time_t)seconds;
+    const struct timespec time = { (time_t)whole, (long)(1e9 * (seconds - whole)) };
     nanosleep(&time, NULL);
 }
 
