@@ -1,7 +1,8 @@
 /*
  * BackupAndRestore: lets a training that was stopped, in whatever way, go on from where it was.
  *
- *     cornu_fit(model, train, .epochs = 12, .callbacks = { cornu_backup_and_restore("out/backup") })
+ *     cornu_fit(model, train, .epochs = 12,
+ *               .callbacks = { cornu_backup_and_restore("out/backup") });
  *
  * The same program, started again, goes on with the last step that was kept, and ends with the same
  * bits as if it had never been stopped, on any number of threads. A backup holds the weights, the

@@ -228,8 +228,9 @@ static CornuStatus decide(Checkpoint *self, const CornuLogs *logs, const char *p
 
     char best[40] = "None";
     if (self->kept.has_best) snprintf(best, sizeof best, "%.5f", self->kept.best);
-    *wanted = !self->kept.has_best ||
-              (self->mode == CORNU_MODE_MIN ? current < self->kept.best : current > self->kept.best);
+    const double gain = self->mode == CORNU_MODE_MIN ? self->kept.best - current
+                                                     : current - self->kept.best;
+    *wanted = !self->kept.has_best || gain > 0.0;
     if (*wanted) {
         say(self, "%s improved from %s to %.5f, saving model to %s", self->monitor, best,
             current, path);

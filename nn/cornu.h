@@ -40,5 +40,6 @@
 #include "summary.h"
 #include "terminal.h"
 #include "trace.h"
+#include "transfer.h"
 
 #endif
