@@ -14,7 +14,8 @@ static CornuStatus train(const Options *options, const Augmentation *augmentatio
 {
     cornu_compile(model, .optimizer = cornu_adam(.learning_rate = options->learning_rate),
                   .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY, .metrics = { CORNU_ACCURACY },
-                  .device = device, .steps_per_execution = options->steps_per_execution);
+                  .device = device, .steps_per_execution = options->steps_per_execution,
+                  .debug_nans = options->debug_nans);
     cornu_summary(model);
     if (options->load && cornu_model_load_weights(model, options->load))
         return cornu_error_status();

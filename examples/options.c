@@ -98,6 +98,8 @@ static void fill_table(Table *table, Options *o)
           NULL },
         { "backup-freq", OPTION_WHOLE, &o->backup_freq, "N",
           "do so after every N steps too, not only after each epoch", 1, 1e9, NULL },
+        { "debug-nans", OPTION_SWITCH, &o->debug_nans, "",
+          "name the layer and op where a number is first nan or infinite; slower", 0, 0, NULL },
         { "verbose", OPTION_CHOICE, &table->verbose, "auto|0|1|2",
           "silent, a progress bar, a line per epoch; auto: a bar on a terminal", 0, 0,
           verbosities },

@@ -27,6 +27,7 @@ typedef struct {
     double      learning_rate;
     int64_t     backup_freq;
     const char *data, *save, *load, *history, *trace, *labels, *plots, *backup;
+    bool         debug_nans;
     CornuVerbose verbose;
 
     const char *const *arguments;  /* what is no flag */
@@ -44,7 +45,7 @@ enum {
     OPTIONS_TRAINING = 16,         /* --epochs --batch-size --learning-rate */
     OPTIONS_FIT      = 32,         /* --steps-per-epoch --steps-per-execution --save --load
                                       --history --trace --plots --backup --backup-freq
-                                      --verbose */
+                                      --debug-nans --verbose */
     OPTIONS_ALL      = 63,         /* all of the above */
     OPTIONS_CLASSES  = 64,         /* --labels */
 };

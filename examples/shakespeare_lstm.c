@@ -144,7 +144,8 @@ static CornuStatus train(Run *run)
                   .optimizer = cornu_reference_optimizer(&run->reference, 0,
                                                          options->learning_rate),
                   .metrics = { CORNU_ACCURACY }, .device = run->device,
-                  .steps_per_execution = options->steps_per_execution);
+                  .steps_per_execution = options->steps_per_execution,
+                  .debug_nans = options->debug_nans);
     cornu_summary(run->model);
     if (options->load && cornu_model_load_weights(run->model, options->load))
         return cornu_error_status();

@@ -108,7 +108,8 @@ static CornuStatus read_logs(Fit *fit)
     if (!isfinite(loss))
         return cornu__fail(CORNU_ERR_VALUE, "%s: the loss became %s in epoch %lld, between steps "
                            "%lld and %lld; a smaller learning rate or .clipnorm may help, or the "
-                           "data hold values that are no numbers", fit->model->base.name,
+                           "data hold values that are no numbers. Compiled with .debug_nans the "
+                           "model tells where", fit->model->base.name,
                            isnan(loss) ? "nan" : "infinite", (long long)epoch + 1,
                            (long long)fit->finite_until + 1, (long long)done);
     fit->finite_until = done;

@@ -126,6 +126,10 @@ typedef struct {
     int64_t         steps_per_execution;         /* steps from one call of the batch hooks to the
                                                     next (callback.h); default the strategy's in
                                                     scope, else 1 */
+    bool            debug_nans;                  /* a step after which a weight, the loss or another
+                                                    result is nan or infinite fails with
+                                                    CORNU_ERR_VALUE naming the layer and op that
+                                                    first made it so; slower */
 } CornuCompileConfig;
 
 /* Takes what the model will be trained with, settles the precision of its layers (policy.h), and

@@ -81,7 +81,7 @@ struct CornuModel {
     CornuVariable  *seed_variable;               /* i64 */
     CornuStep      *steps;
     int64_t         steps_per_execution;         /* at least 1, once compiled */
-    bool            stop_training;
+    bool            stop_training, debug_nans;
     CornuTrace     *trace;                       /* of a step of this epoch, or NULL */
     struct CornuTraining *training;              /* where fit stands (loop_internal.h), or NULL */
 };
