@@ -13,6 +13,7 @@
 #include "activations.h"
 #include "backup.h"
 #include "callback.h"
+#include "check_gradients.h"
 #include "checkpoint.h"
 #include "constraints.h"
 #include "file.h"

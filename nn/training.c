@@ -185,9 +185,9 @@ static Place place_of(const CornuModel *model)
 static char *place_text(const CornuModel *model)
 {
     const Place p = place_of(model);
-    json_t     *json = json_pack("{s:I, s:I, s:I, s:{s:I, s:I}, s:I, s:I, s:I, s:I, s:b}",
+    json_t     *json = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b}",
                                  "epoch", p.epoch, "step", p.step, "samples", p.samples,
-                                 "data", "pass", p.pass, "batch", p.index, "seed", p.seed,
+                                 "pass", p.pass, "batch", p.index, "seed", p.seed,
                                  "batch_size", p.batch_size, "batches", p.batches,
                                  "steps_per_epoch", p.steps, "stopped", p.stopped);
     char       *text = cornu__json_text(json);
@@ -246,18 +246,25 @@ CornuSafetensors *cornu__training_open(const char *path)
 static CornuStatus read_place(const CornuSafetensors *file, Place *p)
 {
     const char *text = cornu_safetensors_metadata(file, "training");
-    json_t     *json = cornu__json_parse(text, strlen(text), TRAINING_DEPTH + 1);
+    json_t     *json = cornu__json_parse(text, strlen(text), TRAINING_DEPTH);
     if (!json) return cornu__fail_prefix(cornu_error_status(), "training");
-    const int failed = json_unpack(json, "{s:I, s:I, s:I, s:{s:I, s:I}, s:I, s:I, s:I, s:I, s:b}",
-                                   "epoch", &p->epoch, "step", &p->step, "samples", &p->samples,
-                                   "data", "pass", &p->pass, "batch", &p->index, "seed", &p->seed,
-                                   "batch_size", &p->batch_size, "batches", &p->batches,
-                                   "steps_per_epoch", &p->steps, "stopped", &p->stopped);
+    const struct { const char *key; json_int_t *to, least; } numbers[] = {
+        { "epoch", &p->epoch, 0 }, { "step", &p->step, 0 }, { "samples", &p->samples, 0 },
+        { "pass", &p->pass, 0 }, { "batch", &p->index, 0 }, { "seed", &p->seed, INT64_MIN },
+        { "batch_size", &p->batch_size, 1 }, { "batches", &p->batches, CORNU_NONE },
+        { "steps_per_epoch", &p->steps, 1 },
+    };
+    const char *wrong = NULL;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const json_t *value = json_object_get(json, numbers[i].key);
+        *numbers[i].to = json_integer_value(value);
+        if (!json_is_integer(value) || *numbers[i].to < numbers[i].least) wrong = numbers[i].key;
+    }
+    p->stopped = json_is_true(json_object_get(json, "stopped"));
     json_decref(json);
-    if (!failed && p->epoch >= 0 && p->step >= 0 && p->samples >= 0 && p->pass >= 0 &&
-        p->index >= 0)
-        return CORNU_OK;
-    return cornu__fail(CORNU_ERR_FORMAT, "training: expected the place that it has come to");
+    if (!wrong) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_FORMAT, "training: \"%s\" is not the number that is expected",
+                       wrong);
 }
 
 /* Other data, or another order of theirs, would be another training. */

@@ -130,12 +130,13 @@ static bool has_bytes(const char *at, const unsigned char *bytes, size_t size)
 
 /* ---- Memory ---- */
 
-/* Building, compiling, a step of fit with its backup, saving. */
-static CornuStatus whole_way(const char *device_name)
+/* Building, compiling, a step of fit with its backup, saving. With `again` the backup stays, and
+ * the next time is gone on from. */
+static CornuStatus whole_way(bool again)
 {
     static float   x[8 * 6];
     static int32_t y[8];
-    CornuDevice   *device = cornu_device_open(device_name, .threads = 1, .shards = 1);
+    CornuDevice   *device = cornu_device_open("cpu", .threads = 1);
     CornuModel    *model = make_model(5);
     CornuStatus    status = cornu_compile(model, .optimizer = cornu_adam(), .device = device,
                                           .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY,
@@ -145,7 +146,8 @@ static CornuStatus whole_way(const char *device_name)
         history = cornu_fit(model, .x = cornu_array(x, CORNU_F32, 8, 6),
                             .y = cornu_array(y, CORNU_I32, 8), .batch_size = 8,
                             .verbose = CORNU_SILENT,
-                            .callbacks = { cornu_backup_and_restore(backups) });
+                            .callbacks = { cornu_backup_and_restore(backups,
+                                                                   .keep_checkpoint = again) });
         if (!history) status = cornu_error_status();
     }
     if (!status) status = cornu_model_save(model, path);
@@ -156,8 +158,8 @@ static CornuStatus whole_way(const char *device_name)
     return status ? status : pending;
 }
 
-static void fail_allocation(Count *count, int64_t at, bool once, const unsigned char *bytes,
-                            size_t size)
+static void fail_allocation(Count *count, int64_t at, bool once, bool again,
+                            const unsigned char *bytes, size_t size)
 {
     int64_t     leaked = 0;
     CornuStatus status = CORNU_OK;
@@ -166,7 +168,7 @@ static void fail_allocation(Count *count, int64_t at, bool once, const unsigned 
         unlink(path);
         const int64_t before = allocations_held();
         (once ? allocations_fail_once : allocations_fail_after)(at);
-        status = whole_way("cpu");
+        status = whole_way(again);
         allocations_fail_after(NEVER);
         leaked = allocations_held() - before;
     }
@@ -178,25 +180,28 @@ static void fail_allocation(Count *count, int64_t at, bool once, const unsigned 
          cornu_status_name(status), (long long)leaked, message());
 }
 
-static void allocations_fail(Count *count)
+static void fail_each(Count *count, bool again)
 {
     static unsigned char bytes[MAX_FILE];
     if (!allocations_counted()) return;
     for (int i = 0; i < 2; i++)
-        if (whole_way("cpu")) {
+        if (whole_way(again)) {
             note(count, false, "with all memory: %s", message());
             return;
         }
     const size_t  size = files_read(path, bytes, MAX_FILE);
     const int64_t before = allocations();
-    whole_way("cpu");
+    whole_way(again);
     const int64_t all = allocations() - before;
     for (int once = 0; once < 2; once++)
         for (int64_t at = once; at < all; at += stride(all, 60, 600))
-            fail_allocation(count, at, once, bytes, size);
+            fail_allocation(count, at, once, again, bytes, size);
     /* And afterwards all is well. */
-    note(count, !whole_way("cpu") && has_bytes(path, bytes, size), "afterwards: %s", message());
+    note(count, !whole_way(again) && has_bytes(path, bytes, size), "afterwards: %s", message());
 }
+
+static void allocations_fail(Count *count) { fail_each(count, false); }
+static void allocations_fail_again(Count *count) { fail_each(count, true); }
 
 /* ---- Files that were cut or changed ---- */
 
@@ -442,6 +447,7 @@ static const struct {
     int         least;         /* tries of a report */
 } faults[] = {
     { "allocations", allocations_fail, 100 },
+    { "allocations_restoring", allocations_fail_again, 100 },
     { "truncations", truncated_files, 20 },
     { "bit_flips", flipped_bits, 200 },
     { "disk_full", full_disks, 3 },
