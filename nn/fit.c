@@ -199,6 +199,7 @@ static CornuStatus run_epoch(Fit *fit)
 {
     const int64_t freq = fit->config->validation_freq ? fit->config->validation_freq : 1;
     const int64_t epoch = fit->at.epoch;
+    CORNU__TRY(cornu__history_reserve(fit->at.history));
     if (fit->at.step == 0) CORNU__TRY(cornu_model_reset_metrics(fit->model));
     CORNU__TRY(cornu__index_hook(&fit->callbacks, CORNU__HOOK(epoch_begin), epoch, NULL));
     const double begin = cornu__seconds();

@@ -134,6 +134,8 @@ CornuStatus cornu__evaluate_source(CornuModel *model, CornuSource *source,
 /* ---- History ---- */
 
 CornuHistory *cornu__history_create(void);
+/* Room for one more epoch, so that adding it allocates nothing but for logs of a new name. */
+CornuStatus   cornu__history_reserve(CornuHistory *history);
 CornuStatus   cornu__history_add(CornuHistory *history, int64_t epoch, const CornuLogs *logs,
                                  double seconds, int64_t samples, const CornuInfeed *infeed);
 
