@@ -80,9 +80,9 @@ CornuStatus cornu_run(CornuGraph *graph, CornuTensor *const *fetches, int count,
 /* As cornu_run would, without running: compiles, so that the first run is like the others. */
 CornuStatus cornu_graph_prepare(CornuGraph *graph, CornuTensor *const *fetches, int count);
 
-/* Lets each run that has a result with nan or infinite elements, a fetched value or an assigned one,
- * end with CORNU_ERR_VALUE naming the op, and who recorded it, that first made one of numbers that
- * were finite. Slower; everything has been assigned by then. */
+/* Lets each run that has a result with nan or infinite elements, a fetched value or an assigned
+ * one, end with CORNU_ERR_VALUE naming the op, and who recorded it, that first made one of numbers
+ * that were finite. Slower; everything has been assigned by then. */
 void cornu_graph_watch(CornuGraph *graph, bool watch);
 
 /* Of the executable that ran or was prepared last; NULL before. */
