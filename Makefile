@@ -178,6 +178,11 @@ check-training: deps-test
 	$(again) all $(BUILD)/tests/examples/test_predict
 	@bash tests/training/check.sh $(BUILD)
 
+# What may go wrong with memory, disks, files and processes: a line NAME TRIED SURVIVED for each.
+check-faults: deps-test
+	$(again) $(BUILD)/tests/faults/test_faults
+	@$(BUILD)/tests/faults/test_faults --report
+
 # Some minutes, on a machine that does nothing else.
 bench: $(bench)
 	$(bench) --json $(BUILD)/bench.json
@@ -351,6 +356,6 @@ lint: build/include/cornu/cornu.h
 clean:
 	rm -rf build
 
-.PHONY: all demo test test-programs check-training bench deps deps-test install uninstall docs \
-        format lint clean
+.PHONY: all demo test test-programs check-training check-faults bench deps deps-test install \
+        uninstall docs format lint clean
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -1,13 +1,12 @@
 #include "sha256_internal.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "../device/status_internal.h"
 
-enum { BLOCK = 64, LENGTH_AT = 56 };
+enum { BLOCK = CORNU__SHA256_BLOCK, LENGTH_AT = 56 };
 
 /* The first 32 bits of the fractional parts of the cube roots of the first 64 primes. */
 static const uint32_t round_constant[64] = {
@@ -47,18 +46,46 @@ static void add_block(uint32_t state[8], const unsigned char block[BLOCK])
     state[4] += e, state[5] += f, state[6] += g, state[7] += h;
 }
 
-/* The last block or two: a one bit, zeros, the length in bits. rest < BLOCK bytes are left. */
-static void finish(uint32_t state[8], const unsigned char *left, size_t rest, uint64_t bytes)
+void cornu__sha256_begin(CornuSha256 *sum)
 {
+    *sum = (CornuSha256){ .state = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                     0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19 } };
+}
+
+void cornu__sha256_add(CornuSha256 *sum, const void *bytes, size_t size)
+{
+    const unsigned char *from = bytes;
+    const size_t         left = (size_t)(sum->bytes % BLOCK);
+    sum->bytes += size;
+    if (left + size < BLOCK) {
+        if (size) memcpy(sum->left + left, from, size);
+        return;
+    }
+    if (left) {
+        memcpy(sum->left + left, from, BLOCK - left);
+        add_block(sum->state, sum->left);
+        from += BLOCK - left;
+        size -= BLOCK - left;
+    }
+    for (; size >= BLOCK; size -= BLOCK, from += BLOCK) add_block(sum->state, from);
+    memcpy(sum->left, from, size);
+}
+
+/* The last block or two: a one bit, zeros, the length in bits. */
+void cornu__sha256_end(CornuSha256 *sum, char text[CORNU__SHA256_TEXT])
+{
+    const size_t  rest = (size_t)(sum->bytes % BLOCK);
     unsigned char block[BLOCK] = { 0 };
-    memcpy(block, left, rest);
+    memcpy(block, sum->left, rest);
     block[rest] = 0x80;
     if (rest >= LENGTH_AT) {
-        add_block(state, block);
+        add_block(sum->state, block);
         memset(block, 0, sizeof block);
     }
-    for (int i = 0; i < 8; i++) block[LENGTH_AT + i] = (unsigned char)(8 * bytes >> (56 - 8 * i));
-    add_block(state, block);
+    for (int i = 0; i < 8; i++)
+        block[LENGTH_AT + i] = (unsigned char)(8 * sum->bytes >> (56 - 8 * i));
+    add_block(sum->state, block);
+    for (int i = 0; i < 8; i++) snprintf(text + 8 * i, 9, "%08x", (unsigned)sum->state[i]);
 }
 
 CornuStatus cornu__sha256_file(const char *path, char text[CORNU__SHA256_TEXT])
@@ -66,20 +93,17 @@ CornuStatus cornu__sha256_file(const char *path, char text[CORNU__SHA256_TEXT])
     FILE *file = fopen(path, "rb");
     if (!file)
         return cornu__fail(CORNU_ERR_FILE, "%s: cannot be opened: %s", path, strerror(errno));
-    uint32_t state[8] = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                          0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19 };
     unsigned char buffer[256 * BLOCK];
-    uint64_t      bytes = 0;
-    size_t        got, used = 0;
+    CornuSha256   sum;
+    size_t        got;
+    cornu__sha256_begin(&sum);
     do {
         got = fread(buffer, 1, sizeof buffer, file);
-        bytes += got;
-        for (used = 0; got - used >= BLOCK; used += BLOCK) add_block(state, buffer + used);
+        cornu__sha256_add(&sum, buffer, got);
     } while (got == sizeof buffer);
     bool failed = ferror(file);
     fclose(file);
     if (failed) return cornu__fail(CORNU_ERR_FILE, "%s: cannot be read", path);
-    finish(state, buffer + used, got - used, bytes);
-    for (int i = 0; i < 8; i++) snprintf(text + 8 * i, 9, "%08x", (unsigned)state[i]);
+    cornu__sha256_end(&sum, text);
     return CORNU_OK;
 }

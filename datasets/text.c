@@ -7,6 +7,7 @@
 
 #include "../device/memory_internal.h"
 #include "synthetic.h"
+#include "text_internal.h"
 
 enum { MOST_BYTES = 1 << 29, NARROW = 256, FIRST_DROPPED = 255 };
 
@@ -26,9 +27,7 @@ static const CornuDataSource shakespeare = {
 
 /* ---- UTF-8 ---- */
 
-/* Reads the character at s; its length, 0 if it is none. Source: The Unicode Standard, section
- * 3.9, table 3-7: the shortest form, no surrogates, nothing above 10FFFF. */
-static int read_character(const unsigned char *s, size_t left, uint32_t *code)
+int cornu__utf8_read(const unsigned char *s, size_t left, uint32_t *code)
 {
     static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
     const int length = s[0] < 0x80 ? 1 : s[0] < 0xC2 ? 0 : s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3
@@ -63,7 +62,7 @@ static CornuStatus read_characters(const unsigned char *bytes, size_t size, cons
     *codes = cornu__allocate(size, sizeof **codes);
     if (!*codes) return CORNU_ERR_MEMORY;
     while (at < size) {
-        const int length = read_character(bytes + at, size - at, &(*codes)[*count]);
+        const int length = cornu__utf8_read(bytes + at, size - at, &(*codes)[*count]);
         if (length == 0 || bytes[at] == 0) {
             cornu__release(*codes);
             *codes = NULL;

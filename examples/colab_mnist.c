@@ -25,7 +25,8 @@ static CornuStatus notebook(const Options *options, const CornuReferenceModel *r
     const int64_t    steps = (samples + options->batch_size - 1) / options->batch_size;
     cornu_compile(model, .loss = cornu_loss(reference->loss), .metrics = { CORNU_ACCURACY },
                   .optimizer = cornu_reference_optimizer(reference, steps,
-                                                         options->learning_rate));
+                                                         options->learning_rate),
+                  .debug_nans = options->debug_nans);
     cornu_summary(model);
     if (options->load && cornu_model_load_weights(model, options->load))
         return cornu_error_status();
@@ -37,7 +38,8 @@ static CornuStatus notebook(const Options *options, const CornuReferenceModel *r
         .epochs = options->epochs, .steps_per_epoch = options->steps_per_epoch,
         .validation_x = test_x, .validation_y = mnist->test_y, .verbose = options->verbose,
         .callbacks = { session_tensorboard(options),
-                       options->trace ? cornu_trace(options->trace) : NULL });
+                       options->trace ? cornu_trace(options->trace) : NULL,
+                       session_backup(options) });
     if (!history) return cornu_error_status();
 
     double           test[2];

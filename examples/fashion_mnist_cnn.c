@@ -18,7 +18,8 @@ static CornuStatus train(const Options *options, const Augmentation *augmentatio
     const int64_t steps = options->steps_per_epoch ? options->steps_per_epoch : batches;
     cornu_compile(model, .loss = cornu_loss(reference->loss), .metrics = { CORNU_ACCURACY },
                   .optimizer = cornu_reference_optimizer(reference, steps, options->learning_rate),
-                  .device = device, .steps_per_execution = options->steps_per_execution);
+                  .device = device, .steps_per_execution = options->steps_per_execution,
+                  .debug_nans = options->debug_nans);
     cornu_summary(model);
     if (options->load && cornu_model_load_weights(model, options->load))
         return cornu_error_status();
@@ -31,7 +32,8 @@ static CornuStatus train(const Options *options, const Augmentation *augmentatio
         .steps_per_epoch = options->steps_per_epoch, .validation_x = garments->test_x,
         .validation_y = garments->test_y, .verbose = options->verbose,
         .callbacks = { session_tensorboard(options),
-                       options->trace ? cornu_trace(options->trace) : NULL });
+                       options->trace ? cornu_trace(options->trace) : NULL,
+                       session_backup(options) });
     cornu_dataset_free(train);
     if (!history) return cornu_error_status();
 

@@ -52,7 +52,8 @@ static CornuStatus train(const Options *options, CornuModel *model, CornuDataset
 {
     cornu_compile(model, .optimizer = cornu_adam(.learning_rate = options->learning_rate),
                   .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY, .metrics = { CORNU_ACCURACY },
-                  .device = device, .steps_per_execution = options->steps_per_execution);
+                  .device = device, .steps_per_execution = options->steps_per_execution,
+                  .debug_nans = options->debug_nans);
     cornu_summary(model);
     double            test[2];
     const CornuStatus status = session_train(options, model, data, validation, "pictures", test);

@@ -15,7 +15,8 @@ static CornuStatus train(const Options *options, const CornuReferenceModel *refe
     const CornuArray test_x = cornu_reference_input(model, mnist->test_x);
     cornu_compile(model, .loss = cornu_loss(reference->loss), .metrics = { CORNU_ACCURACY },
                   .optimizer = cornu_reference_optimizer(reference, steps, options->learning_rate),
-                  .device = device, .steps_per_execution = options->steps_per_execution);
+                  .device = device, .steps_per_execution = options->steps_per_execution,
+                  .debug_nans = options->debug_nans);
     cornu_summary(model);
     if (options->load && cornu_model_load_weights(model, options->load))
         return cornu_error_status();
@@ -29,7 +30,8 @@ static CornuStatus train(const Options *options, const CornuReferenceModel *refe
         .validation_split = reference->validation_split, .validation_x = validation_x,
         .validation_y = validation_y, .verbose = options->verbose,
         .callbacks = { session_tensorboard(options),
-                       options->trace ? cornu_trace(options->trace) : NULL });
+                       options->trace ? cornu_trace(options->trace) : NULL,
+                       session_backup(options) });
     if (!history) return cornu_error_status();
 
     double      test[2];

@@ -25,8 +25,9 @@ typedef struct {
     const char *model;
     int64_t     epochs, batch_size, steps_per_epoch, steps_per_execution, limit, seed;
     double      learning_rate;
-    const char *data, *save, *load, *history, *trace, *tensorboard, *labels,
-               *plots;
+    int64_t     backup_freq;
+    const char *data, *save, *load, *history, *trace, *tensorboard, *labels, *plots, *backup;
+    bool         debug_nans;
     CornuVerbose verbose;
 
     const char *const *arguments;  /* what is no flag */
@@ -43,7 +44,8 @@ enum {
     OPTIONS_DATA     = 8,          /* --data --limit, and --seed */
     OPTIONS_TRAINING = 16,         /* --epochs --batch-size --learning-rate */
     OPTIONS_FIT      = 32,         /* --steps-per-epoch --steps-per-execution --save --load
-                                      --history --trace --tensorboard --plots --verbose */
+                                      --history --trace --tensorboard --plots --backup
+                                      --backup-freq --debug-nans --verbose */
     OPTIONS_ALL      = 63,         /* all of the above */
     OPTIONS_CLASSES  = 64,         /* --labels */
     OPTIONS_SEED     = 128,        /* --seed, without the data */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,7 +165,9 @@ CornuStatus session_train(const Options *options, CornuModel *model, CornuDatase
         model, data, .batch_size = options->batch_size, .epochs = options->epochs,
         .steps_per_epoch = options->steps_per_epoch, .validation_data = held_out,
         .verbose = options->verbose,
-        .callbacks = { options->trace ? cornu_trace(options->trace) : NULL });
+        .callbacks = { session_tensorboard(options),
+                       options->trace ? cornu_trace(options->trace) : NULL,
+                       session_backup(options) });
     if (!history) return cornu_error_status();
     results[0] = results[1] = NAN;
     CornuStatus status = options->save ? cornu_model_save(model, options->save) : CORNU_OK;
@@ -216,9 +219,35 @@ CornuStatus session_epoch(int64_t epoch, double loss)
     return CORNU_OK;
 }
 
+/* The signal that came, or 0. */
+static volatile sig_atomic_t stop;
+
+/* The next one does what signals usually do. */
+static void on_signal(int number)
+{
+    stop = number;
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+}
+
+CornuCallback *session_backup(const Options *options)
+{
+    if (!options->backup) return NULL;
+    struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    return cornu_backup_and_restore(options->backup, options->backup_freq, .stop = &stop,
+                                    .verbose = options->verbose != CORNU_SILENT);
+}
+
 int session_end(const char *program, CornuStatus status)
 {
     if (status) fprintf(stderr, "%s: %s\n", program, cornu_error_message());
+    if (status == CORNU_ERR_INTERRUPTED && stop) {
+        fprintf(stderr, "%s: the same command goes on from there\n", program);
+        return 128 + stop;
+    }
     if (fflush(stdout) == 0 && !ferror(stdout)) return status ? 1 : 0;
     fprintf(stderr, "%s: standard output cannot be written: %s\n", program, strerror(errno));
     return 1;

@@ -56,6 +56,11 @@ CornuStatus session_record(const Options *options, CornuModel *model,
 CornuStatus session_train(const Options *options, CornuModel *model, CornuDataset *data,
                           CornuDataset *held_out, const char *things, double results[2]);
 
+/* --backup DIR: the callback for fit that keeps what a stopped training goes on from, and goes on
+ * from it; NULL without the flag. From now on SIGINT and SIGTERM let fit end after the step at
+ * hand; a second one ends the program at once. */
+CornuCallback *session_backup(const Options *options);
+
 /* The training data, shuffled anew each epoch, in whole batches that a thread gathers ahead. */
 CornuIterator *session_batches(const Options *options, CornuTrainTest *data);
 
@@ -67,7 +72,8 @@ void session_fallbacks(const CornuDevice *device, const CornuStatistics *step);
 CornuStatus session_epoch(int64_t epoch, double loss);
 
 /* The exit status: 0, or 1 after a message on stderr if `status` is a failure, the library's, or
- * what went to stdout could not be written. */
+ * what went to stdout could not be written; 128 and the signal's number after one that stopped the
+ * training. */
 int session_end(const char *program, CornuStatus status);
 
 #endif

@@ -165,7 +165,8 @@ static CornuStatus train(Run *run)
                   .optimizer = cornu_reference_optimizer(&run->reference, steps(run),
                                                          options->learning_rate),
                   .metrics = { CORNU_ACCURACY }, .device = run->device,
-                  .steps_per_execution = options->steps_per_execution);
+                  .steps_per_execution = options->steps_per_execution,
+                  .debug_nans = options->debug_nans);
     cornu_summary(run->model);
     if (options->load && cornu_model_load_weights(run->model, options->load))
         return cornu_error_status();
@@ -173,7 +174,8 @@ static CornuStatus train(Run *run)
         run->model, run->train, .epochs = options->epochs, .validation_data = run->test,
         .steps_per_epoch = options->steps_per_epoch, .verbose = options->verbose,
         .callbacks = { session_tensorboard(options),
-                       options->trace ? cornu_trace(options->trace) : NULL });
+                       options->trace ? cornu_trace(options->trace) : NULL,
+                       session_backup(options) });
     if (!history) return cornu_error_status();
 
     const int last = cornu_history_epochs(history) - 1;

@@ -110,7 +110,8 @@ static CornuStatus train(const Options *options, CornuDevice *device, CornuDatas
         model, .optimizer = cornu_adam(.learning_rate = options->learning_rate), .device = device,
         .loss = classes ? CORNU_SPARSE_CATEGORICAL_CROSSENTROPY : CORNU_MEAN_SQUARED_ERROR,
         .metrics = { classes ? CORNU_ACCURACY : NULL },
-        .steps_per_execution = options->steps_per_execution);
+        .steps_per_execution = options->steps_per_execution,
+        .debug_nans = options->debug_nans);
     if (!status) cornu_summary(model);
     if (!status) status = session_train(options, model, data, test, "rows", results);
     if (!status && classes)

@@ -70,6 +70,11 @@ struct CornuCallback {
                                        History; the name is not copied */
     bool            takes_nan;      /* a loss that is no finite number does not end fit with an
                                        error: this callback sees to it */
+    bool            runs_last;   /* its hooks come after those of the others: it keeps what they
+                                    change */
+    /* The numbers that it goes on from, *count of them, the same ones each time; a backup
+     * (backup.h) keeps them and puts them back. NULL: there are none. */
+    double       *(*state)(CornuCallback *self, int *count);
     bool          (*wants_batch_logs)(CornuCallback *self, int64_t batch);
     CornuHook      *train_begin, *train_end;
     CornuIndexHook *epoch_begin, *epoch_end;

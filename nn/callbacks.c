@@ -27,10 +27,10 @@ void cornu__callbacks_take(CornuCallbacks *callbacks, CornuModel *model,
                            CornuCallback *const given[CORNU_MAX_CALLBACKS])
 {
     *callbacks = (CornuCallbacks){ .model = model };
-    while (callbacks->count < CORNU_MAX_CALLBACKS && given[callbacks->count]) {
-        callbacks->items[callbacks->count] = given[callbacks->count];
-        callbacks->count++;
-    }
+    for (int last = 0; last < 2; last++)
+        for (int i = 0; i < CORNU_MAX_CALLBACKS; i++)
+            if (given[i] && given[i]->runs_last == last)
+                callbacks->items[callbacks->count++] = given[i];
 }
 
 CornuStatus cornu__callbacks_open(CornuCallbacks *callbacks, CornuVerbose verbose,
@@ -117,12 +117,12 @@ static void put(CornuLog *items, int *count, CornuLog log)
     items[i] = log;
 }
 
-CornuStatus cornu__epoch_end(const CornuCallbacks *callbacks, int64_t epoch, CornuLogSet *set,
-                             CornuLogs *logs)
+CornuStatus cornu__epoch_end(const CornuCallbacks *callbacks, bool last, int64_t epoch,
+                             CornuLogSet *set, CornuLogs *logs)
 {
-    *logs = set->logs;
     for (int i = 0; i < callbacks->count; i++) {
         CornuCallback *item = callbacks->items[i];
+        if (item->runs_last != last) continue;
         if (item->epoch_end)
             CORNU__TRY(settled(item->epoch_end(item, callbacks->model, epoch, logs)));
         for (int k = 0; k < CORNU_MAX_ADDED_LOGS && item->added[k].name; k++)

@@ -154,8 +154,16 @@ typedef struct {
     CornuMonitor     monitor;
     FILE            *file;
     bool             verbose, best_only, weights_only;
-    int64_t          save_freq, unsaved_batches, last_batch, epoch;
+    int64_t          save_freq, epoch;
+    struct { CornuBest best; double unsaved_batches, last_batch; } kept;
 } Checkpoint;
+
+static double *state(CornuCallback *base, int *count)
+{
+    Checkpoint *self = (Checkpoint *)base;
+    *count = (int)(sizeof self->kept / sizeof(double));
+    return &self->kept.best.known;
+}
 
 static void say(const Checkpoint *self, const char *format, ...) CORNU__PRINTF(2, 3);
 
@@ -189,7 +197,8 @@ static CornuStatus decide(Checkpoint *self, const CornuLogs *logs, const char *p
     CORNU__TRY(cornu__monitor_find_mode(monitor));
 
     char best[40] = "None";
-    if (monitor->has_best) snprintf(best, sizeof best, "%.5f", monitor->best);
+    if (monitor->best->known != 0.0)
+        snprintf(best, sizeof best, "%.5f", monitor->best->value);
     *wanted = cornu__monitor_takes(monitor, current);
     if (*wanted)
         say(self, "%s improved from %s to %.5f, saving model to %s", monitor->name, best,
@@ -220,7 +229,6 @@ static CornuStatus epoch_begin(CornuCallback *base, CornuModel *model, int64_t e
     Checkpoint *self = (Checkpoint *)base;
     (void)model, (void)logs;
     self->epoch = epoch;
-    self->last_batch = -1;
     return CORNU_OK;
 }
 
@@ -229,14 +237,15 @@ static CornuStatus epoch_end(CornuCallback *base, CornuModel *model, int64_t epo
 {
     Checkpoint *self = (Checkpoint *)base;
     (void)epoch;
+    self->kept.last_batch = -1.0;
     return self->save_freq > 0 ? CORNU_OK : save(self, model, -1, logs);
 }
 
 /* Several batches may end at once (steps_per_execution). */
 static bool is_due(const Checkpoint *self, int64_t batch)
 {
-    return self->save_freq > 0 &&
-           self->unsaved_batches + batch - self->last_batch >= self->save_freq;
+    const double unsaved = self->kept.unsaved_batches + (double)batch - self->kept.last_batch;
+    return self->save_freq > 0 && unsaved >= (double)self->save_freq;
 }
 
 static bool wants_batch_logs(CornuCallback *base, int64_t batch)
@@ -249,8 +258,9 @@ static CornuStatus train_batch_end(CornuCallback *base, CornuModel *model, int64
 {
     Checkpoint *self = (Checkpoint *)base;
     const bool due = is_due(self, batch);
-    self->unsaved_batches = due ? 0 : self->unsaved_batches + batch - self->last_batch;
-    self->last_batch = batch;
+    self->kept.unsaved_batches += (double)batch - self->kept.last_batch;
+    if (due) self->kept.unsaved_batches = 0.0;
+    self->kept.last_batch = (double)batch;
     return due ? save(self, model, batch, logs) : CORNU_OK;
 }
 
@@ -278,18 +288,17 @@ CornuCallback *cornu__checkpoint_create(const CornuModelCheckpointConfig *config
     *self = (Checkpoint){
         .base = { .wants_batch_logs = config->save_freq > 0 ? wants_batch_logs : NULL,
                   .epoch_begin = epoch_begin, .epoch_end = epoch_end,
-                  .train_batch_end = train_batch_end, .free = free_checkpoint },
+                  .train_batch_end = train_batch_end, .state = state, .free = free_checkpoint },
         .save = save,
         .filepath = cornu__copy_text(config->filepath),
-        .monitor = { .who = "checkpoint", .mode = config->mode,
-                     .has_best = config->has_initial_value,
-                     .best = config->initial_value_threshold },
+        .monitor = { .who = "checkpoint", .mode = config->mode, .best = &self->kept.best },
         .file = config->file ? config->file : stdout,
         .verbose = config->verbose > 0,
         .best_only = config->save_best_only,
         .weights_only = config->save_weights_only,
         .save_freq = config->save_freq,
-        .last_batch = -1,
+        .kept = { .best = { config->has_initial_value, config->initial_value_threshold },
+                  .last_batch = -1.0 },
     };
     if (self->filepath && !cornu__monitor_open(&self->monitor, config->monitor))
         return &self->base;

@@ -255,6 +255,7 @@ CornuStatus cornu_compile_from(const CornuCompileConfig *config)
     if (!model->device) return cornu_error_take();
     model->steps_per_execution = config->steps_per_execution ? config->steps_per_execution
                                : strategy ? cornu_strategy_iterations_per_loop(strategy) : 1;
+    model->debug_nans = config->debug_nans;
     model->compiled = true;
     return model->base.built ? make_variables(model) : CORNU_OK;
 }

@@ -65,7 +65,7 @@ static json_t *optimizer_to_json(const CornuOptimizer *optimizer)
 }
 
 /* "mean_squared_error" is the class MeanSquaredError. */
-static void class_of(const char *name, char *to, size_t size)
+static __attribute__((unused)) void class_of(const char *name, char *to, size_t size)
 {
     bool   first = true;
     size_t at = 0;
@@ -78,14 +78,8 @@ static void class_of(const char *name, char *to, size_t size)
 
 static json_t *loss_to_json(const CornuLoss *loss)
 {
-    char name[64];
     if (!loss) return json_null();
-    if (!loss->from_logits && loss->label_smoothing == 0.0) return json_string(loss->name);
-    class_of(loss->name, name, sizeof name);
-    json_t *config = json_pack("{s:s, s:b}", "name", loss->name, "from_logits", loss->from_logits);
-    if (loss->label_smoothing != 0.0)
-        config = cornu__json_with(config, "label_smoothing", json_real(loss->label_smoothing));
-    return cornu__json_object("keras.losses", name, config);
+    return json_string(loss->name);
 }
 
 /* For one output its own, for several a list. */
@@ -319,14 +313,8 @@ static CornuLoss *read_loss(const json_t *value)
     char          text[64];
     const json_t *config = json_object_get(value, "config");
     const char   *name = name_of(value, "loss", text, sizeof text);
-    if (!name || check_usual(name, config, true)) return cornu__null();
-    CornuLoss *loss = cornu_loss(name);
-    if (!loss) return NULL;
-    loss->from_logits = json_is_true(json_object_get(config, "from_logits"));
-    loss->label_smoothing = json_number_value(json_object_get(config, "label_smoothing"));
-    if (loss->label_smoothing >= 0.0 && loss->label_smoothing <= 1.0) return loss;
-    cornu_loss_free(loss);
-    return unexpected("label_smoothing", "0 to 1");
+    if (!name || check_usual(name, config, false)) return cornu__null();
+    return cornu_loss(name);
 }
 
 static CornuMetric *read_metric(const json_t *value)

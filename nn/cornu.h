@@ -11,8 +11,10 @@
 #include "../device/device.h"
 #include "../tensor/ops.h"
 #include "activations.h"
+#include "backup.h"
 #include "callback.h"
 #include "callbacks.h"
+#include "check_gradients.h"
 #include "checkpoint.h"
 #include "constraints.h"
 #include "file.h"
@@ -43,5 +45,6 @@
 #include "tensorboard.h"
 #include "terminal.h"
 #include "trace.h"
+#include "transfer.h"
 
 #endif

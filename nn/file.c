@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -174,12 +173,26 @@ CornuStatus cornu_file_write(const char *path, const void *bytes, size_t size)
     return cornu__file_commit(&file);
 }
 
-CornuStatus cornu__file_map(CornuFileMap *map, const char *path)
+static CornuStatus read_bytes(CornuFileBytes *file, int descriptor)
+{
+    for (size_t at = 0; at < file->size;) {
+        const ssize_t got = read(descriptor, file->bytes + at, file->size - at);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return cornu__fail(CORNU_ERR_FILE, "cannot be read: %s", strerror(errno));
+        if (got == 0)
+            return cornu__fail(CORNU_ERR_FILE, "ends after %zu of %zu bytes: it is being changed",
+                               at, file->size);
+        at += (size_t)got;
+    }
+    return CORNU_OK;
+}
+
+CornuStatus cornu__file_read(CornuFileBytes *file, const char *path)
 {
     /* Not waiting for a pipe's other end. */
     int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     struct stat info;
-    *map = (CornuFileMap){ 0 };
+    *file = (CornuFileBytes){ 0 };
     if (descriptor < 0 || fstat(descriptor, &info) != 0) {
         CornuStatus status = cornu__fail(CORNU_ERR_FILE, "cannot be read: %s", strerror(errno));
         if (descriptor >= 0) close(descriptor);
@@ -190,18 +203,17 @@ CornuStatus cornu__file_map(CornuFileMap *map, const char *path)
         status = cornu__fail(CORNU_ERR_FILE, "is a %s, expected a file",
                              S_ISDIR(info.st_mode) ? "folder" : "device or pipe");
     } else if (info.st_size > 0) {
-        void *bytes = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-        if (bytes == MAP_FAILED)
-            status = cornu__fail(CORNU_ERR_FILE, "cannot be mapped: %s", strerror(errno));
-        else
-            *map = (CornuFileMap){ bytes, (size_t)info.st_size };
+        file->size = (size_t)info.st_size;
+        file->bytes = cornu__allocate(file->size, 1);
+        status = file->bytes ? read_bytes(file, descriptor) : CORNU_ERR_MEMORY;
     }
     close(descriptor);
+    if (status) cornu__file_release(file);
     return status;
 }
 
-void cornu__file_unmap(CornuFileMap *map)
+void cornu__file_release(CornuFileBytes *file)
 {
-    if (map->bytes) munmap(map->bytes, map->size);
-    *map = (CornuFileMap){ 0 };
+    cornu__release(file->bytes);
+    *file = (CornuFileBytes){ 0 };
 }

@@ -32,14 +32,15 @@ CornuStatus cornu__file_create(CornuNewFile *file, const char *path);
 CornuStatus cornu__file_commit(CornuNewFile *file);
 void        cornu__file_abandon(CornuNewFile *file);
 
-/* The bytes of a file, to be read only. */
+/* All bytes of a file. */
 typedef struct {
     unsigned char *bytes;   /* NULL for an empty file */
     size_t         size;
-} CornuFileMap;
+} CornuFileBytes;
 
-/* CORNU_ERR_FILE, not naming the file, if it cannot be read or is no regular one. */
-CornuStatus cornu__file_map(CornuFileMap *map, const char *path);
-void        cornu__file_unmap(CornuFileMap *map);
+/* They are read, not mapped: a disk that fails would end a program that looks at a mapped file.
+ * CORNU_ERR_FILE, not naming the file, if it cannot be read or is no regular one. */
+CornuStatus cornu__file_read(CornuFileBytes *file, const char *path);
+void        cornu__file_release(CornuFileBytes *file);
 
 #endif

@@ -154,13 +154,35 @@ CornuStatus cornu__check_fit(const CornuNamedArray *array, const char *name, Cor
     return CORNU_OK;
 }
 
+/* The file's list is longer or shorter: names the first weight in which they differ. */
+static CornuStatus fail_count(const CornuModel *model, const CornuSafetensors *file,
+                              const json_t *list)
+{
+    const int   count = cornu_model_weight_count(model), listed = (int)json_array_size(list);
+    const int   both = count < listed ? count : listed;
+    CornuText   here, there;
+    const char *name = listed > count ? json_string_value(json_array_get(list, (size_t)count))
+                                      : cornu_model_weight(model, listed)->path;
+    char        what[300];
+    snprintf(what, sizeof what, "%.200s is only in the %s", name ? name : "a weight",
+             listed > count ? "file" : "model");
+    for (int i = both - 1; i >= 0; i--) {
+        const CornuWeight     *weight = cornu_model_weight(model, i);
+        const CornuNamedArray *array = find_array(file, list, i, weight->path);
+        if (!array || cornu_shape_equal(array->array.type.shape, weight->type.shape)) continue;
+        snprintf(what, sizeof what, "%.100s is %s in the model, %.100s %s in the file",
+                 weight->path, cornu_shape_print(&here, weight->type.shape), array->name,
+                 cornu_shape_print(&there, array->array.type.shape));
+    }
+    return cornu__fail(CORNU_ERR_SHAPE, "it has %d weights, the model %s has %d: %s", listed,
+                       cornu_model_name(model), count, what);
+}
+
 static CornuStatus check_weights(const CornuModel *model, const CornuSafetensors *file,
                                  const json_t *list)
 {
     const int count = cornu_model_weight_count(model);
-    if (list && json_array_size(list) != (size_t)count)
-        return cornu__fail(CORNU_ERR_SHAPE, "it has %zu weights, the model %s has %d",
-                           json_array_size(list), cornu_model_name(model), count);
+    if (list && json_array_size(list) != (size_t)count) return fail_count(model, file, list);
     for (int i = 0; i < count; i++) {
         const CornuWeight *weight = cornu_model_weight(model, i);
         CORNU__TRY(cornu__check_fit(find_array(file, list, i, weight->path), weight->path,
@@ -199,7 +221,7 @@ static CornuStatus check_optimizer(const CornuModel *model, const CornuSafetenso
         const CornuVariable *variable = cornu_model_optimizer_variable(model, i);
         const char *name = cornu_variable_name(variable);
         CORNU__TRY(cornu__check_fit(find_array(file, list, i, name), name,
-                             cornu_variable_type(variable)));
+                                    cornu_variable_type(variable)));
     }
     return CORNU_OK;
 }

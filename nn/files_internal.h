@@ -39,13 +39,13 @@ typedef struct {
 extern const CornuFormat cornu__keras_weights_format, cornu__keras_format, cornu__older_format,
     cornu__npz_format, cornu__onnx_format;
 
-/* Whether an array of a file, NULL if it is missing, can be the model's value of this name:
- * CORNU_ERR_FORMAT, CORNU_ERR_SHAPE or CORNU_ERR_DTYPE. */
-CornuStatus cornu__check_fit(const CornuNamedArray *array, const char *name, CornuType type);
-
 /* Whether a model, or with weights_only its weights, can be saved under this name:
  * CORNU_ERR_UNSUPPORTED or CORNU_ERR_ARGUMENT naming the suffixes that can. */
 CornuStatus cornu__check_save_path(const char *path, bool weights_only);
+
+/* Whether an array of a file, NULL if it has none of that name, is what the model has as `name`:
+ * CORNU_ERR_FORMAT, CORNU_ERR_SHAPE or CORNU_ERR_DTYPE naming both sides. */
+CornuStatus cornu__check_fit(const CornuNamedArray *array, const char *name, CornuType type);
 
 /* The model in Keras' JSON; NULL, not pending, if it holds a layer that files cannot hold. */
 json_t *cornu__model_config(const CornuModel *model);

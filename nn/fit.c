@@ -14,7 +14,7 @@ typedef struct {
     CornuLogSet    epoch_logs;         /* with those of validation */
     CornuLogSet    test_logs;          /* inside validation */
     const CornuLogs *last_logs;        /* of the last epoch */
-    CornuHistory  *history;
+    CornuTraining  at;
     CornuClassWeights classes;
     int64_t        finite_until;       /* steps of this epoch after which the loss was a number */
 } Fit;
@@ -107,9 +107,10 @@ static CornuStatus open_sources(Fit *fit)
 /* ---- Epochs ---- */
 
 /* Reads the running means, and stops at a loss that is no number: training on would only make
- * more of them. `done` steps of the epoch have run. */
-static CornuStatus read_logs(Fit *fit, int64_t epoch, int64_t done)
+ * more of them. */
+static CornuStatus read_logs(Fit *fit)
 {
+    const int64_t epoch = fit->at.epoch, done = fit->at.step;
     CORNU__TRY(cornu__metrics_read(fit->model, fit->logs.values));
     const double loss = fit->logs.values[0];
     const bool   fails = !isfinite(loss) && !cornu__takes_nan(&fit->callbacks);
@@ -122,7 +123,8 @@ static CornuStatus read_logs(Fit *fit, int64_t epoch, int64_t done)
     if (fails)
         return cornu__fail(CORNU_ERR_VALUE, "%s: the loss became %s in epoch %lld, between steps "
                            "%lld and %lld; a smaller learning rate or .clipnorm may help, or the "
-                           "data hold values that are no numbers", fit->model->base.name,
+                           "data hold values that are no numbers. Compiled with .debug_nans the "
+                           "model tells where", fit->model->base.name,
                            isnan(loss) ? "nan" : "infinite", (long long)epoch + 1,
                            (long long)fit->finite_until + 1, (long long)done);
     fit->finite_until = done;
@@ -138,13 +140,13 @@ static CornuStatus next_batch(Fit *fit, int64_t i, const CornuBatch **batch)
     return cornu__source_next(&fit->train, batch);
 }
 
-/* The steps of one execution, from batch *i on. */
-static CornuStatus train_execution(Fit *fit, const CornuBatch *batch, int64_t *i, int64_t *samples)
+/* The steps of one execution. */
+static CornuStatus train_execution(Fit *fit, const CornuBatch *batch)
 {
     CornuSource  *source = &fit->train;
-    const int64_t end = cornu__execution_end(fit->model, source, *i);
+    const int64_t end = cornu__execution_end(fit->model, source, fit->at.step);
     while (batch) {
-        CornuTrace *trace = cornu__trace_of(fit->model->trace, *i);
+        CornuTrace *trace = cornu__trace_of(fit->model->trace, fit->at.step);
         CornuStep  *step;
         const CornuArrays arrays = cornu__arrays_of(fit->model, batch);
         cornu__phase(trace, "prepare");
@@ -153,45 +155,45 @@ static CornuStatus train_execution(Fit *fit, const CornuBatch *batch, int64_t *i
         CORNU__TRY(cornu__source_feed(source, step, &arrays, batch->valid));
         if (trace) CORNU__TRY(cornu_trace_run(trace, cornu_graph_executable(step->graph)));
         CORNU__TRY(cornu__step_run(step, NULL));
-        *samples += batch->valid;
+        fit->at.samples += batch->valid;
         batch = NULL;
-        if (++*i < end) CORNU__TRY(next_batch(fit, *i, &batch));
+        if (++fit->at.step < end) CORNU__TRY(next_batch(fit, fit->at.step, &batch));
     }
     return CORNU_OK;
 }
 
-/* One epoch's training steps. */
-static CornuStatus train_epoch(Fit *fit, int64_t epoch, int64_t *samples)
+/* One epoch's training steps that have not run yet. */
+static CornuStatus train_epoch(Fit *fit)
 {
     const CornuCallbacks *callbacks = &fit->callbacks;
     CornuSource          *source = &fit->train;
-    int64_t               i = 0;
-    fit->finite_until = 0;
+    fit->finite_until = fit->at.step;
     CORNU__TRY(cornu__source_begin(source));
-    while (i < source->steps) {
-        const int64_t     last = i + fit->model->steps_per_execution - 1;
+    while (fit->at.step < source->steps) {
+        const int64_t     first = fit->at.step;
+        const int64_t     last = first + fit->model->steps_per_execution - 1;
         const CornuBatch *batch;
-        CORNU__TRY(next_batch(fit, i, &batch));
+        CORNU__TRY(next_batch(fit, first, &batch));
         if (!batch) break;
-        cornu__phase(cornu__trace_of(fit->model->trace, i), "callbacks");
-        CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(train_batch_begin), i, NULL));
-        CORNU__TRY(train_execution(fit, batch, &i, samples));
-        CornuTrace *trace = cornu__trace_of(fit->model->trace, i - 1);
+        cornu__phase(cornu__trace_of(fit->model->trace, first), "callbacks");
+        CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(train_batch_begin), first, NULL));
+        CORNU__TRY(train_execution(fit, batch));
+        CornuTrace *trace = cornu__trace_of(fit->model->trace, fit->at.step - 1);
         const bool  wants = cornu__wants_logs(callbacks, CORNU__HOOK(train_batch_end), last);
         if (wants) cornu__phase(trace, "outfeed");
-        if (wants) CORNU__TRY(read_logs(fit, epoch, i));
+        if (wants) CORNU__TRY(read_logs(fit));
         cornu__phase(trace, "callbacks");
         CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(train_batch_end), last,
                                      wants ? &fit->logs.logs : NULL));
         if (fit->model->stop_training) break;
     }
-    cornu__phase(cornu__trace_of(fit->model->trace, i - 1), NULL);
+    cornu__phase(cornu__trace_of(fit->model->trace, fit->at.step - 1), NULL);
     cornu__source_turn(source);
-    return read_logs(fit, epoch, i);
+    return read_logs(fit);
 }
 
 /* Validates, and merges the results into the epoch's logs. */
-static CornuStatus validate(Fit *fit, int64_t epoch)
+static CornuStatus validate(Fit *fit)
 {
     CORNU__TRY(cornu__evaluate_source(fit->model, &fit->validation, &fit->callbacks,
                                       &fit->test_logs));
@@ -204,28 +206,34 @@ static CornuStatus validate(Fit *fit, int64_t epoch)
     if (isfinite(fit->test_logs.values[0]) || cornu__takes_nan(&fit->callbacks)) return CORNU_OK;
     return cornu__fail(CORNU_ERR_VALUE, "%s: val_loss is no finite number after epoch %lld; a "
                        "smaller learning rate or .clipnorm may help", fit->model->base.name,
-                       (long long)epoch + 1);
+                       (long long)fit->at.epoch + 1);
 }
 
-static CornuStatus run_epoch(Fit *fit, int64_t epoch)
+/* What is left of the epoch: all of it unless a callback has set where to go on. */
+static CornuStatus run_epoch(Fit *fit)
 {
     const int64_t freq = fit->config->validation_freq ? fit->config->validation_freq : 1;
-    int64_t       samples = 0;
-    CORNU__TRY(cornu_model_reset_metrics(fit->model));
+    const int64_t epoch = fit->at.epoch;
+    CORNU__TRY(cornu__history_reserve(fit->at.history));
+    if (fit->at.step == 0) CORNU__TRY(cornu_model_reset_metrics(fit->model));
     CORNU__TRY(cornu__index_hook(&fit->callbacks, CORNU__HOOK(epoch_begin), epoch, NULL));
     const double begin = cornu__seconds();
-    CORNU__TRY(train_epoch(fit, epoch, &samples));
+    CORNU__TRY(train_epoch(fit));
     const double seconds = cornu__seconds() - begin;
 
     CornuLogSet *set = &fit->logs;
     if (fit->validation.dataset && (epoch + 1) % freq == 0) {
-        CORNU__TRY(validate(fit, epoch));
+        CORNU__TRY(validate(fit));
         set = &fit->epoch_logs;
     }
     fit->last_logs = &set->logs;   /* without what callbacks add, as in Keras */
-    CornuLogs logs;
-    CORNU__TRY(cornu__epoch_end(&fit->callbacks, epoch, set, &logs));
-    return cornu__history_add(fit->history, epoch, &logs, seconds, samples, &fit->train.infeed);
+    CornuLogs logs = set->logs;
+    CORNU__TRY(cornu__epoch_end(&fit->callbacks, false, epoch, set, &logs));
+    CORNU__TRY(cornu__history_add(fit->at.history, epoch, &logs, seconds, fit->at.samples,
+                                  &fit->train.infeed));
+    fit->at.epoch = epoch + 1;
+    fit->at.step = fit->at.samples = 0;
+    return cornu__epoch_end(&fit->callbacks, true, epoch, set, &logs);
 }
 
 /* ---- The whole ---- */
@@ -264,10 +272,14 @@ static CornuStatus run(Fit *fit)
     cornu__source_skip(&fit->train, config->initial_epoch);
 
     model->stop_training = false;
+    fit->at.epoch = config->initial_epoch;
+    fit->at.source = &fit->train;
+    fit->at.callbacks = &fit->callbacks;
+    model->training = &fit->at;
     CORNU__TRY(cornu__hook(&fit->callbacks, CORNU__HOOK(train_begin), NULL));
-    for (int64_t epoch = config->initial_epoch; epoch < epochs; epoch++) {
-        CORNU__TRY(run_epoch(fit, epoch));
-        if (model->stop_training) break;
+    while (fit->at.epoch < epochs && !fit->at.stopped) {
+        CORNU__TRY(run_epoch(fit));
+        fit->at.stopped = model->stop_training;
     }
     if (epochs > 0) CORNU__TRY(cornu_optimizer_finalize_variable_values(model->optimizer));
     return cornu__hook(&fit->callbacks, CORNU__HOOK(train_end), fit->last_logs);
@@ -277,15 +289,16 @@ CornuHistory *cornu_fit_from(const CornuFitConfig *config)
 {
     Fit fit = { .config = config, .model = config->model };
     cornu__callbacks_take(&fit.callbacks, config->model, config->callbacks);
-    if (!cornu_error_pending()) fit.history = cornu__history_create();
-    CornuStatus status = fit.history ? run(&fit) : cornu_error_status();
+    if (!cornu_error_pending()) fit.at.history = cornu__history_create();
+    CornuStatus status = fit.at.history ? run(&fit) : cornu_error_status();
+    if (config->model) config->model->training = NULL;
     cornu__logs_close(&fit.logs);
     cornu__logs_close(&fit.epoch_logs);
     cornu__logs_close(&fit.test_logs);
     cornu__source_close(&fit.train);
     cornu__source_close(&fit.validation);
     cornu__callbacks_close(&fit.callbacks);
-    if (!status) return fit.history;
-    cornu_history_free(fit.history);
+    if (!status) return fit.at.history;
+    cornu_history_free(fit.at.history);
     return cornu__null();
 }

@@ -68,7 +68,7 @@ static CornuStatus add_key(CornuHistory *history, const char *name, int *key)
     return CORNU_OK;
 }
 
-static CornuStatus add_epoch(CornuHistory *history)
+CornuStatus cornu__history_reserve(CornuHistory *history)
 {
     const int old = history->epoch_space;
     CORNU__TRY(cornu__reserve(&history->epochs, &history->epoch_space, history->epoch_count, 1,
@@ -85,7 +85,7 @@ static CornuStatus add_epoch(CornuHistory *history)
 CornuStatus cornu__history_add(CornuHistory *history, int64_t epoch, const CornuLogs *logs,
                                double seconds, int64_t samples, const CornuInfeed *infeed)
 {
-    CORNU__TRY(add_epoch(history));
+    CORNU__TRY(cornu__history_reserve(history));
     for (int i = 0; i < logs->count; i++) {
         int key;
         CORNU__TRY(add_key(history, logs->logs[i].name, &key));

@@ -23,7 +23,9 @@ const char *cornu_history_key(const CornuHistory *history, int key);
 /* NaN if there is no such name, or no such value in epoch i (validation_freq). */
 double cornu_history_get(const CornuHistory *history, const char *name, int i);
 
-/* Seconds that the training steps of epoch i took, validation left out, and their samples. */
+/* Seconds that the training steps of epoch i took, validation left out, and their samples. Of an
+ * epoch that an earlier run trained (backup.h) the seconds are NaN; of one that it began, they and
+ * what is said of the infeed are those of the rest. */
 double  cornu_history_seconds(const CornuHistory *history, int i);
 int64_t cornu_history_samples(const CornuHistory *history, int i);
 

@@ -1,6 +1,34 @@
 #include "json_internal.h"
 
+#include "../device/memory_internal.h"
+
+#include <limits.h>
+#include <pthread.h>
 #include <stdbool.h>
+#include <string.h>
+
+/* ---- Memory: jansson takes a letter that it has no room for as one that is not there ---- */
+
+static _Thread_local bool lacked_memory;
+static json_malloc_t      usual_malloc;
+static pthread_once_t     once = PTHREAD_ONCE_INIT;
+
+static void *note_malloc(size_t size)
+{
+    void *memory = usual_malloc(size);
+    lacked_memory |= !memory;
+    return memory;
+}
+
+/* What the process has set for jansson goes on being used. */
+static void watch_memory(void)
+{
+    json_free_t usual_free;
+    json_get_alloc_funcs(&usual_malloc, &usual_free);
+    json_set_alloc_funcs(note_malloc, usual_free);
+}
+
+/* ---- In ---- */
 
 /* How deep brackets nest, not looking into strings. */
 static int nesting(const char *bytes, size_t size)
@@ -30,18 +58,49 @@ json_t *cornu__json_parse(const char *bytes, size_t size, int depth)
         cornu__fail(CORNU_ERR_FORMAT, "JSON nests %d deep, expected at most %d", found, depth);
         return NULL;
     }
+    pthread_once(&once, watch_memory);
+    lacked_memory = false;
     json_error_t error;
     json_t *value = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, &error);
-    if (!value)
-        cornu__fail(json_error_code(&error) == json_error_out_of_memory ? CORNU_ERR_MEMORY
-                                                                        : CORNU_ERR_FORMAT,
-                    "JSON: %s, at byte %d", error.text, error.position);
-    return value;
+    if (!value && !lacked_memory)
+        cornu__fail(CORNU_ERR_FORMAT, "JSON: %s, at byte %d", error.text, error.position);
+    if (!lacked_memory) return value;
+    cornu__fail(CORNU_ERR_MEMORY, "no memory for JSON of %zu bytes", size);
+    json_decref(value);
+    return NULL;
+}
+
+/* ---- Out ---- */
+
+/* A text that grows. json_dumps would forget that there was no room for a key. */
+typedef struct {
+    char *bytes;
+    int   size, space;
+    bool  failed;
+} Text;
+
+static int append(const char *bytes, size_t size, void *context)
+{
+    Text *text = context;
+    if (size == 0) return 0;
+    if (size >= INT_MAX / 4 ||
+        cornu__reserve(&text->bytes, &text->space, text->size, (int)size, 1)) {
+        text->failed = true;
+        return -1;
+    }
+    memcpy(text->bytes + text->size, bytes, size);
+    text->size += (int)size;
+    return 0;
 }
 
 char *cornu__json_text(const json_t *value)
 {
-    char *text = value ? json_dumps(value, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
-    if (!text) cornu__fail(CORNU_ERR_MEMORY, "no memory for JSON text");
-    return text;
+    Text text = { .failed = !value };
+    if (value && (json_dump_callback(value, append, &text, JSON_SORT_KEYS | JSON_COMPACT) ||
+                  append("", 1, &text)))
+        text.failed = true;
+    if (!text.failed) return text.bytes;
+    cornu__release(text.bytes);
+    cornu__fail(CORNU_ERR_MEMORY, "no memory for JSON text");
+    return NULL;
 }

@@ -99,18 +99,18 @@ static CornuStatus fill(CornuModel *model, CornuHdf5 *file, Read *read)
     return status;
 }
 
-/* An HDF5 file and what it lies in: mapped, or a member of an archive. */
+/* An HDF5 file and what it lies in: a file, or a member of an archive. */
 typedef struct {
     CornuHdf5     *file;          /* NULL, and an error is pending, where it cannot be read */
-    CornuFileMap   map;
+    CornuFileBytes bytes;
     unsigned char *member;
 } Source;
 
 static Source open_file(const char *path)
 {
     Source source = { 0 };
-    if (cornu__file_map(&source.map, path) != CORNU_OK) cornu__null();
-    else source.file = cornu__hdf5_open(source.map.bytes, source.map.size);
+    if (cornu__file_read(&source.bytes, path) != CORNU_OK) cornu__null();
+    else source.file = cornu__hdf5_open(source.bytes.bytes, source.bytes.size);
     return source;
 }
 
@@ -131,7 +131,7 @@ static Source open_member(const CornuZip *zip)
 static void close_source(Source *source)
 {
     cornu__hdf5_close(source->file);
-    cornu__file_unmap(&source->map);
+    cornu__file_release(&source->bytes);
     cornu__release(source->member);
 }
 

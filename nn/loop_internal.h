@@ -5,6 +5,7 @@
 #include "../datasets/dataset_internal.h"
 #include "../datasets/iterator.h"
 #include "../device/clock_internal.h"
+#include "history.h"
 #include "model_internal.h"
 
 /* ---- Batches ---- */
@@ -98,7 +99,8 @@ typedef struct {
     int            count;
 } CornuCallbacks;
 
-/* Takes the callbacks, first of all, so that whatever fails they are freed by close. */
+/* Takes the callbacks, first of all, so that whatever fails they are freed by close. NULLs among
+ * them are left out. */
 void cornu__callbacks_take(CornuCallbacks *callbacks, CornuModel *model,
                            CornuCallback *const given[CORNU_MAX_CALLBACKS]);
 
@@ -138,10 +140,23 @@ void        cornu__logs_close(CornuLogSet *set);
 /* Brings the items up to date with values[]. */
 void cornu__logs_refresh(CornuLogSet *set);
 
-/* Calls epoch_end of each callback with the set's logs and what the ones before it add, as
- * History shall have them: *logs, valid until the set changes. */
-CornuStatus cornu__epoch_end(const CornuCallbacks *callbacks, int64_t epoch, CornuLogSet *set,
-                             CornuLogs *logs);
+/* Calls epoch_end of the callbacks that run last, or of the others before them, with *logs, the
+ * set's at first; what one of them adds goes there for those behind it and for History. */
+CornuStatus cornu__epoch_end(const CornuCallbacks *callbacks, bool last, int64_t epoch,
+                             CornuLogSet *set, CornuLogs *logs);
+
+/* ---- Training ---- */
+
+/* Where fit stands: all that it goes on from besides the model and the data. Callbacks find it at
+ * model->training, and may set it when training begins. */
+typedef struct CornuTraining {
+    int64_t       epoch, step;   /* `step` steps of this epoch have run */
+    int64_t       samples;       /* in them */
+    bool          stopped;       /* no epoch follows, though there are more */
+    CornuSource  *source;        /* with the place of the next batch in the data */
+    CornuHistory *history;       /* the epochs before */
+    const CornuCallbacks *callbacks;
+} CornuTraining;
 
 /* ---- Evaluation ---- */
 
@@ -153,6 +168,8 @@ CornuStatus cornu__evaluate_source(CornuModel *model, CornuSource *source,
 /* ---- History ---- */
 
 CornuHistory *cornu__history_create(void);
+/* Room for one more epoch, so that adding it allocates nothing but for logs of a new name. */
+CornuStatus   cornu__history_reserve(CornuHistory *history);
 CornuStatus   cornu__history_add(CornuHistory *history, int64_t epoch, const CornuLogs *logs,
                                  double seconds, int64_t samples, const CornuInfeed *infeed);
 

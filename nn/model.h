@@ -134,6 +134,10 @@ typedef struct {
     int64_t         steps_per_execution;         /* steps from one call of the batch hooks to the
                                                     next (callback.h); default the strategy's in
                                                     scope, else 1 */
+    bool            debug_nans;                  /* a step after which a weight, the loss or another
+                                                    result is nan or infinite fails with
+                                                    CORNU_ERR_VALUE naming the layer and op that
+                                                    first made it so; slower */
 } CornuCompileConfig;
 
 /* Takes what the model will be trained with, settles the precision of its layers (policy.h), and
@@ -212,7 +216,8 @@ typedef struct {
     int64_t        epochs;               /* default 1: the index to end before, see initial_epoch;
                                             CORNU_ZERO for none */
     CornuVerbose   verbose;
-    CornuCallback *callbacks[CORNU_MAX_CALLBACKS]; /* taken: freed when fit returns */
+    CornuCallback *callbacks[CORNU_MAX_CALLBACKS]; /* taken: freed when fit returns. NULLs among
+                                            them are left out */
     double         validation_split;     /* this part of the data, the last one, is held out */
     CornuDataset  *validation_data;      /* or these arrays */
     CornuArray     validation_x, validation_y;

@@ -92,8 +92,9 @@ struct CornuModel {
     CornuVariable  *seed_variable;               /* i64 */
     CornuStep      *steps;
     int64_t         steps_per_execution;         /* at least 1, once compiled */
-    bool            stop_training;
+    bool            stop_training, debug_nans;
     CornuTrace     *trace;                       /* of a step of this epoch, or NULL */
+    struct CornuTraining *training;              /* where fit stands (loop_internal.h), or NULL */
 };
 
 extern const CornuLayerClass cornu__sequential_class, cornu__functional_class;

@@ -73,8 +73,8 @@ CornuStatus cornu__monitor_read(CornuMonitor *monitor, const CornuParams *params
 
 bool cornu__monitor_takes(CornuMonitor *monitor, double value)
 {
-    if (monitor->has_best && !cornu__monitor_improves(monitor, value, monitor->best)) return false;
-    monitor->has_best = true;
-    monitor->best = value;
+    CornuBest *best = monitor->best;
+    if (best->known != 0.0 && !cornu__monitor_improves(monitor, value, best->value)) return false;
+    *best = (CornuBest){ 1.0, value };
     return true;
 }

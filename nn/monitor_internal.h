@@ -7,13 +7,15 @@
 
 #include "callback.h"
 
+/* Doubles, as a backup keeps them (callback.h, `state`). */
+typedef struct { double known, value; } CornuBest;
+
 typedef struct {
     const char      *who;          /* begins messages: "early stopping"; not copied */
     char            *name;         /* of the log */
     CornuMonitorMode mode;
     double           min_delta;    /* an improvement is more than this */
-    bool             has_best;
-    double           best;
+    CornuBest       *best;         /* so far: the owner's */
 } CornuMonitor;
 
 /* Copies the log's name, val_loss for NULL. Afterwards it is the caller's to release. Checks mode

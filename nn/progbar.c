@@ -19,6 +19,7 @@ struct CornuBar {
     double        start, last_draw;
     double        first_step_end;    /* NAN until step 1 was reported */
     int           drawn_width;       /* characters of the last drawing */
+    bool          unfinished;        /* it did not end its line */
     Value        *values;            /* in order of appearance; names stay over a restart */
     int           value_count, name_count, value_space;
 };
@@ -59,6 +60,7 @@ void cornu_bar_restart(CornuBar *bar, int64_t target, double now)
     bar->last_draw = -INFINITY;
     bar->first_step_end = NAN;
     bar->drawn_width = 0;
+    bar->unfinished = false;
     bar->value_count = 0;
 }
 
@@ -230,6 +232,7 @@ static void draw_bar(CornuBar *bar, int64_t current, bool last, double per_step,
     repeat(bar, " ", bar->drawn_width - width);   /* what a longer line left behind */
     if (last) fputc('\n', bar->file);
     bar->drawn_width = width;
+    bar->unfinished = !last;
     fflush(bar->file);
 }
 
@@ -413,9 +416,15 @@ static CornuStatus predict_end(CornuCallback *self, CornuModel *model, const Cor
     return finish((Logger *)self, logs);
 }
 
+/* What follows a bar that was left unfinished begins on a line of its own. */
 static void free_logger(CornuCallback *self)
 {
-    cornu_bar_free(((Logger *)self)->bar);
+    CornuBar *bar = ((Logger *)self)->bar;
+    if (bar->unfinished) {
+        fputc('\n', bar->file);
+        fflush(bar->file);
+    }
+    cornu_bar_free(bar);
     cornu__release(self);
 }
 

@@ -1,5 +1,7 @@
 #include "safetensors.h"
 
+#include "../datasets/sha256_internal.h"
+#include "../datasets/text_internal.h"
 #include "../device/memory_internal.h"
 #include "file_internal.h"
 #include "json_internal.h"
@@ -10,6 +12,12 @@
 enum { MAX_HEADER = 100000000, HEADER_DEPTH = 3 };   /* the format's own limit; {{[]}} */
 
 static const char *const metadata_key = "__metadata__";
+
+/* The digits of the checksum follow `sum_mark` in the header: inside a text the quotes would be
+ * escaped, and an array's name is not followed by a text. While it is computed they are zeros. */
+enum { SUM_DIGITS = CORNU__SHA256_TEXT - 1 };
+static const char sum_key[] = "sha256", sum_mark[] = "\"sha256\":\"";
+static const char sum_zeros[] = "0000000000000000000000000000000000000000000000000000000000000000";
 
 static const struct { const char *name; CornuDtype dtype; } dtypes[] = {
 #define X(id, printed, size, file_name) { file_name, CORNU_##id },
@@ -25,7 +33,7 @@ typedef struct {
 } Entry;
 
 struct CornuSafetensors {
-    CornuFileMap   map;
+    CornuFileBytes file;
     json_t        *header;          /* owns the names */
     int64_t        data_size;
     Entry         *entries;
@@ -35,22 +43,22 @@ struct CornuSafetensors {
 static CornuStatus parse_header(CornuSafetensors *file)
 {
     uint64_t length = 0;
-    if (file->map.size < 10)
+    if (file->file.size < 10)
         return cornu__fail(CORNU_ERR_FORMAT, "has %zu bytes, a safetensors file has at least 10",
-                           file->map.size);
+                           file->file.size);
     for (int i = 7; i >= 0; i--)
-        length = length << 8 | file->map.bytes[i];
-    if (length > file->map.size - 8)
+        length = length << 8 | file->file.bytes[i];
+    if (length > file->file.size - 8)
         return cornu__fail(CORNU_ERR_FORMAT, "its header is said to have %llu bytes, %zu follow",
-                           (unsigned long long)length, file->map.size - 8);
+                           (unsigned long long)length, file->file.size - 8);
     if (length > MAX_HEADER)
         return cornu__fail(CORNU_ERR_FORMAT, "its header has %llu bytes, at most %d are allowed",
                            (unsigned long long)length, MAX_HEADER);
-    if (file->map.bytes[8] != '{')
+    if (file->file.bytes[8] != '{')
         return cornu__fail(CORNU_ERR_FORMAT, "its header begins with byte 0x%02x, expected '{'",
-                           file->map.bytes[8]);
-    file->data_size = (int64_t)(file->map.size - 8 - length);
-    file->header = cornu__json_parse((const char *)file->map.bytes + 8, (size_t)length,
+                           file->file.bytes[8]);
+    file->data_size = (int64_t)(file->file.size - 8 - length);
+    file->header = cornu__json_parse((const char *)file->file.bytes + 8, (size_t)length,
                                      HEADER_DEPTH);
     return file->header ? CORNU_OK : cornu__fail_prefix(cornu_error_status(), "its header");
 }
@@ -167,7 +175,7 @@ static CornuStatus parse_entries(CornuSafetensors *file)
 {
     const char *name;
     json_t     *value;
-    unsigned char *data = file->map.bytes + (file->map.size - (size_t)file->data_size);
+    unsigned char *data = file->file.bytes + (file->file.size - (size_t)file->data_size);
     file->entries = cornu__allocate(json_object_size(file->header), sizeof *file->entries);
     if (!file->entries) return CORNU_ERR_MEMORY;
     json_object_foreach(file->header, name, value) {
@@ -191,14 +199,45 @@ static CornuStatus parse_entries(CornuSafetensors *file)
     return CORNU_OK;
 }
 
+/* Where the digits begin; NULL without. */
+static const char *find_sum(const char *header, size_t size)
+{
+    const size_t mark = sizeof sum_mark - 1;
+    for (size_t at = 0; at + mark + SUM_DIGITS <= size; at++)
+        if (memcmp(header + at, sum_mark, mark) == 0) return header + at + mark;
+    return NULL;
+}
+
+static CornuStatus check_sum(const CornuSafetensors *file)
+{
+    if (!cornu_safetensors_has_checksum(file)) return CORNU_OK;
+    const unsigned char *end = file->file.bytes + file->file.size;
+    const unsigned char *digits = (const unsigned char *)find_sum(
+        (const char *)file->file.bytes + 8, file->file.size - 8 - (size_t)file->data_size);
+    char        text[CORNU__SHA256_TEXT] = "";
+    CornuSha256 sum;
+    if (digits) {
+        cornu__sha256_begin(&sum);
+        cornu__sha256_add(&sum, file->file.bytes, (size_t)(digits - file->file.bytes));
+        cornu__sha256_add(&sum, sum_zeros, SUM_DIGITS);
+        digits += SUM_DIGITS;
+        cornu__sha256_add(&sum, digits, (size_t)(end - digits));
+        cornu__sha256_end(&sum, text);
+    }
+    if (!strcmp(text, cornu_safetensors_metadata(file, sum_key))) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_FORMAT, "its checksum is not that of its bytes: it is damaged, or "
+                       "was changed by a program that kept \"%s\" in its metadata", sum_key);
+}
+
 CornuSafetensors *cornu_safetensors_open(const char *path)
 {
     if (cornu_error_pending()) return NULL;
     CornuSafetensors *file = cornu__allocate(1, sizeof *file);
     if (!file) return cornu__null();
-    CornuStatus status = cornu__file_map(&file->map, path);
+    CornuStatus status = cornu__file_read(&file->file, path);
     if (status == CORNU_OK) status = parse_header(file);
     if (status == CORNU_OK) status = parse_entries(file);
+    if (status == CORNU_OK) status = check_sum(file);
     if (status == CORNU_OK) return file;
     cornu__fail_prefix(status, path);
     cornu_safetensors_close(file);
@@ -208,7 +247,7 @@ CornuSafetensors *cornu_safetensors_open(const char *path)
 void cornu_safetensors_close(CornuSafetensors *file)
 {
     if (!file) return;
-    cornu__file_unmap(&file->map);
+    cornu__file_release(&file->file);
     json_decref(file->header);
     cornu__release(file->entries);
     cornu__release(file);
@@ -231,6 +270,11 @@ const CornuNamedArray *cornu_safetensors_find(const CornuSafetensors *file, cons
 const char *cornu_safetensors_metadata(const CornuSafetensors *file, const char *key)
 {
     return json_string_value(json_object_get(json_object_get(file->header, metadata_key), key));
+}
+
+bool cornu_safetensors_has_checksum(const CornuSafetensors *file)
+{
+    return cornu_safetensors_metadata(file, sum_key) != NULL;
 }
 
 /* ---- Writing ---- */
@@ -261,23 +305,36 @@ static json_t *describe(const CornuNamedArray *array, int64_t begin)
                      (json_int_t)begin, (json_int_t)(begin + (int64_t)cornu_type_bytes(type)));
 }
 
-/* Adds a new key; says why if that is not possible. `value` is taken. */
+/* jansson does not say which: no memory, or no UTF-8. */
+static bool is_utf8(const char *text)
+{
+    const unsigned char *bytes = (const unsigned char *)text;
+    size_t               left = strlen(text);
+    uint32_t             code;
+    for (int length = 1; left > 0 && length > 0; left -= (size_t)length, bytes += length)
+        length = cornu__utf8_read(bytes, left, &code);
+    return left == 0;
+}
+
+/* Adds a new key; says why if that is not possible. `value` is taken, and may be NULL for lack of
+ * memory. */
 static CornuStatus add(json_t *object, const char *key, json_t *value)
 {
+    if (!is_utf8(key)) {
+        json_decref(value);
+        return cornu__fail(CORNU_ERR_ARGUMENT, "the name \"%s\" is not UTF-8", key);
+    }
     if (json_object_get(object, key)) {
         json_decref(value);
         return cornu__fail(CORNU_ERR_ARGUMENT, "the name \"%s\" is given twice", key);
     }
-    const bool made = value != NULL;
     if (json_object_set_new(object, key, value) == 0) return CORNU_OK;
-    if (!made) return cornu__fail(CORNU_ERR_MEMORY, "no memory to describe \"%s\"", key);
-    return cornu__fail(CORNU_ERR_ARGUMENT, "the name \"%s\" is not UTF-8", key);
+    return cornu__fail(CORNU_ERR_MEMORY, "no memory to describe \"%s\"", key);
 }
 
 static CornuStatus add_text(json_t *object, CornuMetadata metadata)
 {
-    json_t *text = json_string(metadata.text);
-    if (text) return add(object, metadata.key, text);
+    if (is_utf8(metadata.text)) return add(object, metadata.key, json_string(metadata.text));
     return cornu__fail(CORNU_ERR_ARGUMENT, "the text of \"%s\" is not UTF-8", metadata.key);
 }
 
@@ -288,29 +345,58 @@ static CornuStatus make_header(json_t *header, const CornuNamedArray *arrays, in
     CORNU__TRY(add(header, metadata_key, texts));
     for (int i = 0; i < metadata_count; i++)
         CORNU__TRY(add_text(texts, metadata[i]));
+    CORNU__TRY(add_text(texts, (CornuMetadata){ sum_key, sum_zeros }));
     int64_t at = 0;
     for (int i = 0; i < count; i++) {
         CORNU__TRY(cornu_type_check(arrays[i].array.type));
         CORNU__TRY(add(header, arrays[i].name, describe(&arrays[i], at)));
         at += (int64_t)cornu_type_bytes(arrays[i].array.type);
     }
-    if (metadata_count == 0) json_object_del(header, metadata_key);
     return CORNU_OK;
 }
 
-/* The length, the header padded with blanks to a multiple of 8, the arrays. */
+/* The length, the header padded with blanks to a multiple of 8; *size bytes, to be released. */
+static char *make_head(const char *header, size_t *size)
+{
+    const size_t used = strlen(header), length = (used + 7) / 8 * 8;
+    char        *head = cornu__allocate(8 + length, 1);
+    if (!head) return NULL;
+    for (int i = 0; i < 8; i++) head[i] = (char)((uint64_t)length >> (8 * i) & 0xFF);
+    memcpy(head + 8, header, used);
+    memset(head + 8 + used, ' ', length - used);
+    *size = 8 + length;
+    return head;
+}
+
+/* Puts the checksum of it all into the head. */
+static void add_sum(char *head, size_t size, const CornuNamedArray *arrays, int count)
+{
+    CornuSha256 sum;
+    char        text[CORNU__SHA256_TEXT];
+    cornu__sha256_begin(&sum);
+    cornu__sha256_add(&sum, head, size);
+    for (int i = 0; i < count; i++)
+        cornu__sha256_add(&sum, arrays[i].array.data, cornu_type_bytes(arrays[i].array.type));
+    cornu__sha256_end(&sum, text);
+    memcpy(head + (find_sum(head, size) - head), text, SUM_DIGITS);
+}
+
 static CornuStatus write_all(const char *path, const char *header, const CornuNamedArray *arrays,
                              int count)
 {
     CornuNewFile file;
-    CORNU__TRY(cornu__file_create(&file, path));
-    const uint64_t length = (strlen(header) + 7) / 8 * 8;
-    for (int i = 0; i < 8; i++)
-        fputc((int)(length >> (8 * i) & 0xFF), file.stream);
-    fprintf(file.stream, "%-*s", (int)length, header);
-    for (int i = 0; i < count; i++)
-        fwrite(arrays[i].array.data, 1, cornu_type_bytes(arrays[i].array.type), file.stream);
-    return cornu__file_commit(&file);
+    size_t       size;
+    char        *head = make_head(header, &size);
+    CornuStatus  status = head ? cornu__file_create(&file, path) : CORNU_ERR_MEMORY;
+    if (status == CORNU_OK) {
+        add_sum(head, size, arrays, count);
+        fwrite(head, 1, size, file.stream);
+        for (int i = 0; i < count; i++)
+            fwrite(arrays[i].array.data, 1, cornu_type_bytes(arrays[i].array.type), file.stream);
+        status = cornu__file_commit(&file);
+    }
+    cornu__release(head);
+    return status;
 }
 
 CornuStatus cornu_safetensors_write(const char *path, const CornuNamedArray *arrays, int count,

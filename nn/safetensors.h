@@ -7,6 +7,9 @@
  *     the rest   the arrays, row-major, little-endian, without holes
  *
  * Source: github.com/huggingface/safetensors, README, "Format".
+ *
+ * Among the texts, files written here have "sha256": the SHA-256 of the whole file, in which those
+ * 64 hexadecimal digits are zeros. A file that has it is not opened unless it is right.
  */
 #ifndef CORNU_NN_SAFETENSORS_H
 #define CORNU_NN_SAFETENSORS_H
@@ -28,11 +31,11 @@ typedef struct { const char *key, *text; } CornuMetadata;
 
 typedef struct CornuSafetensors CornuSafetensors;
 
-/* Maps the file and checks every statement of its header: lengths, offsets that overlap, leave
+/* Reads the file and checks every statement of its header: lengths, offsets that overlap, leave
  * holes or end elsewhere than the file, byte counts that do not follow from dtype and shape,
- * repeated keys, dtypes and keys it does not know. NULL with CORNU_ERR_FILE if the file cannot
- * be read, CORNU_ERR_FORMAT naming what is wrong, CORNU_ERR_UNSUPPORTED for a dtype or a rank
- * that Cornu lacks. */
+ * repeated keys, dtypes and keys it does not know, a checksum that is another. NULL with
+ * CORNU_ERR_FILE if the file cannot be read, CORNU_ERR_FORMAT naming what is wrong,
+ * CORNU_ERR_UNSUPPORTED for a dtype or a rank that Cornu lacks. */
 CornuSafetensors *cornu_safetensors_open(const char *path);
 void              cornu_safetensors_close(CornuSafetensors *file);
 
@@ -42,6 +45,8 @@ const CornuNamedArray *cornu_safetensors_at(const CornuSafetensors *file, int i)
 /* NULL, without an error, if there is none of that name. */
 const CornuNamedArray *cornu_safetensors_find(const CornuSafetensors *file, const char *name);
 const char            *cornu_safetensors_metadata(const CornuSafetensors *file, const char *key);
+/* Whether it has a checksum, which then is right. */
+bool                   cornu_safetensors_has_checksum(const CornuSafetensors *file);
 
 /* ---- Writing ---- */
 

@@ -364,6 +364,7 @@ static CornuStatus record(CornuModel *model, CornuStep *step)
                            step->shards);
     step->graph = cornu_graph_create(model->device);
     if (!step->graph) return cornu_error_take();
+    cornu_graph_watch(step->graph, model->debug_nans);
     CORNU__TRY(make_inputs(model, step));
     CornuTensor *masks[CORNU_MAX_MODEL_TENSORS] = { NULL };
     CornuTensor *added = NULL;

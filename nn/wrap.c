@@ -194,13 +194,10 @@ CornuStatus cornu_layer_set_state(CornuLayer *layer, const CornuCall *call, int 
 
 static CornuStatus write_zeros(CornuVariable *state)
 {
-    const CornuType type = cornu_variable_type(state);
-    const int64_t   shards = cornu_device_shards(cornu_variable_device(state));
-    CornuType       all = { .dtype = type.dtype, .shape = { type.shape.rank + 1, { shards } } };
-    for (int i = 0; i < type.shape.rank; i++) all.shape.extent[i + 1] = type.shape.extent[i];
-    void *zeros = cornu__allocate(cornu_type_bytes(all), 1);
+    const CornuType type = cornu_variable_host_type(state);
+    void *zeros = cornu__allocate(cornu_type_bytes(type), 1);
     if (!zeros) return CORNU_ERR_MEMORY;
-    CornuStatus status = cornu_variable_write(state, cornu_array_from(zeros, all));
+    CornuStatus status = cornu_variable_write(state, cornu_array_from(zeros, type));
     cornu__release(zeros);
     return status;
 }

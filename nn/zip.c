@@ -98,7 +98,7 @@ typedef struct {
 } Member;
 
 struct CornuZip {
-    CornuFileMap map;
+    CornuFileBytes file;
     Member      *members;
     int          count;
 };
@@ -111,7 +111,7 @@ static uint32_t get(const unsigned char *at, int bytes)
 }
 
 /* The end of the directory: the last place where it could be, with the comment behind it. */
-static const unsigned char *find_end(const CornuFileMap *map)
+static const unsigned char *find_end(const CornuFileBytes *map)
 {
     for (size_t back = END_SIZE; back <= map->size && back <= END_SIZE + MAX_COMMENT; back++) {
         const unsigned char *at = map->bytes + map->size - back;
@@ -140,7 +140,7 @@ static CornuStatus check_member(const Member *member, uint32_t flags)
 /* The bytes follow on the local header, whose name and extra field have lengths of their own. */
 static CornuStatus place(const CornuZip *zip, Member *member, size_t local, size_t directory)
 {
-    const unsigned char *header = zip->map.bytes + local;
+    const unsigned char *header = zip->file.bytes + local;
     if (local > directory || directory - local < LOCAL_SIZE || get(header, 4) != LOCAL)
         return cornu__fail(CORNU_ERR_FORMAT, "has no header at byte %zu", local);
     member->at = local + LOCAL_SIZE + get(header + 26, 2) + get(header + 28, 2);
@@ -171,10 +171,10 @@ static CornuStatus read_entry(CornuZip *zip, const unsigned char *entry, size_t 
 
 static CornuStatus read_directory(CornuZip *zip)
 {
-    const unsigned char *end = find_end(&zip->map);
+    const unsigned char *end = find_end(&zip->file);
     if (!end) return cornu__fail(CORNU_ERR_FORMAT, "is no whole zip archive: its end is missing");
     const uint32_t count = get(end + 10, 2), size = get(end + 12, 4), start = get(end + 16, 4);
-    const size_t   before = (size_t)(end - zip->map.bytes);
+    const size_t   before = (size_t)(end - zip->file.bytes);
     if (get(end + 4, 4) != 0 || get(end + 8, 2) != count)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "is one of several parts of an archive");
     if (start > before || before - start < size || count > size / ENTRY_SIZE)
@@ -184,7 +184,7 @@ static CornuStatus read_directory(CornuZip *zip)
     if (!zip->members) return CORNU_ERR_MEMORY;
     size_t at = start;
     for (uint32_t i = 0; i < count; i++) {
-        const unsigned char *entry = zip->map.bytes + at;
+        const unsigned char *entry = zip->file.bytes + at;
         const size_t rest = before - at;
         const size_t length = rest < ENTRY_SIZE ? 0 : ENTRY_SIZE + (size_t)get(entry + 28, 2) +
                                                       get(entry + 30, 2) + get(entry + 32, 2);
@@ -201,7 +201,7 @@ CornuZip *cornu__zip_open(const char *path)
     if (cornu_error_pending()) return NULL;
     CornuZip *zip = cornu__allocate(1, sizeof *zip);
     if (!zip) return cornu__null();
-    CornuStatus status = cornu__file_map(&zip->map, path);
+    CornuStatus status = cornu__file_read(&zip->file, path);
     if (status == CORNU_OK) status = read_directory(zip);
     if (status == CORNU_OK) return zip;
     cornu__fail_prefix(status, path);
@@ -214,7 +214,7 @@ void cornu__zip_close(CornuZip *zip)
     if (!zip) return;
     for (int i = 0; i < zip->count; i++) cornu__release(zip->members[i].name);
     cornu__release(zip->members);
-    cornu__file_unmap(&zip->map);
+    cornu__file_release(&zip->file);
     cornu__release(zip);
 }
 
@@ -244,7 +244,7 @@ static bool unpack(const Member *member, const unsigned char *from, unsigned cha
 CornuStatus cornu__zip_read(const CornuZip *zip, int i, unsigned char **bytes, size_t *size)
 {
     const Member        *member = &zip->members[i];
-    const unsigned char *from = zip->map.bytes + member->at;
+    const unsigned char *from = zip->file.bytes + member->at;
     unsigned char       *to = cornu__allocate((size_t)member->size + 1, 1);
     if (!to) return CORNU_ERR_MEMORY;
     bool whole = true;

@@ -24,6 +24,8 @@ static void prepared_free(CornuPrepared *prepared)
     cornu__release(prepared->outputs);
     cornu__release(prepared->inputs);
     cornu__release(prepared->fetches);
+    cornu__release(prepared->watched);
+    cornu__release(prepared->not_finite);
     cornu_program_free(prepared->program);
     cornu_executable_release(prepared->executable);
     cornu__release(prepared);

@@ -84,6 +84,11 @@ CornuStatus cornu_graph_prepare(CornuGraph *graph, CornuTensor *const *fetches, 
  * of them are packed otherwise (cornu_variable_pack). */
 bool cornu_graph_is_current(const CornuGraph *graph);
 
+/* Lets each run that has a result with nan or infinite elements, a fetched value or an assigned
+ * one, end with CORNU_ERR_VALUE naming the op, and who recorded it, that first made one of numbers
+ * that were finite. Slower; everything has been assigned by then. */
+void cornu_graph_watch(CornuGraph *graph, bool watch);
+
 /* Of the executable that ran or was prepared last; NULL before. */
 const CornuStatistics *cornu_graph_statistics(const CornuGraph *graph);
 

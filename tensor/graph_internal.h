@@ -33,6 +33,9 @@ typedef struct CornuPrepared {
     CornuExecutable      *executable;
     CornuBuffer         **inputs;   /* borrowed: of variables and graph inputs */
     CornuBuffer         **outputs;  /* NULL for assignments, owned for fetches */
+    CornuValue           *watched;  /* values whose counts are the last outputs (watch.c) */
+    int                   watched_count;
+    float                *not_finite;   /* of each value, how many of its elements */
     struct CornuPrepared *next;
 } CornuPrepared;
 
@@ -50,6 +53,7 @@ struct CornuGraph {
     CornuAssignment *assignments;
     int              assignment_count, assignment_space, assignment_version;
     int              rewritten;    /* ops of `program` that rewrite.c has seen */
+    bool             watches;
     CornuPrepared   *prepared;     /* newest first */
     CornuPrepared   *last;
 };
@@ -59,6 +63,11 @@ CornuTensor *cornu__tensor(CornuGraph *graph, CornuValue value);
 
 /* A value that nobody feeds: the graph is a template, whose program becomes part of another. */
 CornuTensor *cornu__graph_parameter(CornuGraph *graph, CornuType type);
+
+/* Lets the lowered program count what is not finite; and, after a run, tells where it comes from:
+ * CORNU_ERR_VALUE. */
+CornuStatus cornu__watch(const CornuGraph *graph, CornuPrepared *prepared);
+CornuStatus cornu__watch_check(const CornuGraph *graph, const CornuPrepared *prepared);
 
 /* Improves the recorded ops; `differentiable` also expands the ops whose gradient is that of
  * their decomposition. Handles follow to the values that take the old ones' place. */

@@ -97,6 +97,7 @@ static CornuStatus fill(CornuGraph *graph, CornuPrepared *prepared, CornuTensor 
     if (!prepared->fetches || !prepared->program) return CORNU_ERR_MEMORY;
     for (int i = 0; i < count; i++) prepared->fetches[i] = fetches[i];
     CORNU__TRY(lower(graph, prepared));
+    if (graph->watches) CORNU__TRY(cornu__watch(graph, prepared));
     prepared->outputs = cornu__allocate((size_t)prepared->program->output_count,
                                         sizeof *prepared->outputs);
     if (!prepared->outputs) return CORNU_ERR_MEMORY;
@@ -108,6 +109,11 @@ static CornuStatus fill(CornuGraph *graph, CornuPrepared *prepared, CornuTensor 
             .per_shard = graph->program->values[fetches[i]->value].varies);
         if (!buffer) return cornu_error_status();
         prepared->outputs[graph->assignment_count + i] = buffer;
+    }
+    for (int i = 0; i < prepared->watched_count; i++) {
+        CornuBuffer *count = cornu_buffer_create(graph->device, cornu_scalar(CORNU_F32));
+        if (!count) return cornu_error_status();
+        prepared->outputs[graph->assignment_count + prepared->fetch_count + i] = count;
     }
     prepared->executable = cornu_device_compile(graph->device, prepared->program);
     return prepared->executable ? CORNU_OK : cornu_error_status();
@@ -175,9 +181,10 @@ CornuStatus cornu_run(CornuGraph *graph, CornuTensor *const *fetches, int count,
     CORNU__TRY(cornu_graph_prepare(graph, fetches, count));
     const CornuPrepared *prepared = graph->last;
     CORNU__TRY(cornu_executable_run(prepared->executable, prepared->inputs, prepared->outputs));
-    CornuBuffer **fetched = prepared->outputs + prepared->program->output_count - count;
+    CornuBuffer **fetched = prepared->outputs + prepared->program->output_count - count -
+                            prepared->watched_count;
     for (int i = 0; i < count; i++) CORNU__TRY(cornu_buffer_read(fetched[i], out[i]));
-    return CORNU_OK;
+    return prepared->watched_count ? cornu__watch_check(graph, prepared) : CORNU_OK;
 }
 
 CornuExecutable *cornu_graph_executable(const CornuGraph *graph)

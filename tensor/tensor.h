@@ -59,10 +59,12 @@ CornuVariable *cornu_variable_create_from(const CornuVariableConfig *config);
     cornu_variable_create_from(&(CornuVariableConfig){ .unset = 0, __VA_ARGS__ })
 void           cornu_variable_free(CornuVariable *variable);
 CornuType      cornu_variable_type(const CornuVariable *variable);
+/* That of the arrays which are read and written: per shard, with the shards' axis in front. */
+CornuType      cornu_variable_host_type(const CornuVariable *variable);
 const char    *cornu_variable_name(const CornuVariable *variable); /* "" if it has none */
 CornuDevice   *cornu_variable_device(const CornuVariable *variable);
 
-/* Copies a host array in or out, of the same type or, per shard, with the shards' axis in front. */
+/* Copies a host array in or out, of the variable's host type. */
 CornuStatus cornu_variable_write(CornuVariable *variable, CornuArray from);
 CornuStatus cornu_variable_read(const CornuVariable *variable, CornuArray to);
 /* Copies the value of a variable of the same type, which may be on another device. */

@@ -7,12 +7,6 @@ static CornuType stored_type(const CornuVariable *variable)
         ? type : cornu__sharded(type, cornu_device_shards(variable->device));
 }
 
-/* Of the arrays that are written and read. */
-static CornuType host_type(const CornuVariable *variable)
-{
-    return variable->spread == CORNU_PER_SHARD ? stored_type(variable) : variable->type;
-}
-
 /* Gives it memory of its own, all zeros. */
 static CornuStatus place(CornuVariable *variable)
 {
@@ -77,6 +71,10 @@ void cornu_variable_free(CornuVariable *variable)
 }
 
 CornuType    cornu_variable_type(const CornuVariable *variable) { return variable->type; }
+CornuType    cornu_variable_host_type(const CornuVariable *variable)
+{
+    return variable->spread == CORNU_PER_SHARD ? stored_type(variable) : variable->type;
+}
 const char  *cornu_variable_name(const CornuVariable *variable) { return variable->name; }
 CornuDevice *cornu_variable_device(const CornuVariable *variable)
 {
@@ -98,7 +96,7 @@ static CornuBuffer *storage(const CornuVariable *variable, int64_t *first)
 static CornuStatus expect_type(const CornuVariable *variable, CornuArray array, const char *verb)
 {
     CornuText       a, b;
-    const CornuType expected = host_type(variable);
+    const CornuType expected = cornu_variable_host_type(variable);
     if (cornu_type_equal(expected, array.type)) return CORNU_OK;
     return cornu__fail(expected.dtype == array.type.dtype ? CORNU_ERR_SHAPE : CORNU_ERR_DTYPE,
                        "%s: the array %s is %s, expected %s", variable->name, verb,
@@ -282,7 +280,7 @@ CornuTensor *cornu_pack(const CornuVariable *whole, CornuTensor *const *parts)
 
 CornuStatus cornu_variable_copy(CornuVariable *to, const CornuVariable *from)
 {
-    const CornuType type = host_type(from);
+    const CornuType type = cornu_variable_host_type(from);
     CornuArray      host = cornu_array_from(cornu__allocate(cornu_type_bytes(type), 1), type);
     if (!host.data) return CORNU_ERR_MEMORY;
     CornuStatus status = cornu_variable_read(from, host);

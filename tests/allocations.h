@@ -4,8 +4,10 @@
  * library.
  *
  *     allocations_fail_after(3);   the fourth allocation from now fails, and all later
+ *     allocations_fail_once(3);    the fourth alone
  *     allocations_fail_after(NEVER);  back to normal
  *     int64_t before = allocations();
+ *     int64_t held = allocations_held();   made and not freed yet
  *
  * Under a sanitizer, which brings its own malloc, allocations_counted() is false and
  * tests should skip().
@@ -30,13 +32,27 @@
 #endif
 
 static atomic_int_fast64_t allocations_made;
+static atomic_int_fast64_t allocations_freed;
 static atomic_int_fast64_t allocations_allowed = NEVER;
+static atomic_bool         allocations_resume;      /* after one that failed */
 
 static inline int64_t allocations(void) { return atomic_load(&allocations_made); }
 
 static inline void allocations_fail_after(int64_t count)
 {
     atomic_store(&allocations_allowed, count);
+    atomic_store(&allocations_resume, false);
+}
+
+static inline void allocations_fail_once(int64_t count)
+{
+    atomic_store(&allocations_allowed, count);
+    atomic_store(&allocations_resume, true);
+}
+
+static inline int64_t allocations_held(void)
+{
+    return atomic_load(&allocations_made) - atomic_load(&allocations_freed);
 }
 
 #ifdef ALLOCATIONS_COUNTED
@@ -49,14 +65,23 @@ void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *memory, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
+void  __libc_free(void *memory);
 
 static bool allocation_may_pass(void)
 {
     atomic_fetch_add(&allocations_made, 1);
     if (atomic_load(&allocations_allowed) == NEVER) return true;
-    if (atomic_fetch_sub(&allocations_allowed, 1) > 0) return true;
+    const int_fast64_t left = atomic_fetch_sub(&allocations_allowed, 1);
+    if (left > 0 || (left < 0 && atomic_load(&allocations_resume))) return true;
+    atomic_fetch_add(&allocations_freed, 1);
     errno = ENOMEM;
     return false;
+}
+
+void free(void *memory)
+{
+    if (memory) atomic_fetch_add(&allocations_freed, 1);
+    __libc_free(memory);
 }
 
 void *malloc(size_t size) { return allocation_may_pass() ? __libc_malloc(size) : NULL; }
@@ -68,7 +93,9 @@ void *calloc(size_t count, size_t size)
 
 void *realloc(void *memory, size_t size)
 {
-    return allocation_may_pass() ? __libc_realloc(memory, size) : NULL;
+    if (!allocation_may_pass()) return NULL;
+    if (memory) atomic_fetch_add(&allocations_freed, 1);
+    return __libc_realloc(memory, size);
 }
 
 void *aligned_alloc(size_t alignment, size_t size)

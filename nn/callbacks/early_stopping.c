@@ -5,6 +5,8 @@
 #include "../model_internal.h"
 #include "../monitor_internal.h"
 
+#include <string.h>
+
 typedef struct {
     CornuCallback base;
     CornuMonitor  monitor;
@@ -12,10 +14,17 @@ typedef struct {
     bool          verbose, has_baseline, restores;
     double        baseline;
     int64_t       patience, start_from_epoch;
-    int64_t       wait, stopped_epoch, best_epoch;
+    struct { CornuBest best; double wait, stopped_epoch, best_epoch; } kept;
     CornuArray   *best;               /* values of each weight in the best epoch, or NULL */
     int           best_count;
 } EarlyStopping;
+
+static double *state(CornuCallback *base, int *count)
+{
+    EarlyStopping *self = (EarlyStopping *)base;
+    *count = (int)(sizeof self->kept / sizeof(double));
+    return &self->kept.best.known;
+}
 
 static void release_best(EarlyStopping *self)
 {
@@ -42,7 +51,7 @@ static CornuStatus open_best(EarlyStopping *self, const CornuModel *model)
 
 static CornuStatus keep_weights(EarlyStopping *self, const CornuModel *model, int64_t epoch)
 {
-    self->best_epoch = epoch;
+    self->kept.best_epoch = (double)epoch;
     if (!self->restores) return CORNU_OK;
     if (!self->best) CORNU__TRY(open_best(self, model));
     for (int i = 0; i < self->best_count; i++)
@@ -55,8 +64,7 @@ static CornuStatus train_begin(CornuCallback *base, CornuModel *model, const Cor
     EarlyStopping *self = (EarlyStopping *)base;
     (void)model, (void)logs;
     release_best(self);
-    self->wait = self->stopped_epoch = self->best_epoch = 0;
-    self->monitor.has_best = false;
+    memset(&self->kept, 0, sizeof self->kept);
     return CORNU_OK;
 }
 
@@ -68,15 +76,19 @@ static CornuStatus epoch_end(CornuCallback *base, CornuModel *model, int64_t epo
     bool           there;
     CORNU__TRY(cornu__monitor_read(&self->monitor, &base->params, logs, &value, &there));
     if (!there || epoch < self->start_from_epoch) return CORNU_OK;
+    if (self->restores && self->kept.best.known != 0.0 && !self->best)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "early stopping: a backup keeps no best weights, "
+                           "so .restore_best_weights cannot go on from epoch %lld's",
+                           (long long)self->kept.best_epoch + 1);
 
-    self->wait++;
+    self->kept.wait++;
     if (cornu__monitor_takes(&self->monitor, value)) {
         if (!self->has_baseline || cornu__monitor_improves(&self->monitor, value, self->baseline))
-            self->wait = 0;
+            self->kept.wait = 0;
         return keep_weights(self, model, epoch);
     }
-    if (self->wait >= self->patience) {
-        self->stopped_epoch = epoch;
+    if (self->kept.wait >= (double)self->patience) {
+        self->kept.stopped_epoch = (double)epoch;
         cornu_model_stop_training(model);
     }
     return CORNU_OK;
@@ -86,11 +98,11 @@ static CornuStatus train_end(CornuCallback *base, CornuModel *model, const Cornu
 {
     const EarlyStopping *self = (const EarlyStopping *)base;
     (void)logs;
-    if (self->verbose && self->stopped_epoch > 0)
-        fprintf(self->file, "Epoch %lld: early stopping\n", (long long)self->stopped_epoch + 1);
+    if (self->verbose && self->kept.stopped_epoch > 0)
+        fprintf(self->file, "Epoch %lld: early stopping\n", (long long)self->kept.stopped_epoch + 1);
     if (self->verbose && self->best)
         fprintf(self->file, "Restoring model weights from the end of the best epoch: %lld.\n",
-                (long long)self->best_epoch + 1);
+                (long long)self->kept.best_epoch + 1);
     if (self->verbose) fflush(self->file);
     for (int i = 0; i < self->best_count; i++)
         CORNU__TRY(cornu_weight_write(cornu_model_weight(model, i), self->best[i]));
@@ -116,9 +128,9 @@ CornuCallback *cornu_early_stopping_from(const CornuEarlyStoppingConfig *config)
     if (!self) return cornu__null();
     *self = (EarlyStopping){
         .base = { .train_begin = train_begin, .epoch_end = epoch_end, .train_end = train_end,
-                  .free = free_early_stopping },
+                  .state = state, .free = free_early_stopping },
         .monitor = { .who = "early stopping", .mode = config->mode,
-                     .min_delta = config->min_delta },
+                     .min_delta = config->min_delta, .best = &self->kept.best },
         .file = config->file ? config->file : stdout,
         .verbose = config->verbose > 0,
         .has_baseline = config->has_baseline,

@@ -3,6 +3,7 @@
 #include "../callbacks.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "../../device/memory_internal.h"
 #include "../decimal_internal.h"
@@ -91,8 +92,16 @@ typedef struct {
     bool          verbose;
     double        factor, min_lr;
     int64_t       patience, cooldown;
-    int64_t       wait, cooling;      /* epochs without improvement, and still not to count */
+    /* epochs without improvement, and still not to count */
+    struct { CornuBest best; double wait, cooling; } kept;
 } Plateau;
+
+static double *plateau_state(CornuCallback *base, int *count)
+{
+    Plateau *self = (Plateau *)base;
+    *count = (int)(sizeof self->kept / sizeof(double));
+    return &self->kept.best.known;
+}
 
 static CornuStatus plateau_train_begin(CornuCallback *base, CornuModel *model,
                                        const CornuLogs *logs)
@@ -100,8 +109,7 @@ static CornuStatus plateau_train_begin(CornuCallback *base, CornuModel *model,
     Plateau *self = (Plateau *)base;
     double   rate;
     (void)logs;
-    self->wait = self->cooling = 0;
-    self->monitor.has_best = false;
+    memset(&self->kept, 0, sizeof self->kept);
     /* A schedule refuses now, not after many epochs. */
     CORNU__TRY(read_rate(model, &rate));
     return cornu_optimizer_set_learning_rate(cornu_model_optimizer(model), rate);
@@ -113,8 +121,8 @@ static CornuStatus reduce(Plateau *self, const CornuModel *model, int64_t epoch)
     if (!(rate > (float)self->min_lr)) return CORNU_OK;
     const double reduced = fmax(rate * self->factor, self->min_lr);
     CORNU__TRY(cornu_optimizer_set_learning_rate(cornu_model_optimizer(model), reduced));
-    self->cooling = self->cooldown;
-    self->wait = 0;
+    self->kept.cooling = (double)self->cooldown;
+    self->kept.wait = 0;
     if (self->verbose) say_rate(self->file, epoch, "ReduceLROnPlateau reducing", reduced);
     return CORNU_OK;
 }
@@ -129,13 +137,13 @@ static CornuStatus plateau_epoch_end(CornuCallback *base, CornuModel *model, int
     CORNU__TRY(cornu__monitor_read(&self->monitor, &base->params, logs, &value, &there));
     if (!there) return CORNU_OK;
 
-    if (self->cooling > 0) {
-        self->cooling--;
-        self->wait = 0;
+    if (self->kept.cooling > 0) {
+        self->kept.cooling--;
+        self->kept.wait = 0;
     }
     if (cornu__monitor_takes(&self->monitor, value))
-        self->wait = 0;
-    else if (self->cooling == 0 && ++self->wait >= self->patience)
+        self->kept.wait = 0;
+    else if (self->kept.cooling == 0 && ++self->kept.wait >= (double)self->patience)
         return reduce(self, model, epoch);
     return CORNU_OK;
 }
@@ -165,9 +173,10 @@ CornuCallback *cornu_reduce_lr_on_plateau_from(const CornuReduceLrOnPlateauConfi
     if (!self) return cornu__null();
     *self = (Plateau){
         .base = { .train_begin = plateau_train_begin, .epoch_end = plateau_epoch_end,
-                  .free = free_plateau },
+                  .state = plateau_state, .free = free_plateau },
         .monitor = { .who = "reduce LR on plateau", .mode = config->mode,
-                     .min_delta = cornu__number(config->min_delta, 1e-4) },
+                     .min_delta = cornu__number(config->min_delta, 1e-4),
+                     .best = &self->kept.best },
         .file = config->file ? config->file : stdout,
         .verbose = config->verbose > 0,
         .factor = factor, .min_lr = config->min_lr,

@@ -185,7 +185,7 @@ static void run_hook(const CornuCallbacks *callbacks, Effects *e, const char *ve
         expect_ok(cornu__index_hook(callbacks, CORNU__HOOK(epoch_begin), index, NULL));
         write_weights(model, (float)index + 1.0f);
     } else if (!strcmp(verb, "epoch_end")) {
-        expect_ok(cornu__epoch_end(callbacks, index, &set, &logs));
+        expect_ok(cornu__epoch_end(callbacks, false, index, &set, &logs));
     } else if (!strcmp(verb, "train_batch_end")) {
         assert_true(cornu__wants_logs(callbacks, CORNU__HOOK(train_batch_end), index));
         expect_ok(cornu__index_hook(callbacks, CORNU__HOOK(train_batch_end), index, &set.logs));

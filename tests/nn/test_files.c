@@ -138,7 +138,11 @@ static void test_mismatch(void **state)
     expect_ok(cornu_model_add(wider, cornu_dense(3)));
     assert_int_equal(cornu_model_load_weights(wider, path), CORNU_ERR_SHAPE);
     assert_non_null(strstr(cornu_error_message(), "it has 10 weights, the model all_layers "
-                           "has 12"));
+                           "has 12: dense_1/kernel is (5, 11) in the model, dense_1/kernel "
+                           "(5, 10) in the file"));
+    expect_ok(cornu_model_add(model, cornu_dense(3)));
+    assert_int_equal(cornu_model_load_weights(model, path), CORNU_ERR_SHAPE);
+    assert_non_null(strstr(cornu_error_message(), "has 12: dense_2/kernel is only in the model"));
     cornu_model_free(model);
     cornu_model_free(wider);
     cornu_model_free(copy);

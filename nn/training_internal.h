@@ -1,0 +1,32 @@
+/*
+ * All that training goes on from, in a safetensors file: weights, the optimizer's variables, and
+ *
+ *     @metric/NAME/I   state I of a loss or metric
+ *     @state/I         what stateful layers remember; axis 0 counts the shards
+ *     @history         i64 (epochs, 2): index and samples of the epochs before
+ *     @history/NAME    f64 (epochs): their logs; NaN where there was none
+ *     @callback/I      f64: the numbers of a callback with a state (callback.h)
+ *     "training"       in the metadata, JSON: the place in the epochs and in the data, and what the
+ *                      training that goes on must have in common with this one
+ *
+ * Random numbers and shuffled orders follow from the seed and these places. Equal states give equal
+ * bytes, whatever the threads.
+ */
+#ifndef CORNU_NN_TRAINING_INTERNAL_H
+#define CORNU_NN_TRAINING_INTERNAL_H
+
+#include "loop_internal.h"
+#include "safetensors.h"
+
+/* Between two steps of a model's fit. */
+CornuStatus cornu__training_write(CornuModel *model, const char *path);
+
+/* Opens such a file. NULL with a pending error if it cannot be read or is damaged. */
+CornuSafetensors *cornu__training_open(const char *path);
+
+/* Lets the model's fit, which is about to begin, go on from there. Compiles the step. Nothing is
+ * changed if something does not fit: CORNU_ERR_SHAPE and its like name the weight and both sides,
+ * CORNU_ERR_ARGUMENT what the trainings do not have in common. */
+CornuStatus cornu__training_restore(CornuModel *model, const CornuSafetensors *file);
+
+#endif

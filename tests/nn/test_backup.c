@@ -1,0 +1,324 @@
+/* BackupAndRestore: a training stopped anywhere goes on with the same bits, on other threads too;
+ * which files there are, and which of them are believed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../datasets/files.h"
+#include "golden.h"
+#include "trainings.h"
+
+enum { ALL_STEPS = TRAINING_EPOCHS * TRAINING_STEPS, MAX_FILE = 1 << 16 };
+
+/* ---- Trainings that are stopped ---- */
+
+/* Ends a training after so many steps of this run: by the backup's flag or, as a kill would, with
+ * nothing kept of the last steps. At an epoch's end it is before the backup learns of it. */
+typedef struct {
+    CornuCallback base;
+    int64_t       steps_left;
+    bool          asks;
+} Stopper;
+
+static volatile sig_atomic_t stop;
+
+static CornuStatus stop_step(CornuCallback *base, CornuModel *model, int64_t batch,
+                             const CornuLogs *logs)
+{
+    Stopper *self = (Stopper *)base;
+    (void)model, (void)batch, (void)logs;
+    if (--self->steps_left != 0) return CORNU_OK;
+    stop = self->asks;
+    return self->asks ? CORNU_OK : cornu_error_set(CORNU_ERR_INTERRUPTED, "killed");
+}
+
+typedef struct {
+    const char *device;
+    int         shards;
+    Training    training;
+} Case;
+
+/* What a finished training leaves: the model's file, and its logs. */
+typedef struct {
+    unsigned char bytes[MAX_FILE];
+    size_t        size;
+    double        logs[TRAINING_EPOCHS][4];
+} Result;
+
+static const char *kept(void) { return files_path(folder, "backup"); }
+
+static void read_logs(const CornuHistory *history, Result *result)
+{
+    static const char *const names[] = { "loss", "accuracy", "val_loss", "val_accuracy" };
+    assert_int_equal(cornu_history_epochs(history), TRAINING_EPOCHS);
+    for (int i = 0; i < TRAINING_EPOCHS; i++) {
+        assert_int_equal(cornu_history_epoch(history, i), i);
+        for (int k = 0; k < 4; k++) {
+            const double value = cornu_history_get(history, names[k], i);
+            result->logs[i][k] = value == value ? value : -1.0;
+        }
+    }
+}
+
+/* One run; true if it ended, with its result. freq 0: without a backup. */
+static bool run(const Case *c, int threads, int64_t steps, bool asks, int64_t freq,
+                Result *result)
+{
+    Stopper stopper = { .base = { .train_batch_end = stop_step }, .steps_left = steps,
+                        .asks = asks };
+    stop = 0;
+    CornuDevice *device = cornu_device_open(c->device, .threads = threads, .shards = c->shards);
+    CornuModel  *model = training_model(c->training, device);
+    if (!model) fail_msg("%s", cornu_error_message());
+    CornuCallback *backup =
+        freq ? cornu_backup_and_restore(kept(), freq, .stop = &stop) : NULL;
+    CornuHistory *history = training_fit(c->training, model, backup, &stopper.base);
+    if (!history && cornu_error_take() != CORNU_ERR_INTERRUPTED)
+        fail_msg("%s", cornu_error_message());
+    if (history) {
+        const char *path = files_path(folder, "model.safetensors");
+        expect_ok(cornu_model_save(model, path));
+        result->size = files_read(path, result->bytes, MAX_FILE);
+        read_logs(history, result);
+    }
+    cornu_history_free(history);
+    cornu_model_free(model);
+    cornu_device_close(device);
+    return history != NULL;
+}
+
+static void expect_same(const Case *c, const char *how, int64_t at, const Result *a,
+                        const Result *b)
+{
+    if (a->size != b->size || memcmp(a->bytes, b->bytes, a->size))
+        fail_msg("%s on %s, %s %lld: the model is another", training_name(c->training), c->device,
+                 how, (long long)at);
+    if (memcmp(a->logs, b->logs, sizeof a->logs))
+        fail_msg("%s on %s, %s %lld: the logs are others", training_name(c->training), c->device,
+                 how, (long long)at);
+}
+
+static void stopping_changes_no_bit(void **state)
+{
+    const Case   *c = *state;
+    static Result whole, resumed;
+    assert_true(run(c, 1, -1, false, 0, &whole));
+    /* Asked to stop after each step: nothing runs twice, and every place is gone on from. */
+    int64_t runs = 1;
+    while (!run(c, 1 + runs % 2, 1, true, 100, &resumed)) runs++;
+    assert_int_equal(runs, ALL_STEPS + 1);
+    expect_same(c, "stopped after each step, in all", runs, &whole, &resumed);
+    assert_int_equal(files_count(kept()), 0);
+    /* Killed at any step: what ran since the last backup runs again. */
+    for (int64_t at = 1; at <= ALL_STEPS; at += 2) {
+        assert_false(run(c, 2, at, false, 3, &resumed));
+        assert_true(run(c, 1, -1, false, 3, &resumed));
+        expect_same(c, "killed after step", at, &whole, &resumed);
+    }
+}
+
+/* ---- Files ---- */
+
+static const Case plain = { "cpu", 1, TRAINING_SHUFFLED };
+
+static void equal_states_are_equal_files(void **state)
+{
+    (void)state;
+    static unsigned char a[MAX_FILE], b[MAX_FILE];
+    static const Case    cases[] = { { "cpu", 1, TRAINING_SHUFFLED },
+                                     { "tpu", 2, TRAINING_STATEFUL } };
+    static Result        none;
+    for (int i = 0; i < 2; i++) {
+        size_t sizes[2];
+        for (int k = 0; k < 2; k++) {
+            assert_false(run(&cases[i], 1 + k, 6, true, 100, &none));
+            const char *path = files_path(kept(), "backup-000001-00000002.safetensors");
+            sizes[k] = files_read(path, k ? b : a, MAX_FILE);
+            assert_int_equal(unlink(path), 0);
+            assert_int_equal(unlink(files_path(kept(), "backup-000001-00000000.safetensors")), 0);
+        }
+        assert_int_equal(sizes[0], sizes[1]);
+        assert_memory_equal(a, b, sizes[0]);
+    }
+    rmdir(kept());
+}
+
+static void the_newest_are_kept(void **state)
+{
+    (void)state;
+    static Result none;
+    assert_false(run(&plain, 1, 7, true, 1, &none));
+    assert_int_equal(files_count(kept()), 2);
+    assert_int_equal(access(files_path(kept(), "backup-000001-00000003.safetensors"), F_OK), 0);
+    assert_int_equal(access(files_path(kept(), "backup-000001-00000002.safetensors"), F_OK), 0);
+    /* What a process was writing when it was killed goes. */
+    files_write(files_path(kept(), ".backup-000001-00000004.safetensors.1-0"), "x", 1);
+    assert_true(run(&plain, 1, -1, false, 1, &none));
+    assert_int_equal(files_count(kept()), 0);
+    assert_int_equal(access(kept(), F_OK), -1);
+}
+
+/* fit of a model that is a little different, or with other data. */
+static void expect_refusal(CornuModel *model, int64_t batch_size, CornuStatus wanted,
+                           const char *part)
+{
+    static float   x[30 * 6];
+    static int32_t y[30];
+    CornuHistory  *history =
+        cornu_fit(model, .x = cornu_array(x, CORNU_F32, 30, 6), .y = cornu_array(y, CORNU_I32, 30),
+                  .batch_size = batch_size, .epochs = TRAINING_EPOCHS, .verbose = CORNU_SILENT,
+                  .callbacks = { cornu_backup_and_restore(kept()) });
+    assert_null(history);
+    expect_error(cornu_error_take(), wanted, part);
+    cornu_model_free(model);
+}
+
+static CornuModel *other_model(uint64_t seed, int64_t units)
+{
+    cornu_set_random_seed(seed);
+    CornuModel *model = cornu_sequential(.input_shape = { 6 });
+    cornu_model_add(model, cornu_dense(units, .activation = CORNU_RELU));
+    cornu_model_add(model, cornu_batch_normalization(.momentum = 0.9));
+    cornu_model_add(model, cornu_dropout(0.3));
+    cornu_model_add(model, cornu_dense(3, .activation = CORNU_SOFTMAX));
+    expect_ok(cornu_compile(model, .optimizer = cornu_adam(.use_ema = true),
+                            .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY,
+                            .metrics = { CORNU_ACCURACY }));
+    return model;
+}
+
+static void other_trainings_are_refused(void **state)
+{
+    (void)state;
+    static Result none;
+    assert_false(run(&plain, 1, 6, true, 100, &none));
+    expect_refusal(other_model(11, 13), 8, CORNU_ERR_SHAPE,
+                   "dense/kernel is (6, 13) in the model and (6, 12) in the file");
+    expect_refusal(other_model(12, 12), 8, CORNU_ERR_ARGUMENT,
+                   "it is of a training whose seed is 11, this one's is 12");
+    expect_refusal(other_model(11, 12), 10, CORNU_ERR_ARGUMENT, "whose batch_size is 8");
+    CornuCallback *one = cornu_backup_and_restore(kept());
+    assert_non_null(one);
+    assert_null(cornu_backup_and_restore(kept()));
+    expect_error(cornu_error_take(), CORNU_ERR_FILE, "another process trains with it");
+    one->free(one);
+    assert_null(cornu_backup_and_restore("/dev/null/x"));
+    expect_error(cornu_error_take(), CORNU_ERR_FILE, "/dev/null");
+    assert_null(cornu_backup_and_restore());
+    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "backup_dir is not given");
+    /* The training itself is as it was. */
+    assert_true(run(&plain, 1, -1, false, 100, &none));
+}
+
+static void damage(const char *name)
+{
+    static unsigned char bytes[MAX_FILE];
+    const char          *path = files_path(kept(), name);
+    const size_t         size = files_read(path, bytes, MAX_FILE);
+    bytes[size - 5] ^= 1;
+    files_write(path, bytes, size);
+}
+
+static void damaged_files_are_passed_over(void **state)
+{
+    (void)state;
+    static Result whole, resumed;
+    assert_true(run(&plain, 1, -1, false, 0, &whole));
+    assert_false(run(&plain, 1, 7, true, 1, &resumed));
+    damage("backup-000001-00000003.safetensors");
+    assert_true(run(&plain, 1, -1, false, 1, &resumed));
+    expect_same(&plain, "one damaged file after step", 7, &whole, &resumed);
+
+    assert_false(run(&plain, 1, 7, true, 1, &resumed));
+    damage("backup-000001-00000003.safetensors");
+    damage("backup-000001-00000002.safetensors");
+    expect_refusal(other_model(11, 12), 8, CORNU_ERR_FORMAT, "none of its 2 backups can be used");
+    assert_int_equal(files_count(kept()), 2);
+}
+
+/* ---- Callbacks ---- */
+
+typedef struct {
+    CornuCallback base;
+    double        numbers[2];      /* epochs and batches that it saw */
+} Counter;
+
+static double *counter_state(CornuCallback *base, int *count)
+{
+    *count = 2;
+    return ((Counter *)base)->numbers;
+}
+
+static CornuStatus count_epoch(CornuCallback *base, CornuModel *model, int64_t epoch,
+                               const CornuLogs *logs)
+{
+    (void)model, (void)epoch, (void)logs;
+    ((Counter *)base)->numbers[0] += 1.0;
+    return CORNU_OK;
+}
+
+static CornuStatus count_batch(CornuCallback *base, CornuModel *model, int64_t batch,
+                               const CornuLogs *logs)
+{
+    (void)batch, (void)logs;
+    Counter *self = (Counter *)base;
+    self->numbers[1] += 1.0;
+    if (self->numbers[1] == 6.0 && self->numbers[0] == 1.0) stop = 1;
+    (void)model;
+    return CORNU_OK;
+}
+
+static void callbacks_go_on_too(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        stop = 0;
+        CornuDevice *device = cornu_device_open("cpu", .threads = 1);
+        CornuModel  *model = training_model(TRAINING_SHUFFLED, device);
+        Counter      counter = { .base = { .state = counter_state, .epoch_end = count_epoch,
+                                           .train_batch_end = count_batch } };
+        CornuHistory *history =
+            training_fit(TRAINING_SHUFFLED, model,
+                         cornu_backup_and_restore(kept(), .stop = &stop), &counter.base);
+        assert_int_equal(history != NULL, i);
+        cornu_error_take();
+        if (i) assert_int_equal(counter.numbers[0], TRAINING_EPOCHS);
+        if (i) assert_int_equal(counter.numbers[1], ALL_STEPS);
+        cornu_history_free(history);
+        cornu_model_free(model);
+        cornu_device_close(device);
+    }
+}
+
+int main(void)
+{
+    static const Case cases[] = {
+        { "cpu", 1, TRAINING_SHUFFLED }, { "cpu", 1, TRAINING_STATEFUL },
+        { "cpu", 1, TRAINING_AUGMENTED }, { "tpu", 2, TRAINING_SHUFFLED },
+        { "tpu", 2, TRAINING_STATEFUL }, { "tpu", 8, TRAINING_AUGMENTED },
+    };
+    enum { CASES = sizeof cases / sizeof *cases };
+    static char names[CASES][80];
+    struct CMUnitTest tests[CASES + 5];
+    for (int i = 0; i < CASES; i++) {
+        snprintf(names[i], sizeof names[i], "stopping_changes_no_bit %s %s",
+                 training_name(cases[i].training), cases[i].device);
+        tests[i] = (struct CMUnitTest){ names[i], stopping_changes_no_bit, files_begin, files_end,
+                                        (void *)(uintptr_t)&cases[i] };
+    }
+    const struct CMUnitTest more[] = {
+        cmocka_unit_test_setup_teardown(equal_states_are_equal_files, files_begin, files_end),
+        cmocka_unit_test_setup_teardown(the_newest_are_kept, files_begin, files_end),
+        cmocka_unit_test_setup_teardown(other_trainings_are_refused, files_begin, files_end),
+        cmocka_unit_test_setup_teardown(damaged_files_are_passed_over, files_begin, files_end),
+        cmocka_unit_test_setup_teardown(callbacks_go_on_too, files_begin, files_end),
+    };
+    memcpy(tests + CASES, more, sizeof more);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
