@@ -267,15 +267,17 @@ CornuStatus cornu_layer_add_loss(CornuLayer *layer, const CornuCall *call, Cornu
 
 CornuStatus cornu__layer_penalize_weights(CornuLayer *layer, const CornuCall *call)
 {
-    const int shards = cornu_device_shards(cornu_graph_device(call->graph));
-    for (int i = 0; i < layer->weight_count && call->loss; i++) {
+    const int   shards = cornu_device_shards(cornu_graph_device(call->graph));
+    CornuStatus status = cornu_graph_scope(call->graph, "regularizer");
+    for (int i = 0; i < layer->weight_count && call->loss && !status; i++) {
         const CornuWeight *weight = layer->weights[i];
         if (!weight->regularizer.kind || !cornu__layer_trains(layer, weight)) continue;
         CornuTensor *w = cornu_layer_read_as(layer, call, i, CORNU_F32);
         CornuTensor *penalty = cornu_regularizer_call(&weight->regularizer, w);
-        CORNU__TRY(cornu_layer_add_loss(layer, call, cornu_op_scale(penalty, 1.0 / shards)));
+        status = cornu_layer_add_loss(layer, call, cornu_op_scale(penalty, 1.0 / shards));
     }
-    return CORNU_OK;
+    cornu_graph_scope(call->graph, NULL);
+    return status;
 }
 
 /* Of y (B, …) the valid rows, divided by how many there are on all shards. */

@@ -162,8 +162,9 @@ for program in mnist_cnn fashion_mnist_cnn; do
     rm -r pictures
 done
 rm first second
-refuses 1 'm.h5: .h5 files are not built yet; use .safetensors' mnist_cnn $small --save m.h5
-refuses 1 'expected one that ends in .safetensors' mnist_cnn $small --save model
+refuses 1 'm.h5: there are no whole models saved as .h5, expected one of .safetensors .keras' \
+    mnist_cnn $small --save m.h5
+refuses 1 'expected one that ends in one of .safetensors' mnist_cnn $small --save model
 if [ -c /dev/full ]; then
     ln -s /dev/full full.safetensors
     refuses 1 'full.safetensors: cannot be written: No space left' mnist_cnn $small --save full.safetensors
@@ -399,7 +400,7 @@ refuses 1 'absent.png: cannot be opened: No such file' predict a.safetensors abs
 for file in short gif empty; do
     refuses 1 "$file.png: not a readable PNG or JPEG image" predict a.safetensors $file.png
 done
-refuses 1 'expected one that ends in .safetensors' predict short.png a.safetensors
+refuses 1 'expected one that ends in one of .safetensors' predict short.png a.safetensors
 if [ -n "$real" ] && [ -d "$real/digit-images" ]; then
     picture=$(ls "$real"/digit-images/*.png | head -n 1)
     refuses 1 "$picture: .*no finite number" predict nan.safetensors "$picture"
