@@ -10,12 +10,29 @@ names_exist() {
     [ "$(wc -l <names)" -gt 80 ] || return 1
     local bad=0 word
     while read -r word; do
-        grep -qwE "$word|${word}_from|${word/#CORNU_/X\\(}" "$root"/{nn,datasets,device}/*.h ||
+        grep -qwE "$word|${word}_from|${word/#CORNU_/X\\(}" \
+            "$root"/{nn,datasets,tensor,device}/*.h ||
             { echo "nn/README.md: no $word"; bad=1; }
     done <names >err
     return $bad
 }
 check "nn/README.md names what there is" names_exist
+
+# And what there is of these kinds stands in the table.
+names_complete() {
+    local kinds='Layer|Loss|Metric|Optimizer|Schedule|Callback|Regularizer|Constraint'
+    local bad=0 word
+    { cat "$root"/nn/*.h | sed -nE "s/^Cornu($kinds) \**(cornu_[a-z0-9_]*)_from\(.*/\2/p"
+      cat "$root"/nn/{activations,initializers}.h | sed -nE 's/^ +X\(([A-Z0-9_]+),.*/CORNU_\1/p'
+    } | grep -v '^CORNU_DEFAULT_' | sort -u >names
+    [ "$(wc -l <names)" -gt 150 ] || return 1
+    while read -r word; do
+        grep -q "\`$word\`" "$root/nn/README.md" ||
+            { echo "nn/README.md: $word is missing"; bad=1; }
+    done <names >err
+    return $bad
+}
+check "nn/README.md names all layers, losses, metrics and their like" names_complete
 
 if command -v doxygen >/dev/null; then
     pages() {
