@@ -1,6 +1,6 @@
 #!/bin/sh
-# What the README shows must work: its program compiles without a warning, runs and learns; its
-# commands run, on drawn digits or itself, and shortened.
+# What the README shows must work: its program compiles without a warning, runs and learns; its line
+# of a branch makes a model; its commands run, on drawn digits or itself, and shortened.
 build=$BUILD
 case $BUILD in
 *sanitize-thread) extra=-fsanitize=thread ;;
@@ -10,7 +10,7 @@ esac
 root=$(pwd)
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
-passed=0 failed=0
+passed=0 failed=0 skipped=0
 report() { # report STATUS NAME
     if [ "$1" = 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "not ok: $2"; fi
 }
@@ -48,19 +48,48 @@ tail -n 1 "$folder/strategy" > "$folder/end"
 report $? "README.md has lines for a TPU"
 learns "the program of README.md on a TPU"
 
+# The line of a branch, in a program around it.
+{
+    echo '#include <cornu/cornu.h>'
+    echo 'int main(void) {'
+    echo '    CornuSymbol *in = cornu_input(.shape = { 10, 16 }), *x = in;'
+    grep '^    x = cornu_call(' README.md
+    echo '    CornuModel *model = cornu_model(.inputs = { in }, .outputs = { x });'
+    echo '    const bool right = cornu_model_layer_count(model) == 3;'
+    echo '    cornu_model_free(model);'
+    echo '    return !right; }'
+} > "$folder/own_model.c"
+(cd "$folder" && eval "$command") > "$folder/log" 2>&1
+status=$?
+[ $status = 0 ] || cat "$folder/log"
+report $status "the line of README.md that branches"
+
 # The commands, in their order: the second may need what the first one saved.
 sed -n 's/^    \(build\/[a-z_]* .*\)$/\1/p' README.md > "$folder/commands"
 while read -r program arguments; do
     case $program in
     build/predict)
         image=$(ls "${CORNU_DATA:-none}"/digit-images/*.png 2>/dev/null | head -n 1)
-        [ -n "$image" ] || continue
+        [ -n "$image" ] || { skipped=$((skipped + 1)); continue; }
         arguments=$(echo "$arguments" | sed "s|IMAGE.png|$image|") ;;
     build/shakespeare_lstm)
+        text="--text $root/README.md --sequence-length 20 --epochs 1 --steps-per-epoch 20"
         case $arguments in
         --epochs*) ;;
-        *) arguments="$arguments --text $root/README.md --sequence-length 20 --epochs 1" ;;
+        *) arguments="$arguments $text" ;;
         esac ;;
+    build/image_folder)   # of what the commands before it drew
+        for class in curves confusion; do
+            mkdir -p "$folder/DIR/$class"
+            for i in 1 2 3 4 5; do
+                cp "$folder/pictures/$class.png" "$folder/DIR/$class/$i.png"
+            done
+        done
+        arguments="$arguments --epochs 1" ;;
+    build/table)
+        awk 'BEGIN { print "x,COLUMN"; for (i = 0; i < 60; i++) print i % 7 "," i % 5 }' \
+            > "$folder/FILE.csv"
+        arguments="$arguments --epochs 1" ;;
     build/explain) ;;
     *) arguments="$arguments --data synthetic --limit 600 --epochs 1" ;;
     esac
@@ -70,5 +99,5 @@ while read -r program arguments; do
     report $status "$program $arguments"
 done < "$folder/commands"
 
-echo "$passed passed, $failed failed, 0 skipped"
+echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]
