@@ -108,8 +108,8 @@ check "manual pages tell all programs and their flags" pages
 
 variables() {
     local name
-    grep -rhoE '"(CORNU|BLIS|COLAB|TPU)_[A-Z_]+"' "$root"/{device,tensor,datasets,nn,models} \
-        --include='*.c' | tr -d '"' | sort -u >names
+    grep -rlwZ getenv "$root"/{device,tensor,datasets,nn,models} --include='*.c' |
+        xargs -0 grep -hoE '"(CORNU|BLIS|COLAB|TPU)_[A-Z_]+"' | tr -d '"' | sort -u >names
     [ "$(wc -l <names)" -ge 5 ] || return 1
     while read -r name; do
         grep -qw "$name" "$overview" || { echo "cornu.7: no $name" >err; return 1; }
