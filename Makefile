@@ -5,7 +5,7 @@
 #   make CC=clang                     a changed compiler or flag rebuilds all;
 #   make CC=clang BUILD=build/clang   or keep both
 #   make SANITIZE=address,undefined   in a folder of its own; likewise SANITIZE=thread
-#   make HDF5=                        without libhdf5, which .keras and .h5 files need
+#   make HDF5=                        without libhdf5's header, which .keras and .h5 files need
 #   make test T=idx                   the test programs whose path contains "idx"
 #   make V=1                          shows whole commands
 #   make install PREFIX=/opt/cornu DESTDIR=...    and uninstall, with the same
@@ -19,14 +19,17 @@ sanitizer  := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all 
               -fno-omit-frame-pointer)
 all_cflags  = -std=c11 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Wpedantic -Werror -fPIC \
               -ffp-contract=off -Ibuild/include -MMD -MP $(CFLAGS) $(sanitizer)
-libraries   = $(hdf5_library) -lz -ljansson -lpthread -lm
+libraries   = -lz -ljansson -lpthread -lm
 target     := $(shell $(CC) -dumpmachine 2>/dev/null)
 
-# libhdf5 may be absent: its header, of Debian's serial build or another one.
-HDF5         ?= $(firstword $(wildcard /usr/include/hdf5/serial/hdf5.h /usr/include/hdf5.h \
-                                       /usr/local/include/hdf5.h))
-hdf5_library  = $(if $(HDF5),-lhdf5$(if $(findstring /serial/,$(HDF5)),_serial))
-hdf5_cflags   = $(if $(HDF5),-DCORNU_HDF5 -isystem $(dir $(HDF5)))
+# libhdf5 may be absent: its header, of Debian's serial build or another one, and the name under
+# which the library is loaded when it is needed (nn/hdf5_library.c).
+HDF5       ?= $(firstword $(wildcard /usr/include/hdf5/serial/hdf5.h /usr/include/hdf5.h \
+                                     /usr/local/include/hdf5.h))
+hdf5_file   = libhdf5$(if $(findstring /serial/,$(HDF5)),_serial).so
+hdf5_name  := $(if $(HDF5),$(shell objdump -p "$$($(CC) -print-file-name=$(hdf5_file))" \
+                               2>/dev/null | sed -n 's/^ *SONAME *//p'))
+hdf5_cflags = $(if $(HDF5),-DCORNU_HDF5=$(or $(hdf5_name),$(hdf5_file)) -isystem $(dir $(HDF5)))
 
 .DEFAULT_GOAL := all
 .SUFFIXES:
@@ -130,8 +133,9 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags | build/include/cornu/cornu.h
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) $(all_cflags) -c $< -o $@
 
-$(BUILD)/obj/nn/hdf5.o: $(BUILD)/hdf5
-$(BUILD)/obj/nn/hdf5.o: all_cflags += $(hdf5_cflags)
+hdf5_objects = $(BUILD)/obj/nn/hdf5.o $(BUILD)/obj/nn/hdf5_library.o
+$(hdf5_objects): $(BUILD)/hdf5
+$(hdf5_objects): all_cflags += $(hdf5_cflags)
 
 define isa_rule
 $(BUILD)/obj/%.$(1).o: %.c $(BUILD)/flags | build/include/cornu/cornu.h

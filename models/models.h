@@ -151,8 +151,8 @@ const CornuReferenceModel *cornu_reference_model(const char *name);
 CornuType cornu_reference_input_type(const CornuModel *model, int64_t batch_size);
 CornuType cornu_reference_label_type(const CornuModel *model, int64_t batch_size);
 
-/* The published optimizer. steps_per_epoch is where the rate changes, in reference->epochs of them; a learning_rate other than
- * 0 takes the place of rate and decay. */
+/* The published optimizer. steps_per_epoch is where the rate changes, in reference->epochs of them;
+ * a learning_rate other than 0 takes the place of rate and decay. */
 CornuOptimizer *cornu_reference_optimizer(const CornuReferenceModel *reference,
                                           int64_t steps_per_epoch, double learning_rate);
 

@@ -27,9 +27,10 @@
  * that give several tensors are refused by name.
  *
  * No time, host or path: equal models give equal bytes, and the date that Keras writes is always
- * 1980-01-01. HDF5 files need libhdf5 when Cornu is built, and are refused without it; files from
- * others are checked: what is damaged, links elsewhere, or declares more than it can hold is an
- * error.
+ * 1980-01-01. HDF5 files need libhdf5's header when Cornu is built and the library when a program
+ * first meets one (in one that is linked statically, beside the shared glibc it was built with);
+ * they are refused without. Files from others are checked: what is damaged, links elsewhere, or
+ * declares more than it can hold is an error.
  */
 #ifndef CORNU_NN_FILES_H
 #define CORNU_NN_FILES_H

@@ -1,4 +1,5 @@
 #include "hdf5_internal.h"
+#include "hdf5_library_internal.h"
 
 #include "../device/memory_internal.h"
 
@@ -7,11 +8,11 @@
 
 #ifdef CORNU_HDF5
 
-#include <hdf5.h>
-
 #if !H5_VERSION_GE(1, 12, 0)
 typedef H5O_info_t H5O_info1_t;
 #endif
+
+static const CornuHdf5Library *const h5 = &cornu__hdf5_library;
 
 struct CornuHdf5 {
     hid_t       file;
@@ -45,23 +46,23 @@ static bool looks_whole(const unsigned char *bytes, size_t size)
 static CornuHdf5 *make(const void *image, size_t size)
 {
     if (cornu_error_pending()) return NULL;
+    if (cornu__hdf5_load() != CORNU_OK) return cornu__null();
     CornuHdf5 *file = cornu__allocate(1, sizeof *file);
     if (!file) return cornu__null();
     file->bytes = image;
     file->size = size;
-    H5dont_atexit();          /* what a damaged file left open would have it print at the end */
-    H5open();
-    H5Eget_auto2(H5E_DEFAULT, &file->print, &file->print_to);
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    H5PLset_loading_state(0);
-    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    herr_t      status = H5Pset_fapl_core(access, GROWTH, 0);
+    h5->open();
+    h5->Eget_auto2(H5E_DEFAULT, &file->print, &file->print_to);
+    h5->Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    h5->PLset_loading_state(0);
+    const hid_t access = h5->Pcreate(*h5->P_CLS_FILE_ACCESS_ID_g);
+    herr_t      status = h5->Pset_fapl_core(access, GROWTH, 0);
     /* The copy is libhdf5's; it does not write to what it is given. */
-    if (status >= 0 && image) status = H5Pset_file_image(access, (void *)image, size);
+    if (status >= 0 && image) status = h5->Pset_file_image(access, (void *)image, size);
     file->file = status < 0 ? -1
-               : image      ? H5Fopen("memory", H5F_ACC_RDONLY, access)
-                            : H5Fcreate("memory", H5F_ACC_TRUNC, H5P_DEFAULT, access);
-    H5Pclose(access);
+               : image      ? h5->Fopen("memory", H5F_ACC_RDONLY, access)
+                            : h5->Fcreate("memory", H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    h5->Pclose(access);
     if (file->file >= 0) return file;
     cornu__hdf5_close(file);
     if (image) return cornu__fail_null(CORNU_ERR_FORMAT, "is no whole HDF5 file");
@@ -79,8 +80,8 @@ CornuHdf5 *cornu__hdf5_create(void) { return make(NULL, 0); }
 void cornu__hdf5_close(CornuHdf5 *file)
 {
     if (!file) return;
-    if (file->file >= 0) H5Fclose(file->file);
-    H5Eset_auto2(H5E_DEFAULT, file->print, file->print_to);
+    if (file->file >= 0) h5->Fclose(file->file);
+    h5->Eset_auto2(H5E_DEFAULT, file->print, file->print_to);
     cornu__release(file);
 }
 
@@ -99,11 +100,11 @@ CornuStatus cornu__hdf5_has(CornuHdf5 *file, const char *path, bool *has)
         part[length] = '\0';
         while (*end == '/') end++;
         if (length == 0) continue;
-        const htri_t exists = H5Lexists(file->file, part, H5P_DEFAULT);
+        const htri_t exists = h5->Lexists(file->file, part, H5P_DEFAULT);
         H5L_info_t   link;
         if (exists < 0) return damaged(part, "cannot be looked for");
         if (exists == 0) return CORNU_OK;
-        if (H5Lget_info(file->file, part, &link, H5P_DEFAULT) < 0)
+        if (h5->Lget_info(file->file, part, &link, H5P_DEFAULT) < 0)
             return damaged(part, "is a damaged link");
         if (link.type != H5L_TYPE_HARD)
             return cornu__fail(CORNU_ERR_UNSUPPORTED, "\"%.200s\" is a link to another place, "
@@ -120,10 +121,10 @@ static CornuStatus open_object(CornuHdf5 *file, const char *path, H5I_type_t kin
     *object = -1;
     CORNU__TRY(cornu__hdf5_has(file, path, &has));
     if (!has) return CORNU_OK;
-    *object = H5Oopen(file->file, *path ? path : "/", H5P_DEFAULT);
+    *object = h5->Oopen(file->file, *path ? path : "/", H5P_DEFAULT);
     if (*object < 0) return damaged(path, "cannot be opened");
-    if (H5Iget_type(*object) == kind) return CORNU_OK;
-    H5Oclose(*object);
+    if (h5->Iget_type(*object) == kind) return CORNU_OK;
+    h5->Oclose(*object);
     *object = -1;
     return damaged(path, kind == H5I_GROUP ? "is no group" : "is no array");
 }
@@ -135,8 +136,8 @@ CornuStatus cornu__hdf5_count(CornuHdf5 *file, const char *group, int64_t *count
     *count = 0;
     CORNU__TRY(open_object(file, group, H5I_GROUP, &object));
     if (object < 0) return CORNU_OK;
-    const herr_t status = H5Gget_info(object, &info);
-    H5Oclose(object);
+    const herr_t status = h5->Gget_info(object, &info);
+    h5->Oclose(object);
     if (status < 0) return damaged(group, "is a damaged group");
     *count = (int64_t)info.nlinks;
     return CORNU_OK;
@@ -147,9 +148,9 @@ CornuStatus cornu__hdf5_count(CornuHdf5 *file, const char *group, int64_t *count
 /* What holds the numbers of a file's type. */
 static bool find_dtype(hid_t type, CornuDtype *dtype)
 {
-    const H5T_class_t kind = H5Tget_class(type);
-    const size_t      size = H5Tget_size(type);
-    const bool        unsign = kind == H5T_INTEGER && H5Tget_sign(type) == H5T_SGN_NONE;
+    const H5T_class_t kind = h5->Tget_class(type);
+    const size_t      size = h5->Tget_size(type);
+    const bool        unsign = kind == H5T_INTEGER && h5->Tget_sign(type) == H5T_SGN_NONE;
     if (kind == H5T_FLOAT) *dtype = size > 4 ? CORNU_F64 : CORNU_F32;
     else if (kind == H5T_INTEGER && unsign && size == 1) *dtype = CORNU_U8;
     else if (kind == H5T_INTEGER && size + unsign <= 4) *dtype = CORNU_I32;
@@ -161,12 +162,12 @@ static bool find_dtype(hid_t type, CornuDtype *dtype)
 static CornuStatus find_shape(const char *path, hid_t space, CornuShape *shape)
 {
     hsize_t   extents[H5S_MAX_RANK];
-    const int rank = H5Sget_simple_extent_ndims(space);
+    const int rank = h5->Sget_simple_extent_ndims(space);
     if (rank > CORNU_MAX_RANK)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "\"%.200s\" has %d axes, at most %d are possible",
                            path, rank, CORNU_MAX_RANK);
-    if (rank < 0 || H5Sget_simple_extent_dims(space, extents, NULL) < 0 ||
-        H5Sget_simple_extent_type(space) == H5S_NULL)
+    if (rank < 0 || h5->Sget_simple_extent_dims(space, extents, NULL) < 0 ||
+        h5->Sget_simple_extent_type(space) == H5S_NULL)
         return damaged(path, "has a damaged shape");
     *shape = (CornuShape){ .rank = rank };
     for (int i = 0; i < rank; i++) {
@@ -179,27 +180,27 @@ static CornuStatus find_shape(const char *path, hid_t space, CornuShape *shape)
 /* Refuses arrays whose bytes are elsewhere, or more than can be believed. */
 static CornuStatus check_storage(const char *path, hid_t array, CornuType type)
 {
-    const hid_t      list = H5Dget_create_plist(array);
-    const H5D_layout_t layout = H5Pget_layout(list);
-    const int        external = H5Pget_external_count(list);
-    const int        filters = H5Pget_nfilters(list);
+    const hid_t      list = h5->Dget_create_plist(array);
+    const H5D_layout_t layout = h5->Pget_layout(list);
+    const int        external = h5->Pget_external_count(list);
+    const int        filters = h5->Pget_nfilters(list);
     bool             known = layout >= 0 && external >= 0 && filters >= 0;
     for (int i = 0; i < filters; i++) {
         unsigned flags, config;
         size_t   values = 0;
-        const H5Z_filter_t filter = H5Pget_filter2(list, (unsigned)i, &flags, &values, NULL, 0,
-                                                   NULL, &config);
+        const H5Z_filter_t filter = h5->Pget_filter2(list, (unsigned)i, &flags, &values, NULL, 0,
+                                                     NULL, &config);
         known &= filter == H5Z_FILTER_DEFLATE || filter == H5Z_FILTER_SHUFFLE ||
                  filter == H5Z_FILTER_FLETCHER32;
     }
-    H5Pclose(list);
+    h5->Pclose(list);
     if (external > 0 || layout == H5D_VIRTUAL)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "\"%.200s\" has its numbers in another file, "
                            "expected them in this one", path);
     if (!known)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "\"%.200s\" is packed by a filter that is not "
                            "known, expected deflate, shuffle or fletcher32 at most", path);
-    const uint64_t declared = cornu_type_bytes(type), stored = H5Dget_storage_size(array);
+    const uint64_t declared = cornu_type_bytes(type), stored = h5->Dget_storage_size(array);
     if (declared > MUCH && declared / MAX_EXPANSION > stored)
         return cornu__fail(CORNU_ERR_FORMAT, "\"%.200s\" declares %llu bytes, but only %llu are "
                            "stored", path, (unsigned long long)declared,
@@ -209,7 +210,7 @@ static CornuStatus check_storage(const char *path, hid_t array, CornuType type)
 
 static CornuStatus type_of(const char *path, hid_t array, CornuType *type)
 {
-    const hid_t stored = H5Dget_type(array), space = H5Dget_space(array);
+    const hid_t stored = h5->Dget_type(array), space = h5->Dget_space(array);
     CornuStatus status = CORNU_OK;
     if (stored < 0 || space < 0)
         status = damaged(path, "is a damaged array");
@@ -217,8 +218,8 @@ static CornuStatus type_of(const char *path, hid_t array, CornuType *type)
         status = cornu__fail(CORNU_ERR_UNSUPPORTED, "\"%.200s\" holds no numbers", path);
     else
         status = find_shape(path, space, &type->shape);
-    if (stored >= 0) H5Tclose(stored);
-    if (space >= 0) H5Sclose(space);
+    if (stored >= 0) h5->Tclose(stored);
+    if (space >= 0) h5->Sclose(space);
     if (status == CORNU_OK) status = cornu__fail_prefix(cornu_type_check(*type), path);
     return status == CORNU_OK ? check_storage(path, array, *type) : status;
 }
@@ -228,7 +229,7 @@ static CornuStatus open_array(CornuHdf5 *file, const char *path, hid_t *array, C
     CORNU__TRY(open_object(file, path, H5I_DATASET, array));
     if (*array < 0) return damaged(path, "is missing");
     CornuStatus status = type_of(path, *array, type);
-    if (status != CORNU_OK) H5Dclose(*array);
+    if (status != CORNU_OK) h5->Dclose(*array);
     return status;
 }
 
@@ -236,18 +237,18 @@ CornuStatus cornu__hdf5_type(CornuHdf5 *file, const char *path, CornuType *type)
 {
     hid_t array;
     CORNU__TRY(open_array(file, path, &array, type));
-    H5Dclose(array);
+    h5->Dclose(array);
     return CORNU_OK;
 }
 
 static hid_t native(CornuDtype dtype)
 {
     switch (dtype) {
-    case CORNU_F32: return H5T_NATIVE_FLOAT;
-    case CORNU_F64: return H5T_NATIVE_DOUBLE;
-    case CORNU_I32: return H5T_NATIVE_INT32;
-    case CORNU_I64: return H5T_NATIVE_INT64;
-    case CORNU_U8:  return H5T_NATIVE_UINT8;
+    case CORNU_F32: return *h5->T_NATIVE_FLOAT_g;
+    case CORNU_F64: return *h5->T_NATIVE_DOUBLE_g;
+    case CORNU_I32: return *h5->T_NATIVE_INT32_g;
+    case CORNU_I64: return *h5->T_NATIVE_INT64_g;
+    case CORNU_U8:  return *h5->T_NATIVE_UINT8_g;
     default:        return -1;
     }
 }
@@ -271,9 +272,9 @@ CornuStatus cornu__hdf5_read(CornuHdf5 *file, const char *path, CornuArray to)
         status = cornu__fail(CORNU_ERR_SHAPE, "\"%.200s\" is %s in the file, expected %s", path,
                              cornu_shape_print(&there, type.shape),
                              cornu_shape_print(&here, to.type.shape));
-    else if (H5Dread(array, native(to.type.dtype), H5S_ALL, H5S_ALL, H5P_DEFAULT, to.data) < 0)
+    else if (h5->Dread(array, native(to.type.dtype), H5S_ALL, H5S_ALL, H5P_DEFAULT, to.data) < 0)
         status = damaged(path, "cannot be read: its numbers are not all there");
-    H5Dclose(array);
+    h5->Dclose(array);
     return status;
 }
 
@@ -292,13 +293,13 @@ static CornuStatus copy_text(const char *from, size_t most, char **to)
 static CornuStatus read_padded(const char *name, hid_t attribute, hid_t stored, char **to,
                                int64_t count)
 {
-    const size_t width = H5Tget_size(stored);
+    const size_t width = h5->Tget_size(stored);
     if (width == 0 || width > MAX_TEXT / (size_t)(count ? count : 1))
         return damaged(name, "is an attribute of an unlikely size");
     char       *bytes = cornu__allocate((size_t)count, width);
-    CornuStatus status = !bytes                                  ? CORNU_ERR_MEMORY
-                         : H5Aread(attribute, stored, bytes) < 0 ? damaged(name, "is damaged")
-                                                                 : CORNU_OK;
+    CornuStatus status = !bytes                                    ? CORNU_ERR_MEMORY
+                         : h5->Aread(attribute, stored, bytes) < 0 ? damaged(name, "is damaged")
+                                                                   : CORNU_OK;
     for (int64_t i = 0; i < count && status == CORNU_OK; i++)
         status = copy_text(bytes + (size_t)i * width, width, &to[i]);
     cornu__release(bytes);
@@ -310,7 +311,7 @@ static CornuStatus read_scattered(const CornuHdf5 *file, const char *name, hid_t
                                   int64_t count)
 {
     H5O_info1_t info;
-    if (H5Oget_info1(object, &info) < 0) return damaged(name, "is of a damaged group");
+    if (h5->Oget_info1(object, &info) < 0) return damaged(name, "is of a damaged group");
     for (int64_t i = 0; i < count; i++) {
         const char *text;
         size_t      length;
@@ -325,35 +326,35 @@ static CornuStatus read_texts(const CornuHdf5 *file, const char *name, hid_t obj
                               hid_t attribute, hid_t stored, hid_t space, char ***texts,
                               int64_t *count)
 {
-    const hssize_t points = H5Sget_simple_extent_npoints(space);
+    const hssize_t points = h5->Sget_simple_extent_npoints(space);
     if (points < 0 || points > MAX_TEXTS)
         return damaged(name, "is an attribute of an unlikely size");
     if (!(*texts = cornu__allocate((size_t)points, sizeof **texts))) return CORNU_ERR_MEMORY;
     *count = points;
-    return H5Tis_variable_str(stored) > 0 ? read_scattered(file, name, object, *texts, points)
-                                          : read_padded(name, attribute, stored, *texts, points);
+    return h5->Tis_variable_str(stored) > 0 ? read_scattered(file, name, object, *texts, points)
+                                            : read_padded(name, attribute, stored, *texts, points);
 }
 
 static CornuStatus open_texts(const CornuHdf5 *file, const char *name, hid_t object, char ***texts,
                               int64_t *count)
 {
-    const htri_t exists = H5Aexists(object, name);
+    const htri_t exists = h5->Aexists(object, name);
     if (exists == 0) return CORNU_OK;
-    const hid_t attribute = exists > 0 ? H5Aopen(object, name, H5P_DEFAULT) : -1;
+    const hid_t attribute = exists > 0 ? h5->Aopen(object, name, H5P_DEFAULT) : -1;
     if (attribute < 0) return damaged(name, "is a damaged attribute");
-    const hid_t stored = H5Aget_type(attribute), space = H5Aget_space(attribute);
+    const hid_t stored = h5->Aget_type(attribute), space = h5->Aget_space(attribute);
     CornuStatus status = CORNU_OK;
     if (stored < 0 || space < 0)
         status = damaged(name, "is a damaged attribute");
-    else if (H5Tget_class(stored) == H5T_STRING)
+    else if (h5->Tget_class(stored) == H5T_STRING)
         status = read_texts(file, name, object, attribute, stored, space, texts, count);
-    else if (H5Sget_simple_extent_npoints(space) == 0)
+    else if (h5->Sget_simple_extent_npoints(space) == 0)
         *count = 0;                         /* an empty list, which h5py writes as one of numbers */
     else
         status = damaged(name, "is an attribute of no texts");
-    if (stored >= 0) H5Tclose(stored);
-    if (space >= 0) H5Sclose(space);
-    H5Aclose(attribute);
+    if (stored >= 0) h5->Tclose(stored);
+    if (space >= 0) h5->Sclose(space);
+    h5->Aclose(attribute);
     return status;
 }
 
@@ -366,7 +367,7 @@ CornuStatus cornu__hdf5_texts(CornuHdf5 *file, const char *group, const char *at
     CORNU__TRY(open_object(file, group, H5I_GROUP, &object));
     if (object < 0) return CORNU_OK;
     CornuStatus status = open_texts(file, attribute, object, texts, count);
-    H5Oclose(object);
+    h5->Oclose(object);
     if (status == CORNU_OK) return CORNU_OK;
     cornu__hdf5_free_texts(*texts, *count);
     *texts = NULL;
@@ -389,12 +390,12 @@ static CornuStatus unwritten(const char *path)
 
 CornuStatus cornu__hdf5_write_group(CornuHdf5 *file, const char *path)
 {
-    const hid_t links = H5Pcreate(H5P_LINK_CREATE);
-    H5Pset_create_intermediate_group(links, 1);
-    const hid_t group = H5Gcreate2(file->file, path, links, H5P_DEFAULT, H5P_DEFAULT);
-    H5Pclose(links);
+    const hid_t links = h5->Pcreate(*h5->P_CLS_LINK_CREATE_ID_g);
+    h5->Pset_create_intermediate_group(links, 1);
+    const hid_t group = h5->Gcreate2(file->file, path, links, H5P_DEFAULT, H5P_DEFAULT);
+    h5->Pclose(links);
     if (group < 0) return unwritten(path);
-    H5Gclose(group);
+    h5->Gclose(group);
     return CORNU_OK;
 }
 
@@ -405,45 +406,46 @@ CornuStatus cornu__hdf5_write(CornuHdf5 *file, const char *path, CornuArray arra
     for (int i = 0; i < array.type.shape.rank; i++)
         extents[i] = (hsize_t)array.type.shape.extent[i];
     const hid_t space = array.type.shape.rank
-        ? H5Screate_simple(array.type.shape.rank, extents, NULL) : H5Screate(H5S_SCALAR);
-    const hid_t links = H5Pcreate(H5P_LINK_CREATE), settings = H5Pcreate(H5P_DATASET_CREATE);
-    H5Pset_create_intermediate_group(links, 1);
-    H5Pset_obj_track_times(settings, 0);
+        ? h5->Screate_simple(array.type.shape.rank, extents, NULL) : h5->Screate(H5S_SCALAR);
+    const hid_t links = h5->Pcreate(*h5->P_CLS_LINK_CREATE_ID_g);
+    const hid_t settings = h5->Pcreate(*h5->P_CLS_DATASET_CREATE_ID_g);
+    h5->Pset_create_intermediate_group(links, 1);
+    h5->Pset_obj_track_times(settings, 0);
     const hid_t type = native(array.type.dtype);
-    const hid_t set = H5Dcreate2(file->file, path, type, space, links, settings, H5P_DEFAULT);
-    const herr_t written = set < 0 ? -1
-                                   : H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, array.data);
-    if (set >= 0) H5Dclose(set);
-    H5Pclose(settings);
-    H5Pclose(links);
-    H5Sclose(space);
+    const hid_t set = h5->Dcreate2(file->file, path, type, space, links, settings, H5P_DEFAULT);
+    herr_t      written = -1;
+    if (set >= 0) written = h5->Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, array.data);
+    if (set >= 0) h5->Dclose(set);
+    h5->Pclose(settings);
+    h5->Pclose(links);
+    h5->Sclose(space);
     return written < 0 ? unwritten(path) : CORNU_OK;
 }
 
 CornuStatus cornu__hdf5_write_text(CornuHdf5 *file, const char *group, const char *attribute,
                                    const char *text)
 {
-    const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
-    H5Tset_size(type, H5T_VARIABLE);
-    H5Tset_cset(type, H5T_CSET_UTF8);
-    const hid_t to = H5Acreate_by_name(file->file, group, attribute, type, space, H5P_DEFAULT,
-                                       H5P_DEFAULT, H5P_DEFAULT);
-    const herr_t written = to < 0 ? -1 : H5Awrite(to, type, &text);
-    if (to >= 0) H5Aclose(to);
-    H5Sclose(space);
-    H5Tclose(type);
+    const hid_t type = h5->Tcopy(*h5->T_C_S1_g), space = h5->Screate(H5S_SCALAR);
+    h5->Tset_size(type, H5T_VARIABLE);
+    h5->Tset_cset(type, H5T_CSET_UTF8);
+    const hid_t to = h5->Acreate_by_name(file->file, group, attribute, type, space, H5P_DEFAULT,
+                                         H5P_DEFAULT, H5P_DEFAULT);
+    const herr_t written = to < 0 ? -1 : h5->Awrite(to, type, &text);
+    if (to >= 0) h5->Aclose(to);
+    h5->Sclose(space);
+    h5->Tclose(type);
     return written < 0 ? unwritten(group) : CORNU_OK;
 }
 
 CornuStatus cornu__hdf5_bytes(CornuHdf5 *file, unsigned char **bytes, size_t *size)
 {
     *bytes = NULL;
-    H5Fflush(file->file, H5F_SCOPE_LOCAL);
-    const ssize_t length = H5Fget_file_image(file->file, NULL, 0);
+    h5->Fflush(file->file, H5F_SCOPE_LOCAL);
+    const ssize_t length = h5->Fget_file_image(file->file, NULL, 0);
     if (length < 0) return unwritten("");
     if (!(*bytes = cornu__allocate((size_t)length, 1))) return CORNU_ERR_MEMORY;
     *size = (size_t)length;
-    if (H5Fget_file_image(file->file, *bytes, *size) == length) return CORNU_OK;
+    if (h5->Fget_file_image(file->file, *bytes, *size) == length) return CORNU_OK;
     cornu__release(*bytes);
     return unwritten("");
 }
@@ -452,9 +454,8 @@ CornuStatus cornu__hdf5_bytes(CornuHdf5 *file, unsigned char **bytes, size_t *si
 
 static CornuHdf5 *missing(void)
 {
-    return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "this is an HDF5 file and Cornu was built "
-                            "without libhdf5; install libhdf5-dev and build again, or use "
-                            ".safetensors");
+    cornu__hdf5_load();
+    return cornu__null();
 }
 
 static CornuStatus never(void) { return CORNU_ERR_UNSUPPORTED; }

@@ -1,8 +1,9 @@
 /*
  * HDF5 files as Keras writes them: groups in groups, arrays of numbers, texts as attributes.
  *
- * By libhdf5, if the library was there when Cornu was built; without it cornu__hdf5_open and
- * cornu__hdf5_create are CORNU_ERR_UNSUPPORTED and say how to get it. Files are read from and
+ * By libhdf5, if its header was there when Cornu was built and the library is when the first file
+ * is opened; without it cornu__hdf5_open and cornu__hdf5_create are CORNU_ERR_UNSUPPORTED and say
+ * how to get it. Files are read from and
  * written to memory; names are paths from the root, "layers/dense/vars/0".
  *
  * What nobody vouches for: links but plain ones, external and virtual arrays, filters of plug-ins,

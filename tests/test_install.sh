@@ -30,15 +30,16 @@ files >installed
 
 # ---- Programs of one's own ----
 
-cp "$root/examples/own_model.c" my_model.c
+cp "$root/examples/own_model.c" own_model.c
+cp "$root/tests/install/residual.c" residual.c
 
-# learns COMPILER [STATIC]: my_model.c compiles as a user would do it, and learns.
+# learns COMPILER SOURCE [STATIC]: SOURCE.c compiles as a user would do it, and learns.
 learns() {
-    rm -f my_model rings.safetensors
-    eval "$1" -std=c11 $warnings my_model.c ${2:+-static} -o my_model \
-        "$(pkg-config ${2:+--static} --cflags --libs cornu)" >out 2>err || return 1
+    rm -f my_model ./*.safetensors
+    eval "$1" -std=c11 $warnings "$2.c" ${3:+-static} -o my_model \
+        "$(pkg-config ${3:+--static} --cflags --libs cornu)" >out 2>err || return 1
     ./my_model >out 2>err || return 1
-    [ -s rings.safetensors ] &&
+    [ -s ./*.safetensors ] &&
         tail -n 1 out | awk '{ for (i = 1; i < NF; i++) if ($i == "val_accuracy:") a = $(i + 1) }
                              END { exit !(a >= 0.95) }'
 }
@@ -61,17 +62,19 @@ with() {
     check "$*" "$2" "$1" "${@:3}"
 }
 
-with gcc learns
-with gcc learns static
-with clang learns
-with clang learns static
+for source in own_model residual; do
+    with gcc learns $source
+    with gcc learns $source static
+    with clang learns $source
+    with clang learns $source static
+done
 with gcc includes c c11
 with clang includes c c11
 with g++ includes c++ c++17
 with clang++ includes c++ c++17
 
 needs_soname() { readelf -d my_model | grep -q 'NEEDED.*libcornu.so.0'; }
-with gcc learns
+with gcc learns own_model
 check "a program finds libcornu.so.0 when it starts" needs_soname
 
 # ---- What lies where ----
@@ -108,8 +111,8 @@ check "manual pages tell all programs and their flags" pages
 
 variables() {
     local name
-    grep -rhoE '"(CORNU|BLIS|COLAB|TPU)_[A-Z_]+"' "$root"/{device,tensor,datasets,nn,models} \
-        --include='*.c' | tr -d '"' | sort -u >names
+    grep -rlwZ getenv "$root"/{device,tensor,datasets,nn,models} --include='*.c' |
+        xargs -0 grep -hoE '"(CORNU|BLIS|COLAB|TPU)_[A-Z_]+"' | tr -d '"' | sort -u >names
     [ "$(wc -l <names)" -ge 5 ] || return 1
     while read -r name; do
         grep -qw "$name" "$overview" || { echo "cornu.7: no $name" >err; return 1; }

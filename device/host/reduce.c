@@ -2,9 +2,9 @@
  * reduce_sum and reduce_max.
  *
  * f32 or bf16 whose reduced axes are neighbours is x (A, R, C), y (A, C). bf16 is widened
- * to f32 a few rows at a time and only the result is rounded, if at all. x is cut into chunks of rows by
- * its shape alone; each chunk gives partial sums in f32, and these are added in double, in
- * their order. Within a chunk,
+ * to f32 a few rows at a time and only the result is rounded, if at all. x is cut into
+ * chunks of rows by its shape alone; each chunk gives partial sums in f32, and these are
+ * added in double, in their order. Within a chunk,
  *     C = 1    a run of up to 4096 elements is summed in 64 lanes, see isa/vector_reduce.c
  *     C > 1    rows are added to a row of sums; rows shorter than 256 elements are taken
  *              several at a time, as one long row, and folded at the end

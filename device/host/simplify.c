@@ -1,8 +1,9 @@
 /*
  * simplify: what need not be computed is not. Dead ops go; equal ops become one;
  * conversions, reshapes, broadcasts and the like that change nothing give their operand;
- * ops on constants become constants; sums of what bf16 was widened to read the bf16; x * 1, x / 1, x - 0 and the integers' x + 0 give x.
- * A float's x + 0 stays: for x = -0 it is +0. What a scan stacks and nobody reads is not kept.
+ * ops on constants become constants; sums of what bf16 was widened to read the bf16; x * 1,
+ * x / 1, x - 0 and the integers' x + 0 give x. A float's x + 0 stays: for x = -0 it is +0.
+ * What a scan stacks and nobody reads is not kept.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -99,7 +99,8 @@ static CornuStatus train_end(CornuCallback *base, CornuModel *model, const Cornu
     const EarlyStopping *self = (const EarlyStopping *)base;
     (void)logs;
     if (self->verbose && self->kept.stopped_epoch > 0)
-        fprintf(self->file, "Epoch %lld: early stopping\n", (long long)self->kept.stopped_epoch + 1);
+        fprintf(self->file, "Epoch %lld: early stopping\n",
+                (long long)self->kept.stopped_epoch + 1);
     if (self->verbose && self->best)
         fprintf(self->file, "Restoring model weights from the end of the best epoch: %lld.\n",
                 (long long)self->kept.best_epoch + 1);

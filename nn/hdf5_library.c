@@ -1,0 +1,83 @@
+#include "hdf5_library_internal.h"
+
+#ifdef CORNU_HDF5
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+/* As text, after macros: the header may say that H5Lget_info means H5Lget_info2. */
+#define TEXT(name)      LITERALLY(name)
+#define LITERALLY(name) #name
+
+#define HELP "install libhdf5-dev, or on Debian 12 libhdf5-103-1 alone, or use .safetensors"
+
+static const struct {
+    const char *name;
+    size_t      place;        /* in CornuHdf5Library */
+} symbols[] = {
+#define SYMBOL(name) { TEXT(H5##name), offsetof(CornuHdf5Library, name) },
+    CORNU__HDF5_MAP(SYMBOL)
+};
+
+CornuHdf5Library cornu__hdf5_library;
+
+static CornuStatus find_library(void **library)
+{
+    static const char *const names[] = { TEXT(CORNU_HDF5), "libhdf5.so" };
+    char                     why[400] = "";
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if ((*library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL))) return CORNU_OK;
+        const char  *said = dlerror();
+        const size_t length = strlen(why);
+        snprintf(why + length, sizeof why - length, "%s%s", i ? "; " : "", said ? said : names[i]);
+    }
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "an HDF5 file needs libhdf5, which cannot be loaded "
+                       "(%s); " HELP, why);
+}
+
+static CornuStatus load(void)
+{
+    void    *library;
+    unsigned major = 0, minor = 0, release = 0;
+    CORNU__TRY(find_library(&library));
+    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
+        void *address = dlsym(library, symbols[i].name);
+        if (!address)
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "an HDF5 file needs libhdf5 %d.%d, and the "
+                               "one that was found has no %s; " HELP, H5_VERS_MAJOR,
+                               H5_VERS_MINOR, symbols[i].name);
+        memcpy((char *)&cornu__hdf5_library + symbols[i].place, &address, sizeof address);
+    }
+    /* Before it starts: at the end it would print of what a damaged file left open. */
+    cornu__hdf5_library.dont_atexit();
+    cornu__hdf5_library.get_libversion(&major, &minor, &release);
+    if (major == H5_VERS_MAJOR && minor == H5_VERS_MINOR) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "an HDF5 file needs libhdf5 %d.%d, and the one that "
+                       "was found is %u.%u; " HELP, H5_VERS_MAJOR, H5_VERS_MINOR, major, minor);
+}
+
+/* Tried again after a failure, which may have been one of memory. */
+CornuStatus cornu__hdf5_load(void)
+{
+    static pthread_mutex_t door = PTHREAD_MUTEX_INITIALIZER;
+    static bool            loaded;
+    pthread_mutex_lock(&door);
+    const CornuStatus status = loaded ? CORNU_OK : load();
+    loaded = status == CORNU_OK;
+    pthread_mutex_unlock(&door);
+    return status;
+}
+
+#else
+
+CornuStatus cornu__hdf5_load(void)
+{
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "this is an HDF5 file and Cornu was built without "
+                       "libhdf5; install libhdf5-dev and build again, or use .safetensors");
+}
+
+#endif
