@@ -208,7 +208,8 @@ json_t *cornu__layer_to_json(const CornuLayer *layer, const CornuPolicy *usual)
     const CornuPolicy *policy = layer->own_policy ? layer->own_policy : usual;
     json_t *config = json_pack("{s:s, s:b, s:o}", "name", cornu_layer_name(layer), "trainable",
                                !layer->frozen, "dtype", cornu__policy_to_json(policy));
-    config = cornu__fields_to_json(usual, kind->fields, (const char *)layer + kind->config_offset, config);
+    config = cornu__fields_to_json(usual, kind->fields,
+                                   (const char *)layer + kind->config_offset, config);
     return cornu__json_object("keras.layers", kind->class_name, config);
 }
 

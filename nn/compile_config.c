@@ -327,8 +327,8 @@ static void *make_object(const CornuObjectClass *kind, const json_t *arguments)
     return cornu__null();
 }
 
-/* {"class_name": "Huber", "config": {…}}; or, as Keras writes a function, {"class_name": "function",
- * "config": its name}, or a name, which `usual` knows. */
+/* {"class_name": "Huber", "config": {…}}; or a name, which `usual` knows, by itself or, as Keras
+ * writes a function, {"class_name": "function", "config": its name}. */
 static void *read_object(const char *what, const json_t *value,
                          const CornuObjectClass *(*find)(const char *class_name),
                          void *(*usual)(const char *name))

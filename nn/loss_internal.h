@@ -10,8 +10,9 @@
 
 /* ---- Making losses ---- */
 
-/* A loss of `size` bytes that begins with *base, named as its kind or the config says, and freed by
- * cornu_loss_free. NULL with a pending error, also where one was pending or the reduction is none. */
+/* A loss of `size` bytes that begins with *base, named as its config or else its kind says, and
+ * freed by cornu_loss_free. NULL with a pending error, also where one was pending or the reduction
+ * is none. */
 void *cornu__loss_create(size_t size, const CornuLoss *base, const void *config);
 
 extern const CornuObjectClass cornu__sparse_categorical_crossentropy_class,

@@ -5,9 +5,9 @@
 #include "loss_internal.h"
 #include "metrics.h"
 
-/* A metric of `size` bytes that begins with *base, named as the config says, its kind, or else
- * base->name, and freed by cornu_metric_free. config is what the kind says; without a kind NULL.
- * NULL with a pending error, also where one was pending. */
+/* A metric of `size` bytes that begins with *base, named as its config or else its kind says, and
+ * freed by cornu_metric_free. One without a kind has no config either, but a base->name. NULL with
+ * a pending error, also where one was pending. */
 void *cornu__metric_create(size_t size, const CornuMetric *base, const void *config);
 
 /* States 0 and 1 of a mean, f64 sums of values and of their weights, after a batch whose values

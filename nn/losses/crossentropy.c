@@ -208,12 +208,17 @@ static const CornuField binary_focal_fields[] = {
     FOCAL_FIELDS(CornuBinaryFocalConfig), { 0 },
 };
 
-CORNU__OBJECT_CLASS(sparse_categorical_crossentropy, "SparseCategoricalCrossentropy", "sparse_categorical_crossentropy", CornuSparseCrossentropyConfig, .fields = sparse_fields);
-CORNU__OBJECT_CLASS(categorical_crossentropy, "CategoricalCrossentropy", "categorical_crossentropy", CornuCrossentropyConfig, .fields = fields);
-CORNU__OBJECT_CLASS(binary_crossentropy, "BinaryCrossentropy", "binary_crossentropy", CornuCrossentropyConfig, .fields = fields);
-CORNU__OBJECT_CLASS(categorical_focal_crossentropy, "CategoricalFocalCrossentropy", "categorical_focal_crossentropy", CornuCategoricalFocalConfig, .fields = categorical_focal_fields);
-CORNU__OBJECT_CLASS(binary_focal_crossentropy, "BinaryFocalCrossentropy", "binary_focal_crossentropy", CornuBinaryFocalConfig, .fields = binary_focal_fields);
-CORNU__OBJECT_CLASS(kl_divergence, "KLDivergence", "kl_divergence", CornuLossConfig, .fields = cornu__loss_fields);
+#define CLASS(function, class_name, Config, table) \
+    CORNU__OBJECT_CLASS(function, class_name, #function, Config, .fields = table)
+CLASS(sparse_categorical_crossentropy, "SparseCategoricalCrossentropy",
+      CornuSparseCrossentropyConfig, sparse_fields);
+CLASS(categorical_crossentropy, "CategoricalCrossentropy", CornuCrossentropyConfig, fields);
+CLASS(binary_crossentropy, "BinaryCrossentropy", CornuCrossentropyConfig, fields);
+CLASS(categorical_focal_crossentropy, "CategoricalFocalCrossentropy", CornuCategoricalFocalConfig,
+      categorical_focal_fields);
+CLASS(binary_focal_crossentropy, "BinaryFocalCrossentropy", CornuBinaryFocalConfig,
+      binary_focal_fields);
+CLASS(kl_divergence, "KLDivergence", CornuLossConfig, cornu__loss_fields);
 
 static CornuLoss *create(Crossentropy loss, const void *config)
 {

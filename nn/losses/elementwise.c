@@ -114,8 +114,9 @@ static const CornuField huber_fields[] = {
     { "reduction", CORNU_FIELD_REDUCTION, offsetof(CornuHuberConfig, reduction) }, { 0 },
 };
 
-#define CLASS(function, class_name) \
-    CORNU__OBJECT_CLASS(function, class_name, #function, CornuLossConfig, .fields = cornu__loss_fields)
+#define CLASS(function, class_name)                                     \
+    CORNU__OBJECT_CLASS(function, class_name, #function, CornuLossConfig, \
+                        .fields = cornu__loss_fields)
 CLASS(mean_squared_error, "MeanSquaredError");
 CLASS(mean_absolute_error, "MeanAbsoluteError");
 CLASS(mean_absolute_percentage_error, "MeanAbsolutePercentageError");

@@ -117,7 +117,8 @@ static const CornuField fbeta_fields[] = {
 static const CornuField f1_fields[] = {
     FIELD(CornuF1Config, average, AVERAGE), FIELD(CornuF1Config, threshold, NUMBER_OR_NONE), { 0 },
 };
-CORNU__OBJECT_CLASS(fbeta_score, "FBetaScore", "fbeta_score", CornuFBetaConfig, .fields = fbeta_fields);
+CORNU__OBJECT_CLASS(fbeta_score, "FBetaScore", "fbeta_score", CornuFBetaConfig,
+                    .fields = fbeta_fields);
 CORNU__OBJECT_CLASS(f1_score, "F1Score", "f1_score", CornuF1Config, .fields = f1_fields);
 
 static CornuMetric *create_f_score(const CornuObjectClass *kind, const void *config, FScore score)

@@ -303,7 +303,8 @@ COUNT_CLASS(true_positives, "TruePositives");
 COUNT_CLASS(true_negatives, "TrueNegatives");
 COUNT_CLASS(false_positives, "FalsePositives");
 COUNT_CLASS(false_negatives, "FalseNegatives");
-CORNU__OBJECT_CLASS(precision, "Precision", "precision", CornuPrecisionConfig, .fields = precision_fields);
+CORNU__OBJECT_CLASS(precision, "Precision", "precision", CornuPrecisionConfig,
+                    .fields = precision_fields);
 CORNU__OBJECT_CLASS(recall, "Recall", "recall", CornuPrecisionConfig, .fields = precision_fields);
 CORNU__OBJECT_CLASS(sensitivity_at_specificity, "SensitivityAtSpecificity",
                     "sensitivity_at_specificity", CornuAtConfig, .fields = at_specificity);

@@ -264,8 +264,12 @@ static CornuStatus resolve(CornuMetric *self, CornuShape y_true, CornuShape y_pr
     metric->values = choice.values;
     if (!choice.loss) return CORNU_OK;
     cornu_loss_free(metric->loss);
+    self->kind = NULL;
     metric->loss = cornu_loss(choice.loss);
-    return metric->loss ? CORNU_OK : cornu_error_take();
+    if (!metric->loss) return cornu_error_take();
+    self->kind = cornu__metric_class_of_loss(metric->loss);
+    self->config = metric->loss->config;
+    return CORNU_OK;
 }
 
 static CornuMetric *resolved(const CornuObjectClass *kind, const CornuPlainConfig *config,
@@ -277,6 +281,7 @@ static CornuMetric *resolved(const CornuObjectClass *kind, const CornuPlainConfi
     metric->categorical = categorical;
     metric->sparse = sparse;
     metric->threshold = 0.5;
+    if (binary.loss) metric->base.kind = NULL;   /* Keras has none before shapes are known */
     return &metric->base;
 }
 
@@ -295,7 +300,8 @@ static CornuMetric *make_crossentropy(const CornuPlainConfig *config)
                     (Choice){ loss_values, "sparse_categorical_crossentropy" });
 }
 
-CORNU__OBJECT_CLASS_OF(accuracy, make_accuracy, NULL, "accuracy", CornuPlainConfig, .fields = no_fields);
+CORNU__OBJECT_CLASS_OF(accuracy, make_accuracy, NULL, "accuracy", CornuPlainConfig,
+                       .fields = no_fields);
 CORNU__OBJECT_CLASS_OF(crossentropy, make_crossentropy, NULL, "crossentropy", CornuPlainConfig,
                        .fields = no_fields);
 
@@ -320,8 +326,8 @@ static CornuMetric *make_root_mean_squared_error(const CornuPlainConfig *config)
     return metric;
 }
 
-CORNU__OBJECT_CLASS_OF(root_mean_squared_error, make_root_mean_squared_error, "RootMeanSquaredError",
-                       "root_mean_squared_error", CornuPlainConfig, .fields = no_fields);
+CORNU__OBJECT_CLASS_OF(root_mean_squared_error, make_root_mean_squared_error,
+                       "RootMeanSquaredError", "root_mean_squared_error", CornuPlainConfig, .fields = no_fields);
 
 /* ---- Similarities of vectors ---- */
 

@@ -98,7 +98,8 @@ const char *cornu__aggregation_name(CornuAggregation aggregation)
 }
 
 static const CornuField fields[] = {
-    { "class_aggregation", CORNU_FIELD_AGGREGATION, offsetof(CornuR2ScoreConfig, class_aggregation) },
+    { "class_aggregation", CORNU_FIELD_AGGREGATION,
+      offsetof(CornuR2ScoreConfig, class_aggregation) },
     { "num_regressors", CORNU_FIELD_INTEGER, offsetof(CornuR2ScoreConfig, num_regressors) }, { 0 },
 };
 CORNU__OBJECT_CLASS(r2_score, "R2Score", "r2_score", CornuR2ScoreConfig, .fields = fields);
@@ -114,7 +115,8 @@ CornuMetric *cornu_r2_score_from(const CornuR2ScoreConfig *config)
     R2Score *score = cornu__metric_create(sizeof *score, &(CornuMetric){
         .kind = &cornu__r2_score_class, .state_count = NUMBERS + 1,
         .states = { [NUMBERS] = cornu_scalar(CORNU_F64) }, .build = build, .update = update,
-        .result = result, .result_at = aggregation == CORNU_NO_AGGREGATION ? result_at : NULL }, config);
+        .result = result, .result_at = aggregation == CORNU_NO_AGGREGATION ? result_at : NULL },
+        config);
     if (!score) return NULL;
     score->aggregation = aggregation;
     score->regressors = config->num_regressors;
