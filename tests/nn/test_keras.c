@@ -1,6 +1,7 @@
 /* Keras' own files: what real Keras saved (tests/golden/files) loads, predicts and goes on as
  * there; what is saved here loads there; files nobody vouches for are refused. */
 #include "../../nn/cornu.h"
+#include "../../nn/keras_internal.h"
 #include "../datasets/files.h"
 #include "golden.h"
 
@@ -410,6 +411,45 @@ static void test_losses_and_metrics(void **state)
         .loss = cornu_loss("bce"), .metrics = { cornu_r2_score(.num_regressors = 2) } }, 1);
 }
 
+/* What is not known is refused by name. */
+static void test_unknown_losses_and_metrics(void **state)
+{
+    static const struct { const char *member, *value, *message; } unknown[] = {
+        { "loss", "{\"class_name\": \"CTC\", \"config\": {}}", "there is no loss \"CTC\"" },
+        { "loss", "{\"class_name\": \"Huber\", \"config\": {\"epsilon\": 1}}",
+          "compile_config: Huber: the argument \"epsilon\" is not known" },
+        { "loss", "{\"class_name\": \"Huber\", \"config\": {\"delta\": \"a\"}}",
+          "Huber: delta is not a number" },
+        { "loss", "{\"class_name\": \"Huber\", \"config\": {\"dtype\": \"float64\"}}",
+          "Huber: dtype is not \"float32\"" },
+        { "loss", "{\"class_name\": \"Huber\", \"config\": {\"reduction\": \"none\"}}",
+          "reduction is \"none\", expected one of sum_over_batch_size, sum, "
+          "mean_with_sample_weight" },
+        { "loss", "{\"class_name\": \"Huber\", \"config\": {\"delta\": -1}}",
+          "huber: .delta is -1, expected more than 0" },
+        { "metrics", "[{\"class_name\": \"Sum\", \"config\": {}}]",
+          "there is no metric \"Sum\"" },
+        { "metrics", "[{\"class_name\": \"AUC\", \"config\": {\"num_labels\": 3}}]",
+          "AUC: the argument \"num_labels\" is not known" },
+        { "weighted_metrics", "[{\"class_name\": \"AUC\", \"config\": {\"curve\": \"X\"}}]",
+          "AUC: curve is \"X\", expected one of ROC, PR, PRGAIN" },
+        { "weighted_metrics", "{\"scores\": [\"mse\"]}", "weighted_metrics are no list" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+        CornuModel *model = cornu_sequential(.input_shape = { 4 });
+        cornu_model_add(model, cornu_dense(3));
+        json_t *config = json_pack("{s:s, s:o}", "optimizer", "sgd", unknown[i].member,
+                                   json_loads(unknown[i].value, 0, NULL));
+        assert_non_null(config);
+        const CornuStatus status = cornu__compile_from_config(model, config, device);
+        assert_int_not_equal(status, CORNU_OK);
+        expect_error(status, status, unknown[i].message);
+        json_decref(config);
+        cornu_model_free(model);
+    }
+}
+
 /* ---- Real Keras on ours ---- */
 
 /* A model made here, on the labels of `sequence`: of classes whose weights lie in parts. */
@@ -657,6 +697,7 @@ int main(void)
         OF_CASES(test_round_trip),
         cmocka_unit_test(test_optimizers),
         cmocka_unit_test(test_losses_and_metrics),
+        cmocka_unit_test(test_unknown_losses_and_metrics),
         cmocka_unit_test(test_keras_loads_ours),
         cmocka_unit_test(test_keras_compiles_as_ours),
         cmocka_unit_test(test_hostile_files),
