@@ -2,6 +2,7 @@
  * class says in a table (layer.h). */
 #include "architecture_internal.h"
 
+#include "metric_internal.h"
 #include "rules_internal.h"
 
 #include <string.h>
@@ -54,6 +55,11 @@ static const char *text_of(CornuFieldKind kind, int number)
     case CORNU_FIELD_INTERPOLATION: return cornu_interpolation_name((CornuInterpolation)number);
     case CORNU_FIELD_FILL_MODE:     return cornu_fill_mode_name((CornuFillMode)number);
     case CORNU_FIELD_FLIP_MODE:     return cornu_flip_mode_name((CornuFlipMode)number);
+    case CORNU_FIELD_REDUCTION:     return cornu__reduction_name((CornuReduction)number);
+    case CORNU_FIELD_CURVE:         return cornu__curve_name((CornuCurve)number);
+    case CORNU_FIELD_SUMMATION:     return cornu__summation_name((CornuSummation)number);
+    case CORNU_FIELD_AVERAGE:       return cornu__average_name((CornuAverage)number);
+    case CORNU_FIELD_AGGREGATION:   return cornu__aggregation_name((CornuAggregation)number);
     default:                        return NULL;
     }
 }
@@ -102,7 +108,9 @@ static json_t *field_to_json(const CornuPolicy *usual, const CornuField *field, 
     case CORNU_FIELD_INITIALIZER:
         return json_string(cornu_initializer_name(*(const CornuInitializer *)at));
     case CORNU_FIELD_PADDING: case CORNU_FIELD_MERGE: case CORNU_FIELD_INTERPOLATION:
-    case CORNU_FIELD_FILL_MODE: case CORNU_FIELD_FLIP_MODE: {
+    case CORNU_FIELD_FILL_MODE: case CORNU_FIELD_FLIP_MODE: case CORNU_FIELD_REDUCTION:
+    case CORNU_FIELD_CURVE: case CORNU_FIELD_SUMMATION: case CORNU_FIELD_AVERAGE:
+    case CORNU_FIELD_AGGREGATION: {
         const char *text = text_of(field->kind, *(const int *)at);
         return text ? json_string(text) : json_null();
     }
@@ -111,11 +119,11 @@ static json_t *field_to_json(const CornuPolicy *usual, const CornuField *field, 
     case CORNU_FIELD_CONSTRAINT:  return rule_to_json(&cornu__constraints, at);
     case CORNU_FIELD_ORTHOGONAL_MODE:
         return json_string(modes[*(const CornuOrthogonalMode *)at]);
-    case CORNU_FIELD_INTEGER_OR_NONE: {
+    case CORNU_FIELD_INTEGER_OR_NONE: case CORNU_FIELD_INTEGER_OR_DEFAULT: {
         const int64_t number = *(const int64_t *)at;
-        return number ? json_integer(number) : json_null();
+        return number ? json_integer(cornu__integer(number, 0)) : json_null();
     }
-    case CORNU_FIELD_NUMBER_OR_NONE: {
+    case CORNU_FIELD_NUMBER_OR_NONE: case CORNU_FIELD_NUMBER_OR_DEFAULT: {
         const double number = *(const double *)at;
         if (number == 0.0) return json_null();
         return json_real(number == (double)CORNU_ZERO ? 0.0 : number);
@@ -134,16 +142,43 @@ static json_t *field_to_json(const CornuPolicy *usual, const CornuField *field, 
         while (count < CORNU_MAX_RANK && axis[count] != 0) count++;
         return count == 1 ? json_integer(axis[0]) : cornu__json_list(axis, count);
     }
+    case CORNU_FIELD_THRESHOLDS: {
+        const double *number = at;
+        json_t       *list = json_array();
+        for (int i = 0; i < CORNU_MAX_THRESHOLDS && number[i] != 0.0; i++)
+            list = cornu__json_append(list, json_real(cornu__number(number[i], 0.0)));
+        if (!list || number[0] != 0.0) return list;
+        json_decref(list);
+        return json_null();
+    }
+    case CORNU_FIELD_CLASSES: {
+        const uint64_t classes = *(const uint64_t *)at;
+        json_t        *list = json_array();
+        for (int i = 0; i < 64; i++)
+            if (classes >> i & 1) list = cornu__json_append(list, json_integer(i));
+        return list;
+    }
     }
     return NULL;
 }
 
-/* The fields of a config, added to an object, which is taken. */
-static json_t *fields_to_json(const CornuPolicy *usual, const CornuField *field,
+bool cornu__is_default(const CornuField *field, const void *config)
+{
+    const void *at = (const char *)config + field->offset;
+    switch (field->kind) {
+    case CORNU_FIELD_INTEGER_OR_DEFAULT: return *(const int64_t *)at == 0;
+    case CORNU_FIELD_NUMBER_OR_DEFAULT:  return *(const double *)at == 0.0;
+    case CORNU_FIELD_CLASSES:            return *(const uint64_t *)at == 0;
+    default:                             return false;
+    }
+}
+
+json_t *cornu__fields_to_json(const CornuPolicy *usual, const CornuField *field,
                               const void *config, json_t *object)
 {
     for (; field && field->name; field++)
-        object = cornu__json_with(object, field->name, field_to_json(usual, field, config));
+        if (!cornu__is_default(field, config))
+            object = cornu__json_with(object, field->name, field_to_json(usual, field, config));
     return object;
 }
 
@@ -155,7 +190,7 @@ static json_t *rule_to_json(const CornuRuleFamily *family, const void *rule)
     if (!kind) return json_null();
     snprintf(module, sizeof module, "keras.%ss", family->word);
     return cornu__json_object(module, kind->class_name,
-                     fields_to_json(NULL, kind->fields, rule, json_object()));
+                     cornu__fields_to_json(NULL, kind->fields, rule, json_object()));
 }
 
 /* A policy that was chosen. What the device chose is none of the architecture's: "float32", which
@@ -173,7 +208,8 @@ json_t *cornu__layer_to_json(const CornuLayer *layer, const CornuPolicy *usual)
     const CornuPolicy *policy = layer->own_policy ? layer->own_policy : usual;
     json_t *config = json_pack("{s:s, s:b, s:o}", "name", cornu_layer_name(layer), "trainable",
                                !layer->frozen, "dtype", cornu__policy_to_json(policy));
-    config = fields_to_json(usual, kind->fields, (const char *)layer + kind->config_offset, config);
+    config = cornu__fields_to_json(usual, kind->fields,
+                                   (const char *)layer + kind->config_offset, config);
     return cornu__json_object("keras.layers", kind->class_name, config);
 }
 
@@ -295,10 +331,42 @@ static CornuStatus read_row_axes(const json_t *value, const char *name,
     return CORNU_OK;
 }
 
+/* A number, or a list; 0 is CORNU_ZERO. */
+static CornuStatus read_thresholds(const json_t *value, const char *name,
+                                   double thresholds[CORNU_MAX_THRESHOLDS])
+{
+    const size_t count = json_is_number(value) ? 1 : json_array_size(value);
+    if (count < 1 || count > CORNU_MAX_THRESHOLDS)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s are no number and no list of 1 to %d", name,
+                           CORNU_MAX_THRESHOLDS);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *number = json_is_number(value) ? value : json_array_get(value, i);
+        if (!json_is_number(number)) return unexpected(name, "a list of numbers");
+        thresholds[i] = json_number_value(number);
+        if (thresholds[i] == 0.0) thresholds[i] = (double)CORNU_ZERO;
+    }
+    return CORNU_OK;
+}
+
+/* Numbers of classes, as bits. */
+static CornuStatus read_classes(const json_t *value, const char *name, uint64_t *classes)
+{
+    int64_t numbers[64];
+    size_t  count;
+    CORNU__TRY(cornu__read_list(value, name, numbers, 64, &count));
+    for (size_t i = 0; i < count; i++) {
+        if (numbers[i] < 0 || numbers[i] >= 64)
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s has %lld, expected 0 to 63", name,
+                               (long long)numbers[i]);
+        *classes |= UINT64_C(1) << numbers[i];
+    }
+    return count > 0 ? CORNU_OK : unexpected(name, "a list of at least one number");
+}
+
 static CornuStatus read_rule(const CornuRuleFamily *family, const json_t *value, const char *name,
                              void *rule);
 
-static CornuStatus read_field(const CornuPolicy *usual, const CornuField *field,
+CornuStatus cornu__read_field(const CornuPolicy *usual, const CornuField *field,
                               const json_t *value, void *config)
 {
     void *at = (char *)config + field->offset;
@@ -307,8 +375,10 @@ static CornuStatus read_field(const CornuPolicy *usual, const CornuField *field,
     switch (field->kind) {
     case CORNU_FIELD_INTEGER:
     case CORNU_FIELD_INTEGER_OR_NONE:
+    case CORNU_FIELD_INTEGER_OR_DEFAULT:
         if (!json_is_integer(value)) return unexpected(field->name, "a whole number");
         *(int64_t *)at = json_integer_value(value);
+        if (field->kind != CORNU_FIELD_INTEGER && *(int64_t *)at == 0) *(int64_t *)at = CORNU_ZERO;
         return CORNU_OK;
     case CORNU_FIELD_PAIR:
         if (json_is_integer(value)) {
@@ -333,6 +403,7 @@ static CornuStatus read_field(const CornuPolicy *usual, const CornuField *field,
         return cornu__read_list(value, field->name, at, CORNU_MAX_RANK, &count);
     case CORNU_FIELD_NUMBER:
     case CORNU_FIELD_NUMBER_OR_NONE:
+    case CORNU_FIELD_NUMBER_OR_DEFAULT:
         if (!json_is_number(value)) return unexpected(field->name, "a number");
         *(double *)at = json_number_value(value);
         if (*(double *)at == 0.0) *(double *)at = (double)CORNU_ZERO;
@@ -345,7 +416,8 @@ static CornuStatus read_field(const CornuPolicy *usual, const CornuField *field,
     case CORNU_FIELD_ACTIVATION:
         return text ? cornu_activation_find(text, at) : unexpected(field->name, "a text");
     case CORNU_FIELD_PADDING: case CORNU_FIELD_MERGE: case CORNU_FIELD_INTERPOLATION:
-    case CORNU_FIELD_FILL_MODE: case CORNU_FIELD_FLIP_MODE:
+    case CORNU_FIELD_FILL_MODE: case CORNU_FIELD_FLIP_MODE: case CORNU_FIELD_REDUCTION:
+    case CORNU_FIELD_CURVE: case CORNU_FIELD_SUMMATION: case CORNU_FIELD_AVERAGE:
         return text ? read_text(field->kind, field->name, text, at)
                     : unexpected(field->name, "a text");
     case CORNU_FIELD_INITIALIZER:
@@ -359,6 +431,13 @@ static CornuStatus read_field(const CornuPolicy *usual, const CornuField *field,
         return text ? read_mode(text, at) : unexpected(field->name, "a text");
     case CORNU_FIELD_AXES: return read_axes(value, field->name, at);
     case CORNU_FIELD_ROW_AXES: return read_row_axes(value, field->name, at);
+    case CORNU_FIELD_AGGREGATION:
+        *(CornuAggregation *)at = CORNU_NO_AGGREGATION;
+        if (json_is_null(value)) return CORNU_OK;
+        return text ? read_text(field->kind, field->name, text, at)
+                    : unexpected(field->name, "null or a text");
+    case CORNU_FIELD_THRESHOLDS: return read_thresholds(value, field->name, at);
+    case CORNU_FIELD_CLASSES: return read_classes(value, field->name, at);
     }
     return CORNU_OK;
 }
@@ -411,7 +490,7 @@ static CornuStatus read_arguments(const CornuPolicy *usual, const CornuField *fi
         if (json_is_null(value) && !(field && field->kind == CORNU_FIELD_MERGE))
             continue;   /* not given; to Bidirectional it is a way of its own */
         if (field && field->name)
-            CORNU__TRY(read_field(usual, field, value, arguments));
+            CORNU__TRY(cornu__read_field(usual, field, value, arguments));
         else if (!is_common(name))
             CORNU__TRY(check_foreign(name, value));
     }

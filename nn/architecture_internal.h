@@ -32,6 +32,10 @@ json_t *cornu__json_list(const int64_t *numbers, int count);
 /* {"module", "class_name", "config", "registered_name": null}; config is taken. */
 json_t *cornu__json_object(const char *module, const char *class_name, json_t *config);
 
+/* The fields of a config, except defaults that are left out, added to an object, which is taken. */
+json_t *cornu__fields_to_json(const CornuPolicy *usual, const CornuField *fields,
+                              const void *config, json_t *object);
+
 /* A policy that was chosen. What the device chose is none of the architecture's: "float32", which
  * Keras reads as such. */
 json_t *cornu__policy_to_json(const CornuPolicy *policy);
@@ -64,6 +68,10 @@ bool cornu__is_model_class(const char *class_name);
 /* Up to `most` whole numbers; null is CORNU_NONE. */
 CornuStatus cornu__read_list(const json_t *value, const char *name, int64_t *numbers, size_t most,
                              size_t *count);
+
+/* One field of a config, from its value. */
+CornuStatus cornu__read_field(const CornuPolicy *usual, const CornuField *field,
+                              const json_t *value, void *config);
 
 /* A policy as it was written: NULL in *name where none was chosen. */
 CornuStatus cornu__read_policy(const json_t *dtype, const char **name);

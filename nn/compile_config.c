@@ -2,11 +2,10 @@
  * get_config of optimizers and losses. */
 #include "architecture_internal.h"
 #include "keras_internal.h"
-#include "loss_internal.h"
+#include "metric_internal.h"
 #include "optimizer_internal.h"
 #include "schedule_internal.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -64,22 +63,27 @@ static json_t *optimizer_to_json(const CornuOptimizer *optimizer)
                                         "dynamic_growth_steps", 2000));
 }
 
-/* "mean_squared_error" is the class MeanSquaredError. */
-static __attribute__((unused)) void class_of(const char *name, char *to, size_t size)
-{
-    bool   first = true;
-    size_t at = 0;
-    for (; *name && at + 1 < size; name++) {
-        if (*name != '_') to[at++] = first ? (char)toupper((unsigned char)*name) : *name;
-        first = *name == '_';
-    }
-    to[at] = '\0';
-}
-
 static json_t *loss_to_json(const CornuLoss *loss)
 {
     if (!loss) return json_null();
-    return json_string(loss->name);
+    json_t *config = json_pack("{s:s}", "name", loss->name);
+    config = cornu__fields_to_json(NULL, loss->kind->fields, loss->config, config);
+    return cornu__json_object("keras.losses", loss->kind->class_name, config);
+}
+
+static const char *dtype_of(const CornuObjectClass *kind)
+{
+    return kind->dtype ? kind->dtype : "float32";
+}
+
+/* The name of one whose class is none of Keras' is all there is to say. */
+static json_t *metric_to_json(const CornuMetric *metric)
+{
+    const CornuObjectClass *kind = metric->kind;
+    if (!kind->class_name) return json_string(metric->name);
+    json_t *config = json_pack("{s:s, s:s}", "name", metric->name, "dtype", dtype_of(kind));
+    return cornu__json_object("keras.metrics", kind->class_name,
+                              cornu__fields_to_json(NULL, kind->fields, metric->config, config));
 }
 
 /* For one output its own, for several a list. */
@@ -106,57 +110,49 @@ static json_t *weights_to_json(const CornuModel *model)
 }
 
 /* Of one output; null where there are none. */
-static json_t *metrics_of(const CornuModel *model, int output)
+static json_t *metrics_of(const CornuModel *model, int output, bool weighted)
 {
     json_t *list = json_array();
     for (int i = 0; i < model->tracked_count; i++) {
         const CornuTracked *tracked = &model->tracked[i];
-        if (tracked->metric && tracked->output == output)
-            list = cornu__json_append(list, json_string(tracked->metric->name));
+        if (tracked->metric && tracked->output == output && tracked->weighted == weighted)
+            list = cornu__json_append(list, metric_to_json(tracked->metric));
     }
     if (!list || json_array_size(list) > 0) return list;
     json_decref(list);
     return json_null();
 }
 
-static json_t *metrics_to_json(const CornuModel *model)
+static json_t *metrics_to_json(const CornuModel *model, bool weighted)
 {
-    if (model->output_count == 1) return metrics_of(model, 0);
+    if (model->output_count == 1) return metrics_of(model, 0, weighted);
     json_t *list = json_array();
     for (int i = 0; i < model->output_count; i++)
-        list = cornu__json_append(list, metrics_of(model, i));
+        list = cornu__json_append(list, metrics_of(model, i, weighted));
     return list;
 }
 
-/* Whether the names of its parts lead back to them: none is a user's own. */
+/* Whether none of its parts is a user's own. */
 static bool is_describable(const CornuModel *model)
 {
     const CornuOptimizer *optimizer = model->optimizer;
     bool known = optimizer->kind->fields &&
                  (!optimizer->schedule || cornu__schedule_numbers(optimizer->schedule));
-    for (int i = 0; i < model->output_count && known; i++) {
-        CornuLoss *loss = model->losses[i], *same = loss ? cornu_loss(loss->name) : NULL;
-        known = !loss || (same && same->call == loss->call);
-        cornu_loss_free(same);
-        cornu_error_take();
-    }
-    for (int i = 0; i < model->tracked_count && known; i++) {
-        CornuMetric *metric = model->tracked[i].metric;
-        CornuMetric *same = metric ? cornu_metric(metric->name) : NULL;
-        known = !metric || (same && same->update == metric->update);
-        cornu_metric_free(same);
-        cornu_error_take();
-    }
+    for (int i = 0; i < model->output_count; i++)
+        known &= !model->losses[i] || model->losses[i]->kind;
+    for (int i = 0; i < model->tracked_count; i++)
+        known &= !model->tracked[i].metric || model->tracked[i].metric->kind;
     return known;
 }
 
 json_t *cornu__compile_config(const CornuModel *model)
 {
     if (!model->compiled || !is_describable(model)) return json_object();
-    return json_pack("{s:o, s:o, s:o, s:o, s:n, s:b, s:I, s:s}", "optimizer",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:I, s:s}", "optimizer",
                      optimizer_to_json(model->optimizer), "loss", losses_to_json(model),
-                     "loss_weights", weights_to_json(model), "metrics", metrics_to_json(model),
-                     "weighted_metrics", "run_eagerly", 0, "steps_per_execution",
+                     "loss_weights", weights_to_json(model), "metrics",
+                     metrics_to_json(model, false), "weighted_metrics",
+                     metrics_to_json(model, true), "run_eagerly", 0, "steps_per_execution",
                      (json_int_t)model->steps_per_execution, "jit_compile", "auto");
 }
 
@@ -272,64 +268,101 @@ static CornuOptimizer *read_optimizer(const json_t *value)
     return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "there is no optimizer \"%.60s\"", name);
 }
 
-/* Arguments of losses and metrics that are not read: what they must be. */
-static bool is_usual(const char *name, const json_t *value)
+/* Keras writes a tuple as an object with a list in it. */
+static const json_t *untupled(const json_t *value)
 {
-    const char *text = json_string_value(value);
-    return json_is_null(value) || !strcmp(name, "name") || !strcmp(name, "dtype") ||
-           (!strcmp(name, "reduction") && text && !strcmp(text, "sum_over_batch_size")) ||
-           (!strcmp(name, "axis") && json_integer_value(value) == -1) ||
-           (!strcmp(name, "from_logits") && json_is_false(value)) ||
-           (json_is_number(value) && json_number_value(value) == 0.0 &&
-            !strcmp(name, "label_smoothing"));
+    const char *name = json_string_value(json_object_get(value, "class_name"));
+    return name && !strcmp(name, "__tuple__") ? json_object_get(value, "items") : value;
 }
 
-static CornuStatus check_usual(const char *class_name, const json_t *config, bool is_loss)
+/* What losses and metrics have besides arguments of their own. */
+static CornuStatus check_common(const CornuObjectClass *kind, const char *name,
+                                const json_t *value)
+{
+    if (!strcmp(name, "name"))
+        return json_is_string(value) ? CORNU_OK
+                                     : cornu__fail(CORNU_ERR_FORMAT, "name is not a text");
+    if (!strcmp(name, "dtype")) {
+        const json_t *policy = json_object_get(json_object_get(value, "config"), "name");
+        const char   *text = json_string_value(policy ? policy : value);
+        return text && !strcmp(text, dtype_of(kind))
+                   ? CORNU_OK : cornu__fail(CORNU_ERR_UNSUPPORTED, "dtype is not \"%s\"",
+                                            dtype_of(kind));
+    }
+    if (!strcmp(name, "axis") && json_integer_value(value) == -1) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "the argument \"%.60s\" is not known", name);
+}
+
+/* Nothing that is given may be passed over; null is not given, but to aggregations. */
+static CornuStatus read_arguments(const CornuObjectClass *kind, const json_t *given, void *config)
 {
     const char *name;
     json_t     *value;
-    json_object_foreach((json_t *)config, name, value) {
-        const bool read = is_loss && (!strcmp(name, "from_logits") ||
-                                      !strcmp(name, "label_smoothing"));
-        if (!read && !is_usual(name, value))
-            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%.60s: the argument \"%.60s\" can only be "
-                               "Keras' default", class_name, name);
+    json_object_foreach((json_t *)given, name, value) {
+        const CornuField *field = kind->fields;
+        while (field->name && strcmp(field->name, name)) field++;
+        if (json_is_null(value) && field->kind != CORNU_FIELD_AGGREGATION) continue;
+        if (!field->name) CORNU__TRY(check_common(kind, name, value));
+        else CORNU__TRY(cornu__read_field(NULL, field, untupled(value), config));
     }
     return CORNU_OK;
 }
 
-/* The function's name of {"class_name": "MeanSquaredError", …}; NULL with a pending error. */
-static const char *name_of(const json_t *value, const char *what, char *to, size_t size)
+static void *make_object(const CornuObjectClass *kind, const json_t *arguments)
 {
-    const char *class_name = json_string_value(json_object_get(value, "class_name"));
-    if (json_is_string(value)) return json_string_value(value);
-    if (!class_name) return unexpected(what, "a text or an object with a class_name");
-    cornu__snake_case(class_name, to, size);
-    return to;
+    const CornuObjectClass *of = kind->loss ? kind->loss : kind;
+    const char             *name = json_string_value(json_object_get(arguments, "name"));
+    void                   *object = NULL, *config = cornu__allocate(1, of->config_size);
+    CornuStatus             status = config ? CORNU_OK : CORNU_ERR_MEMORY;
+    if (status == CORNU_OK) status = read_arguments(kind, arguments, config);
+    if (status == CORNU_OK) {
+        *(const char **)((char *)config + of->name_offset) = name;
+        object = of->from(config);
+        if (object && kind->loss) object = cornu_loss_metric(name ? name : kind->name, object);
+        if (!object) status = cornu_error_take();
+    }
+    cornu__release(config);
+    if (status == CORNU_OK) return object;
+    cornu__fail_prefix(status, kind->class_name);
+    return cornu__null();
 }
+
+/* {"class_name": "Huber", "config": {…}}; or a name, which `usual` knows, by itself or, as Keras
+ * writes a function, {"class_name": "function", "config": its name}. */
+static void *read_object(const char *what, const json_t *value,
+                         const CornuObjectClass *(*find)(const char *class_name),
+                         void *(*usual)(const char *name))
+{
+    const char   *class_name = json_string_value(json_object_get(value, "class_name"));
+    const json_t *config = json_object_get(value, "config");
+    if (json_is_string(value)) return usual(json_string_value(value));
+    if (class_name && !strcmp(class_name, "function") && json_is_string(config))
+        return usual(json_string_value(config));
+    if (!class_name || !json_is_object(config))
+        return unexpected(what, "a text or an object with class_name and config");
+    const CornuObjectClass *kind = find(class_name);
+    if (kind) return make_object(kind, config);
+    return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "there is no %s \"%.60s\"", what, class_name);
+}
+
+static void *usual_loss(const char *name) { return cornu_loss(name); }
+static void *usual_metric(const char *name) { return cornu_metric(name); }
 
 static CornuLoss *read_loss(const json_t *value)
 {
-    char          text[64];
-    const json_t *config = json_object_get(value, "config");
-    const char   *name = name_of(value, "loss", text, sizeof text);
-    if (!name || check_usual(name, config, false)) return cornu__null();
-    return cornu_loss(name);
+    return read_object("loss", value, cornu__loss_class, usual_loss);
 }
 
 static CornuMetric *read_metric(const json_t *value)
 {
-    char          text[64];
-    const char   *name = name_of(value, "metric", text, sizeof text);
-    if (!name || check_usual(name, json_object_get(value, "config"), false)) return cornu__null();
-    return cornu_metric(name);
+    return read_object("metric", value, cornu__metric_class, usual_metric);
 }
 
-static CornuStatus read_metrics(const json_t *list, CornuMetric **metrics)
+static CornuStatus read_metrics(const char *what, const json_t *list, CornuMetric **metrics)
 {
     if (!list || json_is_null(list)) return CORNU_OK;
     if (!json_is_array(list) || json_array_size(list) > CORNU_MAX_METRICS)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "metrics are no list of at most %d",
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s are no list of at most %d", what,
                            CORNU_MAX_METRICS);
     for (size_t i = 0; i < json_array_size(list); i++)
         if (!(metrics[i] = read_metric(json_array_get(list, i)))) return cornu_error_status();
@@ -341,6 +374,25 @@ static const json_t *alone(const json_t *value)
 {
     const json_t *first = json_array_get(value, 0);
     return json_array_size(value) == 1 ? first : value;
+}
+
+/* For one output its own, or a list with a list in it; for several a list for each. */
+static CornuStatus read_all_metrics(const CornuModel *model, const json_t *config,
+                                    const char *what, CornuMetric **metrics,
+                                    CornuMetric *(*of_outputs)[CORNU_MAX_METRICS])
+{
+    const json_t *value = json_object_get(config, what);
+    if (!value || json_is_null(value)) return CORNU_OK;
+    if (model->output_count == 1) {
+        const json_t *inner = alone(value);
+        return read_metrics(what, json_is_array(inner) ? inner : value, metrics);
+    }
+    if (!json_is_array(value) || json_array_size(value) != (size_t)model->output_count)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s are no list of %d lists", what,
+                           model->output_count);
+    for (int i = 0; i < model->output_count; i++)
+        CORNU__TRY(read_metrics(what, json_array_get(value, (size_t)i), of_outputs[i]));
+    return CORNU_OK;
 }
 
 static CornuStatus read_losses(const CornuModel *model, const json_t *value,
@@ -379,28 +431,19 @@ static CornuStatus read_loss_weights(const CornuModel *model, const json_t *list
 static CornuStatus read_all(const CornuModel *model, const json_t *config, CornuCompileConfig *to)
 {
     const json_t *optimizer = json_object_get(config, "optimizer");
-    const json_t *metrics = json_object_get(config, "metrics");
     const json_t *steps = json_object_get(config, "steps_per_execution");
-    const json_t *weighted = json_object_get(config, "weighted_metrics");
     if (!optimizer) optimizer = json_object_get(config, "optimizer_config");   /* older files */
     if (!optimizer)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "does not say what it was compiled with; load it "
                            "by cornu_model_load, and compile it");
-    if (json_array_size(weighted) > 0)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "weighted_metrics cannot be loaded in this "
-                           "version");
     to->steps_per_execution = json_integer_value(steps);
     if (!(to->optimizer = read_optimizer(optimizer))) return cornu_error_status();
     CORNU__TRY(read_loss_weights(model, json_object_get(config, "loss_weights"), to));
     const json_t *loss = json_object_get(config, "loss");
     CORNU__TRY(read_losses(model, model->output_count == 1 ? alone(loss) : loss, to));
-    if (model->output_count == 1) {
-        const json_t *inner = alone(metrics);
-        return read_metrics(json_is_array(inner) ? inner : metrics, to->metrics);
-    }
-    for (int i = 0; i < model->output_count; i++)
-        CORNU__TRY(read_metrics(json_array_get(metrics, (size_t)i), to->output_metrics[i]));
-    return CORNU_OK;
+    CORNU__TRY(read_all_metrics(model, config, "metrics", to->metrics, to->output_metrics));
+    return read_all_metrics(model, config, "weighted_metrics", to->weighted_metrics,
+                            to->output_weighted_metrics);
 }
 
 static void free_all(CornuCompileConfig *config)
@@ -409,9 +452,15 @@ static void free_all(CornuCompileConfig *config)
     cornu_loss_free(config->loss);
     for (int i = 0; i < CORNU_MAX_MODEL_TENSORS; i++) {
         cornu_loss_free(config->losses[i]);
-        for (int k = 0; k < CORNU_MAX_METRICS; k++) cornu_metric_free(config->output_metrics[i][k]);
+        for (int k = 0; k < CORNU_MAX_METRICS; k++) {
+            cornu_metric_free(config->output_metrics[i][k]);
+            cornu_metric_free(config->output_weighted_metrics[i][k]);
+        }
     }
-    for (int i = 0; i < CORNU_MAX_METRICS; i++) cornu_metric_free(config->metrics[i]);
+    for (int i = 0; i < CORNU_MAX_METRICS; i++) {
+        cornu_metric_free(config->metrics[i]);
+        cornu_metric_free(config->weighted_metrics[i]);
+    }
 }
 
 CornuStatus cornu__compile_from_config(CornuModel *model, const json_t *config,

@@ -67,8 +67,19 @@ typedef enum {
     CORNU_FIELD_AXES,        /* int64_t[CORNU_MAX_RANK], as in CornuConstraint            */
     CORNU_FIELD_ROW_AXES,    /* likewise, of a row: none is 0, the batch, and the list ends at
                                 the first 0. All 0 is None, CORNU_ZERO first the empty list */
-    CORNU_FIELD_INTEGER_OR_NONE, /* int64_t; 0 is Keras' None                             */
-    CORNU_FIELD_NUMBER_OR_NONE,  /* double; 0 is Keras' None, CORNU_ZERO is 0             */
+    CORNU_FIELD_INTEGER_OR_NONE, /* int64_t; 0 is Keras' None, CORNU_ZERO is 0            */
+    CORNU_FIELD_NUMBER_OR_NONE,  /* double; likewise                                      */
+    CORNU_FIELD_INTEGER_OR_DEFAULT, /* int64_t; 0 is Keras' default, which is left out,
+                                       CORNU_ZERO is 0                                    */
+    CORNU_FIELD_NUMBER_OR_DEFAULT,  /* double; likewise                                   */
+    CORNU_FIELD_THRESHOLDS,  /* double[CORNU_MAX_THRESHOLDS], ends at the first 0, CORNU_ZERO
+                                is 0; all 0 is None                                       */
+    CORNU_FIELD_CLASSES,     /* uint64_t: a list of the numbers of its bits; 0 is left out */
+    CORNU_FIELD_REDUCTION,   /* CornuReduction                                            */
+    CORNU_FIELD_CURVE,       /* CornuCurve                                                */
+    CORNU_FIELD_SUMMATION,   /* CornuSummation                                            */
+    CORNU_FIELD_AVERAGE,     /* CornuAverage                                              */
+    CORNU_FIELD_AGGREGATION, /* CornuAggregation                                          */
     CORNU_FIELD_LAYER        /* CornuLayer *                                              */
 } CornuFieldKind;
 

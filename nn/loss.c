@@ -6,66 +6,70 @@
 
 /* ---- By name ---- */
 
-typedef enum {
-    SPARSE, CATEGORICAL, BINARY, CATEGORICAL_FOCAL, BINARY_FOCAL, DIVERGENCE, SQUARED, ABSOLUTE,
-    PERCENTAGE, LOGARITHMIC, LOG_COSH, POISSON, HUBER, COSINE, HINGE, SQUARED_HINGE,
-    CATEGORICAL_HINGE, TVERSKY, DICE
-} Kind;
+/* The names are those of the classes. */
+static const CornuObjectClass *const classes[] = {
+    &cornu__sparse_categorical_crossentropy_class,
+    &cornu__categorical_crossentropy_class,
+    &cornu__binary_crossentropy_class,
+    &cornu__categorical_focal_crossentropy_class,
+    &cornu__binary_focal_crossentropy_class,
+    &cornu__kl_divergence_class,
+    &cornu__mean_squared_error_class,
+    &cornu__mean_absolute_error_class,
+    &cornu__mean_absolute_percentage_error_class,
+    &cornu__mean_squared_logarithmic_error_class,
+    &cornu__log_cosh_class,
+    &cornu__poisson_class,
+    &cornu__huber_class,
+    &cornu__cosine_similarity_class,
+    &cornu__hinge_class,
+    &cornu__squared_hinge_class,
+    &cornu__categorical_hinge_class,
+    &cornu__tversky_class,
+    &cornu__dice_class,
+};
 
-static CornuLoss *usual(Kind kind)
+static const struct {
+    const char             *name;
+    const CornuObjectClass *kind;
+} aliases[] = {
+    { "bce", &cornu__binary_crossentropy_class },
+    { "BCE", &cornu__binary_crossentropy_class },
+    { "kullback_leibler_divergence", &cornu__kl_divergence_class },
+    { "kld", &cornu__kl_divergence_class },
+    { "KLD", &cornu__kl_divergence_class },
+    { "mse", &cornu__mean_squared_error_class },
+    { "MSE", &cornu__mean_squared_error_class },
+    { "mae", &cornu__mean_absolute_error_class },
+    { "MAE", &cornu__mean_absolute_error_class },
+    { "mape", &cornu__mean_absolute_percentage_error_class },
+    { "MAPE", &cornu__mean_absolute_percentage_error_class },
+    { "msle", &cornu__mean_squared_logarithmic_error_class },
+    { "MSLE", &cornu__mean_squared_logarithmic_error_class },
+    { "logcosh", &cornu__log_cosh_class },
+};
+
+enum {
+    CLASSES = sizeof classes / sizeof *classes, ALIASES = sizeof aliases / sizeof *aliases,
+};
+
+const CornuObjectClass *cornu__loss_class(const char *class_name)
 {
-    switch (kind) {
-    case SPARSE: return cornu_sparse_categorical_crossentropy();
-    case CATEGORICAL: return cornu_categorical_crossentropy();
-    case BINARY: return cornu_binary_crossentropy();
-    case CATEGORICAL_FOCAL: return cornu_categorical_focal_crossentropy();
-    case BINARY_FOCAL: return cornu_binary_focal_crossentropy();
-    case DIVERGENCE: return cornu_kl_divergence();
-    case SQUARED: return cornu_mean_squared_error();
-    case ABSOLUTE: return cornu_mean_absolute_error();
-    case PERCENTAGE: return cornu_mean_absolute_percentage_error();
-    case LOGARITHMIC: return cornu_mean_squared_logarithmic_error();
-    case LOG_COSH: return cornu_log_cosh();
-    case POISSON: return cornu_poisson();
-    case HUBER: return cornu_huber();
-    case COSINE: return cornu_cosine_similarity();
-    case HINGE: return cornu_hinge();
-    case SQUARED_HINGE: return cornu_squared_hinge();
-    case CATEGORICAL_HINGE: return cornu_categorical_hinge();
-    case TVERSKY: return cornu_tversky();
-    case DICE: return cornu_dice();
-    }
+    for (int i = 0; i < CLASSES; i++)
+        if (!strcmp(classes[i]->class_name, class_name)) return classes[i];
     return NULL;
 }
 
-static const struct {
-    const char *name;
-    Kind        kind;
-} known[] = {
-    { "sparse_categorical_crossentropy", SPARSE }, { "categorical_crossentropy", CATEGORICAL },
-    { "binary_crossentropy", BINARY }, { "bce", BINARY }, { "BCE", BINARY },
-    { "categorical_focal_crossentropy", CATEGORICAL_FOCAL },
-    { "binary_focal_crossentropy", BINARY_FOCAL }, { "kl_divergence", DIVERGENCE },
-    { "kullback_leibler_divergence", DIVERGENCE }, { "kld", DIVERGENCE }, { "KLD", DIVERGENCE },
-    { "mean_squared_error", SQUARED }, { "mse", SQUARED }, { "MSE", SQUARED },
-    { "mean_absolute_error", ABSOLUTE }, { "mae", ABSOLUTE }, { "MAE", ABSOLUTE },
-    { "mean_absolute_percentage_error", PERCENTAGE }, { "mape", PERCENTAGE },
-    { "MAPE", PERCENTAGE }, { "mean_squared_logarithmic_error", LOGARITHMIC },
-    { "msle", LOGARITHMIC }, { "MSLE", LOGARITHMIC }, { "log_cosh", LOG_COSH },
-    { "logcosh", LOG_COSH }, { "poisson", POISSON }, { "huber", HUBER },
-    { "cosine_similarity", COSINE }, { "hinge", HINGE }, { "squared_hinge", SQUARED_HINGE },
-    { "categorical_hinge", CATEGORICAL_HINGE }, { "tversky", TVERSKY }, { "dice", DICE },
-};
-
 CornuLoss *cornu_loss(const char *name)
 {
-    enum { KNOWN = sizeof known / sizeof *known };
-    const char *names[KNOWN];
-    for (int i = 0; i < KNOWN; i++) {
-        names[i] = known[i].name;
-        if (name && !strcmp(name, names[i])) return usual(known[i].kind);
+    const char *names[CLASSES + ALIASES];
+    for (int i = 0; i < CLASSES + ALIASES; i++) {
+        const bool is_class = i < CLASSES;
+        names[i] = is_class ? classes[i]->name : aliases[i - CLASSES].name;
+        if (name && !strcmp(name, names[i]))
+            return cornu__object_usual(is_class ? classes[i] : aliases[i - CLASSES].kind, NULL);
     }
-    const char *near = name ? cornu__nearest(name, names, KNOWN) : NULL;
+    const char *near = name ? cornu__nearest(name, names, CLASSES + ALIASES) : NULL;
     return cornu__fail_null(CORNU_ERR_ARGUMENT, "loss \"%s\" is not known%s%s%s",
                             name ? name : "(NULL)", near ? "; is \"" : "", near ? near : "",
                             near ? "\" meant?" : "");

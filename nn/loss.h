@@ -22,7 +22,8 @@ extern "C" {
  * "mean"), the weighted sum, or the weighted sum / the sum of the weights. */
 typedef enum { CORNU_MEAN, CORNU_SUM, CORNU_MEAN_WITH_SAMPLE_WEIGHT } CornuReduction;
 
-typedef struct CornuLoss CornuLoss;
+typedef struct CornuLoss        CornuLoss;
+typedef struct CornuObjectClass CornuObjectClass;
 
 /* A user's own loss is a struct that begins with this one. */
 struct CornuLoss {
@@ -38,6 +39,9 @@ struct CornuLoss {
      * that its sums over rows pass through cornu_op_all_reduce; rows that are not valid reach it as
      * zeros. It may give a scalar, the loss of the whole batch. */
     bool across_rows;
+    /* For files: Keras' class, and the config it was made with; NULL for a user's own. */
+    const CornuObjectClass *kind;
+    const void             *config;
 };
 
 /* name: Keras' string for a default of itself: the functions' names below, or "bce", "kld", "mae",
@@ -49,6 +53,7 @@ void       cornu_loss_free(CornuLoss *loss);
 typedef struct {
     char           unset;
     CornuReduction reduction;
+    const char    *name;   /* default the function's; copied */
 } CornuLossConfig;
 
 /* ---- Of classes. `axis` is that of the classes, not the batch's; default the last one. ---- */
@@ -59,6 +64,7 @@ typedef struct {
     int64_t        ignore_class;  /* labels that do not count; default none, CORNU_ZERO for 0 */
     int64_t        axis;
     CornuReduction reduction;
+    const char    *name;
 } CornuSparseCrossentropyConfig;
 
 /* Labels (B, …) or (B, …, 1), whole numbers of any dtype, against y_pred (B, …, C):
@@ -76,6 +82,7 @@ typedef struct {
     double         label_smoothing;   /* 0 to 1: y_true becomes y_true (1 - s) + s / classes */
     int64_t        axis;
     CornuReduction reduction;
+    const char    *name;
 } CornuCrossentropyConfig;
 
 /* y_true (B, …, C), as y_pred: - sum over C of y_true log p. */
@@ -97,6 +104,7 @@ typedef struct {
     double         label_smoothing;
     int64_t        axis;
     CornuReduction reduction;
+    const char    *name;
 } CornuCategoricalFocalConfig;
 
 /* - sum over C of alpha (1 - p)^gamma y_true log p, p as categorical_crossentropy's of
@@ -117,6 +125,7 @@ typedef struct {
     double         label_smoothing;
     int64_t        axis;
     CornuReduction reduction;
+    const char    *name;
 } CornuBinaryFocalConfig;
 
 /* The mean over N of (1 - q)^gamma times the binary crossentropy, q = y p + (1 - y)(1 - p). */
@@ -163,6 +172,7 @@ typedef struct {
     char           unset;
     double         delta;   /* default 1 */
     CornuReduction reduction;
+    const char    *name;
 } CornuHuberConfig;
 
 /* e^2 / 2 where |e| <= delta, else delta |e| - delta^2 / 2; e = p - t. */
@@ -173,6 +183,7 @@ typedef struct {
     char           unset;
     int64_t        axis;   /* default the last one */
     CornuReduction reduction;
+    const char    *name;
 } CornuCosineSimilarityConfig;
 
 /* - the cosine of the angle between the vectors t and p along the axis; 0 if one of them is 0. */
@@ -203,6 +214,7 @@ typedef struct {
                                               ones are from the end. Default: all axes and the
                                               whole batch, one loss for all of it */
     CornuReduction reduction;
+    const char    *name;
 } CornuTverskyConfig;
 
 /* 1 - tp / (tp + alpha sum((1 - p) t) + beta sum(p (1 - t)) + 1e-7), tp = sum(t p).
@@ -214,6 +226,7 @@ typedef struct {
     char           unset;
     int64_t        axis[CORNU_MAX_RANK];   /* as tversky's */
     CornuReduction reduction;
+    const char    *name;
 } CornuDiceConfig;
 
 /* 1 - 2 sum(t p) / (sum(t) + sum(p) + 1e-7) */

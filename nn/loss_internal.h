@@ -6,12 +6,29 @@
 #include "keywords_internal.h"
 #include "loss.h"
 #include "metric.h"
+#include "object_internal.h"
 
 /* ---- Making losses ---- */
 
-/* A loss of `size` bytes that begins with *base and is freed by cornu_loss_free. NULL with a
- * pending error, also where one was pending or the reduction is none. */
-void *cornu__loss_create(size_t size, const CornuLoss *base);
+/* A loss of `size` bytes that begins with *base, named as its config or else its kind says, and
+ * freed by cornu_loss_free. NULL with a pending error, also where one was pending or the reduction
+ * is none. */
+void *cornu__loss_create(size_t size, const CornuLoss *base, const void *config);
+
+extern const CornuObjectClass cornu__sparse_categorical_crossentropy_class,
+    cornu__categorical_crossentropy_class, cornu__binary_crossentropy_class,
+    cornu__categorical_focal_crossentropy_class, cornu__binary_focal_crossentropy_class,
+    cornu__kl_divergence_class, cornu__mean_squared_error_class, cornu__mean_absolute_error_class,
+    cornu__mean_absolute_percentage_error_class, cornu__mean_squared_logarithmic_error_class,
+    cornu__log_cosh_class, cornu__poisson_class, cornu__huber_class,
+    cornu__cosine_similarity_class, cornu__hinge_class, cornu__squared_hinge_class,
+    cornu__categorical_hinge_class, cornu__tversky_class, cornu__dice_class;
+
+/* The arguments of losses without any of their own. */
+extern const CornuField cornu__loss_fields[];
+
+/* "sum_over_batch_size"; NULL for what is none. */
+const char *cornu__reduction_name(CornuReduction reduction);
 
 /* Keras' epsilon() */
 #define CORNU__EPSILON 1e-7

@@ -48,10 +48,13 @@ struct CornuMetric {
     int64_t result_count;
     double (*result_at)(const CornuMetric *self, const CornuArray *states, int64_t i);
     void   (*free)(CornuMetric *self);  /* frees self too; NULL: the caller's */
+    /* For files: Keras' class, and the config it was made with; NULL for a user's own. */
+    const CornuObjectClass *kind;
+    const void             *config;
 };
 
 /* The mean of values over all valid rows so far, weighted by the sample weights; `values` as a
- * loss's call (loss.h). The states are a sum and the sum of the weights, both f64. The name is not
+ * loss's call (loss.h). The states are a sum and the sum of the weights, both f64. The name is
  * copied, here and in all that follow. */
 typedef CornuTensor *CornuMetricValues(CornuTensor *y_true, CornuTensor *y_pred);
 CornuMetric *cornu_mean_metric(const char *name, CornuMetricValues *values);

@@ -3,17 +3,33 @@
 
 static void free_loss(CornuLoss *loss) { cornu__release(loss); }
 
-void *cornu__loss_create(size_t size, const CornuLoss *base)
+const CornuField cornu__loss_fields[] = {
+    { "reduction", CORNU_FIELD_REDUCTION, offsetof(CornuLossConfig, reduction) }, { 0 },
+};
+
+const char *cornu__reduction_name(CornuReduction reduction)
+{
+    switch (reduction) {
+    case CORNU_MEAN: return "sum_over_batch_size";
+    case CORNU_SUM: return "sum";
+    case CORNU_MEAN_WITH_SAMPLE_WEIGHT: return "mean_with_sample_weight";
+    }
+    return NULL;
+}
+
+void *cornu__loss_create(size_t size, const CornuLoss *base, const void *config)
 {
     if (cornu_error_pending()) return NULL;
     if ((unsigned)base->reduction > CORNU_MEAN_WITH_SAMPLE_WEIGHT)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .reduction is %d, expected CORNU_MEAN, "
-                                "CORNU_SUM or CORNU_MEAN_WITH_SAMPLE_WEIGHT", base->name,
+                                "CORNU_SUM or CORNU_MEAN_WITH_SAMPLE_WEIGHT", base->kind->name,
                                 (int)base->reduction);
-    CornuLoss *loss = cornu__allocate(1, size);
-    if (!loss) return cornu__null();
-    *loss = *base;
-    loss->free = free_loss;
+    CornuLoss  made = *base;
+    CornuLoss *loss = cornu__object_create(size, base->kind, config, base->kind->name,
+                                           &made.config, &made.name);
+    if (!loss) return NULL;
+    made.free = free_loss;
+    *loss = made;
     return loss;
 }
 

@@ -182,18 +182,57 @@ static CornuTensor *binary_focal_call(const CornuLoss *self, CornuTensor *y_true
 
 /* ---- Constructors ---- */
 
-static CornuLoss *create(Crossentropy loss)
+#define FIELD(Config, name, kind) { #name, CORNU_FIELD_##kind, offsetof(Config, name) }
+#define FOCAL_FIELDS(Config)                                                                \
+    FIELD(Config, alpha, NUMBER_OR_DEFAULT), FIELD(Config, gamma, NUMBER_OR_DEFAULT),        \
+    FIELD(Config, from_logits, FLAG), FIELD(Config, label_smoothing, NUMBER_OR_DEFAULT),     \
+    FIELD(Config, axis, INTEGER_OR_DEFAULT), FIELD(Config, reduction, REDUCTION)
+
+static const CornuField sparse_fields[] = {
+    FIELD(CornuSparseCrossentropyConfig, from_logits, FLAG),
+    FIELD(CornuSparseCrossentropyConfig, ignore_class, INTEGER_OR_NONE),
+    FIELD(CornuSparseCrossentropyConfig, axis, INTEGER_OR_DEFAULT),
+    FIELD(CornuSparseCrossentropyConfig, reduction, REDUCTION), { 0 },
+};
+static const CornuField fields[] = {
+    FIELD(CornuCrossentropyConfig, from_logits, FLAG),
+    FIELD(CornuCrossentropyConfig, label_smoothing, NUMBER_OR_DEFAULT),
+    FIELD(CornuCrossentropyConfig, axis, INTEGER_OR_DEFAULT),
+    FIELD(CornuCrossentropyConfig, reduction, REDUCTION), { 0 },
+};
+static const CornuField categorical_focal_fields[] = {
+    FOCAL_FIELDS(CornuCategoricalFocalConfig), { 0 },
+};
+static const CornuField binary_focal_fields[] = {
+    FIELD(CornuBinaryFocalConfig, apply_class_balancing, FLAG),
+    FOCAL_FIELDS(CornuBinaryFocalConfig), { 0 },
+};
+
+#define CLASS(function, class_name, Config, table) \
+    CORNU__OBJECT_CLASS(function, class_name, #function, Config, .fields = table)
+CLASS(sparse_categorical_crossentropy, "SparseCategoricalCrossentropy",
+      CornuSparseCrossentropyConfig, sparse_fields);
+CLASS(categorical_crossentropy, "CategoricalCrossentropy", CornuCrossentropyConfig, fields);
+CLASS(binary_crossentropy, "BinaryCrossentropy", CornuCrossentropyConfig, fields);
+CLASS(categorical_focal_crossentropy, "CategoricalFocalCrossentropy", CornuCategoricalFocalConfig,
+      categorical_focal_fields);
+CLASS(binary_focal_crossentropy, "BinaryFocalCrossentropy", CornuBinaryFocalConfig,
+      binary_focal_fields);
+CLASS(kl_divergence, "KLDivergence", CornuLossConfig, cornu__loss_fields);
+
+static CornuLoss *create(Crossentropy loss, const void *config)
 {
+    const char *name = loss.base.kind->name;
     if (cornu_error_pending()) return NULL;
     if (!(loss.label_smoothing >= 0.0 && loss.label_smoothing <= 1.0))
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .label_smoothing is %g, expected 0 to 1",
-                                loss.base.name, loss.label_smoothing);
+                                name, loss.label_smoothing);
     if (!(loss.gamma >= 0.0))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .gamma is %g, expected 0 or more",
-                                loss.base.name, loss.gamma);
-    Crossentropy *made = cornu__loss_create(sizeof *made, &loss.base);
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .gamma is %g, expected 0 or more", name,
+                                loss.gamma);
+    Crossentropy *made = cornu__loss_create(sizeof *made, &loss.base, config);
     if (!made) return NULL;
-    loss.base.free = made->base.free;
+    loss.base = made->base;
     *made = loss;
     return &made->base;
 }
@@ -202,53 +241,58 @@ CornuLoss *cornu_sparse_categorical_crossentropy_from(const CornuSparseCrossentr
 {
     const bool ignores = config->ignore_class != 0;
     return create((Crossentropy){
-        .base = { .name = "sparse_categorical_crossentropy", .call = sparse_call,
+        .base = { .kind = &cornu__sparse_categorical_crossentropy_class, .call = sparse_call,
                   .mask = ignores ? sparse_mask : NULL, .reduction = config->reduction },
         .from_logits = config->from_logits, .axis = config->axis, .has_ignored = ignores,
-        .ignored = cornu__integer(config->ignore_class, 0) });
+        .ignored = cornu__integer(config->ignore_class, 0) }, config);
+}
+
+static CornuLoss *crossentropy(const CornuCrossentropyConfig *config, CornuLoss base)
+{
+    base.reduction = config->reduction;
+    return create((Crossentropy){
+        .base = base, .from_logits = config->from_logits, .axis = config->axis,
+        .label_smoothing = cornu__number(config->label_smoothing, 0.0) }, config);
 }
 
 CornuLoss *cornu_categorical_crossentropy_from(const CornuCrossentropyConfig *config)
 {
-    return create((Crossentropy){
-        .base = { .name = "categorical_crossentropy", .call = categorical_call,
-                  .reduction = config->reduction },
-        .from_logits = config->from_logits, .label_smoothing = config->label_smoothing,
-        .axis = config->axis });
+    return crossentropy(config, (CornuLoss){ .kind = &cornu__categorical_crossentropy_class,
+                                             .call = categorical_call });
 }
 
 CornuLoss *cornu_binary_crossentropy_from(const CornuCrossentropyConfig *config)
 {
-    return create((Crossentropy){
-        .base = { .name = "binary_crossentropy", .call = binary_call,
-                  .reduction = config->reduction },
-        .from_logits = config->from_logits, .label_smoothing = config->label_smoothing,
-        .axis = config->axis });
+    return crossentropy(config, (CornuLoss){ .kind = &cornu__binary_crossentropy_class,
+                                             .call = binary_call });
 }
 
 CornuLoss *cornu_categorical_focal_crossentropy_from(const CornuCategoricalFocalConfig *config)
 {
     return create((Crossentropy){
-        .base = { .name = "categorical_focal_crossentropy", .call = categorical_focal_call,
-                  .reduction = config->reduction },
-        .from_logits = config->from_logits, .label_smoothing = config->label_smoothing,
-        .axis = config->axis, .alpha = cornu__number(config->alpha, 0.25),
-        .gamma = cornu__number(config->gamma, 2.0) });
+        .base = { .kind = &cornu__categorical_focal_crossentropy_class,
+                  .call = categorical_focal_call, .reduction = config->reduction },
+        .from_logits = config->from_logits, .axis = config->axis,
+        .label_smoothing = cornu__number(config->label_smoothing, 0.0),
+        .alpha = cornu__number(config->alpha, 0.25),
+        .gamma = cornu__number(config->gamma, 2.0) }, config);
 }
 
 CornuLoss *cornu_binary_focal_crossentropy_from(const CornuBinaryFocalConfig *config)
 {
     return create((Crossentropy){
-        .base = { .name = "binary_focal_crossentropy", .call = binary_focal_call,
+        .base = { .kind = &cornu__binary_focal_crossentropy_class, .call = binary_focal_call,
                   .reduction = config->reduction },
-        .from_logits = config->from_logits, .label_smoothing = config->label_smoothing,
-        .axis = config->axis, .balanced = config->apply_class_balancing,
+        .from_logits = config->from_logits, .axis = config->axis,
+        .balanced = config->apply_class_balancing,
+        .label_smoothing = cornu__number(config->label_smoothing, 0.0),
         .alpha = cornu__number(config->alpha, 0.25),
-        .gamma = cornu__number(config->gamma, 2.0) });
+        .gamma = cornu__number(config->gamma, 2.0) }, config);
 }
 
 CornuLoss *cornu_kl_divergence_from(const CornuLossConfig *config)
 {
-    return create((Crossentropy){ .base = { .name = "kl_divergence", .call = divergence_call,
-                                            .reduction = config->reduction } });
+    return create((Crossentropy){ .base = { .kind = &cornu__kl_divergence_class,
+                                            .call = divergence_call,
+                                            .reduction = config->reduction } }, config);
 }

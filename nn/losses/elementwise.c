@@ -109,50 +109,75 @@ static CornuTensor *squared_hinge(const Elementwise *self, CornuTensor *t, Cornu
 
 /* ---- Constructors ---- */
 
-static CornuLoss *create(Elementwise loss)
+static const CornuField huber_fields[] = {
+    { "delta", CORNU_FIELD_NUMBER_OR_DEFAULT, offsetof(CornuHuberConfig, delta) },
+    { "reduction", CORNU_FIELD_REDUCTION, offsetof(CornuHuberConfig, reduction) }, { 0 },
+};
+
+#define CLASS(function, class_name)                                     \
+    CORNU__OBJECT_CLASS(function, class_name, #function, CornuLossConfig, \
+                        .fields = cornu__loss_fields)
+CLASS(mean_squared_error, "MeanSquaredError");
+CLASS(mean_absolute_error, "MeanAbsoluteError");
+CLASS(mean_absolute_percentage_error, "MeanAbsolutePercentageError");
+CLASS(mean_squared_logarithmic_error, "MeanSquaredLogarithmicError");
+CLASS(log_cosh, "LogCosh");
+CLASS(poisson, "Poisson");
+CLASS(hinge, "Hinge");
+CLASS(squared_hinge, "SquaredHinge");
+CORNU__OBJECT_CLASS(huber, "Huber", "huber", CornuHuberConfig, .fields = huber_fields);
+
+static CornuLoss *create(Elementwise loss, const void *config)
 {
     loss.base.call = call;
-    Elementwise *made = cornu__loss_create(sizeof *made, &loss.base);
+    Elementwise *made = cornu__loss_create(sizeof *made, &loss.base, config);
     if (!made) return NULL;
-    loss.base.free = made->base.free;
+    loss.base = made->base;
     *made = loss;
     return &made->base;
 }
 
+/* One without arguments of its own. */
+static CornuLoss *plain(const CornuLossConfig *config, Elementwise loss)
+{
+    loss.base.reduction = config->reduction;
+    return create(loss, config);
+}
+
 CornuLoss *cornu_mean_squared_error_from(const CornuLossConfig *config)
 {
-    return create((Elementwise){ { .name = "mean_squared_error", .reduction = config->reduction },
-                                 squared, 0.0 });
+    return plain(config, (Elementwise){
+        .base = { .kind = &cornu__mean_squared_error_class }, .each = squared });
 }
 
 CornuLoss *cornu_mean_absolute_error_from(const CornuLossConfig *config)
 {
-    return create((Elementwise){ { .name = "mean_absolute_error", .reduction = config->reduction },
-                                 absolute, 0.0 });
+    return plain(config, (Elementwise){
+        .base = { .kind = &cornu__mean_absolute_error_class }, .each = absolute });
 }
 
 CornuLoss *cornu_mean_absolute_percentage_error_from(const CornuLossConfig *config)
 {
-    return create((Elementwise){ { .name = "mean_absolute_percentage_error",
-                                   .reduction = config->reduction }, percentage, 0.0 });
+    return plain(config, (Elementwise){
+        .base = { .kind = &cornu__mean_absolute_percentage_error_class }, .each = percentage });
 }
 
 CornuLoss *cornu_mean_squared_logarithmic_error_from(const CornuLossConfig *config)
 {
-    return create((Elementwise){ { .name = "mean_squared_logarithmic_error",
-                                   .reduction = config->reduction }, logarithmic, 0.0 });
+    return plain(config, (Elementwise){
+        .base = { .kind = &cornu__mean_squared_logarithmic_error_class }, .each = logarithmic });
 }
 
 CornuLoss *cornu_log_cosh_from(const CornuLossConfig *config)
 {
-    return create((Elementwise){ { .name = "log_cosh", .reduction = config->reduction },
-                                 log_cosh, 0.0 });
+    return plain(config, (Elementwise){
+        .base = { .kind = &cornu__log_cosh_class }, .each = log_cosh });
 }
 
 CornuLoss *cornu_poisson_from(const CornuLossConfig *config)
 {
-    return create((Elementwise){ { .name = "poisson", .reduction = config->reduction },
-                                 poisson, 0.0 });
+    return plain(config, (Elementwise){
+        .base = { .kind = &cornu__poisson_class }, .each = poisson });
 }
 
 CornuLoss *cornu_huber_from(const CornuHuberConfig *config)
@@ -161,18 +186,20 @@ CornuLoss *cornu_huber_from(const CornuHuberConfig *config)
     if (!cornu_error_pending() && !(delta > 0.0))
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "huber: .delta is %g, expected more than 0",
                                 delta);
-    return create((Elementwise){ { .name = "huber", .reduction = config->reduction },
-                                 huber, delta });
+    return create((Elementwise){
+        .base = { .kind = &cornu__huber_class, .reduction = config->reduction },
+        .each = huber, .delta = delta }, config);
 }
 
 CornuLoss *cornu_hinge_from(const CornuLossConfig *config)
 {
-    return create((Elementwise){ { .name = "hinge", .reduction = config->reduction,
-                                   .across_rows = true }, hinge, 0.0 });
+    return plain(config, (Elementwise){
+        .base = { .kind = &cornu__hinge_class, .across_rows = true }, .each = hinge });
 }
 
 CornuLoss *cornu_squared_hinge_from(const CornuLossConfig *config)
 {
-    return create((Elementwise){ { .name = "squared_hinge", .reduction = config->reduction,
-                                   .across_rows = true }, squared_hinge, 0.0 });
+    return plain(config, (Elementwise){
+        .base = { .kind = &cornu__squared_hinge_class, .across_rows = true },
+        .each = squared_hinge });
 }

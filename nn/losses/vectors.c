@@ -14,10 +14,19 @@ static CornuTensor *cosine_call(const CornuLoss *self, CornuTensor *y_true, Corn
                                            cornu__axis_last(self->name, y_pred, axis)));
 }
 
+static const CornuField cosine_fields[] = {
+    { "axis", CORNU_FIELD_INTEGER_OR_DEFAULT, offsetof(CornuCosineSimilarityConfig, axis) },
+    { "reduction", CORNU_FIELD_REDUCTION, offsetof(CornuCosineSimilarityConfig, reduction) },
+    { 0 },
+};
+CORNU__OBJECT_CLASS(cosine_similarity, "CosineSimilarity", "cosine_similarity",
+                    CornuCosineSimilarityConfig, .fields = cosine_fields);
+
 CornuLoss *cornu_cosine_similarity_from(const CornuCosineSimilarityConfig *config)
 {
     Cosine *loss = cornu__loss_create(sizeof *loss, &(CornuLoss){
-        .name = "cosine_similarity", .call = cosine_call, .reduction = config->reduction });
+        .kind = &cornu__cosine_similarity_class, .call = cosine_call,
+        .reduction = config->reduction }, config);
     if (!loss) return NULL;
     loss->axis = config->axis;
     return &loss->base;
@@ -34,11 +43,14 @@ static CornuTensor *categorical_hinge_call(const CornuLoss *self, CornuTensor *y
     return cornu_op_relu(cornu_op_shift(cornu_op_subtract(wrong, right), 1.0));
 }
 
+CORNU__OBJECT_CLASS(categorical_hinge, "CategoricalHinge", "categorical_hinge", CornuLossConfig,
+                    .fields = cornu__loss_fields);
+
 CornuLoss *cornu_categorical_hinge_from(const CornuLossConfig *config)
 {
     return cornu__loss_create(sizeof(CornuLoss), &(CornuLoss){
-        .name = "categorical_hinge", .call = categorical_hinge_call,
-        .reduction = config->reduction });
+        .kind = &cornu__categorical_hinge_class, .call = categorical_hinge_call,
+        .reduction = config->reduction }, config);
 }
 
 /* ---- Overlaps ---- */
@@ -92,27 +104,42 @@ static CornuTensor *dice_call(const CornuLoss *self, CornuTensor *y_true, CornuT
                            cornu_op_add(sum(loss, y_true), sum(loss, y_pred)));
 }
 
-static CornuLoss *overlap_create(CornuLoss base, double alpha, double beta, const int64_t *axis)
+#define FIELD(Config, name, kind) { #name, CORNU_FIELD_##kind, offsetof(Config, name) }
+static const CornuField tversky_fields[] = {
+    FIELD(CornuTverskyConfig, alpha, NUMBER_OR_DEFAULT),
+    FIELD(CornuTverskyConfig, beta, NUMBER_OR_DEFAULT),
+    FIELD(CornuTverskyConfig, axis, ROW_AXES),
+    FIELD(CornuTverskyConfig, reduction, REDUCTION), { 0 },
+};
+static const CornuField dice_fields[] = {
+    FIELD(CornuDiceConfig, axis, ROW_AXES), FIELD(CornuDiceConfig, reduction, REDUCTION), { 0 },
+};
+CORNU__OBJECT_CLASS(tversky, "Tversky", "tversky", CornuTverskyConfig, .fields = tversky_fields);
+CORNU__OBJECT_CLASS(dice, "Dice", "dice", CornuDiceConfig, .fields = dice_fields);
+
+static CornuLoss *overlap_create(Overlap loss, const int64_t *axis, const void *config)
 {
-    base.across_rows = axis[0] == 0;
-    Overlap *loss = cornu__loss_create(sizeof *loss, &base);
-    if (!loss) return NULL;
-    loss->alpha = alpha;
-    loss->beta = beta;
-    for (int i = 0; i < CORNU_MAX_RANK; i++) loss->axis[i] = axis[i];
-    return &loss->base;
+    loss.base.across_rows = axis[0] == 0;
+    Overlap *made = cornu__loss_create(sizeof *made, &loss.base, config);
+    if (!made) return NULL;
+    loss.base = made->base;
+    *made = loss;
+    for (int i = 0; i < CORNU_MAX_RANK; i++) made->axis[i] = axis[i];
+    return &made->base;
 }
 
 CornuLoss *cornu_tversky_from(const CornuTverskyConfig *config)
 {
-    return overlap_create((CornuLoss){ .name = "tversky", .call = tversky_call,
-                                       .reduction = config->reduction },
-                          cornu__number(config->alpha, 0.5), cornu__number(config->beta, 0.5),
-                          config->axis);
+    return overlap_create((Overlap){
+        .base = { .kind = &cornu__tversky_class, .call = tversky_call,
+                  .reduction = config->reduction },
+        .alpha = cornu__number(config->alpha, 0.5), .beta = cornu__number(config->beta, 0.5) },
+        config->axis, config);
 }
 
 CornuLoss *cornu_dice_from(const CornuDiceConfig *config)
 {
-    return overlap_create((CornuLoss){ .name = "dice", .call = dice_call,
-                                       .reduction = config->reduction }, 0.0, 0.0, config->axis);
+    return overlap_create((Overlap){
+        .base = { .kind = &cornu__dice_class, .call = dice_call, .reduction = config->reduction } },
+        config->axis, config);
 }

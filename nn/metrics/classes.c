@@ -98,40 +98,64 @@ static double f_score_result(const CornuMetric *self, const CornuArray *states)
     }
 }
 
-static CornuMetric *create_f_score(const char *name, CornuFBetaConfig config)
+const char *cornu__average_name(CornuAverage average)
 {
-    const double beta = config.beta != 0.0 ? config.beta : 1.0;
+    switch (average) {
+    case CORNU_NO_AVERAGE: break;
+    case CORNU_MICRO: return "micro";
+    case CORNU_MACRO: return "macro";
+    case CORNU_WEIGHTED: return "weighted";
+    }
+    return NULL;
+}
+
+#define FIELD(Config, name, kind) { #name, CORNU_FIELD_##kind, offsetof(Config, name) }
+static const CornuField fbeta_fields[] = {
+    FIELD(CornuFBetaConfig, average, AVERAGE), FIELD(CornuFBetaConfig, beta, NUMBER_OR_DEFAULT),
+    FIELD(CornuFBetaConfig, threshold, NUMBER_OR_NONE), { 0 },
+};
+static const CornuField f1_fields[] = {
+    FIELD(CornuF1Config, average, AVERAGE), FIELD(CornuF1Config, threshold, NUMBER_OR_NONE), { 0 },
+};
+CORNU__OBJECT_CLASS(fbeta_score, "FBetaScore", "fbeta_score", CornuFBetaConfig,
+                    .fields = fbeta_fields);
+CORNU__OBJECT_CLASS(f1_score, "F1Score", "f1_score", CornuF1Config, .fields = f1_fields);
+
+static CornuMetric *create_f_score(const CornuObjectClass *kind, const void *config, FScore score)
+{
+    const char *name = kind->name;
     if (cornu_error_pending()) return NULL;
-    if (!(beta > 0.0))
+    if (!(score.beta > 0.0))
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .beta is %g, expected more than 0", name,
-                                beta);
-    if (!(config.threshold >= 0.0 && config.threshold <= 1.0))
+                                score.beta);
+    if (!(score.threshold >= 0.0 && score.threshold <= 1.0))
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .threshold is %g, expected above 0 and at "
-                                "most 1", name, config.threshold);
-    if ((unsigned)config.average > CORNU_WEIGHTED)
+                                "most 1", name, score.threshold);
+    if ((unsigned)score.average > CORNU_WEIGHTED)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .average is %d, expected "
                                 "CORNU_NO_AVERAGE, CORNU_MICRO, CORNU_MACRO or CORNU_WEIGHTED",
-                                name, (int)config.average);
-    FScore *score = cornu__metric_create(sizeof *score, &(CornuMetric){
-        .name = config.name ? config.name : name, .state_count = 3, .build = build_f_score,
-        .update = update_f_score, .result = f_score_result,
-        .result_at = config.average == CORNU_NO_AVERAGE ? f_score_at : NULL });
-    if (!score) return NULL;
-    score->average = config.average;
-    score->beta = beta;
-    score->threshold = config.threshold;
-    return &score->base;
+                                name, (int)score.average);
+    FScore *made = cornu__metric_create(sizeof *made, &(CornuMetric){
+        .kind = kind, .state_count = 3, .build = build_f_score, .update = update_f_score,
+        .result = f_score_result,
+        .result_at = score.average == CORNU_NO_AVERAGE ? f_score_at : NULL }, config);
+    if (!made) return NULL;
+    score.base = made->base;
+    *made = score;
+    return &made->base;
 }
 
 CornuMetric *cornu_fbeta_score_from(const CornuFBetaConfig *config)
 {
-    return create_f_score("fbeta_score", *config);
+    return create_f_score(&cornu__fbeta_score_class, config, (FScore){
+        .average = config->average, .beta = config->beta != 0.0 ? config->beta : 1.0,
+        .threshold = config->threshold });
 }
 
 CornuMetric *cornu_f1_score_from(const CornuF1Config *config)
 {
-    return create_f_score("f1_score", (CornuFBetaConfig){
-        .average = config->average, .threshold = config->threshold, .name = config->name });
+    return create_f_score(&cornu__f1_score_class, config, (FScore){
+        .average = config->average, .beta = 1.0, .threshold = config->threshold });
 }
 
 /* ---- Intersection over union ---- */
@@ -224,8 +248,35 @@ static double iou_result(const CornuMetric *self, const CornuArray *states)
     return sum / (seen + CORNU__EPSILON);
 }
 
-static CornuMetric *create_iou(const char *name, const char *given_name, Iou iou)
+/* Keras' MeanIoU is of all classes, IoU of some. */
+static const CornuField mean_iou_fields[] = {
+    FIELD(CornuIouConfig, num_classes, INTEGER),
+    FIELD(CornuIouConfig, ignore_class, INTEGER_OR_NONE),
+    { "sparse_y_true", CORNU_FIELD_NOT, offsetof(CornuIouConfig, one_hot_y_true) },
+    { "sparse_y_pred", CORNU_FIELD_NOT, offsetof(CornuIouConfig, one_hot_y_pred) }, { 0 },
+};
+static const CornuField iou_fields[] = {
+    FIELD(CornuIouConfig, num_classes, INTEGER),
+    { "target_class_ids", CORNU_FIELD_CLASSES, offsetof(CornuIouConfig, target_classes) },
+    FIELD(CornuIouConfig, ignore_class, INTEGER_OR_NONE),
+    { "sparse_y_true", CORNU_FIELD_NOT, offsetof(CornuIouConfig, one_hot_y_true) },
+    { "sparse_y_pred", CORNU_FIELD_NOT, offsetof(CornuIouConfig, one_hot_y_pred) }, { 0 },
+};
+static const CornuField binary_iou_fields[] = {
+    { "target_class_ids", CORNU_FIELD_CLASSES, offsetof(CornuBinaryIouConfig, target_classes) },
+    FIELD(CornuBinaryIouConfig, threshold, NUMBER_OR_DEFAULT), { 0 },
+};
+
+CORNU__OBJECT_CLASS(mean_iou, "MeanIoU", "mean_io_u", CornuIouConfig, .fields = mean_iou_fields,
+                    .dtype = "int32");
+CORNU__OBJECT_CLASS_OF(iou, cornu_mean_iou_from, "IoU", "io_u", CornuIouConfig,
+                       .fields = iou_fields, .dtype = "int32");
+CORNU__OBJECT_CLASS(binary_iou, "BinaryIoU", "binary_io_u", CornuBinaryIouConfig,
+                    .fields = binary_iou_fields, .dtype = "int32");
+
+static CornuMetric *create_iou(const CornuObjectClass *kind, const void *config, Iou iou)
 {
+    const char *name = kind->name;
     if (cornu_error_pending()) return NULL;
     if (iou.classes < 1 || iou.classes > 46340)   /* their square is an i32 */
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .num_classes is %lld, expected 1 to 46340",
@@ -235,9 +286,9 @@ static CornuMetric *create_iou(const char *name, const char *given_name, Iou iou
                                 "%lld classes", name, (unsigned long long)iou.targets,
                                 (long long)iou.classes);
     Iou *made = cornu__metric_create(sizeof *made, &(CornuMetric){
-        .name = given_name ? given_name : name, .state_count = 1,
+        .kind = kind, .state_count = 1,
         .states = { cornu_type(CORNU_F64, iou.classes, iou.classes) }, .update = update_iou,
-        .result = iou_result });
+        .result = iou_result }, config);
     if (!made) return NULL;
     iou.base = made->base;
     *made = iou;
@@ -246,7 +297,9 @@ static CornuMetric *create_iou(const char *name, const char *given_name, Iou iou
 
 CornuMetric *cornu_mean_iou_from(const CornuIouConfig *config)
 {
-    return create_iou(config->target_classes ? "io_u" : "mean_io_u", config->name, (Iou){
+    const CornuObjectClass *kind = config->target_classes ? &cornu__iou_class
+                                                          : &cornu__mean_iou_class;
+    return create_iou(kind, config, (Iou){
         .classes = config->num_classes, .targets = config->target_classes,
         .one_hot_true = config->one_hot_y_true, .one_hot_pred = config->one_hot_y_pred,
         .ignores = config->ignore_class != 0,
@@ -255,7 +308,7 @@ CornuMetric *cornu_mean_iou_from(const CornuIouConfig *config)
 
 CornuMetric *cornu_binary_iou_from(const CornuBinaryIouConfig *config)
 {
-    return create_iou("binary_io_u", config->name, (Iou){
+    return create_iou(&cornu__binary_iou_class, config, (Iou){
         .classes = 2, .targets = config->target_classes, .binary = true,
         .threshold = cornu__number(config->threshold, 0.5) });
 }

@@ -253,6 +253,69 @@ static CornuStatus build_labels(CornuMetric *self, CornuShape y_true, CornuShape
 
 /* ---- Constructors ---- */
 
+const char *cornu__curve_name(CornuCurve curve)
+{
+    switch (curve) {
+    case CORNU_ROC: return "ROC";
+    case CORNU_PR: return "PR";
+    case CORNU_PRGAIN: return "PRGAIN";
+    }
+    return NULL;
+}
+
+const char *cornu__summation_name(CornuSummation summation)
+{
+    switch (summation) {
+    case CORNU_INTERPOLATION: return "interpolation";
+    case CORNU_MINORING: return "minoring";
+    case CORNU_MAJORING: return "majoring";
+    }
+    return NULL;
+}
+
+#define FIELD(Config, name, kind) { #name, CORNU_FIELD_##kind, offsetof(Config, name) }
+static const CornuField count_fields[] = {
+    FIELD(CornuCountConfig, thresholds, THRESHOLDS), { 0 },
+};
+static const CornuField precision_fields[] = {
+    FIELD(CornuPrecisionConfig, thresholds, THRESHOLDS),
+    FIELD(CornuPrecisionConfig, top_k, INTEGER_OR_NONE),
+    FIELD(CornuPrecisionConfig, class_id, INTEGER_OR_NONE), { 0 },
+};
+#define AT_FIELDS(constrained)                                            \
+    { { #constrained, CORNU_FIELD_NUMBER, offsetof(CornuAtConfig, value) }, \
+      FIELD(CornuAtConfig, num_thresholds, INTEGER_OR_DEFAULT),           \
+      FIELD(CornuAtConfig, class_id, INTEGER_OR_NONE), { 0 } }
+static const CornuField at_specificity[] = AT_FIELDS(specificity);
+static const CornuField at_sensitivity[] = AT_FIELDS(sensitivity);
+static const CornuField at_recall[] = AT_FIELDS(recall);
+static const CornuField at_precision[] = AT_FIELDS(precision);
+static const CornuField auc_fields[] = {
+    FIELD(CornuAucConfig, num_thresholds, INTEGER_OR_DEFAULT), FIELD(CornuAucConfig, curve, CURVE),
+    FIELD(CornuAucConfig, summation_method, SUMMATION),
+    FIELD(CornuAucConfig, thresholds, THRESHOLDS), FIELD(CornuAucConfig, multi_label, FLAG),
+    FIELD(CornuAucConfig, from_logits, FLAG), { 0 },
+};
+
+#define COUNT_CLASS(function, class_name) \
+    CORNU__OBJECT_CLASS(function, class_name, #function, CornuCountConfig, .fields = count_fields)
+COUNT_CLASS(true_positives, "TruePositives");
+COUNT_CLASS(true_negatives, "TrueNegatives");
+COUNT_CLASS(false_positives, "FalsePositives");
+COUNT_CLASS(false_negatives, "FalseNegatives");
+CORNU__OBJECT_CLASS(precision, "Precision", "precision", CornuPrecisionConfig,
+                    .fields = precision_fields);
+CORNU__OBJECT_CLASS(recall, "Recall", "recall", CornuPrecisionConfig, .fields = precision_fields);
+CORNU__OBJECT_CLASS(sensitivity_at_specificity, "SensitivityAtSpecificity",
+                    "sensitivity_at_specificity", CornuAtConfig, .fields = at_specificity);
+CORNU__OBJECT_CLASS(specificity_at_sensitivity, "SpecificityAtSensitivity",
+                    "specificity_at_sensitivity", CornuAtConfig, .fields = at_sensitivity);
+CORNU__OBJECT_CLASS(precision_at_recall, "PrecisionAtRecall", "precision_at_recall",
+                    CornuAtConfig, .fields = at_recall);
+CORNU__OBJECT_CLASS(recall_at_precision, "RecallAtPrecision", "recall_at_precision",
+                    CornuAtConfig, .fields = at_precision);
+CORNU__OBJECT_CLASS(auc, "AUC", "auc", CornuAucConfig, .fields = auc_fields);
+
 /* Lists thresholds behind the first `from` limits; false with a pending error. */
 static bool list(Counts *counts, const double *thresholds, int from)
 {
@@ -260,7 +323,7 @@ static bool list(Counts *counts, const double *thresholds, int from)
         const double value = cornu__number(thresholds[i], 0.0);
         if (!(value >= 0.0 && value <= 1.0)) {
             cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: a threshold is %g, expected 0 to 1",
-                             counts->base.name, value);
+                             counts->base.kind->name, value);
             return false;
         }
         counts->limit[from + i] = (float)value;
@@ -281,13 +344,12 @@ static bool are_even(const Counts *counts)
     return even;
 }
 
-static CornuMetric *create(Counts counts, const char *given_name)
+static CornuMetric *create(Counts counts, const void *config)
 {
     if (cornu_error_pending()) return NULL;
     if (counts.class_id < -1)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .class_id is %lld, expected 0 or more",
-                                counts.base.name, (long long)counts.class_id);
-    if (given_name) counts.base.name = given_name;
+                                counts.base.kind->name, (long long)counts.class_id);
     counts.base.state_count = 1;
     counts.base.update = update;
     if (counts.base.result_at) {
@@ -295,7 +357,7 @@ static CornuMetric *create(Counts counts, const char *given_name)
         counts.base.result_count = counts.thresholds;
     }
     set_labels(&counts, 1);
-    Counts *made = cornu__metric_create(sizeof *made, &counts.base);
+    Counts *made = cornu__metric_create(sizeof *made, &counts.base, config);
     if (!made) return NULL;
     counts.base = made->base;
     *made = counts;
@@ -304,59 +366,60 @@ static CornuMetric *create(Counts counts, const char *given_name)
 
 static int64_t class_of(int64_t given) { return given ? cornu__integer(given, 0) : -1; }
 
-static CornuMetric *at_thresholds(const char *name, const CornuPrecisionConfig *config,
-                                  double (*of)(const Confusion *))
+/* `full` are the arguments in `config`. */
+static CornuMetric *at_thresholds(const CornuObjectClass *kind, const CornuPrecisionConfig *full,
+                                  const void *config, double (*of)(const Confusion *))
 {
-    Counts counts = { .base = { .name = name, .result_at = result_at }, .of = of,
-                      .top_k = config->top_k, .class_id = class_of(config->class_id) };
-    if (cornu_error_pending() || !list(&counts, config->thresholds, 0)) return NULL;
-    if (config->top_k < 0)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .top_k is %lld, expected 1 or more", name,
-                                (long long)config->top_k);
+    Counts counts = { .base = { .kind = kind, .result_at = result_at }, .of = of,
+                      .top_k = full->top_k, .class_id = class_of(full->class_id) };
+    if (cornu_error_pending() || !list(&counts, full->thresholds, 0)) return NULL;
+    if (full->top_k < 0)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .top_k is %lld, expected 1 or more",
+                                kind->name, (long long)cornu__integer(full->top_k, 0));
     counts.even = are_even(&counts);
     if (counts.thresholds == 0) {
         counts.thresholds = 1;
-        counts.limit[0] = config->top_k ? -1e10 : 0.5;
+        counts.limit[0] = full->top_k ? -1e10 : 0.5;
     }
-    return create(counts, config->name);
+    return create(counts, config);
 }
 
-static CornuMetric *count(const char *name, const CornuCountConfig *config,
+static CornuMetric *count(const CornuObjectClass *kind, const CornuCountConfig *config,
                           double (*of)(const Confusion *))
 {
-    CornuPrecisionConfig full = { .name = config->name };
+    CornuPrecisionConfig full = { .unset = 0 };
     for (int i = 0; i < CORNU_MAX_THRESHOLDS; i++) full.thresholds[i] = config->thresholds[i];
-    return at_thresholds(name, &full, of);
+    return at_thresholds(kind, &full, config, of);
 }
 
 CornuMetric *cornu_true_positives_from(const CornuCountConfig *config)
 {
-    return count("true_positives", config, true_positives);
+    return count(&cornu__true_positives_class, config, true_positives);
 }
 
 CornuMetric *cornu_true_negatives_from(const CornuCountConfig *config)
 {
-    return count("true_negatives", config, true_negatives);
+    return count(&cornu__true_negatives_class, config, true_negatives);
 }
 
 CornuMetric *cornu_false_positives_from(const CornuCountConfig *config)
 {
-    return count("false_positives", config, false_positives);
+    return count(&cornu__false_positives_class, config, false_positives);
 }
 
 CornuMetric *cornu_false_negatives_from(const CornuCountConfig *config)
 {
-    return count("false_negatives", config, false_negatives);
+    return count(&cornu__false_negatives_class, config, false_negatives);
 }
 
 CornuMetric *cornu_precision_from(const CornuPrecisionConfig *config)
 {
-    return at_thresholds("precision", config, precision);
+    return at_thresholds(&cornu__precision_class, config, config, precision);
 }
 
 CornuMetric *cornu_recall_from(const CornuPrecisionConfig *config)
 {
-    return at_thresholds("recall", config, recall);
+    return at_thresholds(&cornu__recall_class, config, config, recall);
 }
 
 /* Thresholds evenly from 0 to 1, 0: 200 of them; false with a pending error. */
@@ -366,46 +429,46 @@ static bool spread(Counts *counts, int64_t given, int64_t least)
     counts->even = counts->thresholds > 1;
     if (counts->thresholds >= least && counts->thresholds <= INT32_MAX) return true;
     cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .num_thresholds is %lld, expected %lld or more",
-                     counts->base.name, (long long)given, (long long)least);
+                     counts->base.kind->name, (long long)given, (long long)least);
     return false;
 }
 
-static CornuMetric *best(const char *name, const CornuAtConfig *config,
+static CornuMetric *best(const CornuObjectClass *kind, const CornuAtConfig *config,
                          double (*constrained)(const Confusion *), double (*of)(const Confusion *))
 {
-    Counts counts = { .base = { .name = name, .result = best_result }, .of = of,
-                      .constrained = constrained, .value = config->value,
+    Counts counts = { .base = { .kind = kind, .result = best_result }, .of = of,
+                      .constrained = constrained, .value = cornu__number(config->value, 0.0),
                       .class_id = class_of(config->class_id), .limit = { 0.5 } };
     if (cornu_error_pending() || !spread(&counts, config->num_thresholds, 1)) return NULL;
-    if (!(config->value >= 0.0 && config->value <= 1.0))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .value is %g, expected 0 to 1", name,
-                                config->value);
-    return create(counts, config->name);
+    if (!(counts.value >= 0.0 && counts.value <= 1.0))
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .value is %g, expected 0 to 1",
+                                kind->name, counts.value);
+    return create(counts, config);
 }
 
 CornuMetric *cornu_sensitivity_at_specificity_from(const CornuAtConfig *config)
 {
-    return best("sensitivity_at_specificity", config, specificity, recall);
+    return best(&cornu__sensitivity_at_specificity_class, config, specificity, recall);
 }
 
 CornuMetric *cornu_specificity_at_sensitivity_from(const CornuAtConfig *config)
 {
-    return best("specificity_at_sensitivity", config, recall, specificity);
+    return best(&cornu__specificity_at_sensitivity_class, config, recall, specificity);
 }
 
 CornuMetric *cornu_precision_at_recall_from(const CornuAtConfig *config)
 {
-    return best("precision_at_recall", config, recall, precision);
+    return best(&cornu__precision_at_recall_class, config, recall, precision);
 }
 
 CornuMetric *cornu_recall_at_precision_from(const CornuAtConfig *config)
 {
-    return best("recall_at_precision", config, precision, recall);
+    return best(&cornu__recall_at_precision_class, config, precision, recall);
 }
 
 CornuMetric *cornu_auc_from(const CornuAucConfig *config)
 {
-    Counts counts = { .base = { .name = "auc", .result = area_result,
+    Counts counts = { .base = { .kind = &cornu__auc_class, .result = area_result,
                                 .build = config->multi_label ? build_labels : NULL },
                       .class_id = -1, .multi_label = config->multi_label, .beyond = true,
                       .from_logits = config->from_logits, .curve = config->curve,
@@ -430,5 +493,5 @@ CornuMetric *cornu_auc_from(const CornuAucConfig *config)
         counts.limit[0] = (float)-CORNU__EPSILON;
         counts.limit[counts.thresholds - 1] = (float)(1.0 + CORNU__EPSILON);
     }
-    return create(counts, config->name);
+    return create(counts, config);
 }

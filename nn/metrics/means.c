@@ -60,12 +60,14 @@ static void free_mean(CornuMetric *metric)
     cornu__release(metric);
 }
 
-static MeanMetric *create(const char *name, Values *values)
+static MeanMetric *create(CornuMetric base, const void *config, Values *values)
 {
-    MeanMetric *metric = cornu__metric_create(sizeof *metric, &(CornuMetric){
-        .name = name, .state_count = 2,
-        .states = { [SUM] = cornu_scalar(CORNU_F64), [COUNT] = cornu_scalar(CORNU_F64) },
-        .update = update, .result = result, .free = free_mean });
+    base.state_count = 2;
+    base.states[SUM] = base.states[COUNT] = cornu_scalar(CORNU_F64);
+    base.update = update;
+    base.result = result;
+    base.free = free_mean;
+    MeanMetric *metric = cornu__metric_create(sizeof *metric, &base, config);
     if (metric) metric->values = values;
     return metric;
 }
@@ -77,7 +79,7 @@ static CornuTensor *given_values(const MeanMetric *self, CornuMetricCall *call)
 
 CornuMetric *cornu_mean_metric(const char *name, CornuMetricValues *values)
 {
-    MeanMetric *metric = create(name, given_values);
+    MeanMetric *metric = create((CornuMetric){ .name = name }, NULL, given_values);
     if (!metric) return NULL;
     metric->given = values;
     return &metric->base;
@@ -90,8 +92,10 @@ static CornuTensor *loss_values(const MeanMetric *self, CornuMetricCall *call)
 
 CornuMetric *cornu_loss_metric(const char *name, CornuLoss *loss)
 {
-    MeanMetric *metric = loss ? create(name, loss_values) : NULL;
+    MeanMetric *metric = loss ? create((CornuMetric){ .name = name }, NULL, loss_values) : NULL;
     if (metric) {
+        metric->base.kind = cornu__metric_class_of_loss(loss);
+        metric->base.config = loss->config;
         metric->loss = loss;
         return &metric->base;
     }
@@ -174,20 +178,37 @@ static CornuTensor *sparse_top_k(const MeanMetric *self, CornuMetricCall *call)
     return in_top_k(self, cornu__class_labels(call->y_true, call->y_pred), call->y_pred);
 }
 
+static const CornuField threshold_fields[] = {
+    { "threshold", CORNU_FIELD_NUMBER_OR_DEFAULT, offsetof(CornuBinaryAccuracyConfig, threshold) },
+    { 0 },
+};
+static const CornuField top_k_fields[] = {
+    { "k", CORNU_FIELD_INTEGER_OR_DEFAULT, offsetof(CornuTopKConfig, k) }, { 0 },
+};
+static const CornuField no_fields[] = { { 0 } };
+CORNU__OBJECT_CLASS(binary_accuracy, "BinaryAccuracy", "binary_accuracy",
+                    CornuBinaryAccuracyConfig, .fields = threshold_fields);
+CORNU__OBJECT_CLASS(top_k_categorical_accuracy, "TopKCategoricalAccuracy",
+                    "top_k_categorical_accuracy", CornuTopKConfig, .fields = top_k_fields);
+CORNU__OBJECT_CLASS(sparse_top_k_categorical_accuracy, "SparseTopKCategoricalAccuracy",
+                    "sparse_top_k_categorical_accuracy", CornuTopKConfig, .fields = top_k_fields);
+
 CornuMetric *cornu_binary_accuracy_from(const CornuBinaryAccuracyConfig *config)
 {
-    MeanMetric *metric = create(config->name ? config->name : "binary_accuracy", binary_accuracy);
+    MeanMetric *metric = create((CornuMetric){ .kind = &cornu__binary_accuracy_class }, config,
+                                binary_accuracy);
     if (!metric) return NULL;
     metric->threshold = cornu__number(config->threshold, 0.5);
     return &metric->base;
 }
 
-static CornuMetric *top_k_metric(const CornuTopKConfig *config, const char *name, Values *values)
+static CornuMetric *top_k_metric(const CornuObjectClass *kind, const CornuTopKConfig *config,
+                                 Values *values)
 {
     if (config->k < 0 && !cornu_error_pending())
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .k is %lld, expected 1 or more", name,
-                                (long long)config->k);
-    MeanMetric *metric = create(config->name ? config->name : name, values);
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .k is %lld, expected 1 or more",
+                                kind->name, (long long)cornu__integer(config->k, 0));
+    MeanMetric *metric = create((CornuMetric){ .kind = kind }, config, values);
     if (!metric) return NULL;
     metric->k = config->k ? config->k : 5;
     return &metric->base;
@@ -195,29 +216,36 @@ static CornuMetric *top_k_metric(const CornuTopKConfig *config, const char *name
 
 CornuMetric *cornu_top_k_categorical_accuracy_from(const CornuTopKConfig *config)
 {
-    return top_k_metric(config, "top_k_categorical_accuracy", top_k);
+    return top_k_metric(&cornu__top_k_categorical_accuracy_class, config, top_k);
 }
 
 CornuMetric *cornu_sparse_top_k_categorical_accuracy_from(const CornuTopKConfig *config)
 {
-    return top_k_metric(config, "sparse_top_k_categorical_accuracy", sparse_top_k);
+    return top_k_metric(&cornu__sparse_top_k_categorical_accuracy_class, config, sparse_top_k);
 }
 
-static CornuMetric *plain(const char *name, Values *values)
+static CornuMetric *plain(const CornuObjectClass *kind, const CornuPlainConfig *config,
+                          Values *values)
 {
-    MeanMetric *metric = create(name, values);
+    MeanMetric *metric = create((CornuMetric){ .kind = kind }, config, values);
     return metric ? &metric->base : NULL;
 }
 
-CornuMetric *cornu__categorical_accuracy(const char *name)
+static CornuMetric *make_categorical_accuracy(const CornuPlainConfig *config)
 {
-    return plain(name, categorical_accuracy);
+    return plain(&cornu__categorical_accuracy_class, config, categorical_accuracy);
 }
 
-CornuMetric *cornu__sparse_categorical_accuracy(const char *name)
+static CornuMetric *make_sparse_categorical_accuracy(const CornuPlainConfig *config)
 {
-    return plain(name, sparse_categorical_accuracy);
+    return plain(&cornu__sparse_categorical_accuracy_class, config, sparse_categorical_accuracy);
 }
+
+CORNU__OBJECT_CLASS_OF(categorical_accuracy, make_categorical_accuracy, "CategoricalAccuracy",
+                       "categorical_accuracy", CornuPlainConfig, .fields = no_fields);
+CORNU__OBJECT_CLASS_OF(sparse_categorical_accuracy, make_sparse_categorical_accuracy,
+                       "SparseCategoricalAccuracy", "sparse_categorical_accuracy",
+                       CornuPlainConfig, .fields = no_fields);
 
 /* ---- By the shapes of the data ---- */
 
@@ -236,34 +264,46 @@ static CornuStatus resolve(CornuMetric *self, CornuShape y_true, CornuShape y_pr
     metric->values = choice.values;
     if (!choice.loss) return CORNU_OK;
     cornu_loss_free(metric->loss);
+    self->kind = NULL;
     metric->loss = cornu_loss(choice.loss);
-    return metric->loss ? CORNU_OK : cornu_error_take();
+    if (!metric->loss) return cornu_error_take();
+    self->kind = cornu__metric_class_of_loss(metric->loss);
+    self->config = metric->loss->config;
+    return CORNU_OK;
 }
 
-static CornuMetric *resolved(const char *name, Choice binary, Choice categorical, Choice sparse)
+static CornuMetric *resolved(const CornuObjectClass *kind, const CornuPlainConfig *config,
+                             Choice binary, Choice categorical, Choice sparse)
 {
-    MeanMetric *metric = create(name, NULL);
+    MeanMetric *metric = create((CornuMetric){ .kind = kind, .build = resolve }, config, NULL);
     if (!metric) return NULL;
-    metric->base.build = resolve;
     metric->binary = binary;
     metric->categorical = categorical;
     metric->sparse = sparse;
     metric->threshold = 0.5;
+    if (binary.loss) metric->base.kind = NULL;   /* Keras has none before shapes are known */
     return &metric->base;
 }
 
-CornuMetric *cornu__accuracy(const char *name)
+static CornuMetric *make_accuracy(const CornuPlainConfig *config)
 {
-    return resolved(name, (Choice){ binary_accuracy, NULL }, (Choice){ categorical_accuracy, NULL },
+    return resolved(&cornu__accuracy_class, config, (Choice){ binary_accuracy, NULL },
+                    (Choice){ categorical_accuracy, NULL },
                     (Choice){ sparse_categorical_accuracy, NULL });
 }
 
-CornuMetric *cornu__crossentropy(const char *name)
+static CornuMetric *make_crossentropy(const CornuPlainConfig *config)
 {
-    return resolved(name, (Choice){ loss_values, "binary_crossentropy" },
+    return resolved(&cornu__crossentropy_class, config,
+                    (Choice){ loss_values, "binary_crossentropy" },
                     (Choice){ loss_values, "categorical_crossentropy" },
                     (Choice){ loss_values, "sparse_categorical_crossentropy" });
 }
+
+CORNU__OBJECT_CLASS_OF(accuracy, make_accuracy, NULL, "accuracy", CornuPlainConfig,
+                       .fields = no_fields);
+CORNU__OBJECT_CLASS_OF(crossentropy, make_crossentropy, NULL, "crossentropy", CornuPlainConfig,
+                       .fields = no_fields);
 
 /* ---- Numbers ---- */
 
@@ -279,12 +319,15 @@ static double root_result(const CornuMetric *self, const CornuArray *states)
     return sqrt(result(self, states));
 }
 
-CornuMetric *cornu__root_mean_squared_error(const char *name)
+static CornuMetric *make_root_mean_squared_error(const CornuPlainConfig *config)
 {
-    CornuMetric *metric = plain(name, squared_errors);
+    CornuMetric *metric = plain(&cornu__root_mean_squared_error_class, config, squared_errors);
     if (metric) metric->result = root_result;
     return metric;
 }
+
+CORNU__OBJECT_CLASS_OF(root_mean_squared_error, make_root_mean_squared_error,
+                       "RootMeanSquaredError", "root_mean_squared_error", CornuPlainConfig, .fields = no_fields);
 
 /* ---- Similarities of vectors ---- */
 
@@ -339,10 +382,20 @@ static CornuTensor *concordance(const MeanMetric *self, CornuMetricCall *call)
                                         cornu_op_shift(norm, CORNU__EPSILON)), false);
 }
 
-static CornuMetric *similarity(const CornuSimilarityConfig *config, const char *name,
+static const CornuField similarity_fields[] = {
+    { "axis", CORNU_FIELD_INTEGER_OR_DEFAULT, offsetof(CornuSimilarityConfig, axis) }, { 0 },
+};
+CORNU__OBJECT_CLASS(cosine_similarity_metric, "CosineSimilarity", "cosine_similarity",
+                    CornuSimilarityConfig, .fields = similarity_fields);
+CORNU__OBJECT_CLASS(pearson_correlation, "PearsonCorrelation", "pearson_correlation",
+                    CornuSimilarityConfig, .fields = similarity_fields);
+CORNU__OBJECT_CLASS(concordance_correlation, "ConcordanceCorrelation", "concordance_correlation",
+                    CornuSimilarityConfig, .fields = similarity_fields);
+
+static CornuMetric *similarity(const CornuObjectClass *kind, const CornuSimilarityConfig *config,
                                Values *values)
 {
-    MeanMetric *metric = create(config->name ? config->name : name, values);
+    MeanMetric *metric = create((CornuMetric){ .kind = kind }, config, values);
     if (!metric) return NULL;
     metric->axis = config->axis;
     return &metric->base;
@@ -350,15 +403,15 @@ static CornuMetric *similarity(const CornuSimilarityConfig *config, const char *
 
 CornuMetric *cornu_cosine_similarity_metric_from(const CornuSimilarityConfig *config)
 {
-    return similarity(config, "cosine_similarity", cosine);
+    return similarity(&cornu__cosine_similarity_metric_class, config, cosine);
 }
 
 CornuMetric *cornu_pearson_correlation_from(const CornuSimilarityConfig *config)
 {
-    return similarity(config, "pearson_correlation", pearson);
+    return similarity(&cornu__pearson_correlation_class, config, pearson);
 }
 
 CornuMetric *cornu_concordance_correlation_from(const CornuSimilarityConfig *config)
 {
-    return similarity(config, "concordance_correlation", concordance);
+    return similarity(&cornu__concordance_correlation_class, config, concordance);
 }

@@ -87,6 +87,23 @@ static double result(const CornuMetric *self, const CornuArray *states)
     return adjust(score, states, sum / weights);
 }
 
+const char *cornu__aggregation_name(CornuAggregation aggregation)
+{
+    switch (aggregation) {
+    case CORNU_UNIFORM_AVERAGE: return "uniform_average";
+    case CORNU_VARIANCE_WEIGHTED_AVERAGE: return "variance_weighted_average";
+    case CORNU_NO_AGGREGATION: break;
+    }
+    return NULL;
+}
+
+static const CornuField fields[] = {
+    { "class_aggregation", CORNU_FIELD_AGGREGATION,
+      offsetof(CornuR2ScoreConfig, class_aggregation) },
+    { "num_regressors", CORNU_FIELD_INTEGER, offsetof(CornuR2ScoreConfig, num_regressors) }, { 0 },
+};
+CORNU__OBJECT_CLASS(r2_score, "R2Score", "r2_score", CornuR2ScoreConfig, .fields = fields);
+
 CornuMetric *cornu_r2_score_from(const CornuR2ScoreConfig *config)
 {
     const CornuAggregation aggregation = config->class_aggregation;
@@ -96,9 +113,10 @@ CornuMetric *cornu_r2_score_from(const CornuR2ScoreConfig *config)
                                 ".num_regressors %lld, expected 0 to 2, and 0 or more",
                                 (int)aggregation, (long long)config->num_regressors);
     R2Score *score = cornu__metric_create(sizeof *score, &(CornuMetric){
-        .name = config->name ? config->name : "r2_score", .state_count = NUMBERS + 1,
+        .kind = &cornu__r2_score_class, .state_count = NUMBERS + 1,
         .states = { [NUMBERS] = cornu_scalar(CORNU_F64) }, .build = build, .update = update,
-        .result = result, .result_at = aggregation == CORNU_NO_AGGREGATION ? result_at : NULL });
+        .result = result, .result_at = aggregation == CORNU_NO_AGGREGATION ? result_at : NULL },
+        config);
     if (!score) return NULL;
     score->aggregation = aggregation;
     score->regressors = config->num_regressors;
