@@ -64,11 +64,11 @@ isa_flags_amx      = $(isa_flags_avx512bf16) -mamx-tile -mamx-bf16
 
 # examples/NAME.c with a main is a program; the other files there are shared by all of them.
 # tests/**/test_NAME.c is a program; the other files there are shared by those, but tests/bench/
-# makes one program of its own.
+# makes one program of its own, and those in tests/install/ are compiled as their users would do it.
 shared        := $(sort $(shell grep -L '^int main' examples/*.c 2>/dev/null))
 examples      := $(filter-out $(shared),$(sort $(wildcard examples/*.c)))
 programs       = $(examples:examples/%.c=$(BUILD)/%)
-test_tree     := $(sort $(shell find tests -name '*.c' 2>/dev/null))
+test_tree     := $(sort $(shell find tests -name '*.c' ! -path 'tests/install/*' 2>/dev/null))
 bench_files   := $(filter tests/bench/%,$(test_tree))
 test_sources  := $(foreach f,$(test_tree),$(if $(filter test_%,$(notdir $(f))),$(f)))
 test_helpers  := $(filter-out $(bench_files) $(test_sources),$(test_tree))
