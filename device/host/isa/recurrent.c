@@ -67,7 +67,7 @@ INLINE void slopes_of(const float *restrict gate, float slope, float *restrict t
         return;
     }
     SIMD for (int u = 0; u < UNITS; u++)
-        to[u] = (gate[u] > 0.0f) & (gate[u] < 1.0f) ? slope : 0.0f;
+        to[u] = ((gate[u] > 0.0f) & (gate[u] < 1.0f)) ? slope : 0.0f;
 }
 
 static void lstm(const CornuLstmCell *cell)
