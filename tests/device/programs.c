@@ -74,7 +74,7 @@ CornuValue convert(CornuProgram *program, CornuValue x, CornuDtype dtype)
 
 CornuValue reduce(CornuProgram *program, CornuOpId id, CornuValue x, int64_t axes)
 {
-    return op(program, id, &(CornuAttributes){ .reduce = { axes, 0 } }, &x, 1);
+    return op(program, id, &(CornuAttributes){ .reduce = { axes, 0, 0 } }, &x, 1);
 }
 
 void output(CornuProgram *program, CornuValue value, int alias)

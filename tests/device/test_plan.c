@@ -282,7 +282,7 @@ static void test_equal_packs_are_one(void **state)
 static void test_sums_read_what_was_widened(void **state)
 {
     (void)state;
-    const CornuAttributes wide = { .convert = { CORNU_F32 } }, rows = { .reduce = { 1, 0 } };
+    const CornuAttributes wide = { .convert = { CORNU_F32 } }, rows = { .reduce = { 1, 0, 0 } };
     CornuProgram         *p = cornu_program_create();
     CornuValue            x = input(p, cornu_type(CORNU_BF16, 400, 30));
     x = op(p, CORNU_OP_CONVERT, &wide, &x, 1);

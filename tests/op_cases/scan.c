@@ -13,7 +13,7 @@ static CornuProgramOp step_ops[] = {
       .scope = "" },
     { .id = CORNU_OP_ADD, .in_first = 2, .in_count = 2, .out_first = 4, .out_count = 1,
       .scope = "" },
-    { .id = CORNU_OP_REDUCE_SUM, { .reduce = { 1, 0 } }, .in_first = 4, .in_count = 1,
+    { .id = CORNU_OP_REDUCE_SUM, { .reduce = { 1, 0, 0 } }, .in_first = 4, .in_count = 1,
       .out_first = 5, .out_count = 1, .scope = "" },
 };
 static CornuValue         step_operands[] = { 0, 2, 3, 1, 4 }, step_inputs[] = { 0, 1, 2 };
