@@ -1,5 +1,7 @@
 #include "programs.h"
 
+#include "../../device/op_internal.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -22,7 +24,7 @@ CornuValue input(CornuProgram *program, CornuType type)
 CornuValue op(CornuProgram *program, CornuOpId id, const CornuAttributes *attributes,
               const CornuValue *in, int in_count)
 {
-    CornuValue out[3];
+    CornuValue out[CORNU_MAX_OUTPUTS];
     expect_ok(cornu_program_record(program, id, attributes, in, in_count, out));
     return out[0];
 }
