@@ -11,98 +11,15 @@
 #include "../device/memory_internal.h"
 #include "file_internal.h"
 #include "png_internal.h"
-
-/* A message in the making. */
-typedef struct {
-    uint8_t *bytes;
-    int      count, space;
-    bool     failed;      /* no memory: what follows is dropped */
-} Message;
+#include "protobuf_internal.h"
 
 struct CornuEvents {
-    FILE    *stream;
-    char    *path;
-    Message  event, picture;
-    uint8_t *pixels;
-    int      pixel_space;
+    FILE        *stream;
+    char        *path;
+    CornuMessage event, picture;
+    uint8_t     *pixels;
+    int          pixel_space;
 };
-
-/* ---- Protobuf ---- */
-
-enum { VARINT = 0, FIXED64 = 1, BYTES = 2 };
-
-static void put(Message *m, const void *bytes, size_t size)
-{
-    if (m->failed || size == 0) return;
-    if (size > (size_t)(INT32_MAX - m->count) ||
-        cornu__reserve(&m->bytes, &m->space, m->count, (int)size, 1)) {
-        m->failed = true;
-        return;
-    }
-    memcpy(m->bytes + m->count, bytes, size);
-    m->count += (int)size;
-}
-
-static int varint(uint8_t to[10], uint64_t value)
-{
-    int count = 0;
-    do {
-        to[count] = (uint8_t)(value & 0x7f);
-        if ((value >>= 7) != 0) to[count] |= 0x80;
-        count++;
-    } while (value != 0);
-    return count;
-}
-
-static void put_varint(Message *m, uint64_t value)
-{
-    uint8_t bytes[10];
-    put(m, bytes, (size_t)varint(bytes, value));
-}
-
-/* Numbers are little-endian here and on the host. */
-static void put_double(Message *m, double value) { put(m, &value, sizeof value); }
-
-static void put_key(Message *m, int field, int kind)
-{
-    put_varint(m, (uint64_t)(field << 3 | kind));
-}
-
-static void put_number(Message *m, int field, int64_t value)
-{
-    put_key(m, field, VARINT);
-    put_varint(m, (uint64_t)value);
-}
-
-static void put_bytes(Message *m, int field, const void *bytes, size_t size)
-{
-    put_key(m, field, BYTES);
-    put_varint(m, size);
-    put(m, bytes, size);
-}
-
-static void put_text(Message *m, int field, const char *text)
-{
-    put_bytes(m, field, text, strlen(text));
-}
-
-/* Begins a message inside; returns what end_field wants. */
-static int begin_field(Message *m, int field)
-{
-    put_key(m, field, BYTES);
-    return m->count;
-}
-
-/* Ends it: its length, known now, moves in front. */
-static void end_field(Message *m, int start)
-{
-    uint8_t   length[10];
-    const int size = m->count - start, width = varint(length, (uint64_t)size);
-    put(m, length, (size_t)width);
-    if (m->failed) return;
-    memmove(m->bytes + start + width, m->bytes + start, (size_t)size);
-    memcpy(m->bytes + start, length, (size_t)width);
-}
 
 /* ---- Records ---- */
 
@@ -125,13 +42,13 @@ static void write_checksum(FILE *stream, const void *bytes, size_t size)
 
 static CornuStatus write_record(CornuEvents *events)
 {
-    const Message *m = &events->event;
-    const uint64_t length = (uint64_t)m->count;
+    const CornuMessage *m = &events->event;
+    const uint64_t length = m->size;
     if (m->failed) return CORNU_ERR_MEMORY;
     fwrite(&length, sizeof length, 1, events->stream);
     write_checksum(events->stream, &length, sizeof length);
-    fwrite(m->bytes, 1, (size_t)m->count, events->stream);
-    write_checksum(events->stream, m->bytes, (size_t)m->count);
+    fwrite(m->bytes, 1, m->size, events->stream);
+    write_checksum(events->stream, m->bytes, m->size);
     return CORNU_OK;
 }
 
@@ -145,63 +62,63 @@ enum { TENSOR_DTYPE = 1, TENSOR_SHAPE = 2, TENSOR_CONTENT = 4, TENSOR_FLOAT = 5,
 enum { METADATA_PLUGIN = 1, PLUGIN_NAME = 1, PLUGIN_CONTENT = 2 };
 enum { DT_FLOAT = 1, DT_DOUBLE = 2, DT_STRING = 7 };
 
-static Message *begin_event(CornuEvents *events)
+static CornuMessage *begin_event(CornuEvents *events)
 {
-    Message        *m = &events->event;
+    CornuMessage        *m = &events->event;
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    m->count = 0;
+    m->size = 0;
     m->failed = false;
-    put_key(m, EVENT_TIME, FIXED64);
-    put_double(m, (double)now.tv_sec + 1e-9 * (double)now.tv_nsec);
+    cornu__put_double(m, EVENT_TIME, (double)now.tv_sec + 1e-9 * (double)now.tv_nsec);
     return m;
 }
 
 /* Where the messages around a tensor begin. */
-typedef struct { int summary, value, tensor; } Around;
+typedef struct { size_t summary, value, tensor; } Around;
 
 /* Begins an event with a tensor of this shape, whose values are to be put next. */
-static Message *begin_tensor(CornuEvents *events, const char *tag, int64_t step, Around *around,
-                             int dtype, int rank, const int64_t *extents)
+static CornuMessage *begin_tensor(CornuEvents *events, const char *tag, int64_t step,
+                                  Around *around, int dtype, int rank, const int64_t *extents)
 {
-    Message *m = begin_event(events);
-    put_number(m, EVENT_STEP, step);
-    around->summary = begin_field(m, EVENT_SUMMARY);
-    around->value = begin_field(m, SUMMARY_VALUE);
-    put_text(m, VALUE_TAG, tag);
-    around->tensor = begin_field(m, VALUE_TENSOR);
-    put_number(m, TENSOR_DTYPE, dtype);
-    const int shape = begin_field(m, TENSOR_SHAPE);
+    CornuMessage *m = begin_event(events);
+    cornu__put_number(m, EVENT_STEP, step);
+    around->summary = cornu__begin_field(m, EVENT_SUMMARY);
+    around->value = cornu__begin_field(m, SUMMARY_VALUE);
+    cornu__put_text(m, VALUE_TAG, tag);
+    around->tensor = cornu__begin_field(m, VALUE_TENSOR);
+    cornu__put_number(m, TENSOR_DTYPE, dtype);
+    const size_t shape = cornu__begin_field(m, TENSOR_SHAPE);
     for (int i = 0; i < rank; i++) {
-        const int extent = begin_field(m, 2);
-        put_number(m, 1, extents[i]);
-        end_field(m, extent);
+        const size_t extent = cornu__begin_field(m, 2);
+        cornu__put_number(m, 1, extents[i]);
+        cornu__end_field(m, extent);
     }
-    end_field(m, shape);
+    cornu__end_field(m, shape);
     return m;
 }
 
 static CornuStatus end_tensor(CornuEvents *events, const Around *around, const char *plugin,
                               const char *content)
 {
-    Message *m = &events->event;
-    end_field(m, around->tensor);
-    const int metadata = begin_field(m, VALUE_METADATA), data = begin_field(m, METADATA_PLUGIN);
-    put_text(m, PLUGIN_NAME, plugin);
-    if (*content) put_text(m, PLUGIN_CONTENT, content);
-    end_field(m, data);
-    end_field(m, metadata);
-    end_field(m, around->value);
-    end_field(m, around->summary);
+    CornuMessage *m = &events->event;
+    cornu__end_field(m, around->tensor);
+    const size_t metadata = cornu__begin_field(m, VALUE_METADATA);
+    const size_t data = cornu__begin_field(m, METADATA_PLUGIN);
+    cornu__put_text(m, PLUGIN_NAME, plugin);
+    if (*content) cornu__put_text(m, PLUGIN_CONTENT, content);
+    cornu__end_field(m, data);
+    cornu__end_field(m, metadata);
+    cornu__end_field(m, around->value);
+    cornu__end_field(m, around->summary);
     return write_record(events);
 }
 
 CornuStatus cornu__events_scalar(CornuEvents *events, const char *tag, int64_t step, double value)
 {
-    const float number = (float)value;
-    Around      around;
-    Message    *m = begin_tensor(events, tag, step, &around, DT_FLOAT, 0, NULL);
-    put_bytes(m, TENSOR_FLOAT, &number, sizeof number);
+    const float   number = (float)value;
+    Around        around;
+    CornuMessage *m = begin_tensor(events, tag, step, &around, DT_FLOAT, 0, NULL);
+    cornu__put_bytes(m, TENSOR_FLOAT, &number, sizeof number);
     return end_tensor(events, &around, "scalars", "");
 }
 
@@ -225,22 +142,22 @@ CornuStatus cornu__events_histogram(CornuEvents *events, const char *tag, int64_
         const double at = width > 0.0 ? floor((values[i] - low) / width) : BUCKETS;
         counts[at < BUCKETS ? (int)at : BUCKETS - 1] += 1.0;
     }
-    Around   around;
-    Message *m = begin_tensor(events, tag, step, &around, DT_DOUBLE, 2,
-                              (const int64_t[]){ BUCKETS, 3 });
-    const int content = begin_field(m, TENSOR_CONTENT);
+    Around        around;
+    CornuMessage *m = begin_tensor(events, tag, step, &around, DT_DOUBLE, 2,
+                                   (const int64_t[]){ BUCKETS, 3 });
+    const size_t content = cornu__begin_field(m, TENSOR_CONTENT);
     for (int i = 0; i < BUCKETS; i++) {
-        put_double(m, low + width * i);
-        put_double(m, i + 1 < BUCKETS ? low + width * (i + 1) : high);
-        put_double(m, counts[i]);
+        const double row[] = { low + width * i,
+                               i + 1 < BUCKETS ? low + width * (i + 1) : high, counts[i] };
+        cornu__put(m, row, sizeof row);
     }
-    end_field(m, content);
+    cornu__end_field(m, content);
     return end_tensor(events, &around, "histograms", "");
 }
 
 static void append_bytes(void *context, void *bytes, int size)
 {
-    put(context, bytes, (size_t)size);
+    cornu__put(context, bytes, (size_t)size);
 }
 
 /* An image of f32 as a PNG in events->picture. */
@@ -251,8 +168,8 @@ static CornuStatus draw(CornuEvents *events, const float *image, int height, int
     CORNU__TRY(cornu__reserve(&events->pixels, &events->pixel_space, 0, count, 1));
     for (int i = 0; i < count; i++)   /* as tf.image.convert_image_dtype */
         events->pixels[i] = (uint8_t)fminf(fmaxf(image[i] * 255.5f, 0.0f), 255.0f);
-    Message *picture = &events->picture;
-    picture->count = 0;
+    CornuMessage *picture = &events->picture;
+    picture->size = 0;
     picture->failed = false;
     CORNU__TRY(cornu__png_write(width, height, channels, events->pixels, append_bytes, picture));
     return picture->failed ? CORNU_ERR_MEMORY : CORNU_OK;
@@ -271,26 +188,26 @@ CornuStatus cornu__events_images(CornuEvents *events, const char *tag, int64_t s
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: an image of %lld bytes, expected at most %d",
                            tag, (long long)size, MOST_BYTES);
 
-    Around   around;
-    Message *m = begin_tensor(events, tag, step, &around, DT_STRING, 1,
-                              (const int64_t[]){ 2 + count });
+    Around        around;
+    CornuMessage *m = begin_tensor(events, tag, step, &around, DT_STRING, 1,
+                                   (const int64_t[]){ 2 + count });
     snprintf(text, sizeof text, "%d", width);
-    put_text(m, TENSOR_STRING, text);
+    cornu__put_text(m, TENSOR_STRING, text);
     snprintf(text, sizeof text, "%d", height);
-    put_text(m, TENSOR_STRING, text);
+    cornu__put_text(m, TENSOR_STRING, text);
     for (int64_t i = 0; i < count; i++) {
         const float *image = (const float *)images.data + i * size;
         CORNU__TRY(draw(events, image, height, width, channels));
-        put_bytes(m, TENSOR_STRING, events->picture.bytes, (size_t)events->picture.count);
+        cornu__put_bytes(m, TENSOR_STRING, events->picture.bytes, events->picture.size);
     }
     return end_tensor(events, &around, "images", "");
 }
 
 CornuStatus cornu__events_keras_model(CornuEvents *events, const char *tag, const char *json)
 {
-    Around   around;
-    Message *m = begin_tensor(events, tag, 0, &around, DT_STRING, 0, NULL);
-    put_text(m, TENSOR_STRING, json);
+    Around        around;
+    CornuMessage *m = begin_tensor(events, tag, 0, &around, DT_STRING, 0, NULL);
+    cornu__put_text(m, TENSOR_STRING, json);
     return end_tensor(events, &around, "graph_keras_model", "1");
 }
 
@@ -328,11 +245,11 @@ static CornuStatus open_file(CornuEvents *events, const char *folder)
     if (!events->stream)
         return cornu__fail(CORNU_ERR_FILE, "%s: cannot be written: %s", events->path,
                            strerror(errno));
-    Message *m = begin_event(events);
-    put_text(m, EVENT_VERSION, "brain.Event:2");
-    const int source = begin_field(m, EVENT_SOURCE);
-    put_text(m, 1, "cornu");
-    end_field(m, source);
+    CornuMessage *m = begin_event(events);
+    cornu__put_text(m, EVENT_VERSION, "brain.Event:2");
+    const size_t source = cornu__begin_field(m, EVENT_SOURCE);
+    cornu__put_text(m, 1, "cornu");
+    cornu__end_field(m, source);
     CORNU__TRY(write_record(events));
     return cornu__events_flush(events);
 }

@@ -2,95 +2,22 @@
 
 #include "../device/memory_internal.h"
 #include "file_internal.h"
+#include "protobuf_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { IR_VERSION = 8, OPSET = 17 };
-enum { VARINT = 0, LENGTH = 2, FIXED32 = 5 };             /* protobuf's kinds of fields */
-enum { TYPE_FLOAT = 1, TYPE_INT32 = 6, TYPE_INT64 = 7 };  /* TensorProto.DataType */
+enum { TYPE_FLOAT = 1, TYPE_INT32 = 6, TYPE_INT64 = 7 };   /* TensorProto.DataType */
 enum { ATTRIBUTE_FLOAT = 1, ATTRIBUTE_INT = 2, ATTRIBUTE_STRING = 3, ATTRIBUTE_INTS = 7,
        ATTRIBUTE_STRINGS = 8 };
-
-/* ---- Protobuf: fields, each a tag and a number or bytes with their length ---- */
-
-typedef struct {
-    unsigned char *bytes;
-    size_t         size, space;
-    bool           failed;
-} Buffer;
-
-static void put(Buffer *to, const void *bytes, size_t size)
-{
-    if (to->failed || size == 0) return;
-    if (size > to->space - to->size) {
-        const size_t   space = 2 * (to->size + size);
-        unsigned char *more = cornu__allocate(space, 1);
-        if (!more) {
-            to->failed = true;
-            return;
-        }
-        if (to->size) memcpy(more, to->bytes, to->size);
-        cornu__release(to->bytes);
-        to->bytes = more;
-        to->space = space;
-    }
-    memcpy(to->bytes + to->size, bytes, size);
-    to->size += size;
-}
-
-/* Seven bits a byte, the lowest first. */
-static void put_varint(Buffer *to, uint64_t value)
-{
-    for (; value >= 0x80; value >>= 7)
-        put(to, &(unsigned char){ (unsigned char)(value | 0x80) }, 1);
-    put(to, &(unsigned char){ (unsigned char)value }, 1);
-}
-
-static void put_tag(Buffer *to, int field, int kind)
-{
-    put_varint(to, (uint64_t)(field << 3 | kind));
-}
-
-static void put_number(Buffer *to, int field, int64_t value)
-{
-    put_tag(to, field, VARINT);
-    put_varint(to, (uint64_t)value);
-}
-
-static void put_bytes(Buffer *to, int field, const void *bytes, size_t size)
-{
-    put_tag(to, field, LENGTH);
-    put_varint(to, size);
-    put(to, bytes, size);
-}
-
-static void put_text(Buffer *to, int field, const char *text)
-{
-    put_bytes(to, field, text, strlen(text));
-}
-
-static void put_float(Buffer *to, int field, float value)
-{
-    put_tag(to, field, FIXED32);
-    put(to, &value, sizeof value);
-}
-
-/* A message as a field of another one; emptied. */
-static void put_message(Buffer *to, int field, Buffer *message)
-{
-    put_bytes(to, field, message->bytes, message->size);
-    to->failed |= message->failed;
-    cornu__release(message->bytes);
-    *message = (Buffer){ 0 };
-}
 
 /* ---- Nodes and constants ---- */
 
 struct CornuOnnx {
     const CornuModel  *model;
     const CornuValues *values;
-    Buffer             nodes, constants;      /* fields of the graph */
+    CornuMessage       nodes, constants;      /* fields of the graph */
     int                count;                 /* of values so far */
     int               *weights;               /* the value of each weight; 0: none yet */
 };
@@ -104,55 +31,57 @@ static const char *name_of(Name *name, int value)
     return value < 0 ? "" : name->text;
 }
 
-static void put_attribute(Buffer *node, const CornuOnnxAttribute *from)
+static void put_attribute(CornuMessage *node, const CornuOnnxAttribute *from)
 {
-    Buffer attribute = { 0 };
-    put_text(&attribute, 1, from->name);
+    const size_t attribute = cornu__begin_field(node, 5);
+    cornu__put_text(node, 1, from->name);
     if (from->texts) {
         const char *text = from->text;
         for (int i = 0; i < from->texts; i++, text += strlen(text) + 1)
-            put_text(&attribute, 9, text);
-        put_number(&attribute, 20, ATTRIBUTE_STRINGS);
+            cornu__put_text(node, 9, text);
+        cornu__put_number(node, 20, ATTRIBUTE_STRINGS);
     } else if (from->text) {
-        put_text(&attribute, 4, from->text);
-        put_number(&attribute, 20, ATTRIBUTE_STRING);
+        cornu__put_text(node, 4, from->text);
+        cornu__put_number(node, 20, ATTRIBUTE_STRING);
     } else if (from->numbers) {
-        for (int i = 0; i < from->count; i++) put_number(&attribute, 8, from->numbers[i]);
-        put_number(&attribute, 20, ATTRIBUTE_INTS);
+        for (int i = 0; i < from->count; i++) cornu__put_number(node, 8, from->numbers[i]);
+        cornu__put_number(node, 20, ATTRIBUTE_INTS);
     } else if (from->number) {
-        put_float(&attribute, 2, (float)*from->number);
-        put_number(&attribute, 20, ATTRIBUTE_FLOAT);
+        cornu__put_float(node, 2, (float)*from->number);
+        cornu__put_number(node, 20, ATTRIBUTE_FLOAT);
     } else {
-        put_number(&attribute, 3, from->whole);
-        put_number(&attribute, 20, ATTRIBUTE_INT);
+        cornu__put_number(node, 3, from->whole);
+        cornu__put_number(node, 20, ATTRIBUTE_INT);
     }
-    put_message(node, 5, &attribute);
+    cornu__end_field(node, attribute);
 }
 
 int cornu__onnx_node(CornuOnnx *to, const char *operator, const int *in, int in_count,
                      const CornuOnnxAttribute *attributes, int attribute_count, int out_count)
 {
-    Buffer    node = { 0 };
-    Name      name;
-    const int first = to->count + 1;
-    for (int i = 0; i < in_count; i++) put_text(&node, 1, name_of(&name, in[i]));
-    for (int i = 0; i < out_count; i++) put_text(&node, 2, name_of(&name, ++to->count));
-    put_text(&node, 4, operator);
-    for (int i = 0; i < attribute_count; i++) put_attribute(&node, &attributes[i]);
-    put_message(&to->nodes, 1, &node);
+    CornuMessage *nodes = &to->nodes;
+    Name          name;
+    const int     first = to->count + 1;
+    const size_t  node = cornu__begin_field(nodes, 1);
+    for (int i = 0; i < in_count; i++) cornu__put_text(nodes, 1, name_of(&name, in[i]));
+    for (int i = 0; i < out_count; i++) cornu__put_text(nodes, 2, name_of(&name, ++to->count));
+    cornu__put_text(nodes, 4, operator);
+    for (int i = 0; i < attribute_count; i++) put_attribute(nodes, &attributes[i]);
+    cornu__end_field(nodes, node);
     return first;
 }
 
 int cornu__onnx_constant(CornuOnnx *to, CornuArray array)
 {
-    Buffer tensor = { 0 };
-    Name   name;
+    CornuMessage *constants = &to->constants;
+    Name          name;
+    const size_t  tensor = cornu__begin_field(constants, 5);
     for (int i = 0; i < array.type.shape.rank; i++)
-        put_number(&tensor, 1, array.type.shape.extent[i]);
-    put_number(&tensor, 2, array.type.dtype == CORNU_F32 ? TYPE_FLOAT : TYPE_INT64);
-    put_text(&tensor, 8, name_of(&name, ++to->count));
-    put_bytes(&tensor, 9, array.data, cornu_type_bytes(array.type));
-    put_message(&to->constants, 5, &tensor);
+        cornu__put_number(constants, 1, array.type.shape.extent[i]);
+    cornu__put_number(constants, 2, array.type.dtype == CORNU_F32 ? TYPE_FLOAT : TYPE_INT64);
+    cornu__put_text(constants, 8, name_of(&name, ++to->count));
+    cornu__put_bytes(constants, 9, array.data, cornu_type_bytes(array.type));
+    cornu__end_field(constants, tensor);
     return to->count;
 }
 
@@ -224,21 +153,23 @@ CornuStatus cornu__onnx_model(CornuOnnx *to, const CornuModel *model, const int 
 }
 
 /* An input or output of the graph: its name, type, and shape with an open batch. */
-static void put_value(Buffer *graph, int field, const char *name, int type, CornuShape shape)
+static void put_value(CornuMessage *graph, int field, const char *name, int type, CornuShape shape)
 {
-    Buffer value = { 0 }, tensor = { 0 }, extents = { 0 }, kind = { 0 };
+    const size_t value = cornu__begin_field(graph, field);
+    cornu__put_text(graph, 1, name);
+    const size_t kind = cornu__begin_field(graph, 2), tensor = cornu__begin_field(graph, 1);
+    cornu__put_number(graph, 1, type);
+    const size_t extents = cornu__begin_field(graph, 2);
     for (int i = 0; i < shape.rank; i++) {
-        Buffer extent = { 0 };
-        if (shape.extent[i] < 0) put_text(&extent, 2, i ? "n" : "batch");
-        else put_number(&extent, 1, shape.extent[i]);
-        put_message(&extents, 1, &extent);
+        const size_t extent = cornu__begin_field(graph, 1);
+        if (shape.extent[i] < 0) cornu__put_text(graph, 2, i ? "n" : "batch");
+        else cornu__put_number(graph, 1, shape.extent[i]);
+        cornu__end_field(graph, extent);
     }
-    put_number(&tensor, 1, type);
-    put_message(&tensor, 2, &extents);
-    put_message(&kind, 1, &tensor);
-    put_text(&value, 1, name);
-    put_message(&value, 2, &kind);
-    put_message(graph, field, &value);
+    cornu__end_field(graph, extents);
+    cornu__end_field(graph, tensor);
+    cornu__end_field(graph, kind);
+    cornu__end_field(graph, value);
 }
 
 static CornuShape open_batch(const CornuSymbol *symbol)
@@ -251,14 +182,14 @@ static CornuShape open_batch(const CornuSymbol *symbol)
 /* Nodes that give inputs and outputs the names of their layers. */
 static void name_value(CornuOnnx *to, const char *in, const char *out)
 {
-    Buffer node = { 0 };
-    put_text(&node, 1, in);
-    put_text(&node, 2, out);
-    put_text(&node, 4, "Identity");
-    put_message(&to->nodes, 1, &node);
+    const size_t node = cornu__begin_field(&to->nodes, 1);
+    cornu__put_text(&to->nodes, 1, in);
+    cornu__put_text(&to->nodes, 2, out);
+    cornu__put_text(&to->nodes, 4, "Identity");
+    cornu__end_field(&to->nodes, node);
 }
 
-static CornuStatus put_graph(CornuOnnx *to, Buffer *graph)
+static CornuStatus put_graph(CornuOnnx *to, CornuMessage *graph)
 {
     const CornuModel *model = to->model;
     int               in[CORNU_MAX_MODEL_TENSORS], out[CORNU_MAX_MODEL_TENSORS];
@@ -279,25 +210,27 @@ static CornuStatus put_graph(CornuOnnx *to, Buffer *graph)
         put_value(graph, 12, name, TYPE_FLOAT, open_batch(model->outputs[i]));
         name_value(to, name_of(&inner, out[i]), name);
     }
-    put_text(graph, 2, cornu_model_name(model));
-    put(graph, to->constants.bytes, to->constants.size);
-    put(graph, to->nodes.bytes, to->nodes.size);
+    cornu__put_text(graph, 2, cornu_model_name(model));
+    cornu__put(graph, to->constants.bytes, to->constants.size);
+    cornu__put(graph, to->nodes.bytes, to->nodes.size);
     graph->failed |= to->constants.failed | to->nodes.failed;
     return CORNU_OK;
 }
 
 static CornuStatus save(const CornuModel *model, const CornuValues *values, const char *path)
 {
-    CornuOnnx to = { .model = model, .values = values };
-    Buffer    file = { 0 }, graph = { 0 }, opset = { 0 };
+    CornuOnnx    to = { .model = model, .values = values };
+    CornuMessage file = { 0 };
     to.weights = cornu__allocate((size_t)values->weights, sizeof *to.weights);
-    CornuStatus status = to.weights ? put_graph(&to, &graph) : CORNU_ERR_MEMORY;
-    put_number(&file, 1, IR_VERSION);
-    put_text(&file, 2, "cornu");
-    put_message(&file, 7, &graph);
-    put_text(&opset, 1, "");
-    put_number(&opset, 2, OPSET);
-    put_message(&file, 8, &opset);
+    cornu__put_number(&file, 1, IR_VERSION);
+    cornu__put_text(&file, 2, "cornu");
+    const size_t graph = cornu__begin_field(&file, 7);
+    CornuStatus  status = to.weights ? put_graph(&to, &file) : CORNU_ERR_MEMORY;
+    cornu__end_field(&file, graph);
+    const size_t opset = cornu__begin_field(&file, 8);
+    cornu__put_text(&file, 1, "");
+    cornu__put_number(&file, 2, OPSET);
+    cornu__end_field(&file, opset);
     if (status == CORNU_OK && file.failed) status = CORNU_ERR_MEMORY;
     if (status == CORNU_OK) status = cornu_file_write(path, file.bytes, file.size);
     else cornu__fail_prefix(status, path);

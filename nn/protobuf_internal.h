@@ -1,0 +1,42 @@
+/*
+ * Protobuf messages in the making: fields, each a key and a number, or bytes behind their length.
+ * Numbers are little-endian there and on the host.
+ * Source: protobuf.dev/programming-guides/encoding.
+ */
+#ifndef CORNU_NN_PROTOBUF_INTERNAL_H
+#define CORNU_NN_PROTOBUF_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Zeros at first. Without memory it has failed, and what follows is dropped. Setting size to 0
+ * begins a new one in the same memory, which is its owner's to release. */
+typedef struct {
+    unsigned char *bytes;
+    size_t         size, space;
+    bool           failed;
+} CornuMessage;
+
+typedef enum {
+    CORNU_PROTOBUF_VARINT = 0, CORNU_PROTOBUF_FIXED64 = 1, CORNU_PROTOBUF_BYTES = 2,
+    CORNU_PROTOBUF_FIXED32 = 5
+} CornuProtobufKind;
+
+/* Bytes as they are. */
+void cornu__put(CornuMessage *to, const void *bytes, size_t size);
+
+/* What stands before a field's value. */
+void cornu__put_key(CornuMessage *to, int field, CornuProtobufKind kind);
+
+void cornu__put_number(CornuMessage *to, int field, int64_t value);
+void cornu__put_double(CornuMessage *to, int field, double value);
+void cornu__put_float(CornuMessage *to, int field, float value);
+void cornu__put_bytes(CornuMessage *to, int field, const void *bytes, size_t size);
+void cornu__put_text(CornuMessage *to, int field, const char *text);
+
+/* A message as a field: what is put between the two; begin returns what end wants. */
+size_t cornu__begin_field(CornuMessage *to, int field);
+void   cornu__end_field(CornuMessage *to, size_t begin);
+
+#endif
