@@ -39,13 +39,6 @@ static CornuTensor *relu6(CornuTensor *x)
     return cornu_op_select(cornu_op_compare(y, CORNU_LESS, six), y, six);
 }
 
-static CornuTensor *keras_2_hard_sigmoid(CornuTensor *x)
-{
-    CornuTensor *line = cornu_op_shift(cornu_op_scale(x, 0.2), 0.5);
-    line = cornu_op_maximum(line, cornu_op_constant_like(line, 0.0));
-    return cornu_op_minimum(line, cornu_op_constant_like(line, 1.0));
-}
-
 static CornuTensor *leaky_relu(CornuTensor *x)
 {
     CornuTensor *zero = cornu_op_constant_like(x, 0.0);
@@ -98,13 +91,6 @@ static CornuTensor *soft_shrink(CornuTensor *x)
     return where(x, CORNU_GREATER, 0.5, cornu_op_shift(x, -0.5), below);
 }
 
-static CornuTensor *sparse_sigmoid(CornuTensor *x)
-{
-    CornuTensor *zero = cornu_op_constant_like(x, 0.0), *two = cornu_op_constant_like(x, 2.0);
-    CornuTensor *positive = cornu_op_maximum(cornu_op_shift(x, 1.0), zero);
-    return cornu_op_scale(cornu_op_minimum(positive, two), 0.5);
-}
-
 static CornuTensor *sparse_plus(CornuTensor *x)
 {
     CornuTensor *square = cornu_op_scale(cornu_op_square(cornu_op_shift(x, 1.0)), 0.25);
@@ -149,7 +135,8 @@ CornuTensor *cornu_activation_apply(CornuActivation activation, CornuTensor *x)
     case CORNU_SILU:         return cornu_op_multiply(x, cornu_op_sigmoid(x));
     case CORNU_SIGMOID:      return cornu_op_sigmoid(x);
     case CORNU_HARD_SIGMOID: return hard_sigmoid(x);
-    case CORNU_KERAS_2_HARD_SIGMOID: return keras_2_hard_sigmoid(x);
+    case CORNU_KERAS_2_HARD_SIGMOID:
+        return cornu_op_clip(cornu_op_shift(cornu_op_scale(x, 0.2), 0.5), 0.0, 1.0);
     case CORNU_TANH:         return cornu_op_tanh(x);
     case CORNU_SOFTMAX:      return cornu_op_softmax(x);
     case CORNU_SOFTPLUS:     return cornu_op_softplus(x);
@@ -168,7 +155,8 @@ CornuTensor *cornu_activation_apply(CornuActivation activation, CornuTensor *x)
     case CORNU_LOG_SIGMOID:
         return cornu_op_negative(cornu_op_softplus(cornu_op_negative(x)));
     case CORNU_LOG_SOFTMAX:  return cornu_op_log_softmax(x);
-    case CORNU_SPARSE_SIGMOID: return sparse_sigmoid(x);
+    case CORNU_SPARSE_SIGMOID:
+        return cornu_op_scale(cornu_op_clip(cornu_op_shift(x, 1.0), 0.0, 2.0), 0.5);
     case CORNU_SPARSE_PLUS:  return sparse_plus(x);
     case CORNU_SQUAREPLUS:   return squareplus(x);
     case CORNU_GLU:          return glu(x);

@@ -118,12 +118,6 @@ CornuStatus cornu__constraint_check(const CornuConstraint *self, CornuShape shap
     return CORNU_OK;
 }
 
-static CornuTensor *clip(CornuTensor *x, double low, double high)
-{
-    CornuTensor *at_least = cornu_op_maximum(x, cornu_op_constant_like(x, low));
-    return cornu_op_minimum(at_least, cornu_op_constant_like(x, high));
-}
-
 CornuTensor *cornu_constraint_call(const CornuConstraint *self, CornuTensor *w)
 {
     if (!w || self->kind == CORNU_NO_CONSTRAINT) return w;
@@ -134,7 +128,7 @@ CornuTensor *cornu_constraint_call(const CornuConstraint *self, CornuTensor *w)
         cornu_op_reduce_sum(cornu_op_square(w), axes_of(self, shape.rank), true));
     CornuTensor *below = cornu_op_shift(norm, 1e-7);
     if (self->kind == CORNU_UNIT_NORM) return cornu_op_divide(w, below);
-    CornuTensor *wanted = clip(norm, self->min_value, self->max_value);
+    CornuTensor *wanted = cornu_op_clip(norm, self->min_value, self->max_value);
     if (self->rate != 1.0)
         wanted = cornu_op_add(cornu_op_scale(wanted, self->rate),
                               cornu_op_scale(norm, 1.0 - self->rate));

@@ -49,7 +49,6 @@ int64_t cornu__last_axis(CornuTensor *x);
 /* x with the axis, 0 for the last one, made the last. It is never the batch's. */
 CornuTensor *cornu__axis_last(const char *who, CornuTensor *x, int64_t axis);
 
-CornuTensor *cornu__clip(CornuTensor *x, double low, double high);
 CornuTensor *cornu__one_minus(CornuTensor *x);
 
 /* The cosine of the angle between vectors along the last axis. */

@@ -89,8 +89,7 @@ static CornuTensor *clipped(const CornuOptimizer *optimizer, CornuTensor *g)
     if (optimizer->global_clipnorm > 0.0)
         return limit_global_norm(g, norm_of(g), optimizer->global_clipnorm);
     if (!(optimizer->clipvalue > 0.0)) return g;
-    CornuTensor *most = cornu_op_constant_like(g, optimizer->clipvalue);
-    return cornu_op_minimum(cornu_op_maximum(g, cornu_op_negative(most)), most);
+    return cornu_op_clip(g, -optimizer->clipvalue, optimizer->clipvalue);
 }
 
 /* ---- Shards ---- */

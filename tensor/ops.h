@@ -55,6 +55,7 @@ CornuTensor *cornu_op_maximum(CornuTensor *a, CornuTensor *b);  /* any number */
 CornuTensor *cornu_op_minimum(CornuTensor *a, CornuTensor *b);  /* any number */
 CornuTensor *cornu_op_power(CornuTensor *a, CornuTensor *b);
 
+CornuTensor *cornu_op_clip(CornuTensor *x, double low, double high);   /* min(max(x, low), high) */
 CornuTensor *cornu_op_scale(CornuTensor *x, double factor);     /* x * factor */
 CornuTensor *cornu_op_shift(CornuTensor *x, double term);       /* x + term   */
 

@@ -111,9 +111,7 @@ static CornuTensor *folded(CornuTensor *i, int64_t n, CornuFillMode mode, CornuT
 {
     if (!i) return *inside = NULL;
     const double period = (double)(mode == CORNU_FILL_REFLECT ? 2 * n : n);
-    CornuTensor *first = cornu_op_constant_like(i, 0.0);
-    CornuTensor *last = cornu_op_constant_like(i, (double)(n - 1));
-    CornuTensor *clamped = cornu_op_minimum(cornu_op_maximum(i, first), last);
+    CornuTensor *clamped = cornu_op_clip(i, 0.0, (double)(n - 1));
     *inside = cornu_op_compare(i, CORNU_EQUAL, clamped);
     if (mode == CORNU_FILL_CONSTANT || mode == CORNU_FILL_NEAREST) return clamped;
     /* Half a pixel keeps i / period away from whole numbers, whatever its rounding. */

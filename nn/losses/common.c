@@ -94,13 +94,6 @@ CornuTensor *cornu__axis_last(const char *who, CornuTensor *x, int64_t axis)
     return at == rank - 1 ? x : cornu_op_transpose(x, axes);
 }
 
-CornuTensor *cornu__clip(CornuTensor *x, double low, double high)
-{
-    if (!x) return NULL;
-    CornuTensor *at_least = cornu_op_maximum(x, cornu_op_constant_like(x, low));
-    return cornu_op_minimum(at_least, cornu_op_constant_like(x, high));
-}
-
 CornuTensor *cornu__one_minus(CornuTensor *x) { return cornu_op_shift(cornu_op_negative(x), 1.0); }
 
 /* x / max(|x|, 1e-7). The bound is on the square: the root's derivative at 0 is infinite. */

@@ -16,7 +16,7 @@ static CornuTensor *probabilities(CornuTensor *y_pred)
 {
     if (!y_pred) return NULL;
     CornuTensor *sum = cornu_op_reduce_sum(y_pred, cornu__last_axis(y_pred), true);
-    return cornu__clip(cornu_op_divide(y_pred, sum), CORNU__EPSILON, 1.0 - CORNU__EPSILON);
+    return cornu_op_clip(cornu_op_divide(y_pred, sum), CORNU__EPSILON, 1.0 - CORNU__EPSILON);
 }
 
 /* log p: of the clipped and normalised probabilities, or of softmax(logits). */
@@ -128,8 +128,8 @@ static CornuTensor *divergence_call(const CornuLoss *self, CornuTensor *y_true,
                                     CornuTensor *y_pred)
 {
     if (!align_operands(self, &y_true, &y_pred)) return NULL;
-    CornuTensor *t = cornu__clip(y_true, CORNU__EPSILON, 1.0);
-    CornuTensor *p = cornu__clip(y_pred, CORNU__EPSILON, 1.0);
+    CornuTensor *t = cornu_op_clip(y_true, CORNU__EPSILON, 1.0);
+    CornuTensor *p = cornu_op_clip(y_pred, CORNU__EPSILON, 1.0);
     return cross_entropy(t, cornu_op_log(cornu_op_divide(p, t)));
 }
 
@@ -144,7 +144,7 @@ static CornuTensor *either(CornuTensor *y, CornuTensor *a, CornuTensor *b)
 /* - y log p - (1 - y) log(1 - p) */
 static CornuTensor *bernoulli(CornuTensor *y, CornuTensor *p)
 {
-    p = cornu__clip(p, CORNU__EPSILON, 1.0 - CORNU__EPSILON);
+    p = cornu_op_clip(p, CORNU__EPSILON, 1.0 - CORNU__EPSILON);
     return cornu_op_negative(either(y, cornu_op_log(p), cornu_op_log(cornu__one_minus(p))));
 }
 

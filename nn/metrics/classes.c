@@ -185,9 +185,7 @@ static CornuTensor *class_numbers(CornuTensor *x, bool one_hot)
 static CornuTensor *in_bounds(const Iou *iou, CornuTensor *x, CornuTensor **weight)
 {
     if (!x || !*weight) return NULL;
-    CornuTensor *zero = cornu_op_constant_like(x, 0.0);
-    CornuTensor *most = cornu_op_constant_like(x, (double)(iou->classes - 1));
-    CornuTensor *held = cornu_op_minimum(cornu_op_maximum(x, zero), most);
+    CornuTensor *held = cornu_op_clip(x, 0.0, (double)(iou->classes - 1));
     CornuTensor *within = cornu_op_compare(held, CORNU_EQUAL, x);
     *weight = cornu_op_select(within, *weight, cornu_op_constant_like(*weight, 0.0));
     return held;

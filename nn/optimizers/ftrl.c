@@ -45,8 +45,8 @@ static CornuTensor *update(const CornuOptimizer *self, const CornuUpdate *u,
     CornuTensor *z = cornu_op_add(u->slot[1],
                                   cornu_op_subtract(g, cornu_op_multiply(sigma, u->w)));
     if (!z) return NULL;
-    CornuTensor *most = cornu_op_constant_like(z, ftrl->l1_regularization_strength);
-    CornuTensor *clipped = cornu_op_minimum(cornu_op_maximum(z, cornu_op_negative(most)), most);
+    CornuTensor *clipped = cornu_op_clip(z, -ftrl->l1_regularization_strength,
+                                         ftrl->l1_regularization_strength);
 
     /* 2 l2 = 2 l2_regularization_strength + beta / learning_rate */
     CornuTensor *twice_l2 = cornu_op_shift(

@@ -124,6 +124,12 @@ CornuTensor *cornu_op_scale(CornuTensor *x, double factor)
     return cornu_op_multiply(x, cornu_op_constant_like(x, factor));
 }
 
+CornuTensor *cornu_op_clip(CornuTensor *x, double low, double high)
+{
+    CornuTensor *at_least = cornu_op_maximum(x, cornu_op_constant_like(x, low));
+    return cornu_op_minimum(at_least, cornu_op_constant_like(x, high));
+}
+
 CornuTensor *cornu_op_shift(CornuTensor *x, double term)
 {
     return cornu_op_add(x, cornu_op_constant_like(x, term));

@@ -29,9 +29,7 @@ static CornuTensor *activate_gate(const Cell *cell, CornuTensor *x)
     const CornuRecurrence *r = cell->recurrence;
     if (r->recurrent_activation) return r->recurrent_activation(r->recurrent_context, x);
     if (r->gate_slope == 0.0) return cornu_op_sigmoid(x);
-    CornuTensor *line = cornu_op_shift(cornu_op_scale(x, r->gate_slope), 0.5);
-    line = cornu_op_maximum(line, cornu_op_constant_like(line, 0.0));
-    return cornu_op_minimum(line, cornu_op_constant_like(line, 1.0));
+    return cornu_op_clip(cornu_op_shift(cornu_op_scale(x, r->gate_slope), 0.5), 0.0, 1.0);
 }
 
 /* Gates first to first + count of x (.., G U). */
