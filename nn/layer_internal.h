@@ -80,6 +80,23 @@ CornuTensor *cornu__no_mask(CornuLayer *layer, const CornuCall *call, CornuTenso
 CornuStatus cornu__build_image(CornuLayer *layer, CornuShape input);
 CornuStatus cornu__build_sequence(CornuLayer *layer, CornuShape input);
 
+/* For class tables: rows of `fields` of a config that has these, in Keras' order. */
+#define CORNU__KERNEL_FIELDS(Config)                                                             \
+    { "activation", CORNU_FIELD_ACTIVATION, offsetof(Config, activation) },                      \
+    { "use_bias", CORNU_FIELD_NOT, offsetof(Config, no_bias) },                                  \
+    { "kernel_initializer", CORNU_FIELD_INITIALIZER, offsetof(Config, kernel_initializer) },     \
+    { "bias_initializer", CORNU_FIELD_INITIALIZER, offsetof(Config, bias_initializer) },         \
+    { "kernel_regularizer", CORNU_FIELD_REGULARIZER, offsetof(Config, kernel_regularizer) },     \
+    { "bias_regularizer", CORNU_FIELD_REGULARIZER, offsetof(Config, bias_regularizer) },         \
+    { "activity_regularizer", CORNU_FIELD_REGULARIZER, offsetof(Config, activity_regularizer) }, \
+    { "kernel_constraint", CORNU_FIELD_CONSTRAINT, offsetof(Config, kernel_constraint) },        \
+    { "bias_constraint", CORNU_FIELD_CONSTRAINT, offsetof(Config, bias_constraint) }
+#define CORNU__SCALE_FIELDS(Config)                                                        \
+    { "beta_regularizer", CORNU_FIELD_REGULARIZER, offsetof(Config, beta_regularizer) },   \
+    { "gamma_regularizer", CORNU_FIELD_REGULARIZER, offsetof(Config, gamma_regularizer) }, \
+    { "beta_constraint", CORNU_FIELD_CONSTRAINT, offsetof(Config, beta_constraint) },      \
+    { "gamma_constraint", CORNU_FIELD_CONSTRAINT, offsetof(Config, gamma_constraint) }
+
 /* The classes that files may name, the order of the alphabet; *count of them. */
 const CornuLayerClass *const *cornu__layer_classes(int *count);
 

@@ -165,10 +165,7 @@ static const CornuField fields[] = {
     { "moving_mean_initializer", CORNU_FIELD_INITIALIZER, FIELD(moving_mean_initializer) },
     { "moving_variance_initializer", CORNU_FIELD_INITIALIZER,
       FIELD(moving_variance_initializer) },
-    { "beta_regularizer", CORNU_FIELD_REGULARIZER, FIELD(beta_regularizer) },
-    { "gamma_regularizer", CORNU_FIELD_REGULARIZER, FIELD(gamma_regularizer) },
-    { "beta_constraint", CORNU_FIELD_CONSTRAINT, FIELD(beta_constraint) },
-    { "gamma_constraint", CORNU_FIELD_CONSTRAINT, FIELD(gamma_constraint) },
+    CORNU__SCALE_FIELDS(CornuBatchNormalizationConfig),
     { 0 },
 };
 

@@ -55,15 +55,7 @@ static const CornuField fields[] = {
     { "padding", CORNU_FIELD_PADDING, AT(padding) },
     { "dilation_rate", CORNU_FIELD_SINGLE, AT(dilation_rate) },
     { "groups", CORNU_FIELD_INTEGER, AT(groups) },
-    { "activation", CORNU_FIELD_ACTIVATION, AT(activation) },
-    { "use_bias", CORNU_FIELD_NOT, AT(no_bias) },
-    { "kernel_initializer", CORNU_FIELD_INITIALIZER, AT(kernel_initializer) },
-    { "bias_initializer", CORNU_FIELD_INITIALIZER, AT(bias_initializer) },
-    { "kernel_regularizer", CORNU_FIELD_REGULARIZER, AT(kernel_regularizer) },
-    { "bias_regularizer", CORNU_FIELD_REGULARIZER, AT(bias_regularizer) },
-    { "activity_regularizer", CORNU_FIELD_REGULARIZER, AT(activity_regularizer) },
-    { "kernel_constraint", CORNU_FIELD_CONSTRAINT, AT(kernel_constraint) },
-    { "bias_constraint", CORNU_FIELD_CONSTRAINT, AT(bias_constraint) },
+    CORNU__KERNEL_FIELDS(CornuConv1dConfig),
     { 0 },
 };
 #undef AT

@@ -45,18 +45,7 @@ static CornuLayer *from(const void *config) { return cornu_dense_from(config); }
 
 static const CornuField fields[] = {
     { "units", CORNU_FIELD_INTEGER, offsetof(CornuDenseConfig, units) },
-    { "activation", CORNU_FIELD_ACTIVATION, offsetof(CornuDenseConfig, activation) },
-    { "use_bias", CORNU_FIELD_NOT, offsetof(CornuDenseConfig, no_bias) },
-    { "kernel_initializer", CORNU_FIELD_INITIALIZER,
-      offsetof(CornuDenseConfig, kernel_initializer) },
-    { "bias_initializer", CORNU_FIELD_INITIALIZER, offsetof(CornuDenseConfig, bias_initializer) },
-    { "kernel_regularizer", CORNU_FIELD_REGULARIZER,
-      offsetof(CornuDenseConfig, kernel_regularizer) },
-    { "bias_regularizer", CORNU_FIELD_REGULARIZER, offsetof(CornuDenseConfig, bias_regularizer) },
-    { "activity_regularizer", CORNU_FIELD_REGULARIZER,
-      offsetof(CornuDenseConfig, activity_regularizer) },
-    { "kernel_constraint", CORNU_FIELD_CONSTRAINT, offsetof(CornuDenseConfig, kernel_constraint) },
-    { "bias_constraint", CORNU_FIELD_CONSTRAINT, offsetof(CornuDenseConfig, bias_constraint) },
+    CORNU__KERNEL_FIELDS(CornuDenseConfig),
     { 0 },
 };
 

@@ -73,10 +73,7 @@ static const CornuField fields[] = {
     { "scale", CORNU_FIELD_NOT, FIELD(no_scale) },
     { "beta_initializer", CORNU_FIELD_INITIALIZER, FIELD(beta_initializer) },
     { "gamma_initializer", CORNU_FIELD_INITIALIZER, FIELD(gamma_initializer) },
-    { "beta_regularizer", CORNU_FIELD_REGULARIZER, FIELD(beta_regularizer) },
-    { "gamma_regularizer", CORNU_FIELD_REGULARIZER, FIELD(gamma_regularizer) },
-    { "beta_constraint", CORNU_FIELD_CONSTRAINT, FIELD(beta_constraint) },
-    { "gamma_constraint", CORNU_FIELD_CONSTRAINT, FIELD(gamma_constraint) },
+    CORNU__SCALE_FIELDS(CornuGroupNormalizationConfig),
     { 0 },
 };
 
