@@ -1,5 +1,5 @@
-/* Layers (architecture.c), models (architecture_models.c) and the calls that link layers
- * (architecture_functional.c) in Keras' JSON. */
+/* Layers (architecture.c) and their arguments (fields.c), models (architecture_models.c) and the
+ * calls that link layers (architecture_functional.c) in Keras' JSON. */
 #ifndef CORNU_NN_ARCHITECTURE_INTERNAL_H
 #define CORNU_NN_ARCHITECTURE_INTERNAL_H
 
@@ -72,6 +72,14 @@ CornuStatus cornu__read_list(const json_t *value, const char *name, int64_t *num
 /* One field of a config, from its value. */
 CornuStatus cornu__read_field(const CornuPolicy *usual, const CornuField *field,
                               const json_t *value, void *config);
+
+/* The members of an object, by a table; of those that it does not have the ones that every layer has
+ * are passed over, and what is Keras' default. */
+CornuStatus cornu__read_arguments(const CornuPolicy *usual, const CornuField *fields,
+                                  const json_t *config, void *arguments);
+
+/* CORNU_ERR_FORMAT: the member is not what was expected. */
+CornuStatus cornu__unexpected(const char *name, const char *expected);
 
 /* A policy as it was written: NULL in *name where none was chosen. */
 CornuStatus cornu__read_policy(const json_t *dtype, const char **name);
