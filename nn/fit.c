@@ -2,6 +2,7 @@
  * keras/src/backend/jax/trainer.py, fit. */
 #include <math.h>
 
+#include "../device/log_internal.h"
 #include "loop_internal.h"
 #include "trace_internal.h"
 
@@ -298,6 +299,8 @@ CornuHistory *cornu_fit_from(const CornuFitConfig *config)
     cornu__source_close(&fit.train);
     cornu__source_close(&fit.validation);
     cornu__callbacks_close(&fit.callbacks);
+    cornu__log(status == CORNU_ERR_INTERRUPTED ? CORNU_LOG_INFO : CORNU_LOG_ERROR, "fit: %s",
+               cornu_error_message());
     if (!status) return fit.at.history;
     cornu_history_free(fit.at.history);
     return cornu__null();

@@ -4,6 +4,8 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include "../device/log_internal.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -30,7 +32,10 @@ static CornuStatus find_library(void **library)
     static const char *const names[] = { TEXT(CORNU_HDF5), "libhdf5.so" };
     char                     why[400] = "";
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if ((*library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL))) return CORNU_OK;
+        if ((*library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL))) {
+            cornu__log(CORNU_LOG_INFO, "loaded %s", names[i]);
+            return CORNU_OK;
+        }
         const char  *said = dlerror();
         const size_t length = strlen(why);
         snprintf(why + length, sizeof why - length, "%s%s", i ? "; " : "", said ? said : names[i]);

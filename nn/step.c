@@ -11,6 +11,7 @@
  * sum over valid rows / the batch's number of them, so the optimizer sums gradients over shards and
  * nothing is scaled again; on a device with one shard those sums vanish.
  */
+#include "../device/log_internal.h"
 #include "loss_internal.h"
 #include "metric_internal.h"
 #include "model_internal.h"
@@ -476,6 +477,9 @@ CornuExecutable *cornu_model_train_step(CornuModel *model, CornuType x, CornuTyp
         cornu__step(model, CORNU_STEP_TRAIN, &(CornuArrays){ .x = &data[0], .y = &data[1] },
                     &step))
         return cornu__null();
+    static const char *const does[] = { "trains", "tests", "tests and predicts", "predicts" };
+    cornu__log(CORNU_LOG_INFO, "%s: a new step that %s with batches of %lld rows",
+               model->base.name, does[mode], (long long)arrays->x[0].type.shape.extent[0]);
     return cornu_graph_executable(step->graph);
 }
 
