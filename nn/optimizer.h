@@ -266,6 +266,12 @@ CornuTensor *cornu_optimizer_scale_loss(const CornuOptimizer *optimizer, CornuTe
 CornuStatus cornu_optimizer_apply(CornuOptimizer *optimizer, CornuGraph *graph,
                                   CornuTensor *const *gradients);
 
+/* The l2 norm of all those gradients as they are applied, before clipping: summed over the shards,
+ * and not scaled; an f32 scalar that all shards have in common. Where groups have gradients of their
+ * own, the root of the mean of their squares. NULL with a pending error. */
+CornuTensor *cornu_optimizer_gradient_norm(const CornuOptimizer *optimizer, CornuGraph *graph,
+                                           CornuTensor *const *gradients);
+
 /* The learning-rate variable; CORNU_ERR_UNSUPPORTED under a schedule, which rules alone. Before
  * build the number is kept for it. */
 CornuStatus cornu_optimizer_set_learning_rate(CornuOptimizer *optimizer, double value);
