@@ -322,3 +322,4 @@ int main(void)
     memcpy(tests + CASES, more, sizeof more);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
+        { "tpu", 4, TRAINING_GROUPS }, { "cpu", 4, TRAINING_GROUPS },
