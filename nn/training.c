@@ -156,6 +156,31 @@ static CornuStatus add_history(Arrays *arrays, const CornuHistory *history)
     return CORNU_OK;
 }
 
+static CornuStatus arrays_of(const CornuCallbacks *callbacks, int i, CornuArray **arrays, int *count)
+{
+    CornuCallback *callback = callbacks->items[i];
+    *count = 0;
+    return callback->arrays ? callback->arrays(callback, callbacks->model, arrays, count)
+                            : CORNU_OK;
+}
+
+/* Callback i's, whose numbers are called `name`. */
+static CornuStatus add_callback_arrays(Arrays *arrays, const CornuCallbacks *callbacks, int i,
+                                       const char *name)
+{
+    char        full[NAME_SIZE + 20];
+    CornuArray *from;
+    int         count;
+    CORNU__TRY(arrays_of(callbacks, i, &from, &count));
+    for (int k = 0; k < count; k++) {
+        snprintf(full, sizeof full, "%s/%d", name, k);
+        CornuNamedArray *array = add_array(arrays, full, from[k].type);
+        if (!array) return CORNU_ERR_MEMORY;
+        memcpy(array->array.data, from[k].data, cornu_type_bytes(from[k].type));
+    }
+    return CORNU_OK;
+}
+
 static CornuStatus add_callbacks(Arrays *arrays, const CornuTraining *training)
 {
     char name[NAME_SIZE];
@@ -167,6 +192,7 @@ static CornuStatus add_callbacks(Arrays *arrays, const CornuTraining *training)
         CornuNamedArray *array = add_array(arrays, name, cornu_type(CORNU_F64, count));
         if (!array) return CORNU_ERR_MEMORY;
         memcpy(array->array.data, numbers, (size_t)count * sizeof *numbers);
+        CORNU__TRY(add_callback_arrays(arrays, training->callbacks, i, name));
     }
     return CORNU_OK;
 }
@@ -359,6 +385,22 @@ static CornuStatus restore_history(const CornuTraining *training, const CornuSaf
     return status;
 }
 
+static CornuStatus restore_callback_arrays(const CornuCallbacks *callbacks, int i, const char *name,
+                                           const CornuSafetensors *file)
+{
+    char        full[NAME_SIZE + 20];
+    CornuArray *to;
+    int         count;
+    CORNU__TRY(arrays_of(callbacks, i, &to, &count));
+    for (int k = 0; k < count; k++) {
+        snprintf(full, sizeof full, "%s/%d", name, k);
+        const CornuNamedArray *array = cornu_safetensors_find(file, full);
+        CORNU__TRY(cornu__check_fit(array, full, to[k].type));
+        memcpy(to[k].data, array->array.data, cornu_type_bytes(to[k].type));
+    }
+    return CORNU_OK;
+}
+
 static CornuStatus restore_callbacks(const CornuTraining *training, const CornuSafetensors *file)
 {
     char name[NAME_SIZE];
@@ -370,6 +412,7 @@ static CornuStatus restore_callbacks(const CornuTraining *training, const CornuS
         const CornuNamedArray *array = cornu_safetensors_find(file, name);
         CORNU__TRY(cornu__check_fit(array, name, cornu_type(CORNU_F64, count)));
         memcpy(numbers, array->array.data, (size_t)count * sizeof *numbers);
+        CORNU__TRY(restore_callback_arrays(training->callbacks, i, name, file));
     }
     return CORNU_OK;
 }
