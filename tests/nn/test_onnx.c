@@ -1,6 +1,6 @@
 /* Models as ONNX files, which ONNX' checker passes and the ONNX runtime runs to the same numbers.
- * Needs onnx and onnxruntime in the interpreter that CORNU_PYTHON names (default python3), else that
- * is skipped. */
+ * Needs onnx and onnxruntime in the interpreter that CORNU_PYTHON names (default python3), else
+ * that is skipped. */
 #include "../../nn/cornu.h"
 #include "../allocations.h"
 #include "../datasets/files.h"
@@ -144,7 +144,8 @@ static void set_weights(CornuModel *model)
         assert_true(cornu_type_count(weight->type) <= NUMBERS);
         for (int64_t k = 0; k < cornu_type_count(weight->type); k++) {
             random = random * 1664525 + 1013904223;
-            values[k] = (float)(random >> 8) / (float)(1 << 24) - (weight->non_trainable ? 0 : 0.4f);
+            values[k] = (float)(random >> 8) / (float)(1 << 24) -
+                        (weight->non_trainable ? 0 : 0.4f);
         }
         expect_ok(cornu_weight_write(weight, cornu_array_from(values, weight->type)));
     }
