@@ -200,10 +200,11 @@ static CornuStatus simplify_op(Simplifier *s, const CornuProgramOp *op)
     if (fold(rewrite->to, op, type, in, &number))
         return record_constant(s, type, number, out);
     if (op->id == CORNU_OP_REDUCE_SUM && is_widened(rewrite->to, in[0])) {
-        const CornuProgramOp *convert = maker(rewrite->to, in[0]);
-        CornuAttributes       sum = op->attributes;
+        const CornuValue narrow =
+            cornu_program_operands(rewrite->to, maker(rewrite->to, in[0]))[0];
+        CornuAttributes sum = op->attributes;
         sum.reduce.widen = 1;
-        return record(s, op->id, &sum, cornu_program_operands(rewrite->to, convert), 1, out);
+        return record(s, op->id, &sum, &narrow, 1, out);
     }
     CornuValue  source = in ? in[0] : CORNU_NO_VALUE;
     const CornuProgramOp *inner = op->in_count == 1 ? maker(rewrite->to, source) : NULL;
