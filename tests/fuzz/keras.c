@@ -6,7 +6,7 @@
 #include "../../nn/zip_internal.h"
 
 static CornuDevice   *device;
-static CornuZipMember members[3];
+static CornuZipMember saved[3];
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -22,9 +22,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     CornuZip *zip = cornu__zip_open(path);
     for (int i = 0; i < 3; i++) {
         unsigned char *bytes;
-        members[i].name = cornu__copy_text(cornu__zip_name(zip, i));
-        cornu__zip_read(zip, i, &bytes, &members[i].size);
-        members[i].bytes = bytes;
+        saved[i].name = cornu__copy_text(cornu__zip_name(zip, i));
+        cornu__zip_read(zip, i, &bytes, &saved[i].size);
+        saved[i].bytes = bytes;
     }
     cornu__zip_close(zip);
     return 0;
@@ -33,9 +33,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *path = fuzz_path("a.keras");
-    if (!members[0].name) return 0;
-    members[1].bytes = data;
-    members[1].size = size;
+    if (!saved[0].name) return 0;
+    const CornuZipMember members[] = { saved[0], { saved[1].name, data, size }, saved[2] };
     fuzz_expect(fuzz_done(cornu__zip_write(path, members, 3)), "an archive");
     CornuModel *model = cornu_model_load_compiled(path, device);
     fuzz_made(model);

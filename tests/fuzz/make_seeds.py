@@ -120,6 +120,13 @@ with zipfile.ZipFile(to, "w") as file:
     file.writestr(zipfile.ZipInfo("b"), "")
     file.comment = b"a comment"
 seed("zip", "comment", to.getvalue())
+# Two members in one place.
+local = struct.pack("<IHHHHHIIIHH", 0x04034B50, 20, 0, 0, 0, 33, 0xE8B7BE43, 1, 1, 1, 0) + b"aa"
+entry = struct.pack("<IHHHHHHIIIHHHHHII", 0x02014B50, 20, 20, 0, 0, 0, 33, 0xE8B7BE43, 1, 1, 1, 0, 0,
+                    0, 0, 0, 0)
+entries = entry + b"a" + entry + b"b"
+seed("zip", "overlap", local + entries + struct.pack("<IHHHHIIH", 0x06054B50, 0, 0, 2, 2,
+                                                     len(entries), len(local), 0))
 
 
 def safetensors(metadata, **arrays):

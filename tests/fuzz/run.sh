@@ -4,7 +4,8 @@
 #     NAME EXECUTIONS EXECUTIONS_PER_SECOND FINDINGS
 #
 # What was found lies in seeds/TARGET/ from then on, so that every test tries it again; the rest of
-# what new places were reached with in FOLDER/corpus/. Exits with 1 when there is a finding.
+# what new places were reached with in FOLDER/corpus/. With FUZZ_SEED the same inputs follow on the
+# seeds each time, and no corpus is kept. Exits with 1 when there is a finding.
 set -u
 folder=$1 seconds=$2
 shift 2
@@ -18,13 +19,15 @@ words() {
 }
 
 fuzz() {
-    local name corpus log status
+    local name corpus log status dictionary=
     name=$(basename "$1" .c)
-    corpus=$folder/corpus/$name log=$folder/$name.log
+    corpus=${FUZZ_SEED:+$TMPDIR}
+    corpus=${corpus:-$folder}/corpus/$name log=$folder/$name.log
     mkdir -p "$corpus" "$seeds/$name"
     words "$name" >"$folder/$name.words"
+    [ -s "$folder/$name.words" ] && dictionary=-dict=$folder/$name.words
     "$folder/tests/fuzz/$name" -max_total_time="$seconds" -rss_limit_mb=1024 -timeout=10 \
-        -max_len=8192 -print_final_stats=1 -dict="$folder/$name.words" \
+        -max_len=8192 -print_final_stats=1 ${dictionary:+"$dictionary"} -seed="${FUZZ_SEED:-0}" \
         -artifact_prefix="$seeds/$name/" "$corpus" "$seeds/$name" >"$log" 2>&1
     status=$?
     awk -v name="$name" -v found=$((status != 0)) '

@@ -15,7 +15,7 @@ for target in $targets; do
 done
 
 if [ -n "$fuzzers" ]; then
-    bash "$top/tests/fuzz/run.sh" "$fuzzers" 2 $targets >lines 2>err
+    FUZZ_SEED=1 bash "$top/tests/fuzz/run.sh" "$fuzzers" 2 $targets >lines 2>err
     for target in $targets; do
         check "$target, for two seconds" grep -Eq "^$target [1-9][0-9]* [0-9]+ 0\$" lines
     done
