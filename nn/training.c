@@ -281,9 +281,11 @@ static CornuStatus check_place(const CornuModel *model, const Place *p)
             return cornu__fail(CORNU_ERR_ARGUMENT, "it is of a training whose %s is %lld, this "
                                "one's is %lld; expected the same", same[i].name,
                                (long long)same[i].there, (long long)same[i].here);
+    const json_int_t samples = p->step > INT64_MAX / 2 / here.batch_size
+                                   ? INT64_MAX / 2 : p->step * here.batch_size;
     const struct { const char *name; json_int_t at, most; } places[] = {
         { "epoch", p->epoch, UINT32_MAX }, { "pass", p->pass, UINT32_MAX },
-        { "step", p->step, here.steps }, { "samples", p->samples, p->step * here.batch_size },
+        { "step", p->step, here.steps }, { "samples", p->samples, samples },
         { "batch", p->index, here.batches == CORNU_NONE ? INT64_MAX / 2 : here.batches },
     };
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
