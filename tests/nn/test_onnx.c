@@ -1,5 +1,5 @@
-/* Models as ONNX files: every class of layers has a rule, the files have the nodes that they should,
- * ONNX' checker passes them, and the ONNX runtime runs them to the same numbers. The last two need
+/* Models as ONNX files: every class of layers has a rule, the files have the nodes that they
+ * should, ONNX' checker passes them, and the ONNX runtime runs them to the same numbers. The last two need
  * onnx and onnxruntime in the interpreter that CORNU_PYTHON names (default python3), else they are
  * skipped. */
 #include "../../models/models.h"
@@ -63,7 +63,8 @@ static CornuArray draw(CornuShape shape, bool whole)
 }
 
 /* Every weight gets its own number, so that none can stand for another one: between -0.4 and 0.6,
- * statistics from 0 on; or, of what is to stay trainable, near what a bias and its like begin with. */
+ * statistics from 0 on; or, of what is to stay trainable, near what a bias and its like begin
+ * with. */
 static void set_weights(CornuModel *model, bool near)
 {
     uint32_t random = 1;
