@@ -213,8 +213,8 @@ static CornuStatus go_on(Backup *self, CornuModel *model, const Places *places,
     if (!status) status = discard(self, places, 0, number);
     self->kept_step = training->step;
     if (!status)
-        say(self, CORNU_LOG_INFO, "Going on from %s: epoch %lld, %lld of %lld steps are done.", path,
-            (long long)training->epoch + 1, (long long)training->step,
+        say(self, CORNU_LOG_INFO, "Going on from %s: epoch %lld, %lld of %lld steps are done.",
+            path, (long long)training->epoch + 1, (long long)training->step,
             (long long)training->source->steps);
     cornu__release(path);
     return status;

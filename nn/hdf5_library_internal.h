@@ -9,8 +9,8 @@
 
 /* Loads libhdf5 unless it is there, for good, and claims it for this thread: most builds of it are
  * not made for several, so others wait until it has left as often as it has entered.
- * CORNU_ERR_UNSUPPORTED, without a claim, where there is none, or none of the version that Cornu was
- * built for. Does not call H5open. */
+ * CORNU_ERR_UNSUPPORTED, without a claim, where there is none, or none of the version that Cornu
+ * was built for. Does not call H5open. */
 CornuStatus cornu__hdf5_enter(void);
 void        cornu__hdf5_leave(void);
 

@@ -134,11 +134,11 @@ typedef struct {
     int64_t         steps_per_execution;         /* steps from one call of the batch hooks to the
                                                     next (callback.h); default the strategy's in
                                                     scope, else 1 */
-    bool            gradient_norm;               /* training logs "gradient_norm", too: the mean over
-                                                    steps of the l2 norm of all gradients before
-                                                    clipping (cornu_optimizer_gradient_norm). Steps
-                                                    that a scaled loss makes too large for f16 do
-                                                    not count */
+    bool            gradient_norm;               /* training logs "gradient_norm", too: the mean
+                                                    over steps of the l2 norm of all gradients
+                                                    before clipping; see
+                                                    cornu_optimizer_gradient_norm. Steps whose loss
+                                                    was scaled too far for f16 do not count */
     bool            debug_nans;                  /* a step after which a weight, the loss or another
                                                     result is nan or infinite fails with
                                                     CORNU_ERR_VALUE naming the layer and op that

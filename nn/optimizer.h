@@ -267,8 +267,8 @@ CornuStatus cornu_optimizer_apply(CornuOptimizer *optimizer, CornuGraph *graph,
                                   CornuTensor *const *gradients);
 
 /* The l2 norm of all those gradients as they are applied, before clipping: summed over the shards,
- * and not scaled; an f32 scalar that all shards have in common. Where groups have gradients of their
- * own, the root of the mean of their squares. NULL with a pending error. */
+ * and not scaled; an f32 scalar that all shards have in common. Where groups have gradients of
+ * their own, the root of the mean of their squares. NULL with a pending error. */
 CornuTensor *cornu_optimizer_gradient_norm(const CornuOptimizer *optimizer, CornuGraph *graph,
                                            CornuTensor *const *gradients);
 

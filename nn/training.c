@@ -156,7 +156,8 @@ static CornuStatus add_history(Arrays *arrays, const CornuHistory *history)
     return CORNU_OK;
 }
 
-static CornuStatus arrays_of(const CornuCallbacks *callbacks, int i, CornuArray **arrays, int *count)
+static CornuStatus arrays_of(const CornuCallbacks *callbacks, int i, CornuArray **arrays,
+                             int *count)
 {
     CornuCallback *callback = callbacks->items[i];
     *count = 0;

@@ -192,7 +192,8 @@ static bool watch(const Case *c, int threads, int64_t steps, bool backs_up, Watc
 
 static void best_weights_go_on(void **state)
 {
-    static const Case cases[] = { { .device = "cpu", .shards = 1 }, { .device = "tpu", .shards = 4 } };
+    static const Case cases[] = { { .device = "cpu", .shards = 1 },
+                                  { .device = "tpu", .shards = 4 } };
     (void)state;
     for (int i = 0; i < 2; i++) {
         static Watched whole, resumed;
