@@ -374,6 +374,25 @@ static void test_sums_read_what_was_widened(void **state)
     cornu_program_free(p);
 }
 
+/* Likewise where the program's arrays grow, and move, with just that sum; a sanitizer sees it. */
+static void test_sums_of_programs_of_any_size(void **state)
+{
+    (void)state;
+    const CornuAttributes wide = { .convert = { CORNU_F32 } }, rows = { .reduce = { 1, 0, 0 } };
+    for (int before = 0; before < 70; before++) {
+        CornuProgram *p = cornu_program_create();
+        CornuValue    x = input(p, cornu_type(CORNU_BF16, 4, 3));
+        CornuValue    y = input(p, cornu_type(CORNU_F32, 2));
+        for (int i = 0; i < before; i++) y = op1(p, CORNU_OP_TANH, y);
+        output(p, y, -1);
+        x = op(p, CORNU_OP_CONVERT, &wide, &x, 1);
+        output(p, op(p, CORNU_OP_REDUCE_SUM, &rows, &x, 1), -1);
+        Compiled made = compile(cpu[0], p);
+        release(&made);
+        cornu_program_free(p);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -391,6 +410,7 @@ int main(void)
         cmocka_unit_test(test_sums_come_before_products),
         cmocka_unit_test(test_equal_packs_are_one),
         cmocka_unit_test(test_sums_read_what_was_widened),
+        cmocka_unit_test(test_sums_of_programs_of_any_size),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
 }
