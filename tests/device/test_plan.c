@@ -278,7 +278,7 @@ static void test_equal_packs_are_one(void **state)
     }
 }
 
-/* A sum in f32 of what is bf16 reads the bf16. */
+/* A sum in f32 of what is bf16 reads the bf16, one by index too. */
 static void test_sums_read_what_was_widened(void **state)
 {
     (void)state;
@@ -290,6 +290,18 @@ static void test_sums_read_what_was_widened(void **state)
     check(p, 2e-6, "sum");
     Compiled made = compile(cpu[1], p);
     assert_int_equal(statistics(&made)->bytes_moved, 400 * 30 * 2 + 30 * 4);
+    release(&made);
+    cornu_program_free(p);
+
+    const CornuAttributes by_index = { .gather_grad = { .rows = 10, .dtype = CORNU_F32 } };
+    p = cornu_program_create();
+    CornuValue in[2] = { input(p, cornu_type(CORNU_BF16, 400, 30)),
+                         input(p, cornu_type(CORNU_U8, 400)) };
+    in[0] = op(p, CORNU_OP_CONVERT, &wide, &in[0], 1);
+    output(p, op(p, CORNU_OP_GATHER_GRAD, &by_index, in, 2), -1);
+    check(p, 2e-6, "sums by index");
+    made = compile(cpu[1], p);
+    assert_int_equal(statistics(&made)->bytes_moved, 400 * (30 * 2 + 1) + 10 * 30 * 4);
     release(&made);
     cornu_program_free(p);
 }
