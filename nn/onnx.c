@@ -266,7 +266,7 @@ int cornu__onnx_weight(CornuOnnx *to, const CornuLayer *layer, int i)
     return cornu__onnx_weight_as(to, layer, i, NULL, layer->weights[i]->type.shape);
 }
 
-/* Element after element of the result, each from where its place among the result's axes is in x. */
+/* Element after element of the result, each from its place in x. */
 static void reorder(const float *x, CornuShape shape, const int *order, float *y)
 {
     int64_t strides[CORNU_MAX_RANK], at[CORNU_MAX_RANK] = { 0 };

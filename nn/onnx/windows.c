@@ -63,8 +63,8 @@ static CornuStatus give(const CornuOnnxCall *call, int y)
     return CORNU_OK;
 }
 
-/* Weight i with the last axis, the filters, in front, the one before it next, and the others behind:
- * HWIO as OIHW. Transposed convolutions have HWOI, and IOHW in ONNX. */
+/* Weight i with the last axis, the filters, in front, the one before it next, and the others
+ * behind: HWIO as OIHW. Transposed convolutions have HWOI, and IOHW in ONNX. */
 static int kernel_of(const CornuOnnxCall *call, int i)
 {
     const CornuShape own = call->layer->weights[i]->type.shape;

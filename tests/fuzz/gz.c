@@ -1,5 +1,6 @@
-/* idx files that are compressed here, so that what is inside changes too: byte 0 says how many bytes
- * the first of two members holds, byte 1 how many are missing at the end, or follow if negative. */
+/* idx files that are compressed here, so that what is inside changes too: byte 0 says how many
+ * bytes the first of two members holds, byte 1 how many are missing at the end, or follow if
+ * negative. */
 #include "fuzz.h"
 
 #include "../../datasets/idx.h"

@@ -1,7 +1,7 @@
 /* Models as ONNX files: every class of layers has a rule, the files have the nodes that they
- * should, ONNX' checker passes them, and the ONNX runtime runs them to the same numbers. The last two need
- * onnx and onnxruntime in the interpreter that CORNU_PYTHON names (default python3), else they are
- * skipped. */
+ * should, ONNX' checker passes them, and the ONNX runtime runs them to the same numbers. The last
+ * two need onnx and onnxruntime in the interpreter that CORNU_PYTHON names (default python3), else
+ * they are skipped. */
 #include "../../models/models.h"
 #include "../../nn/cornu.h"
 #include "../../nn/model_internal.h"
