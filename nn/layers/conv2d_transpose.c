@@ -7,13 +7,12 @@ typedef struct {
 } Conv2dTranspose;
 
 /*
- * The convolution that makes x (B, H, W, C) of the result y (B, Ho, Wo, filters), and Ho, Wo. Keras
- * takes the outputs apart by so many rows on the left and on the right of x between which s - 1
- * rows of zeros stand; of the convolution these are the rows that it pads less.
+ * Keras takes the outputs apart by so many rows on the left and on the right of x between which
+ * s - 1 rows of zeros stand; of the convolution these are the rows that it pads less.
  * Source: keras/src/backend/common/backend_utils.py.
  */
-static CornuConvolution backwards(const CornuConv2dTransposeConfig *config, CornuShape x,
-                                  int64_t out[2])
+CornuConvolution cornu__transposed_convolution(const CornuConv2dTransposeConfig *config,
+                                               CornuShape x, int64_t out[2])
 {
     CornuConvolution c = { .groups = 1 };
     for (int i = 0; i < 2; i++) {
@@ -55,7 +54,8 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     const CornuConv2dTransposeConfig *config = &((Conv2dTranspose *)layer)->config;
     int64_t                           out[2];
     if (!x) return NULL;
-    const CornuConvolution c = backwards(config, cornu_tensor_shape(x), out);
+    const CornuConvolution c = cornu__transposed_convolution(config, cornu_tensor_shape(x),
+                                                             out);
     CornuTensor *y = cornu_op_conv2d_grad_input(x, cornu_layer_read(layer, call, 0), out[0],
                                                 out[1], &c);
     return cornu__biased(layer, call, y, config->no_bias ? -1 : 1, config->activation);

@@ -626,6 +626,14 @@ static size_t read_golden(const char *name, const char *suffix, unsigned char *b
     return size;
 }
 
+/* Nor may members of an archive lie in one place: a few bytes could be any number of arrays. */
+static void test_overlapping_members(void **state)
+{
+    (void)state;
+    assert_null(cornu_npz_open("tests/fuzz/seeds/zip/overlap"));
+    expect_error(cornu_error_take(), CORNU_ERR_FORMAT, "member \"b\": lies where others do");
+}
+
 /* Cut files are refused. */
 static void test_truncated_files(void **state)
 {
@@ -708,6 +716,7 @@ int main(void)
         cmocka_unit_test(test_keras_loads_ours),
         cmocka_unit_test(test_keras_compiles_as_ours),
         cmocka_unit_test(test_hostile_files),
+        cmocka_unit_test(test_overlapping_members),
         cmocka_unit_test(test_truncated_files),
         cmocka_unit_test(test_damaged_files),
         cmocka_unit_test(test_suffixes),
