@@ -395,10 +395,10 @@ CornuStatus cornu__read_field(const CornuPolicy *usual, const CornuField *field,
         return CORNU_OK;
     case CORNU_FIELD_ACTIVATION:
         return text ? cornu_activation_find(text, at) : cornu__unexpected(field->name, "a text");
+    case CORNU_FIELD_FAN_MODE: case CORNU_FIELD_DISTRIBUTION:
     case CORNU_FIELD_PADDING: case CORNU_FIELD_MERGE: case CORNU_FIELD_INTERPOLATION:
     case CORNU_FIELD_FILL_MODE: case CORNU_FIELD_FLIP_MODE: case CORNU_FIELD_REDUCTION:
     case CORNU_FIELD_CURVE: case CORNU_FIELD_SUMMATION: case CORNU_FIELD_AVERAGE:
-    case CORNU_FIELD_FAN_MODE: case CORNU_FIELD_DISTRIBUTION:
         return text ? read_text(field->kind, field->name, text, at)
                     : cornu__unexpected(field->name, "a text");
     case CORNU_FIELD_LAYER: return cornu__layer_from_json(value, usual, at);
