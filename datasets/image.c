@@ -79,8 +79,8 @@ static int next_marker(FILE *file)
 }
 
 /* Whether each Huffman table of a JPEG has at most a code for each byte: the decoder, up to 2.27,
- * writes behind its own. Up to the frame, where the size is, or in the whole file. Source: ITU-T T.81,
- * annex B. */
+ * writes behind its own. Up to the frame, where the size is, or in the whole file. Source: ITU-T
+ * T.81, annex B. */
 static bool tables_fit(FILE *file, bool whole)
 {
     enum { IMAGE = 0xD8, END = 0xD9, TABLES = 0xC4, FRAME = 0xC0, LAST_FRAME = 0xC2, LENGTHS = 16 };
