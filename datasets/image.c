@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The decoder's memory: a small file may ask for any amount. */
+/* The decoder's memory: a small file may ask for any amount. Zeros, as the decoder believes in
+ * tables that a file does not define. */
 enum { MOST_BYTES = 1 << 29 };
-static void *take_memory(size_t size) { return size <= MOST_BYTES ? malloc(size) : NULL; }
+static void *take_memory(size_t size) { return size <= MOST_BYTES ? calloc(1, size) : NULL; }
 static void *grow_memory(void *memory, size_t size)
 {
     return size <= MOST_BYTES ? realloc(memory, size) : NULL;
