@@ -1,5 +1,5 @@
-/* MultiHeadAttention, of (B, T, …): N heads, of which each has H numbers for a query and a key and
- * V for a value; S steps are looked at. */
+/* MultiHeadAttention: T steps look at S steps with N heads, of which each has H numbers for a query
+ * and a key, and V for a value. */
 #include "rules_internal.h"
 
 #include <math.h>

@@ -5,38 +5,41 @@
 
 #include "../../device/memory_internal.h"
 
-/* Rows and columns at the four sides. */
-static void edges_of(const CornuOnnxCall *call, const char *argument, int64_t edges[2][2])
+/* Of each axis between batch and channels, how many rows before it, and how many behind it. */
+static int64_t edge_of(const CornuOnnxCall *call, const char *argument, int axis, bool behind)
 {
-    const int64_t *given = cornu__onnx_argument(call->layer, argument);
-    for (int i = 0; i < 4; i++) edges[i / 2][i % 2] = cornu__integer(given[i], 0);
+    const int64_t *edges = cornu__onnx_argument(call->layer, argument);
+    return cornu__integer(edges[2 * (axis - 1) + behind], 0);
 }
 
-/* For each axis as the image lies, before and behind it. */
+/* For each axis as the image lies, before them all and behind them all. */
 static CornuStatus zero_padding(const CornuOnnxCall *call)
 {
     CornuOnnx *to = call->to;
-    int64_t    edges[2][2], order[CORNU_MAX_RANK], pads[8] = { 0 };
+    const int  rank = call->shapes[0].rank;
+    int64_t    order[CORNU_MAX_RANK], pads[2 * CORNU_MAX_RANK] = { 0 };
     int        x;
-    edges_of(call, "padding", edges);
     cornu__onnx_lying(to, call->in, 1, &x, order);
-    for (int i = 0; i < 4; i++) pads[order[1 + i / 2] + 4 * (i % 2)] = edges[i / 2][i % 2];
-    *call->out = cornu__onnx_transpose(
-        to, joined(to, "Pad", x, cornu__onnx_integers(to, pads, 8)), order, 4);
+    for (int i = 1; i + 1 < rank; i++) {
+        pads[order[i]] = edge_of(call, "padding", i, false);
+        pads[rank + order[i]] = edge_of(call, "padding", i, true);
+    }
+    x = joined(to, "Pad", x, cornu__onnx_integers(to, pads, 2 * rank));
+    *call->out = cornu__onnx_transpose(to, x, order, rank);
     return CORNU_OK;
 }
 
 static CornuStatus cropping(const CornuOnnxCall *call)
 {
     CornuOnnx *to = call->to;
-    int64_t    edges[2][2], order[CORNU_MAX_RANK];
+    const int  rank = call->shapes[0].rank;
+    int64_t    order[CORNU_MAX_RANK];
     int        x;
-    edges_of(call, "cropping", edges);
     cornu__onnx_lying(to, call->in, 1, &x, order);
-    for (int i = 0; i < 2; i++)
-        x = cornu__onnx_slice(to, x, order[1 + i], edges[i][0],
-                              call->shapes[0].extent[1 + i] - edges[i][1]);
-    *call->out = cornu__onnx_transpose(to, x, order, 4);
+    for (int i = 1; i + 1 < rank; i++)
+        x = cornu__onnx_slice(to, x, order[i], edge_of(call, "cropping", i, false),
+                              call->shapes[0].extent[i] - edge_of(call, "cropping", i, true));
+    *call->out = cornu__onnx_transpose(to, x, order, rank);
     return CORNU_OK;
 }
 
@@ -58,21 +61,22 @@ static CornuStatus pick(CornuOnnx *to, int64_t axis, int64_t from, int64_t count
 static CornuStatus resize(const CornuOnnxCall *call)
 {
     CornuOnnx     *to = call->to;
+    const int      rank = call->shapes[0].rank;
     const int64_t *from = call->shapes[0].extent, *size = call->results[0].extent;
     const CornuInterpolation *how = cornu__onnx_argument(call->layer, "interpolation");
     int64_t        order[CORNU_MAX_RANK];
     int            x;
     cornu__onnx_lying(to, call->in, 1, &x, order);
     if (*how == CORNU_NEAREST) {
-        for (int i = 1; i < 3; i++)
+        for (int i = 1; i + 1 < rank; i++)
             if (size[i] != from[i]) CORNU__TRY(pick(to, order[i], from[i], size[i], &x));
     } else {
         const int in[] = { x, CORNU_ONNX_NONE, CORNU_ONNX_NONE,
-                           cornu__onnx_integers(to, size + 1, 2) };
+                           cornu__onnx_integers(to, size + 1, rank - 2) };
         x = CORNU__ONNX_NODE(to, "Resize", in, { .name = "mode", .text = "linear" },
-                             { .name = "axes", .integers = order + 1, .count = 2 });
+                             { .name = "axes", .integers = order + 1, .count = rank - 2 });
     }
-    *call->out = cornu__onnx_transpose(to, x, order, 4);
+    *call->out = cornu__onnx_transpose(to, x, order, rank);
     return CORNU_OK;
 }
 
