@@ -449,7 +449,7 @@ static CornuStatus bidirectional(const Call *call, int *out)
         return CORNU_OK;
     case CORNU_MERGE_SUM: *out = two(call->to, "Add", y[0], y[1]); return CORNU_OK;
     case CORNU_MERGE_MUL: *out = two(call->to, "Mul", y[0], y[1]); return CORNU_OK;
-    case CORNU_MERGE_AVE: break;
+    case CORNU_MERGE_AVE: case CORNU_MERGE_NONE: break;   /* two results are refused before */
     }
     *out = two(call->to, "Mul", two(call->to, "Add", y[0], y[1]),
                cornu__onnx_scalar(call->to, 0.5));
