@@ -73,6 +73,10 @@ static json_t *field_to_json(const CornuPolicy *usual, const CornuField *field, 
     switch (field->kind) {
     case CORNU_FIELD_INTEGER: return json_integer(*(const int64_t *)at);
     case CORNU_FIELD_SINGLE:  return cornu__json_list(at, 1);
+    case CORNU_FIELD_SINGLE_OR_NONE: {
+        const int64_t number = *(const int64_t *)at, plain = cornu__integer(number, 0);
+        return number ? cornu__json_list(&plain, 1) : json_null();
+    }
     case CORNU_FIELD_PAIR:    return cornu__json_list(at, 2);
     case CORNU_FIELD_PAIR_OR_NONE: {
         const int64_t *pair = at;
@@ -369,6 +373,11 @@ CornuStatus cornu__read_field(const CornuPolicy *usual, const CornuField *field,
     case CORNU_FIELD_SINGLE:
         CORNU__TRY(cornu__read_list(value, field->name, at, 1, &count));
         return count == 1 ? CORNU_OK : cornu__unexpected(field->name, "a list of one number");
+    case CORNU_FIELD_SINGLE_OR_NONE:
+        CORNU__TRY(cornu__read_list(value, field->name, at, 1, &count));
+        if (*(int64_t *)at == 0) *(int64_t *)at = CORNU_ZERO;
+        return count == 1 ? CORNU_OK
+                          : cornu__unexpected(field->name, "null or a list of one number");
     case CORNU_FIELD_PAIR_OR_NONE: {
         int64_t *pair = at;
         if (json_is_null(value)) return CORNU_OK;
@@ -399,6 +408,10 @@ CornuStatus cornu__read_field(const CornuPolicy *usual, const CornuField *field,
     case CORNU_FIELD_FILL_MODE: case CORNU_FIELD_FLIP_MODE: case CORNU_FIELD_REDUCTION:
     case CORNU_FIELD_CURVE: case CORNU_FIELD_SUMMATION: case CORNU_FIELD_AVERAGE:
     case CORNU_FIELD_FAN_MODE: case CORNU_FIELD_DISTRIBUTION:
+        if (field->kind == CORNU_FIELD_MERGE && json_is_null(value)) {
+            *(CornuMerge *)at = CORNU_MERGE_NONE;
+            return CORNU_OK;
+        }
         return text ? read_text(field->kind, field->name, text, at)
                     : cornu__unexpected(field->name, "a text");
     case CORNU_FIELD_LAYER: return cornu__layer_from_json(value, usual, at);
@@ -435,7 +448,7 @@ static bool is_common(const char *name)
 static const struct { const char *name, *value; } foreign[] = {
     { "data_format", "\"channels_last\"" }, { "seed", NULL },
     { "renorm", "false" }, { "renorm_momentum", NULL }, { "rms_scaling", "false" },
-    { "attention_axes", "[1]" },
+    { "attention_axes", "[1]" }, { "fill_mode", "\"constant\"" },
 };
 
 static bool same_value(const json_t *value, const char *text)

@@ -198,7 +198,7 @@ static CornuStatus check_sampling(const char *name, CornuFillMode fill_mode,
     if (!cornu_fill_mode_name(fill_mode))
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .fill_mode is %d, expected 0 to 3", name,
                            (int)fill_mode);
-    return cornu__check_interpolation(name, interpolation, CORNU_BILINEAR);
+    return cornu__check_interpolation(name, interpolation, CORNU_BILINEAR, CORNU_BILINEAR);
 }
 
 /* Puts `most` in either direction into the range, or orders what was given. */

@@ -112,10 +112,11 @@ CornuStatus cornu__build_sequence(CornuLayer *layer, CornuShape input)
 extern const CornuLayerClass cornu__activation_class, cornu__add_class, cornu__alpha_dropout_class,
     cornu__average_class, cornu__average_pooling1d_class, cornu__average_pooling2d_class,
     cornu__batch_normalization_class, cornu__bidirectional_class, cornu__concatenate_class,
-    cornu__conv1d_class, cornu__conv2d_class, cornu__conv2d_transpose_class,
-    cornu__cropping2d_class, cornu__dense_class, cornu__depthwise_conv2d_class, cornu__dot_class,
-    cornu__dropout_class, cornu__elu_class, cornu__embedding_class, cornu__flatten_class,
-    cornu__gaussian_dropout_class, cornu__gaussian_noise_class,
+    cornu__conv1d_class, cornu__conv1d_transpose_class, cornu__conv2d_class,
+    cornu__conv2d_transpose_class, cornu__cropping1d_class, cornu__cropping2d_class,
+    cornu__dense_class, cornu__depthwise_conv1d_class, cornu__depthwise_conv2d_class,
+    cornu__dot_class, cornu__dropout_class, cornu__elu_class, cornu__embedding_class,
+    cornu__flatten_class, cornu__gaussian_dropout_class, cornu__gaussian_noise_class,
     cornu__global_average_pooling1d_class, cornu__global_average_pooling2d_class,
     cornu__global_max_pooling1d_class, cornu__global_max_pooling2d_class,
     cornu__group_normalization_class, cornu__gru_class, cornu__layer_normalization_class,
@@ -125,10 +126,11 @@ extern const CornuLayerClass cornu__activation_class, cornu__add_class, cornu__a
     cornu__permute_class, cornu__position_embedding_class, cornu__prelu_class,
     cornu__random_flip_class, cornu__random_rotation_class, cornu__random_translation_class,
     cornu__relu_class, cornu__repeat_vector_class, cornu__rescaling_class, cornu__reshape_class,
-    cornu__resizing_class, cornu__rms_normalization_class, cornu__separable_conv2d_class,
-    cornu__simple_rnn_class, cornu__softmax_class, cornu__spatial_dropout1d_class,
-    cornu__spatial_dropout2d_class, cornu__subtract_class, cornu__time_distributed_class,
-    cornu__unit_normalization_class, cornu__up_sampling2d_class, cornu__zero_padding2d_class;
+    cornu__resizing_class, cornu__rms_normalization_class, cornu__separable_conv1d_class,
+    cornu__separable_conv2d_class, cornu__simple_rnn_class, cornu__softmax_class,
+    cornu__spatial_dropout1d_class, cornu__spatial_dropout2d_class, cornu__subtract_class,
+    cornu__time_distributed_class, cornu__unit_normalization_class, cornu__up_sampling1d_class,
+    cornu__up_sampling2d_class, cornu__zero_padding1d_class, cornu__zero_padding2d_class;
 
 const CornuLayerClass *const *cornu__layer_classes(int *count)
 {
@@ -136,8 +138,9 @@ const CornuLayerClass *const *cornu__layer_classes(int *count)
         &cornu__activation_class, &cornu__add_class, &cornu__alpha_dropout_class,
         &cornu__average_class, &cornu__average_pooling1d_class, &cornu__average_pooling2d_class,
         &cornu__batch_normalization_class, &cornu__bidirectional_class, &cornu__concatenate_class,
-        &cornu__conv1d_class, &cornu__conv2d_class, &cornu__conv2d_transpose_class,
-        &cornu__cropping2d_class, &cornu__dense_class, &cornu__depthwise_conv2d_class,
+        &cornu__conv1d_class, &cornu__conv1d_transpose_class, &cornu__conv2d_class,
+        &cornu__conv2d_transpose_class, &cornu__cropping1d_class, &cornu__cropping2d_class,
+        &cornu__dense_class, &cornu__depthwise_conv1d_class, &cornu__depthwise_conv2d_class,
         &cornu__dot_class, &cornu__dropout_class, &cornu__elu_class, &cornu__embedding_class,
         &cornu__flatten_class, &cornu__gaussian_dropout_class, &cornu__gaussian_noise_class,
         &cornu__global_average_pooling1d_class, &cornu__global_average_pooling2d_class,
@@ -150,10 +153,12 @@ const CornuLayerClass *const *cornu__layer_classes(int *count)
         &cornu__prelu_class, &cornu__random_flip_class, &cornu__random_rotation_class,
         &cornu__random_translation_class, &cornu__relu_class, &cornu__repeat_vector_class,
         &cornu__rescaling_class, &cornu__reshape_class, &cornu__resizing_class,
-        &cornu__rms_normalization_class, &cornu__separable_conv2d_class, &cornu__simple_rnn_class,
-        &cornu__softmax_class, &cornu__spatial_dropout1d_class, &cornu__spatial_dropout2d_class,
-        &cornu__subtract_class, &cornu__time_distributed_class, &cornu__unit_normalization_class,
-        &cornu__up_sampling2d_class, &cornu__zero_padding2d_class,
+        &cornu__rms_normalization_class, &cornu__separable_conv1d_class,
+        &cornu__separable_conv2d_class, &cornu__simple_rnn_class, &cornu__softmax_class,
+        &cornu__spatial_dropout1d_class, &cornu__spatial_dropout2d_class, &cornu__subtract_class,
+        &cornu__time_distributed_class, &cornu__unit_normalization_class,
+        &cornu__up_sampling1d_class, &cornu__up_sampling2d_class, &cornu__zero_padding1d_class,
+        &cornu__zero_padding2d_class,
     };
     *count = (int)(sizeof classes / sizeof *classes);
     return classes;
