@@ -90,8 +90,9 @@ static CornuStatus weigh(const CornuOnnxCall *call, int64_t from, int64_t count,
             values[turned ? i * count + o : o * from + i] =
                 (float)(weight_of(fabs((double)i - place) / measure, how) / sum);
     }
-    *weights = cornu__onnx_constant(call->to, turned
-        ? cornu_array(values, CORNU_F32, from, count) : cornu_array(values, CORNU_F32, count, from));
+    const CornuShape shape = turned ? cornu_shape(from, count) : cornu_shape(count, from);
+    *weights = cornu__onnx_constant(call->to,
+                                    cornu_array_from(values, cornu_type_from(CORNU_F32, shape)));
     cornu__release(values);
     return CORNU_OK;
 }

@@ -115,8 +115,8 @@ static CornuStatus separable(const CornuOnnxCall *call)
     return give(call, convolve(call->to, y, kernel_of(call, 1), bias_of(call, 2), 1, &one));
 }
 
-/* ONNX has no paddings below 0: rows beyond those that the sum reaches are output_padding. A sequence
- * is an image of one row, and what is said of its columns is what counts. */
+/* ONNX has no paddings below 0: rows beyond those that the sum reaches are output_padding. A
+ * sequence is an image of one row, of which what is said of its columns counts. */
 static CornuStatus transposed(const CornuOnnxCall *call)
 {
     const CornuLayer *layer = call->layer;
