@@ -7,6 +7,7 @@
 #   make SANITIZE=address,undefined   in a folder of its own; likewise SANITIZE=thread
 #   make HDF5=                        without libhdf5's header, which .keras and .h5 files need
 #   make test T=idx                   the test programs whose path contains "idx"
+#   make fuzz SECONDS=60 T=idx        libFuzzer for so long on each such target in tests/fuzz
 #   make V=1                          shows whole commands
 #   make install PREFIX=/opt/cornu DESTDIR=...    and uninstall, with the same
 
@@ -64,11 +65,13 @@ isa_flags_amx      = $(isa_flags_avx512bf16) -mamx-tile -mamx-bf16
 
 # examples/NAME.c with a main is a program; the other files there are shared by all of them.
 # tests/**/test_NAME.c is a program; the other files there are shared by those, but tests/bench/
-# makes one program of its own, and those in tests/install/ are compiled as their users would do it.
+# makes one program of its own, those in tests/install/ are compiled as their users would do it, and
+# each in tests/fuzz/ but replay.c is what is to be fuzzed.
 shared        := $(sort $(shell grep -L '^int main' examples/*.c 2>/dev/null))
 examples      := $(filter-out $(shared),$(sort $(wildcard examples/*.c)))
 programs       = $(examples:examples/%.c=$(BUILD)/%)
-test_tree     := $(sort $(shell find tests -name '*.c' ! -path 'tests/install/*' 2>/dev/null))
+test_tree     := $(sort $(shell find tests -name '*.c' ! -path 'tests/install/*' \
+                               ! -path 'tests/fuzz/*' 2>/dev/null))
 bench_files   := $(filter tests/bench/%,$(test_tree))
 test_sources  := $(foreach f,$(test_tree),$(if $(filter test_%,$(notdir $(f))),$(f)))
 test_helpers  := $(filter-out $(bench_files) $(test_sources),$(test_tree))
@@ -78,6 +81,8 @@ all_tests      = $(test_programs) $(test_scripts)
 chosen         = $(foreach t,$(all_tests),$(if $(findstring $(T),$(t)),$(t)))
 tests          = $(if $(T),$(chosen),$(all_tests))
 bench          = $(if $(bench_files),$(BUILD)/bench)
+fuzz_sources  := $(filter-out tests/fuzz/replay.c,$(sort $(wildcard tests/fuzz/*.c)))
+fuzz_programs  = $(fuzz_sources:tests/%.c=$(BUILD)/tests/%)
 
 all: $(BUILD)/libcornu.a $(BUILD)/libcornu.so $(programs)
 	@:
@@ -160,6 +165,32 @@ $(BUILD)/bench: $(bench_files:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/examples/option
                 $(BUILD)/libcornu.a $(BUILD)/files
 	$(call say,ld,$@)$(link) $(libraries)
 
+# Fuzzing: where clang has libFuzzer the targets are built by it in $(BUILD)/fuzz, with what reads
+# files instrumented and the rest out of LIBRARY. Elsewhere, and with other sanitizers, they are
+# programs that run over the inputs that are kept.
+FUZZ_CC     ?= clang
+LIBRARY      = $(BUILD)/libcornu.a
+fuzz_runtime = $(wildcard $(shell $(FUZZ_CC) -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer*.a)
+fuzzing     := $(findstring fuzzer,$(SANITIZE))
+fuzzed       = $(filter $(BUILD)/obj/nn/% $(BUILD)/obj/datasets/%,$(objects))
+
+$(BUILD)/libfuzzed.a: $(fuzzed) $(BUILD)/files
+	@rm -f $@
+	$(call say,ar,$@)ar qcs $@ $(filter %.o,$^)
+
+$(fuzz_programs): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/obj/examples/options.o \
+                  $(if $(fuzzing),$(BUILD)/libfuzzed.a,$(BUILD)/obj/tests/fuzz/replay.o) $(LIBRARY)
+	@mkdir -p $(@D)
+	$(call say,ld,$@)$(subst fuzzer-no-link,fuzzer,$(link)) $(libraries)
+
+fuzz-programs: $(if $(fuzzing),,$(LIBRARY))
+	$(if $(or $(SANITIZE),$(if $(fuzz_runtime),,none)),$(again) fuzz-targets,\
+	    $(again) CC=$(FUZZ_CC) BUILD=$(BUILD)/fuzz SANITIZE=fuzzer-no-link,address,undefined \
+	        CFLAGS='-O1 -gline-tables-only' LIBRARY=$(BUILD)/libcornu.a fuzz-targets)
+
+fuzz-targets: $(fuzz_programs)
+	@:
+
 # The README's commands. What they need is looked for first; a second make then builds, as the
 # compiler may have come only now.
 parallel = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -174,7 +205,8 @@ test: deps-test
 	@tests/run $(BUILD) $(tests)
 
 # Test scripts may run any program; chosen test programs need nothing else.
-test-programs: $(filter-out %.sh,$(tests)) $(if $(T),$(if $(filter %.sh,$(tests)),all $(bench)),all $(bench))
+test-programs: $(filter-out %.sh,$(tests)) $(if $(T),$(if $(filter %.sh,$(tests)),all $(bench)),all $(bench)) \
+               $(if $(filter tests/fuzz/%,$(tests)),fuzz-programs)
 	@:
 
 # The long trainings on the real digits, against the published accuracies; minutes.
@@ -186,6 +218,13 @@ check-training: deps-test
 check-faults: deps-test
 	$(again) $(BUILD)/tests/faults/test_faults
 	@$(BUILD)/tests/faults/test_faults --report
+
+# A line NAME EXECUTIONS EXECUTIONS_PER_SECOND FINDINGS for each target.
+SECONDS = 60
+fuzz: deps-fuzz
+	$(again) fuzz-programs
+	@bash tests/fuzz/run.sh $(BUILD)/fuzz $(SECONDS) \
+	    $(foreach f,$(fuzz_sources),$(if $(findstring $(T),$(f)),$(f)))
 
 # Some minutes, on a machine that does nothing else.
 bench: $(bench)
@@ -201,6 +240,7 @@ test_needs := cmocka.h:libcmocka-dev hdf5/serial/hdf5.h:libhdf5-dev
 
 deps:      ; @$(call find_needs,$(needs))
 deps-test: ; @$(call find_needs,$(needs) $(test_needs))
+deps-fuzz: ; @$(call find_needs,$(needs) clang:clang $(if $(fuzz_runtime),,libFuzzer:libclang-rt-dev))
 
 define find_needs
 missing=; \
@@ -342,6 +382,13 @@ tidy_files = $(sort $(shell find $(folders) examples tests -name '*.[ch]' 2>/dev
 cppcheck_off := missingIncludeSystem unknownEvaluationOrder uninitvar ctuuninitvar uninitdata \
                 ctunullpointer
 
+# gcc's analyser goes without the same two kinds, and without tests, which end where a pointer is
+# NULL. It and clang-tidy read what is compiled once.
+analyzer_off := use-of-uninitialized-value null-argument
+lint_cflags   = -std=c11 -D_POSIX_C_SOURCE=200809L -Ibuild/include $(hdf5_cflags)
+lint_files    = $(filter-out $(isa_files),$(filter %.c,$(tidy_files)))
+lint_each     = printf '%s\n' $(1) | xargs -P $(shell nproc) -I{}
+
 format:
 	clang-format -i $(tidy_files)
 
@@ -352,14 +399,14 @@ lint: build/include/cornu/cornu.h
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr \
 	    -Ibuild/include '-Djson_object_foreach(object,key,value)=while((value=(void*)(key="")))' \
 	    $(cppcheck_off:%=--suppress=%) --error-exitcode=1 $(filter %.c,$(tidy_files)) || bad=1; \
-	printf '%s\n' $(filter-out $(isa_files),$(filter %.c,$(tidy_files))) | \
-	    xargs -P $(shell nproc) -I{} clang-tidy --quiet {} -- \
-	        -std=c11 -D_POSIX_C_SOURCE=200809L -Ibuild/include || bad=1; \
+	$(call lint_each,$(filter-out tests/%,$(lint_files))) gcc -fanalyzer -Werror \
+	    $(analyzer_off:%=-Wno-analyzer-%) $(lint_cflags) -c {} -o /dev/null || bad=1; \
+	$(call lint_each,$(lint_files)) clang-tidy --quiet {} -- $(lint_cflags) || bad=1; \
 	exit $$bad
 
 clean:
 	rm -rf build
 
-.PHONY: all demo test test-programs check-training check-faults bench deps deps-test install \
-        uninstall docs format lint clean
+.PHONY: all demo test test-programs check-training check-faults fuzz fuzz-programs fuzz-targets \
+        bench deps deps-test deps-fuzz install uninstall docs format lint clean
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -15,8 +15,10 @@ typedef struct {
     FILE         *file;
     z_stream      zlib;
     bool          compressed, end; /* end: nothing more comes */
-    unsigned char input[1 << 16];
+    unsigned char *input;          /* INPUT_SIZE bytes: what is read at once */
 } Reader;
+
+enum { INPUT_SIZE = 1 << 16 };
 
 static CornuStatus read_error(const Reader *reader)
 {
@@ -28,8 +30,7 @@ static CornuStatus read_error(const Reader *reader)
 static CornuStatus refill(Reader *reader)
 {
     reader->zlib.next_in = reader->input;
-    reader->zlib.avail_in =
-        (unsigned)fread(reader->input, 1, sizeof reader->input, reader->file);
+    reader->zlib.avail_in = (unsigned)fread(reader->input, 1, INPUT_SIZE, reader->file);
     return read_error(reader);
 }
 
@@ -212,7 +213,8 @@ static void from_big_endian(char *data, CornuType type)
 
 CornuStatus cornu_idx_load(const char *path, CornuArray *array)
 {
-    Reader      reader = { .file = NULL };
+    unsigned char input[INPUT_SIZE];
+    Reader      reader = { .input = input };
     CornuType   type = { .dtype = CORNU_U8 };
     char       *data = NULL;
     CornuStatus status = reader_open(&reader, path);

@@ -67,15 +67,54 @@ static CornuStatus unreadable(const char *path)
                        stbi_failure_reason());
 }
 
-/* Opens an image of a size we take; *file stands at its beginning. */
-static CornuStatus open_image(const char *path, FILE **file, int *width, int *height)
+/* What follows a byte of FF, unless it is in coded data: a 0, a restart. EOF behind the last. */
+static int next_marker(FILE *file)
+{
+    int c = 0;
+    while (c == 0 || (c >= 0xD0 && c <= 0xD7)) {
+        while (c != 0xFF && c != EOF) c = getc_unlocked(file);
+        while (c == 0xFF) c = getc_unlocked(file);
+    }
+    return c;
+}
+
+/* Whether each Huffman table of a JPEG has at most a code for each byte: the decoder, up to 2.27,
+ * writes behind its own. Up to the frame, where the size is, or in the whole file. Source: ITU-T T.81,
+ * annex B. */
+static bool tables_fit(FILE *file, bool whole)
+{
+    enum { IMAGE = 0xD8, END = 0xD9, TABLES = 0xC4, FRAME = 0xC0, LAST_FRAME = 0xC2, LENGTHS = 16 };
+    if (getc_unlocked(file) != 0xFF || getc_unlocked(file) != IMAGE) return true;
+    for (int marker; (marker = next_marker(file)) != EOF && marker != END;) {
+        if (marker >= FRAME && marker <= LAST_FRAME && !whole) return true;
+        const int high = getc_unlocked(file), low = getc_unlocked(file);
+        int       left = low == EOF ? 0 : high << 8 | low, codes = 0;
+        for (left -= 2; left > 0 && marker == TABLES; left -= 1 + LENGTHS + codes) {
+            codes = 0;
+            getc_unlocked(file);
+            for (int i = 0, c; i < LENGTHS && (c = getc_unlocked(file)) != EOF; i++) codes += c;
+            if (codes > 256) return false;
+            for (int i = 0; i < codes; i++) getc_unlocked(file);
+        }
+        while (left-- > 0) getc_unlocked(file);
+    }
+    return true;
+}
+
+/* Opens an image of a size we take, `whole` to be read as such; *file stands at its beginning. */
+static CornuStatus open_image(const char *path, bool whole, FILE **file, int *width, int *height)
 {
     int channels;
     *file = fopen(path, "rb");
     if (!*file)
         return cornu__fail(CORNU_ERR_FILE, "%s: cannot be opened: %s", path, strerror(errno));
-    CornuStatus status = stbi_info_from_file(*file, width, height, &channels) ? CORNU_OK
-                                                                              : unreadable(path);
+    CornuStatus status = CORNU_OK;
+    if (!tables_fit(*file, whole))
+        status = cornu__fail(CORNU_ERR_FORMAT, "%s: a damaged JPEG image: a Huffman table has more "
+                             "than 256 codes", path);
+    rewind(*file);
+    if (!status && !stbi_info_from_file(*file, width, height, &channels))
+        status = unreadable(path);
     if (!status && (int64_t)*width * *height > CORNU_IMAGE_PIXELS)
         status = cornu__fail(CORNU_ERR_FORMAT, "%s: has %d x %d pixels, expected at most %d", path,
                              *width, *height, CORNU_IMAGE_PIXELS);
@@ -87,7 +126,7 @@ CornuStatus cornu_image_size(const char *path, int64_t *height, int64_t *width)
 {
     FILE *file;
     int   w, h;
-    CORNU__TRY(open_image(path, &file, &w, &h));
+    CORNU__TRY(open_image(path, false, &file, &w, &h));
     fclose(file);
     *height = h;
     *width = w;
@@ -101,7 +140,7 @@ CornuStatus cornu_image_load(const char *path, int channels, CornuArray *image)
                            channels);
     FILE *file;
     int   width, height, have;
-    CORNU__TRY(open_image(path, &file, &width, &height));
+    CORNU__TRY(open_image(path, true, &file, &width, &height));
     uint8_t *pixels = stbi_load_from_file(file, &width, &height, &have, 0);
     fclose(file);
     if (!pixels) return unreadable(path);

@@ -172,7 +172,7 @@ typedef struct {
                                      (between shards), "pack" (an operand is laid out as a kernel
                                      of this machine wants it), "copy", "reference" (a fallback) */
     const char      *scope;       /* who recorded it, "conv2d_1", "dense/gradient"; "" if nobody */
-    const int       *ops;         /* ascending, of the compiled program; none for a copy or a pack */
+    const int       *ops;         /* ascending, of the compiled program; none for a copy, a pack */
     int              op_count;
     const CornuType *in, *out;    /* the values it reads and writes in memory; none where it only
                                      puts together what lies in place */

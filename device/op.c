@@ -36,6 +36,7 @@ typedef struct {
 
 static const Field *fields_of(CornuOpId id)
 {
+    static const Field none[] = { { NULL, KIND_I64, 0 } };
     switch (ops[id].list) {
 #define F(KIND, name) { #name, KIND_##KIND, offsetof(Attributes, name) },
 #define CORNU_ATTRIBUTES(LIST, member, fields)                       \
@@ -48,7 +49,7 @@ static const Field *fields_of(CornuOpId id)
 #undef CORNU_ATTRIBUTES
 #undef F
     }
-    return NULL;
+    return none;
 }
 
 static const void *field_at(const CornuAttributes *attributes, const Field *field)

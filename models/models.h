@@ -55,10 +55,10 @@ CornuModel *cornu_fashion_mnist_cnn_from(const CornuNetworkConfig *config);
 #define cornu_fashion_mnist_cnn(...) \
     cornu_fashion_mnist_cnn_from(&(CornuNetworkConfig){ .unset = 0, __VA_ARGS__ })
 
-/* Nine blocks of two convolutions, each added to what it is given; 274,154 parameters, 1,376 of them
- * not trained. Pixels are scaled to 0 to 1. It has no dropout. Source: keras-team/keras, as of 2018,
- * examples/cifar10_resnet.py (ResNet20 v1), for one channel of 28 x 28; He et al., "Deep Residual
- * Learning for Image Recognition", section 4.2. */
+/* Nine blocks of two convolutions, each added to what it is given; 274,154 parameters, 1,376 of
+ * them not trained. Pixels are scaled to 0 to 1. It has no dropout. Source: keras-team/keras, as of
+ * 2018, examples/cifar10_resnet.py (ResNet20 v1), for one channel of 28 x 28; He et al., "Deep
+ * Residual Learning for Image Recognition", section 4.2. */
 CornuModel *cornu_resnet20_from(const CornuNetworkConfig *config);
 #define cornu_resnet20(...) \
     cornu_resnet20_from(&(CornuNetworkConfig){ .unset = 0, __VA_ARGS__ })
@@ -100,10 +100,10 @@ CornuModel *cornu_shakespeare_lstm_from(const CornuShakespeareConfig *config);
 #define cornu_shakespeare_lstm(...) \
     cornu_shakespeare_lstm_from(&(CornuShakespeareConfig){ .unset = 0, __VA_ARGS__ })
 
-/* Embeddings of characters and of positions, blocks of causal attention and of two dense layers, each
- * behind a layer normalization, and softmax over the vocabulary; 875,520 parameters with 128
- * positions and 256 characters. It predicts at every position from those up to there, and carries no
- * states. Its own preset is "gpt". Source: Radford et al., "Language Models are Unsupervised
+/* Embeddings of characters and of positions, blocks of causal attention and of two dense layers,
+ * each behind a layer normalization, and softmax over the vocabulary; 875,520 parameters with 128
+ * positions and 256 characters. It predicts at every position from those up to there, and carries
+ * no states. Its own preset is "gpt". Source: Radford et al., "Language Models are Unsupervised
  * Multitask Learners", section 2.3; karpathy/nanoGPT, config/train_shakespeare_char.py, in the size
  * that its readme gives for a CPU. */
 CornuModel *cornu_char_gpt_from(const CornuShakespeareConfig *config);

@@ -73,8 +73,8 @@ CornuStatus cornu__read_list(const json_t *value, const char *name, int64_t *num
 CornuStatus cornu__read_field(const CornuPolicy *usual, const CornuField *field,
                               const json_t *value, void *config);
 
-/* The members of an object, by a table; of those that it does not have the ones that every layer has
- * are passed over, and what is Keras' default. */
+/* The members of an object, by a table; of those that it does not have the ones that every layer
+ * has are passed over, and what is Keras' default. */
 CornuStatus cornu__read_arguments(const CornuPolicy *usual, const CornuField *fields,
                                   const json_t *config, void *arguments);
 

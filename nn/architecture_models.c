@@ -56,7 +56,21 @@ json_t *cornu__model_to_json(const CornuModel *model, const CornuPolicy *usual)
                                 : sequential_to_json(model, policy);
 }
 
-/* Whether all layers in it are of classes that files can hold. */
+/* A function of the user's is nothing that a file could hold. */
+static CornuStatus check_initializers(const CornuLayer *layer)
+{
+    const char *config = (const char *)layer + layer->kind->config_offset;
+    for (const CornuField *field = layer->kind->fields; field && field->name; field++)
+        if (field->kind == CORNU_FIELD_INITIALIZER &&
+            ((const CornuInitializer *)(config + field->offset))->call)
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: %s is a function of one's own, with "
+                               "which a model can be neither saved nor cloned; "
+                               "cornu_model_save_weights saves what it has learned",
+                               cornu_layer_name(layer), field->name);
+    return CORNU_OK;
+}
+
+/* Whether files can hold all layers in it, by their classes and arguments. */
 static CornuStatus check_layers(const CornuLayer *layer)
 {
     const CornuLayerClass *kind = layer->kind;
@@ -64,6 +78,7 @@ static CornuStatus check_layers(const CornuLayer *layer)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: layers of class %s can be neither saved nor "
                            "cloned; cornu_model_save_weights saves what they have learned",
                            cornu_layer_name(layer), kind->class_name);
+    CORNU__TRY(check_initializers(layer));
     for (int i = 0; i < layer->inner_count; i++) CORNU__TRY(check_layers(layer->inner[i]));
     return CORNU_OK;
 }

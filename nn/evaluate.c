@@ -102,31 +102,30 @@ static CornuStatus finish_output(const Output *output)
                       (long long)want, (long long)output->rows);
 }
 
-/* ---- Evaluation ---- */
-
-static CornuStatus test_batches(CornuModel *model, CornuSource *source,
-                                const CornuCallbacks *callbacks, CornuLogSet *logs,
-                                Output *output)
+/* All batches, each execution between the hooks `begin` and `end`, which gets logs unless NULL. */
+static CornuStatus run_batches(CornuModel *model, CornuSource *source, CornuStepMode mode,
+                               const CornuCallbacks *callbacks, size_t begin, size_t end,
+                               CornuLogSet *logs, Output *output)
 {
-    const CornuStepMode mode = output->wanted ? CORNU_STEP_TEST_PREDICT : CORNU_STEP_TEST;
     CORNU__TRY(cornu__source_begin(source));
     for (int64_t i = 0; i < source->steps;) {
         const int64_t     last = i + model->steps_per_execution - 1;
         const CornuBatch *batch;
         CORNU__TRY(cornu__source_next(source, &batch));
         if (!batch) break;
-        CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(test_batch_begin), i, NULL));
+        CORNU__TRY(cornu__index_hook(callbacks, begin, i, NULL));
         CORNU__TRY(run_execution(model, source, mode, batch, &i, output));
-        const bool wants = cornu__wants_logs(callbacks, CORNU__HOOK(test_batch_end), last);
+        const bool wants = logs && cornu__wants_logs(callbacks, end, last);
         if (wants) {
             CORNU__TRY(cornu__metrics_read(model, logs->values));
             cornu__logs_refresh(logs);
         }
-        CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(test_batch_end), last,
-                                     wants ? &logs->logs : NULL));
+        CORNU__TRY(cornu__index_hook(callbacks, end, last, wants ? &logs->logs : NULL));
     }
-    return output->wanted ? finish_output(output) : CORNU_OK;
+    return mode == CORNU_STEP_TEST ? CORNU_OK : finish_output(output);
 }
+
+/* ---- Evaluation ---- */
 
 static CornuStatus evaluate_source(CornuModel *model, CornuSource *source,
                                    const CornuCallbacks *callbacks, CornuLogSet *logs,
@@ -135,7 +134,10 @@ static CornuStatus evaluate_source(CornuModel *model, CornuSource *source,
     source->at = (CornuSample){ 0, 0 };   /* the same batches each time */
     CORNU__TRY(cornu_model_reset_metrics(model));
     CORNU__TRY(cornu__hook(callbacks, CORNU__HOOK(test_begin), NULL));
-    CORNU__TRY(test_batches(model, source, callbacks, logs, output));
+    CORNU__TRY(run_batches(model, source,
+                           output->wanted ? CORNU_STEP_TEST_PREDICT : CORNU_STEP_TEST, callbacks,
+                           CORNU__HOOK(test_batch_begin), CORNU__HOOK(test_batch_end), logs,
+                           output));
     CORNU__TRY(cornu__metrics_read(model, logs->values));
     cornu__logs_refresh(logs);
     return cornu__hook(callbacks, CORNU__HOOK(test_end), &logs->logs);
@@ -185,22 +187,6 @@ CornuStatus cornu_evaluate_from(const CornuEvaluateConfig *config)
 
 /* ---- Prediction ---- */
 
-static CornuStatus predict_batches(CornuModel *model, CornuSource *source,
-                                   const CornuCallbacks *callbacks, Output *output)
-{
-    CORNU__TRY(cornu__source_begin(source));
-    for (int64_t i = 0; i < source->steps;) {
-        const int64_t     last = i + model->steps_per_execution - 1;
-        const CornuBatch *batch;
-        CORNU__TRY(cornu__source_next(source, &batch));
-        if (!batch) break;
-        CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(predict_batch_begin), i, NULL));
-        CORNU__TRY(run_execution(model, source, CORNU_STEP_PREDICT, batch, &i, output));
-        CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(predict_batch_end), last, NULL));
-    }
-    return finish_output(output);
-}
-
 static CornuStatus predict(const CornuPredictConfig *config, CornuCallbacks *callbacks,
                            CornuSource *source, Output *output)
 {
@@ -214,7 +200,9 @@ static CornuStatus predict(const CornuPredictConfig *config, CornuCallbacks *cal
     CORNU__TRY(cornu__callbacks_open(callbacks, config->verbose,
                                      (CornuParams){ .epochs = 1, .steps = source->steps }));
     CORNU__TRY(cornu__hook(callbacks, CORNU__HOOK(predict_begin), NULL));
-    CORNU__TRY(predict_batches(model, source, callbacks, output));
+    CORNU__TRY(run_batches(model, source, CORNU_STEP_PREDICT, callbacks,
+                           CORNU__HOOK(predict_batch_begin), CORNU__HOOK(predict_batch_end), NULL,
+                           output));
     return cornu__hook(callbacks, CORNU__HOOK(predict_end), NULL);
 }
 

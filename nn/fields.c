@@ -54,6 +54,8 @@ static const char *text_of(CornuFieldKind kind, int number)
     case CORNU_FIELD_INTERPOLATION: return cornu_interpolation_name((CornuInterpolation)number);
     case CORNU_FIELD_FILL_MODE:     return cornu_fill_mode_name((CornuFillMode)number);
     case CORNU_FIELD_FLIP_MODE:     return cornu_flip_mode_name((CornuFlipMode)number);
+    case CORNU_FIELD_FAN_MODE:      return cornu__fan_mode_name((CornuFanMode)number);
+    case CORNU_FIELD_DISTRIBUTION:  return cornu__distribution_name((CornuDistribution)number);
     case CORNU_FIELD_REDUCTION:     return cornu__reduction_name((CornuReduction)number);
     case CORNU_FIELD_CURVE:         return cornu__curve_name((CornuCurve)number);
     case CORNU_FIELD_SUMMATION:     return cornu__summation_name((CornuSummation)number);
@@ -111,21 +113,21 @@ static json_t *field_to_json(const CornuPolicy *usual, const CornuField *field, 
     case CORNU_FIELD_NOT:  return json_boolean(!*(const bool *)at);
     case CORNU_FIELD_ACTIVATION:
         return json_string(cornu_activation_name(*(const CornuActivation *)at));
-    case CORNU_FIELD_INITIALIZER:
-        return json_string(cornu_initializer_name(*(const CornuInitializer *)at));
     case CORNU_FIELD_PADDING: case CORNU_FIELD_MERGE: case CORNU_FIELD_INTERPOLATION:
     case CORNU_FIELD_FILL_MODE: case CORNU_FIELD_FLIP_MODE: case CORNU_FIELD_REDUCTION:
     case CORNU_FIELD_CURVE: case CORNU_FIELD_SUMMATION: case CORNU_FIELD_AVERAGE:
-    case CORNU_FIELD_AGGREGATION: {
+    case CORNU_FIELD_AGGREGATION: case CORNU_FIELD_FAN_MODE: case CORNU_FIELD_DISTRIBUTION: {
         const char *text = text_of(field->kind, *(const int *)at);
         return text ? json_string(text) : json_null();
     }
     case CORNU_FIELD_LAYER: return cornu__layer_to_json(*(CornuLayer *const *)at, usual);
+    case CORNU_FIELD_INITIALIZER: return rule_to_json(&cornu__initializers, at);
     case CORNU_FIELD_REGULARIZER: return rule_to_json(&cornu__regularizers, at);
     case CORNU_FIELD_CONSTRAINT:  return rule_to_json(&cornu__constraints, at);
     case CORNU_FIELD_ORTHOGONAL_MODE:
         return json_string(modes[*(const CornuOrthogonalMode *)at]);
-    case CORNU_FIELD_INTEGER_OR_NONE: case CORNU_FIELD_INTEGER_OR_DEFAULT: {
+    case CORNU_FIELD_INTEGER_OR_NONE: case CORNU_FIELD_INTEGER_OR_DEFAULT:
+    case CORNU_FIELD_SEED: {
         const int64_t number = *(const int64_t *)at;
         return number ? json_integer(cornu__integer(number, 0)) : json_null();
     }
@@ -141,6 +143,13 @@ static json_t *field_to_json(const CornuPolicy *usual, const CornuField *field, 
         while (count < CORNU_MAX_RANK && axis[count] != 0) count++;
         return count == 0 ? json_null() : count == 1 ? json_integer(axis[0])
              : cornu__json_list(axis, count);
+    }
+    case CORNU_FIELD_AXES_OR_NONE: {
+        const int64_t *axis = at;
+        json_t        *list = axis[0] ? json_array() : json_null();
+        for (int i = 0; i < CORNU_MAX_RANK && axis[i] != 0; i++)
+            list = cornu__json_append(list, json_integer(cornu__integer(axis[i], 0)));
+        return list;
     }
     case CORNU_FIELD_AXES: {
         const int64_t *axis = at;
@@ -188,7 +197,7 @@ json_t *cornu__fields_to_json(const CornuPolicy *usual, const CornuField *field,
     return object;
 }
 
-/* A regularizer or a constraint; null for none. */
+/* An initializer, a regularizer or a constraint; null for none. */
 static json_t *rule_to_json(const CornuRuleFamily *family, const void *rule)
 {
     const CornuRuleClass *kind = cornu__rule_class(family, rule);
@@ -257,29 +266,6 @@ static CornuStatus read_range(const json_t *value, const char *name, double *ran
     return CORNU_OK;
 }
 
-static CornuStatus check_foreign(const char *name, const json_t *value);
-
-/* A name, or an object whose arguments are the usual ones. */
-static CornuStatus read_initializer(const json_t *value, const char *name, CornuInitializer *to)
-{
-    const json_t *class_name = json_is_object(value) ? json_object_get(value, "class_name") : value;
-    char          text[48];
-    if (!json_is_string(class_name))
-        return cornu__unexpected(name, "a text or an object with a class_name");
-    cornu__snake_case(json_string_value(class_name), text, sizeof text);
-    *to = (CornuInitializer)0;
-    while (*to < CORNU_INITIALIZER_COUNT && strcmp(text, cornu_initializer_name(*to))) ++*to;
-    if (*to == CORNU_INITIALIZER_COUNT)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "there is no initializer \"%.40s\"",
-                           json_string_value(class_name));
-    const char *argument;
-    json_t     *given;
-    json_object_foreach(json_object_get(value, "config"), argument, given)
-        if (!json_is_null(given))
-            CORNU__TRY(cornu__fail_prefix(check_foreign(argument, given), name));
-    return CORNU_OK;
-}
-
 static CornuStatus read_mode(const char *text, CornuOrthogonalMode *mode)
 {
     *mode = strcmp(text, modes[CORNU_COLUMNS]) ? CORNU_ROWS : CORNU_COLUMNS;
@@ -315,6 +301,17 @@ static CornuStatus read_row_axes(const json_t *value, const char *name,
                                "in this version", name);
     if (count == 0) axis[0] = CORNU_ZERO;
     return CORNU_OK;
+}
+
+/* Axes of which none, an empty list, would be another thing than null. */
+static CornuStatus read_axes_or_none(const json_t *value, const char *name,
+                                     int64_t axis[CORNU_MAX_RANK])
+{
+    size_t count;
+    CORNU__TRY(cornu__read_list(value, name, axis, CORNU_MAX_RANK, &count));
+    for (size_t i = 0; i < count; i++)
+        if (axis[i] == 0) axis[i] = CORNU_ZERO;
+    return count > 0 ? CORNU_OK : cornu__unexpected(name, "null or a list of at least one number");
 }
 
 /* A number, or a list; 0 is CORNU_ZERO. */
@@ -359,6 +356,9 @@ CornuStatus cornu__read_field(const CornuPolicy *usual, const CornuField *field,
     const char *text = json_string_value(value);
     size_t count;
     switch (field->kind) {
+    case CORNU_FIELD_SEED:
+        /* A SeedGenerator draws anew each time, as a model does. */
+        if (json_is_object(value)) return CORNU_OK;   /* fall through */
     case CORNU_FIELD_INTEGER:
     case CORNU_FIELD_INTEGER_OR_NONE:
     case CORNU_FIELD_INTEGER_OR_DEFAULT:
@@ -416,15 +416,16 @@ CornuStatus cornu__read_field(const CornuPolicy *usual, const CornuField *field,
     case CORNU_FIELD_PADDING: case CORNU_FIELD_MERGE: case CORNU_FIELD_INTERPOLATION:
     case CORNU_FIELD_FILL_MODE: case CORNU_FIELD_FLIP_MODE: case CORNU_FIELD_REDUCTION:
     case CORNU_FIELD_CURVE: case CORNU_FIELD_SUMMATION: case CORNU_FIELD_AVERAGE:
+    case CORNU_FIELD_FAN_MODE: case CORNU_FIELD_DISTRIBUTION:
         if (field->kind == CORNU_FIELD_MERGE && json_is_null(value)) {
             *(CornuMerge *)at = CORNU_MERGE_NONE;
             return CORNU_OK;
         }
         return text ? read_text(field->kind, field->name, text, at)
                     : cornu__unexpected(field->name, "a text");
-    case CORNU_FIELD_INITIALIZER:
-        return read_initializer(value, field->name, at);
     case CORNU_FIELD_LAYER: return cornu__layer_from_json(value, usual, at);
+    case CORNU_FIELD_INITIALIZER:
+        return read_rule(&cornu__initializers, value, field->name, at);
     case CORNU_FIELD_REGULARIZER:
         return read_rule(&cornu__regularizers, value, field->name, at);
     case CORNU_FIELD_CONSTRAINT:
@@ -432,6 +433,7 @@ CornuStatus cornu__read_field(const CornuPolicy *usual, const CornuField *field,
     case CORNU_FIELD_ORTHOGONAL_MODE:
         return text ? read_mode(text, at) : cornu__unexpected(field->name, "a text");
     case CORNU_FIELD_AXES: return read_axes(value, field->name, at);
+    case CORNU_FIELD_AXES_OR_NONE: return read_axes_or_none(value, field->name, at);
     case CORNU_FIELD_ROW_AXES: return read_row_axes(value, field->name, at);
     case CORNU_FIELD_AGGREGATION:
         *(CornuAggregation *)at = CORNU_NO_AGGREGATION;
@@ -456,8 +458,6 @@ static const struct { const char *name, *value; } foreign[] = {
     { "data_format", "\"channels_last\"" }, { "seed", NULL },
     { "renorm", "false" }, { "renorm_momentum", NULL }, { "rms_scaling", "false" },
     { "fill_mode", "\"constant\"" },
-    { "mean", "0.0" }, { "stddev", "0.05" }, { "minval", "-0.05" }, { "maxval", "0.05" },
-    { "gain", "1.0" },
 };
 
 static bool same_value(const json_t *value, const char *text)

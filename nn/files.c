@@ -10,7 +10,7 @@
 
 /* ---- Values ---- */
 
-CornuStatus cornu__values_create(const CornuModel *model, CornuValues *values)
+CornuStatus cornu__values_list(const CornuModel *model, CornuValues *values)
 {
     *values = (CornuValues){ .weights = cornu_model_weight_count(model),
                              .variables = cornu_model_optimizer_variable_count(model) };
@@ -22,10 +22,19 @@ CornuStatus cornu__values_create(const CornuModel *model, CornuValues *values)
         const CornuVariable *variable =
             weight ? NULL : cornu_model_optimizer_variable(model, i - values->weights);
         const CornuType type = weight ? weight->type : cornu_variable_type(variable);
-        void           *data = cornu__allocate(cornu_type_bytes(type), 1);
         values->arrays[i] = (CornuNamedArray){
-            weight ? weight->path : cornu_variable_name(variable), cornu_array_from(data, type) };
-        if (!data) return CORNU_ERR_MEMORY;
+            weight ? weight->path : cornu_variable_name(variable), cornu_array_from(NULL, type) };
+    }
+    return CORNU_OK;
+}
+
+CornuStatus cornu__values_create(const CornuModel *model, CornuValues *values)
+{
+    CORNU__TRY(cornu__values_list(model, values));
+    for (int i = 0; i < values->weights + values->variables; i++) {
+        CornuArray *array = &values->arrays[i].array;
+        array->data = cornu__allocate(cornu_type_bytes(array->type), 1);
+        if (!array->data) return CORNU_ERR_MEMORY;
     }
     return CORNU_OK;
 }

@@ -15,7 +15,8 @@ typedef struct {
     int              weights, variables;
 } CornuValues;
 
-/* Room for all of them, of their types. */
+/* Their names and types, the data NULL; or room for all of them, too. */
+CornuStatus cornu__values_list(const CornuModel *model, CornuValues *values);
 CornuStatus cornu__values_create(const CornuModel *model, CornuValues *values);
 void        cornu__values_free(CornuValues *values);
 

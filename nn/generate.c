@@ -74,7 +74,7 @@ typedef struct {
     const CornuGenerateConfig *config;
     double  temperature;
     int64_t vocabulary;
-    int64_t steps, filled;     /* that the model reads at once, and of these those that are tokens */
+    int64_t steps, filled;     /* that the model reads at once, and those of them that are tokens */
     char   *window;            /* the tokens, the last ones there were; zeros behind them */
     float  *probabilities;     /* of what follows each */
     double *room;

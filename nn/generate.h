@@ -14,8 +14,8 @@ extern "C" {
 
 /* Draws one of `count` tokens: number `uniform` in [0, 1) chooses by p^(1 / temperature), p being
  * probabilities up to a factor, among the top_k most probable ones (the first ones where several
- * are equal); 0 stands for all. A temperature of 0 gives the most probable one. `room` has space for
- * count numbers. -1 if no p is greater than 0, or one is no number. */
+ * are equal); 0 stands for all. A temperature of 0 gives the most probable one. `room` has space
+ * for count numbers. -1 if no p is greater than 0, or one is no number. */
 int64_t cornu_sample_token(const float *p, int64_t count, double temperature, int64_t top_k,
                            double uniform, double *room);
 

@@ -22,8 +22,8 @@ struct CornuHdf5 {
     void       *print_to;
 };
 
-enum { GROWTH = 1 << 16, MAX_TEXTS = 1 << 20, MAX_TEXT = 1 << 26, MAX_EXPANSION = 1000 };
-#define MUCH (UINT64_C(1) << 32)
+enum { GROWTH = 1 << 16, MAX_TEXTS = 1 << 20, MAX_TEXT = 1 << 26, MUCH = 1 << 20 };
+enum { DEFLATED_AT_BEST = 1032 };     /* bytes in one */
 
 static CornuStatus damaged(const char *path, const char *what)
 {
@@ -178,7 +178,8 @@ static CornuStatus find_shape(const char *path, hid_t space, CornuShape *shape)
 }
 
 /* Refuses arrays whose bytes are elsewhere, or more than can be believed. */
-static CornuStatus check_storage(const char *path, hid_t array, CornuType type)
+static CornuStatus check_storage(const CornuHdf5 *file, const char *path, hid_t array,
+                                 CornuType type)
 {
     const hid_t      list = h5->Dget_create_plist(array);
     const H5D_layout_t layout = h5->Pget_layout(list);
@@ -201,14 +202,17 @@ static CornuStatus check_storage(const char *path, hid_t array, CornuType type)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "\"%.200s\" is packed by a filter that is not "
                            "known, expected deflate, shuffle or fletcher32 at most", path);
     const uint64_t declared = cornu_type_bytes(type), stored = h5->Dget_storage_size(array);
-    if (declared > MUCH && declared / MAX_EXPANSION > stored)
+    if (stored > file->size)
+        return cornu__fail(CORNU_ERR_FORMAT, "\"%.200s\" is said to have %llu bytes stored, the file "
+                           "has %zu", path, (unsigned long long)stored, file->size);
+    if (declared > MUCH && declared / DEFLATED_AT_BEST > stored)
         return cornu__fail(CORNU_ERR_FORMAT, "\"%.200s\" declares %llu bytes, but only %llu are "
                            "stored", path, (unsigned long long)declared,
                            (unsigned long long)stored);
     return CORNU_OK;
 }
 
-static CornuStatus type_of(const char *path, hid_t array, CornuType *type)
+static CornuStatus type_of(const CornuHdf5 *file, const char *path, hid_t array, CornuType *type)
 {
     const hid_t stored = h5->Dget_type(array), space = h5->Dget_space(array);
     CornuStatus status = CORNU_OK;
@@ -221,14 +225,14 @@ static CornuStatus type_of(const char *path, hid_t array, CornuType *type)
     if (stored >= 0) h5->Tclose(stored);
     if (space >= 0) h5->Sclose(space);
     if (status == CORNU_OK) status = cornu__fail_prefix(cornu_type_check(*type), path);
-    return status == CORNU_OK ? check_storage(path, array, *type) : status;
+    return status == CORNU_OK ? check_storage(file, path, array, *type) : status;
 }
 
 static CornuStatus open_array(CornuHdf5 *file, const char *path, hid_t *array, CornuType *type)
 {
     CORNU__TRY(open_object(file, path, H5I_DATASET, array));
     if (*array < 0) return damaged(path, "is missing");
-    CornuStatus status = type_of(path, *array, type);
+    CornuStatus status = type_of(file, path, *array, type);
     if (status != CORNU_OK) h5->Dclose(*array);
     return status;
 }
@@ -260,19 +264,22 @@ static CornuStatus check_native(const char *path, CornuDtype dtype)
                        cornu_dtype_name(dtype));
 }
 
-CornuStatus cornu__hdf5_read(CornuHdf5 *file, const char *path, CornuArray to)
+CornuStatus cornu__hdf5_read(CornuHdf5 *file, const char *path, CornuArray *to)
 {
-    hid_t     array;
-    CornuType type;
-    CornuText here, there;
-    CORNU__TRY(check_native(path, to.type.dtype));
+    hid_t       array;
+    CornuType   type;
+    CornuText   here, there;
+    const hid_t wanted = native(to->type.dtype);
+    CORNU__TRY(check_native(path, to->type.dtype));
     CORNU__TRY(open_array(file, path, &array, &type));
     CornuStatus status = CORNU_OK;
-    if (!cornu_shape_equal(type.shape, to.type.shape))
+    if (!cornu_shape_equal(type.shape, to->type.shape))
         status = cornu__fail(CORNU_ERR_SHAPE, "\"%.200s\" is %s in the file, expected %s", path,
                              cornu_shape_print(&there, type.shape),
-                             cornu_shape_print(&here, to.type.shape));
-    else if (h5->Dread(array, native(to.type.dtype), H5S_ALL, H5S_ALL, H5P_DEFAULT, to.data) < 0)
+                             cornu_shape_print(&here, to->type.shape));
+    else if (!to->data && !(to->data = cornu__allocate(cornu_type_bytes(to->type), 1)))
+        status = CORNU_ERR_MEMORY;
+    else if (h5->Dread(array, wanted, H5S_ALL, H5S_ALL, H5P_DEFAULT, to->data) < 0)
         status = damaged(path, "cannot be read: its numbers are not all there");
     h5->Dclose(array);
     return status;
@@ -311,12 +318,16 @@ static CornuStatus read_scattered(const CornuHdf5 *file, const char *name, hid_t
                                   int64_t count)
 {
     H5O_info1_t info;
+    size_t      all = 0;
     if (h5->Oget_info1(object, &info) < 0) return damaged(name, "is of a damaged group");
     for (int64_t i = 0; i < count; i++) {
         const char *text;
         size_t      length;
         if (!cornu__hdf5_find_text(file->bytes, file->size, info.addr, name, i, &text, &length))
             return damaged(name, "is a damaged attribute");
+        /* Many may be said to lie in one place. */
+        if ((all += length) > MAX_TEXT)
+            return damaged(name, "is an attribute of an unlikely size");
         CORNU__TRY(copy_text(text, length, &to[i]));
     }
     return CORNU_OK;
@@ -488,7 +499,7 @@ CornuStatus cornu__hdf5_type(CornuHdf5 *file, const char *path, CornuType *type)
     return never();
 }
 
-CornuStatus cornu__hdf5_read(CornuHdf5 *file, const char *path, CornuArray to)
+CornuStatus cornu__hdf5_read(CornuHdf5 *file, const char *path, CornuArray *to)
 {
     (void)file, (void)path, (void)to;
     return never();

@@ -7,7 +7,7 @@
  * written to memory; names are paths from the root, "layers/dense/vars/0".
  *
  * What nobody vouches for: links but plain ones, external and virtual arrays, filters of plug-ins,
- * and arrays that declare more than 4 GiB and more than 1000 times what is stored are refused.
+ * and arrays that declare more than 1 MiB and more than 1032 times what is stored are refused.
  * libhdf5 prints nothing while a file is open.
  */
 #ifndef CORNU_NN_HDF5_INTERNAL_H
@@ -37,8 +37,9 @@ CornuStatus cornu__hdf5_count(CornuHdf5 *file, const char *group, int64_t *count
 /* The type of an array: the dtype that holds its numbers. */
 CornuStatus cornu__hdf5_type(CornuHdf5 *file, const char *path, CornuType *type);
 
-/* The array, converted to to.type's dtype: f32, f64, i32, i64, u8; of its shape. */
-CornuStatus cornu__hdf5_read(CornuHdf5 *file, const char *path, CornuArray to);
+/* The array, converted to the dtype of to->type: f32, f64, i32, i64, u8; of its shape. Data that are
+ * NULL get memory, which cornu__release frees, when the file is known to hold so much. */
+CornuStatus cornu__hdf5_read(CornuHdf5 *file, const char *path, CornuArray *to);
 
 /* An attribute of a group that is a text, or a list of texts; *count -1 where there is none. They
  * are released by cornu__hdf5_free_texts. */

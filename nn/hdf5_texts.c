@@ -27,7 +27,7 @@ typedef struct {
 /* Part of a span; empty where it is not all there. */
 static Span part(Span of, uint64_t at, uint64_t size)
 {
-    if (at > of.size || size > of.size - at) return (Span){ NULL, 0 };
+    if (!of.bytes || at > of.size || size > of.size - at) return (Span){ NULL, 0 };
     return (Span){ of.bytes + at, size };
 }
 

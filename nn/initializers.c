@@ -1,189 +1,201 @@
+/* Source: keras/src/initializers/random_initializers.py, constant_initializers.py. */
 #include "initializers.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "../device/memory_internal.h"
-#include "../device/nearest.h"
-#include "../device/random.h"
-#include "layer_internal.h"
+#include "keywords_internal.h"
+#include "rules_internal.h"
 
-static const char *const names[CORNU_INITIALIZER_COUNT] = {
-#define X(id, name) [CORNU_##id] = name,
-    CORNU_INITIALIZER_MAP(X)
-#undef X
+#define FIELD(kind, name) { #name, CORNU_FIELD_##kind, offsetof(CornuInitializer, name) }
+#define FAN_FIELDS FIELD(SEED, seed), FIELD(AXES_OR_NONE, input_axes), \
+                   FIELD(AXES_OR_NONE, output_axes), { 0 }
+static const CornuField plain_fields[] = { { 0 } };
+static const CornuField constant_fields[] = { FIELD(NUMBER, value), { 0 } };
+/* Keras 3.15 does not write it, but reads it. */
+static const CornuField identity_fields[] = { FIELD(NUMBER, gain), { 0 } };
+static const CornuField orthogonal_fields[] = { FIELD(SEED, seed), FIELD(NUMBER, gain), { 0 } };
+static const CornuField uniform_fields[] = {
+    FIELD(SEED, seed), FIELD(NUMBER, minval), FIELD(NUMBER, maxval), { 0 },
+};
+static const CornuField normal_fields[] = {
+    FIELD(SEED, seed), FIELD(NUMBER, mean), FIELD(NUMBER, stddev), { 0 },
+};
+static const CornuField scaling_fields[] = {
+    FIELD(NUMBER, scale), FIELD(FAN_MODE, mode), FIELD(DISTRIBUTION, distribution), FAN_FIELDS,
+};
+static const CornuField fan_fields[] = { FAN_FIELDS };
+
+/* In the order of CornuInitializerKind. */
+static const CornuRuleClass classes[] = {
+    { "Zeros", "zeros", plain_fields },
+    { "Ones", "ones", plain_fields },
+    { "Constant", "constant", constant_fields },
+    { "Identity", "identity", identity_fields },
+    { "Orthogonal", "orthogonal", orthogonal_fields },
+    { "RandomUniform", "random_uniform", uniform_fields },
+    { "RandomNormal", "random_normal", normal_fields },
+    { "TruncatedNormal", "truncated_normal", normal_fields },
+    { "VarianceScaling", "variance_scaling", scaling_fields },
+    { "GlorotUniform", "glorot_uniform", fan_fields },
+    { "GlorotNormal", "glorot_normal", fan_fields },
+    { "HeUniform", "he_uniform", fan_fields },
+    { "HeNormal", "he_normal", fan_fields },
+    { "LecunUniform", "lecun_uniform", fan_fields },
+    { "LecunNormal", "lecun_normal", fan_fields },
+};
+enum { CLASSES = sizeof classes / sizeof *classes };
+
+static const CornuRuleAlias aliases[] = {
+    { "zero", "zeros" }, { "one", "ones" }, { "normal", "random_normal" },
+    { "uniform", "random_uniform" }, { "IdentityInitializer", "identity" },
+    { "OrthogonalInitializer", "orthogonal" }, { NULL, NULL },
 };
 
-const char *cornu_initializer_name(CornuInitializer initializer)
+/* How the ones without arguments for it scale. */
+static const struct {
+    double            scale;
+    CornuFanMode      mode;
+    CornuDistribution distribution;
+} scalings[] = {
+    [CORNU_GLOROT_UNIFORM_INITIALIZER] = { 1.0, CORNU_FAN_AVG, CORNU_DISTRIBUTION_UNIFORM },
+    [CORNU_GLOROT_NORMAL_INITIALIZER] = { 1.0, CORNU_FAN_AVG, CORNU_DISTRIBUTION_TRUNCATED_NORMAL },
+    [CORNU_HE_UNIFORM_INITIALIZER] = { 2.0, CORNU_FAN_IN, CORNU_DISTRIBUTION_UNIFORM },
+    [CORNU_HE_NORMAL_INITIALIZER] = { 2.0, CORNU_FAN_IN, CORNU_DISTRIBUTION_TRUNCATED_NORMAL },
+    [CORNU_LECUN_UNIFORM_INITIALIZER] = { 1.0, CORNU_FAN_IN, CORNU_DISTRIBUTION_UNIFORM },
+    [CORNU_LECUN_NORMAL_INITIALIZER] = { 1.0, CORNU_FAN_IN, CORNU_DISTRIBUTION_TRUNCATED_NORMAL },
+};
+
+const char *cornu__fan_mode_name(CornuFanMode mode)
 {
-    return (unsigned)initializer < CORNU_INITIALIZER_COUNT ? names[initializer] : NULL;
+    return mode == CORNU_FAN_IN ? "fan_in" : mode == CORNU_FAN_OUT ? "fan_out"
+         : mode == CORNU_FAN_AVG ? "fan_avg" : NULL;
 }
 
-CornuStatus cornu_initializer_find(const char *name, CornuInitializer *initializer)
+const char *cornu__distribution_name(CornuDistribution distribution)
 {
-    if (!strcmp(name, "uniform")) name = names[CORNU_RANDOM_UNIFORM];
-    for (int i = 0; i < CORNU_INITIALIZER_COUNT; i++)
-        if (!strcmp(name, names[i])) {
-            *initializer = (CornuInitializer)i;
-            return CORNU_OK;
-        }
-    const char *near = cornu__nearest(name, names, CORNU_INITIALIZER_COUNT);
-    return cornu__fail(CORNU_ERR_ARGUMENT, "initializer \"%s\" is not known%s%s%s", name,
-                       near ? "; is \"" : "", near ? near : "", near ? "\" meant?" : "");
-}
-
-/* ---- Drawing: element i of a weight is word i % 4 of counter i / 4 ---- */
-
-typedef struct {
-    uint64_t seed;
-    uint32_t generator;
-} Draw;
-
-static void words(const Draw *draw, int64_t block, uint32_t out[4])
-{
-    uint32_t counter[4] = { (uint32_t)block, 0, CORNU_INITIAL_WEIGHTS, draw->generator };
-    cornu_philox(draw->seed, counter, out);
-}
-
-static void fill_uniform(const Draw *draw, double limit, float *values, int64_t count)
-{
-    uint32_t bits[4];
-    for (int64_t i = 0; i < count; i++) {
-        if (i % 4 == 0) words(draw, i / 4, bits);
-        values[i] = (float)(limit * (2.0 * cornu_uniform(bits[i % 4]) - 1.0));
+    switch (distribution) {
+    case CORNU_DISTRIBUTION_TRUNCATED_NORMAL:   return "truncated_normal";
+    case CORNU_DISTRIBUTION_UNTRUNCATED_NORMAL: return "untruncated_normal";
+    case CORNU_DISTRIBUTION_UNIFORM:            return "uniform";
+    case CORNU_DISTRIBUTION_NORMAL:             return "normal";
     }
+    return NULL;
 }
 
-/*
- * The quantile of the standard normal distribution, 0 < p < 1: it turns one uniform number into
- * one normal number, so that each element keeps its own.
- * Source: Acklam, "An algorithm for computing the inverse normal cumulative distribution
- * function" (relative error 1.15e-9), refined by one step of Halley's method with erfc.
- */
-static double normal_quantile(double p)
+/* ---- What is given, and what it stands for ---- */
+
+static CornuStatus check_numbers(const CornuInitializer *self, const char *name)
 {
-    static const double a[6] = { -3.969683028665376e+01, 2.209460984245205e+02,
-                                 -2.759285104469687e+02, 1.383577518672690e+02,
-                                 -3.066479806614716e+01, 2.506628277459239e+00 };
-    static const double b[5] = { -5.447609879822406e+01, 1.615858368580409e+02,
-                                 -1.556989798598866e+02, 6.680131188771972e+01,
-                                 -1.328068155288572e+01 };
-    static const double c[6] = { -7.784894002430293e-03, -3.223964580411365e-01,
-                                 -2.400758277161838e+00, -2.549732539343734e+00,
-                                 4.374664141464968e+00, 2.938163982698783e+00 };
-    static const double d[4] = { 7.784695709041462e-03, 3.224671290700398e-01,
-                                 2.445134137142996e+00, 3.754408661907416e+00 };
-    const double tail = p < 0.5 ? p : 1.0 - p;
-    double       x;
-    if (tail < 0.02425) {
-        double q = sqrt(-2.0 * log(tail));
-        x = (((((c[0] * q + c[1]) * q + c[2]) * q + c[3]) * q + c[4]) * q + c[5]) /
-            ((((d[0] * q + d[1]) * q + d[2]) * q + d[3]) * q + 1.0);
-        if (p > 0.5) x = -x;
-    } else {
-        double q = p - 0.5, r = q * q;
-        x = (((((a[0] * r + a[1]) * r + a[2]) * r + a[3]) * r + a[4]) * r + a[5]) * q /
-            (((((b[0] * r + b[1]) * r + b[2]) * r + b[3]) * r + b[4]) * r + 1.0);
+    const struct { const char *argument; double value; } numbers[] = {
+        { "value", self->value }, { "minval", self->minval }, { "maxval", self->maxval },
+        { "mean", self->mean }, { "stddev", self->stddev }, { "scale", self->scale },
+        { "gain", self->gain },
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (!isfinite(numbers[i].value))
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is %g, expected a finite number", name,
+                               numbers[i].argument, numbers[i].value);
+    if (self->minval > self->maxval)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .minval is %g and .maxval %g, expected the "
+                           "former not above the latter", name, self->minval, self->maxval);
+    if (self->stddev < 0.0)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .stddev is %g, expected 0 or more", name,
+                           self->stddev);
+    return CORNU_OK;
+}
+
+static CornuStatus check_scaling(const CornuInitializer *self, const char *name)
+{
+    if (!(self->scale > 0.0))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .scale is %g, expected above 0", name,
+                           self->scale);
+    if (!cornu__fan_mode_name(self->mode))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .mode is %d, expected CORNU_FAN_IN, "
+                           "CORNU_FAN_OUT or CORNU_FAN_AVG", name, (int)self->mode);
+    if (!cornu__distribution_name(self->distribution))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .distribution is %d, expected 0 to %d", name,
+                           (int)self->distribution, CORNU_DISTRIBUTION_NORMAL);
+    return CORNU_OK;
+}
+
+static CornuStatus resolve(void *rule)
+{
+    CornuInitializer *self = rule;
+    const char       *name = cornu__rule_class(&cornu__initializers, rule)->name;
+    switch ((CornuInitializerKind)self->kind) {
+    case CORNU_ONES_INITIALIZER: self->value = 1.0; break;
+    case CORNU_CONSTANT_INITIALIZER: self->value = cornu__number(self->value, 0.0); break;
+    case CORNU_IDENTITY_INITIALIZER:
+    case CORNU_ORTHOGONAL_INITIALIZER: self->gain = cornu__number(self->gain, 1.0); break;
+    case CORNU_RANDOM_UNIFORM_INITIALIZER:
+        self->minval = cornu__number(self->minval, -0.05);
+        self->maxval = cornu__number(self->maxval, 0.05);
+        break;
+    case CORNU_RANDOM_NORMAL_INITIALIZER:
+    case CORNU_TRUNCATED_NORMAL_INITIALIZER:
+        self->mean = cornu__number(self->mean, 0.0);
+        self->stddev = cornu__number(self->stddev, 0.05);
+        break;
+    case CORNU_VARIANCE_SCALING_INITIALIZER:
+        self->scale = cornu__number(self->scale, 1.0);
+        CORNU__TRY(check_scaling(self, name));
+        if (self->distribution == CORNU_DISTRIBUTION_NORMAL)
+            self->distribution = CORNU_DISTRIBUTION_TRUNCATED_NORMAL;
+        break;
+    case CORNU_GLOROT_UNIFORM_INITIALIZER: case CORNU_GLOROT_NORMAL_INITIALIZER:
+    case CORNU_HE_UNIFORM_INITIALIZER:     case CORNU_HE_NORMAL_INITIALIZER:
+    case CORNU_LECUN_UNIFORM_INITIALIZER:  case CORNU_LECUN_NORMAL_INITIALIZER:
+        self->scale = scalings[self->kind].scale;
+        self->mode = scalings[self->kind].mode;
+        self->distribution = scalings[self->kind].distribution;
+        break;
+    case CORNU_DEFAULT_INITIALIZER:
+    case CORNU_ZEROS_INITIALIZER: break;
     }
-    const double pi = 3.14159265358979323846;
-    double error = 0.5 * erfc(-x / sqrt(2.0)) - p;
-    double u = error * sqrt(2.0 * pi) * exp(0.5 * x * x);
-    return x - u / (1.0 + 0.5 * x * u);
+    return check_numbers(self, name);
 }
 
-/* Normal numbers of this deviation, cut at `cut` deviations (INFINITY: not at all): a uniform
- * number u stands for the quantile of low + u (high - low). */
-static void fill_normal(const Draw *draw, double deviation, double cut, float *values,
-                        int64_t count)
+const CornuRuleFamily cornu__initializers = {
+    .word = "initializer", .classes = classes, .count = CLASSES, .aliases = aliases,
+    .size = sizeof(CornuInitializer), .resolve = resolve,
+};
+
+bool cornu__initializer_valid(const CornuInitializer *self)
 {
-    const double low = 0.5 * erfc(cut / sqrt(2.0)), high = 1.0 - low;
-    uint32_t     bits[4];
-    for (int64_t i = 0; i < count; i++) {
-        if (i % 4 == 0) words(draw, i / 4, bits);
-        double u = cornu_uniform(bits[i % 4]) + 0x1p-25;   /* the middle: never 0 or 1 */
-        values[i] = (float)(deviation * normal_quantile(low + u * (high - low)));
-    }
+    return self->kind == CORNU_DEFAULT_INITIALIZER || cornu__rule_class(&cornu__initializers, self);
 }
 
-/* ---- Fans: keras/src/initializers/random_initializers.py, compute_fans ---- */
-
-static void fans(CornuShape shape, double *in, double *out)
+static CornuStatus check_axes(const CornuInitializer *self, const char *argument,
+                              const int64_t *axes, CornuShape shape)
 {
-    *in = *out = 1.0;
-    if (shape.rank == 0) return;
-    if (shape.rank == 1) {
-        *in = *out = (double)shape.extent[0];
-        return;
-    }
-    double field = 1.0;
-    for (int i = 0; i < shape.rank - 2; i++) field *= (double)shape.extent[i];
-    *in = field * (double)shape.extent[shape.rank - 2];
-    *out = field * (double)shape.extent[shape.rank - 1];
-}
-
-/* ---- Orthogonal ---- */
-
-/* In eight sums next to each other, which a compiler may keep in one register. */
-static double dot_of(const double *a, const double *b, int64_t m)
-{
-    double  sum[8] = { 0.0 };
-    int64_t i = 0;
-    for (; i + 8 <= m; i += 8)
-        for (int lane = 0; lane < 8; lane++) sum[lane] += a[i + lane] * b[i + lane];
-    for (; i < m; i++) sum[0] += a[i] * b[i];
-    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
-}
-
-/* Turns the n vectors of q (n, m), m >= n, into orthonormal ones: as columns, the Q of a QR
- * factorization whose R has a positive diagonal, which makes it unique. Gram and Schmidt, twice, as
- * once loses digits. Source: Golub and Van Loan, "Matrix Computations", section 5.2.8. */
-static CornuStatus orthonormalize(double *q, int64_t m, int64_t n)
-{
-    for (int64_t j = 0; j < n; j++) {
-        double *to = q + j * m;
-        for (int pass = 0; pass < 2; pass++)
-            for (int64_t k = 0; k < j; k++) {
-                const double *from = q + k * m, dot = dot_of(from, to, m);
-                for (int64_t i = 0; i < m; i++) to[i] -= dot * from[i];
-            }
-        const double square = dot_of(to, to, m);
-        if (!(square > 0.0))
-            return cornu__fail(CORNU_ERR_VALUE, "orthogonal: the drawn matrix is singular");
-        for (int64_t i = 0; i < m; i++) to[i] /= sqrt(square);
+    CornuText text;
+    for (int i = 0; i < CORNU_MAX_RANK && axes[i] != 0; i++) {
+        const int64_t axis = cornu__integer(axes[i], 0);
+        if (axis < -shape.rank || axis >= shape.rank)
+            return cornu__fail(CORNU_ERR_SHAPE, "%s: .%s has %lld, the shape is %s",
+                               cornu__rule_class(&cornu__initializers, self)->name, argument,
+                               (long long)axis, cornu_shape_print(&text, shape));
     }
     return CORNU_OK;
 }
 
-/* Flattened to (rows, columns), Q of the normal numbers drawn as (greater, smaller); transposed
- * when there are fewer rows than columns. */
-static CornuStatus fill_orthogonal(const Draw *draw, CornuShape shape, float *values)
-{
-    const int64_t count = cornu_shape_count(shape);
-    if (count == 0) return CORNU_OK;
-    const int64_t columns = shape.extent[shape.rank - 1], rows = count / columns;
-    const int64_t m = rows > columns ? rows : columns, n = rows > columns ? columns : rows;
-
-    double *q = cornu__allocate((size_t)count, sizeof *q);
-    if (!q) return CORNU_ERR_MEMORY;
-    fill_normal(draw, 1.0, INFINITY, values, count);
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < n; j++) q[j * m + i] = values[i * n + j];
-    CornuStatus status = orthonormalize(q, m, n);
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < columns; j++)
-            values[i * columns + j] = (float)(rows < columns ? q[i * m + j] : q[j * m + i]);
-    cornu__release(q);
-    return status;
-}
-
-CornuStatus cornu__initializer_check(CornuInitializer initializer, CornuShape shape,
+CornuStatus cornu__initializer_check(const CornuInitializer *self, CornuShape shape,
                                      int64_t generator)
 {
     const int64_t count = cornu_shape_count(shape);
     CornuText     text;
-    if (initializer == CORNU_ORTHOGONAL && shape.rank < 2)
+    if (self->kind == CORNU_ORTHOGONAL_INITIALIZER && shape.rank < 2)
         return cornu__fail(CORNU_ERR_SHAPE, "orthogonal: the shape is %s, expected 2 axes or more",
                            cornu_shape_print(&text, shape));
+    if (self->kind == CORNU_IDENTITY_INITIALIZER && shape.rank != 2)
+        return cornu__fail(CORNU_ERR_SHAPE, "identity: the shape is %s, expected 2 axes",
+                           cornu_shape_print(&text, shape));
+    if (self->input_axes[0] && self->output_axes[0]) {
+        CORNU__TRY(check_axes(self, "input_axes", self->input_axes, shape));
+        CORNU__TRY(check_axes(self, "output_axes", self->output_axes, shape));
+    }
     if (generator < 0 || generator > UINT32_MAX || count / 4 > UINT32_MAX)
         return cornu__fail(CORNU_ERR_VALUE, "initializer: generator %lld or %lld elements do not "
                            "fit in the random numbers' counter", (long long)generator,
@@ -191,41 +203,126 @@ CornuStatus cornu__initializer_check(CornuInitializer initializer, CornuShape sh
     return CORNU_OK;
 }
 
-CornuStatus cornu_initialize(CornuInitializer initializer, CornuShape shape, uint64_t seed,
-                             int64_t generator, float *values)
+/* ---- Constructors ---- */
+
+/* The default, with the pending error, for one that cannot be. */
+static CornuInitializer resolved(CornuInitializer given)
 {
-    CORNU__TRY(cornu__initializer_check(initializer, shape, generator));
-    const int64_t count = cornu_shape_count(shape);
-    const Draw draw = { seed, (uint32_t)generator };
-    /* The deviation of a normal distribution cut at 2 deviations, which Keras corrects for. */
-    const double cut_deviation = 0.87962566103423978;
-    double       in, out;
-    fans(shape, &in, &out);
-    switch (initializer) {
-    case CORNU_GLOROT_UNIFORM:
-        fill_uniform(&draw, sqrt(6.0 / (in + out)), values, count);
-        return CORNU_OK;
-    case CORNU_HE_UNIFORM:    fill_uniform(&draw, sqrt(6.0 / in), values, count); return CORNU_OK;
-    case CORNU_LECUN_UNIFORM: fill_uniform(&draw, sqrt(3.0 / in), values, count); return CORNU_OK;
-    case CORNU_RANDOM_UNIFORM: fill_uniform(&draw, 0.05, values, count); return CORNU_OK;
-    case CORNU_GLOROT_NORMAL:
-        fill_normal(&draw, sqrt(2.0 / (in + out)) / cut_deviation, 2.0, values, count);
-        return CORNU_OK;
-    case CORNU_HE_NORMAL:
-        fill_normal(&draw, sqrt(2.0 / in) / cut_deviation, 2.0, values, count);
-        return CORNU_OK;
-    case CORNU_LECUN_NORMAL:
-        fill_normal(&draw, sqrt(1.0 / in) / cut_deviation, 2.0, values, count);
-        return CORNU_OK;
-    case CORNU_RANDOM_NORMAL: fill_normal(&draw, 0.05, INFINITY, values, count); return CORNU_OK;
-    case CORNU_TRUNCATED_NORMAL: fill_normal(&draw, 0.05, 2.0, values, count); return CORNU_OK;
-    case CORNU_ORTHOGONAL: return fill_orthogonal(&draw, shape, values);
-    case CORNU_ZEROS:
-    case CORNU_ONES:
-        for (int64_t i = 0; i < count; i++) values[i] = initializer == CORNU_ONES;
-        return CORNU_OK;
-    case CORNU_DEFAULT_INITIALIZER:
-    case CORNU_INITIALIZER_COUNT: break;
-    }
-    return cornu__fail(CORNU_ERR_ARGUMENT, "initializer %d draws nothing", (int)initializer);
+    if (resolve(&given) == CORNU_OK) return given;
+    cornu__null();
+    return (CornuInitializer){ 0 };
+}
+
+static CornuInitializer of_fans(CornuInitializer given, const int64_t *input_axes,
+                                const int64_t *output_axes)
+{
+    memcpy(given.input_axes, input_axes, sizeof given.input_axes);
+    memcpy(given.output_axes, output_axes, sizeof given.output_axes);
+    return resolved(given);
+}
+
+CornuInitializer cornu_zeros_from(const CornuPlainInitializerConfig *config)
+{
+    (void)config;
+    return resolved((CornuInitializer){ .kind = CORNU_ZEROS_INITIALIZER });
+}
+
+CornuInitializer cornu_ones_from(const CornuPlainInitializerConfig *config)
+{
+    (void)config;
+    return resolved((CornuInitializer){ .kind = CORNU_ONES_INITIALIZER });
+}
+
+CornuInitializer cornu_constant_from(const CornuConstantConfig *config)
+{
+    return resolved((CornuInitializer){ .kind = CORNU_CONSTANT_INITIALIZER,
+                                        .value = config->value });
+}
+
+CornuInitializer cornu_identity_from(const CornuIdentityConfig *config)
+{
+    return resolved((CornuInitializer){ .kind = CORNU_IDENTITY_INITIALIZER,
+                                        .gain = config->gain });
+}
+
+CornuInitializer cornu_orthogonal_from(const CornuOrthogonalConfig *config)
+{
+    return resolved((CornuInitializer){ .kind = CORNU_ORTHOGONAL_INITIALIZER,
+                                        .gain = config->gain, .seed = config->seed });
+}
+
+CornuInitializer cornu_random_uniform_from(const CornuRandomUniformConfig *config)
+{
+    return resolved((CornuInitializer){ .kind = CORNU_RANDOM_UNIFORM_INITIALIZER,
+                                        .minval = config->minval, .maxval = config->maxval,
+                                        .seed = config->seed });
+}
+
+static CornuInitializer normal(unsigned kind, const CornuRandomNormalConfig *config)
+{
+    return resolved((CornuInitializer){ .kind = kind, .mean = config->mean,
+                                        .stddev = config->stddev, .seed = config->seed });
+}
+
+CornuInitializer cornu_random_normal_from(const CornuRandomNormalConfig *config)
+{
+    return normal(CORNU_RANDOM_NORMAL_INITIALIZER, config);
+}
+
+CornuInitializer cornu_truncated_normal_from(const CornuRandomNormalConfig *config)
+{
+    return normal(CORNU_TRUNCATED_NORMAL_INITIALIZER, config);
+}
+
+CornuInitializer cornu_variance_scaling_from(const CornuVarianceScalingConfig *config)
+{
+    return of_fans((CornuInitializer){ .kind = CORNU_VARIANCE_SCALING_INITIALIZER,
+                                       .scale = config->scale, .mode = config->mode,
+                                       .distribution = config->distribution,
+                                       .seed = config->seed },
+                   config->input_axes, config->output_axes);
+}
+
+static CornuInitializer by_fan(unsigned kind, const CornuFanConfig *config)
+{
+    return of_fans((CornuInitializer){ .kind = kind, .seed = config->seed }, config->input_axes,
+                   config->output_axes);
+}
+
+CornuInitializer cornu_glorot_uniform_from(const CornuFanConfig *config)
+{
+    return by_fan(CORNU_GLOROT_UNIFORM_INITIALIZER, config);
+}
+
+CornuInitializer cornu_glorot_normal_from(const CornuFanConfig *config)
+{
+    return by_fan(CORNU_GLOROT_NORMAL_INITIALIZER, config);
+}
+
+CornuInitializer cornu_he_uniform_from(const CornuFanConfig *config)
+{
+    return by_fan(CORNU_HE_UNIFORM_INITIALIZER, config);
+}
+
+CornuInitializer cornu_he_normal_from(const CornuFanConfig *config)
+{
+    return by_fan(CORNU_HE_NORMAL_INITIALIZER, config);
+}
+
+CornuInitializer cornu_lecun_uniform_from(const CornuFanConfig *config)
+{
+    return by_fan(CORNU_LECUN_UNIFORM_INITIALIZER, config);
+}
+
+CornuInitializer cornu_lecun_normal_from(const CornuFanConfig *config)
+{
+    return by_fan(CORNU_LECUN_NORMAL_INITIALIZER, config);
+}
+
+CornuInitializer cornu_initializer(const char *name)
+{
+    CornuInitializer found;
+    if (cornu__rule_find(&cornu__initializers, name, &found) == CORNU_OK) return found;
+    cornu__null();
+    return (CornuInitializer){ 0 };
 }

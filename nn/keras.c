@@ -85,11 +85,11 @@ static CornuStatus save(const CornuModel *model, const CornuValues *values, cons
 
 typedef CornuStatus Read(CornuHdf5 *file, const CornuModel *model, CornuValues *values);
 
-/* All of them, or none. */
+/* All of them, or none. Nothing takes memory that the file does not have. */
 static CornuStatus fill(CornuModel *model, CornuHdf5 *file, Read *read)
 {
     CornuValues values, wanted;
-    CornuStatus status = cornu__values_create(model, &values);
+    CornuStatus status = cornu__values_list(model, &values);
     if (status == CORNU_OK) {
         wanted = values;
         status = read(file, model, &wanted);
@@ -186,10 +186,15 @@ static CornuModel *make(const json_t *config, const json_t *input, const json_t 
 {
     CornuModel *model = cornu__model_from_config(config, input);
     if (!model) return NULL;
-    CornuStatus status = compile ? cornu__compile_from_config(model, training, device) : CORNU_OK;
-    if (status == CORNU_OK && !cornu_model_built(model))
+    CornuStatus status = CORNU_OK;
+    if (!cornu_model_built(model))
         status = cornu__fail(CORNU_ERR_UNSUPPORTED, "does not say the shape of the model's input");
+    /* What it declares is there, before a device takes memory for it. */
     if (status == CORNU_OK) status = fill(model, file, read);
+    if (status == CORNU_OK && compile) {
+        status = cornu__compile_from_config(model, training, device);
+        if (status == CORNU_OK) status = fill(model, file, read);
+    }
     if (status == CORNU_OK) return model;
     cornu_model_free(model);
     return cornu__null();

@@ -33,8 +33,9 @@ void        cornu__keras_layout_free(CornuKerasLayout *layout);
 
 /* ---- Arrays in HDF5 (keras_weights.c) ---- */
 
-/* Writes weights and the optimizer's variables; reads them, converted to their types, and sets
- * values->variables to 0 if the file has none of this optimizer. */
+/* Writes weights and the optimizer's variables; reads them, converted to their types, into memory
+ * that they get where they have none, and sets values->variables to 0 if the file has none of this
+ * optimizer. */
 CornuStatus cornu__keras_write_values(CornuHdf5 *file, const CornuModel *model,
                                       const CornuValues *values);
 CornuStatus cornu__keras_read_values(CornuHdf5 *file, const CornuModel *model,

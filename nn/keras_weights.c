@@ -83,13 +83,12 @@ CornuStatus cornu__keras_write_values(CornuHdf5 *file, const CornuModel *model,
 /* ---- In ---- */
 
 /* Reads an array, naming what it is for. */
-static CornuStatus read_array(CornuHdf5 *file, const char *path, const CornuNamedArray *to)
+static CornuStatus read_array(CornuHdf5 *file, const char *path, CornuNamedArray *to)
 {
-    return cornu__fail_prefix(cornu__hdf5_read(file, path, to->array), to->name);
+    return cornu__fail_prefix(cornu__hdf5_read(file, path, &to->array), to->name);
 }
 
-static CornuStatus read_member(CornuHdf5 *file, const char *group, int i,
-                               const CornuNamedArray *to)
+static CornuStatus read_member(CornuHdf5 *file, const char *group, int i, CornuNamedArray *to)
 {
     char path[MAX_PATH];
     snprintf(path, sizeof path, "%s/%d", group, i);
@@ -152,11 +151,11 @@ static CornuStatus is_named(CornuHdf5 *file, const char *group, const char *name
 
 static CornuStatus read_optimizer(CornuHdf5 *file, const CornuModel *model, CornuValues *values)
 {
-    const CornuOptimizer  *optimizer = cornu_model_optimizer(model);
-    const CornuNamedArray *variables = values->arrays + values->weights;
-    const int              ahead = optimizer->scales_loss ? OUTER_SCALARS : 0;
-    int64_t                count;
-    bool                   same;
+    const CornuOptimizer *optimizer = cornu_model_optimizer(model);
+    CornuNamedArray      *variables = values->arrays + values->weights;
+    const int             ahead = optimizer->scales_loss ? OUTER_SCALARS : 0;
+    int64_t               count;
+    bool                  same;
     CORNU__TRY(cornu__hdf5_count(file, optimizer_group, &count));
     CORNU__TRY(is_named(file, optimizer_group, ahead ? "loss_scale_optimizer"
                                                      : cornu_optimizer_name(optimizer), &same));
@@ -196,6 +195,7 @@ static CornuStatus read_list(CornuHdf5 *file, const char *group, const char *nam
         if (status == CORNU_OK)
             status = cornu__reserve(texts, &space, space, (int)length, sizeof **texts);
         if (status != CORNU_OK) {
+            cornu__hdf5_free_texts(more, length);
             cornu__hdf5_free_texts(*texts, *count);
             return status;
         }

@@ -119,7 +119,7 @@ CornuStatus cornu_layer_weight(CornuLayer *layer, const char *name, CornuShape s
 
     weight->path = path_of(layer, name);
     if (!weight->path) return CORNU_ERR_MEMORY;
-    return cornu__fail_prefix(cornu__initializer_check(initializer, shape, weight->generator),
+    return cornu__fail_prefix(cornu__initializer_check(&initializer, shape, weight->generator),
                               name);
 }
 

@@ -59,6 +59,9 @@ typedef enum {
     CORNU_FIELD_ACTIVATION,  /* CornuActivation                                           */
     CORNU_FIELD_PADDING,     /* CornuPadding                                              */
     CORNU_FIELD_INITIALIZER, /* CornuInitializer                                          */
+    CORNU_FIELD_SEED,        /* int64_t; 0 is Keras' None, CORNU_ZERO is 0                */
+    CORNU_FIELD_FAN_MODE,    /* CornuFanMode                                              */
+    CORNU_FIELD_DISTRIBUTION, /* CornuDistribution                                        */
     CORNU_FIELD_MERGE,       /* CornuMerge                                                */
     CORNU_FIELD_INTERPOLATION, /* CornuInterpolation                                      */
     CORNU_FIELD_FILL_MODE,   /* CornuFillMode                                             */
@@ -69,6 +72,8 @@ typedef enum {
     CORNU_FIELD_AXES,        /* int64_t[CORNU_MAX_RANK], as in CornuConstraint            */
     CORNU_FIELD_ROW_AXES,    /* likewise, of a row: none is 0, the batch, and the list ends at
                                 the first 0. All 0 is None, CORNU_ZERO first the empty list */
+    CORNU_FIELD_AXES_OR_NONE, /* likewise, ends at the first 0; CORNU_ZERO is axis 0, all 0
+                                 Keras' None                                              */
     CORNU_FIELD_INTEGER_OR_NONE, /* int64_t; 0 is Keras' None, CORNU_ZERO is 0            */
     CORNU_FIELD_NUMBER_OR_NONE,  /* double; likewise                                      */
     CORNU_FIELD_INTEGER_OR_DEFAULT, /* int64_t; 0 is Keras' default, which is left out,

@@ -146,15 +146,11 @@ CornuTensor *cornu__inverse_root(CornuTensor *x, int64_t axes, double epsilon);
 CornuTensor *cornu__scale_and_center(CornuLayer *layer, const CornuCall *call, CornuTensor *y,
                                      CornuShape kept, bool scale, bool center);
 
-/* Whether a weight of this shape can be drawn so, as far as can be said beforehand. */
-CornuStatus cornu__initializer_check(CornuInitializer initializer, CornuShape shape,
-                                     int64_t generator);
-
 /* `given`, or `usual` for the layer that did not get an initializer, or an activation. */
 CornuInitializer cornu__initializer(CornuInitializer given, CornuInitializer usual);
 CornuActivation  cornu__activation(CornuActivation given, CornuActivation usual);
 
-/* CORNU_ERR_ARGUMENT, pending, for an enum's number that names nothing. */
+/* CORNU_ERR_ARGUMENT, pending, for a number or a kind that names nothing. */
 CornuStatus cornu__check_enums(const char *layer, CornuActivation activation,
                                const CornuInitializer *initializers, int count);
 

@@ -236,9 +236,9 @@ CornuLoss *cornu_categorical_hinge_from(const CornuLossConfig *config);
 typedef struct {
     char           unset;
     double         alpha, beta;            /* default 0.5; CORNU_ZERO */
-    int64_t        axis[CORNU_MAX_RANK];   /* none of them the batch's; ends at the first 0; negative
-                                              ones are from the end. Default: all axes and the
-                                              whole batch, one loss for all of it */
+    int64_t        axis[CORNU_MAX_RANK];   /* none of them the batch's; ends at the first 0;
+                                              negative ones are from the end. Default: all axes
+                                              and the whole batch, one loss for all of it */
     CornuReduction reduction;
     const char    *name;
 } CornuTverskyConfig;

@@ -63,7 +63,7 @@ CornuStatus cornu_model_build(CornuModel *model, CornuShape input);
 
 /* A model of the same architecture, not compiled, with layers and weights of its own: these begin
  * as those of a model made now, see cornu_set_random_seed. Its caller's; NULL for a model with a
- * layer of a class that files cannot hold. Keras' clone_model. */
+ * layer that files cannot hold, or an initializer of one's own. Keras' clone_model. */
 CornuModel *cornu_model_clone(const CornuModel *model);
 
 void cornu_model_free(CornuModel *model);

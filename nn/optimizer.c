@@ -379,7 +379,8 @@ CornuStatus cornu__optimizer_move(CornuOptimizer *optimizer, CornuVariable *cons
         unbuild(optimizer);
         *optimizer = old;
     } else {
-        memcpy(optimizer->constraints, old.constraints, (size_t)old.count * sizeof *old.constraints);
+        memcpy(optimizer->constraints, old.constraints,
+               (size_t)old.count * sizeof *old.constraints);
         unbuild(&old);
     }
     return status;
@@ -404,7 +405,8 @@ static CornuStatus swap(CornuVariable *a, CornuVariable *b)
     const CornuType  type = cornu_variable_type(a);
     const size_t     bytes = cornu_type_bytes(type);
     char            *both = cornu__allocate(2, bytes);
-    const CornuArray of_a = cornu_array_from(both, type), of_b = { type, both ? both + bytes : NULL };
+    const CornuArray of_a = cornu_array_from(both, type);
+    const CornuArray of_b = { type, both ? both + bytes : NULL };
     CornuStatus      status = both ? CORNU_OK : CORNU_ERR_MEMORY;
     if (!status) status = cornu_variable_read(a, of_a);
     if (!status) status = cornu_variable_read(b, of_b);

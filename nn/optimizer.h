@@ -28,7 +28,7 @@ extern "C" {
 
 typedef struct CornuOptimizer CornuOptimizer;
 
-/* Arguments of every optimizer; of AdamW those behind weight_decay, which stands elsewhere there. */
+/* Arguments of every optimizer; of AdamW those behind weight_decay, which it has elsewhere. */
 #define CORNU_OPTIMIZER_ARGUMENTS                                                        \
     CornuSchedule *schedule;        /* instead of learning_rate; taken                */ \
     double         weight_decay;    /* w -= w weight_decay learning_rate              */ \

@@ -72,8 +72,8 @@ CornuOptimizer *cornu__moments_create(const CornuOptimizerClass *kind, bool rate
 /* 1 - beta^t, t counting updates */
 CornuTensor *cornu__bias_correction(const CornuUpdate *update, double beta);
 
-/* Packs the weights it was built with, unless they still are: graphs are recorded after this. Another
- * optimizer that trains some of them packs them otherwise. */
+/* Packs the weights it was built with, unless they still are: graphs are recorded after this.
+ * Another optimizer that trains some of them packs them otherwise. */
 CornuStatus cornu__optimizer_pack(CornuOptimizer *optimizer);
 
 /* Moves the optimizer's variables to where w[0 … count) are: copies, on one other device, of the

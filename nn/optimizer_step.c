@@ -107,7 +107,8 @@ static double weight_of_loss(const CornuOptimizer *optimizer)
 static CornuTensor *meet(const CornuOptimizer *optimizer, CornuTensor *g)
 {
     if (!g) return NULL;
-    if (cornu__optimizer_has_groups(optimizer)) return cornu_op_all_reduce_in(g, &optimizer->groups);
+    if (cornu__optimizer_has_groups(optimizer))
+        return cornu_op_all_reduce_in(g, &optimizer->groups);
     return cornu_tensor_varies(g) ? cornu_op_reduce_scatter(g, NULL)
                                   : cornu_op_shard_slice(g, NULL);
 }
@@ -149,7 +150,7 @@ static CornuTensor *all_finite(CornuTensor *x)
     return cornu_op_compare(faults, CORNU_EQUAL, cornu_op_constant_like(faults, 0.0));
 }
 
-/* The new value, or the old one where the condition, a bool scalar, does not hold; NULL: it does. */
+/* The new value, or the old one where the condition, a bool scalar, fails; NULL never does. */
 static CornuTensor *only_if(CornuTensor *condition, CornuTensor *value, CornuTensor *old)
 {
     return condition ? cornu_op_select(condition, value, old) : value;

@@ -5,7 +5,7 @@
 #include "../device/memory_internal.h"
 #include "../device/nearest.h"
 
-enum { MAX_CLASSES = 8 };
+enum { MAX_CLASSES = 24 };
 
 const CornuRuleClass *cornu__rule_class(const CornuRuleFamily *family, const void *rule)
 {
@@ -17,6 +17,8 @@ CornuStatus cornu__rule_find(const CornuRuleFamily *family, const char *name, vo
 {
     const char *names[MAX_CLASSES];
     memset(rule, 0, family->size);
+    for (const CornuRuleAlias *a = family->aliases; name && a && a->alias; a++)
+        if (!strcmp(name, a->alias)) name = a->name;
     for (int i = 0; i < family->count; i++) {
         names[i] = family->classes[i].name;
         if (!name || (strcmp(name, names[i]) && strcmp(name, family->classes[i].class_name)))

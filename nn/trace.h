@@ -29,8 +29,8 @@ typedef struct {
 } CornuTraceConfig;
 
 /* Measures one step in each epoch, its last but one, and writes the last of them when the training
- * ends. The other steps are not measured. Fails at once if the file cannot be written; cornu_file_check
- * (file.h) asks that even before the model is there. */
+ * ends. The other steps are not measured. Fails at once if the file cannot be written;
+ * cornu_file_check (file.h) asks that even before the model is there. */
 CornuCallback *cornu_trace_from(const CornuTraceConfig *config);
 #define cornu_trace(...) cornu_trace_from(&(CornuTraceConfig){ .unset = 0, __VA_ARGS__ })
 

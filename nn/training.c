@@ -281,6 +281,18 @@ static CornuStatus check_place(const CornuModel *model, const Place *p)
             return cornu__fail(CORNU_ERR_ARGUMENT, "it is of a training whose %s is %lld, this "
                                "one's is %lld; expected the same", same[i].name,
                                (long long)same[i].there, (long long)same[i].here);
+    const json_int_t samples = p->step > INT64_MAX / 2 / here.batch_size
+                                   ? INT64_MAX / 2 : p->step * here.batch_size;
+    const struct { const char *name; json_int_t at, most; } places[] = {
+        { "epoch", p->epoch, UINT32_MAX }, { "pass", p->pass, UINT32_MAX },
+        { "step", p->step, here.steps }, { "samples", p->samples, samples },
+        { "batch", p->index, here.batches == CORNU_NONE ? INT64_MAX / 2 : here.batches },
+    };
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (places[i].at > places[i].most)
+            return cornu__fail(CORNU_ERR_FORMAT, "training: \"%s\" is %lld, expected at most %lld",
+                               places[i].name, (long long)places[i].at,
+                               (long long)places[i].most);
     return CORNU_OK;
 }
 
@@ -324,6 +336,20 @@ static CornuStatus restore_values(const CornuModel *model, const CornuSafetensor
     return status;
 }
 
+static int64_t whole_at(CornuArray array, int64_t i)
+{
+    int64_t value;
+    memcpy(&value, (const char *)array.data + (size_t)i * sizeof value, sizeof value);
+    return value;
+}
+
+static double number_at(CornuArray array, int64_t i)
+{
+    double value;
+    memcpy(&value, (const char *)array.data + (size_t)i * sizeof value, sizeof value);
+    return value;
+}
+
 /* The epochs before, one by one, as they were added when they ended. */
 static CornuStatus restore_history(const CornuTraining *training, const CornuSafetensors *file)
 {
@@ -340,14 +366,13 @@ static CornuStatus restore_history(const CornuTraining *training, const CornuSaf
             const CornuNamedArray *array = cornu_safetensors_at(file, i);
             if (strncmp(array->name, history_prefix, strlen(history_prefix))) continue;
             status = cornu__check_fit(array, array->name, cornu_type(CORNU_F64, epochs));
-            const double value = status ? NAN : cornu_array_get(array->array, e);
+            const double value = status ? NAN : number_at(array->array, e);
             if (!isnan(value))
                 logs[of_epoch.count++] = (CornuLog){ array->name + strlen(history_prefix), value };
         }
         if (!status)
-            status = cornu__history_add(training->history,
-                                        (int64_t)cornu_array_get(table->array, 2 * e), &of_epoch,
-                                        NAN, (int64_t)cornu_array_get(table->array, 2 * e + 1),
+            status = cornu__history_add(training->history, whole_at(table->array, 2 * e),
+                                        &of_epoch, NAN, whole_at(table->array, 2 * e + 1),
                                         &(CornuInfeed){ 0 });
     }
     cornu__release(logs);

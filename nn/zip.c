@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -101,6 +102,7 @@ struct CornuZip {
     CornuFileBytes file;
     Member      *members;
     int          count;
+    size_t       stored;                          /* bytes of all members so far */
 };
 
 static uint32_t get(const unsigned char *at, int bytes)
@@ -138,7 +140,7 @@ static CornuStatus check_member(const Member *member, uint32_t flags)
 }
 
 /* The bytes follow on the local header, whose name and extra field have lengths of their own. */
-static CornuStatus place(const CornuZip *zip, Member *member, size_t local, size_t directory)
+static CornuStatus place(CornuZip *zip, Member *member, size_t local, size_t directory)
 {
     const unsigned char *header = zip->file.bytes + local;
     if (local > directory || directory - local < LOCAL_SIZE || get(header, 4) != LOCAL)
@@ -147,6 +149,11 @@ static CornuStatus place(const CornuZip *zip, Member *member, size_t local, size
     if (member->at > directory || directory - member->at < member->stored)
         return cornu__fail(CORNU_ERR_FORMAT, "has %u bytes at byte %zu, the directory begins at "
                            "byte %zu", member->stored, member->at, directory);
+    /* Else a small file could hold the same bytes any number of times. */
+    zip->stored += LOCAL_SIZE + member->stored;
+    if (zip->stored > directory)
+        return cornu__fail(CORNU_ERR_FORMAT, "lies where others do: members so far have %zu bytes, "
+                           "the directory begins at byte %zu", zip->stored, directory);
     return CORNU_OK;
 }
 
@@ -162,11 +169,28 @@ static CornuStatus read_entry(CornuZip *zip, const unsigned char *entry, size_t 
     memcpy(member->name, entry + ENTRY_SIZE, length);
     CornuStatus status = check_member(member, get(entry + 8, 2));
     if (status == CORNU_OK) status = place(zip, member, get(entry + 42, 4), directory);
-    if (status == CORNU_OK && cornu__zip_find(zip, member->name) != zip->count - 1)
-        status = cornu__fail(CORNU_ERR_FORMAT, "is there twice");
     char what[120];
     snprintf(what, sizeof what, "member \"%.80s\"", member->name);
     return cornu__fail_prefix(status, what);
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static CornuStatus check_names(const CornuZip *zip)
+{
+    CornuStatus status = CORNU_OK;
+    char      **names = cornu__allocate((size_t)zip->count, sizeof *names);
+    if (!names) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < zip->count; i++) names[i] = zip->members[i].name;
+    qsort(names, (size_t)zip->count, sizeof *names, by_text);
+    for (int i = 1; i < zip->count && status == CORNU_OK; i++)
+        if (strcmp(names[i - 1], names[i]) == 0)
+            status = cornu__fail(CORNU_ERR_FORMAT, "member \"%.80s\": is there twice", names[i]);
+    cornu__release(names);
+    return status;
 }
 
 static CornuStatus read_directory(CornuZip *zip)
@@ -193,7 +217,7 @@ static CornuStatus read_directory(CornuZip *zip)
         CORNU__TRY(read_entry(zip, entry, start));
         at += length;
     }
-    return CORNU_OK;
+    return check_names(zip);
 }
 
 CornuZip *cornu__zip_open(const char *path)

@@ -22,8 +22,8 @@ CornuStatus cornu__zip_write(const char *path, const CornuZipMember *members, in
 
 typedef struct CornuZip CornuZip;
 
-/* Maps the archive and checks its directory: sizes and places within the file, names that are
- * given twice, members that declare more than could be packed into what is stored. NULL with a
+/* Reads the archive and checks its directory: sizes and places within the file, members that overlap,
+ * names that are given twice, members that declare more than could be packed into what is stored. NULL with a
  * pending error naming the file. */
 CornuZip   *cornu__zip_open(const char *path);
 void        cornu__zip_close(CornuZip *zip);

@@ -80,8 +80,8 @@ CornuStatus cornu_run(CornuGraph *graph, CornuTensor *const *fetches, int count,
 /* As cornu_run would, without running: compiles, so that the first run is like the others. */
 CornuStatus cornu_graph_prepare(CornuGraph *graph, CornuTensor *const *fetches, int count);
 
-/* Whether the variables that it read are still where they were, so that it can be run: not once some
- * of them are packed otherwise (cornu_variable_pack). */
+/* Whether the variables that it read are still where they were, so that it can be run: not once
+ * some of them are packed otherwise (cornu_variable_pack). */
 bool cornu_graph_is_current(const CornuGraph *graph);
 
 /* Lets each run that has a result with nan or infinite elements, a fetched value or an assigned

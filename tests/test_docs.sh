@@ -20,10 +20,11 @@ check "nn/README.md names what there is" names_exist
 
 # And what there is of these kinds stands in the table.
 names_complete() {
-    local kinds='Layer|Loss|Metric|Optimizer|Schedule|Callback|Regularizer|Constraint'
+    local kinds='Layer|Loss|Metric|Optimizer|Schedule|Callback|Initializer|Regularizer|Constraint'
     local bad=0 word
     { cat "$root"/nn/*.h | sed -nE "s/^Cornu($kinds) \**(cornu_[a-z0-9_]*)_from\(.*/\2/p"
-      cat "$root"/nn/{activations,initializers}.h | sed -nE 's/^ +X\(([A-Z0-9_]+),.*/CORNU_\1/p'
+      sed -nE 's/^ +X\(([A-Z0-9_]+),.*/CORNU_\1/p' "$root/nn/activations.h"
+      sed -nE 's/^#define (CORNU_[A-Z_]+) +cornu_init.*/\1/p' "$root/nn/initializers.h"
     } | grep -v '^CORNU_DEFAULT_' | sort -u >names
     [ "$(wc -l <names)" -gt 150 ] || return 1
     while read -r word; do

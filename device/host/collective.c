@@ -2,11 +2,15 @@
 
 #include <string.h>
 
+#include "../integer_internal.h"
 #include "../ops/collective.h"
+#include "vector.h"
 
 /* Elements added up at a time, whose eight parts stay in the first-level cache; and of one piece of
  * work, long enough to be worth handing to a thread. */
 enum { BLOCK = 512, PIECE = 8 * BLOCK };
+
+_Static_assert((int)CORNU_MAX_SHARDS <= (int)CORNU_SUM_ROWS, "one pass over all shards' parts");
 
 typedef struct {
     CornuDtype  dtype;
@@ -20,9 +24,6 @@ typedef struct {
 static void add(CornuDtype dtype, void *to, const void *from, int64_t count)
 {
     switch (dtype) {
-    case CORNU_F32:
-        for (int64_t i = 0; i < count; i++) ((float *)to)[i] += ((const float *)from)[i];
-        break;
     case CORNU_F64:
         for (int64_t i = 0; i < count; i++) ((double *)to)[i] += ((const double *)from)[i];
         break;
@@ -34,6 +35,14 @@ static void add(CornuDtype dtype, void *to, const void *from, int64_t count)
         break;
     default: break;   /* the type rule lets no other pass */
     }
+}
+
+/* What gradients are, straight from the shards' memory. */
+static void sum_floats(const Sum *sum, int64_t first, int64_t count)
+{
+    const float *x[CORNU_MAX_SHARDS];
+    for (int i = 0; i < sum->members; i++) x[i] = (const float *)(const void *)sum->x[i] + first;
+    cornu__vectors()->sum_rows((float *)(void *)sum->to + first, x, sum->members, count);
 }
 
 static void sum_block(const Sum *sum, int64_t first, int64_t count)
@@ -51,10 +60,14 @@ static void sum_block(const Sum *sum, int64_t first, int64_t count)
 static void sum_piece(void *context, int64_t piece, int thread)
 {
     (void)thread;
-    const Sum *sum = context;
-    for (int64_t first = piece * PIECE; first < (piece + 1) * PIECE && first < sum->count;
-         first += BLOCK)
-        sum_block(sum, first, sum->count - first < BLOCK ? sum->count - first : BLOCK);
+    const Sum    *sum = context;
+    const int64_t end = smaller(sum->count, (piece + 1) * PIECE);
+    if (sum->dtype == CORNU_F32) {
+        sum_floats(sum, piece * PIECE, end - piece * PIECE);
+        return;
+    }
+    for (int64_t first = piece * PIECE; first < end; first += BLOCK)
+        sum_block(sum, first, smaller(BLOCK, end - first));
 }
 
 /* The operand as another shard made it. */
@@ -72,7 +85,7 @@ static CornuStatus sum_up(const CornuKernelCall *call, const CornuMembers *group
     for (int i = 0; i < group->size; i++)
         sum.x[i] = operand_of(call, group->member[i]) +
                    (size_t)first * cornu_dtype_size(type.dtype);
-    cornu__threads_run(call->threads, (sum.count + PIECE - 1) / PIECE, sum_piece, &sum);
+    cornu__threads_run(call->threads, ceil_divide(sum.count, PIECE), sum_piece, &sum);
     return CORNU_OK;
 }
 

@@ -36,6 +36,7 @@ typedef struct {
     const CornuKernelCall *call;
     CornuMultiplication    how;
     const CornuProducts   *products;
+    const CornuCells      *cells;
     bool    lstm, backward, narrow, narrow_cells, reverse;
     float   gate_slope;
     int64_t batch, steps, units, gates;
@@ -85,6 +86,7 @@ static void find_sizes(Recurrent *p, const CornuOpCall *op, const CornuMachine *
     p->batch = h[0], p->steps = h[1], p->units = p->backward ? h[2] : h[2] / p->gates;
     p->how = cornu__multiplication(machine->multiplier, op->in[0].dtype);
     p->products = p->how.products;
+    p->cells = cornu__cells();
     p->groups = p->backward ? 1 : p->gates;
     p->k = p->backward ? p->gates * p->units : p->units;
     p->depth = ceil_divide(p->k, p->products->depth) * p->products->depth;
@@ -228,17 +230,18 @@ static const char *element(const void *from, int64_t index, bool narrow)
     return (const char *)from + index * (narrow ? 2 : 4);
 }
 
-/* Some elements on their way into the cache: to be read, to be written. */
-static void fetch_read(const char *from, int64_t count, bool narrow)
+/* Has the cache fetch, while products run, what the next updates read and write: lines of rows far
+ * from each other, which nothing foresees. */
+static void fetch_read(const void *from, int64_t first, int64_t count, bool narrow)
 {
     for (int64_t i = 0; i < count; i += narrow ? 32 : 16)
-        __builtin_prefetch(element(from, i, narrow), 0);
+        __builtin_prefetch(element(from, first + i, narrow), 0);
 }
 
-static void fetch_written(const char *to, int64_t count, bool narrow)
+static void fetch_written(const void *to, int64_t first, int64_t count, bool narrow)
 {
     for (int64_t i = 0; i < count; i += narrow ? 32 : 16)
-        __builtin_prefetch(element(to, i, narrow), 1);
+        __builtin_prefetch(element(to, first + i, narrow), 1);
 }
 
 static CornuCellInput input(const void *from, int64_t index, bool narrow)
@@ -277,10 +280,13 @@ static Rows rows_of(const Recurrent *p, int64_t block, int thread)
     return r;
 }
 
-/* Makes `count` elements of x from `at` on of as many that are stored at `from`. */
+/* Makes `count` elements of x from `at` on of as many that are stored at `from`. Those of a whole
+ * block of bf16 are a register, any others a call. */
 static void put(const Recurrent *p, char *x, int64_t at, int64_t count, const void *from)
 {
-    cornu__parts(&p->how, from, 0, count, x + at * (int64_t)p->products->size, p->plane);
+    char *to = x + at * (int64_t)p->products->size;
+    if (p->how.in_place && p->narrow && count == UNITS) memcpy(to, from, UNITS * 2);
+    else cornu__parts(&p->how, from, 0, count, to, p->plane);
 }
 
 static void widen(const void *from, int64_t count, bool narrow, float *to)
@@ -335,7 +341,7 @@ static void update_lstm(const Rows *r, int64_t row, int64_t step, int64_t unit, 
         .cells = output(p->call->out[CELLS], at, p->narrow_cells),
         .h = output(p->call->out[H], at, p->narrow),
     };
-    cornu__cells()->lstm(&cell);
+    p->cells->lstm(&cell);
     put(p, r->next, row * p->stride + unit, units, cell.h.to);
 }
 
@@ -351,7 +357,7 @@ static void update_gru(const Rows *r, int64_t row, int64_t step, int64_t unit, i
         .gates = output(p->call->out[GRU_GATES], step * MOST_GATES * p->units + unit, p->narrow),
         .h = output(p->call->out[H], step * p->units + unit, p->narrow),
     };
-    cornu__cells()->gru(&cell);
+    p->cells->gru(&cell);
     put(p, r->next, row * p->stride + unit, units, cell.h.to);
 }
 
@@ -366,26 +372,18 @@ static void update(const Rows *r, int64_t row, int64_t t, int64_t unit)
     (p->lstm ? update_lstm : update_gru)(r, row, step, unit, units, keeps ? kept : state);
 }
 
-/* Has the cache fetch, while products run, what the next updates of some units read and write:
- * lines of rows far from each other, which nothing foresees. */
-static void fetch(const Rows *r, int64_t t, int64_t unit)
+static void fetch(const Rows *r, int64_t row, int64_t t, int64_t unit)
 {
     const Recurrent *p = r->p;
+    const void      *gates = p->call->out[p->lstm ? LSTM_GATES : GRU_GATES];
     const int64_t    units = smaller(UNITS, p->units - unit);
-    for (int64_t row = 0; row < r->rows; row++) {
-        const int64_t step = (r->first + row) * p->steps + t, at = step * p->units + unit;
-        for (int64_t gate = 0; gate < p->gates; gate++)
-            fetch_read(element(p->call->in[X], (step * p->gates + gate) * p->units + unit,
-                               p->narrow), units, p->narrow);
-        for (int64_t gate = 0; gate < MOST_GATES; gate++)
-            fetch_written(element(p->call->out[p->lstm ? LSTM_GATES : GRU_GATES],
-                                  (step * MOST_GATES + gate) * p->units + unit, p->narrow),
-                          units, p->narrow);
-        fetch_written(element(p->call->out[H], at, p->narrow), units, p->narrow);
-        if (p->lstm)
-            fetch_written(element(p->call->out[CELLS], at, p->narrow_cells), units,
-                          p->narrow_cells);
-    }
+    const int64_t    step = (r->first + row) * p->steps + t, at = step * p->units + unit;
+    for (int64_t k = 0; k < p->gates; k++)
+        fetch_read(p->call->in[X], (step * p->gates + k) * p->units + unit, units, p->narrow);
+    for (int64_t k = 0; k < MOST_GATES; k++)
+        fetch_written(gates, (step * MOST_GATES + k) * p->units + unit, units, p->narrow);
+    fetch_written(p->call->out[H], at, units, p->narrow);
+    if (p->lstm) fetch_written(p->call->out[CELLS], at, units, p->narrow_cells);
 }
 
 static void run_forwards(void *context, int64_t block, int thread)
@@ -402,7 +400,7 @@ static void run_forwards(void *context, int64_t block, int thread)
     for (int64_t step = 0; step < p->steps; step++) {
         const int64_t t = p->reverse ? p->steps - 1 - step : step;
         for (int64_t unit = 0; unit < p->units; unit += UNITS) {
-            fetch(&r, t, unit);
+            for (int64_t row = 0; row < r.rows; row++) fetch(&r, row, t, unit);
             for (int64_t gate = 0; gate < p->gates; gate++)
                 multiply(p, r.x, r.rows, gate, unit, UNITS, r.sums + gate * UNITS,
                          MOST_GATES * UNITS);
@@ -463,7 +461,7 @@ static const void *update_lstm_grad(const Rows *r, int64_t row, int64_t step, in
         .product = r->c + state, .direct = r->b + state, .d_c = r->a + state,
         .d_z = output(p->call->out[D_X], wide, p->narrow), .wide_d_z = r->sums,
     };
-    cornu__cells()->lstm_grad(&cell);
+    p->cells->lstm_grad(&cell);
     return cell.d_z.to;
 }
 
@@ -480,7 +478,7 @@ static const void *update_gru_grad(const Rows *r, int64_t row, int64_t step, int
         .d_x = output(p->call->out[D_X], wide, p->narrow),
         .d_inner = output(p->call->out[D_INNER], wide, p->narrow), .wide_d_inner = r->sums,
     };
-    cornu__cells()->gru_grad(&cell);
+    p->cells->gru_grad(&cell);
     return cell.d_inner.to;
 }
 
@@ -509,6 +507,23 @@ static void update_grad(const Rows *r, int64_t row, int64_t t)
     }
 }
 
+static void fetch_grad(const Rows *r, int64_t row, int64_t t, int64_t unit)
+{
+    const Recurrent *p = r->p;
+    const int64_t    units = smaller(UNITS, p->units - unit);
+    const int64_t    step = (r->first + row) * p->steps + t;
+    for (int64_t k = 0; k < MOST_GATES; k++)
+        fetch_read(p->call->in[GATES], (step * MOST_GATES + k) * p->units + unit, units,
+                   p->narrow);
+    fetch_read(state_before(p, r->first + row, t, unit).from, 0, units, p->narrow_cells);
+    fetch_read(p->call->in[D_H], step * p->units + unit, units, p->narrow);
+    for (int64_t k = 0; k < p->gates; k++) {
+        const int64_t at = (step * p->gates + k) * p->units + unit;
+        fetch_written(p->call->out[D_X], at, units, p->narrow);
+        if (!p->lstm) fetch_written(p->call->out[D_INNER], at, units, p->narrow);
+    }
+}
+
 static void run_backwards(void *context, int64_t block, int thread)
 {
     const Recurrent *p = context;
@@ -521,7 +536,11 @@ static void run_backwards(void *context, int64_t block, int thread)
         for (int64_t row = 0; row < r.rows; row++)
             if (is_kept(p, r.first + row, t)) pass(&r, row, (r.first + row) * p->steps + t);
             else update_grad(&r, row, t);
-        multiply(p, r.x, r.rows, 0, 0, p->padded, r.c, r.stride);
+        const int64_t next = p->reverse ? t + 1 : t - 1;
+        for (int64_t unit = 0; unit < p->units; unit += UNITS) {
+            for (int64_t row = 0; row < r.rows && step > 0; row++) fetch_grad(&r, row, next, unit);
+            multiply(p, r.x, r.rows, 0, unit, UNITS, r.c + unit, r.stride);
+        }
     }
     for (int64_t row = 0; row < r.rows; row++) {
         const int64_t at = (r.first + row) * p->units;

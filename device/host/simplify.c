@@ -199,11 +199,12 @@ static CornuStatus simplify_op(Simplifier *s, const CornuProgramOp *op)
     if (s->one_shard && op->id == CORNU_OP_REPLICA_ID) return record_constant(s, type, 0.0, out);
     if (fold(rewrite->to, op, type, in, &number))
         return record_constant(s, type, number, out);
-    if (op->id == CORNU_OP_REDUCE_SUM && is_widened(rewrite->to, in[0])) {
-        const CornuProgramOp *convert = maker(rewrite->to, in[0]);
-        CornuAttributes       sum = op->attributes;
-        sum.reduce.widen = 1;
-        return record(s, op->id, &sum, cornu_program_operands(rewrite->to, convert), 1, out);
+    if ((op->id == CORNU_OP_REDUCE_SUM || op->id == CORNU_OP_GATHER_GRAD) &&
+        is_widened(rewrite->to, in[0])) {
+        CornuAttributes sum = op->attributes;
+        if (op->id == CORNU_OP_REDUCE_SUM) sum.reduce.widen = 1;
+        rewrite->in[0] = cornu_program_operands(rewrite->to, maker(rewrite->to, in[0]))[0];
+        return record(s, op->id, &sum, rewrite->in, op->in_count, out);
     }
     CornuValue  source = in ? in[0] : CORNU_NO_VALUE;
     const CornuProgramOp *inner = op->in_count == 1 ? maker(rewrite->to, source) : NULL;

@@ -32,6 +32,9 @@
 
 enum { CORNU_BLOCK = 1024, CORNU_VECTOR_STEP = 16 };
 
+/* That sum_rows adds up, at most. */
+enum { CORNU_SUM_ROWS = 8 };
+
 /* Operands and results of one loop. */
 enum { CORNU_VECTOR_INPUTS = 6, CORNU_VECTOR_OUTPUTS = 3 };
 
@@ -81,6 +84,8 @@ typedef struct {
     void  (*max_row)(float *max, const float *x, int64_t count);
     float (*sum_run)(const float *x, int64_t count);                /* any count up to a chunk */
     float (*max_run)(const float *x, int64_t count);
+    /* The sum of some rows, element by element, in a binary tree: neighbours first. */
+    void  (*sum_rows)(float *to, const float *const *x, int rows, int64_t count);
     /* Reads alone, the limit of all memory; count a multiple of 128. The result means nothing. */
     float (*read)(const float *x, int64_t count);
 } CornuVectors;

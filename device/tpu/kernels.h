@@ -1,5 +1,5 @@
 /* The matrix kernels of the tpu device: bf16 products and f32 sums. f32 operands take as many
- * passes as the device was opened for (host/precision.h). What each op means is said in device/ops/. */
+ * passes as the device was opened for (host/precision.h). device/ops/ says what each op means. */
 #ifndef CORNU_DEVICE_TPU_KERNELS_H
 #define CORNU_DEVICE_TPU_KERNELS_H
 

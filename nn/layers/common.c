@@ -1,5 +1,6 @@
 /* What several layers share: resolving arguments, paddings, the table of classes. */
 #include "../layer_internal.h"
+#include "../rules_internal.h"
 
 const char *cornu_padding_name(CornuPadding padding)
 {
@@ -53,7 +54,7 @@ void cornu__padding(CornuPadding padding, int64_t extent, int64_t window, int64_
 
 CornuInitializer cornu__initializer(CornuInitializer given, CornuInitializer usual)
 {
-    return given == CORNU_DEFAULT_INITIALIZER ? usual : given;
+    return given.kind == CORNU_DEFAULT_INITIALIZER && !given.call ? usual : given;
 }
 
 CornuActivation cornu__activation(CornuActivation given, CornuActivation usual)
@@ -74,9 +75,9 @@ CornuStatus cornu__check_enums(const char *layer, CornuActivation activation,
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .activation is %d, expected 0 to %d", layer,
                            (int)activation, CORNU_ACTIVATION_COUNT - 1);
     for (int i = 0; i < count; i++)
-        if (!cornu_initializer_name(initializers[i]))
-            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: an initializer is %d, expected 0 to %d",
-                               layer, (int)initializers[i], CORNU_INITIALIZER_COUNT - 1);
+        if (!cornu__initializer_valid(&initializers[i]))
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: an initializer is of kind %u, expected 0 "
+                               "to %d", layer, initializers[i].kind, cornu__initializers.count);
     return CORNU_OK;
 }
 

@@ -15,13 +15,12 @@ static bool is_over_rows(const CornuLayer *layer)
 }
 
 /*
- * The convolution that makes x (B, H, W, C) of the result y (B, Ho, Wo, filters), and Ho, Wo. Keras
- * takes the outputs apart by so many rows on the left and on the right of x between which s - 1
- * rows of zeros stand; of the convolution these are the rows that it pads less.
+ * Keras takes the outputs apart by so many rows on the left and on the right of x between which
+ * s - 1 rows of zeros stand; of the convolution these are the rows that it pads less.
  * Source: keras/src/backend/common/backend_utils.py.
  */
-static CornuConvolution backwards(const CornuConv2dTransposeConfig *config, CornuShape x,
-                                  int64_t out[2])
+CornuConvolution cornu__transposed_convolution(const CornuConv2dTransposeConfig *config,
+                                               CornuShape x, int64_t out[2])
 {
     CornuConvolution c = { .groups = 1 };
     for (int i = 0; i < 2; i++) {
@@ -66,7 +65,8 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     int64_t                           out[2];
     if (is_over_rows(layer)) x = cornu__as_image(x);
     if (!x) return NULL;
-    const CornuConvolution c = backwards(config, cornu_tensor_shape(x), out);
+    const CornuConvolution c = cornu__transposed_convolution(config, cornu_tensor_shape(x),
+                                                              out);
     CornuTensor *kernel = cornu_op_reshape(cornu_layer_read(layer, call, 0),
                                            cornu_shape(config->kernel_size[0],
                                                        config->kernel_size[1], config->filters,

@@ -50,6 +50,11 @@ CornuStatus cornu__row_window_fits(const CornuKernelWindow *window, CornuShape i
 CornuConvolution cornu__convolution(const CornuKernelWindow *window, CornuShape image,
                                     int64_t groups);
 
+/* Of resolved arguments: the convolution that makes x (B, H, W, C) of the transposed one's result
+ * (B, out[0], out[1], filters); it pads less than 0 where rows are left over. */
+CornuConvolution cornu__transposed_convolution(const CornuConv2dTransposeConfig *config,
+                                               CornuShape x, int64_t out[2]);
+
 /* For kind->build: the next weight and the rules for it. */
 CornuStatus cornu__declare(CornuLayer *layer, const char *name, CornuShape shape,
                            CornuInitializer initializer, CornuRegularizer regularizer,

@@ -384,7 +384,8 @@ static CornuMetric *make_root_mean_squared_error(const CornuPlainConfig *config)
 }
 
 CORNU__OBJECT_CLASS_OF(root_mean_squared_error, make_root_mean_squared_error,
-                       "RootMeanSquaredError", "root_mean_squared_error", CornuPlainConfig, .fields = no_fields);
+                       "RootMeanSquaredError", "root_mean_squared_error", CornuPlainConfig,
+                       .fields = no_fields);
 
 /* ---- Similarities of vectors ---- */
 

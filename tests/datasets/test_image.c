@@ -109,6 +109,28 @@ static void test_unreadable_images(void **state)
     expect_failure(files_path(folder, "wide.png"), 1, CORNU_ERR_FORMAT, "not a readable");
 }
 
+/* A Huffman table of 16 * 255 codes, before the frame and behind it. */
+static void test_huffman_tables(void **state)
+{
+    (void)state;
+    enum { CODES = 16 * 255, TABLE = 4 + 17 + CODES };
+    static uint8_t file[2 + 13 + TABLE] = { 0xFF, 0xD8 };
+    static const uint8_t frame[] = { 0xFF, 0xC0, 0, 11, 8, 0, 8, 0, 8, 1, 1, 0x11, 0 };
+    const char    *path = files_path(folder, "table.jpg");
+    uint8_t       *table = file + 2;
+    int64_t        height, width;
+    memcpy(table, (uint8_t[]){ 0xFF, 0xC4, (TABLE - 2) >> 8, (TABLE - 2) & 0xFF, 0 }, 5);
+    memset(table + 5, 255, 16);
+    files_write(path, file, sizeof file);
+    expect_failure(path, 1, CORNU_ERR_FORMAT, "256 codes");
+    assert_int_equal(cornu_image_size(path, &height, &width), CORNU_ERR_FORMAT);
+    memmove(table + sizeof frame, table, TABLE);
+    memcpy(table, frame, sizeof frame);
+    files_write(path, file, sizeof file);
+    expect_failure(path, 1, CORNU_ERR_FORMAT, "256 codes");
+    assert_int_equal(cornu_image_size(path, &height, &width), CORNU_OK);
+}
+
 /* The test digits published as PNG are their idx records, bit for bit. */
 static void test_published_digits(void **state)
 {
@@ -350,6 +372,7 @@ int main(void)
         cmocka_unit_test(test_png_of_every_kind),
         cmocka_unit_test(test_jpeg),
         cmocka_unit_test(test_unreadable_images),
+        cmocka_unit_test(test_huffman_tables),
         cmocka_unit_test(test_a_bomb_is_refused_by_its_header),
         cmocka_unit_test(test_resizing_agrees_with_keras),
         cmocka_unit_test(test_only_images_are_resized),

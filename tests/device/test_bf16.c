@@ -18,22 +18,10 @@
 #include "../../device/host/product.h"
 #include "../../device/type.h"
 #include "amx_emulation.h"
+#include "numbers.h"
 
 static const CornuBf16     *bf16;
 static const CornuProducts *p;     /* of pairs */
-
-static uint32_t random_state = 1;
-
-static uint32_t random_bits(void)
-{
-    random_state = random_state * 1664525u + 1013904223u;
-    return random_state >> 8;
-}
-
-static int64_t between(int64_t low, int64_t high)
-{
-    return low + (int64_t)(random_bits() % (uint32_t)(high - low + 1));
-}
 
 static uint16_t random_bf16(void)
 {
@@ -217,7 +205,7 @@ static int with_isa(CornuIsa isa)
     };
     setenv("CORNU_ISA", cornu__isa_name(isa), 1);
     if (cornu__cpu_isa(&isa) != CORNU_OK) return 1;
-    random_state = 1;
+    numbers_begin();
     bf16 = cornu__bf16();
     p = cornu__products_of_bf16();
     return _cmocka_run_group_tests(cornu__isa_name(isa), tests, p->depth == 1 ? 1 : 3, NULL, NULL);

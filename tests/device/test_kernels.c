@@ -24,6 +24,7 @@
 #include "../../device/host/kernels.h"
 #include "../../device/memory_internal.h"
 #include "../../device/tpu/kernels.h"
+#include "numbers.h"
 
 /* What is under test: a device's kernels, and the dtypes of products. */
 static const CornuKernel *const *kernels;
@@ -46,19 +47,6 @@ typedef struct {
     CornuEpilogue   epilogue;
     double          terms;      /* how many terms one element sums, for the bound */
 } Case;
-
-static uint32_t random_state = 1;
-
-static uint32_t random_bits(void)
-{
-    random_state = random_state * 1664525u + 1013904223u;
-    return random_state >> 8;
-}
-
-static int64_t between(int64_t low, int64_t high)
-{
-    return low + (int64_t)(random_bits() % (uint32_t)(high - low + 1));
-}
 
 static double random_value(void) { return (double)random_bits() / (1 << 23) - 1.0; }
 
@@ -730,7 +718,7 @@ static int run_group(const char *device, CornuIsa isa, const struct CMUnitTest *
     snprintf(name, sizeof name, "%s %s", device, cornu__isa_name(isa));
     setenv("CORNU_ISA", cornu__isa_name(isa), 1);
     if (cornu__cpu_isa(&isa) != CORNU_OK) return 1;
-    random_state = 1;
+    numbers_begin();
     return _cmocka_run_group_tests(name, tests, count, NULL, NULL);
 }
 

@@ -278,7 +278,7 @@ static void test_equal_packs_are_one(void **state)
     }
 }
 
-/* A sum in f32 of what is bf16 reads the bf16. */
+/* A sum in f32 of what is bf16 reads the bf16, one by index too. */
 static void test_sums_read_what_was_widened(void **state)
 {
     (void)state;
@@ -292,6 +292,37 @@ static void test_sums_read_what_was_widened(void **state)
     assert_int_equal(statistics(&made)->bytes_moved, 400 * 30 * 2 + 30 * 4);
     release(&made);
     cornu_program_free(p);
+
+    const CornuAttributes by_index = { .gather_grad = { .rows = 10, .dtype = CORNU_F32 } };
+    p = cornu_program_create();
+    CornuValue in[2] = { input(p, cornu_type(CORNU_BF16, 400, 30)),
+                         input(p, cornu_type(CORNU_U8, 400)) };
+    in[0] = op(p, CORNU_OP_CONVERT, &wide, &in[0], 1);
+    output(p, op(p, CORNU_OP_GATHER_GRAD, &by_index, in, 2), -1);
+    check(p, 2e-6, "sums by index");
+    made = compile(cpu[1], p);
+    assert_int_equal(statistics(&made)->bytes_moved, 400 * (30 * 2 + 1) + 10 * 30 * 4);
+    release(&made);
+    cornu_program_free(p);
+}
+
+/* Likewise where the program's arrays grow, and move, with just that sum; a sanitizer sees it. */
+static void test_sums_of_programs_of_any_size(void **state)
+{
+    (void)state;
+    const CornuAttributes wide = { .convert = { CORNU_F32 } }, rows = { .reduce = { 1, 0, 0 } };
+    for (int before = 0; before < 70; before++) {
+        CornuProgram *p = cornu_program_create();
+        CornuValue    x = input(p, cornu_type(CORNU_BF16, 4, 3));
+        CornuValue    y = input(p, cornu_type(CORNU_F32, 2));
+        for (int i = 0; i < before; i++) y = op1(p, CORNU_OP_TANH, y);
+        output(p, y, -1);
+        x = op(p, CORNU_OP_CONVERT, &wide, &x, 1);
+        output(p, op(p, CORNU_OP_REDUCE_SUM, &rows, &x, 1), -1);
+        Compiled made = compile(cpu[0], p);
+        release(&made);
+        cornu_program_free(p);
+    }
 }
 
 int main(void)
@@ -310,6 +341,7 @@ int main(void)
         cmocka_unit_test(test_shards_share_packed_weights),
         cmocka_unit_test(test_equal_packs_are_one),
         cmocka_unit_test(test_sums_read_what_was_widened),
+        cmocka_unit_test(test_sums_of_programs_of_any_size),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
 }

@@ -20,6 +20,7 @@
 
 #include "../../device/device.h"
 #include "../../device/host/cpu.h"
+#include "numbers.h"
 
 typedef struct {
     CornuOpId       id;
@@ -27,14 +28,6 @@ typedef struct {
     CornuShape      in[2];
     double          terms;     /* that one element sums */
 } Product;
-
-static uint32_t random_state = 1;
-
-static int64_t between(int64_t low, int64_t high)
-{
-    random_state = random_state * 1664525u + 1013904223u;
-    return low + (int64_t)((random_state >> 8) % (uint32_t)(high - low + 1));
-}
 
 /* ---- One product on one device ---- */
 

@@ -246,6 +246,34 @@ static void test_runs(void **state)
     }
 }
 
+/* The same bits as neighbours added first, then the pairs, then the fours. */
+static void test_sums_of_rows(void **state)
+{
+    (void)state;
+    float        x[CORNU_SUM_ROWS][100], part[CORNU_SUM_ROWS], y[101];
+    const float *from[CORNU_SUM_ROWS];
+    for (int k = 0; k < CORNU_SUM_ROWS; k++) {
+        from[k] = x[k];
+        for (int i = 0; i < 100; i++)
+            x[k][i] = (float)((i * 7919 + k * 104729) % 1009 - 504) / 37.0f;
+    }
+    for (int t = 0; t < TABLE_COUNT; t++) {
+        if (tables[t].isa > cornu__cpu()->best) continue;
+        for (int rows = 1; rows <= CORNU_SUM_ROWS; rows++)
+            for (int count = 0; count <= 100; count++) {
+                y[count] = 1.5f;
+                tables[t].vectors->sum_rows(y, from, rows, count);
+                assert_true(y[count] == 1.5f);
+                for (int i = 0; i < count; i++) {
+                    for (int k = 0; k < rows; k++) part[k] = x[k][i];
+                    for (int step = 1; step < rows; step *= 2)
+                        for (int k = 0; k + step < rows; k += 2 * step) part[k] += part[k + step];
+                    assert_true(y[i] == part[0]);
+                }
+            }
+    }
+}
+
 /* Rows of every length up to 300, in place, whose smallest exponentials are denormal or 0. */
 static void test_softmax(void **state)
 {
@@ -296,6 +324,7 @@ int main(void)
         cmocka_unit_test(test_in_place),
         cmocka_unit_test(test_uniform),
         cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_sums_of_rows),
         cmocka_unit_test(test_softmax),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

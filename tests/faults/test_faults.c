@@ -365,6 +365,9 @@ static int train(char **arguments)
                                                        files_path(folder, "model.safetensors"))
                                     : cornu_error_status();
     if (status && status != CORNU_ERR_INTERRUPTED) fprintf(stderr, "training: %s\n", message());
+    cornu_history_free(history);
+    cornu_model_free(model);
+    cornu_device_close(device);
     return (int)status;
 }
 

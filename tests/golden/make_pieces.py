@@ -1,11 +1,9 @@
-"""Small vectors for every piece of a training step. Writes pieces/GROUP.safetensors and
-initializers.json.
+"""Small vectors for every piece of a training step. Writes pieces/GROUP.safetensors.
 
 Tensors are named CASE/TENSOR; the metadata's "cases" says what each case is (README.md).
 With --float64 FILE the script computes the same in f64 and saves only a .npz for comparison.
 """
 
-import json
 import os
 import subprocess
 import sys
@@ -42,40 +40,6 @@ def values(name, *shape, scale=1.0):
     """Inputs: f32 numbers from the case's own name, in [-scale, scale)."""
     u = common.hashed_uniform(name, int(np.prod(shape))).reshape(shape)
     return jnp.asarray(np.float32(scale) * u, keras.config.floatx())
-
-
-def initializers():
-    group = Group("initializers")
-    shapes = {"dense": (784, 10), "conv": (3, 3, 1, 32), "conv6": (6, 6, 12, 24), "vector": (100,)}
-    rules = ("glorot_uniform", "glorot_normal", "he_uniform", "he_normal", "lecun_uniform",
-             "lecun_normal", "random_uniform", "random_normal", "truncated_normal",
-             "zeros", "ones", "orthogonal")
-    for rule in rules:
-        for kind, shape in shapes.items():
-            if rule == "orthogonal" and len(shape) < 2:
-                continue
-            init = keras.initializers.get(rule)
-            big = np.asarray(init(shape), np.float64)
-            fan_in, fan_out = keras.src.initializers.random_initializers.compute_fans(shape)
-            about = {"rule": rule, "shape": shape, "fan_in": fan_in, "fan_out": fan_out}
-            if hasattr(init, "scale"):              # VarianceScaling
-                fan = fan_in if init.mode == "fan_in" else (fan_in + fan_out) / 2.0
-                variance = init.scale / max(1.0, fan)
-                if init.distribution == "uniform":
-                    about["limit"] = float(np.sqrt(3.0 * variance))
-                else:
-                    about["stddev"] = float(np.sqrt(variance))      # of the truncated numbers
-                    about["stddev_before_truncation"] = about["stddev"] / 0.87962566103423978
-            elif rule == "random_uniform":
-                about["limit"] = float(init.maxval)
-            elif rule in ("random_normal", "truncated_normal"):
-                about["stddev_before_truncation"] = float(init.stddev)
-            about["sample_min"], about["sample_max"] = float(big.min()), float(big.max())
-            group.case(f"{rule}.{kind}", about)
-            if "limit" in about:
-                assert np.abs(big).max() <= about["limit"] * (1 + 1e-6), about
-            elif "stddev_before_truncation" in about and rule != "random_normal":
-                assert np.abs(big).max() <= 2 * about["stddev_before_truncation"] * (1 + 1e-6)
 
 
 def losses():
@@ -351,9 +315,8 @@ def distance(a, b):
 
 
 def main():
-    for make in (initializers, losses, metrics, schedules, layers):
-        if "--float64" not in sys.argv or make is not initializers:
-            make()
+    for make in (losses, metrics, schedules, layers):
+        make()
     if "--float64" in sys.argv:
         np.savez(sys.argv[sys.argv.index("--float64") + 1],
                  **{f"{g}|{k}": v for g, group in GROUPS.items()
@@ -365,8 +328,6 @@ def main():
         exact = dict(np.load(file))
     out = common.folder("pieces")
     lines = ["group case/tensor max|f32-f64|/max|f64|, where above 1e-6"]
-    rules = GROUPS.pop("initializers").cases           # these are text: nothing is stored
-    (out / "initializers.json").write_text(json.dumps(rules, indent=1, sort_keys=True) + "\n")
     for name, group in GROUPS.items():
         common.write_arrays(out / f"{name}.safetensors", group.arrays, group.cases)
         for key, value in group.arrays.items():

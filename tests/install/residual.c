@@ -1,4 +1,4 @@
-/* A residual network on images of one's own: where in the picture a spot is, left, middle, right. */
+/* A residual network on images of one's own: a spot is on the left, in the middle, on the right. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <cornu/cornu.h>
@@ -19,8 +19,8 @@ int main(void)
     }
     CornuSymbol *in = cornu_input(.shape = { 12, 12, 1 }, .scale = 1.0 / 255);
     CornuSymbol *a = conv(in, 8), *b = cornu_call(cornu_add(), a, conv(conv(a, 8), 8));
-    CornuSymbol *out = cornu_call(cornu_dense(3, .activation = CORNU_SOFTMAX),
-                                  cornu_call(cornu_flatten(), cornu_call(cornu_max_pooling2d(2), b)));
+    CornuSymbol *flat = cornu_call(cornu_flatten(), cornu_call(cornu_max_pooling2d(2), b));
+    CornuSymbol *out = cornu_call(cornu_dense(3, .activation = CORNU_SOFTMAX), flat);
     CornuModel *model = cornu_model(.inputs = { in }, .outputs = { out }, .name = "residual");
     cornu_compile(model, .optimizer = cornu_adam(.learning_rate = 0.003),
                   .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY, .metrics = { CORNU_ACCURACY });

@@ -84,6 +84,14 @@ void expect_file(void *path, const char *text)
     assert_string_equal(text, want);
 }
 
+CornuDevice *expect_device(const char *name)
+{
+    CornuDevice *device = cornu_device_open(name, .shards = 1);
+    if (!device) fail_msg("%s", cornu_error_message());
+    expect_ok(cornu_set_dtype_policy("float32"));
+    return device;
+}
+
 void expect_ok(CornuStatus status)
 {
     if (status) fail_msg("%s: %s", cornu_status_name(status), cornu_error_message());

@@ -33,6 +33,9 @@ void expect_near(const char *what, const float *got, CornuArray want, double tol
 /* Fails the test unless the text is what the file `path` holds; for cornu_summary's print_fn. */
 void expect_file(void *path, const char *text);
 
+/* A device of one shard, for layers that compute in float32; fails the test if there is none. */
+CornuDevice *expect_device(const char *name);
+
 /* Fails the test with the library's message unless status is CORNU_OK. */
 void expect_ok(CornuStatus status);
 

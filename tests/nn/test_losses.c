@@ -1,4 +1,4 @@
-/* Losses, metrics and initializers against real Keras (tests/golden/pieces). */
+/* Losses and metrics against real Keras (tests/golden/pieces). */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -169,110 +169,12 @@ static void names_are_refused_with_the_nearest(void **state)
     expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, ".label_smoothing is 2");
 }
 
-/* ---- Initializers ---- */
-
-enum { DRAWS = 60000 };
-
-/* Bounds and spread as Keras computes them: initializers.json, "RULE.SHAPE". */
-static void draws_have_keras_spread(void **state)
-{
-    (void)state;
-    json_t *root = json_load_file("tests/golden/pieces/initializers.json", 0, NULL);
-    assert_non_null(root);
-    json_t *cases = json_object_get(root, "cases") ? json_object_get(root, "cases") : root;
-    const char *name;
-    json_t     *about;
-    int         checked = 0;
-    json_object_foreach(cases, name, about) {
-        char rule[64];
-        snprintf(rule, sizeof rule, "%.*s", (int)strcspn(name, "."), name);
-        CornuInitializer initializer;
-        json_t *extents = json_object_get(about, "shape");
-        if (!json_is_array(extents) || cornu_initializer_find(rule, &initializer)) continue;
-        CornuShape shape = { .rank = (int)json_array_size(extents) };
-        for (int i = 0; i < shape.rank; i++)
-            shape.extent[i] = json_integer_value(json_array_get(extents, (size_t)i));
-        const int64_t count = cornu_shape_count(shape);
-        float        *values = malloc((size_t)count * sizeof *values);
-        double        square = 0.0, largest = 0.0;
-        expect_ok(cornu_initialize(initializer, shape, 7, 3, values));
-        for (int64_t i = 0; i < count; i++) {
-            square += (double)values[i] * values[i];
-            largest = fmax(largest, fabs(values[i]));
-        }
-        const double deviation = sqrt(square / (double)count);
-        json_t *limit = json_object_get(about, "limit");
-        json_t *cut = json_object_get(about, "stddev_before_truncation");
-        json_t *spread = json_object_get(about, "stddev");
-        const double slack = 4.0 / sqrt(2.0 * (double)count);   /* four deviations of its own */
-        if (limit) {
-            const double l = json_number_value(limit);
-            if (largest > l * (1 + 1e-6) || fabs(deviation / (l / sqrt(3.0)) - 1) > slack)
-                fail_msg("%s: greatest %g, deviation %g, limit %g", name, largest, deviation, l);
-            checked++;
-        } else if (spread || cut) {
-            const bool   whole = initializer == CORNU_RANDOM_NORMAL;   /* not cut at 2 s */
-            const double s = spread ? json_number_value(spread)
-                                    : json_number_value(cut) * (whole ? 1.0 : 0.87962566103423978);
-            if (!whole && largest > 2.0 * json_number_value(cut) * (1 + 1e-6))
-                fail_msg("%s: greatest %g", name, largest);
-            if (fabs(deviation / s - 1.0) > slack)
-                fail_msg("%s: deviation %g, expected %g", name, deviation, s);
-            checked++;
-        }
-        free(values);
-    }
-    assert_true(checked > 5);
-    json_decref(root);
-}
-
-static void orthogonal_is_orthogonal(void **state)
-{
-    (void)state;
-    static const int64_t sizes[][2] = { { 7, 4 }, { 4, 7 }, { 6, 6 } };
-    for (int s = 0; s < 3; s++) {
-        const int64_t m = sizes[s][0], n = sizes[s][1], less = m < n ? m : n;
-        float         q[64];
-        expect_ok(cornu_initialize(CORNU_ORTHOGONAL, cornu_shape(m, n), 1, 2, q));
-        for (int64_t i = 0; i < less; i++)
-            for (int64_t j = 0; j < less; j++) {
-                double dot = 0.0;
-                for (int64_t k = 0; k < (m < n ? n : m); k++)
-                    dot += m < n ? (double)q[i * n + k] * q[j * n + k]
-                                 : (double)q[k * n + i] * q[k * n + j];
-                assert_float_equal(dot, i == j ? 1.0 : 0.0, 1e-6);
-            }
-    }
-    float one;
-    expect_error(cornu_initialize(CORNU_ORTHOGONAL, cornu_shape(1), 1, 2, &one), CORNU_ERR_SHAPE,
-                 "expected 2 axes or more");
-}
-
-/* Mean 0, and each element the same whatever else is drawn. */
-static void draws_are_addressed(void **state)
-{
-    (void)state;
-    float *values = malloc(DRAWS * sizeof *values), few[5];
-    double sum = 0.0;
-    expect_ok(cornu_initialize(CORNU_RANDOM_NORMAL, cornu_shape(DRAWS), 1, 0, values));
-    for (int i = 0; i < DRAWS; i++) sum += values[i];
-    assert_float_equal(sum / DRAWS, 0.0, 0.05 * 4 / sqrt(DRAWS));
-    expect_ok(cornu_initialize(CORNU_RANDOM_NORMAL, cornu_shape(5), 1, 0, few));
-    assert_memory_equal(few, values, sizeof few);
-    expect_ok(cornu_initialize(CORNU_RANDOM_NORMAL, cornu_shape(5), 1, 1, few));
-    assert_true(few[0] != values[0]);
-    free(values);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(losses_match_keras),
         cmocka_unit_test(metrics_match_keras),
         cmocka_unit_test(names_are_refused_with_the_nearest),
-        cmocka_unit_test(draws_have_keras_spread),
-        cmocka_unit_test(orthogonal_is_orthogonal),
-        cmocka_unit_test(draws_are_addressed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,8 @@ static void gives_and_learns_rows(CornuDevice *device)
         for (int t = 0; t < STEPS; t++)
             for (int c = 0; c < CHANNELS; c++) assert_true(y[b][t][c] == start[t][c]);
 
-    /* The loss is the mean of w^2 over steps and channels: its derivative 2 w / (STEPS CHANNELS). */
+    /* The loss is the mean of w^2 over steps and channels: its derivative is
+     * 2 w / (STEPS CHANNELS). */
     expect_ok(cornu_train_on_batch(model, in, in, NULL));
     expect_ok(cornu_weight_read(table, cornu_array(after, CORNU_F32, POSITIONS, CHANNELS)));
     for (int t = 0; t < POSITIONS; t++)

@@ -16,15 +16,7 @@
 #include "golden.h"
 
 static const char *const devices[] = { "reference", "cpu", "tpu" };
-enum { DEVICES = 3, MOST_WEIGHTS = 16 };
-
-static CornuDevice *open_device(const char *name)
-{
-    CornuDevice *device = cornu_device_open(name, .shards = 1);
-    if (!device) fail_msg("%s", cornu_error_message());
-    expect_ok(cornu_set_dtype_policy("float32"));
-    return device;
-}
+enum { DEVICES = 3 };
 
 /* ---- States ---- */
 
@@ -96,7 +88,7 @@ static void states_stay_on_their_device(void **state)
 {
     (void)state;
     float        first[ROWS][1][2], then[ROWS][1][2];
-    CornuDevice *device = open_device("cpu"), *other = cornu_device_open("tpu", .shards = 2);
+    CornuDevice *device = expect_device("cpu"), *other = cornu_device_open("tpu", .shards = 2);
     CornuModel  *model = three_kinds(true, device);
     const CornuArray to = cornu_array(first, CORNU_F32, ROWS, 1, 2);
     const CornuArray again = cornu_array(then, CORNU_F32, ROWS, 1, 2);
@@ -119,7 +111,7 @@ static void states_keep_to_their_rows(void **state)
 {
     (void)state;
     float        to[ROWS * STEPS * 2];
-    CornuDevice *device = open_device("cpu");
+    CornuDevice *device = expect_device("cpu");
     CornuModel  *model = three_kinds(true, device);
     expect_ok(cornu_predict_on_batch(model, steps_of(0, 2),
                                      cornu_array(to, CORNU_F32, ROWS, 2, 2)));
@@ -178,7 +170,7 @@ static void dropout_keeps_its_mask_over_time(void **state)
     (void)state;
     static float y[MANY][3];
     const double rate = 0.25, kept = 1.0 / 0.75;
-    CornuDevice *device = open_device("cpu");
+    CornuDevice *device = expect_device("cpu");
     CornuModel  *model = transparent(rate, 0.0, device);
     int          dropped = 0;
     run_dropout(model, true, device, y);
@@ -213,7 +205,7 @@ static void gates_drop_by_themselves(void **state)
     (void)state;
     static float y[MANY][3];
     for (int both = 0; both < 2; both++) {
-        CornuDevice *device = open_device("cpu");
+        CornuDevice *device = expect_device("cpu");
         CornuModel  *model = cornu_sequential(.input_shape = { 3, 1 });
         int          values = 0;
         float        seen[16];
@@ -334,7 +326,7 @@ static void files_hold_sequences(void **state)
     assert_true(json_equal(first, second));
     json_decref(first);
     json_decref(second);
-    CornuDevice *device = open_device("cpu");
+    CornuDevice *device = expect_device("cpu");
     expect_ok(cornu_compile(model, .device = device));
     expect_ok(cornu_compile(loaded, .device = device));
     expect_ok(cornu_predict_on_batch(model, x, cornu_array(before, CORNU_F32, 3, 4)));
@@ -360,7 +352,7 @@ static void files_hold_the_batch_size(void **state)
     static const char path[] = "build/test_recurrent.safetensors";
     float        to[ROWS][STEPS][2];
     json_int_t   batch = 0;
-    CornuDevice *device = open_device("cpu");
+    CornuDevice *device = expect_device("cpu");
     CornuModel  *model = three_kinds(true, device);
     assert_int_equal(cornu_model_batch_size(model), CORNU_NONE);
     expect_ok(cornu_predict_on_batch(model, steps_of(0, STEPS),
@@ -396,7 +388,7 @@ static void wrapped_layers_see_no_mask(void **state)
     (void)state;
     static uint8_t tokens[2][3] = { { 1, 0, 2 }, { 0, 0, 3 } };
     float        to[2][3][2];
-    CornuDevice *device = open_device("cpu");
+    CornuDevice *device = expect_device("cpu");
     CornuModel  *model = cornu_sequential(.input_shape = { 3 });
     cornu_model_add(model, cornu_embedding(6, 4, .mask_zero = true));
     cornu_model_add(model, cornu_time_distributed(cornu_reshape({ 2, 2 })));
@@ -417,7 +409,7 @@ static void indices_are_checked(void **state)
     (void)state;
     static const uint8_t tokens[2][2] = { { 1, 2 }, { 3, 6 } };
     float        to[2 * 2 * 3];
-    CornuDevice *device = open_device("cpu");
+    CornuDevice *device = expect_device("cpu");
     CornuModel  *model = cornu_sequential(.input_shape = { 2 });
     cornu_model_add(model, cornu_embedding(6, 3));
     expect_ok(cornu_compile(model, .device = device));
@@ -553,7 +545,7 @@ static void memory_may_run_out_anywhere(void **state)
 {
     (void)state;
     if (!allocations_counted()) skip();
-    CornuDevice *device = open_device("cpu");
+    CornuDevice *device = expect_device("cpu");
     for (int64_t allowed = 0;; allowed++) {
         CornuStatus status;
         allocations_fail_after(allowed);
@@ -634,7 +626,7 @@ static void masked_normalization_is_refused(void **state)
     (void)state;
     uint8_t      tokens[2][3] = { { 1, 2, 0 }, { 3, 0, 0 } }, labels[2][3] = { { 0 } };
     float        to[2][3][4];
-    CornuDevice *device = open_device("cpu");
+    CornuDevice *device = expect_device("cpu");
     CornuModel  *model = cornu_sequential(.input_shape = { 3 });
     cornu_model_add(model, cornu_embedding(6, 4, .mask_zero = true));
     cornu_model_add(model, cornu_batch_normalization());

@@ -1,5 +1,5 @@
 /* Regularizers and constraints in training against real Keras (tests/golden/optimizers), in files,
- * and what they refuse. */
+ * where initializers are much the same, and what they refuse. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -194,6 +194,7 @@ static bool is_rule(const char *name)
 {
     const size_t length = strlen(name);
     return (length > 12 && !strcmp(name + length - 12, "_regularizer")) ||
+           (length > 12 && !strcmp(name + length - 12, "_initializer")) ||
            (length > 11 && !strcmp(name + length - 11, "_constraint"));
 }
 
@@ -253,7 +254,7 @@ static void architectures_say_what_keras_says(void **state)
         cornu_model_free(model);
         cornu_model_free(again);
     }
-    assert_int_equal(count, 3 * (5 + 4) + (5 + 4 + 4) + (3 + 7 + 7 + 5 + 7));
+    assert_int_equal(count, 3 * (7 + 6) + (7 + 8 + 6) + (4 + 10 + 10 + 7 + 10));
     golden_close(&golden);
 }
 

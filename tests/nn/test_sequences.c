@@ -16,14 +16,6 @@
 static const char *const devices[] = { "reference", "cpu", "tpu" };
 enum { DEVICES = 3, MOST_WEIGHTS = 16 };
 
-static CornuDevice *open_device(const char *name)
-{
-    CornuDevice *device = cornu_device_open(name, .shards = 1);
-    if (!device) fail_msg("%s", cornu_error_message());
-    expect_ok(cornu_set_dtype_policy("float32"));
-    return device;
-}
-
 /* ---- Against Keras ---- */
 
 /* [class, arguments] as the architecture's object, wrapped layers likewise. */
@@ -168,7 +160,7 @@ static void layers_match_keras(void **state)
     json_t     *about;
     Golden      golden = golden_open("tests/golden/sequences/layers.safetensors");
     for (int d = 0; d < DEVICES; d++) {
-        CornuDevice *device = open_device(devices[d]);
+        CornuDevice *device = expect_device(devices[d]);
         json_object_foreach(golden.cases, name, about) run_case(&golden, name, about, device);
         cornu_device_close(device);
     }
@@ -195,7 +187,7 @@ static void masked_training_matches_keras(void **state)
                                                                           "labels");
     history = json_object_get(about, "history");
     for (int d = 0; d < DEVICES; d++) {
-        CornuDevice *device = open_device(devices[d]);
+        CornuDevice *device = expect_device(devices[d]);
         CornuModel  *model = cornu_sequential(.input_shape = { 4 });
         cornu_model_add(model, cornu_embedding(6, 4, .mask_zero = true));
         cornu_model_add(model, cornu_lstm(3, .return_sequences = true));

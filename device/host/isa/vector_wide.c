@@ -470,6 +470,7 @@ void  CORNU__PER_ISA(cornu__add_row)(float *sum, const float *x, int64_t count);
 void  CORNU__PER_ISA(cornu__max_row)(float *max, const float *x, int64_t count);
 float CORNU__PER_ISA(cornu__sum_run)(const float *x, int64_t count);
 float CORNU__PER_ISA(cornu__max_run)(const float *x, int64_t count);
+void  CORNU__PER_ISA(cornu__sum_rows)(float *to, const float *const *x, int rows, int64_t count);
 float CORNU__PER_ISA(cornu__read)(const float *x, int64_t count);
 
 const CornuVectors CORNU__PER_ISA(cornu__vectors) = {
@@ -497,5 +498,6 @@ const CornuVectors CORNU__PER_ISA(cornu__vectors) = {
     .max_row = CORNU__PER_ISA(cornu__max_row),
     .sum_run = CORNU__PER_ISA(cornu__sum_run),
     .max_run = CORNU__PER_ISA(cornu__max_run),
+    .sum_rows = CORNU__PER_ISA(cornu__sum_rows),
     .read = CORNU__PER_ISA(cornu__read),
 };

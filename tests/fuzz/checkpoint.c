@@ -1,0 +1,23 @@
+/* Models in .safetensors files: the header's JSON up to a zero byte, then the data; the length in
+ * front of them and the checksum are put in here. Loaded as a whole, and as weights of a model. */
+#include "fuzz.h"
+
+static CornuModel *model;
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc, (void)argv;
+    model = cornu_sequential(.name = "model", .input_shape = { 3 });
+    cornu_model_add(model, cornu_dense(2));
+    return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const char *path = fuzz_safetensors("a.safetensors", data, size);
+    CornuModel *whole = cornu_model_load(path);
+    if (fuzz_made(whole)) fuzz_done(cornu_model_save(whole, fuzz_path("b.safetensors")));
+    cornu_model_free(whole);
+    fuzz_done(cornu_model_load_weights(model, path));
+    return 0;
+}

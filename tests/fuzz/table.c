@@ -1,0 +1,38 @@
+/* Tables in CSV: byte 0 says how they are read; then one learns from the other. */
+#include "fuzz.h"
+
+#include "../../datasets/table.h"
+
+enum { DROP = 1, SEMICOLON = 2, BLANK = 4, CATEGORY = 8, FROM_FILE = 16, ONE_HOT = 32 };
+
+static void take(const CornuTable *table, CornuDtype dtype, bool one_hot)
+{
+    CornuArray x = { 0 };
+    if (fuzz_done(cornu_table_take(table, &x, .dtype = dtype, .one_hot = one_hot)))
+        fuzz_read(x.data, cornu_type_bytes(x.type));
+    free(x.data);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char *const categories[] = { "a", NULL };
+    if (size < 1) return 0;
+    const char            *text = (const char *)data + 1;
+    const CornuTableConfig config = {
+        .file = data[0] & FROM_FILE ? fuzz_file("table", text, size - 1) : NULL,
+        .missing = data[0] & DROP ? CORNU_MISSING_DROPPED : CORNU_MISSING_REFUSED,
+        .delimiter = data[0] & SEMICOLON ? ';' : data[0] & BLANK ? ' ' : ',',
+        .categories = data[0] & CATEGORY ? categories : NULL,
+    };
+    CornuTable *table = config.file ? cornu_table_load_from(&config)
+                                    : cornu_table_parse(text, size - 1, "table", &config);
+    if (!fuzz_made(table)) return 0;
+    take(table, CORNU_F32, data[0] & ONE_HOT);
+    take(table, CORNU_I32, data[0] & ONE_HOT);
+    const CornuTableConfig learnt = { .like = table, .delimiter = config.delimiter };
+    CornuTable *again = cornu_table_parse(text, size - 1, "table", &learnt);
+    fuzz_made(again);
+    cornu_table_free(again);
+    cornu_table_free(table);
+    return 0;
+}

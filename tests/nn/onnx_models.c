@@ -1,0 +1,427 @@
+#include "onnx_models.h"
+
+/* A model of one input that gives what each of the layers makes of it. */
+static CornuModel *each(const char *name, CornuSymbol *x, CornuLayer *const *layers, int count)
+{
+    CornuModelConfig config = { .inputs = { x }, .name = name };
+    for (int i = 0; i < count; i++) config.outputs[i] = cornu_call(layers[i], x);
+    return cornu_model_from(&config);
+}
+#define EACH(name, x, ...)                              \
+    each((name), (x), (CornuLayer *[]){ __VA_ARGS__ }, \
+         (int)(sizeof((CornuLayer *[]){ __VA_ARGS__ }) / sizeof(CornuLayer *)))
+
+/* As the output of a layer of its own: no two outputs of a model that is compiled are of one. */
+static CornuSymbol *apart(CornuSymbol *x) { return cornu_call(cornu_activation(CORNU_LINEAR), x); }
+
+/* ---- Activations ---- */
+
+/* All by name, side by side. */
+static CornuModel *activations(void)
+{
+    enum { FIRST = CORNU_DEFAULT_ACTIVATION + 1, HALF = (CORNU_ACTIVATION_COUNT - FIRST) / 2 };
+    CornuSymbol *x = cornu_input(.shape = { 12 }), *y[2][CORNU_ACTIVATION_COUNT];
+    int          count[2] = { 0 };
+    for (int i = FIRST; i < CORNU_ACTIVATION_COUNT; i++) {
+        const int half = i - FIRST >= HALF;
+        y[half][count[half]++] = cornu_call(cornu_activation((CornuActivation)i), x);
+    }
+    return cornu_model(.inputs = { x }, .name = "activations",
+                       .outputs = { cornu_call_from(cornu_concatenate(), y[0], count[0]),
+                                    cornu_call_from(cornu_concatenate(), y[1], count[1]) });
+}
+
+static CornuModel *rectifiers(void)
+{
+    return EACH("rectifiers", cornu_input(.shape = { 4, 3 }), cornu_relu(),
+                cornu_relu(.max_value = 1.0), cornu_relu(.negative_slope = 0.1),
+                cornu_relu(.threshold = 0.5, .negative_slope = 0.2, .max_value = 1.5),
+                cornu_leaky_relu(), cornu_prelu(), cornu_prelu(.shared_axes = { 1 }),
+                cornu_elu(0.7));
+}
+
+static CornuModel *softmaxes(void)
+{
+    return EACH("softmaxes", cornu_input(.shape = { 4, 3 }), cornu_softmax(), cornu_softmax(1),
+                cornu_softmax(.axes = { 1, 2 }));
+}
+
+/* ---- Convolutions and pools ---- */
+
+static CornuModel *convolutions(void)
+{
+    return EACH("convolutions", cornu_input(.shape = { 9, 8, 4 }),
+                cornu_conv2d(6, 3, .strides = { 2, 1 }, .padding = CORNU_SAME, .groups = 2,
+                             .activation = CORNU_RELU),
+                cornu_conv2d(5, .kernel_size = { 2, 3 }, .dilation_rate = { 2, 1 },
+                             .no_bias = true),
+                cornu_conv2d(3, 4, .padding = CORNU_SAME, .dilation_rate = { 2 }),
+                cornu_depthwise_conv2d(3, 2, .padding = CORNU_SAME, .depth_multiplier = 2),
+                cornu_depthwise_conv2d(2, .dilation_rate = { 3 }, .no_bias = true,
+                                       .activation = CORNU_SILU),
+                cornu_separable_conv2d(5, 3, 2, .depth_multiplier = 2, .activation = CORNU_TANH),
+                cornu_separable_conv2d(3, .kernel_size = { 1, 2 }, .padding = CORNU_SAME,
+                                       .no_bias = true));
+}
+
+static CornuModel *transposed_convolutions(void)
+{
+    return EACH("transposed_convolutions", cornu_input(.shape = { 5, 4, 3 }),
+                cornu_conv2d_transpose(4, 3, .activation = CORNU_RELU),
+                cornu_conv2d_transpose(2, 3, 2, .padding = CORNU_SAME),
+                cornu_conv2d_transpose(2, 4, 2, .padding = CORNU_SAME, .no_bias = true),
+                cornu_conv2d_transpose(3, 2, .strides = { 3, 4 }),
+                cornu_conv2d_transpose(3, 1, 3, .padding = CORNU_SAME),
+                cornu_conv2d_transpose(2, .kernel_size = { 3, 2 }, .strides = { 2, 3 },
+                                       .output_padding = { 1, 2 }),
+                cornu_conv2d_transpose(2, 3, 2, .padding = CORNU_SAME, .output_padding = { 1 }),
+                cornu_conv2d_transpose(2, 3, .dilation_rate = { 2, 1 }, .padding = CORNU_SAME));
+}
+
+static CornuModel *pools(void)
+{
+    return EACH("pools", cornu_input(.shape = { 9, 8, 3 }),
+                cornu_max_pooling2d(2), cornu_max_pooling2d(3, 2, CORNU_SAME),
+                cornu_average_pooling2d(.pool_size = { 2, 3 }, .strides = { 1, 2 }),
+                cornu_average_pooling2d(3, 2, CORNU_SAME), cornu_global_average_pooling2d(),
+                cornu_global_average_pooling2d(.keepdims = true), cornu_global_max_pooling2d(),
+                cornu_global_max_pooling2d(.keepdims = true));
+}
+
+static CornuModel *over_sequences(void)
+{
+    return EACH("over_sequences", cornu_input(.shape = { 10, 4 }),
+                cornu_conv1d(6, 3, .strides = 2, .padding = CORNU_SAME, .activation = CORNU_RELU),
+                cornu_conv1d(3, 2, .dilation_rate = 2, .padding = CORNU_CAUSAL),
+                cornu_conv1d(4, 3, .groups = 2, .no_bias = true), cornu_max_pooling1d(3),
+                cornu_max_pooling1d(3, 2, CORNU_SAME), cornu_average_pooling1d(2, 1, CORNU_SAME),
+                cornu_global_average_pooling1d(), cornu_global_max_pooling1d(.keepdims = true));
+}
+
+/* ---- Images ---- */
+
+static CornuModel *sizes(void)
+{
+    return EACH("sizes", cornu_input(.shape = { 5, 4, 2 }),
+                cornu_zero_padding2d(.padding = { { 1, 2 }, { 0, 3 } }),
+                cornu_cropping2d(.cropping = { { 1, 2 }, { 0, 1 } }),
+                cornu_up_sampling2d(.size = { 3, 2 }),
+                cornu_up_sampling2d(.size = { 2, 3 }, .interpolation = CORNU_BILINEAR),
+                cornu_resizing(7, 6), cornu_resizing(3, 2),
+                cornu_resizing(10, 3, .interpolation = CORNU_NEAREST), cornu_rescaling(0.5, 0.25));
+}
+
+/* Layers between convolutions lie as these do: one transpose, at the beginning. */
+static CornuModel *chain(void)
+{
+    CornuModel *model = cornu_sequential(.name = "chain", .input_shape = { 9, 8, 2 });
+    cornu_model_add(model, cornu_rescaling(0.5, 0.25));
+    cornu_model_add(model, cornu_conv2d(4, 3, .strides = { 2, 1 }, .padding = CORNU_SAME,
+                                        .activation = CORNU_RELU));
+    cornu_model_add(model, cornu_batch_normalization(.no_scale = true));
+    cornu_model_add(model, cornu_zero_padding2d(.padding = { { 0, 1 }, { 2, 0 } }));
+    cornu_model_add(model, cornu_depthwise_conv2d(3, .no_bias = true,
+                                                  .activation = CORNU_LEAKY_RELU));
+    cornu_model_add(model, cornu_up_sampling2d(2));
+    cornu_model_add(model, cornu_batch_normalization(.no_center = true));
+    cornu_model_add(model, cornu_max_pooling2d(2, 1, CORNU_SAME));
+    cornu_model_add(model, cornu_cropping2d(.cropping = { { 0, 1 }, { 1, 0 } }));
+    cornu_model_add(model, cornu_conv2d(3, 2, .dilation_rate = { 2, 2 }, .activation = CORNU_GELU));
+    cornu_model_add(model, cornu_up_sampling2d(.size = { 1, 2 }, .interpolation = CORNU_BILINEAR));
+    cornu_model_add(model, cornu_global_average_pooling2d());
+    cornu_model_add(model, cornu_dense(4, .activation = CORNU_SOFTMAX));
+    return model;
+}
+
+/* Two branches meet as they lie, and once with one that does not lie so. */
+static CornuModel *residual(void)
+{
+    CornuSymbol *x = cornu_input(.shape = { 6, 5, 4 });
+    CornuSymbol *a = cornu_call(cornu_conv2d(4, 3, .padding = CORNU_SAME), x);
+    CornuSymbol *b = cornu_call(cornu_conv2d(4, 1, .activation = CORNU_HARD_SILU), x);
+    CornuSymbol *y = cornu_call(cornu_activation(CORNU_RELU), cornu_call(cornu_add(), a, b));
+    y = cornu_call(cornu_concatenate(), y, cornu_call(cornu_multiply(), a, b), a);
+    y = cornu_call(cornu_conv2d(3, 2), y);
+    return cornu_model(.inputs = { x }, .name = "residual",
+                       .outputs = { y, cornu_call(cornu_subtract(), a, x) });
+}
+
+/* ---- Normalization ---- */
+
+static CornuModel *by_row(void)
+{
+    return EACH("by_row", cornu_input(.shape = { 6, 5, 4 }), cornu_layer_normalization(),
+                cornu_layer_normalization(.axes = { 2, 3 }, .no_scale = true),
+                cornu_layer_normalization(.axes = { 1, 3 }, .epsilon = 0.1),
+                cornu_layer_normalization(1, .no_center = true),
+                cornu_layer_normalization(.rms_scaling = true), cornu_rms_normalization(),
+                cornu_rms_normalization(.axes = { 1, 2 }), cornu_unit_normalization());
+}
+
+static CornuModel *by_group(void)
+{
+    return EACH("by_group", cornu_input(.shape = { 6, 5, 4 }), cornu_group_normalization(2),
+                cornu_group_normalization(-1, 1, .no_scale = true),
+                cornu_group_normalization(1, .no_center = true), cornu_batch_normalization(),
+                cornu_unit_normalization(.axes = { 1, 2, 3 }));
+}
+
+static CornuModel *by_data(void)
+{
+    return EACH("by_data", cornu_input(.shape = { 3, 4 }), cornu_normalization(),
+                cornu_normalization(1, .invert = true), cornu_normalization(CORNU_ZERO),
+                cornu_normalization(.mean = 0.5, .variance = 2.0),
+                cornu_normalization(.mean = 1.0, .variance = CORNU_ZERO, .invert = true),
+                cornu_batch_normalization(.epsilon = 0.5));
+}
+
+/* ---- Shapes, and nothing ---- */
+
+static CornuModel *shapes(void)
+{
+    CornuSymbol *x = cornu_input(.shape = { 3, 4, 2 });
+    CornuSymbol *flat = cornu_call(cornu_flatten(), x);
+    CornuSymbol *turned = cornu_call(cornu_permute(.dims = { 3, 1, 2 }), x);
+    CornuSymbol *back = cornu_call(cornu_permute(.dims = { 2, 3, 1 }), turned);
+    return cornu_model(.inputs = { x }, .name = "shapes",
+                       .outputs = { flat, turned, back, cornu_call(cornu_repeat_vector(3), flat),
+                                    cornu_call(cornu_reshape(.target_shape = { 2, -1 }), x) });
+}
+
+static CornuModel *random_ones(void)
+{
+    CornuModel *model = cornu_sequential(.name = "random_ones", .input_shape = { 4, 4, 1 });
+    cornu_model_add(model, cornu_random_flip());
+    cornu_model_add(model, cornu_random_translation(0.2, 0.2));
+    cornu_model_add(model, cornu_random_rotation(0.2));
+    cornu_model_add(model, cornu_spatial_dropout2d(0.5));
+    cornu_model_add(model, cornu_gaussian_noise(1.0));
+    cornu_model_add(model, cornu_reshape(.target_shape = { 4, 4 }));
+    cornu_model_add(model, cornu_spatial_dropout1d(0.5));
+    cornu_model_add(model, cornu_gaussian_dropout(0.5));
+    cornu_model_add(model, cornu_alpha_dropout(0.5));
+    cornu_model_add(model, cornu_dropout(0.5));
+    return model;
+}
+
+/* ---- Merges ---- */
+
+static CornuModel *merges(void)
+{
+    CornuSymbol *x = cornu_input(.shape = { 3, 4 }), *y = cornu_input(.shape = { 4 });
+    return cornu_model(.inputs = { x, y }, .name = "merges", .outputs = {
+        cornu_call(cornu_add(), x, y, x), cornu_call(cornu_subtract(), y, x),
+        cornu_call(cornu_multiply(), x, y), cornu_call(cornu_average(), x, y, y),
+        cornu_call(cornu_maximum(), x, y), cornu_call(cornu_minimum(), x, y),
+        cornu_call(cornu_concatenate(1), x, cornu_call(cornu_repeat_vector(2), y)),
+        cornu_call(cornu_concatenate(), x, x),
+    });
+}
+
+static CornuModel *dots(void)
+{
+    CornuSymbol *x = cornu_input(.shape = { 3, 4 }), *y = cornu_input(.shape = { 5, 4 });
+    CornuSymbol *flat = cornu_call(cornu_flatten(), x);
+    return cornu_model(.inputs = { x, y }, .name = "dots", .outputs = {
+        cornu_call(cornu_dot(2), x, y), cornu_call(cornu_dot(-1, .normalize = true), x, y),
+        cornu_call(cornu_dot(.both_axes = { 1, 2 }), x,
+                   cornu_call(cornu_permute(.dims = { 2, 1 }), x)),
+        cornu_call(cornu_dot(1), flat, flat),
+    });
+}
+
+/* ---- Sequences ---- */
+
+static CornuModel *sequence(void)
+{
+    CornuModel *model = cornu_sequential(.name = "sequence", .input_shape = { 5 });
+    cornu_model_add(model, cornu_embedding(10, 4));
+    cornu_model_add(model, cornu_bidirectional(cornu_lstm(3, .return_sequences = true)));
+    cornu_model_add(model, cornu_time_distributed(cornu_dense(3, .activation = CORNU_TANH)));
+    cornu_model_add(model, cornu_gru(4, .return_sequences = true, .go_backwards = true));
+    cornu_model_add(model, cornu_gru(3, .no_reset_after = true, .return_sequences = true));
+    cornu_model_add(model, cornu_bidirectional(cornu_simple_rnn(3, .return_sequences = true),
+                                               .merge_mode = CORNU_MERGE_AVE));
+    cornu_model_add(model, cornu_lstm(4, .no_bias = true, .activation = CORNU_RELU));
+    cornu_model_add(model, cornu_dense(3, .activation = CORNU_SOFTMAX));
+    return model;
+}
+
+static CornuModel *recurrence(void)
+{
+    return EACH("recurrence", cornu_input(.shape = { 5, 3 }), cornu_lstm(4, .go_backwards = true),
+                cornu_gru(4, .no_bias = true), cornu_simple_rnn(2, .return_sequences = true),
+                cornu_bidirectional(cornu_gru(3), .merge_mode = CORNU_MERGE_MUL),
+                cornu_bidirectional(cornu_lstm(3, .return_sequences = true),
+                                    .merge_mode = CORNU_MERGE_SUM),
+                cornu_bidirectional(cornu_simple_rnn(2, .go_backwards = true),
+                                    .backward_layer = cornu_lstm(4)),
+                cornu_simple_rnn(3, .activation = CORNU_LINEAR),
+                cornu_simple_rnn(3, .activation = CORNU_LEAKY_RELU));
+}
+
+static CornuModel *cells(void)
+{
+    return EACH("cells", cornu_input(.shape = { 4, 3 }),
+                cornu_lstm(3, .recurrent_activation = CORNU_HARD_SIGMOID),
+                cornu_lstm(3, .recurrent_activation = CORNU_KERAS_2_HARD_SIGMOID,
+                           .activation = CORNU_ELU),
+                cornu_gru(3, .recurrent_activation = CORNU_HARD_SIGMOID,
+                          .activation = CORNU_SOFTSIGN),
+                cornu_gru(3, .recurrent_activation = CORNU_SPARSE_SIGMOID,
+                          .activation = CORNU_LEAKY_RELU, .no_reset_after = true),
+                cornu_lstm(3, .activation = CORNU_LINEAR), cornu_gru(3, .activation = CORNU_CELU),
+                cornu_simple_rnn(3, .activation = CORNU_SOFTPLUS));
+}
+
+/* An encoder's states are where a decoder begins. */
+static CornuModel *states(void)
+{
+    CornuSymbol *source = cornu_input(.shape = { 5, 3 }), *target = cornu_input(.shape = { 4, 2 });
+    CornuSymbol *h = cornu_call(cornu_lstm(3, .return_state = true, .return_sequences = true),
+                                source);
+    CornuSymbol *lstm[] = { target, cornu_call_result(h, 1), cornu_call_result(h, 2) };
+    CornuSymbol *y = cornu_call_from(cornu_lstm(3, .return_sequences = true), lstm, 3);
+    CornuSymbol *gru = cornu_call(cornu_gru(3, .return_state = true, .go_backwards = true), source);
+    CornuSymbol *rnn[] = { target, cornu_call_result(gru, 1) };
+    CornuSymbol *last = cornu_call_from(cornu_simple_rnn(3, .return_state = true), rnn, 2);
+    return cornu_model(.inputs = { source, target }, .name = "states",
+                       .outputs = { y, h, apart(cornu_call_result(h, 2)), last,
+                                    apart(cornu_call_result(last, 1)) });
+}
+
+static CornuModel *positions(void)
+{
+    CornuSymbol *x = cornu_input(.shape = { 5, 3 });
+    CornuSymbol *y = cornu_call(cornu_add(), x, cornu_call(cornu_position_embedding(5), x));
+    CornuSymbol *z = cornu_call(cornu_position_embedding(8), x);
+    return cornu_model(.inputs = { x }, .name = "positions",
+                       .outputs = { y, cornu_call(cornu_multiply(), x, z) });
+}
+
+/* ---- Attention ---- */
+
+static CornuModel *attention(void)
+{
+    CornuSymbol *x = cornu_input(.shape = { 5, 4 });
+    CornuSymbol *scored = cornu_call(
+        cornu_multi_head_attention(2, 3, 5, .return_attention_scores = true, .use_gate = true), x);
+    return cornu_model(.inputs = { x }, .name = "attention", .outputs = {
+        cornu_call(cornu_multi_head_attention(2, 3, .use_causal_mask = true), x), scored,
+        apart(cornu_call_result(scored, 1)),
+        cornu_call(cornu_multi_head_attention(3, 2, .no_bias = true, .sliding_window = 2), x),
+        cornu_call(cornu_multi_head_attention(2, 2, .output_shape = { 2, 3 }), x),
+    });
+}
+
+static CornuModel *cross_attention(void)
+{
+    CornuSymbol *query = cornu_input(.shape = { 5, 4 }), *value = cornu_input(.shape = { 6, 3 });
+    CornuSymbol *key = cornu_call(cornu_dense(2), value);
+    CornuSymbol *mask = cornu_call(
+        cornu_activation(CORNU_RELU),
+        cornu_call(cornu_dot(2), cornu_call(cornu_dense(3), query), value));
+    return cornu_model(.inputs = { query, value }, .name = "cross_attention", .outputs = {
+        cornu_call(cornu_multi_head_attention(2, 3), query, value),
+        cornu_call(cornu_multi_head_attention(2, 3), query, value, key),
+        cornu_call(cornu_multi_head_attention(2, 3, .use_causal_mask = true), query, value, key,
+                   mask),
+    });
+}
+
+/* ---- Masks: steps that count, from words that are not 0 and steps that are not all 0 ---- */
+
+static CornuModel *masks(void)
+{
+    CornuSymbol *words = cornu_input(.shape = { 5 }), *steps = cornu_input(.shape = { 5, 4 });
+    CornuSymbol *x = cornu_call(cornu_embedding(10, 4, .mask_zero = true), words);
+    CornuSymbol *y = cornu_call(cornu_masking(), steps);
+    CornuSymbol *either = cornu_call(cornu_add(), x, y);
+    CornuSymbol *wide = cornu_call(cornu_concatenate(), x, y);
+    CornuSymbol *long_one = cornu_call(cornu_concatenate(1), steps, x);
+    CornuSymbol *on = cornu_call(cornu_time_distributed(cornu_dense(3)),
+                                 cornu_call(cornu_dropout(0.5), y));
+    return cornu_model(.inputs = { words, steps }, .name = "masks", .outputs = {
+        cornu_call(cornu_multi_head_attention(2, 3), x, y),
+        cornu_call(cornu_global_average_pooling1d(), either),
+        cornu_call(cornu_global_average_pooling1d(.keepdims = true), wide),
+        cornu_call(cornu_global_average_pooling1d(), long_one),
+        cornu_call(cornu_global_average_pooling1d(), on),
+        cornu_call(cornu_global_average_pooling1d(), cornu_call(cornu_maximum(), x, steps)), y,
+        cornu_call(cornu_global_max_pooling1d(), y),
+    });
+}
+
+/* ---- Models in models, and layers that are called again ---- */
+
+static CornuModel *branches(void)
+{
+    CornuSymbol *source = cornu_input(.shape = { 4 }, .name = "source");
+    CornuSymbol *side = cornu_input(.shape = { 6 }, .name = "side");
+    CornuSymbol *h = cornu_input(.shape = { 4 });
+    CornuModel  *encoder = cornu_model(
+        .inputs = { h }, .outputs = { cornu_call(cornu_dense(3, .activation = CORNU_TANH), h) },
+        .name = "encoder");
+    CornuLayer  *shared = cornu_dense(4, .activation = CORNU_ELU);
+    CornuSymbol *a = cornu_call(shared, source);
+    CornuSymbol *b = cornu_call(shared, cornu_call(cornu_dense(4), side));
+    CornuSymbol *code = cornu_call(cornu_as_layer(encoder), a);
+    CornuSymbol *again = cornu_call(cornu_as_layer(encoder), b);
+    CornuSymbol *both = cornu_call(cornu_concatenate(), code, again, side);
+    CornuSymbol *scores = cornu_call(cornu_dense(3, .activation = CORNU_SOFTMAX), both);
+    CornuModel  *model = cornu_model(.inputs = { source, side }, .outputs = { scores, a, apart(b) },
+                                     .name = "branches");
+    cornu_model_free(encoder);   /* the calls hold it */
+    return model;
+}
+
+/* Weights that stand in the file in another form do so once. */
+static CornuModel *called_again(void)
+{
+    CornuSymbol *image = cornu_input(.shape = { 6, 5, 2 }), *x = image;
+    CornuSymbol *h = cornu_input(.shape = { 5, 6 });
+    CornuLayer  *convolution = cornu_conv2d(2, 3, .padding = CORNU_SAME);
+    CornuLayer  *norm = cornu_batch_normalization(), *scale = cornu_layer_normalization(1);
+    CornuModel  *each_step = cornu_model(
+        .inputs = { h }, .outputs = { cornu_call(cornu_gru(3), h) }, .name = "each_step");
+    for (int i = 0; i < 2; i++)
+        x = cornu_call(scale, cornu_call(norm, cornu_call(convolution, x)));
+    CornuSymbol *rows = cornu_call(cornu_reshape(.target_shape = { 2, 5, 6 }), x);
+    CornuLayer  *lstm = cornu_time_distributed(cornu_lstm(6, .return_sequences = true));
+    for (int i = 0; i < 2; i++) rows = cornu_call(lstm, rows);
+    rows = cornu_call(cornu_time_distributed(cornu_as_layer(each_step)), rows);
+    return cornu_model(.inputs = { image }, .outputs = { rows }, .name = "called_again");
+}
+
+/* ---- All ---- */
+
+const OnnxCase onnx_cases[] = {
+    { "activations", activations, "" },
+    { "attention", attention, "" },
+    { "branches", branches, "" },
+    { "by_data", by_data, "" },
+    { "by_group", by_group, "" },
+    { "by_row", by_row, "" },
+    { "called_again", called_again, "" },
+    { "cells", cells, "" },
+    { "chain", chain, "" },
+    { "convolutions", convolutions, "" },
+    { "cross_attention", cross_attention, "" },
+    { "dots", dots, "" },
+    { "masks", masks, "" },
+    { "merges", merges, "" },
+    { "over_sequences", over_sequences, "" },
+    { "pools", pools, "" },
+    { "positions", positions, "" },
+    { "random_ones", random_ones, "" },
+    { "rectifiers", rectifiers, "" },
+    { "recurrence", recurrence, "" },
+    { "residual", residual, "" },
+    { "sequence", sequence, "" },
+    { "shapes", shapes, "" },
+    { "sizes", sizes, "" },
+    { "softmaxes", softmaxes, "" },
+    { "states", states, "" },
+    { "transposed_convolutions", transposed_convolutions, "" },
+};
+const int onnx_case_count = (int)(sizeof onnx_cases / sizeof *onnx_cases);

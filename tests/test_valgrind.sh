@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Trainings of one or two steps under valgrind: no byte is used before it is set, none outside what
+# was allocated, and none is lost. Sanitizers, which do not watch for the first, watch all tests.
+case $BUILD in
+*sanitize*) echo "0 passed, 0 failed, 1 skipped"; exit ;;
+esac
+. tests/checks.sh
+
+# Valgrind knows AVX2 but not AVX-512; elsewhere than on x86-64 nothing is above what it knows.
+[ "$(uname -m)" = x86_64 ] && export CORNU_ISA=avx2
+if ! valgrind -q true >out 2>err || ! valgrind -q "$programs/devices" >out 2>err; then
+    echo "no valgrind that runs here"
+    head -n 3 err
+    echo "0 passed, 0 failed, 1 skipped"
+    exit
+fi
+
+clean() { # clean PROGRAM ARGUMENT...: succeeds, and valgrind finds nothing
+    valgrind -q --error-exitcode=99 --leak-check=full \
+        "$programs/$1" "${@:2}" --epochs 1 --threads 2 >out 2>err
+}
+
+printf 'to be or not to be, that is the question; whether it is nobler %d\n' 1 2 3 4 5 6 >text
+{ echo x,kind,y; for i in 1 2 3 4 5 6 7 8 9; do echo $i,k$((i % 2)),$((3 * i)).5; done; } >table.csv
+small="--text text --batch-size 2 --sequence-length 8 --steps-per-epoch 1 --generate 4"
+
+check "a CNN" clean mnist_cnn --data synthetic --limit 4 --batch-size 2 --save cnn.keras
+check "a CNN, loaded, on a tpu" \
+    clean mnist_cnn --data synthetic --limit 4 --batch-size 4 --device tpu --shards 2 --load cnn.keras
+check "an MLP" clean table table.csv --target y --batch-size 4
+check "LSTMs" clean shakespeare_lstm $small --preset quick
+check "attention" clean shakespeare_lstm $small --preset gpt
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed = 0 ]
