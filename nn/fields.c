@@ -101,10 +101,13 @@ static json_t *field_to_json(const CornuPolicy *usual, const CornuField *field, 
         const double number = *(const double *)at;
         return json_real(number == (double)CORNU_ZERO ? 0.0 : number);
     }
-    case CORNU_FIELD_RANGE: {
+    case CORNU_FIELD_RANGE: case CORNU_FIELD_RANGE_OR_NONE: {
         const double *range = at;
-        return cornu__json_append(cornu__json_append(json_array(), json_real(range[0])),
-                                  json_real(range[1]));
+        if (field->kind == CORNU_FIELD_RANGE_OR_NONE && range[0] == 0.0 && range[1] == 0.0)
+            return json_null();
+        return cornu__json_append(
+            cornu__json_append(json_array(), json_real(cornu__number(range[0], 0.0))),
+            json_real(cornu__number(range[1], 0.0)));
     }
     case CORNU_FIELD_FLAG: return json_boolean(*(const bool *)at);
     case CORNU_FIELD_NOT:  return json_boolean(!*(const bool *)at);
@@ -388,6 +391,12 @@ CornuStatus cornu__read_field(const CornuPolicy *usual, const CornuField *field,
     }
     case CORNU_FIELD_EDGES: return read_edges(value, field->name, at);
     case CORNU_FIELD_RANGE: return read_range(value, field->name, at);
+    case CORNU_FIELD_RANGE_OR_NONE: {
+        double *range = at;
+        CORNU__TRY(read_range(value, field->name, range));
+        for (int i = 0; i < 2; i++) range[i] = range[i] == 0.0 ? (double)CORNU_ZERO : range[i];
+        return CORNU_OK;
+    }
     case CORNU_FIELD_SHAPE:
         return cornu__read_list(value, field->name, at, CORNU_MAX_RANK, &count);
     case CORNU_FIELD_NUMBER:
@@ -448,7 +457,7 @@ static bool is_common(const char *name)
 static const struct { const char *name, *value; } foreign[] = {
     { "data_format", "\"channels_last\"" }, { "seed", NULL },
     { "renorm", "false" }, { "renorm_momentum", NULL }, { "rms_scaling", "false" },
-    { "attention_axes", "[1]" }, { "fill_mode", "\"constant\"" },
+    { "fill_mode", "\"constant\"" },
 };
 
 static bool same_value(const json_t *value, const char *text)

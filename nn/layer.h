@@ -53,6 +53,7 @@ typedef enum {
     CORNU_FIELD_SHAPE,       /* int64_t[CORNU_MAX_RANK], ends at the first 0              */
     CORNU_FIELD_NUMBER,      /* double; CORNU_ZERO is 0                                   */
     CORNU_FIELD_RANGE,       /* double[2]: lowest and highest                             */
+    CORNU_FIELD_RANGE_OR_NONE, /* likewise; Keras' None where both are 0, CORNU_ZERO is 0  */
     CORNU_FIELD_FLAG,        /* bool                                                      */
     CORNU_FIELD_NOT,         /* bool that says the opposite of Keras' flag                */
     CORNU_FIELD_ACTIVATION,  /* CornuActivation                                           */

@@ -125,12 +125,13 @@ extern const CornuLayerClass cornu__activation_class, cornu__add_class, cornu__a
     cornu__multi_head_attention_class, cornu__multiply_class, cornu__normalization_class,
     cornu__permute_class, cornu__position_embedding_class, cornu__prelu_class,
     cornu__random_flip_class, cornu__random_rotation_class, cornu__random_translation_class,
-    cornu__relu_class, cornu__repeat_vector_class, cornu__rescaling_class, cornu__reshape_class,
-    cornu__resizing_class, cornu__rms_normalization_class, cornu__separable_conv1d_class,
-    cornu__separable_conv2d_class, cornu__simple_rnn_class, cornu__softmax_class,
-    cornu__spatial_dropout1d_class, cornu__spatial_dropout2d_class, cornu__subtract_class,
-    cornu__time_distributed_class, cornu__unit_normalization_class, cornu__up_sampling1d_class,
-    cornu__up_sampling2d_class, cornu__zero_padding1d_class, cornu__zero_padding2d_class;
+    cornu__random_zoom_class, cornu__relu_class, cornu__repeat_vector_class,
+    cornu__rescaling_class, cornu__reshape_class, cornu__resizing_class,
+    cornu__rms_normalization_class, cornu__separable_conv1d_class, cornu__separable_conv2d_class,
+    cornu__simple_rnn_class, cornu__softmax_class, cornu__spatial_dropout1d_class,
+    cornu__spatial_dropout2d_class, cornu__subtract_class, cornu__time_distributed_class,
+    cornu__unit_normalization_class, cornu__up_sampling1d_class, cornu__up_sampling2d_class,
+    cornu__zero_padding1d_class, cornu__zero_padding2d_class;
 
 const CornuLayerClass *const *cornu__layer_classes(int *count)
 {
@@ -151,9 +152,9 @@ const CornuLayerClass *const *cornu__layer_classes(int *count)
         &cornu__minimum_class, &cornu__multi_head_attention_class, &cornu__multiply_class,
         &cornu__normalization_class, &cornu__permute_class, &cornu__position_embedding_class,
         &cornu__prelu_class, &cornu__random_flip_class, &cornu__random_rotation_class,
-        &cornu__random_translation_class, &cornu__relu_class, &cornu__repeat_vector_class,
-        &cornu__rescaling_class, &cornu__reshape_class, &cornu__resizing_class,
-        &cornu__rms_normalization_class, &cornu__separable_conv1d_class,
+        &cornu__random_translation_class, &cornu__random_zoom_class, &cornu__relu_class,
+        &cornu__repeat_vector_class, &cornu__rescaling_class, &cornu__reshape_class,
+        &cornu__resizing_class, &cornu__rms_normalization_class, &cornu__separable_conv1d_class,
         &cornu__separable_conv2d_class, &cornu__simple_rnn_class, &cornu__softmax_class,
         &cornu__spatial_dropout1d_class, &cornu__spatial_dropout2d_class, &cornu__subtract_class,
         &cornu__time_distributed_class, &cornu__unit_normalization_class,

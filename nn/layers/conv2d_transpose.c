@@ -66,7 +66,7 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
     if (is_over_rows(layer)) x = cornu__as_image(x);
     if (!x) return NULL;
     const CornuConvolution c = cornu__transposed_convolution(config, cornu_tensor_shape(x),
-                                                             out);
+                                                              out);
     CornuTensor *kernel = cornu_op_reshape(cornu_layer_read(layer, call, 0),
                                            cornu_shape(config->kernel_size[0],
                                                        config->kernel_size[1], config->filters,

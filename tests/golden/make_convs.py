@@ -154,6 +154,11 @@ def augmentation():
                 cases.append((f"translation_{mode}_{interpolation}_{height}",
                               L.RandomTranslation((height, height), (width, width), **fill),
                               (2, 6, 7, 2), True))
+            for zoom in (0.3, -0.4):
+                cases.append((f"zoom_{mode}_{interpolation}_{zoom}",
+                              L.RandomZoom((zoom, zoom), **fill), (2, 6, 7, 2), True))
+    cases.append(("zoom_sides", L.RandomZoom((0.2, 0.2), (-0.5, -0.5)), (2, 6, 7, 2), True))
+    cases.append(("zoom_height", L.RandomZoom((0.2, 0.2), 0.0), (2, 6, 7, 2), True))
     cases.append(("rotation_inference", L.RandomRotation(0.2), (2, 6, 7, 2), False))
     cases.append(("flip_inference", L.RandomFlip(), (2, 6, 7, 2), False))
     cases.append(("gaussian_noise_inference", L.GaussianNoise(0.5), (2, 3), False))

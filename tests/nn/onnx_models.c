@@ -223,6 +223,7 @@ static CornuModel *random_ones(void)
     cornu_model_add(model, cornu_random_flip());
     cornu_model_add(model, cornu_random_translation(0.2, 0.2));
     cornu_model_add(model, cornu_random_rotation(0.2));
+    cornu_model_add(model, cornu_random_zoom(0.2));
     cornu_model_add(model, cornu_spatial_dropout2d(0.5));
     cornu_model_add(model, cornu_gaussian_noise(1.0));
     cornu_model_add(model, cornu_reshape(.target_shape = { 4, 4 }));
@@ -358,6 +359,20 @@ static CornuModel *attention(void)
     });
 }
 
+/* Along some of several axes. */
+static CornuModel *attention_axes(void)
+{
+    CornuSymbol *x = cornu_input(.shape = { 3, 4, 5 }), *y = cornu_input(.shape = { 3, 2, 4 });
+    return cornu_model(.inputs = { x, y }, .name = "attention_axes", .outputs = {
+        cornu_call(cornu_multi_head_attention(2, 3), x),
+        cornu_call(cornu_multi_head_attention(2, 3, .attention_axes = { 1 }), x),
+        cornu_call(cornu_multi_head_attention(2, 3, .attention_axes = { 2 }, .use_gate = true), x,
+                   y),
+        cornu_call(cornu_multi_head_attention(1, 2, .attention_axes = { -3 },
+                                              .output_shape = { 2, 3 }), x),
+    });
+}
+
 static CornuModel *cross_attention(void)
 {
     CornuSymbol *query = cornu_input(.shape = { 5, 4 }), *value = cornu_input(.shape = { 6, 3 });
@@ -443,6 +458,7 @@ const OnnxCase onnx_cases[] = {
     { "activations", activations,
       "Concat 2 HardSigmoid 3 HardSwish 1 Shrink 2 Softplus 3 Split 1 Clip 2 constants 16" },
     { "attention", attention, "MatMul 25 Softmax 4 Where 2 Sigmoid 1 Transpose 16 constants 55" },
+    { "attention_axes", attention_axes, "MatMul 25 Softmax 4" },
     { "branches", branches, "MatMul 6 Elu 2 Tanh 2 Concat 1 constants 8" },
     { "by_data", by_data, "Div 3 BatchNormalization 1 constants 14" },
     { "by_group", by_group, "BatchNormalization 1 ReduceMean 6 ReduceL2 1 constants 25" },

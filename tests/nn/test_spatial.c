@@ -89,7 +89,7 @@ static void draws_belong_to_rows(void **state)
     (void)state;
     enum { ROW = 6 * 5 * 2 };
     fill(8 * ROW);
-    for (int kind = 0; kind < 7; kind++) {
+    for (int kind = 0; kind < 8; kind++) {
         CornuLayer *layers[3];
         for (int i = 0; i < 3; i++)
             layers[i] = kind == 0   ? cornu_random_flip()
@@ -98,6 +98,7 @@ static void draws_belong_to_rows(void **state)
                         : kind == 3 ? cornu_spatial_dropout2d(0.4)
                         : kind == 4 ? cornu_gaussian_noise(1.0)
                         : kind == 5 ? cornu_gaussian_dropout(0.3)
+                        : kind == 6 ? cornu_random_zoom(0.4)
                                     : cornu_alpha_dropout(0.3);
         CornuArray all = cornu_array(x, CORNU_F32, 8, 6, 5, 2);
         CornuArray rest = cornu_array(x + 3 * ROW, CORNU_F32, 5, 6, 5, 2);
@@ -208,6 +209,9 @@ static CornuModel *make_model(const char *policy)
     cornu_model_add(model, cornu_random_translation(.height_factor = { -0.1, 0.2 }, .width = 0.1,
                                                     .fill_mode = CORNU_FILL_NEAREST));
     cornu_model_add(model, cornu_random_rotation(0.1, CORNU_FILL_CONSTANT, CORNU_NEAREST));
+    cornu_model_add(model, cornu_random_zoom(0.05));
+    cornu_model_add(model, cornu_random_zoom(.height_factor = { -0.1, 0 },
+                                             .width_factor = { CORNU_ZERO }));
     cornu_model_add(model, cornu_resizing(11, 7, CORNU_LANCZOS3, .crop_to_aspect_ratio = true,
                                           .antialias = true));
     cornu_model_add(model, cornu_resizing(10, 9, .pad_to_aspect_ratio = true, .fill_value = 0.5));
@@ -351,6 +355,8 @@ static void constructors_refuse(void **state)
     refuses(cornu_average_pooling1d(), CORNU_ERR_ARGUMENT, "average_pooling1d: .pool_size is 0");
     refuses(cornu_random_flip(3), CORNU_ERR_ARGUMENT, "random_flip: .mode is 3");
     refuses(cornu_random_rotation(1.5), CORNU_ERR_ARGUMENT, ".factor is from -1.5 to 1.5");
+    refuses(cornu_random_zoom(.height_factor = { -1, 0 }), CORNU_ERR_ARGUMENT,
+            "random_zoom: a factor is -1");
     refuses(cornu_random_translation(0.1, 0.1, 9), CORNU_ERR_ARGUMENT, ".fill_mode is 9");
     refuses(cornu_random_translation(0.1, .height_factor = { 0, 1 }), CORNU_ERR_ARGUMENT,
             "both .height and .height_factor");
