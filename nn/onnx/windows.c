@@ -115,25 +115,29 @@ static CornuStatus separable(const CornuOnnxCall *call)
     return give(call, convolve(call->to, y, kernel_of(call, 1), bias_of(call, 2), 1, &one));
 }
 
-/* ONNX has no paddings below 0: rows beyond those that the sum reaches are output_padding. */
+/* ONNX has no paddings below 0: rows beyond those that the sum reaches are output_padding. A
+ * sequence is an image of one row, of which what is said of its columns counts. */
 static CornuStatus transposed(const CornuOnnxCall *call)
 {
     const CornuLayer *layer = call->layer;
+    const int         axes = call->shapes[0].rank - 2, first = MOST - axes;
+    CornuShape        image = call->shapes[0];
     int64_t           extents[MOST], pads[2 * MOST], more[MOST];
+    if (axes == 1) image = cornu_shape(CORNU_NONE, 1, image.extent[1], image.extent[2]);
     const CornuConvolution c = cornu__transposed_convolution(
-        (const void *)((const char *)layer + layer->kind->config_offset), call->shapes[0],
-        extents);
-    for (int i = 0; i < 2; i++) {
-        pads[i] = c.low[i];
-        pads[2 + i] = larger(c.high[i], 0);
-        more[i] = larger(-c.high[i], 0);
+        (const void *)((const char *)layer + layer->kind->config_offset), image, extents);
+    for (int i = 0; i < axes; i++) {
+        pads[i] = c.low[first + i];
+        pads[axes + i] = larger(c.high[first + i], 0);
+        more[i] = larger(-c.high[first + i], 0);
     }
     const int in[] = { channels_first(call), kernel_of(call, 0), bias_of(call, 1) };
-    return give(call, CORNU__ONNX_NODE(call->to, "ConvTranspose", in,
-                                       { .name = "strides", .integers = c.strides, .count = 2 },
-                                       { .name = "dilations", .integers = c.dilation, .count = 2 },
-                                       { .name = "pads", .integers = pads, .count = 4 },
-                                       { .name = "output_padding", .integers = more, .count = 2 }));
+    return give(call, CORNU__ONNX_NODE(
+        call->to, "ConvTranspose", in,
+        { .name = "strides", .integers = c.strides + first, .count = axes },
+        { .name = "dilations", .integers = c.dilation + first, .count = axes },
+        { .name = "pads", .integers = pads, .count = 2 * axes },
+        { .name = "output_padding", .integers = more, .count = axes }));
 }
 
 /* ---- Pools. The mean is of what lies inside, in Keras as by default in ONNX ---- */
@@ -191,8 +195,10 @@ const CornuOnnxRow cornu__onnx_windows[] = {
     { "AveragePooling1D", average_pooling },
     { "AveragePooling2D", average_pooling },
     { "Conv1D", convolution },
+    { "Conv1DTranspose", transposed },
     { "Conv2D", convolution },
     { "Conv2DTranspose", transposed },
+    { "DepthwiseConv1D", depthwise },
     { "DepthwiseConv2D", depthwise },
     { "GlobalAveragePooling1D", global_average },
     { "GlobalAveragePooling2D", global_average },
@@ -200,6 +206,7 @@ const CornuOnnxRow cornu__onnx_windows[] = {
     { "GlobalMaxPooling2D", global_max },
     { "MaxPooling1D", max_pooling },
     { "MaxPooling2D", max_pooling },
+    { "SeparableConv1D", separable },
     { "SeparableConv2D", separable },
     { 0 },
 };
