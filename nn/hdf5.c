@@ -207,8 +207,8 @@ static CornuStatus check_storage(const CornuHdf5 *file, const char *path, hid_t 
                            "known, expected deflate, shuffle or fletcher32 at most", path);
     const uint64_t declared = cornu_type_bytes(type), stored = h5->Dget_storage_size(array);
     if (stored > file->size)
-        return cornu__fail(CORNU_ERR_FORMAT, "\"%.200s\" is said to have %llu bytes stored, the file "
-                           "has %zu", path, (unsigned long long)stored, file->size);
+        return cornu__fail(CORNU_ERR_FORMAT, "\"%.200s\" is said to have %llu bytes stored, the "
+                           "file has %zu", path, (unsigned long long)stored, file->size);
     if (declared > MUCH && declared / DEFLATED_AT_BEST > stored)
         return cornu__fail(CORNU_ERR_FORMAT, "\"%.200s\" declares %llu bytes, but only %llu are "
                            "stored", path, (unsigned long long)declared,

@@ -38,8 +38,8 @@ CornuStatus cornu__hdf5_count(CornuHdf5 *file, const char *group, int64_t *count
 /* The type of an array: the dtype that holds its numbers. */
 CornuStatus cornu__hdf5_type(CornuHdf5 *file, const char *path, CornuType *type);
 
-/* The array, converted to the dtype of to->type: f32, f64, i32, i64, u8; of its shape. Data that are
- * NULL get memory, which cornu__release frees, when the file is known to hold so much. */
+/* The array, converted to the dtype of to->type: f32, f64, i32, i64, u8; of its shape. Data that
+ * are NULL get memory, which cornu__release frees, when the file is known to hold so much. */
 CornuStatus cornu__hdf5_read(CornuHdf5 *file, const char *path, CornuArray *to);
 
 /* An attribute of a group that is a text, or a list of texts; *count -1 where there is none. They
