@@ -119,6 +119,46 @@ static CornuTensor *glu(CornuTensor *x)
     return cornu_op_multiply(a, cornu_op_sigmoid(cornu_op_slice(x, starts, shape.extent)));
 }
 
+/* max(x - t, 0). Of the n values along the last axis, z_k being the k-th greatest and s_k the sum of
+ * the k greatest, those stay for which k z_k > s_k - 1; t is the sum of their s_k, less 1, over their
+ * number. Each value is compared to each, n * n of them.
+ * Source: keras/src/backend/jax/nn.py; in Martins and Astudillo, "From Softmax to Sparsemax", arXiv
+ * 1602.02068, algorithm 1, t is of the last s_k alone. */
+static CornuTensor *sparsemax(CornuTensor *x)
+{
+    const CornuType type = cornu_tensor_type(x);
+    const int       last = type.shape.rank - 1;
+    CornuText       text;
+    if (last < 0 || type.shape.rank == CORNU_MAX_RANK)
+        return cornu__fail_null(CORNU_ERR_SHAPE, "sparsemax: x is %s, expected 1 to %d axes",
+                                cornu_shape_print(&text, type.shape), CORNU_MAX_RANK - 1);
+    const int64_t n = type.shape.extent[last];
+    const int64_t axis = INT64_C(1) << last, others_axis = axis << 1;
+    CornuShape    of_one = type.shape, of_others = type.shape;
+    of_one.extent[of_one.rank++] = 1;
+    of_others.extent[last] = 1;
+    of_others.extent[of_others.rank++] = n;
+    CornuTensor *z = cornu_op_convert(x, CORNU_F32);
+    CornuTensor *one = cornu_op_reshape(z, of_one), *others = cornu_op_reshape(z, of_others);
+    CornuGraph  *graph = cornu_tensor_graph(x);
+    /* Equal ones count in their order. */
+    CornuTensor *before = cornu_op_compare(
+        cornu_op_iota(graph, cornu_type(CORNU_I32, 1, n), 1), CORNU_LESS_EQUAL,
+        cornu_op_iota(graph, cornu_type(CORNU_I32, n, 1), 0));
+    CornuTensor *counted = cornu_op_convert(
+        cornu_op_select(cornu_op_compare(others, CORNU_EQUAL, one), before,
+                        cornu_op_compare(others, CORNU_GREATER, one)), CORNU_F32);
+    CornuTensor *k = cornu_op_reduce_sum(counted, others_axis, false);
+    CornuTensor *s = cornu_op_reduce_sum(cornu_op_multiply(counted, others), others_axis, false);
+    CornuTensor *stays = cornu_op_convert(
+        cornu_op_compare(cornu_op_multiply(k, z), CORNU_GREATER, cornu_op_shift(s, -1.0)),
+        CORNU_F32);
+    CornuTensor *sum = cornu_op_reduce_sum(cornu_op_multiply(stays, s), axis, true);
+    CornuTensor *t = cornu_op_divide(cornu_op_shift(sum, -1.0),
+                                     cornu_op_reduce_sum(stays, axis, true));
+    return cornu_op_convert(cornu_op_relu(cornu_op_subtract(z, t)), type.dtype);
+}
+
 CornuTensor *cornu_activation_apply(CornuActivation activation, CornuTensor *x)
 {
     /* Source: Klambauer et al., "Self-Normalizing Neural Networks", arXiv 1706.02515. */
@@ -160,6 +200,7 @@ CornuTensor *cornu_activation_apply(CornuActivation activation, CornuTensor *x)
     case CORNU_SPARSE_PLUS:  return sparse_plus(x);
     case CORNU_SQUAREPLUS:   return squareplus(x);
     case CORNU_GLU:          return glu(x);
+    case CORNU_SPARSEMAX:    return sparsemax(x);
     case CORNU_DEFAULT_ACTIVATION:
     case CORNU_ACTIVATION_COUNT: break;
     }

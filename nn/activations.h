@@ -1,5 +1,6 @@
 /*
- * Activations by Keras' names and formulas. Source: keras/src/activations/activations.py. Keras has
+ * Activations by Keras' names and formulas. Source: keras/src/activations/activations.py; of them
+ * threshold is left out, which has no values of its own and so no use as a name. Keras has
  * no name for gelu(x, approximate=True), which is gelu_approximate here. What Keras 2 called
  * hard_sigmoid has a name of its own here, which Keras 3 does not know; source:
  * tensorflow/python/keras/backend.py of TensorFlow 1.
@@ -46,7 +47,8 @@ extern "C" {
     X(SPARSE_SIGMOID, "sparse_sigmoid", "min(max(x + 1, 0), 2) / 2")             \
     X(SPARSE_PLUS,  "sparse_plus",  "x <= -1 ? 0 : x >= 1 ? x : (x + 1)^2 / 4")  \
     X(SQUAREPLUS,   "squareplus",   "(x + sqrt(x^2 + 4)) / 2")                   \
-    X(GLU,          "glu",          "a sigmoid(b), the halves of the last axis")
+    X(GLU,          "glu",          "a sigmoid(b), the halves of the last axis") \
+    X(SPARSEMAX,    "sparsemax",    "max(x - t, 0), t by Keras' rule over the last axis")
 
 typedef enum {
 #define X(id, name, formula) CORNU_##id,

@@ -268,10 +268,12 @@ static CornuOptimizer *read_optimizer(const json_t *value)
     return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "there is no optimizer \"%.60s\"", name);
 }
 
-/* Keras writes a tuple as an object with a list in it. */
+/* Keras writes a tuple, and a tensor, as an object with a list in it. */
 static const json_t *untupled(const json_t *value)
 {
     const char *name = json_string_value(json_object_get(value, "class_name"));
+    if (name && !strcmp(name, "__tensor__"))
+        return json_object_get(json_object_get(value, "config"), "value");
     return name && !strcmp(name, "__tuple__") ? json_object_get(value, "items") : value;
 }
 

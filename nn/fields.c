@@ -73,6 +73,10 @@ static json_t *field_to_json(const CornuPolicy *usual, const CornuField *field, 
     switch (field->kind) {
     case CORNU_FIELD_INTEGER: return json_integer(*(const int64_t *)at);
     case CORNU_FIELD_SINGLE:  return cornu__json_list(at, 1);
+    case CORNU_FIELD_SINGLE_OR_NONE: {
+        const int64_t number = *(const int64_t *)at, plain = cornu__integer(number, 0);
+        return number ? cornu__json_list(&plain, 1) : json_null();
+    }
     case CORNU_FIELD_PAIR:    return cornu__json_list(at, 2);
     case CORNU_FIELD_PAIR_OR_NONE: {
         const int64_t *pair = at;
@@ -97,10 +101,13 @@ static json_t *field_to_json(const CornuPolicy *usual, const CornuField *field, 
         const double number = *(const double *)at;
         return json_real(number == (double)CORNU_ZERO ? 0.0 : number);
     }
-    case CORNU_FIELD_RANGE: {
+    case CORNU_FIELD_RANGE: case CORNU_FIELD_RANGE_OR_NONE: {
         const double *range = at;
-        return cornu__json_append(cornu__json_append(json_array(), json_real(range[0])),
-                                  json_real(range[1]));
+        if (field->kind == CORNU_FIELD_RANGE_OR_NONE && range[0] == 0.0 && range[1] == 0.0)
+            return json_null();
+        return cornu__json_append(
+            cornu__json_append(json_array(), json_real(cornu__number(range[0], 0.0))),
+            json_real(cornu__number(range[1], 0.0)));
     }
     case CORNU_FIELD_FLAG: return json_boolean(*(const bool *)at);
     case CORNU_FIELD_NOT:  return json_boolean(!*(const bool *)at);
@@ -369,6 +376,11 @@ CornuStatus cornu__read_field(const CornuPolicy *usual, const CornuField *field,
     case CORNU_FIELD_SINGLE:
         CORNU__TRY(cornu__read_list(value, field->name, at, 1, &count));
         return count == 1 ? CORNU_OK : cornu__unexpected(field->name, "a list of one number");
+    case CORNU_FIELD_SINGLE_OR_NONE:
+        CORNU__TRY(cornu__read_list(value, field->name, at, 1, &count));
+        if (*(int64_t *)at == 0) *(int64_t *)at = CORNU_ZERO;
+        return count == 1 ? CORNU_OK
+                          : cornu__unexpected(field->name, "null or a list of one number");
     case CORNU_FIELD_PAIR_OR_NONE: {
         int64_t *pair = at;
         if (json_is_null(value)) return CORNU_OK;
@@ -379,6 +391,12 @@ CornuStatus cornu__read_field(const CornuPolicy *usual, const CornuField *field,
     }
     case CORNU_FIELD_EDGES: return read_edges(value, field->name, at);
     case CORNU_FIELD_RANGE: return read_range(value, field->name, at);
+    case CORNU_FIELD_RANGE_OR_NONE: {
+        double *range = at;
+        CORNU__TRY(read_range(value, field->name, range));
+        for (int i = 0; i < 2; i++) range[i] = range[i] == 0.0 ? (double)CORNU_ZERO : range[i];
+        return CORNU_OK;
+    }
     case CORNU_FIELD_SHAPE:
         return cornu__read_list(value, field->name, at, CORNU_MAX_RANK, &count);
     case CORNU_FIELD_NUMBER:
@@ -395,10 +413,10 @@ CornuStatus cornu__read_field(const CornuPolicy *usual, const CornuField *field,
         return CORNU_OK;
     case CORNU_FIELD_ACTIVATION:
         return text ? cornu_activation_find(text, at) : cornu__unexpected(field->name, "a text");
-    case CORNU_FIELD_PADDING: case CORNU_FIELD_MERGE: case CORNU_FIELD_INTERPOLATION:
-    case CORNU_FIELD_FILL_MODE: case CORNU_FIELD_FLIP_MODE: case CORNU_FIELD_REDUCTION:
-    case CORNU_FIELD_CURVE: case CORNU_FIELD_SUMMATION: case CORNU_FIELD_AVERAGE:
     case CORNU_FIELD_FAN_MODE: case CORNU_FIELD_DISTRIBUTION:
+    case CORNU_FIELD_PADDING: case CORNU_FIELD_INTERPOLATION: case CORNU_FIELD_FILL_MODE:
+    case CORNU_FIELD_FLIP_MODE: case CORNU_FIELD_REDUCTION: case CORNU_FIELD_CURVE:
+    case CORNU_FIELD_SUMMATION: case CORNU_FIELD_AVERAGE:
         return text ? read_text(field->kind, field->name, text, at)
                     : cornu__unexpected(field->name, "a text");
     case CORNU_FIELD_LAYER: return cornu__layer_from_json(value, usual, at);
@@ -413,9 +431,12 @@ CornuStatus cornu__read_field(const CornuPolicy *usual, const CornuField *field,
     case CORNU_FIELD_AXES: return read_axes(value, field->name, at);
     case CORNU_FIELD_AXES_OR_NONE: return read_axes_or_none(value, field->name, at);
     case CORNU_FIELD_ROW_AXES: return read_row_axes(value, field->name, at);
-    case CORNU_FIELD_AGGREGATION:
-        *(CornuAggregation *)at = CORNU_NO_AGGREGATION;
-        if (json_is_null(value)) return CORNU_OK;
+    case CORNU_FIELD_MERGE: case CORNU_FIELD_AGGREGATION:
+        if (json_is_null(value)) {
+            if (field->kind == CORNU_FIELD_MERGE) *(CornuMerge *)at = CORNU_MERGE_NONE;
+            else *(CornuAggregation *)at = CORNU_NO_AGGREGATION;
+            return CORNU_OK;
+        }
         return text ? read_text(field->kind, field->name, text, at)
                     : cornu__unexpected(field->name, "null or a text");
     case CORNU_FIELD_THRESHOLDS: return read_thresholds(value, field->name, at);
@@ -435,7 +456,7 @@ static bool is_common(const char *name)
 static const struct { const char *name, *value; } foreign[] = {
     { "data_format", "\"channels_last\"" }, { "seed", NULL },
     { "renorm", "false" }, { "renorm_momentum", NULL }, { "rms_scaling", "false" },
-    { "attention_axes", "[1]" },
+    { "fill_mode", "\"constant\"" },
 };
 
 static bool same_value(const json_t *value, const char *text)

@@ -46,9 +46,12 @@ static bool looks_whole(const unsigned char *bytes, size_t size)
 static CornuHdf5 *make(const void *image, size_t size)
 {
     if (cornu_error_pending()) return NULL;
-    if (cornu__hdf5_load() != CORNU_OK) return cornu__null();
+    if (cornu__hdf5_enter() != CORNU_OK) return cornu__null();
     CornuHdf5 *file = cornu__allocate(1, sizeof *file);
-    if (!file) return cornu__null();
+    if (!file) {
+        cornu__hdf5_leave();
+        return cornu__null();
+    }
     file->bytes = image;
     file->size = size;
     h5->open();
@@ -83,6 +86,7 @@ void cornu__hdf5_close(CornuHdf5 *file)
     if (file->file >= 0) h5->Fclose(file->file);
     h5->Eset_auto2(H5E_DEFAULT, file->print, file->print_to);
     cornu__release(file);
+    cornu__hdf5_leave();
 }
 
 /* ---- Finding ---- */
@@ -465,7 +469,7 @@ CornuStatus cornu__hdf5_bytes(CornuHdf5 *file, unsigned char **bytes, size_t *si
 
 static CornuHdf5 *missing(void)
 {
-    cornu__hdf5_load();
+    cornu__hdf5_enter();
     return cornu__null();
 }
 

@@ -3,8 +3,9 @@
  *
  * By libhdf5, if its header was there when Cornu was built and the library is when the first file
  * is opened; without it cornu__hdf5_open and cornu__hdf5_create are CORNU_ERR_UNSUPPORTED and say
- * how to get it. Files are read from and
- * written to memory; names are paths from the root, "layers/dense/vars/0".
+ * how to get it. Files are read from and written to memory; names are paths from the root,
+ * "layers/dense/vars/0". libhdf5 serves one thread at a time: while a file is open, other threads
+ * that open or make one wait, and the thread that opened it closes it.
  *
  * What nobody vouches for: links but plain ones, external and virtual arrays, filters of plug-ins,
  * and arrays that declare more than 1 MiB and more than 1032 times what is stored are refused.

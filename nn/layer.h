@@ -45,6 +45,7 @@ typedef struct CornuCall {
 typedef enum {
     CORNU_FIELD_INTEGER,     /* int64_t                                                   */
     CORNU_FIELD_SINGLE,      /* int64_t, which Keras has as a list of one                 */
+    CORNU_FIELD_SINGLE_OR_NONE, /* likewise; 0 is Keras' None, CORNU_ZERO is 0            */
     CORNU_FIELD_PAIR,        /* int64_t[2]: height, width                                 */
     CORNU_FIELD_PAIR_OR_NONE, /* likewise; Keras' None where both are 0, CORNU_ZERO is 0  */
     CORNU_FIELD_EDGES,       /* int64_t[2][2]: (top, bottom), (left, right); where all are 0
@@ -52,6 +53,7 @@ typedef enum {
     CORNU_FIELD_SHAPE,       /* int64_t[CORNU_MAX_RANK], ends at the first 0              */
     CORNU_FIELD_NUMBER,      /* double; CORNU_ZERO is 0                                   */
     CORNU_FIELD_RANGE,       /* double[2]: lowest and highest                             */
+    CORNU_FIELD_RANGE_OR_NONE, /* likewise; Keras' None where both are 0, CORNU_ZERO is 0  */
     CORNU_FIELD_FLAG,        /* bool                                                      */
     CORNU_FIELD_NOT,         /* bool that says the opposite of Keras' flag                */
     CORNU_FIELD_ACTIVATION,  /* CornuActivation                                           */

@@ -109,9 +109,10 @@ CornuStatus cornu__pair(const char *layer, const char *argument, const char *squ
 /* CORNU_ERR_ARGUMENT unless value is from 1 to INT32_MAX. */
 CornuStatus cornu__positive(const char *name, const char *argument, int64_t value);
 
-/* Puts `usual` where nothing was given; CORNU_ERR_ARGUMENT for a number that names nothing. */
+/* Puts `usual` where nothing was given; CORNU_ERR_ARGUMENT for a number that names nothing, or
+ * comes behind the last one that the layer knows. */
 CornuStatus cornu__check_interpolation(const char *layer, CornuInterpolation *given,
-                                       CornuInterpolation usual);
+                                       CornuInterpolation usual, CornuInterpolation last);
 
 /* CORNU_ERR_ARGUMENT unless it is "valid" or "same". */
 CornuStatus cornu__check_padding(const char *layer, CornuPadding padding);

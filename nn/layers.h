@@ -308,15 +308,19 @@ CornuLayer *cornu_simple_rnn_from(const CornuRecurrentConfig *config);
 #define cornu_simple_rnn(...) \
     cornu_simple_rnn_from(&(CornuRecurrentConfig){ .unset = 0, __VA_ARGS__ })
 
-/* How two results become one: side by side, a + b, a b, (a + b) / 2. */
-typedef enum { CORNU_MERGE_CONCAT, CORNU_MERGE_SUM, CORNU_MERGE_MUL, CORNU_MERGE_AVE } CornuMerge;
+/* How two results become one: side by side, a + b, a b, (a + b) / 2; or stay two. */
+typedef enum {
+    CORNU_MERGE_CONCAT, CORNU_MERGE_SUM, CORNU_MERGE_MUL, CORNU_MERGE_AVE, CORNU_MERGE_NONE
+} CornuMerge;
 
-/* "concat", "sum", "mul", "ave"; NULL for a number that is none. */
+/* "concat", "sum", "mul", "ave"; NULL for none and for a number that is none of them. */
 const char *cornu_merge_name(CornuMerge merge);
 
 /* A recurrent layer and its like that runs backwards; results of both in the order of time.
  * cornu_bidirectional(cornu_lstm(64)). Both layers are taken, also on failure. Where they return
- * sequences, masked steps give zeros. Source: keras/src/layers/rnn/bidirectional.py. */
+ * sequences, masked steps give zeros. Where they return states, those of the forward layer come
+ * behind the result or results, then those of the backward layer; initial states, in the same
+ * order, are further inputs. Source: keras/src/layers/rnn/bidirectional.py. */
 typedef struct {
     char        unset;
     CornuLayer *layer;                        /* required: lstm, gru or simple_rnn */

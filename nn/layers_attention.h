@@ -21,6 +21,9 @@ extern "C" {
  *
  *     cornu_call(cornu_multi_head_attention(8, 64, .use_causal_mask = true), x)
  *
+ * With more axes, (B, …, C) all of them, the steps are the positions along .attention_axes; those
+ * along other axes have nothing to do with each other. Then there are no masks and no scores.
+ *
  * All masks hold together: that one, the causal one, the window's, and those that come with the
  * sequences. A step of the query that may look nowhere looks at all alike, as in Keras without
  * dropout. The query's own mask goes on.
@@ -37,6 +40,8 @@ typedef struct {
     double           dropout;                 /* of the elements of p: 0 or more, below 1 */
     bool             no_bias;
     int64_t          output_shape[CORNU_MAX_RANK];  /* in place of Dq; ends at the first 0 */
+    int64_t          attention_axes[CORNU_MAX_RANK]; /* ends at the first 0; negative ones are from
+                                                        the end. Default: all but first and last */
     int64_t          sliding_window;          /* steps farther apart than this less 1 are masked */
     CornuInitializer kernel_initializer;      /* default glorot_uniform */
     CornuInitializer bias_initializer;        /* default zeros          */

@@ -60,6 +60,25 @@ CornuLayer *cornu_random_translation_from(const CornuRandomTranslationConfig *co
 #define cornu_random_translation(...) \
     cornu_random_translation_from(&(CornuRandomTranslationConfig){ .unset = 0, __VA_ARGS__ })
 
+/* Each image seen from farther away, or nearer: its height and width divided by 1 plus what is
+ * drawn uniformly, so that positive numbers make it smaller; about its center. */
+typedef struct {
+    char               unset;
+    double             height, width;     /* the most, in either direction: below 1 */
+    CornuFillMode      fill_mode;
+    CornuInterpolation interpolation;     /* default bilinear */
+    double             fill_value;
+    double             height_factor[2];  /* the least and the most, in place of height */
+    double             width_factor[2];   /* likewise; none at all is { CORNU_ZERO }. Default:
+                                             what is drawn for the height, too */
+    const char        *name;
+    const char        *dtype;
+} CornuRandomZoomConfig;
+
+CornuLayer *cornu_random_zoom_from(const CornuRandomZoomConfig *config);
+#define cornu_random_zoom(...) \
+    cornu_random_zoom_from(&(CornuRandomZoomConfig){ .unset = 0, __VA_ARGS__ })
+
 /* Each image turned about its center by a part of a whole turn, counter-clockwise, drawn
  * uniformly. */
 typedef struct {

@@ -45,6 +45,12 @@ CornuLayer *cornu_depthwise_conv2d_from(const CornuDepthwiseConv2dConfig *config
 #define cornu_depthwise_conv2d(...) \
     cornu_depthwise_conv2d_from(&(CornuDepthwiseConv2dConfig){ .unset = 0, __VA_ARGS__ })
 
+/* The same over sequences (B, T, C): kernel (k, C, depth_multiplier). The window has one extent,
+ * .kernel_size = { 3 }; so it is with the 1-D layers below. */
+CornuLayer *cornu_depthwise_conv1d_from(const CornuDepthwiseConv2dConfig *config);
+#define cornu_depthwise_conv1d(...) \
+    cornu_depthwise_conv1d_from(&(CornuDepthwiseConv2dConfig){ .unset = 0, __VA_ARGS__ })
+
 /* A depthwise convolution with depthwise_kernel (h, w, C, depth_multiplier), then one of 1 by 1
  * with pointwise_kernel (1, 1, C depth_multiplier, filters), then bias and activation.
  * Source: keras/src/layers/convolutional/base_separable_conv.py. */
@@ -69,6 +75,12 @@ typedef struct {
 CornuLayer *cornu_separable_conv2d_from(const CornuSeparableConv2dConfig *config);
 #define cornu_separable_conv2d(...) \
     cornu_separable_conv2d_from(&(CornuSeparableConv2dConfig){ .unset = 0, __VA_ARGS__ })
+
+/* Over sequences: depthwise_kernel (k, C, depth_multiplier), pointwise_kernel
+ * (1, C depth_multiplier, filters). */
+CornuLayer *cornu_separable_conv1d_from(const CornuSeparableConv2dConfig *config);
+#define cornu_separable_conv1d(...) \
+    cornu_separable_conv1d_from(&(CornuSeparableConv2dConfig){ .unset = 0, __VA_ARGS__ })
 
 /* The gradient by x of a convolution, as a layer: kernel (h, w, filters, C), strides make the image
  * larger. "valid" gives (H - 1) s + d (h - 1) + 1 rows, or H s where the stride is larger than the
@@ -96,6 +108,11 @@ typedef struct {
 CornuLayer *cornu_conv2d_transpose_from(const CornuConv2dTransposeConfig *config);
 #define cornu_conv2d_transpose(...) \
     cornu_conv2d_transpose_from(&(CornuConv2dTransposeConfig){ .unset = 0, __VA_ARGS__ })
+
+/* Over sequences: kernel (k, filters, C). */
+CornuLayer *cornu_conv1d_transpose_from(const CornuConv2dTransposeConfig *config);
+#define cornu_conv1d_transpose(...) \
+    cornu_conv1d_transpose_from(&(CornuConv2dTransposeConfig){ .unset = 0, __VA_ARGS__ })
 
 /* x (B, T, C), kernel (k, C / groups, filters), y (B, To, filters).
  * Source: keras/src/layers/convolutional/conv1d.py. */
@@ -176,6 +193,19 @@ CornuLayer *cornu_zero_padding2d_from(const CornuZeroPadding2dConfig *config);
 #define cornu_zero_padding2d(...) \
     cornu_zero_padding2d_from(&(CornuZeroPadding2dConfig){ .unset = 0, __VA_ARGS__ })
 
+/* Zeros before and after sequences (B, T, C). */
+typedef struct {
+    char        unset;
+    int64_t     around;                   /* on both sides; default 1 */
+    int64_t     padding[2];               /* { before, after }; none at all: { CORNU_ZERO } */
+    const char *name;
+    const char *dtype;
+} CornuZeroPadding1dConfig;
+
+CornuLayer *cornu_zero_padding1d_from(const CornuZeroPadding1dConfig *config);
+#define cornu_zero_padding1d(...) \
+    cornu_zero_padding1d_from(&(CornuZeroPadding1dConfig){ .unset = 0, __VA_ARGS__ })
+
 /* Images without their edges. */
 typedef struct {
     char        unset;
@@ -189,15 +219,30 @@ CornuLayer *cornu_cropping2d_from(const CornuCropping2dConfig *config);
 #define cornu_cropping2d(...) \
     cornu_cropping2d_from(&(CornuCropping2dConfig){ .unset = 0, __VA_ARGS__ })
 
+/* Sequences (B, T, C) without their ends. */
+typedef struct {
+    char        unset;
+    int64_t     around;                   /* of both ends; default 1 */
+    int64_t     cropping[2];              /* { first, last }; none at all: { CORNU_ZERO } */
+    const char *name;
+    const char *dtype;
+} CornuCropping1dConfig;
+
+CornuLayer *cornu_cropping1d_from(const CornuCropping1dConfig *config);
+#define cornu_cropping1d(...) \
+    cornu_cropping1d_from(&(CornuCropping1dConfig){ .unset = 0, __VA_ARGS__ })
+
 /* ---- Resampling ---- */
 
-/* Between pixels, whose centers are at 0.5, 1.5, …: the nearest one, or a mean weighted by
- * distance; beyond the outermost centers these. */
+/* Between pixels, whose centers are at 0.5, 1.5, …: the nearest one, or a mean weighted by a
+ * function of the distance that reaches 1, 2 (Keys' cubic, a = -1/2), 3 or 5 pixels far; the weights
+ * of pixels that there are sum up to 1. */
 typedef enum {
-    CORNU_DEFAULT_INTERPOLATION, CORNU_NEAREST, CORNU_BILINEAR
+    CORNU_DEFAULT_INTERPOLATION, CORNU_NEAREST, CORNU_BILINEAR, CORNU_BICUBIC, CORNU_LANCZOS3,
+    CORNU_LANCZOS5
 } CornuInterpolation;
 
-/* "nearest", "bilinear"; NULL for a number that is none. */
+/* "nearest", "bilinear", "bicubic", "lanczos3", "lanczos5"; NULL for a number that is none. */
 const char *cornu_interpolation_name(CornuInterpolation interpolation);
 
 /* (B, H size[0], W size[1], C) */
@@ -214,16 +259,28 @@ CornuLayer *cornu_up_sampling2d_from(const CornuUpSampling2dConfig *config);
 #define cornu_up_sampling2d(...) \
     cornu_up_sampling2d_from(&(CornuUpSampling2dConfig){ .unset = 0, __VA_ARGS__ })
 
-/* (B, height, width, C), in training and inference. A smaller image is made of the pixels that are
- * nearest to its own, too, not of means of all (Keras' antialias = False).
- * Source: keras/src/layers/preprocessing/image_preprocessing/resizing.py. */
+/* Each step `size` times: (B, T size, C). */
+typedef struct {
+    char        unset;
+    int64_t     size;                     /* default 2 */
+    const char *name;
+    const char *dtype;
+} CornuUpSampling1dConfig;
+
+CornuLayer *cornu_up_sampling1d_from(const CornuUpSampling1dConfig *config);
+#define cornu_up_sampling1d(...) \
+    cornu_up_sampling1d_from(&(CornuUpSampling1dConfig){ .unset = 0, __VA_ARGS__ })
+
+/* (B, height, width, C), in training and inference. Source: jax.image.resize and
+ * keras/src/layers/preprocessing/image_preprocessing/resizing.py. */
 typedef struct {
     char               unset;
     int64_t            height, width;     /* required */
     CornuInterpolation interpolation;     /* default bilinear */
-    bool               crop_to_aspect_ratio; /* refused: not available in this version */
-    bool               pad_to_aspect_ratio;  /* likewise */
-    bool               antialias;            /* likewise */
+    bool               crop_to_aspect_ratio; /* of the image its middle part of the new ratio */
+    bool               pad_to_aspect_ratio;  /* fill_value on two sides, for the new ratio    */
+    bool               antialias;            /* for smaller images weights reach as much farther */
+    double             fill_value;           /* default 0 */
     const char        *name;
     const char        *dtype;
 } CornuResizingConfig;

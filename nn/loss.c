@@ -13,6 +13,8 @@ static const CornuObjectClass *const classes[] = {
     &cornu__binary_crossentropy_class,
     &cornu__categorical_focal_crossentropy_class,
     &cornu__binary_focal_crossentropy_class,
+    &cornu__categorical_generalized_cross_entropy_class,
+    &cornu__ctc_class,
     &cornu__kl_divergence_class,
     &cornu__mean_squared_error_class,
     &cornu__mean_absolute_error_class,

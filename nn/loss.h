@@ -133,6 +133,32 @@ CornuLoss *cornu_binary_focal_crossentropy_from(const CornuBinaryFocalConfig *co
 #define cornu_binary_focal_crossentropy(...) \
     cornu_binary_focal_crossentropy_from(&(CornuBinaryFocalConfig){ .unset = 0, __VA_ARGS__ })
 
+typedef struct {
+    char           unset;
+    double         q;   /* above 0 and below 1; default 0.5 */
+    CornuReduction reduction;
+    const char    *name;
+} CornuGeneralizedCrossentropyConfig;
+
+/* (1 - p[label]^q) / q, labels as sparse_categorical_crossentropy's, y_pred probabilities, taken as
+ * they are. Near 0 q gives the crossentropy, near 1 the absolute error.
+ * Source: Zhang and Sabuncu, "Generalized Cross Entropy Loss", arXiv 1805.07836. */
+CornuLoss *cornu_categorical_generalized_cross_entropy_from(
+    const CornuGeneralizedCrossentropyConfig *config);
+#define cornu_categorical_generalized_cross_entropy(...) \
+    cornu_categorical_generalized_cross_entropy_from(    \
+        &(CornuGeneralizedCrossentropyConfig){ .unset = 0, __VA_ARGS__ })
+
+/* - log of the probability that the logits y_pred (B, T, C) spell the labels y_true (B, N): class 0
+ * says nothing, classes that follow themselves count once unless nothing is between them. Zeros at
+ * the end of a row of labels are not part of it. The steps follow one another, and for the gradient
+ * each keeps 2 N + 1 numbers a row. What cannot be spelled in T steps costs about 1e5. A label
+ * outside [0, C) is CORNU_ERR_VALUE when the step runs.
+ * Source: Graves et al., "Connectionist Temporal Classification", ICML 2006, as optax computes it
+ * and Keras after it (keras/src/backend/jax/nn.py). */
+CornuLoss *cornu_ctc_from(const CornuLossConfig *config);
+#define cornu_ctc(...) cornu_ctc_from(&(CornuLossConfig){ .unset = 0, __VA_ARGS__ })
+
 /* The sum over C of t log(t / p), both clipped to [1e-7, 1]. */
 CornuLoss *cornu_kl_divergence_from(const CornuLossConfig *config);
 #define cornu_kl_divergence(...) \

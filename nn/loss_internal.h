@@ -18,6 +18,7 @@ void *cornu__loss_create(size_t size, const CornuLoss *base, const void *config)
 extern const CornuObjectClass cornu__sparse_categorical_crossentropy_class,
     cornu__categorical_crossentropy_class, cornu__binary_crossentropy_class,
     cornu__categorical_focal_crossentropy_class, cornu__binary_focal_crossentropy_class,
+    cornu__categorical_generalized_cross_entropy_class, cornu__ctc_class,
     cornu__kl_divergence_class, cornu__mean_squared_error_class, cornu__mean_absolute_error_class,
     cornu__mean_absolute_percentage_error_class, cornu__mean_squared_logarithmic_error_class,
     cornu__log_cosh_class, cornu__poisson_class, cornu__huber_class,

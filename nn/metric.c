@@ -101,11 +101,11 @@ static const CornuObjectClass *const classes[] = {
     &cornu__binary_iou_class,
 };
 
-/* Those that cannot be had without arguments. */
+/* Those that cannot be had without arguments, or whose name is another's. */
 static const CornuObjectClass *const others[] = {
     &cornu__sensitivity_at_specificity_class, &cornu__specificity_at_sensitivity_class,
     &cornu__precision_at_recall_class, &cornu__recall_at_precision_class, &cornu__mean_iou_class,
-    &cornu__iou_class,
+    &cornu__iou_class, &cornu__equality_accuracy_class,
 };
 
 static const struct {

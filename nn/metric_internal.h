@@ -34,6 +34,7 @@ typedef struct {
 } CornuPlainConfig;
 
 extern const CornuObjectClass cornu__accuracy_class, cornu__crossentropy_class,   /* by shape */
+    cornu__equality_accuracy_class,                                               /* Keras' */
     cornu__binary_accuracy_class, cornu__categorical_accuracy_class,
     cornu__sparse_categorical_accuracy_class, cornu__top_k_categorical_accuracy_class,
     cornu__sparse_top_k_categorical_accuracy_class, cornu__root_mean_squared_error_class,

@@ -34,6 +34,8 @@ typedef struct {
     char        unset;
     int64_t     k;           /* default 5 */
     const char *name;
+    bool        from_sorted_ids; /* of the sparse one alone: y_pred (…, N) are numbers of classes,
+                                    the best first, of which k are looked at */
 } CornuTopKConfig;
 
 /* How often fewer than k classes have a greater prediction than the right one. Labels as one of C
@@ -62,6 +64,16 @@ CornuMetric *cornu_pearson_correlation_from(const CornuSimilarityConfig *config)
 CornuMetric *cornu_concordance_correlation_from(const CornuSimilarityConfig *config);
 #define cornu_concordance_correlation(...) \
     cornu_concordance_correlation_from(&(CornuSimilarityConfig){ .unset = 0, __VA_ARGS__ })
+
+/* How often y_pred equals y_true, number for number. */
+typedef struct {
+    char        unset;
+    const char *name;        /* default accuracy */
+} CornuEqualityConfig;
+
+CornuMetric *cornu_equality_accuracy_from(const CornuEqualityConfig *config);
+#define cornu_equality_accuracy(...) \
+    cornu_equality_accuracy_from(&(CornuEqualityConfig){ .unset = 0, __VA_ARGS__ })
 
 /* ---- Counts of binary decisions ----
  *
@@ -144,6 +156,10 @@ typedef struct {
                                                         1 are added */
     bool           multi_label;        /* (B, N): the mean of each column's own area */
     bool           from_logits;
+    double         label_weights[CORNU_MAX_THRESHOLDS]; /* of the N columns, 0 or more, CORNU_ZERO
+                                                           for 0; default all the same. Of areas
+                                                           with multi_label, else of predictions */
+    int64_t        num_labels;         /* N: may be said with multi_label */
 } CornuAucConfig;
 
 /* The area under the curve. */

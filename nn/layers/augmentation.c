@@ -1,4 +1,4 @@
-/* RandomFlip, RandomTranslation and RandomRotation: per image, in training alone. */
+/* RandomFlip, RandomTranslation, RandomZoom and RandomRotation: per image, in training alone. */
 #include "../layer_internal.h"
 
 const char *cornu_flip_mode_name(CornuFlipMode mode)
@@ -92,7 +92,7 @@ CornuLayer *cornu_random_flip_from(const CornuRandomFlipConfig *config)
 
 /* ---- Images from elsewhere ---- */
 
-/* What RandomTranslation and RandomRotation have in common. */
+/* What RandomTranslation, RandomZoom and RandomRotation have in common. */
 typedef struct {
     CornuFillMode      fill_mode;
     CornuInterpolation interpolation;
@@ -198,7 +198,7 @@ static CornuStatus check_sampling(const char *name, CornuFillMode fill_mode,
     if (!cornu_fill_mode_name(fill_mode))
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .fill_mode is %d, expected 0 to 3", name,
                            (int)fill_mode);
-    return cornu__check_interpolation(name, interpolation, CORNU_BILINEAR);
+    return cornu__check_interpolation(name, interpolation, CORNU_BILINEAR, CORNU_BILINEAR);
 }
 
 /* Puts `most` in either direction into the range, or orders what was given. */
@@ -280,6 +280,79 @@ CornuLayer *cornu_random_translation_from(const CornuRandomTranslationConfig *co
     CornuLayer *layer = cornu_layer_create(&cornu__random_translation_class, config->name,
                                            config->dtype);
     if (layer) ((RandomTranslation *)layer)->config = to;
+    return layer;
+}
+
+/* ---- RandomZoom ---- */
+
+typedef struct {
+    CornuLayer            base;
+    CornuRandomZoomConfig config;   /* what was given resolved into the ranges */
+} RandomZoom;
+
+/* Rows or columns of x, as far from the middle as `zoom` (B, 1, 1) says. */
+static CornuTensor *zoomed(CornuTensor *x, int axis, CornuTensor *zoom)
+{
+    const double middle = 0.5 * (double)(cornu_tensor_shape(x).extent[axis] - 1);
+    CornuTensor *place = cornu_op_multiply(cornu_op_shift(counted(x, axis), -middle), zoom);
+    return cornu_op_shift(place, middle);
+}
+
+static bool is_given(const double range[2]) { return range[0] != 0.0 || range[1] != 0.0; }
+
+static CornuTensor *zoom_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const CornuRandomZoomConfig *c = &((RandomZoom *)layer)->config;
+    const Sampling sampling = { c->fill_mode, c->interpolation, c->fill_value };
+    if (!x || !call->training) return x;
+    const double width[2] = { cornu__number(c->width_factor[0], 0.0),
+                              cornu__number(c->width_factor[1], 0.0) };
+    CornuTensor *numbers = draw(layer, call, x, 2);
+    CornuTensor *down = cornu_op_shift(between(drawn(numbers, 0), c->height_factor), 1.0);
+    CornuTensor *across = down;
+    if (is_given(c->width_factor))
+        across = cornu_op_shift(between(drawn(numbers, 1), width), 1.0);
+    return sample(x, zoomed(x, 1, down), zoomed(x, 2, across), &sampling);
+}
+
+static CornuLayer *zoom_from(const void *config) { return cornu_random_zoom_from(config); }
+
+static const CornuField zoom_fields[] = {
+    { "height_factor", CORNU_FIELD_RANGE, offsetof(CornuRandomZoomConfig, height_factor) },
+    { "width_factor", CORNU_FIELD_RANGE_OR_NONE, offsetof(CornuRandomZoomConfig, width_factor) },
+    { "fill_mode", CORNU_FIELD_FILL_MODE, offsetof(CornuRandomZoomConfig, fill_mode) },
+    { "interpolation", CORNU_FIELD_INTERPOLATION,
+      offsetof(CornuRandomZoomConfig, interpolation) },
+    { "fill_value", CORNU_FIELD_NUMBER, offsetof(CornuRandomZoomConfig, fill_value) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__random_zoom_class = {
+    .class_name = "RandomZoom", .size = sizeof(RandomZoom), .build = cornu__build_image,
+    .call = zoom_call, .mask = cornu__no_mask,
+    .fields = zoom_fields, .config_size = sizeof(CornuRandomZoomConfig),
+    .config_offset = offsetof(RandomZoom, config), .from = zoom_from,
+};
+
+CornuLayer *cornu_random_zoom_from(const CornuRandomZoomConfig *config)
+{
+    const char           *name = config->name ? config->name : "random_zoom";
+    CornuRandomZoomConfig to = *config;
+    double               *width = to.width_factor;
+    const bool            none_across = is_given(width);
+    to.name = to.dtype = NULL;
+    to.fill_value = cornu__number(config->fill_value, 0.0);
+    for (int i = 0; i < 2 && none_across; i++) width[i] = cornu__number(width[i], 0.0);
+    if (resolve_range(name, "height", "height_factor", &to.height, to.height_factor) ||
+        resolve_range(name, "width", "width_factor", &to.width, width) ||
+        check_sampling(name, to.fill_mode, &to.interpolation))
+        return cornu__null();
+    if (to.height_factor[0] == -1.0 || width[0] == -1.0)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: a factor is -1, expected more, as the "
+                                "image would be divided by 0", name);
+    if (none_across && !is_given(width)) width[0] = width[1] = (double)CORNU_ZERO;
+    CornuLayer *layer = cornu_layer_create(&cornu__random_zoom_class, config->name, config->dtype);
+    if (layer) ((RandomZoom *)layer)->config = to;
     return layer;
 }
 

@@ -21,28 +21,57 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
     CornuText        a, b;
     const CornuShape forward = layer->inner[FORWARD]->output;
     const CornuShape backward = layer->inner[BACKWARD]->output;
-    const bool concat = ((Bidirectional *)layer)->config.merge_mode == CORNU_MERGE_CONCAT;
-    if (concat || cornu_shape_equal(forward, backward)) return CORNU_OK;
+    const CornuMerge merge = ((Bidirectional *)layer)->config.merge_mode;
+    if (merge == CORNU_MERGE_CONCAT || merge == CORNU_MERGE_NONE ||
+        cornu_shape_equal(forward, backward))
+        return CORNU_OK;
     return cornu__fail(CORNU_ERR_SHAPE, "forward gives %s, backward %s; expected the same to merge",
                        cornu_shape_print(&a, forward), cornu_shape_print(&b, backward));
 }
 
-static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+static CornuTensor *merged(CornuMerge merge, CornuTensor *const y[2])
 {
-    const Bidirectional *self = (Bidirectional *)layer;
-    CornuTensor *y[2];
-    for (int i = 0; i < 2; i++)
-        y[i] = cornu_op_convert(cornu_layer_call(layer->inner[i], call, x), layer->result);
-    if (((CornuRecurrent *)layer->inner[BACKWARD])->config.return_sequences)
-        y[BACKWARD] = cornu_op_flip(y[BACKWARD], 1);
     if (!y[FORWARD] || !y[BACKWARD]) return NULL;
-    switch (self->config.merge_mode) {
+    switch (merge) {
     case CORNU_MERGE_CONCAT: return cornu_op_concat(y, 2, cornu_tensor_shape(y[0]).rank - 1);
     case CORNU_MERGE_SUM:    return cornu_op_add(y[0], y[1]);
     case CORNU_MERGE_MUL:    return cornu_op_multiply(y[0], y[1]);
-    case CORNU_MERGE_AVE:    break;
+    case CORNU_MERGE_AVE:    return cornu_op_scale(cornu_op_add(y[0], y[1]), 0.5);
+    case CORNU_MERGE_NONE:   break;
     }
-    return cornu_op_scale(cornu_op_add(y[0], y[1]), 0.5);
+    return y[FORWARD];
+}
+
+/* What comes before the states. */
+static int results(const CornuLayer *layer)
+{
+    return ((const Bidirectional *)layer)->config.merge_mode == CORNU_MERGE_NONE ? 2 : 1;
+}
+
+static int outputs(const CornuLayer *layer)
+{
+    return results(layer) + 2 * (cornu_layer_outputs(layer->inner[FORWARD]) - 1);
+}
+
+static CornuTensor *call_many(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
+                              int in_count, CornuTensor **out)
+{
+    const int    given = (in_count - 1) / 2, states = cornu_layer_outputs(layer->inner[0]) - 1;
+    CornuTensor *y[2];
+    if (in_count != 1 + 2 * given)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: %d initial states, expected as many for "
+                                "both layers", cornu_layer_name(layer), in_count - 1);
+    for (int i = 0; i < 2; i++) {
+        CornuTensor *own[CORNU_MAX_LAYER_TENSORS] = { in[0] }, *made[CORNU_MAX_LAYER_TENSORS];
+        for (int k = 1; k <= given; k++) own[k] = in[i * given + k];
+        cornu_layer_call_many(layer->inner[i], call, own, 1 + given, made, 1 + states);
+        for (int k = 0; k < states; k++) out[results(layer) + i * states + k] = made[1 + k];
+        y[i] = cornu_op_convert(made[0], layer->result);
+    }
+    if (((CornuRecurrent *)layer->inner[BACKWARD])->config.return_sequences)
+        y[BACKWARD] = cornu_op_flip(y[BACKWARD], 1);
+    if (results(layer) == 2) out[1] = y[BACKWARD];
+    return out[0] = merged(((Bidirectional *)layer)->config.merge_mode, y);
 }
 
 static CornuTensor *mask(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
@@ -62,9 +91,11 @@ static const CornuField fields[] = {
 static const char *const folders[] = { "forward_layer", "backward_layer", NULL };
 
 const CornuLayerClass cornu__bidirectional_class = {
-    .class_name = "Bidirectional", .size = sizeof(Bidirectional), .build = build, .call = call,
-    .mask = mask, .fields = fields, .config_size = sizeof(CornuBidirectionalConfig),
+    .class_name = "Bidirectional", .size = sizeof(Bidirectional), .build = build,
+    .call_many = call_many, .outputs = outputs, .mask = mask, .fields = fields,
+    .config_size = sizeof(CornuBidirectionalConfig),
     .config_offset = offsetof(Bidirectional, config), .from = from, .folders = folders,
+    .operands = "initial_state*",
 };
 
 /* Forward and backward differ in their direction, and in nothing that shapes their results. */
@@ -80,6 +111,9 @@ static CornuStatus check_pair(const char *name, const CornuRecurrentConfig *forw
     if (forward->return_sequences != backward->return_sequences)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .return_sequences differs in .layer and "
                            ".backward_layer, expected the same", name);
+    if (forward->return_state != backward->return_state)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .return_state differs in .layer and "
+                           ".backward_layer, expected the same", name);
     return CORNU_OK;
 }
 
@@ -93,12 +127,9 @@ static CornuStatus check(const CornuBidirectionalConfig *config, const char *nam
             return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is of class %s, expected LSTM, GRU or "
                                "SimpleRNN", name, i ? "backward_layer" : "layer",
                                layers[i]->kind->class_name);
-    for (int i = 0; i < 2; i++)
-        if (layers[i] && cornu_layer_outputs(layers[i]) > 1)
-            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: .%s has .return_state, which is not "
-                               "available in this version", name, i ? "backward_layer" : "layer");
-    if (cornu_merge_name(config->merge_mode)) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .merge_mode is %d, expected 0 to 3", name,
+    if (cornu_merge_name(config->merge_mode) || config->merge_mode == CORNU_MERGE_NONE)
+        return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .merge_mode is %d, expected 0 to 4", name,
                        (int)config->merge_mode);
 }
 

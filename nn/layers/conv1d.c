@@ -15,12 +15,8 @@ static CornuKernelWindow window_of(const CornuConv1dConfig *c)
 static CornuStatus build(CornuLayer *layer, CornuShape input)
 {
     const CornuConv1dConfig *config = &((Conv1d *)layer)->config;
-    const int64_t            reach = config->dilation_rate * (config->kernel_size - 1) + 1;
-    CornuText                text;
-    CORNU__TRY(cornu__expect_input(input, 3, "(B, T, C)"));
-    if (config->padding == CORNU_VALID && reach > input.extent[1])
-        return cornu__fail(CORNU_ERR_SHAPE, "the input %s is shorter than the kernel's %lld steps",
-                           cornu_shape_print(&text, input), (long long)reach);
+    const CornuKernelWindow  window = window_of(config);
+    CORNU__TRY(cornu__row_window_fits(&window, input));
     CORNU__TRY(cornu__check_channels(input, config->groups));
     CORNU__TRY(cornu__declare(layer, "kernel",
                               cornu_shape(config->kernel_size, input.extent[2] / config->groups,

@@ -1,3 +1,4 @@
+/* Conv2DTranspose; and Conv1DTranspose, whose sequences are images of one row. */
 #include "../../device/integer_internal.h"
 #include "convolution_internal.h"
 
@@ -5,6 +6,13 @@ typedef struct {
     CornuLayer                 base;
     CornuConv2dTransposeConfig config;   /* sizes resolved into the pairs */
 } Conv2dTranspose;
+
+extern const CornuLayerClass cornu__conv1d_transpose_class;
+
+static bool is_over_rows(const CornuLayer *layer)
+{
+    return layer->kind == &cornu__conv1d_transpose_class;
+}
 
 /*
  * Keras takes the outputs apart by so many rows on the left and on the right of x between which
@@ -38,10 +46,12 @@ CornuConvolution cornu__transposed_convolution(const CornuConv2dTransposeConfig 
 static CornuStatus build(CornuLayer *layer, CornuShape input)
 {
     const CornuConv2dTransposeConfig *config = &((Conv2dTranspose *)layer)->config;
-    CORNU__TRY(cornu__expect_input(input, 4, "(B, H, W, C)"));
+    const int64_t *size = config->kernel_size, filters = config->filters;
+    const bool     row = is_over_rows(layer);
+    CORNU__TRY(row ? cornu__build_sequence(layer, input) : cornu__build_image(layer, input));
     CORNU__TRY(cornu__declare(layer, "kernel",
-                              cornu_shape(config->kernel_size[0], config->kernel_size[1],
-                                          config->filters, input.extent[3]),
+                              row ? cornu_shape(size[1], filters, input.extent[2])
+                                  : cornu_shape(size[0], size[1], filters, input.extent[3]),
                               config->kernel_initializer, config->kernel_regularizer,
                               config->kernel_constraint));
     if (config->no_bias) return CORNU_OK;
@@ -53,24 +63,37 @@ static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *
 {
     const CornuConv2dTransposeConfig *config = &((Conv2dTranspose *)layer)->config;
     int64_t                           out[2];
+    if (is_over_rows(layer)) x = cornu__as_image(x);
     if (!x) return NULL;
     const CornuConvolution c = cornu__transposed_convolution(config, cornu_tensor_shape(x),
-                                                             out);
-    CornuTensor *y = cornu_op_conv2d_grad_input(x, cornu_layer_read(layer, call, 0), out[0],
-                                                out[1], &c);
+                                                              out);
+    CornuTensor *kernel = cornu_op_reshape(cornu_layer_read(layer, call, 0),
+                                           cornu_shape(config->kernel_size[0],
+                                                       config->kernel_size[1], config->filters,
+                                                       CORNU_NONE));
+    CornuTensor *y = cornu_op_conv2d_grad_input(x, kernel, out[0], out[1], &c);
+    if (is_over_rows(layer)) y = cornu__as_sequence(y);
     return cornu__biased(layer, call, y, config->no_bias ? -1 : 1, config->activation);
 }
 
 static CornuLayer *from(const void *config) { return cornu_conv2d_transpose_from(config); }
+static CornuLayer *row_from(const void *config) { return cornu_conv1d_transpose_from(config); }
 
 #define AT(name) offsetof(CornuConv2dTransposeConfig, name)
 static const CornuField fields[] = {
     { "filters", CORNU_FIELD_INTEGER, AT(filters) },
-    { "kernel_size", CORNU_FIELD_PAIR, AT(kernel_size) },
-    { "strides", CORNU_FIELD_PAIR, AT(strides) },
+    CORNU__WINDOW_FIELDS(CornuConv2dTransposeConfig),
     { "padding", CORNU_FIELD_PADDING, AT(padding) },
     { "output_padding", CORNU_FIELD_PAIR_OR_NONE, AT(output_padding) },
-    { "dilation_rate", CORNU_FIELD_PAIR, AT(dilation_rate) },
+    CORNU__KERNEL_FIELDS(CornuConv2dTransposeConfig),
+    { 0 },
+};
+
+static const CornuField row_fields[] = {
+    { "filters", CORNU_FIELD_INTEGER, AT(filters) },
+    CORNU__ROW_WINDOW_FIELDS(CornuConv2dTransposeConfig),
+    { "padding", CORNU_FIELD_PADDING, AT(padding) },
+    { "output_padding", CORNU_FIELD_SINGLE_OR_NONE, AT(output_padding[1]) },
     CORNU__KERNEL_FIELDS(CornuConv2dTransposeConfig),
     { 0 },
 };
@@ -81,6 +104,13 @@ const CornuLayerClass cornu__conv2d_transpose_class = {
     .call = call, .mask = cornu__no_mask,
     .fields = fields, .config_size = sizeof(CornuConv2dTransposeConfig),
     .config_offset = offsetof(Conv2dTranspose, config), .from = from,
+};
+
+const CornuLayerClass cornu__conv1d_transpose_class = {
+    .class_name = "Conv1DTranspose", .size = sizeof(Conv2dTranspose), .build = build,
+    .call = call, .mask = cornu__no_mask,
+    .fields = row_fields, .config_size = sizeof(CornuConv2dTransposeConfig),
+    .config_offset = offsetof(Conv2dTranspose, config), .from = row_from,
 };
 
 /* None stays 0 and 0, {n} is {n, n}. */
@@ -99,8 +129,9 @@ static CornuStatus resolve_output_padding(const char *name, const int64_t stride
     return CORNU_OK;
 }
 
-static CornuStatus resolve(const char *name, CornuConv2dTransposeConfig *to)
+static CornuStatus resolve(const char *name, bool row, CornuConv2dTransposeConfig *to)
 {
+    CornuResolveWindow     *window = row ? cornu__resolve_row_window : cornu__resolve_window;
     const CornuInitializer initializers[] = { to->kernel_initializer, to->bias_initializer };
     to->name = to->dtype = NULL;
     CORNU__TRY(cornu__positive(name, "filters", to->filters));
@@ -109,21 +140,34 @@ static CornuStatus resolve(const char *name, CornuConv2dTransposeConfig *to)
     to->activation = cornu__activation(to->activation, CORNU_LINEAR);
     to->kernel_initializer = cornu__initializer(to->kernel_initializer, CORNU_GLOROT_UNIFORM);
     to->bias_initializer = cornu__initializer(to->bias_initializer, CORNU_ZEROS);
-    CORNU__TRY(cornu__resolve_window(name, to->padding, &to->kernel, to->kernel_size, &to->stride,
-                                     to->strides, to->dilation_rate));
+    CORNU__TRY(window(name, to->padding, &to->kernel, to->kernel_size, &to->stride, to->strides,
+                      to->dilation_rate));
+    if (row && !to->output_padding[1]) to->output_padding[1] = to->output_padding[0];
+    if (row && to->output_padding[1]) to->output_padding[0] = CORNU_ZERO;
     return resolve_output_padding(name, to->strides, to->output_padding);
 }
 
-CornuLayer *cornu_conv2d_transpose_from(const CornuConv2dTransposeConfig *config)
+static CornuLayer *create(const CornuLayerClass *kind, const char *label,
+                          const CornuConv2dTransposeConfig *config)
 {
     CornuConv2dTransposeConfig resolved = *config;
-    if (resolve(config->name ? config->name : "conv2d_transpose", &resolved))
+    if (resolve(config->name ? config->name : label, kind == &cornu__conv1d_transpose_class,
+                &resolved))
         return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__conv2d_transpose_class, config->name,
-                                           config->dtype);
+    CornuLayer *layer = cornu_layer_create(kind, config->name, config->dtype);
     if (!layer) return NULL;
     ((Conv2dTranspose *)layer)->config = resolved;
     layer->frozen = config->frozen;
     layer->activity_regularizer = config->activity_regularizer;
     return layer;
+}
+
+CornuLayer *cornu_conv2d_transpose_from(const CornuConv2dTransposeConfig *config)
+{
+    return create(&cornu__conv2d_transpose_class, "conv2d_transpose", config);
+}
+
+CornuLayer *cornu_conv1d_transpose_from(const CornuConv2dTransposeConfig *config)
+{
+    return create(&cornu__conv1d_transpose_class, "conv1d_transpose", config);
 }

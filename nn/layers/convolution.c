@@ -11,6 +11,31 @@ CornuStatus cornu__resolve_window(const char *name, CornuPadding padding, int64_
     return cornu__pair(name, "dilation_rate", "dilation_rate", 0, dilation_rate, 1, dilation_rate);
 }
 
+/* A file gives { 0, n }. */
+static CornuStatus resolve_row(const char *name, const char *argument, const char *square,
+                               int64_t *one, int64_t pair[2], int64_t usual)
+{
+    const int64_t given[2] = { pair[1] ? pair[1] : pair[0] };
+    if (pair[0] > 1 && pair[1])
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is { %lld, %lld }, expected one extent",
+                           name, argument, (long long)pair[0], (long long)pair[1]);
+    CORNU__TRY(cornu__pair(name, argument, square, *one, given, usual, pair));
+    pair[0] = 1;
+    *one = 0;
+    return CORNU_OK;
+}
+
+CornuStatus cornu__resolve_row_window(const char *name, CornuPadding padding, int64_t *kernel,
+                                      int64_t kernel_size[2], int64_t *stride, int64_t strides[2],
+                                      int64_t dilation_rate[2])
+{
+    int64_t none = 0;
+    CORNU__TRY(cornu__check_padding(name, padding));
+    CORNU__TRY(resolve_row(name, "kernel_size", "kernel", kernel, kernel_size, 0));
+    CORNU__TRY(resolve_row(name, "strides", "stride", stride, strides, 1));
+    return resolve_row(name, "dilation_rate", "dilation_rate", &none, dilation_rate, 1);
+}
+
 CornuKernelWindow cornu__kernel_window(CornuPadding padding, const int64_t size[2],
                                        const int64_t strides[2], const int64_t dilation[2])
 {
@@ -49,6 +74,16 @@ CornuStatus cornu__window_fits(const CornuKernelWindow *window, CornuShape input
                                (long long)size[1], (long long)dilation[0],
                                (long long)dilation[1]);
     return CORNU_OK;
+}
+
+CornuStatus cornu__row_window_fits(const CornuKernelWindow *window, CornuShape input)
+{
+    const int64_t reach = window->dilation[1] * (window->size[1] - 1) + 1;
+    CornuText     text;
+    CORNU__TRY(cornu__expect_input(input, 3, "(B, T, C)"));
+    if (window->padding != CORNU_VALID || reach <= input.extent[1]) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_SHAPE, "the input %s is shorter than the kernel's %lld steps",
+                       cornu_shape_print(&text, input), (long long)reach);
 }
 
 CornuConvolution cornu__convolution(const CornuKernelWindow *window, CornuShape image,

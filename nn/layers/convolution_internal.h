@@ -13,9 +13,23 @@ typedef struct {
 
 /* For constructors: puts into the pairs what was given as squares, as pairs or not at all; the
  * squares are 0 then. "causal" is refused. */
-CornuStatus cornu__resolve_window(const char *name, CornuPadding padding, int64_t *kernel,
-                                  int64_t kernel_size[2], int64_t *stride, int64_t strides[2],
-                                  int64_t dilation_rate[2]);
+typedef CornuStatus CornuResolveWindow(const char *name, CornuPadding padding, int64_t *kernel,
+                                       int64_t kernel_size[2], int64_t *stride, int64_t strides[2],
+                                       int64_t dilation_rate[2]);
+CornuResolveWindow cornu__resolve_window;
+
+/* Likewise for layers over sequences, whose windows have one extent: the pairs are { 1, n } then. */
+CornuResolveWindow cornu__resolve_row_window;
+
+/* For class tables: the rows of a window's fields, of images and of sequences. */
+#define CORNU__WINDOW_FIELDS(Config)                                        \
+    { "kernel_size", CORNU_FIELD_PAIR, offsetof(Config, kernel_size) },     \
+    { "strides", CORNU_FIELD_PAIR, offsetof(Config, strides) },             \
+    { "dilation_rate", CORNU_FIELD_PAIR, offsetof(Config, dilation_rate) }
+#define CORNU__ROW_WINDOW_FIELDS(Config)                                         \
+    { "kernel_size", CORNU_FIELD_SINGLE, offsetof(Config, kernel_size[1]) },     \
+    { "strides", CORNU_FIELD_SINGLE, offsetof(Config, strides[1]) },             \
+    { "dilation_rate", CORNU_FIELD_SINGLE, offsetof(Config, dilation_rate[1]) }
 
 CornuKernelWindow cornu__kernel_window(CornuPadding padding, const int64_t size[2],
                                        const int64_t strides[2], const int64_t dilation[2]);
@@ -29,6 +43,9 @@ CornuStatus cornu__check_channels(CornuShape input, int64_t groups);
 /* CORNU_ERR_SHAPE unless the input has this rank and the window fits into the image somewhere;
  * without padding it may not. */
 CornuStatus cornu__window_fits(const CornuKernelWindow *window, CornuShape input);
+
+/* Likewise for a window of one row: the input has to be (B, T, C). */
+CornuStatus cornu__row_window_fits(const CornuKernelWindow *window, CornuShape input);
 
 CornuConvolution cornu__convolution(const CornuKernelWindow *window, CornuShape image,
                                     int64_t groups);

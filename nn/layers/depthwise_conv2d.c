@@ -1,15 +1,38 @@
-/* DepthwiseConv2D and SeparableConv2D. */
+/* DepthwiseConv2D and SeparableConv2D; and DepthwiseConv1D and SeparableConv1D, whose sequences are
+ * images of one row and whose kernels lack the axis of rows. */
 #include "convolution_internal.h"
+
+extern const CornuLayerClass cornu__depthwise_conv1d_class, cornu__separable_conv1d_class;
+
+static bool is_over_rows(const CornuLayer *layer)
+{
+    return layer->kind == &cornu__depthwise_conv1d_class ||
+           layer->kind == &cornu__separable_conv1d_class;
+}
+
+static CornuStatus fits(const CornuLayer *layer, const CornuKernelWindow *window, CornuShape input)
+{
+    return is_over_rows(layer) ? cornu__row_window_fits(window, input)
+                               : cornu__window_fits(window, input);
+}
+
+static CornuShape kernel_shape(const CornuLayer *layer, const int64_t size[2], int64_t from,
+                               int64_t to)
+{
+    return is_over_rows(layer) ? cornu_shape(size[1], from, to)
+                               : cornu_shape(size[0], size[1], from, to);
+}
+
+static int64_t channels_of(CornuShape input) { return input.extent[input.rank - 1]; }
 
 /* The depthwise kernel (h, w, C, m) is a convolution of C groups once it is (h, w, 1, C m). */
 static CornuTensor *convolve_channels(const CornuKernelWindow *window, CornuTensor *x,
                                       CornuTensor *kernel)
 {
-    if (!x || !kernel) return NULL;
-    const CornuShape       shape = cornu_tensor_shape(x), k = cornu_tensor_shape(kernel);
+    if (!x) return NULL;
+    const CornuShape       shape = cornu_tensor_shape(x);
     const CornuConvolution c = cornu__convolution(window, shape, shape.extent[3]);
-    const CornuShape       flat = cornu_shape(k.extent[0], k.extent[1], 1,
-                                              k.extent[2] * k.extent[3]);
+    const CornuShape       flat = cornu_shape(window->size[0], window->size[1], 1, CORNU_NONE);
     return cornu_op_conv2d(x, cornu_op_reshape(kernel, flat), &c);
 }
 
@@ -29,14 +52,14 @@ static CornuStatus depthwise_build(CornuLayer *layer, CornuShape input)
 {
     const CornuDepthwiseConv2dConfig *config = &((Depthwise *)layer)->config;
     const CornuKernelWindow           window = depthwise_window(config);
-    const int64_t                    *size = config->kernel_size, times = config->depth_multiplier;
-    CORNU__TRY(cornu__window_fits(&window, input));
+    const int64_t channels = channels_of(input), times = config->depth_multiplier;
+    CORNU__TRY(fits(layer, &window, input));
     CORNU__TRY(cornu__declare(layer, "kernel",
-                              cornu_shape(size[0], size[1], input.extent[3], times),
+                              kernel_shape(layer, window.size, channels, times),
                               config->depthwise_initializer, config->depthwise_regularizer,
                               config->depthwise_constraint));
     if (config->no_bias) return CORNU_OK;
-    return cornu__declare(layer, "bias", cornu_shape(input.extent[3] * times),
+    return cornu__declare(layer, "bias", cornu_shape(channels * times),
                           config->bias_initializer, config->bias_regularizer,
                           config->bias_constraint);
 }
@@ -45,7 +68,9 @@ static CornuTensor *depthwise_call(CornuLayer *layer, const CornuCall *call, Cor
 {
     const CornuDepthwiseConv2dConfig *config = &((Depthwise *)layer)->config;
     const CornuKernelWindow           window = depthwise_window(config);
+    if (is_over_rows(layer)) x = cornu__as_image(x);
     CornuTensor *y = convolve_channels(&window, x, cornu_layer_read(layer, call, 0));
+    if (is_over_rows(layer)) y = cornu__as_sequence(y);
     return cornu__biased(layer, call, y, config->no_bias ? -1 : 1, config->activation);
 }
 
@@ -54,23 +79,29 @@ static CornuLayer *depthwise_from(const void *config)
     return cornu_depthwise_conv2d_from(config);
 }
 
+static CornuLayer *depthwise_row_from(const void *config)
+{
+    return cornu_depthwise_conv1d_from(config);
+}
+
 #define AT(name) offsetof(CornuDepthwiseConv2dConfig, name)
+#define DEPTHWISE_FIELDS                                                             \
+    { "padding", CORNU_FIELD_PADDING, AT(padding) },                                 \
+    { "depth_multiplier", CORNU_FIELD_INTEGER, AT(depth_multiplier) },               \
+    { "activation", CORNU_FIELD_ACTIVATION, AT(activation) },                        \
+    { "use_bias", CORNU_FIELD_NOT, AT(no_bias) },                                    \
+    { "depthwise_initializer", CORNU_FIELD_INITIALIZER, AT(depthwise_initializer) }, \
+    { "bias_initializer", CORNU_FIELD_INITIALIZER, AT(bias_initializer) },           \
+    { "depthwise_regularizer", CORNU_FIELD_REGULARIZER, AT(depthwise_regularizer) }, \
+    { "bias_regularizer", CORNU_FIELD_REGULARIZER, AT(bias_regularizer) },           \
+    { "activity_regularizer", CORNU_FIELD_REGULARIZER, AT(activity_regularizer) },   \
+    { "depthwise_constraint", CORNU_FIELD_CONSTRAINT, AT(depthwise_constraint) },    \
+    { "bias_constraint", CORNU_FIELD_CONSTRAINT, AT(bias_constraint) }
 static const CornuField depthwise_fields[] = {
-    { "kernel_size", CORNU_FIELD_PAIR, AT(kernel_size) },
-    { "strides", CORNU_FIELD_PAIR, AT(strides) },
-    { "padding", CORNU_FIELD_PADDING, AT(padding) },
-    { "depth_multiplier", CORNU_FIELD_INTEGER, AT(depth_multiplier) },
-    { "dilation_rate", CORNU_FIELD_PAIR, AT(dilation_rate) },
-    { "activation", CORNU_FIELD_ACTIVATION, AT(activation) },
-    { "use_bias", CORNU_FIELD_NOT, AT(no_bias) },
-    { "depthwise_initializer", CORNU_FIELD_INITIALIZER, AT(depthwise_initializer) },
-    { "bias_initializer", CORNU_FIELD_INITIALIZER, AT(bias_initializer) },
-    { "depthwise_regularizer", CORNU_FIELD_REGULARIZER, AT(depthwise_regularizer) },
-    { "bias_regularizer", CORNU_FIELD_REGULARIZER, AT(bias_regularizer) },
-    { "activity_regularizer", CORNU_FIELD_REGULARIZER, AT(activity_regularizer) },
-    { "depthwise_constraint", CORNU_FIELD_CONSTRAINT, AT(depthwise_constraint) },
-    { "bias_constraint", CORNU_FIELD_CONSTRAINT, AT(bias_constraint) },
-    { 0 },
+    CORNU__WINDOW_FIELDS(CornuDepthwiseConv2dConfig), DEPTHWISE_FIELDS, { 0 },
+};
+static const CornuField depthwise_row_fields[] = {
+    CORNU__ROW_WINDOW_FIELDS(CornuDepthwiseConv2dConfig), DEPTHWISE_FIELDS, { 0 },
 };
 #undef AT
 
@@ -81,7 +112,15 @@ const CornuLayerClass cornu__depthwise_conv2d_class = {
     .config_offset = offsetof(Depthwise, config), .from = depthwise_from,
 };
 
-static CornuStatus depthwise_resolve(const char *name, CornuDepthwiseConv2dConfig *to)
+const CornuLayerClass cornu__depthwise_conv1d_class = {
+    .class_name = "DepthwiseConv1D", .size = sizeof(Depthwise), .build = depthwise_build,
+    .call = depthwise_call, .mask = cornu__no_mask,
+    .fields = depthwise_row_fields, .config_size = sizeof(CornuDepthwiseConv2dConfig),
+    .config_offset = offsetof(Depthwise, config), .from = depthwise_row_from,
+};
+
+static CornuStatus depthwise_resolve(const char *name, CornuResolveWindow *window,
+                                     CornuDepthwiseConv2dConfig *to)
 {
     const CornuInitializer initializers[] = { to->depthwise_initializer, to->bias_initializer };
     to->name = to->dtype = NULL;
@@ -93,22 +132,35 @@ static CornuStatus depthwise_resolve(const char *name, CornuDepthwiseConv2dConfi
     to->depthwise_initializer = cornu__initializer(to->depthwise_initializer,
                                                    CORNU_GLOROT_UNIFORM);
     to->bias_initializer = cornu__initializer(to->bias_initializer, CORNU_ZEROS);
-    return cornu__resolve_window(name, to->padding, &to->kernel, to->kernel_size, &to->stride,
-                                 to->strides, to->dilation_rate);
+    return window(name, to->padding, &to->kernel, to->kernel_size, &to->stride, to->strides,
+                  to->dilation_rate);
 }
 
-CornuLayer *cornu_depthwise_conv2d_from(const CornuDepthwiseConv2dConfig *config)
+static CornuLayer *depthwise_create(const CornuLayerClass *kind, const char *label,
+                                    CornuResolveWindow *window,
+                                    const CornuDepthwiseConv2dConfig *config)
 {
     CornuDepthwiseConv2dConfig resolved = *config;
-    if (depthwise_resolve(config->name ? config->name : "depthwise_conv2d", &resolved))
+    if (depthwise_resolve(config->name ? config->name : label, window, &resolved))
         return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__depthwise_conv2d_class, config->name,
-                                           config->dtype);
+    CornuLayer *layer = cornu_layer_create(kind, config->name, config->dtype);
     if (!layer) return NULL;
     ((Depthwise *)layer)->config = resolved;
     layer->frozen = config->frozen;
     layer->activity_regularizer = config->activity_regularizer;
     return layer;
+}
+
+CornuLayer *cornu_depthwise_conv2d_from(const CornuDepthwiseConv2dConfig *config)
+{
+    return depthwise_create(&cornu__depthwise_conv2d_class, "depthwise_conv2d",
+                            cornu__resolve_window, config);
+}
+
+CornuLayer *cornu_depthwise_conv1d_from(const CornuDepthwiseConv2dConfig *config)
+{
+    return depthwise_create(&cornu__depthwise_conv1d_class, "depthwise_conv1d",
+                            cornu__resolve_row_window, config);
 }
 
 /* ---- SeparableConv2D ---- */
@@ -127,14 +179,15 @@ static CornuStatus separable_build(CornuLayer *layer, CornuShape input)
 {
     const CornuSeparableConv2dConfig *config = &((Separable *)layer)->config;
     const CornuKernelWindow           window = separable_window(config);
-    const int64_t                    *size = config->kernel_size, times = config->depth_multiplier;
-    CORNU__TRY(cornu__window_fits(&window, input));
+    const int64_t channels = channels_of(input), times = config->depth_multiplier;
+    const int64_t one[2] = { 1, 1 };
+    CORNU__TRY(fits(layer, &window, input));
     CORNU__TRY(cornu__declare(layer, "depthwise_kernel",
-                              cornu_shape(size[0], size[1], input.extent[3], times),
+                              kernel_shape(layer, window.size, channels, times),
                               config->depthwise_initializer, config->depthwise_regularizer,
                               config->depthwise_constraint));
     CORNU__TRY(cornu__declare(layer, "pointwise_kernel",
-                              cornu_shape(1, 1, input.extent[3] * times, config->filters),
+                              kernel_shape(layer, one, channels * times, config->filters),
                               config->pointwise_initializer, config->pointwise_regularizer,
                               config->pointwise_constraint));
     if (config->no_bias) return CORNU_OK;
@@ -146,8 +199,12 @@ static CornuTensor *separable_call(CornuLayer *layer, const CornuCall *call, Cor
 {
     const CornuSeparableConv2dConfig *config = &((Separable *)layer)->config;
     const CornuKernelWindow           window = separable_window(config);
+    if (is_over_rows(layer)) x = cornu__as_image(x);
     CornuTensor *y = convolve_channels(&window, x, cornu_layer_read(layer, call, 0));
-    y = cornu_op_conv2d(y, cornu_layer_read(layer, call, 1), &(CornuConvolution){ .groups = 1 });
+    CornuTensor *points = cornu_op_reshape(cornu_layer_read(layer, call, 1),
+                                           cornu_shape(1, 1, CORNU_NONE, config->filters));
+    y = cornu_op_conv2d(y, points, &(CornuConvolution){ .groups = 1 });
+    if (is_over_rows(layer)) y = cornu__as_sequence(y);
     return cornu__biased(layer, call, y, config->no_bias ? -1 : 2, config->activation);
 }
 
@@ -156,27 +213,33 @@ static CornuLayer *separable_from(const void *config)
     return cornu_separable_conv2d_from(config);
 }
 
+static CornuLayer *separable_row_from(const void *config)
+{
+    return cornu_separable_conv1d_from(config);
+}
+
 #define AT(name) offsetof(CornuSeparableConv2dConfig, name)
+#define SEPARABLE_FIELDS                                                             \
+    { "filters", CORNU_FIELD_INTEGER, AT(filters) },                                 \
+    { "padding", CORNU_FIELD_PADDING, AT(padding) },                                 \
+    { "depth_multiplier", CORNU_FIELD_INTEGER, AT(depth_multiplier) },               \
+    { "activation", CORNU_FIELD_ACTIVATION, AT(activation) },                        \
+    { "use_bias", CORNU_FIELD_NOT, AT(no_bias) },                                    \
+    { "depthwise_initializer", CORNU_FIELD_INITIALIZER, AT(depthwise_initializer) }, \
+    { "pointwise_initializer", CORNU_FIELD_INITIALIZER, AT(pointwise_initializer) }, \
+    { "bias_initializer", CORNU_FIELD_INITIALIZER, AT(bias_initializer) },           \
+    { "depthwise_regularizer", CORNU_FIELD_REGULARIZER, AT(depthwise_regularizer) }, \
+    { "pointwise_regularizer", CORNU_FIELD_REGULARIZER, AT(pointwise_regularizer) }, \
+    { "bias_regularizer", CORNU_FIELD_REGULARIZER, AT(bias_regularizer) },           \
+    { "activity_regularizer", CORNU_FIELD_REGULARIZER, AT(activity_regularizer) },   \
+    { "depthwise_constraint", CORNU_FIELD_CONSTRAINT, AT(depthwise_constraint) },    \
+    { "pointwise_constraint", CORNU_FIELD_CONSTRAINT, AT(pointwise_constraint) },    \
+    { "bias_constraint", CORNU_FIELD_CONSTRAINT, AT(bias_constraint) }
 static const CornuField separable_fields[] = {
-    { "filters", CORNU_FIELD_INTEGER, AT(filters) },
-    { "kernel_size", CORNU_FIELD_PAIR, AT(kernel_size) },
-    { "strides", CORNU_FIELD_PAIR, AT(strides) },
-    { "padding", CORNU_FIELD_PADDING, AT(padding) },
-    { "dilation_rate", CORNU_FIELD_PAIR, AT(dilation_rate) },
-    { "depth_multiplier", CORNU_FIELD_INTEGER, AT(depth_multiplier) },
-    { "activation", CORNU_FIELD_ACTIVATION, AT(activation) },
-    { "use_bias", CORNU_FIELD_NOT, AT(no_bias) },
-    { "depthwise_initializer", CORNU_FIELD_INITIALIZER, AT(depthwise_initializer) },
-    { "pointwise_initializer", CORNU_FIELD_INITIALIZER, AT(pointwise_initializer) },
-    { "bias_initializer", CORNU_FIELD_INITIALIZER, AT(bias_initializer) },
-    { "depthwise_regularizer", CORNU_FIELD_REGULARIZER, AT(depthwise_regularizer) },
-    { "pointwise_regularizer", CORNU_FIELD_REGULARIZER, AT(pointwise_regularizer) },
-    { "bias_regularizer", CORNU_FIELD_REGULARIZER, AT(bias_regularizer) },
-    { "activity_regularizer", CORNU_FIELD_REGULARIZER, AT(activity_regularizer) },
-    { "depthwise_constraint", CORNU_FIELD_CONSTRAINT, AT(depthwise_constraint) },
-    { "pointwise_constraint", CORNU_FIELD_CONSTRAINT, AT(pointwise_constraint) },
-    { "bias_constraint", CORNU_FIELD_CONSTRAINT, AT(bias_constraint) },
-    { 0 },
+    CORNU__WINDOW_FIELDS(CornuSeparableConv2dConfig), SEPARABLE_FIELDS, { 0 },
+};
+static const CornuField separable_row_fields[] = {
+    CORNU__ROW_WINDOW_FIELDS(CornuSeparableConv2dConfig), SEPARABLE_FIELDS, { 0 },
 };
 #undef AT
 
@@ -187,7 +250,15 @@ const CornuLayerClass cornu__separable_conv2d_class = {
     .config_offset = offsetof(Separable, config), .from = separable_from,
 };
 
-static CornuStatus separable_resolve(const char *name, CornuSeparableConv2dConfig *to)
+const CornuLayerClass cornu__separable_conv1d_class = {
+    .class_name = "SeparableConv1D", .size = sizeof(Separable), .build = separable_build,
+    .call = separable_call, .mask = cornu__no_mask,
+    .fields = separable_row_fields, .config_size = sizeof(CornuSeparableConv2dConfig),
+    .config_offset = offsetof(Separable, config), .from = separable_row_from,
+};
+
+static CornuStatus separable_resolve(const char *name, CornuResolveWindow *window,
+                                     CornuSeparableConv2dConfig *to)
 {
     const CornuInitializer initializers[] = { to->depthwise_initializer,
                                               to->pointwise_initializer, to->bias_initializer };
@@ -203,20 +274,33 @@ static CornuStatus separable_resolve(const char *name, CornuSeparableConv2dConfi
     to->pointwise_initializer = cornu__initializer(to->pointwise_initializer,
                                                    CORNU_GLOROT_UNIFORM);
     to->bias_initializer = cornu__initializer(to->bias_initializer, CORNU_ZEROS);
-    return cornu__resolve_window(name, to->padding, &to->kernel, to->kernel_size, &to->stride,
-                                 to->strides, to->dilation_rate);
+    return window(name, to->padding, &to->kernel, to->kernel_size, &to->stride, to->strides,
+                  to->dilation_rate);
 }
 
-CornuLayer *cornu_separable_conv2d_from(const CornuSeparableConv2dConfig *config)
+static CornuLayer *separable_create(const CornuLayerClass *kind, const char *label,
+                                    CornuResolveWindow *window,
+                                    const CornuSeparableConv2dConfig *config)
 {
     CornuSeparableConv2dConfig resolved = *config;
-    if (separable_resolve(config->name ? config->name : "separable_conv2d", &resolved))
+    if (separable_resolve(config->name ? config->name : label, window, &resolved))
         return cornu__null();
-    CornuLayer *layer = cornu_layer_create(&cornu__separable_conv2d_class, config->name,
-                                           config->dtype);
+    CornuLayer *layer = cornu_layer_create(kind, config->name, config->dtype);
     if (!layer) return NULL;
     ((Separable *)layer)->config = resolved;
     layer->frozen = config->frozen;
     layer->activity_regularizer = config->activity_regularizer;
     return layer;
+}
+
+CornuLayer *cornu_separable_conv2d_from(const CornuSeparableConv2dConfig *config)
+{
+    return separable_create(&cornu__separable_conv2d_class, "separable_conv2d",
+                            cornu__resolve_window, config);
+}
+
+CornuLayer *cornu_separable_conv1d_from(const CornuSeparableConv2dConfig *config)
+{
+    return separable_create(&cornu__separable_conv1d_class, "separable_conv1d",
+                            cornu__resolve_row_window, config);
 }

@@ -11,6 +11,70 @@ typedef struct {
 /* What comes in, in Keras' order. */
 enum { QUERY, VALUE, KEY, MASK, MOST_INPUTS };
 
+/* ---- Axes ---- */
+
+/* How (B, …, C) becomes (B', T, C): the axes that nothing is gathered along stand beside the batch,
+ * the others, `attended` of them, behind one another. */
+typedef struct {
+    int rank, attended, order[CORNU_MAX_RANK];
+} Layout;
+
+static Layout layout_of(const Attention *self, int rank)
+{
+    Layout  layout = { .rank = rank };
+    int64_t set = 0;
+    int     count = 1;
+    for (int i = 0; i < CORNU_MAX_RANK && self->config.attention_axes[i]; i++) {
+        const int64_t axis = self->config.attention_axes[i];
+        set |= INT64_C(1) << (axis < 0 ? axis + rank : axis);
+    }
+    for (int attended = 0; attended < 2; attended++)
+        for (int i = 1; i < rank - 1; i++) {
+            if ((set == 0 || (set >> i & 1)) != attended) continue;
+            layout.order[count++] = i;
+            layout.attended += attended;
+        }
+    layout.order[count] = rank - 1;
+    return layout;
+}
+
+/* (B', T, C), B' being unknown where the batch is. */
+static CornuShape sequence_shape(const Layout *layout, CornuShape shape)
+{
+    int64_t rows = shape.extent[0], steps = 1;
+    for (int i = 1; i < layout->rank - 1; i++) {
+        const int64_t extent = shape.extent[layout->order[i]];
+        if (i >= layout->rank - 1 - layout->attended) steps *= extent;
+        else if (rows != CORNU_NONE) rows *= extent;
+    }
+    return cornu_shape(rows, steps, shape.extent[layout->rank - 1]);
+}
+
+static CornuTensor *as_sequence(const Layout *layout, CornuTensor *x)
+{
+    if (!x || layout->rank == 3) return x;
+    const CornuShape shape = sequence_shape(layout, cornu_tensor_shape(x));
+    return cornu_op_reshape(cornu_op_transpose(x, layout->order), shape);
+}
+
+/* y (B', T, …) with the axes of `query` again, but for its last one. */
+static CornuTensor *from_sequence(const Layout *layout, CornuShape query, CornuTensor *y)
+{
+    if (!y || layout->rank == 3) return y;
+    const CornuShape made = cornu_tensor_shape(y);
+    CornuShape       shape = { .rank = layout->rank - 1 };
+    int              back[CORNU_MAX_RANK];
+    for (int i = 0; i < layout->rank - 1; i++) {
+        shape.extent[i] = query.extent[layout->order[i]];
+        back[layout->order[i]] = i;
+    }
+    for (int i = 2; i < made.rank; i++) {
+        back[shape.rank] = shape.rank;
+        shape.extent[shape.rank++] = made.extent[i];
+    }
+    return cornu_op_transpose(cornu_op_reshape(y, shape), back);
+}
+
 /* ---- Weights ---- */
 
 /* A linear map from the last axis, or axes, of a shape to others. */
@@ -49,17 +113,58 @@ static bool fits(CornuShape mask, CornuShape scores)
     return true;
 }
 
-static CornuStatus check_shapes(const Attention *self, const CornuShape *in, int in_count)
+/* Steps that stand in more than one axis have no order, and no mask. */
+static CornuStatus check_many_axes(const Attention *self, const CornuShape *in, int in_count)
+{
+    const CornuMultiHeadAttentionConfig *config = &self->config;
+    const int   rank = in[QUERY].rank;
+    const char *only = config->use_causal_mask           ? ".use_causal_mask"
+                       : config->sliding_window          ? ".sliding_window"
+                       : config->return_attention_scores ? ".return_attention_scores"
+                       : in_count > MASK                 ? "a mask" : NULL;
+    CornuText   text;
+    int         extents = 1;
+    while (extents < CORNU_MAX_RANK && config->output_shape[extents]) extents++;
+    if (only)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "the query is %s, and %s is only available for "
+                           "(B, T, C)", cornu_shape_print(&text, in[QUERY]), only);
+    if (rank - 1 + extents > CORNU_MAX_RANK)
+        return cornu__fail(CORNU_ERR_SHAPE, "the query is %s with %d extents of .output_shape, "
+                           "expected a result of at most %d axes",
+                           cornu_shape_print(&text, in[QUERY]), extents, CORNU_MAX_RANK);
+    return CORNU_OK;
+}
+
+static CornuStatus check_axes(const Attention *self, const CornuShape *in, int in_count)
 {
     static const char *const names[] = { "query", "value", "key" };
+    const int rank = in[QUERY].rank;
     CornuText a, b;
-    if (in_count > MOST_INPUTS)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%d tensors come in, expected query, value, key and "
-                           "mask at most", in_count);
     for (int i = 0; i < in_count && i < MASK; i++)
-        if (in[i].rank != 3)
-            return cornu__fail(CORNU_ERR_SHAPE, "the %s is %s, expected (B, T, C)", names[i],
-                               cornu_shape_print(&a, in[i]));
+        if (in[i].rank < 3 || in[i].rank != rank)
+            return cornu__fail(CORNU_ERR_SHAPE, "the %s is %s, expected (B, T, C) or more axes, as "
+                               "many as the query has", names[i], cornu_shape_print(&a, in[i]));
+    for (int i = 0; i < CORNU_MAX_RANK && self->config.attention_axes[i]; i++) {
+        const int64_t given = self->config.attention_axes[i];
+        const int64_t axis = given < 0 ? given + rank : given;
+        if (axis < 1 || axis > rank - 2)
+            return cornu__fail(CORNU_ERR_ARGUMENT, ".attention_axes has %lld, expected 1 to %d",
+                               (long long)(given == CORNU_ZERO ? 0 : given), rank - 2);
+    }
+    const Layout layout = layout_of(self, rank);
+    for (int i = 1; i < in_count && i < MASK; i++)
+        for (int k = 1; k < rank - 1 - layout.attended; k++)
+            if (in[i].extent[layout.order[k]] != in[QUERY].extent[layout.order[k]])
+                return cornu__fail(CORNU_ERR_SHAPE, "the %s is %s and the query %s, expected the "
+                                   "same along axis %d", names[i], cornu_shape_print(&a, in[i]),
+                                   cornu_shape_print(&b, in[QUERY]), layout.order[k]);
+    return rank == 3 ? CORNU_OK : check_many_axes(self, in, in_count);
+}
+
+/* Of sequences. */
+static CornuStatus check_shapes(const Attention *self, const CornuShape *in, int in_count)
+{
+    CornuText a, b;
     if (in_count > KEY && in[KEY].extent[1] != in[VALUE].extent[1])
         return cornu__fail(CORNU_ERR_SHAPE, "the key is %s and the value %s, expected the same "
                            "number of steps", cornu_shape_print(&a, in[KEY]),
@@ -73,10 +178,18 @@ static CornuStatus check_shapes(const Attention *self, const CornuShape *in, int
                        cornu_shape_print(&b, scores));
 }
 
-static CornuStatus build(CornuLayer *layer, const CornuShape *in, int in_count)
+static CornuStatus build(CornuLayer *layer, const CornuShape *given, int in_count)
 {
     const Attention *self = (Attention *)layer;
     const CornuMultiHeadAttentionConfig *config = &self->config;
+    CornuShape in[MOST_INPUTS] = { { 0 } };
+    if (in_count > MOST_INPUTS)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%d tensors come in, expected query, value, key and "
+                           "mask at most", in_count);
+    CORNU__TRY(check_axes(self, given, in_count));
+    const Layout layout = layout_of(self, given[QUERY].rank);
+    for (int i = 0; i < in_count; i++)
+        in[i] = i < MASK ? sequence_shape(&layout, given[i]) : given[i];
     CORNU__TRY(check_shapes(self, in, in_count));
     const int64_t query = in[QUERY].extent[2];
     const int64_t value = in_count > VALUE ? in[VALUE].extent[2] : query;
@@ -199,12 +312,43 @@ static CornuTensor *scores_of(CornuTensor *q, CornuTensor *k, CornuTensor *mask)
     return cornu_op_softmax(scores);
 }
 
-static CornuTensor *call_many(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
+/* For `rows` of the batch; the others of p are drawn with theirs. */
+static CornuTensor *dropped(CornuLayer *layer, const CornuCall *call, CornuTensor *p, int64_t rows)
+{
+    if (!p) return NULL;
+    const CornuShape s = cornu_tensor_shape(p);
+    p = cornu_op_reshape(p, cornu_shape(rows, s.extent[0] / rows * s.extent[1], s.extent[2],
+                                        s.extent[3]));
+    p = cornu_op_dropout(p, ((Attention *)layer)->config.dropout, call->seed, call->iteration,
+                         call->position, layer->generator);
+    return cornu_op_reshape(p, s);
+}
+
+/* in[i] as (B', T, C); NULL where it is NULL, or has a mask that goes with one axis of several. */
+static bool sequences(const Layout *layout, const CornuCall *call, CornuTensor *const *in,
+                      int in_count, CornuTensor **to)
+{
+    for (int i = 0; i < in_count; i++) {
+        if (layout->rank > 3 && call->masks[i]) {
+            cornu__fail_null(CORNU_ERR_UNSUPPORTED, "a mask comes with input %d, which is only "
+                             "available for (B, T, C)", i);
+            return false;
+        }
+        if (!(to[i] = i < MASK ? as_sequence(layout, in[i]) : in[i])) return false;
+    }
+    return true;
+}
+
+static CornuTensor *call_many(CornuLayer *layer, const CornuCall *call, CornuTensor *const *given,
                               int in_count, CornuTensor **out)
 {
     static const int heads_first[] = { 0, 2, 1, 3 }, steps_last[] = { 0, 2, 3, 1 };
     const Attention *self = (Attention *)layer;
     const CornuMultiHeadAttentionConfig *config = &self->config;
+    const CornuShape shape = cornu_tensor_shape(given[QUERY]);
+    const Layout     layout = layout_of(self, shape.rank);
+    CornuTensor     *in[MOST_INPUTS] = { NULL };
+    if (!sequences(&layout, call, given, in_count, in)) return NULL;
     CornuTensor *query = in[QUERY], *value = in_count > VALUE ? in[VALUE] : query;
     CornuTensor *key = in_count > KEY ? in[KEY] : value;
     const int    gate = config->use_gate;
@@ -217,8 +361,7 @@ static CornuTensor *call_many(CornuLayer *layer, const CornuCall *call, CornuTen
                                mask_of(self, call, in, in_count));
     if (config->return_attention_scores) out[1] = cornu_op_convert(p, layer->result);
     if (call->training && config->dropout > 0.0)
-        p = cornu_op_dropout(p, config->dropout, call->seed, call->iteration, call->position,
-                             layer->generator);
+        p = dropped(layer, call, p, shape.extent[0]);
     CornuTensor *y = cornu_op_matmul(cornu_op_convert(p, layer->compute),
                                      cornu_op_transpose(v, heads_first));
     y = cornu_op_transpose(y, heads_first);
@@ -226,7 +369,8 @@ static CornuTensor *call_many(CornuLayer *layer, const CornuCall *call, CornuTen
         CornuTensor *open = cornu_op_sigmoid(mapped(layer, call, 2, query, 1.0, layer->compute));
         y = cornu_op_multiply(y, open);
     }
-    out[0] = mapped(layer, call, 3 + gate, y, 1.0, layer->result);
+    out[0] = from_sequence(&layout, shape,
+                           mapped(layer, call, 3 + gate, y, 1.0, layer->result));
     return config->return_attention_scores && !out[1] ? NULL : out[0];
 }
 
@@ -245,6 +389,7 @@ static const CornuField fields[] = {
     { "dropout", CORNU_FIELD_NUMBER, FIELD(dropout) },
     { "use_bias", CORNU_FIELD_NOT, FIELD(no_bias) },
     { "output_shape", CORNU_FIELD_SHAPE, FIELD(output_shape) },
+    { "attention_axes", CORNU_FIELD_ROW_AXES, FIELD(attention_axes) },
     { "sliding_window", CORNU_FIELD_INTEGER_OR_NONE, FIELD(sliding_window) },
     { "kernel_initializer", CORNU_FIELD_INITIALIZER, FIELD(kernel_initializer) },
     { "bias_initializer", CORNU_FIELD_INITIALIZER, FIELD(bias_initializer) },

@@ -1,73 +1,134 @@
 /*
- * UpSampling2D and Resizing.
+ * UpSampling1D, UpSampling2D and Resizing.
  *
  * Along one axis an output pixel is a weighted sum of input pixels, so along each axis there is a
  * matrix product with weights that are made of shapes alone, and gradients follow by themselves.
- * Output o stands at (o + 1/2) n / m - 1/2 among the n inputs; bilinear weights are
- * max(0, 1 - |distance|) of the place kept inside of [0, n - 1], the nearest input is that at
- * floor((o + 1/2) n / m). Source: jax.image.resize with antialias = False, which Keras calls.
+ * Output o stands at (o + 1/2) n / m - 1/2 among the n inputs. The nearest input is that at
+ * floor((o + 1/2) n / m); other weights are a function of the distance, divided by their sum. With
+ * antialias distances are measured in n / m pixels where that is more than one.
+ * Source: jax.image.resize, which Keras calls (jax/_src/image/scale.py, compute_weight_mat).
  */
+#include "../../device/integer_internal.h"
 #include "../layer_internal.h"
+
+#include <math.h>
 
 const char *cornu_interpolation_name(CornuInterpolation interpolation)
 {
     switch (interpolation) {
     case CORNU_NEAREST:  return "nearest";
     case CORNU_BILINEAR: return "bilinear";
+    case CORNU_BICUBIC:  return "bicubic";
+    case CORNU_LANCZOS3: return "lanczos3";
+    case CORNU_LANCZOS5: return "lanczos5";
     default:             return NULL;
     }
 }
 
+/* How images are resized. */
+typedef struct {
+    CornuInterpolation interpolation;
+    bool               antialias;
+} Method;
+
+/* x < bound ? a : b */
+static CornuTensor *below(CornuTensor *x, double bound, CornuTensor *a, CornuTensor *b)
+{
+    return x ? cornu_op_select(cornu_op_compare(x, CORNU_LESS, cornu_op_constant_like(x, bound)),
+                               a, b) : NULL;
+}
+
+/* ((a x + b) x + c) x + d */
+static CornuTensor *polynomial(CornuTensor *x, double a, double b, double c, double d)
+{
+    CornuTensor *y = cornu_op_shift(cornu_op_scale(x, a), b);
+    y = cornu_op_shift(cornu_op_multiply(y, x), c);
+    return cornu_op_shift(cornu_op_multiply(y, x), d);
+}
+
+/* Of distances x, which are not negative.
+ * Source: Keys, "Cubic convolution interpolation for digital image processing", 1981. */
+static CornuTensor *keys_cubic(CornuTensor *x)
+{
+    CornuTensor *zero = x ? cornu_op_constant_like(x, 0.0) : NULL;
+    CornuTensor *outer = below(x, 2.0, polynomial(x, -0.5, 2.5, -4.0, 2.0), zero);
+    return below(x, 1.0, polynomial(x, 1.5, -2.5, 0.0, 1.0), outer);
+}
+
+/* sinc(x) sinc(x / radius), up to the radius. */
+static CornuTensor *lanczos(CornuTensor *x, double radius)
+{
+    const double pi = acos(-1.0);
+    if (!x) return NULL;
+    /* Farther away the sines' arguments are large, and nothing is looked at. */
+    CornuTensor *near = cornu_op_minimum(x, cornu_op_constant_like(x, radius));
+    CornuTensor *sines = cornu_op_multiply(cornu_op_sin(cornu_op_scale(near, pi)),
+                                           cornu_op_sin(cornu_op_scale(near, pi / radius)));
+    CornuTensor *square = cornu_op_scale(cornu_op_square(near), pi * pi / radius);
+    CornuTensor *one = cornu_op_constant_like(x, 1.0), *zero = cornu_op_constant_like(x, 0.0);
+    CornuTensor *weight = cornu_op_divide(sines, below(x, 1e-3, one, square));
+    return below(x, 1e-3, one, below(x, radius, weight, zero));
+}
+
+static CornuTensor *weight_of_distance(CornuTensor *x, CornuInterpolation interpolation)
+{
+    switch (interpolation) {
+    case CORNU_BICUBIC:  return keys_cubic(x);
+    case CORNU_LANCZOS3: return lanczos(x, 3.0);
+    case CORNU_LANCZOS5: return lanczos(x, 5.0);
+    default: return cornu_op_relu(cornu_op_shift(cornu_op_negative(x), 1.0));
+    }
+}
+
 /* Weights (to, from) of dtype, computed in f32. */
-static CornuTensor *weights(CornuGraph *graph, int64_t from, int64_t to,
-                            CornuInterpolation interpolation, CornuDtype dtype)
+static CornuTensor *weights(CornuGraph *graph, int64_t from, int64_t to, const Method *method,
+                            CornuDtype dtype)
 {
     const CornuType type = cornu_type(CORNU_F32, to, from);
     CornuTensor    *in = cornu_op_iota(graph, type, 1), *out = cornu_op_iota(graph, type, 0), *w;
     /* Divided last, so that whole numbers come out whole. */
     out = cornu_op_scale(cornu_op_shift(out, 0.5), (double)from);
     out = cornu_op_divide(out, cornu_op_constant_like(out, (double)to));
-    if (interpolation == CORNU_NEAREST) {
+    if (method->interpolation == CORNU_NEAREST) {
         w = cornu_op_compare(in, CORNU_EQUAL, cornu_op_floor(out));
     } else {
-        out = cornu_op_shift(out, -0.5);
-        out = cornu_op_maximum(out, cornu_op_constant_like(out, 0.0));
-        out = cornu_op_minimum(out, cornu_op_constant_like(out, (double)(from - 1)));
-        w = cornu_op_absolute(cornu_op_subtract(in, out));
-        w = cornu_op_relu(cornu_op_shift(cornu_op_negative(w), 1.0));
+        w = cornu_op_absolute(cornu_op_subtract(in, cornu_op_shift(out, -0.5)));
+        if (method->antialias && from > to) w = cornu_op_scale(w, (double)to / (double)from);
+        w = weight_of_distance(w, method->interpolation);
+        w = cornu_op_divide(w, cornu_op_reduce_sum(w, 1 << 1, true));
     }
     return cornu_op_convert(w, dtype);
 }
 
 /* x (outer, n, inner) to (outer, to, inner). */
-static CornuTensor *resample(CornuGraph *graph, CornuTensor *x, int64_t to,
-                             CornuInterpolation interpolation)
+static CornuTensor *resample(CornuGraph *graph, CornuTensor *x, int64_t to, const Method *method)
 {
     if (!x) return NULL;
     const CornuType type = cornu_tensor_type(x);
     const int64_t   from = type.shape.extent[1];
     if (from == to) return x;
-    return cornu_op_matmul(weights(graph, from, to, interpolation, type.dtype), x);
+    return cornu_op_matmul(weights(graph, from, to, method, type.dtype), x);
 }
 
 static CornuTensor *resize(CornuGraph *graph, CornuTensor *x, int64_t height, int64_t width,
-                           CornuInterpolation interpolation)
+                           const Method *method)
 {
     if (!x) return NULL;
     const CornuShape s = cornu_tensor_shape(x);
     const int64_t    B = s.extent[0], H = s.extent[1], W = s.extent[2], C = s.extent[3];
-    x = resample(graph, cornu_op_reshape(x, cornu_shape(B * H, W, C)), width, interpolation);
-    x = resample(graph, cornu_op_reshape(x, cornu_shape(B, H, width * C)), height, interpolation);
+    x = resample(graph, cornu_op_reshape(x, cornu_shape(B * H, W, C)), width, method);
+    x = resample(graph, cornu_op_reshape(x, cornu_shape(B, H, width * C)), height, method);
     return cornu_op_reshape(x, cornu_shape(B, height, width, C));
 }
 
 CornuStatus cornu__check_interpolation(const char *layer, CornuInterpolation *given,
-                                       CornuInterpolation usual)
+                                       CornuInterpolation usual, CornuInterpolation last)
 {
     if (*given == CORNU_DEFAULT_INTERPOLATION) *given = usual;
-    if (cornu_interpolation_name(*given)) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .interpolation is %d, expected CORNU_NEAREST or "
-                       "CORNU_BILINEAR", layer, (int)*given);
+    if ((int)*given >= CORNU_NEAREST && (int)*given <= (int)last) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .interpolation is %d, expected %d (nearest) to %d "
+                       "(%s)", layer, (int)*given, CORNU_NEAREST, (int)last,
+                       cornu_interpolation_name(last));
 }
 
 /* ---- UpSampling2D ---- */
@@ -95,7 +156,7 @@ static CornuTensor *up_sampling_call(CornuLayer *layer, const CornuCall *call, C
     if (config->interpolation == CORNU_NEAREST) return repeat(x, size[0], size[1]);
     const CornuShape shape = cornu_tensor_shape(x);
     return resize(call->graph, x, shape.extent[1] * size[0], shape.extent[2] * size[1],
-                  config->interpolation);
+                  &(Method){ .interpolation = config->interpolation });
 }
 
 static CornuLayer *up_sampling_from(const void *config) { return cornu_up_sampling2d_from(config); }
@@ -120,12 +181,58 @@ CornuLayer *cornu_up_sampling2d_from(const CornuUpSampling2dConfig *config)
     CornuUpSampling2dConfig resolved = *config;
     resolved.name = resolved.dtype = NULL;
     resolved.factor = 0;
-    if (cornu__check_interpolation(name, &resolved.interpolation, CORNU_NEAREST) ||
+    if (cornu__check_interpolation(name, &resolved.interpolation, CORNU_NEAREST,
+                                   CORNU_LANCZOS5) ||
         cornu__pair(name, "size", "factor", config->factor, config->size, 2, resolved.size))
         return cornu__null();
     CornuLayer *layer = cornu_layer_create(&cornu__up_sampling2d_class, config->name,
                                            config->dtype);
     if (layer) ((UpSampling *)layer)->config = resolved;
+    return layer;
+}
+
+/* ---- UpSampling1D ---- */
+
+typedef struct {
+    CornuLayer              base;
+    CornuUpSampling1dConfig config;
+} SequenceSampling;
+
+static CornuTensor *sequence_sampling_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const int64_t size = ((SequenceSampling *)layer)->config.size;
+    (void)call;
+    if (!x) return NULL;
+    const CornuShape s = cornu_tensor_shape(x);
+    x = repeat(cornu_op_reshape(x, cornu_shape(s.extent[0], 1, s.extent[1], s.extent[2])), 1, size);
+    return cornu_op_reshape(x, cornu_shape(s.extent[0], s.extent[1] * size, s.extent[2]));
+}
+
+static CornuLayer *sequence_sampling_from(const void *config)
+{
+    return cornu_up_sampling1d_from(config);
+}
+
+static const CornuField sequence_sampling_fields[] = {
+    { "size", CORNU_FIELD_INTEGER, offsetof(CornuUpSampling1dConfig, size) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__up_sampling1d_class = {
+    .class_name = "UpSampling1D", .size = sizeof(SequenceSampling),
+    .build = cornu__build_sequence, .call = sequence_sampling_call, .mask = cornu__no_mask,
+    .fields = sequence_sampling_fields, .config_size = sizeof(CornuUpSampling1dConfig),
+    .config_offset = offsetof(SequenceSampling, config), .from = sequence_sampling_from,
+};
+
+CornuLayer *cornu_up_sampling1d_from(const CornuUpSampling1dConfig *config)
+{
+    const int64_t size = config->size ? config->size : 2;
+    if (cornu__positive(config->name ? config->name : "up_sampling1d", "size", size))
+        return cornu__null();
+    CornuLayer *layer = cornu_layer_create(&cornu__up_sampling1d_class, config->name,
+                                           config->dtype);
+    if (layer) ((SequenceSampling *)layer)->config.size = size;
     return layer;
 }
 
@@ -136,10 +243,38 @@ typedef struct {
     CornuResizingConfig config;
 } Resizing;
 
+/* The middle part of an image that has the ratio of the new one, as large as it goes. */
+static CornuTensor *crop_to_ratio(CornuTensor *x, int64_t height, int64_t width)
+{
+    const CornuShape s = cornu_tensor_shape(x);
+    const int64_t    H = s.extent[1], W = s.extent[2];
+    const int64_t    h = larger(smaller(H, W * height / width), 1);
+    const int64_t    w = larger(smaller(W, H * width / height), 1);
+    return cornu_op_slice(x, (const int64_t[]){ 0, (H - h) / 2, (W - w) / 2, 0 },
+                          (const int64_t[]){ s.extent[0], h, w, s.extent[3] });
+}
+
+/* As many rows, or columns, on either side as Keras adds: one that is left over is not. */
+static CornuTensor *pad_to_ratio(CornuTensor *x, int64_t height, int64_t width, double value)
+{
+    const CornuShape s = cornu_tensor_shape(x);
+    const int64_t    H = s.extent[1], W = s.extent[2];
+    const int64_t    rows = (larger(H, W * height / width) - H) / 2;
+    const int64_t    columns = rows ? 0 : (larger(W, H * width / height) - W) / 2;
+    const int64_t    around[4] = { 0, rows, columns, 0 };
+    return cornu_op_pad(x, around, around, value);
+}
+
 static CornuTensor *resizing_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const CornuResizingConfig *config = &((Resizing *)layer)->config;
-    return resize(call->graph, x, config->height, config->width, config->interpolation);
+    const int64_t              height = config->height, width = config->width;
+    if (!x) return NULL;
+    if (config->crop_to_aspect_ratio) x = crop_to_ratio(x, height, width);
+    if (config->pad_to_aspect_ratio)
+        x = pad_to_ratio(x, height, width, cornu__number(config->fill_value, 0.0));
+    return resize(call->graph, x, height, width,
+                  &(Method){ config->interpolation, config->antialias });
 }
 
 static CornuLayer *resizing_from(const void *config) { return cornu_resizing_from(config); }
@@ -153,6 +288,7 @@ static const CornuField resizing_fields[] = {
     { "pad_to_aspect_ratio", CORNU_FIELD_FLAG,
       offsetof(CornuResizingConfig, pad_to_aspect_ratio) },
     { "antialias", CORNU_FIELD_FLAG, offsetof(CornuResizingConfig, antialias) },
+    { "fill_value", CORNU_FIELD_NUMBER, offsetof(CornuResizingConfig, fill_value) },
     { 0 },
 };
 
@@ -166,17 +302,14 @@ const CornuLayerClass cornu__resizing_class = {
 CornuLayer *cornu_resizing_from(const CornuResizingConfig *config)
 {
     const char         *name = config->name ? config->name : "resizing";
-    const char         *refused = config->crop_to_aspect_ratio ? "crop_to_aspect_ratio"
-                                : config->pad_to_aspect_ratio  ? "pad_to_aspect_ratio"
-                                : config->antialias            ? "antialias" : NULL;
     CornuResizingConfig resolved = *config;
     resolved.name = resolved.dtype = NULL;
-    if (refused)
-        return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "%s: .%s is not available in this version",
-                                name, refused);
+    if (config->crop_to_aspect_ratio && config->pad_to_aspect_ratio)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: both .crop_to_aspect_ratio and "
+                                ".pad_to_aspect_ratio are given, expected one", name);
     if (cornu__positive(name, "height", config->height) ||
         cornu__positive(name, "width", config->width) ||
-        cornu__check_interpolation(name, &resolved.interpolation, CORNU_BILINEAR))
+        cornu__check_interpolation(name, &resolved.interpolation, CORNU_BILINEAR, CORNU_LANCZOS5))
         return cornu__null();
     CornuLayer *layer = cornu_layer_create(&cornu__resizing_class, config->name, config->dtype);
     if (layer) ((Resizing *)layer)->config = resolved;

@@ -5,7 +5,7 @@
 typedef struct {
     CornuLoss base;
     bool      from_logits, has_ignored, balanced;
-    double    label_smoothing, alpha, gamma;
+    double    label_smoothing, alpha, gamma, q;
     int64_t   axis, ignored;
 } Crossentropy;
 
@@ -73,9 +73,9 @@ static CornuTensor *sparse_mask(const CornuLoss *self, CornuTensor *y_true, Corn
     return not_ignored(self, cornu__class_labels(y_true, y_pred));
 }
 
-static CornuTensor *sparse_call(const CornuLoss *self, CornuTensor *y_true, CornuTensor *y_pred)
+/* Labels (B, …) for predictions (B, …, C), whole numbers; those that are ignored are 0. */
+static CornuTensor *labels_of(const CornuLoss *self, CornuTensor *y_true, CornuTensor *y_pred)
 {
-    y_pred = cornu__axis_last(self->name, y_pred, of(self)->axis);
     CornuTensor *labels = cornu__class_labels(y_true, y_pred);
     if (!labels) return NULL;
     const CornuShape pred = cornu_tensor_shape(y_pred), shape = cornu_tensor_shape(labels);
@@ -86,12 +86,36 @@ static CornuTensor *sparse_call(const CornuLoss *self, CornuTensor *y_true, Corn
         return cornu__fail_null(CORNU_ERR_SHAPE, "%s: labels are %s for predictions %s; expected "
                                 "(B, …) for (B, …, C)", self->name, cornu_shape_print(&a, shape),
                                 cornu_shape_print(&b, pred));
-    if (of(self)->has_ignored)
-        labels = cornu_op_select(not_ignored(self, labels), labels,
-                                 cornu_op_constant_like(labels, 0.0));
+    if (!of(self)->has_ignored) return labels;
+    return cornu_op_select(not_ignored(self, labels), labels, cornu_op_constant_like(labels, 0.0));
+}
+
+static CornuTensor *one_hot_of(CornuTensor *labels, CornuTensor *y_pred)
+{
+    const CornuShape pred = cornu_tensor_shape(y_pred);
+    return cornu_op_one_hot(labels, pred.extent[pred.rank - 1], CORNU_F32);
+}
+
+static CornuTensor *sparse_call(const CornuLoss *self, CornuTensor *y_true, CornuTensor *y_pred)
+{
+    y_pred = cornu__axis_last(self->name, y_pred, of(self)->axis);
+    CornuTensor *labels = labels_of(self, y_true, y_pred);
+    if (!labels) return NULL;
     if (of(self)->from_logits) return cornu_op_sparse_cross_entropy(y_pred, labels);
-    CornuTensor *target = cornu_op_one_hot(labels, pred.extent[pred.rank - 1], CORNU_F32);
-    return cross_entropy(target, log_probabilities(self, y_pred));
+    return cross_entropy(one_hot_of(labels, y_pred), log_probabilities(self, y_pred));
+}
+
+/* (1 - p^q) / q */
+static CornuTensor *generalized_call(const CornuLoss *self, CornuTensor *y_true,
+                                     CornuTensor *y_pred)
+{
+    const double q = of(self)->q;
+    CornuTensor *labels = labels_of(self, y_true, y_pred);
+    if (!labels) return NULL;
+    CornuTensor *p = cornu_op_multiply(one_hot_of(labels, y_pred), y_pred);
+    p = p ? cornu_op_reduce_sum(p, cornu__last_axis(p), false) : NULL;
+    p = p ? cornu_op_power(p, cornu_op_constant_like(p, q)) : NULL;
+    return cornu_op_scale(cornu__one_minus(p), 1.0 / q);
 }
 
 /* ---- One class of several ---- */
@@ -203,6 +227,10 @@ static const CornuField fields[] = {
 static const CornuField categorical_focal_fields[] = {
     FOCAL_FIELDS(CornuCategoricalFocalConfig), { 0 },
 };
+static const CornuField generalized_fields[] = {
+    FIELD(CornuGeneralizedCrossentropyConfig, q, NUMBER),
+    FIELD(CornuGeneralizedCrossentropyConfig, reduction, REDUCTION), { 0 },
+};
 static const CornuField binary_focal_fields[] = {
     FIELD(CornuBinaryFocalConfig, apply_class_balancing, FLAG),
     FOCAL_FIELDS(CornuBinaryFocalConfig), { 0 },
@@ -218,6 +246,8 @@ CLASS(categorical_focal_crossentropy, "CategoricalFocalCrossentropy", CornuCateg
       categorical_focal_fields);
 CLASS(binary_focal_crossentropy, "BinaryFocalCrossentropy", CornuBinaryFocalConfig,
       binary_focal_fields);
+CLASS(categorical_generalized_cross_entropy, "CategoricalGeneralizedCrossEntropy",
+      CornuGeneralizedCrossentropyConfig, generalized_fields);
 CLASS(kl_divergence, "KLDivergence", CornuLossConfig, cornu__loss_fields);
 
 static CornuLoss *create(Crossentropy loss, const void *config)
@@ -288,6 +318,21 @@ CornuLoss *cornu_binary_focal_crossentropy_from(const CornuBinaryFocalConfig *co
         .label_smoothing = cornu__number(config->label_smoothing, 0.0),
         .alpha = cornu__number(config->alpha, 0.25),
         .gamma = cornu__number(config->gamma, 2.0) }, config);
+}
+
+CornuLoss *cornu_categorical_generalized_cross_entropy_from(
+    const CornuGeneralizedCrossentropyConfig *config)
+{
+    const CornuObjectClass *kind = &cornu__categorical_generalized_cross_entropy_class;
+    CornuGeneralizedCrossentropyConfig full = *config;
+    if (cornu_error_pending()) return NULL;
+    if (full.q == 0.0) full.q = 0.5;
+    if (!(full.q > 0.0 && full.q < 1.0))
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .q is %g, expected above 0 and below 1",
+                                kind->name, cornu__number(full.q, 0.0));
+    return create((Crossentropy){
+        .base = { .kind = kind, .call = generalized_call, .reduction = full.reduction },
+        .q = full.q }, &full);
 }
 
 CornuLoss *cornu_kl_divergence_from(const CornuLossConfig *config)

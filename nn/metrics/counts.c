@@ -19,6 +19,9 @@ struct Counts {
     double      limit[CORNU_MAX_THRESHOLDS + 2];
     int64_t     top_k, class_id;      /* 0, and -1: none */
     bool        multi_label, from_logits;
+    double      label_weights[CORNU_MAX_THRESHOLDS];
+    int64_t     weighted_labels;      /* how many of these there are; 0: all weigh 1 */
+    int64_t     num_labels;           /* 0: as many as come */
     double    (*of)(const Confusion *at);                   /* result at a threshold */
     double    (*constrained)(const Confusion *at), value;   /* what has to be at least value */
     CornuCurve     curve;
@@ -93,6 +96,30 @@ static CornuTensor *histogram_rows(const Counts *counts, CornuTensor *p)
     return cornu_op_add(cornu_op_multiply(row, labels), label);
 }
 
+/* Weights of the shape of p, times those of its columns. */
+static CornuTensor *by_column(const Counts *counts, CornuTensor *weight)
+{
+    if (!weight || counts->weighted_labels == 0 || counts->multi_label) return weight;
+    const CornuShape shape = cornu_tensor_shape(weight);
+    const int        last = shape.rank - 1;
+    CornuText        text;
+    if (shape.extent[last] != counts->weighted_labels)
+        return cornu__fail_null(CORNU_ERR_SHAPE, "metric %s: predictions are %s, but there are "
+                                "%lld .label_weights", counts->base.name,
+                                cornu_shape_print(&text, shape),
+                                (long long)counts->weighted_labels);
+    CornuTensor *column = cornu_op_iota(cornu_tensor_graph(weight),
+                                        cornu_type_from(CORNU_F32, shape), last);
+    CornuTensor *factor = cornu_op_constant_like(weight, 0.0);
+    for (int64_t i = 0; i < counts->weighted_labels; i++) {
+        CornuTensor *is = cornu_op_compare(column, CORNU_EQUAL,
+                                           cornu_op_constant_like(weight, (double)i));
+        factor = cornu_op_select(is, cornu_op_constant_like(weight, counts->label_weights[i]),
+                                 factor);
+    }
+    return cornu_op_multiply(weight, factor);
+}
+
 static CornuStatus update(const CornuMetric *self, const CornuMetricCall *call,
                           CornuTensor *const *old, CornuTensor **new_states)
 {
@@ -105,7 +132,7 @@ static CornuStatus update(const CornuMetric *self, const CornuMetricCall *call,
         t = one_class(counts, t);
         p = one_class(counts, p);
     }
-    CornuTensor *weight = cornu__value_weights(p, call);
+    CornuTensor *weight = by_column(counts, cornu__value_weights(p, call));
     if (!t || !weight) return cornu_error_status();
     CornuTensor *is_positive = cornu_op_compare(t, CORNU_NOT_EQUAL,
                                                 cornu_op_constant_like(t, 0.0));
@@ -229,9 +256,14 @@ static double area(const Counts *counts, const CornuArray *states, int64_t label
 static double area_result(const CornuMetric *self, const CornuArray *states)
 {
     const Counts *counts = (const Counts *)self;
-    double        sum = 0.0;
-    for (int64_t label = 0; label < counts->labels; label++) sum += area(counts, states, label);
-    return sum / (double)counts->labels;
+    double        sum = 0.0, weights = 0.0;
+    for (int64_t label = 0; label < counts->labels; label++) {
+        const bool   weighted = counts->multi_label && counts->weighted_labels > 0;
+        const double weight = weighted ? counts->label_weights[label] : 1.0;
+        sum += weight * area(counts, states, label);
+        weights += weight;
+    }
+    return cornu__ratio(sum, weights);
 }
 
 static void set_labels(Counts *counts, int64_t labels)
@@ -247,7 +279,15 @@ static CornuStatus build_labels(CornuMetric *self, CornuShape y_true, CornuShape
     if (y_pred.rank != 2)
         return cornu__fail(CORNU_ERR_SHAPE, "metric %s: predictions are %s, expected (B, N) with "
                            ".multi_label", self->name, cornu_shape_print(&text, y_pred));
-    set_labels((Counts *)self, y_pred.extent[1]);
+    const Counts *counts = (const Counts *)self;
+    const int64_t N = y_pred.extent[1];
+    const int64_t said = counts->num_labels ? counts->num_labels
+                       : counts->weighted_labels ? counts->weighted_labels : N;
+    if (said != N)
+        return cornu__fail(CORNU_ERR_SHAPE, "metric %s: predictions are %s, expected %lld columns "
+                           "for as many labels", self->name, cornu_shape_print(&text, y_pred),
+                           (long long)said);
+    set_labels((Counts *)self, N);
     return CORNU_OK;
 }
 
@@ -294,7 +334,8 @@ static const CornuField auc_fields[] = {
     FIELD(CornuAucConfig, num_thresholds, INTEGER_OR_DEFAULT), FIELD(CornuAucConfig, curve, CURVE),
     FIELD(CornuAucConfig, summation_method, SUMMATION),
     FIELD(CornuAucConfig, thresholds, THRESHOLDS), FIELD(CornuAucConfig, multi_label, FLAG),
-    FIELD(CornuAucConfig, from_logits, FLAG), { 0 },
+    FIELD(CornuAucConfig, from_logits, FLAG), FIELD(CornuAucConfig, label_weights, THRESHOLDS),
+    FIELD(CornuAucConfig, num_labels, INTEGER_OR_NONE), { 0 },
 };
 
 #define COUNT_CLASS(function, class_name) \
@@ -466,6 +507,29 @@ CornuMetric *cornu_recall_at_precision_from(const CornuAtConfig *config)
     return best(&cornu__recall_at_precision_class, config, precision, recall);
 }
 
+/* false with a pending error */
+static bool set_label_weights(Counts *counts, const CornuAucConfig *config)
+{
+    const double *given = config->label_weights;
+    const int64_t said = config->num_labels;
+    int64_t      *count = &counts->weighted_labels;
+    for (; *count < CORNU_MAX_THRESHOLDS && given[*count] != 0.0; ++*count) {
+        const double weight = cornu__number(given[*count], 0.0);
+        counts->label_weights[*count] = weight;
+        if (weight >= 0.0 && weight < INFINITY) continue;
+        cornu__fail_null(CORNU_ERR_ARGUMENT, "auc: .label_weights have %g, expected 0 or more",
+                         weight);
+        return false;
+    }
+    counts->num_labels = said;
+    if (said == 0 || (said > 0 && config->multi_label && (*count == 0 || *count == said)))
+        return true;
+    cornu__fail_null(CORNU_ERR_ARGUMENT, "auc: .num_labels is %lld with %lld .label_weights and "
+                     "%s.multi_label, expected as many, 1 or more, and .multi_label",
+                     (long long)said, (long long)*count, config->multi_label ? "" : "no ");
+    return false;
+}
+
 CornuMetric *cornu_auc_from(const CornuAucConfig *config)
 {
     Counts counts = { .base = { .kind = &cornu__auc_class, .result = area_result,
@@ -479,6 +543,7 @@ CornuMetric *cornu_auc_from(const CornuAucConfig *config)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "auc: .curve is %d and .summation_method %d, "
                                 "expected 0 to 2", (int)config->curve,
                                 (int)config->summation_method);
+    if (!set_label_weights(&counts, config)) return NULL;
     if (config->thresholds[0] == 0.0) {
         if (!spread(&counts, config->num_thresholds, 2)) return NULL;
     } else {

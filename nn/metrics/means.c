@@ -22,6 +22,7 @@ struct MeanMetric {
     Choice             binary, categorical, sparse;
     double             threshold;
     int64_t            k, axis;
+    bool               sorted_ids;    /* predictions are numbers of classes */
 };
 
 enum { SUM, COUNT };
@@ -85,9 +86,15 @@ CornuMetric *cornu_mean_metric(const char *name, CornuMetricValues *values)
     return &metric->base;
 }
 
+/* Keras looks at what the loss ignores only together with other weights (reduction_metrics.py,
+ * reduce_to_samplewise_values). */
 static CornuTensor *loss_values(const MeanMetric *self, CornuMetricCall *call)
 {
-    return cornu__loss_values(self->loss, call);
+    const bool   all_count = !call->weight && !call->mask;
+    CornuTensor *values = cornu__loss_values(self->loss, call), *mask = call->mask;
+    if (!values || !mask || !all_count) return values;
+    call->mask = NULL;
+    return cornu_op_select(mask, values, cornu_op_constant_like(values, 0.0));
 }
 
 CornuMetric *cornu_loss_metric(const char *name, CornuLoss *loss)
@@ -173,8 +180,32 @@ static CornuTensor *top_k(const MeanMetric *self, CornuMetricCall *call)
     return in_top_k(self, one_hot_labels(call->y_true), call->y_pred);
 }
 
+/* Whether the label is among the first k of y_pred. */
+static CornuTensor *in_first_k(const MeanMetric *self, CornuTensor *labels, CornuTensor *y_pred)
+{
+    if (!labels || !y_pred) return NULL;
+    CornuShape shape = cornu_tensor_shape(labels), first = cornu_tensor_shape(y_pred);
+    const int  last = first.rank - 1;
+    int64_t    starts[CORNU_MAX_RANK] = { 0 };
+    CornuText  a, b;
+    bool       fits = shape.rank == last;
+    for (int i = 0; i < last && fits; i++) fits = shape.extent[i] == first.extent[i];
+    if (!fits)
+        return cornu__fail_null(CORNU_ERR_SHAPE, "metric %s: labels are %s for predictions %s; "
+                                "expected (B, …) for (B, …, N)", self->base.name,
+                                cornu_shape_print(&a, shape), cornu_shape_print(&b, first));
+    if (first.extent[last] > self->k) first.extent[last] = self->k;
+    shape.extent[shape.rank++] = 1;
+    CornuTensor *label = cornu_op_reshape(cornu_op_convert(labels, CORNU_F32), shape);
+    CornuTensor *is = cornu_op_compare(cornu_op_slice(y_pred, starts, first.extent), CORNU_EQUAL,
+                                       label);
+    return cornu_op_reduce_max(cornu_op_convert(is, CORNU_F32), INT64_C(1) << last, false);
+}
+
 static CornuTensor *sparse_top_k(const MeanMetric *self, CornuMetricCall *call)
 {
+    if (self->sorted_ids)
+        return in_first_k(self, cornu__class_labels(call->y_true, call->y_pred), call->y_pred);
     return in_top_k(self, cornu__class_labels(call->y_true, call->y_pred), call->y_pred);
 }
 
@@ -185,13 +216,18 @@ static const CornuField threshold_fields[] = {
 static const CornuField top_k_fields[] = {
     { "k", CORNU_FIELD_INTEGER_OR_DEFAULT, offsetof(CornuTopKConfig, k) }, { 0 },
 };
+static const CornuField sparse_top_k_fields[] = {
+    { "k", CORNU_FIELD_INTEGER_OR_DEFAULT, offsetof(CornuTopKConfig, k) },
+    { "from_sorted_ids", CORNU_FIELD_FLAG, offsetof(CornuTopKConfig, from_sorted_ids) }, { 0 },
+};
 static const CornuField no_fields[] = { { 0 } };
 CORNU__OBJECT_CLASS(binary_accuracy, "BinaryAccuracy", "binary_accuracy",
                     CornuBinaryAccuracyConfig, .fields = threshold_fields);
 CORNU__OBJECT_CLASS(top_k_categorical_accuracy, "TopKCategoricalAccuracy",
                     "top_k_categorical_accuracy", CornuTopKConfig, .fields = top_k_fields);
 CORNU__OBJECT_CLASS(sparse_top_k_categorical_accuracy, "SparseTopKCategoricalAccuracy",
-                    "sparse_top_k_categorical_accuracy", CornuTopKConfig, .fields = top_k_fields);
+                    "sparse_top_k_categorical_accuracy", CornuTopKConfig,
+                    .fields = sparse_top_k_fields);
 
 CornuMetric *cornu_binary_accuracy_from(const CornuBinaryAccuracyConfig *config)
 {
@@ -211,11 +247,15 @@ static CornuMetric *top_k_metric(const CornuObjectClass *kind, const CornuTopKCo
     MeanMetric *metric = create((CornuMetric){ .kind = kind }, config, values);
     if (!metric) return NULL;
     metric->k = config->k ? config->k : 5;
+    metric->sorted_ids = config->from_sorted_ids;
     return &metric->base;
 }
 
 CornuMetric *cornu_top_k_categorical_accuracy_from(const CornuTopKConfig *config)
 {
+    if (config->from_sorted_ids && !cornu_error_pending())
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "top_k_categorical_accuracy: .from_sorted_ids "
+                                "is given, which only sparse_top_k_categorical_accuracy has");
     return top_k_metric(&cornu__top_k_categorical_accuracy_class, config, top_k);
 }
 
@@ -228,6 +268,23 @@ static CornuMetric *plain(const CornuObjectClass *kind, const CornuPlainConfig *
                           Values *values)
 {
     MeanMetric *metric = create((CornuMetric){ .kind = kind }, config, values);
+    return metric ? &metric->base : NULL;
+}
+
+static CornuTensor *equality(const MeanMetric *self, CornuMetricCall *call)
+{
+    CornuTensor *t = call->y_true;
+    if (!call->y_pred || !cornu__same_shapes(self->base.name, &t, call->y_pred)) return NULL;
+    return cornu_op_convert(cornu_op_compare(t, CORNU_EQUAL, call->y_pred), CORNU_F32);
+}
+
+CORNU__OBJECT_CLASS(equality_accuracy, "Accuracy", "accuracy", CornuEqualityConfig,
+                    .fields = no_fields);
+
+CornuMetric *cornu_equality_accuracy_from(const CornuEqualityConfig *config)
+{
+    MeanMetric *metric = create((CornuMetric){ .kind = &cornu__equality_accuracy_class }, config,
+                                equality);
     return metric ? &metric->base : NULL;
 }
 

@@ -6,6 +6,7 @@ sequences  whole numbers in; states from one recurrent layer to another by keywo
 masked     steps that do not count, which Keras has operations for
 image      convolutions with every kind of rule and several initializers, batches of 4
 attention  arguments of the call: causal, key by keyword, with its scores
+translate  from an encoder in both directions to a decoder: their states
 stack      a Sequential model of layers and models
 
 NAME.json is model.to_json(), NAME.w100.txt its summary with the layers of nested models (not of
@@ -91,6 +92,18 @@ def attention():
     return keras.Model([x, memory], [L.Subtract()([y, z]), scores], name="attention")
 
 
+def translate():
+    source, target = keras.Input((7, 5), name="source"), keras.Input((4, 3), name="target")
+    code, *states = L.Bidirectional(L.LSTM(3, return_state=True))(source)
+    h, c = L.Concatenate()([states[0], states[2]]), L.Concatenate()([states[1], states[3]])
+    y = L.LSTM(6, return_sequences=True)(target, initial_state=[h, c])
+    a, b, *last = L.Bidirectional(L.GRU(6, return_sequences=True, return_state=True),
+                                  merge_mode=None)(y, initial_state=[h, code])
+    last = L.Subtract()(last)
+    return keras.Model([source, target], [L.Dense(2)(L.Concatenate()([a, b])), last],
+                       name="translate")
+
+
 def stack():
     h = keras.Input((5,))
     branch = keras.Model(h, L.Add()([h, L.Dense(5, "gelu")(h)]), name="branch")
@@ -131,6 +144,7 @@ def main():
         case(image, [f32(4, 8, 9, 2)], arrays),
         case(stack, [f32(6, 3)], arrays),
         case(attention, [f32(6, 5, 6), f32(6, 5, 6)], arrays),
+        case(translate, [f32(6, 7, 5), f32(6, 4, 3)], arrays),
         case(masked, [random.randint(0, 4, (6, 7)).astype(np.float32), f32(6, 7, 5)], arrays),
     ])
     common.write_arrays(OUT / "architectures.safetensors", arrays, cases)

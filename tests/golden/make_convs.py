@@ -17,8 +17,6 @@ def layers(group, cases):
         layer_case(group, name, layer, shape, *training)
         for key in [k for k in group.arrays if "seed_generator" in k]:
             del group.arrays[key]
-        for key in ("fill_mode", "fill_value") if isinstance(layer, L.Resizing) else ():
-            del group.cases[name][key]      # of pad_to_aspect_ratio, which there is not
 
 
 def convolutions():
@@ -48,6 +46,21 @@ def convolutions():
             cases.append((f"transpose_{padding}_{len(cases)}",
                           L.Conv2DTranspose(3, kernel, strides=stride, dilation_rate=dilation,
                                             output_padding=more, padding=padding), (2, 4, 5, 2)))
+        for kernel, stride, dilation, multiplier in ((3, 1, 1, 1), (3, 2, 1, 2), (2, 1, 3, 1),
+                                                     (4, 3, 1, 3)):
+            window = {"strides": stride, "dilation_rate": dilation, "padding": padding}
+            name = f"1d_{padding}_{len(cases)}"
+            cases += [
+                (f"depthwise_{name}",
+                 L.DepthwiseConv1D(kernel, depth_multiplier=multiplier, **window), (2, 9, 5)),
+                (f"separable_{name}",
+                 L.SeparableConv1D(4, kernel, depth_multiplier=multiplier, **window), (2, 9, 3)),
+            ]
+        for kernel, stride, dilation, more in ((3, 1, 1, None), (3, 2, 1, None), (2, 3, 1, None),
+                                               (3, 2, 1, 1), (3, 2, 1, 0), (3, 1, 2, None)):
+            cases.append((f"transpose_1d_{padding}_{len(cases)}",
+                          L.Conv1DTranspose(3, kernel, strides=stride, dilation_rate=dilation,
+                                            output_padding=more, padding=padding), (2, 5, 2)))
     for padding in ("valid", "same", "causal"):
         for kernel, stride, dilation, groups in ((3, 1, 1, 1), (2, 2, 1, 1), (3, 1, 2, 1),
                                                  (3, 1, 1, 2)):
@@ -96,10 +109,36 @@ def spatial():
         ("resizing_down", L.Resizing(2, 3), (2, 7, 8, 2)),
         ("resizing_nearest", L.Resizing(5, 3, interpolation="nearest"), (2, 3, 7, 2)),
         ("resizing_same", L.Resizing(3, 9), (2, 3, 4, 2)),
+        ("resizing_fill_unused", L.Resizing(4, 3, fill_value=0.5), (2, 3, 4, 2)),
+        ("up_sampling_bicubic", L.UpSampling2D(2, interpolation="bicubic"), (2, 3, 4, 2)),
+        ("up_sampling_lanczos3", L.UpSampling2D((2, 3), interpolation="lanczos3"), (2, 3, 4, 2)),
+        ("up_sampling_1d", L.UpSampling1D(), (2, 3, 4)),
+        ("up_sampling_1d_3", L.UpSampling1D(3), (2, 3, 4)),
+        ("zero_padding_1d", L.ZeroPadding1D(), (2, 3, 4)),
+        ("zero_padding_1d_sides", L.ZeroPadding1D((0, 2)), (2, 3, 4)),
+        ("zero_padding_1d_none", L.ZeroPadding1D(0), (2, 3, 4)),
+        ("cropping_1d", L.Cropping1D(), (2, 5, 4)),
+        ("cropping_1d_sides", L.Cropping1D((2, 0)), (2, 5, 4)),
+        ("cropping_1d_none", L.Cropping1D(0), (2, 5, 4)),
         ("permute", L.Permute((2, 1)), (2, 3, 4)),
         ("permute_4", L.Permute((3, 1, 2)), (2, 3, 4, 5)),
         ("repeat_vector", L.RepeatVector(3), (2, 4)),
     ]
+    for way in ("nearest", "bilinear", "bicubic", "lanczos3", "lanczos5"):
+        for smooth in (False, True):
+            for size in ((5, 3), (11, 13), (2, 9), (7, 4)):
+                cases.append((f"resizing_{way}_{smooth}_{size[0]}x{size[1]}",
+                              L.Resizing(*size, interpolation=way, antialias=smooth),
+                              (2, 7, 8, 2)))
+    for shape in ((2, 7, 8, 2), (2, 5, 12, 2), (2, 13, 4, 2), (2, 3, 3, 2)):
+        for size in ((4, 4), (3, 7), (9, 2)):
+            name = f"{shape[1]}x{shape[2]}_{size[0]}x{size[1]}"
+            cases += [
+                (f"resizing_crop_{name}", L.Resizing(*size, crop_to_aspect_ratio=True), shape),
+                (f"resizing_pad_{name}",
+                 L.Resizing(*size, pad_to_aspect_ratio=True, fill_value=0.25, antialias=True),
+                 shape),
+            ]
     layers("spatial", cases)
 
 
@@ -115,6 +154,11 @@ def augmentation():
                 cases.append((f"translation_{mode}_{interpolation}_{height}",
                               L.RandomTranslation((height, height), (width, width), **fill),
                               (2, 6, 7, 2), True))
+            for zoom in (0.3, -0.4):
+                cases.append((f"zoom_{mode}_{interpolation}_{zoom}",
+                              L.RandomZoom((zoom, zoom), **fill), (2, 6, 7, 2), True))
+    cases.append(("zoom_sides", L.RandomZoom((0.2, 0.2), (-0.5, -0.5)), (2, 6, 7, 2), True))
+    cases.append(("zoom_height", L.RandomZoom((0.2, 0.2), 0.0), (2, 6, 7, 2), True))
     cases.append(("rotation_inference", L.RandomRotation(0.2), (2, 6, 7, 2), False))
     cases.append(("flip_inference", L.RandomFlip(), (2, 6, 7, 2), False))
     cases.append(("gaussian_noise_inference", L.GaussianNoise(0.5), (2, 3), False))

@@ -42,6 +42,8 @@ POSITIVE = np.abs(values("positive", B, C, scale=3.0)) + np.float32(0.125)
 SEQUENCE, SEQUENCE_P = values("t", B, T, C, scale=2.0), values("q", B, T, C, scale=2.0)
 SEQUENCE_LABELS = (np.arange(B * T).reshape(B, T) * 3 % C).astype(np.int32)
 SEQUENCE_SOFT = softmax(SEQUENCE)
+SPELLED = np.array([[1, 2, 3], [2, 2, 0], [4, 0, 0], [0, 0, 0], [3, 3, 3], [1, 1, 2], [4, 1, 4],
+                    [2, 0, 0]], np.int32)     # with repetitions, and shorter ones
 IMAGE = (values("image", B, 3, 2, 2) > 0).astype(np.float32)
 IMAGE_P = np.asarray(jax.nn.sigmoid(values("image_p", B, 3, 2, 2, scale=3.0)))
 WEIGHTS = np.array([1, 0, 2.5, 0.5, 3, 1, 0.25, 2], np.float32)
@@ -87,6 +89,11 @@ def loss_cases():
                           SEQUENCE_SOFT),
         "sparse_ignore_0": (K.SparseCategoricalCrossentropy, {"ignore_class": 0} | logits,
                             SEQUENCE_LABELS, SEQUENCE),
+        "generalized": (K.CategoricalGeneralizedCrossEntropy, {}, LABELS, P),
+        "generalized_q": (K.CategoricalGeneralizedCrossEntropy, {"q": 0.9}, LABELS, P),
+        "ctc": (K.CTC, {}, SPELLED, values("ctc", B, 7, C, scale=2.0)),
+        "ctc_one": (K.CTC, {}, SPELLED[:, :1], values("ctc_one", B, 2, C, scale=2.0)),
+        "ctc_even": (K.CTC, {}, SPELLED, np.zeros((B, 7, C), np.float32)),
         "tversky": (K.Tversky, {}, BITS, SIGMOID),
         "tversky_all": (K.Tversky, {"alpha": 0.2, "beta": 0.7}, IMAGE, IMAGE_P),
         "tversky_axis": (K.Tversky, {"alpha": 0.2, "beta": 0.7, "axis": (1, 2)}, IMAGE, IMAGE_P),
@@ -204,6 +211,22 @@ def metric_cases():
                  "even": {"thresholds": [0.25, 0.5, 0.75]}, "labels": {"multi_label": True},
                  "labels_pr": {"multi_label": True, "curve": "PR"}}.items():
         cases[f"auc_{k}"] = (M.AUC, s, BITS, SIGMOID)
+    weights = {"label_weights": [0.5, 2.0, 0.0, 1.0, 3.0]}
+    cases["auc_label_weights"] = (M.AUC, weights, BITS, SIGMOID)
+    cases["auc_label_weights_list"] = (M.AUC, weights | {"thresholds": [0.2, 0.35, 0.8]}, BITS,
+                                       SIGMOID)
+    cases["auc_labels_weighted"] = (M.AUC, weights | {"multi_label": True, "num_labels": C}, BITS,
+                                    SIGMOID)
+    cases["sparse_top_ids"] = (M.SparseTopKCategoricalAccuracy,
+                               {"k": 2, "from_sorted_ids": True}, LABELS,
+                               np.argsort(-P, axis=-1).astype(np.float32))
+    cases["equality"] = (M.Accuracy, {}, classes, guesses)
+    ignored = SEQUENCE_LABELS.copy()
+    ignored[1], ignored[3, 1:] = 255, 255
+    cases["sparse_crossentropy_ignore"] = (M.SparseCategoricalCrossentropy, {
+        "ignore_class": 255}, ignored, SEQUENCE_SOFT)
+    cases["sparse_crossentropy_ignore_0"] = (M.SparseCategoricalCrossentropy, {
+        "ignore_class": 0, "from_logits": True}, LABELS, LOGITS)
     cases["auc_logits"] = (M.AUC, {"from_logits": True}, BITS, LOGITS)
     for k in (1, 2, 5):
         cases[f"top_{k}"] = (M.TopKCategoricalAccuracy, {"k": k}, ONE_HOT, P)

@@ -91,7 +91,8 @@ def activations():
                        20, 88, 100, 30], np.float32).reshape(4, 5)
     functions = {name: name for name in (
         "celu", "hard_shrink", "hard_silu", "hard_tanh", "log_sigmoid", "log_softmax",
-        "soft_shrink", "sparse_plus", "sparse_sigmoid", "squareplus", "tanh_shrink")}
+        "soft_shrink", "sparse_plus", "sparse_sigmoid", "sparsemax", "squareplus",
+        "tanh_shrink")}
     functions["gelu_approximate"] = lambda x: keras.activations.gelu(x, approximate=True)
     for name, function in functions.items():
         for kind in ("points", "random"):
@@ -184,6 +185,11 @@ def attention():
                    mask=np.stack([given, np.roll(given, 1, 1)], 1))
     attention_case("cross_given_one", two, [query, value, key], mask=given[:, :1],
                    masks=[None, steps_v], causal=True)
+    image, other = (B, 3, 4, 6), (B, 3, 2, 5)
+    attention_case("axes_all", two, [image])
+    attention_case("axes_last", two | {"attention_axes": (-2,)}, [image, other])
+    attention_case("axes_first", two | {"attention_axes": 1, "use_gate": True}, [image])
+    attention_case("axes_output_shape", two | {"output_shape": (4, 2)}, [image])
     attention_case("scores", two, [query, value], scores=True, causal=True)
 
 

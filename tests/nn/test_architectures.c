@@ -21,7 +21,7 @@ enum { MOST = 2 };
 #define FOLDER "tests/golden/architectures/"
 
 static const char *const names[] = { "branches", "sequences", "image", "stack",
-                                     "attention", "masked" };
+                                     "attention", "translate", "masked" };
 enum { CASES = sizeof names / sizeof *names };
 
 static json_t *keras_json(const char *name)

@@ -38,6 +38,10 @@ static const struct {
     { "cross_given", { .num_heads = 2, .key_dim = 3 } },
     { "cross_given_heads", { .num_heads = 2, .key_dim = 3 } },
     { "cross_given_one", { .num_heads = 2, .key_dim = 3, .use_causal_mask = true } },
+    { "axes_all", { .num_heads = 2, .key_dim = 3 } },
+    { "axes_last", { .num_heads = 2, .key_dim = 3, .attention_axes = { -2 } } },
+    { "axes_first", { .num_heads = 2, .key_dim = 3, .attention_axes = { 1 }, .use_gate = true } },
+    { "axes_output_shape", { .num_heads = 2, .key_dim = 3, .output_shape = { 4, 2 } } },
     { "scores", { .num_heads = 2, .key_dim = 3, .use_causal_mask = true,
                   .return_attention_scores = true } },
 };
@@ -283,6 +287,14 @@ static void refuses(CornuLayer *layer, const char *part)
     expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, part);
 }
 
+static void refuses_axes(CornuMultiHeadAttentionConfig config, CornuStatus status, const char *part)
+{
+    const CornuShape image = cornu_shape(CORNU_NONE, 3, 4, 6);
+    CornuLayer      *layer = cornu_multi_head_attention_from(&config);
+    expect_error(cornu_layer_build_many(layer, &image, 1), status, part);
+    cornu_layer_free(layer);
+}
+
 static void refuses_shapes(CornuStatus status, int count, const CornuShape *in, const char *part)
 {
     CornuLayer *layer = cornu_multi_head_attention(2, 3);
@@ -306,6 +318,12 @@ static void mistakes_are_named(void **state)
                    "the key is (None, 5, 6) and the value (None, 4, 6)");
     refuses_shapes(CORNU_ERR_SHAPE, 4, (CornuShape[]){ query, value, value, mask },
                    "the mask is (None, 5, 3), expected it to fit (None, 2, 5, 4)");
+    refuses_axes((CornuMultiHeadAttentionConfig){ .num_heads = 2, .key_dim = 3,
+                                                  .attention_axes = { 3 } }, CORNU_ERR_ARGUMENT,
+                 ".attention_axes has 3, expected 1 to 2");
+    refuses_axes((CornuMultiHeadAttentionConfig){ .num_heads = 2, .key_dim = 3,
+                                                  .use_causal_mask = true }, CORNU_ERR_UNSUPPORTED,
+                 "the query is (None, 3, 4, 6), and .use_causal_mask is only available for");
     refuses_shapes(CORNU_ERR_ARGUMENT, 5, (CornuShape[]){ query, query, query, mask, mask },
                    "5 tensors come in");
 }

@@ -291,6 +291,10 @@ static void with_compilations(void (*each)(const CornuCompileConfig *config, int
     const CornuCompileConfig all[] = {
         { .loss = cornu_sparse_categorical_crossentropy(.from_logits = true, .ignore_class = 2),
           .metrics = { CORNU_ACCURACY, cornu_sparse_top_k_categorical_accuracy(.k = 2),
+                       cornu_sparse_top_k_categorical_accuracy(.from_sorted_ids = true,
+                                                               .name = "sorted"),
+                       cornu_loss_metric("ignoring", cornu_sparse_categorical_crossentropy(
+                           .from_logits = true, .ignore_class = CORNU_ZERO)),
                        cornu_loss_metric("sparse", cornu_sparse_categorical_crossentropy(
                            .from_logits = true, .axis = -1)) } },
         { .loss = cornu_binary_focal_crossentropy(
@@ -323,7 +327,8 @@ static void with_compilations(void (*each)(const CornuCompileConfig *config, int
                        cornu_false_positives(.thresholds = { 0.3, 0.5 }), cornu_true_negatives(),
                        cornu_false_negatives(), cornu_metric("root_mean_squared_error"),
                        cornu_auc(.multi_label = true, .num_thresholds = 20,
-                                 .from_logits = true) } },
+                                 .from_logits = true, .num_labels = COLUMNS,
+                                 .label_weights = { 1, CORNU_ZERO, 2.5 }) } },
         { .loss = cornu_categorical_crossentropy(.label_smoothing = 0.1),
           .metrics = { cornu_binary_iou(.target_classes = 2, .threshold = 0.4),
                        cornu_mean_iou(.num_classes = 3, .one_hot_y_true = true,
@@ -332,6 +337,8 @@ static void with_compilations(void (*each)(const CornuCompileConfig *config, int
                                  .one_hot_y_pred = true) } },
         { .loss = cornu_dice(.axis = { -1 }),
           .metrics = { cornu_binary_accuracy(.threshold = 0.4),
+                       cornu_equality_accuracy(.name = "equal"),
+                       cornu_auc(.label_weights = { 1, 0.5, 2.5 }),
                        cornu_fbeta_score(.average = CORNU_MACRO, .beta = 2, .threshold = 0.45),
                        cornu_r2_score(.class_aggregation = CORNU_VARIANCE_WEIGHTED_AVERAGE),
                        cornu_r2_score(.class_aggregation = CORNU_NO_AGGREGATION,

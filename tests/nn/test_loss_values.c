@@ -51,7 +51,7 @@ static CornuLoss *loss_of(const json_t *s, CornuReduction reduction)
         { "LogCosh", cornu_log_cosh_from }, { "Poisson", cornu_poisson_from },
         { "Hinge", cornu_hinge_from }, { "SquaredHinge", cornu_squared_hinge_from },
         { "CategoricalHinge", cornu_categorical_hinge_from },
-        { "KLDivergence", cornu_kl_divergence_from },
+        { "KLDivergence", cornu_kl_divergence_from }, { "CTC", cornu_ctc_from },
     };
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (!strcmp(name, plain[i].name))
@@ -59,6 +59,8 @@ static CornuLoss *loss_of(const json_t *s, CornuReduction reduction)
     const bool   logits = golden_flag(s, "from_logits");
     const double smoothing = json_number_value(json_object_get(s, "label_smoothing"));
     const double alpha = golden_number(s, "alpha"), gamma = golden_number(s, "gamma");
+    if (!strcmp(name, "CategoricalGeneralizedCrossEntropy"))
+        return cornu_categorical_generalized_cross_entropy(golden_number(s, "q"), reduction);
     if (!strcmp(name, "Huber")) return cornu_huber(golden_number(s, "delta"), reduction);
     if (!strcmp(name, "CosineSimilarity"))
         return cornu_cosine_similarity(golden_integer(s, "axis"), reduction);
@@ -139,7 +141,7 @@ static void values_and_gradients(void **state)
         }
         cornu_device_close(device);
     }
-    assert_true(checked == 3 * 49);
+    assert_true(checked == 3 * 54);
     golden_close(&golden);
 }
 
@@ -165,7 +167,8 @@ static void check_reduction(Golden *golden, const char *name, const json_t *sett
     CornuArray want = golden_array(golden, name, key);
     CornuArray x = golden_array(golden, name, "x"), y = golden_array(golden, name, "target");
     if (!want.data) return;
-    const bool steps = x.type.shape.rank == 3;
+    const bool rows = !strcmp(json_string_value(json_object_get(settings, "loss")), "CTC");
+    const bool steps = x.type.shape.rank == 3 && !rows;   /* what has a value, and a weight */
     CornuArray weights = golden_array(golden, NULL, steps ? "step_weights" : "weights");
     if (!weighted) weights.data = NULL;
     CornuModel *model = identity(device, loss_of(settings, (CornuReduction)reduction));
@@ -226,7 +229,8 @@ static void names_are_keras(void **state)
         { "tversky", "tversky" }, { "poisson", "poisson" }, { "hinge", "hinge" },
         { "squared_hinge", "squared_hinge" }, { "categorical_hinge", "categorical_hinge" },
         { "cosine_similarity", "cosine_similarity" },
-        { "binary_focal_crossentropy", "binary_focal_crossentropy" },
+        { "binary_focal_crossentropy", "binary_focal_crossentropy" }, { "ctc", "ctc" },
+        { "categorical_generalized_cross_entropy", "categorical_generalized_cross_entropy" },
         { "categorical_focal_crossentropy", "categorical_focal_crossentropy" },
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -264,6 +268,11 @@ static void mistakes_are_named(void **state)
     assert_null(cornu_binary_focal_crossentropy(.gamma = -2));
     expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, ".gamma is -2, expected 0 or more");
 
+    assert_null(cornu_categorical_generalized_cross_entropy(1.0));
+    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, ".q is 1, expected above 0 and below 1");
+    assert_null(cornu_loss("circle"));
+    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "loss \"circle\" is not known");
+
     float            numbers[24] = { 0 };
     const CornuArray x = cornu_array(numbers, CORNU_F32, 4, 3, 2), none = { .data = NULL };
     const CornuArray row = cornu_array(numbers, CORNU_F32, 4, 3);
@@ -271,6 +280,7 @@ static void mistakes_are_named(void **state)
     expect_refusal(cornu_cosine_similarity(CORNU_ZERO), x, x, none,
                    "cosine_similarity: .axis is 0");
     expect_refusal(cornu_huber(), x, row, none, "huber: y_true is (4, 3), y_pred (4, 3, 2)");
+    expect_refusal(cornu_ctc(), row, row, none, "ctc: y_true is (4, 3), y_pred (4, 3); expected");
     expect_refusal(cornu_mean_squared_error(), x, x, cornu_array(numbers, CORNU_F32, 3),
                    "and sample_weight (3,), expected as many rows");
     expect_refusal(cornu_mean_squared_error(), x, x, cornu_array(numbers, CORNU_F32, 4, 2),

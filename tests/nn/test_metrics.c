@@ -35,9 +35,9 @@ static const char *text(const json_t *settings, const char *name)
     return value ? value : "";
 }
 
-static void thresholds_of(const json_t *settings, double *to)
+static void thresholds_of(const json_t *settings, const char *name, double *to)
 {
-    const json_t *value = json_object_get(settings, "thresholds");
+    const json_t *value = json_object_get(settings, name);
     if (json_is_number(value)) to[0] = json_number_value(value);
     for (size_t i = 0; i < json_array_size(value); i++) {
         to[i] = json_number_value(json_array_get(value, i));
@@ -66,8 +66,8 @@ static CornuMetric *counts_of(const char *kind, const json_t *s)
     CornuCountConfig     count = { .name = NULL };
     CornuPrecisionConfig precision = { .top_k = golden_integer(s, "top_k"),
                                        .class_id = golden_integer(s, "class_id") };
-    thresholds_of(s, count.thresholds);
-    thresholds_of(s, precision.thresholds);
+    thresholds_of(s, "thresholds", count.thresholds);
+    thresholds_of(s, "thresholds", precision.thresholds);
     if (!strcmp(kind, "TruePositives")) return cornu_true_positives_from(&count);
     if (!strcmp(kind, "TrueNegatives")) return cornu_true_negatives_from(&count);
     if (!strcmp(kind, "FalsePositives")) return cornu_false_positives_from(&count);
@@ -92,7 +92,9 @@ static CornuMetric *counts_of(const char *kind, const json_t *s)
                : CORNU_ROC,
         .summation_method = !strcmp(method, "minoring") ? CORNU_MINORING
                           : !strcmp(method, "majoring") ? CORNU_MAJORING : CORNU_INTERPOLATION };
-    thresholds_of(s, auc.thresholds);
+    thresholds_of(s, "thresholds", auc.thresholds);
+    thresholds_of(s, "label_weights", auc.label_weights);
+    auc.num_labels = golden_integer(s, "num_labels");
     return cornu_auc_from(&auc);
 }
 
@@ -121,7 +123,9 @@ static CornuMetric *mean_of(const char *kind, const json_t *s)
         return cornu_binary_accuracy(golden_number(s, "threshold"));
     if (!strcmp(kind, "TopKCategoricalAccuracy")) return cornu_top_k_categorical_accuracy(k);
     if (!strcmp(kind, "SparseTopKCategoricalAccuracy"))
-        return cornu_sparse_top_k_categorical_accuracy(k);
+        return cornu_sparse_top_k_categorical_accuracy(
+            k, .from_sorted_ids = golden_flag(s, "from_sorted_ids"));
+    if (!strcmp(kind, "Accuracy")) return cornu_equality_accuracy();
     if (!strcmp(kind, "CosineSimilarity")) return cornu_cosine_similarity_metric(axis);
     if (!strcmp(kind, "PearsonCorrelation")) return cornu_pearson_correlation(axis);
     if (!strcmp(kind, "ConcordanceCorrelation")) return cornu_concordance_correlation(axis);
@@ -130,7 +134,8 @@ static CornuMetric *mean_of(const char *kind, const json_t *s)
     if (!strcmp(kind, "CategoricalCrossentropy"))
         return cornu_loss_metric("cce", cornu_categorical_crossentropy(logits, smoothing));
     if (!strcmp(kind, "SparseCategoricalCrossentropy"))
-        return cornu_loss_metric("scce", cornu_sparse_categorical_crossentropy(logits));
+        return cornu_loss_metric("scce", cornu_sparse_categorical_crossentropy(
+                                             logits, golden_integer(s, "ignore_class")));
     if (strcmp(kind, "R2Score")) return NULL;
     const json_t *given = json_object_get(s, "class_aggregation");
     const char   *aggregation = text(s, "class_aggregation");
@@ -310,6 +315,10 @@ static void mistakes_are_named(void **state)
     expect_none(cornu_recall(.class_id = -2), "recall: .class_id is -2");
     expect_none(cornu_auc(1), "auc: .num_thresholds is 1, expected 2 or more");
     expect_none(cornu_auc(.thresholds = { 0.5, 0.25 }), "auc: .thresholds have 0.25 behind 0.5");
+    expect_none(cornu_auc(.label_weights = { 1, -1 }), "auc: .label_weights have -1, expected 0");
+    expect_none(cornu_auc(.num_labels = 3), "auc: .num_labels is 3 with 0 .label_weights and no");
+    expect_none(cornu_top_k_categorical_accuracy(.from_sorted_ids = true),
+                ".from_sorted_ids is given, which only sparse_top_k");
     expect_none(cornu_precision_at_recall(2), "precision_at_recall: .value is 2");
     expect_none(cornu_fbeta_score(.beta = -1), "fbeta_score: .beta is -1");
     expect_none(cornu_f1_score(.threshold = 2), "f1_score: .threshold is 2");
@@ -326,6 +335,10 @@ static void mistakes_are_named(void **state)
     expect_refusal(cornu_f1_score(), x, x, "f1_score: y_true is (4, 3, 2), y_pred (4, 3, 2)");
     expect_refusal(cornu_r2_score(), x, x, "expected (B, N)");
     expect_refusal(cornu_auc(.multi_label = true), x, x, "predictions are (4, 3, 2)");
+    expect_refusal(cornu_auc(.label_weights = { 1, 2 }), row, row,
+                   "predictions are (4, 3), but there are 2 .label_weights");
+    expect_refusal(cornu_auc(.multi_label = true, .num_labels = 2), row, row,
+                   "predictions are (4, 3), expected 2 columns");
     expect_refusal(cornu_precision(.class_id = 3), row, row, ".class_id is 3, there are 3 classes");
     expect_refusal(cornu_precision(.top_k = 4), row, row, ".top_k is 4, there are 3 classes");
 }

@@ -572,8 +572,8 @@ static void constructors_refuse(void **state)
 {
     (void)state;
     refuses(cornu_lstm(), CORNU_ERR_ARGUMENT, "lstm: .units is 0, expected 1 to");
-    refuses(cornu_bidirectional(cornu_lstm(3, .return_state = true)), CORNU_ERR_UNSUPPORTED,
-            ".layer has .return_state, which is not available");
+    refuses(cornu_bidirectional(cornu_lstm(3, .return_state = true), .backward_layer = cornu_lstm(
+                3, .go_backwards = true)), CORNU_ERR_ARGUMENT, ".return_state differs");
     refuses(cornu_time_distributed(cornu_gru(3, .return_state = true)), CORNU_ERR_ARGUMENT,
             ".layer gives 2 tensors, expected 1");
     refuses(cornu_gru(3, .dropout = 1.0), CORNU_ERR_ARGUMENT, "gru: .dropout is 1, expected 0");

@@ -89,7 +89,7 @@ static void draws_belong_to_rows(void **state)
     (void)state;
     enum { ROW = 6 * 5 * 2 };
     fill(8 * ROW);
-    for (int kind = 0; kind < 7; kind++) {
+    for (int kind = 0; kind < 8; kind++) {
         CornuLayer *layers[3];
         for (int i = 0; i < 3; i++)
             layers[i] = kind == 0   ? cornu_random_flip()
@@ -98,6 +98,7 @@ static void draws_belong_to_rows(void **state)
                         : kind == 3 ? cornu_spatial_dropout2d(0.4)
                         : kind == 4 ? cornu_gaussian_noise(1.0)
                         : kind == 5 ? cornu_gaussian_dropout(0.3)
+                        : kind == 6 ? cornu_random_zoom(0.4)
                                     : cornu_alpha_dropout(0.3);
         CornuArray all = cornu_array(x, CORNU_F32, 8, 6, 5, 2);
         CornuArray rest = cornu_array(x + 3 * ROW, CORNU_F32, 5, 6, 5, 2);
@@ -208,7 +209,12 @@ static CornuModel *make_model(const char *policy)
     cornu_model_add(model, cornu_random_translation(.height_factor = { -0.1, 0.2 }, .width = 0.1,
                                                     .fill_mode = CORNU_FILL_NEAREST));
     cornu_model_add(model, cornu_random_rotation(0.1, CORNU_FILL_CONSTANT, CORNU_NEAREST));
-    cornu_model_add(model, cornu_resizing(10, 9));
+    cornu_model_add(model, cornu_random_zoom(0.05));
+    cornu_model_add(model, cornu_random_zoom(.height_factor = { -0.1, 0 },
+                                             .width_factor = { CORNU_ZERO }));
+    cornu_model_add(model, cornu_resizing(11, 7, CORNU_LANCZOS3, .crop_to_aspect_ratio = true,
+                                          .antialias = true));
+    cornu_model_add(model, cornu_resizing(10, 9, .pad_to_aspect_ratio = true, .fill_value = 0.5));
     cornu_model_add(model, cornu_zero_padding2d(.padding = { { 0, 1 }, { 1, 0 } }));
     cornu_model_add(model, cornu_zero_padding2d(.padding = { { CORNU_ZERO } }));
     cornu_model_add(model, cornu_conv2d(8, 3, .groups = 2, .activation = CORNU_RELU));
@@ -223,6 +229,15 @@ static CornuModel *make_model(const char *policy)
     cornu_model_add(model, cornu_global_average_pooling2d());
     cornu_model_add(model, cornu_repeat_vector(6));
     cornu_model_add(model, cornu_conv1d(7, 3, .padding = CORNU_CAUSAL, .activation = CORNU_TANH));
+    cornu_model_add(model, cornu_separable_conv1d(7, .kernel_size = { 3 }, .padding = CORNU_SAME,
+                                                  .dilation_rate = { 2 }));
+    cornu_model_add(model, cornu_depthwise_conv1d(2, .depth_multiplier = 2));
+    cornu_model_add(model, cornu_conv1d_transpose(7, 3, 2, .output_padding = { CORNU_ZERO }));
+    cornu_model_add(model, cornu_zero_padding1d(.padding = { 0, 2 }));
+    cornu_model_add(model, cornu_zero_padding1d(.padding = { CORNU_ZERO }));
+    cornu_model_add(model, cornu_cropping1d(.cropping = { 2 }));
+    cornu_model_add(model, cornu_cropping1d(.cropping = { CORNU_ZERO }));
+    cornu_model_add(model, cornu_up_sampling1d());
     cornu_model_add(model, cornu_max_pooling1d());
     cornu_model_add(model, cornu_permute(.dims = { 2, 1 }));
     cornu_model_add(model, cornu_average_pooling1d(2));
@@ -323,14 +338,25 @@ static void constructors_refuse(void **state)
     refuses(cornu_zero_padding2d(1, .padding = { { 1 } }), CORNU_ERR_ARGUMENT, "both .around");
     refuses(cornu_cropping2d(.cropping = { { -1 } }), CORNU_ERR_ARGUMENT, ".cropping is -1");
     refuses(cornu_resizing(4), CORNU_ERR_ARGUMENT, "resizing: .width is 0");
-    refuses(cornu_resizing(4, 4, .antialias = true), CORNU_ERR_UNSUPPORTED,
-            ".antialias is not available");
+    refuses(cornu_resizing(4, 4, .crop_to_aspect_ratio = true, .pad_to_aspect_ratio = true),
+            CORNU_ERR_ARGUMENT, "both .crop_to_aspect_ratio and .pad_to_aspect_ratio");
+    refuses(cornu_random_rotation(0.1, .interpolation = CORNU_BICUBIC), CORNU_ERR_ARGUMENT,
+            ".interpolation is 3, expected 1 (nearest) to 2 (bilinear)");
+    refuses(cornu_depthwise_conv1d(.kernel_size = { 3, 2 }), CORNU_ERR_ARGUMENT,
+            "depthwise_conv1d: .kernel_size is { 3, 2 }, expected one extent");
+    refuses(cornu_separable_conv1d(4), CORNU_ERR_ARGUMENT, ".kernel_size is required");
+    refuses(cornu_conv1d_transpose(4, 3, 2, .output_padding = { 2 }), CORNU_ERR_ARGUMENT,
+            "conv1d_transpose: .output_padding is 2, expected 0 or more and less than .strides");
+    refuses(cornu_zero_padding1d(1, .padding = { 1 }), CORNU_ERR_ARGUMENT, "both .around");
+    refuses(cornu_up_sampling1d(-1), CORNU_ERR_ARGUMENT, "up_sampling1d: .size is -1");
     refuses(cornu_up_sampling2d(2, 7), CORNU_ERR_ARGUMENT, ".interpolation is 7");
     refuses(cornu_permute(.dims = { 1, 3 }), CORNU_ERR_ARGUMENT, ".dims[1] is 3");
     refuses(cornu_repeat_vector(), CORNU_ERR_ARGUMENT, "repeat_vector: .n is 0");
     refuses(cornu_average_pooling1d(), CORNU_ERR_ARGUMENT, "average_pooling1d: .pool_size is 0");
     refuses(cornu_random_flip(3), CORNU_ERR_ARGUMENT, "random_flip: .mode is 3");
     refuses(cornu_random_rotation(1.5), CORNU_ERR_ARGUMENT, ".factor is from -1.5 to 1.5");
+    refuses(cornu_random_zoom(.height_factor = { -1, 0 }), CORNU_ERR_ARGUMENT,
+            "random_zoom: a factor is -1");
     refuses(cornu_random_translation(0.1, 0.1, 9), CORNU_ERR_ARGUMENT, ".fill_mode is 9");
     refuses(cornu_random_translation(0.1, .height_factor = { 0, 1 }), CORNU_ERR_ARGUMENT,
             "both .height and .height_factor");
@@ -355,6 +381,10 @@ static void impossible_inputs_are_named(void **state)
     refuses_input(cornu_conv2d(4, 3, .groups = 2), image, "has 3 channels, expected a multiple");
     refuses_input(cornu_depthwise_conv2d(5), image, "smaller than the kernel (5, 5)");
     refuses_input(cornu_conv1d(2, 3, .dilation_rate = 2), steps, "shorter than the kernel's 5");
+    refuses_input(cornu_depthwise_conv1d(5), steps, "shorter than the kernel's 5");
+    refuses_input(cornu_separable_conv1d(2, 3), image, "expected (B, T, C)");
+    refuses_input(cornu_conv1d_transpose(2, 3), image, "expected (B, T, C)");
+    refuses_input(cornu_cropping1d(2), steps, "nothing of which is left without 2 and 2 steps");
     refuses_input(cornu_max_pooling1d(5), steps, "shorter than the pool of 5");
     refuses_input(cornu_global_max_pooling2d(), steps, "expected (B, H, W, C)");
     refuses_input(cornu_cropping2d(2), image, "nothing of which is left");
