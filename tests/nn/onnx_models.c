@@ -490,6 +490,7 @@ const OnnxCase onnx_cases[] = {
     { "states_of_both", states_of_both, "LSTM 4 Unsqueeze 4" },
     { "transposed_convolutions", transposed_convolutions,
       "ConvTranspose 8 Transpose 9 constants 15" },
-    { "windows_of_sequences", windows_of_sequences, "Conv 3 ConvTranspose 3 Pad 1 Gather 1" },
+    { "windows_of_sequences", windows_of_sequences,
+      "Conv 3 ConvTranspose 3 Pad 1 Gather 1" },
 };
 const int onnx_case_count = (int)(sizeof onnx_cases / sizeof *onnx_cases);
