@@ -456,7 +456,8 @@ static CornuModel *called_again(void)
 
 const OnnxCase onnx_cases[] = {
     { "activations", activations,
-      "Concat 2 HardSigmoid 3 HardSwish 1 Shrink 2 Softplus 3 Split 1 Clip 2 TopK 1 CumSum 2 constants 23" },
+      "Concat 2 HardSigmoid 3 HardSwish 1 Shrink 2 Softplus 3 Split 1 Clip 2 TopK 1 CumSum 2 "
+      "constants 23" },
     { "attention", attention, "MatMul 25 Softmax 4 Where 2 Sigmoid 1 Transpose 16 constants 55" },
     { "attention_axes", attention_axes, "MatMul 25 Softmax 4" },
     { "branches", branches, "MatMul 6 Elu 2 Tanh 2 Concat 1 constants 8" },
