@@ -290,6 +290,21 @@ static CornuModel *states(void)
                                     apart(cornu_call_result(last, 1)) });
 }
 
+/* The same in both directions, whose results stay two. */
+static CornuModel *both_states(void)
+{
+    CornuSymbol *source = cornu_input(.shape = { 5, 3 }), *target = cornu_input(.shape = { 4, 2 });
+    CornuSymbol *code = cornu_call(cornu_bidirectional(cornu_lstm(3, .return_state = true)),
+                                   source);
+    CornuSymbol *in[] = { target, cornu_call_result(code, 2), cornu_call_result(code, 3) };
+    CornuSymbol *y = cornu_call_from(cornu_bidirectional(
+        cornu_gru(3, .return_sequences = true, .return_state = true), CORNU_MERGE_NONE), in, 3);
+    return cornu_model(.inputs = { source, target }, .name = "both_states",
+                       .outputs = { code, y, apart(cornu_call_result(y, 1)),
+                                    apart(cornu_call_result(y, 2)),
+                                    apart(cornu_call_result(y, 3)) });
+}
+
 static CornuModel *positions(void)
 {
     CornuSymbol *x = cornu_input(.shape = { 5, 3 });
@@ -398,6 +413,7 @@ static CornuModel *called_again(void)
 const OnnxCase onnx_cases[] = {
     { "activations", activations, "" },
     { "attention", attention, "" },
+    { "both_states", both_states, "" },
     { "branches", branches, "" },
     { "by_data", by_data, "" },
     { "by_group", by_group, "" },

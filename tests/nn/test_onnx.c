@@ -285,6 +285,13 @@ static CornuModel *of_one(CornuLayer *layer)
     return model;
 }
 
+static CornuModel *of_image(CornuLayer *layer)
+{
+    CornuModel *model = cornu_sequential(.input_shape = { 5, 4, 2 }, .batch_size = 4);
+    cornu_model_add(model, layer);
+    return model;
+}
+
 static CornuTensor *twice(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     (void)layer, (void)call;
@@ -310,6 +317,16 @@ static void test_refused(void **state)
     refuse(of_one(cornu_lstm(2, .stateful = true)),
            "lstm: stateful is not available in ONNX files, which keep nothing from batch to "
            "batch");
+    refuse(of_one(cornu_dense(2, .activation = CORNU_SPARSEMAX)),
+           "dense: sparsemax is not available in ONNX files, which have no operator for it");
+    refuse(of_image(cornu_resizing(3, 3, .antialias = true)),
+           "resizing: antialias is not available in ONNX files");
+    refuse(of_image(cornu_up_sampling2d(2, CORNU_BICUBIC)),
+           "up_sampling2d: bicubic is not available in ONNX files");
+    refuse(of_image(cornu_multi_head_attention(2, 3)),
+           "multi_head_attention: attention along several axes is not available");
+    refuse(of_one(cornu_depthwise_conv1d(2)),
+           "depthwise_conv1d: layers of class DepthwiseConv1D are not available in ONNX files");
     refuse(of_one(cornu_layer_create(&own, NULL, NULL)),
            "twice: layers of class Twice are not available in ONNX files of this version");
     assert_null(cornu_model_load("a.onnx"));
