@@ -168,11 +168,12 @@ $(BUILD)/bench: $(bench_files:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/examples/option
 # Fuzzing: where clang has libFuzzer the targets are built by it in $(BUILD)/fuzz, with what reads
 # files instrumented and the rest out of LIBRARY. Elsewhere, and with other sanitizers, they are
 # programs that run over the inputs that are kept.
-FUZZ_CC     ?= clang
-LIBRARY      = $(BUILD)/libcornu.a
-fuzz_runtime = $(wildcard $(shell $(FUZZ_CC) -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer*.a)
-fuzzing     := $(findstring fuzzer,$(SANITIZE))
-fuzzed       = $(filter $(BUILD)/obj/nn/% $(BUILD)/obj/datasets/%,$(objects))
+FUZZ_CC ?= clang
+LIBRARY  = $(BUILD)/libcornu.a
+fuzz_runtime := $(if $(SANITIZE),,$(wildcard \
+                  $(shell $(FUZZ_CC) -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer*.a))
+fuzzing := $(findstring fuzzer,$(SANITIZE))
+fuzzed   = $(filter $(BUILD)/obj/nn/% $(BUILD)/obj/datasets/%,$(objects))
 
 $(BUILD)/libfuzzed.a: $(fuzzed) $(BUILD)/files
 	@rm -f $@
@@ -183,13 +184,11 @@ $(fuzz_programs): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/obj/examples/options.o \
 	@mkdir -p $(@D)
 	$(call say,ld,$@)$(subst fuzzer-no-link,fuzzer,$(link)) $(libraries)
 
-fuzz-programs: $(if $(fuzzing),,$(LIBRARY))
-	$(if $(or $(SANITIZE),$(if $(fuzz_runtime),,none)),$(again) fuzz-targets,\
-	    $(again) CC=$(FUZZ_CC) BUILD=$(BUILD)/fuzz SANITIZE=fuzzer-no-link,address,undefined \
-	        CFLAGS='-O1 -gline-tables-only' LIBRARY=$(BUILD)/libcornu.a fuzz-targets)
+fuzz_build = CC=$(FUZZ_CC) BUILD=$(BUILD)/fuzz SANITIZE=fuzzer-no-link,address,undefined \
+             CFLAGS='-O1 -gline-tables-only' LIBRARY=$(BUILD)/libcornu.a
 
-fuzz-targets: $(fuzz_programs)
-	@:
+fuzz-programs: $(if $(fuzz_runtime),$(LIBRARY),$(fuzz_programs))
+	$(if $(fuzz_runtime),$(again) $(fuzz_build) fuzz-programs)
 
 # The README's commands. What they need is looked for first; a second make then builds, as the
 # compiler may have come only now.
@@ -407,6 +406,6 @@ lint: build/include/cornu/cornu.h
 clean:
 	rm -rf build
 
-.PHONY: all demo test test-programs check-training check-faults fuzz fuzz-programs fuzz-targets \
+.PHONY: all demo test test-programs check-training check-faults fuzz fuzz-programs \
         bench deps deps-test deps-fuzz install uninstall docs format lint clean
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

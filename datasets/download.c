@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../device/status_internal.h"
+#include "../device/log_internal.h"
 #include "sha256_internal.h"
 
 extern char **environ;
@@ -191,6 +191,7 @@ CornuStatus cornu__download(const char *url, const char *folder, const CornuData
                            strerror(errno));
     fchmod(descriptor, 0644); /* mkstemp's is for secrets */
     close(descriptor);
+    cornu__log(CORNU_LOG_INFO, "downloading %s to %s", url, folder);
     CornuStatus status = fetch(url, temporary, file, search, patience);
     if (status == CORNU_OK) status = verify(temporary, file);
     if (status == CORNU_OK && rename(temporary, path) != 0)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "../device/status_internal.h"
+#include "../device/log_internal.h"
 
 /* A file read through zlib if it is compressed. gzread would do, but for its silence about bytes
  * that follow the compressed ones. */
@@ -227,5 +227,7 @@ CornuStatus cornu_idx_load(const char *path, CornuArray *array)
     if (!data) return status;
     from_big_endian(data, type);
     *array = cornu_array_from(data, type);
+    CornuText text;
+    cornu__log(CORNU_LOG_INFO, "read %s: %s", path, cornu_type_print(&text, type));
     return CORNU_OK;
 }

@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The decoder's memory: a small file may ask for any amount. */
+/* The decoder's memory: a small file may ask for any amount. Zeros, as the decoder believes in
+ * tables that a file does not define. */
 enum { MOST_BYTES = 1 << 29 };
-static void *take_memory(size_t size) { return size <= MOST_BYTES ? malloc(size) : NULL; }
+static void *take_memory(size_t size) { return size <= MOST_BYTES ? calloc(1, size) : NULL; }
 static void *grow_memory(void *memory, size_t size)
 {
     return size <= MOST_BYTES ? realloc(memory, size) : NULL;
@@ -79,8 +80,8 @@ static int next_marker(FILE *file)
 }
 
 /* Whether each Huffman table of a JPEG has at most a code for each byte: the decoder, up to 2.27,
- * writes behind its own. Up to the frame, where the size is, or in the whole file. Source: ITU-T T.81,
- * annex B. */
+ * writes behind its own. Up to the frame, where the size is, or in the whole file. Source: ITU-T
+ * T.81, annex B. */
 static bool tables_fit(FILE *file, bool whole)
 {
     enum { IMAGE = 0xD8, END = 0xD9, TABLES = 0xC4, FRAME = 0xC0, LAST_FRAME = 0xC2, LENGTHS = 16 };

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../device/log_internal.h"
 #include "../device/memory_internal.h"
 #include "dataset_internal.h"
 #include "image_list_internal.h"
@@ -144,6 +145,8 @@ CornuDataset *cornu_image_folder_from(const CornuImageFolderConfig *config)
     dataset->images->interpolation = config->interpolation;
     dataset->images->crop = config->crop_to_aspect_ratio;
     set_types(dataset, config);
+    cornu__log(CORNU_LOG_INFO, "%s: %lld images of %d classes", config->directory,
+               (long long)dataset->count, dataset->images->list.class_count);
     return dataset;
 }
 

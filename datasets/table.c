@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../device/log_internal.h"
 #include "../device/memory_internal.h"
 #include "table_internal.h"
 
@@ -367,7 +368,10 @@ static CornuTable *parse(char *text, size_t size, const char *name,
     cornu__release(reader.column);
     cornu__release(reader.field);
     cornu__release(text);
-    if (!status) return table;
+    if (!status) {
+        cornu__log(CORNU_LOG_INFO, "%s: %d rows of %d columns", name, table->rows, table->columns);
+        return table;
+    }
     cornu_table_free(table);
     return cornu__null();
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../device/log_internal.h"
 #include "../device/memory_internal.h"
 #include "synthetic.h"
 #include "text_internal.h"
@@ -198,6 +199,7 @@ static CornuStatus fill(CornuTextData *text, const char *bytes, size_t size, con
     if (text->dropped && length < (int)sizeof text->description)
         snprintf(text->description + length, sizeof text->description - (size_t)length,
                  ", %lld from code point 255 on dropped", (long long)text->dropped);
+    cornu__log(CORNU_LOG_INFO, "%s", text->description);
     return CORNU_OK;
 }
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock_internal.h"
+#include "log_internal.h"
 #include "memory_internal.h"
 #include "nearest.h"
 #include "ops/collective.h"
@@ -50,9 +52,8 @@ const char *cornu_precision_name(CornuPrecision precision)
     return (unsigned)precision < sizeof names / sizeof *names ? names[precision] : NULL;
 }
 
-CornuDevice *cornu_device_open_from(const CornuDeviceConfig *config)
+static CornuDevice *open_device(const CornuDeviceConfig *config)
 {
-    if (cornu_error_pending()) return NULL;
     if (!config->name)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "a device needs a name, such as \"%s\"",
                                 classes[0]->name);
@@ -83,6 +84,20 @@ CornuDevice *cornu_device_open_from(const CornuDeviceConfig *config)
         return device;
     }
     return fail_unknown(config->name);
+}
+
+CornuDevice *cornu_device_open_from(const CornuDeviceConfig *config)
+{
+    if (cornu_error_pending()) return NULL;
+    CornuDevice *device = cornu__log_open() ? cornu__null() : open_device(config);
+    if (!device)
+        cornu__log(CORNU_LOG_ERROR, "a device cannot be opened: %s", cornu_error_message());
+    else   /* layers are traced on reference devices, which is no news */
+        cornu__log(device->class == &cornu__reference_device ? CORNU_LOG_DEBUG : CORNU_LOG_INFO,
+                   "opened %s | %s, %d shard%s", device->description,
+                   device->profile ? "emulated" : "native", device->shards,
+                   device->shards == 1 ? "" : "s");
+    return device;
 }
 
 static void remove_executable(CornuDevice *device, CornuExecutable **link)
@@ -134,6 +149,8 @@ static CornuStatus make_room(CornuDevice *device, const char *what, int64_t byte
     while (!cornu__memory_fits(device, bytes)) {
         CornuExecutable **unused = find_unused(device);
         if (!unused) return cornu__memory_fail(device, what, bytes, parts);
+        cornu__log(CORNU_LOG_INFO, "%s: a program that nobody uses, of %lld bytes, gives way to %s",
+                   device->class->name, (long long)(*unused)->bytes, what);
         remove_executable(device, unused);
     }
     return CORNU_OK;
@@ -265,9 +282,30 @@ static CornuStatus allocate(CornuDevice *device, CornuExecutable *executable)
     return device->class->allocate ? device->class->allocate(executable) : CORNU_OK;
 }
 
+/* What was compiled, and what of it will be slow. */
+static void say_compiled(const CornuExecutable *executable, double seconds)
+{
+    const CornuStatistics *counts = &executable->statistics;
+    const char            *name = executable->device->class->name;
+    char                   slow[200] = "";
+    cornu__log(CORNU_LOG_INFO, "%s: compiled a program of %d ops in %.1f ms: %d ops after the "
+               "passes, %lld kernels, %lld bytes planned", name, executable->program->op_count,
+               1e3 * seconds, executable->compiled->op_count, (long long)counts->kernels,
+               (long long)counts->bytes_planned);
+    if (counts->fallbacks == 0 || executable->device->class == &cornu__reference_device) return;
+    for (int id = 0; id < CORNU_OP_COUNT; id++) {
+        const size_t used = strlen(slow);
+        if (counts->fell_back[id])
+            snprintf(slow + used, sizeof slow - used, " %s", cornu_op_name((CornuOpId)id));
+    }
+    cornu__log(CORNU_LOG_WARNING, "%s: %lld ops have no kernel and run by the slow reference:%s",
+               name, (long long)counts->fallbacks, slow);
+}
+
 CornuExecutable *cornu_device_compile(CornuDevice *device, const CornuProgram *program)
 {
     if (cornu_error_pending()) return NULL;
+    const double     begin = cornu__seconds();
     uint64_t         hash = cornu_program_hash(program);
     CornuExecutable *found = compiled_before(device, program, hash);
     if (found) {
@@ -295,6 +333,7 @@ CornuExecutable *cornu_device_compile(CornuDevice *device, const CornuProgram *p
     executable->users = 1;
     executable->next = device->executables;
     device->executables = executable;
+    say_compiled(executable, cornu__seconds() - begin);
     return executable;
 }
 
@@ -343,7 +382,14 @@ CornuStatus cornu_executable_run(CornuExecutable *executable, CornuBuffer *const
         if (status != CORNU_OK) return fail_place(status, "output", i);
     }
     cornu_executable_record(executable, executable->events);   /* forgets the run before */
-    return executable->device->class->run(executable, inputs, outputs);
+    const bool   says = cornu__logs(CORNU_LOG_DEBUG);
+    const double begin = says ? cornu__seconds() : 0.0;
+    CornuStatus  status = executable->device->class->run(executable, inputs, outputs);
+    if (says)
+        cornu__log(CORNU_LOG_DEBUG, "%s: ran a program of %d ops in %.3f ms",
+                   executable->device->class->name, program->op_count,
+                   1e3 * (cornu__seconds() - begin));
+    return status;
 }
 
 const CornuStatistics *cornu_executable_statistics(const CornuExecutable *executable)

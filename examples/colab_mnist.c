@@ -26,6 +26,7 @@ static CornuStatus notebook(const Options *options, const CornuReferenceModel *r
     cornu_compile(model, .loss = cornu_loss(reference->loss), .metrics = { CORNU_ACCURACY },
                   .optimizer = cornu_reference_optimizer(reference, steps,
                                                          options->learning_rate),
+                  .gradient_norm = options->gradient_norm,
                   .debug_nans = options->debug_nans);
     cornu_summary(model);
     if (options->load && cornu_model_load_weights(model, options->load))

@@ -19,6 +19,7 @@ static CornuStatus train(const Options *options, const Augmentation *augmentatio
     cornu_compile(model, .loss = cornu_loss(reference->loss), .metrics = { CORNU_ACCURACY },
                   .optimizer = cornu_reference_optimizer(reference, steps, options->learning_rate),
                   .device = device, .steps_per_execution = options->steps_per_execution,
+                  .gradient_norm = options->gradient_norm,
                   .debug_nans = options->debug_nans);
     cornu_summary(model);
     if (options->load && cornu_model_load_weights(model, options->load))

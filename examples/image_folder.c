@@ -53,6 +53,7 @@ static CornuStatus train(const Options *options, CornuModel *model, CornuDataset
     cornu_compile(model, .optimizer = cornu_adam(.learning_rate = options->learning_rate),
                   .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY, .metrics = { CORNU_ACCURACY },
                   .device = device, .steps_per_execution = options->steps_per_execution,
+                  .gradient_norm = options->gradient_norm,
                   .debug_nans = options->debug_nans);
     cornu_summary(model);
     double            test[2];

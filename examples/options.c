@@ -105,6 +105,8 @@ static void fill_table(Table *table, Options *o)
           NULL },
         { "backup-freq", OPTION_WHOLE, &o->backup_freq, "N",
           "do so after every N steps too, not only after each epoch", 1, 1e9, NULL },
+        { "gradient-norm", OPTION_SWITCH, &o->gradient_norm, "",
+          "log the norm of all gradients, before clipping, beside the loss", 0, 0, NULL },
         { "debug-nans", OPTION_SWITCH, &o->debug_nans, "",
           "name the layer and op where a number is first nan or infinite; slower", 0, 0, NULL },
         { "verbose", OPTION_CHOICE, &table->verbose, "auto|0|1|2",

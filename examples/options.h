@@ -27,7 +27,7 @@ typedef struct {
     double      learning_rate;
     int64_t     backup_freq;
     const char *data, *save, *load, *history, *trace, *tensorboard, *labels, *plots, *backup;
-    bool         debug_nans;
+    bool         gradient_norm, debug_nans;
     CornuVerbose verbose;
 
     const char *const *arguments;  /* what is no flag */
@@ -45,7 +45,7 @@ enum {
     OPTIONS_TRAINING = 16,         /* --epochs --batch-size --learning-rate */
     OPTIONS_FIT      = 32,         /* --steps-per-epoch --steps-per-execution --save --load
                                       --history --trace --tensorboard --plots --backup
-                                      --backup-freq --debug-nans --verbose */
+                                      --backup-freq --gradient-norm --debug-nans --verbose */
     OPTIONS_ALL      = 63,         /* all of the above */
     OPTIONS_CLASSES  = 64,         /* --labels */
     OPTIONS_SEED     = 128,        /* --seed, without the data */

@@ -166,6 +166,7 @@ static CornuStatus train(Run *run)
                                                          options->learning_rate),
                   .metrics = { CORNU_ACCURACY }, .device = run->device,
                   .steps_per_execution = options->steps_per_execution,
+                  .gradient_norm = options->gradient_norm,
                   .debug_nans = options->debug_nans);
     cornu_summary(run->model);
     if (options->load && cornu_model_load_weights(run->model, options->load))

@@ -111,6 +111,7 @@ static CornuStatus train(const Options *options, CornuDevice *device, CornuDatas
         .loss = classes ? CORNU_SPARSE_CATEGORICAL_CROSSENTROPY : CORNU_MEAN_SQUARED_ERROR,
         .metrics = { classes ? CORNU_ACCURACY : NULL },
         .steps_per_execution = options->steps_per_execution,
+        .gradient_norm = options->gradient_norm,
         .debug_nans = options->debug_nans);
     if (!status) cornu_summary(model);
     if (!status) status = session_train(options, model, data, test, "rows", results);

@@ -12,6 +12,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "../device/log_internal.h"
 #include "file_internal.h"
 #include "training_internal.h"
 
@@ -165,16 +166,19 @@ static CornuStatus train_end(CornuCallback *base, CornuModel *model, const Cornu
 
 /* ---- Going on ---- */
 
-static void say(const Backup *self, const char *format, ...) CORNU__PRINTF(2, 3);
+static void say(const Backup *self, CornuLogLevel level, const char *format, ...)
+    CORNU__PRINTF(3, 4);
 
-static void say(const Backup *self, const char *format, ...)
+static void say(const Backup *self, CornuLogLevel level, const char *format, ...)
 {
-    if (!self->file) return;
+    char    text[2000];
     va_list arguments;
     va_start(arguments, format);
-    vfprintf(self->file, format, arguments);
+    vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    fputc('\n', self->file);
+    cornu__log(level, "%s", text);
+    if (!self->file) return;
+    fprintf(self->file, "%s\n", text);
     fflush(self->file);
 }
 
@@ -189,7 +193,7 @@ static CornuSafetensors *open_newest(const Backup *self, const Places *places, i
         *number = i;
         if (file || cornu_error_status() == CORNU_ERR_MEMORY) return file;
         cornu_error_take();
-        say(self, "%s; the backup before is tried", cornu_error_message());
+        say(self, CORNU_LOG_WARNING, "%s; the backup before is tried", cornu_error_message());
     }
     if (places->count)
         cornu__fail_null(CORNU_ERR_FORMAT, "%s: none of its %d backups can be used; remove them to "
@@ -209,8 +213,8 @@ static CornuStatus go_on(Backup *self, CornuModel *model, const Places *places,
     if (!status) status = discard(self, places, 0, number);
     self->kept_step = training->step;
     if (!status)
-        say(self, "Going on from %s: epoch %lld, %lld of %lld steps are done.", path,
-            (long long)training->epoch + 1, (long long)training->step,
+        say(self, CORNU_LOG_INFO, "Going on from %s: epoch %lld, %lld of %lld steps are done.",
+            path, (long long)training->epoch + 1, (long long)training->step,
             (long long)training->source->steps);
     cornu__release(path);
     return status;

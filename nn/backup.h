@@ -6,9 +6,10 @@
  *
  * The same program, started again, goes on with the last step that was kept, and ends with the same
  * bits as if it had never been stopped, on any number of threads. A backup holds the weights, the
- * optimizer's variables, what stateful layers remember, the states of metrics, the history, the
- * callbacks' numbers, and the place in the epochs and in the data; never a time, a host, a path or
- * a number of threads, so that equal states are equal files.
+ * optimizer's variables, of groups of shards each one's, what stateful layers remember, the states
+ * of metrics, the history, the callbacks' numbers and the best weights of EarlyStopping, and the
+ * place in the epochs and in the data; never a time, a host, a path or a number of threads, so that
+ * equal states are equal files.
  *
  * A file is written under another name, synced and renamed, and has a checksum: one that was
  * damaged all the same is passed over for the one before.

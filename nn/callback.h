@@ -15,9 +15,7 @@
 #ifndef CORNU_NN_CALLBACK_H
 #define CORNU_NN_CALLBACK_H
 
-#include "../device/status.h"
-
-#include <stdint.h>
+#include "../device/type.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -75,6 +73,10 @@ struct CornuCallback {
     /* The numbers that it goes on from, *count of them, the same ones each time; a backup
      * (backup.h) keeps them and puts them back. NULL: there are none. */
     double       *(*state)(CornuCallback *self, int *count);
+    /* Beside those numbers arrays, *count of them, the callback's own. Where a backup is read, the
+     * numbers have been put back, and it makes room for as many as they tell of. NULL: none. */
+    CornuStatus   (*arrays)(CornuCallback *self, CornuModel *model, CornuArray **arrays,
+                            int *count);
     bool          (*wants_batch_logs)(CornuCallback *self, int64_t batch);
     CornuHook      *train_begin, *train_end;
     CornuIndexHook *epoch_begin, *epoch_end;

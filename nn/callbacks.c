@@ -148,16 +148,18 @@ static char *join(const char *prefix, const char *name)
     return text;
 }
 
-CornuStatus cornu__logs_open(CornuLogSet *set, const CornuModel *model, bool validation)
+CornuStatus cornu__logs_open(CornuLogSet *set, const CornuModel *model, bool training,
+                             bool evaluation)
 {
-    const int metrics = cornu_model_metric_count(model);
-    const int count = validation ? 2 * metrics : metrics;
+    const int all = cornu_model_metric_count(model), tested = all - (model->gradient_norm != NULL);
+    const int metrics = training ? all : tested;
+    const int count = training && evaluation ? all + tested : metrics;
     *set = (CornuLogSet){ .metrics = metrics };
     const int added = (CORNU_MAX_CALLBACKS + 1) * CORNU_MAX_ADDED_LOGS;
     set->items = cornu__allocate((size_t)(count + added), sizeof *set->items);
     set->names = cornu__allocate((size_t)count, sizeof *set->names);
     set->source = cornu__allocate((size_t)count, sizeof *set->source);
-    set->values = cornu__allocate((size_t)(2 * metrics), sizeof *set->values);
+    set->values = cornu__allocate((size_t)(2 * all), sizeof *set->values);
     char **unsorted = cornu__allocate((size_t)count, sizeof *unsorted);
     CornuStatus status = set->items && set->names && set->source && set->values && unsorted
                        ? CORNU_OK : CORNU_ERR_MEMORY;

@@ -48,6 +48,7 @@ void cornu__uncompile(CornuModel *model)
     }
     cornu__layer_drop_states(&model->base);
     model->tracked_count = 0;
+    model->gradient_norm = NULL;
     cornu_optimizer_free(model->optimizer);
     free_losses(model);
     model->optimizer = NULL;
@@ -145,11 +146,11 @@ static bool is_tracked(const CornuModel *model, const char *name)
     return false;
 }
 
-/* "loss" or, of one of several outputs, "scores_loss". The metric is taken. */
-static CornuStatus add_tracked(CornuModel *model, CornuMetric *metric, int output, bool weighted)
+/* `what` or, of one of several outputs, "scores_loss". The metric is taken. */
+static CornuStatus add_tracked(CornuModel *model, const char *what, CornuMetric *metric, int output,
+                               bool weighted)
 {
     static const char mark[] = "weighted_";
-    const char  *what = metric ? metric->name : "loss";
     const char  *of = model->output_count > 1 && output >= 0 ? output_name(model, output) : "";
     const size_t length = strlen(of) + sizeof mark + strlen(what) + 2;
     char        *name = cornu__allocate(length, 1);
@@ -165,9 +166,9 @@ static CornuStatus add_tracked(CornuModel *model, CornuMetric *metric, int outpu
 static CornuStatus track_all(CornuModel *model, const CornuCompileConfig *config)
 {
     const bool  several = model->output_count > 1;
-    CornuStatus status = add_tracked(model, NULL, -1, false), added;
+    CornuStatus status = add_tracked(model, "loss", NULL, -1, false), added;
     for (int i = 0; i < model->output_count && several; i++)
-        if ((added = add_tracked(model, NULL, i, false)) && !status) status = added;
+        if ((added = add_tracked(model, "loss", NULL, i, false)) && !status) status = added;
     for (int n = 0; n < 2 * model->output_count; n++) {   /* weighted ones behind all others */
         const int  i = n % model->output_count;
         const bool weighted = n >= model->output_count;
@@ -175,9 +176,14 @@ static CornuStatus track_all(CornuModel *model, const CornuCompileConfig *config
         if (weighted)
             metrics = several ? config->output_weighted_metrics[i] : config->weighted_metrics;
         for (int k = 0; k < CORNU_MAX_METRICS && metrics[k]; k++)
-            if ((added = add_tracked(model, metrics[k], i, weighted)) && !status) status = added;
+            if ((added = add_tracked(model, metrics[k]->name, metrics[k], i, weighted)) && !status)
+                status = added;
     }
     CORNU__TRY(status);
+    if (config->gradient_norm) {
+        CORNU__TRY(add_tracked(model, "gradient_norm", NULL, -1, false));
+        model->gradient_norm = &model->tracked[model->tracked_count - 1];
+    }
     for (int i = 1; i < model->tracked_count; i++)
         for (int k = 0; k < i; k++)
             if (!strcmp(cornu_model_metric_name(model, i), cornu_model_metric_name(model, k)))

@@ -9,6 +9,7 @@
 #include "../datasets/dataset.h"
 #include "../datasets/iterator.h"
 #include "../device/device.h"
+#include "../device/log.h"
 #include "../tensor/ops.h"
 #include "activations.h"
 #include "backup.h"

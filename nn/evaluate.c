@@ -163,10 +163,11 @@ static CornuStatus evaluate(const CornuEvaluateConfig *config, CornuCallbacks *c
         .who = "evaluate", .batch_name = "batch_size", .steps_name = "steps" }));
     CORNU__TRY(cornu__callbacks_open(callbacks, config->verbose,
                                      (CornuParams){ .epochs = 1, .steps = source->steps }));
-    CORNU__TRY(cornu__logs_open(logs, model, false));
+    CORNU__TRY(cornu__logs_open(logs, model, false, true));
     CORNU__TRY(evaluate_source(model, source, callbacks, logs, output));
     if (config->results)
-        memcpy(config->results, logs->values, (size_t)logs->metrics * sizeof *config->results);
+        memcpy(config->results, logs->values,
+               (size_t)cornu_model_metric_count(model) * sizeof *config->results);
     return CORNU_OK;
 }
 

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../device/log_internal.h"
 #include "../device/memory_internal.h"
 #include "file_internal.h"
 #include "png_internal.h"
@@ -245,6 +246,7 @@ static CornuStatus open_file(CornuEvents *events, const char *folder)
     if (!events->stream)
         return cornu__fail(CORNU_ERR_FILE, "%s: cannot be written: %s", events->path,
                            strerror(errno));
+    cornu__log(CORNU_LOG_INFO, "writing %s", events->path);
     CornuMessage *m = begin_event(events);
     cornu__put_text(m, EVENT_VERSION, "brain.Event:2");
     const size_t source = cornu__begin_field(m, EVENT_SOURCE);

@@ -413,14 +413,10 @@ CornuStatus cornu__read_field(const CornuPolicy *usual, const CornuField *field,
         return CORNU_OK;
     case CORNU_FIELD_ACTIVATION:
         return text ? cornu_activation_find(text, at) : cornu__unexpected(field->name, "a text");
-    case CORNU_FIELD_PADDING: case CORNU_FIELD_MERGE: case CORNU_FIELD_INTERPOLATION:
-    case CORNU_FIELD_FILL_MODE: case CORNU_FIELD_FLIP_MODE: case CORNU_FIELD_REDUCTION:
-    case CORNU_FIELD_CURVE: case CORNU_FIELD_SUMMATION: case CORNU_FIELD_AVERAGE:
     case CORNU_FIELD_FAN_MODE: case CORNU_FIELD_DISTRIBUTION:
-        if (field->kind == CORNU_FIELD_MERGE && json_is_null(value)) {
-            *(CornuMerge *)at = CORNU_MERGE_NONE;
-            return CORNU_OK;
-        }
+    case CORNU_FIELD_PADDING: case CORNU_FIELD_INTERPOLATION: case CORNU_FIELD_FILL_MODE:
+    case CORNU_FIELD_FLIP_MODE: case CORNU_FIELD_REDUCTION: case CORNU_FIELD_CURVE:
+    case CORNU_FIELD_SUMMATION: case CORNU_FIELD_AVERAGE:
         return text ? read_text(field->kind, field->name, text, at)
                     : cornu__unexpected(field->name, "a text");
     case CORNU_FIELD_LAYER: return cornu__layer_from_json(value, usual, at);
@@ -435,9 +431,12 @@ CornuStatus cornu__read_field(const CornuPolicy *usual, const CornuField *field,
     case CORNU_FIELD_AXES: return read_axes(value, field->name, at);
     case CORNU_FIELD_AXES_OR_NONE: return read_axes_or_none(value, field->name, at);
     case CORNU_FIELD_ROW_AXES: return read_row_axes(value, field->name, at);
-    case CORNU_FIELD_AGGREGATION:
-        *(CornuAggregation *)at = CORNU_NO_AGGREGATION;
-        if (json_is_null(value)) return CORNU_OK;
+    case CORNU_FIELD_MERGE: case CORNU_FIELD_AGGREGATION:
+        if (json_is_null(value)) {
+            if (field->kind == CORNU_FIELD_MERGE) *(CornuMerge *)at = CORNU_MERGE_NONE;
+            else *(CornuAggregation *)at = CORNU_NO_AGGREGATION;
+            return CORNU_OK;
+        }
         return text ? read_text(field->kind, field->name, text, at)
                     : cornu__unexpected(field->name, "null or a text");
     case CORNU_FIELD_THRESHOLDS: return read_thresholds(value, field->name, at);

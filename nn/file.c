@@ -2,6 +2,7 @@
 
 #include "file_internal.h"
 
+#include "../device/log_internal.h"
 #include "../device/memory_internal.h"
 
 #include <errno.h>
@@ -46,6 +47,7 @@ static CornuStatus fail(CornuNewFile *file, const char *what)
 {
     CornuStatus status = cornu__fail(CORNU_ERR_FILE, "%s: %s: %s", file->path, what,
                                      strerror(errno));
+    cornu__log(CORNU_LOG_ERROR, "%s: %s", file->path, what);
     cornu__file_abandon(file);
     return status;
 }
@@ -130,13 +132,15 @@ CornuStatus cornu__file_commit(CornuNewFile *file)
     if (ferror(file->stream) || fflush(file->stream) != 0 ||
         !sync_descriptor(fileno(file->stream)))
         return fail(file, "cannot be written");
-    FILE *stream = file->stream;
+    FILE      *stream = file->stream;
+    const long bytes = ftell(stream);   /* -1 for a pipe */
     file->stream = NULL;
     if (fclose(stream) != 0) return fail(file, "cannot be written");
     if (file->temporary) {
         if (rename(file->temporary, file->target) != 0) return fail(file, "cannot be replaced");
         sync_folder(file->target);
     }
+    cornu__log(CORNU_LOG_INFO, "wrote %s: %ld bytes", file->path, bytes);
     release(file);
     return CORNU_OK;
 }
@@ -209,6 +213,7 @@ CornuStatus cornu__file_read(CornuFileBytes *file, const char *path)
     }
     close(descriptor);
     if (status) cornu__file_release(file);
+    else cornu__log(CORNU_LOG_INFO, "read %s: %zu bytes", path, file->size);
     return status;
 }
 

@@ -23,8 +23,11 @@
  * optimizer, loss or metric of one's own) is written as one that is not compiled.
  *
  * An .onnx file takes floats, as fit takes them (indices as i32), under the names of its inputs,
- * and gives "NAME_out" for the layer that gives an output. Masks, states that go on, and layers
- * that give several tensors are refused by name.
+ * and gives "NAME_out" for the layer that gives an output, "NAME_out_1" for the next one of the
+ * same. Layers are what they are at inference: those that drop or draw in training are nothing.
+ * What ONNX does not have is refused, naming the layer and why: masks that reach a recurrent layer,
+ * .stateful, activations of recurrent layers that their operators do not know, classes of one's
+ * own.
  *
  * No time, host or path: equal models give equal bytes, and the date that Keras writes is always
  * 1980-01-01. HDF5 files need libhdf5's header when Cornu is built and the library when a program

@@ -2,6 +2,7 @@
  * keras/src/backend/jax/trainer.py, fit. */
 #include <math.h>
 
+#include "../device/log_internal.h"
 #include "loop_internal.h"
 #include "trace_internal.h"
 
@@ -198,10 +199,9 @@ static CornuStatus validate(Fit *fit)
     CORNU__TRY(cornu__evaluate_source(fit->model, &fit->validation, &fit->callbacks,
                                       &fit->test_logs));
     const int metrics = fit->logs.metrics;
-    for (int i = 0; i < metrics; i++) {
-        fit->epoch_logs.values[i] = fit->logs.values[i];
+    for (int i = 0; i < metrics; i++) fit->epoch_logs.values[i] = fit->logs.values[i];
+    for (int i = 0; i < fit->test_logs.metrics; i++)
         fit->epoch_logs.values[metrics + i] = fit->test_logs.values[i];
-    }
     cornu__logs_refresh(&fit->epoch_logs);
     if (isfinite(fit->test_logs.values[0]) || cornu__takes_nan(&fit->callbacks)) return CORNU_OK;
     return cornu__fail(CORNU_ERR_VALUE, "%s: val_loss is no finite number after epoch %lld; a "
@@ -266,9 +266,9 @@ static CornuStatus run(Fit *fit)
     CORNU__TRY(cornu__callbacks_open(&fit->callbacks, config->verbose, (CornuParams){
         .epochs = epochs, .steps = fit->train.steps,
         .validates = fit->validation.dataset != NULL }));
-    CORNU__TRY(cornu__logs_open(&fit->logs, model, false));
-    CORNU__TRY(cornu__logs_open(&fit->epoch_logs, model, true));
-    CORNU__TRY(cornu__logs_open(&fit->test_logs, model, false));
+    CORNU__TRY(cornu__logs_open(&fit->logs, model, true, false));
+    CORNU__TRY(cornu__logs_open(&fit->epoch_logs, model, true, true));
+    CORNU__TRY(cornu__logs_open(&fit->test_logs, model, false, true));
     cornu__source_skip(&fit->train, config->initial_epoch);
 
     model->stop_training = false;
@@ -299,6 +299,8 @@ CornuHistory *cornu_fit_from(const CornuFitConfig *config)
     cornu__source_close(&fit.validation);
     cornu__callbacks_close(&fit.callbacks);
     if (!status) return fit.at.history;
+    cornu__log(status == CORNU_ERR_INTERRUPTED ? CORNU_LOG_INFO : CORNU_LOG_ERROR, "fit: %s",
+               cornu_error_message());
     cornu_history_free(fit.at.history);
     return cornu__null();
 }

@@ -46,9 +46,12 @@ static bool looks_whole(const unsigned char *bytes, size_t size)
 static CornuHdf5 *make(const void *image, size_t size)
 {
     if (cornu_error_pending()) return NULL;
-    if (cornu__hdf5_load() != CORNU_OK) return cornu__null();
+    if (cornu__hdf5_enter() != CORNU_OK) return cornu__null();
     CornuHdf5 *file = cornu__allocate(1, sizeof *file);
-    if (!file) return cornu__null();
+    if (!file) {
+        cornu__hdf5_leave();
+        return cornu__null();
+    }
     file->bytes = image;
     file->size = size;
     h5->open();
@@ -83,6 +86,7 @@ void cornu__hdf5_close(CornuHdf5 *file)
     if (file->file >= 0) h5->Fclose(file->file);
     h5->Eset_auto2(H5E_DEFAULT, file->print, file->print_to);
     cornu__release(file);
+    cornu__hdf5_leave();
 }
 
 /* ---- Finding ---- */
@@ -203,8 +207,8 @@ static CornuStatus check_storage(const CornuHdf5 *file, const char *path, hid_t 
                            "known, expected deflate, shuffle or fletcher32 at most", path);
     const uint64_t declared = cornu_type_bytes(type), stored = h5->Dget_storage_size(array);
     if (stored > file->size)
-        return cornu__fail(CORNU_ERR_FORMAT, "\"%.200s\" is said to have %llu bytes stored, the file "
-                           "has %zu", path, (unsigned long long)stored, file->size);
+        return cornu__fail(CORNU_ERR_FORMAT, "\"%.200s\" is said to have %llu bytes stored, the "
+                           "file has %zu", path, (unsigned long long)stored, file->size);
     if (declared > MUCH && declared / DEFLATED_AT_BEST > stored)
         return cornu__fail(CORNU_ERR_FORMAT, "\"%.200s\" declares %llu bytes, but only %llu are "
                            "stored", path, (unsigned long long)declared,
@@ -465,7 +469,7 @@ CornuStatus cornu__hdf5_bytes(CornuHdf5 *file, unsigned char **bytes, size_t *si
 
 static CornuHdf5 *missing(void)
 {
-    cornu__hdf5_load();
+    cornu__hdf5_enter();
     return cornu__null();
 }
 

@@ -3,8 +3,9 @@
  *
  * By libhdf5, if its header was there when Cornu was built and the library is when the first file
  * is opened; without it cornu__hdf5_open and cornu__hdf5_create are CORNU_ERR_UNSUPPORTED and say
- * how to get it. Files are read from and
- * written to memory; names are paths from the root, "layers/dense/vars/0".
+ * how to get it. Files are read from and written to memory; names are paths from the root,
+ * "layers/dense/vars/0". libhdf5 serves one thread at a time: while a file is open, other threads
+ * that open or make one wait, and the thread that opened it closes it.
  *
  * What nobody vouches for: links but plain ones, external and virtual arrays, filters of plug-ins,
  * and arrays that declare more than 1 MiB and more than 1032 times what is stored are refused.
@@ -37,8 +38,8 @@ CornuStatus cornu__hdf5_count(CornuHdf5 *file, const char *group, int64_t *count
 /* The type of an array: the dtype that holds its numbers. */
 CornuStatus cornu__hdf5_type(CornuHdf5 *file, const char *path, CornuType *type);
 
-/* The array, converted to the dtype of to->type: f32, f64, i32, i64, u8; of its shape. Data that are
- * NULL get memory, which cornu__release frees, when the file is known to hold so much. */
+/* The array, converted to the dtype of to->type: f32, f64, i32, i64, u8; of its shape. Data that
+ * are NULL get memory, which cornu__release frees, when the file is known to hold so much. */
 CornuStatus cornu__hdf5_read(CornuHdf5 *file, const char *path, CornuArray *to);
 
 /* An attribute of a group that is a text, or a list of texts; *count -1 where there is none. They

@@ -1,6 +1,10 @@
+#define _XOPEN_SOURCE 700    /* recursive mutexes */
+
 #include "hdf5_library_internal.h"
 
 #ifdef CORNU_HDF5
+
+#include "../device/log_internal.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -30,7 +34,10 @@ static CornuStatus find_library(void **library)
     static const char *const names[] = { TEXT(CORNU_HDF5), "libhdf5.so" };
     char                     why[400] = "";
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if ((*library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL))) return CORNU_OK;
+        if ((*library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL))) {
+            cornu__log(CORNU_LOG_INFO, "loaded %s", names[i]);
+            return CORNU_OK;
+        }
         const char  *said = dlerror();
         const size_t length = strlen(why);
         snprintf(why + length, sizeof why - length, "%s%s", i ? "; " : "", said ? said : names[i]);
@@ -60,24 +67,42 @@ static CornuStatus load(void)
                        "was found is %u.%u; " HELP, H5_VERS_MAJOR, H5_VERS_MINOR, major, minor);
 }
 
-/* Tried again after a failure, which may have been one of memory. */
-CornuStatus cornu__hdf5_load(void)
+static pthread_mutex_t door;
+
+static void make_door(void)
 {
-    static pthread_mutex_t door = PTHREAD_MUTEX_INITIALIZER;
-    static bool            loaded;
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&door, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+}
+
+/* Tried again after a failure, which may have been one of memory. */
+CornuStatus cornu__hdf5_enter(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    static bool           loaded;
+    pthread_once(&once, make_door);
     pthread_mutex_lock(&door);
     const CornuStatus status = loaded ? CORNU_OK : load();
     loaded = status == CORNU_OK;
+    if (loaded) return CORNU_OK;
     pthread_mutex_unlock(&door);
+    cornu__log(CORNU_LOG_WARNING, "%s", cornu_error_message());
     return status;
 }
 
+void cornu__hdf5_leave(void) { pthread_mutex_unlock(&door); }
+
 #else
 
-CornuStatus cornu__hdf5_load(void)
+CornuStatus cornu__hdf5_enter(void)
 {
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "this is an HDF5 file and Cornu was built without "
                        "libhdf5; install libhdf5-dev and build again, or use .safetensors");
 }
+
+void cornu__hdf5_leave(void) {}
 
 #endif

@@ -7,9 +7,12 @@
 
 #include "../device/status_internal.h"
 
-/* Loads libhdf5 unless it is there, for good; from any thread. CORNU_ERR_UNSUPPORTED where there is
- * none, or none of the version that Cornu was built for. Does not call H5open. */
-CornuStatus cornu__hdf5_load(void);
+/* Loads libhdf5 unless it is there, for good, and claims it for this thread: most builds of it are
+ * not made for several, so others wait until it has left as often as it has entered.
+ * CORNU_ERR_UNSUPPORTED, without a claim, where there is none, or none of the version that Cornu
+ * was built for. Does not call H5open. */
+CornuStatus cornu__hdf5_enter(void);
+void        cornu__hdf5_leave(void);
 
 /* Defined where Cornu is built with libhdf5's header, as the file name of its library:
  * libhdf5_serial.so.103. */
@@ -54,7 +57,7 @@ typedef struct {
 #undef CORNU__HDF5_FIELD
 } CornuHdf5Library;
 
-/* Its addresses, once cornu__hdf5_load has succeeded. */
+/* Its addresses, once cornu__hdf5_enter has succeeded. */
 extern CornuHdf5Library cornu__hdf5_library;
 
 #endif

@@ -165,8 +165,8 @@ static CornuStatus orthonormalize(double *q, int64_t m, int64_t n)
     return CORNU_OK;
 }
 
-/* Flattened to (rows, columns), gain Q of the normal numbers drawn as (greater, smaller); transposed
- * when there are fewer rows than columns. */
+/* Flattened to (rows, columns), gain Q of the normal numbers drawn as (greater, smaller);
+ * transposed when there are fewer rows than columns. */
 static CornuStatus fill_orthogonal(const Draw *draw, double gain, CornuShape shape,
                                    float *values)
 {

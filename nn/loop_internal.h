@@ -124,17 +124,19 @@ bool cornu__takes_nan(const CornuCallbacks *callbacks);
 
 /* ---- Logs ---- */
 
-/* The metrics' results under their names, sorted, and once more with "val_" if so wanted. */
+/* The metrics' results under their names, sorted: those of training, those of evaluation, or both,
+ * evaluation's then with "val_". */
 typedef struct {
     CornuLogs logs;
     CornuLog *items;    /* behind those of logs there is room for what callbacks add */
     char    **names;
     int      *source;   /* item i shows value source[i]; those of validation come second */
-    int       metrics;
+    int       metrics;  /* before those of validation */
     double   *values;   /* of training or evaluation, then of validation */
 } CornuLogSet;
 
-CornuStatus cornu__logs_open(CornuLogSet *set, const CornuModel *model, bool validation);
+CornuStatus cornu__logs_open(CornuLogSet *set, const CornuModel *model, bool training,
+                             bool evaluation);
 void        cornu__logs_close(CornuLogSet *set);
 
 /* Brings the items up to date with values[]. */

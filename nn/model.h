@@ -134,6 +134,11 @@ typedef struct {
     int64_t         steps_per_execution;         /* steps from one call of the batch hooks to the
                                                     next (callback.h); default the strategy's in
                                                     scope, else 1 */
+    bool            gradient_norm;               /* training logs "gradient_norm", too: the mean
+                                                    over steps of the l2 norm of all gradients
+                                                    before clipping; see
+                                                    cornu_optimizer_gradient_norm. Steps whose loss
+                                                    was scaled too far for f16 do not count */
     bool            debug_nans;                  /* a step after which a weight, the loss or another
                                                     result is nan or infinite fails with
                                                     CORNU_ERR_VALUE naming the layer and op that
@@ -161,7 +166,8 @@ int64_t         cornu_model_steps_per_execution(const CornuModel *model);  /* li
 
 /* "loss", then the metrics as compiled; for several outputs "loss", then "scores_loss" of each, not
  * weighted, then metrics as "scores_accuracy", after the layers that give the outputs. Weighted
- * metrics come last, as "weighted_accuracy" where there is one of the name before them. */
+ * metrics come after them, as "weighted_accuracy" where there is one of the name before them, and
+ * "gradient_norm" last, which logs of evaluation lack; its number there is 0. */
 int         cornu_model_metric_count(const CornuModel *model);
 const char *cornu_model_metric_name(const CornuModel *model, int i);
 

@@ -87,8 +87,9 @@ struct CornuModel {
     CornuOptimizer *optimizer;
     CornuLoss      *losses[CORNU_MAX_MODEL_TENSORS];
     double          loss_weights[CORNU_MAX_MODEL_TENSORS];
-    CornuTracked    tracked[1 + CORNU_MAX_MODEL_TENSORS * (1 + 2 * CORNU_MAX_METRICS)];
+    CornuTracked    tracked[2 + CORNU_MAX_MODEL_TENSORS * (1 + 2 * CORNU_MAX_METRICS)];
     int             tracked_count;
+    CornuTracked   *gradient_norm;               /* the last of them, of training alone; or NULL */
     CornuVariable  *seed_variable;               /* i64 */
     CornuStep      *steps;
     int64_t         steps_per_execution;         /* at least 1, once compiled */

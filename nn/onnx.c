@@ -60,10 +60,10 @@ static const Value *value_of(const CornuOnnx *to, int value)
 
 typedef struct { char text[24]; } Name;
 
-/* An input that is absent has the empty name. */
+/* Unlike what a layer is called. An input that is absent has the empty name. */
 static const char *name_of(Name *name, int value)
 {
-    snprintf(name->text, sizeof name->text, "v%d", value);
+    snprintf(name->text, sizeof name->text, "cornu_%d", value);
     return value == CORNU_ONNX_NONE ? "" : name->text;
 }
 
@@ -266,7 +266,7 @@ int cornu__onnx_weight(CornuOnnx *to, const CornuLayer *layer, int i)
     return cornu__onnx_weight_as(to, layer, i, NULL, layer->weights[i]->type.shape);
 }
 
-/* Element after element of the result, each from where its place among the result's axes is in x. */
+/* Element after element of the result, each from the place in x that its own one stands for. */
 static void reorder(const float *x, CornuShape shape, const int *order, float *y)
 {
     int64_t strides[CORNU_MAX_RANK], at[CORNU_MAX_RANK] = { 0 };

@@ -1,10 +1,10 @@
 /*
  * Models as ONNX files, to be run elsewhere: out only, for inference, opset 18, in f32.
  *
- * onnx.c writes the file; onnx/ has a rule for each class of layers, what it is in nodes. Values are
- * numbers, 0 is none. Those of a layer's tensors have the axes that they have here (NHWC, (B, T,
- * C)), and rules transpose where an operator wants others. A transpose is written only when a node
- * reads it, so one that the next rule takes back is none. The batch is open.
+ * onnx.c writes the file; onnx/ has a rule for each class of layers, what it is in nodes. Values
+ * are numbers, 0 is none. Those of a layer's tensors have the axes that they have here (NHWC, (B,
+ * T, C)), and rules transpose where an operator wants others. A transpose is written only when a
+ * node reads it, so one that the next rule takes back is none. The batch is open.
  *
  * Opset 18, of December 2022, is the first in which all reductions take their axes alike and Resize
  * says which axes it is about; runtimes of the last years have it, exporters write it by default.
@@ -68,9 +68,9 @@ int cornu__onnx_integers(CornuOnnx *to, const int64_t *integers, int count);
 int cornu__onnx_scalar(CornuOnnx *to, double value);
 int cornu__onnx_filled(CornuOnnx *to, CornuShape shape, float value);
 
-/* Weight i of a layer as a constant, which is there once however often the layer is called; for that
- * a layer's rule asks for a weight always in the same form. Its form may be another: its axes in an
- * order, NULL for their own, and then of `shape`. */
+/* Weight i of a layer as a constant, which is there once however often the layer is called; for
+ * that a layer's rule asks for a weight always in the same form. Its form may be another: its axes
+ * in an order, NULL for their own, and then of `shape`. */
 int cornu__onnx_weight(CornuOnnx *to, const CornuLayer *layer, int i);
 int cornu__onnx_weight_as(CornuOnnx *to, const CornuLayer *layer, int i, const int *order,
                           CornuShape shape);

@@ -212,9 +212,9 @@ CornuOptimizer *cornu_loss_scale_optimizer(CornuOptimizer *optimizer);
  * sum is the gradient of the mean: CORNU_MEAN. With CORNU_SUM a shard's loss is that of its own
  * rows alone, so gradients are as many times as large as shards work together. Groups of shards
  * (CornuGroups in tensor/ops.h) meet among themselves only: each has weights and slots of its own,
- * all the same at first. What is read, or written to a file, is shard 0's; what is written all
- * shards get. Predictions and metrics come from each shard's own. On a device with one shard there
- * is nothing to meet.
+ * all the same at first. What is read, or written to a file, is shard 0's, but a backup (backup.h)
+ * keeps each shard's; what is written all shards get. Predictions and metrics come from each
+ * shard's own. On a device with one shard there is nothing to meet.
  *
  *     cornu_cross_shard_optimizer(cornu_adam(.learning_rate = 1e-3), .reduction = CORNU_SUM)
  *
@@ -265,6 +265,12 @@ CornuTensor *cornu_optimizer_scale_loss(const CornuOptimizer *optimizer, CornuTe
  * vary from shard to shard, of a loss that does not, are whole already. */
 CornuStatus cornu_optimizer_apply(CornuOptimizer *optimizer, CornuGraph *graph,
                                   CornuTensor *const *gradients);
+
+/* The l2 norm of all those gradients as they are applied, before clipping: summed over the shards,
+ * and not scaled; an f32 scalar that all shards have in common. Where groups have gradients of
+ * their own, the root of the mean of their squares. NULL with a pending error. */
+CornuTensor *cornu_optimizer_gradient_norm(const CornuOptimizer *optimizer, CornuGraph *graph,
+                                           CornuTensor *const *gradients);
 
 /* The learning-rate variable; CORNU_ERR_UNSUPPORTED under a schedule, which rules alone. Before
  * build the number is kept for it. */

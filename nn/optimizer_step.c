@@ -182,20 +182,23 @@ static CornuStatus move_scale(const CornuOptimizer *optimizer, CornuGraph *graph
                   cornu_op_select(finite, grown, cornu_op_scale(scale, 0.5)));
 }
 
-/* Divides by what the loss was multiplied by. *finite: NULL where that does not change. */
+/* Divided by what the loss was multiplied by. */
+static CornuTensor *unscaled(const CornuOptimizer *optimizer, CornuGraph *graph, CornuTensor *g)
+{
+    if (optimizer->scales_loss)
+        return cornu_op_divide(g, cornu_read(graph, optimizer->dynamic_scale));
+    return optimizer->loss_scale_factor > 0.0
+         ? cornu_op_scale(g, 1.0 / optimizer->loss_scale_factor) : g;
+}
+
+/* *finite: NULL where the scale does not change. */
 static CornuStatus unscale(const CornuOptimizer *optimizer, CornuGraph *graph, CornuTensor **g,
                            CornuTensor **finite)
 {
-    *finite = NULL;
-    if (!optimizer->scales_loss) {
-        if (optimizer->loss_scale_factor > 0.0)
-            *g = cornu_op_scale(*g, 1.0 / optimizer->loss_scale_factor);
-        return CORNU_OK;
-    }
-    *finite = all_finite(*g);
-    if (!*finite) return cornu_error_take();
-    *g = cornu_op_divide(*g, cornu_read(graph, optimizer->dynamic_scale));
-    return move_scale(optimizer, graph, *finite);
+    *finite = optimizer->scales_loss ? all_finite(*g) : NULL;
+    *g = unscaled(optimizer, graph, *g);
+    CORNU__TRY(cornu_error_take());
+    return *finite ? move_scale(optimizer, graph, *finite) : CORNU_OK;
 }
 
 /* ---- Accumulated gradients ---- */
@@ -337,4 +340,19 @@ CornuStatus cornu_optimizer_apply(CornuOptimizer *optimizer, CornuGraph *graph,
     CornuStatus  status = packed ? apply(optimizer, graph, packed) : cornu_error_take();
     cornu_graph_scope(graph, NULL);
     return status;
+}
+
+/* The shards' squares add up to those of all slices; in groups each has its group's whole. */
+CornuTensor *cornu_optimizer_gradient_norm(const CornuOptimizer *optimizer, CornuGraph *graph,
+                                           CornuTensor *const *gradients)
+{
+    if (!optimizer->variables)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: gradient_norm comes after build",
+                                optimizer->name);
+    CornuTensor *g = cornu_pack(optimizer->packed, gradients);
+    CornuTensor *met = g ? meet(optimizer, unscaled(optimizer, graph, g)) : NULL;
+    CornuTensor *squares = met ? cornu_op_all_reduce(sum_of_squares(met)) : NULL;
+    if (squares && cornu__optimizer_has_groups(optimizer))
+        squares = cornu_op_scale(squares, 1.0 / cornu__optimizer_shards(optimizer));
+    return cornu_op_sqrt(squares);
 }

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "../device/log_internal.h"
 #include "loop_internal.h"
 
 /* Lists the arrays given for the model's inputs or outputs, called `what` and `what`s. */
@@ -202,6 +203,9 @@ CornuStatus cornu__source_open(CornuSource *source, const CornuSourceConfig *con
         if (!source->iterator) status = cornu_error_take();
     }
     if (status) cornu__source_close(source);
+    else cornu__log(CORNU_LOG_INFO, "%s: %lld steps with batches of %lld rows", config->who,
+                    (long long)source->steps,
+                    (long long)cornu_dataset_batch_size(source->dataset));
     return status;
 }
 

@@ -11,6 +11,7 @@
  * sum over valid rows / the batch's number of them, so the optimizer sums gradients over shards and
  * nothing is scaled again; on a device with one shard those sums vanish.
  */
+#include "../device/log_internal.h"
 #include "loss_internal.h"
 #include "metric_internal.h"
 #include "model_internal.h"
@@ -219,6 +220,27 @@ static CornuStatus check_rows(const CornuModel *model, const CornuStep *step, Co
                        cornu_shape_print(&b, array.shape));
 }
 
+/* A mean over steps. Those that the optimizer passes over, with gradients that are not finite under
+ * a scaled loss, are not among them. */
+static CornuStatus track_norm(CornuModel *model, CornuGraph *graph, CornuTensor *const *d_w)
+{
+    CornuTracked *tracked = model->gradient_norm;
+    if (!tracked) return CORNU_OK;
+    CORNU__TRY(make_states(model, tracked, tracked->name));
+    cornu_graph_scope(graph, tracked->name);
+    CornuTensor *norm = cornu_optimizer_gradient_norm(model->optimizer, graph, d_w);
+    CornuTensor *counts = model->optimizer->scales_loss ? cornu_op_is_finite(norm) : NULL;
+    for (int i = 0; i < 2; i++) {
+        CornuTensor *old = cornu_read(graph, tracked->states[i]);
+        CornuTensor *sum = i == 0 ? cornu_op_add(old, cornu_op_convert(norm, CORNU_F64))
+                                  : cornu_op_shift(old, 1.0);
+        if (counts) sum = cornu_op_select(counts, sum, old);
+        CORNU__TRY(sum ? cornu_assign(tracked->states[i], sum) : cornu_error_take());
+    }
+    cornu_graph_scope(graph, NULL);
+    return CORNU_OK;
+}
+
 static CornuStatus record_gradients(CornuModel *model, CornuGraph *graph, CornuTensor *loss)
 {
     CornuOptimizer *optimizer = model->optimizer;
@@ -232,6 +254,7 @@ static CornuStatus record_gradients(CornuModel *model, CornuGraph *graph, CornuT
     CornuTensor *scaled = cornu_optimizer_scale_loss(optimizer, loss);
     CornuStatus  status = scaled ? cornu_gradients(scaled, w, optimizer->count, d_w)
                                  : cornu_error_take();
+    if (!status) status = track_norm(model, graph, d_w);
     if (!status) status = cornu_optimizer_apply(optimizer, graph, d_w);
     cornu__release(w);
     return status;
@@ -295,6 +318,7 @@ static CornuStatus record_loss(CornuModel *model, CornuStep *step, CornuTensor *
     for (int i = 0; i < model->tracked_count; i++) {
         CornuTracked   *tracked = &model->tracked[i];
         const int       of = tracked->output < 0 ? 0 : tracked->output;
+        if (tracked == model->gradient_norm) continue;
         CornuMetricCall call = losses.call[of];
         if (!tracked->metric) call.mask = NULL;
         if (!tracked->weighted) call.weight = NULL;
@@ -453,6 +477,9 @@ CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, const CornuArrays
         step_free(fresh);
         return status;
     }
+    static const char *const does[] = { "trains", "tests", "tests and predicts", "predicts" };
+    cornu__log(CORNU_LOG_INFO, "%s: a new step that %s with batches of %lld rows",
+               model->base.name, does[mode], (long long)arrays->x[0].type.shape.extent[0]);
     fresh->next = model->steps;
     model->steps = fresh;
     *step = fresh;

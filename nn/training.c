@@ -14,11 +14,11 @@ static const char history_name[] = "@history", history_prefix[] = "@history/";
 
 /* ---- What lives on the device ---- */
 
-/* One weight or variable, and its value on the host. */
+/* A value of a variable, in an array on the host. */
 typedef struct {
     char          *name;
-    CornuWeight   *weight;      /* or else */
     CornuVariable *variable;
+    int            number;      /* of its values */
     CornuArray     array;
 } Value;
 
@@ -36,17 +36,27 @@ static void free_values(Values *values)
     cornu__release(values->items);
 }
 
-static CornuStatus add(Values *values, const char *name, CornuWeight *weight,
-                       CornuVariable *variable)
+static CornuStatus add_value(Values *values, const char *name, CornuVariable *variable, int number)
 {
-    const CornuType type = weight ? weight->type : cornu_variable_host_type(variable);
+    const CornuType type = cornu_variable_host_type(variable);
     CORNU__TRY(cornu__reserve(&values->items, &values->space, values->count, 1,
                               sizeof *values->items));
     Value *value = &values->items[values->count++];
-    *value = (Value){ .name = cornu__copy_text(name), .weight = weight, .variable = variable,
+    *value = (Value){ .name = cornu__copy_text(name), .variable = variable, .number = number,
                       .array = cornu_array_from(cornu__allocate(cornu_type_bytes(type), 1),
                                                 type) };
     return value->name && value->array.data ? CORNU_OK : CORNU_ERR_MEMORY;
+}
+
+static CornuStatus add(Values *values, const char *name, CornuVariable *variable)
+{
+    char others[NAME_SIZE + 300];   /* longer than a name of the optimizer's variables */
+    CORNU__TRY(add_value(values, name, variable, 0));
+    for (int i = 1; i < cornu_variable_value_count(variable); i++) {
+        snprintf(others, sizeof others, "@shard/%d/%s", i, name);
+        CORNU__TRY(add_value(values, others, variable, i));
+    }
+    return CORNU_OK;
 }
 
 /* A layer that several others call is met more than once. */
@@ -59,7 +69,7 @@ static CornuStatus add_layer_states(Values *values, const CornuLayer *layer, int
         for (int k = 0; k < values->count; k++) known |= values->items[k].variable == state;
         if (known) continue;
         snprintf(name, sizeof name, "@state/%d", (*number)++);
-        CORNU__TRY(add(values, name, NULL, state));
+        CORNU__TRY(add(values, name, state));
     }
     for (int i = 0; i < layer->inner_count; i++)
         CORNU__TRY(add_layer_states(values, layer->inner[i], number));
@@ -72,17 +82,17 @@ static CornuStatus list_values(const CornuModel *model, Values *values)
     int  number = 0;
     *values = (Values){ .count = 0 };
     for (int i = 0; i < cornu_model_weight_count(model); i++) {
-        CornuWeight *weight = cornu_model_weight(model, i);
-        CORNU__TRY(add(values, weight->path, weight, NULL));
+        const CornuWeight *weight = cornu_model_weight(model, i);
+        CORNU__TRY(add(values, weight->path, weight->variable));
     }
     for (int i = 0; i < cornu_model_optimizer_variable_count(model); i++) {
         CornuVariable *variable = cornu_model_optimizer_variable(model, i);
-        CORNU__TRY(add(values, cornu_variable_name(variable), NULL, variable));
+        CORNU__TRY(add(values, cornu_variable_name(variable), variable));
     }
     for (int i = 0; i < model->tracked_count; i++)
         for (int s = 0; s < model->tracked[i].state_count; s++) {
             snprintf(name, sizeof name, "@metric/%s/%d", model->tracked[i].name, s);
-            CORNU__TRY(add(values, name, NULL, model->tracked[i].states[s]));
+            CORNU__TRY(add(values, name, model->tracked[i].states[s]));
         }
     return add_layer_states(values, &model->base, &number);
 }
@@ -146,6 +156,32 @@ static CornuStatus add_history(Arrays *arrays, const CornuHistory *history)
     return CORNU_OK;
 }
 
+static CornuStatus arrays_of(const CornuCallbacks *callbacks, int i, CornuArray **arrays,
+                             int *count)
+{
+    CornuCallback *callback = callbacks->items[i];
+    *count = 0;
+    return callback->arrays ? callback->arrays(callback, callbacks->model, arrays, count)
+                            : CORNU_OK;
+}
+
+/* Callback i's, whose numbers are called `name`. */
+static CornuStatus add_callback_arrays(Arrays *arrays, const CornuCallbacks *callbacks, int i,
+                                       const char *name)
+{
+    char        full[NAME_SIZE + 20];
+    CornuArray *from;
+    int         count;
+    CORNU__TRY(arrays_of(callbacks, i, &from, &count));
+    for (int k = 0; k < count; k++) {
+        snprintf(full, sizeof full, "%s/%d", name, k);
+        CornuNamedArray *array = add_array(arrays, full, from[k].type);
+        if (!array) return CORNU_ERR_MEMORY;
+        memcpy(array->array.data, from[k].data, cornu_type_bytes(from[k].type));
+    }
+    return CORNU_OK;
+}
+
 static CornuStatus add_callbacks(Arrays *arrays, const CornuTraining *training)
 {
     char name[NAME_SIZE];
@@ -157,6 +193,7 @@ static CornuStatus add_callbacks(Arrays *arrays, const CornuTraining *training)
         CornuNamedArray *array = add_array(arrays, name, cornu_type(CORNU_F64, count));
         if (!array) return CORNU_ERR_MEMORY;
         memcpy(array->array.data, numbers, (size_t)count * sizeof *numbers);
+        CORNU__TRY(add_callback_arrays(arrays, training->callbacks, i, name));
     }
     return CORNU_OK;
 }
@@ -201,8 +238,7 @@ static CornuStatus read_values(const Values *values, Arrays *arrays)
                               sizeof *arrays->items));
     for (int i = 0; i < values->count; i++) {
         const Value *value = &values->items[i];
-        CORNU__TRY(value->weight ? cornu_weight_read(value->weight, value->array)
-                                 : cornu_variable_read(value->variable, value->array));
+        CORNU__TRY(cornu_variable_read_value(value->variable, value->number, value->array));
         arrays->items[arrays->count++] = (CornuNamedArray){ value->name, value->array };
     }
     arrays->first = arrays->count;
@@ -214,9 +250,6 @@ CornuStatus cornu__training_write(CornuModel *model, const char *path)
     Values      values;
     Arrays      arrays = { .count = 0 };
     char       *text = NULL;
-    if (cornu__optimizer_has_groups(model->optimizer))
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: groups of shards have weights of their own, "
-                           "which files cannot hold yet", model->base.name);
     CornuStatus status = list_values(model, &values);
     if (!status) status = read_values(&values, &arrays);
     if (!status) status = add_history(&arrays, model->training->history);
@@ -319,8 +352,7 @@ static CornuStatus copy_in(const Value *value, const CornuSafetensors *file)
     /* The file's arrays may be unaligned. */
     const CornuNamedArray *from = cornu_safetensors_find(file, value->name);
     memcpy(value->array.data, from->array.data, cornu_type_bytes(value->array.type));
-    return value->weight ? cornu_weight_write(value->weight, value->array)
-                         : cornu_variable_write(value->variable, value->array);
+    return cornu_variable_write_value(value->variable, value->number, value->array);
 }
 
 /* All of them or, if one does not fit, none. */
@@ -379,6 +411,22 @@ static CornuStatus restore_history(const CornuTraining *training, const CornuSaf
     return status;
 }
 
+static CornuStatus restore_callback_arrays(const CornuCallbacks *callbacks, int i, const char *name,
+                                           const CornuSafetensors *file)
+{
+    char        full[NAME_SIZE + 20];
+    CornuArray *to;
+    int         count;
+    CORNU__TRY(arrays_of(callbacks, i, &to, &count));
+    for (int k = 0; k < count; k++) {
+        snprintf(full, sizeof full, "%s/%d", name, k);
+        const CornuNamedArray *array = cornu_safetensors_find(file, full);
+        CORNU__TRY(cornu__check_fit(array, full, to[k].type));
+        memcpy(to[k].data, array->array.data, cornu_type_bytes(to[k].type));
+    }
+    return CORNU_OK;
+}
+
 static CornuStatus restore_callbacks(const CornuTraining *training, const CornuSafetensors *file)
 {
     char name[NAME_SIZE];
@@ -390,6 +438,7 @@ static CornuStatus restore_callbacks(const CornuTraining *training, const CornuS
         const CornuNamedArray *array = cornu_safetensors_find(file, name);
         CORNU__TRY(cornu__check_fit(array, name, cornu_type(CORNU_F64, count)));
         memcpy(numbers, array->array.data, (size_t)count * sizeof *numbers);
+        CORNU__TRY(restore_callback_arrays(training->callbacks, i, name, file));
     }
     return CORNU_OK;
 }

@@ -3,9 +3,12 @@
  *
  *     @metric/NAME/I   state I of a loss or metric
  *     @state/I         what stateful layers remember; axis 0 counts the shards
+ *     @shard/N/NAME    shard N's value of a weight or variable of which each has its own; NAME
+ *                      alone is shard 0's
  *     @history         i64 (epochs, 2): index and samples of the epochs before
  *     @history/NAME    f64 (epochs): their logs; NaN where there was none
  *     @callback/I      f64: the numbers of a callback with a state (callback.h)
+ *     @callback/I/K    its array K
  *     "training"       in the metadata, JSON: the place in the epochs and in the data, and what the
  *                      training that goes on must have in common with this one
  *

@@ -22,9 +22,9 @@ CornuStatus cornu__zip_write(const char *path, const CornuZipMember *members, in
 
 typedef struct CornuZip CornuZip;
 
-/* Reads the archive and checks its directory: sizes and places within the file, members that overlap,
- * names that are given twice, members that declare more than could be packed into what is stored. NULL with a
- * pending error naming the file. */
+/* Reads the archive and checks its directory: sizes and places within the file, members that
+ * overlap, names that are given twice, members that declare more than could be packed into what is
+ * stored. NULL with a pending error naming the file. */
 CornuZip   *cornu__zip_open(const char *path);
 void        cornu__zip_close(CornuZip *zip);
 int         cornu__zip_count(const CornuZip *zip);

@@ -67,6 +67,11 @@ CornuDevice   *cornu_variable_device(const CornuVariable *variable);
 /* Copies a host array in or out, of the variable's host type. */
 CornuStatus cornu_variable_write(CornuVariable *variable, CornuArray from);
 CornuStatus cornu_variable_read(const CornuVariable *variable, CornuArray to);
+/* How many values it has: the device's shards' for one that is duplicated, as the parts of such a
+ * whole are; else one. Value i alone, of the same type as the above. */
+int         cornu_variable_value_count(const CornuVariable *variable);
+CornuStatus cornu_variable_write_value(CornuVariable *variable, int i, CornuArray from);
+CornuStatus cornu_variable_read_value(const CornuVariable *variable, int i, CornuArray to);
 /* Copies the value of a variable of the same type, which may be on another device. */
 CornuStatus cornu_variable_copy(CornuVariable *to, const CornuVariable *from);
 

@@ -81,12 +81,30 @@ CornuDevice *cornu_variable_device(const CornuVariable *variable)
     return variable->device;
 }
 
-/* Where the variable's elements are, from number *first on; NULL, with a failure recorded, for one
- * that waits to be packed. */
-static CornuBuffer *storage(const CornuVariable *variable, int64_t *first)
+static const CornuVariable *owner_of(const CornuVariable *variable)
 {
-    CornuBuffer *buffer = variable->whole ? variable->whole->buffer : variable->buffer;
-    *first = variable->whole ? variable->first : 0;
+    return variable->whole ? variable->whole : variable;
+}
+
+int cornu_variable_value_count(const CornuVariable *variable)
+{
+    return owner_of(variable)->spread == CORNU_DUPLICATED ? cornu_device_shards(variable->device)
+                                                          : 1;
+}
+
+/* Where the elements of the variable's value i are, from number *first on; NULL, with a failure
+ * recorded, where there is none, or the variable waits to be packed. */
+static CornuBuffer *storage(const CornuVariable *variable, int i, int64_t *first)
+{
+    const CornuVariable *owner = owner_of(variable);
+    CornuBuffer         *buffer = owner->buffer;
+    const int            count = cornu_variable_value_count(variable);
+    *first = i * cornu_type_count(owner->type) + (variable->whole ? variable->first : 0);
+    if (i < 0 || i >= count) {
+        cornu__fail(CORNU_ERR_ARGUMENT, "%s: there is no value %d, expected 0 to %d",
+                    variable->name, i, count - 1);
+        return NULL;
+    }
     if (!buffer)
         cornu__fail(CORNU_ERR_ARGUMENT, "%s: has no memory, expected cornu_variable_pack to give "
                     "it some", variable->name);
@@ -103,27 +121,34 @@ static CornuStatus expect_type(const CornuVariable *variable, CornuArray array, 
                        cornu_type_print(&a, array.type), cornu_type_print(&b, expected));
 }
 
-CornuStatus cornu_variable_write(CornuVariable *variable, CornuArray from)
+CornuStatus cornu_variable_write_value(CornuVariable *variable, int i, CornuArray from)
 {
     CORNU__TRY(expect_type(variable, from, "written"));
-    const CornuVariable *owner = variable->whole ? variable->whole : variable;
     int64_t      first;
-    CornuBuffer *buffer = storage(variable, &first);
+    CornuBuffer *buffer = storage(variable, i, &first);
     if (!buffer) return CORNU_ERR_ARGUMENT;
-    const int copies = owner->spread == CORNU_DUPLICATED ? cornu_device_shards(owner->device) : 1;
-    for (int i = 0; i < copies; i++, first += cornu_type_count(owner->type))
-        CORNU__TRY(cornu__fail_prefix(cornu_buffer_write_part(buffer, first, from),
-                                      variable->name));
+    return cornu__fail_prefix(cornu_buffer_write_part(buffer, first, from), variable->name);
+}
+
+CornuStatus cornu_variable_read_value(const CornuVariable *variable, int i, CornuArray to)
+{
+    CORNU__TRY(expect_type(variable, to, "read into"));
+    int64_t      first;
+    CornuBuffer *buffer = storage(variable, i, &first);
+    if (!buffer) return CORNU_ERR_ARGUMENT;
+    return cornu__fail_prefix(cornu_buffer_read_part(buffer, first, to), variable->name);
+}
+
+CornuStatus cornu_variable_write(CornuVariable *variable, CornuArray from)
+{
+    for (int i = 0; i < cornu_variable_value_count(variable); i++)
+        CORNU__TRY(cornu_variable_write_value(variable, i, from));
     return CORNU_OK;
 }
 
 CornuStatus cornu_variable_read(const CornuVariable *variable, CornuArray to)
 {
-    CORNU__TRY(expect_type(variable, to, "read into"));
-    int64_t      first;
-    CornuBuffer *buffer = storage(variable, &first);
-    if (!buffer) return CORNU_ERR_ARGUMENT;
-    return cornu__fail_prefix(cornu_buffer_read_part(buffer, first, to), variable->name);
+    return cornu_variable_read_value(variable, 0, to);
 }
 
 /* ---- Packing ---- */

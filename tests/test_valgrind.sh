@@ -15,9 +15,15 @@ if ! valgrind -q true >out 2>err || ! valgrind -q "$programs/devices" >out 2>err
     exit
 fi
 
-clean() { # clean PROGRAM ARGUMENT...: succeeds, and valgrind finds nothing
-    valgrind -q --error-exitcode=99 --leak-check=full \
-        "$programs/$1" "${@:2}" --epochs 1 --threads 2 >out 2>err
+watched() { # watched PROGRAM ARGUMENT...: ends as it does, or with 99 where valgrind finds something
+    valgrind -q --error-exitcode=99 --leak-check=full "$programs/$1" "${@:2}" >out 2>err
+}
+
+clean() { watched "$@" --epochs 1 --threads 2; }
+
+refuses() {
+    watched "$@"
+    [ $? = 1 ]
 }
 
 printf 'to be or not to be, that is the question; whether it is nobler %d\n' 1 2 3 4 5 6 >text
@@ -27,6 +33,7 @@ small="--text text --batch-size 2 --sequence-length 8 --steps-per-epoch 1 --gene
 check "a CNN" clean mnist_cnn --data synthetic --limit 4 --batch-size 2 --save cnn.keras
 check "a CNN, loaded, on a tpu" \
     clean mnist_cnn --data synthetic --limit 4 --batch-size 4 --device tpu --shards 2 --load cnn.keras
+check "an image that is not there" refuses predict cnn.keras absent.png
 check "an MLP" clean table table.csv --target y --batch-size 4
 check "LSTMs" clean shakespeare_lstm $small --preset quick
 check "attention" clean shakespeare_lstm $small --preset gpt

@@ -185,8 +185,10 @@ CornuStatus cornu__plan_build(CornuPlan *plan, const CornuHost *host,
     }
     simple = computed ? cornu__simplify(host, computed) : NULL;
     cornu_program_free(computed);
-    plan->program = simple ? cornu__combine(simple) : NULL;
+    computed = simple ? cornu__distribute(host, simple) : NULL;
     cornu_program_free(simple);
+    plan->program = computed ? cornu__combine(computed) : NULL;
+    cornu_program_free(computed);
     if (!plan->program) return CORNU_ERR_MEMORY;
     if (cornu__dumps("program")) {
         fprintf(stderr, "simplified:\n");

@@ -3,11 +3,12 @@
  *
  *     decompose   ops without a kernel become ops that have one
  *     simplify    what need not be computed is not
+ *     distribute  sums over shards come before products of what is summed
  *     combine     sums over shards become few
  *     fuse        ops become steps: kernels with epilogues, elementwise groups
  *     plan        steps are ordered, values get their memory
  *
- * The first three map programs to programs, the others fill a CornuPlan. CORNU_DUMP=program
+ * The first four map programs to programs, the others fill a CornuPlan. CORNU_DUMP=program
  * shows the program after each of the first, CORNU_DUMP=plan the steps.
  */
 #ifndef CORNU_DEVICE_HOST_PASSES_H
@@ -21,6 +22,7 @@
 
 CornuProgram *cornu__decompose(const CornuHost *host, const CornuProgram *program);
 CornuProgram *cornu__simplify(const CornuHost *host, const CornuProgram *program);
+CornuProgram *cornu__distribute(const CornuHost *host, const CornuProgram *program);
 CornuProgram *cornu__combine(const CornuProgram *program);
 
 /* The kernel that takes this op of the program, and the one that takes it joined with a pooling;

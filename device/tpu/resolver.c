@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../status_internal.h"
+#include "../log_internal.h"
 
 static const char no_client[] = "this version has no client for TPUs over the network";
 
@@ -61,6 +61,7 @@ CornuStatus cornu_tpu_resolve(CornuTpuTarget *target)
     *target = (CornuTpuTarget){ .workers = 1 };
     if (cornu_error_pending()) return cornu_error_status();
     CORNU__TRY(choose(target));
+    if (*target->refused) cornu__log(CORNU_LOG_WARNING, "%s", target->refused);
     const char *profile = target->profile->name;
     target->cores = (int)target->profile->replicas.value;
     target->cores_per_worker = target->cores / target->workers;

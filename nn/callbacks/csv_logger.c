@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../device/log_internal.h"
 #include "../../device/memory_internal.h"
 #include "../decimal_internal.h"
 
@@ -31,6 +32,7 @@ static CornuStatus train_begin(CornuCallback *base, CornuModel *model, const Cor
     (void)model, (void)logs;
     self->file = fopen(self->filename, self->append ? "ab" : "wb");
     if (!self->file) return fail(self);
+    cornu__log(CORNU_LOG_INFO, "writing %s", self->filename);
     fseek(self->file, 0, SEEK_END);
     self->headed = ftell(self->file) > 0;
     return CORNU_OK;

@@ -38,6 +38,7 @@ static void release_best(EarlyStopping *self)
 static CornuStatus open_best(EarlyStopping *self, const CornuModel *model)
 {
     const int count = cornu_model_weight_count(model);
+    if (self->best) return CORNU_OK;
     self->best = cornu__allocate((size_t)count, sizeof *self->best);
     if (!self->best) return CORNU_ERR_MEMORY;
     for (self->best_count = 0; self->best_count < count; self->best_count++) {
@@ -53,9 +54,22 @@ static CornuStatus keep_weights(EarlyStopping *self, const CornuModel *model, in
 {
     self->kept.best_epoch = (double)epoch;
     if (!self->restores) return CORNU_OK;
-    if (!self->best) CORNU__TRY(open_best(self, model));
+    CORNU__TRY(open_best(self, model));
     for (int i = 0; i < self->best_count; i++)
         CORNU__TRY(cornu_weight_read(cornu_model_weight(model, i), self->best[i]));
+    return CORNU_OK;
+}
+
+/* There are best weights once there is a best value. */
+static CornuStatus best_weights(CornuCallback *base, CornuModel *model, CornuArray **arrays,
+                                int *count)
+{
+    EarlyStopping *self = (EarlyStopping *)base;
+    *count = 0;
+    if (!self->restores || self->kept.best.known == 0.0) return CORNU_OK;
+    CORNU__TRY(open_best(self, model));
+    *arrays = self->best;
+    *count = self->best_count;
     return CORNU_OK;
 }
 
@@ -76,11 +90,6 @@ static CornuStatus epoch_end(CornuCallback *base, CornuModel *model, int64_t epo
     bool           there;
     CORNU__TRY(cornu__monitor_read(&self->monitor, &base->params, logs, &value, &there));
     if (!there || epoch < self->start_from_epoch) return CORNU_OK;
-    if (self->restores && self->kept.best.known != 0.0 && !self->best)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "early stopping: a backup keeps no best weights, "
-                           "so .restore_best_weights cannot go on from epoch %lld's",
-                           (long long)self->kept.best_epoch + 1);
-
     self->kept.wait++;
     if (cornu__monitor_takes(&self->monitor, value)) {
         if (!self->has_baseline || cornu__monitor_improves(&self->monitor, value, self->baseline))
@@ -129,7 +138,7 @@ CornuCallback *cornu_early_stopping_from(const CornuEarlyStoppingConfig *config)
     if (!self) return cornu__null();
     *self = (EarlyStopping){
         .base = { .train_begin = train_begin, .epoch_end = epoch_end, .train_end = train_end,
-                  .state = state, .free = free_early_stopping },
+                  .state = state, .arrays = best_weights, .free = free_early_stopping },
         .monitor = { .who = "early stopping", .mode = config->mode,
                      .min_delta = config->min_delta, .best = &self->kept.best },
         .file = config->file ? config->file : stdout,

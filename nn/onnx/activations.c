@@ -72,6 +72,36 @@ static int glu(CornuOnnx *to, int x)
     return two(to, "Mul", a, one(to, "Sigmoid", a + 1));
 }
 
+/* The sum of x over the last axis, which stays. */
+static int sum_of_last(CornuOnnx *to, int x)
+{
+    const int64_t last = -1;
+    return joined(to, "ReduceSum", x, cornu__onnx_integers(to, &last, 1));
+}
+
+/* Sums of x up to each place along the last axis. */
+static int running_sum(CornuOnnx *to, int x)
+{
+    int64_t last = -1;
+    return joined(to, "CumSum", x,
+                  cornu__onnx_constant(to, cornu_array_from(&last, cornu_scalar(CORNU_I64))));
+}
+
+/* max(x - t, 0). With z the numbers in falling order, of which the first k sum up to s, those count
+ * for which k z > s - 1; t is the sum of their s, less 1, over how many they are. */
+static int sparsemax(CornuOnnx *to, int x)
+{
+    const int in[] = { x };
+    const int count = CORNU__ONNX_NODE(to, "Shape", in, { .name = "start", .whole = -1 });
+    const int z = cornu__onnx_node(to, "TopK", (const int[]){ x, count }, 2, NULL, 0, 2);
+    const int ones = joined(to, "Expand", cornu__onnx_scalar(to, 1.0), one(to, "Shape", z));
+    const int s = running_sum(to, z);
+    const int kz = two(to, "Mul", running_sum(to, ones), z);
+    const int counts = cast(to, two(to, "Greater", kz, shifted(to, s, -1.0)), CORNU_ONNX_FLOAT);
+    const int sum = shifted(to, sum_of_last(to, two(to, "Mul", counts, s)), -1.0);
+    return one(to, "Relu", two(to, "Sub", x, two(to, "Div", sum, sum_of_last(to, counts))));
+}
+
 static int last_axis(CornuOnnx *to, const char *operator, int x)
 {
     const int in[] = { x };
@@ -111,7 +141,7 @@ int cornu__onnx_activate(CornuOnnx *to, CornuActivation activation, int x)
     case CORNU_SPARSE_PLUS:  return sparse_plus(to, x);
     case CORNU_SQUAREPLUS:   return squareplus(to, x);
     case CORNU_GLU:          return glu(to, x);
-    case CORNU_SPARSEMAX:                 /* refused before */
+    case CORNU_SPARSEMAX:    return sparsemax(to, x);
     case CORNU_DEFAULT_ACTIVATION:
     case CORNU_ACTIVATION_COUNT: break;   /* layers have none of these */
     }

@@ -1,5 +1,5 @@
-/* MultiHeadAttention, of (B, T, …): N heads, of which each has H numbers for a query and a key and V
- * for a value; S steps are looked at. */
+/* MultiHeadAttention: T steps look at S steps with N heads, of which each has H numbers for a query
+ * and a key, and V for a value. */
 #include "rules_internal.h"
 
 #include <math.h>
@@ -93,7 +93,8 @@ static CornuStatus mask_of(const CornuOnnxCall *call, int value, int *mask)
 
 /* ---- The layer ---- */
 
-static CornuStatus multi_head_attention(const CornuOnnxCall *call)
+/* Of sequences (B, T, C). */
+static CornuStatus attend(const CornuOnnxCall *call)
 {
     static const int64_t heads_first[] = { 0, 2, 1, 3 }, steps_last[] = { 0, 2, 3, 1 };
     CornuOnnx        *to = call->to;
@@ -104,9 +105,6 @@ static CornuStatus multi_head_attention(const CornuOnnxCall *call)
     const int64_t     T = query.extent[1], S = call->shapes[value].extent[1];
     const int64_t     wide = whole(layer, "num_heads") * whole(layer, "value_dim");
     int               mask;
-    if (query.rank != 3)
-        return cornu__onnx_refuse(layer, "attention along several axes", "whose rule of this "
-                                  "version is for (B, T, C)");
     const int q = mapped(call, MAP_QUERY, query.extent[2], call->in[QUERY]);
     const int k = mapped(call, MAP_KEY, call->shapes[key].extent[2], call->in[key]);
     const int v = mapped(call, MAP_GATE + gate, call->shapes[value].extent[2], call->in[value]);
@@ -126,6 +124,58 @@ static CornuStatus multi_head_attention(const CornuOnnxCall *call)
     y = mapped(call, MAP_GATE + 1 + gate, wide, y);
     call->out[0] = call->results[0].rank == 3 ? y : cornu__onnx_reshape(to, y, call->results[0]);
     if (cornu_layer_outputs(layer) > 1) call->out[1] = scores;
+    return CORNU_OK;
+}
+
+/* The order in which an image's axes come so that it is sequences: those that nothing is gathered
+ * along beside the batch, then the others, which are the steps, then the channels. Sets T. */
+static CornuShape as_sequences(const CornuOnnxCall *call, CornuShape shape, int64_t *order)
+{
+    const int64_t *axes = cornu__onnx_argument(call->layer, "attention_axes");
+    int64_t        set = 0, steps = 1;
+    int            count = 0;
+    for (int i = 0; i < CORNU_MAX_RANK && axes[i]; i++)
+        set |= INT64_C(1) << (axes[i] < 0 ? axes[i] + shape.rank : axes[i]);
+    if (!set) set = (INT64_C(1) << (shape.rank - 1)) - 2;
+    for (int i = 0; i < shape.rank - 1; i++)
+        if (!(set >> i & 1)) order[count++] = i;
+    for (int i = 0; i < shape.rank - 1; i++)
+        if (set >> i & 1) {
+            order[count++] = i;
+            steps *= shape.extent[i];
+        }
+    order[count] = shape.rank - 1;
+    return cornu_shape(CORNU_NONE, steps, shape.extent[shape.rank - 1]);
+}
+
+/* Of tensors of more axes, which have no masks and no scores: as sequences, and back. */
+static CornuStatus multi_head_attention(const CornuOnnxCall *call)
+{
+    const int     rank = call->shapes[QUERY].rank, made = call->results[0].rank;
+    int           in[MASK];
+    int64_t       order[CORNU_MAX_RANK] = { 0 }, back[CORNU_MAX_RANK];
+    CornuShape    shapes[MASK], result, apart = { .rank = made };
+    CornuOnnxCall own = *call;
+    if (rank == 3) return attend(call);
+    for (int i = call->in_count - 1; i >= 0; i--) {   /* the query's order is the last one */
+        shapes[i] = as_sequences(call, call->shapes[i], order);
+        in[i] = cornu__onnx_reshape(call->to, cornu__onnx_transpose(call->to, call->in[i], order,
+                                                                    rank), shapes[i]);
+    }
+    result = shapes[QUERY];
+    result.rank = 2;
+    for (int i = 0; i < made; i++) {
+        if (i >= rank - 1) order[i] = i;
+        if (i >= rank - 1) result.extent[result.rank++] = call->results[0].extent[i];
+        apart.extent[i] = call->results[0].extent[order[i]];
+        back[order[i]] = i;
+    }
+    own.in = in;
+    own.shapes = shapes;
+    own.results = &result;
+    CORNU__TRY(attend(&own));
+    *call->out = cornu__onnx_transpose(
+        call->to, cornu__onnx_reshape(call->to, *call->out, apart), back, made);
     return CORNU_OK;
 }
 

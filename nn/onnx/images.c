@@ -3,40 +3,44 @@
 
 #include <math.h>
 
+#include "../../device/integer_internal.h"
 #include "../../device/memory_internal.h"
 
-/* Rows and columns at the four sides. */
-static void edges_of(const CornuOnnxCall *call, const char *argument, int64_t edges[2][2])
+/* Of each axis between batch and channels, how many rows before it, and how many behind it. */
+static int64_t edge_of(const CornuOnnxCall *call, const char *argument, int axis, bool behind)
 {
-    const int64_t *given = cornu__onnx_argument(call->layer, argument);
-    for (int i = 0; i < 4; i++) edges[i / 2][i % 2] = cornu__integer(given[i], 0);
+    const int64_t *edges = cornu__onnx_argument(call->layer, argument);
+    return cornu__integer(edges[2 * (axis - 1) + behind], 0);
 }
 
-/* For each axis as the image lies, before and behind it. */
+/* For each axis as the image lies, before them all and behind them all. */
 static CornuStatus zero_padding(const CornuOnnxCall *call)
 {
     CornuOnnx *to = call->to;
-    int64_t    edges[2][2], order[CORNU_MAX_RANK], pads[8] = { 0 };
+    const int  rank = call->shapes[0].rank;
+    int64_t    order[CORNU_MAX_RANK], pads[2 * CORNU_MAX_RANK] = { 0 };
     int        x;
-    edges_of(call, "padding", edges);
     cornu__onnx_lying(to, call->in, 1, &x, order);
-    for (int i = 0; i < 4; i++) pads[order[1 + i / 2] + 4 * (i % 2)] = edges[i / 2][i % 2];
-    *call->out = cornu__onnx_transpose(
-        to, joined(to, "Pad", x, cornu__onnx_integers(to, pads, 8)), order, 4);
+    for (int i = 1; i + 1 < rank; i++) {
+        pads[order[i]] = edge_of(call, "padding", i, false);
+        pads[rank + order[i]] = edge_of(call, "padding", i, true);
+    }
+    x = joined(to, "Pad", x, cornu__onnx_integers(to, pads, 2 * rank));
+    *call->out = cornu__onnx_transpose(to, x, order, rank);
     return CORNU_OK;
 }
 
 static CornuStatus cropping(const CornuOnnxCall *call)
 {
     CornuOnnx *to = call->to;
-    int64_t    edges[2][2], order[CORNU_MAX_RANK];
+    const int  rank = call->shapes[0].rank;
+    int64_t    order[CORNU_MAX_RANK];
     int        x;
-    edges_of(call, "cropping", edges);
     cornu__onnx_lying(to, call->in, 1, &x, order);
-    for (int i = 0; i < 2; i++)
-        x = cornu__onnx_slice(to, x, order[1 + i], edges[i][0],
-                              call->shapes[0].extent[1 + i] - edges[i][1]);
-    *call->out = cornu__onnx_transpose(to, x, order, 4);
+    for (int i = 1; i + 1 < rank; i++)
+        x = cornu__onnx_slice(to, x, order[i], edge_of(call, "cropping", i, false),
+                              call->shapes[0].extent[i] - edge_of(call, "cropping", i, true));
+    *call->out = cornu__onnx_transpose(to, x, order, rank);
     return CORNU_OK;
 }
 
@@ -54,42 +58,120 @@ static CornuStatus pick(CornuOnnx *to, int64_t axis, int64_t from, int64_t count
     return CORNU_OK;
 }
 
-/* The size alone is nearest or linear. */
-static CornuStatus check_resize(const CornuLayer *layer)
+/* Of distances that are not negative, as in layers/resampling.c. */
+static double weight_of(double x, CornuInterpolation interpolation)
 {
-    static const char *const flags[] = { "antialias", "crop_to_aspect_ratio",
-                                         "pad_to_aspect_ratio" };
-    const CornuInterpolation how =
-        *(const CornuInterpolation *)cornu__onnx_argument(layer, "interpolation");
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        if (cornu__onnx_argument(layer, flags[i]) && flag(layer, flags[i]))
-            return cornu__onnx_refuse(layer, flags[i], "where images are resized to a size alone");
-    if (how == CORNU_NEAREST || how == CORNU_BILINEAR) return CORNU_OK;
-    return cornu__onnx_refuse(layer, cornu_interpolation_name(how), "whose weights at the edges "
-                              "are others");
+    const double pi = acos(-1.0), radius = interpolation == CORNU_LANCZOS3 ? 3.0 : 5.0;
+    if (interpolation == CORNU_BILINEAR) return fmax(1.0 - x, 0.0);
+    if (interpolation == CORNU_BICUBIC)
+        return x < 1.0   ? (1.5 * x - 2.5) * x * x + 1.0
+               : x < 2.0 ? ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0 : 0.0;
+    if (x >= radius) return 0.0;
+    return x < 1e-3 ? 1.0 : radius * sin(pi * x) * sin(pi * x / radius) / (pi * pi * x * x);
 }
 
-/* To the result's size: UpSampling2D and Resizing. */
-static CornuStatus resize(const CornuOnnxCall *call)
+/* Weights (count, from) of the pixels along an axis; turned, (from, count). */
+static CornuStatus weigh(const CornuOnnxCall *call, int64_t from, int64_t count, bool turned,
+                         int *weights)
 {
-    CORNU__TRY(check_resize(call->layer));
+    const CornuInterpolation how =
+        *(const CornuInterpolation *)cornu__onnx_argument(call->layer, "interpolation");
+    const bool  *antialias = cornu__onnx_argument(call->layer, "antialias");
+    const double ratio = (double)from / (double)count;
+    const double measure = antialias && *antialias ? fmax(ratio, 1.0) : 1.0;
+    float       *values = cornu__allocate((size_t)(count * from), sizeof *values);
+    if (!values) return CORNU_ERR_MEMORY;
+    for (int64_t o = 0; o < count; o++) {
+        const double place = ((double)o + 0.5) * ratio - 0.5;
+        double       sum = 0.0;
+        for (int64_t i = 0; i < from; i++)
+            sum += weight_of(fabs((double)i - place) / measure, how);
+        for (int64_t i = 0; i < from; i++)
+            values[turned ? i * count + o : o * from + i] =
+                (float)(weight_of(fabs((double)i - place) / measure, how) / sum);
+    }
+    const CornuShape shape = turned ? cornu_shape(from, count) : cornu_shape(count, from);
+    *weights = cornu__onnx_constant(call->to,
+                                    cornu_array_from(values, cornu_type_from(CORNU_F32, shape)));
+    cornu__release(values);
+    return CORNU_OK;
+}
+
+/* What Resize does not have, or not as Keras: a product with weights for the rows, and one for the
+ * columns, of x (B, C, H, W). */
+static CornuStatus weigh_both(const CornuOnnxCall *call, const int64_t *from, int *x)
+{
+    const int64_t *size = call->results[0].extent;
+    int            rows, columns;
+    CORNU__TRY(weigh(call, from[1], size[1], false, &rows));
+    CORNU__TRY(weigh(call, from[2], size[2], true, &columns));
+    *x = joined(call->to, "MatMul", joined(call->to, "MatMul", rows, *x), columns);
+    return CORNU_OK;
+}
+
+/* To the result's size, from x of these extents. */
+static CornuStatus resize_from(const CornuOnnxCall *call, int x, const int64_t *from)
+{
     CornuOnnx     *to = call->to;
-    const int64_t *from = call->shapes[0].extent, *size = call->results[0].extent;
+    const int      rank = call->shapes[0].rank;
+    const int64_t *size = call->results[0].extent;
     const CornuInterpolation *how = cornu__onnx_argument(call->layer, "interpolation");
+    const bool    *antialias = cornu__onnx_argument(call->layer, "antialias");
     int64_t        order[CORNU_MAX_RANK];
-    int            x;
-    cornu__onnx_lying(to, call->in, 1, &x, order);
-    if (*how == CORNU_NEAREST) {
-        for (int i = 1; i < 3; i++)
+    if (how && *how != CORNU_NEAREST && (*how != CORNU_BILINEAR || (antialias && *antialias))) {
+        x = cornu__onnx_channels_first(to, x, rank);
+        CORNU__TRY(weigh_both(call, from, &x));
+        *call->out = cornu__onnx_channels_last(to, x, rank);
+        return CORNU_OK;
+    }
+    cornu__onnx_lying(to, (const int[]){ x }, 1, &x, order);
+    if (!how || *how == CORNU_NEAREST) {
+        for (int i = 1; i + 1 < rank; i++)
             if (size[i] != from[i]) CORNU__TRY(pick(to, order[i], from[i], size[i], &x));
     } else {
         const int in[] = { x, CORNU_ONNX_NONE, CORNU_ONNX_NONE,
-                           cornu__onnx_integers(to, size + 1, 2) };
+                           cornu__onnx_integers(to, size + 1, rank - 2) };
         x = CORNU__ONNX_NODE(to, "Resize", in, { .name = "mode", .text = "linear" },
-                             { .name = "axes", .integers = order + 1, .count = 2 });
+                             { .name = "axes", .integers = order + 1, .count = rank - 2 });
     }
-    *call->out = cornu__onnx_transpose(to, x, order, 4);
+    *call->out = cornu__onnx_transpose(to, x, order, rank);
     return CORNU_OK;
+}
+
+static CornuStatus up_sampling(const CornuOnnxCall *call)
+{
+    return resize_from(call, call->in[0], call->shapes[0].extent);
+}
+
+/* The middle part that has the new ratio, or edges that make it, before that: as in
+ * layers/resampling.c. */
+static CornuStatus resizing(const CornuOnnxCall *call)
+{
+    CornuOnnx        *to = call->to;
+    const CornuLayer *layer = call->layer;
+    const int64_t     height = whole(layer, "height"), width = whole(layer, "width");
+    CornuShape        from = call->shapes[0];
+    const int64_t     H = from.extent[1], W = from.extent[2];
+    int               x = call->in[0];
+    if (flag(layer, "crop_to_aspect_ratio")) {
+        from.extent[1] = larger(smaller(H, W * height / width), 1);
+        from.extent[2] = larger(smaller(W, H * width / height), 1);
+        for (int i = 1; i < 3; i++) {
+            const int64_t begin = (call->shapes[0].extent[i] - from.extent[i]) / 2;
+            x = cornu__onnx_slice(to, x, i, begin, begin + from.extent[i]);
+        }
+    }
+    if (flag(layer, "pad_to_aspect_ratio")) {
+        const int64_t rows = (larger(H, W * height / width) - H) / 2;
+        const int64_t columns = rows ? 0 : (larger(W, H * width / height) - W) / 2;
+        const int64_t pads[] = { 0, rows, columns, 0, 0, rows, columns, 0 };
+        const int     in[] = { x, cornu__onnx_integers(to, pads, 8),
+                               cornu__onnx_scalar(to, number(layer, "fill_value")) };
+        x = cornu__onnx_node(to, "Pad", in, 3, NULL, 0, 1);
+        from.extent[1] += 2 * rows;
+        from.extent[2] += 2 * columns;
+    }
+    return resize_from(call, x, from.extent);
 }
 
 static CornuStatus rescaling(const CornuOnnxCall *call)
@@ -100,10 +182,13 @@ static CornuStatus rescaling(const CornuOnnxCall *call)
 }
 
 const CornuOnnxRow cornu__onnx_images[] = {
+    { "Cropping1D", cropping },
     { "Cropping2D", cropping },
     { "Rescaling", rescaling },
-    { "Resizing", resize },
-    { "UpSampling2D", resize },
+    { "Resizing", resizing },
+    { "UpSampling1D", up_sampling },
+    { "UpSampling2D", up_sampling },
+    { "ZeroPadding1D", zero_padding },
     { "ZeroPadding2D", zero_padding },
     { 0 },
 };

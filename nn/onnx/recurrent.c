@@ -195,37 +195,40 @@ static CornuStatus recurrent(const CornuOnnxCall *call)
     return CORNU_OK;
 }
 
+static int merged(CornuOnnx *to, CornuMerge merge, const int y[2])
+{
+    const CornuOnnxAttribute last = { .name = "axis", .whole = -1 };
+    switch (merge) {
+    case CORNU_MERGE_CONCAT: return cornu__onnx_node(to, "Concat", y, 2, &last, 1, 1);
+    case CORNU_MERGE_SUM:    return two(to, "Add", y[0], y[1]);
+    case CORNU_MERGE_MUL:    return two(to, "Mul", y[0], y[1]);
+    case CORNU_MERGE_AVE:    return scaled(to, two(to, "Add", y[0], y[1]), 0.5);
+    case CORNU_MERGE_NONE:   break;
+    }
+    return y[0];
+}
+
+/* Initial states and states are the forward layer's and then the backward one's. */
 static CornuStatus bidirectional(const CornuOnnxCall *call)
 {
-    const CornuMerge merge = *(const CornuMerge *)cornu__onnx_argument(call->layer, "merge_mode");
-    const int given_states = (call->in_count - 1) / 2, results = merge == CORNU_MERGE_NONE ? 2 : 1;
-    const int states = cornu_layer_outputs(call->layer->inner[0]) - 1;
-    int       y[2];
+    const CornuLayer *layer = call->layer;
+    const CornuMerge  merge = *(const CornuMerge *)cornu__onnx_argument(layer, "merge_mode");
+    const int         given_states = (call->in_count - 1) / 2;
+    int              *states = call->out + (merge == CORNU_MERGE_NONE ? 2 : 1), y[2];
     for (int i = 0; i < 2; i++) {
         CornuOnnxCall inner = *call;
         int           in[CORNU_MAX_LAYER_TENSORS] = { call->in[0] }, first;
-        for (int k = 1; k <= given_states; k++) in[k] = call->in[i * given_states + k];
-        inner.layer = call->layer->inner[i];
+        inner.layer = layer->inner[i];
         inner.in = in;
         inner.in_count = 1 + given_states;
+        for (int k = 1; k <= given_states; k++) in[k] = call->in[i * given_states + k];
         CORNU__TRY(recur(&inner, &first));
         y[i] = output_of(&inner, first);
-        for (int k = 0; k < states; k++)
-            call->out[results + i * states + k] = state_of(&inner, first + 1 + k);
+        for (int k = 1; k < cornu_layer_outputs(inner.layer); k++)
+            *states++ = state_of(&inner, first + k);
     }
-    switch (merge) {
-    case CORNU_MERGE_CONCAT:
-        *call->out = CORNU__ONNX_NODE(call->to, "Concat", y, { .name = "axis", .whole = -1 });
-        return CORNU_OK;
-    case CORNU_MERGE_SUM: *call->out = two(call->to, "Add", y[0], y[1]); return CORNU_OK;
-    case CORNU_MERGE_MUL: *call->out = two(call->to, "Mul", y[0], y[1]); return CORNU_OK;
-    case CORNU_MERGE_AVE: break;
-    case CORNU_MERGE_NONE:
-        call->out[0] = y[0];
-        call->out[1] = y[1];
-        return CORNU_OK;
-    }
-    *call->out = scaled(call->to, two(call->to, "Add", y[0], y[1]), 0.5);
+    call->out[0] = merged(call->to, merge, y);
+    if (merge == CORNU_MERGE_NONE) call->out[1] = y[1];
     return CORNU_OK;
 }
 

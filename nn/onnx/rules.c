@@ -18,18 +18,6 @@ static CornuOnnxRule *rule_of(const char *class_name)
     return NULL;
 }
 
-/* Activations that are no operator, nor made of some. */
-static CornuStatus check_activations(const CornuLayer *layer)
-{
-    for (const CornuField *field = layer->kind->fields; field && field->name; field++) {
-        const char *at = (const char *)layer + layer->kind->config_offset + field->offset;
-        if (field->kind == CORNU_FIELD_ACTIVATION &&
-            *(const CornuActivation *)at == CORNU_SPARSEMAX)
-            return cornu__onnx_refuse(layer, "sparsemax", "which have no operator for it");
-    }
-    return CORNU_OK;
-}
-
 CornuStatus cornu__onnx_layer(const CornuOnnxCall *call)
 {
     const CornuLayerClass *kind = call->layer->kind;
@@ -42,7 +30,6 @@ CornuStatus cornu__onnx_layer(const CornuOnnxCall *call)
                            kind->class_name);
     for (int i = 0; i < outputs; i++) call->out_masks[i] = CORNU_ONNX_NONE;
     if (!kind->mask && !kind->mask_many) call->out_masks[0] = call->masks[0];
-    CORNU__TRY(check_activations(call->layer));
     return rule(call);
 }
 

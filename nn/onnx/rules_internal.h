@@ -1,8 +1,8 @@
 /*
  * Rules: what each class of layers is in ONNX' nodes. A class has a row in the table of its family;
  * its rule sets call->out and, where the class has a rule for masks of its own, call->out_masks;
- * other masks go on by themselves. Arguments are read by Keras' names, from the table that the class
- * has for files.
+ * other masks go on by themselves. Arguments are read by Keras' names, from the table that the
+ * class has for files.
  */
 #ifndef CORNU_NN_ONNX_RULES_INTERNAL_H
 #define CORNU_NN_ONNX_RULES_INTERNAL_H

@@ -58,6 +58,7 @@ const CornuOnnxRow cornu__onnx_shapes[] = {
     { "RandomFlip", as_it_is },
     { "RandomRotation", as_it_is },
     { "RandomTranslation", as_it_is },
+    { "RandomZoom", as_it_is },
     { "RepeatVector", repeat_vector },
     { "Reshape", reshape },
     { "SpatialDropout1D", as_it_is },

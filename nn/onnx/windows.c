@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "../../device/integer_internal.h"
 #include "../layers/convolution_internal.h"
 
 enum { MOST = 2 };   /* spatial axes */
@@ -63,8 +64,8 @@ static CornuStatus give(const CornuOnnxCall *call, int y)
     return CORNU_OK;
 }
 
-/* Weight i with the last axis, the filters, in front, the one before it next, and the others behind:
- * HWIO as OIHW. Transposed convolutions have HWOI, and IOHW in ONNX. */
+/* Weight i with its last axis, the filters, in front, the one before it next, then the others: HWIO
+ * as OIHW. Transposed convolutions have HWOI, and IOHW in ONNX. */
 static int kernel_of(const CornuOnnxCall *call, int i)
 {
     const CornuShape own = call->layer->weights[i]->type.shape;
@@ -84,17 +85,21 @@ static CornuStatus convolution(const CornuOnnxCall *call)
                                bias_of(call, 1), whole(call->layer, "groups"), &w));
 }
 
-/* The depthwise kernel (h, w, C, m) as (C m, 1, h, w), of as many groups as channels. */
+/* The depthwise kernel (…, C, m) as (C m, 1, …), of as many groups as channels. */
 static int convolve_channels(const CornuOnnxCall *call, int bias)
 {
-    static const int order[] = { 2, 3, 0, 1 };
     const Window     w = window_of(call, "kernel_size");
     const CornuShape own = call->layer->weights[0]->type.shape;
-    const CornuShape shape = cornu_shape(own.extent[2] * own.extent[3], 1, own.extent[0],
-                                         own.extent[1]);
+    const int64_t    channels = own.extent[w.axes], times = own.extent[w.axes + 1];
+    CornuShape       shape = { .rank = own.rank, .extent = { channels * times, 1 } };
+    int              order[CORNU_MAX_RANK] = { w.axes, w.axes + 1 };
+    for (int i = 0; i < w.axes; i++) {
+        order[2 + i] = i;
+        shape.extent[2 + i] = own.extent[i];
+    }
     return convolve(call->to, channels_first(call),
-                    cornu__onnx_weight_as(call->to, call->layer, 0, order, shape), bias,
-                    own.extent[2], &w);
+                    cornu__onnx_weight_as(call->to, call->layer, 0, order, shape), bias, channels,
+                    &w);
 }
 
 static CornuStatus depthwise(const CornuOnnxCall *call)
@@ -104,30 +109,35 @@ static CornuStatus depthwise(const CornuOnnxCall *call)
 
 static CornuStatus separable(const CornuOnnxCall *call)
 {
-    const Window one = { .axes = 2, .size = { 1, 1 }, .strides = { 1, 1 }, .dilations = { 1, 1 } };
+    const Window one = { .axes = call->shapes[0].rank - 2, .strides = { 1, 1 },
+                         .dilations = { 1, 1 } };
     const int    y = convolve_channels(call, CORNU_ONNX_NONE);
     return give(call, convolve(call->to, y, kernel_of(call, 1), bias_of(call, 2), 1, &one));
 }
 
-/* ONNX has no paddings below 0: rows beyond those that the sum reaches are output_padding. */
-static CornuStatus conv2d_transpose(const CornuOnnxCall *call)
+/* ONNX has no paddings below 0: rows beyond those that the sum reaches are output_padding. A
+ * sequence is an image of one row, of which what is said of its columns counts. */
+static CornuStatus transposed(const CornuOnnxCall *call)
 {
     const CornuLayer *layer = call->layer;
-    int64_t           extents[2], pads[4], more[2];
+    const int         axes = call->shapes[0].rank - 2, first = MOST - axes;
+    CornuShape        image = call->shapes[0];
+    int64_t           extents[MOST], pads[2 * MOST], more[MOST];
+    if (axes == 1) image = cornu_shape(CORNU_NONE, 1, image.extent[1], image.extent[2]);
     const CornuConvolution c = cornu__transposed_convolution(
-        (const void *)((const char *)layer + layer->kind->config_offset), call->shapes[0],
-        extents);
-    for (int i = 0; i < 2; i++) {
-        pads[i] = c.low[i];
-        pads[2 + i] = c.high[i] > 0 ? c.high[i] : 0;
-        more[i] = c.high[i] < 0 ? -c.high[i] : 0;
+        (const void *)((const char *)layer + layer->kind->config_offset), image, extents);
+    for (int i = 0; i < axes; i++) {
+        pads[i] = c.low[first + i];
+        pads[axes + i] = larger(c.high[first + i], 0);
+        more[i] = larger(-c.high[first + i], 0);
     }
     const int in[] = { channels_first(call), kernel_of(call, 0), bias_of(call, 1) };
-    return give(call, CORNU__ONNX_NODE(call->to, "ConvTranspose", in,
-                                       { .name = "strides", .integers = c.strides, .count = 2 },
-                                       { .name = "dilations", .integers = c.dilation, .count = 2 },
-                                       { .name = "pads", .integers = pads, .count = 4 },
-                                       { .name = "output_padding", .integers = more, .count = 2 }));
+    return give(call, CORNU__ONNX_NODE(
+        call->to, "ConvTranspose", in,
+        { .name = "strides", .integers = c.strides + first, .count = axes },
+        { .name = "dilations", .integers = c.dilation + first, .count = axes },
+        { .name = "pads", .integers = pads, .count = 2 * axes },
+        { .name = "output_padding", .integers = more, .count = axes }));
 }
 
 /* ---- Pools. The mean is of what lies inside, in Keras as by default in ONNX ---- */
@@ -185,8 +195,10 @@ const CornuOnnxRow cornu__onnx_windows[] = {
     { "AveragePooling1D", average_pooling },
     { "AveragePooling2D", average_pooling },
     { "Conv1D", convolution },
+    { "Conv1DTranspose", transposed },
     { "Conv2D", convolution },
-    { "Conv2DTranspose", conv2d_transpose },
+    { "Conv2DTranspose", transposed },
+    { "DepthwiseConv1D", depthwise },
     { "DepthwiseConv2D", depthwise },
     { "GlobalAveragePooling1D", global_average },
     { "GlobalAveragePooling2D", global_average },
@@ -194,6 +206,7 @@ const CornuOnnxRow cornu__onnx_windows[] = {
     { "GlobalMaxPooling2D", global_max },
     { "MaxPooling1D", max_pooling },
     { "MaxPooling2D", max_pooling },
+    { "SeparableConv1D", separable },
     { "SeparableConv2D", separable },
     { 0 },
 };

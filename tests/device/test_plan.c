@@ -257,6 +257,74 @@ static void test_shards_share_packed_weights(void **state)
     }
 }
 
+enum { TABLE_ROWS = 64, TABLE = 24, UNITS = 40, LOOKED_UP = 100 };
+
+/* The gradients of a lookup in E W by E, W and a bias, summed over shards; `watched`: a shard's own
+ * one is fetched. */
+static CornuProgram *lookup_gradients(bool watched)
+{
+    const CornuAttributes by_index = { .gather_grad = { TABLE_ROWS, CORNU_F32 } };
+    const CornuAttributes by_e = { .matmul = { .transpose_b = 1, .dtype = CORNU_F32 } };
+    const CornuAttributes by_w = { .matmul = { .transpose_a = 1, .dtype = CORNU_F32 } };
+    const CornuAttributes pack = {
+        .pack = { 16, TABLE_ROWS * TABLE + TABLE * UNITS + UNITS },
+    };
+    CornuProgram *p = cornu_program_create();
+    CornuValue    e = input(p, cornu_type(CORNU_F32, TABLE_ROWS, TABLE));
+    CornuValue    w = input(p, cornu_type(CORNU_F32, TABLE, UNITS)), in[2], d[3];
+    assert_int_equal(cornu_program_shard_input(p, cornu_type(CORNU_F32, LOOKED_UP, UNITS), &in[0]),
+                     CORNU_OK);
+    assert_int_equal(cornu_program_shard_input(p, cornu_type(CORNU_U8, LOOKED_UP), &in[1]),
+                     CORNU_OK);
+    CornuValue g = op(p, CORNU_OP_GATHER_GRAD, &by_index, in, 2);
+    if (watched) output(p, g, -1);
+    d[0] = op(p, CORNU_OP_MATMUL, &by_e, (CornuValue[]){ g, w }, 2);
+    d[1] = op(p, CORNU_OP_MATMUL, &by_w, (CornuValue[]){ e, g }, 2);
+    d[2] = reshape(p, reduce(p, CORNU_OP_REDUCE_SUM, g, 1), cornu_shape(UNITS));
+    output(p, op1(p, CORNU_OP_ALL_REDUCE, op(p, CORNU_OP_PACK, &pack, d, 3)), -1);
+    return p;
+}
+
+/* Rows of the products that a shard computes, in all. */
+static int64_t rows_of_products(const Compiled *made)
+{
+    const CornuProgram *p = cornu_executable_program(made->executable);
+    int64_t             rows = 0;
+    for (int i = 0; i < p->op_count; i++) {
+        if (p->ops[i].id != CORNU_OP_MATMUL) continue;
+        const CornuShape a = cornu_program_type(p, cornu_program_operands(p, &p->ops[i])[0]).shape;
+        rows += a.extent[0];
+    }
+    return rows;
+}
+
+/* Shards sum the gradient of a lookup before they multiply it, each its rows, unless something sees
+ * a shard's own one. */
+static void test_sums_come_before_products(void **state)
+{
+    (void)state;
+    for (int shards = 2; shards <= 8; shards *= 2) {
+        CornuDevice *device = cornu_device_open("cpu", .threads = 2, .shards = shards);
+        double      *sums[2];
+        int64_t      count = 0;
+        for (int watched = 0; watched < 2; watched++) {
+            CornuProgram *p = lookup_gradients(watched);
+            Compiled      made = compile(device, p);
+            set_inputs(&made, 7);
+            run(&made);
+            sums[watched] = get_output(&made, watched, &count);
+            assert_int_equal(rows_of_products(&made),
+                             2 * TABLE_ROWS / (watched ? 1 : shards));
+            release(&made);
+            cornu_program_free(p);
+        }
+        expect_close(sums[0], sums[1], count, 1e-6, "gradients", shards);
+        free(sums[0]);
+        free(sums[1]);
+        cornu_device_close(device);
+    }
+}
+
 /* Products of the same shapes by one matrix pack it once; those of other shapes for themselves. */
 static void test_equal_packs_are_one(void **state)
 {
@@ -339,6 +407,7 @@ int main(void)
         cmocka_unit_test(test_dropout_drops_the_same_everywhere),
         cmocka_unit_test(test_the_last_of_an_epilogue),
         cmocka_unit_test(test_shards_share_packed_weights),
+        cmocka_unit_test(test_sums_come_before_products),
         cmocka_unit_test(test_equal_packs_are_one),
         cmocka_unit_test(test_sums_read_what_was_widened),
         cmocka_unit_test(test_sums_of_programs_of_any_size),

@@ -48,6 +48,47 @@ check "shakespeare_lstm without a backup" \
 check "shakespeare_lstm goes on after SIGTERM" \
     goes_on 143 TERM 'what was trained is kept in kept' shakespeare_lstm $text
 
+# A second signal ends the program at once, in the step at hand, which takes longer than this waits:
+# with the signal's status, nothing kept, and the terminal as it was.
+at_once() { # at_once SIGNAL STATUS [OUTPUT]
+    rm -rf kept
+    "$programs/mnist_cnn" --device reference --data synthetic --limit 600 --batch-size 600 \
+        --epochs 1 --verbose 1 --backup kept >"${3:-out}" 2>err &
+    local process=$! status
+    for ((i = 0; i < 1000 && $(handled $process "$1") == 0; i++)); do sleep 0.02; done
+    sleep 0.5
+    kill "-$1" $process
+    for ((i = 0; i < 1000 && $(handled $process "$1") == 1; i++)); do sleep 0.02; done
+    kill -0 $process || return 1        # one alone waits for the step
+    kill "-$1" $process
+    SECONDS=0
+    wait $process
+    status=$?
+    ((SECONDS <= 3)) && [ $status = "$2" ] && [ -z "$(ls kept)" ] && [ ! -s err ]
+}
+
+# handled PROCESS NUMBER: whether the process has a handler of its own for the signal, 1 or 0.
+handled() {
+    local mask
+    mask=$(awk '/^SigCgt/ { print $2 }' "/proc/$1/status" 2>/dev/null)
+    echo $((0x${mask:-0} >> ($2 - 1) & 1))
+}
+check "a second SIGTERM ends at once" at_once 15 143
+check "a second SIGINT ends at once" at_once 2 130
+
+in_a_terminal() {
+    export -f at_once handled
+    export programs
+    SHELL=$BASH script -qec 'stty -g >before; at_once 15 143 /dev/tty; s=$?; stty -g >after; exit $s' \
+        typed </dev/null >/dev/null && grep -q 'Epoch 1/1' typed && cmp before after &&
+        ! grep -q $'\033\[?' typed    # no cursor hidden, no other screen
+}
+if command -v script >/dev/null; then
+    check "and leaves the terminal as it was" in_a_terminal
+else
+    echo "no script" && skipped=$((skipped + 1))
+fi
+
 refuses() { # refuses MESSAGE ARGUMENT...
     ! "$programs/mnist_cnn" $small "${@:2}" >out 2>err && grep -q -- "$1" err
 }

@@ -503,25 +503,5 @@ else
     skip "a bar on a terminal" "no script"
 fi
 
-# ---- Leaks ----
-
-case $BUILD in
-*sanitize*) skip "valgrind" "a sanitizer looks for leaks" ;;
-*)
-    if command -v valgrind >/dev/null; then
-        check="valgrind -q --leak-check=full --errors-for-leak-kinds=definite,possible --error-exitcode=9"
-        $check "$programs/mnist_cnn" --data synthetic --limit 8 --batch-size 6 --epochs 1 --verbose 0 \
-            --save v.safetensors >"$folder/out" 2>"$folder/err"
-        status=$?
-        report $status "a training leaks nothing"
-        $check "$programs/predict" v.safetensors absent.png >"$folder/out" 2>"$folder/err"
-        status=$?
-        [ $status = 1 ]
-        report $? "a way out after an error leaks nothing"
-    else
-        skip "valgrind" "not here"
-    fi ;;
-esac
-
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]

@@ -1,5 +1,6 @@
-/* idx files that are compressed here, so that what is inside changes too: byte 0 says how many bytes
- * the first of two members holds, byte 1 how many are missing at the end, or follow if negative. */
+/* idx files that are compressed here, so that what is inside changes too: byte 0 says how many
+ * bytes the first of two members holds, byte 1 how many are missing at the end, or follow if
+ * negative. */
 #include "fuzz.h"
 
 #include "../../datasets/idx.h"
@@ -27,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 2 || size > MOST) return 0;
     const size_t split = data[0] < size - 2 ? data[0] : size - 2;
-    const int    cut = (int8_t)data[1];
+    const int    cut = data[1] < 128 ? data[1] : data[1] - 256;
     size_t       all = pack(0, data + 2, split);
     if (split < size - 2) all = pack(all, data + 2 + split, size - 2 - split);
     if (cut < 0) memset(packed + all, 0x1f, (size_t)-cut);

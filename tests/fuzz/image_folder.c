@@ -1,5 +1,5 @@
-/* Folders of images: a path in the folder on each line, all of one image that follows the first byte
- * of 0. They are listed, and read by a data set. */
+/* Folders of images: a path in the folder on each line, all of one image that follows the first
+ * byte of 0. They are listed, and read by a data set. */
 #define _XOPEN_SOURCE 700    /* nftw */
 #include "fuzz.h"
 

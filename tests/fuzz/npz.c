@@ -1,5 +1,5 @@
-/* NumPy's arrays, each the member of an archive that is made here, whose checksums are right. Byte 0
- * says how many bytes the first of two has. */
+/* NumPy's arrays, each the member of an archive that is made here, whose checksums are right. Byte
+ * 0 says how many bytes the first of two has. */
 #include "fuzz.h"
 
 #include "../../nn/zip_internal.h"

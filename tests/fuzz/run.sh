@@ -42,4 +42,4 @@ export -f words fuzz
 TMPDIR=$(mktemp -d -p "$([ -w /dev/shm ] && echo /dev/shm || echo /tmp)") || exit 1
 export TMPDIR
 trap 'rm -rf "$TMPDIR"' EXIT
-printf '%s\n' "$@" | xargs -P "$(nproc)" -I{} bash -c 'fuzz {} || exit 1'
+printf "%s\n" "$@" | xargs -P "$(nproc)" -I{} bash -c "fuzz {} || exit 1" || exit 1

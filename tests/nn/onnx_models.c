@@ -98,6 +98,22 @@ static CornuModel *over_sequences(void)
                 cornu_global_average_pooling1d(), cornu_global_max_pooling1d(.keepdims = true));
 }
 
+static CornuModel *windows_of_sequences(void)
+{
+    return EACH("windows_of_sequences", cornu_input(.shape = { 10, 4 }),
+                cornu_depthwise_conv1d(.kernel_size = { 3 }, .padding = CORNU_SAME,
+                                       .depth_multiplier = 2),
+                cornu_separable_conv1d(5, .kernel_size = { 3 }, .strides = { 2 },
+                                       .activation = CORNU_TANH),
+                cornu_conv1d_transpose(3, .kernel_size = { 3 }, .strides = { 2 },
+                                       .padding = CORNU_SAME),
+                cornu_conv1d_transpose(2, .kernel_size = { 2 }, .strides = { 3 }),
+                cornu_conv1d_transpose(2, .kernel_size = { 3 }, .strides = { 2 },
+                                       .output_padding = { 1 }),
+                cornu_zero_padding1d(.padding = { 1, 2 }), cornu_cropping1d(.cropping = { 2, 1 }),
+                cornu_up_sampling1d(3));
+}
+
 /* ---- Images ---- */
 
 static CornuModel *sizes(void)
@@ -109,6 +125,19 @@ static CornuModel *sizes(void)
                 cornu_up_sampling2d(.size = { 2, 3 }, .interpolation = CORNU_BILINEAR),
                 cornu_resizing(7, 6), cornu_resizing(3, 2),
                 cornu_resizing(10, 3, .interpolation = CORNU_NEAREST), cornu_rescaling(0.5, 0.25));
+}
+
+static CornuModel *resizings(void)
+{
+    return EACH("resizings", cornu_input(.shape = { 6, 5, 2 }),
+                cornu_resizing(9, 8, .interpolation = CORNU_BICUBIC),
+                cornu_resizing(4, 3, .interpolation = CORNU_LANCZOS3),
+                cornu_resizing(8, 7, .interpolation = CORNU_LANCZOS5),
+                cornu_resizing(3, 2, .antialias = true),
+                cornu_resizing(2, 7, .interpolation = CORNU_BICUBIC, .antialias = true),
+                cornu_resizing(3, 5, .crop_to_aspect_ratio = true),
+                cornu_resizing(4, 9, .pad_to_aspect_ratio = true, .fill_value = 0.5),
+                cornu_up_sampling2d(2, .interpolation = CORNU_BICUBIC));
 }
 
 /* Layers between convolutions lie as these do: one transpose, at the beginning. */
@@ -194,6 +223,7 @@ static CornuModel *random_ones(void)
     cornu_model_add(model, cornu_random_flip());
     cornu_model_add(model, cornu_random_translation(0.2, 0.2));
     cornu_model_add(model, cornu_random_rotation(0.2));
+    cornu_model_add(model, cornu_random_zoom(0.2));
     cornu_model_add(model, cornu_spatial_dropout2d(0.5));
     cornu_model_add(model, cornu_gaussian_noise(1.0));
     cornu_model_add(model, cornu_reshape(.target_shape = { 4, 4 }));
@@ -290,19 +320,19 @@ static CornuModel *states(void)
                                     apart(cornu_call_result(last, 1)) });
 }
 
-/* The same in both directions, whose results stay two. */
-static CornuModel *both_states(void)
+/* Likewise in both directions, whose results stay apart. */
+static CornuModel *states_of_both(void)
 {
-    CornuSymbol *source = cornu_input(.shape = { 5, 3 }), *target = cornu_input(.shape = { 4, 2 });
-    CornuSymbol *code = cornu_call(cornu_bidirectional(cornu_lstm(3, .return_state = true)),
-                                   source);
-    CornuSymbol *in[] = { target, cornu_call_result(code, 2), cornu_call_result(code, 3) };
-    CornuSymbol *y = cornu_call_from(cornu_bidirectional(
-        cornu_gru(3, .return_sequences = true, .return_state = true), CORNU_MERGE_NONE), in, 3);
-    return cornu_model(.inputs = { source, target }, .name = "both_states",
-                       .outputs = { code, y, apart(cornu_call_result(y, 1)),
-                                    apart(cornu_call_result(y, 2)),
-                                    apart(cornu_call_result(y, 3)) });
+    CornuSymbol *x = cornu_input(.shape = { 5, 3 });
+    CornuSymbol *a = cornu_call(cornu_bidirectional(
+        cornu_lstm(3, .return_state = true, .return_sequences = true),
+        .merge_mode = CORNU_MERGE_NONE), x);
+    CornuSymbol *in[5] = { x };
+    for (int i = 1; i < 5; i++) in[i] = cornu_call_result(a, 1 + i);
+    CornuSymbol *b = cornu_call_from(cornu_bidirectional(cornu_lstm(3)), in, 5);
+    return cornu_model(.inputs = { x }, .name = "states_of_both",
+                       .outputs = { a, apart(cornu_call_result(a, 1)),
+                                    apart(cornu_call_result(a, 5)), b });
 }
 
 static CornuModel *positions(void)
@@ -326,6 +356,20 @@ static CornuModel *attention(void)
         apart(cornu_call_result(scored, 1)),
         cornu_call(cornu_multi_head_attention(3, 2, .no_bias = true, .sliding_window = 2), x),
         cornu_call(cornu_multi_head_attention(2, 2, .output_shape = { 2, 3 }), x),
+    });
+}
+
+/* Along some of several axes. */
+static CornuModel *attention_axes(void)
+{
+    CornuSymbol *x = cornu_input(.shape = { 3, 4, 5 }), *y = cornu_input(.shape = { 3, 2, 4 });
+    return cornu_model(.inputs = { x, y }, .name = "attention_axes", .outputs = {
+        cornu_call(cornu_multi_head_attention(2, 3), x),
+        cornu_call(cornu_multi_head_attention(2, 3, .attention_axes = { 1 }), x),
+        cornu_call(cornu_multi_head_attention(2, 3, .attention_axes = { 2 }, .use_gate = true), x,
+                   y),
+        cornu_call(cornu_multi_head_attention(1, 2, .attention_axes = { -3 },
+                                              .output_shape = { 2, 3 }), x),
     });
 }
 
@@ -411,33 +455,41 @@ static CornuModel *called_again(void)
 /* ---- All ---- */
 
 const OnnxCase onnx_cases[] = {
-    { "activations", activations, "" },
-    { "attention", attention, "" },
-    { "both_states", both_states, "" },
-    { "branches", branches, "" },
-    { "by_data", by_data, "" },
-    { "by_group", by_group, "" },
-    { "by_row", by_row, "" },
-    { "called_again", called_again, "" },
-    { "cells", cells, "" },
-    { "chain", chain, "" },
-    { "convolutions", convolutions, "" },
-    { "cross_attention", cross_attention, "" },
-    { "dots", dots, "" },
-    { "masks", masks, "" },
-    { "merges", merges, "" },
-    { "over_sequences", over_sequences, "" },
-    { "pools", pools, "" },
-    { "positions", positions, "" },
-    { "random_ones", random_ones, "" },
-    { "rectifiers", rectifiers, "" },
-    { "recurrence", recurrence, "" },
-    { "residual", residual, "" },
-    { "sequence", sequence, "" },
-    { "shapes", shapes, "" },
-    { "sizes", sizes, "" },
-    { "softmaxes", softmaxes, "" },
-    { "states", states, "" },
-    { "transposed_convolutions", transposed_convolutions, "" },
+    { "activations", activations,
+      "Concat 2 HardSigmoid 3 HardSwish 1 Shrink 2 Softplus 3 Split 1 Clip 2 constants 16" },
+    { "attention", attention, "MatMul 25 Softmax 4 Where 2 Sigmoid 1 Transpose 16 constants 55" },
+    { "attention_axes", attention_axes, "MatMul 25 Softmax 4" },
+    { "branches", branches, "MatMul 6 Elu 2 Tanh 2 Concat 1 constants 8" },
+    { "by_data", by_data, "Div 3 BatchNormalization 1 constants 14" },
+    { "by_group", by_group, "BatchNormalization 1 ReduceMean 6 ReduceL2 1 constants 25" },
+    { "by_row", by_row, "LayerNormalization 2 ReduceMean 8 ReduceL2 1 constants 25" },
+    { "called_again", called_again, "Conv 2 BatchNormalization 2 LSTM 2 GRU 1 constants 30" },
+    { "cells", cells, "LSTM 3 GRU 3 RNN 1 Transpose 1 constants 28" },
+    { "chain", chain,
+      "Transpose 1 Conv 3 BatchNormalization 2 Gather 2 MaxPool 1 "
+      "Pad 1 Slice 2 Resize 1 ReduceMean 1" },
+    { "convolutions", convolutions, "Conv 9 Transpose 8 constants 13" },
+    { "cross_attention", cross_attention, "MatMul 21 Softmax 3 And 1 Where 1" },
+    { "dots", dots, "MatMul 4 ReduceL2 2 Transpose 3" },
+    { "masks", masks, "Where 5 Or 2 And 1 Equal 2 Expand 1 ReduceSum 8 ReduceMean 1" },
+    { "merges", merges, "Add 4 Sub 1 Mul 2 Max 1 Min 1 Concat 2 Expand 1" },
+    { "over_sequences", over_sequences,
+      "Conv 3 MaxPool 2 AveragePool 1 ReduceMax 1 ReduceMean 1 Transpose 7" },
+    { "pools", pools, "MaxPool 2 AveragePool 2 ReduceMax 2 ReduceMean 2 Transpose 5" },
+    { "positions", positions, "Expand 2 Slice 1" },
+    { "random_ones", random_ones, "Identity 2 Reshape 1 constants 1" },
+    { "rectifiers", rectifiers, "Relu 4 LeakyRelu 2 PRelu 2 Elu 1 Min 2 Where 1" },
+    { "recurrence", recurrence, "LSTM 4 GRU 3 RNN 4 Transpose 3 constants 43" },
+    { "residual", residual, "Transpose 3 Conv 3 Concat 1 Add 1 Mul 1 Sub 1" },
+    { "resizings", resizings, "MatMul 12 Resize 2 Pad 1" },
+    { "sequence", sequence, "LSTM 3 GRU 2 RNN 2 Gather 1 Slice 1 Transpose 6" },
+    { "shapes", shapes, "Transpose 1 Reshape 3 Expand 1" },
+    { "sizes", sizes, "Transpose 0 Pad 1 Slice 2 Gather 4 Resize 3" },
+    { "softmaxes", softmaxes, "Softmax 2 ReduceMax 1 ReduceSum 1" },
+    { "states", states, "LSTM 2 GRU 1 RNN 1 Squeeze 8 Unsqueeze 3" },
+    { "states_of_both", states_of_both, "LSTM 4 Unsqueeze 4" },
+    { "transposed_convolutions", transposed_convolutions,
+      "ConvTranspose 8 Transpose 9 constants 15" },
+    { "windows_of_sequences", windows_of_sequences, "Conv 3 ConvTranspose 3 Pad 1 Gather 1" },
 };
 const int onnx_case_count = (int)(sizeof onnx_cases / sizeof *onnx_cases);

@@ -1,7 +1,7 @@
 /* Models as ONNX files: every class of layers has a rule, the files have the nodes that they
- * should, ONNX' checker passes them, and the ONNX runtime runs them to the same numbers. The last two need
- * onnx and onnxruntime in the interpreter that CORNU_PYTHON names (default python3), else they are
- * skipped. */
+ * should, ONNX' checker passes them, and the ONNX runtime runs them to the same numbers. The last
+ * two need onnx and onnxruntime in the interpreter that CORNU_PYTHON names (default python3), else
+ * they are skipped. */
 #include "../../models/models.h"
 #include "../../nn/cornu.h"
 #include "../../nn/model_internal.h"
@@ -63,8 +63,7 @@ static CornuArray draw(CornuShape shape, bool whole)
 }
 
 /* Every weight gets its own number, so that none can stand for another one: between -0.4 and 0.6,
- * statistics from 0 on; or, of what is to stay trainable, near what a bias and its like begin
- * with. */
+ * statistics from 0 on. Or `near` what it has, for what is too deep for any numbers. */
 static void set_weights(CornuModel *model, bool near)
 {
     uint32_t random = 1;
@@ -226,6 +225,40 @@ static void test_nodes(void **state)
     }
 }
 
+/* Whether the graph has an input or output of this name. */
+static bool has(Span file, int field, const char *name)
+{
+    enum { GRAPH = 7, NAME = 1 };
+    Span graph = { 0 }, value, text;
+    int  found;
+    while ((found = next_field(&file, &value)) != 0)
+        if (found == GRAPH) graph = value;
+    while ((found = next_field(&graph, &value)) != 0)
+        if (found == field && next_field(&value, &text) == NAME &&
+            (size_t)(text.end - text.at) == strlen(name) &&
+            !memcmp(text.at, name, strlen(name)))
+            return true;
+    return false;
+}
+
+/* Inputs have their layers' names, outputs too, also those of a layer that is called twice. */
+static void test_names(void **state)
+{
+    enum { INPUT = 11, OUTPUT = 12 };
+    static unsigned char bytes[MOST_BYTES];
+    (void)state;
+    CornuSymbol *a = cornu_input(.shape = { 3 }, .name = "left"), *b = cornu_input(.shape = { 3 });
+    CornuLayer  *shared = cornu_dense(2, .name = "code");
+    CornuModel  *model = cornu_model(.inputs = { a, b },
+                                     .outputs = { cornu_call(shared, a), cornu_call(shared, b) });
+    if (!model) fail_msg("%s", cornu_error_message());
+    expect_ok(cornu_model_save(model, here("names", ".onnx")));
+    const Span file = { bytes, bytes + files_read(here("names", ".onnx"), bytes, sizeof bytes) };
+    assert_true(has(file, INPUT, "left") && has(file, INPUT, cornu_layer_name(b->node->layer)));
+    assert_true(has(file, OUTPUT, "code_out") && has(file, OUTPUT, "code_out_1"));
+    cornu_model_free(model);
+}
+
 /* ---- What there is ---- */
 
 static void note_classes(const CornuLayer *layer, const CornuLayerClass *const *classes, int count,
@@ -285,13 +318,6 @@ static CornuModel *of_one(CornuLayer *layer)
     return model;
 }
 
-static CornuModel *of_image(CornuLayer *layer)
-{
-    CornuModel *model = cornu_sequential(.input_shape = { 5, 4, 2 }, .batch_size = 4);
-    cornu_model_add(model, layer);
-    return model;
-}
-
 static CornuTensor *twice(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     (void)layer, (void)call;
@@ -317,16 +343,6 @@ static void test_refused(void **state)
     refuse(of_one(cornu_lstm(2, .stateful = true)),
            "lstm: stateful is not available in ONNX files, which keep nothing from batch to "
            "batch");
-    refuse(of_one(cornu_dense(2, .activation = CORNU_SPARSEMAX)),
-           "dense: sparsemax is not available in ONNX files, which have no operator for it");
-    refuse(of_image(cornu_resizing(3, 3, .antialias = true)),
-           "resizing: antialias is not available in ONNX files");
-    refuse(of_image(cornu_up_sampling2d(2, CORNU_BICUBIC)),
-           "up_sampling2d: bicubic is not available in ONNX files");
-    refuse(of_image(cornu_multi_head_attention(2, 3)),
-           "multi_head_attention: attention along several axes is not available");
-    refuse(of_one(cornu_depthwise_conv1d(2)),
-           "depthwise_conv1d: layers of class DepthwiseConv1D are not available in ONNX files");
     refuse(of_one(cornu_layer_create(&own, NULL, NULL)),
            "twice: layers of class Twice are not available in ONNX files of this version");
     assert_null(cornu_model_load("a.onnx"));
@@ -365,6 +381,7 @@ int main(void)
         TEST(test_layers_run_elsewhere),
         TEST(test_networks_run_elsewhere),
         TEST(test_nodes),
+        TEST(test_names),
         TEST(test_every_class),
         TEST(test_equal_bytes),
         TEST(test_refused),

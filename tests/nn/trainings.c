@@ -15,7 +15,7 @@ static void make_data(void)
 
 const char *training_name(Training training)
 {
-    static const char *const names[] = { "shuffled", "stateful", "augmented" };
+    static const char *const names[] = { "shuffled", "stateful", "augmented", "groups" };
     return names[training];
 }
 
@@ -50,11 +50,14 @@ static CornuModel *augmented_model(void)
 CornuModel *training_model(Training training, CornuDevice *device)
 {
     cornu_set_random_seed(11);
-    CornuModel *model = training == TRAINING_SHUFFLED ? shuffled_model()
-                      : training == TRAINING_STATEFUL ? stateful_model() : augmented_model();
+    CornuModel *model = training == TRAINING_STATEFUL  ? stateful_model()
+                      : training == TRAINING_AUGMENTED ? augmented_model() : shuffled_model();
     CornuOptimizer *optimizer =
         training == TRAINING_SHUFFLED ? cornu_adam(.use_ema = true, .ema_momentum = 0.8)
         : training == TRAINING_STATEFUL ? cornu_rmsprop(.momentum = 0.5)
+        : training == TRAINING_GROUPS
+            ? cornu_cross_shard_optimizer(cornu_adam(), .group_size = 2,
+                                          .group_assignment = { 0, 3, 1, 2 })
         : cornu_sgd(.momentum = 0.9, .schedule = cornu_exponential_decay(0.1, 3, 0.7));
     if (!cornu_compile(model, .optimizer = optimizer, .metrics = { CORNU_ACCURACY },
                        .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY, .device = device))
@@ -76,7 +79,7 @@ CornuHistory *training_fit(Training training, CornuModel *model, CornuCallback *
                            CornuCallback *b)
 {
     make_data();
-    if (training == TRAINING_SHUFFLED)
+    if (training == TRAINING_SHUFFLED || training == TRAINING_GROUPS)
         return cornu_fit(model, .x = cornu_array(x, CORNU_F32, ROWS, FEATURES),
                          .y = cornu_array(y, CORNU_I32, ROWS), .batch_size = BATCH,
                          .epochs = TRAINING_EPOCHS, .verbose = CORNU_SILENT, .validation_freq = 2,

@@ -9,6 +9,7 @@ typedef enum {
     TRAINING_SHUFFLED,   /* dropout, batch normalization, averaged weights; a partial batch */
     TRAINING_STATEFUL,   /* an LSTM that goes on from batch to batch, with dropout */
     TRAINING_AUGMENTED,  /* images moved and mirrored, steps_per_epoch below a pass, a schedule */
+    TRAINING_GROUPS,     /* as shuffled; on four shards two groups learn apart */
     TRAININGS
 } Training;
 
