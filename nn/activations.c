@@ -119,9 +119,9 @@ static CornuTensor *glu(CornuTensor *x)
     return cornu_op_multiply(a, cornu_op_sigmoid(cornu_op_slice(x, starts, shape.extent)));
 }
 
-/* max(x - t, 0). Of the n values along the last axis, z_k being the k-th greatest and s_k the sum of
- * the k greatest, those stay for which k z_k > s_k - 1; t is the sum of their s_k, less 1, over their
- * number. Each value is compared to each, n * n of them.
+/* max(x - t, 0). Of the n values along the last axis, z_k being the k-th greatest and s_k the sum
+ * of the k greatest, those stay for which k z_k > s_k - 1; t is the sum of their s_k, less 1, over
+ * their number. Each value is compared to each, n * n of them.
  * Source: keras/src/backend/jax/nn.py; in Martins and Astudillo, "From Softmax to Sparsemax", arXiv
  * 1602.02068, algorithm 1, t is of the last s_k alone. */
 static CornuTensor *sparsemax(CornuTensor *x)

@@ -235,8 +235,8 @@ CornuLayer *cornu_cropping1d_from(const CornuCropping1dConfig *config);
 /* ---- Resampling ---- */
 
 /* Between pixels, whose centers are at 0.5, 1.5, …: the nearest one, or a mean weighted by a
- * function of the distance that reaches 1, 2 (Keys' cubic, a = -1/2), 3 or 5 pixels far; the weights
- * of pixels that there are sum up to 1. */
+ * function of the distance that reaches 1, 2 (Keys' cubic, a = -1/2), 3 or 5 pixels far; the
+ * weights of pixels that there are sum up to 1. */
 typedef enum {
     CORNU_DEFAULT_INTERPOLATION, CORNU_NEAREST, CORNU_BILINEAR, CORNU_BICUBIC, CORNU_LANCZOS3,
     CORNU_LANCZOS5

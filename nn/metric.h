@@ -60,8 +60,8 @@ typedef CornuTensor *CornuMetricValues(CornuTensor *y_true, CornuTensor *y_pred)
 CornuMetric *cornu_mean_metric(const char *name, CornuMetricValues *values);
 
 /* The mean of a loss's values, Keras' metrics.BinaryCrossentropy(from_logits=True) for example. The
- * loss is taken; its reduction does not matter. As in Keras labels that it ignores count as 0, and do
- * not count where sample weights or a mask of the predictions say what does. */
+ * loss is taken; its reduction does not matter. As in Keras labels that it ignores count as 0, and
+ * do not count where sample weights or a mask of the predictions say what does. */
 CornuMetric *cornu_loss_metric(const char *name, CornuLoss *loss);
 
 /*

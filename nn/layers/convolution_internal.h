@@ -18,7 +18,7 @@ typedef CornuStatus CornuResolveWindow(const char *name, CornuPadding padding, i
                                        int64_t dilation_rate[2]);
 CornuResolveWindow cornu__resolve_window;
 
-/* Likewise for layers over sequences, whose windows have one extent: the pairs are { 1, n } then. */
+/* Likewise for layers over sequences, whose windows have one extent: the pairs are { 1, n }. */
 CornuResolveWindow cornu__resolve_row_window;
 
 /* For class tables: the rows of a window's fields, of images and of sequences. */

@@ -89,7 +89,7 @@ static void set_weights(CornuModel *model, bool near)
 static void write_case(const char *name, CornuModel *model, bool near)
 {
     CornuNamedArray arrays[2 * CORNU_MAX_MODEL_TENSORS];
-    char            names[2 * CORNU_MAX_MODEL_TENSORS][8];
+    char            names[2 * CORNU_MAX_MODEL_TENSORS][16];
     CornuArray      in[CORNU_MAX_MODEL_TENSORS], out[CORNU_MAX_MODEL_TENSORS];
     int             count = 0;
     if (!model) fail_msg("%s: %s", name, cornu_error_message());
