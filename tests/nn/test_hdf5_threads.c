@@ -2,14 +2,17 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
 #include "../../nn/cornu.h"
+#include "../../nn/hdf5_internal.h"
 #include "../datasets/files.h"
 
 enum { THREADS = 2, ROUNDS = 40, MAX_FILE = 1 << 17 };
@@ -99,9 +102,37 @@ static void two_threads_save_and_load(void **state)
         if (*work[i].failure) fail_msg("%s", work[i].failure);
 }
 
+static atomic_bool opened;
+
+static void *open_another(void *context)
+{
+    (void)context;
+    CornuHdf5 *file = cornu__hdf5_create();
+    opened = file != NULL;
+    cornu__hdf5_close(file);
+    return NULL;
+}
+
+static void others_wait_until_a_file_is_closed(void **state)
+{
+    (void)state;
+    const struct timespec moment = { .tv_nsec = 100 * 1000 * 1000 };
+    pthread_t  thread;
+    CornuHdf5 *file = cornu__hdf5_create();
+    if (!file && cornu_error_take() == CORNU_ERR_UNSUPPORTED) skip();
+    assert_non_null(file);
+    assert_int_equal(pthread_create(&thread, NULL, open_another, NULL), 0);
+    nanosleep(&moment, NULL);
+    assert_false(opened);
+    cornu__hdf5_close(file);
+    pthread_join(thread, NULL);
+    assert_true(opened);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(others_wait_until_a_file_is_closed),
         cmocka_unit_test_setup_teardown(two_threads_save_and_load, files_begin, files_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
