@@ -64,7 +64,7 @@ at_once() { # at_once SIGNAL STATUS [OUTPUT]
     SECONDS=0
     wait $process
     status=$?
-    ((SECONDS <= 3)) && [ $status = "$2" ] && [ -z "$(ls kept)" ] && [ ! -s err ]
+    ((SECONDS <= 3)) && [ $status = "$2" ] && rmdir kept && [ ! -s err ]
 }
 
 # handled PROCESS NUMBER: whether the process has a handler of its own for the signal, 1 or 0.
@@ -80,8 +80,8 @@ in_a_terminal() {
     export -f at_once handled
     export programs
     SHELL=$BASH script -qec 'stty -g >before; at_once 15 143 /dev/tty; s=$?; stty -g >after; exit $s' \
-        typed </dev/null >/dev/null && grep -q 'Epoch 1/1' typed && cmp before after &&
-        ! grep -q $'\033\[?' typed    # no cursor hidden, no other screen
+        typed </dev/null >/dev/null && cmp before after && grep -aq $'\033' typed &&
+        ! grep -aq $'\033\[?' typed    # no cursor hidden, no other screen
 }
 if command -v script >/dev/null; then
     check "and leaves the terminal as it was" in_a_terminal

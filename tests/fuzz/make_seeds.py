@@ -2,7 +2,9 @@
 
     KERAS_BACKEND=jax python tests/fuzz/make_seeds.py
 
-writes seeds/TARGET/; seeds/*/ours* are what Cornu writes, and what libFuzzer found has its names.
+writes to seeds/TARGET/. There seeds/*/ours* are what Cornu writes, and the others, which are not
+written here, each a bug that there was: found by libFuzzer, or one of the files above with a number
+in it changed.
 Made with Python 3.11, NumPy 2.4, Pillow 13, h5py 3.16, Keras 3.15.
 """
 

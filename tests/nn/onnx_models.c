@@ -456,7 +456,8 @@ static CornuModel *called_again(void)
 
 const OnnxCase onnx_cases[] = {
     { "activations", activations,
-      "Concat 2 HardSigmoid 3 HardSwish 1 Shrink 2 Softplus 3 Split 1 Clip 2 constants 16" },
+      "Concat 2 HardSigmoid 3 HardSwish 1 Shrink 2 Softplus 3 Split 1 Clip 2 TopK 1 CumSum 2 "
+      "constants 23" },
     { "attention", attention, "MatMul 25 Softmax 4 Where 2 Sigmoid 1 Transpose 16 constants 55" },
     { "attention_axes", attention_axes, "MatMul 25 Softmax 4" },
     { "branches", branches, "MatMul 6 Elu 2 Tanh 2 Concat 1 constants 8" },
@@ -490,6 +491,7 @@ const OnnxCase onnx_cases[] = {
     { "states_of_both", states_of_both, "LSTM 4 Unsqueeze 4" },
     { "transposed_convolutions", transposed_convolutions,
       "ConvTranspose 8 Transpose 9 constants 15" },
-    { "windows_of_sequences", windows_of_sequences, "Conv 3 ConvTranspose 3 Pad 1 Gather 1" },
+    { "windows_of_sequences", windows_of_sequences,
+      "Conv 3 ConvTranspose 3 Pad 1 Gather 1" },
 };
 const int onnx_case_count = (int)(sizeof onnx_cases / sizeof *onnx_cases);

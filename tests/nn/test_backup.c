@@ -156,7 +156,7 @@ static bool watch(const Case *c, int threads, int64_t steps, bool backs_up, Watc
                         .steps_left = steps };
     CornuDevice *device = cornu_device_open(c->device, .threads = threads, .shards = c->shards);
     cornu_set_random_seed(5);
-    CornuModel *model = cornu_sequential(.input_shape = { 4 });
+    CornuModel *model = cornu_sequential(.name = "watched", .input_shape = { 4 });
     cornu_model_add(model, cornu_dense(8, .activation = CORNU_TANH));
     cornu_model_add(model, cornu_batch_normalization());
     cornu_model_add(model, cornu_dense(2, .activation = CORNU_SOFTMAX));
