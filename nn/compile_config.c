@@ -27,7 +27,7 @@ enum { OPTIONALS = sizeof optional / sizeof *optional };
 json_t *cornu__arguments_write(json_t *config, const CornuOptimizerField *field, const void *self)
 {
     for (; field->name; field++) {
-        const char *at = (const char *)self + field->in_self;
+        const void *at = (const char *)self + field->in_self;
         config = cornu__json_with(config, field->name, field->flag
                                                            ? json_boolean(*(const bool *)at)
                                                            : json_real(*(const double *)at));
@@ -47,7 +47,7 @@ static json_t *optimizer_to_json(const CornuOptimizer *optimizer)
                                rate_to_json(optimizer), "use_ema", optimizer->use_ema,
                                "ema_momentum", optimizer->ema_momentum);
     for (int i = 0; i < OPTIONALS; i++) {
-        const char   *at = (const char *)optimizer + optional[i].in_self;
+        const void   *at = (const char *)optimizer + optional[i].in_self;
         const double  number = optional[i].whole ? 0.0 : *(const double *)at;
         const int64_t whole = optional[i].whole ? *(const int64_t *)at : 0;
         config = cornu__json_with(config, optional[i].name,
@@ -183,7 +183,7 @@ static CornuStatus read_common(const json_t *config, CornuOptimizerArguments *ar
     };
     for (int i = 0; i < OPTIONALS; i++) {
         const json_t *value = json_object_get(config, optional[i].name);
-        char         *at = (char *)arguments + optional[i].in_arguments;
+        void         *at = (char *)arguments + optional[i].in_arguments;
         if (!value || json_is_null(value)) continue;
         if (optional[i].whole && json_is_integer(value))
             *(int64_t *)at = json_integer_value(value);
@@ -202,7 +202,7 @@ CornuStatus cornu__arguments_read(const json_t *config, const CornuOptimizerFiel
 {
     for (; field->name; field++) {
         const json_t *value = json_object_get(config, field->name);
-        char         *at = (char *)to + field->in_config;
+        void         *at = (char *)to + field->in_config;
         if (!value || json_is_null(value)) continue;
         if (field->flag && json_is_boolean(value)) *(bool *)at = json_is_true(value);
         else if (!field->flag && json_is_number(value)) *(double *)at = given(value);

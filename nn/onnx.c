@@ -289,7 +289,8 @@ int cornu__onnx_weight_as(CornuOnnx *to, const CornuLayer *layer, int i, const i
     int             *place = cornu__onnx_place(to, layer, i);
     const float     *values = cornu__onnx_values(to, layer, i);
     const CornuShape own = layer->weights[i]->type.shape;
-    if (*place) return *place;
+    const int        known = *place;
+    if (known) return known;
     float *turned = order ? make_room(to, own) : NULL;
     if (order && !turned) return CORNU_ONNX_NONE;
     if (order) reorder(values, own, order, turned);

@@ -170,6 +170,7 @@ CornuSchedule *cornu__schedule_from_json(const json_t *value)
                                 name ? name : "");
     if (classes[i].arguments == none) return read_piecewise(config);
     if (cornu__arguments_read(config, classes[i].arguments, &to) == CORNU_OK)
+        /* cppcheck-suppress returnDanglingLifetime ; a schedule has a copy of its own */
         return classes[i].from(&to);
     cornu__fail_prefix(cornu_error_status(), name);
     return cornu__null();

@@ -131,7 +131,7 @@ static CornuStatus group_normalization(const CornuOnnxCall *call)
     const int        axis = (int)(given_axis < 0 ? given_axis + shape.rank : given_axis);
     CornuShape       split = { .rank = shape.rank + 1 };
     for (int i = 0; i < shape.rank; i++) split.extent[i + (i > axis)] = shape.extent[i];
-    split.extent[axis] = groups < 0 ? shape.extent[axis] : groups;
+    split.extent[axis] = groups > 0 ? groups : shape.extent[axis];
     split.extent[axis + 1] = shape.extent[axis] / split.extent[axis];
     const int64_t in_groups = INT64_C(1) << axis, channels = in_groups << 1;
     const int64_t axes = ((INT64_C(1) << split.rank) - 1) & ~in_groups & ~INT64_C(1);

@@ -141,7 +141,7 @@ static void test_unpacked_files(void **state)
     assert_int_equal(unlink(files_path(folder, "mnist/train-images-idx3-ubyte.gz")), 0);
 
     CornuTrainTest *mnist = cornu_mnist_load(.data = folder);
-    if (!mnist) fail_msg("%s", cornu_error_message());
+    assert_non_null(mnist);
     assert_memory_equal(mnist->train_x.data, bytes + size, TRAIN * PIXELS);
     for (int i = 0; i < TEST; i++) assert_int_equal(((uint8_t *)mnist->test_y.data)[i], 7);
     cornu_train_test_free(mnist);
