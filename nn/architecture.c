@@ -60,7 +60,7 @@ const CornuLayerClass *cornu__find_class(const char *name)
     return NULL;
 }
 
-/* The layers among arguments that no constructor has taken. */
+/* The layers among arguments, which whoever was made of them holds too. */
 static void free_layers(const CornuLayerClass *kind, const void *arguments)
 {
     for (const CornuField *field = kind->fields; field->name; field++)
@@ -82,13 +82,12 @@ static CornuStatus make_layer(const json_t *value, const CornuPolicy *usual,
     void         *arguments = cornu__allocate(1, kind->config_size);
     if (!arguments) return CORNU_ERR_MEMORY;
     CornuStatus status = cornu__read_arguments(usual, kind->fields, config, arguments);
-    if (status != CORNU_OK) {
-        free_layers(kind, arguments);
-    } else {
+    if (status == CORNU_OK) {
         *layer = kind->from(arguments);
         status = *layer ? set_policy(*layer, json_object_get(config, "dtype"), usual)
                         : cornu_error_take();
     }
+    free_layers(kind, arguments);
     cornu__release(arguments);
     CORNU__TRY(status);
     cornu__release((*layer)->name);

@@ -60,7 +60,10 @@ void cornu_layer_free(CornuLayer *layer)
     cornu__layer_drop_states(layer);
     for (int i = 0; i < layer->weight_count && !layer->inner_count; i++)
         weight_free(layer->weights[i]);
-    for (int i = 0; i < layer->inner_count; i++) cornu_layer_free(layer->inner[i]);
+    for (int i = 0; i < layer->inner_count; i++) {
+        if (layer->inner[i]->outer == layer) layer->inner[i]->outer = NULL;
+        cornu_layer_free(layer->inner[i]);
+    }
     cornu__release(layer->weights);
     cornu__release(layer->name);
     cornu__release(layer);
@@ -191,7 +194,7 @@ void cornu__layer_leave(CornuLayer *layer, const CornuDevice *device)
         if (variable && cornu_variable_device(variable) == device)
             weight_leave(layer->weights[i]);
     }
-    for (int i = 0; i < layer->inner_count && layer->kind->replay; i++)
+    for (int i = 0; i < layer->inner_count; i++)
         cornu__layer_leave(layer->inner[i], device);
 }
 

@@ -16,9 +16,12 @@ CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device);
  * for a layer around others, those of these besides its own. */
 int64_t cornu__layer_generators(const CornuLayer *layer);
 
-/* For a constructor: puts `inner`, which is taken, into the layer, which calls it. Its name will be
+/* For a constructor: puts `inner` into the layer, which calls it and holds it. Its name will be
  * what it has or gets, behind prefix, a constant. */
 void cornu__layer_wrap(CornuLayer *layer, CornuLayer *inner, const char *prefix);
+
+/* For one that fails: frees the layer that it was given, NULL too, if nobody holds it. */
+void cornu__layer_reject(CornuLayer *inner);
 
 /* For kind->build of such a layer: builds inner layer i; its weights become the layer's too. */
 CornuStatus cornu__layer_build_inner(CornuLayer *layer, int i, CornuShape input);

@@ -69,8 +69,14 @@ void cornu__layer_wrap(CornuLayer *layer, CornuLayer *inner, const char *prefix)
 {
     layer->inner = layer->wrapped;
     layer->inner[layer->inner_count++] = inner;
+    inner->owners++;
     inner->prefix = prefix;
     inner->outer = layer;
+}
+
+void cornu__layer_reject(CornuLayer *inner)
+{
+    if (inner && inner->owners == 0) cornu_layer_free(inner);
 }
 
 CornuStatus cornu__layer_build_inner(CornuLayer *layer, int i, CornuShape input)

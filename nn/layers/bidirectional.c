@@ -165,6 +165,6 @@ CornuLayer *cornu_bidirectional_from(const CornuBidirectionalConfig *config)
     layer->frozen = config->frozen;
     return layer;
 fail:
-    for (int i = 0; i < 2; i++) cornu_layer_free(inner[i]);
+    for (int i = 0; i < 2; i++) cornu__layer_reject(inner[i]);
     return cornu__null();
 }

@@ -92,6 +92,6 @@ CornuLayer *cornu_time_distributed_from(const CornuTimeDistributedConfig *config
     layer->frozen = config->frozen;
     return layer;
 fail:
-    cornu_layer_free(inner);
+    cornu__layer_reject(inner);
     return cornu__null();
 }

@@ -449,6 +449,7 @@ static CornuModel *called_again(void)
     CornuLayer  *lstm = cornu_time_distributed(cornu_lstm(6, .return_sequences = true));
     for (int i = 0; i < 2; i++) rows = cornu_call(lstm, rows);
     rows = cornu_call(cornu_time_distributed(cornu_as_layer(each_step)), rows);
+    cornu_model_free(each_step);
     return cornu_model(.inputs = { image }, .outputs = { rows }, .name = "called_again");
 }
 

@@ -220,6 +220,53 @@ static void agrees_with_keras(void **state)
     golden_close(&golden);
 }
 
+/* ---- A model within a layer ---- */
+
+static CornuModel *make_encoder(void)
+{
+    CornuModel *model = cornu_sequential(.name = "encoder", .input_shape = { 3 });
+    expect_ok(cornu_model_add(model, cornu_dense(2, .activation = CORNU_TANH)));
+    return model;
+}
+
+/* Whichever is freed first, the other one goes on, and the same encoder encodes each step. */
+static void models_in_layers_stay_their_callers(void **state)
+{
+    (void)state;
+    static float x[24], encoded[16], steps[16];
+    CornuDevice *device = expect_device("cpu");
+    for (int i = 0; i < 24; i++) x[i] = (float)(i * 7 % 11) / 5.0f - 1.0f;
+    const CornuArray rows = cornu_array(x, CORNU_F32, 8, 3);
+    const CornuArray sequences = cornu_array(x, CORNU_F32, 2, 4, 3);
+    for (int first = 0; first < 2; first++) {
+        CornuModel  *encoder = make_encoder();
+        CornuSymbol *in = cornu_input(.shape = { 4, 3 });
+        CornuLayer  *each = cornu_time_distributed(cornu_as_layer(encoder));
+        CornuModel  *whole = cornu_model(.inputs = { in }, .outputs = { cornu_call(each, in) });
+        assert_non_null(whole);
+        for (int i = 0; i < 2; i++)
+            expect_ok(cornu_compile(i ? whole : encoder, .optimizer = cornu_sgd(),
+                                    .device = device, .loss = CORNU_MEAN_SQUARED_ERROR));
+        expect_ok(cornu_predict_on_batch(encoder, rows, cornu_array(encoded, CORNU_F32, 8, 2)));
+        cornu_model_free(first == 0 ? encoder : whole);
+        memset(steps, 0, sizeof steps);
+        if (first == 0)
+            expect_ok(cornu_predict_on_batch(whole, sequences,
+                                             cornu_array(steps, CORNU_F32, 2, 4, 2)));
+        else
+            expect_ok(cornu_predict_on_batch(encoder, rows, cornu_array(steps, CORNU_F32, 8, 2)));
+        assert_memory_equal(steps, encoded, sizeof encoded);
+        if (first == 1) {   /* a constructor that refuses it leaves it alone, too */
+            assert_null(cornu_bidirectional(cornu_as_layer(encoder)));
+            assert_int_equal(cornu_error_take(), CORNU_ERR_ARGUMENT);
+            expect_ok(cornu_predict_on_batch(encoder, rows,
+                                             cornu_array(steps, CORNU_F32, 8, 2)));
+        }
+        cornu_model_free(first == 0 ? whole : encoder);
+    }
+    cornu_device_close(device);
+}
+
 /* ---- Two models of one layer, trained in turn ---- */
 
 static void start_turns(Golden *golden, CornuModel *model)
@@ -348,6 +395,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agrees_with_keras),
+        cmocka_unit_test(models_in_layers_stay_their_callers),
         cmocka_unit_test(models_of_one_layer_train_in_turn),
         cmocka_unit_test(summary_says_where_inputs_come_from),
         cmocka_unit_test(mistakes_are_named),
