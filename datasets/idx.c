@@ -112,17 +112,18 @@ static CornuStatus advance(Reader *reader)
 static CornuStatus read_some(Reader *reader, void *to, size_t bytes, size_t *received)
 {
     enum { AT_ONCE = 1 << 30 }; /* zlib counts in unsigned int */
+    CornuStatus status = CORNU_OK;
     *received = 0;
-    while (*received < bytes && !reader->end) {
+    while (*received < bytes && !reader->end && status == CORNU_OK) {
         size_t   left = bytes - *received;
         unsigned wanted = left < AT_ONCE ? (unsigned)left : AT_ONCE;
         reader->zlib.next_out = (unsigned char *)to + *received;
         reader->zlib.avail_out = wanted;
-        CORNU__TRY(advance(reader));
+        status = advance(reader);
         *received += wanted - reader->zlib.avail_out;
     }
     reader->zlib.next_out = NULL; /* to may not outlive this call */
-    return CORNU_OK;
+    return status;
 }
 
 static CornuStatus read_header(Reader *reader, CornuType *type)

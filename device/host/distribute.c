@@ -84,14 +84,15 @@ static bool ends_in_sums(const CornuProgram *program, CornuValue value, Share sh
         const CornuProgramOp *op = &program->ops[i];
         Share                 next = PART;
         if (!uses(program, op, value)) continue;
-        if (share == ROWS && makes(program, op, value, &next))
+        if (share == ROWS && makes(program, op, value, &next)) {
             *products |= op->id == CORNU_OP_MATMUL;
-        else if (cornu_program_type(program, value).dtype != CORNU_F32)
-            return false;
-        else if (is_over_all_shards(op))
-            continue;
-        else if (op->id != CORNU_OP_RESHAPE && op->id != CORNU_OP_PACK)
-            return false;
+        } else {
+            const bool moved = op->id == CORNU_OP_RESHAPE || op->id == CORNU_OP_PACK;
+            const bool summed = is_over_all_shards(op);
+            if (cornu_program_type(program, value).dtype != CORNU_F32 || !(moved || summed))
+                return false;
+            if (summed) continue;
+        }
         if (!ends_in_sums(program, op->out_first, next, products)) return false;
     }
     return true;
