@@ -6,6 +6,8 @@ branches  two inputs, a Dense called twice, a model in the model; RMSprop, two o
 
 CASE.keras, CASE.weights.h5 and CASE.h5 are the model after three steps; CASE.npz has its inputs
 x0, x1, labels y0, y1, predictions p0, p1, and `losses` of four more steps on the same batch.
+nested.keras is of a class of one's own, as keras/src/saving/test_data/pre_pr22362_nested_container
+and the backbones of KerasHub are: its layers lie in a list of tuples; nested.npz has x0 and p0.
 hostile_NAME.weights.h5 are files of `images` of which some part is what nobody vouches for.
 """
 
@@ -101,6 +103,35 @@ for make in (sequence, images, branches):
     arrays |= {f"p{i}": a for i, a in enumerate(predictions)}
     arrays["losses"] = np.array([step(model, x, y) for _ in range(4)], np.float32)
     np.savez_compressed(f"{name}.npz", **arrays)
+
+
+
+@keras.saving.register_keras_serializable("cornu")
+class Nested(keras.Model):
+    def __init__(self, **arguments):
+        x = source = keras.Input((4,))
+        blocks = []
+        for i in range(2):
+            blocks.append((L.Dense(5, use_bias=False, name=f"narrow_{i}"),
+                           L.Dense(4, activation="tanh", name=f"wide_{i}")))
+            for layer in blocks[-1]:
+                x = layer(x)
+        super().__init__(source, x, **arguments)
+        self.blocks = blocks
+
+    def get_config(self):
+        return {"name": self.name}
+
+
+def nested():
+    keras.utils.set_random_seed(7)
+    model = Nested(name="nested")
+    x = np.random.default_rng(3).normal(size=(8, 4)).astype("float32")
+    model.save(OUT / "nested.keras")
+    np.savez_compressed(OUT / "nested.npz", x0=x, p0=model.predict(x, verbose=0))
+
+
+nested()
 
 # Hostile ones: the first kernel of `images` replaced.
 KERNEL, BIAS = "layers/conv2d/vars/0", "layers/conv2d/vars/1"
