@@ -91,7 +91,7 @@ while read -r program arguments; do
             > "$folder/FILE.csv"
         arguments="$arguments --epochs 1" ;;
     build/explain) ;;
-    *) arguments="$arguments --data synthetic --limit 600 --epochs 1" ;;
+    *) arguments="$arguments --data synthetic --limit 200 --epochs 1" ;;
     esac
     (cd "$folder" && "$root/$build/${program#build/}" $arguments) > "$folder/log" 2>&1
     status=$?
