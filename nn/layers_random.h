@@ -61,19 +61,10 @@ CornuLayer *cornu_random_translation_from(const CornuRandomTranslationConfig *co
     cornu_random_translation_from(&(CornuRandomTranslationConfig){ .unset = 0, __VA_ARGS__ })
 
 /* Each image seen from farther away, or nearer: its height and width divided by 1 plus what is
- * drawn uniformly, so that positive numbers make it smaller; about its center. */
-typedef struct {
-    char               unset;
-    double             height, width;     /* the most, in either direction: below 1 */
-    CornuFillMode      fill_mode;
-    CornuInterpolation interpolation;     /* default bilinear */
-    double             fill_value;
-    double             height_factor[2];  /* the least and the most, in place of height */
-    double             width_factor[2];   /* likewise; none at all is { CORNU_ZERO }. Default:
-                                             what is drawn for the height, too */
-    const char        *name;
-    const char        *dtype;
-} CornuRandomZoomConfig;
+ * drawn uniformly, above -1, so that positive numbers make it smaller; about its center. Without
+ * width and width_factor what is drawn for the height stands for the width too; none at all is
+ * .width_factor = { CORNU_ZERO }. */
+typedef CornuRandomTranslationConfig CornuRandomZoomConfig;
 
 CornuLayer *cornu_random_zoom_from(const CornuRandomZoomConfig *config);
 #define cornu_random_zoom(...) \

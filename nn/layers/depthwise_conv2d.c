@@ -84,6 +84,7 @@ static CornuLayer *depthwise_row_from(const void *config)
     return cornu_depthwise_conv1d_from(config);
 }
 
+/* Of SeparableConv too. */
 #define AT(name) offsetof(CornuDepthwiseConv2dConfig, name)
 #define DEPTHWISE_FIELDS                                                             \
     { "padding", CORNU_FIELD_PADDING, AT(padding) },                                 \
@@ -221,20 +222,10 @@ static CornuLayer *separable_row_from(const void *config)
 #define AT(name) offsetof(CornuSeparableConv2dConfig, name)
 #define SEPARABLE_FIELDS                                                             \
     { "filters", CORNU_FIELD_INTEGER, AT(filters) },                                 \
-    { "padding", CORNU_FIELD_PADDING, AT(padding) },                                 \
-    { "depth_multiplier", CORNU_FIELD_INTEGER, AT(depth_multiplier) },               \
-    { "activation", CORNU_FIELD_ACTIVATION, AT(activation) },                        \
-    { "use_bias", CORNU_FIELD_NOT, AT(no_bias) },                                    \
-    { "depthwise_initializer", CORNU_FIELD_INITIALIZER, AT(depthwise_initializer) }, \
     { "pointwise_initializer", CORNU_FIELD_INITIALIZER, AT(pointwise_initializer) }, \
-    { "bias_initializer", CORNU_FIELD_INITIALIZER, AT(bias_initializer) },           \
-    { "depthwise_regularizer", CORNU_FIELD_REGULARIZER, AT(depthwise_regularizer) }, \
     { "pointwise_regularizer", CORNU_FIELD_REGULARIZER, AT(pointwise_regularizer) }, \
-    { "bias_regularizer", CORNU_FIELD_REGULARIZER, AT(bias_regularizer) },           \
-    { "activity_regularizer", CORNU_FIELD_REGULARIZER, AT(activity_regularizer) },   \
-    { "depthwise_constraint", CORNU_FIELD_CONSTRAINT, AT(depthwise_constraint) },    \
     { "pointwise_constraint", CORNU_FIELD_CONSTRAINT, AT(pointwise_constraint) },    \
-    { "bias_constraint", CORNU_FIELD_CONSTRAINT, AT(bias_constraint) }
+    DEPTHWISE_FIELDS
 static const CornuField separable_fields[] = {
     CORNU__WINDOW_FIELDS(CornuSeparableConv2dConfig), SEPARABLE_FIELDS, { 0 },
 };

@@ -9,7 +9,7 @@
  * Source: jax.image.resize, which Keras calls (jax/_src/image/scale.py, compute_weight_mat).
  */
 #include "../../device/integer_internal.h"
-#include "../layer_internal.h"
+#include "resampling_internal.h"
 
 #include <math.h>
 
@@ -24,12 +24,6 @@ const char *cornu_interpolation_name(CornuInterpolation interpolation)
     default:             return NULL;
     }
 }
-
-/* How images are resized. */
-typedef struct {
-    CornuInterpolation interpolation;
-    bool               antialias;
-} Method;
 
 /* x < bound ? a : b */
 static CornuTensor *below(CornuTensor *x, double bound, CornuTensor *a, CornuTensor *b)
@@ -81,7 +75,7 @@ static CornuTensor *weight_of_distance(CornuTensor *x, CornuInterpolation interp
 }
 
 /* Weights (to, from) of dtype, computed in f32. */
-static CornuTensor *weights(CornuGraph *graph, int64_t from, int64_t to, const Method *method,
+static CornuTensor *weights(CornuGraph *graph, int64_t from, int64_t to, const CornuResampling *how,
                             CornuDtype dtype)
 {
     const CornuType type = cornu_type(CORNU_F32, to, from);
@@ -89,35 +83,51 @@ static CornuTensor *weights(CornuGraph *graph, int64_t from, int64_t to, const M
     /* Divided last, so that whole numbers come out whole. */
     out = cornu_op_scale(cornu_op_shift(out, 0.5), (double)from);
     out = cornu_op_divide(out, cornu_op_constant_like(out, (double)to));
-    if (method->interpolation == CORNU_NEAREST) {
+    if (how->interpolation == CORNU_NEAREST) {
         w = cornu_op_compare(in, CORNU_EQUAL, cornu_op_floor(out));
     } else {
         w = cornu_op_absolute(cornu_op_subtract(in, cornu_op_shift(out, -0.5)));
-        if (method->antialias && from > to) w = cornu_op_scale(w, (double)to / (double)from);
-        w = weight_of_distance(w, method->interpolation);
+        if (how->antialias && from > to) w = cornu_op_scale(w, (double)to / (double)from);
+        w = weight_of_distance(w, how->interpolation);
         w = cornu_op_divide(w, cornu_op_reduce_sum(w, 1 << 1, true));
     }
     return cornu_op_convert(w, dtype);
 }
 
+CornuStatus cornu__resampling_weights(const CornuResampling *how, int64_t from, int64_t to,
+                                      bool turned, float *values)
+{
+    static const int swapped[] = { 1, 0 };
+    CornuDevice *device = cornu_device_open("reference");
+    CornuGraph  *graph = device ? cornu_graph_create(device) : NULL;
+    CornuTensor *made = graph ? weights(graph, from, to, how, CORNU_F32) : NULL;
+    if (made && turned) made = cornu_op_transpose(made, swapped);
+    CornuStatus  status = made ? cornu_run(graph, &made, 1, &(CornuArray){
+                                           cornu_tensor_type(made), values })
+                               : cornu_error_take();
+    cornu_graph_free(graph);
+    cornu_device_close(device);
+    return status;
+}
+
 /* x (outer, n, inner) to (outer, to, inner). */
-static CornuTensor *resample(CornuGraph *graph, CornuTensor *x, int64_t to, const Method *method)
+static CornuTensor *resample(CornuGraph *graph, CornuTensor *x, int64_t to, const CornuResampling *how)
 {
     if (!x) return NULL;
     const CornuType type = cornu_tensor_type(x);
     const int64_t   from = type.shape.extent[1];
     if (from == to) return x;
-    return cornu_op_matmul(weights(graph, from, to, method, type.dtype), x);
+    return cornu_op_matmul(weights(graph, from, to, how, type.dtype), x);
 }
 
 static CornuTensor *resize(CornuGraph *graph, CornuTensor *x, int64_t height, int64_t width,
-                           const Method *method)
+                           const CornuResampling *how)
 {
     if (!x) return NULL;
     const CornuShape s = cornu_tensor_shape(x);
     const int64_t    B = s.extent[0], H = s.extent[1], W = s.extent[2], C = s.extent[3];
-    x = resample(graph, cornu_op_reshape(x, cornu_shape(B * H, W, C)), width, method);
-    x = resample(graph, cornu_op_reshape(x, cornu_shape(B, H, width * C)), height, method);
+    x = resample(graph, cornu_op_reshape(x, cornu_shape(B * H, W, C)), width, how);
+    x = resample(graph, cornu_op_reshape(x, cornu_shape(B, H, width * C)), height, how);
     return cornu_op_reshape(x, cornu_shape(B, height, width, C));
 }
 
@@ -156,7 +166,7 @@ static CornuTensor *up_sampling_call(CornuLayer *layer, const CornuCall *call, C
     if (config->interpolation == CORNU_NEAREST) return repeat(x, size[0], size[1]);
     const CornuShape shape = cornu_tensor_shape(x);
     return resize(call->graph, x, shape.extent[1] * size[0], shape.extent[2] * size[1],
-                  &(Method){ .interpolation = config->interpolation });
+                  &(CornuResampling){ .interpolation = config->interpolation });
 }
 
 static CornuLayer *up_sampling_from(const void *config) { return cornu_up_sampling2d_from(config); }
@@ -243,38 +253,47 @@ typedef struct {
     CornuResizingConfig config;
 } Resizing;
 
-/* The middle part of an image that has the ratio of the new one, as large as it goes. */
-static CornuTensor *crop_to_ratio(CornuTensor *x, int64_t height, int64_t width)
+void cornu__crop_to_ratio(const int64_t from[2], const int64_t size[2], int64_t part[2])
 {
-    const CornuShape s = cornu_tensor_shape(x);
-    const int64_t    H = s.extent[1], W = s.extent[2];
-    const int64_t    h = larger(smaller(H, W * height / width), 1);
-    const int64_t    w = larger(smaller(W, H * width / height), 1);
-    return cornu_op_slice(x, (const int64_t[]){ 0, (H - h) / 2, (W - w) / 2, 0 },
-                          (const int64_t[]){ s.extent[0], h, w, s.extent[3] });
+    for (int i = 0; i < 2; i++)
+        part[i] = larger(smaller(from[i], from[1 - i] * size[i] / size[1 - i]), 1);
 }
 
-/* As many rows, or columns, on either side as Keras adds: one that is left over is not. */
-static CornuTensor *pad_to_ratio(CornuTensor *x, int64_t height, int64_t width, double value)
+void cornu__pad_to_ratio(const int64_t from[2], const int64_t size[2], int64_t around[2])
+{
+    for (int i = 0; i < 2; i++)
+        around[i] = (larger(from[i], from[1 - i] * size[i] / size[1 - i]) - from[i]) / 2;
+    if (around[0]) around[1] = 0;
+}
+
+static CornuTensor *crop_to_ratio(CornuTensor *x, const int64_t size[2])
 {
     const CornuShape s = cornu_tensor_shape(x);
-    const int64_t    H = s.extent[1], W = s.extent[2];
-    const int64_t    rows = (larger(H, W * height / width) - H) / 2;
-    const int64_t    columns = rows ? 0 : (larger(W, H * width / height) - W) / 2;
-    const int64_t    around[4] = { 0, rows, columns, 0 };
+    int64_t          part[2];
+    cornu__crop_to_ratio(s.extent + 1, size, part);
+    return cornu_op_slice(x, (const int64_t[]){ 0, (s.extent[1] - part[0]) / 2,
+                                                (s.extent[2] - part[1]) / 2, 0 },
+                          (const int64_t[]){ s.extent[0], part[0], part[1], s.extent[3] });
+}
+
+static CornuTensor *pad_to_ratio(CornuTensor *x, const int64_t size[2], double value)
+{
+    const CornuShape s = cornu_tensor_shape(x);
+    int64_t          around[4] = { 0 };
+    cornu__pad_to_ratio(s.extent + 1, size, around + 1);
     return cornu_op_pad(x, around, around, value);
 }
 
 static CornuTensor *resizing_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
 {
     const CornuResizingConfig *config = &((Resizing *)layer)->config;
-    const int64_t              height = config->height, width = config->width;
+    const int64_t              size[2] = { config->height, config->width };
     if (!x) return NULL;
-    if (config->crop_to_aspect_ratio) x = crop_to_ratio(x, height, width);
+    if (config->crop_to_aspect_ratio) x = crop_to_ratio(x, size);
     if (config->pad_to_aspect_ratio)
-        x = pad_to_ratio(x, height, width, cornu__number(config->fill_value, 0.0));
-    return resize(call->graph, x, height, width,
-                  &(Method){ config->interpolation, config->antialias });
+        x = pad_to_ratio(x, size, cornu__number(config->fill_value, 0.0));
+    return resize(call->graph, x, size[0], size[1],
+                  &(CornuResampling){ config->interpolation, config->antialias });
 }
 
 static CornuLayer *resizing_from(const void *config) { return cornu_resizing_from(config); }

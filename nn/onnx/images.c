@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#include "../../device/integer_internal.h"
 #include "../../device/memory_internal.h"
+#include "../layers/resampling_internal.h"
 
 /* Of each axis between batch and channels, how many rows before it, and how many behind it. */
 static int64_t edge_of(const CornuOnnxCall *call, const char *argument, int axis, bool behind)
@@ -58,43 +58,24 @@ static CornuStatus pick(CornuOnnx *to, int64_t axis, int64_t from, int64_t count
     return CORNU_OK;
 }
 
-/* Of distances that are not negative, as in layers/resampling.c. */
-static double weight_of(double x, CornuInterpolation interpolation)
-{
-    const double pi = acos(-1.0), radius = interpolation == CORNU_LANCZOS3 ? 3.0 : 5.0;
-    if (interpolation == CORNU_BILINEAR) return fmax(1.0 - x, 0.0);
-    if (interpolation == CORNU_BICUBIC)
-        return x < 1.0   ? (1.5 * x - 2.5) * x * x + 1.0
-               : x < 2.0 ? ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0 : 0.0;
-    if (x >= radius) return 0.0;
-    return x < 1e-3 ? 1.0 : radius * sin(pi * x) * sin(pi * x / radius) / (pi * pi * x * x);
-}
-
 /* Weights (count, from) of the pixels along an axis; turned, (from, count). */
 static CornuStatus weigh(const CornuOnnxCall *call, int64_t from, int64_t count, bool turned,
                          int *weights)
 {
-    const CornuInterpolation how =
-        *(const CornuInterpolation *)cornu__onnx_argument(call->layer, "interpolation");
-    const bool  *antialias = cornu__onnx_argument(call->layer, "antialias");
-    const double ratio = (double)from / (double)count;
-    const double measure = antialias && *antialias ? fmax(ratio, 1.0) : 1.0;
-    float       *values = cornu__allocate((size_t)(count * from), sizeof *values);
-    if (!values) return CORNU_ERR_MEMORY;
-    for (int64_t o = 0; o < count; o++) {
-        const double place = ((double)o + 0.5) * ratio - 0.5;
-        double       sum = 0.0;
-        for (int64_t i = 0; i < from; i++)
-            sum += weight_of(fabs((double)i - place) / measure, how);
-        for (int64_t i = 0; i < from; i++)
-            values[turned ? i * count + o : o * from + i] =
-                (float)(weight_of(fabs((double)i - place) / measure, how) / sum);
-    }
+    const bool           *antialias = cornu__onnx_argument(call->layer, "antialias");
+    const CornuResampling how = {
+        *(const CornuInterpolation *)cornu__onnx_argument(call->layer, "interpolation"),
+        antialias && *antialias,
+    };
     const CornuShape shape = turned ? cornu_shape(from, count) : cornu_shape(count, from);
-    *weights = cornu__onnx_constant(call->to,
-                                    cornu_array_from(values, cornu_type_from(CORNU_F32, shape)));
+    float      *values = cornu__allocate((size_t)(count * from), sizeof *values);
+    CornuStatus status = values ? cornu__resampling_weights(&how, from, count, turned, values)
+                                : CORNU_ERR_MEMORY;
+    if (!status)
+        *weights = cornu__onnx_constant(
+            call->to, cornu_array_from(values, cornu_type_from(CORNU_F32, shape)));
     cornu__release(values);
-    return CORNU_OK;
+    return status;
 }
 
 /* What Resize does not have, or not as Keras: a product with weights for the rows, and one for the
@@ -143,33 +124,29 @@ static CornuStatus up_sampling(const CornuOnnxCall *call)
     return resize_from(call, call->in[0], call->shapes[0].extent);
 }
 
-/* The middle part that has the new ratio, or edges that make it, before that: as in
- * layers/resampling.c. */
 static CornuStatus resizing(const CornuOnnxCall *call)
 {
     CornuOnnx        *to = call->to;
     const CornuLayer *layer = call->layer;
-    const int64_t     height = whole(layer, "height"), width = whole(layer, "width");
+    const int64_t     size[2] = { whole(layer, "height"), whole(layer, "width") };
+    const int64_t    *given = call->shapes[0].extent + 1;
     CornuShape        from = call->shapes[0];
-    const int64_t     H = from.extent[1], W = from.extent[2];
     int               x = call->in[0];
     if (flag(layer, "crop_to_aspect_ratio")) {
-        from.extent[1] = larger(smaller(H, W * height / width), 1);
-        from.extent[2] = larger(smaller(W, H * width / height), 1);
+        cornu__crop_to_ratio(given, size, from.extent + 1);
         for (int i = 1; i < 3; i++) {
             const int64_t begin = (call->shapes[0].extent[i] - from.extent[i]) / 2;
             x = cornu__onnx_slice(to, x, i, begin, begin + from.extent[i]);
         }
     }
     if (flag(layer, "pad_to_aspect_ratio")) {
-        const int64_t rows = (larger(H, W * height / width) - H) / 2;
-        const int64_t columns = rows ? 0 : (larger(W, H * width / height) - W) / 2;
-        const int64_t pads[] = { 0, rows, columns, 0, 0, rows, columns, 0 };
+        int64_t around[2];
+        cornu__pad_to_ratio(given, size, around);
+        const int64_t pads[] = { 0, around[0], around[1], 0, 0, around[0], around[1], 0 };
         const int     in[] = { x, cornu__onnx_integers(to, pads, 8),
                                cornu__onnx_scalar(to, number(layer, "fill_value")) };
         x = cornu__onnx_node(to, "Pad", in, 3, NULL, 0, 1);
-        from.extent[1] += 2 * rows;
-        from.extent[2] += 2 * columns;
+        for (int i = 0; i < 2; i++) from.extent[1 + i] += 2 * around[i];
     }
     return resize_from(call, x, from.extent);
 }
