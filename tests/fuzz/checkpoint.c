@@ -7,8 +7,7 @@ static CornuModel *model;
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc, (void)argv;
-    model = cornu_sequential(.name = "model", .input_shape = { 3 });
-    cornu_model_add(model, cornu_dense(2));
+    model = fuzz_small_model();
     return 0;
 }
 

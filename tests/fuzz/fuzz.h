@@ -74,6 +74,14 @@ static inline const char *fuzz_file(const char *name, const void *bytes, size_t 
     return path;
 }
 
+/* What weights are loaded into. */
+static inline CornuModel *fuzz_small_model(void)
+{
+    CornuModel *model = cornu_sequential(.name = "model", .input_shape = { 3 });
+    cornu_model_add(model, cornu_dense(2));
+    return model;
+}
+
 /* A safetensors file: its header is the JSON up to a byte of 0, the rest are the data. The header's
  * length is put in front of it, and the checksum where it has a place for one, so that these are
  * right. */
