@@ -111,7 +111,8 @@ CornuStatus cornu__resampling_weights(const CornuResampling *how, int64_t from, 
 }
 
 /* x (outer, n, inner) to (outer, to, inner). */
-static CornuTensor *resample(CornuGraph *graph, CornuTensor *x, int64_t to, const CornuResampling *how)
+static CornuTensor *resample(CornuGraph *graph, CornuTensor *x, int64_t to,
+                             const CornuResampling *how)
 {
     if (!x) return NULL;
     const CornuType type = cornu_tensor_type(x);
