@@ -14,7 +14,7 @@
  * chooses among what rounding has not made equal.
  *
  * The input gradient is the same product over d_y, with the filter's taps and channels
- * transposed while it is packed.
+ * transposed while it is packed. Where x has few channels conv2d_few.c makes it.
  */
 #include "convolution.h"
 #include "kernels.h"

@@ -37,16 +37,17 @@ typedef struct {
     CornuWalk              walk;                /* in: of d_y, out: of d_x         */
     int64_t                columns, padded;     /* h w C, and in whole registers   */
     int64_t                depth;               /* F, rounded up to whole pairs    */
-    int64_t                rows, positions;     /* of P at a time                  */
+    int64_t                rows, positions;     /* of P at a time, and of a row    */
     int64_t                strips, slabs;       /* cuts of the width, of the height */
-    int64_t                strip_row;           /* elements of the widest          */
-    int64_t                column_count;
+    int64_t                strip_row;           /* elements of d_x in the widest   */
+    int64_t                column_count;        /* find_columns                    */
     const char            *panels;
-    float                 *p, *row, *zeros;     /* p and row per thread; row if d_x is bf16 */
-    char                  *x;                   /* parts of a row of d_y per thread, if any */
-    ptrdiff_t             *taps;                /* per thread: column_count of a block, then */
-    size_t                 x_bytes;             /* those of a row                            */
+    float                 *zeros;               /* the bias of a panel             */
+    float                 *p, *row;             /* per thread; row: of d_x if that is bf16   */
+    char                  *x;                   /* per thread: a row of d_y, if not in place */
+    ptrdiff_t             *taps;                /* per thread: columns, and taps of a row    */
     int64_t                p_count, row_count, tap_count;
+    size_t                 x_bytes;
 } Columns;
 
 /* a / b rounded down; b positive. */

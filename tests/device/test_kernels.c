@@ -381,11 +381,26 @@ static void test_conv2d(void **state)
     check_convolution(cornu_shape(12, 28, 28, 1), cornu_shape(3, 3, 1, 32), (CornuAttributes){ 0 });
 }
 
-/* Few channels: whole strips and slabs of large images, one row, every stride and dilation that
- * leaves a tap of some outputs without a position. */
+/* Whether the gradient of x of C channels by square filters takes the kernel for few. */
+static bool is_of_few(int64_t C, int64_t side, int64_t F)
+{
+    Case        c = { .id = CORNU_OP_CONV2D_GRAD_INPUT, .in_count = 2,
+                      .attributes.conv2d_grad = { .extents = { side + 7, side + 7 },
+                                                  .dtype = results },
+                      .in_type = { cornu_type(operands, 2, 8, 8, F),
+                                   cornu_type(operands, side, side, C, F) } };
+    CornuOpCall op = op_of(&c);
+    assert_int_equal(cornu__op_type(&op, c.out_type), CORNU_OK);
+    return kernel_of(&c) == &cornu__host_conv2d_grad_input_few;
+}
+
+/* Few channels: of x by one product for all taps, where that saves work. Strides and dilations
+ * that leave outputs without positions; several strips and slabs; one row. */
 static void test_few_channels(void **state)
 {
     (void)state;
+    assert_true(is_of_few(1, 5, 64) && is_of_few(1, 3, 32) && is_of_few(3, 3, 32));
+    assert_false(is_of_few(1, 1, 64) || is_of_few(16, 3, 64) || is_of_few(64, 5, 128));
     for (int i = 0; i < rounds(48); i++) {
         const int64_t stride[] = { between(1, 3), between(1, 3) };
         const int64_t dilation[] = { between(1, 2), between(1, 2) };
