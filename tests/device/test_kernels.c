@@ -203,9 +203,10 @@ static void compare(const Case *c, int i, const void *got)
         double expected = c->expected[i][k], value = cornu_array_get(array, k);
         if (isfinite(expected)) largest = fmax(largest, fabs(expected));
         double rounding = c->out_type[i].dtype == CORNU_BF16 ? fabs(expected) / 256.0 : 0.0;
-        double difference = isfinite(expected) ? fmax(fabs(value - expected) - rounding, 0.0)
-                          : isnan(expected) ? (isnan(value) ? 0.0 : INFINITY)
-                                            : (value == expected ? 0.0 : INFINITY);
+        bool   same = value == expected || (isnan(value) && isnan(expected));
+        double difference = same ? 0.0
+                          : isfinite(value) && isfinite(expected)
+                                ? fmax(fabs(value - expected) - rounding, 0.0) : INFINITY;
         if (!(difference <= worst)) worst = difference, where = k;
     }
     double bound = cornu_dtype_is_float(c->out_type[i].dtype)
