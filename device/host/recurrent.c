@@ -576,8 +576,10 @@ static CornuStatus run(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_recurrent = {
-    accepts, scratch, run, false, pack_bytes, pack, KERNEL,
+    .accepts = accepts, .scratch = scratch, .run = run,
+    .pack_bytes = pack_bytes, .pack = pack, .packs = KERNEL,
 };
 const CornuKernel cornu__host_recurrent_grad = {
-    accepts, scratch, run, false, pack_bytes, pack, G_KERNEL,
+    .accepts = accepts, .scratch = scratch, .run = run,
+    .pack_bytes = pack_bytes, .pack = pack, .packs = G_KERNEL,
 };
