@@ -113,7 +113,7 @@ static void cut(Columns *c)
     c->column_count = smaller(width->stride, widest) * width->taps;
 }
 
-/* Sizes and the parts of the scratch memory, each of whole lines of the cache; returns its bytes. */
+/* Sizes and the parts of the scratch memory, each of whole lines of the cache; returns bytes. */
 static size_t lay_out(Columns *c, const CornuOpCall *op, const CornuType *out_type,
                       const CornuMachine *machine, char *scratch)
 {

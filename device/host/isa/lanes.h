@@ -127,8 +127,8 @@ INLINE void store_narrow(uint16_t *to, Lanes value, int64_t count)
     for (int64_t n = 0; n < count; n++) to[n] = half[n];
 }
 
-/* As store and store_narrow of all lanes, past the caches; `to` is aligned to what is written. Other
- * threads see it after store_fence. */
+/* As store and store_narrow of all lanes, past the caches, `to` being aligned to what is written.
+ * Other threads see it after store_fence. */
 #if defined(__AVX512F__)
 INLINE void stream(float *to, Lanes value) { _mm512_stream_ps(to, (__m512)value); }
 
