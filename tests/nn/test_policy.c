@@ -11,6 +11,7 @@
 
 #include "../../nn/model_internal.h"
 #include "../allocations.h"
+#include "../datasets/files.h"
 #include "golden.h"
 
 #define GOLDEN "tests/golden/policy/"
@@ -400,7 +401,7 @@ static json_t *dtype_of_layer(json_t *model_config, size_t i)
 static void files_hold_the_policy(void **state)
 {
     (void)state;
-    static const char path[] = "build/tests/test_policy.safetensors";
+    const char *path = files_path(folder, "model.safetensors");
     Golden      golden = golden_open(GOLDEN "training.safetensors");
     json_t     *keras = json_object_get(json_object_get(golden.cases, "mixed_bfloat16"), "config");
     CornuModel *model = network("mixed_bfloat16");
@@ -430,7 +431,6 @@ static void files_hold_the_policy(void **state)
     assert_string_equal(cornu_model_layer(model, 0)->own_policy->name, "mixed_float16");
     assert_null(cornu_model_layer(model, 1)->own_policy);
     cornu_model_free(model);
-    remove(path);
 }
 
 int main(void)
@@ -444,7 +444,7 @@ int main(void)
         cmocka_unit_test(predictions_are_f32),
         cmocka_unit_test(the_scale_moves_as_keras),
         cmocka_unit_test(an_overflow_skips_the_step),
-        cmocka_unit_test(files_hold_the_policy),
+        cmocka_unit_test_setup_teardown(files_hold_the_policy, files_begin, files_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

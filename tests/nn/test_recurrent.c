@@ -13,6 +13,7 @@
 #include "../../datasets/text.h"
 #include "../../nn/files_internal.h"
 #include "../allocations.h"
+#include "../datasets/files.h"
 #include "golden.h"
 
 static const char *const devices[] = { "reference", "cpu", "tpu" };
@@ -314,7 +315,7 @@ static void the_forget_gate_is_open_at_first(void **state)
 static void files_hold_sequences(void **state)
 {
     (void)state;
-    static const char path[] = "build/test_recurrent.safetensors";
+    const char *path = files_path(folder, "model.safetensors");
     static uint8_t    tokens[3][5] = { { 1, 2, 0, 3, 10 }, { 4, 0, 0, 0, 0 }, { 9, 8, 7, 6, 5 } };
     const CornuArray  x = cornu_array(tokens, CORNU_U8, 3, 5);
     float       before[3][4], after[3][4];
@@ -335,7 +336,6 @@ static void files_hold_sequences(void **state)
     cornu_model_free(model);
     cornu_model_free(loaded);
     cornu_device_close(device);
-    remove(path);
 }
 
 static void expect_rows(void *context, const char *text)
@@ -349,7 +349,7 @@ static void expect_rows(void *context, const char *text)
 static void files_hold_the_batch_size(void **state)
 {
     (void)state;
-    static const char path[] = "build/test_recurrent.safetensors";
+    const char *path = files_path(folder, "model.safetensors");
     float        to[ROWS][STEPS][2];
     json_int_t   batch = 0;
     CornuDevice *device = expect_device("cpu");
@@ -379,7 +379,6 @@ static void files_hold_the_batch_size(void **state)
     assert_null(cornu_sequential(.batch_size = -1));
     expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, ".batch_size is -1, expected 1 to");
     cornu_device_close(device);
-    remove(path);
 }
 
 /* Steps are the rows of the wrapped layer: a mask of steps is none of its own. */
@@ -652,8 +651,8 @@ int main(void)
         cmocka_unit_test(gates_drop_by_themselves),
         cmocka_unit_test(names_are_those_of_keras),
         cmocka_unit_test(the_forget_gate_is_open_at_first),
-        cmocka_unit_test(files_hold_sequences),
-        cmocka_unit_test(files_hold_the_batch_size),
+        cmocka_unit_test_setup_teardown(files_hold_sequences, files_begin, files_end),
+        cmocka_unit_test_setup_teardown(files_hold_the_batch_size, files_begin, files_end),
         cmocka_unit_test(wrapped_layers_see_no_mask),
         cmocka_unit_test(indices_are_checked),
         cmocka_unit_test(mixed_precision_is_near),

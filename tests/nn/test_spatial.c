@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "../datasets/files.h"
 #include "golden.h"
 
 enum { MOST = 1 << 16 };
@@ -253,8 +254,8 @@ static CornuModel *make_model(const char *policy)
 static void files_hold_them(void **state)
 {
     (void)state;
-    static const char path[] = "build/test_spatial_a.safetensors";
-    static const char other[] = "build/test_spatial_b.safetensors";
+    const char *path = files_path(folder, "model.safetensors");
+    const char *other = files_path(folder, "other.safetensors");
     static char       a[100000], b[100000];
     CornuModel       *model = make_model(NULL);
     expect_ok(cornu_model_save(model, path));
@@ -271,8 +272,6 @@ static void files_hold_them(void **state)
     assert_memory_equal(a, b, size);
     fclose(files[0]);
     fclose(files[1]);
-    unlink(path);
-    unlink(other);
     cornu_model_free(model);
     cornu_model_free(loaded);
 }
@@ -401,7 +400,7 @@ int main(void)
         cmocka_unit_test(flips_are_as_likely),
         cmocka_unit_test(noise_has_its_moments),
         cmocka_unit_test(channels_drop_together),
-        cmocka_unit_test(files_hold_them),
+        cmocka_unit_test_setup_teardown(files_hold_them, files_begin, files_end),
         cmocka_unit_test(they_learn),
         cmocka_unit_test(constructors_refuse),
         cmocka_unit_test(impossible_inputs_are_named),
