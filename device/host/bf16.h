@@ -1,6 +1,6 @@
 /*
- * Between f32, bf16 and pairs of bf16. Rounding is to nearest even, overflow to infinity; NaN stays
- * NaN.
+ * Between f32, bf16 and pairs of bf16, and what needs no f32. Rounding is to nearest even, overflow
+ * to infinity; NaN stays NaN.
  */
 #ifndef CORNU_DEVICE_HOST_BF16_H
 #define CORNU_DEVICE_HOST_BF16_H
@@ -18,6 +18,8 @@ typedef struct {
                   uint16_t *middle, uint16_t *low);
     /* to[i] = the pair (a[i], b[i]); b NULL: zeros. */
     void (*pair)(const uint16_t *a, const uint16_t *b, int64_t count, uint32_t *to);
+    /* y = y step(gate): y, or zero of its sign, NaN if y is not finite. */
+    void (*gate)(const uint16_t *gate, int64_t count, uint16_t *y);
 } CornuBf16;
 
 extern const CornuBf16 cornu__bf16_portable;

@@ -9,13 +9,19 @@
  * be thin, from the same position of several images. x is not copied; where tiles do not take it
  * as it stands (precision.h) each block converts the rows that it reads.
  *
- * Where a max pooling follows, a block's map stays in the cache and only what the pool keeps is
- * written; bias and activation come last. The map is f32 even if the result is bf16: the pool then
- * chooses among what rounding has not made equal.
+ * Of an image of one channel runs are as short as the filter is wide, and where bf16 is multiplied
+ * in pairs half of it would be what pairs leave over. There the taps are paired, whichever they
+ * are: for a row of outputs each pair of taps is gathered from x, padded before, for all positions.
+ *
+ * Where a max pooling follows, a map stays in the cache and only what the pool keeps is written;
+ * bias and activation come last. The map is f32 even if the result is bf16: the pool then
+ * chooses among what rounding has not made equal. Windows that do not overlap are taken row by
+ * row, so that their part of the map stays in the first-level cache.
  *
  * The input gradient is the same product over d_y, with the filter's taps and channels
  * transposed while it is packed. Where x has few channels conv2d_few.c makes it.
  */
+#include "../integer_internal.h"
 #include "convolution.h"
 #include "kernels.h"
 #include "pool.h"
@@ -23,8 +29,13 @@
 
 #include <string.h>
 
-/* Cuts are this many where the shape allows: enough to keep many threads equally busy. */
-enum { UNITS = 64 };
+enum {
+    UNITS = 64,          /* cuts, where the shape allows: enough to keep many threads busy  */
+    SMALL = 8 << 10,     /* bytes of panels that leave room in the first-level cache        */
+    FEW = 8,             /* runs shorter than this are gathered,                            */
+    LONG = 1024,         /* for rows of outputs that are no longer,                         */
+    WIDE = 16            /* rounded up to this many, whole registers                        */
+};
 
 typedef struct {
     const CornuKernelCall *call;
@@ -34,21 +45,34 @@ typedef struct {
     int64_t                taps, depth;    /* h w, and K = h w C, rounded up to whole pairs */
     int64_t                x_image;        /* elements of one image                  */
     int64_t                padded;         /* F, rounded up to whole registers       */
-    bool                   along_width;
+    bool                   along_width, gather;
     int64_t                groups, slabs;  /* cuts of the batch, and of the height   */
     char                  *x;              /* of a block, all parts, per thread; if not in place */
-    int64_t                x_part, x_bytes;
+    int64_t                x_part, x_bytes, pairs_bytes;
+    int64_t                extent[2];      /* of an image there: gathered ones are padded */
+    int64_t                pair_row;       /* positions of two rows of outputs: behind x is room
+                                              for a pair of each, for all parts and pairs of
+                                              taps                                        */
     const char            *panels;         /* K times parts x padded                 */
     float                 *bias, *zeros;
     CornuRun              *runs;           /* taps times passes of them per thread   */
     CornuPool              pool;           /* of call->pool                          */
+    bool                   by_row, in_windows;
     float                 *maps;           /* before pooling: those of one block, per thread,  */
     int64_t                maps_count;     /* and behind them a row of what will be bf16       */
 } Convolution;
 
-static int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+/* What one thread makes in one go: outputs [i, i_end) of images [b, b_end). */
+typedef struct {
+    int64_t     b, b_end, i, i_end;
+    const void *x;                         /* of image b, as tiles take it           */
+    char       *y;                         /* of row i of image b                    */
+    int64_t     y_image;                   /* elements between images                */
+    CornuRun   *runs;
+    uint32_t   *pairs;                     /* the gathered rows                      */
+} Band;
 
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+static size_t align(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 /* Tiles take their rows along the width unless tiles of images would be a good deal fuller. */
 static bool rows_along_width(const Convolution *c)
@@ -63,8 +87,6 @@ static bool rows_along_width(const Convolution *c)
     return 4 * width->out * ceil_divide(c->walk.batch, most) >= 3 * c->walk.batch * tiles;
 }
 
-static size_t align(size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 static void find_extents(Convolution *c, const CornuOpCall *op, const CornuType *out_type,
                          CornuMultiplier multiplier)
 {
@@ -75,6 +97,35 @@ static void find_extents(Convolution *c, const CornuOpCall *op, const CornuType 
     c->depth = ceil_divide(c->taps * c->walk.in_channels, c->products->depth) * c->products->depth;
     c->padded = ceil_divide(c->walk.out_channels, c->products->lanes) * c->products->lanes;
     c->x_image = c->walk.axis[0].in * c->walk.axis[1].in * c->walk.in_channels;
+    const CornuAxis *width = &c->walk.axis[1];
+    c->gather = c->walk.in_channels == 1 && c->products->depth == 2 && !width->transposed &&
+                width->taps < FEW && width->out <= LONG;
+}
+
+/* Positions between rows of outputs, where several are gathered. */
+static int64_t gathered_row(const Convolution *c) { return c->walk.axis[0].stride * c->extent[1]; }
+
+/* Positions of one or two rows of outputs, the last ones of which mean nothing. */
+static int64_t gathered(const Convolution *c, int64_t rows)
+{
+    const CornuAxis *width = &c->walk.axis[1];
+    const int64_t    count = (rows - 1) * gathered_row(c) + (width->out - 1) * width->stride + 1;
+    return ceil_divide(count, WIDE) * WIDE;
+}
+
+/* How much of x a block holds, and what is gathered from it. */
+static void find_copies(Convolution *c, int64_t images)
+{
+    for (int a = 0; a < 2; a++)
+        c->extent[a] = c->gather ? cornu__axis_reach(&c->walk.axis[a]) : c->walk.axis[a].in;
+    c->x_part = images * c->x_image;
+    c->x_bytes = (int64_t)cornu__parts_bytes(&c->how, c->x_part);
+    if (!c->gather) return;
+    c->pair_row = gathered(c, 2);
+    c->pairs_bytes = c->how.parts * (c->depth / 2) * c->pair_row * (int64_t)sizeof(uint32_t);
+    c->x_part = c->extent[0] * c->extent[1] + WIDE;
+    c->x_bytes = (int64_t)align((size_t)(c->how.parts * c->x_part) * sizeof(uint16_t)) +
+                 c->pairs_bytes;
 }
 
 /* Sizes and, in this order, the parts of the scratch memory; returns its bytes without maps. */
@@ -88,8 +139,7 @@ static size_t lay_out(Convolution *c, const CornuOpCall *op, const CornuType *ou
     const size_t rows = (size_t)cornu__walk_size(&c->walk) * sizeof(int64_t);
     const int64_t images = smaller(c->walk.batch, c->products->tile_rows);
     c->maps_count = images * c->walk.axis[0].out * c->walk.axis[1].out * c->walk.out_channels;
-    c->x_part = images * c->x_image;
-    c->x_bytes = (int64_t)cornu__parts_bytes(&c->how, c->x_part);
+    find_copies(c, images);
     if (scratch) {
         c->x = scratch;
         c->bias = (float *)(void *)(scratch += threads * (size_t)c->x_bytes);
@@ -104,7 +154,7 @@ static size_t lay_out(Convolution *c, const CornuOpCall *op, const CornuType *ou
 static size_t conv2d_scratch(const CornuOpCall *op, const CornuType *out_type,
                              const CornuMachine *machine)
 {
-    Convolution c;
+    Convolution c = { 0 };
     return lay_out(&c, op, out_type, machine, NULL);
 }
 
@@ -117,7 +167,7 @@ static int64_t pooled_row(const Convolution *c)
 static size_t pooled_scratch(const CornuOpCall *op, const CornuType *out_type,
                              const CornuMachine *machine)
 {
-    Convolution  c;
+    Convolution  c = { 0 };
     const size_t bytes = lay_out(&c, op, out_type, machine, NULL);
     return bytes + (size_t)machine->threads * (size_t)(c.maps_count + pooled_row(&c)) *
                    sizeof(float);
@@ -140,7 +190,7 @@ static size_t panels_bytes(const Convolution *c)
 static size_t pack_bytes(const CornuOpCall *op, const CornuType *out_type,
                          const CornuMachine *machine)
 {
-    Convolution c;
+    Convolution c = { 0 };
     find_extents(&c, op, out_type, machine->multiplier);
     return panels_bytes(&c) + cornu__parts_bytes(&c.how, cornu_type_count(op->in[1]));
 }
@@ -157,7 +207,8 @@ static int64_t panel_offset(const Convolution *c, int64_t n)
     return n * c->how.parts * c->depth * (int64_t)c->products->size;
 }
 
-/* Packs one tap of one part of the filter into all panels. */
+/* Packs one tap of one part of the filter into all panels; behind the last, what makes pairs
+ * whole. */
 static void pack_tap(void *context, int64_t block, int thread)
 {
     (void)thread;
@@ -175,6 +226,9 @@ static void pack_tap(void *context, int64_t block, int thread)
         c->products->pack(p->panels + panel_offset(c, first), columns, part * c->depth + slot * C,
                           C, cornu__element(&c->how, p->filter, from + first * n_step), k_step,
                           n_step, smaller(columns, F - first));
+        if (slot + 1 == c->taps && c->depth > c->taps * C)
+            c->products->pack(p->panels + panel_offset(c, first), columns,
+                              part * c->depth + c->taps * C, 1, p->filter, k_step, n_step, 0);
     }
 }
 
@@ -190,17 +244,66 @@ static void pack(const CornuKernelCall *call)
 
 /* ---- The product ---- */
 
-/* The runs of one position, for each pass those of its parts. */
-static int64_t all_runs(const Convolution *c, int64_t i, int64_t j, CornuRun *runs)
+/* For each pass the runs of its parts, from the `count` of the first. */
+static int64_t repeat_runs(const Convolution *c, CornuRun *runs, int64_t count, int64_t part)
 {
-    const int64_t count = cornu__runs(&c->walk, i, j, runs);
     for (int p = c->how.passes - 1; p >= 0; p--)
         for (int64_t r = 0; r < count; r++)
             runs[p * count + r] = (CornuRun){
-                runs[r].offset + c->how.pass[p][0] * c->x_part,
+                runs[r].offset + c->how.pass[p][0] * part,
                 runs[r].k + c->how.pass[p][1] * c->depth, runs[r].length,
             };
     return c->how.passes * count;
+}
+
+/* The runs of one position; gathered, each pair of taps is one. */
+static int64_t all_runs(const Convolution *c, int64_t i, int64_t j, CornuRun *runs)
+{
+    if (!c->gather) return repeat_runs(c, runs, cornu__runs(&c->walk, i, j, runs), c->x_part);
+    for (int64_t t = 0; t < c->taps; t += 2)
+        runs[t / 2] = (CornuRun){ t * c->pair_row, t, 2 };
+    return repeat_runs(c, runs, c->depth / 2, c->depth * c->pair_row);
+}
+
+/* One image of x with zeros around it, its parts x_part elements apart. */
+static const void *padded_x(const Convolution *c, int64_t b, char *made)
+{
+    const CornuAxis *height = &c->walk.axis[0], *width = &c->walk.axis[1];
+    const int64_t    top = larger(0, height->low), left = larger(0, width->low);
+    const int64_t    rows = smaller(height->in, c->extent[0] - top);
+    const int64_t    columns = smaller(width->in, c->extent[1] - left);
+    memset(made, 0, (size_t)(c->how.parts * c->x_part) * c->products->size);
+    for (int64_t i = 0; i < rows; i++)
+        cornu__parts(&c->how, c->call->in[0], b * c->x_image + i * width->in, columns,
+                     made + ((top + i) * c->extent[1] + left) * (int64_t)c->products->size,
+                     c->x_part);
+    return made;
+}
+
+/* Rows i to i + rows of outputs: of each part of x and pair of taps, what all positions meet, rows
+ * gathered_row() positions apart. */
+static void gather_rows(const Convolution *c, const uint16_t *x, int64_t i, int64_t rows,
+                        uint32_t *pairs)
+{
+    const CornuAxis *height = &c->walk.axis[0], *width = &c->walk.axis[1];
+    const int64_t    count = gathered(c, rows);
+    const CornuBf16 *bf16 = cornu__bf16();
+    for (int part = 0; part < c->how.parts; part++, x += c->x_part) {
+        const uint16_t *first = NULL;
+        for (int64_t u = 0; u < height->taps; u++)
+            for (int64_t v = 0; v < width->taps; v++) {
+                const uint16_t *tap = x + (i * height->stride + cornu__axis_reached(height, u)) *
+                                      c->extent[1] + cornu__axis_reached(width, v);
+                if (first) {
+                    bf16->pair(first, tap, count, pairs);
+                    pairs += c->pair_row;
+                }
+                first = first ? NULL : tap;
+            }
+        if (!first) continue;
+        bf16->pair(first, NULL, count, pairs);
+        pairs += c->pair_row;
+    }
 }
 
 /* Images [b, b_end) of x as tiles take them, their parts x_part elements apart; of each the rows
@@ -211,6 +314,7 @@ static const void *rows_of_x(const Convolution *c, int64_t b, int64_t b_end, int
     const void *x = c->call->in[0];
     int64_t     from, to, row = c->walk.axis[1].in * c->walk.in_channels;
     char       *made = c->x + thread * c->x_bytes;
+    if (c->gather) return padded_x(c, b, made);
     if (c->how.in_place) return cornu__element(&c->how, x, b * c->x_image);
     cornu__rows_met(&c->walk.axis[0], i, i_end, &from, &to);
     for (int64_t at = b; at < b_end && from < to; at++)
@@ -220,19 +324,25 @@ static const void *rows_of_x(const Convolution *c, int64_t b, int64_t b_end, int
     return made;
 }
 
-/* One position (i, j to end) of `images` of them, the first at x, against one panel; y is where the
- * result of that image goes. */
-static void position(const Convolution *c, CornuTile *tile, int64_t first, const void *x,
-                     int64_t images, int64_t i, int64_t j, int64_t j_end, char *y)
+/* Elements of x, or of gathered pairs, between positions. */
+static int64_t x_step(const Convolution *c)
 {
-    const CornuAxis *height = &c->walk.axis[0], *width = &c->walk.axis[1];
-    const int64_t    F = c->walk.out_channels, y_image = height->out * width->out * F;
-    const int64_t    rows = c->along_width ? j_end - j : images;
+    const CornuAxis *width = &c->walk.axis[1];
+    return (width->transposed ? 1 : width->stride) * (c->gather ? 2 : c->walk.in_channels);
+}
+
+/* One position (i, j to end) of the band's images against one panel. */
+static void position(const Convolution *c, CornuTile *tile, int64_t first, const Band *band,
+                     int64_t i, int64_t j, int64_t j_end)
+{
+    const CornuAxis *width = &c->walk.axis[1];
+    const int64_t    F = c->walk.out_channels;
+    const int64_t    rows = c->along_width ? j_end - j : band->b_end - band->b;
     const int64_t    y_size = tile->narrow ? sizeof(uint16_t) : sizeof(float);
-    tile->x_stride = c->along_width ? (width->transposed ? 1 : width->stride) *
-                                      c->walk.in_channels : c->x_image;
-    tile->y_stride = c->along_width ? F : y_image;
-    y += ((i * width->out + j) * F + first) * y_size;
+    const void      *x = c->gather ? band->pairs : band->x;
+    char            *y = band->y + (((i - band->i) * width->out + j) * F + first) * y_size;
+    tile->x_stride = c->along_width ? x_step(c) : c->x_image;
+    tile->y_stride = c->along_width ? F : band->y_image;
     const int64_t tiles = ceil_divide(rows, c->products->tile_rows);
     for (int64_t t = 0; t < tiles; t++) {
         const int64_t m = t * rows / tiles;
@@ -243,72 +353,173 @@ static void position(const Convolution *c, CornuTile *tile, int64_t first, const
     }
 }
 
-/* Images b to b_end from the maps to the pool's values and indices. */
-static void pool_images(const Convolution *c, const float *maps, float *narrow_row, int64_t b,
-                        int64_t b_end)
+static void use_panel(const Convolution *c, CornuTile *tile, int64_t first, const float *bias)
 {
-    const CornuPools *pools = cornu__pools();
-    const CornuSweep *height = &c->pool.height, *width = &c->pool.width;
-    const int64_t     C = c->pool.channels, row = width->out * C, image = height->out * row;
-    const bool        narrow = c->call->out_type->dtype == CORNU_BF16;
-    uint8_t          *index = c->call->out[1];
-    CornuEpilogue     epilogue = *c->call->epilogue;
-    if (epilogue.bias) epilogue.bias = c->bias;
-    for (int64_t at = b; at < b_end; at++, maps += height->in * width->in * C)
-        for (int64_t i = 0; i < height->out; i++) {
-            const int64_t to = at * image + i * row;
-            float        *y = narrow ? narrow_row : (float *)c->call->out[0] + to;
-            pools->max(&c->pool, i, maps, y, index + to);
-            if (narrow) {
-                cornu__epilogue_apply(&epilogue, y, width->out, C, C, 0);
-                cornu__bf16()->narrow(y, row, (uint16_t *)c->call->out[0] + to);
-            }
-        }
-    if (!narrow)
-        cornu__epilogue_apply(&epilogue, (float *)c->call->out[0] + b * image,
-                              (b_end - b) * height->out * width->out, C, C, 0);
+    const int64_t columns = panel_width(c, first);
+    tile->panel = c->panels + panel_offset(c, first);
+    tile->bias = bias + first;
+    tile->vectors = (int)(columns / c->products->lanes);
+    tile->columns = (int)smaller(columns, c->walk.out_channels - first);
 }
 
-/* Some rows of one image, or of a tile of images; the panel is what stays in the cache. */
+/* Row i of the outputs against the panel that holds filter `first`. */
+static void panel_row(const Convolution *c, CornuTile *tile, int64_t first, const Band *band,
+                      int64_t i)
+{
+    const CornuAxis *width = &c->walk.axis[1];
+    use_panel(c, tile, first, c->call->pool ? c->zeros : c->bias);
+    for (int64_t j = 0, j_end; j < width->out; j = j_end) {
+        j_end = c->gather ? width->out : c->along_width ? width->ends[j] : j + 1;
+        tile->run_count = all_runs(c, i, j, band->runs);
+        position(c, tile, first, band, i, j, j_end);
+    }
+}
+
+/* The panel is what stays in the cache, but gathered rows meet all panels in turn. */
+static void convolve_band(const Convolution *c, CornuTile *tile, const Band *band)
+{
+    const int64_t step = panel_width(c, 0);
+    if (c->gather)
+        for (int64_t i = band->i; i < band->i_end; i++) {
+            gather_rows(c, band->x, i, 1, band->pairs);
+            for (int64_t n = 0; n < c->padded; n += step) panel_row(c, tile, n, band, i);
+        }
+    else
+        for (int64_t n = 0; n < c->padded; n += step)
+            for (int64_t i = band->i; i < band->i_end; i++) panel_row(c, tile, n, band, i);
+}
+
+/* Rows [i, i_end) of the pool's values and indices, from the rows of the map that these meet. */
+static void pool_band(const Convolution *c, const Band *band, const CornuPool *pool, int64_t i,
+                      float *narrow_row)
+{
+    const CornuPools *pools = cornu__pools();
+    const int64_t     C = pool->channels, columns = pool->width.out, row = columns * C;
+    const bool        narrow = c->call->out_type->dtype == CORNU_BF16;
+    const float      *map = (const float *)(const void *)band->y;
+    CornuEpilogue     epilogue = *c->call->epilogue;
+    if (epilogue.bias) epilogue.bias = c->bias;
+    for (int64_t b = band->b; b < band->b_end; b++, map += band->y_image)
+        for (int64_t k = 0; k < pool->height.out; k++) {
+            const int64_t to = (b * c->pool.height.out + i + k) * row;
+            float        *y = narrow ? narrow_row : (float *)c->call->out[0] + to;
+            pools->max(pool, k, map, y, (uint8_t *)c->call->out[1] + to);
+            cornu__epilogue_apply(&epilogue, y, columns, C, C, 0);
+            if (narrow) cornu__bf16()->narrow(y, row, (uint16_t *)c->call->out[0] + to);
+        }
+}
+
+/* The map of some images, and the pool of it. */
+static void convolve_map(const Convolution *c, Band *band, float *narrow_row)
+{
+    const CornuSweep *height = &c->pool.height;
+    CornuTile         tile = { .runs = band->runs };
+    CornuPool         pool = c->pool;
+    const int64_t     step = c->by_row ? 1 : height->out;
+    for (int64_t i = 0; i < height->out; i += step) {
+        const int64_t top = i * height->stride - height->low;
+        band->i = larger(0, top);
+        band->i_end = smaller(height->in, top + (step - 1) * height->stride + height->size);
+        band->y_image = (band->i_end - band->i) * c->walk.axis[1].out * c->walk.out_channels;
+        pool.height.out = step;
+        pool.height.in = band->i_end - band->i;
+        pool.height.low = band->i - top;
+        convolve_band(c, &tile, band);
+        pool_band(c, band, &pool, i, narrow_row);
+    }
+}
+
+/* Windows of one image straight from the registers. What comes behind bias and relu is made of f32
+ * rows. */
+static void convolve_windows(const Convolution *c, const Band *band, float *narrow_row)
+{
+    const int64_t columns = c->pool.width.out, F = c->walk.out_channels;
+    const bool    bf16 = c->call->out_type->dtype == CORNU_BF16;
+    CornuEpilogue rest = *c->call->epilogue;
+    const bool    relu = rest.activation == CORNU_OP_RELU;
+    const bool    wide = bf16 && !relu && rest.activation != CORNU_OP_COUNT;
+    const int64_t size = bf16 && !wide ? sizeof(uint16_t) : sizeof(float);
+    const int64_t tiles = ceil_divide(columns, c->products->most_windows);
+    CornuWindows  windows = { .tile = { .runs = band->runs, .relu = relu, .narrow = bf16 && !wide,
+                                        .x_stride = x_step(c), .y_stride = F },
+                              .x_row = c->gather ? 2 * gathered_row(c)
+                                     : c->walk.axis[0].stride * c->walk.axis[1].in *
+                                       c->walk.in_channels };
+    rest.bias = NULL;
+    windows.tile.run_count = all_runs(c, 0, 0, band->runs);
+    for (int64_t i = 0; i < c->pool.height.out; i++) {
+        const int64_t to = (band->b * c->pool.height.out + i) * columns * F;
+        const void   *x = c->gather ? band->pairs
+                        : cornu__element(&c->how, band->x, 2 * i * windows.x_row);
+        char         *y = wide ? (char *)narrow_row : (char *)c->call->out[0] + to * size;
+        if (c->gather) gather_rows(c, band->x, 2 * i, 2, band->pairs);
+        for (int64_t n = 0; n < c->padded; n += panel_width(c, 0)) {
+            use_panel(c, &windows.tile, n, c->bias);
+            for (int64_t t = 0; t < tiles; t++) {
+                const int64_t w = t * columns / tiles;
+                windows.tile.rows = (int)((t + 1) * columns / tiles - w);
+                windows.tile.x = cornu__element(&c->how, x, 2 * w * windows.tile.x_stride);
+                windows.tile.y = y + (w * F + n) * size;
+                windows.index = (uint8_t *)c->call->out[1] + to + w * F + n;
+                c->products->windows(&windows);
+            }
+        }
+        if (relu || rest.activation == CORNU_OP_COUNT) continue;
+        cornu__epilogue_apply(&rest, (float *)(void *)y, columns, F, F, 0);
+        if (wide) cornu__bf16()->narrow(narrow_row, columns * F, (uint16_t *)c->call->out[0] + to);
+    }
+}
+
+/* How a map before a pool is cut: by rows of windows where that computes nothing twice and all
+ * panels stay in the cache; without being stored where windows are two by two. */
+static void choose_bands(Convolution *c)
+{
+    const CornuSweep *height = &c->pool.height, *width = &c->pool.width;
+    const bool alike = c->gather || (c->walk.axis[0].ends[0] == c->walk.axis[0].out &&
+                                     c->walk.axis[1].ends[0] == c->walk.axis[1].out);
+    c->by_row = height->stride >= height->size && panel_offset(c, c->padded) <= SMALL;
+    c->in_windows = c->by_row && c->along_width && alike && c->products->windows &&
+                    cornu__pool_is_exact(&c->pool) && height->size == 2 && width->size == 2;
+}
+
+/* Some rows of one image, or of a tile of images. */
 static void convolve(void *context, int64_t block, int thread)
 {
     const Convolution *c = context;
     const CornuAxis   *height = &c->walk.axis[0], *width = &c->walk.axis[1];
     const int64_t      group = block / c->slabs, slab = block % c->slabs;
-    int64_t            b = group * c->walk.batch / c->groups;
-    const int64_t      b_end = (group + 1) * c->walk.batch / c->groups;
-    const int64_t      i_begin = slab * height->out / c->slabs;
-    const int64_t      i_end = (slab + 1) * height->out / c->slabs;
-    const int64_t      F = c->walk.out_channels, y_image = height->out * width->out * F;
+    const int64_t      F = c->walk.out_channels, row = width->out * F;
     const bool         narrow = !c->call->pool && c->call->out_type->dtype == CORNU_BF16;
+    const int64_t      y_size = narrow ? sizeof(uint16_t) : sizeof(float);
     float             *maps = c->maps + thread * (c->maps_count + pooled_row(c));
-    char              *y = c->call->pool ? (char *)maps
-                         : (char *)c->call->out[0] +
-                           b * y_image * (narrow ? sizeof(uint16_t) : sizeof(float));
-    CornuRun          *runs = c->runs + thread * c->taps * c->how.passes;
-    const void        *x = rows_of_x(c, b, b_end, i_begin, i_end, thread);
     CornuEpilogue      rest = *c->call->epilogue;
+    Band band = {
+        .b = group * c->walk.batch / c->groups, .b_end = (group + 1) * c->walk.batch / c->groups,
+        .i = slab * height->out / c->slabs, .i_end = (slab + 1) * height->out / c->slabs,
+        .runs = c->runs + thread * c->taps * c->how.passes,
+        .y_image = height->out * row,
+        .pairs = (uint32_t *)(void *)(c->x + thread * c->x_bytes + c->x_bytes - c->pairs_bytes),
+    };
+    CornuTile tile = { .runs = band.runs, .narrow = narrow,
+                       .relu = rest.activation == CORNU_OP_RELU };
     rest.bias = NULL;
-    CornuTile tile = { .runs = runs, .narrow = narrow,
-                       .relu = !c->call->pool && rest.activation == CORNU_OP_RELU };
-    for (int64_t first = 0, columns; first < c->padded; first += columns) {
-        columns = panel_width(c, first);
-        tile.panel = c->panels + panel_offset(c, first);
-        tile.bias = (c->call->pool ? c->zeros : c->bias) + first;
-        tile.vectors = (int)(columns / c->products->lanes);
-        tile.columns = (int)smaller(columns, F - first);
-        for (int64_t i = i_begin; i < i_end; i++)
-            for (int64_t j = 0, j_end; j < width->out; j = j_end) {
-                j_end = c->along_width ? width->ends[j] : j + 1;
-                tile.run_count = all_runs(c, i, j, runs);
-                position(c, &tile, first, x, b_end - b, i, j, j_end, y);
-            }
+    band.x = rows_of_x(c, band.b, band.b_end, band.i, band.i_end, thread);
+    if (c->call->pool) {
+        band.y = (char *)maps;
+        if (c->in_windows) convolve_windows(c, &band, maps + c->maps_count);
+        else convolve_map(c, &band, maps + c->maps_count);
+        return;
     }
-    if (c->call->pool) pool_images(c, maps, maps + c->maps_count, b, b_end);
-    else if (!tile.relu && rest.activation != CORNU_OP_COUNT)
-        for (; b < b_end; b++, y += y_image * (int64_t)sizeof(float))
-            cornu__epilogue_apply(&rest, (float *)(void *)y + i_begin * width->out * F,
-                                  (i_end - i_begin) * width->out, F, F, 0);
+    band.y = (char *)c->call->out[0] + (band.b * height->out + band.i) * row * y_size;
+    convolve_band(c, &tile, &band);
+    for (int64_t b = band.b; b < band.b_end && rest.gate; b++)
+        cornu__epilogue_gate(&rest, c->call->out_type->dtype, (b * height->out + band.i) * row,
+                             (band.i_end - band.i) * row,
+                             band.y + (b - band.b) * band.y_image * y_size);
+    if (!tile.relu && rest.activation != CORNU_OP_COUNT)
+        for (int64_t b = band.b; b < band.b_end; b++, band.y += band.y_image * y_size)
+            cornu__epilogue_apply(&rest, (float *)(void *)band.y,
+                                  (band.i_end - band.i) * width->out, F, F, 0);
 }
 
 static CornuStatus conv2d(const CornuKernelCall *call)
@@ -317,10 +528,13 @@ static CornuStatus conv2d(const CornuKernelCall *call)
     const CornuMachine machine = cornu__machine_of(call);
     lay_out(&c, &call->op, call->out_type, &machine, call->scratch);
     const CornuAxis *height = &c.walk.axis[0];
-    c.along_width = rows_along_width(&c);
+    c.along_width = c.gather || rows_along_width(&c);
     c.groups = c.along_width ? c.walk.batch : ceil_divide(c.walk.batch, c.products->tile_rows);
     c.slabs = c.groups && !call->pool ? smaller(height->out, ceil_divide(UNITS, c.groups)) : 1;
-    if (call->pool) c.pool = cornu__pool(call->pool);
+    if (call->pool) {
+        c.pool = cornu__pool(call->pool);
+        choose_bands(&c);
+    }
     cornu__biases(call->epilogue, call->out_type->dtype, c.walk.out_channels, c.padded, c.bias);
     memset(c.zeros, 0, (size_t)c.padded * sizeof(float));
     cornu__threads_run(call->threads, c.groups * c.slabs, convolve, &c);
@@ -336,6 +550,6 @@ const CornuKernel cornu__host_conv2d_pooled = {
     .takes_epilogue = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };
 const CornuKernel cornu__host_conv2d_grad_input = {
-    .accepts = cornu__product_accepts, .scratch = conv2d_scratch, .run = conv2d,
+    .accepts = cornu__product_accepts, .scratch = conv2d_scratch, .run = conv2d, .takes_gate = true,
     .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };

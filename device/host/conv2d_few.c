@@ -306,6 +306,9 @@ static void make_strip(void *context, int64_t block, int thread)
         sum_row(c, p, i, j_end - j, columns, taps, y);
         if (narrow)
             cornu__bf16()->narrow(y, (j_end - j) * C, (uint16_t *)c->call->out[0] + at);
+        if (c->call->epilogue->gate)
+            cornu__epilogue_gate(c->call->epilogue, c->call->out_type->dtype, at, (j_end - j) * C,
+                                 (char *)c->call->out[0] + at * (narrow ? 2 : 4));
     }
 }
 
@@ -320,6 +323,6 @@ static CornuStatus few(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_conv2d_grad_input_few = {
-    .accepts = accepts, .scratch = few_scratch, .run = few, .pack_bytes = pack_bytes,
-    .pack = pack, .packs = 1, .otherwise = &cornu__host_conv2d_grad_input,
+    .accepts = accepts, .scratch = few_scratch, .run = few, .takes_gate = true,
+    .pack_bytes = pack_bytes, .pack = pack, .packs = 1, .otherwise = &cornu__host_conv2d_grad_input,
 };

@@ -58,15 +58,10 @@ typedef struct {
     _Atomic int64_t        bad_row;    /* an image whose index makes no sense, or -1         */
 } FilterGradient;
 
-/* Rows from the first to the last that any tap meets, rows left out before the first included,
- * and whether x has them all: then low <= 0. */
-static int64_t reach(const CornuAxis *axis)
+static bool inside(const CornuAxis *axis)
 {
-    return (axis->out - 1) * axis->stride + (axis->taps - 1) * axis->dilation + 1 +
-           larger(0, -axis->low);
+    return axis->low <= 0 && cornu__axis_reach(axis) <= axis->in;
 }
-
-static bool inside(const CornuAxis *axis) { return axis->low <= 0 && reach(axis) <= axis->in; }
 
 /* Elements of the longest row that a pool of 255 padded columns can make. */
 static int64_t pooled_row(const CornuWalk *walk)
@@ -92,7 +87,7 @@ static size_t lay_out(FilterGradient *g, const CornuOpCall *op, const CornuType 
     g->copy_x = depth > 1 || !g->how.in_place || g->pad_x;
     g->copy_y = depth > 1 || !g->how.in_place || pooled || g->padded != F;
     for (int a = 0; a < 2; a++)
-        g->extent[a] = g->pad_x ? reach(&g->walk.axis[a]) : g->walk.axis[a].in;
+        g->extent[a] = g->pad_x ? cornu__axis_reach(&g->walk.axis[a]) : g->walk.axis[a].in;
     const int64_t x_image = height->in * width->in * C, positions = height->out * width->out;
     const int64_t image_bytes = 4 * parts / depth * (x_image + positions * g->padded);
     g->layers = g->how.passes > 1 ? 2 : 1;
@@ -235,41 +230,64 @@ static const float *copy_y(const FilterGradient *g, int64_t b, int64_t b_end, in
     return to;
 }
 
-/* One image of the pool's gradient, in f32. */
-static void pool_image(FilterGradient *g, int64_t b, int thread, float *map)
+/* One image of the pool's gradient in f32. */
+static void pool_image(FilterGradient *g, int64_t b, float *map)
 {
     const int64_t pooled = g->pool.height.out * g->pool.width.out * g->pool.channels;
-    float        *row = g->map_count ? g->maps + (thread + 1) * g->map_count -
-                                       pooled_row(&g->walk) : NULL;
+    float        *row = g->map_count ? map + g->map_count - pooled_row(&g->walk) : NULL;
     if (!cornu__pool_grad_image(&g->pool, cornu__in_memory(&g->how, g->call->in[1], b * pooled),
                                 row, (const uint8_t *)g->call->in[2] + b * pooled, map))
         atomic_store(&g->bad_row, b);
 }
 
-/* d_y of images b to b_end, made from the pool's. Of bf16 it is rounded, as it would be in memory:
- * windows that overlap add up. */
-static const float *gradient_of_pool(FilterGradient *g, int64_t b, int64_t b_end, int thread)
+/* `count` elements of images b and, of pairs, b + 1 in bf16 as operands of the tiles. */
+static void join_halves(const FilterGradient *g, int64_t b, int64_t count, int thread, float *to)
 {
     const CornuBf16 *bf16 = cornu__bf16();
-    const int64_t    image = g->pool.height.in * g->pool.width.in * g->pool.channels;
-    const bool       narrow = g->how.from == CORNU_BF16 && !cornu__pool_is_exact(&g->pool);
-    float           *d_y = g->d_y + thread * g->y_part, *to = d_y;
-    for (int64_t k = b; k < b_end && g->products->depth == 1; k++, to += image) {
-        pool_image(g, k, thread, to);
-        if (!narrow) continue;
-        bf16->narrow(to, image, half(g, thread, 0));
-        bf16->widen(half(g, thread, 0), image, to);
-    }
-    for (int64_t k = b; k < b_end && g->products->depth == 2; k += 2, to += image) {
-        const bool both = k + 1 < g->walk.batch;
-        for (int i = 0; i < 1 + both; i++) {
-            float *map = g->maps + thread * g->map_count;
-            pool_image(g, k + i, thread, map);
-            bf16->narrow(map, image, half(g, thread, i));
+    if (g->products->depth == 1) bf16->widen(half(g, thread, 0), count, to);
+    else bf16->pair(half(g, thread, 0), b + 1 < g->walk.batch ? half(g, thread, 1) : NULL, count,
+                    (uint32_t *)(void *)to);
+}
+
+/* d_y of images b and, of pairs, b + 1 in bf16. Windows that overlap add up in f32 and are rounded
+ * then, as they would be in memory; others are moved a row at a time, in the first-level cache. */
+static void pool_halves(FilterGradient *g, int64_t b, int thread, float *to)
+{
+    const CornuPool *pool = &g->pool;
+    const int64_t    images = smaller(g->products->depth, g->walk.batch - b);
+    const int64_t    row = pool->width.in * pool->channels;
+    const int64_t    y_row = pool->width.out * pool->channels;
+    if (!cornu__pool_is_exact(pool)) {
+        float *map = g->maps + thread * g->map_count;
+        for (int i = 0; i < images; i++) {
+            pool_image(g, b + i, map);
+            cornu__bf16()->narrow(map, pool->height.in * row, half(g, thread, i));
         }
-        bf16->pair(half(g, thread, 0), both ? half(g, thread, 1) : NULL, image,
-                   (uint32_t *)(void *)to);
+        join_halves(g, b, pool->height.in * row, thread, to);
+        return;
     }
+    for (int64_t k = 0; k < pool->height.out; k++) {
+        const int64_t count = cornu__pool_rows(pool, k) * row;
+        for (int i = 0; i < images; i++) {
+            const int64_t at = ((b + i) * pool->height.out + k) * y_row;
+            if (!cornu__pool_grad_narrow(pool, k, (const uint16_t *)g->call->in[1] + at,
+                                         (const uint8_t *)g->call->in[2] + at,
+                                         half(g, thread, i)))
+                atomic_store(&g->bad_row, b + i);
+        }
+        join_halves(g, b, count, thread, to);
+        to += count;
+    }
+}
+
+/* d_y of images b to b_end, made from the pool's. */
+static const float *gradient_of_pool(FilterGradient *g, int64_t b, int64_t b_end, int thread)
+{
+    const int64_t image = g->pool.height.in * g->pool.width.in * g->pool.channels;
+    float        *d_y = g->d_y + thread * g->y_part, *to = d_y;
+    for (; b < b_end; b += g->products->depth, to += image)
+        if (g->how.from == CORNU_BF16) pool_halves(g, b, thread, to);
+        else pool_image(g, b, to);
     return d_y;
 }
 
@@ -349,8 +367,8 @@ static void sum_gathered(const FilterGradient *g, CornuOuter outer, float *sums)
         const int64_t count = smaller(GATHERED, g->rows - first);
         for (int64_t m = 0; m < count; m++) {
             const int64_t tap = (first + m) / C, u = tap / width->taps, v = tap % width->taps;
-            offsets[m] = ((u * height->dilation + larger(0, -height->low)) * g->extent[1] +
-                          v * width->dilation + larger(0, -width->low)) * C + (first + m) % C;
+            offsets[m] = (cornu__axis_reached(height, u) * g->extent[1] +
+                          cornu__axis_reached(width, v)) * C + (first + m) % C;
         }
         sum_rows(g, outer, sums, first, count);
     }

@@ -40,6 +40,11 @@ int64_t cornu__axis_row(const CornuAxis *axis, int64_t out, int64_t slot)
     return row >= 0 && row < axis->in ? row : -1;
 }
 
+int64_t cornu__axis_reach(const CornuAxis *axis)
+{
+    return (axis->out - 1) * axis->stride + cornu__axis_reached(axis, axis->taps - 1) + 1;
+}
+
 int64_t cornu__walk_size(const CornuWalk *walk)
 {
     const CornuAxis *height = &walk->axis[0], *width = &walk->axis[1];

@@ -39,6 +39,15 @@ void    cornu__walk_start(CornuWalk *walk, int64_t *memory);
 int64_t cornu__axis_tap(const CornuAxis *axis, int64_t slot);
 int64_t cornu__axis_row(const CornuAxis *axis, int64_t out, int64_t slot);
 
+/* Not transposed: the rows of an input that is padded so that every tap meets a row of it, from the
+ * first that any meets, those left out before included; and which of them a tap of output 0 meets.
+ * Row 0 of the input is row `low` there, or 0 if low is negative. */
+int64_t cornu__axis_reach(const CornuAxis *axis);
+static inline int64_t cornu__axis_reached(const CornuAxis *axis, int64_t tap)
+{
+    return tap * axis->dilation + (axis->low < 0 ? -axis->low : 0);
+}
+
 /* The rows [*from, *to) of the input among which are all that the outputs [out, out_end) meet. */
 void cornu__rows_met(const CornuAxis *axis, int64_t out, int64_t out_end, int64_t *from,
                      int64_t *to);

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "bf16.h"
 #include "kernel.h"
 #include "product.h"
 #include "vector.h"
@@ -33,4 +34,13 @@ void cornu__epilogue_apply(const CornuEpilogue *epilogue, float *y, int64_t rows
         return;
     }
     for (int64_t m = 0; m < rows; m++) activate(epilogue, y + m * stride, columns);
+}
+
+void cornu__epilogue_gate(const CornuEpilogue *epilogue, CornuDtype dtype, int64_t first,
+                          int64_t count, void *y)
+{
+    if (dtype == CORNU_BF16)
+        cornu__bf16()->gate((const uint16_t *)epilogue->gate + first, count, y);
+    else
+        cornu__products()->gate((const float *)epilogue->gate + first, count, y);
 }

@@ -382,6 +382,7 @@ static CornuStatus run_step(const CornuPlan *plan, const CornuStep *step, void *
             pool = cornu_program_call(plan->program, &plan->program->ops[step->pool],
                                       pool_types);
         if (step->has_bias) epilogue.bias = in[step->in_count - 1];
+        if (step->has_gate) epilogue.gate = in[step->in_count - 1];
         return step->kernel->run(&(CornuKernelCall){
             .op = call, .out_type = out_type, .in = in, .out = out, .epilogue = &epilogue,
             .threads = plan->host->threads, .multiplier = plan->host->multiplier,

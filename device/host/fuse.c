@@ -3,7 +3,8 @@
  *
  * First each convolution that nobody but a max pooling reads is joined with it, and so is
  * each filter gradient with the pooling's gradient that it alone reads. Then each kernel
- * that takes an epilogue absorbs the bias and the activation behind it. Then elementwise
+ * that takes an epilogue absorbs the bias and the activation behind it, or the slope of a
+ * relu that multiplies its result. Then elementwise
  * ops with as many elements are joined into groups, along the values between them, unless
  * a path from one to the other leads through something outside: that would have to run in
  * the midst of the group. What is only looked at differently (reshape, broadcast,
@@ -164,6 +165,23 @@ static void absorb_epilogue(Fuser *f, int op)
     }
 }
 
+/* Joins the multiplication by the slope of a relu to the kernel of op `op`, where nobody else sees
+ * what is between; the relu's result, which the slope is told from, is in memory anyway. */
+static void absorb_gate(Fuser *f, int op)
+{
+    const CornuProgram *program = f->program;
+    const CornuValue    value = program->ops[op].out_first;
+    const int           next = f->nodes[op].user;
+    if (!f->nodes[op].kernel->takes_gate || f->nodes[op].uses != 1 || next < 0 ||
+        program->ops[next].id != CORNU_OP_MULTIPLY)
+        return;
+    const CornuValue *in = operands_of(f, next);
+    const int         slope = program->values[in[in[0] == value]].op;
+    if (slope <= op || program->ops[slope].id != CORNU_OP_STEP || f->nodes[slope].uses != 1) return;
+    absorb(f, op, slope);
+    absorb(f, op, next);
+}
+
 /* ---- Groups ---- */
 
 /* The op whose result op `op` would read in a register if the two were in one group:
@@ -305,6 +323,7 @@ static void find_needs(Fuser *f)
                 f->nodes[i].kind == NODE_ALONE || f->nodes[i].kind == NODE_JOINED)
                 need(f, operands_of(f, i)[k]);
             CornuValue bias;
+            if (absorbed && f->program->ops[i].id == CORNU_OP_STEP) need(f, operands_of(f, i)[k]);
             if (absorbed && f->program->ops[i].id == CORNU_OP_ADD &&
                 is_bias(f, operands_of(f, i)[k],
                         cornu_program_type(f->program, f->program->ops[i].out_first),
@@ -489,7 +508,7 @@ static CornuStatus add_kernel(Fuser *f, int op)
     const CornuProgramOp *made =
         &program->ops[op]; /* whose outputs the step has, but for 0 */
     CornuEpilogue         epilogue = { .activation = CORNU_OP_COUNT };
-    CornuValue            bias = CORNU_NO_VALUE;
+    CornuValue            bias = CORNU_NO_VALUE, gate = CORNU_NO_VALUE;
     int                   last = op;
     for (int i = f->nodes[op].next; i >= 0; last = i, i = f->nodes[i].next) {
         if (i == f->nodes[op].pool) {
@@ -498,17 +517,20 @@ static CornuStatus add_kernel(Fuser *f, int op)
             CornuType type = cornu_program_type(program, made->out_first);
             for (int k = 0; k < 2 && bias == CORNU_NO_VALUE; k++)
                 if (!is_bias(f, operands_of(f, i)[k], type, &bias)) bias = CORNU_NO_VALUE;
-        } else {
+        } else if (program->ops[i].id == CORNU_OP_STEP) {
+            gate = operands_of(f, i)[0];
+        } else if (program->ops[i].id != CORNU_OP_MULTIPLY) {
             epilogue.activation = program->ops[i].id;
             epilogue.attributes = program->ops[i].attributes;
         }
     }
-    const bool has_bias = bias != CORNU_NO_VALUE,
+    const bool has_bias = bias != CORNU_NO_VALUE, has_gate = gate != CORNU_NO_VALUE,
                is_kernel = f->nodes[op].kind == NODE_KERNEL;
     CornuValue *in = cornu__allocate((size_t)program->ops[op].in_count + 2, sizeof *in);
     if (!in) return CORNU_ERR_MEMORY;
     int in_count = add_operands(f, op, in);
     if (has_bias) in[in_count++] = bias;
+    if (has_gate) in[in_count++] = gate;
     CornuValue outs[CORNU_MAX_OUTPUTS];
     for (int i = 0; i < made->out_count; i++) outs[i] = made->out_first + i;
     if (last != op) outs[0] = program->ops[last].out_first;
@@ -526,6 +548,7 @@ static CornuStatus add_kernel(Fuser *f, int op)
     step->kernel = f->nodes[op].kernel;
     step->epilogue = epilogue;
     step->has_bias = has_bias;
+    step->has_gate = has_gate;
     step->packed = packed;
     return note_ops(step, f, op);
 }
@@ -573,6 +596,7 @@ CornuStatus cornu__fuse(CornuPlan *plan)
         if (f.nodes[i].kind == NODE_KERNEL && f.nodes[i].unit == i) {
             join_pool(&f, i);
             absorb_epilogue(&f, i);
+            absorb_gate(&f, i);
         }
     form_groups(&f);
     find_needs(&f);

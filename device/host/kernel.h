@@ -19,18 +19,25 @@
 
 /*
  * What a product does to its result before it leaves the registers or the cache:
- *     y = activation(y + bias), each part optional, bias along the last axis.
+ *     y = activation(y + bias) step(gate), each part optional, bias along the last axis.
+ * Gates are what a relu made: behind a gradient the last factor is that activation's.
  */
 typedef struct {
     const void      *bias;         /* of the result's dtype; NULL: none */
+    const void      *gate;         /* of its dtype and shape; NULL: none */
     CornuOpId        activation;   /* CORNU_OP_COUNT: none; else RELU, ELU, TANH, SIGMOID */
     CornuAttributes  attributes;   /* of the activation */
 } CornuEpilogue;
 
-/* Applies one of f32 to `rows` rows of `columns` f32 at y, `stride` elements apart; column 0 of the
- * block is `first_column` of the tensor, which selects the bias. */
+/* Applies one of f32, without gate, to `rows` rows of `columns` f32 at y, `stride` elements apart;
+ * column 0 of the block is `first_column` of the tensor, which selects the bias. */
 void cornu__epilogue_apply(const CornuEpilogue *epilogue, float *y, int64_t rows,
                            int64_t columns, int64_t stride, int64_t first_column);
+
+/* Multiplies `count` elements of a result at y, the first of which is element `first` of it, by
+ * step(gate); dtype F32 or BF16. */
+void cornu__epilogue_gate(const CornuEpilogue *epilogue, CornuDtype dtype, int64_t first,
+                          int64_t count, void *y);
 
 /* How a device multiplies: f32, or bf16, f32 operands then in some passes (device.h). */
 typedef struct {
@@ -74,7 +81,7 @@ struct CornuKernel {
                       const CornuMachine *machine);
     /* CORNU_ERR_VALUE for a fault in the data, naming the row. */
     CornuStatus (*run)(const CornuKernelCall *call);
-    bool takes_epilogue;
+    bool takes_epilogue;   /* a bias and an activation */
     /* NULL, or what lays one operand out as `run` wants it: so many bytes, made from
      * call->in[packs] at call->out[0]. This is a step of its own, so that shards share what they
      * read alike: `run` then finds those bytes in in[packs]. 0 bytes: `run` takes the operand as it
@@ -83,6 +90,7 @@ struct CornuKernel {
                          const CornuMachine *machine);
     void (*pack)(const CornuKernelCall *call);
     int packs;   /* the operand's number */
+    bool takes_gate;
     /* NULL, or the kernel for the calls that this one does not accept. */
     const CornuKernel *otherwise;
 };

@@ -140,6 +140,7 @@ void cornu__plan_print(const CornuPlan *plan, FILE *to)
             fprintf(to, " with %s", cornu_op_name(plan->program->ops[step->pool].id));
         if (step->group) cornu__group_print(step->group, to);
         if (step->has_bias) fprintf(to, " + bias");
+        if (step->has_gate) fprintf(to, " + step + multiply");
         if (step->epilogue.activation != CORNU_OP_COUNT)
             fprintf(to, " + %s", cornu_op_name(step->epilogue.activation));
         const CornuValue *operands = plan->operands + step->in_first;

@@ -19,16 +19,23 @@ bool cornu__pool_is_exact(const CornuPool *pool)
            width->out * width->size <= width->in;
 }
 
-/* Zero behind the last window of each row, and below the last row of windows. */
-static void clear_rest(const CornuPool *pool, float *d_x)
+int64_t cornu__pool_rows(const CornuPool *pool, int64_t i)
+{
+    const int64_t size = pool->height.size;
+    return i + 1 < pool->height.out ? size : pool->height.in - i * size;
+}
+
+/* Zero behind the last window of each of the first `rows` rows of d_x, and all of the `below`
+ * following; `size` bytes an element. */
+static void clear_rest(const CornuPool *pool, int64_t rows, int64_t below, void *d_x, size_t size)
 {
     const int64_t C = pool->channels, width = pool->width.in;
-    const int64_t rows = pool->height.out * pool->height.size;
     const int64_t columns = pool->width.out * pool->width.size;
+    char *const   at = d_x;
     for (int64_t i = 0; i < rows && columns < width; i++)
-        memset(d_x + (i * width + columns) * C, 0, (size_t)((width - columns) * C) * sizeof(float));
-    memset(d_x + rows * width * C, 0,
-           (size_t)((pool->height.in - rows) * width * C) * sizeof(float));
+        memset(at + (size_t)((i * width + columns) * C) * size, 0,
+               (size_t)((width - columns) * C) * size);
+    memset(at + (size_t)(rows * width * C) * size, 0, (size_t)(below * width * C) * size);
 }
 
 bool cornu__pool_grad_image(const CornuPool *pool, const void *d_y, float *wide,
@@ -38,7 +45,9 @@ bool cornu__pool_grad_image(const CornuPool *pool, const void *d_y, float *wide,
     const int64_t     row = pool->width.out * pool->channels;
     bool              found = true;
     const int64_t     count = pool->height.in * pool->width.in * pool->channels;
-    if (cornu__pool_is_exact(pool)) clear_rest(pool, d_x);
+    const int64_t     rows = pool->height.out * pool->height.size;
+    if (cornu__pool_is_exact(pool))
+        clear_rest(pool, rows, pool->height.in - rows, d_x, sizeof *d_x);
     else memset(d_x, 0, (size_t)count * sizeof *d_x);
     for (int64_t i = 0; i < pool->height.out; i++) {
         const float *from = wide ? wide : (const float *)d_y + i * row;
@@ -47,6 +56,14 @@ bool cornu__pool_grad_image(const CornuPool *pool, const void *d_y, float *wide,
         else pools->average_grad(pool, i, from, d_x);
     }
     return found;
+}
+
+bool cornu__pool_grad_narrow(const CornuPool *pool, int64_t i, const uint16_t *d_y,
+                             const uint8_t *index, uint16_t *d_x)
+{
+    const int64_t size = pool->height.size;
+    clear_rest(pool, size, cornu__pool_rows(pool, i) - size, d_x, sizeof *d_x);
+    return cornu__pools()->max_grad_narrow(pool, d_y, index, d_x);
 }
 
 CornuStatus cornu__pool_bad_index(const CornuPool *pool, int64_t row)

@@ -21,6 +21,9 @@ typedef struct {
      * max_grad is false if an index named none of its window's elements. */
     bool (*max_grad)(const CornuPool *pool, int64_t i, const float *d_y, const uint8_t *index,
                      float *d_x);
+    /* max_grad of exact windows, in bf16; d_x: the first of the rows under the row of windows. */
+    bool (*max_grad_narrow)(const CornuPool *pool, const uint16_t *d_y, const uint8_t *index,
+                            uint16_t *d_x);
     void (*average_grad)(const CornuPool *pool, int64_t i, const float *d_y, float *d_x);
 } CornuPools;
 
@@ -34,6 +37,13 @@ CornuPool cornu__pool(const CornuOpCall *call);
  * average_pool2d. d_y is f32 if `wide` is NULL, else bf16 and `wide` has room for one row of it. */
 bool cornu__pool_grad_image(const CornuPool *pool, const void *d_y, float *wide,
                             const uint8_t *index, float *d_x);
+
+/* Of max_pool2d in bf16 throughout, windows must be exact: the rows of d_x, of which it points to
+ * the first, under row i of windows, which d_y and index point to; with the last one all rows
+ * behind. cornu__pool_rows says how many they are. */
+bool    cornu__pool_grad_narrow(const CornuPool *pool, int64_t i, const uint16_t *d_y,
+                                const uint8_t *index, uint16_t *d_x);
+int64_t cornu__pool_rows(const CornuPool *pool, int64_t i);
 
 /* What that fault is called. */
 CornuStatus cornu__pool_bad_index(const CornuPool *pool, int64_t row);

@@ -1,7 +1,8 @@
 /*
  * Max and average pooling and their gradients, f32 or bf16: x (B, H, W, C), y (B, Ho, Wo, C). Work
  * is cut by images and, forwards, rows of outputs; a gradient's image belongs to one thread, which
- * adds its windows in order. bf16 is widened to f32 a slab or an image at a time, in the cache.
+ * adds its windows in order. bf16 is widened to f32 a slab or an image at a time, in the cache; the
+ * gradient of a maximum only moves it where windows do not overlap.
  */
 #include <stdatomic.h>
 
@@ -19,6 +20,7 @@ typedef struct {
     int64_t                x_image, y_row;
     const CornuBf16       *bf16;        /* NULL: f32 */
     float                 *x, *y;       /* of bf16: an image of each, per thread */
+    bool                   narrow;      /* a gradient that needs no sums: in bf16 throughout */
     _Atomic int64_t        bad_row;     /* an image whose index makes no sense, or -1 */
 } Pooling;
 
@@ -40,8 +42,9 @@ static size_t lay_out(Pooling *p, const CornuOpCall *op, int threads, float *scr
     p->bf16 = op->in[0].dtype == CORNU_BF16 ? cornu__bf16() : NULL;
     p->x = scratch;
     p->y = scratch ? scratch + threads * p->x_image : NULL;
-    return p->bf16 ? (size_t)(threads * (p->x_image + p->pool.height.out * p->y_row)) *
-                     sizeof(float) : 0;
+    p->narrow = p->bf16 && op->id == CORNU_OP_MAX_POOL2D_GRAD && cornu__pool_is_exact(&p->pool);
+    if (!p->bf16 || p->narrow) return 0;
+    return (size_t)(threads * (p->x_image + p->pool.height.out * p->y_row)) * sizeof(float);
 }
 
 static size_t pool2d_scratch(const CornuOpCall *op, const CornuType *out_type,
@@ -108,6 +111,21 @@ static CornuStatus pool2d(const CornuKernelCall *call)
     return CORNU_OK;
 }
 
+/* Only moved. */
+static void narrow_image(void *context, int64_t b, int thread)
+{
+    (void)thread;
+    Pooling        *p = context;
+    const int64_t   count = p->pool.height.out * p->y_row, row = p->x_image / p->pool.height.in;
+    const uint16_t *d_y = (const uint16_t *)p->call->in[0] + b * count;
+    const uint8_t  *index = (const uint8_t *)p->call->in[1] + b * count;
+    uint16_t       *d_x = (uint16_t *)p->call->out[0] + b * p->x_image;
+    for (int64_t i = 0; i < p->pool.height.out; i++, d_y += p->y_row, index += p->y_row) {
+        if (!cornu__pool_grad_narrow(&p->pool, i, d_y, index, d_x)) atomic_store(&p->bad_row, b);
+        d_x += cornu__pool_rows(&p->pool, i) * row;
+    }
+}
+
 static void grad_image(void *context, int64_t b, int thread)
 {
     Pooling       *p = context;
@@ -127,7 +145,7 @@ static CornuStatus pool2d_grad(const CornuKernelCall *call)
 {
     Pooling p;
     start(&p, call);
-    cornu__threads_run(call->threads, p.batch, grad_image, &p);
+    cornu__threads_run(call->threads, p.batch, p.narrow ? narrow_image : grad_image, &p);
     return p.bad_row < 0 ? CORNU_OK : cornu__pool_bad_index(&p.pool, p.bad_row);
 }
 

@@ -40,6 +40,21 @@ typedef struct {
 } CornuTile;
 
 /*
+ * The largest of windows of two by two rows, or the first NaN, without a map of all rows in memory:
+ *
+ *     y[w, n] = activation(bias[n] + max over i, j of z[i, j, w, n])
+ *     index[w, n] = 2 i + j of that one, y_stride elements between windows
+ *     z[i, j, w, n] = sum over runs, k of x[i x_row + (2 w + j) x_stride + offset + k] panel[k, n]
+ *
+ * tile.rows counts windows, at most most_windows.
+ */
+typedef struct {
+    CornuTile tile;
+    ptrdiff_t x_row;
+    uint8_t  *index;
+} CornuWindows;
+
+/*
  * sum[m, n] = sum over b, i, j of
  *     x[b x_image + i x_row + j x_pixel + offset(m)] y[b y_image + i y_row + j y_pixel + n]
  *
@@ -59,10 +74,11 @@ typedef struct {
 } CornuOuter;
 
 typedef struct {
-    int    lanes, tile_rows, outer_rows, gather_rows;
+    int    lanes, tile_rows, most_windows, outer_rows, gather_rows;
     int    depth;   /* elements that stand together: 1, of bf16 2 */
     size_t size;    /* bytes of an element */
     void (*tile)(const CornuTile *tile);
+    void (*windows)(const CornuWindows *windows);   /* NULL: none, most_windows is 0 */
     void (*outer)(const CornuOuter *outer);
     /* `count` rows of a panel, from row k on, of `width` columns of which the first `columns` are
      * there and the others zero; row k + i, column n is from[i k_step + n n_step]. */
@@ -71,6 +87,8 @@ typedef struct {
     /* y = y + bias, then max(y, 0) if so wished; bias NULL: none. */
     void (*finish)(float *y, int64_t rows, int64_t columns, int64_t stride, const float *bias,
                    bool relu);
+    /* y = y step(gate); NULL where finish is. */
+    void (*gate)(const float *gate, int64_t count, float *y);
     /* Multiply-adds on registers alone, the limit of all products: makes steps * limit_flops
      * floating-point operations. The result means nothing. */
     float (*limit)(int64_t steps);

@@ -195,10 +195,43 @@ static void test_conversions(void **state)
     for (int i = 0; i < 3; i++) assert_true(finite[i] == 0 && middle[i] == 0 && low[i] == 0);
 }
 
+/* Every bf16 behind gates of every kind, against the product. */
+static void test_gates(void **state)
+{
+    (void)state;
+    enum { ALL = 65536 };
+    static const float gates[] = { 0.0f, -0.0f, 1e-40f, -1e-40f, 2.5f, -3.0f, INFINITY, -INFINITY,
+                                   NAN };
+    uint16_t *gate = malloc(ALL * sizeof *gate), *y = malloc(ALL * sizeof *y);
+    float    *wide_gate = malloc(ALL * sizeof *wide_gate), *wide = malloc(ALL * sizeof *wide);
+    for (size_t g = 0; g < sizeof gates / sizeof *gates; g++) {
+        for (int i = 0; i < ALL; i++) {
+            gate[i] = cornu_bf16_from_float(gates[g]);
+            y[i] = (uint16_t)i;
+            wide_gate[i] = cornu_bf16_to_float(gate[i]);
+            wide[i] = cornu_bf16_to_float(y[i]);
+        }
+        bf16->gate(gate, ALL, y);
+        cornu__products()->gate(wide_gate, ALL, wide);
+        for (int i = 0; i < ALL; i++) {
+            const float product = cornu_bf16_to_float((uint16_t)i) *
+                                  (wide_gate[i] > 0.0f ? 1.0f : 0.0f);
+            if (isnan(product)) assert_true(isnan(at(y, i)) && isnan(wide[i]));
+            else assert_true(at(y, i) == (double)product && wide[i] == product &&
+                             !signbit(at(y, i)) == !signbit(product));
+        }
+    }
+    free(gate);
+    free(y);
+    free(wide_gate);
+    free(wide);
+}
+
 static int with_isa(CornuIsa isa)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_conversions),
+        cmocka_unit_test(test_gates),
         /* of pairs alone */
         cmocka_unit_test(test_tile),
         cmocka_unit_test(test_outer),
@@ -208,7 +241,7 @@ static int with_isa(CornuIsa isa)
     numbers_begin();
     bf16 = cornu__bf16();
     p = cornu__products_of_bf16();
-    return _cmocka_run_group_tests(cornu__isa_name(isa), tests, p->depth == 1 ? 1 : 3, NULL, NULL);
+    return _cmocka_run_group_tests(cornu__isa_name(isa), tests, p->depth == 1 ? 2 : 4, NULL, NULL);
 }
 
 /* Only the tiles are emulated: the outer products are those of the processor's own set. */

@@ -661,7 +661,8 @@ static void check_pooled(CornuShape x, CornuShape filter, CornuAttributes convol
     const int64_t F = filter.extent[3], count = cornu_type_count(p.out_type[0]);
     float        *bias = malloc((size_t)F * sizeof *bias);
     for (int64_t f = 0; f < F; f++) bias[f] = 0.25f * (float)between(-8, 8);
-    y.epilogue = (CornuEpilogue){ bias, activations[between(0, 4)], { .alpha.alpha = 0.7 } };
+    y.epilogue = (CornuEpilogue){ .bias = bias, .activation = activations[between(0, 4)],
+                                  .attributes.alpha.alpha = 0.7 };
     cornu__epilogue_apply(&y.epilogue, pooled[0], count / F, F, F, 0);
     for (int i = 0; i < 2; i++) joined[i] = unset_memory(cornu_type_bytes(p.out_type[i]));
     for (int threads = 1; threads <= MOST_THREADS; threads++) {
@@ -695,6 +696,15 @@ static void test_pooled(void **state)
     }
     check_pooled(cornu_shape(11, 28, 28, 1), cornu_shape(3, 3, 1, 32), (CornuAttributes){ 0 },
                  random_window(true));
+    /* Straight from the registers: windows of two by two, one channel and few of them. */
+    const CornuAttributes two = { .window = { .size = { 2, 2 }, .strides = { 2, 2 } } };
+    const CornuAttributes same = { .conv2d = { .low = { 2, 2 }, .high = { 2, 2 } } };
+    for (int i = 0; i < 4; i++) {
+        CornuShape x = cornu_shape(2, between(5, 30), between(5, 30), i < 3 ? 1 : 2);
+        check_pooled(x, cornu_shape(3, 3, x.extent[3], pick(filters, 4)), (CornuAttributes){ 0 },
+                     two);
+        check_pooled(x, cornu_shape(5, 5, x.extent[3], pick(filters, 4)), same, two);
+    }
 }
 
 /* ---- Normalization ---- */

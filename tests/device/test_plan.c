@@ -224,6 +224,33 @@ static void test_the_last_of_an_epilogue(void **state)
     }
 }
 
+/* A relu's slope behind an input gradient is no kernel of its own; it stays one where others read
+ * the slope or the gradient. */
+static void test_the_slope_behind_a_gradient(void **state)
+{
+    (void)state;
+    const CornuAttributes gradient = { .conv2d_grad = { .dtype = CORNU_F32, .extents = { 9, 8 } } };
+    for (int i = 0; i < 6; i++) {
+        const int     others = i % 3, channels = i < 3 ? 2 : 35;   /* few of them, and many */
+        CornuProgram *p = cornu_program_create();
+        CornuValue    d_y = input(p, cornu_type(CORNU_F32, 5, 7, 6, 4));
+        CornuValue    w = input(p, cornu_type(CORNU_F32, 3, 3, channels, 4));
+        CornuValue    y = input(p, cornu_type(CORNU_F32, 5, 9, 8, channels));
+        CornuValue    d_x = op(p, CORNU_OP_CONV2D_GRAD_INPUT, &gradient,
+                               (CornuValue[]){ d_y, w }, 2);
+        CornuValue    slope = op1(p, CORNU_OP_STEP, y);
+        output(p, op2(p, CORNU_OP_MULTIPLY, others == 1 ? slope : d_x,
+                      others == 1 ? d_x : slope), -1);
+        if (others == 2) output(p, d_x, -1);
+        check(p, 2e-6, "gated");
+        Compiled made = compile(cpu[1], p);
+        if (statistics(&made)->fallbacks == 0)   /* w is packed */
+            assert_int_equal(statistics(&made)->kernels, others == 2 ? 3 : 2);
+        release(&made);
+        cornu_program_free(p);
+    }
+}
+
 static int64_t bytes_moved(const CornuProgram *program, int shards)
 {
     CornuDevice *tpu = cornu_device_open("tpu", .shards = shards);
@@ -406,6 +433,7 @@ int main(void)
         cmocka_unit_test(test_groups_do_not_wait_for_themselves),
         cmocka_unit_test(test_dropout_drops_the_same_everywhere),
         cmocka_unit_test(test_the_last_of_an_epilogue),
+        cmocka_unit_test(test_the_slope_behind_a_gradient),
         cmocka_unit_test(test_shards_share_packed_weights),
         cmocka_unit_test(test_sums_come_before_products),
         cmocka_unit_test(test_equal_packs_are_one),

@@ -44,4 +44,13 @@ static void pair(const uint16_t *restrict a, const uint16_t *restrict b, int64_t
         for (int64_t i = 0; i < count; i++) to[i] = a[i];
 }
 
-const CornuBf16 CORNU__PER_ISA(cornu__bf16) = { widen, narrow, split, pair };
+/* Bits from 1 to infinity's are above zero. */
+static void gate(const uint16_t *restrict gate, int64_t count, uint16_t *restrict y)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const uint16_t closed = (y[i] & 0x7f80) == 0x7f80 ? 0x7fc0 : y[i] & 0x8000;
+        y[i] = (uint16_t)(gate[i] - 1) < 0x7f80 ? y[i] : closed;
+    }
+}
+
+const CornuBf16 CORNU__PER_ISA(cornu__bf16) = { widen, narrow, split, pair, gate };

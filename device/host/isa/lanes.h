@@ -16,7 +16,8 @@
 #include "per_isa.h"
 
 /* LANES floats fill a register. A tile of TILE_ROWS by TILE_VECTORS registers of sums, one row
- * of operands and one broadcast value are what the register file holds (32, 16, 16). */
+ * of operands and one broadcast value are what the register file holds (32, 16, 16); so is one of
+ * WINDOWS of two by two rows. */
 enum {
 #if defined(__AVX512F__)
     LANES = 16, TILE_ROWS = 14,
@@ -25,7 +26,7 @@ enum {
 #else
     LANES = 4, TILE_ROWS = 6,
 #endif
-    TILE_VECTORS = 2, GATHER_ROWS = TILE_ROWS < 10 ? TILE_ROWS : 10
+    TILE_VECTORS = 2, GATHER_ROWS = TILE_ROWS < 10 ? TILE_ROWS : 10, WINDOWS = TILE_ROWS / 4
 };
 
 typedef float   Lanes __attribute__((vector_size(4 * LANES)));
@@ -100,6 +101,18 @@ INLINE void store_bytes(uint8_t *to, Bits lanes)
     for (int n = 0; n < LANES; n++) to[n] = (uint8_t)lanes[n];
 }
 #endif
+
+/* The first `count` of them. */
+INLINE void store_bytes_some(uint8_t *to, Bits lanes, int count)
+{
+    uint8_t bytes[LANES];
+    if (count >= LANES) {
+        store_bytes(to, lanes);
+    } else {
+        store_bytes(bytes, lanes);
+        for (int n = 0; n < count; n++) to[n] = bytes[n];
+    }
+}
 
 /* bf16 of the lanes in their low halves, rounded as cornu_bf16_from_float does. */
 INLINE Bits narrowed(Lanes value)

@@ -37,7 +37,13 @@ static void finish(float *y, int64_t rows, int64_t columns, int64_t stride,
     }
 }
 
+static void gate(const float *restrict gate, int64_t count, float *restrict y)
+{
+    for (int64_t i = 0; i < count; i++) y[i] *= gate[i] > 0.0f ? 1.0f : 0.0f;
+}
+
 const CornuProducts CORNU__PER_ISA(cornu__products) = {
-    LANES, TILE_ROWS, TILE_ROWS, GATHER_ROWS, DEPTH, sizeof(Element), tile, outer, pack, finish,
+    LANES, TILE_ROWS, WINDOWS, TILE_ROWS, GATHER_ROWS, DEPTH, sizeof(Element), tile, windows, outer,
+    pack, finish, gate,
     limit, 2 * DEPTH * LANES * TILE_SUMS,
 };

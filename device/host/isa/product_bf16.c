@@ -68,6 +68,7 @@ static void pack(void *panel, int64_t width, int64_t k, int64_t count, const voi
 }
 
 const CornuProducts CORNU__PER_ISA(cornu__products) = {
-    LANES, TILE_ROWS, TILE_ROWS, GATHER_ROWS, DEPTH, sizeof(Element), tile, outer, pack, NULL,
+    LANES, TILE_ROWS, WINDOWS, TILE_ROWS, GATHER_ROWS, DEPTH, sizeof(Element), tile, windows, outer,
+    pack, NULL, NULL,
     limit, 2 * DEPTH * LANES * TILE_SUMS,
 };

@@ -26,35 +26,42 @@ enum { TILE_SUMS = TILE_ROWS * TILE_VECTORS };
 /* Of a tile of `rows` by `vectors` registers, in that order. */
 typedef Lanes Sums[TILE_SUMS];
 
-/* Rows are reached from three pointers, five rows each: fourteen pointers would not fit into
+/* Rows are reached from three pointers, `each` rows from one: fourteen pointers would not fit into
  * the general registers. */
-INLINE void tile_step(int rows, int vectors, const Element *const x[3], ptrdiff_t stride,
+enum { EACH = 5 };
+
+INLINE void tile_step(int rows, int vectors, int each, const Element *const x[3], ptrdiff_t stride,
                       const Operand *panel, Part part, Sums sum)
 {
     UNROLL for (int i = 0; i < rows * vectors; i++) {
         const int m = i / vectors, n = i % vectors;
-        sum[i] = multiply(sum[i], operand(x[m / 5] + m % 5 * stride, part),
+        sum[i] = multiply(sum[i], operand(x[m / each] + m % each * stride, part),
                           lanes(panel + n * LANES, part));
     }
 }
 
-INLINE void tile_run(int rows, int vectors, const CornuTile *tile, const CornuRun *run, Sums sum)
+/* The pointers are `next` elements apart. */
+INLINE void tile_run(int rows, int vectors, int each, const CornuTile *tile, ptrdiff_t next,
+                     const CornuRun *run, Sums sum)
 {
     const ptrdiff_t stride = tile->x_stride, row = vectors * LANES;
     const Element  *x0 = (const Element *)tile->x + run->offset;
-    const Element  *x1 = x0 + 5 * stride, *x2 = x1 + 5 * stride;
+    const Element  *x1 = x0 + next, *x2 = x1 + next;
     const Operand  *panel = (const Operand *)tile->panel + run->k / DEPTH * row;
     int64_t         left = run->length;
     if (run->k % DEPTH && left > 0) {
-        tile_step(rows, vectors, (const Element *[]){ x0, x1, x2 }, stride, panel, HIGH, sum);
+        tile_step(rows, vectors, each, (const Element *[]){ x0, x1, x2 }, stride, panel, HIGH,
+                  sum);
         left--, x0++, x1++, x2++, panel += row;
     }
     for (; left >= DEPTH; left -= DEPTH) {
-        tile_step(rows, vectors, (const Element *[]){ x0, x1, x2 }, stride, panel, WHOLE, sum);
+        tile_step(rows, vectors, each, (const Element *[]){ x0, x1, x2 }, stride, panel, WHOLE,
+                  sum);
         x0 += DEPTH, x1 += DEPTH, x2 += DEPTH, panel += row;
     }
     if (left > 0)
-        tile_step(rows, vectors, (const Element *[]){ x0, x1, x2 }, stride, panel, LOW, sum);
+        tile_step(rows, vectors, each, (const Element *[]){ x0, x1, x2 }, stride, panel, LOW,
+                  sum);
 }
 
 INLINE void tile_store(int rows, int vectors, const CornuTile *tile, Sums sum)
@@ -76,7 +83,7 @@ INLINE void tile_of(int rows, int vectors, const CornuTile *tile)
     UNROLL for (int i = 0; i < rows * vectors; i++)
         sum[i] = load(tile->bias + i % vectors * LANES);
     for (int64_t r = 0; r < tile->run_count; r++)
-        tile_run(rows, vectors, tile, &tile->runs[r], sum);
+        tile_run(rows, vectors, EACH, tile, EACH * tile->x_stride, &tile->runs[r], sum);
     tile_store(rows, vectors, tile, sum);
 }
 
@@ -106,6 +113,76 @@ static void tile(const CornuTile *tile)
 {
     if (tile->vectors == 1) tile_rows(1, tile);
     else tile_rows(2, tile);
+}
+
+/* Stores windows' values and where they stood, `vectors` registers of each. */
+INLINE void windows_fit(int windows, int vectors, const CornuWindows *pooled, const Lanes *value,
+                        const Bits *where)
+{
+    const CornuTile *tile = &pooled->tile;
+    const ptrdiff_t  stride = tile->y_stride;
+    const int        columns = tile->columns;
+    const bool       narrow = tile->narrow;
+    uint8_t *const   index = pooled->index;
+    void *const      y = tile->y;
+    for (int i = 0; i < windows * vectors; i++) {
+        const int       n = i % vectors * LANES, count = columns - n;
+        const ptrdiff_t to = i / vectors * stride + n;
+        if (narrow) store_narrow((uint16_t *)y + to, value[i], count);
+        else store_some((float *)y + to, value[i], count);
+        store_bytes_some(index + to, where[i], count);
+    }
+}
+
+/* Of each window the largest sum, or the first NaN, and which it is; the rows of the tile are
+ * windows' upper rows and then their lower ones. */
+INLINE void windows_store(int windows, int vectors, const CornuWindows *pooled, const Sums sum)
+{
+    Lanes best[WINDOWS * TILE_VECTORS];
+    Bits  where[WINDOWS * TILE_VECTORS];
+    UNROLL for (int i = 0; i < windows * vectors; i++) {
+        const int first = i / vectors * 2 * vectors + i % vectors;
+        Lanes     most = sum[first];
+        Mask      at = { 0 };
+        UNROLL for (int tap = 1; tap < 4; tap++) {
+            const Lanes value = sum[first + (tap / 2 * 2 * windows + tap % 2) * vectors];
+            const Mask  take = ~(value <= most) & (most == most);
+            most = (Lanes)((take & (Mask)value) | (~take & (Mask)most));
+            at = (take & tap) | (~take & at);
+        }
+        most += load(pooled->tile.bias + i % vectors * LANES);
+        if (pooled->tile.relu) most = relu(most);
+        best[i] = most;
+        where[i] = (Bits)at;
+    }
+    windows_fit(windows, vectors, pooled, best, where);
+}
+
+INLINE void windows_of(int windows, int vectors, const CornuWindows *pooled)
+{
+    const CornuTile *tile = &pooled->tile;
+    Sums             sum;
+    UNROLL for (int i = 0; i < 4 * windows * vectors; i++) sum[i] = (Lanes){ 0 };
+    for (int64_t r = 0; r < tile->run_count; r++)
+        tile_run(4 * windows, vectors, 2 * windows, tile, pooled->x_row, &tile->runs[r], sum);
+    windows_store(windows, vectors, pooled, sum);
+}
+
+INLINE void windows_rows(int vectors, const CornuWindows *pooled)
+{
+    switch (pooled->tile.rows) {
+    case 1: windows_of(1, vectors, pooled); break;
+#if defined(__AVX512F__)
+    case 2: windows_of(2, vectors, pooled); break;
+    case 3: windows_of(3, vectors, pooled); break;
+#endif
+    }
+}
+
+static void windows(const CornuWindows *pooled)
+{
+    if (pooled->tile.vectors == 1) windows_rows(1, pooled);
+    else windows_rows(2, pooled);
 }
 
 INLINE void outer_step(int rows, int vectors, const Operand *x, const ptrdiff_t *offsets,
