@@ -95,15 +95,22 @@ INLINE void store_bytes(uint8_t *to, Bits lanes)
 }
 #endif
 
-/* The first `count` lanes as bf16, rounded as cornu_bf16_from_float does. */
+/* The first `count` lanes as bf16, rounded as cornu_bf16_from_float does; the instruction for it
+ * takes subnormal numbers for zero, as the products beside it do. */
 INLINE void store_narrow(uint16_t *to, Lanes value, int count)
 {
+#if defined(__AVX512BF16__)
+    const __m256i half = (__m256i)_mm512_cvtneps_pbh((__m512)value);
+    if (count >= LANES) _mm256_storeu_si256((void *)to, half);
+    else memcpy(to, &half, (size_t)count * sizeof *to);
+#else
     const Bits x = (Bits)value, nan = (Bits)((x & 0x7fffffffu) > 0x7f800000u);
     const Bits up = x + 0x7fffu + (x >> 16 & 1u);
     uint16_t   half[LANES];
     store_halves(half, ((nan & (x | 0x400000u)) | (~nan & up)) >> 16);
     if (count >= LANES) memcpy(to, half, sizeof half);
     else for (int n = 0; n < count; n++) to[n] = half[n];
+#endif
 }
 
 /* Which of the elements that stand together along a sum are read. */
