@@ -198,7 +198,7 @@ static const float *copy_x(const FilterGradient *g, int64_t b, int64_t b_end, in
     const int64_t    C = g->walk.in_channels, row = g->extent[1] * C, image = g->extent[0] * row;
     const int64_t    top = larger(0, height->low), left = larger(0, width->low);
     const int64_t    kept_rows = smaller(height->in, g->extent[0] - top);
-    const int64_t    kept = smaller(width->in, g->extent[1] - left);
+    const int64_t    kept = larger(0, smaller(width->in, g->extent[1] - left));
     float           *to = g->x + thread * g->how.parts * g->x_part;
     Copy             copy = { .to = to, .to_part = g->x_part };
     for (; b < b_end; b += g->products->depth, copy.to += image) {

@@ -353,6 +353,9 @@ static void test_conv2d(void **state)
     CornuAttributes dropped = { .conv2d = { .high = { -1, -1 } } };
     check_convolution(cornu_shape(17, 13, 13, 32), cornu_shape(3, 3, 32, 64), dropped);
     check_convolution(cornu_shape(12, 28, 28, 1), cornu_shape(3, 3, 1, 32), (CornuAttributes){ 0 });
+    /* Padding alone along the width, more of it than x is wide. */
+    CornuAttributes apart = { .conv2d = { .strides = { 1, 3 }, .low = { 0, 3 }, .high = { 0, -1 } } };
+    check_convolution(cornu_shape(18, 9, 1, 4), cornu_shape(3, 1, 4, 1), apart);
 }
 
 /* Depthwise ones, the only grouped ones that kernels take; of all else an op is made of ops. */
