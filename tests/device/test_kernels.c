@@ -273,10 +273,10 @@ static void test_matmul(void **state)
     }
     /* Several chunks and blocks. */
     for (int ta = 0; ta < 2; ta++) {
-        Case c = { .id = CORNU_OP_MATMUL, .terms = 1201.0, .epilogue.activation = CORNU_OP_COUNT,
+        Case c = { .id = CORNU_OP_MATMUL, .terms = 10001.0, .epilogue.activation = CORNU_OP_COUNT,
                    .attributes.matmul = { .transpose_a = ta, .dtype = results } };
-        add_operand(&c, ta ? cornu_type(operands, 1201, 150) : cornu_type(operands, 150, 1201));
-        add_operand(&c, cornu_type(operands, 1201, 131));
+        add_operand(&c, ta ? cornu_type(operands, 10001, 150) : cornu_type(operands, 150, 10001));
+        add_operand(&c, cornu_type(operands, 10001, 35));
         check_and_free(&c);
     }
 }
