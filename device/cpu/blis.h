@@ -17,8 +17,8 @@
 /*
  * To be called before anything else here, with the number of threads that will multiply
  * at the same time; several calls add up. The first success chooses the kernels for the
- * process: those of cornu__cpu_isa(), or of the environment variable BLIS_ARCH_TYPE if it
- * is set.
+ * process: those of cornu__cpu_isa(), but haswell for skx where 512-bit instructions run in two
+ * halves; or of the environment variable BLIS_ARCH_TYPE if it is set.
  *   CORNU_ERR_DEVICE    BLIS_ARCH_TYPE is not the number of a built-in set, or this CPU
  *                       lacks what that needs
  *   CORNU_ERR_MEMORY    no room for the reserve, 20 MiB a thread, touched only where used

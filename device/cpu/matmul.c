@@ -18,7 +18,8 @@ enum {
     FEW_ROWS = 8,              /* of a: fewer do not pay for the packing                   */
     PACK_ROWS = 64,            /* of b, packed by one block                                */
     TILES = 4,                 /* high is a block of rows                                  */
-    LEAST_ROWS = 256, LEAST_COLUMNS = 256, BLIS_BLOCKS = 8   /* BLIS packs anew in each block */
+    LEAST = 256,               /* rows and columns of a block of BLIS, which packs anew in each */
+    BLIS_BLOCKS = 8            /* of one matrix, at most                                   */
 };
 
 typedef struct {
@@ -33,13 +34,20 @@ typedef struct {
     float  *bias;
 } Matmul;
 
-static int64_t clamp(int64_t value, int64_t low, int64_t high)
-{
-    return value < low ? low : smaller(value, high);
-}
-
 /* Rows of a block that is made transposed. */
 static int64_t swapped_rows(const Matmul *p) { return TILES * 2 * p->products->lanes; }
+
+/* Halves the longer side of the blocks: square ones are packed least. */
+static void cut_for_blis(Matmul *p)
+{
+    p->row_blocks = p->column_blocks = 1;
+    while (p->row_blocks * p->column_blocks < BLIS_BLOCKS) {
+        const int64_t rows = p->m / p->row_blocks / 2, columns = p->n / p->column_blocks / 2;
+        if (larger(rows, columns) < LEAST) return;
+        if (rows >= columns) p->row_blocks *= 2;
+        else p->column_blocks *= 2;
+    }
+}
 
 static Matmul matmul_of(const CornuOpCall *op, const CornuType *out_type)
 {
@@ -74,8 +82,7 @@ static Matmul matmul_of(const CornuOpCall *op, const CornuType *out_type)
         p.row_blocks = ceil_divide(p.m, TILES * p.products->tile_rows);
         p.column_blocks = 1;
     } else {
-        p.row_blocks = clamp(p.m / LEAST_ROWS, 1, BLIS_BLOCKS);
-        p.column_blocks = clamp(p.n / LEAST_COLUMNS, 1, BLIS_BLOCKS / p.row_blocks);
+        cut_for_blis(&p);
     }
     return p;
 }

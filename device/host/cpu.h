@@ -7,6 +7,7 @@
 #ifndef CORNU_DEVICE_HOST_CPU_H
 #define CORNU_DEVICE_HOST_CPU_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "../status.h"
@@ -33,6 +34,7 @@ typedef struct {
     char     name[64];      /* "AMD EPYC 9R14 96-Core Processor", "unknown CPU"      */
     CornuIsa best;          /* the highest that processor and system support         */
     CornuIsa preferred;     /* the fastest, by the processor's maker alone; never AMX */
+    bool     halves;        /* runs 512-bit instructions as two of 256 bits            */
     int64_t  l1d, l2, l3;   /* bytes of cache; 32 KiB, 512 KiB and 0 if not known    */
 } CornuCpu;
 

@@ -7,8 +7,8 @@
 #include "vector.h"
 
 enum {
-    GRAIN = 65536,     /* bytes that one block of gather moves                            */
-    COLUMNS = 128      /* that one block of gather_grad sums, over all rows in their order */
+    GRAIN = 65536,     /* bytes that one block writes, about                                 */
+    COLUMNS = 1024     /* of gather_grad that are summed at a time; of the first-level cache */
 };
 
 static int64_t index_at(CornuArray indices, int64_t i)
@@ -73,40 +73,69 @@ static CornuStatus gather(const CornuKernelCall *call)
 
 const CornuKernel cornu__host_gather = { .accepts = cornu__accepts_all, .run = gather };
 
-/* ---- gather_grad: d_y (N, C) f32 or bf16, indices (N), d_table (V, C) f32 ---- */
+/*
+ * ---- gather_grad: d_y (N, C) f32 or bf16, indices (N), d_table (V, C) f32 ----
+ *
+ * Rows of d_y are first sorted by index, those of one index in their order. Then each row of the
+ * table is written once, with the sum of its rows.
+ */
 
 typedef struct {
     const CornuKernelCall *call;
-    CornuArray             indices;
-    int64_t                count, columns;
+    int64_t                table_rows, columns, grain;
+    int64_t               *start, *order;   /* rows of v: order[start[v]] to order[start[v + 1]] */
 } Sum;
 
-/* All rows of d_y in their order, some columns: no thread adds to what another adds to. */
+static size_t sum_scratch(const CornuOpCall *op, const CornuType *out_type,
+                          const CornuMachine *machine)
+{
+    (void)machine;
+    return (size_t)(out_type->shape.extent[0] + 2 + cornu_type_count(op->in[1])) * sizeof(int64_t);
+}
+
+/* start[v + 1] counts on to where the rows of v begin, then on to where they end. */
+static void sort_rows(Sum *sum, CornuArray indices)
+{
+    const int64_t count = cornu_type_count(indices.type);
+    memset(sum->start, 0, (size_t)(sum->table_rows + 2) * sizeof *sum->start);
+    for (int64_t i = 0; i < count; i++) sum->start[index_at(indices, i) + 2]++;
+    for (int64_t v = 1; v < sum->table_rows; v++) sum->start[v + 1] += sum->start[v];
+    for (int64_t i = 0; i < count; i++) sum->order[sum->start[index_at(indices, i) + 1]++] = i;
+}
+
 static void sum_block(void *context, int64_t block, int thread)
 {
     (void)thread;
-    const Sum    *sum = context;
-    const int64_t first = block * COLUMNS, width = smaller(COLUMNS, sum->columns - first);
-    const bool    narrow = sum->call->op.in[0].dtype == CORNU_BF16;
-    float        *to = (float *)sum->call->out[0] + first, wide[COLUMNS];
-    void  (*const add)(float *, const float *, int64_t) = cornu__vectors()->add_row;
+    const Sum       *sum = context;
+    const int64_t    end = smaller(sum->table_rows, (block + 1) * sum->grain);
+    const bool       narrow = sum->call->op.in[0].dtype == CORNU_BF16;
     const CornuBf16 *bf16 = cornu__bf16();
-    for (int64_t v = 0; v < sum->call->out_type[0].shape.extent[0]; v++)
-        memset(to + v * sum->columns, 0, (size_t)width * sizeof *to);
-    for (int64_t i = 0; i < sum->count; i++) {
-        const int64_t at = i * sum->columns + first;
-        const float  *x = (const float *)sum->call->in[0] + (narrow ? 0 : at);
-        if (narrow) bf16->widen((const uint16_t *)sum->call->in[0] + at, width, wide);
-        add(to + index_at(sum->indices, i) * sum->columns, narrow ? wide : x, width);
-    }
+    void     (*const add)(float *, const float *, int64_t) = cornu__vectors()->add_row;
+    for (int64_t v = block * sum->grain; v < end; v++)
+        for (int64_t first = 0; first < sum->columns; first += COLUMNS) {
+            const int64_t width = smaller(COLUMNS, sum->columns - first);
+            float *to = (float *)sum->call->out[0] + v * sum->columns + first, wide[COLUMNS];
+            memset(to, 0, (size_t)width * sizeof *to);
+            for (int64_t i = sum->start[v]; i < sum->start[v + 1]; i++) {
+                const int64_t at = sum->order[i] * sum->columns + first;
+                const float  *x = (const float *)sum->call->in[0] + (narrow ? 0 : at);
+                if (narrow) bf16->widen((const uint16_t *)sum->call->in[0] + at, width, wide);
+                add(to, narrow ? wide : x, width);
+            }
+        }
 }
 
 static CornuStatus gather_grad(const CornuKernelCall *call)
 {
-    const int64_t *shape = call->out_type[0].shape.extent;
-    Sum sum = { call, indices_of(call), cornu_type_count(call->op.in[1]), shape[1] };
-    CORNU__TRY(check(sum.indices, shape[0]));
-    cornu__threads_run(call->threads, ceil_divide(shape[1], COLUMNS), sum_block, &sum);
+    const CornuArray indices = indices_of(call);
+    const int64_t   *shape = call->out_type[0].shape.extent;
+    Sum sum = { .call = call, .table_rows = shape[0], .columns = shape[1] };
+    CORNU__TRY(check(indices, shape[0]));
+    sum.grain = larger(1, GRAIN / larger(1, sum.columns * (int64_t)sizeof(float)));
+    sum.start = call->scratch;
+    sum.order = sum.start + sum.table_rows + 2;
+    sort_rows(&sum, indices);
+    cornu__threads_run(call->threads, ceil_divide(sum.table_rows, sum.grain), sum_block, &sum);
     return CORNU_OK;
 }
 
@@ -118,4 +147,6 @@ static bool accepts_floats(const CornuOpCall *call, const CornuType *out_type,
     return (d_y == CORNU_F32 || d_y == CORNU_BF16) && out_type->dtype == CORNU_F32;
 }
 
-const CornuKernel cornu__host_gather_grad = { .accepts = accepts_floats, .run = gather_grad };
+const CornuKernel cornu__host_gather_grad = {
+    .accepts = accepts_floats, .scratch = sum_scratch, .run = gather_grad,
+};

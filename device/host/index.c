@@ -3,8 +3,12 @@
 #include <string.h>
 
 #include "kernels.h"
+#include "vector.h"
 
-enum { WORK = 16384 };   /* elements of one piece of work */
+enum {
+    WORK = 16384,   /* elements of one piece of work                            */
+    LONG = 64       /* rows from which on their largest is found by vectors first */
+};
 
 /* ---- argmax: x (A, R, C), y (A, C) i32 ---- */
 
@@ -17,6 +21,11 @@ typedef struct {
 static int64_t argmax_f32(const float *x, int64_t extent, int64_t stride)
 {
     int64_t best = 0;
+    if (stride == 1 && extent >= LONG) {
+        const float largest = cornu__vectors()->max_run(x, extent);
+        while (isnan(largest) ? !isnan(x[best]) : x[best] != largest) best++;
+        return best;
+    }
     for (int64_t k = 1; k < extent && !isnan(x[best * stride]); k++)
         if (x[k * stride] > x[best * stride] || isnan(x[k * stride])) best = k;
     return best;

@@ -104,9 +104,9 @@ static size_t lay_out(Recurrent *p, const CornuOpCall *op, const CornuMachine *m
     find_sizes(p, op, machine);
     const size_t bias = align((size_t)(p->groups * p->padded) * sizeof(float));
     p->x_bytes = align((size_t)(p->how.parts * p->plane) * p->products->size);
+    const int64_t state = p->padded + UNITS, sums = MOST_GATES * UNITS;
     p->thread_bytes = (p->backward ? 1 : 2) * p->x_bytes +
-                      (size_t)(3 * p->rows * (p->padded + UNITS) + p->rows * MOST_GATES * UNITS) *
-                          sizeof(float);
+                      (size_t)(p->rows * (p->backward ? 3 * state : state + sums)) * sizeof(float);
     if (scratch) {
         p->bias = (float *)(void *)scratch;
         p->threads = scratch + bias;
@@ -259,7 +259,7 @@ typedef struct {
     const Recurrent *p;
     int64_t     first, rows;
     char       *x, *next;         /* what the product reads now, and in the next step forwards */
-    float      *a, *b, *c;        /* states, rows `stride` apart */
+    float      *a, *b, *c;        /* states, rows `stride` apart; forwards a alone             */
     float      *sums;             /* forwards: gates of 32 units, row by row                   */
     int64_t     stride;
 } Rows;
@@ -276,7 +276,7 @@ static Rows rows_of(const Recurrent *p, int64_t block, int thread)
     r.a = (float *)(void *)(p->backward ? r.next : r.next + p->x_bytes);
     r.b = r.a + p->rows * r.stride;
     r.c = r.b + p->rows * r.stride;
-    r.sums = r.c + p->rows * r.stride;
+    r.sums = r.b;
     return r;
 }
 
@@ -306,7 +306,7 @@ static bool is_kept(const Recurrent *p, int64_t row, int64_t t)
     return p->mask && !p->mask[row * p->steps + t];
 }
 
-/* ---- Forwards: a is lstm's c or gru's h, b lstm's h of 32 units before they are rounded ---- */
+/* ---- Forwards: a is lstm's c or gru's h ---- */
 
 /* A masked step: states as they were. Its gates are computed all the same. */
 static void keep(const Rows *r, int64_t row, int64_t t, int64_t before)
@@ -335,8 +335,8 @@ static void update_lstm(const Rows *r, int64_t row, int64_t step, int64_t unit, 
     const int64_t    at = step * p->units + unit, wide = step * p->gates * p->units + unit;
     CornuLstmCell    cell = {
         .units = units, .gate_slope = p->gate_slope, .gate = p->units, .sums_gate = UNITS,
-        .c = state, .wide_h = r->b,
-        .sums = r->sums + row * MOST_GATES * UNITS, .z = input(p->call->in[X], wide, p->narrow),
+        .c = state, .sums = r->sums + row * MOST_GATES * UNITS,
+        .z = input(p->call->in[X], wide, p->narrow),
         .gates = output(p->call->out[LSTM_GATES], wide, p->narrow),
         .cells = output(p->call->out[CELLS], at, p->narrow_cells),
         .h = output(p->call->out[H], at, p->narrow),
@@ -351,8 +351,7 @@ static void update_gru(const Rows *r, int64_t row, int64_t step, int64_t unit, i
     const Recurrent *p = r->p;
     CornuGruCell     cell = {
         .units = units, .gate_slope = p->gate_slope, .gate = p->units, .sums_gate = UNITS,
-        .wide_h = state,
-        .sums = r->sums + row * MOST_GATES * UNITS,
+        .state = state, .sums = r->sums + row * MOST_GATES * UNITS,
         .x = input(p->call->in[X], step * p->gates * p->units + unit, p->narrow),
         .gates = output(p->call->out[GRU_GATES], step * MOST_GATES * p->units + unit, p->narrow),
         .h = output(p->call->out[H], step * p->units + unit, p->narrow),
@@ -454,12 +453,12 @@ static const void *update_lstm_grad(const Rows *r, int64_t row, int64_t step, in
     const int64_t     at = step * p->units + unit, wide = step * p->gates * p->units + unit;
     const int64_t     state = row * r->stride + unit;
     CornuLstmGradCell cell = {
-        .units = units, .gate_slope = p->gate_slope, .gate = p->units, .wide_gate = UNITS,
+        .units = units, .gate_slope = p->gate_slope, .gate = p->units,
         .gates = input(p->call->in[GATES], wide, p->narrow),
         .cells = input(p->call->in[STATES], at, p->narrow_cells), .before = before,
         .d_h = input(p->call->in[D_H], at, p->narrow),
         .product = r->c + state, .direct = r->b + state, .d_c = r->a + state,
-        .d_z = output(p->call->out[D_X], wide, p->narrow), .wide_d_z = r->sums,
+        .d_z = output(p->call->out[D_X], wide, p->narrow),
     };
     p->cells->lstm_grad(&cell);
     return cell.d_z.to;
@@ -471,12 +470,12 @@ static const void *update_gru_grad(const Rows *r, int64_t row, int64_t step, int
     const Recurrent *p = r->p;
     const int64_t    wide = step * p->gates * p->units + unit, state = row * r->stride + unit;
     CornuGruGradCell cell = {
-        .units = units, .gate_slope = p->gate_slope, .gate = p->units, .wide_gate = UNITS,
+        .units = units, .gate_slope = p->gate_slope, .gate = p->units,
         .gates = input(p->call->in[GATES], step * MOST_GATES * p->units + unit, p->narrow),
         .before = before, .d_h = input(p->call->in[D_H], step * p->units + unit, p->narrow),
         .product = r->c + state, .direct = r->b + state,
         .d_x = output(p->call->out[D_X], wide, p->narrow),
-        .d_inner = output(p->call->out[D_INNER], wide, p->narrow), .wide_d_inner = r->sums,
+        .d_inner = output(p->call->out[D_INNER], wide, p->narrow),
     };
     p->cells->gru_grad(&cell);
     return cell.d_inner.to;

@@ -25,7 +25,6 @@ typedef struct {
     CornuCellInput  z;
     CornuCellOutput gates, cells, h;
     float          *c;          /* before, then behind the step */
-    float          *wide_h;
 } CornuLstmCell;
 
 typedef struct {
@@ -37,8 +36,6 @@ typedef struct {
     float          *direct;     /* what passed by its product; then this step's: none  */
     float          *d_c;        /* of this step, then of the one before */
     CornuCellOutput d_z;
-    float          *wide_d_z;   /* gates wide_gate apart */
-    int64_t         wide_gate;
 } CornuLstmGradCell;
 
 typedef struct {
@@ -49,7 +46,7 @@ typedef struct {
     int64_t         sums_gate;
     CornuCellInput  x;
     CornuCellOutput gates, h;
-    float          *wide_h;     /* before, then behind the step */
+    float          *state;      /* h before, then behind the step */
 } CornuGruCell;
 
 typedef struct {
@@ -60,8 +57,6 @@ typedef struct {
     const float    *product;    /* of d_h: what the later step's d_inner gave          */
     float          *direct;     /* what passed by its product; then this step's: d_h z */
     CornuCellOutput d_x, d_inner;
-    float          *wide_d_inner;   /* gates wide_gate apart */
-    int64_t         wide_gate;
 } CornuGruGradCell;
 
 typedef struct {

@@ -195,7 +195,10 @@ static int kernels_follow_isa(const char *isa, const char *kernels)
 
 static int take_portable(void) { return kernels_follow_isa("portable", "generic"); }
 static int take_avx2(void) { return kernels_follow_isa("avx2", "haswell"); }
-static int take_avx512(void) { return kernels_follow_isa("avx512", "skx"); }
+static int take_avx512(void)
+{
+    return kernels_follow_isa("avx512", cornu__cpu()->halves ? "haswell" : "skx");
+}
 
 static int lack_memory(void)
 {

@@ -168,6 +168,61 @@ static void test_reductions_over_every_set_of_axes(void **state)
         }
 }
 
+/* The first of the largest, where NaN is larger than all else; rows of few numbers and of many. */
+static void test_argmax_of_ties_and_nan(void **state)
+{
+    (void)state;
+    static const int64_t extents[] = { 10, 64, 200 };
+    for (int e = 0; e < 3; e++) {
+        const int64_t extent = extents[e];
+        CornuProgram *p = cornu_program_create();
+        CornuValue    x = input(p, cornu_type(CORNU_F32, 5, extent));
+        output(p, op(p, CORNU_OP_ARGMAX, &(CornuAttributes){ .axis = { 1 } }, &x, 1), -1);
+        Compiled made = compile(cpu[1], p);
+        float    numbers[5 * 200], *row[5];
+        for (int i = 0; i < 5; i++) row[i] = numbers + i * extent;
+        for (int64_t i = 0; i < 5 * extent; i++) numbers[i] = -2.0f;
+        row[1][7] = row[1][extent - 1] = 3.0f;
+        row[2][extent - 2] = row[2][extent - 1] = NAN;
+        row[3][0] = NAN, row[3][5] = INFINITY;
+        row[4][extent - 1] = -1.0f;
+        set_input(&made, 0, numbers);
+        run(&made);
+        int64_t count;
+        double *got = get_output(&made, 0, &count);
+        const double expected[] = { 0, 7, (double)extent - 2, 0, (double)extent - 1 };
+        assert_int_equal(count, 5);
+        for (int i = 0; i < 5; i++) assert_true(got[i] == expected[i]);
+        free(got);
+        release(&made);
+        cornu_program_free(p);
+    }
+}
+
+/* Rows by index, most of them of several indices or none. */
+static void test_lookups(void **state)
+{
+    (void)state;
+    static const int64_t    columns[] = { 1, 5, 1024, 1500 };
+    static const CornuDtype dtypes[] = { CORNU_F32, CORNU_BF16 };
+    const CornuAttributes   by_index = { .gather_grad = { 256, CORNU_F32 } };
+    for (int c = 0; c < 4; c++)
+        for (int d = 0; d < 2; d++) {
+            CornuProgram *p = cornu_program_create();
+            CornuValue    table = input(p, cornu_type(dtypes[d], 256, columns[c]));
+            CornuValue    indices = input(p, cornu_type(CORNU_U8, 300));
+            CornuValue    d_y = input(p, cornu_type(dtypes[d], 300, columns[c]));
+            output(p, op2(p, CORNU_OP_GATHER, table, indices), -1);
+            output(p, op(p, CORNU_OP_GATHER_GRAD, &by_index, (CornuValue[]){ d_y, indices }, 2),
+                   -1);
+            check(p, 2e-6, "lookup");
+            Compiled made = compile(cpu[0], p);
+            assert_int_equal(statistics(&made)->fallbacks, 0);
+            release(&made);
+            cornu_program_free(p);
+        }
+}
+
 static void test_moving_elements(void **state)
 {
     (void)state;
@@ -268,6 +323,8 @@ int main(void)
         cmocka_unit_test(test_conversions_saturate),
         cmocka_unit_test(test_broadcasts),
         cmocka_unit_test(test_reductions_over_every_set_of_axes),
+        cmocka_unit_test(test_argmax_of_ties_and_nan),
+        cmocka_unit_test(test_lookups),
         cmocka_unit_test(test_moving_elements),
         cmocka_unit_test(test_faults_in_the_data),
         cmocka_unit_test(test_what_falls_back_is_named),

@@ -1,29 +1,11 @@
 #include "../bf16.h"
 
-#include <string.h>
-
-#include "per_isa.h"
-
-#define INLINE static inline __attribute__((always_inline))
+#include "lanes.h"
 
 static void widen(const uint16_t *restrict x, int64_t count, float *restrict y)
 {
     uint32_t *bits = (uint32_t *)(void *)y;
     for (int64_t i = 0; i < count; i++) bits[i] = (uint32_t)x[i] << 16;
-}
-
-INLINE uint32_t bits_of(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-INLINE float float_of(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
 }
 
 /* As cornu_bf16_from_float. */

@@ -61,9 +61,19 @@ INLINE void store_some(float *to, Lanes value, int64_t count)
     else memcpy(to, &value, (size_t)count * sizeof(float));
 }
 
-/* Lanes that hold numbers below 2^16 or 2^8, as those. gcc 12 converts vectors of its own type
- * lane by lane, with AVX2 alone a loop over them too. */
-#if defined(__AVX2__) && !defined(__AVX512F__)
+/* Lanes that hold numbers below 2^16 or 2^8, as those. gcc 12 and clang 14 convert vectors of their
+ * own types lane by lane. */
+#if defined(__AVX512F__)
+INLINE void store_halves(uint16_t *to, Bits lanes)
+{
+    _mm256_storeu_si256((void *)to, _mm512_cvtepi32_epi16((__m512i)lanes));
+}
+
+INLINE void store_bytes(uint8_t *to, Bits lanes)
+{
+    _mm_storeu_si128((void *)to, _mm512_cvtepi32_epi8((__m512i)lanes));
+}
+#elif defined(__AVX2__)
 INLINE __m128i halves_of(__m256i x)
 {
     return _mm_packus_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
@@ -82,36 +92,131 @@ INLINE void store_bytes(uint8_t *to, Bits lanes)
 #else
 INLINE void store_halves(uint16_t *to, Bits lanes)
 {
-    uint32_t wide[LANES];
-    memcpy(wide, &lanes, sizeof wide);
-    for (int n = 0; n < LANES; n++) to[n] = (uint16_t)wide[n];
+    for (int n = 0; n < LANES; n++) to[n] = (uint16_t)lanes[n];
 }
 
 INLINE void store_bytes(uint8_t *to, Bits lanes)
 {
-    uint32_t wide[LANES];
-    memcpy(wide, &lanes, sizeof wide);
-    for (int n = 0; n < LANES; n++) to[n] = (uint8_t)wide[n];
+    for (int n = 0; n < LANES; n++) to[n] = (uint8_t)lanes[n];
 }
 #endif
 
-/* The first `count` lanes as bf16, rounded as cornu_bf16_from_float does; the instruction for it
- * takes subnormal numbers for zero, as the products beside it do. */
-INLINE void store_narrow(uint16_t *to, Lanes value, int count)
+/* bf16 of the lanes in their low halves, rounded as cornu_bf16_from_float does. */
+INLINE Bits narrowed(Lanes value)
 {
-#if defined(__AVX512BF16__)
-    const __m256i half = (__m256i)_mm512_cvtneps_pbh((__m512)value);
-    if (count >= LANES) _mm256_storeu_si256((void *)to, half);
-    else memcpy(to, &half, (size_t)count * sizeof *to);
+    const Bits x = (Bits)value, up = x + 0x7fffu + (x >> 16 & 1u);
+#if defined(__AVX512F__)
+    const __mmask16 nan = _mm512_cmp_ps_mask((__m512)x, (__m512)x, _CMP_UNORD_Q);
+    return (Bits)_mm512_mask_or_epi32((__m512i)up, nan, (__m512i)x,
+                                      _mm512_set1_epi32(0x400000)) >> 16;
 #else
-    const Bits x = (Bits)value, nan = (Bits)((x & 0x7fffffffu) > 0x7f800000u);
-    const Bits up = x + 0x7fffu + (x >> 16 & 1u);
-    uint16_t   half[LANES];
-    store_halves(half, ((nan & (x | 0x400000u)) | (~nan & up)) >> 16);
-    if (count >= LANES) memcpy(to, half, sizeof half);
-    else for (int n = 0; n < count; n++) to[n] = half[n];
+    const Bits nan = (Bits)(value != value);
+    return ((nan & (x | 0x400000u)) | (~nan & up)) >> 16;
 #endif
 }
+
+/* All lanes as bf16. The instruction for it takes subnormal numbers for zero, as the products that
+ * come with it do. */
+INLINE void store_all_narrow(uint16_t *to, Lanes value)
+{
+#if defined(__AVX512BF16__)
+    _mm256_storeu_si256((void *)to, (__m256i)_mm512_cvtneps_pbh((__m512)value));
+#else
+    store_halves(to, narrowed(value));
+#endif
+}
+
+/* The first `count` lanes as bf16. */
+INLINE void store_narrow(uint16_t *to, Lanes value, int64_t count)
+{
+    uint16_t half[LANES];
+    if (count >= LANES) {
+        store_all_narrow(to, value);
+        return;
+    }
+    store_all_narrow(half, value);
+    for (int64_t n = 0; n < count; n++) to[n] = half[n];
+}
+
+/* bf16 as lanes. */
+INLINE Lanes load_halves(const uint16_t *from)
+{
+#if defined(__AVX512F__)
+    return (Lanes)((Bits)_mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)from)) << 16);
+#elif defined(__AVX2__)
+    return (Lanes)((Bits)_mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)from)) << 16);
+#else
+    Bits bits;
+    for (int n = 0; n < LANES; n++) bits[n] = (uint32_t)from[n] << 16;
+    return (Lanes)bits;
+#endif
+}
+
+/* The first `count` bf16, zeros in the lanes behind. */
+INLINE Lanes load_narrow(const uint16_t *from, int64_t count)
+{
+    uint16_t half[LANES] = { 0 };
+    if (count >= LANES) return load_halves(from);
+    memcpy(half, from, (size_t)count * sizeof *half);
+    return load_halves(half);
+}
+
+/* The bits of one number. */
+INLINE uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+INLINE float float_of(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+INLINE Lanes all(float value) { return (Lanes){ 0 } + value; }
+
+/* a > b ? a : b and a < b ? a : b, so b where either is NaN; a where the mask is negative, else b;
+ * y 2^n for y that is normal and whole n in [-252, 254], rounded once. */
+#if defined(__AVX512F__)
+INLINE Lanes max_of(Lanes a, Lanes b) { return (Lanes)_mm512_max_ps((__m512)a, (__m512)b); }
+INLINE Lanes min_of(Lanes a, Lanes b) { return (Lanes)_mm512_min_ps((__m512)a, (__m512)b); }
+
+INLINE Lanes choose(Mask mask, Lanes a, Lanes b)
+{
+    return (Lanes)_mm512_mask_mov_ps((__m512)b, _mm512_movepi32_mask((__m512i)mask), (__m512)a);
+}
+
+INLINE Lanes scaled(Lanes y, Lanes n) { return (Lanes)_mm512_scalef_ps((__m512)y, (__m512)n); }
+#else
+#if defined(__AVX2__)
+INLINE Lanes max_of(Lanes a, Lanes b) { return (Lanes)_mm256_max_ps((__m256)a, (__m256)b); }
+INLINE Lanes min_of(Lanes a, Lanes b) { return (Lanes)_mm256_min_ps((__m256)a, (__m256)b); }
+
+INLINE Lanes choose(Mask mask, Lanes a, Lanes b)
+{
+    return (Lanes)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)mask);
+}
+#else
+INLINE Lanes choose(Mask mask, Lanes a, Lanes b)
+{
+    mask >>= 31;
+    return (Lanes)((mask & (Mask)a) | (~mask & (Mask)b));
+}
+
+INLINE Lanes max_of(Lanes a, Lanes b) { return choose(a > b, a, b); }
+INLINE Lanes min_of(Lanes a, Lanes b) { return choose(a < b, a, b); }
+#endif
+
+/* By two powers, neither of which overflows; adding 1.5 * 2^23 leaves n in the low bits. */
+INLINE Lanes scaled(Lanes y, Lanes n)
+{
+    const Mask whole = (Mask)(n + 0x1.8p23f) - 0x4b400000, half = whole >> 1;
+    return y * (Lanes)((half + 127) << 23) * (Lanes)((whole - half + 127) << 23);
+}
+#endif
 
 /* Which of the elements that stand together along a sum are read. */
 typedef enum { WHOLE, LOW, HIGH } Part;

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "exponential.h"
-#include "lanes.h"
 
 /* Sums run over ROWS rows before they are added to memory: fewer trips there, less rounding. */
 enum { ROWS = 4 };
@@ -74,21 +73,6 @@ static void apply_grad(const float *x, const float *d_y, int64_t rows, int64_t C
             d_x[c] = factor[c] * (d_y[c] - a[c] - (x[c] - mean[c]) * b[c]);
 }
 
-/* A loop, of which compilers make one register again. */
-INLINE Lanes exp_of_lanes(Lanes x)
-{
-    float lanes[LANES];
-    store(lanes, x);
-    _Pragma("omp simd") for (int n = 0; n < LANES; n++) lanes[n] = exp_of(lanes[n]);
-    return load(lanes);
-}
-
-INLINE Lanes larger(Lanes a, Lanes b)
-{
-    const Mask take = a > b;
-    return (Lanes)((take & (Mask)a) | (~take & (Mask)b));
-}
-
 INLINE float largest_lane(Lanes x)
 {
     float lanes[LANES];
@@ -116,18 +100,18 @@ static void softmax(const float *x, int64_t classes, bool logarithm, float *y)
     Lanes         tail = (Lanes){ 0 } - INFINITY;   /* whose exponential is 0 */
     if (left) memcpy(&tail, x + whole, left);
     Lanes best = tail;
-    for (int64_t k = 0; k < whole; k += LANES) best = larger(load(x + k), best);
+    for (int64_t k = 0; k < whole; k += LANES) best = max_of(load(x + k), best);
     const float largest = largest_lane(best);
-    tail = exp_of_lanes(tail - largest);
+    tail = exp_of(tail - largest);
     Lanes parts = tail;
     if (logarithm) {
-        for (int64_t k = 0; k < whole; k += LANES) parts += exp_of_lanes(load(x + k) - largest);
+        for (int64_t k = 0; k < whole; k += LANES) parts += exp_of(load(x + k) - largest);
         const float log_sum = logf(sum_of_lanes(parts));
         for (int64_t k = 0; k < classes; k++) y[k] = x[k] - largest - log_sum;
         return;
     }
     for (int64_t k = 0; k < whole; k += LANES) {
-        const Lanes value = exp_of_lanes(load(x + k) - largest);
+        const Lanes value = exp_of(load(x + k) - largest);
         store(y + k, value);
         parts += value;
     }

@@ -23,11 +23,6 @@ INLINE Mask widen(const uint8_t *from)
     return value;
 }
 
-INLINE Lanes choose(Mask mask, Lanes a, Lanes b)
-{
-    return (Lanes)((mask & (Mask)a) | (~mask & (Mask)b));
-}
-
 /* One window, up to LANES channels. x points to tap (0, 0). */
 INLINE void max_window(const float *x, int64_t row, int64_t column, Reach u, Reach v, int64_t taps,
                        float *y, uint8_t *index, int64_t count)

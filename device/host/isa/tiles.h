@@ -66,7 +66,7 @@ INLINE void tile_store(int rows, int vectors, const CornuTile *tile, Sums sum)
     if (whole && tile->narrow) {
         uint16_t *to = tile->y;
         UNROLL for (int i = 0; i < rows * vectors; i++)
-            store_narrow(to + i / vectors * tile->y_stride + i % vectors * LANES, sum[i], LANES);
+            store_all_narrow(to + i / vectors * tile->y_stride + i % vectors * LANES, sum[i]);
         return;
     }
     float           fitted[TILE_SUMS * LANES];

@@ -9,29 +9,35 @@
 #include "exponential.h"
 #include "vector_loop.h"
 
+/* map1_f32 of a function of registers. */
+CORNU__INLINE void map1_lanes(const CornuVectorCall *call, int64_t count, Lanes (*f)(Lanes))
+{
+    const float *x = call->in[0];
+    float       *y = call->out[0];
+    for (int64_t i = 0; i < count; i += LANES) store(y + i, f(load(x + i)));
+}
+
 /* ---- Exponentials: the others are in exponential.h ---- */
 
 /* 1.5 ULP. exp of a polynomial beyond 475/512, an odd polynomial within; the
  * approximation of N. Juffa, "A more accurate single precision error function". */
-static inline float erf_of(float x)
+INLINE Lanes erf_of(Lanes x)
 {
-    float t = fabsf(x) > 4.0f ? 4.0f : fabsf(x), square = t * t;
-    float r = -1.72853470e-5f * t + 3.83197126e-4f;
-    float u = -3.88396438e-3f * t + 2.42546219e-2f;
+    const Lanes t = min_of(all(4.0f), absolute(x)), square = t * t;
+    Lanes r = t * -1.72853470e-5f + 3.83197126e-4f;
+    const Lanes u = t * -3.88396438e-3f + 2.42546219e-2f;
     r = r * square + u;
     r = r * t - 1.06777877e-1f;
     r = r * t - 6.34846687e-1f;
     r = r * t - 1.28717512e-1f;
     r = r * t - t;
-    float far = copysignf(1.0f - exp_of(r), x);
-    float p = -5.96761703e-4f;
-    p = p * square + 4.99119423e-3f;
+    const Lanes far = signed_as(1.0f - exp_of(r), x);
+    Lanes p = square * -5.96761703e-4f + 4.99119423e-3f;
     p = p * square - 2.67681349e-2f;
     p = p * square + 1.12819925e-1f;
     p = p * square - 3.76125336e-1f;
     p = p * square + 1.28379166e-1f;
-    float near = p * x + x;
-    return t > 0.927734375f ? far : near;
+    return choose(t > 0.927734375f, far, p * x + x);
 }
 
 /* ---- Logarithms ---- */
@@ -55,11 +61,13 @@ static inline float log_of(float x)
 
 /* 2 ULP. max(x, 0) + log(1 + e) with e = exp(-|x|), at most 1; what rounding 1 + e lost
  * is added to first order. */
-static inline float softplus_of(float x)
+INLINE Lanes softplus_of(Lanes x)
 {
-    float e = exp_of(-fabsf(x)), u = 1.0f + e;
-    float log1p = log_of(u) + (e - (u - 1.0f)) / u;
-    return (x < 0.0f ? 0.0f : x) + log1p;
+    const Lanes e = exp_of(-absolute(x)), u = e + 1.0f, lost = (e - (u - 1.0f)) / u;
+    float       logs[LANES];   /* of which compilers make a register again */
+    store(logs, u);
+    CORNU__SIMD for (int n = 0; n < LANES; n++) logs[n] = log_of(logs[n]);
+    return max_of(all(0.0f), x) + (load(logs) + lost);
 }
 
 /* ---- Sine and cosine ---- */
@@ -115,14 +123,14 @@ static void negative_f32(const CornuVectorCall *c, int64_t n) { map1_f32(c, n, n
 static void absolute_f32(const CornuVectorCall *c, int64_t n) { map1_f32(c, n, absolute_of); }
 static void sign_f32(const CornuVectorCall *c, int64_t n) { map1_f32(c, n, sign_of); }
 static void floor_f32(const CornuVectorCall *c, int64_t n) { map1_f32(c, n, floor_of); }
-static void exp_f32(const CornuVectorCall *c, int64_t n) { map1_f32(c, n, exp_of); }
+static void exp_f32(const CornuVectorCall *c, int64_t n) { map1_lanes(c, n, exp_of); }
 static void log_f32(const CornuVectorCall *c, int64_t n) { map1_f32(c, n, log_of); }
 static void sqrt_f32(const CornuVectorCall *c, int64_t n) { map1_f32(c, n, sqrt_of); }
 static void rsqrt_f32(const CornuVectorCall *c, int64_t n) { map1_f32(c, n, rsqrt_of); }
-static void tanh_f32(const CornuVectorCall *c, int64_t n) { map1_f32(c, n, tanh_of); }
-static void sigmoid_f32(const CornuVectorCall *c, int64_t n) { map1_f32(c, n, sigmoid_of); }
-static void erf_f32(const CornuVectorCall *c, int64_t n) { map1_f32(c, n, erf_of); }
-static void softplus_f32(const CornuVectorCall *c, int64_t n) { map1_f32(c, n, softplus_of); }
+static void tanh_f32(const CornuVectorCall *c, int64_t n) { map1_lanes(c, n, tanh_of); }
+static void sigmoid_f32(const CornuVectorCall *c, int64_t n) { map1_lanes(c, n, sigmoid_of); }
+static void erf_f32(const CornuVectorCall *c, int64_t n) { map1_lanes(c, n, erf_of); }
+static void softplus_f32(const CornuVectorCall *c, int64_t n) { map1_lanes(c, n, softplus_of); }
 static void relu_f32(const CornuVectorCall *c, int64_t n) { map1_f32(c, n, relu_of); }
 static void step_f32(const CornuVectorCall *c, int64_t n) { map1_f32(c, n, step_of); }
 static void add_f32(const CornuVectorCall *c, int64_t n) { map2_f32(c, n, add_of); }
@@ -176,8 +184,10 @@ static void elu_f32(const CornuVectorCall *call, int64_t count)
 {
     const float *x = call->in[0];
     float       *y = call->out[0], alpha = call->attributes[0];
-    CORNU__SIMD for (int64_t i = 0; i < count; i++)
-        y[i] = x[i] < 0.0f ? alpha * expm1_of_negative(x[i]) : x[i];
+    for (int64_t i = 0; i < count; i += LANES) {
+        const Lanes at = load(x + i), below = min_of(all(0.0f), at);
+        store(y + i, choose(at < 0.0f, expm1_of_negative(below) * alpha, at));
+    }
 }
 
 static void is_finite_f32(const CornuVectorCall *call, int64_t count)
