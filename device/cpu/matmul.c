@@ -257,5 +257,6 @@ static CornuStatus matmul(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__cpu_matmul = {
-    NULL, matmul_scratch, matmul, true, pack_bytes, pack, 1,
+    .scratch = matmul_scratch, .run = matmul, .takes_epilogue = true,
+    .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };

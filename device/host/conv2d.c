@@ -14,7 +14,7 @@
  * chooses among what rounding has not made equal.
  *
  * The input gradient is the same product over d_y, with the filter's taps and channels
- * transposed while it is packed.
+ * transposed while it is packed. Where x has few channels conv2d_few.c makes it.
  */
 #include "convolution.h"
 #include "kernels.h"
@@ -328,11 +328,14 @@ static CornuStatus conv2d(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_conv2d = {
-    cornu__product_accepts, conv2d_scratch, conv2d, true, pack_bytes, pack, 1,
+    .accepts = cornu__product_accepts, .scratch = conv2d_scratch, .run = conv2d,
+    .takes_epilogue = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };
 const CornuKernel cornu__host_conv2d_pooled = {
-    cornu__product_accepts, pooled_scratch, conv2d, true, pack_bytes, pack, 1,
+    .accepts = cornu__product_accepts, .scratch = pooled_scratch, .run = conv2d,
+    .takes_epilogue = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };
 const CornuKernel cornu__host_conv2d_grad_input = {
-    cornu__product_accepts, conv2d_scratch, conv2d, false, pack_bytes, pack, 1,
+    .accepts = cornu__product_accepts, .scratch = conv2d_scratch, .run = conv2d,
+    .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };

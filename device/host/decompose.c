@@ -11,17 +11,6 @@
 #include "kernels.h"
 #include "passes.h"
 
-static bool floats_are_f32(const CornuOpCall *call, const CornuType *out_type)
-{
-    for (int i = 0; i < call->in_count; i++)
-        if (cornu_dtype_is_float(call->in[i].dtype) && call->in[i].dtype != CORNU_F32)
-            return false;
-    for (int i = 0; i < cornu__result_count(call->id, call->attributes); i++)
-        if (cornu_dtype_is_float(out_type[i].dtype) && out_type[i].dtype != CORNU_F32)
-            return false;
-    return true;
-}
-
 static bool is_narrow(CornuDtype dtype) { return dtype == CORNU_BF16 || dtype == CORNU_F16; }
 
 static CornuDtype widened(CornuDtype dtype) { return is_narrow(dtype) ? CORNU_F32 : dtype; }
@@ -67,9 +56,7 @@ static const CornuKernel *accepted(const CornuHost *host, const CornuKernel *ker
     for (int i = 0; wide && i < call.in_count; i++) in[i].dtype = widened(in[i].dtype);
     for (int i = 0; wide && i < op->out_count; i++) out[i].dtype = widened(out[i].dtype);
     const CornuMachine machine = cornu__machine(host);
-    const bool takes = kernel->accepts ? kernel->accepts(&call, out, &machine)
-                                       : floats_are_f32(&call, out);
-    return takes ? kernel : NULL;
+    return cornu__kernel_taking(kernel, &call, out, &machine);
 }
 
 CornuMachine cornu__machine(const CornuHost *host)

@@ -1,4 +1,5 @@
 #include "bf16.h"
+#include "col2im.h"
 #include "cpu.h"
 #include "depthwise.h"
 #include "normalize.h"
@@ -18,6 +19,7 @@
 static const CornuProducts   *const products[] = TABLES(cornu__products);
 static const CornuPools      *const pools[] = TABLES(cornu__pools);
 static const CornuDepthwises *const depthwises[] = TABLES(cornu__depthwises);
+static CornuCol2im           *const col2ims[] = TABLES(cornu__col2im);
 static const CornuNormalizes *const normalizes[] = TABLES(cornu__normalizes);
 static const CornuCells      *const cells[] = TABLES(cornu__cells);
 static const CornuVectors    *const vectors[] = TABLES(cornu__vectors);
@@ -43,6 +45,7 @@ static size_t chosen(size_t count)
 const CornuProducts   *cornu__products(void)   { return CHOSEN(products); }
 const CornuPools      *cornu__pools(void)      { return CHOSEN(pools); }
 const CornuDepthwises *cornu__depthwises(void) { return CHOSEN(depthwises); }
+CornuCol2im           *cornu__col2im(void)     { return CHOSEN(col2ims); }
 const CornuNormalizes *cornu__normalizes(void) { return CHOSEN(normalizes); }
 const CornuCells      *cornu__cells(void)      { return CHOSEN(cells); }
 const CornuVectors    *cornu__vectors(void)    { return CHOSEN(vectors); }

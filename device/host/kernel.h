@@ -62,7 +62,9 @@ typedef struct {
     const CornuOpCall   *pool;
 } CornuKernelCall;
 
-typedef struct {
+typedef struct CornuKernel CornuKernel;
+
+struct CornuKernel {
     /* Whether the kernel takes this call (dtypes, ranks, sizes). NULL: whenever all floats are
      * f32. */
     bool (*accepts)(const CornuOpCall *call, const CornuType *out_type,
@@ -81,7 +83,13 @@ typedef struct {
                          const CornuMachine *machine);
     void (*pack)(const CornuKernelCall *call);
     int packs;   /* the operand's number */
-} CornuKernel;
+    /* NULL, or the kernel for the calls that this one does not accept. */
+    const CornuKernel *otherwise;
+};
+
+/* The first of a kernel and its others that takes the call; NULL: none, or `kernel` is NULL. */
+const CornuKernel *cornu__kernel_taking(const CornuKernel *kernel, const CornuOpCall *call,
+                                        const CornuType *out_type, const CornuMachine *machine);
 
 /* `accepts` of a kernel that takes every call. */
 bool cornu__accepts_all(const CornuOpCall *call, const CornuType *out_type,

@@ -4,7 +4,7 @@
 
 const CornuKernel *const cornu__host_kernels[CORNU_OP_COUNT] = {
     [CORNU_OP_CONV2D]              = &cornu__host_conv2d,
-    [CORNU_OP_CONV2D_GRAD_INPUT]   = &cornu__host_conv2d_grad_input,
+    [CORNU_OP_CONV2D_GRAD_INPUT]   = &cornu__host_conv2d_grad_input_few,
     [CORNU_OP_CONV2D_GRAD_FILTER]  = &cornu__host_conv2d_grad_filter,
     [CORNU_OP_GROUPED_CONV2D]      = &cornu__host_depthwise,
     [CORNU_OP_GROUPED_CONV2D_GRAD_INPUT]  = &cornu__host_depthwise_grad_input,
@@ -50,4 +50,24 @@ bool cornu__accepts_all(const CornuOpCall *call, const CornuType *out_type,
 {
     (void)call, (void)out_type, (void)machine;
     return true;
+}
+
+static bool floats_are_f32(const CornuOpCall *call, const CornuType *out_type)
+{
+    for (int i = 0; i < call->in_count; i++)
+        if (cornu_dtype_is_float(call->in[i].dtype) && call->in[i].dtype != CORNU_F32)
+            return false;
+    for (int i = 0; i < cornu__result_count(call->id, call->attributes); i++)
+        if (cornu_dtype_is_float(out_type[i].dtype) && out_type[i].dtype != CORNU_F32)
+            return false;
+    return true;
+}
+
+const CornuKernel *cornu__kernel_taking(const CornuKernel *kernel, const CornuOpCall *call,
+                                        const CornuType *out_type, const CornuMachine *machine)
+{
+    while (kernel && !(kernel->accepts ? kernel->accepts(call, out_type, machine)
+                                       : floats_are_f32(call, out_type)))
+        kernel = kernel->otherwise;
+    return kernel;
 }

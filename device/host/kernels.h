@@ -23,6 +23,8 @@ extern const CornuKernel cornu__host_softmax, cornu__host_log_softmax;
 /* As the device multiplies. */
 extern const CornuKernel cornu__host_conv2d, cornu__host_conv2d_grad_input,
                          cornu__host_conv2d_grad_filter;
+/* Of calls where x has few channels; otherwise cornu__host_conv2d_grad_input. */
+extern const CornuKernel cornu__host_conv2d_grad_input_few;   /* conv2d_few.c */
 /* Of f32 and bf16, a group for each channel. */
 extern const CornuKernel cornu__host_depthwise, cornu__host_depthwise_grad_input,
                          cornu__host_depthwise_grad_filter;

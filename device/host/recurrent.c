@@ -24,6 +24,7 @@ enum {
     MOST_GATES = 4,
     PACK_ROWS = 64,     /* of the kernel, packed by one block; even        */
     LEAST_ROWS = 32,    /* of a block where there are several              */
+    STREAMED = 4 << 20, /* bytes of gates from which on no cache keeps them till they are read */
     PADDING = 32        /* between rows, so that their starts spread over the cache's sets */
 };
 
@@ -38,6 +39,7 @@ typedef struct {
     const CornuProducts   *products;
     const CornuCells      *cells;
     bool    lstm, backward, narrow, narrow_cells, reverse;
+    bool    stream;               /* gates and cells: past the caches                         */
     float   gate_slope;
     int64_t batch, steps, units, gates;
     int64_t groups, k;            /* panels are of each gate over U, or of all over gates U   */
@@ -93,6 +95,8 @@ static void find_sizes(Recurrent *p, const CornuOpCall *op, const CornuMachine *
     p->padded = ceil_divide(p->units, p->products->lanes) * p->products->lanes;
     p->blocks = larger(1, p->batch / LEAST_ROWS);
     p->rows = ceil_divide(p->batch, p->blocks);
+    p->stream = p->units % 16 == 0 &&
+                p->batch * p->steps * p->units * MOST_GATES * (p->narrow ? 2 : 4) >= STREAMED;
     p->stride = ceil_divide(p->k, PADDING) * PADDING + PADDING;
     p->plane = p->rows * p->stride;
 }
@@ -251,7 +255,15 @@ static CornuCellInput input(const void *from, int64_t index, bool narrow)
 
 static CornuCellOutput output(void *to, int64_t index, bool narrow)
 {
-    return (CornuCellOutput){ (char *)to + index * (narrow ? 2 : 4), narrow };
+    return (CornuCellOutput){ (char *)to + index * (narrow ? 2 : 4), narrow, false };
+}
+
+/* Of what only the gradient reads. */
+static CornuCellOutput output_for_later(const Recurrent *p, void *to, int64_t index, bool narrow)
+{
+    CornuCellOutput y = output(to, index, narrow);
+    y.stream = p->stream;
+    return y;
 }
 
 /* What a block of rows works with. States have room for whole blocks of units. */
@@ -337,8 +349,8 @@ static void update_lstm(const Rows *r, int64_t row, int64_t step, int64_t unit, 
         .units = units, .gate_slope = p->gate_slope, .gate = p->units, .sums_gate = UNITS,
         .c = state, .sums = r->sums + row * MOST_GATES * UNITS,
         .z = input(p->call->in[X], wide, p->narrow),
-        .gates = output(p->call->out[LSTM_GATES], wide, p->narrow),
-        .cells = output(p->call->out[CELLS], at, p->narrow_cells),
+        .gates = output_for_later(p, p->call->out[LSTM_GATES], wide, p->narrow),
+        .cells = output_for_later(p, p->call->out[CELLS], at, p->narrow_cells),
         .h = output(p->call->out[H], at, p->narrow),
     };
     p->cells->lstm(&cell);
@@ -353,7 +365,8 @@ static void update_gru(const Rows *r, int64_t row, int64_t step, int64_t unit, i
         .units = units, .gate_slope = p->gate_slope, .gate = p->units, .sums_gate = UNITS,
         .state = state, .sums = r->sums + row * MOST_GATES * UNITS,
         .x = input(p->call->in[X], step * p->gates * p->units + unit, p->narrow),
-        .gates = output(p->call->out[GRU_GATES], step * MOST_GATES * p->units + unit, p->narrow),
+        .gates = output_for_later(p, p->call->out[GRU_GATES],
+                                  step * MOST_GATES * p->units + unit, p->narrow),
         .h = output(p->call->out[H], step * p->units + unit, p->narrow),
     };
     p->cells->gru(&cell);
@@ -379,9 +392,10 @@ static void fetch(const Rows *r, int64_t row, int64_t t, int64_t unit)
     const int64_t    step = (r->first + row) * p->steps + t, at = step * p->units + unit;
     for (int64_t k = 0; k < p->gates; k++)
         fetch_read(p->call->in[X], (step * p->gates + k) * p->units + unit, units, p->narrow);
+    fetch_written(p->call->out[H], at, units, p->narrow);
+    if (p->stream) return;
     for (int64_t k = 0; k < MOST_GATES; k++)
         fetch_written(gates, (step * MOST_GATES + k) * p->units + unit, units, p->narrow);
-    fetch_written(p->call->out[H], at, units, p->narrow);
     if (p->lstm) fetch_written(p->call->out[CELLS], at, units, p->narrow_cells);
 }
 
@@ -411,6 +425,7 @@ static void run_forwards(void *context, int64_t block, int thread)
         r.x = r.next;
         r.next = x;
     }
+    p->cells->settle();
     for (int64_t row = 0; row < r.rows && p->lstm; row++)
         narrow(r.a + row * r.stride, p->units, p->narrow_cells,
                output(p->call->out[LAST_C], (r.first + row) * p->units, p->narrow_cells).to);
@@ -568,6 +583,7 @@ static CornuStatus run(const CornuKernelCall *call)
     lay_out(&p, &call->op, &machine, call->scratch);
     const int mask = !p.backward ? MASK : p.lstm ? LSTM_MASK : GRU_MASK;
     p.mask = call->op.in_count > mask ? call->in[mask] : NULL;
+    p.stream = p.stream && !p.mask;   /* a masked step is written twice */
     p.packed = call->in[p.backward ? G_KERNEL : KERNEL];
     find_bias(&p);
     cornu__threads_run(call->threads, p.batch ? p.blocks : 0,
@@ -576,8 +592,10 @@ static CornuStatus run(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__host_recurrent = {
-    accepts, scratch, run, false, pack_bytes, pack, KERNEL,
+    .accepts = accepts, .scratch = scratch, .run = run,
+    .pack_bytes = pack_bytes, .pack = pack, .packs = KERNEL,
 };
 const CornuKernel cornu__host_recurrent_grad = {
-    accepts, scratch, run, false, pack_bytes, pack, G_KERNEL,
+    .accepts = accepts, .scratch = scratch, .run = run,
+    .pack_bytes = pack_bytes, .pack = pack, .packs = G_KERNEL,
 };

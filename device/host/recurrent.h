@@ -10,9 +10,10 @@
 
 enum { CORNU_CELL_UNITS = 32 };   /* updated at once, at most */
 
-/* Elements of a row, f32 or bf16; gates are `gate` elements apart. */
+/* Elements of a row, f32 or bf16; gates are `gate` elements apart. What is streamed is written past
+ * the caches: whole vectors of 16 elements, aligned to 64 bytes of f32, 32 of bf16. */
 typedef struct { const void *from; bool narrow; } CornuCellInput;
-typedef struct { void *to; bool narrow; } CornuCellOutput;
+typedef struct { void *to; bool narrow, stream; } CornuCellOutput;
 
 /* device/ops/lstm.c and gru.c have the formulas. Memory of f32 has room for CORNU_CELL_UNITS
  * elements of each gate, operands and results have `units`. */
@@ -64,6 +65,7 @@ typedef struct {
     void (*lstm_grad)(const CornuLstmGradCell *cell);
     void (*gru)(const CornuGruCell *cell);
     void (*gru_grad)(const CornuGruGradCell *cell);
+    void (*settle)(void);   /* from then on other threads see what this one streamed */
 } CornuCells;
 
 extern const CornuCells cornu__cells_portable;

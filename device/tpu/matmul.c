@@ -417,5 +417,6 @@ static CornuStatus matmul(const CornuKernelCall *call)
 }
 
 const CornuKernel cornu__tpu_matmul = {
-    cornu__product_accepts, matmul_scratch, matmul, true, pack_bytes, pack, 1,
+    .accepts = cornu__product_accepts, .scratch = matmul_scratch, .run = matmul,
+    .takes_epilogue = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };

@@ -256,6 +256,49 @@ static void test_moving_elements(void **state)
     }
 }
 
+/* What a long recurrence keeps for its gradient goes past the caches, of masked steps it does not:
+ * the same bits, where the mask leaves nothing out. */
+static void test_long_recurrences(void **state)
+{
+    (void)state;
+    enum { BATCH = 40, STEPS = 50, UNITS = 160 };
+    static const struct { CornuOpId id; int gates, results; } cells[] = {
+        { CORNU_OP_LSTM, 4, 4 }, { CORNU_OP_GRU, 3, 2 },
+    };
+    for (int c = 0; c < 2; c++) {
+        const int     columns = cells[c].gates * UNITS;
+        CornuProgram *p = cornu_program_create();
+        CornuValue    in[] = {
+            input(p, cornu_type(CORNU_F32, BATCH, STEPS, columns)),
+            input(p, cornu_type(CORNU_F32, UNITS, columns)),
+            input(p, cornu_type(CORNU_F32, BATCH, UNITS)),
+            cells[c].id == CORNU_OP_LSTM ? input(p, cornu_type(CORNU_F32, BATCH, UNITS))
+                                         : input(p, cornu_type(CORNU_F32, columns)),
+            input(p, cornu_type(CORNU_BOOL, BATCH, STEPS)),
+        };
+        for (int masked = 0; masked < 2; masked++) {
+            const CornuValue first = op(p, cells[c].id, NULL, in, 4 + masked);
+            for (int i = 0; i < cells[c].results; i++) output(p, first + i, -1);
+        }
+        Compiled made = compile(cpu[THREADS - 1], p);
+        uint8_t none_left_out[BATCH * STEPS];
+        memset(none_left_out, 1, sizeof none_left_out);
+        set_inputs(&made, 3);
+        set_input(&made, 4, none_left_out);
+        run(&made);
+        for (int i = 0; i < cells[c].results; i++) {
+            int64_t count, same;
+            double *got = get_output(&made, i, &count);
+            double *want = get_output(&made, cells[c].results + i, &same);
+            assert_int_equal(count, same);
+            assert_memory_equal(got, want, (size_t)count * sizeof *got);
+            free(got), free(want);
+        }
+        release(&made);
+        cornu_program_free(p);
+    }
+}
+
 static void test_faults_in_the_data(void **state)
 {
     (void)state;
@@ -326,6 +369,7 @@ int main(void)
         cmocka_unit_test(test_argmax_of_ties_and_nan),
         cmocka_unit_test(test_lookups),
         cmocka_unit_test(test_moving_elements),
+        cmocka_unit_test(test_long_recurrences),
         cmocka_unit_test(test_faults_in_the_data),
         cmocka_unit_test(test_what_falls_back_is_named),
     };

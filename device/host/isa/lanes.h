@@ -138,6 +138,34 @@ INLINE void store_narrow(uint16_t *to, Lanes value, int64_t count)
     for (int64_t n = 0; n < count; n++) to[n] = half[n];
 }
 
+/* As store and store_narrow of all lanes, past the caches; `to` is aligned to what is written. Other
+ * threads see it after store_fence. */
+#if defined(__AVX512F__)
+INLINE void stream(float *to, Lanes value) { _mm512_stream_ps(to, (__m512)value); }
+
+INLINE void stream_narrow(uint16_t *to, Lanes value)
+{
+    _mm256_stream_si256((void *)to, _mm512_cvtepi32_epi16((__m512i)narrowed(value)));
+}
+
+INLINE void store_fence(void) { _mm_sfence(); }
+#elif defined(__AVX2__)
+INLINE void stream(float *to, Lanes value) { _mm256_stream_ps(to, (__m256)value); }
+
+INLINE void stream_narrow(uint16_t *to, Lanes value)
+{
+    _mm_stream_si128((void *)to, halves_of((__m256i)narrowed(value)));
+}
+
+INLINE void store_fence(void) { _mm_sfence(); }
+#else
+INLINE void stream(float *to, Lanes value) { store(to, value); }
+
+INLINE void stream_narrow(uint16_t *to, Lanes value) { store_narrow(to, value, LANES); }
+
+INLINE void store_fence(void) { }
+#endif
+
 /* bf16 as lanes. */
 INLINE Lanes load_halves(const uint16_t *from)
 {

@@ -12,9 +12,13 @@ INLINE Lanes take(CornuCellInput x, int64_t at, int64_t end)
 
 INLINE void give(Lanes value, CornuCellOutput y, int64_t at, int64_t end)
 {
-    if (y.narrow) store_narrow((uint16_t *)y.to + at, value, end - at);
+    if (y.narrow && y.stream) stream_narrow((uint16_t *)y.to + at, value);
+    else if (y.narrow) store_narrow((uint16_t *)y.to + at, value, end - at);
+    else if (y.stream) stream((float *)y.to + at, value);
     else store_some((float *)y.to + at, value, end - at);
 }
+
+static void settle(void) { store_fence(); }
 
 /* A gate of x, in [0, 1]. */
 INLINE Lanes gate_of(Lanes x, float slope)
@@ -110,4 +114,6 @@ static void gru_grad(const CornuGruGradCell *cell)
     }
 }
 
-const CornuCells CORNU__PER_ISA(cornu__cells) = { lstm, lstm_grad, gru, gru_grad };
+const CornuCells CORNU__PER_ISA(cornu__cells) = {
+    lstm, lstm_grad, gru, gru_grad, settle,
+};
