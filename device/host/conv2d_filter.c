@@ -15,8 +15,8 @@
  *
  * Where d_y is the gradient of a max pooling, each piece makes its own part in the cache.
  *
- * The batch is cut into chunks; each makes its own sum, and these are added in order. A chunk is
- * summed in pieces of images that fit the second-level cache.
+ * The batch is cut into chunks; each makes its own sum, and these are added in order, if possible
+ * into the result. A chunk is summed in pieces of images that fit the second-level cache.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -28,8 +28,10 @@
 #include "precision.h"
 
 enum {
-    PIECE_BYTES = 512 << 10,   /* of x and d_y: what a piece should read                  */
+    PIECE_BYTES = 640 << 10,   /* of x and d_y: what a piece should read                  */
     SUM_BYTES = 16 << 20,      /* of all chunks' sums together                            */
+    TERMS = 768,               /* of a chunk's sums at least: writing and adding these costs */
+    FEW_CHUNKS = 8,            /* fewer are a power of two, to keep threads equally busy  */
     FEW = 8,                   /* rows of x shorter than this are gathered                */
     ADD_BLOCK = 4096           /* elements of d_filter that one block of the last sum has */
 };
@@ -46,8 +48,9 @@ typedef struct {
     int64_t                chunks, chunk_images, piece_images;
     int64_t                extent[2];  /* of x, or of its padded copy                        */
     bool                   gather, pad_x, copy_x, copy_y;
+    bool                   in_place;   /* the first chunk's sums are the result              */
     int64_t                x_part, y_part, half_count;    /* elements of a piece's copies    */
-    float                 *sums;       /* chunks x layers x rows x padded                    */
+    float                 *sums;       /* chunks x layers x rows x padded, but those in place */
     /* Copies of a thread's piece in operands of 4 bytes, part by part. Halves are two images in
      * bf16, before they are paired; a map is one image of a pool's gradient and behind it a row of
      * the pool's d_y, in f32. */
@@ -69,6 +72,22 @@ static int64_t pooled_row(const CornuWalk *walk)
     return (walk->axis[1].out + UINT8_MAX) * walk->out_channels;
 }
 
+/* Chunks of `piece` images or more, and pieces of at most so many, each as equal as pairs allow. */
+static void cut_batch(FilterGradient *g, int64_t piece)
+{
+    const int64_t depth = g->products->depth, batch = g->walk.batch;
+    const int64_t positions = g->walk.axis[0].out * g->walk.axis[1].out;
+    const int64_t most = larger(1, SUM_BYTES / (4 * g->layers * g->rows * g->padded));
+    int64_t       least = larger(piece, ceil_divide(TERMS, larger(1, positions)));
+    least = larger(1, smaller(least, batch));
+    g->chunks = larger(1, smaller(most, batch / least));
+    while (g->chunks < FEW_CHUNKS && g->chunks & (g->chunks - 1)) g->chunks &= g->chunks - 1;
+    g->chunk_images = larger(1, ceil_divide(ceil_divide(batch, g->chunks), depth)) * depth;
+    g->chunks = larger(1, ceil_divide(batch, g->chunk_images));
+    g->piece_images = ceil_divide(g->chunk_images, ceil_divide(g->chunk_images, piece));
+    g->piece_images = ceil_divide(g->piece_images, depth) * depth;
+}
+
 /* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
 static size_t lay_out(FilterGradient *g, const CornuOpCall *op, const CornuType *out_type,
                       const CornuMachine *machine, bool pooled, float *scratch)
@@ -78,7 +97,7 @@ static size_t lay_out(FilterGradient *g, const CornuOpCall *op, const CornuType 
     g->products = g->how.products;
     g->walk = cornu__walk(op, out_type);
     const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
-    const int64_t    batch = g->walk.batch, C = g->walk.in_channels, F = g->walk.out_channels;
+    const int64_t    C = g->walk.in_channels, F = g->walk.out_channels;
     const int64_t    parts = g->how.parts, depth = g->products->depth;
     g->rows = height->taps * width->taps * C;
     g->padded = ceil_divide(F, g->products->lanes) * g->products->lanes;
@@ -91,19 +110,16 @@ static size_t lay_out(FilterGradient *g, const CornuOpCall *op, const CornuType 
     const int64_t x_image = height->in * width->in * C, positions = height->out * width->out;
     const int64_t image_bytes = 4 * parts / depth * (x_image + positions * g->padded);
     g->layers = g->how.passes > 1 ? 2 : 1;
-    const int64_t most_chunks = larger(1, SUM_BYTES / (4 * g->layers * g->rows * g->padded));
-    g->piece_images = larger(1, PIECE_BYTES / larger(1, image_bytes));
-    g->piece_images = ceil_divide(g->piece_images, depth) * depth;
-    g->chunk_images = larger(g->piece_images, ceil_divide(batch, most_chunks));
-    g->chunk_images = ceil_divide(g->chunk_images, depth) * depth;
-    g->chunks = larger(1, ceil_divide(batch, g->chunk_images));
+    g->in_place = g->layers == 1 && g->padded == F && out_type->dtype == CORNU_F32;
+    const int64_t piece = larger(1, PIECE_BYTES / larger(1, image_bytes));
+    cut_batch(g, ceil_divide(piece, depth) * depth);
     g->x_part = g->copy_x ? g->piece_images / depth * g->extent[0] * g->extent[1] * C : 0;
     g->y_part = g->copy_y ? g->piece_images / depth * positions * g->padded : 0;
     const bool narrow_map = pooled && g->how.from == CORNU_BF16;
     g->half_count = narrow_map || (depth > 1 && !g->how.in_place)
                   ? larger(x_image, positions * F) : 0;
     g->map_count = narrow_map ? positions * F + pooled_row(&g->walk) : 0;
-    const int64_t sums = g->chunks * g->layers * g->rows * g->padded;
+    const int64_t sums = (g->chunks * g->layers - g->in_place) * g->rows * g->padded;
     if (scratch) {
         g->sums = scratch;
         g->d_y = g->sums + sums;
@@ -193,7 +209,7 @@ static const float *copy_x(const FilterGradient *g, int64_t b, int64_t b_end, in
     const int64_t    C = g->walk.in_channels, row = g->extent[1] * C, image = g->extent[0] * row;
     const int64_t    top = larger(0, height->low), left = larger(0, width->low);
     const int64_t    kept_rows = smaller(height->in, g->extent[0] - top);
-    const int64_t    kept = smaller(width->in, g->extent[1] - left);
+    const int64_t    kept = larger(0, smaller(width->in, g->extent[1] - left));
     float           *to = g->x + thread * g->how.parts * g->x_part;
     Copy             copy = { .to = to, .to_part = g->x_part };
     for (; b < b_end; b += g->products->depth, copy.to += image) {
@@ -396,20 +412,27 @@ static void sum_piece(FilterGradient *g, int64_t b, int64_t b_end, bool add, int
     else sum_taps(g, outer, sums);
 }
 
+/* Those of chunk c begin with layer c * layers. */
+static float *layer_sums(const FilterGradient *g, int64_t layer)
+{
+    if (g->in_place && layer == 0) return g->call->out[0];
+    return g->sums + (layer - g->in_place) * g->rows * g->padded;
+}
+
 static void sum_chunk(void *context, int64_t chunk, int thread)
 {
     FilterGradient *g = context;
     const int64_t   first = chunk * g->chunk_images;
     const int64_t   end = smaller(g->walk.batch, first + g->chunk_images);
-    float          *sums = g->sums + chunk * g->layers * g->rows * g->padded;
     int64_t         b = first;
     do {   /* at least once: without images the sums are zero */
-        sum_piece(g, b, smaller(end, b + g->piece_images), b > first, thread, sums);
+        sum_piece(g, b, smaller(end, b + g->piece_images), b > first, thread,
+                  layer_sums(g, chunk * g->layers));
         b += g->piece_images;
     } while (b < end);
 }
 
-/* d_filter = the layers of the chunks' sums, added in order into the first. */
+/* d_filter = the layers of the chunks' sums, added in order into the first one. */
 static void add_chunks(void *context, int64_t block, int thread)
 {
     (void)thread;
@@ -417,11 +440,12 @@ static void add_chunks(void *context, int64_t block, int thread)
     const int64_t F = g->walk.out_channels, per_block = larger(1, ADD_BLOCK / g->padded);
     const int64_t end = smaller(g->rows, (block + 1) * per_block);
     for (int64_t row = block * per_block; row < end; row++) {
-        float *sum = g->sums + row * g->padded;
+        float *sum = layer_sums(g, 0) + row * g->padded;
         for (int64_t layer = 1; layer < g->chunks * g->layers; layer++) {
-            const float *more = sum + layer * g->rows * g->padded;
+            const float *more = layer_sums(g, layer) + row * g->padded;
             for (int64_t f = 0; f < F; f++) sum[f] += more[f];
         }
+        if (g->in_place) continue;
         if (g->call->out_type->dtype == CORNU_BF16)
             cornu__bf16()->narrow(sum, F, (uint16_t *)g->call->out[0] + row * F);
         else
@@ -437,8 +461,9 @@ static CornuStatus grad_filter(const CornuKernelCall *call)
     if (call->pool) g.pool = cornu__pool(call->pool);
     atomic_init(&g.bad_row, -1);
     cornu__threads_run(call->threads, g.chunks, sum_chunk, &g);
-    cornu__threads_run(call->threads, ceil_divide(g.rows, larger(1, ADD_BLOCK / g.padded)),
-                       add_chunks, &g);
+    if (g.chunks > 1 || !g.in_place)
+        cornu__threads_run(call->threads, ceil_divide(g.rows, larger(1, ADD_BLOCK / g.padded)),
+                           add_chunks, &g);
     return g.bad_row < 0 ? CORNU_OK : cornu__pool_bad_index(&g.pool, g.bad_row);
 }
 

@@ -3,8 +3,8 @@
  *
  * b is packed before into panels of two registers' width. Rows of a are copied, or converted, by
  * the block that reads them (precision.h), as rows 4 KiB apart would share one set of the cache;
- * where a is transposed, a block's columns of a stretch of its rows along K are converted, and
- * paired where products are of pairs, so that they stay in the second-level cache.
+ * where a is transposed, a block packs its columns of a stretch of rows along K, each tile's into a
+ * panel of its own, so that a tile reads two streams out of the second-level cache.
  *
  * Blocks are some rows of one matrix by some panels, cut by the shape alone. A batch of a against
  * one matrix b is one product with more rows.
@@ -17,11 +17,12 @@
 
 enum {
     PACK_ROWS = 64,      /* of b, packed by one block; even                         */
-    TILES = 8,           /* high is a block of rows, at most                        */
+    SOME_ROWS = 16,      /* of a transposed a, packed at once; even                 */
+    LINE = 64,           /* bytes of a line of the cache                            */
+    LEAST_TILES = 2, TILES = 8,   /* high is a block of rows                        */
     BLOCK_BYTES = 512 << 10,   /* of a in a block, more than one tile at most; of the L2 cache */
-    BLOCKS = 16,         /* at least, where there are panels enough                 */
-    PADDING = 32,        /* between rows of a, so that their starts spread over the cache's sets */
-    K_CHUNK = 512        /* of a transposed a; even                                 */
+    BLOCKS = 16,         /* at least, of rows rather than columns: each reads a     */
+    PADDING = 32         /* between rows of a, so that their starts spread over the cache's sets */
 };
 
 typedef struct {
@@ -37,13 +38,15 @@ typedef struct {
     int64_t  row_blocks, column_blocks, panels;
     const char *packed;
     float   *bias;
-    /* Per thread; of a that is transposed, else not used: the sums of a block, of the last pass and
-     * of those before, whose terms are small; its operands of a, K_CHUNK / depth rows for each
-     * part; one row of a in parts, or two before they are paired. */
-    float   *sums, *chunk;
-    char    *rows;
     char    *x;                      /* rows of a block, all parts, per thread */
-    int64_t  x_stride, x_part, x_bytes, chunk_part, row_bytes;
+    int64_t  x_stride, x_part, x_bytes;
+    /* Of a that is transposed, whose x are panels of `chunk` rows along K: per thread a few of a's
+     * rows in parts, and unless the result takes them the sums of a block, of the last pass and of
+     * those before, whose terms are small. */
+    int64_t  chunk;
+    char    *rows;
+    float   *sums;
+    int64_t  row_bytes, sums_count;
 } Matmul;
 
 static size_t align(size_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -88,6 +91,12 @@ static void find_extents(Matmul *p, const CornuOpCall *op, const CornuType *out_
     }
 }
 
+/* Sums of a transposed a are the result itself: f32, in whole registers. */
+static bool sums_in_place(const Matmul *p, const CornuType *out_type)
+{
+    return out_type->dtype == CORNU_F32 && p->padded == p->n && p->how.passes == 1;
+}
+
 static void find_blocks(Matmul *p, const CornuOpCall *op, const CornuType *out_type,
                         CornuMultiplier multiplier)
 {
@@ -98,11 +107,24 @@ static void find_blocks(Matmul *p, const CornuOpCall *op, const CornuType *out_t
     p->depth = ceil_divide(p->k, p->products->depth) * p->products->depth;
     p->panels = ceil_divide(p->padded, panel_columns(p));
     p->x_stride = ceil_divide(p->k, PADDING) * PADDING + PADDING;
-    p->tiles = TILES;
-    if (!p->transposed)
-        p->tiles = larger(1, smaller(TILES, BLOCK_BYTES / tile_bytes(p)));
+    p->tiles = p->m / p->products->tile_rows * p->batch / BLOCKS;
+    p->tiles = larger(LEAST_TILES, smaller(p->tiles, TILES));
+    if (!p->transposed) p->tiles = larger(1, smaller(p->tiles, BLOCK_BYTES / tile_bytes(p)));
     p->row_blocks = ceil_divide(p->m, block_rows(p));
     p->column_blocks = larger(1, smaller(p->panels, BLOCKS / larger(1, p->batch * p->row_blocks)));
+}
+
+/* Where a is transposed: K in equal stretches of whole pairs, what a block reads of a in each fits
+ * BLOCK_BYTES. */
+static void find_chunks(Matmul *p, const CornuType *out_type)
+{
+    const int64_t size = (int64_t)p->products->size, parts = p->how.parts;
+    const int64_t most = BLOCK_BYTES / (parts * size * block_rows(p)) / p->products->depth;
+    const int64_t pairs = p->depth / p->products->depth;
+    p->chunk = ceil_divide(pairs, larger(1, ceil_divide(pairs, most))) * p->products->depth;
+    p->x_part = block_rows(p) * p->chunk;
+    p->row_bytes = SOME_ROWS * parts * block_rows(p) * size;
+    if (!sums_in_place(p, out_type)) p->sums_count = 2 * block_rows(p) * block_columns(p);
 }
 
 /* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
@@ -112,24 +134,19 @@ static size_t lay_out(Matmul *p, const CornuOpCall *op, const CornuType *out_typ
     find_blocks(p, op, out_type, machine->multiplier);
     const size_t threads = (size_t)machine->threads, parts = (size_t)p->how.parts;
     const size_t bias = align((size_t)p->padded * sizeof(float));
-    size_t       sums = 0, chunk = 0;
-    p->x_part = p->transposed ? 0 : block_rows(p) * p->x_stride;
-    p->x_bytes = (int64_t)align((size_t)(p->how.parts * p->x_part) * p->products->size);
-    p->chunk_part = block_rows(p) * K_CHUNK / p->products->depth;
-    p->row_bytes = 0;
-    if (p->transposed) {
-        sums = 2 * (size_t)(block_rows(p) * block_columns(p));
-        chunk = parts * (size_t)p->chunk_part;
-        p->row_bytes = (int64_t)align(2 * parts * (size_t)block_rows(p) * p->products->size);
-    }
+    p->x_part = block_rows(p) * p->x_stride;
+    p->row_bytes = p->sums_count = 0;
+    if (p->transposed) find_chunks(p, out_type);
+    p->x_bytes = (int64_t)align(parts * (size_t)p->x_part * p->products->size);
+    p->row_bytes = (int64_t)align((size_t)p->row_bytes);
     if (scratch) {
         p->bias = (float *)(void *)scratch;
         p->x = scratch += bias;
         p->rows = scratch += threads * (size_t)p->x_bytes;
         p->sums = (float *)(void *)(scratch + threads * (size_t)p->row_bytes);
-        p->chunk = p->sums + threads * sums;
     }
-    return bias + threads * ((size_t)(p->x_bytes + p->row_bytes) + (sums + chunk) * sizeof(float));
+    return bias + threads * ((size_t)(p->x_bytes + p->row_bytes) +
+                             (size_t)p->sums_count * sizeof(float));
 }
 
 static size_t matmul_scratch(const CornuOpCall *op, const CornuType *out_type,
@@ -254,6 +271,7 @@ static void multiply(void *context, int64_t block, int thread)
     const Matmul *p = context;
     const Block   b = block_of(p, block);
     const int64_t rows = b.m_end - b.m, tiles = ceil_divide(rows, p->products->tile_rows);
+    int64_t       begin[TILES + 1];
     CornuEpilogue rest = *p->call->epilogue;
     const void   *x = rows_of_a(p, &b, thread);
     CornuRun      runs[CORNU_MOST_PASSES];
@@ -263,6 +281,7 @@ static void multiply(void *context, int64_t block, int thread)
     CornuTile tile = { .x_stride = p->x_stride, .runs = runs, .run_count = p->how.passes,
                        .y_stride = p->n, .relu = rest.activation == CORNU_OP_RELU,
                        .narrow = p->call->out_type->dtype == CORNU_BF16 };
+    for (int64_t t = 0; t <= tiles; t++) begin[t] = t * rows / tiles;
     for (int64_t first = b.first, width; first < b.end; first += width) {
         width = panel_width(p, first);
         tile.panel = p->packed + panel_offset(p, p->b_batch ? b.matrix : 0, first);
@@ -270,10 +289,9 @@ static void multiply(void *context, int64_t block, int thread)
         tile.vectors = (int)(width / p->products->lanes);
         tile.columns = (int)smaller(width, p->n - first);
         for (int64_t t = 0; t < tiles; t++) {
-            const int64_t m = b.m + t * rows / tiles;
-            tile.rows = (int)(b.m + (t + 1) * rows / tiles - m);
-            tile.x = cornu__element(&p->how, x, (m - b.m) * p->x_stride);
-            tile.y = result(p, b.matrix, m, first);
+            tile.rows = (int)(begin[t + 1] - begin[t]);
+            tile.x = cornu__element(&p->how, x, begin[t] * p->x_stride);
+            tile.y = result(p, b.matrix, b.m + begin[t], first);
             p->products->tile(&tile);
         }
     }
@@ -283,59 +301,83 @@ static void multiply(void *context, int64_t block, int thread)
 
 /* ---- a transposed ---- */
 
-/* A stretch of a row of a, its parts `columns` apart: where it stands, or made at `to`. */
-static const uint16_t *row_in_parts(const Matmul *p, int64_t first, int64_t columns, uint16_t *to)
+/* Where tile t of a block of `rows` rows begins. */
+static int64_t tile_begin(const Matmul *p, int64_t rows, int64_t t)
 {
-    if (p->how.in_place) return cornu__in_memory(&p->how, p->call->in[0], first);
-    cornu__parts(&p->how, p->call->in[0], first, columns, to, columns);
-    return to;
+    return t * rows / ceil_divide(rows, p->products->outer_rows);
 }
 
-/* Rows k to k_end of a, columns of the block, as operands; of pairs two rows become one. */
-static void convert_rows(const Matmul *p, const Block *b, int64_t k, int64_t k_end, int thread,
-                         float *to)
+/* `count` stretches of rows of a, far from each other. */
+static void prefetch_rows(const Matmul *p, int64_t first, int64_t count, int64_t columns)
 {
-    const int64_t columns = b->m_end - b->m, depth = p->products->depth;
-    const int64_t first = b->matrix * p->a_batch + b->m;
-    uint16_t     *rows = (uint16_t *)(void *)(p->rows + thread * p->row_bytes);
-    for (int64_t at = k; at < k_end; at += depth, to += columns) {
-        if (depth == 1) {
-            cornu__parts(&p->how, p->call->in[0], first + at * p->m, columns, to, p->chunk_part);
-            continue;
+    const int64_t line = LINE / (p->how.from == CORNU_BF16 ? 2 : 4);
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t m = 0; m < columns + line; m += line)
+            __builtin_prefetch(cornu__in_memory(&p->how, p->call->in[0],
+                                                first + i * p->m + smaller(m, columns - 1)));
+}
+
+/* Rows k to k_end of a, columns of the block, into panels of its tiles; that of the tile at row m
+ * of the block stands at m chunk. */
+static void pack_columns(const Matmul *p, const Block *b, int64_t k, int64_t k_end, int thread)
+{
+    const int64_t columns = b->m_end - b->m, begin = k;
+    char         *rows = p->rows + thread * p->row_bytes, *x = p->x + thread * p->x_bytes;
+    for (int64_t count; k < k_end; k += count) {
+        const int64_t first = b->matrix * p->a_batch + k * p->m + b->m;
+        count = smaller(SOME_ROWS, k_end - k);
+        prefetch_rows(p, first + count * p->m, smaller(count, k_end - k - count), columns);
+        for (int64_t i = 0; i < count && !p->how.in_place; i++)
+            cornu__parts(&p->how, p->call->in[0], first + i * p->m, columns,
+                         rows + i * columns * (int64_t)p->products->size, SOME_ROWS * columns);
+        for (int64_t m = 0, t = 1, width; m < columns; m += width, t++) {
+            width = tile_begin(p, columns, t) - m;
+            for (int part = 0; part < p->how.parts; part++) {
+                const void *from = p->how.in_place
+                    ? cornu__in_memory(&p->how, p->call->in[0], first + m)
+                    : cornu__element(&p->how, rows, part * SOME_ROWS * columns + m);
+                char *panel = x + (part * p->x_part + m * p->chunk) * (int64_t)p->products->size;
+                p->products->pack(panel, width, k - begin, count, from,
+                                  p->how.in_place ? p->m : columns, 1, width);
+                if ((k + count - begin) % p->products->depth)   /* the odd one's other half */
+                    p->products->pack(panel, width, k + count - begin, 1, from, 0, 0, 0);
+            }
         }
-        const uint16_t *row = row_in_parts(p, first + at * p->m, columns, rows), *second = NULL;
-        if (at + 1 < k_end)
-            second = row_in_parts(p, first + (at + 1) * p->m, columns,
-                                  rows + p->how.parts * columns);
-        for (int part = 0; part < p->how.parts; part++)
-            cornu__bf16()->pair(row + part * columns, second ? second + part * columns : NULL,
-                                columns, (uint32_t *)(void *)(to + part * p->chunk_part));
     }
 }
 
 /* Adds chunk k to k_end to the sums of the panel at column `first`. */
 static void add_chunk(const Matmul *p, const Block *b, int64_t k, int64_t k_end, int64_t first,
-                      const float *chunk, float *sums)
+                      int thread, float *sums, int64_t stride)
 {
     const int64_t width = panel_width(p, first), rows = b->m_end - b->m;
-    const int64_t tiles = ceil_divide(rows, p->products->outer_rows);
     const char   *y = p->packed + panel_offset(p, p->b_batch ? b->matrix : 0, first);
-    CornuOuter    outer = { .x_pixel = rows, .y_pixel = width, .images = 1, .height = 1,
+    const char   *x = p->x + thread * p->x_bytes;
+    CornuOuter    outer = { .y_pixel = width, .images = 1, .height = 1,
                             .width = ceil_divide(k_end - k, p->products->depth),
-                            .sum_stride = b->end - b->first,
-                            .vectors = (int)(width / p->products->lanes) };
-    for (int64_t t = 0; t < tiles; t++) {
-        const int64_t m = t * rows / tiles;
-        outer.rows = (int)((t + 1) * rows / tiles - m);
+                            .sum_stride = stride, .vectors = (int)(width / p->products->lanes) };
+    for (int64_t m = 0, t = 1; m < rows; m += outer.rows, t++) {
+        outer.rows = (int)(tile_begin(p, rows, t) - m);
+        outer.x_pixel = outer.rows;
         for (int pass = 0; pass < p->how.passes; pass++) {
             const int *part = p->how.pass[pass];
             const bool last = pass + 1 == p->how.passes;
-            outer.sum = sums + ((last ? 0 : rows) + m) * outer.sum_stride + first - b->first;
+            outer.sum = sums + ((last ? 0 : rows) + m) * stride + first - b->first;
             outer.add = k > 0 || (pass > 0 && !last);
-            outer.x = chunk + part[0] * p->chunk_part + m;
-            outer.y = y + (part[1] * p->depth + k) * width * (int64_t)p->products->size;
+            outer.x = cornu__element(&p->how, x, part[0] * p->x_part + m * p->chunk);
+            outer.y = cornu__element(&p->how, y, (part[1] * p->depth + k) * width);
             p->products->outer(&outer);
         }
+    }
+}
+
+static void copy_sums(const Matmul *p, const Block *b, const float *sums, int64_t stride)
+{
+    const int64_t used = smaller(b->end, p->n) - b->first;
+    for (int64_t m = b->m; m < b->m_end; m++, sums += stride) {
+        void *to = result(p, b->matrix, m, b->first);
+        if (p->call->out_type->dtype == CORNU_BF16) cornu__bf16()->narrow(sums, used, to);
+        else memcpy(to, sums, (size_t)used * sizeof(float));
     }
 }
 
@@ -343,29 +385,24 @@ static void multiply_transposed(void *context, int64_t block, int thread)
 {
     const Matmul *p = context;
     const Block   b = block_of(p, block);
-    const int64_t rows = b.m_end - b.m, stride = b.end - b.first;
-    const int64_t used = smaller(b.end, p->n) - b.first;
-    float        *sums = p->sums + thread * 2 * block_rows(p) * block_columns(p);
-    float        *chunk = p->chunk + thread * p->how.parts * p->chunk_part;
+    const bool    in_place = sums_in_place(p, p->call->out_type);
+    const int64_t rows = b.m_end - b.m, stride = in_place ? p->n : b.end - b.first;
+    float        *sums = in_place ? (void *)result(p, b.matrix, b.m, b.first)
+                                  : p->sums + thread * p->sums_count;
     CornuEpilogue epilogue = *p->call->epilogue;
-    if (p->k == 0) memset(sums, 0, 2 * (size_t)(rows * stride) * sizeof(float));
-    for (int64_t k = 0; k < p->k; k += K_CHUNK) {
-        const int64_t k_end = smaller(p->k, k + K_CHUNK);
-        convert_rows(p, &b, k, k_end, thread, chunk);
+    int64_t       k = 0;
+    do {   /* at least once: without terms the sums are zero */
+        const int64_t k_end = smaller(p->k, k + p->chunk);
+        pack_columns(p, &b, k, k_end, thread);
         for (int64_t first = b.first; first < b.end; first += panel_columns(p))
-            add_chunk(p, &b, k, k_end, first, chunk, sums);
-    }
+            add_chunk(p, &b, k, k_end, first, thread, sums, stride);
+        k = k_end;
+    } while (k < p->k);
     for (int64_t i = 0; p->how.passes > 1 && i < rows * stride; i++)
         sums[i] += sums[rows * stride + i];
     if (epilogue.bias) epilogue.bias = p->bias;
-    cornu__epilogue_apply(&epilogue, sums, rows, used, stride, b.first);
-    for (int64_t i = 0; i < rows; i++) {
-        void *to = result(p, b.matrix, b.m + i, b.first);
-        if (p->call->out_type->dtype == CORNU_BF16)
-            cornu__bf16()->narrow(sums + i * stride, used, to);
-        else
-            memcpy(to, sums + i * stride, (size_t)used * sizeof(float));
-    }
+    cornu__epilogue_apply(&epilogue, sums, rows, smaller(b.end, p->n) - b.first, stride, b.first);
+    if (!in_place) copy_sums(p, &b, sums, stride);
 }
 
 static CornuStatus matmul(const CornuKernelCall *call)

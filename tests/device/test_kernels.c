@@ -300,10 +300,10 @@ static void test_matmul(void **state)
     }
     /* Several chunks and blocks. */
     for (int ta = 0; ta < 2; ta++) {
-        Case c = { .id = CORNU_OP_MATMUL, .terms = 1201.0, .epilogue.activation = CORNU_OP_COUNT,
+        Case c = { .id = CORNU_OP_MATMUL, .terms = 10001.0, .epilogue.activation = CORNU_OP_COUNT,
                    .attributes.matmul = { .transpose_a = ta, .dtype = results } };
-        add_operand(&c, ta ? cornu_type(operands, 1201, 150) : cornu_type(operands, 150, 1201));
-        add_operand(&c, cornu_type(operands, 1201, 131));
+        add_operand(&c, ta ? cornu_type(operands, 10001, 150) : cornu_type(operands, 150, 10001));
+        add_operand(&c, cornu_type(operands, 10001, 35));
         check_and_free(&c);
     }
 }
@@ -380,6 +380,9 @@ static void test_conv2d(void **state)
     CornuAttributes dropped = { .conv2d = { .high = { -1, -1 } } };
     check_convolution(cornu_shape(17, 13, 13, 32), cornu_shape(3, 3, 32, 64), dropped);
     check_convolution(cornu_shape(12, 28, 28, 1), cornu_shape(3, 3, 1, 32), (CornuAttributes){ 0 });
+    /* Padding alone along the width, more of it than x is wide. */
+    CornuAttributes apart = { .conv2d = { .strides = { 1, 3 }, .low = { 0, 3 }, .high = { 0, -1 } } };
+    check_convolution(cornu_shape(18, 9, 1, 4), cornu_shape(3, 1, 4, 1), apart);
 }
 
 /* Whether the gradient of x of C channels by square filters takes the kernel for few. */

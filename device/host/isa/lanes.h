@@ -128,15 +128,26 @@ INLINE Bits narrowed(Lanes value)
 #endif
 }
 
+/* All lanes as bf16. The instruction for it takes subnormal numbers for zero, as the products that
+ * come with it do. */
+INLINE void store_all_narrow(uint16_t *to, Lanes value)
+{
+#if defined(__AVX512BF16__)
+    _mm256_storeu_si256((void *)to, (__m256i)_mm512_cvtneps_pbh((__m512)value));
+#else
+    store_halves(to, narrowed(value));
+#endif
+}
+
 /* The first `count` lanes as bf16. */
 INLINE void store_narrow(uint16_t *to, Lanes value, int64_t count)
 {
     uint16_t half[LANES];
     if (count >= LANES) {
-        store_halves(to, narrowed(value));
+        store_all_narrow(to, value);
         return;
     }
-    store_halves(half, narrowed(value));
+    store_all_narrow(half, value);
     for (int64_t n = 0; n < count; n++) to[n] = half[n];
 }
 

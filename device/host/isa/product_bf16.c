@@ -37,6 +37,24 @@ INLINE Lanes multiply(Lanes sum, Operand a, Vector b)
 
 #include "tiles.h"
 
+static __mmask16 first(int64_t count)
+{
+    return (__mmask16)(count >= LANES ? 0xffff : count <= 0 ? 0 : (1 << count) - 1);
+}
+
+/* `columns` pairs of two rows and zeros behind them, `width` in all. */
+static void pack_pairs(uint32_t *to, int64_t width, const uint16_t *x, const uint16_t *next,
+                       int64_t columns)
+{
+    for (int64_t n = 0; n < width; n += LANES) {
+        const __m256i low = _mm256_maskz_loadu_epi16(first(columns - n), x + n);
+        const __m256i high = _mm256_maskz_loadu_epi16(first(columns - n), next + n);
+        _mm512_mask_storeu_epi32(to + n, first(width - n),
+                                 _mm512_or_si512(_mm512_cvtepu16_epi32(low),
+                                 _mm512_slli_epi32(_mm512_cvtepu16_epi32(high), 16)));
+    }
+}
+
 /* Two columns of the panel stand where two rows meet; an odd row has the upper half. */
 static void pack(void *panel, int64_t width, int64_t k, int64_t count, const void *from,
                  ptrdiff_t k_step, ptrdiff_t n_step, int64_t columns)
@@ -49,13 +67,13 @@ static void pack(void *panel, int64_t width, int64_t k, int64_t count, const voi
             uint32_t *restrict pairs = (uint32_t *)(void *)to;
             __builtin_prefetch(x + width * n_step);   /* of the panel beside, packed next */
             __builtin_prefetch(x + k_step + width * n_step);
-            if (n_step == 1)
-                for (int64_t n = 0; n < columns; n++)
-                    pairs[n] = x[n] | (uint32_t)x[k_step + n] << 16;
-            else
+            if (n_step == 1) {
+                pack_pairs(pairs, width, x, x + k_step, columns);
+            } else {
                 for (int64_t n = 0; n < columns; n++)
                     pairs[n] = x[n * n_step] | (uint32_t)x[k_step + n * n_step] << 16;
-            for (int64_t n = columns; n < width; n++) pairs[n] = 0;
+                for (int64_t n = columns; n < width; n++) pairs[n] = 0;
+            }
             k += 2;
             x += 2 * k_step;
         } else {

@@ -66,15 +66,22 @@ INLINE void tile_run(int rows, int vectors, int each, const CornuTile *tile, ptr
 
 INLINE void tile_store(int rows, int vectors, const CornuTile *tile, Sums sum)
 {
-    float           fitted[TILE_SUMS * LANES];
-    const bool      whole = !tile->narrow && tile->columns == vectors * LANES;
-    float          *to = whole ? tile->y : fitted;
-    const ptrdiff_t stride = whole ? tile->y_stride : vectors * LANES;
+    const int  width = vectors * LANES;
+    const bool whole = tile->columns == width;
     if (tile->relu)
         UNROLL for (int i = 0; i < rows * vectors; i++) sum[i] = relu(sum[i]);
+    if (whole && tile->narrow) {
+        uint16_t *to = tile->y;
+        UNROLL for (int i = 0; i < rows * vectors; i++)
+            store_all_narrow(to + i / vectors * tile->y_stride + i % vectors * LANES, sum[i]);
+        return;
+    }
+    float           fitted[TILE_SUMS * LANES];
+    float          *to = whole ? tile->y : fitted;
+    const ptrdiff_t stride = whole ? tile->y_stride : width;
     UNROLL for (int i = 0; i < rows * vectors; i++)
         store(to + i / vectors * stride + i % vectors * LANES, sum[i]);
-    if (!whole) tile_fit(tile, fitted, vectors * LANES);
+    if (!whole) tile_fit(tile, fitted, width);
 }
 
 INLINE void tile_of(int rows, int vectors, const CornuTile *tile)
