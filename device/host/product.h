@@ -36,7 +36,8 @@ typedef struct {
     void           *y;
     ptrdiff_t       y_stride;
     int             rows, vectors, columns;
-    bool            relu, narrow;   /* narrow: y is bf16, rounded to nearest even */
+    bool            relu, narrow;   /* narrow: y is bf16, rounded to nearest even; subnormal
+                                       ones are zero where instructions for bf16 round */
 } CornuTile;
 
 /*
