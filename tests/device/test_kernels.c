@@ -381,7 +381,8 @@ static void test_conv2d(void **state)
     check_convolution(cornu_shape(17, 13, 13, 32), cornu_shape(3, 3, 32, 64), dropped);
     check_convolution(cornu_shape(12, 28, 28, 1), cornu_shape(3, 3, 1, 32), (CornuAttributes){ 0 });
     /* Padding alone along the width, more of it than x is wide. */
-    CornuAttributes apart = { .conv2d = { .strides = { 1, 3 }, .low = { 0, 3 }, .high = { 0, -1 } } };
+    CornuAttributes apart = { .conv2d = { .strides = { 1, 3 }, .low = { 0, 3 },
+                                          .high = { 0, -1 } } };
     check_convolution(cornu_shape(18, 9, 1, 4), cornu_shape(3, 1, 4, 1), apart);
 }
 
@@ -797,27 +798,34 @@ static void test_reduce_bf16(void **state)
     }
 }
 
+/* Each test has its numbers, whatever those before it took. */
+static int begin(void **state)
+{
+    (void)state;
+    numbers_begin();
+    return 0;
+}
+
 static int run_group(const char *device, CornuIsa isa, const struct CMUnitTest *tests, size_t count)
 {
     char name[64];
     snprintf(name, sizeof name, "%s %s", device, cornu__isa_name(isa));
     setenv("CORNU_ISA", cornu__isa_name(isa), 1);
     if (cornu__cpu_isa(&isa) != CORNU_OK) return 1;
-    numbers_begin();
     return _cmocka_run_group_tests(name, tests, count, NULL, NULL);
 }
 
 static int cpu_with_isa(CornuIsa isa)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_matmul),
-        cmocka_unit_test(test_conv2d),
-        cmocka_unit_test(test_few_channels),
-        cmocka_unit_test(test_depthwise),
-        cmocka_unit_test(test_pool),
-        cmocka_unit_test(test_pooled),
-        cmocka_unit_test(test_batch_norm),
-        cmocka_unit_test(test_softmax),
+        cmocka_unit_test_setup(test_matmul, begin),
+        cmocka_unit_test_setup(test_conv2d, begin),
+        cmocka_unit_test_setup(test_few_channels, begin),
+        cmocka_unit_test_setup(test_depthwise, begin),
+        cmocka_unit_test_setup(test_pool, begin),
+        cmocka_unit_test_setup(test_pooled, begin),
+        cmocka_unit_test_setup(test_batch_norm, begin),
+        cmocka_unit_test_setup(test_softmax, begin),
     };
     kernels = cornu__cpu_kernels;
     multiplier = (CornuMultiplier){ .bf16 = false };
@@ -833,16 +841,16 @@ static int tpu_with_isa(CornuIsa isa)
         { "tpu bf16", CORNU_BF16, CORNU_BF16 },
     };
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_matmul),
-        cmocka_unit_test(test_conv2d),
-        cmocka_unit_test(test_few_channels),
-        cmocka_unit_test(test_depthwise),
-        cmocka_unit_test(test_pooled),
+        cmocka_unit_test_setup(test_matmul, begin),
+        cmocka_unit_test_setup(test_conv2d, begin),
+        cmocka_unit_test_setup(test_few_channels, begin),
+        cmocka_unit_test_setup(test_depthwise, begin),
+        cmocka_unit_test_setup(test_pooled, begin),
         /* of bf16 alone: those of f32 are the cpu's */
-        cmocka_unit_test(test_pool),
-        cmocka_unit_test(test_batch_norm),
-        cmocka_unit_test(test_softmax),
-        cmocka_unit_test(test_reduce_bf16),
+        cmocka_unit_test_setup(test_pool, begin),
+        cmocka_unit_test_setup(test_batch_norm, begin),
+        cmocka_unit_test_setup(test_softmax, begin),
+        cmocka_unit_test_setup(test_reduce_bf16, begin),
     };
     int failed = 0;
     kernels = cornu__tpu_kernels;
