@@ -462,7 +462,7 @@ static void check_depthwise(CornuShape x, CornuShape filter)
         for (int i = 0; i < 2; i++)
             c.attributes.grouped_conv2d_grad.extents[i] = by_filter ? filter.extent[i]
                                                                     : x.extent[1 + i];
-        if (by_filter) c.terms = (double)(cornu_type_count(d_y) / x.extent[3]);
+        if (by_filter) c.terms = (double)cornu_type_count(d_y) / (double)x.extent[3];
         add_operand(&c, by_filter ? cornu_type_from(operands, x) : d_y);
         add_operand(&c, by_filter ? d_y : cornu_type_from(operands, filter));
         assert_true(expect(&c));

@@ -243,7 +243,7 @@ INLINE Lanes choose(Mask mask, Lanes a, Lanes b)
 #else
 INLINE Lanes choose(Mask mask, Lanes a, Lanes b)
 {
-    mask >>= 31;
+    mask = mask < 0;
     return (Lanes)((mask & (Mask)a) | (~mask & (Mask)b));
 }
 
