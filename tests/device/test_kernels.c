@@ -12,7 +12,6 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,235 +20,16 @@
 #include "../../device/cpu/blis.h"
 #include "../../device/cpu/kernels.h"
 #include "../../device/host/cpu.h"
-#include "../../device/host/kernels.h"
 #include "../../device/memory_internal.h"
 #include "../../device/tpu/kernels.h"
+#include "kernel_case.h"
 #include "numbers.h"
 
-/* What is under test: a device's kernels, and the dtypes of products. */
-static const CornuKernel *const *kernels;
-static CornuDtype                operands, results;
-static CornuMultiplier           multiplier;
+/* The dtypes of products under test. */
+static CornuDtype operands, results;
 
 /* Random shapes of a test: fewer where dtypes share them. */
-static int rounds(int count) { return kernels == cornu__cpu_kernels ? count : count / 4; }
-
-enum { MOST_INPUTS = 6, MOST_THREADS = 3 };
-
-/* One call under test: operands, and what the reference makes of them. */
-typedef struct {
-    CornuOpId       id;
-    CornuAttributes attributes;
-    int             in_count;
-    CornuType       in_type[MOST_INPUTS], out_type[CORNU_MAX_OUTPUTS];
-    void           *in[MOST_INPUTS];
-    double         *expected_in[MOST_INPUTS], *expected[CORNU_MAX_OUTPUTS];
-    CornuEpilogue   epilogue;
-    double          terms;      /* how many terms one element sums, for the bound */
-} Case;
-
-static double random_value(void) { return (double)random_bits() / (1 << 23) - 1.0; }
-
-static CornuOpCall op_of(const Case *c)
-{
-    return (CornuOpCall){ c->id, &c->attributes, c->in_count, c->in_type };
-}
-
-static CornuArray operand(const Case *c, int i)
-{
-    return cornu_array_from(c->in[i], c->in_type[i]);
-}
-
-/* Adds an operand of random floats, or zeros of another dtype. */
-static void add_operand(Case *c, CornuType type)
-{
-    int i = c->in_count++;
-    c->in_type[i] = type;
-    c->in[i] = cornu__allocate_aligned(cornu_type_bytes(type) + 1);
-    assert_non_null(c->in[i]);
-    if (cornu_dtype_is_float(type.dtype))
-        for (int64_t k = 0; k < cornu_type_count(type); k++)
-            cornu_array_set(operand(c, i), k, random_value());
-}
-
-static void free_case(Case *c)
-{
-    for (int i = 0; i < c->in_count; i++) {
-        cornu__release(c->in[i]);
-        free(c->expected_in[i]);
-    }
-    for (int i = 0; i < cornu_op_output_count(c->id); i++) free(c->expected[i]);
-}
-
-/* False where the type rule refuses the case. */
-static bool expect(Case *c)
-{
-    CornuOpCall op = op_of(c);
-    if (cornu__op_type(&op, c->out_type) != CORNU_OK) return false;
-    for (int i = 0; i < c->in_count; i++) {
-        int64_t count = cornu_type_count(c->in_type[i]);
-        c->expected_in[i] = malloc((size_t)(count + 1) * sizeof(double));
-        for (int64_t k = 0; k < count; k++)
-            c->expected_in[i][k] = cornu_array_get(operand(c, i), k);
-    }
-    for (int i = 0; i < cornu_op_output_count(c->id); i++)
-        c->expected[i] = calloc((size_t)cornu_type_count(c->out_type[i]) + 1, sizeof(double));
-    CornuReferenceCall call = { op, (const double *const *)c->expected_in, c->expected,
-                                c->out_type, cornu_type_count(c->out_type[0]) };
-    assert_int_equal(cornu__op_reference(&call), CORNU_OK);
-    return true;
-}
-
-static double activated(const CornuEpilogue *epilogue, double x)
-{
-    switch (epilogue->activation) {
-    case CORNU_OP_RELU:    return x <= 0.0 ? 0.0 : x;
-    case CORNU_OP_TANH:    return tanh(x);
-    case CORNU_OP_SIGMOID: return 1.0 / (1.0 + exp(-x));
-    case CORNU_OP_ELU:     return x > 0.0 ? x : epilogue->attributes.alpha.alpha * expm1(x);
-    default:               return x;
-    }
-}
-
-static void expect_epilogue(Case *c)
-{
-    int64_t columns = c->out_type[0].shape.extent[c->out_type[0].shape.rank - 1];
-    for (int64_t k = 0; k < cornu_type_count(c->out_type[0]); k++) {
-        const CornuArray biases = { c->out_type[0], (void *)(uintptr_t)c->epilogue.bias };
-        double bias = c->epilogue.bias ? cornu_array_get(biases, k % columns) : 0.0;
-        c->expected[0][k] = activated(&c->epilogue, c->expected[0][k] + bias);
-    }
-}
-
-/* Memory that nothing may rely on starts as NaN. */
-static void *unset_memory(size_t bytes)
-{
-    void *made = cornu__allocate_aligned(bytes + 1);
-    assert_non_null(made);
-    return memset(made, 0xff, bytes);
-}
-
-/* The kernel's call with all that is to be made for it: pool of threads, scratch memory, what it
- * packs of operand 1. The operands are in `in`. */
-static CornuStatus run_call(const CornuKernel *kernel, CornuKernelCall call,
-                            const void *const *in, int threads)
-{
-    const CornuMachine machine = { threads, multiplier };
-    const void        *operand[MOST_INPUTS] = { 0 };
-    void              *packed = NULL;
-    size_t             bytes = 0;
-    for (int i = 0; i < call.op.in_count + (call.pool ? 1 : 0); i++) operand[i] = in[i];
-    call.in = operand;
-    call.threads = cornu__threads_create(threads);
-    call.multiplier = multiplier;
-    if (kernel->accepts) assert_true(kernel->accepts(&call.op, call.out_type, &machine));
-    if (kernel->pack_bytes && (bytes = kernel->pack_bytes(&call.op, call.out_type, &machine))) {
-        CornuKernelCall pack = call;
-        packed = unset_memory(bytes);
-        pack.out = &packed;
-        kernel->pack(&pack);
-        operand[kernel->packs] = packed;
-    }
-    bytes = kernel->scratch ? kernel->scratch(&call.op, call.out_type, &machine) : 0;
-    call.scratch = unset_memory(bytes);
-    CornuStatus status = kernel->run(&call);
-    cornu__release(call.scratch);
-    cornu__release(packed);
-    cornu__threads_free(call.threads);
-    return status;
-}
-
-/* Of a kernel and its others the first that takes the case. */
-static const CornuKernel *taking(const CornuKernel *kernel, const Case *c)
-{
-    const CornuOpCall  call = op_of(c);
-    const CornuMachine machine = { 1, multiplier };
-    return cornu__kernel_taking(kernel, &call, c->out_type, &machine);
-}
-
-static const CornuKernel *kernel_of(const Case *c)
-{
-    return taking(kernels[c->id] ? kernels[c->id] : cornu__host_kernels[c->id], c);
-}
-
-/* Runs a kernel; `out` receives newly allocated results. */
-static CornuStatus run_with(const CornuKernel *kernel, const Case *c, int threads, void **out)
-{
-    assert_non_null(kernel);
-    for (int i = 0; i < cornu_op_output_count(c->id); i++)
-        out[i] = unset_memory(cornu_type_bytes(c->out_type[i]));
-    return run_call(kernel, (CornuKernelCall){ .op = op_of(c), .out_type = c->out_type, .out = out,
-                                               .epilogue = &c->epilogue },
-                    (const void *const *)c->in, threads);
-}
-
-static CornuStatus run_kernel(const Case *c, int threads, void **out)
-{
-    return run_with(kernel_of(c), c, threads, out);
-}
-
-static void free_results(const Case *c, void **out)
-{
-    for (int i = 0; i < cornu_op_output_count(c->id); i++) cornu__release(out[i]);
-}
-
-static void compare(const Case *c, int i, const void *got)
-{
-    CornuArray array = cornu_array_from((void *)(uintptr_t)got, c->out_type[i]);
-    int64_t    count = cornu_type_count(c->out_type[i]);
-    double     largest = 0.0, worst = 0.0;
-    int64_t    where = 0;
-    for (int64_t k = 0; k < count; k++) {
-        double expected = c->expected[i][k], value = cornu_array_get(array, k);
-        if (isfinite(expected)) largest = fmax(largest, fabs(expected));
-        double rounding = c->out_type[i].dtype == CORNU_BF16 ? fabs(expected) / 256.0 : 0.0;
-        bool   same = value == expected || (isnan(value) && isnan(expected));
-        double difference = same ? 0.0
-                          : isfinite(value) && isfinite(expected)
-                                ? fmax(fabs(value - expected) - rounding, 0.0) : INFINITY;
-        if (!(difference <= worst)) worst = difference, where = k;
-    }
-    double bound = cornu_dtype_is_float(c->out_type[i].dtype)
-                 ? FLT_EPSILON * (8.0 + 4.0 * sqrt(c->terms)) * fmax(largest, 1e-3) : 0.0;
-    if (!(worst <= bound)) {
-        CornuText a, b, out;
-        fail_msg("%s of %s and %s: output %d %s differs by %g at %lld, bound %g",
-                 cornu_op_name(c->id), cornu_type_print(&a, c->in_type[0]),
-                 c->in_count > 1 ? cornu_type_print(&b, c->in_type[1]) : "nothing", i,
-                 cornu_type_print(&out, c->out_type[i]), worst, (long long)where, bound);
-    }
-}
-
-/* A kernel agrees with what is expected, and with itself for any number of threads. */
-static void check_kernel(const CornuKernel *kernel, const Case *c)
-{
-    void *first[CORNU_MAX_OUTPUTS];
-    assert_int_equal(run_with(kernel, c, 1, first), CORNU_OK);
-    for (int i = 0; i < cornu_op_output_count(c->id); i++) compare(c, i, first[i]);
-    for (int threads = 2; threads <= MOST_THREADS; threads++) {
-        void *again[CORNU_MAX_OUTPUTS];
-        assert_int_equal(run_with(kernel, c, threads, again), CORNU_OK);
-        for (int i = 0; i < cornu_op_output_count(c->id); i++)
-            if (memcmp(first[i], again[i], cornu_type_bytes(c->out_type[i])))
-                fail_msg("%s: %d threads change the bits", cornu_op_name(c->id), threads);
-        free_results(c, again);
-    }
-    free_results(c, first);
-}
-
-/* So do all that take the case. */
-static void check(const Case *c)
-{
-    const CornuKernel *kernel = kernel_of(c);
-    assert_non_null(kernel);
-    for (; kernel; kernel = taking(kernel->otherwise, c)) check_kernel(kernel, c);
-}
-
-static void check_and_free(Case *c)
-{
-    if (expect(c)) check(c);
-    free_case(c);
-}
+static int rounds(int count) { return tested_kernels == cornu__cpu_kernels ? count : count / 4; }
 
 /* ---- Products ---- */
 
@@ -258,7 +38,7 @@ static const CornuOpId activations[] = { CORNU_OP_COUNT, CORNU_OP_RELU, CORNU_OP
 
 static void check_with_epilogue(Case *c)
 {
-    if (expect(c)) {
+    if (case_expect(c)) {
         CornuShape shape = c->out_type[0].shape;
         int64_t    columns = shape.extent[shape.rank - 1];
         CornuType  type = cornu_type(c->out_type[0].dtype, columns);
@@ -268,11 +48,11 @@ static void check_with_epilogue(Case *c)
         c->epilogue.bias = between(0, 2) ? bias : NULL;
         c->epilogue.activation = activations[between(0, type.dtype == CORNU_BF16 ? 1 : 4)];
         c->epilogue.attributes.alpha.alpha = 0.7;
-        expect_epilogue(c);
-        check(c);
+        case_expect_epilogue(c);
+        case_check(c);
         free(bias);
     }
-    free_case(c);
+    case_free(c);
 }
 
 static void test_matmul(void **state)
@@ -294,17 +74,17 @@ static void test_matmul(void **state)
         CornuShape b = tb ? cornu_shape(n, k) : cornu_shape(k, n);
         CornuShape batch_a = ta ? cornu_shape(batch, k, m) : cornu_shape(batch, m, k);
         CornuShape batch_b = tb ? cornu_shape(batch, n, k) : cornu_shape(batch, k, n);
-        add_operand(&c, cornu_type_from(operands, kind & 1 ? batch_a : a));
-        add_operand(&c, cornu_type_from(operands, kind & 2 ? batch_b : b));
+        case_add(&c, cornu_type_from(operands, kind & 1 ? batch_a : a));
+        case_add(&c, cornu_type_from(operands, kind & 2 ? batch_b : b));
         check_with_epilogue(&c);
     }
     /* Several chunks and blocks. */
     for (int ta = 0; ta < 2; ta++) {
         Case c = { .id = CORNU_OP_MATMUL, .terms = 10001.0, .epilogue.activation = CORNU_OP_COUNT,
                    .attributes.matmul = { .transpose_a = ta, .dtype = results } };
-        add_operand(&c, ta ? cornu_type(operands, 10001, 150) : cornu_type(operands, 150, 10001));
-        add_operand(&c, cornu_type(operands, 10001, 35));
-        check_and_free(&c);
+        case_add(&c, ta ? cornu_type(operands, 10001, 150) : cornu_type(operands, 150, 10001));
+        case_add(&c, cornu_type(operands, 10001, 35));
+        case_check_and_free(&c);
     }
 }
 
@@ -331,9 +111,9 @@ static void check_convolution(CornuShape x, CornuShape filter, CornuAttributes a
                .epilogue.activation = CORNU_OP_COUNT,
                .terms = (double)(filter.extent[0] * filter.extent[1] * filter.extent[2]) };
     attributes.conv2d.dtype = y.attributes.conv2d.dtype = results;
-    add_operand(&y, cornu_type_from(operands, x));
-    add_operand(&y, cornu_type_from(operands, filter));
-    CornuOpCall op = op_of(&y);
+    case_add(&y, cornu_type_from(operands, x));
+    case_add(&y, cornu_type_from(operands, filter));
+    CornuOpCall op = case_op(&y);
     CornuType   out;
     if (cornu__op_type(&op, &out) != CORNU_OK) fail_msg("%s", cornu_error_message());
     check_with_epilogue(&y);
@@ -352,13 +132,13 @@ static void check_convolution(CornuShape x, CornuShape filter, CornuAttributes a
         c.terms = by_filter ? (double)(out.shape.extent[0] * out.shape.extent[1] *
                                        out.shape.extent[2])
                             : (double)(filter.extent[0] * filter.extent[1] * filter.extent[3]);
-        if (by_filter) add_operand(&c, cornu_type_from(operands, x));
+        if (by_filter) case_add(&c, cornu_type_from(operands, x));
         c.attributes.conv2d_grad.dtype = results;
-        add_operand(&c, d_y);
-        if (!by_filter) add_operand(&c, cornu_type_from(operands, filter));
-        assert_true(expect(&c));
-        check(&c);
-        free_case(&c);
+        case_add(&c, d_y);
+        if (!by_filter) case_add(&c, cornu_type_from(operands, filter));
+        assert_true(case_expect(&c));
+        case_check(&c);
+        case_free(&c);
     }
 }
 
@@ -394,9 +174,9 @@ static bool is_of_few(int64_t C, int64_t side, int64_t F)
                                                   .dtype = results },
                       .in_type = { cornu_type(operands, 2, 8, 8, F),
                                    cornu_type(operands, side, side, C, F) } };
-    CornuOpCall op = op_of(&c);
+    CornuOpCall op = case_op(&c);
     assert_int_equal(cornu__op_type(&op, c.out_type), CORNU_OK);
-    return kernel_of(&c) == &cornu__host_conv2d_grad_input_few;
+    return case_kernel(&c) == &cornu__host_conv2d_grad_input_few;
 }
 
 /* Few channels: of x by one product for all taps, where that saves work. Strides and dilations
@@ -446,9 +226,9 @@ static void check_depthwise(CornuShape x, CornuShape filter)
     }
     y.attributes = grad;
     y.attributes.grouped_conv2d.groups = x.extent[3];
-    add_operand(&y, cornu_type_from(operands, x));
-    add_operand(&y, cornu_type_from(operands, filter));
-    CornuOpCall op = op_of(&y);
+    case_add(&y, cornu_type_from(operands, x));
+    case_add(&y, cornu_type_from(operands, filter));
+    CornuOpCall op = case_op(&y);
     CornuType   d_y;
     assert_int_equal(cornu__op_type(&op, &d_y), CORNU_OK);
     d_y.dtype = operands;
@@ -463,11 +243,11 @@ static void check_depthwise(CornuShape x, CornuShape filter)
             c.attributes.grouped_conv2d_grad.extents[i] = by_filter ? filter.extent[i]
                                                                     : x.extent[1 + i];
         if (by_filter) c.terms = (double)cornu_type_count(d_y) / (double)x.extent[3];
-        add_operand(&c, by_filter ? cornu_type_from(operands, x) : d_y);
-        add_operand(&c, by_filter ? d_y : cornu_type_from(operands, filter));
-        assert_true(expect(&c));
-        check(&c);
-        free_case(&c);
+        case_add(&c, by_filter ? cornu_type_from(operands, x) : d_y);
+        case_add(&c, by_filter ? d_y : cornu_type_from(operands, filter));
+        assert_true(case_expect(&c));
+        case_check(&c);
+        case_free(&c);
     }
 }
 
@@ -491,7 +271,7 @@ static void spoil(Case *c)
     int64_t count = cornu_type_count(c->in_type[0]);
     for (int i = 0; i < 6; i++) {
         float value = (const float[]){ NAN, INFINITY, -INFINITY, 0.5f, 0.5f, NAN }[i];
-        cornu_array_set(operand(c, 0), between(0, (int)count - 1), value);
+        cornu_array_set(case_operand(c, 0), between(0, (int)count - 1), value);
     }
 }
 
@@ -529,37 +309,37 @@ static void test_pool(void **state)
                                         pick(channels, 8));
         CornuAttributes window = random_window(i % 3 == 0);
         Case            y = { .id = CORNU_OP_MAX_POOL2D, .attributes = window, .terms = 1.0 };
-        add_operand(&y, cornu_type_from(operands, x));
+        case_add(&y, cornu_type_from(operands, x));
         if (i % 2) spoil(&y);
-        if (expect(&y)) {
-            check(&y);
+        if (case_expect(&y)) {
+            case_check(&y);
             Case c = { .id = CORNU_OP_MAX_POOL2D_GRAD, .attributes = gradient_of(window, x),
                        .terms = 1.0 };
-            add_operand(&c, y.out_type[0]);
-            add_operand(&c, y.out_type[1]);
+            case_add(&c, y.out_type[0]);
+            case_add(&c, y.out_type[1]);
             for (int64_t k = 0; k < cornu_type_count(y.out_type[1]); k++)
-                cornu_array_set(operand(&c, 1), k, y.expected[1][k]);
-            assert_true(expect(&c));
-            check(&c);
+                cornu_array_set(case_operand(&c, 1), k, y.expected[1][k]);
+            assert_true(case_expect(&c));
+            case_check(&c);
             /* An index outside the window is found, and nothing is written elsewhere. */
             void *out[1];
             ((uint8_t *)c.in[1])[between(0, (int)cornu_type_count(y.out_type[1]) - 1)] = 255;
-            assert_int_equal(run_kernel(&c, 2, out), CORNU_ERR_VALUE);
-            free_results(&c, out);
-            free_case(&c);
+            assert_int_equal(case_run(&c, 2, out), CORNU_ERR_VALUE);
+            case_free_results(&c, out);
+            case_free(&c);
         }
-        free_case(&y);
+        case_free(&y);
 
         Case mean = { .id = CORNU_OP_AVERAGE_POOL2D, .attributes = window, .terms = 16.0 };
-        add_operand(&mean, cornu_type_from(operands, x));
-        if (expect(&mean)) {
-            check(&mean);
+        case_add(&mean, cornu_type_from(operands, x));
+        if (case_expect(&mean)) {
+            case_check(&mean);
             Case c = { .id = CORNU_OP_AVERAGE_POOL2D_GRAD, .attributes = gradient_of(window, x),
                        .terms = 16.0 };
-            add_operand(&c, mean.out_type[0]);
-            check_and_free(&c);
+            case_add(&c, mean.out_type[0]);
+            case_check_and_free(&c);
         }
-        free_case(&mean);
+        case_free(&mean);
     }
 }
 
@@ -567,11 +347,11 @@ static void test_pool(void **state)
 static CornuStatus run_pooled(const CornuKernel *kernel, const Case *c, const Case *pool,
                               const void *const *in, const CornuType *type, int threads, void **out)
 {
-    CornuOpCall pool_call = op_of(pool);
+    CornuOpCall pool_call = case_op(pool);
     for (int i = 0; out[i]; i++) memset(out[i], 0xff, cornu_type_bytes(type[i]));
-    return run_call(kernel, (CornuKernelCall){ .op = op_of(c), .out_type = c->out_type, .out = out,
-                                               .epilogue = &c->epilogue, .pool = &pool_call },
-                    in, threads);
+    const CornuKernelCall call = { .op = case_op(c), .out_type = c->out_type, .out = out,
+                                   .epilogue = &c->epilogue, .pool = &pool_call };
+    return case_run_call(kernel, call, in, threads);
 }
 
 /* A result in bf16 is that in f32, rounded. */
@@ -600,7 +380,7 @@ static void check_pooled_gradient(const Case *y, CornuAttributes window, CornuTy
                                   const Case *p, uint8_t *index)
 {
     const CornuKernel *joined = &cornu__host_conv2d_grad_filter_pooled;
-    const CornuMachine machine = { 1, multiplier };
+    const CornuMachine machine = { 1, tested_multiplier };
     const CornuAttributes convolution = y->attributes;
     Case up = { .id = CORNU_OP_MAX_POOL2D_GRAD, .attributes = gradient_of(window, map.shape),
                 .out_type = { cornu_type_from(operands, map.shape) } };
@@ -615,17 +395,17 @@ static void check_pooled_gradient(const Case *y, CornuAttributes window, CornuTy
         w.attributes.conv2d_grad.dilation[i] = convolution.conv2d.dilation[i];
         w.attributes.conv2d_grad.extents[i] = y->in_type[1].shape.extent[i];
     }
-    CornuOpCall call = op_of(&w);
+    CornuOpCall call = case_op(&w);
     if (!joined->accepts(&call, w.out_type, &machine)) return;
     void *d_map, *d_filter, *again[2] = { 0 };
-    add_operand(&up, cornu_type_from(operands, p->out_type[0].shape));
+    case_add(&up, cornu_type_from(operands, p->out_type[0].shape));
     up.in_count = 2;
     up.in_type[1] = p->out_type[1];
     up.in[1] = index;
-    assert_int_equal(run_kernel(&up, 1, &d_map), CORNU_OK);
+    assert_int_equal(case_run(&up, 1, &d_map), CORNU_OK);
     w.in[0] = y->in[0];
     w.in[1] = d_map;
-    assert_int_equal(run_kernel(&w, 1, &d_filter), CORNU_OK);
+    assert_int_equal(case_run(&w, 1, &d_filter), CORNU_OK);
     again[0] = unset_memory(cornu_type_bytes(w.out_type[0]));
     const void *in[] = { y->in[0], up.in[0], index };
     for (int threads = 1; threads <= MOST_THREADS; threads++) {
@@ -647,21 +427,21 @@ static void check_pooled(CornuShape x, CornuShape filter, CornuAttributes convol
     Case y = { .id = CORNU_OP_CONV2D, .attributes = convolution,
                .epilogue.activation = CORNU_OP_COUNT };
     y.attributes.conv2d.dtype = CORNU_F32;
-    add_operand(&y, cornu_type_from(operands, x));
-    add_operand(&y, cornu_type_from(operands, filter));
+    case_add(&y, cornu_type_from(operands, x));
+    case_add(&y, cornu_type_from(operands, filter));
     void *map, *pooled[3] = { 0 }, *joined[3] = { 0 };
-    assert_true(expect(&y));
-    assert_int_equal(run_kernel(&y, 1, &map), CORNU_OK);
+    assert_true(case_expect(&y));
+    assert_int_equal(case_run(&y, 1, &map), CORNU_OK);
     Case p = { .id = CORNU_OP_MAX_POOL2D, .attributes = window, .in_count = 1,
                .in_type = { y.out_type[0] }, .in = { map },
                .epilogue.activation = CORNU_OP_COUNT };
-    CornuOpCall pool_call = op_of(&p);
+    CornuOpCall pool_call = case_op(&p);
     if (cornu__op_type(&pool_call, p.out_type) != CORNU_OK) {
-        free_case(&y);
-        free_case(&p);
+        case_free(&y);
+        case_free(&p);
         return;
     }
-    assert_int_equal(run_kernel(&p, 1, pooled), CORNU_OK);
+    assert_int_equal(case_run(&p, 1, pooled), CORNU_OK);
     const int64_t F = filter.extent[3], count = cornu_type_count(p.out_type[0]);
     float        *bias = malloc((size_t)F * sizeof *bias);
     for (int64_t f = 0; f < F; f++) bias[f] = 0.25f * (float)between(-8, 8);
@@ -684,8 +464,8 @@ static void check_pooled(CornuShape x, CornuShape filter, CornuAttributes convol
         cornu__release(joined[i]);
     }
     free(bias);
-    free_case(&y);
-    free_case(&p);
+    case_free(&y);
+    case_free(&p);
 }
 
 static void test_pooled(void **state)
@@ -728,41 +508,42 @@ static void test_batch_norm(void **state)
         double  rows = (double)cornu_shape_count(shape) / (double)C;
 
         Case y = { .id = CORNU_OP_BATCH_NORM, .attributes.epsilon.epsilon = 1e-3, .terms = rows };
-        add_operand(&y, cornu_type_from(operands, shape));
-        add_operand(&y, cornu_type(CORNU_F32, C));
-        add_operand(&y, cornu_type(CORNU_F32, C));
-        add_operand(&y, cornu_scalar(CORNU_I64));
+        case_add(&y, cornu_type_from(operands, shape));
+        case_add(&y, cornu_type(CORNU_F32, C));
+        case_add(&y, cornu_type(CORNU_F32, C));
+        case_add(&y, cornu_scalar(CORNU_I64));
         *(int64_t *)y.in[3] = count;
         /* Far from zero, where one-pass formulas fail. */
         for (int64_t k = 0; i % 5 == 0 && k < cornu_type_count(y.in_type[0]); k++)
-            cornu_array_set(operand(&y, 0), k, cornu_array_get(operand(&y, 0), k) + 100.0);
-        assert_true(expect(&y));
+            cornu_array_set(case_operand(&y, 0), k,
+                            cornu_array_get(case_operand(&y, 0), k) + 100.0);
+        assert_true(case_expect(&y));
         if (i % 5 == 0) y.terms *= 100.0;
-        check(&y);
+        case_check(&y);
 
         Case c = { .id = CORNU_OP_BATCH_NORM_GRAD, .attributes.epsilon.epsilon = 1e-3,
                    .terms = 16.0 * rows };
-        add_operand(&c, cornu_type_from(operands, shape));
-        for (int k = 0; k < 3; k++) add_operand(&c, cornu_type(CORNU_F32, C));
-        add_operand(&c, cornu_type_from(operands, shape));
-        add_operand(&c, cornu_scalar(CORNU_I64));
+        case_add(&c, cornu_type_from(operands, shape));
+        for (int k = 0; k < 3; k++) case_add(&c, cornu_type(CORNU_F32, C));
+        case_add(&c, cornu_type_from(operands, shape));
+        case_add(&c, cornu_scalar(CORNU_I64));
         for (int64_t k = 0; k < C; k++)
             ((float *)c.in[3])[k] = 0.1f + fabsf(((float *)c.in[3])[k]);
         *(int64_t *)c.in[5] = count;
-        check_and_free(&c);
-        free_case(&y);
+        case_check_and_free(&c);
+        case_free(&y);
     }
     Case c = { .id = CORNU_OP_BATCH_NORM };
-    add_operand(&c, cornu_type(operands, 4, 3));
-    add_operand(&c, cornu_type(CORNU_F32, 3));
-    add_operand(&c, cornu_type(CORNU_F32, 3));
-    add_operand(&c, cornu_scalar(CORNU_I64));
-    assert_true(expect(&c));
+    case_add(&c, cornu_type(operands, 4, 3));
+    case_add(&c, cornu_type(CORNU_F32, 3));
+    case_add(&c, cornu_type(CORNU_F32, 3));
+    case_add(&c, cornu_scalar(CORNU_I64));
+    assert_true(case_expect(&c));
     void *out[3];
     *(int64_t *)c.in[3] = 5;
-    assert_int_equal(run_kernel(&c, 1, out), CORNU_ERR_VALUE);
-    free_results(&c, out);
-    free_case(&c);
+    assert_int_equal(case_run(&c, 1, out), CORNU_ERR_VALUE);
+    case_free_results(&c, out);
+    case_free(&c);
 }
 
 static void test_softmax(void **state)
@@ -773,13 +554,15 @@ static void test_softmax(void **state)
         CornuShape shape = cornu_shape(between(1, 300), pick(classes, 8));
         Case       c = { .id = i % 2 ? CORNU_OP_SOFTMAX : CORNU_OP_LOG_SOFTMAX,
                          .terms = (double)shape.extent[1] };
-        add_operand(&c, cornu_type_from(operands, shape));
+        case_add(&c, cornu_type_from(operands, shape));
         float spread = (const float[]){ 1.0f, 30.0f, 200.0f }[i % 3];
         for (int64_t k = 0; k < cornu_shape_count(shape); k++)
-            cornu_array_set(operand(&c, 0), k, cornu_array_get(operand(&c, 0), k) * (double)spread);
+            cornu_array_set(case_operand(&c, 0), k,
+                            cornu_array_get(case_operand(&c, 0), k) * (double)spread);
         if (i % 7 == 0)
-            cornu_array_set(operand(&c, 0), between(0, (int)cornu_shape_count(shape) - 1), NAN);
-        check_and_free(&c);
+            cornu_array_set(case_operand(&c, 0), between(0, (int)cornu_shape_count(shape) - 1),
+                            NAN);
+        case_check_and_free(&c);
     }
 }
 
@@ -793,8 +576,8 @@ static void test_reduce_bf16(void **state)
     for (int i = 0; i < 20; i++) {
         int64_t a = pick(extents, 3), r = pick(extents, 9), last = pick(extents, 5);
         Case    c = { .id = CORNU_OP_REDUCE_SUM, .attributes.reduce.axes = 2, .terms = (double)r };
-        add_operand(&c, cornu_type(CORNU_BF16, a, r, last));
-        check_and_free(&c);
+        case_add(&c, cornu_type(CORNU_BF16, a, r, last));
+        case_check_and_free(&c);
     }
 }
 
@@ -827,8 +610,8 @@ static int cpu_with_isa(CornuIsa isa)
         cmocka_unit_test_setup(test_batch_norm, begin),
         cmocka_unit_test_setup(test_softmax, begin),
     };
-    kernels = cornu__cpu_kernels;
-    multiplier = (CornuMultiplier){ .bf16 = false };
+    tested_kernels = cornu__cpu_kernels;
+    tested_multiplier = (CornuMultiplier){ .bf16 = false };
     operands = results = CORNU_F32;
     return run_group("cpu", isa, tests, sizeof tests / sizeof *tests);
 }
@@ -853,8 +636,8 @@ static int tpu_with_isa(CornuIsa isa)
         cmocka_unit_test_setup(test_reduce_bf16, begin),
     };
     int failed = 0;
-    kernels = cornu__tpu_kernels;
-    multiplier = (CornuMultiplier){ .bf16 = true };
+    tested_kernels = cornu__tpu_kernels;
+    tested_multiplier = (CornuMultiplier){ .bf16 = true };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         operands = kinds[i].operands;
         results = kinds[i].results;
