@@ -21,9 +21,15 @@ static const CornuPools      *const pools[] = TABLES(cornu__pools);
 static const CornuDepthwises *const depthwises[] = TABLES(cornu__depthwises);
 static CornuCol2im           *const col2ims[] = TABLES(cornu__col2im);
 static const CornuNormalizes *const normalizes[] = TABLES(cornu__normalizes);
-static const CornuCells      *const cells[] = TABLES(cornu__cells);
 static const CornuVectors    *const vectors[] = TABLES(cornu__vectors);
 static const CornuBf16       *const bf16[] = TABLES(cornu__bf16);
+static const CornuCells      *const cells[] = {
+#if defined(__x86_64__)
+    &cornu__cells_portable, &cornu__cells_avx2, &cornu__cells_avx512, &cornu__cells_avx512bf16,
+#else
+    &cornu__cells_portable,
+#endif
+};
 static const CornuProducts   *const products_of_bf16[] = {
 #if defined(__x86_64__)
     &cornu__products_portable, &cornu__products_avx2, &cornu__products_avx512,

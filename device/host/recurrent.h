@@ -70,7 +70,7 @@ typedef struct {
 
 extern const CornuCells cornu__cells_portable;
 #if defined(__x86_64__)
-extern const CornuCells cornu__cells_avx2, cornu__cells_avx512;
+extern const CornuCells cornu__cells_avx2, cornu__cells_avx512, cornu__cells_avx512bf16;
 #endif
 
 /* Those of the instruction set in use (cpu.h). */

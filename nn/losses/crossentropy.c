@@ -11,12 +11,17 @@ typedef struct {
 
 static const Crossentropy *of(const CornuLoss *self) { return (const Crossentropy *)self; }
 
+static CornuTensor *clipped(CornuTensor *p)
+{
+    return cornu_op_clip(p, CORNU__EPSILON, 1.0 - CORNU__EPSILON);
+}
+
 /* Probabilities along the last axis, normalised and clipped. */
 static CornuTensor *probabilities(CornuTensor *y_pred)
 {
     if (!y_pred) return NULL;
     CornuTensor *sum = cornu_op_reduce_sum(y_pred, cornu__last_axis(y_pred), true);
-    return cornu_op_clip(cornu_op_divide(y_pred, sum), CORNU__EPSILON, 1.0 - CORNU__EPSILON);
+    return clipped(cornu_op_divide(y_pred, sum));
 }
 
 /* log p: of the clipped and normalised probabilities, or of softmax(logits). */
@@ -96,13 +101,23 @@ static CornuTensor *one_hot_of(CornuTensor *labels, CornuTensor *y_pred)
     return cornu_op_one_hot(labels, pred.extent[pred.rank - 1], CORNU_F32);
 }
 
+/* Of the predictions (B, …, C) those of the labels (B, …). */
+static CornuTensor *predictions_of(CornuTensor *labels, CornuTensor *y_pred)
+{
+    CornuTensor *chosen = cornu_op_multiply(one_hot_of(labels, y_pred), y_pred);
+    return chosen ? cornu_op_reduce_sum(chosen, cornu__last_axis(chosen), false) : NULL;
+}
+
+/* - log p of the label's class alone: that of the others would be multiplied by 0. */
 static CornuTensor *sparse_call(const CornuLoss *self, CornuTensor *y_true, CornuTensor *y_pred)
 {
     y_pred = cornu__axis_last(self->name, y_pred, of(self)->axis);
     CornuTensor *labels = labels_of(self, y_true, y_pred);
     if (!labels) return NULL;
     if (of(self)->from_logits) return cornu_op_sparse_cross_entropy(y_pred, labels);
-    return cross_entropy(one_hot_of(labels, y_pred), log_probabilities(self, y_pred));
+    CornuTensor *sum = cornu_op_reduce_sum(y_pred, cornu__last_axis(y_pred), false);
+    CornuTensor *p = cornu_op_divide(predictions_of(labels, y_pred), sum);
+    return cornu_op_negative(cornu_op_log(clipped(p)));
 }
 
 /* (1 - p^q) / q */
@@ -112,8 +127,7 @@ static CornuTensor *generalized_call(const CornuLoss *self, CornuTensor *y_true,
     const double q = of(self)->q;
     CornuTensor *labels = labels_of(self, y_true, y_pred);
     if (!labels) return NULL;
-    CornuTensor *p = cornu_op_multiply(one_hot_of(labels, y_pred), y_pred);
-    p = p ? cornu_op_reduce_sum(p, cornu__last_axis(p), false) : NULL;
+    CornuTensor *p = predictions_of(labels, y_pred);
     p = p ? cornu_op_power(p, cornu_op_constant_like(p, q)) : NULL;
     return cornu_op_scale(cornu__one_minus(p), 1.0 / q);
 }
@@ -168,7 +182,7 @@ static CornuTensor *either(CornuTensor *y, CornuTensor *a, CornuTensor *b)
 /* - y log p - (1 - y) log(1 - p) */
 static CornuTensor *bernoulli(CornuTensor *y, CornuTensor *p)
 {
-    p = cornu_op_clip(p, CORNU__EPSILON, 1.0 - CORNU__EPSILON);
+    p = clipped(p);
     return cornu_op_negative(either(y, cornu_op_log(p), cornu_op_log(cornu__one_minus(p))));
 }
 

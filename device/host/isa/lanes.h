@@ -130,14 +130,23 @@ INLINE Bits narrowed(Lanes value)
 
 /* All lanes as bf16. The instruction for it takes subnormal numbers for zero, as the products that
  * come with it do. */
-INLINE void store_all_narrow(uint16_t *to, Lanes value)
+#if defined(__AVX512F__)
+INLINE __m256i all_narrow(Lanes value)
 {
 #if defined(__AVX512BF16__)
-    _mm256_storeu_si256((void *)to, (__m256i)_mm512_cvtneps_pbh((__m512)value));
+    return (__m256i)_mm512_cvtneps_pbh((__m512)value);
 #else
-    store_halves(to, narrowed(value));
+    return _mm512_cvtepi32_epi16((__m512i)narrowed(value));
 #endif
 }
+
+INLINE void store_all_narrow(uint16_t *to, Lanes value)
+{
+    _mm256_storeu_si256((void *)to, all_narrow(value));
+}
+#else
+INLINE void store_all_narrow(uint16_t *to, Lanes value) { store_halves(to, narrowed(value)); }
+#endif
 
 /* The first `count` lanes as bf16. */
 INLINE void store_narrow(uint16_t *to, Lanes value, int64_t count)
@@ -158,7 +167,7 @@ INLINE void stream(float *to, Lanes value) { _mm512_stream_ps(to, (__m512)value)
 
 INLINE void stream_narrow(uint16_t *to, Lanes value)
 {
-    _mm256_stream_si256((void *)to, _mm512_cvtepi32_epi16((__m512i)narrowed(value)));
+    _mm256_stream_si256((void *)to, all_narrow(value));
 }
 
 INLINE void store_fence(void) { _mm_sfence(); }
