@@ -142,7 +142,8 @@ typedef struct {
     int64_t fallbacks;      /* of these, ops run by their reference kernel          */
     bool    fell_back[CORNU_OP_COUNT]; /* which ops these are                      */
     int64_t copies;         /* of these, copies the memory plan could not avoid     */
-    int64_t bytes_planned;  /* memory for all values between inputs and outputs     */
+    int64_t bytes_planned;  /* memory for all values between inputs and outputs, of all shards
+                               that threads run at once */
     int64_t bytes_moved;    /* read and written per step by all kernels             */
 } CornuStatistics;
 

@@ -111,11 +111,6 @@ static size_t scratch_of(const CornuPlan *plan, const CornuStep *step)
     return 0;
 }
 
-size_t cornu__plan_bytes(const CornuPlan *plan, CornuSpace space)
-{
-    return space.shared + (size_t)cornu__plan_shards(plan) * space.shard;
-}
-
 /* Of one op on all shards, or once where they share it. */
 static int64_t op_flops(const CornuProgram *program, int op, int shards)
 {
@@ -284,7 +279,7 @@ CornuExecutable *cornu__host_compile(const CornuHost *host, const CornuProgram *
         return NULL;
     }
     count_work(&executable->base.statistics, program, plan);
-    executable->base.bytes = (int64_t)(plan->arena.shared + plan->arena.shard);
+    executable->base.bytes = (int64_t)cornu__plan_bytes_of_shard(plan->arena);
     for (int i = 0; i < plan->largest_count; i++)
         executable->base.largest[i] = held(plan, plan->largest[i]);
     return &executable->base;
@@ -295,7 +290,7 @@ CornuStatus cornu__host_allocate(CornuExecutable *base)
     Executable  *executable = (Executable *)base;
     CornuPlan   *plan = &executable->plan;
     const size_t shards = (size_t)cornu__plan_shards(plan);
-    const size_t workers = shards > 1 ? (size_t)cornu__threads_count(plan->host->threads) : 1;
+    const size_t workers = (size_t)cornu__plan_workers(plan);
     executable->arena = cornu__allocate_aligned(cornu__plan_bytes(plan, plan->arena));
     executable->packed = cornu__allocate_aligned(cornu__plan_bytes(plan, plan->packed));
     executable->scratch = cornu__allocate_aligned(plan->scratch_bytes * workers);
@@ -464,6 +459,20 @@ typedef struct {
     bool        dealt;        /* a thread takes a shard from start to end */
 } Segment;
 
+/* The steps' operands to where this worker has them. */
+static void move_to_worker(const Segment *segment, int64_t shard, int worker)
+{
+    Executable      *executable = segment->executable;
+    const CornuPlan *plan = &executable->plan;
+    void           **addresses = executable->addresses + shard * plan->operand_count;
+    for (int i = segment->first; i < segment->end && worker > 0; i++) {
+        const CornuStep *step = &plan->steps[i];
+        for (int k = step->in_first; k < step->out_first + step->out_count; k++)
+            addresses[k] = (char *)addresses[k] +
+                           (size_t)worker * plan->places[plan->operands[k]].worker_stride;
+    }
+}
+
 static void run_segment_on(void *context, int64_t shard, int thread)
 {
     const Segment *segment = context;
@@ -471,6 +480,7 @@ static void run_segment_on(void *context, int64_t shard, int thread)
     Failure       *failure = &executable->failures[shard];
     char          *scratch = executable->scratch + (size_t)thread * executable->plan.scratch_bytes;
     failure->status = CORNU_OK;
+    move_to_worker(segment, shard, thread);
     for (int i = segment->first; i < segment->end && failure->status == CORNU_OK; i++)
         failure->status = segment->dealt ? run_alone(executable, i, (int)shard, thread, scratch)
                                          : run_together(executable, i, (int)shard);
@@ -485,7 +495,7 @@ static CornuStatus run_segment(Executable *executable, int first, int end)
 {
     CornuThreads *threads = executable->plan.host->threads;
     const int     shards = cornu__plan_shards(&executable->plan);
-    Segment       segment = { executable, first, end, shards >= cornu__threads_count(threads) };
+    Segment       segment = { executable, first, end, cornu__plan_workers(&executable->plan) > 1 };
     if (segment.dealt)
         cornu__threads_run(threads, shards, run_segment_on, &segment);
     else

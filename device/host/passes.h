@@ -105,12 +105,15 @@ typedef enum {
 typedef struct {
     CornuRegion region;
     int         number;   /* of the input or output buffer */
-    size_t      offset;   /* bytes, on shard 0 */
+    size_t      offset;   /* bytes, on shard 0 and worker 0 */
     size_t      stride;   /* bytes from shard to shard; 0: all shards share the value */
+    size_t      worker_stride;   /* bytes from worker to worker */
 } CornuPlace;
 
-/* Memory of a region: what shards share, then a part for each. */
-typedef struct { size_t shared, shard; } CornuSpace;
+/* Memory of a region: what shards share, then a part for each shard, then one for each worker. What
+ * a shard needs within one segment alone is in the part of the worker that runs it, so that the
+ * next shard finds it in the cache. */
+typedef struct { size_t shared, shard, worker; } CornuSpace;
 
 typedef struct {
     const CornuHost *host;
@@ -140,10 +143,16 @@ int cornu__plan_shards(const CornuPlan *plan);
 /* All passes, into an empty plan. Its scratch_bytes are those of the hungriest step. */
 CornuStatus cornu__plan_build(CornuPlan *plan, const CornuHost *host, const CornuProgram *program);
 
-/* Bytes of one of its regions: what shards share, and a part for each. */
-size_t cornu__plan_bytes(const CornuPlan *plan, CornuSpace space);
+/* Threads that each take a shard from start to end of a segment; 1: all threads work on one shard
+ * after the other. */
+int cornu__plan_workers(const CornuPlan *plan);
 
-/* addresses[i] = where operand i is on a shard, given the inputs, outputs and regions. */
+/* Bytes of one of its regions, and of it what one shard's device needs. */
+size_t cornu__plan_bytes(const CornuPlan *plan, CornuSpace space);
+size_t cornu__plan_bytes_of_shard(CornuSpace space);
+
+/* addresses[i] = where operand i is on a shard and worker 0, given the inputs, outputs and regions.
+ */
 void cornu__plan_addresses(const CornuPlan *plan, int shard, void *const *inputs,
                            void *const *outputs, char *arena, char *packed,
                            void **addresses);

@@ -57,6 +57,23 @@ CornuStatus cornu__plan_value(CornuPlan *plan, CornuType type, bool varies, Corn
     return CORNU_OK;
 }
 
+int cornu__plan_workers(const CornuPlan *plan)
+{
+    const int threads = cornu__threads_count(plan->host->threads);
+    return cornu__plan_shards(plan) > 1 && cornu__plan_shards(plan) >= threads ? threads : 1;
+}
+
+size_t cornu__plan_bytes(const CornuPlan *plan, CornuSpace space)
+{
+    return space.shared + (size_t)cornu__plan_shards(plan) * space.shard +
+           (size_t)cornu__plan_workers(plan) * space.worker;
+}
+
+size_t cornu__plan_bytes_of_shard(CornuSpace space)
+{
+    return space.shared + space.shard + space.worker;
+}
+
 size_t cornu__plan_stride(const CornuPlan *plan, CornuValue value)
 {
     return plan->varies[value] ? cornu_type_bytes(plan->types[value]) : 0;
@@ -126,10 +143,10 @@ static void print_place(const CornuPlan *plan, CornuValue value, FILE *to)
 void cornu__plan_print(const CornuPlan *plan, FILE *to)
 {
     fprintf(to, "plan: %d steps, %zu bytes of values, %zu bytes of scratch memory\n",
-            plan->step_count, plan->arena.shared + plan->arena.shard, plan->scratch_bytes);
+            plan->step_count, cornu__plan_bytes_of_shard(plan->arena), plan->scratch_bytes);
     if (cornu__plan_shards(plan) > 1)
-        fprintf(to, "%d shards; of the values %zu bytes on each\n", cornu__plan_shards(plan),
-                plan->arena.shard);
+        fprintf(to, "%d shards; of the values %zu bytes on each, %zu on the worker that runs it\n",
+                cornu__plan_shards(plan), plan->arena.shard, plan->arena.worker);
     for (int i = 0; i < plan->step_count; i++) {
         const CornuStep *step = &plan->steps[i];
         fprintf(to, "%4d%s %s%s", i, step->varies ? " *" : "", step->waits ? "waits, " : "",

@@ -14,7 +14,7 @@ enum { ALIGNMENT = 64 };
 typedef struct {
     int    first, last;
     size_t bytes, offset;
-    bool   varies;        /* in every shard's part, else in the shared one */
+    enum { SHARED, OF_SHARD, OF_WORKER } part;   /* of the region, see CornuSpace */
 } Piece;
 
 typedef struct {
@@ -86,7 +86,8 @@ static void find_piece(Arena *arena, int i, int out)
         arena->order[piece] = &arena->pieces[piece];
         arena->pieces[piece] =
             (Piece){ shared ? cornu__plan_segment_first(plan, i) : i, last,
-                     padded_bytes(plan->types[root]), 0, plan->varies[root] };
+                     padded_bytes(plan->types[root]), 0,
+                     plan->varies[root] ? OF_SHARD : SHARED };
     }
     arena->pieces[piece].last = last;
     arena->piece_of[root] = piece;
@@ -100,6 +101,11 @@ static void find_pieces(Arena *arena)
     find_last_readers(arena);
     for (int i = 0; i < plan->step_count; i++)
         for (int k = 0; k < plan->steps[i].out_count; k++) find_piece(arena, i, k);
+    for (int i = 0; i < arena->count; i++) {
+        Piece *piece = &arena->pieces[i];
+        if (piece->part == OF_SHARD && piece->last < cornu__plan_segment_end(plan, piece->first))
+            piece->part = OF_WORKER;
+    }
 }
 
 static int larger_first(const void *a, const void *b)
@@ -117,7 +123,7 @@ static size_t find_gap(Piece *const *order, int placed, const Piece *piece)
         moved = false;
         for (int i = 0; i < placed; i++) {
             const Piece *other = order[i];
-            bool together = other->varies == piece->varies && other->first <= piece->last &&
+            bool together = other->part == piece->part && other->first <= piece->last &&
                             piece->first <= other->last;
             if (together && offset < other->offset + other->bytes &&
                 other->offset < offset + piece->bytes) {
@@ -136,14 +142,24 @@ static void place_pieces(Arena *arena)
     for (int i = 0; i < arena->count; i++) {
         Piece *piece = arena->order[i];
         piece->offset = find_gap(arena->order, i, piece);
-        size_t *end = piece->varies ? &arena->space->shard : &arena->space->shared;
+        size_t *const ends[] = { &arena->space->shared, &arena->space->shard,
+                                 &arena->space->worker };
+        size_t *end = ends[piece->part];
         if (piece->offset + piece->bytes > *end) *end = piece->offset + piece->bytes;
     }
+    const CornuSpace space = *arena->space;
     for (int i = 0; i < plan->value_count; i++) {
         if (arena->piece_of[i] < 0) continue;
         const Piece *piece = &arena->pieces[arena->piece_of[i]];
-        plan->places[i].offset = piece->offset + (piece->varies ? arena->space->shared : 0);
-        plan->places[i].stride = piece->varies ? arena->space->shard : 0;
+        CornuPlace  *place = &plan->places[i];
+        place->offset = piece->offset;
+        if (piece->part == OF_SHARD) {
+            place->offset += space.shared;
+            place->stride = space.shard;
+        } else if (piece->part == OF_WORKER) {
+            place->offset += space.shared + (size_t)cornu__plan_shards(plan) * space.shard;
+            place->worker_stride = space.worker;
+        }
     }
 }
 

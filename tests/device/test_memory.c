@@ -90,11 +90,13 @@ static CornuProgram *three_products(void)
 /* The second product needs both values at once: 4 16 4 + 4 32 4 bytes. */
 enum { BETWEEN = 256 + 512 };
 
+/* Of a shard as if alone, in all of the shards that threads run at once. */
 static void programs_count_their_plans(void **state)
 {
     (void)state;
-    static const struct { const char *name; int shards; } devices[] = {
-        { "cpu", 1 }, { "cpu", 4 }, { "tpu", 1 }, { "tpu", 8 },
+    static const struct { const char *name; int shards, threads, at_once; } devices[] = {
+        { "cpu", 1, 1, 1 }, { "cpu", 4, 1, 1 }, { "cpu", 4, 2, 2 }, { "cpu", 2, 3, 1 },
+        { "tpu", 1, 1, 1 }, { "tpu", 8, 1, 1 }, { "tpu", 8, 3, 3 },
     };
     CornuProgram *program = three_products(), *other = made(cornu_program_create());
     const CornuValue x = input(other, cornu_type(CORNU_F32, 4, 8));
@@ -102,11 +104,12 @@ static void programs_count_their_plans(void **state)
                       op2(other, CORNU_OP_MATMUL, x, input(other, cornu_type(CORNU_F32, 8, 4))),
                       input(other, cornu_type(CORNU_F32, 4, 4))), -1);
     for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
-        CornuDevice     *device = made(cornu_device_open(devices[i].name, .threads = 1,
+        CornuDevice     *device = made(cornu_device_open(devices[i].name,
+                                                         .threads = devices[i].threads,
                                                          .shards = devices[i].shards));
         CornuExecutable *first = made(cornu_device_compile(device, program));
         assert_int_equal(cornu_executable_statistics(first)->bytes_planned,
-                         BETWEEN * devices[i].shards);
+                         BETWEEN * devices[i].at_once);
         expect_bytes(cornu_device_memory(device).uses[CORNU_USE_ACTIVATIONS], BETWEEN, BETWEEN);
         assert_ptr_equal(cornu_device_compile(device, program), first);
         expect_bytes(cornu_device_memory(device).uses[CORNU_USE_ACTIVATIONS], BETWEEN, BETWEEN);

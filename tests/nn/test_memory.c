@@ -70,7 +70,7 @@ static int64_t now(const CornuDevice *device, CornuUse use)
 static void two_layers_by_hand(void **state)
 {
     const int    shards = *(const int *)*state;
-    CornuDevice *device = made(cornu_device_open(shards == 1 ? "cpu" : "tpu", .threads = 2,
+    CornuDevice *device = made(cornu_device_open(shards == 1 ? "cpu" : "tpu", .threads = 1,
                                                  .shards = shards));
     CornuModel  *model = two_layers();
     assert_int_equal(cornu_device_memory(device).total.peak, 0);
