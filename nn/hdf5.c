@@ -32,14 +32,17 @@ static CornuStatus damaged(const char *path, const char *what)
 
 /* ---- Files ---- */
 
-/* Files whose offsets and sizes have other than 8 bytes are none of Keras'. */
+/* Files whose offsets and sizes have other than 8 bytes, or whose addresses do not count from their
+ * beginning, are none of Keras'; on the latter libhdf5 1.10.8 may crash. */
 static bool looks_whole(const unsigned char *bytes, size_t size)
 {
-    static const char signature[] = "\x89HDF\r\n\x1a\n";
-    const size_t      length = sizeof signature - 1;
+    static const char          signature[] = "\x89HDF\r\n\x1a\n";
+    static const unsigned char zeros[8];
+    const size_t               length = sizeof signature - 1;
     if (size < 48 || memcmp(bytes, signature, length)) return false;
-    const int sizes = bytes[length] < 2 ? 13 : 9;   /* by the superblock's version */
-    return bytes[sizes] == 8 && bytes[sizes + 1] == 8;
+    const int version = bytes[length], sizes = version < 2 ? 13 : 9;
+    const int base = version == 0 ? 24 : version == 1 ? 28 : 12;
+    return bytes[sizes] == 8 && bytes[sizes + 1] == 8 && !memcmp(bytes + base, zeros, 8);
 }
 
 /* `image` is NULL for a new file. */
