@@ -32,17 +32,28 @@ static CornuStatus damaged(const char *path, const char *what)
 
 /* ---- Files ---- */
 
-/* Files whose offsets and sizes have other than 8 bytes, or whose addresses do not count from their
- * beginning, are none of Keras'; on the latter libhdf5 1.10.8 may crash. */
+static uint64_t number_at(const unsigned char *bytes)
+{
+    uint64_t value = 0;
+    for (int i = 8; i-- > 0;) value = value << 8 | bytes[i];
+    return value;
+}
+
+/* What libhdf5 1.10.8 does not look at before it takes memory or an address: that offsets and sizes
+ * have 8 bytes, that addresses count from the file's beginning, that it ends within what is there,
+ * and that it is for no driver of its own. Source of the places: "HDF5 File Format Specification",
+ * version 2.0, II.A. */
 static bool looks_whole(const unsigned char *bytes, size_t size)
 {
-    static const char          signature[] = "\x89HDF\r\n\x1a\n";
-    static const unsigned char zeros[8];
-    const size_t               length = sizeof signature - 1;
-    if (size < 48 || memcmp(bytes, signature, length)) return false;
-    const int version = bytes[length], sizes = version < 2 ? 13 : 9;
-    const int base = version == 0 ? 24 : version == 1 ? 28 : 12;
-    return bytes[sizes] == 8 && bytes[sizes + 1] == 8 && !memcmp(bytes + base, zeros, 8);
+    static const char signature[] = "\x89HDF\r\n\x1a\n";
+    const size_t      length = sizeof signature - 1;
+    if (size < 96 || memcmp(bytes, signature, length)) return false;
+    const int  version = bytes[length];
+    const bool old = version < 2;
+    const int  sizes = old ? 13 : 9, base = version == 0 ? 24 : version == 1 ? 28 : 12;
+    return bytes[sizes] == 8 && bytes[sizes + 1] == 8 && number_at(bytes + base) == 0 &&
+           number_at(bytes + base + 16) <= size &&
+           (!old || number_at(bytes + base + 24) == UINT64_MAX);
 }
 
 /* `image` is NULL for a new file. */
