@@ -1,7 +1,7 @@
 # build/bench: its limits, a tiny step and its JSON; what it refuses. No figure is judged here.
 . tests/checks.sh
 
-bench() { timeout 200 "$programs/bench" "$@" >out 2>err </dev/null; }
+bench() { timeout "${CORNU_TEST_TIMEOUT:-300}" "$programs/bench" "$@" >out 2>err </dev/null; }
 refuses() { bench "${@:2}"; [ $? = 2 ] && grep -q -- "$1" err; }
 
 CORNU_ISA=portable bench --filter limits --seconds 0.01 --json limits.json

@@ -1,7 +1,7 @@
 # build/explain: the page of every network on each kind of device, its JSON, what it refuses.
 . tests/checks.sh
 
-explain() { timeout 300 "$programs/explain" "$@" >out 2>err </dev/null; }
+explain() { timeout "${CORNU_TEST_TIMEOUT:-300}" "$programs/explain" "$@" >out 2>err </dev/null; }
 says() { grep -q -- "$1" out; }
 fails_with() { ! explain "${@:2}" && grep -q -- "$1" err && [ ! -e no ]; }
 fits() { ! grep -qE '^.{121}' out; }

@@ -33,7 +33,7 @@ run() {
     while [[ $1 == *=* ]]; do settings+=("$1"); shift; done
     local program=$1
     shift
-    timeout 300 env "${settings[@]}" "$programs/$program" "$@" >"$folder/out" 2>"$folder/err" </dev/null
+    timeout "${CORNU_TEST_TIMEOUT:-300}" env "${settings[@]}" "$programs/$program" "$@" >"$folder/out" 2>"$folder/err" </dev/null
     status=$?
 }
 
@@ -135,7 +135,7 @@ if [ "$(id -u)" != 0 ]; then
     refuses 1 'pictures/curves.png: cannot be written: Permission denied' colab_mnist $small --plots pictures
     chmod u+w pictures
 elif unshare -rm true 2>/dev/null; then
-    timeout 300 unshare -m sh -c 'mount -t tmpfs -o ro none pictures || exit 99; "$@" --plots pictures' \
+    timeout "${CORNU_TEST_TIMEOUT:-300}" unshare -m sh -c 'mount -t tmpfs -o ro none pictures || exit 99; "$@" --plots pictures' \
         sh "$programs/mnist_cnn" $small >"$folder/out" 2>"$folder/err"
     status=$?
     if [ $status = 99 ]; then
@@ -180,7 +180,7 @@ fi
 # A disk that fills up only when the model is written: no partial file.
 if unshare -rm true 2>/dev/null && [ "$(id -u)" = 0 ]; then
     mkdir disk
-    timeout 300 unshare -m sh -c 'mount -t tmpfs -o size=100k none disk || exit 99
+    timeout "${CORNU_TEST_TIMEOUT:-300}" unshare -m sh -c 'mount -t tmpfs -o size=100k none disk || exit 99
         "$@" --save disk/m.safetensors; status=$?; ls -A disk >&2; exit $status' sh \
         "$programs/mnist_cnn" $small >"$folder/out" 2>"$folder/err"
     status=$?
@@ -304,7 +304,7 @@ rm -r d
 # ---- Without network and data ----
 
 if unshare -rn true 2>/dev/null; then
-    alone() { timeout 300 unshare -rn env -i HOME= PATH="$PATH" "$programs/$1" "${@:2}" >"$folder/out" 2>"$folder/err"; status=$?; }
+    alone() { timeout "${CORNU_TEST_TIMEOUT:-300}" unshare -rn env -i HOME= PATH="$PATH" "$programs/$1" "${@:2}" >"$folder/out" 2>"$folder/err"; status=$?; }
     alone mnist_cnn
     [ $status = 1 ] && grep -q 'train-images-idx3-ubyte.gz is neither in ./data/mnist' "$folder/err" &&
         grep -q 'https://' "$folder/err" && grep -q 440fcabf73cc546f "$folder/err" &&

@@ -21,7 +21,7 @@ report() { # report STATUS NAME
 }
 
 run() { # leaves status, out and err
-    timeout 300 "$program" "$@" >out 2>err </dev/null
+    timeout "${CORNU_TEST_TIMEOUT:-300}" "$program" "$@" >out 2>err </dev/null
     status=$?
 }
 
