@@ -18,9 +18,10 @@ void *cornu__object_create(size_t size, const CornuObjectClass *kind, const void
     const size_t config_size = kind ? kind->config_size : 0;
     const char  *given = kind ? *name_in(kind, (void *)config) : NULL;
     if (!given) given = usual;
-    char *object = cornu__allocate(1, behind + config_size + strlen(given) + 1);
+    const size_t name_size = strlen(given) + 1;
+    char        *object = cornu__allocate(1, behind + config_size + name_size);
     if (!object) return cornu__null();
-    *name = strcpy(object + behind + config_size, given);
+    *name = memcpy(object + behind + config_size, given, name_size);
     *config_copy = NULL;
     if (!kind) return object;
     *config_copy = memcpy(object + behind, config, config_size);

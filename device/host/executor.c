@@ -459,7 +459,8 @@ typedef struct {
     bool        dealt;        /* a thread takes a shard from start to end */
 } Segment;
 
-/* The steps' operands to where this worker has them. */
+/* The steps' operands to where this worker has them. Other shards read the addresses of the rest
+ * meanwhile. */
 static void move_to_worker(const Segment *segment, int64_t shard, int worker)
 {
     Executable      *executable = segment->executable;
@@ -467,9 +468,10 @@ static void move_to_worker(const Segment *segment, int64_t shard, int worker)
     void           **addresses = executable->addresses + shard * plan->operand_count;
     for (int i = segment->first; i < segment->end && worker > 0; i++) {
         const CornuStep *step = &plan->steps[i];
-        for (int k = step->in_first; k < step->out_first + step->out_count; k++)
-            addresses[k] = (char *)addresses[k] +
-                           (size_t)worker * plan->places[plan->operands[k]].worker_stride;
+        for (int k = step->in_first; k < step->out_first + step->out_count; k++) {
+            const size_t stride = plan->places[plan->operands[k]].worker_stride;
+            if (stride > 0) addresses[k] = (char *)addresses[k] + (size_t)worker * stride;
+        }
     }
 }
 

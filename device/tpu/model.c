@@ -43,7 +43,7 @@ CornuTpuTiling cornu_tpu_tiling(CornuTpuProduct p, int64_t rows, int64_t columns
 {
     const int64_t bf16 = 2, f32 = 4, parts = passes == 6 ? 3 : passes == 3 ? 2 : 1;
     const int64_t busy = smaller(arrays, cornu_tpu_cycles(p, rows, columns, arrays).folds);
-    if (!busy) return (CornuTpuTiling){ .rows = 0 };
+    if (!busy || p.m < 1) return (CornuTpuTiling){ .rows = 0 };
     const int64_t tiles = busy * 2 * bf16 * rows * columns;
     const int64_t group = busy * ROW_GROUP * (bf16 * parts * rows + f32 * columns);
     const int64_t groups = ceil_divide(p.m, ROW_GROUP), most = (vmem_bytes - tiles) / group;

@@ -107,6 +107,8 @@ static void rows_are_cut_into_blocks_that_fit(void **state)
         assert_int_equal(tiling.bytes, table[i].bytes);
     }
     assert_int_equal(cornu_tpu_tiling((CornuTpuProduct){ 0 }, 128, 128, 1, 1, 1 << 24).bytes, 0);
+    const CornuTpuProduct no_rows = { .count = 1, .k = 128, .n = 128 };
+    assert_int_equal(cornu_tpu_tiling(no_rows, 128, 128, 1, 1, 1 << 24).bytes, 0);
 }
 
 /* Any magnitude up to the largest number. */
