@@ -104,5 +104,5 @@ static void multiply_pairs(int sum_number, int a_number, int b_number)
 #define _tile_dpbf16ps   multiply_pairs
 
 #define CORNU_ISA_NAME emulated_amx
-#include "../../device/host/isa/product_amx.c"
+#include "../../device/host/isa/product_amx.c" /* NOLINT(bugprone-suspicious-include): its macros */
 #endif

@@ -187,8 +187,8 @@ static void test_the_page_of_an_emulated_device(void **state)
              "4 shards, 2 threads",
              "memory of a shard: now 3.0 MB of 16000 (other 0.0, weights 0.0, slots 2.0, ",
              "             at most 5.0 MB of 16000 (other 0.0, weights 0.0, slots 4.0, ",
-             "VMEM: at most 1.5 of 16 MiB (V) at once, in dense_1, matmul+bias 100x64x10: 1 block "
-             "of 104 rows\n",
+             ("VMEM: at most 1.5 of 16 MiB (V) at once, in dense_1, matmul+bias 100x64x10: 1 block "
+              "of 104 rows\n"),
              "0 ops fell back", "measured here: 5.000 ms per step (the median of 5)",
              "modelled on v3-8:", "modelled: v3-8, one replica", "  0 * dense_1 ",
              "  1 = dense_1/grad ", "  2   batch_no..17/grad", "100x64x10", "scalar",

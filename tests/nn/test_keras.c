@@ -697,7 +697,7 @@ static void test_damaged_files(void **state)
         const char  *path = here("a", suffixes[s]);
         CornuModel  *model = expect_model(cornu_model_load(golden("images", ".keras")));
         int          refused = 0;
-        for (int i = 0; i < 300; i++) {
+        for (int i = 0; i < 300 && size > 0; i++) {
             random = random * 1664525 + 1013904223;
             const size_t        at = (random >> 8) % size;
             const unsigned char old = bytes[at];
