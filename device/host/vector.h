@@ -20,8 +20,8 @@
  * every instruction set, though the bits differ; tests/device/test_vector.c measures them.
  *
  *     log sin cos        1          exp               1.05
- *     erf rsqrt          1.5        elu               1 with alpha 1, else 2
- *     softplus           2          sigmoid tanh      2.5
+ *     tanh erf rsqrt     1.5        elu               1 with alpha 1, else 2
+ *     softplus           2          sigmoid           2.5
  *     sqrt and arithmetic: rounded as IEEE 754 asks
  *     power, and all functions of F64: libm's
  */

@@ -50,7 +50,7 @@ static const struct {
     float  alpha;
 } functions[] = {
     { CORNU_OP_EXP, exp, 1.05, 0.0f },     { CORNU_OP_LOG, log, 1.0, 0.0f },
-    { CORNU_OP_TANH, tanh, 2.5, 0.0f },    { CORNU_OP_SIGMOID, sigmoid, 2.5, 0.0f },
+    { CORNU_OP_TANH, tanh, 1.5, 0.0f },   { CORNU_OP_SIGMOID, sigmoid, 2.5, 0.0f },
     { CORNU_OP_ERF, erf, 1.5, 0.0f },     { CORNU_OP_SOFTPLUS, softplus, 2.0, 0.0f },
     { CORNU_OP_ELU, elu_1, 1.0, 1.0f },   { CORNU_OP_ELU, elu_03, 2.0, 0.3f },
     { CORNU_OP_SIN, sin, 1.0, 0.0f },     { CORNU_OP_COS, cos, 1.0, 0.0f },

@@ -186,7 +186,7 @@ static void elu_f32(const CornuVectorCall *call, int64_t count)
     float       *y = call->out[0], alpha = call->attributes[0];
     for (int64_t i = 0; i < count; i += LANES) {
         const Lanes at = load(x + i), below = min_of(all(0.0f), at);
-        store(y + i, choose(at < 0.0f, expm1_within(max_of(all(-30.0f), below)) * alpha, at));
+        store(y + i, choose(at < 0.0f, expm1_of_negative(below) * alpha, at));
     }
 }
 
