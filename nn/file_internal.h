@@ -16,6 +16,7 @@
 #include "../device/status_internal.h"
 #include "file.h"
 
+#include <stdint.h>
 #include <stdio.h>
 
 typedef struct {
@@ -31,6 +32,14 @@ CornuStatus cornu__file_folders(const char *path);
 CornuStatus cornu__file_create(CornuNewFile *file, const char *path);
 CornuStatus cornu__file_commit(CornuNewFile *file);
 void        cornu__file_abandon(CornuNewFile *file);
+
+/* The number in up to 8 bytes, the lowest first, as most formats here have it. */
+static inline uint64_t cornu__little_endian(const unsigned char *bytes, int count)
+{
+    uint64_t value = 0;
+    while (count-- > 0) value = value << 8 | bytes[count];
+    return value;
+}
 
 /* All bytes of a file. */
 typedef struct {

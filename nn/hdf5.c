@@ -2,6 +2,7 @@
 #include "hdf5_library_internal.h"
 
 #include "../device/memory_internal.h"
+#include "file_internal.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -32,13 +33,6 @@ static CornuStatus damaged(const char *path, const char *what)
 
 /* ---- Files ---- */
 
-static uint64_t number_at(const unsigned char *bytes)
-{
-    uint64_t value = 0;
-    for (int i = 8; i-- > 0;) value = value << 8 | bytes[i];
-    return value;
-}
-
 /* What libhdf5 1.10.8 does not look at before it takes memory or an address: that offsets and sizes
  * have 8 bytes, that addresses count from the file's beginning, that it ends within what is there,
  * and that it is for no driver of its own. Source of the places: "HDF5 File Format Specification",
@@ -51,9 +45,10 @@ static bool looks_whole(const unsigned char *bytes, size_t size)
     const int  version = bytes[length];
     const bool old = version < 2;
     const int  sizes = old ? 13 : 9, base = version == 0 ? 24 : version == 1 ? 28 : 12;
-    return bytes[sizes] == 8 && bytes[sizes + 1] == 8 && number_at(bytes + base) == 0 &&
-           number_at(bytes + base + 16) <= size &&
-           (!old || number_at(bytes + base + 24) == UINT64_MAX);
+    return bytes[sizes] == 8 && bytes[sizes + 1] == 8 &&
+           cornu__little_endian(bytes + base, 8) == 0 &&
+           cornu__little_endian(bytes + base + 16, 8) <= size &&
+           (!old || cornu__little_endian(bytes + base + 24, 8) == UINT64_MAX);
 }
 
 /* `image` is NULL for a new file. */

@@ -12,6 +12,7 @@
  *
  * Source: "HDF5 File Format Specification", version 2.0, III.E, IV.A.
  */
+#include "file_internal.h"
 #include "hdf5_internal.h"
 
 #include <string.h>
@@ -35,9 +36,7 @@ static Span part(Span of, uint64_t at, uint64_t size)
 static uint64_t number(Span of, uint64_t at, int bytes)
 {
     const Span from = part(of, at, (uint64_t)bytes);
-    uint64_t   value = 0;
-    for (int i = bytes; i-- > 0 && from.bytes;) value = value << 8 | from.bytes[i];
-    return value;
+    return from.bytes ? cornu__little_endian(from.bytes, bytes) : 0;
 }
 
 static uint64_t padded(uint64_t size, bool pad) { return pad ? (size + 7) / 8 * 8 : size; }

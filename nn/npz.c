@@ -1,6 +1,7 @@
 #include "npz.h"
 
 #include "../device/memory_internal.h"
+#include "file_internal.h"
 #include "files_internal.h"
 #include "zip_internal.h"
 
@@ -168,8 +169,7 @@ static CornuStatus read_array(unsigned char *bytes, size_t size, CornuArray *arr
                          bytes[6] >= 1 && bytes[6] <= 3;
     if (!known) return cornu__fail(CORNU_ERR_FORMAT, "is no NumPy array");
     const size_t wide = bytes[6] == 1 ? 2 : 4, start = 8 + wide;
-    size_t       length = 0;
-    for (size_t i = wide; i-- > 0 && start <= size;) length = length << 8 | bytes[8 + i];
+    const size_t length = start > size ? 0 : cornu__little_endian(bytes + 8, (int)wide);
     if (start > size || length > size - start || length == 0)
         return cornu__fail(CORNU_ERR_FORMAT, "has a header of %zu bytes in %zu", length, size);
     bytes[start + length - 1] = '\0';              /* a newline before */

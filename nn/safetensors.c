@@ -42,12 +42,10 @@ struct CornuSafetensors {
 
 static CornuStatus parse_header(CornuSafetensors *file)
 {
-    uint64_t length = 0;
     if (file->file.size < 10)
         return cornu__fail(CORNU_ERR_FORMAT, "has %zu bytes, a safetensors file has at least 10",
                            file->file.size);
-    for (int i = 7; i >= 0; i--)
-        length = length << 8 | file->file.bytes[i];
+    const uint64_t length = cornu__little_endian(file->file.bytes, 8);
     if (length > file->file.size - 8)
         return cornu__fail(CORNU_ERR_FORMAT, "its header is said to have %llu bytes, %zu follow",
                            (unsigned long long)length, file->file.size - 8);

@@ -1,6 +1,7 @@
 #include "zip_internal.h"
 
 #include "../device/memory_internal.h"
+#include "file_internal.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -107,9 +108,7 @@ struct CornuZip {
 
 static uint32_t get(const unsigned char *at, int bytes)
 {
-    uint32_t value = 0;
-    for (int i = bytes; i-- > 0;) value = value << 8 | at[i];
-    return value;
+    return (uint32_t)cornu__little_endian(at, bytes);
 }
 
 /* The end of the directory: the last place where it could be, with the comment behind it. */
