@@ -1,10 +1,11 @@
 /*
  * matmul: a (…, M, K) by b (…, K, N), bf16 or f32 in and out, f32 in the sums.
  *
- * b is packed before into panels of two registers' width. Rows of a are copied, or converted, by
- * the block that reads them (precision.h), as rows 4 KiB apart would share one set of the cache;
- * where a is transposed, a block packs its columns of a stretch of rows along K, each tile's into a
- * panel of its own, so that a tile reads two streams out of the second-level cache.
+ * b is packed before into panels of two registers' width. Rows of a are read where they stand, or
+ * copied by the block that reads them if they are to be converted (precision.h) or a tile's would
+ * share few sets of the cache; where a is transposed, a block packs its columns of a stretch of
+ * rows along K, each tile's into a panel of its own, so that a tile reads two streams out of the
+ * second-level cache.
  *
  * Blocks are some rows of one matrix by some panels, cut by the shape alone. A batch of a against
  * one matrix b is one product with more rows.
@@ -21,8 +22,11 @@ enum {
     LINE = 64,           /* bytes of a line of the cache                            */
     LEAST_TILES = 2, TILES = 8,   /* high is a block of rows                        */
     BLOCK_BYTES = 512 << 10,   /* of a in a block, more than one tile at most; of the L2 cache */
-    BLOCKS = 16,         /* at least, of rows rather than columns: each reads a     */
-    PADDING = 32         /* between rows of a, so that their starts spread over the cache's sets */
+    ROW_BLOCKS = 16,     /* at least, if there are rows enough                      */
+    BLOCKS = 32,         /* at least, by columns then: threads end nearly together  */
+    SPREAD = 1024,       /* bytes between rows, whose power of two is no greater: no more than four
+                            of a tile's rows share a set of the first-level cache   */
+    PADDING = 32         /* between copied rows, so that they spread over the sets  */
 };
 
 typedef struct {
@@ -33,6 +37,7 @@ typedef struct {
     int64_t  a_batch, b_batch, b_row, b_column;
     int64_t  b_count, b_matrices;
     bool     transposed;             /* a                                                */
+    bool     copied;                 /* rows of a, before tiles read them                */
     int64_t  padded, depth;          /* N and K, rounded up to whole registers and pairs */
     int64_t  tiles;                  /* high is a block of rows, at most                 */
     int64_t  row_blocks, column_blocks, panels;
@@ -97,6 +102,19 @@ static bool sums_in_place(const Matmul *p, const CornuType *out_type)
     return out_type->dtype == CORNU_F32 && p->padded == p->n && p->how.passes == 1;
 }
 
+static void cut(Matmul *p)
+{
+    p->tiles = p->m / p->products->tile_rows * p->batch / ROW_BLOCKS;
+    p->tiles = larger(LEAST_TILES, smaller(p->tiles, TILES));
+    if (!p->transposed && p->k > 0)
+        p->tiles = larger(1, smaller(p->tiles, BLOCK_BYTES / tile_bytes(p)));
+    p->row_blocks = ceil_divide(p->m, block_rows(p));
+    const int64_t row_blocks = larger(1, p->batch * p->row_blocks);
+    p->column_blocks = p->transposed ? ROW_BLOCKS / row_blocks   /* each packs its part of a */
+                                     : ceil_divide(BLOCKS, row_blocks);
+    p->column_blocks = larger(1, smaller(p->panels, p->column_blocks));
+}
+
 static void find_blocks(Matmul *p, const CornuOpCall *op, const CornuType *out_type,
                         CornuMultiplier multiplier)
 {
@@ -106,12 +124,10 @@ static void find_blocks(Matmul *p, const CornuOpCall *op, const CornuType *out_t
     p->padded = ceil_divide(p->n, p->products->lanes) * p->products->lanes;
     p->depth = ceil_divide(p->k, p->products->depth) * p->products->depth;
     p->panels = ceil_divide(p->padded, panel_columns(p));
-    p->x_stride = ceil_divide(p->k, PADDING) * PADDING + PADDING;
-    p->tiles = p->m / p->products->tile_rows * p->batch / BLOCKS;
-    p->tiles = larger(LEAST_TILES, smaller(p->tiles, TILES));
-    if (!p->transposed) p->tiles = larger(1, smaller(p->tiles, BLOCK_BYTES / tile_bytes(p)));
-    p->row_blocks = ceil_divide(p->m, block_rows(p));
-    p->column_blocks = larger(1, smaller(p->panels, BLOCKS / larger(1, p->batch * p->row_blocks)));
+    const int64_t row_bytes = p->k * (int64_t)p->products->size;
+    p->copied = !p->how.in_place || (row_bytes & -row_bytes) > SPREAD;
+    p->x_stride = p->copied ? ceil_divide(p->k, PADDING) * PADDING + PADDING : p->k;
+    cut(p);
 }
 
 /* Where a is transposed: K in equal stretches of whole pairs, what a block reads of a in each fits
@@ -134,7 +150,7 @@ static size_t lay_out(Matmul *p, const CornuOpCall *op, const CornuType *out_typ
     find_blocks(p, op, out_type, machine->multiplier);
     const size_t threads = (size_t)machine->threads, parts = (size_t)p->how.parts;
     const size_t bias = align((size_t)p->padded * sizeof(float));
-    p->x_part = block_rows(p) * p->x_stride;
+    p->x_part = p->copied ? block_rows(p) * p->x_stride : 0;
     p->row_bytes = p->sums_count = 0;
     if (p->transposed) find_chunks(p, out_type);
     p->x_bytes = (int64_t)align(parts * (size_t)p->x_part * p->products->size);
@@ -259,6 +275,7 @@ static void finish(const Matmul *p, const Block *b, CornuEpilogue epilogue)
 static const void *rows_of_a(const Matmul *p, const Block *b, int thread)
 {
     const int64_t first = b->matrix * p->a_batch + b->m * p->k;
+    if (!p->copied) return cornu__in_memory(&p->how, p->call->in[0], first);
     char *made = p->x + thread * p->x_bytes;
     for (int64_t row = 0; row < b->m_end - b->m; row++)
         cornu__parts(&p->how, p->call->in[0], first + row * p->k, p->k,
