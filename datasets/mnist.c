@@ -3,14 +3,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../device/host/threads.h"
 #include "../device/memory_internal.h"
 #include "idx.h"
 #include "synthetic.h"
 
 enum { SIZE = 28, CLASSES = 10, TRAIN = 60000, TEST = 10000 };
 
-/* The files of a set, in this order. */
-enum { TRAIN_IMAGES, TRAIN_LABELS, TEST_IMAGES, TEST_LABELS, FILES };
+/* The files of a set are images and labels to train, then to test. */
+enum { IMAGES, LABELS, HALF, FILES = 2 * HALF };
 
 typedef struct {
     CornuDataSource source;
@@ -118,6 +119,31 @@ static CornuStatus load_labels(const char *folder, const CornuDataFile *file, in
     return CORNU_OK;
 }
 
+/* What there is to train or to test. */
+typedef struct {
+    const char          *folder;
+    const CornuDataFile *files;
+    CornuArray          *x, *y;
+    CornuStatus          status;
+    char                 message[1024];
+} Half;
+
+static CornuStatus load_both(const Half *half)
+{
+    CORNU__TRY(load_images(half->folder, &half->files[IMAGES], half->x));
+    return load_labels(half->folder, &half->files[LABELS], half->x->type.shape.extent[0], half->y);
+}
+
+static void load_half(void *halves, int64_t which, int thread)
+{
+    (void)thread;
+    Half *half = (Half *)halves + which;
+    half->status = load_both(half);
+    /* Messages are per thread: hand this one over in writing. */
+    if (half->status) snprintf(half->message, sizeof half->message, "%s", cornu_error_message());
+}
+
+/* Decompressing takes most of the time: the files to test are read beside those to train. */
 static CornuStatus load_all(CornuTrainTest *data, const ImageSet *set,
                             const CornuTrainTestConfig *config, char folder[CORNU_PATH_SIZE])
 {
@@ -125,12 +151,20 @@ static CornuStatus load_all(CornuTrainTest *data, const ImageSet *set,
     const CornuDataSearch search = { .data = config->data, .progress = config->progress,
                                      .context = config->context };
     CORNU__TRY(cornu_data_find(&set->source, &search, folder));
-    CORNU__TRY(load_images(folder, &files[TRAIN_IMAGES], &data->train_x));
-    CORNU__TRY(load_labels(folder, &files[TRAIN_LABELS], data->train_x.type.shape.extent[0],
-                           &data->train_y));
-    CORNU__TRY(load_images(folder, &files[TEST_IMAGES], &data->test_x));
-    CORNU__TRY(load_labels(folder, &files[TEST_LABELS], data->test_x.type.shape.extent[0],
-                           &data->test_y));
+    Half halves[] = {
+        { .folder = folder, .files = files, .x = &data->train_x, .y = &data->train_y },
+        { .folder = folder, .files = files + HALF, .x = &data->test_x, .y = &data->test_y },
+    };
+    CornuThreads *threads = cornu__threads_create(2);
+    if (threads) {
+        cornu__threads_run(threads, 2, load_half, halves);
+        cornu__threads_free(threads);
+    } else {   /* this can do without */
+        cornu_error_take();
+        for (int i = 0; i < 2; i++) load_half(halves, i, 0);
+    }
+    for (int i = 0; i < 2; i++)
+        if (halves[i].status) return cornu__fail(halves[i].status, "%s", halves[i].message);
     return CORNU_OK;
 }
 
