@@ -64,7 +64,10 @@ status=$?
 [ $status = 0 ] || cat "$folder/log"
 report $status "the line of README.md that branches"
 
-# The commands, in their order: the second may need what the first one saved.
+# The commands, in their order: the second may need what the first one saved. A step of their
+# batches takes minutes under a sanitizer.
+less=${extra:+--batch-size 8} images=200
+[ -z "$extra" ] || images=24
 sed -n 's/^    \(build\/[a-z_]* .*\)$/\1/p' README.md > "$folder/commands"
 while read -r program arguments; do
     case $program in
@@ -73,7 +76,7 @@ while read -r program arguments; do
         [ -n "$image" ] || { skipped=$((skipped + 1)); continue; }
         arguments=$(echo "$arguments" | sed "s|IMAGE.png|$image|") ;;
     build/shakespeare_lstm)
-        text="--text $root/README.md --sequence-length 20 --epochs 1 --steps-per-epoch 20"
+        text="--text $root/README.md --sequence-length 20 --epochs 1 --steps-per-epoch 20 $less"
         case $arguments in
         --epochs*) ;;
         *) arguments="$arguments $text" ;;
@@ -90,9 +93,8 @@ while read -r program arguments; do
         awk 'BEGIN { print "x,COLUMN"; for (i = 0; i < 60; i++) print i % 7 "," i % 5 }' \
             > "$folder/FILE.csv"
         arguments="$arguments --epochs 1" ;;
-    build/explain)   # whose step takes minutes under a sanitizer
-        [ -z "$extra" ] || arguments="$arguments --batch-size 8" ;;
-    *) arguments="$arguments --data synthetic --limit 200 --epochs 1" ;;
+    build/explain) arguments="$arguments $less" ;;
+    *) arguments="$arguments --data synthetic --limit $images --epochs 1 $less" ;;
     esac
     (cd "$folder" && "$root/$build/${program#build/}" $arguments) > "$folder/log" 2>&1
     status=$?
