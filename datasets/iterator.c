@@ -35,8 +35,7 @@ struct CornuIterator {
     CornuSample     start;
     int64_t         made, taken, released;
     uint64_t        moves; /* so that an element begun before a move is not counted after it */
-    CornuStatus     status; /* of element made, if it failed */
-    char            message[1024];
+    CornuFailure    failure; /* of element made */
     bool            stop, threaded;
     pthread_t       thread;
 };
@@ -71,9 +70,7 @@ static void make_one(CornuIterator *iterator)
         iterator->made++;
         return;
     }
-    /* Messages are per thread: hand this one over in writing. */
-    iterator->status = status;
-    snprintf(iterator->message, sizeof iterator->message, "%s", cornu_error_message());
+    cornu__failure_keep(&iterator->failure, status);
 }
 
 static void *work(void *argument)
@@ -81,7 +78,7 @@ static void *work(void *argument)
     CornuIterator *iterator = argument;
     pthread_mutex_lock(&iterator->lock);
     while (!iterator->stop) {
-        if (iterator->status != CORNU_OK || iterator->made == remaining(iterator) ||
+        if (iterator->failure.status != CORNU_OK || iterator->made == remaining(iterator) ||
             iterator->made - iterator->released == iterator->slot_count) {
             pthread_cond_wait(&iterator->changed, &iterator->lock);
             continue;
@@ -99,14 +96,14 @@ CornuStatus cornu_iterator_next(CornuIterator *iterator, const CornuBatch **batc
     pthread_mutex_lock(&iterator->lock);
     iterator->released = iterator->taken;
     if (iterator->threaded) pthread_cond_broadcast(&iterator->changed);
-    while (iterator->made == iterator->taken && iterator->status == CORNU_OK &&
+    while (iterator->made == iterator->taken && iterator->failure.status == CORNU_OK &&
            iterator->taken != remaining(iterator)) {
         if (iterator->threaded)
             pthread_cond_wait(&iterator->changed, &iterator->lock);
         else
             make_one(iterator);
     }
-    CornuStatus status = CORNU_OK;
+    bool failed = false;
     if (iterator->made > iterator->taken) {
         Slot *slot = &iterator->slots[iterator->taken % iterator->slot_count];
         iterator->batch = (CornuBatch){
@@ -116,11 +113,11 @@ CornuStatus cornu_iterator_next(CornuIterator *iterator, const CornuBatch **batc
         iterator->taken++;
         *batch = &iterator->batch;
     } else {
-        status = iterator->status;
+        failed = true;
     }
     pthread_mutex_unlock(&iterator->lock);
-    /* Nobody changes status and message before the next move, which is this caller's. */
-    return status == CORNU_OK ? CORNU_OK : cornu__fail(status, "%s", iterator->message);
+    /* Nobody changes the failure before the next move, which is this caller's. */
+    return failed ? cornu__failure_tell(&iterator->failure) : CORNU_OK;
 }
 
 static CornuStatus check_position(const CornuDataset *dataset, CornuSample to)
@@ -139,12 +136,12 @@ CornuStatus cornu_iterator_seek(CornuIterator *iterator, CornuSample to)
 {
     CORNU__TRY(check_position(iterator->dataset, to));
     pthread_mutex_lock(&iterator->lock);
-    bool there = iterator->taken == 0 && iterator->status == CORNU_OK &&
+    bool there = iterator->taken == 0 && iterator->failure.status == CORNU_OK &&
                  to.epoch == iterator->start.epoch && to.index == iterator->start.index;
     if (!there) {
         iterator->start = to;
         iterator->made = iterator->taken = iterator->released = 0;
-        iterator->status = CORNU_OK;
+        iterator->failure.status = CORNU_OK;
         iterator->moves++;
         pthread_cond_broadcast(&iterator->changed);
     }

@@ -124,8 +124,7 @@ typedef struct {
     const char          *folder;
     const CornuDataFile *files;
     CornuArray          *x, *y;
-    CornuStatus          status;
-    char                 message[1024];
+    CornuFailure         failure;
 } Half;
 
 static CornuStatus load_both(const Half *half)
@@ -138,9 +137,7 @@ static void load_half(void *halves, int64_t which, int thread)
 {
     (void)thread;
     Half *half = (Half *)halves + which;
-    half->status = load_both(half);
-    /* Messages are per thread: hand this one over in writing. */
-    if (half->status) snprintf(half->message, sizeof half->message, "%s", cornu_error_message());
+    cornu__failure_keep(&half->failure, load_both(half));
 }
 
 /* Decompressing takes most of the time: the files to test are read beside those to train. */
@@ -156,16 +153,11 @@ static CornuStatus load_all(CornuTrainTest *data, const ImageSet *set,
         { .folder = folder, .files = files + HALF, .x = &data->test_x, .y = &data->test_y },
     };
     CornuThreads *threads = cornu__threads_create(2);
-    if (threads) {
-        cornu__threads_run(threads, 2, load_half, halves);
-        cornu__threads_free(threads);
-    } else {   /* this can do without */
-        cornu_error_take();
-        for (int i = 0; i < 2; i++) load_half(halves, i, 0);
-    }
-    for (int i = 0; i < 2; i++)
-        if (halves[i].status) return cornu__fail(halves[i].status, "%s", halves[i].message);
-    return CORNU_OK;
+    if (!threads) return cornu_error_take();
+    cornu__threads_run(threads, 2, load_half, halves);
+    cornu__threads_free(threads);
+    CORNU__TRY(cornu__failure_tell(&halves[0].failure));
+    return cornu__failure_tell(&halves[1].failure);
 }
 
 /* Lets an array end after limit rows. */

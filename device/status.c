@@ -4,12 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MESSAGE_SIZE = 1024 };
-
 static _Thread_local struct {
     CornuStatus status;
     bool        pending;
-    char        message[MESSAGE_SIZE];
+    char        message[CORNU_MESSAGE_SIZE];
 } error;
 
 static const struct { const char *name, *text; } statuses[] = {
@@ -48,7 +46,7 @@ static CornuStatus record(CornuStatus status, const char *format, va_list argume
 {
     if (error.pending) return error.status;
     /* Formatted aside first: an argument may be the old message. */
-    char text[MESSAGE_SIZE];
+    char text[CORNU_MESSAGE_SIZE];
     vsnprintf(text, sizeof text, format, arguments);
     memcpy(error.message, text, sizeof text);
     error.status = status;
@@ -62,6 +60,19 @@ CornuStatus cornu__fail(CornuStatus status, const char *format, ...)
     status = record(status, format, arguments);
     va_end(arguments);
     return status;
+}
+
+void cornu__failure_keep(CornuFailure *failure, CornuStatus status)
+{
+    failure->status = status;
+    if (status != CORNU_OK)
+        snprintf(failure->message, sizeof failure->message, "%s", error.message);
+}
+
+CornuStatus cornu__failure_tell(const CornuFailure *failure)
+{
+    return failure->status == CORNU_OK ? CORNU_OK
+                                       : cornu__fail(failure->status, "%s", failure->message);
 }
 
 CornuStatus cornu_error_set(CornuStatus status, const char *format, ...)

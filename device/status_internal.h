@@ -24,6 +24,20 @@ void *cornu__null(void);
  * to. Does nothing while an older error is pending. Returns status. */
 CornuStatus cornu__fail_prefix(CornuStatus status, const char *prefix);
 
+enum { CORNU_MESSAGE_SIZE = 1024 };
+
+/* Messages belong to threads: what failed on one, to be told on another. */
+typedef struct {
+    CornuStatus status;
+    char        message[CORNU_MESSAGE_SIZE];   /* of a failure */
+} CornuFailure;
+
+/* Keeps how a call ended, with the message just recorded on this thread. */
+void cornu__failure_keep(CornuFailure *failure, CornuStatus status);
+
+/* Records a failure on this thread; returns its status, CORNU_OK if it was none. */
+CornuStatus cornu__failure_tell(const CornuFailure *failure);
+
 /* One step of a sequence: returns from the calling function when the call failed. */
 #define CORNU__TRY(call)                                 \
     do {                                                 \

@@ -12,16 +12,10 @@ typedef struct {
     void       *data;
 } Buffer;
 
-/* What a shard failed with; messages belong to threads, so it is carried over as text. */
-typedef struct {
-    CornuStatus status;
-    char        message[512];
-} Failure;
-
 typedef struct {
     CornuExecutable base;
     CornuPlan       plan;
-    Failure        *failures;     /* by shard */
+    CornuFailure   *failures;     /* by shard */
     CornuSpan      *spans;        /* by thread: of a step that is measured */
     char           *arena, *packed, *scratch;
     void          **addresses;    /* of plan.operands on each shard, for the run in hand, and of */
@@ -479,15 +473,13 @@ static void run_segment_on(void *context, int64_t shard, int thread)
 {
     const Segment *segment = context;
     Executable    *executable = segment->executable;
-    Failure       *failure = &executable->failures[shard];
     char          *scratch = executable->scratch + (size_t)thread * executable->plan.scratch_bytes;
-    failure->status = CORNU_OK;
+    CornuStatus    status = CORNU_OK;
     move_to_worker(segment, shard, thread);
-    for (int i = segment->first; i < segment->end && failure->status == CORNU_OK; i++)
-        failure->status = segment->dealt ? run_alone(executable, i, (int)shard, thread, scratch)
-                                         : run_together(executable, i, (int)shard);
-    if (failure->status != CORNU_OK)
-        snprintf(failure->message, sizeof failure->message, "%s", cornu_error_message());
+    for (int i = segment->first; i < segment->end && status == CORNU_OK; i++)
+        status = segment->dealt ? run_alone(executable, i, (int)shard, thread, scratch)
+                                : run_together(executable, i, (int)shard);
+    cornu__failure_keep(&executable->failures[shard], status);
 }
 
 /* With at least as many shards as threads, a thread takes a shard from start to end, and the

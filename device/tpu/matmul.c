@@ -124,8 +124,8 @@ static void find_blocks(Matmul *p, const CornuOpCall *op, const CornuType *out_t
     p->padded = ceil_divide(p->n, p->products->lanes) * p->products->lanes;
     p->depth = ceil_divide(p->k, p->products->depth) * p->products->depth;
     p->panels = ceil_divide(p->padded, panel_columns(p));
-    const int64_t row_bytes = p->k * (int64_t)p->products->size;
-    p->copied = !p->how.in_place || (row_bytes & -row_bytes) > SPREAD;
+    const int64_t apart = p->k * (int64_t)p->products->size;   /* bytes between rows */
+    p->copied = !p->how.in_place || (apart & -apart) > SPREAD;
     p->x_stride = p->copied ? ceil_divide(p->k, PADDING) * PADDING + PADDING : p->k;
     cut(p);
 }
