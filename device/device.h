@@ -3,7 +3,7 @@
  *
  *     CornuDevice *cpu = cornu_device_open("cpu", .threads = 2);
  *
- * "cpu" computes in float32 with BLIS on this machine's threads. "reference" keeps every
+ * "cpu" computes in float32, in part with BLIS, on this machine's threads. "reference" keeps every
  * element as a double and runs the reference kernel of each op, one after the other: slow,
  * easy to check, the oracle of all tests.
  *

@@ -1,5 +1,5 @@
 /*
- * The cpu device: float32, products by BLIS, everything else by kernels on its threads.
+ * The cpu device: float32, some products by BLIS, everything else by kernels on its threads.
  */
 #include <stdio.h>
 

@@ -66,7 +66,7 @@ CornuMachine cornu__machine(const CornuHost *host)
 
 static const CornuKernel *kernel_of(const CornuHost *host, CornuOpId id)
 {
-    return host->kernels[id] ? host->kernels[id] : cornu__host_kernels[id];
+    return host->kernels && host->kernels[id] ? host->kernels[id] : cornu__host_kernels[id];
 }
 
 const CornuKernel *cornu__kernel_for(const CornuHost *host, const CornuProgram *program,

@@ -14,9 +14,9 @@
 #include "vector.h"
 
 typedef struct {
-    const CornuKernel *const *kernels;   /* the device's own, by op. What it lacks comes from
-                                            cornu__host_kernels; elementwise ops run in groups; the
-                                            rest is decomposed */
+    const CornuKernel *const *kernels;   /* the device's own, by op; NULL: none. What it lacks
+                                            comes from cornu__host_kernels; elementwise ops run in
+                                            groups; the rest is decomposed */
     CornuMultiplier           multiplier;
     const CornuVectors       *vectors;
     CornuThreads             *threads;

@@ -10,12 +10,7 @@
 #include "../host/executor.h"
 #include "../host/product.h"
 #include "../memory_internal.h"
-#include "kernels.h"
 #include "topology.h"
-
-const CornuKernel *const cornu__tpu_kernels[CORNU_OP_COUNT] = {
-    [CORNU_OP_MATMUL] = &cornu__tpu_matmul,
-};
 
 typedef struct {
     CornuDevice base;
@@ -41,8 +36,7 @@ static CornuDevice *tpu_open(const CornuDeviceConfig *config)
     if (check_shards(config->name, shards) || cornu__cpu_isa(&isa) != CORNU_OK) return NULL;
     Device *device = cornu__allocate(1, sizeof *device);
     if (!device) return NULL;
-    device->host = (CornuHost){ .kernels = cornu__tpu_kernels,
-                                .multiplier = { true, config->precision },
+    device->host = (CornuHost){ .multiplier = { true, config->precision },
                                 .vectors = cornu__vectors(),
                                 .threads = cornu__threads_create(threads), .shards = shards };
     if (!device->host.threads) {

@@ -154,38 +154,34 @@ static void close_whole(Whole *whole)
     cornu_device_close(whole->device);
 }
 
-static CornuStatus measure_whole(const Bench *bench, int n, json_t *const rows[2])
+/* Again and again, as the micro-kernel: between two runs the device's threads do not fall asleep,
+ * as they would while another device's are at work. */
+static CornuStatus measure_whole(const Bench *bench, int dtype, int n, json_t *rows)
 {
-    static BenchCase cases[2];
-    Whole            whole[2] = { { .device = NULL } };
-    CornuStatus      status = CORNU_OK;
-    char             layer[64];
-    snprintf(layer, sizeof layer, "%dx%dx%d", n, n, n);
-    for (int i = 0; i < 2 && !status; i++) {
-        status = open_whole(&whole[i], i, n);
-        cases[i] = (BenchCase){ .run = run_whole, .context = &whole[i] };
-    }
-    if (!status) status = bench_alternate(cases, 2, bench->seconds / 2.0);
-    for (int i = 0; i < 2 && !status; i++) {
+    static BenchCase timed;
+    Whole            whole;
+    CornuStatus      status = open_whole(&whole, dtype, n);
+    timed = (BenchCase){ .run = run_whole, .context = &whole };
+    if (!status) status = bench_alternate(&timed, 1, bench->seconds / 2.0);
+    if (!status) {
+        char         layer[64];
         const double count = (double)n * n;
-        const double each = 2.0 * (double)cornu_dtype_size(dtypes[i]) + sizeof(float);
-        json_array_append_new(rows[i], pack_row(i, layer, "matmul", &cases[i], 2.0 * count * n,
-                                                count * each));
+        const double each = 2.0 * (double)cornu_dtype_size(dtypes[dtype]) + sizeof(float);
+        snprintf(layer, sizeof layer, "%dx%dx%d", n, n, n);
+        json_array_append_new(rows, pack_row(dtype, layer, "matmul", &timed, 2.0 * count * n,
+                                             count * each));
     }
-    for (int i = 0; i < 2; i++) close_whole(&whole[i]);
+    close_whole(&whole);
     return status;
 }
 
 CornuStatus products_measure(Bench *bench)
 {
-    json_t     *rows[SUBJECT_DEVICES] = { json_array(), json_array() };
+    json_t     *rows = bench_rows(bench, "kernels");
     CornuStatus status = CORNU_OK;
-    for (int i = 0; i < SUBJECT_DEVICES && !status; i++)
-        status = measure_micro(bench, i, rows[i]);
-    for (int n = 512; n <= 2048 && !status; n *= 2) status = measure_whole(bench, n, rows);
-    for (int i = 0; i < SUBJECT_DEVICES; i++) {
-        json_array_extend(bench_rows(bench, "kernels"), rows[i]);
-        json_decref(rows[i]);
+    for (int i = 0; i < SUBJECT_DEVICES && !status; i++) {
+        status = measure_micro(bench, i, rows);
+        for (int n = 512; n <= 2048 && !status; n *= 2) status = measure_whole(bench, i, n, rows);
     }
     return status;
 }

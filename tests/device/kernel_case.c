@@ -132,7 +132,7 @@ static const CornuKernel *case_kernel_taking(const CornuKernel *kernel, const Ca
 
 const CornuKernel *case_kernel(const Case *c)
 {
-    const CornuKernel *own = tested_kernels[c->id];
+    const CornuKernel *own = tested_kernels ? tested_kernels[c->id] : NULL;
     return case_kernel_taking(own ? own : cornu__host_kernels[c->id], c);
 }
 

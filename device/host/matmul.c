@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "../integer_internal.h"
-#include "../host/precision.h"
 #include "kernels.h"
+#include "precision.h"
 
 enum {
     PACK_ROWS = 64,      /* of b, packed by one block; even                         */
@@ -433,7 +433,7 @@ static CornuStatus matmul(const CornuKernelCall *call)
     return CORNU_OK;
 }
 
-const CornuKernel cornu__tpu_matmul = {
+const CornuKernel cornu__host_matmul = {
     .accepts = cornu__product_accepts, .scratch = matmul_scratch, .run = matmul,
     .takes_epilogue = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };
