@@ -29,7 +29,7 @@
 
 enum {
     PIECE_BYTES = 640 << 10,   /* of x and d_y: what a piece should read                  */
-    SUM_BYTES = 16 << 20,      /* of all chunks' sums together                            */
+    SUM_BYTES = 16 << 20,      /* of all chunks' sums together, on all shards             */
     TERMS = 768,               /* of a chunk's sums at least: writing and adding these costs */
     FEW_CHUNKS = 8,            /* fewer are a power of two, to keep threads equally busy  */
     FEW = 8,                   /* rows of x shorter than this are gathered                */
@@ -73,11 +73,11 @@ static int64_t pooled_row(const CornuWalk *walk)
 }
 
 /* Chunks of `piece` images or more, and pieces of at most so many, each as equal as pairs allow. */
-static void cut_batch(FilterGradient *g, int64_t piece)
+static void cut_batch(FilterGradient *g, int64_t piece, int64_t shards)
 {
     const int64_t depth = g->products->depth, batch = g->walk.batch;
     const int64_t positions = g->walk.axis[0].out * g->walk.axis[1].out;
-    const int64_t most = larger(1, SUM_BYTES / (4 * g->layers * g->rows * g->padded));
+    const int64_t most = larger(1, SUM_BYTES / (4 * shards * g->layers * g->rows * g->padded));
     int64_t       least = larger(piece, ceil_divide(TERMS, larger(1, positions)));
     least = larger(1, smaller(least, batch));
     g->chunks = larger(1, smaller(most, batch / least));
@@ -112,7 +112,7 @@ static size_t lay_out(FilterGradient *g, const CornuOpCall *op, const CornuType 
     g->layers = g->how.passes > 1 ? 2 : 1;
     g->in_place = g->layers == 1 && g->padded == F && out_type->dtype == CORNU_F32;
     const int64_t piece = larger(1, PIECE_BYTES / larger(1, image_bytes));
-    cut_batch(g, ceil_divide(piece, depth) * depth);
+    cut_batch(g, ceil_divide(piece, depth) * depth, larger(1, machine->shards));
     g->x_part = g->copy_x ? g->piece_images / depth * g->extent[0] * g->extent[1] * C : 0;
     g->y_part = g->copy_y ? g->piece_images / depth * positions * g->padded : 0;
     const bool narrow_map = pooled && g->how.from == CORNU_BF16;

@@ -61,7 +61,7 @@ static const CornuKernel *accepted(const CornuHost *host, const CornuKernel *ker
 
 CornuMachine cornu__machine(const CornuHost *host)
 {
-    return (CornuMachine){ cornu__threads_count(host->threads), host->multiplier };
+    return (CornuMachine){ cornu__threads_count(host->threads), host->multiplier, host->shards };
 }
 
 static const CornuKernel *kernel_of(const CornuHost *host, CornuOpId id)

@@ -375,8 +375,9 @@ CornuGroup *cornu__group_create(const CornuVectors *vectors, const CornuProgram 
     int64_t cost = 1;
     for (int i = 0; i < make.group->instruction_count; i++)
         cost += weight(&make.group->instructions[i]);
-    /* Long enough to be worth handing to a thread: some ten thousand additions. */
-    make.group->chunk = CORNU_BLOCK * (cost < 8 ? 32 / cost : 4);
+    /* Long enough to be worth handing to a thread, some ten thousand additions, and to fill
+     * constants and read ahead for. */
+    make.group->chunk = CORNU_BLOCK * (cost < 8 ? 32 / cost : 16);
     cornu__release(make.slot_of);
     return make.group;
 fail:

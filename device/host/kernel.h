@@ -49,6 +49,7 @@ typedef struct {
 typedef struct {
     int             threads;
     CornuMultiplier multiplier;
+    int             shards;    /* that compute the same, each its part; 0 counts as 1 */
 } CornuMachine;
 
 typedef struct {
@@ -105,7 +106,7 @@ bool cornu__accepts_all(const CornuOpCall *call, const CornuType *out_type,
 
 static inline CornuMachine cornu__machine_of(const CornuKernelCall *call)
 {
-    return (CornuMachine){ cornu__threads_count(call->threads), call->multiplier };
+    return (CornuMachine){ cornu__threads_count(call->threads), call->multiplier, call->shards };
 }
 
 #endif

@@ -97,7 +97,7 @@ void *unset_memory(size_t bytes)
 CornuStatus case_run_call(const CornuKernel *kernel, CornuKernelCall call,
                           const void *const *in, int threads)
 {
-    const CornuMachine machine = { threads, tested_multiplier };
+    const CornuMachine machine = { threads, tested_multiplier, 1 };
     const void        *operand[MOST_INPUTS] = { 0 };
     void              *packed = NULL;
     size_t             bytes = 0;
@@ -126,7 +126,7 @@ CornuStatus case_run_call(const CornuKernel *kernel, CornuKernelCall call,
 static const CornuKernel *case_kernel_taking(const CornuKernel *kernel, const Case *c)
 {
     const CornuOpCall  call = case_op(c);
-    const CornuMachine machine = { 1, tested_multiplier };
+    const CornuMachine machine = { 1, tested_multiplier, 1 };
     return cornu__kernel_taking(kernel, &call, c->out_type, &machine);
 }
 

@@ -379,7 +379,7 @@ static void check_pooled_gradient(const Case *y, CornuAttributes window, CornuTy
                                   const Case *p, uint8_t *index)
 {
     const CornuKernel *joined = &cornu__host_conv2d_grad_filter_pooled;
-    const CornuMachine machine = { 1, tested_multiplier };
+    const CornuMachine machine = { 1, tested_multiplier, 1 };
     const CornuAttributes convolution = y->attributes;
     Case up = { .id = CORNU_OP_MAX_POOL2D_GRAD, .attributes = gradient_of(window, map.shape),
                 .out_type = { cornu_type_from(operands, map.shape) } };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../type.h"
+#include "../bf16.h"
 #include "vector_loop.h"
 
 /* ---- f64 ---- */
@@ -360,9 +361,7 @@ CORNU__INLINE uint32_t narrow_f16(uint32_t bits)
 
 static void load_bf16(const CornuVectorCall *call, int64_t count)
 {
-    const uint16_t *x = call->in[0];
-    uint32_t       *y = call->out[0];
-    CORNU__SIMD for (int64_t i = 0; i < count; i++) y[i] = (uint32_t)x[i] << 16;
+    CORNU__PER_ISA(cornu__bf16).widen(call->in[0], count, call->out[0]);
 }
 
 static void load_f16(const CornuVectorCall *call, int64_t count)
