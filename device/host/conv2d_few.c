@@ -23,12 +23,12 @@
 #include "convolution.h"
 #include "kernels.h"
 #include "precision.h"
+#include "prefetch.h"
 
 enum {
     UNITS = 64,                /* cuts, where the shape allows                            */
     STRIP_BYTES = 64 << 10,    /* of the rows of P of a strip, whose positions are        */
-    OVERLAP = 8,               /* at least so many times those that its neighbour has too */
-    LINE = 64                  /* bytes of a line of the cache                            */
+    OVERLAP = 8                /* at least so many times those that its neighbour has too */
 };
 
 typedef struct {
@@ -209,11 +209,11 @@ static void pack(const CornuKernelCall *call)
 
 /* ---- The product, and its sums ---- */
 
-/* What the tile after the next reads of d_y, all of it for the first time. */
-static void prefetch(const void *x, int64_t bytes)
+/* What the tile after the next reads of d_y. */
+static void prefetch(const void *x, size_t bytes)
 {
-    for (int64_t line = 0; line < bytes; line += LINE)
-        __builtin_prefetch((const char *)x + 2 * bytes + line);
+    for (size_t line = 0; line < bytes; line += CORNU_LINE_BYTES)
+        cornu__prefetch(x, 2 * bytes + line);
 }
 
 /* P of `count` positions, the first of which is element `first` of d_y, at `to`. */
@@ -241,7 +241,7 @@ static void multiply(const Columns *c, int64_t first, int64_t count, float *to, 
             tile.rows = (int)((t + 1) * count / tiles - m);
             tile.x = cornu__element(&c->how, x, m * F);
             tile.y = to + m * c->padded + n;
-            if (n == 0) prefetch(tile.x, tile.rows * F * (int64_t)c->products->size);
+            if (n == 0) prefetch(tile.x, (size_t)(tile.rows * F) * c->products->size);
             c->products->tile(&tile);
         }
     }

@@ -15,11 +15,11 @@
 #include "../integer_internal.h"
 #include "kernels.h"
 #include "precision.h"
+#include "prefetch.h"
 
 enum {
     PACK_ROWS = 64,      /* of b, packed by one block; even                         */
     SOME_ROWS = 16,      /* of a transposed a, packed at once; even                 */
-    LINE = 64,           /* bytes of a line of the cache                            */
     LEAST_TILES = 2, TILES = 8,   /* high is a block of rows                        */
     BLOCK_BYTES = 512 << 10,   /* of a in a block, more than one tile at most; of the L2 cache */
     ROW_BLOCKS = 16,     /* at least, if there are rows enough                      */
@@ -327,7 +327,7 @@ static int64_t tile_begin(const Matmul *p, int64_t rows, int64_t t)
 /* `count` stretches of rows of a, far from each other. */
 static void prefetch_rows(const Matmul *p, int64_t first, int64_t count, int64_t columns)
 {
-    const int64_t line = LINE / (p->how.from == CORNU_BF16 ? 2 : 4);
+    const int64_t line = CORNU_LINE_BYTES / (p->how.from == CORNU_BF16 ? 2 : 4);
     for (int64_t i = 0; i < count; i++)
         for (int64_t m = 0; m < columns + line; m += line)
             __builtin_prefetch(cornu__in_memory(&p->how, p->call->in[0],

@@ -1,18 +1,16 @@
 #include "../bf16.h"
 
+#include "../prefetch.h"
 #include "lanes.h"
 
-/* Elements of a line of the cache, and how far ahead one is asked for where operands are read for
- * the first time: they are read in blocks with other work between, and what processors fetch by
- * themselves ends with the page. */
-enum { LINE = 32, AHEAD = 1024 };
+enum { LINE = CORNU_LINE_BYTES / 2, AHEAD = 2048 };   /* elements of a line; bytes */
 
 static void widen(const uint16_t *restrict x, int64_t count, float *restrict y)
 {
     uint32_t *bits = (uint32_t *)(void *)y;
     int64_t   i = 0;
     for (; i + LINE <= count; i += LINE) {
-        __builtin_prefetch(x + i + AHEAD);
+        cornu__prefetch(x + i, AHEAD);
         for (int64_t k = i; k < i + LINE; k++) bits[k] = (uint32_t)x[k] << 16;
     }
     for (; i < count; i++) bits[i] = (uint32_t)x[i] << 16;
@@ -50,8 +48,8 @@ static void pair(const uint16_t *restrict a, const uint16_t *restrict b, int64_t
 {
     int64_t i = 0;
     for (; b && i + LINE <= count; i += LINE) {
-        __builtin_prefetch(a + i + AHEAD);
-        __builtin_prefetch(b + i + AHEAD);
+        cornu__prefetch(a + i, AHEAD);
+        cornu__prefetch(b + i, AHEAD);
         for (int64_t k = i; k < i + LINE; k++) to[k] = a[k] | (uint32_t)b[k] << 16;
     }
     for (; i < count; i++) to[i] = a[i] | (uint32_t)(b ? b[i] : 0) << 16;
