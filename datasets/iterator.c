@@ -103,7 +103,6 @@ CornuStatus cornu_iterator_next(CornuIterator *iterator, const CornuBatch **batc
         else
             make_one(iterator);
     }
-    bool failed = false;
     if (iterator->made > iterator->taken) {
         Slot *slot = &iterator->slots[iterator->taken % iterator->slot_count];
         iterator->batch = (CornuBatch){
@@ -112,12 +111,11 @@ CornuStatus cornu_iterator_next(CornuIterator *iterator, const CornuBatch **batc
         };
         iterator->taken++;
         *batch = &iterator->batch;
-    } else {
-        failed = true;
     }
     pthread_mutex_unlock(&iterator->lock);
-    /* Nobody changes the failure before the next move, which is this caller's. */
-    return failed ? cornu__failure_tell(&iterator->failure) : CORNU_OK;
+    /* Without one it failed, or the epochs have ended. Nobody changes the failure before the next
+     * move, which is this caller's. */
+    return *batch ? CORNU_OK : cornu__failure_tell(&iterator->failure);
 }
 
 static CornuStatus check_position(const CornuDataset *dataset, CornuSample to)
