@@ -7,6 +7,7 @@
  * element is in. A batch of a against one matrix b is one product with more rows.
  */
 #include "../host/kernels.h"
+#include "../host/matmul.h"
 #include "../host/precision.h"
 #include "../integer_internal.h"
 #include "blis.h"
@@ -20,8 +21,7 @@ enum {
 
 typedef struct {
     const CornuKernelCall *call;
-    int64_t batch, m, n, k;
-    int64_t a_batch, a_row, a_column, b_batch, b_row, b_column;
+    CornuMatmulExtents     e;
     int64_t row_blocks, column_blocks;
 } Matmul;
 
@@ -30,7 +30,7 @@ static void cut(Matmul *p)
 {
     p->row_blocks = p->column_blocks = 1;
     while (p->row_blocks * p->column_blocks < BLOCKS) {
-        const int64_t rows = p->m / p->row_blocks / 2, columns = p->n / p->column_blocks / 2;
+        const int64_t rows = p->e.m / p->row_blocks / 2, columns = p->e.n / p->column_blocks / 2;
         if (larger(rows, columns) < LEAST) return;
         if (rows >= columns) p->row_blocks *= 2;
         else p->column_blocks *= 2;
@@ -39,33 +39,16 @@ static void cut(Matmul *p)
 
 static Matmul matmul_of(const CornuOpCall *op, const CornuType *out_type)
 {
-    const CornuShape a = op->in[0].shape, b = op->in[1].shape;
-    const bool       transpose_a = op->attributes->matmul.transpose_a;
-    const bool       transpose_b = op->attributes->matmul.transpose_b;
-    const int64_t   *last_a = a.extent + a.rank - 2, *last_b = b.extent + b.rank - 2;
-    Matmul           p = { .batch = 1 };
-    p.m = last_a[transpose_a];
-    p.k = last_a[!transpose_a];
-    p.n = last_b[!transpose_b];
-    p.a_row = transpose_a ? 1 : p.k;
-    p.a_column = transpose_a ? p.m : 1;
-    p.b_row = transpose_b ? 1 : p.n;
-    p.b_column = transpose_b ? p.k : 1;
-    for (int i = 0; i < out_type->shape.rank - 2; i++) p.batch *= out_type->shape.extent[i];
-    p.a_batch = a.rank > 2 ? p.m * p.k : 0;
-    p.b_batch = b.rank > 2 ? p.k * p.n : 0;
-    if (!p.b_batch && !transpose_a) {
-        p.m *= p.batch;
-        p.batch = 1;
-    }
+    Matmul p = { .e = cornu__matmul_extents(op, out_type) };
     cut(&p);
     return p;
 }
 
 static bool accepts(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
 {
+    const bool few_rows = cornu__matmul_extents(op, out_type).m < ENOUGH_ROWS;
     return cornu__product_accepts(op, out_type, machine) &&
-           (op->attributes->matmul.transpose_a || matmul_of(op, out_type).m < ENOUGH_ROWS);
+           (op->attributes->matmul.transpose_a || few_rows);
 }
 
 static void multiply(void *context, int64_t block, int thread)
@@ -74,22 +57,23 @@ static void multiply(void *context, int64_t block, int thread)
     const Matmul *p = context;
     const int64_t column_block = block % p->column_blocks, rest = block / p->column_blocks;
     const int64_t row_block = rest % p->row_blocks, batch = rest / p->row_blocks;
-    const int64_t m = row_block * p->m / p->row_blocks, n = column_block * p->n / p->column_blocks;
-    const int64_t rows = (row_block + 1) * p->m / p->row_blocks - m;
-    const int64_t columns = (column_block + 1) * p->n / p->column_blocks - n;
-    const float  *a = (const float *)p->call->in[0] + batch * p->a_batch + m * p->a_row;
-    const float  *b = (const float *)p->call->in[1] + batch * p->b_batch + n * p->b_column;
-    float        *c = (float *)p->call->out[0] + (batch * p->m + m) * p->n + n;
-    cornu__blis_sgemm(rows, columns, p->k, 1.0f, a, p->a_row, p->a_column, b, p->b_row,
-                      p->b_column, 0.0f, c, p->n, 1);
-    cornu__epilogue_apply(p->call->epilogue, c, rows, columns, p->n, n);
+    const int64_t m = row_block * p->e.m / p->row_blocks;
+    const int64_t n = column_block * p->e.n / p->column_blocks;
+    const int64_t rows = (row_block + 1) * p->e.m / p->row_blocks - m;
+    const int64_t columns = (column_block + 1) * p->e.n / p->column_blocks - n;
+    const float  *a = (const float *)p->call->in[0] + batch * p->e.a_batch + m * p->e.a_row;
+    const float  *b = (const float *)p->call->in[1] + batch * p->e.b_batch + n * p->e.b_column;
+    float        *c = (float *)p->call->out[0] + (batch * p->e.m + m) * p->e.n + n;
+    cornu__blis_sgemm(rows, columns, p->e.k, 1.0f, a, p->e.a_row, p->e.a_column, b, p->e.b_row,
+                      p->e.b_column, 0.0f, c, p->e.n, 1);
+    cornu__epilogue_apply(p->call->epilogue, c, rows, columns, p->e.n, n);
 }
 
 static CornuStatus matmul(const CornuKernelCall *call)
 {
     Matmul p = matmul_of(&call->op, call->out_type);
     p.call = call;
-    cornu__threads_run(call->threads, p.batch * p.row_blocks * p.column_blocks, multiply, &p);
+    cornu__threads_run(call->threads, p.e.batch * p.row_blocks * p.column_blocks, multiply, &p);
     return CORNU_OK;
 }
 

@@ -14,6 +14,7 @@
 
 #include "../integer_internal.h"
 #include "kernels.h"
+#include "matmul.h"
 #include "precision.h"
 #include "prefetch.h"
 
@@ -33,8 +34,7 @@ typedef struct {
     const CornuKernelCall *call;
     CornuMultiplication    how;
     const CornuProducts   *products;
-    int64_t  batch, m, n, k;
-    int64_t  a_batch, b_batch, b_row, b_column;
+    CornuMatmulExtents     e;
     int64_t  b_count, b_matrices;
     bool     transposed;             /* a                                                */
     bool     copied;                 /* rows of a, before tiles read them                */
@@ -72,44 +72,42 @@ static int64_t block_columns(const Matmul *p)
     return ceil_divide(p->panels, p->column_blocks) * panel_columns(p);
 }
 
-static void find_extents(Matmul *p, const CornuOpCall *op, const CornuType *out_type)
+CornuMatmulExtents cornu__matmul_extents(const CornuOpCall *op, const CornuType *out_type)
 {
-    const CornuShape a = op->in[0].shape, b = op->in[1].shape;
-    const bool       transpose_a = op->attributes->matmul.transpose_a;
-    const bool       transpose_b = op->attributes->matmul.transpose_b;
-    const int64_t   *last_a = a.extent + a.rank - 2, *last_b = b.extent + b.rank - 2;
-    p->m = last_a[transpose_a];
-    p->k = last_a[!transpose_a];
-    p->n = last_b[!transpose_b];
-    p->b_row = transpose_b ? 1 : p->n;
-    p->b_column = transpose_b ? p->k : 1;
-    p->batch = 1;
-    for (int i = 0; i < out_type->shape.rank - 2; i++) p->batch *= out_type->shape.extent[i];
-    p->a_batch = a.rank > 2 ? p->m * p->k : 0;
-    p->b_batch = b.rank > 2 ? p->k * p->n : 0;
-    p->b_matrices = p->b_batch ? p->batch : 1;
-    p->b_count = cornu_shape_count(b);
-    p->transposed = transpose_a;
-    if (!p->b_batch && p->a_batch && !transpose_a) {
-        p->m *= p->batch;
-        p->batch = 1;
+    const CornuShape   a = op->in[0].shape, b = op->in[1].shape;
+    const bool         transpose_a = op->attributes->matmul.transpose_a;
+    const bool         transpose_b = op->attributes->matmul.transpose_b;
+    const int64_t     *last_a = a.extent + a.rank - 2, *last_b = b.extent + b.rank - 2;
+    CornuMatmulExtents e = { .batch = 1, .m = last_a[transpose_a], .n = last_b[!transpose_b],
+                             .k = last_a[!transpose_a] };
+    e.a_row = transpose_a ? 1 : e.k;
+    e.a_column = transpose_a ? e.m : 1;
+    e.b_row = transpose_b ? 1 : e.n;
+    e.b_column = transpose_b ? e.k : 1;
+    for (int i = 0; i < out_type->shape.rank - 2; i++) e.batch *= out_type->shape.extent[i];
+    e.a_batch = a.rank > 2 ? e.m * e.k : 0;
+    e.b_batch = b.rank > 2 ? e.k * e.n : 0;
+    if (!e.b_batch && !transpose_a) {
+        e.m *= e.batch;
+        e.batch = 1;
     }
+    return e;
 }
 
 /* Sums of a transposed a are the result itself: f32, in whole registers. */
 static bool sums_in_place(const Matmul *p, const CornuType *out_type)
 {
-    return out_type->dtype == CORNU_F32 && p->padded == p->n && p->how.passes == 1;
+    return out_type->dtype == CORNU_F32 && p->padded == p->e.n && p->how.passes == 1;
 }
 
 static void cut(Matmul *p)
 {
-    p->tiles = p->m / p->products->tile_rows * p->batch / ROW_BLOCKS;
+    p->tiles = p->e.m / p->products->tile_rows * p->e.batch / ROW_BLOCKS;
     p->tiles = larger(LEAST_TILES, smaller(p->tiles, TILES));
-    if (!p->transposed && p->k > 0)
+    if (!p->transposed && p->e.k > 0)
         p->tiles = larger(1, smaller(p->tiles, BLOCK_BYTES / tile_bytes(p)));
-    p->row_blocks = ceil_divide(p->m, block_rows(p));
-    const int64_t row_blocks = larger(1, p->batch * p->row_blocks);
+    p->row_blocks = ceil_divide(p->e.m, block_rows(p));
+    const int64_t row_blocks = larger(1, p->e.batch * p->row_blocks);
     p->column_blocks = p->transposed ? ROW_BLOCKS / row_blocks   /* each packs its part of a */
                                      : ceil_divide(BLOCKS, row_blocks);
     p->column_blocks = larger(1, smaller(p->panels, p->column_blocks));
@@ -118,15 +116,18 @@ static void cut(Matmul *p)
 static void find_blocks(Matmul *p, const CornuOpCall *op, const CornuType *out_type,
                         CornuMultiplier multiplier)
 {
-    find_extents(p, op, out_type);
+    p->e = cornu__matmul_extents(op, out_type);
+    p->b_count = cornu_shape_count(op->in[1].shape);
+    p->b_matrices = p->e.b_batch ? p->e.batch : 1;
+    p->transposed = op->attributes->matmul.transpose_a;
     p->how = cornu__multiplication(multiplier, op->in[0].dtype);
     p->products = p->how.products;
-    p->padded = ceil_divide(p->n, p->products->lanes) * p->products->lanes;
-    p->depth = ceil_divide(p->k, p->products->depth) * p->products->depth;
+    p->padded = ceil_divide(p->e.n, p->products->lanes) * p->products->lanes;
+    p->depth = ceil_divide(p->e.k, p->products->depth) * p->products->depth;
     p->panels = ceil_divide(p->padded, panel_columns(p));
-    const int64_t apart = p->k * (int64_t)p->products->size;   /* bytes between rows */
+    const int64_t apart = p->e.k * (int64_t)p->products->size;   /* bytes between rows */
     p->copied = !p->how.in_place || (apart & -apart) > SPREAD;
-    p->x_stride = p->copied ? ceil_divide(p->k, PADDING) * PADDING + PADDING : p->k;
+    p->x_stride = p->copied ? ceil_divide(p->e.k, PADDING) * PADDING + PADDING : p->e.k;
     cut(p);
 }
 
@@ -212,19 +213,19 @@ static void pack_rows(void *context, int64_t block, int thread)
     (void)thread;
     const Pack   *pack = context;
     const Matmul *p = &pack->matmul;
-    const int64_t blocks = ceil_divide(p->k, PACK_ROWS);
-    const int64_t k = block % blocks * PACK_ROWS, count = smaller(PACK_ROWS, p->k - k);
+    const int64_t blocks = ceil_divide(p->e.k, PACK_ROWS);
+    const int64_t k = block % blocks * PACK_ROWS, count = smaller(PACK_ROWS, p->e.k - k);
     const int64_t part = block / blocks % p->how.parts;
     const int64_t matrix = block / blocks / p->how.parts;
-    const int64_t from = part * p->b_count + matrix * p->b_batch + k * p->b_row;
+    const int64_t from = part * p->b_count + matrix * p->e.b_batch + k * p->e.b_row;
     for (int64_t first = 0, width; first < p->padded; first += width) {
         char *panel = pack->packed + panel_offset(p, matrix, first);
         width = panel_width(p, first);
         p->products->pack(panel, width, part * p->depth + k, count,
-                          cornu__element(&p->how, pack->b, from + first * p->b_column), p->b_row,
-                          p->b_column, smaller(width, p->n - first));
-        if (k + count == p->k && p->depth > p->k)   /* the odd one's other half */
-            p->products->pack(panel, width, part * p->depth + p->k, 1, pack->b, 0, 0, 0);
+                          cornu__element(&p->how, pack->b, from + first * p->e.b_column),
+                          p->e.b_row, p->e.b_column, smaller(width, p->e.n - first));
+        if (k + count == p->e.k && p->depth > p->e.k)   /* the odd one's other half */
+            p->products->pack(panel, width, part * p->depth + p->e.k, 1, pack->b, 0, 0, 0);
     }
 }
 
@@ -235,7 +236,7 @@ static void pack(const CornuKernelCall *call)
     const Matmul *p = &pack.matmul;
     pack.b = cornu__all_parts(&p->how, call->threads, call->in[1], p->b_count,
                               pack.packed + panels_bytes(p));
-    cornu__threads_run(call->threads, p->b_matrices * p->how.parts * ceil_divide(p->k, PACK_ROWS),
+    cornu__threads_run(call->threads, p->b_matrices * p->how.parts * ceil_divide(p->e.k, PACK_ROWS),
                        pack_rows, &pack);
 }
 
@@ -252,14 +253,14 @@ static Block block_of(const Matmul *p, int64_t block)
     const int64_t rows = rest % p->row_blocks, matrix = rest / p->row_blocks;
     const int64_t begin = columns * p->panels / p->column_blocks;
     const int64_t end = (columns + 1) * p->panels / p->column_blocks;
-    return (Block){ matrix, rows * p->m / p->row_blocks, (rows + 1) * p->m / p->row_blocks,
+    return (Block){ matrix, rows * p->e.m / p->row_blocks, (rows + 1) * p->e.m / p->row_blocks,
                     begin * panel_columns(p), smaller(end * panel_columns(p), p->padded) };
 }
 
 static char *result(const Matmul *p, int64_t matrix, int64_t m, int64_t n)
 {
     const int64_t size = p->call->out_type->dtype == CORNU_BF16 ? 2 : 4;
-    return (char *)p->call->out[0] + ((matrix * p->m + m) * p->n + n) * size;
+    return (char *)p->call->out[0] + ((matrix * p->e.m + m) * p->e.n + n) * size;
 }
 
 /* Activations other than relu, which only f32 results have. */
@@ -268,17 +269,18 @@ static void finish(const Matmul *p, const Block *b, CornuEpilogue epilogue)
     if (epilogue.bias) epilogue.bias = p->bias;
     if (p->call->out_type->dtype == CORNU_F32)
         cornu__epilogue_apply(&epilogue, (float *)(void *)result(p, b->matrix, b->m, b->first),
-                              b->m_end - b->m, smaller(b->end, p->n) - b->first, p->n, b->first);
+                              b->m_end - b->m, smaller(b->end, p->e.n) - b->first, p->e.n,
+                              b->first);
 }
 
 /* Rows of a block as tiles take them, their parts x_part elements apart. */
 static const void *rows_of_a(const Matmul *p, const Block *b, int thread)
 {
-    const int64_t first = b->matrix * p->a_batch + b->m * p->k;
+    const int64_t first = b->matrix * p->e.a_batch + b->m * p->e.k;
     if (!p->copied) return cornu__in_memory(&p->how, p->call->in[0], first);
     char *made = p->x + thread * p->x_bytes;
     for (int64_t row = 0; row < b->m_end - b->m; row++)
-        cornu__parts(&p->how, p->call->in[0], first + row * p->k, p->k,
+        cornu__parts(&p->how, p->call->in[0], first + row * p->e.k, p->e.k,
                      made + row * p->x_stride * (int64_t)p->products->size, p->x_part);
     return made;
 }
@@ -294,17 +296,17 @@ static void multiply(void *context, int64_t block, int thread)
     CornuRun      runs[CORNU_MOST_PASSES];
     for (int pass = 0; pass < p->how.passes; pass++)
         runs[pass] = (CornuRun){ p->how.pass[pass][0] * p->x_part,
-                                 p->how.pass[pass][1] * p->depth, p->k };
+                                 p->how.pass[pass][1] * p->depth, p->e.k };
     CornuTile tile = { .x_stride = p->x_stride, .runs = runs, .run_count = p->how.passes,
-                       .y_stride = p->n, .relu = rest.activation == CORNU_OP_RELU,
+                       .y_stride = p->e.n, .relu = rest.activation == CORNU_OP_RELU,
                        .narrow = p->call->out_type->dtype == CORNU_BF16 };
     for (int64_t t = 0; t <= tiles; t++) begin[t] = t * rows / tiles;
     for (int64_t first = b.first, width; first < b.end; first += width) {
         width = panel_width(p, first);
-        tile.panel = p->packed + panel_offset(p, p->b_batch ? b.matrix : 0, first);
+        tile.panel = p->packed + panel_offset(p, p->e.b_batch ? b.matrix : 0, first);
         tile.bias = p->bias + first;
         tile.vectors = (int)(width / p->products->lanes);
-        tile.columns = (int)smaller(width, p->n - first);
+        tile.columns = (int)smaller(width, p->e.n - first);
         for (int64_t t = 0; t < tiles; t++) {
             tile.rows = (int)(begin[t + 1] - begin[t]);
             tile.x = cornu__element(&p->how, x, begin[t] * p->x_stride);
@@ -331,7 +333,7 @@ static void prefetch_rows(const Matmul *p, int64_t first, int64_t count, int64_t
     for (int64_t i = 0; i < count; i++)
         for (int64_t m = 0; m < columns + line; m += line)
             __builtin_prefetch(cornu__in_memory(&p->how, p->call->in[0],
-                                                first + i * p->m + smaller(m, columns - 1)));
+                                                first + i * p->e.m + smaller(m, columns - 1)));
 }
 
 /* Rows k to k_end of a, columns of the block, into panels of its tiles; that of the tile at row m
@@ -341,11 +343,11 @@ static void pack_columns(const Matmul *p, const Block *b, int64_t k, int64_t k_e
     const int64_t columns = b->m_end - b->m, begin = k;
     char         *rows = p->rows + thread * p->row_bytes, *x = p->x + thread * p->x_bytes;
     for (int64_t count; k < k_end; k += count) {
-        const int64_t first = b->matrix * p->a_batch + k * p->m + b->m;
+        const int64_t first = b->matrix * p->e.a_batch + k * p->e.m + b->m;
         count = smaller(SOME_ROWS, k_end - k);
-        prefetch_rows(p, first + count * p->m, smaller(count, k_end - k - count), columns);
+        prefetch_rows(p, first + count * p->e.m, smaller(count, k_end - k - count), columns);
         for (int64_t i = 0; i < count && !p->how.in_place; i++)
-            cornu__parts(&p->how, p->call->in[0], first + i * p->m, columns,
+            cornu__parts(&p->how, p->call->in[0], first + i * p->e.m, columns,
                          rows + i * columns * (int64_t)p->products->size, SOME_ROWS * columns);
         for (int64_t m = 0, t = 1, width; m < columns; m += width, t++) {
             width = tile_begin(p, columns, t) - m;
@@ -355,7 +357,7 @@ static void pack_columns(const Matmul *p, const Block *b, int64_t k, int64_t k_e
                     : cornu__element(&p->how, rows, part * SOME_ROWS * columns + m);
                 char *panel = x + (part * p->x_part + m * p->chunk) * (int64_t)p->products->size;
                 p->products->pack(panel, width, k - begin, count, from,
-                                  p->how.in_place ? p->m : columns, 1, width);
+                                  p->how.in_place ? p->e.m : columns, 1, width);
                 if ((k + count - begin) % p->products->depth)   /* the odd one's other half */
                     p->products->pack(panel, width, k + count - begin, 1, from, 0, 0, 0);
             }
@@ -368,7 +370,7 @@ static void add_chunk(const Matmul *p, const Block *b, int64_t k, int64_t k_end,
                       int thread, float *sums, int64_t stride)
 {
     const int64_t width = panel_width(p, first), rows = b->m_end - b->m;
-    const char   *y = p->packed + panel_offset(p, p->b_batch ? b->matrix : 0, first);
+    const char   *y = p->packed + panel_offset(p, p->e.b_batch ? b->matrix : 0, first);
     const char   *x = p->x + thread * p->x_bytes;
     CornuOuter    outer = { .y_pixel = width, .images = 1, .height = 1,
                             .width = ceil_divide(k_end - k, p->products->depth),
@@ -390,7 +392,7 @@ static void add_chunk(const Matmul *p, const Block *b, int64_t k, int64_t k_end,
 
 static void copy_sums(const Matmul *p, const Block *b, const float *sums, int64_t stride)
 {
-    const int64_t used = smaller(b->end, p->n) - b->first;
+    const int64_t used = smaller(b->end, p->e.n) - b->first;
     for (int64_t m = b->m; m < b->m_end; m++, sums += stride) {
         void *to = result(p, b->matrix, m, b->first);
         if (p->call->out_type->dtype == CORNU_BF16) cornu__bf16()->narrow(sums, used, to);
@@ -403,22 +405,22 @@ static void multiply_transposed(void *context, int64_t block, int thread)
     const Matmul *p = context;
     const Block   b = block_of(p, block);
     const bool    in_place = sums_in_place(p, p->call->out_type);
-    const int64_t rows = b.m_end - b.m, stride = in_place ? p->n : b.end - b.first;
+    const int64_t rows = b.m_end - b.m, stride = in_place ? p->e.n : b.end - b.first;
     float        *sums = in_place ? (void *)result(p, b.matrix, b.m, b.first)
                                   : p->sums + thread * p->sums_count;
     CornuEpilogue epilogue = *p->call->epilogue;
     int64_t       k = 0;
     do {   /* at least once: without terms the sums are zero */
-        const int64_t k_end = smaller(p->k, k + p->chunk);
+        const int64_t k_end = smaller(p->e.k, k + p->chunk);
         pack_columns(p, &b, k, k_end, thread);
         for (int64_t first = b.first; first < b.end; first += panel_columns(p))
             add_chunk(p, &b, k, k_end, first, thread, sums, stride);
         k = k_end;
-    } while (k < p->k);
+    } while (k < p->e.k);
     for (int64_t i = 0; p->how.passes > 1 && i < rows * stride; i++)
         sums[i] += sums[rows * stride + i];
     if (epilogue.bias) epilogue.bias = p->bias;
-    cornu__epilogue_apply(&epilogue, sums, rows, smaller(b.end, p->n) - b.first, stride, b.first);
+    cornu__epilogue_apply(&epilogue, sums, rows, smaller(b.end, p->e.n) - b.first, stride, b.first);
     if (!in_place) copy_sums(p, &b, sums, stride);
 }
 
@@ -427,8 +429,8 @@ static CornuStatus matmul(const CornuKernelCall *call)
     Matmul             p = { .call = call, .packed = call->in[1] };
     const CornuMachine machine = cornu__machine_of(call);
     lay_out(&p, &call->op, call->out_type, &machine, call->scratch);
-    cornu__biases(call->epilogue, call->out_type->dtype, p.n, p.padded, p.bias);
-    cornu__threads_run(call->threads, p.batch * p.row_blocks * p.column_blocks,
+    cornu__biases(call->epilogue, call->out_type->dtype, p.e.n, p.padded, p.bias);
+    cornu__threads_run(call->threads, p.e.batch * p.row_blocks * p.column_blocks,
                        p.transposed ? multiply_transposed : multiply, &p);
     return CORNU_OK;
 }
