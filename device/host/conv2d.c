@@ -19,18 +19,21 @@
  * row, so that their part of the map stays in the first-level cache.
  *
  * The input gradient is the same product over d_y, with the filter's taps and channels
- * transposed while it is packed. Where x has few channels conv2d_few.c makes it.
+ * transposed while it is packed. Where d_y is the gradient of a max pooling, each block makes what
+ * it reads of it. Where x has few channels conv2d_few.c makes all that.
  */
 #include "../integer_internal.h"
 #include "convolution.h"
 #include "kernels.h"
 #include "pool.h"
 #include "precision.h"
+#include "unpool.h"
 
 #include <string.h>
 
 enum {
-    UNITS = 64,          /* cuts, where the shape allows: enough to keep many threads busy  */
+    UNITS = 64,          /* cuts, where the shape allows: enough to keep many threads busy, */
+    FEW_UNITS = 8,       /* but where neighbours make the same rows of d_y                  */
     SMALL = 8 << 10,     /* bytes of panels that leave room in the first-level cache        */
     FEW = 8,             /* runs shorter than this are gathered,                            */
     LONG = 1024,         /* for rows of outputs that are no longer,                         */
@@ -47,7 +50,8 @@ typedef struct {
     int64_t                padded;         /* F, rounded up to whole registers       */
     bool                   along_width, gather;
     int64_t                groups, slabs;  /* cuts of the batch, and of the height   */
-    char                  *x;              /* of a block, all parts, per thread; if not in place */
+    char                  *x;              /* of a block, all parts, per thread: what tiles do
+                                              not take in place, and what is made          */
     int64_t                x_part, x_bytes, pairs_bytes;
     int64_t                extent[2];      /* of an image there: gathered ones are padded */
     int64_t                pair_row;       /* positions of two rows of outputs: behind x is room
@@ -56,10 +60,14 @@ typedef struct {
     const char            *panels;         /* K times parts x padded                 */
     float                 *bias, *zeros;
     CornuRun              *runs;           /* taps times passes of them per thread   */
-    CornuPool              pool;           /* of call->pool                          */
-    bool                   by_row, in_windows;
+    bool                   pools, by_row, in_windows;
+    CornuPool              pool;           /* behind the convolution, if it pools    */
     float                 *maps;           /* before pooling: those of one block, per thread,  */
     int64_t                maps_count;     /* and behind them a row of what will be bf16       */
+    CornuUnpool           *unpool;         /* NULL: x is in memory                             */
+    float                 *room;
+    int64_t                room_count, image_bytes;   /* of one image of x, not yet in parts, per
+                                              thread behind x                              */
 } Convolution;
 
 /* What one thread makes in one go: outputs [i, i_end) of images [b, b_end). */
@@ -114,12 +122,18 @@ static int64_t gathered(const Convolution *c, int64_t rows)
 }
 
 /* How much of x a block holds, and what is gathered from it. */
-static void find_copies(Convolution *c, int64_t images)
+static void find_copies(Convolution *c, const CornuType *x, int64_t images, bool unpools)
 {
     for (int a = 0; a < 2; a++)
         c->extent[a] = c->gather ? cornu__axis_reach(&c->walk.axis[a]) : c->walk.axis[a].in;
     c->x_part = images * c->x_image;
     c->x_bytes = (int64_t)cornu__parts_bytes(&c->how, c->x_part);
+    c->room_count = unpools ? cornu__unpool_room(x) : 0;
+    if (unpools) {
+        const size_t image = (size_t)c->x_image * cornu_dtype_size(x->dtype);
+        c->image_bytes = c->how.in_place ? 0 : (int64_t)align(image);
+        c->x_bytes = (int64_t)align((size_t)c->x_part * c->products->size) + c->image_bytes;
+    }
     if (!c->gather) return;
     c->pair_row = gathered(c, 2);
     c->pairs_bytes = c->how.parts * (c->depth / 2) * c->pair_row * (int64_t)sizeof(uint32_t);
@@ -130,7 +144,7 @@ static void find_copies(Convolution *c, int64_t images)
 
 /* Sizes and, in this order, the parts of the scratch memory; returns its bytes without maps. */
 static size_t lay_out(Convolution *c, const CornuOpCall *op, const CornuType *out_type,
-                      const CornuMachine *machine, char *scratch)
+                      const CornuMachine *machine, bool unpools, char *scratch)
 {
     find_extents(c, op, out_type, machine->multiplier);
     const size_t threads = (size_t)machine->threads;
@@ -139,23 +153,32 @@ static size_t lay_out(Convolution *c, const CornuOpCall *op, const CornuType *ou
     const size_t rows = (size_t)cornu__walk_size(&c->walk) * sizeof(int64_t);
     const int64_t images = smaller(c->walk.batch, c->products->tile_rows);
     c->maps_count = images * c->walk.axis[0].out * c->walk.axis[1].out * c->walk.out_channels;
-    find_copies(c, images);
+    find_copies(c, &op->in[0], images, unpools);
+    const size_t x = threads * ((size_t)c->x_bytes + (size_t)c->room_count * sizeof(float));
     if (scratch) {
         c->x = scratch;
-        c->bias = (float *)(void *)(scratch += threads * (size_t)c->x_bytes);
+        c->room = (float *)(void *)(scratch + threads * (size_t)c->x_bytes);
+        c->bias = (float *)(void *)(scratch += align(x));
         c->zeros = c->bias + c->padded;
         c->runs = (CornuRun *)(void *)(scratch += bias);
         cornu__walk_start(&c->walk, (int64_t *)(void *)(scratch + runs));
         c->maps = (float *)(void *)(scratch + align(runs + rows));
     }
-    return threads * (size_t)c->x_bytes + bias + align(runs + rows);
+    return align(x) + bias + align(runs + rows);
 }
 
 static size_t conv2d_scratch(const CornuOpCall *op, const CornuType *out_type,
                              const CornuMachine *machine)
 {
     Convolution c = { 0 };
-    return lay_out(&c, op, out_type, machine, NULL);
+    return lay_out(&c, op, out_type, machine, false, NULL);
+}
+
+static size_t unpooled_scratch(const CornuOpCall *op, const CornuType *out_type,
+                               const CornuMachine *machine)
+{
+    Convolution c = { 0 };
+    return lay_out(&c, op, out_type, machine, true, NULL);
 }
 
 /* Elements of the longest row that a pool of 255 padded columns can make. */
@@ -168,7 +191,7 @@ static size_t pooled_scratch(const CornuOpCall *op, const CornuType *out_type,
                              const CornuMachine *machine)
 {
     Convolution  c = { 0 };
-    const size_t bytes = lay_out(&c, op, out_type, machine, NULL);
+    const size_t bytes = lay_out(&c, op, out_type, machine, false, NULL);
     return bytes + (size_t)machine->threads * (size_t)(c.maps_count + pooled_row(&c)) *
                    sizeof(float);
 }
@@ -247,6 +270,7 @@ static void pack(const CornuKernelCall *call)
 /* For each pass the runs of its parts, from the `count` of the first. */
 static int64_t repeat_runs(const Convolution *c, CornuRun *runs, int64_t count, int64_t part)
 {
+    if (c->how.passes == 1) return count;
     for (int p = c->how.passes - 1; p >= 0; p--)
         for (int64_t r = 0; r < count; r++)
             runs[p * count + r] = (CornuRun){
@@ -315,12 +339,17 @@ static const void *rows_of_x(const Convolution *c, int64_t b, int64_t b_end, int
     int64_t     from, to, row = c->walk.axis[1].in * c->walk.in_channels;
     char       *made = c->x + thread * c->x_bytes;
     if (c->gather) return padded_x(c, b, made);
-    if (c->how.in_place) return cornu__element(&c->how, x, b * c->x_image);
+    if (c->how.in_place && !c->unpool) return cornu__element(&c->how, x, b * c->x_image);
     cornu__rows_met(&c->walk.axis[0], i, i_end, &from, &to);
-    for (int64_t at = b; at < b_end && from < to; at++)
-        cornu__parts(&c->how, x, at * c->x_image + from * row, (to - from) * row,
-                     made + ((at - b) * c->x_image + from * row) * (int64_t)c->products->size,
-                     c->x_part);
+    for (int64_t at = b; at < b_end && from < to; at++) {
+        char       *image = made + (at - b) * c->x_image * (int64_t)c->products->size;
+        char       *map = c->how.in_place ? image : made + c->x_bytes - c->image_bytes;
+        const void *source = c->unpool ? map : cornu__in_memory(&c->how, x, at * c->x_image);
+        if (c->unpool) cornu__unpool_image(c->unpool, at, from, to, thread, map);
+        if (source != image)
+            cornu__parts(&c->how, source, from * row, (to - from) * row,
+                         image + from * row * (int64_t)c->products->size, c->x_part);
+    }
     return made;
 }
 
@@ -367,7 +396,7 @@ static void panel_row(const Convolution *c, CornuTile *tile, int64_t first, cons
                       int64_t i)
 {
     const CornuAxis *width = &c->walk.axis[1];
-    use_panel(c, tile, first, c->call->pool ? c->zeros : c->bias);
+    use_panel(c, tile, first, c->pools ? c->zeros : c->bias);
     for (int64_t j = 0, j_end; j < width->out; j = j_end) {
         j_end = c->gather ? width->out : c->along_width ? width->ends[j] : j + 1;
         tile->run_count = all_runs(c, i, j, band->runs);
@@ -489,7 +518,7 @@ static void convolve(void *context, int64_t block, int thread)
     const CornuAxis   *height = &c->walk.axis[0], *width = &c->walk.axis[1];
     const int64_t      group = block / c->slabs, slab = block % c->slabs;
     const int64_t      F = c->walk.out_channels, row = width->out * F;
-    const bool         narrow = !c->call->pool && c->call->out_type->dtype == CORNU_BF16;
+    const bool         narrow = !c->pools && c->call->out_type->dtype == CORNU_BF16;
     const int64_t      y_size = narrow ? sizeof(uint16_t) : sizeof(float);
     float             *maps = c->maps + thread * (c->maps_count + pooled_row(c));
     CornuEpilogue      rest = *c->call->epilogue;
@@ -504,7 +533,7 @@ static void convolve(void *context, int64_t block, int thread)
                        .relu = rest.activation == CORNU_OP_RELU };
     rest.bias = NULL;
     band.x = rows_of_x(c, band.b, band.b_end, band.i, band.i_end, thread);
-    if (c->call->pool) {
+    if (c->pools) {
         band.y = (char *)maps;
         if (c->in_windows) convolve_windows(c, &band, maps + c->maps_count);
         else convolve_map(c, &band, maps + c->maps_count);
@@ -524,21 +553,26 @@ static void convolve(void *context, int64_t block, int thread)
 
 static CornuStatus conv2d(const CornuKernelCall *call)
 {
-    Convolution        c = { .call = call, .panels = call->in[1] };
+    const bool         unpools = call->pool && call->pool->id == CORNU_OP_MAX_POOL2D_GRAD;
+    CornuUnpool        unpool;
+    Convolution        c = { .call = call, .panels = call->in[unpools ? 2 : 1],
+                             .pools = call->pool && !unpools, .unpool = unpools ? &unpool : NULL };
     const CornuMachine machine = cornu__machine_of(call);
-    lay_out(&c, &call->op, call->out_type, &machine, call->scratch);
+    lay_out(&c, &call->op, call->out_type, &machine, unpools, call->scratch);
     const CornuAxis *height = &c.walk.axis[0];
     c.along_width = c.gather || rows_along_width(&c);
     c.groups = c.along_width ? c.walk.batch : ceil_divide(c.walk.batch, c.products->tile_rows);
-    c.slabs = c.groups && !call->pool ? smaller(height->out, ceil_divide(UNITS, c.groups)) : 1;
-    if (call->pool) {
+    c.slabs = smaller(height->out, ceil_divide(unpools ? FEW_UNITS : UNITS, larger(1, c.groups)));
+    if (unpools) cornu__unpool_start(&unpool, call, 0, c.room, c.room_count);
+    if (c.pools) {
+        c.slabs = 1;
         c.pool = cornu__pool(call->pool);
         choose_bands(&c);
     }
     cornu__biases(call->epilogue, call->out_type->dtype, c.walk.out_channels, c.padded, c.bias);
     memset(c.zeros, 0, (size_t)c.padded * sizeof(float));
     cornu__threads_run(call->threads, c.groups * c.slabs, convolve, &c);
-    return CORNU_OK;
+    return unpools ? cornu__unpool_status(&unpool) : CORNU_OK;
 }
 
 const CornuKernel cornu__host_conv2d = {
@@ -552,4 +586,8 @@ const CornuKernel cornu__host_conv2d_pooled = {
 const CornuKernel cornu__host_conv2d_grad_input = {
     .accepts = cornu__product_accepts, .scratch = conv2d_scratch, .run = conv2d, .takes_gate = true,
     .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+};
+const CornuKernel cornu__host_conv2d_grad_input_unpooled = {
+    .accepts = cornu__product_unpools, .scratch = unpooled_scratch, .run = conv2d,
+    .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
 };

@@ -13,7 +13,8 @@
  * A block is a strip of some rows of one image's d_x. It keeps as many rows of P as one row of d_x
  * meets, in the cache, and makes the next in place of the oldest. Positions beside d_y are zeros,
  * so that all outputs of a row that are a stride apart have the same taps. The filter is packed
- * before into panels of two registers' width.
+ * before into panels of two registers' width. Where d_y is the gradient of a max pooling, a block
+ * makes the rows of it that it meets.
  */
 #include <string.h>
 
@@ -24,6 +25,7 @@
 #include "kernels.h"
 #include "precision.h"
 #include "prefetch.h"
+#include "unpool.h"
 
 enum {
     UNITS = 64,                /* cuts, where the shape allows                            */
@@ -49,6 +51,11 @@ typedef struct {
     ptrdiff_t             *taps;                /* per thread: columns, and taps of a row    */
     int64_t                p_count, row_count, tap_count;
     size_t                 x_bytes;
+    CornuUnpool           *unpool;              /* NULL: d_y is in memory; else an image of it is */
+    char                  *map;                 /* here, per thread, in its dtype,                */
+    float                 *room;                /* made with this                                 */
+    int64_t                room_count;
+    size_t                 map_bytes;
 } Columns;
 
 /* a / b rounded down; b positive. */
@@ -99,6 +106,12 @@ static bool accepts(const CornuOpCall *op, const CornuType *out_type, const Corn
            taps * ceil_divide(C, lanes) * steps;
 }
 
+static bool unpooled_accepts(const CornuOpCall *op, const CornuType *out_type,
+                             const CornuMachine *machine)
+{
+    return accepts(op, out_type, machine) && cornu__product_unpools(op, out_type, machine);
+}
+
 static void cut(Columns *c)
 {
     const CornuAxis *height = &c->walk.axis[0], *width = &c->walk.axis[1];
@@ -116,17 +129,22 @@ static void cut(Columns *c)
 
 /* Sizes and the parts of the scratch memory, each of whole lines of the cache; returns bytes. */
 static size_t lay_out(Columns *c, const CornuOpCall *op, const CornuType *out_type,
-                      const CornuMachine *machine, char *scratch)
+                      const CornuMachine *machine, bool unpools, char *scratch)
 {
     enum { LINE = 16 };   /* floats */
     find_extents(c, op, out_type, machine->multiplier);
+    const int64_t d_y_image = c->walk.axis[0].in * c->walk.axis[1].in * c->walk.in_channels;
     cut(c);
     const size_t threads = (size_t)machine->threads;
     c->p_count = round_up(c->rows * c->positions * c->padded + CORNU_COL2IM_BEYOND, LINE);
     c->row_count = out_type->dtype == CORNU_BF16 ? round_up(c->strip_row, LINE) : 0;
     c->tap_count = round_up(c->column_count + c->walk.axis[0].taps * c->walk.axis[1].taps, LINE);
     c->x_bytes = cornu__parts_bytes(&c->how, c->positions * c->walk.in_channels);
+    c->room_count = unpools ? round_up(cornu__unpool_room(&op->in[0]), LINE) : 0;
+    c->map_bytes = unpools ? (size_t)round_up(d_y_image, 2 * LINE) *
+                             cornu_dtype_size(op->in[0].dtype) : 0;
     const size_t zeros = (size_t)round_up(c->padded, LINE) * sizeof(float);
+    const size_t room = threads * (size_t)c->room_count * sizeof(float);
     const size_t p = threads * (size_t)c->p_count * sizeof(float);
     const size_t row = threads * (size_t)c->row_count * sizeof(float);
     const size_t taps = threads * (size_t)c->tap_count * sizeof(ptrdiff_t);
@@ -135,16 +153,25 @@ static size_t lay_out(Columns *c, const CornuOpCall *op, const CornuType *out_ty
         c->p = (float *)(void *)(scratch += zeros);
         c->row = (float *)(void *)(scratch += p);
         c->taps = (ptrdiff_t *)(void *)(scratch += row);
-        c->x = scratch + taps;
+        c->x = scratch += taps;
+        c->room = (float *)(void *)(scratch += threads * c->x_bytes);
+        c->map = scratch + room;
     }
-    return zeros + p + row + taps + threads * c->x_bytes;
+    return zeros + p + row + taps + threads * (c->x_bytes + c->map_bytes) + room;
 }
 
 static size_t few_scratch(const CornuOpCall *op, const CornuType *out_type,
                           const CornuMachine *machine)
 {
     Columns c;
-    return lay_out(&c, op, out_type, machine, NULL);
+    return lay_out(&c, op, out_type, machine, false, NULL);
+}
+
+static size_t unpooled_scratch(const CornuOpCall *op, const CornuType *out_type,
+                               const CornuMachine *machine)
+{
+    Columns c;
+    return lay_out(&c, op, out_type, machine, true, NULL);
 }
 
 /* ---- The filter ---- */
@@ -217,16 +244,17 @@ static void prefetch(const void *x, size_t bytes)
 }
 
 /* P of `count` positions, the first of which is element `first` of d_y, at `to`. */
-static void multiply(const Columns *c, int64_t first, int64_t count, float *to, int thread)
+static void multiply(const Columns *c, const void *d_y, int64_t first, int64_t count, float *to,
+                     int thread)
 {
     const int64_t F = c->walk.in_channels, x_part = c->positions * F;
-    const void   *x = cornu__in_memory(&c->how, c->call->in[0], first);
+    const void   *x = cornu__in_memory(&c->how, d_y, first);
     char         *made = c->x + (size_t)thread * c->x_bytes;
     CornuRun      runs[CORNU_MOST_PASSES];
     CornuTile     tile = { .x_stride = F, .runs = runs, .run_count = c->how.passes,
                            .bias = c->zeros, .y_stride = c->padded };
     if (!c->how.in_place) {
-        cornu__parts(&c->how, c->call->in[0], first, count * F, made, x_part);
+        cornu__parts(&c->how, d_y, first, count * F, made, x_part);
         x = made;
     }
     for (int i = 0; i < c->how.passes; i++)
@@ -281,6 +309,16 @@ static void sum_row(const Columns *c, const float *p, int64_t i, int64_t outputs
     }
 }
 
+/* At least rows [from, to) of image b of d_y. */
+static const void *image_of_d_y(const Columns *c, int64_t b, int64_t from, int64_t to, int thread)
+{
+    const int64_t image = c->walk.axis[0].in * c->walk.axis[1].in * c->walk.in_channels;
+    char         *map = c->map + (size_t)thread * c->map_bytes;
+    if (!c->unpool) return cornu__in_memory(&c->how, c->call->in[0], b * image);
+    if (from < to) cornu__unpool_image(c->unpool, b, from, to, thread, map);
+    return map;
+}
+
 /* A strip of some rows of one image. */
 static void make_strip(void *context, int64_t block, int thread)
 {
@@ -305,10 +343,11 @@ static void make_strip(void *context, int64_t block, int thread)
     }
     const int64_t rows = q < q_end ? height->in : 0;
     find_columns(c, j, from, columns);
-    int64_t i = slab * height->out / c->slabs, made = larger(0, first_met(height, i));
+    int64_t     i = slab * height->out / c->slabs, made = larger(0, first_met(height, i));
+    const void *d_y = image_of_d_y(c, b, made, smaller(rows, end_met(height, i_end)), thread);
     for (; i < i_end; i++) {
         for (; made < smaller(rows, end_met(height, i + 1)); made++)
-            multiply(c, ((b * height->in + made) * width->in + q) * c->walk.in_channels, q_end - q,
+            multiply(c, d_y, (made * width->in + q) * c->walk.in_channels, q_end - q,
                      p + (made % c->rows * c->positions + q - from) * c->padded, thread);
         const int64_t at = ((b * height->out + i) * width->out + j) * C;
         float        *y = narrow ? c->row + thread * c->row_count : (float *)c->call->out[0] + at;
@@ -323,15 +362,23 @@ static void make_strip(void *context, int64_t block, int thread)
 
 static CornuStatus few(const CornuKernelCall *call)
 {
-    Columns            c = { .call = call, .panels = call->in[1] };
+    CornuUnpool        unpool;
+    Columns            c = { .call = call, .panels = call->in[call->pool ? 2 : 1],
+                             .unpool = call->pool ? &unpool : NULL };
     const CornuMachine machine = cornu__machine_of(call);
-    lay_out(&c, &call->op, call->out_type, &machine, call->scratch);
+    lay_out(&c, &call->op, call->out_type, &machine, call->pool, call->scratch);
+    if (call->pool) cornu__unpool_start(&unpool, call, 0, c.room, c.room_count);
     memset(c.zeros, 0, (size_t)c.padded * sizeof(float));
     cornu__threads_run(call->threads, c.walk.batch * c.slabs * c.strips, make_strip, &c);
-    return CORNU_OK;
+    return call->pool ? cornu__unpool_status(&unpool) : CORNU_OK;
 }
 
 const CornuKernel cornu__host_conv2d_grad_input_few = {
     .accepts = accepts, .scratch = few_scratch, .run = few, .takes_gate = true,
     .pack_bytes = pack_bytes, .pack = pack, .packs = 1, .otherwise = &cornu__host_conv2d_grad_input,
+};
+const CornuKernel cornu__host_conv2d_grad_input_few_unpooled = {
+    .accepts = unpooled_accepts, .scratch = unpooled_scratch, .run = few, .takes_gate = true,
+    .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+    .otherwise = &cornu__host_conv2d_grad_input_unpooled,
 };

@@ -18,14 +18,13 @@
  * The batch is cut into chunks; each makes its own sum, and these are added in order, if possible
  * into the result. A chunk is summed in pieces of images that fit the second-level cache.
  */
-#include <stdatomic.h>
 #include <string.h>
 
 #include "../integer_internal.h"
 #include "convolution.h"
 #include "kernels.h"
-#include "pool.h"
 #include "precision.h"
+#include "unpool.h"
 
 enum {
     PIECE_BYTES = 640 << 10,   /* of x and d_y: what a piece should read                  */
@@ -52,24 +51,16 @@ typedef struct {
     int64_t                x_part, y_part, half_count;    /* elements of a piece's copies    */
     float                 *sums;       /* chunks x layers x rows x padded, but those in place */
     /* Copies of a thread's piece in operands of 4 bytes, part by part. Halves are two images in
-     * bf16, before they are paired; a map is one image of a pool's gradient and behind it a row of
-     * the pool's d_y, in f32. */
-    float                 *x, *d_y, *maps;
-    int64_t                map_count;
+     * bf16, before they are paired. */
+    float                 *x, *d_y, *room;
+    int64_t                room_count;
     uint16_t              *halves;
-    CornuPool              pool;       /* of call->pool                                      */
-    _Atomic int64_t        bad_row;    /* an image whose index makes no sense, or -1         */
+    CornuUnpool            unpool;     /* of call->pool                                      */
 } FilterGradient;
 
 static bool inside(const CornuAxis *axis)
 {
     return axis->low <= 0 && cornu__axis_reach(axis) <= axis->in;
-}
-
-/* Elements of the longest row that a pool of 255 padded columns can make. */
-static int64_t pooled_row(const CornuWalk *walk)
-{
-    return (walk->axis[1].out + UINT8_MAX) * walk->out_channels;
 }
 
 /* Chunks of `piece` images or more, and pieces of at most so many, each as equal as pairs allow. */
@@ -90,7 +81,7 @@ static void cut_batch(FilterGradient *g, int64_t piece, int64_t shards)
 
 /* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
 static size_t lay_out(FilterGradient *g, const CornuOpCall *op, const CornuType *out_type,
-                      const CornuMachine *machine, bool pooled, float *scratch)
+                      const CornuMachine *machine, bool unpools, float *scratch)
 {
     const int64_t threads = machine->threads;
     g->how = cornu__multiplication(machine->multiplier, op->in[0].dtype);
@@ -104,7 +95,7 @@ static size_t lay_out(FilterGradient *g, const CornuOpCall *op, const CornuType 
     g->gather = width->taps * C < FEW;
     g->pad_x = g->gather && !(inside(height) && inside(width));
     g->copy_x = depth > 1 || !g->how.in_place || g->pad_x;
-    g->copy_y = depth > 1 || !g->how.in_place || pooled || g->padded != F;
+    g->copy_y = depth > 1 || !g->how.in_place || unpools || g->padded != F;
     for (int a = 0; a < 2; a++)
         g->extent[a] = g->pad_x ? cornu__axis_reach(&g->walk.axis[a]) : g->walk.axis[a].in;
     const int64_t x_image = height->in * width->in * C, positions = height->out * width->out;
@@ -115,20 +106,19 @@ static size_t lay_out(FilterGradient *g, const CornuOpCall *op, const CornuType 
     cut_batch(g, ceil_divide(piece, depth) * depth, larger(1, machine->shards));
     g->x_part = g->copy_x ? g->piece_images / depth * g->extent[0] * g->extent[1] * C : 0;
     g->y_part = g->copy_y ? g->piece_images / depth * positions * g->padded : 0;
-    const bool narrow_map = pooled && g->how.from == CORNU_BF16;
-    g->half_count = narrow_map || (depth > 1 && !g->how.in_place)
+    g->room_count = unpools ? cornu__unpool_room(&op->in[1]) : 0;
+    g->half_count = g->room_count || (depth > 1 && !g->how.in_place)
                   ? larger(x_image, positions * F) : 0;
-    g->map_count = narrow_map ? positions * F + pooled_row(&g->walk) : 0;
     const int64_t sums = (g->chunks * g->layers - g->in_place) * g->rows * g->padded;
     if (scratch) {
         g->sums = scratch;
         g->d_y = g->sums + sums;
         g->x = g->d_y + threads * parts * g->y_part;
-        g->maps = g->x + threads * parts * g->x_part;
-        g->halves = (uint16_t *)(void *)(g->maps + threads * g->map_count);
+        g->room = g->x + threads * parts * g->x_part;
+        g->halves = (uint16_t *)(void *)(g->room + threads * g->room_count);
     }
     return (size_t)(sums + threads * (parts * (g->x_part + g->y_part + g->half_count) +
-                                      g->map_count)) * sizeof(float);
+                                      g->room_count)) * sizeof(float);
 }
 
 static size_t filter_scratch(const CornuOpCall *op, const CornuType *out_type,
@@ -138,7 +128,7 @@ static size_t filter_scratch(const CornuOpCall *op, const CornuType *out_type,
     return lay_out(&g, op, out_type, machine, false, NULL);
 }
 
-static size_t pooled_scratch(const CornuOpCall *op, const CornuType *out_type,
+static size_t unpooled_scratch(const CornuOpCall *op, const CornuType *out_type,
                              const CornuMachine *machine)
 {
     FilterGradient g;
@@ -146,12 +136,11 @@ static size_t pooled_scratch(const CornuOpCall *op, const CornuType *out_type,
 }
 
 /* The gradient of a pool is made in place of the copy, so there must be nothing to pad or split. */
-static bool pooled_accepts(const CornuOpCall *op, const CornuType *out_type,
+static bool unpooled_accepts(const CornuOpCall *op, const CornuType *out_type,
                            const CornuMachine *machine)
 {
     const CornuMultiplication how = cornu__multiplication(machine->multiplier, op->in[0].dtype);
-    return cornu__product_accepts(op, out_type, machine) && how.parts == 1 &&
-           (how.in_place || how.from == CORNU_BF16) &&
+    return cornu__product_unpools(op, out_type, machine) &&
            op->in[1].shape.extent[3] % how.products->lanes == 0;
 }
 
@@ -246,16 +235,6 @@ static const float *copy_y(const FilterGradient *g, int64_t b, int64_t b_end, in
     return to;
 }
 
-/* One image of the pool's gradient in f32. */
-static void pool_image(FilterGradient *g, int64_t b, float *map)
-{
-    const int64_t pooled = g->pool.height.out * g->pool.width.out * g->pool.channels;
-    float        *row = g->map_count ? map + g->map_count - pooled_row(&g->walk) : NULL;
-    if (!cornu__pool_grad_image(&g->pool, cornu__in_memory(&g->how, g->call->in[1], b * pooled),
-                                row, (const uint8_t *)g->call->in[2] + b * pooled, map))
-        atomic_store(&g->bad_row, b);
-}
-
 /* `count` elements of images b and, of pairs, b + 1 in bf16 as operands of the tiles. */
 static void join_halves(const FilterGradient *g, int64_t b, int64_t count, int thread, float *to)
 {
@@ -267,43 +246,36 @@ static void join_halves(const FilterGradient *g, int64_t b, int64_t count, int t
 
 /* d_y of images b and, of pairs, b + 1 in bf16. Windows that overlap add up in f32 and are rounded
  * then, as they would be in memory; others are moved a row at a time, in the first-level cache. */
-static void pool_halves(FilterGradient *g, int64_t b, int thread, float *to)
+static void unpool_halves(FilterGradient *g, int64_t b, int thread, float *to)
 {
-    const CornuPool *pool = &g->pool;
+    const CornuPool *pool = &g->unpool.pool;
     const int64_t    images = smaller(g->products->depth, g->walk.batch - b);
     const int64_t    row = pool->width.in * pool->channels;
-    const int64_t    y_row = pool->width.out * pool->channels;
     if (!cornu__pool_is_exact(pool)) {
-        float *map = g->maps + thread * g->map_count;
-        for (int i = 0; i < images; i++) {
-            pool_image(g, b + i, map);
-            cornu__bf16()->narrow(map, pool->height.in * row, half(g, thread, i));
-        }
+        for (int i = 0; i < images; i++)
+            cornu__unpool_image(&g->unpool, b + i, 0, pool->height.in, thread,
+                                half(g, thread, i));
         join_halves(g, b, pool->height.in * row, thread, to);
         return;
     }
     for (int64_t k = 0; k < pool->height.out; k++) {
         const int64_t count = cornu__pool_rows(pool, k) * row;
-        for (int i = 0; i < images; i++) {
-            const int64_t at = ((b + i) * pool->height.out + k) * y_row;
-            if (!cornu__pool_grad_narrow(pool, k, (const uint16_t *)g->call->in[1] + at,
-                                         (const uint8_t *)g->call->in[2] + at,
-                                         half(g, thread, i)))
-                atomic_store(&g->bad_row, b + i);
-        }
+        for (int i = 0; i < images; i++)
+            cornu__unpool_rows(&g->unpool, b + i, k, half(g, thread, i));
         join_halves(g, b, count, thread, to);
         to += count;
     }
 }
 
 /* d_y of images b to b_end, made from the pool's. */
-static const float *gradient_of_pool(FilterGradient *g, int64_t b, int64_t b_end, int thread)
+static const float *unpool(FilterGradient *g, int64_t b, int64_t b_end, int thread)
 {
-    const int64_t image = g->pool.height.in * g->pool.width.in * g->pool.channels;
-    float        *d_y = g->d_y + thread * g->y_part, *to = d_y;
+    const CornuPool *pool = &g->unpool.pool;
+    const int64_t    image = pool->height.in * pool->width.in * pool->channels;
+    float           *d_y = g->d_y + thread * g->y_part, *to = d_y;
     for (; b < b_end; b += g->products->depth, to += image)
-        if (g->how.from == CORNU_BF16) pool_halves(g, b, thread, to);
-        else pool_image(g, b, to);
+        if (g->how.from == CORNU_BF16) unpool_halves(g, b, thread, to);
+        else cornu__unpool_image(&g->unpool, b, 0, pool->height.in, thread, to);
     return d_y;
 }
 
@@ -405,7 +377,7 @@ static void sum_piece(FilterGradient *g, int64_t b, int64_t b_end, bool add, int
         .images = ceil_divide(b_end - b, g->products->depth),
         .height = height->out, .width = width->out, .add = add,
     };
-    if (g->call->pool) outer.y = gradient_of_pool(g, b, b_end, thread);
+    if (g->call->pool) outer.y = unpool(g, b, b_end, thread);
     else if (g->copy_y) outer.y = copy_y(g, b, b_end, thread);
     else outer.y = (const float *)g->call->in[1] + b * outer.y_image;
     if (g->gather) sum_gathered(g, outer, sums);
@@ -458,18 +430,17 @@ static CornuStatus grad_filter(const CornuKernelCall *call)
     FilterGradient     g = { .call = call };
     const CornuMachine machine = cornu__machine_of(call);
     lay_out(&g, &call->op, call->out_type, &machine, call->pool, call->scratch);
-    if (call->pool) g.pool = cornu__pool(call->pool);
-    atomic_init(&g.bad_row, -1);
+    if (call->pool) cornu__unpool_start(&g.unpool, call, 1, g.room, g.room_count);
     cornu__threads_run(call->threads, g.chunks, sum_chunk, &g);
     if (g.chunks > 1 || !g.in_place)
         cornu__threads_run(call->threads, ceil_divide(g.rows, larger(1, ADD_BLOCK / g.padded)),
                            add_chunks, &g);
-    return g.bad_row < 0 ? CORNU_OK : cornu__pool_bad_index(&g.pool, g.bad_row);
+    return call->pool ? cornu__unpool_status(&g.unpool) : CORNU_OK;
 }
 
 const CornuKernel cornu__host_conv2d_grad_filter = {
     .accepts = cornu__product_accepts, .scratch = filter_scratch, .run = grad_filter,
 };
-const CornuKernel cornu__host_conv2d_grad_filter_pooled = {
-    .accepts = pooled_accepts, .scratch = pooled_scratch, .run = grad_filter,
+const CornuKernel cornu__host_conv2d_grad_filter_unpooled = {
+    .accepts = unpooled_accepts, .scratch = unpooled_scratch, .run = grad_filter,
 };

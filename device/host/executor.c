@@ -76,7 +76,7 @@ static CornuOpCall kernel_call_of(const CornuPlan *plan, const CornuStep *step,
                                   CornuType         types[KERNEL_TYPES],
                                   const CornuType **out_type)
 {
-    if (step->pool < 0 && !step->packed && step->kind == CORNU_STEP_KERNEL)
+    if (step->pool < 0 && step->packed < 0 && step->kind == CORNU_STEP_KERNEL)
         return call_of(plan, step);
     const CornuProgramOp *op = &plan->program->ops[step->op];
     types[CORNU_MAX_INPUTS] = plan->types[op->out_first];
@@ -223,6 +223,14 @@ static bool moves_nothing(const CornuPlan *plan, const CornuStep *step)
     return bytes == 0;
 }
 
+/* Of a kernel its own op's, whatever it is joined with. */
+static const char *scope_of(const CornuPlan *plan, const CornuStep *step)
+{
+    const bool  own = step->kind == CORNU_STEP_PACK || step->kind == CORNU_STEP_KERNEL;
+    const char *scope = own ? plan->program->ops[step->op].scope : "";
+    return *scope ? scope : NULL;
+}
+
 static CornuStatus describe(CornuExecutable *base, const CornuPlan *plan)
 {
     CORNU__TRY(cornu__describe_begin(base, plan->program, plan->step_count));
@@ -231,16 +239,16 @@ static CornuStatus describe(CornuExecutable *base, const CornuPlan *plan)
         const bool       moves = !moves_nothing(plan, step);
         const CornuType *in = step->types;
         CornuType        unpacked[CORNU_MAX_INPUTS];
-        if (step->packed) {   /* whatever it looks like, the operand is the program's */
+        if (step->packed >= 0) {   /* whatever it looks like, the operand is the program's */
             const CornuProgramOp *op = &plan->program->ops[step->op];
+            const CornuValue     *operands = cornu_program_operands(plan->program, op);
             for (int k = 0; k < step->in_count; k++) unpacked[k] = in[k];
-            const int packs = step->kernel->packs;
-            unpacked[packs] = plan->types[cornu_program_operands(plan->program, op)[packs]];
+            unpacked[step->packed] = plan->types[operands[step->kernel->packs]];
             in = unpacked;
         }
         CORNU__TRY(cornu__describe_step(base, &(CornuExecutableStep){
             .kind = cornu__plan_kind_name(plan, step), .ops = step->ops,
-            .scope = step->kind == CORNU_STEP_PACK ? plan->program->ops[step->op].scope : NULL,
+            .scope = scope_of(plan, step),
             .op_count = step->op_count, .in = in, .in_count = moves ? step->in_count : 0,
             .out = step->types + step->in_count, .out_count = moves ? step->out_count : 0,
             .per_shard = step->varies && cornu__plan_shards(plan) > 1 }));

@@ -1,8 +1,8 @@
 /*
  * fuse: ops become steps.
  *
- * First each convolution that nobody but a max pooling reads is joined with it, and so is
- * each filter gradient with the pooling's gradient that it alone reads. Then each kernel
+ * First each convolution that nobody but a max pooling reads is joined with it, and so are
+ * a convolution's gradients with the pooling's gradient that they alone read. Then each kernel
  * that takes an epilogue absorbs the bias and the activation behind it, or the slope of a
  * relu that multiplies its result. Then elementwise
  * ops with as many elements are joined into groups, along the values between them, unless
@@ -101,26 +101,57 @@ static CornuOpId id_of(const Fuser *f, int op)
                                                        : CORNU_OP_COUNT;
 }
 
-/* A convolution is joined with the pool behind it, a filter gradient with the pool's
- * gradient before it, where nobody else reads what is between. */
+/* The operand of a convolution's gradient that can be a pool's, d_y; -1: it has no kernel for that,
+ * or is none. */
+static int unpooled_operand(const Fuser *f, int op)
+{
+    const CornuOpId id = id_of(f, op);
+    if (id != CORNU_OP_CONV2D_GRAD_INPUT && id != CORNU_OP_CONV2D_GRAD_FILTER) return -1;
+    if (!cornu__pooled_kernel_for(f->plan->host, f->program, &f->program->ops[op])) return -1;
+    return id == CORNU_OP_CONV2D_GRAD_FILTER;
+}
+
+/* How often the result of op `before` is read by gradients that could be joined with it. */
+static int joining_reads(const Fuser *f, int before)
+{
+    int reads = 0;
+    for (int i = before + 1; i <= f->nodes[before].user; i++) {
+        const int k = unpooled_operand(f, i);
+        reads += k >= 0 && f->program->values[operands_of(f, i)[k]].op == before;
+    }
+    return reads;
+}
+
+/* The pool's gradient that op `op` may be joined with, -1: none. */
+static int pool_before(const Fuser *f, int op)
+{
+    const int k = unpooled_operand(f, op);
+    const int before = k < 0 ? -1 : f->program->values[operands_of(f, op)[k]].op;
+    if (before < 0 || f->program->ops[before].id != CORNU_OP_MAX_POOL2D_GRAD) return -1;
+    const Node *node = &f->nodes[before];
+    const bool  alone = node->kind == NODE_KERNEL && node->uses == joining_reads(f, before);
+    return alone || node->kind == NODE_JOINED ? before : -1;
+}
+
+static int pool_behind(const Fuser *f, int op)
+{
+    const Node *node = &f->nodes[op];
+    return node->uses == 1 && id_of(f, node->user) == CORNU_OP_MAX_POOL2D ? node->user : -1;
+}
+
+/* A convolution is joined with the pool behind it, its gradients with the pool's gradient before
+ * them, which each makes anew, where nobody else reads what is between. */
 static void join_pool(Fuser *f, int op)
 {
-    const CornuKernel *pooled = cornu__pooled_kernel_for(f->plan->host, f->program,
+    const bool         behind = id_of(f, op) == CORNU_OP_CONV2D;
+    const int          pool = behind ? pool_behind(f, op) : pool_before(f, op);
+    const CornuKernel *kernel = cornu__pooled_kernel_for(f->plan->host, f->program,
                                                          &f->program->ops[op]);
-    if (!pooled) return;
-    if (id_of(f, op) == CORNU_OP_CONV2D) {
-        int next = f->nodes[op].user;
-        if (f->nodes[op].uses != 1 || id_of(f, next) != CORNU_OP_MAX_POOL2D) return;
-        absorb(f, op, next);
-        f->nodes[op].pool = next;
-    } else {
-        int before = f->program->values[operands_of(f, op)[1]].op;
-        if (id_of(f, before) != CORNU_OP_MAX_POOL2D_GRAD || f->nodes[before].uses != 1)
-            return;
-        f->nodes[before].kind = NODE_JOINED;
-        f->nodes[op].pool = before;
-    }
-    f->nodes[op].kernel = pooled;
+    if (pool < 0 || !kernel) return;
+    if (behind) absorb(f, op, pool);
+    else f->nodes[pool].kind = NODE_JOINED;
+    f->nodes[op].pool = pool;
+    f->nodes[op].kernel = kernel;
 }
 
 /* Whether `value` is a vector along the last axis of `type`, broadcast; then `bias` is
@@ -415,15 +446,16 @@ static void delay_ops(Fuser *f)
 
 /* ---- Steps ---- */
 
-/* What the kernel reads; a joined gradient of a pool gives its own operands. */
-static int add_operands(const Fuser *f, int op, CornuValue *all)
+/* What the kernel reads for the first `in_count` operands of its op: a joined gradient of a pool
+ * gives its own operands. */
+static int add_operands(const Fuser *f, int op, int in_count, CornuValue *all)
 {
     int count = 0;
-    for (int k = 0; k < f->program->ops[op].in_count; k++) {
+    for (int k = 0; k < in_count; k++) {
         CornuValue value = operands_of(f, op)[k];
         int        maker = f->program->values[value].op;
         if (maker >= 0 && f->nodes[maker].kind == NODE_JOINED)
-            count += add_operands(f, maker, all + count);
+            count += add_operands(f, maker, f->program->ops[maker].in_count, all + count);
         else
             all[count++] = value;
     }
@@ -471,21 +503,22 @@ static CornuValue find_packed(const Fuser *f, const CornuKernel *kernel, const C
 }
 
 /* The step that packs one of the kernel's operands, if there is none yet; the kernel reads the
- * panels in its place from then on. No step where the kernel takes them all as they stand. */
-static CornuStatus add_pack(Fuser *f, int op, int position, CornuValue *in, bool *packed)
+ * panels in its place, read value `packed`, from then on. No step where the kernel takes them all as
+ * they stand. */
+static CornuStatus add_pack(Fuser *f, int op, int position, CornuValue *in, int *packed)
 {
     CornuType             types[CORNU_MAX_INPUTS];
     const CornuKernel    *kernel = f->nodes[op].kernel;
     const CornuProgramOp *made = &f->program->ops[op];
-    *packed = kernel && kernel->pack_bytes;
-    if (!*packed) return CORNU_OK;
-    CornuValue *operand = &in[kernel->packs];
+    if (!kernel || !kernel->pack_bytes) return CORNU_OK;
+    const int          at = add_operands(f, op, kernel->packs, in);
+    CornuValue        *operand = &in[at];
     const CornuOpCall  call = cornu_program_call(f->program, made, types);
     const CornuType    out_type = cornu_program_type(f->program, made->out_first);
     const CornuMachine machine = cornu__machine(f->plan->host);
     const int64_t      bytes = (int64_t)kernel->pack_bytes(&call, &out_type, &machine);
-    *packed = bytes > 0;
-    if (!*packed) return CORNU_OK;
+    if (bytes == 0) return CORNU_OK;
+    *packed = at;
     CornuValue panels = find_packed(f, kernel, &call, out_type, *operand);
     if (panels != CORNU_NO_VALUE) {
         *operand = panels;
@@ -528,13 +561,13 @@ static CornuStatus add_kernel(Fuser *f, int op)
                is_kernel = f->nodes[op].kind == NODE_KERNEL;
     CornuValue *in = cornu__allocate((size_t)program->ops[op].in_count + 2, sizeof *in);
     if (!in) return CORNU_ERR_MEMORY;
-    int in_count = add_operands(f, op, in);
+    int in_count = add_operands(f, op, program->ops[op].in_count, in);
     if (has_bias) in[in_count++] = bias;
     if (has_gate) in[in_count++] = gate;
     CornuValue outs[CORNU_MAX_OUTPUTS];
     for (int i = 0; i < made->out_count; i++) outs[i] = made->out_first + i;
     if (last != op) outs[0] = program->ops[last].out_first;
-    bool        packed = false;
+    int         packed = -1;
     CornuStatus status = is_kernel ? add_pack(f, op, last, in, &packed) : CORNU_OK;
     CornuStep  *step = status != CORNU_OK ? NULL :
         cornu__plan_step(f->plan,

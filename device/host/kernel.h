@@ -65,8 +65,8 @@ typedef struct {
     void                *scratch;    /* the bytes asked for, aligned to 64, contents undefined */
     /* NULL, or the pooling joined with the op, so that the map between the two never is in
      * memory. Behind conv2d a max_pool2d: `out` are its values and indices, the epilogue applies
-     * to the values. Before conv2d_grad_filter a max_pool2d_grad: `in` are x and that op's two
-     * operands. `op` and `out_type` are the convolution's. */
+     * to the values. Before a gradient of conv2d a max_pool2d_grad: in `in` its two operands stand
+     * in place of d_y. `op` and `out_type` are the convolution's. */
     const CornuOpCall   *pool;
 } CornuKernelCall;
 
@@ -90,7 +90,7 @@ struct CornuKernel {
     size_t (*pack_bytes)(const CornuOpCall *call, const CornuType *out_type,
                          const CornuMachine *machine);
     void (*pack)(const CornuKernelCall *call);
-    int packs;   /* the operand's number */
+    int packs;   /* the operand's number among the op's */
     bool takes_gate;
     /* NULL, or the kernel for the calls that this one does not accept. */
     const CornuKernel *otherwise;

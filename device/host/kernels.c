@@ -43,7 +43,8 @@ const CornuKernel *const cornu__host_kernels[CORNU_OP_COUNT] = {
 
 const CornuKernel *const cornu__host_pooled[CORNU_OP_COUNT] = {
     [CORNU_OP_CONV2D]             = &cornu__host_conv2d_pooled,
-    [CORNU_OP_CONV2D_GRAD_FILTER] = &cornu__host_conv2d_grad_filter_pooled,
+    [CORNU_OP_CONV2D_GRAD_INPUT]  = &cornu__host_conv2d_grad_input_few_unpooled,
+    [CORNU_OP_CONV2D_GRAD_FILTER] = &cornu__host_conv2d_grad_filter_unpooled,
 };
 
 bool cornu__accepts_all(const CornuOpCall *call, const CornuType *out_type,

@@ -32,7 +32,9 @@ extern const CornuKernel cornu__host_depthwise, cornu__host_depthwise_grad_input
 extern const CornuKernel cornu__host_recurrent;   /* lstm and gru */
 extern const CornuKernel cornu__host_recurrent_grad;
 /* Joined with a pooling: CornuKernelCall.pool. */
-extern const CornuKernel cornu__host_conv2d_pooled, cornu__host_conv2d_grad_filter_pooled;
+extern const CornuKernel cornu__host_conv2d_pooled, cornu__host_conv2d_grad_filter_unpooled,
+                         cornu__host_conv2d_grad_input_unpooled,
+                         cornu__host_conv2d_grad_input_few_unpooled;
 
 /* All of them, and what collective.h has, by op; and those joined with a pooling. */
 extern const CornuKernel *const cornu__host_kernels[CORNU_OP_COUNT];

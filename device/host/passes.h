@@ -89,7 +89,7 @@ typedef struct {
     CornuEpilogue      epilogue;
     bool               has_bias;   /* then the bias is the last value read              */
     bool               has_gate;   /* then the gate is, and no bias                     */
-    bool               packed;     /* an operand is what a pack step made of it         */
+    int                packed;     /* the value read that a pack step made, -1: none    */
     bool               varies;     /* every shard runs it; else it runs once            */
     bool               waits;      /* until every shard is done with the steps before   */
     CornuGroup        *group;

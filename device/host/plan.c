@@ -21,7 +21,7 @@ CornuStep *cornu__plan_step(CornuPlan *plan, CornuStepKind kind, const CornuValu
     *step = (CornuStep){
         .kind = kind,
         .op = -1,
-        .pool = -1,
+        .pool = -1, .packed = -1,
         .in_first = plan->operand_count,
         .in_count = in_count,
         .out_first = plan->operand_count + in_count,

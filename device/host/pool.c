@@ -38,8 +38,9 @@ static void clear_rest(const CornuPool *pool, int64_t rows, int64_t below, void 
     memset(at + (size_t)(rows * width * C) * size, 0, (size_t)(below * width * C) * size);
 }
 
-bool cornu__pool_grad_image(const CornuPool *pool, const void *d_y, float *wide,
-                            const uint8_t *index, float *d_x)
+/* d_y is f32 if `wide` is NULL, else bf16 and `wide` has room for one row of it. */
+static bool grad_image(const CornuPool *pool, const void *d_y, float *wide, const uint8_t *index,
+                       float *d_x)
 {
     const CornuPools *pools = cornu__pools();
     const int64_t     row = pool->width.out * pool->channels;
@@ -55,6 +56,38 @@ bool cornu__pool_grad_image(const CornuPool *pool, const void *d_y, float *wide,
         if (index) found &= pools->max_grad(pool, i, from, index + i * row, d_x);
         else pools->average_grad(pool, i, from, d_x);
     }
+    return found;
+}
+
+/* Rows of windows [*first, *end) under which rows [from, to) of d_x lie, or behind which. */
+static void rows_of_windows(const CornuPool *pool, int64_t from, int64_t to, int64_t *first,
+                            int64_t *end)
+{
+    const CornuSweep *height = &pool->height;
+    const int64_t     last = height->out - 1, k = from / height->size;
+    const int64_t     k_end = (to + height->size - 1) / height->size;
+    *first = k < last ? k : last;
+    *end = k_end < height->out ? k_end : height->out;
+}
+
+bool cornu__pool_grad(const CornuPool *pool, CornuDtype dtype, int64_t from, int64_t to,
+                      const void *d_y, const uint8_t *index, float *room, void *d_x)
+{
+    const int64_t y_row = pool->width.out * pool->channels;
+    const int64_t row = pool->width.in * pool->channels, count = pool->height.in * row;
+    int64_t       i, end;
+    bool          found = true;
+    if (dtype == CORNU_F32) return grad_image(pool, d_y, NULL, index, d_x);
+    if (!index || !cornu__pool_is_exact(pool)) {
+        found = grad_image(pool, d_y, room + count, index, room);
+        cornu__bf16()->narrow(room, count, d_x);
+        return found;
+    }
+    rows_of_windows(pool, from, to, &i, &end);
+    for (; i < end; i++)
+        found &= cornu__pool_grad_narrow(pool, i, (const uint16_t *)d_y + i * y_row,
+                                         index + i * y_row,
+                                         (uint16_t *)d_x + i * pool->height.size * row);
     return found;
 }
 

@@ -33,14 +33,15 @@ bool cornu__pool_is_exact(const CornuPool *pool);
 
 CornuPool cornu__pool(const CornuOpCall *call);
 
-/* The gradient of one image, whatever d_x holds; false as max_grad. index NULL: of
- * average_pool2d. d_y is f32 if `wide` is NULL, else bf16 and `wide` has room for one row of it. */
-bool cornu__pool_grad_image(const CornuPool *pool, const void *d_y, float *wide,
-                            const uint8_t *index, float *d_x);
+/* The gradient of one image, f32 or bf16, whatever d_x holds: at least its rows [from, to). False
+ * as max_grad. index NULL: of average_pool2d. `room` is for bf16 that is not merely moved: in f32
+ * an image of d_x and behind it a row of d_y. */
+bool cornu__pool_grad(const CornuPool *pool, CornuDtype dtype, int64_t from, int64_t to,
+                      const void *d_y, const uint8_t *index, float *room, void *d_x);
 
-/* Of max_pool2d in bf16 throughout, windows must be exact: the rows of d_x, of which it points to
- * the first, under row i of windows, which d_y and index point to; with the last one all rows
- * behind. cornu__pool_rows says how many they are. */
+/* The same of max_pool2d in bf16, windows must be exact, a row of windows at a time: the rows of
+ * d_x, of which it points to the first, under row i of windows, which d_y and index point to; with
+ * the last one all rows behind. cornu__pool_rows says how many they are. */
 bool    cornu__pool_grad_narrow(const CornuPool *pool, int64_t i, const uint16_t *d_y,
                                 const uint8_t *index, uint16_t *d_x);
 int64_t cornu__pool_rows(const CornuPool *pool, int64_t i);

@@ -18,9 +18,9 @@ typedef struct {
     CornuPool              pool;
     int64_t                batch, slabs;
     int64_t                x_image, y_row;
-    const CornuBf16       *bf16;        /* NULL: f32 */
-    float                 *x, *y;       /* of bf16: an image of each, per thread */
-    bool                   narrow;      /* a gradient that needs no sums: in bf16 throughout */
+    CornuDtype             dtype;
+    float                 *room;        /* of bf16: an image of x and one of y, per thread */
+    int64_t                room_count;
     _Atomic int64_t        bad_row;     /* an image whose index makes no sense, or -1 */
 } Pooling;
 
@@ -39,12 +39,12 @@ static size_t lay_out(Pooling *p, const CornuOpCall *op, int threads, float *scr
     p->batch = op->in[0].shape.extent[0];
     p->x_image = p->pool.height.in * p->pool.width.in * p->pool.channels;
     p->y_row = p->pool.width.out * p->pool.channels;
-    p->bf16 = op->in[0].dtype == CORNU_BF16 ? cornu__bf16() : NULL;
-    p->x = scratch;
-    p->y = scratch ? scratch + threads * p->x_image : NULL;
-    p->narrow = p->bf16 && op->id == CORNU_OP_MAX_POOL2D_GRAD && cornu__pool_is_exact(&p->pool);
-    if (!p->bf16 || p->narrow) return 0;
-    return (size_t)(threads * (p->x_image + p->pool.height.out * p->y_row)) * sizeof(float);
+    p->dtype = op->in[0].dtype;
+    const bool moved = op->id == CORNU_OP_MAX_POOL2D_GRAD && cornu__pool_is_exact(&p->pool);
+    p->room_count = p->dtype == CORNU_BF16 && !moved ? p->x_image + p->pool.height.out * p->y_row
+                                                     : 0;
+    p->room = scratch;
+    return (size_t)(threads * p->room_count) * sizeof(float);
 }
 
 static size_t pool2d_scratch(const CornuOpCall *op, const CornuType *out_type,
@@ -87,20 +87,21 @@ static void pool_slab(void *context, int64_t block, int thread)
     const int64_t     at = (b * height->out + i) * p->y_row, row = p->x_image / height->in;
     const bool        max = p->call->op.id == CORNU_OP_MAX_POOL2D;
     uint8_t          *index = max ? (uint8_t *)p->call->out[1] + at : NULL;
-    if (!p->bf16) {
+    if (p->dtype == CORNU_F32) {
         pool_rows(p, i, i_end, (const float *)p->call->in[0] + b * p->x_image,
                   (float *)p->call->out[0] + at, index);
         return;
     }
-    float  *x = p->x + thread * p->x_image, *y = p->y + thread * height->out * p->y_row;
+    const CornuBf16 *bf16 = cornu__bf16();
+    float           *x = p->room + thread * p->room_count, *y = x + p->x_image;
     int64_t first = i * height->stride - height->low;
     int64_t last = (i_end - 1) * height->stride - height->low + height->size;
     if (first < 0) first = 0;
     if (last > height->in) last = height->in;
-    p->bf16->widen((const uint16_t *)p->call->in[0] + b * p->x_image + first * row,
-                   (last - first) * row, x + first * row);
+    bf16->widen((const uint16_t *)p->call->in[0] + b * p->x_image + first * row,
+                (last - first) * row, x + first * row);
     pool_rows(p, i, i_end, x, y, index);
-    p->bf16->narrow(y, (i_end - i) * p->y_row, (uint16_t *)p->call->out[0] + at);
+    bf16->narrow(y, (i_end - i) * p->y_row, (uint16_t *)p->call->out[0] + at);
 }
 
 static CornuStatus pool2d(const CornuKernelCall *call)
@@ -111,41 +112,26 @@ static CornuStatus pool2d(const CornuKernelCall *call)
     return CORNU_OK;
 }
 
-/* Only moved. */
-static void narrow_image(void *context, int64_t b, int thread)
-{
-    (void)thread;
-    Pooling        *p = context;
-    const int64_t   count = p->pool.height.out * p->y_row, row = p->x_image / p->pool.height.in;
-    const uint16_t *d_y = (const uint16_t *)p->call->in[0] + b * count;
-    const uint8_t  *index = (const uint8_t *)p->call->in[1] + b * count;
-    uint16_t       *d_x = (uint16_t *)p->call->out[0] + b * p->x_image;
-    for (int64_t i = 0; i < p->pool.height.out; i++, d_y += p->y_row, index += p->y_row) {
-        if (!cornu__pool_grad_narrow(&p->pool, i, d_y, index, d_x)) atomic_store(&p->bad_row, b);
-        d_x += cornu__pool_rows(&p->pool, i) * row;
-    }
-}
-
 static void grad_image(void *context, int64_t b, int thread)
 {
-    Pooling       *p = context;
-    const bool     average = p->call->op.id == CORNU_OP_AVERAGE_POOL2D_GRAD;
-    const int64_t  count = p->pool.height.out * p->y_row;
-    const uint8_t *index = average ? NULL : (const uint8_t *)p->call->in[1] + b * count;
-    const int64_t  size = p->bf16 ? sizeof(uint16_t) : sizeof(float);
-    const char    *d_y = (const char *)p->call->in[0] + b * count * size;
-    float         *d_x = p->bf16 ? p->x + thread * p->x_image
-                                 : (float *)p->call->out[0] + b * p->x_image;
-    float         *wide = p->bf16 ? p->y + thread * count : NULL;
-    if (!cornu__pool_grad_image(&p->pool, d_y, wide, index, d_x)) atomic_store(&p->bad_row, b);
-    if (p->bf16) p->bf16->narrow(d_x, p->x_image, (uint16_t *)p->call->out[0] + b * p->x_image);
+    Pooling        *p = context;
+    const CornuPool *pool = &p->pool;
+    const bool      average = p->call->op.id == CORNU_OP_AVERAGE_POOL2D_GRAD;
+    const int64_t   count = pool->height.out * p->y_row;
+    const size_t    size = cornu_dtype_size(p->dtype);
+    if (!cornu__pool_grad(pool, p->dtype, 0, pool->height.in,
+                          (const char *)p->call->in[0] + (size_t)(b * count) * size,
+                          average ? NULL : (const uint8_t *)p->call->in[1] + b * count,
+                          p->room + thread * p->room_count,
+                          (char *)p->call->out[0] + (size_t)(b * p->x_image) * size))
+        atomic_store(&p->bad_row, b);
 }
 
 static CornuStatus pool2d_grad(const CornuKernelCall *call)
 {
     Pooling p;
     start(&p, call);
-    cornu__threads_run(call->threads, p.batch, p.narrow ? narrow_image : grad_image, &p);
+    cornu__threads_run(call->threads, p.batch, grad_image, &p);
     return p.bad_row < 0 ? CORNU_OK : cornu__pool_bad_index(&p.pool, p.bad_row);
 }
 

@@ -33,6 +33,14 @@ bool cornu__product_accepts(const CornuOpCall *call, const CornuType *out_type,
     return machine->multiplier.bf16 && in == CORNU_BF16 && (out == CORNU_F32 || out == CORNU_BF16);
 }
 
+bool cornu__product_unpools(const CornuOpCall *call, const CornuType *out_type,
+                            const CornuMachine *machine)
+{
+    const CornuMultiplication m = cornu__multiplication(machine->multiplier, call->in[0].dtype);
+    return cornu__product_accepts(call, out_type, machine) && m.parts == 1 &&
+           (m.in_place || m.from == CORNU_BF16);
+}
+
 size_t cornu__parts_bytes(const CornuMultiplication *m, int64_t count)
 {
     if (m->in_place) return 0;

@@ -37,6 +37,11 @@ CornuMultiplication cornu__multiplication(CornuMultiplier multiplier, CornuDtype
 bool cornu__product_accepts(const CornuOpCall *call, const CornuType *out_type,
                             const CornuMachine *machine);
 
+/* Whether they take its d_y, of their first operand's dtype, also where that is a max pooling's
+ * gradient, which they make themselves: of several parts all would have to be kept. */
+bool cornu__product_unpools(const CornuOpCall *call, const CornuType *out_type,
+                            const CornuMachine *machine);
+
 /* Elements that tiles take: bytes for `count` of all parts, 0 if they are read in place. */
 size_t cornu__parts_bytes(const CornuMultiplication *m, int64_t count);
 

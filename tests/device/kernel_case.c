@@ -98,7 +98,10 @@ CornuStatus case_run_call(const CornuKernel *kernel, CornuKernelCall call,
                           const void *const *in, int threads)
 {
     const CornuMachine machine = { threads, tested_multiplier, 1 };
-    const void        *operand[MOST_INPUTS] = { 0 };
+    const void        *operand[MOST_INPUTS] = { 0 }, *own[MOST_INPUTS] = { 0 };
+    /* A pool's gradient has two operands where the op has one. */
+    const int          packs = kernel->packs + (call.pool &&
+                                                call.pool->id == CORNU_OP_MAX_POOL2D_GRAD);
     void              *packed = NULL;
     size_t             bytes = 0;
     for (int i = 0; i < call.op.in_count + (call.pool ? 1 : 0); i++) operand[i] = in[i];
@@ -109,9 +112,11 @@ CornuStatus case_run_call(const CornuKernel *kernel, CornuKernelCall call,
     if (kernel->pack_bytes && (bytes = kernel->pack_bytes(&call.op, call.out_type, &machine))) {
         CornuKernelCall pack = call;
         packed = unset_memory(bytes);
+        own[kernel->packs] = operand[packs];
+        pack.in = own;
         pack.out = &packed;
         kernel->pack(&pack);
-        operand[kernel->packs] = packed;
+        operand[packs] = packed;
     }
     bytes = kernel->scratch ? kernel->scratch(&call.op, call.out_type, &machine) : 0;
     call.scratch = unset_memory(bytes);

@@ -373,49 +373,64 @@ static void check_narrow_pooled(const CornuKernel *conv, const Case *c, const Ca
     free(bias);
 }
 
-/* The filter's gradient joined with the pool's; `index` is what the pool chose of a map of type
- * `map`. */
-static void check_pooled_gradient(const Case *y, CornuAttributes window, CornuType map,
-                                  const Case *p, uint8_t *index)
+/* A gradient of the convolution y joined with the pool's, `up`, whose map has been made; or no
+ * kernel takes that. */
+static void check_unpooled(CornuOpId id, const Case *y, const Case *up, void *map)
 {
-    const CornuKernel *joined = &cornu__host_conv2d_grad_filter_pooled;
+    const bool         by_filter = id == CORNU_OP_CONV2D_GRAD_FILTER;
+    const CornuShape   shape = y->in_type[by_filter].shape;
     const CornuMachine machine = { 1, tested_multiplier, 1 };
-    const CornuAttributes convolution = y->attributes;
-    Case up = { .id = CORNU_OP_MAX_POOL2D_GRAD, .attributes = gradient_of(window, map.shape),
-                .out_type = { cornu_type_from(operands, map.shape) } };
-    Case w = { .id = CORNU_OP_CONV2D_GRAD_FILTER, .in_count = 2,
-               .in_type = { y->in_type[0], up.out_type[0] },
-               .out_type = { cornu_type_from(results, y->in_type[1].shape) } };
-    up.epilogue.activation = w.epilogue.activation = CORNU_OP_COUNT;
-    for (int i = 0; i < 2; i++) {
-        w.attributes.conv2d_grad.strides[i] = convolution.conv2d.strides[i];
-        w.attributes.conv2d_grad.low[i] = convolution.conv2d.low[i];
-        w.attributes.conv2d_grad.high[i] = convolution.conv2d.high[i];
-        w.attributes.conv2d_grad.dilation[i] = convolution.conv2d.dilation[i];
-        w.attributes.conv2d_grad.extents[i] = y->in_type[1].shape.extent[i];
+    Case               g = { .id = id, .in_count = 2, .epilogue.activation = CORNU_OP_COUNT,
+                             .in_type = { up->out_type[0], y->in_type[1] }, .in = { map, y->in[1] },
+                             .out_type = { cornu_type_from(results, shape) } };
+    const void        *in[] = { up->in[0], up->in[1], y->in[1] };
+    if (by_filter) {
+        g.in_type[0] = y->in_type[0], g.in_type[1] = up->out_type[0];
+        g.in[0] = y->in[0], g.in[1] = map;
+        in[0] = y->in[0], in[1] = up->in[0], in[2] = up->in[1];
     }
-    CornuOpCall call = case_op(&w);
-    if (!joined->accepts(&call, w.out_type, &machine)) return;
-    void *d_map, *d_filter, *again[2] = { 0 };
+    for (int i = 0; i < 2; i++) {
+        g.attributes.conv2d_grad.strides[i] = y->attributes.conv2d.strides[i];
+        g.attributes.conv2d_grad.low[i] = y->attributes.conv2d.low[i];
+        g.attributes.conv2d_grad.high[i] = y->attributes.conv2d.high[i];
+        g.attributes.conv2d_grad.dilation[i] = y->attributes.conv2d.dilation[i];
+        g.attributes.conv2d_grad.extents[i] = shape.extent[by_filter ? i : i + 1];
+    }
+    const CornuOpCall  call = case_op(&g);
+    const CornuKernel *joined = cornu__kernel_taking(cornu__host_pooled[id], &call, g.out_type,
+                                                     &machine);
+    if (!joined) return;
+    const size_t bytes = cornu_type_bytes(g.out_type[0]);
+    void        *expected, *made[2] = { unset_memory(bytes) };
+    uint8_t     *index = up->in[1], kept = index[0];
+    assert_int_equal(case_run(&g, 1, &expected), CORNU_OK);
+    for (int threads = 1; threads <= MOST_THREADS; threads++) {
+        assert_int_equal(run_pooled(joined, &g, up, in, g.out_type, threads, made), CORNU_OK);
+        assert_memory_equal(made[0], expected, bytes);
+    }
+    index[0] = 255;
+    assert_int_equal(run_pooled(joined, &g, up, in, g.out_type, 2, made), CORNU_ERR_VALUE);
+    index[0] = kept;
+    cornu__release(expected);
+    cornu__release(made[0]);
+}
+
+/* Both gradients; `index` is what the pool p chose of a map of type `map`. */
+static void check_pooled_gradients(const Case *y, CornuAttributes window, CornuType map,
+                                   const Case *p, uint8_t *index)
+{
+    Case up = { .id = CORNU_OP_MAX_POOL2D_GRAD, .attributes = gradient_of(window, map.shape),
+                .out_type = { cornu_type_from(operands, map.shape) },
+                .epilogue.activation = CORNU_OP_COUNT };
+    void *d_map;
     case_add(&up, cornu_type_from(operands, p->out_type[0].shape));
     up.in_count = 2;
     up.in_type[1] = p->out_type[1];
     up.in[1] = index;
     assert_int_equal(case_run(&up, 1, &d_map), CORNU_OK);
-    w.in[0] = y->in[0];
-    w.in[1] = d_map;
-    assert_int_equal(case_run(&w, 1, &d_filter), CORNU_OK);
-    again[0] = unset_memory(cornu_type_bytes(w.out_type[0]));
-    const void *in[] = { y->in[0], up.in[0], index };
-    for (int threads = 1; threads <= MOST_THREADS; threads++) {
-        assert_int_equal(run_pooled(joined, &w, &up, in, w.out_type, threads, again), CORNU_OK);
-        assert_memory_equal(again[0], d_filter, cornu_type_bytes(w.out_type[0]));
-    }
-    index[0] = 255;
-    assert_int_equal(run_pooled(joined, &w, &up, in, w.out_type, 2, again), CORNU_ERR_VALUE);
+    check_unpooled(CORNU_OP_CONV2D_GRAD_FILTER, y, &up, d_map);
+    check_unpooled(CORNU_OP_CONV2D_GRAD_INPUT, y, &up, d_map);
     cornu__release(d_map);
-    cornu__release(d_filter);
-    cornu__release(again[0]);
     cornu__release(up.in[0]);
 }
 
@@ -457,7 +472,7 @@ static void check_pooled(CornuShape x, CornuShape filter, CornuAttributes convol
     }
     if (operands == CORNU_BF16)
         check_narrow_pooled(&cornu__host_conv2d_pooled, &y, &p, pooled, joined);
-    check_pooled_gradient(&y, window, y.out_type[0], &p, pooled[1]);
+    check_pooled_gradients(&y, window, y.out_type[0], &p, pooled[1]);
     for (int i = 0; i < 2; i++) {
         cornu__release(pooled[i]);
         cornu__release(joined[i]);

@@ -115,6 +115,60 @@ static void test_each_op_is_in_one_step(void **state)
     cornu_program_free(p);
 }
 
+/* Both gradients of a convolution make the pool's gradient themselves, each within a step of its
+ * own layer, unless something else reads it too. */
+static void check_gradients_of_pool(bool read_elsewhere)
+{
+    CornuProgram   *p = cornu_program_create();
+    CornuAttributes back = { .window_grad = { .size = { 2, 2 }, .strides = { 2, 2 },
+                                              .extents = { 8, 8 } } };
+    CornuAttributes conv = { .conv2d_grad = { .strides = { 1, 1 }, .dilation = { 1, 1 } } };
+    CornuValue      x = input(p, cornu_type(CORNU_F32, 8, 10, 10, 4));
+    CornuValue      w = input(p, cornu_type(CORNU_F32, 3, 3, 4, 16));
+    CornuValue      d_y = input(p, cornu_type(CORNU_F32, 8, 4, 4, 16));
+    CornuValue      index = input(p, cornu_type(CORNU_U8, 8, 4, 4, 16));
+    cornu_program_scope(p, "pool");
+    d_y = op(p, CORNU_OP_MAX_POOL2D_GRAD, &back, (CornuValue[]){ d_y, index }, 2);
+    cornu_program_scope(p, "conv");
+    conv.conv2d_grad.extents[0] = conv.conv2d_grad.extents[1] = 10;
+    output(p, op(p, CORNU_OP_CONV2D_GRAD_INPUT, &conv, (CornuValue[]){ d_y, w }, 2), -1);
+    conv.conv2d_grad.extents[0] = conv.conv2d_grad.extents[1] = 3;
+    output(p, op(p, CORNU_OP_CONV2D_GRAD_FILTER, &conv, (CornuValue[]){ x, d_y }, 2), -1);
+    if (read_elsewhere) output(p, reduce(p, CORNU_OP_REDUCE_SUM, d_y, 7), -1);
+
+    CornuDevice *device = cornu_device_open("cpu");
+    Compiled     made = compile(device, p);
+    int          count;
+    cornu_executable_steps(made.executable, &count);
+    if (read_elsewhere) {
+        assert_string_equal(find(made.executable, "max_pool2d_grad")->scope, "pool");
+        find(made.executable, "conv2d_grad_input");
+        find(made.executable, "conv2d_grad_filter");
+    } else {
+        const char *const names[] = { "max_pool2d_grad+conv2d_grad_input",
+                                      "max_pool2d_grad+conv2d_grad_filter" };
+        const int64_t pooled = 8 * 4 * 4 * 16, image = 4 * 8 * 10 * 10 * 4, filter = 4 * 9 * 4 * 16;
+        for (int i = 0; i < 2; i++) {
+            const CornuExecutableStep *step = find(made.executable, names[i]);
+            assert_string_equal(step->scope, "conv");
+            assert_int_equal(step->op_count, 2);
+            assert_int_equal(step->bytes_read, 5 * pooled + (i ? image : filter));
+            assert_int_equal(step->bytes_written, i ? filter : image);
+        }
+        assert_int_equal(count, 3);   /* and what packs the filter */
+    }
+    release(&made);
+    cornu_device_close(device);
+    cornu_program_free(p);
+}
+
+static void test_gradients_make_the_pools(void **state)
+{
+    (void)state;
+    check_gradients_of_pool(false);
+    check_gradients_of_pool(true);
+}
+
 /* The compiled program stays as it was where outputs are copied: two variables trade places. */
 static void test_outputs_stay_values_of_the_program(void **state)
 {
@@ -271,6 +325,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steps_say_what_they_compute),
         cmocka_unit_test(test_each_op_is_in_one_step),
+        cmocka_unit_test(test_gradients_make_the_pools),
         cmocka_unit_test(test_outputs_stay_values_of_the_program),
         cmocka_unit_test(test_times_of_steps),
         cmocka_unit_test(test_threads_that_help_are_seen),

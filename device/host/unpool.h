@@ -1,0 +1,41 @@
+/*
+ * A convolution's gradient joined with the max_pool2d_grad before it (CornuKernelCall.pool): what
+ * would be its d_y is made in the cache, an image at a time, by each kernel that reads it.
+ */
+#ifndef CORNU_DEVICE_HOST_UNPOOL_H
+#define CORNU_DEVICE_HOST_UNPOOL_H
+
+#include <stdatomic.h>
+
+#include "kernel.h"
+#include "pool.h"
+
+typedef struct {
+    CornuPool       pool;
+    CornuDtype      dtype;
+    int64_t         pooled;       /* elements of an image of the pool's d_y, */
+    const char     *d_y;          /* which is this,                          */
+    const uint8_t  *index;        /* and where they stood                    */
+    float          *room;         /* per thread, cornu__pool_grad's          */
+    int64_t         room_count;
+    _Atomic int64_t bad_row;      /* an image whose index makes no sense, or -1 */
+} CornuUnpool;
+
+/* Floats of room that a thread needs for d_y of this type, (B, H, W, C), whatever the windows. */
+int64_t cornu__unpool_room(const CornuType *d_y);
+
+/* The pool's operands are in[at] and in[at + 1]. */
+void cornu__unpool_start(CornuUnpool *unpool, const CornuKernelCall *call, int at, float *room,
+                         int64_t room_count);
+
+/* At least rows [from, to) of image b, in a map that holds them all. */
+void cornu__unpool_image(CornuUnpool *unpool, int64_t b, int64_t from, int64_t to, int thread,
+                         void *map);
+
+/* Of bf16 whose windows are exact, cornu__pool_grad_narrow's rows of image b. */
+void cornu__unpool_rows(CornuUnpool *unpool, int64_t b, int64_t i, uint16_t *rows);
+
+/* What became of all images. */
+CornuStatus cornu__unpool_status(const CornuUnpool *unpool);
+
+#endif
