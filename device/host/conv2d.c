@@ -16,7 +16,7 @@
  * Where a max pooling follows, a map stays in the cache and only what the pool keeps is written;
  * bias and activation come last. The map is f32 even if the result is bf16: the pool then
  * chooses among what rounding has not made equal. Windows that do not overlap are taken row by
- * row, so that their part of the map stays in the first-level cache.
+ * row, so that their part of the map stays in the cache.
  *
  * The input gradient is the same product over d_y, with the filter's taps and channels
  * transposed while it is packed. Where d_y is the gradient of a max pooling, each block makes what
@@ -34,7 +34,8 @@
 enum {
     UNITS = 64,          /* cuts, where the shape allows: enough to keep many threads busy, */
     FEW_UNITS = 8,       /* but where neighbours make the same rows of d_y                  */
-    SMALL = 8 << 10,     /* bytes of panels that leave room in the first-level cache        */
+    SMALL = 8 << 10,     /* bytes of panels that leave room in the first-level cache,       */
+    NEAR = 512 << 10,    /* in the second-level one                                         */
     FEW = 8,             /* runs shorter than this are gathered,                            */
     LONG = 1024,         /* for rows of outputs that are no longer,                         */
     WIDE = 16            /* rounded up to this many, whole registers                        */
@@ -500,14 +501,16 @@ static void convolve_windows(const Convolution *c, const Band *band, float *narr
 }
 
 /* How a map before a pool is cut: by rows of windows where that computes nothing twice and all
- * panels stay in the cache; without being stored where windows are two by two. */
+ * panels stay in the second-level cache; without being stored where windows are two by two and
+ * panels stay in the first. */
 static void choose_bands(Convolution *c)
 {
     const CornuSweep *height = &c->pool.height, *width = &c->pool.width;
     const bool alike = c->gather || (c->walk.axis[0].ends[0] == c->walk.axis[0].out &&
                                      c->walk.axis[1].ends[0] == c->walk.axis[1].out);
-    c->by_row = height->stride >= height->size && panel_offset(c, c->padded) <= SMALL;
-    c->in_windows = c->by_row && c->along_width && alike && c->products->windows &&
+    const int64_t panels = panel_offset(c, c->padded);
+    c->by_row = height->stride >= height->size && panels <= NEAR;
+    c->in_windows = panels <= SMALL && c->along_width && alike && c->products->windows &&
                     cornu__pool_is_exact(&c->pool) && height->size == 2 && width->size == 2;
 }
 

@@ -27,7 +27,8 @@
 #include "unpool.h"
 
 enum {
-    PIECE_BYTES = 640 << 10,   /* of x and d_y: what a piece should read                  */
+    PIECE_BYTES = 640 << 10,   /* of x and d_y: what a piece should read,                 */
+    NEAR_BYTES = 1 << 20,      /* or twice that where its sums are more, which it fetches */
     SUM_BYTES = 16 << 20,      /* of all chunks' sums together, on all shards             */
     TERMS = 768,               /* of a chunk's sums at least: writing and adding these costs */
     FEW_CHUNKS = 8,            /* fewer are a power of two, to keep threads equally busy  */
@@ -75,6 +76,7 @@ static void cut_batch(FilterGradient *g, int64_t piece, int64_t shards)
     while (g->chunks < FEW_CHUNKS && g->chunks & (g->chunks - 1)) g->chunks &= g->chunks - 1;
     g->chunk_images = larger(1, ceil_divide(ceil_divide(batch, g->chunks), depth)) * depth;
     g->chunks = larger(1, ceil_divide(batch, g->chunk_images));
+    if (4 * g->rows * g->padded > NEAR_BYTES) piece *= 2;
     g->piece_images = ceil_divide(g->chunk_images, ceil_divide(g->chunk_images, piece));
     g->piece_images = ceil_divide(g->piece_images, depth) * depth;
 }
