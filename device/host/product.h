@@ -62,12 +62,23 @@ typedef struct {
  * n runs over vectors * lanes columns, all of which y must hold. offset(m) is m, or
  * offsets[m] if that is not NULL. rows is at most outer_rows, with offsets gather_rows. Of bf16 all
  * of x and y is pairs, the two of a pair being multiplied by the two of the other and both added.
+ *
+ * With picks each column takes another one of the four elements of a window of two by two: where
+ * x holds windows, CORNU_PICK_ROWS of them side by side, as CORNU_WINDOW operands,
+ *     operand (column of the window) 8 + m % 4 2 + (row of the window), groups of 4 m x_group apart
+ * rows being 4 or 8, and column n takes the one that picks[b y_image + i y_row + j y_pixel + n]
+ * names: that operand's number for m = 0; of bf16 for each of the two of a pair, in its half, twice
+ * the number, in the upper half plus one.
  */
+enum { CORNU_WINDOW = 16, CORNU_PICK_GROUP = 4, CORNU_PICK_ROWS = 8 };
+
 typedef struct {
     const void      *x, *y;
     ptrdiff_t        x_image, x_row, x_pixel, y_image, y_row, y_pixel;
     int64_t          images, height, width;
     const ptrdiff_t *offsets;
+    const uint32_t  *picks;         /* NULL: none; only where products.picks */
+    ptrdiff_t        x_group;
     float           *sum;
     ptrdiff_t        sum_stride;
     int              rows, vectors;
@@ -94,6 +105,7 @@ typedef struct {
      * floating-point operations. The result means nothing. */
     float (*limit)(int64_t steps);
     int   limit_flops;
+    bool  picks;
 } CornuProducts;
 
 extern const CornuProducts cornu__products_portable;

@@ -161,7 +161,7 @@ void case_free_results(const Case *c, void **out)
     for (int i = 0; i < cornu_op_output_count(c->id); i++) cornu__release(out[i]);
 }
 
-static void case_compare(const Case *c, int i, const void *got)
+void case_compare(const Case *c, int i, const void *got)
 {
     CornuArray array = cornu_array_from((void *)(uintptr_t)got, c->out_type[i]);
     int64_t    count = cornu_type_count(c->out_type[i]);

@@ -54,6 +54,8 @@ CornuStatus case_run_call(const CornuKernel *kernel, CornuKernelCall call, const
 CornuStatus case_run(const Case *c, int threads, void **out);
 void        case_free_results(const Case *c, void **out);
 
+/* Output i agrees with what is expected. */
+void case_compare(const Case *c, int i, const void *got);
 /* All kernels that take the case agree with what is expected, within the rounding of its terms, and
  * with themselves for any number of threads. */
 void case_check(const Case *c);

@@ -20,6 +20,8 @@
 #include "../../device/cpu/blis.h"
 #include "../../device/cpu/kernels.h"
 #include "../../device/host/cpu.h"
+#include "../../device/host/pool.h"
+#include "../../device/host/precision.h"
 #include "../../device/memory_internal.h"
 #include "kernel_case.h"
 #include "numbers.h"
@@ -373,8 +375,21 @@ static void check_narrow_pooled(const CornuKernel *conv, const Case *c, const Ca
     free(bias);
 }
 
+/* Whether only the one element of each window that is not zero is summed: then the terms are added
+ * in another order. */
+static bool picks(const Case *g, const Case *up)
+{
+    const CornuOpCall call = case_op(up);
+    const CornuPool   pool = cornu__pool(&call);
+    return g->id == CORNU_OP_CONV2D_GRAD_FILTER &&
+           cornu__multiplication(tested_multiplier, operands).products->picks &&
+           cornu__pool_is_exact(&pool) && pool.height.size == 2 && pool.width.size == 2 &&
+           g->attributes.conv2d_grad.strides[0] <= 1 && g->attributes.conv2d_grad.strides[1] <= 1 &&
+           g->in_type[0].shape.extent[3] % CORNU_PICK_GROUP == 0;
+}
+
 /* A gradient of the convolution y joined with the pool's, `up`, whose map has been made; or no
- * kernel takes that. */
+ * kernel takes that. Bits are those of the two one after the other, or at least always the same. */
 static void check_unpooled(CornuOpId id, const Case *y, const Case *up, void *map)
 {
     const bool         by_filter = id == CORNU_OP_CONV2D_GRAD_FILTER;
@@ -382,7 +397,8 @@ static void check_unpooled(CornuOpId id, const Case *y, const Case *up, void *ma
     const CornuMachine machine = { 1, tested_multiplier, 1 };
     Case               g = { .id = id, .in_count = 2, .epilogue.activation = CORNU_OP_COUNT,
                              .in_type = { up->out_type[0], y->in_type[1] }, .in = { map, y->in[1] },
-                             .out_type = { cornu_type_from(results, shape) } };
+                             .out_type = { cornu_type_from(results, shape) },
+                             .attributes.conv2d_grad.dtype = results };
     const void        *in[] = { up->in[0], up->in[1], y->in[1] };
     if (by_filter) {
         g.in_type[0] = y->in_type[0], g.in_type[1] = up->out_type[0];
@@ -404,6 +420,15 @@ static void check_unpooled(CornuOpId id, const Case *y, const Case *up, void *ma
     void        *expected, *made[2] = { unset_memory(bytes) };
     uint8_t     *index = up->in[1], kept = index[0];
     assert_int_equal(case_run(&g, 1, &expected), CORNU_OK);
+    if (picks(&g, up)) {
+        g.terms = (double)cornu_type_count(up->in_type[0]) / up->in_type[0].shape.extent[3];
+        assert_true(case_expect(&g));
+        assert_int_equal(run_pooled(joined, &g, up, in, g.out_type, 1, made), CORNU_OK);
+        case_compare(&g, 0, made[0]);
+        memcpy(expected, made[0], bytes);
+        for (int i = 0; i < 2; i++) free(g.expected_in[i]);
+        free(g.expected[0]);
+    }
     for (int threads = 1; threads <= MOST_THREADS; threads++) {
         assert_int_equal(run_pooled(joined, &g, up, in, g.out_type, threads, made), CORNU_OK);
         assert_memory_equal(made[0], expected, bytes);
@@ -494,8 +519,18 @@ static void test_pooled(void **state)
     }
     check_pooled(cornu_shape(11, 28, 28, 1), cornu_shape(3, 3, 1, 32), (CornuAttributes){ 0 },
                  random_window(true));
-    /* Straight from the registers: windows of two by two, one channel and few of them. */
     const CornuAttributes two = { .window = { .size = { 2, 2 }, .strides = { 2, 2 } } };
+    /* Channels that filter gradients pick by fours and eights. */
+    for (int i = 0; i < rounds(24); i++) {
+        CornuShape x = cornu_shape(between(1, 7), between(7, 16), between(7, 16),
+                                   4 * between(1, 7));
+        CornuShape filter = cornu_shape(between(1, 6), between(1, 6), x.extent[3],
+                                        pick(filters, 4));
+        check_pooled(x, filter, random_convolution(x, filter, i % 4 == 0), two);
+    }
+    check_pooled(cornu_shape(9, 14, 14, 64), cornu_shape(3, 3, 64, 16),
+                 (CornuAttributes){ .conv2d = { .low = { 1, 1 }, .high = { 1, 1 } } }, two);
+    /* Straight from the registers: windows of two by two, one channel and few of them. */
     const CornuAttributes same = { .conv2d = { .low = { 2, 2 }, .high = { 2, 2 } } };
     for (int i = 0; i < 4; i++) {
         CornuShape x = cornu_shape(2, between(5, 30), between(5, 30), i < 3 ? 1 : 2);

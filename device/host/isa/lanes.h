@@ -33,6 +33,7 @@ typedef float   Lanes __attribute__((vector_size(4 * LANES)));
 typedef int32_t Mask __attribute__((vector_size(4 * LANES)));
 typedef uint32_t Bits __attribute__((vector_size(4 * LANES)));
 typedef float   Unaligned __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef uint32_t UnalignedBits __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 
 #define INLINE static inline __attribute__((always_inline))
 

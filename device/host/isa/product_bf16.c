@@ -35,6 +35,18 @@ INLINE Lanes multiply(Lanes sum, Operand a, Vector b)
     return (Lanes)_mm512_dpbf16_ps((__m512)sum, (__m512bh)wide, (__m512bh)b);
 }
 
+INLINE Lanes multiply_lanes(Lanes sum, Vector a, Vector b)
+{
+    return (Lanes)_mm512_dpbf16_ps((__m512)sum, (__m512bh)a, (__m512bh)b);
+}
+
+enum { NEXT_PICK = 0x00040004 };
+
+INLINE Vector pick(Vector table, Bits at)
+{
+    return (Vector)_mm512_permutexvar_epi16((__m512i)at, (__m512i)table);
+}
+
 #include "tiles.h"
 
 static __mmask16 first(int64_t count)
@@ -88,5 +100,5 @@ static void pack(void *panel, int64_t width, int64_t k, int64_t count, const voi
 const CornuProducts CORNU__PER_ISA(cornu__products) = {
     LANES, TILE_ROWS, WINDOWS, TILE_ROWS, GATHER_ROWS, DEPTH, sizeof(Element), tile, windows, outer,
     pack, NULL, NULL,
-    limit, 2 * DEPTH * LANES * TILE_SUMS,
+    limit, 2 * DEPTH * LANES * TILE_SUMS, PICKS,
 };

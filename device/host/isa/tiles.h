@@ -18,6 +18,10 @@
  *     operand(x, part)            reads an operand; LOW and HIGH: one element, the other zero
  *     lanes(from, part)           reads a vector; LOW and HIGH: that element, the other zero
  *     multiply(sum, a, b)         sum + a b
+ *     multiply_lanes(sum, a, b)   the same of two vectors
+ * and, with AVX-512,
+ *     pick(table, at)             of a vector of operands the elements that picks name
+ *     NEXT_PICK                   from one element's pick to that of the next row
  */
 #include "tile_fit.h"
 
@@ -270,8 +274,70 @@ INLINE void gather_rows(int vectors, const CornuOuter *outer)
     }
 }
 
+#if defined(__AVX512F__)
+/* Of 8 rows and 2 vectors there are 16 sums, 2 tables and the numbers that pick from them. */
+INLINE void pick_step(int rows, int vectors, const Operand *x, ptrdiff_t group,
+                      const uint32_t *picks, const Operand *y, Sums sum)
+{
+    const int groups = rows / CORNU_PICK_GROUP;
+    Bits      at[TILE_VECTORS];
+    UNROLL for (int n = 0; n < vectors; n++) at[n] = *(const UnalignedBits *)(picks + n * LANES);
+    UNROLL for (int i = 0; i < rows * vectors; i++) {
+        const int       n = i % vectors, g = i / vectors % groups, m = i / vectors / groups;
+        const ptrdiff_t k = (g * CORNU_PICK_GROUP + m) * vectors + n;
+        sum[k] = multiply_lanes(sum[k], pick(lanes(x + g * group, WHOLE), at[n]),
+                                lanes(y + n * LANES, WHOLE));
+        if (g + 1 == groups) at[n] += NEXT_PICK;
+    }
+}
+
+INLINE void pick_of(int rows, int vectors, const CornuOuter *outer)
+{
+    Sums   sum;
+    float *to = outer->sum;
+    UNROLL for (int i = 0; i < rows * vectors; i++)
+        sum[i] = outer->add ? load(to + i / vectors * outer->sum_stride + i % vectors * LANES)
+                            : (Lanes){ 0 };
+    for (int64_t b = 0; b < outer->images; b++)
+        for (int64_t i = 0; i < outer->height; i++) {
+            const ptrdiff_t at = b * outer->y_image + i * outer->y_row;
+            const Operand  *x = (const Operand *)outer->x + b * outer->x_image + i * outer->x_row;
+            const Operand  *y = (const Operand *)outer->y + at;
+            const uint32_t *picks = outer->picks + at;
+            for (int64_t j = 0; j < outer->width; j++) {
+                pick_step(rows, vectors, x, outer->x_group, picks, y, sum);
+                x += outer->x_pixel;
+                y += outer->y_pixel;
+                picks += outer->y_pixel;
+            }
+        }
+    UNROLL for (int i = 0; i < rows * vectors; i++)
+        store(to + i / vectors * outer->sum_stride + i % vectors * LANES, sum[i]);
+}
+
+INLINE void pick_rows(int vectors, const CornuOuter *outer)
+{
+    if (outer->rows == CORNU_PICK_GROUP) pick_of(CORNU_PICK_GROUP, vectors, outer);
+    else pick_of(CORNU_PICK_ROWS, vectors, outer);
+}
+
+enum { PICKS = 1 };
+#else
+INLINE void pick_rows(int vectors, const CornuOuter *outer)
+{
+    (void)vectors, (void)outer;
+}
+
+enum { PICKS = 0 };
+#endif
+
 static void outer(const CornuOuter *outer)
 {
+    if (outer->picks) {
+        if (outer->vectors == 1) pick_rows(1, outer);
+        else pick_rows(2, outer);
+        return;
+    }
     if (outer->offsets && outer->vectors == 1) gather_rows(1, outer);
     else if (outer->offsets) gather_rows(2, outer);
     else if (outer->vectors == 1) outer_rows(1, outer);
