@@ -13,9 +13,8 @@
  * Where bf16 is multiplied in pairs, the two are the same element of two images, so pieces are
  * copied as pairs of images; walks over positions stay as they are.
  *
- * Where d_y is the gradient of a max pooling, each piece makes its own part in the cache. Of each
- * window all elements but one are zero: where windows are two by two and a vector can pick from
- * what they meet of x, which is copied window by window, only the one is multiplied.
+ * Where d_y is the gradient of a max pooling, each piece makes its own part in the cache, or picks
+ * what meets other than zeros (conv2d_picks.c).
  *
  * The batch is cut into chunks; each makes its own sum, and these are added in order, if possible
  * into the result. A chunk is summed in pieces of images that fit the second-level cache.
@@ -23,10 +22,8 @@
 #include <string.h>
 
 #include "../integer_internal.h"
-#include "convolution.h"
+#include "conv2d_filter.h"
 #include "kernels.h"
-#include "precision.h"
-#include "unpool.h"
 
 enum {
     PIECE_BYTES = 640 << 10,   /* of x and d_y: what a piece should read,                 */
@@ -38,42 +35,13 @@ enum {
     ADD_BLOCK = 4096           /* elements of d_filter that one block of the last sum has */
 };
 
-/* Where d_y comes from: memory, a pool's gradient, or one whose windows are picked from. */
-typedef enum { PLAIN, UNPOOL, PICK } Mode;
-
-typedef struct {
-    const CornuKernelCall *call;
-    Mode                   mode;
-    CornuMultiplication    how;
-    const CornuProducts   *products;
-    CornuWalk              walk;
-    int64_t                rows;       /* h w C                                              */
-    int64_t                padded;     /* F, rounded up to whole registers                   */
-    int64_t                layers;     /* of a chunk's sums: the last pass and, of several,
-                                          those before, whose terms are small                */
-    int64_t                chunks, chunk_images, piece_images;
-    int64_t                extent[2];  /* of x, or of its padded copy                        */
-    bool                   gather, pad_x, copy_x, copy_y;
-    int64_t                windows[2]; /* of PICK: outputs, and then `extent` of x counts where
-                                          windows can begin                                 */
-    bool                   in_place;   /* the first chunk's sums are the result              */
-    int64_t                x_part, y_part, half_count;    /* elements of a piece's copies    */
-    float                 *sums;       /* chunks x layers x rows x padded, but those in place */
-    /* Copies of a thread's piece in operands of 4 bytes, part by part. Halves are two images in
-     * bf16, before they are paired. */
-    float                 *x, *d_y, *room, *lines;
-    int64_t                room_count, line_count;   /* lines: of PICK two rows of x          */
-    uint16_t              *halves;
-    CornuUnpool            unpool;     /* of call->pool                                      */
-} FilterGradient;
-
 static bool inside(const CornuAxis *axis)
 {
     return axis->low <= 0 && cornu__axis_reach(axis) <= axis->in;
 }
 
 /* Chunks of `piece` images or more, and pieces of at most so many, each as equal as pairs allow. */
-static void cut_batch(FilterGradient *g, int64_t piece, int64_t shards)
+static void cut_batch(CornuFilterGradient *g, int64_t piece, int64_t shards)
 {
     const int64_t depth = g->products->depth, batch = g->walk.batch;
     const int64_t positions = g->walk.axis[0].out * g->walk.axis[1].out;
@@ -89,14 +57,11 @@ static void cut_batch(FilterGradient *g, int64_t piece, int64_t shards)
     g->piece_images = ceil_divide(g->piece_images, depth) * depth;
 }
 
-/* From the first output's tap 0 on. */
-static int64_t tap_offset(const CornuAxis *axis, int64_t tap) { return tap * axis->dilation; }
-
 /* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
-static size_t lay_out(FilterGradient *g, const CornuOpCall *op, const CornuType *out_type,
-                      const CornuMachine *machine, Mode mode, float *scratch)
+static size_t lay_out(CornuFilterGradient *g, const CornuOpCall *op, const CornuType *out_type,
+                      const CornuMachine *machine, CornuFilterMode mode, float *scratch)
 {
-    const bool    unpools = mode != PLAIN;
+    const bool    unpools = mode != CORNU_PLAIN;
     const int64_t threads = machine->threads;
     g->mode = mode;
     g->how = cornu__multiplication(machine->multiplier, op->in[0].dtype);
@@ -109,20 +74,13 @@ static size_t lay_out(FilterGradient *g, const CornuOpCall *op, const CornuType 
     g->padded = ceil_divide(F, g->products->lanes) * g->products->lanes;
     g->gather = width->taps * C < FEW;
     g->pad_x = g->gather && !(inside(height) && inside(width));
-    g->copy_x = depth > 1 || !g->how.in_place || g->pad_x || mode == PICK;
+    g->copy_x = depth > 1 || !g->how.in_place || g->pad_x || mode == CORNU_PICK;
     g->copy_y = depth > 1 || !g->how.in_place || unpools || g->padded != F;
     for (int a = 0; a < 2; a++)
         g->extent[a] = g->pad_x ? cornu__axis_reach(&g->walk.axis[a]) : g->walk.axis[a].in;
-    for (int a = 0; a < 2; a++) g->windows[a] = g->walk.axis[a].out / 2;
-    for (int a = 0; a < 2 && mode == PICK; a++)
-        g->extent[a] = 2 * g->windows[a] - 1 + tap_offset(&g->walk.axis[a],
-                                                          g->walk.axis[a].taps - 1);
     const int64_t x_image = height->in * width->in * C, positions = height->out * width->out;
     int64_t x_copy = g->extent[0] * g->extent[1] * C, y_copy = positions * g->padded;
-    if (mode == PICK) {
-        x_copy = 2 * g->extent[0] * (g->extent[1] + 1) * C;
-        y_copy = 2 * g->windows[0] * g->windows[1] * g->padded;
-    }
+    if (mode == CORNU_PICK) cornu__picks_extents(g, &x_copy, &y_copy);
     const int64_t image_bytes = 4 * parts / depth * (x_copy + y_copy);
     g->layers = g->how.passes > 1 ? 2 : 1;
     g->in_place = g->layers == 1 && g->padded == F && out_type->dtype == CORNU_F32;
@@ -133,7 +91,7 @@ static size_t lay_out(FilterGradient *g, const CornuOpCall *op, const CornuType 
     g->room_count = unpools ? cornu__unpool_room(&op->in[1]) : 0;
     g->half_count = g->room_count || (depth > 1 && !g->how.in_place)
                   ? larger(x_image, positions * F) : 0;
-    g->line_count = mode == PICK ? width->in * C : 0;
+    g->line_count = mode == CORNU_PICK ? width->in * C : 0;
     const int64_t sums = (g->chunks * g->layers - g->in_place) * g->rows * g->padded;
     if (scratch) {
         g->sums = scratch;
@@ -150,25 +108,17 @@ static size_t lay_out(FilterGradient *g, const CornuOpCall *op, const CornuType 
 static size_t filter_scratch(const CornuOpCall *op, const CornuType *out_type,
                              const CornuMachine *machine)
 {
-    FilterGradient g;
-    return lay_out(&g, op, out_type, machine, PLAIN, NULL);
-}
-
-/* Of windows of two by two that a step apart meet rows of x a step apart. */
-static bool can_pick(const FilterGradient *g)
-{
-    const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
-    return g->products->picks && !g->gather && height->stride == 1 && width->stride == 1 &&
-           g->walk.in_channels % CORNU_PICK_GROUP == 0 && g->windows[0] > 0 && g->windows[1] > 0;
+    CornuFilterGradient g;
+    return lay_out(&g, op, out_type, machine, CORNU_PLAIN, NULL);
 }
 
 static size_t unpooled_scratch(const CornuOpCall *op, const CornuType *out_type,
                              const CornuMachine *machine)
 {
-    FilterGradient g;
-    const size_t   bytes = lay_out(&g, op, out_type, machine, UNPOOL, NULL);
-    if (!can_pick(&g)) return bytes;
-    const size_t picked = lay_out(&g, op, out_type, machine, PICK, NULL);
+    CornuFilterGradient g;
+    const size_t   bytes = lay_out(&g, op, out_type, machine, CORNU_UNPOOL, NULL);
+    if (!cornu__picks_accepts(&g)) return bytes;
+    const size_t picked = lay_out(&g, op, out_type, machine, CORNU_PICK, NULL);
     return picked > bytes ? picked : bytes;
 }
 
@@ -183,53 +133,43 @@ static bool unpooled_accepts(const CornuOpCall *op, const CornuType *out_type,
 
 /* ---- Copies ---- */
 
-/* Where rows of operands come from and go to: one image in memory, or two in parts of bf16 that
- * are paired. */
-typedef struct {
-    const void *image[2];    /* the second NULL: zeros */
-    int64_t     image_part;
-    float      *to;
-    int64_t     to_part;
-} Copy;
-
-static void copy_row(const FilterGradient *g, const Copy *copy, int64_t from, int64_t to,
-                     int64_t count)
+void cornu__filter_row(const CornuFilterGradient *g, const CornuImages *images, int64_t from,
+                       int64_t to, int64_t count)
 {
     if (g->products->depth == 1) {
-        cornu__parts(&g->how, copy->image[0], from, count, copy->to + to, copy->to_part);
+        cornu__parts(&g->how, images->image[0], from, count, images->to + to, images->to_part);
         return;
     }
     for (int part = 0; part < g->how.parts; part++) {
-        const uint16_t *a = (const uint16_t *)copy->image[0] + part * copy->image_part + from;
-        const uint16_t *b = copy->image[1] ? (const uint16_t *)copy->image[1] +
-                                             part * copy->image_part + from : NULL;
-        float *pairs = copy->to + part * copy->to_part + to;
+        const uint16_t *a = (const uint16_t *)images->image[0] + part * images->image_part + from;
+        const uint16_t *b = images->image[1] ? (const uint16_t *)images->image[1] +
+                                             part * images->image_part + from : NULL;
+        float *pairs = images->to + part * images->to_part + to;
         cornu__bf16()->pair(a, b, count, (uint32_t *)(void *)pairs);
     }
 }
 
-static uint16_t *half(const FilterGradient *g, int thread, int i)
+static uint16_t *half(const CornuFilterGradient *g, int thread, int i)
 {
     return g->halves + (2 * thread + i) * g->how.parts * g->half_count;
 }
 
-/* Images b and, of pairs, b + 1 of an operand that has `count` elements in each. */
-static void find_images(const FilterGradient *g, int operand, int64_t count, int64_t b, int thread,
-                        Copy *copy)
+void cornu__filter_images(const CornuFilterGradient *g, int operand, int64_t count, int64_t b,
+                          int thread, CornuImages *images)
 {
-    copy->image_part = count;
+    images->image_part = count;
     for (int i = 0; i < g->products->depth; i++) {
-        copy->image[i] = NULL;
+        images->image[i] = NULL;
         if (b + i >= g->walk.batch) continue;
-        copy->image[i] = cornu__in_memory(&g->how, g->call->in[operand], (b + i) * count);
+        images->image[i] = cornu__in_memory(&g->how, g->call->in[operand], (b + i) * count);
         if (g->products->depth == 1 || g->how.in_place) continue;
-        cornu__parts(&g->how, copy->image[i], 0, count, half(g, thread, i), count);
-        copy->image[i] = half(g, thread, i);
+        cornu__parts(&g->how, images->image[i], 0, count, half(g, thread, i), count);
+        images->image[i] = half(g, thread, i);
     }
 }
 
 /* x of images b to b_end, if need be with zeros around them. */
-static const float *copy_x(const FilterGradient *g, int64_t b, int64_t b_end, int thread)
+static const float *copy_x(const CornuFilterGradient *g, int64_t b, int64_t b_end, int thread)
 {
     const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
     const int64_t    C = g->walk.in_channels, row = g->extent[1] * C, image = g->extent[0] * row;
@@ -237,43 +177,45 @@ static const float *copy_x(const FilterGradient *g, int64_t b, int64_t b_end, in
     const int64_t    kept_rows = smaller(height->in, g->extent[0] - top);
     const int64_t    kept = larger(0, smaller(width->in, g->extent[1] - left));
     float           *to = g->x + thread * g->how.parts * g->x_part;
-    Copy             copy = { .to = to, .to_part = g->x_part };
+    CornuImages      copy = { .to = to, .to_part = g->x_part };
     for (; b < b_end; b += g->products->depth, copy.to += image) {
-        find_images(g, 0, height->in * width->in * C, b, thread, &copy);
+        cornu__filter_images(g, 0, height->in * width->in * C, b, thread, &copy);
         if (!g->pad_x) {
-            copy_row(g, &copy, 0, 0, image);
+            cornu__filter_row(g, &copy, 0, 0, image);
             continue;
         }
         for (int part = 0; part < g->how.parts; part++)
             memset(copy.to + part * g->x_part, 0, (size_t)image * sizeof(float));
         for (int64_t i = 0; i < kept_rows; i++)
-            copy_row(g, &copy, i * width->in * C, (top + i) * row + left * C, kept * C);
+            cornu__filter_row(g, &copy, i * width->in * C, (top + i) * row + left * C, kept * C);
     }
     return to;
 }
 
 /* d_y of images b to b_end, with zeros behind its filters. */
-static const float *copy_y(const FilterGradient *g, int64_t b, int64_t b_end, int thread)
+static const float *copy_y(const CornuFilterGradient *g, int64_t b, int64_t b_end, int thread)
 {
     const int64_t positions = g->walk.axis[0].out * g->walk.axis[1].out;
     const int64_t F = g->walk.out_channels, image = positions * g->padded;
     float        *to = g->d_y + thread * g->how.parts * g->y_part;
-    Copy          copy = { .to = to, .to_part = g->y_part };
+    CornuImages   copy = { .to = to, .to_part = g->y_part };
     for (; b < b_end; b += g->products->depth, copy.to += image) {
-        find_images(g, 1, positions * F, b, thread, &copy);
+        cornu__filter_images(g, 1, positions * F, b, thread, &copy);
         if (F == g->padded) {
-            copy_row(g, &copy, 0, 0, image);
+            cornu__filter_row(g, &copy, 0, 0, image);
             continue;
         }
         for (int part = 0; part < g->how.parts; part++)
             memset(copy.to + part * g->y_part, 0, (size_t)image * sizeof(float));
-        for (int64_t p = 0; p < positions; p++) copy_row(g, &copy, p * F, p * g->padded, F);
+        for (int64_t p = 0; p < positions; p++)
+            cornu__filter_row(g, &copy, p * F, p * g->padded, F);
     }
     return to;
 }
 
 /* `count` elements of images b and, of pairs, b + 1 in bf16 as operands of the tiles. */
-static void join_halves(const FilterGradient *g, int64_t b, int64_t count, int thread, float *to)
+static void join_halves(const CornuFilterGradient *g, int64_t b, int64_t count, int thread,
+                        float *to)
 {
     const CornuBf16 *bf16 = cornu__bf16();
     if (g->products->depth == 1) bf16->widen(half(g, thread, 0), count, to);
@@ -283,7 +225,7 @@ static void join_halves(const FilterGradient *g, int64_t b, int64_t count, int t
 
 /* d_y of images b and, of pairs, b + 1 in bf16. Windows that overlap add up in f32 and are rounded
  * then, as they would be in memory; others are moved a row at a time, in the first-level cache. */
-static void unpool_halves(FilterGradient *g, int64_t b, int thread, float *to)
+static void unpool_halves(CornuFilterGradient *g, int64_t b, int thread, float *to)
 {
     const CornuPool *pool = &g->unpool.pool;
     const int64_t    images = smaller(g->products->depth, g->walk.batch - b);
@@ -305,7 +247,7 @@ static void unpool_halves(FilterGradient *g, int64_t b, int thread, float *to)
 }
 
 /* d_y of images b to b_end, made from the pool's. */
-static const float *unpool(FilterGradient *g, int64_t b, int64_t b_end, int thread)
+static const float *unpool(CornuFilterGradient *g, int64_t b, int64_t b_end, int thread)
 {
     const CornuPool *pool = &g->unpool.pool;
     const int64_t    image = pool->height.in * pool->width.in * pool->channels;
@@ -316,112 +258,10 @@ static const float *unpool(FilterGradient *g, int64_t b, int64_t b_end, int thre
     return d_y;
 }
 
-/* ---- Windows to pick from ---- */
-
-/* Operands of a column of windows' two rows, for a group of channels. */
-enum { COLUMN = CORNU_WINDOW / 2 };
-
-/* Row `row` of x into its line, zeros where there is none. */
-static const float *line_of(const FilterGradient *g, const Copy *copy, int64_t row)
-{
-    const int64_t to = (row & 1) * g->line_count;
-    if (row >= 0 && row < g->walk.axis[0].in)
-        copy_row(g, copy, row * g->line_count, to, g->line_count);
-    else
-        memset(copy->to + to, 0, (size_t)g->line_count * sizeof(float));
-    return copy->to + to;
-}
-
-/* A group of channels of two rows of x: of each column, zeros beside x included, both rows. */
-static void join_lines(const FilterGradient *g, const float *restrict upper,
-                       const float *restrict lower, float *restrict to)
-{
-    const CornuAxis *width = &g->walk.axis[1];
-    const int64_t    C = g->walk.in_channels, columns = g->extent[1] + 1, low = width->low;
-    const int64_t    first = larger(0, -low), end = smaller(width->in, columns - low);
-    const int64_t    left = smaller(larger(0, low), columns);
-    const int64_t    right = larger(0, columns - larger(left, end + low));
-    memset(to, 0, (size_t)(left * COLUMN) * sizeof *to);
-    to += left * COLUMN;
-    for (int64_t q = first; q < end; q++, to += COLUMN)
-        for (int k = 0; k < CORNU_PICK_GROUP; k++) {
-            to[2 * k] = upper[q * C + k];
-            to[2 * k + 1] = lower[q * C + k];
-        }
-    memset(to, 0, (size_t)(right * COLUMN) * sizeof *to);
-}
-
-/* Channels of a tile from `c` on. */
-static int64_t tile_channels(const FilterGradient *g, int64_t c)
-{
-    return g->walk.in_channels - c < CORNU_PICK_ROWS ? CORNU_PICK_GROUP : CORNU_PICK_ROWS;
-}
-
-/* x of images b to b_end, as CornuOuter's picks want it: of a tile of channels where windows can
- * begin, row by row, and of these the groups of channels. */
-static const float *copy_windows(const FilterGradient *g, int64_t b, int64_t b_end, int thread)
-{
-    const CornuAxis *height = &g->walk.axis[0];
-    const int64_t    C = g->walk.in_channels, group = (g->extent[1] + 1) * COLUMN;
-    float           *x = g->x + thread * g->x_part, *to = x;
-    Copy             copy = { .to = g->lines + 2 * thread * g->line_count };
-    for (; b < b_end; b += g->products->depth) {
-        find_images(g, 0, height->in * g->line_count, b, thread, &copy);
-        const float *upper = line_of(g, &copy, -height->low);
-        for (int64_t i = 0; i < g->extent[0]; i++) {
-            const float *lower = line_of(g, &copy, i + 1 - height->low);
-            for (int64_t c = 0; c < C; c += CORNU_PICK_GROUP) {
-                const int64_t tile = c / CORNU_PICK_ROWS * CORNU_PICK_ROWS;
-                const int64_t row = g->extent[0] * tile + i * tile_channels(g, tile) + c - tile;
-                join_lines(g, upper + c, lower + c, to + row / CORNU_PICK_GROUP * group);
-            }
-            upper = lower;
-        }
-        to += g->extent[0] * C / CORNU_PICK_GROUP * group;
-    }
-    return x;
-}
-
-/* The operand that element `index` of a window of two by two is. */
-static uint32_t operand_of(uint8_t index)
-{
-    return (index & 1) * (CORNU_WINDOW / 2) + (index >> 1);
-}
-
-/* What picks the elements `a` of a window and, of pairs, `b` of another image's; whether both are
- * in windows. */
-static bool find_picks(const FilterGradient *g, const uint8_t *restrict a,
-                       const uint8_t *restrict b, int64_t count, uint32_t *restrict picks)
-{
-    uint8_t most = 0;
-    for (int64_t n = 0; n < count; n++) most |= a[n] | b[n];
-    for (int64_t n = 0; n < count; n++)
-        picks[n] = g->products->depth == 1 ? operand_of(a[n])
-                 : 2 * operand_of(a[n]) | (2 * operand_of(b[n]) + 1) << 16;
-    return most < 4;
-}
-
-/* d_y of the windows of images b to b_end and, behind all that fit here, what they pick. */
-static const float *copy_picks(FilterGradient *g, int64_t b, int64_t b_end, int thread)
-{
-    const int64_t depth = g->products->depth, count = g->unpool.pooled;
-    float        *d_y = g->d_y + thread * g->y_part, *picks = d_y + g->y_part / 2;
-    Copy          copy = { .to = d_y };
-    for (; b < b_end; b += depth, copy.to += count, picks += count) {
-        const uint8_t *index = g->unpool.index + b * count;
-        const bool     two = depth == 2 && b + 1 < g->walk.batch;
-        find_images(g, 1, count, b, thread, &copy);
-        copy_row(g, &copy, 0, 0, count);
-        if (!find_picks(g, index, index + two * count, count, (uint32_t *)(void *)picks))
-            atomic_store(&g->unpool.bad_row, b);
-    }
-    return d_y;
-}
-
 /* ---- Sums ---- */
 
 /* `count` rows of the sum from `row` on, x being where the first meets the first position. */
-static void sum_rows(const FilterGradient *g, CornuOuter outer, float *sums, int64_t row,
+static void sum_rows(const CornuFilterGradient *g, CornuOuter outer, float *sums, int64_t row,
                      int64_t count)
 {
     const int64_t most = outer.offsets ? g->products->gather_rows : g->products->outer_rows;
@@ -448,8 +288,7 @@ static void sum_rows(const FilterGradient *g, CornuOuter outer, float *sums, int
     }
 }
 
-/* The outputs [from, to) along an axis at which a tap meets x. */
-static void tap_range(const CornuAxis *axis, int64_t tap, int64_t *from, int64_t *to)
+void cornu__filter_range(const CornuAxis *axis, int64_t tap, int64_t *from, int64_t *to)
 {
     *from = 0;
     *to = axis->out;
@@ -458,7 +297,7 @@ static void tap_range(const CornuAxis *axis, int64_t tap, int64_t *from, int64_t
 }
 
 /* Taps one by one, each over the positions where it meets x; side by side where all do. */
-static void sum_taps(const FilterGradient *g, CornuOuter outer, float *sums)
+static void sum_taps(const CornuFilterGradient *g, CornuOuter outer, float *sums)
 {
     const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
     const int64_t    C = g->walk.in_channels;
@@ -466,10 +305,10 @@ static void sum_taps(const FilterGradient *g, CornuOuter outer, float *sums)
     const int64_t    step = width->dilation == 1 && inside(width) ? width->taps : 1;
     for (int64_t u = 0; u < height->taps; u++) {
         int64_t i, i_end;
-        tap_range(height, u, &i, &i_end);
+        cornu__filter_range(height, u, &i, &i_end);
         for (int64_t v = 0; v < width->taps; v += step) {
             int64_t j, j_end;
-            tap_range(width, v, &j, &j_end);
+            cornu__filter_range(width, v, &j, &j_end);
             outer.height = i_end - i;
             outer.width = j_end - j;
             outer.x = x;
@@ -485,7 +324,7 @@ static void sum_taps(const FilterGradient *g, CornuOuter outer, float *sums)
 }
 
 /* All taps at once, GATHERED rows at a time. */
-static void sum_gathered(const FilterGradient *g, CornuOuter outer, float *sums)
+static void sum_gathered(const CornuFilterGradient *g, CornuOuter outer, float *sums)
 {
     enum { GATHERED = 64 };
     const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
@@ -503,52 +342,8 @@ static void sum_gathered(const FilterGradient *g, CornuOuter outer, float *sums)
     }
 }
 
-/* A tap's windows [*from, *to) along an axis: those with an output at which it meets x. */
-static void window_range(const FilterGradient *g, int axis, int64_t tap, int64_t *from,
-                         int64_t *to)
-{
-    tap_range(&g->walk.axis[axis], tap, from, to);
-    *to = smaller((*to + 1) / 2, g->windows[axis]);
-    *from = smaller(*from / 2, *to);
-}
-
-/* All taps of some channels and filters before the next ones, so that what they walk over stays in
- * the cache. */
-static void sum_windows(const FilterGradient *g, CornuOuter outer, float *sums)
-{
-    const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
-    const int64_t    C = g->walk.in_channels, lanes = g->products->lanes;
-    const float     *x = outer.x, *y = outer.y;
-    const uint32_t  *picks = outer.picks;
-    outer.sum_stride = g->padded;
-    for (int64_t f = 0; f < g->padded; f += outer.vectors * lanes) {
-        outer.vectors = (int)smaller(2, (g->padded - f) / lanes);
-        for (int64_t c = 0; c < C; c += outer.rows) {
-            outer.rows = (int)tile_channels(g, c);
-            outer.x_row = 2 * outer.rows / CORNU_PICK_GROUP * outer.x_group;
-            for (int64_t tap = 0; tap < height->taps * width->taps; tap++) {
-                const int64_t u = tap / width->taps, v = tap % width->taps;
-                int64_t       i, i_end, j, j_end;
-                window_range(g, 0, u, &i, &i_end);
-                window_range(g, 1, v, &j, &j_end);
-                const int64_t at = i * outer.y_row + j * outer.y_pixel + f;
-                outer.height = i_end - i;
-                outer.width = j_end - j;
-                outer.x = x + (i * outer.x_row + j * outer.x_pixel) +
-                          tap_offset(height, u) * outer.x_row / 2 +
-                          c / CORNU_PICK_GROUP * g->extent[0] * outer.x_group +
-                          tap_offset(width, v) * outer.x_pixel / 2;
-                outer.y = y + at;
-                outer.picks = picks + at;
-                outer.sum = sums + (tap * C + c) * g->padded + f;
-                g->products->outer(&outer);
-            }
-        }
-    }
-}
-
 /* Images b to b_end into the sums, or added to them. */
-static void sum_piece(FilterGradient *g, int64_t b, int64_t b_end, bool add, int thread,
+static void sum_piece(CornuFilterGradient *g, int64_t b, int64_t b_end, bool add, int thread,
                       float *sums)
 {
     const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
@@ -569,24 +364,8 @@ static void sum_piece(FilterGradient *g, int64_t b, int64_t b_end, bool add, int
     else sum_taps(g, outer, sums);
 }
 
-/* The same of windows. */
-static void sum_picked(FilterGradient *g, int64_t b, int64_t b_end, bool add, int thread,
-                       float *sums)
-{
-    const int64_t group = (g->extent[1] + 1) * COLUMN;
-    CornuOuter    outer = {
-        .x = copy_windows(g, b, b_end, thread), .y = copy_picks(g, b, b_end, thread),
-        .x_image = g->extent[0] * g->walk.in_channels / CORNU_PICK_GROUP * group,
-        .x_pixel = CORNU_WINDOW, .x_group = group,
-        .y_image = g->unpool.pooled, .y_row = g->windows[1] * g->padded, .y_pixel = g->padded,
-        .images = ceil_divide(b_end - b, g->products->depth), .add = add,
-    };
-    outer.picks = (const uint32_t *)outer.y + g->y_part / 2;
-    sum_windows(g, outer, sums);
-}
-
 /* Those of chunk c begin with layer c * layers. */
-static float *layer_sums(const FilterGradient *g, int64_t layer)
+static float *layer_sums(const CornuFilterGradient *g, int64_t layer)
 {
     if (g->in_place && layer == 0) return g->call->out[0];
     return g->sums + (layer - g->in_place) * g->rows * g->padded;
@@ -594,14 +373,15 @@ static float *layer_sums(const FilterGradient *g, int64_t layer)
 
 static void sum_chunk(void *context, int64_t chunk, int thread)
 {
-    FilterGradient *g = context;
-    const int64_t   first = chunk * g->chunk_images;
-    const int64_t   end = smaller(g->walk.batch, first + g->chunk_images);
-    int64_t         b = first;
+    CornuFilterGradient *g = context;
+    const int64_t        first = chunk * g->chunk_images;
+    const int64_t        end = smaller(g->walk.batch, first + g->chunk_images);
+    float               *sums = layer_sums(g, chunk * g->layers);
+    int64_t              b = first;
     do {   /* at least once: without images the sums are zero */
-        (g->mode == PICK ? sum_picked : sum_piece)(g, b, smaller(end, b + g->piece_images),
-                                                   b > first, thread,
-                                                   layer_sums(g, chunk * g->layers));
+        const int64_t b_end = smaller(end, b + g->piece_images);
+        if (g->mode == CORNU_PICK) cornu__picks_sum(g, b, b_end, b > first, thread, sums);
+        else sum_piece(g, b, b_end, b > first, thread, sums);
         b += g->piece_images;
     } while (b < end);
 }
@@ -610,7 +390,7 @@ static void sum_chunk(void *context, int64_t chunk, int thread)
 static void add_chunks(void *context, int64_t block, int thread)
 {
     (void)thread;
-    const FilterGradient *g = context;
+    const CornuFilterGradient *g = context;
     const int64_t F = g->walk.out_channels, per_block = larger(1, ADD_BLOCK / g->padded);
     const int64_t end = smaller(g->rows, (block + 1) * per_block);
     for (int64_t row = block * per_block; row < end; row++) {
@@ -629,14 +409,14 @@ static void add_chunks(void *context, int64_t block, int thread)
 
 static CornuStatus grad_filter(const CornuKernelCall *call)
 {
-    FilterGradient     g = { .call = call };
-    const CornuMachine machine = cornu__machine_of(call);
-    lay_out(&g, &call->op, call->out_type, &machine, call->pool ? UNPOOL : PLAIN, call->scratch);
+    CornuFilterGradient g = { .call = call };
+    const CornuMachine  machine = cornu__machine_of(call);
+    lay_out(&g, &call->op, call->out_type, &machine, call->pool ? CORNU_UNPOOL : CORNU_PLAIN,
+            call->scratch);
     if (call->pool) {
         const CornuPool pool = cornu__pool(call->pool);
-        if (can_pick(&g) && cornu__pool_is_exact(&pool) && pool.height.size == 2 &&
-            pool.width.size == 2)
-            lay_out(&g, &call->op, call->out_type, &machine, PICK, call->scratch);
+        if (cornu__picks_accepts(&g) && cornu__picks_takes(&pool))
+            lay_out(&g, &call->op, call->out_type, &machine, CORNU_PICK, call->scratch);
         cornu__unpool_start(&g.unpool, call, 1, g.room, g.room_count);
     }
     cornu__threads_run(call->threads, g.chunks, sum_chunk, &g);

@@ -37,7 +37,9 @@ WorkClass work_class(const CornuProgram *program, const CornuExecutableStep *ste
 typedef struct {
     double flops;       /* needed: without products of padding, whose result is known. Dropped rows
                            of a pool, lookups in place of products and the like are gone from the
-                           program already */
+                           program already. Zeros in a max pool's gradient count, though filter
+                           gradients multiply none where they can pick what meets the others: that
+                           can take less than what is needed takes at the limit */
     double bytes;       /* read and written */
     double near_bytes;  /* of these, what a thread has at hand at a time: what decides on a cache */
     bool   bf16;        /* multiplies bf16 */

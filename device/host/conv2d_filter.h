@@ -1,0 +1,74 @@
+/* What the files of conv2d_grad_filter share: conv2d_filter.c has the whole, conv2d_picks.c what is
+ * behind a max pooling of two by two. */
+#ifndef CORNU_DEVICE_HOST_CONV2D_FILTER_H
+#define CORNU_DEVICE_HOST_CONV2D_FILTER_H
+
+#include "convolution.h"
+#include "precision.h"
+#include "unpool.h"
+
+/* Where d_y comes from: memory, a pool's gradient, or one whose windows are picked from. */
+typedef enum { CORNU_PLAIN, CORNU_UNPOOL, CORNU_PICK } CornuFilterMode;
+
+typedef struct {
+    const CornuKernelCall *call;
+    CornuFilterMode        mode;
+    CornuMultiplication    how;
+    const CornuProducts   *products;
+    CornuWalk              walk;
+    int64_t                rows;       /* h w C                                              */
+    int64_t                padded;     /* F, rounded up to whole registers                   */
+    int64_t                layers;     /* of a chunk's sums: the last pass and, of several,
+                                          those before, whose terms are small                */
+    int64_t                chunks, chunk_images, piece_images;
+    int64_t                extent[2];  /* of x, or of its padded copy                        */
+    bool                   gather, pad_x, copy_x, copy_y;
+    int64_t                windows[2]; /* of CORNU_PICK: outputs; then `extent` of x counts where
+                                          windows can begin                                  */
+    bool                   in_place;   /* the first chunk's sums are the result              */
+    int64_t                x_part, y_part, half_count;    /* elements of a piece's copies    */
+    float                 *sums;       /* chunks x layers x rows x padded, but those in place */
+    /* Copies of a thread's piece in operands of 4 bytes, part by part. Halves are two images in
+     * bf16, before they are paired; lines, of CORNU_PICK, two rows of x. */
+    float                 *x, *d_y, *room, *lines;
+    int64_t                room_count, line_count;
+    uint16_t              *halves;
+    CornuUnpool            unpool;     /* of call->pool                                      */
+} CornuFilterGradient;
+
+/* Where rows of operands come from and go to: one image in memory, or two in parts of bf16 that
+ * are paired. */
+typedef struct {
+    const void *image[2];    /* the second NULL: zeros */
+    int64_t     image_part;
+    float      *to;
+    int64_t     to_part;
+} CornuImages;
+
+/* Images b and, of pairs, b + 1 of an operand that has `count` elements in each. */
+void cornu__filter_images(const CornuFilterGradient *g, int operand, int64_t count, int64_t b,
+                          int thread, CornuImages *images);
+
+/* `count` elements of them from `from` on, to element `to` and on. */
+void cornu__filter_row(const CornuFilterGradient *g, const CornuImages *images, int64_t from,
+                       int64_t to, int64_t count);
+
+/* The outputs [from, to) along an axis at which a tap meets x. */
+void cornu__filter_range(const CornuAxis *axis, int64_t tap, int64_t *from, int64_t *to);
+
+/* ---- conv2d_picks.c ---- */
+
+/* Whether the gradient, laid out for CORNU_UNPOOL, can be made so behind some pool; and whether
+ * that is such a pool. */
+bool cornu__picks_accepts(const CornuFilterGradient *g);
+bool cornu__picks_takes(const CornuPool *pool);
+
+/* Finds the extents, and how many operands the copies of an image of x, or of two, and of d_y
+ * are. */
+void cornu__picks_extents(CornuFilterGradient *g, int64_t *x_count, int64_t *y_count);
+
+/* Images b to b_end into the sums, or added to them. */
+void cornu__picks_sum(CornuFilterGradient *g, int64_t b, int64_t b_end, bool add, int thread,
+                      float *sums);
+
+#endif
