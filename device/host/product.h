@@ -63,12 +63,12 @@ typedef struct {
  * offsets[m] if that is not NULL. rows is at most outer_rows, with offsets gather_rows. Of bf16 all
  * of x and y is pairs, the two of a pair being multiplied by the two of the other and both added.
  *
- * With picks each column takes another one of the four elements of a window of two by two: where
- * x holds windows, CORNU_PICK_ROWS of them side by side, as CORNU_WINDOW operands,
- *     operand (column of the window) 8 + m % 4 2 + (row of the window), groups of 4 m x_group apart
- * rows being 4 or 8, and column n takes the one that picks[b y_image + i y_row + j y_pixel + n]
- * names: that operand's number for m = 0; of bf16 for each of the two of a pair, in its half, twice
- * the number, in the upper half plus one.
+ * With picks, x has windows of two by two at (b, i, j), and each column n takes one of a window's
+ * four elements. The windows of a group of CORNU_PICK_GROUP rows m are CORNU_WINDOW operands:
+ *     element (p, q) of row m's is operand 8 q + 2 (m % 4) + p, groups are x_group apart
+ * and picks, laid out as y, names the element by the number of its operand in row 0, 8 q + p. Of
+ * bf16, where the images of a pair take elements of their own, the lower half has twice the number
+ * for the one, the upper half twice the number plus one for the other. rows is 4 or 8.
  */
 enum { CORNU_WINDOW = 16, CORNU_PICK_GROUP = 4, CORNU_PICK_ROWS = 8 };
 

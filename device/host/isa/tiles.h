@@ -205,13 +205,24 @@ INLINE void outer_step(int rows, int vectors, const Operand *x, const ptrdiff_t 
     }
 }
 
+INLINE void outer_start(int rows, int vectors, const CornuOuter *outer, Sums sum)
+{
+    const float *from = outer->sum;
+    UNROLL for (int i = 0; i < rows * vectors; i++)
+        sum[i] = outer->add ? load(from + i / vectors * outer->sum_stride + i % vectors * LANES)
+                            : (Lanes){ 0 };
+}
+
+INLINE void outer_store(int rows, int vectors, const CornuOuter *outer, const Sums sum)
+{
+    UNROLL for (int i = 0; i < rows * vectors; i++)
+        store(outer->sum + i / vectors * outer->sum_stride + i % vectors * LANES, sum[i]);
+}
+
 INLINE void outer_of(int rows, int vectors, const CornuOuter *outer, const ptrdiff_t *offsets)
 {
-    Sums   sum;
-    float *to = outer->sum;
-    UNROLL for (int i = 0; i < rows * vectors; i++)
-        sum[i] = outer->add ? load(to + i / vectors * outer->sum_stride + i % vectors * LANES)
-                            : (Lanes){ 0 };
+    Sums sum;
+    outer_start(rows, vectors, outer, sum);
     for (int64_t b = 0; b < outer->images; b++)
         for (int64_t i = 0; i < outer->height; i++) {
             const Operand *x = (const Operand *)outer->x + b * outer->x_image + i * outer->x_row;
@@ -222,8 +233,7 @@ INLINE void outer_of(int rows, int vectors, const CornuOuter *outer, const ptrdi
                 y += outer->y_pixel;
             }
         }
-    UNROLL for (int i = 0; i < rows * vectors; i++)
-        store(to + i / vectors * outer->sum_stride + i % vectors * LANES, sum[i]);
+    outer_store(rows, vectors, outer, sum);
 }
 
 INLINE void outer_rows(int vectors, const CornuOuter *outer)
@@ -293,11 +303,8 @@ INLINE void pick_step(int rows, int vectors, const Operand *x, ptrdiff_t group,
 
 INLINE void pick_of(int rows, int vectors, const CornuOuter *outer)
 {
-    Sums   sum;
-    float *to = outer->sum;
-    UNROLL for (int i = 0; i < rows * vectors; i++)
-        sum[i] = outer->add ? load(to + i / vectors * outer->sum_stride + i % vectors * LANES)
-                            : (Lanes){ 0 };
+    Sums sum;
+    outer_start(rows, vectors, outer, sum);
     for (int64_t b = 0; b < outer->images; b++)
         for (int64_t i = 0; i < outer->height; i++) {
             const ptrdiff_t at = b * outer->y_image + i * outer->y_row;
@@ -311,8 +318,7 @@ INLINE void pick_of(int rows, int vectors, const CornuOuter *outer)
                 picks += outer->y_pixel;
             }
         }
-    UNROLL for (int i = 0; i < rows * vectors; i++)
-        store(to + i / vectors * outer->sum_stride + i % vectors * LANES, sum[i]);
+    outer_store(rows, vectors, outer, sum);
 }
 
 INLINE void pick_rows(int vectors, const CornuOuter *outer)
