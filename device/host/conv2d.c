@@ -559,14 +559,17 @@ static CornuStatus conv2d(const CornuKernelCall *call)
     const bool         unpools = call->pool && call->pool->id == CORNU_OP_MAX_POOL2D_GRAD;
     CornuUnpool        unpool;
     Convolution        c = { .call = call, .panels = call->in[unpools ? 2 : 1],
-                             .pools = call->pool && !unpools, .unpool = unpools ? &unpool : NULL };
+                             .pools = call->pool && !unpools };
     const CornuMachine machine = cornu__machine_of(call);
     lay_out(&c, &call->op, call->out_type, &machine, unpools, call->scratch);
     const CornuAxis *height = &c.walk.axis[0];
     c.along_width = c.gather || rows_along_width(&c);
     c.groups = c.along_width ? c.walk.batch : ceil_divide(c.walk.batch, c.products->tile_rows);
     c.slabs = smaller(height->out, ceil_divide(unpools ? FEW_UNITS : UNITS, larger(1, c.groups)));
-    if (unpools) cornu__unpool_start(&unpool, call, 0, c.room, c.room_count);
+    if (unpools) {
+        cornu__unpool_start(&unpool, call, 0, c.room, c.room_count);
+        c.unpool = &unpool;
+    }
     if (c.pools) {
         c.slabs = 1;
         c.pool = cornu__pool(call->pool);

@@ -363,11 +363,13 @@ static void make_strip(void *context, int64_t block, int thread)
 static CornuStatus few(const CornuKernelCall *call)
 {
     CornuUnpool        unpool;
-    Columns            c = { .call = call, .panels = call->in[call->pool ? 2 : 1],
-                             .unpool = call->pool ? &unpool : NULL };
+    Columns            c = { .call = call, .panels = call->in[call->pool ? 2 : 1] };
     const CornuMachine machine = cornu__machine_of(call);
     lay_out(&c, &call->op, call->out_type, &machine, call->pool, call->scratch);
-    if (call->pool) cornu__unpool_start(&unpool, call, 0, c.room, c.room_count);
+    if (call->pool) {
+        cornu__unpool_start(&unpool, call, 0, c.room, c.room_count);
+        c.unpool = &unpool;
+    }
     memset(c.zeros, 0, (size_t)c.padded * sizeof(float));
     cornu__threads_run(call->threads, c.walk.batch * c.slabs * c.strips, make_strip, &c);
     return call->pool ? cornu__unpool_status(&unpool) : CORNU_OK;

@@ -503,8 +503,8 @@ static CornuValue find_packed(const Fuser *f, const CornuKernel *kernel, const C
 }
 
 /* The step that packs one of the kernel's operands, if there is none yet; the kernel reads the
- * panels in its place, read value `packed`, from then on. No step where the kernel takes them all as
- * they stand. */
+ * panels in its place, as value `packed` of those it reads. No step where the kernel takes them all
+ * as they stand. */
 static CornuStatus add_pack(Fuser *f, int op, int position, CornuValue *in, int *packed)
 {
     CornuType             types[CORNU_MAX_INPUTS];
