@@ -57,38 +57,43 @@ static void cut_batch(CornuFilterGradient *g, int64_t piece, int64_t shards)
     g->piece_images = ceil_divide(g->piece_images, depth) * depth;
 }
 
-/* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
-static size_t lay_out(CornuFilterGradient *g, const CornuOpCall *op, const CornuType *out_type,
-                      const CornuMachine *machine, CornuFilterMode mode, float *scratch)
+static void find_extents(CornuFilterGradient *g, const CornuOpCall *op, const CornuType *out_type,
+                         const CornuMachine *machine)
 {
-    const bool    unpools = mode != CORNU_PLAIN;
-    const int64_t threads = machine->threads;
-    g->mode = mode;
     g->how = cornu__multiplication(machine->multiplier, op->in[0].dtype);
     g->products = g->how.products;
     g->walk = cornu__walk(op, out_type);
+    const int64_t row = g->walk.axis[1].taps * g->walk.in_channels;
+    g->rows = g->walk.axis[0].taps * row;
+    g->padded = ceil_divide(g->walk.out_channels, g->products->lanes) * g->products->lanes;
+    g->gather = row < FEW;
+    g->layers = g->how.passes > 1 ? 2 : 1;
+    g->in_place = g->layers == 1 && g->padded == g->walk.out_channels &&
+                  out_type->dtype == CORNU_F32;
+}
+
+/* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
+static size_t lay_out(CornuFilterGradient *g, const CornuOpCall *op, const CornuMachine *machine,
+                      CornuFilterMode mode, float *scratch)
+{
     const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
-    const int64_t    C = g->walk.in_channels, F = g->walk.out_channels;
+    const int64_t    C = g->walk.in_channels, F = g->walk.out_channels, threads = machine->threads;
     const int64_t    parts = g->how.parts, depth = g->products->depth;
-    g->rows = height->taps * width->taps * C;
-    g->padded = ceil_divide(F, g->products->lanes) * g->products->lanes;
-    g->gather = width->taps * C < FEW;
+    g->mode = mode;
     g->pad_x = g->gather && !(inside(height) && inside(width));
     g->copy_x = depth > 1 || !g->how.in_place || g->pad_x || mode == CORNU_PICK;
-    g->copy_y = depth > 1 || !g->how.in_place || unpools || g->padded != F;
+    g->copy_y = depth > 1 || !g->how.in_place || mode != CORNU_PLAIN || g->padded != F;
     for (int a = 0; a < 2; a++)
         g->extent[a] = g->pad_x ? cornu__axis_reach(&g->walk.axis[a]) : g->walk.axis[a].in;
     const int64_t x_image = height->in * width->in * C, positions = height->out * width->out;
     int64_t x_copy = g->extent[0] * g->extent[1] * C, y_copy = positions * g->padded;
     if (mode == CORNU_PICK) cornu__picks_extents(g, &x_copy, &y_copy);
     const int64_t image_bytes = 4 * parts / depth * (x_copy + y_copy);
-    g->layers = g->how.passes > 1 ? 2 : 1;
-    g->in_place = g->layers == 1 && g->padded == F && out_type->dtype == CORNU_F32;
     const int64_t piece = larger(1, PIECE_BYTES / larger(1, image_bytes));
     cut_batch(g, ceil_divide(piece, depth) * depth, larger(1, machine->shards));
     g->x_part = g->copy_x ? g->piece_images / depth * x_copy : 0;
     g->y_part = g->copy_y ? g->piece_images / depth * y_copy : 0;
-    g->room_count = unpools ? cornu__unpool_room(&op->in[1]) : 0;
+    g->room_count = mode == CORNU_UNPOOL ? cornu__unpool_room(&op->in[1]) : 0;
     g->half_count = g->room_count || (depth > 1 && !g->how.in_place)
                   ? larger(x_image, positions * F) : 0;
     g->line_count = mode == CORNU_PICK ? width->in * C : 0;
@@ -109,22 +114,24 @@ static size_t filter_scratch(const CornuOpCall *op, const CornuType *out_type,
                              const CornuMachine *machine)
 {
     CornuFilterGradient g;
-    return lay_out(&g, op, out_type, machine, CORNU_PLAIN, NULL);
+    find_extents(&g, op, out_type, machine);
+    return lay_out(&g, op, machine, CORNU_PLAIN, NULL);
 }
 
 static size_t unpooled_scratch(const CornuOpCall *op, const CornuType *out_type,
-                             const CornuMachine *machine)
+                               const CornuMachine *machine)
 {
     CornuFilterGradient g;
-    const size_t   bytes = lay_out(&g, op, out_type, machine, CORNU_UNPOOL, NULL);
+    find_extents(&g, op, out_type, machine);
+    const size_t bytes = lay_out(&g, op, machine, CORNU_UNPOOL, NULL);
     if (!cornu__picks_accepts(&g)) return bytes;
-    const size_t picked = lay_out(&g, op, out_type, machine, CORNU_PICK, NULL);
+    const size_t picked = lay_out(&g, op, machine, CORNU_PICK, NULL);
     return picked > bytes ? picked : bytes;
 }
 
 /* The gradient of a pool is made in place of the copy, so there must be nothing to pad or split. */
 static bool unpooled_accepts(const CornuOpCall *op, const CornuType *out_type,
-                           const CornuMachine *machine)
+                             const CornuMachine *machine)
 {
     const CornuMultiplication how = cornu__multiplication(machine->multiplier, op->in[0].dtype);
     return cornu__product_unpools(op, out_type, machine) &&
@@ -407,18 +414,20 @@ static void add_chunks(void *context, int64_t block, int thread)
     }
 }
 
+static CornuFilterMode mode_of(const CornuFilterGradient *g)
+{
+    if (!g->call->pool) return CORNU_PLAIN;
+    const CornuPool pool = cornu__pool(g->call->pool);
+    return cornu__picks_accepts(g) && cornu__picks_takes(&pool) ? CORNU_PICK : CORNU_UNPOOL;
+}
+
 static CornuStatus grad_filter(const CornuKernelCall *call)
 {
     CornuFilterGradient g = { .call = call };
     const CornuMachine  machine = cornu__machine_of(call);
-    lay_out(&g, &call->op, call->out_type, &machine, call->pool ? CORNU_UNPOOL : CORNU_PLAIN,
-            call->scratch);
-    if (call->pool) {
-        const CornuPool pool = cornu__pool(call->pool);
-        if (cornu__picks_accepts(&g) && cornu__picks_takes(&pool))
-            lay_out(&g, &call->op, call->out_type, &machine, CORNU_PICK, call->scratch);
-        cornu__unpool_start(&g.unpool, call, 1, g.room, g.room_count);
-    }
+    find_extents(&g, &call->op, call->out_type, &machine);
+    lay_out(&g, &call->op, &machine, mode_of(&g), call->scratch);
+    if (call->pool) cornu__unpool_start(&g.unpool, call, 1, g.room, g.room_count);
     cornu__threads_run(call->threads, g.chunks, sum_chunk, &g);
     if (g.chunks > 1 || !g.in_place)
         cornu__threads_run(call->threads, ceil_divide(g.rows, larger(1, ADD_BLOCK / g.padded)),

@@ -58,8 +58,7 @@ void cornu__filter_range(const CornuAxis *axis, int64_t tap, int64_t *from, int6
 
 /* ---- conv2d_picks.c ---- */
 
-/* Whether the gradient, laid out for CORNU_UNPOOL, can be made so behind some pool; and whether
- * that is such a pool. */
+/* Whether the gradient can be made so behind some pool; and whether that is such a pool. */
 bool cornu__picks_accepts(const CornuFilterGradient *g);
 bool cornu__picks_takes(const CornuPool *pool);
 

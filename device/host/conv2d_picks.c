@@ -155,37 +155,50 @@ static void window_range(const CornuFilterGradient *g, int axis, int64_t tap, in
     *from = smaller(*from / 2, *to);
 }
 
+/* All taps of some channels and filters, x, y, picks and sum being those of the first window and
+ * tap. */
+static void sum_taps(const CornuFilterGradient *g, CornuOuter outer)
+{
+    const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
+    const float     *x = outer.x, *y = outer.y;
+    const uint32_t  *picks = outer.picks;
+    for (int64_t u = 0; u < height->taps; u++) {
+        int64_t i, i_end;
+        window_range(g, 0, u, &i, &i_end);
+        outer.height = i_end - i;
+        for (int64_t v = 0; v < width->taps; v++) {
+            int64_t j, j_end;
+            window_range(g, 1, v, &j, &j_end);
+            const int64_t at = i * outer.y_row + j * outer.y_pixel;
+            outer.width = j_end - j;
+            outer.x = x + (2 * i + tap_offset(height, u)) * outer.x_row / 2 +
+                      (2 * j + tap_offset(width, v)) * outer.x_pixel / 2;
+            outer.y = y + at;
+            outer.picks = picks + at;
+            g->products->outer(&outer);
+            outer.sum += g->walk.in_channels * g->padded;
+        }
+    }
+}
+
 /* All taps of some channels and filters before the next ones, so that what they walk over stays in
  * the cache. */
 static void sum_windows(const CornuFilterGradient *g, CornuOuter outer, float *sums)
 {
-    const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
-    const int64_t    C = g->walk.in_channels, lanes = g->products->lanes;
-    const float     *x = outer.x, *y = outer.y;
-    const uint32_t  *picks = outer.picks;
+    const int64_t   C = g->walk.in_channels, lanes = g->products->lanes;
+    const float    *x = outer.x, *y = outer.y;
+    const uint32_t *picks = outer.picks;
     outer.sum_stride = g->padded;
     for (int64_t f = 0; f < g->padded; f += outer.vectors * lanes) {
         outer.vectors = (int)smaller(2, (g->padded - f) / lanes);
+        outer.y = y + f;
+        outer.picks = picks + f;
         for (int64_t c = 0; c < C; c += outer.rows) {
             outer.rows = (int)tile_channels(g, c);
             outer.x_row = 2 * outer.rows / CORNU_PICK_GROUP * outer.x_group;
-            for (int64_t tap = 0; tap < height->taps * width->taps; tap++) {
-                const int64_t u = tap / width->taps, v = tap % width->taps;
-                int64_t       i, i_end, j, j_end;
-                window_range(g, 0, u, &i, &i_end);
-                window_range(g, 1, v, &j, &j_end);
-                const int64_t at = i * outer.y_row + j * outer.y_pixel + f;
-                outer.height = i_end - i;
-                outer.width = j_end - j;
-                outer.x = x + (i * outer.x_row + j * outer.x_pixel) +
-                          tap_offset(height, u) * outer.x_row / 2 +
-                          c / CORNU_PICK_GROUP * g->extent[0] * outer.x_group +
-                          tap_offset(width, v) * outer.x_pixel / 2;
-                outer.y = y + at;
-                outer.picks = picks + at;
-                outer.sum = sums + (tap * C + c) * g->padded + f;
-                g->products->outer(&outer);
-            }
+            outer.x = x + c / CORNU_PICK_GROUP * g->extent[0] * outer.x_group;
+            outer.sum = sums + c * g->padded + f;
+            sum_taps(g, outer);
         }
     }
 }
