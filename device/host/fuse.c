@@ -32,6 +32,7 @@ typedef struct {
     const CornuKernel *kernel;
     int                pool;      /* the pooling joined with a convolution, -1: none */
     bool               in_memory[CORNU_MAX_OUTPUTS]; /* outputs others read from memory */
+    bool               pinned[CORNU_MAX_OUTPUTS];    /* and not only groups of as many elements */
     bool               written_out;    /* looked through, but needed in memory */
     int                stamp;          /* of the search that came by last */
 } Node;
@@ -304,12 +305,13 @@ static void form_groups(Fuser *f)
 
 /* ---- What must be in memory ---- */
 
+/* `value` is read from memory, through views and broadcasts too, whose operands then are. */
 static void need(Fuser *f, CornuValue value)
 {
     const CornuProgramValue *made = &f->program->values[value];
-    if (made->op < 0 || f->nodes[made->op].in_memory[made->index]) return;
+    if (made->op < 0 || f->nodes[made->op].pinned[made->index]) return;
     Node *node = &f->nodes[made->op];
-    node->in_memory[made->index] = true;
+    node->in_memory[made->index] = node->pinned[made->index] = true;
     if (node->kind != NODE_LOOKED_THROUGH) return;
     CornuPart part;
     if (cornu__is_view(f->program, &f->program->ops[made->op], &part)) {
@@ -332,7 +334,11 @@ static void need_operand(Fuser *f, int op, int k)
     if (f->program->ops[op].id != CORNU_OP_RANDOM_UNIFORM)
         value = cornu__elementwise_source(f->program, value, &access);
     int maker = f->program->values[value].op, direct = register_maker(f, op, k);
-    if (direct >= 0 && f->nodes[direct].unit == f->nodes[op].unit) return;
+    if (direct >= 0) {   /* in a register, once the two are in one group */
+        if (f->nodes[direct].unit != f->nodes[op].unit)
+            f->nodes[direct].in_memory[f->program->values[value].index] = true;
+        return;
+    }
     if (maker >= 0 && f->program->ops[maker].id == CORNU_OP_CONSTANT &&
         f->program->ops[op].id != CORNU_OP_RANDOM_UNIFORM)
         return;
@@ -390,16 +396,6 @@ static int only_reader(const Fuser *f, int op)
     return reader == f->nodes[op].unit ? -1 : reader;
 }
 
-/* Whether everything that reads the op's result does so through register_maker. */
-static bool is_read_by_groups_only(const Fuser *f, int op)
-{
-    int reads = 0;
-    for (int i = op + 1; i < f->program->op_count; i++)
-        for (int k = 0; k < f->program->ops[i].in_count; k++)
-            reads += f->nodes[i].kind == NODE_GROUP && register_maker(f, i, k) == op;
-    return reads == f->nodes[op].uses;
-}
-
 /* Whether the op can be computed later from memory at no more traffic than its result
  * costs: from one operand that is there anyway, and scalars. */
 static bool is_cheap_to_delay(const Fuser *f, int op)
@@ -432,9 +428,7 @@ static void delay_ops(Fuser *f)
 {
     for (int i = f->program->op_count - 1; i >= 0; i--) {
         Node *node = &f->nodes[i];
-        if (node->kind != NODE_GROUP || !node->in_memory[0] ||
-            !is_read_by_groups_only(f, i))
-            continue;
+        if (node->kind != NODE_GROUP || !node->in_memory[0] || node->pinned[0]) continue;
         int reader = only_reader(f, i);
         if (reader < 0 || size_of(f, reader) >= MOST_OPS || !is_cheap_to_delay(f, i))
             continue;

@@ -84,6 +84,25 @@ static void test_copy_where_a_reader_needs_the_result(void **state)
     cornu_program_free(p);
 }
 
+/* A mean that a later group alone reads in registers, and a sum reads, too, through a reshape: it
+ * has to be in memory for the sum. */
+static void test_a_sum_reads_through_a_reshape(void **state)
+{
+    (void)state;
+    CornuProgram    *p = cornu_program_create();
+    const CornuShape rows = cornu_shape(2, 2, 2);
+    CornuValue       x = input(p, cornu_type(CORNU_F32, 2, 3, 4));
+    CornuValue       third = constant(p, CORNU_F32, 1.0 / 3.0);
+    CornuValue       mean = op2(p, CORNU_OP_MULTIPLY, reduce(p, CORNU_OP_REDUCE_SUM, x, 1 << 1),
+                                broadcast(p, third, cornu_shape(2, 4)));
+    CornuValue       seen = reshape(p, mean, rows);
+    CornuAttributes  last = { .reduce = { .axes = 1 << 2, .keep = 1 } };
+    CornuValue       sum = op(p, CORNU_OP_REDUCE_SUM, &last, &seen, 1);
+    output(p, op2(p, CORNU_OP_SUBTRACT, seen, broadcast(p, sum, rows)), -1);
+    check(p, 1e-6, "a sum through a reshape");
+    cornu_program_free(p);
+}
+
 static void test_counters_take_no_kernel_each(void **state)
 {
     (void)state;
@@ -427,6 +446,7 @@ int main(void)
         cmocka_unit_test(test_variables_that_trade_places),
         cmocka_unit_test(test_readers_run_before_the_writer),
         cmocka_unit_test(test_copy_where_a_reader_needs_the_result),
+        cmocka_unit_test(test_a_sum_reads_through_a_reshape),
         cmocka_unit_test(test_counters_take_no_kernel_each),
         cmocka_unit_test(test_views_and_equal_ops_cost_nothing),
         cmocka_unit_test(test_what_is_put_together_is_made_there),
