@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "clock_internal.h"
+#include "debug_internal.h"
 #include "log_internal.h"
 #include "memory_internal.h"
 #include "nearest.h"
@@ -243,18 +244,6 @@ CornuStatus cornu_buffer_read_part(const CornuBuffer *buffer, int64_t first, Cor
 
 /* ---- Programs ---- */
 
-bool cornu__dumps(const char *word)
-{
-    const char *list = getenv("CORNU_DUMP");
-    size_t      length = strlen(word);
-    while (list && *list) {
-        size_t size = strcspn(list, ",");
-        if (size == length && strncmp(list, word, length) == 0) return true;
-        list += size + (list[size] == ',');
-    }
-    return false;
-}
-
 static CornuExecutable *compiled_before(CornuDevice *device, const CornuProgram *program,
                                         uint64_t hash)
 {
@@ -312,7 +301,7 @@ CornuExecutable *cornu_device_compile(CornuDevice *device, const CornuProgram *p
         found->users++;
         return found;
     }
-    if (check_collectives(device, program)) return cornu__null();
+    if (check_collectives(device, program) || cornu__check_passes()) return cornu__null();
 
     if (cornu__dumps("program")) cornu_program_print(program, stderr);
     CornuProgram *copy = cornu_program_copy(program);

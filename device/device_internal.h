@@ -103,9 +103,6 @@ CornuStatus cornu__memory_fail(const CornuDevice *device, const char *what, int6
 /* Counts what was taken, or with a minus given back. */
 void        cornu__memory_count(CornuDevice *device, CornuUse use, int64_t more);
 
-/* Whether CORNU_DUMP names this word. device.c prints "program", once per compilation. */
-bool cornu__dumps(const char *word);
-
 extern const CornuDeviceClass cornu__reference_device, cornu__cpu_device, cornu__tpu_device;
 
 #endif

@@ -14,6 +14,7 @@
  *
  * The program is recorded anew from front to back; map[] follows the values.
  */
+#include "../device/debug_internal.h"
 #include "graph_internal.h"
 
 typedef struct {
@@ -21,6 +22,7 @@ typedef struct {
     CornuProgram       *to;
     CornuValue         *map;    /* value of `from` -> value of `to` */
     int                *uses;   /* of each value of `from`, by its ops */
+    bool                improves;   /* else ops without a gradient are decomposed, and that is all */
 } Rewrite;
 
 static const CornuProgramOp *producer(const CornuProgram *program, CornuValue value)
@@ -228,9 +230,10 @@ static CornuStatus rewrite_op(Rewrite *r, const CornuProgramOp *op, bool differe
     CornuValue  usual[USUAL], *in = usual, out[CORNU_MAX_OUTPUTS];
     CornuStatus status;
     int                   bias;
-    const CornuProgramOp *lookup = op->id == CORNU_OP_MATMUL ? find_lookup(r, op) : NULL;
-    const CornuProgramOp *biased = find_biased_lookup(r, op, &bias);
-    if (op->id == CORNU_OP_MAX_POOL2D) {
+    const CornuProgramOp *lookup =
+        r->improves && op->id == CORNU_OP_MATMUL ? find_lookup(r, op) : NULL;
+    const CornuProgramOp *biased = r->improves ? find_biased_lookup(r, op, &bias) : NULL;
+    if (r->improves && op->id == CORNU_OP_MAX_POOL2D) {
         status = rewrite_max_pool(r, op, out);
     } else if (lookup) {
         status = rewrite_lookup(r, op, lookup, out);
@@ -283,7 +286,8 @@ CornuStatus cornu__rewrite(CornuGraph *graph, bool differentiable)
     size_t  count = (size_t)graph->program->value_count;
     Rewrite r = { .from = graph->program, .to = cornu_program_create(),
                   .map = cornu__allocate(count, sizeof *r.map),
-                  .uses = cornu__allocate(count, sizeof *r.uses) };
+                  .uses = cornu__allocate(count, sizeof *r.uses),
+                  .improves = cornu__pass_runs(CORNU_PASS_REWRITE) };
     CornuStatus status = r.to && r.map && r.uses ? rewrite_program(&r, differentiable)
                                                  : CORNU_ERR_MEMORY;
     if (!status) status = move_handles(graph, r.to, r.map);

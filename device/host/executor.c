@@ -212,7 +212,7 @@ CornuStatus cornu__plan_build(CornuPlan *plan, const CornuHost *host,
     }
     plan->scratch_bytes = (plan->scratch_bytes + 63) / 64 * 64;
     if (cornu__dumps("plan")) cornu__plan_print(plan, stderr);
-    return CORNU_OK;
+    return cornu__verifies() ? cornu__plan_verify(plan) : CORNU_OK;
 }
 
 /* Whether all that the step reads or writes is where it belongs already. */

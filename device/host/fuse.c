@@ -619,15 +619,18 @@ CornuStatus cornu__fuse(CornuPlan *plan)
     f.nodes = cornu__allocate((size_t)f.program->op_count, sizeof *f.nodes);
     if (!f.nodes) return CORNU_ERR_MEMORY;
     classify(&f);
+    const bool pools = cornu__pass_runs(CORNU_PASS_POOL);
+    const bool epilogues = cornu__pass_runs(CORNU_PASS_EPILOGUE);
+    const bool gates = cornu__pass_runs(CORNU_PASS_GATE);
     for (int i = 0; i < f.program->op_count; i++)
         if (f.nodes[i].kind == NODE_KERNEL && f.nodes[i].unit == i) {
-            join_pool(&f, i);
-            absorb_epilogue(&f, i);
-            absorb_gate(&f, i);
+            if (pools) join_pool(&f, i);
+            if (epilogues) absorb_epilogue(&f, i);
+            if (gates) absorb_gate(&f, i);
         }
-    form_groups(&f);
+    if (cornu__pass_runs(CORNU_PASS_GROUP)) form_groups(&f);
     find_needs(&f);
-    delay_ops(&f);
+    if (cornu__pass_runs(CORNU_PASS_DELAY)) delay_ops(&f);
 
     CornuStatus status = CORNU_OK;
     for (int i = 0; i < f.program->op_count && status == CORNU_OK; i++) {

@@ -8,12 +8,14 @@
  *     fuse        ops become steps: kernels with epilogues, elementwise groups
  *     plan        steps are ordered, values get their memory
  *
- * The first four map programs to programs, the others fill a CornuPlan. CORNU_DUMP=program
- * shows the program after each of the first, CORNU_DUMP=plan the steps.
+ * The first four map programs to programs, the others fill a CornuPlan, which verify.c checks if
+ * CORNU_VERIFY is 1. CORNU_DUMP=program shows the program after each of the first, CORNU_DUMP=plan
+ * the steps; CORNU_PASSES leaves passes out (debug_internal.h).
  */
 #ifndef CORNU_DEVICE_HOST_PASSES_H
 #define CORNU_DEVICE_HOST_PASSES_H
 
+#include "../debug_internal.h"
 #include "elementwise.h"
 #include "executor.h"
 #include "kernel.h"
@@ -65,6 +67,9 @@ CornuStatus       cornu__rewrite_keep(CornuRewrite *rewrite, const CornuProgramO
 /* Declares the same outputs, frees all but the new program, which it returns; NULL after
  * a failure. */
 CornuProgram     *cornu__rewrite_end(CornuRewrite *rewrite, CornuStatus status);
+
+/* A copy: what a pass gives that is left out. */
+CornuProgram     *cornu__rewrite_nothing(const CornuProgram *program, bool one_shard);
 
 /* What a kernel may ask about the device. */
 CornuMachine cornu__machine(const CornuHost *host);
@@ -182,6 +187,9 @@ CornuStatus  cornu__nested_run(const CornuNested *nested, const CornuStep *step,
 /* Takes the program. */
 CornuStatus cornu__fuse(CornuPlan *plan);
 CornuStatus cornu__plan_memory(CornuPlan *plan);
+/* CORNU_ERR_UNSUPPORTED for a plan that does not compute its program, naming step and value. It
+ * takes time and memory, and is for tests and for CORNU_VERIFY=1. */
+CornuStatus cornu__plan_verify(const CornuPlan *plan);
 void        cornu__plan_print(const CornuPlan *plan, FILE *to);
 void        cornu__plan_free(CornuPlan *plan);
 

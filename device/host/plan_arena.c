@@ -26,6 +26,7 @@ typedef struct {
     Piece      *pieces;
     Piece     **order;     /* as they are placed */
     int         count;
+    bool        reuses;    /* what is not needed any more makes room */
 } Arena;
 
 static size_t padded_bytes(CornuType type)
@@ -39,7 +40,7 @@ static int piece_to_take_over(const Arena *arena, int i, int out)
 {
     const CornuPlan *plan = arena->plan;
     const CornuStep *step = &plan->steps[i];
-    if (step->kind != CORNU_STEP_GROUP) return -1;
+    if (step->kind != CORNU_STEP_GROUP || !arena->reuses) return -1;
     size_t bytes = cornu_type_bytes(step->types[step->in_count + out]);
     for (int k = 0; k < step->in_count; k++) {
         const CornuPart  part = cornu__plan_part(plan, plan->operands[step->in_first + k]);
@@ -116,15 +117,16 @@ static int larger_first(const void *a, const void *b)
 }
 
 /* The lowest gap among those placed before that are taken at the same time. */
-static size_t find_gap(Piece *const *order, int placed, const Piece *piece)
+static size_t find_gap(const Arena *arena, int placed, const Piece *piece)
 {
     size_t offset = 0;
     for (bool moved = true; moved;) {
         moved = false;
         for (int i = 0; i < placed; i++) {
-            const Piece *other = order[i];
-            bool together = other->part == piece->part && other->first <= piece->last &&
-                            piece->first <= other->last;
+            const Piece *other = arena->order[i];
+            bool together = other->part == piece->part &&
+                            (!arena->reuses || (other->first <= piece->last &&
+                                                piece->first <= other->last));
             if (together && offset < other->offset + other->bytes &&
                 other->offset < offset + piece->bytes) {
                 offset = other->offset + other->bytes;
@@ -141,7 +143,7 @@ static void place_pieces(Arena *arena)
     qsort(arena->order, (size_t)arena->count, sizeof *arena->order, larger_first);
     for (int i = 0; i < arena->count; i++) {
         Piece *piece = arena->order[i];
-        piece->offset = find_gap(arena->order, i, piece);
+        piece->offset = find_gap(arena, i, piece);
         size_t *const ends[] = { &arena->space->shared, &arena->space->shard,
                                  &arena->space->worker };
         size_t *end = ends[piece->part];
@@ -194,6 +196,7 @@ CornuStatus cornu__plan_arena(CornuPlan *plan, CornuRegion region, CornuSpace *s
     size_t count = (size_t)plan->value_count;
     Arena  arena = {
         .plan = plan, .region = region, .space = space,
+        .reuses = cornu__pass_runs(CORNU_PASS_REUSE),
         .last = cornu__allocate(count, sizeof *arena.last),
         .piece_of = cornu__allocate(count, sizeof *arena.piece_of),
         .pieces = cornu__allocate(count, sizeof *arena.pieces),

@@ -133,7 +133,8 @@ static int placeable(const CornuPlanner *p, CornuValue value)
 void cornu__plan_join_operands(CornuPlanner *p)
 {
     CornuPlan *plan = p->plan;
-    for (int i = 0; i < plan->step_count; i++) {
+    const int  count = cornu__pass_runs(CORNU_PASS_JOIN) ? plan->step_count : 0;
+    for (int i = 0; i < count; i++) {
         const CornuStep *step = &plan->steps[i];
         for (int k = 0; k < step->in_count && step->kind == CORNU_STEP_KERNEL; k++) {
             const CornuValue value = plan->operands[step->in_first + k];
@@ -187,7 +188,8 @@ static CornuStatus place_alias(CornuPlanner *p, CornuValue value, int input)
     CornuValue root = cornu__plan_root(plan, value), made;
     bool       possible = false;
     if (root == plan->program->inputs[input]) return CORNU_OK; /* it stays as it is */
-    if (placeable(p, value) >= 0) CORNU__TRY(fits_input(p, root, input, &possible));
+    if (cornu__pass_runs(CORNU_PASS_ALIAS) && placeable(p, value) >= 0)
+        CORNU__TRY(fits_input(p, root, input, &possible));
     if (possible) {
         plan->places[root] = place;
         return CORNU_OK;

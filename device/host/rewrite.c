@@ -1,4 +1,4 @@
-/* Copying a program with changes; what decompose and simplify have in common. */
+/* Copying a program with changes: what the passes that map programs to programs share. */
 #include "../memory_internal.h"
 #include "passes.h"
 
@@ -32,6 +32,17 @@ CornuStatus cornu__rewrite_keep(CornuRewrite *rewrite, const CornuProgramOp *op)
     return cornu_program_record(rewrite->to, op->id, &op->attributes,
                                 cornu__rewrite_operands(rewrite, op), op->in_count,
                                 &rewrite->map[op->out_first]);
+}
+
+CornuProgram *cornu__rewrite_nothing(const CornuProgram *program, bool one_shard)
+{
+    CornuRewrite rewrite;
+    CornuStatus  status = cornu__rewrite_begin(&rewrite, program, one_shard);
+    for (int i = 0; i < program->op_count && status == CORNU_OK; i++) {
+        status = cornu_program_scope(rewrite.to, program->ops[i].scope);
+        if (status == CORNU_OK) status = cornu__rewrite_keep(&rewrite, &program->ops[i]);
+    }
+    return cornu__rewrite_end(&rewrite, status);
 }
 
 CornuProgram *cornu__rewrite_end(CornuRewrite *rewrite, CornuStatus status)

@@ -103,6 +103,25 @@ static void test_a_sum_reads_through_a_reshape(void **state)
     cornu_program_free(p);
 }
 
+/* A counter that random numbers depend on is written in place; with one element all of it is one
+ * group, in which the counter would come first. */
+static void test_a_counter_is_read_before_it_is_written(void **state)
+{
+    (void)state;
+    CornuProgram   *p = cornu_program_create();
+    CornuValue      counter = input(p, cornu_scalar(CORNU_I64));
+    CornuValue      next = op2(p, CORNU_OP_ADD, counter, constant(p, CORNU_I64, 1.0));
+    CornuValue      seeds[3] = { constant(p, CORNU_I64, 7.0), counter,
+                                 constant(p, CORNU_I64, 0.0) };
+    CornuAttributes one = { .random = { .rank = 1, .extents = { 1 } } };
+    CornuValue      uniform = op(p, CORNU_OP_RANDOM_UNIFORM, &one, seeds, 3);
+    CornuValue      after = reshape(p, convert(p, next, CORNU_F32), cornu_shape(1));
+    output(p, next, 0);
+    output(p, op2(p, CORNU_OP_MULTIPLY, after, uniform), -1);
+    check(p, 1e-6, "a counter");
+    cornu_program_free(p);
+}
+
 static void test_counters_take_no_kernel_each(void **state)
 {
     (void)state;
@@ -447,6 +466,7 @@ int main(void)
         cmocka_unit_test(test_readers_run_before_the_writer),
         cmocka_unit_test(test_copy_where_a_reader_needs_the_result),
         cmocka_unit_test(test_a_sum_reads_through_a_reshape),
+        cmocka_unit_test(test_a_counter_is_read_before_it_is_written),
         cmocka_unit_test(test_counters_take_no_kernel_each),
         cmocka_unit_test(test_views_and_equal_ops_cost_nothing),
         cmocka_unit_test(test_what_is_put_together_is_made_there),
