@@ -386,13 +386,13 @@ static void end_segment(Verifier *v)
     v->segment++;
 }
 
-/* In the order in which cornu__host_run has the steps run. */
+/* In the order in which cornu__host_run has the steps run; one shard has segments, too. */
 static CornuStatus walk(Verifier *v)
 {
     const CornuPlan *plan = v->plan;
     const int        shards = cornu__plan_shards(plan), workers = cornu__plan_workers(plan);
     for (int i = 0, end; i < plan->step_count; i = end, end_segment(v)) {
-        const bool dealt = shards > 1 && plan->steps[i].varies;
+        const bool dealt = plan->steps[i].varies;
         for (end = i + 1; dealt && end < plan->step_count; end++)
             if (!plan->steps[end].varies || plan->steps[end].waits) break;
         for (int shard = 0; shard < (dealt ? shards : 1); shard++) {
