@@ -17,14 +17,15 @@
 #include "../../nn/model_internal.h"
 #include "golden.h"
 
-enum { ROWS = 300, PIXELS = 784, CLASSES = 10, MAX_WEIGHTS = 64 };
+/* Data of ROWS rows, and behind them others for the last batch to be filled up with. */
+enum { ROWS = 300, BATCH = 128, DRAWN = 384, PIXELS = 784, CLASSES = 10, MAX_WEIGHTS = 64 };
 
-static uint8_t images[ROWS * PIXELS], labels[ROWS];
+static uint8_t images[DRAWN * PIXELS], labels[DRAWN];
 
 static int draw(void **state)
 {
     (void)state;
-    cornu_synthetic_digits(1, 0, ROWS, images, labels);
+    cornu_synthetic_digits(1, 0, DRAWN, images, labels);
     return 0;
 }
 
@@ -98,6 +99,20 @@ static void expect_same_moves(const char *what, const Weights *before, const Wei
 
 /* ---- Rows that fill up ---- */
 
+/* One step on a batch of `rows` rows, of which the first `valid` count. The rows beyond are other
+ * digits, not zeros: nothing of them may count. */
+static void step_filled_up(CornuModel *model, int64_t first, int64_t valid, int64_t rows,
+                           double values[2])
+{
+    CornuStep        *step;
+    const CornuArray  x = images_for(model, first, rows), y = labels_of(first, rows);
+    const CornuArrays arrays = { .x = &x, .y = &y };
+    expect_ok(cornu__step(model, CORNU_STEP_TRAIN, &arrays, &step));
+    expect_ok(cornu__step_feed(step, &arrays, valid));
+    expect_ok(cornu__step_run(step, NULL));
+    expect_ok(cornu__metrics_read(model, values));
+}
+
 /* One step on the first `valid` rows of a batch of `rows`, and one on a batch of just those. */
 static void compare_step(const char *name, CornuDevice *device, int64_t valid, int64_t rows,
                          double tolerance)
@@ -109,15 +124,7 @@ static void compare_step(const char *name, CornuDevice *device, int64_t valid, i
     Weights     before = read_weights(model);
     expect_ok(
         cornu_train_on_batch(model, images_for(model, 0, valid), labels_of(0, valid), values));
-
-    /* The rows beyond are other digits, not zeros: nothing of them may count. */
-    CornuStep       *step;
-    const CornuArray x = images_for(filled, 0, rows), y = labels_of(0, rows);
-    const CornuArrays arrays = { .x = &x, .y = &y };
-    expect_ok(cornu__step(filled, CORNU_STEP_TRAIN, &arrays, &step));
-    expect_ok(cornu__step_feed(step, &arrays, valid));
-    expect_ok(cornu__step_run(step, NULL));
-    expect_ok(cornu__metrics_read(filled, filled_values));
+    step_filled_up(filled, 0, valid, rows, filled_values);
 
     snprintf(what, sizeof what, "%s on %s", name, cornu_device_name(device));
     Weights after = read_weights(model), filled_after = read_weights(filled);
@@ -134,7 +141,8 @@ static void compare_step(const char *name, CornuDevice *device, int64_t valid, i
 static void rows_that_fill_up_do_not_count(void **state)
 {
     CornuDevice *device = cornu_device_open("cpu");
-    compare_step(*state, device, 100, 128, 2e-5);
+    compare_step(*state, device, ROWS % BATCH, BATCH, 2e-5);
+    compare_step(*state, device, 100, BATCH, 2e-5);
     cornu_device_close(device);
     device = cornu_device_open("reference");
     compare_step(*state, device, 3, 4, 1e-9);
@@ -143,9 +151,16 @@ static void rows_that_fill_up_do_not_count(void **state)
 
 /* ---- fit and evaluate against their parts ---- */
 
+/* fit runs the very steps that are run here by hand, the last one with 84 rows too many, so the
+ * weights are the same to the bit. A last batch of its own 44 rows would be added up in another
+ * order, and differ by 1e-7; that alone may open a relu (of the 1.2 million activations of
+ * mnist_cnn_bn's first convolution one is 1e-8), from which on two trainings part, in double, too.
+ * What such a step may differ by is therefore asked of one step, above.
+ *
+ * fit's loss is summed in f32 on the device, here in double: six roundings of 2^-24. */
 static void fit_equals_steps_by_hand(void **state)
 {
-    enum { BATCH = 128, EPOCHS = 2 };
+    enum { EPOCHS = 2 };
     const char  *name = *state;
     CornuDevice *device = cornu_device_open("cpu");
     CornuModel  *fitted = open_model(name, device, cornu_sgd(.learning_rate = 0.1));
@@ -162,19 +177,24 @@ static void fit_equals_steps_by_hand(void **state)
             const int64_t count = first + BATCH < ROWS ? BATCH : ROWS - first;
             double        values[2];
             expect_ok(cornu_model_reset_metrics(stepped));
-            expect_ok(cornu_train_on_batch(stepped, images_for(stepped, first, count),
-                                           labels_of(first, count), values));
+            step_filled_up(stepped, first, count, BATCH, values);
             loss += values[0] * (double)count / ROWS;
             right += values[1] * (double)count;
         }
         const double fit_loss = cornu_history_get(history, "loss", epoch);
-        if (fabs(fit_loss - loss) > 1e-5 * loss)
+        if (!(fabs(fit_loss - loss) <= ldexp(6.0, -24) * loss))
             fail_msg("%s, epoch %d: loss %.9g, by hand %.9g", name, epoch, fit_loss, loss);
         assert_int_equal(lrint(cornu_history_get(history, "accuracy", epoch) * ROWS),
                          lrint(right));
     }
     Weights after = read_weights(fitted), by_hand = read_weights(stepped);
-    expect_same_moves(name, &before, &after, &by_hand, 1e-4);
+    for (int i = 0; i < after.count; i++) {
+        const size_t bytes = cornu_type_bytes(after.of[i].type);
+        if (memcmp(after.of[i].data, by_hand.of[i].data, bytes))
+            fail_msg("%s: weight %d is another after fit than after its steps by hand", name, i);
+        if (!memcmp(after.of[i].data, before.of[i].data, bytes))
+            fail_msg("%s: weight %d did not move", name, i);
+    }
     free_weights(&before), free_weights(&after), free_weights(&by_hand);
     cornu_history_free(history);
     cornu_model_free(fitted), cornu_model_free(stepped);
@@ -258,13 +278,13 @@ static void threads_change_no_bit(void **state)
  * on one device alone, and from there on the weights part. */
 static Weights descend_on(const char *name, const char *device_name)
 {
-    enum { STEPS = 4, BATCH = 16 };
+    enum { STEPS = 4, FEW = 16 };
     CornuDevice *device = cornu_device_open(.name = device_name, .shards = 1);
     CornuModel  *model = open_model(name, device, cornu_sgd(.learning_rate = 0.01));
     for (int i = 0; i < STEPS; i++) {
-        const int64_t first = i * BATCH % (ROWS - BATCH);
-        expect_ok(cornu_train_on_batch(model, images_for(model, first, BATCH),
-                                       labels_of(first, BATCH), NULL));
+        const int64_t first = i * FEW;
+        expect_ok(cornu_train_on_batch(model, images_for(model, first, FEW),
+                                       labels_of(first, FEW), NULL));
     }
     Weights weights = read_weights(model);
     cornu_model_free(model);
