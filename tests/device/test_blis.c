@@ -13,6 +13,7 @@
 #include "../../device/host/cpu.h"
 #include "../../device/host/threads.h"
 #include "../allocations.h"
+#include "isas.h"
 
 enum { THREADS = 4 };
 
@@ -250,17 +251,22 @@ static void test_arch_type_refused(void **state)
     begin("refuse_arch_types");
 }
 
-static void test_kernels_of_isa(void **state)
+static void take(CornuIsa isa)
 {
-    (void)state;
+    char name[64];
+    snprintf(name, sizeof name, "take_%s", cornu__isa_name(isa));
 #if defined(__x86_64__)
-    begin("take_portable");
-    if (cornu__cpu()->best >= CORNU_ISA_AVX2) begin("take_avx2");
-    if (cornu__cpu()->best >= CORNU_ISA_AVX512) begin("take_avx512");
-#else
-    skip();
+    if (isa_present(isa)) {
+        begin(name);
+        return;
+    }
 #endif
+    skip();
 }
+
+static void test_kernels_of_portable(void **state) { (void)state, take(CORNU_ISA_PORTABLE); }
+static void test_kernels_of_avx2(void **state) { (void)state, take(CORNU_ISA_AVX2); }
+static void test_kernels_of_avx512(void **state) { (void)state, take(CORNU_ISA_AVX512); }
 
 int main(int count, char **arguments)
 {
@@ -271,7 +277,9 @@ int main(int count, char **arguments)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_products),
         cmocka_unit_test(test_products_of_threads),
-        cmocka_unit_test(test_kernels_of_isa),
+        cmocka_unit_test(test_kernels_of_portable),
+        cmocka_unit_test(test_kernels_of_avx2),
+        cmocka_unit_test(test_kernels_of_avx512),
         cmocka_unit_test(test_arch_type_refused),
         cmocka_unit_test(test_allocates_nothing),
         cmocka_unit_test(test_memory_missing),

@@ -15,6 +15,7 @@
 
 #include "../../device/device.h"
 #include "../../device/host/cpu.h"
+#include "isas.h"
 
 enum { M = 37, K = 1024, N = 41 };
 
@@ -159,10 +160,7 @@ int main(void)
         cmocka_unit_test(test_what_is_not_finite),
     };
     int failed = 0;
-    for (int isa = 0; isa <= (int)cornu__cpu()->best; isa++) {
-        setenv("CORNU_ISA", cornu__isa_name((CornuIsa)isa), 1);
-        failed += _cmocka_run_group_tests(cornu__isa_name((CornuIsa)isa), tests,
-                                          sizeof tests / sizeof *tests, NULL, NULL);
-    }
+    for (int isa = 0; isa < CORNU_ISA_COUNT; isa++)
+        failed += isa_run_group("", (CornuIsa)isa, tests, sizeof tests / sizeof *tests);
     return failed;
 }

@@ -18,6 +18,8 @@
 #include <cornu/device/host/vector.h>
 #include <cornu/device/random.h>
 
+#include "isas.h"
+
 enum { CHUNK = 1 << 16, SPACING = 341, CHUNKS = 1 + 192 };
 
 static const struct {
@@ -112,7 +114,7 @@ static void test_functions(void **state)
         for (int f = 0; f < FUNCTION_COUNT; f++) {
             for (int i = 0; i < CHUNK; i++) exact[i] = functions[f].exact((double)x[i]);
             for (int t = 0; t < TABLE_COUNT; t++) {
-                if (tables[t].isa > cornu__cpu()->best) continue;
+                if (!isa_begin(tables[t].isa)) continue;
                 CornuVector *loop = tables[t].vectors->class[CORNU_CLASS_F32]->op[functions[f].id];
                 for (int i = 0; i < CHUNK; i += CORNU_BLOCK)
                     loop(&(CornuVectorCall){ .in = { x + i }, .out = { y + i },
@@ -127,10 +129,7 @@ static void test_functions(void **state)
     bool failed = false;
     for (int f = 0; f < FUNCTION_COUNT; f++)
         for (int t = 0; t < TABLE_COUNT; t++) {
-            if (tables[t].isa > cornu__cpu()->best) {
-                print_message("%s %s: skipped\n", cornu_op_name(functions[f].id), tables[t].name);
-                continue;
-            }
+            if (!isa_present(tables[t].isa)) continue;
             print_message("%s %s: %.2f ULP\n", cornu_op_name(functions[f].id), tables[t].name,
                           worst[f][t]);
             if (worst[f][t] <= functions[f].bound) continue;
@@ -150,7 +149,7 @@ static void test_f16(void **state)
     uint16_t *half = malloc(HALVES * sizeof *half), *back = malloc(HALVES * sizeof *back);
     uint32_t *bits = malloc(HALVES * sizeof *bits), *wide = malloc(HALVES * sizeof *wide);
     for (int t = 0; t < TABLE_COUNT; t++) {
-        if (tables[t].isa > cornu__cpu()->best) continue;
+        if (!isa_begin(tables[t].isa)) continue;
         const CornuVectors *vectors = tables[t].vectors;
         for (int i = 0; i < HALVES; i++) half[i] = (uint16_t)i;
         vectors->load[CORNU_F16](&(CornuVectorCall){ .in = { half }, .out = { wide } }, HALVES);
@@ -185,7 +184,7 @@ static void test_in_place(void **state)
 {
     (void)state;
     for (int t = 0; t < TABLE_COUNT; t++) {
-        if (tables[t].isa > cornu__cpu()->best) continue;
+        if (!isa_begin(tables[t].isa)) continue;
         for (int f = 0; f < FUNCTION_COUNT; f++) {
             float x[256], y[256];
             for (int i = 0; i < 256; i++) x[i] = (float)(i - 100) * 0.07f;
@@ -207,7 +206,7 @@ static void test_uniform(void **state)
     (void)state;
     static const int64_t rows[] = { 1, 3, 4, 63, 64, 65, 1000 };
     for (int t = 0; t < TABLE_COUNT; t++) {
-        if (tables[t].isa > cornu__cpu()->best) continue;
+        if (!isa_begin(tables[t].isa)) continue;
         for (int r = 0; r < 7; r++) {
             CornuRandom random = { .seed = 0x123456789abcdefu,
                                    .position = 40,
@@ -238,7 +237,7 @@ static void test_runs(void **state)
     float x[5000];
     for (int i = 0; i < 5000; i++) x[i] = (float)((i * 7919) % 1000) / 1000.0f;
     for (int t = 0; t < TABLE_COUNT; t++) {
-        if (tables[t].isa > cornu__cpu()->best) continue;
+        if (!isa_begin(tables[t].isa)) continue;
         for (int64_t count = 1; count < 5000; count += 1 + count / 7) {
             double sum = 0.0, largest = 0.0;
             for (int64_t i = 0; i < count; i++)
@@ -265,7 +264,7 @@ static void test_sums_of_rows(void **state)
             x[k][i] = (float)((i * 7919 + k * 104729) % 1009 - 504) / 37.0f;
     }
     for (int t = 0; t < TABLE_COUNT; t++) {
-        if (tables[t].isa > cornu__cpu()->best) continue;
+        if (!isa_begin(tables[t].isa)) continue;
         for (int rows = 1; rows <= CORNU_SUM_ROWS; rows++)
             for (int count = 0; count <= 100; count++) {
                 y[count] = 1.5f;
@@ -292,7 +291,7 @@ static void test_softmax(void **state)
 #endif
     };
     for (int t = 0; t < TABLE_COUNT; t++) {
-        if (tables[t].isa > cornu__cpu()->best) continue;
+        if (!isa_begin(tables[t].isa)) continue;
         for (int classes = 1; classes <= 300; classes++) {
             float  x[300], y[300], z[300];
             double sum = 0.0, largest = -INFINITY;
@@ -335,5 +334,6 @@ int main(void)
         cmocka_unit_test(test_sums_of_rows),
         cmocka_unit_test(test_softmax),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    return failed + isas_run_counted(CORNU_ISA_AVX512);
 }
