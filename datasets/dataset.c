@@ -45,8 +45,8 @@ CornuType cornu_dataset_type(const CornuDataset *dataset, int component)
 CornuDataset *cornu__dataset_derive(CornuDataset *source, const CornuDatasetKind *kind,
                                     const char *name)
 {
-    if (cornu_error_pending()) goto fail;
-    if (!source) return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: the data set is NULL", name);
+    if (cornu__refused()) goto fail;
+    if (!source && cornu__fail_absent("%s: the data set", name)) return cornu__null();
     CornuDataset *dataset = cornu__allocate(1, sizeof *dataset);
     if (!dataset) goto fail;
     atomic_init(&dataset->owners, 1);
@@ -153,7 +153,7 @@ static CornuStatus check_arrays(const CornuArray *arrays, int count)
 /* A data set of borrowed arrays. */
 static CornuDataset *arrays_dataset(const CornuArray *arrays, int count)
 {
-    if (cornu_error_pending() || check_arrays(arrays, count) != CORNU_OK) return cornu__null();
+    if (cornu__refused() || check_arrays(arrays, count) != CORNU_OK) return cornu__null();
     CornuDataset *dataset = cornu__allocate(1, sizeof *dataset);
     if (!dataset) return cornu__null();
     atomic_init(&dataset->owners, 1);

@@ -131,7 +131,7 @@ static void set_types(CornuDataset *dataset, const CornuImageFolderConfig *confi
 
 CornuDataset *cornu_image_folder_from(const CornuImageFolderConfig *config)
 {
-    if (cornu_error_pending() || check(config)) return cornu__null();
+    if (cornu__refused() || check(config)) return cornu__null();
     CornuDataset *dataset = cornu__allocate(1, sizeof *dataset);
     if (!dataset) return cornu__null();
     atomic_init(&dataset->owners, 1);

@@ -186,7 +186,7 @@ static CornuStatus start_thread(CornuIterator *iterator)
 
 CornuIterator *cornu_iterator_begin(CornuDataset *dataset, int64_t epoch)
 {
-    if (cornu_error_pending()) return cornu__null();
+    if (cornu__refused()) return NULL;
     if (!dataset)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "iterator: the data set is NULL");
     CornuSample start = { .epoch = epoch };

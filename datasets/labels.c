@@ -111,7 +111,7 @@ static char **pack(const char **names, int count)
 
 char **cornu_labels_read(const char *list_or_path, int count)
 {
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     List         list;
     char       **block = NULL;
     const char **names = cornu__allocate((size_t)count, sizeof *names);

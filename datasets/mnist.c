@@ -193,13 +193,12 @@ static CornuStatus draw_all(CornuTrainTest *data, const ImageSet *set,
 
 static CornuTrainTest *load(const ImageSet *set, const CornuTrainTestConfig *config)
 {
-    if (cornu_error_pending()) return cornu__null();
     if (config->limit < 0)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: limit is %lld, expected 1 or more, or 0 "
                                                     "for all", set->source.folder,
                                 (long long)config->limit);
     CornuTrainTest *data = cornu__allocate(1, sizeof *data);
-    if (!data) return cornu__null();
+    if (!data) return NULL;
     data->name = set->source.folder;
     data->classes = CLASSES;
     data->class_names = set->class_names;
@@ -209,7 +208,7 @@ static CornuTrainTest *load(const ImageSet *set, const CornuTrainTestConfig *con
     if ((synthetic ? draw_all(data, set, config) : load_all(data, set, config, folder)) !=
         CORNU_OK) {
         cornu_train_test_free(data);
-        return cornu__null();
+        return NULL;
     }
     shorten(&data->train_x, config->limit);
     shorten(&data->train_y, config->limit);
@@ -229,10 +228,10 @@ static CornuTrainTest *load(const ImageSet *set, const CornuTrainTestConfig *con
 
 CornuTrainTest *cornu_mnist_load_from(const CornuTrainTestConfig *config)
 {
-    return load(&mnist, config);
+    return cornu__refused() ? NULL : cornu__loaded(load(&mnist, config));
 }
 
 CornuTrainTest *cornu_fashion_mnist_load_from(const CornuTrainTestConfig *config)
 {
-    return load(&fashion_mnist, config);
+    return cornu__refused() ? NULL : cornu__loaded(load(&fashion_mnist, config));
 }

@@ -42,7 +42,7 @@ static CornuStatus fill(CornuTrainTest *data, const CornuTextData *text, int64_t
     return CORNU_OK;
 }
 
-CornuTrainTest *cornu_shakespeare_load_from(const CornuTrainTestConfig *config)
+static CornuTrainTest *load(const CornuTrainTestConfig *config)
 {
     if (config->limit < 0)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "shakespeare: limit is %lld, expected 1 or "
@@ -63,5 +63,10 @@ CornuTrainTest *cornu_shakespeare_load_from(const CornuTrainTestConfig *config)
     cornu_text_free(text);
     if (!status) return data;
     cornu_train_test_free(data);
-    return cornu__null();
+    return NULL;
+}
+
+CornuTrainTest *cornu_shakespeare_load_from(const CornuTrainTestConfig *config)
+{
+    return cornu__refused() ? NULL : cornu__loaded(load(config));
 }

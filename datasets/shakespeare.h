@@ -18,8 +18,8 @@ enum { CORNU_SHAKESPEARE_STEPS = 100 };
 
 /*
  * x (N, T) u8 are characters as their code points, y (N, T) those that follow each, below 256.
- * Blocks of T + 1 characters without overlap; the last tenth of the text is for testing. NULL,
- * pending: what cornu_text_load says, and CORNU_ERR_DATA for a text of less than a block in either
+ * Blocks of T + 1 characters without overlap; the last tenth of the text is for testing. NULL
+ * with what cornu_text_load says, and CORNU_ERR_DATA for a text of less than a block in either
  * part.
  */
 #define cornu_shakespeare_load(...) \

@@ -373,17 +373,16 @@ static CornuTable *parse(char *text, size_t size, const char *name,
         return table;
     }
     cornu_table_free(table);
-    return cornu__null();
+    return NULL;
 }
 
 CornuTable *cornu_table_parse(const char *bytes, size_t size, const char *name,
                               const CornuTableConfig *config)
 {
-    if (cornu_error_pending()) return cornu__null();
+    if (cornu__refused()) return NULL;
     char *text = cornu__allocate(size + 1, 1);
-    if (!text) return cornu__null();
-    if (size) memcpy(text, bytes, size);
-    return parse(text, size, name, config);
+    if (text && size) memcpy(text, bytes, size);
+    return cornu__loaded(text ? parse(text, size, name, config) : NULL);
 }
 
 /* The whole file and a NUL. */
@@ -415,12 +414,11 @@ CornuTable *cornu_table_load_from(const CornuTableConfig *config)
 {
     char  *text = NULL;
     size_t size = 0;
-    if (cornu_error_pending()) return cornu__null();
-    if (!config->file)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "table: no file is given");
-    if (read_file(config->file, &text, &size)) {
-        cornu__release(text);
-        return cornu__null();
-    }
-    return parse(text, size, config->file, config);
+    if (cornu__refused()) return NULL;
+    const CornuStatus status = !config->file
+        ? cornu__fail(CORNU_ERR_ARGUMENT, "table: no file is given")
+        : read_file(config->file, &text, &size);
+    if (!status) return cornu__loaded(parse(text, size, config->file, config));
+    cornu__release(text);
+    return cornu__loaded(NULL);
 }

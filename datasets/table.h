@@ -45,7 +45,7 @@ typedef struct {
 enum { CORNU_MAX_TABLE_COLUMNS = 16384, CORNU_MAX_TABLE_BYTES = 1 << 29 };
 
 /*
- * Reads a file of at most CORNU_MAX_TABLE_BYTES. NULL and a pending error, which names line and
+ * Reads a file of at most CORNU_MAX_TABLE_BYTES. NULL and an error, not pending, naming line and
  * column: CORNU_ERR_FILE if it cannot be read; CORNU_ERR_FORMAT if it is no such table, is larger,
  * or rows differ in length; CORNU_ERR_VALUE for missing values, a column that has numbers and words
  * and is not among .categories, or, with .like, a word that is none of the categories;

@@ -112,8 +112,8 @@ static CornuStatus put(const CornuTableTakeConfig *config, const CornuColumn *co
 CornuStatus cornu_table_take_from(const CornuTableTakeConfig *config)
 {
     const CornuTable *table = config->table;
-    if (!table || !config->to)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "table: no %s is given", table ? "array" : "table");
+    if (!table) return cornu__fail_absent("table: .table");
+    if (!config->to) return cornu__fail(CORNU_ERR_ARGUMENT, "table: no array is given");
     if (config->dtype != CORNU_F32 && config->dtype != CORNU_I32)
         return cornu__fail(CORNU_ERR_DTYPE, "%s: columns are wanted as %s, expected f32 or i32",
                            table->name, cornu_dtype_name(config->dtype));

@@ -161,7 +161,7 @@ static CornuStatus fill_characters(CornuTextData *text, const char *bytes, size_
 
 CornuTextData *cornu_text_encoding(CornuTextEncoding encoding)
 {
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     if (encoding != CORNU_TEXT_CODE_POINTS && encoding != CORNU_TEXT_BYTES)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "encoding %d has no alphabet without a text",
                                 (int)encoding);
@@ -206,7 +206,6 @@ static CornuStatus fill(CornuTextData *text, const char *bytes, size_t size, con
 static CornuTextData *parse(const char *bytes, size_t size, CornuTextEncoding encoding,
                             const char *name, int64_t limit)
 {
-    if (cornu_error_pending()) return NULL;
     if ((unsigned)encoding > CORNU_TEXT_BYTES)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "text: encoding %d is not known",
                                 (int)encoding);
@@ -225,7 +224,7 @@ static CornuTextData *parse(const char *bytes, size_t size, CornuTextEncoding en
 CornuTextData *cornu_text_parse(const char *bytes, size_t size, CornuTextEncoding encoding,
                                 const char *name)
 {
-    return parse(bytes, size, encoding, name, 0);
+    return cornu__refused() ? NULL : cornu__loaded(parse(bytes, size, encoding, name, 0));
 }
 
 /* Reads a whole file; *bytes is the caller's, also on failure. */
@@ -280,11 +279,10 @@ static CornuTextData *draw(const CornuTextConfig *config)
     return text;
 }
 
-CornuTextData *cornu_text_load_from(const CornuTextConfig *config)
+static CornuTextData *load(const CornuTextConfig *config)
 {
     char   path[2 * CORNU_PATH_SIZE], *bytes = NULL;
     size_t size;
-    if (cornu_error_pending()) return NULL;
     if (config->limit < 0)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "text: limit is %lld, expected 1 or more, or "
                                 "0 for all", (long long)config->limit);
@@ -293,10 +291,13 @@ CornuTextData *cornu_text_load_from(const CornuTextConfig *config)
         return draw(config);
     if (find(config, path) == CORNU_OK && read_file(path, &bytes, &size) == CORNU_OK)
         text = parse(bytes, size, config->encoding, path, config->limit);
-    else
-        cornu__null();
     cornu__release(bytes);
     return text;
+}
+
+CornuTextData *cornu_text_load_from(const CornuTextConfig *config)
+{
+    return cornu__refused() ? NULL : cornu__loaded(load(config));
 }
 
 /* ---- Single texts ---- */

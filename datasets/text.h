@@ -54,7 +54,7 @@ typedef struct {
 } CornuTextConfig;
 
 /*
- * Reads a file of at most 512 MiB. A byte-order mark at its start is skipped. NULL, pending:
+ * Reads a file of at most 512 MiB. A byte-order mark at its start is skipped. NULL:
  * CORNU_ERR_DATA or CORNU_ERR_FILE if it is not to be had, CORNU_ERR_FORMAT if it is larger, is
  * empty, is no UTF-8 (the message names the first bad byte) or holds a NUL, which no text does but
  * one in UTF-16. CORNU_TEXT_BYTES takes any bytes.

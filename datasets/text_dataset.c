@@ -59,7 +59,7 @@ static CornuStatus check_positive(const char *name, int64_t value)
 /* Settles *count, the tokens of the part. */
 static CornuStatus check(const CornuTextDatasetConfig *config, int64_t *count)
 {
-    if (!config->text) return cornu__fail(CORNU_ERR_ARGUMENT, "text: no text is given");
+    if (!config->text) return cornu__fail_absent("text: .text");
     const int64_t all = config->text->tokens.type.shape.extent[0], T = config->sequence_length;
     CORNU__TRY(check_positive("sequence_length", T));
     if (config->sampling == CORNU_TEXT_RANDOM)
@@ -86,7 +86,7 @@ static CornuStatus check(const CornuTextDatasetConfig *config, int64_t *count)
 CornuDataset *cornu_text_dataset_from(const CornuTextDatasetConfig *config)
 {
     int64_t count = 0;
-    if (cornu_error_pending() || check(config, &count)) return cornu__null();
+    if (cornu__refused() || check(config, &count)) return cornu__null();
     const CornuArray tokens = config->text->tokens;
     const int64_t    T = config->sequence_length;
     CornuDataset    *dataset = cornu__allocate(1, sizeof *dataset);

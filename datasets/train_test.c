@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "../device/status_internal.h"
 #include "labels.h"
 
 static CornuDataset *take(CornuArray *x, CornuArray *y)
@@ -14,11 +15,13 @@ static CornuDataset *take(CornuArray *x, CornuArray *y)
 
 CornuDataset *cornu_train_test_take_train(CornuTrainTest *data)
 {
+    if (!data && cornu__fail_absent("the data to train with")) return cornu__null();
     return take(&data->train_x, &data->train_y);
 }
 
 CornuDataset *cornu_train_test_take_test(CornuTrainTest *data)
 {
+    if (!data && cornu__fail_absent("the data to test with")) return cornu__null();
     return take(&data->test_x, &data->test_y);
 }
 

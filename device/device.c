@@ -89,7 +89,7 @@ static CornuDevice *open_device(const CornuDeviceConfig *config)
 
 CornuDevice *cornu_device_open_from(const CornuDeviceConfig *config)
 {
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     CornuDevice *device = cornu__log_open() ? cornu__null() : open_device(config);
     if (!device)
         cornu__log(CORNU_LOG_ERROR, "a device cannot be opened: %s", cornu_error_message());
@@ -159,7 +159,7 @@ static CornuStatus make_room(CornuDevice *device, const char *what, int64_t byte
 
 CornuBuffer *cornu_buffer_create_from(const CornuBufferConfig *config)
 {
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     CornuDevice    *device = config->device;
     const CornuType type = config->type;
     CornuText       text;
@@ -293,7 +293,7 @@ static void say_compiled(const CornuExecutable *executable, double seconds)
 
 CornuExecutable *cornu_device_compile(CornuDevice *device, const CornuProgram *program)
 {
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     const double     begin = cornu__seconds();
     uint64_t         hash = cornu_program_hash(program);
     CornuExecutable *found = compiled_before(device, program, hash);

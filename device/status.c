@@ -6,8 +6,10 @@
 
 static _Thread_local struct {
     CornuStatus status;
-    bool        pending;
+    bool        pending, refused;   /* refused: a constructor has failed for the pending error */
+    bool        unloaded;           /* it is a loading function's */
     char        message[CORNU_MESSAGE_SIZE];
+    char        told[CORNU_MESSAGE_SIZE + 120];   /* with what refused adds */
 } error;
 
 static const struct { const char *name, *text; } statuses[] = {
@@ -31,16 +33,37 @@ const char *cornu_status_text(CornuStatus status)
     return known(status) ? statuses[status].text : "unknown status";
 }
 
-const char *cornu_error_message(void) { return error.message; }
+const char *cornu_error_message(void)
+{
+    return error.pending && error.refused ? error.told : error.message;
+}
+
 CornuStatus cornu_error_status(void) { return error.status; }
 bool        cornu_error_pending(void) { return error.pending; }
 
 CornuStatus cornu_error_take(void)
 {
     CornuStatus status = error.pending ? error.status : CORNU_OK;
-    error.pending = false;
+    error.pending = error.refused = false;
     return status;
 }
+
+bool cornu__refused(void)
+{
+    if (!error.pending || error.refused) return error.pending;
+    error.refused = true;
+    snprintf(error.told, sizeof error.told, "%s (still pending: constructors fail until "
+             "cornu_error_take() is called)", error.message);
+    return true;
+}
+
+void *cornu__loaded(void *loaded)
+{
+    if (!loaded) cornu_error_take();
+    error.unloaded = !loaded;
+    return loaded;
+}
+
 
 static CornuStatus record(CornuStatus status, const char *format, va_list arguments)
 {
@@ -50,6 +73,7 @@ static CornuStatus record(CornuStatus status, const char *format, va_list argume
     vsnprintf(text, sizeof text, format, arguments);
     memcpy(error.message, text, sizeof text);
     error.status = status;
+    error.unloaded = false;
     return status;
 }
 
@@ -60,6 +84,17 @@ CornuStatus cornu__fail(CornuStatus status, const char *format, ...)
     status = record(status, format, arguments);
     va_end(arguments);
     return status;
+}
+
+CornuStatus cornu__fail_absent(const char *format, ...)
+{
+    char    what[CORNU_MESSAGE_SIZE / 2];
+    va_list arguments;
+    if (error.pending || error.unloaded) return error.status;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s is NULL", what);
 }
 
 void cornu__failure_keep(CornuFailure *failure, CornuStatus status)

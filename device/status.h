@@ -12,7 +12,21 @@
  *     cornu_compile(model, .optimizer = cornu_adam(.beta_1 = 2.0))
  *
  * cannot turn a mistake into a silent default, and a chain of calls is checked once, at its
- * end. A failed status is not pending: its caller has the status in hand.
+ * end. Where a constructor fails for a pending error, the message is that error's, says that it is
+ * still pending, and names cornu_error_take().
+ *
+ * A *loading* function (its name ends in _load, _open, _parse or _load_compiled: models, tables,
+ * texts, digits, files of arrays; all but cornu_device_open) leaves nothing pending. Nothing it
+ * gives is ever optional, so NULL cannot pass for what was left out, and files that are not there
+ * are an ordinary case:
+ *
+ *     CornuModel *model = cornu_model_load("digits.keras");
+ *     if (!model) model = build();
+ *
+ * Its status is cornu_error_status(). Whoever is given the NULL refuses it with the message of the
+ * loading function, if nothing has failed since. A failed status is not pending, either: its
+ * caller has it in hand. Data sets that read files (cornu_image_folder) are constructors, since
+ * cornu_fit takes NULL for no validation data.
  */
 #ifndef CORNU_DEVICE_STATUS_H
 #define CORNU_DEVICE_STATUS_H
@@ -47,7 +61,8 @@ typedef enum {
 const char *cornu_status_name(CornuStatus status);
 const char *cornu_status_text(CornuStatus status);
 
-/* The last message of this thread, "" if there is none. Valid until the next failure. */
+/* The last message of this thread, "" if there is none. Valid until the next failure or
+ * cornu_error_take(). */
 const char *cornu_error_message(void);
 
 /* The status that belongs to cornu_error_message(). */

@@ -20,6 +20,19 @@ void *cornu__fail_null(CornuStatus status, const char *format, ...) CORNU__PRINT
 /* For a constructor whose callee failed with a status: makes that error pending. NULL. */
 void *cornu__null(void);
 
+/* For a constructor, first of all: whether it must fail because an error is pending. The message
+ * says so from then on. */
+bool cornu__refused(void);
+
+/* For a loading function that was not refused, of what it returns: if that is NULL the error is no
+ * longer pending. Returns `loaded`. */
+void *cornu__loaded(void *loaded);
+
+/* For a function given NULL for what is required, named by the format: the failure of the loading
+ * function that may have given it, if nothing has failed since, else "… is NULL". Returns the
+ * status to report. */
+CornuStatus cornu__fail_absent(const char *format, ...) CORNU__PRINTF(1, 2);
+
 /* Puts "prefix: " in front of the message just recorded, to name the layer or file it belongs
  * to. Does nothing while an older error is pending. Returns status. */
 CornuStatus cornu__fail_prefix(CornuStatus status, const char *prefix);

@@ -267,7 +267,7 @@ static void free_backup(CornuCallback *base)
 
 CornuCallback *cornu_backup_and_restore_from(const CornuBackupAndRestoreConfig *config)
 {
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     if (!config->backup_dir || !*config->backup_dir)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "backup: .backup_dir is not given");
     if (config->save_freq < 0 || config->keep < 0 || config->keep > INT32_MAX)

@@ -274,7 +274,7 @@ static void free_checkpoint(CornuCallback *base)
 
 CornuCallback *cornu__checkpoint_create(const CornuModelCheckpointConfig *config, CornuSave *save)
 {
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     if (!config->filepath)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "checkpoint: filepath is not given");
     if (config->save_freq < 0)

@@ -274,7 +274,7 @@ static CornuStatus load(CornuModel *model, const CornuSafetensors *file)
 static CornuStatus load_weights(CornuModel *model, const char *path)
 {
     CornuSafetensors *file = cornu_safetensors_open(path);
-    if (!file) return cornu_error_take();
+    if (!file) return cornu_error_status();
     CornuStatus status = load(model, file);
     cornu_safetensors_close(file);
     return status;
@@ -309,7 +309,7 @@ static CornuModel *load_whole(const char *path, bool compile, CornuDevice *devic
         return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "does not say what it was compiled with, as "
                                 ".keras files do; load it by cornu_model_load, and compile it");
     CornuSafetensors *file = cornu_safetensors_open(path);
-    if (!file) return NULL;
+    if (!file) return cornu__null();
     CornuModel *model = make_model(file);
     CornuStatus status = model ? load(model, file) : cornu_error_take();
     cornu_safetensors_close(file);
@@ -437,12 +437,11 @@ CornuStatus cornu_model_load_weights(CornuModel *model, const char *path)
 static CornuModel *load_model(const char *path, bool compile, CornuDevice *device)
 {
     const CornuFormat *format;
-    if (cornu_error_pending()) return NULL;
-    if (find_format(path, LOAD, &format) != CORNU_OK) return cornu__null();
+    if (cornu__refused()) return NULL;
+    if (find_format(path, LOAD, &format) != CORNU_OK) return cornu__loaded(NULL);
     CornuModel *model = format->load(path, compile, device);
-    if (model) return model;
-    name_file(cornu_error_take(), path);
-    return cornu__null();
+    if (!model) name_file(cornu_error_take(), path);
+    return cornu__loaded(model);
 }
 
 CornuModel *cornu_model_load(const char *path) { return load_model(path, false, NULL); }

@@ -289,7 +289,7 @@ CornuHistory *cornu_fit_from(const CornuFitConfig *config)
 {
     Fit fit = { .config = config, .model = config->model };
     cornu__callbacks_take(&fit.callbacks, config->model, config->callbacks);
-    if (!cornu_error_pending()) fit.at.history = cornu__history_create();
+    if (!cornu__refused()) fit.at.history = cornu__history_create();
     CornuStatus status = fit.at.history ? run(&fit) : cornu_error_status();
     if (config->model) config->model->training = NULL;
     cornu__logs_close(&fit.logs);

@@ -23,7 +23,7 @@ void cornu__snake_case(const char *class_name, char *to, size_t size)
 
 CornuLayer *cornu_layer_create(const CornuLayerClass *kind, const char *name, const char *dtype)
 {
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     const CornuPolicy *policy = dtype ? cornu_policy(dtype) : NULL;
     if (dtype && !policy) {
         char label[64];

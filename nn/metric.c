@@ -10,7 +10,7 @@ static void free_metric(CornuMetric *metric) { cornu__release(metric); }
 
 void *cornu__metric_create(size_t size, const CornuMetric *base, const void *config)
 {
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     CornuMetric  made = *base;
     CornuMetric *metric = cornu__object_create(size, base->kind, config,
                                                base->kind ? base->kind->name : base->name,

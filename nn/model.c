@@ -14,7 +14,7 @@ CornuModel *cornu__model_create(const CornuLayerClass *kind, const char *name, c
                                 int *made)
 {
     char label[48], automatic[64];
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     const CornuPolicy *rules = policy ? cornu_policy(policy) : cornu_dtype_policy();
     if (cornu_error_pending()) return NULL;
     cornu__snake_case(kind->class_name, label, sizeof label);
@@ -50,8 +50,8 @@ CornuModel *cornu_sequential_from(const CornuSequentialConfig *config)
     CornuInputConfig input = { .batch_size = config->batch_size, .scale = config->input_scale };
     CornuType        type;
     memcpy(input.shape, config->input_shape, sizeof input.shape);
-    if (cornu_error_pending() || cornu__input_check(&input, "sequential", "input_", &type))
-        return cornu__null();
+    if (cornu__refused()) return NULL;
+    if (cornu__input_check(&input, "sequential", "input_", &type)) return cornu__null();
     CornuModel *model = cornu__model_create(&cornu__sequential_class, config->name, config->policy,
                                             &made);
     if (!model) return NULL;
@@ -125,8 +125,7 @@ static CornuStatus append(CornuModel *model, CornuLayer *layer)
 CornuStatus cornu_model_add(CornuModel *model, CornuLayer *layer)
 {
     CornuStatus status = !model || !layer
-        ? cornu__fail(CORNU_ERR_ARGUMENT, "cornu_model_add: the %s is NULL",
-                      model ? "layer" : "model")
+        ? cornu__fail_absent(model ? "cornu_model_add: the layer" : "cornu_model_add: the model")
         : cornu__model_check(model);
     if (layer) layer->owners++;   /* until it is the model's, or nobody's */
     if (!status) {
@@ -174,7 +173,7 @@ CornuStatus cornu_model_build(CornuModel *model, CornuShape input)
 CornuStatus cornu__model_check(const CornuModel *model)
 {
     if (cornu_error_pending()) return cornu_error_status();
-    if (!model) return cornu__fail(CORNU_ERR_ARGUMENT, "the model is NULL");
+    if (!model) return cornu__fail_absent("the model");
     return model->failed ? cornu__fail(model->failed, "%s", model->failure) : CORNU_OK;
 }
 

@@ -215,19 +215,19 @@ static CornuStatus read_all(const CornuZip *zip, CornuNpz *file)
 
 CornuNpz *cornu_npz_open(const char *path)
 {
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     CornuZip *zip = cornu__zip_open(path);
     CornuNpz *file = zip ? cornu__allocate(1, sizeof *file) : NULL;
     if (!file) {
         cornu__zip_close(zip);
-        return cornu__null();
+        return cornu__loaded(NULL);
     }
     CornuStatus status = read_all(zip, file);
     cornu__zip_close(zip);
-    if (status == CORNU_OK) return file;
+    if (status == CORNU_OK) return cornu__loaded(file);
     cornu__fail_prefix(status, path);
     cornu_npz_close(file);
-    return cornu__null();
+    return cornu__loaded(NULL);
 }
 
 void cornu_npz_close(CornuNpz *file)
@@ -282,7 +282,7 @@ static CornuStatus load_weights(CornuModel *model, const char *path)
 {
     CornuValues values, wanted;
     CornuNpz   *file = cornu_npz_open(path);
-    if (!file) return cornu_error_take();
+    if (!file) return cornu_error_status();
     CornuStatus status = cornu__values_create(model, &values);
     wanted = values;
     if (status == CORNU_OK) status = fill(file, &wanted);

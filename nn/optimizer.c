@@ -74,7 +74,7 @@ CornuOptimizer *cornu__optimizer_create(const CornuOptimizerClass *kind, bool ra
 {
     char label[32];
     cornu__snake_case(kind->class_name, label, sizeof label);
-    CornuOptimizer *optimizer = cornu_error_pending() ? NULL : cornu__allocate(1, kind->size);
+    CornuOptimizer *optimizer = cornu__refused() ? NULL : cornu__allocate(1, kind->size);
     if (!optimizer || !(optimizer->name = cornu__copy_text(label))) {
         cornu__release(optimizer);
         cornu_schedule_free(arguments->schedule);

@@ -16,7 +16,7 @@ const CornuPolicy *cornu_policy(const char *name)
 {
     static const char *const narrow[] = { "bfloat16", "float16", "float64" };
     const char *known[POLICIES];
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     for (int i = 0; i < POLICIES; i++) {
         known[i] = policies[i].name;
         if (!strcmp(name, known[i])) return &policies[i];

@@ -430,7 +430,7 @@ static void free_logger(CornuCallback *self)
 
 CornuCallback *cornu_progbar_from(const CornuProgbarConfig *config)
 {
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     Logger *logger = cornu__allocate(1, sizeof *logger);
     if (!logger) return cornu__null();
     FILE *file = config->file ? config->file : stdout;

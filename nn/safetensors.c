@@ -229,17 +229,17 @@ static CornuStatus check_sum(const CornuSafetensors *file)
 
 CornuSafetensors *cornu_safetensors_open(const char *path)
 {
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     CornuSafetensors *file = cornu__allocate(1, sizeof *file);
-    if (!file) return cornu__null();
+    if (!file) return cornu__loaded(NULL);
     CornuStatus status = cornu__file_read(&file->file, path);
     if (status == CORNU_OK) status = parse_header(file);
     if (status == CORNU_OK) status = parse_entries(file);
     if (status == CORNU_OK) status = check_sum(file);
-    if (status == CORNU_OK) return file;
+    if (status == CORNU_OK) return cornu__loaded(file);
     cornu__fail_prefix(status, path);
     cornu_safetensors_close(file);
-    return cornu__null();
+    return cornu__loaded(NULL);
 }
 
 void cornu_safetensors_close(CornuSafetensors *file)

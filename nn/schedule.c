@@ -38,7 +38,7 @@ static Schedule *create(const char *name, Call *call, double rate, double steps)
     if (!(steps > 0.0 && isfinite(steps)))
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: the decay steps are %g, expected more "
                                 "than 0", name, steps);
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     Schedule *self = cornu__allocate(1, sizeof *self);
     if (!self) return cornu__null();
     self->base = (CornuSchedule){ .name = name, .call = call, .free = free_schedule };

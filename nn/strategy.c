@@ -20,7 +20,7 @@ static CornuDevice *open_device(const CornuTpuStrategyConfig *config)
 
 CornuStrategy *cornu_tpu_strategy_from(const CornuTpuStrategyConfig *config)
 {
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     if (config->iterations_per_loop < 0 || config->iterations_per_loop > INT32_MAX)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "tpu_strategy: .iterations_per_loop is %lld, "
                                 "expected 1 to %d", (long long)config->iterations_per_loop,

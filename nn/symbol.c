@@ -250,7 +250,7 @@ CornuSymbol *cornu_input_from(const CornuInputConfig *config)
 {
     const char *who = config->name ? config->name : "input";
     CornuType   type;
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     if (cornu__input_check(config, who, "", &type)) return cornu__null();
     if (type.shape.rank == 1)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .shape is required", who);
@@ -280,7 +280,7 @@ static CornuStatus check_call(const CornuLayer *layer, CornuSymbol *const *in, i
 CornuSymbol *cornu_call_from(CornuLayer *layer, CornuSymbol *const *in, int count)
 {
     CornuNode *node = NULL;
-    if (!cornu_error_pending()) {
+    if (!cornu__refused()) {
         if (check_call(layer, in, count) || (layer->calls == 0 && set_name(layer, in, count)))
             cornu__null();
         else

@@ -9,7 +9,7 @@
 
 CornuTrace *cornu_trace_create(void)
 {
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     CornuTrace *trace = cornu__allocate(1, sizeof *trace);
     return trace ? trace : cornu__null();
 }
@@ -122,7 +122,7 @@ static void free_tracer(CornuCallback *base)
 
 CornuCallback *cornu_trace_from(const CornuTraceConfig *config)
 {
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     if (!config->path)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "trace: the path of the file is not given");
     if (cornu_file_check(config->path) != CORNU_OK) return cornu__null();

@@ -269,8 +269,8 @@ CornuStatus cornu__training_write(CornuModel *model, const char *path)
 CornuSafetensors *cornu__training_open(const char *path)
 {
     CornuSafetensors *file = cornu_safetensors_open(path);
-    if (!file || (cornu_safetensors_has_checksum(file) &&
-                  cornu_safetensors_metadata(file, "training")))
+    if (!file) return cornu__null();
+    if (cornu_safetensors_has_checksum(file) && cornu_safetensors_metadata(file, "training"))
         return file;
     cornu_safetensors_close(file);
     return cornu__fail_null(CORNU_ERR_FORMAT, "%s: holds no training, or no checksum", path);

@@ -55,7 +55,7 @@ CornuStatus cornu_model_load_by_name_from(const CornuLoadByNameConfig *config)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the model %s is not built, so that it has no "
                            "weights to load", config->path, cornu_model_name(config->model));
     CornuSafetensors *file = cornu_safetensors_open(config->path);
-    if (!file) return cornu_error_take();
+    if (!file) return cornu_error_status();
     CornuStatus status = load(config, file);
     if (status) cornu__fail_prefix(status, config->path);
     cornu_safetensors_close(file);

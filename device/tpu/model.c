@@ -477,7 +477,7 @@ static CornuExecutableStep step_of(const CornuProgram *program, const int *i, Co
 
 CornuTpuModel *cornu_tpu_model_from(const CornuTpuModelConfig *config)
 {
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     const CornuExecutable *executable = config->executable;
     const CornuTpuProfile *profile = profile_of(config);
     const int64_t          shards = shards_of(config, profile);

@@ -137,7 +137,7 @@ static void free_csv_logger(CornuCallback *base)
 
 CornuCallback *cornu_csv_logger_from(const CornuCsvLoggerConfig *config)
 {
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     const char *separator = config->separator ? config->separator : ",";
     if (!config->filename)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "CSV logger: the filename is not given");

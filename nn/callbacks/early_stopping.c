@@ -129,7 +129,7 @@ static void free_early_stopping(CornuCallback *base)
 
 CornuCallback *cornu_early_stopping_from(const CornuEarlyStoppingConfig *config)
 {
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     if (config->patience < 0 || config->start_from_epoch < 0)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "early stopping: .patience is %lld and "
                                 ".start_from_epoch %lld, expected 0 or more",

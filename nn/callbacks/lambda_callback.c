@@ -17,7 +17,7 @@ static void free_lambda(CornuCallback *base) { cornu__release(base); }
 
 CornuCallback *cornu_lambda_callback_from(const CornuLambdaCallbackConfig *config)
 {
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     Lambda *self = cornu__allocate(1, sizeof *self);
     if (!self) return cornu__null();
     *self = (Lambda){

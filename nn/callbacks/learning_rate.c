@@ -68,7 +68,7 @@ static void free_plain(CornuCallback *base) { cornu__release(base); }
 
 CornuCallback *cornu_learning_rate_scheduler_from(const CornuLearningRateSchedulerConfig *config)
 {
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     if (!config->schedule)
         return cornu__fail_null(CORNU_ERR_ARGUMENT,
                                 "learning rate scheduler: the schedule is not given");
@@ -156,7 +156,7 @@ static void free_plateau(CornuCallback *base)
 
 CornuCallback *cornu_reduce_lr_on_plateau_from(const CornuReduceLrOnPlateauConfig *config)
 {
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     const double  factor = cornu__number(config->factor, 0.1);
     const int64_t patience = cornu__integer(config->patience, 10);
     if (!(factor >= 0.0 && factor < 1.0))

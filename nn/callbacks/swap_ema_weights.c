@@ -63,7 +63,7 @@ static void free_swap_ema(CornuCallback *base)
 
 CornuCallback *cornu_swap_ema_weights_from(const CornuSwapEmaWeightsConfig *config)
 {
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     SwapEma *self = cornu__allocate(1, sizeof *self);
     if (!self) return cornu__null();
     *self = (SwapEma){ .base = { .test_begin = begin, .test_end = end,

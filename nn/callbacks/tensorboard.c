@@ -308,7 +308,7 @@ static CornuStatus prepare(const char *log_dir)
 
 CornuCallback *cornu_tensorboard_from(const CornuTensorboardConfig *config)
 {
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     const char *log_dir = config->log_dir ? config->log_dir : "logs";
     if (check(config) || prepare(log_dir)) return cornu__null();
     TensorBoard *self = cornu__allocate(1, sizeof *self);

@@ -34,7 +34,7 @@ static void free_terminate_on_nan(CornuCallback *base) { cornu__release(base); }
 
 CornuCallback *cornu_terminate_on_nan_from(const CornuTerminateOnNanConfig *config)
 {
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     TerminateOnNan *self = cornu__allocate(1, sizeof *self);
     if (!self) return cornu__null();
     *self = (TerminateOnNan){ .base = { .takes_nan = true,

@@ -146,7 +146,7 @@ CornuLayer *cornu_bidirectional_from(const CornuBidirectionalConfig *config)
 {
     const char *name = config->name ? config->name : "bidirectional";
     CornuLayer *layer = NULL, *inner[2] = { config->layer, config->backward_layer };
-    if (cornu_error_pending() || check(config, name) || !(inner[BACKWARD] = backward_of(config)))
+    if (cornu__refused() || check(config, name) || !(inner[BACKWARD] = backward_of(config)))
         goto fail;
     CornuRecurrentConfig *of[2];
     for (int i = 0; i < 2; i++) {

@@ -68,7 +68,7 @@ CornuLayer *cornu_time_distributed_from(const CornuTimeDistributedConfig *config
 {
     const char *name = config->name ? config->name : "time_distributed";
     CornuLayer *layer = NULL, *inner = config->layer;
-    if (cornu_error_pending()) goto fail;
+    if (cornu__refused()) goto fail;
     if (!inner) {
         cornu__fail(CORNU_ERR_ARGUMENT, "%s: .layer is required", name);
         goto fail;

@@ -19,7 +19,7 @@ const char *cornu__reduction_name(CornuReduction reduction)
 
 void *cornu__loss_create(size_t size, const CornuLoss *base, const void *config)
 {
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     if ((unsigned)base->reduction > CORNU_MEAN_WITH_SAMPLE_WEIGHT)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .reduction is %d, expected CORNU_MEAN, "
                                 "CORNU_SUM or CORNU_MEAN_WITH_SAMPLE_WEIGHT", base->kind->name,

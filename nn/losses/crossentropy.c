@@ -267,7 +267,7 @@ CLASS(kl_divergence, "KLDivergence", CornuLossConfig, cornu__loss_fields);
 static CornuLoss *create(Crossentropy loss, const void *config)
 {
     const char *name = loss.base.kind->name;
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     if (!(loss.label_smoothing >= 0.0 && loss.label_smoothing <= 1.0))
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .label_smoothing is %g, expected 0 to 1",
                                 name, loss.label_smoothing);
@@ -339,7 +339,7 @@ CornuLoss *cornu_categorical_generalized_cross_entropy_from(
 {
     const CornuObjectClass *kind = &cornu__categorical_generalized_cross_entropy_class;
     CornuGeneralizedCrossentropyConfig full = *config;
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     if (full.q == 0.0) full.q = 0.5;
     if (!(full.q > 0.0 && full.q < 1.0))
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .q is %g, expected above 0 and below 1",

@@ -124,7 +124,7 @@ CORNU__OBJECT_CLASS(f1_score, "F1Score", "f1_score", CornuF1Config, .fields = f1
 static CornuMetric *create_f_score(const CornuObjectClass *kind, const void *config, FScore score)
 {
     const char *name = kind->name;
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     if (!(score.beta > 0.0))
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .beta is %g, expected more than 0", name,
                                 score.beta);
@@ -275,7 +275,7 @@ CORNU__OBJECT_CLASS(binary_iou, "BinaryIoU", "binary_io_u", CornuBinaryIouConfig
 static CornuMetric *create_iou(const CornuObjectClass *kind, const void *config, Iou iou)
 {
     const char *name = kind->name;
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     if (iou.classes < 1 || iou.classes > 46340)   /* their square is an i32 */
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .num_classes is %lld, expected 1 to 46340",
                                 name, (long long)iou.classes);

@@ -387,7 +387,7 @@ static bool are_even(const Counts *counts)
 
 static CornuMetric *create(Counts counts, const void *config)
 {
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     if (counts.class_id < -1)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .class_id is %lld, expected 0 or more",
                                 counts.base.kind->name, (long long)counts.class_id);
@@ -413,7 +413,7 @@ static CornuMetric *at_thresholds(const CornuObjectClass *kind, const CornuPreci
 {
     Counts counts = { .base = { .kind = kind, .result_at = result_at }, .of = of,
                       .top_k = full->top_k, .class_id = class_of(full->class_id) };
-    if (cornu_error_pending() || !list(&counts, full->thresholds, 0)) return NULL;
+    if (cornu__refused() || !list(&counts, full->thresholds, 0)) return NULL;
     if (full->top_k < 0)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .top_k is %lld, expected 1 or more",
                                 kind->name, (long long)cornu__integer(full->top_k, 0));
@@ -480,7 +480,7 @@ static CornuMetric *best(const CornuObjectClass *kind, const CornuAtConfig *conf
     Counts counts = { .base = { .kind = kind, .result = best_result }, .of = of,
                       .constrained = constrained, .value = cornu__number(config->value, 0.0),
                       .class_id = class_of(config->class_id), .limit = { 0.5 } };
-    if (cornu_error_pending() || !spread(&counts, config->num_thresholds, 1)) return NULL;
+    if (cornu__refused() || !spread(&counts, config->num_thresholds, 1)) return NULL;
     if (!(counts.value >= 0.0 && counts.value <= 1.0))
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .value is %g, expected 0 to 1",
                                 kind->name, counts.value);
@@ -537,7 +537,7 @@ CornuMetric *cornu_auc_from(const CornuAucConfig *config)
                       .class_id = -1, .multi_label = config->multi_label, .beyond = true,
                       .from_logits = config->from_logits, .curve = config->curve,
                       .summation = config->summation_method };
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     if ((unsigned)config->curve > CORNU_PRGAIN ||
         (unsigned)config->summation_method > CORNU_MAJORING)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "auc: .curve is %d and .summation_method %d, "

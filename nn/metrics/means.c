@@ -107,7 +107,7 @@ CornuMetric *cornu_loss_metric(const char *name, CornuLoss *loss)
         return &metric->base;
     }
     cornu_loss_free(loss);
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     return cornu__fail_null(CORNU_ERR_ARGUMENT, "metric %s: the loss is NULL", name);
 }
 

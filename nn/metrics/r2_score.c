@@ -107,7 +107,7 @@ CORNU__OBJECT_CLASS(r2_score, "R2Score", "r2_score", CornuR2ScoreConfig, .fields
 CornuMetric *cornu_r2_score_from(const CornuR2ScoreConfig *config)
 {
     const CornuAggregation aggregation = config->class_aggregation;
-    if (cornu_error_pending()) return NULL;
+    if (cornu__refused()) return NULL;
     if ((unsigned)aggregation > CORNU_NO_AGGREGATION || config->num_regressors < 0)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "r2_score: .class_aggregation is %d and "
                                 ".num_regressors %lld, expected 0 to 2, and 0 or more",

@@ -78,7 +78,7 @@ static void test_limit_and_data_sets(void **state)
 static void expect_failure(CornuStatus status, const char *file, const char *text)
 {
     assert_null(cornu_mnist_load(.data = folder));
-    assert_int_equal(cornu_error_take(), status);
+    assert_int_equal(cornu_error_status(), status);
     if (!strstr(cornu_error_message(), file) || !strstr(cornu_error_message(), text))
         fail_msg("\"%s\" does not name %s and \"%s\"", cornu_error_message(), file, text);
 }
@@ -114,7 +114,7 @@ static void test_bad_files(void **state)
     unlink(files_path(folder, "mnist/train-images-idx3-ubyte.gz"));
     expect_failure(CORNU_ERR_DATA, "train-images-idx3-ubyte.gz", "is missing");
     assert_null(cornu_mnist_load(.data = "synthetic", .limit = -1));
-    assert_int_equal(cornu_error_take(), CORNU_ERR_ARGUMENT);
+    assert_int_equal(cornu_error_status(), CORNU_ERR_ARGUMENT);
 }
 
 static double mean(CornuArray array)

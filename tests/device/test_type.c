@@ -41,6 +41,38 @@ static void the_first_pending_error_stays(void **state)
     assert_false(cornu_error_pending());
 }
 
+/* A constructor that fails for an older error says so, until the error is taken. */
+static void a_refusal_says_what_is_pending(void **state)
+{
+    (void)state;
+    assert_false(cornu__refused());
+    assert_null(cornu__fail_null(CORNU_ERR_VALUE, "beta_1 is %g", 2.0));
+    assert_true(cornu__refused());
+    assert_true(cornu__refused());
+    assert_string_equal(cornu_error_message(), "beta_1 is 2 (still pending: constructors fail "
+                        "until cornu_error_take() is called)");
+    assert_int_equal(cornu_error_take(), CORNU_ERR_VALUE);
+    assert_string_equal(cornu_error_message(), "beta_1 is 2");
+    assert_false(cornu__refused());
+}
+
+static void loading_leaves_nothing_pending(void **state)
+{
+    int loaded = 0;
+    (void)state;
+    cornu__fail_null(CORNU_ERR_FILE, "no such file");
+    assert_null(cornu__loaded(NULL));
+    assert_false(cornu_error_pending());
+    assert_int_equal(cornu_error_status(), CORNU_ERR_FILE);
+    /* Whoever is given the NULL tells of the file; of anything else NULL is told. */
+    assert_int_equal(cornu__fail_absent("the model"), CORNU_ERR_FILE);
+    assert_int_equal(cornu__fail_absent("the model"), CORNU_ERR_FILE);
+    assert_string_equal(cornu_error_message(), "no such file");
+    assert_ptr_equal(cornu__loaded(&loaded), &loaded);
+    assert_int_equal(cornu__fail_absent("the model"), CORNU_ERR_ARGUMENT);
+    assert_string_equal(cornu_error_message(), "the model is NULL");
+}
+
 static void a_prefix_names_the_place(void **state)
 {
     (void)state;
@@ -168,6 +200,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(statuses_have_names),
         cmocka_unit_test(the_first_pending_error_stays),
+        cmocka_unit_test(a_refusal_says_what_is_pending),
+        cmocka_unit_test(loading_leaves_nothing_pending),
         cmocka_unit_test(a_prefix_names_the_place),
         cmocka_unit_test(types_print_as_python_does),
         cmocka_unit_test(counts_that_overflow_are_refused),

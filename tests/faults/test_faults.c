@@ -209,7 +209,7 @@ static void allocations_fail_again(Count *count) { fail_each(count, true); }
 static CornuModel *load(CornuStatus *status)
 {
     CornuModel *model = cornu_model_load(path);
-    *status = cornu_error_take();
+    *status = model ? CORNU_OK : cornu_error_status();
     return model;
 }
 

@@ -117,7 +117,7 @@ static void test_weights_only(void **state)
     expect_ok(cornu_model_load_weights(second, path));
     expect_equal_weights(model, second, true);
     assert_null(cornu_model_load(path));
-    assert_int_equal(cornu_error_take(), CORNU_ERR_FORMAT);
+    assert_int_equal(cornu_error_status(), CORNU_ERR_FORMAT);
     assert_non_null(strstr(cornu_error_message(), "no architecture"));
     cornu_model_free(model);
     cornu_model_free(second);
@@ -237,7 +237,7 @@ static void test_targets(void **state)
         assert_string_equal(cornu_error_message(), said);
     }
     assert_null(cornu_model_load("/absent.safetensors"));
-    assert_int_equal(cornu_error_take(), CORNU_ERR_FILE);
+    assert_int_equal(cornu_error_status(), CORNU_ERR_FILE);
     if (access("/dev/full", W_OK) == 0) {
         unlink(path);
         assert_int_equal(symlink("/dev/full", path), 0);
@@ -248,6 +248,36 @@ static void test_targets(void **state)
         unlink(path);
     }
     cornu_model_free(model);
+}
+
+/* A model that is not there is made instead; one that is never made is told of by whoever is given
+ * it. */
+static void test_absent_files_block_nothing(void **state)
+{
+    (void)state;
+    const char *const absent[] = { "/absent.safetensors", "/absent.keras", "/absent.npz", "ck" };
+    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
+        CornuModel *model = cornu_model_load(absent[i]);
+        if (!model) model = make_model(1, 10);
+        assert_non_null(model);
+        cornu_model_free(model);
+        assert_null(cornu_model_load_compiled(absent[i], NULL));
+        assert_null(cornu_npz_open(absent[i]));
+        assert_null(cornu_safetensors_open(absent[i]));
+        assert_false(cornu_error_pending());
+    }
+    CornuModel *model = cornu_model_load("/absent.safetensors");
+    assert_int_equal(cornu_compile(model), CORNU_ERR_FILE);
+    assert_null(cornu_fit(model));
+    assert_non_null(strstr(cornu_error_message(), "/absent.safetensors"));
+    assert_int_equal(cornu_error_take(), CORNU_ERR_FILE);
+
+    /* With an error pending nothing is loaded, and why is said. */
+    assert_null(cornu_dense(-1));
+    assert_null(cornu_model_load("/absent.safetensors"));
+    assert_non_null(strstr(cornu_error_message(), "dense"));
+    assert_non_null(strstr(cornu_error_message(), "cornu_error_take()"));
+    assert_int_equal(cornu_error_take(), CORNU_ERR_ARGUMENT);
 }
 
 /* A look at a target neither makes nor changes nor waits for it. */
@@ -330,7 +360,7 @@ static void test_hostile(void **state)
         expect_ok(cornu_safetensors_write(path, NULL, 0, &metadata, 1));
         CornuModel *model = cornu_model_load(path);
         assert_null(model);
-        assert_int_not_equal(cornu_error_take(), CORNU_OK);
+        assert_int_not_equal(cornu_error_status(), CORNU_OK);
         if (!strstr(cornu_error_message(), hostile[i].message) ||
             !strstr(cornu_error_message(), path))
             fail_msg("%s\nmessage %s\nexpected %s", hostile[i].architecture,
@@ -364,7 +394,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip), cmocka_unit_test(test_weights_only),
         cmocka_unit_test(test_mismatch),   cmocka_unit_test(test_optimizer),
-        cmocka_unit_test(test_former_name),
+        cmocka_unit_test(test_former_name), cmocka_unit_test(test_absent_files_block_nothing),
         cmocka_unit_test(test_targets),    cmocka_unit_test(test_check_leaves_nothing),
         cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_no_memory),

@@ -119,7 +119,7 @@ static void others_wait_until_a_file_is_closed(void **state)
     const struct timespec moment = { .tv_nsec = 100 * 1000 * 1000 };
     pthread_t  thread;
     CornuHdf5 *file = cornu__hdf5_create();
-    if (!file && cornu_error_take() == CORNU_ERR_UNSUPPORTED) skip();
+    if (!file && cornu_error_status() == CORNU_ERR_UNSUPPORTED) skip();
     assert_non_null(file);
     assert_int_equal(pthread_create(&thread, NULL, open_another, NULL), 0);
     nanosleep(&moment, NULL);

@@ -177,7 +177,7 @@ static void test_weights_of_a_foreign_class(void **state)
     Data data = data_of("nested");
     if (!has_hdf5()) skip();
     assert_null(cornu_model_load(golden("nested", ".keras")));
-    expect_error(cornu_error_take(), CORNU_ERR_UNSUPPORTED,
+    expect_error(cornu_error_status(), CORNU_ERR_UNSUPPORTED,
                  "the model's class is \"Nested\", expected Sequential or Functional");
     CornuSymbol *source = cornu_input(.shape = { 4 }), *x = source;
     for (int i = 0; i < 2; i++) {
@@ -660,7 +660,7 @@ static void test_overlapping_members(void **state)
 {
     (void)state;
     assert_null(cornu_npz_open("tests/fuzz/seeds/zip/overlap"));
-    expect_error(cornu_error_take(), CORNU_ERR_FORMAT, "member \"b\": lies where others do");
+    expect_error(cornu_error_status(), CORNU_ERR_FORMAT, "member \"b\": lies where others do");
 }
 
 /* Cut files are refused. */
@@ -725,7 +725,7 @@ static void test_suffixes(void **state)
     expect_error(cornu_model_load_weights(model, here("absent", ".npz")), CORNU_ERR_FILE,
                  "cannot be read");
     assert_null(cornu_model_load_compiled("a.safetensors", NULL));
-    expect_error(cornu_error_take(), CORNU_ERR_UNSUPPORTED, "does not say what it was compiled");
+    expect_error(cornu_error_status(), CORNU_ERR_UNSUPPORTED, "does not say what it was compiled");
     cornu_model_free(model);
 }
 

@@ -346,7 +346,7 @@ static void test_refused(void **state)
     refuse(of_one(cornu_layer_create(&own, NULL, NULL)),
            "twice: layers of class Twice are not available in ONNX files of this version");
     assert_null(cornu_model_load("a.onnx"));
-    expect_error(cornu_error_take(), CORNU_ERR_UNSUPPORTED, "no whole models loaded as .onnx");
+    expect_error(cornu_error_status(), CORNU_ERR_UNSUPPORTED, "no whole models loaded as .onnx");
 }
 
 /* No memory, at any point of saving. */
