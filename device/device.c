@@ -291,9 +291,8 @@ static void say_compiled(const CornuExecutable *executable, double seconds)
                name, (long long)counts->fallbacks, slow);
 }
 
-CornuExecutable *cornu_device_compile(CornuDevice *device, const CornuProgram *program)
+static CornuExecutable *compile(CornuDevice *device, const CornuProgram *program)
 {
-    if (cornu__refused()) return NULL;
     const double     begin = cornu__seconds();
     uint64_t         hash = cornu_program_hash(program);
     CornuExecutable *found = compiled_before(device, program, hash);
@@ -326,6 +325,16 @@ CornuExecutable *cornu_device_compile(CornuDevice *device, const CornuProgram *p
     return executable;
 }
 
+CornuExecutable *cornu_device_compile(CornuDevice *device, const CornuProgram *program)
+{
+    if (cornu__refused()) return NULL;
+    if (cornu__guard_enter(&device->guard, device->class->name, "cornu_device_compile"))
+        return cornu__null();
+    CornuExecutable *executable = compile(device, program);
+    cornu__guard_leave(&device->guard);
+    return executable;
+}
+
 void cornu_executable_release(CornuExecutable *executable)
 {
     if (executable) executable->users--;
@@ -353,8 +362,8 @@ static CornuStatus check_buffer(const CornuExecutable *executable, const CornuBu
                        buffer->type, "the buffer");
 }
 
-CornuStatus cornu_executable_run(CornuExecutable *executable, CornuBuffer *const *inputs,
-                                 CornuBuffer *const *outputs)
+static CornuStatus run(CornuExecutable *executable, CornuBuffer *const *inputs,
+                       CornuBuffer *const *outputs)
 {
     const CornuProgram *program = executable->program;
     for (int i = 0; i < program->input_count; i++) {
@@ -378,6 +387,16 @@ CornuStatus cornu_executable_run(CornuExecutable *executable, CornuBuffer *const
         cornu__log(CORNU_LOG_DEBUG, "%s: ran a program of %d ops in %.3f ms",
                    executable->device->class->name, program->op_count,
                    1e3 * (cornu__seconds() - begin));
+    return status;
+}
+
+CornuStatus cornu_executable_run(CornuExecutable *executable, CornuBuffer *const *inputs,
+                                 CornuBuffer *const *outputs)
+{
+    CornuDevice *device = executable->device;
+    CORNU__TRY(cornu__guard_enter(&device->guard, device->class->name, "cornu_executable_run"));
+    const CornuStatus status = run(executable, inputs, outputs);
+    cornu__guard_leave(&device->guard);
     return status;
 }
 

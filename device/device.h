@@ -7,7 +7,8 @@
  * element as a double and runs the reference kernel of each op, one after the other: slow,
  * easy to check, the oracle of all tests.
  *
- * A device and what was made on it are used by one thread at a time.
+ * A device and what was made on it are used by one thread at a time; compiling or running while
+ * another thread does is CORNU_ERR_BUSY.
  */
 #ifndef CORNU_DEVICE_DEVICE_H
 #define CORNU_DEVICE_DEVICE_H

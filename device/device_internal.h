@@ -9,6 +9,7 @@
 #define CORNU_DEVICE_DEVICE_INTERNAL_H
 
 #include "device.h"
+#include "guard_internal.h"
 #include "op_internal.h"
 #include "status_internal.h"
 
@@ -56,6 +57,7 @@ struct CornuDevice {
     CornuMemory             memory;
     CornuBuffer            *buffers;       /* newest first */
     CornuExecutable        *executables;   /* likewise */
+    CornuGuard              guard;         /* of compiling and running */
 };
 
 struct CornuBuffer {

@@ -49,7 +49,8 @@ extern "C" {
     X(ERR_DATA,        "a data set is missing or incomplete")                   \
     X(ERR_DEVICE,      "a device is absent or cannot be used")                  \
     X(ERR_UNSUPPORTED, "not available in this version")                         \
-    X(ERR_INTERRUPTED, "stopped on request")
+    X(ERR_INTERRUPTED, "stopped on request")                                    \
+    X(ERR_BUSY,        "in use by another thread")
 
 typedef enum {
 #define X(name, text) CORNU_##name,

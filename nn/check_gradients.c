@@ -157,7 +157,7 @@ static CornuStatus check_there(Check *check)
     return status;
 }
 
-CornuStatus cornu_check_gradients_from(const CornuCheckGradientsConfig *config)
+static CornuStatus check(const CornuCheckGradientsConfig *config)
 {
     CornuModel *model = config->model;
     Check       check = { .config = config, .model = model };
@@ -182,4 +182,9 @@ CornuStatus cornu_check_gradients_from(const CornuCheckGradientsConfig *config)
     cornu_device_close(reference);
     if (config->worst) *config->worst = check.worst;
     return status;
+}
+
+CornuStatus cornu_check_gradients_from(const CornuCheckGradientsConfig *config)
+{
+    CORNU__WITHIN(config->model, "cornu_check_gradients", check(config));
 }

@@ -239,11 +239,11 @@ static CornuStatus check_settings(const CornuModel *model, const CornuCompileCon
     return check_outputs(model, config);
 }
 
-CornuStatus cornu_compile_from(const CornuCompileConfig *config)
+/* Takes what is given, also when it fails. */
+static CornuStatus compile(const CornuCompileConfig *config, CornuOptimizer *optimizer)
 {
-    CornuModel     *model = config->model;
-    CornuOptimizer *optimizer = config->optimizer ? config->optimizer : cornu_rmsprop();
-    CornuStatus     status = check_settings(model, config);
+    CornuModel *model = config->model;
+    CornuStatus status = check_settings(model, config);
     if (status) {
         free_given(config, optimizer);
         return status;
@@ -264,6 +264,20 @@ CornuStatus cornu_compile_from(const CornuCompileConfig *config)
     model->debug_nans = config->debug_nans;
     model->compiled = true;
     return model->base.built ? make_variables(model) : CORNU_OK;
+}
+
+CornuStatus cornu_compile_from(const CornuCompileConfig *config)
+{
+    CornuModel     *model = config->model;
+    CornuOptimizer *optimizer = config->optimizer ? config->optimizer : cornu_rmsprop();
+    CornuStatus     status = cornu__model_enter(model, "cornu_compile");
+    if (status) {
+        free_given(config, optimizer);
+        return status;
+    }
+    status = compile(config, optimizer);
+    cornu__model_leave(model);
+    return status;
 }
 
 static CornuStatus check_compiled(const CornuModel *model)
@@ -342,7 +356,7 @@ static CornuStatus check_unshared(const CornuModel *model)
     return CORNU_OK;
 }
 
-CornuStatus cornu_model_move(CornuModel *model, CornuDevice *device)
+static CornuStatus move(CornuModel *model, CornuDevice *device)
 {
     CORNU__TRY(cornu__model_check(model));
     CORNU__TRY(check_compiled(model));
@@ -355,6 +369,11 @@ CornuStatus cornu_model_move(CornuModel *model, CornuDevice *device)
     cornu__layer_drop_states(&model->base);
     model->device = device;
     return model->ready ? settle_precision(model) : CORNU_OK;
+}
+
+CornuStatus cornu_model_move(CornuModel *model, CornuDevice *device)
+{
+    CORNU__WITHIN(model, "cornu_model_move", move(model, device));
 }
 
 /* ---- Reading what was accumulated ---- */
@@ -403,7 +422,7 @@ int64_t cornu_model_metric_size(const CornuModel *model, int i)
     return metric && metric->result_at ? metric->result_count : 1;
 }
 
-CornuStatus cornu_model_metric_result(CornuModel *model, int i, double *result, int64_t count)
+static CornuStatus metric_result(CornuModel *model, int i, double *result, int64_t count)
 {
     const CornuTracked *tracked = read_metric(model, i);
     if (!tracked) return cornu_error_take();
@@ -419,7 +438,12 @@ CornuStatus cornu_model_metric_result(CornuModel *model, int i, double *result, 
     return CORNU_OK;
 }
 
-CornuStatus cornu_model_metric_state(CornuModel *model, int i, int state, CornuArray *array)
+CornuStatus cornu_model_metric_result(CornuModel *model, int i, double *result, int64_t count)
+{
+    CORNU__WITHIN(model, "cornu_model_metric_result", metric_result(model, i, result, count));
+}
+
+static CornuStatus metric_state(CornuModel *model, int i, int state, CornuArray *array)
 {
     const CornuTracked *tracked = read_metric(model, i);
     if (!tracked) return cornu_error_take();
@@ -430,7 +454,12 @@ CornuStatus cornu_model_metric_state(CornuModel *model, int i, int state, CornuA
     return CORNU_OK;
 }
 
-CornuStatus cornu_model_reset_metrics(CornuModel *model)
+CornuStatus cornu_model_metric_state(CornuModel *model, int i, int state, CornuArray *array)
+{
+    CORNU__WITHIN(model, "cornu_model_metric_state", metric_state(model, i, state, array));
+}
+
+static CornuStatus reset_metrics(CornuModel *model)
 {
     CORNU__TRY(cornu__model_check(model));
     for (int i = 0; i < model->tracked_count; i++) {
@@ -441,4 +470,9 @@ CornuStatus cornu_model_reset_metrics(CornuModel *model)
         }
     }
     return CORNU_OK;
+}
+
+CornuStatus cornu_model_reset_metrics(CornuModel *model)
+{
+    CORNU__WITHIN(model, "cornu_model_reset_metrics", reset_metrics(model));
 }

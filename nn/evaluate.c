@@ -178,7 +178,11 @@ CornuStatus cornu_evaluate_from(const CornuEvaluateConfig *config)
     CornuLogSet    logs = { 0 };
     Output         output = output_to("evaluate", config->to, config->tos);
     cornu__callbacks_take(&callbacks, config->model, config->callbacks);
-    CornuStatus status = evaluate(config, &callbacks, &source, &logs, &output);
+    CornuStatus status = cornu__model_enter(config->model, "cornu_evaluate");
+    if (!status) {
+        status = evaluate(config, &callbacks, &source, &logs, &output);
+        cornu__model_leave(config->model);
+    }
     output_close(&output);
     cornu__logs_close(&logs);
     cornu__source_close(&source);
@@ -213,7 +217,11 @@ CornuStatus cornu_predict_from(const CornuPredictConfig *config)
     CornuSource    source = { 0 };
     Output         output = output_to("predict", config->to, config->tos);
     cornu__callbacks_take(&callbacks, config->model, config->callbacks);
-    CornuStatus status = predict(config, &callbacks, &source, &output);
+    CornuStatus status = cornu__model_enter(config->model, "cornu_predict");
+    if (!status) {
+        status = predict(config, &callbacks, &source, &output);
+        cornu__model_leave(config->model);
+    }
     output_close(&output);
     cornu__source_close(&source);
     cornu__callbacks_close(&callbacks);
@@ -226,6 +234,7 @@ static CornuStatus on_batch(CornuModel *model, CornuStepMode mode, const CornuAr
                             double *values)
 {
     CornuStep *step;
+    CORNU__TRY(cornu__model_check(model));
     CORNU__TRY(cornu__step(model, mode, arrays, &step));
     CORNU__TRY(cornu__step_feed(step, arrays, arrays->x[0].type.shape.extent[0]));
     CORNU__TRY(cornu__step_run(step, NULL));
@@ -267,30 +276,30 @@ static CornuStatus on_single_batch(const CornuOnBatchConfig *config, CornuStepMo
 
 CornuStatus cornu_train_on_batch_from(const CornuOnBatchConfig *config)
 {
-    return on_single_batch(config, CORNU_STEP_TRAIN);
+    CORNU__WITHIN(config->model, "cornu_train_on_batch",
+                  on_single_batch(config, CORNU_STEP_TRAIN));
 }
 
 CornuStatus cornu_test_on_batch_from(const CornuOnBatchConfig *config)
 {
-    return on_single_batch(config, CORNU_STEP_TEST);
+    CORNU__WITHIN(config->model, "cornu_test_on_batch", on_single_batch(config, CORNU_STEP_TEST));
 }
 
 CornuStatus cornu_train_on_batch_many(CornuModel *model, const CornuArray *x, const CornuArray *y,
                                       double *values)
 {
-    CORNU__TRY(cornu__model_check(model));
-    return on_batch(model, CORNU_STEP_TRAIN, &(CornuArrays){ .x = x, .y = y }, values);
+    CORNU__WITHIN(model, "cornu_train_on_batch_many",
+                  on_batch(model, CORNU_STEP_TRAIN, &(CornuArrays){ .x = x, .y = y }, values));
 }
 
 CornuStatus cornu_test_on_batch_many(CornuModel *model, const CornuArray *x, const CornuArray *y,
                                      double *values)
 {
-    CORNU__TRY(cornu__model_check(model));
-    return on_batch(model, CORNU_STEP_TEST, &(CornuArrays){ .x = x, .y = y }, values);
+    CORNU__WITHIN(model, "cornu_test_on_batch_many",
+                  on_batch(model, CORNU_STEP_TEST, &(CornuArrays){ .x = x, .y = y }, values));
 }
 
-CornuStatus cornu_predict_on_batch_many(CornuModel *model, const CornuArray *x,
-                                        const CornuArray *to)
+static CornuStatus predict_on_batch(CornuModel *model, const CornuArray *x, const CornuArray *to)
 {
     const CornuArrays arrays = { .x = x };
     CornuStep *step;
@@ -309,8 +318,19 @@ CornuStatus cornu_predict_on_batch_many(CornuModel *model, const CornuArray *x,
     return cornu__step_run(step, out);
 }
 
-CornuStatus cornu_predict_on_batch(CornuModel *model, CornuArray x, CornuArray to)
+CornuStatus cornu_predict_on_batch_many(CornuModel *model, const CornuArray *x,
+                                        const CornuArray *to)
+{
+    CORNU__WITHIN(model, "cornu_predict_on_batch_many", predict_on_batch(model, x, to));
+}
+
+static CornuStatus predict_on_single_batch(CornuModel *model, CornuArray x, CornuArray to)
 {
     CORNU__TRY(cornu__model_check_single(model));
-    return cornu_predict_on_batch_many(model, &x, &to);
+    return predict_on_batch(model, &x, &to);
+}
+
+CornuStatus cornu_predict_on_batch(CornuModel *model, CornuArray x, CornuArray to)
+{
+    CORNU__WITHIN(model, "cornu_predict_on_batch", predict_on_single_batch(model, x, to));
 }

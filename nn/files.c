@@ -3,6 +3,7 @@
 #include "../device/memory_internal.h"
 #include "file_internal.h"
 #include "keras_internal.h"
+#include "model_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -402,12 +403,12 @@ static CornuStatus save(const CornuModel *model, Task task, const char *path)
 
 CornuStatus cornu_model_save(CornuModel *model, const char *path)
 {
-    return save(model, SAVE, path);
+    CORNU__WITHIN(model, "cornu_model_save", save(model, SAVE, path));
 }
 
 CornuStatus cornu_model_save_weights(CornuModel *model, const char *path)
 {
-    return save(model, SAVE_WEIGHTS, path);
+    CORNU__WITHIN(model, "cornu_model_save_weights", save(model, SAVE_WEIGHTS, path));
 }
 
 CornuStatus cornu_model_save_check(const char *path)
@@ -425,13 +426,18 @@ static CornuStatus name_file(CornuStatus status, const char *path)
     return named ? status : cornu__fail_prefix(status, path);
 }
 
-CornuStatus cornu_model_load_weights(CornuModel *model, const char *path)
+static CornuStatus load_weights_of(CornuModel *model, const char *path)
 {
     const CornuFormat *format;
     CORNU__TRY(find_format(path, LOAD_WEIGHTS, &format));
     CORNU__TRY(check_model(model, path));
     CornuStatus status = format->load_weights(model, path);
     return status == CORNU_OK ? status : name_file(status, path);
+}
+
+CornuStatus cornu_model_load_weights(CornuModel *model, const char *path)
+{
+    CORNU__WITHIN(model, "cornu_model_load_weights", load_weights_of(model, path));
 }
 
 static CornuModel *load_model(const char *path, bool compile, CornuDevice *device)

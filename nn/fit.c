@@ -290,14 +290,20 @@ CornuHistory *cornu_fit_from(const CornuFitConfig *config)
     Fit fit = { .config = config, .model = config->model };
     cornu__callbacks_take(&fit.callbacks, config->model, config->callbacks);
     if (!cornu__refused()) fit.at.history = cornu__history_create();
-    CornuStatus status = fit.at.history ? run(&fit) : cornu_error_status();
-    if (config->model) config->model->training = NULL;
+    CornuStatus status = !fit.at.history ? cornu_error_status()
+                                         : cornu__model_enter(config->model, "cornu_fit");
+    const bool  entered = !status;
+    if (entered) status = run(&fit);
     cornu__logs_close(&fit.logs);
     cornu__logs_close(&fit.epoch_logs);
     cornu__logs_close(&fit.test_logs);
     cornu__source_close(&fit.train);
     cornu__source_close(&fit.validation);
     cornu__callbacks_close(&fit.callbacks);
+    if (entered) {
+        if (config->model) config->model->training = NULL;
+        cornu__model_leave(config->model);
+    }
     if (!status) return fit.at.history;
     cornu__log(status == CORNU_ERR_INTERRUPTED ? CORNU_LOG_INFO : CORNU_LOG_ERROR, "fit: %s",
                cornu_error_message());

@@ -3,9 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "../device/memory_internal.h"
 #include "../device/random.h"
-#include "keywords_internal.h"
+#include "model_internal.h"
 
 /* The numbers of draws: counter = (i / 4, 0, 0, this), see device/random.h; far from the generators
  * of a model, and none of those of data sets. */
@@ -168,7 +167,7 @@ static CornuStatus generate(Generation *g)
     return CORNU_OK;
 }
 
-CornuStatus cornu_generate_from(const CornuGenerateConfig *config)
+static CornuStatus run(const CornuGenerateConfig *config)
 {
     if (cornu_error_pending()) return cornu_error_status();
     CORNU__TRY(check(config));
@@ -185,4 +184,9 @@ CornuStatus cornu_generate_from(const CornuGenerateConfig *config)
     cornu__release(g.probabilities);
     cornu__release(g.room);
     return status;
+}
+
+CornuStatus cornu_generate_from(const CornuGenerateConfig *config)
+{
+    CORNU__WITHIN(config->model, "cornu_generate", run(config));
 }

@@ -126,8 +126,10 @@ CornuStatus cornu_model_add(CornuModel *model, CornuLayer *layer)
 {
     CornuStatus status = !model || !layer
         ? cornu__fail_absent(model ? "cornu_model_add: the layer" : "cornu_model_add: the model")
-        : cornu__model_check(model);
+        : cornu__model_enter(model, "cornu_model_add");
+    const bool entered = !status;
     if (layer) layer->owners++;   /* until it is the model's, or nobody's */
+    if (!status) status = cornu__model_check(model);
     if (!status) {
         status = append(model, layer);
         /* Nobody checks each of ten lines: the model remembers, and cannot be used. */
@@ -135,6 +137,7 @@ CornuStatus cornu_model_add(CornuModel *model, CornuLayer *layer)
         if (status) snprintf(model->failure, sizeof model->failure, "%s", cornu_error_message());
     }
     cornu_layer_free(layer);
+    if (entered) cornu__model_leave(model);
     return status;
 }
 
@@ -154,7 +157,7 @@ static CornuStatus build(CornuModel *model, CornuShape shape)
     return set_built(model);
 }
 
-CornuStatus cornu_model_build(CornuModel *model, CornuShape input)
+static CornuStatus build_for(CornuModel *model, CornuShape input)
 {
     CORNU__TRY(cornu__model_check(model));
     if (model->base.built) return CORNU_OK;
@@ -168,6 +171,21 @@ CornuStatus cornu_model_build(CornuModel *model, CornuShape input)
     CornuStatus status = build(model, shape);
     if (status) clear_calls(model);
     return status;
+}
+
+CornuStatus cornu_model_build(CornuModel *model, CornuShape input)
+{
+    CORNU__WITHIN(model, "cornu_model_build", build_for(model, input));
+}
+
+CornuStatus cornu__model_enter(CornuModel *model, const char *function)
+{
+    return model ? cornu__guard_enter(&model->guard, model->base.name, function) : CORNU_OK;
+}
+
+void cornu__model_leave(CornuModel *model)
+{
+    if (model) cornu__guard_leave(&model->guard);
 }
 
 CornuStatus cornu__model_check(const CornuModel *model)
@@ -230,10 +248,15 @@ CornuWeight *cornu_model_find_weight(const CornuModel *model, const char *path)
     return NULL;
 }
 
-CornuStatus cornu_model_reset_states(CornuModel *model)
+static CornuStatus reset_states(CornuModel *model)
 {
     CORNU__TRY(cornu__model_check(model));
     return cornu_layer_reset_states(&model->base);
+}
+
+CornuStatus cornu_model_reset_states(CornuModel *model)
+{
+    CORNU__WITHIN(model, "cornu_model_reset_states", reset_states(model));
 }
 
 int64_t cornu_model_parameters(const CornuModel *model)

@@ -12,6 +12,11 @@
  *
  * Names, defaults, formulas and the order of things are Keras'. In a config zero means Keras'
  * default; where zero itself is meaningful the field says so and takes CORNU_ZERO.
+ *
+ * A model is used by one thread at a time. What runs it, changes it or reads its weights is
+ * CORNU_ERR_BUSY, naming both functions, while another thread is in it; a callback, which runs on
+ * the thread that is, may call anything. Models that share layers, or a device (device.h), count as
+ * one.
  */
 #ifndef CORNU_NN_MODEL_H
 #define CORNU_NN_MODEL_H

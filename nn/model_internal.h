@@ -2,6 +2,7 @@
 #ifndef CORNU_NN_MODEL_INTERNAL_H
 #define CORNU_NN_MODEL_INTERNAL_H
 
+#include "../device/guard_internal.h"
 #include "deal_internal.h"
 #include "layer_internal.h"
 #include "model.h"
@@ -69,6 +70,7 @@ typedef struct {
  * model's input is made when its shape is known, and its calls with it. */
 struct CornuModel {
     CornuLayer   base;
+    CornuGuard   guard;
     uint64_t     seed;
     int64_t      next_generator;
     int64_t      batch_size;                     /* of every batch; 0: any */
@@ -130,6 +132,21 @@ bool cornu__model_settle(CornuModel *model, const CornuPolicy *policy, bool last
 
 /* Whether all layers that input i goes to take whole numbers as they are. */
 bool cornu__model_keeps_numbers(const CornuModel *model, int i);
+
+/* For each public function that runs a model, changes it or reads its weights: takes the model for
+ * this thread. CORNU_ERR_BUSY while another one is in it. To be left as often as it was entered;
+ * NULL is nobody's. */
+CornuStatus cornu__model_enter(CornuModel *model, const char *function);
+void        cornu__model_leave(CornuModel *model);
+
+/* Returns what `call` gives, made within the model by the public `function`. */
+#define CORNU__WITHIN(model, function, call)                  \
+    do {                                                      \
+        CORNU__TRY(cornu__model_enter(model, function));      \
+        const CornuStatus cornu__within = (call);             \
+        cornu__model_leave(model);                            \
+        return cornu__within;                                 \
+    } while (0)
 
 /* CORNU_OK for a model that can be used; else its layers' failure, or the pending error. */
 CornuStatus cornu__model_check(const CornuModel *model);

@@ -113,8 +113,8 @@ static CornuTensor *call_model(CornuModel *model, CornuTensor *const *x, const C
     return y[0];
 }
 
-CornuTensor *cornu_model_call_many(CornuModel *model, CornuTensor *const *x, int x_count,
-                                   const CornuCall *call, CornuTensor **y, int y_count)
+static CornuTensor *call_many(CornuModel *model, CornuTensor *const *x, int x_count,
+                              const CornuCall *call, CornuTensor **y, int y_count)
 {
     CornuTensor *masks[CORNU_MAX_MODEL_TENSORS];
     if (cornu__model_check(model)) return cornu__null();
@@ -128,12 +128,24 @@ CornuTensor *cornu_model_call_many(CornuModel *model, CornuTensor *const *x, int
     return call_model(model, x, call, y, masks);
 }
 
+CornuTensor *cornu_model_call_many(CornuModel *model, CornuTensor *const *x, int x_count,
+                                   const CornuCall *call, CornuTensor **y, int y_count)
+{
+    if (cornu__model_enter(model, "cornu_model_call_many")) return cornu__null();
+    CornuTensor *first = call_many(model, x, x_count, call, y, y_count);
+    cornu__model_leave(model);
+    return first;
+}
+
 CornuTensor *cornu_model_call(CornuModel *model, CornuTensor *x, const CornuCall *call)
 {
     CornuTensor *y, *masks;
-    if (model && (model->input_count > 1 || model->output_count > 1))
-        return cornu_model_call_many(model, &x, 1, call, &y, 1);
-    return call_model(model, &x, call, &y, &masks);
+    const bool   many = model && (model->input_count > 1 || model->output_count > 1);
+    if (cornu__model_enter(model, "cornu_model_call")) return cornu__null();
+    CornuTensor *first = many ? call_many(model, &x, 1, call, &y, 1)
+                              : call_model(model, &x, call, &y, &masks);
+    cornu__model_leave(model);
+    return first;
 }
 
 /* added: what layers add to the loss; set unless NULL. */
@@ -499,11 +511,13 @@ CornuExecutable *cornu_model_train_step(CornuModel *model, CornuType x, CornuTyp
 {
     CornuStep       *step;
     const CornuArray data[] = { cornu_array_from(NULL, x), cornu_array_from(NULL, y) };
-    if (cornu__model_check_single(model) ||
-        cornu__step(model, CORNU_STEP_TRAIN, &(CornuArrays){ .x = &data[0], .y = &data[1] },
-                    &step))
-        return cornu__null();
-    return cornu_graph_executable(step->graph);
+    if (cornu__model_enter(model, "cornu_model_train_step")) return cornu__null();
+    CornuStatus status = cornu__model_check_single(model);
+    if (!status)
+        status = cornu__step(model, CORNU_STEP_TRAIN,
+                             &(CornuArrays){ .x = &data[0], .y = &data[1] }, &step);
+    cornu__model_leave(model);
+    return status ? cornu__null() : cornu_graph_executable(step->graph);
 }
 
 /* An array of shards' parts: the leading axis more that feeds and fetches have. */

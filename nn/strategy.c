@@ -85,7 +85,9 @@ CornuModel *cornu_keras_to_tpu_model(CornuModel *model, CornuStrategy *strategy)
 {
     if (!strategy)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "keras_to_tpu_model: the strategy is NULL");
-    if (cornu_model_move(model, strategy->device)) return cornu__null();
-    model->steps_per_execution = strategy->iterations_per_loop;
-    return model;
+    if (cornu__model_enter(model, "cornu_keras_to_tpu_model")) return cornu__null();
+    const CornuStatus status = cornu_model_move(model, strategy->device);
+    if (!status) model->steps_per_execution = strategy->iterations_per_loop;
+    cornu__model_leave(model);
+    return status ? cornu__null() : model;
 }

@@ -45,7 +45,7 @@ static CornuStatus load(const CornuLoadByNameConfig *config, const CornuSafetens
     return status;
 }
 
-CornuStatus cornu_model_load_by_name_from(const CornuLoadByNameConfig *config)
+static CornuStatus load_by_name(const CornuLoadByNameConfig *config)
 {
     if (!config->path)
         return cornu__fail(CORNU_ERR_ARGUMENT, "load_by_name: the path of the file is not given");
@@ -60,4 +60,9 @@ CornuStatus cornu_model_load_by_name_from(const CornuLoadByNameConfig *config)
     if (status) cornu__fail_prefix(status, config->path);
     cornu_safetensors_close(file);
     return status;
+}
+
+CornuStatus cornu_model_load_by_name_from(const CornuLoadByNameConfig *config)
+{
+    CORNU__WITHIN(config->model, "cornu_model_load_by_name", load_by_name(config));
 }
