@@ -86,18 +86,19 @@ static char *names_text(const CornuNamedArray *arrays, int count)
 static CornuStatus write_values(const CornuModel *model, const CornuValues *values,
                                 bool with_architecture, const char *path)
 {
-    enum { WEIGHTS, OPTIMIZER, INPUT, ARCHITECTURE, COUNT };
+    enum { WEIGHTS, OPTIMIZER, INPUT, ARCHITECTURE, NOTES, COUNT };
     json_t *architecture = with_architecture ? cornu__model_config(model) : NULL;
     json_t *input = architecture ? cornu__input_config(model) : NULL;
     CornuStatus status = with_architecture && !architecture ? cornu_error_status() : CORNU_OK;
     char *texts[COUNT] = { NULL };
-    const int wanted = with_architecture ? COUNT : INPUT;
+    const int wanted = !with_architecture ? INPUT : model->notes ? COUNT : NOTES;
     if (status == CORNU_OK) {
         texts[WEIGHTS] = names_text(values->arrays, values->weights);
         texts[OPTIMIZER] = names_text(values->arrays + values->weights, values->variables);
         if (with_architecture) {
             texts[INPUT] = cornu__json_text(input);
             texts[ARCHITECTURE] = cornu__json_text(architecture);
+            if (model->notes) texts[NOTES] = cornu__json_text(model->notes);
         }
     }
     for (int i = 0; i < wanted && status == CORNU_OK; i++)
@@ -106,6 +107,7 @@ static CornuStatus write_values(const CornuModel *model, const CornuValues *valu
         const CornuMetadata metadata[COUNT] = {
             { "weights", texts[WEIGHTS] }, { "optimizer", texts[OPTIMIZER] },
             { "input", texts[INPUT] }, { "architecture", texts[ARCHITECTURE] },
+            { "notes", texts[NOTES] },
         };
         status = cornu_safetensors_write(path, values->arrays,
                                          values->weights + values->variables, metadata, wanted);
@@ -286,6 +288,7 @@ static CornuModel *make_model(const CornuSafetensors *file)
     CornuStatus status = CORNU_OK;
     json_t *architecture = metadata_json(file, "architecture", &status);
     json_t *input = status == CORNU_OK ? metadata_json(file, "input", &status) : NULL;
+    json_t *notes = status == CORNU_OK ? metadata_json(file, "notes", &status) : NULL;
     CornuModel *model = NULL;
     if (status != CORNU_OK)
         cornu__null();
@@ -293,14 +296,16 @@ static CornuModel *make_model(const CornuSafetensors *file)
         cornu__fail_null(CORNU_ERR_FORMAT, "there is no architecture in it, only weights");
     else
         model = cornu__model_from_config(architecture, input);
-    if (model && !cornu_model_built(model)) {
-        cornu__fail_null(CORNU_ERR_FORMAT, "its first layer is no InputLayer");
-        cornu_model_free(model);
-        model = NULL;
-    }
+    if (model && !cornu_model_built(model))
+        status = cornu__fail(CORNU_ERR_FORMAT, "its first layer is not an InputLayer");
+    else if (model)
+        status = cornu__notes_read(model, notes);
     json_decref(architecture);
     json_decref(input);
-    return model;
+    json_decref(notes);
+    if (!model || status == CORNU_OK) return model;
+    cornu_model_free(model);
+    return cornu__null();
 }
 
 static CornuModel *load_whole(const char *path, bool compile, CornuDevice *device)

@@ -14,12 +14,13 @@
  *     architecture   JSON of the model as Keras writes it: class_name, config, layers
  *     input          JSON {"scale": 0.00392…}: what whole-number data are multiplied by; a list
  *                    of models with several inputs
+ *     notes          JSON {"class_names": […], KEY: string, …}: those of the model, if any
  *     weights        JSON list of the weights' names, in the model's order
  *     optimizer      JSON list of the optimizer's variables, in its order
  *
  * A .keras file is a zip archive of metadata.json, config.json and model.weights.h5, as Keras 3
- * writes them. Keras ignores `input` in its metadata: what whole-number data are multiplied by
- * here, its programs do themselves. A model compiled with something that Keras does not have (an
+ * writes them. Keras ignores `input` and `notes` in its metadata: what whole-number data are
+ * multiplied by here, its programs do themselves. A model compiled with something that Keras does not have (an
  * optimizer, loss or metric of one's own) is written as one that is not compiled.
  *
  * An .onnx file takes floats, as fit takes them (indices as i32), under the names of its inputs,

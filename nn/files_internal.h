@@ -55,6 +55,9 @@ json_t *cornu__model_config(const CornuModel *model);
  * without memory. */
 json_t *cornu__input_config(const CornuModel *model);
 
+/* Gives the model notes that were read (notes.c), NULL for none. Nothing in them is trusted. */
+CornuStatus cornu__notes_read(CornuModel *model, const json_t *notes);
+
 /* The model that the JSON describes, built where it says its input's shape; input is what
  * cornu__input_config said, or NULL. NULL with a pending error. Nothing in the JSON is trusted but
  * its nesting. */

@@ -1,5 +1,6 @@
 #include "json_internal.h"
 
+#include "../datasets/text_internal.h"
 #include "../device/memory_internal.h"
 
 #include <limits.h>
@@ -71,6 +72,16 @@ json_t *cornu__json_parse(const char *bytes, size_t size, int depth)
 }
 
 /* ---- Out ---- */
+
+bool cornu__is_utf8(const char *text)
+{
+    const unsigned char *bytes = (const unsigned char *)text;
+    size_t               left = strlen(text);
+    uint32_t             code;
+    for (int length = 1; left > 0 && length > 0; left -= (size_t)length, bytes += length)
+        length = cornu__utf8_read(bytes, left, &code);
+    return left == 0;
+}
 
 /* A text that grows. json_dumps would forget that there was no room for a key. */
 typedef struct {

@@ -1,6 +1,7 @@
 /* .keras, .weights.h5 and older .h5 files as wholes. */
 #include "keras_internal.h"
 
+#include "architecture_internal.h"
 #include "file_internal.h"
 #include "zip_internal.h"
 
@@ -42,6 +43,7 @@ static char *metadata_text(const CornuModel *model)
 {
     json_t *metadata = json_pack("{s:s, s:s, s:o}", "keras_version", "3.15.0", "date_saved",
                                  "1980-01-01@00:00:00", "input", cornu__input_config(model));
+    if (model->notes) metadata = cornu__json_with(metadata, "notes", json_incref(model->notes));
     char   *text = cornu__json_text(metadata);
     json_decref(metadata);
     return text;
@@ -180,14 +182,15 @@ static json_t *read_json(const CornuZip *zip, int member, bool required)
     return cornu__null();
 }
 
-/* The model, compiled if it shall be, and its values. `training` is what it was compiled with. */
-static CornuModel *make(const json_t *config, const json_t *input, const json_t *training,
+/* The model, compiled if it shall be, and its values. `metadata` is what Keras ignores in it,
+ * `training` what it was compiled with. */
+static CornuModel *make(const json_t *config, const json_t *metadata, const json_t *training,
                         bool compile, CornuDevice *device, CornuHdf5 *file, Read *read)
 {
-    CornuModel *model = cornu__model_from_config(config, input);
+    CornuModel *model = cornu__model_from_config(config, json_object_get(metadata, "input"));
     if (!model) return NULL;
-    CornuStatus status = CORNU_OK;
-    if (!cornu_model_built(model))
+    CornuStatus status = cornu__notes_read(model, json_object_get(metadata, "notes"));
+    if (status == CORNU_OK && !cornu_model_built(model))
         status = cornu__fail(CORNU_ERR_UNSUPPORTED, "does not say the shape of the model's input");
     /* What it declares is there, before a device takes memory for it. */
     if (status == CORNU_OK) status = fill(model, file, read);
@@ -209,9 +212,8 @@ static CornuModel *load(const char *path, bool compile, CornuDevice *device)
     Source      source = metadata ? open_member(zip) : (Source){ 0 };
     CornuModel *model = NULL;
     if (source.file)
-        model = make(config, json_object_get(metadata, "input"),
-                     json_object_get(config, "compile_config"), compile, device, source.file,
-                     cornu__keras_read_values);
+        model = make(config, metadata, json_object_get(config, "compile_config"), compile, device,
+                     source.file, cornu__keras_read_values);
     close_source(&source);
     json_decref(config);
     json_decref(metadata);

@@ -95,6 +95,17 @@ const CornuPolicy *cornu_model_policy(const CornuModel *model);
 CornuLayer  *cornu_model_find_layer(const CornuModel *model, const char *name);
 CornuWeight *cornu_model_find_weight(const CornuModel *model, const char *path);
 
+/* What else goes with the model into .safetensors and .keras files, and into clones: the names of
+ * its classes, in the order of its output's last axis, and strings of yours, each under a key (what
+ * its columns are called, how its images are prepared). They are copied. CORNU_ERR_VALUE for what
+ * is not UTF-8, and for an empty class name or one with control characters. A note of NULL removes
+ * the one that was there. A name or note that is not there is NULL; it lives until it is set again
+ * or the model is freed. */
+CornuStatus cornu_model_set_class_names(CornuModel *model, const char *const *names, int count);
+const char *cornu_model_class_name(const CornuModel *model, int64_t i);
+CornuStatus cornu_model_set_note(CornuModel *model, const char *key, const char *text);
+const char *cornu_model_note(const CornuModel *model, const char *key);
+
 /* All weights, layer after layer, Keras' model.weights. */
 int          cornu_model_weight_count(const CornuModel *model);
 CornuWeight *cornu_model_weight(const CornuModel *model, int i);

@@ -83,6 +83,8 @@ struct CornuModel {
     const CornuPolicy *policy;                   /* in force, once compiled */
     CornuStatus  failed;                         /* of a layer that could not be added */
     char         failure[512];
+    struct json_t *notes;                        /* key: string, and the list "class_names"; or
+                                                    NULL */
 
     bool            compiled, ready;             /* ready: weights and variables are on `device` */
     CornuDevice    *device, *own_device;

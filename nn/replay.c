@@ -1,6 +1,8 @@
 /* What a model is made of, and its trace: the calls of its layers, made again on tensors. */
 #include "model_internal.h"
 
+#include <jansson.h>
+
 /* ---- Making ---- */
 
 CornuStatus cornu__model_hold(CornuModel *model, CornuLayer *layer)
@@ -193,6 +195,7 @@ static void free_model(CornuLayer *layer)
     cornu__release(model->calls);
     cornu__release(layer->inner);
     cornu_device_close(model->own_device);
+    json_decref(model->notes);
     layer->inner_count = layer->weight_count = 0;
 }
 

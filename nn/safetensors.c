@@ -1,7 +1,6 @@
 #include "safetensors.h"
 
 #include "../datasets/sha256_internal.h"
-#include "../datasets/text_internal.h"
 #include "../device/memory_internal.h"
 #include "file_internal.h"
 #include "json_internal.h"
@@ -303,22 +302,11 @@ static json_t *describe(const CornuNamedArray *array, int64_t begin)
                      (json_int_t)begin, (json_int_t)(begin + (int64_t)cornu_type_bytes(type)));
 }
 
-/* jansson does not say which: no memory, or no UTF-8. */
-static bool is_utf8(const char *text)
-{
-    const unsigned char *bytes = (const unsigned char *)text;
-    size_t               left = strlen(text);
-    uint32_t             code;
-    for (int length = 1; left > 0 && length > 0; left -= (size_t)length, bytes += length)
-        length = cornu__utf8_read(bytes, left, &code);
-    return left == 0;
-}
-
 /* Adds a new key; says why if that is not possible. `value` is taken, and may be NULL for lack of
  * memory. */
 static CornuStatus add(json_t *object, const char *key, json_t *value)
 {
-    if (!is_utf8(key)) {
+    if (!cornu__is_utf8(key)) {
         json_decref(value);
         return cornu__fail(CORNU_ERR_ARGUMENT, "the name \"%s\" is not UTF-8", key);
     }
@@ -332,7 +320,7 @@ static CornuStatus add(json_t *object, const char *key, json_t *value)
 
 static CornuStatus add_text(json_t *object, CornuMetadata metadata)
 {
-    if (is_utf8(metadata.text)) return add(object, metadata.key, json_string(metadata.text));
+    if (cornu__is_utf8(metadata.text)) return add(object, metadata.key, json_string(metadata.text));
     return cornu__fail(CORNU_ERR_ARGUMENT, "the text of \"%s\" is not UTF-8", metadata.key);
 }
 

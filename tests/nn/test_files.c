@@ -108,6 +108,81 @@ static void test_round_trip(void **state)
     cornu_model_free(loaded);
 }
 
+/* ---- Class names and notes ---- */
+
+static const char *const birds[] = { "Eule", "Möwe, graue" };
+
+static void set_notes(CornuModel *model)
+{
+    expect_ok(cornu_model_set_class_names(model, birds, 2));
+    expect_ok(cornu_model_set_note(model, "columns", "wing,\"beak, length\"\nweight"));
+    expect_ok(cornu_model_set_note(model, "gone", "x"));
+    expect_ok(cornu_model_set_note(model, "gone", NULL));
+}
+
+static void expect_notes(const CornuModel *model)
+{
+    for (int i = 0; i < 2; i++)
+        assert_string_equal(cornu_model_class_name(model, i), birds[i]);
+    assert_null(cornu_model_class_name(model, 2));
+    assert_null(cornu_model_class_name(model, -1));
+    assert_string_equal(cornu_model_note(model, "columns"), "wing,\"beak, length\"\nweight");
+    assert_null(cornu_model_note(model, "gone"));
+    assert_null(cornu_model_note(model, "class_names"));
+}
+
+static void test_notes(void **state)
+{
+    (void)state;
+    CornuModel *model = make_model(1, 10);
+    assert_null(cornu_model_class_name(model, 0));
+    assert_null(cornu_model_note(model, "columns"));
+    set_notes(model);
+    expect_notes(model);
+    expect_ok(cornu_model_save(model, path));
+    CornuModel *loaded = cornu_model_load(path), *clone = cornu_model_clone(model);
+    expect_notes(loaded);
+    expect_notes(clone);
+    cornu_model_free(loaded);
+    cornu_model_free(clone);
+
+    static const char *const bad[] = { "a\033[2J", "", "M\xF6we" };
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(cornu_model_set_class_names(model, &bad[i], 1), CORNU_ERR_VALUE);
+    assert_non_null(strstr(cornu_error_message(), "the name of class 0 is not UTF-8"));
+    assert_int_equal(cornu_model_set_note(model, "columns", "M\xF6we"), CORNU_ERR_VALUE);
+    assert_int_equal(cornu_model_set_note(model, "class_names", "x"), CORNU_ERR_ARGUMENT);
+    assert_int_equal(cornu_model_set_note(model, "", "x"), CORNU_ERR_ARGUMENT);
+    expect_notes(model);
+    cornu_model_free(model);
+}
+
+static void test_hostile_notes(void **state)
+{
+    (void)state;
+    static const struct { const char *notes, *message; } cases[] = {
+        { "[]", "notes is not an object" },
+        { "{\"columns\":[]}", "notes: columns is not a string" },
+        { "{\"class_names\":\"a\"}", "notes: class_names is not a list" },
+        { "{\"class_names\":[\"a\",1]}", "the name of class 1 is missing" },
+        { "{\"class_names\":[\"\\u001b[2J\"]}", "class 0 holds the control character 27" },
+        { "{", "notes: JSON" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const CornuMetadata metadata[] = {
+            { "architecture", "{\"class_name\":\"Sequential\",\"config\":{\"name\":\"s\","
+              "\"layers\":[{\"class_name\":\"InputLayer\",\"config\":{\"batch_shape\":[null,2]}}"
+              ",{\"class_name\":\"Flatten\",\"config\":{\"name\":\"f\"}}]}}" },
+            { "notes", cases[i].notes },
+        };
+        expect_ok(cornu_safetensors_write(path, NULL, 0, metadata, 2));
+        assert_null(cornu_model_load(path));
+        assert_int_not_equal(cornu_error_take(), CORNU_OK);
+        if (!strstr(cornu_error_message(), cases[i].message))
+            fail_msg("message %s\nexpected %s", cornu_error_message(), cases[i].message);
+    }
+}
+
 static void test_weights_only(void **state)
 {
     (void)state;
@@ -320,8 +395,8 @@ static const struct { const char *architecture, *message; } hostile[] = {
     { "{\"a\":1,\"a\":2}", "duplicate" },
     { MODEL("Model", INPUT), "\"Model\", expected Sequential or Functional" },
     { MODEL("Functional", INPUT), "an InputLayer without a name" },
-    { MODEL("Sequential", ""), "no InputLayer" },
-    { MODEL("Sequential", LAYER("Dense", "\"name\":\"d\",\"units\":3")), "no InputLayer" },
+    { MODEL("Sequential", ""), "not an InputLayer" },
+    { MODEL("Sequential", LAYER("Dense", "\"name\":\"d\",\"units\":3")), "not an InputLayer" },
     { MODEL("Sequential", LAYER("InputLayer", "")), "batch_shape" },
     { MODEL("Sequential", LAYER("InputLayer", "\"batch_shape\":[null]")), "batch_shape" },
     { MODEL("Sequential", LAYER("InputLayer", "\"batch_shape\":[null,-4]")), "extent of -4" },
@@ -376,6 +451,7 @@ static void test_no_memory(void **state)
     if (!allocations_counted()) skip();
     CornuModel *model = make_model(1, 10);
     CornuStatus status = CORNU_ERR_MEMORY;
+    set_notes(model);
     unlink(path);
     for (int n = 0; status != CORNU_OK; n++) {
         allocations_fail_after(n);
@@ -393,6 +469,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip), cmocka_unit_test(test_weights_only),
+        cmocka_unit_test(test_notes),      cmocka_unit_test(test_hostile_notes),
         cmocka_unit_test(test_mismatch),   cmocka_unit_test(test_optimizer),
         cmocka_unit_test(test_former_name), cmocka_unit_test(test_absent_files_block_nothing),
         cmocka_unit_test(test_targets),    cmocka_unit_test(test_check_leaves_nothing),

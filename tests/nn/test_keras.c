@@ -232,10 +232,14 @@ static void test_round_trip(void **state)
     if (!has_hdf5()) skip();
     CornuModel *model = expect_model(cornu_model_load_compiled(golden(name, ".keras"), device));
     step(model, &data);
+    expect_ok(cornu_model_set_class_names(model, &name, 1));
+    expect_ok(cornu_model_set_note(model, "columns", "a,b"));
     expect_ok(cornu_model_save(model, here("a", ".keras")));
     CornuModel *loaded = expect_model(cornu_model_load_compiled(here("a", ".keras"), device));
     expect_ok(cornu_model_save(loaded, here("b", ".keras")));
     expect_equal_files(here("a", ".keras"), here("b", ".keras"));
+    assert_string_equal(cornu_model_class_name(loaded, 0), name);
+    assert_string_equal(cornu_model_note(loaded, "columns"), "a,b");
     assert_true(step(model, &data) == step(loaded, &data));
     static const char *const weights[] = { ".weights.h5", ".npz" };
     for (int i = 0; i < 2; i++) {
