@@ -7,7 +7,8 @@
 #   make SANITIZE=address,undefined   in a folder of its own; likewise SANITIZE=thread
 #   make HDF5=                        without libhdf5's header, which .keras and .h5 files need
 #   make test T=idx                   the test programs whose path contains "idx"
-#   make fuzz SECONDS=60 T=idx        libFuzzer for so long on each such target in tests/fuzz
+#   make fuzz SECONDS=60 T=idx        libFuzzer for so long on each such target in tests/fuzz, all
+#                                     without T
 #   make V=1                          shows whole commands
 #   make install PREFIX=/opt/cornu DESTDIR=...    and uninstall, with the same
 
@@ -82,6 +83,7 @@ chosen         = $(foreach t,$(all_tests),$(if $(findstring $(T),$(t)),$(t)))
 tests          = $(if $(T),$(chosen),$(all_tests))
 bench          = $(if $(bench_files),$(BUILD)/bench)
 fuzz_sources  := $(filter-out tests/fuzz/replay.c,$(sort $(wildcard tests/fuzz/*.c)))
+fuzz_chosen    = $(if $(T),$(foreach f,$(fuzz_sources),$(if $(findstring $(T),$(f)),$(f))),$(fuzz_sources))
 fuzz_programs  = $(fuzz_sources:tests/%.c=$(BUILD)/tests/%)
 
 all: $(BUILD)/libcornu.a $(BUILD)/libcornu.so $(programs)
@@ -222,8 +224,7 @@ check-faults: deps-test
 SECONDS = 60
 fuzz: deps-fuzz
 	$(again) fuzz-programs
-	@bash tests/fuzz/run.sh $(BUILD)/fuzz $(SECONDS) \
-	    $(foreach f,$(fuzz_sources),$(if $(findstring $(T),$(f)),$(f)))
+	@bash tests/fuzz/run.sh $(BUILD)/fuzz $(SECONDS) $(fuzz_chosen)
 
 # Some minutes, on a machine that does nothing else.
 bench: $(bench)

@@ -5,10 +5,13 @@
 #
 # What was found lies in seeds/TARGET/ from then on, so that every test tries it again; the rest of
 # what new places were reached with in FOLDER/corpus/. With FUZZ_SEED the same inputs follow on the
-# seeds each time, and no corpus is kept. Exits with 1 when there is a finding.
+# seeds each time, and no corpus is kept. Exits with 1 when there is a finding, and when
+# it is given no target.
 set -u
 folder=$1 seconds=$2
 shift 2
+[ $# -gt 0 ] || { echo "no such target; there are: $(cd "$(dirname "$0")" && ls ./*.c |
+    sed 's|^\./||; s|\.c$||' | grep -vx replay | xargs)" >&2; exit 1; }
 seeds=$(dirname "$0")/seeds
 export folder seconds seeds
 

@@ -14,6 +14,24 @@ for target in $targets; do
     check "$target, over what is kept" replay
 done
 
+# `make fuzz` is for all of them unless some are named, and never for none.
+names_all() {
+    make -n -C "$top" fuzz >out 2>err || return 1
+    for target in $targets; do
+        grep -q "run.sh .* tests/fuzz/$target.c" out || { echo "no $target" >>err; return 1; }
+    done
+}
+names_one() {
+    make -n -C "$top" fuzz T=fuzz/idx >out 2>err &&
+        grep -Eq 'run\.sh [^ ]+ 60 +tests/fuzz/idx\.c *$' out
+}
+refuses_none() {
+    ! bash "$top/tests/fuzz/run.sh" "$programs" 1 >out 2>err && grep -q "no such target" err
+}
+check "make fuzz, all targets" names_all
+check "make fuzz T=fuzz/idx, that one" names_one
+check "make fuzz T=nonsense, an error" refuses_none
+
 if [ -n "$fuzzers" ]; then
     FUZZ_SEED=1 bash "$top/tests/fuzz/run.sh" "$fuzzers" 2 $targets >lines 2>err
     for target in $targets; do
