@@ -6,6 +6,7 @@
 #   make CC=clang BUILD=build/clang   or keep both
 #   make SANITIZE=address,undefined   in a folder of its own; likewise SANITIZE=thread
 #   make HDF5=                        without libhdf5's header, which .keras and .h5 files need
+#   make CROSS=PREFIX- SYSROOT=DIR    by PREFIX-gcc and its binutils, with the libraries in DIR
 #   make test T=idx                   the test programs whose path contains "idx"
 #   make fuzz SECONDS=60 T=idx        libFuzzer for so long on each such target in tests/fuzz, all
 #                                     without T
@@ -13,9 +14,16 @@
 #   make install PREFIX=/opt/cornu DESTDIR=...    and uninstall, with the same
 
 CFLAGS  ?= -O2 -g
+CROSS    =
+SYSROOT  =
 SANITIZE =
 comma   := ,
 BUILD    = build$(if $(SANITIZE),/sanitize-$(subst $(comma),-,$(SANITIZE)))
+
+ifneq ($(CROSS),)
+CC       = $(CROSS)gcc$(if $(SYSROOT), --sysroot=$(abspath $(SYSROOT)))
+AR       = $(CROSS)ar
+endif
 
 sanitizer  := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
               -fno-omit-frame-pointer)
@@ -23,13 +31,15 @@ all_cflags  = -std=c11 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Wpedantic -Werro
               -ffp-contract=off -Ibuild/include -MMD -MP $(CFLAGS) $(sanitizer)
 libraries   = -lz -ljansson -lpthread -lm
 target     := $(shell $(CC) -dumpmachine 2>/dev/null)
+processor  := $(firstword $(subst -, ,$(target)))
 
 # libhdf5 may be absent: its header, of Debian's serial build or another one, and the name under
 # which the library is loaded when it is needed (nn/hdf5_library.c).
-HDF5       ?= $(firstword $(wildcard /usr/include/hdf5/serial/hdf5.h /usr/include/hdf5.h \
-                                     /usr/local/include/hdf5.h))
+HDF5       ?= $(firstword $(wildcard $(SYSROOT)/usr/include/hdf5/serial/hdf5.h \
+                                     $(SYSROOT)/usr/include/hdf5.h \
+                                     $(SYSROOT)/usr/local/include/hdf5.h))
 hdf5_file   = libhdf5$(if $(findstring /serial/,$(HDF5)),_serial).so
-hdf5_name  := $(if $(HDF5),$(shell objdump -p "$$($(CC) -print-file-name=$(hdf5_file))" \
+hdf5_name  := $(if $(HDF5),$(shell $(CROSS)objdump -p "$$($(CC) -print-file-name=$(hdf5_file))" \
                                2>/dev/null | sed -n 's/^ *SONAME *//p'))
 hdf5_cflags = $(if $(HDF5),-DCORNU_HDF5=$(or $(hdf5_name),$(hdf5_file)) -isystem $(dir $(HDF5)))
 
@@ -41,19 +51,27 @@ hdf5_cflags = $(if $(HDF5),-DCORNU_HDF5=$(or $(hdf5_name),$(hdf5_file)) -isystem
 # say: one word and a name instead of the command.
 say = $(if $(V),,@echo '  $(1)  $(2)';)
 
+# What depends on the processor: the instruction sets of f32, of products of bf16 and of AMX, and
+# which of BLIS' sets of kernels are left out.
+isas_x86_64         := avx2 avx512
+bf16_isas_x86_64    := avx512bf16
+amx_isas_x86_64     := amx
+blis_dropped_x86_64 := knl sandybridge penryn zen3 zen2 zen excavator steamroller piledriver \
+                       bulldozer
+
 # What there is to build. A file in an isa/ folder is compiled once per instruction set, with
 # CORNU_ISA_NAME naming it, and nothing else sees those flags; NAME_bf16.c for those alone that
 # multiply bf16, NAME_amx.c for AMX.
 folders   := device tensor nn datasets models
 sources   := $(sort $(wildcard $(foreach d,$(folders),$(d)/*.c $(d)/*/*.c)))
-isas      := portable $(if $(findstring x86_64,$(target)),avx2 avx512)
+isas      := portable $(isas_$(processor))
 isa_files := $(sort $(wildcard $(foreach d,$(folders),$(d)/isa/*.c $(d)/*/isa/*.c)))
 sources   := $(filter-out $(isa_files),$(sources))
-bf16_isas := $(if $(findstring x86_64,$(target)),avx512bf16)
-amx_isas  := $(if $(findstring x86_64,$(target)),amx)
+bf16_isas := $(bf16_isas_$(processor))
+amx_isas  := $(amx_isas_$(processor))
 isas_of    = $(if $(filter %_bf16.c,$(1)),$(bf16_isas),$(if $(filter %_amx.c,$(1)),$(amx_isas),$(isas)))
 isa_object = $(foreach isa,$(call isas_of,$(1)),$(1:%.c=$(BUILD)/obj/%.$(isa).o))
-objects    = $(sources:%.c=$(BUILD)/obj/%.o) $(foreach f,$(isa_files),$(call isa_object,$(f))) build/blis.o
+objects    = $(sources:%.c=$(BUILD)/obj/%.o) $(foreach f,$(isa_files),$(call isa_object,$(f))) $(BUILD)/blis.o
 
 # Tiles are unrolled whole; with sanitizers' checks in them -O3 takes minutes a file.
 isa_flags = $(if $(SANITIZE),-O1,-O3) -ffp-contract=fast -fopenmp-simd -fno-math-errno \
@@ -100,7 +118,7 @@ $(call stamp,files,$(objects) $(test_helpers) $(bench_files))
 
 $(BUILD)/libcornu.a: $(objects) $(BUILD)/files
 	@rm -f $@
-	$(call say,ar,$@)ar qcs $@ $(filter %.o,$^)
+	$(call say,ar,$@)$(AR) qcs $@ $(filter %.o,$^)
 
 $(BUILD)/libcornu.so: $(objects) $(BUILD)/files
 	@echo '{ global: cornu_[a-z]*; local: *; };' > $(BUILD)/exports
@@ -110,23 +128,21 @@ $(BUILD)/libcornu.so: $(objects) $(BUILD)/files
 
 # BLIS as one object with hidden names: what our entry points need, its own malloc, free and
 # getenv replaced (device/cpu/blis.c). On x86-64 three of its fourteen sets of kernels are kept,
-# a third of the size; the numbers of the others lead to generic ones.
+# a third of the size; the numbers of the others lead to generic ones. Elsewhere it has one set.
 debian_target = $(target:%-pc-linux-gnu=%-linux-gnu)
-BLIS         ?= $(firstword $(wildcard /usr/lib/$(debian_target)/blis-serial/libblis.a \
-                                       /usr/lib/*/blis-serial/libblis.a))
+BLIS         ?= $(firstword $(wildcard $(SYSROOT)/usr/lib/$(debian_target)/blis-serial/libblis.a \
+                                       $(SYSROOT)/usr/lib/*/blis-serial/libblis.a))
 blis_entries := bli_init bli_sgemm bli_arch_query_id bli_arch_string bli_info_get_version_str
 blis_calls   := malloc free getenv
-blis_dropped := $(if $(findstring x86_64,$(target)),knl sandybridge penryn zen3 zen2 zen excavator \
-                steamroller piledriver bulldozer)
 
-build/blis.o: $(BLIS) Makefile
+$(BUILD)/blis.o: $(BLIS) Makefile
 	@[ -n "$(BLIS)" ] || { echo "blis-serial/libblis.a not found; see: make deps"; exit 1; }
 	@mkdir -p $(@D)
-	$(call say,ld,$@)ld -r -d -o $@.all $(blis_entries:%=-u %) \
-	    $(foreach d,$(blis_dropped),$(foreach k,@ _ref _ind,\
+	$(call say,ld,$@)$(CROSS)ld -r -d -o $@.all $(blis_entries:%=-u %) \
+	    $(foreach d,$(blis_dropped_$(processor)),$(foreach k,@ _ref _ind,\
 	        --defsym=bli_cntx_init_$(d)$(k:@=)=bli_cntx_init_generic$(k:@=))) $(BLIS)
-	@objcopy --strip-debug $(blis_entries:%=--keep-global-symbol=%) $@.all
-	@objcopy $(foreach e,$(blis_entries),--redefine-sym $(e)=cornu__$(e)) \
+	@$(CROSS)objcopy --strip-debug $(blis_entries:%=--keep-global-symbol=%) $@.all
+	@$(CROSS)objcopy $(foreach e,$(blis_entries),--redefine-sym $(e)=cornu__$(e)) \
 	    $(foreach c,$(blis_calls),--redefine-sym $(c)=cornu__blis_$(c)) $@.all $@
 	@rm $@.all
 
@@ -179,7 +195,7 @@ fuzzed   = $(filter $(BUILD)/obj/nn/% $(BUILD)/obj/datasets/%,$(objects))
 
 $(BUILD)/libfuzzed.a: $(fuzzed) $(BUILD)/files
 	@rm -f $@
-	$(call say,ar,$@)ar qcs $@ $(filter %.o,$^)
+	$(call say,ar,$@)$(AR) qcs $@ $(filter %.o,$^)
 
 $(fuzz_programs): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/obj/examples/options.o \
                   $(if $(fuzzing),$(BUILD)/libfuzzed.a,$(BUILD)/obj/tests/fuzz/replay.o) $(LIBRARY)

@@ -30,8 +30,10 @@ static CornuStatus print_machine(void)
     printf("  processor   %s\n", cpu->name);
     printf("  SIMD        %s in use, %s at best\n", cornu__isa_name(isa),
            cornu__isa_name(cpu->best));
-    if (cpu->best == CORNU_ISA_AMX)
-        printf("              amx: present, untested, CORNU_ISA=amx takes it\n");
+    if (cpu->best >= CORNU_TESTED_ISA_COUNT) {
+        const char *name = cornu__isa_name(cpu->best);
+        printf("              %s: present, untested, CORNU_ISA=%s takes it\n", name, name);
+    }
     printf("  caches    ");
     print_cache("L1d", cpu->l1d);
     print_cache("L2", cpu->l2);

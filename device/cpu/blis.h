@@ -3,9 +3,9 @@
  *
  * The library holds a serial BLIS of its own under hidden names, so that a program may
  * link any other BLAS beside it. Three sets of kernels are built in: skx (AVX-512),
- * haswell (AVX2) and generic. BLIS stops the process on an unknown CPU number in
- * BLIS_ARCH_TYPE and when its malloc fails; here the number is checked first, and all its
- * memory comes from a reserve.
+ * haswell (AVX2) and generic; on arm64 cortexa57 alone. BLIS stops the process on an
+ * unknown CPU number in BLIS_ARCH_TYPE and when its malloc fails; here the number is
+ * checked first, and all its memory comes from a reserve.
  */
 #ifndef CORNU_DEVICE_CPU_BLIS_H
 #define CORNU_DEVICE_CPU_BLIS_H
@@ -30,7 +30,7 @@ CornuStatus cornu__blis_open(int threads);
  * one. */
 void cornu__blis_close(int threads);
 
-/* "skx", "haswell", "generic"; and the version, "0.9.0". */
+/* "skx", "haswell", "generic", "cortexa57"; and the version, "0.9.0". */
 const char *cornu__blis_kernels(void);
 const char *cornu__blis_version(void);
 

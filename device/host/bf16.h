@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#include "isa.h"
+
 typedef struct {
     void (*widen)(const uint16_t *x, int64_t count, float *y);
     void (*narrow)(const float *x, int64_t count, uint16_t *y);
@@ -22,10 +24,7 @@ typedef struct {
     void (*gate)(const uint16_t *gate, int64_t count, uint16_t *y);
 } CornuBf16;
 
-extern const CornuBf16 cornu__bf16_portable;
-#if defined(__x86_64__)
-extern const CornuBf16 cornu__bf16_avx2, cornu__bf16_avx512;
-#endif
+CORNU__F32_ISAS(CORNU__DECLARE, const CornuBf16, cornu__bf16)
 
 /* Those of the instruction set in use (cpu.h). */
 const CornuBf16 *cornu__bf16(void);

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "isa.h"
+
 /*
  * y[j y_step + c] = sum over t of x[taps[t] + j x_step + c], in the order of the taps; 0 of none
  *
@@ -23,10 +25,7 @@ enum { CORNU_COL2IM_QUAD = 4, CORNU_COL2IM_BEYOND = CORNU_COL2IM_QUAD - 1 };
 
 typedef void CornuCol2im(const CornuTaps *taps);
 
-extern CornuCol2im cornu__col2im_portable;
-#if defined(__x86_64__)
-extern CornuCol2im cornu__col2im_avx2, cornu__col2im_avx512;
-#endif
+CORNU__F32_ISAS(CORNU__DECLARE, CornuCol2im, cornu__col2im)
 
 /* That of the instruction set in use (cpu.h). */
 CornuCol2im *cornu__col2im(void);

@@ -17,11 +17,7 @@
 #include <unistd.h>
 #endif
 
-static const char *const isa_names[CORNU_ISA_COUNT] = {
-#define X(id, name) [CORNU_ISA_##id] = name,
-    CORNU_ISA_MAP(X)
-#undef X
-};
+static const char *const isa_names[] = { CORNU__ISAS(CORNU__ISA_NAME, , ) };
 
 const char *cornu__isa_name(CornuIsa isa)
 {
@@ -226,8 +222,11 @@ CornuStatus cornu__cpu_isa(CornuIsa *isa)
         in_use = *isa;
         return CORNU_OK;
     }
-    return cornu__fail(CORNU_ERR_ARGUMENT, "CORNU_ISA is '%s', expected portable, avx2, "
-                       "avx512, avx512bf16 or amx", wish);
+    char known[64] = "";
+    for (int i = 0; i < CORNU_ISA_COUNT; i++)
+        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s",
+                 i == 0 ? "" : i + 1 < CORNU_ISA_COUNT ? ", " : " or ", isa_names[i]);
+    return cornu__fail(CORNU_ERR_ARGUMENT, "CORNU_ISA is '%s', expected %s", wish, known);
 }
 
 /* ---- threads ----------------------------------------------------------------------- */

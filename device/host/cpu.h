@@ -1,8 +1,8 @@
 /*
  * What this machine offers: instruction sets, caches, and how many threads to start.
  *
- * Instruction sets are read by CPUID, what the operating system saves of them by XGETBV.
- * On processors other than x86-64 all kernels are the portable ones.
+ * Instruction sets are read on x86-64 by CPUID, what the operating system saves of them by XGETBV; on
+ * arm64 Linux says. On other processors all kernels are the portable ones.
  */
 #ifndef CORNU_DEVICE_HOST_CPU_H
 #define CORNU_DEVICE_HOST_CPU_H
@@ -11,29 +11,14 @@
 #include <stdint.h>
 
 #include "../status.h"
-
-/* The kernels one may choose between, each including those before it. id, printed name,
- * and what the processor must have. */
-#define CORNU_ISA_MAP(X)                                                              \
-    X(PORTABLE,   "portable")   /* whatever the compiler assumes                   */ \
-    X(AVX2,       "avx2")       /* x86-64-v3: AVX2, FMA, BMI and others            */ \
-    X(AVX512,     "avx512")     /* x86-64-v4: AVX-512 F, BW, CD, DQ, VL            */ \
-    X(AVX512BF16, "avx512bf16") /* products of bf16 pairs in 512-bit registers     */ \
-    X(AMX,        "amx")        /* products of bf16 tiles                          */
-
-typedef enum {
-#define X(id, name) CORNU_ISA_##id,
-    CORNU_ISA_MAP(X)
-#undef X
-    CORNU_ISA_COUNT
-} CornuIsa;
+#include "isa.h"
 
 const char *cornu__isa_name(CornuIsa isa);
 
 typedef struct {
     char     name[64];      /* "AMD EPYC 9R14 96-Core Processor", "unknown CPU"      */
     CornuIsa best;          /* the highest that processor and system support         */
-    CornuIsa preferred;     /* the fastest, by the processor's maker alone; never AMX */
+    CornuIsa preferred;     /* the fastest, by the processor's maker alone; tested        */
     bool     halves;        /* runs 512-bit instructions as two of 256 bits            */
     int64_t  l1d, l2, l3;   /* bytes of cache; 32 KiB, 512 KiB and 0 if not known    */
 } CornuCpu;

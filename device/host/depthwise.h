@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "isa.h"
+
 /* Where the first output of a run meets x, and with which C elements of the filter. */
 typedef struct {
     ptrdiff_t x, filter;
@@ -25,10 +27,7 @@ typedef struct {
     void (*grad_filter)(const CornuDepthwiseRun *run, const float *x, const float *y, float *sum);
 } CornuDepthwises;
 
-extern const CornuDepthwises cornu__depthwises_portable;
-#if defined(__x86_64__)
-extern const CornuDepthwises cornu__depthwises_avx2, cornu__depthwises_avx512;
-#endif
+CORNU__F32_ISAS(CORNU__DECLARE, const CornuDepthwises, cornu__depthwises)
 
 /* Those of the instruction set in use (cpu.h). */
 const CornuDepthwises *cornu__depthwises(void);

@@ -10,33 +10,20 @@
 
 #include <stddef.h>
 
-#if defined(__x86_64__)
-#define TABLES(name) { &name##_portable, &name##_avx2, &name##_avx512 }
-#else
-#define TABLES(name) { &name##_portable, &name##_portable, &name##_portable }
-#endif
+#define F32(name)  CORNU__F32_ISAS(CORNU__ADDRESS, , name)
+#define BF16(name) CORNU__BF16_ISAS(CORNU__ADDRESS, , name)
+#define TILE(name) CORNU__TILE_ISAS(CORNU__ADDRESS, , name)
 
-static const CornuProducts   *const products[] = TABLES(cornu__products);
-static const CornuPools      *const pools[] = TABLES(cornu__pools);
-static const CornuDepthwises *const depthwises[] = TABLES(cornu__depthwises);
-static CornuCol2im           *const col2ims[] = TABLES(cornu__col2im);
-static const CornuNormalizes *const normalizes[] = TABLES(cornu__normalizes);
-static const CornuVectors    *const vectors[] = TABLES(cornu__vectors);
-static const CornuBf16       *const bf16[] = TABLES(cornu__bf16);
-static const CornuCells      *const cells[] = {
-#if defined(__x86_64__)
-    &cornu__cells_portable, &cornu__cells_avx2, &cornu__cells_avx512, &cornu__cells_avx512bf16,
-#else
-    &cornu__cells_portable,
-#endif
-};
+static const CornuProducts   *const products[] = { F32(cornu__products) };
+static const CornuPools      *const pools[] = { F32(cornu__pools) };
+static const CornuDepthwises *const depthwises[] = { F32(cornu__depthwises) };
+static CornuCol2im           *const col2ims[] = { F32(cornu__col2im) };
+static const CornuNormalizes *const normalizes[] = { F32(cornu__normalizes) };
+static const CornuVectors    *const vectors[] = { F32(cornu__vectors) };
+static const CornuBf16       *const bf16[] = { F32(cornu__bf16) };
+static const CornuCells      *const cells[] = { F32(cornu__cells) BF16(cornu__cells) };
 static const CornuProducts   *const products_of_bf16[] = {
-#if defined(__x86_64__)
-    &cornu__products_portable, &cornu__products_avx2, &cornu__products_avx512,
-    &cornu__products_avx512bf16, &cornu__products_amx,
-#else
-    &cornu__products_portable,
-#endif
+    F32(cornu__products) BF16(cornu__products) TILE(cornu__products)
 };
 
 /* The one in use, or the last there is. */

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "isa.h"
+
 typedef struct {
     /* Means of the rows of x, and sums of their squared differences from these; two passes, the
      * second one from the cache if the rows fit there. At least one row. */
@@ -25,10 +27,7 @@ typedef struct {
     void (*softmax)(const float *x, int64_t classes, bool logarithm, float *y);
 } CornuNormalizes;
 
-extern const CornuNormalizes cornu__normalizes_portable;
-#if defined(__x86_64__)
-extern const CornuNormalizes cornu__normalizes_avx2, cornu__normalizes_avx512;
-#endif
+CORNU__F32_ISAS(CORNU__DECLARE, const CornuNormalizes, cornu__normalizes)
 
 const CornuNormalizes *cornu__normalizes(void);
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "../ops/window.h"
+#include "isa.h"
 
 typedef struct {
     CornuSweep height, width;
@@ -49,10 +50,7 @@ int64_t cornu__pool_rows(const CornuPool *pool, int64_t i);
 /* What that fault is called. */
 CornuStatus cornu__pool_bad_index(const CornuPool *pool, int64_t row);
 
-extern const CornuPools cornu__pools_portable;
-#if defined(__x86_64__)
-extern const CornuPools cornu__pools_avx2, cornu__pools_avx512;
-#endif
+CORNU__F32_ISAS(CORNU__DECLARE, const CornuPools, cornu__pools)
 
 const CornuPools *cornu__pools(void);
 

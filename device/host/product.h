@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "isa.h"
+
 /* `length` consecutive elements of a row of x, from x[offset] on, meet `length` consecutive
  * rows of the panel, from `k` on. */
 typedef struct {
@@ -108,11 +110,11 @@ typedef struct {
     bool  picks;
 } CornuProducts;
 
-extern const CornuProducts cornu__products_portable;
-#if defined(__x86_64__)
-extern const CornuProducts cornu__products_avx2, cornu__products_avx512;
-extern const CornuProducts cornu__products_avx512bf16, cornu__products_amx;   /* of bf16 */
-#endif
+CORNU__F32_ISAS(CORNU__DECLARE, const CornuProducts, cornu__products)
+
+/* Of bf16. */
+CORNU__BF16_ISAS(CORNU__DECLARE, const CornuProducts, cornu__products)
+CORNU__TILE_ISAS(CORNU__DECLARE, const CornuProducts, cornu__products)
 
 /* Those of f32 of the instruction set in use (cpu.h); and those to multiply bf16 with, of f32 for
  * sets without such instructions. */

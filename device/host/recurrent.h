@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "isa.h"
+
 enum { CORNU_CELL_UNITS = 32 };   /* updated at once, at most */
 
 /* Elements of a row, f32 or bf16; gates are `gate` elements apart. What is streamed is written past
@@ -68,10 +70,8 @@ typedef struct {
     void (*settle)(void);   /* from then on other threads see what this one streamed */
 } CornuCells;
 
-extern const CornuCells cornu__cells_portable;
-#if defined(__x86_64__)
-extern const CornuCells cornu__cells_avx2, cornu__cells_avx512, cornu__cells_avx512bf16;
-#endif
+CORNU__F32_ISAS(CORNU__DECLARE, const CornuCells, cornu__cells)
+CORNU__BF16_ISAS(CORNU__DECLARE, const CornuCells, cornu__cells)
 
 /* Those of the instruction set in use (cpu.h). */
 const CornuCells *cornu__cells(void);

@@ -29,6 +29,7 @@
 #define CORNU_DEVICE_HOST_VECTOR_H
 
 #include "../op_internal.h"
+#include "isa.h"
 
 enum { CORNU_BLOCK = 1024, CORNU_VECTOR_STEP = 16 };
 
@@ -91,10 +92,7 @@ typedef struct {
 } CornuVectors;
 
 /* One table per instruction set: cornu__vectors_portable, … */
-extern const CornuVectors cornu__vectors_portable;
-#if defined(__x86_64__)
-extern const CornuVectors cornu__vectors_avx2, cornu__vectors_avx512;
-#endif
+CORNU__F32_ISAS(CORNU__DECLARE, const CornuVectors, cornu__vectors)
 
 /* Those of the instruction set in use (cpu.h). */
 const CornuVectors *cornu__vectors(void);

@@ -1,0 +1,47 @@
+/*
+ * The instruction sets that kernels are compiled for, by the processor this is compiled for: each
+ * includes those before it. Their flags are in the Makefile, how they are found out in cpu.c; files
+ * in isa/ are compiled for all of them that their table is declared for.
+ *
+ *     CORNU__F32_ISAS(X, type, name)    X(type, name, SET, set) for each set with kernels of f32
+ *     CORNU__BF16_ISAS(X, type, name)   with products of bf16 and all that goes with them
+ *     CORNU__TILE_ISAS(X, type, name)   with those of bf16 on registers that are tiles
+ */
+#ifndef CORNU_DEVICE_HOST_ISA_H
+#define CORNU_DEVICE_HOST_ISA_H
+
+#if defined(__x86_64__)
+/* avx2: x86-64-v3, that is AVX2, FMA, BMI and others. avx512: x86-64-v4, that is AVX-512 F, BW, CD,
+ * DQ, VL. */
+#define CORNU__F32_ISAS(X, type, name)                              \
+    X(type, name, PORTABLE, portable) X(type, name, AVX2, avx2)     \
+    X(type, name, AVX512, avx512)
+#define CORNU__BF16_ISAS(X, type, name) X(type, name, AVX512BF16, avx512bf16)
+#define CORNU__TILE_ISAS(X, type, name) X(type, name, AMX, amx)
+#else
+#define CORNU__F32_ISAS(X, type, name)  X(type, name, PORTABLE, portable)
+#define CORNU__BF16_ISAS(X, type, name)
+#define CORNU__TILE_ISAS(X, type, name)
+#endif
+
+/* All of them, in order. */
+#define CORNU__ISAS(X, type, name)                                                    \
+    CORNU__F32_ISAS(X, type, name) CORNU__BF16_ISAS(X, type, name) CORNU__TILE_ISAS(X, type, name)
+
+/* What to do with each: declare its table, or list the table's address or the set's printed name. */
+#define CORNU__DECLARE(type, name, id, isa)   extern type name##_##isa;
+#define CORNU__ADDRESS(type, name, id, isa)   &name##_##isa,
+#define CORNU__ISA_NAME(type, name, id, isa)  #isa,
+#define CORNU__ISA_ID(type, name, id, isa)    CORNU_ISA_##id,
+#define CORNU__ISA_COUNT(type, name, id, isa) + 1
+
+/* Sets below CORNU_F32_ISA_COUNT multiply bf16 as f32; from CORNU_TESTED_ISA_COUNT on they are
+ * untested: they have run nowhere yet but in an emulation of their instructions. */
+typedef enum {
+    CORNU__ISAS(CORNU__ISA_ID, , )
+    CORNU_ISA_COUNT,
+    CORNU_F32_ISA_COUNT = 0 CORNU__F32_ISAS(CORNU__ISA_COUNT, , ),
+    CORNU_TESTED_ISA_COUNT = CORNU_F32_ISA_COUNT CORNU__BF16_ISAS(CORNU__ISA_COUNT, , )
+} CornuIsa;
+
+#endif
