@@ -31,7 +31,8 @@ CornuStatus cornu__monitor_find_mode(CornuMonitor *monitor)
                                            "log_cosh", "hinge", "poisson" };
     static const char *const rising[] = { "accuracy", "acc", "auc", "precision", "recall",
                                           "f1_score", "fbeta_score", "r2_score", "io_u",
-                                          "cosine_similarity", "correlation" };
+                                          "cosine_similarity", "correlation",
+                                          "sensitivity", "specificity" };
     if (monitor->mode != CORNU_MODE_AUTO) return CORNU_OK;
     for (size_t i = 0; i < sizeof falling / sizeof *falling; i++)
         if (ends_with(monitor->name, falling[i])) monitor->mode = CORNU_MODE_MIN;

@@ -533,6 +533,41 @@ static void predict_returns_the_weights(void **state)
     golden_close(&data.golden);
 }
 
+static CornuStatus stop(CornuCallback *self, CornuModel *model, int64_t epoch,
+                        const CornuLogs *logs)
+{
+    (void)self, (void)epoch, (void)logs;
+    cornu_model_stop_training(model);
+    return CORNU_OK;
+}
+
+/* Stopped after its first epoch a training leaves the averages, as one of a single epoch does. */
+static void a_stopped_training_leaves_the_averages(void **state)
+{
+    Data  data = open_data();
+    float weights[3][6];
+    for (int i = 0; i < 3; i++) {
+        CornuModel *model = tiny_model(*state, cornu_sgd(.learning_rate = 0.5, .use_ema = i < 2,
+                                                         .ema_momentum = i < 2 ? 0.6 : 0.0));
+        CornuWeight *kernel = cornu_model_weight(model, 0);
+        float        start[6];
+        for (int k = 0; k < 6; k++) start[k] = (float)k / 6.0f;
+        expect_ok(cornu_weight_write(kernel, cornu_array_from(start, kernel->type)));
+        CornuHistory *history =
+            i < 2 ? fit(model, &data, i ? 3 : 1, cornu_lambda_callback(.epoch_end = i ? stop : NULL),
+                        cornu_swap_ema_weights(.swap_on_epoch = true), NULL)
+                  : fit(model, &data, 1, NULL, NULL, NULL);
+        if (!history) fail_msg("%s", cornu_error_message());
+        assert_int_equal(cornu_history_epochs(history), 1);
+        expect_ok(cornu_weight_read(kernel, cornu_array_from(weights[i], kernel->type)));
+        cornu_history_free(history);
+        cornu_model_free(model);
+    }
+    assert_memory_equal(weights[0], weights[1], sizeof weights[0]);
+    assert_memory_not_equal(weights[0], weights[2], sizeof weights[0]);
+    golden_close(&data.golden);
+}
+
 /* A loss that becomes infinite ends fit with an error, or, if someone sees to it, the training. */
 static void a_loss_that_is_no_number_stops(void **state)
 {
@@ -644,6 +679,7 @@ int main(void)
         cmocka_unit_test(added_logs_reach_those_behind),
         cmocka_unit_test(averages_are_evaluated),
         cmocka_unit_test(predict_returns_the_weights),
+        cmocka_unit_test(a_stopped_training_leaves_the_averages),
         cmocka_unit_test(a_loss_that_is_no_number_stops),
         cmocka_unit_test(constructors_refuse),
         cmocka_unit_test(trainings_refuse),

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <zlib.h>
 
 enum { ROWS = 3, MOST_BYTES = 1 << 20 };
 
@@ -116,7 +117,7 @@ static void write_case(const char *name, CornuModel *model, bool near)
 /* ---- Elsewhere ---- */
 
 /* All that was written, unless there is nothing to run it with. */
-static void run_elsewhere(int count)
+static void run_elsewhere(int count, const char *outputs)
 {
     const char *python = getenv("CORNU_PYTHON") ? getenv("CORNU_PYTHON") : "python3";
     char        command[800];
@@ -124,17 +125,64 @@ static void run_elsewhere(int count)
              "exit(not (u.find_spec(\"onnx\") and u.find_spec(\"onnxruntime\")))' 2>/dev/null",
              python);
     if (system(command) != 0) skip();
-    snprintf(command, sizeof command, "%s tests/nn/check_onnx.py %s %d >/dev/null", python, folder,
-             count);
+    snprintf(command, sizeof command, "%s tests/nn/check_onnx.py %s %d %s >/dev/null", python,
+             folder, count, outputs);
     assert_int_equal(system(command), 0);
 }
 
+#define GOLDEN "tests/golden/onnx/outputs.npz"
+
+static void write_layers(void)
+{
+    for (int i = 0; i < onnx_case_count; i++)
+        write_case(onnx_cases[i].name, onnx_cases[i].make(), false);
+}
+
+/* With CORNU_WRITE_GOLDEN what the runtime gives is kept, for the next test. */
 static void test_layers_run_elsewhere(void **state)
 {
     (void)state;
-    for (int i = 0; i < onnx_case_count; i++)
-        write_case(onnx_cases[i].name, onnx_cases[i].make(), false);
-    run_elsewhere(onnx_case_count);
+    write_layers();
+    run_elsewhere(onnx_case_count, getenv("CORNU_WRITE_GOLDEN") ? GOLDEN : "");
+}
+
+/* The very bytes that the ONNX runtime ran, and numbers near those that it gave for them: without
+ * the runtime, too, no attribute or constant of a file can change unnoticed. */
+static void test_files_are_those_that_ran(void **state)
+{
+    (void)state;
+    static unsigned char bytes[MOST_BYTES];
+    CornuNpz            *golden = cornu_npz_open(GOLDEN);
+    int                  arrays = 0;
+    if (!golden) fail_msg("%s", cornu_error_message());
+    write_layers();
+    for (int i = 0; i < onnx_case_count; i++) {
+        char         name[100];
+        const char  *model = onnx_cases[i].name;
+        const size_t size = files_read(here(model, ".onnx"), bytes, sizeof bytes);
+        snprintf(name, sizeof name, "%s/file", model);
+        const CornuNamedArray *file = cornu_npz_find(golden, name);
+        if (!file) fail_msg("%s is not in " GOLDEN, name);
+        if (cornu_array_get(file->array, 0) != (double)size ||
+            cornu_array_get(file->array, 1) != (double)crc32(crc32(0, NULL, 0), bytes, (uInt)size))
+            fail_msg("%s.onnx is not the file that the ONNX runtime ran. If it is meant to be "
+                     "another: CORNU_WRITE_GOLDEN=1 %s with onnxruntime", model, "test_onnx");
+        CornuNpz *own = cornu_npz_open(here(model, ".npz"));
+        assert_non_null(own);
+        for (int k = 0; k < CORNU_MAX_MODEL_TENSORS; k++, arrays++) {
+            snprintf(name, sizeof name, "%s/p%d", model, k);
+            const CornuNamedArray *want = cornu_npz_find(golden, name);
+            const CornuNamedArray *got = cornu_npz_find(own, strchr(name, '/') + 1);
+            assert_int_equal(!want, !got);
+            if (!want) break;
+            assert_true(cornu_type_equal(want->array.type, got->array.type));
+            expect_near(name, got->array.data, want->array, 1e-5);
+        }
+        cornu_npz_close(own);
+    }
+    assert_true(arrays >= onnx_case_count);
+    assert_int_equal(cornu_npz_count(golden), arrays + onnx_case_count);
+    cornu_npz_close(golden);
 }
 
 static void test_networks_run_elsewhere(void **state)
@@ -144,7 +192,7 @@ static void test_networks_run_elsewhere(void **state)
     const CornuReferenceModel *models = cornu_reference_models(&count);
     for (int i = 0; i < count; i++)
         write_case(models[i].name, models[i].build(&(CornuNetworkConfig){ 0 }), true);
-    run_elsewhere(count);
+    run_elsewhere(count, "");
 }
 
 /* ---- What is in the files ---- */
@@ -379,6 +427,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, files_begin, files_end)
     const struct CMUnitTest tests[] = {
         TEST(test_layers_run_elsewhere),
+        TEST(test_files_are_those_that_ran),
         TEST(test_networks_run_elsewhere),
         TEST(test_nodes),
         TEST(test_names),

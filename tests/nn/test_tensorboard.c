@@ -280,13 +280,13 @@ static CornuArray rows(CornuArray array, int64_t count)
     return array;
 }
 
-static CornuModel *build(CornuDevice *device, Golden *golden)
+static CornuModel *build_with(CornuDevice *device, Golden *golden, CornuOptimizer *optimizer)
 {
     CornuModel *model = cornu_sequential(.name = "tiny", .input_shape = { 4, 4, 1 });
     cornu_model_add(model, cornu_conv2d(2, 2));
     cornu_model_add(model, cornu_flatten());
     cornu_model_add(model, cornu_dense(3, .activation = CORNU_SOFTMAX));
-    expect_ok(cornu_compile(model, .device = device, .optimizer = cornu_sgd(.learning_rate = 0.25),
+    expect_ok(cornu_compile(model, .device = device, .optimizer = optimizer,
                             .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY,
                             .metrics = { CORNU_ACCURACY }));
     for (int i = 0; i < 4; i++) {
@@ -296,6 +296,11 @@ static CornuModel *build(CornuDevice *device, Golden *golden)
                                      golden_array(golden, NULL, name)));
     }
     return model;
+}
+
+static CornuModel *build(CornuDevice *device, Golden *golden)
+{
+    return build_with(device, golden, cornu_sgd(.learning_rate = 0.25));
 }
 
 static double half(void *context, int64_t epoch, double rate)
@@ -382,6 +387,23 @@ static void speed_and_epochs_are_written(void **state)
     golden_close(&golden);
 }
 
+/* Keras' iterations are updates: with gradients of two batches each, half as many as batches. */
+static void iterations_are_updates(void **state)
+{
+    Golden      golden = golden_open(FOLDER "data.safetensors");
+    CornuModel *model = build_with(*state, &golden, cornu_sgd(.learning_rate = 0.25,
+                                                              .gradient_accumulation_steps = 2));
+    clear_logs(LOGS "updates");
+    fit(model, &golden, 16, 2, true, cornu_lambda_callback(), cornu_tensorboard(LOGS "updates"));
+    char *text = read_logs(LOGS "updates", false);
+    assert_non_null(strstr(text, "validation 2 evaluation_loss_vs_iterations"));
+    assert_non_null(strstr(text, "validation 4 evaluation_loss_vs_iterations"));
+    assert_null(strstr(text, "validation 8 evaluation_loss_vs_iterations"));
+    free(text);
+    cornu_model_free(model);
+    golden_close(&golden);
+}
+
 /* ---- Values that are no usual ones ---- */
 
 static void histograms_leave_out_what_is_no_number(void **state)
@@ -435,6 +457,8 @@ int main(void)
         cmocka_unit_test(bad_arguments_are_refused),
         cmocka_unit_test(histograms_leave_out_what_is_no_number),
         cmocka_unit_test(events_are_those_of_keras),
+        cmocka_unit_test(iterations_are_updates),
+        cmocka_unit_test(iterations_are_updates),
         cmocka_unit_test(speed_and_epochs_are_written),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
