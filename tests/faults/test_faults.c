@@ -247,8 +247,7 @@ static void flipped_bits(Count *count)
     static unsigned char bytes[MAX_FILE];
     const size_t         size = write_model(2, bytes);
     CornuModel          *right = make_model(2);
-    const size_t         header = 8 + bytes[0] + 256 * bytes[1];
-    const size_t         bits = 8 * (header < size ? header : size);
+    const size_t         bits = 8 * size;
     for (size_t bit = 0; bit < bits; bit += (size_t)stride((int64_t)bits, 300, (int64_t)bits)) {
         CornuStatus   status;
         const int64_t before = allocations_held();

@@ -290,6 +290,29 @@ static void read_weights(const CornuModel *model, float to[8])
     assert_int_equal(at, 8);
 }
 
+/* Keras rounds down what is trained with: 7 of 10 rows where a quarter is set aside. */
+static void the_split_rounds_as_keras(void **state)
+{
+    static const struct { double part; int64_t trained; } cases[] = {
+        { 0.25, 7 }, { 0.01, 9 }, { 0.99, 0 }, { 0.5, 5 }, { 0.85, 1 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CornuModel   *model = tiny_model(*state, cornu_sgd(), accuracy);
+        CornuHistory *history = cornu_fit(model, .x = rows_x(0, ROWS), .y = rows_y(0, ROWS),
+                                          .validation_split = cases[i].part,
+                                          .verbose = CORNU_SILENT);
+        if (cases[i].trained > 0) {
+            if (!history) fail_msg("%s", cornu_error_message());
+            assert_int_equal(cornu_history_samples(history, 0), cases[i].trained);
+        } else {
+            assert_null(history);
+            expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "leaves 0 of 10 samples");
+        }
+        cornu_history_free(history);
+        cornu_model_free(model);
+    }
+}
+
 /* The last batch of 2 of 10 rows counts as 2 rows: as if it were a batch of its own. */
 static void partial_batches_are_exact(void **state)
 {
@@ -685,6 +708,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hooks_come_in_keras_order),
         cmocka_unit_test(evaluate_and_predict_call_theirs),
+        cmocka_unit_test(the_split_rounds_as_keras),
         cmocka_unit_test(partial_batches_are_exact),
         cmocka_unit_test(resuming_equals_not_stopping),
         cmocka_unit_test(executions_change_no_number),

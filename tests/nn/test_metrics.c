@@ -265,6 +265,46 @@ static CornuModel *compiled(CornuMetric *metric)
     return model;
 }
 
+/* Of labels and predictions of 0 to 1 and beyond. Keras 3.15.1 gives the same. */
+static void numbers_beyond_0_and_1_are_held_there(void **state)
+{
+    (void)state;
+    float  x[] = { 1.5f, -0.5f, 0.2f, 0.7f, 0.6f, 0.1f }, y[] = { 1, 0, 0, 1, 0, 1 };
+    double got[5];
+    static const double positives[2][5] = { { 3, 2, 2, 1, 0 }, { 2, 1, 1, 0, 0 } };
+    for (int i = 0; i < 2; i++) {
+        const CornuCountConfig even = { .thresholds = { CORNU_ZERO, 0.25, 0.5, 0.75, 1.0 } };
+        CornuModel *model = compiled(i ? cornu_false_positives_from(&even)
+                                       : cornu_true_positives_from(&even));
+        expect_ok(cornu_test_on_batch(model, cornu_array(x, CORNU_F32, 6, 1),
+                                      cornu_array(y, CORNU_F32, 6, 1)));
+        expect_ok(cornu_model_metric_result(model, 1, got, 5));
+        for (int k = 0; k < 5; k++) assert_float_equal(got[k], positives[i][k], 0.0);
+        cornu_model_free(model);
+    }
+}
+
+/* Gains are held to 0 from below, precision's is not: worse than chance is less than 0. */
+static void gains_of_recall_are_not_below_0(void **state)
+{
+    (void)state;
+    float  x[] = { 0.9f, 0.8f, 0.7f, 0.3f, 0.2f, 0.1f }, y[] = { 1, 0, 0, 1, 0, 1 };
+    static const struct { int64_t thresholds; CornuSummation summation; double area; } cases[] = {
+        { 5, CORNU_INTERPOLATION, -0.25 }, { 5, CORNU_MINORING, -0.5 }, { 5, CORNU_MAJORING, 0.0 },
+        { 11, CORNU_INTERPOLATION, -0.375 }, { 11, CORNU_MINORING, -0.75 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double      got;
+        CornuModel *model = compiled(cornu_auc(cases[i].thresholds, .curve = CORNU_PRGAIN,
+                                               .summation_method = cases[i].summation));
+        expect_ok(cornu_test_on_batch(model, cornu_array(x, CORNU_F32, 6, 1),
+                                      cornu_array(y, CORNU_F32, 6, 1)));
+        expect_ok(cornu_model_metric_result(model, 1, &got, 1));
+        assert_float_equal(got, cases[i].area, 1e-6);
+        cornu_model_free(model);
+    }
+}
+
 static void states_can_be_read(void **state)
 {
     (void)state;
@@ -347,6 +387,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(metrics_match_keras),
+        cmocka_unit_test(numbers_beyond_0_and_1_are_held_there),
+        cmocka_unit_test(gains_of_recall_are_not_below_0),
         cmocka_unit_test(states_can_be_read),
         cmocka_unit_test(mistakes_are_named),
     };
