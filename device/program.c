@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lookup_internal.h"
 #include "memory_internal.h"
 #include "op_internal.h"
 
-struct CornuScope {
-    struct CornuScope *next;
-    char               text[];
+struct CornuScopes {
+    CornuLookup texts;
 };
 
 CornuProgram *cornu_program_create(void)
@@ -22,11 +22,8 @@ CornuProgram *cornu_program_create(void)
 void cornu_program_free(CornuProgram *program)
 {
     if (!program) return;
-    while (program->scopes) {
-        struct CornuScope *next = program->scopes->next;
-        cornu__release(program->scopes);
-        program->scopes = next;
-    }
+    if (program->scopes) cornu__lookup_clear(&program->scopes->texts);
+    cornu__release(program->scopes);
     for (int i = 0; i < program->op_count; i++)
         cornu__attributes_free(program->ops[i].id, &program->ops[i].attributes);
     cornu__release(program->outputs);
@@ -41,15 +38,15 @@ void cornu_program_free(CornuProgram *program)
 static const char *own_scope(CornuProgram *program, const char *text)
 {
     if (!text || !*text) return "";
-    for (const struct CornuScope *at = program->scopes; at; at = at->next)
-        if (strcmp(at->text, text) == 0) return at->text;
-    size_t             size = strlen(text) + 1;
-    struct CornuScope *scope = cornu__allocate(1, sizeof *scope + size);
-    if (!scope) return NULL;
-    memcpy(scope->text, text, size);
-    scope->next = program->scopes;
-    program->scopes = scope;
-    return scope->text;
+    if (!program->scopes) {
+        program->scopes = cornu__allocate(1, sizeof *program->scopes);
+        if (!program->scopes) return NULL;
+        program->scopes->texts.is_of_texts = true;
+    }
+    CornuLookup *texts = &program->scopes->texts;
+    const char  *own = cornu__lookup_text(texts, text);
+    if (own || cornu__lookup_set(texts, text, 0)) return own;
+    return cornu__lookup_text(texts, text);
 }
 
 CornuStatus cornu_program_scope(CornuProgram *program, const char *scope)

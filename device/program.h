@@ -57,7 +57,7 @@ typedef struct CornuProgram {
     int                 input_count, input_space;
     CornuProgramOutput *outputs;
     int                 output_count, output_space;
-    struct CornuScope  *scopes;   /* owns the texts that ops point to */
+    struct CornuScopes *scopes;   /* owns the texts that ops point to */
     const char         *scope;    /* given to the ops recorded from now on */
 } CornuProgram;
 
