@@ -42,6 +42,7 @@ typedef struct {
     const CornuProgram *program;
     Node               *nodes;
     int                 stamp;
+    int                *left;     /* units that a search has still to look at */
 } Fuser;
 
 static int64_t count_of(const Fuser *f, CornuValue value)
@@ -233,19 +234,29 @@ static int register_maker(const Fuser *f, int op, int k)
     return count_of(f, source) == count_of(f, f->program->ops[op].out_first) ? maker : -1;
 }
 
+/* Notes that the search has come to an op's unit; true if it is the one that is looked for. */
+static bool enter(Fuser *f, int op, int unit, int *count)
+{
+    const int own = f->nodes[op].unit;
+    if (own == unit) return true;
+    if (f->nodes[own].stamp == f->stamp) return false;
+    for (int i = own; i >= 0; i = f->nodes[i].next) f->nodes[i].stamp = f->stamp;
+    f->left[(*count)++] = own;
+    return false;
+}
+
 /* Whether op `from` or what it is computed from belongs to the unit, whole units being
  * visited. */
 static bool reaches(Fuser *f, int from, int unit)
 {
-    if (f->nodes[from].unit == unit) return true;
-    if (f->nodes[from].stamp == f->stamp) return false;
-    for (int i = f->nodes[from].unit; i >= 0; i = f->nodes[i].next)
-        f->nodes[i].stamp = f->stamp;
-    for (int i = f->nodes[from].unit; i >= 0; i = f->nodes[i].next)
-        for (int k = 0; k < f->program->ops[i].in_count; k++) {
-            int maker = f->program->values[operands_of(f, i)[k]].op;
-            if (maker >= 0 && reaches(f, maker, unit)) return true;
-        }
+    int count = 0;
+    if (enter(f, from, unit, &count)) return true;
+    while (count > 0)
+        for (int i = f->left[--count]; i >= 0; i = f->nodes[i].next)
+            for (int k = 0; k < f->program->ops[i].in_count; k++) {
+                const int maker = f->program->values[operands_of(f, i)[k]].op;
+                if (maker >= 0 && enter(f, maker, unit, &count)) return true;
+            }
     return false;
 }
 
@@ -308,22 +319,23 @@ static void form_groups(Fuser *f)
 /* `value` is read from memory, through views and broadcasts too, whose operands then are. */
 static void need(Fuser *f, CornuValue value)
 {
-    const CornuProgramValue *made = &f->program->values[value];
-    if (made->op < 0 || f->nodes[made->op].pinned[made->index]) return;
-    Node *node = &f->nodes[made->op];
-    node->in_memory[made->index] = node->pinned[made->index] = true;
-    if (node->kind != NODE_LOOKED_THROUGH) return;
-    CornuPart part;
-    if (cornu__is_view(f->program, &f->program->ops[made->op], &part)) {
-        need(f, part.whole);
-        return;
+    for (;;) {
+        const CornuProgramValue *made = &f->program->values[value];
+        if (made->op < 0 || f->nodes[made->op].pinned[made->index]) return;
+        Node *node = &f->nodes[made->op];
+        node->in_memory[made->index] = node->pinned[made->index] = true;
+        if (node->kind != NODE_LOOKED_THROUGH) return;
+        CornuPart part;
+        if (cornu__is_view(f->program, &f->program->ops[made->op], &part)) {
+            value = part.whole;
+            continue;
+        }
+        node->written_out = true;
+        CornuAccess access;
+        value = cornu__elementwise_source(f->program, value, &access);
+        const int maker = f->program->values[value].op;
+        if (maker >= 0 && f->program->ops[maker].id == CORNU_OP_CONSTANT) return;
     }
-    node->written_out = true;
-    CornuAccess access;
-    CornuValue  source = cornu__elementwise_source(f->program, value, &access);
-    int         maker = f->program->values[source].op;
-    bool        constant = maker >= 0 && f->program->ops[maker].id == CORNU_OP_CONSTANT;
-    if (!constant) need(f, source);
 }
 
 /* What a group's op reads from memory. */
@@ -617,7 +629,12 @@ CornuStatus cornu__fuse(CornuPlan *plan)
 {
     Fuser f = { .plan = plan, .program = plan->program };
     f.nodes = cornu__allocate((size_t)f.program->op_count, sizeof *f.nodes);
-    if (!f.nodes) return CORNU_ERR_MEMORY;
+    f.left = cornu__allocate((size_t)f.program->op_count, sizeof *f.left);
+    if (!f.nodes || !f.left) {
+        cornu__release(f.nodes);
+        cornu__release(f.left);
+        return CORNU_ERR_MEMORY;
+    }
     classify(&f);
     const bool pools = cornu__pass_runs(CORNU_PASS_POOL);
     const bool epilogues = cornu__pass_runs(CORNU_PASS_EPILOGUE);
@@ -643,5 +660,6 @@ CornuStatus cornu__fuse(CornuPlan *plan)
             status = add_group_step(&f, i, NULL, 0, &f.program->ops[i].out_first, 1, i);
     }
     cornu__release(f.nodes);
+    cornu__release(f.left);
     return status;
 }

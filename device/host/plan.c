@@ -117,6 +117,7 @@ CornuStatus cornu__plan_memory(CornuPlan *plan)
     cornu__release(p.head);
     cornu__release(p.edges);
     cornu__release(p.seen);
+    cornu__release(p.left);
     return status;
 }
 

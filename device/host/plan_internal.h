@@ -17,6 +17,8 @@ typedef struct {
     int        edge_count, edge_space;
     bool      *seen;         /* of a search, per step */
     int        seen_space;
+    int       *left;         /* steps that it has still to look at */
+    int        left_space;
     int        writer_space;
 } CornuPlanner;
 

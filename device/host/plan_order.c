@@ -25,6 +25,7 @@ CornuStatus cornu__plan_connect(CornuPlanner *p, int step)
     CornuPlan *plan = p->plan;
     CORNU__TRY(cornu__reserve(&p->head, &p->head_space, step, 1, sizeof *p->head));
     CORNU__TRY(cornu__reserve(&p->seen, &p->seen_space, step, 1, sizeof *p->seen));
+    CORNU__TRY(cornu__reserve(&p->left, &p->left_space, step, 1, sizeof *p->left));
     CORNU__TRY(cornu__reserve(&p->writer, &p->writer_space, 0, plan->value_count,
                               sizeof *p->writer));
     p->head[step] = -1;
@@ -44,19 +45,21 @@ CornuStatus cornu__plan_connect_operands(CornuPlanner *p, int step)
     return CORNU_OK;
 }
 
-static bool search(CornuPlanner *p, int from, int to)
-{
-    if (from == to) return true;
-    p->seen[from] = true;
-    for (int e = p->head[from]; e >= 0; e = p->edges[e].next)
-        if (!p->seen[p->edges[e].to] && search(p, p->edges[e].to, to)) return true;
-    return false;
-}
-
+/* Those that run after `from` lie in p->left until they are looked at: ways are as long as models
+ * are deep. */
 bool cornu__plan_precedes(CornuPlanner *p, int from, int to)
 {
+    int count = 0;
     memset(p->seen, 0, (size_t)p->plan->step_count * sizeof *p->seen);
-    return search(p, from, to);
+    p->seen[from] = true;
+    p->left[count++] = from;
+    while (count > 0 && !p->seen[to])
+        for (int e = p->head[p->left[--count]]; e >= 0; e = p->edges[e].next) {
+            const int next = p->edges[e].to;
+            if (!p->seen[next]) p->left[count++] = next;
+            p->seen[next] = true;
+        }
+    return p->seen[to];
 }
 
 /* ---- Order ---- */
