@@ -2,56 +2,91 @@
  * Source: keras/src/models/functional.py, get_config and functional_from_config. */
 #include "architecture_internal.h"
 
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- Out ---- */
 
-/* The calls that a model makes of a layer are numbered by themselves. */
-static int call_number(const CornuModel *model, const CornuNode *node)
+/* What is written: a model's calls, those of a layer together in the order of its numbers, which the
+ * model counts by itself. */
+typedef struct {
+    const CornuModel *model;
+    const CornuNode **nodes;
+    CornuLookup       places;     /* in `nodes`: of each node, and of each layer's first */
+} Written;
+
+/* Some order of layers, and that of its calls for each of them. */
+static int by_layer(const void *a, const void *b)
 {
-    int number = 0;
-    for (int i = 0; i < model->call_count; i++) {
-        const CornuNode *other = model->calls[i].node;
-        number += other->layer == node->layer && other->number < node->number;
+    const CornuNode *x = *(const CornuNode *const *)a, *y = *(const CornuNode *const *)b;
+    const uintptr_t  of_x = (uintptr_t)x->layer, of_y = (uintptr_t)y->layer;
+    if (of_x != of_y) return of_x < of_y ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static CornuStatus sort_calls(const CornuModel *model, Written *written)
+{
+    const int count = model->call_count;
+    *written = (Written){ .model = model };
+    if (!(written->nodes = cornu__allocate((size_t)count, sizeof *written->nodes)))
+        return CORNU_ERR_MEMORY;
+    for (int i = 0; i < count; i++) written->nodes[i] = model->calls[i].node;
+    qsort(written->nodes, (size_t)count, sizeof *written->nodes, by_layer);
+    for (int i = 0; i < count; i++) {
+        const CornuLayer *layer = written->nodes[i]->layer;
+        CORNU__TRY(cornu__lookup_set(&written->places, written->nodes[i], i));
+        if (i == 0 || layer != written->nodes[i - 1]->layer)
+            CORNU__TRY(cornu__lookup_set(&written->places, layer, i));
     }
-    return number;
+    return CORNU_OK;
+}
+
+static void free_written(Written *written)
+{
+    cornu__release(written->nodes);
+    cornu__lookup_clear(&written->places);
+}
+
+static int call_number(const Written *written, const CornuNode *node)
+{
+    return cornu__lookup_find(&written->places, node) -
+           cornu__lookup_find(&written->places, node->layer);
 }
 
 /* Call `number` of the layer, NULL if there are not so many. */
-static const CornuNode *call_of(const CornuModel *model, const CornuLayer *layer, int number)
+static const CornuNode *call_of(const Written *written, const CornuLayer *layer, int number)
 {
-    for (int i = 0; i < model->call_count; i++) {
-        const CornuNode *node = model->calls[i].node;
-        if (node->layer == layer && call_number(model, node) == number) return node;
-    }
-    return NULL;
+    const int at = cornu__lookup_find(&written->places, layer) + number;
+    return at < written->model->call_count && written->nodes[at]->layer == layer
+               ? written->nodes[at] : NULL;
 }
 
 /* [layer, call, result]. Keras counts the calls of a nested functional model from 1 where it says
  * what a model gives, and from 0 elsewhere. */
-static json_t *history_to_json(const CornuModel *model, const CornuSymbol *symbol, bool given)
+static json_t *history_to_json(const Written *written, const CornuSymbol *symbol, bool given)
 {
     const CornuLayer *layer = symbol->node->layer;
     const int         first = given && layer->kind == &cornu__functional_class;
     return json_pack("[s, i, i]", cornu_layer_name(layer),
-                     first + call_number(model, symbol->node), symbol->index);
+                     first + call_number(written, symbol->node), symbol->index);
 }
 
-static json_t *symbol_to_json(const CornuModel *model, const CornuSymbol *symbol)
+static json_t *symbol_to_json(const Written *written, const CornuSymbol *symbol)
 {
     const CornuShape shape = symbol->type.shape;
     return json_pack("{s:s, s:{s:o, s:s, s:o}}", "class_name", "__keras_tensor__", "config",
                      "shape", cornu__json_list(shape.extent, shape.rank),
                      "dtype", cornu__keras_dtype(symbol->type.dtype),
-                     "keras_history", history_to_json(model, symbol, false));
+                     "keras_history", history_to_json(written, symbol, false));
 }
 
-static json_t *symbols_to_json(const CornuModel *model, CornuSymbol *const *symbols, int count)
+static json_t *symbols_to_json(const Written *written, CornuSymbol *const *symbols, int count)
 {
     json_t *list = json_array();
     for (int i = 0; i < count; i++)
-        list = cornu__json_append(list, symbol_to_json(model, symbols[i]));
+        list = cornu__json_append(list, symbol_to_json(written, symbols[i]));
     return list;
 }
 
@@ -76,7 +111,7 @@ static bool cut_star(char word[64])
 
 /* Operands behind the first, by the keywords of the layer's class. The first stands again for a
  * second that Keras requires. */
-static json_t *keywords_to_json(const CornuModel *model, const CornuNode *node, json_t *kwargs)
+static json_t *keywords_to_json(const Written *written, const CornuNode *node, json_t *kwargs)
 {
     const char *words = node->layer->kind->operands;
     char        word[64];
@@ -84,18 +119,18 @@ static json_t *keywords_to_json(const CornuModel *model, const CornuNode *node, 
         const bool list = cut_star(word);
         if (list && i == node->in_count) break;
         kwargs = cornu__json_with(kwargs, word,
-                                  list ? symbols_to_json(model, node->in + i, node->in_count - i)
-                                       : symbol_to_json(model, node->in[i % node->in_count]));
+                                  list ? symbols_to_json(written, node->in + i, node->in_count - i)
+                                       : symbol_to_json(written, node->in[i % node->in_count]));
         if (list) break;
     }
     return kwargs;
 }
 
-static json_t *call_to_json(const CornuModel *model, const CornuNode *node, json_t *kwargs)
+static json_t *call_to_json(const Written *written, const CornuNode *node, json_t *kwargs)
 {
     const bool keywords = node->layer->kind->operands != NULL;
-    json_t    *args = symbols_to_json(model, node->in, keywords ? 1 : node->in_count);
-    if (keywords) kwargs = keywords_to_json(model, node, kwargs);
+    json_t    *args = symbols_to_json(written, node->in, keywords ? 1 : node->in_count);
+    if (keywords) kwargs = keywords_to_json(written, node, kwargs);
     const char *format = node->in_count > 1 && !keywords ? "{s:[o], s:o}" : "{s:o, s:o}";
     return json_pack(format, "args", args, "kwargs", kwargs);
 }
@@ -114,43 +149,45 @@ static json_t *take_call_arguments(const CornuLayerClass *kind, json_t *config)
 }
 
 /* A layer and the calls that the model makes of it; an input is there without. */
-static json_t *linked_to_json(const CornuModel *model, const CornuLayer *layer,
+static json_t *linked_to_json(const Written *written, const CornuLayer *layer,
                               const CornuPolicy *usual)
 {
-    const CornuNode *node = call_of(model, layer, 0);
+    const CornuNode *node = call_of(written, layer, 0);
     const bool       is_input = node->in_count == 0;
-    json_t *result = is_input ? cornu__input_to_json(model, &node->out[0])
+    json_t *result = is_input ? cornu__input_to_json(written->model, &node->out[0])
                               : cornu__layer_to_json(layer, usual);
     json_t *arguments = take_call_arguments(layer->kind, json_object_get(result, "config"));
     json_t *calls = json_array();
-    for (int i = 1; node && !is_input; node = call_of(model, layer, i++))
-        calls = cornu__json_append(calls, call_to_json(model, node, json_copy(arguments)));
+    for (int i = 1; node && !is_input; node = call_of(written, layer, i++))
+        calls = cornu__json_append(calls, call_to_json(written, node, json_copy(arguments)));
     json_decref(arguments);
     result = cornu__json_with(result, "name", json_string(cornu_layer_name(layer)));
     return cornu__json_with(result, "inbound_nodes", calls);
 }
 
 /* One by itself, several as a list. */
-static json_t *ends_to_json(const CornuModel *model, CornuSymbol *const *symbols, int count)
+static json_t *ends_to_json(const Written *written, CornuSymbol *const *symbols, int count)
 {
-    if (count == 1) return history_to_json(model, symbols[0], true);
+    if (count == 1) return history_to_json(written, symbols[0], true);
     json_t *list = json_array();
     for (int i = 0; i < count; i++)
-        list = cornu__json_append(list, history_to_json(model, symbols[i], true));
+        list = cornu__json_append(list, history_to_json(written, symbols[i], true));
     return list;
 }
 
 /* Keras writes no policy of such a model, nor looks at ours: its layers have theirs. */
 json_t *cornu__functional_to_json(const CornuModel *model, const CornuPolicy *usual)
 {
-    json_t *layers = json_array();
-    for (int i = 0; i < model->base.inner_count; i++)
-        layers = cornu__json_append(layers, linked_to_json(model, model->base.inner[i], usual));
-    json_t *config = json_pack("{s:s, s:b, s:o, s:o, s:o}", "name", cornu_model_name(model),
-                               "trainable", !model->base.frozen, "layers", layers, "input_layers",
-                               ends_to_json(model, model->inputs, model->input_count),
-                               "output_layers",
-                               ends_to_json(model, model->outputs, model->output_count));
+    Written written;
+    json_t *layers = sort_calls(model, &written) ? NULL : json_array();
+    for (int i = 0; i < model->base.inner_count && layers; i++)
+        layers = cornu__json_append(layers, linked_to_json(&written, model->base.inner[i], usual));
+    json_t *config = !layers ? NULL :
+        json_pack("{s:s, s:b, s:o, s:o, s:o}", "name", cornu_model_name(model), "trainable",
+                  !model->base.frozen, "layers", layers,
+                  "input_layers", ends_to_json(&written, model->inputs, model->input_count),
+                  "output_layers", ends_to_json(&written, model->outputs, model->output_count));
+    free_written(&written);
     if (model->base.own_policy)
         config = cornu__json_with(config, "dtype", cornu__policy_to_json(usual));
     return json_pack("{s:s, s:s, s:o, s:s}", "module", "keras.src.models.functional",
@@ -169,6 +206,8 @@ typedef struct {
     const json_t *calls;
     size_t        count, made;    /* of its calls */
     CornuNode   **nodes;
+    size_t        wanted;         /* how many of them are to be made now, while it is */
+    bool          waited_for;     /* among those that are linked now */
 } Linked;
 
 typedef struct {
@@ -273,9 +312,10 @@ static CornuStatus make_all(const json_t *layers, const CornuPolicy *usual, Link
     return CORNU_OK;
 }
 
-/* What [layer, call, result] stands for; NULL if that call is still to be made. */
+/* What [layer, call, result] stands for; NULL if that call is still to be made, of *waits, which has
+ * made *calls with it. */
 static CornuStatus find_symbol(const Links *links, const json_t *history, bool given,
-                               CornuSymbol **symbol)
+                               CornuSymbol **symbol, Linked **waits, size_t *calls)
 {
     const char   *name = json_string_value(json_array_get(history, 0));
     const json_t *call = json_array_get(history, 1), *result = json_array_get(history, 2);
@@ -287,7 +327,7 @@ static CornuStatus find_symbol(const Links *links, const json_t *history, bool g
     if (!place)
         return cornu__fail(CORNU_ERR_FORMAT, "there is no layer \"%.60s\", of which a result is "
                            "used", name);
-    const Linked *layer = &links->layers[json_integer_value(place)];
+    Linked *layer = &links->layers[json_integer_value(place)];
     if (layer->is_operation)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "a result of the operation %.60s is used, "
                            "expected one of a layer", name);
@@ -297,7 +337,11 @@ static CornuStatus find_symbol(const Links *links, const json_t *history, bool g
     if (number < 0 || (uint64_t)number >= layer->count)
         return cornu__fail(CORNU_ERR_FORMAT, "a result of call %lld of %.60s is used, of which "
                            "there are %zu", (long long)number, name, layer->count);
-    if ((uint64_t)number >= layer->made) return CORNU_OK;
+    if ((uint64_t)number >= layer->made) {
+        *waits = layer;
+        *calls = (size_t)number + 1;
+        return CORNU_OK;
+    }
     CornuNode *node = layer->nodes[number];
     if (i < 0 || i >= node->out_count)
         return cornu__fail(CORNU_ERR_FORMAT, "result %lld of %.60s is used, which gives %d",
@@ -309,7 +353,8 @@ static CornuStatus find_symbol(const Links *links, const json_t *history, bool g
 typedef struct {
     CornuSymbol *in[CORNU_MAX_LAYER_TENSORS];
     int          count;
-    bool         waits;           /* for a call that is still to be made */
+    Linked      *waits;           /* for a call of it that is still to be made; or NULL */
+    size_t       calls;           /* that it must have made then */
 } Operands;
 
 /* A tensor, or a list of what may be lists again; null stands for none. */
@@ -327,8 +372,8 @@ static CornuStatus read_operands(const Links *links, const json_t *value, Operan
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "is called on more than %d tensors",
                            CORNU_MAX_LAYER_TENSORS);
     const json_t *config = json_object_get(value, "config");
-    CORNU__TRY(find_symbol(links, json_object_get(config, "keras_history"), false, &symbol));
-    operands->waits |= !symbol;
+    CORNU__TRY(find_symbol(links, json_object_get(config, "keras_history"), false, &symbol,
+                           &operands->waits, &operands->calls));
     operands->in[operands->count++] = symbol;
     return CORNU_OK;
 }
@@ -394,19 +439,46 @@ static CornuStatus read_call(const Links *links, const Linked *layer, const json
     return cornu__fail(CORNU_ERR_FORMAT, "is called on no tensor");
 }
 
-/* Makes the calls that need not wait; *made counts them. */
-static CornuStatus make_calls(const Links *links, Linked *layer, size_t *made)
+/* Makes the calls that are wanted up to one that waits for another layer's, which *waits is then. */
+static CornuStatus make_calls(const Links *links, Linked *layer, Linked **waits)
 {
-    while (layer->made < layer->count) {
+    *waits = NULL;
+    while (layer->made < layer->wanted) {
         Operands operands = { .count = 0 };
         CORNU__TRY(cornu__fail_prefix(read_call(links, layer,
                                                 json_array_get(layer->calls, layer->made),
                                                 &operands), layer->name));
-        if (operands.waits) break;
+        if (operands.waits) {
+            *waits = operands.waits;
+            if (!operands.waits->waited_for) operands.waits->wanted = operands.calls;
+            return CORNU_OK;
+        }
         CornuNode *node = cornu__call_node(layer->layer, operands.in, operands.count);
         if (!node) return cornu_error_take();
         hold(layer, node);
-        ++*made;
+    }
+    return CORNU_OK;
+}
+
+/* Makes the calls of a layer, and before them those that they wait for: `chain` has room for all
+ * layers, each of which waits for the next. */
+static CornuStatus link_layer(const Links *links, Linked *layer, Linked **chain)
+{
+    size_t length = 0;
+    layer->wanted = layer->count;
+    while (layer) {
+        Linked *waits;
+        if (!layer->waited_for) chain[length++] = layer;
+        layer->waited_for = true;
+        CORNU__TRY(make_calls(links, layer, &waits));
+        if (waits && waits->waited_for)
+            return cornu__fail(CORNU_ERR_FORMAT, "%.60s: call %zu depends on itself, or on one "
+                               "that does", layer->name, layer->made);
+        if (!waits) {
+            layer->waited_for = false;
+            length--;
+        }
+        layer = waits ? waits : length > 0 ? chain[length - 1] : NULL;
     }
     return CORNU_OK;
 }
@@ -414,20 +486,12 @@ static CornuStatus make_calls(const Links *links, Linked *layer, size_t *made)
 /* A layer may be called in several places, so that no order of layers is one of calls. */
 static CornuStatus link_all(const Links *links)
 {
-    const Linked *waiting;
-    size_t        made;
-    do {
-        made = 0;
-        waiting = NULL;
-        for (size_t i = 0; i < links->count; i++) {
-            Linked *layer = &links->layers[i];
-            CORNU__TRY(make_calls(links, layer, &made));
-            if (layer->made < layer->count) waiting = layer;
-        }
-    } while (waiting && made > 0);
-    if (!waiting) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_FORMAT, "%.60s: call %zu depends on itself, or on one that does",
-                       waiting->name, waiting->made);
+    Linked    **chain = cornu__allocate(links->count, sizeof *chain);
+    CornuStatus status = chain ? CORNU_OK : CORNU_ERR_MEMORY;
+    for (size_t i = 0; i < links->count && !status; i++)
+        status = link_layer(links, &links->layers[i], chain);
+    cornu__release(chain);
+    return status;
 }
 
 /* A model's inputs or outputs: one by itself, or a list. */
@@ -439,9 +503,12 @@ static CornuStatus read_ends(const Links *links, const json_t *value, const char
     if (count < 1 || count > CORNU_MAX_MODEL_TENSORS)
         return cornu__fail(CORNU_ERR_FORMAT, "%s is not a list of 1 to %d tensors", what,
                            CORNU_MAX_MODEL_TENSORS);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        Linked *waits;   /* none does, as all calls are made */
+        size_t  calls;
         CORNU__TRY(cornu__fail_prefix(find_symbol(links, one ? value : json_array_get(value, i),
-                                                  true, &ends[i]), what));
+                                                  true, &ends[i], &waits, &calls), what));
+    }
     return CORNU_OK;
 }
 

@@ -1,21 +1,35 @@
 /* Making a model out of symbols: which calls lead from its inputs to its outputs, and the order of
  * its layers. Source of the order: keras/src/ops/function.py, map_graph. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "model_internal.h"
 
 /* ---- The calls behind the outputs ---- */
 
+/* A layer, where a walk from the outputs met it, and how many calls its farthest one is from them. */
+typedef struct {
+    CornuLayer *layer;
+    int         met, depth;
+} Placed;
+
+/* A node whose operands are being visited, the next of which is number `next`. */
+typedef struct {
+    CornuNode *node;
+    int        next;
+} Visit;
+
 typedef struct {
     const CornuModelConfig *config;
-    const char  *name;
-    int          inputs, outputs;      /* how many are given */
-    int          stamp;
-    CornuNode  **nodes;                /* those they depend on first */
-    int         *depths;               /* of nodes: calls to the farthest output */
-    CornuLayer **layers;               /* as a walk from the outputs meets them */
-    int         *layer_depths;
-    int          node_count, node_space, layer_count, layer_space;
+    const char *name;
+    int         inputs, outputs;      /* how many are given */
+    int         stamp;
+    CornuNode **nodes;                /* those they depend on first */
+    int        *depths;               /* of nodes: calls to the farthest output */
+    Placed     *layers;
+    CornuLookup places;               /* of layers in `layers`, before these are sorted */
+    Visit      *visits;               /* the nodes around the one that is visited, outermost first */
+    int         node_count, node_space, layer_count, layer_space, visit_count, visit_space;
 } Map;
 
 static bool is_input(const CornuNode *node) { return node->layer->kind == &cornu__input_class; }
@@ -27,14 +41,19 @@ static bool is_given(const Map *map, const CornuNode *node)
     return false;
 }
 
-static int find_layer(const Map *map, const CornuLayer *layer)
+static CornuStatus add_layer(Map *map, CornuLayer *layer)
 {
-    int i = 0;
-    while (i < map->layer_count && map->layers[i] != layer) i++;
-    return i;
+    if (cornu__lookup_find(&map->places, layer) >= 0) return CORNU_OK;
+    CORNU__TRY(cornu__lookup_set(&map->places, layer, map->layer_count));
+    CORNU__TRY(cornu__reserve(&map->layers, &map->layer_space, map->layer_count, 1,
+                              sizeof *map->layers));
+    map->layers[map->layer_count] = (Placed){ .layer = layer, .met = map->layer_count };
+    map->layer_count++;
+    return CORNU_OK;
 }
 
-static CornuStatus visit(Map *map, CornuNode *node, const CornuSymbol *output)
+/* Begins with a node that was not met yet. */
+static CornuStatus enter(Map *map, CornuNode *node, const CornuSymbol *output)
 {
     CornuText text;
     if (node->stamp == map->stamp) return CORNU_OK;
@@ -43,16 +62,30 @@ static CornuStatus visit(Map *map, CornuNode *node, const CornuSymbol *output)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the output %s also depends on the input %s, "
                            "which is not among .inputs", map->name,
                            cornu__symbol_print(&text, output), cornu_layer_name(node->layer));
-    if (find_layer(map, node->layer) == map->layer_count) {
-        CORNU__TRY(cornu__reserve(&map->layers, &map->layer_space, map->layer_count, 1,
-                                  sizeof *map->layers));
-        map->layers[map->layer_count++] = node->layer;
+    CORNU__TRY(add_layer(map, node->layer));
+    CORNU__TRY(cornu__reserve(&map->visits, &map->visit_space, map->visit_count, 1,
+                              sizeof *map->visits));
+    map->visits[map->visit_count++] = (Visit){ .node = node };
+    return CORNU_OK;
+}
+
+/* Chains of calls are as long as files say: the walk keeps its own stack. */
+static CornuStatus visit(Map *map, const CornuSymbol *output)
+{
+    CORNU__TRY(enter(map, output->node, output));
+    while (map->visit_count > 0) {
+        Visit     *at = &map->visits[map->visit_count - 1];
+        CornuNode *node = at->node;
+        if (at->next < node->in_count) {
+            CORNU__TRY(enter(map, node->in[at->next++]->node, output));
+            continue;
+        }
+        map->visit_count--;
+        CORNU__TRY(cornu__reserve(&map->nodes, &map->node_space, map->node_count, 1,
+                                  sizeof *map->nodes));
+        node->at = map->node_count;
+        map->nodes[map->node_count++] = node;
     }
-    for (int i = 0; i < node->in_count; i++) CORNU__TRY(visit(map, node->in[i]->node, output));
-    CORNU__TRY(cornu__reserve(&map->nodes, &map->node_space, map->node_count, 1,
-                              sizeof *map->nodes));
-    node->at = map->node_count;
-    map->nodes[map->node_count++] = node;
     return CORNU_OK;
 }
 
@@ -61,9 +94,9 @@ static CornuStatus visit_all(Map *map)
 {
     map->stamp = cornu__next_stamp();
     for (int i = 0; i < map->outputs; i++)
-        CORNU__TRY(visit(map, map->config->outputs[i]->node, map->config->outputs[i]));
+        CORNU__TRY(visit(map, map->config->outputs[i]));
     for (int i = 0; i < map->inputs; i++)
-        CORNU__TRY(visit(map, map->config->inputs[i]->node, map->config->inputs[i]));
+        CORNU__TRY(visit(map, map->config->inputs[i]));
     return CORNU_OK;
 }
 
@@ -78,11 +111,10 @@ static void most(int *a, int b)
 static CornuStatus measure(Map *map)
 {
     map->depths = cornu__allocate((size_t)map->node_count, sizeof *map->depths);
-    map->layer_depths = cornu__allocate((size_t)map->layer_count, sizeof *map->layer_depths);
-    if (!map->depths || !map->layer_depths) return CORNU_ERR_MEMORY;
+    if (!map->depths) return CORNU_ERR_MEMORY;
     for (int i = map->node_count - 1; i >= 0; i--) {
         const CornuNode *node = map->nodes[i];
-        int *of_layer = &map->layer_depths[find_layer(map, node->layer)];
+        int *of_layer = &map->layers[cornu__lookup_find(&map->places, node->layer)].depth;
         most(&map->depths[i], *of_layer);
         *of_layer = map->depths[i];
         for (int k = 0; k < node->in_count; k++)
@@ -92,32 +124,34 @@ static CornuStatus measure(Map *map)
 }
 
 /* By depth, the farthest first; of one depth as they were met. */
-static void sort_layers(Map *map)
+static int by_depth(const void *a, const void *b)
 {
-    for (int i = 1; i < map->layer_count; i++) {
-        CornuLayer *layer = map->layers[i];
-        const int   depth = map->layer_depths[i];
-        int         at = i;
-        for (; at > 0 && map->layer_depths[at - 1] < depth; at--) {
-            map->layers[at] = map->layers[at - 1];
-            map->layer_depths[at] = map->layer_depths[at - 1];
-        }
-        map->layers[at] = layer;
-        map->layer_depths[at] = depth;
+    const Placed *x = a, *y = b;
+    if (x->depth != y->depth) return x->depth > y->depth ? -1 : 1;
+    return x->met < y->met ? -1 : x->met > y->met;
+}
+
+static CornuStatus name_layers(const Map *map, CornuLookup *names)
+{
+    for (int i = 0; i < map->layer_count; i++) {
+        const CornuLayer *layer = map->layers[i].layer;
+        const int         other = cornu__lookup_find(names, cornu_layer_name(layer));
+        if (other >= 0)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: two layers have the name \"%s\", one "
+                               "of class %s and one of class %s", map->name,
+                               cornu_layer_name(layer), map->layers[other].layer->kind->class_name,
+                               layer->kind->class_name);
+        CORNU__TRY(cornu__lookup_set(names, cornu_layer_name(layer), i));
     }
+    return CORNU_OK;
 }
 
 static CornuStatus check_names(const Map *map)
 {
-    for (int i = 0; i < map->layer_count; i++)
-        for (int k = 0; k < i; k++)
-            if (!strcmp(cornu_layer_name(map->layers[i]), cornu_layer_name(map->layers[k])))
-                return cornu__fail(CORNU_ERR_ARGUMENT, "%s: two layers have the name \"%s\", one "
-                                   "of class %s and one of class %s", map->name,
-                                   cornu_layer_name(map->layers[i]),
-                                   map->layers[k]->kind->class_name,
-                                   map->layers[i]->kind->class_name);
-    return CORNU_OK;
+    CornuLookup names = { .is_of_texts = true };
+    CornuStatus status = name_layers(map, &names);
+    cornu__lookup_clear(&names);
+    return status;
 }
 
 /* ---- The model ---- */
@@ -144,7 +178,7 @@ static CornuStatus fill(CornuModel *model, const Map *map)
 {
     for (int i = 0; i < map->node_count; i++) CORNU__TRY(cornu__model_push(model, map->nodes[i]));
     for (int i = 0; i < map->layer_count; i++)
-        CORNU__TRY(cornu__model_hold(model, map->layers[i]));
+        CORNU__TRY(cornu__model_hold(model, map->layers[i].layer));
     for (int i = 0; i < map->inputs; i++) {
         model->inputs[model->input_count++] = map->config->inputs[i];
         const CornuInputLayer *input = (CornuInputLayer *)map->config->inputs[i]->node->layer;
@@ -184,7 +218,7 @@ static CornuStatus check(Map *map)
     }
     CORNU__TRY(visit_all(map));
     CORNU__TRY(measure(map));
-    sort_layers(map);
+    qsort(map->layers, (size_t)map->layer_count, sizeof *map->layers, by_depth);
     return check_names(map);
 }
 
@@ -202,7 +236,8 @@ CornuModel *cornu__model_of(const CornuModelConfig *config)
     cornu__release(map.nodes);
     cornu__release(map.depths);
     cornu__release(map.layers);
-    cornu__release(map.layer_depths);
+    cornu__release(map.visits);
+    cornu__lookup_clear(&map.places);
     if (!status) {
         model->base.built = true;
         return model;

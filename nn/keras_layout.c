@@ -76,11 +76,10 @@ static void place(Walk *walk, const CornuLayer *layer, const char *part, size_t 
             const CornuWeight *weight = layer->weights[i];
             size_t      own;
             const char *of = part_of(layer, weight, &own);
-            int         number = 0;
             if (weight->non_trainable != (pass == 1) || own != length ||
                 strncmp(of, part, length))
                 continue;
-            while (cornu_model_weight(walk->model, number) != weight) number++;
+            const int number = cornu__model_number(walk->model, weight);
             if (walk->seen[number]) continue;
             walk->seen[number] = true;
             layout->order[layout->placed++] = number;
@@ -140,21 +139,30 @@ static CornuStatus add_weights(Walk *walk, const CornuLayer *layer, const char *
 static CornuStatus add_layer(Walk *walk, const CornuLayer *layer, const char *folder);
 
 /* "layers/dense", "layers/dense_1": counted by class. */
-static CornuStatus add_model(Walk *walk, const CornuLayer *model, const char *folder)
+static CornuStatus add_layers(Walk *walk, const CornuLayer *model, const char *layers,
+                              CornuLookup *labels)
 {
-    char layers[MAX_PATH], path[MAX_PATH], name[sizeof model->class_label + 16];
-    CORNU__TRY(add_group(walk, folder, cornu_layer_name(model)));
-    CORNU__TRY(join(layers, folder, walk->layers));
+    char path[MAX_PATH], name[sizeof model->class_label + 16];
     for (int i = 0; i < model->inner_count; i++) {
         const CornuLayer *layer = model->inner[i];
-        int               same = 0;
-        for (int k = 0; k < i; k++)
-            same += !strcmp(model->inner[k]->class_label, layer->class_label);
-        snprintf(name, sizeof name, same ? "%s_%d" : "%s", layer->class_label, same);
+        const int         same = cornu__lookup_find(labels, layer->class_label);
+        CORNU__TRY(cornu__lookup_set(labels, layer->class_label, same < 0 ? 1 : same + 1));
+        snprintf(name, sizeof name, same > 0 ? "%s_%d" : "%s", layer->class_label, same);
         CORNU__TRY(join(path, layers, name));
         CORNU__TRY(add_layer(walk, layer, path));
     }
     return CORNU_OK;
+}
+
+static CornuStatus add_model(Walk *walk, const CornuLayer *model, const char *folder)
+{
+    char        layers[MAX_PATH];
+    CornuLookup labels = { .is_of_texts = true };
+    CORNU__TRY(add_group(walk, folder, cornu_layer_name(model)));
+    CORNU__TRY(join(layers, folder, walk->layers));
+    CornuStatus status = add_layers(walk, model, layers, &labels);
+    cornu__lookup_clear(&labels);
+    return status;
 }
 
 static CornuStatus add_layer(Walk *walk, const CornuLayer *layer, const char *folder)

@@ -213,10 +213,8 @@ static int older_order(const CornuModel *model, const CornuLayer *layer, int *or
     int count = 0;
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < layer->weight_count; i++) {
-            int number = 0;
             if (cornu__layer_trains(layer, layer->weights[i]) != (pass == 0)) continue;
-            while (cornu_model_weight(model, number) != layer->weights[i]) number++;
-            order[count++] = number;
+            order[count++] = cornu__model_number(model, layer->weights[i]);
         }
     return count;
 }

@@ -157,6 +157,10 @@ typedef struct {
 
 enum { CORNU_MAX_WRAPPED = 2, CORNU_MAX_LAYER_STATES = 2, CORNU_MAX_LAYER_TENSORS = 16 };
 
+/* How deep layers may lie in layers, such as models in models; what a model's files can hold. How
+ * many are one behind the other is not bounded. */
+enum { CORNU_MAX_LAYER_DEPTH = 16 };
+
 struct CornuLayer {
     const CornuLayerClass *kind;
     char                  *name;        /* NULL until given or added to a model */
@@ -174,6 +178,7 @@ struct CornuLayer {
     CornuLayer           **inner;       /* layers that this one calls, each once */
     int                    inner_count;
     CornuLayer            *wrapped[CORNU_MAX_WRAPPED]; /* those of a layer around others */
+    int                    depth;       /* of layers in layers: 0 without inner ones */
     const CornuLayer      *outer;       /* the layer around this one, or NULL */
     const char            *prefix;      /* "forward_": of its name in that one */
     int                    owners;      /* calls and models that hold it; 0: its maker's */

@@ -2,6 +2,7 @@
 #ifndef CORNU_NN_LAYER_INTERNAL_H
 #define CORNU_NN_LAYER_INTERNAL_H
 
+#include "../device/lookup_internal.h"
 #include "../device/memory_internal.h"
 #include "keywords_internal.h"
 #include "layers.h"
@@ -15,6 +16,9 @@ CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device);
 /* How many generators of random numbers the layer uses: one of its own, and one for each weight;
  * for a layer around others, those of these besides its own. */
 int64_t cornu__layer_generators(const CornuLayer *layer);
+
+/* CORNU_ERR_ARGUMENT if `inner` lies too deep for a layer around it, which messages call `name`. */
+CornuStatus cornu__check_depth(const char *name, const CornuLayer *inner);
 
 /* For a constructor: puts `inner` into the layer, which calls it and holds it. Its name will be
  * what it has or gets, behind prefix, a constant. */
@@ -58,8 +62,10 @@ void cornu__layer_claim(CornuLayer *layer, int models);
 CornuLayer *cornu__layer_copy(const CornuLayer *layer, const void *config);
 
 /* Names the layer, and those in it, unless they have names: conv2d, conv2d_1, … counted within the
- * model so that a model's names do not depend on what was made before it. */
-CornuStatus cornu__layer_set_name(CornuLayer *layer, CornuLayer *const *others, int count);
+ * model so that a model's names do not depend on what was made before it: `labels` are the labels of
+ * classes, and how many layers there have each. The first function counts one more. */
+CornuStatus cornu__layer_count(const CornuLayer *layer, CornuLookup *labels);
+CornuStatus cornu__layer_set_name(CornuLayer *layer, const CornuLookup *labels);
 
 /* Forgets the states, and frees their variables. */
 void cornu__layer_drop_states(CornuLayer *layer);

@@ -27,6 +27,7 @@ CornuModel *cornu__model_create(const CornuLayerClass *kind, const char *name, c
     layer->owners = 1;
     model->seed = random_seed;
     model->input_scale = 1.0;
+    model->labels.is_of_texts = model->names.is_of_texts = true;
     return model;
 }
 
@@ -72,11 +73,9 @@ void cornu_model_free(CornuModel *model)
 
 static CornuStatus check_name(const CornuModel *model, const CornuLayer *layer)
 {
-    for (int i = 0; i < model->base.inner_count; i++)
-        if (!strcmp(model->base.inner[i]->name, layer->name))
-            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: two layers have the name \"%s\"",
-                               model->base.name, layer->name);
-    return CORNU_OK;
+    if (cornu__lookup_find(&model->names, layer->name) < 0) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: two layers have the name \"%s\"",
+                       model->base.name, layer->name);
 }
 
 /* Calls the layer on what the last one gives. */
@@ -95,11 +94,10 @@ static CornuStatus call_next(CornuModel *model, CornuLayer *layer)
 }
 
 /* After calls: what the model is as a layer. */
-static CornuStatus set_built(CornuModel *model)
+static void set_built(CornuModel *model)
 {
     model->base.built = true;
     model->base.output = model->outputs[0]->type.shape;
-    return cornu__model_list_weights(model);
 }
 
 static CornuStatus append(CornuModel *model, CornuLayer *layer)
@@ -107,10 +105,13 @@ static CornuStatus append(CornuModel *model, CornuLayer *layer)
     if (model->compiled)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: a layer is added after compiling",
                            cornu_model_name(model));
+    if (model->base.owners > 1)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: a layer is added after the model was added to "
+                           "another, or called", cornu_model_name(model));
     if (model->base.kind != &cornu__sequential_class)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: is no Sequential model, layers are called, not "
                            "added", cornu_model_name(model));
-    CORNU__TRY(cornu__layer_set_name(layer, model->base.inner, model->base.inner_count));
+    CORNU__TRY(cornu__layer_set_name(layer, &model->labels));
     CORNU__TRY(check_name(model, layer));
     if (cornu_layer_outputs(layer) > 1)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: gives %d tensors, but what follows in the "
@@ -119,7 +120,9 @@ static CornuStatus append(CornuModel *model, CornuLayer *layer)
                            cornu_model_name(model));
     if (model->inputs[0]) CORNU__TRY(call_next(model, layer));
     CORNU__TRY(cornu__model_hold(model, layer));
-    return model->inputs[0] ? set_built(model) : CORNU_OK;
+    if (!model->inputs[0]) return CORNU_OK;
+    set_built(model);
+    return cornu__model_add_weights(model, layer);
 }
 
 CornuStatus cornu_model_add(CornuModel *model, CornuLayer *layer)
@@ -145,6 +148,7 @@ CornuStatus cornu_model_add(CornuModel *model, CornuLayer *layer)
 static void clear_calls(CornuModel *model)
 {
     while (model->call_count > 0) cornu__node_drop(model->calls[--model->call_count].node);
+    cornu__lookup_clear(&model->calls_of);
     model->inputs[0] = model->outputs[0] = NULL;
     model->value_count = 0;
 }
@@ -154,7 +158,8 @@ static CornuStatus build(CornuModel *model, CornuShape shape)
     CORNU__TRY(set_input(model, cornu_type_from(CORNU_F32, shape)));
     for (int i = 0; i < model->base.inner_count; i++)
         CORNU__TRY(call_next(model, model->base.inner[i]));
-    return set_built(model);
+    set_built(model);
+    return cornu__model_list_weights(model);
 }
 
 static CornuStatus build_for(CornuModel *model, CornuShape input)

@@ -64,6 +64,8 @@ typedef struct {
     CornuNode *node;
     int        in[CORNU_MAX_LAYER_TENSORS];      /* values it is given */
     int        first;                            /* the value that is its first result */
+    int        next;                             /* the next call of its layer; of the last one the
+                                                    first */
 } CornuModelCall;
 
 /* A model is a layer: those that it is made of are its inner ones, their weights its. A Sequential
@@ -80,6 +82,11 @@ struct CornuModel {
     CornuSymbol *inputs[CORNU_MAX_MODEL_TENSORS], *outputs[CORNU_MAX_MODEL_TENSORS];
     int          input_count, output_count;
     int          layer_space, weight_space;
+    CornuLookup  labels, names;                  /* of its layers, whose names are known here once
+                                                    they are added; labels are counted */
+    CornuLookup  numbers;                        /* of its weights */
+    CornuLookup  calls_of;                       /* by node the number of its call, by layer that of
+                                                    the last call of it */
     const CornuPolicy *policy;                   /* in force, once compiled */
     CornuStatus  failed;                         /* of a layer that could not be added */
     char         failure[512];
@@ -117,8 +124,16 @@ CornuModel *cornu__model_of(const CornuModelConfig *config);
 CornuStatus cornu__model_hold(CornuModel *model, CornuLayer *layer);
 CornuStatus cornu__model_push(CornuModel *model, CornuNode *node);
 
-/* Sets the model's weights: those of its layers, each once. */
+/* Sets the model's weights: those of its layers, each once; or appends those of one more. */
 CornuStatus cornu__model_list_weights(CornuModel *model);
+CornuStatus cornu__model_add_weights(CornuModel *model, const CornuLayer *layer);
+
+/* The number of a weight among the model's; -1 if it is none of them. */
+int cornu__model_number(const CornuModel *model, const CornuWeight *weight);
+
+/* The model's first call of the layer, and the one after call i; -1 without one. */
+int cornu__model_first_call(const CornuModel *model, const CornuLayer *layer);
+int cornu__model_next_call(const CornuModel *model, int i);
 
 /* The number of a symbol's value among the model's; -1 if it is none of them. */
 int cornu__model_value(const CornuModel *model, const CornuSymbol *symbol);

@@ -8,55 +8,74 @@
 CornuStatus cornu__model_hold(CornuModel *model, CornuLayer *layer)
 {
     CornuLayer *base = &model->base;
-    for (int i = 0; i < base->inner_count; i++)
-        if (base->inner[i] == layer) return CORNU_OK;
+    CORNU__TRY(cornu__check_depth(base->name, layer));
     CORNU__TRY(cornu__reserve(&base->inner, &model->layer_space, base->inner_count, 1,
                               sizeof *base->inner));
+    CORNU__TRY(cornu__layer_count(layer, &model->labels));
+    CORNU__TRY(cornu__lookup_set(&model->names, layer->name, base->inner_count));
     base->inner[base->inner_count++] = layer;
     layer->owners++;
+    if (base->depth <= layer->depth) base->depth = layer->depth + 1;
     return CORNU_OK;
 }
 
-static bool has_weight(const CornuLayer *base, const CornuWeight *weight)
-{
-    for (int i = 0; i < base->weight_count; i++)
-        if (base->weights[i] == weight) return true;
-    return false;
-}
-
 /* Those that models share are there once. */
-static CornuStatus add_weights(CornuModel *model, const CornuLayer *layer)
+CornuStatus cornu__model_add_weights(CornuModel *model, const CornuLayer *layer)
 {
     CornuLayer *base = &model->base;
     CORNU__TRY(cornu__reserve(&base->weights, &model->weight_space, base->weight_count,
                               layer->weight_count, sizeof *base->weights));
-    for (int i = 0; i < layer->weight_count; i++)
-        if (!has_weight(base, layer->weights[i]))
-            base->weights[base->weight_count++] = layer->weights[i];
+    for (int i = 0; i < layer->weight_count; i++) {
+        CornuWeight *weight = layer->weights[i];
+        if (cornu__model_number(model, weight) >= 0) continue;
+        CORNU__TRY(cornu__lookup_set(&model->numbers, weight, base->weight_count));
+        base->weights[base->weight_count++] = weight;
+    }
     return CORNU_OK;
 }
 
 CornuStatus cornu__model_list_weights(CornuModel *model)
 {
     model->base.weight_count = 0;
+    cornu__lookup_clear(&model->numbers);
     for (int i = 0; i < model->base.inner_count; i++)
-        CORNU__TRY(add_weights(model, model->base.inner[i]));
+        CORNU__TRY(cornu__model_add_weights(model, model->base.inner[i]));
     return CORNU_OK;
+}
+
+int cornu__model_number(const CornuModel *model, const CornuWeight *weight)
+{
+    return cornu__lookup_find(&model->numbers, weight);
 }
 
 int cornu__model_value(const CornuModel *model, const CornuSymbol *symbol)
 {
-    for (int i = model->call_count - 1; i >= 0; i--)
-        if (model->calls[i].node == symbol->node) return model->calls[i].first + symbol->index;
-    return -1;
+    const int call = cornu__lookup_find(&model->calls_of, symbol->node);
+    return call < 0 ? -1 : model->calls[call].first + symbol->index;
+}
+
+int cornu__model_first_call(const CornuModel *model, const CornuLayer *layer)
+{
+    const int last = cornu__lookup_find(&model->calls_of, layer);
+    return last < 0 ? -1 : model->calls[last].next;
+}
+
+int cornu__model_next_call(const CornuModel *model, int i)
+{
+    return model->calls[i].next > i ? model->calls[i].next : -1;
 }
 
 CornuStatus cornu__model_push(CornuModel *model, CornuNode *node)
 {
-    CORNU__TRY(cornu__reserve(&model->calls, &model->call_space, model->call_count, 1,
-                              sizeof *model->calls));
-    CornuModelCall *call = &model->calls[model->call_count];
-    *call = (CornuModelCall){ .node = cornu__node_hold(node), .first = model->value_count };
+    const int number = model->call_count;
+    CORNU__TRY(cornu__reserve(&model->calls, &model->call_space, number, 1, sizeof *model->calls));
+    const int last = cornu__lookup_find(&model->calls_of, node->layer);
+    CORNU__TRY(cornu__lookup_set(&model->calls_of, node, number));
+    CORNU__TRY(cornu__lookup_set(&model->calls_of, node->layer, number));
+    CornuModelCall *call = &model->calls[number];
+    *call = (CornuModelCall){ .node = cornu__node_hold(node), .first = model->value_count,
+                              .next = last < 0 ? number : model->calls[last].next };
+    if (last >= 0) model->calls[last].next = number;
     for (int i = 0; i < node->in_count; i++) call->in[i] = cornu__model_value(model, node->in[i]);
     model->value_count += node->out_count;
     model->call_count++;
@@ -194,6 +213,10 @@ static void free_model(CornuLayer *layer)
     }
     cornu__release(model->calls);
     cornu__release(layer->inner);
+    cornu__lookup_clear(&model->labels);
+    cornu__lookup_clear(&model->names);
+    cornu__lookup_clear(&model->numbers);
+    cornu__lookup_clear(&model->calls_of);
     cornu_device_close(model->own_device);
     json_decref(model->notes);
     layer->inner_count = layer->weight_count = 0;

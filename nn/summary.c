@@ -11,9 +11,9 @@ static bool branches(const CornuModel *model)
     if (model->base.kind == &cornu__sequential_class) return false;
     for (int i = 1; i < model->call_count; i++) {
         const CornuNode *node = model->calls[i].node;
-        if (node->in_count != 1 || node->in[0]->node != model->calls[i - 1].node) return true;
-        for (int k = 0; k < i; k++)
-            if (model->calls[k].node->layer == node->layer) return true;
+        if (node->in_count != 1 || node->in[0]->node != model->calls[i - 1].node ||
+            cornu__model_first_call(model, node->layer) < i)
+            return true;
     }
     return false;
 }
@@ -26,9 +26,9 @@ static char *connections(const CornuModel *model, const CornuLayer *layer)
     FILE  *memory = open_memstream(&text, &size);
     if (!memory) return NULL;
     bool first = true;
-    for (int i = 0; i < model->call_count; i++) {
+    for (int i = cornu__model_first_call(model, layer); i >= 0; i = cornu__model_next_call(model, i)) {
         const CornuNode *node = model->calls[i].node;
-        for (int k = 0; k < node->in_count && node->layer == layer; k++) {
+        for (int k = 0; k < node->in_count; k++) {
             CornuText place;
             fprintf(memory, "%s%s", first ? "" : ", ", cornu__symbol_print(&place, node->in[k]));
             first = false;
@@ -65,8 +65,8 @@ static CornuStatus add_outputs(const CornuModel *model, const CornuLayer *layer,
                                CornuSummaryRow *row)
 {
     const CornuNode *node = NULL;
-    for (int i = 0; i < model->call_count; i++)
-        if (model->calls[i].node->layer == layer) node = model->calls[i].node;
+    for (int i = cornu__model_first_call(model, layer); i >= 0; i = cornu__model_next_call(model, i))
+        node = model->calls[i].node;
     if (!node || node->out_count == 1) return CORNU_OK;
     row->more = cornu__allocate((size_t)node->out_count - 1, sizeof *row->more);
     if (!row->more) return CORNU_ERR_MEMORY;

@@ -2,6 +2,7 @@
 #include "symbol_internal.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +10,32 @@ static _Thread_local CornuNode  *kept_nodes;    /* the newest first */
 static _Thread_local CornuLayer *kept_layers;   /* of calls that failed */
 static _Thread_local int         last_stamp;
 
-int cornu__next_stamp(void) { return ++last_stamp; }
+/* Counted over all threads, as a node may be walked by one and later by another. */
+int cornu__next_stamp(void)
+{
+    static atomic_int stamps;
+    return last_stamp = atomic_fetch_add(&stamps, 1) + 1;
+}
+
+/* What names are counted among: what may be in one model with the next layer, which is what is the
+ * thread's and what that comes from. Counts go on from call to call until another walk over nodes,
+ * by whose stamp they are known, has begun. */
+static _Thread_local struct {
+    int         stamp;
+    CornuLookup labels;
+    CornuNode  *newest;        /* of the thread's nodes, when these were counted last */
+    CornuNode **left;          /* nodes to look at */
+    int         left_count, left_space;
+} naming = { .labels = { .is_of_texts = true } };
+
+static void forget_labels(void)
+{
+    cornu__lookup_clear(&naming.labels);
+    cornu__release(naming.left);
+    naming.left = NULL;
+    naming.newest = NULL;
+    naming.left_count = naming.left_space = naming.stamp = 0;
+}
 
 /* ---- Nodes ---- */
 
@@ -19,12 +45,23 @@ CornuNode *cornu__node_hold(CornuNode *node)
     return node;
 }
 
+/* Those that nobody holds any more wait in a list, as chains of them may be long. */
 void cornu__node_drop(CornuNode *node)
 {
     if (!node || --node->owners > 0) return;
-    for (int i = 0; i < node->in_count; i++) cornu__node_drop(node->in[i]->node);
-    cornu_layer_free(node->layer);
-    cornu__release(node);
+    node->next = NULL;
+    for (CornuNode *last = node; node; ) {
+        for (int i = 0; i < node->in_count; i++) {
+            CornuNode *in = node->in[i]->node;
+            if (--in->owners > 0) continue;
+            in->next = NULL;
+            last = last->next = in;
+        }
+        CornuNode *next = node->next;
+        cornu_layer_free(node->layer);
+        cornu__release(node);
+        node = next;
+    }
 }
 
 static CornuNode *node_of(CornuLayer *layer, const CornuType *out, int out_count)
@@ -179,6 +216,8 @@ static CornuSymbol *keep(CornuNode *node)
 {
     node->kept = true;
     node->next = kept_nodes;
+    node->previous = NULL;
+    if (kept_nodes) kept_nodes->previous = node;
     kept_nodes = cornu__node_hold(node);
     return &node->out[0];
 }
@@ -186,9 +225,10 @@ static CornuSymbol *keep(CornuNode *node)
 void cornu__node_release(CornuNode *node)
 {
     if (!node->kept) return;
-    CornuNode **at = &kept_nodes;
-    while (*at != node) at = &(*at)->next;
-    *at = node->next;
+    forget_labels();
+    if (node->previous) node->previous->next = node->next;
+    else kept_nodes = node->next;
+    if (node->next) node->next->previous = node->previous;
     node->kept = false;
     cornu__node_drop(node);
 }
@@ -204,45 +244,51 @@ static void keep_layer(CornuLayer *layer)
 
 void cornu_clear_session(void)
 {
-    for (CornuNode *node; (node = kept_nodes);) {
-        kept_nodes = node->next;
-        node->kept = false;
-        cornu__node_drop(node);
-    }
+    forget_labels();
+    while (kept_nodes) cornu__node_release(kept_nodes);
     for (CornuLayer *layer; (layer = kept_layers);) {
         kept_layers = layer->next_kept;
         cornu_layer_free(layer);
     }
 }
 
-/* The layers behind a node that were not yet met in this walk. */
-static CornuStatus gather(const CornuNode *const_node, int stamp, CornuLayer ***layers, int *count,
-                          int *space)
+/* ---- Names ---- */
+
+/* Counts the labels of layers behind a node that were not yet met. */
+static CornuStatus gather(CornuNode *node)
 {
-    CornuNode *node = (CornuNode *)const_node;
-    if (node->stamp == stamp) return CORNU_OK;
-    node->stamp = stamp;
-    CORNU__TRY(cornu__reserve(layers, space, *count, 1, sizeof **layers));
-    if (node->number == 0) (*layers)[(*count)++] = node->layer;
-    for (int i = 0; i < node->in_count; i++)
-        CORNU__TRY(gather(node->in[i]->node, stamp, layers, count, space));
+    for (naming.left_count = 0; node; ) {
+        if (node->stamp != naming.stamp) {
+            node->stamp = naming.stamp;
+            if (node->number == 0) CORNU__TRY(cornu__layer_count(node->layer, &naming.labels));
+            CORNU__TRY(cornu__reserve(&naming.left, &naming.left_space, naming.left_count,
+                                      node->in_count, sizeof *naming.left));
+            for (int i = 0; i < node->in_count; i++)
+                naming.left[naming.left_count++] = node->in[i]->node;
+        }
+        node = naming.left_count > 0 ? naming.left[--naming.left_count] : NULL;
+    }
     return CORNU_OK;
 }
 
-/* Names are counted among what may be in one model with the layer: what is the thread's, and what
- * the operands come from. */
+static CornuStatus count_labels(CornuSymbol *const *in, int in_count)
+{
+    if (naming.stamp == 0 || naming.stamp != last_stamp) {
+        forget_labels();
+        naming.stamp = cornu__next_stamp();
+    }
+    for (CornuNode *node = kept_nodes; node != naming.newest; node = node->next)
+        CORNU__TRY(gather(node));
+    naming.newest = kept_nodes;
+    for (int i = 0; i < in_count; i++) CORNU__TRY(gather(in[i]->node));
+    return CORNU_OK;
+}
+
 static CornuStatus set_name(CornuLayer *layer, CornuSymbol *const *in, int in_count)
 {
-    CornuLayer **layers = NULL;
-    int          count = 0, space = 0;
-    const int    stamp = cornu__next_stamp();
-    CornuStatus  status = CORNU_OK;
-    for (const CornuNode *node = kept_nodes; node && !status; node = node->next)
-        status = gather(node, stamp, &layers, &count, &space);
-    for (int i = 0; i < in_count && !status; i++)
-        status = gather(in[i]->node, stamp, &layers, &count, &space);
-    if (!status) status = cornu__layer_set_name(layer, layers, count);
-    cornu__release(layers);
+    CornuStatus status = count_labels(in, in_count);
+    if (!status) status = cornu__layer_set_name(layer, &naming.labels);
+    if (status) forget_labels();
     return status;
 }
 

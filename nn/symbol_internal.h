@@ -21,7 +21,7 @@ struct CornuNode {
     CornuSymbol *in[CORNU_MAX_LAYER_TENSORS];
     CornuSymbol  out[CORNU_MAX_LAYER_TENSORS];
     int          in_count, out_count;
-    CornuNode   *next;      /* of those that are the thread's */
+    CornuNode   *next, *previous; /* of those that are the thread's */
     bool         kept;      /* it is one of them */
     int          stamp, at; /* of the last walk over nodes, and what that noted */
 };

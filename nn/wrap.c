@@ -6,17 +6,13 @@
 
 /* ---- Names ---- */
 
-/* Layers of this class, those inside of others included: of a pair of inner layers Keras has made
- * both out of one. */
-static int count_class(CornuLayer *const *layers, int count, const char *class_label)
+/* Those inside of others included: of a pair of inner layers Keras has made both out of one. */
+CornuStatus cornu__layer_count(const CornuLayer *layer, CornuLookup *labels)
 {
-    int same = 0;
-    for (int i = 0; i < count; i++) {
-        same += !strcmp(layers[i]->class_label, class_label);
-        const bool around = layers[i]->inner_count > 0 && layers[i]->inner[0]->outer;
-        if (around) same += count_class(layers[i]->inner, 1, class_label);
-    }
-    return same;
+    const int count = cornu__lookup_find(labels, layer->class_label);
+    CORNU__TRY(cornu__lookup_set(labels, layer->class_label, count < 0 ? 1 : count + 1));
+    const bool around = layer->inner_count > 0 && layer->inner[0]->outer;
+    return around ? cornu__layer_count(layer->inner[0], labels) : CORNU_OK;
 }
 
 /* Gives the layer what stands behind prefix, which it may have already. */
@@ -32,28 +28,26 @@ static CornuStatus set_name(CornuLayer *layer, const char *prefix, const char *b
     return CORNU_OK;
 }
 
-static CornuStatus name_one(CornuLayer *layer, const char *prefix, CornuLayer *const *others,
-                            int count)
+static CornuStatus name_one(CornuLayer *layer, const char *prefix, const CornuLookup *labels)
 {
     char      text[sizeof layer->class_label + 16];
-    const int same = count_class(others, count, layer->class_label);
+    const int same = cornu__lookup_find(labels, layer->class_label);
     if (layer->name) return set_name(layer, prefix, layer->name);
-    snprintf(text, sizeof text, same ? "%s_%d" : "%s", layer->class_label, same);
+    snprintf(text, sizeof text, same > 0 ? "%s_%d" : "%s", layer->class_label, same);
     return set_name(layer, prefix, text);
 }
 
-static CornuStatus name_all(CornuLayer *layer, const char *prefix, CornuLayer *const *others,
-                            int count)
+static CornuStatus name_all(CornuLayer *layer, const char *prefix, const CornuLookup *labels)
 {
-    CORNU__TRY(name_one(layer, prefix, others, count));
+    CORNU__TRY(name_one(layer, prefix, labels));
     for (int i = 0; i < layer->inner_count && layer->inner[i]->outer; i++)
-        CORNU__TRY(name_all(layer->inner[i], layer->inner[i]->prefix, others, count));
+        CORNU__TRY(name_all(layer->inner[i], layer->inner[i]->prefix, labels));
     return CORNU_OK;
 }
 
-CornuStatus cornu__layer_set_name(CornuLayer *layer, CornuLayer *const *others, int count)
+CornuStatus cornu__layer_set_name(CornuLayer *layer, const CornuLookup *labels)
 {
-    return name_all(layer, "", others, count);
+    return name_all(layer, "", labels);
 }
 
 /* ---- Inner layers ---- */
@@ -65,11 +59,20 @@ int64_t cornu__layer_generators(const CornuLayer *layer)
     return layer->inner_count ? count : count + layer->weight_count;
 }
 
+CornuStatus cornu__check_depth(const char *name, const CornuLayer *inner)
+{
+    if (inner->depth < CORNU_MAX_LAYER_DEPTH) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: holds %s, in which layers lie %d deep already; "
+                       "expected at most %d around each other", name, cornu_layer_name(inner),
+                       inner->depth, CORNU_MAX_LAYER_DEPTH);
+}
+
 void cornu__layer_wrap(CornuLayer *layer, CornuLayer *inner, const char *prefix)
 {
     layer->inner = layer->wrapped;
     layer->inner[layer->inner_count++] = inner;
     inner->owners++;
+    if (layer->depth <= inner->depth) layer->depth = inner->depth + 1;
     inner->prefix = prefix;
     inner->outer = layer;
 }

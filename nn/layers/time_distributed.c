@@ -84,6 +84,7 @@ CornuLayer *cornu_time_distributed_from(const CornuTimeDistributedConfig *config
                     cornu_layer_outputs(inner));
         goto fail;
     }
+    if (cornu__check_depth(name, inner)) goto fail;
     layer = cornu_layer_create(&cornu__time_distributed_class, config->name, config->dtype);
     if (!layer) goto fail;
     cornu__layer_wrap(layer, inner, "");
