@@ -81,6 +81,7 @@ static CornuDevice *open_device(const CornuDeviceConfig *config)
         CornuDevice *device = classes[i]->open(config);
         if (!device) return cornu__null();
         device->class = classes[i];
+        device->precision = config->precision;
         if (device->shards == 0) device->shards = 1;
         return device;
     }
@@ -122,6 +123,7 @@ void cornu_device_close(CornuDevice *device)
 const char *cornu_device_name(const CornuDevice *device) { return device->class->name; }
 int         cornu_device_threads(const CornuDevice *device) { return device->threads; }
 int         cornu_device_shards(const CornuDevice *device) { return device->shards; }
+CornuPrecision cornu_device_precision(const CornuDevice *device) { return device->precision; }
 const char *cornu_device_description(const CornuDevice *device)
 {
     return device->description;

@@ -55,6 +55,8 @@ const char *cornu_device_name(const CornuDevice *device);
 int         cornu_device_threads(const CornuDevice *device);
 int         cornu_device_shards(const CornuDevice *device);
 
+CornuPrecision cornu_device_precision(const CornuDevice *device);
+
 /* One line that names the processor, its instruction set, the BLAS and its kernels, and the
  * threads: "cpu: AMD EPYC … | avx512 | BLIS 0.9.0 skx | 2 threads". */
 const char *cornu_device_description(const CornuDevice *device);

@@ -13,7 +13,7 @@
 #include "op_internal.h"
 #include "status_internal.h"
 
-/* device.c fills the bases: class, all of a buffer's, and of an executable what is not marked. A
+/* device.c fills the bases: class, precision, all of a buffer's, and of an executable what is not marked. A
  * class fills threads, description, policy, profile and capacity when it opens. */
 typedef struct {
     const char *name;
@@ -51,6 +51,7 @@ enum { CORNU_LARGEST = 5 };
 struct CornuDevice {
     const CornuDeviceClass *class;
     int                     threads, shards;
+    CornuPrecision          precision;
     char                    description[256];
     const char             *profile;       /* NULL: it emulates nothing */
     const char             *policy;        /* NULL: float32 */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../device/log_internal.h"
@@ -18,13 +19,20 @@
 
 #define FORMAT "backup-%06" PRId64 "-%08" PRId64 ".safetensors"
 
+/* In a folder that a backup made: such a one, and no other, goes with the backups. */
+static const char mark[] = ".cornu-backups";
+static const char mark_text[] =
+    "Cornu made this folder for backups of a training, and removes it with them.\n";
+
 typedef struct {
     CornuCallback base;
     char         *folder;
+    char         *settings;        /* of the training, once it has begun */
     int           descriptor;      /* of the folder, locked */
     int64_t       save_freq, keep;
     int64_t       kept_step;       /* of this epoch: what was kept last */
     bool          keep_checkpoint;
+    bool          passed_over;     /* the state at hand was not kept: it is not finite */
     const volatile sig_atomic_t *stop;
     FILE         *file;            /* NULL: nothing is said */
 } Backup;
@@ -33,6 +41,7 @@ typedef struct {
 
 typedef struct {
     int64_t epoch, step;
+    bool    ours;      /* its content says so, too: one that may be removed */
 } Place;
 
 typedef struct {
@@ -40,12 +49,21 @@ typedef struct {
     int    count, space;
 } Places;
 
+enum { NAME_SIZE = 80 };
+
+static void print_name(char name[NAME_SIZE], Place place)
+{
+    snprintf(name, NAME_SIZE, FORMAT, place.epoch, place.step);
+}
+
 /* The file's path, to be released; NULL without memory. */
 static char *path_of(const Backup *self, Place place)
 {
-    const size_t size = strlen(self->folder) + 80;
+    char         name[NAME_SIZE];
+    const size_t size = strlen(self->folder) + 1 + NAME_SIZE;
     char        *path = cornu__allocate(size, 1);
-    if (path) snprintf(path, size, "%s/" FORMAT, self->folder, place.epoch, place.step);
+    print_name(name, place);
+    if (path) snprintf(path, size, "%s/%s", self->folder, name);
     return path;
 }
 
@@ -58,14 +76,49 @@ static int newest_first(const void *a, const void *b)
 
 static bool parse_name(const char *name, Place *place)
 {
-    char again[80];
+    char again[NAME_SIZE];
     if (sscanf(name, "backup-%" SCNd64 "-%" SCNd64, &place->epoch, &place->step) != 2) return false;
-    snprintf(again, sizeof again, FORMAT, place->epoch, place->step);
+    print_name(again, *place);
     return !strcmp(name, again);
 }
 
-/* Lists the backups in the folder, newest first; *items are to be released. Files that a process
- * was writing when it was killed are removed: with the lock nobody else writes here. */
+/* Whether a name is that under which cornu__file_create writes a backup: ".NAME.PID-N". */
+static bool is_temporary(const char *name)
+{
+    char  of[NAME_SIZE], again[NAME_SIZE + 40];
+    Place place;
+    long  process;
+    int   number;
+    snprintf(of, sizeof of, "%s", name[0] == '.' ? name + 1 : "");
+    char *suffix = strrchr(of, '.');
+    if (!suffix || sscanf(suffix, ".%ld-%d", &process, &number) != 2) return false;
+    *suffix = '\0';
+    snprintf(again, sizeof again, ".%s.%ld-%d", of, process, number);
+    return parse_name(of, &place) && !strcmp(name, again);
+}
+
+/* The beginning of a regular file in the folder, up to `size` bytes; -1 if it is none. */
+static ssize_t read_head(const Backup *self, const char *name, char *head, size_t size)
+{
+    struct stat info;
+    const int   flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    const int   file = openat(self->descriptor, name, flags);
+    ssize_t     got = -1;
+    if (file >= 0 && fstat(file, &info) == 0 && S_ISREG(info.st_mode)) got = read(file, head, size);
+    if (file >= 0) close(file);
+    return got;
+}
+
+/* Whether the file begins as a backup does. One that was being written may be empty. */
+static bool is_ours(const Backup *self, const char *name, bool may_be_empty)
+{
+    char          head[40];
+    const ssize_t got = read_head(self, name, head, sizeof head);
+    return (got == 0 && may_be_empty) || (got > 0 && cornu__training_begins(head, (size_t)got));
+}
+
+/* Lists the backups in the folder, newest first; *items are to be released. What a process was
+ * writing when it was killed is removed: with the lock nobody else writes here. */
 static CornuStatus list(const Backup *self, Places *places)
 {
     *places = (Places){ .count = 0 };
@@ -75,9 +128,11 @@ static CornuStatus list(const Backup *self, Places *places)
                            strerror(errno));
     CornuStatus status = CORNU_OK;
     for (const struct dirent *entry; !status && (entry = readdir(folder));) {
-        Place place;
-        if (!strncmp(entry->d_name, ".backup-", 8)) unlinkat(self->descriptor, entry->d_name, 0);
-        if (!parse_name(entry->d_name, &place)) continue;
+        Place       place;
+        const char *name = entry->d_name;
+        if (is_temporary(name) && is_ours(self, name, true)) unlinkat(self->descriptor, name, 0);
+        if (!parse_name(name, &place)) continue;
+        place.ours = is_ours(self, name, false);
         status = cornu__reserve(&places->items, &places->space, places->count, 1,
                                 sizeof *places->items);
         if (!status) places->items[places->count++] = place;
@@ -87,84 +142,46 @@ static CornuStatus list(const Backup *self, Places *places)
     return status;
 }
 
-/* Removes those from number `first` to before `end`. */
-static CornuStatus discard(const Backup *self, const Places *places, int first, int end)
+/* Removes the first `end` of them, but the newest `keep`, and none that only has the name. */
+static CornuStatus discard(const Backup *self, const Places *places, int64_t keep, int end)
 {
-    for (int i = first; i < end; i++) {
-        char       *path = path_of(self, places->items[i]);
-        CornuStatus status = path ? CORNU_OK : CORNU_ERR_MEMORY;
-        if (path && unlink(path) != 0 && errno != ENOENT)
-            status = cornu__fail(CORNU_ERR_FILE, "%s: cannot be removed: %s", path,
-                                 strerror(errno));
-        cornu__release(path);
-        CORNU__TRY(status);
+    for (int i = 0; i < end; i++) {
+        char name[NAME_SIZE];
+        if (!places->items[i].ours || keep-- > 0) continue;
+        print_name(name, places->items[i]);
+        if (unlinkat(self->descriptor, name, 0) != 0 && errno != ENOENT)
+            return cornu__fail(CORNU_ERR_FILE, "%s/%s: cannot be removed: %s", self->folder, name,
+                               strerror(errno));
     }
     return CORNU_OK;
 }
 
-/* ---- Keeping ---- */
-
-static CornuStatus save(Backup *self, CornuModel *model)
+/* Removes the folder if a backup made it and nothing else is in it. */
+static void remove_folder(const Backup *self)
 {
-    const Place place = { model->training->epoch, model->training->step };
-    Places      places = { .count = 0 };
-    char       *path = path_of(self, place);
-    CornuStatus status = path ? cornu__training_write(model, path) : CORNU_ERR_MEMORY;
-    if (!status) status = list(self, &places);
-    if (!status && places.count > self->keep)
-        status = discard(self, &places, (int)self->keep, places.count);
-    self->kept_step = place.step;
-    cornu__release(places.items);
-    cornu__release(path);
-    return status;
+    char text[sizeof mark_text];
+    int  entries = 0;
+    DIR *folder = opendir(self->folder);
+    for (const struct dirent *entry; folder && (entry = readdir(folder));)
+        entries += strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..");
+    if (folder) closedir(folder);
+    const ssize_t got = read_head(self, mark, text, sizeof text);
+    if (entries != 1 || got != sizeof mark_text - 1 || memcmp(text, mark_text, (size_t)got)) return;
+    unlinkat(self->descriptor, mark, 0);
+    rmdir(self->folder);
 }
 
-static bool asked_to_stop(const Backup *self) { return self->stop && *self->stop; }
-
-static CornuStatus train_batch_end(CornuCallback *base, CornuModel *model, int64_t batch,
-                                   const CornuLogs *logs)
+static CornuStatus remove_all(const Backup *self)
 {
-    Backup              *self = (Backup *)base;
-    const CornuTraining *training = model->training;
-    (void)batch, (void)logs;
-    const bool due = self->save_freq > 0 && training->step - self->kept_step >= self->save_freq;
-    if (!due && !asked_to_stop(self)) return CORNU_OK;
-    CORNU__TRY(save(self, model));
-    if (!asked_to_stop(self)) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_INTERRUPTED, "stopped after %lld of %lld steps in epoch %lld; "
-                       "what was trained is kept in %s, from where the same training goes on",
-                       (long long)training->step, (long long)training->source->steps,
-                       (long long)training->epoch + 1, self->folder);
-}
-
-/* The place is already that of the next epoch. */
-static CornuStatus epoch_end(CornuCallback *base, CornuModel *model, int64_t epoch,
-                             const CornuLogs *logs)
-{
-    Backup *self = (Backup *)base;
-    (void)logs;
-    CORNU__TRY(save(self, model));
-    if (!asked_to_stop(self) || epoch + 1 >= base->params.epochs || model->stop_training)
-        return CORNU_OK;
-    return cornu__fail(CORNU_ERR_INTERRUPTED, "stopped after epoch %lld of %lld; what was trained "
-                       "is kept in %s, from where the same training goes on",
-                       (long long)epoch + 1, (long long)base->params.epochs, self->folder);
-}
-
-static CornuStatus train_end(CornuCallback *base, CornuModel *model, const CornuLogs *logs)
-{
-    Backup *self = (Backup *)base;
-    Places  places;
-    (void)model, (void)logs;
-    if (self->keep_checkpoint) return CORNU_OK;
+    Places      places;
     CornuStatus status = list(self, &places);
     if (!status) status = discard(self, &places, 0, places.count);
-    if (!status) rmdir(self->folder);   /* where other files are too it stays */
+    if (!status) remove_folder(self);
     cornu__release(places.items);
     return status;
 }
 
-/* ---- Going on ---- */
+/* ---- Saying ---- */
 
 static void say(const Backup *self, CornuLogLevel level, const char *format, ...)
     CORNU__PRINTF(3, 4);
@@ -181,6 +198,91 @@ static void say(const Backup *self, CornuLogLevel level, const char *format, ...
     fprintf(self->file, "%s\n", text);
     fflush(self->file);
 }
+
+/* ---- Keeping ---- */
+
+static CornuStatus save(Backup *self, CornuModel *model)
+{
+    const Place place = { .epoch = model->training->epoch, .step = model->training->step };
+    Places      places = { .count = 0 };
+    char       *path = path_of(self, place);
+    CornuStatus status = path ? cornu__training_write(model, self->settings, path)
+                              : CORNU_ERR_MEMORY;
+    self->passed_over = status == CORNU_ERR_VALUE;
+    if (self->passed_over)
+        say(self, CORNU_LOG_WARNING, "%s; no backup is made of it, those made before stay",
+            cornu_error_message());
+    else if (!status)
+        status = list(self, &places);
+    if (!status) status = discard(self, &places, self->keep, places.count);
+    self->kept_step = place.step;
+    cornu__release(places.items);
+    cornu__release(path);
+    return self->passed_over ? CORNU_OK : status;
+}
+
+static bool asked_to_stop(const Backup *self) { return self->stop && *self->stop; }
+
+static CornuStatus fail_stopped(const Backup *self, const char *where)
+{
+    if (self->passed_over)
+        return cornu__fail(CORNU_ERR_INTERRUPTED, "stopped %s, where the model's numbers are not "
+                           "finite; what was kept before is in %s", where, self->folder);
+    return cornu__fail(CORNU_ERR_INTERRUPTED, "stopped %s; what was trained is kept in %s, from "
+                       "where the same training goes on", where, self->folder);
+}
+
+static bool is_due(const Backup *self, int64_t step)
+{
+    return (self->save_freq > 0 && step - self->kept_step >= self->save_freq) ||
+           asked_to_stop(self);
+}
+
+/* So that fit looks at the loss before anything is kept. */
+static bool wants_batch_logs(CornuCallback *base, int64_t batch)
+{
+    return is_due((Backup *)base, batch + 1);
+}
+
+static CornuStatus train_batch_end(CornuCallback *base, CornuModel *model, int64_t batch,
+                                   const CornuLogs *logs)
+{
+    Backup              *self = (Backup *)base;
+    const CornuTraining *training = model->training;
+    char                 where[120];
+    (void)batch, (void)logs;
+    if (!is_due(self, training->step)) return CORNU_OK;
+    CORNU__TRY(save(self, model));
+    if (!asked_to_stop(self)) return CORNU_OK;
+    snprintf(where, sizeof where, "after %lld of %lld steps in epoch %lld",
+             (long long)training->step, (long long)training->source->steps,
+             (long long)training->epoch + 1);
+    return fail_stopped(self, where);
+}
+
+/* The place is already that of the next epoch. */
+static CornuStatus epoch_end(CornuCallback *base, CornuModel *model, int64_t epoch,
+                             const CornuLogs *logs)
+{
+    Backup *self = (Backup *)base;
+    char    where[80];
+    (void)logs;
+    CORNU__TRY(save(self, model));
+    if (!asked_to_stop(self) || epoch + 1 >= base->params.epochs || model->stop_training)
+        return CORNU_OK;
+    snprintf(where, sizeof where, "after epoch %lld of %lld", (long long)epoch + 1,
+             (long long)base->params.epochs);
+    return fail_stopped(self, where);
+}
+
+static CornuStatus train_end(CornuCallback *base, CornuModel *model, const CornuLogs *logs)
+{
+    const Backup *self = (Backup *)base;
+    (void)model, (void)logs;
+    return self->keep_checkpoint ? CORNU_OK : remove_all(self);
+}
+
+/* ---- Going on ---- */
 
 /* The newest one that is not damaged, and its number; NULL without a failure if there is none at
  * all. */
@@ -207,12 +309,21 @@ static CornuStatus go_on(Backup *self, CornuModel *model, const Places *places,
 {
     const CornuTraining *training = model->training;
     char                *path = path_of(self, places->items[number]);
-    CornuStatus          status = path ? cornu__training_restore(model, file) : CORNU_ERR_MEMORY;
+    bool                 compared = true;
+    CornuStatus          status = path ? cornu__training_restore(model, file, self->settings,
+                                                                 &compared)
+                                       : CORNU_ERR_MEMORY;
     if (status) cornu__fail_prefix(status, path ? path : self->folder);
     /* Damaged ones would be newer than those that are to come. */
     if (!status) status = discard(self, places, 0, number);
     self->kept_step = training->step;
-    if (!status)
+    if (!status && !compared)
+        say(self, CORNU_LOG_WARNING, "%s does not say which data and settings it was made with, as "
+            "it is of an earlier version; the present ones are taken for the same.", path);
+    if (!status && training->epoch >= self->base.params.epochs)
+        say(self, CORNU_LOG_INFO, "Going on from %s: all %lld epochs are done.", path,
+            (long long)self->base.params.epochs);
+    else if (!status)
         say(self, CORNU_LOG_INFO, "Going on from %s: epoch %lld, %lld of %lld steps are done.",
             path, (long long)training->epoch + 1, (long long)training->step,
             (long long)training->source->steps);
@@ -228,6 +339,9 @@ static CornuStatus train_begin(CornuCallback *base, CornuModel *model, const Cor
     int               number = 0;
     (void)logs;
     CornuStatus status = list(self, &places);
+    free(self->settings);
+    self->settings = status ? NULL : cornu__settings_text(model);
+    if (!status && !self->settings) status = cornu_error_status();
     if (!status) file = open_newest(self, &places, &number);
     if (!status) status = cornu_error_take();
     if (!status && file) status = go_on(self, model, &places, file, number);
@@ -238,16 +352,32 @@ static CornuStatus train_begin(CornuCallback *base, CornuModel *model, const Cor
 
 /* ---- The callback ---- */
 
-/* Makes the folder, and claims it for as long as the callback lives. */
+/* Makes the folder, and marks it as one that we made. */
+static CornuStatus make_folder(const Backup *self)
+{
+    if (access(self->folder, F_OK) == 0) return CORNU_OK;
+    CORNU__TRY(cornu__file_folders(self->folder));
+    if (mkdir(self->folder, 0777) != 0) {
+        if (errno == EEXIST) return CORNU_OK;
+        return cornu__fail(CORNU_ERR_FILE, "%s: the folder cannot be made: %s", self->folder,
+                           strerror(errno));
+    }
+    const size_t size = strlen(self->folder) + 1 + sizeof mark, bytes = sizeof mark_text - 1;
+    char        *path = cornu__allocate(size, 1);
+    if (!path) return CORNU_ERR_MEMORY;
+    snprintf(path, size, "%s/%s", self->folder, mark);
+    const int   file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    CornuStatus status = CORNU_OK;
+    if (file < 0 || write(file, mark_text, bytes) != (ssize_t)bytes)
+        status = cornu__fail(CORNU_ERR_FILE, "%s: cannot be written: %s", path, strerror(errno));
+    if (file >= 0) close(file);
+    cornu__release(path);
+    return status;
+}
+
+/* Claims the folder for as long as the callback lives. */
 static CornuStatus claim(Backup *self)
 {
-    const size_t size = strlen(self->folder) + 2;
-    char        *inside = cornu__allocate(size, 1);
-    if (!inside) return CORNU_ERR_MEMORY;
-    snprintf(inside, size, "%s/", self->folder);
-    CornuStatus status = cornu__file_folders(inside);
-    cornu__release(inside);
-    CORNU__TRY(status);
     self->descriptor = open(self->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (self->descriptor < 0 || faccessat(self->descriptor, ".", W_OK, 0) != 0)
         return cornu__fail(CORNU_ERR_FILE, "%s: cannot be written: %s", self->folder,
@@ -257,10 +387,20 @@ static CornuStatus claim(Backup *self)
                        "this training's own", self->folder);
 }
 
+/* Without slashes at the end; to be released. */
+static char *copy_folder(const char *path)
+{
+    char *folder = cornu__copy_text(path);
+    for (size_t n = folder ? strlen(folder) : 0; n > 1 && folder[n - 1] == '/'; n--)
+        folder[n - 1] = '\0';
+    return folder;
+}
+
 static void free_backup(CornuCallback *base)
 {
     Backup *self = (Backup *)base;
     if (self->descriptor >= 0) close(self->descriptor);
+    free(self->settings);
     cornu__release(self->folder);
     cornu__release(self);
 }
@@ -278,14 +418,28 @@ CornuCallback *cornu_backup_and_restore_from(const CornuBackupAndRestoreConfig *
     if (!self) return cornu__null();
     *self = (Backup){
         .base = { .runs_last = true, .train_begin = train_begin,
-                  .train_batch_end = train_batch_end, .epoch_end = epoch_end,
+                  .wants_batch_logs = wants_batch_logs, .train_batch_end = train_batch_end,
+                  .epoch_end = epoch_end,
                   .train_end = train_end, .free = free_backup },
-        .folder = cornu__copy_text(config->backup_dir), .descriptor = -1,
+        .folder = copy_folder(config->backup_dir), .descriptor = -1,
         .save_freq = config->save_freq, .keep = config->keep ? config->keep : 2,
         .keep_checkpoint = config->keep_checkpoint, .stop = config->stop,
         .file = !config->verbose ? NULL : config->file ? config->file : stdout,
     };
-    if (self->folder && !claim(self)) return &self->base;
+    if (self->folder && !make_folder(self) && !claim(self)) return &self->base;
     free_backup(&self->base);
     return cornu__null();
+}
+
+CornuStatus cornu_backup_remove(const char *backup_dir)
+{
+    if (!backup_dir || !*backup_dir)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "backup: no folder is given");
+    if (access(backup_dir, F_OK) != 0 && errno == ENOENT) return CORNU_OK;
+    Backup      self = { .folder = copy_folder(backup_dir), .descriptor = -1 };
+    CornuStatus status = self.folder ? claim(&self) : CORNU_ERR_MEMORY;
+    if (!status) status = remove_all(&self);
+    if (self.descriptor >= 0) close(self.descriptor);
+    cornu__release(self.folder);
+    return status;
 }

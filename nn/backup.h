@@ -12,7 +12,19 @@
  * equal states are equal files.
  *
  * A file is written under another name, synced and renamed, and has a checksum: one that was
- * damaged all the same is passed over for the one before.
+ * damaged all the same is passed over for the one before. A state with numbers that are not finite
+ * is not kept; fit looks at the loss before each backup.
+ *
+ * As in Keras the backups go when fit ends. A program that writes files afterwards would lose all
+ * if it failed there; it keeps them until the last file is written:
+ *
+ *     cornu_fit(..., .callbacks = { cornu_backup_and_restore("backup", .keep_checkpoint = true) });
+ *     cornu_model_save(model, "model.keras");
+ *     cornu_backup_remove("backup");
+ *
+ * Started again before that, fit goes on from the last epoch's end and trains nothing. Only files
+ * that are backups by name and content are ever removed, and the folder only if a backup made it
+ * and nothing else is in it.
  *
  * Source: keras/src/callbacks/backup_and_restore.py. Keras goes on with the epoch's first step.
  */
@@ -34,7 +46,7 @@ typedef struct {
     int64_t     save_freq;       /* batches: kept after every so many, too; default only at the
                                     end of each epoch */
     int64_t     keep;            /* the newest so many are kept; default 2 */
-    bool        keep_checkpoint; /* else they are removed when the training has ended */
+    bool        keep_checkpoint; /* else they are removed when fit ends; see above */
     const volatile sig_atomic_t *stop; /* what a handler of SIGINT sets, or NULL. When it is not 0
                                     fit ends after the step at hand, or the validation, with what
                                     it has kept and CORNU_ERR_INTERRUPTED */
@@ -49,6 +61,11 @@ typedef struct {
 CornuCallback *cornu_backup_and_restore_from(const CornuBackupAndRestoreConfig *config);
 #define cornu_backup_and_restore(...) \
     cornu_backup_and_restore_from(&(CornuBackupAndRestoreConfig){ .unset = 0, __VA_ARGS__ })
+
+/* Removes the backups of a training whose results are safe, and their folder as above. CORNU_OK
+ * where there is none; CORNU_ERR_FILE where a file cannot be removed, or another process (or a
+ * callback that still lives) trains with the folder. */
+CornuStatus cornu_backup_remove(const char *backup_dir);
 
 #ifdef __cplusplus
 }

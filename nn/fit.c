@@ -274,6 +274,7 @@ static CornuStatus run(Fit *fit)
     model->stop_training = false;
     fit->at.epoch = config->initial_epoch;
     fit->at.source = &fit->train;
+    fit->at.validation = &fit->validation;
     fit->at.callbacks = &fit->callbacks;
     model->training = &fit->at;
     CORNU__TRY(cornu__hook(&fit->callbacks, CORNU__HOOK(train_begin), NULL));

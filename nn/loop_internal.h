@@ -156,6 +156,7 @@ typedef struct CornuTraining {
     int64_t       samples;       /* in them */
     bool          stopped;       /* no epoch follows, though there are more */
     CornuSource  *source;        /* with the place of the next batch in the data */
+    const CornuSource *validation;   /* without a data set if there is none */
     CornuHistory *history;       /* the epochs before */
     const CornuCallbacks *callbacks;
 } CornuTraining;

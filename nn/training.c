@@ -19,6 +19,7 @@ typedef struct {
     char          *name;
     CornuVariable *variable;
     int            number;      /* of its values */
+    bool           any;         /* may be infinite or NaN: a metric's */
     CornuArray     array;
 } Value;
 
@@ -89,11 +90,15 @@ static CornuStatus list_values(const CornuModel *model, Values *values)
         CornuVariable *variable = cornu_model_optimizer_variable(model, i);
         CORNU__TRY(add(values, cornu_variable_name(variable), variable));
     }
-    for (int i = 0; i < model->tracked_count; i++)
+    for (int i = 0; i < model->tracked_count; i++) {
+        const int first = values->count;
         for (int s = 0; s < model->tracked[i].state_count; s++) {
             snprintf(name, sizeof name, "@metric/%s/%d", model->tracked[i].name, s);
             CORNU__TRY(add(values, name, model->tracked[i].states[s]));
         }
+        for (int v = first; v < values->count; v++)
+            values->items[v].any = model->tracked[i].metric != NULL;
+    }
     return add_layer_states(values, &model->base, &number);
 }
 
@@ -232,6 +237,23 @@ static char *place_text(const CornuModel *model)
     return text;
 }
 
+static CornuStatus check_finite(const Value *value)
+{
+    const int64_t count = cornu_type_count(value->array.type);
+    bool          finite = true;
+    if (value->any || !cornu_dtype_is_float(value->array.type.dtype)) return CORNU_OK;
+    if (value->array.type.dtype == CORNU_F32) {
+        const float *x = value->array.data;
+        for (int64_t i = 0; i < count; i++) finite &= isfinite(x[i]);
+    } else {
+        for (int64_t i = 0; i < count && finite; i++)
+            finite = isfinite(cornu_array_get(value->array, i));
+    }
+    return finite ? CORNU_OK
+                  : cornu__fail(CORNU_ERR_VALUE, "%s holds a number that is not finite",
+                                value->name);
+}
+
 static CornuStatus read_values(const Values *values, Arrays *arrays)
 {
     CORNU__TRY(cornu__reserve(&arrays->items, &arrays->space, 0, values->count,
@@ -239,13 +261,14 @@ static CornuStatus read_values(const Values *values, Arrays *arrays)
     for (int i = 0; i < values->count; i++) {
         const Value *value = &values->items[i];
         CORNU__TRY(cornu_variable_read_value(value->variable, value->number, value->array));
+        CORNU__TRY(check_finite(value));
         arrays->items[arrays->count++] = (CornuNamedArray){ value->name, value->array };
     }
     arrays->first = arrays->count;
     return CORNU_OK;
 }
 
-CornuStatus cornu__training_write(CornuModel *model, const char *path)
+CornuStatus cornu__training_write(CornuModel *model, const char *settings, const char *path)
 {
     Values      values;
     Arrays      arrays = { .count = 0 };
@@ -256,8 +279,8 @@ CornuStatus cornu__training_write(CornuModel *model, const char *path)
     if (!status) status = add_callbacks(&arrays, model->training);
     if (!status && !(text = place_text(model))) status = CORNU_ERR_MEMORY;
     if (!status)
-        status = cornu_safetensors_write(path, arrays.items, arrays.count,
-                                         &(CornuMetadata){ "training", text }, 1);
+        status = cornu_safetensors_write(path, arrays.items, arrays.count, (CornuMetadata[]){
+                                         { "training", text }, { "settings", settings } }, 2);
     free(text);
     free_arrays(&arrays);
     free_values(&values);
@@ -265,6 +288,17 @@ CornuStatus cornu__training_write(CornuModel *model, const char *path)
 }
 
 /* ---- Reading ---- */
+
+/* The keys of a header are sorted, and "@" comes before what names begin with elsewhere. Behind the
+ * header's length. */
+bool cornu__training_begins(const char *head, size_t size)
+{
+    static const char *const firsts[] = { "{\"@callback/", "{\"@history", "{\"@metric/" };
+    for (size_t i = 0; i < sizeof firsts / sizeof *firsts; i++)
+        if (size >= 8 + strlen(firsts[i]) && !memcmp(head + 8, firsts[i], strlen(firsts[i])))
+            return true;
+    return false;
+}
 
 CornuSafetensors *cornu__training_open(const char *path)
 {
@@ -355,14 +389,17 @@ static CornuStatus copy_in(const Value *value, const CornuSafetensors *file)
     return cornu_variable_write_value(value->variable, value->number, value->array);
 }
 
-/* All of them or, if one does not fit, none. */
-static CornuStatus restore_values(const CornuModel *model, const CornuSafetensors *file)
+/* All of them or, if one does not fit or the settings differ, none. */
+static CornuStatus restore_values(const CornuModel *model, const CornuSafetensors *file,
+                                  const char *settings)
 {
+    const char *theirs = cornu_safetensors_metadata(file, "settings");
     Values      values;
     CornuStatus status = list_values(model, &values);
     for (int i = 0; i < values.count && !status; i++)
         status = cornu__check_fit(cornu_safetensors_find(file, values.items[i].name),
                                   values.items[i].name, values.items[i].array.type);
+    if (!status && theirs) status = cornu__settings_compare(theirs, settings);
     for (int i = 0; i < values.count && !status; i++) status = copy_in(&values.items[i], file);
     free_values(&values);
     return status;
@@ -443,14 +480,15 @@ static CornuStatus restore_callbacks(const CornuTraining *training, const CornuS
     return CORNU_OK;
 }
 
-CornuStatus cornu__training_restore(CornuModel *model, const CornuSafetensors *file)
+CornuStatus cornu__training_restore(CornuModel *model, const CornuSafetensors *file,
+                                    const char *settings, bool *compared)
 {
     CornuTraining *training = model->training;
     Place          place;
     CORNU__TRY(read_place(file, &place));
     CORNU__TRY(check_place(model, &place));
     CORNU__TRY(prepare_step(model));
-    CORNU__TRY(restore_values(model, file));
+    CORNU__TRY(restore_values(model, file, settings));
     CORNU__TRY(restore_history(training, file));
     CORNU__TRY(restore_callbacks(training, file));
     training->epoch = place.epoch;
@@ -458,5 +496,6 @@ CornuStatus cornu__training_restore(CornuModel *model, const CornuSafetensors *f
     training->samples = place.samples;
     training->source->at = (CornuSample){ place.pass, place.index };
     training->stopped = place.stopped;
+    *compared = cornu_safetensors_metadata(file, "settings") != NULL;
     return CORNU_OK;
 }

@@ -9,8 +9,9 @@
  *     @history/NAME    f64 (epochs): their logs; NaN where there was none
  *     @callback/I      f64: the numbers of a callback with a state (callback.h)
  *     @callback/I/K    its array K
- *     "training"       in the metadata, JSON: the place in the epochs and in the data, and what the
- *                      training that goes on must have in common with this one
+ *     "training"       in the metadata, JSON: the place in the epochs and in the data
+ *     "settings"       in the metadata, JSON: what the training that goes on must have in common
+ *                      with this one (settings_internal.h)
  *
  * Random numbers and shuffled orders follow from the seed and these places. Equal states give equal
  * bytes, whatever the threads.
@@ -20,16 +21,23 @@
 
 #include "loop_internal.h"
 #include "safetensors.h"
+#include "settings_internal.h"
 
-/* Between two steps of a model's fit. */
-CornuStatus cornu__training_write(CornuModel *model, const char *path);
+/* Between two steps of a model's fit. CORNU_ERR_VALUE, naming it, and nothing is written, where a
+ * weight, a variable of the optimizer, a loss or what a layer remembers is not finite. */
+CornuStatus cornu__training_write(CornuModel *model, const char *settings, const char *path);
+
+/* Whether a file that begins with these bytes is one: its first array is a loss's or callback's. */
+bool cornu__training_begins(const char *head, size_t size);
 
 /* Opens such a file. NULL with a pending error if it cannot be read or is damaged. */
 CornuSafetensors *cornu__training_open(const char *path);
 
-/* Lets the model's fit, which is about to begin, go on from there. Compiles the step. Nothing is
- * changed if something does not fit: CORNU_ERR_SHAPE and its like name the weight and both sides,
- * CORNU_ERR_ARGUMENT what the trainings do not have in common. */
-CornuStatus cornu__training_restore(CornuModel *model, const CornuSafetensors *file);
+/* Lets the model's fit, which is about to begin with these settings, go on from there. Compiles the
+ * step. Nothing is changed if something does not fit: CORNU_ERR_SHAPE and its like name the weight
+ * and both sides, CORNU_ERR_ARGUMENT what the trainings do not have in common. *compared: whether
+ * the file says its settings, as those of earlier versions do not. */
+CornuStatus cornu__training_restore(CornuModel *model, const CornuSafetensors *file,
+                                    const char *settings, bool *compared);
 
 #endif

@@ -1,11 +1,14 @@
 /* BackupAndRestore: a training stopped anywhere goes on with the same bits, on other threads too;
  * which files there are, and which of them are believed. */
+#include <dirent.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -52,6 +55,20 @@ typedef struct {
 } Result;
 
 static const char *kept(void) { return files_path(folder, "backup"); }
+
+/* Calls `see` for each backup in the folder; how many there are. */
+static int each_backup(void (*see)(const char *path))
+{
+    DIR *directory = opendir(kept());
+    int  count = 0;
+    for (struct dirent *entry; directory && (entry = readdir(directory));) {
+        if (strncmp(entry->d_name, "backup-", 7)) continue;
+        if (see) see(files_path(kept(), entry->d_name));
+        count++;
+    }
+    if (directory) closedir(directory);
+    return count;
+}
 
 static void read_logs(const CornuHistory *history, Result *result)
 {
@@ -241,14 +258,131 @@ static void the_newest_are_kept(void **state)
     (void)state;
     static Result none;
     assert_false(run(&plain, 1, 7, true, 1, &none));
-    assert_int_equal(files_count(kept()), 2);
+    assert_int_equal(each_backup(NULL), 2);
     assert_int_equal(access(files_path(kept(), "backup-000001-00000003.safetensors"), F_OK), 0);
     assert_int_equal(access(files_path(kept(), "backup-000001-00000002.safetensors"), F_OK), 0);
     /* What a process was writing when it was killed goes. */
-    files_write(files_path(kept(), ".backup-000001-00000004.safetensors.1-0"), "x", 1);
+    unsigned char bytes[100];
+    files_write(files_path(kept(), ".backup-000001-00000004.safetensors.1-0"), bytes, 0);
+    assert_int_equal(files_read(files_path(kept(), "backup-000001-00000003.safetensors"), bytes,
+                                sizeof bytes), sizeof bytes);
+    files_write(files_path(kept(), ".backup-000001-00000005.safetensors.12-3"), bytes,
+                sizeof bytes);
     assert_true(run(&plain, 1, -1, false, 1, &none));
     assert_int_equal(files_count(kept()), 0);
     assert_int_equal(access(kept(), F_OK), -1);
+}
+
+/* Of the user's own: names that only resemble ours, or are ours over another content. */
+static void only_backups_are_removed(void **state)
+{
+    static const char *const names[] = {
+        ".backup-notes", ".backup-000001-00000004.safetensors", "backup-7-7.safetensors",
+        ".backup-000001-00000004.safetensors.1-0", ".backup-000001-00000004.safetensors.01-0",
+        "backup-000000-00000001.safetensors", "backup-000000-00000002.safetensors", "notes",
+    };
+    enum { NAMES = sizeof names / sizeof *names };
+    static Result whole, resumed;
+    (void)state;
+    assert_true(run(&plain, 1, -1, false, 0, &whole));
+    assert_int_equal(mkdir(kept(), 0777), 0);
+    assert_false(run(&plain, 1, 7, true, 1, &resumed));
+    for (int i = 0; i < NAMES; i++) files_write(files_path(kept(), names[i]), names[i], 8);
+    assert_int_equal(each_backup(NULL), 3 + 2);
+    assert_true(run(&plain, 1, -1, false, 1, &resumed));
+    expect_same(&plain, "among other files, step", 7, &whole, &resumed);
+    for (int i = 0; i < NAMES; i++) {
+        char bytes[9];
+        assert_int_equal(files_read(files_path(kept(), names[i]), bytes, 9), 8);
+        assert_memory_equal(bytes, names[i], 8);
+        assert_int_equal(unlink(files_path(kept(), names[i])), 0);
+    }
+    /* A folder of the user's stays, though it be empty. */
+    assert_true(run(&plain, 1, -1, false, 1, &resumed));
+    assert_int_equal(access(kept(), F_OK), 0);
+    assert_int_equal(files_count(kept()), 0);
+    assert_int_equal(rmdir(kept()), 0);
+}
+
+/* A finished training whose files could not be written is not lost. */
+static void backups_last_until_they_are_removed(void **state)
+{
+    static unsigned char first[MAX_FILE], again[MAX_FILE];
+    size_t               sizes[2];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        Stopper counter = { .base = { .train_batch_end = stop_step } };
+        CornuDevice   *device = cornu_device_open("cpu", .threads = 1);
+        CornuModel    *model = training_model(TRAINING_SHUFFLED, device);
+        CornuCallback *backup = cornu_backup_and_restore(kept(), .keep_checkpoint = true);
+        CornuHistory  *history = training_fit(TRAINING_SHUFFLED, model, backup, &counter.base);
+        assert_non_null(history);
+        assert_int_equal(cornu_history_epochs(history), TRAINING_EPOCHS);
+        assert_int_equal(counter.steps_left, i ? 0 : -ALL_STEPS);
+        assert_int_equal(each_backup(NULL), 2);
+        const char *path = files_path(folder, "model.safetensors");
+        expect_ok(cornu_model_save(model, path));
+        sizes[i] = files_read(path, i ? again : first, MAX_FILE);
+        cornu_history_free(history);
+        cornu_model_free(model);
+        cornu_device_close(device);
+    }
+    assert_int_equal(sizes[0], sizes[1]);
+    assert_memory_equal(first, again, sizes[0]);
+    CornuCallback *training = cornu_backup_and_restore(kept());
+    expect_error(cornu_backup_remove(kept()), CORNU_ERR_FILE, "another process trains with it");
+    training->free(training);
+    assert_int_equal(each_backup(NULL), 2);
+    expect_ok(cornu_backup_remove(kept()));
+    assert_int_equal(access(kept(), F_OK), -1);
+    expect_ok(cornu_backup_remove(kept()));
+}
+
+/* ---- Numbers that are not finite ---- */
+
+static void expect_finite(const char *path)
+{
+    CornuSafetensors *file = cornu_safetensors_open(path);
+    assert_non_null(file);
+    for (int i = 0; i < cornu_safetensors_count(file); i++) {
+        const CornuNamedArray *array = cornu_safetensors_at(file, i);
+        if (array->name[0] == '@' && strncmp(array->name, "@metric/loss", 12)) continue;
+        for (int64_t k = 0; k < cornu_type_count(array->array.type); k++)
+            if (!isfinite(cornu_array_get(array->array, k)))
+                fail_msg("%s: element %lld of %s is not finite", path, (long long)k, array->name);
+    }
+    cornu_safetensors_close(file);
+}
+
+/* From the third step of epoch 1 on the training comes apart. */
+static CornuStatus break_training(CornuCallback *base, CornuModel *model, int64_t batch,
+                                  const CornuLogs *logs)
+{
+    Stopper *self = (Stopper *)base;
+    (void)batch, (void)logs;
+    if (++self->steps_left != TRAINING_STEPS + 2) return CORNU_OK;
+    return cornu_optimizer_set_learning_rate(cornu_model_optimizer(model), 1e38);
+}
+
+static void what_is_not_finite_is_not_kept(void **state)
+{
+    (void)state;
+    for (int takes = 0; takes < 2; takes++) {
+        Stopper     breaker = { .base = { .train_batch_end = break_training, .takes_nan = takes } };
+        CornuDevice *device = cornu_device_open("cpu", .threads = 1);
+        CornuModel  *model = training_model(TRAINING_SHUFFLED, device);
+        CornuHistory *history =
+            training_fit(TRAINING_SHUFFLED, model,
+                         cornu_backup_and_restore(kept(), 1, .keep_checkpoint = true),
+                         &breaker.base);
+        assert_int_equal(history != NULL, takes);
+        if (!takes) expect_error(cornu_error_take(), CORNU_ERR_VALUE, "in epoch 2, between steps");
+        assert_int_equal(each_backup(expect_finite), 2);
+        cornu_history_free(history);
+        cornu_model_free(model);
+        cornu_device_close(device);
+        expect_ok(cornu_backup_remove(kept()));
+    }
 }
 
 /* fit of a model that is a little different, or with other data. */
@@ -303,6 +437,112 @@ static void other_trainings_are_refused(void **state)
     assert_true(run(&plain, 1, -1, false, 100, &none));
 }
 
+/* ---- Other data and settings ---- */
+
+/* One thing at a time that a training is begun with. */
+typedef struct {
+    double      learning_rate, dropout, value;   /* value: of one element of x */
+    const char *policy, *device;
+    int         shards, threads, sgd;
+    const char *differs;                         /* what is said of it; NULL: it goes on */
+} Setting;
+
+static CornuStatus train_with(const Setting *setting, bool stops)
+{
+    static float   x[30 * 6];
+    static int32_t y[30];
+    for (int i = 0; i < 30 * 6; i++) x[i] = (float)(i % 7) - 3.0f;
+    x[17] += (float)setting->value;
+    Stopper stopper = { .base = { .train_batch_end = stop_step }, .steps_left = stops ? 3 : -1 };
+    CornuDevice *device = cornu_device_open(setting->device ? setting->device : "tpu",
+                                            .threads = setting->threads,
+                                            .shards = setting->shards ? setting->shards : 2);
+    cornu_set_random_seed(3);
+    CornuModel *model = cornu_sequential(.input_shape = { 6 },
+                                         .policy = setting->policy ? setting->policy : "float32");
+    cornu_model_add(model, cornu_dense(5, .activation = CORNU_RELU));
+    cornu_model_add(model, cornu_dropout(setting->dropout != 0.0 ? setting->dropout : 0.1));
+    cornu_model_add(model, cornu_dense(2, .activation = CORNU_SOFTMAX));
+    const double rate = setting->learning_rate != 0.0 ? setting->learning_rate : 0.01;
+    expect_ok(cornu_compile(model, .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY, .device = device,
+                            .optimizer = setting->sgd ? cornu_sgd(.learning_rate = rate)
+                                                      : cornu_rmsprop(.learning_rate = rate)));
+    CornuHistory *history = cornu_fit(
+        model, .x = cornu_array(x, CORNU_F32, 30, 6), .y = cornu_array(y, CORNU_I32, 30),
+        .batch_size = 8, .epochs = 2, .verbose = CORNU_SILENT,
+        .callbacks = { &stopper.base,
+                       cornu_backup_and_restore(kept(), 1, .keep_checkpoint = true) });
+    const CornuStatus status = cornu_error_take();
+    assert_int_equal(history != NULL, status == CORNU_OK);
+    cornu_history_free(history);
+    cornu_model_free(model);
+    cornu_device_close(device);
+    return status;
+}
+
+static void other_settings_are_refused(void **state)
+{
+    static const Setting settings[] = {
+        { .learning_rate = 0.02,
+          .differs = "compiled.optimizer.config.learning_rate was 0.01 and is 0.02" },
+        { .sgd = 1, .differs = "" },   /* other variables: a name is missing */
+        { .dropout = 0.2, .differs = "config.rate was 0.1" },
+        { .value = 0.25, .differs = "data.checksum was " },
+        { .policy = "mixed_bfloat16", .differs = "policy was float32 and is mixed_bfloat16" },
+        { .device = "cpu", .differs = "device was tpu and is cpu" },
+        { .shards = 4, .differs = "shards was 2 and is 4" },
+        { .threads = 2 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        assert_int_equal(train_with(&(Setting){ .threads = 1 }, true), CORNU_ERR_INTERRUPTED);
+        const CornuStatus status = train_with(&settings[i], false);
+        const char *differs = settings[i].differs;
+        if (!differs) expect_ok(status);
+        else if (*differs) expect_error(status, CORNU_ERR_ARGUMENT, differs);
+        else assert_int_not_equal(status, CORNU_OK);
+        expect_ok(cornu_backup_remove(kept()));
+    }
+}
+
+/* A backup of a version that did not write settings. */
+static void backups_without_settings_go_on(void **state)
+{
+    static Result  whole, resumed;
+    CornuMetadata  training = { "training", NULL };
+    CornuNamedArray arrays[100];
+    (void)state;
+    assert_true(run(&plain, 1, -1, false, 0, &whole));
+    assert_false(run(&plain, 1, 5, true, 100, &resumed));
+    const char       *path = files_path(kept(), "backup-000001-00000001.safetensors");
+    CornuSafetensors *file = cornu_safetensors_open(path);
+    assert_non_null(file);
+    assert_non_null(cornu_safetensors_metadata(file, "settings"));
+    training.text = cornu_safetensors_metadata(file, "training");
+    for (int i = 0; i < cornu_safetensors_count(file); i++)
+        arrays[i] = *cornu_safetensors_at(file, i);
+    expect_ok(cornu_safetensors_write(path, arrays, cornu_safetensors_count(file), &training, 1));
+    cornu_safetensors_close(file);
+
+    FILE        *said = tmpfile();
+    char         text[2000] = "";
+    CornuDevice *device = cornu_device_open("cpu", .threads = 1);
+    CornuModel  *model = training_model(TRAINING_SHUFFLED, device);
+    CornuHistory *history = training_fit(TRAINING_SHUFFLED, model,
+                                         cornu_backup_and_restore(kept(), .verbose = 1,
+                                                                  .file = said), NULL);
+    assert_non_null(history);
+    read_logs(history, &resumed);
+    assert_memory_equal(resumed.logs, whole.logs, sizeof whole.logs);
+    rewind(said);
+    assert_true(fread(text, 1, sizeof text - 1, said) > 0);
+    assert_non_null(strstr(text, "does not say which data and settings it was made with"));
+    fclose(said);
+    cornu_history_free(history);
+    cornu_model_free(model);
+    cornu_device_close(device);
+}
+
 static void damage(const char *name)
 {
     static unsigned char bytes[MAX_FILE];
@@ -326,7 +566,7 @@ static void damaged_files_are_passed_over(void **state)
     damage("backup-000001-00000003.safetensors");
     damage("backup-000001-00000002.safetensors");
     expect_refusal(other_model(11, 12), 8, CORNU_ERR_FORMAT, "none of its 2 backups can be used");
-    assert_int_equal(files_count(kept()), 2);
+    assert_int_equal(each_backup(NULL), 2);
 }
 
 /* ---- Callbacks ---- */
@@ -393,7 +633,7 @@ int main(void)
     };
     enum { CASES = sizeof cases / sizeof *cases };
     static char names[CASES][80];
-    struct CMUnitTest tests[CASES + 6];
+    struct CMUnitTest tests[CASES + 11];
     for (int i = 0; i < CASES; i++) {
         snprintf(names[i], sizeof names[i], "stopping_changes_no_bit %s %s",
                  training_name(cases[i].training), cases[i].device);
@@ -403,7 +643,13 @@ int main(void)
     const struct CMUnitTest more[] = {
         cmocka_unit_test_setup_teardown(equal_states_are_equal_files, files_begin, files_end),
         cmocka_unit_test_setup_teardown(the_newest_are_kept, files_begin, files_end),
+        cmocka_unit_test_setup_teardown(only_backups_are_removed, files_begin, files_end),
+        cmocka_unit_test_setup_teardown(backups_last_until_they_are_removed, files_begin,
+                                        files_end),
+        cmocka_unit_test_setup_teardown(what_is_not_finite_is_not_kept, files_begin, files_end),
         cmocka_unit_test_setup_teardown(other_trainings_are_refused, files_begin, files_end),
+        cmocka_unit_test_setup_teardown(other_settings_are_refused, files_begin, files_end),
+        cmocka_unit_test_setup_teardown(backups_without_settings_go_on, files_begin, files_end),
         cmocka_unit_test_setup_teardown(damaged_files_are_passed_over, files_begin, files_end),
         cmocka_unit_test_setup_teardown(callbacks_go_on_too, files_begin, files_end),
         cmocka_unit_test_setup_teardown(best_weights_go_on, files_begin, files_end),
