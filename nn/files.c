@@ -381,7 +381,8 @@ static CornuStatus find_format(const char *path, Task task, const CornuFormat **
 CornuStatus cornu__check_save_path(const char *path, bool weights_only)
 {
     const CornuFormat *format;
-    return find_format(path, weights_only ? SAVE_WEIGHTS : SAVE, &format);
+    CORNU__TRY(find_format(path, weights_only ? SAVE_WEIGHTS : SAVE, &format));
+    return format->check ? cornu__fail_prefix(format->check(), path) : CORNU_OK;
 }
 
 static CornuStatus check_model(const CornuModel *model, const char *path)

@@ -54,9 +54,9 @@ CornuStatus cornu_model_save(CornuModel *model, const char *path);
  * layers, an .npz file by their paths. */
 CornuStatus cornu_model_save_weights(CornuModel *model, const char *path);
 
-/* Whether a model could be saved there, asked before a long training: a suffix that can be saved
- * and a place that can be written. CORNU_ERR_FILE and its like as cornu_model_save; leaves
- * nothing behind. */
+/* Whether a model could be saved there, asked before a long training: a suffix that can be saved,
+ * the library that it needs, which is loaded, and a place that can be written. CORNU_ERR_FILE and
+ * its like as cornu_model_save; leaves nothing behind. */
 CornuStatus cornu_model_save_check(const char *path);
 
 /* A model as it was saved, built and not compiled: its weights are on the host until it is.

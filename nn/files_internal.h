@@ -35,13 +35,15 @@ typedef struct {
      * variables. NULL with a pending error. */
     CornuModel *(*load)(const char *path, bool compile, CornuDevice *device);
     CornuStatus (*load_weights)(CornuModel *model, const char *path);
+    CornuStatus (*check)(void);     /* loads what saving needs; NULL: nothing */
 } CornuFormat;
 
 extern const CornuFormat cornu__keras_weights_format, cornu__keras_format, cornu__older_format,
     cornu__npz_format, cornu__onnx_format;
 
 /* Whether a model, or with weights_only its weights, can be saved under this name:
- * CORNU_ERR_UNSUPPORTED or CORNU_ERR_ARGUMENT naming the suffixes that can. */
+ * CORNU_ERR_UNSUPPORTED or CORNU_ERR_ARGUMENT naming the suffixes that can; CORNU_ERR_UNSUPPORTED
+ * where libhdf5, which they need, cannot be loaded. */
 CornuStatus cornu__check_save_path(const char *path, bool weights_only);
 
 /* Whether an array of a file, NULL if it has none of that name, is what the model has as `name`:

@@ -3,6 +3,7 @@
 
 #include "architecture_internal.h"
 #include "file_internal.h"
+#include "hdf5_library_internal.h"
 #include "zip_internal.h"
 
 #include <stdlib.h>
@@ -254,12 +255,21 @@ static CornuModel *load_older(const char *path, bool compile, CornuDevice *devic
 
 /* ---- Formats ---- */
 
+static CornuStatus check(void)
+{
+    CORNU__TRY(cornu__hdf5_enter());
+    cornu__hdf5_leave();
+    return CORNU_OK;
+}
+
 const CornuFormat cornu__keras_format = {
     .suffix = ".keras", .save = save, .load = load, .load_weights = load_archive_weights,
+    .check = check,
 };
 
 const CornuFormat cornu__keras_weights_format = {
     .suffix = ".weights.h5", .save_weights = save_weights, .load_weights = load_weights,
+    .check = check,
 };
 
 const CornuFormat cornu__older_format = {

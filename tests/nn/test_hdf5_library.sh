@@ -46,7 +46,7 @@ check "a static program links without libhdf5" compiles load-static -static
 
 if ./load "$saved" | grep -q "was built without"; then
     echo "built without libhdf5"
-    skipped=$((skipped + 7))
+    skipped=$((skipped + 8))
 else
     name=$(sed -n 's/.*CORNU_HDF5=\([^ ]*\).*/\1/p' "$programs/hdf5")
     check "loads $name" says loaded load
@@ -62,6 +62,12 @@ else
     echo "no library" | tee "lib/$name" >lib/libhdf5.so
     check "a library that is none" without "$name: "
     check "says what to install" without "install libhdf5-dev"
+    refuses_early() { # a training whose model could not be saved does not begin
+        ! LD_LIBRARY_PATH=$folder/lib "$programs/mnist_cnn" --data synthetic --limit 100 \
+            --epochs 1 --save model.keras >out 2>err && ! grep -q Model: out &&
+            grep -q '^mnist_cnn: model.keras: .*install libhdf5-dev' err
+    }
+    check "says so before a training" refuses_early
 
     echo 'int H5open(void) { return 0; }' | $CC -shared -fPIC -x c - -o "lib/$name"
     check "a library without its functions" without "has no H5"
