@@ -40,13 +40,14 @@ static CornuStatus notebook(const Options *options, const CornuReferenceModel *r
         .validation_x = test_x, .validation_y = mnist->test_y, .verbose = options->verbose,
         .callbacks = { session_tensorboard(options),
                        options->trace ? cornu_trace(options->trace) : NULL,
-                       session_backup(options) });
-    if (!history) return cornu_error_status();
+                       session_watch(options), session_backup(options) });
+    if (!history) return session_stopped(options, tpu_model);
 
-    double           test[2];
-    const CornuArray predictions = session_evaluate(tpu_model, mnist, options->batch_size, test);
-    CornuStatus      status = predictions.data ? CORNU_OK : cornu_error_status();
-    if (!status && options->save) status = cornu_model_save(tpu_model, options->save);
+    double      test[2];
+    CornuArray  predictions = { .data = NULL };
+    CornuStatus status = session_save(options, tpu_model);
+    if (!status) predictions = session_evaluate(tpu_model, mnist, options->batch_size, test);
+    if (!status && !predictions.data) status = cornu_error_status();
     if (!status) status = session_record(options, tpu_model, history, mnist, test);
     if (!status) {
         session_fallbacks(cornu_strategy_device(strategy), cornu_model_statistics(tpu_model));
@@ -54,6 +55,7 @@ static CornuStatus notebook(const Options *options, const CornuReferenceModel *r
     }
     if (!status && options->plots)
         status = pictures_of_test(options->plots, tpu_model, mnist, predictions);
+    if (!status) status = session_finish(options);
     free(predictions.data);
     cornu_history_free(history);
     return status;

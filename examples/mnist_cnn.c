@@ -32,14 +32,15 @@ static CornuStatus train(const Options *options, const CornuReferenceModel *refe
         .validation_y = validation_y, .verbose = options->verbose,
         .callbacks = { session_tensorboard(options),
                        options->trace ? cornu_trace(options->trace) : NULL,
-                       session_backup(options) });
-    if (!history) return cornu_error_status();
+                       session_watch(options), session_backup(options) });
+    if (!history) return session_stopped(options, model);
 
     double      test[2];
-    CornuStatus status = options->save ? cornu_model_save(model, options->save) : CORNU_OK;
+    CornuStatus status = session_save(options, model);
     if (!status) status = session_test(options, model, mnist, test);
     if (!status) session_fallbacks(device, cornu_model_statistics(model));
     if (!status) status = session_record(options, model, history, mnist, test);
+    if (!status) status = session_finish(options);
     cornu_history_free(history);
     return status;
 }

@@ -167,10 +167,10 @@ CornuStatus session_train(const Options *options, CornuModel *model, CornuDatase
         .verbose = options->verbose,
         .callbacks = { session_tensorboard(options),
                        options->trace ? cornu_trace(options->trace) : NULL,
-                       session_backup(options) });
-    if (!history) return cornu_error_status();
+                       session_watch(options), session_backup(options) });
+    if (!history) return session_stopped(options, model);
     results[0] = results[1] = NAN;
-    CornuStatus status = options->save ? cornu_model_save(model, options->save) : CORNU_OK;
+    CornuStatus status = session_save(options, model);
     if (!status && held_out)
         status = cornu_evaluate(model, held_out, .batch_size = options->batch_size,
                                 .verbose = CORNU_SILENT, .results = results);
@@ -181,6 +181,7 @@ CornuStatus session_train(const Options *options, CornuModel *model, CornuDatase
         .test_x.type = cornu_type(CORNU_U8, held_out ? cornu_dataset_count(held_out) : 0),
     };
     if (!status) status = session_record(options, model, history, &told, results);
+    if (!status) status = session_finish(options);
     cornu_history_free(history);
     return status;
 }
@@ -219,33 +220,128 @@ CornuStatus session_epoch(int64_t epoch, double loss)
     return CORNU_OK;
 }
 
+/* ---- Trainings that are stopped ---- */
+
+static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+enum { SIGNALS = sizeof signals / sizeof *signals };
+
 /* The signal that came, or 0. */
 static volatile sig_atomic_t stop;
+
+static void end_by_signals(void)
+{
+    for (int i = 0; i < SIGNALS; i++) signal(signals[i], SIG_DFL);
+}
 
 /* The next one does what signals usually do. */
 static void on_signal(int number)
 {
     stop = number;
-    signal(SIGINT, SIG_DFL);
-    signal(SIGTERM, SIG_DFL);
+    end_by_signals();
+}
+
+/* nohup's SIGHUP stays ignored. */
+static void catch_signals(void)
+{
+    struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART }, old;
+    sigemptyset(&action.sa_mask);
+    for (int i = 0; i < SIGNALS; i++)
+        if (signals[i] != SIGHUP || sigaction(SIGHUP, NULL, &old) || old.sa_handler != SIG_IGN)
+            sigaction(signals[i], &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+/* What this program's training has come to. */
+static struct {
+    int64_t epoch, steps;       /* of which so many have run, in this process */
+    bool    has_backup;
+} trained;
+
+static CornuStatus count_step(CornuCallback *self, CornuModel *model, int64_t batch,
+                              const CornuLogs *logs)
+{
+    (void)model, (void)logs;
+    trained.steps++;
+    if (!stop || trained.has_backup) return CORNU_OK;
+    return cornu_error_set(CORNU_ERR_INTERRUPTED, "stopped after %lld of %lld steps in epoch %lld "
+                           "of %lld", (long long)batch + 1, (long long)self->params.steps,
+                           (long long)trained.epoch + 1, (long long)self->params.epochs);
+}
+
+static CornuStatus begin_epoch(CornuCallback *self, CornuModel *model, int64_t epoch,
+                               const CornuLogs *logs)
+{
+    (void)self, (void)model, (void)logs;
+    trained.epoch = epoch;
+    return CORNU_OK;
+}
+
+/* In the validation, which has no end of an epoch to wait for. */
+static CornuStatus test_step(CornuCallback *self, CornuModel *model, int64_t batch,
+                             const CornuLogs *logs)
+{
+    (void)model, (void)batch, (void)logs;
+    if (!stop || trained.has_backup) return CORNU_OK;
+    return cornu_error_set(CORNU_ERR_INTERRUPTED, "stopped after epoch %lld of %lld",
+                           (long long)trained.epoch + 1, (long long)self->params.epochs);
+}
+
+CornuCallback *session_watch(const Options *options)
+{
+    static CornuCallback watch = { .epoch_begin = begin_epoch, .train_batch_end = count_step,
+                                   .test_batch_end = test_step };
+    trained.has_backup = options->backup != NULL;
+    trained.steps = 0;
+    catch_signals();
+    return &watch;
 }
 
 CornuCallback *session_backup(const Options *options)
 {
     if (!options->backup) return NULL;
-    struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
     return cornu_backup_and_restore(options->backup, options->backup_freq, .stop = &stop,
+                                    .keep_checkpoint = true,
                                     .verbose = options->verbose != CORNU_SILENT);
+}
+
+CornuStatus session_stopped(const Options *options, CornuModel *model)
+{
+    const CornuStatus status = cornu_error_take();
+    const bool        kept = status == CORNU_ERR_INTERRUPTED && trained.has_backup;
+    char              why[1000];
+    snprintf(why, sizeof why, "%s", cornu_error_message());
+    if (kept || status == CORNU_ERR_VALUE || trained.steps == 0) return status;
+    if (!options->save)
+        return cornu_error_set(status, "%s; nothing is kept of it. --save FILE would have kept the "
+                               "model, --backup DIR a training to go on with", why);
+    if (cornu_model_save(model, options->save))
+        return cornu_error_set(status, "%s; nor could the model be saved: %s", why,
+                               cornu_error_message());
+    return cornu_error_set(status, "%s; the model as it stood then is saved in %s", why,
+                           options->save);
+}
+
+CornuStatus session_save(const Options *options, CornuModel *model)
+{
+    const CornuStatus status = options->save ? cornu_model_save(model, options->save) : CORNU_OK;
+    end_by_signals();
+    if (status || !stop) return status;
+    return cornu_error_set(CORNU_ERR_INTERRUPTED, "stopped after the training%s%s",
+                           options->save ? "; the model is saved in " : "",
+                           options->save ? options->save : "");
+}
+
+CornuStatus session_finish(const Options *options)
+{
+    return options->backup ? cornu_backup_remove(options->backup) : CORNU_OK;
 }
 
 int session_end(const char *program, CornuStatus status)
 {
     if (status) fprintf(stderr, "%s: %s\n", program, cornu_error_message());
     if (status == CORNU_ERR_INTERRUPTED && stop) {
-        fprintf(stderr, "%s: the same command goes on from there\n", program);
+        if (trained.has_backup)
+            fprintf(stderr, "%s: the same command goes on from there\n", program);
         return 128 + stop;
     }
     if (fflush(stdout) == 0 && !ferror(stdout)) return status ? 1 : 0;

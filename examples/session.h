@@ -56,10 +56,35 @@ CornuStatus session_record(const Options *options, CornuModel *model,
 CornuStatus session_train(const Options *options, CornuModel *model, CornuDataset *data,
                           CornuDataset *held_out, const char *things, double results[2]);
 
-/* --backup DIR: the callback for fit that keeps what a stopped training goes on from, and goes on
- * from it; NULL without the flag. From now on SIGINT and SIGTERM let fit end after the step at
- * hand; a second one ends the program at once. */
+/* For each training, in this order:
+ *
+ *     cornu_fit(..., .callbacks = { ..., session_watch(options), session_backup(options) });
+ *     if (!history) return session_stopped(options, model);
+ *     session_save(options, model);
+ *     ... what else is written ...
+ *     session_finish(options);
+ *
+ * session_watch: from now on SIGINT, SIGTERM and SIGHUP let fit end after the step at hand, with
+ * CORNU_ERR_INTERRUPTED; a second one ends the program at once. SIGPIPE is ignored, so that a
+ * reader of stdout who leaves does not end the training. Where they say nothing, they are NULLs or
+ * pending errors, which fit reports. */
+CornuCallback *session_watch(const Options *options);
+
+/* --backup DIR: keeps what a stopped training goes on from, and goes on from it; NULL without the
+ * flag. What it keeps stays until session_finish. */
 CornuCallback *session_backup(const Options *options);
+
+/* After fit has failed: if steps have run and no backup has kept them, whether a signal came or
+ * something could not be written (a backup, too), --save gets the model as it stands, and the
+ * message says so. Returns fit's status. A model whose loss is no number is not saved. */
+CornuStatus session_stopped(const Options *options, CornuModel *model);
+
+/* --save FILE. From then on signals do what they usually do; one that came since fit ended ends the
+ * program here, with CORNU_ERR_INTERRUPTED. */
+CornuStatus session_save(const Options *options, CornuModel *model);
+
+/* All files are written: removes the backups. */
+CornuStatus session_finish(const Options *options);
 
 /* The training data, shuffled anew each epoch, in whole batches that a thread gathers ahead. */
 CornuIterator *session_batches(const Options *options, CornuTrainTest *data);

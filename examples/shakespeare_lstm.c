@@ -176,17 +176,18 @@ static CornuStatus train(Run *run)
         .steps_per_epoch = options->steps_per_epoch, .verbose = options->verbose,
         .callbacks = { session_tensorboard(options),
                        options->trace ? cornu_trace(options->trace) : NULL,
-                       session_backup(options) });
-    if (!history) return cornu_error_status();
+                       session_watch(options), session_backup(options) });
+    if (!history) return session_stopped(options, run->model);
 
+    CornuStatus status = session_save(options, run->model);
     const int last = cornu_history_epochs(history) - 1;
     say_optimizer(run);
     say_loss(run, "Training loss", cornu_history_get(history, "loss", last));
     if (run->test)
         say_loss(run, "Validation loss", cornu_history_get(history, "val_loss", last));
     session_fallbacks(run->device, cornu_model_statistics(run->model));
-    CornuStatus status = options->save ? cornu_model_save(run->model, options->save) : CORNU_OK;
     if (!status) status = record(run, history);
+    if (!status) status = session_finish(options);
     cornu_history_free(history);
     return status;
 }

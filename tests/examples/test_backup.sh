@@ -35,7 +35,8 @@ goes_on() {
 
 check "mnist_cnn without a backup" \
     "$programs/mnist_cnn" $small --save whole.safetensors >out 2>err
-for signal in TERM:143 INT:130; do
+cp whole.safetensors mnist.safetensors
+for signal in TERM:143 INT:130 HUP:129; do
     check "mnist_cnn goes on after SIG${signal%:*}" \
         goes_on "${signal#*:}" "${signal%:*}" 'the same command goes on from there' mnist_cnn $small
 done
@@ -63,7 +64,7 @@ at_once() { # at_once SIGNAL STATUS [OUTPUT]
     kill "-$1" $process
     wait $process
     status=$?
-    [ $status = "$2" ] && rmdir kept && [ ! -s err ]
+    [ $status = "$2" ] && [ "$(ls -A kept)" = .cornu-backups ] && [ ! -s err ]
 }
 
 # handled PROCESS NUMBER: whether the process has a handler of its own for the signal, 1 or 0.
@@ -88,10 +89,107 @@ else
     echo "no script" && skipped=$((skipped + 1))
 fi
 
+# ---- What is written after the training ----
+
+# The folder of --save goes while the training runs.
+rm -rf kept
+fails_late() {
+    mkdir gone
+    "$programs/mnist_cnn" $small --backup kept --backup-freq 1 --save gone/model.safetensors \
+        >out 2>err &
+    local process=$!
+    for ((i = 0; i < 3000; i++)); do
+        compgen -G 'kept/backup-*' >/dev/null && break
+        sleep 0.01
+    done
+    rm -rf gone
+    ! wait $process && grep -q '^Epoch 2/2' out && grep -q 'gone/model.safetensors: cannot be' err &&
+        compgen -G 'kept/backup-000002-*' >/dev/null
+}
+check "a model that cannot be saved: the backups stay" fails_late
+saved_then() {
+    "$programs/mnist_cnn" $small --backup kept --save cut.safetensors >out 2>err &&
+        grep -q 'all 2 epochs are done' out && cmp mnist.safetensors cut.safetensors && [ ! -e kept ]
+}
+check "and are gone on from until it is" saved_then
+
+# ---- Without a backup ----
+
+# stops SIGNAL ARGUMENT...: in an epoch of a long training; leaves its exit status, out and err.
+stops() {
+    "$programs/mnist_cnn" --data synthetic --limit 600 --batch-size 50 --epochs 5000 --verbose 2 \
+        "${@:2}" >out 2>err &
+    local process=$!
+    for ((i = 0; i < 3000; i++)); do grep -q '^Epoch 3/' out && break; sleep 0.02; done
+    kill "-$1" $process
+    wait $process
+    status=$?
+}
+saves() { # saves SIGNAL STATUS: the model as it is
+    rm -f stopped.safetensors
+    stops "$1" --save stopped.safetensors
+    [ $status = "$2" ] && grep -q 'epoch [0-9]* of 5000; the model.* is saved in stopped' err &&
+        "$programs/mnist_cnn" $small --epochs 1 --load stopped.safetensors >out 2>err
+}
+for signal in INT:130 TERM:143 HUP:129; do
+    check "SIG${signal%:*} saves the model" saves "${signal%:*}" "${signal#*:}"
+done
+says_how() {
+    stops INT
+    [ $status = 130 ] && grep -q 'nothing is kept of it. --save FILE would have kept' err
+}
+check "without --save it says what would have kept it" says_how
+ignored() {
+    nohup "$programs/mnist_cnn" $small --save hup.safetensors >out 2>err &
+    local process=$!
+    for ((i = 0; i < 3000; i++)); do grep -q '^Epoch 1/' out && break; sleep 0.01; done
+    kill -HUP $process
+    wait $process && cmp mnist.safetensors hup.safetensors
+}
+check "SIGHUP under nohup is ignored" ignored
+
+# A reader of stdout that leaves ends no training.
+left() {
+    rm -f left.safetensors
+    "$programs/mnist_cnn" $small --verbose 1 --save left.safetensors 2>err | head -n 1 >out
+    cmp mnist.safetensors left.safetensors
+}
+check "a closed pipe ends no training" left
+
+# Where the backup cannot be written, --save is tried. A file takes the place of the folder.
+rescued() {
+    rm -rf kept rescued.safetensors
+    "$programs/mnist_cnn" $small --epochs 5000 --backup kept --save rescued.safetensors >out 2>err &
+    local process=$!
+    for ((i = 0; i < 3000; i++)); do
+        compgen -G 'kept/backup-*' >/dev/null && break
+        sleep 0.01
+    done
+    rm -rf kept
+    wait $process
+    [ $? = 1 ] && grep -q 'the model as it stood then is saved in rescued.safetensors' err &&
+        "$programs/mnist_cnn" $small --epochs 1 --load rescued.safetensors >out 2>err
+}
+check "a backup that fails saves the model" rescued
+
+# ---- Other settings ----
+
+other() { # other MESSAGE ARGUMENT...
+    rm -rf kept
+    stopped TERM mnist_cnn $small --backup kept
+    "$programs/mnist_cnn" $small --backup kept "${@:2}" >out 2>err
+    [ $? = 1 ] && grep -q -- "$1" err && compgen -G 'kept/backup-*' >/dev/null
+}
+check "another learning rate is refused" other 'learning_rate was 0.001 and is 0.01' \
+    --learning-rate 0.01
+check "another seed" other 'whose seed is 0, this one.s is 1' --seed 1
+check "another device" other 'device was cpu and is tpu' --device tpu --shards 1
+
 refuses() { # refuses MESSAGE ARGUMENT...
     ! "$programs/mnist_cnn" $small "${@:2}" >out 2>err && grep -q -- "$1" err
 }
 check "a folder that cannot be made" refuses '/dev/null' --backup /dev/null/x
+rm -rf kept
 mkdir kept && echo >kept/backup-000001-00000000.safetensors
 check "a damaged backup, and no other" \
     refuses 'none of its 1 backups can be used; remove them to begin anew' --backup kept

@@ -130,6 +130,16 @@ static bool has_bytes(const char *at, const unsigned char *bytes, size_t size)
 
 /* ---- Memory ---- */
 
+static void limit_files(rlim_t size)
+{
+    struct rlimit limit;
+    getrlimit(RLIMIT_FSIZE, &limit);
+    limit.rlim_cur = size;
+    setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+static bool loses_disk;      /* whole_way: it is full as soon as the training has ended */
+
 /* Building, compiling, a step of fit with its backup, saving. With `again` the backup stays, and
  * the next time is gone on from. */
 static CornuStatus whole_way(bool again)
@@ -150,7 +160,9 @@ static CornuStatus whole_way(bool again)
                                                                    .keep_checkpoint = again) });
         if (!history) status = cornu_error_status();
     }
+    if (loses_disk) limit_files(0);
     if (!status) status = cornu_model_save(model, path);
+    limit_files(RLIM_INFINITY);
     cornu_history_free(history);
     cornu_model_free(model);
     cornu_device_close(device);
@@ -266,14 +278,6 @@ static void flipped_bits(Count *count)
 
 /* ---- Disks ---- */
 
-static void limit_files(rlim_t size)
-{
-    struct rlimit limit;
-    getrlimit(RLIMIT_FSIZE, &limit);
-    limit.rlim_cur = size;
-    setrlimit(RLIMIT_FSIZE, &limit);
-}
-
 /* Saves a model over another one's file, which has these bytes; true if that is told to have failed
  * and the old file is as it was, and alone. */
 static bool fails_to_replace(const unsigned char *old, size_t size)
@@ -300,6 +304,28 @@ static void full_disks(Count *count)
         note(count, fails_to_replace(bytes, size), "files of %zu bytes: %s", (size_t)sizes[i],
              message());
     }
+}
+
+/* The training has ended and its model cannot be written: what is kept gives the same model. */
+static void unsaved_trainings(Count *count)
+{
+    static unsigned char bytes[MAX_FILE];
+    signal(SIGXFSZ, SIG_IGN);
+    if (whole_way(false)) {
+        note(count, false, "with a disk: %s", message());
+        return;
+    }
+    const size_t size = files_read(path, bytes, MAX_FILE);
+    for (int i = 0; i < 2; i++) {
+        unlink(path);
+        loses_disk = true;
+        const CornuStatus status = whole_way(true);
+        loses_disk = false;
+        note(count, status == CORNU_ERR_FILE && access(path, F_OK) && !access(backups, F_OK),
+             "without a disk: %s", message());
+    }
+    note(count, !whole_way(true) && has_bytes(path, bytes, size), "afterwards: %s", message());
+    note(count, !cornu_backup_remove(backups) && access(backups, F_OK), "removed: %s", message());
 }
 
 static void failing_syncs_and_renames(Count *count)
@@ -430,7 +456,8 @@ static void end_processes(Count *count, int number, int wanted, int chain, uint6
             if (status == -1 || status == CORNU_ERR_INTERRUPTED) status = 0;
         }
         if (!status) status = wait_for(start(&machines[m]));
-        const bool same = !status && has_bytes(path, bytes, size) && access(backups, F_OK);
+        /* Killed before it had marked its folder, it leaves it, empty. */
+        const bool same = !status && has_bytes(path, bytes, size) && files_count(backups) == 0;
         for (int i = 0; i < (ended ? ended : 1); i++)
             note(count, same, "signal %d on %s, %s threads: exit status %d, or another model",
                  number, machines[m].device, machines[m].threads, status);
@@ -453,6 +480,7 @@ static const struct {
     { "truncations", truncated_files, 20 },
     { "bit_flips", flipped_bits, 200 },
     { "disk_full", full_disks, 3 },
+    { "unsaved_trainings", unsaved_trainings, 4 },
     { "sync_and_rename", failing_syncs_and_renames, 2 },
     { "read_errors", failing_reads, 10 },
     { "kills", kills, 100 },
