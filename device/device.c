@@ -337,9 +337,17 @@ CornuExecutable *cornu_device_compile(CornuDevice *device, const CornuProgram *p
     return executable;
 }
 
+/* Programs without a user that are kept where memory has no cap. */
+enum { KEPT_UNUSED = 8 };
+
 void cornu_executable_release(CornuExecutable *executable)
 {
-    if (executable) executable->users--;
+    int unused = 0;
+    if (!executable || --executable->users > 0) return;
+    CornuDevice *device = executable->device;
+    for (const CornuExecutable *at = device->executables; at; at = at->next)
+        unused += at->users == 0;
+    if (unused > KEPT_UNUSED) remove_executable(device, find_unused(device));
 }
 
 /* What input or output i is called in a message, written only when there is one. */

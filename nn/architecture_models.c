@@ -106,7 +106,7 @@ json_t *cornu__input_config(const CornuModel *model)
 
 /* ---- In ---- */
 
-/* An InputLayer: its batch_shape, of which the batch may be null, and its dtype and name. */
+/* An InputLayer: its batch_shape, in which null is any extent, and its dtype and name. */
 CornuStatus cornu__read_input(const json_t *value, CornuInputConfig *input)
 {
     const json_t *config = json_object_get(value, "config");
@@ -119,7 +119,7 @@ CornuStatus cornu__read_input(const json_t *value, CornuInputConfig *input)
         return cornu__fail(CORNU_ERR_FORMAT, "batch_shape is not a batch and at least one more "
                            "axis");
     for (size_t i = 0; i < rank; i++) {
-        if (batch_shape[i] < 1 && (i > 0 || batch_shape[i] != CORNU_NONE))
+        if (batch_shape[i] < 1 && batch_shape[i] != CORNU_NONE)
             return cornu__fail(CORNU_ERR_FORMAT, "batch_shape has an extent of %lld",
                                (long long)batch_shape[i]);
         if (i > 0) input->shape[i - 1] = batch_shape[i];

@@ -8,6 +8,7 @@
 #include "../datasets/augment.h"
 #include "../datasets/dataset.h"
 #include "../datasets/iterator.h"
+#include "../datasets/sequences.h"
 #include "../device/device.h"
 #include "../device/log.h"
 #include "../tensor/ops.h"

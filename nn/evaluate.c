@@ -51,13 +51,33 @@ static CornuStatus prepare_one(Output *output, int i, CornuType type)
     return batch->data ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
+/* The rows that are computed for the valid ones of a batch to be predicted: the next power of two,
+ * so that few sizes are compiled whatever sizes come, and at least one for each shard. Rows that the
+ * model insists on stay. */
+static int64_t rows_to_predict(const CornuModel *model, int64_t valid, int64_t batch)
+{
+    const int64_t wanted = cornu_model_batch_size(model);
+    if (wanted != CORNU_NONE) return wanted == valid ? valid : batch;
+    if (!model->compiled) return batch;   /* which the step says */
+    int64_t rows = cornu_device_shards(model->device);
+    while (rows < valid) rows *= 2;
+    return rows < batch ? rows : batch;
+}
+
 /* Runs the step that belongs to mode and the types of a batch, and keeps the predictions. */
 static CornuStatus run_batch(CornuModel *model, CornuSource *source, CornuStepMode mode,
                              const CornuBatch *in, Output *output)
 {
-    const int64_t     valid = in->valid;
-    const CornuArrays arrays = cornu__arrays_of(model, in);
-    CornuStep        *step;
+    const int64_t valid = in->valid;
+    CornuArray    some[CORNU_MAX_COMPONENTS];
+    CornuStep    *step;
+    for (int i = 0; i < in->count; i++) {
+        int64_t *rows = &some[i].type.shape.extent[0];
+        some[i] = in->arrays[i];
+        if (mode == CORNU_STEP_PREDICT) *rows = rows_to_predict(model, valid, *rows);
+    }
+    const CornuBatch  batch = { .arrays = some, .count = in->count, .valid = valid };
+    const CornuArrays arrays = cornu__arrays_of(model, &batch);
     CORNU__TRY(cornu__step(model, mode, &arrays, &step));
     if (mode == CORNU_STEP_TEST) {
         CORNU__TRY(cornu__source_feed(source, step, &arrays, valid));

@@ -34,7 +34,8 @@ typedef struct CornuSymbol CornuSymbol;
 
 typedef struct {
     char        unset;
-    int64_t     shape[CORNU_MAX_RANK];   /* required; without the batch; ends at the first 0 */
+    int64_t     shape[CORNU_MAX_RANK];   /* required; without the batch; ends at the first 0.
+                                            CORNU_NONE: differs from batch to batch */
     int64_t     batch_size;              /* rows that every batch has; default any number    */
     CornuDtype  dtype;                   /* what layers are given: f32 or a whole number's.
                                             Default f32, but whole numbers stay what they are for

@@ -106,6 +106,12 @@ CornuStatus cornu_layer_weight(CornuLayer *layer, const char *name, CornuShape s
                                CornuInitializer initializer, bool non_trainable)
 {
     CornuType type = cornu_type_from(CORNU_F32, shape);
+    CornuText text;
+    for (int i = 0; i < shape.rank; i++)
+        if (shape.extent[i] < 0)   /* or a product with what is not known */
+            return cornu__fail(CORNU_ERR_SHAPE, "%s would be %s, which depends on an extent of the "
+                               "input that is not known; expected one that is", name,
+                               cornu_shape_print(&text, shape));
     CORNU__TRY(cornu_type_check(type));
     int space = layer->weight_count;
     CORNU__TRY(cornu__reserve(&layer->weights, &space, layer->weight_count, 1,
@@ -316,9 +322,10 @@ static CornuStatus check_results(const CornuLayer *layer, CornuTensor *const *y,
     return CORNU_OK;
 }
 
-/* In a graph of the reference device, whose batch is one row. */
-CornuStatus cornu__layer_trace(CornuLayer *layer, const CornuType *in, int in_count,
-                               CornuType *out)
+/* In a graph of the reference device, whose batch is one row; extents that are not known are
+ * `unknown`. */
+static CornuStatus trace(CornuLayer *layer, const CornuType *in, int in_count, int64_t unknown,
+                         CornuType *out)
 {
     CornuStatus  status = CORNU_OK;
     CornuDevice *device = cornu_device_open("reference");
@@ -333,6 +340,8 @@ CornuStatus cornu__layer_trace(CornuLayer *layer, const CornuType *in, int in_co
         for (int i = 0; i < in_count; i++) {
             CornuType type = in[i];
             type.shape.extent[0] = 1;
+            for (int k = 1; k < type.shape.rank; k++)
+                if (type.shape.extent[k] == CORNU_NONE) type.shape.extent[k] = unknown;
             x[i] = cornu_op_constant(graph, type, 0.0);
         }
         if (cornu_layer_call_many(layer, &call, x, in_count, y, out_count))
@@ -342,6 +351,50 @@ CornuStatus cornu__layer_trace(CornuLayer *layer, const CornuType *in, int in_co
     cornu_graph_free(graph);
     cornu_device_close(device);
     return pending ? pending : status;
+}
+
+/* What differs between the results of two traces depends on what is not known. */
+static CornuStatus compare(const CornuLayer *layer, CornuType *out, const CornuType *other)
+{
+    for (int i = 0; i < cornu_layer_outputs(layer); i++) {
+        CornuShape *shape = &out[i].shape;
+        if (shape->rank != other[i].shape.rank)
+            return cornu__fail(CORNU_ERR_SHAPE, "%s: how many axes its output has depends on an "
+                               "extent that is not known", cornu_layer_name(layer));
+        for (int k = 1; k < shape->rank; k++)
+            if (shape->extent[k] != other[i].shape.extent[k]) shape->extent[k] = CORNU_NONE;
+    }
+    return CORNU_OK;
+}
+
+bool cornu__shape_fits(CornuShape given, CornuShape want)
+{
+    bool fits = given.rank == want.rank;
+    for (int i = 1; i < want.rank && fits; i++)
+        fits = want.extent[i] == CORNU_NONE || given.extent[i] == want.extent[i];
+    return fits;
+}
+
+/* An extent that is not known is tried with two numbers. Some layers take no long sequences
+ * (position_embedding), others no short ones (a large kernel): the first two that both fit tell.
+ * They divide by what pools and strides usually are. */
+CornuStatus cornu__layer_trace(CornuLayer *layer, const CornuType *in, int in_count,
+                               CornuType *out)
+{
+    static const int64_t tried[] = { 64, 512, 8 };
+    CornuType    other[CORNU_MAX_LAYER_TENSORS];
+    CornuFailure failure = { .status = CORNU_OK };
+    bool         known = true;
+    for (int i = 0; i < in_count; i++)
+        for (int k = 1; k < in[i].shape.rank; k++) known &= in[i].shape.extent[k] != CORNU_NONE;
+    if (known) return trace(layer, in, in_count, 1, out);
+    for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
+        CornuStatus status = trace(layer, in, in_count, tried[i], out);
+        if (!status) status = trace(layer, in, in_count, 2 * tried[i], other);
+        if (!status) return compare(layer, out, other);
+        if (!failure.status) cornu__failure_keep(&failure, status);
+    }
+    return cornu__failure_tell(&failure);
 }
 
 CornuStatus cornu__layer_declare(CornuLayer *layer, const CornuShape *in, int in_count)

@@ -101,7 +101,8 @@ typedef struct {
     size_t      size;        /* of the layer's own struct, whose first field is a CornuLayer */
 
     /* Declares the weights (cornu_layer_weight) for inputs of this shape; axis 0 is the batch,
-     * CORNU_NONE. Refuses shapes the layer cannot take. May be NULL. */
+     * CORNU_NONE, and so is an extent that may differ from batch to batch. Refuses shapes the layer
+     * cannot take. May be NULL. */
     CornuStatus (*build)(CornuLayer *layer, CornuShape input);
 
     /* In place of build, for a layer whose weights or checks depend on several inputs. */
@@ -207,7 +208,8 @@ struct CornuWeight {
     CornuVariable    *variable;      /* the value after compile, else NULL */
 };
 
-/* For kind->build: declares the next weight, "kernel" of shape `shape`. */
+/* For kind->build: declares the next weight, "kernel" of shape `shape`; CORNU_ERR_SHAPE where that
+ * depends on an extent that is not known. */
 CornuStatus cornu_layer_weight(CornuLayer *layer, const char *name, CornuShape shape,
                                CornuInitializer initializer, bool non_trainable);
 
@@ -250,8 +252,9 @@ void        cornu_layer_free(CornuLayer *layer);
 /* The layer's name or, before it has one, its class in Keras' small letters. */
 const char *cornu_layer_name(const CornuLayer *layer);
 
-/* Builds the layer, draws its weights, and traces it once for inference, which gives its output
- * shape; axis 0 of `input` is CORNU_NONE. Messages begin with the layer's name. */
+/* Builds the layer, draws its weights, and traces it for inference, which gives its output shape;
+ * axis 0 of `input` is CORNU_NONE, and so are extents that are not known. Messages begin with the
+ * layer's name. */
 CornuStatus cornu_layer_build(CornuLayer *layer, CornuShape input);
 CornuStatus cornu_layer_build_many(CornuLayer *layer, const CornuShape *in, int in_count);
 

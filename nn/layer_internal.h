@@ -33,8 +33,9 @@ CornuStatus cornu__layer_build_inner(CornuLayer *layer, int i, CornuShape input)
 /* What kind->build_many says, or kind->build; without the trace that tells shapes. */
 CornuStatus cornu__layer_declare(CornuLayer *layer, const CornuShape *in, int in_count);
 
-/* The types of the results for inputs of these types, axis 0 of all is CORNU_NONE; `out` has room
- * for CORNU_MAX_LAYER_TENSORS. The weights must have been declared. */
+/* The types of the results for inputs of these types, axis 0 of all is CORNU_NONE, and so is what
+ * depends on an extent that is not known; `out` has room for CORNU_MAX_LAYER_TENSORS. The weights
+ * must have been declared. */
 CornuStatus cornu__layer_trace(CornuLayer *layer, const CornuType *in, int in_count,
                                CornuType *out);
 
@@ -162,6 +163,16 @@ CornuActivation  cornu__activation(CornuActivation given, CornuActivation usual)
 /* CORNU_ERR_ARGUMENT, pending, for a number or a kind that names nothing. */
 CornuStatus cornu__check_enums(const char *layer, CornuActivation activation,
                                const CornuInitializer *initializers, int count);
+
+/* Whether an extent is below `least`; one that is not known is not. */
+static inline bool cornu__shorter(int64_t extent, int64_t least)
+{
+    return extent != CORNU_NONE && extent < least;
+}
+
+/* Whether a tensor of the shape `given` is one of `want`, of which axis 0 and extents that are not
+ * known fit any. */
+bool cornu__shape_fits(CornuShape given, CornuShape want);
 
 /* CORNU_ERR_SHAPE unless the input has this rank. */
 CornuStatus cornu__expect_input(CornuShape input, int rank, const char *axes);

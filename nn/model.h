@@ -44,8 +44,9 @@ enum { CORNU_MAX_MODEL_TENSORS = 8 };
 typedef struct {
     char        unset;
     const char *name;                         /* default sequential, sequential_1, … */
-    int64_t     input_shape[CORNU_MAX_RANK];  /* without the batch; ends at the first 0. Absent:
-                                                 the model is built by its first data */
+    int64_t     input_shape[CORNU_MAX_RANK];  /* without the batch; ends at the first 0. CORNU_NONE
+                                                 is an extent that may differ from batch to batch.
+                                                 Absent: the model is built by its first data */
     int64_t     batch_size;                   /* rows that every batch has, as Keras' Input takes
                                                  it; default any number. Stateful layers keep to
                                                  that of their first batch anyhow */
@@ -77,7 +78,8 @@ const char *cornu_model_name(const CornuModel *model);
 int         cornu_model_layer_count(const CornuModel *model);
 CornuLayer *cornu_model_layer(const CornuModel *model, int i);
 bool        cornu_model_built(const CornuModel *model);
-CornuShape  cornu_model_input_shape(const CornuModel *model);  /* axis 0 is CORNU_NONE */
+CornuShape  cornu_model_input_shape(const CornuModel *model);  /* axis 0 is CORNU_NONE, and so are
+                                                                  extents that may differ */
 /* Rows of every batch: .batch_size, or those that stateful layers have begun with; CORNU_NONE. */
 int64_t     cornu_model_batch_size(const CornuModel *model);
 CornuShape  cornu_model_output_shape(const CornuModel *model); /* once built */
@@ -208,7 +210,15 @@ CornuExecutable *cornu_model_train_step(CornuModel *model, CornuType x, CornuTyp
  * the step itself converts them. A data set stays the caller's. One that is not batched, and
  * arrays, are put in batches of batch_size (default 32); with a batched one batch_size is an
  * error. x may lack, or have too many, a last axis of extent 1. A last batch with fewer rows
- * counts exactly as those rows. For several inputs or outputs an element of a data set has a
+ * counts exactly as those rows; cornu_predict computes as many, up to the next power of two. What a
+ * row gives does not depend on the rows beside it, but its last bits may on how many are computed.
+ *
+ * A step is compiled for the size of its batches and for extents of the data that the model leaves
+ * open (CORNU_NONE); the eight used last are kept. All elements of a data set have one shape, which
+ * may differ from that of the data of the next call: sequences of several lengths are padded to
+ * one, or given in a data set for each length.
+ *
+ * For several inputs or outputs an element of a data set has a
  * component for each, inputs first, and arrays are given as .xs and .ys.
  *
  * Sample weights multiply the values of losses and weighted metrics: a further component of a data

@@ -379,6 +379,20 @@ static void name_value(CornuOnnx *to, const char *in, const char *out)
     cornu__end_field(&to->nodes, node);
 }
 
+/* What is written of layers depends on the extents of their inputs. */
+static CornuStatus check_known(const CornuSymbol *input)
+{
+    const CornuShape shape = input->type.shape;
+    CornuText        text;
+    for (int i = 1; i < shape.rank; i++)
+        if (shape.extent[i] == CORNU_NONE)
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: the input is %s, of which .onnx files "
+                               "have only the batch open; expected extents that are known",
+                               cornu_layer_name(input->node->layer),
+                               cornu_shape_print(&text, shape));
+    return CORNU_OK;
+}
+
 static CornuStatus put_graph(CornuOnnx *to, CornuMessage *graph)
 {
     const CornuModel *model = to->model;
@@ -388,6 +402,7 @@ static CornuStatus put_graph(CornuOnnx *to, CornuMessage *graph)
     Name              inner;
     for (int i = 0; i < model->input_count; i++) {
         const char *given = cornu_layer_name(model->inputs[i]->node->layer);
+        CORNU__TRY(check_known(model->inputs[i]));
         const bool  whole = cornu__model_keeps_numbers(model, i);
         put_value(graph, 11, given, whole ? CORNU_ONNX_INT32 : CORNU_ONNX_FLOAT,
                   open_batch(model->inputs[i]));

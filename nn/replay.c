@@ -191,7 +191,7 @@ static CornuTensor *replay(CornuLayer *layer, const CornuCall *call, CornuTensor
         CornuShape got = cornu_tensor_shape(in[i]), want = model->inputs[i]->type.shape;
         CornuText  a, b;
         got.extent[0] = CORNU_NONE;
-        if (!cornu_shape_equal(got, want))
+        if (!cornu__shape_fits(got, want))
             return cornu__fail_null(CORNU_ERR_SHAPE, "%s: input %d is %s, expected %s",
                                     layer->name, i, cornu_shape_print(&a, got),
                                     cornu_shape_print(&b, want));

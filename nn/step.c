@@ -47,13 +47,14 @@ static CornuStatus adapt(const CornuModel *model, int input, CornuShape *shape)
 {
     const CornuShape given = *shape, want = model->inputs[input]->type.shape;
     CornuShape       adapted = want;
-    adapted.extent[0] = given.extent[0];
+    for (int i = 0; i < want.rank && i < given.rank; i++)
+        if (want.extent[i] == CORNU_NONE) adapted.extent[i] = given.extent[i];
     const int last = want.rank - 1;
     bool      fits = given.rank == want.rank ||
                 (given.rank == want.rank - 1 && want.extent[last] == 1) ||
                 (given.rank == want.rank + 1 && given.extent[given.rank - 1] == 1);
     for (int i = 1; i < want.rank && i < given.rank; i++)
-        fits &= given.extent[i] == want.extent[i];
+        fits &= want.extent[i] == CORNU_NONE || given.extent[i] == want.extent[i];
     CornuText a, b;
     if (!fits)
         return cornu__fail(CORNU_ERR_SHAPE, "%s: %s is %s, the model's input %s",
@@ -466,6 +467,32 @@ static CornuStep *new_step(const CornuModel *model, CornuStepMode mode, const Co
     return step;
 }
 
+/* Steps of a mode that are kept, for batches of so many sizes and lengths. */
+enum { KEPT_STEPS = 8 };
+
+/* To the front: the last ones of the list were used least recently. */
+static void use(CornuModel *model, CornuStep *step)
+{
+    CornuStep **link = &model->steps;
+    while (*link && *link != step) link = &(*link)->next;
+    if (*link) *link = step->next;
+    step->next = model->steps;
+    model->steps = step;
+}
+
+/* Evicts the step of this mode that was used least recently where there are too many. */
+static void evict(CornuModel *model, CornuStepMode mode)
+{
+    int kept = 0;
+    for (CornuStep **link = &model->steps; *link; link = &(*link)->next) {
+        CornuStep *step = *link;
+        if (step->mode != mode || ++kept <= KEPT_STEPS) continue;
+        *link = step->next;
+        step_free(step);
+        return;
+    }
+}
+
 CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, const CornuArrays *arrays,
                         CornuStep **step)
 {
@@ -473,6 +500,7 @@ CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, const CornuArrays
     CornuStep *old = model->steps;
     while (old && (old->mode != mode || !has_types(old, arrays))) old = old->next;
     if (old && cornu_graph_is_current(old->graph)) {
+        use(model, old);
         *step = old;
         return CORNU_OK;
     }
@@ -492,8 +520,8 @@ CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, const CornuArrays
     static const char *const does[] = { "trains", "tests", "tests and predicts", "predicts" };
     cornu__log(CORNU_LOG_INFO, "%s: a new step that %s with batches of %lld rows",
                model->base.name, does[mode], (long long)arrays->x[0].type.shape.extent[0]);
-    fresh->next = model->steps;
-    model->steps = fresh;
+    use(model, fresh);
+    evict(model, mode);
     *step = fresh;
     return CORNU_OK;
 }

@@ -113,10 +113,11 @@ CornuStatus cornu__input_check(const CornuInputConfig *config, const char *who, 
     *type = (CornuType){ .dtype = config->dtype, .shape = { 1, { CORNU_NONE } } };
     for (int i = 0; i < CORNU_MAX_RANK && config->shape[i]; i++) {
         const int64_t extent = config->shape[i];
-        if (i == CORNU_MAX_RANK - 1 || extent < 1 || extent > INT32_MAX)
+        const bool    known = extent != CORNU_NONE;
+        if (i == CORNU_MAX_RANK - 1 || (known && (extent < 1 || extent > INT32_MAX)))
             return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%sshape[%d] is %lld; expected at most %d "
-                               "extents from 1 to %d", who, prefix, i, (long long)extent,
-                               CORNU_MAX_RANK - 1, INT32_MAX);
+                               "extents from 1 to %d, or CORNU_NONE", who, prefix, i,
+                               (long long)extent, CORNU_MAX_RANK - 1, INT32_MAX);
         type->shape.extent[type->shape.rank++] = extent;
     }
     if (config->batch_size < 0 || config->batch_size > INT32_MAX)

@@ -67,7 +67,7 @@ CornuStatus cornu__window_fits(const CornuKernelWindow *window, CornuShape input
     CornuText      text;
     CORNU__TRY(cornu__expect_input(input, 4, "(B, H, W, C)"));
     for (int i = 0; i < 2 && window->padding == CORNU_VALID; i++)
-        if (dilation[i] * (size[i] - 1) + 1 > input.extent[i + 1])
+        if (cornu__shorter(input.extent[i + 1], dilation[i] * (size[i] - 1) + 1))
             return cornu__fail(CORNU_ERR_SHAPE, "the input %s is smaller than the kernel "
                                "(%lld, %lld) with dilation (%lld, %lld)",
                                cornu_shape_print(&text, input), (long long)size[0],
@@ -81,7 +81,7 @@ CornuStatus cornu__row_window_fits(const CornuKernelWindow *window, CornuShape i
     const int64_t reach = window->dilation[1] * (window->size[1] - 1) + 1;
     CornuText     text;
     CORNU__TRY(cornu__expect_input(input, 3, "(B, T, C)"));
-    if (window->padding != CORNU_VALID || reach <= input.extent[1]) return CORNU_OK;
+    if (window->padding != CORNU_VALID || !cornu__shorter(input.extent[1], reach)) return CORNU_OK;
     return cornu__fail(CORNU_ERR_SHAPE, "the input %s is shorter than the kernel's %lld steps",
                        cornu_shape_print(&text, input), (long long)reach);
 }

@@ -82,7 +82,7 @@ static CornuStatus cropping_build(CornuLayer *layer, CornuShape input)
     CORNU__TRY(cornu__expect_input(input, 4, "(B, H, W, C)"));
     for (int i = 0; i < 2; i++) {
         const int64_t *cropping = config->cropping[i];
-        if (cropping[0] + cropping[1] >= input.extent[i + 1])
+        if (cornu__shorter(input.extent[i + 1], cropping[0] + cropping[1] + 1))
             return cornu__fail(CORNU_ERR_SHAPE, "the input is %s, nothing of which is left without "
                                "%lld and %lld %s", cornu_shape_print(&text, input),
                                (long long)cropping[0], (long long)cropping[1],
@@ -190,7 +190,7 @@ static CornuStatus sequence_cropping_build(CornuLayer *layer, CornuShape input)
     const int64_t  first = cornu__integer(cropping[0], 0);
     CornuText      text;
     CORNU__TRY(cornu__expect_input(input, 3, "(B, T, C)"));
-    if (first + cropping[1] < input.extent[1]) return CORNU_OK;
+    if (!cornu__shorter(input.extent[1], first + cropping[1] + 1)) return CORNU_OK;
     return cornu__fail(CORNU_ERR_SHAPE, "the input is %s, nothing of which is left without %lld "
                        "and %lld steps", cornu_shape_print(&text, input), (long long)first,
                        (long long)cropping[1]);

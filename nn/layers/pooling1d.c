@@ -11,7 +11,7 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
     const CornuPooling1dConfig *config = &((Pooling1d *)layer)->config;
     CornuText                   text;
     CORNU__TRY(cornu__expect_input(input, 3, "(B, T, C)"));
-    if (config->padding == CORNU_VALID && config->pool_size > input.extent[1])
+    if (config->padding == CORNU_VALID && cornu__shorter(input.extent[1], config->pool_size))
         return cornu__fail(CORNU_ERR_SHAPE, "the input %s is shorter than the pool of %lld steps",
                            cornu_shape_print(&text, input), (long long)config->pool_size);
     return CORNU_OK;

@@ -11,7 +11,7 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
     CORNU__TRY(cornu__expect_input(input, 4, "(B, H, W, C)"));
     CornuText text;
     for (int i = 0; i < 2 && config->padding == CORNU_VALID; i++)
-        if (config->pool_size[i] > input.extent[i + 1])
+        if (cornu__shorter(input.extent[i + 1], config->pool_size[i]))
             return cornu__fail(CORNU_ERR_SHAPE,
                                "the input %s is smaller than the pool (%lld, %lld)",
                                cornu_shape_print(&text, input), (long long)config->pool_size[0],

@@ -56,7 +56,10 @@ static CornuStatus build(CornuLayer *layer, CornuShape input)
     const CornuShape to = target(layer, CORNU_NONE);
     int64_t          have = 1, want = 1;
     bool             open = false;
-    for (int i = 1; i < input.rank; i++) have *= input.extent[i];
+    for (int i = 1; i < input.rank; i++) {
+        if (input.extent[i] == CORNU_NONE) return CORNU_OK;   /* each batch tells */
+        have *= input.extent[i];
+    }
     for (int i = 1; i < to.rank; i++) {
         open |= to.extent[i] == CORNU_NONE;
         if (to.extent[i] > 0) want *= to.extent[i];
