@@ -35,7 +35,7 @@ typedef struct {
     int64_t     line;
     Reading    *column;        /* owned */
     char      **field;         /* owned: one of each column */
-    int         columns, space;
+    int         columns, space, line_space;
 } Reader;
 
 /* "FILE: line 7, column age: …", or without a column. */
@@ -216,6 +216,19 @@ static CornuStatus other_kind(const Reader *reader, const Reading *column, const
                 column->first, (long long)column->first_line, is_no);
 }
 
+/* Of a word that is none of the categories. */
+static CornuStatus note_unknown(const Reader *reader, const Reading *column, const char *text,
+                                int64_t line)
+{
+    if (reader->config->unknown == CORNU_UNKNOWN_REFUSED)
+        return fail(reader, CORNU_ERR_VALUE, line, column, "\"%.99s\" is none of the %d "
+                    "categories of the table that was learnt from", text,
+                    column->like->category_count);
+    if (column->to->unknown++) return CORNU_OK;
+    column->to->first_unknown = cornu__copy_text(text);
+    return column->to->first_unknown ? CORNU_OK : CORNU_ERR_MEMORY;
+}
+
 /* Puts a value behind those of the column. */
 static CornuStatus store(Reader *reader, Reading *column, char *text, int64_t line)
 {
@@ -232,10 +245,7 @@ static CornuStatus store(Reader *reader, Reading *column, char *text, int64_t li
     CORNU__TRY(cornu__reserve(&column->to->value, &column->value_space, row, 1, sizeof number));
     if (column->kind == WORDS && column->like) {
         number = category_of(text, column->like->category, column->like->category_count);
-        if (number < 0.0)
-            return fail(reader, CORNU_ERR_VALUE, line, column, "\"%.99s\" is none of the %d "
-                        "categories of the table that was learnt from", text,
-                        column->like->category_count);
+        if (number < 0.0) CORNU__TRY(note_unknown(reader, column, text, line));
     } else if (column->kind == WORDS) {
         CORNU__TRY(cornu__reserve(&column->word, &column->word_space, row, 1,
                                   sizeof *column->word));
@@ -277,8 +287,13 @@ static CornuStatus read_rows(Reader *reader)
         for (int c = 0; c < reader->columns && !missing; c++)
             if (reader->column[c].to)
                 CORNU__TRY(store(reader, &reader->column[c], reader->field[c], line));
-        if (missing) table->dropped++;
-        else table->rows++;
+        if (missing) {
+            table->dropped++;
+            continue;
+        }
+        CORNU__TRY(cornu__reserve(&table->line, &reader->line_space, table->rows, 1,
+                                  sizeof *table->line));
+        table->line[table->rows++] = line;
     }
     if (table->rows) return CORNU_OK;
     return cornu__fail(CORNU_ERR_DATA, "%s: no rows%s", table->name,
@@ -325,6 +340,55 @@ static CornuStatus finish_columns(Reader *reader)
             CORNU__TRY(copy_category(column->to, column->like->category[i], &space));
     }
     return CORNU_OK;
+}
+
+/* ---- Schemas ---- */
+
+/* A line: a name, and its categories in their order. */
+static CornuStatus read_schema_line(Reader *reader, int *columns_space)
+{
+    CornuTable   *table = reader->table;
+    const int64_t line = reader->line;
+    char         *text;
+    bool          last;
+    int           space = 0;
+    CORNU__TRY(cornu__reserve(&table->column, columns_space, table->columns, 1,
+                              sizeof *table->column));
+    CORNU__TRY(next_field(reader, &text, &last));
+    if (!*text || cornu__table_column(table, text) >= 0 || table->columns == CORNU_MAX_TABLE_COLUMNS)
+        return fail(reader, CORNU_ERR_FORMAT, line, NULL, "column \"%.99s\" is %s", text,
+                    !*text ? "without a name" : table->columns == CORNU_MAX_TABLE_COLUMNS
+                                                    ? "one too many" : "there twice");
+    CornuColumn *column = &table->column[table->columns++];
+    *column = (CornuColumn){ .name = cornu__copy_text(text) };
+    if (!column->name) return CORNU_ERR_MEMORY;
+    while (!last) {
+        CORNU__TRY(next_field(reader, &text, &last));
+        const int count = column->category_count;
+        if (count && strcmp(column->category[count - 1], text) >= 0)
+            return fail(reader, CORNU_ERR_FORMAT, line, NULL, "categories are not sorted");
+        CORNU__TRY(copy_category(column, text, &space));
+    }
+    return CORNU_OK;
+}
+
+CornuTable *cornu_table_schema_parse(const char *schema)
+{
+    if (cornu__refused()) return NULL;
+    CornuTable *table = cornu__allocate(1, sizeof *table);
+    char       *text = schema ? cornu__copy_text(schema) : NULL;
+    if (table) table->name = cornu__copy_text("the table's schema");
+    Reader      reader = { .table = table, .line = 1, .delimiter = ',', .at = text };
+    int         space = 0;
+    CornuStatus status = !schema ? cornu__fail(CORNU_ERR_ARGUMENT, "table: no schema is given")
+                       : !text || !table || !table->name ? CORNU_ERR_MEMORY : CORNU_OK;
+    while (!status && next_line(&reader)) status = read_schema_line(&reader, &space);
+    if (!status && table->columns == 0)
+        status = cornu__fail(CORNU_ERR_FORMAT, "%s: has no columns", table->name);
+    cornu__release(text);
+    if (!status) return cornu__loaded(table);
+    cornu_table_free(table);
+    return cornu__loaded(NULL);
 }
 
 /* ---- The whole ---- */

@@ -28,6 +28,10 @@ typedef struct CornuTable CornuTable;
 /* What becomes of a row where a value is missing: the table is refused, or the row left out. */
 typedef enum { CORNU_MISSING_REFUSED, CORNU_MISSING_DROPPED } CornuMissing;
 
+/* What becomes, with .like, of a word that is none of the categories: the table is refused, or the
+ * word's index is -1 and its one-hot columns are all 0. */
+typedef enum { CORNU_UNKNOWN_REFUSED, CORNU_UNKNOWN_KEPT } CornuUnknown;
+
 typedef struct {
     char               unset;
     const char        *file;        /* required */
@@ -40,6 +44,7 @@ typedef struct {
     const CornuTable  *like;        /* new data for a model that learnt from that table: its columns
                                        are read as far as they are there, with its categories,
                                        others not; .categories then do not count */
+    CornuUnknown       unknown;
 } CornuTableConfig;
 
 enum { CORNU_MAX_TABLE_COLUMNS = 16384, CORNU_MAX_TABLE_BYTES = 1 << 29 };
@@ -67,6 +72,13 @@ int64_t     cornu_table_dropped(const CornuTable *table);
 int         cornu_table_columns(const CornuTable *table);
 const char *cornu_table_column_name(const CornuTable *table, int column);
 
+/* The line of the file that a row begins on; the first one is 1, the column names'. */
+int64_t cornu_table_line(const CornuTable *table, int64_t row);
+
+/* How many rows of a column have a word that is none of the categories, and in *first, if there are
+ * any, the first of these words, which is the table's. */
+int64_t cornu_table_unknown(const CornuTable *table, int column, const char **first);
+
 /* The column of a name; -1 and CORNU_ERR_ARGUMENT, not pending, naming the nearest one. */
 int cornu_table_find(const CornuTable *table, const char *name);
 
@@ -92,6 +104,21 @@ typedef struct {
 #define cornu_table_take(...) \
     cornu_table_take_from(&(CornuTableTakeConfig){ .unset = 0, __VA_ARGS__ })
 CornuStatus cornu_table_take_from(const CornuTableTakeConfig *config);
+
+/*
+ * What a model's file keeps of a table, to read new data by: a CSV line for each column, its name
+ * and then its categories, none of numbers.
+ *
+ *     area
+ *     town,Bonn,"Halle, Saale",Ulm
+ *
+ * cornu_table_schema writes it, of the columns named up to a NULL (NULL: all), into memory that
+ * free() frees; NULL, not pending, and CORNU_ERR_ARGUMENT for a column that is not there.
+ * cornu_table_schema_parse makes a table without rows of it, for .like; NULL and an error, not
+ * pending, CORNU_ERR_FORMAT for a text that is not one.
+ */
+char       *cornu_table_schema(const CornuTable *table, const char *const *columns);
+CornuTable *cornu_table_schema_parse(const char *schema);
 
 #ifdef __cplusplus
 }

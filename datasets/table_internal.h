@@ -9,11 +9,14 @@ typedef struct {
     double *value;            /* of each row: a number, or the index of a category */
     char  **category;         /* sorted */
     int     category_count;   /* 0: the column holds numbers */
+    int64_t unknown;          /* rows whose word is no category, and the first such word */
+    char   *first_unknown;
 } CornuColumn;
 
 struct CornuTable {
     char        *name;        /* for messages */
     CornuColumn *column;
+    int64_t     *line;        /* of each row */
     int          columns, rows;
     int64_t      dropped;
 };

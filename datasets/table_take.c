@@ -14,9 +14,11 @@ void cornu_table_free(CornuTable *table)
         for (int i = 0; i < column->category_count; i++) cornu__release(column->category[i]);
         cornu__release(column->category);
         cornu__release(column->value);
+        cornu__release(column->first_unknown);
         cornu__release(column->name);
     }
     cornu__release(table->column);
+    cornu__release(table->line);
     cornu__release(table->name);
     cornu__release(table);
 }
@@ -35,6 +37,18 @@ const char *const *cornu_table_categories(const CornuTable *table, int column, i
     const bool there = column >= 0 && column < table->columns;
     *count = there ? table->column[column].category_count : 0;
     return there ? (const char *const *)table->column[column].category : NULL;
+}
+
+int64_t cornu_table_line(const CornuTable *table, int64_t row)
+{
+    return row >= 0 && row < table->rows ? table->line[row] : 0;
+}
+
+int64_t cornu_table_unknown(const CornuTable *table, int column, const char **first)
+{
+    const bool there = column >= 0 && column < table->columns;
+    *first = there ? table->column[column].first_unknown : NULL;
+    return there ? table->column[column].unknown : 0;
 }
 
 int cornu__table_column(const CornuTable *table, const char *name)
@@ -102,10 +116,10 @@ static CornuStatus put(const CornuTableTakeConfig *config, const CornuColumn *co
         return cornu__fail(CORNU_ERR_VALUE, "%s: column %s, row %d is %.17g, which %s does not "
                            "hold", config->table->name, column->name, row + 1, value,
                            cornu_dtype_name(config->dtype));
-    if (width_of(config, column) > 1)
+    if (!config->one_hot || !column->category_count)
+        cornu_array_set(to, at, value);
+    else if (value >= 0.0)   /* else a word that is none of them */
         cornu_array_set(to, at + (int64_t)value, 1.0);
-    else   /* a category that is the only one is there in every row */
-        cornu_array_set(to, at, config->one_hot && column->category_count ? 1.0 : value);
     return CORNU_OK;
 }
 
@@ -138,4 +152,58 @@ CornuStatus cornu_table_take_from(const CornuTableTakeConfig *config)
     if (status) cornu__release(to.data);
     else *config->to = to;
     return status;
+}
+
+/* ---- Schemas ---- */
+
+typedef struct {
+    char *bytes;
+    int   size, space;
+} Text;
+
+static CornuStatus append(Text *text, const char *bytes, size_t size)
+{
+    CORNU__TRY(cornu__reserve(&text->bytes, &text->space, text->size, (int)size, 1));
+    if (size) memcpy(text->bytes + text->size, bytes, size);
+    text->size += (int)size;
+    return CORNU_OK;
+}
+
+/* In quotes where it would be read as something else without. */
+static CornuStatus append_field(Text *text, const char *field)
+{
+    const size_t length = strlen(field);
+    const bool   plain = length && !strpbrk(field, ",\"\r\n") && !strchr(" \t", field[0]) &&
+                         !strchr(" \t", field[length - 1]);
+    if (plain) return append(text, field, length);
+    CORNU__TRY(append(text, "\"", 1));
+    for (const char *c = field; *c; c++)
+        CORNU__TRY(append(text, *c == '"' ? "\"\"" : c, *c == '"' ? 2 : 1));
+    return append(text, "\"", 1);
+}
+
+static CornuStatus append_column(Text *text, const CornuColumn *column)
+{
+    CORNU__TRY(append_field(text, column->name));
+    for (int i = 0; i < column->category_count; i++) {
+        CORNU__TRY(append(text, ",", 1));
+        CORNU__TRY(append_field(text, column->category[i]));
+    }
+    return append(text, "\n", 1);
+}
+
+char *cornu_table_schema(const CornuTable *table, const char *const *columns)
+{
+    const CornuTableTakeConfig config = { .table = table, .columns = columns };
+    Text text = { .bytes = NULL };
+    int  count;
+    int *chosen = choose(&config, &count);
+    CornuStatus status = chosen ? CORNU_OK : cornu_error_status();
+    for (int i = 0; i < count && !status; i++)
+        status = append_column(&text, &table->column[chosen[i]]);
+    if (!status) status = append(&text, "", 1);
+    cornu__release(chosen);
+    if (!status) return text.bytes;
+    cornu__release(text.bytes);
+    return NULL;
 }

@@ -1,4 +1,8 @@
-/* Trains a small convolutional network on pictures of one's own: a folder for each class. */
+/*
+ * Trains a small convolutional network on pictures of one's own: a folder for each class. The model
+ * takes pixels of 0 to 255; its file names the classes and says that pictures are resized for it,
+ * which is what build/predict reads.
+ */
 #include <stdio.h>
 
 #include <cornu/cornu.h>
@@ -11,31 +15,43 @@ typedef struct {
     int64_t     image_size;
     double      validation_split;
     bool        no_cache;
-    int         classes;   /* what was found */
 } Pictures;
 
-/* One of the two parts, or all pictures, kept in memory unless --no-cache. */
-static CornuDataset *open_subset(const Options *options, Pictures *pictures, CornuSubset subset)
+/* One of the two parts, or all pictures. */
+static CornuDataset *open_subset(const Options *options, const Pictures *pictures,
+                                 CornuSubset subset)
 {
+    int           classes;
     CornuDataset *dataset = cornu_image_folder(
         options->arguments[0], .image_size = { pictures->image_size },
         .color_mode = pictures->color_mode[0] == 'g' ? CORNU_COLOR_GRAYSCALE : CORNU_COLOR_RGB,
         .seed = (uint64_t)options->seed, .subset = subset,
         .validation_split = subset == CORNU_SUBSET_ALL ? 0.0 : pictures->validation_split);
-    const char *const *names = cornu_image_folder_class_names(dataset, &pictures->classes);
+    const char *const *names = cornu_image_folder_class_names(dataset, &classes);
     if (dataset)
         printf("%lld pictures%s", (long long)cornu_dataset_count(dataset),
                subset == CORNU_SUBSET_VALIDATION ? " for validation\n" : " of");
-    for (int c = 0; c < pictures->classes && subset != CORNU_SUBSET_VALIDATION; c++)
-        printf(" %s%s", names[c], c + 1 < pictures->classes ? "," : "\n");
-    return !dataset || pictures->no_cache ? dataset : cornu_dataset_cache(dataset);
+    for (int c = 0; c < classes && subset != CORNU_SUBSET_VALIDATION; c++)
+        printf(" %s%s", names[c], c + 1 < classes ? "," : "\n");
+    return dataset;
 }
 
-static CornuModel *build(const Pictures *pictures)
+/* What goes into its file with it: which class is which, and how images are prepared. */
+static CornuStatus describe(CornuModel *model, const char *const *names, int classes)
 {
+    const CornuStatus status = cornu_model_set_class_names(model, names, classes);
+    return status ? status : cornu_model_set_note(model, "images", "resized");
+}
+
+static CornuModel *build(const Options *options, const Pictures *pictures,
+                         const CornuDataset *data)
+{
+    int                      classes;
+    const char *const *const names = cornu_image_folder_class_names(data, &classes);
     const int64_t size = pictures->image_size, channels = pictures->color_mode[0] == 'g' ? 1 : 3;
-    CornuModel   *model = cornu_sequential(.name = "image_folder", .input_scale = 1.0 / 255.0,
+    CornuModel   *model = cornu_sequential(.name = "image_folder",
                                            .input_shape = { size, size, channels });
+    cornu_model_add(model, cornu_rescaling(1.0 / 255.0, .dtype = "float32"));
     cornu_model_add(model, cornu_conv2d(32, 3, .activation = CORNU_RELU));
     cornu_model_add(model, cornu_max_pooling2d(2));
     cornu_model_add(model, cornu_conv2d(64, 3, .activation = CORNU_RELU));
@@ -43,8 +59,10 @@ static CornuModel *build(const Pictures *pictures)
     cornu_model_add(model, cornu_conv2d(64, 3, .activation = CORNU_RELU));
     cornu_model_add(model, cornu_flatten());
     cornu_model_add(model, cornu_dense(64, .activation = CORNU_RELU));
-    cornu_model_add(model, cornu_dense(pictures->classes, .activation = CORNU_SOFTMAX));
-    return model;
+    cornu_model_add(model, cornu_dense(classes, .activation = CORNU_SOFTMAX));
+    if (!options->save || describe(model, names, classes) == CORNU_OK) return model;
+    cornu_model_free(model);
+    return NULL;
 }
 
 static CornuStatus train(const Options *options, CornuModel *model, CornuDataset *data,
@@ -93,7 +111,11 @@ int main(int argc, char **argv)
         : open_subset(&options, &pictures, split ? CORNU_SUBSET_TRAINING : CORNU_SUBSET_ALL);
     CornuDataset *validation = data && split
         ? open_subset(&options, &pictures, CORNU_SUBSET_VALIDATION) : NULL;
-    CornuModel   *model = data && (validation || !split) ? build(&pictures) : NULL;
+    CornuModel   *model = data && (validation || !split) ? build(&options, &pictures, data) : NULL;
+    if (!pictures.no_cache) {   /* which does not know the classes' names */
+        data = cornu_dataset_cache(data);
+        if (validation) validation = cornu_dataset_cache(validation);
+    }
     CornuStatus   status = model ? train(&options, model, data, validation, device)
                                  : cornu_error_status();
     cornu_model_free(model);

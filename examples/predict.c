@@ -1,24 +1,37 @@
-/* Which digit is it? Reads pictures and prints, per line,
+/* What is in a picture? Reads pictures and prints, per line,
  * FILE <tab> CLASS <tab> PROBABILITY <tab> second:p <tab> third:p */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cornu/cornu.h>
 #include <cornu/datasets/digit.h>
 #include <cornu/datasets/image.h>
+#include <cornu/datasets/image_folder.h>
 
 #include "session.h"
 
-enum { PIXELS = CORNU_DIGIT_SIZE * CORNU_DIGIT_SIZE, MAX_CLASSES = 1000 };
+/* What the model takes and gives: read once, used for each picture. */
+typedef struct {
+    CornuModel *model;
+    bool        digits;          /* its pictures are those of MNIST, else they are resized */
+    CornuType   picture;         /* u8 (H, W, C) */
+    int         classes;
+    uint8_t    *pixels;          /* owned, as is what follows */
+    float      *probabilities;
+} Reader;
 
-/* The picture as the model wants it: 28x28 bytes, white on black. */
-static CornuStatus read_digit(const char *path, uint8_t pixels[PIXELS])
+/* The picture as the model wants it: a digit 28x28, white on black; another one resized. */
+static CornuStatus read_picture(Reader *reader, const char *path)
 {
-    CornuArray image;
-    CornuStatus status = cornu_image_load(path, 1, &image);
+    CornuArray  image;
+    CornuStatus status = cornu_image_load(path, (int)reader->picture.shape.extent[2], &image);
     if (status) return status;
-    status = cornu_digit_prepare(image, pixels);
+    status = reader->digits
+        ? cornu_digit_prepare(image, reader->pixels)
+        : cornu_image_resize(image, CORNU_IMAGE_BILINEAR, false,
+                             cornu_array_from(reader->pixels, reader->picture));
     free(image.data);
     return status ? cornu_error_set(status, "%s: %s", path, cornu_error_message()) : CORNU_OK;
 }
@@ -39,71 +52,104 @@ static CornuStatus check_numbers(const float *probabilities, int classes, const 
 {
     for (int c = 0; c < classes; c++)
         if (!isfinite(probabilities[c]))
-            return cornu_error_set(CORNU_ERR_VALUE, "%s: the probability of class %d is no finite "
-                                   "number; the model's weights may hold such", path, c);
+            return cornu_error_set(CORNU_ERR_VALUE, "%s: the probability of class %d is not "
+                                   "finite; weights of the model may not be either", path, c);
     return CORNU_OK;
 }
 
-static CornuStatus predict(CornuModel *model, const char *path)
+/* Its name, or where the model has none its number. */
+static void print_class(const CornuModel *model, int c)
 {
-    static float   probabilities[MAX_CLASSES];
-    static uint8_t pixels[PIXELS];
-    const int  classes = (int)cornu_model_output_shape(model).extent[1];
-    CornuShape shape = cornu_model_input_shape(model);
+    const char *name = cornu_model_class_name(model, c);
+    if (name) fputs(name, stdout);
+    else printf("%d", c);
+}
+
+static CornuStatus predict(Reader *reader, const char *path)
+{
+    float *const probabilities = reader->probabilities;
+    const int    classes = reader->classes;
+    CornuShape   shape = cornu_model_input_shape(reader->model);
     shape.extent[0] = 1;
-    const CornuArray x = cornu_array_from(pixels, cornu_type_from(CORNU_U8, shape));
+    const CornuArray x = cornu_array_from(reader->pixels, cornu_type_from(CORNU_U8, shape));
     const CornuArray to = cornu_array(probabilities, CORNU_F32, 1, classes);
-    CornuStatus status = read_digit(path, pixels);
-    if (!status) status = cornu_predict_on_batch(model, x, to);
+    CornuStatus status = read_picture(reader, path);
+    if (!status) status = cornu_predict_on_batch(reader->model, x, to);
     if (!status) status = check_numbers(probabilities, classes, path);
     if (status) return status;
     double p;
-    int best = take_best(probabilities, classes, &p);
-    printf("%s\t%d\t%.4f", path, best, p);
+    int    best = take_best(probabilities, classes, &p);
+    printf("%s\t", path);
+    print_class(reader->model, best);
+    printf("\t%.4f", p);
     for (int rank = 1; rank < 3 && rank < classes; rank++) {
         best = take_best(probabilities, classes, &p);
-        printf("\t%d:%.4f", best, p);
+        putchar('\t');
+        print_class(reader->model, best);
+        printf(":%.4f", p);
     }
     putchar('\n');
     return CORNU_OK;
 }
 
-/* Whether its input is a 28x28 image and its output is classes. */
-static CornuStatus check_fit(const CornuModel *model, const char *path)
+/* Whether the model turns images into classes. Grey 28x28 images are digits unless a note says
+ * that its images were resized. */
+static CornuStatus open_reader(Reader *reader, CornuModel *model, const char *path)
 {
-    CornuText input, output;
+    CornuText        texts[2];
     const CornuShape in = cornu_model_input_shape(model), out = cornu_model_output_shape(model);
-    int64_t pixels = 1;
-    for (int i = 1; i < in.rank && pixels <= PIXELS; i++)
-        pixels *= in.extent[i];
-    if (pixels == PIXELS && out.rank == 2 && out.extent[1] <= MAX_CLASSES) return CORNU_OK;
-    return cornu_error_set(CORNU_ERR_SHAPE, "%s turns %s into %s, expected 28x28 images and at "
-                           "most %d classes", path, cornu_shape_print(&input, in),
-                           cornu_shape_print(&output, out), MAX_CLASSES);
+    const char      *images = cornu_model_note(model, "images");
+    const bool       resized = images && !strcmp(images, "resized");
+    const int64_t    channels = in.rank == 4 ? in.extent[3] : 1;
+    const bool       flat = in.rank == 2 && in.extent[1] == CORNU_DIGIT_SIZE * CORNU_DIGIT_SIZE;
+    const bool       image = (in.rank == 3 || in.rank == 4) && (channels == 1 || channels == 3) &&
+                             in.extent[1] <= CORNU_IMAGE_EXTENT && in.extent[2] <= CORNU_IMAGE_EXTENT;
+    if (!(flat || image) || out.rank != 2 || out.extent[1] < 2 ||
+        out.extent[1] > CORNU_MAX_FOLDER_CLASSES)
+        return cornu_error_set(CORNU_ERR_SHAPE, "%s turns %s into %s, expected images, grey or in "
+                               "colour, and 2 to %d classes", path,
+                               cornu_shape_print(&texts[0], in), cornu_shape_print(&texts[1], out),
+                               CORNU_MAX_FOLDER_CLASSES);
+    const int64_t height = flat ? CORNU_DIGIT_SIZE : in.extent[1];
+    const int64_t width = flat ? CORNU_DIGIT_SIZE : in.extent[2];
+    reader->model = model;
+    reader->digits = !resized && channels == 1 && height == CORNU_DIGIT_SIZE &&
+                     width == CORNU_DIGIT_SIZE;
+    reader->picture = cornu_type(CORNU_U8, height, width, channels);
+    reader->classes = (int)out.extent[1];
+    reader->pixels = malloc(cornu_type_bytes(reader->picture));
+    reader->probabilities = malloc((size_t)reader->classes * sizeof *reader->probabilities);
+    if (reader->pixels && reader->probabilities) return CORNU_OK;
+    return cornu_error_set(CORNU_ERR_MEMORY, "no memory for a picture and its classes");
 }
 
 int main(int argc, char **argv)
 {
     Options options = { .shards = 1 };   /* one picture at a time */
     const Program program = {
-        .name = "predict", .purpose = "Names the digit in each picture (PNG or JPEG).",
-        .groups = OPTIONS_MACHINE, .arguments = "MODEL.safetensors IMAGE...",
+        .name = "predict", .groups = OPTIONS_MACHINE, .arguments = "MODEL IMAGE...",
         .least_arguments = 2,
+        .purpose = "Says what is in each picture (PNG or JPEG), by a model that mnist_cnn, "
+                   "fashion_mnist_cnn\nor image_folder saved, or another one that classifies "
+                   "images of 0 to 255.",
     };
     const int usage = options_parse(&options, &program, argc, argv);
     if (usage >= 0) return usage;
 
+    Reader       reader = { .model = NULL };
     CornuStatus  status = session_begin(&options);
     CornuDevice *device = status ? NULL
         : cornu_device_open(options.device, .threads = (int)options.threads,
                             .shards = (int)options.shards,
-                              .precision = session_precision(&options));
+                            .precision = session_precision(&options));
     CornuModel  *model = status ? NULL : cornu_model_load(options.arguments[0]);
     if (!status) status = cornu_compile(model, .device = device);
-    if (!status) status = check_fit(model, options.arguments[0]);
+    if (!status) status = open_reader(&reader, model, options.arguments[0]);
     int failed = 0;
     for (int i = 1; i < options.argument_count && !status; i++)
-        failed |= session_end("predict", predict(model, options.arguments[i]));
+        failed |= session_end("predict", predict(&reader, options.arguments[i]));
+    free(reader.pixels);
+    free(reader.probabilities);
     cornu_model_free(model);
     cornu_device_close(device);
     return session_end("predict", status) | failed;

@@ -1,11 +1,15 @@
 /*
  * Learns one column of a table of one's own from the others, with a small network: a number
- * (regression) or a category (classification). Numbers are brought to mean 0 and deviation 1, words
- * become a column for each.
+ * (regression) or a category (classification); and predicts that column of new tables.
+ *
+ * The model takes numbers as they are in the file, and words as a column of 0 or 1 for each; its
+ * first layer brings them to mean 0 and deviation 1, its last one brings a number back to the
+ * target's. Notes in its file say what the columns are: "inputs" and "target" (cornu_table_schema).
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cornu/cornu.h>
 #include <cornu/datasets/table.h>
@@ -17,14 +21,23 @@ enum { HIDDEN = 64 };
 typedef struct {
     const char *target, *task, *delimiter;
     double      test_split;
-    bool        drop_missing;
+    bool        drop_missing, predict;
 } Settings;
 
-/* Mean and deviation of each column of x, and of a target that is a number. */
+/* Mean and variance of each column of x, and of a target that is a number. */
 typedef struct {
     int64_t columns;
-    double *mean, *deviation;   /* owned, columns + 1: the last are the target's */
+    double *mean, *variance;   /* owned, columns + 1: the last are the target's */
 } Scales;
+
+static CornuTable *load_table(const Options *options, const Settings *settings,
+                              CornuTableConfig config)
+{
+    config.file = options->arguments[0];
+    config.delimiter = settings->delimiter[0];
+    if (settings->drop_missing) config.missing = CORNU_MISSING_DROPPED;
+    return cornu_table_load_from(&config);
+}
 
 /* ---- The data ---- */
 
@@ -43,7 +56,33 @@ static CornuDataset *rows_of(const Settings *settings, const CornuTable *table, 
     return cornu_dataset_cache(cornu_dataset_shuffle(cornu_dataset_own_arrays(arrays, 2), seed));
 }
 
-/* Of the rows that are learnt from, in two passes. A column of one value gets a deviation of 1. */
+/* The network computes in f32, which holds no squares of larger or smaller numbers. */
+static CornuStatus check_scale(const char *column, double variance)
+{
+    const double deviation = sqrt(variance);
+    if (deviation >= 1e-15 && deviation <= 1e15) return CORNU_OK;
+    return cornu_error_set(CORNU_ERR_DATA, "column %s has a standard deviation of %.3g, expected "
+                           "1e-15 to 1e15: give it in another unit", column, deviation);
+}
+
+/* Names the column whose numbers are too large or small. */
+static CornuStatus check_scales(const Settings *settings, const CornuTable *table,
+                                const Scales *scales)
+{
+    CornuStatus status = check_scale(settings->target, scales->variance[scales->columns]);
+    int64_t     at = 0;
+    for (int c = 0; c < cornu_table_columns(table) && !status; c++) {
+        const char *name = cornu_table_column_name(table, c);
+        int         categories;
+        cornu_table_categories(table, c, &categories);
+        if (!strcmp(name, settings->target)) continue;
+        if (!categories) status = check_scale(name, scales->variance[at]);
+        at += categories ? categories : 1;
+    }
+    return status;
+}
+
+/* Of the rows that are learnt from, in two passes. A column of one value gets a variance of 1. */
 static CornuStatus measure(CornuDataset *data, Scales *scales)
 {
     const int64_t columns = cornu_dataset_type(data, 0).shape.extent[0];
@@ -52,8 +91,8 @@ static CornuStatus measure(CornuDataset *data, Scales *scales)
     CornuStatus    status = iterator ? CORNU_OK : cornu_error_status();
     scales->columns = columns;
     scales->mean = calloc((size_t)columns + 1, sizeof *scales->mean);
-    scales->deviation = calloc((size_t)columns + 1, sizeof *scales->deviation);
-    if (!status && (!scales->mean || !scales->deviation))
+    scales->variance = calloc((size_t)columns + 1, sizeof *scales->variance);
+    if (!status && (!scales->mean || !scales->variance))
         status = cornu_error_set(CORNU_ERR_MEMORY, "no room for %lld columns", (long long)columns);
     for (int pass = 0; pass < 2 && !status; pass++) {
         const CornuBatch *row = NULL;
@@ -63,52 +102,84 @@ static CornuStatus measure(CornuDataset *data, Scales *scales)
                 const double x = c < columns ? cornu_array_get(row->arrays[0], c)
                                              : cornu_array_get(row->arrays[1], 0);
                 if (pass == 0) scales->mean[c] += x / rows;
-                else scales->deviation[c] += (x - scales->mean[c]) * (x - scales->mean[c]) / rows;
+                else scales->variance[c] += (x - scales->mean[c]) * (x - scales->mean[c]) / rows;
             }
     }
     for (int64_t c = 0; c <= columns && !status; c++)
-        scales->deviation[c] = scales->deviation[c] > 0.0 ? sqrt(scales->deviation[c]) : 1.0;
+        if (scales->variance[c] == 0.0) scales->variance[c] = 1.0;
     cornu_iterator_free(iterator);
     return status;
 }
 
-static CornuStatus scale_row(void *context, CornuSample sample, const CornuArray *in,
-                             const CornuArray *out)
-{
-    (void)sample;
-    const Scales *scales = context;
-    const float  *from = in[0].data;
-    float        *to = out[0].data;
-    for (int64_t c = 0; c < scales->columns; c++)
-        to[c] = (float)((from[c] - scales->mean[c]) / scales->deviation[c]);
-    double y = cornu_array_get(in[1], 0);
-    if (in[1].type.dtype == CORNU_F32)
-        y = (y - scales->mean[scales->columns]) / scales->deviation[scales->columns];
-    cornu_array_set(out[1], 0, y);
-    return CORNU_OK;
-}
-
 /* ---- The network ---- */
 
-static CornuModel *build(int64_t columns, int classes)
+static CornuStatus set_statistic(CornuModel *model, const char *path, const double *numbers)
 {
-    CornuModel *model = cornu_sequential(.name = "table", .input_shape = { columns });
+    CornuWeight  *weight = cornu_model_find_weight(model, path);
+    const int64_t count = weight ? cornu_type_count(weight->type) : 0;
+    CornuArray    array = cornu_array(malloc((size_t)count * sizeof(float)), CORNU_F32, count);
+    if (!weight || !array.data)
+        return cornu_error_set(CORNU_ERR_MEMORY, "no memory for %s", path);
+    for (int64_t c = 0; c < count; c++) ((float *)array.data)[c] = (float)numbers[c];
+    const CornuStatus status = cornu_weight_write(weight, array);
+    free(array.data);
+    return status;
+}
+
+/* What is not to be rounded to bfloat16 says float32: numbers as they are in the file, say years. */
+static CornuModel *build(const Scales *scales, int classes)
+{
+    const int64_t columns = scales->columns;
+    CornuModel   *model = cornu_sequential(.name = "table", .input_shape = { columns });
+    cornu_model_add(model, cornu_normalization(.name = "normalization", .dtype = "float32"));
     cornu_model_add(model, cornu_dense(HIDDEN, .activation = CORNU_RELU));
     cornu_model_add(model, cornu_dense(HIDDEN, .activation = CORNU_RELU));
-    cornu_model_add(model, classes ? cornu_dense(classes, .activation = CORNU_SOFTMAX)
-                                   : cornu_dense(1));
+    if (classes) {
+        cornu_model_add(model, cornu_dense(classes, .activation = CORNU_SOFTMAX));
+    } else {
+        cornu_model_add(model, cornu_dense(1, .dtype = "float32"));
+        cornu_model_add(model, cornu_rescaling(sqrt(scales->variance[columns]),
+                                               scales->mean[columns], .dtype = "float32"));
+    }
+    if (set_statistic(model, "normalization/mean", scales->mean) ||
+        set_statistic(model, "normalization/variance", scales->variance)) {
+        cornu_model_free(model);
+        return NULL;
+    }
     return model;
 }
 
-static CornuStatus train(const Options *options, CornuDevice *device, CornuDataset *data,
-                         CornuDataset *test, const Scales *scales, int classes)
+/* What --predict needs to know of the columns. */
+static CornuStatus describe(CornuModel *model, const Settings *settings, const CornuTable *table)
 {
-    double         results[2];
-    const double   unit = scales->deviation[scales->columns];
-    CornuModel    *model = build(scales->columns, classes);
-    CornuStatus    status = cornu_compile(
+    const int         columns = cornu_table_columns(table);
+    const char *const target[] = { settings->target, NULL };
+    const char      **inputs = calloc((size_t)columns, sizeof *inputs);   /* up to a NULL */
+    for (int c = 0, count = 0; inputs && c < columns; c++) {
+        const char *name = cornu_table_column_name(table, c);
+        if (strcmp(name, settings->target) != 0) inputs[count++] = name;
+    }
+    char       *input_schema = inputs ? cornu_table_schema(table, inputs) : NULL;
+    char       *target_schema = cornu_table_schema(table, target);
+    CornuStatus status = input_schema && target_schema ? CORNU_OK
+        : cornu_error_set(CORNU_ERR_MEMORY, "no memory for the columns' names");
+    if (!status) status = cornu_model_set_note(model, "inputs", input_schema);
+    if (!status) status = cornu_model_set_note(model, "target", target_schema);
+    free(input_schema);
+    free(target_schema);
+    free(inputs);
+    return status;
+}
+
+/* A number's loss is the mean square in units of its variance, 1 for always guessing the mean. */
+static CornuStatus train(const Options *options, CornuDevice *device, CornuModel *model,
+                         CornuDataset *data, CornuDataset *test, double variance, int classes)
+{
+    double      results[2];
+    CornuStatus status = cornu_compile(
         model, .optimizer = cornu_adam(.learning_rate = options->learning_rate), .device = device,
         .loss = classes ? CORNU_SPARSE_CATEGORICAL_CROSSENTROPY : CORNU_MEAN_SQUARED_ERROR,
+        .loss_weights = { classes ? 1.0 : 1.0 / variance },
         .metrics = { classes ? CORNU_ACCURACY : NULL },
         .steps_per_execution = options->steps_per_execution,
         .gradient_norm = options->gradient_norm,
@@ -119,12 +190,11 @@ static CornuStatus train(const Options *options, CornuDevice *device, CornuDatas
         printf("Test loss: %.4f\nTest accuracy: %.4f\n", results[0], results[1]);
     else if (!status)
         printf("Test error: %.4g, root of the mean square (always guessing the mean: %.4g)\n",
-               sqrt(results[0]) * unit, unit);
-    cornu_model_free(model);
+               sqrt(results[0] * variance), sqrt(variance));
     return status;
 }
 
-/* ---- All of it ---- */
+/* ---- Learning ---- */
 
 /* Whether the target is a category. It must be what --task asks for, if it does. */
 static CornuStatus find_task(const Settings *settings, const CornuTable *table, int *classes)
@@ -158,14 +228,242 @@ static CornuStatus learn(const Options *options, const Settings *settings, Cornu
     CornuDataset *data = cornu_dataset_take(cornu_dataset_retain(all), rows - tested);
     CornuDataset *test = cornu_dataset_skip(all, rows - tested);
     status = data && test ? measure(data, &scales) : cornu_error_status();
-    data = cornu_dataset_map(data, scale_row, &scales, NULL, 0);
-    test = cornu_dataset_map(test, scale_row, &scales, NULL, 0);
-    if (!status) status = data && test ? train(options, device, data, test, &scales, classes)
-                                       : cornu_error_status();
+    if (!status) status = check_scales(settings, table, &scales);
+    CornuModel *model = status ? NULL : build(&scales, classes);
+    if (!status && !model) status = cornu_error_status();
+    if (!status && options->save) status = describe(model, settings, table);
+    if (!status)
+        status = train(options, device, model, data, test, scales.variance[scales.columns],
+                       classes);
+    cornu_model_free(model);
     cornu_dataset_free(data);
     cornu_dataset_free(test);
     free(scales.mean);
-    free(scales.deviation);
+    free(scales.variance);
+    return status;
+}
+
+/* ---- Predicting ---- */
+
+/* What the model's file says of its columns, as tables without rows. */
+typedef struct {
+    CornuTable        *inputs, *target;
+    const char        *name;         /* the target's */
+    const char *const *categories;   /* its, or NULL */
+    int                classes;      /* 0: a number */
+} Columns;
+
+static CornuStatus read_columns(const Options *options, const CornuModel *model, Columns *columns)
+{
+    const char *inputs = cornu_model_note(model, "inputs");
+    const char *target = cornu_model_note(model, "target");
+    if (!inputs || !target)
+        return cornu_error_set(CORNU_ERR_FORMAT, "%s: does not say which columns it takes, "
+                               "expected a model that table --save has written", options->load);
+    columns->inputs = cornu_table_schema_parse(inputs);
+    columns->target = columns->inputs ? cornu_table_schema_parse(target) : NULL;
+    if (!columns->target) return cornu_error_status();
+    columns->name = cornu_table_column_name(columns->target, 0);
+    columns->categories = cornu_table_categories(columns->target, 0, &columns->classes);
+    return CORNU_OK;
+}
+
+/* In quotes where CSV needs them. */
+static void print_field(const char *text)
+{
+    const bool plain = *text && !strpbrk(text, ",\"\r\n") && *text != ' ' &&
+                       text[strlen(text) - 1] != ' ';
+    if (plain) {
+        fputs(text, stdout);
+        return;
+    }
+    putchar('"');
+    for (; *text; text++) {
+        if (*text == '"') putchar('"');
+        putchar(*text);
+    }
+    putchar('"');
+}
+
+/* A line for each row: where it stands in the file, and its prediction. */
+static CornuStatus print_predictions(const Columns *columns, const CornuTable *table,
+                                     const float *y)
+{
+    fputs("line,", stdout);
+    print_field(columns->name);
+    puts(columns->classes ? ",probability" : "");
+    const int width = columns->classes ? columns->classes : 1;
+    for (int64_t row = 0; row < cornu_table_rows(table); row++) {
+        const float *values = y + row * width;
+        const int    best = (int)cornu_predicted_class(values, width);
+        if (best < 0)
+            return cornu_error_set(CORNU_ERR_VALUE, "line %lld: the prediction is not a number; "
+                                   "weights of the model may not be finite",
+                                   (long long)cornu_table_line(table, row));
+        printf("%lld,", (long long)cornu_table_line(table, row));
+        if (!columns->classes) {
+            printf("%.7g\n", (double)values[0]);
+            continue;
+        }
+        print_field(columns->categories[best]);
+        printf(",%.4f\n", (double)values[best]);
+    }
+    return CORNU_OK;
+}
+
+/* What a reader of the predictions should know, on stderr. */
+static void tell_of_rows(const CornuTable *table)
+{
+    const int64_t rows = cornu_table_rows(table);
+    for (int c = 0; c < cornu_table_columns(table); c++) {
+        const char   *first;
+        const int64_t unknown = cornu_table_unknown(table, c, &first);
+        if (unknown)
+            fprintf(stderr, "table: column %s: %lld of %lld rows hold a word that the training "
+                    "data did not, such as \"%s\"; it is taken for none of the known ones\n",
+                    cornu_table_column_name(table, c), (long long)unknown, (long long)rows, first);
+    }
+    const int64_t dropped = cornu_table_dropped(table);
+    if (dropped)
+        fprintf(stderr, "table: %lld row%s left out for %s\n", (long long)dropped,
+                dropped == 1 ? " is" : "s are", dropped == 1 ? "a missing value"
+                                                             : "missing values");
+}
+
+/* If the file has the target, too: how near the predictions are, on stderr, over the rows where
+ * both are there, which their lines tell. */
+static void compare(const Options *options, const Settings *settings, const Columns *columns,
+                    const CornuTable *table, const float *y)
+{
+    CornuArray  truth = { .data = NULL };
+    CornuTable *told = cornu_table_load(options->arguments[0], .like = columns->target,
+                                        .delimiter = settings->delimiter[0],
+                                        .unknown = CORNU_UNKNOWN_KEPT,
+                                        .missing = CORNU_MISSING_DROPPED);
+    CornuStatus status = told ? CORNU_OK : cornu_error_status();
+    const bool  there = !status && cornu_table_columns(told) == 1;
+    if (there) status = cornu_table_take(told, &truth);
+    const int     width = columns->classes ? columns->classes : 1;
+    const float  *values = truth.data;
+    int64_t       compared = 0, right = 0;
+    double        squares = 0.0;
+    for (int64_t a = 0, b = 0; values && a < cornu_table_rows(table); a++) {
+        while (cornu_table_line(told, b) && cornu_table_line(told, b) < cornu_table_line(table, a))
+            b++;
+        if (cornu_table_line(told, b) != cornu_table_line(table, a)) continue;
+        const double difference = (double)y[a * width] - (double)values[b];
+        right += cornu_predicted_class(y + a * width, width) == (int64_t)values[b];
+        squares += difference * difference;
+        compared++;
+    }
+    if (status && status != CORNU_ERR_DATA)   /* that is: without a row that has a value */
+        fprintf(stderr, "table: nothing is compared: %s\n", cornu_error_message());
+    else if (compared && columns->classes)
+        fprintf(stderr, "Accuracy: %.4f, of %lld rows that have %s\n",
+                (double)right / (double)compared, (long long)compared, columns->name);
+    else if (compared)
+        fprintf(stderr, "Error: %.4g, root of the mean square, of %lld rows that have %s\n",
+                sqrt(squares / (double)compared), (long long)compared, columns->name);
+    free(truth.data);
+    cornu_table_free(told);
+}
+
+/* The rows as the model takes them, all columns found by their names. */
+static CornuStatus take_inputs(const CornuModel *model, const Columns *columns,
+                               const CornuTable *table, CornuArray *x)
+{
+    const int    count = cornu_table_columns(columns->inputs);
+    const char **names = calloc((size_t)count + 1, sizeof *names);
+    if (!names) return cornu_error_set(CORNU_ERR_MEMORY, "no memory for %d columns", count);
+    for (int c = 0; c < count; c++) names[c] = cornu_table_column_name(columns->inputs, c);
+    const CornuStatus status = cornu_table_take(table, x, .columns = names, .one_hot = true);
+    free(names);
+    if (status == CORNU_ERR_ARGUMENT)
+        return cornu_error_set(status, "%s, which the model was trained with",
+                               cornu_error_message());
+    if (status) return status;
+    const int64_t    width = x->type.shape.extent[1];
+    const int64_t    outputs = columns->classes ? columns->classes : 1;
+    const CornuShape in = cornu_model_input_shape(model), out = cornu_model_output_shape(model);
+    CornuText        texts[2];
+    if (in.rank == 2 && in.extent[1] == width && out.rank == 2 && out.extent[1] == outputs)
+        return CORNU_OK;
+    return cornu_error_set(CORNU_ERR_FORMAT, "the model turns %s into %s, but its columns are "
+                           "%lld numbers to predict %lld from", cornu_shape_print(&texts[0], in),
+                           cornu_shape_print(&texts[1], out), (long long)width,
+                           (long long)outputs);
+}
+
+static CornuStatus predict_rows(const Options *options, const Settings *settings,
+                                CornuModel *model, const Columns *columns)
+{
+    CornuArray  x = { .data = NULL };
+    float      *y = NULL;
+    CornuTable *table = load_table(options, settings, (CornuTableConfig){
+        .like = columns->inputs, .unknown = CORNU_UNKNOWN_KEPT });
+    CornuStatus   status = table ? take_inputs(model, columns, table, &x) : cornu_error_status();
+    const int64_t rows = status ? 0 : cornu_table_rows(table);
+    const int64_t width = columns->classes ? columns->classes : 1;
+    if (!status && !(y = malloc((size_t)(rows * width) * sizeof *y)))
+        status = cornu_error_set(CORNU_ERR_MEMORY, "no room for %lld predictions",
+                                 (long long)rows);
+    if (!status)
+        status = cornu_predict(model, .x = x, .to = cornu_array(y, CORNU_F32, rows, width),
+                               .batch_size = options->batch_size, .verbose = CORNU_SILENT);
+    if (!status) status = print_predictions(columns, table, y);
+    if (!status) {
+        fflush(stdout);
+        tell_of_rows(table);
+        compare(options, settings, columns, table, y);
+    }
+    free(x.data);
+    free(y);
+    cornu_table_free(table);
+    return status;
+}
+
+static CornuStatus predict(const Options *options, const Settings *settings)
+{
+    Columns      columns = { .inputs = NULL };
+    CornuStatus  status = session_begin(options);
+    CornuDevice *device = status ? NULL
+        : cornu_device_open(options->device, .threads = (int)options->threads,
+                            .shards = (int)options->shards,
+                            .precision = session_precision(options));
+    CornuModel *model = device ? cornu_model_load(options->load) : NULL;
+    if (!status) status = model ? CORNU_OK : cornu_error_status();
+    if (!status) status = read_columns(options, model, &columns);
+    if (!status) status = cornu_compile(model, .device = device);
+    if (!status) status = predict_rows(options, settings, model, &columns);
+    cornu_table_free(columns.inputs);
+    cornu_table_free(columns.target);
+    cornu_model_free(model);
+    cornu_device_close(device);
+    return status;
+}
+
+/* ---- All of it ---- */
+
+/* What is wrong with the flags together, or NULL. */
+static const char *check_flags(const Options *options, const Settings *settings)
+{
+    if (settings->delimiter[1]) return "--delimiter has several characters, expected one";
+    if (!settings->predict)
+        return settings->target ? NULL : "--target is missing, expected the name of a column";
+    return !options->load ? "--predict needs a model, --load FILE"
+         : settings->target ? "--target is for training; with --predict the model knows its own"
+         : options->save ? "--predict trains nothing, so there is nothing to --save" : NULL;
+}
+
+static CornuStatus train_on_file(const Options *options, const Settings *settings)
+{
+    const char *const words[] = { settings->task[0] == 'c' ? settings->target : NULL, NULL };
+    CornuDevice *device = session_open(options);
+    CornuTable  *table = !device ? NULL
+        : load_table(options, settings, (CornuTableConfig){ .categories = words });
+    CornuStatus  status = table ? learn(options, settings, device, table) : cornu_error_status();
+    cornu_table_free(table);
+    cornu_device_close(device);
     return status;
 }
 
@@ -176,7 +474,7 @@ int main(int argc, char **argv)
     Options       options = { .epochs = 50, .batch_size = 32, .learning_rate = 1e-3 };
     const Option  extra[] = {
         { "target", OPTION_TEXT, &settings.target, "COLUMN", "what is learnt, by its name in the "
-          "first line; required", 0, 0, NULL },
+          "first line; required for training", 0, 0, NULL },
         { "task", OPTION_CHOICE, &settings.task, "NAME", "auto: numbers are regressed, words "
           "classified", 0, 0, tasks },
         { "test-split", OPTION_NUMBER, &settings.test_split, "X", "the part of the rows that is "
@@ -185,28 +483,22 @@ int main(int argc, char **argv)
           NULL },
         { "drop-missing", OPTION_SWITCH, &settings.drop_missing, "", "leave out rows with a "
           "missing value; else they are refused", 0, 0, NULL },
+        { "predict", OPTION_SWITCH, &settings.predict, "", "predict the target of FILE.csv with "
+          "the model of --load, as CSV on stdout", 0, 0, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Program program = {
         .name = "table", .extra = extra, .arguments = "FILE.csv", .least_arguments = 1,
         .groups = OPTIONS_MACHINE | OPTIONS_TRAINING | OPTIONS_SEED | OPTIONS_FIT,
-        .purpose = "Learns a column of a CSV table from the others.",
+        .purpose = "Learns a column of a CSV table from the others, and predicts it for new rows.",
     };
     const int usage = options_parse(&options, &program, argc, argv);
     if (usage >= 0) return usage;
-    if (!settings.target || settings.delimiter[1]) {
-        fprintf(stderr, "table: %s\n\nTry 'table --help'.\n",
-                settings.target ? "--delimiter has several characters, expected one"
-                                : "--target is missing, expected the name of a column");
+    const char *wrong = check_flags(&options, &settings);
+    if (wrong) {
+        fprintf(stderr, "table: %s\n\nTry 'table --help'.\n", wrong);
         return 2;
     }
-    const char *const words[] = { settings.task[0] == 'c' ? settings.target : NULL, NULL };
-    CornuDevice *device = session_open(&options);
-    CornuTable  *table = !device ? NULL : cornu_table_load(
-        options.arguments[0], .delimiter = settings.delimiter[0], .categories = words,
-        .missing = settings.drop_missing ? CORNU_MISSING_DROPPED : CORNU_MISSING_REFUSED);
-    CornuStatus  status = table ? learn(&options, &settings, device, table) : cornu_error_status();
-    cornu_table_free(table);
-    cornu_device_close(device);
-    return session_end("table", status);
+    return session_end("table", settings.predict ? predict(&options, &settings)
+                                                 : train_on_file(&options, &settings));
 }

@@ -90,8 +90,10 @@ while read -r program arguments; do
         done
         arguments="$arguments --epochs 1" ;;
     build/table)
-        awk 'BEGIN { print "x,COLUMN"; for (i = 0; i < 60; i++) print i % 7 "," i % 5 }' \
-            > "$folder/FILE.csv"
+        for file in FILE NEW; do
+            awk 'BEGIN { print "x,COLUMN"; for (i = 0; i < 60; i++) print i % 7 "," i % 5 }' \
+                > "$folder/$file.csv"
+        done
         arguments="$arguments --epochs 1" ;;
     build/explain) arguments="$arguments $less" ;;
     *) arguments="$arguments --data synthetic --limit $images --epochs 1 $less" ;;

@@ -132,6 +132,79 @@ static void test_new_data_like_the_old(void **state)
     cornu_table_free(old);
 }
 
+static void test_unknown_words_are_kept_if_asked(void **state)
+{
+    (void)state;
+    CornuArray  x;
+    const char *first;
+    CornuTable *old = must(parse(animals));
+    CornuTable *table = must(PARSE("age,kind\n9,cow\n8,dog\n,cat\n7,emu\n", .like = old,
+                                   .unknown = CORNU_UNKNOWN_KEPT,
+                                   .missing = CORNU_MISSING_DROPPED));
+    assert_int_equal(cornu_table_take(table, &x, .columns = LIST("kind")), CORNU_OK);
+    expect_f32(x, 3, 1, (float[]){ -1, 1, -1 });
+    assert_int_equal(cornu_table_take(table, &x, .one_hot = true), CORNU_OK);
+    expect_f32(x, 3, 4, (float[]){ 9, 0, 0, 0, 8, 0, 1, 0, 7, 0, 0, 0 });
+    assert_int_equal(cornu_table_unknown(table, 1, &first), 2);
+    assert_string_equal(first, "cow");
+    assert_int_equal(cornu_table_unknown(table, 0, &first), 0);
+    assert_null(first);
+    const int64_t lines[] = { 2, 3, 5, 0 };
+    for (int row = 0; row < 4; row++)
+        assert_int_equal(cornu_table_line(table, row), lines[row]);
+    cornu_table_free(table);
+    cornu_table_free(old);
+}
+
+/* ---- Schemas ---- */
+
+static void test_a_schema_reads_new_data_as_the_table_did(void **state)
+{
+    (void)state;
+    static const char text[] = "a,\"b, \"\"c\"\"\",\" d\",e\n"
+                               "1,\"x,y\",\"two\nlines\",one\n2,\" z\",\"\"\"q\",one\n";
+    CornuArray  x, y;
+    CornuTable *table = must(parse(text));
+    char       *schema = cornu_table_schema(table, NULL);
+    assert_string_equal(schema, "a\n\"b, \"\"c\"\"\",\" z\",\"x,y\"\n"
+                                "\" d\",\"\"\"q\",\"two\nlines\"\ne,one\n");
+    CornuTable *like = must(cornu_table_schema_parse(schema));
+    assert_int_equal(cornu_table_rows(like), 0);
+    CornuTable *again = must(PARSE(text, .like = like));
+    assert_int_equal(cornu_table_take(table, &x, .one_hot = true), CORNU_OK);
+    assert_int_equal(cornu_table_take(again, &y, .one_hot = true), CORNU_OK);
+    assert_true(cornu_type_equal(x.type, y.type));
+    assert_memory_equal(x.data, y.data, cornu_type_bytes(x.type));
+    free(x.data), free(y.data), free(schema);
+    cornu_table_free(again);
+    cornu_table_free(like);
+
+    schema = cornu_table_schema(table, LIST("e", "a"));
+    assert_string_equal(schema, "e,one\na\n");
+    free(schema);
+    assert_null(cornu_table_schema(table, LIST("f")));
+    cornu_table_free(table);
+}
+
+static void test_bad_schemas(void **state)
+{
+    (void)state;
+    static const struct { const char *schema, *message; } bad[] = {
+        { "", "has no columns" }, { "a\n,b\n", "line 2: column \"\" is without a name" },
+        { "a\na,b\n", "line 2: column \"a\" is there twice" },
+        { "a,c,b\n", "line 1: categories are not sorted" },
+        { "a,b,b\n", "line 1: categories are not sorted" }, { "\"a", "a quote has no end" },
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_null(cornu_table_schema_parse(bad[i].schema));
+        assert_int_equal(cornu_error_status(), CORNU_ERR_FORMAT);
+        if (!strstr(cornu_error_message(), bad[i].message))
+            fail_msg("\"%s\" does not contain \"%s\"", cornu_error_message(), bad[i].message);
+    }
+    assert_null(cornu_table_schema_parse(NULL));
+    assert_int_equal(cornu_error_status(), CORNU_ERR_ARGUMENT);
+}
+
 static void test_files(void **state)
 {
     (void)state;
@@ -238,6 +311,21 @@ static void test_without_memory(void **state)
         allocations_fail_after(NEVER);
         if (!table) assert_int_equal(cornu_error_status(), CORNU_ERR_MEMORY);
     }
+    char       *schema = NULL;
+    CornuTable *like = NULL;
+    for (int64_t allowed = 0; !schema; allowed++) {
+        allocations_fail_after(allowed);
+        schema = cornu_table_schema(table, NULL);
+        allocations_fail_after(NEVER);
+    }
+    for (int64_t allowed = 0; !like; allowed++) {
+        allocations_fail_after(allowed);
+        like = cornu_table_schema_parse(schema);
+        allocations_fail_after(NEVER);
+        if (!like) assert_int_equal(cornu_error_status(), CORNU_ERR_MEMORY);
+    }
+    cornu_table_free(like);
+    free(schema);
     for (int64_t allowed = 0; !x.data; allowed++) {
         allocations_fail_after(allowed);
         const CornuStatus status = cornu_table_take(table, &x);
@@ -256,6 +344,9 @@ int main(void)
         cmocka_unit_test(test_categories_that_look_like_numbers),
         cmocka_unit_test(test_rows_with_missing_values_are_left_out_if_asked),
         cmocka_unit_test(test_new_data_like_the_old),
+        cmocka_unit_test(test_unknown_words_are_kept_if_asked),
+        cmocka_unit_test(test_a_schema_reads_new_data_as_the_table_did),
+        cmocka_unit_test(test_bad_schemas),
         cmocka_unit_test(test_files),
         cmocka_unit_test(test_locales_do_not_matter),
         cmocka_unit_test(test_bad_tables),

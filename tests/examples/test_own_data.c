@@ -1,5 +1,6 @@
-/* build/image_folder and build/table on data of one's own: drawn digits as pictures in class
- * folders, the twenty published ones, and tables whose columns follow a rule. */
+/* build/image_folder, build/predict and build/table on data of one's own, from training to new
+ * files: drawn digits as pictures in class folders, the twenty published ones, and tables whose
+ * columns follow a rule. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +15,10 @@
 
 #include <cmocka.h>
 
+#include "../../datasets/image_folder.h"
+#include "../../datasets/iterator.h"
 #include "../../datasets/synthetic.h"
+#include "../../datasets/table.h"
 #include "../datasets/files.h"
 
 enum { SIZE = 28, PIXELS = SIZE * SIZE, OUTPUT = 1 << 16, ARGUMENTS = 4 * FILES_PATH };
@@ -76,6 +80,82 @@ static void test_drawn_digits_are_learnt(void **state)
              "--validation-split 0 --verbose 2", folder);
     must_run("image_folder", arguments);
     assert_null(strstr(output, "Validation"));
+}
+
+enum { MOST_PICTURES = 700 };
+
+static char named[MOST_PICTURES * FILES_PATH];   /* files, as arguments */
+
+/* Runs predict on the files of `named`; the part of which it names by the folder they are in. */
+static double accuracy_of(const char *model)
+{
+    static char arguments[sizeof named + FILES_PATH];
+    int         right = 0, lines = 0;
+    snprintf(arguments, sizeof arguments, "'%s' %s", files_path(folder, model), named);
+    must_run("predict", arguments);
+    for (char *line = output, *end; (end = strchr(line, '\n')); line = end + 1, lines++) {
+        char path[FILES_PATH], class[32];
+        assert_int_equal(sscanf(line, "%511[^\t]\t%31[^\t]\t", path, class), 2);
+        *strrchr(path, '/') = '\0';
+        right += !strcmp(strrchr(path, '/') + 1, class);
+    }
+    assert_true(lines > 0);
+    return (double)right / lines;
+}
+
+/* The pictures that image_folder held out, in its own process. */
+static void name_held_out(const char *directory)
+{
+    char *at = named;
+    CornuDataset *held_out = cornu_image_folder(directory, .image_size = { 28 },
+                                                .validation_split = 0.2,
+                                                .subset = CORNU_SUBSET_VALIDATION);
+    assert_non_null(held_out);
+    for (int64_t i = 0; i < cornu_dataset_count(held_out) && i < MOST_PICTURES; i++)
+        at += sprintf(at, " '%s'", cornu_image_folder_path(held_out, i));
+    cornu_dataset_free(held_out);
+}
+
+static void name_new(int first, int last)
+{
+    static uint8_t pixels[200][PIXELS], labels[200];
+    static const char *const names[] = { "nil", "uno, due", "zwei" };
+    char                    path[FILES_PATH], *at = named;
+    cornu_synthetic_digits(2, first, last - first, pixels[0], labels);
+    for (int i = first; i < last; i++) {
+        if (labels[i - first] >= 3) continue;
+        snprintf(path, sizeof path, "new/%s/%d.png", names[labels[i - first]], i);
+        files_write_png(files_path(folder, path), SIZE, SIZE, 1, pixels[i - first]);
+        at += sprintf(at, " '%s'", files_path(folder, path));
+    }
+}
+
+/* Classes come by their names, from a model in either format; what was said of the held-out
+ * pictures in training is said of them as files, and new ones are named as well. */
+static void test_pictures_are_named_by_the_trained_model(void **state)
+{
+    (void)state;
+    static const char *const formats[] = { "safetensors", "keras" };
+    char arguments[ARGUMENTS], model[32];
+    snprintf(arguments, sizeof arguments, "cd '%s/digits' && mv 0 nil && mv 1 'uno, due' && "
+             "mv 2 zwei", folder);
+    assert_int_equal(system(arguments), 0);
+    for (int i = 0; i < 2; i++) {
+        snprintf(model, sizeof model, "named.%s", formats[i]);
+        snprintf(arguments, sizeof arguments, "'%s/digits' --image-size 28 --epochs 3 "
+                 "--color-mode %s --batch-size 16 --verbose 0 --save '%s/%s'", folder,
+                 i ? "rgb" : "grayscale", folder, model);
+        if (run("image_folder", arguments)) {
+            assert_non_null(strstr(output, "libhdf5"));
+            continue;
+        }
+        const double accuracy = printed("Validation accuracy:");
+        name_held_out(files_path(folder, "digits"));
+        assert_float_equal(accuracy_of(model), accuracy, 0.00005);
+        name_new(0, 200);
+        assert_true(accuracy_of(model) >= 0.9);
+        assert_non_null(strstr(output, "\tuno, due\t"));
+    }
 }
 
 static void test_published_digits_are_learnt_by_heart(void **state)
@@ -158,6 +238,126 @@ static void test_a_category_is_learnt(void **state)
     printed("Test accuracy:");
 }
 
+/* The error or accuracy that --predict finds on a file is the one that training found on the same
+ * rows: those it held out, written to a file with other columns in another order. */
+static void expect_same_on_held_out(const char *flags, const char *target, const char *trained,
+                                    const char *predicted)
+{
+    enum { ROWS = 600, HELD_OUT = 120, COLUMNS = 6 };
+    static const char *const columns[] = { "kind", "note", "town", "price", "rooms", "area",
+                                           "number" };
+    static char lines[ROWS][100];
+    char           text[200];
+    FILE *file = fopen(files_path(folder, "t.csv"), "r"), *to;
+    for (int i = -1; i < ROWS; i++)
+        assert_non_null(fgets(i < 0 ? text : lines[i], i < 0 ? sizeof text : sizeof *lines, file));
+    fclose(file);
+    int32_t *rows = malloc(ROWS * sizeof *rows);
+    for (int i = 0; i < ROWS; i++) rows[i] = i;
+    CornuArray    array = cornu_array(rows, CORNU_I32, ROWS, 1);
+    CornuDataset *data = cornu_dataset_shuffle(cornu_dataset_own_arrays(&array, 1), 0);
+    data = cornu_dataset_skip(data, ROWS - HELD_OUT);
+    CornuIterator    *iterator = cornu_iterator_begin(data, 0);
+    const CornuBatch *row = NULL;
+    assert_non_null(to = fopen(files_path(folder, "held-out.csv"), "w"));
+    for (size_t c = 0; c < sizeof columns / sizeof *columns; c++)
+        fprintf(to, "%s%s", c ? "," : "", columns[c]);
+    while (!cornu_iterator_next(iterator, &row) && row) {
+        char number[20], area[20], rooms[20], town[40], price[20], kind[20];
+        const char *line = lines[(int)cornu_array_get(row->arrays[0], 0)];
+        const char *form = strchr(line, '"') ? "%[^,],%[^,],%[^,],\"%[^\"]\",%[^,],%s"
+                                             : "%[^,],%[^,],%[^,],%[^,],%[^,],%s";
+        assert_int_equal(sscanf(line, form, number, area, rooms, town, price, kind), COLUMNS);
+        fprintf(to, "\n%s,x,\"%s\",%s,%s,%s,%s", kind, town, price, rooms, area, number);
+    }
+    fclose(to);
+    cornu_iterator_free(iterator);
+    cornu_dataset_free(data);
+
+    char arguments[ARGUMENTS];
+    snprintf(arguments, sizeof arguments, "%s --epochs 20 --save '%s/t.safetensors'", flags,
+             folder);
+    run_table(0, "t.csv", arguments);
+    const double expected = printed(trained);
+    snprintf(arguments, sizeof arguments, "--load '%s/t.safetensors' --predict", folder);
+    run_table(0, "held-out.csv", arguments);
+    assert_float_equal(printed(predicted), expected, 2e-4 * expected);
+    snprintf(text, sizeof text, "of 120 rows that have %s", target);
+    assert_non_null(strstr(output, text));
+    assert_null(strstr(output, "hold a word"));
+}
+
+static void test_what_training_found_is_found_again(void **state)
+{
+    (void)state;
+    expect_same_on_held_out("--target price", "price", "Test error:", "Error:");
+    expect_same_on_held_out("--target kind", "kind", "Test accuracy:", "Accuracy:");
+    expect_same_on_held_out("--target rooms --task classification", "rooms", "Test accuracy:",
+                            "Accuracy:");
+}
+
+/* Without the target, with a word that is new, a missing value, and numbers that follow the rule. */
+static void test_new_rows_are_predicted(void **state)
+{
+    (void)state;
+    static const char text[] = "town;area;kind;rooms;number\n"
+                               "Bonn;80;fair;4;9\nUlm;;cheap;1;2\nK\xC3\xB6ln;80;cheap;4;9\n";
+    char   arguments[ARGUMENTS];
+    double price[2];
+    snprintf(arguments, sizeof arguments, "--target price --save '%s/p.safetensors'", folder);
+    run_table(0, "t.csv", arguments);
+    files_write(files_path(folder, "new.csv"), text, sizeof text - 1);
+    snprintf(arguments, sizeof arguments, "--load '%s/p.safetensors' --delimiter ';' --predict",
+             folder);
+    run_table(1, "new.csv", arguments);
+    assert_non_null(strstr(output, "line 3, column area: the value is missing"));
+    strcat(arguments, " --drop-missing");
+    run_table(0, "new.csv", arguments);
+    assert_int_equal(sscanf(output, "line,price\n2,%lf\n4,%lf\n", &price[0], &price[1]), 2);
+    assert_float_equal(price[0], 2 * 80 + 30 * 4 + 90 * 2, 25.0);
+    assert_non_null(strstr(output, "column town: 1 of 2 rows hold a word that the training data "
+                                   "did not, such as \"K\xC3\xB6ln\""));
+    assert_non_null(strstr(output, "1 row is left out for a missing value"));
+    assert_null(strstr(output, "Error"));
+
+    files_write(files_path(folder, "less.csv"), "town,area\nBonn,80\n", 18);
+    snprintf(arguments, sizeof arguments, "--load '%s/p.safetensors' --predict", folder);
+    run_table(1, "less.csv", arguments);
+    assert_non_null(strstr(output, "has no column \"number\", which the model was trained with"));
+    snprintf(arguments, sizeof arguments, "--load '%s/m.safetensors' --predict", folder);
+    run_table(1, "less.csv", arguments);
+    assert_non_null(strstr(output, "does not say which columns it takes"));
+    run_table(2, "less.csv", "--predict");
+    assert_non_null(strstr(output, "--predict needs a model, --load FILE"));
+    run_table(2, "less.csv", "--predict --load x --target price");
+    run_table(2, "less.csv", "--predict --load x --save y");
+}
+
+/* Real Keras, where the interpreter that CORNU_PYTHON names has it, predicts the same of a .keras
+ * file, given what its notes say. */
+static void test_keras_predicts_the_same(void **state)
+{
+    (void)state;
+    static const char *const targets[] = { "price", "kind" };
+    const char *python = getenv("CORNU_PYTHON") ? getenv("CORNU_PYTHON") : "python3";
+    char        command[ARGUMENTS];
+    snprintf(command, sizeof command, "%s -c 'import importlib.util as u; "
+             "exit(not u.find_spec(\"keras\"))' 2>/dev/null", python);
+    if (system(command)) skip();
+    for (int i = 0; i < 2; i++) {
+        snprintf(command, sizeof command, "--target %s --epochs 2 --save '%s/k.keras'", targets[i],
+                 folder);
+        run_table(0, "t.csv", command);
+        snprintf(command, sizeof command, "%s/table '%s/t.csv' --load '%s/k.keras' --predict "
+                 ">'%s/o.csv' 2>/dev/null", getenv("BUILD") ? getenv("BUILD") : "build", folder,
+                 folder, folder);
+        assert_int_equal(system(command), 0);
+        snprintf(command, sizeof command, "%s tests/examples/check_table.py '%s/k.keras' "
+                 "'%s/t.csv' '%s/o.csv' >/dev/null", python, folder, folder, folder);
+        assert_int_equal(system(command), 0);
+    }
+}
+
 static void test_tables_that_cannot_be_learnt(void **state)
 {
     (void)state;
@@ -173,16 +373,25 @@ static void test_tables_that_cannot_be_learnt(void **state)
     run_table(2, "t.csv", "");
     assert_non_null(strstr(output, "--target is missing"));
     run_table(1, "none.csv", "--target a");
+    files_write(files_path(folder, "small.csv"), "a,b,c\nx,1e-19,1\ny,2e-19,2\nx,0,3\n", 34);
+    run_table(1, "small.csv", "--target c --test-split 0.4");
+    assert_non_null(strstr(output, "column b has a standard deviation of"));
+    run_table(1, "small.csv", "--target b --test-split 0.4");
+    assert_non_null(strstr(output, "column b has a standard deviation of"));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_drawn_digits_are_learnt),
+        cmocka_unit_test(test_pictures_are_named_by_the_trained_model),
         cmocka_unit_test(test_published_digits_are_learnt_by_heart),
         cmocka_unit_test(test_pictures_that_cannot_be_read),
         cmocka_unit_test(test_a_number_is_learnt),
         cmocka_unit_test(test_a_category_is_learnt),
+        cmocka_unit_test(test_what_training_found_is_found_again),
+        cmocka_unit_test(test_new_rows_are_predicted),
+        cmocka_unit_test(test_keras_predicts_the_same),
         cmocka_unit_test(test_tables_that_cannot_be_learnt),
     };
     return cmocka_run_group_tests(tests, files_begin, files_end);

@@ -76,7 +76,7 @@ refuses 2 '--threads is "0", expected a whole number from 1' mnist_cnn --threads
 refuses 2 '--shards is "8", expected 1' mnist_cnn --shards 8
 refuses 2 '"digits" is no flag' mnist_cnn digits
 refuses 2 'unknown flag --save' custom_loop --save x.safetensors
-refuses 2 'expected MODEL.safetensors IMAGE' predict
+refuses 2 'expected MODEL IMAGE' predict
 refuses 2 '--threads is "-1"' demo --threads -1
 for program in compare_devices explain; do
     refuses 2 '"shakespeare", expected mnist_cnn, .*fashion_mnist_cnn, resnet20, shakespeare_lstm, shakespeare_lstm_quick, char_gpt' $program --model shakespeare
@@ -213,7 +213,8 @@ grep -q '^ *sort 10  ' "$folder/out" && grep -q '^The synthetic garments of the 
     [ "$(sed -n 's/^Test accuracy on synthetic garments: //p' "$folder/out")" = \
       "$(awk '$1 == "accuracy" { print $2 }' "$folder/out")" ]
 report $? "the report has the given names and the accuracy of the test"
-succeeds fashion_mnist_cnn $small_garments --augment-shift 2 --augment-flip --save h.safetensors --verbose 0
+succeeds fashion_mnist_cnn $small_garments --augment-shift 2 --augment-flip --save h.safetensors --verbose 0 \
+    --labels labels.txt
 ! grep -q 'precision' "$folder/out" && same "augmented garments: other threads, the same bytes" g.safetensors h.safetensors
 succeeds fashion_mnist_cnn $small_garments --save h.safetensors
 grep -q '^ *ankle_boots  ' "$folder/out"
@@ -403,7 +404,7 @@ done
 refuses 1 'expected one that ends in one of .safetensors' predict short.png a.safetensors
 if [ -n "$real" ] && [ -d "$real/digit-images" ]; then
     picture=$(ls "$real"/digit-images/*.png | head -n 1)
-    refuses 1 "$picture: .*no finite number" predict nan.safetensors "$picture"
+    refuses 1 "$picture: .*is not finite" predict nan.safetensors "$picture"
     refuses 1 'a batch of 1 rows for 2 shards' predict --device tpu --shards 2 a.safetensors "$picture"
     succeeds predict --device tpu a.safetensors "$picture"
     run predict a.safetensors absent.png "$picture"
