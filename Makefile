@@ -284,6 +284,7 @@ endef
 
 PREFIX  = /usr/local
 DESTDIR =
+own     = $(filter-out /usr /usr/local,$(PREFIX))
 version = $(shell sed -n 's/^#define CORNU_VERSION "\(.*\)"/\1/p' nn/cornu.h)
 
 # What the folders show of themselves; a header that names a cornu__function is for us alone.
@@ -317,7 +318,8 @@ installed = $(foreach h,$(headers),644:$(h):include/cornu/$(h)) \
                                      644:$(BUILD)/man/$(p).1:share/man/man1/$(p).1) \
             644:$(BUILD)/man/cornu.7:share/man/man7/cornu.7
 
-# pkg-config's text: the libraries below ours are for those who link statically.
+# pkg-config's text: the libraries below ours are for those who link statically. In a prefix of the
+# user's own the run-time linker finds ours only where the program says.
 define pkg_config
 prefix=$(PREFIX)
 includedir=$${prefix}/include
@@ -327,12 +329,12 @@ Name: cornu
 Description: Keras in C: a neural-network training framework
 Version: $(version)
 Cflags: -I"$${includedir}"
-Libs: -L"$${libdir}" -lcornu
+Libs: -L"$${libdir}" $(if $(own),-Wl$(comma)-rpath$(comma)"$${libdir}" )-lcornu
 Libs.private: $(libraries)
 endef
 export pkg_config
 
-# The run-time linker learns of a library where only root may install one, and of none in DESTDIR.
+# The run-time linker learns of a library where it looks for some, and of none in DESTDIR.
 install: all $(man_pages)
 	@case "$(PREFIX)" in /*) ;; \
 	 *) echo "PREFIX is \"$(PREFIX)\", expected a path from /"; exit 1;; esac
@@ -342,7 +344,7 @@ install: all $(man_pages)
 	    install -D -m $${i%%:*} "$${from%:*}" "$$to" || exit 1; \
 	done
 	@ln -sf libcornu.so.0 "$(DESTDIR)$(PREFIX)/lib/libcornu.so"
-	@if [ -z "$(DESTDIR)" ] && [ $$(id -u) = 0 ]; then ldconfig; fi
+	@if [ -z "$(DESTDIR)$(own)" ] && [ $$(id -u) = 0 ]; then ldconfig; fi
 	@echo "installed Cornu $(version) in $(DESTDIR)$(PREFIX)"
 
 # Removes these files, and folders below include/cornu that are empty then.
@@ -350,7 +352,7 @@ uninstall:
 	@for i in $(installed) lib/libcornu.so; do rm -f "$(DESTDIR)$(PREFIX)/$${i##*:}"; done
 	@[ ! -d "$(DESTDIR)$(PREFIX)/include/cornu" ] || \
 	    find "$(DESTDIR)$(PREFIX)/include/cornu" -depth -type d -empty -delete
-	@if [ -z "$(DESTDIR)" ] && [ $$(id -u) = 0 ]; then ldconfig; fi
+	@if [ -z "$(DESTDIR)$(own)" ] && [ $$(id -u) = 0 ]; then ldconfig; fi
 
 # Pages of the public headers, by Doxygen, which is told that our comments are meant for it: the
 # first one of a file is the file's, those behind a field the field's, and headings are none.

@@ -129,9 +129,7 @@ int main(int argc, char **argv)
     const Program program = {
         .name = "predict", .groups = OPTIONS_MACHINE, .arguments = "MODEL IMAGE...",
         .least_arguments = 2,
-        .purpose = "Says what is in each picture (PNG or JPEG), by a model that mnist_cnn, "
-                   "fashion_mnist_cnn\nor image_folder saved, or another one that classifies "
-                   "images of 0 to 255.",
+        .purpose = "Names what is in each picture (PNG or JPEG), by a model that classifies images.",
     };
     const int usage = options_parse(&options, &program, argc, argv);
     if (usage >= 0) return usage;

@@ -1,6 +1,7 @@
 # What `make install` lays down works without the source tree: pkg-config tells how a program of
 # one's own is compiled, dynamic and static, the headers fit C and C++, there are manual pages of
 # all programs, and uninstall leaves what it did not bring. The folders have a space in their names.
+# The lines of README.md install into a prefix of the user's own, and compile there, as they stand.
 case $BUILD in
 *sanitize*) echo "0 passed, 0 failed, 1 skipped"; exit ;;
 esac
@@ -127,6 +128,23 @@ else
     echo "no groff"
     skipped=$((skipped + 1))
 fi
+
+# ---- README's lines, in a prefix that the run-time linker has not heard of ----
+
+sed -n -e 's/^    \(make install .*\|export PKG_CONFIG_PATH=.*\|cc .*pkg-config.*\)$/\1/p' \
+    "$root/README.md" >lines
+as_copied() {
+    [ "$(wc -l <lines)" = 3 ] || return 1
+    mkdir -p home work && cp "$root/examples/own_model.c" work
+    (
+        unset LD_LIBRARY_PATH PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
+        export HOME="$folder/home"
+        make() { command make -s -C "$root" BUILD="$BUILD" "$@"; }
+        cd work && . ../lines
+    ) >out 2>err && [ -s work/rings.safetensors ] &&
+        (cd work && readelf -d a.out | grep -q "NEEDED.*libcornu.so.0")
+}
+check "README's lines for a prefix of one's own" as_copied
 
 # ---- And away again ----
 

@@ -15,24 +15,37 @@ report() { # report STATUS NAME
     if [ "$1" = 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "not ok: $2"; fi
 }
 
+# A tree as the README's reader has it: its program among the examples, what `make` built, and a cc
+# that takes no warning.
+tree=$folder/tree
+mkdir -p "$tree/examples" "$tree/build" "$folder/bin"
+ln -s "$root"/"$build"/* "$tree/build/"
+ln -sfn "$root/build/include" "$tree/build/include"
+cat > "$folder/bin/cc" <<END
+#!/bin/sh
+PATH='$PATH'
+exec ${CC:-$(command -v cc)} -std=c11 -Wall -Wextra -Wpedantic -Werror $extra "\$@"
+END
+chmod +x "$folder/bin/cc"
+export PATH="$folder/bin:$PATH"
+run() { (cd "$tree" && eval "$1") > "$folder/log" 2>&1; } # run LINE, as it is
+
 # The program: the lines from #include to the closing brace, without the indentation.
-sed -n '/^    #include/,/^    }$/s/^    //p' README.md > "$folder/own_model.c"
-command=$(sed -n 's/^    \(cc own_model.c .*\)$/\1/p' README.md)
-warnings="-std=c11 -Wall -Wextra -Wpedantic -Werror"
-command=$(echo "$command" | sed "s|^cc |${CC:-cc} $warnings $extra |
-    s|-Ibuild/include|-I$root/build/include|; s|build/libcornu.a|$root/$build/libcornu.a|")
-sed '1d; /^$/d' examples/own_model.c | cmp - "$folder/own_model.c"
+source=$tree/examples/own_model.c
+sed -n '/^    #include/,/^    }$/s/^    //p' README.md > "$source"
+command=$(sed -n 's/^    \(cc examples\/own_model.c .*\)$/\1/p' README.md)
+sed '1d; /^$/d' examples/own_model.c | cmp - "$source"
 report $? "the program of README.md is examples/own_model.c"
 learns() { # learns NAME: own_model.c, compiled and run as the README says
-    rm -f "$folder/rings.safetensors"
-    (cd "$folder" && eval "$command") > "$folder/log" 2>&1
+    rm -f "$tree/rings.safetensors"
+    run "$command"
     status=$?
     [ $status = 0 ] || cat "$folder/log"
     report $status "$1 compiles and runs"
     accuracy=$(sed -n 's/.* val_accuracy: \([0-9.]*\).*/\1/p' "$folder/log" | tail -n 1)
     awk -v a="${accuracy:-0}" 'BEGIN { exit !(a >= 0.95) }'
     report $? "$1 learns (validation accuracy ${accuracy:-none}, expected 0.95)"
-    [ -s "$folder/rings.safetensors" ]
+    [ -s "$tree/rings.safetensors" ]
     report $? "$1 saves its model"
 }
 learns "the program of README.md"
@@ -43,8 +56,8 @@ sed '$d' "$folder/strategy" > "$folder/begin"
 tail -n 1 "$folder/strategy" > "$folder/end"
 [ "$(wc -l < "$folder/strategy")" -ge 3 ] &&
     sed -i -e "/CORNU_ACCURACY });/r $folder/begin" -e "/cornu_model_free/r $folder/end" \
-        "$folder/own_model.c" &&
-    [ "$(grep -c strategy "$folder/own_model.c")" = "$(wc -l < "$folder/strategy")" ]
+        "$source" &&
+    [ "$(grep -c strategy "$source")" = "$(wc -l < "$folder/strategy")" ]
 report $? "README.md has lines for a TPU"
 learns "the program of README.md on a TPU"
 
@@ -58,50 +71,47 @@ learns "the program of README.md on a TPU"
     echo '    const bool right = cornu_model_layer_count(model) == 3;'
     echo '    cornu_model_free(model);'
     echo '    return !right; }'
-} > "$folder/own_model.c"
-(cd "$folder" && eval "$command") > "$folder/log" 2>&1
+} > "$source"
+run "$command"
 status=$?
 [ $status = 0 ] || cat "$folder/log"
 report $status "the line of README.md that branches"
 
-# The commands, in their order: the second may need what the first one saved. A step of their
-# batches takes minutes under a sanitizer.
+# The commands, in their order: the second may need what the first one saved. What is appended makes
+# them shorter; a step of their batches takes minutes under a sanitizer.
 less=${extra:+--batch-size 8} images=200
 [ -z "$extra" ] || images=24
+image=$(ls "${CORNU_DATA:-none}"/digit-images/*.png 2>/dev/null | head -n 1)
+[ -z "$image" ] || cp "$image" "$tree/IMAGE.png"
 sed -n 's/^    \(build\/[a-z_]* .*\)$/\1/p' README.md > "$folder/commands"
-while read -r program arguments; do
-    case $program in
-    build/predict)
-        image=$(ls "${CORNU_DATA:-none}"/digit-images/*.png 2>/dev/null | head -n 1)
-        [ -n "$image" ] || { skipped=$((skipped + 1)); continue; }
-        arguments=$(echo "$arguments" | sed "s|IMAGE.png|$image|") ;;
-    build/shakespeare_lstm)
-        text="--text $root/README.md --sequence-length 20 --epochs 1 --steps-per-epoch 20 $less"
-        case $arguments in
-        --epochs*) ;;
-        *) arguments="$arguments $text" ;;
-        esac ;;
-    build/image_folder)   # of what the commands before it drew
+while read -r line; do
+    shorter=
+    case $line in
+    build/predict*) [ -n "$image" ] || { skipped=$((skipped + 1)); continue; } ;;
+    build/shakespeare_lstm*--epochs*) ;;
+    build/shakespeare_lstm*)
+        shorter="--text $root/README.md --sequence-length 20 --epochs 1 --steps-per-epoch 20 $less" ;;
+    build/image_folder*)   # of what the commands before it drew
         for class in curves confusion; do
-            mkdir -p "$folder/DIR/$class"
+            mkdir -p "$tree/DIR/$class"
             for i in 1 2 3 4 5; do
-                cp "$folder/pictures/$class.png" "$folder/DIR/$class/$i.png"
+                cp "$tree/pictures/$class.png" "$tree/DIR/$class/$i.png"
             done
         done
-        arguments="$arguments --epochs 1" ;;
-    build/table)
+        shorter="--epochs 1" ;;
+    build/table*)
         for file in FILE NEW; do
             awk 'BEGIN { print "x,COLUMN"; for (i = 0; i < 60; i++) print i % 7 "," i % 5 }' \
-                > "$folder/$file.csv"
+                > "$tree/$file.csv"
         done
-        arguments="$arguments --epochs 1" ;;
-    build/explain) arguments="$arguments $less" ;;
-    *) arguments="$arguments --data synthetic --limit $images --epochs 1 $less" ;;
+        shorter="--epochs 1" ;;
+    build/explain*) shorter=$less ;;
+    *) shorter="--data synthetic --limit $images --epochs 1 $less" ;;
     esac
-    (cd "$folder" && "$root/$build/${program#build/}" $arguments) > "$folder/log" 2>&1
+    run "$line $shorter"
     status=$?
     [ $status = 0 ] || cat "$folder/log"
-    report $status "$program $arguments"
+    report $status "$line $shorter"
 done < "$folder/commands"
 
 echo "$passed passed, $failed failed, $skipped skipped"
