@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *path = fuzz_safetensors("a.safetensors", data, size);
     CornuModel *whole = cornu_model_load(path);
-    if (fuzz_made(whole)) fuzz_done(cornu_model_save(whole, fuzz_path("b.safetensors")));
+    if (fuzz_loaded(whole)) fuzz_done(cornu_model_save(whole, fuzz_path("b.safetensors")));
     cornu_model_free(whole);
     fuzz_done(cornu_model_load_weights(model, path));
     return 0;

@@ -45,6 +45,14 @@ static inline bool fuzz_made(const void *object)
     return object != NULL;
 }
 
+/* And of a loading function, which leaves no error pending (device/status.h). */
+static inline bool fuzz_loaded(const void *object)
+{
+    fuzz_done(object ? CORNU_OK : cornu_error_status());
+    fuzz_expect(object || cornu_error_status(), "an object, or a status");
+    return object != NULL;
+}
+
 /* Looks at all bytes. */
 static inline void fuzz_read(const void *bytes, size_t size)
 {

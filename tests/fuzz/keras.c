@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const CornuZipMember members[] = { saved[0], { saved[1].name, data, size }, saved[2] };
     fuzz_expect(fuzz_done(cornu__zip_write(path, members, 3)), "an archive");
     CornuModel *model = cornu_model_load_compiled(path, device);
-    fuzz_made(model);
+    fuzz_loaded(model);
     cornu_model_free(model);
     return 0;
 }

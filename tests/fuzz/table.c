@@ -26,17 +26,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     };
     CornuTable *table = config.file ? cornu_table_load_from(&config)
                                     : cornu_table_parse(text, size - 1, "table", &config);
-    if (!fuzz_made(table)) return 0;
+    if (!fuzz_loaded(table)) return 0;
     take(table, CORNU_F32, data[0] & ONE_HOT);
     take(table, CORNU_I32, data[0] & ONE_HOT);
     char *schema = cornu_table_schema(table, NULL);
     fuzz_expect(schema, "a schema of any table");
     CornuTable *like = cornu_table_schema_parse(schema);
-    fuzz_expect(fuzz_made(like), "a table from its own schema");
+    fuzz_expect(fuzz_loaded(like), "a table from its own schema");
     const CornuTableConfig learnt = { .like = like, .delimiter = config.delimiter,
                                       .missing = config.missing };
     CornuTable *again = cornu_table_parse(text, size - 1, "table", &learnt);
-    fuzz_expect(fuzz_made(again), "what was read, read again like itself");
+    fuzz_expect(fuzz_loaded(again), "what was read, read again like itself");
     cornu_table_free(again);
     cornu_table_free(like);
     cornu_table_free(table);

@@ -36,14 +36,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 1) return 0;
     const CornuTextEncoding encoding = data[0] % 3;
     CornuTextData *text = cornu_text_parse((const char *)data + 1, size - 1, encoding, "text");
-    if (fuzz_made(text)) {
+    if (fuzz_loaded(text)) {
         check_tokens(text, data + 1, size - 1);
         check_dataset(text, 1 + data[0] / 3);
     }
     cornu_text_free(text);
     text = cornu_text_load(.file = fuzz_file("text", data + 1, size - 1), .encoding = encoding,
                            .limit = data[0] / 3);
-    fuzz_made(text);
+    fuzz_loaded(text);
     cornu_text_free(text);
     return 0;
 }

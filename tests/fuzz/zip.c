@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
     cornu__zip_close(zip);
     CornuNpz *arrays = cornu_npz_open(path);
-    fuzz_made(arrays);
+    fuzz_loaded(arrays);
     cornu_npz_close(arrays);
     return 0;
 }
