@@ -8,6 +8,7 @@
 #   make HDF5=                        without libhdf5's header, which .keras and .h5 files need
 #   make CROSS=PREFIX- SYSROOT=DIR    by PREFIX-gcc and its binutils, with the libraries in DIR
 #   make test T=idx                   the test programs whose path contains "idx"
+#   make check-programs SECONDS=60 SEED=N   random programs on every device; COUNT=1 repeats one
 #   make fuzz SECONDS=60 T=idx        libFuzzer for so long on each such target in tests/fuzz, all
 #                                     without T
 #   make V=1                          shows whole commands
@@ -236,8 +237,16 @@ check-faults: deps-test
 	$(again) $(BUILD)/tests/faults/test_faults
 	@$(BUILD)/tests/faults/test_faults --report
 
-# A line NAME EXECUTIONS EXECUTIONS_PER_SECOND FINDINGS for each target.
+# Random programs of all ops on every device, beside the reference: for so many seconds, or COUNT of
+# them. Each finding is printed as a program and as a test, with the seed that repeats it.
 SECONDS = 60
+SEED    = $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+COUNT   =
+check-programs: deps-test
+	$(again) $(BUILD)/tests/check/test_programs
+	@$(BUILD)/tests/check/test_programs --seconds $(SECONDS) --seed $(SEED) $(COUNT:%=--count %)
+
+# A line NAME EXECUTIONS EXECUTIONS_PER_SECOND FINDINGS for each target.
 fuzz: deps-fuzz
 	$(again) fuzz-programs
 	@bash tests/fuzz/run.sh $(BUILD)/fuzz $(SECONDS) $(fuzz_chosen)
@@ -425,6 +434,6 @@ lint: build/include/cornu/cornu.h
 clean:
 	rm -rf build
 
-.PHONY: all demo test test-programs check-training check-faults fuzz fuzz-programs \
+.PHONY: all demo test test-programs check-training check-faults check-programs fuzz fuzz-programs \
         bench deps deps-test deps-fuzz install uninstall docs format lint clean
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

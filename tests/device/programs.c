@@ -2,6 +2,7 @@
 
 #include "../../device/op_internal.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -110,6 +111,15 @@ void set_input(Compiled *compiled, int i, const void *data)
         cornu_buffer_write(compiled->inputs[i], cornu_array_from((void *)data, type)));
 }
 
+void set_numbers(Compiled *compiled, int i, const double *numbers)
+{
+    CornuType  type = cornu_buffer_type(compiled->inputs[i]);
+    CornuArray array = { type, malloc(cornu_type_bytes(type) + 1) };
+    for (int64_t k = 0; k < cornu_type_count(type); k++) cornu_array_set(array, k, numbers[k]);
+    expect_ok(cornu_buffer_write(compiled->inputs[i], array));
+    free(array.data);
+}
+
 int64_t draw(uint64_t *state, int64_t count)
 {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
@@ -161,6 +171,17 @@ double *get_output(const Compiled *compiled, int i, int64_t *count)
 double *get_input(const Compiled *compiled, int i, int64_t *count)
 {
     return read_all(compiled->inputs[i], count);
+}
+
+void expect_within(const Compiled *compiled, int i, const double *expected, const double *bound)
+{
+    int64_t count;
+    double *got = get_output(compiled, i, &count);
+    for (int64_t k = 0; k < count; k++)
+        if (!(fabs(got[k] - expected[k]) <= bound[k]))
+            fail_msg("output %d, element %lld: %.9g, expected %.9g within %.2g", i, (long long)k,
+                     got[k], expected[k], bound[k]);
+    free(got);
 }
 
 void release(Compiled *compiled)

@@ -33,10 +33,15 @@ void     set_input(Compiled *compiled, int i, const void *data);
 /* Fills every input with numbers that depend on `seed` alone, exact in each dtype: reals
  * within (-2, 2), integers 0 to 9, booleans. */
 void     set_inputs(Compiled *compiled, uint64_t seed);
+/* The same with these numbers, of all shards for an input that they have their own of. */
+void     set_numbers(Compiled *compiled, int i, const double *numbers);
 void     run(Compiled *compiled);
 /* The number of an output's elements, as double. The caller frees it. */
 double  *get_output(const Compiled *compiled, int i, int64_t *count);
 double  *get_input(const Compiled *compiled, int i, int64_t *count);
+/* Each number of the output is as near to the expected one as its bound says. */
+void     expect_within(const Compiled *compiled, int i, const double *expected,
+                       const double *bound);
 void     release(Compiled *compiled);
 const CornuStatistics *statistics(const Compiled *compiled);
 

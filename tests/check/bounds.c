@@ -1,0 +1,683 @@
+#include "bounds.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../device/ops/collective.h"
+#include "../../device/ops/window.h"
+
+enum { MOST_OPERANDS = 64 };
+
+double unit_roundoff(CornuDtype dtype)
+{
+    switch (dtype) {
+    case CORNU_F64:  return 0x1p-53;
+    case CORNU_F32:  return 0x1p-24;
+    case CORNU_F16:  return 0x1p-11;
+    case CORNU_BF16: return 0x1p-8;
+    default:         return 0.0;
+    }
+}
+
+/* Results nearer to zero may be subnormal and lose bits, or be flushed to zero. */
+static double smallest(CornuDtype dtype)
+{
+    switch (dtype) {
+    case CORNU_F64: return 0x1p-1022;
+    case CORNU_F32: case CORNU_BF16: return 0x1p-126;
+    case CORNU_F16: return 0x1p-24;
+    default: return 0.0;
+    }
+}
+
+double rounded(double x, CornuDtype dtype)
+{
+    int64_t    memory;
+    CornuArray held = { cornu_scalar(dtype), &memory };
+    cornu_array_set(held, 0, x);
+    return cornu_array_get(held, 0);
+}
+
+/* What a sum of this dtype is taken in. */
+static double sum_roundoff(CornuDtype dtype)
+{
+    return cornu_dtype_is_float(dtype) ? unit_roundoff(dtype == CORNU_F64 ? CORNU_F64 : CORNU_F32)
+                                       : 0.0;
+}
+
+/* One op on one shard. */
+typedef struct {
+    CornuOpCall      call;
+    const double   **in, **in_bound;
+    const CornuType *out_type;
+    double         **out, **bound;
+    double           pending;   /* terms of the sums among the operands */
+    double           terms;     /* of the result */
+} Step;
+
+static int64_t count_in(const Step *s, int i) { return cornu_type_count(s->call.in[i]); }
+static int64_t count_out(const Step *s, int i) { return cornu_type_count(s->out_type[i]); }
+
+static double *room(int64_t count) { return calloc((size_t)count + 1, sizeof(double)); }
+
+static double *copied(const double *from, int64_t count)
+{
+    double *to = room(count);
+    memcpy(to, from, (size_t)count * sizeof *to);
+    return to;
+}
+
+static CornuStatus reference(const Step *s, const double *const *in, double *const *out)
+{
+    return cornu__op_reference(&(CornuReferenceCall){
+        .op = s->call, .in = in, .out = out, .out_type = s->out_type, .count = count_out(s, 0) });
+}
+
+/* No number, or one that says nothing. */
+static double at_least(double bound) { return isnan(bound) ? INFINITY : bound; }
+
+static double magnitude(double x, double bound) { return fabs(x) + bound; }
+
+static bool is_exact(const double *bound, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (bound[i] != 0.0) return false;
+    return true;
+}
+
+static void set_all(double *to, int64_t count, double value)
+{
+    for (int64_t i = 0; i < count; i++) to[i] = value;
+}
+
+static void add_rounding(const Step *s, double units)
+{
+    const CornuDtype dtype = s->out_type[0].dtype;
+    if (!cornu_dtype_is_float(dtype)) return;
+    for (int64_t i = 0; i < count_out(s, 0); i++)
+        s->bound[0][i] = at_least(s->bound[0][i] + units * unit_roundoff(dtype) *
+                                  magnitude(s->out[0][i], s->bound[0][i]) + smallest(dtype));
+}
+
+/* A device's result is another one where the dtype cannot hold this one: infinite, or wrapped. */
+static void bound_overflow(const Step *s, int k)
+{
+    const CornuDtype dtype = s->out_type[k].dtype;
+    const double     largest = dtype == CORNU_F64 ? 1e300 : dtype == CORNU_F16 ? 65000.0 : 0x1p126;
+    for (int64_t i = 0; i < count_out(s, k); i++) {
+        const double x = s->out[k][i];
+        const bool   held = cornu_dtype_is_float(dtype) ? fabs(x) <= largest
+                                                        : rounded(x, dtype) == x;
+        if (!held) s->bound[k][i] = INFINITY;
+    }
+}
+
+/* ---- Kinds of ops ---- */
+
+/* The op applied to the bounds themselves. */
+static CornuStatus bound_moved(const Step *s)
+{
+    const double *in[MOST_OPERANDS];
+    for (int i = 0; i < s->call.in_count; i++) in[i] = s->in_bound[i];
+    if (s->call.id == CORNU_OP_PAD) {
+        CornuAttributes attributes = *s->call.attributes;
+        Step            zeros = *s;
+        attributes.pad.value = 0.0;
+        zeros.call.attributes = &attributes;
+        CORNU__TRY(reference(&zeros, in, s->bound));
+        const double value = s->call.attributes->pad.value;
+        const double off = fabs(value - rounded(value, s->out_type[0].dtype));
+        for (int64_t i = 0; off > 0.0 && i < count_out(s, 0); i++)
+            if (s->out[0][i] == value) s->bound[0][i] += off;
+        return CORNU_OK;
+    }
+    return reference(s, in, s->bound);
+}
+
+/* y[i] = f(a[i], b[i], ...): the results at all corners of the box that the bounds are. */
+static CornuStatus bound_corners(const Step *s, double units)
+{
+    const int     operands = s->call.in_count;
+    const int64_t count = count_out(s, 0);
+    const double *in[3];
+    double       *moved[3], *y = room(count);
+    CornuStatus   status = CORNU_OK;
+    bool          exact = true;
+    for (int k = 0; k < operands; k++) {
+        exact = exact && is_exact(s->in_bound[k], count);
+        in[k] = moved[k] = room(count);
+    }
+    set_all(s->bound[0], count, 0.0);
+    for (int corner = 0; !exact && corner < 1 << operands && !status; corner++) {
+        for (int k = 0; k < operands; k++)
+            for (int64_t i = 0; i < count; i++)
+                moved[k][i] = s->in[k][i] + (corner >> k & 1 ? 1.0 : -1.0) * s->in_bound[k][i];
+        status = reference(s, in, &y);
+        for (int64_t i = 0; i < count && !status; i++)
+            s->bound[0][i] = fmax(s->bound[0][i],
+                                  y[i] == s->out[0][i] ? 0.0 : at_least(fabs(y[i] - s->out[0][i])));
+    }
+    free(y);
+    for (int k = 0; k < operands; k++) free(moved[k]);
+    add_rounding(s, units);
+    return status;
+}
+
+/* a + b, where either may be a sum that the other is a term of. */
+static CornuStatus bound_added(const Step *s)
+{
+    CORNU__TRY(bound_corners(s, 1.0));
+    const double u = sum_roundoff(s->out_type[0].dtype);
+    for (int64_t i = 0; i < count_out(s, 0); i++)
+        s->bound[0][i] += s->pending * u * fmax(magnitude(s->in[0][i], s->in_bound[0][i]),
+                                                magnitude(s->in[1][i], s->in_bound[1][i]));
+    return CORNU_OK;
+}
+
+/* Where a pole may lie between the corners: a divisor that may be zero. */
+static CornuStatus bound_quotient(const Step *s)
+{
+    CORNU__TRY(bound_corners(s, 1.0));
+    for (int64_t i = 0; i < count_out(s, 0); i++)
+        if (fabs(s->in[1][i]) <= s->in_bound[1][i]) s->bound[0][i] = INFINITY;
+    return CORNU_OK;
+}
+
+/* Equality is between the corners. */
+static CornuStatus bound_compare(const Step *s)
+{
+    CORNU__TRY(bound_corners(s, 0.0));
+    for (int64_t i = 0; i < count_out(s, 0); i++) {
+        const double apart = fabs(s->in[0][i] - s->in[1][i]);
+        const double bound = s->in_bound[0][i] + s->in_bound[1][i];
+        if (bound > 0.0 && !(apart > bound)) s->bound[0][i] = 1.0;
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus bound_select(const Step *s)
+{
+    for (int64_t i = 0; i < count_out(s, 0); i++) {
+        const int chosen = s->in[0][i] != 0.0 ? 1 : 2;
+        s->bound[0][i] = s->in_bound[chosen][i];
+        if (s->in_bound[0][i] > 0.0)
+            s->bound[0][i] = at_least(fmax(s->in_bound[1][i], s->in_bound[2][i]) +
+                                      fabs(s->in[1][i] - s->in[2][i]));
+    }
+    return CORNU_OK;
+}
+
+/* Linear in operand 0; the others are indices, which must be known. `terms` are added up for an
+ * element of the result. */
+static CornuStatus bound_sums(Step *s, double terms)
+{
+    s->terms = terms;
+    const int64_t count = count_out(s, 0);
+    const double  u = sum_roundoff(s->out_type[0].dtype);
+    const double *in[2] = { s->in_bound[0], s->call.in_count > 1 ? s->in[1] : NULL };
+    if (s->call.in_count > 1 && !is_exact(s->in_bound[1], count_in(s, 1))) {
+        set_all(s->bound[0], count, INFINITY);
+        return CORNU_OK;
+    }
+    double *sizes = room(count_in(s, 0)), *sums = room(count);
+    CornuStatus status = reference(s, in, s->bound);
+    for (int64_t i = 0; i < count_in(s, 0); i++)
+        sizes[i] = magnitude(s->in[0][i], s->in_bound[0][i]);
+    in[0] = sizes;
+    if (!status) status = reference(s, in, &sums);
+    for (int64_t i = 0; i < count; i++)
+        s->bound[0][i] = at_least(s->bound[0][i] + terms * (u * sums[i] +
+                                  smallest(s->call.in[0].dtype)));
+    free(sizes);
+    free(sums);
+    if (unit_roundoff(s->out_type[0].dtype) > u) add_rounding(s, 1.0);
+    return status;
+}
+
+/* Linear in both operands. Six products of bf16 for one of f32 leave out parts of 2^-23 of it. */
+static CornuStatus bound_products(Step *s)
+{
+    const int64_t count = count_out(s, 0);
+    const double  each = (double)cornu_op_flops(&s->call) / 2.0 / (double)(count ? count : 1);
+    const double  terms = 6.0 * each + 8.0;
+    const double  u = fmin(sum_roundoff(s->call.in[0].dtype), sum_roundoff(s->out_type[0].dtype));
+    s->terms = terms;
+    double       *size[2], *larger[2], *parts = room(count), *all = room(count);
+    CornuStatus   status = CORNU_OK;
+    for (int k = 0; k < 2; k++) {
+        size[k] = room(count_in(s, k));
+        larger[k] = room(count_in(s, k));
+        for (int64_t i = 0; i < count_in(s, k); i++) {
+            size[k][i] = fabs(s->in[k][i]);
+            larger[k][i] = size[k][i] + s->in_bound[k][i];
+        }
+    }
+    status = reference(s, (const double *const[]){ larger[0], larger[1] }, &all);
+    set_all(s->bound[0], count, 0.0);
+    for (int k = 0; k < 2 && !status; k++) {   /* e_a |b|, then (|a| + e_a) e_b */
+        status = reference(s, (const double *const[]){ k ? larger[0] : s->in_bound[0],
+                                                       k ? s->in_bound[1] : size[1] }, &parts);
+        for (int64_t i = 0; i < count; i++) s->bound[0][i] += parts[i];
+    }
+    for (int64_t i = 0; i < count; i++)
+        s->bound[0][i] = at_least(s->bound[0][i] + terms * (u * all[i] +
+                                  smallest(s->call.in[0].dtype)));
+    add_rounding(s, 1.0);
+    free(parts);
+    free(all);
+    for (int k = 0; k < 2; k++) { free(size[k]); free(larger[k]); }
+    return status;
+}
+
+/* Of sums over d_y by index, and lookups. */
+static CornuStatus bound_lookup(const Step *s)
+{
+    if (is_exact(s->in_bound[1], count_in(s, 1)))
+        return reference(s, (const double *const[]){ s->in_bound[0], s->in[1] }, s->bound);
+    set_all(s->bound[0], count_out(s, 0), INFINITY);
+    return CORNU_OK;
+}
+
+static CornuStatus bound_argmax(const Step *s)
+{
+    const CornuShape shape = s->call.in[0].shape;
+    const int        axis = (int)s->call.attributes->axis.axis;
+    const int64_t    extent = shape.extent[axis];
+    int64_t          inner = 1;
+    for (int i = axis + 1; i < shape.rank; i++) inner *= shape.extent[i];
+    for (int64_t i = 0; i < count_out(s, 0); i++) {
+        const int64_t first = i / inner * extent * inner + i % inner;
+        const int64_t best = first + (int64_t)s->out[0][i] * inner;
+        s->bound[0][i] = 0.0;
+        for (int64_t k = 0; k < extent; k++) {
+            const int64_t at = first + k * inner;
+            const double  bound = s->in_bound[0][at] + s->in_bound[0][best];
+            if (at != best && bound > 0.0 && !(s->in[0][best] - s->in[0][at] > bound))
+                s->bound[0][i] = (double)extent;
+        }
+    }
+    return CORNU_OK;
+}
+
+/* The taps of each window: what a pool's bounds need. */
+typedef struct {
+    CornuSweep sweep[2];
+    int64_t    batch, channels;
+} Windows;
+
+static Windows windows_of(const Step *s)
+{
+    Windows w = { .batch = s->call.in[0].shape.extent[0],
+                  .channels = s->call.in[0].shape.extent[3] };
+    cornu__sweeps(&s->call, w.sweep);
+    return w;
+}
+
+static int64_t windows_count(const Windows *w)
+{
+    return w->batch * w->sweep[0].out * w->sweep[1].out * w->channels;
+}
+
+/* The element of the larger image under tap (u, v) of window o, -1 for padding. */
+static int64_t tap_of(const Windows *w, int64_t o, int64_t u, int64_t v)
+{
+    const int64_t k = o % w->channels, j = o / w->channels % w->sweep[1].out;
+    const int64_t i = o / w->channels / w->sweep[1].out % w->sweep[0].out;
+    const int64_t b = o / w->channels / w->sweep[1].out / w->sweep[0].out;
+    const int64_t row = cornu__tap(&w->sweep[0], i, u), column = cornu__tap(&w->sweep[1], j, v);
+    if (row < 0 || column < 0) return -1;
+    return ((b * w->sweep[0].in + row) * w->sweep[1].in + column) * w->channels + k;
+}
+
+static CornuStatus bound_max_pool(const Step *s)
+{
+    const Windows w = windows_of(s);
+    for (int64_t o = 0; o < windows_count(&w); o++) {
+        const int64_t position = (int64_t)s->out[1][o], width = w.sweep[1].size;
+        const int64_t best = tap_of(&w, o, position / width, position % width);
+        s->bound[0][o] = s->bound[1][o] = 0.0;
+        for (int64_t u = 0; u < w.sweep[0].size; u++)
+        for (int64_t v = 0; v < width; v++) {
+            const int64_t at = tap_of(&w, o, u, v);
+            if (at < 0) continue;
+            const double bound = s->in_bound[0][at] + s->in_bound[0][best];
+            s->bound[0][o] = fmax(s->bound[0][o], s->in_bound[0][at]);
+            if (at != best && bound > 0.0 && !(s->in[0][best] - s->in[0][at] > bound))
+                s->bound[1][o] = (double)(w.sweep[0].size * width);
+        }
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus bound_max_pool_grad(const Step *s)
+{
+    const Windows w = windows_of(s);
+    double       *sizes = room(count_out(s, 0));
+    double       *d_y = room(count_in(s, 0));
+    const double *in[2] = { s->in_bound[0], s->in[1] };
+    CornuStatus   status = reference(s, in, s->bound);
+    for (int64_t i = 0; i < count_in(s, 0); i++)
+        d_y[i] = magnitude(s->in[0][i], s->in_bound[0][i]);
+    in[0] = d_y;
+    if (!status) status = reference(s, in, &sizes);
+    for (int64_t o = 0; o < windows_count(&w); o++)
+        if (s->in_bound[1][o] > 0.0)
+            for (int64_t u = 0; u < w.sweep[0].size; u++)
+            for (int64_t v = 0; v < w.sweep[1].size; v++) {
+                const int64_t at = tap_of(&w, o, u, v);
+                if (at >= 0) s->bound[0][at] += d_y[o], sizes[at] += d_y[o];
+            }
+    const double terms = (double)(w.sweep[0].size * w.sweep[1].size);
+    for (int64_t i = 0; i < count_out(s, 0); i++)
+        s->bound[0][i] = at_least(s->bound[0][i] + terms * unit_roundoff(s->out_type[0].dtype) *
+                                  sizes[i]);
+    free(d_y);
+    free(sizes);
+    return status;
+}
+
+/* The bounds of another program, whose outputs are the op's. */
+static CornuStatus bound_by(const Step *s, const CornuProgram *program, const CornuValue *made)
+{
+    double *in[MOST_OPERANDS], *in_bound[MOST_OPERANDS];
+    for (int i = 0; i < s->call.in_count; i++) {
+        in[i] = (double *)s->in[i];
+        in_bound[i] = (double *)s->in_bound[i];
+    }
+    Bounds      b;
+    CornuStatus status = bounds_of(&b, program, 1, in, in_bound);
+    for (int k = 0; !status && k < cornu__result_count(s->call.id, s->call.attributes); k++)
+        for (int64_t i = 0; i < count_out(s, k); i++)
+            s->bound[k][i] = at_least(b.bound[made[k]][i] +
+                                      fabs(b.value[made[k]][i] - s->out[k][i]));
+    bounds_free(&b);
+    return status;
+}
+
+static CornuStatus bound_decomposed(const Step *s)
+{
+    const CornuOpRules *rules = cornu__op_rules(s->call.id);
+    CornuValue          in[MOST_OPERANDS], made[CORNU_MAX_OUTPUTS];
+    CornuProgram       *program = cornu_program_create();
+    CornuStatus         status = CORNU_OK;
+    for (int i = 0; i < s->call.in_count && !status; i++)
+        status = cornu_program_input(program, s->call.in[i], &in[i]);
+    if (!status) status = rules->decompose(program, &s->call, in, made);
+    if (!status) status = bound_by(s, program, made);
+    cornu_program_free(program);
+    return status;
+}
+
+/* Element i of slice t in the whole, `inner` elements behind the axis of the steps. */
+static int64_t place(int64_t i, int64_t t, int64_t steps, int64_t inner)
+{
+    return (i / inner * steps + t) * inner + i % inner;
+}
+
+static int64_t inner_of(CornuType whole, int64_t axis)
+{
+    int64_t inner = 1;
+    for (int i = (int)axis + 1; i < whole.shape.rank; i++) inner *= whole.shape.extent[i];
+    return inner > 0 ? inner : 1;
+}
+
+static CornuStatus bound_scan(const Step *s)
+{
+    const CornuAttributes_SCAN *scan = &s->call.attributes->scan;
+    const CornuProgram         *body = scan->body;
+    double *in[MOST_OPERANDS], *bound[MOST_OPERANDS];
+    for (int k = 0; k < body->input_count; k++) {
+        const int64_t count = cornu_type_count(cornu_program_type(body, body->inputs[k]));
+        const bool    sliced = k >= scan->carries && k < scan->carries + scan->slices;
+        in[k] = sliced ? room(count) : copied(s->in[k], count);
+        bound[k] = sliced ? room(count) : copied(s->in_bound[k], count);
+    }
+    CornuStatus status = CORNU_OK;
+    for (int64_t step = 0; step < scan->steps && !status; step++) {
+        const int64_t t = scan->reverse ? scan->steps - 1 - step : step;
+        for (int64_t k = scan->carries; k < scan->carries + scan->slices; k++) {
+            const int64_t inner = inner_of(s->call.in[k], scan->axis);
+            const int64_t count = cornu_type_count(cornu_program_type(body, body->inputs[k]));
+            for (int64_t i = 0; i < count; i++) {
+                in[k][i] = s->in[k][place(i, t, scan->steps, inner)];
+                bound[k][i] = s->in_bound[k][place(i, t, scan->steps, inner)];
+            }
+        }
+        Bounds b;
+        status = bounds_of(&b, body, 1, in, bound);
+        for (int64_t k = 0; k < body->output_count && !status; k++) {
+            const CornuValue made = body->outputs[k].value;
+            const int64_t    count = cornu_type_count(cornu_program_type(body, made));
+            const bool       carry = k < scan->carries;
+            const int64_t    inner = carry ? 1 : inner_of(s->out_type[k], scan->axis);
+            for (int64_t i = 0; i < count; i++)
+                s->bound[k][carry ? i : place(i, t, scan->steps, inner)] = b.bound[made][i];
+        }
+        for (int64_t k = 0; k < scan->carries && !status; k++) {
+            const CornuValue made = body->outputs[k].value;
+            const size_t     bytes = sizeof(double) *
+                                     (size_t)cornu_type_count(cornu_program_type(body, made));
+            memcpy(in[k], b.value[made], bytes);
+            memcpy(bound[k], b.bound[made], bytes);
+        }
+        bounds_free(&b);
+    }
+    for (int k = 0; k < body->input_count; k++) { free(in[k]); free(bound[k]); }
+    return status;
+}
+
+static double window_size(const Step *s)
+{
+    const bool     whole = s->call.id == CORNU_OP_AVERAGE_POOL2D;
+    const int64_t *size = whole ? s->call.attributes->window.size
+                                : s->call.attributes->window_grad.size;
+    return (double)(size[0] * size[1]) + 2.0;   /* a quotient, by a rounded reciprocal */
+}
+
+static CornuStatus bound_step(Step *s)
+{
+    const int64_t in = s->call.in_count ? count_in(s, 0) : 0, out = count_out(s, 0);
+    for (int k = 0; k < cornu__result_count(s->call.id, s->call.attributes); k++)
+        set_all(s->bound[k], count_out(s, k), 0.0);
+    switch (s->call.id) {
+    case CORNU_OP_CONSTANT: case CORNU_OP_IOTA:
+        for (int64_t i = 0; i < out; i++)
+            s->bound[0][i] = fabs(s->out[0][i] - rounded(s->out[0][i], s->out_type[0].dtype));
+        return CORNU_OK;
+    case CORNU_OP_REPLICA_ID:
+        return CORNU_OK;
+    case CORNU_OP_RANDOM_UNIFORM:
+        for (int i = 0; i < s->call.in_count; i++)
+            if (s->in_bound[i][0] != 0.0) set_all(s->bound[0], out, 1.0);
+        return CORNU_OK;
+    case CORNU_OP_NEGATIVE: case CORNU_OP_ABSOLUTE: case CORNU_OP_SIGN: case CORNU_OP_FLOOR:
+    case CORNU_OP_RELU: case CORNU_OP_STEP: case CORNU_OP_MAXIMUM: case CORNU_OP_MINIMUM:
+        return bound_corners(s, 0.0);
+    case CORNU_OP_ADD: case CORNU_OP_SUBTRACT:
+        s->terms = s->pending;
+        return bound_added(s);
+    case CORNU_OP_MULTIPLY: case CORNU_OP_SQRT:
+        return bound_corners(s, 1.0);
+    case CORNU_OP_DIVIDE:
+        return bound_quotient(s);
+    case CORNU_OP_EXP: case CORNU_OP_LOG: case CORNU_OP_RSQRT: case CORNU_OP_SIN:
+    case CORNU_OP_COS: case CORNU_OP_TANH: case CORNU_OP_SIGMOID: case CORNU_OP_ERF:
+    case CORNU_OP_SOFTPLUS: case CORNU_OP_ELU: case CORNU_OP_POWER:
+        return bound_corners(s, 2.0 * 2.5);   /* 2.5 units in the last place: vector.h */
+    case CORNU_OP_IS_FINITE:
+        for (int64_t i = 0; i < out; i++) s->bound[0][i] = isfinite(s->in_bound[0][i]) ? 0.0 : 1.0;
+        return CORNU_OK;
+    case CORNU_OP_COMPARE: return bound_compare(s);
+    case CORNU_OP_SELECT:  return bound_select(s);
+    case CORNU_OP_CONVERT: {
+        s->terms = s->pending;
+        const double from = unit_roundoff(s->call.in[0].dtype);
+        const double to = unit_roundoff(s->out_type[0].dtype);
+        return bound_corners(s, from == 0.0 || to > from ? 1.0 : 0.0);
+    }
+    case CORNU_OP_BROADCAST: case CORNU_OP_RESHAPE: case CORNU_OP_TRANSPOSE: case CORNU_OP_SLICE:
+    case CORNU_OP_PAD: case CORNU_OP_CONCAT: case CORNU_OP_FLIP: case CORNU_OP_PACK:
+    case CORNU_OP_REDUCE_MAX:   /* the largest moves by no more than the largest bound */
+        s->terms = s->pending;
+        return bound_moved(s);
+    case CORNU_OP_REDUCE_SUM:          return bound_sums(s, out ? (double)in / (double)out : 0.0);
+    case CORNU_OP_GATHER_GRAD:         return bound_sums(s, (double)count_in(s, 1));
+    case CORNU_OP_AVERAGE_POOL2D: case CORNU_OP_AVERAGE_POOL2D_GRAD:
+        return bound_sums(s, window_size(s));
+    case CORNU_OP_GATHER: case CORNU_OP_ONE_HOT:
+        if (s->call.id == CORNU_OP_GATHER) return bound_lookup(s);
+        if (!is_exact(s->in_bound[0], in)) set_all(s->bound[0], out, 1.0);
+        return CORNU_OK;
+    case CORNU_OP_ARGMAX:              return bound_argmax(s);
+    case CORNU_OP_MAX_POOL2D:          return bound_max_pool(s);
+    case CORNU_OP_MAX_POOL2D_GRAD:     return bound_max_pool_grad(s);
+    case CORNU_OP_MATMUL: case CORNU_OP_CONV2D: case CORNU_OP_CONV2D_GRAD_INPUT:
+    case CORNU_OP_CONV2D_GRAD_FILTER: case CORNU_OP_GROUPED_CONV2D:
+    case CORNU_OP_GROUPED_CONV2D_GRAD_INPUT: case CORNU_OP_GROUPED_CONV2D_GRAD_FILTER:
+        return bound_products(s);
+    case CORNU_OP_SCAN:                return bound_scan(s);
+    default:                           return bound_decomposed(s);
+    }
+}
+
+/* ---- Collectives: all shards at once ---- */
+
+/* Value and bound of x on each shard, and likewise of the result. */
+static void exchange(const CornuOpCall *call, int shards, const double *x, const double *e,
+                     bool x_varies, int64_t count, double *y, double *bound, int64_t y_count)
+{
+    const double u = sum_roundoff(call->in[0].dtype);
+    for (int shard = 0; shard < shards; shard++) {
+        CornuMembers m = cornu__members(call->attributes, shards, shard);
+        for (int64_t i = 0; i < y_count; i++) {
+            double *to = &y[shard * y_count + i], *to_bound = &bound[shard * y_count + i];
+            *to = *to_bound = 0.0;
+            const int64_t first = call->id == CORNU_OP_REDUCE_SCATTER ? m.rank * y_count + i : i;
+            if (call->id == CORNU_OP_SHARD_SLICE || call->id == CORNU_OP_ALL_GATHER) {
+                const bool    gather = call->id == CORNU_OP_ALL_GATHER;
+                const int     from = gather ? m.member[i / count] : shard;
+                const int64_t at = gather ? i % count : m.rank * y_count + i;
+                *to = x[(x_varies ? from * count : 0) + at];
+                *to_bound = e[(x_varies ? from * count : 0) + at];
+                continue;
+            }
+            double size = 0.0;
+            for (int k = 0; k < m.size; k++) {
+                const int64_t at = (x_varies ? m.member[k] * count : 0) + first;
+                *to += x[at];
+                *to_bound += e[at];
+                size += magnitude(x[at], e[at]);
+            }
+            *to_bound = at_least(*to_bound + m.size * u * size);
+        }
+    }
+}
+
+/* ---- Programs ---- */
+
+int64_t bounds_count(const Bounds *b, const CornuProgram *program, CornuValue v)
+{
+    return cornu_type_count(cornu_program_type(program, v)) * (b->varies[v] ? b->shards : 1);
+}
+
+static CornuStatus run_op(Bounds *b, const CornuProgram *program, const CornuProgramOp *op)
+{
+    const CornuValue *operands = cornu_program_operands(program, op);
+    const double     *in[MOST_OPERANDS], *in_bound[MOST_OPERANDS];
+    CornuType         in_type[MOST_OPERANDS], out_type[CORNU_MAX_OUTPUTS];
+    double           *out[CORNU_MAX_OUTPUTS], *bound[CORNU_MAX_OUTPUTS];
+    const bool        varies = b->varies[op->out_first];
+    for (int k = 0; k < op->out_count; k++)
+        out_type[k] = cornu_program_type(program, op->out_first + k);
+    Step step = { cornu_program_call(program, op, in_type), in, in_bound, out_type, out, bound, 0.0,
+                  0.0 };
+    for (int i = 0; i < op->in_count; i++) step.pending += b->terms[operands[i]];
+    if (cornu__is_collective(op->id) && b->shards > 1) {
+        const int64_t y_count = cornu_type_count(out_type[0]);
+        const size_t  all = (size_t)(y_count * b->shards) + 1;
+        double       *y = calloc(all, sizeof *y), *e = calloc(all, sizeof *e);
+        exchange(&step.call, b->shards, b->value[operands[0]], b->bound[operands[0]],
+                 b->varies[operands[0]], cornu_type_count(in_type[0]), y, e, y_count);
+        const size_t bytes = (size_t)bounds_count(b, program, op->out_first) * sizeof *y;
+        memcpy(b->value[op->out_first], y, bytes);
+        memcpy(b->bound[op->out_first], e, bytes);
+        free(y);
+        free(e);
+        return CORNU_OK;
+    }
+    for (int shard = 0; shard < (varies ? b->shards : 1); shard++) {
+        for (int i = 0; i < op->in_count; i++) {
+            const int64_t first = b->varies[operands[i]] ? shard * cornu_type_count(in_type[i]) : 0;
+            in[i] = b->value[operands[i]] + first;
+            in_bound[i] = b->bound[operands[i]] + first;
+        }
+        for (int k = 0; k < op->out_count; k++) {
+            const int64_t first = shard * cornu_type_count(out_type[k]);
+            out[k] = b->value[op->out_first + k] + first;
+            bound[k] = b->bound[op->out_first + k] + first;
+        }
+        CORNU__TRY(reference(&step, in, out));
+        if (op->id == CORNU_OP_REPLICA_ID) out[0][0] = shard;
+        CORNU__TRY(bound_step(&step));
+        for (int k = 0; k < op->out_count; k++) bound_overflow(&step, k);
+    }
+    for (int k = 0; k < op->out_count; k++) b->terms[op->out_first + k] = step.terms;
+    return CORNU_OK;
+}
+
+CornuStatus bounds_extend(Bounds *b, const CornuProgram *program, double *const *input,
+                          double *const *input_bound)
+{
+    const size_t count = (size_t)program->value_count + 1;
+    const int    old = b->count;
+    b->value = realloc(b->value, count * sizeof *b->value);
+    b->bound = realloc(b->bound, count * sizeof *b->bound);
+    b->varies = realloc(b->varies, count * sizeof *b->varies);
+    b->terms = realloc(b->terms, count * sizeof *b->terms);
+    for (int v = old; v < program->value_count; v++) {
+        const CornuProgramValue *at = &program->values[v];
+        b->varies[v] = at->varies && b->shards > 1;
+        b->terms[v] = 0.0;
+        const int64_t n = bounds_count(b, program, v);
+        b->value[v] = room(n);
+        b->bound[v] = room(n);
+        if (at->op >= 0) continue;
+        memcpy(b->value[v], input[at->index], (size_t)n * sizeof(double));
+        if (input_bound && input_bound[at->index])
+            memcpy(b->bound[v], input_bound[at->index], (size_t)n * sizeof(double));
+    }
+    b->count = program->value_count;
+    for (int v = old; v < program->value_count; v++) {
+        const int op = program->values[v].op;
+        if (op < 0 || program->ops[op].out_first != v) continue;
+        CornuStatus status = run_op(b, program, &program->ops[op]);
+        if (status) return cornu__fail_prefix(status, cornu_op_name(program->ops[op].id));
+    }
+    return CORNU_OK;
+}
+
+CornuStatus bounds_of(Bounds *b, const CornuProgram *program, int shards, double *const *input,
+                      double *const *input_bound)
+{
+    *b = (Bounds){ .shards = shards };
+    return bounds_extend(b, program, input, input_bound);
+}
+
+void bounds_cut(Bounds *b, int count)
+{
+    while (b->count > count) {
+        free(b->value[--b->count]);
+        free(b->bound[b->count]);
+    }
+}
+
+void bounds_free(Bounds *b)
+{
+    bounds_cut(b, 0);
+    free(b->value);
+    free(b->bound);
+    free(b->varies);
+    free(b->terms);
+    *b = (Bounds){ .shards = b->shards };
+}

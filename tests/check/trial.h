@@ -1,0 +1,65 @@
+/*
+ * A trial: a program with numbers for its inputs, run on a device and compared with its bounds. What
+ * tries one runs in a process of its own, so that a crash or a hang is a finding like any other.
+ */
+#ifndef CORNU_TESTS_CHECK_TRIAL_H
+#define CORNU_TESTS_CHECK_TRIAL_H
+
+#include "../../device/host/cpu.h"
+#include "bounds.h"
+
+#include <cornu/tensor/tensor.h>
+
+/* The same inputs are run twice, the second time with what the first wrote into variables. */
+enum { TRIAL_ROUNDS = 2 };
+
+typedef struct {
+    CornuProgram *program;
+    int           shards;
+    double      **input;      /* of input i, of all shards where they have their own */
+    int           input_space;
+} Trial;
+
+void trial_free(Trial *c);
+/* Elements of input i, of all shards. */
+int64_t trial_count(const Trial *c, int i);
+/* Declares an input with these numbers, which are copied. CORNU_NO_VALUE if it is refused. */
+CornuValue trial_input(Trial *c, CornuType type, bool varies, const double *numbers);
+
+/* The same with those ops alone that its outputs need, and those inputs; replaced[v], unless it is
+ * NULL, are the numbers of a new input in the place of value v. False if no such program exists. */
+bool trial_pruned(const Trial *c, double *const *replaced, Trial *pruned);
+
+/* Where a trial runs. "rewrite" is no device: the ops as tensor/rewrite.c improves them, in double. */
+typedef struct {
+    const char *device;
+    CornuIsa    isa;
+    int         threads;
+} Setting;
+
+/* "cpu avx2, 3 threads, 1 shard" */
+void setting_print(const Setting *setting, int shards, char *text, size_t size);
+
+typedef struct {
+    bool failed;
+    bool unusable;       /* the reference refuses it: no finding */
+    int  output;         /* that differs, or -1 */
+    char message[400];
+} Verdict;
+
+/* Tries the setting in another process; more threads than one must give the bits of one, too. */
+Verdict trial_run(const Trial *c, const Setting *setting);
+/* In this process. */
+Verdict trial_run_here(const Trial *c, const Setting *setting);
+
+/* The ops of the trial in a graph on `device`; tensor[v] becomes value v. NULL if it is refused. */
+CornuGraph *trial_graph(const Trial *c, CornuDevice *device, CornuTensor **tensor);
+
+/* Counts how many elements were compared, and how many of these had a bound that says nothing. */
+typedef struct { int64_t compared, unbounded; } TrialCounts;
+extern TrialCounts trial_counts;
+
+/* A test that does the same, to be pasted into tests/device/test_NAME.c. */
+void trial_print_test(const Trial *c, const Setting *setting, const char *name, FILE *to);
+
+#endif
