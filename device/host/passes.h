@@ -56,6 +56,7 @@ typedef struct {
     CornuProgram       *to;
     CornuValue         *map;
     CornuValue         *in;    /* the mapped operands of the op in hand */
+    bool                one_shard;
 } CornuRewrite;
 
 /* Declares the same inputs; for one shard none of them varies from shard to shard. */
@@ -65,7 +66,8 @@ const CornuValue *cornu__rewrite_operands(CornuRewrite *rewrite, const CornuProg
 /* Records the op unchanged. */
 CornuStatus       cornu__rewrite_keep(CornuRewrite *rewrite, const CornuProgramOp *op);
 /* Declares the same outputs, frees all but the new program, which it returns; NULL after
- * a failure. */
+ * a failure. An output of which every shard has its own keeps that where the change has made it one
+ * for all, as select(c, x, x) = x does. */
 CornuProgram     *cornu__rewrite_end(CornuRewrite *rewrite, CornuStatus status);
 
 /* A copy: what a pass gives that is left out. */

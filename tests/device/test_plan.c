@@ -458,6 +458,43 @@ static void test_sums_of_programs_of_any_size(void **state)
     }
 }
 
+/* What every shard has its own of stays that where a pass finds it to be the same for all: a select
+ * of x or x, and a gradient that does not depend on the operand that varies. */
+static void test_same_on_every_shard(void **state)
+{
+    (void)state;
+    enum { SHARDS = 4 };
+    static const double one[] = { 1.5, -2.0, 3.0 }, zeros[3 * SHARDS];
+    CornuProgram   *p = cornu_program_create();
+    CornuAttributes epsilon = { .epsilon = { 0.01 } };
+    CornuValue      x = input(p, cornu_type(CORNU_F32, 3)), c, mean, norm[3];
+    assert_int_equal(cornu_program_shard_input(p, cornu_type(CORNU_BOOL, 3), &c), CORNU_OK);
+    assert_int_equal(cornu_program_shard_input(p, cornu_type(CORNU_F32, 3), &mean), CORNU_OK);
+    CornuValue rows = reshape(p, x, cornu_shape(1, 3)), count = constant(p, CORNU_I64, 1.0);
+    assert_int_equal(cornu_program_record(p, CORNU_OP_BATCH_NORM_GRAD, &epsilon,
+                                          (CornuValue[]){ rows, x, mean, x, rows, count }, 6,
+                                          norm), CORNU_OK);
+    output(p, op(p, CORNU_OP_SELECT, NULL, (CornuValue[]){ c, x, x }, 3), -1);
+    output(p, norm[2], -1);
+    output(p, op(p, CORNU_OP_SELECT, NULL, (CornuValue[]){ c, x, x }, 3), 2);
+    CornuDevice *device = cornu_device_open("cpu", .shards = SHARDS, .threads = 2);
+    Compiled     made = compile(device, p);
+    set_numbers(&made, 0, one);
+    set_numbers(&made, 1, zeros);
+    set_numbers(&made, 2, zeros);
+    run(&made);
+    for (int i = 0; i < 3; i++) {
+        int64_t elements;
+        double *got = get_output(&made, i, &elements);
+        assert_int_equal(elements, 3 * SHARDS);
+        for (int k = 0; k < elements; k++) assert_true(got[k] == one[k % 3]);
+        free(got);
+    }
+    release(&made);
+    cornu_device_close(device);
+    cornu_program_free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -479,6 +516,7 @@ int main(void)
         cmocka_unit_test(test_equal_packs_are_one),
         cmocka_unit_test(test_sums_read_what_was_widened),
         cmocka_unit_test(test_sums_of_programs_of_any_size),
+        cmocka_unit_test(test_same_on_every_shard),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
 }
