@@ -34,6 +34,19 @@ static size_t padded_bytes(CornuType type)
     return (cornu_type_bytes(type) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
+/* Whether the step reads nothing of this value but, element by element, the whole that its result
+ * `out` may take over: no part of it besides, which would be read again and again. */
+static bool read_in_place(const CornuPlan *plan, const CornuStep *step, CornuValue root, int out)
+{
+    for (int k = 0; k < step->in_count; k++) {
+        const CornuPart part = cornu__plan_part(plan, plan->operands[step->in_first + k]);
+        if (part.whole == root &&
+            (part.offset != 0 || !cornu__group_in_place(step->group, k, out)))
+            return false;
+    }
+    return true;
+}
+
 /* The piece of an operand that step i is the last to need and may overwrite with its
  * result `out`, element by element; -1: none. */
 static int piece_to_take_over(const Arena *arena, int i, int out)
@@ -47,12 +60,12 @@ static int piece_to_take_over(const Arena *arena, int i, int out)
         const CornuValue root = part.whole;
         int              piece = arena->piece_of[root];
         if (piece < 0 || arena->last[root] != i || arena->pieces[piece].last != i ||
-            part.offset != 0 || plan->varies[root] != step->varies ||
+            plan->varies[root] != step->varies ||
             cornu_type_bytes(plan->types[root]) != bytes ||
             cornu_dtype_size(plan->types[root].dtype) !=
                 cornu_dtype_size(step->types[step->in_count + out].dtype))
             continue;
-        if (cornu__group_in_place(step->group, k, out)) return piece;
+        if (read_in_place(plan, step, root, out)) return piece;
     }
     return -1;
 }
@@ -155,13 +168,12 @@ static void place_pieces(Arena *arena)
         const Piece *piece = &arena->pieces[arena->piece_of[i]];
         CornuPlace  *place = &plan->places[i];
         place->offset = piece->offset;
-        if (piece->part == OF_SHARD) {
+        place->stride = piece->part == OF_SHARD ? space.shard : 0;
+        place->worker_stride = piece->part == OF_WORKER ? space.worker : 0;
+        if (piece->part == OF_SHARD)
             place->offset += space.shared;
-            place->stride = space.shard;
-        } else if (piece->part == OF_WORKER) {
+        else if (piece->part == OF_WORKER)
             place->offset += space.shared + (size_t)cornu__plan_shards(plan) * space.shard;
-            place->worker_stride = space.worker;
-        }
     }
 }
 

@@ -495,6 +495,55 @@ static void test_same_on_every_shard(void **state)
     cornu_program_free(p);
 }
 
+/* Two variables that every shard has its own of trade places: what is set aside of one is in the
+ * memory of the thread that runs the shard. */
+static void test_variables_of_shards_trade_places(void **state)
+{
+    (void)state;
+    enum { SHARDS = 8, ELEMENTS = 300 };
+    double        x[2][SHARDS * ELEMENTS];
+    CornuProgram *p = cornu_program_create();
+    CornuValue    v[2];
+    for (int i = 0; i < 2; i++) {
+        const CornuType type = cornu_type(CORNU_F32, ELEMENTS);
+        assert_int_equal(cornu_program_shard_input(p, type, &v[i]), CORNU_OK);
+        for (int k = 0; k < SHARDS * ELEMENTS; k++) x[i][k] = (double)(i * 10000 + k);
+    }
+    output(p, v[1], 0);
+    output(p, v[0], 1);
+    CornuDevice *device = cornu_device_open("cpu", .threads = 2, .shards = SHARDS);
+    Compiled     made = compile(device, p);
+    for (int i = 0; i < 2; i++) set_numbers(&made, i, x[i]);
+    run(&made);
+    for (int i = 0; i < 2; i++) {
+        int64_t count;
+        double *got = get_input(&made, i, &count);
+        assert_memory_equal(got, x[1 - i], sizeof x[0]);
+        free(got);
+    }
+    release(&made);
+    cornu_device_close(device);
+    cornu_program_free(p);
+}
+
+/* y + a part of y, stretched: a result that took over the memory of y would change that part. */
+static void test_a_part_is_read_besides_the_whole(void **state)
+{
+    (void)state;
+    const CornuAttributes product = { .matmul = { .dtype = CORNU_F32 } };
+    const CornuAttributes part = { .slice = { { 0 }, { 64 } } };
+    CornuProgram *p = cornu_program_create();
+    CornuValue    in[2] = { input(p, cornu_type(CORNU_F32, 64, 3)),
+                            input(p, cornu_type(CORNU_F32, 3, 64)) };
+    CornuValue    y = op(p, CORNU_OP_MATMUL, &product, in, 2);
+    CornuValue    row = reshape(p, y, cornu_shape(64 * 64));
+    row = op(p, CORNU_OP_SLICE, &part, &row, 1);
+    CornuValue sum = op2(p, CORNU_OP_ADD, y, broadcast(p, row, cornu_shape(64, 64)));
+    output(p, reduce(p, CORNU_OP_REDUCE_SUM, sum, 1), -1);
+    check(p, 1e-5, "a part besides the whole");
+    cornu_program_free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -517,6 +566,8 @@ int main(void)
         cmocka_unit_test(test_sums_read_what_was_widened),
         cmocka_unit_test(test_sums_of_programs_of_any_size),
         cmocka_unit_test(test_same_on_every_shard),
+        cmocka_unit_test(test_variables_of_shards_trade_places),
+        cmocka_unit_test(test_a_part_is_read_besides_the_whole),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
 }
