@@ -102,12 +102,14 @@ static bool finds(const CornuPlan *plan, const CornuStep *step, int op, CornuVal
         (op == step->op && reads_packed(plan, step, value)))
         return true;
     if (op == step->op || op == step->pool) return false;
-    CornuAccess      access;
-    const CornuValue source = cornu__elementwise_source(plan->program, value, &access);
-    const int        maker = values[source].op;
-    return reads(plan, step, source) ||
-           (maker >= 0 && (computes(step, maker) ||
-                           plan->program->ops[maker].id == CORNU_OP_CONSTANT));
+    for (;;) {   /* what it looks through may end at any of these: a broadcast is looked through once */
+        const int maker = values[value].op;
+        if (reads(plan, step, value) || (maker >= 0 && computes(step, maker))) return true;
+        const CornuProgramOp *made = maker < 0 ? NULL : &plan->program->ops[maker];
+        if (made && made->id == CORNU_OP_CONSTANT) return true;
+        if (!made || (made->id != CORNU_OP_RESHAPE && made->id != CORNU_OP_BROADCAST)) return false;
+        value = cornu_program_operands(plan->program, made)[0];
+    }
 }
 
 /* No element of an operand is read that it does not have. */

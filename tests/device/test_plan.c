@@ -544,6 +544,23 @@ static void test_a_part_is_read_besides_the_whole(void **state)
     cornu_program_free(p);
 }
 
+/* A broadcast of a broadcast that is a convolution's operand: what is written out is what another
+ * group reads. */
+static void test_a_broadcast_of_what_was_written_out(void **state)
+{
+    (void)state;
+    const CornuAttributes product = { .matmul = { .transpose_a = 1, .dtype = CORNU_F32 } };
+    CornuProgram *p = cornu_program_create();
+    CornuValue    in[2] = { input(p, cornu_type(CORNU_F32, 1, 1)),
+                            input(p, cornu_type(CORNU_F32, 12, 5)) };
+    CornuValue    x = broadcast(p, in[0], cornu_shape(4, 3));
+    x = broadcast(p, reshape(p, x, cornu_shape(4, 3, 1)), cornu_shape(4, 3, 2));
+    in[0] = reshape(p, x, cornu_shape(12, 2));
+    output(p, op(p, CORNU_OP_MATMUL, &product, in, 2), -1);
+    check(p, 1e-5, "a broadcast of a broadcast");
+    cornu_program_free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -568,6 +585,7 @@ int main(void)
         cmocka_unit_test(test_same_on_every_shard),
         cmocka_unit_test(test_variables_of_shards_trade_places),
         cmocka_unit_test(test_a_part_is_read_besides_the_whole),
+        cmocka_unit_test(test_a_broadcast_of_what_was_written_out),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
 }
