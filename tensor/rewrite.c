@@ -83,8 +83,11 @@ static Chain find_chain(const Rewrite *r, CornuValue value)
         if (!op) break;
         int bias = bias_operand(r, op);
         if (bias < 0 && !nondecreasing(op)) break;
+        const CornuValue before = operand(r, op, bias < 0 ? 0 : 1 - bias);
+        /* The pool's index must not become one for all shards by a bias that each has its own of. */
+        if (r->from->values[before].varies != r->from->values[chain.base].varies) break;
         chain.steps[chain.count++] = op;
-        chain.base = operand(r, op, bias < 0 ? 0 : 1 - bias);
+        chain.base = before;
     }
     return chain;
 }
