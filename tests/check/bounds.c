@@ -241,7 +241,10 @@ static CornuStatus bound_products(Step *s)
     const int64_t count = count_out(s, 0);
     const double  each = (double)cornu_op_flops(&s->call) / 2.0 / (double)(count ? count : 1);
     const double  terms = 6.0 * each + 8.0;
-    const double  u = fmin(sum_roundoff(s->call.in[0].dtype), sum_roundoff(s->out_type[0].dtype));
+    const double  of_in = sum_roundoff(s->call.in[0].dtype);
+    const double  of_out = sum_roundoff(s->out_type[0].dtype);
+    /* Of f64 operands matmul is summed in f64, convolutions in what the result is. */
+    const double  u = s->call.id == CORNU_OP_MATMUL ? fmin(of_in, of_out) : of_out;
     s->terms = terms;
     double       *size[2], *larger[2], *parts = room(count), *all = room(count);
     CornuStatus   status = CORNU_OK;

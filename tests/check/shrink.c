@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../device/clock_internal.h"
+#include "../../device/debug_internal.h"
 #include "fields.h"
 
 typedef struct {
@@ -223,7 +224,11 @@ void shrink(Trial *c, const Setting *setting, double seconds)
 
 void guilty_passes(const Trial *c, const Setting *setting, char *text, size_t size)
 {
-    static const char *const passes[] = { "rewrite", "simplify", "distribute", "combine", "fuse" };
+    static const char *const passes[] = {
+#define X(id, name) #name,
+        CORNU_PASSES(X)
+#undef X
+    };
     const char *kept = getenv("CORNU_PASSES");
     char        given[256];
     snprintf(given, sizeof given, "%s", kept ? kept : "");

@@ -260,6 +260,7 @@ static Made run_on(const Trial *c, const Setting *setting, int threads, const Ex
 {
     Made made = { NULL, 0 };
     setenv("CORNU_ISA", cornu__isa_name(setting->isa), 1);
+    setenv("CORNU_VERIFY", "1", 1);
     CornuDevice *device = cornu_device_open(.name = setting->device, .threads = threads,
                                             .shards = c->shards);
     if (!device) {
@@ -314,6 +315,10 @@ static void try_rewritten(const Trial *c, const Expected *expected, Verdict *ver
             fail(verdict, -1, "rewritten: %s", cornu_error_message());
             cornu_error_take();
         }
+        for (int i = 0; i < p->output_count && !verdict->failed; i++)
+            if (cornu_tensor_varies(tensor[p->outputs[i].value]) !=
+                p->values[p->outputs[i].value].varies)
+                fail(verdict, i, "output %d, rewritten, varies from shard to shard or no more", i);
         for (int i = 0; i < p->output_count && !verdict->failed; i++)
             compare(verdict, i, 0, b.value[tensor[p->outputs[i].value]->value],
                     expected[i].value[0], expected[i].bound[0], expected[i].count);
