@@ -325,7 +325,7 @@ static bool may_overlap(const Verifier *v, const CornuStep *step, int k, int out
     if (step->kind == CORNU_STEP_GROUP)
         return from->begin == to->begin && cornu__group_in_place(step->group, k, out);
     for (int i = 0; i < step->in_count && step->kind == CORNU_STEP_KERNEL; i++)
-        if (in[i] == in[k] &&
+        if (cornu__plan_root(v->plan, in[i]) == cornu__plan_root(v->plan, in[k]) &&
             cornu__is_joined(v->plan->program, &v->plan->program->ops[step->op], i, &part) &&
             !cornu__plan_moves(v->plan, step, i))
             return true;

@@ -544,6 +544,22 @@ static void test_a_part_is_read_besides_the_whole(void **state)
     cornu_program_free(p);
 }
 
+/* Of what an op puts together one operand is made in its place, and the other is a part of that one,
+ * which is moved. */
+static void test_put_together_with_its_own_part(void **state)
+{
+    (void)state;
+    const CornuAttributes part = { .slice = { { 0 }, { 16 } } };
+    CornuProgram *p = cornu_program_create();
+    CornuValue    x = op1(p, CORNU_OP_RELU, input(p, cornu_type(CORNU_F32, 48))), in[3] = { x, x };
+    in[1] = reshape(p, x, cornu_shape(6, 8));
+    in[1] = reshape(p, in[1], cornu_shape(48));
+    in[2] = op(p, CORNU_OP_SLICE, &part, &in[1], 1);
+    output(p, op(p, CORNU_OP_CONCAT, NULL, in, 3), -1);
+    check(p, 0.0, "put together with its own part");
+    cornu_program_free(p);
+}
+
 /* A broadcast of a broadcast that is a convolution's operand: what is written out is what another
  * group reads. */
 static void test_a_broadcast_of_what_was_written_out(void **state)
@@ -585,6 +601,7 @@ int main(void)
         cmocka_unit_test(test_same_on_every_shard),
         cmocka_unit_test(test_variables_of_shards_trade_places),
         cmocka_unit_test(test_a_part_is_read_besides_the_whole),
+        cmocka_unit_test(test_put_together_with_its_own_part),
         cmocka_unit_test(test_a_broadcast_of_what_was_written_out),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
