@@ -843,7 +843,10 @@ static CornuValue make_layer(Generator *g)
     }
     CornuAttributes alpha = { .alpha = { 1.0 } };
     if (y != CORNU_NO_VALUE && chance(g, 70))
-        y = emit(g, activations[draw(g, 5)], &alpha, &y, 1);
+    {
+        const CornuOpId id = activations[draw(g, 5)];
+        y = emit(g, id, id == CORNU_OP_ELU ? &alpha : NULL, &y, 1);
+    }
     if (y != CORNU_NO_VALUE && image && chance(g, 50)) {
         CornuAttributes pool = { .window = { .size = { 2, 2 }, .strides = { 2, 2 } } };
         y = emit(g, chance(g, 70) ? CORNU_OP_MAX_POOL2D : CORNU_OP_AVERAGE_POOL2D, &pool, &y, 1);
