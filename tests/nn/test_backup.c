@@ -52,6 +52,8 @@ typedef struct {
     unsigned char bytes[MAX_FILE];
     size_t        size;
     double        logs[TRAINING_EPOCHS][4];
+    int64_t       samples[TRAINING_EPOCHS];
+    int64_t       steps;             /* of this run */
 } Result;
 
 static const char *kept(void) { return files_path(folder, "backup"); }
@@ -76,6 +78,7 @@ static void read_logs(const CornuHistory *history, Result *result)
     assert_int_equal(cornu_history_epochs(history), TRAINING_EPOCHS);
     for (int i = 0; i < TRAINING_EPOCHS; i++) {
         assert_int_equal(cornu_history_epoch(history, i), i);
+        result->samples[i] = cornu_history_samples(history, i);
         for (int k = 0; k < 4; k++) {
             const double value = cornu_history_get(history, names[k], i);
             result->logs[i][k] = value == value ? value : -1.0;
@@ -98,6 +101,7 @@ static bool run(const Case *c, int threads, int64_t steps, bool asks, int64_t fr
     CornuHistory *history = training_fit(c->training, model, backup, &stopper.base);
     if (!history && cornu_error_take() != CORNU_ERR_INTERRUPTED)
         fail_msg("%s", cornu_error_message());
+    result->steps = steps - stopper.steps_left;
     if (history) {
         const char *path = files_path(folder, "model.safetensors");
         expect_ok(cornu_model_save(model, path));
@@ -116,6 +120,9 @@ static void expect_same(const Case *c, const char *how, int64_t at, const Result
     if (a->size != b->size || memcmp(a->bytes, b->bytes, a->size))
         fail_msg("%s on %s, %s %lld: the model is another", training_name(c->training), c->device,
                  how, (long long)at);
+    if (memcmp(a->samples, b->samples, sizeof a->samples))
+        fail_msg("%s on %s, %s %lld: epochs had other numbers of samples",
+                 training_name(c->training), c->device, how, (long long)at);
     if (memcmp(a->logs, b->logs, sizeof a->logs))
         fail_msg("%s on %s, %s %lld: the logs are others", training_name(c->training), c->device,
                  how, (long long)at);
@@ -137,7 +144,45 @@ static void stopping_changes_no_bit(void **state)
         assert_false(run(c, 2, at, false, 3, &resumed));
         assert_true(run(c, 1, -1, false, 3, &resumed));
         expect_same(c, "killed after step", at, &whole, &resumed);
+        /* No more of it than that: the newest backup is of the last third step before the kill. */
+        const int64_t epoch = (at - 1) / TRAINING_STEPS, step = (at - 1) % TRAINING_STEPS;
+        assert_int_equal(resumed.steps, ALL_STEPS - epoch * TRAINING_STEPS - step / 3 * 3);
     }
+}
+
+/* ---- Trainings that stop themselves ---- */
+
+static CornuStatus stop_training(CornuCallback *self, CornuModel *model, int64_t epoch,
+                                 const CornuLogs *logs)
+{
+    (void)self, (void)logs;
+    if (epoch == 1) cornu_model_stop_training(model);
+    return CORNU_OK;
+}
+
+/* Started again, as after a saving that failed, it has nothing left to do. */
+static void what_has_stopped_stays_stopped(void **state)
+{
+    (void)state;
+    static unsigned char files[2][MAX_FILE];
+    size_t               sizes[2];
+    for (int again = 0; again < 2; again++) {
+        CornuCallback own = { .epoch_end = again ? NULL : stop_training };
+        CornuModel   *model = training_model(TRAINING_SHUFFLED, NULL);
+        if (!model) fail_msg("%s", cornu_error_message());
+        CornuHistory *history =
+            training_fit(TRAINING_SHUFFLED, model,
+                         cornu_backup_and_restore(kept(), .keep_checkpoint = true), &own);
+        if (!history) fail_msg("%s", cornu_error_message());
+        assert_int_equal(cornu_history_epochs(history), 2);
+        expect_ok(cornu_model_save(model, files_path(folder, "model.safetensors")));
+        sizes[again] = files_read(files_path(folder, "model.safetensors"), files[again], MAX_FILE);
+        cornu_history_free(history);
+        cornu_model_free(model);
+    }
+    assert_int_equal(sizes[0], sizes[1]);
+    assert_memory_equal(files[0], files[1], sizes[0]);
+    expect_ok(cornu_backup_remove(kept()));
 }
 
 /* ---- Callbacks that watch a log ---- */
@@ -633,7 +678,7 @@ int main(void)
     };
     enum { CASES = sizeof cases / sizeof *cases };
     static char names[CASES][80];
-    struct CMUnitTest tests[CASES + 11];
+    struct CMUnitTest tests[CASES + 12];
     for (int i = 0; i < CASES; i++) {
         snprintf(names[i], sizeof names[i], "stopping_changes_no_bit %s %s",
                  training_name(cases[i].training), cases[i].device);
@@ -652,6 +697,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(backups_without_settings_go_on, files_begin, files_end),
         cmocka_unit_test_setup_teardown(damaged_files_are_passed_over, files_begin, files_end),
         cmocka_unit_test_setup_teardown(callbacks_go_on_too, files_begin, files_end),
+        cmocka_unit_test_setup_teardown(what_has_stopped_stays_stopped, files_begin, files_end),
         cmocka_unit_test_setup_teardown(best_weights_go_on, files_begin, files_end),
     };
     memcpy(tests + CASES, more, sizeof more);

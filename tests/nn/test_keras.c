@@ -1,5 +1,7 @@
 /* Keras' own files: what real Keras saved (tests/golden/files) loads, predicts and goes on as
  * there; what is saved here loads there; files nobody vouches for are refused. */
+#include "../../device/memory_internal.h"
+#include "../../nn/zip_internal.h"
 #include "../../nn/cornu.h"
 #include "../../nn/keras_internal.h"
 #include "../datasets/files.h"
@@ -253,6 +255,32 @@ static void test_round_trip(void **state)
     cornu_model_free(model);
     cornu_model_free(loaded);
     cornu_npz_close(data.file);
+}
+
+/* What Keras reads first: the version whose files these are, and a date that is no date, as equal
+ * models are equal files. */
+static void test_metadata(void **state)
+{
+    (void)state;
+    if (!has_hdf5()) skip();
+    CornuModel    *model = expect_model(cornu_model_load(golden("images", ".keras")));
+    unsigned char *text;
+    size_t         size;
+    expect_ok(cornu_model_save(model, here("a", ".keras")));
+    CornuZip *zip = cornu__zip_open(here("a", ".keras"));
+    assert_non_null(zip);
+    expect_ok(cornu__zip_read(zip, cornu__zip_find(zip, "metadata.json"), &text, &size));
+    json_t *metadata = json_loads((const char *)text, 0, NULL);
+    assert_string_equal(json_string_value(json_object_get(metadata, "keras_version")), "3.15.0");
+    assert_string_equal(json_string_value(json_object_get(metadata, "date_saved")),
+                        "1980-01-01@00:00:00");
+    assert_true(cornu__zip_find(zip, "config.json") >= 0);
+    assert_true(cornu__zip_find(zip, "model.weights.h5") >= 0);
+    assert_int_equal(cornu__zip_count(zip), 3);
+    json_decref(metadata);
+    cornu__release(text);
+    cornu__zip_close(zip);
+    cornu_model_free(model);
 }
 
 /* Every optimizer and schedule, each argument with a number of its own, comes back as it was. */
@@ -781,6 +809,7 @@ int main(void)
         OF_CASES(test_goes_on_as_keras),
         OF_CASES(test_round_trip),
         cmocka_unit_test(test_weights_of_a_foreign_class),
+        cmocka_unit_test(test_metadata),
         cmocka_unit_test(test_optimizers),
         cmocka_unit_test(test_losses_and_metrics),
         cmocka_unit_test(test_unknown_losses_and_metrics),
