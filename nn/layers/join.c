@@ -127,6 +127,7 @@ static CornuTensor *normalized(CornuTensor *x, int axis)
 /* (B, rest, n) with the given axis last, rest being all others as one. */
 static CornuTensor *with_last(CornuTensor *x, int axis)
 {
+    if (!x) return NULL;
     const CornuShape shape = cornu_tensor_shape(x);
     int              axes[CORNU_MAX_RANK], count = 0;
     for (int i = 0; i < shape.rank; i++)
