@@ -386,6 +386,14 @@ static CornuStatus make_inputs(CornuModel *model, CornuStep *step)
     return cornu_error_take();
 }
 
+/* Predictions are dealt like data, also those that do not depend on any, as learned positions. */
+static CornuTensor *of_every_shard(const CornuStep *step, CornuTensor *y)
+{
+    if (!y || cornu_tensor_varies(y)) return y;
+    CornuTensor *zero = cornu_op_constant_like(step->count, 0.0);
+    return cornu_op_select(cornu_op_compare(step->count, CORNU_LESS, zero), y, y);
+}
+
 static CornuStatus record(CornuModel *model, CornuStep *step)
 {
     const int64_t batch = step->x_types[0].shape.extent[0];
@@ -408,6 +416,8 @@ static CornuStatus record(CornuModel *model, CornuStep *step)
     if (!forward(model, step, masks, &added)) return cornu_error_take();
     step->stateful = cornu__layer_has_states(&model->base);
     for (int i = 0; i < step->y_count; i++) {
+        step->predictions[i] = of_every_shard(step, step->predictions[i]);
+        if (!step->predictions[i]) return cornu_error_take();
         step->outputs[i] = cornu_tensor_type(step->predictions[i]);
         step->outputs[i].shape.extent[0] = batch;
     }

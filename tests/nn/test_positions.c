@@ -60,6 +60,29 @@ static void rows_of_the_table(void **state)
     }
 }
 
+/* An output that does not depend on the data has their rows all the same, on shards too. */
+static void positions_alone_are_predicted(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "reference", "cpu", "tpu" };
+    for (int i = 0; i < 3; i++) {
+        float x[ROWS][STEPS][CHANNELS] = { { { 0 } } }, y[ROWS][STEPS][CHANNELS];
+        float table[POSITIONS][CHANNELS];
+        CornuDevice *device = cornu_device_open(.name = names[i], .shards = i == 2 ? 4 : 1);
+        CornuSymbol *in = cornu_input(.shape = { STEPS, CHANNELS });
+        CornuSymbol *out = cornu_call(cornu_position_embedding(POSITIONS), in);
+        CornuModel  *model = cornu_model(.inputs = { in }, .outputs = { out });
+        expect_ok(cornu_compile(model, .device = device, .loss = CORNU_MEAN_SQUARED_ERROR));
+        expect_ok(cornu_weight_read(cornu_model_weight(model, 0),
+                                    cornu_array(table, CORNU_F32, POSITIONS, CHANNELS)));
+        expect_ok(cornu_predict_on_batch(model, cornu_array(x, CORNU_F32, ROWS, STEPS, CHANNELS),
+                                         cornu_array(y, CORNU_F32, ROWS, STEPS, CHANNELS)));
+        for (int b = 0; b < ROWS; b++) assert_memory_equal(y[b], table, sizeof y[b]);
+        cornu_model_free(model);
+        cornu_device_close(device);
+    }
+}
+
 static void more_steps_are_refused(void **state)
 {
     (void)state;
@@ -85,6 +108,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_the_table),
+        cmocka_unit_test(positions_alone_are_predicted),
         cmocka_unit_test(more_steps_are_refused),
         cmocka_unit_test(a_clone_is_alike),
     };
