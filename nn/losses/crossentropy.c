@@ -16,12 +16,20 @@ static CornuTensor *clipped(CornuTensor *p)
     return cornu_op_clip(p, CORNU__EPSILON, 1.0 - CORNU__EPSILON);
 }
 
+/* What probabilities are divided by: their sum, or 1 where that is 0, as in the rows that fill up a
+ * batch. A quotient of zeros would be NaN there, and so would the gradients of all rows be. */
+static CornuTensor *divisor(CornuTensor *y_pred, bool keep)
+{
+    CornuTensor *sum = cornu_op_reduce_sum(y_pred, cornu__last_axis(y_pred), keep);
+    if (!sum) return NULL;
+    CornuTensor *zero = cornu_op_constant_like(sum, 0.0), *one = cornu_op_constant_like(sum, 1.0);
+    return cornu_op_select(cornu_op_compare(sum, CORNU_EQUAL, zero), one, sum);
+}
+
 /* Probabilities along the last axis, normalised and clipped. */
 static CornuTensor *probabilities(CornuTensor *y_pred)
 {
-    if (!y_pred) return NULL;
-    CornuTensor *sum = cornu_op_reduce_sum(y_pred, cornu__last_axis(y_pred), true);
-    return clipped(cornu_op_divide(y_pred, sum));
+    return y_pred ? clipped(cornu_op_divide(y_pred, divisor(y_pred, true))) : NULL;
 }
 
 /* log p: of the clipped and normalised probabilities, or of softmax(logits). */
@@ -115,8 +123,7 @@ static CornuTensor *sparse_call(const CornuLoss *self, CornuTensor *y_true, Corn
     CornuTensor *labels = labels_of(self, y_true, y_pred);
     if (!labels) return NULL;
     if (of(self)->from_logits) return cornu_op_sparse_cross_entropy(y_pred, labels);
-    CornuTensor *sum = cornu_op_reduce_sum(y_pred, cornu__last_axis(y_pred), false);
-    CornuTensor *p = cornu_op_divide(predictions_of(labels, y_pred), sum);
+    CornuTensor *p = cornu_op_divide(predictions_of(labels, y_pred), divisor(y_pred, false));
     return cornu_op_negative(cornu_op_log(clipped(p)));
 }
 
@@ -128,7 +135,11 @@ static CornuTensor *generalized_call(const CornuLoss *self, CornuTensor *y_true,
     CornuTensor *labels = labels_of(self, y_true, y_pred);
     if (!labels) return NULL;
     CornuTensor *p = predictions_of(labels, y_pred);
-    p = p ? cornu_op_power(p, cornu_op_constant_like(p, q)) : NULL;
+    if (!p) return NULL;
+    /* p^q is infinitely steep at 0, which rows that fill up a batch have: no gradient from there. */
+    CornuTensor *zero = cornu_op_constant_like(p, 0.0);
+    p = cornu_op_select(cornu_op_compare(p, CORNU_EQUAL, zero), zero, p);
+    p = cornu_op_power(p, cornu_op_constant_like(p, q));
     return cornu_op_scale(cornu__one_minus(p), 1.0 / q);
 }
 

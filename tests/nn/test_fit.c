@@ -313,6 +313,37 @@ static void the_split_rounds_as_keras(void **state)
     }
 }
 
+/* Rows that fill up a batch are zeros, and so are a product's results: their probabilities are
+ * quotients of zeros, which must not reach the gradient. */
+static void rows_that_fill_up_are_harmless(void **state)
+{
+    static const char *const losses[] = {
+        "categorical_crossentropy", "sparse_categorical_crossentropy",
+        "categorical_focal_crossentropy", "categorical_generalized_cross_entropy",
+    };
+    float x[3][2] = { { 1, 2 }, { 3, 1 }, { 1, 1 } }, of_classes[3][2] = { { 1 }, { 0, 1 }, { 1 } };
+    float labels[3] = { 0, 1, 0 }, w[4] = { 1, 2, 3, 1 };
+    for (int i = 0; i < 4; i++) {
+        const bool  sparse = i == 1 || i == 3;
+        CornuModel *model = cornu_sequential(.input_shape = { 2 });
+        expect_ok(cornu_model_add(model, cornu_dense(2, .no_bias = true)));
+        expect_ok(cornu_compile(model, .optimizer = cornu_sgd(.learning_rate = 0.1),
+                                .loss = cornu_loss(losses[i]), .device = *state));
+        const CornuArray kernel = cornu_array(w, CORNU_F32, 2, 2);
+        expect_ok(cornu_weight_write(cornu_model_weight(model, 0), kernel));
+        cornu_history_free(cornu_fit(
+            model, .x = cornu_array(x, CORNU_F32, 3, 2), .batch_size = 2, .no_shuffle = true,
+            .y = sparse ? cornu_array(labels, CORNU_F32, 3)
+                        : cornu_array(of_classes, CORNU_F32, 3, 2), .verbose = CORNU_SILENT));
+        float after[4];
+        expect_ok(cornu_weight_read(cornu_model_weight(model, 0),
+                                    cornu_array(after, CORNU_F32, 2, 2)));
+        for (int k = 0; k < 4; k++) assert_true(isfinite(after[k]));
+        assert_memory_not_equal(after, w, sizeof w);
+        cornu_model_free(model);
+    }
+}
+
 /* The last batch of 2 of 10 rows counts as 2 rows: as if it were a batch of its own. */
 static void partial_batches_are_exact(void **state)
 {
@@ -709,6 +740,7 @@ int main(void)
         cmocka_unit_test(hooks_come_in_keras_order),
         cmocka_unit_test(evaluate_and_predict_call_theirs),
         cmocka_unit_test(the_split_rounds_as_keras),
+        cmocka_unit_test(rows_that_fill_up_are_harmless),
         cmocka_unit_test(partial_batches_are_exact),
         cmocka_unit_test(resuming_equals_not_stopping),
         cmocka_unit_test(executions_change_no_number),
