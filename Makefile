@@ -9,6 +9,7 @@
 #   make CROSS=PREFIX- SYSROOT=DIR    by PREFIX-gcc and its binutils, with the libraries in DIR
 #   make test T=idx                   the test programs whose path contains "idx"
 #   make check-programs SECONDS=60 SEED=N   random programs on every device; COUNT=1 repeats one
+#   make check-models SECONDS=60 SEED=N     random models likewise
 #   make fuzz SECONDS=60 T=idx        libFuzzer for so long on each such target in tests/fuzz, all
 #                                     without T
 #   make V=1                          shows whole commands
@@ -246,6 +247,11 @@ check-programs: deps-test
 	$(again) $(BUILD)/tests/check/test_programs
 	@$(BUILD)/tests/check/test_programs --seconds $(SECONDS) --seed $(SEED) $(COUNT:%=--count %)
 
+# Random models likewise: predictions, and those after three training steps.
+check-models: deps-test
+	$(again) $(BUILD)/tests/check/test_models
+	@$(BUILD)/tests/check/test_models --seconds $(SECONDS) --seed $(SEED) $(COUNT:%=--count %)
+
 # A line NAME EXECUTIONS EXECUTIONS_PER_SECOND FINDINGS for each target.
 fuzz: deps-fuzz
 	$(again) fuzz-programs
@@ -434,6 +440,6 @@ lint: build/include/cornu/cornu.h
 clean:
 	rm -rf build
 
-.PHONY: all demo test test-programs check-training check-faults check-programs fuzz fuzz-programs \
-        bench deps deps-test deps-fuzz install uninstall docs format lint clean
+.PHONY: all demo test test-programs check-training check-faults check-programs check-models \
+        fuzz fuzz-programs bench deps deps-test deps-fuzz install uninstall docs format lint clean
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

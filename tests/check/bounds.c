@@ -9,6 +9,8 @@
 
 enum { MOST_OPERANDS = 64 };
 
+bool bounds_any_maximum;
+
 double unit_roundoff(CornuDtype dtype)
 {
     switch (dtype) {
@@ -91,13 +93,19 @@ static void set_all(double *to, int64_t count, double value)
     for (int64_t i = 0; i < count; i++) to[i] = value;
 }
 
+/* Of results up to this size; zeros are exact. */
+static double rounding(double size, double units, double u, CornuDtype dtype)
+{
+    return size == 0.0 || units == 0.0 ? 0.0 : at_least(units * (u * size + smallest(dtype)));
+}
+
 static void add_rounding(const Step *s, double units)
 {
     const CornuDtype dtype = s->out_type[0].dtype;
     if (!cornu_dtype_is_float(dtype)) return;
     for (int64_t i = 0; i < count_out(s, 0); i++)
-        s->bound[0][i] = at_least(s->bound[0][i] + units * unit_roundoff(dtype) *
-                                  magnitude(s->out[0][i], s->bound[0][i]) + smallest(dtype));
+        s->bound[0][i] += rounding(magnitude(s->out[0][i], s->bound[0][i]), units,
+                                   unit_roundoff(dtype), dtype);
 }
 
 /* A device's result is another one where the dtype cannot hold this one: infinite, or wrapped. */
@@ -170,8 +178,9 @@ static CornuStatus bound_added(const Step *s)
     CORNU__TRY(bound_corners(s, 1.0));
     const double u = sum_roundoff(s->out_type[0].dtype);
     for (int64_t i = 0; i < count_out(s, 0); i++)
-        s->bound[0][i] += s->pending * u * fmax(magnitude(s->in[0][i], s->in_bound[0][i]),
-                                                magnitude(s->in[1][i], s->in_bound[1][i]));
+        s->bound[0][i] += rounding(fmax(magnitude(s->in[0][i], s->in_bound[0][i]),
+                                        magnitude(s->in[1][i], s->in_bound[1][i])),
+                                   s->pending, u, s->out_type[0].dtype);
     return CORNU_OK;
 }
 
@@ -227,8 +236,8 @@ static CornuStatus bound_sums(Step *s, double terms)
     in[0] = sizes;
     if (!status) status = reference(s, in, &sums);
     for (int64_t i = 0; i < count; i++)
-        s->bound[0][i] = at_least(s->bound[0][i] + terms * (u * sums[i] +
-                                  smallest(s->call.in[0].dtype)));
+        s->bound[0][i] = at_least(s->bound[0][i]) +
+                         rounding(sums[i], terms, u, s->call.in[0].dtype);
     free(sizes);
     free(sums);
     if (unit_roundoff(s->out_type[0].dtype) > u) add_rounding(s, 1.0);
@@ -264,8 +273,8 @@ static CornuStatus bound_products(Step *s)
         for (int64_t i = 0; i < count; i++) s->bound[0][i] += parts[i];
     }
     for (int64_t i = 0; i < count; i++)
-        s->bound[0][i] = at_least(s->bound[0][i] + terms * (u * all[i] +
-                                  smallest(s->call.in[0].dtype)));
+        s->bound[0][i] = at_least(s->bound[0][i]) +
+                         rounding(all[i], terms, u, s->call.in[0].dtype);
     add_rounding(s, 1.0);
     free(parts);
     free(all);
@@ -346,7 +355,8 @@ static CornuStatus bound_max_pool(const Step *s)
             if (at < 0) continue;
             const double bound = s->in_bound[0][at] + s->in_bound[0][best];
             s->bound[0][o] = fmax(s->bound[0][o], s->in_bound[0][at]);
-            if (at != best && bound > 0.0 && !(s->in[0][best] - s->in[0][at] > bound))
+            if (at != best && (bound > 0.0 || bounds_any_maximum) &&
+                !(s->in[0][best] - s->in[0][at] > bound))
                 s->bound[1][o] = (double)(w.sweep[0].size * width);
         }
     }
@@ -380,6 +390,16 @@ static CornuStatus bound_max_pool_grad(const Step *s)
     return status;
 }
 
+/* Whether all values of a program are numbers with bounds. Where one is not, what a kernel makes of
+ * the whole op is not said: a product with 0, a selection, are its own affair. */
+static bool is_known(const Bounds *b, const CornuProgram *program)
+{
+    for (int v = 0; v < b->count; v++)
+        for (int64_t i = 0; i < bounds_count(b, program, v); i++)
+            if (!isfinite(b->value[v][i]) || !isfinite(b->bound[v][i])) return false;
+    return true;
+}
+
 /* The bounds of another program, whose outputs are the op's. */
 static CornuStatus bound_by(const Step *s, const CornuProgram *program, const CornuValue *made)
 {
@@ -390,10 +410,12 @@ static CornuStatus bound_by(const Step *s, const CornuProgram *program, const Co
     }
     Bounds      b;
     CornuStatus status = bounds_of(&b, program, 1, in, in_bound);
+    const bool known = !status && is_known(&b, program);
     for (int k = 0; !status && k < cornu__result_count(s->call.id, s->call.attributes); k++)
         for (int64_t i = 0; i < count_out(s, k); i++)
-            s->bound[k][i] = at_least(b.bound[made[k]][i] +
-                                      fabs(b.value[made[k]][i] - s->out[k][i]));
+            s->bound[k][i] = !known ? INFINITY
+                                    : at_least(b.bound[made[k]][i] +
+                                               fabs(b.value[made[k]][i] - s->out[k][i]));
     bounds_free(&b);
     return status;
 }
@@ -437,6 +459,7 @@ static CornuStatus bound_scan(const Step *s)
         bound[k] = sliced ? room(count) : copied(s->in_bound[k], count);
     }
     CornuStatus status = CORNU_OK;
+    bool        known = true;
     for (int64_t step = 0; step < scan->steps && !status; step++) {
         const int64_t t = scan->reverse ? scan->steps - 1 - step : step;
         for (int64_t k = scan->carries; k < scan->carries + scan->slices; k++) {
@@ -449,6 +472,7 @@ static CornuStatus bound_scan(const Step *s)
         }
         Bounds b;
         status = bounds_of(&b, body, 1, in, bound);
+        known = known && !status && is_known(&b, body);
         for (int64_t k = 0; k < body->output_count && !status; k++) {
             const CornuValue made = body->outputs[k].value;
             const int64_t    count = cornu_type_count(cornu_program_type(body, made));
@@ -466,6 +490,8 @@ static CornuStatus bound_scan(const Step *s)
         }
         bounds_free(&b);
     }
+    for (int k = 0; k < body->output_count && !known; k++)
+        set_all(s->bound[k], count_out(s, k), INFINITY);
     for (int k = 0; k < body->input_count; k++) { free(in[k]); free(bound[k]); }
     return status;
 }
@@ -525,6 +551,8 @@ static CornuStatus bound_step(Step *s)
     }
     case CORNU_OP_BROADCAST: case CORNU_OP_RESHAPE: case CORNU_OP_TRANSPOSE: case CORNU_OP_SLICE:
     case CORNU_OP_PAD: case CORNU_OP_CONCAT: case CORNU_OP_FLIP: case CORNU_OP_PACK:
+    case CORNU_OP_ALL_REDUCE: case CORNU_OP_REDUCE_SCATTER: case CORNU_OP_ALL_GATHER:
+    case CORNU_OP_SHARD_SLICE:  /* of one shard */
     case CORNU_OP_REDUCE_MAX:   /* the largest moves by no more than the largest bound */
         s->terms = s->pending;
         return bound_moved(s);

@@ -38,6 +38,9 @@ typedef struct {
     double *terms;     /* of a sum that a device may still be taking: see below */
 } Bounds;
 
+/* Whether any of several equal maxima may be a pool's, as tensor/rewrite.c has it; else the first. */
+extern bool bounds_any_maximum;
+
 /* Elements of value v of the program, of all shards. */
 int64_t bounds_count(const Bounds *bounds, const CornuProgram *program, CornuValue v);
 

@@ -1011,8 +1011,7 @@ bool generate(uint64_t seed, Trial *c)
 {
     static const int shards[] = { 1, 1, 1, 1, 2, 4, 8, 8 };
     Generator g = { .c = c, .state = seed };
-    c->program = cornu_program_create();
-    c->shards = shards[draw(&g, 8)];
+    *c = (Trial){ .program = cornu_program_create(), .shards = shards[draw(&g, 8)] };
     g.bounds = (Bounds){ .shards = c->shards };
     for (int i = 0; i < 3; i++)
         fresh(&g, cornu_type_from(i ? a_float(&g) : CORNU_F32, a_shape(&g, 1 + (int)draw(&g, 4))),

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "../../device/clock_internal.h"
-#include "../../device/debug_internal.h"
 #include "fields.h"
 
 typedef struct {
@@ -220,28 +219,4 @@ void shrink(Trial *c, const Setting *setting, double seconds)
         shorter_axes(&s);
     }
     plainer_numbers(&s);
-}
-
-void guilty_passes(const Trial *c, const Setting *setting, char *text, size_t size)
-{
-    static const char *const passes[] = {
-#define X(id, name) #name,
-        CORNU_PASSES(X)
-#undef X
-    };
-    const char *kept = getenv("CORNU_PASSES");
-    char        given[256];
-    snprintf(given, sizeof given, "%s", kept ? kept : "");
-    int used = 0;
-    text[0] = '\0';
-    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
-        char without[300];
-        snprintf(without, sizeof without, "%s%s-%s", given, *given ? "," : "", passes[i]);
-        setenv("CORNU_PASSES", without, 1);
-        if (!trial_run(c, setting).failed && (size_t)used < size)
-            used += snprintf(text + used, size - (size_t)used, "%s%s", used ? ", " : "", passes[i]);
-    }
-    if (kept) setenv("CORNU_PASSES", given, 1);
-    else unsetenv("CORNU_PASSES");
-    if (!used) snprintf(text, size, "none alone");
 }

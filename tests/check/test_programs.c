@@ -58,7 +58,7 @@ static void report_program(uint64_t seed, const Run *run)
     } else {
         shrink(&c, &setting, 60.0);
         verdict = trial_run(&c, &setting);
-        guilty_passes(&c, &setting, passes, sizeof passes);
+        trial_guilty(&c, &setting, passes, sizeof passes);
         setting_print(&setting, c.shards, where, sizeof where);
         printf("  on %s: %s\n  %d ops shrunk to %d; without this pass it is right: %s\n\n", where,
                verdict.message, ops, c.program->op_count, passes);

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../device/debug_internal.h"
 #include "../../tensor/graph_internal.h"
 #include "fields.h"
 
@@ -331,11 +332,14 @@ static void try_rewritten(const Trial *c, const Expected *expected, Verdict *ver
 
 Verdict trial_run_here(const Trial *c, const Setting *setting)
 {
-    Verdict   verdict = { .output = -1 };
+    const bool rewritten = !strcmp(setting->device, "rewrite");
+    Verdict    verdict = { .output = -1 };
+    bounds_any_maximum = rewritten;
     Expected *expected = expect(c);
+    bounds_any_maximum = false;
     verdict.unusable = !expected;
     if (!expected) return verdict;
-    if (!strcmp(setting->device, "rewrite")) {
+    if (rewritten) {
         try_rewritten(c, expected, &verdict);
     } else {
         Made one = run_on(c, setting, 1, expected, &verdict);
@@ -352,7 +356,7 @@ Verdict trial_run_here(const Trial *c, const Setting *setting)
     return verdict;
 }
 
-Verdict trial_run(const Trial *c, const Setting *setting)
+Verdict attempt_apart(Attempt *attempt, const void *what, const Setting *setting)
 {
     Verdict verdict = { .output = -1 };
     int     ends[2], status = 0;
@@ -361,7 +365,7 @@ Verdict trial_run(const Trial *c, const Setting *setting)
     const pid_t child = fork();
     if (child == 0) {
         alarm(LIMIT_S);
-        verdict = trial_run_here(c, setting);
+        verdict = attempt(what, setting);
         _exit(write(ends[1], &verdict, sizeof verdict) != sizeof verdict);
     }
     close(ends[1]);
@@ -373,6 +377,46 @@ Verdict trial_run(const Trial *c, const Setting *setting)
     fail(&verdict, -1, number == SIGALRM ? "hangs: no end within %d s" : "ends by signal %d",
          number == SIGALRM ? LIMIT_S : number);
     return verdict;
+}
+
+void guilty_passes(Attempt *attempt, const void *what, const Setting *setting, char *text,
+                   size_t size)
+{
+    static const char *const passes[] = {
+#define X(id, name) #name,
+        CORNU_PASSES(X)
+#undef X
+    };
+    const char *kept = getenv("CORNU_PASSES");
+    char        given[256];
+    snprintf(given, sizeof given, "%s", kept ? kept : "");
+    int used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
+        char without[300];
+        snprintf(without, sizeof without, "%s%s-%s", given, *given ? "," : "", passes[i]);
+        setenv("CORNU_PASSES", without, 1);
+        if ((size_t)used < size && !attempt_apart(attempt, what, setting).failed)
+            used += snprintf(text + used, size - (size_t)used, "%s%s", used ? ", " : "", passes[i]);
+    }
+    if (kept) setenv("CORNU_PASSES", given, 1);
+    else unsetenv("CORNU_PASSES");
+    if (!used) snprintf(text, size, "none alone");
+}
+
+static Verdict attempt(const void *trial, const Setting *setting)
+{
+    return trial_run_here(trial, setting);
+}
+
+Verdict trial_run(const Trial *c, const Setting *setting)
+{
+    return attempt_apart(attempt, c, setting);
+}
+
+void trial_guilty(const Trial *c, const Setting *setting, char *text, size_t size)
+{
+    guilty_passes(attempt, c, setting, text, size);
 }
 
 /* ---- Printing ---- */

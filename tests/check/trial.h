@@ -47,10 +47,20 @@ typedef struct {
     char message[400];
 } Verdict;
 
+/* What an attempt in another process comes to; a crash, or no end, is a failure. */
+typedef Verdict Attempt(const void *what, const Setting *setting);
+Verdict attempt_apart(Attempt *attempt, const void *what, const Setting *setting);
+
+/* The passes without each of which the attempt does not fail (CORNU_PASSES=-NAME): "group, reuse";
+ * "none alone" if there is none. */
+void guilty_passes(Attempt *attempt, const void *what, const Setting *setting, char *text,
+                   size_t size);
+
 /* Tries the setting in another process; more threads than one must give the bits of one, too. */
 Verdict trial_run(const Trial *c, const Setting *setting);
 /* In this process. */
 Verdict trial_run_here(const Trial *c, const Setting *setting);
+void    trial_guilty(const Trial *c, const Setting *setting, char *text, size_t size);
 
 /* The ops of the trial in a graph on `device`; tensor[v] becomes value v. NULL if it is refused. */
 CornuGraph *trial_graph(const Trial *c, CornuDevice *device, CornuTensor **tensor);
