@@ -8,6 +8,8 @@
 #   make HDF5=                        without libhdf5's header, which .keras and .h5 files need
 #   make CROSS=PREFIX- SYSROOT=DIR    by PREFIX-gcc and its binutils, with the libraries in DIR
 #   make test T=idx                   the test programs whose path contains "idx"
+#   make test RESUME=1                goes on after an interruption; JOBS=1 one at a time
+#   make check-isa                    all tests under each instruction set
 #   make check-programs SECONDS=60 SEED=N   random programs on every device; COUNT=1 repeats one
 #   make check-models SECONDS=60 SEED=N     random models likewise
 #   make fuzz SECONDS=60 T=idx        libFuzzer for so long on each such target in tests/fuzz, all
@@ -219,9 +221,19 @@ demo: deps
 	$(again) $(BUILD)/demo
 	@$(BUILD)/demo
 
+# With ISAS="portable avx2" the test programs that compute run under these, too. make check-isa runs
+# all of them under portable, avx2 and the best; tests/run skips by name what the processor lacks.
+ISAS      =
+computing = $(filter $(foreach d,device tensor nn models,$(BUILD)/tests/$(d)/%),$(tests))
+run_tests = @JOBS=$(JOBS) RESUME=$(RESUME) tests/run $(BUILD)
+
 test: deps-test
 	$(again) test-programs
-	@tests/run $(BUILD) $(tests)
+	$(run_tests) $(tests) $(foreach i,$(ISAS),CORNU_ISA=$(i) $(computing))
+
+check-isa: deps-test
+	$(again) all test-programs
+	$(run_tests) $(foreach i,portable avx2,CORNU_ISA=$(i) $(tests)) CORNU_ISA= $(tests)
 
 # Test scripts may run any program; chosen test programs need nothing else.
 test-programs: $(filter-out %.sh,$(tests)) $(if $(T),$(if $(filter %.sh,$(tests)),all $(bench)),all $(bench)) \
@@ -440,6 +452,7 @@ lint: build/include/cornu/cornu.h
 clean:
 	rm -rf build
 
-.PHONY: all demo test test-programs check-training check-faults check-programs check-models \
-        fuzz fuzz-programs bench deps deps-test deps-fuzz install uninstall docs format lint clean
+.PHONY: all demo test test-programs check-isa check-training check-faults check-programs \
+        check-models fuzz fuzz-programs bench deps deps-test deps-fuzz install uninstall docs \
+        format lint clean
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -8,9 +8,12 @@ passed=0 failed=0 skipped=0
 export LC_ALL=C.UTF-8
 unset CORNU_ISA BLIS_ARCH_TYPE CORNU_DUMP CORNU_LOG
 
+exec 3>&1   # the log, which says what is being checked when a program hangs
+
 check() { # check NAME COMMAND...
     local name=$1
     shift
+    echo "checking: $name" >&3
     if "$@"; then passed=$((passed + 1)); return; fi
     failed=$((failed + 1))
     echo "not ok: $name"

@@ -1,4 +1,9 @@
-/* Finding and downloading: every place in its order, and a server that behaves and misbehaves. */
+/*
+ * Finding and downloading: every place in its order, and a server that behaves and misbehaves, for
+ * which seconds are waited.
+ *
+ * tests/run: alone
+ */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <pthread.h>

@@ -1,6 +1,8 @@
 /*
  * What moves between f32, bf16 and pairs, for each instruction set this processor has; and the
  * tiles that multiply pairs, against loops in double.
+ *
+ * tests/run: all instruction sets
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,8 @@
-/* The limits of this machine: what they are measured with, and what they may be compared with. */
+/*
+ * The limits of this machine: what they are measured with, and what they may be compared with.
+ *
+ * tests/run: alone
+ */
 #include "../../device/host/limits.h"
 
 #include <setjmp.h>

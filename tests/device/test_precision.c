@@ -2,6 +2,8 @@
  * The passes in which a device that multiplies bf16 multiplies f32: what they leave out, and what
  * becomes of Inf and NaN; for each instruction set this processor has, matmul of both layouts of a,
  * conv2d and its filter gradient.
+ *
+ * tests/run: all instruction sets
  */
 #include <setjmp.h>
 #include <stdarg.h>

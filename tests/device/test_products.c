@@ -7,6 +7,8 @@
  * values (Higham and Mary, "A New Approach to Probabilistic Rounding Error Analysis", SIAM Journal
  * on Scientific Computing 41, 2019, theorem 2.4 with lambda 6); a result in bf16 may differ by
  * 2^-8 of itself more.
+ *
+ * tests/run: all instruction sets
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,8 @@
+/*
+ * Pools of threads: every block once, and no more threads at work than there are processors.
+ *
+ * tests/run: alone
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

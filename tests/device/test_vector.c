@@ -3,6 +3,8 @@
  * double over all bf16 and 12.6 million more floats, both signs of every exponent, the largest
  * error in units in the last place (ULP); exact ops bit by bit; random numbers against the
  * definition in random.h.
+ *
+ * tests/run: all instruction sets
  */
 #include <math.h>
 #include <setjmp.h>

@@ -6,6 +6,8 @@
  *
  *     test_faults             each fault as a test, some of them tried less often
  *     test_faults --report    all of them; a line for each: NAME TRIED SURVIVED
+ *
+ * tests/run: alone
  */
 #define _GNU_SOURCE    /* syscall */
 

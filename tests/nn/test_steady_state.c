@@ -1,6 +1,8 @@
 /*
  * Training once it runs: no allocation; and what it takes to get there: memory, time to the
  * first step.
+ *
+ * tests/run: alone
  */
 #define _DEFAULT_SOURCE    /* wait4 */
 

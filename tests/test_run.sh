@@ -1,0 +1,164 @@
+# tests/run, on toys: scripts, and programs that print as cmocka does, which pass, fail, crash, hang,
+# are interrupted, and go on where they were.
+root=$(pwd)
+. tests/checks.sh
+unset RESUME JOBS CORNU_TEST_TIMEOUT CORNU_DATA
+mkdir -p toys/build/tests toys/tests
+cd toys || exit 1
+
+report() { check "$2" [ "$1" = 0 ]; }   # report STATUS NAME
+
+# script NAME LINE...: notes that it ran, and ends with the result that a line may set.
+script() {
+    { echo "echo $1 >>ran; result='1 passed, 0 failed, 0 skipped'"
+      printf '%s\n' "${@:2}" 'echo "$result"'; } >"tests/test_$1.sh"
+}
+
+# program NAME LINE...: notes that it ran, and under which instruction set. In its lines begin, ok,
+# bad and skip print as cmocka does of a test.
+program() {
+    { echo '#!/bin/bash'
+      echo 'plan() { echo "[==========] Running $1 test(s)."; }; begin() { echo "[ RUN      ] $1"; }'
+      echo 'ok() { begin $1; echo "[       OK ] $1"; }; bad() { begin $1; echo "[  FAILED  ] $1"; }'
+      echo 'skip() { begin $1; echo "[  SKIPPED ] $1"; }'
+      printf '%s\n' "echo $1\${CORNU_ISA:+ \$CORNU_ISA} >>ran" "${@:2}"; } >"build/tests/test_$1"
+    chmod +x "build/tests/test_$1"
+}
+
+# run NAME...: those, by tests/run. CORNU_ISA=NAME stays as it is.
+run() {
+    local arguments=() name
+    for name in "$@"; do
+        case $name in
+        CORNU_ISA=*) arguments+=("$name") ;;
+        *) arguments+=($(ls tests/test_$name.sh build/tests/test_$name 2>/dev/null)) ;;
+        esac
+    done
+    rm -f ran
+    env -u CORNU_ISA "$root/tests/run" build "${arguments[@]}" >out 2>err
+}
+
+total() { [ "$(tail -n 1 out)" = "$1 passed, $2 failed, $3 skipped" ]; }
+says() { grep -qE -- "$1" out; }
+alive() { [ -e "/proc/$1/stat" ] && ! grep -q ') Z ' "/proc/$1/stat"; }
+ran() { [ "$(tr '\n' ' ' <ran)" = "$* " ]; }
+
+script good
+script three 'result="2 passed, 0 failed, 1 skipped"'
+script bad 'echo why it failed; result="3 passed, 1 failed, 0 skipped"'
+script broken 'exit 3'
+program fine 'plan 2' 'ok one' 'ok two' 'echo "[==========] 2 test(s) run."'
+program skipping 'plan 2' 'ok one' 'skip of_avx9' \
+    'echo "[  SKIPPED ] 1 test(s), listed below:"; echo "[  SKIPPED ] of_avx9"'
+program failing 'plan 2' 'bad one' 'ok two' \
+    'echo "[  FAILED  ] 1 test(s), listed below:"; echo "[  FAILED  ] one"; exit 1'
+program crashing 'plan 3' 'ok one' 'begin two' 'kill -SEGV $$'
+program silent
+
+# ---- What is counted and said ----
+
+run good three fine skipping && total 6 0 2
+report $? "all that passes passes"
+says '^    skipped: of_avx9$'
+report $? "what was skipped is named"
+tail -n 2 out | head -n 1 | grep -qE '^slowest: .*good.sh [0-9.]+ s'
+report $? "the slowest are named before the totals"
+head -n 1 out | sed -E 's/.* has ([0-9]+) s.* takes ([0-9.]+) times.*/\1 \2/' |
+    awk '{ exit !($2 >= 1 && $1 > 119.9 * $2 && $1 < 120.1 * $2) }'
+report $? "the time limit follows the machine's pace, and both are told"
+! run good bad failing && total 5 2 0
+report $? "a failure fails the run"
+says '^    why it failed$'
+report $? "what a failed program printed follows"
+! run crashing silent broken && total 1 4 0
+report $? "what crashed or said nothing failed"
+says 'test_crashing .*FAILED \(exit status 139, in two\)'
+report $? "a crash names its test"
+
+# ---- Beside each other, and alone ----
+
+wait_for='for i in {1..100}; do [ -e $it ] && break; sleep 0.1; done; [ -e $it ] || result="0 passed, 1 failed, 0 skipped"'
+script meets "touch one; it=two; $wait_for"
+script met "touch two; it=one; $wait_for"
+JOBS=2 run meets met && total 2 0 0
+report $? "two run at a time"
+script late 'sleep 0.5'
+JOBS=3 run late good fine
+grep passed out | head -n 3 | tr '\n' ' ' | grep -q 'test_late.*test_good.*test_fine'
+report $? "lines come in the order given"
+for name in first second; do
+    script $name '# tests/run: alone' 'mkdir lonely || result="0 passed, 1 failed, 0 skipped"' \
+        'sleep 0.3; rmdir lonely; [ ! -e busy ] || result="0 passed, 1 failed, 0 skipped"'
+done
+script busy 'touch busy; sleep 0.5; rm busy'
+JOBS=4 run first second busy late && total 4 0 0 && tail -n 2 ran | tr '\n' ' ' | grep -q 'first second'
+report $? "what runs alone runs after the others, by itself"
+
+# ---- Time limits ----
+
+program hanging 'plan 2' 'ok one' 'begin two' 'timeout 100 sleep 100 & echo $! >pid; sleep 100'
+! CORNU_TEST_TIMEOUT=3 run hanging good && says 'test_hanging .*TIMED OUT after [0-9]+ s in two$'
+report $? "a hang is ended and named"
+total 2 1 0
+report $? "the others go on"
+! alive "$(cat pid)"
+report $? "nothing of it goes on"
+script stuck 'echo "checking: a long one"; sleep 100'
+! CORNU_TEST_TIMEOUT=3 run stuck && says 'TIMED OUT after [0-9]+ s in a long one'
+report $? "a script that hangs names its check"
+script long '# tests/run: takes 90 s' 'echo "$CORNU_TEST_TIMEOUT" >half'
+run long && [ "$(cat half)" -ge 180 ]
+report $? "a program may say what it takes, and a script's programs have half of its limit"
+
+# ---- Interruptions ----
+
+script slow 'echo $$ >slow; timeout 100 sleep 100 & echo $! >>slow; wait'
+for signal in TERM INT; do
+    rm -f slow
+    JOBS=1 env -u CORNU_ISA --default-signal=INT "$root/tests/run" build tests/test_good.sh \
+        build/tests/test_fine tests/test_slow.sh tests/test_three.sh >out 2>err &
+    runner=$!
+    for i in {1..300}; do [ "$(grep -c . slow 2>/dev/null)" = 2 ] && break; sleep 0.1; done
+    kill -$signal $runner
+    wait $runner
+    [ $? = 130 ] && ! alive "$(head -n 1 slow)" && ! alive "$(tail -n 1 slow)"
+    report $? "SIG$signal ends a run and its children"
+    says '^3 passed, 0 failed, 0 skipped' && says '^INTERRUPTED: 2 of 4 programs'
+    report $? "which prints what it had, and that it is not all (SIG$signal)"
+done
+
+# ---- Going on ----
+
+rm ran
+script slow
+RESUME=1 run good fine slow three && total 6 0 1 && ran slow three
+report $? "RESUME runs what did not pass, and counts all"
+RESUME=1 run good fine slow three && total 6 0 1 && [ ! -e ran ]
+report $? "then nothing is left to run"
+touch build/tests/test_fine
+RESUME=1 run good fine slow three && total 6 0 1 && grep -qx fine ran && ! grep -qx three.sh ran
+report $? "what was built anew is run again"
+RESUME=1 CORNU_DATA=elsewhere run good fine && ran good fine
+report $? "and all with other settings"
+run good fine && ran good fine
+report $? "and without RESUME"
+RESUME=1 run good bad
+RESUME=1 run good bad
+ran bad
+report $? "a failure is run again"
+
+# ---- Instruction sets ----
+
+printf '#!/bin/sh\n[ "$CORNU_ISA" != avx9 ]\n' >build/devices
+chmod +x build/devices
+JOBS=1 run fine CORNU_ISA=portable fine CORNU_ISA=avx9 fine skipping CORNU_ISA= failing
+total 5 1 2 && says '^this processor lacks avx9: 2 programs skipped'
+report $? "what the processor lacks is skipped by name"
+ran fine fine portable failing
+report $? "each program has its CORNU_ISA"
+printf '/*\n * tests/run: all instruction sets\n */\n' >tests/test_fine.c
+run CORNU_ISA=portable fine CORNU_ISA= fine failing ; total 3 1 0
+report $? "what tries all instruction sets runs once"
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed = 0 ]
