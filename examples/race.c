@@ -87,9 +87,18 @@ static CornuStatus run_epoch(Race *race, Racer *racer, int64_t epoch)
     racer->val_accuracy = cornu_history_get(history, "val_accuracy", 0);
     cornu_history_free(history);
     printf("Epoch %lld/%lld  %-9s  %7.2f s  loss: %.4f - val_accuracy: %.4f\n",
-           (long long)epoch + 1, (long long)race->epochs, racer->name, racer->seconds[epoch],
-           racer->loss, racer->val_accuracy);
+           (long long)epoch + 1, (long long)(epoch < race->least ? race->least : race->epochs),
+           racer->name, racer->seconds[epoch], racer->loss, racer->val_accuracy);
     return CORNU_OK;
+}
+
+static bool goes_on(const Race *race)
+{
+    if (race->done >= race->epochs) return false;
+    if (!(race->enough > 0.0) || race->done < race->least) return true;
+    for (int i = 0; i < race->count; i++)
+        if (!(race->racers[i].val_accuracy >= race->enough)) return true;
+    return false;
 }
 
 static CornuStatus measure_limits(Race *race)
@@ -235,7 +244,7 @@ CornuStatus race_run(Race *race)
         race->racers[i].model = race_model(race, race->racers[i].device);
         if (!race->racers[i].model) status = cornu_error_status();
     }
-    for (; !status && race->done < race->epochs; race->done++)
+    for (; !status && goes_on(race); race->done++)
         for (int i = 0; !status && i < race->count; i++)
             status = run_epoch(race, &race->racers[i], race->done);
     if (!status) status = measure_limits(race);

@@ -47,6 +47,9 @@ typedef struct {
     const CornuReferenceModel *reference;
     const CornuTrainTest      *data;
     int64_t                    batch_size, epochs;
+    double                     enough;         /* a val_accuracy: with it on every device training
+                                                  ends after `least` epochs; 0: after all */
+    int64_t                    least;
     int64_t                    steps;          /* of an epoch; 0: all batches */
     int64_t                    seed, threads;  /* 0: as many as there are processors */
     double                     learning_rate;  /* 0: the published one */

@@ -324,6 +324,21 @@ else
 fi
 refuses 1 'build/demo.safetensors: cannot be written' demo --data synthetic --limit 200
 
+# The demo says what it will do before it does it. It is ended then: its epochs take a minute.
+mkdir build
+"$programs/demo" --data synthetic >"$folder/out" 2>"$folder/err" </dev/null &
+for ((i = 0; i < 3000; i++)); do grep -q 'up to 8 times' "$folder/out" && break; sleep 0.02; done
+kill $!
+wait $! 2>/dev/null
+grep -Eq '^Each learns from all 60000 digits 3 times, about [1-9][0-9]* (s|minutes) here' "$folder/out" &&
+    grep -q 'less than 98.5 % of the 10000 test digits' "$folder/out"
+report $? "the demo tells its time before it begins, and learns from all digits"
+run demo --data synthetic --limit 200
+grep -q '^--limit 200: each learns from 200 digits' "$folder/out" && grep -q '^Epoch 3/3' "$folder/out" &&
+    ! grep -q '98.5' "$folder/out"
+report $? "the demo with --limit promises nothing"
+rm -r build
+
 # ---- The same seed, the same bytes ----
 
 train="--data synthetic --limit 300 --batch-size 64 --epochs 2 --verbose 0"

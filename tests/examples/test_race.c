@@ -109,6 +109,26 @@ static void lists_of_devices_are_checked(void **state)
 
 /* ---- Figures ---- */
 
+/* Never; after the first epochs, or the least; when none can read that much. */
+static void training_ends_when_all_read_enough(void **state)
+{
+    (void)state;
+    static const struct { double enough; int64_t least, done; } cases[] = {
+        { 0.0, 2, 4 }, { 1e-9, 0, 1 }, { 1e-9, 2, 2 }, { 1.5, 2, 4 },
+    };
+    CornuTrainTest *data = digits();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Race race = race_of(data, "mnist_cnn", 4);
+        race.enough = cases[i].enough, race.least = cases[i].least;
+        expect_ok(race_open(&race, "cpu,cpu"));
+        expect_ok(race_run(&race));
+        assert_int_equal(race.done, cases[i].done);
+        assert_true(race.racers[1].seconds[race.done - 1] > 0.0);
+        race_close(&race);
+    }
+    cornu_train_test_free(data);
+}
+
 static void medians_are_in_the_middle(void **state)
 {
     (void)state;
@@ -359,6 +379,7 @@ int main(void)
         cmocka_unit_test(equal_devices_get_equal_bits),
         cmocka_unit_test(turns_change_nothing),
         cmocka_unit_test(lists_of_devices_are_checked),
+        cmocka_unit_test(training_ends_when_all_read_enough),
         cmocka_unit_test(medians_are_in_the_middle),
         cmocka_unit_test(rates_follow_from_the_step),
         cmocka_unit_test(epochs_of_published_length_are_modelled),
