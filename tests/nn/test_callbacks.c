@@ -18,7 +18,9 @@
 
 #define FOLDER "tests/golden/callbacks/"
 
-static CornuModel *tiny_model(CornuDevice *device, CornuOptimizer *optimizer)
+static CornuDevice *device;
+
+static CornuModel *tiny_model(CornuOptimizer *optimizer)
 {
     CornuModel *model = cornu_sequential(.name = "tiny", .input_shape = { 3 });
     cornu_model_add(model, cornu_dense(2, .activation = CORNU_SOFTMAX));
@@ -30,13 +32,15 @@ static CornuModel *tiny_model(CornuDevice *device, CornuOptimizer *optimizer)
 
 static int open_device(void **state)
 {
-    *state = cornu_device_open("reference");
-    return *state ? 0 : -1;
+    (void)state;
+    device = cornu_device_open("reference");
+    return device ? 0 : -1;
 }
 
 static int close_device(void **state)
 {
-    cornu_device_close(*state);
+    (void)state;
+    cornu_device_close(device);
     return 0;
 }
 
@@ -242,8 +246,10 @@ static void begin_log(const char *path, const char *text)
     fclose(file);
 }
 
-static void run_script(CornuDevice *device, const char *name)
+/* A script runs as in Keras. */
+static void test_script(void **state)
 {
+    const char *name = *state;
     char *events = read_golden(name, "events"), *expected = read_golden(name, "out");
     char *csv = read_golden(name, "csv"), *printed = NULL, log[] = "/tmp/cornu_log_XXXXXX";
     size_t         size = 0;
@@ -251,7 +257,7 @@ static void run_script(CornuDevice *device, const char *name)
     Settings       settings[2] = { 0 };
     int            setting_count = 0;
     Effects        effects = { .told_rate = true };
-    CornuModel    *model = tiny_model(device, cornu_sgd(.learning_rate = 0.1));
+    CornuModel    *model = tiny_model(cornu_sgd(.learning_rate = 0.1));
     CornuCallbacks callbacks = { .model = model };
     if (!events || !expected) fail_msg("%s: no golden files", name);
     close(mkstemp(log));
@@ -293,22 +299,18 @@ static void run_script(CornuDevice *device, const char *name)
     cornu_model_free(model);
 }
 
-static void scripts_run_as_in_keras(void **state)
-{
-    static const char *const names[] = {
-        "early_default", "early_patience", "early_quiet", "early_restore",
-        "early_restore_unstopped", "early_min_delta", "early_max", "early_accuracy",
-        "early_baseline", "early_baseline_restore", "early_late", "early_rises",
-        "early_unvalidated", "early_nan", "early_nan_first", "early_rounding",
-        "plateau_default", "plateau_patience", "plateau_patience_0", "plateau_cooldown",
-        "plateau_cooldown_improves", "plateau_min_lr", "plateau_min_delta", "plateau_accuracy",
-        "plateau_unvalidated", "plateau_quiet", "scheduler", "scheduler_small",
-        "scheduler_quiet", "csv", "csv_unvalidated", "csv_late_validation", "csv_semicolon",
-        "csv_point", "csv_replace", "csv_append", "csv_append_new", "csv_before_rate",
-        "csv_behind_rate", "terminate_nan", "terminate_inf", "terminate_none",
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) run_script(*state, names[i]);
-}
+static const char *const scripts[] = {
+    "early_default", "early_patience", "early_quiet", "early_restore",
+    "early_restore_unstopped", "early_min_delta", "early_max", "early_accuracy",
+    "early_baseline", "early_baseline_restore", "early_late", "early_rises",
+    "early_unvalidated", "early_nan", "early_nan_first", "early_rounding",
+    "plateau_default", "plateau_patience", "plateau_patience_0", "plateau_cooldown",
+    "plateau_cooldown_improves", "plateau_min_lr", "plateau_min_delta", "plateau_accuracy",
+    "plateau_unvalidated", "plateau_quiet", "scheduler", "scheduler_small",
+    "scheduler_quiet", "csv", "csv_unvalidated", "csv_late_validation", "csv_semicolon",
+    "csv_point", "csv_replace", "csv_append", "csv_append_new", "csv_before_rate",
+    "csv_behind_rate", "terminate_nan", "terminate_inf", "terminate_none",
+};
 
 static void decimals_are_as_in_python(void **state)
 {
@@ -412,8 +414,9 @@ static double same_rate(void *context, int64_t epoch, double rate)
 
 static void added_logs_reach_those_behind(void **state)
 {
+    (void)state;
     Data        data = open_data();
-    CornuModel *model = tiny_model(*state, cornu_sgd());
+    CornuModel *model = tiny_model(cornu_sgd());
     char       *text = NULL, *want = read_golden("trace", "txt"), *line = want;
     size_t      size;
     FILE       *lines = open_memstream(&text, &size);
@@ -455,10 +458,10 @@ static CornuStatus look(CornuCallback *self, CornuModel *model, int64_t epoch,
     return CORNU_OK;
 }
 
-static void run_ema(CornuDevice *device, Data *data, const char *name, const json_t *about)
+static void run_ema(Data *data, const char *name, const json_t *about)
 {
     const json_t *callback = json_object_get(about, "callback");
-    CornuModel   *model = tiny_model(device, cornu_sgd(.learning_rate = 0.5, .use_ema = true,
+    CornuModel   *model = tiny_model(cornu_sgd(.learning_rate = 0.5, .use_ema = true,
         .ema_momentum = 0.6, .ema_overwrite_frequency =
             json_integer_value(json_object_get(about, "ema_overwrite_frequency"))));
     Golden *golden = &data->golden;
@@ -498,18 +501,20 @@ static void run_ema(CornuDevice *device, Data *data, const char *name, const jso
 
 static void averages_are_evaluated(void **state)
 {
+    (void)state;
     Data        data = open_data();
     const char *name;
     json_t     *about;
-    json_object_foreach(data.golden.cases, name, about) run_ema(*state, &data, name, about);
+    json_object_foreach(data.golden.cases, name, about) run_ema(&data, name, about);
     golden_close(&data.golden);
 }
 
 /* Keras leaves the averages in the model; see callbacks.h. */
 static void predict_returns_the_weights(void **state)
 {
+    (void)state;
     Data        data = open_data();
-    CornuModel *model = tiny_model(*state, cornu_sgd(.learning_rate = 0.5, .use_ema = true));
+    CornuModel *model = tiny_model(cornu_sgd(.learning_rate = 0.5, .use_ema = true));
     float       before[6], after[6], plain[ROWS * 2], averaged[ROWS * 2];
     const CornuArray to = cornu_array(averaged, CORNU_F32, ROWS, 2);
     const CornuWeight *kernel = cornu_model_weight(model, 0);
@@ -571,6 +576,7 @@ static void a_stopped_training_leaves_the_averages(void **state)
 /* A loss that becomes infinite ends fit with an error, or, if someone sees to it, the training. */
 static void a_loss_that_is_no_number_stops(void **state)
 {
+    (void)state;
     Data  data = open_data();
     FILE *out = tmpfile();
     float bad[ROWS * 3];
@@ -578,7 +584,7 @@ static void a_loss_that_is_no_number_stops(void **state)
     bad[5 * 3] = INFINITY;                       /* in the second batch */
     data.x.data = bad;
     for (int raises = 0; raises < 2; raises++) {
-        CornuModel   *model = tiny_model(*state, cornu_sgd());
+        CornuModel   *model = tiny_model(cornu_sgd());
         CornuHistory *history = fit(model, &data, 3, cornu_terminate_on_nan(
                                         .raise_error = raises, .file = out), NULL, NULL);
         if (raises) {
@@ -635,6 +641,7 @@ static double no_rate(void *context, int64_t epoch, double rate)
 
 static void trainings_refuse(void **state)
 {
+    (void)state;
     static const struct { CornuStatus status; const char *part; } wanted[] = {
         { CORNU_ERR_ARGUMENT, "early stopping: there is no \"val_acc\" to watch, expected one of "
                               "accuracy, loss, val_accuracy, val_loss" },
@@ -655,14 +662,14 @@ static void trainings_refuse(void **state)
           : i == 4 ? cornu_csv_logger("no/such/folder.csv")
           : i == 5 ? cornu_swap_ema_weights()
           :          cornu_csv_logger("/dev/full", .append = true);
-        CornuModel *model = tiny_model(*state, i != 2 ? cornu_sgd()
+        CornuModel *model = tiny_model(i != 2 ? cornu_sgd()
             : cornu_sgd(.schedule = cornu_exponential_decay(0.1, 2, 0.5)));
         assert_null(fit(model, &data, 2, callback, NULL, NULL));
         expect_error(cornu_error_take(), wanted[i].status, wanted[i].part);
         cornu_model_free(model);
     }
     /* Without validation there is never a val_loss. */
-    CornuModel *model = tiny_model(*state, cornu_sgd());
+    CornuModel *model = tiny_model(cornu_sgd());
     assert_null(cornu_fit(model, .x = data.x, .y = data.y, .verbose = CORNU_SILENT,
                           .callbacks = { cornu_early_stopping() }));
     expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT,
@@ -673,9 +680,9 @@ static void trainings_refuse(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
+    enum { SCRIPTS = sizeof scripts / sizeof *scripts, OTHERS = 7 };
+    struct CMUnitTest tests[OTHERS + SCRIPTS] = {
         cmocka_unit_test(decimals_are_as_in_python),
-        cmocka_unit_test(scripts_run_as_in_keras),
         cmocka_unit_test(added_logs_reach_those_behind),
         cmocka_unit_test(averages_are_evaluated),
         cmocka_unit_test(predict_returns_the_weights),
@@ -684,5 +691,8 @@ int main(void)
         cmocka_unit_test(constructors_refuse),
         cmocka_unit_test(trainings_refuse),
     };
+    for (int i = 0; i < SCRIPTS; i++)
+        tests[OTHERS + i] = (struct CMUnitTest){ scripts[i], test_script, NULL, NULL,
+                                                 (void *)scripts[i] };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }
