@@ -60,7 +60,7 @@ static void test_isa_lowers(void **state)
     choose_isa("sse9");
     assert_int_equal(cornu__cpu_isa(&isa), CORNU_ERR_ARGUMENT);
     assert_non_null(strstr(cornu_error_message(), "sse9"));
-    assert_non_null(strstr(cornu_error_message(), "portable, avx2"));
+    assert_non_null(strstr(cornu_error_message(), "expected portable"));
 
     choose_isa(before);
     free(before);

@@ -29,11 +29,9 @@ static const struct {
     CornuIsa            isa;
     const CornuVectors *vectors;
 } tables[] = {
-    { "portable", CORNU_ISA_PORTABLE, &cornu__vectors_portable },
-#if defined(__x86_64__)
-    { "avx2", CORNU_ISA_AVX2, &cornu__vectors_avx2 },
-    { "avx512", CORNU_ISA_AVX512, &cornu__vectors_avx512 },
-#endif
+#define TABLE(type, table, id, isa) { #isa, CORNU_ISA_##id, &table##_##isa },
+    CORNU__F32_ISAS(TABLE, , cornu__vectors)
+#undef TABLE
 };
 enum { TABLE_COUNT = sizeof tables / sizeof *tables };
 
@@ -287,10 +285,7 @@ static void test_softmax(void **state)
 {
     (void)state;
     static const CornuNormalizes *const normalizes[TABLE_COUNT] = {
-        &cornu__normalizes_portable,
-#if defined(__x86_64__)
-        &cornu__normalizes_avx2, &cornu__normalizes_avx512,
-#endif
+        CORNU__F32_ISAS(CORNU__ADDRESS, , cornu__normalizes)
     };
     for (int t = 0; t < TABLE_COUNT; t++) {
         if (!isa_begin(tables[t].isa)) continue;
