@@ -60,6 +60,8 @@ say = $(if $(V),,@echo '  $(1)  $(2)';)
 isas_x86_64         := avx2 avx512
 bf16_isas_x86_64    := avx512bf16
 amx_isas_x86_64     := amx
+isas_aarch64        := neon
+bf16_isas_aarch64   := neonbf16
 blis_dropped_x86_64 := knl sandybridge penryn zen3 zen2 zen excavator steamroller piledriver \
                        bulldozer
 
@@ -85,6 +87,10 @@ isa_flags_avx2     = -mavx2 -mfma
 isa_flags_avx512   = -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512
 isa_flags_avx512bf16 = $(isa_flags_avx512) -mavx512bf16
 isa_flags_amx      = $(isa_flags_avx512bf16) -mamx-tile -mamx-bf16
+# Every compiler for arm64 assumes NEON: what is written for it is told from portable by a name.
+# gcc 12 would move all loads of a tile's step before its products; there are no registers for them.
+isa_flags_neon     = -DCORNU_NEON $(if $(findstring clang,$(CC)),,-fno-schedule-insns)
+isa_flags_neonbf16 = $(isa_flags_neon) -march=armv8.2-a+bf16
 
 # examples/NAME.c with a main is a program; the other files there are shared by all of them.
 # tests/**/test_NAME.c is a program; the other files there are shared by those, but tests/bench/
@@ -192,7 +198,7 @@ $(BUILD)/bench: $(bench_files:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/examples/option
 # programs that run over the inputs that are kept.
 FUZZ_CC ?= clang
 LIBRARY  = $(BUILD)/libcornu.a
-fuzz_runtime := $(if $(SANITIZE),,$(wildcard \
+fuzz_runtime := $(if $(SANITIZE)$(CROSS),,$(wildcard \
                   $(shell $(FUZZ_CC) -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer*.a))
 fuzzing := $(findstring fuzzer,$(SANITIZE))
 fuzzed   = $(filter $(BUILD)/obj/nn/% $(BUILD)/obj/datasets/%,$(objects))
@@ -245,6 +251,15 @@ check-training: deps-test
 	$(again) all $(BUILD)/tests/examples/test_predict
 	@bash tests/training/check.sh $(BUILD)
 
+# The tests of arm64 by an emulator, what computes at least; an hour and more. T= chooses, as above.
+check-arm64: deps-arm64
+	$(again) $(arm64) emulated-tests
+
+emulated-tests: test-programs
+	@bash tests/arm64/check.sh $(BUILD) $(SYSROOT) $(tests)
+
+arm64 = BUILD=$(BUILD)/arm64 CROSS=aarch64-linux-gnu- SYSROOT=$(BUILD)/arm64/sysroot
+
 # What may go wrong with memory, disks, files and processes: a line NAME TRIED SURVIVED for each.
 check-faults: deps-test
 	$(again) $(BUILD)/tests/faults/test_faults
@@ -281,9 +296,18 @@ needs      := $(firstword $(CC)):$(if $(findstring clang,$(CC)),clang,gcc) ld:bi
               curl:curl /etc/ssl/certs/ca-certificates.crt:ca-certificates
 test_needs := cmocka.h:libcmocka-dev hdf5/serial/hdf5.h:libhdf5-dev
 
+arm64_needs    := aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu qemu-aarch64:qemu-user
+arm64_packages := zlib1g-dev libjansson-dev libblis-serial-dev libstb-dev libcmocka-dev libhdf5-dev
+
 deps:      ; @$(call find_needs,$(needs))
 deps-test: ; @$(call find_needs,$(needs) $(test_needs))
 deps-fuzz: ; @$(call find_needs,$(needs) clang:clang $(if $(fuzz_runtime),,libFuzzer:libclang-rt-dev))
+
+# The libraries of arm64 are unpacked in the folder of the build; the machine's own packages, and
+# what apt and dpkg know of them, stay as they are.
+deps-arm64:
+	@$(call find_needs,$(needs) $(arm64_needs))
+	@bash tests/arm64/sysroot.sh $(BUILD)/arm64 $(arm64_packages)
 
 define find_needs
 missing=; \
@@ -452,7 +476,7 @@ lint: build/include/cornu/cornu.h
 clean:
 	rm -rf build
 
-.PHONY: all demo test test-programs check-isa check-training check-faults check-programs \
-        check-models fuzz fuzz-programs bench deps deps-test deps-fuzz install uninstall docs \
-        format lint clean
+.PHONY: all demo test test-programs emulated-tests check-isa check-arm64 check-training \
+        check-faults check-programs check-models fuzz fuzz-programs bench deps deps-test \
+        deps-fuzz deps-arm64 install uninstall docs format lint clean
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -15,6 +15,8 @@
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
 #endif
 
 static const char *const isa_names[] = { CORNU__ISAS(CORNU__ISA_NAME, , ) };
@@ -22,6 +24,18 @@ static const char *const isa_names[] = { CORNU__ISAS(CORNU__ISA_NAME, , ) };
 const char *cornu__isa_name(CornuIsa isa)
 {
     return (unsigned)isa < CORNU_ISA_COUNT ? isa_names[isa] : "unknown";
+}
+
+/* The first line of a file without its end; "" and false if there is none. */
+static bool read_line(const char *path, char *line, size_t size)
+{
+    line[0] = '\0';
+    FILE *file = fopen(path, "r");
+    if (!file) return false;
+    const bool got = fgets(line, (int)size, file) != NULL;
+    fclose(file);
+    line[strcspn(line, "\n")] = '\0';
+    return got;
 }
 
 /* ---- instruction sets -------------------------------------------------------------- */
@@ -130,6 +144,27 @@ static void read_name(char name[64])
     if (length) snprintf(name, 64, "%.*s", (int)length, text);
 }
 
+#elif defined(__aarch64__)
+
+/* Bits as in Linux' Documentation/arm64/elf_hwcaps.rst. */
+static CornuIsa best_isa(void)
+{
+    enum { ASIMD = 1 << 1, BF16 = 1 << 14 };
+    if (!(getauxval(AT_HWCAP) & ASIMD)) return CORNU_ISA_PORTABLE;
+    return getauxval(AT_HWCAP2) & BF16 ? CORNU_ISA_NEONBF16 : CORNU_ISA_NEON;
+}
+
+static CornuIsa preferred_isa(CornuIsa best) { return best; }
+static bool halves_of_512(CornuIsa best) { (void)best; return false; }
+
+/* Linux knows numbers alone: maker, part and revision in register MIDR_EL1. */
+static void read_name(char name[64])
+{
+    char midr[32];
+    if (read_line("/sys/devices/system/cpu/cpu0/regs/identification/midr_el1", midr, sizeof midr))
+        snprintf(name, 64, "arm64 CPU of MIDR %s", midr);
+}
+
 #else
 
 static CornuIsa best_isa(void) { return CORNU_ISA_PORTABLE; }
@@ -140,18 +175,6 @@ static void read_name(char name[64]) { (void)name; }
 #endif
 
 /* ---- caches ------------------------------------------------------------------------ */
-
-/* The first line of a file without its end; "" and false if there is none. */
-static bool read_line(const char *path, char *line, size_t size)
-{
-    line[0] = '\0';
-    FILE *file = fopen(path, "r");
-    if (!file) return false;
-    const bool got = fgets(line, (int)size, file) != NULL;
-    fclose(file);
-    line[strcspn(line, "\n")] = '\0';
-    return got;
-}
 
 static bool read_cache_fact(int index, const char *name, char fact[32])
 {

@@ -18,6 +18,12 @@
     X(type, name, AVX512, avx512)
 #define CORNU__BF16_ISAS(X, type, name) X(type, name, AVX512BF16, avx512bf16)
 #define CORNU__TILE_ISAS(X, type, name) X(type, name, AMX, amx)
+#elif defined(__aarch64__)
+/* neon: 128 bits of any arm64, with FMA. neonbf16: FEAT_BF16, in most processors of Armv8.6. */
+#define CORNU__F32_ISAS(X, type, name)                              \
+    X(type, name, PORTABLE, portable) X(type, name, NEON, neon)
+#define CORNU__BF16_ISAS(X, type, name) X(type, name, NEONBF16, neonbf16)
+#define CORNU__TILE_ISAS(X, type, name)
 #else
 #define CORNU__F32_ISAS(X, type, name)  X(type, name, PORTABLE, portable)
 #define CORNU__BF16_ISAS(X, type, name)

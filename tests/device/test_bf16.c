@@ -230,6 +230,67 @@ static void test_gates(void **state)
     free(wide);
 }
 
+/* The sum that one instruction makes of it and the products of a pair, rounded as product_bf16.c
+ * says. Products of bf16 are floats; a sum in double rounds to float as the exact one would. */
+#if defined(__aarch64__)
+static float to_odd(float a, float b)
+{
+    const double sum = (double)a + (double)b, part = sum - (double)a;
+    const double lost = ((double)a - (sum - part)) + ((double)b - part);
+    float        near = (float)sum;
+    uint32_t     bits;
+    if ((double)near == sum && lost == 0.0) return near;
+    const double over = ((double)near - sum - lost) * (near < 0.0f ? -1.0 : 1.0);
+    if (over > 0.0) near = nextafterf(near, 0.0f);
+    memcpy(&bits, &near, sizeof bits);
+    bits |= 1;
+    memcpy(&near, &bits, sizeof near);
+    return near;
+}
+
+static float pair_added(float sum, float low, float high) { return to_odd(sum, to_odd(low, high)); }
+#else
+static float pair_added(float sum, float low, float high)
+{
+    sum = (float)((double)sum + (double)high);
+    return (float)((double)sum + (double)low);
+}
+#endif
+
+/* To the bit. */
+static void test_sums(void **state)
+{
+    (void)state;
+    enum { DEPTH = 120, ROUNDS = 50 };
+    const int width = 2 * p->lanes, rows = p->tile_rows;
+    for (int round = 0; round < ROUNDS; round++) {
+        const CornuRun run = { 0, 0, DEPTH };
+        uint16_t      *x = random_array(rows * DEPTH), *b = random_array(DEPTH * width);
+        uint16_t      *panel = aligned_alloc(64, (size_t)(DEPTH * width) * sizeof *panel);
+        float         *bias = calloc((size_t)width, sizeof *bias);
+        float         *y = malloc((size_t)(rows * width) * sizeof *y);
+        for (int i = 0; i < rows * DEPTH; i++)
+            x[i] = cornu_bf16_from_float(ldexpf(cornu_bf16_to_float(x[i]), (int)between(-9, 9)));
+        for (int n = 0; n < width; n++) bias[n] = (float)n / 8.0f;
+        p->pack(panel, width, 0, DEPTH, b, width, 1, width);
+        p->tile(&(CornuTile){ .x = x, .x_stride = DEPTH, .runs = &run, .run_count = 1,
+                              .panel = panel, .bias = bias, .y = y, .y_stride = width,
+                              .rows = rows, .vectors = 2, .columns = width });
+        for (int m = 0; m < rows; m++)
+            for (int n = 0; n < width; n++) {
+                float sum = bias[n];
+                for (int k = 0; k < DEPTH; k += 2)
+                    sum = pair_added(sum, (float)(at(x, m * DEPTH + k) * at(b, k * width + n)),
+                                     (float)(at(x, m * DEPTH + k + 1) *
+                                             at(b, (k + 1) * width + n)));
+                if (y[m * width + n] != sum)
+                    fail_msg("row %d, column %d: %a, expected %a", m, n,
+                             (double)y[m * width + n], (double)sum);
+            }
+        free(x), free(b), free(panel), free(bias), free(y);
+    }
+}
+
 static int with_isa(CornuIsa isa)
 {
     static const struct CMUnitTest tests[] = {
@@ -238,14 +299,17 @@ static int with_isa(CornuIsa isa)
         /* of pairs alone */
         cmocka_unit_test(test_tile),
         cmocka_unit_test(test_outer),
+        /* which AMX adds in another order */
+        cmocka_unit_test(test_sums),
     };
+    const size_t count = isa < CORNU_F32_ISA_COUNT ? 2 : isa < CORNU_TESTED_ISA_COUNT ? 5 : 4;
     numbers_begin();
     if (isa_present(isa)) {
         setenv("CORNU_ISA", cornu__isa_name(isa), 1);
         bf16 = cornu__bf16();
         p = cornu__products_of_bf16();
     }
-    return isa_run_group("", isa, tests, isa < CORNU_ISA_AVX512BF16 ? 2 : 4);
+    return isa_run_group("", isa, tests, count);
 }
 
 /* Only the tiles are emulated: the outer products are those of the processor's own set. */

@@ -1,6 +1,7 @@
 /*
  * Registers of floats in the compilers' own vector types, so that one text serves gcc and
  * clang and every instruction set: 16 lanes with AVX-512, 8 with AVX2, 4 otherwise.
+ * CORNU_NEON is defined where kernels are compiled for NEON (Makefile).
  */
 #ifndef CORNU_DEVICE_HOST_ISA_LANES_H
 #define CORNU_DEVICE_HOST_ISA_LANES_H
@@ -11,21 +12,30 @@
 
 #if defined(__AVX2__)
 #include <immintrin.h>
+#elif defined(CORNU_NEON)
+#include <arm_neon.h>
 #endif
 
 #include "per_isa.h"
 
 /* LANES floats fill a register. A tile of TILE_ROWS by TILE_VECTORS registers of sums, one row
- * of operands and one broadcast value are what the register file holds (32, 16, 16); so is one of
- * WINDOWS of two by two rows. */
+ * of operands and one broadcast value are what the register file holds (32 with AVX-512 and NEON, else
+ * 16); so is one of WINDOWS of two by two rows. */
+#if defined(__AVX512F__) || defined(CORNU_NEON)
+#define CORNU__TALL_TILES 1
+#else
+#define CORNU__TALL_TILES 0
+#endif
+
 enum {
 #if defined(__AVX512F__)
-    LANES = 16, TILE_ROWS = 14,
+    LANES = 16,
 #elif defined(__AVX2__)
-    LANES = 8, TILE_ROWS = 6,
+    LANES = 8,
 #else
-    LANES = 4, TILE_ROWS = 6,
+    LANES = 4,
 #endif
+    TILE_ROWS = CORNU__TALL_TILES ? 14 : 6,
     TILE_VECTORS = 2, GATHER_ROWS = TILE_ROWS < 10 ? TILE_ROWS : 10, WINDOWS = TILE_ROWS / 4
 };
 
@@ -91,6 +101,15 @@ INLINE void store_bytes(uint8_t *to, Bits lanes)
     const __m128i halves = halves_of((__m256i)lanes);
     _mm_storel_epi64((void *)to, _mm_packus_epi16(halves, halves));
 }
+#elif defined(CORNU_NEON)
+INLINE void store_halves(uint16_t *to, Bits lanes) { vst1_u16(to, vmovn_u32((uint32x4_t)lanes)); }
+
+INLINE void store_bytes(uint8_t *to, Bits lanes)
+{
+    const uint16x4_t halves = vmovn_u32((uint32x4_t)lanes);
+    const uint8x8_t  bytes = vmovn_u16(vcombine_u16(halves, halves));
+    memcpy(to, &bytes, LANES);
+}
 #else
 INLINE void store_halves(uint16_t *to, Bits lanes)
 {
@@ -129,8 +148,8 @@ INLINE Bits narrowed(Lanes value)
 #endif
 }
 
-/* All lanes as bf16. The instruction for it takes subnormal numbers for zero, as the products that
- * come with it do. */
+/* All lanes as bf16. AVX-512's instruction for it takes subnormal numbers for zero, as the products
+ * that come with it do; NEON's keeps them, though its products do not. */
 #if defined(__AVX512F__)
 INLINE __m256i all_narrow(Lanes value)
 {
@@ -144,6 +163,11 @@ INLINE __m256i all_narrow(Lanes value)
 INLINE void store_all_narrow(uint16_t *to, Lanes value)
 {
     _mm256_storeu_si256((void *)to, all_narrow(value));
+}
+#elif defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+INLINE void store_all_narrow(uint16_t *to, Lanes value)
+{
+    vst1_u16(to, vreinterpret_u16_bf16(vcvt_bf16_f32((float32x4_t)value)));
 }
 #else
 INLINE void store_all_narrow(uint16_t *to, Lanes value) { store_halves(to, narrowed(value)); }
@@ -196,6 +220,8 @@ INLINE Lanes load_halves(const uint16_t *from)
     return (Lanes)((Bits)_mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)from)) << 16);
 #elif defined(__AVX2__)
     return (Lanes)((Bits)_mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)from)) << 16);
+#elif defined(CORNU_NEON)
+    return (Lanes)((Bits)vmovl_u16(vld1_u16(from)) << 16);
 #else
     Bits bits;
     for (int n = 0; n < LANES; n++) bits[n] = (uint32_t)from[n] << 16;

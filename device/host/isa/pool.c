@@ -141,6 +141,8 @@ INLINE Halves widen_bytes(const uint8_t *from, int64_t count)
 #if defined(__AVX512F__)
     if (count == HALVES)
         return (Halves)_mm512_cvtepu8_epi16(_mm256_loadu_si256((const void *)from));
+#elif defined(CORNU_NEON)
+    if (count == HALVES) return (Halves)vmovl_u8(vld1_u8(from));
 #endif
     uint16_t halves[HALVES] = { 0 };
     for (int64_t c = 0; c < count; c++) halves[c] = from[c];

@@ -1,10 +1,21 @@
 /*
- * Products of bf16 pairs by vdpbf16ps: exact products, f32 sums; subnormal numbers are taken for
- * zero.
+ * Products of bf16 pairs by vdpbf16ps or bfdot: exact products, f32 sums; subnormal numbers are
+ * taken for zero.
+ *
+ * vdpbf16ps adds the products of a pair to the sum one after the other and rounds to nearest even.
+ * bfdot, without FEAT_EBF16 or while FPCR.EBF is 0, which Linux does not change, adds them to each
+ * other, then that to the sum, and rounds both to odd: what is not a float becomes the one of its
+ * two neighbours whose last bit is 1. So each addition is off by less than 2^-23 of its result, not
+ * by 2^-24 at most, but there is one for two products on the way of a sum, and as the direction
+ * does not depend on the sign of the error, these cancel as those of rounding to nearest do. Of n
+ * products the sum is off by less than
+ *     (n / 2 + 1) 2^-23 of the sum of their absolute values
+ * as n additions that round to nearest are off by n 2^-24; what is exact in f32 stays exact.
+ * Source: "Arm Architecture Reference Manual for A-profile architecture", DDI 0487, BFDOT and the
+ * functions BFDotAdd and BFRound of its pseudocode.
  */
 #include "lanes.h"
 
-#include <immintrin.h>
 #include <string.h>
 
 enum { DEPTH = 2 };
@@ -29,32 +40,56 @@ INLINE Vector lanes(const Operand *from, Part part)
     return part == LOW ? pairs & 0xffffu : part == HIGH ? pairs & 0xffff0000u : pairs;
 }
 
-INLINE Lanes multiply(Lanes sum, Operand a, Vector b)
-{
-    const Vector wide = (Vector){ 0 } + a;
-    return (Lanes)_mm512_dpbf16_ps((__m512)sum, (__m512bh)wide, (__m512bh)b);
-}
-
 INLINE Lanes multiply_lanes(Lanes sum, Vector a, Vector b)
 {
+#if defined(CORNU_NEON)
+    return (Lanes)vbfdotq_f32((float32x4_t)sum, vreinterpretq_bf16_u32((uint32x4_t)a),
+                              vreinterpretq_bf16_u32((uint32x4_t)b));
+#else
     return (Lanes)_mm512_dpbf16_ps((__m512)sum, (__m512bh)a, (__m512bh)b);
+#endif
 }
 
+INLINE Lanes multiply(Lanes sum, Operand a, Vector b)
+{
+#if defined(CORNU_NEON)
+    return (Lanes)vbfdotq_lane_f32((float32x4_t)sum, vreinterpretq_bf16_u32((uint32x4_t)b),
+                                   vreinterpret_bf16_u32((uint32x2_t){ a }), 0);
+#else
+    return multiply_lanes(sum, (Vector){ 0 } + a, b);
+#endif
+}
+
+#if defined(__AVX512F__)
 enum { NEXT_PICK = 0x00040004 };
 
 INLINE Vector pick(Vector table, Bits at)
 {
     return (Vector)_mm512_permutexvar_epi16((__m512i)at, (__m512i)table);
 }
+#endif
 
 #include "tiles.h"
 
+/* `columns` pairs of two rows and zeros behind them, `width` in all. */
+#if defined(CORNU_NEON)
+static void pack_pairs(uint32_t *to, int64_t width, const uint16_t *x, const uint16_t *next,
+                       int64_t columns)
+{
+    int64_t n = 0;
+    for (; n + LANES <= columns; n += LANES) {
+        const uint16x4x2_t pairs = vzip_u16(vld1_u16(x + n), vld1_u16(next + n));
+        vst1q_u32(to + n, vreinterpretq_u32_u16(vcombine_u16(pairs.val[0], pairs.val[1])));
+    }
+    for (; n < columns; n++) to[n] = x[n] | (uint32_t)next[n] << 16;
+    for (; n < width; n++) to[n] = 0;
+}
+#else
 static __mmask16 first(int64_t count)
 {
     return (__mmask16)(count >= LANES ? 0xffff : count <= 0 ? 0 : (1 << count) - 1);
 }
 
-/* `columns` pairs of two rows and zeros behind them, `width` in all. */
 static void pack_pairs(uint32_t *to, int64_t width, const uint16_t *x, const uint16_t *next,
                        int64_t columns)
 {
@@ -66,6 +101,7 @@ static void pack_pairs(uint32_t *to, int64_t width, const uint16_t *x, const uin
                                  _mm512_slli_epi32(_mm512_cvtepu16_epi32(high), 16)));
     }
 }
+#endif
 
 /* Two columns of the panel stand where two rows meet; an odd row has the upper half. */
 static void pack(void *panel, int64_t width, int64_t k, int64_t count, const void *from,

@@ -107,7 +107,7 @@ INLINE void tile_rows(int vectors, const CornuTile *tile)
     case 4: tile_of(4, vectors, tile); break;
     case 5: tile_of(5, vectors, tile); break;
     case 6: tile_of(6, vectors, tile); break;
-#if defined(__AVX512F__)
+#if CORNU__TALL_TILES
     case 7: tile_of(7, vectors, tile); break;
     case 8: tile_of(8, vectors, tile); break;
     case 9: tile_of(9, vectors, tile); break;
@@ -183,7 +183,7 @@ INLINE void windows_rows(int vectors, const CornuWindows *pooled)
 {
     switch (pooled->tile.rows) {
     case 1: windows_of(1, vectors, pooled); break;
-#if defined(__AVX512F__)
+#if CORNU__TALL_TILES
     case 2: windows_of(2, vectors, pooled); break;
     case 3: windows_of(3, vectors, pooled); break;
 #endif
@@ -245,7 +245,7 @@ INLINE void outer_rows(int vectors, const CornuOuter *outer)
     case 4: outer_of(4, vectors, outer, NULL); break;
     case 5: outer_of(5, vectors, outer, NULL); break;
     case 6: outer_of(6, vectors, outer, NULL); break;
-#if defined(__AVX512F__)
+#if CORNU__TALL_TILES
     case 7: outer_of(7, vectors, outer, NULL); break;
     case 8: outer_of(8, vectors, outer, NULL); break;
     case 9: outer_of(9, vectors, outer, NULL); break;
@@ -275,7 +275,7 @@ INLINE void gather_rows(int vectors, const CornuOuter *outer)
     case 4: gather_of(4, vectors, outer); break;
     case 5: gather_of(5, vectors, outer); break;
     case 6: gather_of(6, vectors, outer); break;
-#if defined(__AVX512F__)
+#if CORNU__TALL_TILES
     case 7: gather_of(7, vectors, outer); break;
     case 8: gather_of(8, vectors, outer); break;
     case 9: gather_of(9, vectors, outer); break;

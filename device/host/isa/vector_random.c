@@ -8,6 +8,8 @@
 
 #if defined(__SSE2__)
 #include <immintrin.h>
+#elif defined(CORNU_NEON)
+#include <arm_neon.h>
 #endif
 
 #include "vector_loop.h"
@@ -32,6 +34,8 @@ static inline Wide multiply(Wide a, Wide b)
     return (Wide)_mm256_mul_epu32((__m256i)a, (__m256i)b);
 #elif defined(__SSE2__)
     return (Wide)_mm_mul_epu32((__m128i)a, (__m128i)b);
+#elif defined(CORNU_NEON)
+    return (Wide)vmull_u32(vmovn_u64((uint64x2_t)a), vmovn_u64((uint64x2_t)b));
 #else
     return (a & UINT32_MAX) * (b & UINT32_MAX);
 #endif
