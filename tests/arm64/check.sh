@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# check.sh BUILD SYSROOT PROGRAM...: runs test programs that were built for arm64 under qemu-user,
+# each with one processor's speed divided by some fifty, and prints what tests/run prints. What is
+# not run is named, with the reason, and counted as skipped.
+set -u
+build=$1 sysroot=$2
+shift 2
+
+# Of the programs in device/, tensor/, nn/, datasets/ and models/; of others the emulated processor
+# shows nothing.
+reason() {
+    case ${1#"$build"/} in
+    *.sh) echo "a script, whose programs the kernel would have to start for it" ;;
+    tests/device/* | tests/tensor/* | tests/nn/* | tests/datasets/* | tests/models/*) ;;
+    *) echo "computes nothing that the others do not" ;;
+    esac
+}
+
+chosen=() skipped=0
+for program in "$@"; do
+    why=$(reason "$program")
+    if [ -z "$why" ]; then
+        chosen+=("$program")
+    else
+        printf '%-36s skipped: %s\n' "${program#"$build"/}" "$why"
+        ((skipped++))
+    fi
+done
+[ ${#chosen[@]} -gt 0 ] || { echo "0 passed, 0 failed, $skipped skipped"; exit 1; }
+
+# The emulated processor has bfdot; SVE and the codes of pointers cost time and show nothing.
+export CORNU_TEST_WRAPPER="qemu-aarch64 -cpu max,sve=off,pauth-impdef=on -L $sysroot"
+export CORNU_TEST_TIMEOUT=${CORNU_TEST_TIMEOUT:-3600}
+tests/run "$build" "${chosen[@]}" | tee "$build/check.log" | sed '$d'
+read -r passed _ failed _ more _ < <(tail -n 1 "$build/check.log")
+echo "$passed passed, $failed failed, $((more + skipped)) skipped"
+((failed == 0))
