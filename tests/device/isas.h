@@ -18,6 +18,9 @@
 /* Whether this processor has it. */
 bool isa_present(CornuIsa isa);
 
+/* Takes its kernels from now on, those of devices and those that are called here; false without it. */
+bool isa_take(CornuIsa isa);
+
 /* The tests under CORNU_ISA, each named "NAME ISA: TEST"; returns how many failed. NAME may be
  * empty. */
 int isa_run_group(const char *name, CornuIsa isa, const struct CMUnitTest *tests, size_t count);

@@ -304,8 +304,7 @@ static int with_isa(CornuIsa isa)
     };
     const size_t count = isa < CORNU_F32_ISA_COUNT ? 2 : isa < CORNU_TESTED_ISA_COUNT ? 5 : 4;
     numbers_begin();
-    if (isa_present(isa)) {
-        setenv("CORNU_ISA", cornu__isa_name(isa), 1);
+    if (isa_take(isa)) {
         bf16 = cornu__bf16();
         p = cornu__products_of_bf16();
     }

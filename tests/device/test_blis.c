@@ -182,23 +182,30 @@ static int refuse_arch_types(void)
     return cornu__blis_open(1) != CORNU_ERR_ARGUMENT;
 }
 
-static int kernels_follow_isa(const char *isa, const char *kernels)
+static const char *kernels_of(CornuIsa isa)
+{
+#if defined(__x86_64__)
+    if (isa == CORNU_ISA_AVX512 && !cornu__cpu()->halves) return "skx";
+    return isa == CORNU_ISA_PORTABLE ? "generic" : "haswell";
+#elif defined(__aarch64__)
+    (void)isa;
+    return "cortexa57";
+#else
+    (void)isa;
+    return "generic";
+#endif
+}
+
+static int kernels_follow_isa(CornuIsa isa)
 {
     unsetenv("BLIS_ARCH_TYPE");
-    setenv("CORNU_ISA", isa, 1);
-    if (cornu__blis_open(1) != CORNU_OK) return 1;
-    printf("%s: %s, BLIS %s\n", isa, cornu__blis_kernels(), cornu__blis_version());
-    if (strcmp(cornu__blis_kernels(), kernels) != 0) return 1;
+    if (!isa_take(isa) || cornu__blis_open(1) != CORNU_OK) return 1;
+    printf("%s: %s, BLIS %s\n", cornu__isa_name(isa), cornu__blis_kernels(),
+           cornu__blis_version());
+    if (strcmp(cornu__blis_kernels(), kernels_of(isa)) != 0) return 1;
     for (int i = 0; i < PRODUCTS; i++)
         if (!(error_of(&products[i]) <= 1)) return 1;
     return 0;
-}
-
-static int take_portable(void) { return kernels_follow_isa("portable", "generic"); }
-static int take_avx2(void) { return kernels_follow_isa("avx2", "haswell"); }
-static int take_avx512(void)
-{
-    return kernels_follow_isa("avx512", cornu__cpu()->halves ? "haswell" : "skx");
 }
 
 static int lack_memory(void)
@@ -210,14 +217,11 @@ static int lack_memory(void)
     return cornu__blis_open(2) != CORNU_OK;
 }
 
-/* BLIS starts once a process: a child shows each beginning. It runs this program again,
+/* BLIS starts once a process: a child shows each beginning, and the kernels of each set. It runs this program again,
  * as a process with threads cannot simply be forked. */
 static const struct { const char *name; int (*function)(void); } beginnings[] = {
     { "allocate_nothing", allocate_nothing },
     { "refuse_arch_types", refuse_arch_types },
-    { "take_portable", take_portable },
-    { "take_avx2", take_avx2 },
-    { "take_avx512", take_avx512 },
     { "lack_memory", lack_memory },
 };
 
@@ -252,22 +256,12 @@ static void test_arch_type_refused(void **state)
     begin("refuse_arch_types");
 }
 
-static void take(CornuIsa isa)
+static void test_kernels_of_isa(void **state)
 {
-    char name[64];
-    snprintf(name, sizeof name, "take_%s", cornu__isa_name(isa));
-#if defined(__x86_64__)
-    if (isa_present(isa)) {
-        begin(name);
-        return;
-    }
-#endif
-    skip();
+    const CornuIsa isa = *(const CornuIsa *)*state;
+    if (!isa_present(isa)) skip();
+    begin(cornu__isa_name(isa));
 }
-
-static void test_kernels_of_portable(void **state) { (void)state, take(CORNU_ISA_PORTABLE); }
-static void test_kernels_of_avx2(void **state) { (void)state, take(CORNU_ISA_AVX2); }
-static void test_kernels_of_avx512(void **state) { (void)state, take(CORNU_ISA_AVX512); }
 
 int main(int count, char **arguments)
 {
@@ -275,12 +269,17 @@ int main(int count, char **arguments)
     for (size_t i = 0; count > 1 && i < sizeof beginnings / sizeof *beginnings; i++)
         if (strcmp(arguments[1], beginnings[i].name) == 0)
             return beginnings[i].function();
+    for (int isa = 0; count > 1 && isa < CORNU_F32_ISA_COUNT; isa++)
+        if (strcmp(arguments[1], cornu__isa_name((CornuIsa)isa)) == 0)
+            return kernels_follow_isa((CornuIsa)isa);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_products),
         cmocka_unit_test(test_products_of_threads),
-        cmocka_unit_test(test_kernels_of_portable),
-        cmocka_unit_test(test_kernels_of_avx2),
-        cmocka_unit_test(test_kernels_of_avx512),
+#define OF_ISA(type, table, id, isa)                                                      \
+        { .name = "test_kernels_of_" #isa, .test_func = test_kernels_of_isa,              \
+          .initial_state = (CornuIsa[]){ CORNU_ISA_##id } },
+        CORNU__F32_ISAS(OF_ISA, , )
+#undef OF_ISA
         cmocka_unit_test(test_arch_type_refused),
         cmocka_unit_test(test_allocates_nothing),
         cmocka_unit_test(test_memory_missing),
