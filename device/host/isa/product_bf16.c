@@ -40,27 +40,23 @@ INLINE Vector lanes(const Operand *from, Part part)
     return part == LOW ? pairs & 0xffffu : part == HIGH ? pairs & 0xffff0000u : pairs;
 }
 
+#if defined(CORNU_NEON)
+INLINE Lanes multiply(Lanes sum, Operand a, Vector b)
+{
+    return (Lanes)vbfdotq_lane_f32((float32x4_t)sum, vreinterpretq_bf16_u32((uint32x4_t)b),
+                                   vreinterpret_bf16_u32((uint32x2_t){ a }), 0);
+}
+#else
 INLINE Lanes multiply_lanes(Lanes sum, Vector a, Vector b)
 {
-#if defined(CORNU_NEON)
-    return (Lanes)vbfdotq_f32((float32x4_t)sum, vreinterpretq_bf16_u32((uint32x4_t)a),
-                              vreinterpretq_bf16_u32((uint32x4_t)b));
-#else
     return (Lanes)_mm512_dpbf16_ps((__m512)sum, (__m512bh)a, (__m512bh)b);
-#endif
 }
 
 INLINE Lanes multiply(Lanes sum, Operand a, Vector b)
 {
-#if defined(CORNU_NEON)
-    return (Lanes)vbfdotq_lane_f32((float32x4_t)sum, vreinterpretq_bf16_u32((uint32x4_t)b),
-                                   vreinterpret_bf16_u32((uint32x2_t){ a }), 0);
-#else
     return multiply_lanes(sum, (Vector){ 0 } + a, b);
-#endif
 }
 
-#if defined(__AVX512F__)
 enum { NEXT_PICK = 0x00040004 };
 
 INLINE Vector pick(Vector table, Bits at)
