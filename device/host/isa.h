@@ -6,6 +6,9 @@
  *     CORNU__F32_ISAS(X, type, name)    X(type, name, SET, set) for each set with kernels of f32
  *     CORNU__BF16_ISAS(X, type, name)   with products of bf16 and all that goes with them
  *     CORNU__TILE_ISAS(X, type, name)   with those of bf16 on registers that are tiles
+ *
+ *     CORNU__F32_ISAS(CORNU__DECLARE, const CornuVectors, cornu__vectors)
+ *     const CornuVectors *const vectors[] = { CORNU__F32_ISAS(CORNU__ADDRESS, , cornu__vectors) };
  */
 #ifndef CORNU_DEVICE_HOST_ISA_H
 #define CORNU_DEVICE_HOST_ISA_H
@@ -19,7 +22,7 @@
 #define CORNU__BF16_ISAS(X, type, name) X(type, name, AVX512BF16, avx512bf16)
 #define CORNU__TILE_ISAS(X, type, name) X(type, name, AMX, amx)
 #elif defined(__aarch64__)
-/* neon: 128 bits of any arm64, with FMA. neonbf16: FEAT_BF16, in most processors of Armv8.6. */
+/* neon: 128 bits, with FMA, of any arm64. neonbf16: FEAT_BF16, which Armv8.6 has for certain. */
 #define CORNU__F32_ISAS(X, type, name)                              \
     X(type, name, PORTABLE, portable) X(type, name, NEON, neon)
 #define CORNU__BF16_ISAS(X, type, name) X(type, name, NEONBF16, neonbf16)
@@ -41,8 +44,9 @@
 #define CORNU__ISA_ID(type, name, id, isa)    CORNU_ISA_##id,
 #define CORNU__ISA_COUNT(type, name, id, isa) + 1
 
-/* Sets below CORNU_F32_ISA_COUNT multiply bf16 as f32; from CORNU_TESTED_ISA_COUNT on they are
- * untested: they have run nowhere yet but in an emulation of their instructions. */
+/* Sets below CORNU_F32_ISA_COUNT multiply bf16 as f32. Those from CORNU_TESTED_ISA_COUNT on have run
+ * nowhere yet but in an emulation by tests of our own, and are taken on request alone; neon and
+ * neonbf16 have run under qemu, on no processor. */
 typedef enum {
     CORNU__ISAS(CORNU__ISA_ID, , )
     CORNU_ISA_COUNT,
