@@ -23,7 +23,7 @@ int main(int argc, char **argv)
     int         count;
     const CornuReferenceModel *all = cornu_reference_models(&count);
     for (int i = 0; i < count && i < MOST_MODELS; i++) models[i] = all[i].name;
-    Options      options = { .model = "mnist_cnn", .epochs = 3 };
+    Options      options = { .model = "mnist_cnn", .epochs = 4 };
     const Option extra[] = {
         { "devices", OPTION_TEXT, &devices, "LIST", "who takes part: names between commas", 0, 0,
           NULL },

@@ -113,20 +113,42 @@ static CornuStatus measure_limits(Race *race)
     return CORNU_OK;
 }
 
+int64_t race_first(const Race *race) { return race->done > 1 ? 1 : 0; }
+
 double race_median(const Race *race, const Racer *racer)
 {
-    const int64_t n = race->done;
+    const int64_t first = race_first(race), n = race->done - first;
+    const double *seconds = racer->seconds + first;
     /* The k-th smallest has k before it; equal ones count in their order. */
     double middle[2] = { NAN, NAN };
     for (int64_t i = 0; i < n; i++) {
         int64_t before = 0;
         for (int64_t k = 0; k < n; k++)
-            before += racer->seconds[k] < racer->seconds[i] ||
-                      (k < i && racer->seconds[k] == racer->seconds[i]);
-        if (before == (n - 1) / 2) middle[0] = racer->seconds[i];
-        if (before == n / 2) middle[1] = racer->seconds[i];
+            before += seconds[k] < seconds[i] || (k < i && seconds[k] == seconds[i]);
+        if (before == (n - 1) / 2) middle[0] = seconds[i];
+        if (before == n / 2) middle[1] = seconds[i];
     }
     return (middle[0] + middle[1]) / 2.0;
+}
+
+/* From the fastest to the slowest epoch that counts. */
+static double range_of(const Race *race, const Racer *racer)
+{
+    double least = INFINITY, most = 0.0;
+    for (int64_t i = race_first(race); i < race->done; i++) {
+        least = fmin(least, racer->seconds[i]);
+        most = fmax(most, racer->seconds[i]);
+    }
+    return most - least;
+}
+
+double race_ratio(const Race *race, const Racer *racer, const Racer *than)
+{
+    const int64_t epochs = race->done - race_first(race);
+    const double  here = race_median(race, racer), there = race_median(race, than);
+    const double  spread = range_of(race, racer) + range_of(race, than);
+    if (epochs < 2 || fabs(here - there) <= (epochs == 2 ? 3.0 : 1.0) * spread) return 0.0;
+    return there / here;
 }
 
 int64_t race_targets(const Race *race)

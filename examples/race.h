@@ -77,9 +77,19 @@ CornuStatus race_run(Race *race);
 
 void race_close(Race *race);
 
-/* The middle one of a racer's epochs, of an even number of them the mean of the two in the
- * middle. Seconds. */
+/* The first of the epochs that count: the very first compiles the step, and does not where others
+ * follow. */
+int64_t race_first(const Race *race);
+
+/* The middle one of a racer's epochs that count, of an even number of them the mean of the two in
+ * the middle. Seconds. */
 double race_median(const Race *race, const Racer *racer);
+
+/* How many times as fast as `than` a racer is, by their medians, where that is more than chance: 0
+ * unless the medians lie farther apart than the ranges of both racers' epochs together, and of two
+ * epochs three times as far; fewer never say. So that of devices that are equally fast, their
+ * epochs scattered normally, fewer than two races in a hundred call one the faster. */
+double race_ratio(const Race *race, const Racer *racer, const Racer *than);
 
 /* What is predicted for each sample: a class, or as many characters as a sequence has. */
 int64_t race_targets(const Race *race);

@@ -16,6 +16,14 @@ static const char *percent(char text[16], double part)
     return text;
 }
 
+/* Seconds with three digits, always: "0.0125 s", "2.50 s", "17.3 s", "240 s". */
+static const char *seconds(char text[32], double value)
+{
+    const int before = value > 0.0 ? (int)floor(log10(value)) : 0;
+    snprintf(text, 32, "%.*f s", before < 2 ? 2 - before : 0, value);
+    return text;
+}
+
 static const char *policy(const Racer *racer) { return cornu_model_policy(racer->model)->name; }
 
 static const char *cpu_isa(void)
@@ -37,6 +45,29 @@ static double rate(const Race *race, const Racer *racer)
 
 /* ---- Tables ---- */
 
+/* Who is faster, if that is more than chance. */
+static void print_ratios(const Race *race, FILE *to)
+{
+    const int64_t epochs = race->done - race_first(race);
+    const Racer  *base = &race->racers[0];
+    if (race->count > 1 && epochs < 2)
+        fprintf(to, "Which is faster one epoch%s does not say: --epochs 4 or more tell.\n",
+                race->done > 1 ? " after the first" : "");
+    for (int i = 1; i < race->count && epochs >= 2; i++) {
+        const Racer *racer = &race->racers[i];
+        const double ratio = race_ratio(race, racer, base);
+        if (ratio >= 1.0)
+            fprintf(to, "%s ran %.2f times as fast as %s.\n", racer->name, ratio, base->name);
+        else if (ratio > 0.0)
+            fprintf(to, "%s ran %.2f times as fast as %s.\n", base->name, 1.0 / ratio,
+                    racer->name);
+        else
+            fprintf(to, "%s and %s: no difference beyond the spread of their epochs%s.\n",
+                    racer->name, base->name,
+                    epochs == 2 ? ", of which --epochs 4 or more would tell more" : "");
+    }
+}
+
 static void print_measured(const Race *race, FILE *to)
 {
     fprintf(to, "\nMeasured: %s%s, %lld samples per epoch in batches of %lld, on\n%s with %s, %d "
@@ -57,19 +88,16 @@ static void print_measured(const Race *race, FILE *to)
                 (long long)fallbacks(racer));
     }
     const CornuCpuLimits *limits = &race->limits;
-    fprintf(to, "\nSeconds are those of the training steps of an epoch; the first one compiles. "
-            "\"limit\" is the part of what\nthis CPU did at most in this run, in the dtype that is "
-            "multiplied: %.0f GFLOP/s in float32, %.0f in bfloat16.\n",
-            1e-9 * limits->f32_flops, 1e-9 * limits->bf16_flops);
+    fprintf(to, "\nSeconds are those of the training steps of an epoch; the first one compiles and "
+            "%s.\n\"limit\" is the part of what this CPU did at most in this run, in the dtype "
+            "that is multiplied:\n%.0f GFLOP/s in float32, %.0f in bfloat16.\n",
+            race->done > 1 ? "is not in the median" : "is the only one", 1e-9 * limits->f32_flops, 1e-9 * limits->bf16_flops);
     const int64_t targets = race_targets(race);
     for (int i = 0; targets > 1 && i < race->count; i++)
         fprintf(to, "%s: %.0f %ss/s, %lld for each sample.\n", race->racers[i].name,
                 (double)targets * rate(race, &race->racers[i]), race->reference->target,
                 (long long)targets);
-    for (int i = 1; i < race->count; i++)
-        fprintf(to, "%s ran %.2f times as fast as %s.\n", race->racers[i].name,
-                race_median(race, &race->racers[0]) / race_median(race, &race->racers[i]),
-                race->racers[0].name);
+    print_ratios(race, to);
     if (race->modelled_count == 0) return;
     if (!limits->bf16_instructions)
         fprintf(to, "No instructions for bfloat16 are in use: this CPU has none, or has slower "
@@ -114,12 +142,12 @@ static void print_published(const Race *race, FILE *to)
     fprintf(to, "%-16s %6s %6s %8s %9s  %s\n", "hardware", "batch", "steps", "samples", "epoch s",
             "source");
     for (int i = 0; (row = race_published(race, i)); i++) {
-        char seconds[32];
-        if (row->least_s == row->most_s) snprintf(seconds, sizeof seconds, "%.3g", row->most_s);
-        else snprintf(seconds, sizeof seconds, "%.3g to %.3g", row->least_s, row->most_s);
+        char epoch[32];
+        if (row->least_s == row->most_s) snprintf(epoch, sizeof epoch, "%.3g", row->most_s);
+        else snprintf(epoch, sizeof epoch, "%.3g to %.3g", row->least_s, row->most_s);
         fprintf(to, "%-16s %6lld %6lld %8lld %9s  %s\n", row->hardware,
                 (long long)row->batch_size, (long long)row->steps,
-                (long long)(row->batch_size * row->steps), seconds, row->source);
+                (long long)(row->batch_size * row->steps), epoch, row->source);
     }
 }
 
@@ -136,13 +164,13 @@ static json_t *number(double value) { return isfinite(value) ? json_real(value) 
 
 static json_t *describe_racer(const Race *race, const Racer *racer)
 {
-    json_t *seconds = json_array();
+    json_t *epochs = json_array();
     for (int64_t i = 0; i < race->done; i++)
-        json_array_append_new(seconds, json_real(racer->seconds[i]));
+        json_array_append_new(epochs, json_real(racer->seconds[i]));
     return json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}",
                      "device", racer->name, "label", "measured", "runs_as", race_kind(racer),
                      "policy", policy(racer), "shards", cornu_device_shards(racer->device),
-                     "threads", cornu_device_threads(racer->device), "epoch_seconds", seconds,
+                     "threads", cornu_device_threads(racer->device), "epoch_seconds", epochs,
                      "median_seconds", number(race_median(race, racer)),
                      "samples_per_second", number(rate(race, racer)),
                      "gflops", number(race_gflops(race, racer)),
@@ -242,11 +270,10 @@ static void collect_measured(const Race *race, Bars *bars)
 {
     for (int i = 0; i < race->count; i++) {
         const Racer *racer = &race->racers[i];
-        char         label[64], text[64];
-        const double seconds = race_median(race, racer);
+        char         label[64], text[32];
+        const double median = race_median(race, racer);
         snprintf(label, sizeof label, "%s, %s", racer->name, policy(racer));
-        snprintf(text, sizeof text, "%.3g s", seconds);
-        add_bar(bars, label, seconds, text, strcmp(race_kind(racer), "emulated") == 0);
+        add_bar(bars, label, median, seconds(text, median), strcmp(race_kind(racer), "emulated") == 0);
     }
 }
 
@@ -258,8 +285,7 @@ static void collect_others(const Race *race, Bars *bars)
         const ModelledEpoch *row = &race->modelled[i];
         snprintf(label, sizeof label, "TPU %s, %lld x %lld", row->profile->name,
                  (long long)row->steps, (long long)row->batch_size);
-        snprintf(text, sizeof text, "%.3g s", row->total_s);
-        add_bar(bars, label, row->total_s, text, 0);
+        add_bar(bars, label, row->total_s, seconds(text, row->total_s), 0);
     }
     for (int i = 0; (p = race_published(race, i)); i++) {
         snprintf(label, sizeof label, "%s, %lld x %lld", p->hardware, (long long)p->steps,
@@ -290,15 +316,16 @@ static CornuStatus draw(const Race *race, const Bars *measured, const Bars *rest
                                         0xffffff);
     if (!plot) return cornu_error_status();
     char title[64];
-    snprintf(title, sizeof title, "Measured here: median of %lld epoch%s", (long long)race->done,
-             race->done == 1 ? "" : "s");
+    const int64_t epochs = race->done - race_first(race);
+    snprintf(title, sizeof title, "Measured here: median of %lld epoch%s%s", (long long)epochs,
+             epochs == 1 ? "" : "s", race_first(race) ? " after the first" : "");
     draw_head(race, plot);
     cornu_plot_bars(plot, MARGIN, top, WIDTH - 2 * MARGIN, first, title,
                     "seconds per epoch, measured", measured->bars, measured->count, kinds, 2,
                     .label_room = LABELS);
     cornu_plot_bars(plot, MARGIN, top + first + BETWEEN, WIDTH - 2 * MARGIN, second,
                     "Modelled, or published by others: steps x batch of an epoch",
-                    "seconds per epoch, logarithmic", rest->bars, rest->count, others, 2, true,
+                    "seconds per epoch, on a logarithmic scale", rest->bars, rest->count, others, 2, true,
                     LABELS);
     CornuStatus status = cornu_plot_save(plot, path);
     cornu_plot_free(plot);

@@ -86,7 +86,7 @@ typedef struct {
 } CornuPlotSeries;
 
 /* Horizontal bars, top to bottom, on one axis from 0, with ticks below and a legend above them if
- * there is more than one series. */
+ * there is more than one series; on a logarithmic axis, which has no 0, dots. */
 typedef struct {
     char                   unset;
     CornuPlot             *plot;
@@ -97,8 +97,7 @@ typedef struct {
     int                    count;
     const CornuPlotSeries *series;               /* default: one, without a legend */
     int                    series_count;
-    bool                   logarithmic;          /* from below the least value, which then is
-                                                    not 0 */
+    bool                   logarithmic;          /* from below the least value: dots */
     double                 label_room;           /* at least so wide, to align two charts */
 } CornuPlotBars;
 
