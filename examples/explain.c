@@ -133,11 +133,12 @@ static CornuStatus model_shards(const Options *options, const CornuReferenceMode
     return status;
 }
 
+/* With others: also on other numbers of shards, and other TPUs. */
 static CornuStatus model_all(const Options *options, const CornuReferenceModel *reference,
-                             Subject *subject, Explanation *e)
+                             Subject *subject, bool others, Explanation *e)
 {
     CornuStatus status = model(options, subject->executable, NULL, &e->tpu);
-    for (int row = 0; !status && row < EXPLAIN_SHARDS; row++)
+    for (int row = 0; others && !status && row < EXPLAIN_SHARDS; row++)
         status = model_shards(options, reference, row, e);
     if (!status) status = take_batch(subject, 2 * e->batch);
     return status ? status : model(options, subject->executable, NULL, &e->doubled);
@@ -154,7 +155,7 @@ static void free_models(Explanation *e)
 }
 
 static CornuStatus explain(const Options *options, const CornuReferenceModel *reference,
-                           CornuDevice *device, int runs, const char *json)
+                           CornuDevice *device, int runs, bool all, const char *json)
 {
     Subject     subject = { 0 };
     CornuStatus status = make(&subject, reference, device, options->batch_size);
@@ -176,8 +177,8 @@ static CornuStatus explain(const Options *options, const CornuReferenceModel *re
     }
     e.memory = cornu_device_memory(device);
     if (!status && cornu_device_profile(device))
-        status = model_all(options, reference, &subject, &e);
-    if (!status) explain_print(&e, stdout);
+        status = model_all(options, reference, &subject, all || json, &e);
+    if (!status) (all ? explain_print : explain_overview)(&e, stdout);
     if (!status && json) status = explain_write(&e, json);
     free_models(&e);
     free(here_s);
@@ -192,11 +193,14 @@ int main(int argc, char **argv)
     const CornuReferenceModel *references = cornu_reference_models(&count);
     const char                *models[MOST + 1] = { NULL }, *json = NULL;
     int64_t                    steps = 5;
+    bool                       all = false;
     for (int i = 0; i < count && i < MOST; i++) models[i] = references[i].name;
     Options      options = { .model = models[0] };
     const Option extra[] = {
         { "batch-size", OPTION_WHOLE, &options.batch_size, "N", "samples per step", 1, 1e6, NULL },
         { "steps", OPTION_WHOLE, &steps, "N", "steps to measure", 1, 1000, NULL },
+        { "all", OPTION_SWITCH, &all, "", "show every step, and the same on other TPUs: 120 columns",
+          0, 0, NULL },
         { "json", OPTION_TEXT, &json, "FILE", "write all of it, and more, as JSON", 0, 0, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
@@ -212,7 +216,8 @@ int main(int argc, char **argv)
     if (!options.batch_size) options.batch_size = reference->batch_size;
     CornuStatus  status = json ? cornu_file_check(json) : CORNU_OK;
     CornuDevice *device = status ? NULL : session_open(&options);
-    if (!status) status = device ? explain(&options, reference, device, (int)steps, json)
+    if (!status) status = device ? explain(&options, reference, device, (int)steps, all,
+                                           json)
                                  : cornu_error_status();
     cornu_device_close(device);
     return session_end("explain", status);

@@ -285,10 +285,12 @@ static void print_head(const Explanation *e, FILE *to)
             "shard%s, %d thread%s\n", e->model, e->parameters, e->batch,
             e->tpu ? "emulated" : "native", e->policy, e->shards, e->shards == 1 ? "" : "s",
             e->threads, e->threads == 1 ? "" : "s");
-    fprintf(to, "compiled: %" PRId64 " ops to %" PRId64 " steps, %.2f GFLOP, %.1f MB moved; "
-            "%" PRId64 " ops fell back to the reference kernels, %" PRId64 " copies\n", s->ops,
-            s->kernels, 1e-9 * (double)s->flops, 1e-6 * (double)s->bytes_moved, s->fallbacks,
-            s->copies);
+    fprintf(to, "compiled: %" PRId64 " ops to %" PRId64 " steps, %.2f GFLOP, %.1f MB moved, %" PRId64
+            " copies\n", s->ops, s->kernels, 1e-9 * (double)s->flops,
+            1e-6 * (double)s->bytes_moved, s->copies);
+    if (s->fallbacks)
+        fprintf(to, "%" PRId64 " op%s fell back to the reference kernels\n", s->fallbacks,
+                s->fallbacks == 1 ? "" : "s");
     print_memory(&e->memory, false, to);
     print_memory(&e->memory, true, to);
     fprintf(to, "measured here: %.3f ms per step (the median of %d), %.1f GFLOP/s, %.0f "
@@ -420,17 +422,174 @@ static void print_steps(const Explanation *e, FILE *to)
         if (e->by_profile[i]) print_step(e, e->by_profile[i], to);
 }
 
-/* Words of a text on lines of at most `width`, the first after a dash. */
-static void print_wrapped(const char *text, int width, FILE *to)
+/* Words of a text on lines of at most `width`, the first after `mark`, which is "-" or "": how many
+ * lines. With to NULL they are only counted. */
+static int wrap(const char *mark, const char *text, int width, FILE *to)
 {
-    int column = fprintf(to, "-");
+    int column = (int)strlen(mark), lines = 1;
+    if (to) fputs(mark, to);
     while (*text) {
         const int length = (int)strcspn(text, " ");
-        if (column + 1 + length > width) column = fprintf(to, "\n ") - 1;
-        column += fprintf(to, " %.*s", length, text);
+        if (column + 1 + length > width) {
+            column = (int)strlen(mark);
+            lines++;
+            if (to) fprintf(to, "\n%*s", column, "");
+        }
+        const char *blank = column ? " " : "";
+        column += length + *blank / ' ';
+        if (to) fprintf(to, "%s%.*s", blank, length, text);
         text += length + (text[length] == ' ');
     }
+    if (to) fputc('\n', to);
+    return lines;
+}
+
+/* ---- The overview ---- */
+
+enum { PARTS = 64, PARTS_SHOWN = 5 };
+
+/* A layer, or what else steps are made for: the loss, a metric, the optimizer. */
+typedef struct {
+    char   name[LONGEST];
+    double forward_s, backward_s;
+} Part;
+
+static double part_s(const Part *part) { return part->forward_s + part->backward_s; }
+
+static int by_time(const void *a, const void *b)
+{
+    const double x = part_s(a), y = part_s(b);
+    return (x < y) - (x > y);
+}
+
+/* The steps of each part together, the longest first; a last one takes those there is no room
+ * for. */
+static int collect_parts(const Explanation *e, Part parts[PARTS])
+{
+    int count = 0, k;
+    for (int i = 0; i < e->step_count; i++) {
+        const char *scope = e->steps[i].scope, *slash = strchr(scope, '/');
+        const int   length = slash ? (int)(slash - scope) : (int)strlen(scope);
+        char        name[LONGEST];
+        snprintf(name, sizeof name, "%.*s", length, scope);
+        for (k = 0; k < count && strcmp(parts[k].name, name) != 0;) k++;
+        if (k == PARTS) k = PARTS - 1;
+        if (k == count) {
+            parts[count] = (Part){ .forward_s = 0.0 };
+            memcpy(parts[count++].name, name, sizeof name);
+        }
+        *(slash ? &parts[k].backward_s : &parts[k].forward_s) += e->here_s[i];
+    }
+    qsort(parts, (size_t)count, sizeof *parts, by_time);
+    return count;
+}
+
+static int print_part(const Explanation *e, const Part *part, FILE *to)
+{
+    char name[LONGEST];
+    fprintf(to, "  %-30s %10.2f %11.2f %9.1f\n", fit(name, part->name, 30, 14),
+            1e3 * part->forward_s, 1e3 * part->backward_s, percent(part_s(part), e->wall_s));
+    return 1;
+}
+
+static int print_parts(const Explanation *e, FILE *to)
+{
+    Part      parts[PARTS], others = { .forward_s = 0.0 };
+    const int count = collect_parts(e, parts);
+    const int shown = count > PARTS_SHOWN + 1 ? PARTS_SHOWN : count;
+    const double waiting = e->wall_s - sum_here(e);
+    int       lines = 1;
+    fprintf(to, "  %-30s %10s %11s %9s\n", "part", "forward ms", "backward ms", "percent");
+    for (int i = 0; i < shown; i++) lines += print_part(e, &parts[i], to);
+    for (int i = shown; i < count; i++) {
+        others.forward_s += parts[i].forward_s;
+        others.backward_s += parts[i].backward_s;
+    }
+    snprintf(others.name, sizeof others.name, "%d others", count - shown);
+    if (shown < count) lines += print_part(e, &others, to);
+    if (waiting <= 0.0) return lines;
+    fprintf(to, "  %-30s %22.2f %9.1f\n", "between steps, and waiting", 1e3 * waiting,
+            percent(waiting, e->wall_s));
+    return lines + 1;
+}
+
+/* Steps that compute much for each byte keep the arithmetic busy, others the memory. */
+static int print_bound(const Explanation *e, FILE *to)
+{
+    enum { MUCH = 10 };   /* operations: about as many as a core does while memory moves a byte */
+    double arithmetic = 0.0, memory = 0.0;
+    char   text[400];
+    for (int i = 0; i < e->step_count; i++) {
+        const CornuExecutableStep *step = &e->steps[i];
+        const int64_t              bytes = step->bytes_read + step->bytes_written;
+        *(step->flops >= MUCH * bytes && step->flops ? &arithmetic : &memory) += e->here_s[i];
+    }
+    snprintf(text, sizeof text, "Ruled here by %s: %.0f percent of the time is in steps that do %d "
+             "operations or more for each byte they move, %.0f percent in others.",
+             arithmetic >= memory ? "arithmetic" : "memory", percent(arithmetic, e->wall_s), MUCH,
+             percent(memory, e->wall_s));
+    int lines = wrap("", text, EXPLAIN_WIDTH, to);
+    if (!e->tpu) return lines;
+    const CornuTpuModel *tpu = e->tpu;
+    snprintf(text, sizeof text, "Modelled on a TPU %s: %.2f ms, ruled by %s. Dispatch %.2f ms, the "
+             "device %.2f ms (ruled by %s), infeed beside it %.2f ms.",
+             tpu->profile->name, 1e3 * tpu->step_s, cornu_tpu_bound_name(tpu->bound),
+             1e3 * tpu->dispatch_s, 1e3 * tpu->device_s, cornu_tpu_bound_name(tpu->device_bound),
+             1e3 * tpu->infeed_s);
+    return lines + wrap("", text, EXPLAIN_WIDTH, to);
+}
+
+static int print_memory_line(const Explanation *e, FILE *to)
+{
+    const CornuMemory *memory = &e->memory;
+    char               text[400];
+    int                used = snprintf(text, sizeof text, "Memory%s: at most %.1f MB",
+                                       e->shards > 1 ? " of a shard" : "",
+                                       1e-6 * (double)memory->total.peak);
+    for (int use = 0, listed = 0; use < CORNU_USE_COUNT; use++) {
+        if (memory->uses[use].peak < 50000) continue;   /* 0.0 MB */
+        used += snprintf(text + used, sizeof text - (size_t)used, "%s%s %.1f",
+                         listed++ ? ", " : " (", cornu_use_name((CornuUse)use),
+                         1e-6 * (double)memory->uses[use].peak);
+    }
+    snprintf(text + used, sizeof text - (size_t)used, "%s.", strchr(text, '(') ? ")" : "");
+    return wrap("", text, EXPLAIN_WIDTH, to);
+}
+
+void explain_overview(const Explanation *e, FILE *to)
+{
+    const CornuStatistics *s = &e->statistics;
+    Advice                 advice[EXPLAIN_ADVICE];
+    char                   text[400];
+    snprintf(text, sizeof text, "%s: a training step takes %" PRId64 " samples forward and back and "
+             "updates %" PRId64 " parameters once: %" PRId64 " ops, compiled to %" PRId64 " steps, "
+             "in %s.", e->model, e->batch, e->parameters, s->ops, s->kernels, e->policy);
+    int lines = 1 + wrap("", text, EXPLAIN_WIDTH, to);   /* with the device's */
+    snprintf(text, sizeof text, "Measured here: %.1f ms (the median of %d), %.0f samples/s, %.1f "
+             "GFLOP/s.", 1e3 * e->wall_s, e->runs, (double)e->batch / e->wall_s,
+             1e-9 * (double)s->flops / e->wall_s);
+    if (e->targets > 1)
+        snprintf(text + strlen(text) - 1, sizeof text - strlen(text), ", %.0f %ss/s.",
+                 (double)(e->batch * e->targets) / e->wall_s, e->target);
     fputc('\n', to);
+    lines += 1 + wrap("", text, EXPLAIN_WIDTH, to);
+    lines += print_parts(e, to);
+    fputc('\n', to);
+    lines += 1 + print_bound(e, to);
+    lines += print_memory_line(e, to);
+    const int count = explain_advise(e, advice);
+    const int footer = 1;
+    int       given = 0;
+    for (int i = 0; i < count; i++) {
+        const int needed = wrap("-", advice[i].text, EXPLAIN_WIDTH, NULL);
+        if (lines + needed + footer > EXPLAIN_LINES) continue;
+        lines += wrap("-", advice[i].text, EXPLAIN_WIDTH, to);
+        given++;
+    }
+    fprintf(to, "--all shows every step%s", e->tpu ? ", other TPUs" : "");
+    if (given < count) fprintf(to, ", and %d more piece%s of advice", count - given,
+                               count - given == 1 ? "" : "s");
+    fputs(".\n", to);
 }
 
 void explain_print(const Explanation *e, FILE *to)
@@ -445,7 +604,7 @@ void explain_print(const Explanation *e, FILE *to)
         print_native(e, to);
     }
     if (count > 0) fputc('\n', to);
-    for (int i = 0; i < count; i++) print_wrapped(advice[i].text, 118, to);
+    for (int i = 0; i < count; i++) wrap("-", advice[i].text, 118, to);
 }
 
 /* ---- JSON ---- */

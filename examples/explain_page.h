@@ -11,6 +11,7 @@
 #include <cornu/cornu.h>
 #include <cornu/device/tpu/model.h>
 
+enum { EXPLAIN_LINES = 24, EXPLAIN_WIDTH = 80 };
 enum { EXPLAIN_SHARDS = 4, EXPLAIN_PROFILES = 8, EXPLAIN_ADVICE = 12 };
 
 typedef struct {
@@ -46,7 +47,12 @@ typedef struct {
 
 int explain_advise(const Explanation *explanation, Advice advice[EXPLAIN_ADVICE]);
 
-/* At most 120 columns. */
+/* What a newcomer asks first: what the step does, where its time goes, what it is ruled by, its
+ * memory, and as much advice as there is room for. At most 80 columns and, with the line that names
+ * the device before it, 24 lines. */
+void explain_overview(const Explanation *explanation, FILE *to);
+
+/* All of it, a row for each step. At most 120 columns. */
 void explain_print(const Explanation *explanation, FILE *to);
 
 /* CORNU_ERR_FILE, CORNU_ERR_MEMORY. */

@@ -153,21 +153,101 @@ static void test_padding(void **state)
                         "percent of the MXU's time."));
 }
 
-static char *print(void)
+static char *print_by(void (*by)(const Explanation *, FILE *))
 {
     char  *text = NULL;
     size_t size = 0;
     FILE  *to = open_memstream(&text, &size);
-    explain_print(&page, to);
+    by(&page, to);
     fclose(to);
     return text;
 }
 
-static void expect_width(const char *text)
+static char *print(void) { return print_by(explain_print); }
+
+static int expect_width(const char *text, size_t width)
 {
-    for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
-        if (strcspn(line, "\n") > 120) fail_msg("%.*s", (int)strcspn(line, "\n"), line);
+    int lines = 0;
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1, lines++)
+        if (strcspn(line, "\n") > width) fail_msg("%.*s", (int)strcspn(line, "\n"), line);
+    return lines;
 }
+
+static void expect_texts(const char *text, const char *const *parts)
+{
+    for (; *parts; parts++)
+        if (!strstr(text, *parts)) fail_msg("%s is not in\n%s", *parts, text);
+}
+
+/* ---- The overview ---- */
+
+static void test_the_overview_is_one_screen(void **state)
+{
+    (void)state;
+    enum { STEPS = 40 };
+    CornuExecutableStep many[STEPS];
+    double              seconds[STEPS];
+    char                scopes[STEPS][24];
+    begin(true);
+    char *text = print_by(explain_overview);
+    expect_texts(text, (const char *const[]){
+        "net: a training step takes 320 samples forward and back and updates 650\nparameters once: "
+        "9 ops, compiled to 3 steps, in mixed_bfloat16.\n",
+        "Measured here: 5.0 ms (the median of 5), 64000 samples/s, 0.2 GFLOP/s.\n",
+        "  dense_1                              3.00        0.50      70.0\n",
+        "  batch_normalization_17               0.00        0.50      10.0\n",
+        "  between steps, and waiting                       1.00      20.0\n",
+        "Ruled here by memory: 0 percent of the time is in steps that do 10 operations or",
+        "Modelled on a TPU v3-8: 0.01 ms, ruled by mxu. Dispatch 0.00 ms, the device 0.01",
+        "Memory of a shard: at most 5.0 MB (slots 4.0).\n",
+        "- dense_1, matmul+bias 100x64x10: K = 64 is padded",
+        "\n--all shows every step, other TPUs.\n", NULL });
+    expect_width(text, EXPLAIN_WIDTH);
+    free(text);
+
+    /* Many layers, and much advice: the rest is counted. */
+    for (int i = 0; i < STEPS; i++) {
+        many[i] = steps[0];
+        snprintf(scopes[i], sizeof scopes[i], "layer_%d/gradient", i);
+        many[i].scope = scopes[i];
+        many[i].flops = 10 * (many[i].bytes_read + many[i].bytes_written);
+        seconds[i] = 1e-4 * (i + 1);
+    }
+    page.steps = many;
+    page.here_s = seconds;
+    page.step_count = STEPS;
+    page.wall_s = 0.1;
+    page.target = "character";
+    page.targets = 100;
+    page.batch = 300;
+    page.statistics.fallbacks = 2;
+    page.tpu = NULL;
+    page.statistics.fell_back[CORNU_OP_SIN] = true;
+    text = print_by(explain_overview);
+    expect_texts(text, (const char *const[]){
+        "  layer_39                             0.00        4.00       4.0\n",
+        "  layer_35                             0.00        3.60       3.6\n",
+        "  35 others                            0.00       63.00      63.0\n",
+        "Ruled here by arithmetic: 82 percent", "GFLOP/s, 300000\ncharacters/s.\n",
+        "- 2 ops fell back to the reference kernels, which are slow: sin.\n",
+        "\n--all shows every step.\n", NULL });
+    assert_null(strstr(text, "layer_34 "));
+    assert_true(1 + expect_width(text, EXPLAIN_WIDTH) <= EXPLAIN_LINES);
+    free(text);
+    begin(true);
+    page.batch = 300;
+    tpu.links_s = 5e-6;
+    tpu.infeed_s = 7e-6;
+    tpu.dispatch_s = 500e-6;
+    modelled[0].passes = 6;
+    doubled.use_overlapped = 0.9;
+    text = print_by(explain_overview);
+    assert_true(1 + expect_width(text, EXPLAIN_WIDTH) <= EXPLAIN_LINES);
+    assert_non_null(strstr(text, "more pieces of advice.\n"));
+    free(text);
+}
+
+/* ---- All of it ---- */
 
 /* Each step has its row, with the mark of where it runs; columns say measured or modelled. */
 static void test_the_page_of_an_emulated_device(void **state)
@@ -181,7 +261,7 @@ static void test_the_page_of_an_emulated_device(void **state)
     tpu.device_s = 5.0;
     modelled[0].seconds = 9999e-6;
     char *text = print();
-    expect_width(text);
+    expect_width(text, 120);
     for (const char *const *part = (const char *const[]){
              "net: 650 parameters, a training step of 320 samples", "emulated, mixed_bfloat16",
              "4 shards, 2 threads",
@@ -189,7 +269,7 @@ static void test_the_page_of_an_emulated_device(void **state)
              "             at most 5.0 MB of 16000 (other 0.0, weights 0.0, slots 4.0, ",
              ("VMEM: at most 1.5 of 16 MiB (V) at once, in dense_1, matmul+bias 100x64x10: 1 block "
               "of 104 rows\n"),
-             "0 ops fell back", "measured here: 5.000 ms per step (the median of 5)",
+             "measured here: 5.000 ms per step (the median of 5)",
              "modelled on v3-8:", "modelled: v3-8, one replica", "  0 * dense_1 ",
              "  1 = dense_1/grad ", "  2   batch_no..17/grad", "100x64x10", "scalar",
              " 64000 samples/s, 6400000 characters/s\n",
@@ -197,6 +277,11 @@ static void test_the_page_of_an_emulated_device(void **state)
          *part; part++)
         if (!strstr(text, *part)) fail_msg("%s is not in\n%s", *part, text);
     assert_null(strstr(text, "(8"));
+    assert_null(strstr(text, "fell back"));
+    free(text);
+    page.statistics.fallbacks = 1;
+    text = print();
+    assert_non_null(strstr(text, "\n1 op fell back to the reference kernels\n"));
     free(text);
 }
 
@@ -205,7 +290,7 @@ static void test_the_page_of_a_native_device(void **state)
     (void)state;
     begin(false);
     char *text = print();
-    expect_width(text);
+    expect_width(text, 120);
     for (const char *const *part = (const char *const[]){
              "native", "measured here", "batch_normalization_17/grad", "   75.0\n",
              "   12.5\n", NULL };
@@ -252,6 +337,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rules),
         cmocka_unit_test(test_padding),
+        cmocka_unit_test(test_the_overview_is_one_screen),
         cmocka_unit_test(test_the_page_of_an_emulated_device),
         cmocka_unit_test(test_the_page_of_a_native_device),
         cmocka_unit_test(test_json),
