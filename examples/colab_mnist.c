@@ -29,6 +29,7 @@ static CornuStatus notebook(const Options *options, const CornuReferenceModel *r
                   .gradient_norm = options->gradient_norm,
                   .debug_nans = options->debug_nans);
     cornu_summary(model);
+    if (session_name_classes(options, model, mnist)) return cornu_error_status();
     if (options->load && cornu_model_load_weights(model, options->load))
         return cornu_error_status();
 

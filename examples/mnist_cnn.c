@@ -19,8 +19,7 @@ static CornuStatus train(const Options *options, const CornuReferenceModel *refe
                   .gradient_norm = options->gradient_norm,
                   .debug_nans = options->debug_nans);
     cornu_summary(model);
-    if (options->save && cornu_model_set_class_names(model, mnist->class_names, (int)mnist->classes))
-        return cornu_error_status();
+    if (session_name_classes(options, model, mnist)) return cornu_error_status();
     if (options->load && cornu_model_load_weights(model, options->load))
         return cornu_error_status();
 

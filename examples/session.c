@@ -73,6 +73,13 @@ CornuTrainTest *session_mnist(const Options *options)
     return session_data(options, cornu_mnist_load_from);
 }
 
+CornuStatus session_name_classes(const Options *options, CornuModel *model,
+                                 const CornuTrainTest *data)
+{
+    if (!options->save) return CORNU_OK;
+    return cornu_model_set_class_names(model, data->class_names, (int)data->classes);
+}
+
 CornuCallback *session_tensorboard(const Options *options)
 {
     return options->tensorboard ? cornu_tensorboard(options->tensorboard, .histogram_freq = 1)
@@ -198,9 +205,9 @@ CornuIterator *session_batches(const Options *options, CornuTrainTest *data)
 
 void session_fallbacks(const CornuDevice *device, const CornuStatistics *step)
 {
-    if (!strcmp(cornu_device_name(device), "reference")) return;
-    printf("%lld op%s fell back to the reference kernels", (long long)step->fallbacks,
-           step->fallbacks == 1 ? "" : "s");
+    if (!step->fallbacks || !strcmp(cornu_device_name(device), "reference")) return;
+    printf("%lld op%s fell back to the reference kernels, which are slow",
+           (long long)step->fallbacks, step->fallbacks == 1 ? "" : "s");
     const char *before = ": ";
     for (int id = 0; id < CORNU_OP_COUNT; id++) {
         if (!step->fell_back[id]) continue;

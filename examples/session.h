@@ -30,6 +30,10 @@ CornuTrainTest *session_mnist(const Options *options);   /* those of the digits 
 /* A download's progress, on stderr. */
 bool session_show_download(void *context, const CornuDataFile *file, int64_t received);
 
+/* For --save: the classes' names go into the model's file. */
+CornuStatus session_name_classes(const Options *options, CornuModel *model,
+                                 const CornuTrainTest *data);
+
 /* --tensorboard DIR: writes there, with the weights' histograms; a callback that does nothing
  * without the flag. */
 CornuCallback *session_tensorboard(const Options *options);
@@ -89,7 +93,7 @@ CornuStatus session_finish(const Options *options);
 /* The training data, shuffled anew each epoch, in whole batches that a thread gathers ahead. */
 CornuIterator *session_batches(const Options *options, CornuTrainTest *data);
 
-/* Says how many ops of the step had to be run by their slow reference kernels, and which; nothing
+/* If ops of the step had to be run by their slow reference kernels, says how many and which; nothing
  * on the reference device, which has no others. */
 void session_fallbacks(const CornuDevice *device, const CornuStatistics *step);
 

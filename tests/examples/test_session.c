@@ -40,10 +40,10 @@ static const char *said_of(const char *name, CornuDtype dtype)
 static void test_fallbacks_are_counted_and_named(void **state)
 {
     (void)state;
-    assert_string_equal(said_of("cpu", CORNU_F32), "0 ops fell back to the reference kernels\n");
-    assert_string_equal(said_of("tpu", CORNU_F32), "0 ops fell back to the reference kernels\n");
+    assert_string_equal(said_of("cpu", CORNU_F32), "");
+    assert_string_equal(said_of("tpu", CORNU_F32), "");
     assert_string_equal(said_of("tpu", CORNU_F64),
-                        "1 op fell back to the reference kernels: matmul\n");
+                        "1 op fell back to the reference kernels, which are slow: matmul\n");
     assert_string_equal(said_of("reference", CORNU_F32), "");
 }
 
