@@ -89,7 +89,7 @@ static CornuStatus download(const CornuDataSource *source, const char *folder,
         if (status == CORNU_ERR_DATA)
             cornu__fail(status, "%s is neither in ./data/%s nor in %s and %s does not give it: "
                                 "%s. Expected %lld bytes with SHA-256 %s; put the file into that "
-                                "folder or name another data directory (--data DIR or "
+                                "folder or name another data directory (.data or "
                                 "CORNU_DATA); %s", file->name, source->folder, folder, url,
                         cornu_error_message(), (long long)file->bytes, file->sha256,
                         source->otherwise);
@@ -117,7 +117,7 @@ CornuStatus cornu_data_find(const CornuDataSource *source, const CornuDataSearch
 {
     static const CornuDataSearch everywhere = { .data = NULL };
     if (!search) search = &everywhere;
-    if (search->data) return find_in(search->data, "--data", source, folder);
+    if (search->data) return find_in(search->data, ".data", source, folder);
     const char *directory = environment("CORNU_DATA");
     if (directory) return find_in(directory, "CORNU_DATA", source, folder);
 

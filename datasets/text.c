@@ -23,7 +23,7 @@ static const CornuDataSource shakespeare = {
           "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed" },
     },
     .count = 1,
-    .otherwise = "--data synthetic does without the file, --text FILE in programs that have it",
+    .otherwise = ".data = \"synthetic\" does without the file, .file names another one",
 };
 
 /* ---- UTF-8 ---- */

@@ -133,7 +133,7 @@ static CornuTrainTest *find_digits(Options *options)
     if (mnist || options->data || (folder && *folder) || cornu_error_status() != CORNU_ERR_DATA)
         return mnist;
     printf("%s\n\nThe tour goes on with SYNTHETIC digits, drawn by code; what it scores says "
-           "nothing about real handwriting.\n", cornu_error_message());
+           "nothing about real handwriting.\n", options_translate(cornu_error_message()));
     cornu_error_take();
     options->data = "synthetic";
     return session_mnist(options);

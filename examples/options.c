@@ -2,6 +2,7 @@
 
 #include <cornu/device/nearest.h>
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -309,11 +310,67 @@ static int check_arguments(const Table *table, const Options *options)
     return bad_usage(table);
 }
 
+/* ---- Messages ---- */
+
+static const char *known_flags[MAX_FLAGS];   /* of the command line that was parsed */
+static int         known_count;
+
+static bool is_known(const char *flag)
+{
+    for (int i = 0; i < known_count; i++)
+        if (!strcmp(known_flags[i], flag)) return true;
+    return false;
+}
+
+/* The flag that a field stands for, which begins behind its point; *length is the field's. */
+static bool find_field(const char *field, size_t *length, char flag[64])
+{
+    static const struct { const char *field, *flag; } others[] = {
+        { "missing = CORNU_MISSING_DROPPED", "drop-missing" }, { "file", "text" },
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        *length = strlen(others[i].field);
+        snprintf(flag, 64, "%s", others[i].flag);
+        if (!strncmp(field, others[i].field, *length) && !isalpha((unsigned char)field[*length]) &&
+            is_known(flag))
+            return true;
+    }
+    *length = strspn(field, "abcdefghijklmnopqrstuvwxyz0123456789_");
+    snprintf(flag, 64, "%.*s", (int)*length, field);
+    for (char *c = flag; (c = strchr(c, '_'));) *c = '-';
+    return field[*length] != '/' && is_known(flag);   /* a path is none */
+}
+
+const char *options_translate(const char *message)
+{
+    static char to[1024];
+    size_t      at = 0;
+    char        flag[64];
+    for (const char *from = message; *from && at + sizeof flag + 4 < sizeof to;) {
+        size_t     length;
+        const bool begins = from == message || strchr(" (\"", from[-1]);
+        if (*from != '.' || !begins || !find_field(from + 1, &length, flag)) {
+            to[at++] = *from++;
+            continue;
+        }
+        at += (size_t)snprintf(to + at, sizeof to - at, "--%s", flag);
+        from += 1 + length;
+        if (strncmp(from, " = \"", 4) != 0) continue;
+        to[at++] = ' ';
+        for (from += 4; *from && *from != '"' && at + 1 < sizeof to;) to[at++] = *from++;
+        from += *from == '"';
+    }
+    to[at] = '\0';
+    return to;
+}
+
 int options_parse(Options *options, const Program *program, int argc, char **argv)
 {
     if (!options->device) options->device = "cpu";
     Table table = { .program = program, .verbose = "auto" };
     fill_table(&table, options);
+    for (known_count = 0; known_count < table.count; known_count++)
+        known_flags[known_count] = table.flags[known_count].name;
 
     int  kept = 0;                        /* arguments that are no flags move to the front */
     bool only_arguments = false;

@@ -345,7 +345,7 @@ CornuStatus session_finish(const Options *options)
 
 int session_end(const char *program, CornuStatus status)
 {
-    if (status) fprintf(stderr, "%s: %s\n", program, cornu_error_message());
+    if (status) fprintf(stderr, "%s: %s\n", program, options_translate(cornu_error_message()));
     if (status == CORNU_ERR_INTERRUPTED && stop) {
         if (trained.has_backup)
             fprintf(stderr, "%s: the same command goes on from there\n", program);

@@ -357,7 +357,8 @@ static void compare(const Options *options, const Settings *settings, const Colu
         compared++;
     }
     if (status && status != CORNU_ERR_DATA)   /* that is: without a row that has a value */
-        fprintf(stderr, "table: nothing is compared: %s\n", cornu_error_message());
+        fprintf(stderr, "table: nothing is compared: %s\n",
+                options_translate(cornu_error_message()));
     else if (compared && columns->classes)
         fprintf(stderr, "Accuracy: %.4f, of %lld rows that have %s\n",
                 (double)right / (double)compared, (long long)compared, columns->name);

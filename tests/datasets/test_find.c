@@ -39,7 +39,7 @@ static const CornuDataFile small_files[] = {
 
 static const CornuDataSource small = {
     .folder = "small", .addresses = no_addresses, .files = small_files, .count = 2,
-    .otherwise = "--data synthetic does without the files",
+    .otherwise = ".data = \"synthetic\" does without the files",
 };
 
 enum { MANY = 1000000 };
@@ -212,10 +212,10 @@ static void test_a_named_directory_must_have_them(void **state)
     (void)state;
     CornuDataSearch search = { .data = "elsewhere/" };
     put_files("data"); /* must not be looked at */
-    expect_failure(&search, CORNU_ERR_DATA, "elsewhere/small/abc.bin is missing; --data");
+    expect_failure(&search, CORNU_ERR_DATA, "elsewhere/small/abc.bin is missing; .data must name");
     assert_non_null(strstr(cornu_error_message(), "ba7816bf"));
     assert_non_null(strstr(cornu_error_message(), "http://127.0.0.1:1/abc.bin"));
-    assert_non_null(strstr(cornu_error_message(), "--data synthetic"));
+    assert_non_null(strstr(cornu_error_message(), ".data = \"synthetic\""));
     put_files("elsewhere");
     expect_found(&search, "elsewhere/small");
     setenv("CORNU_DATA", "nowhere", 1);
@@ -340,7 +340,7 @@ static void test_bad_answers(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         serve_from(cases[i].behaviour);
         expect_failure(NULL, CORNU_ERR_DATA, cases[i].text);
-        assert_non_null(strstr(cornu_error_message(), "--data synthetic"));
+        assert_non_null(strstr(cornu_error_message(), ".data = \"synthetic\""));
         assert_non_null(strstr(cornu_error_message(), cases[i].behaviour));
         /* abc.bin comes whole where only the large file is spoilt. */
         bool spoils_all = strcmp(cases[i].behaviour, "absent") == 0 ||

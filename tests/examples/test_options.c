@@ -184,12 +184,43 @@ static void test_help(void **state)
     assert_string_equal(printed, "Cornu " CORNU_VERSION "\n");
 }
 
+/* Fields of the library that the program has a flag for become that flag; others stay. */
+static void test_messages_speak_of_flags(void **state)
+{
+    (void)state;
+    static const struct { const char *message, *said; } cases[] = {
+        { "a/b.gz is missing; .data must name a directory", "a/b.gz is missing; --data must name a "
+          "directory" },
+        { ".data = \"synthetic\" does without (.data or CORNU_DATA)",
+          "--data synthetic does without (--data or CORNU_DATA)" },
+        { "fit: .batch_size is 0", "fit: --batch-size is 0" },
+        { "dense: .units is 0, in m.safetensors. Or .h5", "dense: .units is 0, in m.safetensors. Or "
+          ".h5" },
+        { "left out with .missing = CORNU_MISSING_DROPPED", "left out with .missing = "
+          "CORNU_MISSING_DROPPED" },
+        { "lies in x.data and ./data, .dat and .database", "lies in x.data and ./data, .dat and "
+          ".database" },
+        { ".data/mnist is missing", ".data/mnist is missing" },
+        { "", "" }, { ".data = \"unfinished", "--data unfinished" },
+    };
+    char longer[2000];
+    assert_int_equal(parse(&trainer, ""), -1);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_string_equal(options_translate(cases[i].message), cases[i].said);
+    for (int i = 0; i < 1990; i++) longer[i] = ".data "[i % 6];
+    longer[1990] = '\0';
+    assert_in_range(strlen(options_translate(longer)), 900, 1023);
+    assert_int_equal(parse(&reader, "a b"), -1);
+    assert_string_equal(options_translate("fit: .batch_size is 0"), "fit: .batch_size is 0");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_defaults), cmocka_unit_test(test_values),
         cmocka_unit_test(test_arguments), cmocka_unit_test(test_refused),
         cmocka_unit_test(test_help),
+        cmocka_unit_test(test_messages_speak_of_flags),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
