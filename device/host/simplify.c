@@ -3,7 +3,7 @@
  * conversions, reshapes, broadcasts and the like that change nothing give their operand;
  * ops on constants become constants; sums of what bf16 was widened to read the bf16; x * 1,
  * x / 1, x - 0 and the integers' x + 0 give x. A float's x + 0 stays: for x = -0 it is +0.
- * What a scan stacks and nobody reads is not kept.
+ * What a scan stacks and nobody reads is not kept. On one shard collectives give their operand.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -128,15 +128,13 @@ static CornuValue same_as(const CornuProgram *to, const CornuProgramOp *op,
     }
 }
 
-/* Ops of one element to one element, which the reference kernel may compute beforehand.
- * */
+/* Ops of one element to one element, which the reference kernel may compute beforehand. */
 static bool is_foldable(CornuOpId id)
 {
     return (id >= CORNU_OP_NEGATIVE && id <= CORNU_OP_CONVERT);
 }
 
-/* Computes an op on constants: on scalars, by the reference kernel, rounded to its dtype.
- * */
+/* Computes an op on constants: on scalars, by the reference kernel, rounded to its dtype. */
 static bool fold(const CornuProgram *to, const CornuProgramOp *op, CornuType type,
                  const CornuValue *in, double *number)
 {
@@ -208,8 +206,7 @@ static CornuStatus simplify_op(Simplifier *s, const CornuProgramOp *op)
     }
     CornuValue  source = in ? in[0] : CORNU_NO_VALUE;
     const CornuProgramOp *inner = op->in_count == 1 ? maker(rewrite->to, source) : NULL;
-    /* A reshape of a reshape is one; likewise a broadcast that only adds to the other's
-     * shape. */
+    /* A reshape of a reshape is one. */
     if (inner && inner->id == op->id && op->id == CORNU_OP_RESHAPE) {
         source = cornu_program_operands(rewrite->to, inner)[0];
         if (cornu_type_equal(cornu_program_type(rewrite->to, source), type)) {
