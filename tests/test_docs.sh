@@ -18,6 +18,17 @@ names_exist() {
 }
 check "nn/README.md names what there is" names_exist
 
+# Every folder of golden files is in their table.
+golden_told() {
+    local bad=0 path
+    for path in "$root"/tests/golden/*/; do
+        grep -q "^|.*\`$(basename "$path")/\`.* |" "$root/tests/golden/README.md" ||
+            { echo "tests/golden/README.md: no $(basename "$path")/"; bad=1; }
+    done >err
+    return $bad
+}
+check "tests/golden/README.md tells of all folders" golden_told
+
 # And what there is of these kinds stands in the table.
 names_complete() {
     local kinds='Layer|Loss|Metric|Optimizer|Schedule|Callback|Initializer|Regularizer|Constraint'
