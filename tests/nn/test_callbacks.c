@@ -549,11 +549,12 @@ static CornuStatus stop(CornuCallback *self, CornuModel *model, int64_t epoch,
 /* Stopped after its first epoch a training leaves the averages, as one of a single epoch does. */
 static void a_stopped_training_leaves_the_averages(void **state)
 {
+    (void)state;
     Data  data = open_data();
     float weights[3][6];
     for (int i = 0; i < 3; i++) {
-        CornuModel *model = tiny_model(*state, cornu_sgd(.learning_rate = 0.5, .use_ema = i < 2,
-                                                         .ema_momentum = i < 2 ? 0.6 : 0.0));
+        CornuModel *model = tiny_model(cornu_sgd(.learning_rate = 0.5, .use_ema = i < 2,
+                                                 .ema_momentum = i < 2 ? 0.6 : 0.0));
         CornuWeight *kernel = cornu_model_weight(model, 0);
         float        start[6];
         for (int k = 0; k < 6; k++) start[k] = (float)k / 6.0f;
