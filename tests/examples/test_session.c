@@ -1,4 +1,5 @@
 /* What a program says at its end about the ops that had no kernel. */
+#include "../../examples/options.c" /* NOLINT(bugprone-suspicious-include): session.c calls it */
 #include "../../examples/pictures.c" /* NOLINT(bugprone-suspicious-include): session.c calls it */
 #include "../../examples/session.c" /* NOLINT(bugprone-suspicious-include): needs no main */
 
