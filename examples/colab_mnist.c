@@ -69,7 +69,7 @@ int main(int argc, char **argv)
     const Program program = { .name = "colab_mnist", .models = models,
                               .groups = OPTIONS_ALL & ~OPTIONS_DEVICE,
                               .purpose = "Trains on the TPU that CORNU_TPU, COLAB_TPU_ADDR or "
-                                         "TPU_NAME tells of, as the Colab notebook did." };
+                                         "TPU_NAME names, as the Colab notebook did." };
     const int     usage = options_parse(&options, &program, argc, argv);
     if (usage >= 0) return usage;
     const CornuReferenceModel *reference = cornu_reference_model(options.model);

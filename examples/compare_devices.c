@@ -25,12 +25,12 @@ int main(int argc, char **argv)
     for (int i = 0; i < count && i < MOST_MODELS; i++) models[i] = all[i].name;
     Options      options = { .model = "mnist_cnn", .epochs = 4 };
     const Option extra[] = {
-        { "devices", OPTION_TEXT, &devices, "LIST", "who takes part: names between commas", 0, 0,
+        { "devices", OPTION_TEXT, &devices, "LIST", "devices to compare, separated by commas", 0, 0,
           NULL },
         { "steps-per-epoch", OPTION_WHOLE, &options.steps_per_epoch, "N",
-          "stop an epoch after N steps", 1, 1e9, NULL },
-        { "json", OPTION_TEXT, &json, "FILE", "write everything as JSON", 0, 0, NULL },
-        { "chart", OPTION_TEXT, &chart, "FILE.png", "draw it", 0, 0, NULL },
+          "end each epoch after N steps", 1, 1e9, NULL },
+        { "json", OPTION_TEXT, &json, "FILE", "write all results as JSON", 0, 0, NULL },
+        { "chart", OPTION_TEXT, &chart, "FILE.png", "draw a chart", 0, 0, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Program program = { .name = "compare_devices", .models = models,

@@ -199,16 +199,16 @@ int main(int argc, char **argv)
     const Option extra[] = {
         { "batch-size", OPTION_WHOLE, &options.batch_size, "N", "samples per step", 1, 1e6, NULL },
         { "steps", OPTION_WHOLE, &steps, "N", "steps to measure", 1, 1000, NULL },
-        { "all", OPTION_SWITCH, &all, "", "show every step, and the same on other TPUs: 120 columns",
+        { "all", OPTION_SWITCH, &all, "", "show every step, and other TPUs, in 120 columns",
           0, 0, NULL },
-        { "json", OPTION_TEXT, &json, "FILE", "write all of it, and more, as JSON", 0, 0, NULL },
+        { "json", OPTION_TEXT, &json, "FILE", "write everything as JSON", 0, 0, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Program program = { .name = "explain", .models = models,
                               .extra = extra,
                               .groups = OPTIONS_MACHINE,
-                              .purpose = "Shows the compiled training step: what it consists of, "
-                                         "its times here, and modelled ones." };
+                              .purpose = "Explains a compiled training step: what it does, where "
+                                         "its time goes, and what a TPU would make of it." };
     const int     usage = options_parse(&options, &program, argc, argv);
     if (usage >= 0) return usage;
 

@@ -212,7 +212,7 @@ static void advise_host(Adviser *a)
     const double beside = tpu->infeed_s > tpu->device_s ? tpu->infeed_s : tpu->device_s;
     if (tpu->dispatch_s > beside && beside > 0.0) {
         const double loop = pow(10.0, ceil(log10(tpu->dispatch_s / beside)));
-        advise(a, "Dispatch rules: iterations_per_loop 1 to %.0f takes the modelled step from %.2f "
+        advise(a, "Dispatch is the bound: iterations_per_loop 1 to %.0f takes the modelled step from %.2f "
                "to %.2f ms. (Its constant is %s.)", loop, 1e3 * tpu->step_s,
                1e3 * (beside + tpu->dispatch_s / loop),
                tpu->profile->dispatch_ms.mark == 'F' ? "fitted to one published run"
@@ -524,15 +524,15 @@ static int print_bound(const Explanation *e, FILE *to)
         const int64_t              bytes = step->bytes_read + step->bytes_written;
         *(step->flops >= MUCH * bytes && step->flops ? &arithmetic : &memory) += e->here_s[i];
     }
-    snprintf(text, sizeof text, "Ruled here by %s: %.0f percent of the time is in steps that do %d "
+    snprintf(text, sizeof text, "%s-bound here: %.0f percent of the time is in steps that do %d "
              "operations or more for each byte they move, %.0f percent in others.",
-             arithmetic >= memory ? "arithmetic" : "memory", percent(arithmetic, e->wall_s), MUCH,
+             arithmetic >= memory ? "Compute" : "Memory", percent(arithmetic, e->wall_s), MUCH,
              percent(memory, e->wall_s));
     int lines = wrap("", text, EXPLAIN_WIDTH, to);
     if (!e->tpu) return lines;
     const CornuTpuModel *tpu = e->tpu;
-    snprintf(text, sizeof text, "Modelled on a TPU %s: %.2f ms, ruled by %s. Dispatch %.2f ms, the "
-             "device %.2f ms (ruled by %s), infeed beside it %.2f ms.",
+    snprintf(text, sizeof text, "Modelled on a TPU %s: %.2f ms, bound by %s. Dispatch %.2f ms, "
+             "device %.2f ms (bound by %s), infeed in parallel %.2f ms.",
              tpu->profile->name, 1e3 * tpu->step_s, cornu_tpu_bound_name(tpu->bound),
              1e3 * tpu->dispatch_s, 1e3 * tpu->device_s, cornu_tpu_bound_name(tpu->device_bound),
              1e3 * tpu->infeed_s);

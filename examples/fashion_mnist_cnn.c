@@ -56,14 +56,14 @@ int main(int argc, char **argv)
     Augmentation augmentation = { 0 };
     const Option extra[] = {
         { "augment-shift", OPTION_WHOLE, &augmentation.shift, "N",
-          "move each image of the training by up to N pixels, each way", 0, 27, NULL },
+          "shift each training image by up to N pixels each way", 0, 27, NULL },
         { "augment-flip", OPTION_SWITCH, &augmentation.flip, "",
-          "mirror half the images of the training, others each epoch", 0, 0, NULL },
+          "flip half of the training images, chosen anew each epoch", 0, 0, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Program program = { .name = "fashion_mnist_cnn", .models = models, .extra = extra,
                               .groups = OPTIONS_ALL | OPTIONS_CLASSES,
-                              .purpose = "Trains a network on garments." };
+                              .purpose = "Trains a network to recognize garments." };
     const int     usage = options_parse(&options, &program, argc, argv);
     if (usage >= 0) return usage;
 

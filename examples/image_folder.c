@@ -88,19 +88,19 @@ int main(int argc, char **argv)
     Options       options = { .epochs = 10, .batch_size = 32, .learning_rate = 1e-3 };
     const Option  extra[] = {
         { "image-size", OPTION_WHOLE, &pictures.image_size, "N",
-          "height and width that pictures are resized to", 20, 1024, NULL },
-        { "color-mode", OPTION_CHOICE, &pictures.color_mode, "NAME", "what is seen of them", 0, 0,
+          "height and width that images are resized to", 20, 1024, NULL },
+        { "color-mode", OPTION_CHOICE, &pictures.color_mode, "NAME", "channels to use", 0, 0,
           modes },
         { "validation-split", OPTION_NUMBER, &pictures.validation_split, "X",
-          "the part of them that is held out, 0 for none", 0, 0.9, NULL },
+          "fraction held out for validation, 0 for none", 0, 0.9, NULL },
         { "no-cache", OPTION_SWITCH, &pictures.no_cache, "",
-          "read the files in every epoch: for more of them than memory holds", 0, 0, NULL },
+          "read the files anew each epoch, for more than memory holds", 0, 0, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Program program = {
         .name = "image_folder", .extra = extra, .arguments = "DIR", .least_arguments = 1,
         .groups = OPTIONS_MACHINE | OPTIONS_TRAINING | OPTIONS_SEED | OPTIONS_FIT,
-        .purpose = "Learns to tell the classes of pictures apart: DIR/CLASS/*.png and *.jpg.",
+        .purpose = "Trains an image classifier on the pictures in DIR/CLASS/*.png and *.jpg.",
     };
     const int usage = options_parse(&options, &program, argc, argv);
     if (usage >= 0) return usage;

@@ -36,22 +36,21 @@ static void fill_table(Table *table, Options *o)
     static const char *const precisions[] = { "highest", "high", "default", NULL };
     static const char *const verbosities[] = { "auto", "0", "1", "2", NULL };
     const Option device[] = {
-        { "device", OPTION_CHOICE, &o->device, "NAME", "what computes", 0, 0, devices },
+        { "device", OPTION_CHOICE, &o->device, "NAME", "device to run on", 0, 0, devices },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Option numerics[] = {
-        { "policy", OPTION_CHOICE, &o->policy, "NAME", "what layers compute in", 0, 0, policies },
+        { "policy", OPTION_CHOICE, &o->policy, "NAME", "precision policy; default the device's", 0, 0, policies },
         { "precision", OPTION_CHOICE, &o->precision, "NAME",
-          "passes of float32 products on a tpu: highest 6 (its default), high 3, default 1", 0, 0,
+          "passes of a float32 product on a tpu, 6, 3 or 1; default highest", 0, 0,
           precisions },
         { "shards", OPTION_WHOLE, &o->shards, "N",
-          o->shards ? "replicas of a tpu that share each batch: 1, 2, 4 or 8"
-                    : "replicas of a tpu that share each batch: 1, 2, 4 or 8; default the "
-                      "profile's", 1, 8, NULL },
+          o->shards ? "TPU replicas that share each batch: 1, 2, 4 or 8"
+                    : "TPU replicas that share each batch: 1, 2, 4 or 8; default the profile's", 1, 8, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Option threads[] = {
-        { "threads", OPTION_WHOLE, &o->threads, "N", "processors to use", 1, 1024, NULL },
+        { "threads", OPTION_WHOLE, &o->threads, "N", "threads to use; default one per processor", 1, 1024, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Option model[] = {
@@ -59,35 +58,38 @@ static void fill_table(Table *table, Options *o)
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Option training[] = {
-        { "epochs", OPTION_WHOLE, &o->epochs, "N", "passes over the data",
+        { "epochs", OPTION_WHOLE, &o->epochs, "N",
+          o->epochs > 0 ? "passes over the data" : "passes over the data; default the model's",
           table->program->epochs_may_be_0 ? 0 : 1, 1e6, NULL },
-        { "batch-size", OPTION_WHOLE, &o->batch_size, "N", "samples per step", 1, 1e6, NULL },
+        { "batch-size", OPTION_WHOLE, &o->batch_size, "N",
+          o->batch_size > 0 ? "samples per step" : "samples per step; default the model's", 1, 1e6,
+          NULL },
         { "learning-rate", OPTION_NUMBER, &o->learning_rate, "X",
-          "in place of the model's own rate", 1e-12, 1e38, NULL },
+          o->learning_rate > 0.0 ? "learning rate" : "learning rate; default the model's", 1e-12, 1e38, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Option seed[] = {
-        { "seed", OPTION_WHOLE, &o->seed, "N", "of weights, dropout and shuffling", 0, 0x1p53,
+        { "seed", OPTION_WHOLE, &o->seed, "N", "seed of initial weights, dropout and shuffling", 0, 0x1p53,
           NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Option data[] = {
-        { "limit", OPTION_WHOLE, &o->limit, "N", "the first N samples only", 1, 1e12, NULL },
+        { "limit", OPTION_WHOLE, &o->limit, "N", "use only the first N samples", 1, 1e12, NULL },
         { "data", OPTION_TEXT, &o->data, "DIR",
-          "where the data are, or the word synthetic; default CORNU_DATA, ./data, a download",
+          "data directory, or synthetic; default CORNU_DATA, ./data or a download",
           0, 0, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Option classes[] = {
         { "labels", OPTION_TEXT, &o->labels, "NAMES",
-          "names of the classes: A,B,... or a file with one on each line", 0, 0, NULL },
+          "class names: A,B,... or a file with one per line", 0, 0, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Option fit[] = {
-        { "steps-per-epoch", OPTION_WHOLE, &o->steps_per_epoch, "N", "stop an epoch after N steps",
+        { "steps-per-epoch", OPTION_WHOLE, &o->steps_per_epoch, "N", "end each epoch after N steps",
           1, 1e9, NULL },
         { "steps-per-execution", OPTION_WHOLE, &o->steps_per_execution, "N",
-          "steps between two calls of the callbacks", 1, 1e9, NULL },
+          "steps from one call of the callbacks to the next", 1, 1e9, NULL },
         { "save", OPTION_TEXT, &o->save, "FILE",
           "write the model to FILE, .safetensors, .keras or .onnx", 0, 0,
           NULL },
@@ -95,28 +97,28 @@ static void fill_table(Table *table, Options *o)
         { "history", OPTION_TEXT, &o->history, "FILE", "write losses and times as JSON", 0, 0,
           NULL },
         { "trace", OPTION_TEXT, &o->trace, "FILE",
-          "write what one late step did when, as JSON for ui.perfetto.dev", 0, 0, NULL },
+          "write a timeline of one late step, as JSON for ui.perfetto.dev", 0, 0, NULL },
         { "tensorboard", OPTION_TEXT, &o->tensorboard, "DIR",
-          "write events for TensorBoard below a folder: values by epoch, weights as histograms",
+          "write TensorBoard events to DIR: metrics by epoch, weight histograms",
           0, 0, NULL },
         { "plots", OPTION_TEXT, &o->plots, "DIR",
-          "write pictures of the training and the test into a folder", 0, 0, NULL },
+          "write plots of the training and the test to DIR", 0, 0, NULL },
         { "backup", OPTION_TEXT, &o->backup, "DIR",
-          "keep there what a stopped training goes on from, and go on from what is there", 0, 0,
+          "back up to DIR after each epoch, and resume from a backup there", 0, 0,
           NULL },
         { "backup-freq", OPTION_WHOLE, &o->backup_freq, "N",
-          "do so after every N steps too, not only after each epoch", 1, 1e9, NULL },
+          "back up after every N steps, too", 1, 1e9, NULL },
         { "gradient-norm", OPTION_SWITCH, &o->gradient_norm, "",
-          "log the norm of all gradients, before clipping, beside the loss", 0, 0, NULL },
+          "also log the norm of all gradients, before clipping", 0, 0, NULL },
         { "debug-nans", OPTION_SWITCH, &o->debug_nans, "",
-          "name the layer and op where a number is first nan or infinite; slower", 0, 0, NULL },
+          "name the layer and op where a value first becomes NaN or infinite; slower", 0, 0, NULL },
         { "verbose", OPTION_CHOICE, &table->verbose, "auto|0|1|2",
-          "silent, a progress bar, a line per epoch; auto: a bar on a terminal", 0, 0,
+          "silent, a progress bar, a line per epoch; auto: a bar on a terminal, else lines", 0, 0,
           verbosities },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Option everywhere[] = {
-        { "help", OPTION_SWITCH, &table->help, "", "print this", 0, 0, NULL },
+        { "help", OPTION_SWITCH, &table->help, "", "print this help", 0, 0, NULL },
         { "version", OPTION_SWITCH, &table->version, "", "print the version", 0, 0, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
@@ -141,7 +143,7 @@ static void print_default(const Option *flag)
     case OPTION_TEXT:
     case OPTION_CHOICE: {
         const char *text = *(const char **)flag->to;
-        if (text) printf(" (default %s)", text);
+        if (text && *text != '\n') printf(" (default %s)", text);
         break;
     }
     case OPTION_WHOLE: {
@@ -305,7 +307,7 @@ static int check_arguments(const Table *table, const Options *options)
         fprintf(stderr, "%s: expected %s, got %d of %s%d", program->name, program->arguments,
                 options->argument_count, any_more ? "at least " : "", program->least_arguments);
     else
-        fprintf(stderr, "%s: \"%s\" is no flag, and nothing else is expected", program->name,
+        fprintf(stderr, "%s: unexpected argument \"%s\", expected only flags", program->name,
                 options->arguments[0]);
     return bad_usage(table);
 }

@@ -121,7 +121,7 @@ CornuStatus pictures_of_test(const char *folder, const CornuModel *model,
                                           CORNU_I64, classes, classes);
     char             title[TITLE];
     CornuStatus      status = counts.data ? cornu_confusion(predictions, data->test_y, counts)
-        : cornu_error_set(CORNU_ERR_MEMORY, "no room for %lld classes", (long long)classes);
+        : cornu_error_set(CORNU_ERR_MEMORY, "no memory for %lld classes", (long long)classes);
     title_of(title, model, "test ", data);
     if (!status)
         status = save(cornu_picture_predictions(title, data->test_x, data->test_y, predictions,

@@ -129,7 +129,7 @@ int main(int argc, char **argv)
     const Program program = {
         .name = "predict", .groups = OPTIONS_MACHINE, .arguments = "MODEL IMAGE...",
         .least_arguments = 2,
-        .purpose = "Names what is in each picture (PNG or JPEG), by a model that classifies images.",
+        .purpose = "Classifies pictures (PNG or JPEG) with a saved model.",
     };
     const int usage = options_parse(&options, &program, argc, argv);
     if (usage >= 0) return usage;

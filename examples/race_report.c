@@ -51,7 +51,7 @@ static void print_ratios(const Race *race, FILE *to)
     const int64_t epochs = race->done - race_first(race);
     const Racer  *base = &race->racers[0];
     if (race->count > 1 && epochs < 2)
-        fprintf(to, "Which is faster one epoch%s does not say: --epochs 4 or more tell.\n",
+        fprintf(to, "One epoch%s does not show which is faster; --epochs 4 or more would.\n",
                 race->done > 1 ? " after the first" : "");
     for (int i = 1; i < race->count && epochs >= 2; i++) {
         const Racer *racer = &race->racers[i];
@@ -64,7 +64,7 @@ static void print_ratios(const Race *race, FILE *to)
         else
             fprintf(to, "%s and %s: no difference beyond the spread of their epochs%s.\n",
                     racer->name, base->name,
-                    epochs == 2 ? ", of which --epochs 4 or more would tell more" : "");
+                    epochs == 2 ? "; --epochs 4 or more would show more" : "");
     }
 }
 

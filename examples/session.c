@@ -91,11 +91,11 @@ static CornuStatus report(const CornuTrainTest *data, CornuArray predictions)
 {
     const int64_t classes = data->classes;
     int64_t      *counts = calloc((size_t)(classes * classes), sizeof *counts);
-    if (!counts) return cornu_error_set(CORNU_ERR_MEMORY, "no room for %lld classes",
+    if (!counts) return cornu_error_set(CORNU_ERR_MEMORY, "no memory for %lld classes",
                                         (long long)classes);
     const CornuArray confusion = cornu_array(counts, CORNU_I64, classes, classes);
     CornuStatus      status = cornu_confusion(predictions, data->test_y, confusion);
-    if (!status) printf("\nThe %s%s of the test:\n", data->synthetic ? "synthetic " : "",
+    if (!status) printf("\nPer-class report on the %stest %s:\n", data->synthetic ? "synthetic " : "",
                         data->things);
     if (!status) status = cornu_report_print(confusion, data->class_names, 4, stdout);
     if (!status) putchar('\n');
@@ -111,7 +111,7 @@ CornuArray session_evaluate(CornuModel *model, const CornuTrainTest *data, int64
                                                    sizeof(float)),
                                             CORNU_F32, samples, data->classes);
     CornuStatus   status = predictions.data ? CORNU_OK
-        : cornu_error_set(CORNU_ERR_MEMORY, "no room for %lld predictions", (long long)samples);
+        : cornu_error_set(CORNU_ERR_MEMORY, "no memory for %lld predictions", (long long)samples);
     if (!status)
         status = cornu_evaluate(model, .x = cornu_reference_input(model, data->test_x),
                                 .y = data->test_y, .results = test, .to = predictions,
@@ -220,7 +220,7 @@ void session_fallbacks(const CornuDevice *device, const CornuStatistics *step)
 CornuStatus session_epoch(int64_t epoch, double loss)
 {
     if (!isfinite(loss))
-        return cornu_error_set(CORNU_ERR_VALUE, "epoch %lld ends with a loss that is no number: a "
+        return cornu_error_set(CORNU_ERR_VALUE, "the loss at the end of epoch %lld is not finite: a "
                                "smaller --learning-rate or --batch-size may help",
                                (long long)epoch + 1);
     printf("Epoch %lld: loss of the last batch %.4f\n", (long long)epoch + 1, loss);

@@ -319,33 +319,33 @@ int main(int argc, char **argv)
                       .temperature = 1.0, .validation = -1.0 };
     const Option extra[] = {
         { "text", OPTION_TEXT, &flags.text, "FILE",
-          "what to learn from, here or in the data directory; default shakespeare/input.txt", 0, 0,
+          "text to learn from, here or in the data directory; default shakespeare/input.txt", 0, 0,
           NULL },
         { "preset", OPTION_CHOICE, &flags.preset, "NAME", "size and training", 0, 0, presets },
         { "sequence-length", OPTION_WHOLE, &flags.sequence_length, "N",
-          "characters in a row; default the preset's", 1, 1e5, NULL },
+          "characters per sequence; default the preset's", 1, 1e5, NULL },
         { "sampling", OPTION_CHOICE, &flags.sampling, "NAME",
-          "where the rows begin; default the preset's", 0, 0, samplings },
+          "how sequences are drawn from the text; default the preset's", 0, 0, samplings },
         { "rmsprop", OPTION_CHOICE, &flags.rmsprop, "NAME",
-          "form of the optimizer, of the LSTMs; default the preset's", 0, 0, forms },
+          "form of RMSprop, for the LSTMs; default the preset's", 0, 0, forms },
         { "encoding", OPTION_CHOICE, &flags.encoding, "NAME", "what a character is", 0, 0,
           encodings },
         { "validation", OPTION_NUMBER, &flags.validation, "X",
-          "this part of the text, the last one, is held out; default the preset's", 0, 0.9, NULL },
-        { "generate", OPTION_WHOLE, &flags.generate, "N", "characters to write in the end", 0, 1e9,
+          "fraction of the text held out, from its end; default the preset's", 0, 0.9, NULL },
+        { "generate", OPTION_WHOLE, &flags.generate, "N", "characters to write after training", 0, 1e9,
           NULL },
-        { "prime", OPTION_TEXT, &flags.prime, "TEXT", "what they follow; default a new line", 0, 0,
+        { "prime", OPTION_TEXT, &flags.prime, "TEXT", "text to continue; default a new line", 0, 0,
           NULL },
         { "temperature", OPTION_NUMBER, &flags.temperature, "X",
-          "below 1 more usual, above 1 more unusual; 0: the most probable character", 0, 1e6,
+          "of sampling: below 1 more predictable; 0: always the most probable character", 0, 1e6,
           NULL },
-        { "top-k", OPTION_WHOLE, &flags.top_k, "N", "of the N most probable characters only", 1,
+        { "top-k", OPTION_WHOLE, &flags.top_k, "N", "sample from the N most probable characters only", 1,
           1e6, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Program program = {
         .name = "shakespeare_lstm", .groups = OPTIONS_ALL, .extra = extra, .epochs_may_be_0 = true,
-        .purpose = "Learns to write like a text, character by character, and writes.",
+        .purpose = "Learns to write like a given text, character by character, and writes.",
     };
     const int usage = options_parse(&options, &program, argc, argv);
     if (usage >= 0) return usage;
@@ -364,7 +364,7 @@ int main(int argc, char **argv)
     if (flags.validation < 0.0) flags.validation = run.preset->validation;
     const CornuStatus status =
         run.page ? work(&run)
-                 : cornu_error_set(CORNU_ERR_FILE, "standard output cannot be kept for the text");
+                 : cornu_error_set(CORNU_ERR_FILE, "standard output cannot be set aside for the text");
     const bool lost = run.page && fclose(run.page) != 0;
     close_run(&run);
     if (!status && lost)

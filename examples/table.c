@@ -93,7 +93,7 @@ static CornuStatus measure(CornuDataset *data, Scales *scales)
     scales->mean = calloc((size_t)columns + 1, sizeof *scales->mean);
     scales->variance = calloc((size_t)columns + 1, sizeof *scales->variance);
     if (!status && (!scales->mean || !scales->variance))
-        status = cornu_error_set(CORNU_ERR_MEMORY, "no room for %lld columns", (long long)columns);
+        status = cornu_error_set(CORNU_ERR_MEMORY, "no memory for %lld columns", (long long)columns);
     for (int pass = 0; pass < 2 && !status; pass++) {
         const CornuBatch *row = NULL;
         status = cornu_iterator_rewind(iterator, 0);
@@ -189,7 +189,7 @@ static CornuStatus train(const Options *options, CornuDevice *device, CornuModel
     if (!status && classes)
         printf("Test loss: %.4f\nTest accuracy: %.4f\n", results[0], results[1]);
     else if (!status)
-        printf("Test error: %.4g, root of the mean square (always guessing the mean: %.4g)\n",
+        printf("Test RMSE: %.4g (always predicting the mean: %.4g)\n",
                sqrt(results[0] * variance), sqrt(variance));
     return status;
 }
@@ -219,10 +219,10 @@ static CornuStatus learn(const Options *options, const Settings *settings, Cornu
     const int64_t rows = cornu_table_rows(table);
     const int64_t tested = (int64_t)(settings->test_split * (double)rows);
     if (!status && (tested < 1 || tested == rows))
-        status = cornu_error_set(CORNU_ERR_DATA, "%lld of %lld rows for the test, expected some, "
-                                 "and others to train", (long long)tested, (long long)rows);
+        status = cornu_error_set(CORNU_ERR_DATA, "--test-split leaves %lld of %lld rows for "
+                                 "testing, expected some, and some for training", (long long)tested, (long long)rows);
     if (status) return status;
-    printf("%lld rows, %lld of them for the test, %lld left out for missing values\n",
+    printf("%lld rows, %lld of them for testing; %lld skipped for missing values\n",
            (long long)rows, (long long)tested, (long long)cornu_table_dropped(table));
     CornuDataset *all = rows_of(settings, table, classes > 0, (uint64_t)options->seed);
     CornuDataset *data = cornu_dataset_take(cornu_dataset_retain(all), rows - tested);
@@ -319,18 +319,18 @@ static void tell_of_rows(const CornuTable *table)
         const char   *first;
         const int64_t unknown = cornu_table_unknown(table, c, &first);
         if (unknown)
-            fprintf(stderr, "table: column %s: %lld of %lld rows hold a word that the training "
-                    "data did not, such as \"%s\"; it is taken for none of the known ones\n",
+            fprintf(stderr, "table: column %s: %lld of %lld rows have a value not seen in "
+                    "training, such as \"%s\"; it is treated as none of the known categories\n",
                     cornu_table_column_name(table, c), (long long)unknown, (long long)rows, first);
     }
     const int64_t dropped = cornu_table_dropped(table);
     if (dropped)
-        fprintf(stderr, "table: %lld row%s left out for %s\n", (long long)dropped,
+        fprintf(stderr, "table: %lld row%s skipped for %s\n", (long long)dropped,
                 dropped == 1 ? " is" : "s are", dropped == 1 ? "a missing value"
                                                              : "missing values");
 }
 
-/* If the file has the target, too: how near the predictions are, on stderr, over the rows where
+/* If the file has the target, too: how close the predictions are, on stderr, over the rows where
  * both are there, which their lines tell. */
 static void compare(const Options *options, const Settings *settings, const Columns *columns,
                     const CornuTable *table, const float *y)
@@ -357,13 +357,13 @@ static void compare(const Options *options, const Settings *settings, const Colu
         compared++;
     }
     if (status && status != CORNU_ERR_DATA)   /* that is: without a row that has a value */
-        fprintf(stderr, "table: nothing is compared: %s\n",
+        fprintf(stderr, "table: no comparison: %s\n",
                 options_translate(cornu_error_message()));
     else if (compared && columns->classes)
-        fprintf(stderr, "Accuracy: %.4f, of %lld rows that have %s\n",
+        fprintf(stderr, "Accuracy: %.4f on %lld rows that have %s\n",
                 (double)right / (double)compared, (long long)compared, columns->name);
     else if (compared)
-        fprintf(stderr, "Error: %.4g, root of the mean square, of %lld rows that have %s\n",
+        fprintf(stderr, "RMSE: %.4g on %lld rows that have %s\n",
                 sqrt(squares / (double)compared), (long long)compared, columns->name);
     free(truth.data);
     cornu_table_free(told);
@@ -406,7 +406,7 @@ static CornuStatus predict_rows(const Options *options, const Settings *settings
     const int64_t rows = status ? 0 : cornu_table_rows(table);
     const int64_t width = columns->classes ? columns->classes : 1;
     if (!status && !(y = malloc((size_t)(rows * width) * sizeof *y)))
-        status = cornu_error_set(CORNU_ERR_MEMORY, "no room for %lld predictions",
+        status = cornu_error_set(CORNU_ERR_MEMORY, "no memory for %lld predictions",
                                  (long long)rows);
     if (!status)
         status = cornu_predict(model, .x = x, .to = cornu_array(y, CORNU_F32, rows, width),
@@ -474,18 +474,18 @@ int main(int argc, char **argv)
     Settings      settings = { .task = "auto", .delimiter = ",", .test_split = 0.2 };
     Options       options = { .epochs = 50, .batch_size = 32, .learning_rate = 1e-3 };
     const Option  extra[] = {
-        { "target", OPTION_TEXT, &settings.target, "COLUMN", "what is learnt, by its name in the "
+        { "target", OPTION_TEXT, &settings.target, "COLUMN", "column to learn, by its name in the "
           "first line; required for training", 0, 0, NULL },
-        { "task", OPTION_CHOICE, &settings.task, "NAME", "auto: numbers are regressed, words "
-          "classified", 0, 0, tasks },
-        { "test-split", OPTION_NUMBER, &settings.test_split, "X", "the part of the rows that is "
-          "held out", 0.001, 0.9, NULL },
-        { "delimiter", OPTION_TEXT, &settings.delimiter, "C", "what stands between fields", 0, 0,
+        { "task", OPTION_CHOICE, &settings.task, "NAME", "auto: regression for numbers, "
+          "classification for words", 0, 0, tasks },
+        { "test-split", OPTION_NUMBER, &settings.test_split, "X", "fraction of the rows held out for "
+          "testing", 0.001, 0.9, NULL },
+        { "delimiter", OPTION_TEXT, &settings.delimiter, "C", "field separator", 0, 0,
           NULL },
-        { "drop-missing", OPTION_SWITCH, &settings.drop_missing, "", "leave out rows with a "
-          "missing value; else they are refused", 0, 0, NULL },
-        { "predict", OPTION_SWITCH, &settings.predict, "", "predict the target of FILE.csv with "
-          "the model of --load, as CSV on stdout", 0, 0, NULL },
+        { "drop-missing", OPTION_SWITCH, &settings.drop_missing, "", "skip rows with a missing "
+          "value; without it they are an error", 0, 0, NULL },
+        { "predict", OPTION_SWITCH, &settings.predict, "", "predict the target for the rows of "
+          "FILE.csv with the model of --load, as CSV on stdout", 0, 0, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Program program = {

@@ -197,8 +197,8 @@ static void test_the_overview_is_one_screen(void **state)
         "  dense_1                              3.00        0.50      70.0\n",
         "  batch_normalization_17               0.00        0.50      10.0\n",
         "  between steps, and waiting                       1.00      20.0\n",
-        "Ruled here by memory: 0 percent of the time is in steps that do 10 operations or",
-        "Modelled on a TPU v3-8: 0.01 ms, ruled by mxu. Dispatch 0.00 ms, the device 0.01",
+        "Memory-bound here: 0 percent of the time is in steps that do 10 operations or",
+        "Modelled on a TPU v3-8: 0.01 ms, bound by mxu. Dispatch 0.00 ms, device 0.01 ms",
         "Memory of a shard: at most 5.0 MB (slots 4.0).\n",
         "- dense_1, matmul+bias 100x64x10: K = 64 is padded",
         "\n--all shows every step, other TPUs.\n", NULL });
@@ -228,7 +228,7 @@ static void test_the_overview_is_one_screen(void **state)
         "  layer_39                             0.00        4.00       4.0\n",
         "  layer_35                             0.00        3.60       3.6\n",
         "  35 others                            0.00       63.00      63.0\n",
-        "Ruled here by arithmetic: 82 percent", "GFLOP/s, 300000\ncharacters/s.\n",
+        "Compute-bound here: 82 percent", "GFLOP/s, 300000\ncharacters/s.\n",
         "- 2 ops fell back to the reference kernels, which are slow: sin.\n",
         "\n--all shows every step.\n", NULL });
     assert_null(strstr(text, "layer_34 "));

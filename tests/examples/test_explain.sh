@@ -31,7 +31,7 @@ for device in cpu tpu; do
     check "the first page of $device is a screen" eval '[ "$(wc -l <out)" -le 24 ] && ! grep -qE "^.{81}" out'
     check "it says what a step does" says '^mnist_cnn_bn: a training step takes '
     check "it says where the time goes" says '^  part  *forward ms  *backward ms  *percent$'
-    check "it says what rules" says '^Ruled here by '
+    check "it says what rules" says '-bound here: '
     check "it says where the rest is" says '^--all shows every step'
 done
 

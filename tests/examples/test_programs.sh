@@ -74,7 +74,7 @@ refuses 2 '--epochs is "0", expected a whole number from 1' mnist_cnn --epochs 0
 refuses 2 '--learning-rate is "fast", expected a number' mnist_cnn --learning-rate fast
 refuses 2 '--threads is "0", expected a whole number from 1' mnist_cnn --threads 0
 refuses 2 '--shards is "8", expected 1' mnist_cnn --shards 8
-refuses 2 '"digits" is no flag' mnist_cnn digits
+refuses 2 'unexpected argument "digits"' mnist_cnn digits
 refuses 2 'unknown flag --save' custom_loop --save x.safetensors
 refuses 2 'expected MODEL IMAGE' predict
 refuses 2 '--threads is "-1"' demo --threads -1
@@ -209,7 +209,7 @@ refuses 1 'labels.txt: cannot be opened: No such file' mnist_cnn $small --labels
 seq -f 'sort %.0f' 10 >labels.txt
 succeeds fashion_mnist_cnn $small_garments --labels labels.txt --augment-shift 2 --augment-flip \
     --save g.safetensors --threads 1
-grep -q '^ *sort 10  ' "$folder/out" && grep -q '^The synthetic garments of the test:' "$folder/out" &&
+grep -q '^ *sort 10  ' "$folder/out" && grep -q '^Per-class report on the synthetic test garments:' "$folder/out" &&
     [ "$(sed -n 's/^Test accuracy on synthetic garments: //p' "$folder/out")" = \
       "$(awk '$1 == "accuracy" { print $2 }' "$folder/out")" ]
 report $? "the report has the given names and the accuracy of the test"
@@ -395,8 +395,8 @@ refuses 1 'a.safetensors: .*(weights|model)' mnist_cnn $small --model mnist_conv
 # ---- Numbers that are none ----
 
 refuses 1 'the loss became nan in epoch 1' mnist_cnn $small --learning-rate 1e30 --save nan.safetensors
-refuses 1 'loss that is no number' custom_loop --data synthetic --limit 300 --epochs 1 --learning-rate 1e30
-refuses 1 'loss that is no number' custom_loop --data synthetic --limit 20 --epochs 1
+refuses 1 'the loss at the end of epoch 1 is not finite' custom_loop --data synthetic --limit 300 --epochs 1 --learning-rate 1e30
+refuses 1 'the loss at the end of epoch 1 is not finite' custom_loop --data synthetic --limit 20 --epochs 1
 begin=$(begin_of conv2d/bias a.safetensors)
 { head -c "$begin" a.safetensors
   head -c 128 /dev/zero | tr '\0' '\377'
