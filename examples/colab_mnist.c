@@ -68,8 +68,8 @@ int main(int argc, char **argv)
     Options       options = { .model = "mnist_cnn", .device = "tpu" };
     const Program program = { .name = "colab_mnist", .models = models,
                               .groups = OPTIONS_ALL & ~OPTIONS_DEVICE,
-                              .purpose = "Trains on the TPU that CORNU_TPU, COLAB_TPU_ADDR or "
-                                         "TPU_NAME names, as the Colab notebook did." };
+                              .purpose = "Trains on a TPU, as the Colab notebook did; CORNU_TPU or "
+                                         "TPU_NAME names it." };
     const int     usage = options_parse(&options, &program, argc, argv);
     if (usage >= 0) return usage;
     const CornuReferenceModel *reference = cornu_reference_model(options.model);

@@ -207,8 +207,8 @@ int main(int argc, char **argv)
     const Program program = { .name = "explain", .models = models,
                               .extra = extra,
                               .groups = OPTIONS_MACHINE,
-                              .purpose = "Explains a compiled training step: what it does, where "
-                                         "its time goes, and what a TPU would make of it." };
+                              .purpose = "Explains a compiled training step: what it does and "
+                                         "where its time goes." };
     const int     usage = options_parse(&options, &program, argc, argv);
     if (usage >= 0) return usage;
 

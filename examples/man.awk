@@ -1,11 +1,16 @@
 # Turns the --help of a program into its manual page, so that the two cannot differ:
 #     PROGRAM --help | awk -f man.awk -v version="Cornu 0.1.0"
-# The help is a usage line, what the program is for, and a line for each flag: "  --name VALUE  text".
+# The help is a usage line, what the program is for, and for each flag "  --name VALUE  text", which
+# may go on below itself.
 
 function roff(text) {
     gsub(/\\/, "\\e", text)
     gsub(/-/, "\\-", text)
     return text ~ /^[.']/ ? "\\&" text : text
+}
+
+function finish() {   # the text of the flag before
+    if (flags) print roff(text) "."
 }
 
 NR == 1 {
@@ -16,6 +21,7 @@ NR == 1 {
 }
 
 /^  --/ {
+    finish()
     if (!flags++) {
         print ".SH OPTIONS"
     }
@@ -30,7 +36,12 @@ NR == 1 {
     value = substr(value, 1, RSTART - 1)      # VALUE, or nothing
     print ".TP"
     print "\\fB" roff(flag) "\\fR" (value == "" ? "" : " \\fI" roff(value) "\\fR")
-    print roff(text) "."
+    next
+}
+
+/^          / {
+    sub(/^ */, "")
+    text = text " " $0
     next
 }
 
@@ -47,6 +58,7 @@ NF {
 }
 
 END {
+    finish()
     print ".SH EXIT STATUS\n0 on success, 1 after a failure, 2 after a flag or value it does not know."
     print ".SH SEE ALSO\n\\fBcornu\\fR(7)"
 }

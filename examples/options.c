@@ -137,27 +137,47 @@ static void fill_table(Table *table, Options *o)
 
 /* ---- --help ---- */
 
-static void print_default(const Option *flag)
+enum { HELP_TEXT = 1000, HELP_WIDTH = 80, HELP_COLUMN = 28 };
+
+/* " (default 128)", if there is one to speak of. */
+static void add_default(char text[HELP_TEXT], const Option *flag)
 {
+    const size_t at = strlen(text);
     switch (flag->kind) {
     case OPTION_TEXT:
     case OPTION_CHOICE: {
-        const char *text = *(const char **)flag->to;
-        if (text && *text != '\n') printf(" (default %s)", text);
+        const char *word = *(const char **)flag->to;
+        if (word && *word != '\n') snprintf(text + at, HELP_TEXT - at, " (default %s)", word);
         break;
     }
     case OPTION_WHOLE: {
         const int64_t number = *(int64_t *)flag->to;
-        if (number >= (int64_t)flag->least) printf(" (default %lld)", (long long)number);
+        if (number >= (int64_t)flag->least)
+            snprintf(text + at, HELP_TEXT - at, " (default %lld)", (long long)number);
         break;
     }
     case OPTION_NUMBER: {
         const double number = *(double *)flag->to;
-        if (number > 0.0) printf(" (default %g)", number);
+        if (number > 0.0) snprintf(text + at, HELP_TEXT - at, " (default %g)", number);
         break;
     }
     case OPTION_SWITCH: break;
     }
+}
+
+/* Words on lines of their column, from `column` of the first one on. */
+static void print_wrapped(const char *text, int column)
+{
+    for (bool first = true; *text; first = false) {
+        const int length = (int)strcspn(text, " ");
+        if (!first && column + 1 + length > HELP_WIDTH)
+            column = printf("\n%*s", HELP_COLUMN, "") - 1;
+        else if (!first)
+            column += printf(" ");
+        column += printf("%.*s", length, text);
+        text += length + (text[length] == ' ');
+    }
+    putchar('\n');
 }
 
 static void print_help(const Table *table)
@@ -167,13 +187,20 @@ static void print_help(const Table *table)
            program->arguments ? program->arguments : "", program->purpose);
     for (int i = 0; i < table->count; i++) {
         const Option *flag = &table->flags[i];
-        char left[60];
+        /* Choices come before what the help says of a default. */
+        const char *tail = strstr(flag->help, "; default");
+        const int   head = (int)(tail ? (size_t)(tail - flag->help) : strlen(flag->help));
+        char        left[60], text[HELP_TEXT];
         snprintf(left, sizeof left, "--%s %s", flag->name, flag->value);
-        printf("  %-24s  %s", left, flag->help);
-        for (int c = 0; flag->kind == OPTION_CHOICE && flag->choices[c]; c++)
-            if (!strchr(flag->value, '|')) printf("%s%s", c ? ", " : ": ", flag->choices[c]);
-        print_default(flag);
-        putchar('\n');
+        snprintf(text, sizeof text, "%.*s", head, flag->help);
+        for (int c = 0; flag->kind == OPTION_CHOICE && flag->choices[c]; c++) {
+            const size_t at = strlen(text);
+            if (!strchr(flag->value, '|'))
+                snprintf(text + at, sizeof text - at, "%s%s", c ? ", " : ": ", flag->choices[c]);
+        }
+        if (tail) snprintf(text + strlen(text), sizeof text - strlen(text), "%s", tail);
+        add_default(text, flag);
+        print_wrapped(text, printf("  %-24s  ", left));
     }
 }
 

@@ -10,7 +10,8 @@ steps() { sed -n 's/^compiled: .* ops to \([0-9]*\) steps.*/\1/p' out; }
 unnamed() { grep -cE '^ {0,2}[0-9]+ [ *=]  ' out; }
 collectives() { grep -cE '^ {0,2}[0-9]+ = ' out; }
 
-models=$("$programs/explain" --help | sed -n 's/.*--model NAME *network: \(.*\) (default.*/\1/p' | tr -d ,)
+models=$("$programs/explain" --help | tr -s '\n ' ' ' |
+    sed -n 's/.*--model NAME network: \(.*\) (default mnist_cnn).*/\1/p' | tr -d ,)
 check "the models are listed" [ "$(wc -w <<<"$models")" -ge 3 ]
 batch=64
 case $BUILD in *sanitize*) batch=8 ;; esac   # under which a step of the LSTM takes minutes

@@ -176,6 +176,12 @@ static void test_help(void **state)
                            "(default 5)\n"));
     assert_non_null(strstr(printed, "network: mnist_cnn, mnist_cnn_bn, mnist_convnet\n"));
     assert_non_null(strstr(printed, "--device NAME"));
+    assert_non_null(strstr(printed, "device to run on: cpu, tpu, tpu:v2-8, tpu:v3-8,\n"
+                           "                            tpu:v4-8, tpu:v5e-8, "));
+    assert_non_null(strstr(printed, "precision policy: float32, mixed_bfloat16,\n"
+                           "                            mixed_float16; default the device's\n"));
+    for (const char *line = printed, *end; (end = strchr(line, '\n')); line = end + 1)
+        if (end - line > 80) fail_msg("%.*s", (int)(end - line), line);
     assert_non_null(strstr(printed, "--verbose auto|0|1|2      silent"));
     assert_int_equal(parse(&reader, "--help"), 0);
     assert_non_null(strstr(printed, "usage: predict [FLAG]... MODEL IMAGE...\n"));
