@@ -102,7 +102,7 @@ static bool finds(const CornuPlan *plan, const CornuStep *step, int op, CornuVal
         (op == step->op && reads_packed(plan, step, value)))
         return true;
     if (op == step->op || op == step->pool) return false;
-    for (;;) {   /* what it looks through may end at any of these: a broadcast is looked through once */
+    for (;;) {   /* a broadcast is looked through once, so that this may end at any of these */
         const int maker = values[value].op;
         if (reads(plan, step, value) || (maker >= 0 && computes(step, maker))) return true;
         const CornuProgramOp *made = maker < 0 ? NULL : &plan->program->ops[maker];

@@ -217,6 +217,22 @@ static CornuStatus bound_select(const Step *s)
     return CORNU_OK;
 }
 
+/* Whether all operands are numbers with bounds. Where one is not, kernels that multiply it by the
+ * zeros of a padding differ from those that leave these out. */
+static bool are_known(const Step *s)
+{
+    for (int k = 0; k < s->call.in_count; k++)
+        for (int64_t i = 0; i < count_in(s, k); i++)
+            if (!isfinite(s->in[k][i]) || !isfinite(s->in_bound[k][i])) return false;
+    return true;
+}
+
+static CornuStatus nothing_known(const Step *s)
+{
+    set_all(s->bound[0], count_out(s, 0), INFINITY);
+    return CORNU_OK;
+}
+
 /* Linear in operand 0; the others are indices, which must be known. `terms` are added up for an
  * element of the result. */
 static CornuStatus bound_sums(Step *s, double terms)
@@ -225,10 +241,8 @@ static CornuStatus bound_sums(Step *s, double terms)
     const int64_t count = count_out(s, 0);
     const double  u = sum_roundoff(s->out_type[0].dtype);
     const double *in[2] = { s->in_bound[0], s->call.in_count > 1 ? s->in[1] : NULL };
-    if (s->call.in_count > 1 && !is_exact(s->in_bound[1], count_in(s, 1))) {
-        set_all(s->bound[0], count, INFINITY);
-        return CORNU_OK;
-    }
+    if (s->call.in_count > 1 && !is_exact(s->in_bound[1], count_in(s, 1))) return nothing_known(s);
+    if (s->call.id != CORNU_OP_REDUCE_SUM && !are_known(s)) return nothing_known(s);
     double *sizes = room(count_in(s, 0)), *sums = room(count);
     CornuStatus status = reference(s, in, s->bound);
     for (int64_t i = 0; i < count_in(s, 0); i++)
@@ -247,6 +261,7 @@ static CornuStatus bound_sums(Step *s, double terms)
 /* Linear in both operands. Six products of bf16 for one of f32 leave out parts of 2^-23 of it. */
 static CornuStatus bound_products(Step *s)
 {
+    if (!are_known(s)) return nothing_known(s);
     const int64_t count = count_out(s, 0);
     const double  each = (double)cornu_op_flops(&s->call) / 2.0 / (double)(count ? count : 1);
     const double  terms = 6.0 * each + 8.0;
@@ -287,8 +302,7 @@ static CornuStatus bound_lookup(const Step *s)
 {
     if (is_exact(s->in_bound[1], count_in(s, 1)))
         return reference(s, (const double *const[]){ s->in_bound[0], s->in[1] }, s->bound);
-    set_all(s->bound[0], count_out(s, 0), INFINITY);
-    return CORNU_OK;
+    return nothing_known(s);
 }
 
 static CornuStatus bound_argmax(const Step *s)
@@ -365,6 +379,7 @@ static CornuStatus bound_max_pool(const Step *s)
 
 static CornuStatus bound_max_pool_grad(const Step *s)
 {
+    if (!are_known(s)) return nothing_known(s);
     const Windows w = windows_of(s);
     double       *sizes = room(count_out(s, 0));
     double       *d_y = room(count_in(s, 0));

@@ -38,7 +38,8 @@ typedef struct {
     double *terms;     /* of a sum that a device may still be taking: see below */
 } Bounds;
 
-/* Whether any of several equal maxima may be a pool's, as tensor/rewrite.c has it; else the first. */
+/* Whether any of several equal maxima may be a pool's, as tensor/rewrite.c has it; else it is the
+ * first. */
 extern bool bounds_any_maximum;
 
 /* Elements of value v of the program, of all shards. */

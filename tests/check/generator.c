@@ -115,7 +115,10 @@ static CornuValue emit(Generator *g, CornuOpId id, const CornuAttributes *attrib
     return emit_all(g, id, attributes, in, in_count, out);
 }
 
-static CornuValue emit1(Generator *g, CornuOpId id, CornuValue x) { return emit(g, id, NULL, &x, 1); }
+static CornuValue emit1(Generator *g, CornuOpId id, CornuValue x)
+{
+    return emit(g, id, NULL, &x, 1);
+}
 
 static CornuValue emit2(Generator *g, CornuOpId id, CornuValue x, CornuValue y)
 {
@@ -243,7 +246,8 @@ static CornuValue want(Generator *g, CornuType type, Numbers numbers)
     if (chance(g, 60))
         for (int i = 0; i < count && v == CORNU_NO_VALUE; i++)
             if (cornu_type_equal(type_of(g, (first + i) % count), type)) v = (first + i) % count;
-    if (v == CORNU_NO_VALUE && count && (chance(g, 60) || g->c->program->input_count >= MOST_INPUTS))
+    const bool many = g->c->program->input_count >= MOST_INPUTS;
+    if (v == CORNU_NO_VALUE && count && (chance(g, 60) || many))
         v = fit(g, any_value(g, -1), type);
     if (v == CORNU_NO_VALUE && g->c->program->input_count < MOST_INPUTS + 6)
         v = fresh(g, type, numbers, 0);
@@ -549,7 +553,8 @@ static CornuValue make_pool(Generator *g, CornuOpId id)
     for (int i = 0; i < 2; i++) {
         const int64_t size = chance(g, 50) ? 2 : 1 + draw(g, 3);
         const int64_t stride = chance(g, 60) ? size : 1 + draw(g, 3);
-        const int64_t low = chance(g, 70) ? 0 : draw(g, size), high = chance(g, 70) ? 0 : draw(g, size);
+        const int64_t low = chance(g, 70) ? 0 : draw(g, size);
+        const int64_t high = chance(g, 70) ? 0 : draw(g, size);
         forward.window.size[i] = grad.window_grad.size[i] = size;
         forward.window.strides[i] = grad.window_grad.strides[i] = stride;
         forward.window.low[i] = grad.window_grad.low[i] = low;
@@ -650,7 +655,8 @@ static CornuProgram *scan_body(Generator *g, CornuType type, int carries, int sl
 static CornuValue make_scan(Generator *g, CornuOpId id)
 {
     CornuValue      in[6];
-    const int       carries = (int)draw(g, 3), slices = (int)draw(g, 3), constants = (int)draw(g, 3);
+    const int       carries = (int)draw(g, 3), slices = (int)draw(g, 3);
+    const int       constants = (int)draw(g, 3);
     CornuType       type = cornu_type_from(chance(g, 80) ? CORNU_F32 : a_float(g),
                                            a_shape(g, (int)draw(g, 3)));
     if (type.shape.rank == 2 && chance(g, 40)) type.shape.extent[1] = type.shape.extent[0];
@@ -673,7 +679,8 @@ static CornuValue make_scan(Generator *g, CornuOpId id)
 
 static CornuValue make_recurrent(Generator *g, CornuOpId id)
 {
-    const int64_t    b = 1 + draw(g, 5), t = 1 + draw(g, 5), u = chance(g, 80) ? 1 + draw(g, 9) : 17;
+    const int64_t    b = 1 + draw(g, 5), t = 1 + draw(g, 5);
+    const int64_t    u = chance(g, 80) ? 1 + draw(g, 9) : 17;
     const CornuDtype dtype = chance(g, 70) ? CORNU_F32 : a_float(g);
     const CornuDtype wide = (dtype == CORNU_BF16 || dtype == CORNU_F16) && chance(g, 50) ? CORNU_F32
                                                                                          : dtype;

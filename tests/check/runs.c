@@ -73,7 +73,7 @@ int run_main(int argc, char **argv, const Runs *runs)
         if (!strcmp(argv[i], "--seconds")) seconds = strtod(argv[i + 1], NULL);
         else if (!strcmp(argv[i], "--seed")) seed = strtoull(argv[i + 1], NULL, 0);
         else if (!strcmp(argv[i], "--count")) count = strtoll(argv[i + 1], NULL, 0);
-        else return fprintf(stderr, "%s is no option; --seconds, --seed, --count are\n", argv[i]), 2;
+        else return fprintf(stderr, "%s: expected --seconds, --seed or --count\n", argv[i]), 2;
     }
     Run *run = mmap(NULL, sizeof *run, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (run == MAP_FAILED) return perror("mmap"), 2;

@@ -160,7 +160,8 @@ static bool resized(const Trial *c, int64_t old, int64_t new, Trial *other)
             for (int i = 0; i < op->in_count; i++) in[i] = map[cornu_program_operands(p, op)[i]];
             fields_replace(op->id, &attributes, old, new);
             fits = op->id != CORNU_OP_SCAN &&
-                   !cornu_program_record(other->program, op->id, &attributes, in, op->in_count, out);
+                   !cornu_program_record(other->program, op->id, &attributes, in, op->in_count,
+                                         out);
             for (int k = 0; k < op->out_count && fits; k++) map[v + k] = out[k];
         }
     }

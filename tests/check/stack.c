@@ -722,7 +722,8 @@ void stack_print(const Stack *stack, const Setting *setting, FILE *to)
     fprintf(to, ",\n                .y = ");
     print_type("y", d.y, to);
     fprintf(to, ");\n        predict(models[i], names[i]);\n        cornu_model_free(models[i]);\n"
-                "    }\n    if (cornu_error_pending()) return puts(cornu_error_message()), 1;\n}\n");
+                "    }\n"
+                "    if (cornu_error_pending()) return puts(cornu_error_message()), 1;\n}\n");
     data_free(&d);
     cornu_model_free(model);
 }

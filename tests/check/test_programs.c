@@ -76,6 +76,6 @@ static const char *op_name(int i) { return cornu_op_name((CornuOpId)i); }
 int main(int argc, char **argv)
 {
     return run_main(argc, argv, &(Runs){
-        .what = "programs", .try_one = try_program, .report = report_program, .seconds = 45.0,
+        .what = "programs", .try_one = try_program, .report = report_program, .seconds = 40.0,
         .name_of = op_name, .names = CORNU_OP_COUNT, .enough = 2000 });
 }

@@ -488,7 +488,8 @@ void trial_print_test(const Trial *c, const Setting *setting, const char *name, 
     const bool rewritten = !strcmp(setting->device, "rewrite");
     fprintf(to, "/* Runs in tests/device, with programs.h%s. */\n"
                 "static void test_%s(void **state)\n{\n    (void)state;\n",
-            rewritten ? "; here the improved graph differs: record it with tensor/ops.h" : "", name);
+            rewritten ? "; here the improved graph differs: record it with tensor/ops.h" : "",
+            name);
     for (int i = 0; i < p->input_count; i++)
         print_numbers("in", i, c->input[i], trial_count(c, i), to);
     for (int i = 0; i < p->output_count; i++) {
@@ -499,7 +500,8 @@ void trial_print_test(const Trial *c, const Setting *setting, const char *name, 
             p->value_count);
     print_statements(p, "p", "v", to);
     fprintf(to, "    setenv(\"CORNU_ISA\", \"%s\", 1);\n"
-                "    CornuDevice *device = cornu_device_open(\"%s\", .threads = %d, .shards = %d);\n"
+                "    CornuDevice *device =\n"
+                "        cornu_device_open(\"%s\", .threads = %d, .shards = %d);\n"
                 "    Compiled     compiled = compile(device, p);\n", cornu__isa_name(setting->isa),
             rewritten ? "cpu" : setting->device, setting->threads, c->shards);
     for (int i = 0; i < p->input_count; i++)

@@ -1,6 +1,7 @@
 /*
- * A trial: a program with numbers for its inputs, run on a device and compared with its bounds. What
- * tries one runs in a process of its own, so that a crash or a hang is a finding like any other.
+ * A trial: a program with numbers for its inputs, run on a device and compared with its bounds.
+ * What tries one runs in a process of its own, so that a crash or a hang is a finding like any
+ * other.
  */
 #ifndef CORNU_TESTS_CHECK_TRIAL_H
 #define CORNU_TESTS_CHECK_TRIAL_H
@@ -30,7 +31,8 @@ CornuValue trial_input(Trial *c, CornuType type, bool varies, const double *numb
  * NULL, are the numbers of a new input in the place of value v. False if no such program exists. */
 bool trial_pruned(const Trial *c, double *const *replaced, Trial *pruned);
 
-/* Where a trial runs. "rewrite" is no device: the ops as tensor/rewrite.c improves them, in double. */
+/* Where a trial runs. "rewrite" is no device: the ops as tensor/rewrite.c improves them, in
+ * double. */
 typedef struct {
     const char *device;
     CornuIsa    isa;

@@ -544,8 +544,8 @@ static void test_a_part_is_read_besides_the_whole(void **state)
     cornu_program_free(p);
 }
 
-/* Of what an op puts together one operand is made in its place, and the other is a part of that one,
- * which is moved. */
+/* Of what an op puts together one operand is made in its place, and the others are that one again
+ * and a part of it, which are moved. */
 static void test_put_together_with_its_own_part(void **state)
 {
     (void)state;
