@@ -11,81 +11,89 @@
 
 /* ---- Layers ---- */
 
-#define INNER cornu_dense(n, .activation = act, .no_bias = flag)
-#define CELL .return_sequences = more, .go_backwards = flag, .no_bias = pad == CORNU_SAME
-#define AXIS .axis = more ? -1 : 1
-
 /* Each kind, and how it is made of the numbers of a StackLayer. */
-#define LAYER_KINDS(X)                                                                             \
-    X(dense, cornu_dense(n, .activation = act, .no_bias = flag))                                   \
-    X(conv2d, cornu_conv2d(n, k, .strides = { s, 1 }, .padding = pad, .activation = act,           \
-                           .no_bias = flag, .dilation_rate = { 1, s > 1 ? 1 : 1 + more }))         \
-    X(conv1d, cornu_conv1d(n, k, s, .padding = more ? CORNU_CAUSAL : pad, .activation = act,       \
-                           .no_bias = flag))                                                       \
-    X(depthwise_conv2d, cornu_depthwise_conv2d(k, s, pad, 1 + more, .activation = act))            \
-    X(depthwise_conv1d, cornu_depthwise_conv1d(.kernel_size = { k }, .strides = { s },             \
-                                               .padding = pad, .activation = act))                 \
-    X(separable_conv2d, cornu_separable_conv2d(n, k, s, pad, .activation = act, .no_bias = flag))  \
-    X(separable_conv1d, cornu_separable_conv1d(n, .kernel_size = { k }, .strides = { s },          \
-                                               .padding = pad, .activation = act))                 \
-    X(conv2d_transpose, cornu_conv2d_transpose(n, k, s, pad, .activation = act, .no_bias = flag))  \
-    X(conv1d_transpose, cornu_conv1d_transpose(n, .kernel_size = { k }, .strides = { s },          \
-                                               .padding = pad, .activation = act))                 \
-    X(max_pooling2d, cornu_max_pooling2d(k, s, pad))                                               \
-    X(average_pooling2d, cornu_average_pooling2d(k, s, pad))                                       \
-    X(max_pooling1d, cornu_max_pooling1d(k, s, pad))                                               \
-    X(average_pooling1d, cornu_average_pooling1d(k, s, pad))                                       \
-    X(global_average_pooling2d, cornu_global_average_pooling2d(.keepdims = flag))                  \
-    X(global_max_pooling2d, cornu_global_max_pooling2d(.keepdims = flag))                          \
-    X(global_average_pooling1d, cornu_global_average_pooling1d(.keepdims = flag))                  \
-    X(global_max_pooling1d, cornu_global_max_pooling1d(.keepdims = flag))                          \
-    X(flatten, cornu_flatten())                                                                    \
-    X(reshape_2, cornu_reshape(.target_shape = { k, CORNU_NONE }))                                 \
-    X(reshape_3, cornu_reshape(.target_shape = { k, s, CORNU_NONE }))                              \
-    X(dropout, cornu_dropout(0.25 * (double)s))                                                    \
-    X(spatial_dropout2d, cornu_spatial_dropout2d(0.25))                                            \
-    X(spatial_dropout1d, cornu_spatial_dropout1d(0.25))                                            \
-    X(gaussian_dropout, cornu_gaussian_dropout(0.25))                                              \
-    X(alpha_dropout, cornu_alpha_dropout(0.25))                                                    \
-    X(gaussian_noise, cornu_gaussian_noise(0.25))                                                  \
-    X(batch_normalization, cornu_batch_normalization(.no_center = flag, .no_scale = more))         \
-    X(layer_normalization, cornu_layer_normalization(AXIS, .no_center = flag))                     \
-    X(rms_normalization, cornu_rms_normalization(AXIS, .epsilon = 1e-3))                           \
-    X(unit_normalization, cornu_unit_normalization(AXIS))                                          \
-    X(group_normalization, cornu_group_normalization(.groups = flag ? -1 : s, .no_scale = more))   \
-    X(normalization, cornu_normalization(.mean = 0.5, .variance = 4.0, .invert = flag))            \
-    X(activation, cornu_activation(act))                                                           \
-    X(relu, cornu_relu(.max_value = 1.5, .negative_slope = 0.1, .threshold = 0.25))                \
-    X(leaky_relu, cornu_leaky_relu())                                                              \
-    X(prelu, cornu_prelu(.alpha_initializer = cornu_constant(0.25)))                               \
-    X(elu, cornu_elu(.alpha = 0.5))                                                                \
-    X(softmax, cornu_softmax(AXIS))                                                                \
-    X(rescaling, cornu_rescaling(0.5, 0.25))                                                       \
-    X(embedding, cornu_embedding(5, n, .mask_zero = flag))                                         \
-    X(masking, cornu_masking())                                                                    \
-    X(lstm, cornu_lstm(n, CELL))                                                                   \
-    X(gru, cornu_gru(n, CELL, .no_reset_after = pad == CORNU_SAME))                                \
-    X(simple_rnn, cornu_simple_rnn(n, CELL))                                                       \
-    X(bidirectional, cornu_bidirectional(cornu_lstm(n, .return_sequences = more),                  \
-                                         flag ? CORNU_MERGE_SUM : CORNU_MERGE_CONCAT))             \
-    X(bidirectional_gru, cornu_bidirectional(cornu_gru(n, .return_sequences = more),               \
-                                             flag ? CORNU_MERGE_MUL : CORNU_MERGE_AVE))            \
-    X(time_distributed, cornu_time_distributed(INNER))                                             \
-    X(multi_head_attention, cornu_multi_head_attention(s, k, .use_causal_mask = flag,              \
-                                                       .no_bias = more))                           \
-    X(position_embedding, cornu_position_embedding(40))                                            \
-    X(zero_padding2d, cornu_zero_padding2d(.padding = { { k, s }, { 1, 0 } }))                     \
-    X(zero_padding1d, cornu_zero_padding1d(.padding = { k, s }))                                   \
-    X(cropping2d, cornu_cropping2d(.cropping = { { 1, 0 }, { 0, s - 1 } }))                        \
-    X(cropping1d, cornu_cropping1d(.cropping = { s, k - 1 }))                                      \
-    X(up_sampling2d, cornu_up_sampling2d(s, flag ? CORNU_BILINEAR : CORNU_NEAREST))                \
-    X(up_sampling1d, cornu_up_sampling1d(s))                                                       \
-    X(resizing, cornu_resizing(n, k, flag ? CORNU_NEAREST : CORNU_BICUBIC, .antialias = more))     \
-    X(permute_2, cornu_permute(.dims = { 2, 1 }))                                                  \
-    X(permute_3, cornu_permute(.dims = { 3, 1, 2 }))                                               \
-    X(repeat_vector, cornu_repeat_vector(k))                                                       \
-    X(random_flip, cornu_random_flip())                                                            \
-    X(random_translation, cornu_random_translation(0.2, 0.2))
+#define LAYER_KINDS(X)                                                                            \
+    X(dense, cornu_dense(n, .activation = act, .no_bias = flag))                                  \
+    X(regularized_dense, cornu_dense(n, .kernel_regularizer = cornu_l2(0.01),                     \
+                                     .bias_regularizer = cornu_l1(0.01),                          \
+                                     .activity_regularizer = cornu_l1_l2(0.01, 0.02),             \
+                                     .kernel_constraint = cornu_max_norm(0.75)))                  \
+    X(conv2d, cornu_conv2d(n, k, .strides = { s, 1 }, .padding = pad, .activation = act,          \
+                           .no_bias = flag, .dilation_rate = { 1, s > 1 ? 1 : 1 + more }))        \
+    X(conv1d, cornu_conv1d(n, k, s, .padding = more ? CORNU_CAUSAL : pad, .activation = act,      \
+                           .no_bias = flag))                                                      \
+    X(depthwise_conv2d, cornu_depthwise_conv2d(k, s, pad, 1 + more, .activation = act))           \
+    X(depthwise_conv1d, cornu_depthwise_conv1d(.kernel_size = { k }, .strides = { s },            \
+                                               .padding = pad, .activation = act))                \
+    X(separable_conv2d, cornu_separable_conv2d(n, k, s, pad, .activation = act,                   \
+                                               .no_bias = flag))                                  \
+    X(separable_conv1d, cornu_separable_conv1d(n, .kernel_size = { k }, .strides = { s },         \
+                                               .padding = pad, .activation = act))                \
+    X(conv2d_transpose, cornu_conv2d_transpose(n, k, s, pad, .activation = act,                   \
+                                               .no_bias = flag))                                  \
+    X(conv1d_transpose, cornu_conv1d_transpose(n, .kernel_size = { k }, .strides = { s },         \
+                                               .padding = pad, .activation = act))                \
+    X(max_pooling2d, cornu_max_pooling2d(k, s, pad))                                              \
+    X(average_pooling2d, cornu_average_pooling2d(k, s, pad))                                      \
+    X(max_pooling1d, cornu_max_pooling1d(k, s, pad))                                              \
+    X(average_pooling1d, cornu_average_pooling1d(k, s, pad))                                      \
+    X(global_average_pooling2d, cornu_global_average_pooling2d(.keepdims = flag))                 \
+    X(global_max_pooling2d, cornu_global_max_pooling2d(.keepdims = flag))                         \
+    X(global_average_pooling1d, cornu_global_average_pooling1d(.keepdims = flag))                 \
+    X(global_max_pooling1d, cornu_global_max_pooling1d(.keepdims = flag))                         \
+    X(flatten, cornu_flatten())                                                                   \
+    X(reshape_2, cornu_reshape(.target_shape = { k, CORNU_NONE }))                                \
+    X(reshape_3, cornu_reshape(.target_shape = { k, s, CORNU_NONE }))                             \
+    X(dropout, cornu_dropout(0.25 * (double)s))                                                   \
+    X(spatial_dropout2d, cornu_spatial_dropout2d(0.25))                                           \
+    X(spatial_dropout1d, cornu_spatial_dropout1d(0.25))                                           \
+    X(gaussian_dropout, cornu_gaussian_dropout(0.25))                                             \
+    X(alpha_dropout, cornu_alpha_dropout(0.25))                                                   \
+    X(gaussian_noise, cornu_gaussian_noise(0.25))                                                 \
+    X(batch_normalization, cornu_batch_normalization(.no_center = flag, .no_scale = more))        \
+    X(layer_normalization, cornu_layer_normalization(.axis = more ? -1 : 1, .no_center = flag))   \
+    X(rms_normalization, cornu_rms_normalization(.axis = more ? -1 : 1, .epsilon = 1e-3))         \
+    X(unit_normalization, cornu_unit_normalization(.axis = more ? -1 : 1))                        \
+    X(group_normalization, cornu_group_normalization(.groups = flag ? -1 : s, .no_scale = more))  \
+    X(normalization, cornu_normalization(.mean = 0.5, .variance = 4.0, .invert = flag))           \
+    X(activation, cornu_activation(act))                                                          \
+    X(relu, cornu_relu(.max_value = 1.5, .negative_slope = 0.1, .threshold = 0.25))               \
+    X(leaky_relu, cornu_leaky_relu())                                                             \
+    X(prelu, cornu_prelu(.alpha_initializer = cornu_constant(0.25)))                              \
+    X(elu, cornu_elu(.alpha = 0.5))                                                               \
+    X(softmax, cornu_softmax(.axis = more ? -1 : 1))                                              \
+    X(rescaling, cornu_rescaling(0.5, 0.25))                                                      \
+    X(embedding, cornu_embedding(5, n, .mask_zero = flag))                                        \
+    X(masking, cornu_masking())                                                                   \
+    X(lstm, cornu_lstm(n, .return_sequences = more, .go_backwards = flag,                         \
+                       .no_bias = pad == CORNU_SAME))                                             \
+    X(gru, cornu_gru(n, .return_sequences = more, .go_backwards = flag,                           \
+                     .no_bias = pad == CORNU_SAME, .no_reset_after = pad == CORNU_SAME))          \
+    X(simple_rnn, cornu_simple_rnn(n, .return_sequences = more, .go_backwards = flag,             \
+                                   .no_bias = pad == CORNU_SAME))                                 \
+    X(bidirectional, cornu_bidirectional(cornu_lstm(n, .return_sequences = more),                 \
+                                         flag ? CORNU_MERGE_SUM : CORNU_MERGE_CONCAT))            \
+    X(bidirectional_gru, cornu_bidirectional(cornu_gru(n, .return_sequences = more),              \
+                                             flag ? CORNU_MERGE_MUL : CORNU_MERGE_AVE))           \
+    X(time_distributed, cornu_time_distributed(cornu_dense(n, .activation = act,                  \
+                                               .no_bias = flag)))                                 \
+    X(multi_head_attention, cornu_multi_head_attention(s, k, .use_causal_mask = flag,             \
+                                                       .no_bias = more))                          \
+    X(position_embedding, cornu_position_embedding(40))                                           \
+    X(zero_padding2d, cornu_zero_padding2d(.padding = { { k, s }, { 1, 0 } }))                    \
+    X(zero_padding1d, cornu_zero_padding1d(.padding = { k, s }))                                  \
+    X(cropping2d, cornu_cropping2d(.cropping = { { 1, 0 }, { 0, s - 1 } }))                       \
+    X(cropping1d, cornu_cropping1d(.cropping = { s, k - 1 }))                                     \
+    X(up_sampling2d, cornu_up_sampling2d(s, flag ? CORNU_BILINEAR : CORNU_NEAREST))               \
+    X(up_sampling1d, cornu_up_sampling1d(s))                                                      \
+    X(resizing, cornu_resizing(n, k, flag ? CORNU_NEAREST : CORNU_BICUBIC, .antialias = more))    \
+    X(permute_2, cornu_permute(.dims = { 2, 1 }))                                                 \
+    X(permute_3, cornu_permute(.dims = { 3, 1, 2 }))                                              \
+    X(repeat_vector, cornu_repeat_vector(k))                                                      \
+    X(random_flip, cornu_random_flip())                                                           \
+    X(random_translation, cornu_random_translation(0.2, 0.2))                                     \
+    X(random_zoom, cornu_random_zoom(0.2, 0.1))                                                   \
+    X(random_rotation, cornu_random_rotation(0.1))
 
 #define MERGE_KINDS(X)                                        \
     X(add, cornu_add())                                       \
@@ -96,6 +104,25 @@
     X(minimum, cornu_minimum())                               \
     X(concatenate, cornu_concatenate(.axis = more ? -1 : 1))  \
     X(dot, cornu_dot(.axes = -1, .normalize = flag))
+
+/* By default learning rates weights move too little in three steps for a wrong gradient to show. */
+#define OPTIMIZERS(X)                                                                              \
+    X(cornu_sgd(.learning_rate = 0.1))                                                             \
+    X(cornu_sgd(.learning_rate = 0.05, .momentum = 0.9, .nesterov = true))                         \
+    X(cornu_sgd(.learning_rate = 0.1, .global_clipnorm = 0.5, .weight_decay = 0.1))                \
+    X(cornu_rmsprop(.learning_rate = 0.02))                                                        \
+    X(cornu_rmsprop(.learning_rate = 0.02, .momentum = 0.5, .centered = true))                     \
+    X(cornu_adam(.learning_rate = 0.05))                                                           \
+    X(cornu_adam(.learning_rate = 0.05, .amsgrad = true, .clipnorm = 0.5))                         \
+    X(cornu_adam(.learning_rate = 0.05, .gradient_accumulation_steps = 2))                         \
+    X(cornu_adamw(.learning_rate = 0.05, .weight_decay = 0.1, .clipvalue = 0.2))                   \
+    X(cornu_adamw(.learning_rate = 0.05, .use_ema = true))                                         \
+    X(cornu_adagrad(.learning_rate = 0.1))                                                         \
+    X(cornu_adadelta(.learning_rate = 1.0))                                                        \
+    X(cornu_adamax(.learning_rate = 0.05))                                                         \
+    X(cornu_nadam(.learning_rate = 0.05))                                                          \
+    X(cornu_lion(.learning_rate = 0.01))                                                           \
+    X(cornu_ftrl(.learning_rate = 0.1))
 
 enum {
 #define X(name, ...) KIND_##name,
@@ -109,6 +136,23 @@ static const struct { const char *name, *code; } kinds[KIND_COUNT + 1] = {
 #undef X
 };
 
+static const char *const optimizers[] = {
+#define X(...) #__VA_ARGS__,
+    OPTIMIZERS(X)
+#undef X
+};
+enum { OPTIMIZER_COUNT = sizeof optimizers / sizeof *optimizers };
+
+static CornuOptimizer *make_optimizer(int number)
+{
+    int i = 0;
+#define X(...) if (i++ == number) return __VA_ARGS__;
+    OPTIMIZERS(X)
+#undef X
+    return NULL;
+}
+
+const char *stack_optimizer(const Stack *stack) { return optimizers[stack->optimizer]; }
 int         stack_kind_count(void) { return KIND_COUNT; }
 const char *stack_kind_name(int kind) { return kinds[kind].name; }
 
@@ -158,7 +202,7 @@ static CornuModel *build(const Stack *stack)
 
 static CornuStatus compile_for(CornuModel *model, const Stack *stack, CornuDevice *device)
 {
-    return cornu_compile(model, .optimizer = cornu_optimizer(stack->optimizer),
+    return cornu_compile(model, .optimizer = make_optimizer(stack->optimizer),
                          .loss = cornu_loss(stack->loss), .device = device);
 }
 
@@ -504,8 +548,6 @@ static bool trains(const Stack *stack)
 
 bool stack_generate(uint64_t seed, Stack *stack)
 {
-    static const char *const optimizers[] = { "sgd", "rmsprop", "adam", "adamw", "adagrad",
-                                              "adadelta", "adamax", "nadam", "lion", "ftrl" };
     static const char *const losses[] = {
         "mean_squared_error", "mean_absolute_error", "huber", "log_cosh", "poisson",
         "mean_squared_logarithmic_error", "binary_crossentropy", "categorical_crossentropy",
@@ -518,7 +560,7 @@ bool stack_generate(uint64_t seed, Stack *stack)
     uint64_t         state = seed;
     CornuSymbol     *symbols[STACK_LAYERS + 1];
     *stack = (Stack){ .seed = seed, .batch = 2 + pick(&state, 5), .whole = pick(&state, 6) == 0,
-                      .optimizer = optimizers[pick(&state, 10)],
+                      .optimizer = (int)pick(&state, OPTIMIZER_COUNT),
                       .loss = losses[pick(&state, sizeof losses / sizeof *losses)] };
     const int rank = stack->whole ? 1 : 1 + (int)pick(&state, 3);
     for (int i = 0; i < rank; i++) stack->input[i] = 1 + pick(&state, i + 1 < rank ? 8 : 5);
@@ -546,8 +588,10 @@ bool stack_generate(uint64_t seed, Stack *stack)
                                                         &state, CORNU_ACTIVATION_COUNT) },
         stack->count++;
     stack->shards = shards[pick(&state, 5)];
-    if (stack->shards > stack->batch || has_kind(stack, KIND_batch_normalization))
-        stack->shards = 1;   /* each shard normalizes its own rows */
+    /* Each shard normalizes its own rows, and clips its own gradients. */
+    if (stack->shards > stack->batch || has_kind(stack, KIND_batch_normalization) ||
+        strstr(stack_optimizer(stack), "clip"))
+        stack->shards = 1;
     return stack->count > 0;
 }
 
@@ -632,8 +676,8 @@ void stack_shrink(Stack *stack, const Setting *setting, double seconds)
             accept(&s, other);
         }
         Stack other = *stack;
-        other.optimizer = "sgd";
-        if (strcmp(stack->optimizer, "sgd") != 0) accept(&s, other);
+        other.optimizer = 0;
+        if (stack->optimizer != 0) accept(&s, other);
         other = *stack;
         other.loss = "mean_squared_error";
         if (strcmp(stack->loss, other.loss) != 0) accept(&s, other);
@@ -710,14 +754,14 @@ void stack_print(const Stack *stack, const Setting *setting, FILE *to)
                 "        models[i] = build();\n"
                 "        CornuDevice *device = cornu_device_open(.name = names[i], .threads = %d, "
                 ".shards = i ? %d : 1);\n"
-                "        cornu_compile(models[i], .optimizer = cornu_optimizer(\"%s\"), "
-                ".loss = cornu_loss(\"%s\"),\n                      .device = device);\n"
+                "        cornu_compile(models[i], .loss = cornu_loss(\"%s\"), .device = device,\n"
+                "                      .optimizer = %s);\n"
                 "        predict(models[i], names[i]);\n    }\n"
                 "    for (int i = 0; i < 2; i++) {\n"
                 "        for (int k = 0; k < %d; k++)\n"
                 "            cornu_train_on_batch(models[i], .x = ", (long long)count_of(d.to),
             setting->device, setting->threads, strcmp(setting->device, "tpu") ? 1 : stack->shards,
-            stack->optimizer, stack->loss, STACK_STEPS);
+            stack->loss, optimizers[stack->optimizer], STACK_STEPS);
     print_type("x", d.x, to);
     fprintf(to, ",\n                .y = ");
     print_type("y", d.y, to);

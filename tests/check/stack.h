@@ -27,13 +27,15 @@ typedef struct {
     bool        whole;             /* data are whole numbers from 0 to 4, else reals */
     StackLayer  layers[STACK_LAYERS];
     int         count;
-    const char *optimizer, *loss;
+    int         optimizer;
+    const char *loss;
     int         shards;            /* on tpu */
 } Stack;
 
 /* How many kinds of layers there are, and how one is called: "dense". */
 int         stack_kind_count(void);
 const char *stack_kind_name(int kind);
+const char *stack_optimizer(const Stack *stack);   /* "cornu_sgd(...)" */
 
 /* The stack that the seed stands for. Layers that do not fit where they would stand are left out;
  * false if none is left. */

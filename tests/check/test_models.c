@@ -57,7 +57,7 @@ static void report_model(uint64_t seed, const Run *run)
     for (int i = 0; i < stack.count; i++)
         printf("%s %s", i ? "," : "", stack_kind_name(stack.layers[i].kind));
     stack_guilty(&stack, &setting, passes, sizeof passes);
-    printf("; %s, %s\n  without this pass it is right: %s\n\n", stack.optimizer, stack.loss,
+    printf("; %s, %s\n  without this pass it is right: %s\n\n", stack_optimizer(&stack), stack.loss,
            passes);
     stack_print(&stack, &setting, stdout);
     if (stack_trial(&stack, &trial)) {

@@ -475,8 +475,12 @@ static void print_statements(const CornuProgram *p, const char *program, const c
 static void print_numbers(const char *name, int i, const double *x, int64_t count, FILE *to)
 {
     fprintf(to, "    static const double %s%d[] = {", name, i);
-    for (int64_t k = 0; k < count; k++)
-        fprintf(to, "%s%.9g%s", k % 8 ? " " : "\n        ", x[k], k + 1 < count ? "," : "");
+    for (int64_t k = 0; k < count; k++) {
+        fprintf(to, "%s", k % 8 ? " " : "\n        ");
+        if (isfinite(x[k])) fprintf(to, "%.17g", x[k]);
+        else fprintf(to, "%s", isnan(x[k]) ? "NAN" : x[k] > 0.0 ? "INFINITY" : "-INFINITY");
+        fprintf(to, "%s", k + 1 < count ? "," : "");
+    }
     fprintf(to, "\n    };\n");
 }
 
