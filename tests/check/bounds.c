@@ -9,7 +9,7 @@
 
 enum { MOST_OPERANDS = 64 };
 
-bool bounds_any_maximum;
+bool bounds_any_maximum, bounds_roots_of_squares;
 
 double unit_roundoff(CornuDtype dtype)
 {
@@ -152,6 +152,7 @@ static CornuStatus bound_corners(const Step *s, double units)
     double       *moved[3], *y = room(count);
     CornuStatus   status = CORNU_OK;
     bool          exact = true;
+    const bool    squares = s->call.id == CORNU_OP_SQRT && bounds_roots_of_squares;
     for (int k = 0; k < operands; k++) {
         exact = exact && is_exact(s->in_bound[k], count);
         in[k] = moved[k] = room(count);
@@ -161,6 +162,8 @@ static CornuStatus bound_corners(const Step *s, double units)
         for (int k = 0; k < operands; k++)
             for (int64_t i = 0; i < count; i++)
                 moved[k][i] = s->in[k][i] + (corner >> k & 1 ? 1.0 : -1.0) * s->in_bound[k][i];
+        for (int64_t i = 0; i < count && squares; i++)
+            if (s->in[0][i] >= 0.0) moved[0][i] = fmax(moved[0][i], 0.0);
         status = reference(s, in, &y);
         for (int64_t i = 0; i < count && !status; i++)
             s->bound[0][i] = fmax(s->bound[0][i],
@@ -415,6 +418,13 @@ static bool is_known(const Bounds *b, const CornuProgram *program)
     return true;
 }
 
+/* Whether an element has nothing to do with the others, known or not. */
+static bool is_elementwise(CornuOpId id)
+{
+    return id == CORNU_OP_DROPOUT || id == CORNU_OP_MOMENTUM_UPDATE ||
+           id == CORNU_OP_RMSPROP_UPDATE || id == CORNU_OP_ADAM_UPDATE;
+}
+
 /* The bounds of another program, whose outputs are the op's. */
 static CornuStatus bound_by(const Step *s, const CornuProgram *program, const CornuValue *made)
 {
@@ -425,7 +435,7 @@ static CornuStatus bound_by(const Step *s, const CornuProgram *program, const Co
     }
     Bounds      b;
     CornuStatus status = bounds_of(&b, program, 1, in, in_bound);
-    const bool known = !status && is_known(&b, program);
+    const bool known = !status && (is_elementwise(s->call.id) || is_known(&b, program));
     for (int k = 0; !status && k < cornu__result_count(s->call.id, s->call.attributes); k++)
         for (int64_t i = 0; i < count_out(s, k); i++)
             s->bound[k][i] = !known ? INFINITY

@@ -359,6 +359,7 @@ static void carry_over(const StepProgram *from, StepProgram *to)
 /* Predictions before and after training, with their bounds. */
 static CornuStatus expect(const Stack *stack, Numbers expected[2])
 {
+    bounds_roots_of_squares = true;
     CornuDevice *device = cornu_device_open("reference");
     CornuModel  *model = build(stack);
     CornuStatus  status = model ? compile_for(model, stack, device) : cornu_error_take();
@@ -536,6 +537,14 @@ static void drop_unused(Stack *stack)
     stack->count = count;
 }
 
+/* That of a last layer: logarithms are of probabilities. */
+static CornuActivation usual_activation(const char *loss)
+{
+    if (strstr(loss, "binary") || !strcmp(loss, "poisson")) return CORNU_SIGMOID;
+    if (strstr(loss, "categorical_") || strstr(loss, "kl_")) return CORNU_SOFTMAX;
+    return CORNU_LINEAR;
+}
+
 /* Whether there is a weight to train. */
 static bool trains(const Stack *stack)
 {
@@ -581,12 +590,14 @@ bool stack_generate(uint64_t seed, Stack *stack)
     }
     cornu_clear_session();
     drop_unused(stack);
-    if (stack->count < STACK_LAYERS && (pick(&state, 2) || !trains(stack)))
-        stack->layers[stack->count] = (StackLayer){ .kind = KIND_dense, .from = stack->count,
-                                                    .n = 1 + pick(&state, 5), .k = 1, .s = 1,
-                                                    .act = (CornuActivation)pick(
-                                                        &state, CORNU_ACTIVATION_COUNT) },
+    if (stack->count < STACK_LAYERS && (pick(&state, 2) || !trains(stack))) {
+        stack->layers[stack->count] = (StackLayer){
+            .kind = KIND_dense, .from = stack->count, .n = 1 + pick(&state, 5), .k = 1, .s = 1,
+            .act = pick(&state, 4) ? usual_activation(stack->loss)
+                                   : (CornuActivation)pick(&state, CORNU_ACTIVATION_COUNT),
+        };
         stack->count++;
+    }
     stack->shards = shards[pick(&state, 5)];
     /* Each shard normalizes its own rows, and clips its own gradients. */
     if (stack->shards > stack->batch || has_kind(stack, KIND_batch_normalization) ||
