@@ -548,7 +548,8 @@ static CornuValue make_pool(Generator *g, CornuOpId id)
     CornuValue x = of_rank(g, 4), out[CORNU_MAX_OUTPUTS];
     if (x == CORNU_NO_VALUE) return x;
     const int64_t  *shape = type_of(g, x).shape.extent;
-    CornuAttributes forward = { .window = { .size = { 0 } } }, grad = { .window_grad = { { 0 } } };
+    CornuAttributes forward = { .window = { .size = { 0 } } };
+    CornuAttributes grad = { .window_grad = { .size = { 0 } } };
     const int64_t   extents[2] = { shape[1], shape[2] };
     for (int i = 0; i < 2; i++) {
         const int64_t size = chance(g, 50) ? 2 : 1 + draw(g, 3);
