@@ -42,8 +42,8 @@ typedef struct {
  * first. */
 extern bool bounds_any_maximum;
 
-/* Whether no root is taken of what is negative but for rounding, as in models, whose roots are those
- * of sums of squares; else the bound is infinite where the operand may be negative. */
+/* Whether no root is taken of what is negative but for rounding, as in models, whose roots are
+ * those of sums of squares; else the bound is infinite where the operand may be negative. */
 extern bool bounds_roots_of_squares;
 
 /* Elements of value v of the program, of all shards. */

@@ -142,9 +142,10 @@ static double number(Generator *g, CornuDtype dtype, Numbers numbers, int64_t la
     }
 }
 
-static CornuValue fresh(Generator *g, CornuType type, Numbers numbers, int64_t labels)
+/* An input, of which every shard has its own, or one for all. */
+static CornuValue fresh_for(Generator *g, CornuType type, Numbers numbers, int64_t labels,
+                            bool varies)
 {
-    const bool varies = g->c->shards > 1 && type.shape.rank < CORNU_MAX_RANK && chance(g, 60);
     const int64_t count = cornu_type_count(type) * (varies ? g->c->shards : 1);
     if (g->c->program->value_count >= MOST_VALUES || count > MOST_ELEMENTS * CORNU_MAX_SHARDS)
         return CORNU_NO_VALUE;
@@ -159,6 +160,12 @@ static CornuValue fresh(Generator *g, CornuType type, Numbers numbers, int64_t l
     }
     bounds_extend(&g->bounds, g->c->program, g->c->input, NULL);
     return v;
+}
+
+static CornuValue fresh(Generator *g, CornuType type, Numbers numbers, int64_t labels)
+{
+    const bool varies = g->c->shards > 1 && type.shape.rank < CORNU_MAX_RANK && chance(g, 60);
+    return fresh_for(g, type, numbers, labels, varies);
 }
 
 /* A value that there is, more often a recent one; of this dtype unless it is -1. */
@@ -292,7 +299,7 @@ static CornuValue of_rank(Generator *g, int rank)
 static CornuValue make_unary(Generator *g, CornuOpId id)
 {
     CornuValue      x = any_float(g);
-    CornuAttributes attributes = { .alpha = { chance(g, 50) ? 1.0 : 0.25 * (double)draw(g, 5) } };
+    CornuAttributes attributes = { .alpha = { chance(g, 50) ? 1.0 : 0.25 * (double)draw(g, 7) - 0.5 } };
     if (x == CORNU_NO_VALUE) return x;
     if ((id == CORNU_OP_LOG || id == CORNU_OP_SQRT || id == CORNU_OP_RSQRT) && chance(g, 70)) {
         x = emit1(g, CORNU_OP_ABSOLUTE, x);
@@ -515,8 +522,11 @@ static CornuValue make_conv2d(Generator *g, CornuOpId id)
         groups = chance(g, 50) ? channels : 1 + draw(g, channels);
         while (channels % groups) groups--;
     }
+    /* Many filters now and then: kernels of whole vectors are others than those of a few. */
+    const int64_t   filters = groups == 1 && chance(g, 15) ? 16 + 16 * draw(g, 2)
+                                                           : groups * (1 + draw(g, 3));
     const CornuType filter = cornu_type(of_x.dtype, 1 + draw(g, 3), 1 + draw(g, 3),
-                                        channels / groups, groups * (1 + draw(g, 3)));
+                                        channels / groups, filters);
     CornuAttributes forward = {
         .grouped_conv2d = convolution(g, filter.shape.extent, groups,
                                       product_dtype(g, of_x.dtype)),
@@ -862,6 +872,26 @@ static CornuValue make_layer(Generator *g)
     return y;
 }
 
+/* Rows of a small table, a product, a bias: what a step does with characters, say. */
+static CornuValue make_lookup(Generator *g)
+{
+    const int64_t    rows = 2 + draw(g, 6), columns = 1 + draw(g, 6), units = 1 + draw(g, 9);
+    const CornuDtype dtype = chance(g, 75) ? CORNU_F32 : CORNU_BF16;
+    const CornuShape lookup = cornu_shape(1 + draw(g, 4), 1 + draw(g, 9));
+    CornuValue table = fresh_for(g, cornu_type(dtype, rows, columns), ANY, 0, false);
+    CornuValue w = fresh_for(g, cornu_type(dtype, columns, units), SMALL, 0, false);
+    CornuValue bias = fresh_for(g, cornu_type(CORNU_F32, units), ANY, 0, false);
+    CornuValue indices = fresh_for(g, cornu_type_from(CORNU_I32, lookup), LABELS, rows,
+                                   g->c->shards > 1);
+    CornuValue x = emit2(g, CORNU_OP_GATHER, table, indices);
+    if (x == CORNU_NO_VALUE) return x;
+    x = shaped(g, CORNU_OP_RESHAPE, x, cornu_shape(lookup.extent[0] * lookup.extent[1], columns));
+    const CornuAttributes product = { .matmul = { .dtype = CORNU_F32 } };
+    CornuValue y = emit(g, CORNU_OP_MATMUL, &product, (CornuValue[]){ x, w }, 2);
+    if (y == CORNU_NO_VALUE || chance(g, 30)) return y;
+    return emit2(g, CORNU_OP_ADD, y, fit(g, bias, type_of(g, y)));
+}
+
 typedef CornuValue Maker(Generator *g, CornuOpId id);
 
 static Maker *maker_of(CornuOpId id)
@@ -918,6 +948,7 @@ static void add_op(Generator *g)
     if (kind < 8) { make_normalized(g); return; }
     if (kind < 14) { make_mean(g); return; }
     if (kind < 22) { make_layer(g); return; }
+    if (kind < 25) { make_lookup(g); return; }
     const CornuOpId id = kind < 60 ? common[draw(g, sizeof common / sizeof *common)]
                                    : (CornuOpId)draw(g, CORNU_OP_COUNT);
     maker_of(id)(g, id);
@@ -946,8 +977,9 @@ static void choose_outputs(Generator *g)
         }
 }
 
-/* The loss is the sum of some values, each element times a number of its own. */
-static CornuTensor *loss_of(Generator *g, CornuTensor *const *tensor)
+/* The loss is the sum of some values, each element times a number of its own; `summed` over the
+ * shards, or each shard's part of it. */
+static CornuTensor *loss_of(Generator *g, CornuTensor *const *tensor, bool summed)
 {
     const CornuProgram *p = g->c->program;
     CornuTensor        *loss = NULL;
@@ -961,7 +993,7 @@ static CornuTensor *loss_of(Generator *g, CornuTensor *const *tensor)
             term = cornu_op_multiply(y, cornu_op_shift(cornu_op_scale(cornu_op_iota(
                        cornu_tensor_graph(y), type, type.shape.rank - 1), 0.25), 0.5));
         term = cornu_op_reduce_sum(term, CORNU_ALL_AXES, false);
-        if (cornu_tensor_varies(term)) term = cornu_op_all_reduce(term);
+        if (cornu_tensor_varies(term) && summed) term = cornu_op_all_reduce(term);
         loss = loss ? cornu_op_add(loss, term) : term;
     }
     return loss;
@@ -978,10 +1010,14 @@ static bool differentiate(Generator *g)
     bool          done = false;
     CornuGraph   *graph = device ? trial_graph(g->c, device, tensor) : NULL;
     if (!graph) goto end;
-    CornuTensor *loss = loss_of(g, tensor);
+    CornuTensor *loss = loss_of(g, tensor, chance(g, 40));
     for (int i = 0; i < p->input_count; i++)
         if (cornu_dtype_is_float(type_of(g, p->inputs[i]).dtype)) x[count++] = tensor[p->inputs[i]];
     if (!loss || !count || cornu_gradients(loss, x, count, d_x)) goto end;
+    for (int i = 0; i < count; i++)   /* as optimizers do */
+        if (cornu_tensor_varies(d_x[i]) && !cornu_tensor_varies(x[i]) && chance(g, 80) &&
+            cornu_tensor_type(d_x[i]).dtype == CORNU_F32)
+            d_x[i] = cornu_op_all_reduce(d_x[i]);
     Trial with = { .program = cornu_program_copy(graph->program), .shards = g->c->shards };
     with.input = calloc((size_t)p->input_count + 1, sizeof *with.input);
     with.input_space = p->input_count + 1;
