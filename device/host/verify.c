@@ -316,19 +316,22 @@ static CornuStatus write_value(Verifier *v, CornuValue value, int shard)
 /* ---- Steps ---- */
 
 /* Whether result `out`, at `to`, may overlap operand k, at `from`: a group that goes over both
- * element by element; an op that puts operands together, one of which this is, in its place. */
-static bool may_overlap(const Verifier *v, const CornuStep *step, int k, int out,
+ * element by element; an op that puts operands together, one of which this is, or is part of, in
+ * its place. */
+static bool may_overlap(const Verifier *v, const CornuStep *step, int k, int out, int shard,
                         const Stretch *from, const Stretch *to)
 {
     const CornuValue *in = v->plan->operands + step->in_first;
     CornuPart         part;
     if (step->kind == CORNU_STEP_GROUP)
         return from->begin == to->begin && cornu__group_in_place(step->group, k, out);
-    for (int i = 0; i < step->in_count && step->kind == CORNU_STEP_KERNEL; i++)
-        if (cornu__plan_root(v->plan, in[i]) == cornu__plan_root(v->plan, in[k]) &&
+    for (int i = 0; i < step->in_count && step->kind == CORNU_STEP_KERNEL; i++) {
+        const Stretch place = stretch_of(v, in[i], shard);
+        if (place.begin <= from->begin && from->end <= place.end &&
             cornu__is_joined(v->plan->program, &v->plan->program->ops[step->op], i, &part) &&
             !cornu__plan_moves(v->plan, step, i))
             return true;
+    }
     return false;
 }
 
@@ -340,7 +343,7 @@ static CornuStatus check_overlaps(Verifier *v, const CornuStep *step, int shard)
         const Stretch    to = stretch_of(v, made, shard);
         for (int k = 0; k < step->in_count; k++) {
             const Stretch from = stretch_of(v, plan->operands[step->in_first + k], shard);
-            if (meet(&to, &from) && !may_overlap(v, step, k, out, &from, &to))
+            if (meet(&to, &from) && !may_overlap(v, step, k, out, shard, &from, &to))
                 return complain(v, made, "is written over an operand of its own step");
         }
         for (int k = 0; k < out; k++) {

@@ -545,7 +545,7 @@ static void test_a_part_is_read_besides_the_whole(void **state)
 }
 
 /* Of what an op puts together one operand is made in its place, and the others are that one again
- * and a part of it, which are moved. */
+ * and a part of it, which are moved; and it is all again put together with what it is made of. */
 static void test_put_together_with_its_own_part(void **state)
 {
     (void)state;
@@ -555,7 +555,8 @@ static void test_put_together_with_its_own_part(void **state)
     in[1] = reshape(p, x, cornu_shape(6, 8));
     in[1] = reshape(p, in[1], cornu_shape(48));
     in[2] = op(p, CORNU_OP_SLICE, &part, &in[1], 1);
-    output(p, op(p, CORNU_OP_CONCAT, NULL, in, 3), -1);
+    const CornuValue once = op(p, CORNU_OP_CONCAT, NULL, in, 3);
+    output(p, op(p, CORNU_OP_CONCAT, NULL, (CornuValue[]){ once, x }, 2), -1);
     check(p, 0.0, "put together with its own part");
     cornu_program_free(p);
 }
