@@ -6,7 +6,7 @@
 
 #include "../../tensor/graph_internal.h"
 
-enum { MOST_ELEMENTS = 3000, MOST_INPUTS = 14, MOST_VALUES = 160 };
+enum { MOST_ELEMENTS = 5000, MOST_INPUTS = 14, MOST_VALUES = 160 };
 
 static const int64_t MOST_FLOPS = 1000000;
 
@@ -859,7 +859,7 @@ static CornuValue make_layer(Generator *g)
         const CornuType bias = cornu_type(type.dtype, type.shape.extent[type.shape.rank - 1]);
         y = emit2(g, CORNU_OP_ADD, y, fit(g, want(g, bias, ANY), type));
     }
-    CornuAttributes alpha = { .alpha = { 1.0 } };
+    CornuAttributes alpha = { .alpha = { chance(g, 75) ? 1.0 : -0.5 } };
     if (y != CORNU_NO_VALUE && chance(g, 70))
     {
         const CornuOpId id = activations[draw(g, 5)];
@@ -870,6 +870,28 @@ static CornuValue make_layer(Generator *g)
         y = emit(g, chance(g, 70) ? CORNU_OP_MAX_POOL2D : CORNU_OP_AVERAGE_POOL2D, &pool, &y, 1);
     }
     return y;
+}
+
+/* A convolution of so many channels and filters as vectors have elements, and its pool. */
+static CornuValue make_wide_layer(Generator *g)
+{
+    const CornuDtype dtype = chance(g, 60) ? CORNU_F32 : CORNU_BF16;
+    const CornuType  image = cornu_type(dtype, 1 + draw(g, 3), 4 + draw(g, 4), 4 + draw(g, 4), 16);
+    const CornuType  filter = cornu_type(dtype, 3, 3, 16, 8 + 8 * draw(g, 4));
+    CornuAttributes  conv = { .conv2d = { .strides = { 1, 1 }, .dtype = CORNU_F32 } };
+    CornuAttributes  pool = { .window = { .size = { 2, 2 }, .strides = { 2, 2 } } };
+    if (chance(g, 50)) conv.conv2d.low[0] = conv.conv2d.low[1] = 1;
+    if (chance(g, 50)) conv.conv2d.high[0] = conv.conv2d.high[1] = 1;
+    CornuValue y = emit(g, CORNU_OP_CONV2D, &conv, (CornuValue[]){ want(g, image, ANY),
+                                                                   want(g, filter, SMALL) }, 2);
+    if (y == CORNU_NO_VALUE) return y;
+    if (chance(g, 60)) {
+        CornuValue bias = want(g, cornu_type(CORNU_F32, filter.shape.extent[3]), ANY);
+        y = emit2(g, CORNU_OP_ADD, y, fit(g, bias, type_of(g, y)));
+    }
+    if (y != CORNU_NO_VALUE && chance(g, 60)) y = emit1(g, CORNU_OP_RELU, y);
+    if (chance(g, 30)) y = converted(g, y, dtype);
+    return y == CORNU_NO_VALUE ? y : emit(g, CORNU_OP_MAX_POOL2D, &pool, &y, 1);
 }
 
 /* Rows of a small table, a product, a bias: what a step does with characters, say. */
@@ -949,6 +971,7 @@ static void add_op(Generator *g)
     if (kind < 14) { make_mean(g); return; }
     if (kind < 22) { make_layer(g); return; }
     if (kind < 25) { make_lookup(g); return; }
+    if (kind < 27) { make_wide_layer(g); return; }
     const CornuOpId id = kind < 60 ? common[draw(g, sizeof common / sizeof *common)]
                                    : (CornuOpId)draw(g, CORNU_OP_COUNT);
     maker_of(id)(g, id);
