@@ -81,9 +81,9 @@ static CornuStatus announce(const Race *race, int64_t limit)
     printf(" here, and goes on if one reads\nless than %.1f %% of the %.0f test digits then, up to "
            "%d times.\n", 100.0 * ENOUGH, test, MOST_EPOCHS);
     if (all > LONG_SECONDS)
-        printf("It is a minute on two fast cores, but a step on each takes %.0f ms here, of %lld. "
-               "Fewer digits would be\nquicker and teach less: build/demo --limit %.0f takes a "
-               "tenth of the time.\n", 1e3 * seconds, (long long)(EPOCHS * race->steps),
+        printf("Two fast cores take a minute; here a step on both devices takes %.0f ms, and there "
+               "are %lld.\nFewer digits would be quicker and teach less: build/demo --limit %.0f "
+               "takes a tenth of the time.\n", 1e3 * seconds, (long long)(EPOCHS * race->steps),
                train / 10.0);
     return CORNU_OK;
 }
