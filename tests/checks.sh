@@ -6,7 +6,7 @@ trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
 passed=0 failed=0 skipped=0
 export LC_ALL=C.UTF-8
-unset CORNU_ISA BLIS_ARCH_TYPE CORNU_DUMP CORNU_LOG
+unset BLIS_ARCH_TYPE CORNU_DUMP CORNU_LOG
 
 exec 3>&1   # the log, which says what is being checked when a program hangs
 

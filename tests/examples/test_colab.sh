@@ -5,7 +5,7 @@ trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
 passed=0 failed=0
 export LC_ALL=C
-unset CORNU_TPU COLAB_TPU_ADDR TPU_NAME CORNU_ISA
+unset CORNU_TPU COLAB_TPU_ADDR TPU_NAME
 small="--data synthetic --limit 300 --batch-size 64 --epochs 2"
 
 report() { # report STATUS NAME

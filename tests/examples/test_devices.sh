@@ -10,7 +10,7 @@ check() { # check NAME COMMAND...
 }
 says() { grep -q -- "$1" "$out"; }
 fails() { ! "$@" > "$out" 2>&1; }
-unset CORNU_TPU COLAB_TPU_ADDR TPU_NAME CORNU_ISA
+unset CORNU_TPU COLAB_TPU_ADDR TPU_NAME
 
 "$build/devices" > "$out" 2>&1
 check "runs" [ $? = 0 ]
