@@ -10,6 +10,8 @@
  * from the first prediction through the weights after each step to the last one. A finding is
  * shrunk to the fewest layers and printed as a C program; where its training step alone, compiled
  * as a program, is wrong, too, that is shrunk and printed as test_programs does.
+ *
+ * tests/run: all instruction sets
  */
 #include <stdio.h>
 #include <string.h>

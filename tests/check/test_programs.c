@@ -9,6 +9,8 @@
  * its numbers, how many shards it has, the instruction sets and the numbers of threads it is tried
  * with. A finding is shrunk to the fewest ops and printed as a program and as a C test, with the
  * passes without which it goes away. Exits 1 on a finding, and where a long run misses an op.
+ *
+ * tests/run: takes 45 s, all instruction sets
  */
 #include <stdlib.h>
 #include <string.h>
