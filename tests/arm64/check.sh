@@ -6,12 +6,13 @@ set -u
 build=$1 sysroot=$2
 shift 2
 
-# Of the programs in device/, tensor/, nn/, datasets/ and models/; of others the emulated processor
+# Of the programs in device/, tensor/, nn/, datasets/, models/ and check/; of others the emulated processor
 # shows nothing.
 reason() {
     case ${1#"$build"/} in
     *.sh) echo "a script, whose programs the kernel would have to start for it" ;;
-    tests/device/* | tests/tensor/* | tests/nn/* | tests/datasets/* | tests/models/*) ;;
+    tests/device/* | tests/tensor/* | tests/nn/* | tests/datasets/* | tests/models/* | \
+        tests/check/*) ;;
     *) echo "computes nothing that the others do not" ;;
     esac
 }
