@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
 # check.sh BUILD SYSROOT PROGRAM...: runs test programs that were built for arm64 under qemu-user,
-# each with one processor's speed divided by some fifty, and prints what tests/run prints. What is
-# not run is named, with the reason, and counted as skipped.
+# which takes some fifty times as long as a processor, and prints what tests/run prints. What is not
+# run is named, with the reason, and counted as skipped.
 set -u
 build=$1 sysroot=$2
 shift 2
 
-# Of the programs in device/, tensor/, nn/, datasets/, models/ and check/; of others the emulated processor
-# shows nothing.
+# What is not in device/, tensor/, nn/, datasets/, models/ or check/ shows nothing of a processor.
 reason() {
     case ${1#"$build"/} in
     *.sh) echo "a script, whose programs the kernel would have to start for it" ;;
