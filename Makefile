@@ -12,6 +12,7 @@
 #   make check-isa                    all tests under each instruction set
 #   make check-programs SECONDS=60 SEED=N   random programs on every device; COUNT=1 repeats one
 #   make check-models SECONDS=60 SEED=N     random models likewise
+#   make check-arm64 T=idx            all tests that compute, built for arm64, by an emulator
 #   make fuzz SECONDS=60 T=idx        libFuzzer for so long on each such target in tests/fuzz, all
 #                                     without T
 #   make V=1                          shows whole commands
@@ -251,7 +252,7 @@ check-training: deps-test
 	$(again) all $(BUILD)/tests/examples/test_predict
 	@bash tests/training/check.sh $(BUILD)
 
-# The tests of arm64 by an emulator, what computes at least; an hour and more. T= chooses, as above.
+# All is built for arm64, and what computes is tested by an emulator: hours. T= chooses, as for test.
 check-arm64: deps-arm64
 	$(again) $(arm64) emulated-tests
 
@@ -306,7 +307,7 @@ deps-fuzz: ; @$(call find_needs,$(needs) clang:clang $(if $(fuzz_runtime),,libFu
 # The libraries of arm64 are unpacked in the folder of the build; the machine's own packages, and
 # what apt and dpkg know of them, stay as they are.
 deps-arm64:
-	@$(call find_needs,$(needs) $(arm64_needs))
+	@$(call find_needs,$(arm64_needs))
 	@bash tests/arm64/sysroot.sh $(BUILD)/arm64 $(arm64_packages)
 
 define find_needs
