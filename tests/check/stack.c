@@ -609,8 +609,8 @@ bool stack_generate(uint64_t seed, Stack *stack)
 bool stack_setting(const Stack *stack, int i, Setting *setting)
 {
     uint64_t  state = stack->seed ^ 0x5e771465u;
-    const int isas = (int)(cornu__cpu()->best < CORNU_ISA_AMX ? cornu__cpu()->best
-                                                              : CORNU_ISA_AVX512BF16) + 1;
+    const int best = (int)cornu__cpu()->best;
+    const int isas = best < CORNU_TESTED_ISA_COUNT ? best + 1 : CORNU_TESTED_ISA_COUNT;
     const Setting settings[] = {
         { "cpu", (CornuIsa)pick(&state, isas), 1 + (int)pick(&state, 4) },
         { "tpu", (CornuIsa)pick(&state, isas), 1 + (int)pick(&state, 4) },
