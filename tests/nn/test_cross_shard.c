@@ -86,7 +86,8 @@ static void expect_sum(Factor *factor, double most, const float *a, const float 
             for (int s = 0; s < SHARDS; s++)
                 sum += fmax(-most, fmin(most, gradient(s, i, k) * factor(s, i)));
             const float got = i ? b[k] : a[k];
-            if (fabs(got + sum) > 1e-5) fail_msg("weight %d[%d] is %g, not %g", i, k, got, -sum);
+            if (!(fabs(got + sum) <= 1e-5))
+                fail_msg("weight %d[%d] is %g, not %g", i, k, got, -sum);
         }
 }
 

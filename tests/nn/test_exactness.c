@@ -129,7 +129,7 @@ static void compare_step(const char *name, CornuDevice *device, int64_t valid, i
     snprintf(what, sizeof what, "%s on %s", name, cornu_device_name(device));
     Weights after = read_weights(model), filled_after = read_weights(filled);
     expect_same_moves(what, &before, &after, &filled_after, tolerance);
-    if (fabs(values[0] - filled_values[0]) > 1e-6 * values[0] || values[1] != filled_values[1])
+    if (!(fabs(values[0] - filled_values[0]) <= 1e-6 * values[0]) || values[1] != filled_values[1])
         fail_msg("%s: loss and accuracy are %.9g, %.9g, filled up %.9g, %.9g", what, values[0],
                  values[1], filled_values[0], filled_values[1]);
     free_weights(&before), free_weights(&after), free_weights(&filled_after);
@@ -225,7 +225,7 @@ static void evaluate_equals_predictions(void **state)
         loss -= log(fmin(fmax(p[labels[i]] / sum, 1e-7), 1.0 - 1e-7)) / ROWS;
         right += best == labels[i];
     }
-    if (fabs(values[0] - loss) > 1e-6 * loss || fabs(values[1] - right / ROWS) > 1e-9)
+    if (!(fabs(values[0] - loss) <= 1e-6 * loss) || !(fabs(values[1] - right / ROWS) <= 1e-9))
         fail_msg("evaluate gives %.9g, %.9g, the predictions %.9g, %.9g", values[0], values[1],
                  loss, right / ROWS);
     assert_true(right > 0.2 * ROWS);   /* it has learnt something: the comparison means something */

@@ -157,7 +157,8 @@ static void values_are_distributed_as_keras(void **state)
             squares += (values[i] - mean) * (values[i] - mean);
         }
         const double spread = sqrt(squares / (double)count);
-        if (!exact && (fabs(sum / (double)count - mean) > near || fabs(spread - deviation) > near))
+        if (!exact && !(fabs(sum / (double)count - mean) <= near &&
+                        fabs(spread - deviation) <= near))
             fail_msg("%s: mean %g, deviation %g; expected %g, %g", name, sum / (double)count,
                      spread, mean, deviation);
         free(values);

@@ -219,7 +219,7 @@ static void gates_drop_by_themselves(void **state)
         run_dropout(model, true, device, y);
         for (int b = 0; b < MANY; b++) {
             int i = 0;
-            while (i < values && fabsf(seen[i] - y[b][0]) > 1e-6f) i++;
+            while (i < values && !(fabsf(seen[i] - y[b][0]) <= 1e-6f)) i++;
             if (i == values && values < 16) seen[values++] = y[b][0];
         }
         /* c = i g, h = o tanh(c): nothing where g has no input, else i and o are one of two. */

@@ -204,7 +204,7 @@ static void expect_equal_rules(const char *what, const json_t *got, const json_t
     const char *name;
     json_t     *value;
     if (json_is_number(want) && json_is_number(got)) {
-        if (fabs(json_number_value(got) - json_number_value(want)) > 1e-7) fail_msg("%s", what);
+        if (!(fabs(json_number_value(got) - json_number_value(want)) <= 1e-7)) fail_msg("%s", what);
     } else if (json_is_object(want) && json_is_object(got)) {
         assert_int_equal(json_object_size(got), json_object_size(want));
         json_object_foreach((json_t *)want, name, value)
