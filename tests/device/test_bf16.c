@@ -20,6 +20,7 @@
 #include "../../device/host/product.h"
 #include "../../device/type.h"
 #include "amx_emulation.h"
+#include "bf16_emulation.h"
 #include "isas.h"
 #include "numbers.h"
 
@@ -198,6 +199,27 @@ static void test_conversions(void **state)
     for (int i = 0; i < 3; i++) assert_true(finite[i] == 0 && middle[i] == 0 && low[i] == 0);
 }
 
+/* The bits that tell a NaN from an infinity may all be among those that rounding drops; the sign
+ * stays. */
+static void test_every_nan_stays_one(void **state)
+{
+    (void)state;
+    enum { COUNT = 2 * 23 };
+    uint32_t bits[COUNT];
+    float    x[COUNT];
+    uint16_t rounded[COUNT], high[COUNT], finite[COUNT], middle[COUNT], low[COUNT];
+    for (int i = 0; i < COUNT; i++) bits[i] = (i % 2 ? 0xff800000 : 0x7f800000) | 1u << i % 23;
+    memcpy(x, bits, sizeof x);
+    bf16->narrow(x, COUNT, rounded);
+    bf16->split(x, COUNT, high, finite, middle, low);
+    for (int i = 0; i < COUNT; i++) {
+        assert_true(isnan(at(rounded, i)) && isnan(at(high, i)));
+        assert_int_equal(rounded[i] >> 15, i % 2);
+        assert_int_equal(high[i] >> 15, i % 2);
+        assert_true(isnan(cornu_bf16_to_float(cornu_bf16_from_float(x[i]))));
+    }
+}
+
 /* Every bf16 behind gates of every kind, against the product. */
 static void test_gates(void **state)
 {
@@ -295,6 +317,7 @@ static int with_isa(CornuIsa isa)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_conversions),
+        cmocka_unit_test(test_every_nan_stays_one),
         cmocka_unit_test(test_gates),
         /* of pairs alone */
         cmocka_unit_test(test_tile),
@@ -302,7 +325,7 @@ static int with_isa(CornuIsa isa)
         /* which AMX adds in another order */
         cmocka_unit_test(test_sums),
     };
-    const size_t count = isa < CORNU_F32_ISA_COUNT ? 2 : isa < CORNU_TESTED_ISA_COUNT ? 5 : 4;
+    const size_t count = isa < CORNU_F32_ISA_COUNT ? 3 : isa < CORNU_TESTED_ISA_COUNT ? 6 : 5;
     numbers_begin();
     if (isa_take(isa)) {
         bf16 = cornu__bf16();
@@ -326,6 +349,27 @@ static void test_emulated_amx_tile(void **state)
     skip();
 }
 
+static void test_emulated_bf16(void **state)
+{
+#if defined(__x86_64__)
+    bf16 = cornu__bf16();
+    p = &cornu__products_emulated_bf16;
+    test_tile(state);
+    test_outer(state);
+    test_sums(state);
+#else
+    (void)state;
+    print_message("only x86-64 has AVX512-BF16\n");
+    skip();
+#endif
+}
+
+static int with_emulated_bf16(void)
+{
+    static const struct CMUnitTest tests[] = { cmocka_unit_test(test_emulated_bf16) };
+    return cmocka_run_group_tests_name("emulated bf16", tests, NULL, NULL);
+}
+
 static int with_emulated_amx(void)
 {
     static const struct CMUnitTest tests[] = { cmocka_unit_test(test_emulated_amx_tile) };
@@ -334,7 +378,7 @@ static int with_emulated_amx(void)
 
 int main(void)
 {
-    int failed = with_emulated_amx();
+    int failed = with_emulated_bf16() + with_emulated_amx();
     for (int isa = 0; isa < CORNU_ISA_COUNT; isa++) failed += with_isa((CornuIsa)isa);
     return failed;
 }

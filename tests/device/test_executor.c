@@ -168,6 +168,65 @@ static void test_reductions_over_every_set_of_axes(void **state)
         }
 }
 
+/* Sums of i64 have all their digits, more than a double has. */
+static void test_sums_of_large_integers(void **state)
+{
+    (void)state;
+    CornuProgram *p = cornu_program_create();
+    CornuValue    x = input(p, cornu_type(CORNU_I64, 2, 2)), large = constant(p, CORNU_I64, 0x1p60);
+    x = op2(p, CORNU_OP_ADD, x, broadcast(p, large, cornu_shape(2, 2)));
+    output(p, reduce(p, CORNU_OP_REDUCE_SUM, x, 2), -1);
+    output(p, reduce(p, CORNU_OP_REDUCE_MAX, x, 2), -1);
+    Compiled made = compile(cpu[1], p);
+    set_input(&made, 0, (const int64_t[]){ 1, 2, -1, -4 });
+    run(&made);
+    int64_t got[2][2];
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(cornu_buffer_read(made.outputs[i], cornu_array(got[i], CORNU_I64, 2)),
+                         CORNU_OK);
+    const int64_t expected[2][2] = { { (INT64_C(1) << 61) + 3, (INT64_C(1) << 61) - 5 },
+                                     { (INT64_C(1) << 60) + 2, (INT64_C(1) << 60) - 1 } };
+    assert_memory_equal(got, expected, sizeof got);
+    release(&made);
+    cornu_program_free(p);
+}
+
+/* A NaN wins wherever it is, infinities are numbers: along rows and columns that are reduced in
+ * several pieces, the NaN being first, last or anywhere. */
+static void test_a_nan_is_the_largest(void **state)
+{
+    (void)state;
+    enum { MANY = 40000 };
+    static const int places[] = { 0, 1, 7, 1023, 4096, 20000, MANY - 2, MANY - 1 };
+    for (int dtype = 0; dtype < 2; dtype++)
+        for (int columns = 1; columns <= 3; columns += 2) {
+            CornuProgram *p = cornu_program_create();
+            CornuValue    x = input(p, cornu_type(CORNU_F32, MANY, columns));
+            if (dtype) x = convert(p, x, CORNU_BF16);
+            output(p, reduce(p, CORNU_OP_REDUCE_MAX, x, 1), -1);
+            output(p, reduce(p, CORNU_OP_REDUCE_MAX, x, 3), -1);
+            Compiled made = compile(cpu[1], p);
+            float   *numbers = calloc(MANY * (size_t)columns, sizeof *numbers);
+            for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+                float *at = &numbers[places[i] * columns + columns / 2];
+                *at = NAN;
+                numbers[(places[i] + 5) % MANY * columns + columns / 2] = INFINITY;
+                set_input(&made, 0, numbers);
+                run(&made);
+                int64_t count;
+                double *each = get_output(&made, 0, &count), *all = get_output(&made, 1, &count);
+                for (int c = 0; c < columns; c++)
+                    assert_true(c == columns / 2 ? isnan(each[c]) : each[c] == 0.0);
+                assert_true(isnan(all[0]));
+                free(each), free(all);
+                *at = numbers[(places[i] + 5) % MANY * columns + columns / 2] = 0.0f;
+            }
+            free(numbers);
+            release(&made);
+            cornu_program_free(p);
+        }
+}
+
 /* The first of the largest, where NaN is larger than all else; rows of few numbers and of many. */
 static void test_argmax_of_ties_and_nan(void **state)
 {
@@ -366,6 +425,8 @@ int main(void)
         cmocka_unit_test(test_conversions_saturate),
         cmocka_unit_test(test_broadcasts),
         cmocka_unit_test(test_reductions_over_every_set_of_axes),
+        cmocka_unit_test(test_sums_of_large_integers),
+        cmocka_unit_test(test_a_nan_is_the_largest),
         cmocka_unit_test(test_argmax_of_ties_and_nan),
         cmocka_unit_test(test_lookups),
         cmocka_unit_test(test_moving_elements),

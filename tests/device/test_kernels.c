@@ -419,7 +419,7 @@ static void check_unpooled(CornuOpId id, const Case *y, const Case *up, void *ma
     if (!joined) return;
     const size_t bytes = cornu_type_bytes(g.out_type[0]);
     void        *expected, *made[2] = { unset_memory(bytes) };
-    uint8_t     *index = up->in[1], kept = index[0];
+    uint8_t     *index = up->in[1];
     assert_int_equal(case_run(&g, 1, &expected), CORNU_OK);
     if (picks(&g, up)) {
         g.terms = (double)cornu_type_count(up->in_type[0]) / up->in_type[0].shape.extent[3];
@@ -434,9 +434,15 @@ static void check_unpooled(CornuOpId id, const Case *y, const Case *up, void *ma
         assert_int_equal(run_pooled(joined, &g, up, in, g.out_type, threads, made), CORNU_OK);
         assert_memory_equal(made[0], expected, bytes);
     }
-    index[0] = 255;
-    assert_int_equal(run_pooled(joined, &g, up, in, g.out_type, 2, made), CORNU_ERR_VALUE);
-    index[0] = kept;
+    /* the first element and the last, of the first image and the last, that no window has */
+    const int64_t last = cornu_type_count(up->in_type[1]) - 1;
+    for (int i = 0; i < 4; i++) {
+        const int64_t *size = up->attributes.window_grad.size;
+        uint8_t       *bad = &index[i % 2 ? last : 0], kept = *bad;
+        *bad = i / 2 ? 255 : (uint8_t)(size[0] * size[1]);
+        assert_int_equal(run_pooled(joined, &g, up, in, g.out_type, 2, made), CORNU_ERR_VALUE);
+        *bad = kept;
+    }
     cornu__release(expected);
     cornu__release(made[0]);
 }

@@ -189,6 +189,21 @@ static void test_what_is_put_together_is_made_there(void **state)
     }
 }
 
+/* What is put together row by row lies in pieces there, unless there is one row. */
+static void test_rows_are_put_together_by_a_step(void **state)
+{
+    (void)state;
+    for (int rows = 1; rows <= 2; rows++) {
+        CornuProgram *p = cornu_program_create();
+        CornuValue    x = input(p, cornu_type(CORNU_F32, rows, 16, 2));
+        CornuValue    in[2] = { op1(p, CORNU_OP_EXP, x), op1(p, CORNU_OP_TANH, x) };
+        CornuValue    joined = op(p, CORNU_OP_CONCAT, &(CornuAttributes){ .axis = { 1 } }, in, 2);
+        output(p, reduce(p, CORNU_OP_REDUCE_SUM, joined, 4), -1);
+        check(p, 1e-6, "rows put together");
+        cornu_program_free(p);
+    }
+}
+
 /* exp(x) is needed before and after the transpose, which therefore cannot be inside a
  * group. */
 static void test_groups_do_not_wait_for_themselves(void **state)
@@ -262,6 +277,103 @@ static void test_the_last_of_an_epilogue(void **state)
     }
 }
 
+/* x w + b and x w + b + c: the second bias is added after the first, not in place of it.
+ * With ones of (20, 4) by (4, 2) and 1 and 100 they are 5 and 105. */
+static void test_a_second_bias_is_added(void **state)
+{
+    (void)state;
+    enum { ROWS = 20 };
+    CornuProgram *p = cornu_program_create();
+    CornuValue    x = input(p, cornu_type(CORNU_F32, ROWS, 4));
+    CornuValue    w = input(p, cornu_type(CORNU_F32, 4, 2));
+    CornuValue    y = op(p, CORNU_OP_MATMUL, &(CornuAttributes){ .matmul = { .dtype = CORNU_F32 } },
+                         (CornuValue[]){ x, w }, 2);
+    for (int i = 0; i < 2; i++) {
+        CornuValue b = broadcast(p, input(p, cornu_type(CORNU_F32, 2)), cornu_shape(ROWS, 2));
+        y = op2(p, CORNU_OP_ADD, y, b);
+    }
+    output(p, op1(p, CORNU_OP_RELU, y), -1);
+    check(p, 2e-6, "two biases");
+    Compiled made = compile(cpu[1], p);
+    float    ones[ROWS * 4];
+    for (int i = 0; i < ROWS * 4; i++) ones[i] = 1;
+    for (int i = 0; i < 3; i++) set_input(&made, i, ones);
+    set_input(&made, 3, (const float[]){ 100, -100 });
+    run(&made);
+    int64_t count;
+    double *got = get_output(&made, 0, &count);
+    for (int64_t i = 0; i < count; i++) assert_true(got[i] == (i % 2 ? 0.0 : 105.0));
+    free(got);
+    release(&made);
+    cornu_program_free(p);
+}
+
+/* What stands between a kernel, its bias, activation and pool stays what it is for others that
+ * read it. */
+static void test_what_others_read_is_not_fused_away(void **state)
+{
+    (void)state;
+    const CornuAttributes matmul = { .matmul = { .dtype = CORNU_F32 } },
+                          conv = { .conv2d = { .dtype = CORNU_F32 } },
+                          window = { .window = { .size = { 2, 2 }, .strides = { 2, 2 } } };
+    for (int others = 0; others < 8; others++) {
+        CornuProgram *p = cornu_program_create();
+        CornuValue    in[2] = { input(p, cornu_type(CORNU_F32, 20, 30)),
+                                input(p, cornu_type(CORNU_F32, 30, 10)) };
+        CornuValue    b = broadcast(p, input(p, cornu_type(CORNU_F32, 10)), cornu_shape(20, 10));
+        CornuValue    y = op(p, CORNU_OP_MATMUL, &matmul, in, 2);
+        CornuValue    biased = op2(p, CORNU_OP_ADD, y, b);
+        CornuValue    z = op1(p, CORNU_OP_RELU, biased);
+        output(p, z, -1);
+        if (others & 1) output(p, op1(p, CORNU_OP_TANH, y), -1);
+        if (others & 2) output(p, op1(p, CORNU_OP_TANH, biased), -1);
+        if (others & 4) output(p, y, -1);
+        CornuValue images[2] = { input(p, cornu_type(CORNU_F32, 3, 8, 8, 4)),
+                                 input(p, cornu_type(CORNU_F32, 3, 3, 4, 16)) };
+        CornuValue map = op(p, CORNU_OP_CONV2D, &conv, images, 2);
+        output(p, op(p, CORNU_OP_MAX_POOL2D, &window, &map, 1), -1);
+        if (others & 1) output(p, op1(p, CORNU_OP_TANH, map), -1);
+        if (others & 4) output(p, map, -1);
+        check(p, 4e-6, "read by others");
+        cornu_program_free(p);
+    }
+}
+
+/* The signs of zeros: x - 0 is x, x - (-0) and x + 0 are not where x is -0. Which it is shows in
+ * 1 / y. */
+static void test_zeros_keep_their_signs(void **state)
+{
+    (void)state;
+    static const struct { CornuOpId id; double number; bool first; double expected; } cases[] = {
+        { CORNU_OP_SUBTRACT, 0.0, false, -INFINITY }, { CORNU_OP_SUBTRACT, -0.0, false, INFINITY },
+        { CORNU_OP_ADD, 0.0, false, INFINITY },       { CORNU_OP_ADD, 0.0, true, INFINITY },
+        { CORNU_OP_ADD, -0.0, false, -INFINITY },     { CORNU_OP_SUBTRACT, 0.0, true, INFINITY },
+        { CORNU_OP_MULTIPLY, 1.0, true, -INFINITY },  { CORNU_OP_MULTIPLY, -1.0, false, INFINITY },
+        { CORNU_OP_DIVIDE, 1.0, false, -INFINITY },   { CORNU_OP_MULTIPLY, 0.0, false, -INFINITY },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CornuProgram *p = cornu_program_create();
+        CornuValue    x = input(p, cornu_type(CORNU_F32, 3));
+        CornuValue    c = broadcast(p, constant(p, CORNU_F32, cases[i].number), cornu_shape(3));
+        CornuValue    one = broadcast(p, constant(p, CORNU_F32, 1.0), cornu_shape(3));
+        CornuValue    y = op2(p, cases[i].id, cases[i].first ? c : x, cases[i].first ? x : c);
+        output(p, op2(p, CORNU_OP_DIVIDE, one, y), -1);
+        for (int device = 0; device < 2; device++) {
+            Compiled made = compile(device ? cpu[0] : reference, p);
+            int64_t  count;
+            set_input(&made, 0, (const float[]){ -0.0f, -0.0f, -0.0f });
+            run(&made);
+            double *got = get_output(&made, 0, &count);
+            for (int k = 0; k < 3; k++)
+                if (got[k] != cases[i].expected)
+                    fail_msg("case %zu: 1 / y is %g, expected %g", i, got[k], cases[i].expected);
+            free(got);
+            release(&made);
+        }
+        cornu_program_free(p);
+    }
+}
+
 /* A relu's slope behind an input gradient is no kernel of its own; it stays one where others read
  * the slope or the gradient. */
 static void test_the_slope_behind_a_gradient(void **state)
@@ -325,14 +437,14 @@ static void test_shards_share_packed_weights(void **state)
 enum { TABLE_ROWS = 64, TABLE = 24, UNITS = 40, LOOKED_UP = 100 };
 
 /* The gradients of a lookup in E W by E, W and a bias, summed over shards; `watched`: a shard's own
- * one is fetched. */
-static CornuProgram *lookup_gradients(bool watched)
+ * one is fetched. `axes`: of the sum that is the bias's, 1, the rows. */
+static CornuProgram *lookup_gradients(bool watched, int64_t axes)
 {
     const CornuAttributes by_index = { .gather_grad = { TABLE_ROWS, CORNU_F32 } };
     const CornuAttributes by_e = { .matmul = { .transpose_b = 1, .dtype = CORNU_F32 } };
     const CornuAttributes by_w = { .matmul = { .transpose_a = 1, .dtype = CORNU_F32 } };
     const CornuAttributes pack = {
-        .pack = { 16, TABLE_ROWS * TABLE + TABLE * UNITS + UNITS },
+        .pack = { 16, TABLE_ROWS * TABLE + TABLE * UNITS + (axes == 1 ? UNITS : TABLE_ROWS) },
     };
     CornuProgram *p = cornu_program_create();
     CornuValue    e = input(p, cornu_type(CORNU_F32, TABLE_ROWS, TABLE));
@@ -345,7 +457,7 @@ static CornuProgram *lookup_gradients(bool watched)
     if (watched) output(p, g, -1);
     d[0] = op(p, CORNU_OP_MATMUL, &by_e, (CornuValue[]){ g, w }, 2);
     d[1] = op(p, CORNU_OP_MATMUL, &by_w, (CornuValue[]){ e, g }, 2);
-    d[2] = reshape(p, reduce(p, CORNU_OP_REDUCE_SUM, g, 1), cornu_shape(UNITS));
+    d[2] = reduce(p, CORNU_OP_REDUCE_SUM, g, axes);
     output(p, op1(p, CORNU_OP_ALL_REDUCE, op(p, CORNU_OP_PACK, &pack, d, 3)), -1);
     return p;
 }
@@ -373,7 +485,7 @@ static void test_sums_come_before_products(void **state)
         double      *sums[2];
         int64_t      count = 0;
         for (int watched = 0; watched < 2; watched++) {
-            CornuProgram *p = lookup_gradients(watched);
+            CornuProgram *p = lookup_gradients(watched, 1);
             Compiled      made = compile(device, p);
             set_inputs(&made, 7);
             run(&made);
@@ -388,6 +500,50 @@ static void test_sums_come_before_products(void **state)
         free(sums[1]);
         cornu_device_close(device);
     }
+}
+
+/* A sum over the columns needs all rows: then nothing is distributed. */
+static void test_sums_of_columns_need_all_rows(void **state)
+{
+    (void)state;
+    CornuDevice *device = cornu_device_open("cpu", .threads = 2, .shards = 4);
+    double      *sums[2];
+    int64_t      count = 0;
+    for (int watched = 0; watched < 2; watched++) {
+        CornuProgram *p = lookup_gradients(watched, 2);
+        Compiled      made = compile(device, p);
+        set_inputs(&made, 7);
+        run(&made);
+        sums[watched] = get_output(&made, watched, &count);
+        assert_int_equal(rows_of_products(&made), 2 * TABLE_ROWS);
+        release(&made);
+        cornu_program_free(p);
+    }
+    expect_close(sums[0], sums[1], count, 1e-6, "gradients", 2);
+    free(sums[0]);
+    free(sums[1]);
+    cornu_device_close(device);
+}
+
+/* exp(w) is read by every shard for the last time before each writes its part of what is gathered.
+ * Some may be there when others still read: its memory is not that of the parts, which are as
+ * large together. */
+static void test_what_other_shards_read_is_not_written(void **state)
+{
+    (void)state;
+    enum { SHARDS = 4, N = 1024 };
+    const CornuAttributes all = { .shards = { .size = SHARDS } };
+    CornuDevice  *device = cornu_device_open("cpu", .threads = 2, .shards = SHARDS);
+    CornuProgram *p = cornu_program_create();
+    CornuValue    w = op1(p, CORNU_OP_EXP, input(p, cornu_type(CORNU_F32, SHARDS, N))), x;
+    assert_int_equal(cornu_program_shard_input(p, cornu_type(CORNU_F32, SHARDS, N), &x), CORNU_OK);
+    CornuValue part = reduce(p, CORNU_OP_REDUCE_SUM, op2(p, CORNU_OP_MULTIPLY, x, w), 1);
+    output(p, op1(p, CORNU_OP_TANH, op(p, CORNU_OP_ALL_GATHER, &all, &part, 1)), -1);
+    setenv("CORNU_VERIFY", "1", 1);
+    Compiled made = compile(device, p);
+    release(&made);
+    cornu_program_free(p);
+    cornu_device_close(device);
 }
 
 /* Products of the same shapes by one matrix pack it once; those of other shapes for themselves. */
@@ -590,12 +746,18 @@ int main(void)
         cmocka_unit_test(test_counters_take_no_kernel_each),
         cmocka_unit_test(test_views_and_equal_ops_cost_nothing),
         cmocka_unit_test(test_what_is_put_together_is_made_there),
+        cmocka_unit_test(test_rows_are_put_together_by_a_step),
         cmocka_unit_test(test_groups_do_not_wait_for_themselves),
         cmocka_unit_test(test_dropout_drops_the_same_everywhere),
         cmocka_unit_test(test_the_last_of_an_epilogue),
+        cmocka_unit_test(test_a_second_bias_is_added),
+        cmocka_unit_test(test_what_others_read_is_not_fused_away),
+        cmocka_unit_test(test_zeros_keep_their_signs),
         cmocka_unit_test(test_the_slope_behind_a_gradient),
         cmocka_unit_test(test_shards_share_packed_weights),
         cmocka_unit_test(test_sums_come_before_products),
+        cmocka_unit_test(test_sums_of_columns_need_all_rows),
+        cmocka_unit_test(test_what_other_shards_read_is_not_written),
         cmocka_unit_test(test_equal_packs_are_one),
         cmocka_unit_test(test_sums_read_what_was_widened),
         cmocka_unit_test(test_sums_of_programs_of_any_size),

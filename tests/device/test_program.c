@@ -158,6 +158,13 @@ static void equal_programs_hash_alike(void **state)
     b->outputs[1].alias = -1;
     assert_false(cornu_program_equal(a, b));
     assert_true(cornu_program_hash(a) != cornu_program_hash(b));
+    b->outputs[1].alias = 1;
+    b->values[b->inputs[0]].varies = true;   /* each shard is fed its own */
+    assert_false(cornu_program_equal(a, b));
+    assert_true(cornu_program_hash(a) != cornu_program_hash(b));
+    b->values[b->inputs[0]].varies = false;
+    assert_true(cornu_program_equal(a, b));
+    assert_true(cornu_program_hash(a) == cornu_program_hash(b));
     cornu_program_free(a);
     cornu_program_free(b);
     cornu_program_free(c);

@@ -73,6 +73,37 @@ static void folds_are_dealt_over_the_arrays(void **state)
     assert_true(cornu_tpu_cycles(huge, 128, 128, 1).padded_macs == INT64_MAX);
 }
 
+/* Arrays that take different parts of K for the same 128 columns leave as many sums of (M, N),
+ * which the vector unit adds to one, in each pass: of 16 x 512 x 128 the two arrays of a v3
+ * replica leave two, so 16 x 128 additions, the eight of a v4 replica the four that there are parts
+ * of K. 384 columns leave each of three parts; 1024 keep all eight arrays. */
+static void parts_of_a_sum_are_added(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *profile;
+        int64_t     k, n, additions;
+        int         passes;
+    } table[] = {
+        { "v2-8", 512, 128, 0, 1 },          { "v3-8", 512, 128, 2048, 1 },
+        { "v4-8", 512, 128, 3 * 2048, 1 },   { "v4-8", 512, 384, 2 * 3 * 2048, 1 },
+        { "v4-8", 512, 1024, 0, 1 },         { "v4-8", 128, 128, 0, 1 },
+        { "v3-8", 512, 128, 6 * 2048, 6 },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        CornuProgram *p = cornu_program_create();
+        CornuValue    x = input(p, cornu_type(CORNU_F32, 16, table[i].k));
+        output(p, op2(p, CORNU_OP_MATMUL, x, input(p, cornu_type(CORNU_F32, table[i].k,
+                                                                 table[i].n))), -1);
+        CornuTpuModel *model = cornu_tpu_model(p, .profile = cornu_tpu_profile(table[i].profile),
+                                               .passes = table[i].passes);
+        assert_non_null(model);
+        assert_int_equal(model->vector_ops, table[i].additions);
+        cornu_tpu_model_free(model);
+        cornu_program_free(p);
+    }
+}
+
 /* ---- VMEM ---- */
 
 /* Of 16 MiB, two tiles leave 16,711,680 bytes, and a row takes 2 x 128 + 4 x 128 = 768 of them:
@@ -565,6 +596,36 @@ static void collectives_and_infeed_follow_from_the_program(void **state)
 }
 
 /*
+ * 1000 numbers of each of 8 shards, 4000 bytes, are summed, each shard having 500 bytes of the sum,
+ * and these are gathered. Each is half an all_reduce of 4000 bytes, on a v2-8
+ *     in the chip      3 x 4000 / 716 GB/s              = 0.01676 us
+ *     ring of 4        2 x 4000 / 124 GB/s x 3 / 4      = 0.04839 us, and 4 hops of 1 us
+ * whichever of their ends is the whole.
+ */
+static void scatter_and_gather_are_halves(void **state)
+{
+    (void)state;
+    CornuProgram         *p = cornu_program_create();
+    const CornuAttributes all = { .shards = { .size = 8 } };
+    CornuValue            x;
+    cornu_program_shard_input(p, cornu_type(CORNU_F32, 1000), &x);
+    x = op(p, CORNU_OP_REDUCE_SCATTER, &all, &x, 1);
+    x = op1(p, CORNU_OP_RELU, x);
+    output(p, op(p, CORNU_OP_ALL_GATHER, &all, &x, 1), -1);
+    CornuExecutable *executable = compiled(p, "tpu", 8);
+    CornuTpuModel   *model = cornu_tpu_model(.executable = executable);
+    assert_non_null(model);
+    for (int i = 0; i < 2; i++) {
+        const CornuTpuOp *half = op_called(model, executable, i ? "all_gather" : "reduce_scatter");
+        assert_int_equal(half->link_bytes, 2000);
+        assert_near(half->links_s, 4.06515e-6 / 2, 1e-5);
+    }
+    assert_int_equal(model->link_bytes, 4000);
+    cornu_tpu_model_free(model);
+    cornu_device_close(open_device);
+}
+
+/*
  * 93,322 weights, 373,288 bytes, on a v2-8:
  *     in the chip      3 x 373,288 / 716 GB/s           = 1.564 us
  *     ring of 4        2 x 373,288 / 124 GB/s x 3 / 4   = 4.516 us, and 4 hops of 1 us
@@ -688,6 +749,27 @@ static void shakespeare_stays_below_its_published_time(void **state)
 
 /* ---- Settings ---- */
 
+/* The infeed runs beside the step: the longer of both counts. On a v2-8, 4 chips are fed 60 GB in a
+ * second. */
+static void the_step_takes_the_longer_of_infeed_and_device(void **state)
+{
+    (void)state;
+    CornuProgram  *p = mnist_step(128);
+    CornuTpuModel *little = cornu_tpu_model(p, .infeed_bytes = 60);
+    CornuTpuModel *much = cornu_tpu_model(p, .infeed_bytes = INT64_C(60000000000));
+    assert_non_null(little);
+    assert_non_null(much);
+    assert_near(little->infeed_s, 1e-9, 1e-12);
+    assert_true(little->device_s > 1e-9 && little->device_s < 1.0);
+    assert_true(little->step_s == little->device_s + little->dispatch_s);
+    assert_near(much->infeed_s, 1.0, 1e-12);
+    assert_true(much->step_s == much->infeed_s + much->dispatch_s);
+    assert_int_equal(much->bound, CORNU_TPU_BOUND_INFEED);
+    cornu_tpu_model_free(little);
+    cornu_tpu_model_free(much);
+    cornu_program_free(p);
+}
+
 static void dispatch_is_shared_by_the_iterations_of_a_loop(void **state)
 {
     (void)state;
@@ -773,6 +855,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cycles_are_those_of_the_worked_table),
         cmocka_unit_test(folds_are_dealt_over_the_arrays),
+        cmocka_unit_test(parts_of_a_sum_are_added),
         cmocka_unit_test(rows_are_cut_into_blocks_that_fit),
         cmocka_unit_test(every_product_fits_in_every_profile),
         cmocka_unit_test(a_core_without_room_is_refused),
@@ -787,10 +870,12 @@ int main(void)
         cmocka_unit_test(fused_ops_meet_on_the_chip),
         cmocka_unit_test(a_batch_norm),
         cmocka_unit_test(collectives_and_infeed_follow_from_the_program),
+        cmocka_unit_test(scatter_and_gather_are_halves),
         cmocka_unit_test(gradients_meet_on_a_ring),
         cmocka_unit_test(mnist_stays_below_its_published_time),
         cmocka_unit_test(fashion_stays_below_its_published_time),
         cmocka_unit_test(shakespeare_stays_below_its_published_time),
+        cmocka_unit_test(the_step_takes_the_longer_of_infeed_and_device),
         cmocka_unit_test(dispatch_is_shared_by_the_iterations_of_a_loop),
         cmocka_unit_test(newer_profiles_are_faster),
         cmocka_unit_test(settings_out_of_range_are_refused),

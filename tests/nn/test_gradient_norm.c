@@ -142,6 +142,27 @@ static void groups_are_taken_together(void **state)
     cornu_device_close(device);
 }
 
+/* The gradients of the first step are infinite under a scaled loss, which itself is finite. */
+static void steps_that_are_passed_over_do_not_count(void **state)
+{
+    (void)state;
+    const Case   c = { .device = "cpu", .shards = 1 };
+    CornuDevice *device = open_device(&c);
+    make_data();
+    CornuModel *model = linear(&c, device, cornu_loss_scale_optimizer(
+        cornu_sgd(.learning_rate = CORNU_ZERO)), true);
+    for (int i = 0; i < BATCH * OUT; i++) y[i] = 1e18f;
+    for (int i = 0; i < BATCH * IN; i++) x[i] = 1e18f;
+    CornuHistory *history = fit(model, NULL);
+    const double  got = cornu_history_get(history, "gradient_norm", 0);
+    const double  want = (sqrt(squares(BATCH, BATCH)) +
+                          sqrt(squares(2 * BATCH, ROWS - 2 * BATCH))) / (STEPS - 1);
+    if (!(fabs(got - want) <= 1e-5 * want)) fail_msg("%.9g, expected %.9g", got, want);
+    cornu_history_free(history);
+    cornu_model_free(model);
+    cornu_device_close(device);
+}
+
 /* In the logs of training, not in those of evaluation. */
 static void it_is_logged(void **state)
 {
@@ -201,6 +222,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_is_that_of_the_gradients),
         cmocka_unit_test(groups_are_taken_together),
+        cmocka_unit_test(steps_that_are_passed_over_do_not_count),
         cmocka_unit_test_setup_teardown(it_is_logged, files_begin, files_end),
         cmocka_unit_test(it_needs_an_optimizer_that_is_built),
     };

@@ -216,6 +216,44 @@ static void labels_are_signed_by_the_batch(void **state)
     cornu_device_close(device);
 }
 
+/* Predictions of 1/2 for labels of 1: 1 - 2 n/2 / (n + n/2) = 1/3 for any n rows, also in a last
+ * batch of fewer, whose other rows have predictions of 1/2, too. */
+static void rows_that_are_none_overlap_nothing(void **state)
+{
+    (void)state;
+    float x[6] = { 0 }, y[6] = { 1, 1, 1, 1, 1, 1 };
+    for (int shards = 1; shards <= 2; shards++) {
+        double       value;
+        CornuDevice *device = cornu_device_open("cpu", .shards = shards);
+        CornuModel  *model = cornu_sequential();
+        cornu_model_add(model, cornu_activation(CORNU_SIGMOID));
+        expect_ok(cornu_compile(model, .device = device, .loss = cornu_dice()));
+        expect_ok(cornu_evaluate(model, .x = cornu_array(x, CORNU_F32, 6, 1),
+                                 .y = cornu_array(y, CORNU_F32, 6, 1), .batch_size = 4,
+                                 .results = &value, .verbose = CORNU_SILENT));
+        assert_float_equal(value, 1.0 / 3.0, 1e-6);
+        cornu_model_free(model);
+        cornu_device_close(device);
+    }
+}
+
+/* The mean of no values is 0, as in Keras. */
+static void a_batch_without_labels_is_0(void **state)
+{
+    (void)state;
+    float   p[] = { 0.25f, 0.75f, 0.5f, 0.5f };
+    uint8_t y[] = { 1, 1 };
+    for (int reduction = CORNU_MEAN; reduction <= CORNU_MEAN_WITH_SAMPLE_WEIGHT; reduction++) {
+        double      value;
+        CornuModel *model = identity(NULL, cornu_sparse_categorical_crossentropy(
+            .ignore_class = 1, .reduction = (CornuReduction)reduction));
+        expect_ok(cornu_test_on_batch(model, cornu_array(p, CORNU_F32, 2, 2),
+                                      cornu_array(y, CORNU_U8, 2), &value));
+        assert_float_equal(value, 0, 0);
+        cornu_model_free(model);
+    }
+}
+
 /* ---- Names and mistakes ---- */
 
 static void names_are_keras(void **state)
@@ -294,6 +332,8 @@ int main(void)
         cmocka_unit_test(values_and_gradients),
         cmocka_unit_test(reductions_and_weights),
         cmocka_unit_test(labels_are_signed_by_the_batch),
+        cmocka_unit_test(rows_that_are_none_overlap_nothing),
+        cmocka_unit_test(a_batch_without_labels_is_0),
         cmocka_unit_test(names_are_keras),
         cmocka_unit_test(mistakes_are_named),
     };

@@ -72,6 +72,61 @@ static void run_loss(Golden *golden, const char *name, const json_t *settings, C
     cornu_loss_free(loss);
 }
 
+/* The values of the loss for each row; frees the loss. */
+static void row_values(CornuLoss *loss, CornuArray labels, CornuArray predictions, float *values)
+{
+    CornuDevice *device = cornu_device_open("cpu");
+    CornuGraph  *graph = cornu_graph_create(device);
+    CornuTensor *in = cornu_graph_input(graph, predictions.type);
+    CornuTensor *target = cornu_graph_input(graph, labels.type);
+    CornuTensor *each = loss->call(loss, target, in), *d;
+    expect_ok(cornu_gradients(cornu_op_sum(each), &in, 1, &d));
+    expect_ok(cornu_graph_feed(in, predictions));
+    expect_ok(cornu_graph_feed(target, labels));
+    float      gradients[16];
+    CornuArray to[2] = { cornu_array_from(values, cornu_tensor_type(each)),
+                         cornu_array_from(gradients, predictions.type) };
+    expect_ok(cornu_run(graph, (CornuTensor *[]){ each, d }, 2, to));
+    for (int64_t i = 0; i < cornu_type_count(predictions.type); i++)
+        assert_true(isfinite(gradients[i]));
+    cornu_graph_free(graph);
+    cornu_loss_free(loss);
+    cornu_device_close(device);
+}
+
+/* -1 is no class of labels that are bytes: none is ignored, 0 and 255 least of all. */
+static void ignored_classes_of_bytes(void **state)
+{
+    (void)state;
+    uint8_t in[] = { 0, 1, 255 };
+    for (int64_t ignored = -1; ignored <= 1; ignored++) {
+        CornuLoss   *loss = cornu_sparse_categorical_crossentropy(
+            .ignore_class = ignored ? ignored : CORNU_ZERO);
+        CornuDevice *device = cornu_device_open("cpu");
+        CornuGraph  *graph = cornu_graph_create(device);
+        CornuTensor *labels = cornu_graph_input(graph, cornu_type(CORNU_U8, 3));
+        CornuTensor *p = cornu_op_constant(graph, cornu_type(CORNU_F32, 3, 2), 0.5);
+        CornuTensor *counts = loss->mask(loss, labels, p);
+        bool         out[3];
+        expect_ok(cornu_graph_feed(labels, cornu_array(in, CORNU_U8, 3)));
+        expect_ok(cornu_run(graph, &counts, 1, (CornuArray[]){ cornu_array(out, CORNU_BOOL, 3) }));
+        for (int i = 0; i < 3; i++) assert_int_equal(out[i], in[i] != ignored);
+        cornu_graph_free(graph);
+        cornu_loss_free(loss);
+        cornu_device_close(device);
+    }
+}
+
+/* A vector of zeros has no direction: it is similar to none, and that can be differentiated. */
+static void zeros_have_no_direction(void **state)
+{
+    (void)state;
+    float labels[] = { 0, 0, 3, 4, 3, 4 }, p[] = { 1, 2, 0, 0, 6, 8 }, values[3];
+    row_values(cornu_cosine_similarity(), cornu_array(labels, CORNU_F32, 3, 2),
+               cornu_array(p, CORNU_F32, 3, 2), values);
+    for (int i = 0; i < 3; i++) assert_float_equal(values[i], i == 2 ? -1 : 0, 1e-6);
+}
+
 static void losses_match_keras(void **state)
 {
     (void)state;
@@ -173,6 +228,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(losses_match_keras),
+        cmocka_unit_test(ignored_classes_of_bytes),
+        cmocka_unit_test(zeros_have_no_direction),
         cmocka_unit_test(metrics_match_keras),
         cmocka_unit_test(names_are_refused_with_the_nearest),
     };

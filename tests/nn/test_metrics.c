@@ -331,6 +331,35 @@ static void states_can_be_read(void **state)
     cornu_model_free(model);
 }
 
+/* Of a threshold between 0.4 and 0.6 half of the labels of 1 and of 0 are right, above 0.6 half of
+ * the ones and all zeros, below 0.4 all ones and half of the zeros. A value that is just reached is
+ * reached; what nothing reaches is 0. */
+static void a_constraint_may_be_just_met(void **state)
+{
+    (void)state;
+    float labels[] = { 1, 1, 0, 0 }, p[] = { 0.9f, 0.4f, 0.6f, 0.1f };
+    const struct { CornuMetric *metric; double expected; } cases[] = {
+        { cornu_specificity_at_sensitivity(0.5, 21), 1.0 },
+        { cornu_specificity_at_sensitivity(0.51, 21), 0.5 },
+        { cornu_sensitivity_at_specificity(0.5, 21), 1.0 },
+        { cornu_sensitivity_at_specificity(0.51, 21), 0.5 },
+        { cornu_precision_at_recall(0.5, 21), 1.0 },
+        { cornu_precision_at_recall(1.0, 21), 2.0 / 3.0 },
+        { cornu_recall_at_precision(2.0 / 3.0, 21), 1.0 },
+        { cornu_recall_at_precision(1.0, 21), 0.5 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CornuModel *model = compiled(cases[i].metric);
+        double      got;
+        expect_ok(cornu_test_on_batch(model, cornu_array(p, CORNU_F32, 4, 1),
+                                      cornu_array(labels, CORNU_F32, 4, 1)));
+        expect_ok(cornu_model_metric_result(model, 1, &got, 1));
+        if (!(fabs(got - cases[i].expected) <= 1e-12))
+            fail_msg("case %zu is %.9g, expected %.9g", i, got, cases[i].expected);
+        cornu_model_free(model);
+    }
+}
+
 static void expect_refusal(CornuMetric *metric, CornuArray x, CornuArray y, const char *part)
 {
     CornuModel *model = compiled(metric);
@@ -390,6 +419,7 @@ int main(void)
         cmocka_unit_test(numbers_beyond_0_and_1_are_held_there),
         cmocka_unit_test(gains_of_recall_are_not_below_0),
         cmocka_unit_test(states_can_be_read),
+        cmocka_unit_test(a_constraint_may_be_just_met),
         cmocka_unit_test(mistakes_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

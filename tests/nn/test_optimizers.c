@@ -253,6 +253,41 @@ static void match_keras_on_the_tpu(void **state)
     run_optimizers("tpu", SHARDS);
 }
 
+/* A gradient whose norm is not a number must not be clipped to zeros unseen: all weights tell of
+ * it, in a global norm those without such a gradient, too. */
+static void clipping_hides_no_infinity(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        CornuDevice    *device = cornu_device_open("cpu");
+        CornuGraph     *graph = cornu_graph_create(device);
+        CornuOptimizer *optimizer =
+            kind == 2 ? cornu_sgd(.learning_rate = 1, .clipnorm = 2)
+                      : cornu_sgd(.learning_rate = 1, .global_clipnorm = 2);
+        const float    sources[2] = { kind ? NAN : INFINITY, 1 };
+        CornuVariable *w[2];
+        CornuTensor   *g[2];
+        for (int i = 0; i < 2; i++) {
+            w[i] = cornu_variable_create(device, cornu_type(CORNU_F32, 1), "w");
+            g[i] = cornu_graph_input(graph, cornu_type(CORNU_F32, 1));
+            expect_ok(cornu_graph_feed(g[i], cornu_array((void *)&sources[i], CORNU_F32, 1)));
+        }
+        expect_ok(cornu_optimizer_build(optimizer, w, 2));
+        expect_ok(cornu_optimizer_apply(optimizer, graph, g));
+        expect_ok(cornu_run(graph, NULL, 0, NULL));
+        for (int i = 0; i < 2; i++) {
+            float got;
+            expect_ok(cornu_variable_read(w[i], cornu_array(&got, CORNU_F32, 1)));
+            if (kind == 2 && i == 1) assert_float_equal(got, -1, 0);
+            else assert_true(isnan(got));
+            cornu_variable_free(w[i]);
+        }
+        cornu_graph_free(graph);
+        cornu_optimizer_free(optimizer);
+        cornu_device_close(device);
+    }
+}
+
 /* ---- In models ---- */
 
 /* A step whose gradients are not finite counts for nothing: neither for averages, accumulated
@@ -574,6 +609,7 @@ int main(void)
         cmocka_unit_test(match_keras_on_the_reference),
         cmocka_unit_test(match_keras_on_the_cpu),
         cmocka_unit_test(match_keras_on_the_tpu),
+        cmocka_unit_test(clipping_hides_no_infinity),
         cmocka_unit_test(faulty_steps_leave_all_as_it_was),
         cmocka_unit_test(states_go_to_files_and_back),
         cmocka_unit_test(constructors_refuse),

@@ -229,6 +229,33 @@ static void gates_drop_by_themselves(void **state)
     }
 }
 
+/* Of x = 1 and weights of 1, h = d then d + r d with the factors d of the input and r of the state,
+ * each 0 or 2: where the input is kept the state is sometimes dropped. */
+static void input_and_state_drop_apart(void **state)
+{
+    (void)state;
+    static float y[MANY][3];
+    CornuDevice *device = expect_device("cpu");
+    CornuModel  *model = cornu_sequential(.input_shape = { 3, 1 });
+    int          kept = 0, dropped = 0;
+    cornu_model_add(model, cornu_simple_rnn(1, .activation = CORNU_LINEAR, .no_bias = true,
+                                            .kernel_initializer = CORNU_ONES,
+                                            .recurrent_initializer = CORNU_ONES, .dropout = 0.5,
+                                            .recurrent_dropout = 0.5, .return_sequences = true));
+    expect_ok(cornu_compile(model, .device = device));
+    run_dropout(model, true, device, y);
+    for (int b = 0; b < MANY; b++) {
+        if (y[b][0] == 0.0f) continue;
+        assert_float_equal(y[b][0], 2, 1e-6);
+        if (y[b][1] == 2.0f) dropped++;
+        else kept += y[b][1] == 6.0f;
+    }
+    /* half of the rows, each with an even chance */
+    assert_true(kept + dropped > MANY / 4 && kept > MANY / 8 && dropped > MANY / 8);
+    cornu_model_free(model);
+    cornu_device_close(device);
+}
+
 /* ---- Names, files ---- */
 
 static CornuModel *all_kinds(void)
@@ -649,6 +676,7 @@ int main(void)
         cmocka_unit_test(states_keep_to_their_rows),
         cmocka_unit_test(dropout_keeps_its_mask_over_time),
         cmocka_unit_test(gates_drop_by_themselves),
+        cmocka_unit_test(input_and_state_drop_apart),
         cmocka_unit_test(names_are_those_of_keras),
         cmocka_unit_test(the_forget_gate_is_open_at_first),
         cmocka_unit_test_setup_teardown(files_hold_sequences, files_begin, files_end),

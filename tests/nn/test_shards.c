@@ -191,6 +191,65 @@ static void synchronized_statistics_are_the_batch(void **state)
     }
 }
 
+/* A batch without rows, which a layer may be called with, has no statistics: those that were stay. */
+static void no_rows_move_no_statistics(void **state)
+{
+    (void)state;
+    CornuDevice *device = made(cornu_device_open("cpu", .shards = 2));
+    CornuLayer  *layer = made(cornu_batch_normalization(.momentum = 0.5));
+    expect_ok(cornu_layer_build(layer, cornu_shape(CORNU_NONE, 3)));
+    expect_ok(cornu_layer_move(layer, device));
+    CornuGraph  *graph = made(cornu_graph_create(device));
+    CornuCall    call = { .graph = graph, .training = true };
+    call.count = cornu_graph_shard_input(graph, cornu_scalar(CORNU_I64));
+    CornuTensor *x = cornu_op_constant(graph, cornu_type(CORNU_F32, 4, 3), 5);
+    CornuTensor *y = made(cornu_layer_call(layer, &call, x));
+    for (int64_t rows = 0; rows <= 4; rows += 4) {
+        float   seen[3], out[2 * 4 * 3];
+        int64_t counts[2] = { rows, 0 };
+        expect_ok(cornu_graph_feed(call.count, cornu_array(counts, CORNU_I64, 2)));
+        CornuArray to = cornu_array(out, CORNU_F32, 2, 4, 3);
+        expect_ok(cornu_run(graph, &y, 1, &to));
+        expect_ok(cornu_weight_read(layer->weights[2], cornu_array(seen, CORNU_F32, 3)));
+        for (int k = 0; k < 3; k++) assert_float_equal(seen[k], rows ? 2.5 : 0, 0);
+        expect_ok(cornu_weight_read(layer->weights[3], cornu_array(seen, CORNU_F32, 3)));
+        for (int k = 0; k < 3; k++) assert_float_equal(seen[k], rows ? 0.5 : 1, 0);
+    }
+    cornu_graph_free(graph);
+    cornu_layer_free(layer);
+    cornu_device_close(device);
+}
+
+/* Features that do not vary: the mean of their squares less the square of their mean is, rounded,
+ * as often below 0 as above, and such a variance has no square root. What remains is rounding: of
+ * the mean, 2^-22 of it, times 1 / sqrt(epsilon) at most, 32. */
+static void constant_features_have_no_negative_variance(void **state)
+{
+    (void)state;
+    enum { N = 64, MANY = 12 };
+    static float x[MANY][N], y[MANY][N], learned[N];
+    CornuDevice *device = made(cornu_device_open("cpu", .shards = 4));
+    CornuModel  *model = made(cornu_sequential(.input_shape = { N }));
+    for (int i = 0; i < MANY * N; i++) x[i / N][i % N] = 1000.0f + 0.37f * (float)(i % N);
+    cornu_model_add(model, cornu_batch_normalization(.momentum = 0.5, .synchronized = true));
+    expect_ok(cornu_compile(model, .loss = CORNU_MEAN_SQUARED_ERROR, .device = device,
+                            .optimizer = cornu_sgd(.learning_rate = 1e-6)));
+    expect_ok(cornu_train_on_batch(model, cornu_array(x, CORNU_F32, MANY, N),
+                                   cornu_array(y, CORNU_F32, MANY, N), NULL));
+    for (int i = 0; i < cornu_model_weight_count(model); i++) {   /* gamma, beta, mean, variance */
+        expect_ok(cornu_weight_read(cornu_model_weight(model, i),
+                                    cornu_array(learned, CORNU_F32, N)));
+        for (int k = 0; k < N; k++) {
+            const double expected = i == 0 ? 1 : i == 1 ? 0 : i == 2 ? (double)x[0][k] / 2 : 0.5;
+            const double near = i == 0 || i == 1 ? 1e-3 : i == 2 ? 1e-3 : 0.5;
+            if (!(fabs((double)learned[k] - expected) <= near) || (i == 3 && learned[k] < 0.5f))
+                fail_msg("weight %d[%d] is %g, expected %g", i, k, (double)learned[k], expected);
+        }
+    }
+    cornu_model_free(model);
+    cornu_device_close(device);
+}
+
 static void rows_are_dealt_evenly(void **state)
 {
     (void)state;
@@ -229,6 +288,8 @@ int main(void)
         cmocka_unit_test(bits_do_not_depend_on_threads),
         cmocka_unit_test(shards_without_rows_leave_statistics_alone),
         cmocka_unit_test(synchronized_statistics_are_the_batch),
+        cmocka_unit_test(no_rows_move_no_statistics),
+        cmocka_unit_test(constant_features_have_no_negative_variance),
         cmocka_unit_test(rows_are_dealt_evenly),
         cmocka_unit_test(more_shards_than_rows_are_refused),
     };

@@ -102,6 +102,10 @@ static void variables_change_once_per_run(void **state)
     assert_int_equal(cornu_run(graph, NULL, 0, NULL), CORNU_OK);
     assert_int_equal(cornu_variable_get(a, &value), CORNU_OK);
     assert_float_equal(value, -1, 0);
+    assert_int_equal(cornu_assign(a, cornu_op_constant_like(old, 7.0)), CORNU_OK);
+    assert_int_equal(cornu_run(graph, NULL, 0, NULL), CORNU_OK); /* the same call as before */
+    assert_int_equal(cornu_variable_get(a, &value), CORNU_OK);
+    assert_float_equal(value, 7, 0);
     cornu_graph_free(graph);
     cornu_variable_free(a);
     cornu_variable_free(b);
@@ -255,6 +259,93 @@ static void gradients_refuse_what_is_no_loss(void **state)
     cornu_graph_free(graph);
 }
 
+/* Runs the gradients of the sum of weights y, in double; `d` has room for six elements of each. */
+static void run_gradients(CornuTensor *y, const double *weights, CornuTensor *const *x, int count,
+                          double (*d)[6])
+{
+    CornuTensor *w = cornu_graph_input(cornu_tensor_graph(y), cornu_tensor_type(y)), *made[2];
+    CornuArray   to[2];
+    expect_ok(cornu_graph_feed(w, cornu_array_from((void *)weights, cornu_tensor_type(y))));
+    expect_ok(cornu_gradients(cornu_op_sum(cornu_op_multiply(y, w)), x, count, made));
+    for (int i = 0; i < count; i++) to[i] = cornu_array_from(d[i], cornu_tensor_type(x[i]));
+    expect_ok(cornu_run(cornu_tensor_graph(y), made, count, to));
+}
+
+/* Where differences tell nothing: equal maxima share the gradient, as in JAX, and so do equal
+ * operands of a maximum. */
+static void ties_share_the_gradient(void **state)
+{
+    CornuGraph  *graph = cornu_graph_create(*state);
+    CornuTensor *x[2] = { cornu_graph_input(graph, cornu_type(CORNU_F64, 2, 3)) };
+    double       in[6] = { 1, 5, 5, 2, 5, 0 }, d[2][6];
+    expect_ok(cornu_graph_feed(x[0], cornu_array(in, CORNU_F64, 2, 3)));
+    run_gradients(cornu_op_reduce_max(x[0], 2, false), (double[]){ 3, 7 }, x, 1, d);
+    assert_memory_equal(d[0], ((double[]){ 0, 1.5, 1.5, 0, 7, 0 }), sizeof d[0]);
+    /* 5 three times among all, its axes kept or not */
+    for (int keep = 0; keep < 2; keep++) {
+        run_gradients(cornu_op_reduce_max(x[0], CORNU_ALL_AXES, keep), (double[]){ 6 }, x, 1, d);
+        assert_memory_equal(d[0], ((double[]){ 0, 2, 2, 0, 2, 0 }), sizeof d[0]);
+    }
+    x[1] = cornu_graph_input(graph, cornu_type(CORNU_F64, 2, 3));
+    expect_ok(cornu_graph_feed(x[1], cornu_array(((double[]){ 2, 5, 4, 2, 6, 0 }), CORNU_F64, 2,
+                                                 3)));
+    const double weights[] = { 1, 2, 3, 4, 5, 6 };
+    run_gradients(cornu_op_maximum(x[0], x[1]), weights, x, 2, d);
+    assert_memory_equal(d[0], ((double[]){ 0, 1, 3, 2, 0, 3 }), sizeof d[0]);
+    assert_memory_equal(d[1], ((double[]){ 1, 1, 0, 2, 5, 3 }), sizeof d[1]);
+    run_gradients(cornu_op_minimum(x[0], x[1]), weights, x, 2, d);
+    assert_memory_equal(d[0], ((double[]){ 1, 1, 0, 2, 5, 3 }), sizeof d[0]);
+    assert_memory_equal(d[1], ((double[]){ 0, 1, 3, 2, 0, 3 }), sizeof d[1]);
+    cornu_graph_free(graph);
+}
+
+/* a^b by b is y log(a), which is 0, not 0 times minus infinity, where a is 0; and 0 where a is
+ * negative, which has no logarithm. By a it is b a^(b - 1). */
+static void powers_of_zero_and_below(void **state)
+{
+    CornuGraph  *graph = cornu_graph_create(*state);
+    CornuTensor *x[2];
+    double       in[2][4] = { { 0, 0, -2, 2 }, { 2, 1, 2, 3 } }, d[2][6];
+    for (int i = 0; i < 2; i++) {
+        x[i] = cornu_graph_input(graph, cornu_type(CORNU_F64, 4));
+        expect_ok(cornu_graph_feed(x[i], cornu_array(in[i], CORNU_F64, 4)));
+    }
+    run_gradients(cornu_op_power(x[0], x[1]), (double[]){ 1, 1, 1, 2 }, x, 2, d);
+    const double by_a[] = { 0, 1, -4, 24 }, by_b[] = { 0, 0, 0, 16 * log(2) };
+    for (int i = 0; i < 4; i++) {
+        assert_float_equal(d[0][i], by_a[i], 0);
+        assert_float_equal(d[1][i], by_b[i], 1e-14);
+    }
+    cornu_graph_free(graph);
+}
+
+/* 301 ones, a number that bf16 rounds to 300: sums over what was narrowed from f32, by index, over
+ * what a broadcast repeats and in a product, stay f32. */
+static void gradients_of_what_was_narrowed_are_f32(void **state)
+{
+    (void)state;
+    CornuDevice *cpu = cornu_device_open("cpu");
+    CornuGraph  *graph = cornu_graph_create(cpu);
+    CornuTensor *x[3], *narrow[3], *sums[3], *d[3];
+    for (int i = 0; i < 3; i++) {
+        x[i] = cornu_graph_input(graph, cornu_type(CORNU_F32, 1, 1));
+        narrow[i] = cornu_op_convert(x[i], CORNU_BF16);
+    }
+    const CornuType numbers = cornu_type(CORNU_I32, 301), ones = cornu_type(CORNU_BF16, 301, 1);
+    CornuTensor    *y[3] = { cornu_op_gather(narrow[0], cornu_op_constant(graph, numbers, 0)),
+                             cornu_op_broadcast(narrow[1], ones.shape),
+                             cornu_op_matmul(cornu_op_constant(graph, ones, 1), narrow[2]) };
+    for (int i = 0; i < 3; i++) sums[i] = cornu_op_sum(cornu_op_convert(y[i], CORNU_F32));
+    expect_ok(cornu_gradients(cornu_op_add(cornu_op_add(sums[0], sums[1]), sums[2]), x, 3, d));
+    float      got[3];
+    CornuArray to[3];
+    for (int i = 0; i < 3; i++) to[i] = cornu_array(&got[i], CORNU_F32, 1, 1);
+    expect_ok(cornu_run(graph, d, 3, to));
+    for (int i = 0; i < 3; i++) assert_float_equal(got[i], 301, 0);
+    cornu_graph_free(graph);
+    cornu_device_close(cpu);
+}
+
 /* ---- Rewriting ---- */
 
 static const CornuProgramOp *find(const CornuProgram *program, CornuOpId id)
@@ -391,6 +482,84 @@ static void what_may_not_move_stays(void **state)
     cornu_graph_free(graph);
 }
 
+/* What a pool drops of a convolution with strides, dilation or padding, before biases that vary along
+ * rows, columns or channels. A map that others read cannot be rewritten: the
+ * gradients of both are the same. */
+static void rewritten_pools_are_the_same(void **state)
+{
+    static const CornuConvolution convolutions[] = {
+        { .strides = { 2, 2 } },
+        { .dilation = { 2, 2 } },
+        { .low = { 1, 2 }, .high = { 2, 1 } },
+        { .strides = { 2, 1 }, .dilation = { 1, 2 }, .low = { 1, 1 } },
+    };
+    enum { H = 13, W = 15, IN = H * W * 2, FILTER = 3 * 2 * 2 * 3, MOST = H * W * 3 };
+    static double x[IN], filter[FILTER], bias[MOST];
+    for (int i = 0; i < IN; i++) x[i] = wave(i);
+    for (int i = 0; i < FILTER; i++) filter[i] = wave(3 * i + 1);
+    for (int i = 0; i < MOST; i++) bias[i] = wave(5 * i + 2);
+    for (int k = 0; k < 16; k++) {
+        static double seen[2][IN + FILTER + MOST];
+        bool          moved[2];
+        for (int besides = 0; besides < 2; besides++) {
+            CornuGraph  *graph = cornu_graph_create(*state);
+            CornuTensor *in[3] = { cornu_graph_input(graph, cornu_type(CORNU_F64, 1, H, W, 2)),
+                                   cornu_graph_input(graph, cornu_type(CORNU_F64, 3, 2, 2, 3)) };
+            CornuTensor *map = cornu_op_conv2d(in[0], in[1], &convolutions[k / 4]), *d[3];
+            CornuShape   shape = cornu_tensor_shape(map);
+            CornuType    of_bias = k % 4 == 0   ? cornu_type(CORNU_F64, 3)
+                                   : k % 4 == 1 ? cornu_type(CORNU_F64, shape.extent[2], 3)
+                                   : k % 4 == 2 ? cornu_type(CORNU_F64, shape.extent[1], 1, 3)
+                                                : cornu_type(CORNU_F64, 1);
+            in[2] = cornu_graph_input(graph, of_bias);
+            CornuTensor *y = cornu_op_tanh(cornu_op_add(map, in[2]));
+            CornuWindow  window = { .size = { 2, 3 }, .strides = { 2, 3 } };
+            CornuTensor *loss = cornu_op_sum(cornu_op_square(cornu_op_max_pool2d(y, &window)));
+            if (besides) {   /* times 0 */
+                CornuTensor *none = cornu_op_scale(cornu_op_sum(cornu_op_add(map, y)), 0.0);
+                loss = cornu_op_add(loss, none);
+            }
+            const double *from[3] = { x, filter, bias };
+            CornuArray    to[3];
+            double       *at = seen[besides];
+            for (int i = 0; i < 3; i++) {
+                const CornuType type = cornu_tensor_type(in[i]);
+                expect_ok(cornu_graph_feed(in[i], cornu_array_from((void *)from[i], type)));
+                to[i] = cornu_array_from(at, type);
+                at += cornu_type_count(type);
+            }
+            expect_ok(cornu_gradients(loss, in, 3, d));
+            expect_ok(cornu_run(graph, d, 3, to));
+            const CornuProgram *program = cornu_graph_program(graph);
+            const CornuShape    sum = made(program, find(program, CORNU_OP_ADD));
+            moved[besides] = sum.extent[1] < shape.extent[1];
+            for (int64_t i = 0; besides && i < at - seen[1]; i++)
+                if (!(fabs(seen[0][i] - seen[1][i]) <= 1e-12))
+                    fail_msg("case %d: gradient %lld is %.9g, expected %.9g", k, (long long)i,
+                             seen[0][i], seen[1][i]);
+            cornu_graph_free(graph);
+        }
+        assert_int_equal(moved[0], k % 4 == 0 || k % 4 == 3);
+        assert_false(moved[1]);
+    }
+}
+
+/* elu falls where its alpha is negative: of -1, -3, 0.5 and -0.1 with alpha -2 the largest comes
+ * from -3, 2 - 2 exp(-3). */
+static void a_falling_elu_stays_before_the_pool(void **state)
+{
+    CornuGraph  *graph = cornu_graph_create(*state);
+    CornuTensor *x = cornu_graph_input(graph, cornu_type(CORNU_F64, 1, 2, 2, 1));
+    CornuWindow  window = { .size = { 2, 2 }, .strides = { 2, 2 } };
+    CornuTensor *y = cornu_op_max_pool2d(cornu_op_elu(x, -2.0), &window);
+    double       in[] = { -1, -3, 0.5, -0.1 }, out;
+    CornuArray   to = cornu_array(&out, CORNU_F64, 1, 1, 1, 1);
+    expect_ok(cornu_graph_feed(x, cornu_array(in, CORNU_F64, 1, 2, 2, 1)));
+    expect_ok(cornu_run(graph, &y, 1, &to));
+    assert_float_equal(out, 2 - 2 * exp(-3), 1e-15);
+    cornu_graph_free(graph);
+}
+
 /* The row count of the result of the program's only op of this kind. */
 static int64_t rows_of(const CornuProgram *program, CornuOpId id)
 {
@@ -454,9 +623,14 @@ int main(void)
         cmocka_unit_test(gradients_of_a_shared_value_add_up),
         cmocka_unit_test(second_derivatives),
         cmocka_unit_test(gradients_refuse_what_is_no_loss),
+        cmocka_unit_test(ties_share_the_gradient),
+        cmocka_unit_test(powers_of_zero_and_below),
+        cmocka_unit_test(gradients_of_what_was_narrowed_are_f32),
         cmocka_unit_test(pools_move_before_bias_and_activation),
         cmocka_unit_test(products_of_lookups_are_looked_up),
         cmocka_unit_test(what_may_not_move_stays),
+        cmocka_unit_test(rewritten_pools_are_the_same),
+        cmocka_unit_test(a_falling_elu_stays_before_the_pool),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }
