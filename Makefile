@@ -15,6 +15,7 @@
 #   make check-arm64 T=idx            all tests that compute, built for arm64, by an emulator
 #   make fuzz SECONDS=60 T=idx        libFuzzer for so long on each such target in tests/fuzz, all
 #                                     without T
+#   make check-mutants T=reduce       puts faults into copies of the code: tests must notice them
 #   make V=1                          shows whole commands
 #   make install PREFIX=/opt/cornu DESTDIR=...    and uninstall, with the same
 
@@ -266,6 +267,10 @@ check-faults: deps-test
 	$(again) $(BUILD)/tests/faults/test_faults
 	@$(BUILD)/tests/faults/test_faults --report
 
+# A line NAME KILLED or NAME SURVIVED for each fault of tests/mutants/faults.list.
+check-mutants: deps-test
+	+@bash tests/mutants/run.sh $(BUILD) '$(T)'
+
 # Random programs of all ops on every device, beside the reference: for so many seconds, or COUNT of
 # them. Each finding is printed as a program and as a test, with the seed that repeats it.
 SECONDS = 60
@@ -478,6 +483,6 @@ clean:
 	rm -rf build
 
 .PHONY: all demo test test-programs emulated-tests check-isa check-arm64 check-training \
-        check-faults check-programs check-models fuzz fuzz-programs bench deps deps-test \
-        deps-fuzz deps-arm64 install uninstall docs format lint clean
+        check-faults check-mutants check-programs check-models fuzz fuzz-programs bench deps \
+        deps-test deps-fuzz deps-arm64 install uninstall docs format lint clean
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
