@@ -914,6 +914,38 @@ static CornuValue make_lookup(Generator *g)
     return emit2(g, CORNU_OP_ADD, y, fit(g, bias, type_of(g, y)));
 }
 
+/* The gradient of a lookup on each shard, what is linear in it, and the sums of that. */
+static CornuValue make_lookup_gradient(Generator *g)
+{
+    const int64_t rows = 8 * (1 + draw(g, 3)), units = 1 + draw(g, 9), count = 1 + draw(g, 9);
+    const bool    varies = g->c->shards > 1;
+    CornuAttributes grad = { .gather_grad = { rows, CORNU_F32 } };
+    CornuAttributes sum = { .reduce = { 1 + draw(g, 3), draw(g, 2), 0 } };
+    CornuAttributes left = { .matmul = { .dtype = CORNU_F32, .transpose_b = draw(g, 2) } };
+    CornuAttributes right = { .matmul = { .dtype = CORNU_F32, .transpose_a = 1 } };
+    CornuAttributes all = { .shards = { g->c->shards, 0 } };
+    CornuValue d_y = fresh_for(g, cornu_type(CORNU_F32, count, units), ANY, 0, varies);
+    CornuValue indices = fresh_for(g, cornu_type(CORNU_I32, count), LABELS, rows, varies);
+    CornuValue d_table = emit(g, CORNU_OP_GATHER_GRAD, &grad, (CornuValue[]){ d_y, indices }, 2);
+    for (int i = 1 + (int)draw(g, 3); i > 0 && d_table != CORNU_NO_VALUE; i--) {
+        CornuValue made = CORNU_NO_VALUE;
+        const int  kind = (int)draw(g, 3);
+        if (kind == 0) made = emit(g, CORNU_OP_REDUCE_SUM, &sum, &d_table, 1);
+        if (kind == 1) {
+            CornuType w = cornu_type(CORNU_F32, units, 3);
+            if (left.matmul.transpose_b) w = cornu_type(CORNU_F32, 3, units);
+            made = emit(g, CORNU_OP_MATMUL, &left,
+                        (CornuValue[]){ d_table, fresh_for(g, w, SMALL, 0, false) }, 2);
+        }
+        if (kind == 2)
+            made = emit(g, CORNU_OP_MATMUL, &right,
+                        (CornuValue[]){ fresh_for(g, cornu_type(CORNU_F32, rows, 2), SMALL, 0,
+                                                  false), d_table }, 2);
+        if (made != CORNU_NO_VALUE) emit(g, CORNU_OP_ALL_REDUCE, &all, &made, 1);
+    }
+    return d_table;
+}
+
 typedef CornuValue Maker(Generator *g, CornuOpId id);
 
 static Maker *maker_of(CornuOpId id)
@@ -970,7 +1002,8 @@ static void add_op(Generator *g)
     if (kind < 8) { make_normalized(g); return; }
     if (kind < 14) { make_mean(g); return; }
     if (kind < 22) { make_layer(g); return; }
-    if (kind < 25) { make_lookup(g); return; }
+    if (kind < 24) { make_lookup(g); return; }
+    if (kind < 25) { make_lookup_gradient(g); return; }
     if (kind < 27) { make_wide_layer(g); return; }
     const CornuOpId id = kind < 60 ? common[draw(g, sizeof common / sizeof *common)]
                                    : (CornuOpId)draw(g, CORNU_OP_COUNT);
