@@ -877,8 +877,9 @@ static CornuValue make_wide_layer(Generator *g)
 {
     const CornuDtype dtype = chance(g, 60) ? CORNU_F32 : CORNU_BF16;
     const CornuType  image = cornu_type(dtype, 1 + draw(g, 3), 4 + draw(g, 4), 4 + draw(g, 4), 16);
-    const CornuType  filter = cornu_type(dtype, 3, 3, 16, 8 + 8 * draw(g, 4));
-    CornuAttributes  conv = { .conv2d = { .strides = { 1, 1 }, .dtype = CORNU_F32 } };
+    const CornuType  filter = cornu_type(dtype, 3, 3, 16, 16 + 16 * draw(g, 2));
+    CornuAttributes  conv = { .conv2d = { .strides = { 1, 1 },
+                                          .dtype = chance(g, 80) ? dtype : CORNU_F32 } };
     CornuAttributes  pool = { .window = { .size = { 2, 2 }, .strides = { 2, 2 } } };
     if (chance(g, 50)) conv.conv2d.low[0] = conv.conv2d.low[1] = 1;
     if (chance(g, 50)) conv.conv2d.high[0] = conv.conv2d.high[1] = 1;
@@ -886,11 +887,10 @@ static CornuValue make_wide_layer(Generator *g)
                                                                    want(g, filter, SMALL) }, 2);
     if (y == CORNU_NO_VALUE) return y;
     if (chance(g, 60)) {
-        CornuValue bias = want(g, cornu_type(CORNU_F32, filter.shape.extent[3]), ANY);
+        CornuValue bias = want(g, cornu_type(type_of(g, y).dtype, filter.shape.extent[3]), ANY);
         y = emit2(g, CORNU_OP_ADD, y, fit(g, bias, type_of(g, y)));
     }
     if (y != CORNU_NO_VALUE && chance(g, 60)) y = emit1(g, CORNU_OP_RELU, y);
-    if (chance(g, 30)) y = converted(g, y, dtype);
     return y == CORNU_NO_VALUE ? y : emit(g, CORNU_OP_MAX_POOL2D, &pool, &y, 1);
 }
 
@@ -1004,7 +1004,7 @@ static void add_op(Generator *g)
     if (kind < 22) { make_layer(g); return; }
     if (kind < 24) { make_lookup(g); return; }
     if (kind < 25) { make_lookup_gradient(g); return; }
-    if (kind < 27) { make_wide_layer(g); return; }
+    if (kind < 28) { make_wide_layer(g); return; }
     const CornuOpId id = kind < 60 ? common[draw(g, sizeof common / sizeof *common)]
                                    : (CornuOpId)draw(g, CORNU_OP_COUNT);
     maker_of(id)(g, id);
