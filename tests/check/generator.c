@@ -1116,10 +1116,16 @@ bool generate(uint64_t seed, Trial *c)
     for (int i = 0; i < 3; i++)
         fresh(&g, cornu_type_from(i ? a_float(&g) : CORNU_F32, a_shape(&g, 1 + (int)draw(&g, 4))),
               chance(&g, 80) ? ANY : VARIED, 0);
-    const int ops = 3 + (int)draw(&g, chance(&g, 30) ? 50 : 20);
+    /* One in eight is a layer and little else, with its gradients: what takes them has kernels of
+     * its own, which a value that anything else reads would keep out. */
+    const bool layer = chance(&g, 12);
+    if (layer && chance(&g, 50)) make_wide_layer(&g);
+    else if (layer) make_lookup(&g);
+    const int ops = c->program->op_count + (layer ? (int)draw(&g, 3)
+                                                  : 3 + (int)draw(&g, chance(&g, 30) ? 50 : 20));
     for (int tries = 0; tries < 4 * ops && c->program->op_count < ops; tries++) add_op(&g);
     const bool some = c->program->op_count > 0;
-    const bool gradients = some && chance(&g, 35);
+    const bool gradients = some && (layer || chance(&g, 35));
     if (some && !(gradients && differentiate(&g))) {
         choose_outputs(&g);
         Trial pruned;
