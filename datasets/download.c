@@ -1,41 +1,30 @@
+#define _DEFAULT_SOURCE    /* flock */
+
 #include "download_internal.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "../device/log_internal.h"
+#include "../device/open.h"
 #include "sha256_internal.h"
 
 extern char **environ;
 
 enum { ARGUMENT_SIZE = 64, COMPLAINT_SIZE = 256 };
-
-/* mkdir -p */
-static CornuStatus make_folders(const char *folder)
-{
-    char path[CORNU_PATH_SIZE];
-    snprintf(path, sizeof path, "%s", folder);
-    for (char *slash = path + 1;; slash++) {
-        if (*slash != '/' && *slash != '\0') continue;
-        char kept = *slash;
-        *slash = '\0';
-        if (mkdir(path, 0777) != 0 && errno != EEXIST)
-            return cornu__fail(CORNU_ERR_FILE, "%s: the folder cannot be made: %s", path,
-                               strerror(errno));
-        *slash = kept;
-        if (!kept) return CORNU_OK;
-    }
-}
 
 /* Starts program with its complaints going to a pipe: *complaints is the end to read. Returns
  * 0, or an error number. */
@@ -43,8 +32,14 @@ static int start(const char *const *arguments, pid_t *child, int *complaints)
 {
     int ends[2];
     if (pipe(ends) != 0) return errno;
-    fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-    fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+    for (int i = 0; i < 2; i++) {
+        ends[i] = cornu__above_standard(ends[i]);
+        if (ends[i] >= 0) fcntl(ends[i], F_SETFD, FD_CLOEXEC);
+    }
+    if (ends[0] < 0 || ends[1] < 0) {
+        close(ends[ends[0] < 0]);
+        return EMFILE;
+    }
     posix_spawn_file_actions_t actions;
     int error = posix_spawn_file_actions_init(&actions);
     if (!error) {
@@ -176,21 +171,64 @@ static CornuStatus verify(const char *path, const CornuDataFile *file)
     return CORNU_OK;
 }
 
+/* ---- The temporary file: FOLDER/.NAME.cornu-XXXXXX, locked for as long as someone writes it ---- */
+
+static const char suffix[] = ".cornu-XXXXXX";
+
+static bool is_temporary(const char *name, const CornuDataFile *file)
+{
+    const size_t length = strlen(file->name), mark = strlen(suffix) - 6;
+    return name[0] == '.' && !strncmp(name + 1, file->name, length) &&
+           !strncmp(name + 1 + length, suffix, mark) && strlen(name) == 1 + length + mark + 6;
+}
+
+/* Removes what is left of downloads that were killed: nobody holds its lock. */
+static void remove_leftovers(const char *folder, const CornuDataFile *file)
+{
+    char path[CORNU_PATH_SIZE];
+    DIR *directory = opendir(folder);
+    for (const struct dirent *entry; directory && (entry = readdir(directory));) {
+        if (!is_temporary(entry->d_name, file) ||
+            snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) >= (int)sizeof path)
+            continue;
+        const int left = cornu__open(path, O_RDONLY | O_NOFOLLOW, 0);
+        if (left >= 0 && flock(left, LOCK_EX | LOCK_NB) == 0) unlink(path);
+        if (left >= 0) close(left);
+    }
+    if (directory) closedir(directory);
+}
+
+/* Makes and locks one; its descriptor. -1: none can be made. */
+static int open_temporary(char path[CORNU_PATH_SIZE], const char *folder, const CornuDataFile *file)
+{
+    for (int tries = 0; tries < 3; tries++) {
+        struct stat info;
+        snprintf(path, CORNU_PATH_SIZE, "%s/.%s%s", folder, file->name, suffix);
+        const int descriptor = cornu__above_standard(mkstemp(path));
+        if (descriptor < 0) return -1;
+        fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+        fchmod(descriptor, 0644);    /* mkstemp's is for secrets */
+        flock(descriptor, LOCK_EX | LOCK_NB);
+        /* Another process may have taken it for a leftover before it was locked. */
+        if (fstat(descriptor, &info) == 0 && info.st_nlink > 0) return descriptor;
+        close(descriptor);
+    }
+    return -1;
+}
+
 CornuStatus cornu__download(const char *url, const char *folder, const CornuDataFile *file,
                             const CornuDataSearch *search, CornuDownloadPatience patience)
 {
     char path[CORNU_PATH_SIZE], temporary[CORNU_PATH_SIZE];
-    if (snprintf(temporary, sizeof temporary, "%s/%s.XXXXXX", folder, file->name) >=
-        (int)sizeof temporary)
+    if (snprintf(path, sizeof path, "%s/.%s%s", folder, file->name, suffix) >= (int)sizeof path)
         return cornu__fail(CORNU_ERR_FILE, "%s: the path is too long", folder);
     snprintf(path, sizeof path, "%s/%s", folder, file->name);
-    CORNU__TRY(make_folders(folder));
-    int descriptor = mkstemp(temporary);
+    CORNU__TRY(cornu__make_folders_above(path));
+    remove_leftovers(folder, file);
+    const int descriptor = open_temporary(temporary, folder, file);
     if (descriptor < 0)
         return cornu__fail(CORNU_ERR_FILE, "%s: no file can be made there: %s", folder,
                            strerror(errno));
-    fchmod(descriptor, 0644); /* mkstemp's is for secrets */
-    close(descriptor);
     cornu__log(CORNU_LOG_INFO, "downloading %s to %s", url, folder);
     CornuStatus status = fetch(url, temporary, file, search, patience);
     if (status == CORNU_OK) status = verify(temporary, file);
@@ -198,6 +236,7 @@ CornuStatus cornu__download(const char *url, const char *folder, const CornuData
         status = cornu__fail(CORNU_ERR_FILE, "%s: cannot be renamed to %s: %s", temporary, path,
                              strerror(errno));
     if (status != CORNU_OK) unlink(temporary);
+    close(descriptor);
     if (status == CORNU_OK && search->progress)
         search->progress(search->context, file, file->bytes);
     return status;

@@ -10,7 +10,8 @@ typedef struct {
 
 /*
  * Fetches url into folder/file->name, making the folder. The bytes arrive in a temporary file
- * beside it, which is renamed when length and checksum are right and removed otherwise.
+ * beside it, which is renamed when length and checksum are right and removed otherwise; one
+ * that a killed process left is removed, too.
  * CORNU_ERR_DATA if they cannot be had, with what curl or wget said; CORNU_ERR_FILE if they
  * cannot be stored.
  */

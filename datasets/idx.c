@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include "../device/log_internal.h"
+#include "../device/open.h"
 
 /* A file read through zlib if it is compressed. gzread would do, but for its silence about bytes
  * that follow the compressed ones. */
@@ -37,9 +38,7 @@ static CornuStatus refill(Reader *reader)
 static CornuStatus reader_open(Reader *reader, const char *path)
 {
     reader->path = path;
-    reader->file = fopen(path, "rb");
-    if (!reader->file)
-        return cornu__fail(CORNU_ERR_FILE, "%s: cannot be opened: %s", path, strerror(errno));
+    CORNU__TRY(cornu__open_to_read(path, &reader->file));
     setvbuf(reader->file, NULL, _IONBF, 0); /* refill reads large blocks */
     CORNU__TRY(refill(reader));
     if (reader->zlib.avail_in < 2 || reader->input[0] != 0x1f || reader->input[1] != 0x8b)

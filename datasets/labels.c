@@ -1,11 +1,11 @@
 #include "labels.h"
 
-#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "../device/memory_internal.h"
+#include "../device/open.h"
 
 enum { MAX_BYTES = 1 << 20 };
 
@@ -18,11 +18,10 @@ typedef struct {
 
 static CornuStatus read_file(const char *path, char **text)
 {
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return cornu__fail(CORNU_ERR_FILE, "%s: cannot be opened: %s; expected a file with a name "
-                           "on each line, or names with commas between them", path,
-                           strerror(errno));
+    FILE *file;
+    if (cornu__open_to_read(path, &file))
+        return cornu__fail(CORNU_ERR_FILE, "%s; expected a file with a name on each line, or names "
+                           "with commas between them", cornu_error_message());
     char        *bytes = cornu__allocate(MAX_BYTES + 1, 1);
     const size_t size = bytes ? fread(bytes, 1, MAX_BYTES + 1, file) : 0;
     const bool   broken = ferror(file);

@@ -5,6 +5,7 @@
 
 #include "../device/host/threads.h"
 #include "../device/memory_internal.h"
+#include "../device/print.h"
 #include "idx.h"
 #include "synthetic.h"
 
@@ -223,6 +224,7 @@ static CornuTrainTest *load(const ImageSet *set, const CornuTrainTestConfig *con
     else
         snprintf(data->description, sizeof data->description,
                  "%s from %s: %lld to train, %lld to test", data->name, folder, train, test);
+    cornu__show_controls(data->description, sizeof data->description);
     return data;
 }
 

@@ -1,10 +1,9 @@
 #include "sha256_internal.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "../device/status_internal.h"
+#include "../device/open.h"
 
 enum { BLOCK = CORNU__SHA256_BLOCK, LENGTH_AT = 56 };
 
@@ -90,9 +89,8 @@ void cornu__sha256_end(CornuSha256 *sum, char text[CORNU__SHA256_TEXT])
 
 CornuStatus cornu__sha256_file(const char *path, char text[CORNU__SHA256_TEXT])
 {
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return cornu__fail(CORNU_ERR_FILE, "%s: cannot be opened: %s", path, strerror(errno));
+    FILE *file;
+    CORNU__TRY(cornu__open_to_read(path, &file));
     unsigned char buffer[256 * BLOCK];
     CornuSha256   sum;
     size_t        got;

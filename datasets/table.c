@@ -2,7 +2,6 @@
 #include "table.h"
 
 #include <errno.h>
-#include <locale.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,6 +10,8 @@
 
 #include "../device/log_internal.h"
 #include "../device/memory_internal.h"
+#include "../device/open.h"
+#include "../device/print.h"
 #include "table_internal.h"
 
 enum { UNDECIDED, NUMBERS, WORDS };
@@ -48,7 +49,7 @@ static CornuStatus fail(const Reader *reader, CornuStatus status, int64_t line,
     char    text[500];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    cornu__vformat(text, sizeof text, format, arguments);
     va_end(arguments);
     return cornu__fail(status, "%s: line %lld%s%.99s: %s", reader->table->name, (long long)line,
                        column ? ", column " : "", column ? column->name : "", text);
@@ -187,7 +188,7 @@ static bool is_missing(const Reader *reader, const char *text)
 static bool is_number(const char *text, double *number)
 {
     char *end;
-    *number = strtod(text, &end);
+    *number = cornu__parse_number(text, &end);
     return !*end && isfinite(*number) && strspn(text, "+-.0123456789eE") == strlen(text);
 }
 
@@ -417,17 +418,8 @@ static CornuTable *parse(char *text, size_t size, const char *name,
     if (table) table->name = cornu__copy_text(name);
     Reader reader = { .config = config, .table = table, .line = 1,
                       .delimiter = config->delimiter ? config->delimiter : ',' };
-    /* strtod reads the numbers of the locale: for this thread, that of C. */
-    const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    CornuStatus    status = CORNU_ERR_MEMORY;
-    if (table && table->name && plain) {
-        const locale_t users = uselocale(plain);
-        status = read_table(&reader, text, size);
-        uselocale(users);
-    } else if (!plain) {
-        status = cornu__fail(CORNU_ERR_MEMORY, "%s: no memory for a locale", name);
-    }
-    if (plain) freelocale(plain);
+    CornuStatus status = table && table->name ? read_table(&reader, text, size)
+                                              : CORNU_ERR_MEMORY;
     for (int c = 0; c < reader.columns; c++) cornu__release(reader.column[c].word);
     cornu__release(reader.column);
     cornu__release(reader.field);
@@ -452,9 +444,8 @@ CornuTable *cornu_table_parse(const char *bytes, size_t size, const char *name,
 /* The whole file and a NUL. */
 static CornuStatus read_file(const char *path, char **text, size_t *size)
 {
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return cornu__fail(CORNU_ERR_FILE, "%s: cannot be opened: %s", path, strerror(errno));
+    FILE *file;
+    CORNU__TRY(cornu__open_to_read(path, &file));
     CornuStatus status = CORNU_OK;
     int         space = 0, used = 0;
     for (size_t got = 1; got && !status;) {

@@ -7,6 +7,8 @@
 
 #include "../device/log_internal.h"
 #include "../device/memory_internal.h"
+#include "../device/open.h"
+#include "../device/print.h"
 #include "synthetic.h"
 #include "text_internal.h"
 
@@ -199,6 +201,7 @@ static CornuStatus fill(CornuTextData *text, const char *bytes, size_t size, con
     if (text->dropped && length < (int)sizeof text->description)
         snprintf(text->description + length, sizeof text->description - (size_t)length,
                  ", %lld from code point 255 on dropped", (long long)text->dropped);
+    cornu__show_controls(text->description, sizeof text->description);
     cornu__log(CORNU_LOG_INFO, "%s", text->description);
     return CORNU_OK;
 }
@@ -232,9 +235,8 @@ static CornuStatus read_file(const char *path, char **bytes, size_t *size)
 {
     *bytes = NULL;
     *size = 0;
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return cornu__fail(CORNU_ERR_FILE, "%s: cannot be opened: %s", path, strerror(errno));
+    FILE *file;
+    CORNU__TRY(cornu__open_to_read(path, &file));
     CornuStatus status = CORNU_OK;
     int         space = 0;
     for (size_t got = 1; !status && got > 0; *size += got) {

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "device_internal.h"
+#include "print.h"
 
 const char *cornu_use_name(CornuUse use)
 {
@@ -43,7 +44,7 @@ static const char *print_size(Size *to, int64_t bytes)
     double value = (double)bytes;
     int    unit = 0;
     for (; value >= 1000.0; unit++) value /= 1000.0;
-    snprintf(to->text, sizeof to->text, "%.*f %s", unit ? 2 : 0, value, units[unit]);
+    cornu__format(to->text, sizeof to->text, "%.*f %s", unit ? 2 : 0, value, units[unit]);
     return to->text;
 }
 

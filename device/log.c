@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "print.h"
+
 enum { MESSAGE_SIZE = 1024 };
 
 static const char *const names[] = { NULL, "error", "warning", "info", "debug" };
@@ -62,7 +64,8 @@ void cornu__log(CornuLogLevel level, const char *format, ...)
     char    message[MESSAGE_SIZE];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
+    cornu__vformat(message, sizeof message, format, arguments);
+    cornu__show_controls(message, sizeof message);
     va_end(arguments);
     speaking = true;
     pthread_mutex_lock(&door);

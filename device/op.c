@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "print.h"
+
 /* ---- Tables: a row per op, a row per attribute field ---- */
 
 typedef enum {
@@ -183,7 +185,7 @@ static void append(char *text, size_t size, int *used, const char *format, ...)
     va_list arguments;
     va_start(arguments, format);
     size_t at = (size_t)*used < size ? (size_t)*used : size;
-    *used += vsnprintf(size ? text + at : NULL, size - at, format, arguments);
+    *used += cornu__vformat(size ? text + at : NULL, size - at, format, arguments);
     va_end(arguments);
 }
 
@@ -192,8 +194,8 @@ static void append_double(char *text, size_t size, int *used, double value)
 {
     char digits[40];
     for (int precision = 1; precision <= 17; precision++) {
-        snprintf(digits, sizeof digits, "%.*g", precision, value);
-        if (strtod(digits, NULL) == value) break;
+        cornu__format(digits, sizeof digits, "%.*g", precision, value);
+        if (cornu__parse_number(digits, NULL) == value) break;
     }
     append(text, size, used, "%s", digits);
 }
@@ -332,7 +334,7 @@ CornuStatus cornu__refuse(const CornuOpCall *call, CornuStatus status, const cha
     char    reason[512];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(reason, sizeof reason, format, arguments);
+    cornu__vformat(reason, sizeof reason, format, arguments);
     va_end(arguments);
     return cornu__fail(status, "%s: %s", text, reason);
 }

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "print.h"
+
 static _Thread_local struct {
     CornuStatus status;
     bool        pending, refused;   /* refused: a constructor has failed for the pending error */
@@ -70,7 +72,8 @@ static CornuStatus record(CornuStatus status, const char *format, va_list argume
     if (error.pending) return error.status;
     /* Formatted aside first: an argument may be the old message. */
     char text[CORNU_MESSAGE_SIZE];
-    vsnprintf(text, sizeof text, format, arguments);
+    cornu__vformat(text, sizeof text, format, arguments);
+    cornu__show_controls(text, sizeof text);
     memcpy(error.message, text, sizeof text);
     error.status = status;
     error.unloaded = false;

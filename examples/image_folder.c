@@ -7,6 +7,7 @@
 
 #include <cornu/cornu.h>
 #include <cornu/datasets/image_folder.h>
+#include <cornu/device/print.h>
 
 #include "session.h"
 
@@ -31,8 +32,10 @@ static CornuDataset *open_subset(const Options *options, const Pictures *picture
     if (dataset)
         printf("%lld pictures%s", (long long)cornu_dataset_count(dataset),
                subset == CORNU_SUBSET_VALIDATION ? " for validation\n" : " of");
-    for (int c = 0; c < classes && subset != CORNU_SUBSET_VALIDATION; c++)
-        printf(" %s%s", names[c], c + 1 < classes ? "," : "\n");
+    for (int c = 0; c < classes && subset != CORNU_SUBSET_VALIDATION; c++) {
+        CornuShown shown;
+        printf(" %s%s", cornu__shown(&shown, names[c]), c + 1 < classes ? "," : "\n");
+    }
     return dataset;
 }
 

@@ -1,6 +1,7 @@
 #include "pictures.h"
 
-#include <errno.h>
+#include <cornu/device/open.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +15,9 @@ enum { TITLE = 128 };
 /* Makes the folder, unless it is there. */
 static CornuStatus open_folder(const char *folder, bool *made)
 {
-    struct stat there;
-    *made = mkdir(folder, 0777) == 0;
-    if (*made) return CORNU_OK;
-    const int reason = errno;
-    if (reason != EEXIST)
-        return cornu_error_set(CORNU_ERR_FILE, "%s: the folder cannot be made: %s", folder,
-                               strerror(reason));
+    struct stat       there;
+    const CornuStatus status = cornu__make_folder(folder, made);
+    if (status || *made) return status;
     if (stat(folder, &there) == 0 && S_ISDIR(there.st_mode)) return CORNU_OK;
     return cornu_error_set(CORNU_ERR_FILE, "%s: is a file, expected a folder", folder);
 }

@@ -9,6 +9,7 @@
 #include <cornu/datasets/digit.h>
 #include <cornu/datasets/image.h>
 #include <cornu/datasets/image_folder.h>
+#include <cornu/device/print.h>
 
 #include "session.h"
 
@@ -78,8 +79,9 @@ static CornuStatus predict(Reader *reader, const char *path)
     if (!status) status = check_numbers(probabilities, classes, path);
     if (status) return status;
     double p;
-    int    best = take_best(probabilities, classes, &p);
-    printf("%s\t", path);
+    int        best = take_best(probabilities, classes, &p);
+    CornuShown shown;
+    printf("%s\t", cornu__shown(&shown, path));
     print_class(reader->model, best);
     printf("\t%.4f", p);
     for (int rank = 1; rank < 3 && rank < classes; rank++) {

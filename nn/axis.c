@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "../device/print.h"
+
 /* Quotients of decimal fractions miss whole numbers by a few last bits. */
 static const double MORE = 1.0 + 1e-9;
 
@@ -78,6 +80,6 @@ double cornu__axis_next_tick(const CornuAxis *axis, double tick)
 
 const char *cornu__axis_tick_text(char text[32], double tick)
 {
-    snprintf(text, 32, "%.6g", tick);
+    cornu__format(text, 32, "%.6g", tick);
     return text;
 }

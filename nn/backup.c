@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "../device/log_internal.h"
+#include "../device/open.h"
+#include "../device/print.h"
 #include "file_internal.h"
 #include "training_internal.h"
 
@@ -188,11 +190,12 @@ static void say(const Backup *self, CornuLogLevel level, const char *format, ...
 
 static void say(const Backup *self, CornuLogLevel level, const char *format, ...)
 {
-    char    text[2000];
+    char    text[CORNU_MESSAGE_SIZE];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    cornu__vformat(text, sizeof text, format, arguments);
     va_end(arguments);
+    cornu__show_controls(text, sizeof text);
     cornu__log(level, "%s", text);
     if (!self->file) return;
     fprintf(self->file, "%s\n", text);
@@ -355,18 +358,16 @@ static CornuStatus train_begin(CornuCallback *base, CornuModel *model, const Cor
 /* Makes the folder, and marks it as one that we made. */
 static CornuStatus make_folder(const Backup *self)
 {
+    bool made;
     if (access(self->folder, F_OK) == 0) return CORNU_OK;
-    CORNU__TRY(cornu__file_folders(self->folder));
-    if (mkdir(self->folder, 0777) != 0) {
-        if (errno == EEXIST) return CORNU_OK;
-        return cornu__fail(CORNU_ERR_FILE, "%s: the folder cannot be made: %s", self->folder,
-                           strerror(errno));
-    }
+    CORNU__TRY(cornu__make_folders_above(self->folder));
+    CORNU__TRY(cornu__make_folder(self->folder, &made));
+    if (!made) return CORNU_OK;
     const size_t size = strlen(self->folder) + 1 + sizeof mark, bytes = sizeof mark_text - 1;
     char        *path = cornu__allocate(size, 1);
     if (!path) return CORNU_ERR_MEMORY;
     snprintf(path, size, "%s/%s", self->folder, mark);
-    const int   file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const int   file = cornu__open(path, O_WRONLY | O_CREAT | O_EXCL, 0666);
     CornuStatus status = CORNU_OK;
     if (file < 0 || write(file, mark_text, bytes) != (ssize_t)bytes)
         status = cornu__fail(CORNU_ERR_FILE, "%s: cannot be written: %s", path, strerror(errno));
@@ -378,7 +379,7 @@ static CornuStatus make_folder(const Backup *self)
 /* Claims the folder for as long as the callback lives. */
 static CornuStatus claim(Backup *self)
 {
-    self->descriptor = open(self->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    self->descriptor = cornu__open(self->folder, O_RDONLY | O_DIRECTORY, 0);
     if (self->descriptor < 0 || faccessat(self->descriptor, ".", W_OK, 0) != 0)
         return cornu__fail(CORNU_ERR_FILE, "%s: cannot be written: %s", self->folder,
                            strerror(errno));

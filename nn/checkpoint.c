@@ -1,6 +1,8 @@
 #include "checkpoint_internal.h"
 
 #include "../device/memory_internal.h"
+#include "../device/open.h"
+#include "../device/print.h"
 #include "decimal_internal.h"
 #include "file_internal.h"
 #include "files_internal.h"
@@ -24,8 +26,8 @@ static void append(Path *path, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(path->text + path->size, sizeof path->text - path->size, format,
-                           arguments);
+    int length = cornu__vformat(path->text + path->size, sizeof path->text - path->size, format,
+                                arguments);
     va_end(arguments);
     path->size += (size_t)length;
     if (path->size >= sizeof path->text) {
@@ -170,13 +172,14 @@ static void say(const Checkpoint *self, const char *format, ...) CORNU__PRINTF(2
 static void say(const Checkpoint *self, const char *format, ...)
 {
     if (!self->verbose) return;
+    char    text[CORNU_MESSAGE_SIZE];
     va_list arguments;
     va_start(arguments, format);
-    fprintf(self->file, "\nEpoch %lld: ", (long long)self->epoch + 1);
-    vfprintf(self->file, format, arguments);
-    fputc('\n', self->file);
-    fflush(self->file);
+    cornu__vformat(text, sizeof text, format, arguments);
     va_end(arguments);
+    cornu__show_controls(text, sizeof text);
+    fprintf(self->file, "\nEpoch %lld: %s\n", (long long)self->epoch + 1, text);
+    fflush(self->file);
 }
 
 /* Whether to save, having said so. */
@@ -198,7 +201,7 @@ static CornuStatus decide(Checkpoint *self, const CornuLogs *logs, const char *p
 
     char best[40] = "None";
     if (monitor->best->known != 0.0)
-        snprintf(best, sizeof best, "%.5f", monitor->best->value);
+        cornu__format(best, sizeof best, "%.5f", monitor->best->value);
     *wanted = cornu__monitor_takes(monitor, current);
     if (*wanted)
         say(self, "%s improved from %s to %.5f, saving model to %s", monitor->name, best,
@@ -215,7 +218,7 @@ static CornuStatus save(Checkpoint *self, CornuModel *model, int64_t batch, cons
     CORNU__TRY(cornu__fill_path(self->filepath, self->epoch, batch, logs, &path));
     CornuStatus status = decide(self, logs, path, &wanted);
     if (status == CORNU_OK && wanted) {
-        status = cornu__file_folders(path);
+        status = cornu__make_folders_above(path);
         if (status == CORNU_OK) status = self->save(model, path, self->weights_only);
         if (status == CORNU_OK) say(self, "finished saving model to %s", path);
     }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../device/print.h"
+
 const char *cornu__decimal(CornuDecimal *to, double value)
 {
     if (isnan(value)) return "nan";
@@ -13,15 +15,15 @@ const char *cornu__decimal(CornuDecimal *to, double value)
 
     char scientific[32];
     int  digits = 0;    /* behind the first */
-    do snprintf(scientific, sizeof scientific, "%.*e", digits, value);
-    while (strtod(scientific, NULL) != value && ++digits < 17);
+    do cornu__format(scientific, sizeof scientific, "%.*e", digits, value);
+    while (cornu__parse_number(scientific, NULL) != value && ++digits < 17);
 
     char     *e = strchr(scientific, 'e');
     const int exponent = atoi(e + 1);
     if (exponent < -4 || exponent >= 16)
         snprintf(to->text, sizeof to->text, "%s", scientific);
     else
-        snprintf(to->text, sizeof to->text, "%.*f",
-                 digits > exponent ? digits - exponent : 1, value);
+        cornu__format(to->text, sizeof to->text, "%.*f",
+                      digits > exponent ? digits - exponent : 1, value);
     return to->text;
 }

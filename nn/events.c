@@ -1,6 +1,7 @@
 #include "events_internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 
 #include "../device/log_internal.h"
 #include "../device/memory_internal.h"
-#include "file_internal.h"
+#include "../device/open.h"
 #include "png_internal.h"
 #include "protobuf_internal.h"
 
@@ -241,8 +242,10 @@ static CornuStatus open_file(CornuEvents *events, const char *folder)
     if (!events->path) return CORNU_ERR_MEMORY;
     snprintf(events->path, size, "%s/events.out.tfevents.%lld.%s.%ld.%d.v2", folder,
              (long long)time(NULL), host, (long)getpid(), atomic_fetch_add(&opened, 1));
-    CORNU__TRY(cornu__file_folders(events->path));
-    events->stream = fopen(events->path, "wbx");
+    CORNU__TRY(cornu__make_folders_above(events->path));
+    const int file = cornu__open(events->path, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    events->stream = file < 0 ? NULL : fdopen(file, "wb");
+    if (!events->stream && file >= 0) close(file);
     if (!events->stream)
         return cornu__fail(CORNU_ERR_FILE, "%s: cannot be written: %s", events->path,
                            strerror(errno));

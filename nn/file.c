@@ -4,6 +4,7 @@
 
 #include "../device/log_internal.h"
 #include "../device/memory_internal.h"
+#include "../device/open.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +38,7 @@ static int open_temporary(CornuNewFile *file, mode_t mode)
     for (int n = 0; n < 100; n++) {
         snprintf(file->temporary, size, "%.*s.%s.%ld-%d", (int)folder, file->target,
                  file->target + folder, (long)getpid(), n);
-        int descriptor = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        int descriptor = cornu__open(file->temporary, O_WRONLY | O_CREAT | O_EXCL, mode);
         if (descriptor >= 0 || errno != EEXIST) return descriptor;
     }
     return -1;
@@ -46,26 +47,9 @@ static int open_temporary(CornuNewFile *file, mode_t mode)
 static CornuStatus fail(CornuNewFile *file, const char *what)
 {
     CornuStatus status = cornu__fail(CORNU_ERR_FILE, "%s: %s: %s", file->path, what,
-                                     strerror(errno));
+                                     cornu__open_error(errno));
     cornu__log(CORNU_LOG_ERROR, "%s: %s", file->path, what);
     cornu__file_abandon(file);
-    return status;
-}
-
-CornuStatus cornu__file_folders(const char *path)
-{
-    char *folder = cornu__copy_text(path);
-    if (!folder) return CORNU_ERR_MEMORY;
-    CornuStatus status = CORNU_OK;
-    for (char *c = folder + 1; *c && status == CORNU_OK; c++) {
-        if (*c != '/') continue;
-        *c = '\0';
-        if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-            status = cornu__fail(CORNU_ERR_FILE, "%s: the folder cannot be made: %s", folder,
-                                 strerror(errno));
-        *c = '/';
-    }
-    cornu__release(folder);
     return status;
 }
 
@@ -88,7 +72,7 @@ CornuStatus cornu__file_create(CornuNewFile *file, const char *path)
     }
     int descriptor;
     if (exists && !S_ISREG(old.st_mode)) {
-        descriptor = open(file->target, O_WRONLY | O_CLOEXEC);
+        descriptor = cornu__open(file->target, O_WRONLY, 0);
     } else {
         descriptor = open_temporary(file, 0666);
         if (descriptor < 0) {
@@ -107,24 +91,10 @@ CornuStatus cornu__file_create(CornuNewFile *file, const char *path)
     return CORNU_OK;
 }
 
-/* Devices and pipes cannot be synced, and some file systems cannot sync a folder. */
+/* Devices and pipes cannot be synced. */
 static bool sync_descriptor(int descriptor)
 {
     return fsync(descriptor) == 0 || errno == EINVAL || errno == ENOTSUP || errno == EROFS;
-}
-
-/* So that the new name survives a crash too. A failure loses nothing that was there. */
-static void sync_folder(const char *path)
-{
-    char *folder = cornu__copy_text(path);
-    if (!folder) return;
-    folder[folder_length(path)] = '\0';
-    int descriptor = open(*folder ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor >= 0) {
-        sync_descriptor(descriptor);
-        close(descriptor);
-    }
-    cornu__release(folder);
 }
 
 CornuStatus cornu__file_commit(CornuNewFile *file)
@@ -138,7 +108,7 @@ CornuStatus cornu__file_commit(CornuNewFile *file)
     if (fclose(stream) != 0) return fail(file, "cannot be written");
     if (file->temporary) {
         if (rename(file->temporary, file->target) != 0) return fail(file, "cannot be replaced");
-        sync_folder(file->target);
+        cornu__sync_folder_of(file->target);
     }
     cornu__log(CORNU_LOG_INFO, "wrote %s: %ld bytes", file->path, bytes);
     release(file);
@@ -193,8 +163,7 @@ static CornuStatus read_bytes(CornuFileBytes *file, int descriptor)
 
 CornuStatus cornu__file_read(CornuFileBytes *file, const char *path)
 {
-    /* Not waiting for a pipe's other end. */
-    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    int descriptor = cornu__open(path, O_RDONLY, 0);
     struct stat info;
     *file = (CornuFileBytes){ 0 };
     if (descriptor < 0 || fstat(descriptor, &info) != 0) {
@@ -205,7 +174,7 @@ CornuStatus cornu__file_read(CornuFileBytes *file, const char *path)
     CornuStatus status = CORNU_OK;
     if (!S_ISREG(info.st_mode)) {
         status = cornu__fail(CORNU_ERR_FILE, "is a %s, expected a file",
-                             S_ISDIR(info.st_mode) ? "folder" : "device or pipe");
+                             cornu__file_kind(info.st_mode));
     } else if (info.st_size > 0) {
         file->size = (size_t)info.st_size;
         file->bytes = cornu__allocate(file->size, 1);

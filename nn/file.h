@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /* Makes a file of these bytes, or replaces one. A target that is no regular file (/dev/stdout, a
- * pipe) is written directly. CORNU_ERR_FILE if it cannot be. */
+ * pipe that someone reads) is written directly. CORNU_ERR_FILE if it cannot be. */
 CornuStatus cornu_file_write(const char *path, const void *bytes, size_t size);
 
 /* Whether it could be, asked before a long training: the folder, its permissions, a device that

@@ -26,9 +26,6 @@ typedef struct {
     char *temporary;     /* NULL: the target itself is open */
 } CornuNewFile;
 
-/* Makes the folders above a file that are not there. */
-CornuStatus cornu__file_folders(const char *path);
-
 CornuStatus cornu__file_create(CornuNewFile *file, const char *path);
 CornuStatus cornu__file_commit(CornuNewFile *file);
 void        cornu__file_abandon(CornuNewFile *file);

@@ -1,6 +1,7 @@
 #include "progbar.h"
 
 #include "../device/memory_internal.h"
+#include "../device/print.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -66,7 +67,8 @@ void cornu_bar_restart(CornuBar *bar, int64_t target, double now)
 
 bool cornu_bar_due(const CornuBar *bar, double now)
 {
-    return bar->style.verbose == 1 && now - bar->last_draw >= bar->style.interval;
+    return bar->style.verbose == 1 && now - bar->last_draw >= bar->style.interval &&
+           !ferror(bar->file);
 }
 
 /* ---- Values ---- */
@@ -121,7 +123,7 @@ static int print(CornuBar *bar, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    int written = vfprintf(bar->file, format, arguments);
+    int written = cornu__vprint(bar->file, format, arguments);
     va_end(arguments);
     return written > 0 ? written : 0;
 }
@@ -187,8 +189,9 @@ static int print_values(CornuBar *bar, bool by_magnitude)
     int width = 0;
     for (int i = 0; i < bar->value_count; i++) {
         const Value *value = &bar->values[i];
+        CornuShown   shown;
         double mean = value->sum / (value->weight > 1.0 ? value->weight : 1.0);
-        width += print(bar, " - %s: ", value->name);
+        width += print(bar, " - %s: ", cornu__shown(&shown, value->name));
         if (isnan(mean))
             width += print(bar, "nan");           /* printf may say -nan */
         else if ((by_magnitude ? fabs(mean) : mean) > 1e-3)
@@ -262,6 +265,7 @@ CornuStatus cornu_bar_update(CornuBar *bar, int64_t current, const CornuLogs *va
 {
     CORNU__TRY(take_values(bar, current, values, last));
     double per_step = estimate_step(bar, current, now);
+    if (ferror(bar->file)) return CORNU_OK;
     if (bar->style.verbose == 1) {
         if (!last && !cornu_bar_due(bar, now)) return CORNU_OK;
         draw_bar(bar, current, last, per_step, now);
@@ -344,7 +348,7 @@ static CornuStatus epoch_begin(CornuCallback *self, CornuModel *model, int64_t e
     Logger *logger = (Logger *)self;
     (void)model, (void)logs;
     restart(logger);
-    if (logger->bar->style.verbose && self->params.epochs > 1) {
+    if (logger->bar->style.verbose && self->params.epochs > 1 && !ferror(logger->bar->file)) {
         print(logger->bar, "Epoch %lld/%lld\n", (long long)epoch + 1,
               (long long)self->params.epochs);
         fflush(logger->bar->file);

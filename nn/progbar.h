@@ -47,7 +47,9 @@ void cornu_bar_restart(CornuBar *bar, int64_t target, double now);
 bool cornu_bar_due(const CornuBar *bar, double now);
 
 /* `current` steps are done. Values may be NULL. The last update ends the line; before it the
- * bar is drawn at most once per interval. Allocates only for names it has not seen. */
+ * bar is drawn at most once per interval. Once the file cannot be written, as a pipe whose reader
+ * has left (to a program that ignores SIGPIPE), nothing more is drawn. Allocates only for names it
+ * has not seen. */
 CornuStatus cornu_bar_update(CornuBar *bar, int64_t current, const CornuLogs *values, bool last,
                              double now);
 

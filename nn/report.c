@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../device/memory_internal.h"
+#include "../device/print.h"
 
 /* ---- Counting ---- */
 
@@ -169,6 +170,8 @@ static int characters(const char *text)
 /* "name ", right-aligned. */
 static void print_name(FILE *file, int width, const char *name)
 {
+    CornuShown shown;
+    name = cornu__shown(&shown, name);
     fprintf(file, "%*s%s ", width - characters(name), "", name);
 }
 
@@ -176,8 +179,8 @@ static void print_scores(FILE *file, int width, const char *name, const CornuCla
                          int digits)
 {
     print_name(file, width, name);
-    fprintf(file, " %9.*f %9.*f %9.*f %9lld\n", digits, scores->precision, digits, scores->recall,
-            digits, scores->f1, (long long)scores->support);
+    cornu__print(file, " %9.*f %9.*f %9.*f %9lld\n", digits, scores->precision, digits,
+                 scores->recall, digits, scores->f1, (long long)scores->support);
 }
 
 /* Says for how many classes a divisor was 0. F1's is 0 only where both others are. */
@@ -213,8 +216,11 @@ CornuStatus cornu_report_print(CornuArray counts, const char *const *names, int 
                                     : CORNU_ERR_MEMORY;
     if (status) goto done;
     int width = characters("weighted avg");
-    for (int64_t c = 0; names && c < classes; c++)
-        if (characters(names[c]) > width) width = characters(names[c]);
+    for (int64_t c = 0; names && c < classes; c++) {
+        CornuShown shown;
+        const int  wide = characters(cornu__shown(&shown, names[c]));
+        if (wide > width) width = wide;
+    }
 
     print_name(file, width, "");
     fprintf(file, " %9s %9s %9s %9s\n\n", "precision", "recall", "f1-score", "support");
@@ -225,7 +231,8 @@ CornuStatus cornu_report_print(CornuArray counts, const char *const *names, int 
     }
     fputc('\n', file);
     print_name(file, width, "accuracy");
-    fprintf(file, " %9s %9s %9.*f %9lld\n", "", "", digits, accuracy, (long long)macro.support);
+    cornu__print(file, " %9s %9s %9.*f %9lld\n", "", "", digits, accuracy,
+                 (long long)macro.support);
     print_scores(file, width, "macro avg", &macro, digits);
     print_scores(file, width, "weighted avg", &weighted, digits);
     print_undivided(file, counts);

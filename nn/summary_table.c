@@ -1,6 +1,7 @@
 /* The text of a summary; summary.c gathers what it says. */
 #include "summary_internal.h"
 
+#include "../device/print.h"
 #include "table_internal.h"
 
 #include <string.h>
@@ -26,7 +27,7 @@ const char *cornu__print_size(CornuText *to, double bytes)
         unit++;
     }
     /* Beyond the last unit Keras divides once more and keeps the unit. */
-    snprintf(to->text, sizeof to->text, "%.2f %s", bytes, units[unit < 6 ? unit : 5]);
+    cornu__format(to->text, sizeof to->text, "%.2f %s", bytes, units[unit < 6 ? unit : 5]);
     return to->text;
 }
 

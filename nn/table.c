@@ -1,6 +1,7 @@
 #include "table_internal.h"
 
 #include "../device/memory_internal.h"
+#include "../device/print.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -8,15 +9,18 @@
 
 /* ---- Styled text ---- */
 
-/* Cuts UTF-8 into characters; there is room for a cell per byte. Control characters, which
- * would move the cursor, become blanks. */
+/* Cuts UTF-8 into characters; there is room for a cell per byte. Control characters, of one byte or
+ * of two, which would move the cursor, become blanks. */
 static void append_cells(CornuStyledText *text, CornuTextKind kind, const char *bytes)
 {
     for (; *bytes; bytes++) {
         const unsigned char byte = (unsigned char)*bytes;
         CornuCell *last = text->count > 0 ? &text->cells[text->count - 1] : NULL;
         const bool continues = (byte & 0xC0) == 0x80;
-        if (continues && last && last->length < sizeof last->bytes)
+        if (continues && last && last->length == 1 && (unsigned char)last->bytes[0] == 0xC2 &&
+            byte < 0xA0)
+            last->bytes[0] = ' ';
+        else if (continues && last && last->length < sizeof last->bytes)
             last->bytes[last->length++] = *bytes;
         else
             text->cells[text->count++] = (CornuCell){
@@ -31,14 +35,14 @@ CornuStatus cornu__text_append(CornuStyledText *text, CornuTextKind kind, const 
     va_list arguments, again;
     va_start(arguments, format);
     va_copy(again, arguments);
-    const int length = vsnprintf(NULL, 0, format, arguments);
+    const int length = cornu__vformat(NULL, 0, format, arguments);
     va_end(arguments);
     char *bytes = cornu__allocate((size_t)length + 1, 1);
     CornuStatus status = bytes ? cornu__reserve(&text->cells, &text->space, text->count, length,
                                                 sizeof *text->cells)
                                : CORNU_ERR_MEMORY;
     if (status == CORNU_OK) {
-        vsnprintf(bytes, (size_t)length + 1, format, again);
+        cornu__vformat(bytes, (size_t)length + 1, format, again);
         append_cells(text, kind, bytes);
     }
     va_end(again);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../print.h"
 #include "../status_internal.h"
 
 #if defined(__x86_64__)
@@ -269,15 +270,15 @@ static int folder_quota(const char *folder)
     char path[PATH_MAX + 32], line[64], *end;
     snprintf(path, sizeof path, "%s/cpu.max", folder);
     if (read_line(path, line, sizeof line)) {
-        const double quota = strtod(line, &end);
-        return in_processors(end == line ? -1 : quota, strtod(end, NULL));
+        const double quota = cornu__parse_number(line, &end);
+        return in_processors(end == line ? -1 : quota, cornu__parse_number(end, NULL));
     }
     snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", folder);
     if (!read_line(path, line, sizeof line)) return INT_MAX;
-    const double quota = strtod(line, NULL);
+    const double quota = cornu__parse_number(line, NULL);
     snprintf(path, sizeof path, "%s/cpu.cfs_period_us", folder);
     if (!read_line(path, line, sizeof line)) return INT_MAX;
-    return in_processors(quota, strtod(line, NULL));
+    return in_processors(quota, cornu__parse_number(line, NULL));
 }
 
 /* Whether a list such as "cpu,cpuacct" names the controller "cpu"; version 2 has

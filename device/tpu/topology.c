@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../nearest.h"
+#include "../print.h"
 #include "../status_internal.h"
 
 #define GIB  1.073741824   /* in GB */
@@ -131,7 +132,7 @@ void cornu_tpu_profiles_print(FILE *to)
         fprintf(to, "\n%-28s %-8s", rows[r].what, rows[r].unit);
         for (int p = 0; p < PROFILE_COUNT; p++) {
             const CornuTpuFigure *figure = figure_at(&profiles[p], rows[r].offset);
-            fprintf(to, "%7.4g %c", figure->value, figure->mark);
+            cornu__print(to, "%7.4g %c", figure->value, figure->mark);
         }
     }
     fputc('\n', to);

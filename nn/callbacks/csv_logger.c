@@ -2,11 +2,14 @@
 #include "../callbacks.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../../device/log_internal.h"
 #include "../../device/memory_internal.h"
+#include "../../device/open.h"
 #include "../decimal_internal.h"
 
 typedef struct {
@@ -23,14 +26,17 @@ typedef struct {
 static CornuStatus fail(const CsvLogger *self)
 {
     return cornu__fail(CORNU_ERR_FILE, "%s: cannot be written: %s", self->filename,
-                       strerror(errno));
+                       cornu__open_error(errno));
 }
 
 static CornuStatus train_begin(CornuCallback *base, CornuModel *model, const CornuLogs *logs)
 {
     CsvLogger *self = (CsvLogger *)base;
     (void)model, (void)logs;
-    self->file = fopen(self->filename, self->append ? "ab" : "wb");
+    const int file = cornu__open(self->filename,
+                                 O_WRONLY | O_CREAT | (self->append ? O_APPEND : O_TRUNC), 0666);
+    self->file = file < 0 ? NULL : fdopen(file, self->append ? "ab" : "wb");
+    if (!self->file && file >= 0) close(file);
     if (!self->file) return fail(self);
     cornu__log(CORNU_LOG_INFO, "writing %s", self->filename);
     fseek(self->file, 0, SEEK_END);

@@ -9,8 +9,8 @@
 
 #include "../../device/clock_internal.h"
 #include "../../device/memory_internal.h"
+#include "../../device/open.h"
 #include "../events_internal.h"
-#include "../file_internal.h"
 #include "../files_internal.h"
 #include "../model_internal.h"
 
@@ -299,7 +299,7 @@ static CornuStatus prepare(const char *log_dir)
     char        *folder = cornu__allocate(size, 1);
     if (!folder) return CORNU_ERR_MEMORY;
     snprintf(folder, size, "%s/", log_dir);
-    CornuStatus status = cornu__file_folders(folder);
+    CornuStatus status = cornu__make_folders_above(folder);
     if (!status && access(folder, W_OK | X_OK) != 0)
         status = cornu__fail(CORNU_ERR_FILE, "%s: cannot be written: %s", folder, strerror(errno));
     cornu__release(folder);

@@ -78,7 +78,7 @@ void cornu__picture_scale(CornuPlot *plot, const CornuPictureScale *scale, doubl
         const double value = scale->least + (scale->most - scale->least) * i / STEPS;
         const double at = cornu__axis_place(&axis, value);
         char         text[48];
-        snprintf(text, sizeof text, "%.3g%s", value, scale->unit ? scale->unit : "");
+        cornu__format(text, sizeof text, "%.3g%s", value, scale->unit ? scale->unit : "");
         cornu_plot_fill(plot, x + WIDTH, fmin(floor(at), y + height - 1), 4, 1, CORNU__AXIS);
         cornu_plot_text(plot, text, x + WIDTH + 8, floor(at) + CORNU__SMALL / 2.0, CORNU__SMALL,
                         .colour = CORNU__FAINT_INK);

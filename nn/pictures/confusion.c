@@ -114,8 +114,9 @@ CornuPlot *cornu_picture_confusion(CornuArray counts, const char *const *names,
     const double height = ABOVE + fmax(classes * CELL + BESIDE + CORNU__LABEL + AXIS_NAME,
                                        LEAST_SCALE);
     char         note[CORNU__PICTURE_TEXT];
-    snprintf(note, sizeof note, "%lld of %lld are right (%.2f %%); coloured by the part of the row",
-             (long long)right, (long long)all, all ? 100.0 * (double)right / (double)all : 0.0);
+    cornu__format(note, sizeof note,
+                  "%lld of %lld are right (%.2f %%); coloured by the part of the row",
+                  (long long)right, (long long)all, all ? 100.0 * (double)right / (double)all : 0.0);
     CornuPlot *plot = cornu__picture_create(
         left + classes * cell + BESIDE + CORNU__PICTURE_SCALE,
         height, title, note);

@@ -135,10 +135,10 @@ static void draw_image(CornuPlot *plot, const uint8_t *image, int64_t H, int64_t
 void cornu__predictions_note(char note[CORNU__PICTURE_TEXT], int64_t shown, int64_t count,
                              int64_t wrong)
 {
-    snprintf(note, CORNU__PICTURE_TEXT, "%lld of %lld shown, wrong ones first: in red, above the "
-             "true class. Of all %lld, %lld are wrong (%.2f %%)", (long long)shown,
-             (long long)count, (long long)count, (long long)wrong,
-             100.0 * (double)wrong / (double)count);
+    cornu__format(note, CORNU__PICTURE_TEXT, "%lld of %lld shown, wrong ones first: in red, above "
+                  "the true class. Of all %lld, %lld are wrong (%.2f %%)", (long long)shown,
+                  (long long)count, (long long)count, (long long)wrong,
+                  100.0 * (double)wrong / (double)count);
 }
 
 /* How all samples are drawn. */

@@ -4,8 +4,11 @@
  *
  * tests/run: alone
  */
+#define _DEFAULT_SOURCE    /* flock */
+
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -16,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -325,6 +329,30 @@ static void test_neither_curl_nor_wget(void **state)
     expect_failure(NULL, CORNU_ERR_DATA, "neither curl nor wget is installed");
 }
 
+/* What killed processes left goes; what others still write, and what only resembles it, stays. */
+static void test_leftovers(void **state)
+{
+    static const char *const stay[] = { ".abc.bin.cornu-Locked", ".abc.bin.cornu-long123",
+                                        ".abc.bin.cornu-", "abc.bin.backup", ".abc.bin.saved1" };
+    enum { STAY = sizeof stay / sizeof *stay };
+    char cache[FILES_PATH];
+    (void)state;
+    if (!can_download()) skip();
+    snprintf(cache, sizeof cache, "%s", files_path(folder, "home/.cache/cornu/small/"));
+    cache[strlen(cache) - 1] = '\0';
+    files_write(files_path(cache, ".abc.bin.cornu-a1B2c3"), "ab", 2);
+    files_write(files_path(cache, ".many.bin.cornu-XyZ123"), many, 1000);
+    for (int i = 0; i < STAY; i++) files_write(files_path(cache, stay[i]), "x", 1);
+    const int locked = open(files_path(cache, stay[0]), O_RDONLY);
+    assert_int_equal(flock(locked, LOCK_EX | LOCK_NB), 0);
+    serve_from("complete");
+    expect_found(NULL, cache);
+    for (int i = 0; i < STAY; i++)
+        assert_int_equal(access(files_path(cache, stay[i]), F_OK), 0);
+    assert_int_equal(files_count(cache), 2 + STAY);
+    close(locked);
+}
+
 /* Bad answers: what is said, and that nothing is left of them. */
 static void test_bad_answers(void **state)
 {
@@ -411,6 +439,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_download_without_a_home, enter, leave),
         cmocka_unit_test_setup_teardown(test_a_download_by_wget, enter, leave),
         cmocka_unit_test_setup_teardown(test_neither_curl_nor_wget, enter, leave),
+        cmocka_unit_test_setup_teardown(test_leftovers, enter, leave),
         cmocka_unit_test_setup_teardown(test_bad_answers, enter, leave),
         cmocka_unit_test_setup_teardown(test_no_connection, enter, leave),
         cmocka_unit_test_setup_teardown(test_a_stalled_download, enter, leave),

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -113,7 +114,10 @@ static void test_no_such_file(void **state)
 {
     (void)state;
     expect_failure(files_path(folder, "absent"), CORNU_ERR_FILE, "No such file");
-    expect_failure(folder, CORNU_ERR_FILE, "directory");
+    expect_failure(folder, CORNU_ERR_FILE, "is a folder, expected a file");
+    const char *pipe = files_path(folder, "pipe");
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    expect_failure(pipe, CORNU_ERR_FILE, "is a pipe, expected a file");
 }
 
 /* Every length short of the whole, plain and compressed. */
@@ -183,7 +187,8 @@ static void test_wrong_headers(void **state)
         files_write(files_path(folder, "wrong"), bytes, SIX);
         expect_failure(files_path(folder, "wrong"), CORNU_ERR_FORMAT, cases[i].text);
     }
-    expect_failure("/dev/null", CORNU_ERR_FORMAT, "0 bytes");
+    files_write(files_path(folder, "empty"), "", 0);
+    expect_failure(files_path(folder, "empty"), CORNU_ERR_FORMAT, "0 bytes");
 }
 
 /* A header that promises 4 TiB, or more than can be counted, allocates next to nothing. */

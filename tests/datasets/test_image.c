@@ -87,7 +87,7 @@ static void test_unreadable_images(void **state)
 {
     (void)state;
     expect_failure(files_path(folder, "absent.png"), 1, CORNU_ERR_FILE, "No such file");
-    expect_failure(folder, 1, CORNU_ERR_FORMAT, "not a readable PNG or JPEG");
+    expect_failure(folder, 1, CORNU_ERR_FILE, "is a folder, expected a file");
     files_write(files_path(folder, "text.png"), "hello", 5);
     expect_failure(files_path(folder, "text.png"), 1, CORNU_ERR_FORMAT, "not a readable");
     files_write(files_path(folder, "empty.png"), "", 0);
@@ -103,6 +103,18 @@ static void test_unreadable_images(void **state)
         files_write(files_path(folder, "short.png"), file, length);
         expect_failure(files_path(folder, "short.png"), 1, CORNU_ERR_FORMAT, "not a readable");
     }
+    /* One bit of a chunk's data or of its checksum, wherever it is: never other pixels. */
+    for (size_t at = 8 + 8; at < size - 12; at += 3) {
+        file[at] ^= 4;
+        files_write(files_path(folder, "bit.png"), file, size);
+        file[at] ^= 4;
+        expect_failure(files_path(folder, "bit.png"), 1, CORNU_ERR_FORMAT, "bit.png: ");
+    }
+    file[size - 20] ^= 1;
+    files_write(files_path(folder, "bit.png"), file, size);
+    file[size - 20] ^= 1;
+    expect_failure(files_path(folder, "bit.png"), 1, CORNU_ERR_FORMAT,
+                   "the checksum of its chunk IDAT is wrong");
     /* A width of 2^24 in the header, followed by little. */
     memcpy(file + 16, (const uint8_t[]){ 1, 0, 0, 0 }, 4);
     files_write(files_path(folder, "wide.png"), file, size);

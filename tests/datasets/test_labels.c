@@ -59,7 +59,7 @@ static void mistakes_are_refused(void **state)
                    "labels: names 1 and 3 are both \"cat\", expected 3 different ones");
     expect_refusal("cat,d\033og,cow", CORNU_ERR_VALUE, "name 2 holds the control character 27");
     expect_refusal("nowhere/names", CORNU_ERR_FILE, "nowhere/names: cannot be opened: No such");
-    expect_refusal(folder, CORNU_ERR_FILE, "cannot be read");
+    expect_refusal(folder, CORNU_ERR_FILE, "is a folder, expected a file");
     expect_refusal(file_of(""), CORNU_ERR_VALUE, "names: name 1 is empty");
     expect_refusal(file_of("cat\n\ndog\n"), CORNU_ERR_VALUE, "names: name 2 is empty");
     expect_refusal(file_of("cat\n"), CORNU_ERR_VALUE, "names: 1 name, expected 3");

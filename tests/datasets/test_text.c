@@ -311,7 +311,7 @@ static void test_files(void **state)
                    "plays/none.txt: the text is empty");
     expect_failure(cornu_text_load(.file = "plays/two.txt", .data = folder), CORNU_ERR_DATA,
                    "there is no file plays/two.txt, neither here nor in /");
-    expect_failure(cornu_text_load(.file = folder), CORNU_ERR_FILE, "cannot be read");
+    expect_failure(cornu_text_load(.file = folder), CORNU_ERR_FILE, "is a folder, expected a file");
     expect_failure(cornu_text_load(.data = folder), CORNU_ERR_DATA,
                    ".data = \"synthetic\" does without the file, .file names another one");
     expect_failure(cornu_text_load(.file = "x", .limit = -1), CORNU_ERR_ARGUMENT, "limit is -1");

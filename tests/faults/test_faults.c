@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -75,9 +76,16 @@ ssize_t read(int descriptor, void *bytes, size_t size)
     return syscall(SYS_read, descriptor, bytes, size < most_read ? size : most_read);
 }
 
+/* Whether some fsync has met this file or folder; fsync notes it. */
+static struct stat looked_for;
+static bool        was_synced;
+
 int fsync(int descriptor)
 {
+    struct stat info;
     if (fails_now(&syncs_left)) return errno = EIO, -1;
+    was_synced |= fstat(descriptor, &info) == 0 && info.st_ino == looked_for.st_ino &&
+                  info.st_dev == looked_for.st_dev;
     return (int)syscall(SYS_fsync, descriptor);
 }
 
@@ -341,6 +349,26 @@ static void failing_syncs_and_renames(Count *count)
     syncs_left = renames_left = -1;
 }
 
+/* A new folder is in a folder that must be synced, or a crash takes what is in it. */
+static void new_folders(Count *count)
+{
+    char deep[FILES_PATH + 80];
+    for (int i = 0; i < 4; i++) {
+        /* Of folder/0/a/b/c the first three that folders are made in. */
+        was_synced = false;
+        snprintf(deep, sizeof deep, "%s/%d", folder, i);
+        if (i > 0) mkdir(deep, 0700);
+        if (i > 1) strcat(deep, "/a"), mkdir(deep, 0700);
+        if (i > 2) strcat(deep, "/b"), mkdir(deep, 0700);
+        stat(i ? deep : folder, &looked_for);
+        snprintf(deep, sizeof deep, "%s/%d/a/b/c", folder, i);
+        CornuCallback *backup = cornu_backup_and_restore(deep);
+        note(count, backup && was_synced && access(deep, F_OK) == 0, "folder %d: %s", i, message());
+        if (backup) backup->free(backup);
+    }
+    looked_for = (struct stat){ 0 };
+}
+
 static void failing_reads(Count *count)
 {
     static unsigned char bytes[MAX_FILE];
@@ -484,6 +512,7 @@ static const struct {
     { "disk_full", full_disks, 3 },
     { "unsaved_trainings", unsaved_trainings, 4 },
     { "sync_and_rename", failing_syncs_and_renames, 2 },
+    { "new_folders", new_folders, 4 },
     { "read_errors", failing_reads, 10 },
     { "kills", kills, 100 },
     { "signals", signals, 20 },

@@ -3,10 +3,12 @@
 #include "../../nn/progbar.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -234,12 +236,53 @@ static void test_auto_verbose(void **state)
     free(text);
 }
 
+/* Names of a model that was loaded may hold anything. */
+static void test_control_characters(void **state)
+{
+    (void)state;
+    char  *text = NULL;
+    size_t size = 0;
+    FILE  *out = open_memstream(&text, &size);
+    CornuBarStyle style = { .target = 1, .verbose = 2, .unit = "step" };
+    CornuBar     *bar = cornu_bar_create(&style, out, 0.0);
+    CornuLogs     logs = { 1, &(CornuLog){ "a\033[2J\rb", 0.25 } };
+    assert_int_equal(cornu_bar_update(bar, 1, &logs, true, 1.0), CORNU_OK);
+    cornu_bar_free(bar);
+    fclose(out);
+    assert_string_equal(text, "1/1 - 1s - 1s/step - a\\x1b[2J\\x0db: 0.2500\n");
+    free(text);
+}
+
+/* A reader that has left: nothing fails, and no more is written or read for it. */
+static void test_a_reader_that_leaves(void **state)
+{
+    (void)state;
+    int ends[2];
+    signal(SIGPIPE, SIG_IGN);
+    assert_int_equal(pipe(ends), 0);
+    FILE *out = fdopen(ends[1], "w");
+    CornuBarStyle style = { .target = 9, .width = 5, .verbose = 1, .unit = "step" };
+    CornuBar     *bar = cornu_bar_create(&style, out, 0.0);
+    assert_true(cornu_bar_due(bar, 1.0));
+    close(ends[0]);
+    for (int i = 1; i < 9; i++)
+        assert_int_equal(cornu_bar_update(bar, i, NULL, false, 1.0 * i), CORNU_OK);
+    assert_false(cornu_bar_due(bar, 20.0));
+    assert_int_equal(cornu_bar_update(bar, 9, NULL, true, 21.0), CORNU_OK);
+    cornu_bar_free(bar);
+    fclose(out);
+    signal(SIGPIPE, SIG_DFL);
+}
+
 int main(void)
 {
     enum { GOLDENS = sizeof names / sizeof *names };
-    struct CMUnitTest tests[GOLDENS + 2] = { cmocka_unit_test(test_other_streams),
-                                             cmocka_unit_test(test_auto_verbose) };
+    enum { OTHERS = 4 };
+    struct CMUnitTest tests[GOLDENS + OTHERS] = { cmocka_unit_test(test_other_streams),
+                                                  cmocka_unit_test(test_auto_verbose),
+                                                  cmocka_unit_test(test_control_characters),
+                                                  cmocka_unit_test(test_a_reader_that_leaves) };
     for (int i = 0; i < GOLDENS; i++)
-        tests[i + 2] = (struct CMUnitTest){ names[i], test_golden, NULL, NULL, (void *)names[i] };
+        tests[i + OTHERS] = (struct CMUnitTest){ names[i], test_golden, NULL, NULL, (void *)names[i] };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

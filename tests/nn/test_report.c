@@ -254,6 +254,20 @@ static void evaluations_keep_their_predictions(void **state)
     }
 }
 
+/* Names of classes are those of folders and files. */
+static void control_characters_are_shown(void **state)
+{
+    static const char *const names[] = { "a\033[31m", "b\xc2\x9b" "2J" };
+    static int64_t           counts[4] = { 1, 0, 0, 1 };
+    (void)state;
+    char *text = report_text(cornu_array(counts, CORNU_I64, 2, 2), names, 2);
+    assert_non_null(strstr(text, " a\\x1b[31m "));
+    assert_non_null(strstr(text, " b\\xc2\\x9b2J "));
+    assert_null(strchr(text, '\033'));
+    assert_null(strchr(text, '\x9b'));
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +275,7 @@ int main(void)
         cmocka_unit_test(scores_follow_the_formulas),
         cmocka_unit_test(no_samples_are_zeros),
         cmocka_unit_test(bad_samples_are_refused),
+        cmocka_unit_test(control_characters_are_shown),
         { "evaluations_keep_their_predictions (cpu)", evaluations_keep_their_predictions, NULL,
           NULL, "cpu" },
         { "evaluations_keep_their_predictions (tpu)", evaluations_keep_their_predictions, NULL,

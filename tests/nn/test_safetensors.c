@@ -297,7 +297,7 @@ static void test_no_file(void **state)
     unlink(path);
     refuse("No such file", CORNU_ERR_FILE);
     assert_int_equal(mkfifo(path, 0600), 0);
-    refuse("is a device or pipe, expected a file", CORNU_ERR_FILE);
+    refuse("is a pipe, expected a file", CORNU_ERR_FILE);
     unlink(path);
     assert_int_equal(mkdir(path, 0700), 0);
     refuse("is a folder", CORNU_ERR_FILE);
