@@ -34,7 +34,7 @@ const CornuNamedArray *cornu_npz_find(const CornuNpz *file, const char *name);
 
 /* Writes the arrays in their order; the file appears whole or not at all, and equal arguments give
  * equal bytes. CORNU_ERR_DTYPE for bf16, which NumPy does not have; CORNU_ERR_ARGUMENT for a name
- * given twice. */
+ * given twice, or of more than 65,531 bytes. */
 CornuStatus cornu_npz_write(const char *path, const CornuNamedArray *arrays, int count);
 
 #ifdef __cplusplus

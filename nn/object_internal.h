@@ -16,6 +16,7 @@ struct CornuObjectClass {
     /* A metric that is the mean of a loss of this class; its config is the loss's, and `from` is
      * NULL. */
     const CornuObjectClass *loss;
+    bool              whole_labels;               /* its labels are numbers of classes */
 };
 
 /* Defines cornu__FUNCTION_class, the class of what `make` makes; the other members follow. */

@@ -11,6 +11,8 @@
  * sum over valid rows / the batch's number of them, so the optimizer sums gradients over shards and
  * nothing is scaled again; on a device with one shard those sums vanish.
  */
+#include <math.h>
+
 #include "../device/log_internal.h"
 #include "loss_internal.h"
 #include "metric_internal.h"
@@ -463,6 +465,22 @@ static bool has_types(const CornuStep *step, const CornuArrays *arrays)
     return true;
 }
 
+static bool wants_whole(const CornuObjectClass *kind)
+{
+    return kind && (kind->whole_labels || (kind->loss && kind->loss->whole_labels));
+}
+
+/* Whether the labels of output i are floats that are taken for the numbers of classes. */
+static bool are_classes(const CornuModel *model, int i, CornuType y)
+{
+    bool whole = model->losses[i] && wants_whole(model->losses[i]->kind);
+    for (int t = 0; t < model->tracked_count; t++) {
+        const CornuTracked *tracked = &model->tracked[t];
+        if (tracked->metric && tracked->output == i) whole |= wants_whole(tracked->metric->kind);
+    }
+    return whole && cornu_dtype_is_float(y.dtype);
+}
+
 static CornuStep *new_step(const CornuModel *model, CornuStepMode mode, const CornuArrays *arrays)
 {
     CornuStep *step = cornu__allocate(1, sizeof *step);
@@ -471,7 +489,10 @@ static CornuStep *new_step(const CornuModel *model, CornuStepMode mode, const Co
                          .y_count = model->output_count };
     for (int i = 0; i < step->x_count; i++) step->x_types[i] = arrays->x[i].type;
     if (mode == CORNU_STEP_PREDICT) return step;
-    for (int i = 0; i < step->y_count; i++) step->y_types[i] = arrays->y[i].type;
+    for (int i = 0; i < step->y_count; i++) {
+        step->y_types[i] = arrays->y[i].type;
+        step->whole[i] = are_classes(model, i, arrays->y[i].type);
+    }
     step->weight_count = arrays->weight_count;
     for (int i = 0; i < step->weight_count; i++) step->weight_types[i] = arrays->weights[i].type;
     return step;
@@ -599,6 +620,20 @@ static CornuStatus feed(const CornuStep *step, const CornuDeal *deal, CornuTenso
     return CORNU_OK;
 }
 
+/* The device would cut 1.7 to class 1, and make something of NaN. */
+static CornuStatus check_classes(CornuArray y, int64_t rows)
+{
+    const int64_t all = cornu_type_count(y.type), batch = y.type.shape.extent[0];
+    const int64_t each = batch > 0 ? all / batch : 0;
+    for (int64_t i = 0; i < rows * each; i++) {
+        const double label = cornu_array_get(y, i);
+        if (label == rint(label) && fabs(label) <= INT32_MAX) continue;
+        return cornu__fail(CORNU_ERR_VALUE, "label %g in row %lld, expected a whole number, that of a "
+                           "class", label, (long long)(i / each));
+    }
+    return CORNU_OK;
+}
+
 static CornuStatus feed_counts(CornuStep *step, const CornuDeal *deal, int64_t valid)
 {
     const CornuType i64 = cornu_scalar(CORNU_I64), each = cornu_type(CORNU_I64, step->shards);
@@ -622,8 +657,10 @@ CornuStatus cornu__step_feed(CornuStep *step, const CornuArrays *arrays, int64_t
     const CornuDeal deal = cornu__deal(step->shards, step->rows, valid);
     for (int i = 0; i < step->x_count; i++)
         CORNU__TRY(feed(step, &deal, step->x[i], step->x_types[i], arrays->x[i]));
-    for (int i = 0; i < step->y_count && step->y[i]; i++)
+    for (int i = 0; i < step->y_count && step->y[i]; i++) {
+        if (step->whole[i]) CORNU__TRY(check_classes(arrays->y[i], valid));
         CORNU__TRY(feed(step, &deal, step->y[i], step->y_types[i], arrays->y[i]));
+    }
     for (int i = 0; i < step->weight_count; i++)
         CORNU__TRY(feed(step, &deal, step->weights[i], step->weight_types[i],
                         arrays->weights[i]));

@@ -13,7 +13,8 @@
  * front of a member, its entry in the directory, and the end of the directory. */
 enum { LOCAL = 0x04034B50, ENTRY = 0x02014B50, END = 0x06054B50 };
 enum { LOCAL_SIZE = 30, ENTRY_SIZE = 46, END_SIZE = 22, MAX_COMMENT = 0xFFFF };
-enum { STORED = 0, DEFLATED = 8, VERSION = 20, ENCRYPTED = 1, UTF8 = 0x800, MAX_MEMBERS = 0xFFFF };
+enum { STORED = 0, DEFLATED = 8, VERSION = 20, ENCRYPTED = 1, UTF8 = 0x800 };
+enum { MAX_MEMBERS = 0xFFFF, MAX_NAME = 0xFFFF };     /* counted in two bytes */
 enum { DEFLATED_AT_BEST = 1032 };     /* bytes in one */
 enum { DATE_1980 = 1 << 5 | 1 };      /* January 1 */
 #define LIMIT UINT32_C(0xFFFFFFFF)    /* where ZIP64 begins */
@@ -48,6 +49,11 @@ static void put_description(FILE *file, const CornuZipMember *member)
 static CornuStatus check_members(const char *path, const CornuZipMember *members, int count)
 {
     uint64_t all = END_SIZE;
+    for (int i = 0; i < count; i++)
+        if (strlen(members[i].name) > MAX_NAME)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the name \"%.40s...\" of member %d has %zu "
+                               "bytes, a zip archive has room for %d", path, members[i].name, i,
+                               strlen(members[i].name), MAX_NAME);
     for (int i = 0; i < count; i++)
         all += LOCAL_SIZE + ENTRY_SIZE + 2 * strlen(members[i].name) + members[i].size;
     if (all < LIMIT && count < MAX_MEMBERS) return CORNU_OK;

@@ -263,16 +263,18 @@ static const CornuField binary_focal_fields[] = {
 
 #define CLASS(function, class_name, Config, table) \
     CORNU__OBJECT_CLASS(function, class_name, #function, Config, .fields = table)
-CLASS(sparse_categorical_crossentropy, "SparseCategoricalCrossentropy",
-      CornuSparseCrossentropyConfig, sparse_fields);
+CORNU__OBJECT_CLASS(sparse_categorical_crossentropy, "SparseCategoricalCrossentropy",
+                    "sparse_categorical_crossentropy", CornuSparseCrossentropyConfig,
+                    .fields = sparse_fields, .whole_labels = true);
 CLASS(categorical_crossentropy, "CategoricalCrossentropy", CornuCrossentropyConfig, fields);
 CLASS(binary_crossentropy, "BinaryCrossentropy", CornuCrossentropyConfig, fields);
 CLASS(categorical_focal_crossentropy, "CategoricalFocalCrossentropy", CornuCategoricalFocalConfig,
       categorical_focal_fields);
 CLASS(binary_focal_crossentropy, "BinaryFocalCrossentropy", CornuBinaryFocalConfig,
       binary_focal_fields);
-CLASS(categorical_generalized_cross_entropy, "CategoricalGeneralizedCrossEntropy",
-      CornuGeneralizedCrossentropyConfig, generalized_fields);
+CORNU__OBJECT_CLASS(categorical_generalized_cross_entropy, "CategoricalGeneralizedCrossEntropy",
+                    "categorical_generalized_cross_entropy", CornuGeneralizedCrossentropyConfig,
+                    .fields = generalized_fields, .whole_labels = true);
 CLASS(kl_divergence, "KLDivergence", CornuLossConfig, cornu__loss_fields);
 
 static CornuLoss *create(Crossentropy loss, const void *config)

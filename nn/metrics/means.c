@@ -227,7 +227,7 @@ CORNU__OBJECT_CLASS(top_k_categorical_accuracy, "TopKCategoricalAccuracy",
                     "top_k_categorical_accuracy", CornuTopKConfig, .fields = top_k_fields);
 CORNU__OBJECT_CLASS(sparse_top_k_categorical_accuracy, "SparseTopKCategoricalAccuracy",
                     "sparse_top_k_categorical_accuracy", CornuTopKConfig,
-                    .fields = sparse_top_k_fields);
+                    .fields = sparse_top_k_fields, .whole_labels = true);
 
 CornuMetric *cornu_binary_accuracy_from(const CornuBinaryAccuracyConfig *config)
 {
@@ -302,7 +302,7 @@ CORNU__OBJECT_CLASS_OF(categorical_accuracy, make_categorical_accuracy, "Categor
                        "categorical_accuracy", CornuPlainConfig, .fields = no_fields);
 CORNU__OBJECT_CLASS_OF(sparse_categorical_accuracy, make_sparse_categorical_accuracy,
                        "SparseCategoricalAccuracy", "sparse_categorical_accuracy",
-                       CornuPlainConfig, .fields = no_fields);
+                       CornuPlainConfig, .fields = no_fields, .whole_labels = true);
 
 /* ---- By the shapes of the data ---- */
 

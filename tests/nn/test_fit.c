@@ -581,6 +581,50 @@ static void expect_fit_error(CornuHistory *history, CornuStatus status, const ch
     expect_error(cornu_error_take(), status, part);
 }
 
+/* Classes are whole numbers, whatever dtype holds them; a device would cut others. */
+static void float_labels_must_be_whole(void **state)
+{
+    static const struct { float label; const char *said; } cases[] = {
+        { 1.0f, NULL }, { 1.7f, "label 1.7 in row 2, expected a whole number" },
+        { NAN, "nan in row 2" }, { INFINITY, "label inf in row 2" }, { -0.5f, "label -0.5 in" },
+        { 1e20f, "label 1e+20 in row 2" },
+    };
+    static float y[ROWS];
+    CornuModel  *model = tiny_model(*state, cornu_sgd(), accuracy);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int evaluates = 0; evaluates < 2; evaluates++) {
+            for (int k = 0; k < ROWS; k++) y[k] = (float)(k % 2);
+            y[2] = cases[i].label;
+            double            results[2];
+            const CornuArray  labels = cornu_array(y, CORNU_F32, ROWS);
+            CornuHistory     *history = NULL;
+            CornuStatus       status;
+            if (evaluates) {
+                status = cornu_evaluate(model, .x = rows_x(0, ROWS), .y = labels,
+                                        .results = results, .verbose = CORNU_SILENT);
+            } else {
+                history = cornu_fit(model, .x = rows_x(0, ROWS), .y = labels, .no_shuffle = true,
+                                    .verbose = CORNU_SILENT);
+                status = cornu_error_take();
+            }
+            if (cases[i].said) expect_error(status, CORNU_ERR_VALUE, cases[i].said);
+            else expect_ok(status);
+            cornu_history_free(history);
+        }
+    /* Those of a regression may be anything. */
+    cornu_model_free(model);
+    model = cornu_sequential(.input_shape = { 3 });
+    cornu_model_add(model, cornu_dense(1));
+    expect_ok(cornu_compile(model, .device = *state, .optimizer = cornu_sgd(),
+                            .loss = CORNU_MEAN_SQUARED_ERROR));
+    y[2] = 1.7f;
+    CornuHistory *history = cornu_fit(model, .x = rows_x(0, ROWS), .verbose = CORNU_SILENT,
+                                      .y = cornu_array(y, CORNU_F32, ROWS));
+    assert_non_null(history);
+    cornu_history_free(history);
+    cornu_model_free(model);
+}
+
 static void mistakes_are_named(void **state)
 {
     CornuModel   *model = tiny_model(*state, cornu_sgd(), accuracy);
@@ -747,6 +791,7 @@ int main(void)
         cmocka_unit_test(waiting_for_batches_is_measured),
         cmocka_unit_test(bytes_fed_are_counted),
         cmocka_unit_test(whole_numbers_are_scaled),
+        cmocka_unit_test(float_labels_must_be_whole),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(a_loss_that_is_no_number_ends_fit),
         cmocka_unit_test(a_step_is_told_before_it_runs),

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -801,6 +802,29 @@ static void test_suffixes(void **state)
 #define OF_CASE(test, i) { #test, test, NULL, NULL, (void *)#i }
 #define OF_CASES(test) OF_CASE(test, sequence), OF_CASE(test, images), OF_CASE(test, branches)
 
+/* What cannot be read again is not written. */
+static void names_of_npz_files_have_a_limit(void **state)
+{
+    enum { MOST = 65535 - 4 };    /* ".npy" is added */
+    static float number[1] = { 0.5f };
+    static char  name[MOST + 2];
+    char         path[FILES_PATH];
+    (void)state;
+    snprintf(path, sizeof path, "%s", here("names", ".npz"));
+    CornuNamedArray array = { name, cornu_array(number, CORNU_F32, 1) };
+    memset(name, 'n', MOST);
+    expect_ok(cornu_npz_write(path, &array, 1));
+    CornuNpz *file = cornu_npz_open(path);
+    assert_non_null(file);
+    assert_non_null(cornu_npz_find(file, name));
+    cornu_npz_close(file);
+    unlink(path);
+    name[MOST] = 'n';
+    expect_error(cornu_npz_write(path, &array, 1), CORNU_ERR_ARGUMENT,
+                 "of member 0 has 65536 bytes, a zip archive has room for 65535");
+    assert_int_equal(access(path, F_OK), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -820,6 +844,7 @@ int main(void)
         cmocka_unit_test(test_truncated_files),
         cmocka_unit_test(test_damaged_files),
         cmocka_unit_test(test_suffixes),
+        cmocka_unit_test(names_of_npz_files_have_a_limit),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
