@@ -171,7 +171,7 @@ static CornuStatus verify(const char *path, const CornuDataFile *file)
     return CORNU_OK;
 }
 
-/* ---- The temporary file: FOLDER/.NAME.cornu-XXXXXX, locked for as long as someone writes it ---- */
+/* ---- The temporary file FOLDER/.NAME.cornu-XXXXXX, locked as long as someone writes it ---- */
 
 static const char suffix[] = ".cornu-XXXXXX";
 

@@ -13,8 +13,8 @@
 #include "op_internal.h"
 #include "status_internal.h"
 
-/* device.c fills the bases: class, precision, all of a buffer's, and of an executable what is not marked. A
- * class fills threads, description, policy, profile and capacity when it opens. */
+/* device.c fills the bases: class, precision, all of a buffer's, and of an executable what is not
+ * marked. A class fills threads, description, policy, profile and capacity when it opens. */
 typedef struct {
     const char *name;
     int         most_shards;   /* 0 counts as 1 */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@ CornuPrecision session_precision(const Options *options)
 CornuStatus session_begin(const Options *options)
 {
     setlocale(LC_CTYPE, "");
+    signal(SIGPIPE, SIG_IGN);
     if ((options->save && cornu_model_save_check(options->save)) ||
         (options->history && cornu_file_check(options->history)) ||
         (options->trace && cornu_file_check(options->trace)) ||
@@ -255,7 +257,6 @@ static void catch_signals(void)
     for (int i = 0; i < SIGNALS; i++)
         if (signals[i] != SIGHUP || sigaction(SIGHUP, NULL, &old) || old.sa_handler != SIG_IGN)
             sigaction(signals[i], &action, NULL);
-    signal(SIGPIPE, SIG_IGN);
 }
 
 /* What this program's training has come to. */
@@ -343,6 +344,13 @@ CornuStatus session_finish(const Options *options)
     return options->backup ? cornu_backup_remove(options->backup) : CORNU_OK;
 }
 
+/* Whether stdout is a pipe whose reader has left, as head does when it has enough. */
+static bool reader_left(void)
+{
+    struct pollfd out = { .fd = STDOUT_FILENO };
+    return poll(&out, 1, 0) > 0 && (out.revents & POLLERR);
+}
+
 int session_end(const char *program, CornuStatus status)
 {
     if (status) fprintf(stderr, "%s: %s\n", program, options_translate(cornu_error_message()));
@@ -351,7 +359,7 @@ int session_end(const char *program, CornuStatus status)
             fprintf(stderr, "%s: the same command goes on from there\n", program);
         return 128 + stop;
     }
-    if (fflush(stdout) == 0 && !ferror(stdout)) return status ? 1 : 0;
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || reader_left()) return status ? 1 : 0;
     fprintf(stderr, "%s: standard output cannot be written: %s\n", program, strerror(errno));
     return 1;
 }

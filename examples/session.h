@@ -10,7 +10,8 @@
 
 #include "options.h"
 
-/* The locale of the user, the seed, the policy. Also sees that --save, --history, --trace and
+/* The locale of the user, the seed, the policy. SIGPIPE is ignored, so that a reader of stdout who
+ * leaves ends no training. Also sees that --save, --history, --trace and
  * --plots can be written, which is better known now than after the training. */
 CornuStatus session_begin(const Options *options);
 
@@ -69,9 +70,7 @@ CornuStatus session_train(const Options *options, CornuModel *model, CornuDatase
  *     session_finish(options);
  *
  * session_watch: from now on SIGINT, SIGTERM and SIGHUP let fit end after the step at hand, with
- * CORNU_ERR_INTERRUPTED; a second one ends the program at once. SIGPIPE is ignored, so that a
- * reader of stdout who leaves does not end the training. Where they say nothing, they are NULLs or
- * pending errors, which fit reports. */
+ * CORNU_ERR_INTERRUPTED; a second one ends the program at once. */
 CornuCallback *session_watch(const Options *options);
 
 /* --backup DIR: keeps what a stopped training goes on from, and goes on from it; NULL without the
@@ -101,8 +100,8 @@ void session_fallbacks(const CornuDevice *device, const CornuStatistics *step);
 CornuStatus session_epoch(int64_t epoch, double loss);
 
 /* The exit status: 0, or 1 after a message on stderr if `status` is a failure, the library's, or
- * what went to stdout could not be written; 128 and the signal's number after one that stopped the
- * training. */
+ * what went to stdout could not be written, unless its reader has left; 128 and the signal's number
+ * after one that stopped the training. */
 int session_end(const char *program, CornuStatus status);
 
 #endif

@@ -55,7 +55,7 @@ typedef struct CornuStep {
                                                      back; or NULL */
     int64_t           fed_count;                 /* valid rows fed last */
     bool              stateful;                  /* some layer has states: no partial batches */
-    bool              whole[CORNU_MAX_MODEL_TENSORS];  /* y are floats that must be whole: classes */
+    bool              whole[CORNU_MAX_MODEL_TENSORS];   /* y are floats that must be whole */
     int64_t           fed_bytes;                 /* of x and y, padding rows included */
     struct CornuStep *next;
 } CornuStep;

@@ -421,7 +421,8 @@ static void what_is_not_finite_is_not_kept(void **state)
                          cornu_backup_and_restore(kept(), 1, .keep_checkpoint = true),
                          &breaker.base);
         assert_int_equal(history != NULL, takes);
-        if (!takes) expect_error(cornu_error_take(), CORNU_ERR_VALUE, "in epoch 2, between steps");
+        if (!takes) expect_error(cornu_error_take(), CORNU_ERR_VALUE,
+                                  "in epoch 2, between steps 4 and 4");
         assert_int_equal(each_backup(expect_finite), 2);
         cornu_history_free(history);
         cornu_model_free(model);

@@ -1,4 +1,4 @@
-/* LC_NUMERIC of the program that uses the library changes no number, in no file, name or message. */
+/* LC_NUMERIC of the program that uses the library changes no number in files, names, messages. */
 #include <dirent.h>
 #include <locale.h>
 #include <setjmp.h>

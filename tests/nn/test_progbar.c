@@ -283,6 +283,7 @@ int main(void)
                                                   cmocka_unit_test(test_control_characters),
                                                   cmocka_unit_test(test_a_reader_that_leaves) };
     for (int i = 0; i < GOLDENS; i++)
-        tests[i + OTHERS] = (struct CMUnitTest){ names[i], test_golden, NULL, NULL, (void *)names[i] };
+        tests[i + OTHERS] = (struct CMUnitTest){ names[i], test_golden, NULL, NULL,
+                                                 (void *)names[i] };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
