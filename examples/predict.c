@@ -62,7 +62,8 @@ static CornuStatus check_numbers(const float *probabilities, int classes, const 
 static void print_class(const CornuModel *model, int c)
 {
     const char *name = cornu_model_class_name(model, c);
-    if (name) fputs(name, stdout);
+    CornuShown  shown;
+    if (name) fputs(cornu__shown(&shown, name), stdout);
     else printf("%d", c);
 }
 
