@@ -69,8 +69,8 @@ typedef struct {
 
 /* Labels (B, …) or (B, …, 1), whole numbers of any dtype, against y_pred (B, …, C):
  *   - log p[label], p = clip(y_pred / sum(y_pred), 1e-7, 1 - 1e-7), or softmax of logits.
- * p of predictions that sum up to 0 is 1e-7, not NaN. A label outside [0, C) that is not ignored, and
- * one of a float that is not whole, is CORNU_ERR_VALUE when the step runs. The mean is
+ * p of predictions that sum up to 0 is 1e-7, not NaN. A label outside [0, C) that is not ignored,
+ * and one of a float that is not whole, is CORNU_ERR_VALUE when the step runs. The mean is
  * that over the labels that count. */
 CornuLoss *cornu_sparse_categorical_crossentropy_from(const CornuSparseCrossentropyConfig *config);
 #define cornu_sparse_categorical_crossentropy(...) \

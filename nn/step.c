@@ -628,8 +628,8 @@ static CornuStatus check_classes(CornuArray y, int64_t rows)
     for (int64_t i = 0; i < rows * each; i++) {
         const double label = cornu_array_get(y, i);
         if (label == rint(label) && fabs(label) <= INT32_MAX) continue;
-        return cornu__fail(CORNU_ERR_VALUE, "label %g in row %lld, expected a whole number, that of "
-                           "a class", label, (long long)(i / each));
+        return cornu__fail(CORNU_ERR_VALUE, "label %g in row %lld, expected a whole number, that "
+                           "of a class", label, (long long)(i / each));
     }
     return CORNU_OK;
 }

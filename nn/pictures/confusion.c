@@ -116,7 +116,8 @@ CornuPlot *cornu_picture_confusion(CornuArray counts, const char *const *names,
     char         note[CORNU__PICTURE_TEXT];
     cornu__format(note, sizeof note,
                   "%lld of %lld are right (%.2f %%); coloured by the part of the row",
-                  (long long)right, (long long)all, all ? 100.0 * (double)right / (double)all : 0.0);
+                  (long long)right, (long long)all,
+                  all ? 100.0 * (double)right / (double)all : 0.0);
     CornuPlot *plot = cornu__picture_create(
         left + classes * cell + BESIDE + CORNU__PICTURE_SCALE,
         height, title, note);

@@ -33,7 +33,7 @@ static int open_without_standard(const char *path)
 static void standard_descriptors_stay_free(void **state)
 {
     (void)state;
-    int         status;
+    int         status = -1;
     const char *path = files_path(folder, "file");
     const pid_t child = fork();
     if (child == 0) _exit(open_without_standard(path));
