@@ -58,13 +58,14 @@ static CornuStatus augment_fetch(CornuStage *stage, CornuSample at, void *const 
 {
     const CornuDataset *dataset = stage->dataset;
     const CornuShape    shape = dataset->type[0].shape;
-    if (at.epoch > UINT32_MAX)
-        return cornu__fail(CORNU_ERR_VALUE, "augment: epoch %lld, expected 0 to %lld",
-                           (long long)at.epoch, (long long)UINT32_MAX);
+    if (at.epoch > UINT32_MAX || at.index > UINT32_MAX)
+        return cornu__fail(CORNU_ERR_VALUE, "augment: epoch %lld, element %lld; expected 0 to %lld",
+                           (long long)at.epoch, (long long)at.index, (long long)UINT32_MAX);
     void *element[CORNU_MAX_COMPONENTS];
     memcpy(element, to, sizeof *element * (size_t)dataset->components);
     element[0] = stage->augment.image;
     CORNU__TRY(cornu__stage_fetch(stage->source, at, element, valid));
+    if (!*valid) return CORNU_OK;
     change_image(draw_change(dataset, at), shape,
                  dataset->bytes[0] / (size_t)(shape.extent[0] * shape.extent[1]),
                  stage->augment.image, to[0]);

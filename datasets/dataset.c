@@ -204,6 +204,46 @@ CornuDataset *cornu_dataset_own_arrays(CornuArray *arrays, int count)
 
 /* ---- cache: arrays made of what came before ---- */
 
+/* Gives the cache room for `count` elements, of which there are `used`. */
+static CornuStatus make_room(CornuDataset *cache, int64_t count, int64_t used)
+{
+    for (int c = 0; c < cache->components; c++) {
+        const CornuType one = cache->type[c];
+        CornuType all = { .dtype = one.dtype, .shape = { one.shape.rank + 1, { count } } };
+        if (all.shape.rank <= CORNU_MAX_RANK)
+            memcpy(all.shape.extent + 1, one.shape.extent,
+                   sizeof *all.shape.extent * (size_t)one.shape.rank);
+        CORNU__TRY(cornu_type_check(all));
+        void *data = cornu__allocate_aligned(cornu_type_bytes(all));
+        if (!data) return CORNU_ERR_MEMORY;
+        if (used) memcpy(data, cache->arrays.data[c], (size_t)used * cache->bytes[c]);
+        cornu__release(cache->arrays.data[c]);
+        cache->arrays.data[c] = data;
+    }
+    return CORNU_OK;
+}
+
+/* Makes all elements. Where they alone tell how many they are, the room for them is doubled until
+ * they end. */
+static CornuStatus fill_cache(CornuDataset *cache, CornuStage *last)
+{
+    const int64_t count = last->dataset->count;
+    int64_t       room = count < 0 ? 64 : count, valid = 1;
+    CORNU__TRY(make_room(cache, room, 0));
+    for (cache->count = 0; cache->count != count; cache->count++) {
+        void *row[CORNU_MAX_COMPONENTS];
+        if (cache->count == room) {
+            CORNU__TRY(make_room(cache, 2 * room, room));
+            room *= 2;
+        }
+        for (int c = 0; c < cache->components; c++)
+            row[c] = (char *)cache->arrays.data[c] + (size_t)cache->count * cache->bytes[c];
+        CORNU__TRY(cornu__stage_fetch(last, (CornuSample){ 0, cache->count }, row, &valid));
+        if (!valid) break;
+    }
+    return CORNU_OK;
+}
+
 CornuDataset *cornu_dataset_cache(CornuDataset *source)
 {
     /* Derived first: it judges source and takes it. */
@@ -221,27 +261,8 @@ CornuDataset *cornu_dataset_cache(CornuDataset *source)
         goto fail;
     }
     cache->arrays.owned = true;
-    char *to[CORNU_MAX_COMPONENTS];
-    for (int c = 0; c < cache->components; c++) {
-        CornuType all = { .dtype = cache->type[c].dtype, .shape = { cache->type[c].shape.rank + 1,
-                                                                    { cache->count } } };
-        if (all.shape.rank <= CORNU_MAX_RANK)
-            memcpy(all.shape.extent + 1, cache->type[c].shape.extent,
-                   sizeof *all.shape.extent * (size_t)(all.shape.rank - 1));
-        if (cornu_type_check(all) != CORNU_OK) goto fail;
-        to[c] = cache->arrays.data[c] = cornu__allocate_aligned(cornu_type_bytes(all));
-        if (!to[c]) goto fail;
-    }
     stages = cornu__stages_open(source, &depth);
-    if (!stages) goto fail;
-    for (int64_t i = 0; i < cache->count; i++) {
-        void   *row[CORNU_MAX_COMPONENTS];
-        int64_t valid;
-        for (int c = 0; c < cache->components; c++)
-            row[c] = to[c] + (size_t)i * cache->bytes[c];
-        if (cornu__stage_fetch(&stages[depth - 1], (CornuSample){ 0, i }, row, &valid) != CORNU_OK)
-            goto fail;
-    }
+    if (!stages || fill_cache(cache, &stages[depth - 1])) goto fail;
     cornu__stages_close(stages, depth);
     cache->source = NULL;
     cornu_dataset_free(source);

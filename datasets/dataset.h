@@ -42,11 +42,56 @@ enum { CORNU_MAX_COMPONENTS = 16 };
 CornuDataset *cornu_dataset_from_arrays(const CornuArray *arrays, int count);
 CornuDataset *cornu_dataset_own_arrays(CornuArray *arrays, int count);
 
+/* The count of a data set whose elements alone tell where it ends. */
+#define CORNU_UNKNOWN (-2)
+
 /* Which element of which epoch, as counted where the question is asked: before a shuffle the
  * index is the row of the arrays, after it the position in the shuffled order. */
 typedef struct {
     int64_t epoch, index;
 } CornuSample;
+
+/* Writes element `sample` of an epoch to to[component], or sets *end behind the last one. */
+typedef CornuStatus CornuYieldFunction(void *state, CornuSample sample, const CornuArray *to,
+                                       bool *end);
+
+typedef struct {
+    char                unset;
+    CornuYieldFunction *next;     /* required */
+    const CornuType    *types;    /* required: of the components */
+    int                 count;    /* of types */
+    void               *context;  /* the caller's; outlives the data set and its iterators */
+    /* A pass over the elements begins, and is over: makes the state that `next` is given, and frees
+     * it. Default: the state is the context. */
+    CornuStatus       (*begin)(void *context, int64_t epoch, void **state);
+    void              (*end)(void *context, void *state);
+} CornuGeneratorConfig;
+
+/*
+ * The elements that a function yields, one after the other, until it says end; in each epoch from
+ * the first one on. Keras' and tf.data's from_generator.
+ *
+ *     static CornuStatus lines(void *file, CornuSample sample, const CornuArray *to, bool *end)
+ *     {
+ *         if (sample.index == 0) rewind(file);
+ *         *end = fscanf(file, "%f", (float *)to[0].data) != 1;
+ *         return CORNU_OK;
+ *     }
+ *     const CornuType types[] = { cornu_scalar(CORNU_F32) };
+ *     CornuDataset *dataset = cornu_dataset_generator(lines, types, 1, .context = file);
+ *
+ * An element depends on its sample alone, so that an epoch that goes on elsewhere (resuming) can be
+ * made anew. The count is CORNU_UNKNOWN: cache makes it known, without which shuffle and repeat
+ * refuse. Called from the prefetch thread; iterators at work at once, as of training and validation
+ * with the same data set, need `begin`. A status other than CORNU_OK ends what reads the data set,
+ * with the message of cornu_error_set and the number of the element.
+ */
+CornuDataset *cornu_dataset_generator_from(const CornuGeneratorConfig *config);
+#define cornu_dataset_generator(...) \
+    cornu_dataset_generator_from(&(CornuGeneratorConfig){ .unset = 0, __VA_ARGS__ })
+
+/* start, start + step, … before stop, i64 scalars: for a map that makes elements of numbers. */
+CornuDataset *cornu_dataset_range(int64_t start, int64_t stop, int64_t step);
 
 /* Makes the components of one element (or of one batch, after cornu_dataset_batch) out of
  * another's. Called from the prefetch thread; must depend on nothing but its arguments. */
@@ -90,7 +135,8 @@ CornuDataset *cornu_dataset_prefetch(CornuDataset *source, int depth);
 CornuDataset *cornu_dataset_retain(CornuDataset *dataset);
 void          cornu_dataset_free(CornuDataset *dataset);
 
-/* Elements in an epoch (batches, once batched); CORNU_NONE if endless. */
+/* Elements in an epoch (batches, once batched); CORNU_NONE if endless, CORNU_UNKNOWN if they have
+ * an end that only they tell. */
 int64_t cornu_dataset_count(const CornuDataset *dataset);
 
 /* Rows of a batch; 0 if the data set is not batched. */

@@ -13,12 +13,21 @@ typedef struct CornuStage CornuStage;
 
 /* A kind of data set. Rules that have nothing to do are NULL. */
 typedef struct {
-    /* Writes element `at` to to[component]; *valid are its rows that hold data. */
+    /* Writes element `at` to to[component]; *valid are its rows that hold data: 0 behind the end of
+     * a data set whose count is not known. */
     CornuStatus (*fetch)(CornuStage *stage, CornuSample at, void *const *to, int64_t *valid);
     CornuStatus (*open)(CornuStage *stage);  /* makes what one iterator needs */
     void        (*close)(CornuStage *stage); /* also after a failed open      */
     void        (*free)(CornuDataset *dataset);
 } CornuDatasetKind;
+
+/* The functions of a CornuGeneratorConfig. */
+typedef struct {
+    CornuYieldFunction *next;
+    CornuStatus       (*begin)(void *context, int64_t epoch, void **state);
+    void              (*end)(void *context, void *state);
+    void               *context;
+} CornuGenerator;
 
 /* Where the windows of a text begin: text_dataset.c. */
 typedef struct {
@@ -35,7 +44,7 @@ struct CornuDataset {
     atomic_int              owners;
     const CornuDatasetKind *kind;
     CornuDataset           *source;     /* NULL where elements come from            */
-    int64_t                 count;      /* elements per epoch or CORNU_NONE         */
+    int64_t                 count;      /* elements per epoch, CORNU_NONE, CORNU_UNKNOWN */
     int64_t                 batch_size; /* 0 while elements are single              */
     int                     prefetch;   /* depth; 0 is none                         */
     int                     components;
@@ -46,8 +55,11 @@ struct CornuDataset {
         struct { CornuMapFunction *function; void *context; } map;
         struct { uint64_t seed; } shuffle;
         struct { int64_t shift; bool flip; uint64_t seed; } augment;
-        struct { int64_t first; } window; /* take and skip */
+        struct { bool whole; } batch;     /* no remainder */
+        struct { int64_t first, most; } window; /* take and skip; most 0: what there is */
         struct { int64_t times; } repeat;
+        struct { int64_t start, step; } range;
+        CornuGenerator generator;
         CornuTextSource text;
         struct CornuImageSource *images; /* owned: image_folder.c */
     };
@@ -61,6 +73,7 @@ struct CornuStage {
         struct { char *image; } augment; /* as the source has it */
         struct { uint32_t *order; int64_t epoch; } shuffle; /* epoch of order, -1 at first */
         struct { void *memory, *element[CORNU_MAX_COMPONENTS]; } map; /* the source's element */
+        struct { void *state; CornuSample place; bool begun, ended; } generator; /* what comes next */
     };
 };
 

@@ -34,6 +34,7 @@ struct CornuIterator {
     pthread_cond_t  changed;
     CornuSample     start;
     int64_t         made, taken, released;
+    int64_t         end;   /* the index where the epoch has turned out to end; -1: not yet */
     uint64_t        moves; /* so that an element begun before a move is not counted after it */
     CornuFailure    failure; /* of element made */
     bool            stop, threaded;
@@ -43,7 +44,8 @@ struct CornuIterator {
 static int64_t remaining(const CornuIterator *iterator)
 {
     int64_t count = iterator->dataset->count;
-    return (count == CORNU_NONE ? INT64_MAX : count) - iterator->start.index;
+    if (count == CORNU_UNKNOWN && iterator->end >= 0) count = iterator->end;
+    return (count < 0 ? INT64_MAX : count) - iterator->start.index;
 }
 
 static CornuStatus fill(CornuIterator *iterator, Slot *slot, CornuSample at)
@@ -67,7 +69,8 @@ static void make_one(CornuIterator *iterator)
     pthread_mutex_lock(&iterator->lock);
     if (iterator->moves != moves) return;
     if (status == CORNU_OK) {
-        iterator->made++;
+        if (slot->valid == 0 && iterator->dataset->count == CORNU_UNKNOWN) iterator->end = at.index;
+        else iterator->made++;
         return;
     }
     cornu__failure_keep(&iterator->failure, status);
@@ -123,7 +126,7 @@ static CornuStatus check_position(const CornuDataset *dataset, CornuSample to)
     if (to.epoch < 0 || to.epoch > UINT32_MAX)
         return cornu__fail(CORNU_ERR_ARGUMENT, "iterator: epoch is %lld, expected 0 to %lld",
                            (long long)to.epoch, (long long)UINT32_MAX);
-    int64_t last = dataset->count == CORNU_NONE ? CORNU__ENDLESS : dataset->count;
+    int64_t last = dataset->count < 0 ? CORNU__ENDLESS : dataset->count;
     if (to.index < 0 || to.index > last)
         return cornu__fail(CORNU_ERR_ARGUMENT, "iterator: element %lld, expected 0 to %lld",
                            (long long)to.index, (long long)last);
@@ -134,12 +137,13 @@ CornuStatus cornu_iterator_seek(CornuIterator *iterator, CornuSample to)
 {
     CORNU__TRY(check_position(iterator->dataset, to));
     pthread_mutex_lock(&iterator->lock);
-    bool there = iterator->taken == 0 && iterator->failure.status == CORNU_OK &&
-                 to.epoch == iterator->start.epoch && to.index == iterator->start.index;
+    bool there = iterator->failure.status == CORNU_OK && to.epoch == iterator->start.epoch &&
+                 to.index == iterator->start.index + iterator->taken;
     if (!there) {
         iterator->start = to;
         iterator->made = iterator->taken = iterator->released = 0;
         iterator->failure.status = CORNU_OK;
+        iterator->end = -1;
         iterator->moves++;
         pthread_cond_broadcast(&iterator->changed);
     }
@@ -197,6 +201,7 @@ CornuIterator *cornu_iterator_begin(CornuDataset *dataset, int64_t epoch)
     pthread_cond_init(&iterator->changed, NULL);
     iterator->dataset = cornu_dataset_retain(dataset);
     iterator->start = start;
+    iterator->end = -1;
     iterator->stages = cornu__stages_open(dataset, &iterator->stage_count);
     if (!iterator->stages || make_slots(iterator) != CORNU_OK ||
         (dataset->prefetch && start_thread(iterator) != CORNU_OK)) {

@@ -19,6 +19,7 @@ static CornuStatus map_fetch(CornuStage *stage, CornuSample at, void *const *to,
 {
     const CornuDataset *dataset = stage->dataset, *source = dataset->source;
     CORNU__TRY(cornu__stage_fetch(stage->source, at, stage->map.element, valid));
+    if (!*valid) return CORNU_OK;
     CornuArray in[CORNU_MAX_COMPONENTS], out[CORNU_MAX_COMPONENTS];
     for (int c = 0; c < source->components; c++)
         in[c] = cornu_array_from(stage->map.element[c], source->type[c]);
@@ -154,6 +155,9 @@ CornuDataset *cornu_dataset_shuffle(CornuDataset *source, uint64_t seed)
     if (shuffle->count == CORNU_NONE)
         cornu__fail(CORNU_ERR_ARGUMENT, "shuffle: the data set repeats without end; shuffle "
                                         "before repeat");
+    else if (shuffle->count == CORNU_UNKNOWN)
+        cornu__fail(CORNU_ERR_ARGUMENT, "shuffle: how many elements there are is not known; cache "
+                                        "the data set before");
     else if (shuffle->count > UINT32_MAX)
         cornu__fail(CORNU_ERR_ARGUMENT, "shuffle: %lld elements, expected at most %lld",
                     (long long)shuffle->count, (long long)UINT32_MAX);
@@ -168,7 +172,7 @@ static CornuStatus batch_fetch(CornuStage *stage, CornuSample at, void *const *t
 {
     const CornuDataset *dataset = stage->dataset, *source = dataset->source;
     int64_t first = at.index * dataset->batch_size, rows = dataset->batch_size;
-    if (source->count != CORNU_NONE && rows > source->count - first) rows = source->count - first;
+    if (source->count >= 0 && rows > source->count - first) rows = source->count - first;
 
     void *row[CORNU_MAX_COMPONENTS];
     for (int64_t b = 0; b < rows; b++) {
@@ -177,7 +181,9 @@ static CornuStatus batch_fetch(CornuStage *stage, CornuSample at, void *const *t
             row[c] = (char *)to[c] + (size_t)b * source->bytes[c];
         CORNU__TRY(cornu__stage_fetch(stage->source, (CornuSample){ at.epoch, first + b }, row,
                                       &one));
+        if (!one) rows = b;
     }
+    if (dataset->batch.whole && rows < dataset->batch_size) rows = 0;
     for (int c = 0; c < dataset->components; c++) {
         size_t used = (size_t)rows * source->bytes[c];
         memset((char *)to[c] + used, 0, dataset->bytes[c] - used);
@@ -203,6 +209,7 @@ CornuDataset *cornu_dataset_batch(CornuDataset *source, int64_t size, bool drop_
         return abandon(batch);
     }
     batch->batch_size = size;
+    batch->batch.whole = drop_remainder;
     for (int c = 0; c < batch->components; c++) {
         CornuStatus status = set_type(batch, c, source->type[c]);
         if (status != CORNU_OK) {
@@ -210,7 +217,7 @@ CornuDataset *cornu_dataset_batch(CornuDataset *source, int64_t size, bool drop_
             return abandon(batch);
         }
     }
-    if (source->count != CORNU_NONE)
+    if (source->count >= 0)
         batch->count = source->count / size + (!drop_remainder && source->count % size != 0);
     return batch;
 }
@@ -220,6 +227,9 @@ CornuDataset *cornu_dataset_batch(CornuDataset *source, int64_t size, bool drop_
 static CornuStatus window_fetch(CornuStage *stage, CornuSample at, void *const *to,
                                 int64_t *valid)
 {
+    const int64_t most = stage->dataset->window.most;
+    *valid = 0;
+    if (most && at.index >= most) return CORNU_OK;
     at.index += stage->dataset->window.first;
     return cornu__stage_fetch(stage->source, at, to, valid);
 }
@@ -229,10 +239,10 @@ static const CornuDatasetKind window_kind = { .fetch = window_fetch };
 static CornuDataset *window(CornuDataset *source, int64_t count, const char *name)
 {
     CornuDataset *dataset = cornu__dataset_derive(source, &window_kind, name);
-    if (dataset && (count < 0 || (dataset->count == CORNU_NONE && count > CORNU__ENDLESS))) {
+    if (dataset && (count < 0 || (dataset->count < 0 && count > CORNU__ENDLESS))) {
         cornu__fail(CORNU_ERR_ARGUMENT, "%s: count is %lld, expected 0 to %lld", name,
                     (long long)count,
-                    (long long)(dataset->count == CORNU_NONE ? CORNU__ENDLESS : INT64_MAX));
+                    (long long)(dataset->count < 0 ? CORNU__ENDLESS : INT64_MAX));
         return abandon(dataset);
     }
     return dataset;
@@ -241,7 +251,9 @@ static CornuDataset *window(CornuDataset *source, int64_t count, const char *nam
 CornuDataset *cornu_dataset_take(CornuDataset *source, int64_t count)
 {
     CornuDataset *dataset = window(source, count, "take");
-    if (dataset && (dataset->count == CORNU_NONE || count < dataset->count))
+    if (dataset && dataset->count == CORNU_UNKNOWN && count > 0)
+        dataset->window.most = count;
+    else if (dataset && (dataset->count < 0 || count < dataset->count))
         dataset->count = count;
     return dataset;
 }
@@ -251,7 +263,7 @@ CornuDataset *cornu_dataset_skip(CornuDataset *source, int64_t count)
     CornuDataset *dataset = window(source, count, "skip");
     if (!dataset) return NULL;
     dataset->window.first = count;
-    if (dataset->count != CORNU_NONE)
+    if (dataset->count >= 0)
         dataset->count = count < dataset->count ? dataset->count - count : 0;
     return dataset;
 }
@@ -283,6 +295,9 @@ CornuDataset *cornu_dataset_repeat(CornuDataset *source, int64_t times)
                     (long long)times, (long long)INT32_MAX);
     else if (count == CORNU_NONE)
         cornu__fail(CORNU_ERR_ARGUMENT, "repeat: the data set already repeats without end");
+    else if (count == CORNU_UNKNOWN)
+        cornu__fail(CORNU_ERR_ARGUMENT, "repeat: how many elements there are is not known; cache "
+                                        "the data set before");
     else if (times == CORNU_NONE && count == 0)
         cornu__fail(CORNU_ERR_ARGUMENT, "repeat: the data set has no elements to repeat");
     else if (times != CORNU_NONE && count > INT64_MAX / times)

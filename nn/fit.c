@@ -30,9 +30,10 @@ static CornuStatus split(double part, CornuDataset **train, CornuDataset **valid
     if (!(part > 0.0 && part < 1.0))
         return cornu__fail(CORNU_ERR_ARGUMENT, "fit: .validation_split is %g, expected 0 to 1",
                            part);
-    if (cornu_dataset_batch_size(*train) > 0 || count == CORNU_NONE)
+    if (cornu_dataset_batch_size(*train) > 0 || count < 0)
         return cornu__fail(CORNU_ERR_ARGUMENT, "fit: .validation_split is given, but the data set "
-                           "is %s", count == CORNU_NONE ? "without end" : "batched already");
+                           "is %s", count == CORNU_NONE ? "without end" : count == CORNU_UNKNOWN
+                           ? "of a length that is not known; cache it before" : "batched already");
     const int64_t first = (int64_t)floor((double)count * (1.0 - part));
     if (first == 0 || first == count)
         return cornu__fail(CORNU_ERR_ARGUMENT, "fit: .validation_split of %g leaves %lld of %lld "
@@ -264,7 +265,7 @@ static CornuStatus run(Fit *fit)
     CORNU__TRY(check(config));
     CORNU__TRY(open_sources(fit));
     CORNU__TRY(cornu__callbacks_open(&fit->callbacks, config->verbose, (CornuParams){
-        .epochs = epochs, .steps = fit->train.steps,
+        .epochs = epochs, .steps = cornu__source_steps(&fit->train),
         .validates = fit->validation.dataset != NULL }));
     CORNU__TRY(cornu__logs_open(&fit->logs, model, true, false));
     CORNU__TRY(cornu__logs_open(&fit->epoch_logs, model, true, true));

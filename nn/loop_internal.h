@@ -47,12 +47,17 @@ void cornu__weigh_classes(const CornuClassWeights *classes, CornuArray labels, i
 CornuDataset *cornu__add_class_weights(CornuClassWeights *classes, const CornuModel *model,
                                        const char *who, CornuArray weights, CornuDataset *data);
 
+/* Steps of an epoch that lasts until the data end, which they alone tell. */
+#define CORNU__UNTIL_END (INT64_MAX / 4)
+
 /* Batches, epoch after epoch. */
 typedef struct {
     CornuDataset  *dataset;
     CornuIterator *iterator;
-    int64_t        steps;     /* of an epoch */
-    int64_t        batches;   /* of a pass over the data; CORNU_NONE is without end */
+    int64_t        steps;     /* of an epoch; CORNU__UNTIL_END */
+    int64_t        batches;   /* of a pass over the data; CORNU_NONE is without end, CORNU_UNKNOWN
+                                 ends where the data say */
+    bool           ended;     /* they have said so, of this pass */
     CornuSample    at;        /* the next batch */
     CornuInfeed    infeed;    /* of this epoch */
 } CornuSource;
@@ -70,6 +75,11 @@ typedef struct {
 
 CornuStatus cornu__source_open(CornuSource *source, const CornuSourceConfig *config);
 void        cornu__source_close(CornuSource *source);
+
+/* The steps of an epoch as callbacks are told them, -1 where they are not known; and " of 12", or
+ * nothing. */
+int64_t     cornu__source_steps(const CornuSource *source);
+const char *cornu__of_steps(CornuText *to, const CornuSource *source);
 
 /* To where `epochs` epochs end, each of source->steps steps or to the end of the data. */
 void cornu__source_skip(CornuSource *source, int64_t epochs);

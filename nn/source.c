@@ -1,5 +1,6 @@
 /* Sources of batches: arrays and data sets of any kind, as fit and evaluate see them. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "../device/log_internal.h"
@@ -178,7 +179,7 @@ static CornuDataset *batched(const CornuSourceConfig *config)
         cornu_dataset_free(dataset);
         return NULL;
     }
-    if (config->shuffle && cornu_dataset_count(dataset) != CORNU_NONE)
+    if (config->shuffle && cornu_dataset_count(dataset) >= 0)
         dataset = cornu_dataset_shuffle(dataset, config->seed);
     return cornu_dataset_prefetch(cornu_dataset_batch(dataset, size, false), 2);
 }
@@ -188,7 +189,8 @@ CornuStatus cornu__source_open(CornuSource *source, const CornuSourceConfig *con
     *source = (CornuSource){ .dataset = batched(config) };
     if (!source->dataset) return cornu_error_take();
     source->batches = cornu_dataset_count(source->dataset);
-    source->steps = config->steps ? config->steps : source->batches;
+    source->steps = config->steps ? config->steps
+                  : source->batches == CORNU_UNKNOWN ? CORNU__UNTIL_END : source->batches;
     CornuStatus status = CORNU_OK;
     if (source->batches == 0)
         status = cornu__fail(CORNU_ERR_DATA, "%s: the data set is empty", config->who);
@@ -203,6 +205,9 @@ CornuStatus cornu__source_open(CornuSource *source, const CornuSourceConfig *con
         if (!source->iterator) status = cornu_error_take();
     }
     if (status) cornu__source_close(source);
+    else if (source->steps == CORNU__UNTIL_END)
+        cornu__log(CORNU_LOG_INFO, "%s: steps until the data end with batches of %lld rows",
+                   config->who, (long long)cornu_dataset_batch_size(source->dataset));
     else cornu__log(CORNU_LOG_INFO, "%s: %lld steps with batches of %lld rows", config->who,
                     (long long)source->steps,
                     (long long)cornu_dataset_batch_size(source->dataset));
@@ -216,16 +221,31 @@ void cornu__source_close(CornuSource *source)
     *source = (CornuSource){ 0 };
 }
 
+int64_t cornu__source_steps(const CornuSource *source)
+{
+    return source->steps == CORNU__UNTIL_END ? -1 : source->steps;
+}
+
+const char *cornu__of_steps(CornuText *to, const CornuSource *source)
+{
+    to->text[0] = '\0';
+    if (source->steps != CORNU__UNTIL_END)
+        snprintf(to->text, sizeof to->text, " of %lld", (long long)source->steps);
+    return to->text;
+}
+
 void cornu__source_turn(CornuSource *source)
 {
-    if (source->batches != CORNU_NONE && source->at.index >= source->batches)
+    if (source->ended || (source->batches >= 0 && source->at.index >= source->batches))
         source->at = (CornuSample){ source->at.epoch + 1, 0 };
+    source->ended = false;
 }
 
 void cornu__source_skip(CornuSource *source, int64_t epochs)
 {
     for (int64_t i = 0; i < epochs; i++) {
-        source->at.index += source->steps;
+        source->ended = source->steps == CORNU__UNTIL_END;
+        if (!source->ended) source->at.index += source->steps;
         cornu__source_turn(source);
     }
 }
@@ -240,6 +260,16 @@ CornuStatus cornu__source_next(CornuSource *source, const CornuBatch **batch)
 {
     const double begin = cornu__seconds();
     CORNU__TRY(cornu_iterator_next(source->iterator, batch));
+    if (!*batch && source->batches == CORNU_UNKNOWN) {
+        if (source->at.index == 0)
+            return cornu__fail(CORNU_ERR_DATA, "the data set ended before its first batch");
+        source->ended = true;
+        if (source->infeed.batches == 0) {   /* where the epoch before had ended, too */
+            cornu__source_turn(source);
+            CORNU__TRY(cornu_iterator_seek(source->iterator, source->at));
+            return cornu__source_next(source, batch);
+        }
+    }
     source->infeed.wait_seconds += cornu__seconds() - begin;
     if (*batch) source->at.index++;
     return CORNU_OK;

@@ -318,7 +318,7 @@ static CornuStatus read_place(const CornuSafetensors *file, Place *p)
     const struct { const char *key; json_int_t *to, least; } numbers[] = {
         { "epoch", &p->epoch, 0 }, { "step", &p->step, 0 }, { "samples", &p->samples, 0 },
         { "pass", &p->pass, 0 }, { "batch", &p->index, 0 }, { "seed", &p->seed, INT64_MIN },
-        { "batch_size", &p->batch_size, 1 }, { "batches", &p->batches, CORNU_NONE },
+        { "batch_size", &p->batch_size, 1 }, { "batches", &p->batches, CORNU_UNKNOWN },
         { "steps_per_epoch", &p->steps, 1 },
     };
     const char *wrong = NULL;
@@ -353,7 +353,7 @@ static CornuStatus check_place(const CornuModel *model, const Place *p)
     const struct { const char *name; json_int_t at, most; } places[] = {
         { "epoch", p->epoch, UINT32_MAX }, { "pass", p->pass, UINT32_MAX },
         { "step", p->step, here.steps }, { "samples", p->samples, samples },
-        { "batch", p->index, here.batches == CORNU_NONE ? INT64_MAX / 2 : here.batches },
+        { "batch", p->index, here.batches < 0 ? INT64_MAX / 2 : here.batches },
     };
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         if (places[i].at > places[i].most)
