@@ -23,7 +23,11 @@ json_t *cornu__layer_to_json(const CornuLayer *layer, const CornuPolicy *usual)
                                !layer->frozen, "dtype", cornu__policy_to_json(policy));
     config = cornu__fields_to_json(usual, kind->fields,
                                    (const char *)layer + kind->config_offset, config);
-    return cornu__json_object("keras.layers", kind->class_name, config);
+    const char *package = cornu__registered_package(kind);
+    if (!package) return cornu__json_object("keras.layers", kind->class_name, config);
+    return json_pack("{s:s, s:s, s:o, s:o}", "module", package, "class_name", kind->class_name,
+                     "config", config, "registered_name",
+                     json_sprintf("%s>%s", package, kind->class_name));
 }
 
 /* ---- In ---- */
@@ -51,7 +55,7 @@ static CornuStatus set_policy(CornuLayer *layer, const json_t *dtype, const Corn
     return CORNU_OK;
 }
 
-const CornuLayerClass *cornu__find_class(const char *name)
+static const CornuLayerClass *find_class(const char *name)
 {
     int count;
     const CornuLayerClass *const *classes = cornu__layer_classes(&count);
@@ -73,6 +77,24 @@ static bool is_foreign(const char *module)
 {
     return module && strcmp(module, "keras") && strcmp(module, "keras.layers") &&
            strncmp(module, "keras.src.models.", strlen("keras.src.models."));
+}
+
+/* What Keras calls the class, where it is none of its own: "package>Name", or the name alone where
+ * its program did not register it. */
+static const char *foreign_name(const json_t *value)
+{
+    const char *name = json_string_value(json_object_get(value, "registered_name"));
+    if (name && strchr(name, '>')) return name;
+    return is_foreign(json_string_value(json_object_get(value, "module")))
+               ? json_string_value(json_object_get(value, "class_name")) : NULL;
+}
+
+const CornuLayerClass *cornu__json_class(const json_t *value)
+{
+    const char *class_name = json_string_value(json_object_get(value, "class_name"));
+    const char *foreign = foreign_name(value);
+    if (foreign) return cornu__registered_class(foreign);
+    return class_name ? find_class(class_name) : NULL;
 }
 
 static CornuStatus make_layer(const json_t *value, const CornuPolicy *usual,
@@ -109,7 +131,7 @@ CornuStatus cornu__layer_from_json(const json_t *value, const CornuPolicy *usual
                                    CornuLayer **layer)
 {
     const char *class_name = json_string_value(json_object_get(value, "class_name"));
-    const char *module = json_string_value(json_object_get(value, "module"));
+    const char *foreign = foreign_name(value);
     const char *name = json_string_value(
         json_object_get(json_object_get(value, "config"), "name"));
     char        place[80];
@@ -117,11 +139,13 @@ CornuStatus cornu__layer_from_json(const json_t *value, const CornuPolicy *usual
     *layer = NULL;
     if (!class_name || !name)
         return cornu__fail(CORNU_ERR_FORMAT, "a layer without class_name or name");
-    const CornuLayerClass *kind = cornu__find_class(class_name);
+    const CornuLayerClass *kind = cornu__json_class(value);
     snprintf(place, sizeof place, "%.60s", name);
-    if (is_foreign(module))
+    if (foreign && !kind)
         status = cornu__fail(CORNU_ERR_UNSUPPORTED, "there is no layer class \"%.60s\" of module "
-                             "\"%.60s\"", class_name, module);
+                             "\"%.60s\"; cornu_register_layer makes one of the program's own "
+                             "known, here as \"%.120s\"", class_name,
+                             json_string_value(json_object_get(value, "module")), foreign);
     else if (cornu__is_model_class(class_name))
         status = make_model(value, usual, layer);
     else if (kind)

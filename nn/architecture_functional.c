@@ -256,8 +256,7 @@ static const json_t *kwargs_of(const json_t *calls, size_t i)
  * memory. */
 static json_t *with_call_arguments(const json_t *value)
 {
-    const char            *class_name = json_string_value(json_object_get(value, "class_name"));
-    const CornuLayerClass *kind = class_name ? cornu__find_class(class_name) : NULL;
+    const CornuLayerClass *kind = cornu__json_class(value);
     const char            *words = kind ? kind->call_arguments : NULL;
     json_t *config = json_copy(json_object_get(value, "config"));
     char    word[64];

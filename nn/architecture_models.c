@@ -70,13 +70,24 @@ static CornuStatus check_initializers(const CornuLayer *layer)
     return CORNU_OK;
 }
 
+/* Whether a class is one of Keras' or was registered. */
+static bool is_known(const CornuLayerClass *kind)
+{
+    int count;
+    const CornuLayerClass *const *classes = cornu__layer_classes(&count);
+    for (int i = 0; i < count; i++)
+        if (classes[i] == kind) return true;
+    return cornu__registered_package(kind) != NULL;
+}
+
 /* Whether files can hold all layers in it, by their classes and arguments. */
 static CornuStatus check_layers(const CornuLayer *layer)
 {
     const CornuLayerClass *kind = layer->kind;
-    if (!kind->from && !kind->replay && kind != &cornu__input_class)
+    if (!is_known(kind) && !kind->replay && kind != &cornu__input_class)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: layers of class %s can be neither saved nor "
-                           "cloned; cornu_model_save_weights saves what they have learned",
+                           "cloned, since it is not registered: see cornu_register_layer; "
+                           "cornu_model_save_weights saves what they have learned",
                            cornu_layer_name(layer), kind->class_name);
     CORNU__TRY(check_initializers(layer));
     for (int i = 0; i < layer->inner_count; i++) CORNU__TRY(check_layers(layer->inner[i]));

@@ -138,7 +138,8 @@ typedef struct {
     bool takes_numbers;      /* whole numbers, as they are: indices */
 
     /* For files: the constructor's arguments, its config's size and place in the layer's struct,
-     * filled in, and the constructor itself; all zero for a layer that files cannot hold. */
+     * filled in, and the constructor itself; all zero for a layer that files cannot hold. A class
+     * of one's own is registered, too: cornu_register_layer. */
     const CornuField *fields;
     size_t            config_size, config_offset;
     CornuLayer     *(*from)(const void *config);
@@ -207,6 +208,13 @@ struct CornuWeight {
     float            *host;          /* a value written before compile, else NULL */
     CornuVariable    *variable;      /* the value after compile, else NULL */
 };
+
+/* Makes a class of one's own known to files, and to cornu_model_clone, as "package>Name": what
+ * Keras' register_keras_serializable(package) does, default "Custom". Keras reads such a layer where
+ * its program has registered a class of the same name. The class is not copied; again is nothing.
+ * CORNU_ERR_ARGUMENT for a class without .from, .fields and where its config stands, or a name that
+ * another class has. */
+CornuStatus cornu_register_layer(const CornuLayerClass *kind, const char *package);
 
 /* For kind->build: declares the next weight, "kernel" of shape `shape`; CORNU_ERR_SHAPE where that
  * depends on an extent that is not known. */
