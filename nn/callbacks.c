@@ -33,21 +33,32 @@ void cornu__callbacks_take(CornuCallbacks *callbacks, CornuModel *model,
                 callbacks->items[callbacks->count++] = given[i];
 }
 
-CornuStatus cornu__callbacks_open(CornuCallbacks *callbacks, CornuVerbose verbose,
-                                  CornuParams params)
+/* Keras' number for what is printed; -2: none. */
+static int verbose_number(const char *written, CornuVerbose verbose)
 {
-    if (verbose != CORNU_SILENT) {
+    switch ((int)verbose) {
+    case 0:            return cornu__is_written(written, "verbose", -1) ? 0 : -1;
+    case CORNU_AUTO:   return -1;
+    case CORNU_SILENT: return 0;
+    case CORNU_BAR:    return 1;
+    case CORNU_LINES:  return 2;
+    default:           return -2;
+    }
+}
+
+CornuStatus cornu__callbacks_open(CornuCallbacks *callbacks, const char *written,
+                                  CornuVerbose verbose, CornuParams params)
+{
+    params.verbose = verbose_number(written, verbose);
+    if (params.verbose < -1)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .verbose is %d, expected CORNU_AUTO, "
+                           "CORNU_SILENT, CORNU_BAR or CORNU_LINES", callbacks->model->base.name,
+                           (int)verbose);
+    if (params.verbose != 0) {
         CornuCallback *bar = cornu_progbar();
         if (!bar) return cornu_error_take();
         callbacks->items[callbacks->count++] = bar;
     }
-    static const int numbers[] = { [CORNU_AUTO] = -1, [CORNU_SILENT] = 0, [CORNU_BAR] = 1,
-                                   [CORNU_LINES] = 2 };
-    if ((unsigned)verbose >= sizeof numbers / sizeof *numbers)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .verbose is %d, expected CORNU_AUTO, "
-                           "CORNU_SILENT, CORNU_BAR or CORNU_LINES", callbacks->model->base.name,
-                           (int)verbose);
-    params.verbose = numbers[verbose];
     for (int i = 0; i < callbacks->count; i++) callbacks->items[i]->params = params;
     return CORNU_OK;
 }

@@ -181,7 +181,7 @@ static CornuStatus evaluate(const CornuEvaluateConfig *config, CornuCallbacks *c
             .sample_weights = config->sample_weights }),
         .batch_size = config->batch_size, .usual_batch_size = 32, .steps = config->steps,
         .who = "evaluate", .batch_name = "batch_size", .steps_name = "steps" }));
-    CORNU__TRY(cornu__callbacks_open(callbacks, config->verbose,
+    CORNU__TRY(cornu__callbacks_open(callbacks, config->written, config->verbose,
                                      (CornuParams){ .epochs = 1, .steps = cornu__source_steps(source) }));
     CORNU__TRY(cornu__logs_open(logs, model, false, true));
     CORNU__TRY(evaluate_source(model, source, callbacks, logs, output));
@@ -222,7 +222,7 @@ static CornuStatus predict(const CornuPredictConfig *config, CornuCallbacks *cal
             .who = "predict", .data = config->data, .x = config->x, .xs = config->xs }),
         .batch_size = config->batch_size, .usual_batch_size = 32, .steps = config->steps,
         .who = "predict", .batch_name = "batch_size", .steps_name = "steps" }));
-    CORNU__TRY(cornu__callbacks_open(callbacks, config->verbose,
+    CORNU__TRY(cornu__callbacks_open(callbacks, config->written, config->verbose,
                                      (CornuParams){ .epochs = 1, .steps = cornu__source_steps(source) }));
     CORNU__TRY(cornu__hook(callbacks, CORNU__HOOK(predict_begin), NULL));
     CORNU__TRY(run_batches(model, source, CORNU_STEP_PREDICT, callbacks,

@@ -28,8 +28,8 @@ static CornuStatus split(double part, CornuDataset **train, CornuDataset **valid
 {
     const int64_t count = cornu_dataset_count(*train);
     if (!(part > 0.0 && part < 1.0))
-        return cornu__fail(CORNU_ERR_ARGUMENT, "fit: .validation_split is %g, expected 0 to 1",
-                           part);
+        return cornu__fail(CORNU_ERR_ARGUMENT, "fit: .validation_split is %g, expected more "
+                           "than 0 and less than 1", part);
     if (cornu_dataset_batch_size(*train) > 0 || count < 0)
         return cornu__fail(CORNU_ERR_ARGUMENT, "fit: .validation_split is given, but the data set "
                            "is %s", count == CORNU_NONE ? "without end" : count == CORNU_UNKNOWN
@@ -239,10 +239,16 @@ static CornuStatus run_epoch(Fit *fit)
 
 /* ---- The whole ---- */
 
+static int64_t epochs_of(const CornuFitConfig *config)
+{
+    const bool none = config->epochs == 0 && cornu__is_written(config->written, "epochs", -1);
+    return none ? 0 : cornu__integer(config->epochs, 1);
+}
+
 static CornuStatus check(const CornuFitConfig *config)
 {
     const struct { const char *name; int64_t value; } counts[] = {
-        { "epochs", cornu__integer(config->epochs, 1) }, { "batch_size", config->batch_size },
+        { "epochs", epochs_of(config) }, { "batch_size", config->batch_size },
         { "initial_epoch", config->initial_epoch },
         { "steps_per_epoch", config->steps_per_epoch },
         { "validation_steps", config->validation_steps },
@@ -260,11 +266,11 @@ static CornuStatus check(const CornuFitConfig *config)
 static CornuStatus run(Fit *fit)
 {
     const CornuFitConfig *config = fit->config;
-    const int64_t         epochs = cornu__integer(config->epochs, 1);
+    const int64_t         epochs = epochs_of(config);
     CornuModel           *model = fit->model;
     CORNU__TRY(check(config));
     CORNU__TRY(open_sources(fit));
-    CORNU__TRY(cornu__callbacks_open(&fit->callbacks, config->verbose, (CornuParams){
+    CORNU__TRY(cornu__callbacks_open(&fit->callbacks, config->written, config->verbose, (CornuParams){
         .epochs = epochs, .steps = cornu__source_steps(&fit->train),
         .validates = fit->validation.dataset != NULL }));
     CORNU__TRY(cornu__logs_open(&fit->logs, model, true, false));

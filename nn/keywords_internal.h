@@ -2,7 +2,21 @@
 #ifndef CORNU_NN_KEYWORDS_INTERNAL_H
 #define CORNU_NN_KEYWORDS_INTERNAL_H
 
+#include <stdbool.h>
+
 #include "keywords.h"
+
+/* Whether the text of a call, or NULL, gives the field of this name, by its name or as positional
+ * argument number `place`, -1: by name alone. */
+bool cornu__is_written(const char *written, const char *name, int place);
+
+/* The number, CORNU_ZERO for a 0 that is written. */
+static inline double cornu__zeroed(const char *written, const char *name, int place, double number)
+{
+    return number == 0.0 && cornu__is_written(written, name, place) ? (double)CORNU_ZERO : number;
+}
+#define CORNU__WRITTEN(config, field, place) \
+    cornu__zeroed((config)->written, #field, place, (config)->field)
 
 static inline double cornu__number(double given, double usual)
 {

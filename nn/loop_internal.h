@@ -115,9 +115,9 @@ void cornu__callbacks_take(CornuCallbacks *callbacks, CornuModel *model,
                            CornuCallback *const given[CORNU_MAX_CALLBACKS]);
 
 /* Adds the progress bar unless verbose is CORNU_SILENT, and sets everyone's params: those given,
- * with the number that is verbose. */
-CornuStatus cornu__callbacks_open(CornuCallbacks *callbacks, CornuVerbose verbose,
-                                  CornuParams params);
+ * with the number that is verbose; `written` is the call. */
+CornuStatus cornu__callbacks_open(CornuCallbacks *callbacks, const char *written,
+                                  CornuVerbose verbose, CornuParams params);
 void        cornu__callbacks_close(CornuCallbacks *callbacks);
 
 /* Calls a hook of each callback, given by its offset in CornuCallback. */

@@ -226,14 +226,16 @@ CornuExecutable *cornu_model_train_step(CornuModel *model, CornuType x, CornuTyp
  * several outputs one for all of them or, as .sample_weights, one for each. Of any number type.
  */
 
-/* What is printed: nothing, a bar, or a line per epoch. auto is a bar on a terminal, lines
- * elsewhere. */
-typedef enum { CORNU_AUTO, CORNU_SILENT, CORNU_BAR, CORNU_LINES } CornuVerbose;
+/* What is printed: nothing, a bar, or a line per epoch. auto, the default, is a bar on a terminal,
+ * lines elsewhere. Keras' numbers do, too: a 0 that stands in the call is silent, 1 a bar, 2
+ * lines. */
+typedef enum { CORNU_AUTO = -1, CORNU_BAR = 1, CORNU_LINES = 2, CORNU_SILENT = 3 } CornuVerbose;
 
 enum { CORNU_MAX_CALLBACKS = 16 };
 
 typedef struct {
     char           unset;
+    const char    *written;              /* the call, see keywords.h */
     CornuModel    *model;
     CornuDataset  *data;                 /* or x and y */
     CornuArray     x, y;
@@ -246,7 +248,7 @@ typedef struct {
                                             classes. Not for samples held out, or validation */
     int64_t        batch_size;           /* default 32 */
     int64_t        epochs;               /* default 1: the index to end before, see initial_epoch;
-                                            CORNU_ZERO for none */
+                                            0, or CORNU_ZERO, for none */
     CornuVerbose   verbose;
     CornuCallback *callbacks[CORNU_MAX_CALLBACKS]; /* taken: freed when fit returns. NULLs among
                                             them are left out */
@@ -268,10 +270,12 @@ typedef struct {
 /* Trains. The history is the caller's to free. NULL on failure, also when the loss is no longer
  * a number (CORNU_ERR_VALUE, naming epoch and steps): the weights then are what they are. */
 CornuHistory *cornu_fit_from(const CornuFitConfig *config);
-#define cornu_fit(...) cornu_fit_from(&(CornuFitConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_fit(...) \
+    cornu_fit_from(&(CornuFitConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
 
 typedef struct {
     char           unset;
+    const char    *written;              /* the call, see keywords.h */
     CornuModel    *model;
     CornuDataset  *data;
     CornuArray     x, y;
@@ -289,10 +293,11 @@ typedef struct {
 
 CornuStatus cornu_evaluate_from(const CornuEvaluateConfig *config);
 #define cornu_evaluate(...) \
-    cornu_evaluate_from(&(CornuEvaluateConfig){ .unset = 0, __VA_ARGS__ })
+    cornu_evaluate_from(&(CornuEvaluateConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
 
 typedef struct {
     char           unset;
+    const char    *written;              /* the call, see keywords.h */
     CornuModel    *model;
     CornuDataset  *data;                 /* of x, or of (x, y): y is not looked at */
     CornuArray     x;
@@ -308,7 +313,7 @@ typedef struct {
 
 CornuStatus cornu_predict_from(const CornuPredictConfig *config);
 #define cornu_predict(...) \
-    cornu_predict_from(&(CornuPredictConfig){ .unset = 0, __VA_ARGS__ })
+    cornu_predict_from(&(CornuPredictConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
 
 typedef struct {
     char        unset;

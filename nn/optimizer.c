@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../device/log_internal.h"
 #include "../device/nearest.h"
 #include "layer_internal.h"
 
@@ -66,6 +67,9 @@ CornuStatus cornu__optimizer_set(CornuOptimizer *optimizer, bool rate_given,
     optimizer->ema_overwrite_frequency = arguments->ema_overwrite_frequency;
     optimizer->loss_scale_factor = arguments->loss_scale_factor;
     optimizer->accumulation_steps = arguments->gradient_accumulation_steps;
+    if (optimizer->learning_rate == 0.0 && !optimizer->schedule)
+        cornu__log(CORNU_LOG_WARNING, "%s: .learning_rate is 0, with which no weight changes; left "
+                   "out it has its default", optimizer->name);
     return CORNU_OK;
 }
 

@@ -55,6 +55,7 @@ typedef struct CornuOptimizer CornuOptimizer;
 /* m = momentum m - learning_rate g; w += m; with nesterov w += momentum m - learning_rate g. */
 typedef struct {
     char   unset;
+    const char *written;            /* the call, see keywords.h */
     double learning_rate;           /* default 0.01, or CORNU_ZERO */
     double momentum;                /* 0 to 1 */
     bool   nesterov;
@@ -62,7 +63,8 @@ typedef struct {
 } CornuSgdConfig;
 
 CornuOptimizer *cornu_sgd_from(const CornuSgdConfig *config);
-#define cornu_sgd(...) cornu_sgd_from(&(CornuSgdConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_sgd(...) \
+    cornu_sgd_from(&(CornuSgdConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
 
 /* v = rho v + (1 - rho) g^2; w -= learning_rate g / sqrt(v + epsilon); centered: v - mean(g)^2.
  * TensorFlow 1 had another form of the same name, whose v began with 1 and whose epsilon was 1e-10:
@@ -70,6 +72,7 @@ CornuOptimizer *cornu_sgd_from(const CornuSgdConfig *config);
  * Source: keras/src/optimizers/rmsprop.py; tensorflow/python/training/rmsprop.py. */
 typedef struct {
     char   unset;
+    const char *written;            /* the call, see keywords.h */
     double learning_rate;           /* default 0.001, or CORNU_ZERO */
     double rho;                     /* default 0.9, or CORNU_ZERO   */
     double momentum;
@@ -81,12 +84,13 @@ typedef struct {
 
 CornuOptimizer *cornu_rmsprop_from(const CornuRmspropConfig *config);
 #define cornu_rmsprop(...) \
-    cornu_rmsprop_from(&(CornuRmspropConfig){ .unset = 0, __VA_ARGS__ })
+    cornu_rmsprop_from(&(CornuRmspropConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
 
 /* m += (g - m)(1 - beta_1); v += (g^2 - v)(1 - beta_2);
  * w -= learning_rate sqrt(1 - beta_2^t) / (1 - beta_1^t) m / (sqrt(v) + epsilon) */
 typedef struct {
     char   unset;
+    const char *written;            /* the call, see keywords.h */
     double learning_rate;           /* default 0.001, or CORNU_ZERO           */
     double beta_1, beta_2;          /* default 0.9 and 0.999, or CORNU_ZERO; below 1 */
     double epsilon;                 /* default 1e-7, or CORNU_ZERO            */
@@ -95,12 +99,14 @@ typedef struct {
 } CornuAdamConfig;
 
 CornuOptimizer *cornu_adam_from(const CornuAdamConfig *config);
-#define cornu_adam(...) cornu_adam_from(&(CornuAdamConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_adam(...) \
+    cornu_adam_from(&(CornuAdamConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
 
 /* Adam whose weights decay. Source: Loshchilov and Hutter, "Decoupled Weight Decay
  * Regularization", arXiv 1711.05101. */
 typedef struct {
     char           unset;
+    const char    *written;         /* the call, see keywords.h */
     double         learning_rate;   /* default 0.001, or CORNU_ZERO */
     double         weight_decay;    /* default 0.004, or CORNU_ZERO */
     double         beta_1, beta_2;  /* these four as Adam's */
@@ -111,12 +117,14 @@ typedef struct {
 } CornuAdamwConfig;
 
 CornuOptimizer *cornu_adamw_from(const CornuAdamwConfig *config);
-#define cornu_adamw(...) cornu_adamw_from(&(CornuAdamwConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_adamw(...) \
+    cornu_adamw_from(&(CornuAdamwConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
 
 /* a += g^2; w -= learning_rate g / sqrt(a + epsilon)
  * Source: Duchi, Hazan and Singer, "Adaptive Subgradient Methods", JMLR 12, 2011. */
 typedef struct {
     char   unset;
+    const char *written;            /* the call, see keywords.h */
     double learning_rate;           /* default 0.001, or CORNU_ZERO */
     double initial_accumulator_value; /* what a begins with; default 0.1, or CORNU_ZERO */
     double epsilon;                 /* default 1e-7, or CORNU_ZERO  */
@@ -124,13 +132,15 @@ typedef struct {
 } CornuAdagradConfig;
 
 CornuOptimizer *cornu_adagrad_from(const CornuAdagradConfig *config);
-#define cornu_adagrad(...) cornu_adagrad_from(&(CornuAdagradConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_adagrad(...) \
+    cornu_adagrad_from(&(CornuAdagradConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
 
 /* a = rho a + (1 - rho) g^2;  d = -g sqrt(b + epsilon) / sqrt(a + epsilon);
  * b = rho b + (1 - rho) d^2;  w += learning_rate d
  * Source: Zeiler, "ADADELTA: An Adaptive Learning Rate Method", arXiv 1212.5701. */
 typedef struct {
     char   unset;
+    const char *written;            /* the call, see keywords.h */
     double learning_rate;           /* default 0.001, or CORNU_ZERO */
     double rho;                     /* default 0.95, or CORNU_ZERO  */
     double epsilon;                 /* default 1e-7, or CORNU_ZERO  */
@@ -138,11 +148,13 @@ typedef struct {
 } CornuAdadeltaConfig;
 
 CornuOptimizer *cornu_adadelta_from(const CornuAdadeltaConfig *config);
-#define cornu_adadelta(...) cornu_adadelta_from(&(CornuAdadeltaConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_adadelta(...) \
+    cornu_adadelta_from(&(CornuAdadeltaConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
 
 /* Arguments of Adamax and Nadam, as Adam's. */
 typedef struct {
     char   unset;
+    const char *written;            /* the call, see keywords.h */
     double learning_rate;           /* default 0.001, or CORNU_ZERO */
     double beta_1, beta_2;          /* default 0.9 and 0.999, or CORNU_ZERO; below 1 */
     double epsilon;                 /* default 1e-7, or CORNU_ZERO  */
@@ -153,7 +165,8 @@ typedef struct {
  * w -= learning_rate m / ((1 - beta_1^t) (u + epsilon))
  * Source: Kingma and Ba, "Adam", arXiv 1412.6980, section 7.1. */
 CornuOptimizer *cornu_adamax_from(const CornuMomentsConfig *config);
-#define cornu_adamax(...) cornu_adamax_from(&(CornuMomentsConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_adamax(...) \
+    cornu_adamax_from(&(CornuMomentsConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
 
 /* Adam with Nesterov's momentum, u_t = beta_1 (1 - 0.96^t / 2), p_t = u_1 u_2 … u_t:
  * w -= learning_rate (u_{t+1} m / (1 - p_{t+1}) + (1 - u_t) g / (1 - p_t))
@@ -161,12 +174,14 @@ CornuOptimizer *cornu_adamax_from(const CornuMomentsConfig *config);
  * Its variable u_product, p_t, has no name in Keras.
  * Source: Dozat, "Incorporating Nesterov Momentum into Adam", ICLR workshop 2016. */
 CornuOptimizer *cornu_nadam_from(const CornuMomentsConfig *config);
-#define cornu_nadam(...) cornu_nadam_from(&(CornuMomentsConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_nadam(...) \
+    cornu_nadam_from(&(CornuMomentsConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
 
 /* w -= learning_rate sign(beta_1 m + (1 - beta_1) g);  m = beta_2 m + (1 - beta_2) g
  * Source: Chen et al., "Symbolic Discovery of Optimization Algorithms", arXiv 2302.06675. */
 typedef struct {
     char   unset;
+    const char *written;            /* the call, see keywords.h */
     double learning_rate;           /* default 0.001, or CORNU_ZERO */
     double beta_1;                  /* default 0.9; more than 0, at most 1 */
     double beta_2;                  /* default 0.99, or CORNU_ZERO; at most 1 */
@@ -174,7 +189,8 @@ typedef struct {
 } CornuLionConfig;
 
 CornuOptimizer *cornu_lion_from(const CornuLionConfig *config);
-#define cornu_lion(...) cornu_lion_from(&(CornuLionConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_lion(...) \
+    cornu_lion_from(&(CornuLionConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
 
 /* p = -learning_rate_power; l2 = l2_regularization_strength + beta / (2 learning_rate):
  * n' = n + g^2;  z += g + 2 l2_shrinkage_regularization_strength w - (n'^p - n^p) w / learning_rate
@@ -182,6 +198,7 @@ CornuOptimizer *cornu_lion_from(const CornuLionConfig *config);
  * Source: McMahan et al., "Ad Click Prediction: a View from the Trenches", KDD 2013. */
 typedef struct {
     char   unset;
+    const char *written;            /* the call, see keywords.h */
     double learning_rate;           /* default 0.001, or CORNU_ZERO */
     double learning_rate_power;     /* default -0.5, or CORNU_ZERO; at most 0 */
     double initial_accumulator_value; /* what n begins with; default 0.1, or CORNU_ZERO */
@@ -192,7 +209,8 @@ typedef struct {
 } CornuFtrlConfig;
 
 CornuOptimizer *cornu_ftrl_from(const CornuFtrlConfig *config);
-#define cornu_ftrl(...) cornu_ftrl_from(&(CornuFtrlConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_ftrl(...) \
+    cornu_ftrl_from(&(CornuFtrlConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
 
 /* By Keras' string, with its defaults: "sgd", "rmsprop", "adam", "adamw", "adagrad", "adadelta",
  * "adamax", "nadam", "lion", "ftrl". */

@@ -14,12 +14,12 @@ typedef struct {
 
 #define CORNU__OPTIMIZER_ARGUMENTS(config, usual_rate)                                   \
     (&(CornuOptimizerArguments){                                                         \
-        .learning_rate = cornu__number((config)->learning_rate, usual_rate),             \
+        .learning_rate = cornu__number(CORNU__WRITTEN(config, learning_rate, 0), usual_rate), \
         .schedule = (config)->schedule,                                                  \
         .weight_decay = cornu__number((config)->weight_decay, 0.0),                      \
         .clipnorm = (config)->clipnorm, .clipvalue = (config)->clipvalue,                \
         .global_clipnorm = (config)->global_clipnorm, .use_ema = (config)->use_ema,      \
-        .ema_momentum = cornu__number((config)->ema_momentum, 0.99),                     \
+        .ema_momentum = cornu__number(CORNU__WRITTEN(config, ema_momentum, -1), 0.99),   \
         .ema_overwrite_frequency = (config)->ema_overwrite_frequency,                    \
         .loss_scale_factor = (config)->loss_scale_factor,                                \
         .gradient_accumulation_steps = (config)->gradient_accumulation_steps,            \

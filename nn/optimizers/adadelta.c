@@ -59,8 +59,8 @@ CornuOptimizer *cornu_adadelta_from(const CornuAdadeltaConfig *config)
     CornuOptimizer *optimizer = cornu__optimizer_create(
         &cornu__adadelta_class, config->learning_rate != 0.0,
         CORNU__OPTIMIZER_ARGUMENTS(config, 0.001));
-    const double rho = cornu__number(config->rho, 0.95);
-    const double epsilon = cornu__number(config->epsilon, 1e-7);
+    const double rho = cornu__number(CORNU__WRITTEN(config, rho, 1), 0.95);
+    const double epsilon = cornu__number(CORNU__WRITTEN(config, epsilon, 2), 1e-7);
     optimizer = cornu__optimizer_expect(optimizer, "rho", rho, 0.0, 1.0);
     optimizer = cornu__optimizer_expect(optimizer, "epsilon", epsilon, 0.0, FLT_MAX);
     if (!optimizer) return NULL;

@@ -50,8 +50,8 @@ CornuOptimizer *cornu_adagrad_from(const CornuAdagradConfig *config)
     CornuOptimizer *optimizer = cornu__optimizer_create(
         &cornu__adagrad_class, config->learning_rate != 0.0,
         CORNU__OPTIMIZER_ARGUMENTS(config, 0.001));
-    const double first = cornu__number(config->initial_accumulator_value, 0.1);
-    const double epsilon = cornu__number(config->epsilon, 1e-7);
+    const double first = cornu__number(CORNU__WRITTEN(config, initial_accumulator_value, 1), 0.1);
+    const double epsilon = cornu__number(CORNU__WRITTEN(config, epsilon, 2), 1e-7);
     optimizer = cornu__optimizer_expect(optimizer, "initial_accumulator_value", first, 0.0,
                                         FLT_MAX);
     optimizer = cornu__optimizer_expect(optimizer, "epsilon", epsilon, 0.0, FLT_MAX);

@@ -98,7 +98,8 @@ CornuOptimizer *cornu_adam_from(const CornuAdamConfig *config)
 {
     CornuOptimizer *optimizer = cornu__moments_create(
         &cornu__adam_class, config->learning_rate != 0.0,
-        CORNU__OPTIMIZER_ARGUMENTS(config, 0.001), config->beta_1, config->beta_2, config->epsilon);
+        CORNU__OPTIMIZER_ARGUMENTS(config, 0.001), CORNU__WRITTEN(config, beta_1, 1),
+        CORNU__WRITTEN(config, beta_2, 2), CORNU__WRITTEN(config, epsilon, 3));
     if (optimizer) ((Adam *)optimizer)->amsgrad = config->amsgrad;
     return optimizer;
 }
@@ -106,10 +107,11 @@ CornuOptimizer *cornu_adam_from(const CornuAdamConfig *config)
 CornuOptimizer *cornu_adamw_from(const CornuAdamwConfig *config)
 {
     CornuOptimizerArguments *arguments = CORNU__OPTIMIZER_ARGUMENTS(config, 0.001);
-    arguments->weight_decay = cornu__number(config->weight_decay, 0.004);
+    arguments->weight_decay = cornu__number(CORNU__WRITTEN(config, weight_decay, 1), 0.004);
     CornuOptimizer *optimizer = cornu__moments_create(
-        &cornu__adamw_class, config->learning_rate != 0.0, arguments, config->beta_1,
-        config->beta_2, config->epsilon);
+        &cornu__adamw_class, config->learning_rate != 0.0, arguments,
+        CORNU__WRITTEN(config, beta_1, 2), CORNU__WRITTEN(config, beta_2, 3),
+        CORNU__WRITTEN(config, epsilon, 4));
     if (optimizer) ((Adam *)optimizer)->amsgrad = config->amsgrad;
     return optimizer;
 }

@@ -80,8 +80,8 @@ CornuOptimizer *cornu_ftrl_from(const CornuFtrlConfig *config)
     CornuOptimizer *optimizer = cornu__optimizer_create(
         &cornu__ftrl_class, config->learning_rate != 0.0,
         CORNU__OPTIMIZER_ARGUMENTS(config, 0.001));
-    const double power = cornu__number(config->learning_rate_power, -0.5);
-    const double first = cornu__number(config->initial_accumulator_value, 0.1);
+    const double power = cornu__number(CORNU__WRITTEN(config, learning_rate_power, 1), -0.5);
+    const double first = cornu__number(CORNU__WRITTEN(config, initial_accumulator_value, 2), 0.1);
     const struct { const char *argument; double value; } positive[] = {
         { "initial_accumulator_value", first },
         { "l1_regularization_strength", config->l1_regularization_strength },

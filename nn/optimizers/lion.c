@@ -50,8 +50,8 @@ CornuOptimizer *cornu_lion_from(const CornuLionConfig *config)
     CornuOptimizer *optimizer = cornu__optimizer_create(
         &cornu__lion_class, config->learning_rate != 0.0,
         CORNU__OPTIMIZER_ARGUMENTS(config, 0.001));
-    const double beta_1 = cornu__number(config->beta_1, 0.9);
-    const double beta_2 = cornu__number(config->beta_2, 0.99);
+    const double beta_1 = cornu__number(CORNU__WRITTEN(config, beta_1, 1), 0.9);
+    const double beta_2 = cornu__number(CORNU__WRITTEN(config, beta_2, 2), 0.99);
     optimizer = cornu__optimizer_expect(optimizer, "beta_1", beta_1, FLT_MIN, 1.0);
     optimizer = cornu__optimizer_expect(optimizer, "beta_2", beta_2, 0.0, 1.0);
     if (!optimizer) return NULL;

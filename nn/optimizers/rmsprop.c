@@ -73,9 +73,9 @@ CornuOptimizer *cornu_rmsprop_from(const CornuRmspropConfig *config)
     CornuOptimizer *optimizer = cornu__optimizer_create(
         &cornu__rmsprop_class, config->learning_rate != 0.0,
         CORNU__OPTIMIZER_ARGUMENTS(config, 0.001));
-    const double rho = cornu__number(config->rho, 0.9);
+    const double rho = cornu__number(CORNU__WRITTEN(config, rho, 1), 0.9);
     const double momentum = cornu__number(config->momentum, 0.0);
-    const double epsilon = cornu__number(config->epsilon, 1e-7);
+    const double epsilon = cornu__number(CORNU__WRITTEN(config, epsilon, 3), 1e-7);
     optimizer = cornu__optimizer_expect(optimizer, "rho", rho, 0.0, 1.0);
     optimizer = cornu__optimizer_expect(optimizer, "momentum", momentum, 0.0, 1.0);
     optimizer = cornu__optimizer_expect(optimizer, "epsilon", epsilon, 0.0, FLT_MAX);

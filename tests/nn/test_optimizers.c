@@ -32,6 +32,7 @@ static bool flag(const json_t *settings, const char *name)
 
 /* ---- Optimizers ---- */
 
+/* What the settings lack is 0 here: by the functions, to which a 0 is the default. */
 static CornuOptimizer *optimizer_of(const char *kind, const json_t *given)
 {
     const json_t  *rate = json_object_get(given, "learning_rate");
@@ -53,36 +54,43 @@ static CornuOptimizer *optimizer_of(const char *kind, const json_t *given)
     .beta_1 = number(given, "beta_1"), .beta_2 = number(given, "beta_2"),              \
     .epsilon = number(given, "epsilon")
     if (!strcmp(kind, "SGD"))
-        return cornu_sgd(.momentum = number(given, "momentum"), .nesterov = flag(given, "nesterov"),
-                         COMMON);
+        return cornu_sgd_from(&(CornuSgdConfig){
+            .momentum = number(given, "momentum"), .nesterov = flag(given, "nesterov"),
+            COMMON });
     if (!strcmp(kind, "RMSprop"))
-        return cornu_rmsprop(.rho = number(given, "rho"), .momentum = number(given, "momentum"),
-                             .epsilon = number(given, "epsilon"),
-                             .centered = flag(given, "centered"), COMMON);
+        return cornu_rmsprop_from(&(CornuRmspropConfig){
+            .rho = number(given, "rho"), .momentum = number(given, "momentum"),
+            .epsilon = number(given, "epsilon"),
+            .centered = flag(given, "centered"), COMMON });
     if (!strcmp(kind, "Adam"))
-        return cornu_adam(MOMENTS, .amsgrad = flag(given, "amsgrad"), COMMON);
+        return cornu_adam_from(&(CornuAdamConfig){
+            MOMENTS, .amsgrad = flag(given, "amsgrad"), COMMON });
     if (!strcmp(kind, "AdamW"))
-        return cornu_adamw(MOMENTS, .amsgrad = flag(given, "amsgrad"), COMMON);
+        return cornu_adamw_from(&(CornuAdamwConfig){
+            MOMENTS, .amsgrad = flag(given, "amsgrad"), COMMON });
     if (!strcmp(kind, "Adagrad"))
-        return cornu_adagrad(.initial_accumulator_value = number(given,
-                                                                 "initial_accumulator_value"),
-                             .epsilon = number(given, "epsilon"), COMMON);
+        return cornu_adagrad_from(&(CornuAdagradConfig){ .initial_accumulator_value = number(given,
+            "initial_accumulator_value"),
+            .epsilon = number(given, "epsilon"), COMMON });
     if (!strcmp(kind, "Adadelta"))
-        return cornu_adadelta(.rho = number(given, "rho"), .epsilon = number(given, "epsilon"),
-                              COMMON);
-    if (!strcmp(kind, "Adamax")) return cornu_adamax(MOMENTS, COMMON);
-    if (!strcmp(kind, "Nadam")) return cornu_nadam(MOMENTS, COMMON);
+        return cornu_adadelta_from(&(CornuAdadeltaConfig){
+            .rho = number(given, "rho"), .epsilon = number(given, "epsilon"),
+            COMMON });
+    if (!strcmp(kind, "Adamax")) return cornu_adamax_from(&(CornuMomentsConfig){ MOMENTS, COMMON });
+    if (!strcmp(kind, "Nadam")) return cornu_nadam_from(&(CornuMomentsConfig){ MOMENTS, COMMON });
     if (!strcmp(kind, "Lion"))
-        return cornu_lion(.beta_1 = number(given, "beta_1"), .beta_2 = number(given, "beta_2"),
-                          COMMON);
+        return cornu_lion_from(&(CornuLionConfig){
+            .beta_1 = number(given, "beta_1"), .beta_2 = number(given, "beta_2"),
+            COMMON });
     assert_string_equal(kind, "Ftrl");
-    return cornu_ftrl(.learning_rate_power = number(given, "learning_rate_power"),
-                      .initial_accumulator_value = number(given, "initial_accumulator_value"),
-                      .l1_regularization_strength = number(given, "l1_regularization_strength"),
-                      .l2_regularization_strength = number(given, "l2_regularization_strength"),
-                      .l2_shrinkage_regularization_strength =
-                          number(given, "l2_shrinkage_regularization_strength"),
-                      .beta = number(given, "beta"), COMMON);
+    return cornu_ftrl_from(&(CornuFtrlConfig){
+        .learning_rate_power = number(given, "learning_rate_power"),
+            .initial_accumulator_value = number(given, "initial_accumulator_value"),
+            .l1_regularization_strength = number(given, "l1_regularization_strength"),
+            .l2_regularization_strength = number(given, "l2_regularization_strength"),
+            .l2_shrinkage_regularization_strength =
+            number(given, "l2_shrinkage_regularization_strength"),
+            .beta = number(given, "beta"), COMMON });
 #undef COMMON
 #undef MOMENTS
 }

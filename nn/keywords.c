@@ -1,0 +1,43 @@
+#include "keywords_internal.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* To the comma behind an argument, or the end: commas in parentheses and texts are none. */
+static const char *argument_end(const char *at)
+{
+    int  depth = 0;
+    char quote = 0;
+    for (; *at && (*at != ',' || depth > 0 || quote); at++) {
+        if (quote && *at == '\\' && at[1]) at++;
+        else if (quote) quote = *at == quote ? 0 : quote;
+        else if (*at == '"' || *at == '\'') quote = *at;
+        else if (strchr("([{", *at)) depth++;
+        else if (strchr(")]}", *at)) depth--;
+    }
+    return at;
+}
+
+static bool is_named(const char *at, const char *name)
+{
+    const size_t length = strlen(name);
+    while (isspace((unsigned char)*++at)) continue;
+    return !strncmp(at, name, length) && !isalnum((unsigned char)at[length]) && at[length] != '_';
+}
+
+bool cornu__is_written(const char *written, const char *name, int place)
+{
+    for (int i = 0; written && *written; i++) {
+        while (isspace((unsigned char)*written)) written++;
+        if (*written == '.') {
+            if (is_named(written, name)) return true;
+            place = -1;   /* what stands behind a name has a place of its own */
+        } else if (*written && i == place) {
+            return true;
+        }
+        written = argument_end(written);
+        if (*written) written++;
+    }
+    return false;
+}
