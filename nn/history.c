@@ -1,8 +1,11 @@
 #include "history.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "../device/log_internal.h"
+#include "../device/nearest.h"
 #include "loop_internal.h"
 
 typedef struct {
@@ -110,11 +113,30 @@ const char *cornu_history_key(const CornuHistory *history, int key)
     return history->keys[key];
 }
 
+/* NaN, and why. */
+static double absent(const CornuHistory *history, const char *name, int i)
+{
+    char        known[400] = "";
+    size_t      used = 0;
+    const char *near = cornu__nearest(name, (const char *const *)history->keys, history->key_count);
+    for (int k = 0; k < history->key_count && used < sizeof known; k++)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", k ? ", " : "",
+                                 history->keys[k]);
+    if (i < 0 || i >= history->epoch_count)
+        cornu__fail(CORNU_ERR_ARGUMENT, "history: there is no epoch %d, expected 0 to %d", i,
+                    history->epoch_count - 1);
+    else
+        cornu__fail(CORNU_ERR_ARGUMENT, "history: there is no \"%.60s\", expected one of %s%s%s%s",
+                    name, known, near ? "; is \"" : "", near ? near : "", near ? "\" meant?" : "");
+    cornu__log(CORNU_LOG_WARNING, "%s", cornu_error_message());
+    return NAN;
+}
+
 double cornu_history_get(const CornuHistory *history, const char *name, int i)
 {
     for (int k = 0; k < history->key_count && i >= 0 && i < history->epoch_count; k++)
         if (!strcmp(history->keys[k], name)) return history->values[k][i];
-    return NAN;
+    return absent(history, name, i);
 }
 
 double cornu_history_seconds(const CornuHistory *history, int i)

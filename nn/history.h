@@ -20,7 +20,9 @@ int64_t cornu_history_epoch(const CornuHistory *history, int i);
 int         cornu_history_key_count(const CornuHistory *history);
 const char *cornu_history_key(const CornuHistory *history, int key);
 
-/* NaN if there is no such name, or no such value in epoch i (validation_freq). */
+/* NaN where epoch i has no such value (validation_freq), and, with CORNU_ERR_ARGUMENT and a message
+ * that names those there are, which is logged as a warning, for a name or an epoch that is not
+ * there. */
 double cornu_history_get(const CornuHistory *history, const char *name, int i);
 
 /* Seconds that the training steps of epoch i took, validation left out, and their samples. Of an

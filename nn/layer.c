@@ -268,8 +268,15 @@ CornuStatus cornu_layer_assign(CornuLayer *layer, const CornuCall *call, int i,
 
 CornuStatus cornu_layer_add_loss(CornuLayer *layer, const CornuCall *call, CornuTensor *loss)
 {
-    (void)layer;
+    const CornuType wanted = cornu_scalar(CORNU_F32);
+    CornuText       text;
     if (!loss) return cornu_error_status();
+    if (!cornu_type_equal(cornu_tensor_type(loss), wanted)) {
+        cornu__fail_null(CORNU_ERR_DTYPE, "%s: the loss that it adds is %s, expected a scalar f32 "
+                         "under any policy, as cornu_op_convert gives", cornu_layer_name(layer),
+                         cornu_type_print(&text, cornu_tensor_type(loss)));
+        return cornu_error_status();
+    }
     if (call->loss) *call->loss = *call->loss ? cornu_op_add(*call->loss, loss) : loss;
     return CORNU_OK;
 }

@@ -237,7 +237,7 @@ CornuStatus cornu_layer_assign(CornuLayer *layer, const CornuCall *call, int i,
                                CornuTensor *value);
 
 /* For kind->call: adds a scalar, f32, to the model's loss; a shard's part of it, as the shards'
- * sum up. Keras' add_loss. */
+ * sum up. CORNU_ERR_DTYPE, pending, for any other type. Keras' add_loss. */
 CornuStatus cornu_layer_add_loss(CornuLayer *layer, const CornuCall *call, CornuTensor *loss);
 
 /* For kind->call of a layer that remembers: state i, what the rows of the last batch left behind,

@@ -17,8 +17,8 @@ static CornuStatus list_arrays(const char *who, const char *what, CornuArray one
                            what, what);
     if (one.data) count = 1;
     if (count != wanted)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %d arrays are given for %s, the model takes %d",
-                           who, count, what, wanted);
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %d array%s given for %s, the model takes %d",
+                           who, count, count == 1 ? " is" : "s are", what, wanted);
     for (int i = 0; i < count; i++) to[i] = one.data ? one : many[i];
     return CORNU_OK;
 }

@@ -636,6 +636,11 @@ static void mistakes_are_named(void **state)
     expect_fit_error(cornu_fit(model, batched, .validation_split = 0.5), CORNU_ERR_ARGUMENT,
                      ".validation_split is given, but the data set is batched already");
     expect_fit_error(cornu_fit(model), CORNU_ERR_ARGUMENT, "neither a data set nor arrays");
+    for (int i = -1; i < 2; i += 2)
+        expect_fit_error(cornu_fit(model, .x = x, .y = y, .validation_split = i), CORNU_ERR_ARGUMENT,
+                         "expected more than 0 and less than 1");
+    expect_fit_error(cornu_fit(model, .xs = { x, x }, .y = y), CORNU_ERR_ARGUMENT,
+                     "fit: 2 arrays are given for x, the model takes 1");
     expect_fit_error(cornu_fit(model, .x = x), CORNU_ERR_ARGUMENT, "x is given without y");
     expect_fit_error(cornu_fit(model, .x = x, .y = y, .batch_size = -3), CORNU_ERR_ARGUMENT,
                      ".batch_size is -3");
@@ -655,6 +660,41 @@ static void mistakes_are_named(void **state)
     expect_fit_error(cornu_fit(fresh, .x = x, .y = y), CORNU_ERR_ARGUMENT, "fresh: not compiled");
     cornu_model_free(fresh);
     cornu_dataset_free(batched);
+    cornu_model_free(model);
+}
+
+/* NaN, and which names there are. */
+static void history_names_what_it_has(void **state)
+{
+    CornuModel   *model = tiny_model(*state, cornu_sgd(), accuracy);
+    CornuHistory *history = cornu_fit(model, .x = rows_x(0, ROWS), .y = rows_y(0, ROWS),
+                                      .validation_x = rows_x(0, ROWS), .epochs = 2,
+                                      .validation_y = rows_y(0, ROWS), .validation_freq = 2,
+                                      .verbose = CORNU_SILENT);
+    if (!history) fail_msg("%s", cornu_error_message());
+    cornu_error_set(CORNU_ERR_DATA, "before");
+    assert_true(isnan(cornu_history_get(history, "val_loss", 0)));   /* not validated */
+    assert_true(isfinite(cornu_history_get(history, "val_loss", 1)));
+    assert_string_equal(cornu_error_message(), "before");
+    assert_true(isnan(cornu_history_get(history, "acuracy", 0)));
+    expect_error(cornu_error_status(), CORNU_ERR_ARGUMENT, "history: there is no \"acuracy\", "
+                 "expected one of accuracy, loss, val_accuracy, val_loss; is \"accuracy\" meant?");
+    assert_true(isnan(cornu_history_get(history, "loss", 2)));
+    expect_error(cornu_error_status(), CORNU_ERR_ARGUMENT, "there is no epoch 2, expected 0 to 1");
+    assert_false(cornu_error_pending());
+    cornu_history_free(history);
+    cornu_model_free(model);
+}
+
+/* Models of one input and one output say so in the singular. */
+static void one_array_is_one(void **state)
+{
+    CornuSymbol *a = cornu_input(.shape = { 3 }), *b = cornu_input(.shape = { 3 });
+    CornuModel  *model = cornu_model(.inputs = { a, b },
+                                     .outputs = { cornu_call(cornu_add(), a, b) });
+    expect_ok(cornu_compile(model, .device = *state, .loss = CORNU_MEAN_SQUARED_ERROR));
+    expect_fit_error(cornu_fit(model, .x = rows_x(0, ROWS), .y = rows_x(0, ROWS)),
+                     CORNU_ERR_ARGUMENT, "fit: 1 array is given for x, the model takes 2");
     cornu_model_free(model);
 }
 
@@ -793,6 +833,8 @@ int main(void)
         cmocka_unit_test(whole_numbers_are_scaled),
         cmocka_unit_test(float_labels_must_be_whole),
         cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(history_names_what_it_has),
+        cmocka_unit_test(one_array_is_one),
         cmocka_unit_test(a_loss_that_is_no_number_ends_fit),
         cmocka_unit_test(a_step_is_told_before_it_runs),
         cmocka_unit_test(steps_allocate_nothing),

@@ -433,6 +433,41 @@ static void files_hold_the_policy(void **state)
     cornu_model_free(model);
 }
 
+/* ---- Losses of layers ---- */
+
+static CornuTensor *add_mean(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    /* bf16 under a policy that computes so, and nobody looks at the status. */
+    cornu_layer_add_loss(layer, call, cornu_op_mean(x));
+    return x;
+}
+
+static const CornuLayerClass mean_class = {
+    .class_name = "MeanLoss", .size = sizeof(CornuLayer), .call = add_mean,
+};
+
+/* The message names the layer, both types and what to do. */
+static void losses_of_layers_are_f32(void **state)
+{
+    float x[4 * 3] = { 1.0f }, y[4 * 2] = { 0.0f };
+    (void)state;
+    for (int narrow = 0; narrow < 2; narrow++) {
+        CornuModel *model = cornu_sequential(
+            .input_shape = { 3 }, .policy = narrow ? "mixed_bfloat16" : "float32");
+        cornu_model_add(model, cornu_layer_create(&mean_class, "mean", NULL));
+        cornu_model_add(model, cornu_dense(2));
+        expect_ok(cornu_compile(model, .loss = CORNU_MEAN_SQUARED_ERROR));
+        const CornuStatus status = cornu_train_on_batch(model, cornu_array(x, CORNU_F32, 4, 3),
+                                                        cornu_array(y, CORNU_F32, 4, 2));
+        if (narrow)
+            expect_error(status, CORNU_ERR_DTYPE, "mean: the loss that it adds is bf16 (), expected "
+                         "a scalar f32 under any policy");
+        else
+            expect_ok(status);
+        cornu_model_free(model);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -445,6 +480,7 @@ int main(void)
         cmocka_unit_test(the_scale_moves_as_keras),
         cmocka_unit_test(an_overflow_skips_the_step),
         cmocka_unit_test_setup_teardown(files_hold_the_policy, files_begin, files_end),
+        cmocka_unit_test(losses_of_layers_are_f32),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
