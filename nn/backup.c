@@ -252,13 +252,14 @@ static CornuStatus train_batch_end(CornuCallback *base, CornuModel *model, int64
 {
     Backup              *self = (Backup *)base;
     const CornuTraining *training = model->training;
+    CornuText            text;
     char                 where[120];
     (void)batch, (void)logs;
     if (!is_due(self, training->step)) return CORNU_OK;
     CORNU__TRY(save(self, model));
     if (!asked_to_stop(self)) return CORNU_OK;
-    snprintf(where, sizeof where, "after %lld of %lld steps in epoch %lld",
-             (long long)training->step, (long long)training->source->steps,
+    snprintf(where, sizeof where, "after %lld%s steps in epoch %lld",
+             (long long)training->step, cornu__of_steps(&text, training->source),
              (long long)training->epoch + 1);
     return fail_stopped(self, where);
 }
@@ -311,6 +312,7 @@ static CornuStatus go_on(Backup *self, CornuModel *model, const Places *places,
                          const CornuSafetensors *file, int number)
 {
     const CornuTraining *training = model->training;
+    CornuText            text;
     char                *path = path_of(self, places->items[number]);
     bool                 compared = true;
     CornuStatus          status = path ? cornu__training_restore(model, file, self->settings,
@@ -327,9 +329,9 @@ static CornuStatus go_on(Backup *self, CornuModel *model, const Places *places,
         say(self, CORNU_LOG_INFO, "Going on from %s: all %lld epochs are done.", path,
             (long long)self->base.params.epochs);
     else if (!status)
-        say(self, CORNU_LOG_INFO, "Going on from %s: epoch %lld, %lld of %lld steps are done.",
+        say(self, CORNU_LOG_INFO, "Going on from %s: epoch %lld, %lld%s steps are done.",
             path, (long long)training->epoch + 1, (long long)training->step,
-            (long long)training->source->steps);
+            cornu__of_steps(&text, training->source));
     cornu__release(path);
     return status;
 }

@@ -2,6 +2,7 @@
  * fit, evaluate and predict, in several epochs, with failures. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +17,9 @@
 enum { ELEMENTS = 7 };
 
 typedef struct {
-    int64_t elements, fails_at;   /* fails_at -1: never */
-    bool    silent;               /* fails without a message */
-    int     begun, ended, called;
+    int64_t    elements, fails_at;     /* fails_at -1: never */
+    bool       silent;                 /* fails without a message */
+    atomic_int begun, ended, called;   /* by the threads of several iterators */
 } Source;
 
 typedef struct { Source *source; int64_t next; } Pass;
