@@ -12,10 +12,10 @@ enum { SAMPLES = 4, DIFFERENCES = 4, PATH_SIZE = 160, VALUE_SIZE = 60 };
 /* ---- The data ---- */
 
 /* The checksum of a few batches of the first pass, evenly spread: each has rows from all over data
- * that are shuffled. Of data without end, or that come one after the other, the first one. */
+ * that are shuffled. Of data without an end that is known the first one. */
 static CornuStatus check_batches(const CornuSource *source, uLong *sum)
 {
-    const int64_t batches = source->batches == CORNU_NONE ? 1 : source->batches;
+    const int64_t batches = source->batches < 0 ? 1 : source->batches;
     int64_t       last = -1;
     *sum = crc32(0, NULL, 0);
     for (int64_t i = 0; i < SAMPLES; i++) {

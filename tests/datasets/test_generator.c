@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -364,6 +365,33 @@ static void an_epoch_may_begin_where_data_end(void **state)
     cornu_model_free(model);
 }
 
+/* An epoch, kept, and another one: as two at once. */
+static void backups_go_on(void **state)
+{
+    char          folder[] = "/tmp/cornu-generator-XXXXXX";
+    Source        source = { .elements = ELEMENTS, .fails_at = -1 };
+    CornuModel   *whole = make_model(), *parts[] = { make_model(), make_model() };
+    CornuDataset *dataset = generated_in_passes(&source);
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    CornuHistory *wanted = must(cornu_fit(whole, dataset, .batch_size = 3, .epochs = 2,
+                                          .verbose = CORNU_SILENT));
+    for (int i = 0; i < 2; i++) {
+        CornuHistory *history = must(cornu_fit(
+            parts[i], dataset, .batch_size = 3, .epochs = i + 1, .verbose = CORNU_SILENT,
+            .callbacks = { cornu_backup_and_restore(folder, .keep_checkpoint = i == 0) }));
+        assert_int_equal(cornu_history_epochs(history), i + 1);
+        assert_true(cornu_history_get(history, "loss", i) == cornu_history_get(wanted, "loss", i));
+        cornu_history_free(history);
+        cornu_model_free(parts[i]);
+    }
+    cornu_history_free(wanted);
+    cornu_model_free(whole);
+    cornu_dataset_free(dataset);
+    assert_int_equal(source.begun, source.ended);
+    rmdir(folder);
+}
+
 static void memory_may_run_out_anywhere(void **state)
 {
     Source source = { .elements = 100, .fails_at = -1 };
@@ -391,6 +419,7 @@ int main(void)
         cmocka_unit_test(ranges_are_as_in_python),
         cmocka_unit_test(fit_evaluate_and_predict_take_it),
         cmocka_unit_test(an_epoch_may_begin_where_data_end),
+        cmocka_unit_test(backups_go_on),
         cmocka_unit_test(memory_may_run_out_anywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
