@@ -97,6 +97,10 @@ CornuDataset *cornu__dataset_borrow_arrays(const CornuArray *arrays, int count);
 CornuDataset *cornu__dataset_derive(CornuDataset *source, const CornuDatasetKind *kind,
                                     const char *name);
 
+/* Which element, counted where elements come from, row `row` of the element or batch `at` is; -1
+ * without memory. */
+int64_t cornu__dataset_origin(const CornuDataset *dataset, CornuSample at, int64_t row);
+
 /* Fills order with a permutation of 0 to count - 1, drawn uniformly by (seed, epoch). */
 void cornu__shuffle_order(uint32_t *order, int64_t count, uint64_t seed, int64_t epoch);
 

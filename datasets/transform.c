@@ -270,16 +270,22 @@ CornuDataset *cornu_dataset_skip(CornuDataset *source, int64_t count)
 
 /* ---- repeat ---- */
 
+/* Where an element is in the source. An endless epoch has no next: epoch e of it starts at pass
+ * e. */
+static CornuSample pass_of(const CornuDataset *dataset, CornuSample at)
+{
+    const int64_t times = dataset->repeat.times, count = dataset->source->count;
+    return (CornuSample){ (times == CORNU_NONE ? at.epoch : at.epoch * times) + at.index / count,
+                          at.index % count };
+}
+
 static CornuStatus repeat_fetch(CornuStage *stage, CornuSample at, void *const *to,
                                 int64_t *valid)
 {
-    int64_t times = stage->dataset->repeat.times, count = stage->dataset->source->count;
     if (at.epoch > UINT32_MAX)
         return cornu__fail(CORNU_ERR_VALUE, "repeat: epoch %lld, expected 0 to %lld",
                            (long long)at.epoch, (long long)UINT32_MAX);
-    /* An endless epoch has no next: epoch e of it starts at pass e. */
-    int64_t pass = (times == CORNU_NONE ? at.epoch : at.epoch * times) + at.index / count;
-    return cornu__stage_fetch(stage->source, (CornuSample){ pass, at.index % count }, to, valid);
+    return cornu__stage_fetch(stage->source, pass_of(stage->dataset, at), to, valid);
 }
 
 static const CornuDatasetKind repeat_kind = { .fetch = repeat_fetch };
@@ -324,4 +330,26 @@ CornuDataset *cornu_dataset_prefetch(CornuDataset *source, int depth)
     }
     if (depth > prefetch->prefetch) prefetch->prefetch = depth;
     return prefetch;
+}
+
+/* ---- Back to where an element comes from ---- */
+
+int64_t cornu__dataset_origin(const CornuDataset *dataset, CornuSample at, int64_t row)
+{
+    for (; dataset->source; dataset = dataset->source) {
+        if (dataset->kind == &batch_kind) {
+            at.index = at.index * dataset->batch_size + row;
+        } else if (dataset->kind == &window_kind) {
+            at.index += dataset->window.first;
+        } else if (dataset->kind == &repeat_kind) {
+            at = pass_of(dataset, at);
+        } else if (dataset->kind == &shuffle_kind) {
+            uint32_t *order = cornu__allocate((size_t)dataset->count, sizeof *order);
+            if (!order) return -1;
+            cornu__shuffle_order(order, dataset->count, dataset->shuffle.seed, at.epoch);
+            at.index = order[at.index];
+            cornu__release(order);
+        }
+    }
+    return at.index;
 }

@@ -10,6 +10,7 @@ static _Thread_local struct {
     CornuStatus status;
     bool        pending, refused;   /* refused: a constructor has failed for the pending error */
     bool        unloaded;           /* it is a loading function's */
+    CornuFault  fault;
     char        message[CORNU_MESSAGE_SIZE];
     char        told[CORNU_MESSAGE_SIZE + 120];   /* with what refused adds */
 } error;
@@ -77,6 +78,7 @@ static CornuStatus record(CornuStatus status, const char *format, va_list argume
     memcpy(error.message, text, sizeof text);
     error.status = status;
     error.unloaded = false;
+    error.fault = (CornuFault){ 0 };
     return status;
 }
 
@@ -100,17 +102,44 @@ CornuStatus cornu__fail_absent(const char *format, ...)
     return cornu__fail(CORNU_ERR_ARGUMENT, "%s is NULL", what);
 }
 
+CornuStatus cornu__fail_value(CornuFault fault, const char *format, ...)
+{
+    va_list arguments;
+    if (error.pending) return error.status;
+    va_start(arguments, format);
+    record(CORNU_ERR_VALUE, format, arguments);
+    va_end(arguments);
+    error.fault = fault;
+    return CORNU_ERR_VALUE;
+}
+
+CornuFault cornu__error_fault(void) { return error.fault; }
+
 void cornu__failure_keep(CornuFailure *failure, CornuStatus status)
 {
     failure->status = status;
+    failure->fault = error.fault;
     if (status != CORNU_OK)
         snprintf(failure->message, sizeof failure->message, "%s", error.message);
 }
 
 CornuStatus cornu__failure_tell(const CornuFailure *failure)
 {
-    return failure->status == CORNU_OK ? CORNU_OK
-                                       : cornu__fail(failure->status, "%s", failure->message);
+    if (failure->status == CORNU_OK) return CORNU_OK;
+    if (error.pending) return error.status;
+    cornu__fail(failure->status, "%s", failure->message);
+    error.fault = failure->fault;
+    return failure->status;
+}
+
+CornuStatus cornu__failure_tell_shard(const CornuFailure *failure, int shard)
+{
+    if (failure->status == CORNU_OK) return CORNU_OK;
+    if (error.pending) return error.status;
+    cornu__fail(failure->status, "shard %d: %s", shard, failure->message);
+    error.fault = failure->fault;
+    error.fault.shard = shard;
+    return failure->status;
 }
 
 CornuStatus cornu_error_set(CornuStatus status, const char *format, ...)
@@ -139,6 +168,9 @@ void *cornu__null(void)
 
 CornuStatus cornu__fail_prefix(CornuStatus status, const char *prefix)
 {
+    const CornuFault fault = error.fault;
     if (error.pending || status == CORNU_OK) return status;
-    return cornu__fail(status, "%s: %s", prefix, error.message);
+    cornu__fail(status, "%s: %s", prefix, error.message);
+    error.fault = fault;
+    return status;
 }

@@ -2,6 +2,8 @@
 #ifndef CORNU_DEVICE_STATUS_INTERNAL_H
 #define CORNU_DEVICE_STATUS_INTERNAL_H
 
+#include <stdint.h>
+
 #include "status.h"
 
 #if defined(__GNUC__)
@@ -13,6 +15,15 @@
 /* For functions that return a status: records the message unless an error is pending (the
  * first one stays) and returns the status to report. */
 CornuStatus cornu__fail(CornuStatus status, const char *format, ...) CORNU__PRINTF(2, 3);
+
+/* Which of `count` values that all rows have, in their order, is at fault, of one shard. */
+typedef struct { int64_t index, count; int shard; } CornuFault;
+
+/* As cornu__fail, for a value of the data. */
+CornuStatus cornu__fail_value(CornuFault fault, const char *format, ...) CORNU__PRINTF(2, 3);
+
+/* That of the message just recorded; its count is 0 where there is none. */
+CornuFault cornu__error_fault(void);
 
 /* For functions that return a pointer: as above, makes the error pending and returns NULL. */
 void *cornu__fail_null(CornuStatus status, const char *format, ...) CORNU__PRINTF(2, 3);
@@ -42,14 +53,17 @@ enum { CORNU_MESSAGE_SIZE = 1024 };
 /* Messages belong to threads: what failed on one, to be told on another. */
 typedef struct {
     CornuStatus status;
+    CornuFault  fault;
     char        message[CORNU_MESSAGE_SIZE];   /* of a failure */
 } CornuFailure;
 
 /* Keeps how a call ended, with the message just recorded on this thread. */
 void cornu__failure_keep(CornuFailure *failure, CornuStatus status);
 
-/* Records a failure on this thread; returns its status, CORNU_OK if it was none. */
+/* Records a failure on this thread; returns its status, CORNU_OK if it was none. Of a shard: with
+ * its number. */
 CornuStatus cornu__failure_tell(const CornuFailure *failure);
+CornuStatus cornu__failure_tell_shard(const CornuFailure *failure, int shard);
 
 /* One step of a sequence: returns from the calling function when the call failed. */
 #define CORNU__TRY(call)                                 \

@@ -81,7 +81,7 @@ static CornuStatus run_batch(CornuModel *model, CornuSource *source, CornuStepMo
     CORNU__TRY(cornu__step(model, mode, &arrays, &step));
     if (mode == CORNU_STEP_TEST) {
         CORNU__TRY(cornu__source_feed(source, step, &arrays, valid));
-        return cornu__step_run(step, NULL);
+        return cornu__source_run(source, step, in->sample, NULL);
     }
     for (int i = 0; i < step->y_count; i++)
         CORNU__TRY(prepare_one(output, i, step->outputs[i]));
@@ -89,7 +89,7 @@ static CornuStatus run_batch(CornuModel *model, CornuSource *source, CornuStepMo
         return cornu__fail(CORNU_ERR_SHAPE, "%s: .to has %lld rows, the data have more",
                            output->who, (long long)output->to[0].type.shape.extent[0]);
     CORNU__TRY(cornu__source_feed(source, step, &arrays, valid));
-    CORNU__TRY(cornu__step_run(step, output->batch));
+    CORNU__TRY(cornu__source_run(source, step, in->sample, output->batch));
     for (int i = 0; i < step->y_count; i++) {
         const CornuType type = step->outputs[i];
         const size_t    row = cornu_type_bytes(type) / (size_t)type.shape.extent[0];

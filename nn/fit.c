@@ -156,7 +156,7 @@ static CornuStatus train_execution(Fit *fit, const CornuBatch *batch)
         cornu__phase(trace, "infeed");
         CORNU__TRY(cornu__source_feed(source, step, &arrays, batch->valid));
         if (trace) CORNU__TRY(cornu_trace_run(trace, cornu_graph_executable(step->graph)));
-        CORNU__TRY(cornu__step_run(step, NULL));
+        CORNU__TRY(cornu__source_run(source, step, batch->sample, NULL));
         fit->at.samples += batch->valid;
         batch = NULL;
         if (++fit->at.step < end) CORNU__TRY(next_batch(fit, fit->at.step, &batch));

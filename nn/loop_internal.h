@@ -98,6 +98,11 @@ int64_t cornu__execution_end(const CornuModel *model, const CornuSource *source,
 CornuStatus cornu__source_feed(CornuSource *source, CornuStep *step, const CornuArrays *arrays,
                                int64_t valid);
 
+/* cornu__step_run on a batch of this source: a failure for a value of the data names the element of
+ * the data set that it is in. */
+CornuStatus cornu__source_run(const CornuSource *source, CornuStep *step, CornuSample at,
+                              CornuArray *to);
+
 /* Called between epochs: a pass that is over begins anew. */
 void cornu__source_turn(CornuSource *source);
 

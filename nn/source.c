@@ -291,3 +291,21 @@ CornuStatus cornu__source_feed(CornuSource *source, CornuStep *step, const Cornu
     source->infeed.batches++;
     return CORNU_OK;
 }
+
+CornuStatus cornu__source_run(const CornuSource *source, CornuStep *step, CornuSample at,
+                              CornuArray *to)
+{
+    const CornuStatus status = cornu__step_run(step, to);
+    const CornuFault  fault = cornu__error_fault();
+    if (status != CORNU_ERR_VALUE || fault.count < step->rows || fault.count % step->rows)
+        return status;
+    /* Rows have several values each where they are sequences. */
+    const int64_t   each = fault.count / step->rows;
+    const CornuDeal deal = cornu__deal(step->shards, step->rows, step->fed_count);
+    const int64_t   row = deal.first[fault.shard] + fault.index / each;
+    const int64_t   origin = cornu__dataset_origin(source->dataset, at, row);
+    if (origin < 0) return status;
+    return cornu__fail(status, "%s; it is in element %lld of the data set, row %lld of batch %lld",
+                       cornu_error_message(), (long long)origin, (long long)row,
+                       (long long)at.index);
+}

@@ -504,8 +504,7 @@ static CornuStatus run_segment(Executable *executable, int first, int end)
         for (int shard = 0; shard < shards; shard++) run_segment_on(&segment, shard, 0);
     for (int shard = 0; shard < shards; shard++)
         if (executable->failures[shard].status != CORNU_OK)
-            return cornu__fail(executable->failures[shard].status, "shard %d: %s", shard,
-                               executable->failures[shard].message);
+            return cornu__failure_tell_shard(&executable->failures[shard], shard);
     return CORNU_OK;
 }
 

@@ -1,11 +1,11 @@
 /* Rows of a table by their number, and the gradient by the table. */
 #include "../op_internal.h"
 
-static CornuStatus check_index(double index, int64_t row, int64_t rows)
+static CornuStatus check_index(double index, int64_t row, int64_t count, int64_t rows)
 {
     if (index >= 0.0 && index < (double)rows) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_VALUE, "index %.0f in row %lld, expected 0 to %lld", index,
-                       (long long)row, (long long)rows - 1);
+    return cornu__fail_value((CornuFault){ row, count, 0 }, "index %.0f in row %lld, expected 0 to "
+                             "%lld", index, (long long)row, (long long)rows - 1);
 }
 
 static CornuStatus expect_indices(const CornuOpCall *call, const char *names)
@@ -32,8 +32,9 @@ static CornuStatus gather_type(const CornuOpCall *call, CornuType *out)
 static CornuStatus gather_reference(const CornuReferenceCall *call)
 {
     const int64_t rows = call->op.in[0].shape.extent[0], columns = call->op.in[0].shape.extent[1];
-    for (int64_t i = 0; i < cornu_type_count(call->op.in[1]); i++) {
-        CORNU__TRY(check_index(call->in[1][i], i, rows));
+    const int64_t count = cornu_type_count(call->op.in[1]);
+    for (int64_t i = 0; i < count; i++) {
+        CORNU__TRY(check_index(call->in[1][i], i, count, rows));
         const double *row = call->in[0] + (int64_t)call->in[1][i] * columns;
         for (int64_t k = 0; k < columns; k++) call->out[0][i * columns + k] = row[k];
     }
@@ -72,8 +73,9 @@ static CornuStatus gather_grad_reference(const CornuReferenceCall *call)
     const int64_t rows = call->out_type[0].shape.extent[0];
     const int64_t columns = call->out_type[0].shape.extent[1];
     for (int64_t i = 0; i < call->count; i++) call->out[0][i] = 0.0;
-    for (int64_t i = 0; i < cornu_type_count(call->op.in[1]); i++) {
-        CORNU__TRY(check_index(call->in[1][i], i, rows));
+    const int64_t count = cornu_type_count(call->op.in[1]);
+    for (int64_t i = 0; i < count; i++) {
+        CORNU__TRY(check_index(call->in[1][i], i, count, rows));
         double *row = call->out[0] + (int64_t)call->in[1][i] * columns;
         for (int64_t k = 0; k < columns; k++) row[k] += call->in[0][i * columns + k];
     }

@@ -110,11 +110,11 @@ const CornuOpRules cornu__log_softmax_rules = {
     softmax_type, softmax_flops, log_softmax_decompose, log_softmax_reference,
 };
 
-static CornuStatus check_label(double label, int64_t row, int64_t classes)
+static CornuStatus check_label(double label, int64_t row, int64_t rows, int64_t classes)
 {
     if (label >= 0.0 && label < (double)classes) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_VALUE, "label %.0f in row %lld, expected 0 to %lld", label,
-                       (long long)row, (long long)classes - 1);
+    return cornu__fail_value((CornuFault){ row, rows, 0 }, "label %.0f in row %lld, expected 0 to "
+                             "%lld", label, (long long)row, (long long)classes - 1);
 }
 
 /* one_hot: labels (..) of an integer dtype give (.., depth): 1 where the index along the new
@@ -138,9 +138,10 @@ static CornuStatus one_hot_type(const CornuOpCall *call, CornuType *out)
 static CornuStatus one_hot_reference(const CornuReferenceCall *call)
 {
     int64_t depth = call->op.attributes->one_hot.depth;
-    for (int64_t row = 0; row < cornu_type_count(call->op.in[0]); row++) {
+    const int64_t rows = cornu_type_count(call->op.in[0]);
+    for (int64_t row = 0; row < rows; row++) {
         double label = call->in[0][row];
-        CORNU__TRY(check_label(label, row, depth));
+        CORNU__TRY(check_label(label, row, rows, depth));
         for (int64_t k = 0; k < depth; k++) call->out[0][row * depth + k] = label == (double)k;
     }
     return CORNU_OK;
@@ -189,7 +190,7 @@ static CornuStatus sparse_cross_entropy_reference(const CornuReferenceCall *call
     for (int64_t row = 0; row < call->count; row++) {
         const double *x = call->in[0] + row * classes;
         double        label = call->in[1][row], largest;
-        CORNU__TRY(check_label(label, row, classes));
+        CORNU__TRY(check_label(label, row, call->count, classes));
         double log_sum = log_sum_exp(x, classes, &largest);
         call->out[0][row] = log_sum - (x[(int64_t)label] - largest);
     }

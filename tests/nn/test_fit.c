@@ -698,6 +698,44 @@ static void one_array_is_one(void **state)
     cornu_model_free(model);
 }
 
+/* Of shuffled rows, of sequences, on shards: the element of the data that was given. */
+static void wrong_labels_are_found_in_the_data(void **state)
+{
+    enum { COUNT = 40, STEPS = 5 };
+    static float   x[COUNT * STEPS * 2];
+    static int32_t y[COUNT * STEPS];
+    static const char *const names[] = { "reference", "cpu", "tpu" };
+    (void)state;
+    for (int d = 0; d < 3; d++)
+        for (int each = 1; each <= STEPS; each += STEPS - 1) {
+            CornuDevice *device = cornu_device_open(names[d]);
+            CornuModel  *model = cornu_sequential(.input_shape = { each, 2 });
+            memset(y, 0, sizeof y);
+            y[23 * each + each / 2] = 7;
+            cornu_model_add(model, cornu_dense(3, .activation = CORNU_SOFTMAX));
+            expect_ok(cornu_compile(model, .device = device,
+                                    .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY));
+            const CornuArray in = cornu_array(x, CORNU_F32, COUNT, each, 2);
+            const CornuArray labels = cornu_array(y, CORNU_I32, COUNT, each);
+            expect_fit_error(cornu_fit(model, .x = in, .y = labels, .batch_size = 8,
+                                       .verbose = CORNU_SILENT), CORNU_ERR_VALUE,
+                             "; it is in element 23 of the data set, row ");
+            expect_error(cornu_evaluate(model, .x = in, .y = labels, .batch_size = 8,
+                                        .verbose = CORNU_SILENT), CORNU_ERR_VALUE,
+                         "label 7 in row ");
+            assert_non_null(strstr(cornu_error_message(),
+                                   "; it is in element 23 of the data set, row 7 of batch 2"));
+            CornuDataset *part = cornu_dataset_skip(
+                cornu_dataset_repeat(cornu_dataset_from_arrays((CornuArray[]){ in, labels }, 2), 2),
+                30);
+            expect_error(cornu_evaluate(model, part, .batch_size = 8, .verbose = CORNU_SILENT),
+                         CORNU_ERR_VALUE, "; it is in element 23 of the data set, row 1 of batch 4");
+            cornu_dataset_free(part);
+            cornu_model_free(model);
+            cornu_device_close(device);
+        }
+}
+
 static void a_loss_that_is_no_number_ends_fit(void **state)
 {
     CornuModel *model = tiny_model(*state, cornu_sgd(), accuracy);
@@ -835,6 +873,7 @@ int main(void)
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(history_names_what_it_has),
         cmocka_unit_test(one_array_is_one),
+        cmocka_unit_test(wrong_labels_are_found_in_the_data),
         cmocka_unit_test(a_loss_that_is_no_number_ends_fit),
         cmocka_unit_test(a_step_is_told_before_it_runs),
         cmocka_unit_test(steps_allocate_nothing),
