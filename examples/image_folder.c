@@ -115,7 +115,7 @@ int main(int argc, char **argv)
     CornuDataset *validation = data && split
         ? open_subset(&options, &pictures, CORNU_SUBSET_VALIDATION) : NULL;
     CornuModel   *model = data && (validation || !split) ? build(&options, &pictures, data) : NULL;
-    if (!pictures.no_cache) {   /* which does not know the classes' names */
+    if (model && !pictures.no_cache) {   /* which does not know the classes' names */
         data = cornu_dataset_cache(data);
         if (validation) validation = cornu_dataset_cache(validation);
     }

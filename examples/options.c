@@ -331,8 +331,8 @@ static int check_arguments(const Table *table, const Options *options)
         (options->argument_count > program->least_arguments && any_more))
         return -1;
     if (program->arguments)
-        fprintf(stderr, "%s: expected %s, got %d of %s%d", program->name, program->arguments,
-                options->argument_count, any_more ? "at least " : "", program->least_arguments);
+        fprintf(stderr, "%s: expected %s, got %d argument%s", program->name, program->arguments,
+                options->argument_count, options->argument_count == 1 ? "" : "s");
     else
         fprintf(stderr, "%s: unexpected argument \"%s\", expected only flags", program->name,
                 options->arguments[0]);
@@ -378,6 +378,7 @@ const char *options_translate(const char *message)
     for (const char *from = message; *from && at + sizeof flag + 4 < sizeof to;) {
         size_t     length;
         const bool begins = from == message || strchr(" (\"", from[-1]);
+        if (!strncmp(from, " (still pending: ", 17)) break;
         if (*from != '.' || !begins || !find_field(from + 1, &length, flag)) {
             to[at++] = *from++;
             continue;

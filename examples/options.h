@@ -81,7 +81,8 @@ int options_parse(Options *options, const Program *program, int argc, char **arg
 
 /* A message of the library, which names fields of its structs, in the words of the program's
  * command line: where the program has such a flag, ".batch_size is 0" becomes "--batch-size is 0",
- * and ".data = \"synthetic\"" becomes "--data synthetic". Valid until the next call. */
+ * and ".data = \"synthetic\"" becomes "--data synthetic". That the error is still pending, which is
+ * for who calls the library, is left out. Valid until the next call. */
 const char *options_translate(const char *message);
 
 #endif

@@ -497,7 +497,7 @@ int main(int argc, char **argv)
     if (usage >= 0) return usage;
     const char *wrong = check_flags(&options, &settings);
     if (wrong) {
-        fprintf(stderr, "table: %s\n\nTry 'table --help'.\n", wrong);
+        fprintf(stderr, "table: %s\nTry 'table --help'.\n", wrong);
         return 2;
     }
     return session_end("table", settings.predict ? predict(&options, &settings)

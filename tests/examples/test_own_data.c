@@ -186,6 +186,8 @@ static void test_pictures_that_cannot_be_read(void **state)
     assert_int_equal(run("image_folder", arguments), 1);
     assert_non_null(strstr(output, "x.png"));
     assert_int_equal(run("image_folder", "/nowhere/at/all"), 1);
+    assert_non_null(strstr(output, "/nowhere/at/all: the folder cannot be read: No such file or "
+                                   "directory\n"));
     assert_int_equal(run("image_folder", ""), 2);
     assert_int_equal(run("image_folder", "one two"), 2);
 }
