@@ -150,7 +150,8 @@ static CornuModel *build(const Scales *scales, int classes)
 }
 
 /* What --predict needs to know of the columns. */
-static CornuStatus describe(CornuModel *model, const Settings *settings, const CornuTable *table)
+static CornuStatus describe(const Options *options, CornuModel *model, const Settings *settings,
+                            const CornuTable *table)
 {
     const int         columns = cornu_table_columns(table);
     const char *const target[] = { settings->target, NULL };
@@ -165,6 +166,10 @@ static CornuStatus describe(CornuModel *model, const Settings *settings, const C
         : cornu_error_set(CORNU_ERR_MEMORY, "no memory for the columns' names");
     if (!status) status = cornu_model_set_note(model, "inputs", input_schema);
     if (!status) status = cornu_model_set_note(model, "target", target_schema);
+    if (status == CORNU_ERR_VALUE)
+        status = cornu_error_set(status, "%s: holds words that are not UTF-8, expected UTF-8 for "
+                                 "--save; iconv -f latin1 -t utf-8 converts from Latin-1",
+                                 options->arguments[0]);
     free(input_schema);
     free(target_schema);
     free(inputs);
@@ -231,7 +236,7 @@ static CornuStatus learn(const Options *options, const Settings *settings, Cornu
     if (!status) status = check_scales(settings, table, &scales);
     CornuModel *model = status ? NULL : build(&scales, classes);
     if (!status && !model) status = cornu_error_status();
-    if (!status && options->save) status = describe(model, settings, table);
+    if (!status && options->save) status = describe(options, model, settings, table);
     if (!status)
         status = train(options, device, model, data, test, scales.variance[scales.columns],
                        classes);

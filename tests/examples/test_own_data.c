@@ -376,6 +376,11 @@ static void test_tables_that_cannot_be_learnt(void **state)
     run_table(2, "t.csv", "");
     assert_non_null(strstr(output, "--target is missing"));
     run_table(1, "none.csv", "--target a");
+    files_write(files_path(folder, "latin.csv"), "a,b\nM\xF6we,1\nx,2\nx,4\n", 19);
+    run_table(0, "latin.csv", "--target b --test-split 0.4 --epochs 1");
+    run_table(1, "latin.csv", "--target b --test-split 0.4 --epochs 1 --save never.safetensors");
+    assert_non_null(strstr(output, "latin.csv: holds words that are not UTF-8, expected UTF-8 for "
+                                   "--save"));
     files_write(files_path(folder, "small.csv"), "a,b,c\nx,1e-19,1\ny,2e-19,2\nx,0,3\n", 32);
     run_table(1, "small.csv", "--target c --test-split 0.4");
     assert_non_null(strstr(output, "column b has a standard deviation of"));
