@@ -199,7 +199,7 @@ fi
 
 small_garments="--data synthetic --limit 64 --batch-size 32 --epochs 1"
 succeeds fashion_mnist_cnn --help
-grep -q -- '--model NAME .*: fashion_mnist_cnn, resnet20 (default fashion' "$folder/out" && grep -q -- '--augment-shift N' "$folder/out" &&
+grep -q -- '--model NAME .*: fashion_mnist_cnn, resnet20' "$folder/out" && grep -q -- '--augment-shift N' "$folder/out" &&
     grep -q -- '--labels NAMES' "$folder/out"
 report $? "the help of fashion_mnist_cnn has its own flags and networks"
 refuses 1 'labels: 2 names, expected 10' fashion_mnist_cnn $small_garments --labels a,b
