@@ -41,8 +41,8 @@ static void try_some(const Runs *runs, Run *run, int64_t most, double end)
     }
     int status = 0;
     waitpid(child, &status, 0);
-    if (!WIFSIGNALED(status)) return;
-    const int number = WTERMSIG(status);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+    const int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;   /* 0: a sanitizer's end */
     run->failed = true;
     run->tried++;
     if (number == SIGALRM) run_says(run, "hangs: no end within %d s", LIMIT_S);

@@ -141,7 +141,7 @@ static Expected *expect(const Trial *c)
     Expected *e = calloc((size_t)p->output_count + 1, sizeof *e);
     double  **input = calloc((size_t)p->input_count + 1, sizeof *input);
     double  **bound = calloc((size_t)p->input_count + 1, sizeof *bound);
-    memcpy(input, c->input, (size_t)p->input_count * sizeof *input);
+    for (int i = 0; i < p->input_count; i++) input[i] = c->input[i];
     CornuStatus status = CORNU_OK;
     for (int r = 0; r < TRIAL_ROUNDS && !status; r++) {
         Bounds b;
