@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include "../device/log_internal.h"
+#include "../device/memory_internal.h"
 #include "../device/open.h"
 
 /* A file read through zlib if it is compressed. gzread would do, but for its silence about bytes
@@ -171,6 +172,7 @@ static char *read_elements(Reader *reader, CornuType type)
     do {
         space = have < FIRST ? FIRST : 2 * have;
         if (space > total) space = total;
+        if (cornu__fail_prefix(cornu__check_memory(space), reader->path)) goto fail;
         char *grown = realloc(data, space ? space : 1);
         if (!grown) {
             cornu__fail(CORNU_ERR_MEMORY, "%s: no memory for %zu bytes", reader->path, space);
@@ -213,6 +215,8 @@ static void from_big_endian(char *data, CornuType type)
 
 CornuStatus cornu_idx_load(const char *path, CornuArray *array)
 {
+    CORNU__NEED(path);
+    CORNU__NEED(array);
     unsigned char input[INPUT_SIZE];
     Reader      reader = { .input = input };
     CornuType   type = { .dtype = CORNU_U8 };

@@ -44,6 +44,7 @@ static void *copy_some(void *to, const void *from, size_t size)
 #pragma clang attribute pop
 #endif
 
+#include "../device/memory_internal.h"
 #include "../device/open.h"
 
 /* What is seen of a value where it covers alpha / 255 of white paper. */
@@ -93,15 +94,18 @@ static int next_marker(FILE *file, int c)
     return c;
 }
 
-/* Whether each Huffman table of a JPEG has at most a code for each byte: the decoder, up to 2.27,
- * writes behind its own. Up to the frame, where the size is, or in the whole file. Source: ITU-T
- * T.81, annex B. */
-static bool tables_fit(FILE *file, bool whole)
+/* How many scans a JPEG has, and whether each of its Huffman tables has at most a code for each byte:
+ * the decoder, up to 2.27, writes behind its own. Up to the frame, where the size is, or in the whole
+ * file. Source: ITU-T T.81, annex B. */
+static bool tables_fit(FILE *file, bool whole, int64_t *scans)
 {
-    enum { IMAGE = 0xD8, END = 0xD9, TABLES = 0xC4, FRAME = 0xC0, LAST_FRAME = 0xC2, LENGTHS = 16 };
+    enum { IMAGE = 0xD8, END = 0xD9, TABLES = 0xC4, FRAME = 0xC0, LAST_FRAME = 0xC2, SCAN = 0xDA,
+           LENGTHS = 16 };
+    *scans = 0;
     if (getc_unlocked(file) != 0xFF || next_marker(file, 0xFF) != IMAGE) return true;
     for (int marker; (marker = next_marker(file, 0)) != EOF && marker != END;) {
         if (marker >= FRAME && marker <= LAST_FRAME && !whole) return true;
+        *scans += marker == SCAN;
         const int high = getc_unlocked(file), low = getc_unlocked(file);
         int       left = low == EOF ? 0 : high << 8 | low, codes = 0;
         for (left -= 2; left > 0 && marker == TABLES; left -= 1 + LENGTHS + codes) {
@@ -140,14 +144,19 @@ static CornuStatus check_chunks(FILE *file, const char *path)
     }
     return CORNU_OK;
 }
+/* A progressive JPEG goes over all pixels in each of its scans, of which photographs have ten or so,
+ * and a few bytes suffice for one. Decoding takes as much as two bytes for the coefficient of each
+ * of three colours, two bytes more for the colours and for what becomes of them. */
+enum { MOST_SCANNED = 16 * CORNU_IMAGE_PIXELS, BYTES_PER_PIXEL = 12 };
 
 /* Opens an image of a size we take, `whole` to be read as such; *file stands at its beginning. */
 static CornuStatus open_image(const char *path, bool whole, FILE **file, int *width, int *height)
 {
-    int channels;
+    int     channels;
+    int64_t scans;
     CORNU__TRY(cornu__open_to_read(path, file));
     CornuStatus status = CORNU_OK;
-    if (!tables_fit(*file, whole))
+    if (!tables_fit(*file, whole, &scans))
         status = cornu__fail(CORNU_ERR_FORMAT, "%s: a damaged JPEG image: a Huffman table has more "
                              "than 256 codes", path);
     rewind(*file);
@@ -156,6 +165,13 @@ static CornuStatus open_image(const char *path, bool whole, FILE **file, int *wi
     if (!status && (int64_t)*width * *height > CORNU_IMAGE_PIXELS)
         status = cornu__fail(CORNU_ERR_FORMAT, "%s: has %d x %d pixels, expected at most %d", path,
                              *width, *height, CORNU_IMAGE_PIXELS);
+    const int64_t pixels = status ? 0 : (int64_t)*width * *height;
+    if (!status && scans * pixels > MOST_SCANNED)
+        status = cornu__fail(CORNU_ERR_FORMAT, "%s: has %lld scans of %d x %d pixels, expected at "
+                             "most %lld", path, (long long)scans, *width, *height,
+                             (long long)(MOST_SCANNED / pixels));
+    if (!status && whole)
+        status = cornu__fail_prefix(cornu__check_memory((size_t)pixels * BYTES_PER_PIXEL), path);
     rewind(*file);
     if (!status && whole) status = check_chunks(*file, path);
     rewind(*file);
@@ -165,6 +181,7 @@ static CornuStatus open_image(const char *path, bool whole, FILE **file, int *wi
 
 CornuStatus cornu_image_size(const char *path, int64_t *height, int64_t *width)
 {
+    CORNU__NEED(path);
     FILE *file;
     int   w, h;
     CORNU__TRY(open_image(path, false, &file, &w, &h));
@@ -176,6 +193,8 @@ CornuStatus cornu_image_size(const char *path, int64_t *height, int64_t *width)
 
 CornuStatus cornu_image_load(const char *path, int channels, CornuArray *image)
 {
+    CORNU__NEED(path);
+    CORNU__NEED(image);
     if (channels != 0 && channels != 1 && channels != 3)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %d channels wanted, expected 0, 1 or 3", path,
                            channels);

@@ -9,14 +9,16 @@ extern "C" {
 #endif
 
 /* An image has at most this many pixels, and along an axis. An image file can be far smaller than
- * what it decodes to: no more than 512 MiB are taken for a part of that. */
+ * what it decodes to: no more than 512 MiB are taken for a part of that, nor more than memory.h says.
+ * A JPEG of so many pixels has at most 16 scans, a smaller one as many times more. */
 enum { CORNU_IMAGE_PIXELS = 1 << 26, CORNU_IMAGE_EXTENT = 16384 };
 
 /*
  * Reads a PNG or JPEG file into u8 (H, W, C): C = 1 is grey, 3 is red, green, blue, 0 is what the
  * file has of the two. Transparent parts are shown on white; 16 bits become 8.
  * The data are freed with free(). CORNU_ERR_FILE if the file cannot be opened,
- * CORNU_ERR_FORMAT if it is no such image, is damaged, or is larger than said above.
+ * CORNU_ERR_FORMAT if it is no such image, is damaged, or is larger than said above,
+ * CORNU_ERR_MEMORY beyond the limit of memory.h.
  */
 CornuStatus cornu_image_load(const char *path, int channels, CornuArray *image);
 

@@ -99,7 +99,8 @@ typedef struct {
 /*
  * Copies columns into new memory, which free() frees. CORNU_ERR_ARGUMENT for a column that is not
  * there or none at all; CORNU_ERR_VALUE, naming column and row, for a number that the dtype does
- * not hold: beyond f32, or not whole for i32.
+ * not hold: beyond f32, or not whole for i32; CORNU_ERR_MEMORY beyond the limit of memory.h, naming
+ * the column of the most categories.
  */
 #define cornu_table_take(...) \
     cornu_table_take_from(&(CornuTableTakeConfig){ .unset = 0, __VA_ARGS__ })

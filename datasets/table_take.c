@@ -1,5 +1,6 @@
 /* What a table tells of itself, and its columns as arrays. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "../device/memory_internal.h"
@@ -23,20 +24,39 @@ void cornu_table_free(CornuTable *table)
     cornu__release(table);
 }
 
-int64_t cornu_table_rows(const CornuTable *table) { return table->rows; }
-int64_t cornu_table_dropped(const CornuTable *table) { return table->dropped; }
-int     cornu_table_columns(const CornuTable *table) { return table->columns; }
+int64_t cornu_table_rows(const CornuTable *table)
+{
+    CORNU__NEED_OR(table, 0);
+    return table->rows;
+}
+
+int64_t cornu_table_dropped(const CornuTable *table)
+{
+    CORNU__NEED_OR(table, 0);
+    return table->dropped;
+}
+
+int cornu_table_columns(const CornuTable *table)
+{
+    CORNU__NEED_OR(table, 0);
+    return table->columns;
+}
 
 const char *cornu_table_column_name(const CornuTable *table, int column)
 {
-    return column >= 0 && column < table->columns ? table->column[column].name : NULL;
+    CORNU__NEED_OR(table, NULL);
+    CORNU__NEED_INDEX(column, table->columns, NULL);
+    return table->column[column].name;
 }
 
 const char *const *cornu_table_categories(const CornuTable *table, int column, int *count)
 {
-    const bool there = column >= 0 && column < table->columns;
-    *count = there ? table->column[column].category_count : 0;
-    return there ? (const char *const *)table->column[column].category : NULL;
+    CORNU__NEED_OR(count, NULL);
+    *count = 0;
+    CORNU__NEED_OR(table, NULL);
+    CORNU__NEED_INDEX(column, table->columns, NULL);
+    *count = table->column[column].category_count;
+    return (const char *const *)table->column[column].category;
 }
 
 int64_t cornu_table_line(const CornuTable *table, int64_t row)
@@ -60,6 +80,8 @@ int cornu__table_column(const CornuTable *table, const char *name)
 
 int cornu_table_find(const CornuTable *table, const char *name)
 {
+    CORNU__NEED_OR(table, -1);
+    CORNU__NEED_OR(name, -1);
     enum { KNOWN = 1000 };   /* among so many the nearest is looked for */
     const char *known[KNOWN];
     const int   column = cornu__table_column(table, name);
@@ -123,6 +145,22 @@ static CornuStatus put(const CornuTableTakeConfig *config, const CornuColumn *co
     return CORNU_OK;
 }
 
+/* A column of nearly as many categories as rows is no category but a name. */
+static CornuStatus too_large(const CornuTableTakeConfig *config, const int *chosen, int count,
+                             CornuType type)
+{
+    const CornuColumn *widest = &config->table->column[chosen[0]];
+    char               place[300];
+    CornuText          text;
+    for (int i = 1; i < count; i++)
+        if (width_of(config, &config->table->column[chosen[i]]) > width_of(config, widest))
+            widest = &config->table->column[chosen[i]];
+    snprintf(place, sizeof place, "%.100s: as %s, %lld columns of it from %.100s",
+             config->table->name, cornu_type_print(&text, type),
+             (long long)width_of(config, widest), widest->name);
+    return cornu__fail_prefix(CORNU_ERR_MEMORY, place);
+}
+
 CornuStatus cornu_table_take_from(const CornuTableTakeConfig *config)
 {
     const CornuTable *table = config->table;
@@ -140,7 +178,7 @@ CornuStatus cornu_table_take_from(const CornuTableTakeConfig *config)
     CornuArray  to = cornu_array(NULL, config->dtype, table->rows, width);
     if (!status) {
         to.data = cornu__allocate(cornu_type_bytes(to.type), 1);
-        status = to.data ? CORNU_OK : CORNU_ERR_MEMORY;
+        status = to.data ? CORNU_OK : too_large(config, chosen, count, to.type);
     }
     for (int row = 0; row < table->rows && !status; row++)
         for (int i = 0; i < count && !status; i++) {

@@ -1,14 +1,71 @@
+#include "memory.h"
+
 #include "memory_internal.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { ALIGNMENT = 64 };
 
+/* ---- The limit ---- */
+
+static atomic_size_t set_limit, usual_limit;   /* 0: not set, not known yet */
+
+void cornu_set_memory_limit(size_t bytes) { atomic_store(&set_limit, bytes); }
+
+/* "512M"; 0 for what is no number of bytes above 0. */
+static size_t parse_bytes(const char *text)
+{
+    static const char units[] = "KMGT";
+    char              *end;
+    errno = 0;
+    const unsigned long long number = isdigit((unsigned char)*text) ? strtoull(text, &end, 10) : 0;
+    const char *unit = number && *end ? strchr(units, *end) : NULL;
+    const int   shift = unit ? 10 * (int)(unit - units + 1) : 0;
+    if (!number || errno || (unit ? end[1] : *end) || number > SIZE_MAX >> shift) return 0;
+    return (size_t)number << shift;
+}
+
+static size_t half_of_memory(void)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page > 0 ? (size_t)pages / 2 * (size_t)page : SIZE_MAX;
+}
+
+size_t cornu_memory_limit(void)
+{
+    size_t limit = atomic_load_explicit(&set_limit, memory_order_relaxed);
+    if (!limit) limit = atomic_load_explicit(&usual_limit, memory_order_relaxed);
+    if (limit) return limit;
+    const char *wish = getenv("CORNU_MAX_MEMORY");
+    limit = wish ? parse_bytes(wish) : half_of_memory();
+    atomic_store(&usual_limit, limit);
+    return limit;
+}
+
+CornuStatus cornu__check_memory(size_t bytes)
+{
+    const size_t limit = cornu_memory_limit();
+    if (bytes <= limit) return CORNU_OK;
+    if (limit == 0)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "CORNU_MAX_MEMORY is \"%s\", expected a number of "
+                           "bytes, such as 512M or 4G", getenv("CORNU_MAX_MEMORY"));
+    return cornu__fail(CORNU_ERR_MEMORY, "%zu bytes are asked for at once, the limit is %zu; "
+                       "cornu_set_memory_limit or CORNU_MAX_MEMORY sets another one", bytes, limit);
+}
+
+/* ---- Allocating ---- */
+
 void *cornu__allocate(size_t count, size_t size)
 {
+    if (size == 0 || count <= SIZE_MAX / size)
+        if (cornu__check_memory(count * size)) return NULL;
     void *memory = calloc(count ? count : 1, size);
     if (!memory)
         cornu__fail(CORNU_ERR_MEMORY, "no memory for %zu elements of %zu bytes", count, size);
@@ -17,6 +74,7 @@ void *cornu__allocate(size_t count, size_t size)
 
 void *cornu__allocate_aligned(size_t bytes)
 {
+    if (cornu__check_memory(bytes)) return NULL;
     /* aligned_alloc wants a multiple of the alignment. */
     size_t rounded = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     void  *memory = NULL;
@@ -43,6 +101,7 @@ CornuStatus cornu__reserve(void *items, int *space, int count, int extra, size_t
     if (count > INT_MAX / 2 - extra)
         return cornu__fail(CORNU_ERR_MEMORY, "more than %d elements in one list", INT_MAX / 2);
     int    wanted = 2 * *space > count + extra ? 2 * *space : count + extra;
+    CORNU__TRY(cornu__check_memory((size_t)wanted * size));
     /* items is the address of some T *, which a void ** may not alias. */
     void *memory;
     memcpy(&memory, items, sizeof memory);

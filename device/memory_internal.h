@@ -1,10 +1,15 @@
-/* The one door to the allocator: every failure is CORNU_ERR_MEMORY with a message. */
+/* The one door to the allocator: every failure is CORNU_ERR_MEMORY with a message; memory.h says what
+ * is too much. */
 #ifndef CORNU_DEVICE_MEMORY_INTERNAL_H
 #define CORNU_DEVICE_MEMORY_INTERNAL_H
 
 #include <stddef.h>
 
 #include "status_internal.h"
+
+/* CORNU_ERR_MEMORY for more than may be asked for at once: for what is taken by none of the functions
+ * below, and before work that would end there. */
+CornuStatus cornu__check_memory(size_t bytes);
 
 /* Zeroed memory, or NULL and CORNU_ERR_MEMORY (not pending). count * size may overflow: that
  * fails too. A count of 0 gives memory that can be freed. */

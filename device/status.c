@@ -115,6 +115,16 @@ CornuStatus cornu__fail_value(CornuFault fault, const char *format, ...)
 
 CornuFault cornu__error_fault(void) { return error.fault; }
 
+CornuStatus cornu__fail_index(const char *function, const char *argument, int64_t index,
+                              int64_t count)
+{
+    if (count < 1)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %s is %lld, but there are none", function,
+                           argument, (long long)index);
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %s is %lld, expected 0 to %lld", function, argument,
+                       (long long)index, (long long)count - 1);
+}
+
 void cornu__failure_keep(CornuFailure *failure, CornuStatus status)
 {
     failure->status = status;

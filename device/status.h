@@ -26,7 +26,9 @@
  * Its status is cornu_error_status(). Whoever is given the NULL refuses it with the message of the
  * loading function, if nothing has failed since. A failed status is not pending, either: its
  * caller has it in hand. Data sets that read files (cornu_image_folder) are constructors, since
- * cornu_fit takes NULL for no validation data.
+ * cornu_fit takes NULL for no validation data. Nor is anything pending after a function that merely
+ * tells something and has no status to return: given NULL, or an index out of range, it returns
+ * NULL, 0 or what its header says, and leaves a message.
  */
 #ifndef CORNU_DEVICE_STATUS_H
 #define CORNU_DEVICE_STATUS_H

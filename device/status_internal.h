@@ -6,6 +6,8 @@
 
 #include "status.h"
 
+#include <stdint.h>
+
 #if defined(__GNUC__)
 #define CORNU__PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
@@ -64,6 +66,30 @@ void cornu__failure_keep(CornuFailure *failure, CornuStatus status);
  * its number. */
 CornuStatus cornu__failure_tell(const CornuFailure *failure);
 CornuStatus cornu__failure_tell_shard(const CornuFailure *failure, int shard);
+
+/* An index that is not from 0 to count - 1, of a public function. */
+CornuStatus cornu__fail_index(const char *function, const char *argument, int64_t index,
+                              int64_t count);
+
+/* For public functions: what they cannot do without. They fail with a message that names function
+ * and argument; where they return no status the result is `otherwise`, and a constructor's error is
+ * pending. */
+#define CORNU__NEED_OR(argument, otherwise)                                                  \
+    do {                                                                                     \
+        if (!(argument)) {                                                                   \
+            cornu__fail_absent("%s: %s", __func__, #argument);                               \
+            return otherwise;                                                                \
+        }                                                                                    \
+    } while (0)
+#define CORNU__NEED(argument) CORNU__NEED_OR(argument, cornu_error_status())
+#define CORNU__NEED_TO_MAKE(argument) CORNU__NEED_OR(argument, cornu__null())
+#define CORNU__NEED_INDEX(index, count, otherwise)                                           \
+    do {                                                                                     \
+        if ((index) < 0 || (index) >= (count)) {                                             \
+            cornu__fail_index(__func__, #index, index, count);                               \
+            return otherwise;                                                                \
+        }                                                                                    \
+    } while (0)
 
 /* One step of a sequence: returns from the calling function when the call failed. */
 #define CORNU__TRY(call)                                 \

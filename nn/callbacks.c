@@ -23,14 +23,26 @@ bool cornu_logs_find(const CornuLogs *logs, const char *name, double *value)
 
 /* ---- Hooks ---- */
 
-void cornu__callbacks_take(CornuCallbacks *callbacks, CornuModel *model,
-                           CornuCallback *const given[CORNU_MAX_CALLBACKS])
+static bool stands_before(CornuCallback *const given[CORNU_MAX_CALLBACKS], int i)
 {
+    for (int k = 0; k < i; k++)
+        if (given[k] == given[i]) return true;
+    return false;
+}
+
+CornuStatus cornu__callbacks_take(CornuCallbacks *callbacks, CornuModel *model,
+                                  CornuCallback *const given[CORNU_MAX_CALLBACKS])
+{
+    CornuStatus status = CORNU_OK;
     *callbacks = (CornuCallbacks){ .model = model };
     for (int last = 0; last < 2; last++)
-        for (int i = 0; i < CORNU_MAX_CALLBACKS; i++)
-            if (given[i] && given[i]->runs_last == last)
-                callbacks->items[callbacks->count++] = given[i];
+        for (int i = 0; i < CORNU_MAX_CALLBACKS; i++) {
+            if (!given[i] || given[i]->runs_last != last) continue;
+            if (!stands_before(given, i)) callbacks->items[callbacks->count++] = given[i];
+            else status = cornu__fail(CORNU_ERR_ARGUMENT, ".callbacks[%d] is given twice: it is "
+                                      "another entry, too", i);
+        }
+    return status;
 }
 
 /* Keras' number for what is printed; -2: none. */

@@ -11,6 +11,7 @@
 #include "../datasets/sequences.h"
 #include "../device/device.h"
 #include "../device/log.h"
+#include "../device/memory.h"
 #include "../tensor/ops.h"
 #include "activations.h"
 #include "backup.h"

@@ -180,6 +180,7 @@ static CornuStatus evaluate(const CornuEvaluateConfig *config, CornuCallbacks *c
             .sample_weight = config->sample_weight, .xs = config->xs, .ys = config->ys,
             .sample_weights = config->sample_weights }),
         .batch_size = config->batch_size, .usual_batch_size = 32, .steps = config->steps,
+        .least_rows = cornu__least_rows(model),
         .who = "evaluate", .batch_name = "batch_size", .steps_name = "steps" }));
     CORNU__TRY(cornu__callbacks_open(callbacks, config->written, config->verbose,
                                      (CornuParams){ .epochs = 1, .steps = cornu__source_steps(source) }));
@@ -197,9 +198,10 @@ CornuStatus cornu_evaluate_from(const CornuEvaluateConfig *config)
     CornuSource    source = { 0 };
     CornuLogSet    logs = { 0 };
     Output         output = output_to("evaluate", config->to, config->tos);
-    cornu__callbacks_take(&callbacks, config->model, config->callbacks);
-    CornuStatus status = cornu__model_enter(config->model, "cornu_evaluate");
-    if (!status) {
+    CornuStatus    status = cornu__callbacks_take(&callbacks, config->model, config->callbacks);
+    if (!status) status = cornu__model_enter(config->model, "cornu_evaluate");
+    const bool     entered = !status;
+    if (entered) {
         status = evaluate(config, &callbacks, &source, &logs, &output);
         cornu__model_leave(config->model);
     }
@@ -221,6 +223,7 @@ static CornuStatus predict(const CornuPredictConfig *config, CornuCallbacks *cal
         .dataset = cornu__data(model, &(CornuGiven){
             .who = "predict", .data = config->data, .x = config->x, .xs = config->xs }),
         .batch_size = config->batch_size, .usual_batch_size = 32, .steps = config->steps,
+        .least_rows = cornu__least_rows(model),
         .who = "predict", .batch_name = "batch_size", .steps_name = "steps" }));
     CORNU__TRY(cornu__callbacks_open(callbacks, config->written, config->verbose,
                                      (CornuParams){ .epochs = 1, .steps = cornu__source_steps(source) }));
@@ -236,9 +239,10 @@ CornuStatus cornu_predict_from(const CornuPredictConfig *config)
     CornuCallbacks callbacks;
     CornuSource    source = { 0 };
     Output         output = output_to("predict", config->to, config->tos);
-    cornu__callbacks_take(&callbacks, config->model, config->callbacks);
-    CornuStatus status = cornu__model_enter(config->model, "cornu_predict");
-    if (!status) {
+    CornuStatus    status = cornu__callbacks_take(&callbacks, config->model, config->callbacks);
+    if (!status) status = cornu__model_enter(config->model, "cornu_predict");
+    const bool     entered = !status;
+    if (entered) {
         status = predict(config, &callbacks, &source, &output);
         cornu__model_leave(config->model);
     }
@@ -285,6 +289,9 @@ static CornuStatus on_single_batch(const CornuOnBatchConfig *config, CornuStepMo
 {
     CornuArray by_class = { .data = NULL };
     CORNU__TRY(cornu__model_check_single(config->model));
+    if (!config->x.data || !config->y.data)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_%s_on_batch: .%s is not given",
+                           mode == CORNU_STEP_TRAIN ? "train" : "test", config->x.data ? "y" : "x");
     if (config->class_weight.data) CORNU__TRY(weights_by_class(config, &by_class));
     const CornuArray weights = by_class.data ? by_class : config->sample_weight;
     CornuStatus      status = on_batch(config->model, mode, &(CornuArrays){
@@ -308,6 +315,8 @@ CornuStatus cornu_test_on_batch_from(const CornuOnBatchConfig *config)
 CornuStatus cornu_train_on_batch_many(CornuModel *model, const CornuArray *x, const CornuArray *y,
                                       double *values)
 {
+    CORNU__NEED(x);
+    CORNU__NEED(y);
     CORNU__WITHIN(model, "cornu_train_on_batch_many",
                   on_batch(model, CORNU_STEP_TRAIN, &(CornuArrays){ .x = x, .y = y }, values));
 }
@@ -315,6 +324,8 @@ CornuStatus cornu_train_on_batch_many(CornuModel *model, const CornuArray *x, co
 CornuStatus cornu_test_on_batch_many(CornuModel *model, const CornuArray *x, const CornuArray *y,
                                      double *values)
 {
+    CORNU__NEED(x);
+    CORNU__NEED(y);
     CORNU__WITHIN(model, "cornu_test_on_batch_many",
                   on_batch(model, CORNU_STEP_TEST, &(CornuArrays){ .x = x, .y = y }, values));
 }
@@ -329,6 +340,8 @@ static CornuStatus predict_on_batch(CornuModel *model, const CornuArray *x, cons
     CORNU__TRY(cornu__step(model, CORNU_STEP_PREDICT, &arrays, &step));
     for (int i = 0; i < step->y_count; i++) {
         out[i] = to[i];
+        if (!to[i].data)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "predict: .to has no data");
         if (!cornu_type_equal(step->outputs[i], to[i].type))
             return cornu__fail(CORNU_ERR_SHAPE, "predict: .to is %s, the predictions %s",
                                cornu_type_print(&a, to[i].type),
@@ -341,6 +354,8 @@ static CornuStatus predict_on_batch(CornuModel *model, const CornuArray *x, cons
 CornuStatus cornu_predict_on_batch_many(CornuModel *model, const CornuArray *x,
                                         const CornuArray *to)
 {
+    CORNU__NEED(x);
+    CORNU__NEED(to);
     CORNU__WITHIN(model, "cornu_predict_on_batch_many", predict_on_batch(model, x, to));
 }
 

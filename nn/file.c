@@ -124,6 +124,7 @@ void cornu__file_abandon(CornuNewFile *file)
 
 CornuStatus cornu_file_check(const char *path)
 {
+    CORNU__NEED(path);
     struct stat old;
     if (stat(path, &old) == 0 && S_ISFIFO(old.st_mode)) {
         /* Opening would wait for a reader, and closing end what it reads. */
@@ -141,6 +142,8 @@ CornuStatus cornu_file_check(const char *path)
 
 CornuStatus cornu_file_write(const char *path, const void *bytes, size_t size)
 {
+    CORNU__NEED(path);
+    if (size > 0) CORNU__NEED(bytes);
     CornuNewFile file;
     CORNU__TRY(cornu__file_create(&file, path));
     fwrite(bytes, 1, size, file.stream);
@@ -163,9 +166,19 @@ static CornuStatus read_bytes(CornuFileBytes *file, int descriptor)
 
 CornuStatus cornu__file_read(CornuFileBytes *file, const char *path)
 {
+    size_t whole;
+    CORNU__TRY(cornu__file_read_first(file, path, SIZE_MAX, &whole));
+    cornu__log(CORNU_LOG_INFO, "read %s: %zu bytes", path, file->size);
+    return CORNU_OK;
+}
+
+CornuStatus cornu__file_read_first(CornuFileBytes *file, const char *path, size_t most,
+                                   size_t *whole)
+{
     int descriptor = cornu__open(path, O_RDONLY, 0);
     struct stat info;
     *file = (CornuFileBytes){ 0 };
+    *whole = 0;
     if (descriptor < 0 || fstat(descriptor, &info) != 0) {
         CornuStatus status = cornu__fail(CORNU_ERR_FILE, "cannot be read: %s", strerror(errno));
         if (descriptor >= 0) close(descriptor);
@@ -176,13 +189,13 @@ CornuStatus cornu__file_read(CornuFileBytes *file, const char *path)
         status = cornu__fail(CORNU_ERR_FILE, "is a %s, expected a file",
                              cornu__file_kind(info.st_mode));
     } else if (info.st_size > 0) {
-        file->size = (size_t)info.st_size;
+        *whole = (size_t)info.st_size;
+        file->size = *whole < most ? *whole : most;
         file->bytes = cornu__allocate(file->size, 1);
         status = file->bytes ? read_bytes(file, descriptor) : CORNU_ERR_MEMORY;
     }
     close(descriptor);
     if (status) cornu__file_release(file);
-    else cornu__log(CORNU_LOG_INFO, "read %s: %zu bytes", path, file->size);
     return status;
 }
 

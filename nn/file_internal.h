@@ -47,6 +47,10 @@ typedef struct {
 /* They are read, not mapped: a disk that fails would end a program that looks at a mapped file.
  * CORNU_ERR_FILE, not naming the file, if it cannot be read or is no regular one. */
 CornuStatus cornu__file_read(CornuFileBytes *file, const char *path);
+
+/* The same of its first bytes, `most` or all; *whole is the size of the file. */
+CornuStatus cornu__file_read_first(CornuFileBytes *file, const char *path, size_t most,
+                                   size_t *whole);
 void        cornu__file_release(CornuFileBytes *file);
 
 #endif

@@ -89,8 +89,10 @@ static CornuStatus open_sources(Fit *fit)
         return status;
     }
     const int64_t usual = config->batch_size ? config->batch_size : 32;
+    const int64_t least = cornu__least_rows(fit->model);
     status = cornu__source_open(&fit->train, &(CornuSourceConfig){
         .dataset = train, .batch_size = config->batch_size, .usual_batch_size = usual,
+        .least_rows = least,
         .steps = config->steps_per_epoch, .shuffle = !config->no_shuffle,
         .seed = fit->model->seed, .who = "fit", .batch_name = "batch_size",
         .steps_name = "steps_per_epoch" });
@@ -101,7 +103,7 @@ static CornuStatus open_sources(Fit *fit)
     }
     return cornu__source_open(&fit->validation, &(CornuSourceConfig){
         .dataset = validation, .batch_size = config->validation_batch_size,
-        .usual_batch_size = usual, .steps = config->validation_steps,
+        .usual_batch_size = usual, .least_rows = least, .steps = config->validation_steps,
         .who = "fit's validation", .batch_name = "validation_batch_size",
         .steps_name = "validation_steps" });
 }
@@ -296,10 +298,11 @@ static CornuStatus run(Fit *fit)
 CornuHistory *cornu_fit_from(const CornuFitConfig *config)
 {
     Fit fit = { .config = config, .model = config->model };
-    cornu__callbacks_take(&fit.callbacks, config->model, config->callbacks);
-    if (!cornu__refused()) fit.at.history = cornu__history_create();
-    CornuStatus status = !fit.at.history ? cornu_error_status()
-                                         : cornu__model_enter(config->model, "cornu_fit");
+    CornuStatus status = cornu__callbacks_take(&fit.callbacks, config->model, config->callbacks);
+    if (!status && !cornu__refused()) fit.at.history = cornu__history_create();
+    if (!status)
+        status = !fit.at.history ? cornu_error_status()
+                                 : cornu__model_enter(config->model, "cornu_fit");
     const bool  entered = !status;
     if (entered) status = run(&fit);
     cornu__logs_close(&fit.logs);

@@ -67,11 +67,15 @@ typedef struct {
     CornuDataset *dataset;
     int64_t       batch_size;  /* 0: what a batched data set has, else usual_batch_size */
     int64_t       usual_batch_size;
+    int64_t       least_rows;  /* that batches have where there are fewer in all, too */
     int64_t       steps;       /* 0: a whole pass */
     bool          shuffle;
     uint64_t      seed;
     const char   *who, *batch_name, *steps_name;
 } CornuSourceConfig;
+
+/* What batches of the model need: its own rows, or one for each shard. */
+int64_t cornu__least_rows(const CornuModel *model);
 
 CornuStatus cornu__source_open(CornuSource *source, const CornuSourceConfig *config);
 void        cornu__source_close(CornuSource *source);
@@ -116,7 +120,7 @@ typedef struct {
 
 /* Takes the callbacks, first of all, so that whatever fails they are freed by close. NULLs among
  * them are left out. */
-void cornu__callbacks_take(CornuCallbacks *callbacks, CornuModel *model,
+CornuStatus cornu__callbacks_take(CornuCallbacks *callbacks, CornuModel *model,
                            CornuCallback *const given[CORNU_MAX_CALLBACKS]);
 
 /* Adds the progress bar unless verbose is CORNU_SILENT, and sets everyone's params: those given,

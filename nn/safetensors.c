@@ -3,6 +3,7 @@
 #include "../datasets/sha256_internal.h"
 #include "../device/memory_internal.h"
 #include "file_internal.h"
+#include "files_internal.h"
 #include "json_internal.h"
 
 #include <stdlib.h>
@@ -32,30 +33,37 @@ typedef struct {
 } Entry;
 
 struct CornuSafetensors {
-    CornuFileBytes file;
+    CornuFileBytes file, head;      /* the header with its length is read before the rest */
+    size_t         size;            /* of the file */
     json_t        *header;          /* owns the names */
     int64_t        data_size;
     Entry         *entries;
     int            count;
 };
 
-static CornuStatus parse_header(CornuSafetensors *file)
+/* Looks at the length, and reads the header: a file that is none of these may be very large. */
+static CornuStatus read_header(CornuSafetensors *file, const char *path)
 {
-    if (file->file.size < 10)
+    CORNU__TRY(cornu__file_read_first(&file->head, path, 10, &file->size));
+    if (file->size < 10)
         return cornu__fail(CORNU_ERR_FORMAT, "has %zu bytes, a safetensors file has at least 10",
-                           file->file.size);
-    const uint64_t length = cornu__little_endian(file->file.bytes, 8);
-    if (length > file->file.size - 8)
+                           file->size);
+    const uint64_t length = cornu__little_endian(file->head.bytes, 8);
+    if (length > file->size - 8)
         return cornu__fail(CORNU_ERR_FORMAT, "its header is said to have %llu bytes, %zu follow",
-                           (unsigned long long)length, file->file.size - 8);
+                           (unsigned long long)length, file->size - 8);
     if (length > MAX_HEADER)
         return cornu__fail(CORNU_ERR_FORMAT, "its header has %llu bytes, at most %d are allowed",
                            (unsigned long long)length, MAX_HEADER);
-    if (file->file.bytes[8] != '{')
+    if (file->head.bytes[8] != '{')
         return cornu__fail(CORNU_ERR_FORMAT, "its header begins with byte 0x%02x, expected '{'",
-                           file->file.bytes[8]);
-    file->data_size = (int64_t)(file->file.size - 8 - length);
-    file->header = cornu__json_parse((const char *)file->file.bytes + 8, (size_t)length,
+                           file->head.bytes[8]);
+    cornu__file_release(&file->head);
+    CORNU__TRY(cornu__file_read_first(&file->head, path, 8 + (size_t)length, &file->size));
+    if (file->head.size != 8 + length)
+        return cornu__fail(CORNU_ERR_FILE, "has %zu bytes now: it is being changed", file->size);
+    file->data_size = (int64_t)(file->size - 8 - length);
+    file->header = cornu__json_parse((const char *)file->head.bytes + 8, (size_t)length,
                                      HEADER_DEPTH);
     return file->header ? CORNU_OK : cornu__fail_prefix(cornu_error_status(), "its header");
 }
@@ -172,7 +180,6 @@ static CornuStatus parse_entries(CornuSafetensors *file)
 {
     const char *name;
     json_t     *value;
-    unsigned char *data = file->file.bytes + (file->file.size - (size_t)file->data_size);
     file->entries = cornu__allocate(json_object_size(file->header), sizeof *file->entries);
     if (!file->entries) return CORNU_ERR_MEMORY;
     json_object_foreach(file->header, name, value) {
@@ -188,11 +195,25 @@ static CornuStatus parse_entries(CornuSafetensors *file)
             snprintf(place, sizeof place, "array \"%.100s\"", name);
             return cornu__fail_prefix(status, place);
         }
-        entry->named.array.data = data + entry->begin;
     }
     qsort(file->entries, (size_t)file->count, sizeof *file->entries, by_place);
     CORNU__TRY(check_cover(file));
     qsort(file->entries, (size_t)file->count, sizeof *file->entries, by_name);
+    return CORNU_OK;
+}
+
+/* All of it, which must still be what its head said. */
+static CornuStatus read_data(CornuSafetensors *file, const char *path)
+{
+    CORNU__TRY(cornu__file_read(&file->file, path));
+    if (file->file.size != file->size ||
+        memcmp(file->file.bytes, file->head.bytes, file->head.size) != 0)
+        return cornu__fail(CORNU_ERR_FILE, "has %zu bytes now: it is being changed",
+                           file->file.size);
+    for (int i = 0; i < file->count; i++)
+        file->entries[i].named.array.data =
+            file->file.bytes + file->head.size + file->entries[i].begin;
+    cornu__file_release(&file->head);
     return CORNU_OK;
 }
 
@@ -229,11 +250,12 @@ static CornuStatus check_sum(const CornuSafetensors *file)
 CornuSafetensors *cornu_safetensors_open(const char *path)
 {
     if (cornu__refused()) return NULL;
+    CORNU__NEED_OR(path, cornu__loaded(NULL));
     CornuSafetensors *file = cornu__allocate(1, sizeof *file);
     if (!file) return cornu__loaded(NULL);
-    CornuStatus status = cornu__file_read(&file->file, path);
-    if (status == CORNU_OK) status = parse_header(file);
+    CornuStatus status = read_header(file, path);
     if (status == CORNU_OK) status = parse_entries(file);
+    if (status == CORNU_OK) status = read_data(file, path);
     if (status == CORNU_OK) status = check_sum(file);
     if (status == CORNU_OK) return cornu__loaded(file);
     cornu__fail_prefix(status, path);
@@ -244,21 +266,28 @@ CornuSafetensors *cornu_safetensors_open(const char *path)
 void cornu_safetensors_close(CornuSafetensors *file)
 {
     if (!file) return;
+    cornu__file_release(&file->head);
     cornu__file_release(&file->file);
     json_decref(file->header);
     cornu__release(file->entries);
     cornu__release(file);
 }
 
-int cornu_safetensors_count(const CornuSafetensors *file) { return file->count; }
+int cornu_safetensors_count(const CornuSafetensors *file)
+{
+    CORNU__NEED_OR(file, 0);
+    return file->count;
+}
 
 const CornuNamedArray *cornu_safetensors_at(const CornuSafetensors *file, int i)
 {
+    CORNU__NEED_OR(file, NULL);
     return i >= 0 && i < file->count ? &file->entries[i].named : NULL;
 }
 
 const CornuNamedArray *cornu_safetensors_find(const CornuSafetensors *file, const char *name)
 {
+    CORNU__NEED_OR(file, NULL);
     const Entry key = { .named.name = name };
     const Entry *entry = bsearch(&key, file->entries, (size_t)file->count, sizeof key, by_name);
     return entry ? &entry->named : NULL;
@@ -266,6 +295,7 @@ const CornuNamedArray *cornu_safetensors_find(const CornuSafetensors *file, cons
 
 const char *cornu_safetensors_metadata(const CornuSafetensors *file, const char *key)
 {
+    CORNU__NEED_OR(file, NULL);
     return json_string_value(json_object_get(json_object_get(file->header, metadata_key), key));
 }
 
@@ -275,6 +305,23 @@ bool cornu_safetensors_has_checksum(const CornuSafetensors *file)
 }
 
 /* ---- Writing ---- */
+
+CornuStatus cornu__check_named(const char *function, const CornuNamedArray *arrays, int count)
+{
+    if (count < 0 || (count > 0 && !arrays))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: count is %d, arrays %s", function, count,
+                           arrays ? "are given" : "is NULL");
+    for (int i = 0; i < count; i++) {
+        const CornuArray array = arrays[i].array;
+        if (!arrays[i].name)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the name of array %d is NULL", function, i);
+        CORNU__TRY(cornu__fail_prefix(cornu_type_check(array.type), arrays[i].name));
+        if (!array.data && cornu_type_count(array.type) > 0)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the data of \"%s\" are NULL", function,
+                               arrays[i].name);
+    }
+    return CORNU_OK;
+}
 
 /* Large elements first, so that each array is aligned to its elements; then by name. */
 static int by_size_and_name(const void *a, const void *b)
@@ -388,6 +435,8 @@ static CornuStatus write_all(const char *path, const char *header, const CornuNa
 CornuStatus cornu_safetensors_write(const char *path, const CornuNamedArray *arrays, int count,
                                     const CornuMetadata *metadata, int metadata_count)
 {
+    CORNU__NEED(path);
+    CORNU__TRY(cornu__check_named("cornu_safetensors_write", arrays, count));
     CornuNamedArray *sorted = cornu__allocate((size_t)count, sizeof *sorted);
     if (!sorted) return CORNU_ERR_MEMORY;
     for (int i = 0; i < count; i++)

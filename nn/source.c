@@ -160,6 +160,12 @@ CornuDataset *cornu__add_class_weights(CornuClassWeights *classes, const CornuMo
     return cornu_dataset_map(data, add_weights, classes, types, components + 1);
 }
 
+int64_t cornu__least_rows(const CornuModel *model)
+{
+    if (cornu_model_batch_size(model) != CORNU_NONE) return INT32_MAX;   /* those it is given */
+    return model->device ? cornu_device_shards(model->device) : 1;
+}
+
 /* Batches of what is not batched yet. Takes the data set. */
 static CornuDataset *batched(const CornuSourceConfig *config)
 {
@@ -172,14 +178,18 @@ static CornuDataset *batched(const CornuSourceConfig *config)
         cornu_dataset_free(dataset);
         return NULL;
     }
-    const int64_t size = config->batch_size ? config->batch_size : config->usual_batch_size;
+    int64_t size = config->batch_size ? config->batch_size : config->usual_batch_size;
     if (size < 1 || size > INT32_MAX) {
         cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .%s is %lld, expected 1 to %d", config->who,
                          config->batch_name, (long long)size, INT32_MAX);
         cornu_dataset_free(dataset);
         return NULL;
     }
-    if (config->shuffle && cornu_dataset_count(dataset) >= 0)
+    /* Memory for rows that never come would be for nothing. */
+    const int64_t count = cornu_dataset_count(dataset);
+    const int64_t rows = count > config->least_rows ? count : config->least_rows;
+    if (count > 0 && size > rows) size = rows;
+    if (config->shuffle && count >= 0)
         dataset = cornu_dataset_shuffle(dataset, config->seed);
     return cornu_dataset_prefetch(cornu_dataset_batch(dataset, size, false), 2);
 }
