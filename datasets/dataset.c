@@ -16,6 +16,7 @@ void cornu_dataset_free(CornuDataset *dataset)
         CornuDataset *source = dataset->source;
         free_one(dataset);
         dataset = source;
+        if (source) atomic_fetch_sub(&source->taken, 1);
     }
 }
 
@@ -25,9 +26,23 @@ CornuDataset *cornu_dataset_retain(CornuDataset *dataset)
     return dataset;
 }
 
-int64_t cornu_dataset_count(const CornuDataset *dataset) { return dataset->count; }
-int64_t cornu_dataset_batch_size(const CornuDataset *dataset) { return dataset->batch_size; }
-int     cornu_dataset_components(const CornuDataset *dataset) { return dataset->components; }
+int64_t cornu_dataset_count(const CornuDataset *dataset)
+{
+    CORNU__NEED_OR(dataset, 0);
+    return dataset->count;
+}
+
+int64_t cornu_dataset_batch_size(const CornuDataset *dataset)
+{
+    CORNU__NEED_OR(dataset, 0);
+    return dataset->batch_size;
+}
+
+int cornu_dataset_components(const CornuDataset *dataset)
+{
+    CORNU__NEED_OR(dataset, 0);
+    return dataset->components;
+}
 
 /* The type of what follows the first axis. */
 static CornuType row_type(CornuType type)
@@ -38,6 +53,8 @@ static CornuType row_type(CornuType type)
 
 CornuType cornu_dataset_type(const CornuDataset *dataset, int component)
 {
+    CORNU__NEED_OR(dataset, (CornuType){ 0 });
+    CORNU__NEED_INDEX(component, dataset->components, (CornuType){ 0 });
     CornuType type = dataset->type[component];
     return dataset->batch_size ? row_type(type) : type;
 }
@@ -45,6 +62,10 @@ CornuType cornu_dataset_type(const CornuDataset *dataset, int component)
 CornuDataset *cornu__dataset_derive(CornuDataset *source, const CornuDatasetKind *kind,
                                     const char *name)
 {
+    if (source && atomic_load(&source->taken) >= atomic_load(&source->owners))
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: the data set is taken already, by "
+                                "another made of it; cornu_dataset_retain gives one to each",
+                                name);
     if (cornu__refused()) goto fail;
     if (!source && cornu__fail_absent("%s: the data set", name)) return cornu__null();
     CornuDataset *dataset = cornu__allocate(1, sizeof *dataset);
@@ -52,6 +73,7 @@ CornuDataset *cornu__dataset_derive(CornuDataset *source, const CornuDatasetKind
     atomic_init(&dataset->owners, 1);
     dataset->kind = kind;
     dataset->source = source;
+    atomic_fetch_add(&source->taken, 1);
     dataset->count = source->count;
     dataset->batch_size = source->batch_size;
     dataset->prefetch = source->prefetch;
@@ -175,6 +197,7 @@ CornuDataset *cornu__dataset_borrow_arrays(const CornuArray *arrays, int count)
 
 CornuDataset *cornu_dataset_from_arrays(const CornuArray *arrays, int count)
 {
+    CORNU__NEED_TO_MAKE(arrays);
     CornuDataset *dataset = arrays_dataset(arrays, count);
     if (!dataset) return NULL;
     memset(dataset->arrays.data, 0, sizeof dataset->arrays.data);
@@ -193,6 +216,7 @@ CornuDataset *cornu_dataset_from_arrays(const CornuArray *arrays, int count)
 
 CornuDataset *cornu_dataset_own_arrays(CornuArray *arrays, int count)
 {
+    CORNU__NEED_TO_MAKE(arrays);
     CornuDataset *dataset = arrays_dataset(arrays, count);
     if (dataset) dataset->arrays.owned = true;
     for (int c = 0; c < count; c++) {

@@ -42,6 +42,7 @@ typedef struct {
 
 struct CornuDataset {
     atomic_int              owners;
+    atomic_int              taken;      /* of these, data sets made of it           */
     const CornuDatasetKind *kind;
     CornuDataset           *source;     /* NULL where elements come from            */
     int64_t                 count;      /* elements per epoch, CORNU_NONE, CORNU_UNKNOWN */

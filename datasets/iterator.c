@@ -95,6 +95,8 @@ static void *work(void *argument)
 
 CornuStatus cornu_iterator_next(CornuIterator *iterator, const CornuBatch **batch)
 {
+    CORNU__NEED(iterator);
+    CORNU__NEED(batch);
     *batch = NULL;
     pthread_mutex_lock(&iterator->lock);
     iterator->released = iterator->taken;

@@ -435,6 +435,8 @@ static CornuTable *parse(char *text, size_t size, const char *name,
 CornuTable *cornu_table_parse(const char *bytes, size_t size, const char *name,
                               const CornuTableConfig *config)
 {
+    CORNU__NEED_TO_LOAD(bytes);
+    CORNU__NEED_TO_LOAD(config);
     if (cornu__refused()) return NULL;
     char *text = cornu__allocate(size + 1, 1);
     if (text && size) memcpy(text, bytes, size);

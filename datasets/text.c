@@ -227,6 +227,7 @@ static CornuTextData *parse(const char *bytes, size_t size, CornuTextEncoding en
 CornuTextData *cornu_text_parse(const char *bytes, size_t size, CornuTextEncoding encoding,
                                 const char *name)
 {
+    CORNU__NEED_TO_LOAD(bytes);
     return cornu__refused() ? NULL : cornu__loaded(parse(bytes, size, encoding, name, 0));
 }
 

@@ -120,12 +120,28 @@ void cornu_device_close(CornuDevice *device)
     device->class->close(device);
 }
 
-const char *cornu_device_name(const CornuDevice *device) { return device->class->name; }
-int         cornu_device_threads(const CornuDevice *device) { return device->threads; }
-int         cornu_device_shards(const CornuDevice *device) { return device->shards; }
+const char *cornu_device_name(const CornuDevice *device)
+{
+    CORNU__NEED_OR(device, NULL);
+    return device->class->name;
+}
+
+int cornu_device_threads(const CornuDevice *device)
+{
+    CORNU__NEED_OR(device, 0);
+    return device->threads;
+}
+
+int cornu_device_shards(const CornuDevice *device)
+{
+    CORNU__NEED_OR(device, 0);
+    return device->shards;
+}
+
 CornuPrecision cornu_device_precision(const CornuDevice *device) { return device->precision; }
 const char *cornu_device_description(const CornuDevice *device)
 {
+    CORNU__NEED_OR(device, NULL);
     return device->description;
 }
 const char *cornu_device_profile(const CornuDevice *device) { return device->profile; }
@@ -208,14 +224,24 @@ static CornuStatus expect_type(CornuType expected, CornuType received, const cha
                        cornu_type_print(&expected_text, expected));
 }
 
+static CornuStatus expect_data(CornuArray array, const char *function)
+{
+    if (array.data || cornu_type_count(array.type) == 0) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the array's data are NULL", function);
+}
+
 CornuStatus cornu_buffer_write(CornuBuffer *buffer, CornuArray from)
 {
+    CORNU__NEED(buffer);
+    CORNU__TRY(expect_data(from, __func__));
     CORNU__TRY(expect_type(buffer->type, from.type, "the array written to a buffer"));
     return buffer->device->class->buffer_write(buffer, 0, from);
 }
 
 CornuStatus cornu_buffer_read(const CornuBuffer *buffer, CornuArray to)
 {
+    CORNU__NEED(buffer);
+    CORNU__TRY(expect_data(to, __func__));
     CORNU__TRY(expect_type(buffer->type, to.type, "the array read from a buffer"));
     return buffer->device->class->buffer_read(buffer, 0, to);
 }
@@ -234,12 +260,16 @@ static CornuStatus expect_part(const CornuBuffer *buffer, int64_t first, CornuTy
 
 CornuStatus cornu_buffer_write_part(CornuBuffer *buffer, int64_t first, CornuArray from)
 {
+    CORNU__NEED(buffer);
+    CORNU__TRY(expect_data(from, __func__));
     CORNU__TRY(expect_part(buffer, first, from.type));
     return buffer->device->class->buffer_write(buffer, first, from);
 }
 
 CornuStatus cornu_buffer_read_part(const CornuBuffer *buffer, int64_t first, CornuArray to)
 {
+    CORNU__NEED(buffer);
+    CORNU__TRY(expect_data(to, __func__));
     CORNU__TRY(expect_part(buffer, first, to.type));
     return buffer->device->class->buffer_read(buffer, first, to);
 }
@@ -329,6 +359,8 @@ static CornuExecutable *compile(CornuDevice *device, const CornuProgram *program
 
 CornuExecutable *cornu_device_compile(CornuDevice *device, const CornuProgram *program)
 {
+    CORNU__NEED_TO_MAKE(device);
+    CORNU__NEED_TO_MAKE(program);
     if (cornu__refused()) return NULL;
     if (cornu__guard_enter(&device->guard, device->class->name, "cornu_device_compile"))
         return cornu__null();
@@ -403,6 +435,7 @@ static CornuStatus run(CornuExecutable *executable, CornuBuffer *const *inputs,
 CornuStatus cornu_executable_run(CornuExecutable *executable, CornuBuffer *const *inputs,
                                  CornuBuffer *const *outputs)
 {
+    CORNU__NEED(executable);
     CornuDevice *device = executable->device;
     CORNU__TRY(cornu__guard_enter(&device->guard, device->class->name, "cornu_executable_run"));
     const CornuStatus status = run(executable, inputs, outputs);

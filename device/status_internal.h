@@ -83,6 +83,8 @@ CornuStatus cornu__fail_index(const char *function, const char *argument, int64_
     } while (0)
 #define CORNU__NEED(argument) CORNU__NEED_OR(argument, cornu_error_status())
 #define CORNU__NEED_TO_MAKE(argument) CORNU__NEED_OR(argument, cornu__null())
+#define CORNU__NEED_TO_LOAD(argument) \
+    CORNU__NEED_OR(argument, cornu__refused() ? NULL : cornu__loaded(NULL))
 #define CORNU__NEED_INDEX(index, count, otherwise)                                           \
     do {                                                                                     \
         if ((index) < 0 || (index) >= (count)) {                                             \

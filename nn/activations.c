@@ -19,6 +19,8 @@ const char *cornu_activation_name(CornuActivation activation)
 
 CornuStatus cornu_activation_find(const char *name, CornuActivation *activation)
 {
+    CORNU__NEED(name);
+    CORNU__NEED(activation);
     if (!strcmp(name, "swish")) name = names[CORNU_SILU];
     if (!strcmp(name, "hard_swish")) name = names[CORNU_HARD_SILU];
     for (int i = 0; i < CORNU_ACTIVATION_COUNT; i++)

@@ -9,8 +9,8 @@
 
 /* ---- Out ---- */
 
-/* What is written: a model's calls, those of a layer together in the order of its numbers, which the
- * model counts by itself. */
+/* What is written: a model's calls, those of a layer together in the order of its numbers, which
+ * the model counts by itself. */
 typedef struct {
     const CornuModel *model;
     const CornuNode **nodes;
@@ -311,8 +311,8 @@ static CornuStatus make_all(const json_t *layers, const CornuPolicy *usual, Link
     return CORNU_OK;
 }
 
-/* What [layer, call, result] stands for; NULL if that call is still to be made, of *waits, which has
- * made *calls with it. */
+/* What [layer, call, result] stands for; NULL if that call is still to be made, of *waits, which
+ * has made *calls with it. */
 static CornuStatus find_symbol(const Links *links, const json_t *history, bool given,
                                CornuSymbol **symbol, Linked **waits, size_t *calls)
 {
@@ -438,7 +438,7 @@ static CornuStatus read_call(const Links *links, const Linked *layer, const json
     return cornu__fail(CORNU_ERR_FORMAT, "is called on no tensor");
 }
 
-/* Makes the calls that are wanted up to one that waits for another layer's, which *waits is then. */
+/* Makes the calls that are wanted, up to one that waits for another layer, *waits; or NULL. */
 static CornuStatus make_calls(const Links *links, Linked *layer, Linked **waits)
 {
     *waits = NULL;

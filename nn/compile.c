@@ -1,5 +1,6 @@
 /* Compiling: what a model is trained with, and its variables on a device, which they may leave
  * for another one. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -74,6 +75,53 @@ static void free_given(const CornuCompileConfig *config, CornuOptimizer *optimiz
     }
     cornu_optimizer_free(optimizer);
     cornu_loss_free(config->loss);
+}
+
+/* True for an object that somebody took before; else it is taken now. Those that their caller frees
+ * may be given as often as he likes. */
+static bool was_taken(bool is_freed, bool *taken, const char *what, const char *name,
+                      CornuStatus *status)
+{
+    const bool before = is_freed && *taken;
+    if (is_freed) *taken = true;
+    if (before && !*status)
+        *status = cornu__fail(CORNU_ERR_ARGUMENT, "cornu_compile: the %s %s is taken already, by "
+                              "another model or argument; each needs one of its own", what, name);
+    return before;
+}
+
+static CornuStatus take_loss(CornuLoss **loss, CornuStatus status)
+{
+    if (*loss && was_taken((*loss)->free, &(*loss)->taken, "loss", (*loss)->name, &status))
+        *loss = NULL;
+    return status;
+}
+
+static CornuStatus take_metrics(CornuMetric *metrics[CORNU_MAX_METRICS], CornuStatus status)
+{
+    for (int i = 0; i < CORNU_MAX_METRICS; i++)
+        if (metrics[i] && was_taken(metrics[i]->free, &metrics[i]->taken, "metric",
+                                    metrics[i]->name, &status))
+            metrics[i] = NULL;
+    return status;
+}
+
+/* What is given becomes the model's. What was taken before is not this call's to free, and stands
+ * in `given` no more. */
+static CornuStatus take_given(CornuCompileConfig *given)
+{
+    CornuStatus status = take_loss(&given->loss, CORNU_OK);
+    status = take_metrics(given->metrics, status);
+    status = take_metrics(given->weighted_metrics, status);
+    for (int i = 0; i < CORNU_MAX_MODEL_TENSORS; i++) {
+        status = take_loss(&given->losses[i], status);
+        status = take_metrics(given->output_metrics[i], status);
+        status = take_metrics(given->output_weighted_metrics[i], status);
+    }
+    CornuOptimizer *optimizer = given->optimizer;
+    if (optimizer && was_taken(true, &optimizer->taken, "optimizer", optimizer->name, &status))
+        given->optimizer = NULL;
+    return status;
 }
 
 /* Settles what each layer computes in; gradients may be too small for f16. */
@@ -211,6 +259,9 @@ static CornuStatus check_outputs(const CornuModel *model, const CornuCompileConf
                                "output%s", name, metrics ? "output_metrics" : "loss_weights", i,
                                outputs, outputs > 1 ? "s" : "");
         by_output |= metrics;
+        if (!isfinite(config->loss_weights[i]))
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .loss_weights[%d] is %g, expected a finite "
+                               "number", name, i, config->loss_weights[i]);
     }
     if (config->loss && losses)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: both .loss and .losses are given, expected one",
@@ -248,6 +299,7 @@ static CornuStatus compile(const CornuCompileConfig *config, CornuOptimizer *opt
         free_given(config, optimizer);
         return status;
     }
+    optimizer->taken = true;
     cornu__uncompile(model);
     model->optimizer = optimizer;
     for (int i = 0; i < model->output_count; i++) {
@@ -268,14 +320,16 @@ static CornuStatus compile(const CornuCompileConfig *config, CornuOptimizer *opt
 
 CornuStatus cornu_compile_from(const CornuCompileConfig *config)
 {
-    CornuModel     *model = config->model;
-    CornuOptimizer *optimizer = config->optimizer ? config->optimizer : cornu_rmsprop();
-    CornuStatus     status = cornu__model_enter(model, "cornu_compile");
+    CornuCompileConfig given = *config;
+    CornuModel        *model = config->model;
+    CornuStatus        status = take_given(&given);
+    CornuOptimizer    *optimizer = given.optimizer ? given.optimizer : cornu_rmsprop();
+    if (!status) status = cornu__model_enter(model, "cornu_compile");
     if (status) {
-        free_given(config, optimizer);
+        free_given(&given, optimizer);
         return status;
     }
-    status = compile(config, optimizer);
+    status = compile(&given, optimizer);
     cornu__model_leave(model);
     return status;
 }
@@ -417,8 +471,9 @@ static const CornuTracked *read_metric(const CornuModel *model, int i)
 
 int64_t cornu_model_metric_size(const CornuModel *model, int i)
 {
-    const bool         there = model && i >= 0 && i < model->tracked_count;
-    const CornuMetric *metric = there ? model->tracked[i].metric : NULL;
+    CORNU__NEED_OR(model, 0);
+    CORNU__NEED_INDEX(i, model->tracked_count, 0);
+    const CornuMetric *metric = model->tracked[i].metric;
     return metric && metric->result_at ? metric->result_count : 1;
 }
 
@@ -440,6 +495,7 @@ static CornuStatus metric_result(CornuModel *model, int i, double *result, int64
 
 CornuStatus cornu_model_metric_result(CornuModel *model, int i, double *result, int64_t count)
 {
+    CORNU__NEED(result);
     CORNU__WITHIN(model, "cornu_model_metric_result", metric_result(model, i, result, count));
 }
 
@@ -456,6 +512,7 @@ static CornuStatus metric_state(CornuModel *model, int i, int state, CornuArray 
 
 CornuStatus cornu_model_metric_state(CornuModel *model, int i, int state, CornuArray *array)
 {
+    CORNU__NEED(array);
     CORNU__WITHIN(model, "cornu_model_metric_state", metric_state(model, i, state, array));
 }
 

@@ -409,16 +409,19 @@ static CornuStatus save(const CornuModel *model, Task task, const char *path)
 
 CornuStatus cornu_model_save(CornuModel *model, const char *path)
 {
+    CORNU__NEED(path);
     CORNU__WITHIN(model, "cornu_model_save", save(model, SAVE, path));
 }
 
 CornuStatus cornu_model_save_weights(CornuModel *model, const char *path)
 {
+    CORNU__NEED(path);
     CORNU__WITHIN(model, "cornu_model_save_weights", save(model, SAVE_WEIGHTS, path));
 }
 
 CornuStatus cornu_model_save_check(const char *path)
 {
+    CORNU__NEED(path);
     CORNU__TRY(cornu__check_save_path(path, false));
     return cornu_file_check(path);
 }
@@ -443,6 +446,7 @@ static CornuStatus load_weights_of(CornuModel *model, const char *path)
 
 CornuStatus cornu_model_load_weights(CornuModel *model, const char *path)
 {
+    CORNU__NEED(path);
     CORNU__WITHIN(model, "cornu_model_load_weights", load_weights_of(model, path));
 }
 
@@ -456,9 +460,14 @@ static CornuModel *load_model(const char *path, bool compile, CornuDevice *devic
     return cornu__loaded(model);
 }
 
-CornuModel *cornu_model_load(const char *path) { return load_model(path, false, NULL); }
+CornuModel *cornu_model_load(const char *path)
+{
+    CORNU__NEED_TO_LOAD(path);
+    return load_model(path, false, NULL);
+}
 
 CornuModel *cornu_model_load_compiled(const char *path, CornuDevice *device)
 {
+    CORNU__NEED_TO_LOAD(path);
     return load_model(path, true, device);
 }

@@ -7,7 +7,7 @@
 
 /* ---- The calls behind the outputs ---- */
 
-/* A layer, where a walk from the outputs met it, and how many calls its farthest one is from them. */
+/* A layer, when a walk from the outputs met it, and how far its farthest call is from them. */
 typedef struct {
     CornuLayer *layer;
     int         met, depth;
@@ -28,7 +28,7 @@ typedef struct {
     int        *depths;               /* of nodes: calls to the farthest output */
     Placed     *layers;
     CornuLookup places;               /* of layers in `layers`, before these are sorted */
-    Visit      *visits;               /* the nodes around the one that is visited, outermost first */
+    Visit      *visits;               /* nodes around the one that is visited, outermost first */
     int         node_count, node_space, layer_count, layer_space, visit_count, visit_space;
 } Map;
 
@@ -282,6 +282,7 @@ CornuSymbol *cornu_model_output(const CornuModel *model, int i)
 
 CornuSymbol *cornu_model_symbol(const CornuModel *model, const char *layer)
 {
+    CORNU__NEED_TO_MAKE(layer);
     if (cornu__model_check(model)) return cornu__null();
     for (int i = 0; i < model->call_count; i++)
         if (!strcmp(cornu_layer_name(model->calls[i].node->layer), layer))

@@ -99,17 +99,27 @@ CornuStatus cornu__history_add(CornuHistory *history, int64_t epoch, const Cornu
     return CORNU_OK;
 }
 
-int cornu_history_epochs(const CornuHistory *history) { return history->epoch_count; }
+int cornu_history_epochs(const CornuHistory *history)
+{
+    CORNU__NEED_OR(history, 0);
+    return history->epoch_count;
+}
 
 int64_t cornu_history_epoch(const CornuHistory *history, int i)
 {
     return history->epochs[i].epoch;
 }
 
-int cornu_history_key_count(const CornuHistory *history) { return history->key_count; }
+int cornu_history_key_count(const CornuHistory *history)
+{
+    CORNU__NEED_OR(history, 0);
+    return history->key_count;
+}
 
 const char *cornu_history_key(const CornuHistory *history, int key)
 {
+    CORNU__NEED_OR(history, NULL);
+    CORNU__NEED_INDEX(key, history->key_count, NULL);
     return history->keys[key];
 }
 
@@ -134,7 +144,10 @@ static double absent(const CornuHistory *history, const char *name, int i)
 
 double cornu_history_get(const CornuHistory *history, const char *name, int i)
 {
-    for (int k = 0; k < history->key_count && i >= 0 && i < history->epoch_count; k++)
+    CORNU__NEED_OR(history, NAN);
+    CORNU__NEED_OR(name, NAN);
+    CORNU__NEED_INDEX(i, history->epoch_count, NAN);
+    for (int k = 0; k < history->key_count; k++)
         if (!strcmp(history->keys[k], name)) return history->values[k][i];
     return absent(history, name, i);
 }

@@ -71,11 +71,13 @@ void cornu_layer_free(CornuLayer *layer)
 
 const char *cornu_layer_name(const CornuLayer *layer)
 {
+    CORNU__NEED_OR(layer, NULL);
     return layer->name ? layer->name : layer->class_label;
 }
 
 int64_t cornu_layer_parameters(const CornuLayer *layer)
 {
+    CORNU__NEED_OR(layer, 0);
     int64_t count = 0;
     for (int i = 0; i < layer->weight_count; i++)
         count += cornu_type_count(layer->weights[i]->type);
@@ -153,6 +155,8 @@ static float *new_values(const CornuWeight *weight)
 static CornuStatus check_type(const CornuWeight *weight, CornuArray array)
 {
     CornuText a, b;
+    if (!array.data)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the array's data are NULL", weight->path);
     if (cornu_type_equal(weight->type, array.type)) return CORNU_OK;
     return cornu__fail(CORNU_ERR_SHAPE, "%s: the weight is %s, the array %s", weight->path,
                        cornu_type_print(&a, weight->type), cornu_type_print(&b, array.type));
@@ -160,6 +164,7 @@ static CornuStatus check_type(const CornuWeight *weight, CornuArray array)
 
 CornuStatus cornu_weight_read(const CornuWeight *weight, CornuArray to)
 {
+    CORNU__NEED(weight);
     CORNU__TRY(check_type(weight, to));
     if (weight->variable) return cornu_variable_read(weight->variable, to);
     if (!weight->host)
@@ -172,6 +177,7 @@ CornuStatus cornu_weight_read(const CornuWeight *weight, CornuArray to)
 
 CornuStatus cornu_weight_write(CornuWeight *weight, CornuArray from)
 {
+    CORNU__NEED(weight);
     CORNU__TRY(check_type(weight, from));
     if (weight->variable) return cornu_variable_write(weight->variable, from);
     if (!weight->host && !(weight->host = new_values(weight))) return CORNU_ERR_MEMORY;
@@ -476,6 +482,7 @@ static CornuTensor *record(CornuLayer *layer, const CornuCall *call, CornuTensor
 
 int cornu_layer_outputs(const CornuLayer *layer)
 {
+    CORNU__NEED_OR(layer, 0);
     return layer->kind->outputs ? layer->kind->outputs(layer) : 1;
 }
 

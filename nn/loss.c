@@ -64,6 +64,7 @@ const CornuObjectClass *cornu__loss_class(const char *class_name)
 
 CornuLoss *cornu_loss(const char *name)
 {
+    CORNU__NEED_TO_MAKE(name);
     const char *names[CLASSES + ALIASES];
     for (int i = 0; i < CLASSES + ALIASES; i++) {
         const bool is_class = i < CLASSES;
@@ -73,7 +74,7 @@ CornuLoss *cornu_loss(const char *name)
     }
     const char *near = name ? cornu__nearest(name, names, CLASSES + ALIASES) : NULL;
     return cornu__fail_null(CORNU_ERR_ARGUMENT, "loss \"%s\" is not known%s%s%s",
-                            name ? name : "(NULL)", near ? "; is \"" : "", near ? near : "",
+                            name, near ? "; is \"" : "", near ? near : "",
                             near ? "\" meant?" : "");
 }
 

@@ -42,6 +42,7 @@ struct CornuLoss {
     /* For files: Keras' class, and the config it was made with; NULL for a user's own. */
     const CornuObjectClass *kind;
     const void             *config;
+    bool taken;   /* by a model, which frees it: it can be given once */
 };
 
 /* name: Keras' string for a default of itself: the functions' names below, or "bce", "kld", "mae",

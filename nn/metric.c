@@ -163,6 +163,7 @@ const CornuObjectClass *cornu__metric_class_of_loss(const CornuLoss *loss)
 
 CornuMetric *cornu_metric(const char *name)
 {
+    CORNU__NEED_TO_MAKE(name);
     const char *names[CLASSES + ALIASES];
     for (int i = 0; i < CLASSES + ALIASES; i++) {
         const CornuObjectClass *kind = i < CLASSES ? classes[i] : aliases[i - CLASSES].kind;
@@ -173,6 +174,6 @@ CornuMetric *cornu_metric(const char *name)
     }
     const char *near = name ? cornu__nearest(name, names, CLASSES + ALIASES) : NULL;
     return cornu__fail_null(CORNU_ERR_ARGUMENT, "metric \"%s\" is not known%s%s%s",
-                            name ? name : "(NULL)", near ? "; is \"" : "", near ? near : "",
+                            name, near ? "; is \"" : "", near ? near : "",
                             near ? "\" meant?" : "");
 }

@@ -51,6 +51,7 @@ struct CornuMetric {
     /* For files: Keras' class, and the config it was made with; NULL for a user's own. */
     const CornuObjectClass *kind;
     const void             *config;
+    bool taken;   /* as a loss's */
 };
 
 /* The mean of values over all valid rows so far, weighted by the sample weights; `values` as a

@@ -6,7 +6,12 @@
 static _Thread_local uint64_t random_seed;
 
 void     cornu_set_random_seed(uint64_t seed) { random_seed = seed; }
-uint64_t cornu_model_seed(const CornuModel *model) { return model->seed; }
+
+uint64_t cornu_model_seed(const CornuModel *model)
+{
+    CORNU__NEED_OR(model, 0);
+    return model->seed;
+}
 
 /* ---- Making ---- */
 
@@ -202,28 +207,64 @@ CornuStatus cornu__model_check(const CornuModel *model)
 
 /* ---- Asking ---- */
 
-const char *cornu_model_name(const CornuModel *model) { return model->base.name; }
-int         cornu_model_layer_count(const CornuModel *model) { return model->base.inner_count; }
-CornuLayer *cornu_model_layer(const CornuModel *model, int i) { return model->base.inner[i]; }
-bool        cornu_model_built(const CornuModel *model) { return model->base.built; }
+const char *cornu_model_name(const CornuModel *model)
+{
+    CORNU__NEED_OR(model, NULL);
+    return model->base.name;
+}
+
+int cornu_model_layer_count(const CornuModel *model)
+{
+    CORNU__NEED_OR(model, 0);
+    return model->base.inner_count;
+}
+
+CornuLayer *cornu_model_layer(const CornuModel *model, int i)
+{
+    CORNU__NEED_OR(model, NULL);
+    CORNU__NEED_INDEX(i, model->base.inner_count, NULL);
+    return model->base.inner[i];
+}
+
+bool cornu_model_built(const CornuModel *model)
+{
+    CORNU__NEED_OR(model, false);
+    return model->base.built;
+}
 
 CornuShape cornu_model_input_shape(const CornuModel *model)
 {
+    CORNU__NEED_OR(model, (CornuShape){ 0 });
     return model->inputs[0] ? model->inputs[0]->type.shape : (CornuShape){ 0 };
 }
 
-int cornu_model_input_count(const CornuModel *model) { return model->input_count; }
-int cornu_model_output_count(const CornuModel *model) { return model->output_count; }
+int cornu_model_input_count(const CornuModel *model)
+{
+    CORNU__NEED_OR(model, 0);
+    return model->input_count;
+}
 
-double      cornu_model_input_scale(const CornuModel *model) { return model->input_scale; }
+int cornu_model_output_count(const CornuModel *model)
+{
+    CORNU__NEED_OR(model, 0);
+    return model->output_count;
+}
+
+double cornu_model_input_scale(const CornuModel *model)
+{
+    CORNU__NEED_OR(model, 0.0);
+    return model->input_scale;
+}
 
 const CornuPolicy *cornu_model_policy(const CornuModel *model)
 {
+    CORNU__NEED_OR(model, NULL);
     return model->policy ? model->policy : model->base.own_policy;
 }
 
 int64_t cornu_model_batch_size(const CornuModel *model)
 {
+    CORNU__NEED_OR(model, 0);
     if (model->batch_size) return model->batch_size;
     for (const CornuStep *step = model->steps; step; step = step->next)
         if (step->stateful) return step->x_types[0].shape.extent[0];
@@ -232,15 +273,27 @@ int64_t cornu_model_batch_size(const CornuModel *model)
 
 CornuShape cornu_model_output_shape(const CornuModel *model)
 {
+    CORNU__NEED_OR(model, (CornuShape){ 0 });
     return model->outputs[0] ? model->outputs[0]->type.shape : (CornuShape){ 0 };
 }
 
-int cornu_model_weight_count(const CornuModel *model) { return model->base.weight_count; }
+int cornu_model_weight_count(const CornuModel *model)
+{
+    CORNU__NEED_OR(model, 0);
+    return model->base.weight_count;
+}
 
-CornuWeight *cornu_model_weight(const CornuModel *model, int i) { return model->base.weights[i]; }
+CornuWeight *cornu_model_weight(const CornuModel *model, int i)
+{
+    CORNU__NEED_OR(model, NULL);
+    CORNU__NEED_INDEX(i, model->base.weight_count, NULL);
+    return model->base.weights[i];
+}
 
 CornuLayer *cornu_model_find_layer(const CornuModel *model, const char *name)
 {
+    CORNU__NEED_OR(model, NULL);
+    CORNU__NEED_OR(name, NULL);
     for (int i = 0; i < model->base.inner_count; i++)
         if (!strcmp(cornu_layer_name(model->base.inner[i]), name)) return model->base.inner[i];
     return NULL;
@@ -248,6 +301,8 @@ CornuLayer *cornu_model_find_layer(const CornuModel *model, const char *name)
 
 CornuWeight *cornu_model_find_weight(const CornuModel *model, const char *path)
 {
+    CORNU__NEED_OR(model, NULL);
+    CORNU__NEED_OR(path, NULL);
     for (int i = 0; i < model->base.weight_count; i++)
         if (!strcmp(model->base.weights[i]->path, path)) return model->base.weights[i];
     return NULL;
@@ -266,11 +321,13 @@ CornuStatus cornu_model_reset_states(CornuModel *model)
 
 int64_t cornu_model_parameters(const CornuModel *model)
 {
+    CORNU__NEED_OR(model, 0);
     return cornu_layer_parameters(&model->base);
 }
 
 int64_t cornu_model_trainable_parameters(const CornuModel *model)
 {
+    CORNU__NEED_OR(model, 0);
     int64_t count = 0;
     for (int i = 0; i < model->base.weight_count; i++)
         if (cornu__layer_trains(&model->base, model->base.weights[i]))
@@ -280,41 +337,74 @@ int64_t cornu_model_trainable_parameters(const CornuModel *model)
 
 int cornu_model_optimizer_variable_count(const CornuModel *model)
 {
+    CORNU__NEED_OR(model, 0);
     return model->optimizer ? cornu_optimizer_variable_count(model->optimizer) : 0;
 }
 
 CornuVariable *cornu_model_optimizer_variable(const CornuModel *model, int i)
 {
+    CORNU__NEED_OR(model, NULL);
+    CORNU__NEED_INDEX(i, cornu_model_optimizer_variable_count(model), NULL);
     return cornu_optimizer_variable(model->optimizer, i);
 }
 
 int64_t cornu_model_optimizer_parameters(const CornuModel *model)
 {
+    CORNU__NEED_OR(model, 0);
     int64_t count = 0;
     for (int i = 0; i < cornu_model_optimizer_variable_count(model); i++)
         count += cornu_type_count(cornu_variable_type(cornu_model_optimizer_variable(model, i)));
     return count;
 }
 
-bool            cornu_model_compiled(const CornuModel *model) { return model->compiled; }
-CornuDevice    *cornu_model_device(const CornuModel *model) { return model->device; }
-CornuOptimizer *cornu_model_optimizer(const CornuModel *model) { return model->optimizer; }
+bool cornu_model_compiled(const CornuModel *model)
+{
+    CORNU__NEED_OR(model, false);
+    return model->compiled;
+}
+
+CornuDevice *cornu_model_device(const CornuModel *model)
+{
+    CORNU__NEED_OR(model, NULL);
+    return model->device;
+}
+
+CornuOptimizer *cornu_model_optimizer(const CornuModel *model)
+{
+    CORNU__NEED_OR(model, NULL);
+    return model->optimizer;
+}
+
 int64_t cornu_model_steps_per_execution(const CornuModel *model)
 {
+    CORNU__NEED_OR(model, 0);
     return model->steps_per_execution;
 }
-int             cornu_model_metric_count(const CornuModel *model) { return model->tracked_count; }
+
+int cornu_model_metric_count(const CornuModel *model)
+{
+    CORNU__NEED_OR(model, 0);
+    return model->tracked_count;
+}
 
 const char *cornu_model_metric_name(const CornuModel *model, int i)
 {
+    CORNU__NEED_OR(model, NULL);
+    CORNU__NEED_INDEX(i, model->tracked_count, NULL);
     return model->tracked[i].name;
 }
 
 const CornuStatistics *cornu_model_statistics(const CornuModel *model)
 {
+    CORNU__NEED_OR(model, NULL);
     for (const CornuStep *step = model->steps; step; step = step->next)
         if (step->mode == CORNU_STEP_TRAIN) return cornu_graph_statistics(step->graph);
     return NULL;
 }
 
-void cornu_model_stop_training(CornuModel *model) { model->stop_training = true; }
+void cornu_model_stop_training(CornuModel *model)
+{
+    CORNU__NEED_OR(model, );
+    model->stop_training = true;
+}
+

@@ -69,6 +69,8 @@ static CornuStatus check_names(const CornuNamedArray *arrays, int count)
 
 CornuStatus cornu_npz_write(const char *path, const CornuNamedArray *arrays, int count)
 {
+    CORNU__NEED(path);
+    CORNU__TRY(cornu__check_named("cornu_npz_write", arrays, count));
     CornuZipMember *members = cornu__allocate((size_t)count, sizeof *members);
     if (!members) return CORNU_ERR_MEMORY;
     CornuStatus status = check_names(arrays, count);
@@ -215,6 +217,7 @@ static CornuStatus read_all(const CornuZip *zip, CornuNpz *file)
 
 CornuNpz *cornu_npz_open(const char *path)
 {
+    CORNU__NEED_TO_LOAD(path);
     if (cornu__refused()) return NULL;
     CornuZip *zip = cornu__zip_open(path);
     CornuNpz *file = zip ? cornu__allocate(1, sizeof *file) : NULL;
@@ -243,15 +246,21 @@ void cornu_npz_close(CornuNpz *file)
     cornu__release(file);
 }
 
-int cornu_npz_count(const CornuNpz *file) { return file->count; }
+int cornu_npz_count(const CornuNpz *file)
+{
+    CORNU__NEED_OR(file, 0);
+    return file->count;
+}
 
 const CornuNamedArray *cornu_npz_at(const CornuNpz *file, int i)
 {
+    CORNU__NEED_OR(file, NULL);
     return i >= 0 && i < file->count ? &file->arrays[i] : NULL;
 }
 
 const CornuNamedArray *cornu_npz_find(const CornuNpz *file, const char *name)
 {
+    CORNU__NEED_OR(file, NULL);
     for (int i = 0; i < file->count; i++)
         if (!strcmp(file->arrays[i].name, name)) return &file->arrays[i];
     return NULL;

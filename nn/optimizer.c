@@ -76,8 +76,13 @@ CornuStatus cornu__optimizer_set(CornuOptimizer *optimizer, bool rate_given,
 CornuOptimizer *cornu__optimizer_create(const CornuOptimizerClass *kind, bool rate_given,
                                         const CornuOptimizerArguments *arguments)
 {
-    char label[32];
+    char           label[32];
+    CornuSchedule *schedule = arguments->schedule;
     cornu__snake_case(kind->class_name, label, sizeof label);
+    if (schedule && schedule->taken)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .schedule, %s, is taken already by "
+                                "another optimizer; each needs one of its own",
+                                arguments->name ? arguments->name : label, schedule->name);
     CornuOptimizer *optimizer = cornu__refused() ? NULL : cornu__allocate(1, kind->size);
     if (!optimizer || !(optimizer->name = cornu__copy_text(label))) {
         cornu__release(optimizer);
@@ -85,7 +90,10 @@ CornuOptimizer *cornu__optimizer_create(const CornuOptimizerClass *kind, bool ra
         return cornu__null();
     }
     optimizer->kind = kind;
-    if (cornu__optimizer_set(optimizer, rate_given, arguments) == CORNU_OK) return optimizer;
+    if (cornu__optimizer_set(optimizer, rate_given, arguments) == CORNU_OK) {
+        if (schedule && schedule->free) schedule->taken = true;
+        return optimizer;
+    }
     cornu_optimizer_free(optimizer);
     return cornu__null();
 }
@@ -105,6 +113,7 @@ CornuOptimizer *cornu__optimizer_expect(CornuOptimizer *optimizer, const char *a
 
 CornuOptimizer *cornu_optimizer(const char *name)
 {
+    CORNU__NEED_TO_MAKE(name);
 #define X(known) #known,
     static const char *const names[] = { OPTIMIZER_MAP(X) };
 #undef X
@@ -115,7 +124,7 @@ CornuOptimizer *cornu_optimizer(const char *name)
 #define X(known) " " #known
     return cornu__fail_null(CORNU_ERR_ARGUMENT,
                             "optimizer \"%s\" is not known; known are" OPTIMIZER_MAP(X) "%s%s%s",
-                            name ? name : "(NULL)", near ? "; is \"" : "", near ? near : "",
+                            name, near ? "; is \"" : "", near ? near : "",
                             near ? "\" meant?" : "");
 #undef X
 }
@@ -156,7 +165,11 @@ void cornu_optimizer_free(CornuOptimizer *optimizer)
     cornu__release(optimizer);
 }
 
-const char *cornu_optimizer_name(const CornuOptimizer *optimizer) { return optimizer->name; }
+const char *cornu_optimizer_name(const CornuOptimizer *optimizer)
+{
+    CORNU__NEED_OR(optimizer, NULL);
+    return optimizer->name;
+}
 
 CornuOptimizer *cornu_loss_scale_optimizer(CornuOptimizer *optimizer)
 {
@@ -168,11 +181,14 @@ CornuOptimizer *cornu_loss_scale_optimizer(CornuOptimizer *optimizer)
 
 int cornu_optimizer_variable_count(const CornuOptimizer *optimizer)
 {
+    CORNU__NEED_OR(optimizer, 0);
     return optimizer->variable_count;
 }
 
 CornuVariable *cornu_optimizer_variable(const CornuOptimizer *optimizer, int i)
 {
+    CORNU__NEED_OR(optimizer, NULL);
+    CORNU__NEED_INDEX(i, optimizer->variable_count, NULL);
     return optimizer->variables[i];
 }
 
@@ -432,6 +448,7 @@ CornuStatus cornu_optimizer_swap_averages(CornuOptimizer *optimizer)
 
 CornuStatus cornu_optimizer_set_learning_rate(CornuOptimizer *optimizer, double value)
 {
+    CORNU__NEED(optimizer);
     if (optimizer->schedule)
         return cornu__fail(CORNU_ERR_UNSUPPORTED,
                            "%s: the learning rate follows %s and cannot be set", optimizer->name,

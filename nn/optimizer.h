@@ -354,6 +354,7 @@ struct CornuOptimizer {
     double            ema_momentum, loss_scale_factor;                     /* 0: none */
     int64_t           ema_overwrite_frequency, accumulation_steps;         /* 0: none */
     bool              scales_loss;
+    bool              taken;                  /* by a model, which frees it: it can be given once */
     CornuVariable   **variables;              /* its own, in Keras' order */
     int               variable_count;
     CornuVariable    *iteration, *rate;       /* of these; rate is NULL under a schedule, */

@@ -40,9 +40,23 @@ void cornu_plot_free(CornuPlot *plot)
     cornu__release(plot);
 }
 
-int         cornu_plot_width(const CornuPlot *plot)  { return plot->width; }
-int         cornu_plot_height(const CornuPlot *plot) { return plot->height; }
-CornuColour cornu_plot_paper(const CornuPlot *plot)  { return plot->paper; }
+int cornu_plot_width(const CornuPlot *plot)
+{
+    CORNU__NEED_OR(plot, 0);
+    return plot->width;
+}
+
+int cornu_plot_height(const CornuPlot *plot)
+{
+    CORNU__NEED_OR(plot, 0);
+    return plot->height;
+}
+
+CornuColour cornu_plot_paper(const CornuPlot *plot)
+{
+    CORNU__NEED_OR(plot, 0);
+    return plot->paper;
+}
 
 static uint8_t *pixel_at(const CornuPlot *plot, int x, int y)
 {
@@ -64,6 +78,8 @@ static void write_bytes(void *context, void *bytes, int size)
 
 CornuStatus cornu_plot_save(const CornuPlot *plot, const char *path)
 {
+    CORNU__NEED(plot);
+    CORNU__NEED(path);
     CornuNewFile file;
     CORNU__TRY(cornu__file_create(&file, path));
     CornuStatus status = cornu__png_write(plot->width, plot->height, CHANNELS, plot->pixels,

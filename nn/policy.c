@@ -14,6 +14,7 @@ enum { POLICIES = sizeof policies / sizeof *policies };
 
 const CornuPolicy *cornu_policy(const char *name)
 {
+    CORNU__NEED_TO_MAKE(name);
     static const char *const narrow[] = { "bfloat16", "float16", "float64" };
     const char *known[POLICIES];
     if (cornu__refused()) return NULL;

@@ -53,6 +53,8 @@ static json_t *describe(const CornuRunRecord *run)
 
 CornuStatus cornu_record_write(const CornuRunRecord *run, const char *path)
 {
+    CORNU__NEED(run);
+    CORNU__NEED(path);
     json_t *text = describe(run);
     if (!text)
         return cornu__fail(CORNU_ERR_MEMORY, "%s: no memory for the record, or a name in it is "

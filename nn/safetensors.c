@@ -249,8 +249,8 @@ static CornuStatus check_sum(const CornuSafetensors *file)
 
 CornuSafetensors *cornu_safetensors_open(const char *path)
 {
+    CORNU__NEED_TO_LOAD(path);
     if (cornu__refused()) return NULL;
-    CORNU__NEED_OR(path, cornu__loaded(NULL));
     CornuSafetensors *file = cornu__allocate(1, sizeof *file);
     if (!file) return cornu__loaded(NULL);
     CornuStatus status = read_header(file, path);

@@ -22,6 +22,7 @@ struct CornuSchedule {
     /* iteration: f32 scalar. Gives the learning rate, an f32 scalar. */
     CornuTensor *(*call)(const CornuSchedule *self, CornuTensor *iteration);
     void (*free)(CornuSchedule *self);  /* frees self too; NULL: the caller's */
+    bool taken;                         /* by an optimizer, which frees it: it can be given once */
 };
 
 void cornu_schedule_free(CornuSchedule *schedule);

@@ -41,10 +41,15 @@ void cornu_strategy_free(CornuStrategy *strategy)
     cornu__release(strategy);
 }
 
-CornuDevice *cornu_strategy_device(const CornuStrategy *strategy) { return strategy->device; }
+CornuDevice *cornu_strategy_device(const CornuStrategy *strategy)
+{
+    CORNU__NEED_OR(strategy, NULL);
+    return strategy->device;
+}
 
 int64_t cornu_strategy_iterations_per_loop(const CornuStrategy *strategy)
 {
+    CORNU__NEED_OR(strategy, 0);
     return strategy->iterations_per_loop;
 }
 

@@ -26,7 +26,8 @@ static char *connections(const CornuModel *model, const CornuLayer *layer)
     FILE  *memory = open_memstream(&text, &size);
     if (!memory) return NULL;
     bool first = true;
-    for (int i = cornu__model_first_call(model, layer); i >= 0; i = cornu__model_next_call(model, i)) {
+    for (int i = cornu__model_first_call(model, layer); i >= 0;
+         i = cornu__model_next_call(model, i)) {
         const CornuNode *node = model->calls[i].node;
         for (int k = 0; k < node->in_count; k++) {
             CornuText place;
@@ -65,7 +66,8 @@ static CornuStatus add_outputs(const CornuModel *model, const CornuLayer *layer,
                                CornuSummaryRow *row)
 {
     const CornuNode *node = NULL;
-    for (int i = cornu__model_first_call(model, layer); i >= 0; i = cornu__model_next_call(model, i))
+    for (int i = cornu__model_first_call(model, layer); i >= 0;
+         i = cornu__model_next_call(model, i))
         node = model->calls[i].node;
     if (!node || node->out_count == 1) return CORNU_OK;
     row->more = cornu__allocate((size_t)node->out_count - 1, sizeof *row->more);

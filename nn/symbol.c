@@ -84,7 +84,11 @@ const char *cornu__symbol_print(CornuText *to, const CornuSymbol *symbol)
     return to->text;
 }
 
-CornuShape cornu_symbol_shape(const CornuSymbol *symbol) { return symbol->type.shape; }
+CornuShape cornu_symbol_shape(const CornuSymbol *symbol)
+{
+    CORNU__NEED_OR(symbol, (CornuShape){ 0 });
+    return symbol->type.shape;
+}
 
 CornuSymbol *cornu_call_result(CornuSymbol *symbol, int i)
 {

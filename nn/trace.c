@@ -31,6 +31,7 @@ void cornu_trace_free(CornuTrace *trace)
 
 void cornu_trace_phase(CornuTrace *trace, const char *name)
 {
+    CORNU__NEED_OR(trace, );
     const double now = cornu__seconds();
     if (trace->ended || (name && trace->phase_count == CORNU_TRACE_PHASES)) return;
     if (trace->phase_count > 0) trace->phases[trace->phase_count - 1].end_s = now;
@@ -44,6 +45,8 @@ void cornu_trace_phase(CornuTrace *trace, const char *name)
 
 CornuStatus cornu_trace_run(CornuTrace *trace, CornuExecutable *executable)
 {
+    CORNU__NEED(trace);
+    CORNU__NEED(executable);
     stop_measuring(trace);
     cornu__release(trace->events);
     trace->events = cornu__allocate((size_t)cornu_executable_event_count(executable),

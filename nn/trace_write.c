@@ -199,6 +199,8 @@ static CornuStatus add_modelled(Writer *writer, const CornuExecutable *executabl
 
 CornuStatus cornu_trace_write(const CornuTrace *trace, const char *path)
 {
+    CORNU__NEED(trace);
+    CORNU__NEED(path);
     if (!trace->ended || !trace->events)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the traced step %s", path,
                            trace->events ? "has not ended" : "ran nothing");

@@ -125,6 +125,7 @@ bool cornu__layer_trains(const CornuLayer *layer, const CornuWeight *weight)
 
 void cornu_layer_set_trainable(CornuLayer *layer, bool trainable)
 {
+    CORNU__NEED_OR(layer, );
     layer->frozen = !trainable;
     for (int i = 0; i < layer->inner_count; i++)
         cornu_layer_set_trainable(layer->inner[i], trainable);
@@ -213,6 +214,7 @@ static CornuStatus write_zeros(CornuVariable *state)
 
 CornuStatus cornu_layer_reset_states(CornuLayer *layer)
 {
+    CORNU__NEED(layer);
     for (int i = 0; i < CORNU_MAX_LAYER_STATES; i++)
         if (layer->states[i]) CORNU__TRY(write_zeros(layer->states[i]));
     for (int i = 0; i < layer->inner_count; i++)

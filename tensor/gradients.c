@@ -125,6 +125,7 @@ static CornuStatus differentiate(CornuGraph *graph, int i, const bool *depends, 
 static CornuStatus check(const CornuTensor *loss, CornuTensor *const *x, int count)
 {
     if (!loss) return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_gradients: the loss is NULL");
+    if (count > 0 && !x) return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_gradients: x is NULL");
     for (int i = 0; i < count; i++)
         if (!x[i] || x[i]->graph != loss->graph)
             return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_gradients: x[%d] is %s", i,

@@ -52,10 +52,15 @@ void cornu_graph_free(CornuGraph *graph)
     cornu__release(graph);
 }
 
-CornuDevice *cornu_graph_device(const CornuGraph *graph) { return graph->device; }
+CornuDevice *cornu_graph_device(const CornuGraph *graph)
+{
+    CORNU__NEED_OR(graph, NULL);
+    return graph->device;
+}
 
 CornuStatus cornu_graph_scope(CornuGraph *graph, const char *name)
 {
+    CORNU__NEED(graph);
     return cornu_program_scope(graph->program, name);
 }
 
@@ -68,6 +73,7 @@ const char *cornu__scope(const CornuGraph *graph)
 
 CornuType cornu_tensor_type(const CornuTensor *tensor)
 {
+    CORNU__NEED_OR(tensor, (CornuType){ 0 });
     return cornu_program_type(tensor->graph->program, tensor->value);
 }
 
@@ -75,7 +81,12 @@ CornuShape  cornu_tensor_shape(const CornuTensor *tensor)
 {
     return cornu_tensor_type(tensor).shape;
 }
-CornuGraph *cornu_tensor_graph(const CornuTensor *tensor) { return tensor->graph; }
+
+CornuGraph *cornu_tensor_graph(const CornuTensor *tensor)
+{
+    CORNU__NEED_OR(tensor, NULL);
+    return tensor->graph;
+}
 
 bool cornu_tensor_varies(const CornuTensor *tensor)
 {

@@ -178,6 +178,9 @@ CornuStatus cornu_graph_prepare(CornuGraph *graph, CornuTensor *const *fetches, 
 
 CornuStatus cornu_run(CornuGraph *graph, CornuTensor *const *fetches, int count, CornuArray *out)
 {
+    CORNU__NEED(graph);
+    if (count > 0) CORNU__NEED(fetches);
+    if (count > 0) CORNU__NEED(out);
     CORNU__TRY(cornu_graph_prepare(graph, fetches, count));
     const CornuPrepared *prepared = graph->last;
     CORNU__TRY(cornu_executable_run(prepared->executable, prepared->inputs, prepared->outputs));
@@ -189,15 +192,18 @@ CornuStatus cornu_run(CornuGraph *graph, CornuTensor *const *fetches, int count,
 
 CornuExecutable *cornu_graph_executable(const CornuGraph *graph)
 {
+    CORNU__NEED_OR(graph, NULL);
     return graph->last ? graph->last->executable : NULL;
 }
 
 const CornuStatistics *cornu_graph_statistics(const CornuGraph *graph)
 {
+    CORNU__NEED_OR(graph, NULL);
     return graph->last ? cornu_executable_statistics(graph->last->executable) : NULL;
 }
 
 const CornuProgram *cornu_graph_program(const CornuGraph *graph)
 {
+    CORNU__NEED_OR(graph, NULL);
     return graph->last ? graph->last->program : NULL;
 }

@@ -70,14 +70,27 @@ void cornu_variable_free(CornuVariable *variable)
     destroy(variable);
 }
 
-CornuType    cornu_variable_type(const CornuVariable *variable) { return variable->type; }
+CornuType cornu_variable_type(const CornuVariable *variable)
+{
+    CORNU__NEED_OR(variable, (CornuType){ 0 });
+    return variable->type;
+}
+
 CornuType    cornu_variable_host_type(const CornuVariable *variable)
 {
+    CORNU__NEED_OR(variable, (CornuType){ 0 });
     return variable->spread == CORNU_PER_SHARD ? stored_type(variable) : variable->type;
 }
-const char  *cornu_variable_name(const CornuVariable *variable) { return variable->name; }
+
+const char *cornu_variable_name(const CornuVariable *variable)
+{
+    CORNU__NEED_OR(variable, NULL);
+    return variable->name;
+}
+
 CornuDevice *cornu_variable_device(const CornuVariable *variable)
 {
+    CORNU__NEED_OR(variable, NULL);
     return variable->device;
 }
 
@@ -141,6 +154,7 @@ CornuStatus cornu_variable_read_value(const CornuVariable *variable, int i, Corn
 
 CornuStatus cornu_variable_write(CornuVariable *variable, CornuArray from)
 {
+    CORNU__NEED(variable);
     for (int i = 0; i < cornu_variable_value_count(variable); i++)
         CORNU__TRY(cornu_variable_write_value(variable, i, from));
     return CORNU_OK;
@@ -148,6 +162,7 @@ CornuStatus cornu_variable_write(CornuVariable *variable, CornuArray from)
 
 CornuStatus cornu_variable_read(const CornuVariable *variable, CornuArray to)
 {
+    CORNU__NEED(variable);
     return cornu_variable_read_value(variable, 0, to);
 }
 
@@ -324,6 +339,7 @@ static CornuStatus expect_scalar(const CornuVariable *variable)
 
 CornuStatus cornu_variable_set(CornuVariable *variable, double value)
 {
+    CORNU__NEED(variable);
     CORNU__TRY(expect_scalar(variable));
     int64_t    space;   /* as large as any element */
     CornuArray scalar = cornu_array_from(&space, variable->type);
@@ -333,6 +349,7 @@ CornuStatus cornu_variable_set(CornuVariable *variable, double value)
 
 CornuStatus cornu_variable_get(const CornuVariable *variable, double *value)
 {
+    CORNU__NEED(variable);
     CORNU__TRY(expect_scalar(variable));
     int64_t    space;
     CornuArray scalar = cornu_array_from(&space, variable->type);

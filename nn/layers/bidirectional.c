@@ -165,6 +165,7 @@ CornuLayer *cornu_bidirectional_from(const CornuBidirectionalConfig *config)
     layer->frozen = config->frozen;
     return layer;
 fail:
-    for (int i = 0; i < 2; i++) cornu__layer_reject(inner[i]);
+    cornu__layer_reject(inner[FORWARD]);
+    if (inner[BACKWARD] != inner[FORWARD]) cornu__layer_reject(inner[BACKWARD]);
     return cornu__null();
 }

@@ -67,6 +67,7 @@ static void draw_chart(CornuPlot *plot, const CornuHistory *history, const char 
 
 CornuPlot *cornu_picture_curves(const CornuHistory *history, const char *title)
 {
+    CORNU__NEED_TO_MAKE(history);
     const char  *keys[MAX_CHARTS];
     const int    count = choose_keys(history, keys), epochs = cornu_history_epochs(history);
     double      *values = cornu__allocate((size_t)epochs * 2, sizeof *values);
