@@ -234,3 +234,20 @@ seed("options", "help", b"\0--help")
 seed("options", "unknown", b"\0--epoch\n3")
 seed("options", "predict", b"\1m.keras\na.png\n--\n--b.png\n-")
 seed("options", "demo", b"\2--threads\n4\ndata\n--version")
+
+# ---- Models as a whole: those of other targets behind a letter that says what they are ----
+
+WHOLE = {
+    "a": ["architecture/" + name for name in (
+        "Dense Conv2D Conv2DTranspose SeparableConv2D BatchNormalization Embedding LSTM GRU Masking "
+        "Bidirectional TimeDistributed MaxPooling2D UpSampling2D ZeroPadding2D RepeatVector Resizing "
+        "RandomRotation GroupNormalization attention functional nested ours_functional").split()],
+    "k": ["architecture/Dense", "architecture/functional"],
+    "s": ["checkpoint/ours", "checkpoint/ours_functional"],
+    "h": ["hdf5/dense.weights.h5"],
+    "z": ["zip/stored"],
+}
+for letter, names in WHOLE.items():
+    for name in names:
+        with open(os.path.join(HERE, name), "rb") as file:
+            seed("model", letter + "_" + os.path.basename(name), letter.encode() + file.read())
