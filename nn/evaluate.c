@@ -223,7 +223,7 @@ static CornuStatus predict(const CornuPredictConfig *config, CornuCallbacks *cal
         .dataset = cornu__data(model, &(CornuGiven){
             .who = "predict", .data = config->data, .x = config->x, .xs = config->xs }),
         .batch_size = config->batch_size, .usual_batch_size = 32, .steps = config->steps,
-        .least_rows = cornu__least_rows(model),
+        .least_rows = cornu__least_rows(model), .few_sizes = true,
         .who = "predict", .batch_name = "batch_size", .steps_name = "steps" }));
     CORNU__TRY(cornu__callbacks_open(callbacks, config->written, config->verbose,
                                      (CornuParams){ .epochs = 1, .steps = cornu__source_steps(source) }));

@@ -146,8 +146,8 @@ double cornu_history_get(const CornuHistory *history, const char *name, int i)
 {
     CORNU__NEED_OR(history, NAN);
     CORNU__NEED_OR(name, NAN);
-    CORNU__NEED_INDEX(i, history->epoch_count, NAN);
-    for (int k = 0; k < history->key_count; k++)
+    const bool there = i >= 0 && i < history->epoch_count;
+    for (int k = 0; k < history->key_count && there; k++)
         if (!strcmp(history->keys[k], name)) return history->values[k][i];
     return absent(history, name, i);
 }

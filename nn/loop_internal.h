@@ -68,6 +68,7 @@ typedef struct {
     int64_t       batch_size;  /* 0: what a batched data set has, else usual_batch_size */
     int64_t       usual_batch_size;
     int64_t       least_rows;  /* that batches have where there are fewer in all, too */
+    bool          few_sizes;   /* fewer rows are rounded up, to least_rows times a power of two */
     int64_t       steps;       /* 0: a whole pass */
     bool          shuffle;
     uint64_t      seed;
