@@ -154,15 +154,22 @@ double cornu_history_get(const CornuHistory *history, const char *name, int i)
 
 double cornu_history_seconds(const CornuHistory *history, int i)
 {
+    CORNU__NEED_OR(history, NAN);
+    CORNU__NEED_INDEX(i, history->epoch_count, NAN);
     return history->epochs[i].seconds;
 }
 
 int64_t cornu_history_samples(const CornuHistory *history, int i)
 {
+    CORNU__NEED_OR(history, 0);
+    CORNU__NEED_INDEX(i, history->epoch_count, 0);
     return history->epochs[i].samples;
 }
 
 CornuInfeed cornu_history_infeed(const CornuHistory *history, int i)
 {
+    const CornuInfeed none = { 0 };
+    CORNU__NEED_OR(history, none);
+    CORNU__NEED_INDEX(i, history->epoch_count, none);
     return history->epochs[i].infeed;
 }

@@ -958,6 +958,16 @@ static bool history_get_epoch_99(void)
     return h && isnan(cornu_history_get(h, "loss", 99));
 }
 
+static bool history_seconds_99(void)
+{
+    CornuHistory *h = cornu_fit(compiled(), .x = data_x(), .y = data_y(), .verbose =
+        CORNU_SILENT);
+    return h && cornu_history_samples(h, 99) == 0 && cornu_history_infeed(h, -1).batches == 0 &&
+           isnan(cornu_history_seconds(h, 99));
+}
+
+static bool history_samples_null(void) { return cornu_history_samples(NULL, 0) == 0; }
+
 static bool history_key_99(void)
 {
     CornuHistory *h = cornu_fit(compiled(), .x = data_x(), .y = data_y(), .verbose =
@@ -1543,7 +1553,9 @@ static const Misuse misuses[] = {
     MISUSE(plot_save_null, "cornu_plot_save|path"),
     MISUSE(curves_null, "cornu_picture_curves|history"),
     MISUSE(history_get_null, "cornu_history_get|name"),
-    MISUSE(history_get_epoch_99, "cornu_history_get|i is 99"),
+    MISUSE(history_get_epoch_99, "history|there is no epoch 99"),
+    MISUSE(history_seconds_99, "cornu_history_seconds|99"),
+    MISUSE(history_samples_null, "cornu_history_samples|history"),
     MISUSE(history_key_99, "cornu_history_key|99"),
     MISUSE(history_epochs_null, "cornu_history_epochs|history"),
     MISUSE(arrays_null, "cornu_dataset_from_arrays|arrays"),
