@@ -12,6 +12,12 @@ CornuDeal cornu__deal(int shards, int64_t rows, int64_t valid)
     return deal;
 }
 
+int64_t cornu__dealt_row(const CornuDeal *deal, int shard, int64_t place)
+{
+    const int64_t count = deal->count[shard];
+    return count > 0 ? deal->first[shard] + place % count : 0;
+}
+
 bool cornu__dealt_in_place(const CornuDeal *deal)
 {
     for (int s = 1; s < deal->shards; s++)

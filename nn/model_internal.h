@@ -50,7 +50,6 @@ typedef struct CornuStep {
     CornuTensor      *total;                     /* valid rows of all shards */
     CornuTensor      *predictions[CORNU_MAX_MODEL_TENSORS];   /* of a shard */
     CornuType         outputs[CORNU_MAX_MODEL_TENSORS];       /* of the batch's predictions */
-    void             *blank;                     /* zeros: rows that a shard lacks; or NULL */
     void             *rooms[CORNU_MAX_MODEL_TENSORS];  /* for predictions before they are dealt
                                                      back; or NULL */
     int64_t           fed_count;                 /* valid rows fed last */

@@ -22,7 +22,6 @@
 static void step_free(CornuStep *step)
 {
     cornu_graph_free(step->graph);
-    cornu__release(step->blank);
     for (int i = 0; i < step->y_count; i++) cornu__release(step->rooms[i]);
     cornu__release(step);
 }
@@ -431,20 +430,11 @@ static bool predicts(const CornuStep *step)
     return step->mode == CORNU_STEP_TEST_PREDICT || step->mode == CORNU_STEP_PREDICT;
 }
 
-/* For batches that have to be dealt; on one shard there are none. */
+/* For predictions that have to be dealt back; on one shard there are none. */
 static CornuStatus make_room(CornuStep *step)
 {
     const size_t rows = (size_t)(step->shards * step->rows);
-    size_t       most = 1;
     if (step->shards == 1) return CORNU_OK;
-    for (int i = 0; i < step->x_count; i++)
-        if (row_bytes(step->x_types[i]) > most) most = row_bytes(step->x_types[i]);
-    for (int i = 0; i < step->y_count; i++)
-        if (step->y[i] && row_bytes(step->y_types[i]) > most) most = row_bytes(step->y_types[i]);
-    for (int i = 0; i < step->weight_count; i++)
-        if (row_bytes(step->weight_types[i]) > most) most = row_bytes(step->weight_types[i]);
-    step->blank = cornu__allocate((size_t)step->rows, most);
-    if (!step->blank) return CORNU_ERR_MEMORY;
     for (int i = 0; i < step->y_count && predicts(step); i++) {
         step->rooms[i] = cornu__allocate(rows, row_bytes(step->outputs[i]));
         if (!step->rooms[i]) return CORNU_ERR_MEMORY;
@@ -593,7 +583,6 @@ static CornuArray parts(const CornuStep *step, CornuType batch, const void *data
 static CornuStatus feed_rows(CornuTensor *input, CornuType type, int64_t first, int64_t rows,
                              const void *data)
 {
-    if (rows == 0) return CORNU_OK;
     type.shape.extent[0] = 1;
     const int64_t row = cornu_type_count(type);
     type.shape.extent[0] = rows;
@@ -601,7 +590,7 @@ static CornuStatus feed_rows(CornuTensor *input, CornuType type, int64_t first, 
                                  cornu_array_from((void *)(uintptr_t)data, type));
 }
 
-/* Feeds an array of the batch's type, its valid rows dealt over the shards, zeros behind them. */
+/* Feeds an array of the batch's type, its valid rows dealt over the shards. */
 static CornuStatus feed(const CornuStep *step, const CornuDeal *deal, CornuTensor *input,
                         CornuType type, CornuArray array)
 {
@@ -609,13 +598,15 @@ static CornuStatus feed(const CornuStep *step, const CornuDeal *deal, CornuTenso
     if (!cornu_type_equal(array.type, type))
         return cornu__fail(CORNU_ERR_SHAPE, "a batch of %s, expected %s",
                            cornu_type_print(&a, array.type), cornu_type_print(&b, type));
-    if (cornu__dealt_in_place(deal) && step->shards * step->rows == type.shape.extent[0])
+    if (deal->count[step->shards - 1] == step->rows)   /* and so have all before it */
         return cornu_graph_feed(input, parts(step, type, array.data));
     for (int s = 0; s < step->shards; s++) {
-        const int64_t first = s * step->rows, count = deal->count[s];
-        const char   *from = (const char *)array.data + (size_t)deal->first[s] * row_bytes(type);
-        CORNU__TRY(feed_rows(input, type, first, count, from));
-        CORNU__TRY(feed_rows(input, type, first + count, step->rows - count, step->blank));
+        const int64_t once = deal->count[s] > 0 ? deal->count[s] : 1;
+        for (int64_t place = 0; place < step->rows; place += once) {
+            const int64_t rest = step->rows - place, row = cornu__dealt_row(deal, s, place);
+            CORNU__TRY(feed_rows(input, type, s * step->rows + place, once < rest ? once : rest,
+                                 (const char *)array.data + (size_t)row * row_bytes(type)));
+        }
     }
     return CORNU_OK;
 }

@@ -344,6 +344,36 @@ static void rows_that_fill_up_are_harmless(void **state)
     }
 }
 
+/* The mean of a sequence without a step that counts is 0 / 0, as in Keras; only a row of the data
+ * may make one, on one shard and on two. */
+static void no_row_that_fills_up_is_all_masked(void **state)
+{
+    int32_t     x[5][2] = { { 1, 0 }, { 2, 1 }, { 0, 2 }, { 1, 2 }, { 2, 0 } };
+    float       y[5] = { 1, 2, 3, 4, 5 };
+    CornuDevice *two = cornu_device_open("cpu", .shards = 2);
+    assert_non_null(two);
+    for (int i = 0; i < 2; i++) {
+        CornuModel *model = cornu_sequential(.input_shape = { 2 });
+        expect_ok(cornu_model_add(model, cornu_embedding(3, 4, .mask_zero = true)));
+        expect_ok(cornu_model_add(model, cornu_global_average_pooling1d()));
+        expect_ok(cornu_model_add(model, cornu_dense(1)));
+        expect_ok(cornu_compile(model, .optimizer = cornu_sgd(.learning_rate = 0.1),
+                                .loss = CORNU_MEAN_SQUARED_ERROR, .device = i ? two : *state,
+                                .debug_nans = true));
+        CornuHistory *history = cornu_fit(
+            model, .x = cornu_array(x, CORNU_I32, 5, 2), .y = cornu_array(y, CORNU_F32, 5),
+            .batch_size = 4, .no_shuffle = true, .verbose = CORNU_SILENT);
+        if (!history) fail_msg("%s", cornu_error_message());
+        cornu_history_free(history);
+        float table[3][4];
+        expect_ok(cornu_weight_read(cornu_model_weight(model, 0),
+                                    cornu_array(table, CORNU_F32, 3, 4)));
+        for (int k = 0; k < 12; k++) assert_true(isfinite(table[k / 4][k % 4]));
+        cornu_model_free(model);
+    }
+    cornu_device_close(two);
+}
+
 /* The last batch of 2 of 10 rows counts as 2 rows: as if it were a batch of its own. */
 static void partial_batches_are_exact(void **state)
 {
@@ -864,6 +894,7 @@ int main(void)
         cmocka_unit_test(evaluate_and_predict_call_theirs),
         cmocka_unit_test(the_split_rounds_as_keras),
         cmocka_unit_test(rows_that_fill_up_are_harmless),
+        cmocka_unit_test(no_row_that_fills_up_is_all_masked),
         cmocka_unit_test(partial_batches_are_exact),
         cmocka_unit_test(resuming_equals_not_stopping),
         cmocka_unit_test(executions_change_no_number),

@@ -262,6 +262,11 @@ static void rows_are_dealt_evenly(void **state)
                 next += deal.count[s];
                 if (deal.count[s] < least) least = deal.count[s];
                 if (deal.count[s] > most) most = deal.count[s];
+                for (int64_t i = 0; i < deal.rows; i++) {
+                    const int64_t row = cornu__dealt_row(&deal, s, i), of = row - deal.first[s];
+                    if (deal.count[s] == 0) assert_int_equal(row, 0);
+                    else assert_true(i < deal.count[s] ? of == i : of >= 0 && of < deal.count[s]);
+                }
             }
             assert_int_equal(next, valid);
             assert_true(most - least <= 1 && most <= deal.rows);
