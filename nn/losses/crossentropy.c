@@ -16,8 +16,8 @@ static CornuTensor *clipped(CornuTensor *p)
     return cornu_op_clip(p, CORNU__EPSILON, 1.0 - CORNU__EPSILON);
 }
 
-/* What probabilities are divided by: their sum, or 1 where that is 0, as in the rows that fill up a
- * batch. A quotient of zeros would be NaN there, and so would the gradients of all rows be. */
+/* What probabilities are divided by: their sum, or 1 where that is 0. One such row would make NaN of
+ * the gradients of all. */
 static CornuTensor *divisor(CornuTensor *y_pred, bool keep)
 {
     CornuTensor *sum = cornu_op_reduce_sum(y_pred, cornu__last_axis(y_pred), keep);
@@ -136,7 +136,7 @@ static CornuTensor *generalized_call(const CornuLoss *self, CornuTensor *y_true,
     if (!labels) return NULL;
     CornuTensor *p = predictions_of(labels, y_pred);
     if (!p) return NULL;
-    /* p^q is infinitely steep at 0, which rows that fill up a batch have: no gradient from there. */
+    /* p^q is infinitely steep at 0: no gradient from there. */
     CornuTensor *zero = cornu_op_constant_like(p, 0.0);
     p = cornu_op_select(cornu_op_compare(p, CORNU_EQUAL, zero), zero, p);
     p = cornu_op_power(p, cornu_op_constant_like(p, q));
