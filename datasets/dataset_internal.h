@@ -74,7 +74,7 @@ struct CornuStage {
         struct { char *image; } augment; /* as the source has it */
         struct { uint32_t *order; int64_t epoch; } shuffle; /* epoch of order, -1 at first */
         struct { void *memory, *element[CORNU_MAX_COMPONENTS]; } map; /* the source's element */
-        struct { void *state; CornuSample place; bool begun, ended; } generator; /* what comes next */
+        struct { void *state; CornuSample place; bool begun, ended; } generator; /* what is next */
     };
 };
 

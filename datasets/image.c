@@ -94,9 +94,9 @@ static int next_marker(FILE *file, int c)
     return c;
 }
 
-/* How many scans a JPEG has, and whether each of its Huffman tables has at most a code for each byte:
- * the decoder, up to 2.27, writes behind its own. Up to the frame, where the size is, or in the whole
- * file. Source: ITU-T T.81, annex B. */
+/* How many scans a JPEG has, and whether each of its Huffman tables has at most a code for each
+ * byte: the decoder, up to 2.27, writes behind its own. Up to the frame, where the size is, or in
+ * the whole file. Source: ITU-T T.81, annex B. */
 static bool tables_fit(FILE *file, bool whole, int64_t *scans)
 {
     enum { IMAGE = 0xD8, END = 0xD9, TABLES = 0xC4, FRAME = 0xC0, LAST_FRAME = 0xC2, SCAN = 0xDA,
@@ -144,9 +144,9 @@ static CornuStatus check_chunks(FILE *file, const char *path)
     }
     return CORNU_OK;
 }
-/* A progressive JPEG goes over all pixels in each of its scans, of which photographs have ten or so,
- * and a few bytes suffice for one. Decoding takes as much as two bytes for the coefficient of each
- * of three colours, two bytes more for the colours and for what becomes of them. */
+/* A progressive JPEG goes over all pixels in each of its scans, of which photographs have ten or
+ * so, and a few bytes suffice for one. Decoding takes as much as two bytes for the coefficient of
+ * each of three colours, two bytes more for the colours and for what becomes of them. */
 enum { MOST_SCANNED = 16 * CORNU_IMAGE_PIXELS, BYTES_PER_PIXEL = 12 };
 
 /* Opens an image of a size we take, `whole` to be read as such; *file stands at its beginning. */

@@ -9,8 +9,8 @@ extern "C" {
 #endif
 
 /* An image has at most this many pixels, and along an axis. An image file can be far smaller than
- * what it decodes to: no more than 512 MiB are taken for a part of that, nor more than memory.h says.
- * A JPEG of so many pixels has at most 16 scans, a smaller one as many times more. */
+ * what it decodes to: no more than 512 MiB are taken for a part of that, nor more than memory.h
+ * says. A JPEG of so many pixels has at most 16 scans, a smaller one as many times more. */
 enum { CORNU_IMAGE_PIXELS = 1 << 26, CORNU_IMAGE_EXTENT = 16384 };
 
 /*

@@ -18,8 +18,8 @@ static CornuStatus find_dtype(const char *name, CornuDtype *dtype)
             *dtype = dtypes[i].dtype;
             return CORNU_OK;
         }
-    return cornu__fail(CORNU_ERR_DTYPE, "pad_sequences: .dtype is \"%.40s\", expected int32, int64, "
-                       "uint32, uint8, bool, float32 or float64", name);
+    return cornu__fail(CORNU_ERR_DTYPE, "pad_sequences: .dtype is \"%.40s\", expected int32, "
+                       "int64, uint32, uint8, bool, float32 or float64", name);
 }
 
 static CornuStatus check(const CornuPadSequencesConfig *config)
@@ -58,8 +58,8 @@ static CornuStatus find_type(const CornuPadSequencesConfig *config, CornuType *t
         if (shape->extent[0] > longest) longest = shape->extent[0];
         like.extent[0] = step->extent[0];
         if (!cornu_shape_equal(like, *step))
-            return cornu__fail(CORNU_ERR_SHAPE, "pad_sequences: sequence %lld is %s, but others are "
-                               "%s; expected all axes behind the first to be the same",
+            return cornu__fail(CORNU_ERR_SHAPE, "pad_sequences: sequence %lld is %s, but others "
+                               "are %s; expected all axes behind the first to be the same",
                                (long long)i, cornu_shape_print(&a, *shape),
                                cornu_shape_print(&b, *step));
     }

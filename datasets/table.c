@@ -356,7 +356,8 @@ static CornuStatus read_schema_line(Reader *reader, int *columns_space)
     CORNU__TRY(cornu__reserve(&table->column, columns_space, table->columns, 1,
                               sizeof *table->column));
     CORNU__TRY(next_field(reader, &text, &last));
-    if (!*text || cornu__table_column(table, text) >= 0 || table->columns == CORNU_MAX_TABLE_COLUMNS)
+    if (!*text || cornu__table_column(table, text) >= 0 ||
+        table->columns == CORNU_MAX_TABLE_COLUMNS)
         return fail(reader, CORNU_ERR_FORMAT, line, NULL, "column \"%.99s\" is %s", text,
                     !*text ? "without a name" : table->columns == CORNU_MAX_TABLE_COLUMNS
                                                     ? "one too many" : "there twice");

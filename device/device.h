@@ -152,9 +152,10 @@ typedef struct {
 
 /* Compiles, or finds an equal program compiled before (by hash, then by full comparison). The
  * executable belongs to the device; whoever asked for it says when it is no longer used, and it is
- * kept for an equal program until its memory is wanted or eight newer ones are not used either. `program` stays the caller's. Memory for
- * the values in between is taken here, so running allocates nothing; CORNU_ERR_MEMORY as for a
- * buffer. CORNU_DUMP=program,plan in the environment prints what its words name to stderr. */
+ * kept for an equal program until its memory is wanted or eight newer ones are not used either.
+ * `program` stays the caller's. Memory for the values in between is taken here, so running
+ * allocates nothing; CORNU_ERR_MEMORY as for a buffer. CORNU_DUMP=program,plan in the environment
+ * prints what its words name to stderr. */
 CornuExecutable *cornu_device_compile(CornuDevice *device, const CornuProgram *program);
 void             cornu_executable_release(CornuExecutable *executable);
 

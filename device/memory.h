@@ -5,8 +5,8 @@
  * model with RepeatVector(2000000), a table's column of 40,000 categories that become as many
  * columns. Each piece of memory that the library takes is held to a limit: an array of a file, or a
  * file itself; a table as numbers; a weight; the values of a model's step, which share one piece.
- * What would be more fails with CORNU_ERR_MEMORY and a message that says how much was asked for, and
- * that this is the limit.
+ * What would be more fails with CORNU_ERR_MEMORY and a message that says how much was asked for,
+ * and that this is the limit.
  *
  * The limit is what cornu_set_memory_limit says; or else CORNU_MAX_MEMORY of the environment, in
  * bytes, or with K, M, G or T behind it, 2^10, 2^20, 2^30 or 2^40 of them; or else half of the

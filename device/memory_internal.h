@@ -1,5 +1,5 @@
-/* The one door to the allocator: every failure is CORNU_ERR_MEMORY with a message; memory.h says what
- * is too much. */
+/* The one door to the allocator: every failure is CORNU_ERR_MEMORY with a message; memory.h says
+ * what is too much. */
 #ifndef CORNU_DEVICE_MEMORY_INTERNAL_H
 #define CORNU_DEVICE_MEMORY_INTERNAL_H
 
@@ -7,8 +7,8 @@
 
 #include "status_internal.h"
 
-/* CORNU_ERR_MEMORY for more than may be asked for at once: for what is taken by none of the functions
- * below, and before work that would end there. */
+/* CORNU_ERR_MEMORY for more than may be asked for at once: for what is taken by none of the
+ * functions below, and before work that would end there. */
 CornuStatus cornu__check_memory(size_t bytes);
 
 /* Zeroed memory, or NULL and CORNU_ERR_MEMORY (not pending). count * size may overflow: that

@@ -53,7 +53,8 @@ static CornuStatus train(CornuModel *model, CornuGraph *graph, const CornuLoss *
 int main(int argc, char **argv)
 {
     Options       options = { .epochs = 3, .batch_size = 128, .learning_rate = 1e-3 };
-    const Program program = { .name = "custom_loop", .purpose = "Trains the MNIST CNN in a training loop written by hand.",
+    const Program program = { .name = "custom_loop",
+                              .purpose = "Trains the MNIST CNN in a training loop written by hand.",
                               .groups = OPTIONS_MACHINE | OPTIONS_DATA | OPTIONS_TRAINING };
     const int     usage = options_parse(&options, &program, argc, argv);
     if (usage >= 0) return usage;

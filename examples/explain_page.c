@@ -212,8 +212,8 @@ static void advise_host(Adviser *a)
     const double beside = tpu->infeed_s > tpu->device_s ? tpu->infeed_s : tpu->device_s;
     if (tpu->dispatch_s > beside && beside > 0.0) {
         const double loop = pow(10.0, ceil(log10(tpu->dispatch_s / beside)));
-        advise(a, "Dispatch is the bound: iterations_per_loop 1 to %.0f takes the modelled step from %.2f "
-               "to %.2f ms. (Its constant is %s.)", loop, 1e3 * tpu->step_s,
+        advise(a, "Dispatch is the bound: iterations_per_loop 1 to %.0f takes the modelled step "
+               "from %.2f to %.2f ms. (Its constant is %s.)", loop, 1e3 * tpu->step_s,
                1e3 * (beside + tpu->dispatch_s / loop),
                tpu->profile->dispatch_ms.mark == 'F' ? "fitted to one published run"
                                                      : "assumed for this profile");
@@ -285,8 +285,8 @@ static void print_head(const Explanation *e, FILE *to)
             "shard%s, %d thread%s\n", e->model, e->parameters, e->batch,
             e->tpu ? "emulated" : "native", e->policy, e->shards, e->shards == 1 ? "" : "s",
             e->threads, e->threads == 1 ? "" : "s");
-    fprintf(to, "compiled: %" PRId64 " ops to %" PRId64 " steps, %.2f GFLOP, %.1f MB moved, %" PRId64
-            " copies\n", s->ops, s->kernels, 1e-9 * (double)s->flops,
+    fprintf(to, "compiled: %" PRId64 " ops to %" PRId64 " steps, %.2f GFLOP, %.1f MB moved, "
+            "%" PRId64 " copies\n", s->ops, s->kernels, 1e-9 * (double)s->flops,
             1e-6 * (double)s->bytes_moved, s->copies);
     if (s->fallbacks)
         fprintf(to, "%" PRId64 " op%s fell back to the reference kernels\n", s->fallbacks,
@@ -561,9 +561,9 @@ void explain_overview(const Explanation *e, FILE *to)
     const CornuStatistics *s = &e->statistics;
     Advice                 advice[EXPLAIN_ADVICE];
     char                   text[400];
-    snprintf(text, sizeof text, "%s: a training step takes %" PRId64 " samples forward and back and "
-             "updates %" PRId64 " parameters once: %" PRId64 " ops, compiled to %" PRId64 " steps, "
-             "in %s.", e->model, e->batch, e->parameters, s->ops, s->kernels, e->policy);
+    snprintf(text, sizeof text, "%s: a training step takes %" PRId64 " samples forward and back "
+             "and updates %" PRId64 " parameters once: %" PRId64 " ops, compiled to %" PRId64
+             " steps, in %s.", e->model, e->batch, e->parameters, s->ops, s->kernels, e->policy);
     int lines = 1 + wrap("", text, EXPLAIN_WIDTH, to);   /* with the device's */
     snprintf(text, sizeof text, "Measured here: %.1f ms (the median of %d), %.0f samples/s, %.1f "
              "GFLOP/s.", 1e3 * e->wall_s, e->runs, (double)e->batch / e->wall_s,

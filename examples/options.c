@@ -40,17 +40,20 @@ static void fill_table(Table *table, Options *o)
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Option numerics[] = {
-        { "policy", OPTION_CHOICE, &o->policy, "NAME", "precision policy; default the device's", 0, 0, policies },
+        { "policy", OPTION_CHOICE, &o->policy, "NAME",
+          "precision policy; default the device's", 0, 0, policies },
         { "precision", OPTION_CHOICE, &o->precision, "NAME",
           "passes of a float32 product on a tpu, 6, 3 or 1; default highest", 0, 0,
           precisions },
         { "shards", OPTION_WHOLE, &o->shards, "N",
           o->shards ? "TPU replicas that share each batch: 1, 2, 4 or 8"
-                    : "TPU replicas that share each batch: 1, 2, 4 or 8; default the profile's", 1, 8, NULL },
+                    : "TPU replicas that share each batch: 1, 2, 4 or 8; default the profile's",
+          1, 8, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Option threads[] = {
-        { "threads", OPTION_WHOLE, &o->threads, "N", "threads to use; default one per processor", 1, 1024, NULL },
+        { "threads", OPTION_WHOLE, &o->threads, "N",
+          "threads to use; default one per processor", 1, 1024, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Option model[] = {
@@ -65,12 +68,13 @@ static void fill_table(Table *table, Options *o)
           o->batch_size > 0 ? "samples per step" : "samples per step; default the model's", 1, 1e6,
           NULL },
         { "learning-rate", OPTION_NUMBER, &o->learning_rate, "X",
-          o->learning_rate > 0.0 ? "learning rate" : "learning rate; default the model's", 1e-12, 1e38, NULL },
+          o->learning_rate > 0.0 ? "learning rate" : "learning rate; default the model's",
+          1e-12, 1e38, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Option seed[] = {
-        { "seed", OPTION_WHOLE, &o->seed, "N", "seed of initial weights, dropout and shuffling", 0, 0x1p53,
-          NULL },
+        { "seed", OPTION_WHOLE, &o->seed, "N",
+          "seed of initial weights, dropout and shuffling", 0, 0x1p53, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Option data[] = {

@@ -106,7 +106,8 @@ static CornuStatus open_reader(Reader *reader, CornuModel *model, const char *pa
     const int64_t    channels = in.rank == 4 ? in.extent[3] : 1;
     const bool       flat = in.rank == 2 && in.extent[1] == CORNU_DIGIT_SIZE * CORNU_DIGIT_SIZE;
     const bool       image = (in.rank == 3 || in.rank == 4) && (channels == 1 || channels == 3) &&
-                             in.extent[1] <= CORNU_IMAGE_EXTENT && in.extent[2] <= CORNU_IMAGE_EXTENT;
+                             in.extent[1] <= CORNU_IMAGE_EXTENT &&
+                             in.extent[2] <= CORNU_IMAGE_EXTENT;
     if (!(flat || image) || out.rank != 2 || out.extent[1] < 2 ||
         out.extent[1] > CORNU_MAX_FOLDER_CLASSES)
         return cornu_error_set(CORNU_ERR_SHAPE, "%s turns %s into %s, expected images, grey or in "

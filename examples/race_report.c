@@ -91,7 +91,8 @@ static void print_measured(const Race *race, FILE *to)
     fprintf(to, "\nSeconds are those of the training steps of an epoch; the first one compiles and "
             "%s.\n\"limit\" is the part of what this CPU did at most in this run, in the dtype "
             "that is multiplied:\n%.0f GFLOP/s in float32, %.0f in bfloat16.\n",
-            race->done > 1 ? "is not in the median" : "is the only one", 1e-9 * limits->f32_flops, 1e-9 * limits->bf16_flops);
+            race->done > 1 ? "is not in the median" : "is the only one", 1e-9 * limits->f32_flops,
+            1e-9 * limits->bf16_flops);
     const int64_t targets = race_targets(race);
     for (int i = 0; targets > 1 && i < race->count; i++)
         fprintf(to, "%s: %.0f %ss/s, %lld for each sample.\n", race->racers[i].name,
@@ -273,7 +274,8 @@ static void collect_measured(const Race *race, Bars *bars)
         char         label[64], text[32];
         const double median = race_median(race, racer);
         snprintf(label, sizeof label, "%s, %s", racer->name, policy(racer));
-        add_bar(bars, label, median, seconds(text, median), strcmp(race_kind(racer), "emulated") == 0);
+        add_bar(bars, label, median, seconds(text, median),
+                strcmp(race_kind(racer), "emulated") == 0);
     }
 }
 
@@ -325,8 +327,8 @@ static CornuStatus draw(const Race *race, const Bars *measured, const Bars *rest
                     .label_room = LABELS);
     cornu_plot_bars(plot, MARGIN, top + first + BETWEEN, WIDTH - 2 * MARGIN, second,
                     "Modelled, or published by others: steps x batch of an epoch",
-                    "seconds per epoch, on a logarithmic scale", rest->bars, rest->count, others, 2, true,
-                    LABELS);
+                    "seconds per epoch, on a logarithmic scale", rest->bars, rest->count, others,
+                    2, true, LABELS);
     CornuStatus status = cornu_plot_save(plot, path);
     cornu_plot_free(plot);
     return status;

@@ -97,8 +97,8 @@ static CornuStatus report(const CornuTrainTest *data, CornuArray predictions)
                                         (long long)classes);
     const CornuArray confusion = cornu_array(counts, CORNU_I64, classes, classes);
     CornuStatus      status = cornu_confusion(predictions, data->test_y, confusion);
-    if (!status) printf("\nPer-class report on the %stest %s:\n", data->synthetic ? "synthetic " : "",
-                        data->things);
+    if (!status) printf("\nPer-class report on the %stest %s:\n",
+                        data->synthetic ? "synthetic " : "", data->things);
     if (!status) status = cornu_report_print(confusion, data->class_names, 4, stdout);
     if (!status) putchar('\n');
     free(counts);
@@ -222,8 +222,8 @@ void session_fallbacks(const CornuDevice *device, const CornuStatistics *step)
 CornuStatus session_epoch(int64_t epoch, double loss)
 {
     if (!isfinite(loss))
-        return cornu_error_set(CORNU_ERR_VALUE, "the loss at the end of epoch %lld is not finite: a "
-                               "smaller --learning-rate or --batch-size may help",
+        return cornu_error_set(CORNU_ERR_VALUE, "the loss at the end of epoch %lld is not finite: "
+                               "a smaller --learning-rate or --batch-size may help",
                                (long long)epoch + 1);
     printf("Epoch %lld: loss of the last batch %.4f\n", (long long)epoch + 1, loss);
     return CORNU_OK;

@@ -92,8 +92,8 @@ CornuStatus session_finish(const Options *options);
 /* The training data, shuffled anew each epoch, in whole batches that a thread gathers ahead. */
 CornuIterator *session_batches(const Options *options, CornuTrainTest *data);
 
-/* If ops of the step had to be run by their slow reference kernels, says how many and which; nothing
- * on the reference device, which has no others. */
+/* If ops of the step had to be run by their slow reference kernels, says how many and which;
+ * nothing on the reference device, which has no others. */
 void session_fallbacks(const CornuDevice *device, const CornuStatistics *step);
 
 /* Says how an epoch of a loop of one's own ended; CORNU_ERR_VALUE if the loss is no number. */

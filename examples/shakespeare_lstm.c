@@ -332,15 +332,15 @@ int main(int argc, char **argv)
           encodings },
         { "validation", OPTION_NUMBER, &flags.validation, "X",
           "fraction of the text held out, from its end; default the preset's", 0, 0.9, NULL },
-        { "generate", OPTION_WHOLE, &flags.generate, "N", "characters to write after training", 0, 1e9,
-          NULL },
+        { "generate", OPTION_WHOLE, &flags.generate, "N",
+          "characters to write after training", 0, 1e9, NULL },
         { "prime", OPTION_TEXT, &flags.prime, "TEXT", "text to continue; default a new line", 0, 0,
           NULL },
         { "temperature", OPTION_NUMBER, &flags.temperature, "X",
           "of sampling: below 1 more predictable; 0: always the most probable character", 0, 1e6,
           NULL },
-        { "top-k", OPTION_WHOLE, &flags.top_k, "N", "sample from the N most probable characters only", 1,
-          1e6, NULL },
+        { "top-k", OPTION_WHOLE, &flags.top_k, "N",
+          "sample from the N most probable characters only", 1, 1e6, NULL },
         { NULL, 0, NULL, NULL, NULL, 0, 0, NULL },
     };
     const Program program = {
@@ -364,7 +364,8 @@ int main(int argc, char **argv)
     if (flags.validation < 0.0) flags.validation = run.preset->validation;
     const CornuStatus status =
         run.page ? work(&run)
-                 : cornu_error_set(CORNU_ERR_FILE, "standard output cannot be set aside for the text");
+                 : cornu_error_set(CORNU_ERR_FILE,
+                                   "standard output cannot be set aside for the text");
     const bool lost = run.page && fclose(run.page) != 0;
     close_run(&run);
     if (!status && lost)

@@ -93,7 +93,8 @@ static CornuStatus measure(CornuDataset *data, Scales *scales)
     scales->mean = calloc((size_t)columns + 1, sizeof *scales->mean);
     scales->variance = calloc((size_t)columns + 1, sizeof *scales->variance);
     if (!status && (!scales->mean || !scales->variance))
-        status = cornu_error_set(CORNU_ERR_MEMORY, "no memory for %lld columns", (long long)columns);
+        status = cornu_error_set(CORNU_ERR_MEMORY, "no memory for %lld columns",
+                                 (long long)columns);
     for (int pass = 0; pass < 2 && !status; pass++) {
         const CornuBatch *row = NULL;
         status = cornu_iterator_rewind(iterator, 0);
@@ -126,7 +127,8 @@ static CornuStatus set_statistic(CornuModel *model, const char *path, const doub
     return status;
 }
 
-/* What is not to be rounded to bfloat16 says float32: numbers as they are in the file, say years. */
+/* What is not to be rounded to bfloat16 says float32: numbers as they are in the file, say
+ * years. */
 static CornuModel *build(const Scales *scales, int classes)
 {
     const int64_t columns = scales->columns;
@@ -225,7 +227,8 @@ static CornuStatus learn(const Options *options, const Settings *settings, Cornu
     const int64_t tested = (int64_t)(settings->test_split * (double)rows);
     if (!status && (tested < 1 || tested == rows))
         status = cornu_error_set(CORNU_ERR_DATA, "--test-split leaves %lld of %lld rows for "
-                                 "testing, expected some, and some for training", (long long)tested, (long long)rows);
+                                 "testing, expected some, and some for training",
+                                 (long long)tested, (long long)rows);
     if (status) return status;
     printf("%lld rows, %lld of them for testing; %lld skipped for missing values\n",
            (long long)rows, (long long)tested, (long long)cornu_table_dropped(table));
@@ -483,8 +486,8 @@ int main(int argc, char **argv)
           "first line; required for training", 0, 0, NULL },
         { "task", OPTION_CHOICE, &settings.task, "NAME", "auto: regression for numbers, "
           "classification for words", 0, 0, tasks },
-        { "test-split", OPTION_NUMBER, &settings.test_split, "X", "fraction of the rows held out for "
-          "testing", 0.001, 0.9, NULL },
+        { "test-split", OPTION_NUMBER, &settings.test_split, "X", "fraction of the rows held out "
+          "for testing", 0.001, 0.9, NULL },
         { "delimiter", OPTION_TEXT, &settings.delimiter, "C", "field separator", 0, 0,
           NULL },
         { "drop-missing", OPTION_SWITCH, &settings.drop_missing, "", "skip rows with a missing "

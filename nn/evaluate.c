@@ -52,8 +52,8 @@ static CornuStatus prepare_one(Output *output, int i, CornuType type)
 }
 
 /* The rows that are computed for the valid ones of a batch to be predicted: the next power of two,
- * so that few sizes are compiled whatever sizes come, and at least one for each shard. Rows that the
- * model insists on stay. */
+ * so that few sizes are compiled whatever sizes come, and at least one for each shard. Rows that
+ * the model insists on stay. */
 static int64_t rows_to_predict(const CornuModel *model, int64_t valid, int64_t batch)
 {
     const int64_t wanted = cornu_model_batch_size(model);
@@ -182,8 +182,8 @@ static CornuStatus evaluate(const CornuEvaluateConfig *config, CornuCallbacks *c
         .batch_size = config->batch_size, .usual_batch_size = 32, .steps = config->steps,
         .least_rows = cornu__least_rows(model),
         .who = "evaluate", .batch_name = "batch_size", .steps_name = "steps" }));
-    CORNU__TRY(cornu__callbacks_open(callbacks, config->written, config->verbose,
-                                     (CornuParams){ .epochs = 1, .steps = cornu__source_steps(source) }));
+    CORNU__TRY(cornu__callbacks_open(callbacks, config->written, config->verbose, (CornuParams){
+        .epochs = 1, .steps = cornu__source_steps(source) }));
     CORNU__TRY(cornu__logs_open(logs, model, false, true));
     CORNU__TRY(evaluate_source(model, source, callbacks, logs, output));
     if (config->results)
@@ -225,8 +225,8 @@ static CornuStatus predict(const CornuPredictConfig *config, CornuCallbacks *cal
         .batch_size = config->batch_size, .usual_batch_size = 32, .steps = config->steps,
         .least_rows = cornu__least_rows(model), .few_sizes = true,
         .who = "predict", .batch_name = "batch_size", .steps_name = "steps" }));
-    CORNU__TRY(cornu__callbacks_open(callbacks, config->written, config->verbose,
-                                     (CornuParams){ .epochs = 1, .steps = cornu__source_steps(source) }));
+    CORNU__TRY(cornu__callbacks_open(callbacks, config->written, config->verbose, (CornuParams){
+        .epochs = 1, .steps = cornu__source_steps(source) }));
     CORNU__TRY(cornu__hook(callbacks, CORNU__HOOK(predict_begin), NULL));
     CORNU__TRY(run_batches(model, source, CORNU_STEP_PREDICT, callbacks,
                            CORNU__HOOK(predict_batch_begin), CORNU__HOOK(predict_batch_end), NULL,

@@ -20,8 +20,8 @@
  *
  * A .keras file is a zip archive of metadata.json, config.json and model.weights.h5, as Keras 3
  * writes them. Keras ignores `input` and `notes` in its metadata: what whole-number data are
- * multiplied by here, its programs do themselves. A model compiled with something that Keras does not have (an
- * optimizer, loss or metric of one's own) is written as one that is not compiled.
+ * multiplied by here, its programs do themselves. A model compiled with something that Keras does
+ * not have (an optimizer, loss or metric of one's own) is written as one that is not compiled.
  *
  * An .onnx file takes floats, as fit takes them (indices as i32), under the names of its inputs,
  * and gives "NAME_out" for the layer that gives an output, "NAME_out_1" for the next one of the

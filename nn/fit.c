@@ -272,9 +272,9 @@ static CornuStatus run(Fit *fit)
     CornuModel           *model = fit->model;
     CORNU__TRY(check(config));
     CORNU__TRY(open_sources(fit));
-    CORNU__TRY(cornu__callbacks_open(&fit->callbacks, config->written, config->verbose, (CornuParams){
-        .epochs = epochs, .steps = cornu__source_steps(&fit->train),
-        .validates = fit->validation.dataset != NULL }));
+    CORNU__TRY(cornu__callbacks_open(&fit->callbacks, config->written, config->verbose,
+        (CornuParams){ .epochs = epochs, .steps = cornu__source_steps(&fit->train),
+                       .validates = fit->validation.dataset != NULL }));
     CORNU__TRY(cornu__logs_open(&fit->logs, model, true, false));
     CORNU__TRY(cornu__logs_open(&fit->epoch_logs, model, true, true));
     CORNU__TRY(cornu__logs_open(&fit->test_logs, model, false, true));

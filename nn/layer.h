@@ -210,10 +210,10 @@ struct CornuWeight {
 };
 
 /* Makes a class of one's own known to files, and to cornu_model_clone, as "package>Name": what
- * Keras' register_keras_serializable(package) does, default "Custom". Keras reads such a layer where
- * its program has registered a class of the same name. The class is not copied; again is nothing.
- * CORNU_ERR_ARGUMENT for a class without .from, .fields and where its config stands, or a name that
- * another class has. */
+ * Keras' register_keras_serializable(package) does, default "Custom". Keras reads such a layer
+ * where its program has registered a class of the same name. The class is not copied; again is
+ * nothing. CORNU_ERR_ARGUMENT for a class without .from, .fields and where its config stands, or a
+ * name that another class has. */
 CornuStatus cornu_register_layer(const CornuLayerClass *kind, const char *package);
 
 /* For kind->build: declares the next weight, "kernel" of shape `shape`; CORNU_ERR_SHAPE where that

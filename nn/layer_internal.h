@@ -63,8 +63,8 @@ void cornu__layer_claim(CornuLayer *layer, int models);
 CornuLayer *cornu__layer_copy(const CornuLayer *layer, const void *config);
 
 /* Names the layer, and those in it, unless they have names: conv2d, conv2d_1, … counted within the
- * model so that a model's names do not depend on what was made before it: `labels` are the labels of
- * classes, and how many layers there have each. The first function counts one more. */
+ * model so that a model's names do not depend on what was made before it: `labels` are the labels
+ * of classes, and how many layers there have each. The first function counts one more. */
 CornuStatus cornu__layer_count(const CornuLayer *layer, CornuLookup *labels);
 CornuStatus cornu__layer_set_name(CornuLayer *layer, const CornuLookup *labels);
 

@@ -19,9 +19,9 @@ static CornuStatus check(const CornuLayerClass *kind, const char *package)
                            kind ? "'s .class_name" : "");
     if (!kind->from || !kind->fields || kind->config_size == 0 || kind->config_offset == 0 ||
         kind->config_offset + kind->config_size > kind->size)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "register_layer: the class %s lacks what files need: "
-                           "expected .from, .fields, .config_size and .config_offset of a config "
-                           "within its struct", kind->class_name);
+        return cornu__fail(CORNU_ERR_ARGUMENT, "register_layer: the class %s lacks what files "
+                           "need: expected .from, .fields, .config_size and .config_offset of a "
+                           "config within its struct", kind->class_name);
     if (!*package || strchr(package, '>') || strlen(package) >= PACKAGE_SIZE)
         return cornu__fail(CORNU_ERR_ARGUMENT, "register_layer: the package of %s is \"%.80s\", "
                            "expected 1 to %d characters without >", kind->class_name, package,

@@ -187,7 +187,8 @@ static CornuDataset *batched(const CornuSourceConfig *config)
     }
     /* Memory for rows that never come would be for nothing. */
     const int64_t count = cornu_dataset_count(dataset);
-    int64_t       rows = config->few_sizes || count < config->least_rows ? config->least_rows : count;
+    int64_t       rows = config->few_sizes || count < config->least_rows ? config->least_rows
+                                                                         : count;
     while (rows < count && rows < size) rows *= 2;
     if (count > 0 && size > rows) size = rows;
     if (config->shuffle && count >= 0)

@@ -22,7 +22,7 @@ typedef struct {
     CornuProgram       *to;
     CornuValue         *map;    /* value of `from` -> value of `to` */
     int                *uses;   /* of each value of `from`, by its ops */
-    bool                improves;   /* else ops without a gradient are decomposed, and that is all */
+    bool                improves;   /* else ops without a gradient are decomposed, no more */
 } Rewrite;
 
 static const CornuProgramOp *producer(const CornuProgram *program, CornuValue value)
@@ -84,7 +84,8 @@ static Chain find_chain(const Rewrite *r, CornuValue value)
         int bias = bias_operand(r, op);
         if (bias < 0 && !nondecreasing(op)) break;
         const CornuValue before = operand(r, op, bias < 0 ? 0 : 1 - bias);
-        /* The pool's index must not become one for all shards by a bias that each has its own of. */
+        /* The pool's index must not become one for all shards by a bias that each has
+         * its own of. */
         if (r->from->values[before].varies != r->from->values[chain.base].varies) break;
         chain.steps[chain.count++] = op;
         chain.base = before;

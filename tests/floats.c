@@ -1,7 +1,7 @@
 /*
  * cmocka compares floats with `difference > bound`, which is false where one of them is NaN or
- * infinite: assert_float_equal(NAN, 1, 0) passes. All test programs are linked with this function in
- * the place of its own. Floats are equal within the bound or one unit in the last place.
+ * infinite: assert_float_equal(NAN, 1, 0) passes. All test programs are linked with this function
+ * in the place of its own. Floats are equal within the bound or one unit in the last place.
  */
 #include <float.h>
 #include <math.h>

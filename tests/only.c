@@ -1,5 +1,5 @@
-/* CORNU_TEST='*pools*' in the environment of any test program: only the tests whose names fit run, *
- * standing for any characters and ? for one. */
+/* CORNU_TEST='*pools*' in the environment of any test program: only the tests whose names fit run,
+ * * standing for any characters and ? for one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /*
  * What this machine offers: instruction sets, caches, and how many threads to start.
  *
- * Instruction sets are read on x86-64 by CPUID, what the operating system saves of them by XGETBV; on
- * arm64 Linux says. On other processors all kernels are the portable ones.
+ * Instruction sets are read on x86-64 by CPUID, what the operating system saves of them by XGETBV;
+ * on arm64 Linux says. On other processors all kernels are the portable ones.
  */
 #ifndef CORNU_DEVICE_HOST_CPU_H
 #define CORNU_DEVICE_HOST_CPU_H

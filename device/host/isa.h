@@ -37,15 +37,16 @@
 #define CORNU__ISAS(X, type, name)                                                    \
     CORNU__F32_ISAS(X, type, name) CORNU__BF16_ISAS(X, type, name) CORNU__TILE_ISAS(X, type, name)
 
-/* What to do with each: declare its table, or list the table's address or the set's printed name. */
+/* What to do with each: declare its table, or list the table's address or the set's printed
+ * name. */
 #define CORNU__DECLARE(type, name, id, isa)   extern type name##_##isa;
 #define CORNU__ADDRESS(type, name, id, isa)   &name##_##isa,
 #define CORNU__ISA_NAME(type, name, id, isa)  #isa,
 #define CORNU__ISA_ID(type, name, id, isa)    CORNU_ISA_##id,
 #define CORNU__ISA_COUNT(type, name, id, isa) + 1
 
-/* Sets below CORNU_F32_ISA_COUNT multiply bf16 as f32. Those from CORNU_TESTED_ISA_COUNT on have run
- * nowhere yet but in an emulation by tests of our own, and are taken on request alone; neon and
+/* Sets below CORNU_F32_ISA_COUNT multiply bf16 as f32. Those from CORNU_TESTED_ISA_COUNT on have
+ * run nowhere yet but in an emulation by tests of our own, and are taken on request alone; neon and
  * neonbf16 have run under qemu, on no processor. */
 typedef enum {
     CORNU__ISAS(CORNU__ISA_ID, , )

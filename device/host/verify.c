@@ -32,7 +32,7 @@ typedef struct {
     CornuValue  value;
     size_t      first;
     int         of;                 /* the shard whose value it is; 0 of values that all share */
-    int         segment, shard;     /* that wrote or read it; NO_SHARD: before or between segments */
+    int         segment, shard;     /* that wrote or read it; NO_SHARD before or between segments */
 } Stretch;
 
 typedef struct {

@@ -16,8 +16,8 @@ static CornuTensor *clipped(CornuTensor *p)
     return cornu_op_clip(p, CORNU__EPSILON, 1.0 - CORNU__EPSILON);
 }
 
-/* What probabilities are divided by: their sum, or 1 where that is 0. One such row would make NaN of
- * the gradients of all. */
+/* What probabilities are divided by: their sum, or 1 where that is 0. One such row would make NaN
+ * of the gradients of all. */
 static CornuTensor *divisor(CornuTensor *y_pred, bool keep)
 {
     CornuTensor *sum = cornu_op_reduce_sum(y_pred, cornu__last_axis(y_pred), keep);

@@ -49,7 +49,8 @@ const CornuOptimizerClass cornu__adamax_class = {
 CornuOptimizer *cornu_adamax_from(const CornuMomentsConfig *config)
 {
     return cornu__moments_create(&cornu__adamax_class, config->learning_rate != 0.0,
-                                 CORNU__OPTIMIZER_ARGUMENTS(config, 0.001), CORNU__WRITTEN(config, beta_1, 1),
+                                 CORNU__OPTIMIZER_ARGUMENTS(config, 0.001),
+                                 CORNU__WRITTEN(config, beta_1, 1),
                                  CORNU__WRITTEN(config, beta_2, 2),
                                  CORNU__WRITTEN(config, epsilon, 3));
 }

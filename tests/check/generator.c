@@ -299,7 +299,9 @@ static CornuValue of_rank(Generator *g, int rank)
 static CornuValue make_unary(Generator *g, CornuOpId id)
 {
     CornuValue      x = any_float(g);
-    CornuAttributes attributes = { .alpha = { chance(g, 50) ? 1.0 : 0.25 * (double)draw(g, 7) - 0.5 } };
+    CornuAttributes attributes = {
+        .alpha = { chance(g, 50) ? 1.0 : 0.25 * (double)draw(g, 7) - 0.5 },
+    };
     if (x == CORNU_NO_VALUE) return x;
     if ((id == CORNU_OP_LOG || id == CORNU_OP_SQRT || id == CORNU_OP_RSQRT) && chance(g, 70)) {
         x = emit1(g, CORNU_OP_ABSOLUTE, x);

@@ -88,7 +88,8 @@ static void mistakes_are_named(void **state)
                  ".padding is 7");
     expect_error(cornu_pad_sequences(lists + 2, 1, .to = &got), CORNU_ERR_SHAPE,
                  "all sequences are empty");
-    const CornuArray mixed[] = { cornu_array(wide, CORNU_F32, 2), cornu_array(wide, CORNU_F32, 1, 2) };
+    const CornuArray mixed[] = { cornu_array(wide, CORNU_F32, 2),
+                                 cornu_array(wide, CORNU_F32, 1, 2) };
     expect_error(cornu_pad_sequences(mixed, 2, .to = &got), CORNU_ERR_SHAPE,
                  "sequence 1 is (1, 2), but others are (2,)");
     expect_error(cornu_pad_sequences(mixed, 1, .dtype = "uint8", .to = &got), CORNU_ERR_VALUE,

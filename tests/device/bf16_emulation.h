@@ -1,6 +1,6 @@
 /*
- * The tiles of AVX512-BF16 with the instructions emulated, on registers of whatever the compiler was
- * told of, so that a processor without them tests all else: parts of pairs, packing, leftovers.
+ * The tiles of AVX512-BF16 with the instructions emulated, on registers of whatever the compiler
+ * was told of, so that a processor without them tests all else: parts of pairs, packing, leftovers.
  */
 #ifndef CORNU_TESTS_DEVICE_BF16_EMULATION_H
 #define CORNU_TESTS_DEVICE_BF16_EMULATION_H

@@ -18,7 +18,8 @@
 /* Whether this processor has it. */
 bool isa_present(CornuIsa isa);
 
-/* Takes its kernels from now on, those of devices and those that are called here; false without it. */
+/* Takes its kernels from now on, those of devices and those that are called here; false without
+ * it. */
 bool isa_take(CornuIsa isa);
 
 /* The tests under CORNU_ISA, each named "NAME ISA: TEST"; returns how many failed. NAME may be
@@ -26,8 +27,8 @@ bool isa_take(CornuIsa isa);
 int isa_run_group(const char *name, CornuIsa isa, const struct CMUnitTest *tests, size_t count);
 
 /* For tests that compare several sets with one expectation: isa_begin says whether a set is there
- * and counts that it is looked at, isas_run_counted is a test for each set up to `last`, which fails
- * if nothing was looked at under it. */
+ * and counts that it is looked at, isas_run_counted is a test for each set up to `last`, which
+ * fails if nothing was looked at under it. */
 bool isa_begin(CornuIsa isa);
 int  isas_run_counted(CornuIsa last);
 

@@ -217,8 +217,8 @@ static int lack_memory(void)
     return cornu__blis_open(2) != CORNU_OK;
 }
 
-/* BLIS starts once a process: a child shows each beginning, and the kernels of each set. It runs this program again,
- * as a process with threads cannot simply be forked. */
+/* BLIS starts once a process: a child shows each beginning, and the kernels of each set. It runs
+ * this program again, as a process with threads cannot simply be forked. */
 static const struct { const char *name; int (*function)(void); } beginnings[] = {
     { "allocate_nothing", allocate_nothing },
     { "refuse_arch_types", refuse_arch_types },

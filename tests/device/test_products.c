@@ -5,9 +5,9 @@
  *
  * The bound of a sum of n products in f32 is 6 sqrt(n + 2) 2^-24 of the sum of their absolute
  * values (Higham and Mary, "A New Approach to Probabilistic Rounding Error Analysis", SIAM Journal
- * on Scientific Computing 41, 2019, theorem 2.4 with lambda 6; with bfdot, whose n / 2 + 1 additions
- * are off by twice as much each, that is lambda 4.2); a result in bf16 may differ by 2^-8 of itself
- * more.
+ * on Scientific Computing 41, 2019, theorem 2.4 with lambda 6; with bfdot, whose n / 2 + 1
+ * additions are off by twice as much each, that is lambda 4.2); a result in bf16 may differ by 2^-8
+ * of itself more.
  *
  * tests/run: all instruction sets
  */

@@ -200,8 +200,8 @@ static void test_messages_speak_of_flags(void **state)
         { ".data = \"synthetic\" does without (.data or CORNU_DATA)",
           "--data synthetic does without (--data or CORNU_DATA)" },
         { "fit: .batch_size is 0", "fit: --batch-size is 0" },
-        { "dense: .units is 0, in m.safetensors. Or .h5", "dense: .units is 0, in m.safetensors. Or "
-          ".h5" },
+        { "dense: .units is 0, in m.safetensors. Or .h5", "dense: .units is 0, in m.safetensors. "
+          "Or .h5" },
         { "left out with .missing = CORNU_MISSING_DROPPED", "left out with .missing = "
           "CORNU_MISSING_DROPPED" },
         { "lies in x.data and ./data, .dat and .database", "lies in x.data and ./data, .dat and "

@@ -298,7 +298,8 @@ static void test_what_training_found_is_found_again(void **state)
                             "Accuracy:");
 }
 
-/* Without the target, with a word that is new, a missing value, and numbers that follow the rule. */
+/* Without the target, with a word that is new, a missing value, and numbers that follow the
+ * rule. */
 static void test_new_rows_are_predicted(void **state)
 {
     (void)state;
@@ -317,8 +318,8 @@ static void test_new_rows_are_predicted(void **state)
     run_table(0, "new.csv", arguments);
     assert_int_equal(sscanf(output, "line,price\n2,%lf\n4,%lf\n", &price[0], &price[1]), 2);
     assert_float_equal(price[0], 2 * 80 + 30 * 4 + 90 * 2, 25.0);
-    assert_non_null(strstr(output, "column town: 1 of 2 rows have a value not seen in training, such "
-                                   "as \"K\xC3\xB6ln\""));
+    assert_non_null(strstr(output, "column town: 1 of 2 rows have a value not seen in training, "
+                                   "such as \"K\xC3\xB6ln\""));
     assert_non_null(strstr(output, "1 row is skipped for a missing value"));
     assert_null(strstr(output, "RMSE"));
 
@@ -365,8 +366,8 @@ static void test_tables_that_cannot_be_learnt(void **state)
     (void)state;
     write_table(files_path(folder, "missing.csv"), true);
     run_table(1, "missing.csv", "--target price");
-    assert_non_null(strstr(output, "line 602, column rooms: the value is missing; such rows are left "
-                                   "out with --drop-missing\n"));
+    assert_non_null(strstr(output, "line 602, column rooms: the value is missing; such rows are "
+                                   "left out with --drop-missing\n"));
     run_table(0, "missing.csv", "--target price --drop-missing --epochs 1");
     assert_non_null(strstr(output, "600 rows, 120 of them for testing; 1 skipped"));
     run_table(1, "t.csv", "--target prize");

@@ -157,7 +157,8 @@ static void a_ratio_is_more_than_chance(void **state)
     };
     Race race = { .done = 5 };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const Racer a = { .seconds = (double *)cases[i].a }, b = { .seconds = (double *)cases[i].b };
+        const Racer a = { .seconds = (double *)cases[i].a },
+                    b = { .seconds = (double *)cases[i].b };
         race.done = 5;
         assert_float_equal(race_ratio(&race, &b, &a), cases[i].ratio, 1e-12);
         race.done = 2;                    /* one that counts */

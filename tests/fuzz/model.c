@@ -55,8 +55,8 @@ static bool make_rows(const CornuSymbol *symbol, CornuArray *array)
     return array->data;
 }
 
-/* What layers give, the extents of a row multiplied, is little: steps of several inputs or outputs do
- * not say what they cost before they run. */
+/* What layers give, the extents of a row multiplied, is little: steps of several inputs or outputs
+ * do not say what they cost before they run. */
 static bool is_light(const CornuModel *model)
 {
     for (int i = 0; i < cornu_model_layer_count(model); i++) {

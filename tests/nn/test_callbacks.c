@@ -560,7 +560,8 @@ static void a_stopped_training_leaves_the_averages(void **state)
         for (int k = 0; k < 6; k++) start[k] = (float)k / 6.0f;
         expect_ok(cornu_weight_write(kernel, cornu_array_from(start, kernel->type)));
         CornuHistory *history =
-            i < 2 ? fit(model, &data, i ? 3 : 1, cornu_lambda_callback(.epoch_end = i ? stop : NULL),
+            i < 2 ? fit(model, &data, i ? 3 : 1,
+                        cornu_lambda_callback(.epoch_end = i ? stop : NULL),
                         cornu_swap_ema_weights(.swap_on_epoch = true), NULL)
                   : fit(model, &data, 1, NULL, NULL, NULL);
         if (!history) fail_msg("%s", cornu_error_message());

@@ -225,13 +225,13 @@ static void circles_are_refused(void **state)
 {
     static const char *const text =
         "{\"class_name\":\"Functional\",\"config\":{\"name\":\"circle\",\"input_layers\":"
-        "[\"a\",0,0],\"output_layers\":[\"b\",0,0],\"layers\":[{\"class_name\":\"InputLayer\",\"config\":{"
-        "\"name\":\"a\",\"batch_shape\":[null,2]},\"inbound_nodes\":[]},{\"class_name\":"
-        "\"Activation\",\"config\":{\"name\":\"b\",\"activation\":\"relu\"},\"inbound_nodes\":[{"
-        "\"args\":[{\"class_name\":\"__keras_tensor__\",\"config\":{\"keras_history\":"
-        "[\"c\",0,0]}}]}]},{\"class_name\":\"Activation\",\"config\":{\"name\":\"c\",\"activation\":\"relu\"},"
+        "[\"a\",0,0],\"output_layers\":[\"b\",0,0],\"layers\":[{\"class_name\":\"InputLayer\","
+        "\"config\":{\"name\":\"a\",\"batch_shape\":[null,2]},\"inbound_nodes\":[]},{"
+        "\"class_name\":\"Activation\",\"config\":{\"name\":\"b\",\"activation\":\"relu\"},"
         "\"inbound_nodes\":[{\"args\":[{\"class_name\":\"__keras_tensor__\",\"config\":{"
-        "\"keras_history\":[\"b\",0,0]}}]}]}]}}";
+        "\"keras_history\":[\"c\",0,0]}}]}]},{\"class_name\":\"Activation\",\"config\":{"
+        "\"name\":\"c\",\"activation\":\"relu\"},\"inbound_nodes\":[{\"args\":[{\"class_name\":"
+        "\"__keras_tensor__\",\"config\":{\"keras_history\":[\"b\",0,0]}}]}]}]}}";
     const CornuMetadata metadata = { "architecture", text };
     const char *path = files_path(folder, "circle.safetensors");
     (void)state;

@@ -668,8 +668,8 @@ static void mistakes_are_named(void **state)
                      ".validation_split is given, but the data set is batched already");
     expect_fit_error(cornu_fit(model), CORNU_ERR_ARGUMENT, "neither a data set nor arrays");
     for (int i = -1; i < 2; i += 2)
-        expect_fit_error(cornu_fit(model, .x = x, .y = y, .validation_split = i), CORNU_ERR_ARGUMENT,
-                         "expected more than 0 and less than 1");
+        expect_fit_error(cornu_fit(model, .x = x, .y = y, .validation_split = i),
+                         CORNU_ERR_ARGUMENT, "expected more than 0 and less than 1");
     expect_fit_error(cornu_fit(model, .xs = { x, x }, .y = y), CORNU_ERR_ARGUMENT,
                      "fit: 2 arrays are given for x, the model takes 1");
     expect_fit_error(cornu_fit(model, .x = x), CORNU_ERR_ARGUMENT, "x is given without y");
@@ -760,7 +760,8 @@ static void wrong_labels_are_found_in_the_data(void **state)
                 cornu_dataset_repeat(cornu_dataset_from_arrays((CornuArray[]){ in, labels }, 2), 2),
                 30);
             expect_error(cornu_evaluate(model, part, .batch_size = 8, .verbose = CORNU_SILENT),
-                         CORNU_ERR_VALUE, "; it is in element 23 of the data set, row 1 of batch 4");
+                         CORNU_ERR_VALUE,
+                         "; it is in element 23 of the data set, row 1 of batch 4");
             cornu_dataset_free(part);
             cornu_model_free(model);
             cornu_device_close(device);

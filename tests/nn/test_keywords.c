@@ -109,8 +109,8 @@ static void a_rate_of_0_is_told(void **state)
     assert_string_equal(told, "");
     cornu_optimizer_free(cornu_adam(.learning_rate = 0.0));
     cornu_set_log(CORNU_LOG_WARNING, NULL, NULL);
-    assert_string_equal(told, "adam: .learning_rate is 0, with which no weight changes; left out it "
-                        "has its default");
+    assert_string_equal(told, "adam: .learning_rate is 0, with which no weight changes; left out "
+                        "it has its default");
 }
 
 /* Adam without a first moment's memory is RMSprop with a corrected one: not Adam's default. */

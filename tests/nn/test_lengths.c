@@ -227,7 +227,8 @@ static void weights_need_known_extents(void **state)
     (void)state;
     expect_refusal(cornu_flatten(), cornu_dense(3),
                    "dense: kernel would be (None, 3), which depends on an extent");
-    expect_refusal(cornu_permute({ 2, 1 }), cornu_lstm(3), "lstm: lstm_cell/kernel would be (None, 12)");
+    expect_refusal(cornu_permute({ 2, 1 }), cornu_lstm(3),
+                   "lstm: lstm_cell/kernel would be (None, 12)");
     expect_refusal(cornu_prelu(), NULL, "p_re_lu: alpha would be (None, 4)");
     expect_refusal(cornu_permute({ 2, 1 }), cornu_batch_normalization(), "batch_normalization: ");
     expect_refusal(cornu_reshape({ 4 }), NULL, "reshape");

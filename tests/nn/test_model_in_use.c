@@ -159,7 +159,8 @@ static void a_second_thread_is_refused(void **state)
 {
     CornuModel *model = make_model(*state), *alone = make_model(*state);
     Intruder    intruder = { .model = model };
-    Visit       visit = { .base.train_batch_end = let_in, .intruder = &intruder, .within = CORNU_ERR_VALUE };
+    Visit       visit = { .base.train_batch_end = let_in, .intruder = &intruder,
+                          .within = CORNU_ERR_VALUE };
     expect_ok(cornu_model_save(model, path));
     CornuHistory *seen = cornu_fit(model, .x = x_of(ROWS), .y = y_of(ROWS), .epochs = 2,
                                    .batch_size = 4, .verbose = CORNU_SILENT,
@@ -168,8 +169,8 @@ static void a_second_thread_is_refused(void **state)
     expect_ok(visit.within);
     for (int i = 0; i < USES; i++) {
         char wanted[200];
-        snprintf(wanted, sizeof wanted, "shared: %s is called while another thread is in cornu_fit;",
-                 uses[i].name);
+        snprintf(wanted, sizeof wanted, "shared: %s is called while another thread is in "
+                 "cornu_fit;", uses[i].name);
         if (intruder.status[i] != CORNU_ERR_BUSY || !strstr(intruder.message[i], wanted))
             fail_msg("%s: %s: %s", uses[i].name, cornu_status_name(intruder.status[i]),
                      intruder.message[i]);

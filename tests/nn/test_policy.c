@@ -460,8 +460,8 @@ static void losses_of_layers_are_f32(void **state)
         const CornuStatus status = cornu_train_on_batch(model, cornu_array(x, CORNU_F32, 4, 3),
                                                         cornu_array(y, CORNU_F32, 4, 2));
         if (narrow)
-            expect_error(status, CORNU_ERR_DTYPE, "mean: the loss that it adds is bf16 (), expected "
-                         "a scalar f32 under any policy");
+            expect_error(status, CORNU_ERR_DTYPE, "mean: the loss that it adds is bf16 (), "
+                         "expected a scalar f32 under any policy");
         else
             expect_ok(status);
         cornu_model_free(model);

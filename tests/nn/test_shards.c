@@ -191,7 +191,8 @@ static void synchronized_statistics_are_the_batch(void **state)
     }
 }
 
-/* A batch without rows, which a layer may be called with, has no statistics: those that were stay. */
+/* A batch without rows, which a layer may be called with, has no statistics: those that were
+ * stay. */
 static void no_rows_move_no_statistics(void **state)
 {
     (void)state;

@@ -482,9 +482,9 @@ static void what_may_not_move_stays(void **state)
     cornu_graph_free(graph);
 }
 
-/* What a pool drops of a convolution with strides, dilation or padding, before biases that vary along
- * rows, columns or channels. A map that others read cannot be rewritten: the
- * gradients of both are the same. */
+/* What a pool drops of a convolution with strides, dilation or padding, before biases that vary
+ * along rows, columns or channels. A map that others read cannot be rewritten: the gradients of
+ * both are the same. */
 static void rewritten_pools_are_the_same(void **state)
 {
     static const CornuConvolution convolutions[] = {

@@ -19,8 +19,8 @@
 #include "per_isa.h"
 
 /* LANES floats fill a register. A tile of TILE_ROWS by TILE_VECTORS registers of sums, one row
- * of operands and one broadcast value are what the register file holds (32 with AVX-512 and NEON, else
- * 16); so is one of WINDOWS of two by two rows. */
+ * of operands and one broadcast value are what the register file holds (32 with AVX-512 and NEON,
+ * else 16); so is one of WINDOWS of two by two rows. */
 #if defined(__AVX512F__) || defined(CORNU_NEON)
 #define CORNU__TALL_TILES 1
 #else
