@@ -297,9 +297,8 @@ static CornuStatus take_room(Verifier *v, const Stretch *s)
     return CORNU_OK;
 }
 
-static CornuStatus write_value(Verifier *v, CornuValue value, int shard)
+static CornuStatus write_stretch(Verifier *v, CornuValue value, Stretch s)
 {
-    const Stretch s = stretch_of(v, value, shard);
     if (s.region == CORNU_NOWHERE) return complain(v, value, "is written and has no memory");
     if (s.end > region_bytes(v->plan, &s))
         return complain(v, value, "is written beyond the end of its memory");
@@ -311,6 +310,38 @@ static CornuStatus write_value(Verifier *v, CornuValue value, int shard)
             return complain(v, value, "is written where another shard may be writing");
     CORNU__TRY(take_room(v, &s));
     return append(&v->held, s);
+}
+
+/* The end of what is held from byte `at` of s on and is what s says; else `at`, and *next is where
+ * such begins, at most the end of s. */
+static size_t end_of_held(const Verifier *v, const Stretch *s, size_t at, size_t *next)
+{
+    *next = s->end;
+    for (int i = 0; i < v->held.count; i++) {
+        const Stretch *held = &v->held.items[i];
+        if (!meet(held, s) || held->end <= at || held->value != s->value || held->of != s->of ||
+            held->first + s->begin != s->first + held->begin)
+            continue;
+        if (held->begin <= at) return held->end < s->end ? held->end : s->end;
+        if (held->begin < *next) *next = held->begin;
+    }
+    return at;
+}
+
+/* What puts operands together writes just those that are not there yet, and what is between. */
+static CornuStatus write_rest(Verifier *v, CornuValue value, int shard)
+{
+    const Stretch s = stretch_of(v, value, shard);
+    for (size_t at = s.begin, next; at < s.end;) {
+        const size_t end = end_of_held(v, &s, at, &next);
+        Stretch      gap = s;
+        gap.begin = at;
+        gap.end = next;
+        gap.first += at - s.begin;
+        if (end == at) CORNU__TRY(write_stretch(v, value, gap));
+        at = end == at ? next : end;
+    }
+    return CORNU_OK;
 }
 
 /* ---- Steps ---- */
@@ -354,6 +385,13 @@ static CornuStatus check_overlaps(Verifier *v, const CornuStep *step, int shard)
     return CORNU_OK;
 }
 
+static bool puts_together(const CornuPlan *plan, const CornuStep *step)
+{
+    CornuPart part;
+    return step->kind == CORNU_STEP_KERNEL && step->in_count > 0 &&
+           cornu__is_joined(plan->program, &plan->program->ops[step->op], 0, &part);
+}
+
 /* A step on the shard in hand, or one that runs once. */
 static CornuStatus walk_step(Verifier *v, const CornuStep *step)
 {
@@ -374,8 +412,12 @@ static CornuStatus walk_step(Verifier *v, const CornuStep *step)
         for (int s = 0; s < shards; s++) CORNU__TRY(read_value(v, value, s));
     }
     CORNU__TRY(check_overlaps(v, step, shard));
-    for (int k = 0; k < step->out_count; k++)
-        CORNU__TRY(write_value(v, plan->operands[step->out_first + k], shard));
+    for (int k = 0; k < step->out_count; k++) {
+        const CornuValue value = plan->operands[step->out_first + k];
+        CORNU__TRY(puts_together(plan, step)
+                       ? write_rest(v, value, shard)
+                       : write_stretch(v, value, stretch_of(v, value, shard)));
+    }
     return CORNU_OK;
 }
 

@@ -182,6 +182,34 @@ static void test_shards_that_share_memory(void **state)
     expect_objection(made, "another shard may be");
 }
 
+/* A value that shards read of each other, and a sum takes from where it is packed, is written once:
+ * the step that packs finds it in its place. */
+static void test_what_is_packed_in_place_stays(void **state)
+{
+    (void)state;
+    enum { SHARDS = 8 };
+    const CornuAttributes pairs = { .shards = { .size = 2, .groups = 11223344 } };
+    const CornuAttributes all = { .shards = { .size = SHARDS } };
+    CornuProgram         *p = cornu_program_create();
+    CornuValue            x, scale = input(p, cornu_scalar(CORNU_F32));
+    assert_int_equal(cornu_program_shard_input(p, cornu_scalar(CORNU_F32), &x), CORNU_OK);
+    x = op2(p, CORNU_OP_MULTIPLY, x, scale);
+    CornuValue       seen = reshape(p, x, cornu_shape(1));
+    CornuValue       both = op(p, CORNU_OP_ALL_GATHER, &pairs, &seen, 1);
+    const CornuValue of_both = reduce(p, CORNU_OP_REDUCE_SUM, both, 1);
+    const CornuValue sum = op(p, CORNU_OP_ALL_REDUCE, &all, &of_both, 1);
+    output(p, op2(p, CORNU_OP_ADD, sum, op(p, CORNU_OP_ALL_REDUCE, &all, &x, 1)), -1);
+    for (int threads = 1; threads <= 3; threads++) {
+        CornuHost machine = host(SHARDS, threads);
+        CornuPlan plan = { .host = NULL };
+        assert_int_equal(cornu__plan_build(&plan, &machine, p), CORNU_OK);
+        if (cornu__plan_verify(&plan)) fail_msg("%s", cornu_error_message());
+        cornu__plan_free(&plan);
+        cornu__threads_free(machine.threads);
+    }
+    cornu_program_free(p);
+}
+
 /* ---- Passes left out ---- */
 
 static void test_results_without_a_pass(void **state)
@@ -247,6 +275,7 @@ int main(void)
         cmocka_unit_test(test_beyond_the_end),
         cmocka_unit_test(test_a_wait_that_is_missing),
         cmocka_unit_test(test_shards_that_share_memory),
+        cmocka_unit_test(test_what_is_packed_in_place_stays),
         cmocka_unit_test(test_results_without_a_pass),
         cmocka_unit_test(test_a_pass_that_is_left_out_shows),
         cmocka_unit_test(test_a_pass_that_is_none),
