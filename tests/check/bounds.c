@@ -568,7 +568,8 @@ static CornuStatus bound_step(Step *s)
         s->terms = s->pending;
         const double from = unit_roundoff(s->call.in[0].dtype);
         const double to = unit_roundoff(s->out_type[0].dtype);
-        CORNU__TRY(bound_corners(s, from == 0.0 || to > from ? 1.0 : 0.0));
+        const bool narrows = smallest(s->out_type[0].dtype) > smallest(s->call.in[0].dtype);
+        CORNU__TRY(bound_corners(s, from == 0.0 || to > from || narrows ? 1.0 : 0.0));
         for (int64_t i = 0; i < out && s->out_type[0].dtype == CORNU_BOOL; i++)
             if (s->in_bound[0][i] > 0.0 && fabs(s->in[0][i]) <= s->in_bound[0][i])
                 s->bound[0][i] = 1.0;   /* it may be zero, which is between the corners */
