@@ -601,10 +601,11 @@ bool stack_generate(uint64_t seed, Stack *stack)
     stack->shards = shards[pick(&state, 5)];
     const StackLayer *last = &stack->layers[stack->count > 0 ? stack->count - 1 : 0];
     const bool        softmax = last->kind == KIND_dense && last->act == CORNU_SOFTMAX;
-    /* Each shard normalizes its own rows, and clips its own gradients. A power of what is below 0 is
-     * NaN, and may be in a row that fills up a shard alone, which has noise of its own. */
+    /* Each shard normalizes its own rows, and clips its own gradients. A power of what is below 0
+     * is NaN, and may be in a row that fills up a shard alone, which has noise of its own. */
     if (stack->shards > stack->batch ||
-        (!strcmp(stack->loss, "categorical_generalized_cross_entropy") && !softmax) || has_kind(stack, KIND_batch_normalization) ||
+        (!strcmp(stack->loss, "categorical_generalized_cross_entropy") && !softmax) ||
+        has_kind(stack, KIND_batch_normalization) ||
         strstr(stack_optimizer(stack), "clip"))
         stack->shards = 1;
     return stack->count > 0;
