@@ -41,7 +41,8 @@ run() {
 total() { [ "$(tail -n 1 out)" = "$1 passed, $2 failed, $3 skipped" ]; }
 says() { grep -qE -- "$1" out; }
 alive() { [ -e "/proc/$1/stat" ] && ! grep -q ') Z ' "/proc/$1/stat"; }
-ran() { [ "$(tr '\n' ' ' <ran)" = "$* " ]; }
+# ran NAME...: just those, in any order, for two run at a time.
+ran() { [ "$(sort ran)" = "$(printf '%s\n' "$@" | sort)" ]; }
 
 script good
 script three 'result="2 passed, 0 failed, 1 skipped"'
@@ -154,7 +155,7 @@ chmod +x build/devices
 JOBS=1 run fine CORNU_ISA=portable fine CORNU_ISA=avx9 fine skipping CORNU_ISA= failing
 total 5 1 2 && says '^this processor lacks avx9: 2 programs skipped'
 report $? "what the processor lacks is skipped by name"
-ran fine fine portable failing
+ran fine "fine portable" failing
 report $? "each program has its CORNU_ISA"
 printf '/*\n * tests/run: all instruction sets\n */\n' >tests/test_fine.c
 run CORNU_ISA=portable fine CORNU_ISA= fine failing ; total 3 1 0
