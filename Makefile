@@ -71,9 +71,9 @@ blis_dropped_x86_64 := knl sandybridge penryn zen3 zen2 zen excavator steamrolle
 # CORNU_ISA_NAME naming it, and nothing else sees those flags; NAME_bf16.c for those alone that
 # multiply bf16, NAME_amx.c for AMX.
 folders   := device tensor nn datasets models
-sources   := $(sort $(wildcard $(foreach d,$(folders),$(d)/*.c $(d)/*/*.c)))
+sources   := $(sort $(shell find $(folders) -name '*.c'))
 isas      := portable $(isas_$(processor))
-isa_files := $(sort $(wildcard $(foreach d,$(folders),$(d)/isa/*.c $(d)/*/isa/*.c)))
+isa_files := $(foreach f,$(sources),$(if $(findstring /isa/,$(f)),$(f)))
 sources   := $(filter-out $(isa_files),$(sources))
 bf16_isas := $(bf16_isas_$(processor))
 amx_isas  := $(amx_isas_$(processor))
@@ -346,7 +346,7 @@ version = $(shell sed -n 's/^#define CORNU_VERSION "\(.*\)"/\1/p' nn/cornu.h)
 
 # What the folders show of themselves; a header that names a cornu__function is for us alone.
 headers = $(sort $(wildcard device/*.def device/tpu/*.def) $(shell grep -L cornu__ \
-              $(filter-out %_internal.h,$(wildcard $(folders:%=%/*.h) device/tpu/*.h))))
+              $$(find $(folders) -path device/host -prune -o -name '*.h' ! -name '*_internal.h' -print)))
 
 # Programs that know --help, whose text becomes the manual page; the demo tells of the source tree.
 with_help = $(filter-out demo,$(patsubst examples/%.c,%,$(filter $(examples),\

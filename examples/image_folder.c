@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include <cornu/cornu.h>
-#include <cornu/datasets/image_folder.h>
+#include <cornu/datasets/images/image_folder.h>
 #include <cornu/device/print.h>
 
 #include "session.h"

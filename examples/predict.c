@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include <cornu/cornu.h>
-#include <cornu/datasets/digit.h>
-#include <cornu/datasets/image.h>
-#include <cornu/datasets/image_folder.h>
+#include <cornu/datasets/mnist/digit.h>
+#include <cornu/datasets/images/image.h>
+#include <cornu/datasets/images/image_folder.h>
 #include <cornu/device/print.h>
 
 #include "session.h"

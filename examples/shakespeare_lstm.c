@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include <cornu/cornu.h>
-#include <cornu/datasets/text.h>
+#include <cornu/datasets/text/text.h>
 #include <cornu/models/models.h>
 
 #include "pictures.h"

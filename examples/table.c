@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include <cornu/cornu.h>
-#include <cornu/datasets/table.h>
+#include <cornu/datasets/tables/table.h>
 
 #include "session.h"
 

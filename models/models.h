@@ -12,8 +12,8 @@
 #ifndef CORNU_MODELS_MODELS_H
 #define CORNU_MODELS_MODELS_H
 
-#include "../datasets/mnist.h"
-#include "../datasets/shakespeare.h"
+#include "../datasets/mnist/mnist.h"
+#include "../datasets/text/shakespeare.h"
 #include "../nn/activations.h"
 #include "../nn/model.h"
 

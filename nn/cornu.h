@@ -5,10 +5,10 @@
 /* Major, minor, patch. */
 #define CORNU_VERSION "0.1.0"
 
-#include "../datasets/augment.h"
-#include "../datasets/dataset.h"
-#include "../datasets/iterator.h"
-#include "../datasets/sequences.h"
+#include "../datasets/images/augment.h"
+#include "../datasets/pipeline/dataset.h"
+#include "../datasets/pipeline/iterator.h"
+#include "../datasets/text/sequences.h"
 #include "../device/device.h"
 #include "../device/log.h"
 #include "../device/memory.h"

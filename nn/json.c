@@ -1,6 +1,6 @@
 #include "json_internal.h"
 
-#include "../datasets/text_internal.h"
+#include "../datasets/text/text_internal.h"
 #include "../device/memory_internal.h"
 
 #include <limits.h>

@@ -9,7 +9,7 @@
 #ifndef CORNU_NN_LAYERS_NORM_H
 #define CORNU_NN_LAYERS_NORM_H
 
-#include "../datasets/dataset.h"
+#include "../datasets/pipeline/dataset.h"
 #include "layer.h"
 
 #ifdef __cplusplus

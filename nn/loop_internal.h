@@ -2,8 +2,8 @@
 #ifndef CORNU_NN_LOOP_INTERNAL_H
 #define CORNU_NN_LOOP_INTERNAL_H
 
-#include "../datasets/dataset_internal.h"
-#include "../datasets/iterator.h"
+#include "../datasets/pipeline/dataset_internal.h"
+#include "../datasets/pipeline/iterator.h"
 #include "../device/clock_internal.h"
 #include "history.h"
 #include "model_internal.h"

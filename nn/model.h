@@ -21,7 +21,7 @@
 #ifndef CORNU_NN_MODEL_H
 #define CORNU_NN_MODEL_H
 
-#include "../datasets/dataset.h"
+#include "../datasets/pipeline/dataset.h"
 #include "callback.h"
 #include "history.h"
 #include "layer.h"

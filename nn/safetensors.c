@@ -1,6 +1,6 @@
 #include "safetensors.h"
 
-#include "../datasets/sha256_internal.h"
+#include "../datasets/fetching/sha256_internal.h"
 #include "../device/memory_internal.h"
 #include "file_internal.h"
 #include "files_internal.h"

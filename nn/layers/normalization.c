@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "../../datasets/iterator.h"
+#include "../../datasets/pipeline/iterator.h"
 
 typedef struct {
     CornuLayer               base;

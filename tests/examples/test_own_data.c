@@ -15,10 +15,10 @@
 
 #include <cmocka.h>
 
-#include "../../datasets/image_folder.h"
-#include "../../datasets/iterator.h"
-#include "../../datasets/synthetic.h"
-#include "../../datasets/table.h"
+#include "../../datasets/images/image_folder.h"
+#include "../../datasets/pipeline/iterator.h"
+#include "../../datasets/synthetic/synthetic.h"
+#include "../../datasets/tables/table.h"
 #include "../datasets/files.h"
 
 enum { SIZE = 28, PIXELS = SIZE * SIZE, OUTPUT = 1 << 16, ARGUMENTS = 4 * FILES_PATH };

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "../../datasets/image.h"
+#include "../../datasets/images/image.h"
 #include "../datasets/files.h"
 
 enum { MOST = 100, SCALE = 3 };

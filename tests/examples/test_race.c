@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "../../datasets/image.h"
+#include "../../datasets/images/image.h"
 
 enum { LIMIT = 256, BATCH = 64 };
 

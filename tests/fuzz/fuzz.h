@@ -7,7 +7,7 @@
 #ifndef CORNU_TESTS_FUZZ_H
 #define CORNU_TESTS_FUZZ_H
 
-#include "../../datasets/sha256_internal.h"
+#include "../../datasets/fetching/sha256_internal.h"
 #include "../../nn/cornu.h"
 
 #include <fcntl.h>

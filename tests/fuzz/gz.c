@@ -3,7 +3,7 @@
  * negative. */
 #include "fuzz.h"
 
-#include "../../datasets/idx.h"
+#include "../../datasets/mnist/idx.h"
 
 #include <zlib.h>
 

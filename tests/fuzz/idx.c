@@ -1,7 +1,7 @@
 /* idx files, plain and as they come compressed. */
 #include "fuzz.h"
 
-#include "../../datasets/idx.h"
+#include "../../datasets/mnist/idx.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -2,7 +2,7 @@
  * along an axis is left: it takes time, and says no more. */
 #include "fuzz.h"
 
-#include "../../datasets/image.h"
+#include "../../datasets/images/image.h"
 
 #include <zlib.h>
 

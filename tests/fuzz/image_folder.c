@@ -3,7 +3,7 @@
 #define _XOPEN_SOURCE 700    /* nftw */
 #include "fuzz.h"
 
-#include "../../datasets/image_folder.h"
+#include "../../datasets/images/image_folder.h"
 
 #include <ftw.h>
 

@@ -1,7 +1,7 @@
 /* Tables in CSV: byte 0 says how they are read; then they are read again by their own schema. */
 #include "fuzz.h"
 
-#include "../../datasets/table.h"
+#include "../../datasets/tables/table.h"
 
 enum { DROP = 1, SEMICOLON = 2, BLANK = 4, CATEGORY = 8, FROM_FILE = 16, ONE_HOT = 32 };
 

@@ -1,7 +1,7 @@
 /* Texts in each encoding, from memory and from a file; their alphabets; sequences of them. */
 #include "fuzz.h"
 
-#include "../../datasets/text.h"
+#include "../../datasets/text/text.h"
 
 static void check_tokens(const CornuTextData *text, const uint8_t *data, size_t size)
 {

@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "../../datasets/idx.h"
-#include "../../datasets/image.h"
-#include "../../datasets/table.h"
+#include "../../datasets/mnist/idx.h"
+#include "../../datasets/images/image.h"
+#include "../../datasets/tables/table.h"
 #include "../../nn/cornu.h"
 #include "../datasets/files.h"
 

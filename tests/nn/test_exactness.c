@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "../../datasets/synthetic.h"
+#include "../../datasets/synthetic/synthetic.h"
 #include "../../models/models.h"
 #include "../../nn/model_internal.h"
 #include "golden.h"

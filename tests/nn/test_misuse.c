@@ -16,12 +16,12 @@
 
 #include <cmocka.h>
 
-#include "../../datasets/iterator.h"
-#include "../../datasets/idx.h"
-#include "../../datasets/image.h"
-#include "../../datasets/image_folder.h"
-#include "../../datasets/table.h"
-#include "../../datasets/text.h"
+#include "../../datasets/pipeline/iterator.h"
+#include "../../datasets/mnist/idx.h"
+#include "../../datasets/images/image.h"
+#include "../../datasets/images/image_folder.h"
+#include "../../datasets/tables/table.h"
+#include "../../datasets/text/text.h"
 #include "../../nn/cornu.h"
 #include "../datasets/files.h"
 

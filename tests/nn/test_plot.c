@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "../../datasets/image.h"
+#include "../../datasets/images/image.h"
 #include "../../nn/axis_internal.h"
 
 enum { WHITE = 0xffffff, RED = 0xcc0000, BLUE = 0x0000cc, GREEN = 0x008800 };

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "../../datasets/text.h"
+#include "../../datasets/text/text.h"
 #include "../../nn/files_internal.h"
 #include "../allocations.h"
 #include "../datasets/files.h"

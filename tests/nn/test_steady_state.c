@@ -19,8 +19,8 @@
 
 #include <cmocka.h>
 
-#include "../../datasets/mnist.h"
-#include "../../datasets/synthetic.h"
+#include "../../datasets/mnist/mnist.h"
+#include "../../datasets/synthetic/synthetic.h"
 #include "../../models/models.h"
 #include "../allocations.h"
 #include "golden.h"

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "../../datasets/image.h"
+#include "../../datasets/images/image.h"
 #include "../../nn/events_internal.h"
 #include "golden.h"
 

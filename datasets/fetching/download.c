@@ -1,0 +1,243 @@
+#define _DEFAULT_SOURCE    /* flock */
+
+#include "download_internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../../device/log_internal.h"
+#include "../../device/open.h"
+#include "sha256_internal.h"
+
+extern char **environ;
+
+enum { ARGUMENT_SIZE = 64, COMPLAINT_SIZE = 256 };
+
+/* Starts program with its complaints going to a pipe: *complaints is the end to read. Returns
+ * 0, or an error number. */
+static int start(const char *const *arguments, pid_t *child, int *complaints)
+{
+    int ends[2];
+    if (pipe(ends) != 0) return errno;
+    for (int i = 0; i < 2; i++) {
+        ends[i] = cornu__above_standard(ends[i]);
+        if (ends[i] >= 0) fcntl(ends[i], F_SETFD, FD_CLOEXEC);
+    }
+    if (ends[0] < 0 || ends[1] < 0) {
+        close(ends[ends[0] < 0]);
+        return EMFILE;
+    }
+    posix_spawn_file_actions_t actions;
+    int error = posix_spawn_file_actions_init(&actions);
+    if (!error) {
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+        posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+        posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
+        /* The strings are not changed: POSIX keeps the type for history's sake. */
+        error = posix_spawnp(child, arguments[0], &actions, NULL, (char *const *)arguments,
+                             environ);
+        posix_spawn_file_actions_destroy(&actions);
+    }
+    close(ends[1]);
+    if (error)
+        close(ends[0]);
+    else
+        *complaints = ends[0];
+    return error;
+}
+
+/* Starts curl, or wget where there is no curl. */
+static CornuStatus start_download(const char *url, const char *path,
+                                  CornuDownloadPatience patience, pid_t *child, int *complaints)
+{
+    char seconds[ARGUMENT_SIZE], to_connect[ARGUMENT_SIZE], to_resolve[ARGUMENT_SIZE];
+    snprintf(seconds, sizeof seconds, "%d", patience.connect);
+    snprintf(to_connect, sizeof to_connect, "--connect-timeout=%d", patience.connect);
+    snprintf(to_resolve, sizeof to_resolve, "--dns-timeout=%d", patience.connect);
+    const char *const curl[] = { "curl", "--silent", "--show-error", "--fail", "--location",
+                                 "--no-buffer", "--proto", "=http,https", "--connect-timeout",
+                                 seconds, "--output", path, "--url", url, NULL };
+    const char *const wget[] = { "wget", "--no-verbose", "--tries=1", to_connect, to_resolve,
+                                 "-O", path, "--", url, NULL };
+    int error = start(curl, child, complaints);
+    if (error == ENOENT) error = start(wget, child, complaints);
+    if (error == ENOENT)
+        return cornu__fail(CORNU_ERR_DATA, "neither curl nor wget is installed");
+    if (error)
+        return cornu__fail(CORNU_ERR_DATA, "curl cannot be started: %s", strerror(error));
+    return CORNU_OK;
+}
+
+static int64_t size_of(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 ? (int64_t)status.st_size : 0;
+}
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* Looks how much has come, *received before. An error is a reason to stop. The programs' own ways
+ * to notice a stall differ, so we watch the file grow. */
+static CornuStatus judge(const char *path, const CornuDataFile *file,
+                         const CornuDataSearch *search, int stall, int64_t *received,
+                         double *grown)
+{
+    int64_t bytes = size_of(path);
+    if (bytes != *received) *grown = now();
+    *received = bytes;
+    if (bytes > file->bytes)
+        return cornu__fail(CORNU_ERR_DATA, "more than the %lld bytes of the file came",
+                           (long long)file->bytes);
+    if (now() - *grown > stall)
+        return cornu__fail(CORNU_ERR_DATA, "no byte came for %d seconds after %lld of %lld",
+                           stall, (long long)bytes, (long long)file->bytes);
+    if (search->progress && !search->progress(search->context, file, bytes))
+        return cornu__fail(CORNU_ERR_INTERRUPTED, "stopped on request");
+    return CORNU_OK;
+}
+
+/* Reads what the child complains of, in one line, until it closes its end of the pipe, which it
+ * does by ending; ends it if there is reason to. */
+static CornuStatus watch(pid_t child, int complaints, const char *path, const CornuDataFile *file,
+                         const CornuDataSearch *search, int stall, char said[COMPLAINT_SIZE])
+{
+    enum { BETWEEN_LOOKS_MS = 100 };
+    CornuStatus status = CORNU_OK;
+    int64_t     received = 0;
+    double      grown = now();
+    size_t      used = 0;
+    for (;;) {
+        struct pollfd wait = { .fd = complaints, .events = POLLIN };
+        if (poll(&wait, 1, BETWEEN_LOOKS_MS) > 0) {
+            char    text[COMPLAINT_SIZE];
+            ssize_t got = read(complaints, text, sizeof text);
+            if (got <= 0) return status;
+            for (ssize_t i = 0; i < got && used < COMPLAINT_SIZE - 1; i++)
+                said[used++] = text[i] == '\n' ? ' ' : text[i];
+            said[used] = '\0';
+        }
+        if (status != CORNU_OK) continue;
+        status = judge(path, file, search, stall, &received, &grown);
+        if (status != CORNU_OK) kill(child, SIGTERM);
+    }
+}
+
+/* Runs the child to its end. */
+static CornuStatus fetch(const char *url, const char *path, const CornuDataFile *file,
+                         const CornuDataSearch *search, CornuDownloadPatience patience)
+{
+    pid_t child = -1;
+    int   complaints = -1, result;
+    char  said[COMPLAINT_SIZE] = "";
+    CORNU__TRY(start_download(url, path, patience, &child, &complaints));
+    CornuStatus status = watch(child, complaints, path, file, search, patience.stall, said);
+    close(complaints);
+    while (waitpid(child, &result, 0) < 0 && errno == EINTR) continue;
+    if (status != CORNU_OK) return status;
+    if (WIFEXITED(result) && WEXITSTATUS(result) == 0) return CORNU_OK;
+    for (size_t end = strlen(said); end > 0 && said[end - 1] == ' '; end--) said[end - 1] = '\0';
+    return cornu__fail(CORNU_ERR_DATA, "%s", said[0] ? said : "the download failed");
+}
+
+static CornuStatus verify(const char *path, const CornuDataFile *file)
+{
+    int64_t bytes = size_of(path);
+    if (bytes != file->bytes)
+        return cornu__fail(CORNU_ERR_DATA, "%lld bytes came, expected %lld", (long long)bytes,
+                           (long long)file->bytes);
+    char sum[CORNU__SHA256_TEXT];
+    CORNU__TRY(cornu__sha256_file(path, sum));
+    if (strcmp(sum, file->sha256) != 0)
+        return cornu__fail(CORNU_ERR_DATA, "wrong checksum: SHA-256 is %s, expected %s", sum,
+                           file->sha256);
+    return CORNU_OK;
+}
+
+/* ---- The temporary file FOLDER/.NAME.cornu-XXXXXX, locked as long as someone writes it ---- */
+
+static const char suffix[] = ".cornu-XXXXXX";
+
+static bool is_temporary(const char *name, const CornuDataFile *file)
+{
+    const size_t length = strlen(file->name), mark = strlen(suffix) - 6;
+    return name[0] == '.' && !strncmp(name + 1, file->name, length) &&
+           !strncmp(name + 1 + length, suffix, mark) && strlen(name) == 1 + length + mark + 6;
+}
+
+/* Removes what is left of downloads that were killed: nobody holds its lock. */
+static void remove_leftovers(const char *folder, const CornuDataFile *file)
+{
+    char path[CORNU_PATH_SIZE];
+    DIR *directory = opendir(folder);
+    for (const struct dirent *entry; directory && (entry = readdir(directory));) {
+        if (!is_temporary(entry->d_name, file) ||
+            snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) >= (int)sizeof path)
+            continue;
+        const int left = cornu__open(path, O_RDONLY | O_NOFOLLOW, 0);
+        if (left >= 0 && flock(left, LOCK_EX | LOCK_NB) == 0) unlink(path);
+        if (left >= 0) close(left);
+    }
+    if (directory) closedir(directory);
+}
+
+/* Makes and locks one; its descriptor. -1: none can be made. */
+static int open_temporary(char path[CORNU_PATH_SIZE], const char *folder, const CornuDataFile *file)
+{
+    for (int tries = 0; tries < 3; tries++) {
+        struct stat info;
+        snprintf(path, CORNU_PATH_SIZE, "%s/.%s%s", folder, file->name, suffix);
+        const int descriptor = cornu__above_standard(mkstemp(path));
+        if (descriptor < 0) return -1;
+        fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+        fchmod(descriptor, 0644);    /* mkstemp's is for secrets */
+        flock(descriptor, LOCK_EX | LOCK_NB);
+        /* Another process may have taken it for a leftover before it was locked. */
+        if (fstat(descriptor, &info) == 0 && info.st_nlink > 0) return descriptor;
+        close(descriptor);
+    }
+    return -1;
+}
+
+CornuStatus cornu__download(const char *url, const char *folder, const CornuDataFile *file,
+                            const CornuDataSearch *search, CornuDownloadPatience patience)
+{
+    char path[CORNU_PATH_SIZE], temporary[CORNU_PATH_SIZE];
+    if (snprintf(path, sizeof path, "%s/.%s%s", folder, file->name, suffix) >= (int)sizeof path)
+        return cornu__fail(CORNU_ERR_FILE, "%s: the path is too long", folder);
+    snprintf(path, sizeof path, "%s/%s", folder, file->name);
+    CORNU__TRY(cornu__make_folders_above(path));
+    remove_leftovers(folder, file);
+    const int descriptor = open_temporary(temporary, folder, file);
+    if (descriptor < 0)
+        return cornu__fail(CORNU_ERR_FILE, "%s: no file can be made there: %s", folder,
+                           strerror(errno));
+    cornu__log(CORNU_LOG_INFO, "downloading %s to %s", url, folder);
+    CornuStatus status = fetch(url, temporary, file, search, patience);
+    if (status == CORNU_OK) status = verify(temporary, file);
+    if (status == CORNU_OK && rename(temporary, path) != 0)
+        status = cornu__fail(CORNU_ERR_FILE, "%s: cannot be renamed to %s: %s", temporary, path,
+                             strerror(errno));
+    if (status != CORNU_OK) unlink(temporary);
+    close(descriptor);
+    if (status == CORNU_OK && search->progress)
+        search->progress(search->context, file, file->bytes);
+    return status;
+}

@@ -1,0 +1,27 @@
+/* SHA-256: FIPS 180-4, "Secure Hash Standard", section 6.2. */
+#ifndef CORNU_DATASETS_SHA256_INTERNAL_H
+#define CORNU_DATASETS_SHA256_INTERNAL_H
+
+#include "../../device/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CORNU__SHA256_BLOCK = 64, CORNU__SHA256_TEXT = 65 };
+
+/* Of bytes that come piece by piece: begin, add each, end. */
+typedef struct {
+    uint32_t      state[8];
+    uint64_t      bytes;                          /* added so far */
+    unsigned char left[CORNU__SHA256_BLOCK];      /* those that are no whole block yet */
+} CornuSha256;
+
+void cornu__sha256_begin(CornuSha256 *sum);
+void cornu__sha256_add(CornuSha256 *sum, const void *bytes, size_t size);
+/* The digest as 64 hexadecimal digits, lower case. */
+void cornu__sha256_end(CornuSha256 *sum, char text[CORNU__SHA256_TEXT]);
+
+/* The digest of a file. CORNU_ERR_FILE if path cannot be read. */
+CornuStatus cornu__sha256_file(const char *path, char text[CORNU__SHA256_TEXT]);
+
+#endif

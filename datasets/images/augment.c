@@ -1,0 +1,121 @@
+#include "augment.h"
+
+#include <string.h>
+
+#include "../../device/memory_internal.h"
+#include "../../device/random.h"
+#include "../pipeline/dataset_internal.h"
+
+/* The numbers of augmentation: counter = (0, index, epoch, this), see device/random.h; a neighbour
+ * of shuffle's, and as far from those of a model. */
+static const uint32_t augment_generator = UINT32_C(0xFFFF0004);
+
+/* What happens to one image: flipped or not, then moved down and right. */
+typedef struct {
+    int64_t down, right;
+    bool    flip;
+} Change;
+
+/* A word times n, upper half, is uniform below n, but for differences below 2^-32. */
+static int64_t draw_shift(uint32_t word, int64_t shift)
+{
+    return (int64_t)((uint64_t)word * (uint64_t)(2 * shift + 1) >> 32) - shift;
+}
+
+static Change draw_change(const CornuDataset *dataset, CornuSample at)
+{
+    uint32_t word[4];
+    cornu_philox(dataset->augment.seed, (uint32_t[]){ 0, (uint32_t)at.index, (uint32_t)at.epoch,
+                                                      augment_generator }, word);
+    return (Change){ .down = draw_shift(word[0], dataset->augment.shift),
+                     .right = draw_shift(word[1], dataset->augment.shift),
+                     .flip = dataset->augment.flip && word[2] >> 31 };
+}
+
+/* to(h, w) = from(h - down, w - right), mirrored: from(h - down, W - 1 - (w - right)); zero where
+ * that is outside. */
+static void change_image(Change change, CornuShape shape, size_t pixel, const char *from, char *to)
+{
+    const int64_t H = shape.extent[0], W = shape.extent[1];
+    const int64_t begin = change.right > 0 ? change.right : 0;
+    const int64_t end = change.right < 0 ? W + change.right : W;
+    memset(to, 0, (size_t)(H * W) * pixel);
+    for (int64_t h = 0; h < H; h++) {
+        if (h < change.down || h - change.down >= H) continue;
+        const char *in = from + (size_t)((h - change.down) * W) * pixel;
+        char       *out = to + (size_t)(h * W) * pixel;
+        if (!change.flip)
+            memcpy(out + (size_t)begin * pixel, in + (size_t)(begin - change.right) * pixel,
+                   (size_t)(end - begin) * pixel);
+        for (int64_t w = begin; change.flip && w < end; w++)
+            memcpy(out + (size_t)w * pixel, in + (size_t)(W - 1 - (w - change.right)) * pixel,
+                   pixel);
+    }
+}
+
+static CornuStatus augment_fetch(CornuStage *stage, CornuSample at, void *const *to,
+                                 int64_t *valid)
+{
+    const CornuDataset *dataset = stage->dataset;
+    const CornuShape    shape = dataset->type[0].shape;
+    if (at.epoch > UINT32_MAX || at.index > UINT32_MAX)
+        return cornu__fail(CORNU_ERR_VALUE, "augment: epoch %lld, element %lld; expected 0 to %lld",
+                           (long long)at.epoch, (long long)at.index, (long long)UINT32_MAX);
+    void *element[CORNU_MAX_COMPONENTS];
+    memcpy(element, to, sizeof *element * (size_t)dataset->components);
+    element[0] = stage->augment.image;
+    CORNU__TRY(cornu__stage_fetch(stage->source, at, element, valid));
+    if (!*valid) return CORNU_OK;
+    change_image(draw_change(dataset, at), shape,
+                 dataset->bytes[0] / (size_t)(shape.extent[0] * shape.extent[1]),
+                 stage->augment.image, to[0]);
+    return CORNU_OK;
+}
+
+static CornuStatus augment_open(CornuStage *stage)
+{
+    stage->augment.image = cornu__allocate_aligned(stage->dataset->bytes[0]);
+    return stage->augment.image ? CORNU_OK : CORNU_ERR_MEMORY;
+}
+
+static void augment_close(CornuStage *stage) { cornu__release(stage->augment.image); }
+
+static const CornuDatasetKind augment_kind = { .fetch = augment_fetch, .open = augment_open,
+                                               .close = augment_close };
+
+static CornuStatus check(const CornuDataset *source, int64_t shift)
+{
+    const CornuShape shape = source->type[0].shape;
+    CornuText        text;
+    if (source->batch_size)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "augment: the data set comes in batches of %lld; "
+                           "augment before batch", (long long)source->batch_size);
+    if (source->count == CORNU_NONE)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "augment: the data set repeats without end; augment "
+                           "before repeat");
+    if (source->count > UINT32_MAX)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "augment: %lld elements, expected at most %lld",
+                           (long long)source->count, (long long)UINT32_MAX);
+    if ((shape.rank != 2 && shape.rank != 3) || cornu_type_count(source->type[0]) == 0)
+        return cornu__fail(CORNU_ERR_SHAPE, "augment: elements are %s, expected images (H, W) or "
+                           "(H, W, C)", cornu_type_print(&text, source->type[0]));
+    if (shift < 0)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "augment: shift is %lld, expected 0 or more",
+                           (long long)shift);
+    if (shift >= shape.extent[0] || shift >= shape.extent[1])
+        return cornu__fail(CORNU_ERR_SHAPE, "augment: shift is %lld, expected less than the image, "
+                           "%s", (long long)shift, cornu_shape_print(&text, shape));
+    return CORNU_OK;
+}
+
+CornuDataset *cornu_dataset_augment_from(const CornuAugmentConfig *config)
+{
+    CornuDataset *augment = cornu__dataset_derive(config->source, &augment_kind, "augment");
+    if (!augment) return NULL;
+    augment->augment.shift = config->shift;
+    augment->augment.flip = config->flip;
+    augment->augment.seed = config->seed;
+    if (check(augment->source, config->shift) == CORNU_OK) return augment;
+    cornu_dataset_free(augment);
+    return cornu__null();
+}

@@ -1,0 +1,80 @@
+/*
+ * Class folders of images as a data set, as keras.utils.image_dataset_from_directory:
+ *
+ *     pets/cat/a.jpg  pets/cat/b.png  pets/dog/c.jpg  …
+ *
+ *     CornuDataset *train = cornu_image_folder("pets", .image_size = { 64, 64 },
+ *                                              .validation_split = 0.2,
+ *                                              .subset = CORNU_SUBSET_TRAINING);
+ *     train = cornu_dataset_cache(train);
+ *
+ * An element is x, u8 (height, width, channels), the pixels 0 to 255, and y, its class. Files are
+ * read and decoded whenever their element is asked for, which takes memory from the heap each time;
+ * a cache behind it does that once, and a batch in front of it with a prefetch in a thread.
+ * Source: keras/src/utils/image_dataset_utils.py and dataset_utils.py.
+ */
+#ifndef CORNU_DATASETS_IMAGE_FOLDER_H
+#define CORNU_DATASETS_IMAGE_FOLDER_H
+
+#include "../pipeline/dataset.h"
+#include "image.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum {
+    CORNU_LABELS_INT,          /* y i32 (): the index of the class */
+    CORNU_LABELS_CATEGORICAL,  /* y f32 (classes): 1 for the class, else 0 */
+    CORNU_LABELS_BINARY        /* y f32 (1): 0 or 1, of two classes */
+} CornuLabelMode;
+
+typedef enum { CORNU_COLOR_RGB, CORNU_COLOR_GRAYSCALE } CornuColorMode;
+
+typedef enum { CORNU_SUBSET_ALL, CORNU_SUBSET_TRAINING, CORNU_SUBSET_VALIDATION } CornuSubset;
+
+typedef struct {
+    char               unset;
+    const char        *directory;        /* required */
+    CornuLabelMode     label_mode;
+    const char *const *class_names;      /* folders up to a NULL, in the order of their indices;
+                                            default all, sorted by their bytes */
+    CornuColorMode     color_mode;
+    int64_t            image_size[2];    /* {height, width}; {n} is square; default {256, 256} */
+    bool               no_shuffle;       /* classes one after the other, files sorted by path; else
+                                            in one order drawn by the seed, not Keras' */
+    uint64_t           seed;
+    double             validation_split; /* 0 to 1: the part that is for validation, the last one of
+                                            the order; both subsets need the same seed */
+    CornuSubset        subset;           /* required with a split, and only then */
+    CornuImageInterpolation interpolation;
+    bool               follow_links;     /* into folders that links lead to */
+    bool               crop_to_aspect_ratio; /* else images of another shape are distorted */
+} CornuImageFolderConfig;
+
+enum { CORNU_MAX_FOLDER_CLASSES = 65536, CORNU_MAX_FOLDER_DEPTH = 32 };
+
+/*
+ * Images are the files in a class' folder, and in folders below it, named *.png, *.jpg or *.jpeg in
+ * any case; hidden classes (".git") and other files are passed over. The headers of all are looked
+ * at here.
+ * NULL and a pending error: CORNU_ERR_DATA if there are no classes or no images, or not the classes
+ * that are named; CORNU_ERR_FILE if a folder cannot be read; CORNU_ERR_FORMAT naming the images
+ * that cannot be read, such as those of more than CORNU_IMAGE_PIXELS pixels, and for *.bmp and
+ * *.gif, which Keras reads; CORNU_ERR_ARGUMENT for settings out of range. One that is damaged
+ * behind its header is named when its element is asked for.
+ */
+#define cornu_image_folder(...) \
+    cornu_image_folder_from(&(CornuImageFolderConfig){ .unset = 0, __VA_ARGS__ })
+CornuDataset *cornu_image_folder_from(const CornuImageFolderConfig *config);
+
+/* Of such a data set, and of those made of it but for a cache: the names of its classes, *count of
+ * them, and the path of element i in the order it was made in. They are the data set's. NULL for
+ * another data set, or an i beyond its elements. */
+const char *const *cornu_image_folder_class_names(const CornuDataset *dataset, int *count);
+const char        *cornu_image_folder_path(const CornuDataset *dataset, int64_t i);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

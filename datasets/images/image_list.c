@@ -1,0 +1,208 @@
+#include "image_list_internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "../../device/memory_internal.h"
+#include "../fetching/find.h"
+#include "image.h"
+#include "image_folder.h"
+
+void cornu__image_list_free(CornuImageList *list)
+{
+    for (int i = 0; i < list->class_count; i++) cornu__release(list->classes[i]);
+    for (int i = 0; i < list->count; i++) cornu__release(list->files[i].path);
+    cornu__release(list->classes);
+    cornu__release(list->files);
+    *list = (CornuImageList){ 0 };
+}
+
+static CornuStatus join(char path[CORNU_PATH_SIZE], const char *folder, const char *name)
+{
+    if (snprintf(path, CORNU_PATH_SIZE, "%s/%s", folder, name) < CORNU_PATH_SIZE) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_FILE, "%s: the paths below are longer than %d bytes", folder,
+                       CORNU_PATH_SIZE - 1);
+}
+
+/* Calls visit for all that is in a folder but "." and "..", in no order. */
+typedef CornuStatus Visit(CornuImageList *list, const char *folder, const char *name,
+                          const void *context);
+
+static CornuStatus each(CornuImageList *list, const char *folder, Visit *visit,
+                        const void *context)
+{
+    DIR *directory = opendir(folder);
+    if (!directory)
+        return cornu__fail(CORNU_ERR_FILE, "%s: the folder cannot be read: %s", folder,
+                           strerror(errno));
+    CornuStatus status = CORNU_OK;
+    for (struct dirent *entry; !status && (entry = readdir(directory));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            status = visit(list, folder, entry->d_name, context);
+    closedir(directory);
+    return status;
+}
+
+/* ---- Classes ---- */
+
+static CornuStatus add_class(CornuImageList *list, const char *name)
+{
+    if (list->class_count == CORNU_MAX_FOLDER_CLASSES)
+        return cornu__fail(CORNU_ERR_DATA, "more than %d class folders", CORNU_MAX_FOLDER_CLASSES);
+    CORNU__TRY(cornu__reserve(&list->classes, &list->class_space, list->class_count, 1,
+                              sizeof *list->classes));
+    char *copy = cornu__copy_text(name);
+    if (!copy) return CORNU_ERR_MEMORY;
+    list->classes[list->class_count++] = copy;
+    return CORNU_OK;
+}
+
+static CornuStatus visit_class(CornuImageList *list, const char *folder, const char *name,
+                               const void *context)
+{
+    (void)context;
+    char        path[CORNU_PATH_SIZE];
+    struct stat at;
+    CORNU__TRY(join(path, folder, name));
+    return name[0] != '.' && stat(path, &at) == 0 && S_ISDIR(at.st_mode) ? add_class(list, name)
+                                                                         : CORNU_OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The named ones must be there, each once. */
+static CornuStatus add_named(CornuImageList *list, const char *directory,
+                             const char *const *names)
+{
+    for (int i = 0; names[i]; i++) {
+        char        path[CORNU_PATH_SIZE];
+        struct stat at;
+        CORNU__TRY(join(path, directory, names[i]));
+        if (!names[i][0] || strchr(names[i], '/') || stat(path, &at) || !S_ISDIR(at.st_mode))
+            return cornu__fail(CORNU_ERR_DATA, "%s: has no folder \"%s\", expected one for each of "
+                               ".class_names", directory, names[i]);
+        for (int k = 0; k < i; k++)
+            if (!strcmp(names[k], names[i]))
+                return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .class_names has \"%s\" twice",
+                                   directory, names[i]);
+        CORNU__TRY(add_class(list, names[i]));
+    }
+    return CORNU_OK;
+}
+
+/* ---- Files ---- */
+
+typedef struct {
+    int32_t label;
+    int     depth;
+    bool    follow_links;
+} Walk;
+
+static bool ends_in(const char *name, const char *suffix)
+{
+    const size_t length = strlen(name), tail = strlen(suffix);
+    return length > tail && strcasecmp(name + length - tail, suffix) == 0;
+}
+
+static CornuStatus add_file(CornuImageList *list, const char *path, const char *folder,
+                            int32_t label)
+{
+    if (list->count == INT32_MAX)
+        return cornu__fail(CORNU_ERR_DATA, "%s: more than %d images", folder, INT32_MAX);
+    CORNU__TRY(cornu__reserve(&list->files, &list->space, list->count, 1, sizeof *list->files));
+    char *copy = cornu__copy_text(path);
+    if (!copy) return CORNU_ERR_MEMORY;
+    list->files[list->count++] = (CornuImageFile){ copy, (int)strlen(folder), label };
+    return CORNU_OK;
+}
+
+static CornuStatus visit_file(CornuImageList *list, const char *folder, const char *name,
+                              const void *context)
+{
+    const Walk *walk = context;
+    char        path[CORNU_PATH_SIZE];
+    struct stat at, itself;
+    CORNU__TRY(join(path, folder, name));
+    const bool there = stat(path, &at) == 0;
+    if (there && S_ISDIR(at.st_mode)) {
+        const bool link = lstat(path, &itself) == 0 && S_ISLNK(itself.st_mode);
+        if (link && !walk->follow_links) return CORNU_OK;
+        if (walk->depth == CORNU_MAX_FOLDER_DEPTH)
+            return cornu__fail(CORNU_ERR_DATA, "%s: folders are nested more than %d deep; do links "
+                               "lead in a circle?", path, CORNU_MAX_FOLDER_DEPTH);
+        return each(list, path, visit_file, &(Walk){ walk->label, walk->depth + 1,
+                                                     walk->follow_links });
+    }
+    if (ends_in(name, ".bmp") || ends_in(name, ".gif"))
+        return cornu__fail(CORNU_ERR_FORMAT, "%s: this format is not read, expected .png, .jpg or "
+                           ".jpeg", path);
+    if (!ends_in(name, ".png") && !ends_in(name, ".jpg") && !ends_in(name, ".jpeg"))
+        return CORNU_OK;
+    if (there && !S_ISREG(at.st_mode))
+        return cornu__fail(CORNU_ERR_FORMAT, "%s: is no file", path);
+    return add_file(list, path, folder, walk->label);
+}
+
+/* Folder before folder, as texts, and in each name before name: the order of Keras. */
+static int by_path(const void *a, const void *b)
+{
+    const CornuImageFile *one = a, *other = b;
+    const int shorter = one->folder < other->folder ? one->folder : other->folder;
+    int       order = memcmp(one->path, other->path, (size_t)shorter);
+    if (!order) order = (one->folder > other->folder) - (one->folder < other->folder);
+    return order ? order : strcmp(one->path + one->folder, other->path + other->folder);
+}
+
+/* Looks at all headers, so that a bad file is known before a training begins. */
+static CornuStatus check_files(const CornuImageList *list, const char *directory)
+{
+    enum { NAMED = 3, TEXT = 800 };
+    char   text[TEXT] = "";
+    size_t used = 0;
+    int    bad = 0;
+    for (int i = 0; i < list->count; i++) {
+        int64_t height, width;
+        if (cornu_image_size(list->files[i].path, &height, &width) == CORNU_OK) continue;
+        if (bad++ < NAMED && used < TEXT)
+            used += (size_t)snprintf(text + used, TEXT - used, "\n    %s",
+                                     cornu_error_message());
+    }
+    if (!bad) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_FORMAT, "%s: %d of %d images cannot be read%s:%s", directory, bad,
+                       list->count, bad > NAMED ? ", first of all" : "", text);
+}
+
+CornuStatus cornu__image_list(CornuImageList *list, const char *directory,
+                              const char *const *names, bool follow_links)
+{
+    if (names) {
+        CORNU__TRY(add_named(list, directory, names));
+    } else {
+        CORNU__TRY(each(list, directory, visit_class, NULL));
+        if (list->class_count)
+            qsort(list->classes, (size_t)list->class_count, sizeof *list->classes, by_name);
+    }
+    if (!list->class_count)
+        return cornu__fail(CORNU_ERR_DATA, "%s: has no folders, expected one for each class",
+                           directory);
+    for (int c = 0; c < list->class_count; c++) {
+        char      path[CORNU_PATH_SIZE];
+        const int first = list->count;
+        CORNU__TRY(join(path, directory, list->classes[c]));
+        CORNU__TRY(each(list, path, visit_file, &(Walk){ c, 1, follow_links }));
+        if (list->count > first)
+            qsort(list->files + first, (size_t)(list->count - first), sizeof *list->files, by_path);
+    }
+    if (!list->count)
+        return cornu__fail(CORNU_ERR_DATA, "%s: no images in its %d folders, expected .png, .jpg "
+                           "or .jpeg", directory, list->class_count);
+    return check_files(list, directory);
+}

@@ -1,0 +1,298 @@
+#include "dataset_internal.h"
+
+#include <string.h>
+
+#include "../../device/memory_internal.h"
+
+static void free_one(CornuDataset *dataset)
+{
+    if (dataset->kind && dataset->kind->free) dataset->kind->free(dataset);
+    cornu__release(dataset);
+}
+
+void cornu_dataset_free(CornuDataset *dataset)
+{
+    while (dataset && atomic_fetch_sub(&dataset->owners, 1) == 1) {
+        CornuDataset *source = dataset->source;
+        free_one(dataset);
+        dataset = source;
+        if (source) atomic_fetch_sub(&source->taken, 1);
+    }
+}
+
+CornuDataset *cornu_dataset_retain(CornuDataset *dataset)
+{
+    if (dataset) atomic_fetch_add(&dataset->owners, 1);
+    return dataset;
+}
+
+int64_t cornu_dataset_count(const CornuDataset *dataset)
+{
+    CORNU__NEED_OR(dataset, 0);
+    return dataset->count;
+}
+
+int64_t cornu_dataset_batch_size(const CornuDataset *dataset)
+{
+    CORNU__NEED_OR(dataset, 0);
+    return dataset->batch_size;
+}
+
+int cornu_dataset_components(const CornuDataset *dataset)
+{
+    CORNU__NEED_OR(dataset, 0);
+    return dataset->components;
+}
+
+/* The type of what follows the first axis. */
+static CornuType row_type(CornuType type)
+{
+    return cornu_type_from(type.dtype,
+                           cornu_shape_from(type.shape.rank - 1, type.shape.extent + 1));
+}
+
+CornuType cornu_dataset_type(const CornuDataset *dataset, int component)
+{
+    CORNU__NEED_OR(dataset, (CornuType){ 0 });
+    CORNU__NEED_INDEX(component, dataset->components, (CornuType){ 0 });
+    CornuType type = dataset->type[component];
+    return dataset->batch_size ? row_type(type) : type;
+}
+
+CornuDataset *cornu__dataset_derive(CornuDataset *source, const CornuDatasetKind *kind,
+                                    const char *name)
+{
+    if (source && atomic_load(&source->taken) >= atomic_load(&source->owners))
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: the data set is taken already, by "
+                                "another made of it; cornu_dataset_retain gives one to each",
+                                name);
+    if (cornu__refused()) goto fail;
+    if (!source && cornu__fail_absent("%s: the data set", name)) return cornu__null();
+    CornuDataset *dataset = cornu__allocate(1, sizeof *dataset);
+    if (!dataset) goto fail;
+    atomic_init(&dataset->owners, 1);
+    dataset->kind = kind;
+    dataset->source = source;
+    atomic_fetch_add(&source->taken, 1);
+    dataset->count = source->count;
+    dataset->batch_size = source->batch_size;
+    dataset->prefetch = source->prefetch;
+    dataset->components = source->components;
+    memcpy(dataset->type, source->type, sizeof dataset->type);
+    memcpy(dataset->bytes, source->bytes, sizeof dataset->bytes);
+    return dataset;
+fail:
+    cornu_dataset_free(source);
+    return cornu__null();
+}
+
+void *cornu__element_allocate(const CornuDataset *dataset, void **at)
+{
+    enum { ALIGNMENT = 64 };
+    size_t offset[CORNU_MAX_COMPONENTS], total = 0;
+    for (int c = 0; c < dataset->components; c++) {
+        offset[c] = total;
+        size_t rounded = (dataset->bytes[c] + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        total = rounded > SIZE_MAX - total ? SIZE_MAX : total + rounded;
+    }
+    char *memory = cornu__allocate_aligned(total);
+    for (int c = 0; memory && c < dataset->components; c++) at[c] = memory + offset[c];
+    return memory;
+}
+
+/* ---- stages ---- */
+
+CornuStage *cornu__stages_open(const CornuDataset *dataset, int *count)
+{
+    *count = 0;
+    for (const CornuDataset *d = dataset; d; d = d->source) ++*count;
+    CornuStage *stages = cornu__allocate((size_t)*count, sizeof *stages);
+    if (!stages) return NULL;
+    for (int i = *count - 1; i >= 0; i--, dataset = dataset->source) {
+        stages[i].dataset = dataset;
+        stages[i].source = i ? &stages[i - 1] : NULL;
+        if (dataset->kind->open && dataset->kind->open(&stages[i]) != CORNU_OK) {
+            /* Those not yet reached have no data set and nothing to close. */
+            cornu__stages_close(stages, *count);
+            return NULL;
+        }
+    }
+    return stages;
+}
+
+void cornu__stages_close(CornuStage *stages, int count)
+{
+    for (int i = 0; stages && i < count; i++)
+        if (stages[i].dataset && stages[i].dataset->kind->close)
+            stages[i].dataset->kind->close(&stages[i]);
+    cornu__release(stages);
+}
+
+/* ---- arrays ---- */
+
+static CornuStatus arrays_fetch(CornuStage *stage, CornuSample at, void *const *to,
+                                int64_t *valid)
+{
+    const CornuDataset *dataset = stage->dataset;
+    for (int c = 0; c < dataset->components; c++) {
+        size_t bytes = dataset->bytes[c];
+        memcpy(to[c], (const char *)dataset->arrays.data[c] + (size_t)at.index * bytes, bytes);
+    }
+    *valid = 1;
+    return CORNU_OK;
+}
+
+static void arrays_free(CornuDataset *dataset)
+{
+    for (int c = 0; dataset->arrays.owned && c < dataset->components; c++)
+        cornu__release(dataset->arrays.data[c]);
+}
+
+static const CornuDatasetKind arrays_kind = { .fetch = arrays_fetch, .free = arrays_free };
+
+static CornuStatus check_arrays(const CornuArray *arrays, int count)
+{
+    if (count < 1 || count > CORNU_MAX_COMPONENTS)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "data set: %d components, expected 1 to %d", count,
+                           CORNU_MAX_COMPONENTS);
+    for (int c = 0; c < count; c++) {
+        CornuType type = arrays[c].type;
+        CORNU__TRY(cornu_type_check(type));
+        if (type.shape.rank < 1)
+            return cornu__fail(CORNU_ERR_SHAPE,
+                               "data set: array %d is a scalar, expected rows to take", c);
+        if (type.shape.extent[0] != arrays[0].type.shape.extent[0])
+            return cornu__fail(CORNU_ERR_SHAPE,
+                               "data set: array %d has %lld rows, expected %lld as array 0", c,
+                               (long long)type.shape.extent[0],
+                               (long long)arrays[0].type.shape.extent[0]);
+        if (!arrays[c].data && cornu_type_bytes(type))
+            return cornu__fail(CORNU_ERR_ARGUMENT, "data set: array %d is NULL", c);
+    }
+    return CORNU_OK;
+}
+
+/* A data set of borrowed arrays. */
+static CornuDataset *arrays_dataset(const CornuArray *arrays, int count)
+{
+    if (cornu__refused() || check_arrays(arrays, count) != CORNU_OK) return cornu__null();
+    CornuDataset *dataset = cornu__allocate(1, sizeof *dataset);
+    if (!dataset) return cornu__null();
+    atomic_init(&dataset->owners, 1);
+    dataset->kind = &arrays_kind;
+    dataset->count = arrays[0].type.shape.extent[0];
+    dataset->components = count;
+    for (int c = 0; c < count; c++) {
+        dataset->type[c] = row_type(arrays[c].type);
+        dataset->bytes[c] = cornu_type_bytes(dataset->type[c]);
+        dataset->arrays.data[c] = arrays[c].data;
+    }
+    return dataset;
+}
+
+CornuDataset *cornu__dataset_borrow_arrays(const CornuArray *arrays, int count)
+{
+    return arrays_dataset(arrays, count);
+}
+
+CornuDataset *cornu_dataset_from_arrays(const CornuArray *arrays, int count)
+{
+    CORNU__NEED_TO_MAKE(arrays);
+    CornuDataset *dataset = arrays_dataset(arrays, count);
+    if (!dataset) return NULL;
+    memset(dataset->arrays.data, 0, sizeof dataset->arrays.data);
+    dataset->arrays.owned = true;
+    for (int c = 0; c < count; c++) {
+        size_t bytes = cornu_type_bytes(arrays[c].type);
+        dataset->arrays.data[c] = cornu__allocate_aligned(bytes);
+        if (!dataset->arrays.data[c]) {
+            cornu_dataset_free(dataset);
+            return cornu__null();
+        }
+        if (bytes) memcpy(dataset->arrays.data[c], arrays[c].data, bytes);
+    }
+    return dataset;
+}
+
+CornuDataset *cornu_dataset_own_arrays(CornuArray *arrays, int count)
+{
+    CORNU__NEED_TO_MAKE(arrays);
+    CornuDataset *dataset = arrays_dataset(arrays, count);
+    if (dataset) dataset->arrays.owned = true;
+    for (int c = 0; c < count; c++) {
+        if (!dataset) cornu__release(arrays[c].data);
+        arrays[c].data = NULL;
+    }
+    return dataset;
+}
+
+/* ---- cache: arrays made of what came before ---- */
+
+/* Gives the cache room for `count` elements, of which there are `used`. */
+static CornuStatus make_room(CornuDataset *cache, int64_t count, int64_t used)
+{
+    for (int c = 0; c < cache->components; c++) {
+        const CornuType one = cache->type[c];
+        CornuType all = { .dtype = one.dtype, .shape = { one.shape.rank + 1, { count } } };
+        if (all.shape.rank <= CORNU_MAX_RANK)
+            memcpy(all.shape.extent + 1, one.shape.extent,
+                   sizeof *all.shape.extent * (size_t)one.shape.rank);
+        CORNU__TRY(cornu_type_check(all));
+        void *data = cornu__allocate_aligned(cornu_type_bytes(all));
+        if (!data) return CORNU_ERR_MEMORY;
+        if (used) memcpy(data, cache->arrays.data[c], (size_t)used * cache->bytes[c]);
+        cornu__release(cache->arrays.data[c]);
+        cache->arrays.data[c] = data;
+    }
+    return CORNU_OK;
+}
+
+/* Makes all elements. Where they alone tell how many they are, the room for them is doubled until
+ * they end. */
+static CornuStatus fill_cache(CornuDataset *cache, CornuStage *last)
+{
+    const int64_t count = last->dataset->count;
+    int64_t       room = count < 0 ? 64 : count, valid = 1;
+    CORNU__TRY(make_room(cache, room, 0));
+    for (cache->count = 0; cache->count != count; cache->count++) {
+        void *row[CORNU_MAX_COMPONENTS];
+        if (cache->count == room) {
+            CORNU__TRY(make_room(cache, 2 * room, room));
+            room *= 2;
+        }
+        for (int c = 0; c < cache->components; c++)
+            row[c] = (char *)cache->arrays.data[c] + (size_t)cache->count * cache->bytes[c];
+        CORNU__TRY(cornu__stage_fetch(last, (CornuSample){ 0, cache->count }, row, &valid));
+        if (!valid) break;
+    }
+    return CORNU_OK;
+}
+
+CornuDataset *cornu_dataset_cache(CornuDataset *source)
+{
+    /* Derived first: it judges source and takes it. */
+    CornuDataset *cache = cornu__dataset_derive(source, &arrays_kind, "cache");
+    if (!cache) return NULL;
+    CornuStage *stages = NULL;
+    int         depth = 0;
+    if (source->count == CORNU_NONE) {
+        cornu__fail(CORNU_ERR_ARGUMENT, "cache: the data set repeats without end; cache it "
+                                        "before repeat, or take a part of it");
+        goto fail;
+    }
+    if (source->batch_size) {
+        cornu__fail(CORNU_ERR_ARGUMENT, "cache: the data set is batched; cache before batch");
+        goto fail;
+    }
+    cache->arrays.owned = true;
+    stages = cornu__stages_open(source, &depth);
+    if (!stages || fill_cache(cache, &stages[depth - 1])) goto fail;
+    cornu__stages_close(stages, depth);
+    cache->source = NULL;
+    cornu_dataset_free(source);
+    return cache;
+fail:
+    cornu__stages_close(stages, depth);
+    cornu_dataset_free(cache);
+    return cornu__null();
+}

@@ -1,0 +1,137 @@
+/* Elements that a function makes: those it yields until it says end, and a range of numbers. */
+#include "../../device/memory_internal.h"
+#include "dataset_internal.h"
+
+/* ---- What a function yields ---- */
+
+static void end_pass(CornuStage *stage)
+{
+    const CornuGenerator *generator = &stage->dataset->generator;
+    if (stage->generator.begun && generator->end)
+        generator->end(generator->context, stage->generator.state);
+    stage->generator.begun = false;
+}
+
+static CornuStatus begin_pass(CornuStage *stage, int64_t epoch)
+{
+    const CornuGenerator *generator = &stage->dataset->generator;
+    end_pass(stage);
+    stage->generator.state = generator->context;
+    stage->generator.place = (CornuSample){ epoch, 0 };
+    stage->generator.ended = false;
+    if (generator->begin)
+        CORNU__TRY(generator->begin(generator->context, epoch, &stage->generator.state));
+    stage->generator.begun = true;
+    return CORNU_OK;
+}
+
+static CornuStatus told(CornuStatus status, CornuSample at)
+{
+    if (status == CORNU_OK) return CORNU_OK;
+    /* A function of the user's may fail without a message. */
+    return cornu__fail(status, "generator: element %lld of epoch %lld: %s", (long long)at.index,
+                       (long long)at.epoch,
+                       cornu_error_status() == status ? cornu_error_message()
+                                                      : cornu_status_text(status));
+}
+
+/* Elements come in their order alone: what lies before the one that is wanted is made and lost,
+ * and what lies behind it means a new pass. */
+static CornuStatus generator_fetch(CornuStage *stage, CornuSample at, void *const *to,
+                                   int64_t *valid)
+{
+    const CornuDataset *dataset = stage->dataset;
+    const CornuSample  *place = &stage->generator.place;
+    CornuArray          out[CORNU_MAX_COMPONENTS];
+    for (int c = 0; c < dataset->components; c++)
+        out[c] = cornu_array_from(to[c], dataset->type[c]);
+    if (!stage->generator.begun || place->epoch != at.epoch || place->index > at.index)
+        CORNU__TRY(told(begin_pass(stage, at.epoch), at));
+    while (!stage->generator.ended && place->index <= at.index) {
+        CornuStatus status = dataset->generator.next(stage->generator.state, *place, out,
+                                                     &stage->generator.ended);
+        if (status) {
+            const CornuSample failed = *place;
+            end_pass(stage);   /* the next attempt begins anew */
+            return told(status, failed);
+        }
+        if (!stage->generator.ended) stage->generator.place.index++;
+    }
+    *valid = place->index > at.index;
+    return CORNU_OK;
+}
+
+static const CornuDatasetKind generator_kind = { .fetch = generator_fetch, .close = end_pass };
+
+static CornuDataset *create(const CornuDatasetKind *kind, const CornuType *types, int count)
+{
+    CornuDataset *dataset = cornu__allocate(1, sizeof *dataset);
+    if (!dataset) return NULL;
+    atomic_init(&dataset->owners, 1);
+    dataset->kind = kind;
+    dataset->components = count;
+    for (int c = 0; c < count; c++) {
+        dataset->type[c] = types[c];
+        dataset->bytes[c] = cornu_type_bytes(types[c]);
+    }
+    return dataset;
+}
+
+CornuDataset *cornu_dataset_generator_from(const CornuGeneratorConfig *config)
+{
+    if (cornu__refused()) return NULL;
+    if (!config->next)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "generator: .next is NULL, expected the "
+                                "function that yields elements");
+    if (!config->types || config->count < 1 || config->count > CORNU_MAX_COMPONENTS)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "generator: %d components, expected .types of "
+                                "1 to %d", config->types ? config->count : 0,
+                                CORNU_MAX_COMPONENTS);
+    for (int c = 0; c < config->count; c++)
+        if (cornu_type_check(config->types[c])) {
+            cornu__fail_prefix(cornu_error_status(), "generator");
+            return cornu__null();
+        }
+    CornuDataset *dataset = create(&generator_kind, config->types, config->count);
+    if (!dataset) return cornu__null();
+    dataset->count = CORNU_UNKNOWN;
+    dataset->generator = (CornuGenerator){ .next = config->next, .begin = config->begin,
+                                           .end = config->end, .context = config->context };
+    return dataset;
+}
+
+/* ---- Numbers ---- */
+
+static CornuStatus range_fetch(CornuStage *stage, CornuSample at, void *const *to, int64_t *valid)
+{
+    const CornuDataset *dataset = stage->dataset;
+    /* The number is an int64_t, what is added to the first one need not be. */
+    *(int64_t *)to[0] = (int64_t)((uint64_t)dataset->range.start +
+                                  (uint64_t)at.index * (uint64_t)dataset->range.step);
+    *valid = 1;
+    return CORNU_OK;
+}
+
+static const CornuDatasetKind range_kind = { .fetch = range_fetch };
+
+CornuDataset *cornu_dataset_range(int64_t start, int64_t stop, int64_t step)
+{
+    const CornuType type = cornu_scalar(CORNU_I64);
+    if (cornu__refused()) return NULL;
+    if (step == 0)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "range: the step is 0, expected another");
+    const bool     empty = step > 0 ? start >= stop : start <= stop;
+    const uint64_t span = step > 0 ? (uint64_t)stop - (uint64_t)start
+                                   : (uint64_t)start - (uint64_t)stop;
+    const uint64_t stride = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
+    const uint64_t count = empty ? 0 : (span - 1) / stride + 1;
+    if (count > INT64_MAX)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "range: from %lld to %lld are more numbers "
+                                "than can be counted", (long long)start, (long long)stop);
+    CornuDataset *dataset = create(&range_kind, &type, 1);
+    if (!dataset) return cornu__null();
+    dataset->count = (int64_t)count;
+    dataset->range.start = start;
+    dataset->range.step = step;
+    return dataset;
+}

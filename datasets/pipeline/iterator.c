@@ -1,0 +1,233 @@
+/*
+ * An iterator is a ring of depth + 1 elements: one is the caller's, the others wait or are being
+ * filled by the thread. Without prefetch the ring has one element and the caller's thread fills
+ * it.
+ */
+#include "iterator.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../../device/memory_internal.h"
+#include "dataset_internal.h"
+
+typedef struct {
+    void      *memory;
+    CornuArray arrays[CORNU_MAX_COMPONENTS];
+    int64_t    valid;
+} Slot;
+
+struct CornuIterator {
+    CornuDataset *dataset;
+    CornuStage   *stages;
+    int           stage_count;
+    Slot         *slots;
+    int           slot_count;
+    CornuBatch    batch; /* what next() shows: the caller's slot */
+
+    /* Shared with the thread, under the lock. Elements are counted from start on: made are
+     * ready or were delivered, taken were delivered, and those before released are the
+     * caller's no more. */
+    pthread_mutex_t lock;
+    pthread_cond_t  changed;
+    CornuSample     start;
+    int64_t         made, taken, released;
+    int64_t         end;   /* the index where the epoch has turned out to end; -1: not yet */
+    uint64_t        moves; /* so that an element begun before a move is not counted after it */
+    CornuFailure    failure; /* of element made */
+    bool            stop, threaded;
+    pthread_t       thread;
+};
+
+static int64_t remaining(const CornuIterator *iterator)
+{
+    int64_t count = iterator->dataset->count;
+    if (count == CORNU_UNKNOWN && iterator->end >= 0) count = iterator->end;
+    return (count < 0 ? INT64_MAX : count) - iterator->start.index;
+}
+
+static CornuStatus fill(CornuIterator *iterator, Slot *slot, CornuSample at)
+{
+    void *to[CORNU_MAX_COMPONENTS];
+    for (int c = 0; c < iterator->dataset->components; c++) to[c] = slot->arrays[c].data;
+    return cornu__stage_fetch(&iterator->stages[iterator->stage_count - 1], at, to, &slot->valid);
+}
+
+/* Fills the next slot and counts it. Called under the lock, which is open while it works. */
+static void make_one(CornuIterator *iterator)
+{
+    uint64_t    moves = iterator->moves;
+    CornuSample at = { iterator->start.epoch, iterator->start.index + iterator->made };
+    Slot       *slot = &iterator->slots[iterator->made % iterator->slot_count];
+    pthread_mutex_unlock(&iterator->lock);
+    bool        pending = cornu_error_pending();
+    CornuStatus status = fill(iterator, slot, at);
+    /* The caller gets a status: what a constructor inside a map left pending ends here. */
+    if (!pending) cornu_error_take();
+    pthread_mutex_lock(&iterator->lock);
+    if (iterator->moves != moves) return;
+    if (status == CORNU_OK) {
+        if (slot->valid == 0 && iterator->dataset->count == CORNU_UNKNOWN) iterator->end = at.index;
+        else iterator->made++;
+        return;
+    }
+    cornu__failure_keep(&iterator->failure, status);
+}
+
+static void *work(void *argument)
+{
+    CornuIterator *iterator = argument;
+    pthread_mutex_lock(&iterator->lock);
+    while (!iterator->stop) {
+        if (iterator->failure.status != CORNU_OK || iterator->made == remaining(iterator) ||
+            iterator->made - iterator->released == iterator->slot_count) {
+            pthread_cond_wait(&iterator->changed, &iterator->lock);
+            continue;
+        }
+        make_one(iterator);
+        pthread_cond_broadcast(&iterator->changed);
+    }
+    pthread_mutex_unlock(&iterator->lock);
+    return NULL;
+}
+
+CornuStatus cornu_iterator_next(CornuIterator *iterator, const CornuBatch **batch)
+{
+    CORNU__NEED(iterator);
+    CORNU__NEED(batch);
+    *batch = NULL;
+    pthread_mutex_lock(&iterator->lock);
+    iterator->released = iterator->taken;
+    if (iterator->threaded) pthread_cond_broadcast(&iterator->changed);
+    while (iterator->made == iterator->taken && iterator->failure.status == CORNU_OK &&
+           iterator->taken != remaining(iterator)) {
+        if (iterator->threaded)
+            pthread_cond_wait(&iterator->changed, &iterator->lock);
+        else
+            make_one(iterator);
+    }
+    if (iterator->made > iterator->taken) {
+        Slot *slot = &iterator->slots[iterator->taken % iterator->slot_count];
+        iterator->batch = (CornuBatch){
+            .arrays = slot->arrays, .count = iterator->dataset->components, .valid = slot->valid,
+            .sample = { iterator->start.epoch, iterator->start.index + iterator->taken },
+        };
+        iterator->taken++;
+        *batch = &iterator->batch;
+    }
+    pthread_mutex_unlock(&iterator->lock);
+    /* Without one it failed, or the epochs have ended. Nobody changes the failure before the next
+     * move, which is this caller's. */
+    return *batch ? CORNU_OK : cornu__failure_tell(&iterator->failure);
+}
+
+static CornuStatus check_position(const CornuDataset *dataset, CornuSample to)
+{
+    if (to.epoch < 0 || to.epoch > UINT32_MAX)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "iterator: epoch is %lld, expected 0 to %lld",
+                           (long long)to.epoch, (long long)UINT32_MAX);
+    int64_t last = dataset->count < 0 ? CORNU__ENDLESS : dataset->count;
+    if (to.index < 0 || to.index > last)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "iterator: element %lld, expected 0 to %lld",
+                           (long long)to.index, (long long)last);
+    return CORNU_OK;
+}
+
+CornuStatus cornu_iterator_seek(CornuIterator *iterator, CornuSample to)
+{
+    CORNU__TRY(check_position(iterator->dataset, to));
+    pthread_mutex_lock(&iterator->lock);
+    bool there = iterator->failure.status == CORNU_OK && to.epoch == iterator->start.epoch &&
+                 to.index == iterator->start.index + iterator->taken;
+    if (!there) {
+        iterator->start = to;
+        iterator->made = iterator->taken = iterator->released = 0;
+        iterator->failure.status = CORNU_OK;
+        iterator->end = -1;
+        iterator->moves++;
+        pthread_cond_broadcast(&iterator->changed);
+    }
+    pthread_mutex_unlock(&iterator->lock);
+    return CORNU_OK;
+}
+
+CornuStatus cornu_iterator_rewind(CornuIterator *iterator, int64_t epoch)
+{
+    return cornu_iterator_seek(iterator, (CornuSample){ .epoch = epoch });
+}
+
+static CornuStatus make_slots(CornuIterator *iterator)
+{
+    const CornuDataset *dataset = iterator->dataset;
+    iterator->slots = cornu__allocate((size_t)dataset->prefetch + 1, sizeof *iterator->slots);
+    if (!iterator->slots) return CORNU_ERR_MEMORY;
+    iterator->slot_count = dataset->prefetch + 1;
+    for (int s = 0; s < iterator->slot_count; s++) {
+        Slot *slot = &iterator->slots[s];
+        void *at[CORNU_MAX_COMPONENTS];
+        slot->memory = cornu__element_allocate(dataset, at);
+        if (!slot->memory) return CORNU_ERR_MEMORY;
+        for (int c = 0; c < dataset->components; c++)
+            slot->arrays[c] = cornu_array_from(at[c], dataset->type[c]);
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus start_thread(CornuIterator *iterator)
+{
+    /* Signals are for the threads of the program. */
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int error = pthread_create(&iterator->thread, NULL, work, iterator);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (error)
+        return cornu__fail(CORNU_ERR_MEMORY, "prefetch: no thread could be started: %s",
+                           strerror(error));
+    iterator->threaded = true;
+    return CORNU_OK;
+}
+
+CornuIterator *cornu_iterator_begin(CornuDataset *dataset, int64_t epoch)
+{
+    if (cornu__refused()) return NULL;
+    if (!dataset)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "iterator: the data set is NULL");
+    CornuSample start = { .epoch = epoch };
+    if (check_position(dataset, start) != CORNU_OK) return cornu__null();
+    CornuIterator *iterator = cornu__allocate(1, sizeof *iterator);
+    if (!iterator) return cornu__null();
+    pthread_mutex_init(&iterator->lock, NULL); /* neither can fail with default attributes */
+    pthread_cond_init(&iterator->changed, NULL);
+    iterator->dataset = cornu_dataset_retain(dataset);
+    iterator->start = start;
+    iterator->end = -1;
+    iterator->stages = cornu__stages_open(dataset, &iterator->stage_count);
+    if (!iterator->stages || make_slots(iterator) != CORNU_OK ||
+        (dataset->prefetch && start_thread(iterator) != CORNU_OK)) {
+        cornu_iterator_free(iterator);
+        return cornu__null();
+    }
+    return iterator;
+}
+
+void cornu_iterator_free(CornuIterator *iterator)
+{
+    if (!iterator) return;
+    if (iterator->threaded) {
+        pthread_mutex_lock(&iterator->lock);
+        iterator->stop = true;
+        pthread_cond_broadcast(&iterator->changed);
+        pthread_mutex_unlock(&iterator->lock);
+        pthread_join(iterator->thread, NULL);
+    }
+    for (int s = 0; s < iterator->slot_count; s++) cornu__release(iterator->slots[s].memory);
+    cornu__release(iterator->slots);
+    cornu__stages_close(iterator->stages, iterator->stage_count);
+    pthread_cond_destroy(&iterator->changed);
+    pthread_mutex_destroy(&iterator->lock);
+    cornu_dataset_free(iterator->dataset);
+    cornu__release(iterator);
+}

@@ -1,0 +1,355 @@
+/* The transformations; dataset.h says what each does. */
+#include "dataset_internal.h"
+
+#include <string.h>
+
+#include "../../device/memory_internal.h"
+#include "../../device/random.h"
+
+/* Frees what a constructor began and took. */
+static void *abandon(CornuDataset *dataset)
+{
+    cornu_dataset_free(dataset);
+    return cornu__null();
+}
+
+/* ---- map ---- */
+
+static CornuStatus map_fetch(CornuStage *stage, CornuSample at, void *const *to, int64_t *valid)
+{
+    const CornuDataset *dataset = stage->dataset, *source = dataset->source;
+    CORNU__TRY(cornu__stage_fetch(stage->source, at, stage->map.element, valid));
+    if (!*valid) return CORNU_OK;
+    CornuArray in[CORNU_MAX_COMPONENTS], out[CORNU_MAX_COMPONENTS];
+    for (int c = 0; c < source->components; c++)
+        in[c] = cornu_array_from(stage->map.element[c], source->type[c]);
+    for (int c = 0; c < dataset->components; c++)
+        out[c] = cornu_array_from(to[c], dataset->type[c]);
+    CornuStatus status = dataset->map.function(dataset->map.context, at, in, out);
+    if (status == CORNU_OK) return CORNU_OK;
+    /* A function of the user's may fail without a message. */
+    return cornu__fail(status, "map: element %lld of epoch %lld: %s", (long long)at.index,
+                       (long long)at.epoch,
+                       cornu_error_status() == status ? cornu_error_message()
+                                                      : cornu_status_text(status));
+}
+
+static CornuStatus map_open(CornuStage *stage)
+{
+    stage->map.memory = cornu__element_allocate(stage->dataset->source, stage->map.element);
+    return stage->map.memory ? CORNU_OK : CORNU_ERR_MEMORY;
+}
+
+static void map_close(CornuStage *stage) { cornu__release(stage->map.memory); }
+
+static const CornuDatasetKind map_kind = { .fetch = map_fetch, .open = map_open,
+                                           .close = map_close };
+
+/* Sets component c to type, with the batch axis in front if the data set is batched. */
+static CornuStatus set_type(CornuDataset *dataset, int c, CornuType type)
+{
+    CORNU__TRY(cornu_type_check(type));
+    if (dataset->batch_size) {
+        CornuText text;
+        if (type.shape.rank == CORNU_MAX_RANK)
+            return cornu__fail(CORNU_ERR_SHAPE, "component %d is %s: a batch of it would exceed "
+                                                "rank %d", c, cornu_type_print(&text, type),
+                               CORNU_MAX_RANK);
+        memmove(type.shape.extent + 1, type.shape.extent,
+                sizeof *type.shape.extent * (size_t)type.shape.rank);
+        type.shape.extent[0] = dataset->batch_size;
+        type.shape.rank++;
+        CORNU__TRY(cornu_type_check(type));
+    }
+    dataset->type[c] = type;
+    dataset->bytes[c] = cornu_type_bytes(type);
+    return CORNU_OK;
+}
+
+CornuDataset *cornu_dataset_map(CornuDataset *source, CornuMapFunction *function, void *context,
+                                const CornuType *types, int count)
+{
+    CornuDataset *map = cornu__dataset_derive(source, &map_kind, "map");
+    if (!map) return NULL;
+    map->map.function = function;
+    map->map.context = context;
+    if (!function) {
+        cornu__fail(CORNU_ERR_ARGUMENT, "map: the function is NULL");
+        return abandon(map);
+    }
+    if (!types && !count) return map;
+    if (!types || count < 1 || count > CORNU_MAX_COMPONENTS) {
+        cornu__fail(CORNU_ERR_ARGUMENT, "map: %d components, expected 1 to %d",
+                    types ? count : 0, CORNU_MAX_COMPONENTS);
+        return abandon(map);
+    }
+    map->components = count;
+    for (int c = 0; c < count; c++) {
+        CornuStatus status = set_type(map, c, types[c]);
+        if (status != CORNU_OK) {
+            cornu__fail_prefix(status, "map");
+            return abandon(map);
+        }
+    }
+    return map;
+}
+
+/* ---- shuffle ---- */
+
+/* The numbers of shuffles: counter = (i / 4, 0, epoch, this), see device/random.h. Generators
+ * of a model are numbered from 0, so they never meet. */
+static const uint32_t shuffle_generator = UINT32_C(0xFFFF0001);
+
+/*
+ * Draws a permutation: "The Art of Computer Programming", volume 2, section 3.4.2, algorithm P.
+ * A word times n, upper half, is a number below n, whose probabilities differ by less than
+ * 2^-32.
+ */
+void cornu__shuffle_order(uint32_t *order, int64_t count, uint64_t seed, int64_t epoch)
+{
+    uint32_t word[4];
+    for (int64_t i = 0; i < count; i++) order[i] = (uint32_t)i;
+    for (int64_t i = 0; i < count; i++) {
+        if (i % 4 == 0)
+            cornu_philox(seed, (uint32_t[]){ (uint32_t)(i / 4), 0, (uint32_t)epoch,
+                                             shuffle_generator }, word);
+        int64_t  other = i + (int64_t)((uint64_t)word[i % 4] * (uint64_t)(count - i) >> 32);
+        uint32_t row = order[i];
+        order[i] = order[other];
+        order[other] = row;
+    }
+}
+
+static CornuStatus shuffle_fetch(CornuStage *stage, CornuSample at, void *const *to,
+                                 int64_t *valid)
+{
+    const CornuDataset *dataset = stage->dataset;
+    if (stage->shuffle.epoch != at.epoch) {
+        if (at.epoch > UINT32_MAX)
+            return cornu__fail(CORNU_ERR_VALUE, "shuffle: epoch %lld, expected 0 to %lld",
+                               (long long)at.epoch, (long long)UINT32_MAX);
+        cornu__shuffle_order(stage->shuffle.order, dataset->count, dataset->shuffle.seed, at.epoch);
+        stage->shuffle.epoch = at.epoch;
+    }
+    at.index = stage->shuffle.order[at.index];
+    return cornu__stage_fetch(stage->source, at, to, valid);
+}
+
+static CornuStatus shuffle_open(CornuStage *stage)
+{
+    stage->shuffle.epoch = -1;
+    stage->shuffle.order = cornu__allocate((size_t)stage->dataset->count, sizeof(uint32_t));
+    return stage->shuffle.order ? CORNU_OK : CORNU_ERR_MEMORY;
+}
+
+static void shuffle_close(CornuStage *stage) { cornu__release(stage->shuffle.order); }
+
+static const CornuDatasetKind shuffle_kind = { .fetch = shuffle_fetch, .open = shuffle_open,
+                                               .close = shuffle_close };
+
+CornuDataset *cornu_dataset_shuffle(CornuDataset *source, uint64_t seed)
+{
+    CornuDataset *shuffle = cornu__dataset_derive(source, &shuffle_kind, "shuffle");
+    if (!shuffle) return NULL;
+    shuffle->shuffle.seed = seed;
+    if (shuffle->count == CORNU_NONE)
+        cornu__fail(CORNU_ERR_ARGUMENT, "shuffle: the data set repeats without end; shuffle "
+                                        "before repeat");
+    else if (shuffle->count == CORNU_UNKNOWN)
+        cornu__fail(CORNU_ERR_ARGUMENT, "shuffle: how many elements there are is not known; cache "
+                                        "the data set before");
+    else if (shuffle->count > UINT32_MAX)
+        cornu__fail(CORNU_ERR_ARGUMENT, "shuffle: %lld elements, expected at most %lld",
+                    (long long)shuffle->count, (long long)UINT32_MAX);
+    else
+        return shuffle;
+    return abandon(shuffle);
+}
+
+/* ---- batch ---- */
+
+static CornuStatus batch_fetch(CornuStage *stage, CornuSample at, void *const *to, int64_t *valid)
+{
+    const CornuDataset *dataset = stage->dataset, *source = dataset->source;
+    int64_t first = at.index * dataset->batch_size, rows = dataset->batch_size;
+    if (source->count >= 0 && rows > source->count - first) rows = source->count - first;
+
+    void *row[CORNU_MAX_COMPONENTS];
+    for (int64_t b = 0; b < rows; b++) {
+        int64_t one;
+        for (int c = 0; c < dataset->components; c++)
+            row[c] = (char *)to[c] + (size_t)b * source->bytes[c];
+        CORNU__TRY(cornu__stage_fetch(stage->source, (CornuSample){ at.epoch, first + b }, row,
+                                      &one));
+        if (!one) rows = b;
+    }
+    if (dataset->batch.whole && rows < dataset->batch_size) rows = 0;
+    for (int c = 0; c < dataset->components; c++) {
+        size_t used = (size_t)rows * source->bytes[c];
+        memset((char *)to[c] + used, 0, dataset->bytes[c] - used);
+    }
+    *valid = rows;
+    return CORNU_OK;
+}
+
+static const CornuDatasetKind batch_kind = { .fetch = batch_fetch };
+
+CornuDataset *cornu_dataset_batch(CornuDataset *source, int64_t size, bool drop_remainder)
+{
+    CornuDataset *batch = cornu__dataset_derive(source, &batch_kind, "batch");
+    if (!batch) return NULL;
+    if (batch->batch_size) {
+        cornu__fail(CORNU_ERR_ARGUMENT, "batch: the data set already comes in batches of %lld",
+                    (long long)batch->batch_size);
+        return abandon(batch);
+    }
+    if (size < 1) {
+        cornu__fail(CORNU_ERR_ARGUMENT, "batch: size is %lld, expected 1 or more",
+                    (long long)size);
+        return abandon(batch);
+    }
+    batch->batch_size = size;
+    batch->batch.whole = drop_remainder;
+    for (int c = 0; c < batch->components; c++) {
+        CornuStatus status = set_type(batch, c, source->type[c]);
+        if (status != CORNU_OK) {
+            cornu__fail_prefix(status, "batch");
+            return abandon(batch);
+        }
+    }
+    if (source->count >= 0)
+        batch->count = source->count / size + (!drop_remainder && source->count % size != 0);
+    return batch;
+}
+
+/* ---- take and skip: a window of the source ---- */
+
+static CornuStatus window_fetch(CornuStage *stage, CornuSample at, void *const *to,
+                                int64_t *valid)
+{
+    const int64_t most = stage->dataset->window.most;
+    *valid = 0;
+    if (most && at.index >= most) return CORNU_OK;
+    at.index += stage->dataset->window.first;
+    return cornu__stage_fetch(stage->source, at, to, valid);
+}
+
+static const CornuDatasetKind window_kind = { .fetch = window_fetch };
+
+static CornuDataset *window(CornuDataset *source, int64_t count, const char *name)
+{
+    CornuDataset *dataset = cornu__dataset_derive(source, &window_kind, name);
+    if (dataset && (count < 0 || (dataset->count < 0 && count > CORNU__ENDLESS))) {
+        cornu__fail(CORNU_ERR_ARGUMENT, "%s: count is %lld, expected 0 to %lld", name,
+                    (long long)count,
+                    (long long)(dataset->count < 0 ? CORNU__ENDLESS : INT64_MAX));
+        return abandon(dataset);
+    }
+    return dataset;
+}
+
+CornuDataset *cornu_dataset_take(CornuDataset *source, int64_t count)
+{
+    CornuDataset *dataset = window(source, count, "take");
+    if (dataset && dataset->count == CORNU_UNKNOWN && count > 0)
+        dataset->window.most = count;
+    else if (dataset && (dataset->count < 0 || count < dataset->count))
+        dataset->count = count;
+    return dataset;
+}
+
+CornuDataset *cornu_dataset_skip(CornuDataset *source, int64_t count)
+{
+    CornuDataset *dataset = window(source, count, "skip");
+    if (!dataset) return NULL;
+    dataset->window.first = count;
+    if (dataset->count >= 0)
+        dataset->count = count < dataset->count ? dataset->count - count : 0;
+    return dataset;
+}
+
+/* ---- repeat ---- */
+
+/* Where an element is in the source. An endless epoch has no next: epoch e of it starts at pass
+ * e. */
+static CornuSample pass_of(const CornuDataset *dataset, CornuSample at)
+{
+    const int64_t times = dataset->repeat.times, count = dataset->source->count;
+    return (CornuSample){ (times == CORNU_NONE ? at.epoch : at.epoch * times) + at.index / count,
+                          at.index % count };
+}
+
+static CornuStatus repeat_fetch(CornuStage *stage, CornuSample at, void *const *to,
+                                int64_t *valid)
+{
+    if (at.epoch > UINT32_MAX)
+        return cornu__fail(CORNU_ERR_VALUE, "repeat: epoch %lld, expected 0 to %lld",
+                           (long long)at.epoch, (long long)UINT32_MAX);
+    return cornu__stage_fetch(stage->source, pass_of(stage->dataset, at), to, valid);
+}
+
+static const CornuDatasetKind repeat_kind = { .fetch = repeat_fetch };
+
+CornuDataset *cornu_dataset_repeat(CornuDataset *source, int64_t times)
+{
+    CornuDataset *repeat = cornu__dataset_derive(source, &repeat_kind, "repeat");
+    if (!repeat) return NULL;
+    int64_t count = repeat->count;
+    repeat->repeat.times = times;
+    if (times != CORNU_NONE && (times < 1 || times > INT32_MAX))
+        cornu__fail(CORNU_ERR_ARGUMENT, "repeat: %lld times, expected 1 to %lld or CORNU_NONE",
+                    (long long)times, (long long)INT32_MAX);
+    else if (count == CORNU_NONE)
+        cornu__fail(CORNU_ERR_ARGUMENT, "repeat: the data set already repeats without end");
+    else if (count == CORNU_UNKNOWN)
+        cornu__fail(CORNU_ERR_ARGUMENT, "repeat: how many elements there are is not known; cache "
+                                        "the data set before");
+    else if (times == CORNU_NONE && count == 0)
+        cornu__fail(CORNU_ERR_ARGUMENT, "repeat: the data set has no elements to repeat");
+    else if (times != CORNU_NONE && count > INT64_MAX / times)
+        cornu__fail(CORNU_ERR_ARGUMENT, "repeat: %lld elements %lld times are more than can be "
+                                        "counted", (long long)count, (long long)times);
+    else {
+        repeat->count = times == CORNU_NONE ? CORNU_NONE : count * times;
+        return repeat;
+    }
+    return abandon(repeat);
+}
+
+/* ---- prefetch: nothing to do but to tell the iterator the depth ---- */
+
+CornuDataset *cornu_dataset_prefetch(CornuDataset *source, int depth)
+{
+    enum { MAX_DEPTH = 64 };
+    CornuDataset *prefetch = cornu__dataset_derive(source, &window_kind, "prefetch");
+    if (!prefetch) return NULL;
+    if (depth < 1 || depth > MAX_DEPTH) {
+        cornu__fail(CORNU_ERR_ARGUMENT, "prefetch: depth is %d, expected 1 to %d", depth,
+                    MAX_DEPTH);
+        return abandon(prefetch);
+    }
+    if (depth > prefetch->prefetch) prefetch->prefetch = depth;
+    return prefetch;
+}
+
+/* ---- Back to where an element comes from ---- */
+
+int64_t cornu__dataset_origin(const CornuDataset *dataset, CornuSample at, int64_t row)
+{
+    for (; dataset->source; dataset = dataset->source) {
+        if (dataset->kind == &batch_kind) {
+            at.index = at.index * dataset->batch_size + row;
+        } else if (dataset->kind == &window_kind) {
+            at.index += dataset->window.first;
+        } else if (dataset->kind == &repeat_kind) {
+            at = pass_of(dataset, at);
+        } else if (dataset->kind == &shuffle_kind) {
+            uint32_t *order = cornu__allocate((size_t)dataset->count, sizeof *order);
+            if (!order) return -1;
+            cornu__shuffle_order(order, dataset->count, dataset->shuffle.seed, at.epoch);
+            at.index = order[at.index];
+            cornu__release(order);
+        }
+    }
+    return at.index;
+}

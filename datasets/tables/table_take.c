@@ -1,0 +1,247 @@
+/* What a table tells of itself, and its columns as arrays. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../../device/memory_internal.h"
+#include "../../device/nearest.h"
+#include "table_internal.h"
+
+void cornu_table_free(CornuTable *table)
+{
+    if (!table) return;
+    for (int c = 0; c < table->columns; c++) {
+        CornuColumn *column = &table->column[c];
+        for (int i = 0; i < column->category_count; i++) cornu__release(column->category[i]);
+        cornu__release(column->category);
+        cornu__release(column->value);
+        cornu__release(column->first_unknown);
+        cornu__release(column->name);
+    }
+    cornu__release(table->column);
+    cornu__release(table->line);
+    cornu__release(table->name);
+    cornu__release(table);
+}
+
+int64_t cornu_table_rows(const CornuTable *table)
+{
+    CORNU__NEED_OR(table, 0);
+    return table->rows;
+}
+
+int64_t cornu_table_dropped(const CornuTable *table)
+{
+    CORNU__NEED_OR(table, 0);
+    return table->dropped;
+}
+
+int cornu_table_columns(const CornuTable *table)
+{
+    CORNU__NEED_OR(table, 0);
+    return table->columns;
+}
+
+const char *cornu_table_column_name(const CornuTable *table, int column)
+{
+    CORNU__NEED_OR(table, NULL);
+    CORNU__NEED_INDEX(column, table->columns, NULL);
+    return table->column[column].name;
+}
+
+const char *const *cornu_table_categories(const CornuTable *table, int column, int *count)
+{
+    CORNU__NEED_OR(count, NULL);
+    *count = 0;
+    CORNU__NEED_OR(table, NULL);
+    CORNU__NEED_INDEX(column, table->columns, NULL);
+    *count = table->column[column].category_count;
+    return (const char *const *)table->column[column].category;
+}
+
+int64_t cornu_table_line(const CornuTable *table, int64_t row)
+{
+    return row >= 0 && row < table->rows ? table->line[row] : 0;
+}
+
+int64_t cornu_table_unknown(const CornuTable *table, int column, const char **first)
+{
+    const bool there = column >= 0 && column < table->columns;
+    *first = there ? table->column[column].first_unknown : NULL;
+    return there ? table->column[column].unknown : 0;
+}
+
+int cornu__table_column(const CornuTable *table, const char *name)
+{
+    for (int c = 0; c < table->columns; c++)
+        if (!strcmp(table->column[c].name, name)) return c;
+    return -1;
+}
+
+int cornu_table_find(const CornuTable *table, const char *name)
+{
+    CORNU__NEED_OR(table, -1);
+    CORNU__NEED_OR(name, -1);
+    enum { KNOWN = 1000 };   /* among so many the nearest is looked for */
+    const char *known[KNOWN];
+    const int   column = cornu__table_column(table, name);
+    int         count = 0;
+    if (column >= 0) return column;
+    for (; count < table->columns && count < KNOWN; count++)
+        known[count] = table->column[count].name;
+    const char *nearest = cornu__nearest(name, known, count);
+    cornu__fail(CORNU_ERR_ARGUMENT, "%s: has no column \"%s\"%s%s%s", table->name, name,
+                nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+    return -1;
+}
+
+/* ---- Columns as arrays ---- */
+
+/* The chosen columns, *count of them, in memory of their own. NULL on failure. */
+static int *choose(const CornuTableTakeConfig *config, int *count)
+{
+    const CornuTable *table = config->table;
+    int               wanted = config->columns ? 0 : table->columns;
+    while (config->columns && config->columns[wanted]) wanted++;
+    int *chosen = cornu__allocate((size_t)wanted, sizeof *chosen);
+    *count = 0;
+    for (const char *const *name = config->except; chosen && name && *name; name++)
+        if (cornu_table_find(table, *name) < 0) goto fail;
+    for (int i = 0; chosen && i < wanted; i++) {
+        const int column = config->columns ? cornu_table_find(table, config->columns[i]) : i;
+        bool      kept = column >= 0;
+        if (!kept) goto fail;
+        for (const char *const *name = config->except; name && *name; name++)
+            kept = kept && strcmp(*name, table->column[column].name) != 0;
+        if (kept) chosen[(*count)++] = column;
+    }
+    if (!chosen || *count) return chosen;
+    cornu__fail(CORNU_ERR_ARGUMENT, "%s: no columns are asked for", table->name);
+fail:
+    cornu__release(chosen);
+    return NULL;
+}
+
+/* Columns of the array that a column becomes. */
+static int64_t width_of(const CornuTableTakeConfig *config, const CornuColumn *column)
+{
+    return config->one_hot && column->category_count ? column->category_count : 1;
+}
+
+static CornuStatus put(const CornuTableTakeConfig *config, const CornuColumn *column, int row,
+                       CornuArray to, int64_t at)
+{
+    const double value = column->value[row];
+    const bool   holds = config->dtype == CORNU_F32 ? isfinite((float)value)
+                       : value == floor(value) && fabs(value) <= INT32_MAX;
+    if (!holds)
+        return cornu__fail(CORNU_ERR_VALUE, "%s: column %s, row %d is %.17g, which %s does not "
+                           "hold", config->table->name, column->name, row + 1, value,
+                           cornu_dtype_name(config->dtype));
+    if (!config->one_hot || !column->category_count)
+        cornu_array_set(to, at, value);
+    else if (value >= 0.0)   /* else a word that is none of them */
+        cornu_array_set(to, at + (int64_t)value, 1.0);
+    return CORNU_OK;
+}
+
+/* A column of nearly as many categories as rows is no category but a name. */
+static CornuStatus too_large(const CornuTableTakeConfig *config, const int *chosen, int count,
+                             CornuType type)
+{
+    const CornuColumn *widest = &config->table->column[chosen[0]];
+    char               place[300];
+    CornuText          text;
+    for (int i = 1; i < count; i++)
+        if (width_of(config, &config->table->column[chosen[i]]) > width_of(config, widest))
+            widest = &config->table->column[chosen[i]];
+    snprintf(place, sizeof place, "%.100s: as %s, %lld columns of it from %.100s",
+             config->table->name, cornu_type_print(&text, type),
+             (long long)width_of(config, widest), widest->name);
+    return cornu__fail_prefix(CORNU_ERR_MEMORY, place);
+}
+
+CornuStatus cornu_table_take_from(const CornuTableTakeConfig *config)
+{
+    const CornuTable *table = config->table;
+    if (!table) return cornu__fail_absent("table: .table");
+    if (!config->to) return cornu__fail(CORNU_ERR_ARGUMENT, "table: no array is given");
+    if (config->dtype != CORNU_F32 && config->dtype != CORNU_I32)
+        return cornu__fail(CORNU_ERR_DTYPE, "%s: columns are wanted as %s, expected f32 or i32",
+                           table->name, cornu_dtype_name(config->dtype));
+    int     count;
+    int64_t width = 0, at = 0;
+    int    *chosen = choose(config, &count);
+    if (!chosen) return cornu_error_status();
+    for (int i = 0; i < count; i++) width += width_of(config, &table->column[chosen[i]]);
+    CornuStatus status = cornu_type_check(cornu_type(config->dtype, table->rows, width));
+    CornuArray  to = cornu_array(NULL, config->dtype, table->rows, width);
+    if (!status) {
+        to.data = cornu__allocate(cornu_type_bytes(to.type), 1);
+        status = to.data ? CORNU_OK : too_large(config, chosen, count, to.type);
+    }
+    for (int row = 0; row < table->rows && !status; row++)
+        for (int i = 0; i < count && !status; i++) {
+            const CornuColumn *column = &table->column[chosen[i]];
+            status = put(config, column, row, to, at);
+            at += width_of(config, column);
+        }
+    cornu__release(chosen);
+    if (status) cornu__release(to.data);
+    else *config->to = to;
+    return status;
+}
+
+/* ---- Schemas ---- */
+
+typedef struct {
+    char *bytes;
+    int   size, space;
+} Text;
+
+static CornuStatus append(Text *text, const char *bytes, size_t size)
+{
+    CORNU__TRY(cornu__reserve(&text->bytes, &text->space, text->size, (int)size, 1));
+    if (size) memcpy(text->bytes + text->size, bytes, size);
+    text->size += (int)size;
+    return CORNU_OK;
+}
+
+/* In quotes where it would be read as something else without. */
+static CornuStatus append_field(Text *text, const char *field)
+{
+    const size_t length = strlen(field);
+    const bool   plain = length && !strpbrk(field, ",\"\r\n") && !strchr(" \t", field[0]) &&
+                         !strchr(" \t", field[length - 1]);
+    if (plain) return append(text, field, length);
+    CORNU__TRY(append(text, "\"", 1));
+    for (const char *c = field; *c; c++)
+        CORNU__TRY(append(text, *c == '"' ? "\"\"" : c, *c == '"' ? 2 : 1));
+    return append(text, "\"", 1);
+}
+
+static CornuStatus append_column(Text *text, const CornuColumn *column)
+{
+    CORNU__TRY(append_field(text, column->name));
+    for (int i = 0; i < column->category_count; i++) {
+        CORNU__TRY(append(text, ",", 1));
+        CORNU__TRY(append_field(text, column->category[i]));
+    }
+    return append(text, "\n", 1);
+}
+
+char *cornu_table_schema(const CornuTable *table, const char *const *columns)
+{
+    const CornuTableTakeConfig config = { .table = table, .columns = columns };
+    Text text = { .bytes = NULL };
+    int  count;
+    int *chosen = choose(&config, &count);
+    CornuStatus status = chosen ? CORNU_OK : cornu_error_status();
+    for (int i = 0; i < count && !status; i++)
+        status = append_column(&text, &table->column[chosen[i]]);
+    if (!status) status = append(&text, "", 1);
+    cornu__release(chosen);
+    if (!status) return text.bytes;
+    cornu__release(text.bytes);
+    return NULL;
+}

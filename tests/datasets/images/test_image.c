@@ -1,0 +1,405 @@
+/* Image files, and digits prepared as MNIST's. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../../datasets/mnist/digit.h"
+#include "../../../datasets/mnist/idx.h"
+#include "../../../datasets/images/image.h"
+#include "../../../datasets/synthetic/synthetic.h"
+#include "../files.h"
+
+enum { SIZE = 28, PIXELS = SIZE * SIZE };
+
+static void expect_image(const char *path, int channels, CornuType type, const uint8_t *pixels)
+{
+    CornuArray image;
+    if (cornu_image_load(path, channels, &image) != CORNU_OK) fail_msg("%s", cornu_error_message());
+    assert_true(cornu_type_equal(image.type, type));
+    assert_memory_equal(image.data, pixels, cornu_type_bytes(type));
+    free(image.data);
+}
+
+static void test_png_of_every_kind(void **state)
+{
+    (void)state;
+    const char   *path = files_path(folder, "image.png");
+    const uint8_t grey[] = { 0, 50, 255, 7, 8, 9 };
+    files_write_png(path, 3, 2, 1, grey);
+    expect_image(path, 0, cornu_type(CORNU_U8, 2, 3, 1), grey);
+    expect_image(path, 1, cornu_type(CORNU_U8, 2, 3, 1), grey);
+    expect_image(path, 3, cornu_type(CORNU_U8, 2, 3, 3),
+                 (const uint8_t[]){ 0, 0, 0, 50, 50, 50, 255, 255, 255,
+                                    7, 7, 7, 8,  8,  8,  9,   9,   9 });
+
+    const uint8_t rgb[] = { 255, 0, 0, 0, 255, 0, 0, 0, 255, 10, 10, 10 };
+    files_write_png(path, 2, 2, 3, rgb);
+    expect_image(path, 0, cornu_type(CORNU_U8, 2, 2, 3), rgb);
+    expect_image(path, 1, cornu_type(CORNU_U8, 2, 2, 1), (const uint8_t[]){ 77, 149, 29, 10 });
+
+    /* Black ink on a transparent ground, which many programs store as black too. */
+    const uint8_t alpha[] = { 0, 0, 0, 255, 100, 51 };
+    files_write_png(path, 3, 1, 2, alpha);
+    expect_image(path, 0, cornu_type(CORNU_U8, 1, 3, 1), (const uint8_t[]){ 255, 0, 224 });
+    const uint8_t rgba[] = { 0, 0, 0, 0, 9, 8, 7, 255 };
+    files_write_png(path, 2, 1, 4, rgba);
+    expect_image(path, 3, cornu_type(CORNU_U8, 1, 2, 3),
+                 (const uint8_t[]){ 255, 255, 255, 9, 8, 7 });
+}
+
+/* The smallest JPEG: one block of 8x8 with only a mean. Every quantizer is 16 and each Huffman
+ * table has one code, "0": for the mean "4 bits follow", for the rest "no more". The bits are
+ * 0 1010 0 11: a mean of 10, so that every pixel is 128 + 10 * 16 / 8. */
+static void test_jpeg(void **state)
+{
+    (void)state;
+    uint8_t file[256], expected[64], *to = file;
+    static const uint8_t begin_file[] = { 0xFF, 0xD8, 0xFF, 0xDB, 0, 67, 0 };
+    static const uint8_t frame[] = { 0xFF, 0xC0, 0, 11, 8, 0, 8, 0, 8, 1, 1, 0x11, 0 };
+    static const uint8_t scan[] = { 0xFF, 0xDA, 0, 8, 1, 1, 0, 0, 63, 0, 0x53, 0xFF, 0xD9 };
+    memcpy(to, begin_file, sizeof begin_file), to += sizeof begin_file;
+    memset(to, 16, 64), to += 64;
+    memcpy(to, frame, sizeof frame), to += sizeof frame;
+    memcpy(to, (uint8_t[22]){ 0xFF, 0xC4, 0, 20, 0x00, 1, [21] = 4 }, 22), to += 22;
+    memcpy(to, (uint8_t[22]){ 0xFF, 0xC4, 0, 20, 0x10, 1, [21] = 0 }, 22), to += 22;
+    memcpy(to, scan, sizeof scan), to += sizeof scan;
+    files_write(files_path(folder, "image.jpg"), file, (size_t)(to - file));
+    memset(expected, 148, sizeof expected);
+    expect_image(files_path(folder, "image.jpg"), 0, cornu_type(CORNU_U8, 8, 8, 1), expected);
+}
+
+static void expect_failure(const char *path, int channels, CornuStatus status, const char *text)
+{
+    CornuArray image = { .data = folder };
+    assert_int_equal(cornu_image_load(path, channels, &image), status);
+    assert_ptr_equal(image.data, folder);
+    if (!strstr(cornu_error_message(), path) || !strstr(cornu_error_message(), text))
+        fail_msg("\"%s\" does not name %s and \"%s\"", cornu_error_message(), path, text);
+}
+
+static void test_unreadable_images(void **state)
+{
+    (void)state;
+    expect_failure(files_path(folder, "absent.png"), 1, CORNU_ERR_FILE, "No such file");
+    expect_failure(folder, 1, CORNU_ERR_FILE, "is a folder, expected a file");
+    files_write(files_path(folder, "text.png"), "hello", 5);
+    expect_failure(files_path(folder, "text.png"), 1, CORNU_ERR_FORMAT, "not a readable");
+    files_write(files_path(folder, "empty.png"), "", 0);
+    expect_failure(files_path(folder, "empty.png"), 1, CORNU_ERR_FORMAT, "not a readable");
+    expect_failure(files_path(folder, "text.png"), 2, CORNU_ERR_ARGUMENT, "2 channels");
+
+    uint8_t     pixels[PIXELS], file[4096];
+    const char *path = files_path(folder, "whole.png");
+    for (int i = 0; i < PIXELS; i++) pixels[i] = (uint8_t)(i * i);
+    files_write_png(path, SIZE, SIZE, 1, pixels);
+    size_t size = files_read(path, file, sizeof file);
+    for (size_t length = 1; length < size / 2; length += 7) {
+        files_write(files_path(folder, "short.png"), file, length);
+        expect_failure(files_path(folder, "short.png"), 1, CORNU_ERR_FORMAT, "not a readable");
+    }
+    /* One bit of a chunk's data or of its checksum, wherever it is: never other pixels. */
+    for (size_t at = 8 + 8; at < size - 12; at += 3) {
+        file[at] ^= 4;
+        files_write(files_path(folder, "bit.png"), file, size);
+        file[at] ^= 4;
+        expect_failure(files_path(folder, "bit.png"), 1, CORNU_ERR_FORMAT, "bit.png: ");
+    }
+    file[size - 20] ^= 1;
+    files_write(files_path(folder, "bit.png"), file, size);
+    file[size - 20] ^= 1;
+    expect_failure(files_path(folder, "bit.png"), 1, CORNU_ERR_FORMAT,
+                   "the checksum of its chunk IDAT is wrong");
+    /* A width of 2^24 in the header, followed by little. */
+    memcpy(file + 16, (const uint8_t[]){ 1, 0, 0, 0 }, 4);
+    files_write(files_path(folder, "wide.png"), file, size);
+    expect_failure(files_path(folder, "wide.png"), 1, CORNU_ERR_FORMAT, "not a readable");
+}
+
+/* A Huffman table of 16 * 255 codes, before the frame and behind it. */
+static void test_huffman_tables(void **state)
+{
+    (void)state;
+    enum { CODES = 16 * 255, TABLE = 4 + 17 + CODES };
+    static uint8_t file[2 + 13 + TABLE] = { 0xFF, 0xD8 };
+    static const uint8_t frame[] = { 0xFF, 0xC0, 0, 11, 8, 0, 8, 0, 8, 1, 1, 0x11, 0 };
+    const char    *path = files_path(folder, "table.jpg");
+    uint8_t       *table = file + 2;
+    int64_t        height, width;
+    memcpy(table, (uint8_t[]){ 0xFF, 0xC4, (TABLE - 2) >> 8, (TABLE - 2) & 0xFF, 0 }, 5);
+    memset(table + 5, 255, 16);
+    files_write(path, file, sizeof file);
+    expect_failure(path, 1, CORNU_ERR_FORMAT, "256 codes");
+    assert_int_equal(cornu_image_size(path, &height, &width), CORNU_ERR_FORMAT);
+    memmove(table + sizeof frame, table, TABLE);
+    memcpy(table, frame, sizeof frame);
+    files_write(path, file, sizeof file);
+    expect_failure(path, 1, CORNU_ERR_FORMAT, "256 codes");
+    assert_int_equal(cornu_image_size(path, &height, &width), CORNU_OK);
+    /* Any number of FF may stand in front of what is no number. */
+    memmove(file + 1, file, sizeof file - 1);
+    files_write(path, file, sizeof file);
+    expect_failure(path, 1, CORNU_ERR_FORMAT, "256 codes");
+}
+
+/* The test digits published as PNG are their idx records, bit for bit. */
+static void test_published_digits(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "digit0_test00003", "digit0_test00010", "digit1_test00002", "digit1_test00005",
+        "digit2_test00001", "digit2_test00035", "digit3_test00018", "digit3_test00030",
+        "digit4_test00004", "digit4_test00006", "digit5_test00008", "digit5_test00015",
+        "digit6_test00011", "digit6_test00021", "digit7_test00000", "digit7_test00017",
+        "digit8_test00061", "digit8_test00084", "digit9_test00007", "digit9_test00009",
+    };
+    const char *path = files_real("mnist/t10k-images-idx3-ubyte.gz");
+    if (!path) skip();
+    CornuArray images, labels;
+    assert_int_equal(cornu_idx_load(path, &images), CORNU_OK);
+    assert_int_equal(cornu_idx_load(files_real("mnist/t10k-labels-idx1-ubyte.gz"), &labels),
+                     CORNU_OK);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "digit-images/%s.png", names[i]);
+        path = files_real(name);
+        if (!path) skip();
+        int digit, record;
+        assert_int_equal(sscanf(names[i], "digit%1d_test%d", &digit, &record), 2);
+        const uint8_t *pixels = (const uint8_t *)images.data + record * PIXELS;
+        expect_image(path, 0, cornu_type(CORNU_U8, SIZE, SIZE, 1), pixels);
+        assert_int_equal(((const uint8_t *)labels.data)[record], digit);
+    }
+    free(images.data);
+    free(labels.data);
+}
+
+/* A small file that says it is 16384 x 16384 is refused by what it says, not decoded. */
+static void test_a_bomb_is_refused_by_its_header(void **state)
+{
+    (void)state;
+    const uint8_t pixel = 0;
+    uint8_t       file[4096];
+    int64_t       height, width;
+    const char   *path = files_path(folder, "bomb.png");
+    files_write_png(path, 1, 1, 1, &pixel);
+    assert_int_equal(cornu_image_size(path, &height, &width), CORNU_OK);
+    assert_int_equal(height * width, 1);
+    const size_t size = files_read(path, file, sizeof file);
+    memcpy(file + 16, (const uint8_t[]){ 0, 0, 0x40, 0, 0, 0, 0x40, 0 }, 8);
+    files_write(path, file, size);
+    expect_failure(path, 1, CORNU_ERR_FORMAT, "16384 x 16384 pixels, expected at most");
+    assert_int_equal(cornu_image_size(path, &height, &width), CORNU_ERR_FORMAT);
+}
+
+/* ---- resizing ---- */
+
+static void test_resizing_agrees_with_keras(void **state)
+{
+    (void)state;
+    FILE *golden = fopen("tests/golden/images/resize.txt", "r");
+    char  kind[16];
+    int   crop, H, W, height, width, cases = 0;
+    assert_non_null(golden);
+    while (fscanf(golden, "%15s %d %d %d %d %d", kind, &crop, &H, &W, &height, &width) == 6) {
+        uint8_t from[512], to[512];
+        assert_true(H * W * 2 <= 512 && height * width * 2 <= 512);
+        for (int i = 0; i < H * W * 2; i++) {
+            const int h = i / 2 / W, w = i / 2 % W;
+            from[i] = (uint8_t)(31 * h + 57 * w * w + 101 * (i % 2) + 7 * h * w);
+        }
+        assert_int_equal(cornu_image_resize(cornu_array(from, CORNU_U8, H, W, 2),
+                                            kind[0] == 'n' ? CORNU_IMAGE_NEAREST
+                                                           : CORNU_IMAGE_BILINEAR,
+                                            crop, cornu_array(to, CORNU_U8, height, width, 2)),
+                         CORNU_OK);
+        for (int i = 0; i < height * width * 2; i++) {
+            double value;
+            assert_int_equal(fscanf(golden, "%lf", &value), 1);
+            if (fabs(to[i] - value) > 0.501) fail_msg("case %d, value %d: %d, Keras has %g", cases,
+                                                      i, to[i], value);
+        }
+        cases++;
+    }
+    fclose(golden);
+    assert_int_equal(cases, 10);
+}
+
+static void test_only_images_are_resized(void **state)
+{
+    (void)state;
+    uint8_t from[12] = { 0 }, to[12];
+    const CornuArray image = cornu_array(from, CORNU_U8, 2, 2, 3);
+    const CornuArray bad[] = { cornu_array(to, CORNU_U8, 2, 2, 1), cornu_array(to, CORNU_U8, 2, 2),
+                               cornu_array(to, CORNU_U8, 0, 2, 3),
+                               cornu_array(NULL, CORNU_U8, 1, 1, 3),
+                               cornu_array(to, CORNU_F32, 1, 1, 3) };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(cornu_image_resize(image, CORNU_IMAGE_BILINEAR, false, bad[i]),
+                         CORNU_ERR_SHAPE);
+}
+
+/* ---- digits ---- */
+
+/* Drawn digits put where MNIST puts them: prepared once, at twice the size. */
+static void some_digits(uint8_t *digits, int count)
+{
+    uint8_t *drawn = malloc((size_t)count * PIXELS), *labels = malloc((size_t)count);
+    uint8_t  big[4 * PIXELS];
+    cornu_synthetic_digits(1, 0, count, drawn, labels);
+    for (int n = 0; n < count; n++) {
+        for (int i = 0; i < 4 * PIXELS; i++)
+            big[i] = drawn[n * PIXELS + i / 2 / (2 * SIZE) * SIZE + i % (2 * SIZE) / 2];
+        assert_int_equal(cornu_digit_prepare(cornu_array(big, CORNU_U8, 2 * SIZE, 2 * SIZE),
+                                             digits + n * PIXELS), CORNU_OK);
+    }
+    free(drawn);
+    free(labels);
+}
+
+static void test_a_ready_digit_is_left_alone(void **state)
+{
+    (void)state;
+    uint8_t digits[8 * PIXELS], inverted[PIXELS], out[PIXELS];
+    some_digits(digits, 8);
+    for (int n = 0; n < 8; n++) {
+        const uint8_t *digit = digits + n * PIXELS;
+        assert_int_equal(cornu_digit_prepare(cornu_array((void *)digit, CORNU_U8, SIZE, SIZE), out),
+                         CORNU_OK);
+        assert_memory_equal(out, digit, PIXELS);
+        for (int i = 0; i < PIXELS; i++) inverted[i] = (uint8_t)(255 - digit[i]);
+        assert_int_equal(cornu_digit_prepare(cornu_array(inverted, CORNU_U8, SIZE, SIZE, 1), out),
+                         CORNU_OK);
+        assert_memory_equal(out, digit, PIXELS);
+    }
+}
+
+/* The most that any pixel differs after a digit was made three times as large, each pixel nine,
+ * and prepared: the box filter undoes it. The strongest ink has become 255. */
+static double difference_after_enlarging(const uint8_t *digit, bool inverted)
+{
+    enum { BIG = 3 * SIZE };
+    uint8_t big[BIG * BIG], out[PIXELS];
+    int     most = 0;
+    for (int i = 0; i < BIG * BIG; i++) {
+        uint8_t value = digit[i / BIG / 3 * SIZE + i % BIG / 3];
+        big[i] = inverted ? (uint8_t)(255 - value) : value;
+        if (value > most) most = value;
+    }
+    assert_int_equal(cornu_digit_prepare(cornu_array(big, CORNU_U8, BIG, BIG), out), CORNU_OK);
+    double worst = 0.0;
+    for (int i = 0; i < PIXELS; i++) {
+        const double off = fabs(out[i] - digit[i] * 255.0 / most);
+        if (off > worst) worst = off;   /* fmax: an internal error of gcc 12.2 for arm64 */
+    }
+    return worst;
+}
+
+static void test_an_enlarged_digit_comes_back(void **state)
+{
+    (void)state;
+    enum { COUNT = 1000, FAINT = 8 }; /* a row with no stronger ink is not seen */
+    const char *path = files_real("mnist/t10k-images-idx3-ubyte.gz");
+    if (!path) skip();
+    CornuArray images;
+    int        same = 0;
+    assert_int_equal(cornu_idx_load(path, &images), CORNU_OK);
+    for (int n = 0; n < COUNT; n++)
+        same += difference_after_enlarging((const uint8_t *)images.data + n * PIXELS,
+                                           n % 2) <= FAINT;
+    assert_int_equal(same, COUNT);
+    free(images.data);
+}
+
+/* Any size and any place on the paper: the same digit within a grey level of blur. */
+static void test_size_and_place_do_not_matter(void **state)
+{
+    (void)state;
+    enum { W = 300, H = 200 };
+    uint8_t digits[4 * PIXELS], out[PIXELS];
+    some_digits(digits, 4);
+    for (int n = 0; n < 4; n++) {
+        uint8_t *paper = malloc(W * H);
+        memset(paper, 240, W * H);
+        for (int h = 0; h < 5 * SIZE; h++)
+            for (int w = 0; w < 5 * SIZE; w++)
+                paper[(h + 10) * W + w + 100 + 10 * n] =
+                    (uint8_t)(240 - digits[n * PIXELS + h / 5 * SIZE + w / 5] * 200 / 255);
+        assert_int_equal(cornu_digit_prepare(cornu_array(paper, CORNU_U8, H, W), out), CORNU_OK);
+        for (int i = 0; i < PIXELS; i++)
+            assert_true(abs(out[i] - digits[n * PIXELS + i]) <= 3);
+        free(paper);
+    }
+}
+
+/* Grain on the paper is no ink: it neither widens the box nor darkens the ground. */
+static void test_grain_is_no_ink(void **state)
+{
+    (void)state;
+    enum { W = 140 };
+    uint8_t  digit[PIXELS], paper[W * W], out[PIXELS];
+    uint32_t x = 1;
+    some_digits(digit, 1);
+    for (int i = 0; i < W * W; i++) {
+        x = x * 1664525 + 1013904223;
+        int ink = digit[i / W / 5 * SIZE + i % W / 5];
+        paper[i] = (uint8_t)(200 + (int)(x >> 28) - 160 * ink / 255);
+    }
+    assert_int_equal(cornu_digit_prepare(cornu_array(paper, CORNU_U8, W, W), out), CORNU_OK);
+    double difference = 0.0, ink = 0.0;
+    for (int i = 0; i < PIXELS; i++) {
+        difference += abs(out[i] - digit[i]);
+        ink += digit[i];
+    }
+    assert_true(difference / ink < 0.1);
+}
+
+static void test_pictures_without_a_digit(void **state)
+{
+    (void)state;
+    uint8_t white[50 * 40], out[PIXELS];
+    memset(white, 255, sizeof white);
+    assert_int_equal(cornu_digit_prepare(cornu_array(white, CORNU_U8, 50, 40), out),
+                     CORNU_ERR_VALUE);
+    assert_non_null(strstr(cornu_error_message(), "no ink"));
+    assert_int_equal(cornu_digit_prepare(cornu_array(white, CORNU_U8, 1, 1), out),
+                     CORNU_ERR_VALUE);
+    uint8_t grain[50 * 40]; /* and nothing but grain */
+    for (int i = 0; i < 50 * 40; i++) grain[i] = (uint8_t)(i * 7919 % 251);
+    assert_int_equal(cornu_digit_prepare(cornu_array(grain, CORNU_U8, 50, 40), out),
+                     CORNU_ERR_VALUE);
+    assert_int_equal(cornu_digit_prepare(cornu_array(white, CORNU_U8, 10, 10, 3), out),
+                     CORNU_ERR_SHAPE);
+    assert_non_null(strstr(cornu_error_message(), "u8 (10, 10, 3), expected"));
+    assert_int_equal(cornu_digit_prepare(cornu_array(white, CORNU_F32, 10, 10), out),
+                     CORNU_ERR_SHAPE);
+    /* One dot is as much of a digit as can be told: it fills the box. */
+    white[0] = 0;
+    assert_int_equal(cornu_digit_prepare(cornu_array(white, CORNU_U8, 50, 40), out), CORNU_OK);
+    assert_int_equal(out[14 * SIZE + 14], 255);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_png_of_every_kind),
+        cmocka_unit_test(test_jpeg),
+        cmocka_unit_test(test_unreadable_images),
+        cmocka_unit_test(test_huffman_tables),
+        cmocka_unit_test(test_a_bomb_is_refused_by_its_header),
+        cmocka_unit_test(test_resizing_agrees_with_keras),
+        cmocka_unit_test(test_only_images_are_resized),
+        cmocka_unit_test(test_published_digits),
+        cmocka_unit_test(test_a_ready_digit_is_left_alone),
+        cmocka_unit_test(test_an_enlarged_digit_comes_back),
+        cmocka_unit_test(test_size_and_place_do_not_matter),
+        cmocka_unit_test(test_grain_is_no_ink),
+        cmocka_unit_test(test_pictures_without_a_digit),
+    };
+    return cmocka_run_group_tests(tests, files_begin, files_end);
+}

@@ -1,0 +1,260 @@
+/* Class folders of images: which files in which order, what pixels and labels; what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../../../datasets/images/image_folder.h"
+#include "../../../datasets/pipeline/iterator.h"
+#include "../../allocations.h"
+#include "../files.h"
+
+enum { CATS = 4, DOGS = 6, ALL = CATS + DOGS };
+
+/* An image of one colour, whose red is its number and blue its class. */
+static void draw(const char *path, uint8_t number, uint8_t class)
+{
+    uint8_t pixels[4][3];
+    for (int i = 0; i < 4; i++) memcpy(pixels[i], (uint8_t[]){ number, 0, class }, 3);
+    files_write_png(files_path(folder, path), 2, 2, 3, pixels[0]);
+}
+
+/* pets: cats 0 to 3 and dogs 4 to 9, whose names and folders are out of order as they are made. */
+static int begin(void **state)
+{
+    files_begin(state);
+    static const char *const paths[ALL] = { "pets/cat/B.png",   "pets/cat/a.PNG",
+                                            "pets/cat/c.png",   "pets/cat/more/a.png",
+                                            "pets/dog/10.png",  "pets/dog/9.png",
+                                            "pets/dog/x/a.png", "pets/dog/x/b.png",
+                                            "pets/dog/x-1/a.png", "pets/dog/y/a.png" };
+    for (int i = ALL - 1; i >= 0; i--) draw(paths[i], (uint8_t)i, i >= CATS);
+    files_write(files_path(folder, "pets/dog/notes.txt"), "hello", 5);
+    files_write(files_path(folder, "pets/above.png"), "hello", 5);
+    files_write(files_path(folder, "pets/.hidden/a.png"), "hello", 5);
+    return 0;
+}
+
+static const char *pets(void) { return files_path(folder, "pets"); }
+
+/* Reads the numbers of an epoch and checks the classes; takes the data set; how many. */
+static int numbers_of(CornuDataset *dataset, int numbers[ALL])
+{
+    if (!dataset) fail_msg("%s", cornu_error_message());
+    CornuIterator    *iterator = cornu_iterator_begin(dataset, 0);
+    const CornuBatch *batch;
+    int               count = 0;
+    assert_non_null(iterator);
+    cornu_dataset_free(dataset);
+    while (cornu_iterator_next(iterator, &batch) == CORNU_OK && batch) {
+        const uint8_t *pixels = batch->arrays[0].data;
+        assert_true(count < ALL);
+        numbers[count++] = pixels[0];
+        assert_int_equal(*(const int32_t *)batch->arrays[1].data, pixels[2]);
+        assert_int_equal(pixels[2], pixels[0] >= CATS);
+    }
+    cornu_iterator_free(iterator);
+    return count;
+}
+
+static void test_files_and_classes_are_sorted(void **state)
+{
+    (void)state;
+    int           count, numbers[ALL];
+    CornuDataset *dataset = cornu_image_folder(pets(), .no_shuffle = true, .image_size = { 2 });
+    if (!dataset) fail_msg("%s", cornu_error_message());
+    const char *const *names = cornu_image_folder_class_names(dataset, &count);
+    assert_int_equal(count, 2);
+    assert_string_equal(names[0], "cat");
+    assert_string_equal(names[1], "dog");
+    assert_int_equal(cornu_dataset_count(dataset), ALL);
+    assert_true(cornu_type_equal(cornu_dataset_type(dataset, 0), cornu_type(CORNU_U8, 2, 2, 3)));
+    assert_true(cornu_type_equal(cornu_dataset_type(dataset, 1), cornu_scalar(CORNU_I32)));
+    assert_non_null(strstr(cornu_image_folder_path(dataset, 8), "pets/dog/x-1/a.png"));
+    assert_null(cornu_image_folder_path(dataset, ALL));
+    assert_int_equal(numbers_of(cornu_dataset_cache(dataset), numbers), ALL);
+    for (int i = 0; i < ALL; i++) assert_int_equal(numbers[i], i);
+}
+
+static void test_classes_by_name(void **state)
+{
+    (void)state;
+    int           count;
+    CornuDataset *dataset = cornu_image_folder(
+        pets(), .class_names = (const char *const[]){ "dog", "cat", NULL }, .no_shuffle = true);
+    if (!dataset) fail_msg("%s", cornu_error_message());
+    assert_string_equal(cornu_image_folder_class_names(dataset, &count)[0], "dog");
+    assert_non_null(strstr(cornu_image_folder_path(dataset, 0), "/dog/"));
+    assert_true(cornu_type_equal(cornu_dataset_type(dataset, 0),
+                                 cornu_type(CORNU_U8, 256, 256, 3)));
+    cornu_dataset_free(dataset);
+}
+
+/* Training and validation together are all files, each once; another seed divides otherwise. */
+static void test_subsets_divide_the_files(void **state)
+{
+    (void)state;
+    int numbers[ALL], other[ALL], seen[ALL] = { 0 }, different = 0;
+    int train = numbers_of(cornu_image_folder(pets(), .validation_split = 0.35, .seed = 3,
+                                              .subset = CORNU_SUBSET_TRAINING), numbers);
+    assert_int_equal(train, 7);
+    for (int i = 0; i < train; i++) seen[numbers[i]]++;
+    int held_out = numbers_of(cornu_image_folder(pets(), .validation_split = 0.35, .seed = 3,
+                                                 .subset = CORNU_SUBSET_VALIDATION), numbers);
+    assert_int_equal(held_out, 3);
+    for (int i = 0; i < held_out; i++) seen[numbers[i]]++;
+    for (int i = 0; i < ALL; i++) assert_int_equal(seen[i], 1);
+
+    assert_int_equal(numbers_of(cornu_image_folder(pets(), .seed = 3), numbers), ALL);
+    assert_int_equal(numbers_of(cornu_image_folder(pets(), .seed = 4), other), ALL);
+    for (int i = 0; i < ALL; i++) different += numbers[i] != other[i];
+    assert_true(different > 0);
+}
+
+static void test_label_modes_and_grey(void **state)
+{
+    (void)state;
+    CornuDataset *dataset = cornu_image_folder(pets(), .label_mode = CORNU_LABELS_CATEGORICAL,
+                                               .color_mode = CORNU_COLOR_GRAYSCALE,
+                                               .image_size = { 3, 5 }, .no_shuffle = true);
+    dataset = cornu_dataset_skip(dataset, 9);
+    CornuIterator    *iterator = cornu_iterator_begin(dataset, 0);
+    const CornuBatch *batch;
+    assert_non_null(iterator);
+    cornu_dataset_free(dataset);
+    assert_int_equal(cornu_iterator_next(iterator, &batch), CORNU_OK);
+    assert_true(cornu_type_equal(batch->arrays[0].type, cornu_type(CORNU_U8, 3, 5, 1)));
+    assert_int_equal(((uint8_t *)batch->arrays[0].data)[14], (77 * 9 + 29 * 1 + 128) >> 8);
+    assert_memory_equal(batch->arrays[1].data, ((float[]){ 0.0f, 1.0f }), 8);
+    cornu_iterator_free(iterator);
+    dataset = cornu_image_folder(pets(), .label_mode = CORNU_LABELS_BINARY);
+    assert_true(cornu_type_equal(cornu_dataset_type(dataset, 1), cornu_type(CORNU_F32, 1)));
+    cornu_dataset_free(dataset);
+}
+
+static void test_links_are_followed_if_asked(void **state)
+{
+    (void)state;
+    draw("linked/one/a.png", 0, 0);
+    assert_int_equal(symlink("../../pets/cat", files_path(folder, "linked/one/cats")), 0);
+    CornuDataset *dataset = cornu_image_folder(files_path(folder, "linked"));
+    assert_int_equal(cornu_dataset_count(dataset), 1);
+    cornu_dataset_free(dataset);
+    dataset = cornu_image_folder(files_path(folder, "linked"), .follow_links = true);
+    assert_int_equal(cornu_dataset_count(dataset), 1 + CATS);
+    cornu_dataset_free(dataset);
+    assert_int_equal(symlink("..", files_path(folder, "linked/one/round")), 0);
+    assert_null(cornu_image_folder(files_path(folder, "linked"), .follow_links = true));
+    assert_int_equal(cornu_error_take(), CORNU_ERR_DATA);
+    assert_non_null(strstr(cornu_error_message(), "circle"));
+}
+
+/* ---- Refusals ---- */
+
+static void expect_failure(CornuDataset *dataset, CornuStatus status, const char *text)
+{
+    assert_null(dataset);
+    assert_int_equal(cornu_error_take(), status);
+    if (!strstr(cornu_error_message(), text))
+        fail_msg("\"%s\" does not contain \"%s\"", cornu_error_message(), text);
+}
+
+static void test_bad_settings(void **state)
+{
+    (void)state;
+    expect_failure(cornu_image_folder(.seed = 1), CORNU_ERR_ARGUMENT, "no directory");
+    expect_failure(cornu_image_folder(pets(), .image_size = { 16385 }), CORNU_ERR_ARGUMENT,
+                   ".image_size is {16385, 0}");
+    expect_failure(cornu_image_folder(pets(), .validation_split = 1.0), CORNU_ERR_ARGUMENT,
+                   ".validation_split is 1");
+    expect_failure(cornu_image_folder(pets(), .validation_split = 0.5), CORNU_ERR_ARGUMENT,
+                   ".subset is not given");
+    expect_failure(cornu_image_folder(pets(), .subset = CORNU_SUBSET_TRAINING), CORNU_ERR_ARGUMENT,
+                   "expected both or neither");
+    expect_failure(cornu_image_folder(pets(), .validation_split = 0.01,
+                                      .subset = CORNU_SUBSET_VALIDATION), CORNU_ERR_DATA,
+                   "none of 10 images");
+    expect_failure(cornu_image_folder(pets(), .color_mode = (CornuColorMode)7), CORNU_ERR_ARGUMENT,
+                   ".color_mode 7");
+    expect_failure(cornu_image_folder(pets(), .class_names = (const char *const[]){ "cow", NULL }),
+                   CORNU_ERR_DATA, "no folder \"cow\"");
+    expect_failure(cornu_image_folder(pets(), .class_names =
+                                      (const char *const[]){ "cat", "cat", NULL }),
+                   CORNU_ERR_ARGUMENT, "\"cat\" twice");
+    expect_failure(cornu_image_folder(pets(), .label_mode = CORNU_LABELS_BINARY, .class_names =
+                                      (const char *const[]){ "cat", NULL }),
+                   CORNU_ERR_DATA, "1 classes, expected 2");
+}
+
+static void test_folders_without_images(void **state)
+{
+    (void)state;
+    expect_failure(cornu_image_folder(files_path(folder, "nowhere")), CORNU_ERR_FILE, "nowhere");
+    expect_failure(cornu_image_folder(files_path(folder, "pets/cat/more")), CORNU_ERR_DATA,
+                   "no folders");
+    files_write(files_path(folder, "texts/one/a.txt"), "a", 1);
+    expect_failure(cornu_image_folder(files_path(folder, "texts")), CORNU_ERR_DATA, "no images");
+    files_write(files_path(folder, "maps/one/a.BMP"), "a", 1);
+    expect_failure(cornu_image_folder(files_path(folder, "maps")), CORNU_ERR_FORMAT, "a.BMP");
+}
+
+/* Files that are no images are named at once; one that breaks off, when it is its turn. */
+static void test_unreadable_images_are_named(void **state)
+{
+    (void)state;
+    uint8_t file[4096];
+    draw("broken/one/good.png", 0, 0);
+    files_write(files_path(folder, "broken/one/text.png"), "hello", 5);
+    files_write(files_path(folder, "broken/one/empty.jpg"), "", 0);
+    expect_failure(cornu_image_folder(files_path(folder, "broken")), CORNU_ERR_FORMAT,
+                   "2 of 3 images cannot be read");
+    assert_non_null(strstr(cornu_error_message(), "text.png"));
+    assert_non_null(strstr(cornu_error_message(), "empty.jpg"));
+
+    const size_t size = files_read(files_path(folder, "broken/one/good.png"), file, sizeof file);
+    assert_true(size > 40);
+    files_write(files_path(folder, "short/one/short.png"), file, 40);
+    CornuDataset     *dataset = cornu_image_folder(files_path(folder, "short"));
+    CornuIterator    *iterator = cornu_iterator_begin(dataset, 0);
+    const CornuBatch *batch;
+    assert_int_equal(cornu_iterator_next(iterator, &batch), CORNU_ERR_FORMAT);
+    assert_non_null(strstr(cornu_error_message(), "short.png"));
+    cornu_iterator_free(iterator);
+    cornu_dataset_free(dataset);
+}
+
+static void test_without_memory(void **state)
+{
+    (void)state;
+    if (!allocations_counted()) skip();
+    CornuDataset *dataset = NULL;
+    for (int64_t allowed = 0; !dataset; allowed++) {
+        allocations_fail_after(allowed);
+        dataset = cornu_image_folder(pets());
+        allocations_fail_after(NEVER);
+        if (!dataset) assert_int_not_equal(cornu_error_take(), CORNU_OK);
+        assert_true(allowed < 1000);
+    }
+    cornu_dataset_free(dataset);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_files_and_classes_are_sorted),
+        cmocka_unit_test(test_classes_by_name),
+        cmocka_unit_test(test_subsets_divide_the_files),
+        cmocka_unit_test(test_label_modes_and_grey),
+        cmocka_unit_test(test_links_are_followed_if_asked),
+        cmocka_unit_test(test_bad_settings),
+        cmocka_unit_test(test_folders_without_images),
+        cmocka_unit_test(test_unreadable_images_are_named),
+        cmocka_unit_test(test_without_memory),
+    };
+    return cmocka_run_group_tests(tests, begin, files_end);
+}

@@ -1,0 +1,167 @@
+/* The prefetch thread: same elements, errors carried over, moves at any time, no allocation. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../../datasets/pipeline/iterator.h"
+#include "../../../device/status_internal.h"
+#include "../../allocations.h"
+
+enum { ROWS = 1000 };
+
+static CornuDataset *numbers(void)
+{
+    int32_t *rows = malloc(ROWS * sizeof *rows);
+    for (int i = 0; i < ROWS; i++) rows[i] = i;
+    return cornu_dataset_own_arrays((CornuArray[]){ cornu_array(rows, CORNU_I32, ROWS) }, 1);
+}
+
+/* Sums an epoch in a way that depends on the order. */
+static uint64_t digest(CornuIterator *iterator)
+{
+    const CornuBatch *batch;
+    uint64_t          sum = 0;
+    for (;;) {
+        assert_int_equal(cornu_iterator_next(iterator, &batch), CORNU_OK);
+        if (!batch) return sum;
+        const int32_t *rows = batch->arrays[0].data;
+        for (int64_t b = 0; b < batch->arrays[0].type.shape.extent[0]; b++)
+            sum = sum * 1000003 + (uint64_t)rows[b];
+        sum += (uint64_t)batch->valid;
+    }
+}
+
+static CornuDataset *pipeline(int depth)
+{
+    CornuDataset *dataset =
+        cornu_dataset_batch(cornu_dataset_shuffle(numbers(), 42), 128, false);
+    return depth ? cornu_dataset_prefetch(dataset, depth) : dataset;
+}
+
+static void test_prefetch_changes_nothing(void **state)
+{
+    (void)state;
+    CornuDataset  *plain = pipeline(0), *ahead = pipeline(2);
+    CornuIterator *one = cornu_iterator_begin(plain, 0), *two = cornu_iterator_begin(ahead, 0);
+    uint64_t       previous = 0;
+    for (int64_t epoch = 0; epoch < 50; epoch++) {
+        assert_int_equal(cornu_iterator_rewind(one, epoch), CORNU_OK);
+        assert_int_equal(cornu_iterator_rewind(two, epoch), CORNU_OK);
+        uint64_t sum = digest(one);
+        assert_true(sum == digest(two));
+        assert_true(sum != previous);
+        previous = sum;
+    }
+    cornu_iterator_free(one);
+    cornu_iterator_free(two);
+    cornu_dataset_free(plain);
+    cornu_dataset_free(ahead);
+}
+
+/* Moves while the thread is at work: nothing of the old place may come out. */
+static void test_moves_at_any_time(void **state)
+{
+    (void)state;
+    CornuDataset     *dataset = cornu_dataset_prefetch(numbers(), 3);
+    CornuIterator    *iterator = cornu_iterator_begin(dataset, 0);
+    const CornuBatch *batch;
+    for (int i = 0; i < 2000; i++) {
+        int64_t from = i * 37 % ROWS;
+        assert_int_equal(cornu_iterator_seek(iterator, (CornuSample){ i, from }), CORNU_OK);
+        for (int64_t k = from; k < from + i % 5 && k < ROWS; k++) {
+            assert_int_equal(cornu_iterator_next(iterator, &batch), CORNU_OK);
+            assert_int_equal(*(int32_t *)batch->arrays[0].data, k);
+            assert_int_equal(batch->sample.epoch, i);
+        }
+    }
+    cornu_iterator_free(iterator);
+    cornu_dataset_free(dataset);
+}
+
+/* The delivered element is the caller's: the thread, far ahead, must not write into it. */
+static void test_a_delivered_batch_stays(void **state)
+{
+    (void)state;
+    CornuDataset     *dataset = cornu_dataset_batch(numbers(), 10, false);
+    dataset = cornu_dataset_prefetch(dataset, 1);
+    CornuIterator    *iterator = cornu_iterator_begin(dataset, 0);
+    const CornuBatch *batch;
+    for (int64_t i = 0; i < ROWS / 10; i++) {
+        assert_int_equal(cornu_iterator_next(iterator, &batch), CORNU_OK);
+        for (int wait = 0; wait < 20; wait++)
+            for (int64_t b = 0; b < 10; b++)
+                assert_int_equal(((volatile int32_t *)batch->arrays[0].data)[b], 10 * i + b);
+    }
+    cornu_iterator_free(iterator);
+    cornu_dataset_free(dataset);
+}
+
+static CornuStatus fails_at_700(void *context, CornuSample sample, const CornuArray *in,
+                                const CornuArray *out)
+{
+    (void)context, (void)out;
+    if (sample.index == 700 && sample.epoch == 1)
+        return cornu__fail(CORNU_ERR_VALUE, "row %d is not wanted", *(int32_t *)in[0].data);
+    return CORNU_OK;
+}
+
+static void test_errors_come_out_in_their_place(void **state)
+{
+    (void)state;
+    for (int depth = 0; depth < 3; depth++) {
+        CornuDataset *dataset = cornu_dataset_map(numbers(), fails_at_700, NULL, NULL, 0);
+        dataset = cornu_dataset_batch(dataset, 100, false);
+        if (depth) dataset = cornu_dataset_prefetch(dataset, depth);
+        CornuIterator    *iterator = cornu_iterator_begin(dataset, 1);
+        const CornuBatch *batch;
+        for (int i = 0; i < 7; i++) {
+            assert_int_equal(cornu_iterator_next(iterator, &batch), CORNU_OK);
+            assert_non_null(batch);
+        }
+        for (int again = 0; again < 2; again++) {
+            cornu__fail(CORNU_ERR_FILE, "something else");
+            assert_int_equal(cornu_iterator_next(iterator, &batch), CORNU_ERR_VALUE);
+            assert_null(batch);
+            assert_string_equal(cornu_error_message(),
+                                "map: element 700 of epoch 1: row 700 is not wanted");
+            assert_false(cornu_error_pending());
+        }
+        assert_int_equal(cornu_iterator_rewind(iterator, 2), CORNU_OK);
+        digest(iterator);
+        cornu_iterator_free(iterator);
+        cornu_dataset_free(dataset);
+    }
+}
+
+static void test_epochs_allocate_nothing(void **state)
+{
+    (void)state;
+    if (!allocations_counted()) skip();
+    CornuDataset  *dataset = pipeline(2);
+    CornuIterator *iterator = cornu_iterator_begin(dataset, 0);
+    digest(iterator);
+    int64_t before = allocations();
+    for (int64_t epoch = 1; epoch < 20; epoch++) {
+        cornu_iterator_rewind(iterator, epoch);
+        digest(iterator);
+    }
+    assert_int_equal(allocations(), before);
+    cornu_iterator_free(iterator);
+    cornu_dataset_free(dataset);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_prefetch_changes_nothing),
+        cmocka_unit_test(test_moves_at_any_time),
+        cmocka_unit_test(test_a_delivered_batch_stays),
+        cmocka_unit_test(test_errors_come_out_in_their_place),
+        cmocka_unit_test(test_epochs_allocate_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
