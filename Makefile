@@ -345,7 +345,7 @@ own     = $(filter-out /usr /usr/local,$(PREFIX))
 version = $(shell sed -n 's/^#define CORNU_VERSION "\(.*\)"/\1/p' nn/cornu.h)
 
 # What the folders show of themselves; a header that names a cornu__function is for us alone.
-headers = $(sort $(wildcard device/*.def device/tpu/*.def) $(shell grep -L cornu__ \
+headers = $(sort $(wildcard device/ops/*.def device/tpu/*.def) $(shell grep -L cornu__ \
               $$(find $(folders) -path device/host -prune -o -name '*.h' ! -name '*_internal.h' -print)))
 
 # Programs that know --help, whose text becomes the manual page; the demo tells of the source tree.

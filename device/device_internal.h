@@ -10,7 +10,7 @@
 
 #include "device.h"
 #include "guard_internal.h"
-#include "op_internal.h"
+#include "ops/op_internal.h"
 #include "status_internal.h"
 
 /* device.c fills the bases: class, precision, all of a buffer's, and of an executable what is not

@@ -5,7 +5,7 @@
 
 #include "lookup_internal.h"
 #include "memory_internal.h"
-#include "op_internal.h"
+#include "ops/op_internal.h"
 
 struct CornuScopes {
     CornuLookup texts;

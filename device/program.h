@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-#include "op.h"
+#include "ops/op.h"
 
 #ifdef __cplusplus
 extern "C" {

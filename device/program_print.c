@@ -1,5 +1,5 @@
 /* What a program costs and how it reads. */
-#include "op_internal.h"
+#include "ops/op_internal.h"
 #include "program.h"
 
 int64_t cornu_program_flops(const CornuProgram *program)

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include <cornu/cornu.h>
-#include <cornu/device/host/cpu.h>
-#include <cornu/device/host/limits.h>
+#include <cornu/device/host/machine/cpu.h>
+#include <cornu/device/host/machine/limits.h>
 #include <cornu/device/tpu/resolver.h>
 
 #include "options.h"

@@ -17,7 +17,7 @@
 #define CORNU_EXAMPLES_RACE_H
 
 #include <cornu/cornu.h>
-#include <cornu/device/host/limits.h>
+#include <cornu/device/host/machine/limits.h>
 #include <cornu/device/tpu/model.h>
 #include <cornu/models/models.h>
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cornu/device/host/cpu.h>
+#include <cornu/device/host/machine/cpu.h>
 
 /* "12.3 %", or "-" for what does not exist. */
 static const char *percent(char text[16], double part)

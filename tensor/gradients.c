@@ -7,7 +7,7 @@
 
 static CornuGradient *const *const gradients[CORNU_OP_COUNT] = {
 #define CORNU_OP(ID, name, inputs, outputs, LIST) [CORNU_OP_##ID] = &cornu__##name##_gradient,
-#include "../device/ops.def"
+#include "../device/ops/ops.def"
 #undef CORNU_OP
 };
 

@@ -3,7 +3,7 @@
 #define CORNU_TENSOR_TENSOR_INTERNAL_H
 
 #include "../device/memory_internal.h"
-#include "../device/op_internal.h"
+#include "../device/ops/op_internal.h"
 #include "ops.h"
 
 /* A part of a whole; `part` is NULL once it has left. */
@@ -75,7 +75,7 @@ CornuGradient cornu__no_gradient, cornu__gradient_of_decomposition;
 
 #define CORNU_OP(ID, name, inputs, outputs, LIST) \
     extern CornuGradient *const cornu__##name##_gradient;
-#include "../device/ops.def"
+#include "../device/ops/ops.def"
 #undef CORNU_OP
 
 

@@ -1,12 +1,12 @@
 /*
- * Every op at work: rows from which tests/device/test_ops.c makes its tests. An op without a row
+ * Every op at work: rows from which tests/device/ops/test_ops.c makes its tests. An op without a row
  * fails the run. Adding an op means adding rows to its family in op_cases/: one with numbers
  * checked by hand or by an independent program, one that is refused, one to differentiate.
  */
 #ifndef CORNU_TESTS_OP_CASES_H
 #define CORNU_TESTS_OP_CASES_H
 
-#include "../device/op_internal.h"
+#include "../device/ops/op_internal.h"
 
 /* How operands without given numbers are made; the same ones each time. */
 typedef enum {

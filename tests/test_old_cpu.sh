@@ -20,7 +20,7 @@ if old_cpu mnist_cnn --data synthetic --limit 32 --epochs 1 --batch-size 32; the
 else
     failed=1
 fi
-program=tests/device/test_precision
+program=tests/device/host/kernels/test_precision
 if [ ! -x "$BUILD/$program" ]; then
     echo "$program is not built: whether it skips what this processor lacks was not tried"
     skipped=1

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../device/host/threads.h"
+#include "../../device/host/machine/threads.h"
 #include "../../device/memory_internal.h"
 #include "../../device/print.h"
 #include "idx.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../host/cpu.h"
+#include "../host/machine/cpu.h"
 #include "../memory_internal.h"
 
 /* What the Makefile exports from its copy of BLIS, with which names. */

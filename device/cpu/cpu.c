@@ -3,9 +3,9 @@
  */
 #include <stdio.h>
 
-#include "../host/collective.h"
-#include "../host/cpu.h"
-#include "../host/executor.h"
+#include "../host/kernels/collective.h"
+#include "../host/machine/cpu.h"
+#include "../host/run/executor.h"
 #include "../memory_internal.h"
 #include "blis.h"
 #include "kernels.h"

@@ -2,7 +2,7 @@
 #ifndef CORNU_DEVICE_CPU_KERNELS_H
 #define CORNU_DEVICE_CPU_KERNELS_H
 
-#include "../host/kernel.h"
+#include "../host/kernels/kernel.h"
 
 extern const CornuKernel cornu__cpu_matmul;
 

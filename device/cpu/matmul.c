@@ -6,9 +6,9 @@
  * Work is cut into blocks by the shape alone, because BLIS' rounding may depend on the block an
  * element is in. A batch of a against one matrix b is one product with more rows.
  */
-#include "../host/kernels.h"
-#include "../host/matmul.h"
-#include "../host/precision.h"
+#include "../host/kernels/kernels.h"
+#include "../host/kernels/matmul.h"
+#include "../host/kernels/precision.h"
 #include "../integer_internal.h"
 #include "blis.h"
 #include "kernels.h"

@@ -2,7 +2,7 @@
 #ifndef CORNU_DEVICE_OPS_COLLECTIVE_H
 #define CORNU_DEVICE_OPS_COLLECTIVE_H
 
-#include "../op_internal.h"
+#include "op_internal.h"
 
 /* A shard's group: its members' numbers in ascending order, and the shard's own place there. */
 typedef struct {

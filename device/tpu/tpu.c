@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../host/collective.h"
-#include "../host/cpu.h"
-#include "../host/executor.h"
-#include "../host/product.h"
+#include "../host/kernels/collective.h"
+#include "../host/machine/cpu.h"
+#include "../host/run/executor.h"
+#include "../host/kernels/product.h"
 #include "../memory_internal.h"
 #include "topology.h"
 

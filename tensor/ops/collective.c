@@ -32,7 +32,7 @@ CornuStatus cornu_groups_check(const CornuGroups *groups, int shards)
     return CORNU_OK;
 }
 
-/* Each shard's group as a decimal digit (device/attributes.def), numbered in the order of their
+/* Each shard's group as a decimal digit (device/ops/attributes.def), numbered in the order of their
  * first members, so that equal groups are equal numbers. */
 static int64_t digits_of(const CornuGroups *groups, int shards)
 {

@@ -10,7 +10,7 @@ shift 2
 reason() {
     case ${1#"$build"/} in
     *.sh) echo "a script, whose programs the kernel would have to start for it" ;;
-    tests/device/test_limits) echo "measures how fast the processor is" ;;
+    tests/device/host/machine/test_limits) echo "measures how fast the processor is" ;;
     tests/device/* | tests/tensor/* | tests/nn/* | tests/datasets/* | tests/models/* | \
         tests/check/*) ;;
     *) echo "computes nothing that the others do not" ;;

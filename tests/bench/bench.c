@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../device/host/cpu.h"
+#include "../../device/host/machine/cpu.h"
 #include "../../examples/options.h"
 #include "../../models/models.h"
 #include "../../nn/file.h"

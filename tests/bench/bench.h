@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../device/host/limits.h"
+#include "../../device/host/machine/limits.h"
 
 enum { BENCH_MOST_LIMITS = 16, BENCH_MOST_NUMBERS = 32, BENCH_MOST_ROUNDS = 1000 };
 

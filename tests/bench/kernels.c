@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../device/host/cpu.h"
+#include "../../device/host/machine/cpu.h"
 #include "products.h"
 #include "subject.h"
 #include "work.h"

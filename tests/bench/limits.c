@@ -1,7 +1,7 @@
 /* What registers, caches and memory give, by threads. */
 #include <stdio.h>
 
-#include "../../device/host/cpu.h"
+#include "../../device/host/machine/cpu.h"
 #include "bench.h"
 
 static void keep_larger(double *best, double now)

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "../../device/device.h"
-#include "../../device/host/cpu.h"
-#include "../../device/host/product.h"
-#include "../../device/host/threads.h"
+#include "../../device/host/machine/cpu.h"
+#include "../../device/host/kernels/product.h"
+#include "../../device/host/machine/threads.h"
 #include "../../device/memory_internal.h"
 #include "subject.h"
 

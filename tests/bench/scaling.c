@@ -1,7 +1,7 @@
 /* Training steps by batch size and by number of threads. */
 #include <stdio.h>
 
-#include "../../device/host/cpu.h"
+#include "../../device/host/machine/cpu.h"
 #include "steps.h"
 
 static CornuStatus measure(Bench *bench, const char *model, int64_t batch, int threads)

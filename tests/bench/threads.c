@@ -3,8 +3,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "../../device/host/cpu.h"
-#include "../../device/host/threads.h"
+#include "../../device/host/machine/cpu.h"
+#include "../../device/host/machine/threads.h"
 #include "bench.h"
 
 enum { RUNS = 100 };

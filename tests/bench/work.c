@@ -1,6 +1,6 @@
 #include "work.h"
 
-#include "../../device/host/cpu.h"
+#include "../../device/host/machine/cpu.h"
 #include "../../device/ops/window.h"
 
 const char *work_class_name(WorkClass class)

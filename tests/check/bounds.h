@@ -10,7 +10,7 @@
  *                any order
  *     products   |a| e_b + e_a |b| + e_a e_b summed as the products are, and n u sum |a| |b|
  *     functions  the largest change of the result where the operands move by their bounds, and
- *                what the function itself may be wrong by (device/host/vector.h)
+ *                what the function itself may be wrong by (device/host/machine/vector.h)
  *     others     as the ops that they decompose into
  *
  * A sum may begin with what the program adds to it afterwards, as a product begins with its bias:
@@ -27,7 +27,7 @@
 #ifndef CORNU_TESTS_CHECK_BOUNDS_H
 #define CORNU_TESTS_CHECK_BOUNDS_H
 
-#include "../../device/op_internal.h"
+#include "../../device/ops/op_internal.h"
 
 typedef struct {
     int     shards;

@@ -17,14 +17,14 @@ typedef struct {
 
 #define CORNU_ATTRIBUTES(LIST, member, fields) LIST_##LIST,
 typedef enum {
-#include "../../device/attributes.def"
+#include "../../device/ops/attributes.def"
     LIST_COUNT
 } ListId;
 #undef CORNU_ATTRIBUTES
 
 static const ListId list_ids[CORNU_OP_COUNT] = {
 #define CORNU_OP(ID, name, inputs, outputs, LIST) LIST_##LIST,
-#include "../../device/ops.def"
+#include "../../device/ops/ops.def"
 #undef CORNU_OP
 };
 
@@ -39,7 +39,7 @@ static List list_of(CornuOpId id)
         static const Field list[] = { fields { NULL, KIND_I64, 0 } }; \
         return (List){ #member, list };                              \
     }
-#include "../../device/attributes.def"
+#include "../../device/ops/attributes.def"
 #undef CORNU_ATTRIBUTES
 #undef F
     case LIST_COUNT: break;
@@ -61,7 +61,7 @@ const char *op_identifier(CornuOpId id)
 {
     static const char *const identifiers[CORNU_OP_COUNT] = {
 #define CORNU_OP(ID, name, inputs, outputs, LIST) "CORNU_OP_" #ID,
-#include "../../device/ops.def"
+#include "../../device/ops/ops.def"
 #undef CORNU_OP
     };
     return identifiers[id];

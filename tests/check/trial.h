@@ -6,7 +6,7 @@
 #ifndef CORNU_TESTS_CHECK_TRIAL_H
 #define CORNU_TESTS_CHECK_TRIAL_H
 
-#include "../../device/host/cpu.h"
+#include "../../device/host/machine/cpu.h"
 #include "bounds.h"
 
 #include <cornu/tensor/tensor.h>

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 #include <stdbool.h>
 
-#include "../../device/host/cpu.h"
+#include "../../device/host/machine/cpu.h"
 
 /* Whether this processor has it. */
 bool isa_present(CornuIsa isa);

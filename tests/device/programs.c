@@ -1,6 +1,6 @@
 #include "programs.h"
 
-#include "../../device/op_internal.h"
+#include "../../device/ops/op_internal.h"
 
 #include <math.h>
 #include <setjmp.h>

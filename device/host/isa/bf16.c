@@ -1,6 +1,6 @@
-#include "../bf16.h"
+#include "../machine/bf16.h"
 
-#include "../prefetch.h"
+#include "../machine/prefetch.h"
 #include "lanes.h"
 
 enum { LINE = CORNU_LINE_BYTES / 2, AHEAD = 2048 };   /* elements of a line; bytes */

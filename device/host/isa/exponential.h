@@ -1,6 +1,6 @@
 /*
  * exp, sigmoid and tanh of registers of f32. Accurate to the units in the last place (ULP) said at
- * each, over all floats, as tests/device/test_vector.c asserts; they pass NaN on.
+ * each, over all floats, as tests/device/host/machine/test_vector.c asserts; they pass NaN on.
  */
 #ifndef CORNU_DEVICE_HOST_ISA_EXPONENTIAL_H
 #define CORNU_DEVICE_HOST_ISA_EXPONENTIAL_H

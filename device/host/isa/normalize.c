@@ -1,4 +1,4 @@
-#include "../normalize.h"
+#include "../kernels/normalize.h"
 
 #include <math.h>
 #include <string.h>

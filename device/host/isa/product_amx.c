@@ -7,7 +7,7 @@
  *     2 3   sums of the lower rows                              5   lower rows of x
  *     6 7   first and second vector of the panel
  *
- * No processor with AMX has run this yet, only tests/device/amx_emulation.c's emulation of the
+ * No processor with AMX has run this yet, only tests/device/host/kernels/amx_emulation.c's emulation of the
  * instructions. Therefore it is never preferred: CORNU_ISA=amx alone takes it.
  *
  * Source: "Intel 64 and IA-32 Architectures Software Developer's Manual", volume 2, LDTILECFG,

@@ -1,6 +1,6 @@
 /* Sums of some rows, element by element, in a binary tree: neighbours first, then the pairs, then
  * the fours. */
-#include "../vector.h"
+#include "../machine/vector.h"
 #include "lanes.h"
 
 void CORNU__PER_ISA(cornu__sum_rows)(float *to, const float *const *x, int rows, int64_t count);

@@ -6,7 +6,7 @@
 #ifndef CORNU_DEVICE_HOST_ISA_VECTOR_LOOP_H
 #define CORNU_DEVICE_HOST_ISA_VECTOR_LOOP_H
 
-#include "../vector.h"
+#include "../machine/vector.h"
 #include "per_isa.h"
 
 #define CORNU__SIMD   _Pragma("omp simd")

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../../type.h"
-#include "../bf16.h"
+#include "../machine/bf16.h"
 #include "vector_loop.h"
 
 /* ---- f64 ---- */

@@ -1,0 +1,125 @@
+/*
+ * combine: sums over shards that do not wait for each other become one.
+ *
+ * A value's level is how many such sums it has behind it, one after the other. All operands of one
+ * level and dtype are packed, added up together and taken apart again; the plan lets the operands
+ * be made as parts of the pack, and reads the results where they are. Ops of one level keep their
+ * order and come before those of the next.
+ */
+#include "../../memory_internal.h"
+#include "passes.h"
+
+/* Parts begin where kernels ask for it. */
+enum { SEGMENT_BYTES = 64 };
+
+/* A sum, and where its elements begin among those of all. */
+typedef struct {
+    const CornuProgramOp *op;
+    int64_t               first;
+} Member;
+
+typedef struct {
+    CornuRewrite rewrite;
+    Member      *members;
+    int         *level;    /* of a value of rewrite.from */
+    int          levels;
+} Combiner;
+
+/* Over all shards; groups are few and stay as they are. */
+static bool is_sum(const CornuProgramOp *op)
+{
+    return op->id == CORNU_OP_ALL_REDUCE && op->attributes.shards.groups == 0;
+}
+
+static int level_of_operands(const Combiner *c, const CornuProgramOp *op)
+{
+    int level = 0;
+    for (int i = 0; i < op->in_count; i++) {
+        const int of_in = c->level[cornu_program_operands(c->rewrite.from, op)[i]];
+        if (of_in > level) level = of_in;
+    }
+    return level;
+}
+
+static void find_levels(Combiner *c)
+{
+    const CornuProgram *from = c->rewrite.from;
+    for (int i = 0; i < from->op_count; i++) {
+        const CornuProgramOp *op = &from->ops[i];
+        const int             level = level_of_operands(c, op) + is_sum(op);
+        for (int k = 0; k < op->out_count; k++) c->level[op->out_first + k] = level;
+        if (level >= c->levels) c->levels = level + 1;
+    }
+}
+
+/* One value of `count` elements of a flat sum, in its shape. */
+static CornuStatus record_part(CornuProgram *to, CornuValue sum, int64_t first, CornuType type,
+                               CornuValue *out)
+{
+    CornuAttributes slice = { .slice = { { first }, { cornu_type_count(type) } } };
+    CornuAttributes shape = { .shape = { .rank = type.shape.rank } };
+    for (int i = 0; i < type.shape.rank; i++) shape.shape.extents[i] = type.shape.extent[i];
+    CORNU__TRY(cornu_program_record(to, CORNU_OP_SLICE, &slice, &sum, 1, out));
+    return cornu_program_record(to, CORNU_OP_RESHAPE, &shape, out, 1, out);
+}
+
+/* The sums of this dtype whose operands are of this level become one. */
+static CornuStatus combine(Combiner *c, int level, CornuDtype dtype)
+{
+    const CornuProgram *from = c->rewrite.from;
+    CornuProgram       *to = c->rewrite.to;
+    CornuAttributes     pack = { .pack = { SEGMENT_BYTES / (int64_t)cornu_dtype_size(dtype), 0 } };
+    CornuValue          sum;
+    int                 count = 0;
+    for (int i = 0; i < from->op_count; i++) {
+        const CornuProgramOp *op = &from->ops[i];
+        const CornuType       type = cornu_program_type(from, op->out_first);
+        if (!is_sum(op) || type.dtype != dtype || c->level[op->out_first] != level + 1) continue;
+        const int64_t first = cornu__pack_start(&pack.pack, pack.pack.extent);
+        pack.pack.extent = first + cornu_type_count(type);
+        c->rewrite.in[count] = c->rewrite.map[cornu_program_operands(from, op)[0]];
+        c->members[count++] = (Member){ op, first };
+    }
+    if (count == 0) return CORNU_OK;
+    CORNU__TRY(cornu_program_scope(to, c->members[0].op->scope));
+    if (count == 1) return cornu__rewrite_keep(&c->rewrite, c->members[0].op);
+    CORNU__TRY(cornu_program_record(to, CORNU_OP_PACK, &pack, c->rewrite.in, count, &sum));
+    CORNU__TRY(cornu_program_record(to, CORNU_OP_ALL_REDUCE, &c->members[0].op->attributes, &sum,
+                                    1, &sum));
+    for (int i = 0; i < count; i++) {
+        const CornuValue old = c->members[i].op->out_first;
+        CORNU__TRY(record_part(to, sum, c->members[i].first, cornu_program_type(from, old),
+                               &c->rewrite.map[old]));
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus rewrite_level(Combiner *c, int level)
+{
+    const CornuProgram *from = c->rewrite.from;
+    for (int i = 0; i < from->op_count; i++) {
+        const CornuProgramOp *op = &from->ops[i];
+        if (is_sum(op) || c->level[op->out_first] != level) continue;
+        CORNU__TRY(cornu_program_scope(c->rewrite.to, op->scope));
+        CORNU__TRY(cornu__rewrite_keep(&c->rewrite, op));
+    }
+    for (int dtype = 0; dtype < CORNU_DTYPE_COUNT; dtype++)
+        CORNU__TRY(combine(c, level, (CornuDtype)dtype));
+    return CORNU_OK;
+}
+
+CornuProgram *cornu__combine(const CornuProgram *program)
+{
+    if (!cornu__pass_runs(CORNU_PASS_COMBINE)) return cornu__rewrite_nothing(program, false);
+    Combiner    c = { .levels = 1 };
+    CornuStatus status = cornu__rewrite_begin(&c.rewrite, program, false);
+    c.level = cornu__allocate((size_t)program->value_count, sizeof *c.level);
+    c.members = cornu__allocate((size_t)program->op_count, sizeof *c.members);
+    if (!c.level || !c.members) status = CORNU_ERR_MEMORY;
+    if (status == CORNU_OK) find_levels(&c);
+    for (int level = 0; level < c.levels && status == CORNU_OK; level++)
+        status = rewrite_level(&c, level);
+    cornu__release(c.level);
+    cornu__release(c.members);
+    return cornu__rewrite_end(&c.rewrite, status);
+}

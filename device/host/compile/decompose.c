@@ -1,0 +1,162 @@
+/*
+ * decompose: an op that neither a kernel nor a group computes is replaced
+ *
+ *     by its kernel for f32 between conversions, if bf16 or f16 is all that it refuses: sums
+ *     are f32 in any case, and the conversions join the groups before and behind;
+ *     otherwise by its decomposition, and so are the ops of that,
+ *
+ * until only ops remain that are computed or have none. Those run by their reference kernels.
+ */
+#include "../../memory_internal.h"
+#include "../kernels/kernels.h"
+#include "passes.h"
+
+static bool is_narrow(CornuDtype dtype) { return dtype == CORNU_BF16 || dtype == CORNU_F16; }
+
+static CornuDtype widened(CornuDtype dtype) { return is_narrow(dtype) ? CORNU_F32 : dtype; }
+
+/* The op as it would be if bf16 and f16 were f32. */
+static CornuAttributes widened_attributes(const CornuProgramOp *op)
+{
+    CornuAttributes a = op->attributes;
+    switch (op->id) {
+    case CORNU_OP_MATMUL: a.matmul.dtype = widened(a.matmul.dtype); break;
+    case CORNU_OP_CONV2D: a.conv2d.dtype = widened(a.conv2d.dtype); break;
+    case CORNU_OP_CONV2D_GRAD_INPUT: case CORNU_OP_CONV2D_GRAD_FILTER:
+        a.conv2d_grad.dtype = widened(a.conv2d_grad.dtype);
+        break;
+    case CORNU_OP_GROUPED_CONV2D:
+        a.grouped_conv2d.dtype = widened(a.grouped_conv2d.dtype);
+        break;
+    case CORNU_OP_GROUPED_CONV2D_GRAD_INPUT: case CORNU_OP_GROUPED_CONV2D_GRAD_FILTER:
+        a.grouped_conv2d_grad.dtype = widened(a.grouped_conv2d_grad.dtype);
+        break;
+    case CORNU_OP_GATHER_GRAD: a.gather_grad.dtype = widened(a.gather_grad.dtype); break;
+    default: break;
+    }
+    return a;
+}
+
+/* The kernel for the op of the program, or for the same op on f32 in place of bf16 and f16. */
+static const CornuKernel *accepted(const CornuHost *host, const CornuKernel *kernel,
+                                   const CornuProgram *program, const CornuProgramOp *op,
+                                   bool wide)
+{
+    if (!kernel) return NULL;
+    /* Only concat takes any number of operands; those beyond are of the same kind. */
+    CornuType       in[64], out[CORNU_MAX_OUTPUTS];
+    int             most = (int)(sizeof in / sizeof *in);
+    CornuAttributes attributes = wide ? widened_attributes(op) : op->attributes;
+    CornuOpCall     call = { op->id, &attributes, op->in_count < most ? op->in_count : most,
+                             in };
+    for (int i = 0; i < call.in_count; i++)
+        in[i] = cornu_program_type(program, cornu_program_operands(program, op)[i]);
+    for (int i = 0; i < op->out_count; i++)
+        out[i] = cornu_program_type(program, op->out_first + i);
+    for (int i = 0; wide && i < call.in_count; i++) in[i].dtype = widened(in[i].dtype);
+    for (int i = 0; wide && i < op->out_count; i++) out[i].dtype = widened(out[i].dtype);
+    const CornuMachine machine = cornu__machine(host);
+    return cornu__kernel_taking(kernel, &call, out, &machine);
+}
+
+CornuMachine cornu__machine(const CornuHost *host)
+{
+    return (CornuMachine){ cornu__threads_count(host->threads), host->multiplier, host->shards };
+}
+
+static const CornuKernel *kernel_of(const CornuHost *host, CornuOpId id)
+{
+    return host->kernels && host->kernels[id] ? host->kernels[id] : cornu__host_kernels[id];
+}
+
+const CornuKernel *cornu__kernel_for(const CornuHost *host, const CornuProgram *program,
+                                     const CornuProgramOp *op)
+{
+    return accepted(host, kernel_of(host, op->id), program, op, false);
+}
+
+const CornuKernel *cornu__pooled_kernel_for(const CornuHost *host, const CornuProgram *program,
+                                            const CornuProgramOp *op)
+{
+    return accepted(host, cornu__host_pooled[op->id], program, op, false);
+}
+
+static bool is_computed(const CornuHost *host, const CornuProgram *program,
+                        const CornuProgramOp *op)
+{
+    switch (op->id) {
+    case CORNU_OP_CONSTANT: case CORNU_OP_RESHAPE: case CORNU_OP_BROADCAST: return true;
+    default: return cornu__kernel_for(host, program, op) ||
+                    cornu__elementwise_computes(host->vectors, program, op);
+    }
+}
+
+static CornuStatus record_convert(CornuProgram *to, CornuDtype dtype, CornuValue *value)
+{
+    CornuAttributes attributes = { .convert = { .dtype = dtype } };
+    CornuValue      from = *value;
+    if (cornu_program_type(to, from).dtype == dtype) return CORNU_OK;
+    return cornu_program_record(to, CORNU_OP_CONVERT, &attributes, &from, 1, value);
+}
+
+/* Records the op on f32 between conversions from and to bf16 or f16. */
+static CornuStatus widen(CornuRewrite *rewrite, const CornuProgramOp *op)
+{
+    CornuProgram   *to = rewrite->to;
+    CornuAttributes attributes = widened_attributes(op);
+    CornuValue     *out = &rewrite->map[op->out_first];
+    cornu__rewrite_operands(rewrite, op);
+    for (int i = 0; i < op->in_count; i++)
+        CORNU__TRY(record_convert(to, widened(cornu_program_type(to, rewrite->in[i]).dtype),
+                                  &rewrite->in[i]));
+    CORNU__TRY(cornu_program_record(to, op->id, &attributes, rewrite->in, op->in_count, out));
+    for (int i = 0; i < op->out_count; i++)
+        CORNU__TRY(record_convert(to, cornu_program_type(rewrite->from, op->out_first + i).dtype,
+                                  &out[i]));
+    return CORNU_OK;
+}
+
+/* One round. `changed` tells whether anything was replaced. */
+static CornuProgram *decompose_once(const CornuHost *host, const CornuProgram *program,
+                                    bool *changed)
+{
+    CornuRewrite rewrite;
+    CornuStatus  status = cornu__rewrite_begin(&rewrite, program, false);
+    CornuType   *in = cornu__allocate((size_t)program->operand_count, sizeof *in);
+    if (!in) status = CORNU_ERR_MEMORY;
+    for (int i = 0; i < program->op_count && status == CORNU_OK; i++) {
+        const CornuProgramOp *op = &program->ops[i];
+        CornuDecompose       *rule = cornu__op_rules(op->id)->decompose;
+        status = cornu_program_scope(rewrite.to, op->scope);
+        if (status != CORNU_OK) break;
+        if (!is_computed(host, program, op) &&
+            accepted(host, kernel_of(host, op->id), program, op, true)) {
+            status = widen(&rewrite, op);
+            continue;
+        }
+        if (rule == CORNU_PRIMITIVE || is_computed(host, program, op)) {
+            status = cornu__rewrite_keep(&rewrite, op);
+            continue;
+        }
+        *changed = true;
+        CornuOpCall call = cornu_program_call(program, op, in);
+        status = rule(rewrite.to, &call, cornu__rewrite_operands(&rewrite, op),
+                      &rewrite.map[op->out_first]);
+    }
+    cornu__release(in);
+    return cornu__rewrite_end(&rewrite, status);
+}
+
+CornuProgram *cornu__decompose(const CornuHost *host, const CornuProgram *program)
+{
+    bool          changed = false;
+    if (!cornu__pass_runs(CORNU_PASS_DECOMPOSE)) return cornu__rewrite_nothing(program, false);
+    CornuProgram *result = decompose_once(host, program, &changed);
+    while (result && changed) {
+        changed = false;
+        CornuProgram *next = decompose_once(host, result, &changed);
+        cornu_program_free(result);
+        result = next;
+    }
+    return result;
+}

@@ -1,0 +1,432 @@
+/* Making groups: which loops over which registers stand for the ops; see elementwise.h. */
+#include <string.h>
+
+#include "../../memory_internal.h"
+#include "../run/access.h"
+#include "../run/group.h"
+
+static const CornuProgramOp *maker(const CornuProgram *program, CornuValue value)
+{
+    int op = program->values[value].op;
+    return op < 0 ? NULL : &program->ops[op];
+}
+
+CornuValue cornu__elementwise_source(const CornuProgram *program, CornuValue value,
+                                     CornuAccess *access)
+{
+    CornuShape shape = cornu_program_type(program, value).shape;
+    *access = cornu__access(shape, shape);
+    bool whole = true;
+    for (;;) {
+        const CornuProgramOp *op = maker(program, value);
+        if (!op || (op->id != CORNU_OP_RESHAPE && op->id != CORNU_OP_BROADCAST))
+            return value;
+        CornuValue from = cornu_program_operands(program, op)[0];
+        CornuShape inner = cornu_program_type(program, from).shape;
+        CornuShape outer = cornu_program_type(program, value).shape;
+        if (cornu_shape_count(inner) != cornu_shape_count(outer)) {
+            if (!whole) return value; /* a broadcast of a broadcast is written out */
+            *access = cornu__access(inner, outer);
+            whole = false;
+        }
+        value = from;
+    }
+}
+
+/* ---- What a group can compute ---- */
+
+/* The class in which an op computes: that of the operands that are numbers. */
+static CornuClass class_of_op(const CornuProgram *program, const CornuProgramOp *op)
+{
+    const CornuValue *in = cornu_program_operands(program, op);
+    return cornu__class_of(
+        cornu_program_type(program, in[op->id == CORNU_OP_SELECT]).dtype);
+}
+
+/* The loop that computes the op; NULL if there is none, also for a convert within a
+ * class. */
+static CornuVector *loop_of(const CornuVectors *vectors, const CornuProgram *program,
+                            const CornuProgramOp *op)
+{
+    if (op->id == CORNU_OP_RANDOM_UNIFORM) return vectors->uniform;
+    if (op->id == CORNU_OP_IOTA) return vectors->iota;
+    if (op->in_count == 0 || op->in_count > CORNU_VECTOR_INPUTS) return NULL;
+    const CornuVectorClass *loops = vectors->class[class_of_op(program, op)];
+    CornuVector            *loop = loops->op[op->id];
+    if (op->id == CORNU_OP_COMPARE)
+        loop = loops->compare[op->attributes.compare.comparison];
+    else if (op->id == CORNU_OP_CONVERT)
+        loop = loops->convert[cornu__class_of(op->attributes.convert.dtype)];
+    return loop;
+}
+
+bool cornu__elementwise_computes(const CornuVectors *vectors, const CornuProgram *program,
+                                 const CornuProgramOp *op)
+{
+    if (op->id == CORNU_OP_CONVERT) return true;
+    return loop_of(vectors, program, op) != NULL;
+}
+
+/* ---- Making a group ---- */
+
+/* A group under construction. The slot of each value of the program, -1 while it has
+ * none. */
+typedef struct {
+    CornuGroup         *group;
+    const CornuVectors *vectors;
+    const CornuProgram *program;
+    int                *slot_of;
+    CornuStatus         status;   /* the first failure; later steps do nothing useful */
+} Maker;
+
+static int add_slot(Maker *make, CornuSlot slot)
+{
+    CornuGroup *group = make->group;
+    CornuStatus status = cornu__reserve(&group->slots, &group->slot_space,
+                                        group->slot_count, 1, sizeof *group->slots);
+    if (status != CORNU_OK) {
+        make->status = status;
+        return 0;
+    }
+    slot.last_use = -1;
+    group->slots[group->slot_count] = slot;
+    return group->slot_count++;
+}
+
+static int add_register(Maker *make, CornuClass class)
+{
+    return add_slot(make, (CornuSlot){ .kind = CORNU_SLOT_REGISTER,
+                                       .size = cornu__class_size(class) });
+}
+
+static CornuInstruction *add_instruction(Maker *make, CornuVector *run)
+{
+    static CornuInstruction ignored;
+    CornuGroup        *group = make->group;
+    CornuStatus        status =
+        cornu__reserve(&group->instructions, &group->instruction_space,
+                       group->instruction_count, 1, sizeof *group->instructions);
+    if (status != CORNU_OK) {
+        make->status = status;
+        return &ignored;
+    }
+    CornuInstruction *made = &group->instructions[group->instruction_count++];
+    *made = (CornuInstruction){ .run = run, .out = { -1, -1, -1 }, .seed = { -1, -1, -1 } };
+    for (int i = 0; i < CORNU_VECTOR_INPUTS; i++) made->in[i] = -1;
+    return made;
+}
+
+/* One operand, one result. */
+static void add_step(Maker *make, CornuVector *run, int from, int to)
+{
+    CornuInstruction *made = add_instruction(make, run);
+    made->in[0] = from;
+    made->out[0] = to;
+}
+
+static int add_input(Maker *make, CornuValue value)
+{
+    CornuGroup *group = make->group;
+    for (int i = 0; i < group->input_count; i++)
+        if (group->inputs[i] == value) return i;
+    CornuStatus status = cornu__reserve(&group->inputs, &group->input_space,
+                                        group->input_count, 1, sizeof *group->inputs);
+    if (status != CORNU_OK) {
+        make->status = status;
+        return 0;
+    }
+    group->inputs[group->input_count] = value;
+    return group->input_count++;
+}
+
+static CornuSlotKind kind_of_access(const CornuAccess *access)
+{
+    if (access->rank == 0) return CORNU_SLOT_SCALAR;
+    if (cornu__access_is_whole(access)) return CORNU_SLOT_INPUT;
+    if (cornu__access_is_period(access) && access->extent[1] <= CORNU_BLOCK)
+        return CORNU_SLOT_PERIOD;
+    return CORNU_SLOT_GATHERED;
+}
+
+/* The slot in which an instruction finds `value`, in the class of its dtype. */
+static int operand_slot(Maker *make, CornuValue value)
+{
+    if (make->slot_of[value] >= 0) return make->slot_of[value];
+    CornuAccess access;
+    CornuValue  source = cornu__elementwise_source(make->program, value, &access);
+    CornuDtype  dtype = cornu_program_type(make->program, source).dtype;
+    int         slot;
+    const CornuProgramOp *op = maker(make->program, source);
+    if (make->slot_of[source] >= 0 && cornu_type_count(cornu_program_type(
+                                          make->program, source)) == make->group->count) {
+        slot = make->slot_of[source];   /* a member's, seen through a reshape */
+    } else if (op && op->id == CORNU_OP_CONSTANT) {
+        CornuClass class = cornu__class_of(dtype);
+        slot = add_slot(make, (CornuSlot){ .kind = CORNU_SLOT_CONSTANT,
+                                      .size = cornu__class_size(class),
+                                      .value = op->attributes.constant.value,
+                                      .class = class });
+        if (make->vectors->round[dtype]) {
+            int rounded = add_register(make, class);
+            add_step(make, make->vectors->round[dtype], slot, rounded);
+            slot = rounded;
+        }
+    } else {
+        slot = add_slot(make, (CornuSlot){ .kind = kind_of_access(&access),
+                                      .size = cornu_dtype_size(dtype), .access = access,
+                                      .operand = add_input(make, source) });
+        if (make->vectors->load[dtype]) {
+            int loaded = add_register(make, cornu__class_of(dtype));
+            add_step(make, make->vectors->load[dtype], slot, loaded);
+            slot = loaded;
+        }
+    }
+    return make->slot_of[value] = slot;
+}
+
+/* The numbers a loop takes from the op's attributes. */
+static void set_attributes(CornuInstruction *made, const CornuProgramOp *op,
+                           CornuShape shape)
+{
+    const CornuAttributes *from = &op->attributes;
+    float                 *to = made->attributes;
+    switch (op->id) {
+    case CORNU_OP_ELU:
+        to[0] = (float)from->alpha.alpha;
+        break;
+    case CORNU_OP_MOMENTUM_UPDATE:
+        to[0] = (float)from->momentum.momentum;
+        to[1] = (float)(from->momentum.nesterov != 0);
+        break;
+    case CORNU_OP_RMSPROP_UPDATE:
+        to[0] = (float)from->rmsprop.rho;
+        to[1] = (float)(1.0 - from->rmsprop.rho);
+        to[2] = (float)from->rmsprop.epsilon;
+        break;
+    case CORNU_OP_ADAM_UPDATE:
+        to[0] = (float)(1.0 - from->adam.beta_1);
+        to[1] = (float)(1.0 - from->adam.beta_2);
+        to[2] = (float)from->adam.epsilon;
+        break;
+    case CORNU_OP_IOTA:
+        made->extent = shape.extent[from->iota.axis];
+        made->repeat = 1;
+        for (int i = (int)from->iota.axis + 1; i < shape.rank; i++)
+            made->repeat *= shape.extent[i];
+        break;
+    case CORNU_OP_RANDOM_UNIFORM:
+        made->random.generator = (uint32_t)from->random.generator;
+        made->random.row = 1;
+        for (int i = 1; i < shape.rank; i++) made->random.row *= shape.extent[i];
+        break;
+    default: break;
+    }
+}
+
+/* Appends the instructions of one op. */
+static void add_op(Maker *make, const CornuProgramOp *op)
+{
+    const CornuProgram *program = make->program;
+    const CornuValue   *in = cornu_program_operands(program, op);
+    CornuType           type = cornu_program_type(program, op->out_first);
+    CornuClass          class = cornu__class_of(type.dtype);
+    CornuVector        *loop = loop_of(make->vectors, program, op);
+    bool                random = op->id == CORNU_OP_RANDOM_UNIFORM;
+    int                 slots[CORNU_VECTOR_INPUTS] = { 0 }, result;
+    for (int i = 0; i < op->in_count && !random; i++)
+        slots[i] = operand_slot(make, in[i]);
+
+    if (loop) {
+        CornuClass   own = op->id == CORNU_OP_IOTA ? CORNU_CLASS_I64 : class;
+        int          out[CORNU_VECTOR_OUTPUTS] = { 0 };
+        for (int i = 0; i < op->out_count; i++) out[i] = add_register(make, own);
+        int          seed[3] = { -1, -1, -1 };
+        for (int i = 0; i < 3 && random; i++) seed[i] = add_input(make, in[i]);
+        CornuInstruction *made = add_instruction(make, loop);
+        made->op = op;
+        set_attributes(made, op, type.shape);
+        memcpy(made->seed, seed, sizeof seed);
+        for (int i = 0; i < op->in_count && !random; i++) made->in[i] = slots[i];
+        for (int i = 0; i < op->out_count; i++)
+            make->slot_of[op->out_first + i] = made->out[i] = out[i];
+        result = out[0];
+        if (own != class) { /* an iota of floats counts in integers */
+            result = add_register(make, class);
+            add_step(make, make->vectors->class[own]->convert[class], out[0], result);
+        }
+    } else {
+        result = slots[0];  /* a convert within a class changes the rounding at most */
+    }
+    bool widens = op->id == CORNU_OP_SELECT || op->id == CORNU_OP_RANDOM_UNIFORM;
+    if (make->vectors->round[type.dtype] && !widens && class != CORNU_CLASS_BOOL) {
+        int rounded = add_register(make, class);
+        add_step(make, make->vectors->round[type.dtype], result, rounded);
+        result = rounded;
+    }
+    make->slot_of[op->out_first] = result;
+}
+
+static void copy_1(const CornuVectorCall *call, int64_t count)
+{
+    memcpy(call->out[0], call->in[0], (size_t)count);
+}
+
+static void copy_4(const CornuVectorCall *call, int64_t count)
+{
+    memcpy(call->out[0], call->in[0], (size_t)count * 4);
+}
+
+static void copy_8(const CornuVectorCall *call, int64_t count)
+{
+    memcpy(call->out[0], call->in[0], (size_t)count * 8);
+}
+
+/* The value becomes output number `number`: the instruction that makes it writes to
+ * memory, or one more stores it there. */
+static void add_output(Maker *make, CornuValue value, int number)
+{
+    CornuDtype dtype = cornu_program_type(make->program, value).dtype;
+    int        slot = operand_slot(make, value);
+    if (make->status != CORNU_OK) return;
+    CornuSlot       memory = { .kind = CORNU_SLOT_OUTPUT, .size = cornu_dtype_size(dtype),
+                          .operand = number, .last_use = -1 };
+    CornuVector *store = make->vectors->store[dtype];
+    if (!store && make->group->slots[slot].kind == CORNU_SLOT_REGISTER) {
+        make->group->slots[slot] = memory;
+        return;
+    }
+    if (!store) store = memory.size == 1 ? copy_1 : memory.size == 4 ? copy_4 : copy_8;
+    add_step(make, store, slot, add_slot(make, memory));
+}
+
+/* What a loop costs, in units of an addition. */
+static int64_t weight(const CornuInstruction *instruction)
+{
+    if (!instruction->op) return 1;
+    switch (instruction->op->id) {
+    case CORNU_OP_POWER: return 64;
+    case CORNU_OP_EXP: case CORNU_OP_LOG: case CORNU_OP_TANH: case CORNU_OP_SIGMOID:
+    case CORNU_OP_ERF: case CORNU_OP_SOFTPLUS: case CORNU_OP_ELU: case CORNU_OP_SIN:
+    case CORNU_OP_COS: case CORNU_OP_RANDOM_UNIFORM: case CORNU_OP_ADAM_UPDATE:
+    case CORNU_OP_RMSPROP_UPDATE: return 8;
+    default: return 1;
+    }
+}
+
+/* Gives every slot its register: one that no later instruction reads is free again.
+ * Registers are as large as the largest element in the group asks for. */
+static CornuStatus place_registers(CornuGroup *group)
+{
+    size_t size = 4;
+    for (int i = 0; i < group->slot_count; i++)
+        if (group->slots[i].size > size) size = group->slots[i].size;
+    for (int i = 0; i < group->instruction_count; i++)
+        for (int k = 0; k < CORNU_VECTOR_INPUTS; k++)
+            if (group->instructions[i].in[k] >= 0)
+                group->slots[group->instructions[i].in[k]].last_use = i;
+
+    size_t at = ((size_t)group->slot_count * sizeof(void *) + 63) / 64 * 64;
+    size_t *free_offsets =
+        cornu__allocate((size_t)group->slot_count + 1, sizeof *free_offsets);
+    if (!free_offsets) return CORNU_ERR_MEMORY;
+    int free_count = 0;
+    /* Inputs, constants and the ragged ends of outputs keep theirs. */
+    for (int i = 0; i < group->slot_count; i++) {
+        CornuSlot *slot = &group->slots[i];
+        if (slot->kind == CORNU_SLOT_REGISTER) continue;
+        slot->offset = at;
+        at += size * CORNU_BLOCK * (slot->kind == CORNU_SLOT_PERIOD ? 2 : 1);
+    }
+    for (int i = 0; i < group->instruction_count; i++) {
+        const CornuInstruction *instruction = &group->instructions[i];
+        for (int k = 0; k < CORNU_VECTOR_OUTPUTS && instruction->out[k] >= 0; k++) {
+            CornuSlot *slot = &group->slots[instruction->out[k]];
+            if (slot->kind != CORNU_SLOT_REGISTER) continue;
+            slot->offset = free_count ? free_offsets[--free_count] : at;
+            if (slot->offset == at) at += size * CORNU_BLOCK;
+        }
+        for (int k = 0; k < CORNU_VECTOR_INPUTS && instruction->in[k] >= 0; k++) {
+            CornuSlot *slot = &group->slots[instruction->in[k]];
+            if (slot->kind != CORNU_SLOT_REGISTER || slot->last_use != i) continue;
+            slot->last_use = -1;   /* once, should it be both operands */
+            free_offsets[free_count++] = slot->offset;
+        }
+    }
+    cornu__release(free_offsets);
+    group->bytes = at;
+    return CORNU_OK;
+}
+
+CornuGroup *cornu__group_create(const CornuVectors *vectors, const CornuProgram *program,
+                                const int *ops, int op_count, const CornuValue *outputs,
+                                int output_count)
+{
+    Maker make = { .vectors = vectors, .program = program };
+    make.group = cornu__allocate(1, sizeof *make.group);
+    make.slot_of = cornu__allocate((size_t)program->value_count, sizeof *make.slot_of);
+    if (!make.group || !make.slot_of) goto fail;
+    make.group->count = cornu_type_count(cornu_program_type(program, outputs[0]));
+    for (int i = 0; i < program->value_count; i++) make.slot_of[i] = -1;
+
+    for (int i = 0; i < op_count; i++) add_op(&make, &program->ops[ops[i]]);
+    for (int i = 0; i < output_count; i++) add_output(&make, outputs[i], i);
+    if (make.status != CORNU_OK || place_registers(make.group) != CORNU_OK) goto fail;
+
+    int64_t cost = 1;
+    for (int i = 0; i < make.group->instruction_count; i++)
+        cost += weight(&make.group->instructions[i]);
+    /* Long enough to be worth handing to a thread, some ten thousand additions, and to fill
+     * constants and read ahead for. */
+    make.group->chunk = CORNU_BLOCK * (cost < 8 ? 32 / cost : 16);
+    cornu__release(make.slot_of);
+    return make.group;
+fail:
+    cornu__release(make.slot_of);
+    cornu__group_free(make.group);
+    return NULL;
+}
+
+void cornu__group_free(CornuGroup *group)
+{
+    if (!group) return;
+    cornu__release(group->slots);
+    cornu__release(group->instructions);
+    cornu__release(group->inputs);
+    cornu__release(group);
+}
+
+int cornu__group_input_count(const CornuGroup *group) { return group->input_count; }
+const CornuValue *cornu__group_inputs(const CornuGroup *group) { return group->inputs; }
+
+bool cornu__group_in_place(const CornuGroup *group, int in, int out)
+{
+    int written = -1;
+    for (int i = 0; i < group->instruction_count; i++)
+        for (int k = 0; k < CORNU_VECTOR_OUTPUTS; k++) {
+            int slot = group->instructions[i].out[k];
+            if (slot < 0) continue;
+            if (group->slots[slot].kind == CORNU_SLOT_OUTPUT &&
+                group->slots[slot].operand == out)
+                written = i;
+        }
+    for (int i = 0; i < group->instruction_count; i++)
+        for (int k = 0; k < CORNU_VECTOR_INPUTS; k++) {
+            int index = group->instructions[i].in[k];
+            if (index < 0) continue;
+            const CornuSlot *slot = &group->slots[index];
+            bool reads = slot->operand == in && slot->kind >= CORNU_SLOT_SCALAR &&
+                         slot->kind <= CORNU_SLOT_INPUT;
+            if (!reads || (slot->kind == CORNU_SLOT_SCALAR && group->count == 1))
+                continue;
+            if (slot->kind != CORNU_SLOT_INPUT || i > written) return false;
+        }
+    return true;
+}
+
+void cornu__group_print(const CornuGroup *group, FILE *to)
+{
+    fprintf(to, " of %lld:", (long long)group->count);
+    for (int i = 0; i < group->instruction_count; i++)
+        if (group->instructions[i].op)
+            fprintf(to, " %s", cornu_op_name(group->instructions[i].op->id));
+}

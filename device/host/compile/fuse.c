@@ -1,0 +1,665 @@
+/*
+ * fuse: ops become steps.
+ *
+ * First each convolution that nobody but a max pooling reads is joined with it, and so are
+ * a convolution's gradients with the pooling's gradient that they alone read. Then each kernel
+ * that takes an epilogue absorbs the bias and the activation behind it, or the slope of a
+ * relu that multiplies its result. Then elementwise
+ * ops with as many elements are joined into groups, along the values between them, unless
+ * a path from one to the other leads through something outside: that would have to run in
+ * the midst of the group. What is only looked at differently (reshape, broadcast,
+ * constant) gets a step of its own only where a kernel needs it in memory.
+ */
+#include <string.h>
+
+#include "../../memory_internal.h"
+#include "passes.h"
+
+/* In one group: its registers should stay in the first-level cache. */
+enum { MOST_OPS = 40 };
+
+typedef enum {
+    NODE_LOOKED_THROUGH, NODE_KERNEL, NODE_JOINED, NODE_ALONE, NODE_GROUP
+} NodeKind;
+
+/* An op and what it is joined with: ops of one unit run as one step. */
+typedef struct {
+    NodeKind           kind;
+    int                unit;      /* number of the first op joined */
+    int                next;      /* the next op of the unit, -1: the last */
+    int                uses;      /* of its output 0, program outputs included */
+    int                user;      /* the last op that uses output 0 */
+    const CornuKernel *kernel;
+    int                pool;      /* the pooling joined with a convolution, -1: none */
+    bool               in_memory[CORNU_MAX_OUTPUTS]; /* outputs others read from memory */
+    bool               pinned[CORNU_MAX_OUTPUTS];    /* and not only groups of as many elements */
+    bool               written_out;    /* looked through, but needed in memory */
+    int                stamp;          /* of the search that came by last */
+} Node;
+
+typedef struct {
+    CornuPlan          *plan;
+    const CornuProgram *program;
+    Node               *nodes;
+    int                 stamp;
+    int                *left;     /* units that a search has still to look at */
+} Fuser;
+
+static int64_t count_of(const Fuser *f, CornuValue value)
+{
+    return cornu_type_count(cornu_program_type(f->program, value));
+}
+
+static const CornuValue *operands_of(const Fuser *f, int op)
+{
+    return cornu_program_operands(f->program, &f->program->ops[op]);
+}
+
+static void classify(Fuser *f)
+{
+    const CornuProgram *program = f->program;
+    for (int i = 0; i < program->op_count; i++) {
+        const CornuProgramOp *op = &program->ops[i];
+        Node                 *node = &f->nodes[i];
+        CornuPart             part;
+        node->unit = i;
+        node->next = node->user = node->pool = -1;
+        if (op->id == CORNU_OP_CONSTANT || op->id == CORNU_OP_BROADCAST ||
+            cornu__is_view(program, op, &part))
+            node->kind = NODE_LOOKED_THROUGH;
+        else if ((node->kernel = cornu__kernel_for(f->plan->host, program, op)))
+            node->kind = NODE_KERNEL;
+        else if (cornu__elementwise_computes(f->plan->host->vectors, program, op))
+            node->kind = NODE_GROUP;
+        else
+            node->kind = NODE_ALONE;
+        for (int k = 0; k < op->in_count; k++) {
+            const CornuProgramValue *in = &program->values[operands_of(f, i)[k]];
+            if (in->op < 0 || in->index != 0) continue;
+            f->nodes[in->op].uses++;
+            f->nodes[in->op].user = i;
+        }
+    }
+    for (int i = 0; i < program->output_count; i++) {
+        const CornuProgramValue *out = &program->values[program->outputs[i].value];
+        if (out->op >= 0 && out->index == 0) f->nodes[out->op].uses++;
+    }
+}
+
+/* ---- Kernels joined with their neighbours ---- */
+
+static void absorb(Fuser *f, int op, int last)
+{
+    Node *tail = &f->nodes[op];
+    while (tail->next >= 0) tail = &f->nodes[tail->next];
+    tail->next = last;
+    f->nodes[last].unit = op;
+    f->nodes[last].kind = NODE_KERNEL;
+}
+
+static CornuOpId id_of(const Fuser *f, int op)
+{
+    return op >= 0 && f->nodes[op].kind == NODE_KERNEL ? f->program->ops[op].id
+                                                       : CORNU_OP_COUNT;
+}
+
+/* The operand of a convolution's gradient that can be a pool's, d_y; -1: it has no kernel for that,
+ * or is none. */
+static int unpooled_operand(const Fuser *f, int op)
+{
+    const CornuOpId id = id_of(f, op);
+    if (id != CORNU_OP_CONV2D_GRAD_INPUT && id != CORNU_OP_CONV2D_GRAD_FILTER) return -1;
+    if (!cornu__pooled_kernel_for(f->plan->host, f->program, &f->program->ops[op])) return -1;
+    return id == CORNU_OP_CONV2D_GRAD_FILTER;
+}
+
+/* How often the result of op `before` is read by gradients that could be joined with it. */
+static int joining_reads(const Fuser *f, int before)
+{
+    int reads = 0;
+    for (int i = before + 1; i <= f->nodes[before].user; i++) {
+        const int k = unpooled_operand(f, i);
+        reads += k >= 0 && f->program->values[operands_of(f, i)[k]].op == before;
+    }
+    return reads;
+}
+
+/* The pool's gradient that op `op` may be joined with, -1: none. */
+static int pool_before(const Fuser *f, int op)
+{
+    const int k = unpooled_operand(f, op);
+    const int before = k < 0 ? -1 : f->program->values[operands_of(f, op)[k]].op;
+    if (before < 0 || f->program->ops[before].id != CORNU_OP_MAX_POOL2D_GRAD) return -1;
+    const Node *node = &f->nodes[before];
+    const bool  alone = node->kind == NODE_KERNEL && node->uses == joining_reads(f, before);
+    return alone || node->kind == NODE_JOINED ? before : -1;
+}
+
+static int pool_behind(const Fuser *f, int op)
+{
+    const Node *node = &f->nodes[op];
+    return node->uses == 1 && id_of(f, node->user) == CORNU_OP_MAX_POOL2D ? node->user : -1;
+}
+
+/* A convolution is joined with the pool behind it, its gradients with the pool's gradient before
+ * them, which each makes anew, where nobody else reads what is between. */
+static void join_pool(Fuser *f, int op)
+{
+    const bool         behind = id_of(f, op) == CORNU_OP_CONV2D;
+    const int          pool = behind ? pool_behind(f, op) : pool_before(f, op);
+    const CornuKernel *kernel = cornu__pooled_kernel_for(f->plan->host, f->program,
+                                                         &f->program->ops[op]);
+    if (pool < 0 || !kernel) return;
+    if (behind) absorb(f, op, pool);
+    else f->nodes[pool].kind = NODE_JOINED;
+    f->nodes[op].pool = pool;
+    f->nodes[op].kernel = kernel;
+}
+
+/* Whether `value` is a vector along the last axis of `type`, broadcast; then `bias` is
+ * it. */
+static bool is_bias(const Fuser *f, CornuValue value, CornuType type, CornuValue *bias)
+{
+    CornuAccess access;
+    int64_t     last = type.shape.rank ? type.shape.extent[type.shape.rank - 1] : 1;
+    *bias = cornu__elementwise_source(f->program, value, &access);
+    return access.rank == 2 && access.stride[0] == 0 && access.stride[1] == 1 &&
+           access.extent[1] == last && count_of(f, *bias) == last;
+}
+
+/* Joins bias and activation to the kernel of op `op`, where nobody else sees what is
+ * between. */
+static void absorb_epilogue(Fuser *f, int op)
+{
+    const CornuProgram *program = f->program;
+    int at = f->nodes[op].next >= 0 ? f->nodes[op].next : op; /* a pool behind it */
+    CornuType  type = cornu_program_type(program, program->ops[at].out_first);
+    CornuValue bias;
+    const bool narrow = type.dtype == CORNU_BF16;   /* takes the activations of one instruction */
+    if (!f->nodes[op].kernel->takes_epilogue || (type.dtype != CORNU_F32 && !narrow)) return;
+    for (bool biased = false; f->nodes[at].uses == 1 && f->nodes[at].user >= 0;) {
+        int        next = f->nodes[at].user;
+        CornuOpId  id = program->ops[next].id;
+        CornuValue value = program->ops[at].out_first;
+        if (id == CORNU_OP_ADD && !biased) {
+            const CornuValue *in = operands_of(f, next);
+            if (!is_bias(f, in[in[0] == value], type, &bias)) return;
+            biased = true;
+        } else if (id == CORNU_OP_RELU ||
+                   (!narrow && (id == CORNU_OP_ELU || id == CORNU_OP_TANH ||
+                                id == CORNU_OP_SIGMOID))) {
+            absorb(f, op, next);
+            return;
+        } else {
+            return;
+        }
+        absorb(f, op, next);
+        at = next;
+    }
+}
+
+/* Joins the multiplication by the slope of a relu to the kernel of op `op`, where nobody else sees
+ * what is between; the relu's result, which the slope is told from, is in memory anyway. */
+static void absorb_gate(Fuser *f, int op)
+{
+    const CornuProgram *program = f->program;
+    const CornuValue    value = program->ops[op].out_first;
+    const int           next = f->nodes[op].user;
+    if (!f->nodes[op].kernel->takes_gate || f->nodes[op].uses != 1 || next < 0 ||
+        program->ops[next].id != CORNU_OP_MULTIPLY)
+        return;
+    const CornuValue *in = operands_of(f, next);
+    const int         slope = program->values[in[in[0] == value]].op;
+    if (slope <= op || program->ops[slope].id != CORNU_OP_STEP || f->nodes[slope].uses != 1) return;
+    absorb(f, op, slope);
+    absorb(f, op, next);
+}
+
+/* ---- Groups ---- */
+
+/* The op whose result op `op` would read in a register if the two were in one group:
+ * operand k's maker, looked at through reshapes. -1: it reads memory there. */
+static int register_maker(const Fuser *f, int op, int k)
+{
+    if (f->program->ops[op].id == CORNU_OP_RANDOM_UNIFORM) return -1;
+    CornuAccess access;
+    CornuValue  source =
+        cornu__elementwise_source(f->program, operands_of(f, op)[k], &access);
+    int         maker = f->program->values[source].op;
+    if (maker < 0 || f->nodes[maker].kind != NODE_GROUP) return -1;
+    /* What all shards share is computed once, not by each in its own group. */
+    if (f->program->values[source].varies !=
+        f->program->values[f->program->ops[op].out_first].varies)
+        return -1;
+    return count_of(f, source) == count_of(f, f->program->ops[op].out_first) ? maker : -1;
+}
+
+/* Notes that the search has come to an op's unit; true if it is the one that is looked for. */
+static bool enter(Fuser *f, int op, int unit, int *count)
+{
+    const int own = f->nodes[op].unit;
+    if (own == unit) return true;
+    if (f->nodes[own].stamp == f->stamp) return false;
+    for (int i = own; i >= 0; i = f->nodes[i].next) f->nodes[i].stamp = f->stamp;
+    f->left[(*count)++] = own;
+    return false;
+}
+
+/* Whether op `from` or what it is computed from belongs to the unit, whole units being
+ * visited. */
+static bool reaches(Fuser *f, int from, int unit)
+{
+    int count = 0;
+    if (enter(f, from, unit, &count)) return true;
+    while (count > 0)
+        for (int i = f->left[--count]; i >= 0; i = f->nodes[i].next)
+            for (int k = 0; k < f->program->ops[i].in_count; k++) {
+                const int maker = f->program->values[operands_of(f, i)[k]].op;
+                if (maker >= 0 && enter(f, maker, unit, &count)) return true;
+            }
+    return false;
+}
+
+/* Whether something outside both lies between unit `to` and unit `from` that reads it. */
+static bool reaches_outside(Fuser *f, int from, int to)
+{
+    f->stamp++;
+    for (int i = from; i >= 0; i = f->nodes[i].next) f->nodes[i].stamp = f->stamp;
+    for (int i = from; i >= 0; i = f->nodes[i].next)
+        for (int k = 0; k < f->program->ops[i].in_count; k++) {
+            int direct = register_maker(f, i, k);
+            if (direct >= 0 &&
+                (f->nodes[direct].unit == to || f->nodes[direct].unit == from))
+                continue;
+            int maker = f->program->values[operands_of(f, i)[k]].op;
+            if (maker >= 0 && reaches(f, maker, to)) return true;
+        }
+    return false;
+}
+
+static int size_of(const Fuser *f, int unit)
+{
+    int size = 0;
+    for (int i = unit; i >= 0; i = f->nodes[i].next) size++;
+    return size;
+}
+
+/* Merges two lists of ops, both ascending; the unit is named after the first. */
+static void join(Fuser *f, int a, int b)
+{
+    int first = a < b ? a : b, *link = &first;
+    while (a >= 0 || b >= 0) {
+        int *least = b < 0 || (a >= 0 && a < b) ? &a : &b;
+        int  op = *least;
+        *least = f->nodes[op].next;
+        f->nodes[op].unit = first;
+        *link = op;
+        link = &f->nodes[op].next;
+    }
+    *link = -1;
+}
+
+static void form_groups(Fuser *f)
+{
+    for (int i = 0; i < f->program->op_count; i++) {
+        if (f->nodes[i].kind != NODE_GROUP) continue;
+        for (int k = 0; k < f->program->ops[i].in_count; k++) {
+            int maker = register_maker(f, i, k);
+            if (maker < 0) continue;
+            int other = f->nodes[maker].unit, own = f->nodes[i].unit;
+            if (other == own || size_of(f, other) + size_of(f, own) > MOST_OPS) continue;
+            if (!reaches_outside(f, own, other) && !reaches_outside(f, other, own))
+                join(f, own, other);
+        }
+    }
+}
+
+/* ---- What must be in memory ---- */
+
+/* `value` is read from memory, through views and broadcasts too, whose operands then are. */
+static void need(Fuser *f, CornuValue value)
+{
+    for (;;) {
+        const CornuProgramValue *made = &f->program->values[value];
+        if (made->op < 0 || f->nodes[made->op].pinned[made->index]) return;
+        Node *node = &f->nodes[made->op];
+        node->in_memory[made->index] = node->pinned[made->index] = true;
+        if (node->kind != NODE_LOOKED_THROUGH) return;
+        CornuPart part;
+        if (cornu__is_view(f->program, &f->program->ops[made->op], &part)) {
+            value = part.whole;
+            continue;
+        }
+        node->written_out = true;
+        CornuAccess access;
+        value = cornu__elementwise_source(f->program, value, &access);
+        const int maker = f->program->values[value].op;
+        if (maker >= 0 && f->program->ops[maker].id == CORNU_OP_CONSTANT) return;
+    }
+}
+
+/* What a group's op reads from memory. */
+static void need_operand(Fuser *f, int op, int k)
+{
+    CornuAccess access;
+    CornuValue  value = operands_of(f, op)[k];
+    if (f->program->ops[op].id != CORNU_OP_RANDOM_UNIFORM)
+        value = cornu__elementwise_source(f->program, value, &access);
+    int maker = f->program->values[value].op, direct = register_maker(f, op, k);
+    if (direct >= 0) {   /* in a register, once the two are in one group */
+        if (f->nodes[direct].unit != f->nodes[op].unit)
+            f->nodes[direct].in_memory[f->program->values[value].index] = true;
+        return;
+    }
+    if (maker >= 0 && f->program->ops[maker].id == CORNU_OP_CONSTANT &&
+        f->program->ops[op].id != CORNU_OP_RANDOM_UNIFORM)
+        return;
+    need(f, value);
+}
+
+static void find_needs(Fuser *f)
+{
+    for (int i = 0; i < f->program->output_count; i++)
+        need(f, f->program->outputs[i].value);
+    for (int i = 0; i < f->program->op_count; i++)
+        for (int k = 0; k < f->program->ops[i].in_count; k++) {
+            if (f->nodes[i].kind == NODE_GROUP) need_operand(f, i, k);
+            /* A pool's gradient that is joined is not read, but what it is made from. */
+            int  maker = f->program->values[operands_of(f, i)[k]].op;
+            if (maker >= 0 && f->nodes[maker].kind == NODE_JOINED) continue;
+            bool absorbed = f->nodes[i].kind == NODE_KERNEL && f->nodes[i].unit != i;
+            if ((f->nodes[i].kind == NODE_KERNEL && !absorbed) ||
+                f->nodes[i].kind == NODE_ALONE || f->nodes[i].kind == NODE_JOINED)
+                need(f, operands_of(f, i)[k]);
+            CornuValue bias;
+            if (absorbed && f->program->ops[i].id == CORNU_OP_STEP) need(f, operands_of(f, i)[k]);
+            if (absorbed && f->program->ops[i].id == CORNU_OP_ADD &&
+                is_bias(f, operands_of(f, i)[k],
+                        cornu_program_type(f->program, f->program->ops[i].out_first),
+                        &bias))
+                need(f, bias);
+        }
+}
+
+/* ---- Late ops ---- */
+
+/* Takes op `op` out of its unit's list. */
+static void leave(Fuser *f, int op)
+{
+    int rest = f->nodes[op].unit == op ? f->nodes[op].next : f->nodes[op].unit;
+    for (int i = f->nodes[op].unit; i >= 0; i = f->nodes[i].next)
+        if (f->nodes[i].next == op) f->nodes[i].next = f->nodes[op].next;
+    for (int i = rest; i >= 0; i = f->nodes[i].next) f->nodes[i].unit = rest;
+    f->nodes[op].unit = op;
+    f->nodes[op].next = -1;
+}
+
+/* The one unit that reads the op's result, all in registers if the op were part of it; -1
+ * if there is no such unit or it is the op's own. */
+static int only_reader(const Fuser *f, int op)
+{
+    int reader = -1;
+    for (int i = op + 1; i < f->program->op_count; i++)
+        for (int k = 0; k < f->program->ops[i].in_count; k++) {
+            if (f->nodes[i].kind != NODE_GROUP || register_maker(f, i, k) != op) continue;
+            if (reader >= 0 && reader != f->nodes[i].unit) return -1;
+            reader = f->nodes[i].unit;
+        }
+    return reader == f->nodes[op].unit ? -1 : reader;
+}
+
+/* Whether the op can be computed later from memory at no more traffic than its result
+ * costs: from one operand that is there anyway, and scalars. */
+static bool is_cheap_to_delay(const Fuser *f, int op)
+{
+    const CornuProgramOp *p = &f->program->ops[op];
+    int                   whole = 0;
+    if (p->out_count != 1 || p->id == CORNU_OP_RANDOM_UNIFORM || p->id == CORNU_OP_IOTA)
+        return false;
+    size_t bytes = cornu_type_bytes(cornu_program_type(f->program, p->out_first));
+    for (int k = 0; k < p->in_count; k++) {
+        CornuAccess access;
+        CornuValue  source =
+            cornu__elementwise_source(f->program, operands_of(f, op)[k], &access);
+        const CornuProgramValue *made = &f->program->values[source];
+        if (access.rank == 0) continue;
+        bool there = made->op >= 0 && f->nodes[made->op].in_memory[made->index];
+        if (!there || cornu_type_bytes(made->type) > 2 * bytes) return false;
+        whole++;
+    }
+    return whole == 1;
+}
+
+/*
+ * Moves ops to the group that alone needs them. The slope of an activation is recorded
+ * with the backward pass but could join the forward group, which would write it to memory
+ * for much later; from the activation, which is in memory, it costs nothing in the
+ * backward group.
+ */
+static void delay_ops(Fuser *f)
+{
+    for (int i = f->program->op_count - 1; i >= 0; i--) {
+        Node *node = &f->nodes[i];
+        if (node->kind != NODE_GROUP || !node->in_memory[0] || node->pinned[0]) continue;
+        int reader = only_reader(f, i);
+        if (reader < 0 || size_of(f, reader) >= MOST_OPS || !is_cheap_to_delay(f, i))
+            continue;
+        leave(f, i);
+        join(f, i, reader);
+        node->in_memory[0] = false;
+    }
+}
+
+/* ---- Steps ---- */
+
+/* What the kernel reads for the first `in_count` operands of its op: a joined gradient of a pool
+ * gives its own operands. */
+static int add_operands(const Fuser *f, int op, int in_count, CornuValue *all)
+{
+    int count = 0;
+    for (int k = 0; k < in_count; k++) {
+        CornuValue value = operands_of(f, op)[k];
+        int        maker = f->program->values[value].op;
+        if (maker >= 0 && f->nodes[maker].kind == NODE_JOINED)
+            count += add_operands(f, maker, f->program->ops[maker].in_count, all + count);
+        else
+            all[count++] = value;
+    }
+    return count;
+}
+
+/* How an op without a kernel runs. */
+static CornuStepKind kind_alone(CornuOpId id)
+{
+    return id == CORNU_OP_SCAN ? CORNU_STEP_SCAN : CORNU_STEP_REFERENCE;
+}
+
+/* What the step computes: the ops of a unit and, before them, what they are joined with. */
+static CornuStatus note_ops(CornuStep *step, const Fuser *f, int unit)
+{
+    const int pool = f->nodes[unit].pool;
+    step->ops = cornu__allocate((size_t)size_of(f, unit) + 1, sizeof *step->ops);
+    if (!step->ops) return CORNU_ERR_MEMORY;
+    if (pool >= 0 && f->nodes[pool].kind == NODE_JOINED) step->ops[step->op_count++] = pool;
+    for (int i = unit; i >= 0; i = f->nodes[i].next) step->ops[step->op_count++] = i;
+    return CORNU_OK;
+}
+
+/* What an earlier step made of the operand for a call like this one; CORNU_NO_VALUE: none. */
+static CornuValue find_packed(const Fuser *f, const CornuKernel *kernel, const CornuOpCall *call,
+                              CornuType out_type, CornuValue operand)
+{
+    CornuType types[CORNU_MAX_INPUTS];
+    for (int i = 0; i < f->plan->step_count; i++) {
+        const CornuStep  *step = &f->plan->steps[i];
+        const CornuValue *values = f->plan->operands;
+        if (step->kind != CORNU_STEP_PACK || step->kernel != kernel ||
+            values[step->in_first] != operand)
+            continue;
+        const CornuProgramOp *made = &f->program->ops[step->op];
+        const CornuOpCall     other = cornu_program_call(f->program, made, types);
+        bool alike = other.id == call->id && other.in_count == call->in_count &&
+                     cornu__attributes_equal(call->id, other.attributes, call->attributes) &&
+                     cornu_type_equal(cornu_program_type(f->program, made->out_first), out_type);
+        for (int k = 0; alike && k < call->in_count; k++)
+            alike = cornu_type_equal(other.in[k], call->in[k]);
+        if (alike) return values[step->out_first];
+    }
+    return CORNU_NO_VALUE;
+}
+
+/* The step that packs one of the kernel's operands, if there is none yet; the kernel reads the
+ * panels in its place, as value `packed` of those it reads. No step where the kernel takes them all
+ * as they stand. */
+static CornuStatus add_pack(Fuser *f, int op, int position, CornuValue *in, int *packed)
+{
+    CornuType             types[CORNU_MAX_INPUTS];
+    const CornuKernel    *kernel = f->nodes[op].kernel;
+    const CornuProgramOp *made = &f->program->ops[op];
+    if (!kernel || !kernel->pack_bytes) return CORNU_OK;
+    const int          at = add_operands(f, op, kernel->packs, in);
+    CornuValue        *operand = &in[at];
+    const CornuOpCall  call = cornu_program_call(f->program, made, types);
+    const CornuType    out_type = cornu_program_type(f->program, made->out_first);
+    const CornuMachine machine = cornu__machine(f->plan->host);
+    const int64_t      bytes = (int64_t)kernel->pack_bytes(&call, &out_type, &machine);
+    if (bytes == 0) return CORNU_OK;
+    *packed = at;
+    CornuValue panels = find_packed(f, kernel, &call, out_type, *operand);
+    if (panels != CORNU_NO_VALUE) {
+        *operand = panels;
+        return CORNU_OK;
+    }
+    CORNU__TRY(cornu__plan_value(f->plan, cornu_type(CORNU_U8, bytes), f->plan->varies[*operand],
+                                 (CornuPlace){ .region = CORNU_PACKED }, &panels));
+    CornuStep *step = cornu__plan_step(f->plan, CORNU_STEP_PACK, operand, 1, &panels, 1);
+    if (!step) return CORNU_ERR_MEMORY;
+    step->op = op;
+    step->position = position;
+    step->kernel = kernel;
+    *operand = panels;
+    return CORNU_OK;
+}
+
+static CornuStatus add_kernel(Fuser *f, int op)
+{
+    const CornuProgram   *program = f->program;
+    const CornuProgramOp *made =
+        &program->ops[op]; /* whose outputs the step has, but for 0 */
+    CornuEpilogue         epilogue = { .activation = CORNU_OP_COUNT };
+    CornuValue            bias = CORNU_NO_VALUE, gate = CORNU_NO_VALUE;
+    int                   last = op;
+    for (int i = f->nodes[op].next; i >= 0; last = i, i = f->nodes[i].next) {
+        if (i == f->nodes[op].pool) {
+            made = &program->ops[i];
+        } else if (program->ops[i].id == CORNU_OP_ADD) {
+            CornuType type = cornu_program_type(program, made->out_first);
+            for (int k = 0; k < 2 && bias == CORNU_NO_VALUE; k++)
+                if (!is_bias(f, operands_of(f, i)[k], type, &bias)) bias = CORNU_NO_VALUE;
+        } else if (program->ops[i].id == CORNU_OP_STEP) {
+            gate = operands_of(f, i)[0];
+        } else if (program->ops[i].id != CORNU_OP_MULTIPLY) {
+            epilogue.activation = program->ops[i].id;
+            epilogue.attributes = program->ops[i].attributes;
+        }
+    }
+    const bool has_bias = bias != CORNU_NO_VALUE, has_gate = gate != CORNU_NO_VALUE,
+               is_kernel = f->nodes[op].kind == NODE_KERNEL;
+    CornuValue *in = cornu__allocate((size_t)program->ops[op].in_count + 2, sizeof *in);
+    if (!in) return CORNU_ERR_MEMORY;
+    int in_count = add_operands(f, op, program->ops[op].in_count, in);
+    if (has_bias) in[in_count++] = bias;
+    if (has_gate) in[in_count++] = gate;
+    CornuValue outs[CORNU_MAX_OUTPUTS];
+    for (int i = 0; i < made->out_count; i++) outs[i] = made->out_first + i;
+    if (last != op) outs[0] = program->ops[last].out_first;
+    int         packed = -1;
+    CornuStatus status = is_kernel ? add_pack(f, op, last, in, &packed) : CORNU_OK;
+    CornuStep  *step = status != CORNU_OK ? NULL :
+        cornu__plan_step(f->plan,
+                         is_kernel ? CORNU_STEP_KERNEL : kind_alone(program->ops[op].id),
+                         in, in_count, outs, made->out_count);
+    cornu__release(in);
+    if (!step) return CORNU_ERR_MEMORY;
+    step->op = op;
+    step->pool = f->nodes[op].pool;
+    step->position = last;
+    step->kernel = f->nodes[op].kernel;
+    step->epilogue = epilogue;
+    step->has_bias = has_bias;
+    step->has_gate = has_gate;
+    step->packed = packed;
+    return note_ops(step, f, op);
+}
+
+/* For the ops of unit `unit`, or to write out that op's result alone. */
+static CornuStatus add_group_step(Fuser *f, int unit, const int *ops, int op_count,
+                                  const CornuValue *out, int out_count, int position)
+{
+    CornuGroup *group = cornu__group_create(f->plan->host->vectors, f->program, ops,
+                                            op_count, out, out_count);
+    if (!group) return CORNU_ERR_MEMORY;
+    CornuStep *step =
+        cornu__plan_step(f->plan, CORNU_STEP_GROUP, cornu__group_inputs(group),
+                         cornu__group_input_count(group), out, out_count);
+    if (!step) {
+        cornu__group_free(group);
+        return CORNU_ERR_MEMORY;
+    }
+    step->position = position;
+    step->group = group;
+    return note_ops(step, f, unit);
+}
+
+static CornuStatus add_group(Fuser *f, int unit)
+{
+    int        ops[MOST_OPS], op_count = 0, out_count = 0;
+    CornuValue out[MOST_OPS * CORNU_MAX_OUTPUTS];
+    for (int i = unit; i >= 0; i = f->nodes[i].next) {
+        ops[op_count++] = i;
+        for (int k = 0; k < f->program->ops[i].out_count; k++)
+            if (f->nodes[i].in_memory[k])
+                out[out_count++] = f->program->ops[i].out_first + k;
+    }
+    if (out_count == 0) return CORNU_OK;
+    return add_group_step(f, unit, ops, op_count, out, out_count, ops[op_count - 1]);
+}
+
+CornuStatus cornu__fuse(CornuPlan *plan)
+{
+    Fuser f = { .plan = plan, .program = plan->program };
+    f.nodes = cornu__allocate((size_t)f.program->op_count, sizeof *f.nodes);
+    f.left = cornu__allocate((size_t)f.program->op_count, sizeof *f.left);
+    if (!f.nodes || !f.left) {
+        cornu__release(f.nodes);
+        cornu__release(f.left);
+        return CORNU_ERR_MEMORY;
+    }
+    classify(&f);
+    const bool pools = cornu__pass_runs(CORNU_PASS_POOL);
+    const bool epilogues = cornu__pass_runs(CORNU_PASS_EPILOGUE);
+    const bool gates = cornu__pass_runs(CORNU_PASS_GATE);
+    for (int i = 0; i < f.program->op_count; i++)
+        if (f.nodes[i].kind == NODE_KERNEL && f.nodes[i].unit == i) {
+            if (pools) join_pool(&f, i);
+            if (epilogues) absorb_epilogue(&f, i);
+            if (gates) absorb_gate(&f, i);
+        }
+    if (cornu__pass_runs(CORNU_PASS_GROUP)) form_groups(&f);
+    find_needs(&f);
+    if (cornu__pass_runs(CORNU_PASS_DELAY)) delay_ops(&f);
+
+    CornuStatus status = CORNU_OK;
+    for (int i = 0; i < f.program->op_count && status == CORNU_OK; i++) {
+        const Node *node = &f.nodes[i];
+        if (node->unit != i) continue;
+        if (node->kind == NODE_KERNEL || node->kind == NODE_ALONE)
+            status = add_kernel(&f, i);
+        else if (node->kind == NODE_GROUP) status = add_group(&f, i);
+        else if (node->written_out)
+            status = add_group_step(&f, i, NULL, 0, &f.program->ops[i].out_first, 1, i);
+    }
+    cornu__release(f.nodes);
+    cornu__release(f.left);
+    return status;
+}

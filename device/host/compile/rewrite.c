@@ -1,0 +1,78 @@
+/* Copying a program with changes: what the passes that map programs to programs share. */
+#include "../../memory_internal.h"
+#include "../../ops/build.h"
+#include "passes.h"
+
+CornuStatus cornu__rewrite_begin(CornuRewrite *rewrite, const CornuProgram *from,
+                                 bool one_shard)
+{
+    *rewrite = (CornuRewrite){ .from = from, .to = cornu_program_create(),
+                               .one_shard = one_shard };
+    rewrite->map = cornu__allocate((size_t)from->value_count, sizeof *rewrite->map);
+    rewrite->in = cornu__allocate((size_t)from->operand_count, sizeof *rewrite->in);
+    if (!rewrite->to || !rewrite->map || !rewrite->in) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < from->value_count; i++) rewrite->map[i] = CORNU_NO_VALUE;
+    for (int i = 0; i < from->input_count; i++)
+        CORNU__TRY(one_shard
+                       ? cornu_program_input(rewrite->to,
+                                             cornu_program_type(from, from->inputs[i]),
+                                             &rewrite->map[from->inputs[i]])
+                       : cornu_program_copy_input(rewrite->to, from, from->inputs[i],
+                                                  &rewrite->map[from->inputs[i]]));
+    return CORNU_OK;
+}
+
+const CornuValue *cornu__rewrite_operands(CornuRewrite *rewrite, const CornuProgramOp *op)
+{
+    const CornuValue *in = cornu_program_operands(rewrite->from, op);
+    for (int i = 0; i < op->in_count; i++) rewrite->in[i] = rewrite->map[in[i]];
+    return rewrite->in;
+}
+
+CornuStatus cornu__rewrite_keep(CornuRewrite *rewrite, const CornuProgramOp *op)
+{
+    return cornu_program_record(rewrite->to, op->id, &op->attributes,
+                                cornu__rewrite_operands(rewrite, op), op->in_count,
+                                &rewrite->map[op->out_first]);
+}
+
+CornuProgram *cornu__rewrite_nothing(const CornuProgram *program, bool one_shard)
+{
+    CornuRewrite rewrite;
+    CornuStatus  status = cornu__rewrite_begin(&rewrite, program, one_shard);
+    for (int i = 0; i < program->op_count && status == CORNU_OK; i++) {
+        status = cornu_program_scope(rewrite.to, program->ops[i].scope);
+        if (status == CORNU_OK) status = cornu__rewrite_keep(&rewrite, &program->ops[i]);
+    }
+    return cornu__rewrite_end(&rewrite, status);
+}
+
+/* The same value, of which every shard has its own: whichever shard it is, x is selected. */
+static CornuValue for_every_shard(CornuProgram *program, CornuValue x, CornuStatus *status)
+{
+    CornuBuilder b = { program, CORNU_OK };
+    CornuValue   shard = cornu__build(&b, CORNU_OP_REPLICA_ID, NULL, NULL, 0);
+    CornuValue   any = cornu__build_compare(&b, shard, CORNU_GREATER_EQUAL,
+                                            cornu__build_constant(&b, 0.0, shard));
+    CornuValue   own = cornu__build_select(&b, cornu__build_like(&b, any, x), x, x);
+    *status = b.status;
+    return own;
+}
+
+CornuProgram *cornu__rewrite_end(CornuRewrite *rewrite, CornuStatus status)
+{
+    const CornuProgram *from = rewrite->from;
+    CornuProgram       *to = rewrite->to;
+    for (int i = 0; i < from->output_count && status == CORNU_OK; i++) {
+        const CornuValue old = from->outputs[i].value;
+        CornuValue       new = rewrite->map[old];
+        if (!rewrite->one_shard && from->values[old].varies && !to->values[new].varies)
+            new = for_every_shard(to, new, &status);
+        if (status == CORNU_OK) status = cornu_program_output(to, new, from->outputs[i].alias);
+    }
+    cornu__release(rewrite->map);
+    cornu__release(rewrite->in);
+    if (status == CORNU_OK) return rewrite->to;
+    cornu_program_free(rewrite->to);
+    return NULL;
+}

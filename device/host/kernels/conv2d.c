@@ -1,0 +1,599 @@
+/*
+ * conv2d and its input gradient: f32 or bf16 in and out, f32 in the sums.
+ *
+ *     x (B, H, W, C), filter (h, w, C, F), y (B, Ho, Wo, F), all row-major
+ *
+ * An output position is a row of a product: its K operands are runs of x (taps on padding do not
+ * occur), the filter is packed before into panels of two registers' width. A tile of the product
+ * takes its rows along the output's width, or, where the map is so small that such tiles would
+ * be thin, from the same position of several images. x is not copied; where tiles do not take it
+ * as it stands (precision.h) each block converts the rows that it reads.
+ *
+ * Of an image of one channel runs are as short as the filter is wide, and where bf16 is multiplied
+ * in pairs half of it would be what pairs leave over. There the taps are paired, whichever they
+ * are: for a row of outputs each pair of taps is gathered from x, padded before, for all positions.
+ *
+ * Where a max pooling follows, a map stays in the cache and only what the pool keeps is written;
+ * bias and activation come last. The map is f32 even if the result is bf16: the pool then
+ * chooses among what rounding has not made equal. Windows that do not overlap are taken row by
+ * row, so that their part of the map stays in the cache.
+ *
+ * The input gradient is the same product over d_y, with the filter's taps and channels
+ * transposed while it is packed. Where d_y is the gradient of a max pooling, each block makes what
+ * it reads of it. Where x has few channels conv2d_few.c makes all that.
+ */
+#include "../../integer_internal.h"
+#include "convolution.h"
+#include "kernels.h"
+#include "pool.h"
+#include "precision.h"
+#include "unpool.h"
+
+#include <string.h>
+
+enum {
+    UNITS = 64,          /* cuts, where the shape allows: enough to keep many threads busy, */
+    FEW_UNITS = 8,       /* but where neighbours make the same rows of d_y                  */
+    SMALL = 8 << 10,     /* bytes of panels that leave room in the first-level cache,       */
+    NEAR = 512 << 10,    /* in the second-level one                                         */
+    FEW = 8,             /* runs shorter than this are gathered,                            */
+    LONG = 1024,         /* for rows of outputs that are no longer,                         */
+    WIDE = 16            /* rounded up to this many, whole registers                        */
+};
+
+typedef struct {
+    const CornuKernelCall *call;
+    CornuMultiplication    how;
+    const CornuProducts   *products;
+    CornuWalk              walk;
+    int64_t                taps, depth;    /* h w, and K = h w C, rounded up to whole pairs */
+    int64_t                x_image;        /* elements of one image                  */
+    int64_t                padded;         /* F, rounded up to whole registers       */
+    bool                   along_width, gather;
+    int64_t                groups, slabs;  /* cuts of the batch, and of the height   */
+    char                  *x;              /* of a block, all parts, per thread: what tiles do
+                                              not take in place, and what is made          */
+    int64_t                x_part, x_bytes, pairs_bytes;
+    int64_t                extent[2];      /* of an image there: gathered ones are padded */
+    int64_t                pair_row;       /* positions of two rows of outputs: behind x is room
+                                              for a pair of each, for all parts and pairs of
+                                              taps                                        */
+    const char            *panels;         /* K times parts x padded                 */
+    float                 *bias, *zeros;
+    CornuRun              *runs;           /* taps times passes of them per thread   */
+    bool                   pools, by_row, in_windows;
+    CornuPool              pool;           /* behind the convolution, if it pools    */
+    float                 *maps;           /* before pooling: those of one block, per thread,  */
+    int64_t                maps_count;     /* and behind them a row of what will be bf16       */
+    CornuUnpool           *unpool;         /* NULL: x is in memory                             */
+    float                 *room;
+    int64_t                room_count, image_bytes;   /* of one image of x, not yet in parts, per
+                                              thread behind x                              */
+} Convolution;
+
+/* What one thread makes in one go: outputs [i, i_end) of images [b, b_end). */
+typedef struct {
+    int64_t     b, b_end, i, i_end;
+    const void *x;                         /* of image b, as tiles take it           */
+    char       *y;                         /* of row i of image b                    */
+    int64_t     y_image;                   /* elements between images                */
+    CornuRun   *runs;
+    uint32_t   *pairs;                     /* the gathered rows                      */
+} Band;
+
+static size_t align(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+/* Tiles take their rows along the width unless tiles of images would be a good deal fuller. */
+static bool rows_along_width(const Convolution *c)
+{
+    const CornuAxis *width = &c->walk.axis[1];
+    const int64_t    most = c->products->tile_rows;
+    int64_t          tiles = 0;
+    for (int64_t j = 0, end; j < width->out; j = end) {
+        end = width->ends[j];
+        tiles += ceil_divide(end - j, most);
+    }
+    return 4 * width->out * ceil_divide(c->walk.batch, most) >= 3 * c->walk.batch * tiles;
+}
+
+static void find_extents(Convolution *c, const CornuOpCall *op, const CornuType *out_type,
+                         CornuMultiplier multiplier)
+{
+    c->how = cornu__multiplication(multiplier, op->in[0].dtype);
+    c->products = c->how.products;
+    c->walk = cornu__walk(op, out_type);
+    c->taps = c->walk.axis[0].taps * c->walk.axis[1].taps;
+    c->depth = ceil_divide(c->taps * c->walk.in_channels, c->products->depth) * c->products->depth;
+    c->padded = ceil_divide(c->walk.out_channels, c->products->lanes) * c->products->lanes;
+    c->x_image = c->walk.axis[0].in * c->walk.axis[1].in * c->walk.in_channels;
+    const CornuAxis *width = &c->walk.axis[1];
+    c->gather = c->walk.in_channels == 1 && c->products->depth == 2 && !width->transposed &&
+                width->taps < FEW && width->out <= LONG;
+}
+
+/* Positions between rows of outputs, where several are gathered. */
+static int64_t gathered_row(const Convolution *c) { return c->walk.axis[0].stride * c->extent[1]; }
+
+/* Positions of one or two rows of outputs, the last ones of which mean nothing. */
+static int64_t gathered(const Convolution *c, int64_t rows)
+{
+    const CornuAxis *width = &c->walk.axis[1];
+    const int64_t    count = (rows - 1) * gathered_row(c) + (width->out - 1) * width->stride + 1;
+    return ceil_divide(count, WIDE) * WIDE;
+}
+
+/* How much of x a block holds, and what is gathered from it. */
+static void find_copies(Convolution *c, const CornuType *x, int64_t images, bool unpools)
+{
+    for (int a = 0; a < 2; a++)
+        c->extent[a] = c->gather ? cornu__axis_reach(&c->walk.axis[a]) : c->walk.axis[a].in;
+    c->x_part = images * c->x_image;
+    c->x_bytes = (int64_t)cornu__parts_bytes(&c->how, c->x_part);
+    c->room_count = unpools ? cornu__unpool_room(x) : 0;
+    if (unpools) {
+        const size_t image = (size_t)c->x_image * cornu_dtype_size(x->dtype);
+        c->image_bytes = c->how.in_place ? 0 : (int64_t)align(image);
+        c->x_bytes = (int64_t)align((size_t)c->x_part * c->products->size) + c->image_bytes;
+    }
+    if (!c->gather) return;
+    c->pair_row = gathered(c, 2);
+    c->pairs_bytes = c->how.parts * (c->depth / 2) * c->pair_row * (int64_t)sizeof(uint32_t);
+    c->x_part = c->extent[0] * c->extent[1] + WIDE;
+    c->x_bytes = (int64_t)align((size_t)(c->how.parts * c->x_part) * sizeof(uint16_t)) +
+                 c->pairs_bytes;
+}
+
+/* Sizes and, in this order, the parts of the scratch memory; returns its bytes without maps. */
+static size_t lay_out(Convolution *c, const CornuOpCall *op, const CornuType *out_type,
+                      const CornuMachine *machine, bool unpools, char *scratch)
+{
+    find_extents(c, op, out_type, machine->multiplier);
+    const size_t threads = (size_t)machine->threads;
+    const size_t bias = 2 * (size_t)c->padded * sizeof(float);
+    const size_t runs = threads * (size_t)(c->taps * c->how.passes) * sizeof(CornuRun);
+    const size_t rows = (size_t)cornu__walk_size(&c->walk) * sizeof(int64_t);
+    const int64_t images = smaller(c->walk.batch, c->products->tile_rows);
+    c->maps_count = images * c->walk.axis[0].out * c->walk.axis[1].out * c->walk.out_channels;
+    find_copies(c, &op->in[0], images, unpools);
+    const size_t x = threads * ((size_t)c->x_bytes + (size_t)c->room_count * sizeof(float));
+    if (scratch) {
+        c->x = scratch;
+        c->room = (float *)(void *)(scratch + threads * (size_t)c->x_bytes);
+        c->bias = (float *)(void *)(scratch += align(x));
+        c->zeros = c->bias + c->padded;
+        c->runs = (CornuRun *)(void *)(scratch += bias);
+        cornu__walk_start(&c->walk, (int64_t *)(void *)(scratch + runs));
+        c->maps = (float *)(void *)(scratch + align(runs + rows));
+    }
+    return align(x) + bias + align(runs + rows);
+}
+
+static size_t conv2d_scratch(const CornuOpCall *op, const CornuType *out_type,
+                             const CornuMachine *machine)
+{
+    Convolution c = { 0 };
+    return lay_out(&c, op, out_type, machine, false, NULL);
+}
+
+static size_t unpooled_scratch(const CornuOpCall *op, const CornuType *out_type,
+                               const CornuMachine *machine)
+{
+    Convolution c = { 0 };
+    return lay_out(&c, op, out_type, machine, true, NULL);
+}
+
+/* Elements of the longest row that a pool of 255 padded columns can make. */
+static int64_t pooled_row(const Convolution *c)
+{
+    return (c->walk.axis[1].out + UINT8_MAX) * c->walk.out_channels;
+}
+
+static size_t pooled_scratch(const CornuOpCall *op, const CornuType *out_type,
+                             const CornuMachine *machine)
+{
+    Convolution  c = { 0 };
+    const size_t bytes = lay_out(&c, op, out_type, machine, false, NULL);
+    return bytes + (size_t)machine->threads * (size_t)(c.maps_count + pooled_row(&c)) *
+                   sizeof(float);
+}
+
+/* ---- The filter ---- */
+
+typedef struct {
+    Convolution convolution;
+    const void *filter;      /* its parts, one behind the other */
+    char       *panels;
+} Pack;
+
+static size_t panels_bytes(const Convolution *c)
+{
+    return align((size_t)(c->depth * c->how.parts * c->padded) * c->products->size);
+}
+
+/* Behind the panels is room for the filter's parts. */
+static size_t pack_bytes(const CornuOpCall *op, const CornuType *out_type,
+                         const CornuMachine *machine)
+{
+    Convolution c = { 0 };
+    find_extents(&c, op, out_type, machine->multiplier);
+    return panels_bytes(&c) + cornu__parts_bytes(&c.how, cornu_type_count(op->in[1]));
+}
+
+/* Panels of `width` columns, the last one narrower: row k of the panel at column n stands at
+ * parts n depth + k width. */
+static int64_t panel_width(const Convolution *c, int64_t n)
+{
+    return smaller(2 * c->products->lanes, c->padded - n);
+}
+
+static int64_t panel_offset(const Convolution *c, int64_t n)
+{
+    return n * c->how.parts * c->depth * (int64_t)c->products->size;
+}
+
+/* Packs one tap of one part of the filter into all panels; behind the last, what makes pairs
+ * whole. */
+static void pack_tap(void *context, int64_t block, int thread)
+{
+    (void)thread;
+    const Pack        *p = context;
+    const Convolution *c = &p->convolution;
+    const CornuAxis   *height = &c->walk.axis[0], *width = &c->walk.axis[1];
+    const int64_t      C = c->walk.in_channels, F = c->walk.out_channels;
+    const int64_t      part = block / c->taps, slot = block % c->taps;
+    const int64_t      tap = cornu__axis_tap(height, slot / width->taps) * width->taps +
+                             cornu__axis_tap(width, slot % width->taps);
+    const int64_t      from = (part * c->taps + tap) * C * F;
+    const int64_t      k_step = width->transposed ? 1 : F, n_step = width->transposed ? C : 1;
+    for (int64_t first = 0, columns; first < c->padded; first += columns) {
+        columns = panel_width(c, first);
+        c->products->pack(p->panels + panel_offset(c, first), columns, part * c->depth + slot * C,
+                          C, cornu__element(&c->how, p->filter, from + first * n_step), k_step,
+                          n_step, smaller(columns, F - first));
+        if (slot + 1 == c->taps && c->depth > c->taps * C)
+            c->products->pack(p->panels + panel_offset(c, first), columns,
+                              part * c->depth + c->taps * C, 1, p->filter, k_step, n_step, 0);
+    }
+}
+
+static void pack(const CornuKernelCall *call)
+{
+    Pack p = { .panels = call->out[0] };
+    find_extents(&p.convolution, &call->op, call->out_type, call->multiplier);
+    const Convolution *c = &p.convolution;
+    p.filter = cornu__all_parts(&c->how, call->threads, call->in[1],
+                                cornu_type_count(call->op.in[1]), p.panels + panels_bytes(c));
+    cornu__threads_run(call->threads, c->taps * c->how.parts, pack_tap, &p);
+}
+
+/* ---- The product ---- */
+
+/* For each pass the runs of its parts, from the `count` of the first. */
+static int64_t repeat_runs(const Convolution *c, CornuRun *runs, int64_t count, int64_t part)
+{
+    if (c->how.passes == 1) return count;
+    for (int p = c->how.passes - 1; p >= 0; p--)
+        for (int64_t r = 0; r < count; r++)
+            runs[p * count + r] = (CornuRun){
+                runs[r].offset + c->how.pass[p][0] * part,
+                runs[r].k + c->how.pass[p][1] * c->depth, runs[r].length,
+            };
+    return c->how.passes * count;
+}
+
+/* The runs of one position; gathered, each pair of taps is one. */
+static int64_t all_runs(const Convolution *c, int64_t i, int64_t j, CornuRun *runs)
+{
+    if (!c->gather) return repeat_runs(c, runs, cornu__runs(&c->walk, i, j, runs), c->x_part);
+    for (int64_t t = 0; t < c->taps; t += 2)
+        runs[t / 2] = (CornuRun){ t * c->pair_row, t, 2 };
+    return repeat_runs(c, runs, c->depth / 2, c->depth * c->pair_row);
+}
+
+/* One image of x with zeros around it, its parts x_part elements apart. */
+static const void *padded_x(const Convolution *c, int64_t b, char *made)
+{
+    const CornuAxis *height = &c->walk.axis[0], *width = &c->walk.axis[1];
+    const int64_t    top = larger(0, height->low), left = larger(0, width->low);
+    const int64_t    rows = smaller(height->in, c->extent[0] - top);
+    const int64_t    columns = smaller(width->in, c->extent[1] - left);
+    memset(made, 0, (size_t)(c->how.parts * c->x_part) * c->products->size);
+    for (int64_t i = 0; i < rows; i++)
+        cornu__parts(&c->how, c->call->in[0], b * c->x_image + i * width->in, columns,
+                     made + ((top + i) * c->extent[1] + left) * (int64_t)c->products->size,
+                     c->x_part);
+    return made;
+}
+
+/* Rows i to i + rows of outputs: of each part of x and pair of taps, what all positions meet, rows
+ * gathered_row() positions apart. */
+static void gather_rows(const Convolution *c, const uint16_t *x, int64_t i, int64_t rows,
+                        uint32_t *pairs)
+{
+    const CornuAxis *height = &c->walk.axis[0], *width = &c->walk.axis[1];
+    const int64_t    count = gathered(c, rows);
+    const CornuBf16 *bf16 = cornu__bf16();
+    for (int part = 0; part < c->how.parts; part++, x += c->x_part) {
+        const uint16_t *first = NULL;
+        for (int64_t u = 0; u < height->taps; u++)
+            for (int64_t v = 0; v < width->taps; v++) {
+                const uint16_t *tap = x + (i * height->stride + cornu__axis_reached(height, u)) *
+                                      c->extent[1] + cornu__axis_reached(width, v);
+                if (first) {
+                    bf16->pair(first, tap, count, pairs);
+                    pairs += c->pair_row;
+                }
+                first = first ? NULL : tap;
+            }
+        if (!first) continue;
+        bf16->pair(first, NULL, count, pairs);
+        pairs += c->pair_row;
+    }
+}
+
+/* Images [b, b_end) of x as tiles take them, their parts x_part elements apart; of each the rows
+ * that the outputs [i, i_end) meet. */
+static const void *rows_of_x(const Convolution *c, int64_t b, int64_t b_end, int64_t i,
+                             int64_t i_end, int thread)
+{
+    const void *x = c->call->in[0];
+    int64_t     from, to, row = c->walk.axis[1].in * c->walk.in_channels;
+    char       *made = c->x + thread * c->x_bytes;
+    if (c->gather) return padded_x(c, b, made);
+    if (c->how.in_place && !c->unpool) return cornu__element(&c->how, x, b * c->x_image);
+    cornu__rows_met(&c->walk.axis[0], i, i_end, &from, &to);
+    for (int64_t at = b; at < b_end && from < to; at++) {
+        char       *image = made + (at - b) * c->x_image * (int64_t)c->products->size;
+        char       *map = c->how.in_place ? image : made + c->x_bytes - c->image_bytes;
+        const void *source = c->unpool ? map : cornu__in_memory(&c->how, x, at * c->x_image);
+        if (c->unpool) cornu__unpool_image(c->unpool, at, from, to, thread, map);
+        if (source != image)
+            cornu__parts(&c->how, source, from * row, (to - from) * row,
+                         image + from * row * (int64_t)c->products->size, c->x_part);
+    }
+    return made;
+}
+
+/* Elements of x, or of gathered pairs, between positions. */
+static int64_t x_step(const Convolution *c)
+{
+    const CornuAxis *width = &c->walk.axis[1];
+    return (width->transposed ? 1 : width->stride) * (c->gather ? 2 : c->walk.in_channels);
+}
+
+/* One position (i, j to end) of the band's images against one panel. */
+static void position(const Convolution *c, CornuTile *tile, int64_t first, const Band *band,
+                     int64_t i, int64_t j, int64_t j_end)
+{
+    const CornuAxis *width = &c->walk.axis[1];
+    const int64_t    F = c->walk.out_channels;
+    const int64_t    rows = c->along_width ? j_end - j : band->b_end - band->b;
+    const int64_t    y_size = tile->narrow ? sizeof(uint16_t) : sizeof(float);
+    const void      *x = c->gather ? band->pairs : band->x;
+    char            *y = band->y + (((i - band->i) * width->out + j) * F + first) * y_size;
+    tile->x_stride = c->along_width ? x_step(c) : c->x_image;
+    tile->y_stride = c->along_width ? F : band->y_image;
+    const int64_t tiles = ceil_divide(rows, c->products->tile_rows);
+    for (int64_t t = 0; t < tiles; t++) {
+        const int64_t m = t * rows / tiles;
+        tile->rows = (int)((t + 1) * rows / tiles - m);
+        tile->x = cornu__element(&c->how, x, m * tile->x_stride);
+        tile->y = y + m * tile->y_stride * y_size;
+        c->products->tile(tile);
+    }
+}
+
+static void use_panel(const Convolution *c, CornuTile *tile, int64_t first, const float *bias)
+{
+    const int64_t columns = panel_width(c, first);
+    tile->panel = c->panels + panel_offset(c, first);
+    tile->bias = bias + first;
+    tile->vectors = (int)(columns / c->products->lanes);
+    tile->columns = (int)smaller(columns, c->walk.out_channels - first);
+}
+
+/* Row i of the outputs against the panel that holds filter `first`. */
+static void panel_row(const Convolution *c, CornuTile *tile, int64_t first, const Band *band,
+                      int64_t i)
+{
+    const CornuAxis *width = &c->walk.axis[1];
+    use_panel(c, tile, first, c->pools ? c->zeros : c->bias);
+    for (int64_t j = 0, j_end; j < width->out; j = j_end) {
+        j_end = c->gather ? width->out : c->along_width ? width->ends[j] : j + 1;
+        tile->run_count = all_runs(c, i, j, band->runs);
+        position(c, tile, first, band, i, j, j_end);
+    }
+}
+
+/* The panel is what stays in the cache, but gathered rows meet all panels in turn. */
+static void convolve_band(const Convolution *c, CornuTile *tile, const Band *band)
+{
+    const int64_t step = panel_width(c, 0);
+    if (c->gather)
+        for (int64_t i = band->i; i < band->i_end; i++) {
+            gather_rows(c, band->x, i, 1, band->pairs);
+            for (int64_t n = 0; n < c->padded; n += step) panel_row(c, tile, n, band, i);
+        }
+    else
+        for (int64_t n = 0; n < c->padded; n += step)
+            for (int64_t i = band->i; i < band->i_end; i++) panel_row(c, tile, n, band, i);
+}
+
+/* Rows [i, i_end) of the pool's values and indices, from the rows of the map that these meet. */
+static void pool_band(const Convolution *c, const Band *band, const CornuPool *pool, int64_t i,
+                      float *narrow_row)
+{
+    const CornuPools *pools = cornu__pools();
+    const int64_t     C = pool->channels, columns = pool->width.out, row = columns * C;
+    const bool        narrow = c->call->out_type->dtype == CORNU_BF16;
+    const float      *map = (const float *)(const void *)band->y;
+    CornuEpilogue     epilogue = *c->call->epilogue;
+    if (epilogue.bias) epilogue.bias = c->bias;
+    for (int64_t b = band->b; b < band->b_end; b++, map += band->y_image)
+        for (int64_t k = 0; k < pool->height.out; k++) {
+            const int64_t to = (b * c->pool.height.out + i + k) * row;
+            float        *y = narrow ? narrow_row : (float *)c->call->out[0] + to;
+            pools->max(pool, k, map, y, (uint8_t *)c->call->out[1] + to);
+            cornu__epilogue_apply(&epilogue, y, columns, C, C, 0);
+            if (narrow) cornu__bf16()->narrow(y, row, (uint16_t *)c->call->out[0] + to);
+        }
+}
+
+/* The map of some images, and the pool of it. */
+static void convolve_map(const Convolution *c, Band *band, float *narrow_row)
+{
+    const CornuSweep *height = &c->pool.height;
+    CornuTile         tile = { .runs = band->runs };
+    CornuPool         pool = c->pool;
+    const int64_t     step = c->by_row ? 1 : height->out;
+    for (int64_t i = 0; i < height->out; i += step) {
+        const int64_t top = i * height->stride - height->low;
+        band->i = larger(0, top);
+        band->i_end = smaller(height->in, top + (step - 1) * height->stride + height->size);
+        band->y_image = (band->i_end - band->i) * c->walk.axis[1].out * c->walk.out_channels;
+        pool.height.out = step;
+        pool.height.in = band->i_end - band->i;
+        pool.height.low = band->i - top;
+        convolve_band(c, &tile, band);
+        pool_band(c, band, &pool, i, narrow_row);
+    }
+}
+
+/* Windows of one image straight from the registers. What comes behind bias and relu is made of f32
+ * rows. */
+static void convolve_windows(const Convolution *c, const Band *band, float *narrow_row)
+{
+    const int64_t columns = c->pool.width.out, F = c->walk.out_channels;
+    const bool    bf16 = c->call->out_type->dtype == CORNU_BF16;
+    CornuEpilogue rest = *c->call->epilogue;
+    const bool    relu = rest.activation == CORNU_OP_RELU;
+    const bool    wide = bf16 && !relu && rest.activation != CORNU_OP_COUNT;
+    const int64_t size = bf16 && !wide ? sizeof(uint16_t) : sizeof(float);
+    const int64_t tiles = ceil_divide(columns, c->products->most_windows);
+    CornuWindows  windows = { .tile = { .runs = band->runs, .relu = relu, .narrow = bf16 && !wide,
+                                        .x_stride = x_step(c), .y_stride = F },
+                              .x_row = c->gather ? 2 * gathered_row(c)
+                                     : c->walk.axis[0].stride * c->walk.axis[1].in *
+                                       c->walk.in_channels };
+    rest.bias = NULL;
+    windows.tile.run_count = all_runs(c, 0, 0, band->runs);
+    for (int64_t i = 0; i < c->pool.height.out; i++) {
+        const int64_t to = (band->b * c->pool.height.out + i) * columns * F;
+        const void   *x = c->gather ? band->pairs
+                        : cornu__element(&c->how, band->x, 2 * i * windows.x_row);
+        char         *y = wide ? (char *)narrow_row : (char *)c->call->out[0] + to * size;
+        if (c->gather) gather_rows(c, band->x, 2 * i, 2, band->pairs);
+        for (int64_t n = 0; n < c->padded; n += panel_width(c, 0)) {
+            use_panel(c, &windows.tile, n, c->bias);
+            for (int64_t t = 0; t < tiles; t++) {
+                const int64_t w = t * columns / tiles;
+                windows.tile.rows = (int)((t + 1) * columns / tiles - w);
+                windows.tile.x = cornu__element(&c->how, x, 2 * w * windows.tile.x_stride);
+                windows.tile.y = y + (w * F + n) * size;
+                windows.index = (uint8_t *)c->call->out[1] + to + w * F + n;
+                c->products->windows(&windows);
+            }
+        }
+        if (relu || rest.activation == CORNU_OP_COUNT) continue;
+        cornu__epilogue_apply(&rest, (float *)(void *)y, columns, F, F, 0);
+        if (wide) cornu__bf16()->narrow(narrow_row, columns * F, (uint16_t *)c->call->out[0] + to);
+    }
+}
+
+/* How a map before a pool is cut: by rows of windows where that computes nothing twice and all
+ * panels stay in the second-level cache; without being stored where windows are two by two and
+ * panels stay in the first. */
+static void choose_bands(Convolution *c)
+{
+    const CornuSweep *height = &c->pool.height, *width = &c->pool.width;
+    const bool alike = c->gather || (c->walk.axis[0].ends[0] == c->walk.axis[0].out &&
+                                     c->walk.axis[1].ends[0] == c->walk.axis[1].out);
+    const int64_t panels = panel_offset(c, c->padded);
+    c->by_row = height->stride >= height->size && panels <= NEAR;
+    c->in_windows = panels <= SMALL && c->along_width && alike && c->products->windows &&
+                    cornu__pool_is_exact(&c->pool) && height->size == 2 && width->size == 2;
+}
+
+/* Some rows of one image, or of a tile of images. */
+static void convolve(void *context, int64_t block, int thread)
+{
+    const Convolution *c = context;
+    const CornuAxis   *height = &c->walk.axis[0], *width = &c->walk.axis[1];
+    const int64_t      group = block / c->slabs, slab = block % c->slabs;
+    const int64_t      F = c->walk.out_channels, row = width->out * F;
+    const bool         narrow = !c->pools && c->call->out_type->dtype == CORNU_BF16;
+    const int64_t      y_size = narrow ? sizeof(uint16_t) : sizeof(float);
+    float             *maps = c->maps + thread * (c->maps_count + pooled_row(c));
+    CornuEpilogue      rest = *c->call->epilogue;
+    Band band = {
+        .b = group * c->walk.batch / c->groups, .b_end = (group + 1) * c->walk.batch / c->groups,
+        .i = slab * height->out / c->slabs, .i_end = (slab + 1) * height->out / c->slabs,
+        .runs = c->runs + thread * c->taps * c->how.passes,
+        .y_image = height->out * row,
+        .pairs = (uint32_t *)(void *)(c->x + thread * c->x_bytes + c->x_bytes - c->pairs_bytes),
+    };
+    CornuTile tile = { .runs = band.runs, .narrow = narrow,
+                       .relu = rest.activation == CORNU_OP_RELU };
+    rest.bias = NULL;
+    band.x = rows_of_x(c, band.b, band.b_end, band.i, band.i_end, thread);
+    if (c->pools) {
+        band.y = (char *)maps;
+        if (c->in_windows) convolve_windows(c, &band, maps + c->maps_count);
+        else convolve_map(c, &band, maps + c->maps_count);
+        return;
+    }
+    band.y = (char *)c->call->out[0] + (band.b * height->out + band.i) * row * y_size;
+    convolve_band(c, &tile, &band);
+    for (int64_t b = band.b; b < band.b_end && rest.gate; b++)
+        cornu__epilogue_gate(&rest, c->call->out_type->dtype, (b * height->out + band.i) * row,
+                             (band.i_end - band.i) * row,
+                             band.y + (b - band.b) * band.y_image * y_size);
+    if (!tile.relu && rest.activation != CORNU_OP_COUNT)
+        for (int64_t b = band.b; b < band.b_end; b++, band.y += band.y_image * y_size)
+            cornu__epilogue_apply(&rest, (float *)(void *)band.y,
+                                  (band.i_end - band.i) * width->out, F, F, 0);
+}
+
+static CornuStatus conv2d(const CornuKernelCall *call)
+{
+    const bool         unpools = call->pool && call->pool->id == CORNU_OP_MAX_POOL2D_GRAD;
+    CornuUnpool        unpool;
+    Convolution        c = { .call = call, .panels = call->in[unpools ? 2 : 1],
+                             .pools = call->pool && !unpools };
+    const CornuMachine machine = cornu__machine_of(call);
+    lay_out(&c, &call->op, call->out_type, &machine, unpools, call->scratch);
+    const CornuAxis *height = &c.walk.axis[0];
+    c.along_width = c.gather || rows_along_width(&c);
+    c.groups = c.along_width ? c.walk.batch : ceil_divide(c.walk.batch, c.products->tile_rows);
+    c.slabs = smaller(height->out, ceil_divide(unpools ? FEW_UNITS : UNITS, larger(1, c.groups)));
+    if (unpools) {
+        cornu__unpool_start(&unpool, call, 0, c.room, c.room_count);
+        c.unpool = &unpool;
+    }
+    if (c.pools) {
+        c.slabs = 1;
+        c.pool = cornu__pool(call->pool);
+        choose_bands(&c);
+    }
+    cornu__biases(call->epilogue, call->out_type->dtype, c.walk.out_channels, c.padded, c.bias);
+    memset(c.zeros, 0, (size_t)c.padded * sizeof(float));
+    cornu__threads_run(call->threads, c.groups * c.slabs, convolve, &c);
+    return unpools ? cornu__unpool_status(&unpool) : CORNU_OK;
+}
+
+const CornuKernel cornu__host_conv2d = {
+    .accepts = cornu__product_accepts, .scratch = conv2d_scratch, .run = conv2d,
+    .takes_epilogue = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+};
+const CornuKernel cornu__host_conv2d_pooled = {
+    .accepts = cornu__product_accepts, .scratch = pooled_scratch, .run = conv2d,
+    .takes_epilogue = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+};
+const CornuKernel cornu__host_conv2d_grad_input = {
+    .accepts = cornu__product_accepts, .scratch = conv2d_scratch, .run = conv2d, .takes_gate = true,
+    .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+};
+const CornuKernel cornu__host_conv2d_grad_input_unpooled = {
+    .accepts = cornu__product_unpools, .scratch = unpooled_scratch, .run = conv2d,
+    .takes_gate = true, .pack_bytes = pack_bytes, .pack = pack, .packs = 1,
+};

@@ -1,0 +1,443 @@
+/*
+ * conv2d_grad_filter: f32 or bf16 in and out, f32 in the sums.
+ *
+ *     x (B, H, W, C), d_y (B, Ho, Wo, F), d_filter (h, w, C, F)
+ *     d_filter[u,v,c,f] = sum over b, i, j of
+ *                         x[b, i s + u d - low, j s + v d - low, c] d_y[b,i,j,f]
+ *
+ * Rows of the sum are channels of x, which stand side by side, as do the filters of d_y: a tile
+ * of sums walks over all positions where its tap meets x, and nothing is copied or transposed.
+ * Where no tap meets padding, the taps of one filter row and their channels are one row of x. With
+ * few channels (the first layer) rows are gathered from all taps, and x is padded before.
+ *
+ * Where bf16 is multiplied in pairs, the two are the same element of two images, so pieces are
+ * copied as pairs of images; walks over positions stay as they are.
+ *
+ * Where d_y is the gradient of a max pooling, each piece makes its own part in the cache, or picks
+ * what meets other than zeros (conv2d_picks.c).
+ *
+ * The batch is cut into chunks; each makes its own sum, and these are added in order, if possible
+ * into the result. A chunk is summed in pieces of images that fit the second-level cache.
+ */
+#include <string.h>
+
+#include "../../integer_internal.h"
+#include "conv2d_filter.h"
+#include "kernels.h"
+
+enum {
+    PIECE_BYTES = 640 << 10,   /* of x and d_y: what a piece should read,                 */
+    NEAR_BYTES = 1 << 20,      /* or twice that where its sums are more, which it fetches */
+    SUM_BYTES = 16 << 20,      /* of all chunks' sums together, on all shards             */
+    TERMS = 768,               /* of a chunk's sums at least: writing and adding these costs */
+    FEW_CHUNKS = 8,            /* fewer are a power of two, to keep threads equally busy  */
+    FEW = 8,                   /* rows of x shorter than this are gathered                */
+    ADD_BLOCK = 4096           /* elements of d_filter that one block of the last sum has */
+};
+
+static bool inside(const CornuAxis *axis)
+{
+    return axis->low <= 0 && cornu__axis_reach(axis) <= axis->in;
+}
+
+/* Chunks of `piece` images or more, and pieces of at most so many, each as equal as pairs allow. */
+static void cut_batch(CornuFilterGradient *g, int64_t piece, int64_t shards)
+{
+    const int64_t depth = g->products->depth, batch = g->walk.batch;
+    const int64_t positions = g->walk.axis[0].out * g->walk.axis[1].out;
+    const int64_t most = larger(1, SUM_BYTES / (4 * shards * g->layers * g->rows * g->padded));
+    int64_t       least = larger(piece, ceil_divide(TERMS, larger(1, positions)));
+    least = larger(1, smaller(least, batch));
+    g->chunks = larger(1, smaller(most, batch / least));
+    while (g->chunks < FEW_CHUNKS && g->chunks & (g->chunks - 1)) g->chunks &= g->chunks - 1;
+    g->chunk_images = larger(1, ceil_divide(ceil_divide(batch, g->chunks), depth)) * depth;
+    g->chunks = larger(1, ceil_divide(batch, g->chunk_images));
+    if (4 * g->rows * g->padded > NEAR_BYTES) piece *= 2;
+    g->piece_images = ceil_divide(g->chunk_images, ceil_divide(g->chunk_images, piece));
+    g->piece_images = ceil_divide(g->piece_images, depth) * depth;
+}
+
+static void find_extents(CornuFilterGradient *g, const CornuOpCall *op, const CornuType *out_type,
+                         const CornuMachine *machine)
+{
+    g->how = cornu__multiplication(machine->multiplier, op->in[0].dtype);
+    g->products = g->how.products;
+    g->walk = cornu__walk(op, out_type);
+    const int64_t row = g->walk.axis[1].taps * g->walk.in_channels;
+    g->rows = g->walk.axis[0].taps * row;
+    g->padded = ceil_divide(g->walk.out_channels, g->products->lanes) * g->products->lanes;
+    g->gather = row < FEW;
+    g->layers = g->how.passes > 1 ? 2 : 1;
+    g->in_place = g->layers == 1 && g->padded == g->walk.out_channels &&
+                  out_type->dtype == CORNU_F32;
+}
+
+/* Sizes and, in this order, the parts of the scratch memory; returns its bytes. */
+static size_t lay_out(CornuFilterGradient *g, const CornuOpCall *op, const CornuMachine *machine,
+                      CornuFilterMode mode, float *scratch)
+{
+    const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
+    const int64_t    C = g->walk.in_channels, F = g->walk.out_channels, threads = machine->threads;
+    const int64_t    parts = g->how.parts, depth = g->products->depth;
+    g->mode = mode;
+    g->pad_x = g->gather && !(inside(height) && inside(width));
+    g->copy_x = depth > 1 || !g->how.in_place || g->pad_x || mode == CORNU_PICK;
+    g->copy_y = depth > 1 || !g->how.in_place || mode != CORNU_PLAIN || g->padded != F;
+    for (int a = 0; a < 2; a++)
+        g->extent[a] = g->pad_x ? cornu__axis_reach(&g->walk.axis[a]) : g->walk.axis[a].in;
+    const int64_t x_image = height->in * width->in * C, positions = height->out * width->out;
+    int64_t x_copy = g->extent[0] * g->extent[1] * C, y_copy = positions * g->padded;
+    if (mode == CORNU_PICK) cornu__picks_extents(g, &x_copy, &y_copy);
+    const int64_t image_bytes = 4 * parts / depth * (x_copy + y_copy);
+    const int64_t piece = larger(1, PIECE_BYTES / larger(1, image_bytes));
+    cut_batch(g, ceil_divide(piece, depth) * depth, larger(1, machine->shards));
+    g->x_part = g->copy_x ? g->piece_images / depth * x_copy : 0;
+    g->y_part = g->copy_y ? g->piece_images / depth * y_copy : 0;
+    g->room_count = mode == CORNU_UNPOOL ? cornu__unpool_room(&op->in[1]) : 0;
+    g->half_count = g->room_count || (depth > 1 && !g->how.in_place)
+                  ? larger(x_image, positions * F) : 0;
+    g->line_count = mode == CORNU_PICK ? width->in * C : 0;
+    const int64_t sums = (g->chunks * g->layers - g->in_place) * g->rows * g->padded;
+    if (scratch) {
+        g->sums = scratch;
+        g->d_y = g->sums + sums;
+        g->x = g->d_y + threads * parts * g->y_part;
+        g->room = g->x + threads * parts * g->x_part;
+        g->lines = g->room + threads * g->room_count;
+        g->halves = (uint16_t *)(void *)(g->lines + 2 * threads * g->line_count);
+    }
+    return (size_t)(sums + threads * (parts * (g->x_part + g->y_part + g->half_count) +
+                                      g->room_count + 2 * g->line_count)) * sizeof(float);
+}
+
+static size_t filter_scratch(const CornuOpCall *op, const CornuType *out_type,
+                             const CornuMachine *machine)
+{
+    CornuFilterGradient g;
+    find_extents(&g, op, out_type, machine);
+    return lay_out(&g, op, machine, CORNU_PLAIN, NULL);
+}
+
+static size_t unpooled_scratch(const CornuOpCall *op, const CornuType *out_type,
+                               const CornuMachine *machine)
+{
+    CornuFilterGradient g;
+    find_extents(&g, op, out_type, machine);
+    const size_t bytes = lay_out(&g, op, machine, CORNU_UNPOOL, NULL);
+    if (!cornu__picks_accepts(&g)) return bytes;
+    const size_t picked = lay_out(&g, op, machine, CORNU_PICK, NULL);
+    return picked > bytes ? picked : bytes;
+}
+
+/* The gradient of a pool is made in place of the copy, so there must be nothing to pad or split. */
+static bool unpooled_accepts(const CornuOpCall *op, const CornuType *out_type,
+                             const CornuMachine *machine)
+{
+    const CornuMultiplication how = cornu__multiplication(machine->multiplier, op->in[0].dtype);
+    return cornu__product_unpools(op, out_type, machine) &&
+           op->in[1].shape.extent[3] % how.products->lanes == 0;
+}
+
+/* ---- Copies ---- */
+
+void cornu__filter_row(const CornuFilterGradient *g, const CornuImages *images, int64_t from,
+                       int64_t to, int64_t count)
+{
+    if (g->products->depth == 1) {
+        cornu__parts(&g->how, images->image[0], from, count, images->to + to, images->to_part);
+        return;
+    }
+    for (int part = 0; part < g->how.parts; part++) {
+        const uint16_t *a = (const uint16_t *)images->image[0] + part * images->image_part + from;
+        const uint16_t *b = images->image[1] ? (const uint16_t *)images->image[1] +
+                                             part * images->image_part + from : NULL;
+        float *pairs = images->to + part * images->to_part + to;
+        cornu__bf16()->pair(a, b, count, (uint32_t *)(void *)pairs);
+    }
+}
+
+static uint16_t *half(const CornuFilterGradient *g, int thread, int i)
+{
+    return g->halves + (2 * thread + i) * g->how.parts * g->half_count;
+}
+
+void cornu__filter_images(const CornuFilterGradient *g, int operand, int64_t count, int64_t b,
+                          int thread, CornuImages *images)
+{
+    images->image_part = count;
+    for (int i = 0; i < g->products->depth; i++) {
+        images->image[i] = NULL;
+        if (b + i >= g->walk.batch) continue;
+        images->image[i] = cornu__in_memory(&g->how, g->call->in[operand], (b + i) * count);
+        if (g->products->depth == 1 || g->how.in_place) continue;
+        cornu__parts(&g->how, images->image[i], 0, count, half(g, thread, i), count);
+        images->image[i] = half(g, thread, i);
+    }
+}
+
+/* x of images b to b_end, if need be with zeros around them. */
+static const float *copy_x(const CornuFilterGradient *g, int64_t b, int64_t b_end, int thread)
+{
+    const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
+    const int64_t    C = g->walk.in_channels, row = g->extent[1] * C, image = g->extent[0] * row;
+    const int64_t    top = larger(0, height->low), left = larger(0, width->low);
+    const int64_t    kept_rows = smaller(height->in, g->extent[0] - top);
+    const int64_t    kept = larger(0, smaller(width->in, g->extent[1] - left));
+    float           *to = g->x + thread * g->how.parts * g->x_part;
+    CornuImages      copy = { .to = to, .to_part = g->x_part };
+    for (; b < b_end; b += g->products->depth, copy.to += image) {
+        cornu__filter_images(g, 0, height->in * width->in * C, b, thread, &copy);
+        if (!g->pad_x) {
+            cornu__filter_row(g, &copy, 0, 0, image);
+            continue;
+        }
+        for (int part = 0; part < g->how.parts; part++)
+            memset(copy.to + part * g->x_part, 0, (size_t)image * sizeof(float));
+        for (int64_t i = 0; i < kept_rows; i++)
+            cornu__filter_row(g, &copy, i * width->in * C, (top + i) * row + left * C, kept * C);
+    }
+    return to;
+}
+
+/* d_y of images b to b_end, with zeros behind its filters. */
+static const float *copy_y(const CornuFilterGradient *g, int64_t b, int64_t b_end, int thread)
+{
+    const int64_t positions = g->walk.axis[0].out * g->walk.axis[1].out;
+    const int64_t F = g->walk.out_channels, image = positions * g->padded;
+    float        *to = g->d_y + thread * g->how.parts * g->y_part;
+    CornuImages   copy = { .to = to, .to_part = g->y_part };
+    for (; b < b_end; b += g->products->depth, copy.to += image) {
+        cornu__filter_images(g, 1, positions * F, b, thread, &copy);
+        if (F == g->padded) {
+            cornu__filter_row(g, &copy, 0, 0, image);
+            continue;
+        }
+        for (int part = 0; part < g->how.parts; part++)
+            memset(copy.to + part * g->y_part, 0, (size_t)image * sizeof(float));
+        for (int64_t p = 0; p < positions; p++)
+            cornu__filter_row(g, &copy, p * F, p * g->padded, F);
+    }
+    return to;
+}
+
+/* `count` elements of images b and, of pairs, b + 1 in bf16 as operands of the tiles. */
+static void join_halves(const CornuFilterGradient *g, int64_t b, int64_t count, int thread,
+                        float *to)
+{
+    const CornuBf16 *bf16 = cornu__bf16();
+    if (g->products->depth == 1) bf16->widen(half(g, thread, 0), count, to);
+    else bf16->pair(half(g, thread, 0), b + 1 < g->walk.batch ? half(g, thread, 1) : NULL, count,
+                    (uint32_t *)(void *)to);
+}
+
+/* d_y of images b and, of pairs, b + 1 in bf16. Windows that overlap add up in f32 and are rounded
+ * then, as they would be in memory; others are moved a row at a time, in the first-level cache. */
+static void unpool_halves(CornuFilterGradient *g, int64_t b, int thread, float *to)
+{
+    const CornuPool *pool = &g->unpool.pool;
+    const int64_t    images = smaller(g->products->depth, g->walk.batch - b);
+    const int64_t    row = pool->width.in * pool->channels;
+    if (!cornu__pool_is_exact(pool)) {
+        for (int i = 0; i < images; i++)
+            cornu__unpool_image(&g->unpool, b + i, 0, pool->height.in, thread,
+                                half(g, thread, i));
+        join_halves(g, b, pool->height.in * row, thread, to);
+        return;
+    }
+    for (int64_t k = 0; k < pool->height.out; k++) {
+        const int64_t count = cornu__pool_rows(pool, k) * row;
+        for (int i = 0; i < images; i++)
+            cornu__unpool_rows(&g->unpool, b + i, k, half(g, thread, i));
+        join_halves(g, b, count, thread, to);
+        to += count;
+    }
+}
+
+/* d_y of images b to b_end, made from the pool's. */
+static const float *unpool(CornuFilterGradient *g, int64_t b, int64_t b_end, int thread)
+{
+    const CornuPool *pool = &g->unpool.pool;
+    const int64_t    image = pool->height.in * pool->width.in * pool->channels;
+    float           *d_y = g->d_y + thread * g->y_part, *to = d_y;
+    for (; b < b_end; b += g->products->depth, to += image)
+        if (g->how.from == CORNU_BF16) unpool_halves(g, b, thread, to);
+        else cornu__unpool_image(&g->unpool, b, 0, pool->height.in, thread, to);
+    return d_y;
+}
+
+/* ---- Sums ---- */
+
+/* `count` rows of the sum from `row` on, x being where the first meets the first position. */
+static void sum_rows(const CornuFilterGradient *g, CornuOuter outer, float *sums, int64_t row,
+                     int64_t count)
+{
+    const int64_t most = outer.offsets ? g->products->gather_rows : g->products->outer_rows;
+    const int64_t tiles = ceil_divide(count, most), lanes = g->products->lanes;
+    const float  *x = outer.x, *y = outer.y;
+    const ptrdiff_t *offsets = outer.offsets;
+    const bool       add = outer.add;
+    outer.sum_stride = g->padded;
+    for (int64_t f = 0; f < g->padded; f += outer.vectors * lanes) {
+        outer.vectors = (int)smaller(2, (g->padded - f) / lanes);
+        for (int64_t t = 0; t < tiles; t++) {
+            const int64_t m = t * count / tiles;
+            outer.rows = (int)((t + 1) * count / tiles - m);
+            outer.offsets = offsets ? offsets + m : NULL;
+            for (int pass = 0; pass < g->how.passes; pass++) {
+                const bool last = pass + 1 == g->how.passes;
+                outer.sum = sums + ((last ? 0 : g->rows) + row + m) * g->padded + f;
+                outer.x = x + g->how.pass[pass][0] * g->x_part + (offsets ? 0 : m);
+                outer.y = y + g->how.pass[pass][1] * g->y_part + f;
+                outer.add = add || (pass > 0 && !last);
+                g->products->outer(&outer);
+            }
+        }
+    }
+}
+
+void cornu__filter_range(const CornuAxis *axis, int64_t tap, int64_t *from, int64_t *to)
+{
+    *from = 0;
+    *to = axis->out;
+    while (*from < *to && cornu__axis_row(axis, *from, tap) < 0) ++*from;
+    while (*from < *to && cornu__axis_row(axis, *to - 1, tap) < 0) --*to;
+}
+
+/* Taps one by one, each over the positions where it meets x; side by side where all do. */
+static void sum_taps(const CornuFilterGradient *g, CornuOuter outer, float *sums)
+{
+    const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
+    const int64_t    C = g->walk.in_channels;
+    const float     *x = outer.x, *y = outer.y;
+    const int64_t    step = width->dilation == 1 && inside(width) ? width->taps : 1;
+    for (int64_t u = 0; u < height->taps; u++) {
+        int64_t i, i_end;
+        cornu__filter_range(height, u, &i, &i_end);
+        for (int64_t v = 0; v < width->taps; v += step) {
+            int64_t j, j_end;
+            cornu__filter_range(width, v, &j, &j_end);
+            outer.height = i_end - i;
+            outer.width = j_end - j;
+            outer.x = x;
+            outer.y = y;
+            if (outer.height > 0 && outer.width > 0) {
+                outer.x = x + (cornu__axis_row(height, i, u) * width->in +
+                               cornu__axis_row(width, j, v)) * C;
+                outer.y = y + i * outer.y_row + j * outer.y_pixel;
+            }
+            sum_rows(g, outer, sums, (u * width->taps + v) * C, step * C);
+        }
+    }
+}
+
+/* All taps at once, GATHERED rows at a time. */
+static void sum_gathered(const CornuFilterGradient *g, CornuOuter outer, float *sums)
+{
+    enum { GATHERED = 64 };
+    const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
+    const int64_t    C = g->walk.in_channels;
+    ptrdiff_t        offsets[GATHERED];
+    outer.offsets = offsets;
+    for (int64_t first = 0; first < g->rows; first += GATHERED) {
+        const int64_t count = smaller(GATHERED, g->rows - first);
+        for (int64_t m = 0; m < count; m++) {
+            const int64_t tap = (first + m) / C, u = tap / width->taps, v = tap % width->taps;
+            offsets[m] = (cornu__axis_reached(height, u) * g->extent[1] +
+                          cornu__axis_reached(width, v)) * C + (first + m) % C;
+        }
+        sum_rows(g, outer, sums, first, count);
+    }
+}
+
+/* Images b to b_end into the sums, or added to them. */
+static void sum_piece(CornuFilterGradient *g, int64_t b, int64_t b_end, bool add, int thread,
+                      float *sums)
+{
+    const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
+    const int64_t    C = g->walk.in_channels;
+    const int64_t    columns = g->extent[1], image = g->extent[0] * columns * C;
+    CornuOuter       outer = {
+        .x = g->copy_x ? copy_x(g, b, b_end, thread) : (const float *)g->call->in[0] + b * image,
+        .x_image = image, .x_row = height->stride * columns * C, .x_pixel = width->stride * C,
+        .y_image = height->out * width->out * g->padded, .y_row = width->out * g->padded,
+        .y_pixel = g->padded,
+        .images = ceil_divide(b_end - b, g->products->depth),
+        .height = height->out, .width = width->out, .add = add,
+    };
+    if (g->call->pool) outer.y = unpool(g, b, b_end, thread);
+    else if (g->copy_y) outer.y = copy_y(g, b, b_end, thread);
+    else outer.y = (const float *)g->call->in[1] + b * outer.y_image;
+    if (g->gather) sum_gathered(g, outer, sums);
+    else sum_taps(g, outer, sums);
+}
+
+/* Those of chunk c begin with layer c * layers. */
+static float *layer_sums(const CornuFilterGradient *g, int64_t layer)
+{
+    if (g->in_place && layer == 0) return g->call->out[0];
+    return g->sums + (layer - g->in_place) * g->rows * g->padded;
+}
+
+static void sum_chunk(void *context, int64_t chunk, int thread)
+{
+    CornuFilterGradient *g = context;
+    const int64_t        first = chunk * g->chunk_images;
+    const int64_t        end = smaller(g->walk.batch, first + g->chunk_images);
+    float               *sums = layer_sums(g, chunk * g->layers);
+    int64_t              b = first;
+    do {   /* at least once: without images the sums are zero */
+        const int64_t b_end = smaller(end, b + g->piece_images);
+        if (g->mode == CORNU_PICK) cornu__picks_sum(g, b, b_end, b > first, thread, sums);
+        else sum_piece(g, b, b_end, b > first, thread, sums);
+        b += g->piece_images;
+    } while (b < end);
+}
+
+/* d_filter = the layers of the chunks' sums, added in order into the first one. */
+static void add_chunks(void *context, int64_t block, int thread)
+{
+    (void)thread;
+    const CornuFilterGradient *g = context;
+    const int64_t F = g->walk.out_channels, per_block = larger(1, ADD_BLOCK / g->padded);
+    const int64_t end = smaller(g->rows, (block + 1) * per_block);
+    for (int64_t row = block * per_block; row < end; row++) {
+        float *sum = layer_sums(g, 0) + row * g->padded;
+        for (int64_t layer = 1; layer < g->chunks * g->layers; layer++) {
+            const float *more = layer_sums(g, layer) + row * g->padded;
+            for (int64_t f = 0; f < F; f++) sum[f] += more[f];
+        }
+        if (g->in_place) continue;
+        if (g->call->out_type->dtype == CORNU_BF16)
+            cornu__bf16()->narrow(sum, F, (uint16_t *)g->call->out[0] + row * F);
+        else
+            memcpy((float *)g->call->out[0] + row * F, sum, (size_t)F * sizeof(float));
+    }
+}
+
+static CornuFilterMode mode_of(const CornuFilterGradient *g)
+{
+    if (!g->call->pool) return CORNU_PLAIN;
+    const CornuPool pool = cornu__pool(g->call->pool);
+    return cornu__picks_accepts(g) && cornu__picks_takes(&pool) ? CORNU_PICK : CORNU_UNPOOL;
+}
+
+static CornuStatus grad_filter(const CornuKernelCall *call)
+{
+    CornuFilterGradient g = { .call = call };
+    const CornuMachine  machine = cornu__machine_of(call);
+    find_extents(&g, &call->op, call->out_type, &machine);
+    lay_out(&g, &call->op, &machine, mode_of(&g), call->scratch);
+    if (call->pool) cornu__unpool_start(&g.unpool, call, 1, g.room, g.room_count);
+    cornu__threads_run(call->threads, g.chunks, sum_chunk, &g);
+    if (g.chunks > 1 || !g.in_place)
+        cornu__threads_run(call->threads, ceil_divide(g.rows, larger(1, ADD_BLOCK / g.padded)),
+                           add_chunks, &g);
+    return call->pool ? cornu__unpool_status(&g.unpool) : CORNU_OK;
+}
+
+const CornuKernel cornu__host_conv2d_grad_filter = {
+    .accepts = cornu__product_accepts, .scratch = filter_scratch, .run = grad_filter,
+};
+const CornuKernel cornu__host_conv2d_grad_filter_unpooled = {
+    .accepts = unpooled_accepts, .scratch = unpooled_scratch, .run = grad_filter,
+};

@@ -1,0 +1,34 @@
+/* Rows of C channels: statistics and normalization per channel, softmax per row. */
+#ifndef CORNU_DEVICE_HOST_NORMALIZE_H
+#define CORNU_DEVICE_HOST_NORMALIZE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../machine/isa.h"
+
+typedef struct {
+    /* Means of the rows of x, and sums of their squared differences from these; two passes, the
+     * second one from the cache if the rows fit there. At least one row. */
+    void (*statistics)(const float *x, int64_t rows, int64_t channels, float *mean, float *squares);
+    /* y = (x - mean) factor + offset */
+    void (*apply)(const float *x, int64_t rows, int64_t channels, const float *mean,
+                  const float *factor, const float *offset, float *y);
+    /* Sums of d_y, and of d_y (x - mean) inverse. */
+    void (*sums)(const float *x, const float *d_y, int64_t rows, int64_t channels,
+                 const float *mean, const float *inverse, float *d_offset, float *d_scale);
+    /* d_x = factor (d_y - a - (x - mean) b) */
+    void (*apply_grad)(const float *x, const float *d_y, int64_t rows, int64_t channels,
+                       const float *mean, const float *factor, const float *a, const float *b,
+                       float *d_x);
+    /* y = exp(x) / sum exp(x) of one row, which may be in place, or its logarithm. NaN throughout
+     * if x has one or only -inf. Of exp / sum the relative error, of the logarithm the error by
+     * 1 + |y|, is at most (max(x) - x + classes / 4 + 8) 2^-24. */
+    void (*softmax)(const float *x, int64_t classes, bool logarithm, float *y);
+} CornuNormalizes;
+
+CORNU__F32_ISAS(CORNU__DECLARE, const CornuNormalizes, cornu__normalizes)
+
+const CornuNormalizes *cornu__normalizes(void);
+
+#endif

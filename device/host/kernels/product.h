@@ -1,0 +1,124 @@
+/*
+ * Products on tiles of registers: what convolutions are made of, without copying x.
+ *
+ * Both keep a tile of f32 sums in registers over the whole sum, so an element's terms are added in
+ * one order whatever tile it falls into. Operands are f32, or bf16 (bf16.h): then two that follow
+ * each other along the sum are multiplied at once and stand together in packed memory.
+ */
+#ifndef CORNU_DEVICE_HOST_PRODUCT_H
+#define CORNU_DEVICE_HOST_PRODUCT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../machine/isa.h"
+
+/* `length` consecutive elements of a row of x, from x[offset] on, meet `length` consecutive
+ * rows of the panel, from `k` on. */
+typedef struct {
+    ptrdiff_t offset;
+    int64_t   k, length;
+} CornuRun;
+
+/*
+ * y[m, n] = activation(bias[n] + sum over runs, i of x[m x_stride + offset + i] panel[k + i, n])
+ *
+ * The panel is packed: `vectors * lanes` columns, row k from k columns on; of bf16 k / 2 rows of
+ * pairs. The bias has as many columns. rows is at most tile_rows, vectors 1 or 2, columns at most
+ * vectors * lanes. Offsets, strides and lengths count elements.
+ */
+typedef struct {
+    const void     *x;
+    ptrdiff_t       x_stride;
+    const CornuRun *runs;
+    int64_t         run_count;
+    const void     *panel;
+    const float    *bias;
+    void           *y;
+    ptrdiff_t       y_stride;
+    int             rows, vectors, columns;
+    bool            relu, narrow;   /* narrow: y is bf16, rounded to nearest even; subnormal
+                                       ones are zero where instructions for bf16 round */
+} CornuTile;
+
+/*
+ * The largest of windows of two by two rows, or the first NaN, without a map of all rows in memory:
+ *
+ *     y[w, n] = activation(bias[n] + max over i, j of z[i, j, w, n])
+ *     index[w, n] = 2 i + j of that one, y_stride elements between windows
+ *     z[i, j, w, n] = sum over runs, k of x[i x_row + (2 w + j) x_stride + offset + k] panel[k, n]
+ *
+ * tile.rows counts windows, at most most_windows.
+ */
+typedef struct {
+    CornuTile tile;
+    ptrdiff_t x_row;
+    uint8_t  *index;
+} CornuWindows;
+
+/*
+ * sum[m, n] = sum over b, i, j of
+ *     x[b x_image + i x_row + j x_pixel + offset(m)] y[b y_image + i y_row + j y_pixel + n]
+ *
+ * n runs over vectors * lanes columns, all of which y must hold. offset(m) is m, or
+ * offsets[m] if that is not NULL. rows is at most outer_rows, with offsets gather_rows. Of bf16 all
+ * of x and y is pairs, the two of a pair being multiplied by the two of the other and both added.
+ *
+ * With picks, x has windows of two by two at (b, i, j), and each column n takes one of a window's
+ * four elements. The windows of a group of CORNU_PICK_GROUP rows m are CORNU_WINDOW operands:
+ *     element (p, q) of row m's is operand 8 q + 2 (m % 4) + p, groups are x_group apart
+ * and picks, laid out as y, names the element by the number of its operand in row 0, 8 q + p. Of
+ * bf16, where the images of a pair take elements of their own, the lower half has twice the number
+ * for the one, the upper half twice the number plus one for the other. rows is 4 or 8.
+ */
+enum { CORNU_WINDOW = 16, CORNU_PICK_GROUP = 4, CORNU_PICK_ROWS = 8 };
+
+typedef struct {
+    const void      *x, *y;
+    ptrdiff_t        x_image, x_row, x_pixel, y_image, y_row, y_pixel;
+    int64_t          images, height, width;
+    const ptrdiff_t *offsets;
+    const uint32_t  *picks;         /* NULL: none; only where products.picks */
+    ptrdiff_t        x_group;
+    float           *sum;
+    ptrdiff_t        sum_stride;
+    int              rows, vectors;
+    bool             add;           /* to what stands in `sum` */
+} CornuOuter;
+
+typedef struct {
+    int    lanes, tile_rows, most_windows, outer_rows, gather_rows;
+    int    depth;   /* elements that stand together: 1, of bf16 2 */
+    size_t size;    /* bytes of an element */
+    void (*tile)(const CornuTile *tile);
+    void (*windows)(const CornuWindows *windows);   /* NULL: none, most_windows is 0 */
+    void (*outer)(const CornuOuter *outer);
+    /* `count` rows of a panel, from row k on, of `width` columns of which the first `columns` are
+     * there and the others zero; row k + i, column n is from[i k_step + n n_step]. */
+    void (*pack)(void *panel, int64_t width, int64_t k, int64_t count, const void *from,
+                 ptrdiff_t k_step, ptrdiff_t n_step, int64_t columns);
+    /* y = y + bias, then max(y, 0) if so wished; bias NULL: none. */
+    void (*finish)(float *y, int64_t rows, int64_t columns, int64_t stride, const float *bias,
+                   bool relu);
+    /* y = y step(gate); NULL where finish is. */
+    void (*gate)(const float *gate, int64_t count, float *y);
+    /* Multiply-adds on registers alone, the limit of all products: makes steps * limit_flops
+     * floating-point operations. The result means nothing. */
+    float (*limit)(int64_t steps);
+    int   limit_flops;
+    bool  picks;
+} CornuProducts;
+
+CORNU__F32_ISAS(CORNU__DECLARE, const CornuProducts, cornu__products)
+
+/* Of bf16. */
+CORNU__BF16_ISAS(CORNU__DECLARE, const CornuProducts, cornu__products)
+CORNU__TILE_ISAS(CORNU__DECLARE, const CornuProducts, cornu__products)
+
+/* Those of f32 of the instruction set in use (cpu.h); and those to multiply bf16 with, of f32 for
+ * sets without such instructions. */
+const CornuProducts *cornu__products(void);
+const CornuProducts *cornu__products_of_bf16(void);
+
+#endif

@@ -1,0 +1,601 @@
+/*
+ * lstm, gru and their gradients (device/ops/lstm.c, gru.c): operands and results all f32 or all
+ * bf16, lstm's cells f32 or as the rest; sums, states and cell updates in f32.
+ *
+ * The kernel is packed into panels before. Rows of the batch do not see each other, so a
+ * block of rows runs through all steps on one thread without waiting for others. What a step's
+ * product reads, h or its gradient, stands in rows of its own, close together: where it is in an
+ * operand, rows are T U elements or more apart and would share few sets of the cache.
+ * Blocks depend on the batch alone.
+ *
+ *     forwards    for 32 units at a time: each gate's sums of h U, then the update of the cell
+ *     backwards   the updates of all units, then the product of what they gave with U^T, which is
+ *                 the d_h of the step before but for what passes by the product
+ */
+#include <string.h>
+
+#include "../../integer_internal.h"
+#include "kernels.h"
+#include "precision.h"
+#include "recurrent.h"
+
+enum {
+    UNITS = CORNU_CELL_UNITS,
+    MOST_GATES = 4,
+    PACK_ROWS = 64,     /* of the kernel, packed by one block; even        */
+    LEAST_ROWS = 32,    /* of a block where there are several              */
+    STREAMED = 4 << 20, /* bytes of gates from which on no cache keeps them till they are read */
+    PADDING = 32        /* between rows, so that their starts spread over the cache's sets */
+};
+
+/* Operands and results; STATES and FIRST are what lstm's cells or gru's h were. */
+enum { X, KERNEL, H0, C0, BIAS = C0, MASK, H = 0, LAST_C, GRU_GATES = 1, CELLS, LSTM_GATES };
+enum { GATES, STATES, FIRST, G_KERNEL, D_H, GRU_MASK, D_C = GRU_MASK, LSTM_MASK };
+enum { D_X, D_H0, D_C0, D_INNER = D_C0 };
+
+typedef struct {
+    const CornuKernelCall *call;
+    CornuMultiplication    how;
+    const CornuProducts   *products;
+    const CornuCells      *cells;
+    bool    lstm, backward, narrow, narrow_cells, reverse;
+    bool    stream;               /* gates and cells: past the caches                         */
+    float   gate_slope;
+    int64_t batch, steps, units, gates;
+    int64_t groups, k;            /* panels are of each gate over U, or of all over gates U   */
+    int64_t depth, padded;        /* k and units, rounded up to pairs and registers           */
+    int64_t blocks, rows;         /* of the batch, and at most in one                         */
+    int64_t stride, plane;        /* elements between rows of x, and between its parts        */
+    size_t  x_bytes, thread_bytes;
+    const uint8_t *mask;
+    float      *bias;             /* of each group, zeros but for gru forwards */
+    const char *packed;           /* the kernel's panels */
+    char       *threads;
+} Recurrent;
+
+static size_t align(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+static bool is_lstm(CornuOpId id) { return id == CORNU_OP_LSTM || id == CORNU_OP_LSTM_GRAD; }
+
+static bool is_backward(CornuOpId id)
+{
+    return id == CORNU_OP_LSTM_GRAD || id == CORNU_OP_GRU_GRAD;
+}
+
+static CornuDtype cells_of(const CornuOpCall *op)
+{
+    return op->in[!is_lstm(op->id) ? X : is_backward(op->id) ? STATES : C0].dtype;
+}
+
+static bool accepts(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
+{
+    (void)out_type;
+    const CornuDtype dtype = op->in[0].dtype, cells = cells_of(op);
+    return (dtype == CORNU_F32 || (dtype == CORNU_BF16 && machine->multiplier.bf16)) &&
+           (cells == CORNU_F32 || cells == dtype);
+}
+
+static void find_sizes(Recurrent *p, const CornuOpCall *op, const CornuMachine *machine)
+{
+    const int64_t *h = op->in[is_backward(op->id) ? STATES : X].shape.extent;
+    p->lstm = is_lstm(op->id);
+    p->backward = is_backward(op->id);
+    p->reverse = op->attributes->recurrence.reverse;
+    p->gate_slope = (float)op->attributes->recurrence.gate_slope;
+    p->narrow = op->in[0].dtype == CORNU_BF16;
+    p->narrow_cells = cells_of(op) == CORNU_BF16;
+    p->gates = p->lstm ? 4 : 3;
+    p->batch = h[0], p->steps = h[1], p->units = p->backward ? h[2] : h[2] / p->gates;
+    p->how = cornu__multiplication(machine->multiplier, op->in[0].dtype);
+    p->products = p->how.products;
+    p->cells = cornu__cells();
+    p->groups = p->backward ? 1 : p->gates;
+    p->k = p->backward ? p->gates * p->units : p->units;
+    p->depth = ceil_divide(p->k, p->products->depth) * p->products->depth;
+    p->padded = ceil_divide(p->units, p->products->lanes) * p->products->lanes;
+    p->blocks = larger(1, p->batch / LEAST_ROWS);
+    p->rows = ceil_divide(p->batch, p->blocks);
+    p->stream = p->units % 16 == 0 &&
+                p->batch * p->steps * p->units * MOST_GATES * (p->narrow ? 2 : 4) >= STREAMED;
+    p->stride = ceil_divide(p->k, PADDING) * PADDING + PADDING;
+    p->plane = p->rows * p->stride;
+}
+
+/* The parts of the scratch memory, in this order; returns its bytes. */
+static size_t lay_out(Recurrent *p, const CornuOpCall *op, const CornuMachine *machine,
+                      char *scratch)
+{
+    find_sizes(p, op, machine);
+    const size_t bias = align((size_t)(p->groups * p->padded) * sizeof(float));
+    p->x_bytes = align((size_t)(p->how.parts * p->plane) * p->products->size);
+    const int64_t state = p->padded + UNITS, sums = MOST_GATES * UNITS;
+    p->thread_bytes = (p->backward ? 1 : 2) * p->x_bytes +
+                      (size_t)(p->rows * (p->backward ? 3 * state : state + sums)) * sizeof(float);
+    if (scratch) {
+        p->bias = (float *)(void *)scratch;
+        p->threads = scratch + bias;
+    }
+    return bias + (size_t)machine->threads * align(p->thread_bytes);
+}
+
+static size_t scratch(const CornuOpCall *op, const CornuType *out_type,
+                      const CornuMachine *machine)
+{
+    (void)out_type;
+    Recurrent p;
+    return lay_out(&p, op, machine, NULL);
+}
+
+/* ---- The kernel, packed ---- */
+
+typedef struct {
+    Recurrent   recurrent;
+    const void *kernel;     /* its parts, one behind the other */
+    char       *packed;
+} Pack;
+
+static int64_t panel_width(const Recurrent *p, int64_t unit)
+{
+    return smaller(2 * p->products->lanes, p->padded - unit);
+}
+
+/* Where the panel at column `unit` of a group is: `depth` rows for each part. */
+static int64_t panel_offset(const Recurrent *p, int64_t group, int64_t unit)
+{
+    return (group * p->padded + unit) * p->depth * p->how.parts * (int64_t)p->products->size;
+}
+
+static size_t panels_bytes(const Recurrent *p)
+{
+    return align((size_t)panel_offset(p, p->groups, 0));
+}
+
+/* Behind the panels is room for the parts of the kernel. */
+static size_t pack_bytes(const CornuOpCall *op, const CornuType *out_type,
+                         const CornuMachine *machine)
+{
+    (void)out_type;
+    Recurrent p;
+    find_sizes(&p, op, machine);
+    return panels_bytes(&p) + cornu__parts_bytes(&p.how, p.gates * p.units * p.units);
+}
+
+/* Some rows of one part of one group into all its panels. */
+static void pack_rows(void *context, int64_t block, int thread)
+{
+    (void)thread;
+    const Pack      *pack = context;
+    const Recurrent *p = &pack->recurrent;
+    const int64_t chunks = ceil_divide(p->k, PACK_ROWS), columns = p->gates * p->units;
+    const int64_t k = block % chunks * PACK_ROWS, count = smaller(PACK_ROWS, p->k - k);
+    const int64_t part = block / chunks % p->how.parts;
+    const int64_t group = block / chunks / p->how.parts;
+    const int64_t k_step = p->backward ? 1 : columns, n_step = p->backward ? columns : 1;
+    for (int64_t unit = 0, width; unit < p->padded; unit += width) {
+        char *panel = pack->packed + panel_offset(p, group, unit);
+        width = panel_width(p, unit);
+        const int64_t from = part * p->units * columns + group * p->units + k * k_step +
+                             unit * n_step;
+        p->products->pack(panel, width, part * p->depth + k, count,
+                          cornu__element(&p->how, pack->kernel, from), k_step, n_step,
+                          smaller(width, p->units - unit));
+        if (k + count == p->k && p->depth > p->k)   /* the odd one's other half */
+            p->products->pack(panel, width, part * p->depth + p->k, 1, pack->kernel, 0, 0, 0);
+    }
+}
+
+static void pack(const CornuKernelCall *call)
+{
+    Pack               pack = { .packed = call->out[0] };
+    const CornuMachine machine = cornu__machine_of(call);
+    Recurrent         *p = &pack.recurrent;
+    find_sizes(p, &call->op, &machine);
+    pack.kernel = cornu__all_parts(&p->how, call->threads,
+                                   call->in[p->backward ? G_KERNEL : KERNEL],
+                                   p->gates * p->units * p->units, pack.packed + panels_bytes(p));
+    cornu__threads_run(call->threads, p->groups * p->how.parts * ceil_divide(p->k, PACK_ROWS),
+                       pack_rows, &pack);
+}
+
+/* ---- Products ---- */
+
+/* y = x times `count` columns of a group from `unit` on, rounded up to registers, plus the bias. */
+static void multiply(const Recurrent *p, const char *x, int64_t rows, int64_t group, int64_t unit,
+                     int64_t count, float *y, int64_t y_stride)
+{
+    const int64_t tiles = ceil_divide(rows, p->products->tile_rows);
+    CornuRun      runs[CORNU_MOST_PASSES];
+    for (int pass = 0; pass < p->how.passes; pass++)
+        runs[pass] = (CornuRun){ p->how.pass[pass][0] * p->plane,
+                                 p->how.pass[pass][1] * p->depth, p->k };
+    CornuTile tile = { .x_stride = p->stride, .runs = runs, .run_count = p->how.passes,
+                       .y_stride = y_stride };
+    const int64_t end = smaller(p->padded, unit + count);
+    for (int64_t first = unit, width; first < end; first += width) {
+        width = panel_width(p, first);
+        tile.panel = p->packed + panel_offset(p, group, first);
+        tile.bias = p->bias + group * p->padded + first;
+        tile.vectors = (int)(width / p->products->lanes);
+        tile.columns = (int)width;
+        for (int64_t t = 0; t < tiles; t++) {
+            const int64_t m = t * rows / tiles;
+            tile.rows = (int)((t + 1) * rows / tiles - m);
+            tile.x = cornu__element(&p->how, x, m * p->stride);
+            tile.y = y + m * y_stride + first - unit;
+            p->products->tile(&tile);
+        }
+    }
+}
+
+/* ---- Blocks of rows ---- */
+
+static const char *element(const void *from, int64_t index, bool narrow)
+{
+    return (const char *)from + index * (narrow ? 2 : 4);
+}
+
+/* Has the cache fetch, while products run, what the next updates read and write: lines of rows far
+ * from each other, which nothing foresees. */
+static void fetch_read(const void *from, int64_t first, int64_t count, bool narrow)
+{
+    for (int64_t i = 0; i < count; i += narrow ? 32 : 16)
+        __builtin_prefetch(element(from, first + i, narrow), 0);
+}
+
+static void fetch_written(const void *to, int64_t first, int64_t count, bool narrow)
+{
+    for (int64_t i = 0; i < count; i += narrow ? 32 : 16)
+        __builtin_prefetch(element(to, first + i, narrow), 1);
+}
+
+static CornuCellInput input(const void *from, int64_t index, bool narrow)
+{
+    return (CornuCellInput){ element(from, index, narrow), narrow };
+}
+
+static CornuCellOutput output(void *to, int64_t index, bool narrow)
+{
+    return (CornuCellOutput){ (char *)to + index * (narrow ? 2 : 4), narrow, false };
+}
+
+/* Of what only the gradient reads. */
+static CornuCellOutput output_for_later(const Recurrent *p, void *to, int64_t index, bool narrow)
+{
+    CornuCellOutput y = output(to, index, narrow);
+    y.stream = p->stream;
+    return y;
+}
+
+/* What a block of rows works with. States have room for whole blocks of units. */
+typedef struct {
+    const Recurrent *p;
+    int64_t     first, rows;
+    char       *x, *next;         /* what the product reads now, and in the next step forwards */
+    float      *a, *b, *c;        /* states, rows `stride` apart; forwards a alone             */
+    float      *sums;             /* forwards: gates of 32 units, row by row                   */
+    int64_t     stride;
+} Rows;
+
+static Rows rows_of(const Recurrent *p, int64_t block, int thread)
+{
+    char         *memory = p->threads + (size_t)thread * align(p->thread_bytes);
+    const int64_t first = block * p->batch / p->blocks;
+    Rows          r = { .p = p, .first = first, .stride = p->padded + UNITS,
+                        .rows = (block + 1) * p->batch / p->blocks - first };
+    memset(memory, 0, p->thread_bytes);
+    r.x = memory;
+    r.next = r.x + p->x_bytes;
+    r.a = (float *)(void *)(p->backward ? r.next : r.next + p->x_bytes);
+    r.b = r.a + p->rows * r.stride;
+    r.c = r.b + p->rows * r.stride;
+    r.sums = r.b;
+    return r;
+}
+
+/* Makes `count` elements of x from `at` on of as many that are stored at `from`. Those of a whole
+ * block of bf16 are a register, any others a call. */
+static void put(const Recurrent *p, char *x, int64_t at, int64_t count, const void *from)
+{
+    char *to = x + at * (int64_t)p->products->size;
+    if (p->how.in_place && p->narrow && count == UNITS) memcpy(to, from, UNITS * 2);
+    else cornu__parts(&p->how, from, 0, count, to, p->plane);
+}
+
+static void widen(const void *from, int64_t count, bool narrow, float *to)
+{
+    if (narrow) cornu__bf16()->widen(from, count, to);
+    else memcpy(to, from, (size_t)count * sizeof *to);
+}
+
+static void narrow(const float *from, int64_t count, bool narrow, void *to)
+{
+    if (narrow) cornu__bf16()->narrow(from, count, to);
+    else memcpy(to, from, (size_t)count * sizeof *from);
+}
+
+static bool is_kept(const Recurrent *p, int64_t row, int64_t t)
+{
+    return p->mask && !p->mask[row * p->steps + t];
+}
+
+/* ---- Forwards: a is lstm's c or gru's h ---- */
+
+/* A masked step: states as they were. Its gates are computed all the same. */
+static void keep(const Rows *r, int64_t row, int64_t t, int64_t before)
+{
+    const Recurrent   *p = r->p;
+    const size_t  size = p->products->size;
+    const int64_t b = r->first + row, at = (b * p->steps + t) * p->units;
+    const void   *h = before < 0 || before >= p->steps
+                          ? element(p->call->in[H0], b * p->units, p->narrow)
+                          : element(p->call->out[H], (b * p->steps + before) * p->units, p->narrow);
+    memcpy(output(p->call->out[H], at, p->narrow).to, h, (size_t)p->units * (p->narrow ? 2 : 4));
+    if (p->lstm)
+        narrow(r->a + row * r->stride, p->units, p->narrow_cells,
+               output(p->call->out[CELLS], at, p->narrow_cells).to);
+    for (int part = 0; part < p->how.parts; part++) {
+        const size_t from = (size_t)(part * p->plane + row * p->stride) * size;
+        memcpy(r->next + from, r->x + from, (size_t)p->units * size);
+    }
+}
+
+/* Units `unit` and on of one row; `state` is their part of a. */
+static void update_lstm(const Rows *r, int64_t row, int64_t step, int64_t unit, int units,
+                        float *state)
+{
+    const Recurrent *p = r->p;
+    const int64_t    at = step * p->units + unit, wide = step * p->gates * p->units + unit;
+    CornuLstmCell    cell = {
+        .units = units, .gate_slope = p->gate_slope, .gate = p->units, .sums_gate = UNITS,
+        .c = state, .sums = r->sums + row * MOST_GATES * UNITS,
+        .z = input(p->call->in[X], wide, p->narrow),
+        .gates = output_for_later(p, p->call->out[LSTM_GATES], wide, p->narrow),
+        .cells = output_for_later(p, p->call->out[CELLS], at, p->narrow_cells),
+        .h = output(p->call->out[H], at, p->narrow),
+    };
+    p->cells->lstm(&cell);
+    put(p, r->next, row * p->stride + unit, units, cell.h.to);
+}
+
+static void update_gru(const Rows *r, int64_t row, int64_t step, int64_t unit, int units,
+                       float *state)
+{
+    const Recurrent *p = r->p;
+    CornuGruCell     cell = {
+        .units = units, .gate_slope = p->gate_slope, .gate = p->units, .sums_gate = UNITS,
+        .state = state, .sums = r->sums + row * MOST_GATES * UNITS,
+        .x = input(p->call->in[X], step * p->gates * p->units + unit, p->narrow),
+        .gates = output_for_later(p, p->call->out[GRU_GATES],
+                                  step * MOST_GATES * p->units + unit, p->narrow),
+        .h = output(p->call->out[H], step * p->units + unit, p->narrow),
+    };
+    p->cells->gru(&cell);
+    put(p, r->next, row * p->stride + unit, units, cell.h.to);
+}
+
+static void update(const Rows *r, int64_t row, int64_t t, int64_t unit)
+{
+    const Recurrent *p = r->p;
+    const int64_t    step = (r->first + row) * p->steps + t;
+    const int        units = (int)smaller(UNITS, p->units - unit);
+    const bool       keeps = is_kept(p, r->first + row, t);
+    float            kept[UNITS], *state = r->a + row * r->stride + unit;
+    if (keeps) memcpy(kept, state, sizeof kept);
+    (p->lstm ? update_lstm : update_gru)(r, row, step, unit, units, keeps ? kept : state);
+}
+
+static void fetch(const Rows *r, int64_t row, int64_t t, int64_t unit)
+{
+    const Recurrent *p = r->p;
+    const void      *gates = p->call->out[p->lstm ? LSTM_GATES : GRU_GATES];
+    const int64_t    units = smaller(UNITS, p->units - unit);
+    const int64_t    step = (r->first + row) * p->steps + t, at = step * p->units + unit;
+    for (int64_t k = 0; k < p->gates; k++)
+        fetch_read(p->call->in[X], (step * p->gates + k) * p->units + unit, units, p->narrow);
+    fetch_written(p->call->out[H], at, units, p->narrow);
+    if (p->stream) return;
+    for (int64_t k = 0; k < MOST_GATES; k++)
+        fetch_written(gates, (step * MOST_GATES + k) * p->units + unit, units, p->narrow);
+    if (p->lstm) fetch_written(p->call->out[CELLS], at, units, p->narrow_cells);
+}
+
+static void run_forwards(void *context, int64_t block, int thread)
+{
+    const Recurrent *p = context;
+    Rows        r = rows_of(p, block, thread);
+    for (int64_t row = 0; row < r.rows; row++) {
+        const int64_t at = (r.first + row) * p->units;
+        const void   *h = element(p->call->in[H0], at, p->narrow);
+        put(p, r.x, row * p->stride, p->units, h);
+        widen(element(p->call->in[p->lstm ? C0 : H0], at, p->narrow_cells), p->units,
+              p->narrow_cells, r.a + row * r.stride);
+    }
+    for (int64_t step = 0; step < p->steps; step++) {
+        const int64_t t = p->reverse ? p->steps - 1 - step : step;
+        for (int64_t unit = 0; unit < p->units; unit += UNITS) {
+            for (int64_t row = 0; row < r.rows; row++) fetch(&r, row, t, unit);
+            for (int64_t gate = 0; gate < p->gates; gate++)
+                multiply(p, r.x, r.rows, gate, unit, UNITS, r.sums + gate * UNITS,
+                         MOST_GATES * UNITS);
+            for (int64_t row = 0; row < r.rows; row++) update(&r, row, t, unit);
+        }
+        for (int64_t row = 0; row < r.rows; row++)
+            if (is_kept(p, r.first + row, t)) keep(&r, row, t, p->reverse ? t + 1 : t - 1);
+        char *x = r.x;
+        r.x = r.next;
+        r.next = x;
+    }
+    p->cells->settle();
+    for (int64_t row = 0; row < r.rows && p->lstm; row++)
+        narrow(r.a + row * r.stride, p->units, p->narrow_cells,
+               output(p->call->out[LAST_C], (r.first + row) * p->units, p->narrow_cells).to);
+}
+
+/* ---- Backwards: a is d_c, b what of d_h passes by the product, c what the product gives ---- */
+
+static void clear(const Recurrent *p, void *to, int64_t step)
+{
+    const int64_t columns = p->gates * p->units;
+    memset(output(to, step * columns, p->narrow).to, 0, (size_t)columns * (p->narrow ? 2 : 4));
+}
+
+/* A masked step: nothing reaches its input, and all of d_h and d_c the step before. */
+static void pass(const Rows *r, int64_t row, int64_t step)
+{
+    const Recurrent *p = r->p;
+    float           *direct = r->b + row * r->stride, outside[UNITS];
+    const float     *product = r->c + row * r->stride;
+    for (int64_t unit = 0; unit < p->units; unit += UNITS) {
+        const int64_t units = smaller(UNITS, p->units - unit);
+        widen(element(p->call->in[D_H], step * p->units + unit, p->narrow), units, p->narrow,
+              outside);
+        for (int64_t u = 0; u < units; u++)
+            direct[unit + u] = product[unit + u] + direct[unit + u] + outside[u];
+    }
+    clear(p, p->call->out[D_X], step);
+    if (!p->lstm) clear(p, p->call->out[D_INNER], step);
+    for (int part = 0; part < p->how.parts; part++)
+        memset(r->x + (size_t)(part * p->plane + row * p->stride) * p->products->size, 0,
+               (size_t)p->k * p->products->size);
+}
+
+/* Units `unit` and on of one row, `before` their state before the step. Returns where the operand
+ * of the product is stored. */
+static const void *update_lstm_grad(const Rows *r, int64_t row, int64_t step, int64_t unit,
+                                    int units, CornuCellInput before)
+{
+    const Recurrent  *p = r->p;
+    const int64_t     at = step * p->units + unit, wide = step * p->gates * p->units + unit;
+    const int64_t     state = row * r->stride + unit;
+    CornuLstmGradCell cell = {
+        .units = units, .gate_slope = p->gate_slope, .gate = p->units,
+        .gates = input(p->call->in[GATES], wide, p->narrow),
+        .cells = input(p->call->in[STATES], at, p->narrow_cells), .before = before,
+        .d_h = input(p->call->in[D_H], at, p->narrow),
+        .product = r->c + state, .direct = r->b + state, .d_c = r->a + state,
+        .d_z = output(p->call->out[D_X], wide, p->narrow),
+    };
+    p->cells->lstm_grad(&cell);
+    return cell.d_z.to;
+}
+
+static const void *update_gru_grad(const Rows *r, int64_t row, int64_t step, int64_t unit,
+                                   int units, CornuCellInput before)
+{
+    const Recurrent *p = r->p;
+    const int64_t    wide = step * p->gates * p->units + unit, state = row * r->stride + unit;
+    CornuGruGradCell cell = {
+        .units = units, .gate_slope = p->gate_slope, .gate = p->units,
+        .gates = input(p->call->in[GATES], step * MOST_GATES * p->units + unit, p->narrow),
+        .before = before, .d_h = input(p->call->in[D_H], step * p->units + unit, p->narrow),
+        .product = r->c + state, .direct = r->b + state,
+        .d_x = output(p->call->out[D_X], wide, p->narrow),
+        .d_inner = output(p->call->out[D_INNER], wide, p->narrow),
+    };
+    p->cells->gru_grad(&cell);
+    return cell.d_inner.to;
+}
+
+/* Units `unit` and on of the state before step t of a row. */
+static CornuCellInput state_before(const Recurrent *p, int64_t b, int64_t t, int64_t unit)
+{
+    const int64_t before = p->reverse ? t + 1 : t - 1;
+    return before < 0 || before >= p->steps
+               ? input(p->call->in[FIRST], b * p->units + unit, p->narrow_cells)
+               : input(p->call->in[STATES], (b * p->steps + before) * p->units + unit,
+                       p->narrow_cells);
+}
+
+static void update_grad(const Rows *r, int64_t row, int64_t t)
+{
+    const Recurrent *p = r->p;
+    const int64_t    b = r->first + row, step = b * p->steps + t;
+    for (int64_t unit = 0; unit < p->units; unit += UNITS) {
+        const int            units = (int)smaller(UNITS, p->units - unit);
+        const CornuCellInput before = state_before(p, b, t, unit);
+        const void *d = (p->lstm ? update_lstm_grad : update_gru_grad)(r, row, step, unit, units,
+                                                                       before);
+        for (int64_t gate = 0; gate < p->gates; gate++)
+            put(p, r->x, row * p->stride + gate * p->units + unit, units,
+                element(d, gate * p->units, p->narrow));
+    }
+}
+
+static void fetch_grad(const Rows *r, int64_t row, int64_t t, int64_t unit)
+{
+    const Recurrent *p = r->p;
+    const int64_t    units = smaller(UNITS, p->units - unit);
+    const int64_t    step = (r->first + row) * p->steps + t;
+    for (int64_t k = 0; k < MOST_GATES; k++)
+        fetch_read(p->call->in[GATES], (step * MOST_GATES + k) * p->units + unit, units,
+                   p->narrow);
+    fetch_read(state_before(p, r->first + row, t, unit).from, 0, units, p->narrow_cells);
+    fetch_read(p->call->in[D_H], step * p->units + unit, units, p->narrow);
+    for (int64_t k = 0; k < p->gates; k++) {
+        const int64_t at = (step * p->gates + k) * p->units + unit;
+        fetch_written(p->call->out[D_X], at, units, p->narrow);
+        if (!p->lstm) fetch_written(p->call->out[D_INNER], at, units, p->narrow);
+    }
+}
+
+static void run_backwards(void *context, int64_t block, int thread)
+{
+    const Recurrent *p = context;
+    const Rows       r = rows_of(p, block, thread);
+    for (int64_t row = 0; row < r.rows && p->lstm; row++)
+        widen(element(p->call->in[D_C], (r.first + row) * p->units, p->narrow_cells), p->units,
+              p->narrow_cells, r.a + row * r.stride);
+    for (int64_t step = p->steps - 1; step >= 0; step--) {
+        const int64_t t = p->reverse ? p->steps - 1 - step : step;
+        for (int64_t row = 0; row < r.rows; row++)
+            if (is_kept(p, r.first + row, t)) pass(&r, row, (r.first + row) * p->steps + t);
+            else update_grad(&r, row, t);
+        const int64_t next = p->reverse ? t + 1 : t - 1;
+        for (int64_t unit = 0; unit < p->units; unit += UNITS) {
+            for (int64_t row = 0; row < r.rows && step > 0; row++) fetch_grad(&r, row, next, unit);
+            multiply(p, r.x, r.rows, 0, unit, UNITS, r.c + unit, r.stride);
+        }
+    }
+    for (int64_t row = 0; row < r.rows; row++) {
+        const int64_t at = (r.first + row) * p->units;
+        float        *d_h = r.c + row * r.stride, *direct = r.b + row * r.stride;
+        for (int64_t u = 0; u < p->units; u++) d_h[u] += direct[u];
+        narrow(d_h, p->units, p->narrow, output(p->call->out[D_H0], at, p->narrow).to);
+        if (p->lstm)
+            narrow(r.a + row * r.stride, p->units, p->narrow_cells,
+                   output(p->call->out[D_C0], at, p->narrow_cells).to);
+    }
+}
+
+/* The bias of gru in f32, where its gates' panels find it. */
+static void find_bias(const Recurrent *p)
+{
+    memset(p->bias, 0, (size_t)(p->groups * p->padded) * sizeof *p->bias);
+    for (int64_t gate = 0; gate < p->gates && !p->lstm && !p->backward; gate++)
+        widen(element(p->call->in[BIAS], gate * p->units, p->narrow), p->units, p->narrow,
+              p->bias + gate * p->padded);
+}
+
+static CornuStatus run(const CornuKernelCall *call)
+{
+    Recurrent          p = { .call = call };
+    const CornuMachine machine = cornu__machine_of(call);
+    lay_out(&p, &call->op, &machine, call->scratch);
+    const int mask = !p.backward ? MASK : p.lstm ? LSTM_MASK : GRU_MASK;
+    p.mask = call->op.in_count > mask ? call->in[mask] : NULL;
+    p.stream = p.stream && !p.mask;   /* a masked step is written twice */
+    p.packed = call->in[p.backward ? G_KERNEL : KERNEL];
+    find_bias(&p);
+    cornu__threads_run(call->threads, p.batch ? p.blocks : 0,
+                       p.backward ? run_backwards : run_forwards, &p);
+    return CORNU_OK;
+}
+
+const CornuKernel cornu__host_recurrent = {
+    .accepts = accepts, .scratch = scratch, .run = run,
+    .pack_bytes = pack_bytes, .pack = pack, .packs = KERNEL,
+};
+const CornuKernel cornu__host_recurrent_grad = {
+    .accepts = accepts, .scratch = scratch, .run = run,
+    .pack_bytes = pack_bytes, .pack = pack, .packs = G_KERNEL,
+};

@@ -1,0 +1,265 @@
+/*
+ * Ops that move elements: transpose, slice, pad, concat, flip, pack. All but the last are one copy
+ * between two arrays with a stride per axis, negative where it runs backwards, whose elements are
+ * moved as 1, 2, 4 or 8 bytes whatever they mean. Operands that the plan placed in the result of
+ * concat or pack stay.
+ */
+#include <string.h>
+
+#include "../run/access.h"
+#include "kernels.h"
+
+/* y[sum of i_k to_k] = x[sum of i_k from_k] for all indices below `extent`. */
+typedef struct {
+    int         rank;
+    int64_t     extent[CORNU_MAX_RANK], from[CORNU_MAX_RANK], to[CORNU_MAX_RANK];
+    size_t      size;
+    const char *x;
+    char       *y;
+    int         tiled; /* an axis along which x is contiguous while y is not; -1: none */
+    int64_t     outer;    /* indices of the axes but the last and the tiled one */
+    int64_t     tiles;    /* pieces of the tiled axis */
+    int64_t     grain;    /* of (outer, tile) pairs in one piece of work */
+} Copy;
+
+enum { TILE = 32, GRAIN = 32768 };
+
+/* Without axes of extent 1, and with those merged that continue each other in both
+ * arrays. */
+static void simplify(Copy *copy)
+{
+    int rank = 0;
+    for (int i = 0; i < copy->rank; i++) {
+        int64_t extent = copy->extent[i], from = copy->from[i], to = copy->to[i];
+        if (extent == 1) continue;
+        if (rank && copy->from[rank - 1] == from * extent &&
+            copy->to[rank - 1] == to * extent) {
+            copy->extent[rank - 1] *= extent;
+            copy->from[rank - 1] = from;
+            copy->to[rank - 1] = to;
+            continue;
+        }
+        copy->extent[rank] = extent;
+        copy->from[rank] = from;
+        copy->to[rank++] = to;
+    }
+    if (rank == 0) copy->extent[0] = copy->from[0] = copy->to[0] = rank = 1;
+    copy->rank = rank;
+}
+
+/* One line of the last axis, elements of a constant size once inlined. */
+static inline void copy_line(const Copy *copy, const char *x, char *y, size_t size)
+{
+    int     last = copy->rank - 1;
+    int64_t count = copy->extent[last], from = copy->from[last], to = copy->to[last];
+    if (from == 1 && to == 1) {
+        memcpy(y, x, (size_t)count * size);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++)
+        memcpy(y + (size_t)(i * to) * size, x + i * from * (int64_t)size, size);
+}
+
+/* Lines first to last of the tiled axis, in tiles that stay in the cache. */
+static inline void copy_tile(const Copy *copy, const char *x, char *y, int64_t first,
+                             int64_t last, size_t size)
+{
+    int64_t count = copy->extent[copy->rank - 1], step = copy->from[copy->rank - 1];
+    int64_t line = copy->to[copy->tiled];
+    for (int64_t start = 0; start < count; start += TILE) {
+        int64_t end = start + TILE < count ? start + TILE : count;
+        for (int64_t j = first; j < last; j++)
+            for (int64_t i = start; i < end; i++)
+                memcpy(y + (size_t)(j * line + i) * size,
+                       x + (size_t)(i * step + j) * size, size);
+    }
+}
+
+static void copy_piece(const Copy *copy, const char *x, char *y, int64_t first,
+                       int64_t last)
+{
+    if (copy->tiled < 0) {
+        switch (copy->size) {
+        case 1: copy_line(copy, x, y, 1); break;
+        case 2: copy_line(copy, x, y, 2); break;
+        case 4: copy_line(copy, x, y, 4); break;
+        case 8: copy_line(copy, x, y, 8); break;
+        }
+        return;
+    }
+    switch (copy->size) {
+    case 1: copy_tile(copy, x, y, first, last, 1); break;
+    case 2: copy_tile(copy, x, y, first, last, 2); break;
+    case 4: copy_tile(copy, x, y, first, last, 4); break;
+    case 8: copy_tile(copy, x, y, first, last, 8); break;
+    }
+}
+
+static void copy_block(void *context, int64_t block, int thread)
+{
+    (void)thread;
+    const Copy *copy = context;
+    int64_t     pieces = copy->outer * copy->tiles, end = (block + 1) * copy->grain;
+    if (end > pieces) end = pieces;
+    for (int64_t piece = block * copy->grain; piece < end; piece++) {
+        int64_t index = piece / copy->tiles, from = 0, to = 0;
+        for (int i = copy->rank - 2; i >= 0; i--) {
+            if (i == copy->tiled) continue;
+            from += index % copy->extent[i] * copy->from[i];
+            to += index % copy->extent[i] * copy->to[i];
+            index /= copy->extent[i];
+        }
+        int64_t first = piece % copy->tiles * TILE, last = first + TILE;
+        if (copy->tiled >= 0 && last > copy->extent[copy->tiled])
+            last = copy->extent[copy->tiled];
+        copy_piece(copy, copy->x + from * (int64_t)copy->size,
+                   copy->y + (size_t)to * copy->size, first, last);
+    }
+}
+
+static void run_copy(Copy copy, CornuThreads *threads)
+{
+    for (int i = 0; i < copy.rank; i++)
+        if (copy.extent[i] == 0) return;
+    simplify(&copy);
+    int last = copy.rank - 1;
+    copy.tiled = -1;
+    for (int i = 0; i < last && copy.from[last] != 1 && copy.to[last] == 1; i++)
+        if (copy.from[i] == 1) copy.tiled = i;
+    copy.outer = copy.tiles = 1;
+    for (int i = 0; i < last; i++)
+        if (i != copy.tiled) copy.outer *= copy.extent[i];
+    int64_t piece = copy.extent[last];
+    if (copy.tiled >= 0) {
+        copy.tiles = (copy.extent[copy.tiled] + TILE - 1) / TILE;
+        piece *= TILE;
+    }
+    copy.grain = piece < GRAIN ? GRAIN / piece : 1;
+    int64_t blocks = (copy.outer * copy.tiles + copy.grain - 1) / copy.grain;
+    cornu__threads_run(threads, blocks, copy_block, &copy);
+}
+
+/* Strides of a packed array, in elements. */
+static void strides_of(CornuShape shape, int64_t *strides)
+{
+    int64_t stride = 1;
+    for (int i = shape.rank - 1; i >= 0; i--) {
+        strides[i] = stride;
+        stride *= shape.extent[i];
+    }
+}
+
+/* A copy of all of operand `in`, its axes in their own order, to where strides of the
+ * result take it. */
+static Copy copy_of(const CornuKernelCall *call, int in)
+{
+    Copy copy = {
+        .rank = call->op.in[in].shape.rank,
+        .size = cornu_dtype_size(call->op.in[in].dtype),
+        .x = call->in[in],
+        .y = call->out[0],
+    };
+    for (int i = 0; i < copy.rank; i++) copy.extent[i] = call->op.in[in].shape.extent[i];
+    strides_of(call->op.in[in].shape, copy.from);
+    strides_of(call->out_type[0].shape, copy.to);
+    return copy;
+}
+
+static CornuStatus transpose(const CornuKernelCall *call)
+{
+    Copy    copy = copy_of(call, 0);
+    int64_t from[CORNU_MAX_RANK];
+    memcpy(from, copy.from, sizeof from);
+    for (int i = 0; i < copy.rank; i++) {
+        copy.extent[i] = call->out_type[0].shape.extent[i];
+        copy.from[i] = from[call->op.attributes->permutation.axes[i]];
+    }
+    run_copy(copy, call->threads);
+    return CORNU_OK;
+}
+
+static CornuStatus slice(const CornuKernelCall *call)
+{
+    Copy copy = copy_of(call, 0);
+    for (int i = 0; i < copy.rank; i++) {
+        copy.x +=
+            (size_t)(call->op.attributes->slice.starts[i] * copy.from[i]) * copy.size;
+        copy.extent[i] = call->op.attributes->slice.sizes[i];
+    }
+    run_copy(copy, call->threads);
+    return CORNU_OK;
+}
+
+typedef struct { char *y; size_t size; int64_t count; const void *element; } Fill;
+
+static void fill_block(void *context, int64_t block, int thread)
+{
+    (void)thread;
+    const Fill *fill = context;
+    int64_t     first = block * GRAIN, rest = fill->count - first;
+    cornu__fill(fill->y + (size_t)first * fill->size, fill->element, fill->size,
+                rest < GRAIN ? rest : GRAIN);
+}
+
+static CornuStatus pad(const CornuKernelCall *call)
+{
+    int64_t element = 0;
+    Copy    copy = copy_of(call, 0);
+    Fill    fill = { copy.y, copy.size, cornu_type_count(call->out_type[0]), &element };
+    cornu_array_set((CornuArray){ cornu_scalar(call->out_type[0].dtype), &element }, 0,
+                    call->op.attributes->pad.value);
+    cornu__threads_run(call->threads, (fill.count + GRAIN - 1) / GRAIN, fill_block,
+                       &fill);
+    for (int i = 0; i < copy.rank; i++)
+        copy.y += (size_t)(call->op.attributes->pad.low[i] * copy.to[i]) * copy.size;
+    run_copy(copy, call->threads);
+    return CORNU_OK;
+}
+
+static CornuStatus concat(const CornuKernelCall *call)
+{
+    int     axis = (int)call->op.attributes->axis.axis;
+    int64_t start = 0;
+    for (int i = 0; i < call->op.in_count; i++) {
+        Copy copy = copy_of(call, i);
+        copy.y += (size_t)(start * copy.to[axis]) * copy.size;
+        start += copy.extent[axis];
+        if (copy.x != copy.y) run_copy(copy, call->threads);
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus flip(const CornuKernelCall *call)
+{
+    const int64_t axis = call->op.attributes->axis.axis;
+    Copy          copy = copy_of(call, 0);
+    copy.x += (copy.extent[axis] - 1) * copy.from[axis] * (int64_t)copy.size;
+    copy.from[axis] = -copy.from[axis];
+    run_copy(copy, call->threads);
+    return CORNU_OK;
+}
+
+static CornuStatus pack(const CornuKernelCall *call)
+{
+    const CornuAttributes_PACK *attributes = &call->op.attributes->pack;
+    const size_t size = cornu_dtype_size(call->out_type[0].dtype);
+    char        *y = call->out[0];
+    int64_t      end = 0;
+    for (int i = 0; i < call->op.in_count; i++) {
+        const int64_t start = cornu__pack_start(attributes, end);
+        const int64_t count = cornu_type_count(call->op.in[i]);
+        memset(y + (size_t)end * size, 0, (size_t)(start - end) * size);
+        if (call->in[i] != y + (size_t)start * size)
+            memcpy(y + (size_t)start * size, call->in[i], (size_t)count * size);
+        end = start + count;
+    }
+    memset(y + (size_t)end * size, 0, (size_t)(attributes->extent - end) * size);
+    return CORNU_OK;
+}
+
+const CornuKernel cornu__host_transpose = { .accepts = cornu__accepts_all, .run = transpose };
+const CornuKernel cornu__host_slice = { .accepts = cornu__accepts_all, .run = slice };
+const CornuKernel cornu__host_pad = { .accepts = cornu__accepts_all, .run = pad };
+const CornuKernel cornu__host_concat = { .accepts = cornu__accepts_all, .run = concat };
+const CornuKernel cornu__host_flip = { .accepts = cornu__accepts_all, .run = flip };
+const CornuKernel cornu__host_pack = { .accepts = cornu__accepts_all, .run = pack };

@@ -1,0 +1,67 @@
+/* softmax and log_softmax over the last axis, f32 or bf16 widened to it, in blocks of rows. */
+#include "../machine/bf16.h"
+#include "normalize.h"
+#include "kernels.h"
+
+enum { BLOCK = 4096 };   /* elements a block holds at least */
+
+typedef struct {
+    const CornuKernelCall *call;
+    const CornuNormalizes *normalizes;
+    int64_t                rows, classes, block_rows;
+} Softmax;
+
+static bool accepts(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
+{
+    (void)machine;
+    const CornuDtype dtype = op->in[0].dtype;
+    return (dtype == CORNU_F32 || dtype == CORNU_BF16) && out_type->dtype == dtype;
+}
+
+/* A row of x and one of y per thread. */
+static size_t softmax_scratch(const CornuOpCall *op, const CornuType *out_type,
+                              const CornuMachine *machine)
+{
+    const CornuShape shape = out_type->shape;
+    if (op->in[0].dtype != CORNU_BF16) return 0;
+    return 2 * (size_t)machine->threads * (size_t)shape.extent[shape.rank - 1] * sizeof(float);
+}
+
+static void softmax_bf16(const Softmax *s, int64_t row, bool logarithm, float *wide)
+{
+    const CornuBf16 *bf16 = cornu__bf16();
+    bf16->widen((const uint16_t *)s->call->in[0] + row * s->classes, s->classes, wide);
+    s->normalizes->softmax(wide, s->classes, logarithm, wide + s->classes);
+    bf16->narrow(wide + s->classes, s->classes, (uint16_t *)s->call->out[0] + row * s->classes);
+}
+
+static void softmax_block(void *context, int64_t block, int thread)
+{
+    const Softmax *s = context;
+    const bool     logarithm = s->call->op.id == CORNU_OP_LOG_SOFTMAX;
+    const int64_t  first = block * s->block_rows;
+    const int64_t  end = first + s->block_rows < s->rows ? first + s->block_rows : s->rows;
+    for (int64_t row = first; row < end; row++)
+        if (s->call->out_type->dtype == CORNU_BF16)
+            softmax_bf16(s, row, logarithm, (float *)s->call->scratch + 2 * thread * s->classes);
+        else s->normalizes->softmax((const float *)s->call->in[0] + row * s->classes, s->classes,
+                               logarithm, (float *)s->call->out[0] + row * s->classes);
+}
+
+static CornuStatus softmax(const CornuKernelCall *call)
+{
+    const CornuShape shape = call->op.in[0].shape;
+    Softmax          s = { call, cornu__normalizes(), 0, shape.extent[shape.rank - 1], 0 };
+    s.rows = cornu_shape_count(shape) / s.classes;
+    s.block_rows = (BLOCK + s.classes - 1) / s.classes;
+    cornu__threads_run(call->threads, (s.rows + s.block_rows - 1) / s.block_rows, softmax_block,
+                       &s);
+    return CORNU_OK;
+}
+
+const CornuKernel cornu__host_softmax = {
+    .accepts = accepts, .scratch = softmax_scratch, .run = softmax,
+};
+const CornuKernel cornu__host_log_softmax = {
+    .accepts = accepts, .scratch = softmax_scratch, .run = softmax,
+};

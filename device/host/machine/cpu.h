@@ -1,0 +1,45 @@
+/*
+ * What this machine offers: instruction sets, caches, and how many threads to start.
+ *
+ * Instruction sets are read on x86-64 by CPUID, what the operating system saves of them by XGETBV;
+ * on arm64 Linux says. On other processors all kernels are the portable ones.
+ */
+#ifndef CORNU_DEVICE_HOST_CPU_H
+#define CORNU_DEVICE_HOST_CPU_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../../status.h"
+#include "isa.h"
+
+const char *cornu__isa_name(CornuIsa isa);
+
+typedef struct {
+    char     name[64];      /* "AMD EPYC 9R14 96-Core Processor", "unknown CPU"      */
+    CornuIsa best;          /* the highest that processor and system support         */
+    CornuIsa preferred;     /* the fastest, by the processor's maker alone; tested        */
+    bool     halves;        /* runs 512-bit instructions as two of 256 bits            */
+    int64_t  l1d, l2, l3;   /* bytes of cache; 32 KiB, 512 KiB and 0 if not known    */
+} CornuCpu;
+
+/* Found out once; never fails. */
+const CornuCpu *cornu__cpu(void);
+
+/* The kernels to use from now on: the preferred ones, or what the environment variable CORNU_ISA
+ * says, up to the best. CORNU_ERR_ARGUMENT for an unknown name, CORNU_ERR_DEVICE for one this
+ * processor lacks. Devices ask when they open. */
+CornuStatus cornu__cpu_isa(CornuIsa *isa);
+
+/* What was said last, without reading the environment; the preferred ones if nobody asked yet. */
+CornuIsa cornu__isa_in_use(void);
+
+/* Default number of threads: the processors this process may run on, but no more than its
+ * cgroups' CPU quota rounded up; at least 1. */
+int cornu__cpu_threads(void);
+
+/* The quota alone, in processors rounded up; INT_MAX without one. `membership` is what
+ * /proc/self/cgroup says, `mount` where the cgroup file systems are, versions 1 and 2. */
+int cornu__cpu_quota(const char *membership, const char *mount);
+
+#endif

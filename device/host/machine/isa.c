@@ -1,0 +1,47 @@
+#include "bf16.h"
+#include "../kernels/col2im.h"
+#include "cpu.h"
+#include "../kernels/depthwise.h"
+#include "../kernels/normalize.h"
+#include "../kernels/pool.h"
+#include "../kernels/product.h"
+#include "../kernels/recurrent.h"
+#include "vector.h"
+
+#include <stddef.h>
+
+#define F32(name)  CORNU__F32_ISAS(CORNU__ADDRESS, , name)
+#define BF16(name) CORNU__BF16_ISAS(CORNU__ADDRESS, , name)
+#define TILE(name) CORNU__TILE_ISAS(CORNU__ADDRESS, , name)
+
+static const CornuProducts   *const products[] = { F32(cornu__products) };
+static const CornuPools      *const pools[] = { F32(cornu__pools) };
+static const CornuDepthwises *const depthwises[] = { F32(cornu__depthwises) };
+static CornuCol2im           *const col2ims[] = { F32(cornu__col2im) };
+static const CornuNormalizes *const normalizes[] = { F32(cornu__normalizes) };
+static const CornuVectors    *const vectors[] = { F32(cornu__vectors) };
+static const CornuBf16       *const bf16[] = { F32(cornu__bf16) };
+static const CornuCells      *const cells[] = { F32(cornu__cells) BF16(cornu__cells) };
+static const CornuProducts   *const products_of_bf16[] = {
+    F32(cornu__products) BF16(cornu__products) TILE(cornu__products)
+};
+
+/* The one in use, or the last there is. */
+static size_t chosen(size_t count)
+{
+    const size_t isa = cornu__isa_in_use();
+    return isa < count ? isa : count - 1;
+}
+
+#define CHOSEN(table) table[chosen(sizeof table / sizeof *table)]
+
+const CornuProducts   *cornu__products(void)   { return CHOSEN(products); }
+const CornuPools      *cornu__pools(void)      { return CHOSEN(pools); }
+const CornuDepthwises *cornu__depthwises(void) { return CHOSEN(depthwises); }
+CornuCol2im           *cornu__col2im(void)     { return CHOSEN(col2ims); }
+const CornuNormalizes *cornu__normalizes(void) { return CHOSEN(normalizes); }
+const CornuCells      *cornu__cells(void)      { return CHOSEN(cells); }
+const CornuVectors    *cornu__vectors(void)    { return CHOSEN(vectors); }
+const CornuBf16       *cornu__bf16(void)       { return CHOSEN(bf16); }
+
+const CornuProducts *cornu__products_of_bf16(void) { return CHOSEN(products_of_bf16); }

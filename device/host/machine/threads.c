@@ -1,0 +1,277 @@
+/*
+ * A run publishes its blocks by setting `remaining`; whoever decrements it from a
+ * positive value owns a block, so a thread that wakes late finds nothing and nobody waits
+ * for it. The run is over when `unfinished` is zero; only then may the next one begin,
+ * and so the plain fields are read by owners of a block alone.
+ *
+ * A thread with nothing to do spins for a few microseconds, as the next op follows at
+ * once in a training step, and then sleeps. Sleeping and waking follow Dekker's pattern:
+ * the one announces itself, then looks for work; the other publishes work, then looks for
+ * sleepers; the four accesses are sequentially consistent, so at least one sees the
+ * other.
+ */
+#define _GNU_SOURCE /* sched_yield, pthread_sigmask under -std=c11 */
+#include "threads.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+
+#include "../../clock_internal.h"
+#include "../../memory_internal.h"
+#include "cpu.h"
+
+enum { SPIN_NANOSECONDS = 40000, LINE = 64 };
+
+typedef struct {
+    CornuThreads *pool;
+    pthread_t     handle;
+    int           number;
+} Worker;
+
+struct CornuThreads {
+    int     count;
+    int     started;        /* entries of `workers` */
+    Worker *workers;        /* count - 1: the caller is thread 0 */
+    int     processors;     /* that may work at once, at most `count` */
+    int64_t spin;           /* nanoseconds; 0 with more threads than processors */
+
+    CornuWork *work;
+    void      *context;
+    int64_t    blocks;
+    CornuSpan *spans;       /* NULL: nobody watches */
+
+    pthread_mutex_t one_run;
+    pthread_mutex_t lock;   /* for the two conditions */
+    pthread_cond_t  begun, done;
+    atomic_int      sleepers;
+    atomic_bool     caller_sleeps;
+    atomic_bool     stop;
+
+    /* Written at each block: apart from each other and from the fields above. */
+    _Alignas(LINE) atomic_int_fast64_t remaining;
+    _Alignas(LINE) atomic_int_fast64_t unfinished;
+    _Alignas(LINE) char end;
+};
+
+/* The pool whose block this thread is running, and its number there. */
+typedef struct {
+    const CornuThreads *pool;
+    int                 number;
+} Place;
+
+static _Thread_local Place inside;
+
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static int64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static bool begun(CornuThreads *pool)
+{
+    return atomic_load(&pool->remaining) > 0 || atomic_load(&pool->stop);
+}
+
+static bool done(CornuThreads *pool) { return atomic_load(&pool->unfinished) == 0; }
+
+/* Spins until the condition holds, for a bounded time. Says whether it holds. */
+static bool spin(CornuThreads *pool, bool (*condition)(CornuThreads *))
+{
+    enum { LOOKS = 32 }; /* between two looks at the clock */
+    if (condition(pool)) return true;
+    if (pool->spin == 0) return false;
+    const int64_t end = now() + pool->spin;
+    do {
+        for (int i = 0; i < LOOKS; i++) {
+            if (condition(pool)) return true;
+            relax();
+        }
+    } while (now() < end);
+    return false;
+}
+
+static void sleep_until_begun(CornuThreads *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    atomic_fetch_add(&pool->sleepers, 1);
+    while (!begun(pool)) pthread_cond_wait(&pool->begun, &pool->lock);
+    atomic_fetch_sub(&pool->sleepers, 1);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+/* Wakes up to `most` workers that sleep. */
+static void wake_workers(CornuThreads *pool, int64_t most)
+{
+    if (most <= 0 || atomic_load(&pool->sleepers) == 0) return;
+    pthread_mutex_lock(&pool->lock);
+    if (most >= atomic_load(&pool->sleepers)) pthread_cond_broadcast(&pool->begun);
+    else while (most-- > 0) pthread_cond_signal(&pool->begun);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+static void sleep_until_done(CornuThreads *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    atomic_store(&pool->caller_sleeps, true);
+    while (!done(pool)) pthread_cond_wait(&pool->done, &pool->lock);
+    atomic_store(&pool->caller_sleeps, false);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+static void note(CornuSpan *span, double begin_s)
+{
+    if (span->begin_s == 0.0) span->begin_s = begin_s;
+    span->end_s = cornu__seconds();
+}
+
+/* Takes blocks until there are none. */
+static void take_part(CornuThreads *pool, int number)
+{
+    const Place before = inside;
+    inside = (Place){ pool, number };
+    int64_t taken = 0, left;
+    double  begin_s = 0.0;
+    while ((left = atomic_fetch_sub(&pool->remaining, 1)) > 0) {
+        if (taken++ == 0 && pool->spans) begin_s = cornu__seconds();
+        pool->work(pool->context, pool->blocks - left, number);
+    }
+    inside = before;
+    if (taken > 0 && pool->spans) note(&pool->spans[number], begin_s);
+    if (taken == 0 || atomic_fetch_sub(&pool->unfinished, taken) > taken) return;
+    if (atomic_load(&pool->caller_sleeps)) {
+        pthread_mutex_lock(&pool->lock);
+        pthread_cond_signal(&pool->done);
+        pthread_mutex_unlock(&pool->lock);
+    }
+}
+
+static void *worker_main(void *argument)
+{
+    const Worker *worker = argument;
+    CornuThreads *pool = worker->pool;
+    while (!atomic_load(&pool->stop)) {
+        if (!spin(pool, begun)) sleep_until_begun(pool);
+        /* Looked at once more by a plain load first: a decrement would take the line away
+         * from those who work. */
+        if (atomic_load(&pool->remaining) > 0) take_part(pool, worker->number);
+    }
+    return NULL;
+}
+
+/* All blocks on the calling thread. */
+static void run_here(CornuThreads *pool, int number, int64_t blocks, CornuWork *work,
+                     void *context)
+{
+    const Place before = inside;
+    inside = (Place){ pool, number };
+    for (int64_t block = 0; block < blocks; block++) work(context, block, number);
+    inside = before;
+}
+
+void cornu__threads_run(CornuThreads *pool, int64_t blocks, CornuWork *work,
+                        void *context)
+{
+    if (inside.pool == pool) {
+        run_here(pool, inside.number, blocks, work, context);
+        return;
+    }
+    pthread_mutex_lock(&pool->one_run);
+    if (blocks <= 1 || pool->count == 1) {
+        run_here(pool, 0, blocks, work, context);
+    } else {
+        pool->work = work;
+        pool->context = context;
+        pool->blocks = blocks;
+        atomic_store(&pool->unfinished, blocks);
+        atomic_store(&pool->remaining, blocks);
+        wake_workers(pool, (blocks < pool->processors ? blocks : pool->processors) - 1);
+        take_part(pool, 0);
+        if (!spin(pool, done)) sleep_until_done(pool);
+    }
+    pthread_mutex_unlock(&pool->one_run);
+}
+
+void cornu__threads_watch(CornuThreads *pool, CornuSpan *spans) { pool->spans = spans; }
+
+int cornu__threads_count(const CornuThreads *pool) { return pool->count; }
+
+/* Signals go to the program's own threads. */
+static int start_worker(Worker *worker)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int failure = pthread_create(&worker->handle, NULL, worker_main, worker);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failure;
+}
+
+CornuThreads *cornu__threads_create(int count)
+{
+    if (count < 1)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT,
+                                "threads: at least 1 expected, got %d", count);
+    CornuThreads *pool = cornu__allocate_aligned(sizeof *pool);
+    if (!pool) return cornu__null();
+    pool->count = count;
+    const int processors = cornu__cpu_threads();
+    pool->processors = count < processors ? count : processors;
+    pool->spin = count > processors ? 0 : SPIN_NANOSECONDS;
+    pthread_mutex_init(&pool->one_run, NULL);
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->begun, NULL);
+    pthread_cond_init(&pool->done, NULL);
+    atomic_init(&pool->remaining, 0);
+    atomic_init(&pool->unfinished, 0);
+    atomic_init(&pool->sleepers, 0);
+    atomic_init(&pool->caller_sleeps, false);
+    atomic_init(&pool->stop, false);
+
+    pool->workers = cornu__allocate((size_t)count - 1, sizeof *pool->workers);
+    if (!pool->workers) goto fail;
+    for (; pool->started < count - 1; pool->started++) {
+        Worker *worker = &pool->workers[pool->started];
+        worker->pool = pool;
+        worker->number = pool->started + 1;
+        const int failure = start_worker(worker);
+        if (failure) {
+            cornu__fail(CORNU_ERR_DEVICE, "threads: %d of %d could be started: %s",
+                        pool->started + 1, count, strerror(failure));
+            goto fail;
+        }
+    }
+    return pool;
+
+fail:
+    cornu__threads_free(pool);
+    return cornu__null();
+}
+
+void cornu__threads_free(CornuThreads *pool)
+{
+    if (!pool) return;
+    atomic_store(&pool->stop, true);
+    wake_workers(pool, pool->started);
+    for (int i = 0; i < pool->started; i++) pthread_join(pool->workers[i].handle, NULL);
+    cornu__release(pool->workers);
+    pthread_cond_destroy(&pool->done);
+    pthread_cond_destroy(&pool->begun);
+    pthread_mutex_destroy(&pool->lock);
+    pthread_mutex_destroy(&pool->one_run);
+    cornu__release(pool);
+}

@@ -1,0 +1,39 @@
+/*
+ * What host devices share: buffers in memory, and programs that run as a list of kernels.
+ *
+ * A device brings a CornuHost: its kernels, vector loops and threads. Compiling passes
+ * the program through decompose, simplify, fuse and plan (passes.h), allocate takes all memory;
+ * a run then allocates nothing and starts no thread.
+ */
+#ifndef CORNU_DEVICE_HOST_EXECUTOR_H
+#define CORNU_DEVICE_HOST_EXECUTOR_H
+
+#include "../../device_internal.h"
+#include "../kernels/kernel.h"
+#include "../machine/threads.h"
+#include "../machine/vector.h"
+
+typedef struct {
+    const CornuKernel *const *kernels;   /* the device's own, by op; NULL: none. What it lacks
+                                            comes from cornu__host_kernels; elementwise ops run in
+                                            groups; the rest is decomposed */
+    CornuMultiplier           multiplier;
+    const CornuVectors       *vectors;
+    CornuThreads             *threads;
+    int                       shards;    /* 0 counts as 1 */
+} CornuHost;
+
+/* `host` must outlive the executable. The class functions of the same names. */
+CornuExecutable *cornu__host_compile(const CornuHost *host, const CornuProgram *program);
+CornuStatus      cornu__host_allocate(CornuExecutable *executable);
+CornuStatus      cornu__host_run(CornuExecutable *executable, CornuBuffer *const *inputs,
+                                 CornuBuffer *const *outputs);
+void             cornu__host_executable_free(CornuExecutable *executable);
+
+/* Packed elements of the declared dtype, aligned to 64 bytes. */
+CornuBuffer *cornu__host_buffer_create(CornuDevice *device, CornuType type);
+void         cornu__host_buffer_free(CornuBuffer *buffer);
+CornuStatus  cornu__host_buffer_write(CornuBuffer *buffer, int64_t first, CornuArray from);
+CornuStatus  cornu__host_buffer_read(const CornuBuffer *buffer, int64_t first, CornuArray to);
+
+#endif

@@ -1,0 +1,78 @@
+/*
+ * Ops: what a program is made of.
+ *
+ * An op is a row of ops.def plus its rules (CornuOpRules) in device/ops/FAMILY.c: type rule,
+ * FLOP rule, decomposition, reference kernel. Its public function and gradient rule face it in
+ * tensor/ops/FAMILY.c. What an op means is said over its rules.
+ */
+#ifndef CORNU_DEVICE_OP_H
+#define CORNU_DEVICE_OP_H
+
+#include "../type.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum {
+#define CORNU_OP(ID, name, inputs, outputs, LIST) CORNU_OP_##ID,
+#include "ops.def"
+#undef CORNU_OP
+    CORNU_OP_COUNT
+} CornuOpId;
+
+typedef enum {
+    CORNU_EQUAL, CORNU_NOT_EQUAL, CORNU_LESS, CORNU_LESS_EQUAL, CORNU_GREATER,
+    CORNU_GREATER_EQUAL
+} CornuComparison;
+
+struct CornuProgram;
+
+/* The C type of each kind of attribute field. A program among the attributes is part of the op:
+ * recording copies it. */
+typedef int64_t         CornuField_I64;
+typedef int64_t         CornuField_I64S[CORNU_MAX_RANK];
+typedef double          CornuField_F64;
+typedef CornuDtype      CornuField_DTYPE;
+typedef CornuComparison CornuField_COMPARISON;
+typedef const struct CornuProgram *CornuField_PROGRAM;
+
+/* Shards that a device may have. */
+enum { CORNU_MAX_SHARDS = 8 };
+
+/* One struct per attribute list, CornuAttributes_CONV2D and so on; which one an op uses is said
+ * in its row. */
+#define F(KIND, name) CornuField_##KIND name;
+#define CORNU_ATTRIBUTES(LIST, member, fields) typedef struct { fields } CornuAttributes_##LIST;
+#include "attributes.def"
+#undef CORNU_ATTRIBUTES
+#undef F
+
+typedef union {
+#define CORNU_ATTRIBUTES(LIST, member, fields) CornuAttributes_##LIST member;
+#include "attributes.def"
+#undef CORNU_ATTRIBUTES
+} CornuAttributes;
+
+/* An op as its rules see it. */
+typedef struct {
+    CornuOpId              id;
+    const CornuAttributes *attributes;
+    int                    in_count;
+    const CornuType       *in;
+} CornuOpCall;
+
+/* "conv2d"; "unknown" for a number that is no op. */
+const char *cornu_op_name(CornuOpId id);
+int         cornu_op_input_count(CornuOpId id);  /* -1: any number from 1 */
+int         cornu_op_output_count(CornuOpId id); /* -1: as many as the program among its
+                                                    attributes has */
+
+/* Multiplications and additions (and one per exp, tanh, comparison, …) the op stands for; 0
+ * for ops that only move data. */
+int64_t cornu_op_flops(const CornuOpCall *call);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,771 @@
+/* What host devices make of a program: what is fused, written in place, copied, shared. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "../../agreement.h"
+
+static void test_adam_is_one_pass_in_place(void **state)
+{
+    (void)state;
+    CornuProgram   *p = cornu_program_create();
+    CornuType       type = cornu_type(CORNU_F32, 300, 70);
+    CornuValue      in[5], out[3];
+    CornuAttributes adam = { .adam = { 0.9, 0.999, 1e-7 } };
+    for (int i = 0; i < 4; i++) in[i] = input(p, type);
+    in[4] = input(p, cornu_scalar(CORNU_F32));
+    /* sqrt wants a positive second moment */
+    CornuValue in_2 = in[2];
+    in[2] = op1(p, CORNU_OP_ABSOLUTE, in_2);
+    assert_int_equal(cornu_program_record(p, CORNU_OP_ADAM_UPDATE, &adam, in, 5, out),
+                     CORNU_OK);
+    for (int i = 0; i < 3; i++) output(p, out[i], i);
+    check(p, 1e-6, "adam");
+    Compiled made = compile(cpu[1], p);
+    assert_int_equal(statistics(&made)->kernels, 1);
+    assert_int_equal(statistics(&made)->copies, 0);
+    assert_int_equal(statistics(&made)->bytes_planned, 0);
+    assert_int_equal(statistics(&made)->bytes_moved, 7 * 300 * 70 * 4 + 4);
+    release(&made);
+    cornu_program_free(p);
+}
+
+/* a' = b, b' = a: one of the two must be set aside. */
+static void test_variables_that_trade_places(void **state)
+{
+    (void)state;
+    CornuProgram *p = cornu_program_create();
+    CornuValue    a = input(p, cornu_type(CORNU_F32, 50)),
+               b = input(p, cornu_type(CORNU_F32, 50));
+    output(p, b, 0);
+    output(p, a, 1);
+    check(p, 0.0, "trade");
+    cornu_program_free(p);
+}
+
+/* The old value is fetched, read late, and the new one fetched too. */
+static void test_readers_run_before_the_writer(void **state)
+{
+    (void)state;
+    CornuProgram *p = cornu_program_create();
+    CornuType     type = cornu_type(CORNU_F32, 40, 30);
+    CornuValue    w = input(p, type), x = input(p, type);
+    CornuValue    new_w = op2(p, CORNU_OP_ADD, w, x);
+    CornuValue    turned = op(p, CORNU_OP_TRANSPOSE,
+                              &(CornuAttributes){ .permutation = { { 1, 0 } } }, &w, 1);
+    output(p, w, -1);
+    output(p, new_w, 0);
+    output(p, turned, -1);
+    output(p, new_w, -1);
+    check(p, 0.0, "readers");
+    Compiled made = compile(cpu[1], p);
+    assert_int_equal(statistics(&made)->copies,
+                     2); /* the two fetches: of the old and the new */
+    release(&made);
+    cornu_program_free(p);
+}
+
+/* The transpose reads what the sum would overwrite, and the sum needs the transpose. */
+static void test_copy_where_a_reader_needs_the_result(void **state)
+{
+    (void)state;
+    CornuProgram   *p = cornu_program_create();
+    CornuAttributes turn = { .permutation = { { 1, 0 } } };
+    CornuValue      w = input(p, cornu_type(CORNU_F32, 30, 30));
+    CornuValue      turned = op(p, CORNU_OP_TRANSPOSE, &turn, &w, 1);
+    output(p, turned, 0);
+    check(p, 0.0, "transposed in place");
+    Compiled made = compile(cpu[1], p);
+    assert_int_equal(statistics(&made)->copies, 1);
+    release(&made);
+    cornu_program_free(p);
+}
+
+/* A mean that a later group alone reads in registers, and a sum reads, too, through a reshape: it
+ * has to be in memory for the sum. */
+static void test_a_sum_reads_through_a_reshape(void **state)
+{
+    (void)state;
+    CornuProgram    *p = cornu_program_create();
+    const CornuShape rows = cornu_shape(2, 2, 2);
+    CornuValue       x = input(p, cornu_type(CORNU_F32, 2, 3, 4));
+    CornuValue       third = constant(p, CORNU_F32, 1.0 / 3.0);
+    CornuValue       mean = op2(p, CORNU_OP_MULTIPLY, reduce(p, CORNU_OP_REDUCE_SUM, x, 1 << 1),
+                                broadcast(p, third, cornu_shape(2, 4)));
+    CornuValue       seen = reshape(p, mean, rows);
+    CornuAttributes  last = { .reduce = { .axes = 1 << 2, .keep = 1 } };
+    CornuValue       sum = op(p, CORNU_OP_REDUCE_SUM, &last, &seen, 1);
+    output(p, op2(p, CORNU_OP_SUBTRACT, seen, broadcast(p, sum, rows)), -1);
+    check(p, 1e-6, "a sum through a reshape");
+    cornu_program_free(p);
+}
+
+/* A counter that random numbers depend on is written in place; with one element all of it is one
+ * group, in which the counter would come first. */
+static void test_a_counter_is_read_before_it_is_written(void **state)
+{
+    (void)state;
+    CornuProgram   *p = cornu_program_create();
+    CornuValue      counter = input(p, cornu_scalar(CORNU_I64));
+    CornuValue      next = op2(p, CORNU_OP_ADD, counter, constant(p, CORNU_I64, 1.0));
+    CornuValue      seeds[3] = { constant(p, CORNU_I64, 7.0), counter,
+                                 constant(p, CORNU_I64, 0.0) };
+    CornuAttributes one = { .random = { .rank = 1, .extents = { 1 } } };
+    CornuValue      uniform = op(p, CORNU_OP_RANDOM_UNIFORM, &one, seeds, 3);
+    CornuValue      after = reshape(p, convert(p, next, CORNU_F32), cornu_shape(1));
+    output(p, next, 0);
+    output(p, op2(p, CORNU_OP_MULTIPLY, after, uniform), -1);
+    check(p, 1e-6, "a counter");
+    cornu_program_free(p);
+}
+
+static void test_counters_take_no_kernel_each(void **state)
+{
+    (void)state;
+    CornuProgram *p = cornu_program_create();
+    CornuValue    iteration = input(p, cornu_scalar(CORNU_I64));
+    CornuValue    total = input(p, cornu_scalar(CORNU_F64));
+    CornuValue    loss = input(p, cornu_scalar(CORNU_F32));
+    CornuValue    next = op2(p, CORNU_OP_ADD, iteration, constant(p, CORNU_I64, 1.0));
+    CornuValue    beta =
+        op2(p, CORNU_OP_POWER, constant(p, CORNU_F32, 0.9), convert(p, next, CORNU_F32));
+    output(p, next, 0);
+    output(p, op2(p, CORNU_OP_ADD, total, convert(p, loss, CORNU_F64)), 1);
+    output(p, op2(p, CORNU_OP_SUBTRACT, constant(p, CORNU_F32, 1.0), beta), -1);
+    check(p, 1e-6, "counters");
+    Compiled made = compile(cpu[1], p);
+    assert_int_equal(statistics(&made)->fallbacks, 0);
+    assert_int_equal(statistics(&made)->copies, 0);
+    assert_int_equal(statistics(&made)->kernels, 2);
+    release(&made);
+    cornu_program_free(p);
+}
+
+static void test_views_and_equal_ops_cost_nothing(void **state)
+{
+    (void)state;
+    CornuProgram   *p = cornu_program_create();
+    CornuValue      x = input(p, cornu_type(CORNU_F32, 64, 32));
+    CornuAttributes half = { .slice = { .starts = { 32, 0 }, .sizes = { 32, 32 } } };
+    CornuValue      lower = op(p, CORNU_OP_SLICE, &half, &x, 1);
+    CornuValue      flat = reshape(p, lower, cornu_shape(1024));
+    CornuValue      once = op1(p, CORNU_OP_EXP, flat), again = op1(p, CORNU_OP_EXP, flat);
+    op1(p, CORNU_OP_TANH, x);   /* nobody asks for it */
+    CornuValue one = broadcast(p, constant(p, CORNU_F32, 1.0), cornu_shape(1024));
+    output(p, op2(p, CORNU_OP_MULTIPLY, op2(p, CORNU_OP_ADD, once, again), one), -1);
+    check(p, 1e-6, "views");
+    Compiled made = compile(cpu[1], p);
+    assert_int_equal(statistics(&made)->kernels, 1);
+    assert_int_equal(statistics(&made)->bytes_moved, 2 * 1024 * 4);
+    release(&made);
+    cornu_program_free(p);
+}
+
+/* Operands of concat and pack are made in the result; those that cannot be are copied: an input, a
+ * value that is part of the result already, one that begins between two multiples of 64 bytes. */
+static void test_what_is_put_together_is_made_there(void **state)
+{
+    (void)state;
+    const CornuAttributes first = { .axis = { 0 } }, pack = { .pack = { 16, 96 } };
+    for (int copied = 0; copied < 2; copied++) {
+        CornuProgram *p = cornu_program_create();
+        CornuValue    x = input(p, cornu_type(CORNU_F32, 4, 8));
+        CornuValue    y = input(p, cornu_type(CORNU_F32, 7));
+        CornuValue    e = op1(p, CORNU_OP_EXP, x), t = op1(p, CORNU_OP_TANH, y);
+        CornuValue    in[3] = { e, copied ? e : op1(p, CORNU_OP_TANH, x), copied ? x : e };
+        CornuValue    joined = op(p, CORNU_OP_CONCAT, &first, in, copied ? 3 : 2);
+        CornuValue    again[3] = { op1(p, CORNU_OP_NEGATIVE, y), t, copied ? y : joined };
+        CornuValue    packed = op(p, CORNU_OP_PACK, &pack, again, 3);
+        output(p, op1(p, CORNU_OP_ABSOLUTE, packed), -1);
+        output(p, op1(p, CORNU_OP_NEGATIVE, joined), -1);
+        check(p, 1e-6, "put together");
+        Compiled made = compile(cpu[1], p);
+        assert_int_equal(statistics(&made)->copies, copied ? 3 : 0);
+        release(&made);
+        cornu_program_free(p);
+    }
+}
+
+/* What is put together row by row lies in pieces there, unless there is one row. */
+static void test_rows_are_put_together_by_a_step(void **state)
+{
+    (void)state;
+    for (int rows = 1; rows <= 2; rows++) {
+        CornuProgram *p = cornu_program_create();
+        CornuValue    x = input(p, cornu_type(CORNU_F32, rows, 16, 2));
+        CornuValue    in[2] = { op1(p, CORNU_OP_EXP, x), op1(p, CORNU_OP_TANH, x) };
+        CornuValue    joined = op(p, CORNU_OP_CONCAT, &(CornuAttributes){ .axis = { 1 } }, in, 2);
+        output(p, reduce(p, CORNU_OP_REDUCE_SUM, joined, 4), -1);
+        check(p, 1e-6, "rows put together");
+        cornu_program_free(p);
+    }
+}
+
+/* exp(x) is needed before and after the transpose, which therefore cannot be inside a
+ * group. */
+static void test_groups_do_not_wait_for_themselves(void **state)
+{
+    (void)state;
+    CornuProgram   *p = cornu_program_create();
+    CornuAttributes turn = { .permutation = { { 1, 0 } } };
+    CornuValue      x = input(p, cornu_type(CORNU_F32, 20, 20));
+    CornuValue      e = op1(p, CORNU_OP_EXP, x);
+    CornuValue      turned = op(p, CORNU_OP_TRANSPOSE, &turn, &e, 1);
+    CornuValue      sum = op2(p, CORNU_OP_ADD, e, turned);
+    output(p, op2(p, CORNU_OP_MULTIPLY, sum, x), -1);
+    check(p, 1e-6, "round trip");
+    Compiled made = compile(cpu[1], p);
+    assert_int_equal(statistics(&made)->kernels, 3);
+    release(&made);
+    cornu_program_free(p);
+}
+
+static void test_dropout_drops_the_same_everywhere(void **state)
+{
+    (void)state;
+    CornuShape shapes[] = { cornu_shape(128, 1000), cornu_shape(7, 3, 11),
+                            cornu_shape(33), cornu_shape(2, 5000), cornu_shape() };
+    for (int s = 0; s < 5; s++) {
+        CornuProgram   *p = cornu_program_create();
+        CornuValue      x = input(p, cornu_type_from(CORNU_F32, shapes[s]));
+        CornuValue in[4] = { x, constant(p, CORNU_I64, 7.0), constant(p, CORNU_I64, 3.0),
+                             input(p, cornu_scalar(CORNU_I64)) };
+        CornuAttributes dropout = { .dropout = { 0.5, 4 } },
+                        random = { .random = { .generator = 9 } };
+        random.random.rank = shapes[s].rank;
+        for (int i = 0; i < shapes[s].rank; i++)
+            random.random.extents[i] = shapes[s].extent[i];
+        output(p, op(p, CORNU_OP_DROPOUT, &dropout, in, 4), -1);
+        output(p, op(p, CORNU_OP_RANDOM_UNIFORM, &random, in + 1, 3), -1);
+        check(p, 1e-7, "dropout");
+        Compiled made = compile(cpu[1], p);
+        assert_int_equal(statistics(&made)->fallbacks, 0);
+        release(&made);
+        cornu_program_free(p);
+    }
+}
+
+static void test_the_last_of_an_epilogue(void **state)
+{
+    (void)state;
+    static const CornuOpId activations[] = { CORNU_OP_RELU, CORNU_OP_TANH,
+                                             CORNU_OP_SIGMOID, CORNU_OP_ELU,
+                                             CORNU_OP_EXP };
+    for (int i = 0; i < 5; i++) {
+        CornuProgram   *p = cornu_program_create();
+        CornuAttributes matmul = { .matmul = { .dtype = CORNU_F32 } },
+                        elu = { .alpha = { 0.5 } };
+        CornuValue      x = input(p, cornu_type(CORNU_F32, 100, 50));
+        CornuValue      w = input(p, cornu_type(CORNU_F32, 50, 30)),
+                   b = input(p, cornu_type(CORNU_F32, 30));
+        CornuValue      y = op(p, CORNU_OP_MATMUL, &matmul, (CornuValue[]){ x, w }, 2);
+        CornuValue z = op2(p, CORNU_OP_ADD, broadcast(p, b, cornu_shape(100, 30)), y);
+        output(p,
+               op(p, activations[i], activations[i] == CORNU_OP_ELU ? &elu : NULL, &z, 1),
+               -1);
+        check(p, 2e-6, cornu_op_name(activations[i]));
+        Compiled made = compile(cpu[1], p);
+        /* w is packed; exp is no activation of an epilogue, and follows as a group */
+        if (statistics(&made)->fallbacks == 0)
+            assert_int_equal(statistics(&made)->kernels,
+                             activations[i] == CORNU_OP_EXP ? 3 : 2);
+        release(&made);
+        cornu_program_free(p);
+    }
+}
+
+/* x w + b and x w + b + c: the second bias is added after the first, not in place of it.
+ * With ones of (20, 4) by (4, 2) and 1 and 100 they are 5 and 105. */
+static void test_a_second_bias_is_added(void **state)
+{
+    (void)state;
+    enum { ROWS = 20 };
+    CornuProgram *p = cornu_program_create();
+    CornuValue    x = input(p, cornu_type(CORNU_F32, ROWS, 4));
+    CornuValue    w = input(p, cornu_type(CORNU_F32, 4, 2));
+    CornuValue    y = op(p, CORNU_OP_MATMUL, &(CornuAttributes){ .matmul = { .dtype = CORNU_F32 } },
+                         (CornuValue[]){ x, w }, 2);
+    for (int i = 0; i < 2; i++) {
+        CornuValue b = broadcast(p, input(p, cornu_type(CORNU_F32, 2)), cornu_shape(ROWS, 2));
+        y = op2(p, CORNU_OP_ADD, y, b);
+    }
+    output(p, op1(p, CORNU_OP_RELU, y), -1);
+    check(p, 2e-6, "two biases");
+    Compiled made = compile(cpu[1], p);
+    float    ones[ROWS * 4];
+    for (int i = 0; i < ROWS * 4; i++) ones[i] = 1;
+    for (int i = 0; i < 3; i++) set_input(&made, i, ones);
+    set_input(&made, 3, (const float[]){ 100, -100 });
+    run(&made);
+    int64_t count;
+    double *got = get_output(&made, 0, &count);
+    for (int64_t i = 0; i < count; i++) assert_true(got[i] == (i % 2 ? 0.0 : 105.0));
+    free(got);
+    release(&made);
+    cornu_program_free(p);
+}
+
+/* What stands between a kernel, its bias, activation and pool stays what it is for others that
+ * read it. */
+static void test_what_others_read_is_not_fused_away(void **state)
+{
+    (void)state;
+    const CornuAttributes matmul = { .matmul = { .dtype = CORNU_F32 } },
+                          conv = { .conv2d = { .dtype = CORNU_F32 } },
+                          window = { .window = { .size = { 2, 2 }, .strides = { 2, 2 } } };
+    for (int others = 0; others < 8; others++) {
+        CornuProgram *p = cornu_program_create();
+        CornuValue    in[2] = { input(p, cornu_type(CORNU_F32, 20, 30)),
+                                input(p, cornu_type(CORNU_F32, 30, 10)) };
+        CornuValue    b = broadcast(p, input(p, cornu_type(CORNU_F32, 10)), cornu_shape(20, 10));
+        CornuValue    y = op(p, CORNU_OP_MATMUL, &matmul, in, 2);
+        CornuValue    biased = op2(p, CORNU_OP_ADD, y, b);
+        CornuValue    z = op1(p, CORNU_OP_RELU, biased);
+        output(p, z, -1);
+        if (others & 1) output(p, op1(p, CORNU_OP_TANH, y), -1);
+        if (others & 2) output(p, op1(p, CORNU_OP_TANH, biased), -1);
+        if (others & 4) output(p, y, -1);
+        CornuValue images[2] = { input(p, cornu_type(CORNU_F32, 3, 8, 8, 4)),
+                                 input(p, cornu_type(CORNU_F32, 3, 3, 4, 16)) };
+        CornuValue map = op(p, CORNU_OP_CONV2D, &conv, images, 2);
+        output(p, op(p, CORNU_OP_MAX_POOL2D, &window, &map, 1), -1);
+        if (others & 1) output(p, op1(p, CORNU_OP_TANH, map), -1);
+        if (others & 4) output(p, map, -1);
+        check(p, 4e-6, "read by others");
+        cornu_program_free(p);
+    }
+}
+
+/* The signs of zeros: x - 0 is x, x - (-0) and x + 0 are not where x is -0. Which it is shows in
+ * 1 / y. */
+static void test_zeros_keep_their_signs(void **state)
+{
+    (void)state;
+    static const struct { CornuOpId id; double number; bool first; double expected; } cases[] = {
+        { CORNU_OP_SUBTRACT, 0.0, false, -INFINITY }, { CORNU_OP_SUBTRACT, -0.0, false, INFINITY },
+        { CORNU_OP_ADD, 0.0, false, INFINITY },       { CORNU_OP_ADD, 0.0, true, INFINITY },
+        { CORNU_OP_ADD, -0.0, false, -INFINITY },     { CORNU_OP_SUBTRACT, 0.0, true, INFINITY },
+        { CORNU_OP_MULTIPLY, 1.0, true, -INFINITY },  { CORNU_OP_MULTIPLY, -1.0, false, INFINITY },
+        { CORNU_OP_DIVIDE, 1.0, false, -INFINITY },   { CORNU_OP_MULTIPLY, 0.0, false, -INFINITY },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CornuProgram *p = cornu_program_create();
+        CornuValue    x = input(p, cornu_type(CORNU_F32, 3));
+        CornuValue    c = broadcast(p, constant(p, CORNU_F32, cases[i].number), cornu_shape(3));
+        CornuValue    one = broadcast(p, constant(p, CORNU_F32, 1.0), cornu_shape(3));
+        CornuValue    y = op2(p, cases[i].id, cases[i].first ? c : x, cases[i].first ? x : c);
+        output(p, op2(p, CORNU_OP_DIVIDE, one, y), -1);
+        for (int device = 0; device < 2; device++) {
+            Compiled made = compile(device ? cpu[0] : reference, p);
+            int64_t  count;
+            set_input(&made, 0, (const float[]){ -0.0f, -0.0f, -0.0f });
+            run(&made);
+            double *got = get_output(&made, 0, &count);
+            for (int k = 0; k < 3; k++)
+                if (got[k] != cases[i].expected)
+                    fail_msg("case %zu: 1 / y is %g, expected %g", i, got[k], cases[i].expected);
+            free(got);
+            release(&made);
+        }
+        cornu_program_free(p);
+    }
+}
+
+/* A relu's slope behind an input gradient is no kernel of its own; it stays one where others read
+ * the slope or the gradient. */
+static void test_the_slope_behind_a_gradient(void **state)
+{
+    (void)state;
+    const CornuAttributes gradient = { .conv2d_grad = { .dtype = CORNU_F32, .extents = { 9, 8 } } };
+    for (int i = 0; i < 6; i++) {
+        const int     others = i % 3, channels = i < 3 ? 2 : 35;   /* few of them, and many */
+        CornuProgram *p = cornu_program_create();
+        CornuValue    d_y = input(p, cornu_type(CORNU_F32, 5, 7, 6, 4));
+        CornuValue    w = input(p, cornu_type(CORNU_F32, 3, 3, channels, 4));
+        CornuValue    y = input(p, cornu_type(CORNU_F32, 5, 9, 8, channels));
+        CornuValue    d_x = op(p, CORNU_OP_CONV2D_GRAD_INPUT, &gradient,
+                               (CornuValue[]){ d_y, w }, 2);
+        CornuValue    slope = op1(p, CORNU_OP_STEP, y);
+        output(p, op2(p, CORNU_OP_MULTIPLY, others == 1 ? slope : d_x,
+                      others == 1 ? d_x : slope), -1);
+        if (others == 2) output(p, d_x, -1);
+        check(p, 2e-6, "gated");
+        Compiled made = compile(cpu[1], p);
+        if (statistics(&made)->fallbacks == 0)   /* w is packed */
+            assert_int_equal(statistics(&made)->kernels, others == 2 ? 3 : 2);
+        release(&made);
+        cornu_program_free(p);
+    }
+}
+
+static int64_t bytes_moved(const CornuProgram *program, int shards)
+{
+    CornuDevice *tpu = cornu_device_open("tpu", .shards = shards);
+    assert_non_null(tpu);
+    CornuExecutable *executable = cornu_device_compile(tpu, program);
+    assert_non_null(executable);
+    const int64_t bytes = cornu_executable_statistics(executable)->bytes_moved;
+    cornu_device_close(tpu);
+    return bytes;
+}
+
+/* What two shards move that four do not move twice, is moved once: what is packed is read and
+ * written, as little as it is. */
+static void test_shards_share_packed_weights(void **state)
+{
+    (void)state;
+    const CornuAttributes matmul = { .matmul = { .dtype = CORNU_F32 } };
+    for (int varies = 0; varies < 2; varies++) {
+        CornuProgram   *p = cornu_program_create();
+        const CornuType w_type = cornu_type(CORNU_BF16, 64, 64);
+        CornuValue      x, w;
+        assert_int_equal(cornu_program_shard_input(p, cornu_type(CORNU_BF16, 16, 64), &x),
+                         CORNU_OK);
+        assert_int_equal((varies ? cornu_program_shard_input : cornu_program_input)(p, w_type, &w),
+                         CORNU_OK);
+        output(p, op(p, CORNU_OP_MATMUL, &matmul, (CornuValue[]){ x, w }, 2), -1);
+        const int64_t once = 2 * bytes_moved(p, 2) - bytes_moved(p, 4);
+        if (varies) assert_int_equal(once, 0);
+        else assert_true(once >= 2 * (int64_t)cornu_type_bytes(w_type));
+        cornu_program_free(p);
+    }
+}
+
+enum { TABLE_ROWS = 64, TABLE = 24, UNITS = 40, LOOKED_UP = 100 };
+
+/* The gradients of a lookup in E W by E, W and a bias, summed over shards; `watched`: a shard's own
+ * one is fetched. `axes`: of the sum that is the bias's, 1, the rows. */
+static CornuProgram *lookup_gradients(bool watched, int64_t axes)
+{
+    const CornuAttributes by_index = { .gather_grad = { TABLE_ROWS, CORNU_F32 } };
+    const CornuAttributes by_e = { .matmul = { .transpose_b = 1, .dtype = CORNU_F32 } };
+    const CornuAttributes by_w = { .matmul = { .transpose_a = 1, .dtype = CORNU_F32 } };
+    const CornuAttributes pack = {
+        .pack = { 16, TABLE_ROWS * TABLE + TABLE * UNITS + (axes == 1 ? UNITS : TABLE_ROWS) },
+    };
+    CornuProgram *p = cornu_program_create();
+    CornuValue    e = input(p, cornu_type(CORNU_F32, TABLE_ROWS, TABLE));
+    CornuValue    w = input(p, cornu_type(CORNU_F32, TABLE, UNITS)), in[2], d[3];
+    assert_int_equal(cornu_program_shard_input(p, cornu_type(CORNU_F32, LOOKED_UP, UNITS), &in[0]),
+                     CORNU_OK);
+    assert_int_equal(cornu_program_shard_input(p, cornu_type(CORNU_U8, LOOKED_UP), &in[1]),
+                     CORNU_OK);
+    CornuValue g = op(p, CORNU_OP_GATHER_GRAD, &by_index, in, 2);
+    if (watched) output(p, g, -1);
+    d[0] = op(p, CORNU_OP_MATMUL, &by_e, (CornuValue[]){ g, w }, 2);
+    d[1] = op(p, CORNU_OP_MATMUL, &by_w, (CornuValue[]){ e, g }, 2);
+    d[2] = reduce(p, CORNU_OP_REDUCE_SUM, g, axes);
+    output(p, op1(p, CORNU_OP_ALL_REDUCE, op(p, CORNU_OP_PACK, &pack, d, 3)), -1);
+    return p;
+}
+
+/* Rows of the products that a shard computes, in all. */
+static int64_t rows_of_products(const Compiled *made)
+{
+    const CornuProgram *p = cornu_executable_program(made->executable);
+    int64_t             rows = 0;
+    for (int i = 0; i < p->op_count; i++) {
+        if (p->ops[i].id != CORNU_OP_MATMUL) continue;
+        const CornuShape a = cornu_program_type(p, cornu_program_operands(p, &p->ops[i])[0]).shape;
+        rows += a.extent[0];
+    }
+    return rows;
+}
+
+/* Shards sum the gradient of a lookup before they multiply it, each its rows, unless something sees
+ * a shard's own one. */
+static void test_sums_come_before_products(void **state)
+{
+    (void)state;
+    for (int shards = 2; shards <= 8; shards *= 2) {
+        CornuDevice *device = cornu_device_open("cpu", .threads = 2, .shards = shards);
+        double      *sums[2];
+        int64_t      count = 0;
+        for (int watched = 0; watched < 2; watched++) {
+            CornuProgram *p = lookup_gradients(watched, 1);
+            Compiled      made = compile(device, p);
+            set_inputs(&made, 7);
+            run(&made);
+            sums[watched] = get_output(&made, watched, &count);
+            assert_int_equal(rows_of_products(&made),
+                             2 * TABLE_ROWS / (watched ? 1 : shards));
+            release(&made);
+            cornu_program_free(p);
+        }
+        expect_close(sums[0], sums[1], count, 1e-6, "gradients", shards);
+        free(sums[0]);
+        free(sums[1]);
+        cornu_device_close(device);
+    }
+}
+
+/* A sum over the columns needs all rows: then nothing is distributed. */
+static void test_sums_of_columns_need_all_rows(void **state)
+{
+    (void)state;
+    CornuDevice *device = cornu_device_open("cpu", .threads = 2, .shards = 4);
+    double      *sums[2];
+    int64_t      count = 0;
+    for (int watched = 0; watched < 2; watched++) {
+        CornuProgram *p = lookup_gradients(watched, 2);
+        Compiled      made = compile(device, p);
+        set_inputs(&made, 7);
+        run(&made);
+        sums[watched] = get_output(&made, watched, &count);
+        assert_int_equal(rows_of_products(&made), 2 * TABLE_ROWS);
+        release(&made);
+        cornu_program_free(p);
+    }
+    expect_close(sums[0], sums[1], count, 1e-6, "gradients", 2);
+    free(sums[0]);
+    free(sums[1]);
+    cornu_device_close(device);
+}
+
+/* exp(w) is read by every shard for the last time before each writes its part of what is gathered.
+ * Some may be there when others still read: its memory is not that of the parts, which are as
+ * large together. */
+static void test_what_other_shards_read_is_not_written(void **state)
+{
+    (void)state;
+    enum { SHARDS = 4, N = 1024 };
+    const CornuAttributes all = { .shards = { .size = SHARDS } };
+    CornuDevice  *device = cornu_device_open("cpu", .threads = 2, .shards = SHARDS);
+    CornuProgram *p = cornu_program_create();
+    CornuValue    w = op1(p, CORNU_OP_EXP, input(p, cornu_type(CORNU_F32, SHARDS, N))), x;
+    assert_int_equal(cornu_program_shard_input(p, cornu_type(CORNU_F32, SHARDS, N), &x), CORNU_OK);
+    CornuValue part = reduce(p, CORNU_OP_REDUCE_SUM, op2(p, CORNU_OP_MULTIPLY, x, w), 1);
+    output(p, op1(p, CORNU_OP_TANH, op(p, CORNU_OP_ALL_GATHER, &all, &part, 1)), -1);
+    setenv("CORNU_VERIFY", "1", 1);
+    Compiled made = compile(device, p);
+    release(&made);
+    cornu_program_free(p);
+    cornu_device_close(device);
+}
+
+/* Products of the same shapes by one matrix pack it once; those of other shapes for themselves. */
+static void test_equal_packs_are_one(void **state)
+{
+    (void)state;
+    const CornuAttributes matmul = { .matmul = { .dtype = CORNU_F32 } };
+    for (int rows = 100; rows <= 101; rows++) {
+        CornuProgram *p = cornu_program_create();
+        CornuValue    w = input(p, cornu_type(CORNU_F32, 50, 30));
+        for (int i = 0; i < 2; i++) {
+            CornuValue x = input(p, cornu_type(CORNU_F32, i ? rows : 100, 50));
+            output(p, op(p, CORNU_OP_MATMUL, &matmul, (CornuValue[]){ x, w }, 2), -1);
+        }
+        check(p, 2e-6, "products");
+        Compiled made = compile(cpu[1], p);
+        if (statistics(&made)->fallbacks == 0)
+            assert_int_equal(statistics(&made)->kernels, rows == 100 ? 3 : 4);
+        release(&made);
+        cornu_program_free(p);
+    }
+}
+
+/* A sum in f32 of what is bf16 reads the bf16, one by index too. */
+static void test_sums_read_what_was_widened(void **state)
+{
+    (void)state;
+    const CornuAttributes wide = { .convert = { CORNU_F32 } }, rows = { .reduce = { 1, 0, 0 } };
+    CornuProgram         *p = cornu_program_create();
+    CornuValue            x = input(p, cornu_type(CORNU_BF16, 400, 30));
+    x = op(p, CORNU_OP_CONVERT, &wide, &x, 1);
+    output(p, op(p, CORNU_OP_REDUCE_SUM, &rows, &x, 1), -1);
+    check(p, 2e-6, "sum");
+    Compiled made = compile(cpu[1], p);
+    assert_int_equal(statistics(&made)->bytes_moved, 400 * 30 * 2 + 30 * 4);
+    release(&made);
+    cornu_program_free(p);
+
+    const CornuAttributes by_index = { .gather_grad = { .rows = 10, .dtype = CORNU_F32 } };
+    p = cornu_program_create();
+    CornuValue in[2] = { input(p, cornu_type(CORNU_BF16, 400, 30)),
+                         input(p, cornu_type(CORNU_U8, 400)) };
+    in[0] = op(p, CORNU_OP_CONVERT, &wide, &in[0], 1);
+    output(p, op(p, CORNU_OP_GATHER_GRAD, &by_index, in, 2), -1);
+    check(p, 2e-6, "sums by index");
+    made = compile(cpu[1], p);
+    assert_int_equal(statistics(&made)->bytes_moved, 400 * (30 * 2 + 1) + 10 * 30 * 4);
+    release(&made);
+    cornu_program_free(p);
+}
+
+/* Likewise where the program's arrays grow, and move, with just that sum; a sanitizer sees it. */
+static void test_sums_of_programs_of_any_size(void **state)
+{
+    (void)state;
+    const CornuAttributes wide = { .convert = { CORNU_F32 } }, rows = { .reduce = { 1, 0, 0 } };
+    for (int before = 0; before < 70; before++) {
+        CornuProgram *p = cornu_program_create();
+        CornuValue    x = input(p, cornu_type(CORNU_BF16, 4, 3));
+        CornuValue    y = input(p, cornu_type(CORNU_F32, 2));
+        for (int i = 0; i < before; i++) y = op1(p, CORNU_OP_TANH, y);
+        output(p, y, -1);
+        x = op(p, CORNU_OP_CONVERT, &wide, &x, 1);
+        output(p, op(p, CORNU_OP_REDUCE_SUM, &rows, &x, 1), -1);
+        Compiled made = compile(cpu[0], p);
+        release(&made);
+        cornu_program_free(p);
+    }
+}
+
+/* What every shard has its own of stays that where a pass finds it to be the same for all: a select
+ * of x or x, and a gradient that does not depend on the operand that varies. */
+static void test_same_on_every_shard(void **state)
+{
+    (void)state;
+    enum { SHARDS = 4 };
+    static const double one[] = { 1.5, -2.0, 3.0 }, zeros[3 * SHARDS];
+    CornuProgram   *p = cornu_program_create();
+    CornuAttributes epsilon = { .epsilon = { 0.01 } };
+    CornuValue      x = input(p, cornu_type(CORNU_F32, 3)), c, mean, norm[3];
+    assert_int_equal(cornu_program_shard_input(p, cornu_type(CORNU_BOOL, 3), &c), CORNU_OK);
+    assert_int_equal(cornu_program_shard_input(p, cornu_type(CORNU_F32, 3), &mean), CORNU_OK);
+    CornuValue rows = reshape(p, x, cornu_shape(1, 3)), count = constant(p, CORNU_I64, 1.0);
+    assert_int_equal(cornu_program_record(p, CORNU_OP_BATCH_NORM_GRAD, &epsilon,
+                                          (CornuValue[]){ rows, x, mean, x, rows, count }, 6,
+                                          norm), CORNU_OK);
+    output(p, op(p, CORNU_OP_SELECT, NULL, (CornuValue[]){ c, x, x }, 3), -1);
+    output(p, norm[2], -1);
+    output(p, op(p, CORNU_OP_SELECT, NULL, (CornuValue[]){ c, x, x }, 3), 2);
+    CornuDevice *device = cornu_device_open("cpu", .shards = SHARDS, .threads = 2);
+    Compiled     made = compile(device, p);
+    set_numbers(&made, 0, one);
+    set_numbers(&made, 1, zeros);
+    set_numbers(&made, 2, zeros);
+    run(&made);
+    for (int i = 0; i < 3; i++) {
+        int64_t elements;
+        double *got = get_output(&made, i, &elements);
+        assert_int_equal(elements, 3 * SHARDS);
+        for (int k = 0; k < elements; k++) assert_true(got[k] == one[k % 3]);
+        free(got);
+    }
+    release(&made);
+    cornu_device_close(device);
+    cornu_program_free(p);
+}
+
+/* Two variables that every shard has its own of trade places: what is set aside of one is in the
+ * memory of the thread that runs the shard. */
+static void test_variables_of_shards_trade_places(void **state)
+{
+    (void)state;
+    enum { SHARDS = 8, ELEMENTS = 300 };
+    double        x[2][SHARDS * ELEMENTS];
+    CornuProgram *p = cornu_program_create();
+    CornuValue    v[2];
+    for (int i = 0; i < 2; i++) {
+        const CornuType type = cornu_type(CORNU_F32, ELEMENTS);
+        assert_int_equal(cornu_program_shard_input(p, type, &v[i]), CORNU_OK);
+        for (int k = 0; k < SHARDS * ELEMENTS; k++) x[i][k] = (double)(i * 10000 + k);
+    }
+    output(p, v[1], 0);
+    output(p, v[0], 1);
+    CornuDevice *device = cornu_device_open("cpu", .threads = 2, .shards = SHARDS);
+    Compiled     made = compile(device, p);
+    for (int i = 0; i < 2; i++) set_numbers(&made, i, x[i]);
+    run(&made);
+    for (int i = 0; i < 2; i++) {
+        int64_t count;
+        double *got = get_input(&made, i, &count);
+        assert_memory_equal(got, x[1 - i], sizeof x[0]);
+        free(got);
+    }
+    release(&made);
+    cornu_device_close(device);
+    cornu_program_free(p);
+}
+
+/* y + a part of y, stretched: a result that took over the memory of y would change that part. */
+static void test_a_part_is_read_besides_the_whole(void **state)
+{
+    (void)state;
+    const CornuAttributes product = { .matmul = { .dtype = CORNU_F32 } };
+    const CornuAttributes part = { .slice = { { 0 }, { 64 } } };
+    CornuProgram *p = cornu_program_create();
+    CornuValue    in[2] = { input(p, cornu_type(CORNU_F32, 64, 3)),
+                            input(p, cornu_type(CORNU_F32, 3, 64)) };
+    CornuValue    y = op(p, CORNU_OP_MATMUL, &product, in, 2);
+    CornuValue    row = reshape(p, y, cornu_shape(64 * 64));
+    row = op(p, CORNU_OP_SLICE, &part, &row, 1);
+    CornuValue sum = op2(p, CORNU_OP_ADD, y, broadcast(p, row, cornu_shape(64, 64)));
+    output(p, reduce(p, CORNU_OP_REDUCE_SUM, sum, 1), -1);
+    check(p, 1e-5, "a part besides the whole");
+    cornu_program_free(p);
+}
+
+/* Of what an op puts together one operand is made in its place, and the others are that one again
+ * and a part of it, which are moved; and it is all again put together with what it is made of. */
+static void test_put_together_with_its_own_part(void **state)
+{
+    (void)state;
+    const CornuAttributes part = { .slice = { { 0 }, { 16 } } };
+    CornuProgram *p = cornu_program_create();
+    CornuValue    x = op1(p, CORNU_OP_RELU, input(p, cornu_type(CORNU_F32, 48))), in[3] = { x, x };
+    in[1] = reshape(p, x, cornu_shape(6, 8));
+    in[1] = reshape(p, in[1], cornu_shape(48));
+    in[2] = op(p, CORNU_OP_SLICE, &part, &in[1], 1);
+    const CornuValue once = op(p, CORNU_OP_CONCAT, NULL, in, 3);
+    output(p, op(p, CORNU_OP_CONCAT, NULL, (CornuValue[]){ once, x }, 2), -1);
+    check(p, 0.0, "put together with its own part");
+    cornu_program_free(p);
+}
+
+/* A broadcast of a broadcast that is a convolution's operand: what is written out is what another
+ * group reads. */
+static void test_a_broadcast_of_what_was_written_out(void **state)
+{
+    (void)state;
+    const CornuAttributes product = { .matmul = { .transpose_a = 1, .dtype = CORNU_F32 } };
+    CornuProgram *p = cornu_program_create();
+    CornuValue    in[2] = { input(p, cornu_type(CORNU_F32, 1, 1)),
+                            input(p, cornu_type(CORNU_F32, 12, 5)) };
+    CornuValue    x = broadcast(p, in[0], cornu_shape(4, 3));
+    x = broadcast(p, reshape(p, x, cornu_shape(4, 3, 1)), cornu_shape(4, 3, 2));
+    in[0] = reshape(p, x, cornu_shape(12, 2));
+    output(p, op(p, CORNU_OP_MATMUL, &product, in, 2), -1);
+    check(p, 1e-5, "a broadcast of a broadcast");
+    cornu_program_free(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_adam_is_one_pass_in_place),
+        cmocka_unit_test(test_variables_that_trade_places),
+        cmocka_unit_test(test_readers_run_before_the_writer),
+        cmocka_unit_test(test_copy_where_a_reader_needs_the_result),
+        cmocka_unit_test(test_a_sum_reads_through_a_reshape),
+        cmocka_unit_test(test_a_counter_is_read_before_it_is_written),
+        cmocka_unit_test(test_counters_take_no_kernel_each),
+        cmocka_unit_test(test_views_and_equal_ops_cost_nothing),
+        cmocka_unit_test(test_what_is_put_together_is_made_there),
+        cmocka_unit_test(test_rows_are_put_together_by_a_step),
+        cmocka_unit_test(test_groups_do_not_wait_for_themselves),
+        cmocka_unit_test(test_dropout_drops_the_same_everywhere),
+        cmocka_unit_test(test_the_last_of_an_epilogue),
+        cmocka_unit_test(test_a_second_bias_is_added),
+        cmocka_unit_test(test_what_others_read_is_not_fused_away),
+        cmocka_unit_test(test_zeros_keep_their_signs),
+        cmocka_unit_test(test_the_slope_behind_a_gradient),
+        cmocka_unit_test(test_shards_share_packed_weights),
+        cmocka_unit_test(test_sums_come_before_products),
+        cmocka_unit_test(test_sums_of_columns_need_all_rows),
+        cmocka_unit_test(test_what_other_shards_read_is_not_written),
+        cmocka_unit_test(test_equal_packs_are_one),
+        cmocka_unit_test(test_sums_read_what_was_widened),
+        cmocka_unit_test(test_sums_of_programs_of_any_size),
+        cmocka_unit_test(test_same_on_every_shard),
+        cmocka_unit_test(test_variables_of_shards_trade_places),
+        cmocka_unit_test(test_a_part_is_read_besides_the_whole),
+        cmocka_unit_test(test_put_together_with_its_own_part),
+        cmocka_unit_test(test_a_broadcast_of_what_was_written_out),
+    };
+    return cmocka_run_group_tests(tests, open_devices, close_devices);
+}

@@ -1,0 +1,284 @@
+/* The verifier of plans objects to each way in which a plan can be wrong; and programs give the
+ * same results whichever passes are left out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <cornu/device/host/compile/passes.h>
+
+#include "../../agreement.h"
+
+static CornuHost host(int shards, int threads)
+{
+    static const CornuKernel *const of_its_own[CORNU_OP_COUNT];   /* none */
+    return (CornuHost){ .kernels = of_its_own,
+                        .vectors = cornu__vectors(), .threads = cornu__threads_create(threads),
+                        .shards = shards };
+}
+
+/* A sum over shards, elementwise work before and after it, and a variable of which each shard
+ * updates its slice, in place. */
+static CornuProgram *steps_of_all_kinds(int shards)
+{
+    CornuProgram    *p = cornu_program_create();
+    CornuAttributes  all = { .shards = { .size = shards } };
+    CornuValue       x, w = input(p, cornu_type(CORNU_F32, 64));
+    assert_int_equal(cornu_program_shard_input(p, cornu_type(CORNU_F32, 32, 64), &x), CORNU_OK);
+    CornuValue y = op1(p, CORNU_OP_TANH, op2(p, CORNU_OP_MULTIPLY, x,
+                                             broadcast(p, w, cornu_shape(32, 64))));
+    CornuValue sums = reduce(p, CORNU_OP_REDUCE_SUM, y, 1);
+    CornuValue of_all = op(p, CORNU_OP_ALL_REDUCE, &all, &sums, 1);
+    CornuValue left = op2(p, CORNU_OP_SUBTRACT, y, broadcast(p, of_all, cornu_shape(32, 64)));
+    CornuValue d_w = reduce(p, CORNU_OP_REDUCE_SUM, op2(p, CORNU_OP_MULTIPLY, left, x), 1);
+    CornuValue slice = op2(p, CORNU_OP_SUBTRACT, op(p, CORNU_OP_SHARD_SLICE, &all, &w, 1),
+                           op(p, CORNU_OP_REDUCE_SCATTER, &all, &d_w, 1));
+    output(p, op(p, CORNU_OP_ALL_GATHER, &all, &slice, 1), 0);
+    output(p, reduce(p, CORNU_OP_REDUCE_MAX, left, 2), -1);
+    return p;
+}
+
+typedef struct {
+    CornuHost     host;
+    CornuProgram *program;
+    CornuPlan     plan;
+} Planned;
+
+static Planned *planned(int shards, int threads)
+{
+    Planned *made = calloc(1, sizeof *made);
+    assert_non_null(made);
+    made->host = host(shards, threads);
+    made->program = steps_of_all_kinds(shards);
+    assert_int_equal(cornu__plan_build(&made->plan, &made->host, made->program), CORNU_OK);
+    assert_int_equal(cornu__plan_verify(&made->plan), CORNU_OK);
+    return made;
+}
+
+static void release_planned(Planned *made)
+{
+    cornu__plan_free(&made->plan);
+    cornu_program_free(made->program);
+    cornu__threads_free(made->host.threads);
+    free(made);
+}
+
+/* The verifier objects, in these words. */
+static void expect_objection(Planned *made, const char *words)
+{
+    assert_int_equal(cornu__plan_verify(&made->plan), CORNU_ERR_UNSUPPORTED);
+    if (!strstr(cornu_error_message(), words))
+        fail_msg("\"%s\" is not in: %s", words, cornu_error_message());
+    cornu_error_take();
+    release_planned(made);
+}
+
+static CornuStep *step_of(Planned *made, CornuStepKind kind, int number)
+{
+    for (int i = 0; i < made->plan.step_count; i++)
+        if (made->plan.steps[i].kind == kind && number-- == 0) return &made->plan.steps[i];
+    fail_msg("no such step");
+    return NULL;
+}
+
+static CornuPlace *place_of_in(Planned *made, const CornuStep *step, int k)
+{
+    return &made->plan.places[made->plan.operands[step->in_first + k]];
+}
+
+static void test_a_value_without_memory(void **state)
+{
+    (void)state;
+    Planned *made = planned(1, 1);
+    place_of_in(made, step_of(made, CORNU_STEP_KERNEL, 0), 0)->region = CORNU_NOWHERE;
+    expect_objection(made, "has no memory");
+}
+
+static void test_steps_in_the_wrong_order(void **state)
+{
+    (void)state;
+    Planned  *made = planned(1, 1);
+    CornuStep first = made->plan.steps[0];
+    made->plan.steps[0] = made->plan.steps[1];
+    made->plan.steps[1] = first;
+    expect_objection(made, "is read before it is written");
+}
+
+static void test_an_output_that_nobody_writes(void **state)
+{
+    (void)state;
+    Planned *made = planned(1, 1);
+    made->plan.steps[made->plan.step_count - 1].out_count = 0;
+    expect_objection(made, "is read");
+}
+
+/* The result of the group behind the first sum takes the memory of what a later step reads. */
+static void test_a_value_that_is_overwritten(void **state)
+{
+    (void)state;
+    Planned         *made = planned(1, 1);
+    const CornuStep *group = step_of(made, CORNU_STEP_GROUP, 0);
+    const CornuStep *sum = step_of(made, CORNU_STEP_KERNEL, 0);
+    *place_of_in(made, sum, 1) = made->plan.places[made->plan.operands[group->out_first]];
+    expect_objection(made, "over an operand of its own step");
+}
+
+static void test_a_step_that_reads_another_operand(void **state)
+{
+    (void)state;
+    Planned         *made = planned(1, 1);
+    const CornuStep *sum = step_of(made, CORNU_STEP_KERNEL, 0);
+    made->plan.operands[sum->in_first] = made->plan.program->inputs[1];
+    expect_objection(made, "is an operand of the op but not of the step");
+}
+
+static void test_another_extent(void **state)
+{
+    (void)state;
+    Planned *made = planned(1, 1);
+    step_of(made, CORNU_STEP_KERNEL, 0)->types[0].shape.extent[0]++;
+    expect_objection(made, "is not of the type");
+}
+
+static void test_beyond_the_end(void **state)
+{
+    (void)state;
+    Planned *made = planned(1, 1);
+    made->plan.arena.shared -= 64;
+    expect_objection(made, "beyond the end of its memory");
+}
+
+/* Each wait in turn: for what other shards have not made yet, or for what they still read. */
+static void test_a_wait_that_is_missing(void **state)
+{
+    (void)state;
+    int waits = 0;
+    for (int threads = 1; threads <= 4; threads += 3)
+        for (int i = 0; i < 12; i++) {
+            Planned *made = planned(4, threads);
+            if (i >= made->plan.step_count || !made->plan.steps[i].waits) {
+                release_planned(made);
+                continue;
+            }
+            made->plan.steps[i].waits = false;
+            waits++;
+            expect_objection(made, "");
+        }
+    assert_true(waits >= 2);
+}
+
+/* Shards that write at once what only one may write at a time. */
+static void test_shards_that_share_memory(void **state)
+{
+    (void)state;
+    Planned *made = planned(4, 1);
+    for (int i = 0; i < made->plan.step_count; i++) {
+        const CornuStep *step = &made->plan.steps[i];
+        CornuPlace      *place = &made->plan.places[made->plan.operands[step->out_first]];
+        if (step->varies && place->stride > 0 && place->region == CORNU_ARENA) place->stride = 0;
+    }
+    expect_objection(made, "another shard may be");
+}
+
+/* A value that shards read of each other, and a sum takes from where it is packed, is written once:
+ * the step that packs finds it in its place. */
+static void test_what_is_packed_in_place_stays(void **state)
+{
+    (void)state;
+    enum { SHARDS = 8 };
+    const CornuAttributes pairs = { .shards = { .size = 2, .groups = 11223344 } };
+    const CornuAttributes all = { .shards = { .size = SHARDS } };
+    CornuProgram         *p = cornu_program_create();
+    CornuValue            x, scale = input(p, cornu_scalar(CORNU_F32));
+    assert_int_equal(cornu_program_shard_input(p, cornu_scalar(CORNU_F32), &x), CORNU_OK);
+    x = op2(p, CORNU_OP_MULTIPLY, x, scale);
+    CornuValue       seen = reshape(p, x, cornu_shape(1));
+    CornuValue       both = op(p, CORNU_OP_ALL_GATHER, &pairs, &seen, 1);
+    const CornuValue of_both = reduce(p, CORNU_OP_REDUCE_SUM, both, 1);
+    const CornuValue sum = op(p, CORNU_OP_ALL_REDUCE, &all, &of_both, 1);
+    output(p, op2(p, CORNU_OP_ADD, sum, op(p, CORNU_OP_ALL_REDUCE, &all, &x, 1)), -1);
+    for (int threads = 1; threads <= 3; threads++) {
+        CornuHost machine = host(SHARDS, threads);
+        CornuPlan plan = { .host = NULL };
+        assert_int_equal(cornu__plan_build(&plan, &machine, p), CORNU_OK);
+        if (cornu__plan_verify(&plan)) fail_msg("%s", cornu_error_message());
+        cornu__plan_free(&plan);
+        cornu__threads_free(machine.threads);
+    }
+    cornu_program_free(p);
+}
+
+/* ---- Passes left out ---- */
+
+static void test_results_without_a_pass(void **state)
+{
+    (void)state;
+    static const char *const passes[] = {
+#define X(id, name) "-" #name,
+        CORNU_PASSES(X)
+#undef X
+    };
+    for (int i = 0; i < CORNU_PASS_COUNT; i++) {
+        setenv("CORNU_PASSES", passes[i], 1);
+        open_devices(NULL);
+        CornuProgram *p = steps_of_all_kinds(1);
+        check(p, 1e-5, passes[i]);
+        cornu_program_free(p);
+        close_devices(NULL);
+    }
+    unsetenv("CORNU_PASSES");
+}
+
+static void test_a_pass_that_is_left_out_shows(void **state)
+{
+    (void)state;
+    CornuProgram *p = steps_of_all_kinds(1);
+    int64_t       kernels[2];
+    for (int without = 0; without < 2; without++) {
+        if (without) setenv("CORNU_PASSES", "-delay,-group", 1);
+        CornuDevice *device = cornu_device_open("cpu");
+        Compiled     made = compile(device, p);
+        kernels[without] = statistics(&made)->kernels;
+        release(&made);
+        cornu_device_close(device);
+    }
+    unsetenv("CORNU_PASSES");
+    assert_true(kernels[1] > kernels[0]);
+    cornu_program_free(p);
+}
+
+static void test_a_pass_that_is_none(void **state)
+{
+    (void)state;
+    CornuProgram *p = steps_of_all_kinds(1);
+    CornuDevice  *device = cornu_device_open("cpu");
+    setenv("CORNU_PASSES", "-group,-grope", 1);
+    assert_null(cornu_device_compile(device, p));
+    assert_non_null(strstr(cornu_error_message(), "\"-grope\", expected passes to leave out"));
+    cornu_error_take();
+    unsetenv("CORNU_PASSES");
+    cornu_device_close(device);
+    cornu_program_free(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_value_without_memory),
+        cmocka_unit_test(test_steps_in_the_wrong_order),
+        cmocka_unit_test(test_an_output_that_nobody_writes),
+        cmocka_unit_test(test_a_value_that_is_overwritten),
+        cmocka_unit_test(test_a_step_that_reads_another_operand),
+        cmocka_unit_test(test_another_extent),
+        cmocka_unit_test(test_beyond_the_end),
+        cmocka_unit_test(test_a_wait_that_is_missing),
+        cmocka_unit_test(test_shards_that_share_memory),
+        cmocka_unit_test(test_what_is_packed_in_place_stays),
+        cmocka_unit_test(test_results_without_a_pass),
+        cmocka_unit_test(test_a_pass_that_is_left_out_shows),
+        cmocka_unit_test(test_a_pass_that_is_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

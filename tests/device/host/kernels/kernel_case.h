@@ -1,0 +1,65 @@
+/*
+ * One call of a kernel under test: its operands, what the reference, which computes in double,
+ * makes of them, and whether the kernel agrees.
+ */
+#ifndef CORNU_TESTS_DEVICE_KERNEL_CASE_H
+#define CORNU_TESTS_DEVICE_KERNEL_CASE_H
+
+#include "../../../../device/host/kernels/kernels.h"
+
+/* Of the device under test: its kernels, and how it multiplies. */
+extern const CornuKernel *const *tested_kernels;
+extern CornuMultiplier           tested_multiplier;
+
+enum { MOST_INPUTS = 6, MOST_THREADS = 3 };
+
+/* One call under test: operands, and what the reference makes of them. */
+typedef struct {
+    CornuOpId       id;
+    CornuAttributes attributes;
+    int             in_count;
+    CornuType       in_type[MOST_INPUTS], out_type[CORNU_MAX_OUTPUTS];
+    void           *in[MOST_INPUTS];
+    double         *expected_in[MOST_INPUTS], *expected[CORNU_MAX_OUTPUTS];
+    CornuEpilogue   epilogue;
+    double          terms;      /* how many terms one element sums, for the bound */
+} Case;
+
+/* In [-1, 1). */
+double random_value(void);
+
+CornuOpCall case_op(const Case *c);
+CornuArray  case_operand(const Case *c, int i);
+
+/* Adds an operand of random floats, or zeros of another dtype. */
+void case_add(Case *c, CornuType type);
+void case_free(Case *c);
+
+/* Finds result types and what the reference gives. False where the type rule refuses the case. */
+bool case_expect(Case *c);
+/* Applies bias and activation to what is expected. */
+void case_expect_epilogue(Case *c);
+
+/* Memory that nothing may rely on starts as NaN. */
+void *unset_memory(size_t bytes);
+
+/* Of the kernels for the op the first that takes the case; NULL: none. */
+const CornuKernel *case_kernel(const Case *c);
+
+/* The kernel's call with all that is to be made for it: pool of threads, scratch memory, what it
+ * packs of operand 1. The operands are in `in`. */
+CornuStatus case_run_call(const CornuKernel *kernel, CornuKernelCall call, const void *const *in,
+                          int threads);
+/* Runs that kernel; `out` receives newly allocated results. */
+CornuStatus case_run(const Case *c, int threads, void **out);
+void        case_free_results(const Case *c, void **out);
+
+/* Output i agrees with what is expected. */
+void case_compare(const Case *c, int i, const void *got);
+/* All kernels that take the case agree with what is expected, within the rounding of its terms, and
+ * with themselves for any number of threads. */
+void case_check(const Case *c);
+/* That of a case which is not refused. */
+void case_check_and_free(Case *c);
+
+#endif

@@ -1,0 +1,706 @@
+/*
+ * The kernels of the cpu and the tpu device against the reference kernels, which compute in
+ * double: random shapes with extents of 1 and primes, odd strides, paddings and dilations; the
+ * same bits with 1, 2 and 3 threads; with each instruction set this processor has.
+ *
+ * Products of bf16 are exact and summed in f32, so the bound is that of f32; a result in bf16 may
+ * differ by its rounding more, 2^-8 of itself.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../../../device/cpu/blis.h"
+#include "../../../../device/cpu/kernels.h"
+#include "../../../../device/host/machine/cpu.h"
+#include "../../../../device/host/kernels/pool.h"
+#include "../../../../device/host/kernels/precision.h"
+#include "../../../../device/memory_internal.h"
+#include "../../isas.h"
+#include "kernel_case.h"
+#include "../../numbers.h"
+
+/* The dtypes of products under test. */
+static CornuDtype operands, results;
+
+/* Random shapes of a test: fewer where dtypes share them. */
+static int rounds(int count) { return tested_kernels == cornu__cpu_kernels ? count : count / 4; }
+
+/* ---- Products ---- */
+
+static const CornuOpId activations[] = { CORNU_OP_COUNT, CORNU_OP_RELU, CORNU_OP_ELU,
+                                         CORNU_OP_TANH, CORNU_OP_SIGMOID };
+
+static void check_with_epilogue(Case *c)
+{
+    if (case_expect(c)) {
+        CornuShape shape = c->out_type[0].shape;
+        int64_t    columns = shape.extent[shape.rank - 1];
+        CornuType  type = cornu_type(c->out_type[0].dtype, columns);
+        void      *bias = malloc(cornu_type_bytes(type));
+        for (int64_t n = 0; n < columns; n++)
+            cornu_array_set((CornuArray){ type, bias }, n, random_value());
+        c->epilogue.bias = between(0, 2) ? bias : NULL;
+        c->epilogue.activation = activations[between(0, type.dtype == CORNU_BF16 ? 1 : 4)];
+        c->epilogue.attributes.alpha.alpha = 0.7;
+        case_expect_epilogue(c);
+        case_check(c);
+        free(bias);
+    }
+    case_free(c);
+}
+
+static void test_matmul(void **state)
+{
+    (void)state;
+    static const int64_t extents[] = { 1, 2, 3, 5, 7, 10, 13, 16, 17, 31, 32, 33, 48, 64, 67,
+                                       100, 129, 257 };
+    enum { COUNT = sizeof extents / sizeof *extents };
+    for (int i = 0; i < rounds(150); i++) {
+        int64_t m = extents[between(0, COUNT - 1)], n = extents[between(0, COUNT - 1)];
+        int64_t k = extents[between(0, COUNT - 1)], batch = between(1, 3);
+        int64_t ta = between(0, 1), tb = between(0, 1), kind = between(0, 3);
+        Case    c = { .id = CORNU_OP_MATMUL, .terms = (double)k,
+                      .epilogue.activation = CORNU_OP_COUNT };
+        c.attributes.matmul.dtype = results;
+        c.attributes.matmul.transpose_a = ta;
+        c.attributes.matmul.transpose_b = tb;
+        CornuShape a = ta ? cornu_shape(k, m) : cornu_shape(m, k);
+        CornuShape b = tb ? cornu_shape(n, k) : cornu_shape(k, n);
+        CornuShape batch_a = ta ? cornu_shape(batch, k, m) : cornu_shape(batch, m, k);
+        CornuShape batch_b = tb ? cornu_shape(batch, n, k) : cornu_shape(batch, k, n);
+        case_add(&c, cornu_type_from(operands, kind & 1 ? batch_a : a));
+        case_add(&c, cornu_type_from(operands, kind & 2 ? batch_b : b));
+        check_with_epilogue(&c);
+    }
+    /* Several chunks and blocks. */
+    for (int ta = 0; ta < 2; ta++) {
+        Case c = { .id = CORNU_OP_MATMUL, .terms = 10001.0, .epilogue.activation = CORNU_OP_COUNT,
+                   .attributes.matmul = { .transpose_a = ta, .dtype = results } };
+        case_add(&c, ta ? cornu_type(operands, 10001, 150) : cornu_type(operands, 150, 10001));
+        case_add(&c, cornu_type(operands, 10001, 35));
+        case_check_and_free(&c);
+    }
+}
+
+/* Attributes that leave at least one output. */
+static CornuAttributes random_convolution(CornuShape x, CornuShape filter, bool plain)
+{
+    CornuAttributes a = { .conv2d.dtype = results };
+    for (int i = 0; i < 2; i++) {
+        if (plain) continue;
+        a.conv2d.strides[i] = between(0, 3);
+        a.conv2d.dilation[i] = between(0, 2);
+        a.conv2d.low[i] = between(-1, 3);
+        a.conv2d.high[i] = between(-1, 3);
+        int64_t span = (filter.extent[i] - 1) * (a.conv2d.dilation[i] ? a.conv2d.dilation[i] : 1);
+        if (x.extent[1 + i] + a.conv2d.low[i] + a.conv2d.high[i] <= span)
+            a.conv2d.low[i] = span + 1;
+    }
+    return a;
+}
+
+static void check_convolution(CornuShape x, CornuShape filter, CornuAttributes attributes)
+{
+    Case y = { .id = CORNU_OP_CONV2D, .attributes = attributes,
+               .epilogue.activation = CORNU_OP_COUNT,
+               .terms = (double)(filter.extent[0] * filter.extent[1] * filter.extent[2]) };
+    attributes.conv2d.dtype = y.attributes.conv2d.dtype = results;
+    case_add(&y, cornu_type_from(operands, x));
+    case_add(&y, cornu_type_from(operands, filter));
+    CornuOpCall op = case_op(&y);
+    CornuType   out;
+    if (cornu__op_type(&op, &out) != CORNU_OK) fail_msg("%s", cornu_error_message());
+    check_with_epilogue(&y);
+
+    for (int by_filter = 0; by_filter < 2; by_filter++) {
+        CornuType d_y = cornu_type_from(operands, out.shape);
+        Case c = { .id = by_filter ? CORNU_OP_CONV2D_GRAD_FILTER : CORNU_OP_CONV2D_GRAD_INPUT,
+                   .epilogue.activation = CORNU_OP_COUNT };
+        for (int i = 0; i < 2; i++) {
+            c.attributes.conv2d_grad.strides[i] = attributes.conv2d.strides[i];
+            c.attributes.conv2d_grad.low[i] = attributes.conv2d.low[i];
+            c.attributes.conv2d_grad.high[i] = attributes.conv2d.high[i];
+            c.attributes.conv2d_grad.dilation[i] = attributes.conv2d.dilation[i];
+            c.attributes.conv2d_grad.extents[i] = by_filter ? filter.extent[i] : x.extent[1 + i];
+        }
+        c.terms = by_filter ? (double)(out.shape.extent[0] * out.shape.extent[1] *
+                                       out.shape.extent[2])
+                            : (double)(filter.extent[0] * filter.extent[1] * filter.extent[3]);
+        if (by_filter) case_add(&c, cornu_type_from(operands, x));
+        c.attributes.conv2d_grad.dtype = results;
+        case_add(&c, d_y);
+        if (!by_filter) case_add(&c, cornu_type_from(operands, filter));
+        assert_true(case_expect(&c));
+        case_check(&c);
+        case_free(&c);
+    }
+}
+
+static void test_conv2d(void **state)
+{
+    (void)state;
+    static const int64_t channels[] = { 1, 1, 2, 3, 4, 5, 7, 12, 16, 17, 24, 32, 33, 64 };
+    enum { COUNT = sizeof channels / sizeof *channels };
+    for (int i = 0; i < rounds(120); i++) {
+        CornuShape x = cornu_shape(between(1, 19), between(1, 13), between(1, 13),
+                                   channels[between(0, COUNT - 1)]);
+        CornuShape filter = cornu_shape(between(1, 5), between(1, 5), x.extent[3],
+                                        channels[between(0, COUNT - 1)]);
+        bool plain = i % 4 == 0 && x.extent[1] >= filter.extent[0] &&
+                     x.extent[2] >= filter.extent[1];
+        check_convolution(x, filter, random_convolution(x, filter, plain));
+    }
+    /* Several chunks; a row left out for a pool that drops it. */
+    CornuAttributes dropped = { .conv2d = { .high = { -1, -1 } } };
+    check_convolution(cornu_shape(17, 13, 13, 32), cornu_shape(3, 3, 32, 64), dropped);
+    check_convolution(cornu_shape(12, 28, 28, 1), cornu_shape(3, 3, 1, 32), (CornuAttributes){ 0 });
+    /* Padding alone along the width, more of it than x is wide. */
+    CornuAttributes apart = { .conv2d = { .strides = { 1, 3 }, .low = { 0, 3 },
+                                          .high = { 0, -1 } } };
+    check_convolution(cornu_shape(18, 9, 1, 4), cornu_shape(3, 1, 4, 1), apart);
+}
+
+/* Whether the gradient of x of C channels by square filters takes the kernel for few. */
+static bool is_of_few(int64_t C, int64_t side, int64_t F)
+{
+    Case        c = { .id = CORNU_OP_CONV2D_GRAD_INPUT, .in_count = 2,
+                      .attributes.conv2d_grad = { .extents = { side + 7, side + 7 },
+                                                  .dtype = results },
+                      .in_type = { cornu_type(operands, 2, 8, 8, F),
+                                   cornu_type(operands, side, side, C, F) } };
+    CornuOpCall op = case_op(&c);
+    assert_int_equal(cornu__op_type(&op, c.out_type), CORNU_OK);
+    return case_kernel(&c) == &cornu__host_conv2d_grad_input_few;
+}
+
+/* Few channels: of x by one product for all taps, where that saves work. Strides and dilations
+ * that leave outputs without positions; several strips and slabs; one row. */
+static void test_few_channels(void **state)
+{
+    (void)state;
+    assert_true(is_of_few(1, 5, 64) && is_of_few(1, 3, 32) && is_of_few(3, 3, 32));
+    assert_false(is_of_few(1, 1, 64) || is_of_few(16, 3, 64) || is_of_few(64, 5, 128));
+    for (int i = 0; i < rounds(48); i++) {
+        const int64_t stride[] = { between(1, 3), between(1, 3) };
+        const int64_t dilation[] = { between(1, 2), between(1, 2) };
+        CornuShape    x = cornu_shape(i % 2 ? 3 : 1, between(5, 29), between(5, 29), i % 4 + 1);
+        CornuShape    filter = cornu_shape(between(2, 5), between(2, 5), x.extent[3],
+                                           between(5, 67));
+        CornuAttributes a = { 0 };
+        for (int k = 0; k < 2; k++) {
+            const int64_t span = (filter.extent[k] - 1) * dilation[k];
+            const bool    same = i / 2 % 2 || span >= x.extent[1 + k];
+            a.conv2d.strides[k] = stride[k];
+            a.conv2d.dilation[k] = dilation[k];
+            a.conv2d.low[k] = same ? span / 2 : 0;
+            a.conv2d.high[k] = same ? span - span / 2 : 0;
+        }
+        check_convolution(x, filter, a);
+    }
+    const CornuAttributes apart = { .conv2d = { .strides = { 4, 3 }, .low = { -2, 9 },
+                                                .high = { 7, -1 } } };
+    check_convolution(cornu_shape(1, 130, 37, 3), cornu_shape(3, 3, 3, 32),
+                      (CornuAttributes){ .conv2d = { .low = { 1, 1 }, .high = { 1, 1 } } });
+    check_convolution(cornu_shape(2, 1, 4001, 1), cornu_shape(1, 9, 1, 24), (CornuAttributes){ 0 });
+    check_convolution(cornu_shape(3, 23, 31, 2), cornu_shape(2, 2, 2, 40), apart);
+}
+
+/* Depthwise ones, the only grouped ones that kernels take; of all else an op is made of ops. */
+static void check_depthwise(CornuShape x, CornuShape filter)
+{
+    const CornuAttributes a = random_convolution(x, filter, false);
+    Case y = { .id = CORNU_OP_GROUPED_CONV2D, .epilogue.activation = CORNU_OP_COUNT,
+               .terms = (double)(filter.extent[0] * filter.extent[1]) };
+    CornuAttributes grad = { .grouped_conv2d_grad = { .dtype = results, .groups = x.extent[3] } };
+    for (int i = 0; i < 2; i++) {
+        grad.grouped_conv2d_grad.strides[i] = a.conv2d.strides[i];
+        grad.grouped_conv2d_grad.low[i] = a.conv2d.low[i];
+        grad.grouped_conv2d_grad.high[i] = a.conv2d.high[i];
+        grad.grouped_conv2d_grad.dilation[i] = a.conv2d.dilation[i];
+    }
+    y.attributes = grad;
+    y.attributes.grouped_conv2d.groups = x.extent[3];
+    case_add(&y, cornu_type_from(operands, x));
+    case_add(&y, cornu_type_from(operands, filter));
+    CornuOpCall op = case_op(&y);
+    CornuType   d_y;
+    assert_int_equal(cornu__op_type(&op, &d_y), CORNU_OK);
+    d_y.dtype = operands;
+    check_with_epilogue(&y);
+
+    for (int by_filter = 0; by_filter < 2; by_filter++) {
+        Case c = { .id = by_filter ? CORNU_OP_GROUPED_CONV2D_GRAD_FILTER
+                                   : CORNU_OP_GROUPED_CONV2D_GRAD_INPUT,
+                   .attributes = grad, .epilogue.activation = CORNU_OP_COUNT,
+                   .terms = y.terms };
+        for (int i = 0; i < 2; i++)
+            c.attributes.grouped_conv2d_grad.extents[i] = by_filter ? filter.extent[i]
+                                                                    : x.extent[1 + i];
+        if (by_filter) c.terms = (double)cornu_type_count(d_y) / (double)x.extent[3];
+        case_add(&c, by_filter ? cornu_type_from(operands, x) : d_y);
+        case_add(&c, by_filter ? d_y : cornu_type_from(operands, filter));
+        assert_true(case_expect(&c));
+        case_check(&c);
+        case_free(&c);
+    }
+}
+
+static void test_depthwise(void **state)
+{
+    (void)state;
+    for (int i = 0; i < rounds(80); i++) {
+        const int64_t C = between(1, 70);
+        check_depthwise(cornu_shape(between(1, 5), between(1, 13), between(1, 25), C),
+                        cornu_shape(between(1, 5), between(1, 5), 1, C));
+    }
+}
+
+/* ---- Pooling ---- */
+
+static int64_t pick(const int64_t *from, int count) { return from[between(0, count - 1)]; }
+
+/* Puts NaN, infinities and equal elements into operand 0. */
+static void spoil(Case *c)
+{
+    int64_t count = cornu_type_count(c->in_type[0]);
+    for (int i = 0; i < 6; i++) {
+        float value = (const float[]){ NAN, INFINITY, -INFINITY, 0.5f, 0.5f, NAN }[i];
+        cornu_array_set(case_operand(c, 0), between(0, (int)count - 1), value);
+    }
+}
+
+static CornuAttributes random_window(bool plain)
+{
+    CornuAttributes a = { 0 };
+    for (int i = 0; i < 2; i++) {
+        a.window.size[i] = plain ? 2 : between(1, 4);
+        a.window.strides[i] = plain ? 2 : between(0, 4);
+        a.window.low[i] = plain ? 0 : between(0, a.window.size[i] - 1);
+        a.window.high[i] = plain ? 0 : between(0, a.window.size[i] - 1);
+    }
+    return a;
+}
+
+static CornuAttributes gradient_of(CornuAttributes window, CornuShape x)
+{
+    CornuAttributes a = { 0 };
+    for (int i = 0; i < 2; i++) {
+        a.window_grad.size[i] = window.window.size[i];
+        a.window_grad.strides[i] = window.window.strides[i];
+        a.window_grad.low[i] = window.window.low[i];
+        a.window_grad.high[i] = window.window.high[i];
+        a.window_grad.extents[i] = x.extent[1 + i];
+    }
+    return a;
+}
+
+static void test_pool(void **state)
+{
+    (void)state;
+    static const int64_t channels[] = { 1, 3, 12, 16, 24, 32, 33, 67 };
+    for (int i = 0; i < rounds(120); i++) {
+        CornuShape      x = cornu_shape(between(1, 5), between(2, 13), between(2, 13),
+                                        pick(channels, 8));
+        CornuAttributes window = random_window(i % 3 == 0);
+        Case            y = { .id = CORNU_OP_MAX_POOL2D, .attributes = window, .terms = 1.0 };
+        case_add(&y, cornu_type_from(operands, x));
+        if (i % 2) spoil(&y);
+        if (case_expect(&y)) {
+            case_check(&y);
+            Case c = { .id = CORNU_OP_MAX_POOL2D_GRAD, .attributes = gradient_of(window, x),
+                       .terms = 1.0 };
+            case_add(&c, y.out_type[0]);
+            case_add(&c, y.out_type[1]);
+            for (int64_t k = 0; k < cornu_type_count(y.out_type[1]); k++)
+                cornu_array_set(case_operand(&c, 1), k, y.expected[1][k]);
+            assert_true(case_expect(&c));
+            case_check(&c);
+            /* An index outside the window is found, and nothing is written elsewhere. */
+            void *out[1];
+            ((uint8_t *)c.in[1])[between(0, (int)cornu_type_count(y.out_type[1]) - 1)] = 255;
+            assert_int_equal(case_run(&c, 2, out), CORNU_ERR_VALUE);
+            case_free_results(&c, out);
+            case_free(&c);
+        }
+        case_free(&y);
+
+        Case mean = { .id = CORNU_OP_AVERAGE_POOL2D, .attributes = window, .terms = 16.0 };
+        case_add(&mean, cornu_type_from(operands, x));
+        if (case_expect(&mean)) {
+            case_check(&mean);
+            Case c = { .id = CORNU_OP_AVERAGE_POOL2D_GRAD, .attributes = gradient_of(window, x),
+                       .terms = 16.0 };
+            case_add(&c, mean.out_type[0]);
+            case_check_and_free(&c);
+        }
+        case_free(&mean);
+    }
+}
+
+/* A joined kernel: out has the types of the pool's outputs, or of the filter. */
+static CornuStatus run_pooled(const CornuKernel *kernel, const Case *c, const Case *pool,
+                              const void *const *in, const CornuType *type, int threads, void **out)
+{
+    CornuOpCall pool_call = case_op(pool);
+    for (int i = 0; out[i]; i++) memset(out[i], 0xff, cornu_type_bytes(type[i]));
+    const CornuKernelCall call = { .op = case_op(c), .out_type = c->out_type, .out = out,
+                                   .epilogue = &c->epilogue, .pool = &pool_call };
+    return case_run_call(kernel, call, in, threads);
+}
+
+/* A result in bf16 is that in f32, rounded. */
+static void check_narrow_pooled(const CornuKernel *conv, const Case *c, const Case *pool,
+                                void *const *wide, void **narrow)
+{
+    Case          y = *c, p = *pool;
+    const int64_t F = c->out_type[0].shape.extent[3], count = cornu_type_count(p.out_type[0]);
+    uint16_t     *bias = malloc((size_t)F * sizeof *bias);
+    for (int64_t f = 0; f < F; f++)
+        bias[f] = cornu_bf16_from_float(((const float *)c->epilogue.bias)[f]);
+    y.epilogue.bias = bias;
+    y.out_type[0].dtype = p.in_type[0].dtype = p.out_type[0].dtype = CORNU_BF16;
+    assert_int_equal(run_pooled(conv, &y, &p, (const void *const *)y.in, p.out_type, 2, narrow),
+                     CORNU_OK);
+    for (int64_t k = 0; k < count; k++)
+        assert_int_equal(((const uint16_t *)narrow[0])[k],
+                         cornu_bf16_from_float(((const float *)wide[0])[k]));
+    assert_memory_equal(narrow[1], wide[1], cornu_type_bytes(p.out_type[1]));
+    free(bias);
+}
+
+/* Whether only the one element of each window that is not zero is summed: then the terms are added
+ * in another order. */
+static bool picks(const Case *g, const Case *up)
+{
+    const CornuOpCall call = case_op(up);
+    const CornuPool   pool = cornu__pool(&call);
+    return g->id == CORNU_OP_CONV2D_GRAD_FILTER &&
+           cornu__multiplication(tested_multiplier, operands).products->picks &&
+           cornu__pool_is_exact(&pool) && pool.height.size == 2 && pool.width.size == 2 &&
+           g->attributes.conv2d_grad.strides[0] <= 1 && g->attributes.conv2d_grad.strides[1] <= 1 &&
+           g->in_type[0].shape.extent[3] % CORNU_PICK_GROUP == 0;
+}
+
+/* A gradient of the convolution y joined with the pool's, `up`, whose map has been made; or no
+ * kernel takes that. Bits are those of the two one after the other, or at least always the same. */
+static void check_unpooled(CornuOpId id, const Case *y, const Case *up, void *map)
+{
+    const bool         by_filter = id == CORNU_OP_CONV2D_GRAD_FILTER;
+    const CornuShape   shape = y->in_type[by_filter].shape;
+    const CornuMachine machine = { 1, tested_multiplier, 1 };
+    Case               g = { .id = id, .in_count = 2, .epilogue.activation = CORNU_OP_COUNT,
+                             .in_type = { up->out_type[0], y->in_type[1] }, .in = { map, y->in[1] },
+                             .out_type = { cornu_type_from(results, shape) },
+                             .attributes.conv2d_grad.dtype = results };
+    const void        *in[] = { up->in[0], up->in[1], y->in[1] };
+    if (by_filter) {
+        g.in_type[0] = y->in_type[0], g.in_type[1] = up->out_type[0];
+        g.in[0] = y->in[0], g.in[1] = map;
+        in[0] = y->in[0], in[1] = up->in[0], in[2] = up->in[1];
+    }
+    for (int i = 0; i < 2; i++) {
+        g.attributes.conv2d_grad.strides[i] = y->attributes.conv2d.strides[i];
+        g.attributes.conv2d_grad.low[i] = y->attributes.conv2d.low[i];
+        g.attributes.conv2d_grad.high[i] = y->attributes.conv2d.high[i];
+        g.attributes.conv2d_grad.dilation[i] = y->attributes.conv2d.dilation[i];
+        g.attributes.conv2d_grad.extents[i] = shape.extent[by_filter ? i : i + 1];
+    }
+    const CornuOpCall  call = case_op(&g);
+    const CornuKernel *joined = cornu__kernel_taking(cornu__host_pooled[id], &call, g.out_type,
+                                                     &machine);
+    if (!joined) return;
+    const size_t bytes = cornu_type_bytes(g.out_type[0]);
+    void        *expected, *made[2] = { unset_memory(bytes) };
+    uint8_t     *index = up->in[1];
+    assert_int_equal(case_run(&g, 1, &expected), CORNU_OK);
+    if (picks(&g, up)) {
+        g.terms = (double)cornu_type_count(up->in_type[0]) / up->in_type[0].shape.extent[3];
+        assert_true(case_expect(&g));
+        assert_int_equal(run_pooled(joined, &g, up, in, g.out_type, 1, made), CORNU_OK);
+        case_compare(&g, 0, made[0]);
+        memcpy(expected, made[0], bytes);
+        for (int i = 0; i < 2; i++) free(g.expected_in[i]);
+        free(g.expected[0]);
+    }
+    for (int threads = 1; threads <= MOST_THREADS; threads++) {
+        assert_int_equal(run_pooled(joined, &g, up, in, g.out_type, threads, made), CORNU_OK);
+        assert_memory_equal(made[0], expected, bytes);
+    }
+    /* the first element and the last, of the first image and the last, that no window has */
+    const int64_t last = cornu_type_count(up->in_type[1]) - 1;
+    for (int i = 0; i < 4; i++) {
+        const int64_t *size = up->attributes.window_grad.size;
+        uint8_t       *bad = &index[i % 2 ? last : 0], kept = *bad;
+        *bad = i / 2 ? 255 : (uint8_t)(size[0] * size[1]);
+        assert_int_equal(run_pooled(joined, &g, up, in, g.out_type, 2, made), CORNU_ERR_VALUE);
+        *bad = kept;
+    }
+    cornu__release(expected);
+    cornu__release(made[0]);
+}
+
+/* Both gradients; `index` is what the pool p chose of a map of type `map`. */
+static void check_pooled_gradients(const Case *y, CornuAttributes window, CornuType map,
+                                   const Case *p, uint8_t *index)
+{
+    Case up = { .id = CORNU_OP_MAX_POOL2D_GRAD, .attributes = gradient_of(window, map.shape),
+                .out_type = { cornu_type_from(operands, map.shape) },
+                .epilogue.activation = CORNU_OP_COUNT };
+    void *d_map;
+    case_add(&up, cornu_type_from(operands, p->out_type[0].shape));
+    up.in_count = 2;
+    up.in_type[1] = p->out_type[1];
+    up.in[1] = index;
+    assert_int_equal(case_run(&up, 1, &d_map), CORNU_OK);
+    check_unpooled(CORNU_OP_CONV2D_GRAD_FILTER, y, &up, d_map);
+    check_unpooled(CORNU_OP_CONV2D_GRAD_INPUT, y, &up, d_map);
+    cornu__release(d_map);
+    cornu__release(up.in[0]);
+}
+
+/* Joined or one after the other, the bits are the same. */
+static void check_pooled(CornuShape x, CornuShape filter, CornuAttributes convolution,
+                         CornuAttributes window)
+{
+    Case y = { .id = CORNU_OP_CONV2D, .attributes = convolution,
+               .epilogue.activation = CORNU_OP_COUNT };
+    y.attributes.conv2d.dtype = CORNU_F32;
+    case_add(&y, cornu_type_from(operands, x));
+    case_add(&y, cornu_type_from(operands, filter));
+    void *map, *pooled[3] = { 0 }, *joined[3] = { 0 };
+    assert_true(case_expect(&y));
+    assert_int_equal(case_run(&y, 1, &map), CORNU_OK);
+    Case p = { .id = CORNU_OP_MAX_POOL2D, .attributes = window, .in_count = 1,
+               .in_type = { y.out_type[0] }, .in = { map },
+               .epilogue.activation = CORNU_OP_COUNT };
+    CornuOpCall pool_call = case_op(&p);
+    if (cornu__op_type(&pool_call, p.out_type) != CORNU_OK) {
+        case_free(&y);
+        case_free(&p);
+        return;
+    }
+    assert_int_equal(case_run(&p, 1, pooled), CORNU_OK);
+    const int64_t F = filter.extent[3], count = cornu_type_count(p.out_type[0]);
+    float        *bias = malloc((size_t)F * sizeof *bias);
+    for (int64_t f = 0; f < F; f++) bias[f] = 0.25f * (float)between(-8, 8);
+    y.epilogue = (CornuEpilogue){ .bias = bias, .activation = activations[between(0, 4)],
+                                  .attributes.alpha.alpha = 0.7 };
+    cornu__epilogue_apply(&y.epilogue, pooled[0], count / F, F, F, 0);
+    for (int i = 0; i < 2; i++) joined[i] = unset_memory(cornu_type_bytes(p.out_type[i]));
+    for (int threads = 1; threads <= MOST_THREADS; threads++) {
+        assert_int_equal(run_pooled(&cornu__host_conv2d_pooled, &y, &p,
+                                    (const void *const *)y.in, p.out_type, threads, joined),
+                         CORNU_OK);
+        for (int i = 0; i < 2; i++)
+            assert_memory_equal(joined[i], pooled[i], cornu_type_bytes(p.out_type[i]));
+    }
+    if (operands == CORNU_BF16)
+        check_narrow_pooled(&cornu__host_conv2d_pooled, &y, &p, pooled, joined);
+    check_pooled_gradients(&y, window, y.out_type[0], &p, pooled[1]);
+    for (int i = 0; i < 2; i++) {
+        cornu__release(pooled[i]);
+        cornu__release(joined[i]);
+    }
+    free(bias);
+    case_free(&y);
+    case_free(&p);
+}
+
+static void test_pooled(void **state)
+{
+    (void)state;
+    static const int64_t filters[] = { 3, 16, 32, 48 };
+    for (int i = 0; i < rounds(40); i++) {
+        CornuShape x = cornu_shape(between(1, 17), between(3, 12), between(3, 12), between(1, 9));
+        CornuShape filter = cornu_shape(between(1, 3), between(1, 3), x.extent[3],
+                                        pick(filters, 4));
+        check_pooled(x, filter, random_convolution(x, filter, i % 2), random_window(i % 3 != 0));
+    }
+    check_pooled(cornu_shape(11, 28, 28, 1), cornu_shape(3, 3, 1, 32), (CornuAttributes){ 0 },
+                 random_window(true));
+    const CornuAttributes two = { .window = { .size = { 2, 2 }, .strides = { 2, 2 } } };
+    /* Channels that filter gradients pick by fours and eights. */
+    for (int i = 0; i < rounds(24); i++) {
+        CornuShape x = cornu_shape(between(1, 7), between(7, 16), between(7, 16),
+                                   4 * between(1, 7));
+        CornuShape filter = cornu_shape(between(1, 6), between(1, 6), x.extent[3],
+                                        pick(filters, 4));
+        check_pooled(x, filter, random_convolution(x, filter, i % 4 == 0), two);
+    }
+    check_pooled(cornu_shape(9, 14, 14, 64), cornu_shape(3, 3, 64, 16),
+                 (CornuAttributes){ .conv2d = { .low = { 1, 1 }, .high = { 1, 1 } } }, two);
+    /* Straight from the registers: windows of two by two, one channel and few of them. */
+    const CornuAttributes same = { .conv2d = { .low = { 2, 2 }, .high = { 2, 2 } } };
+    for (int i = 0; i < 4; i++) {
+        CornuShape x = cornu_shape(2, between(5, 30), between(5, 30), i < 3 ? 1 : 2);
+        check_pooled(x, cornu_shape(3, 3, x.extent[3], pick(filters, 4)), (CornuAttributes){ 0 },
+                     two);
+        check_pooled(x, cornu_shape(5, 5, x.extent[3], pick(filters, 4)), same, two);
+    }
+}
+
+/* ---- Normalization ---- */
+
+static void test_batch_norm(void **state)
+{
+    (void)state;
+    static const int64_t channels[] = { 1, 3, 12, 16, 32, 65 };
+    for (int i = 0; i < rounds(60); i++) {
+        int64_t    C = pick(channels, 6), batch = between(1, 40);
+        CornuShape shape = i % 3 ? cornu_shape(batch, between(1, 9), between(1, 9), C)
+                                 : cornu_shape(batch, C);
+        if (i == 1) shape = cornu_shape(48, 26, 26, 12);   /* several chunks */
+        batch = shape.extent[0];
+        C = shape.extent[shape.rank - 1];
+        int64_t count = i % 4 == 0 ? batch : between(0, (int)batch);
+        double  rows = (double)cornu_shape_count(shape) / (double)C;
+
+        Case y = { .id = CORNU_OP_BATCH_NORM, .attributes.epsilon.epsilon = 1e-3, .terms = rows };
+        case_add(&y, cornu_type_from(operands, shape));
+        case_add(&y, cornu_type(CORNU_F32, C));
+        case_add(&y, cornu_type(CORNU_F32, C));
+        case_add(&y, cornu_scalar(CORNU_I64));
+        *(int64_t *)y.in[3] = count;
+        /* Far from zero, where one-pass formulas fail. */
+        for (int64_t k = 0; i % 5 == 0 && k < cornu_type_count(y.in_type[0]); k++)
+            cornu_array_set(case_operand(&y, 0), k,
+                            cornu_array_get(case_operand(&y, 0), k) + 100.0);
+        assert_true(case_expect(&y));
+        if (i % 5 == 0) y.terms *= 100.0;
+        case_check(&y);
+
+        Case c = { .id = CORNU_OP_BATCH_NORM_GRAD, .attributes.epsilon.epsilon = 1e-3,
+                   .terms = 16.0 * rows };
+        case_add(&c, cornu_type_from(operands, shape));
+        for (int k = 0; k < 3; k++) case_add(&c, cornu_type(CORNU_F32, C));
+        case_add(&c, cornu_type_from(operands, shape));
+        case_add(&c, cornu_scalar(CORNU_I64));
+        for (int64_t k = 0; k < C; k++)
+            ((float *)c.in[3])[k] = 0.1f + fabsf(((float *)c.in[3])[k]);
+        *(int64_t *)c.in[5] = count;
+        case_check_and_free(&c);
+        case_free(&y);
+    }
+    Case c = { .id = CORNU_OP_BATCH_NORM };
+    case_add(&c, cornu_type(operands, 4, 3));
+    case_add(&c, cornu_type(CORNU_F32, 3));
+    case_add(&c, cornu_type(CORNU_F32, 3));
+    case_add(&c, cornu_scalar(CORNU_I64));
+    assert_true(case_expect(&c));
+    void *out[3];
+    *(int64_t *)c.in[3] = 5;
+    assert_int_equal(case_run(&c, 1, out), CORNU_ERR_VALUE);
+    case_free_results(&c, out);
+    case_free(&c);
+}
+
+static void test_softmax(void **state)
+{
+    (void)state;
+    static const int64_t classes[] = { 1, 2, 10, 16, 17, 31, 64, 1000 };
+    for (int i = 0; i < rounds(60); i++) {
+        CornuShape shape = cornu_shape(between(1, 300), pick(classes, 8));
+        Case       c = { .id = i % 2 ? CORNU_OP_SOFTMAX : CORNU_OP_LOG_SOFTMAX,
+                         .terms = (double)shape.extent[1] };
+        case_add(&c, cornu_type_from(operands, shape));
+        float spread = (const float[]){ 1.0f, 30.0f, 200.0f }[i % 3];
+        for (int64_t k = 0; k < cornu_shape_count(shape); k++)
+            cornu_array_set(case_operand(&c, 0), k,
+                            cornu_array_get(case_operand(&c, 0), k) * (double)spread);
+        if (i % 7 == 0)
+            cornu_array_set(case_operand(&c, 0), between(0, (int)cornu_shape_count(shape) - 1),
+                            NAN);
+        case_check_and_free(&c);
+    }
+}
+
+/* ---- All of it, with each instruction set ---- */
+
+/* Rows shorter and longer than those taken together, one and several chunks, runs. */
+static void test_reduce_bf16(void **state)
+{
+    (void)state;
+    static const int64_t extents[] = { 1, 3, 10, 32, 64, 255, 300, 1000, 5000 };
+    for (int i = 0; i < 20; i++) {
+        int64_t a = pick(extents, 3), r = pick(extents, 9), last = pick(extents, 5);
+        Case    c = { .id = CORNU_OP_REDUCE_SUM, .attributes.reduce.axes = 2, .terms = (double)r };
+        case_add(&c, cornu_type(CORNU_BF16, a, r, last));
+        case_check_and_free(&c);
+    }
+}
+
+/* Each test has its numbers, whatever those before it took. */
+static int begin(void **state)
+{
+    (void)state;
+    numbers_begin();
+    return 0;
+}
+
+static int cpu_with_isa(CornuIsa isa)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_matmul, begin),
+        cmocka_unit_test_setup(test_conv2d, begin),
+        cmocka_unit_test_setup(test_few_channels, begin),
+        cmocka_unit_test_setup(test_depthwise, begin),
+        cmocka_unit_test_setup(test_pool, begin),
+        cmocka_unit_test_setup(test_pooled, begin),
+        cmocka_unit_test_setup(test_batch_norm, begin),
+        cmocka_unit_test_setup(test_softmax, begin),
+    };
+    tested_kernels = cornu__cpu_kernels;
+    tested_multiplier = (CornuMultiplier){ .bf16 = false };
+    operands = results = CORNU_F32;
+    return isa_run_group("cpu", isa, tests, sizeof tests / sizeof *tests);
+}
+
+static int tpu_with_isa(CornuIsa isa)
+{
+    static const struct { const char *name; CornuDtype operands, results; } kinds[] = {
+        { "tpu f32", CORNU_F32, CORNU_F32 },
+        { "tpu bf16 to f32", CORNU_BF16, CORNU_F32 },
+        { "tpu bf16", CORNU_BF16, CORNU_BF16 },
+    };
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_matmul, begin),
+        cmocka_unit_test_setup(test_conv2d, begin),
+        cmocka_unit_test_setup(test_few_channels, begin),
+        cmocka_unit_test_setup(test_depthwise, begin),
+        cmocka_unit_test_setup(test_pooled, begin),
+        /* of bf16 alone: those of f32 are the cpu's */
+        cmocka_unit_test_setup(test_pool, begin),
+        cmocka_unit_test_setup(test_batch_norm, begin),
+        cmocka_unit_test_setup(test_softmax, begin),
+        cmocka_unit_test_setup(test_reduce_bf16, begin),
+    };
+    int failed = 0;
+    tested_kernels = NULL;
+    tested_multiplier = (CornuMultiplier){ .bf16 = true };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        operands = kinds[i].operands;
+        results = kinds[i].results;
+        failed += isa_run_group(kinds[i].name, isa, tests,
+                                results == CORNU_BF16 ? sizeof tests / sizeof *tests : 4);
+    }
+    return failed;
+}
+
+int main(void)
+{
+    if (cornu__blis_open(MOST_THREADS) != CORNU_OK) return 1;
+    int failed = 0;
+    for (int isa = 0; isa < CORNU_TESTED_ISA_COUNT; isa++) {
+        if (isa < CORNU_F32_ISA_COUNT) failed += cpu_with_isa((CornuIsa)isa);
+        failed += tpu_with_isa((CornuIsa)isa);
+    }
+    return failed;
+}

@@ -1,0 +1,885 @@
+/*
+ * The performance model against numbers worked out by hand: cycles, counts, bytes, collectives;
+ * and against published times, which its device part must never exceed.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../../device/tpu/model.h"
+
+#include "../../allocations.h"
+#include "../programs.h"
+
+static CornuDevice *open_device;
+
+static void assert_near(double received, double expected, double relative)
+{
+    if (fabs(received - expected) <= relative * fabs(expected)) return;
+    fail_msg("%.9g, expected %.9g within %g", received, expected, relative);
+}
+
+/* ---- Cycles ---- */
+
+/* One 128x128 array at 700 MHz. no overlap: ceil(K / 128) ceil(N / 128) (382 + M). */
+static void cycles_are_those_of_the_worked_table(void **state)
+{
+    (void)state;
+    static const struct {
+        CornuTpuProduct product;
+        double          no_overlap, overlapped, percent, us;
+    } table[] = {
+        { { 1, 8, 128, 128 },     390,    390,    2.1,  0.56 },
+        { { 1, 128, 128, 128 },   510,    510,    25.1, 0.73 },
+        { { 1, 128, 784, 512 },   14280,  3966,   79.1, 5.7 },
+        { { 1, 64, 512, 10 },     1784,   830,    2.4,  1.2 },
+        { { 1, 1024, 1024, 1024 }, 89984, 65918,  99.4, 94 },
+        { { 1, 25088, 27, 64 },   25470,  25470,  10.4, 36 },
+        { { 1, 25088, 576, 64 },  127350, 125822, 44.9, 180 },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        const CornuTpuCycles cycles = cornu_tpu_cycles(table[i].product, 128, 128, 1);
+        assert_true(cycles.no_overlap == table[i].no_overlap);
+        assert_true(cycles.overlapped == table[i].overlapped);
+        assert_true(fabs(100.0 * cycles.ideal / cycles.overlapped - table[i].percent) <= 0.05);
+        assert_near(cycles.overlapped / 700.0, table[i].us, 0.02);
+        assert_true(cycles.ideal <= cycles.overlapped && cycles.overlapped <= cycles.no_overlap);
+    }
+}
+
+/* v3: 28 tiles on two arrays, 14 each: 128 + 13 x 128 + 128 + 254. v6e: 4 x 2 tiles of 256 x 256
+ * on two arrays, each of which takes 256 cycles to load although 128 rows stream:
+ * 256 + 3 x 256 + 128 + 510. */
+static void folds_are_dealt_over_the_arrays(void **state)
+{
+    (void)state;
+    const CornuTpuProduct dense = { 1, 128, 784, 512 };
+    assert_true(cornu_tpu_cycles(dense, 128, 128, 2).overlapped == 2174);
+    assert_true(cornu_tpu_cycles(dense, 256, 256, 2).overlapped == 1662);
+    assert_int_equal(cornu_tpu_cycles(dense, 256, 256, 2).folds, 8);
+    /* One row takes as long as eight. */
+    assert_true(cornu_tpu_cycles((CornuTpuProduct){ 1, 1, 128, 128 }, 128, 128, 1).overlapped ==
+                390);
+    /* Nothing to do takes no time; what cannot be counted stops at the largest number. */
+    assert_true(cornu_tpu_cycles((CornuTpuProduct){ 1, 0, 128, 128 }, 128, 128, 1).overlapped == 0);
+    const CornuTpuProduct huge = { 1, INT64_MAX, INT64_MAX, INT64_MAX };
+    assert_true(cornu_tpu_cycles(huge, 128, 128, 1).padded_macs == INT64_MAX);
+}
+
+/* Arrays that take different parts of K for the same 128 columns leave as many sums of (M, N),
+ * which the vector unit adds to one, in each pass: of 16 x 512 x 128 the two arrays of a v3
+ * replica leave two, so 16 x 128 additions, the eight of a v4 replica the four that there are parts
+ * of K. 384 columns leave each of three parts; 1024 keep all eight arrays. */
+static void parts_of_a_sum_are_added(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *profile;
+        int64_t     k, n, additions;
+        int         passes;
+    } table[] = {
+        { "v2-8", 512, 128, 0, 1 },          { "v3-8", 512, 128, 2048, 1 },
+        { "v4-8", 512, 128, 3 * 2048, 1 },   { "v4-8", 512, 384, 2 * 3 * 2048, 1 },
+        { "v4-8", 512, 1024, 0, 1 },         { "v4-8", 128, 128, 0, 1 },
+        { "v3-8", 512, 128, 6 * 2048, 6 },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        CornuProgram *p = cornu_program_create();
+        CornuValue    x = input(p, cornu_type(CORNU_F32, 16, table[i].k));
+        output(p, op2(p, CORNU_OP_MATMUL, x, input(p, cornu_type(CORNU_F32, table[i].k,
+                                                                 table[i].n))), -1);
+        CornuTpuModel *model = cornu_tpu_model(p, .profile = cornu_tpu_profile(table[i].profile),
+                                               .passes = table[i].passes);
+        assert_non_null(model);
+        assert_int_equal(model->vector_ops, table[i].additions);
+        cornu_tpu_model_free(model);
+        cornu_program_free(p);
+    }
+}
+
+/* ---- VMEM ---- */
+
+/* Of 16 MiB, two tiles leave 16,711,680 bytes, and a row takes 2 x 128 + 4 x 128 = 768 of them:
+ * 21,760 rows. A convolution's 25,088 rows are two blocks. Four arrays take four times as much, but
+ * no more of them than there are tiles; the parts of f32 operands 2 x 128 more each. */
+static void rows_are_cut_into_blocks_that_fit(void **state)
+{
+    (void)state;
+    static const struct {
+        CornuTpuProduct product;
+        int64_t         side, arrays;
+        int             passes;
+        int64_t         mib, rows, blocks, bytes;
+    } table[] = {
+        { { 1, 8, 128, 128 },           128, 1, 1, 16,  8,     1, 65536 + 8 * 768 },
+        { { 1, 3, 5, 7 },               128, 1, 1, 16,  8,     1, 65536 + 8 * 768 },
+        { { 1, 21760, 784, 512 },       128, 1, 1, 16,  21760, 1, 1 << 24 },
+        { { 1, 21761, 784, 512 },       128, 1, 1, 16,  10888, 2, 65536 + 10888 * 768 },
+        { { 1, 25088, 576, 64 },        128, 1, 1, 16,  12544, 2, 65536 + 12544 * 768 },
+        { { 1, 25088, 576, 64 },        128, 4, 1, 16,  5024,  5, 4 * (65536 + 5024 * 768) },
+        { { 1, 25088, 27, 64 },         128, 4, 1, 16,  12544, 2, 65536 + 12544 * 768 },
+        { { 1, 1024, 1024, 1024 },      128, 1, 3, 16,  1024,  1, 65536 + 1024 * 1024 },
+        { { 1, 1024, 1024, 1024 },      128, 1, 6, 16,  1024,  1, 65536 + 1024 * 1280 },
+        { { 1, 1024, 1024, 1024 },      256, 2, 1, 128, 1024,  1, 2 * (262144 + 1024 * 1536) },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        const CornuTpuTiling tiling =
+            cornu_tpu_tiling(table[i].product, table[i].side, table[i].side, table[i].arrays,
+                             table[i].passes, table[i].mib << 20);
+        assert_int_equal(tiling.rows, table[i].rows);
+        assert_int_equal(tiling.blocks, table[i].blocks);
+        assert_int_equal(tiling.bytes, table[i].bytes);
+    }
+    assert_int_equal(cornu_tpu_tiling((CornuTpuProduct){ 0 }, 128, 128, 1, 1, 1 << 24).bytes, 0);
+    const CornuTpuProduct no_rows = { .count = 1, .k = 128, .n = 128 };
+    assert_int_equal(cornu_tpu_tiling(no_rows, 128, 128, 1, 1, 1 << 24).bytes, 0);
+}
+
+/* Any magnitude up to the largest number. */
+static int64_t any_extent(uint64_t *state)
+{
+    return (INT64_MAX >> draw(state, 63)) - draw(state, 3);
+}
+
+/* No extent is too large, in any profile: all rows have a block, blocks fit, and one fewer would
+ * not do. */
+static void every_product_fits_in_every_profile(void **state)
+{
+    (void)state;
+    uint64_t random = 4;
+    for (int i = 0; i < 20000; i++) {
+        const CornuTpuProfile *profile = cornu_tpu_profile_at((int)draw(&random, 6));
+        const CornuTpuProduct  p = { any_extent(&random), any_extent(&random), any_extent(&random),
+                                     any_extent(&random) };
+        const int64_t side = (int64_t)profile->mxu_rows.value;
+        const int64_t vmem = (int64_t)profile->vmem_mib.value << 20;
+        const int     passes = (int[]){ 1, 3, 6 }[draw(&random, 3)];
+        if (p.count < 1 || p.m < 1 || p.k < 1 || p.n < 1) continue;
+        const CornuTpuTiling t = cornu_tpu_tiling(p, side, side, (int64_t)profile->mxus.value,
+                                                  passes, vmem);
+        assert_true(t.blocks >= 1 && t.rows >= 8 && t.rows % 8 == 0);
+        assert_true(t.bytes > 0 && t.bytes <= vmem);
+        assert_true(t.blocks >= p.m / t.rows && (t.blocks - 1) <= (p.m - 1) / t.rows);
+        if (t.blocks == 1) continue;
+        /* The rows of one of fewer blocks do not fit as one. */
+        const CornuTpuProduct one = { p.count, (p.m - 1) / (t.blocks - 1) + 1, p.k, p.n };
+        assert_true(cornu_tpu_tiling(one, side, side, (int64_t)profile->mxus.value, passes,
+                                     vmem).blocks > 1);
+    }
+}
+
+static void a_core_without_room_is_refused(void **state)
+{
+    (void)state;
+    CornuTpuProfile small = *cornu_tpu_profile("v2-8");
+    small.vmem_mib.value = 0.0625;
+    CornuProgram    *p = cornu_program_create();
+    const CornuValue x = input(p, cornu_type(CORNU_F32, 4, 5));
+    assert_int_equal(cornu_program_scope(p, "dense_1"), CORNU_OK);
+    output(p, op2(p, CORNU_OP_MATMUL, x, input(p, cornu_type(CORNU_F32, 5, 6))), -1);
+    assert_null(cornu_tpu_model(p, .profile = &small));
+    assert_int_equal(cornu_error_take(), CORNU_ERR_MEMORY);
+    assert_string_equal(cornu_error_message(),
+                        "TPU model: matmul in dense_1: 8 rows and their weights take 71680 bytes "
+                        "of VMEM, a core of v2-8 has 65536");
+    small.vmem_mib.value = 71680.0 / 0x1p20;
+    CornuTpuModel *model = cornu_tpu_model(p, .profile = &small);
+    assert_non_null(model);
+    assert_int_equal(model->ops[0].tiling.bytes, 71680);
+    cornu_tpu_model_free(model);
+    cornu_program_free(p);
+}
+
+/* ---- Bytes ---- */
+
+static void tiles_are_padded(void **state)
+{
+    (void)state;
+    assert_int_equal(cornu_tpu_tiled_bytes(cornu_type(CORNU_F32, 128, 10)), 128 * 128 * 4);
+    assert_int_equal(cornu_tpu_hbm_bytes(cornu_type(CORNU_F32, 128, 10)), 16 * 128 * 4);
+    assert_int_equal(cornu_tpu_tiled_bytes(cornu_type(CORNU_BF16, 3, 128)), 8 * 128 * 2);
+    assert_int_equal(cornu_tpu_tiled_bytes(cornu_type(CORNU_U8, 3, 128)), 32 * 128);
+    assert_int_equal(cornu_tpu_tiled_bytes(cornu_type(CORNU_F32, 5, 9, 129)), 5 * 16 * 256 * 4);
+    assert_int_equal(cornu_tpu_tiled_bytes(cornu_type(CORNU_F32, 10)), 128 * 4);
+    assert_int_equal(cornu_tpu_tiled_bytes(cornu_scalar(CORNU_F32)), 128 * 4);
+}
+
+/* ---- Three layers by hand ---- */
+
+enum { MOST_OPERANDS = 6 };
+
+/* What is modelled of one op. */
+static CornuTpuOp op_of(CornuOpId id, const CornuAttributes *attributes, const CornuType *types,
+                        int count, int passes)
+{
+    CornuProgram *p = cornu_program_create();
+    CornuValue    in[MOST_OPERANDS];
+    for (int i = 0; i < count; i++) in[i] = input(p, types[i]);
+    output(p, op(p, id, attributes, in, count), -1);
+    CornuTpuModel *model = cornu_tpu_model(p, .passes = passes);
+    assert_non_null(model);
+    assert_int_equal(model->op_count, 1);
+    const CornuTpuOp result = model->ops[0];
+    cornu_tpu_model_free(model);
+    cornu_program_free(p);
+    return result;
+}
+
+static CornuTpuOp only_op(CornuOpId id, const CornuAttributes *attributes, CornuType a,
+                          CornuType b, int passes)
+{
+    return op_of(id, attributes, (const CornuType[]){ a, b }, 2, passes);
+}
+
+/*
+ * (128, 784) by (784, 512) on one 128 x 128 array at 700 MHz, 358 GB/s:
+ *     tiles      ceil(784 / 128) ceil(512 / 128) = 7 x 4 = 28
+ *     useful     128 x 784 x 512 = 51,380,224
+ *     padded     28 x 128 x 128 x 128 = 58,720,256, so 87.5 % at best
+ *     cycles     128 + 27 x 128 + 128 + 254 = 3966: 79.1 %; one by one 28 x 510 = 14280: 22.0 %
+ *     bytes      x with the batch on the lanes 784 x 128 x 4 = 401,408; weights 784 x 512 x 4 =
+ *                1,605,632; y 128 x 512 x 4 = 262,144; together 2,269,184
+ *     time       max(3966 / 700 = 5.666, 2,269,184 / 358,000 = 6.338) us: memory rules
+ */
+static void a_dense_layer(void **state)
+{
+    (void)state;
+    const CornuType x = cornu_type(CORNU_F32, 128, 784), w = cornu_type(CORNU_F32, 784, 512);
+    CornuTpuOp      dense = only_op(CORNU_OP_MATMUL, NULL, x, w, 0);
+    assert_int_equal(dense.passes, 1);
+    assert_int_equal(dense.cycles.folds, 28);
+    assert_int_equal(dense.useful_macs, 51380224);
+    assert_int_equal(dense.cycles.padded_macs, 58720256);
+    assert_true(dense.cycles.overlapped == 3966);
+    assert_true(dense.use_padding == 0.875);
+    assert_near(dense.use_overlapped, 51380224.0 / (3966.0 * 16384.0), 1e-12);
+    assert_near(dense.use_no_overlap, 51380224.0 / (14280.0 * 16384.0), 1e-12);
+    assert_int_equal(dense.hbm_bytes, 2269184);
+    assert_near(dense.mxu_s, 5.6657e-6, 1e-4);
+    assert_near(dense.seconds, 6.3385e-6, 1e-4);
+    assert_int_equal(dense.bound, CORNU_TPU_BOUND_HBM);
+
+    /* Highest precision takes six times the cycles, and then the MXU rules. */
+    dense = only_op(CORNU_OP_MATMUL, NULL, x, w, 6);
+    assert_true(dense.cycles.overlapped == 6 * 3966);
+    assert_near(dense.use_overlapped, 51380224.0 / (3966.0 * 16384.0), 1e-12);
+    assert_near(dense.seconds, 6 * 5.6657e-6, 1e-4);
+    assert_int_equal(dense.bound, CORNU_TPU_BOUND_MXU);
+
+    /* Operands of bfloat16 need no other passes, and half the memory of two of the three. */
+    dense = only_op(CORNU_OP_MATMUL, &(CornuAttributes){ .matmul = { .dtype = CORNU_F32 } },
+                    cornu_type(CORNU_BF16, 128, 784), cornu_type(CORNU_BF16, 784, 512), 6);
+    assert_int_equal(dense.passes, 1);
+    assert_int_equal(dense.hbm_bytes, (401408 + 1605632) / 2 + 262144);
+}
+
+static const CornuAttributes same3x3 = { .conv2d = { .low = { 1, 1 }, .high = { 1, 1 } } };
+
+/*
+ * 32 images of 28 x 28, 3 x 3 from 3 to 64 channels, padding "same":
+ *     product    M = 32 x 28 x 28 = 25088, K = 3 x 3 x 3 = 27, N = 64: one tile
+ *     useful     25088 x 27 x 64 = 43,352,064 of 25088 x 128 x 128 = 411,041,792: 10.5 %
+ *     cycles     128 + 25088 + 254 = 25470
+ *     bytes      x with the batch on the lanes 28 x 28 x 8 x 128 x 4 = 3,211,264; filter
+ *                9 x 8 x 128 x 4 = 36,864; y with the batch in rows 28 x 28 x 32 x 128 x 4 =
+ *                12,845,056; together 16,093,184
+ */
+static void a_convolution_of_few_channels(void **state)
+{
+    (void)state;
+    const CornuTpuOp conv = only_op(CORNU_OP_CONV2D, &same3x3, cornu_type(CORNU_F32, 32, 28, 28, 3),
+                                    cornu_type(CORNU_F32, 3, 3, 3, 64), 0);
+    assert_int_equal(conv.product.m, 25088);
+    assert_int_equal(conv.product.k, 27);
+    assert_int_equal(conv.product.n, 64);
+    assert_int_equal(conv.cycles.folds, 1);
+    assert_int_equal(conv.useful_macs, 43352064);
+    assert_int_equal(conv.cycles.padded_macs, 411041792);
+    assert_true(conv.cycles.overlapped == 25470 && conv.cycles.no_overlap == 25470);
+    assert_int_equal(conv.hbm_bytes, 16093184);
+}
+
+/*
+ * The same from 64 to 64 channels:
+ *     product    M = 25088, K = 9 x 64 = 576, N = 64: ceil(576 / 128) = 5 tiles
+ *     useful     25088 x 576 x 64 = 924,844,032 of 5 x 25088 x 128 x 128 = 2,055,208,960: 45 %
+ *     cycles     128 + 5 x 25088 + 254 = 125822
+ *     bytes      x and y 12,845,056 each, filter 9 x 64 x 128 x 4 = 294,912: 25,985,024
+ * Its gradients:
+ *     filter     M = 576, K = 25088, N = 64: 196 tiles, 128 + 196 x 576 + 254 = 113278 cycles
+ *     input      M = 25088, K = 9 x 64, N = 64: as forward
+ */
+static void a_convolution_of_many_channels(void **state)
+{
+    (void)state;
+    const CornuType images = cornu_type(CORNU_F32, 32, 28, 28, 64);
+    const CornuType filter = cornu_type(CORNU_F32, 3, 3, 64, 64);
+    CornuTpuOp      conv = only_op(CORNU_OP_CONV2D, &same3x3, images, filter, 0);
+    assert_int_equal(conv.cycles.folds, 5);
+    assert_int_equal(conv.useful_macs, 924844032);
+    assert_int_equal(conv.cycles.padded_macs, 2055208960);
+    assert_true(conv.cycles.overlapped == 125822 && conv.cycles.no_overlap == 127350);
+    assert_int_equal(conv.hbm_bytes, 25985024);
+    assert_int_equal(conv.bound, CORNU_TPU_BOUND_MXU);
+
+    CornuAttributes grad = { .conv2d_grad = { .low = { 1, 1 }, .high = { 1, 1 },
+                                              .extents = { 3, 3 } } };
+    conv = only_op(CORNU_OP_CONV2D_GRAD_FILTER, &grad, images, images, 0);
+    assert_int_equal(conv.product.m, 576);
+    assert_int_equal(conv.product.k, 25088);
+    assert_int_equal(conv.product.n, 64);
+    assert_int_equal(conv.useful_macs, 924844032);
+    assert_true(conv.cycles.overlapped == 113278);
+    grad.conv2d_grad.extents[0] = grad.conv2d_grad.extents[1] = 28;
+    conv = only_op(CORNU_OP_CONV2D_GRAD_INPUT, &grad, images, filter, 0);
+    assert_int_equal(conv.product.m, 25088);
+    assert_int_equal(conv.product.k, 576);
+    assert_true(conv.cycles.overlapped == 125822);
+}
+
+/* With stride 2 the gradient of the input runs over H W rows, a quarter of which mean something:
+ * the op's multiply-accumulates stay those of the forward op. */
+static void useful_work_is_what_the_op_means(void **state)
+{
+    (void)state;
+    const CornuAttributes grad = { .conv2d_grad = { .strides = { 2, 2 }, .extents = { 28, 28 } } };
+    const CornuTpuOp      conv = only_op(CORNU_OP_CONV2D_GRAD_INPUT, &grad,
+                                         cornu_type(CORNU_F32, 8, 14, 14, 128),
+                                         cornu_type(CORNU_F32, 2, 2, 128, 128), 0);
+    assert_int_equal(conv.product.m, 8 * 28 * 28);
+    assert_int_equal(conv.product.k, 4 * 128);
+    assert_int_equal(conv.useful_macs, (int64_t)8 * 14 * 14 * 4 * 128 * 128);
+    assert_true(conv.use_padding == 0.25);
+}
+
+/* ---- Time steps ---- */
+
+/*
+ * An LSTM of 512 units over 100 time steps of 16 rows, in bf16 with f32 cells:
+ *     products   at each step (16, 512) by (512, 2048): 4 x 16 = 64 tiles
+ *     useful     100 x 16 x 512 x 2048 = 1,677,721,600, none of them padding
+ *     cycles     100 (128 + 63 x 128 + 16 + 254) = 846,200: 12.1 %; with each tile loaded by itself
+ *                100 x 64 (128 + 16 + 254) = 2,547,200
+ *     vector     33 for each of 100 x 16 x 512 units: 27,033,600; of the gradient 30: 24,576,000
+ *     bytes      z and gates 100 x 16 x 2048 x 2 = 6,553,600 each, U 2,097,152, h0 16,384, c0 and
+ *                the last c 32,768 each, h 1,638,400, cells 3,276,800: 20,201,472
+ * The gradient's products are (16, 2048) by (2048, 512): 16 x 4 tiles. It reads gates, cells, c0,
+ * U, d_h as large as h and d_c as large as c, and writes d_z, d_h0 and d_c0: 20,234,240.
+ */
+static void a_recurrence_goes_step_by_step(void **state)
+{
+    (void)state;
+    enum { B = 16, T = 100, U = 512 };
+    const CornuType wide = cornu_type(CORNU_BF16, B, T, 4 * U), h = cornu_type(CORNU_BF16, B, T, U);
+    const CornuType cells = cornu_type(CORNU_F32, B, T, U), c = cornu_type(CORNU_F32, B, U);
+    const CornuType kernel = cornu_type(CORNU_BF16, U, 4 * U), h0 = cornu_type(CORNU_BF16, B, U);
+    const CornuType forward[] = { wide, kernel, h0, c }, back[] = { wide, cells, c, kernel, h, c };
+    CornuTpuOp      lstm = op_of(CORNU_OP_LSTM, NULL, forward, 4, 6);
+    for (int backward = 0; backward < 2; backward++) {
+        assert_int_equal(lstm.product.count, T);
+        assert_int_equal(lstm.product.m, B);
+        assert_int_equal(lstm.product.k, backward ? 4 * U : U);
+        assert_int_equal(lstm.product.n, backward ? U : 4 * U);
+        assert_int_equal(lstm.passes, 1);
+        assert_int_equal(lstm.cycles.folds, T * 64);
+        assert_int_equal(lstm.useful_macs, 1677721600);
+        assert_true(lstm.use_padding == 1.0);
+        assert_true(lstm.cycles.overlapped == 846200 && lstm.cycles.no_overlap == 2547200);
+        assert_near(lstm.use_overlapped, 1677721600.0 / (846200.0 * 16384.0), 1e-12);
+        assert_int_equal(lstm.vector_ops, backward ? 24576000 : 27033600);
+        assert_int_equal(lstm.hbm_bytes, backward ? 20234240 : 20201472);
+        assert_near(lstm.seconds, 846200.0 / 700e6, 1e-9);
+        assert_int_equal(lstm.bound, CORNU_TPU_BOUND_MXU);
+        lstm = op_of(CORNU_OP_LSTM_GRAD, NULL, back, 6, 6);
+    }
+}
+
+/* Ten steps of h' = tanh(h U + x), (8, 128) by (128, 128): ten products of 390 cycles, of 6 passes,
+ * and 2 x 8 x 128 operations at each. Read and written once: h twice and x 8 x 128 x 4 bytes a
+ * step, U 128 x 128 x 4. */
+static void a_scan_is_its_body_step_by_step(void **state)
+{
+    (void)state;
+    const CornuType h = cornu_type(CORNU_F32, 8, 128), u = cornu_type(CORNU_F32, 128, 128);
+    CornuProgram   *body = cornu_program_create();
+    CornuValue      in[] = { input(body, h), input(body, h), input(body, u) };
+    CornuValue      h_u = op2(body, CORNU_OP_MATMUL, in[0], in[2]);
+    output(body, op1(body, CORNU_OP_TANH, op2(body, CORNU_OP_ADD, h_u, in[1])), -1);
+    const CornuAttributes scan = { .scan = { .body = body, .carries = 1, .slices = 1, .axis = 1,
+                                             .steps = 10 } };
+    const CornuTpuOp rnn = op_of(CORNU_OP_SCAN, &scan, (const CornuType[]){
+                                     h, cornu_type(CORNU_F32, 8, 10, 128), u }, 3, 6);
+    assert_int_equal(rnn.product.count, 10);
+    assert_int_equal(rnn.product.m, 8);
+    assert_int_equal(rnn.passes, 6);
+    assert_int_equal(rnn.useful_macs, 10 * 8 * 128 * 128);
+    assert_int_equal(rnn.cycles.folds, 10);
+    assert_true(rnn.cycles.overlapped == 6 * 10 * 390);
+    assert_near(rnn.use_overlapped, 8.0 / 390.0, 1e-12);
+    assert_int_equal(rnn.vector_ops, 10 * 2 * 8 * 128);
+    assert_int_equal(rnn.hbm_bytes, 4 * (12 * 8 * 128 + 128 * 128));
+    cornu_program_free(body);
+}
+
+/*
+ * 16 x 100 rows of 2048 in bf16, by their numbers, from a table of 256:
+ *     bytes      table 1,048,576, numbers 32 x 128 = 4,096, rows 6,553,600: 7,606,272
+ * and the gradient by the table in f32, which adds each of the rows:
+ *     bytes      rows 13,107,200, numbers 4,096, table 2,097,152: 15,208,448
+ */
+static void a_lookup_moves_rows(void **state)
+{
+    (void)state;
+    const CornuType numbers = cornu_type(CORNU_U8, 16, 100);
+    CornuTpuOp      lookup = only_op(CORNU_OP_GATHER, NULL, cornu_type(CORNU_BF16, 256, 2048),
+                                     numbers, 0);
+    assert_int_equal(lookup.product.count, 0);
+    assert_int_equal(lookup.vector_ops, 0);
+    assert_int_equal(lookup.hbm_bytes, 7606272);
+    assert_int_equal(lookup.bound, CORNU_TPU_BOUND_HBM);
+    const CornuAttributes grad = { .gather_grad = { .rows = 256, .dtype = CORNU_F32 } };
+    lookup = only_op(CORNU_OP_GATHER_GRAD, &grad, cornu_type(CORNU_F32, 16, 100, 2048), numbers, 0);
+    assert_int_equal(lookup.vector_ops, 16 * 100 * 2048);
+    assert_int_equal(lookup.hbm_bytes, 15208448);
+    assert_int_equal(lookup.bound, CORNU_TPU_BOUND_HBM);
+}
+
+/* ---- Memory and links ---- */
+
+/* Compiled for the tpu device of so many shards; the program may go. */
+static CornuExecutable *compiled(CornuProgram *p, const char *device, int shards)
+{
+    open_device = cornu_device_open(device, .shards = shards, .threads = 1);
+    assert_non_null(open_device);
+    CornuExecutable *executable = cornu_device_compile(open_device, p);
+    if (!executable) fail_msg("%s", cornu_error_message());
+    cornu_program_free(p);
+    return executable;
+}
+
+static const CornuTpuOp *op_called(const CornuTpuModel *model, const CornuExecutable *executable,
+                                   const char *name)
+{
+    int                        count;
+    const CornuExecutableStep *steps = cornu_executable_steps(executable, &count);
+    assert_int_equal(model->op_count, count);
+    for (int i = 0; i < count; i++)
+        if (!strcmp(steps[i].name, name)) return &model->ops[i];
+    fail_msg("no step is called %s", name);
+    return NULL;
+}
+
+/*
+ * y = relu(x w + b) and its column sums, f32. Compiled, bias and relu belong to the product's
+ * step. Bytes of (128, 128): 65,536; of a vector of 128: 512.
+ *     matmul+bias+relu   x, w, b and y              197,120
+ *     reduce_sum         y and its sums              66,048
+ * The product is one tile: 128 + 128 + 254 = 510 cycles, six times for f32 at highest precision.
+ * 128 x 128 additions and as many maxima, and 128 x 128 additions of the sum, 2048 a cycle.
+ * As a program of single ops the broadcast, the sum and relu's operand are in memory, too.
+ */
+static void fused_ops_meet_on_the_chip(void **state)
+{
+    (void)state;
+    CornuProgram   *p = cornu_program_create();
+    const CornuType square = cornu_type(CORNU_F32, 128, 128);
+    CornuValue      x = input(p, square), w = input(p, square);
+    CornuValue      b = input(p, cornu_type(CORNU_F32, 128));
+    CornuValue      product = op2(p, CORNU_OP_MATMUL, x, w);
+    CornuValue      sum = op2(p, CORNU_OP_ADD, product, broadcast(p, b, square.shape));
+    CornuValue      y = op1(p, CORNU_OP_RELU, sum);
+    output(p, reduce(p, CORNU_OP_REDUCE_SUM, y, 1), -1);
+    output(p, y, -1);
+    CornuTpuModel *single = cornu_tpu_model(p, .shards = 1);
+    assert_non_null(single);
+    assert_int_equal(single->hbm_bytes, 3 * 65536 + (512 + 65536) + 3 * 65536 + 2 * 65536 + 66048);
+    cornu_tpu_model_free(single);
+
+    CornuExecutable *executable = compiled(p, "tpu", 1);
+    CornuTpuModel   *model = cornu_tpu_model(.executable = executable, .passes = 6);
+    assert_non_null(model);
+    const CornuTpuOp *dense = op_called(model, executable, "matmul+bias+relu");
+    assert_int_equal(dense->hbm_bytes, 197120);
+    assert_int_equal(dense->vector_ops, 2 * 16384);
+    assert_near(dense->vector_s, 16.0 / 700e6, 1e-12);
+    assert_int_equal(dense->product.k, 128);
+    assert_int_equal(dense->passes, 6);
+    assert_true(dense->cycles.overlapped == 6 * 510);
+    const CornuTpuOp *column = op_called(model, executable, "reduce_sum");
+    assert_int_equal(column->hbm_bytes, 66048);
+    assert_int_equal(column->vector_ops, 16384);
+    assert_int_equal(column->product.count, 0);
+    assert_int_equal(model->hbm_bytes, 197120 + 66048);
+    assert_true(model->device_s == dense->seconds + column->seconds);
+    cornu_tpu_model_free(model);
+    cornu_device_close(open_device);
+}
+
+/*
+ * A batch norm of 32 images 14 x 14 of 8 channels, f32: its values 32 x 196 x 8 = 50,176. With the
+ * batch on the lanes they take 14 x 14 x 8 x 128 x 4 = 802,816 bytes; a vector of the channels
+ * takes 512, the i64 count of valid rows 1024. Read are x, scale, offset and count, written y, mean
+ * and variance: 2 x 802,816 + 4 x 512 + 1024 = 1,608,704 bytes, 4.494 us at 358 GB/s. The vector
+ * unit has 8 operations for each value, 2048 in a cycle: 0.28 us. So memory bounds it.
+ */
+static void a_batch_norm(void **state)
+{
+    (void)state;
+    CornuProgram    *p = cornu_program_create();
+    const CornuType  c = cornu_type(CORNU_F32, 8);
+    const CornuValue in[] = { input(p, cornu_type(CORNU_F32, 32, 14, 14, 8)), input(p, c),
+                              input(p, c), input(p, cornu_scalar(CORNU_I64)) };
+    const CornuAttributes epsilon = { .epsilon = { 1e-3 } };
+    CornuValue            out[3];
+    assert_int_equal(cornu_program_record(p, CORNU_OP_BATCH_NORM, &epsilon, in, 4, out), CORNU_OK);
+    for (int i = 0; i < 3; i++) output(p, out[i], -1);
+    CornuExecutable  *executable = compiled(p, "tpu", 1);
+    CornuTpuModel    *model = cornu_tpu_model(.executable = executable);
+    assert_non_null(model);
+    const CornuTpuOp *norm = op_called(model, executable, "batch_norm");
+    assert_int_equal(norm->hbm_bytes, 2 * 802816 + 4 * 512 + 1024);
+    assert_near(norm->seconds, 4.4936e-6, 1e-4);
+    assert_int_equal(norm->vector_ops, 8 * 50176);
+    assert_near(norm->vector_s, 0.28e-6, 1e-12);
+    assert_int_equal(norm->bound, CORNU_TPU_BOUND_HBM);
+    assert_int_equal(norm->useful_macs, 0);
+    cornu_tpu_model_free(model);
+    cornu_device_close(open_device);
+}
+
+/*
+ * Two sums over 8 shards, 4 x 1000 and 8 x 4500 bytes, one behind the other: together 40,000
+ * bytes, on a v2-8
+ *     in the chip      3 x 40,000 / 716 GB/s            = 0.1676 us
+ *     ring of 4        2 x 40,000 / 124 GB/s x 3 / 4    = 0.4839 us, and 4 hops of 1 us
+ * of which each has the part of its bytes and the first the hops. 8 shards are fed 40,000 bytes
+ * each: 320,000 bytes over the PCIe of 4 chips, 15 GB/s each, 5.33 us.
+ */
+static void collectives_and_infeed_follow_from_the_program(void **state)
+{
+    (void)state;
+    CornuProgram *p = cornu_program_create();
+    CornuValue    small, large;
+    cornu_program_shard_input(p, cornu_type(CORNU_F32, 1000), &small);
+    cornu_program_shard_input(p, cornu_type(CORNU_F64, 4500), &large);
+    CornuValue kept;                     /* a variable of each shard is not fed */
+    cornu_program_shard_input(p, cornu_type(CORNU_F32, 50000), &kept);
+    output(p, op1(p, CORNU_OP_ALL_REDUCE, small), -1);
+    output(p, op1(p, CORNU_OP_ALL_REDUCE, large), -1);
+    output(p, op1(p, CORNU_OP_RELU, kept), 2);
+    CornuExecutable *executable = compiled(p, "tpu", 8);
+    CornuTpuModel   *model = cornu_tpu_model(.executable = executable);
+    assert_non_null(model);
+    assert_int_equal(model->shards, 8);
+    assert_int_equal(model->link_bytes, 40000);
+    assert_near(model->links_s, 4.6515e-6, 1e-4);
+    double least = 1.0, most = 0.0;
+    for (int i = 0; i < model->op_count; i++) {
+        const CornuTpuOp *op = &model->ops[i];
+        if (op->link_bytes == 0) continue;
+        assert_int_equal(op->bound, CORNU_TPU_BOUND_LINKS);
+        least = fmin(least, op->links_s);
+        most = fmax(most, op->links_s);
+    }
+    assert_true(least < 0.7e-6 && most > 4e-6);
+    assert_int_equal(model->infeed_bytes, 8 * 40000);
+    assert_near(model->infeed_s, 320000.0 / 60e9, 1e-12);
+    cornu_tpu_model_free(model);
+    cornu_device_close(open_device);
+}
+
+/*
+ * 1000 numbers of each of 8 shards, 4000 bytes, are summed, each shard having 500 bytes of the sum,
+ * and these are gathered. Each is half an all_reduce of 4000 bytes, on a v2-8
+ *     in the chip      3 x 4000 / 716 GB/s              = 0.01676 us
+ *     ring of 4        2 x 4000 / 124 GB/s x 3 / 4      = 0.04839 us, and 4 hops of 1 us
+ * whichever of their ends is the whole.
+ */
+static void scatter_and_gather_are_halves(void **state)
+{
+    (void)state;
+    CornuProgram         *p = cornu_program_create();
+    const CornuAttributes all = { .shards = { .size = 8 } };
+    CornuValue            x;
+    cornu_program_shard_input(p, cornu_type(CORNU_F32, 1000), &x);
+    x = op(p, CORNU_OP_REDUCE_SCATTER, &all, &x, 1);
+    x = op1(p, CORNU_OP_RELU, x);
+    output(p, op(p, CORNU_OP_ALL_GATHER, &all, &x, 1), -1);
+    CornuExecutable *executable = compiled(p, "tpu", 8);
+    CornuTpuModel   *model = cornu_tpu_model(.executable = executable);
+    assert_non_null(model);
+    for (int i = 0; i < 2; i++) {
+        const CornuTpuOp *half = op_called(model, executable, i ? "all_gather" : "reduce_scatter");
+        assert_int_equal(half->link_bytes, 2000);
+        assert_near(half->links_s, 4.06515e-6 / 2, 1e-5);
+    }
+    assert_int_equal(model->link_bytes, 4000);
+    cornu_tpu_model_free(model);
+    cornu_device_close(open_device);
+}
+
+/*
+ * 93,322 weights, 373,288 bytes, on a v2-8:
+ *     in the chip      3 x 373,288 / 716 GB/s           = 1.564 us
+ *     ring of 4        2 x 373,288 / 124 GB/s x 3 / 4   = 4.516 us, and 4 hops of 1 us
+ */
+static void gradients_meet_on_a_ring(void **state)
+{
+    (void)state;
+    const CornuTpuProfile *v2 = cornu_tpu_profile("v2-8"), *v5e = cornu_tpu_profile("v5e-8");
+    assert_near(cornu_tpu_all_reduce_s(v2, 8, 373288), 10.080e-6, 1e-4);
+    assert_near(cornu_tpu_all_reduce_s(v2, 2, 373288), 1.564e-6, 1e-3);
+    assert_true(cornu_tpu_all_reduce_s(v2, 1, 373288) == 0.0);
+    /* Two chips are no ring: 2 V / B and two hops. */
+    assert_near(cornu_tpu_all_reduce_s(v5e, 2, 90000), 2e-6 + 2e-6, 1e-9);
+    assert_near(cornu_tpu_all_reduce_s(v5e, 8, 90000), 2e-6 * 7 / 8 + 8e-6, 1e-9);
+}
+
+/* ---- Published times ---- */
+
+/* The products of a convolution: forward and both gradients, or without that of x when nothing
+ * before it learns. */
+enum { FIRST, LATER };
+static void train_conv(CornuProgram *p, int place, int64_t batch, int64_t size, int64_t channels,
+                       int64_t kernel, int64_t filters, int64_t pad)
+{
+    const int64_t   out = size + 2 * pad - kernel + 1;
+    const CornuType x = cornu_type(CORNU_F32, batch, size, size, channels);
+    const CornuType filter = cornu_type(CORNU_F32, kernel, kernel, channels, filters);
+    CornuAttributes conv = { .conv2d = { .low = { pad, pad }, .high = { pad, pad } } };
+    CornuAttributes by_x = { .conv2d_grad = { .low = { pad, pad }, .high = { pad, pad },
+                                              .extents = { size, size } } };
+    CornuAttributes by_filter = by_x;
+    by_filter.conv2d_grad.extents[0] = by_filter.conv2d_grad.extents[1] = kernel;
+    const CornuValue in = input(p, x), w = input(p, filter);
+    const CornuValue d_y = input(p, cornu_type(CORNU_F32, batch, out, out, filters));
+    output(p, op(p, CORNU_OP_CONV2D, &conv, (CornuValue[]){ in, w }, 2), -1);
+    output(p, op(p, CORNU_OP_CONV2D_GRAD_FILTER, &by_filter, (CornuValue[]){ in, d_y }, 2), -1);
+    if (place == LATER)
+        output(p, op(p, CORNU_OP_CONV2D_GRAD_INPUT, &by_x, (CornuValue[]){ d_y, w }, 2), -1);
+}
+
+/* Likewise of a dense layer. */
+static void train_dense(CornuProgram *p, int64_t batch, int64_t in, int64_t out)
+{
+    const CornuAttributes ta = { .matmul = { .transpose_a = 1 } };
+    const CornuAttributes tb = { .matmul = { .transpose_b = 1 } };
+    const CornuValue x = input(p, cornu_type(CORNU_F32, batch, in));
+    const CornuValue w = input(p, cornu_type(CORNU_F32, in, out));
+    const CornuValue d_y = input(p, cornu_type(CORNU_F32, batch, out));
+    output(p, op2(p, CORNU_OP_MATMUL, x, w), -1);
+    output(p, op(p, CORNU_OP_MATMUL, &ta, (CornuValue[]){ x, d_y }, 2), -1);
+    output(p, op(p, CORNU_OP_MATMUL, &tb, (CornuValue[]){ d_y, w }, 2), -1);
+}
+
+static CornuTpuModel *modelled(CornuProgram *p, int64_t weights, int64_t infeed)
+{
+    output(p, op1(p, CORNU_OP_ALL_REDUCE, input(p, cornu_type(CORNU_F32, weights))), -1);
+    CornuTpuModel *model = cornu_tpu_model(p, .infeed_bytes = infeed);
+    assert_non_null(model);
+    assert_int_equal(model->link_bytes, 4 * weights);
+    print_message("# modelled device %.3f ms, infeed %.3f ms, dispatch %.1f ms\n",
+                  1e3 * model->device_s, 1e3 * model->infeed_s, 1e3 * model->dispatch_s);
+    cornu_program_free(p);
+    return model;
+}
+
+static CornuProgram *mnist_step(int64_t batch)
+{
+    CornuProgram *p = cornu_program_create();
+    train_conv(p, FIRST, batch, 28, 1, 3, 32, 0);
+    train_conv(p, LATER, batch, 13, 32, 3, 64, 0);
+    train_conv(p, LATER, batch, 5, 64, 3, 64, 0);
+    train_dense(p, batch, 576, 64);
+    train_dense(p, batch, 64, 10);
+    return p;
+}
+
+/* 60 steps of 1024 images in f32 per epoch, 43 to 46 ms each; 3 s. */
+static void mnist_stays_below_its_published_time(void **state)
+{
+    (void)state;
+    CornuTpuModel *model = modelled(mnist_step(128), 93322, (int64_t)1024 * 28 * 28 * 4);
+    assert_true(model->device_s < 43e-3 && model->infeed_s < 43e-3);
+    /* The dispatch constant was fitted to this run. */
+    assert_true(model->step_s >= 43e-3 && model->step_s <= 46e-3);
+    assert_int_equal(model->bound, CORNU_TPU_BOUND_DISPATCH);
+    cornu_tpu_model_free(model);
+    /* The log may also be read as 1024 images on each core. */
+    model = modelled(mnist_step(1024), 93322, (int64_t)8 * 1024 * 28 * 28 * 4);
+    assert_true(model->device_s < 43e-3 && model->infeed_s < 43e-3);
+    cornu_tpu_model_free(model);
+}
+
+/* 100 steps of 1024 images, 80 ms each; batch norm learns before the first convolution. */
+static void fashion_stays_below_its_published_time(void **state)
+{
+    (void)state;
+    CornuProgram *p = cornu_program_create();
+    train_conv(p, LATER, 128, 28, 1, 5, 64, 2);
+    train_conv(p, LATER, 128, 14, 64, 5, 128, 2);
+    train_conv(p, LATER, 128, 7, 128, 5, 256, 2);
+    train_dense(p, 128, 2304, 256);
+    train_dense(p, 128, 256, 10);
+    CornuTpuModel *model = modelled(p, 1619470, (int64_t)1024 * 28 * 28 * 4);
+    assert_true(model->device_s < 80e-3 && model->infeed_s < 80e-3);
+    cornu_tpu_model_free(model);
+}
+
+/* 100 steps of 1024 sequences of 100 characters, 167 ms each: at every time step and in both
+ * layers (128, 512 + 512) by (1024, 2048), weights read again each time; dense 512 to 256 at the
+ * end. */
+static void shakespeare_stays_below_its_published_time(void **state)
+{
+    (void)state;
+    CornuProgram *p = cornu_program_create();
+    for (int t = 0; t < 2 * 100; t++) train_dense(p, 128, 512 + 512, 4 * 512);
+    train_dense(p, 128 * 100, 512, 256);
+    CornuTpuModel *model = modelled(p, 4460800, (int64_t)1024 * 100 * 2 * 4);
+    assert_true(model->device_s < 167e-3 && model->infeed_s < 167e-3);
+    cornu_tpu_model_free(model);
+}
+
+/* ---- Settings ---- */
+
+/* The infeed runs beside the step: the longer of both counts. On a v2-8, 4 chips are fed 60 GB in a
+ * second. */
+static void the_step_takes_the_longer_of_infeed_and_device(void **state)
+{
+    (void)state;
+    CornuProgram  *p = mnist_step(128);
+    CornuTpuModel *little = cornu_tpu_model(p, .infeed_bytes = 60);
+    CornuTpuModel *much = cornu_tpu_model(p, .infeed_bytes = INT64_C(60000000000));
+    assert_non_null(little);
+    assert_non_null(much);
+    assert_near(little->infeed_s, 1e-9, 1e-12);
+    assert_true(little->device_s > 1e-9 && little->device_s < 1.0);
+    assert_true(little->step_s == little->device_s + little->dispatch_s);
+    assert_near(much->infeed_s, 1.0, 1e-12);
+    assert_true(much->step_s == much->infeed_s + much->dispatch_s);
+    assert_int_equal(much->bound, CORNU_TPU_BOUND_INFEED);
+    cornu_tpu_model_free(little);
+    cornu_tpu_model_free(much);
+    cornu_program_free(p);
+}
+
+static void dispatch_is_shared_by_the_iterations_of_a_loop(void **state)
+{
+    (void)state;
+    CornuProgram  *p = mnist_step(128);
+    CornuTpuModel *one = cornu_tpu_model(p);
+    CornuTpuModel *ten = cornu_tpu_model(p, .iterations_per_loop = 10);
+    assert_non_null(one);
+    assert_non_null(ten);
+    assert_near(ten->dispatch_s, one->dispatch_s / 10.0, 1e-12);
+    assert_true(ten->device_s == one->device_s && one->links_s == 0.0);
+    cornu_tpu_model_free(one);
+    cornu_tpu_model_free(ten);
+    cornu_program_free(p);
+}
+
+static void newer_profiles_are_faster(void **state)
+{
+    (void)state;
+    CornuProgram *p = mnist_step(1024);
+    double        before = 1.0;
+    for (const char *const *name = (const char *const[]){ "v2-8", "v3-8", "v4-8", NULL }; *name;
+         name++) {
+        CornuTpuModel *model = cornu_tpu_model(p, .profile = cornu_tpu_profile(*name));
+        assert_non_null(model);
+        assert_true(model->device_s < before);
+        before = model->device_s;
+        cornu_tpu_model_free(model);
+    }
+    cornu_program_free(p);
+}
+
+static void refuse(CornuTpuModel *model, CornuStatus status, const char *message)
+{
+    assert_null(model);
+    assert_int_equal(cornu_error_take(), status);
+    assert_non_null(strstr(cornu_error_message(), message));
+}
+
+static void settings_out_of_range_are_refused(void **state)
+{
+    (void)state;
+    CornuProgram          *p = cornu_program_create();
+    const CornuTpuProfile *v4 = cornu_tpu_profile("v4-8");
+    refuse(cornu_tpu_model(NULL), CORNU_ERR_ARGUMENT, "NULL, expected a program or an executable");
+    refuse(cornu_tpu_model(p, .profile = v4, .shards = 8), CORNU_ERR_ARGUMENT,
+           "8 shards, expected 1 to the 4 replicas of v4-8");
+    refuse(cornu_tpu_model(p, .passes = 2), CORNU_ERR_ARGUMENT, "2 passes, expected 1, 3 or 6");
+    refuse(cornu_tpu_model(p, .infeed_bytes = -1), CORNU_ERR_ARGUMENT, "-1 bytes of infeed");
+    CornuDevice     *device = cornu_device_open("tpu", .shards = 2);
+    CornuExecutable *executable = cornu_device_compile(device, p);
+    refuse(cornu_tpu_model(p, .executable = executable), CORNU_ERR_ARGUMENT, "both are given");
+    refuse(cornu_tpu_model(.executable = executable, .shards = 4), CORNU_ERR_ARGUMENT,
+           "4 shards, the executable was compiled for 2");
+    cornu_device_close(device);
+    CornuTpuModel *empty = cornu_tpu_model(p);
+    assert_non_null(empty);
+    assert_true(empty->device_s == 0.0);
+    cornu_tpu_model_free(empty);
+    cornu_tpu_model_free(NULL);
+    cornu_program_free(p);
+}
+
+static void each_failed_allocation_is_reported(void **state)
+{
+    (void)state;
+    if (!allocations_counted()) skip();
+    CornuProgram  *p = mnist_step(128);
+    CornuTpuModel *model = NULL;
+    int64_t        allowed = 0;
+    for (; !model; allowed++) {
+        allocations_fail_after(allowed);
+        model = cornu_tpu_model(p);
+        allocations_fail_after(NEVER);
+        if (!model) assert_int_equal(cornu_error_take(), CORNU_ERR_MEMORY);
+    }
+    assert_int_equal(allowed, 5);   /* four of them, then it works */
+    cornu_tpu_model_free(model);
+    cornu_program_free(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cycles_are_those_of_the_worked_table),
+        cmocka_unit_test(folds_are_dealt_over_the_arrays),
+        cmocka_unit_test(parts_of_a_sum_are_added),
+        cmocka_unit_test(rows_are_cut_into_blocks_that_fit),
+        cmocka_unit_test(every_product_fits_in_every_profile),
+        cmocka_unit_test(a_core_without_room_is_refused),
+        cmocka_unit_test(tiles_are_padded),
+        cmocka_unit_test(a_dense_layer),
+        cmocka_unit_test(a_convolution_of_few_channels),
+        cmocka_unit_test(a_convolution_of_many_channels),
+        cmocka_unit_test(useful_work_is_what_the_op_means),
+        cmocka_unit_test(a_recurrence_goes_step_by_step),
+        cmocka_unit_test(a_scan_is_its_body_step_by_step),
+        cmocka_unit_test(a_lookup_moves_rows),
+        cmocka_unit_test(fused_ops_meet_on_the_chip),
+        cmocka_unit_test(a_batch_norm),
+        cmocka_unit_test(collectives_and_infeed_follow_from_the_program),
+        cmocka_unit_test(scatter_and_gather_are_halves),
+        cmocka_unit_test(gradients_meet_on_a_ring),
+        cmocka_unit_test(mnist_stays_below_its_published_time),
+        cmocka_unit_test(fashion_stays_below_its_published_time),
+        cmocka_unit_test(shakespeare_stays_below_its_published_time),
+        cmocka_unit_test(the_step_takes_the_longer_of_infeed_and_device),
+        cmocka_unit_test(dispatch_is_shared_by_the_iterations_of_a_loop),
+        cmocka_unit_test(newer_profiles_are_faster),
+        cmocka_unit_test(settings_out_of_range_are_refused),
+        cmocka_unit_test(each_failed_allocation_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
