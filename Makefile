@@ -40,7 +40,7 @@ target     := $(shell $(CC) -dumpmachine 2>/dev/null)
 processor  := $(firstword $(subst -, ,$(target)))
 
 # libhdf5 may be absent: its header, of Debian's serial build or another one, and the name under
-# which the library is loaded when it is needed (nn/hdf5_library.c).
+# which the library is loaded when it is needed (nn/formats/hdf5_library.c).
 HDF5       ?= $(firstword $(wildcard $(SYSROOT)/usr/include/hdf5/serial/hdf5.h \
                                      $(SYSROOT)/usr/include/hdf5.h \
                                      $(SYSROOT)/usr/local/include/hdf5.h))
@@ -168,7 +168,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags | build/include/cornu/cornu.h
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) $(all_cflags) -c $< -o $@
 
-hdf5_objects = $(BUILD)/obj/nn/hdf5.o $(BUILD)/obj/nn/hdf5_library.o
+hdf5_objects = $(BUILD)/obj/nn/formats/hdf5.o $(BUILD)/obj/nn/formats/hdf5_library.o
 $(hdf5_objects): $(BUILD)/hdf5
 $(hdf5_objects): all_cflags += $(hdf5_cflags)
 

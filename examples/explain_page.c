@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cornu/nn/file_internal.h>
+#include <cornu/nn/formats/file_internal.h>
 
 static double percent(double part, double whole)
 {

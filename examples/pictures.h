@@ -1,6 +1,6 @@
 /*
  * The pictures of --plots DIR: curves.png, filters.png, predictions.png and confusion.png
- * (nn/pictures.h). Each is written whole or not at all, over one that was there.
+ * (nn/pictures/pictures.h). Each is written whole or not at all, over one that was there.
  */
 #ifndef CORNU_EXAMPLES_PICTURES_H
 #define CORNU_EXAMPLES_PICTURES_H

@@ -1,5 +1,5 @@
-#include "../nn/functional.h"
-#include "../nn/layers.h"
+#include "../nn/model/functional.h"
+#include "../nn/layers/layers.h"
 #include "models.h"
 
 static const double dropout = 0.1;

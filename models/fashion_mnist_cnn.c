@@ -1,4 +1,4 @@
-#include "../nn/layers.h"
+#include "../nn/layers/layers.h"
 #include "models.h"
 
 /* Pixels come as they are: the first normalization is the only scaling there is. */

@@ -1,4 +1,4 @@
-#include "../nn/layers.h"
+#include "../nn/layers/layers.h"
 #include "models.h"
 
 /* The normalization brings its own offset, so what stands before it has no bias. */

@@ -1,4 +1,4 @@
-#include "../nn/layers.h"
+#include "../nn/layers/layers.h"
 #include "models.h"
 
 CornuModel *cornu_mnist_convnet_from(const CornuNetworkConfig *config)

@@ -14,8 +14,8 @@
 
 #include "../datasets/mnist/mnist.h"
 #include "../datasets/text/shakespeare.h"
-#include "../nn/activations.h"
-#include "../nn/model.h"
+#include "../nn/layers/activations.h"
+#include "../nn/model/model.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,5 +1,5 @@
-#include "../nn/functional.h"
-#include "../nn/layers.h"
+#include "../nn/model/functional.h"
+#include "../nn/layers/layers.h"
 #include "models.h"
 
 static CornuSymbol *convolution(CornuSymbol *x, int64_t filters, int64_t kernel, int64_t stride)

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "../device/status_internal.h"
-#include "../nn/layers.h"
+#include "../nn/layers/layers.h"
 #include "models.h"
 
 static const CornuTextPreset presets[] = {

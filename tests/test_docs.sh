@@ -34,8 +34,8 @@ names_complete() {
     local kinds='Layer|Loss|Metric|Optimizer|Schedule|Callback|Initializer|Regularizer|Constraint'
     local bad=0 word
     { cat "$root"/nn/*.h | sed -nE "s/^Cornu($kinds) \**(cornu_[a-z0-9_]*)_from\(.*/\2/p"
-      sed -nE 's/^ +X\(([A-Z0-9_]+),.*/CORNU_\1/p' "$root/nn/activations.h"
-      sed -nE 's/^#define (CORNU_[A-Z_]+) +cornu_init.*/\1/p' "$root/nn/initializers.h"
+      sed -nE 's/^ +X\(([A-Z0-9_]+),.*/CORNU_\1/p' "$root/nn/layers/activations.h"
+      sed -nE 's/^#define (CORNU_[A-Z_]+) +cornu_init.*/\1/p' "$root/nn/weights/initializers.h"
     } | grep -v '^CORNU_DEFAULT_' | sort -u >names
     [ "$(wc -l <names)" -gt 150 ] || return 1
     while read -r word; do

@@ -1,5 +1,5 @@
 /* Sources: keras/src/callbacks/csv_logger.py; Python, Modules/_csv.c, for the quotes. */
-#include "../callbacks.h"
+#include "callbacks.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include "../../device/log_internal.h"
 #include "../../device/memory_internal.h"
 #include "../../device/open.h"
-#include "../decimal_internal.h"
+#include "../formats/decimal_internal.h"
 
 typedef struct {
     CornuCallback base;

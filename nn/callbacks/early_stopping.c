@@ -1,9 +1,9 @@
 /* Source: keras/src/callbacks/early_stopping.py. */
-#include "../callbacks.h"
+#include "callbacks.h"
 
 #include "../../device/memory_internal.h"
-#include "../model_internal.h"
-#include "../monitor_internal.h"
+#include "../model/model_internal.h"
+#include "monitor_internal.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Source: keras/src/callbacks/lambda_callback.py. */
-#include "../callbacks.h"
+#include "callbacks.h"
 
 #include "../../device/memory_internal.h"
 

@@ -1,15 +1,15 @@
 /* The two that move the learning rate. Sources: keras/src/callbacks/learning_rate_scheduler.py,
  * reduce_lr_on_plateau.py. */
-#include "../callbacks.h"
+#include "callbacks.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "../../device/memory_internal.h"
-#include "../decimal_internal.h"
-#include "../keywords_internal.h"
-#include "../model.h"
-#include "../monitor_internal.h"
+#include "../formats/decimal_internal.h"
+#include "../model/keywords_internal.h"
+#include "../model/model.h"
+#include "monitor_internal.h"
 
 /* The rate as the optimizer's variable holds it, also before there is one: an f32. */
 static CornuStatus read_rate(const CornuModel *model, double *rate)

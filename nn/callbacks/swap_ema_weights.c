@@ -1,8 +1,8 @@
 /* Source: keras/src/callbacks/swap_ema_weights.py. */
-#include "../callbacks.h"
+#include "callbacks.h"
 
 #include "../../device/memory_internal.h"
-#include "../model_internal.h"
+#include "../model/model_internal.h"
 
 typedef struct {
     CornuCallback base;

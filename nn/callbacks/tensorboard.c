@@ -1,5 +1,5 @@
 /* Source: keras/src/callbacks/tensorboard.py. */
-#include "../tensorboard.h"
+#include "tensorboard.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,9 +10,9 @@
 #include "../../device/clock_internal.h"
 #include "../../device/memory_internal.h"
 #include "../../device/open.h"
-#include "../events_internal.h"
-#include "../files_internal.h"
-#include "../model_internal.h"
+#include "events_internal.h"
+#include "../saving/files_internal.h"
+#include "../model/model_internal.h"
 
 typedef struct {
     CornuCallback base;

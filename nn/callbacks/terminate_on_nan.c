@@ -1,11 +1,11 @@
 /* Source: keras/src/callbacks/terminate_on_nan.py. */
-#include "../callbacks.h"
+#include "callbacks.h"
 
 #include <math.h>
 
 #include "../../device/memory_internal.h"
-#include "../decimal_internal.h"
-#include "../model.h"
+#include "../formats/decimal_internal.h"
+#include "../model/model.h"
 
 typedef struct {
     CornuCallback base;

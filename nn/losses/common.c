@@ -1,5 +1,5 @@
 /* What losses are made of. */
-#include "../loss_internal.h"
+#include "loss_internal.h"
 
 static void free_loss(CornuLoss *loss) { cornu__release(loss); }
 

@@ -1,5 +1,5 @@
 /* Losses that compare distributions over classes. */
-#include "../loss_internal.h"
+#include "loss_internal.h"
 
 /* Arguments as the focal losses have them; the others have fewer. */
 typedef struct {

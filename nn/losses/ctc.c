@@ -1,7 +1,7 @@
 /* Connectionist temporal classification, in logarithms. Two states for each row of labels go from
  * step to step: `between` (B, N + 1), log p of all that spells the first n labels and says nothing
  * now, and `at` (B, N), log p of what says label n now. What cannot be has log p -1e5. */
-#include "../loss_internal.h"
+#include "loss_internal.h"
 
 #define IMPOSSIBLE (-1e5)
 

@@ -1,7 +1,7 @@
 /* Losses that are means over the last axis of something made of each pair of numbers. */
 #include <math.h>
 
-#include "../loss_internal.h"
+#include "loss_internal.h"
 
 typedef struct Elementwise Elementwise;
 

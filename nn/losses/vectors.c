@@ -1,5 +1,5 @@
 /* Losses of vectors along an axis as wholes: directions, margins between classes, overlaps. */
-#include "../loss_internal.h"
+#include "loss_internal.h"
 
 typedef struct {
     CornuLoss base;

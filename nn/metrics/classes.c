@@ -2,7 +2,7 @@
  * keras/src/metrics/f_score_metrics.py, iou_metrics.py. */
 #include <math.h>
 
-#include "../metric_internal.h"
+#include "metric_internal.h"
 
 /* ---- F-scores ---- */
 

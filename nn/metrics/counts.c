@@ -3,7 +3,7 @@
  * keras/src/metrics/confusion_metrics.py, metrics_utils.py. */
 #include <math.h>
 
-#include "../metric_internal.h"
+#include "metric_internal.h"
 
 typedef struct {
     double tp, fp, tn, fn;

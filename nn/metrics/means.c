@@ -2,7 +2,7 @@
  * keras/src/metrics/accuracy_metrics.py, regression_metrics.py, correlation_metrics.py. */
 #include <math.h>
 
-#include "../metric_internal.h"
+#include "metric_internal.h"
 
 typedef struct MeanMetric MeanMetric;
 

@@ -1,7 +1,7 @@
 /* The coefficient of determination. Source: keras/src/metrics/regression_metrics.py, R2Score. */
 #include <math.h>
 
-#include "../metric_internal.h"
+#include "metric_internal.h"
 
 typedef struct {
     CornuMetric      base;

@@ -1,7 +1,7 @@
 /* Source: keras/src/optimizers/adadelta.py. */
 #include <float.h>
 
-#include "../optimizer_internal.h"
+#include "optimizer_internal.h"
 
 typedef struct {
     CornuOptimizer base;

@@ -2,7 +2,7 @@
  * keras/src/optimizers/adam.py and adamw.py. */
 #include <float.h>
 
-#include "../optimizer_internal.h"
+#include "optimizer_internal.h"
 
 typedef struct {
     CornuMoments moments;

@@ -1,5 +1,5 @@
 /* Source: keras/src/optimizers/adamax.py. */
-#include "../optimizer_internal.h"
+#include "optimizer_internal.h"
 
 static int slots(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
                  int group[CORNU_MAX_SLOTS])

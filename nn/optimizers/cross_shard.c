@@ -1,5 +1,5 @@
 /* Source: tensorflow/python/tpu/tpu_optimizer.py. */
-#include "../optimizer_internal.h"
+#include "optimizer_internal.h"
 
 CornuOptimizer *cornu_cross_shard_optimizer_from(const CornuCrossShardConfig *config)
 {

@@ -1,5 +1,5 @@
 /* Source: keras/src/optimizers/sgd.py. */
-#include "../optimizer_internal.h"
+#include "optimizer_internal.h"
 
 typedef struct {
     CornuOptimizer base;

@@ -4,8 +4,8 @@
 
 #include "../../device/memory_internal.h"
 #include "../../device/print.h"
-#include "../chart_internal.h"
-#include "../pictures.h"
+#include "chart_internal.h"
+#include "pictures.h"
 
 enum { CORNU__MARGIN = 24, CORNU__PICTURE_HEAD = 68, CORNU__PICTURE_TEXT = 160 };
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "../report.h"
+#include "../metrics/report.h"
 
 enum {
     ACROSS = 24, DOWN = 7, SIDE = 64, NAME_SIZE = 10, SMALL_NAME = 8, NAME_MOST = 110, BESIDE = 10,

@@ -8,7 +8,7 @@
 #include "../../device/host/machine/cpu.h"
 #include "../../examples/options.h"
 #include "../../models/models.h"
-#include "../../nn/file.h"
+#include "../../nn/formats/file.h"
 #include "subject.h"
 
 /* ---- Lists of the command line ---- */

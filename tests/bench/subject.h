@@ -2,7 +2,7 @@
 #ifndef CORNU_TESTS_BENCH_SUBJECT_H
 #define CORNU_TESTS_BENCH_SUBJECT_H
 
-#include "../../nn/model.h"
+#include "../../nn/model/model.h"
 
 typedef struct {
     char        unset;

@@ -31,7 +31,7 @@
 
 #include "../allocations.h"
 #include "../datasets/files.h"
-#include "../nn/trainings.h"
+#include "../nn/training/trainings.h"
 
 /* ---- Counting ---- */
 

@@ -1,7 +1,7 @@
 /* Keras' JSON of models. What was read can be written and read again, to the same JSON. */
 #include "fuzz.h"
 
-#include "../../nn/files_internal.h"
+#include "../../nn/saving/files_internal.h"
 
 static json_t *written(CornuModel *model)
 {

@@ -2,7 +2,7 @@
  * the object's header is. */
 #include "fuzz.h"
 
-#include "../../nn/hdf5_internal.h"
+#include "../../nn/formats/hdf5_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -13,8 +13,8 @@
 #include "fuzz.h"
 
 #include "../../device/memory_internal.h"
-#include "../../nn/architecture_internal.h"
-#include "../../nn/json_internal.h"
+#include "../../nn/saving/architecture_internal.h"
+#include "../../nn/formats/json_internal.h"
 
 enum { LIMIT = 1 << 27, ROWS = 2, MOST_NUMBERS = 1 << 20 };
 static const double most_flops = 1e8;

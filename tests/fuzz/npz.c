@@ -2,7 +2,7 @@
  * 0 says how many bytes the first of two has. */
 #include "fuzz.h"
 
-#include "../../nn/zip_internal.h"
+#include "../../nn/formats/zip_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

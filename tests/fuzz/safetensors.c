@@ -1,7 +1,7 @@
 /* Safetensors files as they come. */
 #include "fuzz.h"
 
-#include "../../nn/safetensors.h"
+#include "../../nn/formats/safetensors.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

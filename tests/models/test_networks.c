@@ -16,7 +16,7 @@
 
 #include "../../models/models.h"
 #include "../../nn/cornu.h"
-#include "../../nn/safetensors.h"
+#include "../../nn/formats/safetensors.h"
 
 #define GOLDEN "tests/golden/networks/"
 

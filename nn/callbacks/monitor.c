@@ -1,0 +1,81 @@
+#include "monitor_internal.h"
+
+#include "../../device/memory_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+CornuStatus cornu__monitor_open(CornuMonitor *monitor, const char *name)
+{
+    if ((unsigned)monitor->mode > CORNU_MODE_MAX)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .mode is %d, expected CORNU_MODE_AUTO, "
+                           "CORNU_MODE_MIN or CORNU_MODE_MAX", monitor->who, (int)monitor->mode);
+    if (!(monitor->min_delta >= 0.0))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .min_delta is %g, expected 0 or more",
+                           monitor->who, monitor->min_delta);
+    monitor->name = cornu__copy_text(name ? name : "val_loss");
+    return monitor->name ? CORNU_OK : CORNU_ERR_MEMORY;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t length = strlen(text), tail = strlen(end);
+    return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
+/* By the names of Keras' losses and metrics. */
+CornuStatus cornu__monitor_find_mode(CornuMonitor *monitor)
+{
+    static const char *const falling[] = { "loss", "crossentropy", "error", "divergence", "mse",
+                                           "mae", "mape", "msle", "ce", "bce", "logcosh",
+                                           "log_cosh", "hinge", "poisson" };
+    static const char *const rising[] = { "accuracy", "acc", "auc", "precision", "recall",
+                                          "f1_score", "fbeta_score", "r2_score", "io_u",
+                                          "cosine_similarity", "correlation",
+                                          "sensitivity", "specificity" };
+    if (monitor->mode != CORNU_MODE_AUTO) return CORNU_OK;
+    for (size_t i = 0; i < sizeof falling / sizeof *falling; i++)
+        if (ends_with(monitor->name, falling[i])) monitor->mode = CORNU_MODE_MIN;
+    for (size_t i = 0; i < sizeof rising / sizeof *rising; i++)
+        if (ends_with(monitor->name, rising[i])) monitor->mode = CORNU_MODE_MAX;
+    if (monitor->mode != CORNU_MODE_AUTO) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: whether a small or a large \"%s\" is "
+                       "better is not known, expected .mode = CORNU_MODE_MIN or CORNU_MODE_MAX",
+                       monitor->who, monitor->name);
+}
+
+bool cornu__monitor_improves(const CornuMonitor *monitor, double value, double reference)
+{
+    const float best = (float)reference;
+    return monitor->mode == CORNU_MODE_MIN ? (float)(value + monitor->min_delta) < best
+                                           : (float)(value - monitor->min_delta) > best;
+}
+
+CornuStatus cornu__monitor_read(CornuMonitor *monitor, const CornuParams *params,
+                                const CornuLogs *logs, double *value, bool *there)
+{
+    CORNU__TRY(cornu__monitor_find_mode(monitor));
+    *there = cornu_logs_find(logs, monitor->name, value);
+    if (*there) return CORNU_OK;
+    double     trained;
+    const bool of_validation = strncmp(monitor->name, "val_", 4) == 0 &&
+                               cornu_logs_find(logs, monitor->name + 4, &trained);
+    if (of_validation && params->validates) return CORNU_OK;
+
+    char known[400] = "";
+    for (int i = 0; i < logs->count; i++) {
+        const size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", logs->logs[i].name);
+    }
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: there is no \"%s\" to watch, expected one of %s%s",
+                       monitor->who, monitor->name, known,
+                       of_validation ? "; fit was given no validation data" : "");
+}
+
+bool cornu__monitor_takes(CornuMonitor *monitor, double value)
+{
+    CornuBest *best = monitor->best;
+    if (best->known != 0.0 && !cornu__monitor_improves(monitor, value, best->value)) return false;
+    *best = (CornuBest){ 1.0, value };
+    return true;
+}

@@ -1,0 +1,140 @@
+/* The step that is traced, and the callback that chooses it; trace_write.c makes the file. */
+#include "../../device/clock_internal.h"
+#include "../../device/memory_internal.h"
+#include "../formats/file_internal.h"
+#include "../model/model_internal.h"
+#include "trace_internal.h"
+
+/* ---- One step ---- */
+
+CornuTrace *cornu_trace_create(void)
+{
+    if (cornu__refused()) return NULL;
+    CornuTrace *trace = cornu__allocate(1, sizeof *trace);
+    return trace ? trace : cornu__null();
+}
+
+/* Only the run that it was told of is this trace's. */
+static void stop_measuring(CornuTrace *trace)
+{
+    if (trace->measuring) cornu_executable_record(trace->executable, NULL);
+    trace->measuring = false;
+}
+
+void cornu_trace_free(CornuTrace *trace)
+{
+    if (!trace) return;
+    stop_measuring(trace);
+    cornu__release(trace->events);
+    cornu__release(trace);
+}
+
+void cornu_trace_phase(CornuTrace *trace, const char *name)
+{
+    CORNU__NEED_OR(trace, );
+    const double now = cornu__seconds();
+    if (trace->ended || (name && trace->phase_count == CORNU_TRACE_PHASES)) return;
+    if (trace->phase_count > 0) trace->phases[trace->phase_count - 1].end_s = now;
+    if (name) {
+        trace->phases[trace->phase_count++] = (CornuPhase){ name, now, now };
+        return;
+    }
+    stop_measuring(trace);
+    trace->ended = true;
+}
+
+CornuStatus cornu_trace_run(CornuTrace *trace, CornuExecutable *executable)
+{
+    CORNU__NEED(trace);
+    CORNU__NEED(executable);
+    stop_measuring(trace);
+    cornu__release(trace->events);
+    trace->events = cornu__allocate((size_t)cornu_executable_event_count(executable),
+                                    sizeof *trace->events);
+    if (!trace->events) return CORNU_ERR_MEMORY;
+    trace->executable = executable;
+    trace->measuring = true;
+    cornu_executable_record(executable, trace->events);
+    cornu_trace_phase(trace, "run");
+    return CORNU_OK;
+}
+
+
+/* ---- In fit ---- */
+
+typedef struct {
+    CornuCallback base;
+    char         *path;
+    CornuModel   *model;       /* whose steps are traced */
+    CornuTrace   *last;        /* the last whole one */
+} Tracer;
+
+/* The last step but one: the last batch may be a partial one. */
+static int64_t chosen_step(const Tracer *self)
+{
+    const int64_t steps = self->base.params.steps;
+    return steps == 1 ? 1 : steps > 2 ? steps - 1 : 2;
+}
+
+static CornuStatus epoch_begin(CornuCallback *base, CornuModel *model, int64_t epoch,
+                               const CornuLogs *logs)
+{
+    Tracer *self = (Tracer *)base;
+    (void)logs;
+    cornu_trace_free(model->trace);   /* of an epoch that ended before its step */
+    self->model = model;
+    model->trace = cornu_trace_create();
+    if (!model->trace) return cornu_error_take();
+    model->trace->epoch = epoch + 1;
+    model->trace->step = chosen_step(self);
+    return CORNU_OK;
+}
+
+static CornuStatus epoch_end(CornuCallback *base, CornuModel *model, int64_t epoch,
+                             const CornuLogs *logs)
+{
+    Tracer *self = (Tracer *)base;
+    (void)epoch, (void)logs;
+    if (!model->trace->ended || !model->trace->events) return CORNU_OK;
+    cornu_trace_free(self->last);
+    self->last = model->trace;
+    model->trace = NULL;
+    return CORNU_OK;
+}
+
+static CornuStatus train_end(CornuCallback *base, CornuModel *model, const CornuLogs *logs)
+{
+    const Tracer *self = (const Tracer *)base;
+    (void)model, (void)logs;
+    if (self->last) return cornu_trace_write(self->last, self->path);
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: no step was traced: the training ended before the "
+                       "second one", self->path);
+}
+
+static void free_tracer(CornuCallback *base)
+{
+    Tracer *self = (Tracer *)base;
+    if (self->model) {
+        cornu_trace_free(self->model->trace);
+        self->model->trace = NULL;
+    }
+    cornu_trace_free(self->last);
+    cornu__release(self->path);
+    cornu__release(self);
+}
+
+CornuCallback *cornu_trace_from(const CornuTraceConfig *config)
+{
+    if (cornu__refused()) return NULL;
+    if (!config->path)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "trace: the path of the file is not given");
+    if (cornu_file_check(config->path) != CORNU_OK) return cornu__null();
+    Tracer *self = cornu__allocate(1, sizeof *self);
+    if (!self) return cornu__null();
+    *self = (Tracer){ .base = { .epoch_begin = epoch_begin, .epoch_end = epoch_end,
+                                .train_end = train_end, .free = free_tracer },
+                      .path = cornu__copy_text(config->path) };
+    if (self->path) return &self->base;
+    cornu__release(self);
+    return cornu__null();
+}

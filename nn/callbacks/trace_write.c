@@ -1,0 +1,223 @@
+/* A trace as a file of the Trace Event Format. */
+#include "../../device/memory_internal.h"
+#include "../../device/tpu/model.h"
+#include "../formats/file_internal.h"
+#include "../formats/json_internal.h"
+#include "trace_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MEASURED = 1, MODELLED = 2 };   /* processes */
+
+typedef struct {
+    json_t *events;
+    double  zero_s;    /* where the file's time begins */
+    bool    failed;    /* for want of memory */
+} Writer;
+
+static void append(Writer *writer, json_t *event)
+{
+    if (json_array_append_new(writer->events, event)) writer->failed = true;
+}
+
+/* "process_name" or "thread_name". */
+static void add_name(Writer *writer, const char *what, int process, int thread, const char *name)
+{
+    append(writer, json_pack("{s:s, s:s, s:i, s:i, s:{s:s}}", "ph", "M", "name", what, "pid",
+                             process, "tid", thread, "args", "name", name));
+}
+
+/* An event of a track, its times rounded to nanoseconds, so that what touches does not overlap.
+ * `args` is taken. */
+static void add_event(Writer *writer, int process, int thread, const char *category,
+                      const char *name, double begin_s, double end_s, json_t *args)
+{
+    const double begin = round(1e9 * (begin_s - writer->zero_s));
+    const double end = round(1e9 * (end_s - writer->zero_s));
+    append(writer, json_pack("{s:s, s:s, s:s, s:i, s:i, s:f, s:f, s:o}", "ph", "X", "cat",
+                             category, "name", name, "pid", process, "tid", thread, "ts",
+                             1e-3 * begin, "dur", 1e-3 * (end - begin), "args", args));
+}
+
+/* ---- Measured ---- */
+
+static int by_begin(const void *a, const void *b)
+{
+    const double x = (*(const CornuStepEvent *const *)a)->begin_s;
+    const double y = (*(const CornuStepEvent *const *)b)->begin_s;
+    return (x > y) - (x < y);
+}
+
+/* What is written of an executable's run. */
+typedef struct {
+    const CornuTrace          *trace;
+    const CornuExecutableStep *steps;
+    int                       *segment;   /* of each step: 0 if it runs once, else counted from 1 */
+    const CornuStepEvent     **order;     /* the events of one thread, by time */
+    int                        threads, event_count;
+} Run;
+
+static CornuStatus open_run(Run *run, const CornuTrace *trace)
+{
+    int count;
+    *run = (Run){ .trace = trace, .steps = cornu_executable_steps(trace->executable, &count),
+                  .threads = cornu_device_threads(cornu_executable_device(trace->executable)),
+                  .event_count = cornu_executable_event_count(trace->executable) };
+    run->segment = cornu__allocate((size_t)count, sizeof *run->segment);
+    run->order = cornu__allocate((size_t)run->event_count, sizeof(CornuStepEvent *));
+    if (!run->segment || !run->order) return CORNU_ERR_MEMORY;
+    for (int i = 0, segment = 0; i < count; i++) {
+        if (!run->steps[i].per_shard) continue;
+        segment += i == 0 || !run->steps[i - 1].per_shard;
+        run->segment[i] = segment;
+    }
+    return CORNU_OK;
+}
+
+static void close_run(Run *run)
+{
+    cornu__release(run->segment);
+    cornu__release((void *)run->order);
+}
+
+/* Whether another thread runs the step and this one helps. */
+static bool is_part(const CornuStepEvent *event)
+{
+    const CornuStepEvent *first = event - event->thread;
+    while (first->begin_s == 0.0) first++;
+    return first != event;
+}
+
+static void add_step_event(Writer *writer, const Run *run, const CornuStepEvent *event)
+{
+    const CornuExecutableStep *step = &run->steps[event->step];
+    json_t *args = json_pack("{s:i, s:s, s:s}", "step", event->step, "scope", step->scope, "kind",
+                             step->kind);
+    if (step->per_shard) json_object_set_new(args, "shard", json_integer(event->shard));
+    add_event(writer, MEASURED, event->thread, is_part(event) ? "part" : "step", step->name,
+              event->begin_s, event->end_s, args);
+}
+
+/* The steps on one thread, and around those that belong together the segment of a shard. */
+static void add_thread(Writer *writer, Run *run, int thread)
+{
+    int count = 0;
+    for (int i = thread; i < run->event_count; i += run->threads)
+        if (run->trace->events[i].begin_s > 0.0) run->order[count++] = &run->trace->events[i];
+    qsort((void *)run->order, (size_t)count, sizeof(CornuStepEvent *), by_begin);
+    for (int i = 0, end; i < count; i = end) {
+        const CornuStepEvent *first = run->order[i];
+        const int             segment = run->segment[first->step];
+        for (end = i + 1; end < count && segment > 0; end++)
+            if (run->segment[run->order[end]->step] != segment ||
+                run->order[end]->shard != first->shard)
+                break;
+        if (segment > 0) {
+            char name[64];
+            snprintf(name, sizeof name, "segment %d, shard %d", segment, first->shard);
+            add_event(writer, MEASURED, thread, "segment", name, first->begin_s,
+                      run->order[end - 1]->end_s, json_object());
+        }
+        for (int k = i; k < end; k++) add_step_event(writer, run, run->order[k]);
+    }
+}
+
+static CornuStatus add_measured(Writer *writer, const CornuTrace *trace)
+{
+    const CornuPhase *last = &trace->phases[trace->phase_count - 1];
+    char              text[300];
+    Run               run;
+    snprintf(text, sizeof text, "measured: %s",
+             cornu_device_description(cornu_executable_device(trace->executable)));
+    add_name(writer, "process_name", MEASURED, 0, text);
+    add_event(writer, MEASURED, 0, "host", "training step", writer->zero_s, last->end_s,
+              trace->step ? json_pack("{s:I, s:I}", "epoch", (json_int_t)trace->epoch, "step",
+                                      (json_int_t)trace->step) : json_object());
+    for (int i = 0; i < trace->phase_count; i++)
+        add_event(writer, MEASURED, 0, "host", trace->phases[i].name, trace->phases[i].begin_s,
+                  trace->phases[i].end_s, json_object());
+    CornuStatus status = open_run(&run, trace);
+    for (int thread = 0; !status && thread < run.threads; thread++) {
+        snprintf(text, sizeof text, "thread %d%s", thread, thread ? "" : ", the program's own");
+        add_name(writer, "thread_name", MEASURED, thread, text);
+        add_thread(writer, &run, thread);
+    }
+    close_run(&run);
+    return status;
+}
+
+/* ---- Modelled ---- */
+
+enum { MXU, VECTOR, HBM, LINKS, INFEED, HOST, UNITS };
+
+static void add_unit(Writer *writer, int unit, const CornuExecutableStep *step, double begin_s,
+                     double seconds, CornuTpuBound bound)
+{
+    if (seconds > 0.0)
+        add_event(writer, MODELLED, unit, "modelled", step->name, begin_s, begin_s + seconds,
+                  json_pack("{s:s, s:s}", "scope", step->scope, "bound",
+                            cornu_tpu_bound_name(bound)));
+}
+
+/* The host's call, then the steps one after the other beside the infeed of the next batch. */
+static CornuStatus add_modelled(Writer *writer, const CornuExecutable *executable)
+{
+    static const char *const units[UNITS] = { "MXU", "vector unit", "HBM", "links", "infeed",
+                                              "host" };
+    const char *profile = cornu_device_profile(cornu_executable_device(executable));
+    if (!profile) return CORNU_OK;
+    CornuTpuModel *model = cornu_tpu_model(.executable = executable,
+                                           .passes = CORNU_TPU_HIGHEST);
+    if (!model) return cornu_error_take();
+    char text[64];
+    snprintf(text, sizeof text, "modelled: %s, one replica", profile);
+    add_name(writer, "process_name", MODELLED, 0, text);
+    for (int i = 0; i < UNITS; i++) add_name(writer, "thread_name", MODELLED, i, units[i]);
+    int                        count;
+    const CornuExecutableStep *steps = cornu_executable_steps(executable, &count);
+    double                     at = writer->zero_s;
+    add_event(writer, MODELLED, HOST, "modelled", "dispatch", at, at + model->dispatch_s,
+              json_object());
+    at += model->dispatch_s;
+    add_event(writer, MODELLED, INFEED, "modelled", "infeed", at, at + model->infeed_s,
+              json_object());
+    for (int i = 0; i < count; i++) {
+        const CornuTpuOp *op = &model->ops[i];
+        add_unit(writer, MXU, &steps[i], at, op->mxu_s, op->bound);
+        add_unit(writer, VECTOR, &steps[i], at, op->vector_s, op->bound);
+        add_unit(writer, HBM, &steps[i], at, op->hbm_s, op->bound);
+        add_unit(writer, LINKS, &steps[i], at, op->links_s, op->bound);
+        at += op->seconds;
+    }
+    cornu_tpu_model_free(model);
+    return CORNU_OK;
+}
+
+/* ---- The file ---- */
+
+CornuStatus cornu_trace_write(const CornuTrace *trace, const char *path)
+{
+    CORNU__NEED(trace);
+    CORNU__NEED(path);
+    if (!trace->ended || !trace->events)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the traced step %s", path,
+                           trace->events ? "has not ended" : "ran nothing");
+    Writer      writer = { .events = json_array(), .zero_s = trace->phases[0].begin_s };
+    CornuStatus status = add_measured(&writer, trace);
+    if (!status) status = add_modelled(&writer, trace->executable);
+    json_t *file = json_pack("{s:s, s:o}", "displayTimeUnit", "ms", "traceEvents", writer.events);
+    if (!status && (!file || writer.failed))
+        status = cornu__fail(CORNU_ERR_MEMORY, "%s: no memory for the trace, or a name in it is "
+                             "not UTF-8", path);
+    CornuNewFile to;
+    if (!status) status = cornu__file_create(&to, path);
+    if (!status) {
+        json_dumpf(file, to.stream, JSON_INDENT(1) | JSON_REAL_PRECISION(15));
+        fputc('\n', to.stream);
+        status = cornu__file_commit(&to);
+    }
+    json_decref(file);
+    return status;
+}

@@ -1,0 +1,56 @@
+/*
+ * Files that appear whole or not at all: written under a temporary name in the target's
+ * folder, synced, renamed over the target. A target that is no regular file (/dev/stdout, a
+ * pipe) is written directly, never replaced; a symbolic link is followed.
+ *
+ *     CornuNewFile file;
+ *     CORNU__TRY(cornu__file_create(&file, path));
+ *     fputs("…", file.stream);
+ *     return cornu__file_commit(&file);      or cornu__file_abandon(&file) after a failure
+ *
+ * Write errors need no checks on the way: commit finds them.
+ */
+#ifndef CORNU_NN_FILE_INTERNAL_H
+#define CORNU_NN_FILE_INTERNAL_H
+
+#include "../../device/status_internal.h"
+#include "file.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+typedef struct {
+    FILE *stream;
+    char *path;          /* as the caller wrote it, for messages */
+    char *target;        /* where symbolic links lead */
+    char *temporary;     /* NULL: the target itself is open */
+} CornuNewFile;
+
+CornuStatus cornu__file_create(CornuNewFile *file, const char *path);
+CornuStatus cornu__file_commit(CornuNewFile *file);
+void        cornu__file_abandon(CornuNewFile *file);
+
+/* The number in up to 8 bytes, the lowest first, as most formats here have it. */
+static inline uint64_t cornu__little_endian(const unsigned char *bytes, int count)
+{
+    uint64_t value = 0;
+    while (count-- > 0) value = value << 8 | bytes[count];
+    return value;
+}
+
+/* All bytes of a file. */
+typedef struct {
+    unsigned char *bytes;   /* NULL for an empty file */
+    size_t         size;
+} CornuFileBytes;
+
+/* They are read, not mapped: a disk that fails would end a program that looks at a mapped file.
+ * CORNU_ERR_FILE, not naming the file, if it cannot be read or is no regular one. */
+CornuStatus cornu__file_read(CornuFileBytes *file, const char *path);
+
+/* The same of its first bytes, `most` or all; *whole is the size of the file. */
+CornuStatus cornu__file_read_first(CornuFileBytes *file, const char *path, size_t most,
+                                   size_t *whole);
+void        cornu__file_release(CornuFileBytes *file);
+
+#endif

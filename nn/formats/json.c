@@ -1,0 +1,117 @@
+#include "json_internal.h"
+
+#include "../../datasets/text/text_internal.h"
+#include "../../device/memory_internal.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* ---- Memory: jansson takes a letter that it has no room for as one that is not there ---- */
+
+static _Thread_local bool lacked_memory;
+static json_malloc_t      usual_malloc;
+static pthread_once_t     once = PTHREAD_ONCE_INIT;
+
+static void *note_malloc(size_t size)
+{
+    void *memory = usual_malloc(size);
+    lacked_memory |= !memory;
+    return memory;
+}
+
+/* What the process has set for jansson goes on being used. */
+static void watch_memory(void)
+{
+    json_free_t usual_free;
+    json_get_alloc_funcs(&usual_malloc, &usual_free);
+    json_set_alloc_funcs(note_malloc, usual_free);
+}
+
+/* ---- In ---- */
+
+/* How deep brackets nest, not looking into strings. */
+static int nesting(const char *bytes, size_t size)
+{
+    int  depth = 0, deepest = 0;
+    bool in_string = false;
+    for (size_t i = 0; i < size; i++) {
+        const char c = bytes[i];
+        if (in_string) {
+            if (c == '\\') i++;
+            else if (c == '"') in_string = false;
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '{' || c == '[') {
+            if (++depth > deepest) deepest = depth;
+        } else if (c == '}' || c == ']') {
+            depth--;
+        }
+    }
+    return deepest;
+}
+
+json_t *cornu__json_parse(const char *bytes, size_t size, int depth)
+{
+    const int found = nesting(bytes, size);
+    if (found > depth) {
+        cornu__fail(CORNU_ERR_FORMAT, "JSON nests %d deep, expected at most %d", found, depth);
+        return NULL;
+    }
+    pthread_once(&once, watch_memory);
+    lacked_memory = false;
+    json_error_t error;
+    json_t *value = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, &error);
+    if (!value && !lacked_memory)
+        cornu__fail(CORNU_ERR_FORMAT, "JSON: %s, at byte %d", error.text, error.position);
+    if (!lacked_memory) return value;
+    cornu__fail(CORNU_ERR_MEMORY, "no memory for JSON of %zu bytes", size);
+    json_decref(value);
+    return NULL;
+}
+
+/* ---- Out ---- */
+
+bool cornu__is_utf8(const char *text)
+{
+    const unsigned char *bytes = (const unsigned char *)text;
+    size_t               left = strlen(text);
+    uint32_t             code;
+    for (int length = 1; left > 0 && length > 0; left -= (size_t)length, bytes += length)
+        length = cornu__utf8_read(bytes, left, &code);
+    return left == 0;
+}
+
+/* A text that grows. json_dumps would forget that there was no room for a key. */
+typedef struct {
+    char *bytes;
+    int   size, space;
+    bool  failed;
+} Text;
+
+static int append(const char *bytes, size_t size, void *context)
+{
+    Text *text = context;
+    if (size == 0) return 0;
+    if (size >= INT_MAX / 4 ||
+        cornu__reserve(&text->bytes, &text->space, text->size, (int)size, 1)) {
+        text->failed = true;
+        return -1;
+    }
+    memcpy(text->bytes + text->size, bytes, size);
+    text->size += (int)size;
+    return 0;
+}
+
+char *cornu__json_text(const json_t *value)
+{
+    Text text = { .failed = !value };
+    if (value && (json_dump_callback(value, append, &text, JSON_SORT_KEYS | JSON_COMPACT) ||
+                  append("", 1, &text)))
+        text.failed = true;
+    if (!text.failed) return text.bytes;
+    cornu__release(text.bytes);
+    cornu__fail(CORNU_ERR_MEMORY, "no memory for JSON text");
+    return NULL;
+}

@@ -1,0 +1,306 @@
+#include "npz.h"
+
+#include "../../device/memory_internal.h"
+#include "file_internal.h"
+#include "../saving/files_internal.h"
+#include "zip_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char magic[] = "\x93NUMPY";
+enum { MAGIC = 6, FIRST_HEADER = 10, ALIGNMENT = 64, MAX_TEXT = 256 };
+
+static const struct { CornuDtype dtype; const char *name; } dtypes[] = {
+    { CORNU_F32, "<f4" }, { CORNU_F64, "<f8" }, { CORNU_F16, "<f2" }, { CORNU_I64, "<i8" },
+    { CORNU_I32, "<i4" }, { CORNU_U32, "<u4" }, { CORNU_U8, "|u1" },  { CORNU_BOOL, "|b1" },
+};
+enum { DTYPES = sizeof dtypes / sizeof *dtypes };
+
+/* ---- Writing ---- */
+
+/* The whole member. */
+static CornuStatus make_member(const CornuNamedArray *from, CornuZipMember *member)
+{
+    const CornuType type = from->array.type;
+    const char     *dtype = NULL;
+    char            text[MAX_TEXT], *name;
+    for (int i = 0; i < DTYPES; i++)
+        if (dtypes[i].dtype == type.dtype) dtype = dtypes[i].name;
+    if (!dtype)
+        return cornu__fail(CORNU_ERR_DTYPE, "%s: NumPy has no %s", from->name,
+                           cornu_dtype_name(type.dtype));
+    int at = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (",
+                      dtype);
+    for (int i = 0; i < type.shape.rank; i++)
+        at += snprintf(text + at, sizeof text - (size_t)at, "%s%lld%s", i ? " " : "",
+                       (long long)type.shape.extent[i],
+                       type.shape.rank == 1 || i + 1 < type.shape.rank ? "," : "");
+    snprintf(text + at, sizeof text - (size_t)at, "), }");
+    const size_t all = (FIRST_HEADER + strlen(text) + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    const size_t bytes = cornu_type_bytes(type), length = all - FIRST_HEADER;
+    const size_t name_size = strlen(from->name) + sizeof ".npy";
+    member->name = name = cornu__allocate(name_size, 1);
+    char *to = name ? cornu__allocate(all + bytes, 1) : NULL;
+    member->bytes = to;
+    if (!to) return CORNU_ERR_MEMORY;
+    snprintf(name, name_size, "%s.npy", from->name);
+    memcpy(to, magic, MAGIC);
+    to[6] = 1;
+    to[8] = (char)(length & 0xFF);
+    to[9] = (char)(length >> 8);
+    snprintf(to + FIRST_HEADER, length, "%-*s", (int)length - 1, text);
+    to[all - 1] = '\n';
+    memcpy(to + all, from->array.data, bytes);
+    member->size = all + bytes;
+    return CORNU_OK;
+}
+
+static CornuStatus check_names(const CornuNamedArray *arrays, int count)
+{
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < i; k++)
+            if (!strcmp(arrays[i].name, arrays[k].name))
+                return cornu__fail(CORNU_ERR_ARGUMENT, "the name \"%s\" is given twice",
+                                   arrays[i].name);
+    return CORNU_OK;
+}
+
+CornuStatus cornu_npz_write(const char *path, const CornuNamedArray *arrays, int count)
+{
+    CORNU__NEED(path);
+    CORNU__TRY(cornu__check_named("cornu_npz_write", arrays, count));
+    CornuZipMember *members = cornu__allocate((size_t)count, sizeof *members);
+    if (!members) return CORNU_ERR_MEMORY;
+    CornuStatus status = check_names(arrays, count);
+    for (int i = 0; i < count && status == CORNU_OK; i++)
+        status = make_member(&arrays[i], &members[i]);
+    if (status == CORNU_OK) status = cornu__zip_write(path, members, count);
+    else cornu__fail_prefix(status, path);
+    for (int i = 0; i < count; i++) {
+        cornu__release((void *)members[i].name);
+        cornu__release((void *)members[i].bytes);
+    }
+    cornu__release(members);
+    return status;
+}
+
+/* ---- Reading ---- */
+
+struct CornuNpz {
+    CornuNamedArray *arrays;
+    char           **names;
+    unsigned char  **members;        /* what the arrays lie in */
+    int              count;
+};
+
+/* Behind blanks, `word` and blanks; NULL if it is not there. */
+static const char *skip(const char *at, const char *word)
+{
+    if (!at) return NULL;
+    at += strspn(at, " \n");
+    const size_t length = strlen(word);
+    if (strncmp(at, word, length)) return NULL;
+    at += length;
+    return at + strspn(at, " \n");
+}
+
+static const char *read_dtype(const char *at, CornuDtype *dtype, CornuStatus *status)
+{
+    const char  *text = skip(at, "'");
+    const size_t length = text ? strcspn(text, "'") : 0;
+    for (int i = 0; i < DTYPES && text; i++) {
+        if (strlen(dtypes[i].name) != length || strncmp(text, dtypes[i].name, length)) continue;
+        *dtype = dtypes[i].dtype;
+        return skip(text + length, "'");
+    }
+    *status = cornu__fail(CORNU_ERR_UNSUPPORTED, "has dtype %.20s, expected one of '<f4' '<f8' "
+                          "'<f2' '<i8' '<i4' '<u4' '|u1' '|b1'", at);
+    return NULL;
+}
+
+/* "(3, 3)", "(3,)", "()" */
+static const char *read_shape(const char *at, CornuShape *shape, CornuStatus *status)
+{
+    *shape = (CornuShape){ 0 };
+    at = skip(at, "(");
+    while (at && *at != ')') {
+        char           *end;
+        const long long extent = strtoll(at, &end, 10);
+        if (end == at || extent < 0) return NULL;
+        if (shape->rank == CORNU_MAX_RANK) {
+            *status = cornu__fail(CORNU_ERR_UNSUPPORTED, "has more than %d axes", CORNU_MAX_RANK);
+            return NULL;
+        }
+        shape->extent[shape->rank++] = extent;
+        at = *end == ')' ? end : skip(end, ",");
+    }
+    return skip(at, ")");
+}
+
+/* The dictionary of an array, keys in any order. */
+static CornuStatus read_text(const char *at, CornuType *type)
+{
+    CornuStatus status = CORNU_OK;
+    int         seen = 0;
+    at = skip(at, "{");
+    while (at && *at != '}') {
+        const char *descr = skip(skip(at, "'descr'"), ":");
+        const char *order = skip(skip(at, "'fortran_order'"), ":");
+        const char *shape = skip(skip(at, "'shape'"), ":");
+        if (descr) at = read_dtype(descr, &type->dtype, &status);
+        else if (order && skip(order, "True"))
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "is column-major (fortran_order), expected "
+                               "row-major");
+        else if (order) at = skip(order, "False");
+        else at = shape ? read_shape(shape, &type->shape, &status) : NULL;
+        if (at && skip(at, ",")) at = skip(at, ",");
+        seen += descr ? 1 : order ? 10 : 100;
+    }
+    if (status != CORNU_OK) return status;
+    if (!at || seen != 111)
+        return cornu__fail(CORNU_ERR_FORMAT, "has a header that does not say descr, fortran_order "
+                           "and shape once each");
+    return cornu_type_check(*type);
+}
+
+static CornuStatus read_array(unsigned char *bytes, size_t size, CornuArray *array)
+{
+    const bool   known = size >= FIRST_HEADER && !memcmp(bytes, magic, MAGIC) &&
+                         bytes[6] >= 1 && bytes[6] <= 3;
+    if (!known) return cornu__fail(CORNU_ERR_FORMAT, "is no NumPy array");
+    const size_t wide = bytes[6] == 1 ? 2 : 4, start = 8 + wide;
+    const size_t length = start > size ? 0 : cornu__little_endian(bytes + 8, (int)wide);
+    if (start > size || length > size - start || length == 0)
+        return cornu__fail(CORNU_ERR_FORMAT, "has a header of %zu bytes in %zu", length, size);
+    bytes[start + length - 1] = '\0';              /* a newline before */
+    CORNU__TRY(read_text((const char *)bytes + start, &array->type));
+    const size_t rest = size - start - length, needed = cornu_type_bytes(array->type);
+    CornuText    text;
+    if (rest != needed)
+        return cornu__fail(CORNU_ERR_FORMAT, "%s takes %zu bytes, %zu are there",
+                           cornu_type_print(&text, array->type), needed, rest);
+    array->data = bytes + start + length;
+    return CORNU_OK;
+}
+
+/* Arrays are called as their members without ".npy". */
+static CornuStatus read_member(const CornuZip *zip, int i, CornuNpz *file)
+{
+    size_t       size;
+    const char  *name = cornu__zip_name(zip, i);
+    const size_t length = strlen(name);
+    if (length < 4 || strcmp(name + length - 4, ".npy"))
+        return cornu__fail(CORNU_ERR_FORMAT, "member \"%.80s\" is no .npy file", name);
+    if (!(file->names[i] = cornu__copy_text(name))) return CORNU_ERR_MEMORY;
+    file->names[i][length - 4] = '\0';
+    file->arrays[i].name = file->names[i];
+    CORNU__TRY(cornu__zip_read(zip, i, &file->members[i], &size));
+    CornuStatus status = read_array(file->members[i], size, &file->arrays[i].array);
+    char        what[120];
+    snprintf(what, sizeof what, "array \"%.80s\"", file->names[i]);
+    return cornu__fail_prefix(status, what);
+}
+
+static CornuStatus read_all(const CornuZip *zip, CornuNpz *file)
+{
+    const size_t count = (size_t)cornu__zip_count(zip);
+    file->count = (int)count;
+    file->arrays = cornu__allocate(count, sizeof *file->arrays);
+    file->names = cornu__allocate(count, sizeof *file->names);
+    file->members = cornu__allocate(count, sizeof *file->members);
+    if (!file->arrays || !file->names || !file->members) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < file->count; i++) CORNU__TRY(read_member(zip, i, file));
+    return CORNU_OK;
+}
+
+CornuNpz *cornu_npz_open(const char *path)
+{
+    CORNU__NEED_TO_LOAD(path);
+    if (cornu__refused()) return NULL;
+    CornuZip *zip = cornu__zip_open(path);
+    CornuNpz *file = zip ? cornu__allocate(1, sizeof *file) : NULL;
+    if (!file) {
+        cornu__zip_close(zip);
+        return cornu__loaded(NULL);
+    }
+    CornuStatus status = read_all(zip, file);
+    cornu__zip_close(zip);
+    if (status == CORNU_OK) return cornu__loaded(file);
+    cornu__fail_prefix(status, path);
+    cornu_npz_close(file);
+    return cornu__loaded(NULL);
+}
+
+void cornu_npz_close(CornuNpz *file)
+{
+    if (!file) return;
+    for (int i = 0; i < file->count && file->names && file->members; i++) {
+        cornu__release(file->names[i]);
+        cornu__release(file->members[i]);
+    }
+    cornu__release(file->arrays);
+    cornu__release(file->names);
+    cornu__release(file->members);
+    cornu__release(file);
+}
+
+int cornu_npz_count(const CornuNpz *file)
+{
+    CORNU__NEED_OR(file, 0);
+    return file->count;
+}
+
+const CornuNamedArray *cornu_npz_at(const CornuNpz *file, int i)
+{
+    CORNU__NEED_OR(file, NULL);
+    return i >= 0 && i < file->count ? &file->arrays[i] : NULL;
+}
+
+const CornuNamedArray *cornu_npz_find(const CornuNpz *file, const char *name)
+{
+    CORNU__NEED_OR(file, NULL);
+    for (int i = 0; i < file->count; i++)
+        if (!strcmp(file->arrays[i].name, name)) return &file->arrays[i];
+    return NULL;
+}
+
+/* ---- A model's weights and its optimizer's variables, by their names ---- */
+
+static CornuStatus save_weights(const CornuModel *model, const CornuValues *values,
+                                const char *path)
+{
+    (void)model;
+    return cornu_npz_write(path, values->arrays, values->weights + values->variables);
+}
+
+static CornuStatus fill(const CornuNpz *file, CornuValues *values)
+{
+    if (values->variables && !cornu_npz_find(file, values->arrays[values->weights].name))
+        values->variables = 0;                     /* of another optimizer, or of none */
+    for (int i = 0; i < values->weights + values->variables; i++) {
+        const CornuNamedArray *to = &values->arrays[i], *from = cornu_npz_find(file, to->name);
+        CORNU__TRY(cornu__check_fit(from, to->name, to->array.type));
+        memcpy(to->array.data, from->array.data, cornu_type_bytes(to->array.type));
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus load_weights(CornuModel *model, const char *path)
+{
+    CornuValues values, wanted;
+    CornuNpz   *file = cornu_npz_open(path);
+    if (!file) return cornu_error_status();
+    CornuStatus status = cornu__values_create(model, &values);
+    wanted = values;
+    if (status == CORNU_OK) status = fill(file, &wanted);
+    if (status == CORNU_OK) status = cornu__values_write(model, &wanted);
+    cornu__values_free(&values);
+    cornu_npz_close(file);
+    return status;
+}
+
+const CornuFormat cornu__npz_format = {
+    .suffix = ".npz", .save_weights = save_weights, .load_weights = load_weights,
+};

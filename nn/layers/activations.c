@@ -1,0 +1,210 @@
+#include "activations.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "../../device/nearest.h"
+#include "../../device/status_internal.h"
+
+static const char *const names[CORNU_ACTIVATION_COUNT] = {
+#define X(id, name, formula) [CORNU_##id] = name,
+    CORNU_ACTIVATION_MAP(X)
+#undef X
+};
+
+const char *cornu_activation_name(CornuActivation activation)
+{
+    return (unsigned)activation < CORNU_ACTIVATION_COUNT ? names[activation] : NULL;
+}
+
+CornuStatus cornu_activation_find(const char *name, CornuActivation *activation)
+{
+    CORNU__NEED(name);
+    CORNU__NEED(activation);
+    if (!strcmp(name, "swish")) name = names[CORNU_SILU];
+    if (!strcmp(name, "hard_swish")) name = names[CORNU_HARD_SILU];
+    for (int i = 0; i < CORNU_ACTIVATION_COUNT; i++)
+        if (!strcmp(name, names[i])) {
+            *activation = (CornuActivation)i;
+            return CORNU_OK;
+        }
+    const char *near = cornu__nearest(name, names, CORNU_ACTIVATION_COUNT);
+    return cornu__fail(CORNU_ERR_ARGUMENT, "activation \"%s\" is not known%s%s%s", name,
+                       near ? "; is \"" : "", near ? near : "", near ? "\" meant?" : "");
+}
+
+/* min(max(x, 0), 6), whose slope at 6 is 0 like that at 0 */
+static CornuTensor *relu6(CornuTensor *x)
+{
+    CornuTensor *y = cornu_op_relu(x);
+    CornuTensor *six = cornu_op_constant_like(y, 6.0);
+    return cornu_op_select(cornu_op_compare(y, CORNU_LESS, six), y, six);
+}
+
+static CornuTensor *leaky_relu(CornuTensor *x)
+{
+    CornuTensor *zero = cornu_op_constant_like(x, 0.0);
+    CornuTensor *positive = cornu_op_compare(x, CORNU_GREATER_EQUAL, zero);
+    return cornu_op_select(positive, x, cornu_op_scale(x, 0.2));
+}
+
+static CornuTensor *gelu(CornuTensor *x)
+{
+    CornuTensor *erf = cornu_op_erf(cornu_op_scale(x, sqrt(0.5)));
+    return cornu_op_multiply(x, cornu_op_scale(cornu_op_shift(erf, 1.0), 0.5));
+}
+
+static CornuTensor *gelu_approximate(CornuTensor *x)
+{
+    CornuTensor *cube = cornu_op_multiply(x, cornu_op_square(x));
+    CornuTensor *inner = cornu_op_add(x, cornu_op_scale(cube, 0.044715));
+    CornuTensor *curve = cornu_op_tanh(cornu_op_scale(inner, sqrt(2.0 / acos(-1.0))));
+    return cornu_op_multiply(x, cornu_op_scale(cornu_op_shift(curve, 1.0), 0.5));
+}
+
+static CornuTensor *hard_sigmoid(CornuTensor *x)
+{
+    return cornu_op_scale(relu6(cornu_op_shift(x, 3.0)), 1.0 / 6.0);
+}
+
+/* comparison(x, bound) ? a : b; the slope where they meet is that of the one that is chosen. */
+static CornuTensor *where(CornuTensor *x, CornuComparison comparison, double bound, CornuTensor *a,
+                          CornuTensor *b)
+{
+    return cornu_op_select(cornu_op_compare(x, comparison, cornu_op_constant_like(x, bound)), a, b);
+}
+
+static CornuTensor *hard_tanh(CornuTensor *x)
+{
+    CornuTensor *one = cornu_op_constant_like(x, 1.0), *low = cornu_op_constant_like(x, -1.0);
+    return where(x, CORNU_GREATER, 1.0, one, where(x, CORNU_LESS, -1.0, low, x));
+}
+
+static CornuTensor *hard_shrink(CornuTensor *x)
+{
+    CornuTensor *zero = cornu_op_constant_like(x, 0.0), *half = cornu_op_constant_like(x, 0.5);
+    return cornu_op_select(cornu_op_compare(cornu_op_absolute(x), CORNU_GREATER, half), x, zero);
+}
+
+static CornuTensor *soft_shrink(CornuTensor *x)
+{
+    CornuTensor *below = where(x, CORNU_LESS, -0.5, cornu_op_shift(x, 0.5),
+                               cornu_op_constant_like(x, 0.0));
+    return where(x, CORNU_GREATER, 0.5, cornu_op_shift(x, -0.5), below);
+}
+
+static CornuTensor *sparse_plus(CornuTensor *x)
+{
+    CornuTensor *square = cornu_op_scale(cornu_op_square(cornu_op_shift(x, 1.0)), 0.25);
+    CornuTensor *above = where(x, CORNU_GREATER_EQUAL, 1.0, x, square);
+    return where(x, CORNU_LESS_EQUAL, -1.0, cornu_op_constant_like(x, 0.0), above);
+}
+
+static CornuTensor *squareplus(CornuTensor *x)
+{
+    CornuTensor *root = cornu_op_sqrt(cornu_op_shift(cornu_op_square(x), 4.0));
+    return cornu_op_scale(cornu_op_add(x, root), 0.5);
+}
+
+static CornuTensor *glu(CornuTensor *x)
+{
+    CornuShape shape = cornu_tensor_shape(x);
+    int64_t    starts[CORNU_MAX_RANK] = { 0 };
+    const int  last = shape.rank - 1;
+    CornuText  text;
+    if (last < 0 || shape.extent[last] % 2 != 0)
+        return cornu__fail_null(CORNU_ERR_SHAPE, "glu: x is %s, expected an even number along the "
+                                "last axis", cornu_shape_print(&text, shape));
+    shape.extent[last] /= 2;
+    CornuTensor *a = cornu_op_slice(x, starts, shape.extent);
+    starts[last] = shape.extent[last];
+    return cornu_op_multiply(a, cornu_op_sigmoid(cornu_op_slice(x, starts, shape.extent)));
+}
+
+/* max(x - t, 0). Of the n values along the last axis, z_k being the k-th greatest and s_k the sum
+ * of the k greatest, those stay for which k z_k > s_k - 1; t is the sum of their s_k, less 1, over
+ * their number. Each value is compared to each, n * n of them.
+ * Source: keras/src/backend/jax/nn.py; in Martins and Astudillo, "From Softmax to Sparsemax", arXiv
+ * 1602.02068, algorithm 1, t is of the last s_k alone. */
+static CornuTensor *sparsemax(CornuTensor *x)
+{
+    const CornuType type = cornu_tensor_type(x);
+    const int       last = type.shape.rank - 1;
+    CornuText       text;
+    if (last < 0 || type.shape.rank == CORNU_MAX_RANK)
+        return cornu__fail_null(CORNU_ERR_SHAPE, "sparsemax: x is %s, expected 1 to %d axes",
+                                cornu_shape_print(&text, type.shape), CORNU_MAX_RANK - 1);
+    const int64_t n = type.shape.extent[last];
+    const int64_t axis = INT64_C(1) << last, others_axis = axis << 1;
+    CornuShape    of_one = type.shape, of_others = type.shape;
+    of_one.extent[of_one.rank++] = 1;
+    of_others.extent[last] = 1;
+    of_others.extent[of_others.rank++] = n;
+    CornuTensor *z = cornu_op_convert(x, CORNU_F32);
+    CornuTensor *one = cornu_op_reshape(z, of_one), *others = cornu_op_reshape(z, of_others);
+    CornuGraph  *graph = cornu_tensor_graph(x);
+    /* Equal ones count in their order. */
+    CornuTensor *before = cornu_op_compare(
+        cornu_op_iota(graph, cornu_type(CORNU_I32, 1, n), 1), CORNU_LESS_EQUAL,
+        cornu_op_iota(graph, cornu_type(CORNU_I32, n, 1), 0));
+    CornuTensor *counted = cornu_op_convert(
+        cornu_op_select(cornu_op_compare(others, CORNU_EQUAL, one), before,
+                        cornu_op_compare(others, CORNU_GREATER, one)), CORNU_F32);
+    CornuTensor *k = cornu_op_reduce_sum(counted, others_axis, false);
+    CornuTensor *s = cornu_op_reduce_sum(cornu_op_multiply(counted, others), others_axis, false);
+    CornuTensor *stays = cornu_op_convert(
+        cornu_op_compare(cornu_op_multiply(k, z), CORNU_GREATER, cornu_op_shift(s, -1.0)),
+        CORNU_F32);
+    CornuTensor *sum = cornu_op_reduce_sum(cornu_op_multiply(stays, s), axis, true);
+    CornuTensor *t = cornu_op_divide(cornu_op_shift(sum, -1.0),
+                                     cornu_op_reduce_sum(stays, axis, true));
+    return cornu_op_convert(cornu_op_relu(cornu_op_subtract(z, t)), type.dtype);
+}
+
+CornuTensor *cornu_activation_apply(CornuActivation activation, CornuTensor *x)
+{
+    /* Source: Klambauer et al., "Self-Normalizing Neural Networks", arXiv 1706.02515. */
+    const double selu_scale = 1.0507009873554804934193349852946;
+    const double selu_alpha = 1.6732632423543772848170429916717;
+    switch (activation) {
+    case CORNU_LINEAR:       return x;
+    case CORNU_RELU:         return cornu_op_relu(x);
+    case CORNU_RELU6:        return relu6(x);
+    case CORNU_LEAKY_RELU:   return leaky_relu(x);
+    case CORNU_ELU:          return cornu_op_elu(x, 1.0);
+    case CORNU_SELU:         return cornu_op_scale(cornu_op_elu(x, selu_alpha), selu_scale);
+    case CORNU_GELU:         return gelu(x);
+    case CORNU_SILU:         return cornu_op_multiply(x, cornu_op_sigmoid(x));
+    case CORNU_SIGMOID:      return cornu_op_sigmoid(x);
+    case CORNU_HARD_SIGMOID: return hard_sigmoid(x);
+    case CORNU_KERAS_2_HARD_SIGMOID:
+        return cornu_op_clip(cornu_op_shift(cornu_op_scale(x, 0.2), 0.5), 0.0, 1.0);
+    case CORNU_TANH:         return cornu_op_tanh(x);
+    case CORNU_SOFTMAX:      return cornu_op_softmax(x);
+    case CORNU_SOFTPLUS:     return cornu_op_softplus(x);
+    case CORNU_SOFTSIGN:
+        return cornu_op_divide(x, cornu_op_shift(cornu_op_absolute(x), 1.0));
+    case CORNU_MISH:
+        return cornu_op_multiply(x, cornu_op_tanh(cornu_op_softplus(x)));
+    case CORNU_EXPONENTIAL:  return cornu_op_exp(x);
+    case CORNU_GELU_APPROXIMATE: return gelu_approximate(x);
+    case CORNU_HARD_SILU:    return cornu_op_multiply(x, hard_sigmoid(x));
+    case CORNU_HARD_TANH:    return hard_tanh(x);
+    case CORNU_HARD_SHRINK:  return hard_shrink(x);
+    case CORNU_SOFT_SHRINK:  return soft_shrink(x);
+    case CORNU_TANH_SHRINK:  return cornu_op_subtract(x, cornu_op_tanh(x));
+    case CORNU_CELU:         return cornu_op_elu(x, 1.0);
+    case CORNU_LOG_SIGMOID:
+        return cornu_op_negative(cornu_op_softplus(cornu_op_negative(x)));
+    case CORNU_LOG_SOFTMAX:  return cornu_op_log_softmax(x);
+    case CORNU_SPARSE_SIGMOID:
+        return cornu_op_scale(cornu_op_clip(cornu_op_shift(x, 1.0), 0.0, 2.0), 0.5);
+    case CORNU_SPARSE_PLUS:  return sparse_plus(x);
+    case CORNU_SQUAREPLUS:   return squareplus(x);
+    case CORNU_GLU:          return glu(x);
+    case CORNU_SPARSEMAX:    return sparsemax(x);
+    case CORNU_DEFAULT_ACTIVATION:
+    case CORNU_ACTIVATION_COUNT: break;
+    }
+    return cornu__fail_null(CORNU_ERR_ARGUMENT, "activation %d computes nothing", (int)activation);
+}

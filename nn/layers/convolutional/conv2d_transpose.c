@@ -1,0 +1,173 @@
+/* Conv2DTranspose; and Conv1DTranspose, whose sequences are images of one row. */
+#include "../../../device/integer_internal.h"
+#include "convolution_internal.h"
+
+typedef struct {
+    CornuLayer                 base;
+    CornuConv2dTransposeConfig config;   /* sizes resolved into the pairs */
+} Conv2dTranspose;
+
+extern const CornuLayerClass cornu__conv1d_transpose_class;
+
+static bool is_over_rows(const CornuLayer *layer)
+{
+    return layer->kind == &cornu__conv1d_transpose_class;
+}
+
+/*
+ * Keras takes the outputs apart by so many rows on the left and on the right of x between which
+ * s - 1 rows of zeros stand; of the convolution these are the rows that it pads less.
+ * Source: keras/src/backend/common/backend_utils.py.
+ */
+CornuConvolution cornu__transposed_convolution(const CornuConv2dTransposeConfig *config,
+                                               CornuShape x, int64_t out[2])
+{
+    CornuConvolution c = { .groups = 1 };
+    for (int i = 0; i < 2; i++) {
+        const int64_t stride = config->strides[i], dilation = config->dilation_rate[i];
+        const int64_t size = (config->kernel_size[i] - 1) * dilation + 1;
+        const int64_t more = cornu__integer(config->output_padding[i], 0);
+        const bool    none = !config->output_padding[0] && !config->output_padding[1];
+        int64_t       left = size - 1, right = size - 1 + (none ? larger(stride - size, 0) : more);
+        if (config->padding == CORNU_SAME) {
+            const int64_t both = none ? stride + size - 2 : size + size % 2 - 2 + more;
+            left = smaller(ceil_divide(both, 2), size - 1);
+            right = both - left;
+        }
+        c.strides[i] = stride;
+        c.dilation[i] = dilation;
+        c.low[i] = size - 1 - left;
+        c.high[i] = size - 1 - right;
+        out[i] = (x.extent[i + 1] - 1) * stride + left + right - size + 2;
+    }
+    return c;
+}
+
+static CornuStatus build(CornuLayer *layer, CornuShape input)
+{
+    const CornuConv2dTransposeConfig *config = &((Conv2dTranspose *)layer)->config;
+    const int64_t *size = config->kernel_size, filters = config->filters;
+    const bool     row = is_over_rows(layer);
+    CORNU__TRY(row ? cornu__build_sequence(layer, input) : cornu__build_image(layer, input));
+    CORNU__TRY(cornu__declare(layer, "kernel",
+                              row ? cornu_shape(size[1], filters, input.extent[2])
+                                  : cornu_shape(size[0], size[1], filters, input.extent[3]),
+                              config->kernel_initializer, config->kernel_regularizer,
+                              config->kernel_constraint));
+    if (config->no_bias) return CORNU_OK;
+    return cornu__declare(layer, "bias", cornu_shape(config->filters), config->bias_initializer,
+                          config->bias_regularizer, config->bias_constraint);
+}
+
+static CornuTensor *call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const CornuConv2dTransposeConfig *config = &((Conv2dTranspose *)layer)->config;
+    int64_t                           out[2];
+    if (is_over_rows(layer)) x = cornu__as_image(x);
+    if (!x) return NULL;
+    const CornuConvolution c = cornu__transposed_convolution(config, cornu_tensor_shape(x),
+                                                              out);
+    CornuTensor *kernel = cornu_op_reshape(cornu_layer_read(layer, call, 0),
+                                           cornu_shape(config->kernel_size[0],
+                                                       config->kernel_size[1], config->filters,
+                                                       CORNU_NONE));
+    CornuTensor *y = cornu_op_conv2d_grad_input(x, kernel, out[0], out[1], &c);
+    if (is_over_rows(layer)) y = cornu__as_sequence(y);
+    return cornu__biased(layer, call, y, config->no_bias ? -1 : 1, config->activation);
+}
+
+static CornuLayer *from(const void *config) { return cornu_conv2d_transpose_from(config); }
+static CornuLayer *row_from(const void *config) { return cornu_conv1d_transpose_from(config); }
+
+#define AT(name) offsetof(CornuConv2dTransposeConfig, name)
+static const CornuField fields[] = {
+    { "filters", CORNU_FIELD_INTEGER, AT(filters) },
+    CORNU__WINDOW_FIELDS(CornuConv2dTransposeConfig),
+    { "padding", CORNU_FIELD_PADDING, AT(padding) },
+    { "output_padding", CORNU_FIELD_PAIR_OR_NONE, AT(output_padding) },
+    CORNU__KERNEL_FIELDS(CornuConv2dTransposeConfig),
+    { 0 },
+};
+
+static const CornuField row_fields[] = {
+    { "filters", CORNU_FIELD_INTEGER, AT(filters) },
+    CORNU__ROW_WINDOW_FIELDS(CornuConv2dTransposeConfig),
+    { "padding", CORNU_FIELD_PADDING, AT(padding) },
+    { "output_padding", CORNU_FIELD_SINGLE_OR_NONE, AT(output_padding[1]) },
+    CORNU__KERNEL_FIELDS(CornuConv2dTransposeConfig),
+    { 0 },
+};
+#undef AT
+
+const CornuLayerClass cornu__conv2d_transpose_class = {
+    .class_name = "Conv2DTranspose", .size = sizeof(Conv2dTranspose), .build = build,
+    .call = call, .mask = cornu__no_mask,
+    .fields = fields, .config_size = sizeof(CornuConv2dTransposeConfig),
+    .config_offset = offsetof(Conv2dTranspose, config), .from = from,
+};
+
+const CornuLayerClass cornu__conv1d_transpose_class = {
+    .class_name = "Conv1DTranspose", .size = sizeof(Conv2dTranspose), .build = build,
+    .call = call, .mask = cornu__no_mask,
+    .fields = row_fields, .config_size = sizeof(CornuConv2dTransposeConfig),
+    .config_offset = offsetof(Conv2dTranspose, config), .from = row_from,
+};
+
+/* None stays 0 and 0, {n} is {n, n}. */
+static CornuStatus resolve_output_padding(const char *name, const int64_t strides[2],
+                                          int64_t padding[2])
+{
+    if (padding[0] && !padding[1]) padding[1] = padding[0];
+    if (padding[1] && !padding[0]) padding[0] = CORNU_ZERO;
+    for (int i = 0; i < 2; i++) {
+        const int64_t rows = cornu__integer(padding[i], 0);
+        if (rows < 0 || rows >= strides[i])
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .output_padding is %lld, expected 0 or "
+                               "more and less than .strides, %lld", name, (long long)rows,
+                               (long long)strides[i]);
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus resolve(const char *name, bool row, CornuConv2dTransposeConfig *to)
+{
+    CornuResolveWindow     *window = row ? cornu__resolve_row_window : cornu__resolve_window;
+    const CornuInitializer initializers[] = { to->kernel_initializer, to->bias_initializer };
+    to->name = to->dtype = NULL;
+    CORNU__TRY(cornu__positive(name, "filters", to->filters));
+    CORNU__TRY(cornu__check_enums(name, to->activation, initializers, 2));
+    CORNU__TRY(cornu__check_activity(name, &to->activity_regularizer));
+    to->activation = cornu__activation(to->activation, CORNU_LINEAR);
+    to->kernel_initializer = cornu__initializer(to->kernel_initializer, CORNU_GLOROT_UNIFORM);
+    to->bias_initializer = cornu__initializer(to->bias_initializer, CORNU_ZEROS);
+    CORNU__TRY(window(name, to->padding, &to->kernel, to->kernel_size, &to->stride, to->strides,
+                      to->dilation_rate));
+    if (row && !to->output_padding[1]) to->output_padding[1] = to->output_padding[0];
+    if (row && to->output_padding[1]) to->output_padding[0] = CORNU_ZERO;
+    return resolve_output_padding(name, to->strides, to->output_padding);
+}
+
+static CornuLayer *create(const CornuLayerClass *kind, const char *label,
+                          const CornuConv2dTransposeConfig *config)
+{
+    CornuConv2dTransposeConfig resolved = *config;
+    if (resolve(config->name ? config->name : label, kind == &cornu__conv1d_transpose_class,
+                &resolved))
+        return cornu__null();
+    CornuLayer *layer = cornu_layer_create(kind, config->name, config->dtype);
+    if (!layer) return NULL;
+    ((Conv2dTranspose *)layer)->config = resolved;
+    layer->frozen = config->frozen;
+    layer->activity_regularizer = config->activity_regularizer;
+    return layer;
+}
+
+CornuLayer *cornu_conv2d_transpose_from(const CornuConv2dTransposeConfig *config)
+{
+    return create(&cornu__conv2d_transpose_class, "conv2d_transpose", config);
+}
+
+CornuLayer *cornu_conv1d_transpose_from(const CornuConv2dTransposeConfig *config)
+{
+    return create(&cornu__conv1d_transpose_class, "conv1d_transpose", config);
+}

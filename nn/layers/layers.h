@@ -1,0 +1,358 @@
+/*
+ * The layers, by Keras' names, arguments and defaults (keras/src/layers). Each returns a layer
+ * for cornu_model_add, or NULL with a pending error: an argument out of its range, named.
+ *
+ * Every one has .name, and .dtype: the name of the precision policy (policy.h) that the layer
+ * computes by, by default the model's. Regularizers (regularizers.h) of weights and, divided by
+ * the rows of the batch, of a layer's output are part of the loss; a weight's constraint
+ * (constraints.h) is what its updates end with. An activity_regularizer inside of TimeDistributed
+ * has no effect, as in Keras. simple_rnn has one, which Keras 3.15 takes and loses.
+ *
+ * Further layers are in headers that this one includes: activation_layers.h, attention.h,
+ * normalization.h.
+ */
+#ifndef CORNU_NN_LAYERS_H
+#define CORNU_NN_LAYERS_H
+
+#include "activations.h"
+#include "layer.h"
+#include "activation_layers.h"
+#include "attention.h"
+#include "normalization.h"
+#include "position.h"
+#include "spatial.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* y = activation(x kernel + bias) on the last axis: x (B, …, C), kernel (C, units). */
+typedef struct {
+    char             unset;
+    int64_t          units;               /* required, at least 1 */
+    CornuActivation  activation;
+    bool             no_bias;
+    CornuInitializer kernel_initializer;  /* default glorot_uniform */
+    CornuInitializer bias_initializer;    /* default zeros          */
+    CornuRegularizer kernel_regularizer, bias_regularizer, activity_regularizer;
+    CornuConstraint  kernel_constraint, bias_constraint;
+    const char      *name;
+    bool             frozen;              /* Keras' trainable = False */
+    const char      *dtype;
+} CornuDenseConfig;
+
+CornuLayer *cornu_dense_from(const CornuDenseConfig *config);
+#define cornu_dense(...) cornu_dense_from(&(CornuDenseConfig){ .unset = 0, __VA_ARGS__ })
+
+/* y = activation(x * kernel + bias): x (B, H, W, C), kernel (h, w, C / groups, filters), both C and
+ * filters being cut into groups that meet one another alone. The positional sizes are square; to
+ * give one both ways is an error. */
+typedef struct {
+    char             unset;
+    int64_t          filters, kernel, stride; /* filters and kernel are required */
+    CornuPadding     padding;
+    int64_t          kernel_size[2], strides[2], dilation_rate[2]; /* {h, w}; {n} is square */
+    int64_t          groups;              /* default 1; divides C and filters */
+    CornuActivation  activation;
+    bool             no_bias;
+    CornuInitializer kernel_initializer;  /* default glorot_uniform */
+    CornuInitializer bias_initializer;    /* default zeros          */
+    CornuRegularizer kernel_regularizer, bias_regularizer, activity_regularizer;
+    CornuConstraint  kernel_constraint, bias_constraint;
+    const char      *name;
+    bool             frozen;
+    const char      *dtype;
+} CornuConv2dConfig;
+
+CornuLayer *cornu_conv2d_from(const CornuConv2dConfig *config);
+#define cornu_conv2d(...) cornu_conv2d_from(&(CornuConv2dConfig){ .unset = 0, __VA_ARGS__ })
+
+/* The greatest, or the mean, of each window of (B, H, W, C). Padding never wins, nor does it
+ * count in the mean. */
+typedef struct {
+    char         unset;
+    int64_t      pool, stride;            /* square; the stride's default is the pool */
+    CornuPadding padding;
+    int64_t      pool_size[2], strides[2];/* {h, w}; {n} is square. Default of max: 2 */
+    const char  *name;
+    const char  *dtype;
+} CornuPooling2dConfig;
+
+CornuLayer *cornu_max_pooling2d_from(const CornuPooling2dConfig *config);
+CornuLayer *cornu_average_pooling2d_from(const CornuPooling2dConfig *config);
+#define cornu_max_pooling2d(...) \
+    cornu_max_pooling2d_from(&(CornuPooling2dConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_average_pooling2d(...) \
+    cornu_average_pooling2d_from(&(CornuPooling2dConfig){ .unset = 0, __VA_ARGS__ })
+
+/* (B, …) becomes (B, n). */
+typedef struct {
+    char        unset;
+    const char *name;
+    const char *dtype;
+} CornuFlattenConfig;
+
+CornuLayer *cornu_flatten_from(const CornuFlattenConfig *config);
+#define cornu_flatten(...) cornu_flatten_from(&(CornuFlattenConfig){ .unset = 0, __VA_ARGS__ })
+
+/* (B, …) becomes (B, target_shape…); one extent may be CORNU_NONE.
+ * cornu_reshape(.target_shape = { 28, 28, 1 }) */
+typedef struct {
+    char        unset;
+    int64_t     target_shape[CORNU_MAX_RANK]; /* required; ends at the first 0 */
+    const char *name;
+    const char *dtype;
+} CornuReshapeConfig;
+
+CornuLayer *cornu_reshape_from(const CornuReshapeConfig *config);
+#define cornu_reshape(...) cornu_reshape_from(&(CornuReshapeConfig){ .unset = 0, __VA_ARGS__ })
+
+/* In training each element is 0 with probability rate, else x / (1 - rate). */
+typedef struct {
+    char        unset;
+    double      rate;                     /* 0 to 1 */
+    const char *name;
+    const char *dtype;
+} CornuDropoutConfig;
+
+CornuLayer *cornu_dropout_from(const CornuDropoutConfig *config);
+#define cornu_dropout(...) cornu_dropout_from(&(CornuDropoutConfig){ .unset = 0, __VA_ARGS__ })
+
+/* y = gamma (x - mean) / sqrt(variance + epsilon) + beta per channel, the last axis. Training
+ * uses the statistics of the batch's valid rows and moves the moving ones:
+ * moving = momentum moving + (1 - momentum) batch. Inference, and a frozen layer, use those.
+ * On a device with several shards each normalizes with the statistics of its own rows, and the
+ * moving ones follow their mean over the shards that have a row; `synchronized`, they share those
+ * of the whole batch, the variance being the mean of squares less the square of the mean.
+ * Source: keras/src/layers/normalization/batch_normalization.py. */
+typedef struct {
+    char             unset;
+    int64_t          axis;                /* -1, the default, is the only one available */
+    double           momentum;            /* default 0.99, or CORNU_ZERO  */
+    double           epsilon;             /* default 0.001, or CORNU_ZERO */
+    bool             no_center, no_scale; /* without beta, without gamma  */
+    CornuInitializer beta_initializer, gamma_initializer;         /* default zeros, ones */
+    CornuInitializer moving_mean_initializer, moving_variance_initializer;  /* likewise */
+    CornuRegularizer beta_regularizer, gamma_regularizer;
+    CornuConstraint  beta_constraint, gamma_constraint;
+    const char      *name;
+    bool             frozen;
+    const char      *dtype;
+    bool             synchronized;
+} CornuBatchNormalizationConfig;
+
+CornuLayer *cornu_batch_normalization_from(const CornuBatchNormalizationConfig *config);
+#define cornu_batch_normalization(...) \
+    cornu_batch_normalization_from(&(CornuBatchNormalizationConfig){ .unset = 0, __VA_ARGS__ })
+
+typedef struct {
+    char            unset;
+    CornuActivation activation;
+    const char     *name;
+    const char     *dtype;
+} CornuActivationConfig;
+
+CornuLayer *cornu_activation_from(const CornuActivationConfig *config);
+#define cornu_activation(...) \
+    cornu_activation_from(&(CornuActivationConfig){ .unset = 0, __VA_ARGS__ })
+
+/* y = x scale + offset */
+typedef struct {
+    char        unset;
+    double      scale;                    /* required; CORNU_ZERO for 0 */
+    double      offset;
+    const char *name;
+    const char *dtype;
+} CornuRescalingConfig;
+
+CornuLayer *cornu_rescaling_from(const CornuRescalingConfig *config);
+#define cornu_rescaling(...) \
+    cornu_rescaling_from(&(CornuRescalingConfig){ .unset = 0, __VA_ARGS__ })
+
+/* ---- Of several tensors: for cornu_call (functional.h) ----
+ *
+ *     x = cornu_call(cornu_add(), x, shortcut);
+ *
+ * Element by element: axes but the batch are aligned at the right, where an extent of 1 stretches;
+ * a tensor of lower rank gets extents of 1 behind the batch. Source: keras/src/layers/merging.
+ */
+typedef struct {
+    char        unset;
+    const char *name;
+    const char *dtype;
+} CornuMergeLayerConfig;
+
+CornuLayer *cornu_add_from(const CornuMergeLayerConfig *config);
+CornuLayer *cornu_subtract_from(const CornuMergeLayerConfig *config);   /* a - b: of two */
+CornuLayer *cornu_multiply_from(const CornuMergeLayerConfig *config);
+CornuLayer *cornu_average_from(const CornuMergeLayerConfig *config);
+CornuLayer *cornu_maximum_from(const CornuMergeLayerConfig *config);
+CornuLayer *cornu_minimum_from(const CornuMergeLayerConfig *config);
+#define cornu_add(...) cornu_add_from(&(CornuMergeLayerConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_subtract(...) cornu_subtract_from(&(CornuMergeLayerConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_multiply(...) cornu_multiply_from(&(CornuMergeLayerConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_average(...) cornu_average_from(&(CornuMergeLayerConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_maximum(...) cornu_maximum_from(&(CornuMergeLayerConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_minimum(...) cornu_minimum_from(&(CornuMergeLayerConfig){ .unset = 0, __VA_ARGS__ })
+
+/* One behind the other along an axis; the other extents are the same. */
+typedef struct {
+    char        unset;
+    int64_t     axis;                     /* default -1, the last one; 0 is the batch */
+    const char *name;
+    const char *dtype;
+} CornuConcatenateConfig;
+
+CornuLayer *cornu_concatenate_from(const CornuConcatenateConfig *config);
+#define cornu_concatenate(...) \
+    cornu_concatenate_from(&(CornuConcatenateConfig){ .unset = 0, __VA_ARGS__ })
+
+/* Sums of products of two tensors along an axis of each: (B, …), what remains of the first one's
+ * axes and then of the second one's; (B, 1) if nothing does. */
+typedef struct {
+    char        unset;
+    int64_t     axes;                     /* of both; required, or the next */
+    bool        normalize;                /* both to length 1 along it, which gives the cosine */
+    int64_t     both_axes[2];             /* of each */
+    const char *name;
+    const char *dtype;
+} CornuDotConfig;
+
+CornuLayer *cornu_dot_from(const CornuDotConfig *config);
+#define cornu_dot(...) cornu_dot_from(&(CornuDotConfig){ .unset = 0, __VA_ARGS__ })
+
+/* ---- Sequences: (B, T, C) ----
+ *
+ * A mask (B, T) says which steps count. Embedding with .mask_zero and Masking begin one, it goes on
+ * with the sequence through all layers that keep the time axis, recurrent layers skip the steps
+ * where it is false, and losses and metrics do not count them.
+ */
+
+/* Rows of a table (input_dim, output_dim): indices (B, …) below input_dim give (B, …, output_dim).
+ * Whole numbers are taken as they are stored, floats are cut to whole ones. An index out of range
+ * is CORNU_ERR_VALUE when the step runs. Source: keras/src/layers/core/embedding.py. */
+typedef struct {
+    char             unset;
+    int64_t          input_dim, output_dim;   /* required, at least 1 */
+    CornuInitializer embeddings_initializer;  /* default random_uniform */
+    CornuRegularizer embeddings_regularizer, activity_regularizer;
+    CornuConstraint  embeddings_constraint;
+    bool             mask_zero;               /* index 0 is no step: it is masked */
+    const char      *name;
+    bool             frozen;
+    const char      *dtype;
+} CornuEmbeddingConfig;
+
+CornuLayer *cornu_embedding_from(const CornuEmbeddingConfig *config);
+#define cornu_embedding(...) \
+    cornu_embedding_from(&(CornuEmbeddingConfig){ .unset = 0, __VA_ARGS__ })
+
+/* Steps of (B, T, C) whose elements all are mask_value become zeros and are masked.
+ * Source: keras/src/layers/core/masking.py. */
+typedef struct {
+    char        unset;
+    double      mask_value;
+    const char *name;
+    const char *dtype;
+} CornuMaskingConfig;
+
+CornuLayer *cornu_masking_from(const CornuMaskingConfig *config);
+#define cornu_masking(...) cornu_masking_from(&(CornuMaskingConfig){ .unset = 0, __VA_ARGS__ })
+
+/*
+ * Recurrent layers: x (B, T, C) gives the last output (B, units) or, with return_sequences, all of
+ * them (B, T, units). `ops.h` has the equations. Weights: kernel (C, G units), recurrent_kernel
+ * (units, G units), bias, with G gates side by side:
+ *     lstm        i f c o; bias (4 units), ones for f at first unless no_unit_forget_bias
+ *     gru         z r h; bias (2, 3 units), one for each product, or (3 units) with no_reset_after,
+ *                 where h is reset before its product and not behind it
+ *     simple_rnn  one; no gates, so no recurrent_activation
+ * Called by hand (cornu_layer_call_many), they also take Keras' initial_state behind x, and with
+ * return_state give behind the result what the rows ended in: h (B, units), and c of lstm.
+ * Source: keras/src/layers/rnn.
+ */
+typedef struct {
+    char             unset;
+    int64_t          units;                   /* required, at least 1 */
+    CornuActivation  activation;              /* default tanh    */
+    CornuActivation  recurrent_activation;    /* default sigmoid */
+    bool             no_bias;
+    CornuInitializer kernel_initializer;      /* default glorot_uniform */
+    CornuInitializer recurrent_initializer;   /* default orthogonal     */
+    CornuInitializer bias_initializer;        /* default zeros          */
+    bool             no_unit_forget_bias;     /* lstm's */
+    bool             no_reset_after;          /* gru's  */
+    CornuRegularizer kernel_regularizer, recurrent_regularizer, bias_regularizer;
+    CornuRegularizer activity_regularizer;
+    CornuConstraint  kernel_constraint, recurrent_constraint, bias_constraint;
+    double           dropout;                 /* of the input's elements: 0 or more, below 1   */
+    double           recurrent_dropout;       /* of the state's. The same ones at all steps;   */
+                                              /* with recurrent_dropout others for each gate   */
+    bool             return_sequences;
+    bool             return_state;            /* several results: not in a Sequential model */
+    bool             go_backwards;            /* from the last step; results in that order */
+    bool             stateful;                /* each row goes on where that row of the last
+                                                 batch ended: cornu_model_reset_states */
+    bool             unroll;                  /* changes nothing: steps are compiled either way */
+    bool             zero_output_for_mask;    /* masked steps give zeros, not the output before */
+    const char      *name;
+    bool             frozen;
+    const char      *dtype;
+} CornuRecurrentConfig;
+
+CornuLayer *cornu_lstm_from(const CornuRecurrentConfig *config);
+CornuLayer *cornu_gru_from(const CornuRecurrentConfig *config);
+CornuLayer *cornu_simple_rnn_from(const CornuRecurrentConfig *config);
+#define cornu_lstm(...) cornu_lstm_from(&(CornuRecurrentConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_gru(...)  cornu_gru_from(&(CornuRecurrentConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_simple_rnn(...) \
+    cornu_simple_rnn_from(&(CornuRecurrentConfig){ .unset = 0, __VA_ARGS__ })
+
+/* How two results become one: side by side, a + b, a b, (a + b) / 2; or stay two. */
+typedef enum {
+    CORNU_MERGE_CONCAT, CORNU_MERGE_SUM, CORNU_MERGE_MUL, CORNU_MERGE_AVE, CORNU_MERGE_NONE
+} CornuMerge;
+
+/* "concat", "sum", "mul", "ave"; NULL for none and for a number that is none of them. */
+const char *cornu_merge_name(CornuMerge merge);
+
+/* A recurrent layer and its like that runs backwards; results of both in the order of time.
+ * cornu_bidirectional(cornu_lstm(64)). Both layers are taken, also on failure. Where they return
+ * sequences, masked steps give zeros. Where they return states, those of the forward layer come
+ * behind the result or results, then those of the backward layer; initial states, in the same
+ * order, are further inputs. Source: keras/src/layers/rnn/bidirectional.py. */
+typedef struct {
+    char        unset;
+    CornuLayer *layer;                        /* required: lstm, gru or simple_rnn */
+    CornuMerge  merge_mode;
+    CornuLayer *backward_layer;               /* default: like layer, with go_backwards */
+    const char *name;
+    bool        frozen;
+    const char *dtype;
+} CornuBidirectionalConfig;
+
+CornuLayer *cornu_bidirectional_from(const CornuBidirectionalConfig *config);
+#define cornu_bidirectional(...) \
+    cornu_bidirectional_from(&(CornuBidirectionalConfig){ .unset = 0, __VA_ARGS__ })
+
+/* The layer for each step of (B, T, …) by itself, with the same weights. The layer is taken, also
+ * on failure. Source: keras/src/layers/rnn/time_distributed.py. */
+typedef struct {
+    char        unset;
+    CornuLayer *layer;                        /* required; none that normalizes over the batch */
+    const char *name;
+    bool        frozen;
+    const char *dtype;
+} CornuTimeDistributedConfig;
+
+CornuLayer *cornu_time_distributed_from(const CornuTimeDistributedConfig *config);
+#define cornu_time_distributed(...) \
+    cornu_time_distributed_from(&(CornuTimeDistributedConfig){ .unset = 0, __VA_ARGS__ })
+
+#ifdef __cplusplus
+}
+#endif
+
+#include "random.h"
+
+#endif

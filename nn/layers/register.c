@@ -1,0 +1,86 @@
+/* Classes of layers of the program's own, which files name as Keras does: "package>Name". Source:
+ * keras/src/saving/object_registration.py. */
+#include "../saving/architecture_internal.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_CLASSES = 256, PACKAGE_SIZE = 64 };
+
+static pthread_mutex_t door = PTHREAD_MUTEX_INITIALIZER;
+static struct { const CornuLayerClass *kind; char package[PACKAGE_SIZE]; } registered[MOST_CLASSES];
+static int count;
+
+static CornuStatus check(const CornuLayerClass *kind, const char *package)
+{
+    if (!kind || !kind->class_name || !*kind->class_name)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "register_layer: the class%s is missing",
+                           kind ? "'s .class_name" : "");
+    if (!kind->from || !kind->fields || kind->config_size == 0 || kind->config_offset == 0 ||
+        kind->config_offset + kind->config_size > kind->size)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "register_layer: the class %s lacks what files "
+                           "need: expected .from, .fields, .config_size and .config_offset of a "
+                           "config within its struct", kind->class_name);
+    if (!*package || strchr(package, '>') || strlen(package) >= PACKAGE_SIZE)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "register_layer: the package of %s is \"%.80s\", "
+                           "expected 1 to %d characters without >", kind->class_name, package,
+                           PACKAGE_SIZE - 1);
+    return CORNU_OK;
+}
+
+static CornuStatus add(const CornuLayerClass *kind, const char *package)
+{
+    for (int i = 0; i < count; i++) {
+        if (registered[i].kind == kind && !strcmp(registered[i].package, package)) return CORNU_OK;
+        if (registered[i].kind == kind || (!strcmp(registered[i].package, package) &&
+                                           !strcmp(registered[i].kind->class_name,
+                                                   kind->class_name)))
+            return cornu__fail(CORNU_ERR_ARGUMENT, "register_layer: %s>%s is registered already as "
+                               "%s", package, kind->class_name, registered[i].kind == kind
+                               ? registered[i].package : "another class");
+    }
+    if (count == MOST_CLASSES)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "register_layer: %s is one class more than %d",
+                           kind->class_name, MOST_CLASSES);
+    registered[count].kind = kind;
+    snprintf(registered[count].package, PACKAGE_SIZE, "%s", package);
+    count++;
+    return CORNU_OK;
+}
+
+CornuStatus cornu_register_layer(const CornuLayerClass *kind, const char *package)
+{
+    if (!package) package = "Custom";
+    CORNU__TRY(check(kind, package));
+    pthread_mutex_lock(&door);
+    const CornuStatus status = add(kind, package);
+    pthread_mutex_unlock(&door);
+    return status;
+}
+
+const char *cornu__registered_package(const CornuLayerClass *kind)
+{
+    const char *package = NULL;
+    pthread_mutex_lock(&door);
+    for (int i = 0; i < count && !package; i++)
+        if (registered[i].kind == kind) package = registered[i].package;
+    pthread_mutex_unlock(&door);
+    return package;   /* which stays */
+}
+
+const CornuLayerClass *cornu__registered_class(const char *name)
+{
+    const CornuLayerClass *found = NULL;
+    const char            *mark = strchr(name, '>');
+    const size_t           length = mark ? (size_t)(mark - name) : 0;
+    pthread_mutex_lock(&door);
+    for (int i = 0; i < count && !found; i++) {
+        const char *package = registered[i].package;
+        if (mark && (strlen(package) != length || strncmp(name, package, length))) continue;
+        if (!strcmp(registered[i].kind->class_name, mark ? mark + 1 : name))
+            found = registered[i].kind;
+    }
+    pthread_mutex_unlock(&door);
+    return found;
+}

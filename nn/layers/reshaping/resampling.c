@@ -1,0 +1,337 @@
+/*
+ * UpSampling1D, UpSampling2D and Resizing.
+ *
+ * Along one axis an output pixel is a weighted sum of input pixels, so along each axis there is a
+ * matrix product with weights that are made of shapes alone, and gradients follow by themselves.
+ * Output o stands at (o + 1/2) n / m - 1/2 among the n inputs. The nearest input is that at
+ * floor((o + 1/2) n / m); other weights are a function of the distance, divided by their sum. With
+ * antialias distances are measured in n / m pixels where that is more than one.
+ * Source: jax.image.resize, which Keras calls (jax/_src/image/scale.py, compute_weight_mat).
+ */
+#include "../../../device/integer_internal.h"
+#include "resampling_internal.h"
+
+#include <math.h>
+
+const char *cornu_interpolation_name(CornuInterpolation interpolation)
+{
+    switch (interpolation) {
+    case CORNU_NEAREST:  return "nearest";
+    case CORNU_BILINEAR: return "bilinear";
+    case CORNU_BICUBIC:  return "bicubic";
+    case CORNU_LANCZOS3: return "lanczos3";
+    case CORNU_LANCZOS5: return "lanczos5";
+    default:             return NULL;
+    }
+}
+
+/* x < bound ? a : b */
+static CornuTensor *below(CornuTensor *x, double bound, CornuTensor *a, CornuTensor *b)
+{
+    return x ? cornu_op_select(cornu_op_compare(x, CORNU_LESS, cornu_op_constant_like(x, bound)),
+                               a, b) : NULL;
+}
+
+/* ((a x + b) x + c) x + d */
+static CornuTensor *polynomial(CornuTensor *x, double a, double b, double c, double d)
+{
+    CornuTensor *y = cornu_op_shift(cornu_op_scale(x, a), b);
+    y = cornu_op_shift(cornu_op_multiply(y, x), c);
+    return cornu_op_shift(cornu_op_multiply(y, x), d);
+}
+
+/* Of distances x, which are not negative.
+ * Source: Keys, "Cubic convolution interpolation for digital image processing", 1981. */
+static CornuTensor *keys_cubic(CornuTensor *x)
+{
+    CornuTensor *zero = x ? cornu_op_constant_like(x, 0.0) : NULL;
+    CornuTensor *outer = below(x, 2.0, polynomial(x, -0.5, 2.5, -4.0, 2.0), zero);
+    return below(x, 1.0, polynomial(x, 1.5, -2.5, 0.0, 1.0), outer);
+}
+
+/* sinc(x) sinc(x / radius), up to the radius. */
+static CornuTensor *lanczos(CornuTensor *x, double radius)
+{
+    const double pi = acos(-1.0);
+    if (!x) return NULL;
+    /* Farther away the sines' arguments are large, and nothing is looked at. */
+    CornuTensor *near = cornu_op_minimum(x, cornu_op_constant_like(x, radius));
+    CornuTensor *sines = cornu_op_multiply(cornu_op_sin(cornu_op_scale(near, pi)),
+                                           cornu_op_sin(cornu_op_scale(near, pi / radius)));
+    CornuTensor *square = cornu_op_scale(cornu_op_square(near), pi * pi / radius);
+    CornuTensor *one = cornu_op_constant_like(x, 1.0), *zero = cornu_op_constant_like(x, 0.0);
+    CornuTensor *weight = cornu_op_divide(sines, below(x, 1e-3, one, square));
+    return below(x, 1e-3, one, below(x, radius, weight, zero));
+}
+
+static CornuTensor *weight_of_distance(CornuTensor *x, CornuInterpolation interpolation)
+{
+    switch (interpolation) {
+    case CORNU_BICUBIC:  return keys_cubic(x);
+    case CORNU_LANCZOS3: return lanczos(x, 3.0);
+    case CORNU_LANCZOS5: return lanczos(x, 5.0);
+    default: return cornu_op_relu(cornu_op_shift(cornu_op_negative(x), 1.0));
+    }
+}
+
+/* Weights (to, from) of dtype, computed in f32. */
+static CornuTensor *weights(CornuGraph *graph, int64_t from, int64_t to, const CornuResampling *how,
+                            CornuDtype dtype)
+{
+    const CornuType type = cornu_type(CORNU_F32, to, from);
+    CornuTensor    *in = cornu_op_iota(graph, type, 1), *out = cornu_op_iota(graph, type, 0), *w;
+    /* Divided last, so that whole numbers come out whole. */
+    out = cornu_op_scale(cornu_op_shift(out, 0.5), (double)from);
+    out = cornu_op_divide(out, cornu_op_constant_like(out, (double)to));
+    if (how->interpolation == CORNU_NEAREST) {
+        w = cornu_op_compare(in, CORNU_EQUAL, cornu_op_floor(out));
+    } else {
+        w = cornu_op_absolute(cornu_op_subtract(in, cornu_op_shift(out, -0.5)));
+        if (how->antialias && from > to) w = cornu_op_scale(w, (double)to / (double)from);
+        w = weight_of_distance(w, how->interpolation);
+        w = cornu_op_divide(w, cornu_op_reduce_sum(w, 1 << 1, true));
+    }
+    return cornu_op_convert(w, dtype);
+}
+
+CornuStatus cornu__resampling_weights(const CornuResampling *how, int64_t from, int64_t to,
+                                      bool turned, float *values)
+{
+    static const int swapped[] = { 1, 0 };
+    CornuDevice *device = cornu_device_open("reference");
+    CornuGraph  *graph = device ? cornu_graph_create(device) : NULL;
+    CornuTensor *made = graph ? weights(graph, from, to, how, CORNU_F32) : NULL;
+    if (made && turned) made = cornu_op_transpose(made, swapped);
+    CornuStatus  status = made ? cornu_run(graph, &made, 1, &(CornuArray){
+                                           cornu_tensor_type(made), values })
+                               : cornu_error_take();
+    cornu_graph_free(graph);
+    cornu_device_close(device);
+    return status;
+}
+
+/* x (outer, n, inner) to (outer, to, inner). */
+static CornuTensor *resample(CornuGraph *graph, CornuTensor *x, int64_t to,
+                             const CornuResampling *how)
+{
+    if (!x) return NULL;
+    const CornuType type = cornu_tensor_type(x);
+    const int64_t   from = type.shape.extent[1];
+    if (from == to) return x;
+    return cornu_op_matmul(weights(graph, from, to, how, type.dtype), x);
+}
+
+static CornuTensor *resize(CornuGraph *graph, CornuTensor *x, int64_t height, int64_t width,
+                           const CornuResampling *how)
+{
+    if (!x) return NULL;
+    const CornuShape s = cornu_tensor_shape(x);
+    const int64_t    B = s.extent[0], H = s.extent[1], W = s.extent[2], C = s.extent[3];
+    x = resample(graph, cornu_op_reshape(x, cornu_shape(B * H, W, C)), width, how);
+    x = resample(graph, cornu_op_reshape(x, cornu_shape(B, H, width * C)), height, how);
+    return cornu_op_reshape(x, cornu_shape(B, height, width, C));
+}
+
+CornuStatus cornu__check_interpolation(const char *layer, CornuInterpolation *given,
+                                       CornuInterpolation usual, CornuInterpolation last)
+{
+    if (*given == CORNU_DEFAULT_INTERPOLATION) *given = usual;
+    if ((int)*given >= CORNU_NEAREST && (int)*given <= (int)last) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .interpolation is %d, expected %d (nearest) to %d "
+                       "(%s)", layer, (int)*given, CORNU_NEAREST, (int)last,
+                       cornu_interpolation_name(last));
+}
+
+/* ---- UpSampling2D ---- */
+
+typedef struct {
+    CornuLayer              base;
+    CornuUpSampling2dConfig config;   /* the factor resolved into the pair */
+} UpSampling;
+
+/* Each pixel h by w times. */
+static CornuTensor *repeat(CornuTensor *x, int64_t h, int64_t w)
+{
+    const CornuShape s = cornu_tensor_shape(x);
+    const int64_t    B = s.extent[0], H = s.extent[1], W = s.extent[2], C = s.extent[3];
+    x = cornu_op_reshape(x, cornu_shape(B * H, 1, W, 1, C));
+    x = cornu_op_broadcast(x, cornu_shape(B * H, h, W, w, C));
+    return cornu_op_reshape(x, cornu_shape(B, H * h, W * w, C));
+}
+
+static CornuTensor *up_sampling_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const CornuUpSampling2dConfig *config = &((UpSampling *)layer)->config;
+    const int64_t                 *size = config->size;
+    if (!x) return NULL;
+    if (config->interpolation == CORNU_NEAREST) return repeat(x, size[0], size[1]);
+    const CornuShape shape = cornu_tensor_shape(x);
+    return resize(call->graph, x, shape.extent[1] * size[0], shape.extent[2] * size[1],
+                  &(CornuResampling){ .interpolation = config->interpolation });
+}
+
+static CornuLayer *up_sampling_from(const void *config) { return cornu_up_sampling2d_from(config); }
+
+static const CornuField up_sampling_fields[] = {
+    { "size", CORNU_FIELD_PAIR, offsetof(CornuUpSampling2dConfig, size) },
+    { "interpolation", CORNU_FIELD_INTERPOLATION,
+      offsetof(CornuUpSampling2dConfig, interpolation) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__up_sampling2d_class = {
+    .class_name = "UpSampling2D", .size = sizeof(UpSampling), .build = cornu__build_image,
+    .call = up_sampling_call, .mask = cornu__no_mask,
+    .fields = up_sampling_fields, .config_size = sizeof(CornuUpSampling2dConfig),
+    .config_offset = offsetof(UpSampling, config), .from = up_sampling_from,
+};
+
+CornuLayer *cornu_up_sampling2d_from(const CornuUpSampling2dConfig *config)
+{
+    const char             *name = config->name ? config->name : "up_sampling2d";
+    CornuUpSampling2dConfig resolved = *config;
+    resolved.name = resolved.dtype = NULL;
+    resolved.factor = 0;
+    if (cornu__check_interpolation(name, &resolved.interpolation, CORNU_NEAREST,
+                                   CORNU_LANCZOS5) ||
+        cornu__pair(name, "size", "factor", config->factor, config->size, 2, resolved.size))
+        return cornu__null();
+    CornuLayer *layer = cornu_layer_create(&cornu__up_sampling2d_class, config->name,
+                                           config->dtype);
+    if (layer) ((UpSampling *)layer)->config = resolved;
+    return layer;
+}
+
+/* ---- UpSampling1D ---- */
+
+typedef struct {
+    CornuLayer              base;
+    CornuUpSampling1dConfig config;
+} SequenceSampling;
+
+static CornuTensor *sequence_sampling_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const int64_t size = ((SequenceSampling *)layer)->config.size;
+    (void)call;
+    if (!x) return NULL;
+    const CornuShape s = cornu_tensor_shape(x);
+    x = repeat(cornu_op_reshape(x, cornu_shape(s.extent[0], 1, s.extent[1], s.extent[2])), 1, size);
+    return cornu_op_reshape(x, cornu_shape(s.extent[0], s.extent[1] * size, s.extent[2]));
+}
+
+static CornuLayer *sequence_sampling_from(const void *config)
+{
+    return cornu_up_sampling1d_from(config);
+}
+
+static const CornuField sequence_sampling_fields[] = {
+    { "size", CORNU_FIELD_INTEGER, offsetof(CornuUpSampling1dConfig, size) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__up_sampling1d_class = {
+    .class_name = "UpSampling1D", .size = sizeof(SequenceSampling),
+    .build = cornu__build_sequence, .call = sequence_sampling_call, .mask = cornu__no_mask,
+    .fields = sequence_sampling_fields, .config_size = sizeof(CornuUpSampling1dConfig),
+    .config_offset = offsetof(SequenceSampling, config), .from = sequence_sampling_from,
+};
+
+CornuLayer *cornu_up_sampling1d_from(const CornuUpSampling1dConfig *config)
+{
+    const int64_t size = config->size ? config->size : 2;
+    if (cornu__positive(config->name ? config->name : "up_sampling1d", "size", size))
+        return cornu__null();
+    CornuLayer *layer = cornu_layer_create(&cornu__up_sampling1d_class, config->name,
+                                           config->dtype);
+    if (layer) ((SequenceSampling *)layer)->config.size = size;
+    return layer;
+}
+
+/* ---- Resizing ---- */
+
+typedef struct {
+    CornuLayer          base;
+    CornuResizingConfig config;
+} Resizing;
+
+void cornu__crop_to_ratio(const int64_t from[2], const int64_t size[2], int64_t part[2])
+{
+    for (int i = 0; i < 2; i++)
+        part[i] = larger(smaller(from[i], from[1 - i] * size[i] / size[1 - i]), 1);
+}
+
+void cornu__pad_to_ratio(const int64_t from[2], const int64_t size[2], int64_t around[2])
+{
+    for (int i = 0; i < 2; i++)
+        around[i] = (larger(from[i], from[1 - i] * size[i] / size[1 - i]) - from[i]) / 2;
+    if (around[0]) around[1] = 0;
+}
+
+static CornuTensor *crop_to_ratio(CornuTensor *x, const int64_t size[2])
+{
+    const CornuShape s = cornu_tensor_shape(x);
+    int64_t          part[2];
+    cornu__crop_to_ratio(s.extent + 1, size, part);
+    return cornu_op_slice(x, (const int64_t[]){ 0, (s.extent[1] - part[0]) / 2,
+                                                (s.extent[2] - part[1]) / 2, 0 },
+                          (const int64_t[]){ s.extent[0], part[0], part[1], s.extent[3] });
+}
+
+static CornuTensor *pad_to_ratio(CornuTensor *x, const int64_t size[2], double value)
+{
+    const CornuShape s = cornu_tensor_shape(x);
+    int64_t          around[4] = { 0 };
+    cornu__pad_to_ratio(s.extent + 1, size, around + 1);
+    return cornu_op_pad(x, around, around, value);
+}
+
+static CornuTensor *resizing_call(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    const CornuResizingConfig *config = &((Resizing *)layer)->config;
+    const int64_t              size[2] = { config->height, config->width };
+    if (!x) return NULL;
+    if (config->crop_to_aspect_ratio) x = crop_to_ratio(x, size);
+    if (config->pad_to_aspect_ratio)
+        x = pad_to_ratio(x, size, cornu__number(config->fill_value, 0.0));
+    return resize(call->graph, x, size[0], size[1],
+                  &(CornuResampling){ config->interpolation, config->antialias });
+}
+
+static CornuLayer *resizing_from(const void *config) { return cornu_resizing_from(config); }
+
+static const CornuField resizing_fields[] = {
+    { "height", CORNU_FIELD_INTEGER, offsetof(CornuResizingConfig, height) },
+    { "width", CORNU_FIELD_INTEGER, offsetof(CornuResizingConfig, width) },
+    { "interpolation", CORNU_FIELD_INTERPOLATION, offsetof(CornuResizingConfig, interpolation) },
+    { "crop_to_aspect_ratio", CORNU_FIELD_FLAG,
+      offsetof(CornuResizingConfig, crop_to_aspect_ratio) },
+    { "pad_to_aspect_ratio", CORNU_FIELD_FLAG,
+      offsetof(CornuResizingConfig, pad_to_aspect_ratio) },
+    { "antialias", CORNU_FIELD_FLAG, offsetof(CornuResizingConfig, antialias) },
+    { "fill_value", CORNU_FIELD_NUMBER, offsetof(CornuResizingConfig, fill_value) },
+    { 0 },
+};
+
+const CornuLayerClass cornu__resizing_class = {
+    .class_name = "Resizing", .size = sizeof(Resizing), .build = cornu__build_image,
+    .call = resizing_call, .mask = cornu__no_mask,
+    .fields = resizing_fields, .config_size = sizeof(CornuResizingConfig),
+    .config_offset = offsetof(Resizing, config), .from = resizing_from,
+};
+
+CornuLayer *cornu_resizing_from(const CornuResizingConfig *config)
+{
+    const char         *name = config->name ? config->name : "resizing";
+    CornuResizingConfig resolved = *config;
+    resolved.name = resolved.dtype = NULL;
+    if (config->crop_to_aspect_ratio && config->pad_to_aspect_ratio)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: both .crop_to_aspect_ratio and "
+                                ".pad_to_aspect_ratio are given, expected one", name);
+    if (cornu__positive(name, "height", config->height) ||
+        cornu__positive(name, "width", config->width) ||
+        cornu__check_interpolation(name, &resolved.interpolation, CORNU_BILINEAR, CORNU_LANCZOS5))
+        return cornu__null();
+    CornuLayer *layer = cornu_layer_create(&cornu__resizing_class, config->name, config->dtype);
+    if (layer) ((Resizing *)layer)->config = resolved;
+    return layer;
+}

@@ -1,0 +1,320 @@
+/*
+ * Layers over images (B, H, W, C) and sequences (B, T, C): the convolution family, pooling,
+ * padding, resampling. nn/layers/layers.h says what all layers have in common, and has conv2d and the
+ * pools with windows in two dimensions.
+ */
+#ifndef CORNU_NN_LAYERS_SPATIAL_H
+#define CORNU_NN_LAYERS_SPATIAL_H
+
+#include "activations.h"
+#include "layer.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Convolutions and pools: "valid" reads inside the image only; "same" pads with zeros so that the
+ * output has ceil(n / stride) rows, the odd one after the image. "causal", of conv1d alone,
+ * pads with zeros before the sequence, so that no step sees a later one. */
+typedef enum { CORNU_VALID, CORNU_SAME, CORNU_CAUSAL } CornuPadding;
+
+const char *cornu_padding_name(CornuPadding padding);
+
+/* ---- Convolutions ---- */
+
+/* y = activation(x * kernel + bias), a convolution for each channel: kernel
+ * (h, w, C, depth_multiplier), y (B, Ho, Wo, C depth_multiplier), the results of a channel side by
+ * side. Source: keras/src/layers/convolutional/base_depthwise_conv.py. */
+typedef struct {
+    char             unset;
+    int64_t          kernel, stride;      /* square; kernel is required */
+    CornuPadding     padding;
+    int64_t          depth_multiplier;    /* default 1 */
+    int64_t          kernel_size[2], strides[2], dilation_rate[2]; /* {h, w}; {n} is square */
+    CornuActivation  activation;
+    bool             no_bias;
+    CornuInitializer depthwise_initializer, bias_initializer; /* default glorot_uniform, zeros */
+    CornuRegularizer depthwise_regularizer, bias_regularizer, activity_regularizer;
+    CornuConstraint  depthwise_constraint, bias_constraint;
+    const char      *name;
+    bool             frozen;
+    const char      *dtype;
+} CornuDepthwiseConv2dConfig;
+
+CornuLayer *cornu_depthwise_conv2d_from(const CornuDepthwiseConv2dConfig *config);
+#define cornu_depthwise_conv2d(...) \
+    cornu_depthwise_conv2d_from(&(CornuDepthwiseConv2dConfig){ .unset = 0, __VA_ARGS__ })
+
+/* The same over sequences (B, T, C): kernel (k, C, depth_multiplier). The window has one extent,
+ * .kernel_size = { 3 }; so it is with the 1-D layers below. */
+CornuLayer *cornu_depthwise_conv1d_from(const CornuDepthwiseConv2dConfig *config);
+#define cornu_depthwise_conv1d(...) \
+    cornu_depthwise_conv1d_from(&(CornuDepthwiseConv2dConfig){ .unset = 0, __VA_ARGS__ })
+
+/* A depthwise convolution with depthwise_kernel (h, w, C, depth_multiplier), then one of 1 by 1
+ * with pointwise_kernel (1, 1, C depth_multiplier, filters), then bias and activation.
+ * Source: keras/src/layers/convolutional/base_separable_conv.py. */
+typedef struct {
+    char             unset;
+    int64_t          filters, kernel, stride; /* square; filters and kernel are required */
+    CornuPadding     padding;
+    int64_t          kernel_size[2], strides[2], dilation_rate[2]; /* {h, w}; {n} is square */
+    int64_t          depth_multiplier;    /* default 1 */
+    CornuActivation  activation;
+    bool             no_bias;
+    CornuInitializer depthwise_initializer, pointwise_initializer; /* default glorot_uniform */
+    CornuInitializer bias_initializer;                             /* default zeros          */
+    CornuRegularizer depthwise_regularizer, pointwise_regularizer, bias_regularizer;
+    CornuRegularizer activity_regularizer;
+    CornuConstraint  depthwise_constraint, pointwise_constraint, bias_constraint;
+    const char      *name;
+    bool             frozen;
+    const char      *dtype;
+} CornuSeparableConv2dConfig;
+
+CornuLayer *cornu_separable_conv2d_from(const CornuSeparableConv2dConfig *config);
+#define cornu_separable_conv2d(...) \
+    cornu_separable_conv2d_from(&(CornuSeparableConv2dConfig){ .unset = 0, __VA_ARGS__ })
+
+/* Over sequences: depthwise_kernel (k, C, depth_multiplier), pointwise_kernel
+ * (1, C depth_multiplier, filters). */
+CornuLayer *cornu_separable_conv1d_from(const CornuSeparableConv2dConfig *config);
+#define cornu_separable_conv1d(...) \
+    cornu_separable_conv1d_from(&(CornuSeparableConv2dConfig){ .unset = 0, __VA_ARGS__ })
+
+/* The gradient by x of a convolution, as a layer: kernel (h, w, filters, C), strides make the image
+ * larger. "valid" gives (H - 1) s + d (h - 1) + 1 rows, or H s where the stride is larger than the
+ * kernel; "same" gives H s. With output_padding these many more rows than the least:
+ * (H - 1) s + d (h - 1) + 1 + output_padding, for "same" less 2 (h / 2).
+ * Source: keras/src/layers/convolutional/base_conv_transpose.py. */
+typedef struct {
+    char             unset;
+    int64_t          filters, kernel, stride; /* square; filters and kernel are required */
+    CornuPadding     padding;
+    int64_t          kernel_size[2], strides[2];
+    int64_t          output_padding[2];   /* {h, w}, below the strides; CORNU_ZERO for 0. None, the
+                                             default, is not the same as 0 */
+    int64_t          dilation_rate[2];
+    CornuActivation  activation;
+    bool             no_bias;
+    CornuInitializer kernel_initializer, bias_initializer; /* default glorot_uniform, zeros */
+    CornuRegularizer kernel_regularizer, bias_regularizer, activity_regularizer;
+    CornuConstraint  kernel_constraint, bias_constraint;
+    const char      *name;
+    bool             frozen;
+    const char      *dtype;
+} CornuConv2dTransposeConfig;
+
+CornuLayer *cornu_conv2d_transpose_from(const CornuConv2dTransposeConfig *config);
+#define cornu_conv2d_transpose(...) \
+    cornu_conv2d_transpose_from(&(CornuConv2dTransposeConfig){ .unset = 0, __VA_ARGS__ })
+
+/* Over sequences: kernel (k, filters, C). */
+CornuLayer *cornu_conv1d_transpose_from(const CornuConv2dTransposeConfig *config);
+#define cornu_conv1d_transpose(...) \
+    cornu_conv1d_transpose_from(&(CornuConv2dTransposeConfig){ .unset = 0, __VA_ARGS__ })
+
+/* x (B, T, C), kernel (k, C / groups, filters), y (B, To, filters).
+ * Source: keras/src/layers/convolutional/conv1d.py. */
+typedef struct {
+    char             unset;
+    int64_t          filters, kernel_size; /* required */
+    int64_t          strides;              /* default 1 */
+    CornuPadding     padding;              /* CORNU_CAUSAL too */
+    int64_t          dilation_rate, groups; /* default 1 */
+    CornuActivation  activation;
+    bool             no_bias;
+    CornuInitializer kernel_initializer, bias_initializer; /* default glorot_uniform, zeros */
+    CornuRegularizer kernel_regularizer, bias_regularizer, activity_regularizer;
+    CornuConstraint  kernel_constraint, bias_constraint;
+    const char      *name;
+    bool             frozen;
+    const char      *dtype;
+} CornuConv1dConfig;
+
+CornuLayer *cornu_conv1d_from(const CornuConv1dConfig *config);
+#define cornu_conv1d(...) cornu_conv1d_from(&(CornuConv1dConfig){ .unset = 0, __VA_ARGS__ })
+
+/* ---- Pooling ---- */
+
+/* The greatest, or the mean, of each window of (B, T, C). */
+typedef struct {
+    char         unset;
+    int64_t      pool_size;               /* default of max: 2 */
+    int64_t      strides;                 /* default: the pool */
+    CornuPadding padding;
+    const char  *name;
+    const char  *dtype;
+} CornuPooling1dConfig;
+
+CornuLayer *cornu_max_pooling1d_from(const CornuPooling1dConfig *config);
+CornuLayer *cornu_average_pooling1d_from(const CornuPooling1dConfig *config);
+#define cornu_max_pooling1d(...) \
+    cornu_max_pooling1d_from(&(CornuPooling1dConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_average_pooling1d(...) \
+    cornu_average_pooling1d_from(&(CornuPooling1dConfig){ .unset = 0, __VA_ARGS__ })
+
+/* The mean, or the greatest, of each channel over all of an image or sequence: (B, C). Of a masked
+ * sequence the mean is over the steps that count, NaN where none does. The gradient of the greatest
+ * is shared where several are. Source: keras/src/layers/pooling. */
+typedef struct {
+    char        unset;
+    bool        keepdims;                 /* (B, 1, 1, C), (B, 1, C) */
+    const char *name;
+    const char *dtype;
+} CornuGlobalPoolingConfig;
+
+CornuLayer *cornu_global_average_pooling2d_from(const CornuGlobalPoolingConfig *config);
+CornuLayer *cornu_global_max_pooling2d_from(const CornuGlobalPoolingConfig *config);
+CornuLayer *cornu_global_average_pooling1d_from(const CornuGlobalPoolingConfig *config);
+CornuLayer *cornu_global_max_pooling1d_from(const CornuGlobalPoolingConfig *config);
+#define cornu_global_average_pooling2d(...) \
+    cornu_global_average_pooling2d_from(&(CornuGlobalPoolingConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_global_max_pooling2d(...) \
+    cornu_global_max_pooling2d_from(&(CornuGlobalPoolingConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_global_average_pooling1d(...) \
+    cornu_global_average_pooling1d_from(&(CornuGlobalPoolingConfig){ .unset = 0, __VA_ARGS__ })
+#define cornu_global_max_pooling1d(...) \
+    cornu_global_max_pooling1d_from(&(CornuGlobalPoolingConfig){ .unset = 0, __VA_ARGS__ })
+
+/* ---- Edges ---- */
+
+/* Zeros around images. */
+typedef struct {
+    char        unset;
+    int64_t     around;                   /* on all four sides; default 1 */
+    int64_t     padding[2][2];            /* {{top, bottom}, {left, right}}; none at all:
+                                             {{CORNU_ZERO}} */
+    const char *name;
+    const char *dtype;
+} CornuZeroPadding2dConfig;
+
+CornuLayer *cornu_zero_padding2d_from(const CornuZeroPadding2dConfig *config);
+#define cornu_zero_padding2d(...) \
+    cornu_zero_padding2d_from(&(CornuZeroPadding2dConfig){ .unset = 0, __VA_ARGS__ })
+
+/* Zeros before and after sequences (B, T, C). */
+typedef struct {
+    char        unset;
+    int64_t     around;                   /* on both sides; default 1 */
+    int64_t     padding[2];               /* { before, after }; none at all: { CORNU_ZERO } */
+    const char *name;
+    const char *dtype;
+} CornuZeroPadding1dConfig;
+
+CornuLayer *cornu_zero_padding1d_from(const CornuZeroPadding1dConfig *config);
+#define cornu_zero_padding1d(...) \
+    cornu_zero_padding1d_from(&(CornuZeroPadding1dConfig){ .unset = 0, __VA_ARGS__ })
+
+/* Images without their edges. */
+typedef struct {
+    char        unset;
+    int64_t     around;                   /* of all four sides; default 0 */
+    int64_t     cropping[2][2];           /* {{top, bottom}, {left, right}} */
+    const char *name;
+    const char *dtype;
+} CornuCropping2dConfig;
+
+CornuLayer *cornu_cropping2d_from(const CornuCropping2dConfig *config);
+#define cornu_cropping2d(...) \
+    cornu_cropping2d_from(&(CornuCropping2dConfig){ .unset = 0, __VA_ARGS__ })
+
+/* Sequences (B, T, C) without their ends. */
+typedef struct {
+    char        unset;
+    int64_t     around;                   /* of both ends; default 1 */
+    int64_t     cropping[2];              /* { first, last }; none at all: { CORNU_ZERO } */
+    const char *name;
+    const char *dtype;
+} CornuCropping1dConfig;
+
+CornuLayer *cornu_cropping1d_from(const CornuCropping1dConfig *config);
+#define cornu_cropping1d(...) \
+    cornu_cropping1d_from(&(CornuCropping1dConfig){ .unset = 0, __VA_ARGS__ })
+
+/* ---- Resampling ---- */
+
+/* Between pixels, whose centers are at 0.5, 1.5, …: the nearest one, or a mean weighted by a
+ * function of the distance that reaches 1, 2 (Keys' cubic, a = -1/2), 3 or 5 pixels far; the
+ * weights of pixels that there are sum up to 1. */
+typedef enum {
+    CORNU_DEFAULT_INTERPOLATION, CORNU_NEAREST, CORNU_BILINEAR, CORNU_BICUBIC, CORNU_LANCZOS3,
+    CORNU_LANCZOS5
+} CornuInterpolation;
+
+/* "nearest", "bilinear", "bicubic", "lanczos3", "lanczos5"; NULL for a number that is none. */
+const char *cornu_interpolation_name(CornuInterpolation interpolation);
+
+/* (B, H size[0], W size[1], C) */
+typedef struct {
+    char               unset;
+    int64_t            factor;            /* of both; default 2 */
+    CornuInterpolation interpolation;     /* default nearest */
+    int64_t            size[2];           /* {h, w}; {n} is square */
+    const char        *name;
+    const char        *dtype;
+} CornuUpSampling2dConfig;
+
+CornuLayer *cornu_up_sampling2d_from(const CornuUpSampling2dConfig *config);
+#define cornu_up_sampling2d(...) \
+    cornu_up_sampling2d_from(&(CornuUpSampling2dConfig){ .unset = 0, __VA_ARGS__ })
+
+/* Each step `size` times: (B, T size, C). */
+typedef struct {
+    char        unset;
+    int64_t     size;                     /* default 2 */
+    const char *name;
+    const char *dtype;
+} CornuUpSampling1dConfig;
+
+CornuLayer *cornu_up_sampling1d_from(const CornuUpSampling1dConfig *config);
+#define cornu_up_sampling1d(...) \
+    cornu_up_sampling1d_from(&(CornuUpSampling1dConfig){ .unset = 0, __VA_ARGS__ })
+
+/* (B, height, width, C), in training and inference. Source: jax.image.resize and
+ * keras/src/layers/preprocessing/image_preprocessing/resizing.py. */
+typedef struct {
+    char               unset;
+    int64_t            height, width;     /* required */
+    CornuInterpolation interpolation;     /* default bilinear */
+    bool               crop_to_aspect_ratio; /* of the image its middle part of the new ratio */
+    bool               pad_to_aspect_ratio;  /* fill_value on two sides, for the new ratio    */
+    bool               antialias;            /* for smaller images weights reach as much farther */
+    double             fill_value;           /* default 0 */
+    const char        *name;
+    const char        *dtype;
+} CornuResizingConfig;
+
+CornuLayer *cornu_resizing_from(const CornuResizingConfig *config);
+#define cornu_resizing(...) cornu_resizing_from(&(CornuResizingConfig){ .unset = 0, __VA_ARGS__ })
+
+/* ---- Axes ---- */
+
+/* Axis i of the result is axis dims[i - 1] of x, which count from 1 as the batch stays:
+ * cornu_permute(.dims = { 2, 1 }) gives (B, C, T). */
+typedef struct {
+    char        unset;
+    int64_t     dims[CORNU_MAX_RANK];     /* required: each of 1, 2, … once */
+    const char *name;
+    const char *dtype;
+} CornuPermuteConfig;
+
+CornuLayer *cornu_permute_from(const CornuPermuteConfig *config);
+#define cornu_permute(...) cornu_permute_from(&(CornuPermuteConfig){ .unset = 0, __VA_ARGS__ })
+
+/* (B, C) becomes (B, n, C). */
+typedef struct {
+    char        unset;
+    int64_t     n;                        /* required */
+    const char *name;
+    const char *dtype;
+} CornuRepeatVectorConfig;
+
+CornuLayer *cornu_repeat_vector_from(const CornuRepeatVectorConfig *config);
+#define cornu_repeat_vector(...) \
+    cornu_repeat_vector_from(&(CornuRepeatVectorConfig){ .unset = 0, __VA_ARGS__ })
+
+#ifdef __cplusplus
+}
+#endif
+#endif

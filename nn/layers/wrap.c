@@ -1,0 +1,223 @@
+/* Layers in layers, their names, and what layers remember from batch to batch. */
+#include <stdio.h>
+#include <string.h>
+
+#include "../model/model_internal.h"
+
+/* ---- Names ---- */
+
+/* Those inside of others included: of a pair of inner layers Keras has made both out of one. */
+CornuStatus cornu__layer_count(const CornuLayer *layer, CornuLookup *labels)
+{
+    const int count = cornu__lookup_find(labels, layer->class_label);
+    CORNU__TRY(cornu__lookup_set(labels, layer->class_label, count < 0 ? 1 : count + 1));
+    const bool around = layer->inner_count > 0 && layer->inner[0]->outer;
+    return around ? cornu__layer_count(layer->inner[0], labels) : CORNU_OK;
+}
+
+/* Gives the layer what stands behind prefix, which it may have already. */
+static CornuStatus set_name(CornuLayer *layer, const char *prefix, const char *base)
+{
+    const size_t known = strlen(prefix), length = known + strlen(base) + 1;
+    if (!strncmp(base, prefix, known)) base += known;
+    char *name = cornu__allocate(length, 1);
+    if (!name) return CORNU_ERR_MEMORY;
+    snprintf(name, length, "%s%s", prefix, base);
+    cornu__release(layer->name);
+    layer->name = name;
+    return CORNU_OK;
+}
+
+static CornuStatus name_one(CornuLayer *layer, const char *prefix, const CornuLookup *labels)
+{
+    char      text[sizeof layer->class_label + 16];
+    const int same = cornu__lookup_find(labels, layer->class_label);
+    if (layer->name) return set_name(layer, prefix, layer->name);
+    snprintf(text, sizeof text, same > 0 ? "%s_%d" : "%s", layer->class_label, same);
+    return set_name(layer, prefix, text);
+}
+
+static CornuStatus name_all(CornuLayer *layer, const char *prefix, const CornuLookup *labels)
+{
+    CORNU__TRY(name_one(layer, prefix, labels));
+    for (int i = 0; i < layer->inner_count && layer->inner[i]->outer; i++)
+        CORNU__TRY(name_all(layer->inner[i], layer->inner[i]->prefix, labels));
+    return CORNU_OK;
+}
+
+CornuStatus cornu__layer_set_name(CornuLayer *layer, const CornuLookup *labels)
+{
+    return name_all(layer, "", labels);
+}
+
+/* ---- Inner layers ---- */
+
+int64_t cornu__layer_generators(const CornuLayer *layer)
+{
+    int64_t count = 1;
+    for (int i = 0; i < layer->inner_count; i++) count += cornu__layer_generators(layer->inner[i]);
+    return layer->inner_count ? count : count + layer->weight_count;
+}
+
+CornuStatus cornu__check_depth(const char *name, const CornuLayer *inner)
+{
+    if (inner->depth < CORNU_MAX_LAYER_DEPTH) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: holds %s, in which layers lie %d deep already; "
+                       "expected at most %d around each other", name, cornu_layer_name(inner),
+                       inner->depth, CORNU_MAX_LAYER_DEPTH);
+}
+
+void cornu__layer_wrap(CornuLayer *layer, CornuLayer *inner, const char *prefix)
+{
+    layer->inner = layer->wrapped;
+    layer->inner[layer->inner_count++] = inner;
+    inner->owners++;
+    if (layer->depth <= inner->depth) layer->depth = inner->depth + 1;
+    inner->prefix = prefix;
+    inner->outer = layer;
+}
+
+void cornu__layer_reject(CornuLayer *inner)
+{
+    if (inner && inner->owners == 0) cornu_layer_free(inner);
+}
+
+CornuStatus cornu__layer_build_inner(CornuLayer *layer, int i, CornuShape input)
+{
+    CornuLayer *inner = layer->inner[i];
+    int         space = layer->weight_count;
+    inner->seed = layer->seed;
+    inner->generator = layer->generator + 1;
+    for (int k = 0; k < i; k++) inner->generator += cornu__layer_generators(layer->inner[k]);
+    CORNU__TRY(cornu_layer_build(inner, input));
+    CORNU__TRY(cornu__reserve(&layer->weights, &space, layer->weight_count, inner->weight_count,
+                              sizeof(CornuWeight *)));
+    for (int k = 0; k < inner->weight_count; k++)
+        layer->weights[layer->weight_count++] = inner->weights[k];
+    return CORNU_OK;
+}
+
+void cornu__layer_number(CornuLayer *layer, uint64_t seed, int64_t first)
+{
+    layer->seed = seed;
+    layer->generator = first;
+    for (int i = 0; i < layer->inner_count; i++) {
+        cornu__layer_number(layer->inner[i], seed, first + 1);
+        first += cornu__layer_generators(layer->inner[i]);
+    }
+    for (int i = 0; i < layer->weight_count && !layer->inner_count; i++) {
+        layer->weights[i]->seed = seed;
+        layer->weights[i]->generator = first + 1 + i;
+    }
+    layer->numbered = true;
+}
+
+/* By some way to the layer that owns it on which nothing is frozen. */
+bool cornu__layer_trains(const CornuLayer *layer, const CornuWeight *weight)
+{
+    if (layer->frozen || weight->non_trainable) return false;
+    for (int i = 0; i < layer->inner_count; i++)
+        if (cornu__layer_trains(layer->inner[i], weight)) return true;
+    for (int i = 0; i < layer->weight_count && !layer->inner_count; i++)
+        if (layer->weights[i] == weight) return true;
+    return false;
+}
+
+void cornu_layer_set_trainable(CornuLayer *layer, bool trainable)
+{
+    CORNU__NEED_OR(layer, );
+    layer->frozen = !trainable;
+    for (int i = 0; i < layer->inner_count; i++)
+        cornu_layer_set_trainable(layer->inner[i], trainable);
+}
+
+void cornu__layer_claim(CornuLayer *layer, int models)
+{
+    layer->compiled += models;
+    for (int i = 0; i < layer->inner_count; i++) cornu__layer_claim(layer->inner[i], models);
+}
+
+CornuLayer *cornu__layer_copy(const CornuLayer *layer, const void *config)
+{
+    CornuLayer *copy = layer->kind->from(config);
+    if (!copy) return NULL;
+    copy->own_policy = layer->own_policy;
+    copy->frozen = layer->frozen;
+    if (!layer->name || (copy->name = cornu__copy_text(layer->name))) return copy;
+    cornu_layer_free(copy);
+    return cornu__null();
+}
+
+bool cornu__layer_settle(CornuLayer *layer, const CornuPolicy *policy, bool last)
+{
+    const CornuPolicy *rules = layer->own_policy ? layer->own_policy : policy;
+    if (layer->kind->replay) return cornu__model_settle((CornuModel *)layer, rules, last);
+    layer->compute = last && layer->weight_count == 0 ? CORNU_F32 : rules->compute;
+    layer->result = last ? CORNU_F32 : layer->compute;
+    bool narrow = layer->compute == CORNU_F16;
+    for (int i = 0; i < layer->inner_count; i++)
+        narrow |= cornu__layer_settle(layer->inner[i], policy, last);
+    return narrow;
+}
+
+/* ---- States ---- */
+
+void cornu__layer_drop_states(CornuLayer *layer)
+{
+    for (int i = 0; i < CORNU_MAX_LAYER_STATES; i++) {
+        cornu_variable_free(layer->states[i]);
+        layer->states[i] = NULL;
+    }
+    for (int i = 0; i < layer->inner_count; i++) cornu__layer_drop_states(layer->inner[i]);
+}
+
+bool cornu__layer_has_states(const CornuLayer *layer)
+{
+    bool any = layer->states[0] != NULL;
+    for (int i = 0; i < layer->inner_count; i++) any |= cornu__layer_has_states(layer->inner[i]);
+    return any;
+}
+
+CornuTensor *cornu_layer_state(CornuLayer *layer, const CornuCall *call, int i, CornuShape shape)
+{
+    const CornuType type = cornu_type_from(CORNU_F32, shape);
+    if (call->shapes_only) return cornu_op_constant(call->graph, type, 0.0);
+    CornuVariable **state = &layer->states[i];
+    if (!*state)
+        *state = cornu_variable_create(cornu_graph_device(call->graph), type, "rnn_state",
+                                       .spread = CORNU_PER_SHARD);
+    if (!*state) return NULL;
+    const int64_t rows = cornu_variable_type(*state).shape.extent[0];
+    if (rows == shape.extent[0]) return cornu_read(call->graph, *state);
+    return cornu__fail_null(CORNU_ERR_SHAPE, "%s: is stateful and began with batches of %lld rows "
+                            "on each shard, this one has %lld; expected the same",
+                            cornu_layer_name(layer), (long long)rows, (long long)shape.extent[0]);
+}
+
+CornuStatus cornu_layer_set_state(CornuLayer *layer, const CornuCall *call, int i,
+                                  CornuTensor *value)
+{
+    value = cornu_op_convert(value, CORNU_F32);
+    if (!value) return cornu_error_status();
+    return call->shapes_only ? CORNU_OK : cornu_assign(layer->states[i], value);
+}
+
+static CornuStatus write_zeros(CornuVariable *state)
+{
+    const CornuType type = cornu_variable_host_type(state);
+    void *zeros = cornu__allocate(cornu_type_bytes(type), 1);
+    if (!zeros) return CORNU_ERR_MEMORY;
+    CornuStatus status = cornu_variable_write(state, cornu_array_from(zeros, type));
+    cornu__release(zeros);
+    return status;
+}
+
+CornuStatus cornu_layer_reset_states(CornuLayer *layer)
+{
+    CORNU__NEED(layer);
+    for (int i = 0; i < CORNU_MAX_LAYER_STATES; i++)
+        if (layer->states[i]) CORNU__TRY(write_zeros(layer->states[i]));
+    for (int i = 0; i < layer->inner_count; i++)
+        CORNU__TRY(cornu_layer_reset_states(layer->inner[i]));
+    return CORNU_OK;
+}

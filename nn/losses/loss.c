@@ -1,0 +1,229 @@
+/* Losses by name; what of their values counts, and how much. */
+#include <string.h>
+
+#include "../../device/nearest.h"
+#include "loss_internal.h"
+
+/* ---- By name ---- */
+
+/* The names are those of the classes. */
+static const CornuObjectClass *const classes[] = {
+    &cornu__sparse_categorical_crossentropy_class,
+    &cornu__categorical_crossentropy_class,
+    &cornu__binary_crossentropy_class,
+    &cornu__categorical_focal_crossentropy_class,
+    &cornu__binary_focal_crossentropy_class,
+    &cornu__categorical_generalized_cross_entropy_class,
+    &cornu__ctc_class,
+    &cornu__kl_divergence_class,
+    &cornu__mean_squared_error_class,
+    &cornu__mean_absolute_error_class,
+    &cornu__mean_absolute_percentage_error_class,
+    &cornu__mean_squared_logarithmic_error_class,
+    &cornu__log_cosh_class,
+    &cornu__poisson_class,
+    &cornu__huber_class,
+    &cornu__cosine_similarity_class,
+    &cornu__hinge_class,
+    &cornu__squared_hinge_class,
+    &cornu__categorical_hinge_class,
+    &cornu__tversky_class,
+    &cornu__dice_class,
+};
+
+static const struct {
+    const char             *name;
+    const CornuObjectClass *kind;
+} aliases[] = {
+    { "bce", &cornu__binary_crossentropy_class },
+    { "BCE", &cornu__binary_crossentropy_class },
+    { "kullback_leibler_divergence", &cornu__kl_divergence_class },
+    { "kld", &cornu__kl_divergence_class },
+    { "KLD", &cornu__kl_divergence_class },
+    { "mse", &cornu__mean_squared_error_class },
+    { "MSE", &cornu__mean_squared_error_class },
+    { "mae", &cornu__mean_absolute_error_class },
+    { "MAE", &cornu__mean_absolute_error_class },
+    { "mape", &cornu__mean_absolute_percentage_error_class },
+    { "MAPE", &cornu__mean_absolute_percentage_error_class },
+    { "msle", &cornu__mean_squared_logarithmic_error_class },
+    { "MSLE", &cornu__mean_squared_logarithmic_error_class },
+    { "logcosh", &cornu__log_cosh_class },
+};
+
+enum {
+    CLASSES = sizeof classes / sizeof *classes, ALIASES = sizeof aliases / sizeof *aliases,
+};
+
+const CornuObjectClass *cornu__loss_class(const char *class_name)
+{
+    for (int i = 0; i < CLASSES; i++)
+        if (!strcmp(classes[i]->class_name, class_name)) return classes[i];
+    return NULL;
+}
+
+CornuLoss *cornu_loss(const char *name)
+{
+    CORNU__NEED_TO_MAKE(name);
+    const char *names[CLASSES + ALIASES];
+    for (int i = 0; i < CLASSES + ALIASES; i++) {
+        const bool is_class = i < CLASSES;
+        names[i] = is_class ? classes[i]->name : aliases[i - CLASSES].name;
+        if (name && !strcmp(name, names[i]))
+            return cornu__object_usual(is_class ? classes[i] : aliases[i - CLASSES].kind, NULL);
+    }
+    const char *near = name ? cornu__nearest(name, names, CLASSES + ALIASES) : NULL;
+    return cornu__fail_null(CORNU_ERR_ARGUMENT, "loss \"%s\" is not known%s%s%s",
+                            name, near ? "; is \"" : "", near ? near : "",
+                            near ? "\" meant?" : "");
+}
+
+void cornu_loss_free(CornuLoss *loss)
+{
+    if (loss && loss->free) loss->free(loss);
+}
+
+/* ---- What counts ---- */
+
+/* x, whose axes are the first ones of `shape`, with an axis of extent 1 for each of the others. A
+ * last axis of extent 1 may be one too many. */
+static CornuTensor *align(const char *what, CornuTensor *x, CornuShape shape)
+{
+    if (!x) return NULL;
+    CornuShape given = cornu_tensor_shape(x), wide = { .rank = shape.rank };
+    CornuText  a, b;
+    if (given.rank == shape.rank + 1 && given.extent[given.rank - 1] == 1) given.rank--;
+    bool fits = given.rank <= shape.rank;
+    for (int i = 0; i < shape.rank; i++) {
+        wide.extent[i] = i < given.rank ? given.extent[i] : 1;
+        fits &= wide.extent[i] == shape.extent[i] || (i > 0 && wide.extent[i] == 1);
+    }
+    if (!fits)
+        return cornu__fail_null(CORNU_ERR_SHAPE, "values of shape %s have %s of shape %s, "
+                                "expected its axes to be their first ones",
+                                cornu_shape_print(&a, shape), what,
+                                cornu_shape_print(&b, cornu_tensor_shape(x)));
+    return cornu_op_reshape(x, wide);
+}
+
+static CornuTensor *align_valid(CornuTensor *valid, CornuTensor *x)
+{
+    return x ? align("valid rows", valid, cornu_tensor_shape(x)) : NULL;
+}
+
+CornuTensor *cornu__valid_rows(CornuTensor *x, CornuTensor *valid)
+{
+    CornuTensor *rows = align_valid(valid, x);
+    return rows ? cornu_op_select(rows, x, cornu_op_constant_like(x, 0.0)) : NULL;
+}
+
+CornuTensor *cornu__valid_mask(CornuTensor *mask, CornuTensor *valid)
+{
+    return cornu__valid_rows(mask, valid);
+}
+
+/* The loss's own mask, where those of the rows and of the predictions let its values through. */
+static CornuTensor *mask_with(CornuTensor *own, const CornuMetricCall *call)
+{
+    if (!own || !call->mask) return cornu__valid_rows(own, call->valid);
+    CornuTensor *given = align("a mask", call->mask, cornu_tensor_shape(own));
+    return given ? cornu_op_select(given, own, cornu_op_constant_like(own, 0.0)) : NULL;
+}
+
+CornuTensor *cornu__loss_values(const CornuLoss *loss, CornuMetricCall *call)
+{
+    CornuTensor *y_true = call->y_true, *y_pred = call->y_pred;
+    if (!y_true || !y_pred || !call->valid) return NULL;
+    if (loss->across_rows) {
+        y_true = cornu__valid_rows(y_true, call->valid);
+        y_pred = cornu__valid_rows(y_pred, call->valid);
+    }
+    CornuTensor *values = loss->call(loss, y_true, y_pred);
+    if (!values) return NULL;
+    if (loss->mask && !(call->mask = mask_with(loss->mask(loss, y_true, y_pred), call)))
+        return NULL;
+    if (cornu_tensor_shape(values).rank > 0) return values;
+    if (!loss->across_rows)
+        return cornu__fail_null(CORNU_ERR_SHAPE, "%s: gives a scalar, expected a value for each "
+                                "row; a loss of the whole batch says .across_rows", loss->name);
+    return cornu_op_broadcast(values, cornu_tensor_shape(call->mask ? call->mask : call->valid));
+}
+
+static CornuTensor *align_weight(const CornuMetricCall *call, CornuTensor *values)
+{
+    return align("sample weights", call->weight, cornu_tensor_shape(values));
+}
+
+CornuTensor *cornu__weighted(CornuTensor *values, const CornuMetricCall *call)
+{
+    if (!values || !call->weight) return values;
+    return cornu_op_multiply(values, align_weight(call, values));
+}
+
+CornuTensor *cornu__value_weights(CornuTensor *values, const CornuMetricCall *call)
+{
+    if (!values) return NULL;
+    CornuTensor *ones = cornu_op_constant_like(values, 1.0);
+    return cornu__valid_rows(cornu__weighted(ones, call), call->valid);
+}
+
+/* Where values count, bool with their rank. */
+static CornuTensor *counted(CornuTensor *values, const CornuMetricCall *call)
+{
+    if (!values) return NULL;
+    return call->mask ? align("a mask", call->mask, cornu_tensor_shape(values))
+                      : align_valid(call->valid, values);
+}
+
+CornuTensor *cornu__valid_sum(CornuTensor *values, const CornuMetricCall *call)
+{
+    CornuTensor *where = counted(values, call), *weighted = cornu__weighted(values, call);
+    if (!where || !weighted) return NULL;
+    return cornu_op_sum(
+        cornu_op_select(where, weighted, cornu_op_constant_like(weighted, 0.0)));
+}
+
+CornuTensor *cornu__valid_count(CornuTensor *values, const CornuMetricCall *call)
+{
+    CornuTensor *where = counted(values, call);
+    if (!where) return NULL;
+    const CornuShape of = cornu_tensor_shape(values), masked = cornu_tensor_shape(where);
+    int64_t          behind = 1;
+    for (int i = 0; i < of.rank; i++)
+        if (masked.extent[i] == 1 && i > 0) behind *= of.extent[i];
+    CornuTensor *all = call->count;
+    if (call->mask)
+        all = cornu_op_all_reduce(cornu_op_sum(cornu_op_convert(where, CORNU_I64)));
+    return behind == 1 ? all : cornu_op_scale(all, (double)behind);
+}
+
+CornuTensor *cornu__valid_weight(CornuTensor *values, const CornuMetricCall *call)
+{
+    if (!values) return NULL;
+    if (!call->weight) return cornu_op_convert(cornu__valid_count(values, call), CORNU_F64);
+    CornuTensor *sum = cornu__valid_sum(cornu_op_constant_like(values, 1.0), call);
+    return cornu_op_all_reduce(cornu_op_convert(sum, CORNU_F64));
+}
+
+/* a / b, 0 where b is 0. */
+static CornuTensor *divide_no_nan(CornuTensor *a, CornuTensor *b)
+{
+    if (!a || !b) return NULL;
+    CornuTensor *zero = cornu_op_constant_like(b, 0.0);
+    CornuTensor *none = cornu_op_compare(b, CORNU_EQUAL, zero);
+    CornuTensor *safe = cornu_op_select(none, cornu_op_constant_like(b, 1.0), b);
+    return cornu_op_select(none, cornu_op_constant_like(a, 0.0), cornu_op_divide(a, safe));
+}
+
+CornuTensor *cornu__reduce_loss(const CornuLoss *loss, CornuTensor *values,
+                                const CornuMetricCall *call)
+{
+    CornuTensor *sum = cornu__valid_sum(values, call);
+    if (!sum || loss->reduction == CORNU_SUM) return sum;
+    if (loss->reduction == CORNU_MEAN_WITH_SAMPLE_WEIGHT)
+        return divide_no_nan(sum, cornu_op_convert(cornu__valid_weight(values, call), CORNU_F32));
+    CornuTensor *count = cornu__valid_count(values, call);
+    if (!count) return NULL;
+    CornuTensor *most = cornu_op_maximum(count, cornu_op_constant_like(count, 1.0));
+    return cornu_op_divide(sum, cornu_op_convert(most, CORNU_F32));
+}

@@ -1,0 +1,272 @@
+/*
+ * Losses by Keras' names, arguments and formulas (keras/src/losses/losses.py), computed in f32.
+ *
+ *     cornu_compile(model, .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY)
+ *     cornu_compile(model, .loss = cornu_categorical_crossentropy(.label_smoothing = 0.1))
+ *     cornu_compile(model, .loss = cornu_loss("mse"))
+ *
+ * A loss gives one value per element of its result; the model's loss is their mean over the
+ * valid rows of the batch. Sample weights (model.h) multiply the values, and the sum is divided by
+ * how many they are, not by the sum of the weights.
+ */
+#ifndef CORNU_NN_LOSS_H
+#define CORNU_NN_LOSS_H
+
+#include "../../tensor/ops.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What becomes of the values: their weighted sum / their number (Keras' "sum_over_batch_size", and
+ * "mean"), the weighted sum, or the weighted sum / the sum of the weights. */
+typedef enum { CORNU_MEAN, CORNU_SUM, CORNU_MEAN_WITH_SAMPLE_WEIGHT } CornuReduction;
+
+typedef struct CornuLoss        CornuLoss;
+typedef struct CornuObjectClass CornuObjectClass;
+
+/* A user's own loss is a struct that begins with this one. */
+struct CornuLoss {
+    const char *name;
+    /* y_true as it is stored (u8 labels are u8), y_pred f32; both (B, …). Gives f32 values whose
+     * axis 0 is B. NULL on failure, as ops do. */
+    CornuTensor *(*call)(const CornuLoss *self, CornuTensor *y_true, CornuTensor *y_pred);
+    /* Which of the values count: bool, of their shape. NULL: all. */
+    CornuTensor *(*mask)(const CornuLoss *self, CornuTensor *y_true, CornuTensor *y_pred);
+    void (*free)(CornuLoss *self);  /* frees self too; NULL: the caller's */
+    CornuReduction reduction;
+    /* Rows have to do with each other. On a device with several shards `call` sees one shard's, so
+     * that its sums over rows pass through cornu_op_all_reduce; rows that are not valid reach it as
+     * zeros. It may give a scalar, the loss of the whole batch. */
+    bool across_rows;
+    /* For files: Keras' class, and the config it was made with; NULL for a user's own. */
+    const CornuObjectClass *kind;
+    const void             *config;
+    bool taken;   /* by a model, which frees it: it can be given once */
+};
+
+/* name: Keras' string for a default of itself: the functions' names below, or "bce", "kld", "mae",
+ * "mape", "mse", "msle", "logcosh", "kullback_leibler_divergence"; "MSE" as "mse". */
+CornuLoss *cornu_loss(const char *name);
+void       cornu_loss_free(CornuLoss *loss);
+
+/* Of those without arguments of their own. */
+typedef struct {
+    char           unset;
+    CornuReduction reduction;
+    const char    *name;   /* default the function's; copied */
+} CornuLossConfig;
+
+/* ---- Of classes. `axis` is that of the classes, not the batch's; default the last one. ---- */
+
+typedef struct {
+    char           unset;
+    bool           from_logits;   /* else y_pred are probabilities */
+    int64_t        ignore_class;  /* labels that do not count; default none, CORNU_ZERO for 0 */
+    int64_t        axis;
+    CornuReduction reduction;
+    const char    *name;
+} CornuSparseCrossentropyConfig;
+
+/* Labels (B, …) or (B, …, 1), whole numbers of any dtype, against y_pred (B, …, C):
+ *   - log p[label], p = clip(y_pred / sum(y_pred), 1e-7, 1 - 1e-7), or softmax of logits.
+ * p of predictions that sum up to 0 is 1e-7, not NaN. A label outside [0, C) that is not ignored,
+ * and one of a float that is not whole, is CORNU_ERR_VALUE when the step runs. The mean is
+ * that over the labels that count. */
+CornuLoss *cornu_sparse_categorical_crossentropy_from(const CornuSparseCrossentropyConfig *config);
+#define cornu_sparse_categorical_crossentropy(...) \
+    cornu_sparse_categorical_crossentropy_from(    \
+        &(CornuSparseCrossentropyConfig){ .unset = 0, __VA_ARGS__ })
+
+typedef struct {
+    char           unset;
+    bool           from_logits;
+    double         label_smoothing;   /* 0 to 1: y_true becomes y_true (1 - s) + s / classes */
+    int64_t        axis;
+    CornuReduction reduction;
+    const char    *name;
+} CornuCrossentropyConfig;
+
+/* y_true (B, …, C), as y_pred: - sum over C of y_true log p. */
+CornuLoss *cornu_categorical_crossentropy_from(const CornuCrossentropyConfig *config);
+#define cornu_categorical_crossentropy(...) \
+    cornu_categorical_crossentropy_from(&(CornuCrossentropyConfig){ .unset = 0, __VA_ARGS__ })
+
+/* y_true and y_pred (B, …, N): the mean over N of - y log p - (1 - y) log(1 - p), with
+ * p = clip(y_pred, 1e-7, 1 - 1e-7), or sigmoid of logits. Smoothing: y (1 - s) + s / 2. */
+CornuLoss *cornu_binary_crossentropy_from(const CornuCrossentropyConfig *config);
+#define cornu_binary_crossentropy(...) \
+    cornu_binary_crossentropy_from(&(CornuCrossentropyConfig){ .unset = 0, __VA_ARGS__ })
+
+typedef struct {
+    char           unset;
+    double         alpha;             /* default 0.25; CORNU_ZERO */
+    double         gamma;             /* default 2; CORNU_ZERO    */
+    bool           from_logits;
+    double         label_smoothing;
+    int64_t        axis;
+    CornuReduction reduction;
+    const char    *name;
+} CornuCategoricalFocalConfig;
+
+/* - sum over C of alpha (1 - p)^gamma y_true log p, p as categorical_crossentropy's of
+ * probabilities, which softmax makes of logits.
+ * Source: Lin et al., "Focal Loss for Dense Object Detection", arXiv 1708.02002. */
+CornuLoss *cornu_categorical_focal_crossentropy_from(const CornuCategoricalFocalConfig *config);
+#define cornu_categorical_focal_crossentropy(...) \
+    cornu_categorical_focal_crossentropy_from(    \
+        &(CornuCategoricalFocalConfig){ .unset = 0, __VA_ARGS__ })
+
+typedef struct {
+    char           unset;
+    bool           apply_class_balancing;
+    double         alpha;             /* default 0.25; CORNU_ZERO. With class balancing the weight
+                                         of y = 1 is alpha, that of y = 0 is 1 - alpha */
+    double         gamma;             /* default 2; CORNU_ZERO */
+    bool           from_logits;
+    double         label_smoothing;
+    int64_t        axis;
+    CornuReduction reduction;
+    const char    *name;
+} CornuBinaryFocalConfig;
+
+/* The mean over N of (1 - q)^gamma times the binary crossentropy, q = y p + (1 - y)(1 - p). */
+CornuLoss *cornu_binary_focal_crossentropy_from(const CornuBinaryFocalConfig *config);
+#define cornu_binary_focal_crossentropy(...) \
+    cornu_binary_focal_crossentropy_from(&(CornuBinaryFocalConfig){ .unset = 0, __VA_ARGS__ })
+
+typedef struct {
+    char           unset;
+    double         q;   /* above 0 and below 1; default 0.5 */
+    CornuReduction reduction;
+    const char    *name;
+} CornuGeneralizedCrossentropyConfig;
+
+/* (1 - p[label]^q) / q, labels as sparse_categorical_crossentropy's, y_pred probabilities, taken as
+ * they are. Near 0 q gives the crossentropy, near 1 the absolute error.
+ * Source: Zhang and Sabuncu, "Generalized Cross Entropy Loss", arXiv 1805.07836. */
+CornuLoss *cornu_categorical_generalized_cross_entropy_from(
+    const CornuGeneralizedCrossentropyConfig *config);
+#define cornu_categorical_generalized_cross_entropy(...) \
+    cornu_categorical_generalized_cross_entropy_from(    \
+        &(CornuGeneralizedCrossentropyConfig){ .unset = 0, __VA_ARGS__ })
+
+/* - log of the probability that the logits y_pred (B, T, C) spell the labels y_true (B, N): class 0
+ * says nothing, classes that follow themselves count once unless nothing is between them. Zeros at
+ * the end of a row of labels are not part of it. The steps follow one another, and for the gradient
+ * each keeps 2 N + 1 numbers a row. What cannot be spelled in T steps costs about 1e5. A label
+ * outside [0, C) is CORNU_ERR_VALUE when the step runs.
+ * Source: Graves et al., "Connectionist Temporal Classification", ICML 2006, as optax computes it
+ * and Keras after it (keras/src/backend/jax/nn.py). */
+CornuLoss *cornu_ctc_from(const CornuLossConfig *config);
+#define cornu_ctc(...) cornu_ctc_from(&(CornuLossConfig){ .unset = 0, __VA_ARGS__ })
+
+/* The sum over C of t log(t / p), both clipped to [1e-7, 1]. */
+CornuLoss *cornu_kl_divergence_from(const CornuLossConfig *config);
+#define cornu_kl_divergence(...) \
+    cornu_kl_divergence_from(&(CornuLossConfig){ .unset = 0, __VA_ARGS__ })
+
+/* ---- Of numbers: y_true and y_pred (B, …, N), the mean over N of … ---- */
+
+/* (t - p)^2 */
+CornuLoss *cornu_mean_squared_error_from(const CornuLossConfig *config);
+#define cornu_mean_squared_error(...) \
+    cornu_mean_squared_error_from(&(CornuLossConfig){ .unset = 0, __VA_ARGS__ })
+
+/* |t - p| */
+CornuLoss *cornu_mean_absolute_error_from(const CornuLossConfig *config);
+#define cornu_mean_absolute_error(...) \
+    cornu_mean_absolute_error_from(&(CornuLossConfig){ .unset = 0, __VA_ARGS__ })
+
+/* 100 |t - p| / max(|t|, 1e-7) */
+CornuLoss *cornu_mean_absolute_percentage_error_from(const CornuLossConfig *config);
+#define cornu_mean_absolute_percentage_error(...) \
+    cornu_mean_absolute_percentage_error_from(&(CornuLossConfig){ .unset = 0, __VA_ARGS__ })
+
+/* (log(1 + max(t, 1e-7)) - log(1 + max(p, 1e-7)))^2 */
+CornuLoss *cornu_mean_squared_logarithmic_error_from(const CornuLossConfig *config);
+#define cornu_mean_squared_logarithmic_error(...) \
+    cornu_mean_squared_logarithmic_error_from(&(CornuLossConfig){ .unset = 0, __VA_ARGS__ })
+
+/* log(cosh(p - t)) */
+CornuLoss *cornu_log_cosh_from(const CornuLossConfig *config);
+#define cornu_log_cosh(...) cornu_log_cosh_from(&(CornuLossConfig){ .unset = 0, __VA_ARGS__ })
+
+/* p - t log(p + 1e-7) */
+CornuLoss *cornu_poisson_from(const CornuLossConfig *config);
+#define cornu_poisson(...) cornu_poisson_from(&(CornuLossConfig){ .unset = 0, __VA_ARGS__ })
+
+typedef struct {
+    char           unset;
+    double         delta;   /* default 1 */
+    CornuReduction reduction;
+    const char    *name;
+} CornuHuberConfig;
+
+/* e^2 / 2 where |e| <= delta, else delta |e| - delta^2 / 2; e = p - t. */
+CornuLoss *cornu_huber_from(const CornuHuberConfig *config);
+#define cornu_huber(...) cornu_huber_from(&(CornuHuberConfig){ .unset = 0, __VA_ARGS__ })
+
+typedef struct {
+    char           unset;
+    int64_t        axis;   /* default the last one */
+    CornuReduction reduction;
+    const char    *name;
+} CornuCosineSimilarityConfig;
+
+/* - the cosine of the angle between the vectors t and p along the axis; 0 if one of them is 0. */
+CornuLoss *cornu_cosine_similarity_from(const CornuCosineSimilarityConfig *config);
+#define cornu_cosine_similarity(...) \
+    cornu_cosine_similarity_from(&(CornuCosineSimilarityConfig){ .unset = 0, __VA_ARGS__ })
+
+/* ---- Of margins. Where all labels t of a batch are 0 or 1, 0 becomes -1. ---- */
+
+/* The mean over N of max(1 - t p, 0), and of its square. */
+CornuLoss *cornu_hinge_from(const CornuLossConfig *config);
+#define cornu_hinge(...) cornu_hinge_from(&(CornuLossConfig){ .unset = 0, __VA_ARGS__ })
+CornuLoss *cornu_squared_hinge_from(const CornuLossConfig *config);
+#define cornu_squared_hinge(...) \
+    cornu_squared_hinge_from(&(CornuLossConfig){ .unset = 0, __VA_ARGS__ })
+
+/* max(1 + max over C of (1 - t) p - sum over C of t p, 0), t 0 or 1 and left so. */
+CornuLoss *cornu_categorical_hinge_from(const CornuLossConfig *config);
+#define cornu_categorical_hinge(...) \
+    cornu_categorical_hinge_from(&(CornuLossConfig){ .unset = 0, __VA_ARGS__ })
+
+/* ---- Of overlaps: sums over `axis` of y_true and y_pred of one shape ---- */
+
+typedef struct {
+    char           unset;
+    double         alpha, beta;            /* default 0.5; CORNU_ZERO */
+    int64_t        axis[CORNU_MAX_RANK];   /* none of them the batch's; ends at the first 0;
+                                              negative ones are from the end. Default: all axes
+                                              and the whole batch, one loss for all of it */
+    CornuReduction reduction;
+    const char    *name;
+} CornuTverskyConfig;
+
+/* 1 - tp / (tp + alpha sum((1 - p) t) + beta sum(p (1 - t)) + 1e-7), tp = sum(t p).
+ * Source: Salehi et al., "Tversky loss function for image segmentation", arXiv 1706.05721. */
+CornuLoss *cornu_tversky_from(const CornuTverskyConfig *config);
+#define cornu_tversky(...) cornu_tversky_from(&(CornuTverskyConfig){ .unset = 0, __VA_ARGS__ })
+
+typedef struct {
+    char           unset;
+    int64_t        axis[CORNU_MAX_RANK];   /* as tversky's */
+    CornuReduction reduction;
+    const char    *name;
+} CornuDiceConfig;
+
+/* 1 - 2 sum(t p) / (sum(t) + sum(p) + 1e-7) */
+CornuLoss *cornu_dice_from(const CornuDiceConfig *config);
+#define cornu_dice(...) cornu_dice_from(&(CornuDiceConfig){ .unset = 0, __VA_ARGS__ })
+
+#define CORNU_SPARSE_CATEGORICAL_CROSSENTROPY cornu_loss("sparse_categorical_crossentropy")
+#define CORNU_CATEGORICAL_CROSSENTROPY        cornu_loss("categorical_crossentropy")
+#define CORNU_BINARY_CROSSENTROPY             cornu_loss("binary_crossentropy")
+#define CORNU_MEAN_SQUARED_ERROR              cornu_loss("mean_squared_error")
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,250 @@
+/*
+ * Metrics with arguments, by Keras' names, formulas and defaults (keras/src/metrics); metric.h has
+ * those without.
+ *
+ *     cornu_compile(model, …, .metrics = { cornu_auc(.curve = CORNU_PR), cornu_precision() })
+ *
+ * `name` is the key in logs, by default the function's. Values are of all rows since an epoch or an
+ * evaluation began, on all shards; sample weights count in .weighted_metrics. As in Keras, only
+ * means heed the masks of layers.
+ */
+#ifndef CORNU_NN_METRICS_H
+#define CORNU_NN_METRICS_H
+
+#include "../model/keywords.h"
+#include "metric.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Means: y_true and y_pred as the losses of these names have them ---- */
+
+typedef struct {
+    char        unset;
+    double      threshold;   /* default 0.5, CORNU_ZERO: a prediction above it says 1 */
+    const char *name;
+} CornuBinaryAccuracyConfig;
+
+CornuMetric *cornu_binary_accuracy_from(const CornuBinaryAccuracyConfig *config);
+#define cornu_binary_accuracy(...) \
+    cornu_binary_accuracy_from(&(CornuBinaryAccuracyConfig){ .unset = 0, __VA_ARGS__ })
+
+typedef struct {
+    char        unset;
+    int64_t     k;           /* default 5 */
+    const char *name;
+    bool        from_sorted_ids; /* of the sparse one alone: y_pred (…, N) are numbers of classes,
+                                    the best first, of which k are looked at */
+} CornuTopKConfig;
+
+/* How often fewer than k classes have a greater prediction than the right one. Labels as one of C
+ * classes, or as numbers; one outside [0, C) is CORNU_ERR_VALUE when the step runs. */
+CornuMetric *cornu_top_k_categorical_accuracy_from(const CornuTopKConfig *config);
+#define cornu_top_k_categorical_accuracy(...) \
+    cornu_top_k_categorical_accuracy_from(&(CornuTopKConfig){ .unset = 0, __VA_ARGS__ })
+CornuMetric *cornu_sparse_top_k_categorical_accuracy_from(const CornuTopKConfig *config);
+#define cornu_sparse_top_k_categorical_accuracy(...) \
+    cornu_sparse_top_k_categorical_accuracy_from(&(CornuTopKConfig){ .unset = 0, __VA_ARGS__ })
+
+typedef struct {
+    char        unset;
+    int64_t     axis;        /* of the vectors, not the batch's; default the last one */
+    const char *name;        /* default cosine_similarity, … */
+} CornuSimilarityConfig;
+
+/* The cosine of the angle between y_true and y_pred, Pearson's correlation, and Lin's concordance
+ * correlation as Keras computes it. */
+CornuMetric *cornu_cosine_similarity_metric_from(const CornuSimilarityConfig *config);
+#define cornu_cosine_similarity_metric(...) \
+    cornu_cosine_similarity_metric_from(&(CornuSimilarityConfig){ .unset = 0, __VA_ARGS__ })
+CornuMetric *cornu_pearson_correlation_from(const CornuSimilarityConfig *config);
+#define cornu_pearson_correlation(...) \
+    cornu_pearson_correlation_from(&(CornuSimilarityConfig){ .unset = 0, __VA_ARGS__ })
+CornuMetric *cornu_concordance_correlation_from(const CornuSimilarityConfig *config);
+#define cornu_concordance_correlation(...) \
+    cornu_concordance_correlation_from(&(CornuSimilarityConfig){ .unset = 0, __VA_ARGS__ })
+
+/* How often y_pred equals y_true, number for number. */
+typedef struct {
+    char        unset;
+    const char *name;        /* default accuracy */
+} CornuEqualityConfig;
+
+CornuMetric *cornu_equality_accuracy_from(const CornuEqualityConfig *config);
+#define cornu_equality_accuracy(...) \
+    cornu_equality_accuracy_from(&(CornuEqualityConfig){ .unset = 0, __VA_ARGS__ })
+
+/* ---- Counts of binary decisions ----
+ *
+ * y_true and y_pred of one shape; a label that is not 0 is positive, a prediction above a threshold
+ * says so. For several thresholds the result is a vector, in their order. The state of each of
+ * these metrics is a histogram, f64 (thresholds + 1, labels, 2): how many predictions are above j
+ * of the thresholds, of positive ([…][0]) and of negative ones; labels is 1 unless kept apart.
+ */
+
+enum { CORNU_MAX_THRESHOLDS = 32 };
+
+typedef struct {
+    char        unset;
+    double      thresholds[CORNU_MAX_THRESHOLDS]; /* 0 to 1, CORNU_ZERO for 0; default 0.5 */
+    const char *name;
+} CornuCountConfig;
+
+CornuMetric *cornu_true_positives_from(const CornuCountConfig *config);
+#define cornu_true_positives(...) \
+    cornu_true_positives_from(&(CornuCountConfig){ .unset = 0, __VA_ARGS__ })
+CornuMetric *cornu_true_negatives_from(const CornuCountConfig *config);
+#define cornu_true_negatives(...) \
+    cornu_true_negatives_from(&(CornuCountConfig){ .unset = 0, __VA_ARGS__ })
+CornuMetric *cornu_false_positives_from(const CornuCountConfig *config);
+#define cornu_false_positives(...) \
+    cornu_false_positives_from(&(CornuCountConfig){ .unset = 0, __VA_ARGS__ })
+CornuMetric *cornu_false_negatives_from(const CornuCountConfig *config);
+#define cornu_false_negatives(...) \
+    cornu_false_negatives_from(&(CornuCountConfig){ .unset = 0, __VA_ARGS__ })
+
+typedef struct {
+    char        unset;
+    double      thresholds[CORNU_MAX_THRESHOLDS]; /* default 0.5; with top_k none */
+    int64_t     top_k;      /* only the k greatest predictions of a row may be positive */
+    int64_t     class_id;   /* only this class counts, of the last axis; CORNU_ZERO for 0 */
+    const char *name;
+} CornuPrecisionConfig;
+
+/* tp / (tp + fp), and tp / (tp + fn); 0 where there are none. */
+CornuMetric *cornu_precision_from(const CornuPrecisionConfig *config);
+#define cornu_precision(...) \
+    cornu_precision_from(&(CornuPrecisionConfig){ .unset = 0, __VA_ARGS__ })
+CornuMetric *cornu_recall_from(const CornuPrecisionConfig *config);
+#define cornu_recall(...) cornu_recall_from(&(CornuPrecisionConfig){ .unset = 0, __VA_ARGS__ })
+
+typedef struct {
+    char        unset;
+    double      value;            /* the specificity, … that is asked for; 0 to 1 */
+    int64_t     num_thresholds;   /* default 200, evenly from 0 to 1; 1: 0.5 */
+    int64_t     class_id;         /* as above */
+    const char *name;
+} CornuAtConfig;
+
+/* The best of the one at a threshold where the other is at least `value`. */
+CornuMetric *cornu_sensitivity_at_specificity_from(const CornuAtConfig *config);
+#define cornu_sensitivity_at_specificity(...) \
+    cornu_sensitivity_at_specificity_from(&(CornuAtConfig){ .unset = 0, __VA_ARGS__ })
+CornuMetric *cornu_specificity_at_sensitivity_from(const CornuAtConfig *config);
+#define cornu_specificity_at_sensitivity(...) \
+    cornu_specificity_at_sensitivity_from(&(CornuAtConfig){ .unset = 0, __VA_ARGS__ })
+CornuMetric *cornu_precision_at_recall_from(const CornuAtConfig *config);
+#define cornu_precision_at_recall(...) \
+    cornu_precision_at_recall_from(&(CornuAtConfig){ .unset = 0, __VA_ARGS__ })
+CornuMetric *cornu_recall_at_precision_from(const CornuAtConfig *config);
+#define cornu_recall_at_precision(...) \
+    cornu_recall_at_precision_from(&(CornuAtConfig){ .unset = 0, __VA_ARGS__ })
+
+/* Of the rates of true and false positives, or of recall and precision; the latter by Davis and
+ * Goadrich's interpolation ("The relationship between Precision-Recall and ROC curves", 2006). */
+typedef enum { CORNU_ROC, CORNU_PR, CORNU_PRGAIN } CornuCurve;
+typedef enum { CORNU_INTERPOLATION, CORNU_MINORING, CORNU_MAJORING } CornuSummation;
+
+typedef struct {
+    char           unset;
+    int64_t        num_thresholds;     /* default 200, at least 2: evenly from 0 to 1 */
+    CornuCurve     curve;
+    CornuSummation summation_method;
+    const char    *name;
+    double         thresholds[CORNU_MAX_THRESHOLDS]; /* in place of num_thresholds, ascending; 0 and
+                                                        1 are added */
+    bool           multi_label;        /* (B, N): the mean of each column's own area */
+    bool           from_logits;
+    double         label_weights[CORNU_MAX_THRESHOLDS]; /* of the N columns, 0 or more, CORNU_ZERO
+                                                           for 0; default all the same. Of areas
+                                                           with multi_label, else of predictions */
+    int64_t        num_labels;         /* N: may be said with multi_label */
+} CornuAucConfig;
+
+/* The area under the curve. */
+CornuMetric *cornu_auc_from(const CornuAucConfig *config);
+#define cornu_auc(...) cornu_auc_from(&(CornuAucConfig){ .unset = 0, __VA_ARGS__ })
+
+/* ---- Of classes: y_true and y_pred (B, C) ---- */
+
+/* No average: a vector, whose mean is shown in logs. */
+typedef enum { CORNU_NO_AVERAGE, CORNU_MICRO, CORNU_MACRO, CORNU_WEIGHTED } CornuAverage;
+
+typedef struct {
+    char         unset;
+    CornuAverage average;
+    double       beta;        /* default 1 */
+    double       threshold;   /* above 0, at most 1: predictions above it count as positive;
+                                 default: the greatest of a row does */
+    const char  *name;
+} CornuFBetaConfig;
+
+/* (1 + beta^2) precision recall / (beta^2 precision + recall) of each class. The states are the
+ * true positives, false positives and false negatives of each, f64 (C). */
+CornuMetric *cornu_fbeta_score_from(const CornuFBetaConfig *config);
+#define cornu_fbeta_score(...) \
+    cornu_fbeta_score_from(&(CornuFBetaConfig){ .unset = 0, __VA_ARGS__ })
+
+typedef struct {
+    char         unset;
+    CornuAverage average;
+    double       threshold;
+    const char  *name;
+} CornuF1Config;
+
+CornuMetric *cornu_f1_score_from(const CornuF1Config *config);
+#define cornu_f1_score(...) cornu_f1_score_from(&(CornuF1Config){ .unset = 0, __VA_ARGS__ })
+
+typedef struct {
+    char        unset;
+    int64_t     num_classes;        /* required */
+    uint64_t    target_classes;     /* bit i stands for class i: whose mean it is; default all. Of
+                                       the first 64 */
+    int64_t     ignore_class;       /* a label that does not count; CORNU_ZERO for 0 */
+    bool        one_hot_y_true;     /* Keras' sparse_y_true = False: (…, C), the greatest counts */
+    bool        one_hot_y_pred;
+    const char *name;
+} CornuIouConfig;
+
+/* Intersection over union: the mean over classes of tp / (tp + fp + fn), of those that occur.
+ * Labels and predictions are class numbers of any shape; those outside [0, num_classes) do not
+ * count. The state is the confusion matrix, f64 (labels, predictions). */
+CornuMetric *cornu_mean_iou_from(const CornuIouConfig *config);
+#define cornu_mean_iou(...) cornu_mean_iou_from(&(CornuIouConfig){ .unset = 0, __VA_ARGS__ })
+
+typedef struct {
+    char        unset;
+    uint64_t    target_classes;     /* bits 0 and 1; default both */
+    double      threshold;          /* default 0.5, CORNU_ZERO: predictions from it on are 1 */
+    const char *name;
+} CornuBinaryIouConfig;
+
+CornuMetric *cornu_binary_iou_from(const CornuBinaryIouConfig *config);
+#define cornu_binary_iou(...) \
+    cornu_binary_iou_from(&(CornuBinaryIouConfig){ .unset = 0, __VA_ARGS__ })
+
+/* ---- Of numbers: y_true and y_pred (B, N) ---- */
+
+typedef enum {
+    CORNU_UNIFORM_AVERAGE, CORNU_VARIANCE_WEIGHTED_AVERAGE, CORNU_NO_AGGREGATION
+} CornuAggregation;
+
+typedef struct {
+    char             unset;
+    CornuAggregation class_aggregation;
+    int64_t          num_regressors;   /* of the adjusted score; default none */
+    const char      *name;
+} CornuR2ScoreConfig;
+
+/* The coefficient of determination, 1 - sum((t - p)^2) / sum((t - mean t)^2), of each column. The
+ * states are sum(t), sum(t^2), sum((t - p)^2) and the sum of weights, f64 (N), and how many numbers
+ * there were, f64. */
+CornuMetric *cornu_r2_score_from(const CornuR2ScoreConfig *config);
+#define cornu_r2_score(...) \
+    cornu_r2_score_from(&(CornuR2ScoreConfig){ .unset = 0, __VA_ARGS__ })
+
+#ifdef __cplusplus
+}
+#endif
+#endif

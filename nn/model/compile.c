@@ -1,0 +1,535 @@
+/* Compiling: what a model is trained with, and its variables on a device, which they may leave
+ * for another one. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../metrics/metric_internal.h"
+#include "model_internal.h"
+#include "../optimizers/optimizer_internal.h"
+#include "strategy.h"
+
+/* ---- Tracked values ---- */
+
+void cornu__states_free(CornuTracked *tracked)
+{
+    for (int i = 0; i < tracked->state_count; i++) {
+        cornu_variable_free(tracked->states[i]);
+        cornu__release(tracked->host[i].data);
+    }
+    tracked->state_count = 0;
+}
+
+/* A loss that several outputs share is there for each of them. */
+static void free_losses(CornuModel *model)
+{
+    for (int i = 0; i < CORNU_MAX_MODEL_TENSORS; i++) {
+        CornuLoss *loss = model->losses[i];
+        for (int k = i; k < CORNU_MAX_MODEL_TENSORS && loss; k++)
+            if (model->losses[k] == loss) model->losses[k] = NULL;
+        cornu_loss_free(loss);
+    }
+}
+
+/* Layers know how many models rely on where their weights are. */
+static void claim(CornuModel *model, bool claimed)
+{
+    if (model->ready != claimed) cornu__layer_claim(&model->base, claimed ? 1 : -1);
+    model->ready = claimed;
+}
+
+void cornu__uncompile(CornuModel *model)
+{
+    cornu__steps_free(model);
+    for (int i = 0; i < model->tracked_count; i++) {
+        cornu_metric_free(model->tracked[i].metric);
+        cornu__states_free(&model->tracked[i]);
+        cornu__release(model->tracked[i].name);
+        model->tracked[i] = (CornuTracked){ 0 };
+    }
+    cornu__layer_drop_states(&model->base);
+    model->tracked_count = 0;
+    model->gradient_norm = NULL;
+    cornu_optimizer_free(model->optimizer);
+    free_losses(model);
+    model->optimizer = NULL;
+    model->policy = NULL;
+    claim(model, false);
+    model->compiled = false;
+}
+
+/* ---- Compiling ---- */
+
+static void free_given(const CornuCompileConfig *config, CornuOptimizer *optimizer)
+{
+    for (int i = 0; i < CORNU_MAX_METRICS; i++) {
+        cornu_metric_free(config->metrics[i]);
+        cornu_metric_free(config->weighted_metrics[i]);
+    }
+    for (int i = 0; i < CORNU_MAX_MODEL_TENSORS; i++) {
+        for (int k = 0; k < CORNU_MAX_METRICS; k++) {
+            cornu_metric_free(config->output_metrics[i][k]);
+            cornu_metric_free(config->output_weighted_metrics[i][k]);
+        }
+        cornu_loss_free(config->losses[i]);
+    }
+    cornu_optimizer_free(optimizer);
+    cornu_loss_free(config->loss);
+}
+
+/* True for an object that somebody took before; else it is taken now. Those that their caller frees
+ * may be given as often as he likes. */
+static bool was_taken(bool is_freed, bool *taken, const char *what, const char *name,
+                      CornuStatus *status)
+{
+    const bool before = is_freed && *taken;
+    if (is_freed) *taken = true;
+    if (before && !*status)
+        *status = cornu__fail(CORNU_ERR_ARGUMENT, "cornu_compile: the %s %s is taken already, by "
+                              "another model or argument; each needs one of its own", what, name);
+    return before;
+}
+
+static CornuStatus take_loss(CornuLoss **loss, CornuStatus status)
+{
+    if (*loss && was_taken((*loss)->free, &(*loss)->taken, "loss", (*loss)->name, &status))
+        *loss = NULL;
+    return status;
+}
+
+static CornuStatus take_metrics(CornuMetric *metrics[CORNU_MAX_METRICS], CornuStatus status)
+{
+    for (int i = 0; i < CORNU_MAX_METRICS; i++)
+        if (metrics[i] && was_taken(metrics[i]->free, &metrics[i]->taken, "metric",
+                                    metrics[i]->name, &status))
+            metrics[i] = NULL;
+    return status;
+}
+
+/* What is given becomes the model's. What was taken before is not this call's to free, and stands
+ * in `given` no more. */
+static CornuStatus take_given(CornuCompileConfig *given)
+{
+    CornuStatus status = take_loss(&given->loss, CORNU_OK);
+    status = take_metrics(given->metrics, status);
+    status = take_metrics(given->weighted_metrics, status);
+    for (int i = 0; i < CORNU_MAX_MODEL_TENSORS; i++) {
+        status = take_loss(&given->losses[i], status);
+        status = take_metrics(given->output_metrics[i], status);
+        status = take_metrics(given->output_weighted_metrics[i], status);
+    }
+    CornuOptimizer *optimizer = given->optimizer;
+    if (optimizer && was_taken(true, &optimizer->taken, "optimizer", optimizer->name, &status))
+        given->optimizer = NULL;
+    return status;
+}
+
+/* Settles what each layer computes in; gradients may be too small for f16. */
+static CornuStatus settle_precision(CornuModel *model)
+{
+    model->policy = model->base.own_policy ? model->base.own_policy
+                                           : cornu_policy(cornu_device_policy(model->device));
+    if (!model->policy) return cornu_error_take();
+    if (cornu__layer_settle(&model->base, model->policy, true))
+        cornu_loss_scale_optimizer(model->optimizer);
+    return CORNU_OK;
+}
+
+static CornuStatus make_seed(CornuModel *model)
+{
+    if (model->seed_variable && cornu_variable_device(model->seed_variable) == model->device)
+        return CORNU_OK;
+    const CornuType type = cornu_scalar(CORNU_I64);
+    int64_t         seed = (int64_t)model->seed;
+    cornu_variable_free(model->seed_variable);
+    model->seed_variable = cornu_variable_create(model->device, type, "seed");
+    if (!model->seed_variable) return cornu_error_take();
+    return cornu_variable_write(model->seed_variable, cornu_array_from(&seed, type));
+}
+
+/* Moves what the built model has to the device; the optimizer begins anew. */
+static CornuStatus make_variables(CornuModel *model)
+{
+    int trainable = 0;
+    const int weights = cornu_model_weight_count(model);
+    CORNU__TRY(settle_precision(model));
+    for (int i = 0; i < model->base.inner_count; i++)
+        CORNU__TRY(cornu_layer_move(model->base.inner[i], model->device));
+    CORNU__TRY(make_seed(model));
+    CornuVariable **w = cornu__allocate((size_t)weights, sizeof *w);
+    if (!w) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < weights; i++)
+        if (cornu__layer_trains(&model->base, model->base.weights[i]))
+            w[trainable++] = model->base.weights[i]->variable;
+    CornuStatus status =
+        trainable > 0 ? cornu_optimizer_build(model->optimizer, w, trainable) : CORNU_OK;
+    cornu__release(w);
+    for (int i = 0, k = 0; i < weights && !status; i++) {
+        const CornuWeight *weight = model->base.weights[i];
+        if (cornu__layer_trains(&model->base, weight))
+            cornu_optimizer_constrain(model->optimizer, k++, weight->constraint);
+    }
+    claim(model, status == CORNU_OK);
+    return status;
+}
+
+/* The device given, or one of the model's own. NULL on failure. */
+static CornuDevice *choose_device(CornuModel *model, CornuDevice *given)
+{
+    if (!given && !model->own_device) model->own_device = cornu_device_open("cpu");
+    return given ? given : model->own_device;
+}
+
+/* ---- What is tracked: losses and metrics, each under its name ---- */
+
+static const char *output_name(const CornuModel *model, int output)
+{
+    return cornu_layer_name(model->outputs[output]->node->layer);
+}
+
+static bool is_tracked(const CornuModel *model, const char *name)
+{
+    for (int i = 0; i < model->tracked_count; i++)
+        if (model->tracked[i].name && !strcmp(model->tracked[i].name, name)) return true;
+    return false;
+}
+
+/* `what` or, of one of several outputs, "scores_loss". The metric is taken. */
+static CornuStatus add_tracked(CornuModel *model, const char *what, CornuMetric *metric, int output,
+                               bool weighted)
+{
+    static const char mark[] = "weighted_";
+    const char  *of = model->output_count > 1 && output >= 0 ? output_name(model, output) : "";
+    const size_t length = strlen(of) + sizeof mark + strlen(what) + 2;
+    char        *name = cornu__allocate(length, 1);
+    if (name) snprintf(name, length, "%s%s%s", of, *of ? "_" : "", what);
+    if (name && weighted && is_tracked(model, name))
+        snprintf(name, length, "%s%s%s%s", of, *of ? "_" : "", mark, what);
+    model->tracked[model->tracked_count++] = (CornuTracked){
+        .name = name, .metric = metric, .output = output, .weighted = weighted };
+    return name ? CORNU_OK : CORNU_ERR_MEMORY;
+}
+
+/* All metrics given are taken before anything can fail. */
+static CornuStatus track_all(CornuModel *model, const CornuCompileConfig *config)
+{
+    const bool  several = model->output_count > 1;
+    CornuStatus status = add_tracked(model, "loss", NULL, -1, false), added;
+    for (int i = 0; i < model->output_count && several; i++)
+        if ((added = add_tracked(model, "loss", NULL, i, false)) && !status) status = added;
+    for (int n = 0; n < 2 * model->output_count; n++) {   /* weighted ones behind all others */
+        const int  i = n % model->output_count;
+        const bool weighted = n >= model->output_count;
+        CornuMetric *const *metrics = several ? config->output_metrics[i] : config->metrics;
+        if (weighted)
+            metrics = several ? config->output_weighted_metrics[i] : config->weighted_metrics;
+        for (int k = 0; k < CORNU_MAX_METRICS && metrics[k]; k++)
+            if ((added = add_tracked(model, metrics[k]->name, metrics[k], i, weighted)) && !status)
+                status = added;
+    }
+    CORNU__TRY(status);
+    if (config->gradient_norm) {
+        CORNU__TRY(add_tracked(model, "gradient_norm", NULL, -1, false));
+        model->gradient_norm = &model->tracked[model->tracked_count - 1];
+    }
+    for (int i = 1; i < model->tracked_count; i++)
+        for (int k = 0; k < i; k++)
+            if (!strcmp(cornu_model_metric_name(model, i), cornu_model_metric_name(model, k)))
+                return cornu__fail(CORNU_ERR_ARGUMENT, "%s: two metrics have the name \"%s\"",
+                                   model->base.name, cornu_model_metric_name(model, i));
+    return CORNU_OK;
+}
+
+static int given_losses(const CornuCompileConfig *config)
+{
+    int count = 0;
+    while (count < CORNU_MAX_MODEL_TENSORS && config->losses[count]) count++;
+    return count;
+}
+
+static CornuStatus check_outputs(const CornuModel *model, const CornuCompileConfig *config)
+{
+    const char *name = model->base.name;
+    const int   outputs = model->output_count, losses = given_losses(config);
+    bool        by_output = false;
+    for (int i = 0; i < CORNU_MAX_MODEL_TENSORS; i++) {
+        const bool metrics = config->output_metrics[i][0] || config->output_weighted_metrics[i][0];
+        if ((metrics || config->loss_weights[i] != 0.0) && i >= outputs)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s has an entry %d, but the model has %d "
+                               "output%s", name, metrics ? "output_metrics" : "loss_weights", i,
+                               outputs, outputs > 1 ? "s" : "");
+        by_output |= metrics;
+        if (!isfinite(config->loss_weights[i]))
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .loss_weights[%d] is %g, expected a finite "
+                               "number", name, i, config->loss_weights[i]);
+    }
+    if (config->loss && losses)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: both .loss and .losses are given, expected one",
+                           name);
+    if (losses && losses != outputs)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .losses are %d, expected one for each of %d "
+                           "outputs", name, losses, outputs);
+    if (outputs > 1 && (config->metrics[0] || config->weighted_metrics[0]))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: has %d outputs; .metrics is for one, "
+                           ".output_metrics for several", name, outputs);
+    if (outputs == 1 && by_output)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: has one output; .output_metrics is for several,"
+                           " .metrics for one", name);
+    return CORNU_OK;
+}
+
+static CornuStatus check_settings(const CornuModel *model, const CornuCompileConfig *config)
+{
+    CORNU__TRY(cornu__model_check(model));
+    if (model->base.inner_count == 0)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the model has no layers", model->base.name);
+    if (config->steps_per_execution < 0 || config->steps_per_execution > INT32_MAX)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .steps_per_execution is %lld, expected 1 to "
+                           "%d", model->base.name, (long long)config->steps_per_execution,
+                           INT32_MAX);
+    return check_outputs(model, config);
+}
+
+/* Takes what is given, also when it fails. */
+static CornuStatus compile(const CornuCompileConfig *config, CornuOptimizer *optimizer)
+{
+    CornuModel *model = config->model;
+    CornuStatus status = check_settings(model, config);
+    if (status) {
+        free_given(config, optimizer);
+        return status;
+    }
+    optimizer->taken = true;
+    cornu__uncompile(model);
+    model->optimizer = optimizer;
+    for (int i = 0; i < model->output_count; i++) {
+        model->losses[i] = config->loss ? config->loss : config->losses[i];
+        model->loss_weights[i] = cornu__number(config->loss_weights[i], 1.0);
+    }
+    CORNU__TRY(track_all(model, config));
+    const CornuStrategy *strategy = config->device ? NULL : cornu_strategy_in_scope();
+    model->device = choose_device(model, strategy ? cornu_strategy_device(strategy)
+                                                  : config->device);
+    if (!model->device) return cornu_error_take();
+    model->steps_per_execution = config->steps_per_execution ? config->steps_per_execution
+                               : strategy ? cornu_strategy_iterations_per_loop(strategy) : 1;
+    model->debug_nans = config->debug_nans;
+    model->compiled = true;
+    return model->base.built ? make_variables(model) : CORNU_OK;
+}
+
+CornuStatus cornu_compile_from(const CornuCompileConfig *config)
+{
+    CornuCompileConfig given = *config;
+    CornuModel        *model = config->model;
+    CornuStatus        status = take_given(&given);
+    CornuOptimizer    *optimizer = given.optimizer ? given.optimizer : cornu_rmsprop();
+    if (!status) status = cornu__model_enter(model, "cornu_compile");
+    if (status) {
+        free_given(&given, optimizer);
+        return status;
+    }
+    status = compile(&given, optimizer);
+    cornu__model_leave(model);
+    return status;
+}
+
+static CornuStatus check_compiled(const CornuModel *model)
+{
+    return model->compiled ? CORNU_OK
+                           : cornu__fail(CORNU_ERR_ARGUMENT, "%s: not compiled; cornu_compile "
+                                         "comes first", model->base.name);
+}
+
+CornuStatus cornu__model_ready(CornuModel *model, CornuType x)
+{
+    CORNU__TRY(cornu__model_check(model));
+    CORNU__TRY(check_compiled(model));
+    if (x.shape.rank < 1)
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: the data are a scalar", model->base.name);
+    CornuShape row = { .rank = x.shape.rank - 1 };
+    for (int i = 0; i < row.rank; i++) row.extent[i] = x.shape.extent[i + 1];
+    CORNU__TRY(cornu_model_build(model, row));
+    return model->ready ? CORNU_OK : make_variables(model);
+}
+
+/* ---- Moving ---- */
+
+/* Where variable i is kept, of the weights and, behind them, the seed. */
+static CornuVariable **variable_at(CornuModel *model, int i)
+{
+    return i < cornu_model_weight_count(model) ? &cornu_model_weight(model, i)->variable
+                                               : &model->seed_variable;
+}
+
+/* fresh[i]: a copy of variable i on the device; w: those that the optimizer trains, as it has
+ * them. */
+static CornuStatus copy_variables(CornuModel *model, CornuDevice *device, CornuVariable **fresh,
+                                  CornuVariable **w)
+{
+    const CornuOptimizer *optimizer = model->optimizer;
+    const int             weights = cornu_model_weight_count(model);
+    for (int i = 0; i <= weights; i++) {
+        const CornuVariable *old = *variable_at(model, i);
+        fresh[i] = cornu_variable_create(device, cornu_variable_type(old),
+                                         cornu_variable_name(old),
+                                         .use = i < weights ? CORNU_USE_WEIGHTS : CORNU_USE_OTHER);
+        if (!fresh[i]) return cornu_error_take();
+        CORNU__TRY(cornu_variable_copy(fresh[i], old));
+        for (int k = 0; k < optimizer->count; k++)
+            if (optimizer->w[k] == old) w[k] = fresh[i];
+    }
+    return CORNU_OK;
+}
+
+/* The optimizer's too: all of them or none. */
+static CornuStatus move_variables(CornuModel *model, CornuDevice *device)
+{
+    const int       count = cornu_model_weight_count(model) + 1;
+    CornuVariable **fresh = cornu__allocate((size_t)(count + model->optimizer->count),
+                                            sizeof *fresh);
+    if (!fresh) return CORNU_ERR_MEMORY;
+    CornuStatus status = copy_variables(model, device, fresh, fresh + count);
+    if (!status) status = cornu__optimizer_move(model->optimizer, fresh + count);
+    for (int i = 0; i < count; i++) {
+        CornuVariable **variable = variable_at(model, i);
+        cornu_variable_free(status ? fresh[i] : *variable);
+        if (!status) *variable = fresh[i];
+    }
+    cornu__release(fresh);
+    return status;
+}
+
+static CornuStatus check_unshared(const CornuModel *model)
+{
+    for (int i = 0; i < model->base.inner_count && model->ready; i++)
+        if (model->base.inner[i]->compiled > 1)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: cannot move, as another model is compiled "
+                               "with its layer %s", model->base.name,
+                               cornu_layer_name(model->base.inner[i]));
+    return CORNU_OK;
+}
+
+static CornuStatus move(CornuModel *model, CornuDevice *device)
+{
+    CORNU__TRY(cornu__model_check(model));
+    CORNU__TRY(check_compiled(model));
+    if (!(device = choose_device(model, device))) return cornu_error_take();
+    if (device == model->device) return CORNU_OK;
+    CORNU__TRY(check_unshared(model));
+    cornu__steps_free(model);
+    if (model->ready) CORNU__TRY(move_variables(model, device));
+    for (int i = 0; i < model->tracked_count; i++) cornu__states_free(&model->tracked[i]);
+    cornu__layer_drop_states(&model->base);
+    model->device = device;
+    return model->ready ? settle_precision(model) : CORNU_OK;
+}
+
+CornuStatus cornu_model_move(CornuModel *model, CornuDevice *device)
+{
+    CORNU__WITHIN(model, "cornu_model_move", move(model, device));
+}
+
+/* ---- Reading what was accumulated ---- */
+
+static CornuStatus read_states(const CornuTracked *tracked)
+{
+    for (int s = 0; s < tracked->state_count; s++)
+        CORNU__TRY(cornu_variable_read(tracked->states[s], tracked->host[s]));
+    return CORNU_OK;
+}
+
+static double result_of(const CornuTracked *tracked)
+{
+    return tracked->metric ? tracked->metric->result(tracked->metric, tracked->host)
+                           : cornu__mean_result(tracked->host);
+}
+
+CornuStatus cornu__metrics_read(CornuModel *model, double *values)
+{
+    for (int i = 0; i < model->tracked_count; i++) {
+        CORNU__TRY(read_states(&model->tracked[i]));
+        /* no states: nothing has run yet */
+        values[i] = model->tracked[i].state_count ? result_of(&model->tracked[i]) : 0.0;
+    }
+    return CORNU_OK;
+}
+
+/* The metric, with its states read; NULL without that number, or before the first step. */
+static const CornuTracked *read_metric(const CornuModel *model, int i)
+{
+    if (cornu__model_check(model)) return cornu__null();
+    if (i < 0 || i >= model->tracked_count)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: there is no metric %d, expected 0 to %d",
+                                model->base.name, i, model->tracked_count - 1);
+    const CornuTracked *tracked = &model->tracked[i];
+    if (tracked->state_count == 0)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: no step has run yet that the metric %s "
+                                "could be of", model->base.name, tracked->name);
+    return read_states(tracked) ? cornu__null() : tracked;
+}
+
+int64_t cornu_model_metric_size(const CornuModel *model, int i)
+{
+    CORNU__NEED_OR(model, 0);
+    CORNU__NEED_INDEX(i, model->tracked_count, 0);
+    const CornuMetric *metric = model->tracked[i].metric;
+    return metric && metric->result_at ? metric->result_count : 1;
+}
+
+static CornuStatus metric_result(CornuModel *model, int i, double *result, int64_t count)
+{
+    const CornuTracked *tracked = read_metric(model, i);
+    if (!tracked) return cornu_error_take();
+    const int64_t size = cornu_model_metric_size(model, i);
+    if (count < 0 || count > size)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %lld numbers of %s are asked for, there are "
+                           "%lld", model->base.name, (long long)count, tracked->name,
+                           (long long)size);
+    const bool vector = tracked->metric && tracked->metric->result_at;
+    for (int64_t k = 0; k < count; k++)
+        result[k] = vector ? tracked->metric->result_at(tracked->metric, tracked->host, k)
+                           : result_of(tracked);
+    return CORNU_OK;
+}
+
+CornuStatus cornu_model_metric_result(CornuModel *model, int i, double *result, int64_t count)
+{
+    CORNU__NEED(result);
+    CORNU__WITHIN(model, "cornu_model_metric_result", metric_result(model, i, result, count));
+}
+
+static CornuStatus metric_state(CornuModel *model, int i, int state, CornuArray *array)
+{
+    const CornuTracked *tracked = read_metric(model, i);
+    if (!tracked) return cornu_error_take();
+    if (state < 0 || state >= tracked->state_count)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %s has no state %d, expected 0 to %d",
+                           model->base.name, tracked->name, state, tracked->state_count - 1);
+    *array = tracked->host[state];
+    return CORNU_OK;
+}
+
+CornuStatus cornu_model_metric_state(CornuModel *model, int i, int state, CornuArray *array)
+{
+    CORNU__NEED(array);
+    CORNU__WITHIN(model, "cornu_model_metric_state", metric_state(model, i, state, array));
+}
+
+static CornuStatus reset_metrics(CornuModel *model)
+{
+    CORNU__TRY(cornu__model_check(model));
+    for (int i = 0; i < model->tracked_count; i++) {
+        const CornuTracked *tracked = &model->tracked[i];
+        for (int s = 0; s < tracked->state_count; s++) {
+            memset(tracked->host[s].data, 0, cornu_type_bytes(tracked->host[s].type));
+            CORNU__TRY(cornu_variable_write(tracked->states[s], tracked->host[s]));
+        }
+    }
+    return CORNU_OK;
+}
+
+CornuStatus cornu_model_reset_metrics(CornuModel *model)
+{
+    CORNU__WITHIN(model, "cornu_model_reset_metrics", reset_metrics(model));
+}

@@ -1,0 +1,461 @@
+#include "optimizer_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../../device/log_internal.h"
+#include "../../device/nearest.h"
+#include "../layers/layer_internal.h"
+
+/* Keras' initial_scale; iteration, learning_rate, step_counter, dynamic_scale, a class's number. */
+enum { FIRST_SCALE = 1 << 15, MAX_SCALARS = 5 };
+
+/* ---- Making ---- */
+
+static CornuStatus check(const char *name, bool rate_given, const CornuOptimizerArguments *a)
+{
+    const struct { const char *argument; double value; } positive[] = {
+        { "weight_decay", a->weight_decay }, { "clipnorm", a->clipnorm },
+        { "clipvalue", a->clipvalue }, { "global_clipnorm", a->global_clipnorm },
+        { "learning_rate", a->learning_rate }, { "loss_scale_factor", a->loss_scale_factor },
+    };
+    for (size_t i = 0; i < sizeof positive / sizeof *positive; i++)
+        if (!(positive[i].value >= 0.0 && isfinite(positive[i].value)))
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is %g, expected 0 or more", name,
+                               positive[i].argument, positive[i].value);
+    if ((a->clipnorm > 0.0) + (a->clipvalue > 0.0) + (a->global_clipnorm > 0.0) > 1)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .clipnorm is %g, .clipvalue %g, "
+                           ".global_clipnorm %g; expected one of them at most", name, a->clipnorm,
+                           a->clipvalue, a->global_clipnorm);
+    if (a->schedule && rate_given)
+        return cornu__fail(CORNU_ERR_ARGUMENT,
+                           "%s: both .learning_rate and .schedule are given, expected one", name);
+    if (!(a->ema_momentum >= 0.0 && a->ema_momentum <= 1.0))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .ema_momentum is %g, expected 0 to 1", name,
+                           a->ema_momentum);
+    if (a->ema_overwrite_frequency < 0)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .ema_overwrite_frequency is %lld, expected 1 "
+                           "or more", name, (long long)a->ema_overwrite_frequency);
+    if (a->gradient_accumulation_steps < 0 || a->gradient_accumulation_steps == 1)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .gradient_accumulation_steps is %lld, "
+                           "expected 2 or more", name, (long long)a->gradient_accumulation_steps);
+    return CORNU_OK;
+}
+
+CornuStatus cornu__optimizer_set(CornuOptimizer *optimizer, bool rate_given,
+                                 const CornuOptimizerArguments *arguments)
+{
+    const char *name = arguments->name ? arguments->name : optimizer->name;
+    CornuStatus status = check(name, rate_given, arguments);
+    char       *copy = status ? NULL : cornu__copy_text(name);
+    if (!copy) {
+        cornu_schedule_free(arguments->schedule);
+        return status ? status : CORNU_ERR_MEMORY;
+    }
+    cornu__release(optimizer->name);
+    cornu_schedule_free(optimizer->schedule);
+    optimizer->name = copy;
+    optimizer->schedule = arguments->schedule;
+    optimizer->learning_rate = arguments->learning_rate;
+    optimizer->weight_decay = arguments->weight_decay;
+    optimizer->clipnorm = arguments->clipnorm;
+    optimizer->clipvalue = arguments->clipvalue;
+    optimizer->global_clipnorm = arguments->global_clipnorm;
+    optimizer->use_ema = arguments->use_ema;
+    optimizer->ema_momentum = arguments->ema_momentum;
+    optimizer->ema_overwrite_frequency = arguments->ema_overwrite_frequency;
+    optimizer->loss_scale_factor = arguments->loss_scale_factor;
+    optimizer->accumulation_steps = arguments->gradient_accumulation_steps;
+    if (optimizer->learning_rate == 0.0 && !optimizer->schedule)
+        cornu__log(CORNU_LOG_WARNING, "%s: .learning_rate is 0, with which no weight changes; left "
+                   "out it has its default", optimizer->name);
+    return CORNU_OK;
+}
+
+CornuOptimizer *cornu__optimizer_create(const CornuOptimizerClass *kind, bool rate_given,
+                                        const CornuOptimizerArguments *arguments)
+{
+    char           label[32];
+    CornuSchedule *schedule = arguments->schedule;
+    cornu__snake_case(kind->class_name, label, sizeof label);
+    if (schedule && schedule->taken)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .schedule, %s, is taken already by "
+                                "another optimizer; each needs one of its own",
+                                arguments->name ? arguments->name : label, schedule->name);
+    CornuOptimizer *optimizer = cornu__refused() ? NULL : cornu__allocate(1, kind->size);
+    if (!optimizer || !(optimizer->name = cornu__copy_text(label))) {
+        cornu__release(optimizer);
+        cornu_schedule_free(arguments->schedule);
+        return cornu__null();
+    }
+    optimizer->kind = kind;
+    if (cornu__optimizer_set(optimizer, rate_given, arguments) == CORNU_OK) {
+        if (schedule && schedule->free) schedule->taken = true;
+        return optimizer;
+    }
+    cornu_optimizer_free(optimizer);
+    return cornu__null();
+}
+
+CornuOptimizer *cornu__optimizer_expect(CornuOptimizer *optimizer, const char *argument,
+                                        double value, double low, double high)
+{
+    if (!optimizer || (value >= low && value <= high)) return optimizer;
+    cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .%s is %g, expected %g to %g", optimizer->name,
+                     argument, value, low, high);
+    cornu_optimizer_free(optimizer);
+    return NULL;
+}
+
+#define OPTIMIZER_MAP(X)                                                                     \
+    X(sgd) X(rmsprop) X(adam) X(adamw) X(adagrad) X(adadelta) X(adamax) X(nadam) X(lion) X(ftrl)
+
+CornuOptimizer *cornu_optimizer(const char *name)
+{
+    CORNU__NEED_TO_MAKE(name);
+#define X(known) #known,
+    static const char *const names[] = { OPTIMIZER_MAP(X) };
+#undef X
+#define X(known) if (name && !strcmp(name, #known)) return cornu_##known();
+    OPTIMIZER_MAP(X)
+#undef X
+    const char *near = name ? cornu__nearest(name, names, sizeof names / sizeof *names) : NULL;
+#define X(known) " " #known
+    return cornu__fail_null(CORNU_ERR_ARGUMENT,
+                            "optimizer \"%s\" is not known; known are" OPTIMIZER_MAP(X) "%s%s%s",
+                            name, near ? "; is \"" : "", near ? near : "",
+                            near ? "\" meant?" : "");
+#undef X
+}
+
+const CornuOptimizerClass *cornu__optimizer_class(const char *class_name)
+{
+    static const CornuOptimizerClass *const classes[] = {
+#define X(known) &cornu__##known##_class,
+        OPTIMIZER_MAP(X)
+#undef X
+    };
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+        if (!strcmp(classes[i]->class_name, class_name)) return classes[i];
+    return NULL;
+}
+
+static void unbuild(CornuOptimizer *optimizer)
+{
+    for (int i = 0; i < optimizer->variable_count; i++)
+        cornu_variable_free(optimizer->variables[i]);
+    cornu__release(optimizer->variables);
+    cornu__release(optimizer->slots);
+    cornu__release(optimizer->w);
+    cornu__release(optimizer->constraints);
+    optimizer->variables = optimizer->slots = optimizer->w = NULL;
+    optimizer->constraints = NULL;
+    optimizer->iteration = optimizer->rate = optimizer->number = NULL;
+    optimizer->step_counter = optimizer->dynamic_scale = NULL;
+    optimizer->variable_count = optimizer->count = 0;
+}
+
+void cornu_optimizer_free(CornuOptimizer *optimizer)
+{
+    if (!optimizer) return;
+    cornu_schedule_free(optimizer->schedule);
+    unbuild(optimizer);
+    cornu__release(optimizer->name);
+    cornu__release(optimizer);
+}
+
+const char *cornu_optimizer_name(const CornuOptimizer *optimizer)
+{
+    CORNU__NEED_OR(optimizer, NULL);
+    return optimizer->name;
+}
+
+CornuOptimizer *cornu_loss_scale_optimizer(CornuOptimizer *optimizer)
+{
+    if (optimizer) optimizer->scales_loss = true;
+    return optimizer;
+}
+
+/* ---- Variables ---- */
+
+int cornu_optimizer_variable_count(const CornuOptimizer *optimizer)
+{
+    CORNU__NEED_OR(optimizer, 0);
+    return optimizer->variable_count;
+}
+
+CornuVariable *cornu_optimizer_variable(const CornuOptimizer *optimizer, int i)
+{
+    CORNU__NEED_OR(optimizer, NULL);
+    CORNU__NEED_INDEX(i, optimizer->variable_count, NULL);
+    return optimizer->variables[i];
+}
+
+CornuVariable *cornu_optimizer_iteration(const CornuOptimizer *optimizer)
+{
+    return optimizer->iteration;
+}
+
+/* "adam/conv2d_kernel_momentum" for slot "momentum" of "conv2d/kernel" */
+static CornuVariable *add_variable(CornuOptimizer *optimizer, CornuDevice *device, CornuType type,
+                                   const char *owner, const char *of, const char *name)
+{
+    char text[256];
+    int  length = snprintf(text, sizeof text, "%s/%s%s%s", owner, of, *of ? "_" : "", name);
+    if (length >= (int)sizeof text)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: a variable's name would have %d letters, "
+                                "expected %d at most", optimizer->name, length,
+                                (int)sizeof text - 1);
+    for (char *c = text + strlen(owner) + 1; *c; c++)
+        if (*c == '/') *c = '_';
+    CornuVariable *variable = cornu_variable_create(device, type, text, .use = CORNU_USE_SLOTS,
+                                                    .for_packing = *of != '\0');
+    if (variable) optimizer->variables[optimizer->variable_count++] = variable;
+    return variable;
+}
+
+/* The slots that each weight has: those that every optimizer may have, then the class's. */
+typedef struct {
+    const char *name[CORNU_MAX_COMMON_SLOTS + CORNU_MAX_SLOTS];
+    int         group[CORNU_MAX_COMMON_SLOTS + CORNU_MAX_SLOTS], count;
+} Slots;
+
+static Slots slots_of(const CornuOptimizer *optimizer)
+{
+    const int common = cornu__common_slots(optimizer);
+    Slots     slots = { .count = 0 };
+    if (optimizer->use_ema) slots.name[slots.count++] = "average";
+    if (optimizer->accumulation_steps) slots.name[slots.count++] = "gradient_accumulator";
+    for (int s = 0; s < common; s++) slots.group[s] = s;
+    slots.count += optimizer->kind->slots(optimizer, slots.name + common, slots.group + common);
+    for (int s = common; s < slots.count; s++) slots.group[s] += common;
+    return slots;
+}
+
+static CornuStatus add_slots(CornuOptimizer *optimizer, CornuDevice *device)
+{
+    const Slots slots = slots_of(optimizer);
+    for (int group = 0; group < slots.count; group++)
+        for (int i = 0; i < optimizer->count; i++)
+            for (int s = 0; s < slots.count; s++) {
+                if (slots.group[s] != group) continue;
+                const CornuVariable *w = optimizer->w[i];
+                CornuVariable *slot = add_variable(optimizer, device, cornu_variable_type(w),
+                                                   optimizer->name, cornu_variable_name(w),
+                                                   slots.name[s]);
+                if (!slot) return cornu_error_take();
+                optimizer->slots[i * slots.count + s] = slot;
+            }
+    return CORNU_OK;
+}
+
+int cornu__optimizer_shards(const CornuOptimizer *optimizer)
+{
+    return cornu_device_shards(cornu_variable_device(optimizer->w[0]));
+}
+
+bool cornu__optimizer_has_groups(const CornuOptimizer *optimizer)
+{
+    const int size = optimizer->groups.size;
+    return size > 0 && size < cornu__optimizer_shards(optimizer);
+}
+
+/* A shard that is alone on its device meets nobody. */
+static CornuStatus check_groups(const CornuOptimizer *optimizer)
+{
+    const int shards = cornu__optimizer_shards(optimizer);
+    if (shards == 1) return CORNU_OK;
+    return cornu__fail_prefix(cornu_groups_check(&optimizer->groups, shards), optimizer->name);
+}
+
+CornuStatus cornu__optimizer_pack(CornuOptimizer *optimizer)
+{
+    const bool apart = cornu__optimizer_has_groups(optimizer);
+    if (optimizer->count == 0) return CORNU_OK;
+    optimizer->packed = cornu_variable_pack(optimizer->w, optimizer->count,
+                                            apart ? CORNU_DUPLICATED : CORNU_SHARED, "weights");
+    return cornu_error_take();
+}
+
+static CornuStatus pack_slots(CornuOptimizer *optimizer)
+{
+    const int         count = optimizer->count;
+    const bool        apart = cornu__optimizer_has_groups(optimizer);
+    const CornuSpread own = apart ? CORNU_DUPLICATED : CORNU_SLICED;
+    const Slots       slots = slots_of(optimizer);
+    CornuVariable   **parts = cornu__allocate((size_t)count, sizeof(CornuVariable *));
+    if (!parts) return CORNU_ERR_MEMORY;
+    for (int s = 0; s < slots.count; s++) {
+        char name[128];
+        snprintf(name, sizeof name, "%s/%s", optimizer->name, slots.name[s]);
+        for (int i = 0; i < count; i++) parts[i] = optimizer->slots[i * slots.count + s];
+        optimizer->packed_slots[s] = cornu_variable_pack(parts, count, own, name);
+    }
+    cornu__release(parts);
+    return cornu_error_take();
+}
+
+static CornuStatus fill(CornuVariable *variable, double value)
+{
+    const CornuType type = cornu_variable_type(variable);
+    CornuArray      all = cornu_array_from(cornu__allocate(cornu_type_bytes(type), 1), type);
+    if (!all.data) return CORNU_ERR_MEMORY;
+    for (int64_t i = 0; i < cornu_type_count(type); i++) cornu_array_set(all, i, value);
+    CornuStatus status = cornu_variable_write(variable, all);
+    cornu__release(all.data);
+    return status;
+}
+
+/* The slots' first values; they are packed by now, and have memory. What is between them begins so
+ * too: there as well nothing is to be divided by 0. */
+static CornuStatus begin_slots(CornuOptimizer *optimizer)
+{
+    const int common = cornu__common_slots(optimizer);
+    for (int s = common; s < optimizer->slot_count && optimizer->kind->initial; s++) {
+        const double value = optimizer->kind->initial(optimizer, s - common);
+        if (value != 0.0) CORNU__TRY(fill(optimizer->packed_slots[s], value)); /* 0: made so */
+    }
+    return CORNU_OK;
+}
+
+/* What there is once, whatever the weights. */
+static CornuStatus add_scalars(CornuOptimizer *optimizer, CornuDevice *device)
+{
+    static const char scaling[] = "loss_scale_optimizer";   /* Keras wraps the optimizer in one */
+    const CornuType   f32 = cornu_scalar(CORNU_F32), i64 = cornu_scalar(CORNU_I64);
+    const char       *name = optimizer->name;
+    if (optimizer->scales_loss) {
+        optimizer->step_counter = add_variable(optimizer, device, i64, scaling, "", "step_counter");
+        optimizer->dynamic_scale = add_variable(optimizer, device, f32, scaling, "",
+                                                "dynamic_scale");
+        if (!optimizer->dynamic_scale) return cornu_error_take();
+        CORNU__TRY(cornu_variable_set(optimizer->dynamic_scale, FIRST_SCALE));
+    }
+    optimizer->iteration = add_variable(optimizer, device, i64, name, "", "iteration");
+    if (!optimizer->iteration) return cornu_error_take();
+    if (optimizer->schedule) return CORNU_OK;
+    optimizer->rate = add_variable(optimizer, device, f32, name, "", "learning_rate");
+    if (!optimizer->rate) return cornu_error_take();
+    return cornu_variable_set(optimizer->rate, optimizer->learning_rate);
+}
+
+/* What the class has besides slots. */
+static CornuStatus add_number(CornuOptimizer *optimizer, CornuDevice *device)
+{
+    const CornuOptimizerClass *kind = optimizer->kind;
+    if (!kind->number_name) return CORNU_OK;
+    optimizer->number = add_variable(optimizer, device, cornu_scalar(CORNU_F32), optimizer->name,
+                                     "", kind->number_name);
+    if (!optimizer->number) return cornu_error_take();
+    return cornu_variable_set(optimizer->number, kind->first_number);
+}
+
+static CornuStatus build(CornuOptimizer *optimizer, CornuVariable *const *w, int count)
+{
+    const int slots = slots_of(optimizer).count;
+    optimizer->slot_count = slots;
+    optimizer->count = count;
+    optimizer->variables = cornu__allocate((size_t)(count * slots + MAX_SCALARS),
+                                           sizeof(CornuVariable *));
+    optimizer->slots = cornu__allocate((size_t)(count * slots), sizeof(CornuVariable *));
+    optimizer->w = cornu__allocate((size_t)count, sizeof(CornuVariable *));
+    optimizer->constraints = cornu__allocate((size_t)count, sizeof(CornuConstraint));
+    if (!optimizer->variables || !optimizer->slots || !optimizer->w || !optimizer->constraints)
+        return CORNU_ERR_MEMORY;
+    for (int i = 0; i < count; i++) optimizer->w[i] = w[i];
+
+    CornuDevice *device = cornu_variable_device(w[0]);
+    CORNU__TRY(check_groups(optimizer));
+    CORNU__TRY(add_scalars(optimizer, device));
+    CORNU__TRY(add_slots(optimizer, device));
+    CORNU__TRY(add_number(optimizer, device));
+    CORNU__TRY(cornu__optimizer_pack(optimizer));
+    CORNU__TRY(pack_slots(optimizer));
+    return begin_slots(optimizer);
+}
+
+CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *const *w, int count)
+{
+    if (optimizer->variables) return CORNU_OK;
+    if (count < 1)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: there is no weight to train",
+                           optimizer->name);
+    CornuStatus status = build(optimizer, w, count);
+    if (status) unbuild(optimizer);   /* for another try, on a device with more room */
+    return status;
+}
+
+CornuStatus cornu__optimizer_move(CornuOptimizer *optimizer, CornuVariable *const *w)
+{
+    CornuOptimizer old = *optimizer;
+    if (!old.variables) return CORNU_OK;
+    optimizer->variables = NULL;
+    optimizer->variable_count = 0;
+    CornuStatus status = cornu_optimizer_build(optimizer, w, old.count);
+    for (int i = 0; !status && i < old.variable_count; i++)
+        status = cornu_variable_copy(optimizer->variables[i], old.variables[i]);
+    if (status) {
+        unbuild(optimizer);
+        *optimizer = old;
+    } else {
+        memcpy(optimizer->constraints, old.constraints,
+               (size_t)old.count * sizeof *old.constraints);
+        unbuild(&old);
+    }
+    return status;
+}
+
+void cornu_optimizer_constrain(CornuOptimizer *optimizer, int i, CornuConstraint constraint)
+{
+    optimizer->constraints[i] = constraint;
+}
+
+CornuStatus cornu_optimizer_finalize_variable_values(CornuOptimizer *optimizer)
+{
+    for (int i = 0; i < optimizer->count && optimizer->use_ema; i++)   /* the average comes first */
+        CORNU__TRY(cornu_variable_copy(optimizer->w[i],
+                                       optimizer->slots[i * optimizer->slot_count]));
+    return CORNU_OK;
+}
+
+/* By way of two host arrays, so that what can fail comes before what changes anything. */
+static CornuStatus swap(CornuVariable *a, CornuVariable *b)
+{
+    const CornuType  type = cornu_variable_type(a);
+    const size_t     bytes = cornu_type_bytes(type);
+    char            *both = cornu__allocate(2, bytes);
+    const CornuArray of_a = cornu_array_from(both, type);
+    const CornuArray of_b = { type, both ? both + bytes : NULL };
+    CornuStatus      status = both ? CORNU_OK : CORNU_ERR_MEMORY;
+    if (!status) status = cornu_variable_read(a, of_a);
+    if (!status) status = cornu_variable_read(b, of_b);
+    if (!status) status = cornu_variable_write(a, of_b);
+    if (!status) status = cornu_variable_write(b, of_a);
+    cornu__release(both);
+    return status;
+}
+
+CornuStatus cornu_optimizer_swap_averages(CornuOptimizer *optimizer)
+{
+    if (!optimizer->use_ema)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: keeps no averages of the weights, expected "
+                           ".use_ema = true", optimizer->name);
+    for (int i = 0; i < optimizer->count; i++)   /* the average is the first slot */
+        CORNU__TRY(swap(optimizer->w[i], optimizer->slots[i * optimizer->slot_count]));
+    return CORNU_OK;
+}
+
+CornuStatus cornu_optimizer_set_learning_rate(CornuOptimizer *optimizer, double value)
+{
+    CORNU__NEED(optimizer);
+    if (optimizer->schedule)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED,
+                           "%s: the learning rate follows %s and cannot be set", optimizer->name,
+                           optimizer->schedule->name);
+    if (!(value >= 0.0 && isfinite(value)))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the learning rate is %g, expected 0 or more",
+                           optimizer->name, value);
+    optimizer->learning_rate = value;
+    return optimizer->rate ? cornu_variable_set(optimizer->rate, value) : CORNU_OK;
+}

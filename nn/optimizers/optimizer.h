@@ -1,0 +1,376 @@
+/*
+ * Optimizers by Keras' names, arguments and formulas (keras/src/optimizers).
+ *
+ *     cornu_compile(model, .optimizer = cornu_adam(.learning_rate = 1e-3), …)
+ *     cornu_compile(model, .optimizer = cornu_optimizer("rmsprop"), …)
+ *
+ * A step clips the gradients, sums them over the shards, lets the weights decay, updates them,
+ * holds them to their constraints and counts the iteration. All weights are packed into one flat
+ * variable, gradients and slots are laid out likewise: each shard sums one slice of the gradients,
+ * updates that slice of the weights with its slice of the slots, and the slices are the new
+ * weights, which constraints see as a whole.
+ * Its variables, in Keras' order: iteration (i64), learning_rate (f32; absent under a
+ * schedule), averages, accumulated gradients, slots, Nadam's u_product; in front of them, where the
+ * loss is scaled, step_counter (i64) and dynamic_scale (f32).
+ */
+#ifndef CORNU_NN_OPTIMIZER_H
+#define CORNU_NN_OPTIMIZER_H
+
+#include "../../tensor/ops.h"
+#include "../weights/constraints.h"
+#include "../model/keywords.h"
+#include "../losses/loss.h"
+#include "schedule.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct CornuOptimizer CornuOptimizer;
+
+/* Arguments of every optimizer; of AdamW those behind weight_decay, which it has elsewhere. */
+#define CORNU_OPTIMIZER_ARGUMENTS                                                        \
+    CornuSchedule *schedule;        /* instead of learning_rate; taken                */ \
+    double         weight_decay;    /* w -= w weight_decay learning_rate              */ \
+    CORNU_OPTIMIZER_ARGUMENTS_BEHIND_DECAY
+
+#define CORNU_OPTIMIZER_ARGUMENTS_BEHIND_DECAY                                           \
+    double         clipnorm;        /* at most this norm for each gradient; at most   */ \
+    double         clipvalue;       /* one of the three may be given. Clips elements. */ \
+    double         global_clipnorm; /* at most this norm for all gradients together.  */ \
+                                    /* All see a shard's own gradient, before the sum,*/ \
+                                    /* accumulated gradients the summed one           */ \
+    bool           use_ema;         /* keeps each weight's moving average:            */ \
+    double         ema_momentum;    /* a = ema_momentum a + (1 - ema_momentum) w      */ \
+                                    /* (default 0.99, or CORNU_ZERO). The weights     */ \
+                                    /* become it after every so many steps, and when  */ \
+    int64_t        ema_overwrite_frequency;          /* fit ends; default: then only  */ \
+    double         loss_scale_factor; /* the loss is multiplied by it, gradients are  */ \
+                                    /* divided; of no effect where f16 has the loss   */ \
+                                    /* scaled: cornu_loss_scale_optimizer             */ \
+    int64_t        gradient_accumulation_steps; /* updates by the mean of the         */ \
+                                    /* gradients of so many steps, 2 or more          */ \
+    const char    *name;            /* default Keras': sgd, rm_sprop, adam, adam_w, … */
+
+/* m = momentum m - learning_rate g; w += m; with nesterov w += momentum m - learning_rate g. */
+typedef struct {
+    char   unset;
+    const char *written;            /* the call, see keywords.h */
+    double learning_rate;           /* default 0.01, or CORNU_ZERO */
+    double momentum;                /* 0 to 1 */
+    bool   nesterov;
+    CORNU_OPTIMIZER_ARGUMENTS
+} CornuSgdConfig;
+
+CornuOptimizer *cornu_sgd_from(const CornuSgdConfig *config);
+#define cornu_sgd(...) \
+    cornu_sgd_from(&(CornuSgdConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
+
+/* v = rho v + (1 - rho) g^2; w -= learning_rate g / sqrt(v + epsilon); centered: v - mean(g)^2.
+ * TensorFlow 1 had another form of the same name, whose v began with 1 and whose epsilon was 1e-10:
+ *     cornu_rmsprop(.initial_velocity = 1.0, .epsilon = 1e-10)
+ * Source: keras/src/optimizers/rmsprop.py; tensorflow/python/training/rmsprop.py. */
+typedef struct {
+    char   unset;
+    const char *written;            /* the call, see keywords.h */
+    double learning_rate;           /* default 0.001, or CORNU_ZERO */
+    double rho;                     /* default 0.9, or CORNU_ZERO   */
+    double momentum;
+    double epsilon;                 /* default 1e-7, or CORNU_ZERO  */
+    bool   centered;
+    double initial_velocity;        /* what v begins with           */
+    CORNU_OPTIMIZER_ARGUMENTS
+} CornuRmspropConfig;
+
+CornuOptimizer *cornu_rmsprop_from(const CornuRmspropConfig *config);
+#define cornu_rmsprop(...) \
+    cornu_rmsprop_from(&(CornuRmspropConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
+
+/* m += (g - m)(1 - beta_1); v += (g^2 - v)(1 - beta_2);
+ * w -= learning_rate sqrt(1 - beta_2^t) / (1 - beta_1^t) m / (sqrt(v) + epsilon) */
+typedef struct {
+    char   unset;
+    const char *written;            /* the call, see keywords.h */
+    double learning_rate;           /* default 0.001, or CORNU_ZERO           */
+    double beta_1, beta_2;          /* default 0.9 and 0.999, or CORNU_ZERO; below 1 */
+    double epsilon;                 /* default 1e-7, or CORNU_ZERO            */
+    bool   amsgrad;                 /* divides by the greatest v so far       */
+    CORNU_OPTIMIZER_ARGUMENTS
+} CornuAdamConfig;
+
+CornuOptimizer *cornu_adam_from(const CornuAdamConfig *config);
+#define cornu_adam(...) \
+    cornu_adam_from(&(CornuAdamConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
+
+/* Adam whose weights decay. Source: Loshchilov and Hutter, "Decoupled Weight Decay
+ * Regularization", arXiv 1711.05101. */
+typedef struct {
+    char           unset;
+    const char    *written;         /* the call, see keywords.h */
+    double         learning_rate;   /* default 0.001, or CORNU_ZERO */
+    double         weight_decay;    /* default 0.004, or CORNU_ZERO */
+    double         beta_1, beta_2;  /* these four as Adam's */
+    double         epsilon;
+    bool           amsgrad;
+    CornuSchedule *schedule;
+    CORNU_OPTIMIZER_ARGUMENTS_BEHIND_DECAY
+} CornuAdamwConfig;
+
+CornuOptimizer *cornu_adamw_from(const CornuAdamwConfig *config);
+#define cornu_adamw(...) \
+    cornu_adamw_from(&(CornuAdamwConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
+
+/* a += g^2; w -= learning_rate g / sqrt(a + epsilon)
+ * Source: Duchi, Hazan and Singer, "Adaptive Subgradient Methods", JMLR 12, 2011. */
+typedef struct {
+    char   unset;
+    const char *written;            /* the call, see keywords.h */
+    double learning_rate;           /* default 0.001, or CORNU_ZERO */
+    double initial_accumulator_value; /* what a begins with; default 0.1, or CORNU_ZERO */
+    double epsilon;                 /* default 1e-7, or CORNU_ZERO  */
+    CORNU_OPTIMIZER_ARGUMENTS
+} CornuAdagradConfig;
+
+CornuOptimizer *cornu_adagrad_from(const CornuAdagradConfig *config);
+#define cornu_adagrad(...) \
+    cornu_adagrad_from(&(CornuAdagradConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
+
+/* a = rho a + (1 - rho) g^2;  d = -g sqrt(b + epsilon) / sqrt(a + epsilon);
+ * b = rho b + (1 - rho) d^2;  w += learning_rate d
+ * Source: Zeiler, "ADADELTA: An Adaptive Learning Rate Method", arXiv 1212.5701. */
+typedef struct {
+    char   unset;
+    const char *written;            /* the call, see keywords.h */
+    double learning_rate;           /* default 0.001, or CORNU_ZERO */
+    double rho;                     /* default 0.95, or CORNU_ZERO  */
+    double epsilon;                 /* default 1e-7, or CORNU_ZERO  */
+    CORNU_OPTIMIZER_ARGUMENTS
+} CornuAdadeltaConfig;
+
+CornuOptimizer *cornu_adadelta_from(const CornuAdadeltaConfig *config);
+#define cornu_adadelta(...) \
+    cornu_adadelta_from(&(CornuAdadeltaConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
+
+/* Arguments of Adamax and Nadam, as Adam's. */
+typedef struct {
+    char   unset;
+    const char *written;            /* the call, see keywords.h */
+    double learning_rate;           /* default 0.001, or CORNU_ZERO */
+    double beta_1, beta_2;          /* default 0.9 and 0.999, or CORNU_ZERO; below 1 */
+    double epsilon;                 /* default 1e-7, or CORNU_ZERO  */
+    CORNU_OPTIMIZER_ARGUMENTS
+} CornuMomentsConfig;
+
+/* m += (g - m)(1 - beta_1);  u = max(beta_2 u, |g|);
+ * w -= learning_rate m / ((1 - beta_1^t) (u + epsilon))
+ * Source: Kingma and Ba, "Adam", arXiv 1412.6980, section 7.1. */
+CornuOptimizer *cornu_adamax_from(const CornuMomentsConfig *config);
+#define cornu_adamax(...) \
+    cornu_adamax_from(&(CornuMomentsConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
+
+/* Adam with Nesterov's momentum, u_t = beta_1 (1 - 0.96^t / 2), p_t = u_1 u_2 … u_t:
+ * w -= learning_rate (u_{t+1} m / (1 - p_{t+1}) + (1 - u_t) g / (1 - p_t))
+ *      / (sqrt(v / (1 - beta_2^t)) + epsilon)
+ * Its variable u_product, p_t, has no name in Keras.
+ * Source: Dozat, "Incorporating Nesterov Momentum into Adam", ICLR workshop 2016. */
+CornuOptimizer *cornu_nadam_from(const CornuMomentsConfig *config);
+#define cornu_nadam(...) \
+    cornu_nadam_from(&(CornuMomentsConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
+
+/* w -= learning_rate sign(beta_1 m + (1 - beta_1) g);  m = beta_2 m + (1 - beta_2) g
+ * Source: Chen et al., "Symbolic Discovery of Optimization Algorithms", arXiv 2302.06675. */
+typedef struct {
+    char   unset;
+    const char *written;            /* the call, see keywords.h */
+    double learning_rate;           /* default 0.001, or CORNU_ZERO */
+    double beta_1;                  /* default 0.9; more than 0, at most 1 */
+    double beta_2;                  /* default 0.99, or CORNU_ZERO; at most 1 */
+    CORNU_OPTIMIZER_ARGUMENTS
+} CornuLionConfig;
+
+CornuOptimizer *cornu_lion_from(const CornuLionConfig *config);
+#define cornu_lion(...) \
+    cornu_lion_from(&(CornuLionConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
+
+/* p = -learning_rate_power; l2 = l2_regularization_strength + beta / (2 learning_rate):
+ * n' = n + g^2;  z += g + 2 l2_shrinkage_regularization_strength w - (n'^p - n^p) w / learning_rate
+ * w = (clip(z, -l1, l1) - z) / (n'^p / learning_rate + 2 l2)
+ * Source: McMahan et al., "Ad Click Prediction: a View from the Trenches", KDD 2013. */
+typedef struct {
+    char   unset;
+    const char *written;            /* the call, see keywords.h */
+    double learning_rate;           /* default 0.001, or CORNU_ZERO */
+    double learning_rate_power;     /* default -0.5, or CORNU_ZERO; at most 0 */
+    double initial_accumulator_value; /* what n begins with; default 0.1, or CORNU_ZERO */
+    double l1_regularization_strength, l2_regularization_strength;
+    double l2_shrinkage_regularization_strength;
+    double beta;
+    CORNU_OPTIMIZER_ARGUMENTS
+} CornuFtrlConfig;
+
+CornuOptimizer *cornu_ftrl_from(const CornuFtrlConfig *config);
+#define cornu_ftrl(...) \
+    cornu_ftrl_from(&(CornuFtrlConfig){ .unset = 0, .written = #__VA_ARGS__, __VA_ARGS__ })
+
+/* By Keras' string, with its defaults: "sgd", "rmsprop", "adam", "adamw", "adagrad", "adadelta",
+ * "adamax", "nadam", "lion", "ftrl". */
+CornuOptimizer *cornu_optimizer(const char *name);
+void            cornu_optimizer_free(CornuOptimizer *optimizer);
+
+/* Makes it scale the loss, so that gradients in f16 do not vanish; cornu_compile does so under
+ * mixed_float16. The scale is 2^15 at first. A step whose gradients are not all finite leaves
+ * weights, slots and iteration as they are and halves the scale; 2000 finite ones in a row double
+ * it. Returns the optimizer, NULL for NULL.
+ * Source: keras/src/optimizers/loss_scale_optimizer.py. */
+CornuOptimizer *cornu_loss_scale_optimizer(CornuOptimizer *optimizer);
+
+/*
+ * How an optimizer's gradients meet across the shards of a device. Every optimizer's are summed,
+ * and as a shard's loss is its part of the batch's (its sum over valid rows / all valid rows), the
+ * sum is the gradient of the mean: CORNU_MEAN. With CORNU_SUM a shard's loss is that of its own
+ * rows alone, so gradients are as many times as large as shards work together. Groups of shards
+ * (CornuGroups in tensor/ops.h) meet among themselves only: each has weights and slots of its own,
+ * all the same at first. What is read, or written to a file, is shard 0's, but a backup (backup.h)
+ * keeps each shard's; what is written all shards get. Predictions and metrics come from each
+ * shard's own. On a device with one shard there is nothing to meet.
+ *
+ *     cornu_cross_shard_optimizer(cornu_adam(.learning_rate = 1e-3), .reduction = CORNU_SUM)
+ *
+ * Source: tensorflow/python/tpu/tpu_optimizer.py, CrossShardOptimizer.
+ */
+typedef struct {
+    char            unset;
+    CornuOptimizer *optimizer;     /* taken, and returned */
+    CornuReduction  reduction;     /* CORNU_MEAN or CORNU_SUM */
+    int             group_size;    /* default: all shards; what does not fit is refused by build */
+    int             group_assignment[CORNU_MAX_SHARDS]; /* default 0, 1, 2, …; needs group_size */
+} CornuCrossShardConfig;
+
+CornuOptimizer *cornu_cross_shard_optimizer_from(const CornuCrossShardConfig *config);
+#define cornu_cross_shard_optimizer(...) \
+    cornu_cross_shard_optimizer_from(&(CornuCrossShardConfig){ .unset = 0, __VA_ARGS__ })
+
+const char *cornu_optimizer_name(const CornuOptimizer *optimizer);
+
+/* ---- By hand; cornu_compile and fit do this for a model ---- */
+
+/* Makes the optimizer's variables for weights w[0 … count), f32, once; they are the optimizer's.
+ * The weights are packed (cornu_variable_pack): graphs that read them come after this. */
+CornuStatus cornu_optimizer_build(CornuOptimizer *optimizer, CornuVariable *const *w, int count);
+
+int            cornu_optimizer_variable_count(const CornuOptimizer *optimizer);
+CornuVariable *cornu_optimizer_variable(const CornuOptimizer *optimizer, int i);
+/* The i64 that counts steps; NULL before build. */
+CornuVariable *cornu_optimizer_iteration(const CornuOptimizer *optimizer);
+
+/* After each update weight i of build becomes what the constraint makes of it. */
+void cornu_optimizer_constrain(CornuOptimizer *optimizer, int i, CornuConstraint constraint);
+
+/* With use_ema the weights become their averages; fit does this when it ends. */
+CornuStatus cornu_optimizer_finalize_variable_values(CornuOptimizer *optimizer);
+
+/* The weights become their averages and these the weights, until it is called again; for a look at
+ * the averages between two steps. CORNU_ERR_ARGUMENT without use_ema. */
+CornuStatus cornu_optimizer_swap_averages(CornuOptimizer *optimizer);
+
+/* What gradients are to be taken of: the loss times the scale, the loss itself where it is not
+ * scaled. cornu_optimizer_apply divides by the scale. A shard's loss that is not its part of the
+ * batch's mean, by CORNU_SUM or in groups, becomes so here. */
+CornuTensor *cornu_optimizer_scale_loss(const CornuOptimizer *optimizer, CornuTensor *loss);
+
+/* Records one step: assigns the weights of build, and the variables, from the gradients of what
+ * cornu_optimizer_scale_loss gave. They are each shard's own and are summed here; those that do not
+ * vary from shard to shard, of a loss that does not, are whole already. */
+CornuStatus cornu_optimizer_apply(CornuOptimizer *optimizer, CornuGraph *graph,
+                                  CornuTensor *const *gradients);
+
+/* The l2 norm of all those gradients as they are applied, before clipping: summed over the shards,
+ * and not scaled; an f32 scalar that all shards have in common. Where groups have gradients of
+ * their own, the root of the mean of their squares. NULL with a pending error. */
+CornuTensor *cornu_optimizer_gradient_norm(const CornuOptimizer *optimizer, CornuGraph *graph,
+                                           CornuTensor *const *gradients);
+
+/* The learning-rate variable; CORNU_ERR_UNSUPPORTED under a schedule, which rules alone. Before
+ * build the number is kept for it. */
+CornuStatus cornu_optimizer_set_learning_rate(CornuOptimizer *optimizer, double value);
+/* The rate that the next step will use, also under a schedule. */
+CornuStatus cornu_optimizer_learning_rate(const CornuOptimizer *optimizer, double *value);
+
+/* ---- For an optimizer of one's own ---- */
+
+enum { CORNU_MAX_SLOTS = 3, CORNU_MAX_COMMON_SLOTS = 2 };
+
+/* What a step gives an optimizer: a slice of all weights laid out in one vector. What it makes of
+ * an element must not depend on the others. */
+typedef struct {
+    CornuTensor *w, *gradient;                /* of one shape, f32 */
+    CornuTensor *slot[CORNU_MAX_SLOTS];       /* in the order of slots() */
+    CornuTensor *learning_rate, *iteration;   /* f32 scalars; the first update is iteration 1 */
+    CornuTensor *number;                      /* f32 scalar, of a class that has number_name */
+} CornuUpdate;
+
+/* An argument of a class besides those of every optimizer: Keras' name, and where it stands, a
+ * double or a bool, in the constructor's config and, filled in, in the optimizer's own struct. */
+typedef struct {
+    const char *name;        /* NULL ends a table */
+    bool        flag;
+    size_t      in_config, in_self;
+} CornuOptimizerField;
+
+typedef struct {
+    const char *class_name;  /* Keras': "Adam" */
+    size_t      size;        /* of its own struct, whose first field is a CornuOptimizer */
+    /* Names of the slots each weight has, in groups: the slots of a group alternate weight by
+     * weight, one group follows the other. Returns how many. */
+    int (*slots)(const CornuOptimizer *self, const char *name[CORNU_MAX_SLOTS],
+                 int group[CORNU_MAX_SLOTS]);
+    /* What the elements of slot number `slot` of slots() begin with; NULL: with 0. */
+    double (*initial)(const CornuOptimizer *self, int slot);
+    /* One number besides the slots that goes from update to update, if it has a name: what it
+     * begins with, and the next one from the last one, which comes before all else. */
+    const char  *number_name;
+    double       first_number;
+    CornuTensor *(*number)(const CornuOptimizer *self, const CornuUpdate *update);
+    /* What is the same for all weights, computed once per step: replaces
+     * update->learning_rate. May be NULL. */
+    CornuTensor *(*rate)(const CornuOptimizer *self, const CornuUpdate *update);
+    /* Records the new weight (returned) and the new slots. */
+    CornuTensor *(*update)(const CornuOptimizer *self, const CornuUpdate *update,
+                           CornuTensor **new_slot);
+    /* For files: its own arguments, the config's size and the constructor; all zero for an
+     * optimizer that files cannot describe. */
+    const CornuOptimizerField *fields;
+    size_t                     config_size;
+    CornuOptimizer          *(*from)(const void *config);
+} CornuOptimizerClass;
+
+struct CornuOptimizer {
+    const CornuOptimizerClass *kind;
+    char             *name;
+    CornuSchedule    *schedule;               /* or NULL */
+    double            learning_rate;          /* the first value of the variable */
+    double            weight_decay, clipnorm, clipvalue, global_clipnorm;  /* 0: none */
+    bool              use_ema;
+    double            ema_momentum, loss_scale_factor;                     /* 0: none */
+    int64_t           ema_overwrite_frequency, accumulation_steps;         /* 0: none */
+    bool              scales_loss;
+    bool              taken;                  /* by a model, which frees it: it can be given once */
+    CornuVariable   **variables;              /* its own, in Keras' order */
+    int               variable_count;
+    CornuVariable    *iteration, *rate;       /* of these; rate is NULL under a schedule, */
+    CornuVariable    *step_counter, *dynamic_scale;  /* these two where the loss is not scaled */
+    CornuVariable    *number;                 /* the class's, or NULL */
+    CornuVariable   **w;                      /* borrowed */
+    CornuConstraint  *constraints;            /* of each w */
+    CornuVariable   **slots;                  /* slot s of weight i: slots[i * slot_count + s], */
+    int               count, slot_count;      /* those of every optimizer first, then the class's */
+    CornuVariable    *packed;                 /* all of w; theirs, as each packed slot is the   */
+    CornuVariable    *packed_slots[CORNU_MAX_COMMON_SLOTS + CORNU_MAX_SLOTS];   /* slots'       */
+    CornuReduction    reduction;
+    CornuGroups       groups;
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,102 @@
+/*
+ * Learning rates as functions of the optimizer's iteration t, which counts from 0: ops inside
+ * the step. Computed in f32. Source: keras/src/optimizers/schedules/learning_rate_schedule.py.
+ *
+ *     cornu_adam(.schedule = cornu_exponential_decay(0.01, 1000, 0.96, .staircase = true))
+ */
+#ifndef CORNU_NN_SCHEDULE_H
+#define CORNU_NN_SCHEDULE_H
+
+#include "../../tensor/ops.h"
+#include "../model/keywords.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct CornuSchedule CornuSchedule;
+
+/* A user's own schedule is a struct that begins with this one. */
+struct CornuSchedule {
+    const char *name;
+    /* iteration: f32 scalar. Gives the learning rate, an f32 scalar. */
+    CornuTensor *(*call)(const CornuSchedule *self, CornuTensor *iteration);
+    void (*free)(CornuSchedule *self);  /* frees self too; NULL: the caller's */
+    bool taken;                         /* by an optimizer, which frees it: it can be given once */
+};
+
+void cornu_schedule_free(CornuSchedule *schedule);
+
+typedef struct {
+    char   unset;
+    double initial_learning_rate, decay_steps, decay_rate;  /* required; steps above 0 */
+    bool   staircase;                                       /* t / decay_steps is cut to whole */
+} CornuDecayConfig;
+
+/* initial_learning_rate decay_rate^(t / decay_steps) */
+CornuSchedule *cornu_exponential_decay_from(const CornuDecayConfig *config);
+#define cornu_exponential_decay(...) \
+    cornu_exponential_decay_from(&(CornuDecayConfig){ .unset = 0, __VA_ARGS__ })
+
+/* initial_learning_rate / (1 + decay_rate t / decay_steps) */
+CornuSchedule *cornu_inverse_time_decay_from(const CornuDecayConfig *config);
+#define cornu_inverse_time_decay(...) \
+    cornu_inverse_time_decay_from(&(CornuDecayConfig){ .unset = 0, __VA_ARGS__ })
+
+/* values[i] while t <= boundaries[i], at last values[count] */
+typedef struct {
+    char          unset;
+    const double *boundaries;  /* rising           */
+    const double *values;      /* count + 1 values */
+    int64_t       count;       /* of boundaries    */
+} CornuPiecewiseConfig;
+
+CornuSchedule *cornu_piecewise_constant_decay_from(const CornuPiecewiseConfig *config);
+#define cornu_piecewise_constant_decay(...) \
+    cornu_piecewise_constant_decay_from(&(CornuPiecewiseConfig){ .unset = 0, __VA_ARGS__ })
+
+/* (initial - end) (1 - s / decay_steps)^power + end, s = min(t, decay_steps). With cycle the
+ * decay_steps are instead stretched to their next multiple that t does not exceed. */
+typedef struct {
+    char   unset;
+    double initial_learning_rate, decay_steps;  /* required */
+    double end_learning_rate;                   /* default 0.0001, or CORNU_ZERO */
+    double power;                               /* default 1, or CORNU_ZERO      */
+    bool   cycle;
+} CornuPolynomialConfig;
+
+CornuSchedule *cornu_polynomial_decay_from(const CornuPolynomialConfig *config);
+#define cornu_polynomial_decay(...) \
+    cornu_polynomial_decay_from(&(CornuPolynomialConfig){ .unset = 0, __VA_ARGS__ })
+
+/* From initial_learning_rate to alpha times that over decay_steps, half a cosine. With a
+ * warmup_target it rises linearly to that during warmup_steps, and decays from there. */
+typedef struct {
+    char   unset;
+    double initial_learning_rate, decay_steps;  /* required; CORNU_ZERO to warm up from 0 */
+    double alpha;
+    double warmup_target;                       /* default: no warm-up */
+    double warmup_steps;
+} CornuCosineConfig;
+
+CornuSchedule *cornu_cosine_decay_from(const CornuCosineConfig *config);
+#define cornu_cosine_decay(...) \
+    cornu_cosine_decay_from(&(CornuCosineConfig){ .unset = 0, __VA_ARGS__ })
+
+/* Half a cosine again and again: each one t_mul times longer and starting m_mul times lower. */
+typedef struct {
+    char   unset;
+    double initial_learning_rate, first_decay_steps;  /* required */
+    double t_mul;                                     /* default 2 */
+    double m_mul;                                     /* default 1 */
+    double alpha;
+} CornuCosineRestartsConfig;
+
+CornuSchedule *cornu_cosine_decay_restarts_from(const CornuCosineRestartsConfig *config);
+#define cornu_cosine_decay_restarts(...) \
+    cornu_cosine_decay_restarts_from(&(CornuCosineRestartsConfig){ .unset = 0, __VA_ARGS__ })
+
+#ifdef __cplusplus
+}
+#endif
+#endif

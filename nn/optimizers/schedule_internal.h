@@ -1,0 +1,28 @@
+/* Schedules as files see them. */
+#ifndef CORNU_NN_SCHEDULE_INTERNAL_H
+#define CORNU_NN_SCHEDULE_INTERNAL_H
+
+#include "../formats/json_internal.h"
+#include "schedule.h"
+
+/* One struct serves all: each schedule reads the numbers it was given. */
+typedef struct {
+    CornuSchedule base;
+    double rate, steps;                 /* initial_learning_rate, decay_steps */
+    double decay_rate;
+    double end, power;
+    double alpha, warmup_target, warmup_steps;
+    double t_mul, m_mul;
+    bool   staircase, cycle;
+    double *boundaries, *values;
+    int64_t count;
+} CornuScheduleNumbers;
+
+/* Of one of our schedules; NULL for a user's own. */
+const CornuScheduleNumbers *cornu__schedule_numbers(const CornuSchedule *schedule);
+
+/* Keras' JSON of one of our schedules, NULL without memory; and back, NULL with a pending error. */
+json_t        *cornu__schedule_to_json(const CornuScheduleNumbers *schedule);
+CornuSchedule *cornu__schedule_from_json(const json_t *value);
+
+#endif

@@ -1,0 +1,516 @@
+/* Arguments in Keras' JSON, out and in: what a table of fields (layer.h) says of a config. */
+#include "architecture_internal.h"
+
+#include "../metrics/metric_internal.h"
+#include "../weights/rules_internal.h"
+
+#include <string.h>
+
+/* ---- Out ---- */
+
+/* Without memory jansson gives NULL, and takes NULL for a failure: what follows does the same, so
+ * that one check at the end will do. */
+
+static const char *const modes[] = { [CORNU_ROWS] = "rows", [CORNU_COLUMNS] = "columns" };
+
+json_t *cornu__json_append(json_t *list, json_t *value)
+{
+    if (json_array_append_new(list, value) == 0) return list;
+    json_decref(list);
+    return NULL;
+}
+
+json_t *cornu__json_with(json_t *object, const char *key, json_t *value)
+{
+    if (json_object_set_new(object, key, value) == 0) return object;
+    json_decref(object);
+    return NULL;
+}
+
+json_t *cornu__json_list(const int64_t *numbers, int count)
+{
+    json_t *result = json_array();
+    for (int i = 0; i < count; i++)
+        result = cornu__json_append(result, numbers[i] == CORNU_NONE ? json_null()
+                                                         : json_integer(numbers[i]));
+    return result;
+}
+
+json_t *cornu__json_object(const char *module, const char *class_name, json_t *config)
+{
+    return json_pack("{s:s, s:s, s:o, s:n}", "module", module, "class_name", class_name,
+                     "config", config, "registered_name");
+}
+
+/* The text that stands for a number of an enum, all of which are below MOST_TEXTS; NULL if it
+ * stands for none. */
+enum { MOST_TEXTS = 8 };
+
+static const char *text_of(CornuFieldKind kind, int number)
+{
+    switch (kind) {
+    case CORNU_FIELD_PADDING:       return cornu_padding_name((CornuPadding)number);
+    case CORNU_FIELD_MERGE:         return cornu_merge_name((CornuMerge)number);
+    case CORNU_FIELD_INTERPOLATION: return cornu_interpolation_name((CornuInterpolation)number);
+    case CORNU_FIELD_FILL_MODE:     return cornu_fill_mode_name((CornuFillMode)number);
+    case CORNU_FIELD_FLIP_MODE:     return cornu_flip_mode_name((CornuFlipMode)number);
+    case CORNU_FIELD_FAN_MODE:      return cornu__fan_mode_name((CornuFanMode)number);
+    case CORNU_FIELD_DISTRIBUTION:  return cornu__distribution_name((CornuDistribution)number);
+    case CORNU_FIELD_REDUCTION:     return cornu__reduction_name((CornuReduction)number);
+    case CORNU_FIELD_CURVE:         return cornu__curve_name((CornuCurve)number);
+    case CORNU_FIELD_SUMMATION:     return cornu__summation_name((CornuSummation)number);
+    case CORNU_FIELD_AVERAGE:       return cornu__average_name((CornuAverage)number);
+    case CORNU_FIELD_AGGREGATION:   return cornu__aggregation_name((CornuAggregation)number);
+    default:                        return NULL;
+    }
+}
+
+static json_t *rule_to_json(const CornuRuleFamily *family, const void *rule);
+
+static json_t *field_to_json(const CornuPolicy *usual, const CornuField *field, const void *config)
+{
+    const void *at = (const char *)config + field->offset;
+    switch (field->kind) {
+    case CORNU_FIELD_INTEGER: return json_integer(*(const int64_t *)at);
+    case CORNU_FIELD_SINGLE:  return cornu__json_list(at, 1);
+    case CORNU_FIELD_SINGLE_OR_NONE: {
+        const int64_t number = *(const int64_t *)at, plain = cornu__integer(number, 0);
+        return number ? cornu__json_list(&plain, 1) : json_null();
+    }
+    case CORNU_FIELD_PAIR:    return cornu__json_list(at, 2);
+    case CORNU_FIELD_PAIR_OR_NONE: {
+        const int64_t *pair = at;
+        if (!pair[0] && !pair[1]) return json_null();
+        return cornu__json_list((const int64_t[]){ cornu__integer(pair[0], 0),
+                                                   cornu__integer(pair[1], 0) }, 2);
+    }
+    case CORNU_FIELD_EDGES: {
+        const int64_t *edges = at, top = cornu__integer(edges[0], 0);
+        json_t *rows = cornu__json_list((const int64_t[]){ top, edges[1] }, 2);
+        return cornu__json_append(cornu__json_append(json_array(), rows),
+                                  cornu__json_list(edges + 2, 2));
+    }
+    case CORNU_FIELD_SHAPE: {
+        const int64_t *extents = at;
+        json_t *shape = json_array();
+        for (int i = 0; i < CORNU_MAX_RANK && extents[i] != 0; i++)   /* here Keras writes -1 */
+            shape = cornu__json_append(shape, json_integer(extents[i]));
+        return shape;
+    }
+    case CORNU_FIELD_NUMBER: {
+        const double number = *(const double *)at;
+        return json_real(number == (double)CORNU_ZERO ? 0.0 : number);
+    }
+    case CORNU_FIELD_RANGE: case CORNU_FIELD_RANGE_OR_NONE: {
+        const double *range = at;
+        if (field->kind == CORNU_FIELD_RANGE_OR_NONE && range[0] == 0.0 && range[1] == 0.0)
+            return json_null();
+        return cornu__json_append(
+            cornu__json_append(json_array(), json_real(cornu__number(range[0], 0.0))),
+            json_real(cornu__number(range[1], 0.0)));
+    }
+    case CORNU_FIELD_FLAG: return json_boolean(*(const bool *)at);
+    case CORNU_FIELD_NOT:  return json_boolean(!*(const bool *)at);
+    case CORNU_FIELD_ACTIVATION:
+        return json_string(cornu_activation_name(*(const CornuActivation *)at));
+    case CORNU_FIELD_PADDING: case CORNU_FIELD_MERGE: case CORNU_FIELD_INTERPOLATION:
+    case CORNU_FIELD_FILL_MODE: case CORNU_FIELD_FLIP_MODE: case CORNU_FIELD_REDUCTION:
+    case CORNU_FIELD_CURVE: case CORNU_FIELD_SUMMATION: case CORNU_FIELD_AVERAGE:
+    case CORNU_FIELD_AGGREGATION: case CORNU_FIELD_FAN_MODE: case CORNU_FIELD_DISTRIBUTION: {
+        const char *text = text_of(field->kind, *(const int *)at);
+        return text ? json_string(text) : json_null();
+    }
+    case CORNU_FIELD_LAYER: return cornu__layer_to_json(*(CornuLayer *const *)at, usual);
+    case CORNU_FIELD_INITIALIZER: return rule_to_json(&cornu__initializers, at);
+    case CORNU_FIELD_REGULARIZER: return rule_to_json(&cornu__regularizers, at);
+    case CORNU_FIELD_CONSTRAINT:  return rule_to_json(&cornu__constraints, at);
+    case CORNU_FIELD_ORTHOGONAL_MODE:
+        return json_string(modes[*(const CornuOrthogonalMode *)at]);
+    case CORNU_FIELD_INTEGER_OR_NONE: case CORNU_FIELD_INTEGER_OR_DEFAULT:
+    case CORNU_FIELD_SEED: {
+        const int64_t number = *(const int64_t *)at;
+        return number ? json_integer(cornu__integer(number, 0)) : json_null();
+    }
+    case CORNU_FIELD_NUMBER_OR_NONE: case CORNU_FIELD_NUMBER_OR_DEFAULT: {
+        const double number = *(const double *)at;
+        if (number == 0.0) return json_null();
+        return json_real(number == (double)CORNU_ZERO ? 0.0 : number);
+    }
+    case CORNU_FIELD_ROW_AXES: {
+        const int64_t *axis = at;
+        int count = 0;
+        if (axis[0] == CORNU_ZERO) return json_array();
+        while (count < CORNU_MAX_RANK && axis[count] != 0) count++;
+        return count == 0 ? json_null() : count == 1 ? json_integer(axis[0])
+             : cornu__json_list(axis, count);
+    }
+    case CORNU_FIELD_AXES_OR_NONE: {
+        const int64_t *axis = at;
+        json_t        *list = axis[0] ? json_array() : json_null();
+        for (int i = 0; i < CORNU_MAX_RANK && axis[i] != 0; i++)
+            list = cornu__json_append(list, json_integer(cornu__integer(axis[i], 0)));
+        return list;
+    }
+    case CORNU_FIELD_AXES: {
+        const int64_t *axis = at;
+        int count = 1;
+        while (count < CORNU_MAX_RANK && axis[count] != 0) count++;
+        return count == 1 ? json_integer(axis[0]) : cornu__json_list(axis, count);
+    }
+    case CORNU_FIELD_THRESHOLDS: {
+        const double *number = at;
+        json_t       *list = json_array();
+        for (int i = 0; i < CORNU_MAX_THRESHOLDS && number[i] != 0.0; i++)
+            list = cornu__json_append(list, json_real(cornu__number(number[i], 0.0)));
+        if (!list || number[0] != 0.0) return list;
+        json_decref(list);
+        return json_null();
+    }
+    case CORNU_FIELD_CLASSES: {
+        const uint64_t classes = *(const uint64_t *)at;
+        json_t        *list = json_array();
+        for (int i = 0; i < 64; i++)
+            if (classes >> i & 1) list = cornu__json_append(list, json_integer(i));
+        return list;
+    }
+    }
+    return NULL;
+}
+
+bool cornu__is_default(const CornuField *field, const void *config)
+{
+    const void *at = (const char *)config + field->offset;
+    switch (field->kind) {
+    case CORNU_FIELD_INTEGER_OR_DEFAULT: return *(const int64_t *)at == 0;
+    case CORNU_FIELD_NUMBER_OR_DEFAULT:  return *(const double *)at == 0.0;
+    case CORNU_FIELD_CLASSES:            return *(const uint64_t *)at == 0;
+    default:                             return false;
+    }
+}
+
+json_t *cornu__fields_to_json(const CornuPolicy *usual, const CornuField *field,
+                              const void *config, json_t *object)
+{
+    for (; field && field->name; field++)
+        if (!cornu__is_default(field, config))
+            object = cornu__json_with(object, field->name, field_to_json(usual, field, config));
+    return object;
+}
+
+/* An initializer, a regularizer or a constraint; null for none. */
+static json_t *rule_to_json(const CornuRuleFamily *family, const void *rule)
+{
+    const CornuRuleClass *kind = cornu__rule_class(family, rule);
+    char module[40];
+    if (!kind) return json_null();
+    snprintf(module, sizeof module, "keras.%ss", family->word);
+    json_t *config = cornu__fields_to_json(NULL, kind->fields, rule, json_object());
+    return cornu__json_object(module, kind->class_name, config);
+}
+
+/* ---- In ---- */
+
+CornuStatus cornu__unexpected(const char *name, const char *expected)
+{
+    return cornu__fail(CORNU_ERR_FORMAT, "%s is not %s", name, expected);
+}
+
+CornuStatus cornu__read_list(const json_t *value, const char *name, int64_t *numbers, size_t most,
+                             size_t *count)
+{
+    *count = json_array_size(value);
+    if (!json_is_array(value) || *count > most)
+        return cornu__fail(CORNU_ERR_FORMAT, "%s is not a list of at most %zu numbers", name, most);
+    for (size_t i = 0; i < *count; i++) {
+        const json_t *number = json_array_get(value, i);
+        if (!json_is_integer(number) && !json_is_null(number))
+            return cornu__unexpected(name, "a list of whole numbers");
+        numbers[i] = json_is_null(number) ? CORNU_NONE : json_integer_value(number);
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus read_text(CornuFieldKind kind, const char *name, const char *text, int *number)
+{
+    char   all[160];
+    size_t length = 0;
+    for (int i = 0; i < MOST_TEXTS; i++) {
+        const char *one = text_of(kind, i);
+        if (!one) continue;
+        *number = i;
+        if (!strcmp(text, one)) return CORNU_OK;
+        length += (size_t)snprintf(all + length, sizeof all - length, "%s%s", length ? ", " : "",
+                                   one);
+    }
+    return cornu__fail(CORNU_ERR_FORMAT, "%s is \"%.40s\", expected one of %s", name, text, all);
+}
+
+/* (top, bottom), (left, right) */
+static CornuStatus read_edges(const json_t *value, const char *name, int64_t *edges)
+{
+    size_t count = json_array_size(value), two = 2;
+    for (size_t i = 0; i < 2 && count == 2 && two == 2; i++)
+        CORNU__TRY(cornu__read_list(json_array_get(value, i), name, edges + 2 * i, 2, &two));
+    if (!edges[0] && !edges[1] && !edges[2] && !edges[3]) edges[0] = CORNU_ZERO;
+    return count == 2 && two == 2 ? CORNU_OK : cornu__unexpected(name, "two lists of two numbers");
+}
+
+/* Both ends, or a number x for -x and x. */
+static CornuStatus read_range(const json_t *value, const char *name, double *range)
+{
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *end = json_is_number(value) ? value : json_array_get(value, i);
+        if (!json_is_number(end)) return cornu__unexpected(name, "a number or a list of two");
+        range[i] = end == value && i == 0 ? -json_number_value(end) : json_number_value(end);
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus read_mode(const char *text, CornuOrthogonalMode *mode)
+{
+    *mode = strcmp(text, modes[CORNU_COLUMNS]) ? CORNU_ROWS : CORNU_COLUMNS;
+    if (!strcmp(text, modes[*mode])) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_FORMAT, "mode is \"%.40s\", expected rows or columns", text);
+}
+
+/* One axis, or a list, in which 0 comes first here. */
+static CornuStatus read_axes(const json_t *value, const char *name, int64_t axis[CORNU_MAX_RANK])
+{
+    size_t count = 1;
+    axis[0] = json_integer_value(value);
+    if (json_is_integer(value)) return CORNU_OK;
+    CORNU__TRY(cornu__read_list(value, name, axis, CORNU_MAX_RANK, &count));
+    for (size_t i = 1; i < count; i++)
+        if (axis[i] == 0) {
+            axis[i] = axis[0];
+            axis[0] = 0;
+        }
+    return count > 0 ? CORNU_OK : cornu__unexpected(name, "a number or a list of at least one");
+}
+
+/* One axis or a list, of a row: 0 is the batch. */
+static CornuStatus read_row_axes(const json_t *value, const char *name,
+                                 int64_t axis[CORNU_MAX_RANK])
+{
+    size_t count = 1;
+    if (json_is_integer(value)) axis[0] = json_integer_value(value);
+    else CORNU__TRY(cornu__read_list(value, name, axis, CORNU_MAX_RANK, &count));
+    for (size_t i = 0; i < count; i++)
+        if (axis[i] == 0)
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s has 0, the batch; that is not available "
+                               "in this version", name);
+    if (count == 0) axis[0] = CORNU_ZERO;
+    return CORNU_OK;
+}
+
+/* Axes of which none, an empty list, would be another thing than null. */
+static CornuStatus read_axes_or_none(const json_t *value, const char *name,
+                                     int64_t axis[CORNU_MAX_RANK])
+{
+    size_t count;
+    CORNU__TRY(cornu__read_list(value, name, axis, CORNU_MAX_RANK, &count));
+    for (size_t i = 0; i < count; i++)
+        if (axis[i] == 0) axis[i] = CORNU_ZERO;
+    return count > 0 ? CORNU_OK : cornu__unexpected(name, "null or a list of at least one number");
+}
+
+/* A number, or a list; 0 is CORNU_ZERO. */
+static CornuStatus read_thresholds(const json_t *value, const char *name,
+                                   double thresholds[CORNU_MAX_THRESHOLDS])
+{
+    const size_t count = json_is_number(value) ? 1 : json_array_size(value);
+    if (count < 1 || count > CORNU_MAX_THRESHOLDS)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s are no number and no list of 1 to %d", name,
+                           CORNU_MAX_THRESHOLDS);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *number = json_is_number(value) ? value : json_array_get(value, i);
+        if (!json_is_number(number)) return cornu__unexpected(name, "a list of numbers");
+        thresholds[i] = json_number_value(number);
+        if (thresholds[i] == 0.0) thresholds[i] = (double)CORNU_ZERO;
+    }
+    return CORNU_OK;
+}
+
+/* Numbers of classes, as bits. */
+static CornuStatus read_classes(const json_t *value, const char *name, uint64_t *classes)
+{
+    int64_t numbers[64];
+    size_t  count;
+    CORNU__TRY(cornu__read_list(value, name, numbers, 64, &count));
+    for (size_t i = 0; i < count; i++) {
+        if (numbers[i] < 0 || numbers[i] >= 64)
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s has %lld, expected 0 to 63", name,
+                               (long long)numbers[i]);
+        *classes |= UINT64_C(1) << numbers[i];
+    }
+    return count > 0 ? CORNU_OK : cornu__unexpected(name, "a list of at least one number");
+}
+
+static CornuStatus read_rule(const CornuRuleFamily *family, const json_t *value, const char *name,
+                             void *rule);
+
+CornuStatus cornu__read_field(const CornuPolicy *usual, const CornuField *field,
+                              const json_t *value, void *config)
+{
+    void *at = (char *)config + field->offset;
+    const char *text = json_string_value(value);
+    size_t count;
+    switch (field->kind) {
+    case CORNU_FIELD_SEED:
+        /* A SeedGenerator draws anew each time, as a model does. */
+        if (json_is_object(value)) return CORNU_OK;   /* fall through */
+    case CORNU_FIELD_INTEGER:
+    case CORNU_FIELD_INTEGER_OR_NONE:
+    case CORNU_FIELD_INTEGER_OR_DEFAULT:
+        if (!json_is_integer(value)) return cornu__unexpected(field->name, "a whole number");
+        *(int64_t *)at = json_integer_value(value);
+        if (field->kind != CORNU_FIELD_INTEGER && *(int64_t *)at == 0) *(int64_t *)at = CORNU_ZERO;
+        return CORNU_OK;
+    case CORNU_FIELD_PAIR:
+        if (json_is_integer(value)) {
+            ((int64_t *)at)[0] = ((int64_t *)at)[1] = json_integer_value(value);
+            return CORNU_OK;
+        }
+        CORNU__TRY(cornu__read_list(value, field->name, at, 2, &count));
+        return count == 2 ? CORNU_OK : cornu__unexpected(field->name, "a list of two numbers");
+    case CORNU_FIELD_SINGLE:
+        CORNU__TRY(cornu__read_list(value, field->name, at, 1, &count));
+        return count == 1 ? CORNU_OK : cornu__unexpected(field->name, "a list of one number");
+    case CORNU_FIELD_SINGLE_OR_NONE:
+        CORNU__TRY(cornu__read_list(value, field->name, at, 1, &count));
+        if (*(int64_t *)at == 0) *(int64_t *)at = CORNU_ZERO;
+        return count == 1 ? CORNU_OK
+                          : cornu__unexpected(field->name, "null or a list of one number");
+    case CORNU_FIELD_PAIR_OR_NONE: {
+        int64_t *pair = at;
+        if (json_is_null(value)) return CORNU_OK;
+        CORNU__TRY(cornu__read_list(value, field->name, pair, 2, &count));
+        for (int i = 0; i < 2; i++) pair[i] = pair[i] ? pair[i] : CORNU_ZERO;
+        return count == 2 ? CORNU_OK
+                          : cornu__unexpected(field->name, "null or a list of two numbers");
+    }
+    case CORNU_FIELD_EDGES: return read_edges(value, field->name, at);
+    case CORNU_FIELD_RANGE: return read_range(value, field->name, at);
+    case CORNU_FIELD_RANGE_OR_NONE: {
+        double *range = at;
+        CORNU__TRY(read_range(value, field->name, range));
+        for (int i = 0; i < 2; i++) range[i] = range[i] == 0.0 ? (double)CORNU_ZERO : range[i];
+        return CORNU_OK;
+    }
+    case CORNU_FIELD_SHAPE:
+        return cornu__read_list(value, field->name, at, CORNU_MAX_RANK, &count);
+    case CORNU_FIELD_NUMBER:
+    case CORNU_FIELD_NUMBER_OR_NONE:
+    case CORNU_FIELD_NUMBER_OR_DEFAULT:
+        if (!json_is_number(value)) return cornu__unexpected(field->name, "a number");
+        *(double *)at = json_number_value(value);
+        if (*(double *)at == 0.0) *(double *)at = (double)CORNU_ZERO;
+        return CORNU_OK;
+    case CORNU_FIELD_FLAG:
+    case CORNU_FIELD_NOT:
+        if (!json_is_boolean(value)) return cornu__unexpected(field->name, "true or false");
+        *(bool *)at = json_is_true(value) == (field->kind == CORNU_FIELD_FLAG);
+        return CORNU_OK;
+    case CORNU_FIELD_ACTIVATION:
+        return text ? cornu_activation_find(text, at) : cornu__unexpected(field->name, "a text");
+    case CORNU_FIELD_FAN_MODE: case CORNU_FIELD_DISTRIBUTION:
+    case CORNU_FIELD_PADDING: case CORNU_FIELD_INTERPOLATION: case CORNU_FIELD_FILL_MODE:
+    case CORNU_FIELD_FLIP_MODE: case CORNU_FIELD_REDUCTION: case CORNU_FIELD_CURVE:
+    case CORNU_FIELD_SUMMATION: case CORNU_FIELD_AVERAGE:
+        return text ? read_text(field->kind, field->name, text, at)
+                    : cornu__unexpected(field->name, "a text");
+    case CORNU_FIELD_LAYER: return cornu__layer_from_json(value, usual, at);
+    case CORNU_FIELD_INITIALIZER:
+        return read_rule(&cornu__initializers, value, field->name, at);
+    case CORNU_FIELD_REGULARIZER:
+        return read_rule(&cornu__regularizers, value, field->name, at);
+    case CORNU_FIELD_CONSTRAINT:
+        return read_rule(&cornu__constraints, value, field->name, at);
+    case CORNU_FIELD_ORTHOGONAL_MODE:
+        return text ? read_mode(text, at) : cornu__unexpected(field->name, "a text");
+    case CORNU_FIELD_AXES: return read_axes(value, field->name, at);
+    case CORNU_FIELD_AXES_OR_NONE: return read_axes_or_none(value, field->name, at);
+    case CORNU_FIELD_ROW_AXES: return read_row_axes(value, field->name, at);
+    case CORNU_FIELD_MERGE: case CORNU_FIELD_AGGREGATION:
+        if (json_is_null(value)) {
+            if (field->kind == CORNU_FIELD_MERGE) *(CornuMerge *)at = CORNU_MERGE_NONE;
+            else *(CornuAggregation *)at = CORNU_NO_AGGREGATION;
+            return CORNU_OK;
+        }
+        return text ? read_text(field->kind, field->name, text, at)
+                    : cornu__unexpected(field->name, "null or a text");
+    case CORNU_FIELD_THRESHOLDS: return read_thresholds(value, field->name, at);
+    case CORNU_FIELD_CLASSES: return read_classes(value, field->name, at);
+    }
+    return CORNU_OK;
+}
+
+/* What every layer has besides its class's arguments. */
+static bool is_common(const char *name)
+{
+    return !strcmp(name, "name") || !strcmp(name, "trainable") || !strcmp(name, "dtype");
+}
+
+/* Arguments that Keras writes and no class here has: the value that they must have; NULL where any
+ * says the same. */
+static const struct { const char *name, *value; } foreign[] = {
+    { "data_format", "\"channels_last\"" }, { "seed", NULL },
+    { "renorm", "false" }, { "renorm_momentum", NULL }, { "rms_scaling", "false" },
+    { "fill_mode", "\"constant\"" },
+};
+
+static bool same_value(const json_t *value, const char *text)
+{
+    json_t    *wanted = json_loads(text, JSON_DECODE_ANY, NULL);
+    const bool same = json_is_number(value) && json_is_number(wanted)
+                          ? json_number_value(value) == json_number_value(wanted)
+                          : json_equal(value, wanted);
+    json_decref(wanted);
+    return same;
+}
+
+static CornuStatus check_foreign(const char *name, const json_t *value)
+{
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+        if (strcmp(foreign[i].name, name)) continue;
+        if (!foreign[i].value || same_value(value, foreign[i].value)) return CORNU_OK;
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "the argument \"%s\" is only available as %s",
+                           name, foreign[i].value);
+    }
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "the argument \"%.60s\" is not known", name);
+}
+
+CornuStatus cornu__read_arguments(const CornuPolicy *usual, const CornuField *fields,
+                                  const json_t *config, void *arguments)
+{
+    const char *name;
+    json_t     *value;
+    json_object_foreach((json_t *)config, name, value) {
+        const CornuField *field = fields;
+        while (field && field->name && strcmp(field->name, name)) field++;
+        if (json_is_null(value) && !(field && field->kind == CORNU_FIELD_MERGE))
+            continue;   /* not given; to Bidirectional it is a way of its own */
+        if (field && field->name)
+            CORNU__TRY(cornu__read_field(usual, field, value, arguments));
+        else if (!is_common(name))
+            CORNU__TRY(check_foreign(name, value));
+    }
+    return CORNU_OK;
+}
+
+/* null, an object or, with defaults, a name. */
+static CornuStatus read_rule(const CornuRuleFamily *family, const json_t *value, const char *name,
+                             void *rule)
+{
+    const json_t *class_name = json_is_object(value) ? json_object_get(value, "class_name") : value;
+    if (json_is_null(value)) return CORNU_OK;
+    if (!json_is_string(class_name))
+        return cornu__unexpected(name, "null, a text or an object with a class_name");
+    CORNU__TRY(cornu__fail_prefix(
+        cornu__rule_find(family, json_string_value(class_name), rule), name));
+    const json_t *config = json_object_get(value, "config");
+    if (!config) return CORNU_OK;
+    const CornuField *fields = cornu__rule_class(family, rule)->fields;
+    CORNU__TRY(cornu__fail_prefix(cornu__read_arguments(NULL, fields, config, rule), name));
+    return cornu__fail_prefix(family->resolve(rule), name);
+}

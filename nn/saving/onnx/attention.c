@@ -1,0 +1,185 @@
+/* MultiHeadAttention: T steps look at S steps with N heads, of which each has H numbers for a query
+ * and a key, and V for a value. */
+#include "rules_internal.h"
+
+#include <math.h>
+
+#include "../../../device/memory_internal.h"
+
+/* What comes in, and the order of the linear maps, of which the gate may be missing. */
+enum { QUERY, VALUE, KEY, MASK };
+enum { MAP_QUERY, MAP_KEY, MAP_GATE };
+
+/* x (B, T, n) by map number `map`: (B, T, m), its bias added. A kernel has n and m as one axis or
+ * several each. */
+static int mapped(const CornuOnnxCall *call, int map, int64_t features, int x)
+{
+    CornuOnnx        *to = call->to;
+    const bool        has_bias = given(call->layer, "use_bias");
+    const int         kernel = has_bias ? 2 * map : map;
+    const CornuShape  own = call->layer->weights[kernel]->type.shape;
+    const int64_t     outputs = cornu_shape_count(own) / features;
+    const int y = joined(to, "MatMul", x,
+                         cornu__onnx_weight_as(to, call->layer, kernel, NULL,
+                                               cornu_shape(features, outputs)));
+    if (!has_bias) return y;
+    return two(to, "Add", y, cornu__onnx_weight_as(to, call->layer, kernel + 1, NULL,
+                                                   cornu_shape(outputs)));
+}
+
+/* (B, T, N H) with the heads as an axis, in this order of (B, T, N, H). */
+static int heads_of(const CornuOnnxCall *call, int x, int64_t steps, const char *size,
+                    const int64_t order[4])
+{
+    const CornuShape split = cornu_shape(0, steps, whole(call->layer, "num_heads"),
+                                         whole(call->layer, size));
+    return cornu__onnx_transpose(call->to, cornu__onnx_reshape(call->to, x, split), order, 4);
+}
+
+/* ---- Masks: bool, to be stretched to (B, N, T, S) ---- */
+
+static int both(CornuOnnx *to, int a, int b)
+{
+    return a && b ? two(to, "And", a, b) : a ? a : b;
+}
+
+/* A sequence's (B, steps), for axis 2 or 3 of the scores. */
+static int of_sequence(CornuOnnx *to, int mask, int64_t steps, int axis)
+{
+    CornuShape shape = cornu_shape(0, 1, 1, 1);
+    shape.extent[axis] = steps;
+    return mask ? cornu__onnx_reshape(to, mask, shape) : CORNU_ONNX_NONE;
+}
+
+/* Step t of T looks at step s of S if s <= t; and, with a window, if |t - s| < window. */
+static CornuStatus of_distance(const CornuOnnxCall *call, int64_t T, int64_t S, int *mask)
+{
+    const bool    causal = flag(call->layer, "use_causal_mask");
+    const int64_t window = whole(call->layer, "sliding_window");
+    *mask = CORNU_ONNX_NONE;
+    if (!causal && !window) return CORNU_OK;
+    unsigned char *looks = cornu__allocate((size_t)(T * S), 1);
+    if (!looks) return CORNU_ERR_MEMORY;
+    for (int64_t t = 0; t < T; t++)
+        for (int64_t s = 0; s < S; s++)
+            looks[t * S + s] = (!causal || s <= t) &&
+                               (!window || (s < t ? t - s : s - t) < window);
+    *mask = cornu__onnx_constant(call->to, cornu_array(looks, CORNU_BOOL, 1, 1, T, S));
+    cornu__release(looks);
+    return CORNU_OK;
+}
+
+/* The one that is given, which may lack the heads. */
+static int given_mask(const CornuOnnxCall *call)
+{
+    const CornuShape shape = call->shapes[MASK];
+    const int        mask = cast(call->to, call->in[MASK], CORNU_ONNX_BOOL);
+    if (shape.rank == 4) return mask;
+    return cornu__onnx_reshape(call->to, mask,
+                               cornu_shape(0, 1, shape.extent[1], shape.extent[2]));
+}
+
+static CornuStatus mask_of(const CornuOnnxCall *call, int value, int *mask)
+{
+    CornuOnnx    *to = call->to;
+    const int64_t T = call->shapes[QUERY].extent[1], S = call->shapes[value].extent[1];
+    CORNU__TRY(of_distance(call, T, S, mask));
+    *mask = both(to, *mask, of_sequence(to, call->masks[QUERY], T, 2));
+    *mask = both(to, *mask, of_sequence(to, call->masks[value], S, 3));
+    if (call->in_count > KEY) *mask = both(to, *mask, of_sequence(to, call->masks[KEY], S, 3));
+    if (call->in_count > MASK) *mask = both(to, *mask, given_mask(call));
+    return CORNU_OK;
+}
+
+/* ---- The layer ---- */
+
+/* Of sequences (B, T, C). */
+static CornuStatus attend(const CornuOnnxCall *call)
+{
+    static const int64_t heads_first[] = { 0, 2, 1, 3 }, steps_last[] = { 0, 2, 3, 1 };
+    CornuOnnx        *to = call->to;
+    const CornuLayer *layer = call->layer;
+    const int         value = call->in_count > VALUE ? VALUE : QUERY;
+    const int         key = call->in_count > KEY ? KEY : value, gate = flag(layer, "use_gate");
+    const CornuShape  query = call->shapes[QUERY];
+    const int64_t     T = query.extent[1], S = call->shapes[value].extent[1];
+    const int64_t     wide = whole(layer, "num_heads") * whole(layer, "value_dim");
+    int               mask;
+    const int q = mapped(call, MAP_QUERY, query.extent[2], call->in[QUERY]);
+    const int k = mapped(call, MAP_KEY, call->shapes[key].extent[2], call->in[key]);
+    const int v = mapped(call, MAP_GATE + gate, call->shapes[value].extent[2], call->in[value]);
+    int scores = joined(to, "MatMul",
+                        heads_of(call, scaled(to, q, 1.0 / sqrt((double)whole(layer, "key_dim"))),
+                                 T, "key_dim", heads_first),
+                        heads_of(call, k, S, "key_dim", steps_last));
+    CORNU__TRY(mask_of(call, value, &mask));
+    if (mask) scores = selected(to, mask, scores, cornu__onnx_scalar(to, -1e9));
+    scores = cornu__onnx_activate(to, CORNU_SOFTMAX, scores);
+    int y = joined(to, "MatMul", scores, heads_of(call, v, S, "value_dim", heads_first));
+    y = cornu__onnx_transpose(to, y, heads_first, 4);
+    y = cornu__onnx_reshape(to, y, cornu_shape(0, T, wide));
+    if (gate)
+        y = two(to, "Mul", y,
+                one(to, "Sigmoid", mapped(call, MAP_GATE, query.extent[2], call->in[QUERY])));
+    y = mapped(call, MAP_GATE + 1 + gate, wide, y);
+    call->out[0] = call->results[0].rank == 3 ? y : cornu__onnx_reshape(to, y, call->results[0]);
+    if (cornu_layer_outputs(layer) > 1) call->out[1] = scores;
+    return CORNU_OK;
+}
+
+/* The order in which an image's axes come so that it is sequences: those that nothing is gathered
+ * along beside the batch, then the others, which are the steps, then the channels. Sets T. */
+static CornuShape as_sequences(const CornuOnnxCall *call, CornuShape shape, int64_t *order)
+{
+    const int64_t *axes = cornu__onnx_argument(call->layer, "attention_axes");
+    int64_t        set = 0, steps = 1;
+    int            count = 0;
+    for (int i = 0; i < CORNU_MAX_RANK && axes[i]; i++)
+        set |= INT64_C(1) << (axes[i] < 0 ? axes[i] + shape.rank : axes[i]);
+    if (!set) set = (INT64_C(1) << (shape.rank - 1)) - 2;
+    for (int i = 0; i < shape.rank - 1; i++)
+        if (!(set >> i & 1)) order[count++] = i;
+    for (int i = 0; i < shape.rank - 1; i++)
+        if (set >> i & 1) {
+            order[count++] = i;
+            steps *= shape.extent[i];
+        }
+    order[count] = shape.rank - 1;
+    return cornu_shape(CORNU_NONE, steps, shape.extent[shape.rank - 1]);
+}
+
+/* Of tensors of more axes, which have no masks and no scores: as sequences, and back. */
+static CornuStatus multi_head_attention(const CornuOnnxCall *call)
+{
+    const int     rank = call->shapes[QUERY].rank, made = call->results[0].rank;
+    int           in[MASK];
+    int64_t       order[CORNU_MAX_RANK] = { 0 }, back[CORNU_MAX_RANK];
+    CornuShape    shapes[MASK], result, apart = { .rank = made };
+    CornuOnnxCall own = *call;
+    if (rank == 3) return attend(call);
+    for (int i = call->in_count - 1; i >= 0; i--) {   /* the query's order is the last one */
+        shapes[i] = as_sequences(call, call->shapes[i], order);
+        in[i] = cornu__onnx_reshape(call->to, cornu__onnx_transpose(call->to, call->in[i], order,
+                                                                    rank), shapes[i]);
+    }
+    result = shapes[QUERY];
+    result.rank = 2;
+    for (int i = 0; i < made; i++) {
+        if (i >= rank - 1) order[i] = i;
+        if (i >= rank - 1) result.extent[result.rank++] = call->results[0].extent[i];
+        apart.extent[i] = call->results[0].extent[order[i]];
+        back[order[i]] = i;
+    }
+    own.in = in;
+    own.shapes = shapes;
+    own.results = &result;
+    CORNU__TRY(attend(&own));
+    *call->out = cornu__onnx_transpose(
+        call->to, cornu__onnx_reshape(call->to, *call->out, apart), back, made);
+    return CORNU_OK;
+}
+
+const CornuOnnxRow cornu__onnx_attention[] = {
+    { "MultiHeadAttention", multi_head_attention },
+    { 0 },
+};

@@ -1,0 +1,171 @@
+/* Edges and sizes of images, and numbers in place of pixels. */
+#include "rules_internal.h"
+
+#include <math.h>
+
+#include "../../../device/memory_internal.h"
+#include "../../layers/reshaping/resampling_internal.h"
+
+/* Of each axis between batch and channels, how many rows before it, and how many behind it. */
+static int64_t edge_of(const CornuOnnxCall *call, const char *argument, int axis, bool behind)
+{
+    const int64_t *edges = cornu__onnx_argument(call->layer, argument);
+    return cornu__integer(edges[2 * (axis - 1) + behind], 0);
+}
+
+/* For each axis as the image lies, before them all and behind them all. */
+static CornuStatus zero_padding(const CornuOnnxCall *call)
+{
+    CornuOnnx *to = call->to;
+    const int  rank = call->shapes[0].rank;
+    int64_t    order[CORNU_MAX_RANK], pads[2 * CORNU_MAX_RANK] = { 0 };
+    int        x;
+    cornu__onnx_lying(to, call->in, 1, &x, order);
+    for (int i = 1; i + 1 < rank; i++) {
+        pads[order[i]] = edge_of(call, "padding", i, false);
+        pads[rank + order[i]] = edge_of(call, "padding", i, true);
+    }
+    x = joined(to, "Pad", x, cornu__onnx_integers(to, pads, 2 * rank));
+    *call->out = cornu__onnx_transpose(to, x, order, rank);
+    return CORNU_OK;
+}
+
+static CornuStatus cropping(const CornuOnnxCall *call)
+{
+    CornuOnnx *to = call->to;
+    const int  rank = call->shapes[0].rank;
+    int64_t    order[CORNU_MAX_RANK];
+    int        x;
+    cornu__onnx_lying(to, call->in, 1, &x, order);
+    for (int i = 1; i + 1 < rank; i++)
+        x = cornu__onnx_slice(to, x, order[i], edge_of(call, "cropping", i, false),
+                              call->shapes[0].extent[i] - edge_of(call, "cropping", i, true));
+    *call->out = cornu__onnx_transpose(to, x, order, rank);
+    return CORNU_OK;
+}
+
+/* The nearest pixels along an axis, by number: which these are depends on rounding where two are
+ * equally near, and so with Resize on who runs it. */
+static CornuStatus pick(CornuOnnx *to, int64_t axis, int64_t from, int64_t count, int *x)
+{
+    int64_t *numbers = cornu__allocate((size_t)count, sizeof *numbers);
+    if (!numbers) return CORNU_ERR_MEMORY;
+    for (int64_t i = 0; i < count; i++)   /* as in layers/resampling.c, in f32 */
+        numbers[i] = (int64_t)floorf(((float)i + 0.5f) * (float)from / (float)count);
+    const int in[] = { *x, cornu__onnx_integers(to, numbers, (int)count) };
+    *x = CORNU__ONNX_NODE(to, "Gather", in, { .name = "axis", .whole = axis });
+    cornu__release(numbers);
+    return CORNU_OK;
+}
+
+/* Weights (count, from) of the pixels along an axis; turned, (from, count). */
+static CornuStatus weigh(const CornuOnnxCall *call, int64_t from, int64_t count, bool turned,
+                         int *weights)
+{
+    const bool           *antialias = cornu__onnx_argument(call->layer, "antialias");
+    const CornuResampling how = {
+        *(const CornuInterpolation *)cornu__onnx_argument(call->layer, "interpolation"),
+        antialias && *antialias,
+    };
+    const CornuShape shape = turned ? cornu_shape(from, count) : cornu_shape(count, from);
+    float      *values = cornu__allocate((size_t)(count * from), sizeof *values);
+    CornuStatus status = values ? cornu__resampling_weights(&how, from, count, turned, values)
+                                : CORNU_ERR_MEMORY;
+    if (!status)
+        *weights = cornu__onnx_constant(
+            call->to, cornu_array_from(values, cornu_type_from(CORNU_F32, shape)));
+    cornu__release(values);
+    return status;
+}
+
+/* What Resize does not have, or not as Keras: a product with weights for the rows, and one for the
+ * columns, of x (B, C, H, W). */
+static CornuStatus weigh_both(const CornuOnnxCall *call, const int64_t *from, int *x)
+{
+    const int64_t *size = call->results[0].extent;
+    int            rows, columns;
+    CORNU__TRY(weigh(call, from[1], size[1], false, &rows));
+    CORNU__TRY(weigh(call, from[2], size[2], true, &columns));
+    *x = joined(call->to, "MatMul", joined(call->to, "MatMul", rows, *x), columns);
+    return CORNU_OK;
+}
+
+/* To the result's size, from x of these extents. */
+static CornuStatus resize_from(const CornuOnnxCall *call, int x, const int64_t *from)
+{
+    CornuOnnx     *to = call->to;
+    const int      rank = call->shapes[0].rank;
+    const int64_t *size = call->results[0].extent;
+    const CornuInterpolation *how = cornu__onnx_argument(call->layer, "interpolation");
+    const bool    *antialias = cornu__onnx_argument(call->layer, "antialias");
+    int64_t        order[CORNU_MAX_RANK];
+    if (how && *how != CORNU_NEAREST && (*how != CORNU_BILINEAR || (antialias && *antialias))) {
+        x = cornu__onnx_channels_first(to, x, rank);
+        CORNU__TRY(weigh_both(call, from, &x));
+        *call->out = cornu__onnx_channels_last(to, x, rank);
+        return CORNU_OK;
+    }
+    cornu__onnx_lying(to, (const int[]){ x }, 1, &x, order);
+    if (!how || *how == CORNU_NEAREST) {
+        for (int i = 1; i + 1 < rank; i++)
+            if (size[i] != from[i]) CORNU__TRY(pick(to, order[i], from[i], size[i], &x));
+    } else {
+        const int in[] = { x, CORNU_ONNX_NONE, CORNU_ONNX_NONE,
+                           cornu__onnx_integers(to, size + 1, rank - 2) };
+        x = CORNU__ONNX_NODE(to, "Resize", in, { .name = "mode", .text = "linear" },
+                             { .name = "axes", .integers = order + 1, .count = rank - 2 });
+    }
+    *call->out = cornu__onnx_transpose(to, x, order, rank);
+    return CORNU_OK;
+}
+
+static CornuStatus up_sampling(const CornuOnnxCall *call)
+{
+    return resize_from(call, call->in[0], call->shapes[0].extent);
+}
+
+static CornuStatus resizing(const CornuOnnxCall *call)
+{
+    CornuOnnx        *to = call->to;
+    const CornuLayer *layer = call->layer;
+    const int64_t     size[2] = { whole(layer, "height"), whole(layer, "width") };
+    const int64_t    *given = call->shapes[0].extent + 1;
+    CornuShape        from = call->shapes[0];
+    int               x = call->in[0];
+    if (flag(layer, "crop_to_aspect_ratio")) {
+        cornu__crop_to_ratio(given, size, from.extent + 1);
+        for (int i = 1; i < 3; i++) {
+            const int64_t begin = (call->shapes[0].extent[i] - from.extent[i]) / 2;
+            x = cornu__onnx_slice(to, x, i, begin, begin + from.extent[i]);
+        }
+    }
+    if (flag(layer, "pad_to_aspect_ratio")) {
+        int64_t around[2];
+        cornu__pad_to_ratio(given, size, around);
+        const int64_t pads[] = { 0, around[0], around[1], 0, 0, around[0], around[1], 0 };
+        const int     in[] = { x, cornu__onnx_integers(to, pads, 8),
+                               cornu__onnx_scalar(to, number(layer, "fill_value")) };
+        x = cornu__onnx_node(to, "Pad", in, 3, NULL, 0, 1);
+        for (int i = 0; i < 2; i++) from.extent[1 + i] += 2 * around[i];
+    }
+    return resize_from(call, x, from.extent);
+}
+
+static CornuStatus rescaling(const CornuOnnxCall *call)
+{
+    *call->out = shifted(call->to, scaled(call->to, call->in[0], number(call->layer, "scale")),
+                         number(call->layer, "offset"));
+    return CORNU_OK;
+}
+
+const CornuOnnxRow cornu__onnx_images[] = {
+    { "Cropping1D", cropping },
+    { "Cropping2D", cropping },
+    { "Rescaling", rescaling },
+    { "Resizing", resizing },
+    { "UpSampling1D", up_sampling },
+    { "UpSampling2D", up_sampling },
+    { "ZeroPadding1D", zero_padding },
+    { "ZeroPadding2D", zero_padding },
+    { 0 },
+};

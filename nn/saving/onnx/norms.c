@@ -1,0 +1,199 @@
+/* Normalization. */
+#include "rules_internal.h"
+
+#include <math.h>
+
+#include "../../../device/memory_internal.h"
+
+/* ---- By a batch's moving statistics ---- */
+
+/* Weights in Keras' order: gamma and beta where the layer has them, then the statistics. */
+static CornuStatus batch_normalization(const CornuOnnxCall *call)
+{
+    CornuOnnx        *to = call->to;
+    const CornuLayer *layer = call->layer;
+    const int         rank = call->shapes[0].rank;
+    const CornuShape  channels = cornu_shape(call->shapes[0].extent[rank - 1]);
+    const double      epsilon = number(layer, "epsilon");
+    int               next = 0;
+    const int x = cornu__onnx_channels_first(to, call->in[0], rank);
+    const int gamma = given(layer, "scale") ? cornu__onnx_weight(to, layer, next++)
+                                            : cornu__onnx_filled(to, channels, 1.0f);
+    const int beta = given(layer, "center") ? cornu__onnx_weight(to, layer, next++)
+                                            : cornu__onnx_filled(to, channels, 0.0f);
+    const int in[] = { x, gamma, beta, cornu__onnx_weight(to, layer, next),
+                       cornu__onnx_weight(to, layer, next + 1) };
+    const int y = CORNU__ONNX_NODE(to, "BatchNormalization", in,
+                                   { .name = "epsilon", .numbers = &epsilon });
+    *call->out = cornu__onnx_channels_last(to, y, rank);
+    return CORNU_OK;
+}
+
+/* ---- By a row's own ---- */
+
+/* sqrt(mean of x^2 over the axes + epsilon) */
+static int root_of(CornuOnnx *to, int x, int rank, int64_t axes, double epsilon)
+{
+    const int mean = cornu__onnx_reduce(to, "ReduceMean", two(to, "Mul", x, x), rank, axes, true);
+    return one(to, "Sqrt", shifted(to, mean, epsilon));
+}
+
+static int centred(CornuOnnx *to, int x, int rank, int64_t axes)
+{
+    return two(to, "Sub", x, cornu__onnx_reduce(to, "ReduceMean", x, rank, axes, true));
+}
+
+/* Times gamma plus beta, where the layer has them, each as `kept`. */
+static int scale_and_center(const CornuOnnxCall *call, int y, CornuShape kept)
+{
+    int next = 0;
+    if (given(call->layer, "scale"))
+        y = two(call->to, "Mul", y,
+                cornu__onnx_weight_as(call->to, call->layer, next++, NULL, kept));
+    if (given(call->layer, "center"))
+        y = two(call->to, "Add", y,
+                cornu__onnx_weight_as(call->to, call->layer, next, NULL, kept));
+    return y;
+}
+
+/* Over the last axes ONNX has an operator. */
+static int normalize_last(const CornuOnnxCall *call, int first, CornuShape kept)
+{
+    CornuOnnx        *to = call->to;
+    const CornuLayer *layer = call->layer;
+    const bool        has_scale = given(layer, "scale");
+    const double      epsilon = number(layer, "epsilon");
+    const int         in[] = {
+        call->in[0],
+        has_scale ? cornu__onnx_weight(to, layer, 0) : cornu__onnx_filled(to, kept, 1.0f),
+        given(layer, "center") ? cornu__onnx_weight(to, layer, has_scale) : CORNU_ONNX_NONE,
+    };
+    return CORNU__ONNX_NODE(to, "LayerNormalization", in, { .name = "axis", .whole = first },
+                            { .name = "epsilon", .numbers = &epsilon });
+}
+
+/* The first of axes that are the last ones; 0 for others. */
+static int first_of_last(int64_t axes, int rank)
+{
+    for (int first = 1; first < rank; first++)
+        if (axes == (INT64_C(1) << rank) - (INT64_C(1) << first)) return first;
+    return 0;
+}
+
+static CornuStatus layer_normalization(const CornuOnnxCall *call)
+{
+    CornuOnnx *to = call->to;
+    const int  x = call->in[0], rank = call->shapes[0].rank;
+    const bool rms = flag(call->layer, "rms_scaling");
+    int64_t    axes;
+    CORNU__TRY(cornu__axis_bits(cornu__onnx_argument(call->layer, "axis"), call->shapes[0],
+                                &axes));
+    const int first = first_of_last(axes, rank);
+    if (first && !rms) {
+        *call->out = normalize_last(call, first, cornu__along(call->shapes[0], axes, false));
+        return CORNU_OK;
+    }
+    const int centre = centred(to, x, rank, axes);
+    const int y = two(to, "Div", rms ? x : centre,
+                      root_of(to, centre, rank, axes, number(call->layer, "epsilon")));
+    *call->out = scale_and_center(call, y, cornu__along(call->shapes[0], axes, true));
+    return CORNU_OK;
+}
+
+static CornuStatus rms_normalization(const CornuOnnxCall *call)
+{
+    CornuOnnx *to = call->to;
+    const int  x = call->in[0], rank = call->shapes[0].rank;
+    int64_t    axes;
+    CORNU__TRY(cornu__axis_bits(cornu__onnx_argument(call->layer, "axis"), call->shapes[0],
+                                &axes));
+    const CornuShape kept = cornu__along(call->shapes[0], axes, true);
+    const int y = two(to, "Div", x, root_of(to, x, rank, axes, number(call->layer, "epsilon")));
+    *call->out = two(to, "Mul", y, cornu__onnx_weight_as(to, call->layer, 0, NULL, kept));
+    return CORNU_OK;
+}
+
+static CornuStatus unit_normalization(const CornuOnnxCall *call)
+{
+    int64_t axes;
+    CORNU__TRY(cornu__axis_bits(cornu__onnx_argument(call->layer, "axis"), call->shapes[0],
+                                &axes));
+    *call->out = cornu__onnx_unit(call->to, call->in[0], call->shapes[0].rank, axes);
+    return CORNU_OK;
+}
+
+/* With the channels' axis as two, groups and the channels of one. */
+static CornuStatus group_normalization(const CornuOnnxCall *call)
+{
+    CornuOnnx       *to = call->to;
+    const CornuShape shape = call->shapes[0];
+    const int64_t    given_axis = whole(call->layer, "axis"), groups = whole(call->layer, "groups");
+    const int        axis = (int)(given_axis < 0 ? given_axis + shape.rank : given_axis);
+    CornuShape       split = { .rank = shape.rank + 1 };
+    for (int i = 0; i < shape.rank; i++) split.extent[i + (i > axis)] = shape.extent[i];
+    split.extent[axis] = groups > 0 ? groups : shape.extent[axis];
+    split.extent[axis + 1] = shape.extent[axis] / split.extent[axis];
+    const int64_t in_groups = INT64_C(1) << axis, channels = in_groups << 1;
+    const int64_t axes = ((INT64_C(1) << split.rank) - 1) & ~in_groups & ~INT64_C(1);
+    const int x = centred(to, cornu__onnx_reshape(to, call->in[0], split), split.rank, axes);
+    const int y = two(to, "Div", x,
+                      root_of(to, x, split.rank, axes, number(call->layer, "epsilon")));
+    const CornuShape kept = cornu__along(split, in_groups | channels, true);
+    *call->out = cornu__onnx_reshape(to, scale_and_center(call, y, kept), shape);
+    return CORNU_OK;
+}
+
+/* ---- By a data set's ---- */
+
+static float deviation_of(double variance) { return (float)fmax(sqrt(variance), 1e-7); }
+
+/* Weight 1 as deviations of this shape. */
+static CornuStatus deviations(const CornuOnnxCall *call, CornuShape shape, int *deviation)
+{
+    const float   *variances = cornu__onnx_values(call->to, call->layer, 1);
+    const int64_t  count = cornu_shape_count(shape);
+    int           *place = cornu__onnx_place(call->to, call->layer, 1);
+    float         *values = cornu__allocate((size_t)count, sizeof *values);
+    if (!values) return CORNU_ERR_MEMORY;
+    for (int64_t i = 0; i < count; i++) values[i] = deviation_of((double)variances[i]);
+    if (!*place)
+        *place = cornu__onnx_constant(
+            call->to, cornu_array_from(values, cornu_type_from(CORNU_F32, shape)));
+    *deviation = *place;
+    cornu__release(values);
+    return CORNU_OK;
+}
+
+/* Statistics that were given are the same everywhere; an axis that is CORNU_ZERO is none. */
+static CornuStatus normalization(const CornuOnnxCall *call)
+{
+    CornuOnnx        *to = call->to;
+    const CornuLayer *layer = call->layer;
+    const int64_t    *axis = cornu__onnx_argument(layer, "axis");
+    const bool        given = *(const double *)cornu__onnx_argument(layer, "variance") != 0.0;
+    int64_t           axes = 0;
+    int               mean, deviation;
+    if (*axis != CORNU_ZERO) CORNU__TRY(cornu__axis_bits(axis, call->shapes[0], &axes));
+    const CornuShape kept = cornu__along(call->shapes[0], axes, true);
+    if (given) {
+        mean = cornu__onnx_scalar(to, number(layer, "mean"));
+        deviation = cornu__onnx_scalar(to, (double)deviation_of(number(layer, "variance")));
+    } else {
+        mean = cornu__onnx_weight_as(to, layer, 0, NULL, kept);
+        CORNU__TRY(deviations(call, kept, &deviation));
+    }
+    *call->out = flag(layer, "invert")
+        ? two(to, "Add", two(to, "Mul", call->in[0], deviation), mean)
+        : two(to, "Div", two(to, "Sub", call->in[0], mean), deviation);
+    return CORNU_OK;
+}
+
+const CornuOnnxRow cornu__onnx_norms[] = {
+    { "BatchNormalization", batch_normalization },
+    { "GroupNormalization", group_normalization },
+    { "LayerNormalization", layer_normalization },
+    { "Normalization", normalization },
+    { "RMSNormalization", rms_normalization },
+    { "UnitNormalization", unit_normalization },
+    { 0 },
+};

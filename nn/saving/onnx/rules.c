@@ -1,0 +1,107 @@
+#include "rules_internal.h"
+
+#include <string.h>
+
+#include "../../../device/memory_internal.h"
+
+static const CornuOnnxRow *const families[] = {
+    cornu__onnx_activations, cornu__onnx_attention, cornu__onnx_images, cornu__onnx_merges,
+    cornu__onnx_norms, cornu__onnx_products, cornu__onnx_recurrent, cornu__onnx_shapes,
+    cornu__onnx_windows,
+};
+
+static CornuOnnxRule *rule_of(const char *class_name)
+{
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        for (const CornuOnnxRow *row = families[i]; row->class_name; row++)
+            if (!strcmp(row->class_name, class_name)) return row->rule;
+    return NULL;
+}
+
+CornuStatus cornu__onnx_layer(const CornuOnnxCall *call)
+{
+    const CornuLayerClass *kind = call->layer->kind;
+    const int              outputs = cornu_layer_outputs(call->layer);
+    if (kind->replay) return cornu__onnx_model(call);
+    CornuOnnxRule *rule = rule_of(kind->class_name);
+    if (!rule)
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: layers of class %s are not available in "
+                           "ONNX files of this version", cornu_layer_name(call->layer),
+                           kind->class_name);
+    for (int i = 0; i < outputs; i++) call->out_masks[i] = CORNU_ONNX_NONE;
+    if (!kind->mask && !kind->mask_many) call->out_masks[0] = call->masks[0];
+    return rule(call);
+}
+
+CornuStatus cornu__onnx_refuse(const CornuLayer *layer, const char *what, const char *why)
+{
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: %s is not available in ONNX files, %s",
+                       cornu_layer_name(layer), what, why);
+}
+
+/* ---- Arguments ---- */
+
+const void *cornu__onnx_argument(const CornuLayer *layer, const char *name)
+{
+    const CornuField *field = layer->kind->fields;
+    while (field->name && strcmp(field->name, name)) field++;
+    if (!field->name) return NULL;
+    return (const char *)layer + layer->kind->config_offset + field->offset;
+}
+
+/* ---- Nodes ---- */
+
+int cornu__onnx_reshape(CornuOnnx *to, int x, CornuShape shape)
+{
+    shape.extent[0] = -1;
+    return joined(to, "Reshape", x, cornu__onnx_integers(to, shape.extent, shape.rank));
+}
+
+/* Of x as it lies. Axes that are gone leave gaps in the order of the others. */
+int cornu__onnx_reduce(CornuOnnx *to, const char *operator, int x, int rank, int64_t axes,
+                       bool keep)
+{
+    int64_t order[CORNU_MAX_RANK], reduced[CORNU_MAX_RANK], rest[CORNU_MAX_RANK] = { 0 };
+    int     count = 0, left = 0, lying;
+    cornu__onnx_lying(to, &x, 1, &lying, order);
+    for (int i = 0; i < rank; i++) {
+        if (axes >> i & 1) {
+            reduced[count++] = order[i];
+            continue;
+        }
+        for (int k = 0; k < rank; k++)
+            rest[left] += !(axes >> k & 1) && order[k] < order[i];
+        left++;
+    }
+    const int in[] = { lying, cornu__onnx_integers(to, reduced, count) };
+    const int y = CORNU__ONNX_NODE(to, operator, in, { .name = "keepdims", .whole = keep });
+    return keep ? cornu__onnx_transpose(to, y, order, rank)
+                : cornu__onnx_transpose(to, y, rest, left);
+}
+
+int cornu__onnx_unit(CornuOnnx *to, int x, int rank, int64_t axes)
+{
+    const int length = cornu__onnx_reduce(to, "ReduceL2", x, rank, axes, true);
+    return two(to, "Div", x, two(to, "Max", length, cornu__onnx_scalar(to, 1e-12)));
+}
+
+int cornu__onnx_slice(CornuOnnx *to, int x, int64_t axis, int64_t begin, int64_t end)
+{
+    const int in[] = { x, cornu__onnx_integers(to, &begin, 1), cornu__onnx_integers(to, &end, 1),
+                       cornu__onnx_integers(to, &axis, 1) };
+    return cornu__onnx_node(to, "Slice", in, 4, NULL, 0, 1);
+}
+
+int cornu__onnx_channels_first(CornuOnnx *to, int x, int rank)
+{
+    int64_t order[CORNU_MAX_RANK] = { 0, rank - 1 };
+    for (int i = 2; i < rank; i++) order[i] = i - 1;
+    return cornu__onnx_transpose(to, x, order, rank);
+}
+
+int cornu__onnx_channels_last(CornuOnnx *to, int x, int rank)
+{
+    int64_t order[CORNU_MAX_RANK] = { 0 };
+    for (int i = 1; i < rank; i++) order[i] = i + 1 < rank ? i + 1 : 1;
+    return cornu__onnx_transpose(to, x, order, rank);
+}

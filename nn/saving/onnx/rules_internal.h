@@ -1,0 +1,118 @@
+/*
+ * Rules: what each class of layers is in ONNX' nodes. A class has a row in the table of its family;
+ * its rule sets call->out and, where the class has a rule for masks of its own, call->out_masks;
+ * other masks go on by themselves. Arguments are read by Keras' names, from the table that the
+ * class has for files.
+ */
+#ifndef CORNU_NN_ONNX_RULES_INTERNAL_H
+#define CORNU_NN_ONNX_RULES_INTERNAL_H
+
+#include "onnx_internal.h"
+
+typedef CornuStatus CornuOnnxRule(const CornuOnnxCall *call);
+typedef struct { const char *class_name; CornuOnnxRule *rule; } CornuOnnxRow;
+
+/* The families' tables; a row without a name ends each. */
+extern const CornuOnnxRow cornu__onnx_activations[], cornu__onnx_attention[], cornu__onnx_images[],
+    cornu__onnx_merges[], cornu__onnx_norms[], cornu__onnx_products[], cornu__onnx_recurrent[],
+    cornu__onnx_shapes[], cornu__onnx_windows[];
+
+/* "dense: WHAT is not available in ONNX files, WHY", CORNU_ERR_UNSUPPORTED. */
+CornuStatus cornu__onnx_refuse(const CornuLayer *layer, const char *what, const char *why);
+
+/* ---- A layer's arguments ---- */
+
+/* Where the argument stands in the config; NULL if the class does not have it. */
+const void *cornu__onnx_argument(const CornuLayer *layer, const char *name);
+
+static inline int64_t whole(const CornuLayer *layer, const char *name)
+{
+    return *(const int64_t *)cornu__onnx_argument(layer, name);
+}
+
+static inline double number(const CornuLayer *layer, const char *name)
+{
+    return cornu__number(*(const double *)cornu__onnx_argument(layer, name), 0.0);
+}
+
+static inline bool flag(const CornuLayer *layer, const char *name)
+{
+    return *(const bool *)cornu__onnx_argument(layer, name);
+}
+
+/* Of the flags that say the opposite of Keras'. */
+static inline bool given(const CornuLayer *layer, const char *name) { return !flag(layer, name); }
+
+static inline CornuActivation activation_of(const CornuLayer *layer, const char *name)
+{
+    return *(const CornuActivation *)cornu__onnx_argument(layer, name);
+}
+
+/* ---- Nodes ---- */
+
+/* Of one and two operands, element by element. */
+static inline int one(CornuOnnx *to, const char *operator, int x)
+{
+    return cornu__onnx_elementwise(to, operator, &x, 1, NULL, 0);
+}
+
+static inline int two(CornuOnnx *to, const char *operator, int a, int b)
+{
+    return cornu__onnx_elementwise(to, operator, (const int[]){ a, b }, 2, NULL, 0);
+}
+
+static inline int scaled(CornuOnnx *to, int x, double factor)
+{
+    return two(to, "Mul", x, cornu__onnx_scalar(to, factor));
+}
+
+static inline int shifted(CornuOnnx *to, int x, double offset)
+{
+    return two(to, "Add", x, cornu__onnx_scalar(to, offset));
+}
+
+/* Of two operands whose elements do not meet one by one, as they are. */
+static inline int joined(CornuOnnx *to, const char *operator, int a, int b)
+{
+    return cornu__onnx_node(to, operator, (const int[]){ a, b }, 2, NULL, 0, 1);
+}
+
+/* condition ? a : b */
+static inline int selected(CornuOnnx *to, int condition, int a, int b)
+{
+    return cornu__onnx_elementwise(to, "Where", (const int[]){ condition, a, b }, 3, NULL, 0);
+}
+
+static inline int cast(CornuOnnx *to, int x, int64_t type)
+{
+    const CornuOnnxAttribute attribute = { .name = "to", .whole = type };
+    return cornu__onnx_elementwise(to, "Cast", &x, 1, &attribute, 1);
+}
+
+/* The first extent is the batch, whatever it says. */
+int cornu__onnx_reshape(CornuOnnx *to, int x, CornuShape shape);
+
+/* A reduction, "ReduceMean", of x of this rank over the axes, given as bits; with `keep` they stay,
+ * with an extent of 1. */
+int cornu__onnx_reduce(CornuOnnx *to, const char *operator, int x, int rank, int64_t axes,
+                       bool keep);
+
+/* x / max(|x|, 1e-12), the length over the axes. */
+int cornu__onnx_unit(CornuOnnx *to, int x, int rank, int64_t axes);
+
+/* Elements begin to end - 1 along an axis. */
+int cornu__onnx_slice(CornuOnnx *to, int x, int64_t axis, int64_t begin, int64_t end);
+
+/* Images (B, H, W, C) as ONNX has them, (B, C, H, W), and back; of any rank. */
+int cornu__onnx_channels_first(CornuOnnx *to, int x, int rank);
+int cornu__onnx_channels_last(CornuOnnx *to, int x, int rank);
+
+int cornu__onnx_activate(CornuOnnx *to, CornuActivation activation, int x);
+
+/* x behind the layer's argument "activation". */
+static inline int activated(const CornuOnnxCall *call, int x)
+{
+    return cornu__onnx_activate(call->to, activation_of(call->layer, "activation"), x);
+}
+
+#endif

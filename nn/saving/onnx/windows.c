@@ -1,0 +1,212 @@
+/* Convolutions and pools with windows, over images and sequences alike: one spatial axis or two. */
+#include "rules_internal.h"
+
+#include <string.h>
+
+#include "../../../device/integer_internal.h"
+#include "../../layers/convolutional/convolution_internal.h"
+
+enum { MOST = 2 };   /* spatial axes */
+
+/* Paddings as ONNX has them: before each axis, then behind each. */
+typedef struct {
+    int     axes;
+    int64_t size[MOST], strides[MOST], dilations[MOST], pads[2 * MOST];
+} Window;
+
+/* Of a layer that calls its window's size so. */
+static Window window_of(const CornuOnnxCall *call, const char *size)
+{
+    const CornuLayer  *layer = call->layer;
+    const CornuPadding padding = *(const CornuPadding *)cornu__onnx_argument(layer, "padding");
+    const int64_t     *dilations = cornu__onnx_argument(layer, "dilation_rate");
+    Window             w = { .axes = call->shapes[0].rank - 2 };
+    const size_t       bytes = (size_t)w.axes * sizeof *w.size;
+    memcpy(w.size, cornu__onnx_argument(layer, size), bytes);
+    memcpy(w.strides, cornu__onnx_argument(layer, "strides"), bytes);
+    for (int i = 0; i < w.axes; i++) {
+        w.dilations[i] = dilations ? dilations[i] : 1;
+        cornu__padding(padding, call->shapes[0].extent[i + 1], w.size[i], w.strides[i],
+                       w.dilations[i], &w.pads[i], &w.pads[w.axes + i]);
+    }
+    return w;
+}
+
+/* ---- Convolutions: kernels (filters, channels of a group, …) ---- */
+
+/* Of x with its channels first, as is the result; without a bias it is none. */
+static int convolve(CornuOnnx *to, int x, int kernel, int bias, int64_t groups, const Window *w)
+{
+    const int in[] = { x, kernel, bias };
+    return CORNU__ONNX_NODE(to, "Conv", in,
+                            { .name = "strides", .integers = w->strides, .count = w->axes },
+                            { .name = "dilations", .integers = w->dilations, .count = w->axes },
+                            { .name = "pads", .integers = w->pads, .count = 2 * w->axes },
+                            { .name = "group", .whole = groups });
+}
+
+/* Weight i, if the layer has a bias. */
+static int bias_of(const CornuOnnxCall *call, int i)
+{
+    return given(call->layer, "use_bias") ? cornu__onnx_weight(call->to, call->layer, i)
+                                          : CORNU_ONNX_NONE;
+}
+
+static int channels_first(const CornuOnnxCall *call)
+{
+    return cornu__onnx_channels_first(call->to, call->in[0], call->shapes[0].rank);
+}
+
+/* The layer's result, of y with its channels first. */
+static CornuStatus give(const CornuOnnxCall *call, int y)
+{
+    *call->out = activated(call, cornu__onnx_channels_last(call->to, y, call->shapes[0].rank));
+    return CORNU_OK;
+}
+
+/* Weight i with its last axis, the filters, in front, the one before it next, then the others: HWIO
+ * as OIHW. Transposed convolutions have HWOI, and IOHW in ONNX. */
+static int kernel_of(const CornuOnnxCall *call, int i)
+{
+    const CornuShape own = call->layer->weights[i]->type.shape;
+    CornuShape       shape = { .rank = own.rank };
+    int              order[CORNU_MAX_RANK];
+    for (int k = 0; k < own.rank; k++) {
+        order[k] = k < 2 ? own.rank - 1 - k : k - 2;
+        shape.extent[k] = own.extent[order[k]];
+    }
+    return cornu__onnx_weight_as(call->to, call->layer, i, order, shape);
+}
+
+static CornuStatus convolution(const CornuOnnxCall *call)
+{
+    const Window w = window_of(call, "kernel_size");
+    return give(call, convolve(call->to, channels_first(call), kernel_of(call, 0),
+                               bias_of(call, 1), whole(call->layer, "groups"), &w));
+}
+
+/* The depthwise kernel (…, C, m) as (C m, 1, …), of as many groups as channels. */
+static int convolve_channels(const CornuOnnxCall *call, int bias)
+{
+    const Window     w = window_of(call, "kernel_size");
+    const CornuShape own = call->layer->weights[0]->type.shape;
+    const int64_t    channels = own.extent[w.axes], times = own.extent[w.axes + 1];
+    CornuShape       shape = { .rank = own.rank, .extent = { channels * times, 1 } };
+    int              order[CORNU_MAX_RANK] = { w.axes, w.axes + 1 };
+    for (int i = 0; i < w.axes; i++) {
+        order[2 + i] = i;
+        shape.extent[2 + i] = own.extent[i];
+    }
+    return convolve(call->to, channels_first(call),
+                    cornu__onnx_weight_as(call->to, call->layer, 0, order, shape), bias, channels,
+                    &w);
+}
+
+static CornuStatus depthwise(const CornuOnnxCall *call)
+{
+    return give(call, convolve_channels(call, bias_of(call, 1)));
+}
+
+static CornuStatus separable(const CornuOnnxCall *call)
+{
+    const Window one = { .axes = call->shapes[0].rank - 2, .strides = { 1, 1 },
+                         .dilations = { 1, 1 } };
+    const int    y = convolve_channels(call, CORNU_ONNX_NONE);
+    return give(call, convolve(call->to, y, kernel_of(call, 1), bias_of(call, 2), 1, &one));
+}
+
+/* ONNX has no paddings below 0: rows beyond those that the sum reaches are output_padding. A
+ * sequence is an image of one row, of which what is said of its columns counts. */
+static CornuStatus transposed(const CornuOnnxCall *call)
+{
+    const CornuLayer *layer = call->layer;
+    const int         axes = call->shapes[0].rank - 2, first = MOST - axes;
+    CornuShape        image = call->shapes[0];
+    int64_t           extents[MOST], pads[2 * MOST], more[MOST];
+    if (axes == 1) image = cornu_shape(CORNU_NONE, 1, image.extent[1], image.extent[2]);
+    const CornuConvolution c = cornu__transposed_convolution(
+        (const void *)((const char *)layer + layer->kind->config_offset), image, extents);
+    for (int i = 0; i < axes; i++) {
+        pads[i] = c.low[first + i];
+        pads[axes + i] = larger(c.high[first + i], 0);
+        more[i] = larger(-c.high[first + i], 0);
+    }
+    const int in[] = { channels_first(call), kernel_of(call, 0), bias_of(call, 1) };
+    return give(call, CORNU__ONNX_NODE(
+        call->to, "ConvTranspose", in,
+        { .name = "strides", .integers = c.strides + first, .count = axes },
+        { .name = "dilations", .integers = c.dilation + first, .count = axes },
+        { .name = "pads", .integers = pads, .count = 2 * axes },
+        { .name = "output_padding", .integers = more, .count = axes }));
+}
+
+/* ---- Pools. The mean is of what lies inside, in Keras as by default in ONNX ---- */
+
+static CornuStatus pool(const CornuOnnxCall *call, const char *operator)
+{
+    const Window w = window_of(call, "pool_size");
+    const int    in[] = { channels_first(call) };
+    const int    y = CORNU__ONNX_NODE(
+        call->to, operator, in,
+        { .name = "kernel_shape", .integers = w.size, .count = w.axes },
+        { .name = "strides", .integers = w.strides, .count = w.axes },
+        { .name = "pads", .integers = w.pads, .count = 2 * w.axes });
+    *call->out = cornu__onnx_channels_last(call->to, y, call->shapes[0].rank);
+    return CORNU_OK;
+}
+
+static CornuStatus max_pooling(const CornuOnnxCall *call) { return pool(call, "MaxPool"); }
+static CornuStatus average_pooling(const CornuOnnxCall *call) { return pool(call, "AveragePool"); }
+
+/* Over all axes between batch and channels. */
+static int pool_all(const CornuOnnxCall *call, const char *operator, int x)
+{
+    const int     rank = call->shapes[0].rank;
+    const int64_t axes = (INT64_C(1) << (rank - 1)) - 2;
+    return cornu__onnx_reduce(call->to, operator, x, rank, axes, flag(call->layer, "keepdims"));
+}
+
+/* Of a masked sequence the mean of the steps that count. */
+static CornuStatus global_average(const CornuOnnxCall *call)
+{
+    CornuOnnx *to = call->to;
+    const int  x = call->in[0];
+    if (!call->masks[0] || call->shapes[0].rank != 3) {
+        *call->out = pool_all(call, "ReduceMean", x);
+        return CORNU_OK;
+    }
+    CornuShape steps = call->shapes[0];
+    steps.extent[2] = 1;
+    const int mask = cornu__onnx_reshape(to, call->masks[0], steps);
+    const int sum = pool_all(call, "ReduceSum",
+                             selected(to, mask, x, cornu__onnx_scalar(to, 0.0)));
+    *call->out = two(to, "Div", sum,
+                     pool_all(call, "ReduceSum", cast(to, mask, CORNU_ONNX_FLOAT)));
+    return CORNU_OK;
+}
+
+static CornuStatus global_max(const CornuOnnxCall *call)
+{
+    *call->out = pool_all(call, "ReduceMax", call->in[0]);
+    return CORNU_OK;
+}
+
+const CornuOnnxRow cornu__onnx_windows[] = {
+    { "AveragePooling1D", average_pooling },
+    { "AveragePooling2D", average_pooling },
+    { "Conv1D", convolution },
+    { "Conv1DTranspose", transposed },
+    { "Conv2D", convolution },
+    { "Conv2DTranspose", transposed },
+    { "DepthwiseConv1D", depthwise },
+    { "DepthwiseConv2D", depthwise },
+    { "GlobalAveragePooling1D", global_average },
+    { "GlobalAveragePooling2D", global_average },
+    { "GlobalMaxPooling1D", global_max },
+    { "GlobalMaxPooling2D", global_max },
+    { "MaxPooling1D", max_pooling },
+    { "MaxPooling2D", max_pooling },
+    { "SeparableConv1D", separable },
+    { "SeparableConv2D", separable },
+    { 0 },
+};

@@ -1,0 +1,62 @@
+/*
+ * Styled text and box tables on a terminal, cell for cell as rich 15 prints them for Keras.
+ *
+ * A character counts as one cell. Where the terminal has no UTF-8 the box is made of + - |, as
+ * rich does, and other characters print as '?'.
+ * Source: rich/table.py, text.py, _wrap.py, box.py.
+ */
+#ifndef CORNU_NN_TABLE_INTERNAL_H
+#define CORNU_NN_TABLE_INTERNAL_H
+
+#include "../../device/status_internal.h"
+#include "terminal.h"
+
+/* What a piece of text is, which says how a terminal shows it. */
+typedef enum {
+    CORNU__TEXT_PLAIN, CORNU__TEXT_BOLD, CORNU__TEXT_NUMBER, CORNU__TEXT_NONE,
+    CORNU__TEXT_SYMBOL, CORNU__TEXT_YES, CORNU__TEXT_NO
+} CornuTextKind;
+
+typedef struct {
+    char          bytes[4];        /* one character in UTF-8 */
+    unsigned char length, kind;
+} CornuCell;
+
+/* Start from all zeros. */
+typedef struct {
+    CornuCell *cells;
+    int        count, space;
+} CornuStyledText;
+
+CornuStatus cornu__text_append(CornuStyledText *text, CornuTextKind kind, const char *format, ...)
+    CORNU__PRINTF(3, 4);
+void        cornu__text_clear(CornuStyledText *text);    /* keeps the memory */
+void        cornu__text_free(CornuStyledText *text);
+
+/* Prints a paragraph: lines break between words, longer words are folded. */
+CornuStatus cornu__text_print(const CornuStyledText *text, CornuTerminal terminal, FILE *file);
+
+typedef enum { CORNU__LEFT, CORNU__CENTRE, CORNU__RIGHT } CornuAlignment;
+
+typedef struct {
+    const char    *title;
+    CornuAlignment alignment;
+    int            width;          /* wished for; cornu__table_begin makes it what fits */
+} CornuColumn;
+
+enum { CORNU__MAX_COLUMNS = 5 };
+
+typedef struct {
+    CornuColumn   columns[CORNU__MAX_COLUMNS];
+    int           column_count, rows;
+    CornuTerminal terminal;
+    FILE         *file;
+} CornuTable;
+
+/* Fits the columns into `width` cells, borders included, and prints the head. */
+CornuStatus cornu__table_begin(CornuTable *table, int width);
+/* One text per column. What is too long wraps between words; a word too long is cut by "…". */
+CornuStatus cornu__table_row(CornuTable *table, const CornuStyledText *texts);
+void        cornu__table_end(CornuTable *table);
+
+#endif

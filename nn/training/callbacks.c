@@ -1,0 +1,220 @@
+/* Calling hooks, and the logs that they get. Source: keras/src/callbacks/callback_list.py. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "loop_internal.h"
+#include "../terminal/progbar.h"
+
+bool cornu_always_wants_logs(CornuCallback *self, int64_t batch)
+{
+    (void)self, (void)batch;
+    return true;
+}
+
+bool cornu_logs_find(const CornuLogs *logs, const char *name, double *value)
+{
+    for (int i = 0; logs && i < logs->count; i++)
+        if (!strcmp(logs->logs[i].name, name)) {
+            *value = logs->logs[i].value;
+            return true;
+        }
+    return false;
+}
+
+/* ---- Hooks ---- */
+
+static bool stands_before(CornuCallback *const given[CORNU_MAX_CALLBACKS], int i)
+{
+    for (int k = 0; k < i; k++)
+        if (given[k] == given[i]) return true;
+    return false;
+}
+
+CornuStatus cornu__callbacks_take(CornuCallbacks *callbacks, CornuModel *model,
+                                  CornuCallback *const given[CORNU_MAX_CALLBACKS])
+{
+    CornuStatus status = CORNU_OK;
+    *callbacks = (CornuCallbacks){ .model = model };
+    for (int last = 0; last < 2; last++)
+        for (int i = 0; i < CORNU_MAX_CALLBACKS; i++) {
+            if (!given[i] || given[i]->runs_last != last) continue;
+            if (!stands_before(given, i)) callbacks->items[callbacks->count++] = given[i];
+            else status = cornu__fail(CORNU_ERR_ARGUMENT, ".callbacks[%d] is given twice: it is "
+                                      "another entry, too", i);
+        }
+    return status;
+}
+
+/* Keras' number for what is printed; -2: none. */
+static int verbose_number(const char *written, CornuVerbose verbose)
+{
+    switch ((int)verbose) {
+    case 0:            return cornu__is_written(written, "verbose", -1) ? 0 : -1;
+    case CORNU_AUTO:   return -1;
+    case CORNU_SILENT: return 0;
+    case CORNU_BAR:    return 1;
+    case CORNU_LINES:  return 2;
+    default:           return -2;
+    }
+}
+
+CornuStatus cornu__callbacks_open(CornuCallbacks *callbacks, const char *written,
+                                  CornuVerbose verbose, CornuParams params)
+{
+    params.verbose = verbose_number(written, verbose);
+    if (params.verbose < -1)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .verbose is %d, expected CORNU_AUTO, "
+                           "CORNU_SILENT, CORNU_BAR or CORNU_LINES", callbacks->model->base.name,
+                           (int)verbose);
+    if (params.verbose != 0) {
+        CornuCallback *bar = cornu_progbar();
+        if (!bar) return cornu_error_take();
+        callbacks->items[callbacks->count++] = bar;
+    }
+    for (int i = 0; i < callbacks->count; i++) callbacks->items[i]->params = params;
+    return CORNU_OK;
+}
+
+void cornu__callbacks_close(CornuCallbacks *callbacks)
+{
+    for (int i = 0; i < callbacks->count; i++)
+        if (callbacks->items[i]->free) callbacks->items[i]->free(callbacks->items[i]);
+    callbacks->count = 0;
+}
+
+/* A hook that calls a constructor may leave its error pending: its status reports it. */
+static CornuStatus settled(CornuStatus status)
+{
+    const CornuStatus pending = cornu_error_take();
+    return status ? status : pending;
+}
+
+CornuStatus cornu__hook(const CornuCallbacks *callbacks, size_t offset, const CornuLogs *logs)
+{
+    for (int i = 0; i < callbacks->count; i++) {
+        CornuCallback *item = callbacks->items[i];
+        CornuHook     *hook;
+        memcpy(&hook, (const char *)item + offset, sizeof hook);
+        if (hook) CORNU__TRY(settled(hook(item, callbacks->model, logs)));
+    }
+    return CORNU_OK;
+}
+
+CornuStatus cornu__index_hook(const CornuCallbacks *callbacks, size_t offset, int64_t index,
+                              const CornuLogs *logs)
+{
+    for (int i = 0; i < callbacks->count; i++) {
+        CornuCallback  *item = callbacks->items[i];
+        CornuIndexHook *hook;
+        memcpy(&hook, (const char *)item + offset, sizeof hook);
+        if (hook) CORNU__TRY(settled(hook(item, callbacks->model, index, logs)));
+    }
+    return CORNU_OK;
+}
+
+bool cornu__wants_logs(const CornuCallbacks *callbacks, size_t offset, int64_t batch)
+{
+    bool wants = false;
+    for (int i = 0; i < callbacks->count; i++) {
+        CornuCallback  *item = callbacks->items[i];
+        CornuIndexHook *hook;
+        memcpy(&hook, (const char *)item + offset, sizeof hook);
+        if (hook && item->wants_batch_logs) wants |= item->wants_batch_logs(item, batch);
+    }
+    return wants;
+}
+
+bool cornu__takes_nan(const CornuCallbacks *callbacks)
+{
+    bool takes = false;
+    for (int i = 0; i < callbacks->count; i++) takes |= callbacks->items[i]->takes_nan;
+    return takes;
+}
+
+/* As a key of a Python dict: a new one comes last. */
+static void put(CornuLog *items, int *count, CornuLog log)
+{
+    int i = 0;
+    while (i < *count && strcmp(items[i].name, log.name) != 0) i++;
+    if (i == *count) ++*count;
+    items[i] = log;
+}
+
+CornuStatus cornu__epoch_end(const CornuCallbacks *callbacks, bool last, int64_t epoch,
+                             CornuLogSet *set, CornuLogs *logs)
+{
+    for (int i = 0; i < callbacks->count; i++) {
+        CornuCallback *item = callbacks->items[i];
+        if (item->runs_last != last) continue;
+        if (item->epoch_end)
+            CORNU__TRY(settled(item->epoch_end(item, callbacks->model, epoch, logs)));
+        for (int k = 0; k < CORNU_MAX_ADDED_LOGS && item->added[k].name; k++)
+            put(set->items, &logs->count, item->added[k]);
+    }
+    return CORNU_OK;
+}
+
+/* ---- Logs ---- */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static char *join(const char *prefix, const char *name)
+{
+    const size_t before = strlen(prefix), after = strlen(name) + 1;
+    char        *text = cornu__allocate(before + after, 1);
+    if (!text) return NULL;
+    memcpy(text, prefix, before);
+    memcpy(text + before, name, after);
+    return text;
+}
+
+CornuStatus cornu__logs_open(CornuLogSet *set, const CornuModel *model, bool training,
+                             bool evaluation)
+{
+    const int all = cornu_model_metric_count(model), tested = all - (model->gradient_norm != NULL);
+    const int metrics = training ? all : tested;
+    const int count = training && evaluation ? all + tested : metrics;
+    *set = (CornuLogSet){ .metrics = metrics };
+    const int added = (CORNU_MAX_CALLBACKS + 1) * CORNU_MAX_ADDED_LOGS;
+    set->items = cornu__allocate((size_t)(count + added), sizeof *set->items);
+    set->names = cornu__allocate((size_t)count, sizeof *set->names);
+    set->source = cornu__allocate((size_t)count, sizeof *set->source);
+    set->values = cornu__allocate((size_t)(2 * all), sizeof *set->values);
+    char **unsorted = cornu__allocate((size_t)count, sizeof *unsorted);
+    CornuStatus status = set->items && set->names && set->source && set->values && unsorted
+                       ? CORNU_OK : CORNU_ERR_MEMORY;
+    for (int i = 0; !status && i < count; i++) {
+        unsorted[i] = set->names[i] = join(i < metrics ? "" : "val_",
+                                           cornu_model_metric_name(model, i % metrics));
+        if (!unsorted[i]) status = CORNU_ERR_MEMORY;
+        set->logs.count = i + 1;
+    }
+    if (!status) {
+        qsort(set->names, (size_t)count, sizeof *set->names, by_name);
+        for (int i = 0; i < count; i++) {
+            set->items[i].name = set->names[i];
+            while (unsorted[set->source[i]] != set->names[i]) set->source[i]++;
+        }
+        set->logs.logs = set->items;
+    }
+    cornu__release(unsorted);
+    return status;
+}
+
+void cornu__logs_close(CornuLogSet *set)
+{
+    for (int i = 0; i < set->logs.count; i++) cornu__release(set->names[i]);
+    cornu__release(set->names);
+    cornu__release(set->items);
+    cornu__release(set->source);
+    cornu__release(set->values);
+    *set = (CornuLogSet){ 0 };
+}
+
+void cornu__logs_refresh(CornuLogSet *set)
+{
+    for (int i = 0; i < set->logs.count; i++) set->items[i].value = set->values[set->source[i]];
+}

@@ -1,0 +1,323 @@
+/* Training: batches through the step, callbacks around it. Source of the order of things:
+ * keras/src/backend/jax/trainer.py, fit. */
+#include <math.h>
+
+#include "../../device/log_internal.h"
+#include "loop_internal.h"
+#include "../callbacks/trace_internal.h"
+
+typedef struct {
+    const CornuFitConfig *config;
+    CornuModel    *model;
+    CornuCallbacks callbacks;
+    CornuSource    train, validation;  /* validation.dataset is NULL without */
+    CornuLogSet    logs;               /* of training: batches, and epochs not validated */
+    CornuLogSet    epoch_logs;         /* with those of validation */
+    CornuLogSet    test_logs;          /* inside validation */
+    const CornuLogs *last_logs;        /* of the last epoch */
+    CornuTraining  at;
+    CornuClassWeights classes;
+    int64_t        finite_until;       /* steps of this epoch after which the loss was a number */
+} Fit;
+
+/* ---- Data ---- */
+
+/* Splits off the last part of the data: keras/src/trainers/data_adapters/data_adapter_utils.py,
+ * train_validation_split. Takes *train, which becomes the first part. */
+static CornuStatus split(double part, CornuDataset **train, CornuDataset **validation)
+{
+    const int64_t count = cornu_dataset_count(*train);
+    if (!(part > 0.0 && part < 1.0))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "fit: .validation_split is %g, expected more "
+                           "than 0 and less than 1", part);
+    if (cornu_dataset_batch_size(*train) > 0 || count < 0)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "fit: .validation_split is given, but the data set "
+                           "is %s", count == CORNU_NONE ? "without end" : count == CORNU_UNKNOWN
+                           ? "of a length that is not known; cache it before" : "batched already");
+    const int64_t first = (int64_t)floor((double)count * (1.0 - part));
+    if (first == 0 || first == count)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "fit: .validation_split of %g leaves %lld of %lld "
+                           "samples for training", part, (long long)first, (long long)count);
+    *validation = cornu_dataset_skip(cornu_dataset_retain(*train), first);
+    *train = cornu_dataset_take(*train, first);
+    return *train && *validation ? CORNU_OK : cornu_error_take();
+}
+
+/* The two data sets, still as they were given; *validation is NULL without. */
+static CornuStatus find_data(const CornuFitConfig *config, CornuDataset **train,
+                             CornuDataset **validation)
+{
+    const bool given = config->validation_data || config->validation_x.data ||
+                       config->validation_xs[0].data;
+    const bool weights = config->validation_sample_weight.data ||
+                         config->validation_sample_weights[0].data;
+    if (weights && !given)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "fit: .validation_sample_weight is given without "
+                           ".validation_x");
+    if (given && config->validation_split != 0.0)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "fit: both validation data and .validation_split "
+                           "are given, expected one");
+    *train = cornu__data(config->model, &(CornuGiven){
+        .who = "fit", .data = config->data, .x = config->x, .y = config->y,
+        .sample_weight = config->sample_weight, .xs = config->xs, .ys = config->ys,
+        .sample_weights = config->sample_weights });
+    if (!*train) return cornu_error_take();
+    if (config->validation_split != 0.0)
+        return split(config->validation_split, train, validation);
+    if (!given) return CORNU_OK;
+    *validation = cornu__data(config->model, &(CornuGiven){
+        .who = "fit's validation", .data = config->validation_data, .x = config->validation_x,
+        .y = config->validation_y, .sample_weight = config->validation_sample_weight,
+        .xs = config->validation_xs, .ys = config->validation_ys,
+        .sample_weights = config->validation_sample_weights });
+    return *validation ? CORNU_OK : cornu_error_take();
+}
+
+static CornuStatus open_sources(Fit *fit)
+{
+    const CornuFitConfig *config = fit->config;
+    CornuDataset *train = NULL, *validation = NULL;
+    CornuStatus   status = find_data(config, &train, &validation);
+    if (!status && config->class_weight.data) {   /* those held out have none */
+        train = cornu__add_class_weights(&fit->classes, fit->model, "fit", config->class_weight,
+                                         train);
+        if (!train) status = cornu_error_take();
+    }
+    if (status) {
+        cornu_dataset_free(train);
+        cornu_dataset_free(validation);
+        return status;
+    }
+    const int64_t usual = config->batch_size ? config->batch_size : 32;
+    const int64_t least = cornu__least_rows(fit->model);
+    status = cornu__source_open(&fit->train, &(CornuSourceConfig){
+        .dataset = train, .batch_size = config->batch_size, .usual_batch_size = usual,
+        .least_rows = least,
+        .steps = config->steps_per_epoch, .shuffle = !config->no_shuffle,
+        .seed = fit->model->seed, .who = "fit", .batch_name = "batch_size",
+        .steps_name = "steps_per_epoch" });
+    if (!validation) return status;
+    if (status) {
+        cornu_dataset_free(validation);
+        return status;
+    }
+    return cornu__source_open(&fit->validation, &(CornuSourceConfig){
+        .dataset = validation, .batch_size = config->validation_batch_size,
+        .usual_batch_size = usual, .least_rows = least, .steps = config->validation_steps,
+        .who = "fit's validation", .batch_name = "validation_batch_size",
+        .steps_name = "validation_steps" });
+}
+
+/* ---- Epochs ---- */
+
+/* Reads the running means, and stops at a loss that is no number: training on would only make
+ * more of them. */
+static CornuStatus read_logs(Fit *fit)
+{
+    const int64_t epoch = fit->at.epoch, done = fit->at.step;
+    CORNU__TRY(cornu__metrics_read(fit->model, fit->logs.values));
+    const double loss = fit->logs.values[0];
+    const bool   fails = !isfinite(loss) && !cornu__takes_nan(&fit->callbacks);
+    if (fails && fit->model->optimizer->scales_loss)
+        return cornu__fail(CORNU_ERR_VALUE, "%s: the loss became %s in epoch %lld, between steps "
+                           "%lld and %lld: float16 overflows beyond 65504; mixed_bfloat16 does "
+                           "not", fit->model->base.name, isnan(loss) ? "nan" : "infinite",
+                           (long long)epoch + 1, (long long)fit->finite_until + 1,
+                           (long long)done);
+    if (fails)
+        return cornu__fail(CORNU_ERR_VALUE, "%s: the loss became %s in epoch %lld, between steps "
+                           "%lld and %lld; a smaller learning rate or .clipnorm may help, or the "
+                           "data hold values that are no numbers. Compiled with .debug_nans the "
+                           "model tells where", fit->model->base.name,
+                           isnan(loss) ? "nan" : "infinite", (long long)epoch + 1,
+                           (long long)fit->finite_until + 1, (long long)done);
+    fit->finite_until = done;
+    cornu__logs_refresh(&fit->logs);
+    return CORNU_OK;
+}
+
+/* Batch i of the epoch, with which step i begins. */
+static CornuStatus next_batch(Fit *fit, int64_t i, const CornuBatch **batch)
+{
+    cornu__phase(cornu__trace_of(fit->model->trace, i - 1), NULL);
+    cornu__phase(cornu__trace_of(fit->model->trace, i), "wait for the batch");
+    return cornu__source_next(&fit->train, batch);
+}
+
+/* The steps of one execution. */
+static CornuStatus train_execution(Fit *fit, const CornuBatch *batch)
+{
+    CornuSource  *source = &fit->train;
+    const int64_t end = cornu__execution_end(fit->model, source, fit->at.step);
+    while (batch) {
+        CornuTrace *trace = cornu__trace_of(fit->model->trace, fit->at.step);
+        CornuStep  *step;
+        const CornuArrays arrays = cornu__arrays_of(fit->model, batch);
+        cornu__phase(trace, "prepare");
+        CORNU__TRY(cornu__step(fit->model, CORNU_STEP_TRAIN, &arrays, &step));
+        cornu__phase(trace, "infeed");
+        CORNU__TRY(cornu__source_feed(source, step, &arrays, batch->valid));
+        if (trace) CORNU__TRY(cornu_trace_run(trace, cornu_graph_executable(step->graph)));
+        CORNU__TRY(cornu__source_run(source, step, batch->sample, NULL));
+        fit->at.samples += batch->valid;
+        batch = NULL;
+        if (++fit->at.step < end) CORNU__TRY(next_batch(fit, fit->at.step, &batch));
+    }
+    return CORNU_OK;
+}
+
+/* One epoch's training steps that have not run yet. */
+static CornuStatus train_epoch(Fit *fit)
+{
+    const CornuCallbacks *callbacks = &fit->callbacks;
+    CornuSource          *source = &fit->train;
+    fit->finite_until = fit->at.step;
+    CORNU__TRY(cornu__source_begin(source));
+    while (fit->at.step < source->steps) {
+        const int64_t     first = fit->at.step;
+        const int64_t     last = first + fit->model->steps_per_execution - 1;
+        const CornuBatch *batch;
+        CORNU__TRY(next_batch(fit, first, &batch));
+        if (!batch) break;
+        cornu__phase(cornu__trace_of(fit->model->trace, first), "callbacks");
+        CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(train_batch_begin), first, NULL));
+        CORNU__TRY(train_execution(fit, batch));
+        CornuTrace *trace = cornu__trace_of(fit->model->trace, fit->at.step - 1);
+        const bool  wants = cornu__wants_logs(callbacks, CORNU__HOOK(train_batch_end), last);
+        if (wants) cornu__phase(trace, "outfeed");
+        if (wants) CORNU__TRY(read_logs(fit));
+        cornu__phase(trace, "callbacks");
+        CORNU__TRY(cornu__index_hook(callbacks, CORNU__HOOK(train_batch_end), last,
+                                     wants ? &fit->logs.logs : NULL));
+        if (fit->model->stop_training) break;
+    }
+    cornu__phase(cornu__trace_of(fit->model->trace, fit->at.step - 1), NULL);
+    cornu__source_turn(source);
+    return read_logs(fit);
+}
+
+/* Validates, and merges the results into the epoch's logs. */
+static CornuStatus validate(Fit *fit)
+{
+    CORNU__TRY(cornu__evaluate_source(fit->model, &fit->validation, &fit->callbacks,
+                                      &fit->test_logs));
+    const int metrics = fit->logs.metrics;
+    for (int i = 0; i < metrics; i++) fit->epoch_logs.values[i] = fit->logs.values[i];
+    for (int i = 0; i < fit->test_logs.metrics; i++)
+        fit->epoch_logs.values[metrics + i] = fit->test_logs.values[i];
+    cornu__logs_refresh(&fit->epoch_logs);
+    if (isfinite(fit->test_logs.values[0]) || cornu__takes_nan(&fit->callbacks)) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_VALUE, "%s: val_loss is no finite number after epoch %lld; a "
+                       "smaller learning rate or .clipnorm may help", fit->model->base.name,
+                       (long long)fit->at.epoch + 1);
+}
+
+/* What is left of the epoch: all of it unless a callback has set where to go on. */
+static CornuStatus run_epoch(Fit *fit)
+{
+    const int64_t freq = fit->config->validation_freq ? fit->config->validation_freq : 1;
+    const int64_t epoch = fit->at.epoch;
+    CORNU__TRY(cornu__history_reserve(fit->at.history));
+    if (fit->at.step == 0) CORNU__TRY(cornu_model_reset_metrics(fit->model));
+    CORNU__TRY(cornu__index_hook(&fit->callbacks, CORNU__HOOK(epoch_begin), epoch, NULL));
+    const double begin = cornu__seconds();
+    CORNU__TRY(train_epoch(fit));
+    const double seconds = cornu__seconds() - begin;
+
+    CornuLogSet *set = &fit->logs;
+    if (fit->validation.dataset && (epoch + 1) % freq == 0) {
+        CORNU__TRY(validate(fit));
+        set = &fit->epoch_logs;
+    }
+    fit->last_logs = &set->logs;   /* without what callbacks add, as in Keras */
+    CornuLogs logs = set->logs;
+    CORNU__TRY(cornu__epoch_end(&fit->callbacks, false, epoch, set, &logs));
+    CORNU__TRY(cornu__history_add(fit->at.history, epoch, &logs, seconds, fit->at.samples,
+                                  &fit->train.infeed));
+    fit->at.epoch = epoch + 1;
+    fit->at.step = fit->at.samples = 0;
+    return cornu__epoch_end(&fit->callbacks, true, epoch, set, &logs);
+}
+
+/* ---- The whole ---- */
+
+static int64_t epochs_of(const CornuFitConfig *config)
+{
+    const bool none = config->epochs == 0 && cornu__is_written(config->written, "epochs", -1);
+    return none ? 0 : cornu__integer(config->epochs, 1);
+}
+
+static CornuStatus check(const CornuFitConfig *config)
+{
+    const struct { const char *name; int64_t value; } counts[] = {
+        { "epochs", epochs_of(config) }, { "batch_size", config->batch_size },
+        { "initial_epoch", config->initial_epoch },
+        { "steps_per_epoch", config->steps_per_epoch },
+        { "validation_steps", config->validation_steps },
+        { "validation_batch_size", config->validation_batch_size },
+        { "validation_freq", config->validation_freq },
+    };
+    CORNU__TRY(cornu__model_check(config->model));
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (counts[i].value < 0)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "fit: .%s is %lld, expected 0 or more",
+                               counts[i].name, (long long)counts[i].value);
+    return CORNU_OK;
+}
+
+static CornuStatus run(Fit *fit)
+{
+    const CornuFitConfig *config = fit->config;
+    const int64_t         epochs = epochs_of(config);
+    CornuModel           *model = fit->model;
+    CORNU__TRY(check(config));
+    CORNU__TRY(open_sources(fit));
+    CORNU__TRY(cornu__callbacks_open(&fit->callbacks, config->written, config->verbose,
+        (CornuParams){ .epochs = epochs, .steps = cornu__source_steps(&fit->train),
+                       .validates = fit->validation.dataset != NULL }));
+    CORNU__TRY(cornu__logs_open(&fit->logs, model, true, false));
+    CORNU__TRY(cornu__logs_open(&fit->epoch_logs, model, true, true));
+    CORNU__TRY(cornu__logs_open(&fit->test_logs, model, false, true));
+    cornu__source_skip(&fit->train, config->initial_epoch);
+
+    model->stop_training = false;
+    fit->at.epoch = config->initial_epoch;
+    fit->at.source = &fit->train;
+    fit->at.validation = &fit->validation;
+    fit->at.callbacks = &fit->callbacks;
+    model->training = &fit->at;
+    CORNU__TRY(cornu__hook(&fit->callbacks, CORNU__HOOK(train_begin), NULL));
+    while (fit->at.epoch < epochs && !fit->at.stopped) {
+        CORNU__TRY(run_epoch(fit));
+        fit->at.stopped = model->stop_training;
+    }
+    if (epochs > 0) CORNU__TRY(cornu_optimizer_finalize_variable_values(model->optimizer));
+    return cornu__hook(&fit->callbacks, CORNU__HOOK(train_end), fit->last_logs);
+}
+
+CornuHistory *cornu_fit_from(const CornuFitConfig *config)
+{
+    Fit fit = { .config = config, .model = config->model };
+    CornuStatus status = cornu__callbacks_take(&fit.callbacks, config->model, config->callbacks);
+    if (!status && !cornu__refused()) fit.at.history = cornu__history_create();
+    if (!status)
+        status = !fit.at.history ? cornu_error_status()
+                                 : cornu__model_enter(config->model, "cornu_fit");
+    const bool  entered = !status;
+    if (entered) status = run(&fit);
+    cornu__logs_close(&fit.logs);
+    cornu__logs_close(&fit.epoch_logs);
+    cornu__logs_close(&fit.test_logs);
+    cornu__source_close(&fit.train);
+    cornu__source_close(&fit.validation);
+    cornu__callbacks_close(&fit.callbacks);
+    if (entered) {
+        if (config->model) config->model->training = NULL;
+        cornu__model_leave(config->model);
+    }
+    if (!status) return fit.at.history;
+    cornu__log(status == CORNU_ERR_INTERRUPTED ? CORNU_LOG_INFO : CORNU_LOG_ERROR, "fit: %s",
+               cornu_error_message());
+    cornu_history_free(fit.at.history);
+    return cornu__null();
+}

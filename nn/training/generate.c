@@ -1,0 +1,192 @@
+#include "generate.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "../../device/random.h"
+#include "../model/model_internal.h"
+
+/* The numbers of draws: counter = (i / 4, 0, 0, this), see device/random.h; far from the generators
+ * of a model, and none of those of data sets. */
+static const uint32_t draw_generator = UINT32_C(0xFFFF0003);
+
+static double draw(uint64_t seed, int64_t i)
+{
+    uint32_t word[4];
+    cornu_philox(seed, (uint32_t[]){ (uint32_t)(i / 4), 0, 0, draw_generator }, word);
+    return cornu_uniform(word[i % 4]);
+}
+
+/* ---- One token ---- */
+
+static int64_t largest(const double *p, int64_t count)
+{
+    int64_t best = 0;
+    for (int64_t i = 1; i < count; i++)
+        if (p[i] > p[best]) best = i;
+    return best;
+}
+
+/* Leaves the k largest of them, and 0 in place of the others; each is found by a walk over all, as
+ * k is small. A kept one is below 0 for the time being. */
+static void keep_largest(double *p, int64_t count, int64_t k)
+{
+    for (int64_t kept = 0; kept < k; kept++) {
+        const int64_t best = largest(p, count);
+        if (p[best] <= 0.0) break;
+        p[best] = -p[best];
+    }
+    for (int64_t i = 0; i < count; i++) p[i] = p[i] < 0.0 ? -p[i] : 0.0;
+}
+
+int64_t cornu_sample_token(const float *p, int64_t count, double temperature, int64_t top_k,
+                           double uniform, double *room)
+{
+    double most = 0.0, sum = 0.0;
+    for (int64_t i = 0; i < count; i++) {
+        if (!(p[i] >= 0.0f && isfinite(p[i]))) return -1;
+        room[i] = p[i];
+        if (room[i] > most) most = room[i];
+    }
+    if (most == 0.0) return -1;
+    if (temperature == 0.0) return largest(room, count);
+    if (top_k > 0 && top_k < count) keep_largest(room, count, top_k);
+    /* Relative to the largest one, so that no power vanishes for all of them. */
+    for (int64_t i = 0; i < count; i++) {
+        room[i] = pow(room[i] / most, 1.0 / temperature);
+        sum += room[i];
+    }
+    double  left = uniform * sum;
+    int64_t last = -1;
+    for (int64_t i = 0; i < count; i++) {
+        if (room[i] == 0.0) continue;
+        last = i;
+        if (left < room[i]) break;
+        left -= room[i];
+    }
+    return last;
+}
+
+/* ---- Many ---- */
+
+typedef struct {
+    const CornuGenerateConfig *config;
+    double  temperature;
+    int64_t vocabulary;
+    int64_t steps, filled;     /* that the model reads at once, and those of them that are tokens */
+    char   *window;            /* the tokens, the last ones there were; zeros behind them */
+    float  *probabilities;     /* of what follows each */
+    double *room;
+} Generation;
+
+static CornuStatus check(const CornuGenerateConfig *config)
+{
+    const CornuArray prime = config->prime;
+    const double     temperature = cornu__number(config->temperature, 1.0);
+    CornuText        text;
+    if (!config->model || !config->emit)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "generate: no %s is given",
+                           config->model ? ".emit" : "model");
+    if (prime.type.shape.rank != 1 || prime.type.shape.extent[0] < 1 || !prime.data ||
+        cornu_dtype_is_float(prime.type.dtype))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "generate: .prime is %s, expected whole numbers (n) "
+                           "and at least one", cornu_type_print(&text, prime.type));
+    if (config->count < 0 || config->count > INT32_MAX)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "generate: .count is %lld, expected 0 to %d",
+                           (long long)config->count, INT32_MAX);
+    if (!(temperature >= 0.0 && isfinite(temperature)))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "generate: .temperature is %g, expected 0 or more",
+                           temperature);
+    if (config->top_k < 0)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "generate: .top_k is %lld, expected 0 or more",
+                           (long long)config->top_k);
+    return CORNU_OK;
+}
+
+static CornuStatus check_shapes(const CornuModel *model, CornuDtype tokens)
+{
+    const CornuShape in = cornu_model_input_shape(model), out = cornu_model_output_shape(model);
+    CornuText        a, b;
+    const int64_t    steps = in.rank == 2 ? in.extent[1] : 0;
+    const bool       each = out.rank == 3 ? out.extent[1] == steps : out.rank == 2 && steps == 1;
+    if (steps < 1 || !each)
+        return cornu__fail(CORNU_ERR_SHAPE, "%s turns %s into %s, expected tokens into the "
+                           "probabilities of each one's successor", cornu_model_name(model),
+                           cornu_shape_print(&a, in), cornu_shape_print(&b, out));
+    const int64_t vocabulary = out.extent[out.rank - 1];
+    if (tokens != CORNU_U8 || vocabulary <= 256) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_DTYPE, "generate: .prime is u8, which %lld tokens do not fit in",
+                       (long long)vocabulary);
+}
+
+/* The oldest token goes where there is no room. */
+static void push(Generation *g, double token)
+{
+    const CornuDtype dtype = g->config->prime.type.dtype;
+    const size_t     each = cornu_dtype_size(dtype);
+    if (g->filled == g->steps) {
+        memmove(g->window, g->window + each, (size_t)(g->steps - 1) * each);
+        g->filled--;
+    }
+    cornu_array_set(cornu_array(g->window, dtype, g->steps), g->filled++, token);
+}
+
+/* The probabilities of what follows the last token. */
+static CornuStatus predict(Generation *g, const float **p)
+{
+    CornuModel *model = g->config->model;
+    CornuShape  out = cornu_model_output_shape(model);
+    out.extent[0] = 1;
+    *p = g->probabilities + (g->filled - 1) * g->vocabulary;
+    return cornu_predict_on_batch(
+        model, cornu_array(g->window, g->config->prime.type.dtype, 1, g->steps),
+        cornu_array_from(g->probabilities, cornu_type_from(CORNU_F32, out)));
+}
+
+static CornuStatus generate(Generation *g)
+{
+    const CornuGenerateConfig *config = g->config;
+    const int64_t primes = config->prime.type.shape.extent[0];
+    const float  *p;
+    CORNU__TRY(cornu_model_reset_states(config->model));
+    for (int64_t i = 0; i < primes; i++) {
+        push(g, cornu_array_get(config->prime, i));
+        if (g->steps == 1 && i + 1 < primes) CORNU__TRY(predict(g, &p));   /* for its states */
+    }
+    for (int64_t i = 0; i < config->count; i++) {
+        CORNU__TRY(predict(g, &p));
+        const int64_t drawn = cornu_sample_token(p, g->vocabulary, g->temperature, config->top_k,
+                                                 draw(config->seed, i), g->room);
+        if (drawn < 0)
+            return cornu__fail(CORNU_ERR_VALUE, "%s: predicts what is no probability after %lld "
+                               "tokens; its weights may hold what is no number",
+                               cornu_model_name(config->model), (long long)i);
+        if (!config->emit(config->context, drawn)) break;
+        push(g, (double)drawn);
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus run(const CornuGenerateConfig *config)
+{
+    if (cornu_error_pending()) return cornu_error_status();
+    CORNU__TRY(check(config));
+    CORNU__TRY(check_shapes(config->model, config->prime.type.dtype));
+    const CornuShape out = cornu_model_output_shape(config->model);
+    Generation       g = { .config = config, .vocabulary = out.extent[out.rank - 1],
+                           .temperature = cornu__number(config->temperature, 1.0) };
+    g.steps = cornu_model_input_shape(config->model).extent[1];
+    g.window = cornu__allocate((size_t)g.steps, cornu_dtype_size(config->prime.type.dtype));
+    g.probabilities = cornu__allocate((size_t)(g.steps * g.vocabulary), sizeof *g.probabilities);
+    g.room = cornu__allocate((size_t)g.vocabulary, sizeof *g.room);
+    CornuStatus status = g.window && g.probabilities && g.room ? generate(&g) : CORNU_ERR_MEMORY;
+    cornu__release(g.window);
+    cornu__release(g.probabilities);
+    cornu__release(g.room);
+    return status;
+}
+
+CornuStatus cornu_generate_from(const CornuGenerateConfig *config)
+{
+    CORNU__WITHIN(config->model, "cornu_generate", run(config));
+}

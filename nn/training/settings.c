@@ -1,0 +1,190 @@
+#include "settings_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "../saving/architecture_internal.h"
+#include "../saving/keras_internal.h"
+
+enum { SAMPLES = 4, DIFFERENCES = 4, PATH_SIZE = 160, VALUE_SIZE = 60 };
+
+/* ---- The data ---- */
+
+/* The checksum of a few batches of the first pass, evenly spread: each has rows from all over data
+ * that are shuffled. Of data without an end that is known the first one. */
+static CornuStatus check_batches(const CornuSource *source, uLong *sum)
+{
+    const int64_t batches = source->batches < 0 ? 1 : source->batches;
+    int64_t       last = -1;
+    *sum = crc32(0, NULL, 0);
+    for (int64_t i = 0; i < SAMPLES; i++) {
+        const CornuBatch *batch;
+        const int64_t     at = (batches - 1) * i / (SAMPLES - 1);
+        if (at == last) continue;
+        last = at;
+        CORNU__TRY(cornu_iterator_seek(source->iterator, (CornuSample){ 0, at }));
+        CORNU__TRY(cornu_iterator_next(source->iterator, &batch));
+        for (int c = 0; batch && c < batch->count; c++)
+            *sum = crc32_z(*sum, batch->arrays[c].data, cornu_type_bytes(batch->arrays[c].type));
+        if (batch) *sum = crc32(*sum, (const Bytef *)&batch->valid, sizeof batch->valid);
+    }
+    return CORNU_OK;
+}
+
+/* Null where there are none. */
+static CornuStatus describe_data(const CornuSource *source, json_t **data)
+{
+    uLong     sum;
+    char      text[20];
+    CornuText type;
+    *data = json_null();
+    if (!source->dataset) return CORNU_OK;
+    CORNU__TRY(check_batches(source, &sum));
+    json_t *types = json_array();
+    for (int i = 0; i < cornu_dataset_components(source->dataset); i++)
+        types = cornu__json_append(types, json_string(cornu_type_print(
+                                              &type, cornu_dataset_type(source->dataset, i))));
+    snprintf(text, sizeof text, "%08lx", sum);
+    *data = json_pack("{s:o, s:I, s:I, s:s}", "elements", types, "batches",
+                      (json_int_t)source->batches, "batch_size",
+                      (json_int_t)cornu_dataset_batch_size(source->dataset), "checksum", text);
+    return *data ? CORNU_OK : cornu__fail(CORNU_ERR_MEMORY, "no memory to describe the data");
+}
+
+/* ---- All of them ---- */
+
+/* Null for a model with layers of one's own. */
+static CornuStatus describe_model(const CornuModel *model, json_t **architecture)
+{
+    *architecture = cornu__model_config(model);
+    if (*architecture) return CORNU_OK;
+    *architecture = json_null();
+    return cornu_error_status() == CORNU_ERR_MEMORY ? CORNU_ERR_MEMORY : CORNU_OK;
+}
+
+/* With parts of one's own: the optimizer's name, and a rate that is a number. */
+static json_t *describe_training(const CornuModel *model)
+{
+    json_t *config = cornu__compile_config(model);
+    if (!config || json_object_size(config) > 0) {
+        static const char *const no_matter[] = { "run_eagerly", "jit_compile",
+                                                 "steps_per_execution" };
+        for (size_t i = 0; config && i < sizeof no_matter / sizeof *no_matter; i++)
+            json_object_del(config, no_matter[i]);
+        return config;
+    }
+    const CornuOptimizer *optimizer = model->optimizer;
+    config = cornu__json_with(config, "optimizer", json_string(optimizer->name));
+    if (optimizer->schedule) return config;
+    return cornu__json_with(config, "learning_rate", json_real(optimizer->learning_rate));
+}
+
+char *cornu__settings_text(const CornuModel *model)
+{
+    const CornuTraining *training = model->training;
+    const CornuDevice   *device = cornu_model_device(model);
+    json_t     *architecture = NULL, *data = NULL, *validation = NULL;
+    CornuStatus status = describe_model(model, &architecture);
+    if (!status) status = describe_data(training->source, &data);
+    if (!status) status = describe_data(training->validation, &validation);
+    if (status) {
+        json_decref(architecture);
+        json_decref(data);
+        json_decref(validation);
+        return NULL;
+    }
+    json_t *settings = json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:i, s:s}", "model", architecture, "input",
+        cornu__input_config(model), "compiled", describe_training(model), "data", data,
+        "validation", validation, "policy", cornu_model_policy(model)->name, "device",
+        cornu_device_name(device), "shards", cornu_device_shards(device), "precision",
+        cornu_precision_name(cornu_device_precision(device)));
+    char *text = cornu__json_text(settings);
+    json_decref(settings);
+    return text;
+}
+
+/* ---- What differs ---- */
+
+typedef struct {
+    char   text[800];
+    size_t used;
+    int    count;
+} Differences;
+
+static void print_value(char text[VALUE_SIZE], const json_t *value)
+{
+    const char *name = json_string_value(json_object_get(value, "class_name"));
+    if (!value)
+        snprintf(text, VALUE_SIZE, "not given");
+    else if (json_is_array(value))
+        snprintf(text, VALUE_SIZE, "a list of %zu", json_array_size(value));
+    else if (json_is_object(value))
+        snprintf(text, VALUE_SIZE, "%.50s", name ? name : "an object");
+    else if (json_is_string(value))
+        snprintf(text, VALUE_SIZE, "%.50s", json_string_value(value));
+    else
+        json_dumpb(value, text, VALUE_SIZE - 1, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
+}
+
+static void note(Differences *found, const char *path, const json_t *there, const json_t *here)
+{
+    char a[VALUE_SIZE] = "", b[VALUE_SIZE] = "";
+    if (found->count++ >= DIFFERENCES) return;
+    print_value(a, there);
+    print_value(b, here);
+    const int length = snprintf(found->text + found->used, sizeof found->text - found->used,
+                                "%s%s was %s and is %s", found->used ? "; " : "", path, a, b);
+    found->used += (size_t)length < sizeof found->text - found->used ? (size_t)length : 0;
+}
+
+static void compare(Differences *found, const char *path, const json_t *there, const json_t *here);
+
+static void compare_member(Differences *found, const char *path, const char *key,
+                           const json_t *there, const json_t *here)
+{
+    char below[PATH_SIZE];
+    if (!strcmp(key, "name")) return;   /* what a thing is called changes nothing */
+    snprintf(below, sizeof below, "%s%s%s", path, *path ? "." : "", key);
+    compare(found, below, json_object_get(there, key), json_object_get(here, key));
+}
+
+static void compare(Differences *found, const char *path, const json_t *there, const json_t *here)
+{
+    const char *key;
+    json_t     *value;
+    if (json_is_object(there) && json_is_object(here)) {
+        json_object_foreach((json_t *)there, key, value)
+            compare_member(found, path, key, there, here);
+        json_object_foreach((json_t *)here, key, value)
+            if (!json_object_get(there, key)) compare_member(found, path, key, there, here);
+    } else if (json_is_array(there) && json_is_array(here) &&
+               json_array_size(there) == json_array_size(here)) {
+        char below[PATH_SIZE];
+        for (size_t i = 0; i < json_array_size(there); i++) {
+            snprintf(below, sizeof below, "%s[%zu]", path, i);
+            compare(found, below, json_array_get(there, i), json_array_get(here, i));
+        }
+    } else if (!json_equal(there, here)) {
+        note(found, path, there, here);
+    }
+}
+
+CornuStatus cornu__settings_compare(const char *there, const char *here)
+{
+    Differences found = { .count = 0 };
+    json_t *a = cornu__json_parse(there, strlen(there), CORNU_ARCHITECTURE_DEPTH + 1);
+    json_t *b = a ? cornu__json_parse(here, strlen(here), CORNU_ARCHITECTURE_DEPTH + 1) : NULL;
+    CornuStatus status = b ? CORNU_OK : cornu__fail_prefix(cornu_error_status(), "settings");
+    if (b) compare(&found, "", a, b);
+    json_decref(a);
+    json_decref(b);
+    if (status || !found.count) return status;
+    char more[40] = "";
+    if (found.count > DIFFERENCES)
+        snprintf(more, sizeof more, "; and %d more", found.count - DIFFERENCES);
+    return cornu__fail(CORNU_ERR_ARGUMENT, "it is of another training: %s%s. Go on with the "
+                       "settings and data that it was begun with, or begin anew in another folder",
+                       found.text, more);
+}

@@ -1,0 +1,323 @@
+/* Sources of batches: arrays and data sets of any kind, as fit and evaluate see them. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../../device/log_internal.h"
+#include "loop_internal.h"
+
+/* Lists the arrays given for the model's inputs or outputs, called `what` and `what`s. */
+static CornuStatus list_arrays(const char *who, const char *what, CornuArray one,
+                               const CornuArray *many, int wanted, CornuArray *to)
+{
+    int count = 0;
+    while (count < CORNU_MAX_MODEL_TENSORS && many[count].data) count++;
+    if (one.data && count)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: both .%s and .%ss are given, expected one", who,
+                           what, what);
+    if (one.data) count = 1;
+    if (count != wanted)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %d array%s given for %s, the model takes %d",
+                           who, count, count == 1 ? " is" : "s are", what, wanted);
+    for (int i = 0; i < count; i++) to[i] = one.data ? one : many[i];
+    return CORNU_OK;
+}
+
+static CornuDataset *from_arrays(const CornuModel *model, const CornuGiven *given)
+{
+    CornuArray arrays[3 * CORNU_MAX_MODEL_TENSORS];
+    const int  inputs = model->input_count, outputs = model->output_count;
+    int        weights = 0;
+    if (!given->x.data && !given->xs[0].data)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: neither a data set nor arrays are given",
+                                given->who);
+    if (given->ys && !given->y.data && !given->ys[0].data)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: x is given without y", given->who);
+    if (list_arrays(given->who, "x", given->x, given->xs, inputs, arrays)) return cornu__null();
+    if (!given->ys) return cornu__dataset_borrow_arrays(arrays, inputs);
+    if (list_arrays(given->who, "y", given->y, given->ys, outputs, arrays + inputs))
+        return cornu__null();
+    if (given->sample_weight.data || given->sample_weights[0].data) {
+        weights = given->sample_weight.data ? 1 : outputs;
+        if (list_arrays(given->who, "sample_weight", given->sample_weight, given->sample_weights,
+                        weights, arrays + inputs + outputs))
+            return cornu__null();
+    }
+    return cornu__dataset_borrow_arrays(arrays, inputs + outputs + weights);
+}
+
+CornuDataset *cornu__data(const CornuModel *model, const CornuGiven *given)
+{
+    CornuDataset *data = given->data;
+    if (cornu_error_pending()) return NULL;
+    if (data && (given->x.data || given->y.data || given->xs[0].data))
+        return cornu__fail_null(CORNU_ERR_ARGUMENT,
+                                "%s: both a data set and arrays are given, expected one",
+                                given->who);
+    if (!data) return from_arrays(model, given);
+    if (given->sample_weight.data || (given->sample_weights && given->sample_weights[0].data))
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: both a data set and .sample_weight are "
+                                "given; weights are a further component of the data set",
+                                given->who);
+    const int inputs = model->input_count, outputs = model->output_count, all = inputs + outputs;
+    const int components = cornu_dataset_components(data);
+    if (components == all || components == all + 1 || components == all + outputs ||
+        (components == inputs && !given->ys))
+        return cornu_dataset_retain(data);
+    if (all > 2)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: an element of the data set has %d "
+                                "components, expected %d: %d inputs and %d outputs, behind which "
+                                "sample weights may stand, one component or %d", given->who,
+                                components, all, inputs, outputs, outputs);
+    return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: an element of the data set has %d components, "
+                            "expected %s", given->who, components,
+                            given->ys ? "2 or 3: x and y, and sample weights"
+                                      : "1 to 3: x, or x and y, and sample weights");
+}
+
+CornuArrays cornu__arrays_of(const CornuModel *model, const CornuBatch *batch)
+{
+    const int inputs = model->input_count, all = inputs + model->output_count;
+    return (CornuArrays){
+        .x = batch->arrays, .y = batch->count >= all ? batch->arrays + inputs : NULL,
+        .weights = batch->count > all ? batch->arrays + all : NULL,
+        .weight_count = batch->count > all ? batch->count - all : 0,
+    };
+}
+
+/* ---- Weights by class ---- */
+
+CornuStatus cornu__class_weights(CornuClassWeights *classes, const CornuModel *model,
+                                 const char *who, CornuArray weights, CornuType label)
+{
+    CornuText text;
+    *classes = (CornuClassWeights){ .weights = weights, .who = who, .label = model->input_count,
+                                    .type = label };
+    if (model->output_count > 1)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .class_weight is given, but the model has %d "
+                           "outputs, expected one", who, model->output_count);
+    if (weights.type.shape.rank != 1)
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: .class_weight is %s, expected (classes)", who,
+                           cornu_shape_print(&text, weights.type.shape));
+    if (label.shape.rank > 1)
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: .class_weight is given, but a label is %s, "
+                           "expected a class, () or (1), or one of C, (C)", who,
+                           cornu_shape_print(&text, label.shape));
+    return CORNU_OK;
+}
+
+/* Source: class_weight_to_sample_weights in
+ * keras/src/trainers/data_adapters/data_adapter_utils.py. */
+void cornu__weigh_classes(const CornuClassWeights *classes, CornuArray labels, int64_t rows,
+                          float *weights)
+{
+    const int64_t each = cornu_type_count(classes->type);
+    for (int64_t i = 0; i < rows; i++) {
+        int64_t greatest = 0;
+        for (int64_t c = 1; c < each; c++)
+            if (cornu_array_get(labels, i * each + c) >
+                cornu_array_get(labels, i * each + greatest)) greatest = c;
+        const double label = each > 1 ? (double)greatest : rint(cornu_array_get(labels, i));
+        const bool   listed = label >= 0.0 && label < (double)classes->weights.type.shape.extent[0];
+        weights[i] = listed ? (float)cornu_array_get(classes->weights, (int64_t)label) : 1.0f;
+    }
+}
+
+/* A CornuMapFunction: the element as it is, and its weights behind it. */
+static CornuStatus add_weights(void *context, CornuSample sample, const CornuArray *in,
+                               const CornuArray *out)
+{
+    const CornuClassWeights *classes = context;
+    const int                weights = classes->label + 1;
+    (void)sample;
+    for (int c = 0; c < weights; c++) memcpy(out[c].data, in[c].data, cornu_type_bytes(in[c].type));
+    cornu__weigh_classes(classes, in[classes->label], cornu_type_count(out[weights].type),
+                         out[weights].data);
+    return CORNU_OK;
+}
+
+CornuDataset *cornu__add_class_weights(CornuClassWeights *classes, const CornuModel *model,
+                                       const char *who, CornuArray weights, CornuDataset *data)
+{
+    CornuType types[CORNU_MAX_COMPONENTS];
+    if (!data) return NULL;
+    const int label = model->input_count, components = cornu_dataset_components(data);
+    CornuStatus status = cornu__class_weights(classes, model, who, weights,
+                                              cornu_dataset_type(data, label));
+    if (!status && components != label + 1)
+        status = cornu__fail(CORNU_ERR_ARGUMENT, "%s: both sample weights and .class_weight are "
+                             "given, expected one", who);
+    if (!status && components == CORNU_MAX_COMPONENTS)
+        status = cornu__fail(CORNU_ERR_ARGUMENT, "%s: the data have %d components, with "
+                             ".class_weight there is room for %d", who, components,
+                             CORNU_MAX_COMPONENTS - 1);
+    if (status) {
+        cornu_dataset_free(data);
+        return cornu__null();
+    }
+    for (int c = 0; c < components; c++) types[c] = cornu_dataset_type(data, c);
+    types[components] = cornu_scalar(CORNU_F32);
+    return cornu_dataset_map(data, add_weights, classes, types, components + 1);
+}
+
+int64_t cornu__least_rows(const CornuModel *model)
+{
+    if (cornu_model_batch_size(model) != CORNU_NONE) return INT32_MAX;   /* those it is given */
+    return model->device ? cornu_device_shards(model->device) : 1;
+}
+
+/* Batches of what is not batched yet. Takes the data set. */
+static CornuDataset *batched(const CornuSourceConfig *config)
+{
+    CornuDataset *dataset = config->dataset;
+    if (!dataset) return NULL;
+    if (cornu_dataset_batch_size(dataset) > 0) {
+        if (config->batch_size == 0) return dataset;
+        cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .%s is %lld, but the data set is batched already",
+                         config->who, config->batch_name, (long long)config->batch_size);
+        cornu_dataset_free(dataset);
+        return NULL;
+    }
+    int64_t size = config->batch_size ? config->batch_size : config->usual_batch_size;
+    if (size < 1 || size > INT32_MAX) {
+        cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .%s is %lld, expected 1 to %d", config->who,
+                         config->batch_name, (long long)size, INT32_MAX);
+        cornu_dataset_free(dataset);
+        return NULL;
+    }
+    /* Memory for rows that never come would be for nothing. */
+    const int64_t count = cornu_dataset_count(dataset);
+    int64_t       rows = config->few_sizes || count < config->least_rows ? config->least_rows
+                                                                         : count;
+    while (rows < count && rows < size) rows *= 2;
+    if (count > 0 && size > rows) size = rows;
+    if (config->shuffle && count >= 0)
+        dataset = cornu_dataset_shuffle(dataset, config->seed);
+    return cornu_dataset_prefetch(cornu_dataset_batch(dataset, size, false), 2);
+}
+
+CornuStatus cornu__source_open(CornuSource *source, const CornuSourceConfig *config)
+{
+    *source = (CornuSource){ .dataset = batched(config) };
+    if (!source->dataset) return cornu_error_take();
+    source->batches = cornu_dataset_count(source->dataset);
+    source->steps = config->steps ? config->steps
+                  : source->batches == CORNU_UNKNOWN ? CORNU__UNTIL_END : source->batches;
+    CornuStatus status = CORNU_OK;
+    if (source->batches == 0)
+        status = cornu__fail(CORNU_ERR_DATA, "%s: the data set is empty", config->who);
+    else if (source->steps == CORNU_NONE)
+        status = cornu__fail(CORNU_ERR_ARGUMENT, "%s: the data set is without end, so .%s is "
+                             "required", config->who, config->steps_name);
+    else if (source->steps < 1)
+        status = cornu__fail(CORNU_ERR_ARGUMENT, "%s: .%s is %lld, expected at least 1",
+                             config->who, config->steps_name, (long long)source->steps);
+    if (!status) {
+        source->iterator = cornu_iterator_begin(source->dataset, 0);
+        if (!source->iterator) status = cornu_error_take();
+    }
+    if (status) cornu__source_close(source);
+    else if (source->steps == CORNU__UNTIL_END)
+        cornu__log(CORNU_LOG_INFO, "%s: steps until the data end with batches of %lld rows",
+                   config->who, (long long)cornu_dataset_batch_size(source->dataset));
+    else cornu__log(CORNU_LOG_INFO, "%s: %lld steps with batches of %lld rows", config->who,
+                    (long long)source->steps,
+                    (long long)cornu_dataset_batch_size(source->dataset));
+    return status;
+}
+
+void cornu__source_close(CornuSource *source)
+{
+    cornu_iterator_free(source->iterator);
+    cornu_dataset_free(source->dataset);
+    *source = (CornuSource){ 0 };
+}
+
+int64_t cornu__source_steps(const CornuSource *source)
+{
+    return source->steps == CORNU__UNTIL_END ? -1 : source->steps;
+}
+
+const char *cornu__of_steps(CornuText *to, const CornuSource *source)
+{
+    to->text[0] = '\0';
+    if (source->steps != CORNU__UNTIL_END)
+        snprintf(to->text, sizeof to->text, " of %lld", (long long)source->steps);
+    return to->text;
+}
+
+void cornu__source_turn(CornuSource *source)
+{
+    if (source->ended || (source->batches >= 0 && source->at.index >= source->batches))
+        source->at = (CornuSample){ source->at.epoch + 1, 0 };
+    source->ended = false;
+}
+
+void cornu__source_skip(CornuSource *source, int64_t epochs)
+{
+    for (int64_t i = 0; i < epochs; i++) {
+        source->ended = source->steps == CORNU__UNTIL_END;
+        if (!source->ended) source->at.index += source->steps;
+        cornu__source_turn(source);
+    }
+}
+
+CornuStatus cornu__source_begin(CornuSource *source)
+{
+    source->infeed = (CornuInfeed){ 0 };
+    return cornu_iterator_seek(source->iterator, source->at);
+}
+
+CornuStatus cornu__source_next(CornuSource *source, const CornuBatch **batch)
+{
+    const double begin = cornu__seconds();
+    CORNU__TRY(cornu_iterator_next(source->iterator, batch));
+    if (!*batch && source->batches == CORNU_UNKNOWN) {
+        if (source->at.index == 0)
+            return cornu__fail(CORNU_ERR_DATA, "the data set ended before its first batch");
+        source->ended = true;
+        if (source->infeed.batches == 0) {   /* where the epoch before had ended, too */
+            cornu__source_turn(source);
+            CORNU__TRY(cornu_iterator_seek(source->iterator, source->at));
+            return cornu__source_next(source, batch);
+        }
+    }
+    source->infeed.wait_seconds += cornu__seconds() - begin;
+    if (*batch) source->at.index++;
+    return CORNU_OK;
+}
+
+int64_t cornu__execution_end(const CornuModel *model, const CornuSource *source, int64_t first)
+{
+    const int64_t steps = model->steps_per_execution;
+    return steps < source->steps - first ? first + steps : source->steps;
+}
+
+CornuStatus cornu__source_feed(CornuSource *source, CornuStep *step, const CornuArrays *arrays,
+                               int64_t valid)
+{
+    const double begin = cornu__seconds();
+    CORNU__TRY(cornu__step_feed(step, arrays, valid));
+    source->infeed.copy_seconds += cornu__seconds() - begin;
+    source->infeed.bytes += step->fed_bytes;
+    source->infeed.batches++;
+    return CORNU_OK;
+}
+
+CornuStatus cornu__source_run(const CornuSource *source, CornuStep *step, CornuSample at,
+                              CornuArray *to)
+{
+    const CornuStatus status = cornu__step_run(step, to);
+    const CornuFault  fault = cornu__error_fault();
+    if (status != CORNU_ERR_VALUE || fault.count < step->rows || fault.count % step->rows)
+        return status;
+    /* Rows have several values each where they are sequences. */
+    const int64_t   each = fault.count / step->rows;
+    const CornuDeal deal = cornu__deal(step->shards, step->rows, step->fed_count);
+    const int64_t   row = cornu__dealt_row(&deal, fault.shard, fault.index / each);
+    const int64_t   origin = cornu__dataset_origin(source->dataset, at, row);
+    if (origin < 0) return status;
+    return cornu__fail(status, "%s; it is in element %lld of the data set, row %lld of batch %lld",
+                       cornu_error_message(), (long long)origin, (long long)row,
+                       (long long)at.index);
+}

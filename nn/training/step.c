@@ -1,0 +1,674 @@
+/*
+ * Steps: what happens to one batch, recorded once and run again and again.
+ *
+ *     x, y as stored -> f32 -> layers -> loss over the valid rows -> gradients
+ *       -> optimizer; the loss and the metrics are added to their states
+ *
+ * A batch always has its full extent; how many of its rows are valid is fed with it, so that the
+ * partial one at the end runs the same program and counts exactly.
+ *
+ * The step is recorded for one shard's part of the batch (deal_internal.h). A shard's loss is its
+ * sum over valid rows / the batch's number of them, so the optimizer sums gradients over shards and
+ * nothing is scaled again; on a device with one shard those sums vanish.
+ */
+#include <math.h>
+
+#include "../../device/log_internal.h"
+#include "../losses/loss_internal.h"
+#include "../metrics/metric_internal.h"
+#include "../model/model_internal.h"
+#include "../optimizers/optimizer_internal.h"
+
+static void step_free(CornuStep *step)
+{
+    cornu_graph_free(step->graph);
+    for (int i = 0; i < step->y_count; i++) cornu__release(step->rooms[i]);
+    cornu__release(step);
+}
+
+void cornu__steps_free(CornuModel *model)
+{
+    for (CornuStep *next, *step = model->steps; step; step = next) {
+        next = step->next;
+        step_free(step);
+    }
+    model->steps = NULL;
+}
+
+/* ---- Data ---- */
+
+/* "x", or of several the input's name. */
+static const char *input_name(const CornuModel *model, int i)
+{
+    return model->input_count > 1 ? cornu_layer_name(model->inputs[i]->node->layer) : "x";
+}
+
+/* The model's input i for data of this shape: Keras lets a last axis of extent 1 come or go. */
+static CornuStatus adapt(const CornuModel *model, int input, CornuShape *shape)
+{
+    const CornuShape given = *shape, want = model->inputs[input]->type.shape;
+    CornuShape       adapted = want;
+    for (int i = 0; i < want.rank && i < given.rank; i++)
+        if (want.extent[i] == CORNU_NONE) adapted.extent[i] = given.extent[i];
+    const int last = want.rank - 1;
+    bool      fits = given.rank == want.rank ||
+                (given.rank == want.rank - 1 && want.extent[last] == 1) ||
+                (given.rank == want.rank + 1 && given.extent[given.rank - 1] == 1);
+    for (int i = 1; i < want.rank && i < given.rank; i++)
+        fits &= want.extent[i] == CORNU_NONE || given.extent[i] == want.extent[i];
+    CornuText a, b;
+    if (!fits)
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: %s is %s, the model's input %s",
+                           model->base.name, input_name(model, input),
+                           cornu_shape_print(&a, given), cornu_shape_print(&b, want));
+    *shape = adapted;
+    return CORNU_OK;
+}
+
+/* Bytes become numbers here, inside the step; whole numbers are scaled, indices stay. */
+static CornuTensor *convert_input(const CornuModel *model, int i, CornuTensor *x, CornuShape shape)
+{
+    const CornuInputLayer *input = (CornuInputLayer *)model->inputs[i]->node->layer;
+    const bool whole = !cornu_dtype_is_float(cornu_tensor_type(x).dtype);
+    x = cornu_op_reshape(x, shape);
+    if (input->dtype != CORNU_F32) return cornu_op_convert(x, input->dtype);
+    if (whole && cornu__model_keeps_numbers(model, i)) return x;
+    CornuTensor *y = cornu_op_convert(x, CORNU_F32);
+    return whole && input->scale != 1.0 ? cornu_op_scale(y, input->scale) : y;
+}
+
+/* ---- Forward ---- */
+
+/* As cornu_model_call_many; masks[i] gets the one of y[i], NULL if there is none. */
+static CornuTensor *call_model(CornuModel *model, CornuTensor *const *x, const CornuCall *call,
+                               CornuTensor **y, CornuTensor **masks)
+{
+    CornuTensor *in[CORNU_MAX_MODEL_TENSORS] = { NULL }, *no_masks[CORNU_MAX_MODEL_TENSORS] = { 0 };
+    if (!model || !x[0] || cornu_error_pending())
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_model_call: no %s given",
+                                model ? "tensor" : "model");
+    if (cornu__model_ready(model, cornu_tensor_type(x[0]))) return cornu__null();
+    for (int i = 0; i < model->input_count; i++) {
+        CornuShape  shape = cornu_tensor_shape(x[i]);
+        CornuGraph *graph = cornu_tensor_graph(x[0]);
+        if (adapt(model, i, &shape)) return cornu__null();
+        cornu_graph_scope(graph, cornu_layer_name(model->inputs[i]->node->layer));
+        in[i] = convert_input(model, i, x[i], shape);
+        cornu_graph_scope(graph, NULL);
+    }
+    CornuCall       full = *call;
+    const CornuType i64 = cornu_scalar(CORNU_I64);
+    CornuGraph     *graph = full.graph = cornu_tensor_graph(x[0]);
+    const double    rows = (double)cornu_tensor_shape(x[0]).extent[0];
+    if (!full.count) full.count = cornu_op_constant(graph, i64, rows);
+    if (!full.total) full.total = cornu_op_all_reduce(full.count);
+    if (!full.seed) full.seed = cornu_read(graph, model->seed_variable);
+    if (!full.iteration) full.iteration = cornu_op_constant(graph, i64, 0.0);
+    if (!full.position)
+        full.position = cornu_op_multiply(cornu_op_replica_id(graph),
+                                          cornu_op_constant(graph, i64, rows));
+    no_masks[0] = full.mask;
+    if (!cornu__model_replay(model, &full, in, no_masks, y, masks) ||
+        cornu__layer_penalize_weights(&model->base, &full))
+        return cornu__null();
+    for (int i = 0; i < model->output_count; i++) y[i] = cornu_op_convert(y[i], CORNU_F32);
+    return y[0];
+}
+
+static CornuTensor *call_many(CornuModel *model, CornuTensor *const *x, int x_count,
+                              const CornuCall *call, CornuTensor **y, int y_count)
+{
+    CornuTensor *masks[CORNU_MAX_MODEL_TENSORS];
+    if (cornu__model_check(model)) return cornu__null();
+    if (x_count != model->input_count || y_count != model->output_count)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: %d tensors are given and %d expected, the "
+                                "model has %d inputs and %d outputs", model->base.name, x_count,
+                                y_count, model->input_count, model->output_count);
+    for (int i = 0; i < x_count; i++)
+        if (!x[i])
+            return cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_model_call: no tensor given");
+    return call_model(model, x, call, y, masks);
+}
+
+CornuTensor *cornu_model_call_many(CornuModel *model, CornuTensor *const *x, int x_count,
+                                   const CornuCall *call, CornuTensor **y, int y_count)
+{
+    if (cornu__model_enter(model, "cornu_model_call_many")) return cornu__null();
+    CornuTensor *first = call_many(model, x, x_count, call, y, y_count);
+    cornu__model_leave(model);
+    return first;
+}
+
+CornuTensor *cornu_model_call(CornuModel *model, CornuTensor *x, const CornuCall *call)
+{
+    CornuTensor *y, *masks;
+    const bool   many = model && (model->input_count > 1 || model->output_count > 1);
+    if (cornu__model_enter(model, "cornu_model_call")) return cornu__null();
+    CornuTensor *first = many ? call_many(model, &x, 1, call, &y, 1)
+                              : call_model(model, &x, call, &y, &masks);
+    cornu__model_leave(model);
+    return first;
+}
+
+/* added: what layers add to the loss; set unless NULL. */
+static CornuTensor *forward(CornuModel *model, CornuStep *step, CornuTensor **masks,
+                            CornuTensor **added)
+{
+    CornuVariable *iteration = cornu_optimizer_iteration(model->optimizer);
+    return call_model(model, step->x, &(CornuCall){
+        .training = step->mode == CORNU_STEP_TRAIN, .count = step->count,
+        .total = step->total, .position = step->position,
+        .loss = step->mode == CORNU_STEP_PREDICT ? NULL : added,
+        .iteration = iteration ? cornu_read(step->graph, iteration) : NULL }, step->predictions,
+        masks);
+}
+
+/* ---- Loss, metrics ---- */
+
+static CornuStatus make_state(CornuModel *model, CornuTracked *tracked, const char *name,
+                              CornuType type)
+{
+    const int i = tracked->state_count;
+    CORNU__TRY(cornu_type_check(type));
+    tracked->host[i] = cornu_array_from(cornu__allocate(cornu_type_bytes(type), 1), type);
+    tracked->states[i] = cornu_variable_create(model->device, type, name);
+    tracked->state_count++;
+    if (!tracked->states[i]) return cornu_error_take();
+    return tracked->host[i].data ? CORNU_OK : CORNU_ERR_MEMORY;
+}
+
+/* The states of a tracked value, made when they are known: at the first step. All or none. */
+static CornuStatus make_states(CornuModel *model, CornuTracked *tracked, const char *name)
+{
+    if (tracked->state_count > 0) return CORNU_OK;
+    const int count = tracked->metric ? tracked->metric->state_count : 2;
+    if (count < 1 || count > CORNU_MAX_STATES)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "metric %s: has %d states, expected 1 to %d", name,
+                           count, CORNU_MAX_STATES);
+    CornuStatus status = CORNU_OK;
+    for (int i = 0; i < count && !status; i++)
+        status = make_state(model, tracked, name,
+                            tracked->metric ? tracked->metric->states[i]
+                                            : cornu_scalar(CORNU_F64));
+    if (status) cornu__states_free(tracked);
+    return status;
+}
+
+/* Records the new states of one tracked value. */
+static CornuStatus track(CornuModel *model, CornuTracked *tracked, const char *name,
+                         CornuTensor *loss_values, const CornuMetricCall *call)
+{
+    CornuMetric *metric = tracked->metric;
+    CornuTensor *old[CORNU_MAX_STATES], *new_states[CORNU_MAX_STATES] = { 0 };
+    if (metric && metric->build)
+        CORNU__TRY(metric->build(metric, cornu_tensor_shape(call->y_true),
+                                 cornu_tensor_shape(call->y_pred)));
+    CORNU__TRY(make_states(model, tracked, name));
+    CornuGraph *graph = cornu_tensor_graph(call->y_pred);
+    for (int i = 0; i < tracked->state_count; i++)
+        old[i] = cornu_read(graph, tracked->states[i]);
+    CornuStatus status = metric ? metric->update(metric, call, old, new_states)
+                                : cornu__mean_update(loss_values, call, old, new_states);
+    if (cornu_error_pending()) return cornu_error_take();
+    CORNU__TRY(status);
+    for (int i = 0; i < tracked->state_count; i++)
+        CORNU__TRY(cornu_assign(tracked->states[i], new_states[i]));
+    return CORNU_OK;
+}
+
+/* A loss of the whole batch, as values whose mean it is. */
+static CornuTensor *over_rows(CornuTensor *loss, const CornuMetricCall *call)
+{
+    const int64_t rows = cornu_tensor_shape(call->valid).extent[0];
+    return cornu_op_broadcast(cornu_op_all_reduce(loss), cornu_shape(rows));
+}
+
+static CornuStatus check_rows(const CornuModel *model, const CornuStep *step, CornuType array,
+                              const char *what)
+{
+    CornuText a, b;
+    const CornuType x = step->x_types[0];
+    if (array.shape.rank >= 1 && array.shape.extent[0] == x.shape.extent[0]) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_SHAPE, "%s: %s is %s and %s %s, expected as many rows",
+                       model->base.name, input_name(model, 0), cornu_shape_print(&a, x.shape), what,
+                       cornu_shape_print(&b, array.shape));
+}
+
+/* A mean over steps. Those that the optimizer passes over, with gradients that are not finite under
+ * a scaled loss, are not among them. */
+static CornuStatus track_norm(CornuModel *model, CornuGraph *graph, CornuTensor *const *d_w)
+{
+    CornuTracked *tracked = model->gradient_norm;
+    if (!tracked) return CORNU_OK;
+    CORNU__TRY(make_states(model, tracked, tracked->name));
+    cornu_graph_scope(graph, tracked->name);
+    CornuTensor *norm = cornu_optimizer_gradient_norm(model->optimizer, graph, d_w);
+    CornuTensor *counts = model->optimizer->scales_loss ? cornu_op_is_finite(norm) : NULL;
+    for (int i = 0; i < 2; i++) {
+        CornuTensor *old = cornu_read(graph, tracked->states[i]);
+        CornuTensor *sum = i == 0 ? cornu_op_add(old, cornu_op_convert(norm, CORNU_F64))
+                                  : cornu_op_shift(old, 1.0);
+        if (counts) sum = cornu_op_select(counts, sum, old);
+        CORNU__TRY(sum ? cornu_assign(tracked->states[i], sum) : cornu_error_take());
+    }
+    cornu_graph_scope(graph, NULL);
+    return CORNU_OK;
+}
+
+static CornuStatus record_gradients(CornuModel *model, CornuGraph *graph, CornuTensor *loss)
+{
+    CornuOptimizer *optimizer = model->optimizer;
+    if (optimizer->count == 0)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: has no weight to train", model->base.name);
+    const size_t  count = (size_t)optimizer->count;
+    CornuTensor **w = cornu__allocate(2 * count, sizeof(CornuTensor *));
+    if (!w) return CORNU_ERR_MEMORY;
+    CornuTensor **d_w = w + count;
+    for (int i = 0; i < optimizer->count; i++) w[i] = cornu_read(graph, optimizer->w[i]);
+    CornuTensor *scaled = cornu_optimizer_scale_loss(optimizer, loss);
+    CornuStatus  status = scaled ? cornu_gradients(scaled, w, optimizer->count, d_w)
+                                 : cornu_error_take();
+    if (!status) status = track_norm(model, graph, d_w);
+    if (!status) status = cornu_optimizer_apply(optimizer, graph, d_w);
+    cornu__release(w);
+    return status;
+}
+
+/* What a step knows of each output's loss. */
+typedef struct {
+    CornuMetricCall call[CORNU_MAX_MODEL_TENSORS];
+    CornuTensor    *shown[CORNU_MAX_MODEL_TENSORS];   /* values whose mean over batches is taken */
+    CornuTensor    *loss, *shown_loss;                /* of all of them */
+} Losses;
+
+/* The sample weights of an output, f32, or NULL. */
+static CornuTensor *weights_of(const CornuStep *step, int output)
+{
+    if (step->weight_count == 0) return NULL;
+    return cornu_op_convert(step->weights[step->weight_count > 1 ? output : 0], CORNU_F32);
+}
+
+/* One output's part. Where masks, or a reduction, make batches of one size count differently, Keras
+ * still gives each batch's loss the weight of its rows. */
+static CornuStatus record_output(CornuModel *model, const CornuStep *step, int i,
+                                 CornuTensor *mask, Losses *losses)
+{
+    const CornuLoss *loss = model->losses[i];
+    const double     weight = model->loss_weights[i];
+    CornuMetricCall *call = &losses->call[i];
+    if (!loss)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: compiled without .loss", model->base.name);
+    const CornuType rows = cornu_type(CORNU_I64, step->rows);
+    *call = (CornuMetricCall){ .y_true = step->y[i], .y_pred = step->predictions[i],
+                               .count = step->total };
+    call->valid = cornu_op_compare(cornu_op_iota(step->graph, rows, 0), CORNU_LESS, step->count);
+    call->mask = mask ? cornu__valid_mask(mask, call->valid) : NULL;
+    call->weight = weights_of(step, i);
+    CornuMetricCall own = *call;
+    CornuTensor    *values = cornu__loss_values(loss, &own);
+    CornuTensor    *reduced = cornu__reduce_loss(loss, values, &own);
+    const bool      mean_of_rows = !own.mask && loss->reduction == CORNU_MEAN;
+    if (!reduced) return cornu_error_take();
+    losses->shown[i] = mean_of_rows ? cornu__weighted(values, &own) : over_rows(reduced, &own);
+    CornuTensor *part = weight == 1.0 ? reduced : cornu_op_scale(reduced, weight);
+    losses->loss = i == 0 ? part : cornu_op_add(losses->loss, part);
+    return losses->loss ? CORNU_OK : cornu_error_take();
+}
+
+/* added: what layers add to the loss, or NULL. Keras gives the whole loss of each batch the weight
+ * of its rows, too. */
+static CornuStatus record_loss(CornuModel *model, CornuStep *step, CornuTensor *const *masks,
+                               CornuTensor *added)
+{
+    CornuGraph *graph = step->graph;
+    Losses      losses = { .loss = NULL };
+    cornu_graph_scope(graph, "loss");
+    for (int i = 0; i < step->y_count; i++)
+        CORNU__TRY(record_output(model, step, i, masks[i], &losses));
+    if (added) losses.loss = cornu_op_add(losses.loss, added);
+    const bool alone = step->y_count == 1 && model->loss_weights[0] == 1.0 && !added;
+    losses.shown_loss = alone ? losses.shown[0] : over_rows(losses.loss, &losses.call[0]);
+    if (!losses.shown_loss) return cornu_error_take();
+    for (int i = 0; i < model->tracked_count; i++) {
+        CornuTracked   *tracked = &model->tracked[i];
+        const int       of = tracked->output < 0 ? 0 : tracked->output;
+        if (tracked == model->gradient_norm) continue;
+        CornuMetricCall call = losses.call[of];
+        if (!tracked->metric) call.mask = NULL;
+        if (!tracked->weighted) call.weight = NULL;
+        cornu_graph_scope(graph, tracked->name);
+        CORNU__TRY(track(model, tracked, tracked->name,
+                         tracked->output < 0 ? losses.shown_loss : losses.shown[of], &call));
+    }
+    cornu_graph_scope(graph, NULL);
+    return step->mode == CORNU_STEP_TRAIN ? record_gradients(model, graph, losses.loss) : CORNU_OK;
+}
+
+/* ---- Recording and running ---- */
+
+static size_t row_bytes(CornuType type)
+{
+    type.shape.extent[0] = 1;
+    return cornu_type_bytes(type);
+}
+
+/* A batch's type, but for a shard's rows of it. */
+static CornuType shard_type(const CornuStep *step, CornuType batch)
+{
+    batch.shape.extent[0] = step->rows;
+    return batch;
+}
+
+/* What the step is fed. */
+static CornuStatus make_inputs(CornuModel *model, CornuStep *step)
+{
+    const CornuType i64 = cornu_scalar(CORNU_I64);
+    size_t          row = 0;
+    for (int i = 0; i < step->x_count; i++) {
+        CORNU__TRY(check_rows(model, step, step->x_types[i], input_name(model, i)));
+        step->x[i] = cornu_graph_shard_input(step->graph, shard_type(step, step->x_types[i]));
+        row += row_bytes(step->x_types[i]);
+    }
+    step->count = cornu_graph_shard_input(step->graph, i64);
+    step->position = cornu_graph_shard_input(step->graph, i64);
+    step->total = cornu_graph_input(step->graph, i64);
+    for (int i = 0; i < step->y_count && step->mode != CORNU_STEP_PREDICT; i++) {
+        CORNU__TRY(check_rows(model, step, step->y_types[i], "y"));
+        step->y[i] = cornu_graph_shard_input(step->graph, shard_type(step, step->y_types[i]));
+        row += row_bytes(step->y_types[i]);
+    }
+    for (int i = 0; i < step->weight_count; i++) {
+        CORNU__TRY(check_rows(model, step, step->weight_types[i], "sample_weight"));
+        step->weights[i] = cornu_graph_shard_input(step->graph,
+                                                   shard_type(step, step->weight_types[i]));
+        row += row_bytes(step->weight_types[i]);
+    }
+    step->fed_bytes = step->shards * step->rows * (int64_t)row;
+    return cornu_error_take();
+}
+
+/* Predictions are dealt like data, also those that do not depend on any, as learned positions. */
+static CornuTensor *of_every_shard(const CornuStep *step, CornuTensor *y)
+{
+    if (!y || cornu_tensor_varies(y)) return y;
+    CornuTensor *zero = cornu_op_constant_like(step->count, 0.0);
+    return cornu_op_select(cornu_op_compare(step->count, CORNU_LESS, zero), y, y);
+}
+
+static CornuStatus record(CornuModel *model, CornuStep *step)
+{
+    const int64_t batch = step->x_types[0].shape.extent[0];
+    if (model->batch_size && batch != model->batch_size)
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: a batch of %lld rows, expected the model's "
+                           ".batch_size, %lld", model->base.name, (long long)batch,
+                           (long long)model->batch_size);
+    step->shards = cornu_device_shards(model->device);
+    step->rows = (batch + step->shards - 1) / step->shards;
+    if (batch < step->shards)
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: a batch of %lld rows for %d shards, expected at "
+                           "least one row for each", model->base.name, (long long)batch,
+                           step->shards);
+    step->graph = cornu_graph_create(model->device);
+    if (!step->graph) return cornu_error_take();
+    cornu_graph_watch(step->graph, model->debug_nans);
+    CORNU__TRY(make_inputs(model, step));
+    CornuTensor *masks[CORNU_MAX_MODEL_TENSORS] = { NULL };
+    CornuTensor *added = NULL;
+    if (!forward(model, step, masks, &added)) return cornu_error_take();
+    step->stateful = cornu__layer_has_states(&model->base);
+    for (int i = 0; i < step->y_count; i++) {
+        step->predictions[i] = of_every_shard(step, step->predictions[i]);
+        if (!step->predictions[i]) return cornu_error_take();
+        step->outputs[i] = cornu_tensor_type(step->predictions[i]);
+        step->outputs[i].shape.extent[0] = batch;
+    }
+    return step->mode == CORNU_STEP_PREDICT ? CORNU_OK : record_loss(model, step, masks, added);
+}
+
+static bool predicts(const CornuStep *step)
+{
+    return step->mode == CORNU_STEP_TEST_PREDICT || step->mode == CORNU_STEP_PREDICT;
+}
+
+/* For predictions that have to be dealt back; on one shard there are none. */
+static CornuStatus make_room(CornuStep *step)
+{
+    const size_t rows = (size_t)(step->shards * step->rows);
+    if (step->shards == 1) return CORNU_OK;
+    for (int i = 0; i < step->y_count && predicts(step); i++) {
+        step->rooms[i] = cornu__allocate(rows, row_bytes(step->outputs[i]));
+        if (!step->rooms[i]) return CORNU_ERR_MEMORY;
+    }
+    return CORNU_OK;
+}
+
+static bool has_types(const CornuStep *step, const CornuArrays *arrays)
+{
+    for (int i = 0; i < step->x_count; i++)
+        if (!cornu_type_equal(step->x_types[i], arrays->x[i].type)) return false;
+    if (step->mode == CORNU_STEP_PREDICT) return true;
+    for (int i = 0; i < step->y_count; i++)
+        if (!cornu_type_equal(step->y_types[i], arrays->y[i].type)) return false;
+    if (step->weight_count != arrays->weight_count) return false;
+    for (int i = 0; i < step->weight_count; i++)
+        if (!cornu_type_equal(step->weight_types[i], arrays->weights[i].type)) return false;
+    return true;
+}
+
+static bool wants_whole(const CornuObjectClass *kind)
+{
+    return kind && (kind->whole_labels || (kind->loss && kind->loss->whole_labels));
+}
+
+/* Whether the labels of output i are floats that are taken for the numbers of classes. */
+static bool are_classes(const CornuModel *model, int i, CornuType y)
+{
+    bool whole = model->losses[i] && wants_whole(model->losses[i]->kind);
+    for (int t = 0; t < model->tracked_count; t++) {
+        const CornuTracked *tracked = &model->tracked[t];
+        if (tracked->metric && tracked->output == i) whole |= wants_whole(tracked->metric->kind);
+    }
+    return whole && cornu_dtype_is_float(y.dtype);
+}
+
+static CornuStep *new_step(const CornuModel *model, CornuStepMode mode, const CornuArrays *arrays)
+{
+    CornuStep *step = cornu__allocate(1, sizeof *step);
+    if (!step) return NULL;
+    *step = (CornuStep){ .mode = mode, .fed_count = -1, .x_count = model->input_count,
+                         .y_count = model->output_count };
+    for (int i = 0; i < step->x_count; i++) step->x_types[i] = arrays->x[i].type;
+    if (mode == CORNU_STEP_PREDICT) return step;
+    for (int i = 0; i < step->y_count; i++) {
+        step->y_types[i] = arrays->y[i].type;
+        step->whole[i] = are_classes(model, i, arrays->y[i].type);
+    }
+    step->weight_count = arrays->weight_count;
+    for (int i = 0; i < step->weight_count; i++) step->weight_types[i] = arrays->weights[i].type;
+    return step;
+}
+
+/* Steps of a mode that are kept, for batches of so many sizes and lengths. */
+enum { KEPT_STEPS = 8 };
+
+/* To the front: the last ones of the list were used least recently. */
+static void use(CornuModel *model, CornuStep *step)
+{
+    CornuStep **link = &model->steps;
+    while (*link && *link != step) link = &(*link)->next;
+    if (*link) *link = step->next;
+    step->next = model->steps;
+    model->steps = step;
+}
+
+/* Evicts the step of this mode that was used least recently where there are too many. */
+static void evict(CornuModel *model, CornuStepMode mode)
+{
+    int kept = 0;
+    for (CornuStep **link = &model->steps; *link; link = &(*link)->next) {
+        CornuStep *step = *link;
+        if (step->mode != mode || ++kept <= KEPT_STEPS) continue;
+        *link = step->next;
+        step_free(step);
+        return;
+    }
+}
+
+CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, const CornuArrays *arrays,
+                        CornuStep **step)
+{
+    CORNU__TRY(cornu__model_ready(model, arrays->x[0].type));
+    CornuStep *old = model->steps;
+    while (old && (old->mode != mode || !has_types(old, arrays))) old = old->next;
+    if (old && cornu_graph_is_current(old->graph)) {
+        use(model, old);
+        *step = old;
+        return CORNU_OK;
+    }
+    if (old) cornu__steps_free(model);   /* another model has packed weights of this one */
+    if (mode == CORNU_STEP_TRAIN) CORNU__TRY(cornu__optimizer_pack(model->optimizer));
+    CornuStep *fresh = new_step(model, mode, arrays);
+    if (!fresh) return CORNU_ERR_MEMORY;
+    CornuStatus status = record(model, fresh);
+    if (!status) status = make_room(fresh);
+    if (!status)
+        status = cornu_graph_prepare(fresh->graph, fresh->predictions,
+                                     predicts(fresh) ? fresh->y_count : 0);
+    if (status) {
+        step_free(fresh);
+        return status;
+    }
+    static const char *const does[] = { "trains", "tests", "tests and predicts", "predicts" };
+    cornu__log(CORNU_LOG_INFO, "%s: a new step that %s with batches of %lld rows",
+               model->base.name, does[mode], (long long)arrays->x[0].type.shape.extent[0]);
+    use(model, fresh);
+    evict(model, mode);
+    *step = fresh;
+    return CORNU_OK;
+}
+
+CornuStatus cornu__model_check_single(const CornuModel *model)
+{
+    CORNU__TRY(cornu__model_check(model));
+    if (model->input_count == 1 && model->output_count == 1) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: has %d inputs and %d outputs, one array x and one "
+                       "y are given; the calls that end in _many take all", model->base.name,
+                       model->input_count, model->output_count);
+}
+
+CornuExecutable *cornu_model_train_step(CornuModel *model, CornuType x, CornuType y)
+{
+    CornuStep       *step;
+    const CornuArray data[] = { cornu_array_from(NULL, x), cornu_array_from(NULL, y) };
+    if (cornu__model_enter(model, "cornu_model_train_step")) return cornu__null();
+    CornuStatus status = cornu__model_check_single(model);
+    if (!status)
+        status = cornu__step(model, CORNU_STEP_TRAIN,
+                             &(CornuArrays){ .x = &data[0], .y = &data[1] }, &step);
+    cornu__model_leave(model);
+    return status ? cornu__null() : cornu_graph_executable(step->graph);
+}
+
+/* An array of shards' parts: the leading axis more that feeds and fetches have. */
+static CornuArray parts(const CornuStep *step, CornuType batch, const void *data)
+{
+    const CornuType part = shard_type(step, batch);
+    CornuType       type = { .dtype = part.dtype, .shape = { .rank = part.shape.rank + 1 } };
+    type.shape.extent[0] = step->shards;
+    for (int i = 0; i < part.shape.rank; i++) type.shape.extent[i + 1] = part.shape.extent[i];
+    return cornu_array_from((void *)(uintptr_t)data, type);
+}
+
+/* Feeds rows to the places from number `first` on, counted over all shards. */
+static CornuStatus feed_rows(CornuTensor *input, CornuType type, int64_t first, int64_t rows,
+                             const void *data)
+{
+    type.shape.extent[0] = 1;
+    const int64_t row = cornu_type_count(type);
+    type.shape.extent[0] = rows;
+    return cornu_graph_feed_part(input, first * row,
+                                 cornu_array_from((void *)(uintptr_t)data, type));
+}
+
+/* Feeds an array of the batch's type, its valid rows dealt over the shards. */
+static CornuStatus feed(const CornuStep *step, const CornuDeal *deal, CornuTensor *input,
+                        CornuType type, CornuArray array)
+{
+    CornuText a, b;
+    if (!cornu_type_equal(array.type, type))
+        return cornu__fail(CORNU_ERR_SHAPE, "a batch of %s, expected %s",
+                           cornu_type_print(&a, array.type), cornu_type_print(&b, type));
+    if (deal->count[step->shards - 1] == step->rows)   /* and so have all before it */
+        return cornu_graph_feed(input, parts(step, type, array.data));
+    for (int s = 0; s < step->shards; s++) {
+        const int64_t once = deal->count[s] > 0 ? deal->count[s] : 1;
+        for (int64_t place = 0; place < step->rows; place += once) {
+            const int64_t rest = step->rows - place, row = cornu__dealt_row(deal, s, place);
+            CORNU__TRY(feed_rows(input, type, s * step->rows + place, once < rest ? once : rest,
+                                 (const char *)array.data + (size_t)row * row_bytes(type)));
+        }
+    }
+    return CORNU_OK;
+}
+
+/* The device would cut 1.7 to class 1, and make something of NaN. */
+static CornuStatus check_classes(CornuArray y, int64_t rows)
+{
+    const int64_t all = cornu_type_count(y.type), batch = y.type.shape.extent[0];
+    const int64_t each = batch > 0 ? all / batch : 0;
+    for (int64_t i = 0; i < rows * each; i++) {
+        const double label = cornu_array_get(y, i);
+        if (label == rint(label) && fabs(label) <= INT32_MAX) continue;
+        return cornu__fail(CORNU_ERR_VALUE, "label %g in row %lld, expected a whole number, that "
+                           "of a class", label, (long long)(i / each));
+    }
+    return CORNU_OK;
+}
+
+static CornuStatus feed_counts(CornuStep *step, const CornuDeal *deal, int64_t valid)
+{
+    const CornuType i64 = cornu_scalar(CORNU_I64), each = cornu_type(CORNU_I64, step->shards);
+    if (valid == step->fed_count) return CORNU_OK;
+    CORNU__TRY(cornu_graph_feed(step->count,
+                                cornu_array_from((void *)(uintptr_t)deal->count, each)));
+    CORNU__TRY(cornu_graph_feed(step->position,
+                                cornu_array_from((void *)(uintptr_t)deal->first, each)));
+    CORNU__TRY(cornu_graph_feed(step->total, cornu_array_from(&valid, i64)));
+    step->fed_count = valid;
+    return CORNU_OK;
+}
+
+CornuStatus cornu__step_feed(CornuStep *step, const CornuArrays *arrays, int64_t valid)
+{
+    const int64_t batch = step->x_types[0].shape.extent[0];
+    if (step->stateful && valid != batch)
+        return cornu__fail(CORNU_ERR_SHAPE, "a batch of %lld valid rows of %lld, but a layer is "
+                           "stateful: expected whole batches, as drop_remainder gives",
+                           (long long)valid, (long long)batch);
+    const CornuDeal deal = cornu__deal(step->shards, step->rows, valid);
+    for (int i = 0; i < step->x_count; i++)
+        CORNU__TRY(feed(step, &deal, step->x[i], step->x_types[i], arrays->x[i]));
+    for (int i = 0; i < step->y_count && step->y[i]; i++) {
+        if (step->whole[i]) CORNU__TRY(check_classes(arrays->y[i], valid));
+        CORNU__TRY(feed(step, &deal, step->y[i], step->y_types[i], arrays->y[i]));
+    }
+    for (int i = 0; i < step->weight_count; i++)
+        CORNU__TRY(feed(step, &deal, step->weights[i], step->weight_types[i],
+                        arrays->weights[i]));
+    return feed_counts(step, &deal, valid);
+}
+
+CornuStatus cornu__step_run(CornuStep *step, CornuArray *to)
+{
+    if (!predicts(step)) return cornu_run(step->graph, NULL, 0, NULL);
+    const CornuDeal deal = cornu__deal(step->shards, step->rows, step->fed_count);
+    const bool direct = cornu__dealt_in_place(&deal) &&
+                        step->shards * step->rows == step->outputs[0].shape.extent[0];
+    CornuArray fetched[CORNU_MAX_MODEL_TENSORS];
+    for (int i = 0; i < step->y_count; i++)
+        fetched[i] = parts(step, step->outputs[i], direct ? to[i].data : step->rooms[i]);
+    CORNU__TRY(cornu_run(step->graph, step->predictions, step->y_count, fetched));
+    for (int i = 0; i < step->y_count && !direct; i++)
+        cornu__deal_back(&deal, row_bytes(step->outputs[i]), step->rooms[i], to[i].data);
+    return CORNU_OK;
+}

@@ -1,0 +1,82 @@
+/*
+ * What weights are held to: applied to a whole weight after each update of the optimizer, by
+ * Keras' names, arguments and formulas (keras/src/constraints/constraints.py).
+ *
+ *     cornu_dense(64, .kernel_constraint = cornu_max_norm(3))
+ *     cornu_conv2d(32, 3, .kernel_constraint = cornu_unit_norm(.axis = { 0, 1, 2 }))
+ *
+ * A constraint is a plain value; all zero is none. Its constructors give that, with a pending
+ * error, for a number out of range.
+ */
+#ifndef CORNU_NN_CONSTRAINTS_H
+#define CORNU_NN_CONSTRAINTS_H
+
+#include "../../tensor/ops.h"
+#include "../model/keywords.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum {
+    CORNU_NO_CONSTRAINT, CORNU_MAX_NORM, CORNU_NON_NEG, CORNU_UNIT_NORM, CORNU_MIN_MAX_NORM
+} CornuConstraintKind;
+
+/* axis: those that a norm is taken over; the list ends at the first 0 behind its first entry, and
+ * negative ones count from the last. The default, { 0 }, suits Dense: the weights of one unit. */
+typedef struct {
+    unsigned kind;            /* a CornuConstraintKind */
+    double   min_value, max_value, rate;
+    int64_t  axis[CORNU_MAX_RANK];
+} CornuConstraint;
+
+typedef struct {
+    char    unset;
+    double  max_value;        /* default 2, or CORNU_ZERO */
+    int64_t axis[CORNU_MAX_RANK];
+} CornuMaxNormConfig;
+
+typedef struct {
+    char unset;
+} CornuNonNegConfig;
+
+typedef struct {
+    char    unset;
+    int64_t axis[CORNU_MAX_RANK];
+} CornuUnitNormConfig;
+
+typedef struct {
+    char    unset;
+    double  min_value;        /* default 0 */
+    double  max_value;        /* default 1, or CORNU_ZERO */
+    double  rate;             /* 0 to 1; default 1, or CORNU_ZERO */
+    int64_t axis[CORNU_MAX_RANK];
+} CornuMinMaxNormConfig;
+
+/* w min(norm, max_value) / (1e-7 + norm) */
+CornuConstraint cornu_max_norm_from(const CornuMaxNormConfig *config);
+#define cornu_max_norm(...) cornu_max_norm_from(&(CornuMaxNormConfig){ .unset = 0, __VA_ARGS__ })
+
+/* max(w, 0) */
+CornuConstraint cornu_non_neg_from(const CornuNonNegConfig *config);
+#define cornu_non_neg(...) cornu_non_neg_from(&(CornuNonNegConfig){ .unset = 0, __VA_ARGS__ })
+
+/* w / (1e-7 + norm) */
+CornuConstraint cornu_unit_norm_from(const CornuUnitNormConfig *config);
+#define cornu_unit_norm(...) cornu_unit_norm_from(&(CornuUnitNormConfig){ .unset = 0, __VA_ARGS__ })
+
+/* w (rate clip(norm, min_value, max_value) + (1 - rate) norm) / (1e-7 + norm) */
+CornuConstraint cornu_min_max_norm_from(const CornuMinMaxNormConfig *config);
+#define cornu_min_max_norm(...) \
+    cornu_min_max_norm_from(&(CornuMinMaxNormConfig){ .unset = 0, __VA_ARGS__ })
+
+/* "max_norm", "non_neg", "unit_norm", "min_max_norm" with their defaults. */
+CornuConstraint cornu_constraint(const char *name);
+
+/* What the constraint makes of w, of any float dtype. */
+CornuTensor *cornu_constraint_call(const CornuConstraint *constraint, CornuTensor *w);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

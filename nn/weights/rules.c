@@ -1,0 +1,33 @@
+#include "rules_internal.h"
+
+#include <string.h>
+
+#include "../../device/memory_internal.h"
+#include "../../device/nearest.h"
+
+enum { MAX_CLASSES = 24 };
+
+const CornuRuleClass *cornu__rule_class(const CornuRuleFamily *family, const void *rule)
+{
+    const unsigned kind = *(const unsigned *)rule;
+    return kind >= 1 && kind <= (unsigned)family->count ? &family->classes[kind - 1] : NULL;
+}
+
+CornuStatus cornu__rule_find(const CornuRuleFamily *family, const char *name, void *rule)
+{
+    const char *names[MAX_CLASSES];
+    memset(rule, 0, family->size);
+    for (const CornuRuleAlias *a = family->aliases; name && a && a->alias; a++)
+        if (!strcmp(name, a->alias)) name = a->name;
+    for (int i = 0; i < family->count; i++) {
+        names[i] = family->classes[i].name;
+        if (!name || (strcmp(name, names[i]) && strcmp(name, family->classes[i].class_name)))
+            continue;
+        *(unsigned *)rule = (unsigned)i + 1;
+        return family->resolve(rule);
+    }
+    const char *near = name ? cornu__nearest(name, names, family->count) : NULL;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s \"%.60s\" is not known%s%s%s", family->word,
+                       name ? name : "(NULL)", near ? "; is \"" : "", near ? near : "",
+                       near ? "\" meant?" : "");
+}

@@ -1,0 +1,17 @@
+/* Small models that together have every class of layers, and the arguments that matter, for the
+ * test of ONNX files. */
+#ifndef CORNU_TESTS_NN_ONNX_MODELS_H
+#define CORNU_TESTS_NN_ONNX_MODELS_H
+
+#include "../../../../nn/cornu.h"
+
+typedef struct {
+    const char *name;
+    CornuModel *(*make)(void);
+    const char *nodes;   /* "Conv 3 Transpose 2": how many of some operators; "constants 5" */
+} OnnxCase;
+
+extern const OnnxCase onnx_cases[];
+extern const int      onnx_case_count;
+
+#endif

@@ -1,0 +1,440 @@
+/* Models as ONNX files: every class of layers has a rule, the files have the nodes that they
+ * should, ONNX' checker passes them, and the ONNX runtime runs them to the same numbers. The last
+ * two need onnx and onnxruntime in the interpreter that CORNU_PYTHON names (default python3), else
+ * they are skipped. */
+#include "../../../../models/models.h"
+#include "../../../../nn/cornu.h"
+#include "../../../../nn/model/model_internal.h"
+#include "../../../allocations.h"
+#include "../../../datasets/files.h"
+#include "../../golden.h"
+#include "onnx_models.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <zlib.h>
+
+enum { ROWS = 3, MOST_BYTES = 1 << 20 };
+
+static CornuDevice *device;
+
+static int open_device(void **state)
+{
+    (void)state;
+    device = cornu_device_open("cpu");
+    return !device;
+}
+
+static int close_device(void **state)
+{
+    (void)state;
+    cornu_device_close(device);
+    return 0;
+}
+
+/* ---- Data ---- */
+
+static const char *here(const char *name, const char *suffix)
+{
+    char both[100];
+    snprintf(both, sizeof both, "%s%s", name, suffix);
+    return files_path(folder, both);
+}
+
+/* Every fourth step is all 0, for masks. */
+static CornuArray draw(CornuShape shape, bool whole)
+{
+    shape.extent[0] = ROWS;
+    const CornuType  type = cornu_type_from(whole ? CORNU_I32 : CORNU_F32, shape);
+    const CornuArray to = cornu_array_from(malloc(cornu_type_bytes(type)), type);
+    const int64_t    count = cornu_type_count(type);
+    const int64_t    step = shape.rank == 3 ? shape.extent[2] : count;
+    for (int64_t i = 0; i < count; i++)
+        cornu_array_set(to, i, whole                ? (double)(i * 7 % 10)
+                               : i / step % 4 == 3 ? 0.0
+                                                   : (double)(i * 37 % 101) / 25 - 2);
+    return to;
+}
+
+/* Every weight gets its own number, so that none can stand for another one: between -0.4 and 0.6,
+ * statistics from 0 on. Or `near` what it has, for what is too deep for any numbers. */
+static void set_weights(CornuModel *model, bool near)
+{
+    uint32_t random = 1;
+    for (int i = 0; i < cornu_model_weight_count(model); i++) {
+        CornuWeight  *weight = cornu_model_weight(model, i);
+        const int64_t count = cornu_type_count(weight->type);
+        CornuArray    array = cornu_array_from(malloc(cornu_type_bytes(weight->type)),
+                                               weight->type);
+        float        *values = array.data;
+        if (near) expect_ok(cornu_weight_read(weight, array));
+        for (int64_t k = 0; k < count; k++) {
+            random = random * 1664525 + 1013904223;
+            const float drawn = (float)(random >> 8) / (float)(1 << 24);
+            if (!near) values[k] = drawn - (weight->non_trainable ? 0 : 0.4f);
+            else if (weight->type.shape.rank == 1) values[k] += 0.1f * drawn;
+        }
+        expect_ok(cornu_weight_write(weight, array));
+        free(values);
+    }
+}
+
+/* Leaves NAME.onnx, and in NAME.npz what goes in and what comes out. */
+static void write_case(const char *name, CornuModel *model, bool near)
+{
+    CornuNamedArray arrays[2 * CORNU_MAX_MODEL_TENSORS];
+    char            names[2 * CORNU_MAX_MODEL_TENSORS][16];
+    CornuArray      in[CORNU_MAX_MODEL_TENSORS], out[CORNU_MAX_MODEL_TENSORS];
+    int             count = 0;
+    if (!model) fail_msg("%s: %s", name, cornu_error_message());
+    set_weights(model, near);
+    expect_ok(cornu_compile(model, .device = device));
+    for (int i = 0; i < cornu_model_input_count(model); i++, count++) {
+        in[i] = draw(cornu_symbol_shape(cornu_model_input(model, i)),
+                     cornu__model_keeps_numbers(model, i));
+        snprintf(names[count], sizeof names[count], "x%d", i);
+        arrays[count] = (CornuNamedArray){ names[count], in[i] };
+    }
+    for (int i = 0; i < cornu_model_output_count(model); i++, count++) {
+        out[i] = draw(cornu_symbol_shape(cornu_model_output(model, i)), false);
+        snprintf(names[count], sizeof names[count], "p%d", i);
+        arrays[count] = (CornuNamedArray){ names[count], out[i] };
+    }
+    expect_ok(cornu_predict_on_batch_many(model, in, out));
+    expect_ok(cornu_npz_write(here(name, ".npz"), arrays, count));
+    expect_ok(cornu_model_save(model, here(name, ".onnx")));
+    for (int i = 0; i < count; i++) free(arrays[i].array.data);
+    cornu_model_free(model);
+}
+
+/* ---- Elsewhere ---- */
+
+/* All that was written, unless there is nothing to run it with. */
+static void run_elsewhere(int count, const char *outputs)
+{
+    const char *python = getenv("CORNU_PYTHON") ? getenv("CORNU_PYTHON") : "python3";
+    char        command[800];
+    snprintf(command, sizeof command, "%s -c 'import importlib.util as u; "
+             "exit(not (u.find_spec(\"onnx\") and u.find_spec(\"onnxruntime\")))' 2>/dev/null",
+             python);
+    if (system(command) != 0) skip();
+    snprintf(command, sizeof command, "%s tests/nn/saving/onnx/check_onnx.py %s %d %s >/dev/null", python,
+             folder, count, outputs);
+    assert_int_equal(system(command), 0);
+}
+
+#define GOLDEN "tests/golden/onnx/outputs.npz"
+
+static void write_layers(void)
+{
+    for (int i = 0; i < onnx_case_count; i++)
+        write_case(onnx_cases[i].name, onnx_cases[i].make(), false);
+}
+
+/* With CORNU_WRITE_GOLDEN what the runtime gives is kept, for the next test. */
+static void test_layers_run_elsewhere(void **state)
+{
+    (void)state;
+    write_layers();
+    run_elsewhere(onnx_case_count, getenv("CORNU_WRITE_GOLDEN") ? GOLDEN : "");
+}
+
+/* The very bytes that the ONNX runtime ran, and numbers near those that it gave for them: without
+ * the runtime, too, no attribute or constant of a file can change unnoticed. */
+static void test_files_are_those_that_ran(void **state)
+{
+    (void)state;
+    static unsigned char bytes[MOST_BYTES];
+    CornuNpz            *golden = cornu_npz_open(GOLDEN);
+    int                  arrays = 0;
+    if (!golden) fail_msg("%s", cornu_error_message());
+    write_layers();
+    for (int i = 0; i < onnx_case_count; i++) {
+        char         name[100];
+        const char  *model = onnx_cases[i].name;
+        const size_t size = files_read(here(model, ".onnx"), bytes, sizeof bytes);
+        snprintf(name, sizeof name, "%s/file", model);
+        const CornuNamedArray *file = cornu_npz_find(golden, name);
+        if (!file) fail_msg("%s is not in " GOLDEN, name);
+        if (cornu_array_get(file->array, 0) != (double)size ||
+            cornu_array_get(file->array, 1) != (double)crc32(crc32(0, NULL, 0), bytes, (uInt)size))
+            fail_msg("%s.onnx is not the file that the ONNX runtime ran. If it is meant to be "
+                     "another: CORNU_WRITE_GOLDEN=1 %s with onnxruntime", model, "test_onnx");
+        CornuNpz *own = cornu_npz_open(here(model, ".npz"));
+        assert_non_null(own);
+        for (int k = 0; k < CORNU_MAX_MODEL_TENSORS; k++, arrays++) {
+            snprintf(name, sizeof name, "%s/p%d", model, k);
+            const CornuNamedArray *want = cornu_npz_find(golden, name);
+            const CornuNamedArray *got = cornu_npz_find(own, strchr(name, '/') + 1);
+            assert_int_equal(!want, !got);
+            if (!want) break;
+            assert_true(cornu_type_equal(want->array.type, got->array.type));
+            expect_near(name, got->array.data, want->array, 1e-5);
+        }
+        cornu_npz_close(own);
+    }
+    assert_true(arrays >= onnx_case_count);
+    assert_int_equal(cornu_npz_count(golden), arrays + onnx_case_count);
+    cornu_npz_close(golden);
+}
+
+static void test_networks_run_elsewhere(void **state)
+{
+    (void)state;
+    int                        count;
+    const CornuReferenceModel *models = cornu_reference_models(&count);
+    for (int i = 0; i < count; i++)
+        write_case(models[i].name, models[i].build(&(CornuNetworkConfig){ 0 }), true);
+    run_elsewhere(count, "");
+}
+
+/* ---- What is in the files ---- */
+
+/* What is left of a protobuf message, see nn/formats/protobuf_internal.h. */
+typedef struct { const unsigned char *at, *end; } Span;
+
+static uint64_t next_number(Span *from)
+{
+    uint64_t number = 0;
+    for (int shift = 0; from->at < from->end; shift += 7) {
+        number |= (uint64_t)(*from->at & 0x7f) << shift;
+        if (*from->at++ < 0x80) break;
+    }
+    return number;
+}
+
+/* The next field that holds bytes; others are passed over. 0 at the end. */
+static int next_field(Span *from, Span *value)
+{
+    while (from->at < from->end) {
+        const uint64_t key = next_number(from);
+        uint64_t       size = key % 8 == 1 ? 8 : key % 8 == 5 ? 4 : 0;
+        if (key % 8 == 0) next_number(from);
+        if (key % 8 == 2) size = next_number(from);
+        assert_true(size <= (size_t)(from->end - from->at));
+        *value = (Span){ from->at, from->at + size };
+        from->at += size;
+        if (key % 8 == 2) return (int)(key / 8);
+    }
+    return 0;
+}
+
+/* Whether a NodeProto is of this operator. */
+static bool is_of(Span node, const char *operator)
+{
+    Span value;
+    int  field;
+    while ((field = next_field(&node, &value)) != 0)
+        if (field == 4 && (size_t)(value.end - value.at) == strlen(operator) &&
+            !memcmp(value.at, operator, strlen(operator)))
+            return true;
+    return false;
+}
+
+/* How many nodes of an operator a file has, or "constants". */
+static int count_of(Span file, const char *what)
+{
+    enum { GRAPH = 7, NODE = 1, CONSTANT = 5 };
+    Span graph = { 0 }, value;
+    int  field, count = 0;
+    while ((field = next_field(&file, &value)) != 0)
+        if (field == GRAPH) graph = value;
+    while ((field = next_field(&graph, &value)) != 0)
+        count += strcmp(what, "constants") ? field == NODE && is_of(value, what)
+                                           : field == CONSTANT;
+    return count;
+}
+
+static void test_nodes(void **state)
+{
+    static unsigned char bytes[MOST_BYTES];
+    (void)state;
+    for (int i = 0; i < onnx_case_count; i++) {
+        CornuModel *model = onnx_cases[i].make();
+        const char *text = onnx_cases[i].nodes;
+        char        what[40];
+        int         want, used;
+        if (!model) fail_msg("%s: %s", onnx_cases[i].name, cornu_error_message());
+        expect_ok(cornu_model_save(model, here(onnx_cases[i].name, ".onnx")));
+        const size_t size = files_read(here(onnx_cases[i].name, ".onnx"), bytes, sizeof bytes);
+        for (; sscanf(text, "%39s %d%n", what, &want, &used) == 2; text += used) {
+            const int got = count_of((Span){ bytes, bytes + size }, what);
+            if (got != want) fail_msg("%s: %s: %d, not %d", onnx_cases[i].name, what, got, want);
+        }
+        assert_string_equal(text, "");
+        cornu_model_free(model);
+    }
+}
+
+/* Whether the graph has an input or output of this name. */
+static bool has(Span file, int field, const char *name)
+{
+    enum { GRAPH = 7, NAME = 1 };
+    Span graph = { 0 }, value, text;
+    int  found;
+    while ((found = next_field(&file, &value)) != 0)
+        if (found == GRAPH) graph = value;
+    while ((found = next_field(&graph, &value)) != 0)
+        if (found == field && next_field(&value, &text) == NAME &&
+            (size_t)(text.end - text.at) == strlen(name) &&
+            !memcmp(text.at, name, strlen(name)))
+            return true;
+    return false;
+}
+
+/* Inputs have their layers' names, outputs too, also those of a layer that is called twice. */
+static void test_names(void **state)
+{
+    enum { INPUT = 11, OUTPUT = 12 };
+    static unsigned char bytes[MOST_BYTES];
+    (void)state;
+    CornuSymbol *a = cornu_input(.shape = { 3 }, .name = "left"), *b = cornu_input(.shape = { 3 });
+    CornuLayer  *shared = cornu_dense(2, .name = "code");
+    CornuModel  *model = cornu_model(.inputs = { a, b },
+                                     .outputs = { cornu_call(shared, a), cornu_call(shared, b) });
+    if (!model) fail_msg("%s", cornu_error_message());
+    expect_ok(cornu_model_save(model, here("names", ".onnx")));
+    const Span file = { bytes, bytes + files_read(here("names", ".onnx"), bytes, sizeof bytes) };
+    assert_true(has(file, INPUT, "left") && has(file, INPUT, cornu_layer_name(b->node->layer)));
+    assert_true(has(file, OUTPUT, "code_out") && has(file, OUTPUT, "code_out_1"));
+    cornu_model_free(model);
+}
+
+/* ---- What there is ---- */
+
+static void note_classes(const CornuLayer *layer, const CornuLayerClass *const *classes, int count,
+                         bool *seen)
+{
+    for (int i = 0; i < count; i++) seen[i] |= classes[i] == layer->kind;
+    for (int i = 0; i < layer->inner_count; i++)
+        note_classes(layer->inner[i], classes, count, seen);
+}
+
+/* A class that has no rule yet has no case either. */
+static void test_every_class(void **state)
+{
+    bool seen[200] = { false };
+    int  count;
+    (void)state;
+    const CornuLayerClass *const *classes = cornu__layer_classes(&count);
+    assert_true(count <= 200);
+    for (int i = 0; i < onnx_case_count; i++) {
+        CornuModel *model = onnx_cases[i].make();
+        if (!model) fail_msg("%s: %s", onnx_cases[i].name, cornu_error_message());
+        note_classes(&model->base, classes, count, seen);
+        cornu_model_free(model);
+    }
+    for (int i = 0; i < count; i++)
+        if (!seen[i]) fail_msg("no case has a layer of class %s", classes[i]->class_name);
+}
+
+static void test_equal_bytes(void **state)
+{
+    static unsigned char a[40000], b[40000];
+    (void)state;
+    size_t sizes[2];
+    for (int i = 0; i < 2; i++) {
+        cornu_set_random_seed(3);
+        CornuModel *model = onnx_cases[0].make();
+        expect_ok(cornu_model_save(model, here("equal", ".onnx")));
+        sizes[i] = files_read(here("equal", ".onnx"), i ? b : a, sizeof a);
+        cornu_model_free(model);
+    }
+    assert_int_equal(sizes[0], sizes[1]);
+    assert_memory_equal(a, b, sizes[0]);
+}
+
+static void refuse(CornuModel *model, const char *message)
+{
+    if (!model) fail_msg("%s", cornu_error_message());
+    expect_error(cornu_model_save(model, here("refused", ".onnx")), CORNU_ERR_UNSUPPORTED, message);
+    assert_int_equal(files_count(folder), 0);
+    cornu_model_free(model);
+}
+
+static CornuModel *of_one(CornuLayer *layer)
+{
+    CornuModel *model = cornu_sequential(.input_shape = { 5, 2 }, .batch_size = 4);
+    cornu_model_add(model, layer);
+    return model;
+}
+
+static CornuTensor *twice(CornuLayer *layer, const CornuCall *call, CornuTensor *x)
+{
+    (void)layer, (void)call;
+    return cornu_op_scale(x, 2.0);
+}
+
+static void test_refused(void **state)
+{
+    static const CornuLayerClass own = { .class_name = "Twice", .size = sizeof(CornuLayer),
+                                         .call = twice };
+    (void)state;
+    CornuModel *masked = cornu_sequential(.input_shape = { 5 });
+    cornu_model_add(masked, cornu_embedding(10, 4, .mask_zero = true));
+    cornu_model_add(masked, cornu_dropout(0.5));
+    cornu_model_add(masked, cornu_lstm(2));
+    refuse(masked, "lstm: the mask of its input (of mask_zero, of Masking) is not available in "
+                   "ONNX files, whose recurrent operators have lengths, no masks");
+    refuse(of_one(cornu_lstm(2, .activation = CORNU_GELU)),
+           "lstm: its activation gelu is not available in ONNX files, whose recurrent operators "
+           "do not know it");
+    refuse(of_one(cornu_bidirectional(cornu_gru(2, .recurrent_activation = CORNU_SILU))),
+           "gru: its recurrent_activation silu is not available");
+    refuse(of_one(cornu_lstm(2, .stateful = true)),
+           "lstm: stateful is not available in ONNX files, which keep nothing from batch to "
+           "batch");
+    refuse(of_one(cornu_layer_create(&own, NULL, NULL)),
+           "twice: layers of class Twice are not available in ONNX files of this version");
+    assert_null(cornu_model_load("a.onnx"));
+    expect_error(cornu_error_status(), CORNU_ERR_UNSUPPORTED, "no whole models loaded as .onnx");
+}
+
+/* No memory, at any point of saving. */
+static void test_no_memory(void **state)
+{
+    (void)state;
+    if (!allocations_counted()) skip();
+    for (int i = 0; i <= onnx_case_count; i++) {
+        const bool  weights = i == onnx_case_count;
+        CornuModel *model = onnx_cases[weights ? 0 : i].make();
+        CornuStatus status = CORNU_ERR_MEMORY;
+        char        path[FILES_PATH];
+        strcpy(path, here("no_memory", weights ? ".npz" : ".onnx"));
+        unlink(path);
+        for (int n = 0; status != CORNU_OK; n++) {
+            assert_int_not_equal(access(path, F_OK), 0);
+            const int64_t held = allocations_held();
+            allocations_fail_after(n);
+            status = (weights ? cornu_model_save_weights : cornu_model_save)(model, path);
+            allocations_fail_after(NEVER);
+            assert_int_equal(allocations_held(), held);
+        }
+        assert_int_equal(access(path, F_OK), 0);
+        cornu_model_free(model);
+    }
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, files_begin, files_end)
+    const struct CMUnitTest tests[] = {
+        TEST(test_layers_run_elsewhere),
+        TEST(test_files_are_those_that_ran),
+        TEST(test_networks_run_elsewhere),
+        TEST(test_nodes),
+        TEST(test_names),
+        TEST(test_every_class),
+        TEST(test_equal_bytes),
+        TEST(test_refused),
+        TEST(test_no_memory),
+    };
+    return cmocka_run_group_tests(tests, open_device, close_device);
+}

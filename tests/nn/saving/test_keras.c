@@ -1,0 +1,850 @@
+/* Keras' own files: what real Keras saved (tests/golden/files) loads, predicts and goes on as
+ * there; what is saved here loads there; files nobody vouches for are refused. */
+#include "../../../device/memory_internal.h"
+#include "../../../nn/formats/zip_internal.h"
+#include "../../../nn/cornu.h"
+#include "../../../nn/saving/keras_internal.h"
+#include "../../datasets/files.h"
+#include "../golden.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define GOLDEN "tests/golden/files/"
+
+enum { ROWS = 8, MOST = 2, STEPS = 4 };
+
+static const char *const cases[] = { "sequence", "images", "branches" };
+enum { CASES = sizeof cases / sizeof *cases };
+
+/* Damaged files make libhdf5 1.10.8 lose some memory, which is not ours. Named by the sanitizer. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void) { return "leak:libhdf5"; }
+
+static CornuDevice *device;
+
+static const char *golden(const char *name, const char *suffix)
+{
+    static char path[200];
+    snprintf(path, sizeof path, GOLDEN "%s%s", name, suffix);
+    return path;
+}
+
+/* "FOLDER/name.suffix"; eight at a time. */
+static const char *here(const char *name, const char *suffix)
+{
+    static char paths[8][FILES_PATH];
+    static int  next;
+    char        both[100];
+    snprintf(both, sizeof both, "%s%s", name, suffix);
+    next = (next + 1) % 8;
+    return strcpy(paths[next], files_path(folder, both));
+}
+
+/* Without libhdf5 there is nothing to test but that it says so. */
+static bool has_hdf5(void)
+{
+    CornuModel *model = cornu_model_load(golden("images", ".h5"));
+    if (!model) cornu_error_take();
+    cornu_model_free(model);
+    return model || !strstr(cornu_error_message(), "install libhdf5-dev");
+}
+
+static int set_up(void **state)
+{
+    device = cornu_device_open("cpu");
+    return !device || files_begin(state);
+}
+
+static int tear_down(void **state)
+{
+    cornu_device_close(device);
+    return files_end(state);
+}
+
+static CornuModel *expect_model(CornuModel *model)
+{
+    if (!model) fail_msg("%s", cornu_error_message());
+    return model;
+}
+
+/* ---- Data of a case ---- */
+
+typedef struct {
+    CornuNpz  *file;
+    CornuArray x[MOST], y[MOST], p[MOST], losses;
+} Data;
+
+static CornuArray array_of(CornuNpz *file, char letter, int i)
+{
+    char name[3] = { letter, (char)('0' + i), '\0' };
+    const CornuNamedArray *found = cornu_npz_find(file, name);
+    return found ? found->array : (CornuArray){ 0 };
+}
+
+static Data data_of(const char *name)
+{
+    Data data = { .file = cornu_npz_open(golden(name, ".npz")) };
+    if (!data.file) fail_msg("%s", cornu_error_message());
+    for (int i = 0; i < MOST; i++) {
+        data.x[i] = array_of(data.file, 'x', i);
+        data.y[i] = array_of(data.file, 'y', i);
+        data.p[i] = array_of(data.file, 'p', i);
+    }
+    const CornuNamedArray *losses = cornu_npz_find(data.file, "losses");
+    if (losses) data.losses = losses->array;
+    return data;
+}
+
+static void predict(CornuModel *model, const Data *data, float to[MOST][ROWS * 8])
+{
+    CornuArray out[MOST];
+    for (int i = 0; i < MOST; i++) out[i] = cornu_array_from(to[i], data->p[i].type);
+    expect_ok(cornu_predict_on_batch_many(model, data->x, out));
+}
+
+static void expect_predictions(CornuModel *model, const Data *data)
+{
+    float got[MOST][ROWS * 8];
+    predict(model, data, got);
+    for (int i = 0; i < cornu_model_output_count(model); i++)
+        expect_near("predictions", got[i], data->p[i], 1e-5);
+}
+
+/* The loss of one more step. */
+static float step(CornuModel *model, const Data *data)
+{
+    double values[16];
+    expect_ok(cornu_model_reset_metrics(model));
+    expect_ok(cornu_train_on_batch_many(model, data->x, data->y, values));
+    return (float)values[0];
+}
+
+/* ---- What Keras saved ---- */
+
+static void test_predicts_as_keras(void **state)
+{
+    const char *name = *state;
+    static const char *const suffixes[] = { ".keras", ".h5" };
+    Data        data = data_of(name);
+    if (!has_hdf5()) skip();
+    for (int s = 0; s < 2; s++) {
+        CornuModel *model = expect_model(cornu_model_load(golden(name, suffixes[s])));
+        assert_string_equal(cornu_model_name(model), name);
+        expect_ok(cornu_compile(model, .device = device));
+        expect_predictions(model, &data);
+        cornu_model_free(model);
+    }
+    cornu_npz_close(data.file);
+}
+
+static void set_to_zero(CornuModel *model)
+{
+    static float zeros[4096];
+    for (int i = 0; i < cornu_model_weight_count(model); i++) {
+        CornuWeight *weight = cornu_model_weight(model, i);
+        assert_true(cornu_type_bytes(weight->type) <= sizeof zeros);
+        expect_ok(cornu_weight_write(weight, cornu_array_from(zeros, weight->type)));
+    }
+}
+
+static void test_loads_weights_alone(void **state)
+{
+    const char *name = *state;
+    static const char *const suffixes[] = { ".keras", ".weights.h5", ".h5" };
+    Data        data = data_of(name);
+    if (!has_hdf5()) skip();
+    CornuModel *model = expect_model(cornu_model_load(golden(name, ".keras")));
+    expect_ok(cornu_compile(model, .optimizer = cornu_adagrad(), .device = device));
+    for (int s = 0; s < 3; s++) {
+        set_to_zero(model);
+        expect_ok(cornu_model_load_weights(model, golden(name, suffixes[s])));
+        expect_predictions(model, &data);
+    }
+    cornu_model_free(model);
+    cornu_npz_close(data.file);
+}
+
+/* Nobody can make a model of a class of one's own without its program; one made here of the same
+ * layers takes its weights. */
+static void test_weights_of_a_foreign_class(void **state)
+{
+    (void)state;
+    Data data = data_of("nested");
+    if (!has_hdf5()) skip();
+    assert_null(cornu_model_load(golden("nested", ".keras")));
+    expect_error(cornu_error_status(), CORNU_ERR_UNSUPPORTED,
+                 "the model's class is \"Nested\", expected Sequential or Functional");
+    CornuSymbol *source = cornu_input(.shape = { 4 }), *x = source;
+    for (int i = 0; i < 2; i++) {
+        x = cornu_call(cornu_dense(5, .no_bias = true), x);
+        x = cornu_call(cornu_dense(4, .activation = CORNU_TANH), x);
+    }
+    CornuModel *model = cornu_model(.inputs = { source }, .outputs = { x });
+    expect_ok(cornu_compile(model, .device = device));
+    expect_ok(cornu_model_load_weights(model, golden("nested", ".keras")));
+    expect_predictions(model, &data);
+    cornu_model_free(model);
+    cornu_npz_close(data.file);
+}
+
+static void test_goes_on_as_keras(void **state)
+{
+    const char *name = *state;
+    static const char *const suffixes[] = { ".keras", ".h5" };
+    Data        data = data_of(name);
+    if (!has_hdf5()) skip();
+    for (int s = 0; s < 2; s++) {
+        float       losses[STEPS];
+        CornuModel *model = expect_model(
+            cornu_model_load_compiled(golden(name, suffixes[s]), device));
+        double iteration;
+        expect_ok(cornu_variable_get(cornu_optimizer_iteration(cornu_model_optimizer(model)),
+                                     &iteration));
+        assert_true(iteration == 3.0);
+        for (int i = 0; i < STEPS; i++) losses[i] = step(model, &data);
+        expect_near(name, losses, data.losses, 1e-4);
+        cornu_model_free(model);
+    }
+    cornu_npz_close(data.file);
+}
+
+/* ---- There and back ---- */
+
+static void expect_equal_files(const char *a, const char *b)
+{
+    static unsigned char x[400000], y[400000];
+    const size_t size = files_read(a, x, sizeof x);
+    assert_true(size > 0 && size < sizeof x);
+    assert_int_equal(files_read(b, y, sizeof y), size);
+    assert_memory_equal(x, y, size);
+}
+
+/* A loaded model goes on bit for bit as the one that was saved, and is saved to the same bytes. */
+static void test_round_trip(void **state)
+{
+    const char *name = *state;
+    Data        data = data_of(name);
+    if (!has_hdf5()) skip();
+    CornuModel *model = expect_model(cornu_model_load_compiled(golden(name, ".keras"), device));
+    step(model, &data);
+    expect_ok(cornu_model_set_class_names(model, &name, 1));
+    expect_ok(cornu_model_set_note(model, "columns", "a,b"));
+    expect_ok(cornu_model_save(model, here("a", ".keras")));
+    CornuModel *loaded = expect_model(cornu_model_load_compiled(here("a", ".keras"), device));
+    expect_ok(cornu_model_save(loaded, here("b", ".keras")));
+    expect_equal_files(here("a", ".keras"), here("b", ".keras"));
+    assert_string_equal(cornu_model_class_name(loaded, 0), name);
+    assert_string_equal(cornu_model_note(loaded, "columns"), "a,b");
+    assert_true(step(model, &data) == step(loaded, &data));
+    static const char *const weights[] = { ".weights.h5", ".npz" };
+    for (int i = 0; i < 2; i++) {
+        step(model, &data);
+        expect_ok(cornu_model_save_weights(model, here("a", weights[i])));
+        expect_ok(cornu_model_load_weights(loaded, here("a", weights[i])));
+        expect_ok(cornu_model_save_weights(loaded, here("b", weights[i])));
+        expect_equal_files(here("a", weights[i]), here("b", weights[i]));
+        assert_true(step(model, &data) == step(loaded, &data));
+    }
+    cornu_model_free(model);
+    cornu_model_free(loaded);
+    cornu_npz_close(data.file);
+}
+
+/* What Keras reads first: the version whose files these are, and a date that is no date, as equal
+ * models are equal files. */
+static void test_metadata(void **state)
+{
+    (void)state;
+    if (!has_hdf5()) skip();
+    CornuModel    *model = expect_model(cornu_model_load(golden("images", ".keras")));
+    unsigned char *text;
+    size_t         size;
+    expect_ok(cornu_model_save(model, here("a", ".keras")));
+    CornuZip *zip = cornu__zip_open(here("a", ".keras"));
+    assert_non_null(zip);
+    expect_ok(cornu__zip_read(zip, cornu__zip_find(zip, "metadata.json"), &text, &size));
+    json_t *metadata = json_loads((const char *)text, 0, NULL);
+    assert_string_equal(json_string_value(json_object_get(metadata, "keras_version")), "3.15.0");
+    assert_string_equal(json_string_value(json_object_get(metadata, "date_saved")),
+                        "1980-01-01@00:00:00");
+    assert_true(cornu__zip_find(zip, "config.json") >= 0);
+    assert_true(cornu__zip_find(zip, "model.weights.h5") >= 0);
+    assert_int_equal(cornu__zip_count(zip), 3);
+    json_decref(metadata);
+    cornu__release(text);
+    cornu__zip_close(zip);
+    cornu_model_free(model);
+}
+
+/* Every optimizer and schedule, each argument with a number of its own, comes back as it was. */
+static void test_optimizers(void **state)
+{
+    (void)state;
+    if (!has_hdf5()) skip();
+    static const double boundaries[] = { 3, 7 }, values[] = { 0.5, 0.25, 0.0 };
+    CornuOptimizer *const all[] = {
+        cornu_sgd(.schedule = cornu_exponential_decay(0.5, 7, 0.25, .staircase = true),
+                  .momentum = 0.5, .nesterov = true, .clipvalue = 0.75),
+        cornu_rmsprop(.schedule = cornu_inverse_time_decay(0.5, 7, 0.25), .rho = 0.5,
+                      .momentum = 0.25, .epsilon = CORNU_ZERO, .centered = true),
+        cornu_adam(.schedule = cornu_polynomial_decay(0.5, 7, CORNU_ZERO, 2.0, .cycle = true),
+                   .beta_1 = CORNU_ZERO, .beta_2 = 0.5, .epsilon = 0.25, .amsgrad = true,
+                   .use_ema = true, .ema_momentum = 0.75, .ema_overwrite_frequency = 5),
+        cornu_adamw(.schedule = cornu_cosine_decay(0.5, 7, 0.125, 0.75, 3),
+                    .weight_decay = CORNU_ZERO, .global_clipnorm = 2.0, .name = "decoupled"),
+        cornu_adagrad(.schedule = cornu_cosine_decay_restarts(0.5, 7, 3.0, 0.5, 0.25),
+                      .initial_accumulator_value = 0.25, .gradient_accumulation_steps = 3),
+        cornu_adadelta(.schedule = cornu_piecewise_constant_decay(boundaries, values, 2),
+                       .rho = 0.5, .loss_scale_factor = 4.0),
+        cornu_adamax(.learning_rate = 0.5, .beta_1 = 0.25, .weight_decay = 0.125),
+        cornu_nadam(.learning_rate = CORNU_ZERO, .beta_2 = 0.25, .clipnorm = 0.5),
+        cornu_lion(.learning_rate = 0.5, .beta_1 = 0.25, .beta_2 = 0.125),
+        cornu_ftrl(.learning_rate = 0.5, .learning_rate_power = -0.25, .beta = 0.125,
+                   .initial_accumulator_value = 0.75, .l1_regularization_strength = 1.5,
+                   .l2_regularization_strength = 2.5, .l2_shrinkage_regularization_strength = 3.5),
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        CornuModel *model = cornu_sequential(.name = "model", .input_shape = { 3 });
+        cornu_model_add(model, cornu_dense(2, .name = "dense"));
+        expect_ok(cornu_compile(model, .optimizer = all[i], .loss = CORNU_MEAN_SQUARED_ERROR,
+                                .device = device));
+        expect_ok(cornu_model_save(model, here("a", ".keras")));
+        CornuModel *loaded = expect_model(cornu_model_load_compiled(here("a", ".keras"), device));
+        const CornuOptimizer *a = cornu_model_optimizer(model), *b = cornu_model_optimizer(loaded);
+        assert_ptr_equal(a->kind, b->kind);
+        for (const CornuOptimizerField *field = a->kind->fields; field->name; field++)
+            assert_memory_equal((const char *)a + field->in_self, (const char *)b + field->in_self,
+                                field->flag ? sizeof(bool) : sizeof(double));
+        assert_string_equal(cornu_optimizer_name(a), cornu_optimizer_name(b));
+        assert_true(!a->schedule == !b->schedule);
+        assert_true(a->schedule || a->learning_rate == b->learning_rate);
+        assert_true(a->ema_momentum == b->ema_momentum && a->use_ema == b->use_ema);
+        expect_ok(cornu_model_save(loaded, here("b", ".keras")));
+        expect_equal_files(here("a", ".keras"), here("b", ".keras"));
+        cornu_model_free(model);
+        cornu_model_free(loaded);
+    }
+}
+
+/* ---- Losses and metrics with arguments ---- */
+
+enum { COLUMNS = 3, MOST_VALUES = 1 + 2 * CORNU_MAX_METRICS };
+
+static float   scores_x[ROWS * 4], scores_y[ROWS * COLUMNS];
+static uint8_t scores_class[ROWS];
+
+/* What models are compiled with here: every loss and metric of Keras' that has arguments, and some
+ * without; each but the first is of (ROWS, COLUMNS) labels. Calls `each` for all. */
+static void with_compilations(void (*each)(const CornuCompileConfig *config, int i))
+{
+    const CornuCompileConfig all[] = {
+        { .loss = cornu_sparse_categorical_crossentropy(.from_logits = true, .ignore_class = 2),
+          .metrics = { CORNU_ACCURACY, cornu_sparse_top_k_categorical_accuracy(.k = 2),
+                       cornu_sparse_top_k_categorical_accuracy(.from_sorted_ids = true,
+                                                               .name = "sorted"),
+                       cornu_loss_metric("ignoring", cornu_sparse_categorical_crossentropy(
+                           .from_logits = true, .ignore_class = CORNU_ZERO)),
+                       cornu_loss_metric("sparse", cornu_sparse_categorical_crossentropy(
+                           .from_logits = true, .axis = -1)) } },
+        { .loss = cornu_binary_focal_crossentropy(
+              .apply_class_balancing = true, .alpha = 0.3, .gamma = 1.5, .label_smoothing = 0.1,
+              .reduction = CORNU_SUM, .name = "focal"),
+          .metrics = { cornu_auc(.curve = CORNU_PR, .summation_method = CORNU_MAJORING,
+                                 .thresholds = { 0.25, 0.5 }, .name = "area"),
+                       cornu_precision(.thresholds = { CORNU_ZERO, 0.6 }),
+                       cornu_recall(.top_k = 2, .class_id = 1) },
+          .weighted_metrics = { cornu_precision(.thresholds = { 0.5 }, .class_id = CORNU_ZERO),
+                                cornu_metric("mse") } },
+        { .loss = cornu_categorical_focal_crossentropy(.alpha = 0.4, .gamma = CORNU_ZERO,
+                                                       .from_logits = true),
+          .metrics = { cornu_f1_score(.average = CORNU_WEIGHTED),
+                       cornu_precision_at_recall(.value = 0.4, .num_thresholds = 50),
+                       cornu_recall_at_precision(.value = 0.3),
+                       cornu_sensitivity_at_specificity(.value = CORNU_ZERO),
+                       cornu_specificity_at_sensitivity(.value = 0.5, .class_id = 2) } },
+        { .loss = cornu_binary_crossentropy(.from_logits = true, .label_smoothing = 0.2,
+                                            .axis = 1),
+          .metrics = { cornu_loss_metric("smooth", cornu_binary_crossentropy(
+                           .from_logits = true, .label_smoothing = 0.4)),
+                       cornu_loss_metric("cce", cornu_categorical_crossentropy(
+                           .label_smoothing = 0.3, .axis = -1, .reduction = CORNU_SUM)),
+                       cornu_pearson_correlation(.axis = 1),
+                       cornu_concordance_correlation(.axis = -1) } },
+        { .loss = cornu_tversky(.alpha = 0.3, .beta = CORNU_ZERO, .axis = { 1 }),
+          .metrics = { cornu_top_k_categorical_accuracy(.k = 2),
+                       cornu_true_positives(.thresholds = { 0.3 }),
+                       cornu_false_positives(.thresholds = { 0.3, 0.5 }), cornu_true_negatives(),
+                       cornu_false_negatives(), cornu_metric("root_mean_squared_error"),
+                       cornu_auc(.multi_label = true, .num_thresholds = 20,
+                                 .from_logits = true, .num_labels = COLUMNS,
+                                 .label_weights = { 1, CORNU_ZERO, 2.5 }) } },
+        { .loss = cornu_categorical_crossentropy(.label_smoothing = 0.1),
+          .metrics = { cornu_binary_iou(.target_classes = 2, .threshold = 0.4),
+                       cornu_mean_iou(.num_classes = 3, .one_hot_y_true = true,
+                                      .one_hot_y_pred = true, .ignore_class = CORNU_ZERO),
+                       cornu_mean_iou(3, .target_classes = 5, .one_hot_y_true = true,
+                                 .one_hot_y_pred = true) } },
+        { .loss = cornu_dice(.axis = { -1 }),
+          .metrics = { cornu_binary_accuracy(.threshold = 0.4),
+                       cornu_equality_accuracy(.name = "equal"),
+                       cornu_auc(.label_weights = { 1, 0.5, 2.5 }),
+                       cornu_fbeta_score(.average = CORNU_MACRO, .beta = 2, .threshold = 0.45),
+                       cornu_r2_score(.class_aggregation = CORNU_VARIANCE_WEIGHTED_AVERAGE),
+                       cornu_r2_score(.class_aggregation = CORNU_NO_AGGREGATION,
+                                      .name = "columns"),
+                       cornu_metric("log_cosh_error") } },
+        { .loss = cornu_kl_divergence(.reduction = CORNU_MEAN_WITH_SAMPLE_WEIGHT) },
+        /* Arguments that Keras reads and does not write. */
+        { .loss = cornu_huber(.delta = 0.3), .metrics = { cornu_cosine_similarity_metric() } },
+        { .loss = cornu_cosine_similarity(.axis = 1, .reduction = CORNU_SUM) },
+    };
+    for (int i = 0; i < ROWS * 4; i++) scores_x[i] = (float)(i * 37 % 101) / 25 - 2;
+    for (int i = 0; i < ROWS * COLUMNS; i++) scores_y[i] = i % COLUMNS == i / COLUMNS * 5 % 7 % 3;
+    for (int i = 0; i < ROWS; i++) scores_class[i] = (uint8_t)(i * 5 % 7 % 3);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) each(&all[i], (int)i);
+}
+
+static CornuArray scores_labels(int i)
+{
+    return i == 0 ? cornu_array(scores_class, CORNU_U8, ROWS, 1)
+                  : cornu_array(scores_y, CORNU_F32, ROWS, COLUMNS);
+}
+
+static CornuModel *scores_model(CornuCompileConfig config)
+{
+    CornuModel *model = cornu_sequential(.name = "scores", .input_shape = { 4 });
+    cornu_model_add(model, cornu_dense(COLUMNS, .activation = CORNU_SIGMOID, .name = "dense"));
+    config.model = model;
+    config.device = device;
+    config.optimizer = cornu_sgd();
+    expect_ok(cornu_compile_from(&config));
+    return model;
+}
+
+/* Loss and metrics; returns how many. */
+static int scores_of(CornuModel *model, int i, float *scores)
+{
+    double    values[MOST_VALUES];
+    const int count = cornu_model_metric_count(model);
+    assert_true(count <= MOST_VALUES);
+    expect_ok(cornu_test_on_batch(model, cornu_array(scores_x, CORNU_F32, ROWS, 4),
+                                  scores_labels(i), .values = values));
+    for (int k = 0; k < count; k++) scores[k] = (float)values[k];
+    return count;
+}
+
+static void round_trip_scores(const CornuCompileConfig *config, int i)
+{
+    float       before[MOST_VALUES], after[MOST_VALUES];
+    CornuModel *model = scores_model(*config);
+    expect_ok(cornu_model_save(model, here("a", ".keras")));
+    CornuModel *loaded = expect_model(cornu_model_load_compiled(here("a", ".keras"), device));
+    expect_ok(cornu_model_save(loaded, here("b", ".keras")));
+    expect_equal_files(here("a", ".keras"), here("b", ".keras"));
+    const int count = scores_of(model, i, before);
+    assert_int_equal(scores_of(loaded, i, after), count);
+    for (int k = 0; k < count; k++) {
+        assert_string_equal(cornu_model_metric_name(model, k), cornu_model_metric_name(loaded, k));
+        if (before[k] != after[k])
+            fail_msg("compilation %d: %s is %g, and %g once loaded", i,
+                     cornu_model_metric_name(model, k), before[k], after[k]);
+    }
+    cornu_model_free(model);
+    cornu_model_free(loaded);
+}
+
+static void test_losses_and_metrics(void **state)
+{
+    (void)state;
+    if (!has_hdf5()) skip();
+    with_compilations(round_trip_scores);
+    /* Keras cannot trace this one in JAX. */
+    round_trip_scores(&(CornuCompileConfig){
+        .loss = cornu_loss("bce"), .metrics = { cornu_r2_score(.num_regressors = 2) } }, 1);
+}
+
+/* What is not known is refused by name. */
+static void test_unknown_losses_and_metrics(void **state)
+{
+    static const struct { const char *member, *value, *message; } unknown[] = {
+        { "loss", "{\"class_name\": \"Circle\", \"config\": {}}", "there is no loss \"Circle\"" },
+        { "loss", "{\"class_name\": \"Huber\", \"config\": {\"epsilon\": 1}}",
+          "compile_config: Huber: the argument \"epsilon\" is not known" },
+        { "loss", "{\"class_name\": \"Huber\", \"config\": {\"delta\": \"a\"}}",
+          "Huber: delta is not a number" },
+        { "loss", "{\"class_name\": \"Huber\", \"config\": {\"dtype\": \"float64\"}}",
+          "Huber: dtype is not \"float32\"" },
+        { "loss", "{\"class_name\": \"Huber\", \"config\": {\"reduction\": \"none\"}}",
+          "reduction is \"none\", expected one of sum_over_batch_size, sum, "
+          "mean_with_sample_weight" },
+        { "loss", "{\"class_name\": \"Huber\", \"config\": {\"delta\": -1}}",
+          "huber: .delta is -1, expected more than 0" },
+        { "metrics", "[{\"class_name\": \"Sum\", \"config\": {}}]",
+          "there is no metric \"Sum\"" },
+        { "metrics", "[{\"class_name\": \"AUC\", \"config\": {\"num_labels\": 3}}]",
+          "AUC: auc: .num_labels is 3 with 0 .label_weights and no .multi_label, expected" },
+        { "metrics", "[{\"class_name\": \"AUC\", \"config\": {\"labels\": 3}}]",
+          "AUC: the argument \"labels\" is not known" },
+        { "weighted_metrics", "[{\"class_name\": \"AUC\", \"config\": {\"curve\": \"X\"}}]",
+          "AUC: curve is \"X\", expected one of ROC, PR, PRGAIN" },
+        { "weighted_metrics", "{\"scores\": [\"mse\"]}", "weighted_metrics are no list" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+        CornuModel *model = cornu_sequential(.input_shape = { 4 });
+        cornu_model_add(model, cornu_dense(3));
+        json_t *config = json_pack("{s:s, s:o}", "optimizer", "sgd", unknown[i].member,
+                                   json_loads(unknown[i].value, 0, NULL));
+        assert_non_null(config);
+        const CornuStatus status = cornu__compile_from_config(model, config, device);
+        assert_int_not_equal(status, CORNU_OK);
+        expect_error(status, status, unknown[i].message);
+        json_decref(config);
+        cornu_model_free(model);
+    }
+}
+
+/* ---- Real Keras on ours ---- */
+
+/* A model made here, on the labels of `sequence`: of classes whose weights lie in parts, and with
+ * arguments of initializers. */
+static CornuModel *attention(Data *data)
+{
+    static float  x[ROWS * 4 * 6];
+    CornuSymbol  *in = cornu_input(.shape = { 4, 6 });
+    CornuSymbol  *y = cornu_call(
+        cornu_layer_normalization(.gamma_initializer = cornu_constant(0.5)), in);
+    y = cornu_call(cornu_multi_head_attention(
+        2, 3, .kernel_initializer = cornu_glorot_normal(9, { CORNU_ZERO }, { 1, 2 })), y, y);
+    y = cornu_call(cornu_lstm(5, .kernel_initializer = cornu_variance_scaling(
+                                     2, CORNU_FAN_AVG, CORNU_DISTRIBUTION_UNTRUNCATED_NORMAL),
+                              .recurrent_initializer = cornu_orthogonal(0.9, 4)), y);
+    y = cornu_call(cornu_dense(3, .activation = CORNU_SOFTMAX, .kernel_initializer =
+                                   cornu_random_uniform(CORNU_ZERO, 0.5)), y);
+    CornuModel *model = expect_model(cornu_model(.inputs = { in }, .outputs = { y }));
+    for (int i = 0; i < ROWS * 4 * 6; i++) x[i] = (float)(i * 37 % 101) / 25 - 2;
+    data->x[0] = cornu_array(x, CORNU_F32, ROWS, 4, 6);
+    expect_ok(cornu_compile(model, .optimizer = cornu_adam(.learning_rate = 0.01),
+                            .loss = CORNU_SPARSE_CATEGORICAL_CROSSENTROPY,
+                            .metrics = { CORNU_ACCURACY }, .device = device));
+    return model;
+}
+
+static void write_case(const char *name)
+{
+    static const char *const names[] = { "x0", "x1", "y0", "y1", "p0", "p1" };
+    const bool      made_here = !strcmp(name, "attention");
+    Data            data = data_of(made_here ? "sequence" : name);
+    float           got[MOST][ROWS * 8], losses[STEPS];
+    CornuNamedArray arrays[7];
+    int             count = 0;
+    CornuModel     *model = made_here ? attention(&data) : expect_model(
+        cornu_model_load_compiled(golden(name, ".keras"), device));
+    for (int i = 0; i < 2; i++) step(model, &data);
+    expect_ok(cornu_model_save(model, here(name, ".keras")));
+    expect_ok(cornu_model_save_weights(model, here(name, ".weights.h5")));
+    predict(model, &data, got);
+    for (int i = 0; i < STEPS; i++) losses[i] = step(model, &data);
+    for (int i = 0; i < 6; i++) {
+        const CornuArray from = (i < 2 ? data.x : i < 4 ? data.y : data.p)[i % 2];
+        const CornuArray to = i < 4 ? from : cornu_array_from(got[i % 2], from.type);
+        if (from.data) arrays[count++] = (CornuNamedArray){ names[i], to };
+    }
+    arrays[count++] = (CornuNamedArray){ "losses", cornu_array(losses, CORNU_F32, STEPS) };
+    expect_ok(cornu_npz_write(here(name, ".npz"), arrays, count));
+    cornu_model_free(model);
+    cornu_npz_close(data.file);
+}
+
+/* The Python that has Keras; skips the test where there is none. */
+static const char *keras_python(void)
+{
+    const char *python = getenv("CORNU_PYTHON") ? getenv("CORNU_PYTHON") : "python3";
+    char        command[600];
+    snprintf(command, sizeof command, "%s -c 'import importlib.util as u; "
+             "exit(not u.find_spec(\"keras\"))' 2>/dev/null", python);
+    if (!has_hdf5() || system(command) != 0) skip();
+    return python;
+}
+
+static const char *scores_name(int i)
+{
+    static char name[24];
+    snprintf(name, sizeof name, "scores%d", i);
+    return name;
+}
+
+static int compilations;
+
+static void write_scores(const CornuCompileConfig *config, int i)
+{
+    float       scores[MOST_VALUES];
+    char        names[MOST_VALUES * 48];
+    int         length = 0;
+    CornuModel *model = scores_model(*config);
+    const int   count = scores_of(model, i, scores);
+    expect_ok(cornu_model_save(model, here(scores_name(i), ".keras")));
+    const CornuNamedArray arrays[] = {
+        { "x", cornu_array(scores_x, CORNU_F32, ROWS, 4) }, { "y", scores_labels(i) },
+        { "scores", cornu_array(scores, CORNU_F32, count) },
+    };
+    expect_ok(cornu_npz_write(here(scores_name(i), ".npz"), arrays, 3));
+    for (int k = 0; k < count; k++)
+        length += snprintf(names + length, sizeof names - (size_t)length, "%s\n",
+                           cornu_model_metric_name(model, k));
+    files_write(here(scores_name(i), ".txt"), names, (size_t)length);
+    cornu_model_free(model);
+    compilations = i + 1;
+}
+
+/* Keras loads what was compiled here, finds the same loss and metrics, and saves it; that comes
+ * back, but for arguments that Keras 3.15 leaves out: Huber's delta, the loss's CosineSimilarity's
+ * axis. Also with tuples for lists. */
+static void test_keras_compiles_as_ours(void **state)
+{
+    (void)state;
+    const char *python = keras_python();
+    char        command[600];
+    with_compilations(write_scores);
+    snprintf(command, sizeof command, "%s tests/nn/saving/check_compiled.py %s %d >/dev/null", python,
+             folder, compilations);
+    assert_int_equal(system(command), 0);
+    for (int i = 0; i < compilations; i++) {
+        float       scores[MOST_VALUES];
+        char        back[40];
+        snprintf(back, sizeof back, "%s_back", scores_name(i));
+        CornuModel *model = expect_model(cornu_model_load_compiled(here(back, ".keras"), device));
+        CornuNpz   *file = cornu_npz_open(here(scores_name(i), ".npz"));
+        assert_non_null(file);
+        const CornuArray expected = cornu_npz_find(file, "scores")->array;
+        assert_int_equal(scores_of(model, i, scores), expected.type.shape.extent[0]);
+        if (i < compilations - 2) expect_near(back, scores, expected, 1e-5);
+        cornu_npz_close(file);
+        cornu_model_free(model);
+    }
+}
+
+static void test_keras_loads_ours(void **state)
+{
+    (void)state;
+    const char *python = keras_python();
+    char        command[600];
+    for (int i = 0; i < CASES; i++) write_case(cases[i]);
+    write_case("attention");
+    snprintf(command, sizeof command, "%s tests/nn/saving/check_keras.py %s %s %s %s attention >/dev/null",
+             python, folder, cases[0], cases[1], cases[2]);
+    assert_int_equal(system(command), 0);
+}
+
+/* ---- Files nobody vouches for ---- */
+
+static void test_hostile_files(void **state)
+{
+    static const struct { const char *name; CornuStatus status; const char *message; } hostile[] = {
+        { "soft", CORNU_ERR_UNSUPPORTED, "\"layers/conv2d/vars/0\" is a link to another place" },
+        { "external_link", CORNU_ERR_UNSUPPORTED, "is a link to another place" },
+        { "external_data", CORNU_ERR_UNSUPPORTED, "has its numbers in another file" },
+        { "virtual", CORNU_ERR_UNSUPPORTED, "has its numbers in another file" },
+        { "huge", CORNU_ERR_FORMAT, "declares 4398046511104 bytes, but only 0 are stored" },
+        { "texts", CORNU_ERR_UNSUPPORTED, "holds no numbers" },
+        { "missing", CORNU_ERR_SHAPE, "has 1 weights, the model's layer conv2d has 2" },
+        { "group", CORNU_ERR_FORMAT, "is no array" },
+        { "shape", CORNU_ERR_SHAPE, "conv2d/kernel: \"layers/conv2d/vars/0\" is (3, 3) in the file,"
+                                    " expected (3, 3, 2, 4)" },
+    };
+    (void)state;
+    if (!has_hdf5()) skip();
+    CornuModel *model = expect_model(cornu_model_load(golden("images", ".keras")));
+    expect_ok(cornu_model_save_weights(model, here("a", ".npz")));
+    for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++) {
+        char name[60];
+        snprintf(name, sizeof name, "hostile_%s", hostile[i].name);
+        const char *path = golden(name, ".weights.h5");
+        const CornuStatus status = cornu_model_load_weights(model, path);
+        expect_error(status, hostile[i].status, hostile[i].message);
+        assert_true(!strncmp(cornu_error_message(), path, strlen(path)));
+    }
+    expect_error(cornu_model_load_weights(model, golden("sequence", ".weights.h5")),
+                 CORNU_ERR_SHAPE, "weights");
+    expect_error(cornu_model_load_weights(model, golden("sequence", ".h5")), CORNU_ERR_SHAPE,
+                 "\"model_weights/embedding\" has 1 weights, the model's conv2d has 2");
+    expect_ok(cornu_model_save_weights(model, here("b", ".npz")));   /* nothing was changed */
+    expect_equal_files(here("a", ".npz"), here("b", ".npz"));
+    cornu_model_free(model);
+}
+
+static size_t read_golden(const char *name, const char *suffix, unsigned char *bytes, size_t room)
+{
+    const size_t size = files_read(golden(name, suffix), bytes, room);
+    assert_true(size > 0 && size < room);
+    return size;
+}
+
+/* Nor may members of an archive lie in one place: a few bytes could be any number of arrays. */
+static void test_overlapping_members(void **state)
+{
+    (void)state;
+    assert_null(cornu_npz_open("tests/fuzz/seeds/zip/overlap"));
+    expect_error(cornu_error_status(), CORNU_ERR_FORMAT, "member \"b\": lies where others do");
+}
+
+/* The bytes of a file with the weights of the golden model "images", and where tests write such. */
+static size_t read_weights_file(CornuModel *model, const char *suffix, const char **path,
+                                unsigned char *bytes, size_t room)
+{
+    *path = here("a", suffix);
+    if (strcmp(suffix, ".npz")) return read_golden("images", suffix, bytes, room);
+    expect_ok(cornu_model_save_weights(model, *path));   /* the golden one has data */
+    return files_read(*path, bytes, room);
+}
+
+/* Cut files are refused. */
+static void test_truncated_files(void **state)
+{
+    static const char *const suffixes[] = { ".keras", ".weights.h5", ".h5", ".npz" };
+    static unsigned char bytes[400000];
+    (void)state;
+    if (!has_hdf5()) skip();
+    for (int s = 0; s < 4; s++) {
+        const char  *path;
+        CornuModel  *model = expect_model(cornu_model_load(golden("images", ".keras")));
+        const size_t size = read_weights_file(model, suffixes[s], &path, bytes, sizeof bytes);
+        for (size_t cut = 0; cut < size; cut += cut < 200 ? 40 : 1024) {
+            files_write(path, bytes, cut);
+            assert_int_not_equal(cornu_model_load_weights(model, path), CORNU_OK);
+            assert_true(strlen(cornu_error_message()) > strlen(path));
+        }
+        cornu_model_free(model);
+    }
+}
+
+/* All weights of a model, one behind the other; how many numbers these are. */
+static int64_t read_all_weights(const CornuModel *model, float *to, int64_t space)
+{
+    int64_t count = 0;
+    for (int i = 0; i < cornu_model_weight_count(model); i++) {
+        const CornuWeight *weight = cornu_model_weight(model, i);
+        assert_true(count + cornu_type_count(weight->type) <= space);
+        expect_ok(cornu_weight_read(weight, cornu_array_from(to + count, weight->type)));
+        count += cornu_type_count(weight->type);
+    }
+    return count;
+}
+
+/* A file with a bit flipped is refused, or the bit is one that nobody reads; HDF5 alone has no
+ * checksums, where the bit may be one of a weight, and then is that of no other. */
+static void test_damaged_files(void **state)
+{
+    static const char *const suffixes[] = { ".keras", ".weights.h5", ".h5", ".npz" };
+    static unsigned char bytes[400000];
+    (void)state;
+    if (!has_hdf5()) skip();
+    uint32_t random = 1;
+    for (int s = 0; s < 4; s++) {
+        const char  *path;
+        CornuModel  *model = expect_model(cornu_model_load(golden("images", ".keras")));
+        const size_t size = read_weights_file(model, suffixes[s], &path, bytes, sizeof bytes);
+        static float right[100000], got[100000];
+        const bool   checked = !strcmp(suffixes[s], ".keras") || !strcmp(suffixes[s], ".npz");
+        files_write(path, bytes, size);
+        expect_ok(cornu_model_load_weights(model, path));
+        const int64_t count = read_all_weights(model, right, 100000);
+        int           refused = 0;
+        for (int i = 0; i < 300; i++) {
+            random = random * 1664525 + 1013904223;
+            const size_t        at = (random >> 8) % size;
+            const unsigned char old = bytes[at];
+            bytes[at] ^= (unsigned char)(1 << (random >> 29));
+            files_write(path, bytes, size);
+            const bool loaded = cornu_model_load_weights(model, path) == CORNU_OK;
+            bytes[at] = old;
+            refused += !loaded;
+            if (!loaded) continue;
+            int others = 0;
+            read_all_weights(model, got, count);
+            for (int64_t k = 0; k < count; k++) others += memcmp(&got[k], &right[k], 4) != 0;
+            if (others > !checked)
+                fail_msg("%s with another byte %zu: %d of %lld weights are others", suffixes[s], at,
+                         others, (long long)count);
+        }
+        /* Most bytes of the two with checksums are under these. */
+        assert_true(refused > (checked ? 225 : 0));
+        cornu_model_free(model);
+    }
+}
+
+static void test_suffixes(void **state)
+{
+    (void)state;
+    CornuModel *model = cornu_sequential(.input_shape = { 4 });
+    cornu_model_add(model, cornu_dense(3));
+    expect_error(cornu_model_save(model, here("a", ".weights.h5")), CORNU_ERR_UNSUPPORTED,
+                 "there are no whole models saved as .weights.h5, expected one of .safetensors "
+                 ".keras");
+    expect_error(cornu_model_save_weights(model, here("a", ".keras")), CORNU_ERR_UNSUPPORTED,
+                 "expected one of .safetensors .weights.h5 .npz");
+    expect_error(cornu_model_save(model, here("a", ".h5")), CORNU_ERR_UNSUPPORTED, ".keras");
+    expect_error(cornu_model_load_weights(model, here("absent", ".npz")), CORNU_ERR_FILE,
+                 "cannot be read");
+    assert_null(cornu_model_load_compiled("a.safetensors", NULL));
+    expect_error(cornu_error_status(), CORNU_ERR_UNSUPPORTED, "does not say what it was compiled");
+    cornu_model_free(model);
+}
+
+#define OF_CASE(test, i) { #test, test, NULL, NULL, (void *)#i }
+#define OF_CASES(test) OF_CASE(test, sequence), OF_CASE(test, images), OF_CASE(test, branches)
+
+/* What cannot be read again is not written. */
+static void names_of_npz_files_have_a_limit(void **state)
+{
+    enum { MOST = 65535 - 4 };    /* ".npy" is added */
+    static float number[1] = { 0.5f };
+    static char  name[MOST + 2];
+    char         path[FILES_PATH];
+    (void)state;
+    snprintf(path, sizeof path, "%s", here("names", ".npz"));
+    CornuNamedArray array = { name, cornu_array(number, CORNU_F32, 1) };
+    memset(name, 'n', MOST);
+    expect_ok(cornu_npz_write(path, &array, 1));
+    CornuNpz *file = cornu_npz_open(path);
+    assert_non_null(file);
+    assert_non_null(cornu_npz_find(file, name));
+    cornu_npz_close(file);
+    unlink(path);
+    name[MOST] = 'n';
+    expect_error(cornu_npz_write(path, &array, 1), CORNU_ERR_ARGUMENT,
+                 "of member 0 has 65536 bytes, a zip archive has room for 65535");
+    assert_int_equal(access(path, F_OK), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        OF_CASES(test_predicts_as_keras),
+        OF_CASES(test_loads_weights_alone),
+        OF_CASES(test_goes_on_as_keras),
+        OF_CASES(test_round_trip),
+        cmocka_unit_test(test_weights_of_a_foreign_class),
+        cmocka_unit_test(test_metadata),
+        cmocka_unit_test(test_optimizers),
+        cmocka_unit_test(test_losses_and_metrics),
+        cmocka_unit_test(test_unknown_losses_and_metrics),
+        cmocka_unit_test(test_keras_loads_ours),
+        cmocka_unit_test(test_keras_compiles_as_ours),
+        cmocka_unit_test(test_hostile_files),
+        cmocka_unit_test(test_overlapping_members),
+        cmocka_unit_test(test_truncated_files),
+        cmocka_unit_test(test_damaged_files),
+        cmocka_unit_test(test_suffixes),
+        cmocka_unit_test(names_of_npz_files_have_a_limit),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
