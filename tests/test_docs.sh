@@ -10,8 +10,8 @@ names_exist() {
     [ "$(wc -l <names)" -gt 80 ] || return 1
     local bad=0 word
     while read -r word; do
-        grep -qwE "$word|${word}_from|${word/#CORNU_/X\\(}" \
-            "$root"/{nn,datasets,tensor,device}/*.h ||
+        grep -rqwE --include='*.h' "$word|${word}_from|${word/#CORNU_/X\\(}" \
+            "$root"/{nn,datasets,tensor,device} ||
             { echo "nn/README.md: no $word"; bad=1; }
     done <names >err
     return $bad
@@ -33,7 +33,7 @@ check "tests/golden/README.md tells of all folders" golden_told
 names_complete() {
     local kinds='Layer|Loss|Metric|Optimizer|Schedule|Callback|Initializer|Regularizer|Constraint'
     local bad=0 word
-    { cat "$root"/nn/*.h | sed -nE "s/^Cornu($kinds) \**(cornu_[a-z0-9_]*)_from\(.*/\2/p"
+    { find "$root/nn" -name '*.h' -exec cat {} + | sed -nE "s/^Cornu($kinds) \**(cornu_[a-z0-9_]*)_from\(.*/\2/p"
       sed -nE 's/^ +X\(([A-Z0-9_]+),.*/CORNU_\1/p' "$root/nn/layers/activations.h"
       sed -nE 's/^#define (CORNU_[A-Z_]+) +cornu_init.*/\1/p' "$root/nn/weights/initializers.h"
     } | grep -v '^CORNU_DEFAULT_' | sort -u >names
