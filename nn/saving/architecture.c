@@ -57,11 +57,9 @@ static CornuStatus set_policy(CornuLayer *layer, const json_t *dtype, const Corn
 
 static const CornuLayerClass *find_class(const char *name)
 {
-    int count;
-    const CornuLayerClass *const *classes = cornu__layer_classes(&count);
-    for (int i = 0; i < count; i++)
-        if (strcmp(classes[i]->class_name, name) == 0) return classes[i];
-    return NULL;
+    const CornuLayerClass *const *kind = cornu__layer_classes;
+    while (*kind && strcmp((*kind)->class_name, name)) kind++;
+    return *kind;
 }
 
 /* The layers among arguments, which whoever was made of them holds too. */

@@ -177,17 +177,6 @@ static json_t *field_to_json(const CornuPolicy *usual, const CornuField *field, 
     return NULL;
 }
 
-bool cornu__is_default(const CornuField *field, const void *config)
-{
-    const void *at = (const char *)config + field->offset;
-    switch (field->kind) {
-    case CORNU_FIELD_INTEGER_OR_DEFAULT: return *(const int64_t *)at == 0;
-    case CORNU_FIELD_NUMBER_OR_DEFAULT:  return *(const double *)at == 0.0;
-    case CORNU_FIELD_CLASSES:            return *(const uint64_t *)at == 0;
-    default:                             return false;
-    }
-}
-
 json_t *cornu__fields_to_json(const CornuPolicy *usual, const CornuField *field,
                               const void *config, json_t *object)
 {
