@@ -1,4 +1,4 @@
-/* Models in safetensors files: weights and variables as arrays, the rest as JSON in the metadata. */
+/* Models in safetensors files: weights and variables as arrays, the rest as JSON metadata. */
 #include "files_internal.h"
 
 #include "../../device/memory_internal.h"

@@ -1,4 +1,4 @@
-/* A traced step; trace_write.c makes the file, the callback of callbacks/trace.c chooses the step. */
+/* A traced step. trace_write.c makes the file; the callback in callbacks/trace.c picks the step. */
 #include "../../device/clock_internal.h"
 #include "../../device/memory_internal.h"
 #include "../../device/status_internal.h"
