@@ -15,7 +15,7 @@
 #include "../tensor/ops.h"
 #include "layers/activations.h"
 #include "callbacks/backup.h"
-#include "callbacks/callback.h"
+#include "model/callback.h"
 #include "callbacks/callbacks.h"
 #include "training/check_gradients.h"
 #include "callbacks/checkpoint.h"
@@ -36,7 +36,7 @@
 #include "optimizers/optimizer.h"
 #include "pictures/pictures.h"
 #include "pictures/plot.h"
-#include "layers/policy.h"
+#include "config/policy.h"
 #include "terminal/progbar.h"
 #include "training/record.h"
 #include "weights/regularizers.h"
@@ -47,7 +47,7 @@
 #include "model/summary.h"
 #include "callbacks/tensorboard.h"
 #include "terminal/terminal.h"
-#include "callbacks/trace.h"
+#include "training/trace.h"
 #include "saving/transfer.h"
 
 #endif

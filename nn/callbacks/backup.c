@@ -17,7 +17,7 @@
 #include "../../device/open.h"
 #include "../../device/print.h"
 #include "../formats/file_internal.h"
-#include "training_internal.h"
+#include "backup_file_internal.h"
 
 #define FORMAT "backup-%06" PRId64 "-%08" PRId64 ".safetensors"
 

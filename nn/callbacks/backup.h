@@ -31,7 +31,7 @@
 #ifndef CORNU_NN_BACKUP_H
 #define CORNU_NN_BACKUP_H
 
-#include "callback.h"
+#include "../model/callback.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -17,8 +17,8 @@
 #ifndef CORNU_NN_CALLBACKS_H
 #define CORNU_NN_CALLBACKS_H
 
-#include "callback.h"
-#include "../model/keywords.h"
+#include "../model/callback.h"
+#include "../config/keywords.h"
 
 #include <stdio.h>
 

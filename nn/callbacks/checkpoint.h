@@ -9,7 +9,7 @@
 #ifndef CORNU_NN_CHECKPOINT_H
 #define CORNU_NN_CHECKPOINT_H
 
-#include "callback.h"
+#include "../model/callback.h"
 
 #include <stdio.h>
 

@@ -7,7 +7,7 @@
 
 #include "../../device/memory_internal.h"
 #include "../formats/decimal_internal.h"
-#include "../model/keywords_internal.h"
+#include "../config/keywords_internal.h"
 #include "../model/model.h"
 #include "monitor_internal.h"
 

@@ -5,7 +5,7 @@
 #ifndef CORNU_NN_MONITOR_INTERNAL_H
 #define CORNU_NN_MONITOR_INTERNAL_H
 
-#include "callback.h"
+#include "../model/callback.h"
 
 /* Doubles, as a backup keeps them (callback.h, `state`). */
 typedef struct { double known, value; } CornuBest;

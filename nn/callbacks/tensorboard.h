@@ -22,7 +22,7 @@
 #ifndef CORNU_NN_TENSORBOARD_H
 #define CORNU_NN_TENSORBOARD_H
 
-#include "callback.h"
+#include "../model/callback.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,66 +1,8 @@
-/* The step that is traced, and the callback that chooses it; trace_write.c makes the file. */
-#include "../../device/clock_internal.h"
+/* The callback that chooses which step of an epoch is traced. */
 #include "../../device/memory_internal.h"
 #include "../formats/file_internal.h"
 #include "../model/model_internal.h"
-#include "trace_internal.h"
-
-/* ---- One step ---- */
-
-CornuTrace *cornu_trace_create(void)
-{
-    if (cornu__refused()) return NULL;
-    CornuTrace *trace = cornu__allocate(1, sizeof *trace);
-    return trace ? trace : cornu__null();
-}
-
-/* Only the run that it was told of is this trace's. */
-static void stop_measuring(CornuTrace *trace)
-{
-    if (trace->measuring) cornu_executable_record(trace->executable, NULL);
-    trace->measuring = false;
-}
-
-void cornu_trace_free(CornuTrace *trace)
-{
-    if (!trace) return;
-    stop_measuring(trace);
-    cornu__release(trace->events);
-    cornu__release(trace);
-}
-
-void cornu_trace_phase(CornuTrace *trace, const char *name)
-{
-    CORNU__NEED_OR(trace, );
-    const double now = cornu__seconds();
-    if (trace->ended || (name && trace->phase_count == CORNU_TRACE_PHASES)) return;
-    if (trace->phase_count > 0) trace->phases[trace->phase_count - 1].end_s = now;
-    if (name) {
-        trace->phases[trace->phase_count++] = (CornuPhase){ name, now, now };
-        return;
-    }
-    stop_measuring(trace);
-    trace->ended = true;
-}
-
-CornuStatus cornu_trace_run(CornuTrace *trace, CornuExecutable *executable)
-{
-    CORNU__NEED(trace);
-    CORNU__NEED(executable);
-    stop_measuring(trace);
-    cornu__release(trace->events);
-    trace->events = cornu__allocate((size_t)cornu_executable_event_count(executable),
-                                    sizeof *trace->events);
-    if (!trace->events) return CORNU_ERR_MEMORY;
-    trace->executable = executable;
-    trace->measuring = true;
-    cornu_executable_record(executable, trace->events);
-    cornu_trace_phase(trace, "run");
-    return CORNU_OK;
-}
-
-
-/* ---- In fit ---- */
+#include "../training/trace_internal.h"
 
 typedef struct {
     CornuCallback base;

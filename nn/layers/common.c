@@ -1,4 +1,4 @@
-/* What several layers share: resolving arguments, paddings, the table of classes. */
+/* What several layers share: resolving arguments, paddings. */
 #include "layer_internal.h"
 #include "../weights/rules_internal.h"
 
@@ -107,60 +107,4 @@ CornuStatus cornu__build_sequence(CornuLayer *layer, CornuShape input)
 {
     (void)layer;
     return cornu__expect_input(input, 3, "(B, T, C)");
-}
-
-extern const CornuLayerClass cornu__activation_class, cornu__add_class, cornu__alpha_dropout_class,
-    cornu__average_class, cornu__average_pooling1d_class, cornu__average_pooling2d_class,
-    cornu__batch_normalization_class, cornu__bidirectional_class, cornu__concatenate_class,
-    cornu__conv1d_class, cornu__conv1d_transpose_class, cornu__conv2d_class,
-    cornu__conv2d_transpose_class, cornu__cropping1d_class, cornu__cropping2d_class,
-    cornu__dense_class, cornu__depthwise_conv1d_class, cornu__depthwise_conv2d_class,
-    cornu__dot_class, cornu__dropout_class, cornu__elu_class, cornu__embedding_class,
-    cornu__flatten_class, cornu__gaussian_dropout_class, cornu__gaussian_noise_class,
-    cornu__global_average_pooling1d_class, cornu__global_average_pooling2d_class,
-    cornu__global_max_pooling1d_class, cornu__global_max_pooling2d_class,
-    cornu__group_normalization_class, cornu__gru_class, cornu__layer_normalization_class,
-    cornu__leaky_relu_class, cornu__lstm_class, cornu__masking_class, cornu__max_pooling1d_class,
-    cornu__max_pooling2d_class, cornu__maximum_class, cornu__minimum_class,
-    cornu__multi_head_attention_class, cornu__multiply_class, cornu__normalization_class,
-    cornu__permute_class, cornu__position_embedding_class, cornu__prelu_class,
-    cornu__random_flip_class, cornu__random_rotation_class, cornu__random_translation_class,
-    cornu__random_zoom_class, cornu__relu_class, cornu__repeat_vector_class,
-    cornu__rescaling_class, cornu__reshape_class, cornu__resizing_class,
-    cornu__rms_normalization_class, cornu__separable_conv1d_class, cornu__separable_conv2d_class,
-    cornu__simple_rnn_class, cornu__softmax_class, cornu__spatial_dropout1d_class,
-    cornu__spatial_dropout2d_class, cornu__subtract_class, cornu__time_distributed_class,
-    cornu__unit_normalization_class, cornu__up_sampling1d_class, cornu__up_sampling2d_class,
-    cornu__zero_padding1d_class, cornu__zero_padding2d_class;
-
-const CornuLayerClass *const *cornu__layer_classes(int *count)
-{
-    static const CornuLayerClass *const classes[] = {
-        &cornu__activation_class, &cornu__add_class, &cornu__alpha_dropout_class,
-        &cornu__average_class, &cornu__average_pooling1d_class, &cornu__average_pooling2d_class,
-        &cornu__batch_normalization_class, &cornu__bidirectional_class, &cornu__concatenate_class,
-        &cornu__conv1d_class, &cornu__conv1d_transpose_class, &cornu__conv2d_class,
-        &cornu__conv2d_transpose_class, &cornu__cropping1d_class, &cornu__cropping2d_class,
-        &cornu__dense_class, &cornu__depthwise_conv1d_class, &cornu__depthwise_conv2d_class,
-        &cornu__dot_class, &cornu__dropout_class, &cornu__elu_class, &cornu__embedding_class,
-        &cornu__flatten_class, &cornu__gaussian_dropout_class, &cornu__gaussian_noise_class,
-        &cornu__global_average_pooling1d_class, &cornu__global_average_pooling2d_class,
-        &cornu__global_max_pooling1d_class, &cornu__global_max_pooling2d_class,
-        &cornu__group_normalization_class, &cornu__gru_class, &cornu__layer_normalization_class,
-        &cornu__leaky_relu_class, &cornu__lstm_class, &cornu__masking_class,
-        &cornu__max_pooling1d_class, &cornu__max_pooling2d_class, &cornu__maximum_class,
-        &cornu__minimum_class, &cornu__multi_head_attention_class, &cornu__multiply_class,
-        &cornu__normalization_class, &cornu__permute_class, &cornu__position_embedding_class,
-        &cornu__prelu_class, &cornu__random_flip_class, &cornu__random_rotation_class,
-        &cornu__random_translation_class, &cornu__random_zoom_class, &cornu__relu_class,
-        &cornu__repeat_vector_class, &cornu__rescaling_class, &cornu__reshape_class,
-        &cornu__resizing_class, &cornu__rms_normalization_class, &cornu__separable_conv1d_class,
-        &cornu__separable_conv2d_class, &cornu__simple_rnn_class, &cornu__softmax_class,
-        &cornu__spatial_dropout1d_class, &cornu__spatial_dropout2d_class, &cornu__subtract_class,
-        &cornu__time_distributed_class, &cornu__unit_normalization_class,
-        &cornu__up_sampling1d_class, &cornu__up_sampling2d_class, &cornu__zero_padding1d_class,
-        &cornu__zero_padding2d_class,
-    };
-    *count = (int)(sizeof classes / sizeof *classes);
-    return classes;
 }

@@ -8,19 +8,6 @@
 #include "layer_internal.h"
 #include "../weights/rules_internal.h"
 
-/* "MaxPooling2D" gives "max_pooling2d". Source: keras/src/utils/naming.py, to_snake_case. */
-void cornu__snake_case(const char *class_name, char *to, size_t size)
-{
-    size_t n = 0;
-    for (const char *c = class_name; *c && n + 2 < size; c++) {
-        bool starts_word = c > class_name && isupper((unsigned char)*c) &&
-                           (islower((unsigned char)c[1]) || islower((unsigned char)c[-1]));
-        if (starts_word) to[n++] = '_';
-        to[n++] = (char)tolower((unsigned char)*c);
-    }
-    to[n] = '\0';
-}
-
 CornuLayer *cornu_layer_create(const CornuLayerClass *kind, const char *name, const char *dtype)
 {
     if (cornu__refused()) return NULL;

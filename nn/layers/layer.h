@@ -14,8 +14,8 @@
 #include "../../tensor/ops.h"
 #include "../weights/constraints.h"
 #include "../weights/initializers.h"
-#include "../model/keywords.h"
-#include "policy.h"
+#include "../config/keywords.h"
+#include "../config/policy.h"
 #include "../weights/regularizers.h"
 
 #ifdef __cplusplus
@@ -131,6 +131,10 @@ typedef struct {
     CornuTensor *(*replay)(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
                            int in_count, CornuTensor *const *masks, CornuTensor **out,
                            CornuTensor **out_masks);
+
+    /* For a layer made of others that gives each its own place under a precision policy; NULL: all
+     * in it are treated as it is. `last`: it ends a model. True if one of them computes in f16. */
+    bool (*apply_policy)(CornuLayer *layer, const CornuPolicy *policy, bool last);
 
     void (*free)(CornuLayer *layer); /* what the layer owns besides weights; may be NULL */
 

@@ -4,11 +4,9 @@
 
 #include "../../device/lookup_internal.h"
 #include "../../device/memory_internal.h"
-#include "../model/keywords_internal.h"
+#include "../config/keywords_internal.h"
+#include "../config/naming_internal.h"
 #include "layers.h"
-
-/* "MaxPooling2D" gives "max_pooling2d", cut to `size` bytes. */
-void cornu__snake_case(const char *class_name, char *to, size_t size);
 
 /* Moves a weight's value into a variable of the device; one already there stays. */
 CornuStatus cornu__weight_move(CornuWeight *weight, CornuDevice *device);
@@ -73,9 +71,9 @@ void cornu__layer_drop_states(CornuLayer *layer);
 /* Whether the layer, or one in it, has states. */
 bool cornu__layer_has_states(const CornuLayer *layer);
 
-/* Settles what the precision policies say, see policy.h; `last` is the end of a model. True if the
- * layer, or one in it, computes in f16. */
-bool cornu__layer_settle(CornuLayer *layer, const CornuPolicy *policy, bool last);
+/* Sets the dtypes that the layer, and those in it, compute and give by its own policy or else by
+ * this one (policy.h); `last`: it ends a model. True if one of them computes in f16. */
+bool cornu__layer_apply_policy(CornuLayer *layer, const CornuPolicy *policy, bool last);
 
 /* For a trace: adds the penalties on the trained weights to the loss, each shard its part. */
 CornuStatus cornu__layer_penalize_weights(CornuLayer *layer, const CornuCall *call);
@@ -107,8 +105,8 @@ CornuStatus cornu__build_sequence(CornuLayer *layer, CornuShape input);
     { "beta_constraint", CORNU_FIELD_CONSTRAINT, offsetof(Config, beta_constraint) },      \
     { "gamma_constraint", CORNU_FIELD_CONSTRAINT, offsetof(Config, gamma_constraint) }
 
-/* The classes that files may name, the order of the alphabet; *count of them. */
-const CornuLayerClass *const *cornu__layer_classes(int *count);
+/* The classes that files may name, in the order of the alphabet; NULL ends them. */
+extern const CornuLayerClass *const cornu__layer_classes[];
 
 /* An argument of a convolution or pool that may be given as a square (`one`, positional) or as
  * a pair: resolves to {h, w}, or {usual, usual} when neither is given (usual 0: required).

@@ -1,6 +1,6 @@
 /*
  * Layers over images (B, H, W, C) and sequences (B, T, C): the convolution family, pooling,
- * padding, resampling. nn/layers/layers.h says what all layers have in common, and has conv2d and the
+ * padding, resampling. layers.h says what all layers have in common, and has conv2d and the
  * pools with windows in two dimensions.
  */
 #ifndef CORNU_NN_LAYERS_SPATIAL_H

@@ -1,89 +1,12 @@
-/* Losses by name; what of their values counts, and how much. */
+/* What of a loss's values counts, and how much. */
 #include <string.h>
 
-#include "../../device/nearest.h"
 #include "loss_internal.h"
-
-/* ---- By name ---- */
-
-/* The names are those of the classes. */
-static const CornuObjectClass *const classes[] = {
-    &cornu__sparse_categorical_crossentropy_class,
-    &cornu__categorical_crossentropy_class,
-    &cornu__binary_crossentropy_class,
-    &cornu__categorical_focal_crossentropy_class,
-    &cornu__binary_focal_crossentropy_class,
-    &cornu__categorical_generalized_cross_entropy_class,
-    &cornu__ctc_class,
-    &cornu__kl_divergence_class,
-    &cornu__mean_squared_error_class,
-    &cornu__mean_absolute_error_class,
-    &cornu__mean_absolute_percentage_error_class,
-    &cornu__mean_squared_logarithmic_error_class,
-    &cornu__log_cosh_class,
-    &cornu__poisson_class,
-    &cornu__huber_class,
-    &cornu__cosine_similarity_class,
-    &cornu__hinge_class,
-    &cornu__squared_hinge_class,
-    &cornu__categorical_hinge_class,
-    &cornu__tversky_class,
-    &cornu__dice_class,
-};
-
-static const struct {
-    const char             *name;
-    const CornuObjectClass *kind;
-} aliases[] = {
-    { "bce", &cornu__binary_crossentropy_class },
-    { "BCE", &cornu__binary_crossentropy_class },
-    { "kullback_leibler_divergence", &cornu__kl_divergence_class },
-    { "kld", &cornu__kl_divergence_class },
-    { "KLD", &cornu__kl_divergence_class },
-    { "mse", &cornu__mean_squared_error_class },
-    { "MSE", &cornu__mean_squared_error_class },
-    { "mae", &cornu__mean_absolute_error_class },
-    { "MAE", &cornu__mean_absolute_error_class },
-    { "mape", &cornu__mean_absolute_percentage_error_class },
-    { "MAPE", &cornu__mean_absolute_percentage_error_class },
-    { "msle", &cornu__mean_squared_logarithmic_error_class },
-    { "MSLE", &cornu__mean_squared_logarithmic_error_class },
-    { "logcosh", &cornu__log_cosh_class },
-};
-
-enum {
-    CLASSES = sizeof classes / sizeof *classes, ALIASES = sizeof aliases / sizeof *aliases,
-};
-
-const CornuObjectClass *cornu__loss_class(const char *class_name)
-{
-    for (int i = 0; i < CLASSES; i++)
-        if (!strcmp(classes[i]->class_name, class_name)) return classes[i];
-    return NULL;
-}
-
-CornuLoss *cornu_loss(const char *name)
-{
-    CORNU__NEED_TO_MAKE(name);
-    const char *names[CLASSES + ALIASES];
-    for (int i = 0; i < CLASSES + ALIASES; i++) {
-        const bool is_class = i < CLASSES;
-        names[i] = is_class ? classes[i]->name : aliases[i - CLASSES].name;
-        if (name && !strcmp(name, names[i]))
-            return cornu__object_usual(is_class ? classes[i] : aliases[i - CLASSES].kind, NULL);
-    }
-    const char *near = name ? cornu__nearest(name, names, CLASSES + ALIASES) : NULL;
-    return cornu__fail_null(CORNU_ERR_ARGUMENT, "loss \"%s\" is not known%s%s%s",
-                            name, near ? "; is \"" : "", near ? near : "",
-                            near ? "\" meant?" : "");
-}
 
 void cornu_loss_free(CornuLoss *loss)
 {
     if (loss && loss->free) loss->free(loss);
 }
-
-/* ---- What counts ---- */
 
 /* x, whose axes are the first ones of `shape`, with an axis of extent 1 for each of the others. A
  * last axis of extent 1 may be one too many. */

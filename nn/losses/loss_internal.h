@@ -3,10 +3,10 @@
 #define CORNU_NN_LOSS_INTERNAL_H
 
 #include "../../device/memory_internal.h"
-#include "../model/keywords_internal.h"
+#include "../config/keywords_internal.h"
 #include "loss.h"
 #include "../metrics/metric.h"
-#include "object_internal.h"
+#include "../config/object_internal.h"
 
 /* ---- Making losses ---- */
 
@@ -15,15 +15,11 @@
  * is none. */
 void *cornu__loss_create(size_t size, const CornuLoss *base, const void *config);
 
-extern const CornuObjectClass cornu__sparse_categorical_crossentropy_class,
-    cornu__categorical_crossentropy_class, cornu__binary_crossentropy_class,
-    cornu__categorical_focal_crossentropy_class, cornu__binary_focal_crossentropy_class,
-    cornu__categorical_generalized_cross_entropy_class, cornu__ctc_class,
-    cornu__kl_divergence_class, cornu__mean_squared_error_class, cornu__mean_absolute_error_class,
-    cornu__mean_absolute_percentage_error_class, cornu__mean_squared_logarithmic_error_class,
-    cornu__log_cosh_class, cornu__poisson_class, cornu__huber_class,
-    cornu__cosine_similarity_class, cornu__hinge_class, cornu__squared_hinge_class,
-    cornu__categorical_hinge_class, cornu__tversky_class, cornu__dice_class;
+#define LOSS(name)         extern const CornuObjectClass cornu__##name##_class;
+#define ALIAS(known, name)
+#include "losses.def"
+#undef LOSS
+#undef ALIAS
 
 /* The arguments of losses without any of their own. */
 extern const CornuField cornu__loss_fields[];

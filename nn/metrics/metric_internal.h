@@ -33,18 +33,14 @@ typedef struct {
     const char *name;
 } CornuPlainConfig;
 
-extern const CornuObjectClass cornu__accuracy_class, cornu__crossentropy_class,   /* by shape */
-    cornu__equality_accuracy_class,                                               /* Keras' */
-    cornu__binary_accuracy_class, cornu__categorical_accuracy_class,
-    cornu__sparse_categorical_accuracy_class, cornu__top_k_categorical_accuracy_class,
-    cornu__sparse_top_k_categorical_accuracy_class, cornu__root_mean_squared_error_class,
-    cornu__cosine_similarity_metric_class, cornu__pearson_correlation_class,
-    cornu__concordance_correlation_class, cornu__r2_score_class, cornu__precision_class,
-    cornu__recall_class, cornu__auc_class, cornu__true_positives_class,
-    cornu__true_negatives_class, cornu__false_positives_class, cornu__false_negatives_class,
-    cornu__sensitivity_at_specificity_class, cornu__specificity_at_sensitivity_class,
-    cornu__precision_at_recall_class, cornu__recall_at_precision_class, cornu__f1_score_class,
-    cornu__fbeta_score_class, cornu__mean_iou_class, cornu__iou_class, cornu__binary_iou_class;
+/* By shape, as "accuracy", and Keras' class of that name; cornu__crossentropy_class likewise. */
+#define METRIC(name)       extern const CornuObjectClass cornu__##name##_class;
+#define ALIAS(known, name)
+#define ARGUMENTS(name)    METRIC(name)
+#include "metrics.def"
+#undef METRIC
+#undef ALIAS
+#undef ARGUMENTS
 
 /* The class of metrics that are means of such losses; NULL if Keras has none, or none with all the
  * arguments of this one. */

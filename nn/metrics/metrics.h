@@ -11,7 +11,7 @@
 #ifndef CORNU_NN_METRICS_H
 #define CORNU_NN_METRICS_H
 
-#include "../model/keywords.h"
+#include "../config/keywords.h"
 #include "metric.h"
 
 #ifdef __cplusplus

@@ -9,7 +9,7 @@
 #include "../optimizers/optimizer_internal.h"
 #include "strategy.h"
 
-/* ---- Tracked values ---- */
+/* ---- Tracked values and recorded steps ---- */
 
 void cornu__states_free(CornuTracked *tracked)
 {
@@ -18,6 +18,22 @@ void cornu__states_free(CornuTracked *tracked)
         cornu__release(tracked->host[i].data);
     }
     tracked->state_count = 0;
+}
+
+void cornu__step_free(CornuStep *step)
+{
+    cornu_graph_free(step->graph);
+    for (int i = 0; i < step->y_count; i++) cornu__release(step->rooms[i]);
+    cornu__release(step);
+}
+
+void cornu__steps_free(CornuModel *model)
+{
+    for (CornuStep *next, *step = model->steps; step; step = next) {
+        next = step->next;
+        cornu__step_free(step);
+    }
+    model->steps = NULL;
 }
 
 /* A loss that several outputs share is there for each of them. */
@@ -130,7 +146,7 @@ static CornuStatus settle_precision(CornuModel *model)
     model->policy = model->base.own_policy ? model->base.own_policy
                                            : cornu_policy(cornu_device_policy(model->device));
     if (!model->policy) return cornu_error_take();
-    if (cornu__layer_settle(&model->base, model->policy, true))
+    if (cornu__layer_apply_policy(&model->base, model->policy, true))
         cornu_loss_scale_optimizer(model->optimizer);
     return CORNU_OK;
 }
@@ -532,4 +548,15 @@ static CornuStatus reset_metrics(CornuModel *model)
 CornuStatus cornu_model_reset_metrics(CornuModel *model)
 {
     CORNU__WITHIN(model, "cornu_model_reset_metrics", reset_metrics(model));
+}
+
+CornuModel *cornu_keras_to_tpu_model(CornuModel *model, CornuStrategy *strategy)
+{
+    if (!strategy)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "keras_to_tpu_model: the strategy is NULL");
+    if (cornu__model_enter(model, "cornu_keras_to_tpu_model")) return cornu__null();
+    const CornuStatus status = cornu_model_move(model, cornu_strategy_device(strategy));
+    if (!status) model->steps_per_execution = cornu_strategy_iterations_per_loop(strategy);
+    cornu__model_leave(model);
+    return status ? cornu__null() : model;
 }

@@ -1,5 +1,6 @@
 #include "model_internal.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -408,3 +409,85 @@ void cornu_model_stop_training(CornuModel *model)
     model->stop_training = true;
 }
 
+/* ---- The class ---- */
+
+static bool gives_output(const CornuModel *model, const CornuLayer *layer)
+{
+    for (int i = 0; i < model->output_count; i++)
+        if (model->outputs[i]->node->layer == layer) return true;
+    return false;
+}
+
+static bool apply_policy(CornuLayer *base, const CornuPolicy *policy, bool last)
+{
+    const CornuModel *model = (const CornuModel *)base;
+    bool narrow = false;
+    for (int i = 0; i < model->base.inner_count; i++) {
+        CornuLayer *layer = model->base.inner[i];
+        narrow |= cornu__layer_apply_policy(layer, policy, last && gives_output(model, layer));
+    }
+    return narrow;
+}
+
+static CornuStatus build_many(CornuLayer *layer, const CornuShape *in, int in_count)
+{
+    CornuShape row = { .rank = in[0].rank - 1 };
+    for (int i = 0; i < row.rank; i++) row.extent[i] = in[0].extent[i + 1];
+    (void)in_count;   /* a Sequential model has one input, a Functional one is built */
+    return cornu_model_build((CornuModel *)layer, row);
+}
+
+static CornuTensor *replay(CornuLayer *layer, const CornuCall *call, CornuTensor *const *in,
+                           int in_count, CornuTensor *const *masks, CornuTensor **out,
+                           CornuTensor **out_masks)
+{
+    const CornuModel *model = (const CornuModel *)layer;
+    if (in_count != model->input_count)
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: %d tensors come in, expected %d",
+                                layer->name, in_count, model->input_count);
+    for (int i = 0; i < in_count; i++) {
+        CornuShape got = cornu_tensor_shape(in[i]), want = model->inputs[i]->type.shape;
+        CornuText  a, b;
+        got.extent[0] = CORNU_NONE;
+        if (!cornu__shape_fits(got, want))
+            return cornu__fail_null(CORNU_ERR_SHAPE, "%s: input %d is %s, expected %s",
+                                    layer->name, i, cornu_shape_print(&a, got),
+                                    cornu_shape_print(&b, want));
+    }
+    return cornu__model_replay(model, call, in, masks, out, out_masks);
+}
+
+static int outputs(const CornuLayer *layer) { return ((const CornuModel *)layer)->output_count; }
+
+static void free_model(CornuLayer *layer)
+{
+    CornuModel *model = (CornuModel *)layer;
+    cornu__uncompile(model);
+    cornu_variable_free(model->seed_variable);
+    for (int i = model->call_count - 1; i >= 0; i--) cornu__node_drop(model->calls[i].node);
+    for (int i = 0; i < layer->inner_count; i++) {
+        cornu__layer_leave(layer->inner[i], model->own_device);
+        cornu_layer_free(layer->inner[i]);
+    }
+    cornu__release(model->calls);
+    cornu__release(layer->inner);
+    cornu__lookup_clear(&model->labels);
+    cornu__lookup_clear(&model->names);
+    cornu__lookup_clear(&model->numbers);
+    cornu__lookup_clear(&model->calls_of);
+    cornu_device_close(model->own_device);
+    json_decref(model->notes);
+    layer->inner_count = layer->weight_count = 0;
+}
+
+const CornuLayerClass cornu__sequential_class = {
+    .class_name = "Sequential", .size = sizeof(CornuModel), .build_many = build_many,
+    .replay = replay, .outputs = outputs, .apply_policy = apply_policy, .free = free_model,
+    .takes_numbers = true,
+};
+
+const CornuLayerClass cornu__functional_class = {
+    .class_name = "Functional", .size = sizeof(CornuModel), .build_many = build_many,
+    .replay = replay, .outputs = outputs, .apply_policy = apply_policy, .free = free_model,
+    .takes_numbers = true,
+};

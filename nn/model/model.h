@@ -22,7 +22,7 @@
 #define CORNU_NN_MODEL_H
 
 #include "../../datasets/pipeline/dataset.h"
-#include "../callbacks/callback.h"
+#include "callback.h"
 #include "../training/history.h"
 #include "../layers/layer.h"
 #include "../losses/loss.h"

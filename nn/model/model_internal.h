@@ -3,11 +3,10 @@
 #define CORNU_NN_MODEL_INTERNAL_H
 
 #include "../../device/guard_internal.h"
-#include "../training/deal_internal.h"
+#include "deal_internal.h"
 #include "../layers/layer_internal.h"
 #include "model.h"
 #include "symbol_internal.h"
-#include "../callbacks/trace.h"
 
 /* A loss, or a metric, with its states on the device. */
 typedef struct {
@@ -105,7 +104,7 @@ struct CornuModel {
     CornuStep      *steps;
     int64_t         steps_per_execution;         /* at least 1, once compiled */
     bool            stop_training, debug_nans;
-    CornuTrace     *trace;                       /* of a step of this epoch, or NULL */
+    struct CornuTrace *trace;                    /* of a step of this epoch, or NULL */
     struct CornuTraining *training;              /* where fit stands (loop_internal.h), or NULL */
 };
 
@@ -144,7 +143,7 @@ CornuTensor *cornu__model_replay(const CornuModel *model, const CornuCall *call,
                                  CornuTensor *const *in, CornuTensor *const *masks,
                                  CornuTensor **out, CornuTensor **out_masks);
 
-/* As cornu__layer_settle: the layers that give outputs are the last ones. */
+/* As cornu__layer_apply_policy: the layers that give outputs are the last ones. */
 bool cornu__model_settle(CornuModel *model, const CornuPolicy *policy, bool last);
 
 /* Whether all layers that input i goes to take whole numbers as they are. */
@@ -178,25 +177,8 @@ void cornu__uncompile(CornuModel *model);
 /* Frees the states; the next step makes them again. */
 void cornu__states_free(CornuTracked *tracked);
 
-/* Forgets the recorded steps. */
+/* Frees a recorded step; forgets all of them. */
+void cornu__step_free(CornuStep *step);
 void cornu__steps_free(CornuModel *model);
-
-/* CORNU_OK for a model of one input and one output that can be used. */
-CornuStatus cornu__model_check_single(const CornuModel *model);
-
-/* The step for batches of arrays of these types: recorded at the first call, found again later. One
- * that predicts looks at x only. */
-CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, const CornuArrays *arrays,
-                        CornuStep **step);
-
-/* Feeds such a batch, whose first `valid` rows count. */
-CornuStatus cornu__step_feed(CornuStep *step, const CornuArrays *arrays, int64_t valid);
-
-/* Runs on what was fed; a step that gives predictions writes those of the whole batch to `to`, one
- * array for each output. */
-CornuStatus cornu__step_run(CornuStep *step, CornuArray *to);
-
-/* values[i]: the results of the loss and each metric. */
-CornuStatus cornu__metrics_read(CornuModel *model, double *values);
 
 #endif

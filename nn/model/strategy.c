@@ -83,16 +83,3 @@ CornuStrategy *cornu_strategy_in_scope(void)
 {
     return depth > 0 && depth <= DEEPEST ? scopes[depth - 1] : NULL;
 }
-
-/* ---- Conversion ---- */
-
-CornuModel *cornu_keras_to_tpu_model(CornuModel *model, CornuStrategy *strategy)
-{
-    if (!strategy)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "keras_to_tpu_model: the strategy is NULL");
-    if (cornu__model_enter(model, "cornu_keras_to_tpu_model")) return cornu__null();
-    const CornuStatus status = cornu_model_move(model, strategy->device);
-    if (!status) model->steps_per_execution = strategy->iterations_per_loop;
-    cornu__model_leave(model);
-    return status ? cornu__null() : model;
-}

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "../../device/log_internal.h"
-#include "../../device/nearest.h"
-#include "../layers/layer_internal.h"
+#include "../config/naming_internal.h"
 
 /* Keras' initial_scale; iteration, learning_rate, step_counter, dynamic_scale, a class's number. */
 enum { FIRST_SCALE = 1 << 15, MAX_SCALARS = 5 };
@@ -105,39 +104,6 @@ CornuOptimizer *cornu__optimizer_expect(CornuOptimizer *optimizer, const char *a
     cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: .%s is %g, expected %g to %g", optimizer->name,
                      argument, value, low, high);
     cornu_optimizer_free(optimizer);
-    return NULL;
-}
-
-#define OPTIMIZER_MAP(X)                                                                     \
-    X(sgd) X(rmsprop) X(adam) X(adamw) X(adagrad) X(adadelta) X(adamax) X(nadam) X(lion) X(ftrl)
-
-CornuOptimizer *cornu_optimizer(const char *name)
-{
-    CORNU__NEED_TO_MAKE(name);
-#define X(known) #known,
-    static const char *const names[] = { OPTIMIZER_MAP(X) };
-#undef X
-#define X(known) if (name && !strcmp(name, #known)) return cornu_##known();
-    OPTIMIZER_MAP(X)
-#undef X
-    const char *near = name ? cornu__nearest(name, names, sizeof names / sizeof *names) : NULL;
-#define X(known) " " #known
-    return cornu__fail_null(CORNU_ERR_ARGUMENT,
-                            "optimizer \"%s\" is not known; known are" OPTIMIZER_MAP(X) "%s%s%s",
-                            name, near ? "; is \"" : "", near ? near : "",
-                            near ? "\" meant?" : "");
-#undef X
-}
-
-const CornuOptimizerClass *cornu__optimizer_class(const char *class_name)
-{
-    static const CornuOptimizerClass *const classes[] = {
-#define X(known) &cornu__##known##_class,
-        OPTIMIZER_MAP(X)
-#undef X
-    };
-    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
-        if (!strcmp(classes[i]->class_name, class_name)) return classes[i];
     return NULL;
 }
 

@@ -18,7 +18,7 @@
 
 #include "../../tensor/ops.h"
 #include "../weights/constraints.h"
-#include "../model/keywords.h"
+#include "../config/keywords.h"
 #include "../losses/loss.h"
 #include "schedule.h"
 

@@ -3,7 +3,7 @@
 #define CORNU_NN_OPTIMIZER_INTERNAL_H
 
 #include "../../device/memory_internal.h"
-#include "../model/keywords_internal.h"
+#include "../config/keywords_internal.h"
 #include "optimizer.h"
 
 /* The arguments that every config has, by themselves. */
@@ -34,9 +34,16 @@ CornuOptimizer *cornu__optimizer_create(const CornuOptimizerClass *kind, bool ra
 CornuStatus cornu__optimizer_set(CornuOptimizer *optimizer, bool rate_given,
                                  const CornuOptimizerArguments *arguments);
 
-extern const CornuOptimizerClass cornu__sgd_class, cornu__rmsprop_class, cornu__adam_class,
-    cornu__adamw_class, cornu__adagrad_class, cornu__adadelta_class, cornu__adamax_class,
-    cornu__nadam_class, cornu__lion_class, cornu__ftrl_class;
+#define OPTIMIZER(name) extern const CornuOptimizerClass cornu__##name##_class;
+#include "optimizers.def"
+#undef OPTIMIZER
+
+/* The optimizers by name; one without a name ends them. */
+typedef struct {
+    const char                *name;
+    const CornuOptimizerClass *kind;
+} CornuOptimizerRow;
+extern const CornuOptimizerRow cornu__optimizers[];
 
 /* The class of this name, among ours; NULL if there is none. */
 const CornuOptimizerClass *cornu__optimizer_class(const char *class_name);

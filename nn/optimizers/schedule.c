@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../../device/memory_internal.h"
-#include "../model/keywords_internal.h"
+#include "../config/keywords_internal.h"
 #include "schedule_internal.h"
 
 typedef CornuScheduleNumbers Schedule;

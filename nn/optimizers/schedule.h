@@ -8,7 +8,7 @@
 #define CORNU_NN_SCHEDULE_H
 
 #include "../../tensor/ops.h"
-#include "../model/keywords.h"
+#include "../config/keywords.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -4,6 +4,11 @@
 
 #include <string.h>
 
+static CornuLayersInside inside(const CornuPolicy *usual)
+{
+    return (CornuLayersInside){ usual, cornu__layer_to_json, cornu__layer_from_json };
+}
+
 /* ---- Out ---- */
 
 /* A policy that was chosen. What the device chose is none of the architecture's: "float32", which
@@ -21,7 +26,8 @@ json_t *cornu__layer_to_json(const CornuLayer *layer, const CornuPolicy *usual)
     const CornuPolicy *policy = layer->own_policy ? layer->own_policy : usual;
     json_t *config = json_pack("{s:s, s:b, s:o}", "name", cornu_layer_name(layer), "trainable",
                                !layer->frozen, "dtype", cornu__policy_to_json(policy));
-    config = cornu__fields_to_json(usual, kind->fields,
+    const CornuLayersInside layers = inside(usual);
+    config = cornu__fields_to_json(&layers, kind->fields,
                                    (const char *)layer + kind->config_offset, config);
     const char *package = cornu__registered_package(kind);
     if (!package) return cornu__json_object("keras.layers", kind->class_name, config);
@@ -57,11 +63,9 @@ static CornuStatus set_policy(CornuLayer *layer, const json_t *dtype, const Corn
 
 static const CornuLayerClass *find_class(const char *name)
 {
-    int count;
-    const CornuLayerClass *const *classes = cornu__layer_classes(&count);
-    for (int i = 0; i < count; i++)
-        if (strcmp(classes[i]->class_name, name) == 0) return classes[i];
-    return NULL;
+    const CornuLayerClass *const *kind = cornu__layer_classes;
+    while (*kind && strcmp((*kind)->class_name, name)) kind++;
+    return *kind;
 }
 
 /* The layers among arguments, which whoever was made of them holds too. */
@@ -103,7 +107,8 @@ static CornuStatus make_layer(const json_t *value, const CornuPolicy *usual,
     const json_t *config = json_object_get(value, "config");
     void         *arguments = cornu__allocate(1, kind->config_size);
     if (!arguments) return CORNU_ERR_MEMORY;
-    CornuStatus status = cornu__read_arguments(usual, kind->fields, config, arguments);
+    const CornuLayersInside layers = inside(usual);
+    CornuStatus status = cornu__read_arguments(&layers, kind->fields, config, arguments);
     if (status == CORNU_OK) {
         *layer = kind->from(arguments);
         status = *layer ? set_policy(*layer, json_object_get(config, "dtype"), usual)

@@ -32,8 +32,16 @@ json_t *cornu__json_list(const int64_t *numbers, int count);
 /* {"module", "class_name", "config", "registered_name": null}; config is taken. */
 json_t *cornu__json_object(const char *module, const char *class_name, json_t *config);
 
+/* How layers that are arguments of layers are written and read: with the policy of the model around
+ * them. NULL for tables of fields without layers. */
+typedef struct {
+    const CornuPolicy *usual;
+    json_t     *(*to_json)(const CornuLayer *layer, const CornuPolicy *usual);
+    CornuStatus (*from_json)(const json_t *value, const CornuPolicy *usual, CornuLayer **layer);
+} CornuLayersInside;
+
 /* The fields of a config, except defaults that are left out, added to an object, which is taken. */
-json_t *cornu__fields_to_json(const CornuPolicy *usual, const CornuField *fields,
+json_t *cornu__fields_to_json(const CornuLayersInside *inside, const CornuField *fields,
                               const void *config, json_t *object);
 
 /* A policy that was chosen. What the device chose is none of the architecture's: "float32", which
@@ -75,12 +83,12 @@ CornuStatus cornu__read_list(const json_t *value, const char *name, int64_t *num
                              size_t *count);
 
 /* One field of a config, from its value. */
-CornuStatus cornu__read_field(const CornuPolicy *usual, const CornuField *field,
+CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField *field,
                               const json_t *value, void *config);
 
 /* The members of an object, by a table; of those that it does not have the ones that every layer
  * has are passed over, and what is Keras' default. */
-CornuStatus cornu__read_arguments(const CornuPolicy *usual, const CornuField *fields,
+CornuStatus cornu__read_arguments(const CornuLayersInside *inside, const CornuField *fields,
                                   const json_t *config, void *arguments);
 
 /* CORNU_ERR_FORMAT: the member is not what was expected. */

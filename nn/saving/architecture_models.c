@@ -73,11 +73,9 @@ static CornuStatus check_initializers(const CornuLayer *layer)
 /* Whether a class is one of Keras' or was registered. */
 static bool is_known(const CornuLayerClass *kind)
 {
-    int count;
-    const CornuLayerClass *const *classes = cornu__layer_classes(&count);
-    for (int i = 0; i < count; i++)
-        if (classes[i] == kind) return true;
-    return cornu__registered_package(kind) != NULL;
+    const CornuLayerClass *const *known = cornu__layer_classes;
+    while (*known && *known != kind) known++;
+    return *known || cornu__registered_package(kind);
 }
 
 /* Whether files can hold all layers in it, by their classes and arguments. */

@@ -331,8 +331,7 @@ static void *make_object(const CornuObjectClass *kind, const json_t *arguments)
 
 /* {"class_name": "Huber", "config": {…}}; or a name, which `usual` knows, by itself or, as Keras
  * writes a function, {"class_name": "function", "config": its name}. */
-static void *read_object(const char *what, const json_t *value,
-                         const CornuObjectClass *(*find)(const char *class_name),
+static void *read_object(const CornuObjectTable *table, const json_t *value,
                          void *(*usual)(const char *name))
 {
     const char   *class_name = json_string_value(json_object_get(value, "class_name"));
@@ -341,10 +340,11 @@ static void *read_object(const char *what, const json_t *value,
     if (class_name && !strcmp(class_name, "function") && json_is_string(config))
         return usual(json_string_value(config));
     if (!class_name || !json_is_object(config))
-        return unexpected(what, "a text or an object with class_name and config");
-    const CornuObjectClass *kind = find(class_name);
+        return unexpected(table->word, "a text or an object with class_name and config");
+    const CornuObjectClass *kind = cornu__object_class(table, class_name);
     if (kind) return make_object(kind, config);
-    return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "there is no %s \"%.60s\"", what, class_name);
+    return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "there is no %s \"%.60s\"", table->word,
+                            class_name);
 }
 
 static void *usual_loss(const char *name) { return cornu_loss(name); }
@@ -352,12 +352,12 @@ static void *usual_metric(const char *name) { return cornu_metric(name); }
 
 static CornuLoss *read_loss(const json_t *value)
 {
-    return read_object("loss", value, cornu__loss_class, usual_loss);
+    return read_object(&cornu__losses, value, usual_loss);
 }
 
 static CornuMetric *read_metric(const json_t *value)
 {
-    return read_object("metric", value, cornu__metric_class, usual_metric);
+    return read_object(&cornu__metrics, value, usual_metric);
 }
 
 static CornuStatus read_metrics(const char *what, const json_t *list, CornuMetric **metrics)

@@ -67,7 +67,8 @@ static const char *text_of(CornuFieldKind kind, int number)
 
 static json_t *rule_to_json(const CornuRuleFamily *family, const void *rule);
 
-static json_t *field_to_json(const CornuPolicy *usual, const CornuField *field, const void *config)
+static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *field,
+                             const void *config)
 {
     const void *at = (const char *)config + field->offset;
     switch (field->kind) {
@@ -120,7 +121,7 @@ static json_t *field_to_json(const CornuPolicy *usual, const CornuField *field, 
         const char *text = text_of(field->kind, *(const int *)at);
         return text ? json_string(text) : json_null();
     }
-    case CORNU_FIELD_LAYER: return cornu__layer_to_json(*(CornuLayer *const *)at, usual);
+    case CORNU_FIELD_LAYER: return inside->to_json(*(CornuLayer *const *)at, inside->usual);
     case CORNU_FIELD_INITIALIZER: return rule_to_json(&cornu__initializers, at);
     case CORNU_FIELD_REGULARIZER: return rule_to_json(&cornu__regularizers, at);
     case CORNU_FIELD_CONSTRAINT:  return rule_to_json(&cornu__constraints, at);
@@ -177,23 +178,12 @@ static json_t *field_to_json(const CornuPolicy *usual, const CornuField *field, 
     return NULL;
 }
 
-bool cornu__is_default(const CornuField *field, const void *config)
-{
-    const void *at = (const char *)config + field->offset;
-    switch (field->kind) {
-    case CORNU_FIELD_INTEGER_OR_DEFAULT: return *(const int64_t *)at == 0;
-    case CORNU_FIELD_NUMBER_OR_DEFAULT:  return *(const double *)at == 0.0;
-    case CORNU_FIELD_CLASSES:            return *(const uint64_t *)at == 0;
-    default:                             return false;
-    }
-}
-
-json_t *cornu__fields_to_json(const CornuPolicy *usual, const CornuField *field,
+json_t *cornu__fields_to_json(const CornuLayersInside *inside, const CornuField *field,
                               const void *config, json_t *object)
 {
     for (; field && field->name; field++)
         if (!cornu__is_default(field, config))
-            object = cornu__json_with(object, field->name, field_to_json(usual, field, config));
+            object = cornu__json_with(object, field->name, field_to_json(inside, field, config));
     return object;
 }
 
@@ -349,7 +339,7 @@ static CornuStatus read_classes(const json_t *value, const char *name, uint64_t 
 static CornuStatus read_rule(const CornuRuleFamily *family, const json_t *value, const char *name,
                              void *rule);
 
-CornuStatus cornu__read_field(const CornuPolicy *usual, const CornuField *field,
+CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField *field,
                               const json_t *value, void *config)
 {
     void *at = (char *)config + field->offset;
@@ -419,7 +409,7 @@ CornuStatus cornu__read_field(const CornuPolicy *usual, const CornuField *field,
     case CORNU_FIELD_SUMMATION: case CORNU_FIELD_AVERAGE:
         return text ? read_text(field->kind, field->name, text, at)
                     : cornu__unexpected(field->name, "a text");
-    case CORNU_FIELD_LAYER: return cornu__layer_from_json(value, usual, at);
+    case CORNU_FIELD_LAYER: return inside->from_json(value, inside->usual, at);
     case CORNU_FIELD_INITIALIZER:
         return read_rule(&cornu__initializers, value, field->name, at);
     case CORNU_FIELD_REGULARIZER:
@@ -480,7 +470,7 @@ static CornuStatus check_foreign(const char *name, const json_t *value)
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "the argument \"%.60s\" is not known", name);
 }
 
-CornuStatus cornu__read_arguments(const CornuPolicy *usual, const CornuField *fields,
+CornuStatus cornu__read_arguments(const CornuLayersInside *inside, const CornuField *fields,
                                   const json_t *config, void *arguments)
 {
     const char *name;
@@ -491,7 +481,7 @@ CornuStatus cornu__read_arguments(const CornuPolicy *usual, const CornuField *fi
         if (json_is_null(value) && !(field && field->kind == CORNU_FIELD_MERGE))
             continue;   /* not given; to Bidirectional it is a way of its own */
         if (field && field->name)
-            CORNU__TRY(cornu__read_field(usual, field, value, arguments));
+            CORNU__TRY(cornu__read_field(inside, field, value, arguments));
         else if (!is_common(name))
             CORNU__TRY(check_foreign(name, value));
     }

@@ -38,8 +38,8 @@ typedef struct {
     CornuStatus (*check)(void);     /* loads what saving needs; NULL: nothing */
 } CornuFormat;
 
-extern const CornuFormat cornu__keras_weights_format, cornu__keras_format, cornu__older_format,
-    cornu__npz_format, cornu__onnx_format;
+/* The formats of formats.def; NULL ends them. */
+extern const CornuFormat *const cornu__formats[];
 
 /* Whether a model, or with weights_only its weights, can be saved under this name:
  * CORNU_ERR_UNSUPPORTED or CORNU_ERR_ARGUMENT naming the suffixes that can; CORNU_ERR_UNSUPPORTED

@@ -12,7 +12,7 @@
 #ifndef CORNU_NN_PROGBAR_H
 #define CORNU_NN_PROGBAR_H
 
-#include "../callbacks/callback.h"
+#include "../model/callback.h"
 #include "terminal.h"
 
 #ifdef __cplusplus

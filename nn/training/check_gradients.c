@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "../model/model_internal.h"
+#include "loop_internal.h"
 
 typedef struct {
     const CornuCheckGradientsConfig *config;

@@ -4,7 +4,7 @@
 
 #include "../../device/log_internal.h"
 #include "loop_internal.h"
-#include "../callbacks/trace_internal.h"
+#include "trace_internal.h"
 
 typedef struct {
     const CornuFitConfig *config;

@@ -2,7 +2,7 @@
 #ifndef CORNU_NN_HISTORY_H
 #define CORNU_NN_HISTORY_H
 
-#include "../callbacks/callback.h"
+#include "../model/callback.h"
 
 #ifdef __cplusplus
 extern "C" {

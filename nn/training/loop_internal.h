@@ -8,6 +8,26 @@
 #include "history.h"
 #include "../model/model_internal.h"
 
+/* ---- Steps ---- */
+
+/* CORNU_OK for a model of one input and one output that can be used. */
+CornuStatus cornu__model_check_single(const CornuModel *model);
+
+/* The step for batches of arrays of these types: recorded at the first call, found again later. One
+ * that predicts looks at x only. */
+CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, const CornuArrays *arrays,
+                        CornuStep **step);
+
+/* Feeds such a batch, whose first `valid` rows count. */
+CornuStatus cornu__step_feed(CornuStep *step, const CornuArrays *arrays, int64_t valid);
+
+/* Runs on what was fed; a step that gives predictions writes those of the whole batch to `to`, one
+ * array for each output. */
+CornuStatus cornu__step_run(CornuStep *step, CornuArray *to);
+
+/* values[i]: the results of the loss and each metric. */
+CornuStatus cornu__metrics_read(CornuModel *model, double *values);
+
 /* ---- Batches ---- */
 
 /* Data as they are given: a data set, arrays for one input and one output, or lists of arrays that

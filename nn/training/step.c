@@ -19,22 +19,6 @@
 #include "../model/model_internal.h"
 #include "../optimizers/optimizer_internal.h"
 
-static void step_free(CornuStep *step)
-{
-    cornu_graph_free(step->graph);
-    for (int i = 0; i < step->y_count; i++) cornu__release(step->rooms[i]);
-    cornu__release(step);
-}
-
-void cornu__steps_free(CornuModel *model)
-{
-    for (CornuStep *next, *step = model->steps; step; step = next) {
-        next = step->next;
-        step_free(step);
-    }
-    model->steps = NULL;
-}
-
 /* ---- Data ---- */
 
 /* "x", or of several the input's name. */
@@ -509,7 +493,7 @@ static void evict(CornuModel *model, CornuStepMode mode)
         CornuStep *step = *link;
         if (step->mode != mode || ++kept <= KEPT_STEPS) continue;
         *link = step->next;
-        step_free(step);
+        cornu__step_free(step);
         return;
     }
 }
@@ -535,7 +519,7 @@ CornuStatus cornu__step(CornuModel *model, CornuStepMode mode, const CornuArrays
         status = cornu_graph_prepare(fresh->graph, fresh->predictions,
                                      predicts(fresh) ? fresh->y_count : 0);
     if (status) {
-        step_free(fresh);
+        cornu__step_free(fresh);
         return status;
     }
     static const char *const does[] = { "trains", "tests", "tests and predicts", "predicts" };

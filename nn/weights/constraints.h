@@ -12,7 +12,7 @@
 #define CORNU_NN_CONSTRAINTS_H
 
 #include "../../tensor/ops.h"
-#include "../model/keywords.h"
+#include "../config/keywords.h"
 
 #ifdef __cplusplus
 extern "C" {

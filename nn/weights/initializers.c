@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../device/memory_internal.h"
-#include "../model/keywords_internal.h"
+#include "../config/keywords_internal.h"
 #include "rules_internal.h"
 
 #define FIELD(kind, name) { #name, CORNU_FIELD_##kind, offsetof(CornuInitializer, name) }

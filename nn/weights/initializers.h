@@ -19,7 +19,7 @@
 #define CORNU_NN_INITIALIZERS_H
 
 #include "../../device/type.h"
-#include "../model/keywords.h"
+#include "../config/keywords.h"
 
 #ifdef __cplusplus
 extern "C" {

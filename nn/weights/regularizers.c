@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "../../device/memory_internal.h"
-#include "../model/keywords_internal.h"
+#include "../config/keywords_internal.h"
 #include "rules_internal.h"
 
 #define FIELD(kind, name) { #name, CORNU_FIELD_##kind, offsetof(CornuRegularizer, name) }

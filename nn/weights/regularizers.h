@@ -11,7 +11,7 @@
 #define CORNU_NN_REGULARIZERS_H
 
 #include "../../tensor/ops.h"
-#include "../model/keywords.h"
+#include "../config/keywords.h"
 
 #ifdef __cplusplus
 extern "C" {

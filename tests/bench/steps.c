@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../nn/layers/policy.h"
+#include "../../nn/config/policy.h"
 #include "../allocations.h"
 #include "work.h"
 

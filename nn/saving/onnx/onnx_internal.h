@@ -1,7 +1,7 @@
 /*
  * Models as ONNX files, to be run elsewhere: out only, for inference, opset 18, in f32.
  *
- * onnx.c writes the file; onnx/ has a rule for each class of layers, what it is in nodes. Values
+ * onnx.c writes the file, nodes.c its graph; a rule says what a class of layers is in nodes. Values
  * are numbers, 0 is none. Those of a layer's tensors have the axes that they have here (NHWC, (B,
  * T, C)), and rules transpose where an operator wants others. A transpose is written only when a
  * node reads it, so one that the next rule takes back is none. The batch is open.
@@ -13,6 +13,7 @@
 #ifndef CORNU_NN_ONNX_INTERNAL_H
 #define CORNU_NN_ONNX_INTERNAL_H
 
+#include "../../formats/protobuf_internal.h"
 #include "../files_internal.h"
 #include "../../model/model_internal.h"
 
@@ -94,11 +95,41 @@ typedef struct {
     int              *out, *out_masks;
 } CornuOnnxCall;
 
-/* What the layer's class says of it in nodes. CORNU_ERR_UNSUPPORTED naming what ONNX does not
- * have, and why. */
-CornuStatus cornu__onnx_layer(const CornuOnnxCall *call);
+/* Writes a call. CORNU_ERR_UNSUPPORTED naming what ONNX does not have, and why. */
+typedef CornuStatus CornuOnnxRule(const CornuOnnxCall *call);
 
-/* Likewise of a model in the model: its layers' nodes. Shapes and results are not looked at. */
-CornuStatus cornu__onnx_model(const CornuOnnxCall *call);
+/* ---- The graph, for nodes.c and onnx.c ---- */
+
+/* What is known of a value. A transpose knows what it is one of: never of another transpose. */
+typedef struct {
+    int     source;                       /* 0: it is none */
+    int64_t order[CORNU_MAX_RANK];
+    int     rank;                         /* of a transpose */
+    bool    pending;                      /* no node has read it yet */
+    bool    scalar;                       /* a constant without axes */
+} CornuOnnxValue;
+
+struct CornuOnnx {
+    const CornuModel  *model;
+    const CornuValues *weights;
+    CornuMessage       nodes, constants;  /* fields of the graph */
+    CornuOnnxValue    *values;            /* by number; 0 stands for none */
+    int                count, space;      /* of values, that one included */
+    int               *places;            /* the constant of each weight; 0: none yet */
+    CornuOnnxRule     *layer;             /* writes a layer, for rules of layers around others */
+};
+
+/* A new one; 0 without memory. */
+int cornu__onnx_value(CornuOnnx *to, CornuOnnxValue value);
+
+/* The name of a value, unlike any layer's; "" for an absent input. */
+typedef struct { char text[24]; } CornuOnnxName;
+const char *cornu__onnx_name(CornuOnnxName *name, int value);
+
+/* Begins a node, whose operands and results are named next; cornu__end_field ends it. */
+size_t cornu__onnx_begin_node(CornuOnnx *to, const char *operator);
+
+/* Writes the transpose that a value stands for, before a node reads it, unless that is done. */
+void cornu__onnx_put_transpose(CornuOnnx *to, int value);
 
 #endif

@@ -4,35 +4,6 @@
 
 #include "../../../device/memory_internal.h"
 
-static const CornuOnnxRow *const families[] = {
-    cornu__onnx_activations, cornu__onnx_attention, cornu__onnx_images, cornu__onnx_merges,
-    cornu__onnx_norms, cornu__onnx_products, cornu__onnx_recurrent, cornu__onnx_shapes,
-    cornu__onnx_windows,
-};
-
-static CornuOnnxRule *rule_of(const char *class_name)
-{
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-        for (const CornuOnnxRow *row = families[i]; row->class_name; row++)
-            if (!strcmp(row->class_name, class_name)) return row->rule;
-    return NULL;
-}
-
-CornuStatus cornu__onnx_layer(const CornuOnnxCall *call)
-{
-    const CornuLayerClass *kind = call->layer->kind;
-    const int              outputs = cornu_layer_outputs(call->layer);
-    if (kind->replay) return cornu__onnx_model(call);
-    CornuOnnxRule *rule = rule_of(kind->class_name);
-    if (!rule)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: layers of class %s are not available in "
-                           "ONNX files of this version", cornu_layer_name(call->layer),
-                           kind->class_name);
-    for (int i = 0; i < outputs; i++) call->out_masks[i] = CORNU_ONNX_NONE;
-    if (!kind->mask && !kind->mask_many) call->out_masks[0] = call->masks[0];
-    return rule(call);
-}
-
 CornuStatus cornu__onnx_refuse(const CornuLayer *layer, const char *what, const char *why)
 {
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: %s is not available in ONNX files, %s",

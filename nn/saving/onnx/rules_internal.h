@@ -9,13 +9,14 @@
 
 #include "onnx_internal.h"
 
-typedef CornuStatus CornuOnnxRule(const CornuOnnxCall *call);
 typedef struct { const char *class_name; CornuOnnxRule *rule; } CornuOnnxRow;
 
-/* The families' tables; a row without a name ends each. */
-extern const CornuOnnxRow cornu__onnx_activations[], cornu__onnx_attention[], cornu__onnx_images[],
-    cornu__onnx_merges[], cornu__onnx_norms[], cornu__onnx_products[], cornu__onnx_recurrent[],
-    cornu__onnx_shapes[], cornu__onnx_windows[];
+#define FAMILY(name) extern const CornuOnnxRow cornu__onnx_##name[];
+#include "families.def"
+#undef FAMILY
+
+/* The families' tables; a row without a name ends each, NULL all. */
+extern const CornuOnnxRow *const cornu__onnx_families[];
 
 /* "dense: WHAT is not available in ONNX files, WHY", CORNU_ERR_UNSUPPORTED. */
 CornuStatus cornu__onnx_refuse(const CornuLayer *layer, const char *what, const char *why);

@@ -11,7 +11,7 @@
 
 #include "../../../models/models.h"
 #include "../../../nn/cornu.h"
-#include "../../../nn/training/deal_internal.h"
+#include "../../../nn/model/deal_internal.h"
 
 enum { ROWS = 228, BATCH = 128, MOST = 400000 };   /* a whole batch, then one of 100 */
 

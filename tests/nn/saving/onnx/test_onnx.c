@@ -321,9 +321,10 @@ static void note_classes(const CornuLayer *layer, const CornuLayerClass *const *
 static void test_every_class(void **state)
 {
     bool seen[200] = { false };
-    int  count;
+    int  count = 0;
     (void)state;
-    const CornuLayerClass *const *classes = cornu__layer_classes(&count);
+    const CornuLayerClass *const *classes = cornu__layer_classes;
+    while (classes[count]) count++;
     assert_true(count <= 200);
     for (int i = 0; i < onnx_case_count; i++) {
         CornuModel *model = onnx_cases[i].make();

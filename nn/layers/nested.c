@@ -1,8 +1,8 @@
-/* Layers in layers, their names, and what layers remember from batch to batch. */
+/* Nested layers: their names, numbers and policies; and states kept from batch to batch. */
 #include <stdio.h>
 #include <string.h>
 
-#include "../model/model_internal.h"
+#include "layer_internal.h"
 
 /* ---- Names ---- */
 
@@ -148,15 +148,15 @@ CornuLayer *cornu__layer_copy(const CornuLayer *layer, const void *config)
     return cornu__null();
 }
 
-bool cornu__layer_settle(CornuLayer *layer, const CornuPolicy *policy, bool last)
+bool cornu__layer_apply_policy(CornuLayer *layer, const CornuPolicy *policy, bool last)
 {
-    const CornuPolicy *rules = layer->own_policy ? layer->own_policy : policy;
-    if (layer->kind->replay) return cornu__model_settle((CornuModel *)layer, rules, last);
-    layer->compute = last && layer->weight_count == 0 ? CORNU_F32 : rules->compute;
+    const CornuPolicy *own = layer->own_policy ? layer->own_policy : policy;
+    if (layer->kind->apply_policy) return layer->kind->apply_policy(layer, own, last);
+    layer->compute = last && layer->weight_count == 0 ? CORNU_F32 : own->compute;
     layer->result = last ? CORNU_F32 : layer->compute;
     bool narrow = layer->compute == CORNU_F16;
     for (int i = 0; i < layer->inner_count; i++)
-        narrow |= cornu__layer_settle(layer->inner[i], policy, last);
+        narrow |= cornu__layer_apply_policy(layer->inner[i], policy, last);
     return narrow;
 }
 

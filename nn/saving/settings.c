@@ -4,8 +4,8 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "../saving/architecture_internal.h"
-#include "../saving/keras_internal.h"
+#include "architecture_internal.h"
+#include "keras_internal.h"
 
 enum { SAMPLES = 4, DIFFERENCES = 4, PATH_SIZE = 160, VALUE_SIZE = 60 };
 

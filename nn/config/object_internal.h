@@ -40,8 +40,26 @@ void *cornu__object_usual(const CornuObjectClass *kind, const char *name);
 /* Whether the field is one of those that are left out as defaults (layer.h), and one now. */
 bool cornu__is_default(const CornuField *field, const void *config);
 
-/* A class by Keras' name for it; NULL if there is none. */
-const CornuObjectClass *cornu__loss_class(const char *class_name);
-const CornuObjectClass *cornu__metric_class(const char *class_name);
+/* A class, and how a program asks for it: by its name, by an alias or, as it must have arguments,
+ * not at all; files name it by class_name. */
+typedef struct {
+    const CornuObjectClass *kind;
+    const char             *alias;
+    bool                    needs_arguments;
+} CornuObjectRow;
+
+typedef struct {
+    const char           *word;    /* of messages: "loss" */
+    const CornuObjectRow *rows;
+    int                   count;
+} CornuObjectTable;
+
+extern const CornuObjectTable cornu__losses, cornu__metrics;
+
+/* The class by Keras' name for it; NULL if there is none. */
+const CornuObjectClass *cornu__object_class(const CornuObjectTable *table, const char *class_name);
+
+/* The class by its name or an alias; NULL with a pending error that names the nearest one. */
+const CornuObjectClass *cornu__object_find(const CornuObjectTable *table, const char *name);
 
 #endif

@@ -21,7 +21,7 @@
 
 #include "../training/loop_internal.h"
 #include "../formats/safetensors.h"
-#include "../training/settings_internal.h"
+#include "../saving/settings_internal.h"
 
 /* Between two steps of a model's fit. CORNU_ERR_VALUE, naming it, and nothing is written, where a
  * weight, a variable of the optimizer, a loss or what a layer remembers is not finite. */

@@ -15,7 +15,7 @@
 #define CORNU_NN_TRACE_H
 
 #include "../../device/device.h"
-#include "callback.h"
+#include "../model/callback.h"
 
 #ifdef __cplusplus
 extern "C" {

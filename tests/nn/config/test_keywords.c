@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "../../../nn/model/keywords_internal.h"
+#include "../../../nn/config/keywords_internal.h"
 #include "../golden.h"
 
 static void the_text_of_a_call_is_read(void **state)

@@ -7,7 +7,7 @@
 #ifndef CORNU_NN_SETTINGS_INTERNAL_H
 #define CORNU_NN_SETTINGS_INTERNAL_H
 
-#include "loop_internal.h"
+#include "../training/loop_internal.h"
 
 /* Of the model's fit, which is about to begin; reads a few batches. To be freed with free(); NULL,
  * not pending, on failure. */

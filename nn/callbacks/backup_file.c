@@ -1,4 +1,4 @@
-#include "training_internal.h"
+#include "backup_file_internal.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,0 +1,78 @@
+/* Losses and metrics remember how they were made, and are found by name. */
+#include "object_internal.h"
+
+#include <stdalign.h>
+#include <string.h>
+
+#include "../../device/memory_internal.h"
+#include "../../device/nearest.h"
+
+static const char **name_in(const CornuObjectClass *kind, void *config)
+{
+    return (const char **)((char *)config + kind->name_offset);
+}
+
+void *cornu__object_create(size_t size, const CornuObjectClass *kind, const void *config,
+                           const char *usual, const void **config_copy, const char **name)
+{
+    const size_t align = alignof(max_align_t), behind = (size + align - 1) / align * align;
+    const size_t config_size = kind ? kind->config_size : 0;
+    const char  *given = kind ? *name_in(kind, (void *)config) : NULL;
+    if (!given) given = usual;
+    const size_t name_size = strlen(given) + 1;
+    char        *object = cornu__allocate(1, behind + config_size + name_size);
+    if (!object) return cornu__null();
+    *name = memcpy(object + behind + config_size, given, name_size);
+    *config_copy = NULL;
+    if (!kind) return object;
+    *config_copy = memcpy(object + behind, config, config_size);
+    *name_in(kind, object + behind) = *name;
+    return object;
+}
+
+void *cornu__object_usual(const CornuObjectClass *kind, const char *name)
+{
+    void *config = cornu__allocate(1, kind->config_size);
+    if (!config) return cornu__null();
+    *name_in(kind, config) = name;
+    void *object = kind->from(config);
+    cornu__release(config);
+    return object;
+}
+
+bool cornu__is_default(const CornuField *field, const void *config)
+{
+    const void *at = (const char *)config + field->offset;
+    switch (field->kind) {
+    case CORNU_FIELD_INTEGER_OR_DEFAULT: return *(const int64_t *)at == 0;
+    case CORNU_FIELD_NUMBER_OR_DEFAULT:  return *(const double *)at == 0.0;
+    case CORNU_FIELD_CLASSES:            return *(const uint64_t *)at == 0;
+    default:                             return false;
+    }
+}
+
+const CornuObjectClass *cornu__object_class(const CornuObjectTable *table, const char *class_name)
+{
+    for (int i = 0; i < table->count; i++) {
+        const CornuObjectClass *kind = table->rows[i].kind;
+        if (kind->class_name && !strcmp(kind->class_name, class_name)) return kind;
+    }
+    return NULL;
+}
+
+enum { MOST_NAMES = 64 };
+
+const CornuObjectClass *cornu__object_find(const CornuObjectTable *table, const char *name)
+{
+    const char *names[MOST_NAMES];
+    int         count = 0;
+    for (int i = 0; i < table->count && count < MOST_NAMES; i++) {
+        const CornuObjectRow *row = &table->rows[i];
+        if (row->needs_arguments) continue;
+        names[count] = row->alias ? row->alias : row->kind->name;
+        if (!strcmp(name, names[count++])) return row->kind;
+    }
+    const char *near = cornu__nearest(name, names, count);
+    return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s \"%s\" is not known%s%s%s", table->word, name,
+                            near ? "; is \"" : "", near ? near : "", near ? "\" meant?" : "");
+}

@@ -1,0 +1,37 @@
+/* Optimizers by name. */
+#include <string.h>
+
+#include "../../device/nearest.h"
+#include "optimizer_internal.h"
+
+enum { MOST_OPTIMIZERS = 32 };
+
+CornuOptimizer *cornu_optimizer(const char *name)
+{
+    CORNU__NEED_TO_MAKE(name);
+    const char *names[MOST_OPTIMIZERS];
+    int         count = 0;
+    for (const CornuOptimizerRow *row = cornu__optimizers; row->name; row++) {
+        names[count++] = row->name;
+        if (strcmp(name, row->name)) continue;
+        void *config = cornu__allocate(1, row->kind->config_size);
+        if (!config) return cornu__null();
+        CornuOptimizer *optimizer = row->kind->from(config);
+        cornu__release(config);
+        return optimizer;
+    }
+    const char *near = cornu__nearest(name, names, count);
+#define OPTIMIZER(known) " " #known
+    return cornu__fail_null(CORNU_ERR_ARGUMENT, "optimizer \"%s\" is not known; known are"
+#include "optimizers.def"
+                            "%s%s%s", name, near ? "; is \"" : "", near ? near : "",
+                            near ? "\" meant?" : "");
+#undef OPTIMIZER
+}
+
+const CornuOptimizerClass *cornu__optimizer_class(const char *class_name)
+{
+    for (const CornuOptimizerRow *row = cornu__optimizers; row->name; row++)
+        if (!strcmp(row->kind->class_name, class_name)) return row->kind;
+    return NULL;
+}

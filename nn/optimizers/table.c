@@ -1,0 +1,9 @@
+/* The table of optimizers.def, and nothing else, so that no optimizer needs the others. */
+#include "optimizer_internal.h"
+
+const CornuOptimizerRow cornu__optimizers[] = {
+#define OPTIMIZER(name) { #name, &cornu__##name##_class },
+#include "optimizers.def"
+#undef OPTIMIZER
+    { 0 }
+};

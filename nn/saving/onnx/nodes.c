@@ -1,0 +1,276 @@
+/* The graph of an ONNX file in the making: values, nodes, constants. */
+#include "rules_internal.h"
+
+#include "../../../device/memory_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { ATTRIBUTE_FLOAT = 1, ATTRIBUTE_INT = 2, ATTRIBUTE_STRING = 3, ATTRIBUTE_FLOATS = 6,
+       ATTRIBUTE_INTS = 7, ATTRIBUTE_STRINGS = 8 };
+
+/* ---- Values ---- */
+
+int cornu__onnx_value(CornuOnnx *to, CornuOnnxValue value)
+{
+    if (to->count == to->space) {
+        const int space = to->space ? 2 * to->space : 64;
+        CornuOnnxValue *more = cornu__allocate((size_t)space, sizeof *more);
+        if (!more) {
+            to->nodes.failed = true;
+            return CORNU_ONNX_NONE;
+        }
+        if (to->count) memcpy(more, to->values, (size_t)to->count * sizeof *more);
+        else to->count = 1;
+        cornu__release(to->values);
+        to->values = more;
+        to->space = space;
+    }
+    to->values[to->count] = value;
+    return to->count++;
+}
+
+/* Without memory numbers may name no value. */
+static const CornuOnnxValue *value_of(const CornuOnnx *to, int value)
+{
+    static const CornuOnnxValue none;
+    return value < to->count ? &to->values[value] : &none;
+}
+
+const char *cornu__onnx_name(CornuOnnxName *name, int value)
+{
+    snprintf(name->text, sizeof name->text, "cornu_%d", value);
+    return value == CORNU_ONNX_NONE ? "" : name->text;
+}
+
+/* ---- Nodes ---- */
+
+static void put_attribute(CornuMessage *node, const CornuOnnxAttribute *from)
+{
+    const size_t attribute = cornu__begin_field(node, 5);
+    int64_t      type = ATTRIBUTE_INT;
+    cornu__put_text(node, 1, from->name);
+    if (from->texts) {
+        const char *text = from->text;
+        for (int i = 0; i < from->texts; i++, text += strlen(text) + 1)
+            cornu__put_text(node, 9, text);
+        type = ATTRIBUTE_STRINGS;
+    } else if (from->text) {
+        cornu__put_text(node, 4, from->text);
+        type = ATTRIBUTE_STRING;
+    } else if (from->integers) {
+        for (int i = 0; i < from->count; i++) cornu__put_number(node, 8, from->integers[i]);
+        type = ATTRIBUTE_INTS;
+    } else if (from->numbers && from->count) {
+        for (int i = 0; i < from->count; i++) cornu__put_float(node, 7, (float)from->numbers[i]);
+        type = ATTRIBUTE_FLOATS;
+    } else if (from->numbers) {
+        cornu__put_float(node, 2, (float)*from->numbers);
+        type = ATTRIBUTE_FLOAT;
+    } else {
+        cornu__put_number(node, 3, from->whole);
+    }
+    cornu__put_number(node, 20, type);
+    cornu__end_field(node, attribute);
+}
+
+size_t cornu__onnx_begin_node(CornuOnnx *to, const char *operator)
+{
+    const size_t node = cornu__begin_field(&to->nodes, 1);
+    cornu__put_text(&to->nodes, 4, operator);
+    return node;
+}
+
+void cornu__onnx_put_transpose(CornuOnnx *to, int value)
+{
+    CornuOnnxName         name;
+    const CornuOnnxValue *from = value_of(to, value);
+    if (!from->pending) return;
+    const size_t node = cornu__onnx_begin_node(to, "Transpose");
+    cornu__put_text(&to->nodes, 1, cornu__onnx_name(&name, from->source));
+    cornu__put_text(&to->nodes, 2, cornu__onnx_name(&name, value));
+    put_attribute(&to->nodes, &(CornuOnnxAttribute){ .name = "perm", .integers = from->order,
+                                                     .count = from->rank });
+    cornu__end_field(&to->nodes, node);
+    to->values[value].pending = false;
+}
+
+int cornu__onnx_node(CornuOnnx *to, const char *operator, const int *in, int in_count,
+                     const CornuOnnxAttribute *attributes, int attribute_count, int out_count)
+{
+    CornuMessage *nodes = &to->nodes;
+    CornuOnnxName          name;
+    int           first = CORNU_ONNX_NONE;
+    for (int i = 0; i < in_count; i++) cornu__onnx_put_transpose(to, in[i]);
+    const size_t node = cornu__onnx_begin_node(to, operator);
+    for (int i = 0; i < in_count; i++) cornu__put_text(nodes, 1, cornu__onnx_name(&name, in[i]));
+    for (int i = 0; i < out_count; i++) {
+        const int out = cornu__onnx_value(to, (CornuOnnxValue){ 0 });
+        cornu__put_text(nodes, 2, cornu__onnx_name(&name, out));
+        if (i == 0) first = out;
+    }
+    for (int i = 0; i < attribute_count; i++) put_attribute(nodes, &attributes[i]);
+    cornu__end_field(nodes, node);
+    return first;
+}
+
+/* ---- Layout ---- */
+
+static bool same_transpose(const CornuOnnxValue *a, const CornuOnnxValue *b)
+{
+    for (int i = 0; i < a->rank; i++)
+        if (a->order[i] != b->order[i]) return false;
+    return a->rank == b->rank;
+}
+
+int cornu__onnx_transpose(CornuOnnx *to, int x, const int64_t *order, int rank)
+{
+    const CornuOnnxValue *from = value_of(to, x);
+    CornuOnnxValue        turned = { .source = from->source ? from->source : x, .rank = rank,
+                            .pending = true };
+    bool         moves = false;
+    for (int i = 0; i < rank; i++) {
+        turned.order[i] = from->source ? from->order[order[i]] : order[i];
+        moves |= turned.order[i] != i;
+    }
+    if (!moves) return turned.source;
+    for (int i = 1; i < to->count; i++)
+        if (to->values[i].source == turned.source && same_transpose(&to->values[i], &turned))
+            return i;
+    return cornu__onnx_value(to, turned);
+}
+
+int cornu__onnx_lying(const CornuOnnx *to, const int *in, int count, int *lying,
+                      int64_t order[CORNU_MAX_RANK])
+{
+    const CornuOnnxValue *first = NULL;
+    bool         alike = true;
+    for (int i = 0; i < count; i++) {
+        const CornuOnnxValue *value = value_of(to, in[i]);
+        lying[i] = in[i];
+        if (in[i] == CORNU_ONNX_NONE || value->scalar) continue;
+        if (!first) first = value;
+        alike = alike && value->source && same_transpose(value, first);
+    }
+    alike = alike && first;
+    for (int i = 0; i < CORNU_MAX_RANK; i++) order[i] = alike ? first->order[i] : i;
+    for (int i = 0; i < count && alike; i++)
+        if (value_of(to, in[i])->source) lying[i] = value_of(to, in[i])->source;
+    return alike ? first->rank : 0;
+}
+
+int cornu__onnx_elementwise(CornuOnnx *to, const char *operator, const int *in, int in_count,
+                            const CornuOnnxAttribute *attributes, int attribute_count)
+{
+    int       lying[CORNU_MAX_LAYER_TENSORS];
+    int64_t   order[CORNU_MAX_RANK];
+    const int rank = cornu__onnx_lying(to, in, in_count, lying, order);
+    const int y = cornu__onnx_node(to, operator, lying, in_count, attributes, attribute_count, 1);
+    return cornu__onnx_transpose(to, y, order, rank);
+}
+
+/* ---- Constants ---- */
+
+int cornu__onnx_constant(CornuOnnx *to, CornuArray array)
+{
+    CornuMessage *constants = &to->constants;
+    CornuOnnxName          name;
+    const bool    scalar = array.type.shape.rank == 0;
+    const int     value = cornu__onnx_value(to, (CornuOnnxValue){ .scalar = scalar });
+    const size_t  tensor = cornu__begin_field(constants, 5);
+    for (int i = 0; i < array.type.shape.rank; i++)
+        cornu__put_number(constants, 1, array.type.shape.extent[i]);
+    cornu__put_number(constants, 2, array.type.dtype == CORNU_F32    ? CORNU_ONNX_FLOAT
+                                    : array.type.dtype == CORNU_BOOL ? CORNU_ONNX_BOOL
+                                                                     : CORNU_ONNX_INT64);
+    cornu__put_text(constants, 8, cornu__onnx_name(&name, value));
+    cornu__put_bytes(constants, 9, array.data, cornu_type_bytes(array.type));
+    cornu__end_field(constants, tensor);
+    return value;
+}
+
+int cornu__onnx_integers(CornuOnnx *to, const int64_t *integers, int count)
+{
+    return cornu__onnx_constant(to, cornu_array((void *)integers, CORNU_I64, count));
+}
+
+int cornu__onnx_scalar(CornuOnnx *to, double value)
+{
+    float narrow = (float)value;
+    return cornu__onnx_constant(to, cornu_array_from(&narrow, cornu_scalar(CORNU_F32)));
+}
+
+/* Room for a constant in the making; its failure is kept. */
+static float *make_room(CornuOnnx *to, CornuShape shape)
+{
+    float *room = cornu__allocate((size_t)cornu_shape_count(shape), sizeof *room);
+    if (!room) to->nodes.failed = true;
+    return room;
+}
+
+int cornu__onnx_filled(CornuOnnx *to, CornuShape shape, float value)
+{
+    float *values = make_room(to, shape);
+    if (!values) return CORNU_ONNX_NONE;
+    for (int64_t i = 0; i < cornu_shape_count(shape); i++) values[i] = value;
+    const int constant = cornu__onnx_constant(
+        to, cornu_array_from(values, cornu_type_from(CORNU_F32, shape)));
+    cornu__release(values);
+    return constant;
+}
+
+static int number_of(const CornuOnnx *to, const CornuWeight *weight)
+{
+    int number = 0;
+    while (cornu_model_weight(to->model, number) != weight) number++;
+    return number;
+}
+
+const float *cornu__onnx_values(const CornuOnnx *to, const CornuLayer *layer, int i)
+{
+    return to->weights->arrays[number_of(to, layer->weights[i])].array.data;
+}
+
+int *cornu__onnx_place(const CornuOnnx *to, const CornuLayer *layer, int i)
+{
+    return &to->places[number_of(to, layer->weights[i])];
+}
+
+int cornu__onnx_weight(CornuOnnx *to, const CornuLayer *layer, int i)
+{
+    return cornu__onnx_weight_as(to, layer, i, NULL, layer->weights[i]->type.shape);
+}
+
+/* Element after element of the result, each from the place in x that its own one stands for. */
+static void reorder(const float *x, CornuShape shape, const int *order, float *y)
+{
+    int64_t strides[CORNU_MAX_RANK], at[CORNU_MAX_RANK] = { 0 };
+    int64_t stride = 1;
+    for (int i = shape.rank - 1; i >= 0; i--) {
+        strides[i] = stride;
+        stride *= shape.extent[i];
+    }
+    for (int64_t n = 0; n < stride; n++) {
+        int64_t from = 0;
+        for (int i = 0; i < shape.rank; i++) from += at[i] * strides[order[i]];
+        y[n] = x[from];
+        for (int i = shape.rank - 1; i >= 0 && ++at[i] == shape.extent[order[i]]; i--) at[i] = 0;
+    }
+}
+
+int cornu__onnx_weight_as(CornuOnnx *to, const CornuLayer *layer, int i, const int *order,
+                          CornuShape shape)
+{
+    int             *place = cornu__onnx_place(to, layer, i);
+    const float     *values = cornu__onnx_values(to, layer, i);
+    const CornuShape own = layer->weights[i]->type.shape;
+    const int        known = *place;
+    if (known) return known;
+    float *turned = order ? make_room(to, own) : NULL;
+    if (order && !turned) return CORNU_ONNX_NONE;
+    if (order) reorder(values, own, order, turned);
+    *place = cornu__onnx_constant(to, cornu_array_from(order ? turned : (void *)values,
+                                                       cornu_type_from(CORNU_F32, shape)));
+    cornu__release(turned);
+    return *place;
+}

@@ -1,0 +1,80 @@
+/* A model's weights and its optimizer's variables as named arrays, which files hold. */
+#include "files_internal.h"
+
+#include "../../device/memory_internal.h"
+#include "../model/model_internal.h"
+
+CornuStatus cornu__values_list(const CornuModel *model, CornuValues *values)
+{
+    *values = (CornuValues){ .weights = cornu_model_weight_count(model),
+                             .variables = cornu_model_optimizer_variable_count(model) };
+    const int count = values->weights + values->variables;
+    values->arrays = cornu__allocate((size_t)count, sizeof *values->arrays);
+    if (!values->arrays) return CORNU_ERR_MEMORY;
+    for (int i = 0; i < count; i++) {
+        const CornuWeight   *weight = i < values->weights ? cornu_model_weight(model, i) : NULL;
+        const CornuVariable *variable =
+            weight ? NULL : cornu_model_optimizer_variable(model, i - values->weights);
+        const CornuType type = weight ? weight->type : cornu_variable_type(variable);
+        values->arrays[i] = (CornuNamedArray){
+            weight ? weight->path : cornu_variable_name(variable), cornu_array_from(NULL, type) };
+    }
+    return CORNU_OK;
+}
+
+CornuStatus cornu__values_create(const CornuModel *model, CornuValues *values)
+{
+    CORNU__TRY(cornu__values_list(model, values));
+    for (int i = 0; i < values->weights + values->variables; i++) {
+        CornuArray *array = &values->arrays[i].array;
+        array->data = cornu__allocate(cornu_type_bytes(array->type), 1);
+        if (!array->data) return CORNU_ERR_MEMORY;
+    }
+    return CORNU_OK;
+}
+
+void cornu__values_free(CornuValues *values)
+{
+    for (int i = 0; values->arrays && i < values->weights + values->variables; i++)
+        cornu__release(values->arrays[i].array.data);
+    cornu__release(values->arrays);
+    *values = (CornuValues){ 0 };
+}
+
+CornuStatus cornu__values_read(const CornuModel *model, CornuValues *values)
+{
+    const CornuNamedArray *variables = values->arrays + values->weights;
+    for (int i = 0; i < values->weights; i++)
+        CORNU__TRY(cornu_weight_read(cornu_model_weight(model, i), values->arrays[i].array));
+    for (int i = 0; i < values->variables; i++)
+        CORNU__TRY(cornu_variable_read(cornu_model_optimizer_variable(model, i),
+                                       variables[i].array));
+    return CORNU_OK;
+}
+
+CornuStatus cornu__values_write(CornuModel *model, const CornuValues *values)
+{
+    const CornuNamedArray *variables = values->arrays + values->weights;
+    for (int i = 0; i < values->weights; i++)
+        CORNU__TRY(cornu_weight_write(cornu_model_weight(model, i), values->arrays[i].array));
+    for (int i = 0; i < values->variables; i++)
+        CORNU__TRY(cornu_variable_write(cornu_model_optimizer_variable(model, i),
+                                        variables[i].array));
+    return CORNU_OK;
+}
+
+CornuStatus cornu__check_fit(const CornuNamedArray *array, const char *name, CornuType type)
+{
+    CornuText here, there;
+    if (!array)
+        return cornu__fail(CORNU_ERR_FORMAT, "there is no %s, which the model has", name);
+    if (!cornu_shape_equal(array->array.type.shape, type.shape))
+        return cornu__fail(CORNU_ERR_SHAPE, "%s is %s in the model and %s in the file", name,
+                           cornu_shape_print(&here, type.shape),
+                           cornu_shape_print(&there, array->array.type.shape));
+    if (array->array.type.dtype != type.dtype)
+        return cornu__fail(CORNU_ERR_DTYPE, "%s is %s in the model and %s in the file", name,
+                           cornu_type_print(&here, type),
+                           cornu_type_print(&there, array->array.type));
+    return CORNU_OK;
+}
