@@ -4,16 +4,6 @@
 #include "device_internal.h"
 #include "print.h"
 
-const char *cornu_use_name(CornuUse use)
-{
-    static const char *const names[] = {
-#define X(id, name) [CORNU_USE_##id] = name,
-        CORNU_USE_MAP(X)
-#undef X
-    };
-    return (unsigned)use < CORNU_USE_COUNT ? names[use] : "unknown";
-}
-
 CornuMemory cornu_device_memory(const CornuDevice *device) { return device->memory; }
 
 bool cornu__memory_fits(const CornuDevice *device, int64_t bytes)

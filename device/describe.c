@@ -1,10 +1,27 @@
-/* What the steps of an executable are, for those who look at it. */
+/* Devices and executables in words: what enumerations are called, what each step of an executable
+ * does. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "device_internal.h"
 #include "memory_internal.h"
+
+const char *cornu_precision_name(CornuPrecision precision)
+{
+    static const char *const names[] = { "highest", "high", "default" };
+    return (unsigned)precision < sizeof names / sizeof *names ? names[precision] : NULL;
+}
+
+const char *cornu_use_name(CornuUse use)
+{
+    static const char *const names[] = {
+#define X(id, name) [CORNU_USE_##id] = name,
+        CORNU_USE_MAP(X)
+#undef X
+    };
+    return (unsigned)use < CORNU_USE_COUNT ? names[use] : "unknown";
+}
 
 CornuStatus cornu__describe_begin(CornuExecutable *executable, const CornuProgram *compiled,
                                   int count)
@@ -47,13 +64,8 @@ static const char *scope_of(const CornuProgram *program, const CornuExecutableSt
 static int64_t flops_of(const CornuProgram *program, const CornuExecutableStep *step)
 {
     int64_t flops = 0;
-    for (int i = 0; i < step->op_count; i++) {
-        const CornuProgramOp *op = &program->ops[step->ops[i]];
-        CornuType             in[CORNU_MAX_INPUTS];
-        if (op->in_count > CORNU_MAX_INPUTS) continue;   /* a concat, which only moves */
-        const CornuOpCall call = cornu_program_call(program, op, in);
-        flops += cornu_op_flops(&call);
-    }
+    for (int i = 0; i < step->op_count; i++)
+        flops += cornu__program_op_flops(program, &program->ops[step->ops[i]]);
     return flops;
 }
 

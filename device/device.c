@@ -8,32 +8,26 @@
 #include "debug_internal.h"
 #include "log_internal.h"
 #include "memory_internal.h"
-#include "nearest.h"
-#include "ops/collective.h"
-
-static const CornuDeviceClass *const classes[] = {
-    &cornu__cpu_device, &cornu__tpu_device, &cornu__reference_device,
-};
-enum { CLASS_COUNT = sizeof classes / sizeof *classes };
+#include "print.h"
 
 /* ---- Devices ---- */
 
 const char *cornu_device_known(int i)
 {
-    return i >= 0 && i < CLASS_COUNT ? classes[i]->name : NULL;
+    return i >= 0 && i < CORNU_DEVICE_COUNT ? cornu__device_classes[i]->name : NULL;
 }
 
 static void *fail_unknown(const char *name)
 {
-    const char *known[CLASS_COUNT];
-    for (int i = 0; i < CLASS_COUNT; i++) known[i] = classes[i]->name;
-    const char *nearest = cornu__nearest(name, known, CLASS_COUNT);
+    const char *known[CORNU_DEVICE_COUNT];
+    for (int i = 0; i < CORNU_DEVICE_COUNT; i++) known[i] = cornu__device_classes[i]->name;
+    const char *nearest = cornu__nearest(name, known, CORNU_DEVICE_COUNT);
 
     char   list[256];
     size_t used = 0;
     list[0] = '\0';
     if (nearest) used += (size_t)snprintf(list, sizeof list, "\"%s\"", nearest);
-    for (int i = 0; i < CLASS_COUNT && used < sizeof list; i++)
+    for (int i = 0; i < CORNU_DEVICE_COUNT && used < sizeof list; i++)
         if (known[i] != nearest)
             used += (size_t)snprintf(list + used, sizeof list - used, "%s\"%s\"",
                                      used ? ", " : "", known[i]);
@@ -47,24 +41,19 @@ static bool is_called(const CornuDeviceClass *class, const char *name)
            (!name[length] || (class->has_profiles && name[length] == ':'));
 }
 
-const char *cornu_precision_name(CornuPrecision precision)
-{
-    static const char *const names[] = { "highest", "high", "default" };
-    return (unsigned)precision < sizeof names / sizeof *names ? names[precision] : NULL;
-}
-
 static CornuDevice *open_device(const CornuDeviceConfig *config)
 {
     if (!config->name)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "a device needs a name, such as \"%s\"",
-                                classes[0]->name);
+                                cornu__device_classes[0]->name);
     if (config->threads < 0)
         return cornu__fail_null(CORNU_ERR_ARGUMENT,
                                 "device \"%s\": %d threads, expected at least 1", config->name,
                                 config->threads);
-    for (int i = 0; i < CLASS_COUNT; i++) {
-        if (!is_called(classes[i], config->name)) continue;
-        const int most = classes[i]->most_shards > 1 ? classes[i]->most_shards : 1;
+    for (int i = 0; i < CORNU_DEVICE_COUNT; i++) {
+        const CornuDeviceClass *class = cornu__device_classes[i];
+        if (!is_called(class, config->name)) continue;
+        const int most = class->most_shards > 1 ? class->most_shards : 1;
         if (config->shards < 0 || config->shards > most)
             return cornu__fail_null(CORNU_ERR_ARGUMENT,
                                     "device \"%s\": %d shards, expected 1%s%.0d", config->name,
@@ -73,14 +62,14 @@ static CornuDevice *open_device(const CornuDeviceConfig *config)
             return cornu__fail_null(CORNU_ERR_ARGUMENT,
                                     "device \"%s\": precision %d, expected highest, high or "
                                     "default", config->name, (int)config->precision);
-        if (config->precision && !classes[i]->has_precisions)
+        if (config->precision && !class->has_precisions)
             return cornu__fail_null(CORNU_ERR_ARGUMENT,
                                     "device \"%s\": precision %s, expected highest, as it "
                                     "multiplies f32 itself", config->name,
                                     cornu_precision_name(config->precision));
-        CornuDevice *device = classes[i]->open(config);
+        CornuDevice *device = class->open(config);
         if (!device) return cornu__null();
-        device->class = classes[i];
+        device->class = class;
         device->precision = config->precision;
         if (device->shards == 0) device->shards = 1;
         return device;
@@ -94,8 +83,8 @@ CornuDevice *cornu_device_open_from(const CornuDeviceConfig *config)
     CornuDevice *device = cornu__log_open() ? cornu__null() : open_device(config);
     if (!device)
         cornu__log(CORNU_LOG_ERROR, "a device cannot be opened: %s", cornu_error_message());
-    else   /* layers are traced on reference devices, which is no news */
-        cornu__log(device->class == &cornu__reference_device ? CORNU_LOG_DEBUG : CORNU_LOG_INFO,
+    else   /* layers are traced on reference devices: not worth an info line */
+        cornu__log(device->class->is_reference ? CORNU_LOG_DEBUG : CORNU_LOG_INFO,
                    "opened %s | %s, %d shard%s", device->description,
                    device->profile ? "emulated" : "native", device->shards,
                    device->shards == 1 ? "" : "s");
@@ -313,7 +302,7 @@ static void say_compiled(const CornuExecutable *executable, double seconds)
                "passes, %lld kernels, %lld bytes planned", name, executable->program->op_count,
                1e3 * seconds, executable->compiled->op_count, (long long)counts->kernels,
                (long long)counts->bytes_planned);
-    if (counts->fallbacks == 0 || executable->device->class == &cornu__reference_device) return;
+    if (counts->fallbacks == 0 || executable->device->class->is_reference) return;
     for (int id = 0; id < CORNU_OP_COUNT; id++) {
         const size_t used = strlen(slow);
         if (counts->fell_back[id])

@@ -1,6 +1,6 @@
 /*
- * What a device brings: a class of functions. To add a device: one folder, one line in the
- * registry (device.c).
+ * What a device brings: a class of functions. To add a device: one folder, one row of
+ * devices.def.
  *
  * Common things live in device.c: names, argument checks, the cache of executables. A class
  * embeds the base structs as the first field of its own.
@@ -10,7 +10,7 @@
 
 #include "device.h"
 #include "guard_internal.h"
-#include "ops/op_internal.h"
+#include "program_internal.h"
 #include "status_internal.h"
 
 /* device.c fills the bases: class, precision, all of a buffer's, and of an executable what is not
@@ -21,6 +21,7 @@ typedef struct {
     bool        has_profiles;   /* its devices are called NAME or NAME:PROFILE; open refuses
                                    profiles that it does not know */
     bool        has_precisions;   /* it multiplies bf16, f32 in passes */
+    bool        is_reference;     /* every op runs by its reference kernel */
     CornuDevice *(*open)(const CornuDeviceConfig *config);
     void (*close)(CornuDevice *device);
     CornuBuffer *(*buffer_create)(CornuDevice *device, CornuType type);
@@ -106,6 +107,19 @@ CornuStatus cornu__memory_fail(const CornuDevice *device, const char *what, int6
 /* Counts what was taken, or with a minus given back. */
 void        cornu__memory_count(CornuDevice *device, CornuUse use, int64_t more);
 
-extern const CornuDeviceClass cornu__reference_device, cornu__cpu_device, cornu__tpu_device;
+/* ---- The table of devices (devices.c), for device.c alone: no device calls back into it ---- */
+
+enum {
+#define CORNU_DEVICE(name) CORNU__DEVICE_##name,
+#include "devices.def"
+#undef CORNU_DEVICE
+    CORNU_DEVICE_COUNT
+};
+
+#define CORNU_DEVICE(name) extern const CornuDeviceClass cornu__##name##_device;
+#include "devices.def"
+#undef CORNU_DEVICE
+
+extern const CornuDeviceClass *const cornu__device_classes[CORNU_DEVICE_COUNT];
 
 #endif

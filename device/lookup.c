@@ -3,7 +3,6 @@
 #include "lookup_internal.h"
 
 #include "memory_internal.h"
-#include "ops/op_internal.h"
 
 #include <string.h>
 

@@ -7,6 +7,18 @@
 
 #include "status_internal.h"
 
+/* Mixes one 64-bit word into a hash: the finalizer of SplitMix64 over a sum that depends on the
+ * order of the words.
+ * Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014,
+ * figure 16. */
+static inline uint64_t cornu__hash(uint64_t hash, uint64_t word)
+{
+    uint64_t z = hash * 0x9E3779B97F4A7C15 + word + 0x9E3779B97F4A7C15;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9;
+    z = (z ^ z >> 27) * 0x94D049BB133111EB;
+    return z ^ z >> 31;
+}
+
 typedef struct {
     void    *key;                  /* NULL: nothing is here */
     uint64_t hash;

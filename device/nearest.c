@@ -1,4 +1,4 @@
-#include "nearest.h"
+#include "print.h"
 
 #include <limits.h>
 #include <string.h>

@@ -30,4 +30,9 @@ void cornu__show_controls(char *text, size_t size);
 typedef struct { char text[240]; } CornuShown;
 const char *cornu__shown(CornuShown *to, const char *name);
 
+/* The one of `known` that the fewest insertions, deletions, replacements and swaps of
+ * neighbours turn into `word`; NULL when none is near: that would take more than a third of the
+ * letters, or 2 of a short word. */
+const char *cornu__nearest(const char *word, const char *const *known, int count);
+
 #endif

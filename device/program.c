@@ -1,22 +1,37 @@
-#include "program.h"
+#include "program_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "lookup_internal.h"
 #include "memory_internal.h"
-#include "ops/op_internal.h"
+#include "ops/rules.h"
 
 struct CornuScopes {
     CornuLookup texts;
 };
 
-CornuProgram *cornu_program_create(void)
+CornuProgram *cornu__program_create(const CornuOpRules *const *rules)
 {
     CornuProgram *program = cornu__allocate(1, sizeof *program);
     if (!program) return cornu__null();
     program->scope = "";
+    program->rules = rules;
     return program;
+}
+
+void cornu__attributes_free(CornuOpId id, CornuAttributes *attributes)
+{
+    const CornuProgram **place = cornu__attributes_place(id, attributes);
+    if (place) cornu_program_free((CornuProgram *)(uintptr_t)*place);
+}
+
+CornuStatus cornu__attributes_own(CornuOpId id, CornuAttributes *attributes)
+{
+    const CornuProgram **place = cornu__attributes_place(id, attributes);
+    if (!place || !*place || (*place = cornu_program_copy(*place))) return CORNU_OK;
+    cornu_error_take();
+    return CORNU_ERR_MEMORY;
 }
 
 void cornu_program_free(CornuProgram *program)
@@ -108,6 +123,23 @@ static CornuStatus located(const CornuProgram *program, CornuOpId id, CornuStatu
     return *program->scope ? cornu__fail_prefix(status, program->scope) : status;
 }
 
+CornuStatus cornu__check_call(const CornuOpRules *const *rules, const CornuOpCall *call,
+                              CornuType *out)
+{
+    if ((unsigned)call->id >= CORNU_OP_COUNT)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%d is no op, expected 0 to %d", (int)call->id,
+                           CORNU_OP_COUNT - 1);
+    int expected = cornu_op_input_count(call->id);
+    if (expected < 0 ? call->in_count < 1 : call->in_count != expected)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%d operands, expected %s%d", call->in_count,
+                           expected < 0 ? "at least " : "", expected < 0 ? 1 : expected);
+    CORNU__TRY(cornu__attributes_check(call->id, call->attributes));
+    CORNU__TRY(rules[call->id]->type(call, out));
+    const int count = cornu__result_count(call->id, call->attributes);
+    for (int i = 0; i < count; i++) CORNU__TRY(cornu_type_check(out[i]));
+    return CORNU_OK;
+}
+
 /* Operands are few, except those of a long concat, for which `few` is too short. */
 enum { FEW_OPERANDS = 16 };
 
@@ -127,7 +159,8 @@ static CornuStatus output_types(const CornuProgram *program, CornuOpId id,
                                   i, (int)in[i], program->value_count - 1);
     }
     if (status == CORNU_OK)
-        status = cornu__op_type(&(CornuOpCall){ id, attributes, in_count, types }, out);
+        status = cornu__check_call(program->rules,
+                                   &(CornuOpCall){ id, attributes, in_count, types }, out);
     if (types != few) cornu__release(types);
     return status;
 }
@@ -266,6 +299,13 @@ static uint64_t hash_type(uint64_t hash, CornuType type)
     return hash;
 }
 
+uint64_t cornu__attributes_hash(CornuOpId id, const CornuAttributes *attributes, uint64_t hash)
+{
+    const CornuProgram *program = cornu__attributes_program(id, attributes);
+    if (program) hash = cornu__hash(hash, cornu_program_hash(program));
+    return cornu__fields_hash(id, attributes, hash);
+}
+
 /* Types of other values follow from the ops, so they need not be mixed in. */
 uint64_t cornu_program_hash(const CornuProgram *program)
 {
@@ -290,6 +330,14 @@ uint64_t cornu_program_hash(const CornuProgram *program)
         hash = cornu__hash(hash, (uint64_t)program->outputs[i].alias);
     }
     return hash;
+}
+
+bool cornu__attributes_equal(CornuOpId id, const CornuAttributes *a, const CornuAttributes *b)
+{
+    const CornuProgram *in_a = cornu__attributes_program(id, a);
+    const CornuProgram *in_b = cornu__attributes_program(id, b);
+    return cornu__fields_equal(id, a, b) &&
+           (in_a && in_b ? cornu_program_equal(in_a, in_b) : in_a == in_b);
 }
 
 static bool equal_ops(const CornuProgram *a, const CornuProgram *b, int i)
@@ -359,7 +407,7 @@ static CornuStatus copy_into(CornuProgram *to, const CornuProgram *from)
 
 CornuProgram *cornu_program_copy(const CornuProgram *program)
 {
-    CornuProgram *copy = cornu_program_create();
+    CornuProgram *copy = cornu__program_create(program->rules);
     if (!copy) return NULL;
     if (copy_into(copy, program) == CORNU_OK) return copy;
     cornu_program_free(copy);

@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-#include "ops/op.h"
+#include "op.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -57,8 +57,9 @@ typedef struct CornuProgram {
     int                 input_count, input_space;
     CornuProgramOutput *outputs;
     int                 output_count, output_space;
-    struct CornuScopes *scopes;   /* owns the texts that ops point to */
+    struct CornuScopes *scopes;   /* owns the strings that ops point to */
     const char         *scope;    /* given to the ops recorded from now on */
+    const struct CornuOpRules *const *rules;   /* of its ops, by id: what they mean */
 } CornuProgram;
 
 CornuProgram *cornu_program_create(void);

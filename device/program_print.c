@@ -1,16 +1,20 @@
 /* What a program costs and how it reads. */
-#include "ops/op_internal.h"
-#include "program.h"
+#include "ops/rules.h"
+#include "program_internal.h"
+
+int64_t cornu__program_op_flops(const CornuProgram *program, const CornuProgramOp *op)
+{
+    CornuType types[CORNU_MAX_INPUTS];
+    if (op->in_count > CORNU_MAX_INPUTS) return 0;   /* a concat only moves data */
+    const CornuOpCall call = cornu_program_call(program, op, types);
+    return program->rules[op->id]->flops(&call);
+}
 
 int64_t cornu_program_flops(const CornuProgram *program)
 {
     int64_t sum = 0;
     for (int i = 0; i < program->op_count; i++) {
-        const CornuProgramOp *op = &program->ops[i];
-        if (op->in_count > CORNU_MAX_INPUTS) continue; /* a concat moves data only */
-        CornuType   types[CORNU_MAX_INPUTS];
-        CornuOpCall call = cornu_program_call(program, op, types);
-        int64_t     flops = cornu_op_flops(&call);
+        const int64_t flops = cornu__program_op_flops(program, &program->ops[i]);
         sum = sum > INT64_MAX - flops ? INT64_MAX : sum + flops;
     }
     return sum;

@@ -3,7 +3,7 @@
 #define CORNU_TENSOR_TENSOR_INTERNAL_H
 
 #include "../device/memory_internal.h"
-#include "../device/ops/op_internal.h"
+#include "../device/ops/rules.h"
 #include "ops.h"
 
 /* A part of a whole; `part` is NULL once it has left. */

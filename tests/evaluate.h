@@ -2,7 +2,7 @@
 #ifndef CORNU_TESTS_EVALUATE_H
 #define CORNU_TESTS_EVALUATE_H
 
-#include "../device/ops/op_internal.h"
+#include "../device/ops/rules.h"
 
 typedef struct {
     CornuStatus status;   /* of the first op that failed; later ones did not run */

@@ -6,7 +6,7 @@
 #ifndef CORNU_TESTS_OP_CASES_H
 #define CORNU_TESTS_OP_CASES_H
 
-#include "../device/ops/op_internal.h"
+#include "../device/ops/rules.h"
 
 /* How operands without given numbers are made; the same ones each time. */
 typedef enum {

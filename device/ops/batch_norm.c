@@ -10,7 +10,7 @@
  */
 #include <math.h>
 
-#include "op_internal.h"
+#include "rules.h"
 #include "build.h"
 
 /* x of rank 2 or more, and f32 vectors of its last extent. */

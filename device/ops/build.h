@@ -11,7 +11,7 @@
 #ifndef CORNU_DEVICE_OPS_BUILD_H
 #define CORNU_DEVICE_OPS_BUILD_H
 
-#include "op_internal.h"
+#include "rules.h"
 
 typedef struct {
     CornuProgram *program;

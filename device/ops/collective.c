@@ -14,43 +14,9 @@
  *
  * The reference device has one shard: all four give x itself.
  */
-#include "collective.h"
+#include "rules.h"
 
 #include <string.h>
-
-CornuMembers cornu__members(const CornuAttributes *attributes, int shards, int shard)
-{
-    CornuMembers m = { .size = 0 };
-    int          group[CORNU_MAX_SHARDS];
-    int64_t      digits = attributes->shards.groups;
-    for (int i = shards - 1; i >= 0; i--, digits /= 10) group[i] = (int)(digits % 10);
-    for (int i = 0; i < shards; i++) {
-        if (group[i] != group[shard]) continue;
-        if (i == shard) m.rank = m.size;
-        m.member[m.size++] = i;
-    }
-    return m;
-}
-
-bool cornu__crosses(CornuOpId id)
-{
-    return id == CORNU_OP_ALL_REDUCE || id == CORNU_OP_REDUCE_SCATTER || id == CORNU_OP_ALL_GATHER;
-}
-
-bool cornu__is_collective(CornuOpId id)
-{
-    return cornu__crosses(id) || id == CORNU_OP_SHARD_SLICE;
-}
-
-CornuStatus cornu__collective_fits(const CornuOpCall *call, int shards)
-{
-    const CornuAttributes_SHARDS *s = &call->attributes->shards;
-    int64_t expected = s->groups == 0 ? s->size : 0;
-    for (int64_t digits = s->groups; digits; digits /= 10) expected++;
-    if (expected == 0 || expected == shards) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: over %lld shards, the device has %d",
-                       cornu_op_name(call->id), (long long)expected, shards);
-}
 
 /* Each group that a digit names must have `size` members. */
 static CornuStatus check_groups(const CornuOpCall *call)

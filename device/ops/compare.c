@@ -1,7 +1,7 @@
 /* Comparing, choosing, converting. */
 #include <math.h>
 
-#include "op_internal.h"
+#include "rules.h"
 
 /* compare: bool, by the order of the reals; two operands of one type, any dtype. With a NaN only
  * not_equal holds. */

@@ -5,7 +5,7 @@
  */
 #include <math.h>
 
-#include "op_internal.h"
+#include "rules.h"
 
 static CornuStatus alike(const CornuOpCall *call, CornuType *out)
 {

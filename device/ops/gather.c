@@ -1,5 +1,5 @@
 /* Rows of a table by their number, and the gradient by the table. */
-#include "op_internal.h"
+#include "rules.h"
 
 static CornuStatus check_index(double index, int64_t row, int64_t count, int64_t rows)
 {

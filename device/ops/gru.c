@@ -97,7 +97,7 @@ static CornuStatus gru_decompose(CornuProgram *program, const CornuOpCall *call,
     const int64_t    units = call->in[H0].shape.extent[1];
     const CornuDtype dtype = call->in[X].dtype, sums = cornu__sums_dtype(dtype);
     CornuBuilder     body, *b = &body;
-    CORNU__TRY(cornu__body_open(b));
+    CORNU__TRY(cornu__body_open(b, program));
     CornuValue h = cornu__body_input(b, call->in[H0]);
     CornuValue x = cornu__body_input(b, cornu__step_type(call->in[X])), mask = CORNU_NO_VALUE;
     if (masked) mask = cornu__body_input(b, cornu__step_type(call->in[MASK]));
@@ -224,7 +224,7 @@ static CornuStatus gru_grad_decompose(CornuProgram *program, const CornuOpCall *
         &outer, cornu__build(&outer, CORNU_OP_CONSTANT, &zero, NULL, 0), type.shape);
     CORNU__TRY(outer.status);
 
-    CORNU__TRY(cornu__body_open(b));
+    CORNU__TRY(cornu__body_open(b, program));
     CornuValue later = cornu__body_input(b, cornu_type_from(sums, type.shape));
     CornuValue all = cornu__body_input(b, cornu__step_type(call->in[GATES]));
     CornuValue h = cornu__body_input(b, type), outside = cornu__body_input(b, type);

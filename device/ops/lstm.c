@@ -102,7 +102,7 @@ static CornuStatus lstm_decompose(CornuProgram *program, const CornuOpCall *call
     const CornuDtype dtype = call->in[Z].dtype, sums = cornu__sums_dtype(dtype);
     const CornuDtype of_c = call->in[C0].dtype;
     CornuBuilder     body, *b = &body;
-    CORNU__TRY(cornu__body_open(b));
+    CORNU__TRY(cornu__body_open(b, program));
     CornuValue h = cornu__body_input(b, call->in[H0]), c = cornu__body_input(b, call->in[C0]);
     CornuValue z = cornu__body_input(b, cornu__step_type(call->in[Z]));
     CornuValue mask = CORNU_NO_VALUE;
@@ -242,7 +242,7 @@ static CornuStatus lstm_grad_decompose(CornuProgram *program, const CornuOpCall 
     CornuValue d_c_last = cornu__build_convert(&outer, in[D_C], sums);
     CORNU__TRY(outer.status);
 
-    CORNU__TRY(cornu__body_open(b));
+    CORNU__TRY(cornu__body_open(b, program));
     const CornuType carry = cornu_type_from(sums, type.shape);
     CornuValue      d_h_in = cornu__body_input(b, carry), d_c_in = cornu__body_input(b, carry);
     CornuValue      all = cornu__body_input(b, cornu__step_type(call->in[GATES]));

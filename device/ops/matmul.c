@@ -5,7 +5,7 @@
  * The leading axes are equal, or absent in one of the two, which then stands in every product.
  * Summed in f32; in f64 where an operand or the result is f64.
  */
-#include "op_internal.h"
+#include "rules.h"
 
 typedef struct { int64_t batch, m, k, n; } Product;
 

@@ -6,7 +6,7 @@
  */
 #include <math.h>
 
-#include "op_internal.h"
+#include "rules.h"
 #include "window.h"
 
 enum { MOST_POSITIONS = 255 }; /* in a window of max_pool2d: an index is a u8 */

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "op_internal.h"
+#include "rules.h"
 #include "build.h"
 
 /* A double holds integers exactly up to here: a larger seed has lost its last bits by the time

@@ -138,9 +138,9 @@ CornuStatus cornu__body_record(CornuProgram *program, CornuBuilder *body, CornuA
     return body->status;
 }
 
-CornuStatus cornu__body_open(CornuBuilder *body)
+CornuStatus cornu__body_open(CornuBuilder *body, const CornuProgram *program)
 {
-    *body = (CornuBuilder){ cornu_program_create(), CORNU_OK };
+    *body = (CornuBuilder){ cornu__program_create(program->rules), CORNU_OK };
     if (body->program) return CORNU_OK;
     cornu_error_take();
     return CORNU_ERR_MEMORY;

@@ -41,7 +41,8 @@ CornuValue cornu__build_gate_slope(CornuBuilder *b, const CornuOpCall *call, Cor
 
 /* ---- Bodies ---- */
 
-CornuStatus cornu__body_open(CornuBuilder *body);
+/* A body of the ops that `program` is made of. */
+CornuStatus cornu__body_open(CornuBuilder *body, const CornuProgram *program);
 CornuValue  cornu__body_input(CornuBuilder *b, CornuType type);
 void        cornu__body_output(CornuBuilder *b, CornuValue value);
 

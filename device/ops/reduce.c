@@ -5,7 +5,7 @@
  */
 #include <math.h>
 
-#include "op_internal.h"
+#include "rules.h"
 
 enum { ALL_AXES = (1 << CORNU_MAX_RANK) - 1 };
 

@@ -9,8 +9,7 @@
 #include <string.h>
 
 #include "../memory_internal.h"
-#include "op_internal.h"
-#include "collective.h"
+#include "rules.h"
 
 /* The type of a slice or of a step's result, with the steps' axis, or without it. */
 static CornuType stacked(CornuType type, int64_t axis, int64_t steps)

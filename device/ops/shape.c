@@ -1,5 +1,5 @@
 /* Ops that move elements and compute nothing. */
-#include "op_internal.h"
+#include "rules.h"
 
 /* Fills `index` with the multi-index of element i, the inverse of row-major order. */
 static void index_of(int64_t i, CornuShape shape, int64_t index[CORNU_MAX_RANK])

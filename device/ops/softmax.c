@@ -4,7 +4,7 @@
  */
 #include <math.h>
 
-#include "op_internal.h"
+#include "rules.h"
 #include "build.h"
 
 static int64_t last_extent(CornuType type) { return type.shape.extent[type.shape.rank - 1]; }

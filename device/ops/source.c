@@ -1,5 +1,5 @@
 /* Where values come from without operands. */
-#include "op_internal.h"
+#include "rules.h"
 
 /* constant: a scalar of `dtype`. An integer or bool must be able to hold the value. */
 static CornuStatus constant_type(const CornuOpCall *call, CornuType *out)

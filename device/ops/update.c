@@ -4,7 +4,7 @@
  */
 #include <math.h>
 
-#include "op_internal.h"
+#include "rules.h"
 #include "build.h"
 
 /* Operands: weight, slots, gradient, rate; results: the new weight and slots. */

@@ -1,6 +1,6 @@
 #include "window.h"
 
-#include "op_internal.h"
+#include "rules.h"
 
 /* Everything but `out`, as the attributes and operands say it. What grouped convolutions have in
  * common with others stands at the same place of their attributes. */

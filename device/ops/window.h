@@ -2,7 +2,7 @@
 #ifndef CORNU_DEVICE_OPS_WINDOW_H
 #define CORNU_DEVICE_OPS_WINDOW_H
 
-#include "op_internal.h"
+#include "rules.h"
 
 /* Output o reads, for u in [0, size), position o stride + u dilation - low, if it is in
  * [0, in). */

@@ -6,7 +6,7 @@
 #include "../device_internal.h"
 #include "../integer_internal.h"
 #include "../memory_internal.h"
-#include "../ops/collective.h"
+#include "../ops/rules.h"
 
 /* Sums and products of counts stop at INT64_MAX. */
 static int64_t add(int64_t a, int64_t b) { return a > INT64_MAX - b ? INT64_MAX : a + b; }

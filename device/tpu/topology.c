@@ -3,7 +3,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "../nearest.h"
 #include "../print.h"
 #include "../status_internal.h"
 

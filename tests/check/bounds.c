@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../device/ops/collective.h"
+#include "../../device/program_internal.h"
 #include "../../device/ops/window.h"
 
 enum { MOST_OPERANDS = 64 };

@@ -27,7 +27,7 @@
 #ifndef CORNU_TESTS_CHECK_BOUNDS_H
 #define CORNU_TESTS_CHECK_BOUNDS_H
 
-#include "../../device/ops/op_internal.h"
+#include "../../device/ops/rules.h"
 
 typedef struct {
     int     shards;

@@ -2,7 +2,7 @@
 #ifndef CORNU_TESTS_CHECK_FIELDS_H
 #define CORNU_TESTS_CHECK_FIELDS_H
 
-#include "../../device/ops/op_internal.h"
+#include "../../device/ops/rules.h"
 
 /* "&(CornuAttributes){ .reduce = { .axes = 1, .keep = 0, .widen = 0 } }"; programs are `body`. */
 void fields_print(CornuOpId id, const CornuAttributes *attributes, FILE *to);

@@ -1,6 +1,6 @@
 #include "programs.h"
 
-#include "../../device/ops/op_internal.h"
+#include "../../device/ops/rules.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -9,7 +9,8 @@
 #include <string.h>
 
 #include "../../device/device_internal.h"
-#include "../../device/nearest.h"
+#include "../../device/ops/rules.h"
+#include "../../device/print.h"
 
 static void words_are_suggested(void **state)
 {

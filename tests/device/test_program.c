@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../device/program.h"
+#include "../../device/ops/rules.h"
 
 /* softmax(x w + b), with w updated in place; `rows` is the batch. */
 static CornuProgram *dense(int64_t rows, const char *scope)
@@ -210,6 +210,40 @@ static void a_concat_may_be_long(void **state)
     cornu_program_free(p);
 }
 
+static CornuStatus half_type(const CornuOpCall *call, CornuType *out)
+{
+    out[0] = cornu_type(CORNU_F32, call->in[0].shape.extent[0] / 2);
+    return CORNU_OK;
+}
+
+static int64_t seven_flops(const CornuOpCall *call) { return (void)call, 7; }
+
+/* What an op means is looked up in the program, by its copies too, and nowhere else. */
+static void ops_mean_what_their_program_says(void **state)
+{
+    (void)state;
+    const CornuOpRules  half = { half_type, seven_flops, CORNU_PRIMITIVE, NULL };
+    const CornuOpRules *rules[CORNU_OP_COUNT];
+    CornuValue          x, y, z;
+    memcpy(rules, cornu__op_table, sizeof rules);
+    rules[CORNU_OP_RELU] = &half;
+    CornuProgram *p = cornu__program_create(rules), *usual = cornu_program_create();
+    assert_int_equal(cornu_program_input(p, cornu_type(CORNU_F32, 8), &x), CORNU_OK);
+    assert_int_equal(cornu_program_record(p, CORNU_OP_RELU, NULL, &x, 1, &y), CORNU_OK);
+    assert_true(cornu_type_equal(cornu_program_type(p, y), cornu_type(CORNU_F32, 4)));
+    CornuProgram *copy = cornu_program_copy(p);
+    assert_int_equal(cornu_program_record(copy, CORNU_OP_RELU, NULL, &y, 1, &z), CORNU_OK);
+    assert_true(cornu_type_equal(cornu_program_type(copy, z), cornu_type(CORNU_F32, 2)));
+    assert_int_equal(cornu_program_flops(copy), 14);
+
+    assert_int_equal(cornu_program_input(usual, cornu_type(CORNU_F32, 8), &x), CORNU_OK);
+    assert_int_equal(cornu_program_record(usual, CORNU_OP_RELU, NULL, &x, 1, &y), CORNU_OK);
+    assert_true(cornu_type_equal(cornu_program_type(usual, y), cornu_type(CORNU_F32, 8)));
+    cornu_program_free(copy);
+    cornu_program_free(p);
+    cornu_program_free(usual);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -220,6 +254,7 @@ int main(void)
         cmocka_unit_test(equal_programs_hash_alike),
         cmocka_unit_test(a_copy_stands_alone),
         cmocka_unit_test(a_concat_may_be_long),
+        cmocka_unit_test(ops_mean_what_their_program_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

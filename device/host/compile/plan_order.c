@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "../../ops/collective.h"
+#include "../../program_internal.h"
 #include "plan_internal.h"
 
 /* ---- What runs before what ---- */

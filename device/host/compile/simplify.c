@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "../../memory_internal.h"
-#include "../../ops/collective.h"
+#include "../../program_internal.h"
 #include "passes.h"
 
 typedef struct {

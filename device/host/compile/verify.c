@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "../../memory_internal.h"
-#include "../../ops/collective.h"
+#include "../../program_internal.h"
 #include "../run/group.h"
 #include "plan_internal.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "../../integer_internal.h"
-#include "../../ops/collective.h"
+#include "../../program_internal.h"
 #include "../machine/vector.h"
 
 /* Elements added up at a time, whose eight parts stay in the first-level cache; and of one piece of

@@ -12,7 +12,7 @@
 #ifndef CORNU_DEVICE_HOST_CONVOLUTION_H
 #define CORNU_DEVICE_HOST_CONVOLUTION_H
 
-#include "../../ops/op.h"
+#include "../../op.h"
 #include "product.h"
 
 typedef struct {

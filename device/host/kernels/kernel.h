@@ -14,7 +14,7 @@
 #define CORNU_DEVICE_HOST_KERNEL_H
 
 #include "../../device.h"
-#include "../../ops/op_internal.h"
+#include "../../ops/rules.h"
 #include "../machine/threads.h"
 
 /*

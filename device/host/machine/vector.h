@@ -28,7 +28,7 @@
 #ifndef CORNU_DEVICE_HOST_VECTOR_H
 #define CORNU_DEVICE_HOST_VECTOR_H
 
-#include "../../ops/op_internal.h"
+#include "../../ops/rules.h"
 #include "isa.h"
 
 enum { CORNU_BLOCK = 1024, CORNU_VECTOR_STEP = 16 };

@@ -2,7 +2,7 @@
 #ifndef CORNU_DEVICE_HOST_GROUP_H
 #define CORNU_DEVICE_HOST_GROUP_H
 
-#include "../../ops/op_internal.h"
+#include "../../ops/rules.h"
 #include "../compile/elementwise.h"
 
 /* Where an instruction finds an operand. */

@@ -1,13 +1,8 @@
-/* The rules behind each row of ops.def, and the generic treatment of attributes. */
-#ifndef CORNU_DEVICE_OP_INTERNAL_H
-#define CORNU_DEVICE_OP_INTERNAL_H
+/* The rules of an op, which say what its row of ops.def means, and what rules are written with. */
+#ifndef CORNU_DEVICE_OPS_RULES_H
+#define CORNU_DEVICE_OPS_RULES_H
 
-#include "op.h"
-#include "../program.h"
-#include "../status_internal.h"
-
-/* Of all ops but concat. */
-enum { CORNU_MAX_INPUTS = 24, CORNU_MAX_OUTPUTS = 12 };
+#include "../program_internal.h"
 
 /* Fills the types of the op's outputs, or fails naming both sides ("a is …, b is …"). The
  * operands' number and dtypes' validity are checked before. */
@@ -31,7 +26,7 @@ typedef struct {
 
 typedef CornuStatus CornuReference(const CornuReferenceCall *call);
 
-typedef struct {
+typedef struct CornuOpRules {
     CornuTypeRule  *type;
     CornuFlopRule  *flops;        /* or CORNU_NO_FLOPS  */
     CornuDecompose *decompose;    /* or CORNU_PRIMITIVE */
@@ -48,58 +43,45 @@ CornuDecompose cornu__primitive;
 #include "ops.def"
 #undef CORNU_OP
 
+/* The rules of every op (table.c). Nothing that rules call may refer to it: they find those of other
+ * ops in the program that they are given. */
+extern const CornuOpRules *const cornu__op_table[CORNU_OP_COUNT];
+
+/* ---- Looked up in the table (rules.c), for whoever is above it ---- */
+
 const CornuOpRules *cornu__op_rules(CornuOpId id);
 
-/* How many values the op has. */
-int cornu__result_count(CornuOpId id, const CornuAttributes *attributes);
-
-/* Attributes, field by field. */
-bool     cornu__attributes_equal(CornuOpId id, const CornuAttributes *a, const CornuAttributes *b);
-uint64_t cornu__attributes_hash(CornuOpId id, const CornuAttributes *attributes, uint64_t hash);
-/* "strides=[2, 2] low=[1, 1]", without the fields that are zero; returns the length as
- * snprintf does. */
-int cornu__attributes_print(CornuOpId id, const CornuAttributes *attributes, char *text,
-                            size_t size);
-
-/* Puts copies in the place of the programs among the attributes; where that fails, NULLs. */
-CornuStatus cornu__attributes_own(CornuOpId id, CornuAttributes *attributes);
-/* Frees the programs among attributes that own them. */
-void        cornu__attributes_free(CornuOpId id, CornuAttributes *attributes);
-/* The program among the attributes, NULL if there is none. */
-const CornuProgram *cornu__attributes_program(CornuOpId id, const CornuAttributes *attributes);
-
-/* Mixes one 64-bit word into a hash. */
-uint64_t cornu__hash(uint64_t hash, uint64_t word);
-
-/* The type of a buffer that holds a value of `type` for every shard. */
-CornuType cornu__sharded(CornuType type, int shards);
-
-/* Checks the number of operands and that dtypes, comparisons and programs among the attributes are
- * known,
- * runs the type rule, and checks that each output can exist. */
+/* As cornu__check_call. */
 CornuStatus cornu__op_type(const CornuOpCall *call, CornuType *out);
 
 /* Runs the reference kernel of one op, checking nothing. A data-dependent fault (a label out of
  * range) is CORNU_ERR_VALUE with the row in the message. */
 CornuStatus cornu__op_reference(const CornuReferenceCall *call);
 
-/* The same on packed host arrays of the declared dtypes, for a device without a better kernel:
- * operands are converted to double, results rounded. Allocates nothing; `scratch` is memory for
- * cornu__reference_scratch() doubles. */
+/* As cornu__op_reference on packed host arrays of the declared dtypes, for a device without a better
+ * kernel (fallback.c): operands are converted to double, results rounded. Allocates nothing;
+ * `scratch` is memory for cornu__reference_scratch() doubles. */
 CornuStatus cornu__reference_run(const CornuOpCall *call, const CornuType *out_type,
                                  const void *const *in, void *const *out, double *scratch);
 int64_t cornu__reference_scratch(const CornuOpCall *call, const CornuType *out_type);
 
-/* Runs a program by reference kernels. value[v] has room for the elements of value v, those of the
- * inputs filled in; in and in_type have room for cornu__most_operands() operands. */
+/* Converts an array to doubles, and doubles to an array. */
+void cornu__widen(CornuArray from, double *to);
+void cornu__narrow(const double *from, CornuArray to);
+
+/* ---- Programs by reference kernels (reference.c) ---- */
+
+/* value[v] has room for the elements of value v, those of the inputs filled in; in and in_type have
+ * room for cornu__most_operands() operands. */
 CornuStatus cornu__reference_program(const CornuProgram *program, double *const *value,
                                      const double **in, CornuType *in_type);
+/* One op of it, as cornu__op_reference. */
+CornuStatus cornu__reference_program_op(const CornuProgram *program, const CornuProgramOp *op,
+                                        double *const *value, const double **in,
+                                        CornuType *in_type);
 int         cornu__most_operands(const CornuProgram *program);   /* of one op; at least 1 */
 
-/* Where the next operand of a pack begins, the one before having ended at `end`. */
-int64_t cornu__pack_start(const CornuAttributes_PACK *pack, int64_t end);
-
-/* ---- What rules are written with ---- */
+/* ---- What rules are written with (operands.c) ---- */
 
 /* Type rules and FLOP rules that many ops share. */
 CornuTypeRule cornu__same_type;             /* every operand and output alike */
@@ -112,6 +94,9 @@ int64_t cornu__flops(int count, const int64_t *factors);
  * of the operands, separated by blanks; operands beyond the last name stay unnamed. */
 CornuStatus cornu__refuse(const CornuOpCall *call, CornuStatus status, const char *names,
                           const char *format, ...) CORNU__PRINTF(4, 5);
+
+/* Where the next operand of a pack begins, the one before having ended at `end`. */
+int64_t cornu__pack_start(const CornuAttributes_PACK *pack, int64_t end);
 
 /* Integers and floats are numbers, bool is not. */
 bool cornu__is_number(CornuDtype dtype);

@@ -8,7 +8,7 @@
 #ifndef CORNU_DEVICE_OP_H
 #define CORNU_DEVICE_OP_H
 
-#include "../type.h"
+#include "type.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,7 +16,7 @@ extern "C" {
 
 typedef enum {
 #define CORNU_OP(ID, name, inputs, outputs, LIST) CORNU_OP_##ID,
-#include "ops.def"
+#include "ops/ops.def"
 #undef CORNU_OP
     CORNU_OP_COUNT
 } CornuOpId;
@@ -44,13 +44,13 @@ enum { CORNU_MAX_SHARDS = 8 };
  * in its row. */
 #define F(KIND, name) CornuField_##KIND name;
 #define CORNU_ATTRIBUTES(LIST, member, fields) typedef struct { fields } CornuAttributes_##LIST;
-#include "attributes.def"
+#include "ops/attributes.def"
 #undef CORNU_ATTRIBUTES
 #undef F
 
 typedef union {
 #define CORNU_ATTRIBUTES(LIST, member, fields) CornuAttributes_##LIST member;
-#include "attributes.def"
+#include "ops/attributes.def"
 #undef CORNU_ATTRIBUTES
 } CornuAttributes;
 

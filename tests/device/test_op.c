@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "../../../device/ops/op_internal.h"
+#include "../../device/ops/rules.h"
 
 static void every_rule_is_there(void **state)
 {

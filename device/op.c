@@ -1,0 +1,249 @@
+#include "program_internal.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "print.h"
+
+/* ---- Tables: a row per op, a row per attribute field ---- */
+
+typedef enum {
+#define CORNU_ATTRIBUTES(LIST, member, fields) LIST_##LIST,
+#include "ops/attributes.def"
+#undef CORNU_ATTRIBUTES
+} List;
+
+static const struct {
+    const char *name;
+    int         inputs, outputs;
+    List        list;
+} ops[CORNU_OP_COUNT] = {
+#define CORNU_OP(ID, name, inputs, outputs, LIST) { #name, inputs, outputs, LIST_##LIST },
+#include "ops/ops.def"
+#undef CORNU_OP
+};
+
+typedef enum { KIND_I64, KIND_I64S, KIND_F64, KIND_DTYPE, KIND_COMPARISON, KIND_PROGRAM } Kind;
+
+typedef struct {
+    const char *name;   /* NULL ends the fields of an op */
+    Kind        kind;
+    size_t      offset;
+} Field;
+
+static const Field *fields_of(CornuOpId id)
+{
+    static const Field none[] = { { NULL, KIND_I64, 0 } };
+    switch (ops[id].list) {
+#define F(KIND, name) { #name, KIND_##KIND, offsetof(Attributes, name) },
+#define CORNU_ATTRIBUTES(LIST, member, fields)                       \
+    case LIST_##LIST: {                                              \
+        typedef CornuAttributes_##LIST Attributes;                   \
+        static const Field list[] = { fields { NULL, KIND_I64, 0 } }; \
+        return list;                                                 \
+    }
+#include "ops/attributes.def"
+#undef CORNU_ATTRIBUTES
+#undef F
+    }
+    return none;
+}
+
+static const void *field_at(const CornuAttributes *attributes, const Field *field)
+{
+    return (const char *)attributes + field->offset;
+}
+
+static bool known(CornuOpId id) { return (unsigned)id < CORNU_OP_COUNT; }
+
+const char *cornu_op_name(CornuOpId id) { return known(id) ? ops[id].name : "unknown"; }
+int         cornu_op_input_count(CornuOpId id) { return known(id) ? ops[id].inputs : 0; }
+int         cornu_op_output_count(CornuOpId id) { return known(id) ? ops[id].outputs : 0; }
+
+/* ---- Attributes, field by field ---- */
+
+static const Field *program_field(CornuOpId id)
+{
+    for (const Field *field = fields_of(id); field->name; field++)
+        if (field->kind == KIND_PROGRAM) return field;
+    return NULL;
+}
+
+const CornuProgram **cornu__attributes_place(CornuOpId id, CornuAttributes *attributes)
+{
+    const Field *field = program_field(id);
+    void        *place = field ? (char *)attributes + field->offset : NULL;
+    return place;
+}
+
+const CornuProgram *cornu__attributes_program(CornuOpId id, const CornuAttributes *attributes)
+{
+    const Field *field = program_field(id);
+    return field ? *(const CornuProgram *const *)field_at(attributes, field) : NULL;
+}
+
+int cornu__result_count(CornuOpId id, const CornuAttributes *attributes)
+{
+    if (ops[id].outputs >= 0) return ops[id].outputs;
+    const CornuProgram *program = cornu__attributes_program(id, attributes);
+    return program ? program->output_count : 0;
+}
+
+/* The words a field is compared and hashed by: doubles by their bits, so that NaN equals itself and
+ * -0 is not 0. Returns how many there are, none of a program. */
+static int field_words(const CornuAttributes *attributes, const Field *field,
+                       uint64_t words[CORNU_MAX_RANK])
+{
+    const void *at = field_at(attributes, field);
+    switch (field->kind) {
+    case KIND_I64:
+    case KIND_F64:
+        memcpy(words, at, sizeof *words);
+        return 1;
+    case KIND_I64S:
+        memcpy(words, at, CORNU_MAX_RANK * sizeof *words);
+        return CORNU_MAX_RANK;
+    case KIND_DTYPE:      words[0] = (uint64_t)*(const CornuDtype *)at; return 1;
+    case KIND_COMPARISON: words[0] = (uint64_t)*(const CornuComparison *)at; return 1;
+    case KIND_PROGRAM:    break;
+    }
+    return 0;
+}
+
+bool cornu__fields_equal(CornuOpId id, const CornuAttributes *a, const CornuAttributes *b)
+{
+    for (const Field *field = fields_of(id); field->name; field++) {
+        uint64_t in_a[CORNU_MAX_RANK], in_b[CORNU_MAX_RANK];
+        int      count = field_words(a, field, in_a);
+        field_words(b, field, in_b);
+        for (int i = 0; i < count; i++)
+            if (in_a[i] != in_b[i]) return false;
+    }
+    return true;
+}
+
+uint64_t cornu__fields_hash(CornuOpId id, const CornuAttributes *attributes, uint64_t hash)
+{
+    for (const Field *field = fields_of(id); field->name; field++) {
+        uint64_t words[CORNU_MAX_RANK];
+        int      count = field_words(attributes, field, words);
+        for (int i = 0; i < count; i++) hash = cornu__hash(hash, words[i]);
+    }
+    return hash;
+}
+
+static const char *const comparisons[] = {
+    [CORNU_EQUAL] = "equal",     [CORNU_NOT_EQUAL] = "not_equal",
+    [CORNU_LESS] = "less",       [CORNU_LESS_EQUAL] = "less_equal",
+    [CORNU_GREATER] = "greater", [CORNU_GREATER_EQUAL] = "greater_equal",
+};
+enum { COMPARISON_COUNT = sizeof comparisons / sizeof *comparisons };
+
+/* Appends at *used, which counts on past the end as snprintf does. */
+CORNU__PRINTF(4, 5)
+static void append(char *text, size_t size, int *used, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    size_t at = (size_t)*used < size ? (size_t)*used : size;
+    *used += cornu__vformat(size ? text + at : NULL, size - at, format, arguments);
+    va_end(arguments);
+}
+
+/* The shortest digits that give the same double back. */
+static void append_double(char *text, size_t size, int *used, double value)
+{
+    char digits[40];
+    for (int precision = 1; precision <= 17; precision++) {
+        cornu__format(digits, sizeof digits, "%.*g", precision, value);
+        if (cornu__parse_number(digits, NULL) == value) break;
+    }
+    append(text, size, used, "%s", digits);
+}
+
+int cornu__attributes_print(CornuOpId id, const CornuAttributes *attributes, char *text,
+                            size_t size)
+{
+    int used = 0;
+    if (size) text[0] = '\0';
+    for (const Field *field = fields_of(id); field->name; field++) {
+        uint64_t            words[CORNU_MAX_RANK];
+        int                 count = field_words(attributes, field, words);
+        const void         *at = field_at(attributes, field);
+        const CornuProgram *program =
+            field->kind == KIND_PROGRAM ? *(const CornuProgram *const *)at : NULL;
+        while (count && words[count - 1] == 0) count--;
+        if (!count && !program) continue;
+
+        append(text, size, &used, "%s%s=", used ? " " : "", field->name);
+        switch (field->kind) {
+        case KIND_I64:   append(text, size, &used, "%" PRId64, *(const int64_t *)at); break;
+        case KIND_F64:   append_double(text, size, &used, *(const double *)at); break;
+        case KIND_DTYPE: append(text, size, &used, "%s", cornu_dtype_name(*(const CornuDtype *)at));
+            break;
+        case KIND_COMPARISON: append(text, size, &used, "%s", comparisons[words[0]]); break;
+        case KIND_PROGRAM: append(text, size, &used, "%d ops", program->op_count); break;
+        case KIND_I64S:
+            for (int i = 0; i < count; i++)
+                append(text, size, &used, "%s%" PRId64, i ? ", " : "[", ((const int64_t *)at)[i]);
+            append(text, size, &used, "]");
+            break;
+        }
+    }
+    return used;
+}
+
+CornuStatus cornu__attributes_check(CornuOpId id, const CornuAttributes *attributes)
+{
+    for (const Field *field = fields_of(id); field->name; field++) {
+        uint64_t words[CORNU_MAX_RANK] = { 0 };
+        field_words(attributes, field, words);
+        if (field->kind == KIND_DTYPE && words[0] >= CORNU_DTYPE_COUNT)
+            return cornu__fail(CORNU_ERR_DTYPE, "%s is %d, expected one of the %d element types",
+                               field->name, (int)words[0], (int)CORNU_DTYPE_COUNT);
+        if (field->kind == KIND_COMPARISON && words[0] >= COMPARISON_COUNT)
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s is %d, expected one of %d", field->name,
+                               (int)words[0], COMPARISON_COUNT);
+        if (field->kind == KIND_PROGRAM && !cornu__attributes_program(id, attributes))
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s is NULL, expected a program", field->name);
+    }
+    return CORNU_OK;
+}
+
+/* ---- Collectives ---- */
+
+CornuMembers cornu__members(const CornuAttributes *attributes, int shards, int shard)
+{
+    CornuMembers m = { .size = 0 };
+    int          group[CORNU_MAX_SHARDS];
+    int64_t      digits = attributes->shards.groups;
+    for (int i = shards - 1; i >= 0; i--, digits /= 10) group[i] = (int)(digits % 10);
+    for (int i = 0; i < shards; i++) {
+        if (group[i] != group[shard]) continue;
+        if (i == shard) m.rank = m.size;
+        m.member[m.size++] = i;
+    }
+    return m;
+}
+
+bool cornu__crosses(CornuOpId id)
+{
+    return id == CORNU_OP_ALL_REDUCE || id == CORNU_OP_REDUCE_SCATTER || id == CORNU_OP_ALL_GATHER;
+}
+
+bool cornu__is_collective(CornuOpId id)
+{
+    return cornu__crosses(id) || id == CORNU_OP_SHARD_SLICE;
+}
+
+CornuStatus cornu__collective_fits(const CornuOpCall *call, int shards)
+{
+    const CornuAttributes_SHARDS *s = &call->attributes->shards;
+    int64_t expected = s->groups == 0 ? s->size : 0;
+    for (int64_t digits = s->groups; digits; digits /= 10) expected++;
+    if (expected == 0 || expected == shards) return CORNU_OK;
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: over %lld shards, the device has %d",
+                       cornu_op_name(call->id), (long long)expected, shards);
+}

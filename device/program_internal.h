@@ -1,0 +1,81 @@
+/* Ops and programs as the library's own files see them. */
+#ifndef CORNU_DEVICE_PROGRAM_INTERNAL_H
+#define CORNU_DEVICE_PROGRAM_INTERNAL_H
+
+#include <stddef.h>
+
+#include "lookup_internal.h"
+#include "program.h"
+#include "status_internal.h"
+
+/* ---- Ops (op.c) ---- */
+
+/* Of all ops but concat. */
+enum { CORNU_MAX_INPUTS = 24, CORNU_MAX_OUTPUTS = 12 };
+
+/* How many results the op has. */
+int cornu__result_count(CornuOpId id, const CornuAttributes *attributes);
+
+/* "strides=[2, 2] low=[1, 1]", without the fields that are zero; returns the length as
+ * snprintf does. */
+int cornu__attributes_print(CornuOpId id, const CornuAttributes *attributes, char *text,
+                            size_t size);
+
+/* CORNU_ERR_DTYPE or CORNU_ERR_ARGUMENT for an unknown dtype or comparison, or a missing program. */
+CornuStatus cornu__attributes_check(CornuOpId id, const CornuAttributes *attributes);
+
+/* The program among the attributes, NULL if there is none. */
+const CornuProgram *cornu__attributes_program(CornuOpId id, const CornuAttributes *attributes);
+
+/* Where it stands; NULL for an op whose attributes have no such field. */
+const CornuProgram **cornu__attributes_place(CornuOpId id, CornuAttributes *attributes);
+
+/* All fields but the program, which cornu__attributes_equal and cornu__attributes_hash include. */
+bool     cornu__fields_equal(CornuOpId id, const CornuAttributes *a, const CornuAttributes *b);
+uint64_t cornu__fields_hash(CornuOpId id, const CornuAttributes *attributes, uint64_t hash);
+
+/* ---- Collectives (op.c) ---- */
+
+/* A shard's group: its members' numbers in ascending order, and the shard's own place there. */
+typedef struct {
+    int size, rank;
+    int member[CORNU_MAX_SHARDS];
+} CornuMembers;
+
+CornuMembers cornu__members(const CornuAttributes *attributes, int shards, int shard);
+
+bool cornu__is_collective(CornuOpId id);
+
+/* Whether shards read each other's operands. */
+bool cornu__crosses(CornuOpId id);
+
+/* CORNU_ERR_ARGUMENT where a collective was recorded for another number of shards. */
+CornuStatus cornu__collective_fits(const CornuOpCall *call, int shards);
+
+/* ---- Programs (program.c) ---- */
+
+/* A program of ops with these rules, one per id; cornu_program_create takes those of
+ * cornu__op_table. NULL and pending on failure. */
+CornuProgram *cornu__program_create(const struct CornuOpRules *const *rules);
+
+/* Checks the number of operands and the attributes, runs the type rule, and checks that each output
+ * can exist. */
+CornuStatus cornu__check_call(const struct CornuOpRules *const *rules, const CornuOpCall *call,
+                              CornuType *out);
+
+/* cornu_op_flops of an op of the program. */
+int64_t cornu__program_op_flops(const CornuProgram *program, const CornuProgramOp *op);
+
+/* The type of a buffer that holds a value of `type` for every shard. */
+CornuType cornu__sharded(CornuType type, int shards);
+
+/* Attributes, the program among them included. */
+bool     cornu__attributes_equal(CornuOpId id, const CornuAttributes *a, const CornuAttributes *b);
+uint64_t cornu__attributes_hash(CornuOpId id, const CornuAttributes *attributes, uint64_t hash);
+
+/* Puts a copy in the place of the program among the attributes; NULL where that fails. */
+CornuStatus cornu__attributes_own(CornuOpId id, CornuAttributes *attributes);
+/* Frees the program of attributes that own it. */
+void        cornu__attributes_free(CornuOpId id, CornuAttributes *attributes);
+
+#endif
