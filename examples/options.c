@@ -1,6 +1,6 @@
 #include "options.h"
 
-#include <cornu/device/nearest.h>
+#include <cornu/device/print.h>
 
 #include <ctype.h>
 #include <errno.h>

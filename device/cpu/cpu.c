@@ -3,7 +3,7 @@
  */
 #include <stdio.h>
 
-#include "../host/kernels/collective.h"
+#include "../host/kernels/kernels.h"
 #include "../host/machine/cpu.h"
 #include "../host/run/executor.h"
 #include "../memory_internal.h"
@@ -26,7 +26,8 @@ static CornuDevice *cpu_open(const CornuDeviceConfig *config)
     if (cornu__cpu_isa(&isa) != CORNU_OK || cornu__blis_open(threads) != CORNU_OK) return NULL;
     Device *device = cornu__allocate(1, sizeof *device);
     if (!device) goto fail;
-    device->host = (CornuHost){ .kernels = cornu__cpu_kernels,
+    device->host = (CornuHost){ .kernels = { cornu__cpu_kernels, cornu__host_kernels },
+                                .pooled = cornu__host_pooled,
                                 .vectors = cornu__vectors(),
                                 .threads = cornu__threads_create(threads),
                                 .shards = config->shards };

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../host/kernels/collective.h"
+#include "../host/kernels/kernels.h"
 #include "../host/machine/cpu.h"
 #include "../host/run/executor.h"
-#include "../host/kernels/product.h"
+#include "../host/isa/product.h"
 #include "../memory_internal.h"
 #include "topology.h"
 
@@ -36,7 +36,8 @@ static CornuDevice *tpu_open(const CornuDeviceConfig *config)
     if (check_shards(config->name, shards) || cornu__cpu_isa(&isa) != CORNU_OK) return NULL;
     Device *device = cornu__allocate(1, sizeof *device);
     if (!device) return NULL;
-    device->host = (CornuHost){ .multiplier = { true, config->precision },
+    device->host = (CornuHost){ .kernels = { cornu__host_kernels }, .pooled = cornu__host_pooled,
+                                .multiplier = { true, config->precision },
                                 .vectors = cornu__vectors(),
                                 .threads = cornu__threads_create(threads), .shards = shards };
     if (!device->host.threads) {

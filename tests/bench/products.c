@@ -5,7 +5,7 @@
 
 #include "../../device/device.h"
 #include "../../device/host/machine/cpu.h"
-#include "../../device/host/kernels/product.h"
+#include "../../device/host/isa/product.h"
 #include "../../device/host/machine/threads.h"
 #include "../../device/memory_internal.h"
 #include "subject.h"

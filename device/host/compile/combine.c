@@ -8,6 +8,7 @@
  */
 #include "../../memory_internal.h"
 #include "passes.h"
+#include "rewrite.h"
 
 /* Parts begin where kernels ask for it. */
 enum { SEGMENT_BYTES = 64 };

@@ -8,78 +8,8 @@
  * until only ops remain that are computed or have none. Those run by their reference kernels.
  */
 #include "../../memory_internal.h"
-#include "../kernels/kernels.h"
 #include "passes.h"
-
-static bool is_narrow(CornuDtype dtype) { return dtype == CORNU_BF16 || dtype == CORNU_F16; }
-
-static CornuDtype widened(CornuDtype dtype) { return is_narrow(dtype) ? CORNU_F32 : dtype; }
-
-/* The op as it would be if bf16 and f16 were f32. */
-static CornuAttributes widened_attributes(const CornuProgramOp *op)
-{
-    CornuAttributes a = op->attributes;
-    switch (op->id) {
-    case CORNU_OP_MATMUL: a.matmul.dtype = widened(a.matmul.dtype); break;
-    case CORNU_OP_CONV2D: a.conv2d.dtype = widened(a.conv2d.dtype); break;
-    case CORNU_OP_CONV2D_GRAD_INPUT: case CORNU_OP_CONV2D_GRAD_FILTER:
-        a.conv2d_grad.dtype = widened(a.conv2d_grad.dtype);
-        break;
-    case CORNU_OP_GROUPED_CONV2D:
-        a.grouped_conv2d.dtype = widened(a.grouped_conv2d.dtype);
-        break;
-    case CORNU_OP_GROUPED_CONV2D_GRAD_INPUT: case CORNU_OP_GROUPED_CONV2D_GRAD_FILTER:
-        a.grouped_conv2d_grad.dtype = widened(a.grouped_conv2d_grad.dtype);
-        break;
-    case CORNU_OP_GATHER_GRAD: a.gather_grad.dtype = widened(a.gather_grad.dtype); break;
-    default: break;
-    }
-    return a;
-}
-
-/* The kernel for the op of the program, or for the same op on f32 in place of bf16 and f16. */
-static const CornuKernel *accepted(const CornuHost *host, const CornuKernel *kernel,
-                                   const CornuProgram *program, const CornuProgramOp *op,
-                                   bool wide)
-{
-    if (!kernel) return NULL;
-    /* Only concat takes any number of operands; those beyond are of the same kind. */
-    CornuType       in[64], out[CORNU_MAX_OUTPUTS];
-    int             most = (int)(sizeof in / sizeof *in);
-    CornuAttributes attributes = wide ? widened_attributes(op) : op->attributes;
-    CornuOpCall     call = { op->id, &attributes, op->in_count < most ? op->in_count : most,
-                             in };
-    for (int i = 0; i < call.in_count; i++)
-        in[i] = cornu_program_type(program, cornu_program_operands(program, op)[i]);
-    for (int i = 0; i < op->out_count; i++)
-        out[i] = cornu_program_type(program, op->out_first + i);
-    for (int i = 0; wide && i < call.in_count; i++) in[i].dtype = widened(in[i].dtype);
-    for (int i = 0; wide && i < op->out_count; i++) out[i].dtype = widened(out[i].dtype);
-    const CornuMachine machine = cornu__machine(host);
-    return cornu__kernel_taking(kernel, &call, out, &machine);
-}
-
-CornuMachine cornu__machine(const CornuHost *host)
-{
-    return (CornuMachine){ cornu__threads_count(host->threads), host->multiplier, host->shards };
-}
-
-static const CornuKernel *kernel_of(const CornuHost *host, CornuOpId id)
-{
-    return host->kernels && host->kernels[id] ? host->kernels[id] : cornu__host_kernels[id];
-}
-
-const CornuKernel *cornu__kernel_for(const CornuHost *host, const CornuProgram *program,
-                                     const CornuProgramOp *op)
-{
-    return accepted(host, kernel_of(host, op->id), program, op, false);
-}
-
-const CornuKernel *cornu__pooled_kernel_for(const CornuHost *host, const CornuProgram *program,
-                                            const CornuProgramOp *op)
-{
-    return accepted(host, cornu__host_pooled[op->id], program, op, false);
-}
+#include "rewrite.h"
 
 static bool is_computed(const CornuHost *host, const CornuProgram *program,
                         const CornuProgramOp *op)
@@ -87,7 +17,7 @@ static bool is_computed(const CornuHost *host, const CornuProgram *program,
     switch (op->id) {
     case CORNU_OP_CONSTANT: case CORNU_OP_RESHAPE: case CORNU_OP_BROADCAST: return true;
     default: return cornu__kernel_for(host, program, op) ||
-                    cornu__elementwise_computes(host->vectors, program, op);
+                    cornu__group_computes(host->vectors, program, op);
     }
 }
 
@@ -103,11 +33,11 @@ static CornuStatus record_convert(CornuProgram *to, CornuDtype dtype, CornuValue
 static CornuStatus widen(CornuRewrite *rewrite, const CornuProgramOp *op)
 {
     CornuProgram   *to = rewrite->to;
-    CornuAttributes attributes = widened_attributes(op);
+    CornuAttributes attributes = cornu__widened_attributes(op);
     CornuValue     *out = &rewrite->map[op->out_first];
     cornu__rewrite_operands(rewrite, op);
     for (int i = 0; i < op->in_count; i++)
-        CORNU__TRY(record_convert(to, widened(cornu_program_type(to, rewrite->in[i]).dtype),
+        CORNU__TRY(record_convert(to, cornu__widened(cornu_program_type(to, rewrite->in[i]).dtype),
                                   &rewrite->in[i]));
     CORNU__TRY(cornu_program_record(to, op->id, &attributes, rewrite->in, op->in_count, out));
     for (int i = 0; i < op->out_count; i++)
@@ -129,8 +59,7 @@ static CornuProgram *decompose_once(const CornuHost *host, const CornuProgram *p
         CornuDecompose       *rule = cornu__op_rules(op->id)->decompose;
         status = cornu_program_scope(rewrite.to, op->scope);
         if (status != CORNU_OK) break;
-        if (!is_computed(host, program, op) &&
-            accepted(host, kernel_of(host, op->id), program, op, true)) {
+        if (!is_computed(host, program, op) && cornu__widened_kernel_for(host, program, op)) {
             status = widen(&rewrite, op);
             continue;
         }

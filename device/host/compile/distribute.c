@@ -15,6 +15,7 @@
  */
 #include "../../memory_internal.h"
 #include "passes.h"
+#include "rewrite.h"
 
 /* What a shard has of a value: its rows of the sum of all shards' values, or a part of that sum. */
 typedef enum { ROWS, PART } Share;

@@ -69,7 +69,7 @@ static void classify(Fuser *f)
             node->kind = NODE_LOOKED_THROUGH;
         else if ((node->kernel = cornu__kernel_for(f->plan->host, program, op)))
             node->kind = NODE_KERNEL;
-        else if (cornu__elementwise_computes(f->plan->host->vectors, program, op))
+        else if (cornu__group_computes(f->plan->host->vectors, program, op))
             node->kind = NODE_GROUP;
         else
             node->kind = NODE_ALONE;
@@ -162,7 +162,7 @@ static bool is_bias(const Fuser *f, CornuValue value, CornuType type, CornuValue
 {
     CornuAccess access;
     int64_t     last = type.shape.rank ? type.shape.extent[type.shape.rank - 1] : 1;
-    *bias = cornu__elementwise_source(f->program, value, &access);
+    *bias = cornu__group_source(f->program, value, &access);
     return access.rank == 2 && access.stride[0] == 0 && access.stride[1] == 1 &&
            access.extent[1] == last && count_of(f, *bias) == last;
 }
@@ -224,7 +224,7 @@ static int register_maker(const Fuser *f, int op, int k)
     if (f->program->ops[op].id == CORNU_OP_RANDOM_UNIFORM) return -1;
     CornuAccess access;
     CornuValue  source =
-        cornu__elementwise_source(f->program, operands_of(f, op)[k], &access);
+        cornu__group_source(f->program, operands_of(f, op)[k], &access);
     int         maker = f->program->values[source].op;
     if (maker < 0 || f->nodes[maker].kind != NODE_GROUP) return -1;
     /* What all shards share is computed once, not by each in its own group. */
@@ -332,7 +332,7 @@ static void need(Fuser *f, CornuValue value)
         }
         node->written_out = true;
         CornuAccess access;
-        value = cornu__elementwise_source(f->program, value, &access);
+        value = cornu__group_source(f->program, value, &access);
         const int maker = f->program->values[value].op;
         if (maker >= 0 && f->program->ops[maker].id == CORNU_OP_CONSTANT) return;
     }
@@ -344,7 +344,7 @@ static void need_operand(Fuser *f, int op, int k)
     CornuAccess access;
     CornuValue  value = operands_of(f, op)[k];
     if (f->program->ops[op].id != CORNU_OP_RANDOM_UNIFORM)
-        value = cornu__elementwise_source(f->program, value, &access);
+        value = cornu__group_source(f->program, value, &access);
     int maker = f->program->values[value].op, direct = register_maker(f, op, k);
     if (direct >= 0) {   /* in a register, once the two are in one group */
         if (f->nodes[direct].unit != f->nodes[op].unit)
@@ -420,7 +420,7 @@ static bool is_cheap_to_delay(const Fuser *f, int op)
     for (int k = 0; k < p->in_count; k++) {
         CornuAccess access;
         CornuValue  source =
-            cornu__elementwise_source(f->program, operands_of(f, op)[k], &access);
+            cornu__group_source(f->program, operands_of(f, op)[k], &access);
         const CornuProgramValue *made = &f->program->values[source];
         if (access.rank == 0) continue;
         bool there = made->op >= 0 && f->nodes[made->op].in_memory[made->index];
@@ -475,7 +475,7 @@ static CornuStepKind kind_alone(CornuOpId id)
 }
 
 /* What the step computes: the ops of a unit and, before them, what they are joined with. */
-static CornuStatus note_ops(CornuStep *step, const Fuser *f, int unit)
+static CornuStatus note_ops(CornuPlanStep *step, const Fuser *f, int unit)
 {
     const int pool = f->nodes[unit].pool;
     step->ops = cornu__allocate((size_t)size_of(f, unit) + 1, sizeof *step->ops);
@@ -491,7 +491,7 @@ static CornuValue find_packed(const Fuser *f, const CornuKernel *kernel, const C
 {
     CornuType types[CORNU_MAX_INPUTS];
     for (int i = 0; i < f->plan->step_count; i++) {
-        const CornuStep  *step = &f->plan->steps[i];
+        const CornuPlanStep  *step = &f->plan->steps[i];
         const CornuValue *values = f->plan->operands;
         if (step->kind != CORNU_STEP_PACK || step->kernel != kernel ||
             values[step->in_first] != operand)
@@ -532,7 +532,7 @@ static CornuStatus add_pack(Fuser *f, int op, int position, CornuValue *in, int 
     }
     CORNU__TRY(cornu__plan_value(f->plan, cornu_type(CORNU_U8, bytes), f->plan->varies[*operand],
                                  (CornuPlace){ .region = CORNU_PACKED }, &panels));
-    CornuStep *step = cornu__plan_step(f->plan, CORNU_STEP_PACK, operand, 1, &panels, 1);
+    CornuPlanStep *step = cornu__plan_step(f->plan, CORNU_STEP_PACK, operand, 1, &panels, 1);
     if (!step) return CORNU_ERR_MEMORY;
     step->op = op;
     step->position = position;
@@ -575,7 +575,7 @@ static CornuStatus add_kernel(Fuser *f, int op)
     if (last != op) outs[0] = program->ops[last].out_first;
     int         packed = -1;
     CornuStatus status = is_kernel ? add_pack(f, op, last, in, &packed) : CORNU_OK;
-    CornuStep  *step = status != CORNU_OK ? NULL :
+    CornuPlanStep  *step = status != CORNU_OK ? NULL :
         cornu__plan_step(f->plan,
                          is_kernel ? CORNU_STEP_KERNEL : kind_alone(program->ops[op].id),
                          in, in_count, outs, made->out_count);
@@ -599,9 +599,9 @@ static CornuStatus add_group_step(Fuser *f, int unit, const int *ops, int op_cou
     CornuGroup *group = cornu__group_create(f->plan->host->vectors, f->program, ops,
                                             op_count, out, out_count);
     if (!group) return CORNU_ERR_MEMORY;
-    CornuStep *step =
-        cornu__plan_step(f->plan, CORNU_STEP_GROUP, cornu__group_inputs(group),
-                         cornu__group_input_count(group), out, out_count);
+    CornuPlanStep *step =
+        cornu__plan_step(f->plan, CORNU_STEP_GROUP, group->inputs, group->input_count, out,
+                         out_count);
     if (!step) {
         cornu__group_free(group);
         return CORNU_ERR_MEMORY;

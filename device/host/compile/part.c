@@ -1,6 +1,6 @@
 /* Which values are parts of others' memory: views, which are read where they lie, and the operands
  * of ops that put them together, which can be made where they belong. */
-#include "passes.h"
+#include "plan.h"
 
 /* Kernels ask for operands that begin at multiples of so many bytes. */
 enum { ALIGNMENT = 64 };
@@ -107,7 +107,16 @@ CornuPart cornu__plan_part(const CornuPlan *plan, CornuValue value)
     return part;
 }
 
-bool cornu__plan_moves(const CornuPlan *plan, const CornuStep *step, int k)
+int cornu__plan_input_read(const CornuPlan *plan, const CornuPlanStep *step, int i,
+                           CornuPart *part)
+{
+    *part = cornu__plan_part(plan, plan->operands[step->in_first + i]);
+    if (part->whole >= plan->program->value_count) return -1;
+    const CornuProgramValue *value = &plan->program->values[part->whole];
+    return value->op < 0 ? value->index : -1;
+}
+
+bool cornu__plan_moves(const CornuPlan *plan, const CornuPlanStep *step, int k)
 {
     const CornuValue value = plan->operands[step->in_first + k];
     const CornuPlace from = plan->places[value];

@@ -1,60 +1,13 @@
-/*
- * plan: the order of the steps (plan_order.c), and a place in memory for every value: outputs'
- * (plan_outputs.c), the others' (plan_arena.c).
- */
-#include "plan_internal.h"
+#include "plan.h"
+
+#include "../../memory_internal.h"
+#include "../../program_internal.h"
+
+/* ---- What a plan says ---- */
 
 int cornu__plan_shards(const CornuPlan *plan)
 {
     return plan->host->shards > 1 ? plan->host->shards : 1;
-}
-
-CornuStep *cornu__plan_step(CornuPlan *plan, CornuStepKind kind, const CornuValue *in,
-                            int in_count, const CornuValue *out, int out_count)
-{
-    if (cornu__reserve(&plan->steps, &plan->step_space, plan->step_count, 1,
-                       sizeof *plan->steps) != CORNU_OK ||
-        cornu__reserve(&plan->operands, &plan->operand_space, plan->operand_count,
-                       in_count + out_count, sizeof *plan->operands) != CORNU_OK)
-        return NULL;
-    CornuStep *step = &plan->steps[plan->step_count];
-    *step = (CornuStep){
-        .kind = kind,
-        .op = -1,
-        .pool = -1, .packed = -1,
-        .in_first = plan->operand_count,
-        .in_count = in_count,
-        .out_first = plan->operand_count + in_count,
-        .out_count = out_count,
-        .epilogue = { .activation = CORNU_OP_COUNT },
-    };
-    step->types = cornu__allocate((size_t)(in_count + out_count), sizeof *step->types);
-    if (!step->types) return NULL;
-    CornuValue *operands = plan->operands + plan->operand_count;
-    for (int i = 0; i < in_count; i++) operands[i] = in[i];
-    for (int i = 0; i < out_count; i++) operands[in_count + i] = out[i];
-    for (int i = 0; i < in_count + out_count; i++)
-        step->types[i] = plan->types[operands[i]];
-    for (int i = 0; i < out_count; i++) step->varies = step->varies || plan->varies[out[i]];
-    plan->operand_count += in_count + out_count;
-    plan->step_count++;
-    return step;
-}
-
-CornuStatus cornu__plan_value(CornuPlan *plan, CornuType type, bool varies, CornuPlace place,
-                              CornuValue *value)
-{
-    CORNU__TRY(cornu__reserve(&plan->varies, &plan->varies_space, plan->value_count, 1,
-                              sizeof *plan->varies));
-    CORNU__TRY(cornu__reserve(&plan->types, &plan->value_space, plan->value_count, 1,
-                              sizeof *plan->types));
-    CORNU__TRY(cornu__reserve(&plan->places, &plan->place_space, plan->value_count, 1,
-                              sizeof *plan->places));
-    plan->types[plan->value_count] = type;
-    plan->varies[plan->value_count] = varies;
-    plan->places[plan->value_count] = place;
-    *value = plan->value_count++;
-    return CORNU_OK;
 }
 
 int cornu__plan_workers(const CornuPlan *plan)
@@ -79,108 +32,126 @@ size_t cornu__plan_stride(const CornuPlan *plan, CornuValue value)
     return plan->varies[value] ? cornu_type_bytes(plan->types[value]) : 0;
 }
 
-/* What is part of another value's memory is there. */
-static void place_parts(CornuPlan *plan)
+bool cornu__plan_crosses(const CornuPlan *plan, const CornuPlanStep *step)
 {
-    for (int i = 0; i < plan->program->value_count; i++) {
-        const CornuPart part = cornu__plan_part(plan, i);
-        if (part.whole == i) continue;
-        plan->places[i] = plan->places[part.whole];
-        plan->places[i].offset += part.offset;
-        plan->places[i].stride += part.stride;
-    }
+    return step->op >= 0 && cornu__crosses(plan->program->ops[step->op].id);
 }
 
-CornuStatus cornu__plan_memory(CornuPlan *plan)
-{
-    CornuPlanner p = { .plan = plan };
-    CornuStatus  status = cornu__reserve(
-        &p.writer, &p.writer_space, 0,
-        plan->value_count + 2 * plan->program->output_count, sizeof *p.writer);
-    for (int i = 0; status == CORNU_OK && i < p.writer_space; i++) p.writer[i] = -1;
-    for (int i = 0; status == CORNU_OK && i < plan->program->input_count; i++)
-        plan->places[plan->program->inputs[i]] =
-            (CornuPlace){ .region = CORNU_INPUT, .number = i,
-                          .stride = cornu__plan_stride(plan, plan->program->inputs[i]) };
-    for (int i = 0; status == CORNU_OK && i < plan->step_count; i++)
-        status = cornu__plan_connect(&p, i);
-    for (int i = 0, count = plan->step_count; status == CORNU_OK && i < count; i++)
-        status = cornu__plan_connect_operands(&p, i);
-    if (status == CORNU_OK) cornu__plan_join_operands(&p);
-    if (status == CORNU_OK) status = cornu__plan_outputs(&p);
-    if (status == CORNU_OK) status = cornu__plan_order(&p);
-    if (status == CORNU_OK) cornu__plan_find_waits(plan);
-    if (status == CORNU_OK) status = cornu__plan_arena(plan, CORNU_ARENA, &plan->arena);
-    if (status == CORNU_OK) status = cornu__plan_arena(plan, CORNU_PACKED, &plan->packed);
-    if (status == CORNU_OK) place_parts(plan);
-    cornu__release(p.writer);
-    cornu__release(p.head);
-    cornu__release(p.edges);
-    cornu__release(p.seen);
-    cornu__release(p.left);
-    return status;
-}
-
-/* ---- Printing and freeing ---- */
-
-const char *cornu__plan_kind_name(const CornuPlan *plan, const CornuStep *step)
+const char *cornu__plan_kind_name(const CornuPlan *plan, const CornuPlanStep *step)
 {
     static const char *const names[] = { "kernel", "pack", "reference", "group", "copy", "scan" };
     return cornu__plan_crosses(plan, step) ? "collective" : names[step->kind];
 }
 
-static void print_place(const CornuPlan *plan, CornuValue value, FILE *to)
+CornuOpCall cornu__plan_call(const CornuPlan *plan, const CornuPlanStep *step,
+                             CornuType types[CORNU_CALL_TYPES], const CornuType **out_type)
 {
-    static const char *const regions[] = { "nowhere", "arena", "packed", "input", "output" };
-    CornuPlace               place = plan->places[value];
-    CornuText                text;
-    fprintf(to, " %%%d %s %s", (int)value, cornu_type_print(&text, plan->types[value]),
-            regions[place.region]);
-    if (place.region == CORNU_ARENA || place.region == CORNU_PACKED)
-        fprintf(to, "+%zu", place.offset);
-    else fprintf(to, " %d%s", place.number, place.offset ? " (part)" : "");
+    const CornuProgramOp *op = &plan->program->ops[step->op];
+    if (step->pool < 0 && step->packed < 0 && step->kind != CORNU_STEP_PACK) {
+        *out_type = step->types + step->in_count;
+        return (CornuOpCall){ op->id, &op->attributes, op->in_count, step->types };
+    }
+    types[CORNU_MAX_INPUTS] = plan->types[op->out_first];
+    *out_type = &types[CORNU_MAX_INPUTS];
+    return cornu_program_call(plan->program, op, types);
 }
 
-void cornu__plan_print(const CornuPlan *plan, FILE *to)
+void cornu__plan_addresses(const CornuPlan *plan, int shard, void *const *inputs,
+                           void *const *outputs, char *arena, char *packed, void **addresses)
 {
-    fprintf(to, "plan: %d steps, %zu bytes of values, %zu bytes of scratch memory\n",
-            plan->step_count, cornu__plan_bytes_of_shard(plan->arena), plan->scratch_bytes);
-    if (cornu__plan_shards(plan) > 1)
-        fprintf(to, "%d shards; of the values %zu bytes on each, %zu on the worker that runs it\n",
-                cornu__plan_shards(plan), plan->arena.shard, plan->arena.worker);
-    for (int i = 0; i < plan->step_count; i++) {
-        const CornuStep *step = &plan->steps[i];
-        fprintf(to, "%4d%s %s%s", i, step->varies ? " *" : "", step->waits ? "waits, " : "",
-                cornu__plan_kind_name(plan, step));
-        if (step->op >= 0)
-            fprintf(to, " %s", cornu_op_name(plan->program->ops[step->op].id));
-        if (step->pool >= 0)
-            fprintf(to, " with %s", cornu_op_name(plan->program->ops[step->pool].id));
-        if (step->group) cornu__group_print(step->group, to);
-        if (step->has_bias) fprintf(to, " + bias");
-        if (step->has_gate) fprintf(to, " + step + multiply");
-        if (step->epilogue.activation != CORNU_OP_COUNT)
-            fprintf(to, " + %s", cornu_op_name(step->epilogue.activation));
-        const CornuValue *operands = plan->operands + step->in_first;
-        for (int k = 0; k < step->in_count; k++) {
-            fprintf(to, "%s", k ? "," : " :");
-            print_place(plan, operands[k], to);
-        }
-        fprintf(to, " ->");
-        for (int k = 0; k < step->out_count; k++) {
-            fprintf(to, "%s", k ? "," : "");
-            print_place(plan, plan->operands[step->out_first + k], to);
-        }
-        fprintf(to, "\n");
-        if (step->nested) cornu__nested_print(step->nested, to);
+    for (int i = 0; i < plan->operand_count; i++) {
+        CornuPlace place = plan->places[plan->operands[i]];
+        char      *start = place.region == CORNU_INPUT  ? inputs[place.number]
+                         : place.region == CORNU_OUTPUT ? outputs[place.number]
+                         : place.region == CORNU_PACKED ? packed
+                                                        : arena;
+        addresses[i] = start + place.offset + (size_t)shard * place.stride;
     }
+}
+
+/* ---- Making one ---- */
+
+CornuStatus cornu__plan_values(CornuPlan *plan)
+{
+    const int count = plan->program->value_count;
+    CORNU__TRY(
+        cornu__reserve(&plan->types, &plan->value_space, 0, count, sizeof *plan->types));
+    CORNU__TRY(cornu__reserve(&plan->places, &plan->place_space, 0, count,
+                              sizeof *plan->places));
+    CORNU__TRY(cornu__reserve(&plan->varies, &plan->varies_space, 0, count,
+                              sizeof *plan->varies));
+    if (!(plan->joined = cornu__allocate((size_t)count, sizeof *plan->joined)))
+        return CORNU_ERR_MEMORY;
+    for (int i = 0; i < count; i++) {
+        plan->joined[i].whole = CORNU_NO_VALUE;
+        plan->types[i] = cornu_program_type(plan->program, i);
+        plan->places[i] = (CornuPlace){ .region = CORNU_NOWHERE };
+        plan->varies[i] = plan->program->values[i].varies;
+    }
+    plan->value_count = count;
+    return CORNU_OK;
+}
+
+CornuStatus cornu__plan_value(CornuPlan *plan, CornuType type, bool varies, CornuPlace place,
+                              CornuValue *value)
+{
+    CORNU__TRY(cornu__reserve(&plan->varies, &plan->varies_space, plan->value_count, 1,
+                              sizeof *plan->varies));
+    CORNU__TRY(cornu__reserve(&plan->types, &plan->value_space, plan->value_count, 1,
+                              sizeof *plan->types));
+    CORNU__TRY(cornu__reserve(&plan->places, &plan->place_space, plan->value_count, 1,
+                              sizeof *plan->places));
+    plan->types[plan->value_count] = type;
+    plan->varies[plan->value_count] = varies;
+    plan->places[plan->value_count] = place;
+    *value = plan->value_count++;
+    return CORNU_OK;
+}
+
+CornuPlanStep *cornu__plan_step(CornuPlan *plan, CornuStepKind kind, const CornuValue *in,
+                            int in_count, const CornuValue *out, int out_count)
+{
+    if (cornu__reserve(&plan->steps, &plan->step_space, plan->step_count, 1,
+                       sizeof *plan->steps) != CORNU_OK ||
+        cornu__reserve(&plan->operands, &plan->operand_space, plan->operand_count,
+                       in_count + out_count, sizeof *plan->operands) != CORNU_OK)
+        return NULL;
+    CornuPlanStep *step = &plan->steps[plan->step_count];
+    *step = (CornuPlanStep){
+        .kind = kind,
+        .op = -1,
+        .pool = -1, .packed = -1,
+        .in_first = plan->operand_count,
+        .in_count = in_count,
+        .out_first = plan->operand_count + in_count,
+        .out_count = out_count,
+        .epilogue = { .activation = CORNU_OP_COUNT },
+    };
+    step->types = cornu__allocate((size_t)(in_count + out_count), sizeof *step->types);
+    if (!step->types) return NULL;
+    CornuValue *operands = plan->operands + plan->operand_count;
+    for (int i = 0; i < in_count; i++) operands[i] = in[i];
+    for (int i = 0; i < out_count; i++) operands[in_count + i] = out[i];
+    for (int i = 0; i < in_count + out_count; i++)
+        step->types[i] = plan->types[operands[i]];
+    for (int i = 0; i < out_count; i++) step->varies = step->varies || plan->varies[out[i]];
+    plan->operand_count += in_count + out_count;
+    plan->step_count++;
+    return step;
+}
+
+static void free_scan(CornuScanPlan *scan)
+{
+    if (!scan) return;
+    cornu__plan_free(&scan->plan);
+    cornu__release(scan);
 }
 
 void cornu__plan_free(CornuPlan *plan)
 {
     for (int i = 0; i < plan->step_count; i++) {
         cornu__group_free(plan->steps[i].group);
-        cornu__nested_free(plan->steps[i].nested);
+        free_scan(plan->steps[i].scan);
         cornu__release(plan->steps[i].ops);
         cornu__release(plan->steps[i].types);
     }

@@ -36,7 +36,7 @@ static size_t padded_bytes(CornuType type)
 
 /* Whether the step reads nothing of this value but, element by element, the whole that its result
  * `out` may take over: no part of it besides, which would be read again and again. */
-static bool read_in_place(const CornuPlan *plan, const CornuStep *step, CornuValue root, int out)
+static bool read_in_place(const CornuPlan *plan, const CornuPlanStep *step, CornuValue root, int out)
 {
     for (int k = 0; k < step->in_count; k++) {
         const CornuPart part = cornu__plan_part(plan, plan->operands[step->in_first + k]);
@@ -52,7 +52,7 @@ static bool read_in_place(const CornuPlan *plan, const CornuStep *step, CornuVal
 static int piece_to_take_over(const Arena *arena, int i, int out)
 {
     const CornuPlan *plan = arena->plan;
-    const CornuStep *step = &plan->steps[i];
+    const CornuPlanStep *step = &plan->steps[i];
     if (step->kind != CORNU_STEP_GROUP || !arena->reuses) return -1;
     size_t bytes = cornu_type_bytes(step->types[step->in_count + out]);
     for (int k = 0; k < step->in_count; k++) {

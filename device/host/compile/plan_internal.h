@@ -1,4 +1,4 @@
-/* What the files of the last pass, plan.c and plan_*.c, need of each other. */
+/* What the files of the last pass, plan_*.c, need of each other. */
 #ifndef CORNU_DEVICE_HOST_PLAN_INTERNAL_H
 #define CORNU_DEVICE_HOST_PLAN_INTERNAL_H
 
@@ -22,11 +22,6 @@ typedef struct {
     int        writer_space;
 } CornuPlanner;
 
-/* ---- plan.c ---- */
-
-/* Between the parts of two shards in a buffer of the value. */
-size_t cornu__plan_stride(const CornuPlan *plan, CornuValue value);
-
 /* ---- plan_order.c ---- */
 
 /* The step is new: room for it, and it is the maker of what it writes. */
@@ -41,17 +36,11 @@ bool        cornu__plan_precedes(CornuPlanner *p, int from, int to);
 CornuStatus cornu__plan_order(CornuPlanner *p);
 void        cornu__plan_find_waits(CornuPlan *plan);
 
-/* Whether the step reads what other shards made. */
-bool cornu__plan_crosses(const CornuPlan *plan, const CornuStep *step);
-
 /* The first step of the segment that step i belongs to, and the first one behind it. */
 int cornu__plan_segment_first(const CornuPlan *plan, int i);
 int cornu__plan_segment_end(const CornuPlan *plan, int i);
 
 /* ---- plan_outputs.c ---- */
-
-/* Which input's memory the step reads as operand i, and which part; -1: none. */
-int cornu__plan_input_read(const CornuPlan *plan, const CornuStep *step, int i, CornuPart *part);
 
 /* Makes operands as parts of what ops put them together to, each of one only. */
 void        cornu__plan_join_operands(CornuPlanner *p);

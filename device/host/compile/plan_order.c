@@ -29,7 +29,7 @@ CornuStatus cornu__plan_connect(CornuPlanner *p, int step)
     CORNU__TRY(cornu__reserve(&p->writer, &p->writer_space, 0, plan->value_count,
                               sizeof *p->writer));
     p->head[step] = -1;
-    const CornuStep *s = &plan->steps[step];
+    const CornuPlanStep *s = &plan->steps[step];
     for (int i = 0; i < s->out_count; i++)
         p->writer[plan->operands[s->out_first + i]] = step;
     return CORNU_OK;
@@ -37,7 +37,7 @@ CornuStatus cornu__plan_connect(CornuPlanner *p, int step)
 
 CornuStatus cornu__plan_connect_operands(CornuPlanner *p, int step)
 {
-    const CornuStep *s = &p->plan->steps[step];
+    const CornuPlanStep *s = &p->plan->steps[step];
     for (int i = 0; i < s->in_count; i++) {
         int maker = p->writer[cornu__plan_root(p->plan, p->plan->operands[s->in_first + i])];
         if (maker >= 0 && maker != step) CORNU__TRY(cornu__plan_edge(p, maker, step));
@@ -64,17 +64,12 @@ bool cornu__plan_precedes(CornuPlanner *p, int from, int to)
 
 /* ---- Order ---- */
 
-bool cornu__plan_crosses(const CornuPlan *plan, const CornuStep *step)
-{
-    return step->op >= 0 && cornu__crosses(plan->program->ops[step->op].id);
-}
-
 /* With several shards, what runs next to a step should be of its kind: fewer changes from the
  * shards' threads to the work they share are fewer waits. What every shard makes of all shards'
  * values comes last, so that it waits for the most. */
 typedef enum { ON_EVERY_SHARD, BETWEEN_SHARDS, ONCE, ACROSS_SHARDS } Kind;
 
-static Kind kind_of(const CornuPlan *plan, const CornuStep *step)
+static Kind kind_of(const CornuPlan *plan, const CornuPlanStep *step)
 {
     if (cornu__plan_shards(plan) == 1) return ONCE;
     if (cornu__plan_crosses(plan, step)) return step->varies ? ACROSS_SHARDS : BETWEEN_SHARDS;
@@ -82,7 +77,7 @@ static Kind kind_of(const CornuPlan *plan, const CornuStep *step)
 }
 
 /* Whether step a should run before b, when the last one was of kind `last`. */
-static bool comes_before(const CornuPlan *plan, const CornuStep *a, const CornuStep *b, Kind last)
+static bool comes_before(const CornuPlan *plan, const CornuPlanStep *a, const CornuPlanStep *b, Kind last)
 {
     Kind of_a = kind_of(plan, a), of_b = kind_of(plan, b);
     if (of_a == of_b) return a->position < b->position;
@@ -94,7 +89,7 @@ CornuStatus cornu__plan_order(CornuPlanner *p)
     CornuPlan *plan = p->plan;
     int        count = plan->step_count;
     int       *waits = cornu__allocate((size_t)count, sizeof *waits);
-    CornuStep *ordered = cornu__allocate((size_t)count, sizeof *ordered);
+    CornuPlanStep *ordered = cornu__allocate((size_t)count, sizeof *ordered);
     if (!waits || !ordered) {
         cornu__release(waits);
         cornu__release(ordered);
@@ -125,7 +120,7 @@ CornuStatus cornu__plan_order(CornuPlanner *p)
 
 /* Whether other shards may be at step i, of the same segment, when what step j does depends on it:
  * j reads all shards' results of i, or writes a shard's part of an input that i reads on all. */
-static bool must_wait(const CornuPlan *plan, const CornuStep *i, const CornuStep *j)
+static bool must_wait(const CornuPlan *plan, const CornuPlanStep *i, const CornuPlanStep *j)
 {
     CornuPart read;
     for (int k = 0; k < i->out_count; k++)

@@ -18,7 +18,7 @@ static bool same_place(CornuPart a, CornuPart b)
 }
 
 /* Whether the step's op puts operand k into its result, and where in memory that is. */
-static bool joins(const CornuPlan *plan, const CornuStep *step, int k, CornuPart *to)
+static bool joins(const CornuPlan *plan, const CornuPlanStep *step, int k, CornuPart *to)
 {
     if (step->kind != CORNU_STEP_KERNEL ||
         !cornu__is_joined(plan->program, &plan->program->ops[step->op], k, to))
@@ -36,14 +36,6 @@ static bool overlap(const CornuPlan *plan, CornuPart a, size_t a_bytes, CornuPar
            b.offset < a.offset + last * a.stride + a_bytes;
 }
 
-int cornu__plan_input_read(const CornuPlan *plan, const CornuStep *step, int i, CornuPart *part)
-{
-    *part = cornu__plan_part(plan, plan->operands[step->in_first + i]);
-    if (part->whole >= plan->program->value_count) return -1;
-    const CornuProgramValue *value = &plan->program->values[part->whole];
-    return value->op < 0 ? value->index : -1;
-}
-
 /* What a step writes into an input's memory. */
 typedef struct {
     int       input, step, out;
@@ -52,14 +44,14 @@ typedef struct {
 } Writing;
 
 /* Whether the step reads as operand i some of what is written. */
-static bool reads(const CornuPlan *plan, const CornuStep *step, int i, const Writing *w,
+static bool reads(const CornuPlan *plan, const CornuPlanStep *step, int i, const Writing *w,
                   CornuPart *part)
 {
     return cornu__plan_input_read(plan, step, i, part) == w->input &&
            overlap(plan, *part, cornu_type_bytes(step->types[i]), w->part, w->bytes);
 }
 
-static bool reads_any(const CornuPlan *plan, const CornuStep *step, const Writing *w)
+static bool reads_any(const CornuPlan *plan, const CornuPlanStep *step, const Writing *w)
 {
     CornuPart part;
     for (int i = 0; i < step->in_count; i++)
@@ -70,7 +62,7 @@ static bool reads_any(const CornuPlan *plan, const CornuStep *step, const Writin
 /* Whether the step may write there as far as it goes itself. */
 static bool own_reads_allow(const CornuPlan *plan, const Writing *w)
 {
-    const CornuStep *step = &plan->steps[w->step];
+    const CornuPlanStep *step = &plan->steps[w->step];
     CornuPart        part, joined;
     for (int i = 0; i < step->in_count; i++) {
         if (!reads(plan, step, i, w, &part)) continue;
@@ -107,7 +99,7 @@ static CornuStatus add_copy(CornuPlanner *p, CornuValue from, CornuPlace place,
     CornuPlan *plan = p->plan;
     place.stride = plan->varies[from] ? cornu_type_bytes(plan->types[from]) : 0;
     CORNU__TRY(cornu__plan_value(plan, plan->types[from], plan->varies[from], place, made));
-    CornuStep *step = cornu__plan_step(plan, CORNU_STEP_COPY, &from, 1, made, 1);
+    CornuPlanStep *step = cornu__plan_step(plan, CORNU_STEP_COPY, &from, 1, made, 1);
     if (!step) return CORNU_ERR_MEMORY;
     /* Behind all that is wanted earlier; a copy of an input may move up to let a writer
      * pass. */
@@ -135,7 +127,7 @@ void cornu__plan_join_operands(CornuPlanner *p)
     CornuPlan *plan = p->plan;
     const int  count = cornu__pass_runs(CORNU_PASS_JOIN) ? plan->step_count : 0;
     for (int i = 0; i < count; i++) {
-        const CornuStep *step = &plan->steps[i];
+        const CornuPlanStep *step = &plan->steps[i];
         for (int k = 0; k < step->in_count && step->kind == CORNU_STEP_KERNEL; k++) {
             const CornuValue value = plan->operands[step->in_first + k];
             CornuPart        part;

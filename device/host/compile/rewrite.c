@@ -1,7 +1,7 @@
-/* Copying a program with changes: what the passes that map programs to programs share. */
+#include "rewrite.h"
+
 #include "../../memory_internal.h"
 #include "../../ops/build.h"
-#include "passes.h"
 
 CornuStatus cornu__rewrite_begin(CornuRewrite *rewrite, const CornuProgram *from,
                                  bool one_shard)

@@ -18,8 +18,7 @@
 
 #include "../../memory_internal.h"
 #include "../../program_internal.h"
-#include "../run/group.h"
-#include "plan_internal.h"
+#include "passes.h"
 
 enum { NO_SHARD = -1 };
 
@@ -66,14 +65,14 @@ static CornuStatus complain(const Verifier *v, CornuValue value, const char *wha
 
 /* ---- What each step computes ---- */
 
-static bool reads(const CornuPlan *plan, const CornuStep *step, CornuValue value)
+static bool reads(const CornuPlan *plan, const CornuPlanStep *step, CornuValue value)
 {
     for (int k = 0; k < step->in_count; k++)
         if (plan->operands[step->in_first + k] == value) return true;
     return false;
 }
 
-static bool computes(const CornuStep *step, int op)
+static bool computes(const CornuPlanStep *step, int op)
 {
     for (int i = 0; i < step->op_count; i++)
         if (step->ops[i] == op) return true;
@@ -81,12 +80,12 @@ static bool computes(const CornuStep *step, int op)
 }
 
 /* What an earlier step packed, the operand a kernel reads in its place. */
-static bool reads_packed(const CornuPlan *plan, const CornuStep *step, CornuValue value)
+static bool reads_packed(const CornuPlan *plan, const CornuPlanStep *step, CornuValue value)
 {
     if (step->packed < 0) return false;
     const CornuValue panels = plan->operands[step->in_first + step->packed];
     for (int i = 0; i < plan->step_count; i++) {
-        const CornuStep *pack = &plan->steps[i];
+        const CornuPlanStep *pack = &plan->steps[i];
         if (pack->kind == CORNU_STEP_PACK && plan->operands[pack->out_first] == panels)
             return plan->operands[pack->in_first] == value;
     }
@@ -95,7 +94,7 @@ static bool reads_packed(const CornuPlan *plan, const CornuStep *step, CornuValu
 
 /* Whether op `op` of the step finds this operand: the step reads it or makes it itself; a group, or
  * an epilogue, looks through reshapes and broadcasts and has constants of its own. */
-static bool finds(const CornuPlan *plan, const CornuStep *step, int op, CornuValue value)
+static bool finds(const CornuPlan *plan, const CornuPlanStep *step, int op, CornuValue value)
 {
     const CornuProgramValue *values = plan->program->values;
     if (reads(plan, step, value) || (values[value].op >= 0 && computes(step, values[value].op)) ||
@@ -113,7 +112,7 @@ static bool finds(const CornuPlan *plan, const CornuStep *step, int op, CornuVal
 }
 
 /* No element of an operand is read that it does not have. */
-static CornuStatus check_accesses(Verifier *v, const CornuStep *step)
+static CornuStatus check_accesses(Verifier *v, const CornuPlanStep *step)
 {
     for (int i = 0; step->group && i < step->group->slot_count; i++) {
         const CornuSlot *slot = &step->group->slots[i];
@@ -131,7 +130,7 @@ static CornuStatus check_accesses(Verifier *v, const CornuStep *step)
     return CORNU_OK;
 }
 
-static CornuStatus check_ops(Verifier *v, const CornuStep *step)
+static CornuStatus check_ops(Verifier *v, const CornuPlanStep *step)
 {
     const CornuPlan    *plan = v->plan;
     const CornuProgram *program = plan->program;
@@ -349,7 +348,7 @@ static CornuStatus write_rest(Verifier *v, CornuValue value, int shard)
 /* Whether result `out`, at `to`, may overlap operand k, at `from`: a group that goes over both
  * element by element; an op that puts operands together, one of which this is, or is part of, in
  * its place. */
-static bool may_overlap(const Verifier *v, const CornuStep *step, int k, int out, int shard,
+static bool may_overlap(const Verifier *v, const CornuPlanStep *step, int k, int out, int shard,
                         const Stretch *from, const Stretch *to)
 {
     const CornuValue *in = v->plan->operands + step->in_first;
@@ -366,7 +365,7 @@ static bool may_overlap(const Verifier *v, const CornuStep *step, int k, int out
     return false;
 }
 
-static CornuStatus check_overlaps(Verifier *v, const CornuStep *step, int shard)
+static CornuStatus check_overlaps(Verifier *v, const CornuPlanStep *step, int shard)
 {
     const CornuPlan *plan = v->plan;
     for (int out = 0; out < step->out_count; out++) {
@@ -385,7 +384,7 @@ static CornuStatus check_overlaps(Verifier *v, const CornuStep *step, int shard)
     return CORNU_OK;
 }
 
-static bool puts_together(const CornuPlan *plan, const CornuStep *step)
+static bool puts_together(const CornuPlan *plan, const CornuPlanStep *step)
 {
     CornuPart part;
     return step->kind == CORNU_STEP_KERNEL && step->in_count > 0 &&
@@ -393,7 +392,7 @@ static bool puts_together(const CornuPlan *plan, const CornuStep *step)
 }
 
 /* A step on the shard in hand, or one that runs once. */
-static CornuStatus walk_step(Verifier *v, const CornuStep *step)
+static CornuStatus walk_step(Verifier *v, const CornuPlanStep *step)
 {
     const CornuPlan *plan = v->plan;
     const int        shard = v->shard == NO_SHARD ? 0 : v->shard;

@@ -1,7 +1,7 @@
 /* Updates of recurrent cells, a register of units at a time. Those beyond the last one are computed
  * too, but not stored. recurrent.c compiles them for every instruction set, recurrent_bf16.c where
  * bf16 is multiplied, as there an instruction rounds to it. */
-#include "../kernels/recurrent.h"
+#include "recurrent.h"
 #include "exponential.h"
 
 /* A register from element `at` on; zeros from `end` on. */

@@ -3,7 +3,7 @@
  * output's terms stand as far apart as positions of the product do, so that wider registers would
  * have to be put together from such pieces, which takes longer than adding them.
  */
-#include "../kernels/col2im.h"
+#include "col2im.h"
 #include "lanes.h"
 
 /* Sums that are under way at once: enough for two additions in each of four cycles. */

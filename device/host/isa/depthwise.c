@@ -1,4 +1,4 @@
-#include "../kernels/depthwise.h"
+#include "depthwise.h"
 #include "lanes.h"
 
 /* Sums that stay in registers: of so many outputs, or of so many taps (those of 3 by 3). */

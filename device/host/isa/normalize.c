@@ -1,4 +1,4 @@
-#include "../kernels/normalize.h"
+#include "normalize.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "../kernels/pool.h"
+#include "pool.h"
 #include "lanes.h"
 
 /* The taps [from, to) of output o that meet x, and the row that tap 0 meets or would meet. */

@@ -2,7 +2,7 @@
 #ifndef CORNU_DEVICE_HOST_ISA_TILE_FIT_H
 #define CORNU_DEVICE_HOST_ISA_TILE_FIT_H
 
-#include "../kernels/product.h"
+#include "product.h"
 #include "lanes.h"
 
 /* Stores what cannot go there straight from registers: bf16, and rows that end within one. `from`

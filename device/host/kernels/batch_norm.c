@@ -14,7 +14,7 @@
 
 #include "../../integer_internal.h"
 #include "../machine/bf16.h"
-#include "normalize.h"
+#include "../isa/normalize.h"
 #include "kernels.h"
 
 enum { CHUNK = 32 << 10 };   /* elements of x */

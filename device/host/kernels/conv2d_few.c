@@ -20,7 +20,7 @@
 
 #include "../../integer_internal.h"
 #include "../machine/bf16.h"
-#include "col2im.h"
+#include "../isa/col2im.h"
 #include "convolution.h"
 #include "kernels.h"
 #include "precision.h"

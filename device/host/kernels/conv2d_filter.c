@@ -140,41 +140,6 @@ static bool unpooled_accepts(const CornuOpCall *op, const CornuType *out_type,
 
 /* ---- Copies ---- */
 
-void cornu__filter_row(const CornuFilterGradient *g, const CornuImages *images, int64_t from,
-                       int64_t to, int64_t count)
-{
-    if (g->products->depth == 1) {
-        cornu__parts(&g->how, images->image[0], from, count, images->to + to, images->to_part);
-        return;
-    }
-    for (int part = 0; part < g->how.parts; part++) {
-        const uint16_t *a = (const uint16_t *)images->image[0] + part * images->image_part + from;
-        const uint16_t *b = images->image[1] ? (const uint16_t *)images->image[1] +
-                                             part * images->image_part + from : NULL;
-        float *pairs = images->to + part * images->to_part + to;
-        cornu__bf16()->pair(a, b, count, (uint32_t *)(void *)pairs);
-    }
-}
-
-static uint16_t *half(const CornuFilterGradient *g, int thread, int i)
-{
-    return g->halves + (2 * thread + i) * g->how.parts * g->half_count;
-}
-
-void cornu__filter_images(const CornuFilterGradient *g, int operand, int64_t count, int64_t b,
-                          int thread, CornuImages *images)
-{
-    images->image_part = count;
-    for (int i = 0; i < g->products->depth; i++) {
-        images->image[i] = NULL;
-        if (b + i >= g->walk.batch) continue;
-        images->image[i] = cornu__in_memory(&g->how, g->call->in[operand], (b + i) * count);
-        if (g->products->depth == 1 || g->how.in_place) continue;
-        cornu__parts(&g->how, images->image[i], 0, count, half(g, thread, i), count);
-        images->image[i] = half(g, thread, i);
-    }
-}
-
 /* x of images b to b_end, if need be with zeros around them. */
 static const float *copy_x(const CornuFilterGradient *g, int64_t b, int64_t b_end, int thread)
 {
@@ -225,9 +190,11 @@ static void join_halves(const CornuFilterGradient *g, int64_t b, int64_t count, 
                         float *to)
 {
     const CornuBf16 *bf16 = cornu__bf16();
-    if (g->products->depth == 1) bf16->widen(half(g, thread, 0), count, to);
-    else bf16->pair(half(g, thread, 0), b + 1 < g->walk.batch ? half(g, thread, 1) : NULL, count,
-                    (uint32_t *)(void *)to);
+    if (g->products->depth == 1) bf16->widen(cornu__filter_half(g, thread, 0), count, to);
+    else
+        bf16->pair(cornu__filter_half(g, thread, 0),
+                   b + 1 < g->walk.batch ? cornu__filter_half(g, thread, 1) : NULL, count,
+                   (uint32_t *)(void *)to);
 }
 
 /* d_y of images b and, of pairs, b + 1 in bf16. Windows that overlap add up in f32 and are rounded
@@ -240,14 +207,14 @@ static void unpool_halves(CornuFilterGradient *g, int64_t b, int thread, float *
     if (!cornu__pool_is_exact(pool)) {
         for (int i = 0; i < images; i++)
             cornu__unpool_image(&g->unpool, b + i, 0, pool->height.in, thread,
-                                half(g, thread, i));
+                                cornu__filter_half(g, thread, i));
         join_halves(g, b, pool->height.in * row, thread, to);
         return;
     }
     for (int64_t k = 0; k < pool->height.out; k++) {
         const int64_t count = cornu__pool_rows(pool, k) * row;
         for (int i = 0; i < images; i++)
-            cornu__unpool_rows(&g->unpool, b + i, k, half(g, thread, i));
+            cornu__unpool_rows(&g->unpool, b + i, k, cornu__filter_half(g, thread, i));
         join_halves(g, b, count, thread, to);
         to += count;
     }
@@ -293,14 +260,6 @@ static void sum_rows(const CornuFilterGradient *g, CornuOuter outer, float *sums
             }
         }
     }
-}
-
-void cornu__filter_range(const CornuAxis *axis, int64_t tap, int64_t *from, int64_t *to)
-{
-    *from = 0;
-    *to = axis->out;
-    while (*from < *to && cornu__axis_row(axis, *from, tap) < 0) ++*from;
-    while (*from < *to && cornu__axis_row(axis, *to - 1, tap) < 0) --*to;
 }
 
 /* Taps one by one, each over the positions where it meets x; side by side where all do. */

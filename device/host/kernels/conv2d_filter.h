@@ -1,5 +1,5 @@
-/* What the files of conv2d_grad_filter share: conv2d_filter.c has the whole, conv2d_picks.c what is
- * behind a max pooling of two by two. */
+/* conv2d_grad_filter: conv2d_filter.c has the kernel, conv2d_picks.c the sums after a max pooling of
+ * two by two, conv2d_filter_operands.c the copies of operands that both make. */
 #ifndef CORNU_DEVICE_HOST_CONV2D_FILTER_H
 #define CORNU_DEVICE_HOST_CONV2D_FILTER_H
 
@@ -36,6 +36,8 @@ typedef struct {
     CornuUnpool            unpool;     /* of call->pool                                      */
 } CornuFilterGradient;
 
+/* ---- conv2d_filter_operands.c ---- */
+
 /* Where rows of operands come from and go to: one image in memory, or two in parts of bf16 that
  * are paired. */
 typedef struct {
@@ -44,6 +46,12 @@ typedef struct {
     float      *to;
     int64_t     to_part;
 } CornuImages;
+
+/* A thread's copy in bf16 of the first (0) or second (1) image of a pair. */
+static inline uint16_t *cornu__filter_half(const CornuFilterGradient *g, int thread, int i)
+{
+    return g->halves + (2 * thread + i) * g->how.parts * g->half_count;
+}
 
 /* Images b and, of pairs, b + 1 of an operand that has `count` elements in each. */
 void cornu__filter_images(const CornuFilterGradient *g, int operand, int64_t count, int64_t b,

@@ -13,7 +13,7 @@
 #define CORNU_DEVICE_HOST_CONVOLUTION_H
 
 #include "../../op.h"
-#include "product.h"
+#include "../isa/product.h"
 
 typedef struct {
     int64_t  in, out, taps, stride, dilation, low;

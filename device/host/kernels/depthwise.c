@@ -16,7 +16,7 @@
 #include "../../integer_internal.h"
 #include "../machine/bf16.h"
 #include "convolution.h"
-#include "depthwise.h"
+#include "../isa/depthwise.h"
 #include "kernels.h"
 #include "precision.h"
 

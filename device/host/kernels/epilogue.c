@@ -2,7 +2,7 @@
 
 #include "../machine/bf16.h"
 #include "kernel.h"
-#include "product.h"
+#include "../isa/product.h"
 #include "../machine/vector.h"
 
 /* The activation's vector loop, which wants whole steps of a block of its own. */

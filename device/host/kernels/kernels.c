@@ -46,30 +46,3 @@ const CornuKernel *const cornu__host_pooled[CORNU_OP_COUNT] = {
     [CORNU_OP_CONV2D_GRAD_INPUT]  = &cornu__host_conv2d_grad_input_few_unpooled,
     [CORNU_OP_CONV2D_GRAD_FILTER] = &cornu__host_conv2d_grad_filter_unpooled,
 };
-
-bool cornu__accepts_all(const CornuOpCall *call, const CornuType *out_type,
-                        const CornuMachine *machine)
-{
-    (void)call, (void)out_type, (void)machine;
-    return true;
-}
-
-static bool floats_are_f32(const CornuOpCall *call, const CornuType *out_type)
-{
-    for (int i = 0; i < call->in_count; i++)
-        if (cornu_dtype_is_float(call->in[i].dtype) && call->in[i].dtype != CORNU_F32)
-            return false;
-    for (int i = 0; i < cornu__result_count(call->id, call->attributes); i++)
-        if (cornu_dtype_is_float(out_type[i].dtype) && out_type[i].dtype != CORNU_F32)
-            return false;
-    return true;
-}
-
-const CornuKernel *cornu__kernel_taking(const CornuKernel *kernel, const CornuOpCall *call,
-                                        const CornuType *out_type, const CornuMachine *machine)
-{
-    while (kernel && !(kernel->accepts ? kernel->accepts(call, out_type, machine)
-                                       : floats_are_f32(call, out_type)))
-        kernel = kernel->otherwise;
-    return kernel;
-}

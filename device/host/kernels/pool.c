@@ -11,14 +11,6 @@ CornuPool cornu__pool(const CornuOpCall *call)
     return (CornuPool){ sweeps[0], sweeps[1], call->in[0].shape.extent[3] };
 }
 
-bool cornu__pool_is_exact(const CornuPool *pool)
-{
-    const CornuSweep *height = &pool->height, *width = &pool->width;
-    return height->stride == height->size && width->stride == width->size && height->low == 0 &&
-           width->low == 0 && height->out * height->size <= height->in &&
-           width->out * width->size <= width->in;
-}
-
 int64_t cornu__pool_rows(const CornuPool *pool, int64_t i)
 {
     const int64_t size = pool->height.size;

@@ -17,7 +17,7 @@
 
 #include "../machine/bf16.h"
 #include "kernel.h"
-#include "product.h"
+#include "../isa/product.h"
 
 enum { CORNU_MOST_PASSES = 6 };
 

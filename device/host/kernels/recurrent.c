@@ -17,7 +17,7 @@
 #include "../../integer_internal.h"
 #include "kernels.h"
 #include "precision.h"
-#include "recurrent.h"
+#include "../isa/recurrent.h"
 
 enum {
     UNITS = CORNU_CELL_UNITS,

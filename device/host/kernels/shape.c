@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "../run/access.h"
+#include "../machine/access.h"
 #include "kernels.h"
 
 /* y[sum of i_k to_k] = x[sum of i_k from_k] for all indices below `extent`. */

@@ -1,6 +1,6 @@
 /* softmax and log_softmax over the last axis, f32 or bf16 widened to it, in blocks of rows. */
 #include "../machine/bf16.h"
-#include "normalize.h"
+#include "../isa/normalize.h"
 #include "kernels.h"
 
 enum { BLOCK = 4096 };   /* elements a block holds at least */

@@ -1,11 +1,11 @@
 #include "bf16.h"
-#include "../kernels/col2im.h"
+#include "../isa/col2im.h"
 #include "cpu.h"
-#include "../kernels/depthwise.h"
-#include "../kernels/normalize.h"
-#include "../kernels/pool.h"
-#include "../kernels/product.h"
-#include "../kernels/recurrent.h"
+#include "../isa/depthwise.h"
+#include "../isa/normalize.h"
+#include "../isa/pool.h"
+#include "../isa/product.h"
+#include "../isa/recurrent.h"
 #include "vector.h"
 
 #include <stddef.h>

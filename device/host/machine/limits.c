@@ -5,7 +5,7 @@
 
 #include "../../memory_internal.h"
 #include "cpu.h"
-#include "../kernels/product.h"
+#include "../isa/product.h"
 #include "threads.h"
 #include "vector.h"
 

@@ -6,6 +6,7 @@
 #include "../../clock_internal.h"
 #include "../../memory_internal.h"
 #include "../compile/passes.h"
+#include "step.h"
 
 typedef struct {
     CornuBuffer base;
@@ -62,49 +63,6 @@ CornuStatus cornu__host_buffer_read(const CornuBuffer *buffer, int64_t first, Co
 
 /* ---- Compiling ---- */
 
-static CornuOpCall call_of(const CornuPlan *plan, const CornuStep *step)
-{
-    const CornuProgramOp *op = &plan->program->ops[step->op];
-    return (CornuOpCall){ op->id, &op->attributes, op->in_count, step->types };
-}
-
-/* Operands of an op with a packed operand or joined with a pooling, and its result: what the step
- * reads and writes is of other types. */
-enum { KERNEL_TYPES = CORNU_MAX_INPUTS + 1 };
-
-static CornuOpCall kernel_call_of(const CornuPlan *plan, const CornuStep *step,
-                                  CornuType         types[KERNEL_TYPES],
-                                  const CornuType **out_type)
-{
-    if (step->pool < 0 && step->packed < 0 && step->kind == CORNU_STEP_KERNEL)
-        return call_of(plan, step);
-    const CornuProgramOp *op = &plan->program->ops[step->op];
-    types[CORNU_MAX_INPUTS] = plan->types[op->out_first];
-    *out_type = &types[CORNU_MAX_INPUTS];
-    return cornu_program_call(plan->program, op, types);
-}
-
-static size_t scratch_of(const CornuPlan *plan, const CornuStep *step)
-{
-    const CornuMachine machine = cornu__machine(plan->host);
-    const CornuType   *out_type = step->types + step->in_count;
-    CornuType          types[KERNEL_TYPES];
-    CornuOpCall        call;
-    switch (step->kind) {
-    case CORNU_STEP_GROUP: return cornu__group_scratch(step->group, machine.threads);
-    case CORNU_STEP_KERNEL:
-        if (!step->kernel->scratch) return 0;
-        call = kernel_call_of(plan, step, types, &out_type);
-        return step->kernel->scratch(&call, out_type, &machine);
-    case CORNU_STEP_REFERENCE:
-        call = call_of(plan, step);
-        return (size_t)cornu__reference_scratch(&call, out_type) * sizeof(double);
-    case CORNU_STEP_SCAN: return cornu__nested_scratch(step->nested);
-    case CORNU_STEP_PACK: case CORNU_STEP_COPY: break;
-    }
-    return 0;
-}
-
 /* Of one op on all shards, or once where they share it. */
 static int64_t op_flops(const CornuProgram *program, int op, int shards)
 {
@@ -113,41 +71,6 @@ static int64_t op_flops(const CornuProgram *program, int op, int shards)
     if (at->in_count > CORNU_MAX_INPUTS) return 0;   /* a concat, which only moves */
     CornuOpCall call = cornu_program_call(program, at, types);
     return cornu_op_flops(&call) * (program->values[at->out_first].varies ? shards : 1);
-}
-
-/* By the step as its operand k, results behind the operands: all of it, but of what it puts
- * together only what is not there already. */
-static int64_t bytes_moved(const CornuPlan *plan, const CornuStep *step, int k)
-{
-    const bool    varies = plan->varies[plan->operands[step->in_first + k]];
-    const int64_t bytes = (int64_t)cornu_type_bytes(step->types[k]) *
-                          (varies ? cornu__plan_shards(plan) : 1);
-    CornuPart part;
-    if (step->kind != CORNU_STEP_KERNEL ||
-        !cornu__is_joined(plan->program, &plan->program->ops[step->op], 0, &part))
-        return bytes;
-    return k < step->in_count && cornu__plan_moves(plan, step, k) ? 2 * bytes : 0;
-}
-
-void cornu__plan_count(const CornuPlan *plan, int64_t times, CornuStatistics *statistics)
-{
-    const int shards = cornu__plan_shards(plan);
-    for (int i = 0; i < plan->step_count; i++) {
-        const CornuStep *step = &plan->steps[i];
-        if (step->nested) {
-            cornu__nested_count(step->nested, times * (step->varies ? shards : 1), statistics);
-            continue;
-        }
-        const bool fell_back = step->kind == CORNU_STEP_REFERENCE;
-        if (fell_back) statistics->fell_back[plan->program->ops[step->op].id] = true;
-        statistics->kernels += times;
-        statistics->fallbacks += fell_back ? times : 0;
-        statistics->copies += step->kind == CORNU_STEP_COPY ? times : 0;
-        for (int k = 0; k < step->in_count; k++)
-            statistics->copies += times * cornu__plan_moves(plan, step, k);
-        for (int k = 0; k < step->in_count + step->out_count; k++)
-            statistics->bytes_moved += times * bytes_moved(plan, step, k);
-    }
 }
 
 static void count_work(CornuStatistics *statistics, const CornuProgram *recorded,
@@ -161,70 +84,17 @@ static void count_work(CornuStatistics *statistics, const CornuProgram *recorded
     cornu__plan_count(plan, 1, statistics);
 }
 
-CornuStatus cornu__plan_build(CornuPlan *plan, const CornuHost *host,
-                              const CornuProgram *recorded)
-{
-    plan->host = host;
-    CornuProgram *simple = cornu__simplify(host, recorded);
-    CornuProgram *computed = simple ? cornu__decompose(host, simple) : NULL;
-    cornu_program_free(simple);
-    if (computed && cornu__dumps("program")) {
-        fprintf(stderr, "decomposed:\n");
-        cornu_program_print(computed, stderr);
-    }
-    simple = computed ? cornu__simplify(host, computed) : NULL;
-    cornu_program_free(computed);
-    computed = simple ? cornu__distribute(host, simple) : NULL;
-    cornu_program_free(simple);
-    plan->program = computed ? cornu__combine(computed) : NULL;
-    cornu_program_free(computed);
-    if (!plan->program) return CORNU_ERR_MEMORY;
-    if (cornu__dumps("program")) {
-        fprintf(stderr, "simplified:\n");
-        cornu_program_print(plan->program, stderr);
-    }
-    int count = plan->program->value_count;
-    CORNU__TRY(
-        cornu__reserve(&plan->types, &plan->value_space, 0, count, sizeof *plan->types));
-    CORNU__TRY(cornu__reserve(&plan->places, &plan->place_space, 0, count,
-                              sizeof *plan->places));
-    CORNU__TRY(cornu__reserve(&plan->varies, &plan->varies_space, 0, count,
-                              sizeof *plan->varies));
-    if (!(plan->joined = cornu__allocate((size_t)count, sizeof *plan->joined)))
-        return CORNU_ERR_MEMORY;
-    for (int i = 0; i < count; i++) {
-        plan->joined[i].whole = CORNU_NO_VALUE;
-        plan->types[i] = cornu_program_type(plan->program, i);
-        plan->places[i] = (CornuPlace){ .region = CORNU_NOWHERE };
-        plan->varies[i] = plan->program->values[i].varies;
-    }
-    plan->value_count = count;
-    CORNU__TRY(cornu__fuse(plan));
-    CORNU__TRY(cornu__plan_memory(plan));
-    for (int i = 0; i < plan->step_count; i++) {
-        CornuStep *step = &plan->steps[i];
-        if (step->kind == CORNU_STEP_SCAN &&
-            !(step->nested = cornu__nested_create(host,
-                                                  &plan->program->ops[step->op].attributes.scan)))
-            return CORNU_ERR_MEMORY;
-        const size_t bytes = scratch_of(plan, step);
-        if (bytes > plan->scratch_bytes) plan->scratch_bytes = bytes;
-    }
-    plan->scratch_bytes = (plan->scratch_bytes + 63) / 64 * 64;
-    if (cornu__dumps("plan")) cornu__plan_print(plan, stderr);
-    return cornu__verifies() ? cornu__plan_verify(plan) : CORNU_OK;
-}
-
 /* Whether all that the step reads or writes is where it belongs already. */
-static bool moves_nothing(const CornuPlan *plan, const CornuStep *step)
+static bool moves_nothing(const CornuPlan *plan, const CornuPlanStep *step)
 {
     int64_t bytes = 0;
-    for (int k = 0; k < step->in_count + step->out_count; k++) bytes += bytes_moved(plan, step, k);
+    for (int k = 0; k < step->in_count + step->out_count; k++)
+        bytes += cornu__plan_bytes_moved(plan, step, k);
     return bytes == 0;
 }
 
 /* Of a kernel its own op's, whatever it is joined with. */
-static const char *scope_of(const CornuPlan *plan, const CornuStep *step)
+static const char *scope_of(const CornuPlan *plan, const CornuPlanStep *step)
 {
     const bool  own = step->kind == CORNU_STEP_PACK || step->kind == CORNU_STEP_KERNEL;
     const char *scope = own ? plan->program->ops[step->op].scope : "";
@@ -235,7 +105,7 @@ static CornuStatus describe(CornuExecutable *base, const CornuPlan *plan)
 {
     CORNU__TRY(cornu__describe_begin(base, plan->program, plan->step_count));
     for (int i = 0; i < plan->step_count; i++) {
-        const CornuStep *step = &plan->steps[i];
+        const CornuPlanStep *step = &plan->steps[i];
         const bool       moves = !moves_nothing(plan, step);
         const CornuType *in = step->types;
         CornuType        unpacked[CORNU_MAX_INPUTS];
@@ -327,20 +197,6 @@ void cornu__host_executable_free(CornuExecutable *base)
 
 /* ---- Running ---- */
 
-void cornu__plan_addresses(const CornuPlan *plan, int shard, void *const *inputs,
-                           void *const *outputs, char *arena, char *packed,
-                           void **addresses)
-{
-    for (int i = 0; i < plan->operand_count; i++) {
-        CornuPlace place = plan->places[plan->operands[i]];
-        char      *start = place.region == CORNU_INPUT  ? inputs[place.number]
-                         : place.region == CORNU_OUTPUT ? outputs[place.number]
-                         : place.region == CORNU_PACKED ? packed
-                                                        : arena;
-        addresses[i] = start + place.offset + (size_t)shard * place.stride;
-    }
-}
-
 static void find_addresses(Executable *executable, CornuBuffer *const *inputs,
                            CornuBuffer *const *outputs)
 {
@@ -360,57 +216,6 @@ static void *const *addresses_on(const Executable *executable, int shard)
     return executable->addresses + (size_t)shard * executable->plan.operand_count;
 }
 
-static CornuStatus run_step(const CornuPlan *plan, const CornuStep *step, void *const *addresses,
-                            int shard, char *scratch)
-{
-    const void *const *in = (const void *const *)addresses + step->in_first;
-    void *const       *out = addresses + step->out_first;
-    const CornuType   *out_type = step->types + step->in_count;
-    CornuEpilogue      epilogue = step->epilogue;
-    CornuType          types[KERNEL_TYPES], pool_types[CORNU_MAX_INPUTS];
-    const void        *operands[CORNU_MAX_INPUTS] = { NULL };
-    CornuOpCall        call, pool;
-    switch (step->kind) {
-    case CORNU_STEP_GROUP:
-        return cornu__group_run(step->group, in, out, plan->host->threads, scratch);
-    case CORNU_STEP_KERNEL:
-        call = kernel_call_of(plan, step, types, &out_type);
-        if (step->pool >= 0)
-            pool = cornu_program_call(plan->program, &plan->program->ops[step->pool],
-                                      pool_types);
-        if (step->has_bias) epilogue.bias = in[step->in_count - 1];
-        if (step->has_gate) epilogue.gate = in[step->in_count - 1];
-        return step->kernel->run(&(CornuKernelCall){
-            .op = call, .out_type = out_type, .in = in, .out = out, .epilogue = &epilogue,
-            .threads = plan->host->threads, .multiplier = plan->host->multiplier,
-            .scratch = scratch, .shard = shard, .shards = cornu__plan_shards(plan),
-            .shard_stride = plan->operand_count, .pool = step->pool < 0 ? NULL : &pool });
-    case CORNU_STEP_PACK:
-        call = kernel_call_of(plan, step, types, &out_type);
-        operands[step->kernel->packs] = in[0];
-        step->kernel->pack(&(CornuKernelCall){
-            .op = call, .out_type = out_type, .in = operands,
-            .out = out, .threads = plan->host->threads, .multiplier = plan->host->multiplier });
-        break;
-    case CORNU_STEP_REFERENCE:
-        call = call_of(plan, step);
-        return cornu__reference_run(&call, out_type, in, out, (double *)(void *)scratch);
-    case CORNU_STEP_SCAN: return cornu__nested_run(step->nested, step, in, out, shard, scratch);
-    case CORNU_STEP_COPY: memcpy(out[0], in[0], cornu_type_bytes(*out_type)); break;
-    }
-    return CORNU_OK;
-}
-
-CornuStatus cornu__plan_run_step(const CornuPlan *plan, const CornuStep *step,
-                                 void *const *addresses, int shard, char *scratch)
-{
-    CornuStatus status = run_step(plan, step, addresses, shard, scratch);
-    if (status == CORNU_OK || step->op < 0) return status;   /* a group names its op itself */
-    const CornuProgramOp *op = &plan->program->ops[step->op];
-    if (step->kind != CORNU_STEP_REFERENCE) cornu__fail_prefix(status, cornu_op_name(op->id));
-    return *op->scope ? cornu__fail_prefix(status, op->scope) : status;
-}
-
 /* Where a run writes when the threads worked on a step. */
 static CornuStepEvent *events_of(const Executable *executable, int step, int shard)
 {
@@ -422,7 +227,7 @@ static CornuStepEvent *events_of(const Executable *executable, int step, int sha
 /* A step on one thread, all its pieces included: that of a shard's segment. */
 static CornuStatus run_alone(Executable *executable, int i, int shard, int thread, char *scratch)
 {
-    const CornuStep *step = &executable->plan.steps[i];
+    const CornuPlanStep *step = &executable->plan.steps[i];
     void *const     *addresses = addresses_on(executable, shard);
     if (!executable->base.events)
         return cornu__plan_run_step(&executable->plan, step, addresses, shard, scratch);
@@ -469,7 +274,7 @@ static void move_to_worker(const Segment *segment, int64_t shard, int worker)
     const CornuPlan *plan = &executable->plan;
     void           **addresses = executable->addresses + shard * plan->operand_count;
     for (int i = segment->first; i < segment->end && worker > 0; i++) {
-        const CornuStep *step = &plan->steps[i];
+        const CornuPlanStep *step = &plan->steps[i];
         for (int k = step->in_first; k < step->out_first + step->out_count; k++) {
             const size_t stride = plan->places[plan->operands[k]].worker_stride;
             if (stride > 0) addresses[k] = (char *)addresses[k] + (size_t)worker * stride;

@@ -1,27 +1,15 @@
 /*
- * What host devices share: buffers in memory, and programs that run as a list of kernels.
+ * Running compiled programs: the functions of a device class that host devices share.
  *
- * A device brings a CornuHost: its kernels, vector loops and threads. Compiling passes
- * the program through decompose, simplify, fuse and plan (passes.h), allocate takes all memory;
- * a run then allocates nothing and starts no thread.
+ * A device brings a CornuHost: its kernels, vector loops and threads. Compiling takes a program
+ * through the passes (compile/passes.h), allocate takes all memory; a run then allocates nothing
+ * and starts no thread.
  */
 #ifndef CORNU_DEVICE_HOST_EXECUTOR_H
 #define CORNU_DEVICE_HOST_EXECUTOR_H
 
 #include "../../device_internal.h"
-#include "../kernels/kernel.h"
-#include "../machine/threads.h"
-#include "../machine/vector.h"
-
-typedef struct {
-    const CornuKernel *const *kernels;   /* the device's own, by op; NULL: none. What it lacks
-                                            comes from cornu__host_kernels; elementwise ops run in
-                                            groups; the rest is decomposed */
-    CornuMultiplier           multiplier;
-    const CornuVectors       *vectors;
-    CornuThreads             *threads;
-    int                       shards;    /* 0 counts as 1 */
-} CornuHost;
+#include "../compile/host.h"
 
 /* `host` must outlive the executable. The class functions of the same names. */
 CornuExecutable *cornu__host_compile(const CornuHost *host, const CornuProgram *program);

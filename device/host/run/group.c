@@ -1,14 +1,9 @@
-/* Running groups, chunk by chunk on the threads, block by block within; see elementwise.h. */
+/* Groups run chunk by chunk on the threads, each chunk block by block. */
+#include "group.h"
+
 #include <string.h>
 
 #include "../../integer_internal.h"
-#include "access.h"
-#include "group.h"
-
-size_t cornu__group_scratch(const CornuGroup *group, int threads)
-{
-    return group->bytes * (size_t)threads;
-}
 
 typedef struct {
     const CornuGroup  *group;

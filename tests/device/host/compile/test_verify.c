@@ -8,13 +8,13 @@
 #include <cmocka.h>
 
 #include <cornu/device/host/compile/passes.h>
+#include <cornu/device/host/kernels/kernels.h>
 
 #include "../../agreement.h"
 
 static CornuHost host(int shards, int threads)
 {
-    static const CornuKernel *const of_its_own[CORNU_OP_COUNT];   /* none */
-    return (CornuHost){ .kernels = of_its_own,
+    return (CornuHost){ .kernels = { cornu__host_kernels }, .pooled = cornu__host_pooled,
                         .vectors = cornu__vectors(), .threads = cornu__threads_create(threads),
                         .shards = shards };
 }
@@ -75,7 +75,7 @@ static void expect_objection(Planned *made, const char *words)
     release_planned(made);
 }
 
-static CornuStep *step_of(Planned *made, CornuStepKind kind, int number)
+static CornuPlanStep *step_of(Planned *made, CornuStepKind kind, int number)
 {
     for (int i = 0; i < made->plan.step_count; i++)
         if (made->plan.steps[i].kind == kind && number-- == 0) return &made->plan.steps[i];
@@ -83,7 +83,7 @@ static CornuStep *step_of(Planned *made, CornuStepKind kind, int number)
     return NULL;
 }
 
-static CornuPlace *place_of_in(Planned *made, const CornuStep *step, int k)
+static CornuPlace *place_of_in(Planned *made, const CornuPlanStep *step, int k)
 {
     return &made->plan.places[made->plan.operands[step->in_first + k]];
 }
@@ -100,7 +100,7 @@ static void test_steps_in_the_wrong_order(void **state)
 {
     (void)state;
     Planned  *made = planned(1, 1);
-    CornuStep first = made->plan.steps[0];
+    CornuPlanStep first = made->plan.steps[0];
     made->plan.steps[0] = made->plan.steps[1];
     made->plan.steps[1] = first;
     expect_objection(made, "is read before it is written");
@@ -119,8 +119,8 @@ static void test_a_value_that_is_overwritten(void **state)
 {
     (void)state;
     Planned         *made = planned(1, 1);
-    const CornuStep *group = step_of(made, CORNU_STEP_GROUP, 0);
-    const CornuStep *sum = step_of(made, CORNU_STEP_KERNEL, 0);
+    const CornuPlanStep *group = step_of(made, CORNU_STEP_GROUP, 0);
+    const CornuPlanStep *sum = step_of(made, CORNU_STEP_KERNEL, 0);
     *place_of_in(made, sum, 1) = made->plan.places[made->plan.operands[group->out_first]];
     expect_objection(made, "over an operand of its own step");
 }
@@ -129,7 +129,7 @@ static void test_a_step_that_reads_another_operand(void **state)
 {
     (void)state;
     Planned         *made = planned(1, 1);
-    const CornuStep *sum = step_of(made, CORNU_STEP_KERNEL, 0);
+    const CornuPlanStep *sum = step_of(made, CORNU_STEP_KERNEL, 0);
     made->plan.operands[sum->in_first] = made->plan.program->inputs[1];
     expect_objection(made, "is an operand of the op but not of the step");
 }
@@ -175,7 +175,7 @@ static void test_shards_that_share_memory(void **state)
     (void)state;
     Planned *made = planned(4, 1);
     for (int i = 0; i < made->plan.step_count; i++) {
-        const CornuStep *step = &made->plan.steps[i];
+        const CornuPlanStep *step = &made->plan.steps[i];
         CornuPlace      *place = &made->plan.places[made->plan.operands[step->out_first]];
         if (step->varies && place->stride > 0 && place->region == CORNU_ARENA) place->stride = 0;
     }

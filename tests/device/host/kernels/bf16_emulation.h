@@ -5,7 +5,7 @@
 #ifndef CORNU_TESTS_DEVICE_BF16_EMULATION_H
 #define CORNU_TESTS_DEVICE_BF16_EMULATION_H
 
-#include <cornu/device/host/kernels/product.h>
+#include <cornu/device/host/isa/product.h>
 
 #if defined(__x86_64__)
 extern const CornuProducts cornu__products_emulated_bf16;

@@ -17,7 +17,7 @@
 
 #include "../../../../device/host/machine/bf16.h"
 #include "../../../../device/host/machine/cpu.h"
-#include "../../../../device/host/kernels/product.h"
+#include "../../../../device/host/isa/product.h"
 #include "../../../../device/type.h"
 #include "../kernels/amx_emulation.h"
 #include "../kernels/bf16_emulation.h"

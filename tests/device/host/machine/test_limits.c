@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "../../../../device/host/machine/cpu.h"
-#include "../../../../device/host/kernels/product.h"
+#include "../../../../device/host/isa/product.h"
 #include "../../../allocations.h"
 
 static CornuCpuLimits measured(const char *isa, int threads)

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include <cornu/device/host/machine/cpu.h>
-#include <cornu/device/host/kernels/normalize.h>
+#include <cornu/device/host/isa/normalize.h>
 #include <cornu/device/host/machine/vector.h>
 #include <cornu/device/random.h>
 

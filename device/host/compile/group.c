@@ -1,9 +1,8 @@
-/* Making groups: which loops over which registers stand for the ops; see elementwise.h. */
+#include "group.h"
+
 #include <string.h>
 
 #include "../../memory_internal.h"
-#include "../run/access.h"
-#include "../run/group.h"
 
 static const CornuProgramOp *maker(const CornuProgram *program, CornuValue value)
 {
@@ -11,7 +10,7 @@ static const CornuProgramOp *maker(const CornuProgram *program, CornuValue value
     return op < 0 ? NULL : &program->ops[op];
 }
 
-CornuValue cornu__elementwise_source(const CornuProgram *program, CornuValue value,
+CornuValue cornu__group_source(const CornuProgram *program, CornuValue value,
                                      CornuAccess *access)
 {
     CornuShape shape = cornu_program_type(program, value).shape;
@@ -60,7 +59,7 @@ static CornuVector *loop_of(const CornuVectors *vectors, const CornuProgram *pro
     return loop;
 }
 
-bool cornu__elementwise_computes(const CornuVectors *vectors, const CornuProgram *program,
+bool cornu__group_computes(const CornuVectors *vectors, const CornuProgram *program,
                                  const CornuProgramOp *op)
 {
     if (op->id == CORNU_OP_CONVERT) return true;
@@ -153,7 +152,7 @@ static int operand_slot(Maker *make, CornuValue value)
 {
     if (make->slot_of[value] >= 0) return make->slot_of[value];
     CornuAccess access;
-    CornuValue  source = cornu__elementwise_source(make->program, value, &access);
+    CornuValue  source = cornu__group_source(make->program, value, &access);
     CornuDtype  dtype = cornu_program_type(make->program, source).dtype;
     int         slot;
     const CornuProgramOp *op = maker(make->program, source);
@@ -395,9 +394,6 @@ void cornu__group_free(CornuGroup *group)
     cornu__release(group);
 }
 
-int cornu__group_input_count(const CornuGroup *group) { return group->input_count; }
-const CornuValue *cornu__group_inputs(const CornuGroup *group) { return group->inputs; }
-
 bool cornu__group_in_place(const CornuGroup *group, int in, int out)
 {
     int written = -1;
@@ -429,4 +425,9 @@ void cornu__group_print(const CornuGroup *group, FILE *to)
     for (int i = 0; i < group->instruction_count; i++)
         if (group->instructions[i].op)
             fprintf(to, " %s", cornu_op_name(group->instructions[i].op->id));
+}
+
+size_t cornu__group_scratch(const CornuGroup *group, int threads)
+{
+    return group->bytes * (size_t)threads;
 }

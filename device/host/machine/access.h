@@ -1,8 +1,25 @@
-/* How broadcast operands are read; CornuAccess is described in elementwise.h. */
+/* How broadcast operands are read. */
 #ifndef CORNU_DEVICE_HOST_ACCESS_H
 #define CORNU_DEVICE_HOST_ACCESS_H
 
-#include "../compile/elementwise.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "../../type.h"
+
+/*
+ * Which element of an operand belongs to element i of the group: i is taken apart by
+ * `extent`, row-major, and the indices are weighed by `stride`, in elements. Axes that
+ * can be merged are.
+ *     rank 0                        a scalar
+ *     rank 1, stride 1              every element in turn
+ *     rank 2, strides 0 1           period: a bias along the last axis
+ *     rank 2, strides 1 0           each element repeated: a row's maximum
+ */
+typedef struct {
+    int     rank;
+    int64_t extent[CORNU_MAX_RANK], stride[CORNU_MAX_RANK];
+} CornuAccess;
 
 /* Reading a value of shape `from` as if broadcast to shape `to`. */
 CornuAccess cornu__access(CornuShape from, CornuShape to);

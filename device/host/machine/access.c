@@ -1,4 +1,3 @@
-/* How broadcast operands are read; see CornuAccess in elementwise.h. */
 #include "access.h"
 
 #include <string.h>

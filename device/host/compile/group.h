@@ -1,0 +1,94 @@
+/*
+ * Groups: elementwise ops that run as one kernel.
+ *
+ * All ops of a group have the same number of elements. A group runs block by block: each op is
+ * one vector loop (vector.h) over a block, values between ops stay in registers, which are arrays
+ * in the first-level cache, and only what other steps read goes to memory. So an Adam update reads
+ * and writes each of w, m and v once.
+ *
+ * A group also looks through ops that compute nothing: a reshape is read in place, a broadcast
+ * through an access (access.h), a constant is a register filled once.
+ *
+ * group.c makes groups, run/group.c runs them.
+ */
+#ifndef CORNU_DEVICE_HOST_GROUP_H
+#define CORNU_DEVICE_HOST_GROUP_H
+
+#include "../../program.h"
+#include "../machine/access.h"
+#include "../machine/vector.h"
+
+/* Where an instruction finds an operand. */
+typedef enum {
+    CORNU_SLOT_REGISTER,  /* made by an instruction                                      */
+    CORNU_SLOT_CONSTANT,  /* a register filled with `value` before the first block       */
+    CORNU_SLOT_SCALAR,    /* a register filled with the one element of input `operand`   */
+    CORNU_SLOT_PERIOD,    /* registers filled with an input repeated; a block starts at
+                             its place in the period                                     */
+    CORNU_SLOT_GATHERED,  /* a register into which an input is gathered for each block   */
+    CORNU_SLOT_INPUT,     /* the memory of input `operand`; a register at a ragged end   */
+    CORNU_SLOT_OUTPUT,    /* the memory of output `operand`, likewise                    */
+} CornuSlotKind;
+
+typedef struct {
+    CornuSlotKind kind;
+    size_t        size;      /* bytes of an element                       */
+    int           operand;   /* number of the input or output             */
+    CornuAccess   access;
+    CornuClass    class;     /* of a constant                             */
+    double        value;
+    size_t        offset;    /* of the register within a thread's memory  */
+    int           last_use;  /* the last instruction that reads it        */
+} CornuSlot;
+
+typedef struct {
+    CornuVector          *run;
+    const CornuProgramOp *op;          /* NULL: it only loads, rounds or stores */
+    int                   out[CORNU_VECTOR_OUTPUTS], in[CORNU_VECTOR_INPUTS]; /* slots, -1: none */
+    float                 attributes[3];
+    int64_t               repeat, extent;
+    CornuRandom           random;
+    int                   seed[3];     /* inputs seed, iteration, position; -1: not random */
+} CornuInstruction;
+
+typedef struct {
+    int64_t           count, chunk;    /* elements in all, and of one piece of work */
+    CornuSlot        *slots;
+    int               slot_count, slot_space;
+    CornuInstruction *instructions;
+    int               instruction_count, instruction_space;
+    CornuValue       *inputs;          /* the values it reads, in the order in which it takes them */
+    int               input_count, input_space;
+    size_t            bytes;           /* memory of one thread: the slots' addresses, then
+                                          the registers */
+} CornuGroup;
+
+/* The value in memory that a group reads for `value`, and how it reads it. */
+CornuValue cornu__group_source(const CornuProgram *program, CornuValue value, CornuAccess *access);
+
+/* Whether a group can compute the op. Broadcast, reshape and constant are looked through and do not
+ * count. */
+bool cornu__group_computes(const CornuVectors *vectors, const CornuProgram *program,
+                           const CornuProgramOp *op);
+
+/*
+ * Makes a group of the ops numbered in `ops`, ascending. `outputs` are the values to write to
+ * memory: results of members, or a broadcast, reshape or constant to be written out. NULL and
+ * CORNU_ERR_MEMORY.
+ */
+CornuGroup *cornu__group_create(const CornuVectors *vectors, const CornuProgram *program,
+                                const int *ops, int op_count, const CornuValue *outputs,
+                                int output_count);
+void        cornu__group_free(CornuGroup *group);
+
+/* Whether output `out` may be written over input `in`: each of its elements is written after all
+ * reads of that element of the input. */
+bool cornu__group_in_place(const CornuGroup *group, int in, int out);
+
+/* Prints " of 1024: multiply add relu". */
+void cornu__group_print(const CornuGroup *group, FILE *to);
+
+/* Bytes of scratch memory that running it takes. */
+size_t cornu__group_scratch(const CornuGroup *group, int threads);
+
+#endif

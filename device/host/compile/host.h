@@ -1,0 +1,37 @@
+/* What programs are compiled for: a host device's kernels, vector loops, threads and shards. */
+#ifndef CORNU_DEVICE_HOST_HOST_H
+#define CORNU_DEVICE_HOST_HOST_H
+
+#include "../../program.h"
+#include "../kernels/kernel.h"
+#include "../machine/threads.h"
+#include "../machine/vector.h"
+
+typedef struct {
+    /* Tables by op, NULL after the last: of the first that has a kernel for an op, this kernel is
+     * asked. Elementwise ops without one run in groups; the rest is decomposed. */
+    const CornuKernel *const *kernels[3];
+    const CornuKernel *const *pooled;     /* likewise, joined with a pooling; NULL: none */
+    CornuMultiplier           multiplier;
+    const CornuVectors       *vectors;
+    CornuThreads             *threads;
+    int                       shards;     /* 0 counts as 1 */
+} CornuHost;
+
+/* What a kernel may ask about the device. */
+CornuMachine cornu__machine(const CornuHost *host);
+
+/* The kernel that takes this op of the program, NULL if there is none; the one that takes it joined
+ * with a pooling; the one that takes it if every bf16 and f16 among its types were f32. */
+const CornuKernel *cornu__kernel_for(const CornuHost *host, const CornuProgram *program,
+                                     const CornuProgramOp *op);
+const CornuKernel *cornu__pooled_kernel_for(const CornuHost *host, const CornuProgram *program,
+                                            const CornuProgramOp *op);
+const CornuKernel *cornu__widened_kernel_for(const CornuHost *host, const CornuProgram *program,
+                                             const CornuProgramOp *op);
+
+/* f32 for bf16 and f16, any other dtype as it is; the op's attributes with such dtypes. */
+CornuDtype      cornu__widened(CornuDtype dtype);
+CornuAttributes cornu__widened_attributes(const CornuProgramOp *op);
+
+#endif

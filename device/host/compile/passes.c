@@ -1,0 +1,89 @@
+#include "passes.h"
+
+#include "../../memory_internal.h"
+
+/* Frees `from`; NULL gives NULL, so that a chain of passes is checked once, at its end. */
+static CornuProgram *after(CornuProgram *from, CornuProgram *to)
+{
+    cornu_program_free(from);
+    return to;
+}
+
+static void dump(const CornuProgram *program, const char *title)
+{
+    if (!program || !cornu__dumps("program")) return;
+    fprintf(stderr, "%s:\n", title);
+    cornu_program_print(program, stderr);
+}
+
+/* The passes from programs to programs; NULL after a failure. */
+static CornuProgram *transform(const CornuHost *host, const CornuProgram *recorded)
+{
+    CornuProgram *p = cornu__simplify(host, recorded);
+    if (p) p = after(p, cornu__decompose(host, p));
+    dump(p, "decomposed");
+    if (p) p = after(p, cornu__simplify(host, p));
+    if (p) p = after(p, cornu__distribute(host, p));
+    if (p) p = after(p, cornu__combine(p));
+    dump(p, "simplified");
+    return p;
+}
+
+/* The body of a scan with its carries written into the inputs that they came from. */
+static CornuStatus plan_scan(CornuPlan *plan, CornuPlanStep *step)
+{
+    const CornuAttributes_SCAN *attributes = &plan->program->ops[step->op].attributes.scan;
+    CornuScanPlan              *scan = step->scan = cornu__allocate(1, sizeof *scan);
+    CornuProgram               *body = cornu_program_copy(attributes->body);
+    CornuStatus                 status = scan && body ? CORNU_OK : CORNU_ERR_MEMORY;
+    for (int i = 0; status == CORNU_OK && i < attributes->carries; i++) body->outputs[i].alias = i;
+    if (status == CORNU_OK) {
+        scan->host = *plan->host;
+        scan->host.shards = 1;
+        scan->attributes = *attributes;
+        status = cornu__plan_build(&scan->plan, &scan->host, body);
+    }
+    if (status == CORNU_OK) cornu__scan_lay_out(scan);
+    cornu_program_free(body);
+    return status;
+}
+
+static size_t scratch_of(const CornuPlan *plan, const CornuPlanStep *step)
+{
+    const CornuMachine machine = cornu__machine(plan->host);
+    const CornuType   *out_type;
+    CornuType          types[CORNU_CALL_TYPES];
+    CornuOpCall        call;
+    switch (step->kind) {
+    case CORNU_STEP_GROUP: return cornu__group_scratch(step->group, machine.threads);
+    case CORNU_STEP_KERNEL:
+        if (!step->kernel->scratch) return 0;
+        call = cornu__plan_call(plan, step, types, &out_type);
+        return step->kernel->scratch(&call, out_type, &machine);
+    case CORNU_STEP_REFERENCE:
+        call = cornu__plan_call(plan, step, types, &out_type);
+        return (size_t)cornu__reference_scratch(&call, out_type) * sizeof(double);
+    case CORNU_STEP_SCAN: return step->scan->scratch + step->scan->plan.scratch_bytes;
+    case CORNU_STEP_PACK: case CORNU_STEP_COPY: break;
+    }
+    return 0;
+}
+
+CornuStatus cornu__plan_build(CornuPlan *plan, const CornuHost *host, const CornuProgram *program)
+{
+    plan->host = host;
+    plan->program = transform(host, program);
+    if (!plan->program) return CORNU_ERR_MEMORY;
+    CORNU__TRY(cornu__plan_values(plan));
+    CORNU__TRY(cornu__fuse(plan));
+    CORNU__TRY(cornu__plan_memory(plan));
+    for (int i = 0; i < plan->step_count; i++) {
+        CornuPlanStep *step = &plan->steps[i];
+        if (step->kind == CORNU_STEP_SCAN) CORNU__TRY(plan_scan(plan, step));
+        const size_t bytes = scratch_of(plan, step);
+        if (bytes > plan->scratch_bytes) plan->scratch_bytes = bytes;
+    }
+    plan->scratch_bytes = cornu__aligned(plan->scratch_bytes);
+    if (cornu__dumps("plan")) cornu__plan_print(plan, stderr);
+    return cornu__verifies() ? cornu__plan_verify(plan) : CORNU_OK;
+}

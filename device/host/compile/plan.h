@@ -1,0 +1,198 @@
+/*
+ * Plans: the steps that a program is compiled to, in the order in which they run, and the place of
+ * every value in memory.
+ */
+#ifndef CORNU_DEVICE_HOST_PLAN_H
+#define CORNU_DEVICE_HOST_PLAN_H
+
+#include "../../device_internal.h"
+#include "group.h"
+#include "host.h"
+
+/* ---- Values in memory ---- */
+
+/* A value that is part of another's memory: on shard s it begins offset + s stride bytes after the
+ * start of the whole. */
+typedef struct {
+    CornuValue whole;
+    size_t     offset, stride;
+} CornuPart;
+
+typedef enum {
+    CORNU_NOWHERE, CORNU_ARENA, CORNU_PACKED, CORNU_INPUT, CORNU_OUTPUT
+} CornuRegion;
+
+/* Where a value lives. */
+typedef struct {
+    CornuRegion region;
+    int         number;   /* of the input or output buffer */
+    size_t      offset;   /* bytes, on shard 0 and worker 0 */
+    size_t      stride;   /* bytes from shard to shard; 0: all shards share the value */
+    size_t      worker_stride;   /* bytes from worker to worker */
+} CornuPlace;
+
+/* Bytes of a region: a part that shards share, then one part for each shard, then one for each
+ * worker. Values that live within one segment alone are in the part of the worker that runs it, so
+ * that the next shard finds that memory in the cache. */
+typedef struct { size_t shared, shard, worker; } CornuSpace;
+
+/* ---- Steps ---- */
+
+typedef enum {
+    CORNU_STEP_KERNEL, CORNU_STEP_PACK, CORNU_STEP_REFERENCE, CORNU_STEP_GROUP, CORNU_STEP_COPY,
+    CORNU_STEP_SCAN
+} CornuStepKind;
+
+typedef struct {
+    CornuStepKind      kind;
+    int                position;   /* its last op in the program: the order wanted      */
+    int                op;         /* of a kernel, pack, reference or scan step         */
+    int                pool;       /* the pooling op joined with a kernel's, or -1      */
+    int               *ops;        /* all that it computes, ascending; none for a copy  */
+    int                op_count;
+    int                in_first, in_count;    /* values read and values written: ranges */
+    int                out_first, out_count;  /* of CornuPlan.operands                  */
+    const CornuKernel *kernel;
+    CornuEpilogue      epilogue;
+    bool               has_bias;   /* then the bias is the last value read              */
+    bool               has_gate;   /* then the gate is, and there is no bias            */
+    int                packed;     /* the value read that a pack step made, -1: none    */
+    bool               varies;     /* every shard runs it; else it runs once            */
+    bool               waits;      /* until every shard is done with the steps before   */
+    CornuGroup        *group;
+    struct CornuScanPlan *scan;
+    CornuType         *types;      /* of the values read, then of those written         */
+} CornuPlanStep;
+
+typedef struct {
+    const CornuHost *host;
+    CornuProgram    *program;        /* after the passes; owned */
+    CornuPlanStep   *steps;          /* in the order in which they run, once planned */
+    int              step_count, step_space;
+    CornuValue      *operands;
+    int              operand_count, operand_space;
+    /* Values: those of the program, then packed operands and temporaries of copies. */
+    CornuType       *types;
+    CornuPlace      *places;
+    int              value_count, value_space, place_space;
+    bool            *varies;         /* by value */
+    int              varies_space;
+    CornuPart       *joined;         /* by value of the program: the result it is made in, if any */
+    CornuValue       largest[CORNU_LARGEST];   /* of the arena's, when most of it is in use */
+    int              largest_count;
+    CornuSpace       arena;
+    CornuSpace       packed;         /* packed operands: like scratch memory a need of this CPU, not
+                                        of the device that is emulated */
+    size_t           scratch_bytes;  /* of the step that takes most */
+} CornuPlan;
+
+/* The body of a scan: a plan of its own for one shard, whose carries are written into the inputs
+ * that they came from. It runs in the step's scratch memory, in this order: addresses of the body's
+ * operands, inputs and outputs; a buffer for each slice and each stacked result; the body's arena,
+ * packed operands and scratch memory. */
+typedef struct CornuScanPlan {
+    CornuHost            host;       /* with one shard */
+    CornuPlan            plan;
+    CornuAttributes_SCAN attributes; /* its body is the plan's program */
+    size_t               buffers;    /* offset of the first buffer */
+    size_t               arena, packed, scratch;   /* offsets of the last parts */
+} CornuScanPlan;
+
+/* Bytes up to the next multiple of 64, where kernels expect operands to begin. */
+static inline size_t cornu__aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+/* ---- plan.c ---- */
+
+/* At least 1. */
+int cornu__plan_shards(const CornuPlan *plan);
+
+/* Threads that each take a shard from start to end of a segment; 1: all threads work on one shard
+ * after the other. */
+int cornu__plan_workers(const CornuPlan *plan);
+
+/* Bytes of one of its regions, and what one shard's device needs of it. */
+size_t cornu__plan_bytes(const CornuPlan *plan, CornuSpace space);
+size_t cornu__plan_bytes_of_shard(CornuSpace space);
+
+/* Bytes between the parts of two shards in a buffer of the value; 0 if they share it. */
+size_t cornu__plan_stride(const CornuPlan *plan, CornuValue value);
+
+/* Whether the step reads what other shards made. */
+bool cornu__plan_crosses(const CornuPlan *plan, const CornuPlanStep *step);
+
+/* "kernel", "group", …; "collective" for a kernel that reads what other shards made. */
+const char *cornu__plan_kind_name(const CornuPlan *plan, const CornuPlanStep *step);
+
+/* The call that a kernel, pack or reference step makes for its op, and the type of its result.
+ * `types` is memory that both may use: those of an op with a packed operand or joined with a
+ * pooling are not what the step reads and writes. */
+enum { CORNU_CALL_TYPES = CORNU_MAX_INPUTS + 1 };
+CornuOpCall cornu__plan_call(const CornuPlan *plan, const CornuPlanStep *step,
+                             CornuType types[CORNU_CALL_TYPES], const CornuType **out_type);
+
+/* addresses[i] = where operand i is on a shard and worker 0, given the inputs, outputs and regions. */
+void cornu__plan_addresses(const CornuPlan *plan, int shard, void *const *inputs,
+                           void *const *outputs, char *arena, char *packed, void **addresses);
+
+/* Enters the values of plan->program, which have no place yet. */
+CornuStatus cornu__plan_values(CornuPlan *plan);
+
+/* A value that the program does not have: in a buffer, or a packed operand. */
+CornuStatus cornu__plan_value(CornuPlan *plan, CornuType type, bool varies, CornuPlace place,
+                              CornuValue *value);
+
+/* Appends a step with these values; its other fields are the caller's to fill. NULL and
+ * CORNU_ERR_MEMORY. */
+CornuPlanStep *cornu__plan_step(CornuPlan *plan, CornuStepKind kind, const CornuValue *in,
+                                int in_count, const CornuValue *out, int out_count);
+
+void cornu__plan_free(CornuPlan *plan);
+
+/* ---- part.c ---- */
+
+/* Whether the op's result is part of its operand's memory: a reshape, a slice of leading axes, a
+ * shard's slice of a value that all share. All parts start at multiples of 64 bytes. */
+bool cornu__is_view(const CornuProgram *program, const CornuProgramOp *op, CornuPart *part);
+
+/* Whether an operand can be made as part of the op's result: of a pack, of a concat along the first
+ * axis, of an all_gather over all shards. */
+bool cornu__is_joined(const CornuProgram *program, const CornuProgramOp *op, int operand,
+                      CornuPart *part);
+
+/* The value that `value` is a view of, made by its own op; and the part of memory where it is, of a
+ * whole that may be made later. */
+CornuValue cornu__plan_root(const CornuPlan *plan, CornuValue value);
+CornuPart  cornu__plan_part(const CornuPlan *plan, CornuValue value);
+
+/* Which input's memory the step reads as operand i, and which part; -1: none. */
+int cornu__plan_input_read(const CornuPlan *plan, const CornuPlanStep *step, int i,
+                           CornuPart *part);
+
+/* Whether operand k of the step has to be moved into the result that the step joins it to; false
+ * where it is there already, and for other steps. */
+bool cornu__plan_moves(const CornuPlan *plan, const CornuPlanStep *step, int k);
+
+/* ---- plan_scan.c ---- */
+
+/* Finds the offsets, once the plan of the body is built. */
+void cornu__scan_lay_out(CornuScanPlan *scan);
+
+/* Whether input i of the body is a slice of the scan's operand i. */
+bool      cornu__scan_is_sliced(const CornuScanPlan *scan, int i);
+CornuType cornu__scan_input_type(const CornuScanPlan *scan, int i);
+CornuType cornu__scan_output_type(const CornuScanPlan *scan, int i);
+
+/* ---- plan_count.c ---- */
+
+/* Bytes that the step moves as its operand k, results counted after the operands: all of the
+ * operand, but of those that it joins only the ones not yet in place. */
+int64_t cornu__plan_bytes_moved(const CornuPlan *plan, const CornuPlanStep *step, int k);
+
+/* What the steps cost, each run `times` times; fields are added to. */
+void cornu__plan_count(const CornuPlan *plan, int64_t times, CornuStatistics *statistics);
+
+/* ---- plan_print.c ---- */
+
+void cornu__plan_print(const CornuPlan *plan, FILE *to);
+
+#endif

@@ -1,0 +1,36 @@
+#include "plan.h"
+
+int64_t cornu__plan_bytes_moved(const CornuPlan *plan, const CornuPlanStep *step, int k)
+{
+    const bool    varies = plan->varies[plan->operands[step->in_first + k]];
+    const int64_t bytes = (int64_t)cornu_type_bytes(step->types[k]) *
+                          (varies ? cornu__plan_shards(plan) : 1);
+    CornuPart part;
+    if (step->kind != CORNU_STEP_KERNEL ||
+        !cornu__is_joined(plan->program, &plan->program->ops[step->op], 0, &part))
+        return bytes;
+    return k < step->in_count && cornu__plan_moves(plan, step, k) ? 2 * bytes : 0;
+}
+
+void cornu__plan_count(const CornuPlan *plan, int64_t times, CornuStatistics *statistics)
+{
+    const int shards = cornu__plan_shards(plan);
+    for (int i = 0; i < plan->step_count; i++) {
+        const CornuPlanStep *step = &plan->steps[i];
+        if (step->scan) {
+            cornu__plan_count(&step->scan->plan,
+                              times * (step->varies ? shards : 1) * step->scan->attributes.steps,
+                              statistics);
+            continue;
+        }
+        const bool fell_back = step->kind == CORNU_STEP_REFERENCE;
+        if (fell_back) statistics->fell_back[plan->program->ops[step->op].id] = true;
+        statistics->kernels += times;
+        statistics->fallbacks += fell_back ? times : 0;
+        statistics->copies += step->kind == CORNU_STEP_COPY ? times : 0;
+        for (int k = 0; k < step->in_count; k++)
+            statistics->copies += times * cornu__plan_moves(plan, step, k);
+        for (int k = 0; k < step->in_count + step->out_count; k++)
+            statistics->bytes_moved += times * cornu__plan_bytes_moved(plan, step, k);
+    }
+}

@@ -1,0 +1,51 @@
+#include "plan.h"
+
+static void print_place(const CornuPlan *plan, CornuValue value, FILE *to)
+{
+    static const char *const regions[] = { "nowhere", "arena", "packed", "input", "output" };
+    CornuPlace               place = plan->places[value];
+    CornuText                text;
+    fprintf(to, " %%%d %s %s", (int)value, cornu_type_print(&text, plan->types[value]),
+            regions[place.region]);
+    if (place.region == CORNU_ARENA || place.region == CORNU_PACKED)
+        fprintf(to, "+%zu", place.offset);
+    else fprintf(to, " %d%s", place.number, place.offset ? " (part)" : "");
+}
+
+void cornu__plan_print(const CornuPlan *plan, FILE *to)
+{
+    fprintf(to, "plan: %d steps, %zu bytes of values, %zu bytes of scratch memory\n",
+            plan->step_count, cornu__plan_bytes_of_shard(plan->arena), plan->scratch_bytes);
+    if (cornu__plan_shards(plan) > 1)
+        fprintf(to, "%d shards; of the values %zu bytes on each, %zu on the worker that runs it\n",
+                cornu__plan_shards(plan), plan->arena.shard, plan->arena.worker);
+    for (int i = 0; i < plan->step_count; i++) {
+        const CornuPlanStep *step = &plan->steps[i];
+        fprintf(to, "%4d%s %s%s", i, step->varies ? " *" : "", step->waits ? "waits, " : "",
+                cornu__plan_kind_name(plan, step));
+        if (step->op >= 0)
+            fprintf(to, " %s", cornu_op_name(plan->program->ops[step->op].id));
+        if (step->pool >= 0)
+            fprintf(to, " with %s", cornu_op_name(plan->program->ops[step->pool].id));
+        if (step->group) cornu__group_print(step->group, to);
+        if (step->has_bias) fprintf(to, " + bias");
+        if (step->has_gate) fprintf(to, " + step + multiply");
+        if (step->epilogue.activation != CORNU_OP_COUNT)
+            fprintf(to, " + %s", cornu_op_name(step->epilogue.activation));
+        const CornuValue *operands = plan->operands + step->in_first;
+        for (int k = 0; k < step->in_count; k++) {
+            fprintf(to, "%s", k ? "," : " :");
+            print_place(plan, operands[k], to);
+        }
+        fprintf(to, " ->");
+        for (int k = 0; k < step->out_count; k++) {
+            fprintf(to, "%s", k ? "," : "");
+            print_place(plan, plan->operands[step->out_first + k], to);
+        }
+        fprintf(to, "\n");
+        if (!step->scan) continue;
+        fprintf(to, "     %lld times:\n", (long long)step->scan->attributes.steps);
+        cornu__plan_print(&step->scan->plan, to);
+        fprintf(to, "     until here\n");
+    }
+}

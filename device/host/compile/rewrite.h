@@ -1,0 +1,29 @@
+/* A program copied with changes: what the passes from programs to programs are written with. */
+#ifndef CORNU_DEVICE_HOST_REWRITE_H
+#define CORNU_DEVICE_HOST_REWRITE_H
+
+#include "../../program.h"
+
+typedef struct {
+    const CornuProgram *from;
+    CornuProgram       *to;
+    CornuValue         *map;   /* the new value of each old one */
+    CornuValue         *in;    /* the mapped operands of the current op */
+    bool                one_shard;
+} CornuRewrite;
+
+/* Declares the same inputs; for one shard none of them varies from shard to shard. */
+CornuStatus       cornu__rewrite_begin(CornuRewrite *rewrite, const CornuProgram *from,
+                                       bool one_shard);
+const CornuValue *cornu__rewrite_operands(CornuRewrite *rewrite, const CornuProgramOp *op);
+/* Records the op unchanged. */
+CornuStatus       cornu__rewrite_keep(CornuRewrite *rewrite, const CornuProgramOp *op);
+/* Declares the same outputs, frees everything but the new program, which it returns; NULL after a
+ * failure. An output that varied from shard to shard still does, even where the change has made it
+ * one value for all, as select(c, x, x) = x does. */
+CornuProgram     *cornu__rewrite_end(CornuRewrite *rewrite, CornuStatus status);
+
+/* A plain copy: the result of a pass that is left out. */
+CornuProgram     *cornu__rewrite_nothing(const CornuProgram *program, bool one_shard);
+
+#endif

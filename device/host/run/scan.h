@@ -1,0 +1,15 @@
+/* Running a scan step: its body's steps, once for each slice. */
+#ifndef CORNU_DEVICE_HOST_SCAN_H
+#define CORNU_DEVICE_HOST_SCAN_H
+
+#include "../compile/plan.h"
+
+/* What runs a step of the body: cornu__plan_run_step, which is what calls this. */
+typedef CornuStatus CornuStepRunner(const CornuPlan *plan, const CornuPlanStep *step,
+                                    void *const *addresses, int shard, char *scratch);
+
+/* in and out: the step's operands and results; scratch: memory as CornuScanPlan says. */
+CornuStatus cornu__scan_run(const CornuPlanStep *step, const void *const *in, void *const *out,
+                            int shard, char *scratch, CornuStepRunner *run_step);
+
+#endif

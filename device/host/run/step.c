@@ -1,0 +1,58 @@
+#include "step.h"
+
+#include <string.h>
+
+#include "group.h"
+#include "scan.h"
+
+static CornuStatus run_step(const CornuPlan *plan, const CornuPlanStep *step, void *const *addresses,
+                            int shard, char *scratch)
+{
+    const void *const *in = (const void *const *)addresses + step->in_first;
+    void *const       *out = addresses + step->out_first;
+    const CornuType   *out_type = step->types + step->in_count;
+    CornuEpilogue      epilogue = step->epilogue;
+    CornuType          types[CORNU_CALL_TYPES], pool_types[CORNU_MAX_INPUTS];
+    const void        *operands[CORNU_MAX_INPUTS] = { NULL };
+    CornuOpCall        call, pool;
+    switch (step->kind) {
+    case CORNU_STEP_GROUP:
+        return cornu__group_run(step->group, in, out, plan->host->threads, scratch);
+    case CORNU_STEP_KERNEL:
+        call = cornu__plan_call(plan, step, types, &out_type);
+        if (step->pool >= 0)
+            pool = cornu_program_call(plan->program, &plan->program->ops[step->pool],
+                                      pool_types);
+        if (step->has_bias) epilogue.bias = in[step->in_count - 1];
+        if (step->has_gate) epilogue.gate = in[step->in_count - 1];
+        return step->kernel->run(&(CornuKernelCall){
+            .op = call, .out_type = out_type, .in = in, .out = out, .epilogue = &epilogue,
+            .threads = plan->host->threads, .multiplier = plan->host->multiplier,
+            .scratch = scratch, .shard = shard, .shards = cornu__plan_shards(plan),
+            .shard_stride = plan->operand_count, .pool = step->pool < 0 ? NULL : &pool });
+    case CORNU_STEP_PACK:
+        call = cornu__plan_call(plan, step, types, &out_type);
+        operands[step->kernel->packs] = in[0];
+        step->kernel->pack(&(CornuKernelCall){
+            .op = call, .out_type = out_type, .in = operands,
+            .out = out, .threads = plan->host->threads, .multiplier = plan->host->multiplier });
+        break;
+    case CORNU_STEP_REFERENCE:
+        call = cornu__plan_call(plan, step, types, &out_type);
+        return cornu__reference_run(&call, out_type, in, out, (double *)(void *)scratch);
+    case CORNU_STEP_SCAN:
+        return cornu__scan_run(step, in, out, shard, scratch, cornu__plan_run_step);
+    case CORNU_STEP_COPY: memcpy(out[0], in[0], cornu_type_bytes(*out_type)); break;
+    }
+    return CORNU_OK;
+}
+
+CornuStatus cornu__plan_run_step(const CornuPlan *plan, const CornuPlanStep *step,
+                            void *const *addresses, int shard, char *scratch)
+{
+    CornuStatus status = run_step(plan, step, addresses, shard, scratch);
+    if (status == CORNU_OK || step->op < 0) return status;   /* a group names its op itself */
+    const CornuProgramOp *op = &plan->program->ops[step->op];
+    if (step->kind != CORNU_STEP_REFERENCE) cornu__fail_prefix(status, cornu_op_name(op->id));
+    return *op->scope ? cornu__fail_prefix(status, op->scope) : status;
+}
