@@ -438,12 +438,12 @@ static CornuStatus walk(Verifier *v)
     const CornuPlan *plan = v->plan;
     const int        shards = cornu__plan_shards(plan), workers = cornu__plan_workers(plan);
     for (int i = 0, end; i < plan->step_count; i = end, end_segment(v)) {
-        const bool dealt = plan->steps[i].varies;
-        for (end = i + 1; dealt && end < plan->step_count; end++)
+        const bool per_shard = plan->steps[i].varies;
+        for (end = i + 1; per_shard && end < plan->step_count; end++)
             if (!plan->steps[end].varies || plan->steps[end].waits) break;
-        for (int shard = 0; shard < (dealt ? shards : 1); shard++) {
-            v->shard = dealt ? shard : NO_SHARD;
-            v->worker = dealt ? shard % workers : 0;
+        for (int shard = 0; shard < (per_shard ? shards : 1); shard++) {
+            v->shard = per_shard ? shard : NO_SHARD;
+            v->worker = per_shard ? shard % workers : 0;
             for (v->step = i; v->step < end; v->step++) {
                 if (shard == 0) CORNU__TRY(check_ops(v, &plan->steps[v->step]));
                 CORNU__TRY(walk_step(v, &plan->steps[v->step]));

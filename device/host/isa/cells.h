@@ -19,7 +19,7 @@ INLINE void give(Lanes value, CornuCellOutput y, int64_t at, int64_t end)
     else store_some((float *)y.to + at, value, end - at);
 }
 
-static void settle(void) { store_fence(); }
+static void fence(void) { store_fence(); }
 
 /* A gate of x, in [0, 1]. */
 INLINE Lanes gate_of(Lanes x, float slope)
@@ -116,5 +116,5 @@ static void gru_grad(const CornuGruGradCell *cell)
 }
 
 const CornuCells CORNU__PER_ISA(cornu__cells) = {
-    lstm, lstm_grad, gru, gru_grad, settle,
+    lstm, lstm_grad, gru, gru_grad, fence,
 };

@@ -14,11 +14,11 @@ INLINE Vector  lanes(const Operand *from, Part part)      { (void)part; return l
 INLINE Lanes   multiply(Lanes sum, Operand a, Vector b)   { return sum + a * b; }
 
 #if defined(__AVX512F__)
-enum { NEXT_PICK = 2 };
+enum { NEXT_SELECTION = 2 };
 
 INLINE Lanes  multiply_lanes(Lanes sum, Vector a, Vector b) { return sum + a * b; }
 
-INLINE Vector pick(Vector table, Bits at)
+INLINE Vector selected(Vector table, Bits at)
 {
     return (Vector)_mm512_permutexvar_ps((__m512i)at, (__m512)table);
 }
@@ -56,5 +56,5 @@ static void gate(const float *restrict gate, int64_t count, float *restrict y)
 const CornuProducts CORNU__PER_ISA(cornu__products) = {
     LANES, TILE_ROWS, WINDOWS, TILE_ROWS, GATHER_ROWS, DEPTH, sizeof(Element), tile, windows, outer,
     pack, finish, gate,
-    limit, 2 * DEPTH * LANES * TILE_SUMS, PICKS,
+    limit, 2 * DEPTH * LANES * TILE_SUMS, SELECTS,
 };

@@ -65,21 +65,21 @@ typedef struct {
  * offsets[m] if that is not NULL. rows is at most outer_rows, with offsets gather_rows. Of bf16 all
  * of x and y is pairs, the two of a pair being multiplied by the two of the other and both added.
  *
- * With picks, x has windows of two by two at (b, i, j), and each column n takes one of a window's
- * four elements. The windows of a group of CORNU_PICK_GROUP rows m are CORNU_WINDOW operands:
+ * With selection, x has windows of two by two at (b, i, j), and each column n takes one of a window's
+ * four elements. The windows of a group of CORNU_SELECT_GROUP rows m are CORNU_WINDOW operands:
  *     element (p, q) of row m's is operand 8 q + 2 (m % 4) + p, groups are x_group apart
- * and picks, laid out as y, names the element by the number of its operand in row 0, 8 q + p. Of
+ * and selection, laid out as y, names the element by the number of its operand in row 0, 8 q + p. Of
  * bf16, where the images of a pair take elements of their own, the lower half has twice the number
  * for the one, the upper half twice the number plus one for the other. rows is 4 or 8.
  */
-enum { CORNU_WINDOW = 16, CORNU_PICK_GROUP = 4, CORNU_PICK_ROWS = 8 };
+enum { CORNU_WINDOW = 16, CORNU_SELECT_GROUP = 4, CORNU_SELECT_ROWS = 8 };
 
 typedef struct {
     const void      *x, *y;
     ptrdiff_t        x_image, x_row, x_pixel, y_image, y_row, y_pixel;
     int64_t          images, height, width;
     const ptrdiff_t *offsets;
-    const uint32_t  *picks;         /* NULL: none; only where products.picks */
+    const uint32_t  *selection;         /* NULL: none; only where products.selects */
     ptrdiff_t        x_group;
     float           *sum;
     ptrdiff_t        sum_stride;
@@ -107,7 +107,7 @@ typedef struct {
      * floating-point operations. The result means nothing. */
     float (*limit)(int64_t steps);
     int   limit_flops;
-    bool  picks;
+    bool  selects;   /* outer takes a selection */
 } CornuProducts;
 
 CORNU__F32_ISAS(CORNU__DECLARE, const CornuProducts, cornu__products)

@@ -34,7 +34,10 @@ typedef struct {
 } Rest;
 
 /* The intrinsics of gcc 12 do not tell it what memory they read: no store may cross this. */
-INLINE void settle(const void *memory) { __asm__ volatile("" : : "r"(memory) : "memory"); }
+INLINE void compiler_barrier(const void *memory)
+{
+    __asm__ volatile("" : : "r"(memory) : "memory");
+}
 
 /* Empties all registers. Those of lower rows do not exist without such rows. */
 static void configure(int rows)
@@ -46,7 +49,7 @@ static void configure(int rows)
         to.rows[i] = (uint8_t)each[i];
         to.row_bytes[i] = each[i] ? REGISTER_ROW : 0;
     }
-    settle(&to);
+    compiler_barrier(&to);
     _tile_loadconfig(&to);
 }
 
@@ -75,9 +78,9 @@ static void multiply_rest(const CornuTile *tile, Rest *rest)
         for (int m = 0; m < tile->rows; m++) rest->x[m][rest->count] = 0;
         memset(rest->panel[rest->count], 0, sizeof rest->panel[0]);
     }
-    settle(rest);
+    compiler_barrier(rest);
     multiply(tile, rest->x, sizeof rest->x[0], rest->panel, sizeof rest->panel[0]);
-    settle(rest);
+    compiler_barrier(rest);
     rest->count = 0;
 }
 

@@ -57,9 +57,9 @@ INLINE Lanes multiply(Lanes sum, Operand a, Vector b)
     return multiply_lanes(sum, (Vector){ 0 } + a, b);
 }
 
-enum { NEXT_PICK = 0x00040004 };
+enum { NEXT_SELECTION = 0x00040004 };
 
-INLINE Vector pick(Vector table, Bits at)
+INLINE Vector selected(Vector table, Bits at)
 {
     return (Vector)_mm512_permutexvar_epi16((__m512i)at, (__m512i)table);
 }
@@ -132,5 +132,5 @@ static void pack(void *panel, int64_t width, int64_t k, int64_t count, const voi
 const CornuProducts CORNU__PER_ISA(cornu__products) = {
     LANES, TILE_ROWS, WINDOWS, TILE_ROWS, GATHER_ROWS, DEPTH, sizeof(Element), tile, windows, outer,
     pack, NULL, NULL,
-    limit, 2 * DEPTH * LANES * TILE_SUMS, PICKS,
+    limit, 2 * DEPTH * LANES * TILE_SUMS, SELECTS,
 };

@@ -67,7 +67,7 @@ typedef struct {
     void (*lstm_grad)(const CornuLstmGradCell *cell);
     void (*gru)(const CornuGruCell *cell);
     void (*gru_grad)(const CornuGruGradCell *cell);
-    void (*settle)(void);   /* from then on other threads see what this one streamed */
+    void (*fence)(void);   /* other threads see what this one streamed before it */
 } CornuCells;
 
 CORNU__F32_ISAS(CORNU__DECLARE, const CornuCells, cornu__cells)

@@ -20,8 +20,8 @@
  *     multiply(sum, a, b)         sum + a b
  *     multiply_lanes(sum, a, b)   the same of two vectors
  * and, with AVX-512,
- *     pick(table, at)             of a vector of operands the elements that picks name
- *     NEXT_PICK                   from one element's pick to that of the next row
+ *     selected(table, at)             of a vector of operands the elements that picks name
+ *     NEXT_SELECTION                   from one element's pick to that of the next row
  */
 #include "tile_fit.h"
 
@@ -286,22 +286,22 @@ INLINE void gather_rows(int vectors, const CornuOuter *outer)
 
 #if defined(__AVX512F__)
 /* Of 8 rows and 2 vectors there are 16 sums, 2 tables and the numbers that pick from them. */
-INLINE void pick_step(int rows, int vectors, const Operand *x, ptrdiff_t group,
-                      const uint32_t *picks, const Operand *y, Sums sum)
+INLINE void select_step(int rows, int vectors, const Operand *x, ptrdiff_t group,
+                      const uint32_t *selection, const Operand *y, Sums sum)
 {
-    const int groups = rows / CORNU_PICK_GROUP;
+    const int groups = rows / CORNU_SELECT_GROUP;
     Bits      at[TILE_VECTORS];
-    UNROLL for (int n = 0; n < vectors; n++) at[n] = *(const UnalignedBits *)(picks + n * LANES);
+    UNROLL for (int n = 0; n < vectors; n++) at[n] = *(const UnalignedBits *)(selection + n * LANES);
     UNROLL for (int i = 0; i < rows * vectors; i++) {
         const int       n = i % vectors, g = i / vectors % groups, m = i / vectors / groups;
-        const ptrdiff_t k = (g * CORNU_PICK_GROUP + m) * vectors + n;
-        sum[k] = multiply_lanes(sum[k], pick(lanes(x + g * group, WHOLE), at[n]),
+        const ptrdiff_t k = (g * CORNU_SELECT_GROUP + m) * vectors + n;
+        sum[k] = multiply_lanes(sum[k], selected(lanes(x + g * group, WHOLE), at[n]),
                                 lanes(y + n * LANES, WHOLE));
-        if (g + 1 == groups) at[n] += NEXT_PICK;
+        if (g + 1 == groups) at[n] += NEXT_SELECTION;
     }
 }
 
-INLINE void pick_of(int rows, int vectors, const CornuOuter *outer)
+INLINE void select_of(int rows, int vectors, const CornuOuter *outer)
 {
     Sums sum;
     outer_start(rows, vectors, outer, sum);
@@ -310,38 +310,38 @@ INLINE void pick_of(int rows, int vectors, const CornuOuter *outer)
             const ptrdiff_t at = b * outer->y_image + i * outer->y_row;
             const Operand  *x = (const Operand *)outer->x + b * outer->x_image + i * outer->x_row;
             const Operand  *y = (const Operand *)outer->y + at;
-            const uint32_t *picks = outer->picks + at;
+            const uint32_t *selection = outer->selection + at;
             for (int64_t j = 0; j < outer->width; j++) {
-                pick_step(rows, vectors, x, outer->x_group, picks, y, sum);
+                select_step(rows, vectors, x, outer->x_group, selection, y, sum);
                 x += outer->x_pixel;
                 y += outer->y_pixel;
-                picks += outer->y_pixel;
+                selection += outer->y_pixel;
             }
         }
     outer_store(rows, vectors, outer, sum);
 }
 
-INLINE void pick_rows(int vectors, const CornuOuter *outer)
+INLINE void select_rows(int vectors, const CornuOuter *outer)
 {
-    if (outer->rows == CORNU_PICK_GROUP) pick_of(CORNU_PICK_GROUP, vectors, outer);
-    else pick_of(CORNU_PICK_ROWS, vectors, outer);
+    if (outer->rows == CORNU_SELECT_GROUP) select_of(CORNU_SELECT_GROUP, vectors, outer);
+    else select_of(CORNU_SELECT_ROWS, vectors, outer);
 }
 
-enum { PICKS = 1 };
+enum { SELECTS = 1 };
 #else
-INLINE void pick_rows(int vectors, const CornuOuter *outer)
+INLINE void select_rows(int vectors, const CornuOuter *outer)
 {
     (void)vectors, (void)outer;
 }
 
-enum { PICKS = 0 };
+enum { SELECTS = 0 };
 #endif
 
 static void outer(const CornuOuter *outer)
 {
-    if (outer->picks) {
-        if (outer->vectors == 1) pick_rows(1, outer);
-        else pick_rows(2, outer);
+    if (outer->selection) {
+        if (outer->vectors == 1) select_rows(1, outer);
+        else select_rows(2, outer);
         return;
     }
     if (outer->offsets && outer->vectors == 1) gather_rows(1, outer);

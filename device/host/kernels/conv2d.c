@@ -66,8 +66,8 @@ typedef struct {
     float                 *maps;           /* before pooling: those of one block, per thread,  */
     int64_t                maps_count;     /* and behind them a row of what will be bf16       */
     CornuUnpool           *unpool;         /* NULL: x is in memory                             */
-    float                 *room;
-    int64_t                room_count, image_bytes;   /* of one image of x, not yet in parts, per
+    float                 *unpool_scratch;
+    int64_t                unpool_count, image_bytes;   /* of one image of x, not yet in parts, per
                                               thread behind x                              */
 } Convolution;
 
@@ -129,7 +129,7 @@ static void find_copies(Convolution *c, const CornuType *x, int64_t images, bool
         c->extent[a] = c->gather ? cornu__axis_reach(&c->walk.axis[a]) : c->walk.axis[a].in;
     c->x_part = images * c->x_image;
     c->x_bytes = (int64_t)cornu__parts_bytes(&c->how, c->x_part);
-    c->room_count = unpools ? cornu__unpool_room(x) : 0;
+    c->unpool_count = unpools ? cornu__unpool_scratch(x) : 0;
     if (unpools) {
         const size_t image = (size_t)c->x_image * cornu_dtype_size(x->dtype);
         c->image_bytes = c->how.in_place ? 0 : (int64_t)align(image);
@@ -155,10 +155,10 @@ static size_t lay_out(Convolution *c, const CornuOpCall *op, const CornuType *ou
     const int64_t images = smaller(c->walk.batch, c->products->tile_rows);
     c->maps_count = images * c->walk.axis[0].out * c->walk.axis[1].out * c->walk.out_channels;
     find_copies(c, &op->in[0], images, unpools);
-    const size_t x = threads * ((size_t)c->x_bytes + (size_t)c->room_count * sizeof(float));
+    const size_t x = threads * ((size_t)c->x_bytes + (size_t)c->unpool_count * sizeof(float));
     if (scratch) {
         c->x = scratch;
-        c->room = (float *)(void *)(scratch + threads * (size_t)c->x_bytes);
+        c->unpool_scratch = (float *)(void *)(scratch + threads * (size_t)c->x_bytes);
         c->bias = (float *)(void *)(scratch += align(x));
         c->zeros = c->bias + c->padded;
         c->runs = (CornuRun *)(void *)(scratch += bias);
@@ -567,7 +567,7 @@ static CornuStatus conv2d(const CornuKernelCall *call)
     c.groups = c.along_width ? c.walk.batch : ceil_divide(c.walk.batch, c.products->tile_rows);
     c.slabs = smaller(height->out, ceil_divide(unpools ? FEW_UNITS : UNITS, larger(1, c.groups)));
     if (unpools) {
-        cornu__unpool_start(&unpool, call, 0, c.room, c.room_count);
+        cornu__unpool_start(&unpool, call, 0, c.unpool_scratch, c.unpool_count);
         c.unpool = &unpool;
     }
     if (c.pools) {

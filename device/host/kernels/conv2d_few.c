@@ -53,8 +53,8 @@ typedef struct {
     size_t                 x_bytes;
     CornuUnpool           *unpool;              /* NULL: d_y is in memory; else an image of it is */
     char                  *map;                 /* here, per thread, in its dtype,                */
-    float                 *room;                /* made with this                                 */
-    int64_t                room_count;
+    float                 *unpool_scratch;                /* made with this                                 */
+    int64_t                unpool_count;
     size_t                 map_bytes;
 } Columns;
 
@@ -140,11 +140,11 @@ static size_t lay_out(Columns *c, const CornuOpCall *op, const CornuType *out_ty
     c->row_count = out_type->dtype == CORNU_BF16 ? round_up(c->strip_row, LINE) : 0;
     c->tap_count = round_up(c->column_count + c->walk.axis[0].taps * c->walk.axis[1].taps, LINE);
     c->x_bytes = cornu__parts_bytes(&c->how, c->positions * c->walk.in_channels);
-    c->room_count = unpools ? round_up(cornu__unpool_room(&op->in[0]), LINE) : 0;
+    c->unpool_count = unpools ? round_up(cornu__unpool_scratch(&op->in[0]), LINE) : 0;
     c->map_bytes = unpools ? (size_t)round_up(d_y_image, 2 * LINE) *
                              cornu_dtype_size(op->in[0].dtype) : 0;
     const size_t zeros = (size_t)round_up(c->padded, LINE) * sizeof(float);
-    const size_t room = threads * (size_t)c->room_count * sizeof(float);
+    const size_t unpool = threads * (size_t)c->unpool_count * sizeof(float);
     const size_t p = threads * (size_t)c->p_count * sizeof(float);
     const size_t row = threads * (size_t)c->row_count * sizeof(float);
     const size_t taps = threads * (size_t)c->tap_count * sizeof(ptrdiff_t);
@@ -154,10 +154,10 @@ static size_t lay_out(Columns *c, const CornuOpCall *op, const CornuType *out_ty
         c->row = (float *)(void *)(scratch += p);
         c->taps = (ptrdiff_t *)(void *)(scratch += row);
         c->x = scratch += taps;
-        c->room = (float *)(void *)(scratch += threads * c->x_bytes);
-        c->map = scratch + room;
+        c->unpool_scratch = (float *)(void *)(scratch += threads * c->x_bytes);
+        c->map = scratch + unpool;
     }
-    return zeros + p + row + taps + threads * (c->x_bytes + c->map_bytes) + room;
+    return zeros + p + row + taps + threads * (c->x_bytes + c->map_bytes) + unpool;
 }
 
 static size_t few_scratch(const CornuOpCall *op, const CornuType *out_type,
@@ -367,7 +367,7 @@ static CornuStatus few(const CornuKernelCall *call)
     const CornuMachine machine = cornu__machine_of(call);
     lay_out(&c, &call->op, call->out_type, &machine, call->pool, call->scratch);
     if (call->pool) {
-        cornu__unpool_start(&unpool, call, 0, c.room, c.room_count);
+        cornu__unpool_start(&unpool, call, 0, c.unpool_scratch, c.unpool_count);
         c.unpool = &unpool;
     }
     memset(c.zeros, 0, (size_t)c.padded * sizeof(float));

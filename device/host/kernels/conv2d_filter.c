@@ -14,7 +14,7 @@
  * copied as pairs of images; walks over positions stay as they are.
  *
  * Where d_y is the gradient of a max pooling, each piece makes its own part in the cache, or picks
- * what meets other than zeros (conv2d_picks.c).
+ * what meets other than zeros (conv2d_filter_pooled.c).
  *
  * The batch is cut into chunks; each makes its own sum, and these are added in order, if possible
  * into the result. A chunk is summed in pieces of images that fit the second-level cache.
@@ -81,33 +81,33 @@ static size_t lay_out(CornuFilterGradient *g, const CornuOpCall *op, const Cornu
     const int64_t    parts = g->how.parts, depth = g->products->depth;
     g->mode = mode;
     g->pad_x = g->gather && !(inside(height) && inside(width));
-    g->copy_x = depth > 1 || !g->how.in_place || g->pad_x || mode == CORNU_PICK;
+    g->copy_x = depth > 1 || !g->how.in_place || g->pad_x || mode == CORNU_SELECT;
     g->copy_y = depth > 1 || !g->how.in_place || mode != CORNU_PLAIN || g->padded != F;
     for (int a = 0; a < 2; a++)
         g->extent[a] = g->pad_x ? cornu__axis_reach(&g->walk.axis[a]) : g->walk.axis[a].in;
     const int64_t x_image = height->in * width->in * C, positions = height->out * width->out;
     int64_t x_copy = g->extent[0] * g->extent[1] * C, y_copy = positions * g->padded;
-    if (mode == CORNU_PICK) cornu__picks_extents(g, &x_copy, &y_copy);
+    if (mode == CORNU_SELECT) cornu__filter_pooled_extents(g, &x_copy, &y_copy);
     const int64_t image_bytes = 4 * parts / depth * (x_copy + y_copy);
     const int64_t piece = larger(1, PIECE_BYTES / larger(1, image_bytes));
     cut_batch(g, ceil_divide(piece, depth) * depth, larger(1, machine->shards));
     g->x_part = g->copy_x ? g->piece_images / depth * x_copy : 0;
     g->y_part = g->copy_y ? g->piece_images / depth * y_copy : 0;
-    g->room_count = mode == CORNU_UNPOOL ? cornu__unpool_room(&op->in[1]) : 0;
-    g->half_count = g->room_count || (depth > 1 && !g->how.in_place)
+    g->unpool_count = mode == CORNU_UNPOOL ? cornu__unpool_scratch(&op->in[1]) : 0;
+    g->half_count = g->unpool_count || (depth > 1 && !g->how.in_place)
                   ? larger(x_image, positions * F) : 0;
-    g->line_count = mode == CORNU_PICK ? width->in * C : 0;
+    g->line_count = mode == CORNU_SELECT ? width->in * C : 0;
     const int64_t sums = (g->chunks * g->layers - g->in_place) * g->rows * g->padded;
     if (scratch) {
         g->sums = scratch;
         g->d_y = g->sums + sums;
         g->x = g->d_y + threads * parts * g->y_part;
-        g->room = g->x + threads * parts * g->x_part;
-        g->lines = g->room + threads * g->room_count;
+        g->unpool_scratch = g->x + threads * parts * g->x_part;
+        g->lines = g->unpool_scratch + threads * g->unpool_count;
         g->halves = (uint16_t *)(void *)(g->lines + 2 * threads * g->line_count);
     }
     return (size_t)(sums + threads * (parts * (g->x_part + g->y_part + g->half_count) +
-                                      g->room_count + 2 * g->line_count)) * sizeof(float);
+                                      g->unpool_count + 2 * g->line_count)) * sizeof(float);
 }
 
 static size_t filter_scratch(const CornuOpCall *op, const CornuType *out_type,
@@ -124,9 +124,9 @@ static size_t unpooled_scratch(const CornuOpCall *op, const CornuType *out_type,
     CornuFilterGradient g;
     find_extents(&g, op, out_type, machine);
     const size_t bytes = lay_out(&g, op, machine, CORNU_UNPOOL, NULL);
-    if (!cornu__picks_accepts(&g)) return bytes;
-    const size_t picked = lay_out(&g, op, machine, CORNU_PICK, NULL);
-    return picked > bytes ? picked : bytes;
+    if (!cornu__filter_pooled_accepts(&g)) return bytes;
+    const size_t selecting = lay_out(&g, op, machine, CORNU_SELECT, NULL);
+    return selecting > bytes ? selecting : bytes;
 }
 
 /* The gradient of a pool is made in place of the copy, so there must be nothing to pad or split. */
@@ -346,7 +346,7 @@ static void sum_chunk(void *context, int64_t chunk, int thread)
     int64_t              b = first;
     do {   /* at least once: without images the sums are zero */
         const int64_t b_end = smaller(end, b + g->piece_images);
-        if (g->mode == CORNU_PICK) cornu__picks_sum(g, b, b_end, b > first, thread, sums);
+        if (g->mode == CORNU_SELECT) cornu__filter_pooled_sum(g, b, b_end, b > first, thread, sums);
         else sum_piece(g, b, b_end, b > first, thread, sums);
         b += g->piece_images;
     } while (b < end);
@@ -377,7 +377,7 @@ static CornuFilterMode mode_of(const CornuFilterGradient *g)
 {
     if (!g->call->pool) return CORNU_PLAIN;
     const CornuPool pool = cornu__pool(g->call->pool);
-    return cornu__picks_accepts(g) && cornu__picks_takes(&pool) ? CORNU_PICK : CORNU_UNPOOL;
+    return cornu__filter_pooled_accepts(g) && cornu__filter_pooled_takes(&pool) ? CORNU_SELECT : CORNU_UNPOOL;
 }
 
 static CornuStatus grad_filter(const CornuKernelCall *call)
@@ -386,7 +386,7 @@ static CornuStatus grad_filter(const CornuKernelCall *call)
     const CornuMachine  machine = cornu__machine_of(call);
     find_extents(&g, &call->op, call->out_type, &machine);
     lay_out(&g, &call->op, &machine, mode_of(&g), call->scratch);
-    if (call->pool) cornu__unpool_start(&g.unpool, call, 1, g.room, g.room_count);
+    if (call->pool) cornu__unpool_start(&g.unpool, call, 1, g.unpool_scratch, g.unpool_count);
     cornu__threads_run(call->threads, g.chunks, sum_chunk, &g);
     if (g.chunks > 1 || !g.in_place)
         cornu__threads_run(call->threads, ceil_divide(g.rows, larger(1, ADD_BLOCK / g.padded)),

@@ -1,4 +1,4 @@
-/* conv2d_grad_filter: conv2d_filter.c has the kernel, conv2d_picks.c the sums after a max pooling of
+/* conv2d_grad_filter: conv2d_filter.c has the kernel, conv2d_filter_pooled.c the sums after a max pooling of
  * two by two, conv2d_filter_operands.c the copies of operands that both make. */
 #ifndef CORNU_DEVICE_HOST_CONV2D_FILTER_H
 #define CORNU_DEVICE_HOST_CONV2D_FILTER_H
@@ -8,7 +8,7 @@
 #include "unpool.h"
 
 /* Where d_y comes from: memory, a pool's gradient, or one whose windows are picked from. */
-typedef enum { CORNU_PLAIN, CORNU_UNPOOL, CORNU_PICK } CornuFilterMode;
+typedef enum { CORNU_PLAIN, CORNU_UNPOOL, CORNU_SELECT } CornuFilterMode;
 
 typedef struct {
     const CornuKernelCall *call;
@@ -23,15 +23,15 @@ typedef struct {
     int64_t                chunks, chunk_images, piece_images;
     int64_t                extent[2];  /* of x, or of its padded copy                        */
     bool                   gather, pad_x, copy_x, copy_y;
-    int64_t                windows[2]; /* of CORNU_PICK: outputs; then `extent` of x counts where
+    int64_t                windows[2]; /* of CORNU_SELECT: outputs; then `extent` of x counts where
                                           windows can begin                                  */
     bool                   in_place;   /* the first chunk's sums are the result              */
     int64_t                x_part, y_part, half_count;    /* elements of a piece's copies    */
     float                 *sums;       /* chunks x layers x rows x padded, but those in place */
     /* Copies of a thread's piece in operands of 4 bytes, part by part. Halves are two images in
-     * bf16, before they are paired; lines, of CORNU_PICK, two rows of x. */
-    float                 *x, *d_y, *room, *lines;
-    int64_t                room_count, line_count;
+     * bf16, before they are paired; lines, of CORNU_SELECT, two rows of x. */
+    float                 *x, *d_y, *unpool_scratch, *lines;
+    int64_t                unpool_count, line_count;
     uint16_t              *halves;
     CornuUnpool            unpool;     /* of call->pool                                      */
 } CornuFilterGradient;
@@ -64,18 +64,18 @@ void cornu__filter_row(const CornuFilterGradient *g, const CornuImages *images, 
 /* The outputs [from, to) along an axis at which a tap meets x. */
 void cornu__filter_range(const CornuAxis *axis, int64_t tap, int64_t *from, int64_t *to);
 
-/* ---- conv2d_picks.c ---- */
+/* ---- conv2d_filter_pooled.c ---- */
 
 /* Whether the gradient can be made so behind some pool; and whether that is such a pool. */
-bool cornu__picks_accepts(const CornuFilterGradient *g);
-bool cornu__picks_takes(const CornuPool *pool);
+bool cornu__filter_pooled_accepts(const CornuFilterGradient *g);
+bool cornu__filter_pooled_takes(const CornuPool *pool);
 
 /* Finds the extents, and how many operands the copies of an image of x, or of two, and of d_y
  * are. */
-void cornu__picks_extents(CornuFilterGradient *g, int64_t *x_count, int64_t *y_count);
+void cornu__filter_pooled_extents(CornuFilterGradient *g, int64_t *x_count, int64_t *y_count);
 
 /* Images b to b_end into the sums, or added to them. */
-void cornu__picks_sum(CornuFilterGradient *g, int64_t b, int64_t b_end, bool add, int thread,
+void cornu__filter_pooled_sum(CornuFilterGradient *g, int64_t b, int64_t b_end, bool add, int thread,
                       float *sums);
 
 #endif

@@ -63,7 +63,7 @@ static void rows_of_windows(const CornuPool *pool, int64_t from, int64_t to, int
 }
 
 bool cornu__pool_grad(const CornuPool *pool, CornuDtype dtype, int64_t from, int64_t to,
-                      const void *d_y, const uint8_t *index, float *room, void *d_x)
+                      const void *d_y, const uint8_t *index, float *scratch, void *d_x)
 {
     const int64_t y_row = pool->width.out * pool->channels;
     const int64_t row = pool->width.in * pool->channels, count = pool->height.in * row;
@@ -71,8 +71,8 @@ bool cornu__pool_grad(const CornuPool *pool, CornuDtype dtype, int64_t from, int
     bool          found = true;
     if (dtype == CORNU_F32) return grad_image(pool, d_y, NULL, index, d_x);
     if (!index || !cornu__pool_is_exact(pool)) {
-        found = grad_image(pool, d_y, room + count, index, room);
-        cornu__bf16()->narrow(room, count, d_x);
+        found = grad_image(pool, d_y, scratch + count, index, scratch);
+        cornu__bf16()->narrow(scratch, count, d_x);
         return found;
     }
     rows_of_windows(pool, from, to, &i, &end);

@@ -8,10 +8,10 @@
 CornuPool cornu__pool(const CornuOpCall *call);
 
 /* The gradient of one image, f32 or bf16, whatever d_x holds: at least its rows [from, to). False
- * as max_grad. index NULL: of average_pool2d. `room` is for bf16 that is not merely moved: in f32
+ * as max_grad. index NULL: of average_pool2d. `scratch` is for bf16 that is not merely moved: in f32
  * an image of d_x and behind it a row of d_y. */
 bool cornu__pool_grad(const CornuPool *pool, CornuDtype dtype, int64_t from, int64_t to,
-                      const void *d_y, const uint8_t *index, float *room, void *d_x);
+                      const void *d_y, const uint8_t *index, float *scratch, void *d_x);
 
 /* The same of max_pool2d in bf16, windows must be exact, a row of windows at a time: the rows of
  * d_x, of which it points to the first, under row i of windows, which d_y and index point to; with

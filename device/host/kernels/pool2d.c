@@ -19,8 +19,8 @@ typedef struct {
     int64_t                batch, slabs;
     int64_t                x_image, y_row;
     CornuDtype             dtype;
-    float                 *room;        /* of bf16: an image of x and one of y, per thread */
-    int64_t                room_count;
+    float                 *scratch;        /* of bf16: an image of x and one of y, per thread */
+    int64_t                scratch_count;
     _Atomic int64_t        bad_row;     /* an image whose index makes no sense, or -1 */
 } Pooling;
 
@@ -41,10 +41,10 @@ static size_t lay_out(Pooling *p, const CornuOpCall *op, int threads, float *scr
     p->y_row = p->pool.width.out * p->pool.channels;
     p->dtype = op->in[0].dtype;
     const bool moved = op->id == CORNU_OP_MAX_POOL2D_GRAD && cornu__pool_is_exact(&p->pool);
-    p->room_count = p->dtype == CORNU_BF16 && !moved ? p->x_image + p->pool.height.out * p->y_row
+    p->scratch_count = p->dtype == CORNU_BF16 && !moved ? p->x_image + p->pool.height.out * p->y_row
                                                      : 0;
-    p->room = scratch;
-    return (size_t)(threads * p->room_count) * sizeof(float);
+    p->scratch = scratch;
+    return (size_t)(threads * p->scratch_count) * sizeof(float);
 }
 
 static size_t pool2d_scratch(const CornuOpCall *op, const CornuType *out_type,
@@ -93,7 +93,7 @@ static void pool_slab(void *context, int64_t block, int thread)
         return;
     }
     const CornuBf16 *bf16 = cornu__bf16();
-    float           *x = p->room + thread * p->room_count, *y = x + p->x_image;
+    float           *x = p->scratch + thread * p->scratch_count, *y = x + p->x_image;
     int64_t first = i * height->stride - height->low;
     int64_t last = (i_end - 1) * height->stride - height->low + height->size;
     if (first < 0) first = 0;
@@ -122,7 +122,7 @@ static void grad_image(void *context, int64_t b, int thread)
     if (!cornu__pool_grad(pool, p->dtype, 0, pool->height.in,
                           (const char *)p->call->in[0] + (size_t)(b * count) * size,
                           average ? NULL : (const uint8_t *)p->call->in[1] + b * count,
-                          p->room + thread * p->room_count,
+                          p->scratch + thread * p->scratch_count,
                           (char *)p->call->out[0] + (size_t)(b * p->x_image) * size))
         atomic_store(&p->bad_row, b);
 }

@@ -425,7 +425,7 @@ static void run_forwards(void *context, int64_t block, int thread)
         r.x = r.next;
         r.next = x;
     }
-    p->cells->settle();
+    p->cells->fence();
     for (int64_t row = 0; row < r.rows && p->lstm; row++)
         narrow(r.a + row * r.stride, p->units, p->narrow_cells,
                output(p->call->out[LAST_C], (r.first + row) * p->units, p->narrow_cells).to);

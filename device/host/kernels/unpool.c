@@ -1,6 +1,6 @@
 #include "unpool.h"
 
-int64_t cornu__unpool_room(const CornuType *d_y)
+int64_t cornu__unpool_scratch(const CornuType *d_y)
 {
     const int64_t *extent = d_y->shape.extent, C = extent[3];
     if (d_y->dtype != CORNU_BF16) return 0;
@@ -8,16 +8,16 @@ int64_t cornu__unpool_room(const CornuType *d_y)
     return extent[1] * extent[2] * C + (extent[2] + UINT8_MAX) * C;
 }
 
-void cornu__unpool_start(CornuUnpool *unpool, const CornuKernelCall *call, int at, float *room,
-                         int64_t room_count)
+void cornu__unpool_start(CornuUnpool *unpool, const CornuKernelCall *call, int at, float *scratch,
+                         int64_t scratch_count)
 {
     unpool->pool = cornu__pool(call->pool);
     unpool->dtype = call->pool->in[0].dtype;
     unpool->pooled = unpool->pool.height.out * unpool->pool.width.out * unpool->pool.channels;
     unpool->d_y = call->in[at];
     unpool->index = call->in[at + 1];
-    unpool->room = room;
-    unpool->room_count = room_count;
+    unpool->scratch = scratch;
+    unpool->scratch_count = scratch_count;
     atomic_init(&unpool->bad_row, -1);
 }
 
@@ -27,7 +27,7 @@ void cornu__unpool_image(CornuUnpool *unpool, int64_t b, int64_t from, int64_t t
     const int64_t at = b * unpool->pooled;
     if (!cornu__pool_grad(&unpool->pool, unpool->dtype, from, to,
                           unpool->d_y + (size_t)at * cornu_dtype_size(unpool->dtype),
-                          unpool->index + at, unpool->room + thread * unpool->room_count, map))
+                          unpool->index + at, unpool->scratch + thread * unpool->scratch_count, map))
         atomic_store(&unpool->bad_row, b);
 }
 

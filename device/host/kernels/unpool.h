@@ -16,17 +16,17 @@ typedef struct {
     int64_t         pooled;       /* elements of an image of the pool's d_y, */
     const char     *d_y;          /* which is this,                          */
     const uint8_t  *index;        /* and where they stood                    */
-    float          *room;         /* per thread, cornu__pool_grad's          */
-    int64_t         room_count;
+    float          *scratch;         /* per thread, cornu__pool_grad's          */
+    int64_t         scratch_count;
     _Atomic int64_t bad_row;      /* an image whose index makes no sense, or -1 */
 } CornuUnpool;
 
-/* Floats of room that a thread needs for d_y of this type, (B, H, W, C), whatever the windows. */
-int64_t cornu__unpool_room(const CornuType *d_y);
+/* Floats of scratch that a thread needs for d_y of this type, (B, H, W, C), whatever the windows. */
+int64_t cornu__unpool_scratch(const CornuType *d_y);
 
 /* The pool's operands are in[at] and in[at + 1]. */
-void cornu__unpool_start(CornuUnpool *unpool, const CornuKernelCall *call, int at, float *room,
-                         int64_t room_count);
+void cornu__unpool_start(CornuUnpool *unpool, const CornuKernelCall *call, int at, float *scratch,
+                         int64_t scratch_count);
 
 /* At least rows [from, to) of image b, in a map that holds them all. */
 void cornu__unpool_image(CornuUnpool *unpool, int64_t b, int64_t from, int64_t to, int thread,

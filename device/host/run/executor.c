@@ -263,7 +263,7 @@ static CornuStatus run_together(Executable *executable, int i, int shard)
 typedef struct {
     Executable *executable;
     int         first, end;   /* steps */
-    bool        dealt;        /* a thread takes a shard from start to end */
+    bool        per_thread;   /* a thread takes a shard from start to end */
 } Segment;
 
 /* The steps' operands to where this worker has them. Other shards read the addresses of the rest
@@ -290,8 +290,8 @@ static void run_segment_on(void *context, int64_t shard, int thread)
     CornuStatus    status = CORNU_OK;
     move_to_worker(segment, shard, thread);
     for (int i = segment->first; i < segment->end && status == CORNU_OK; i++)
-        status = segment->dealt ? run_alone(executable, i, (int)shard, thread, scratch)
-                                : run_together(executable, i, (int)shard);
+        status = segment->per_thread ? run_alone(executable, i, (int)shard, thread, scratch)
+                                     : run_together(executable, i, (int)shard);
     cornu__failure_keep(&executable->failures[shard], status);
 }
 
@@ -303,7 +303,7 @@ static CornuStatus run_segment(Executable *executable, int first, int end)
     CornuThreads *threads = executable->plan.host->threads;
     const int     shards = cornu__plan_shards(&executable->plan);
     Segment       segment = { executable, first, end, cornu__plan_workers(&executable->plan) > 1 };
-    if (segment.dealt)
+    if (segment.per_thread)
         cornu__threads_run(threads, shards, run_segment_on, &segment);
     else
         for (int shard = 0; shard < shards; shard++) run_segment_on(&segment, shard, 0);

@@ -378,15 +378,15 @@ static void check_narrow_pooled(const CornuKernel *conv, const Case *c, const Ca
 
 /* Whether only the one element of each window that is not zero is summed: then the terms are added
  * in another order. */
-static bool picks(const Case *g, const Case *up)
+static bool selects(const Case *g, const Case *up)
 {
     const CornuOpCall call = case_op(up);
     const CornuPool   pool = cornu__pool(&call);
     return g->id == CORNU_OP_CONV2D_GRAD_FILTER &&
-           cornu__multiplication(tested_multiplier, operands).products->picks &&
+           cornu__multiplication(tested_multiplier, operands).products->selects &&
            cornu__pool_is_exact(&pool) && pool.height.size == 2 && pool.width.size == 2 &&
            g->attributes.conv2d_grad.strides[0] <= 1 && g->attributes.conv2d_grad.strides[1] <= 1 &&
-           g->in_type[0].shape.extent[3] % CORNU_PICK_GROUP == 0;
+           g->in_type[0].shape.extent[3] % CORNU_SELECT_GROUP == 0;
 }
 
 /* A gradient of the convolution y joined with the pool's, `up`, whose map has been made; or no
@@ -421,7 +421,7 @@ static void check_unpooled(CornuOpId id, const Case *y, const Case *up, void *ma
     void        *expected, *made[2] = { unset_memory(bytes) };
     uint8_t     *index = up->in[1];
     assert_int_equal(case_run(&g, 1, &expected), CORNU_OK);
-    if (picks(&g, up)) {
+    if (selects(&g, up)) {
         g.terms = (double)cornu_type_count(up->in_type[0]) / up->in_type[0].shape.extent[3];
         assert_true(case_expect(&g));
         assert_int_equal(run_pooled(joined, &g, up, in, g.out_type, 1, made), CORNU_OK);

@@ -20,19 +20,19 @@ enum { COLUMN = CORNU_WINDOW / 2 };
 /* From the first output's tap 0 on. */
 static int64_t tap_offset(const CornuAxis *axis, int64_t tap) { return tap * axis->dilation; }
 
-bool cornu__picks_accepts(const CornuFilterGradient *g)
+bool cornu__filter_pooled_accepts(const CornuFilterGradient *g)
 {
     const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
-    return g->products->picks && !g->gather && height->stride == 1 && width->stride == 1 &&
-           height->out > 1 && width->out > 1 && g->walk.in_channels % CORNU_PICK_GROUP == 0;
+    return g->products->selects && !g->gather && height->stride == 1 && width->stride == 1 &&
+           height->out > 1 && width->out > 1 && g->walk.in_channels % CORNU_SELECT_GROUP == 0;
 }
 
-bool cornu__picks_takes(const CornuPool *pool)
+bool cornu__filter_pooled_takes(const CornuPool *pool)
 {
     return cornu__pool_is_exact(pool) && pool->height.size == 2 && pool->width.size == 2;
 }
 
-void cornu__picks_extents(CornuFilterGradient *g, int64_t *x_count, int64_t *y_count)
+void cornu__filter_pooled_extents(CornuFilterGradient *g, int64_t *x_count, int64_t *y_count)
 {
     for (int a = 0; a < 2; a++) {
         const CornuAxis *axis = &g->walk.axis[a];
@@ -66,7 +66,7 @@ static void join_lines(const CornuFilterGradient *g, const float *restrict upper
     memset(to, 0, (size_t)(left * COLUMN) * sizeof *to);
     to += left * COLUMN;
     for (int64_t q = first; q < end; q++, to += COLUMN)
-        for (int k = 0; k < CORNU_PICK_GROUP; k++) {
+        for (int k = 0; k < CORNU_SELECT_GROUP; k++) {
             to[2 * k] = upper[q * C + k];
             to[2 * k + 1] = lower[q * C + k];
         }
@@ -76,7 +76,7 @@ static void join_lines(const CornuFilterGradient *g, const float *restrict upper
 /* Channels of a tile from `c` on. */
 static int64_t tile_channels(const CornuFilterGradient *g, int64_t c)
 {
-    return g->walk.in_channels - c < CORNU_PICK_ROWS ? CORNU_PICK_GROUP : CORNU_PICK_ROWS;
+    return g->walk.in_channels - c < CORNU_SELECT_ROWS ? CORNU_SELECT_GROUP : CORNU_SELECT_ROWS;
 }
 
 /* x of images b to b_end, as CornuOuter's picks want it: of a tile of channels where windows can
@@ -92,14 +92,14 @@ static const float *copy_windows(const CornuFilterGradient *g, int64_t b, int64_
         const float *upper = line_of(g, &copy, -height->low);
         for (int64_t i = 0; i < g->extent[0]; i++) {
             const float *lower = line_of(g, &copy, i + 1 - height->low);
-            for (int64_t c = 0; c < C; c += CORNU_PICK_GROUP) {
-                const int64_t tile = c / CORNU_PICK_ROWS * CORNU_PICK_ROWS;
+            for (int64_t c = 0; c < C; c += CORNU_SELECT_GROUP) {
+                const int64_t tile = c / CORNU_SELECT_ROWS * CORNU_SELECT_ROWS;
                 const int64_t row = g->extent[0] * tile + i * tile_channels(g, tile) + c - tile;
-                join_lines(g, upper + c, lower + c, to + row / CORNU_PICK_GROUP * group);
+                join_lines(g, upper + c, lower + c, to + row / CORNU_SELECT_GROUP * group);
             }
             upper = lower;
         }
-        to += g->extent[0] * C / CORNU_PICK_GROUP * group;
+        to += g->extent[0] * C / CORNU_SELECT_GROUP * group;
     }
     return x;
 }
@@ -111,11 +111,12 @@ static uint32_t operand_of(uint8_t index)
 }
 
 /* What picks the elements `a` of windows and, of pairs, `b` of another image's. */
-static void find_picks(const CornuFilterGradient *g, const uint8_t *restrict a,
-                       const uint8_t *restrict b, int64_t count, uint32_t *restrict picks)
+static void find_selection(const CornuFilterGradient *g, const uint8_t *restrict a,
+                       const uint8_t *restrict b, int64_t count,
+                           uint32_t *restrict selection)
 {
     for (int64_t n = 0; n < count; n++)
-        picks[n] = g->products->depth == 1 ? operand_of(a[n])
+        selection[n] = g->products->depth == 1 ? operand_of(a[n])
                  : 2 * operand_of(a[n]) | (2 * operand_of(b[n]) + 1) << 16;
 }
 
@@ -129,17 +130,17 @@ static void check_index(CornuFilterGradient *g, int64_t b)
 }
 
 /* d_y of the windows of images b to b_end and, behind all that fit here, what they pick. */
-static const float *copy_picks(CornuFilterGradient *g, int64_t b, int64_t b_end, int thread)
+static const float *copy_selection(CornuFilterGradient *g, int64_t b, int64_t b_end, int thread)
 {
     const int64_t depth = g->products->depth, count = g->unpool.pooled;
-    float        *d_y = g->d_y + thread * g->y_part, *picks = d_y + g->y_part / 2;
+    float        *d_y = g->d_y + thread * g->y_part, *selection = d_y + g->y_part / 2;
     CornuImages   copy = { .to = d_y };
-    for (; b < b_end; b += depth, copy.to += count, picks += count) {
+    for (; b < b_end; b += depth, copy.to += count, selection += count) {
         const uint8_t *index = g->unpool.index + b * count;
         const bool     two = depth == 2 && b + 1 < g->walk.batch;
         cornu__filter_images(g, 1, count, b, thread, &copy);
         cornu__filter_row(g, &copy, 0, 0, count);
-        find_picks(g, index, index + two * count, count, (uint32_t *)(void *)picks);
+        find_selection(g, index, index + two * count, count, (uint32_t *)(void *)selection);
         check_index(g, b);
         if (two) check_index(g, b + 1);
     }
@@ -161,7 +162,7 @@ static void sum_taps(const CornuFilterGradient *g, CornuOuter outer)
 {
     const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
     const float     *x = outer.x, *y = outer.y;
-    const uint32_t  *picks = outer.picks;
+    const uint32_t  *selection = outer.selection;
     for (int64_t u = 0; u < height->taps; u++) {
         int64_t i, i_end;
         window_range(g, 0, u, &i, &i_end);
@@ -174,7 +175,7 @@ static void sum_taps(const CornuFilterGradient *g, CornuOuter outer)
             outer.x = x + (2 * i + tap_offset(height, u)) * outer.x_row / 2 +
                       (2 * j + tap_offset(width, v)) * outer.x_pixel / 2;
             outer.y = y + at;
-            outer.picks = picks + at;
+            outer.selection = selection + at;
             g->products->outer(&outer);
             outer.sum += g->walk.in_channels * g->padded;
         }
@@ -187,33 +188,33 @@ static void sum_windows(const CornuFilterGradient *g, CornuOuter outer, float *s
 {
     const int64_t   C = g->walk.in_channels, lanes = g->products->lanes;
     const float    *x = outer.x, *y = outer.y;
-    const uint32_t *picks = outer.picks;
+    const uint32_t *selection = outer.selection;
     outer.sum_stride = g->padded;
     for (int64_t f = 0; f < g->padded; f += outer.vectors * lanes) {
         outer.vectors = (int)smaller(2, (g->padded - f) / lanes);
         outer.y = y + f;
-        outer.picks = picks + f;
+        outer.selection = selection + f;
         for (int64_t c = 0; c < C; c += outer.rows) {
             outer.rows = (int)tile_channels(g, c);
-            outer.x_row = 2 * outer.rows / CORNU_PICK_GROUP * outer.x_group;
-            outer.x = x + c / CORNU_PICK_GROUP * g->extent[0] * outer.x_group;
+            outer.x_row = 2 * outer.rows / CORNU_SELECT_GROUP * outer.x_group;
+            outer.x = x + c / CORNU_SELECT_GROUP * g->extent[0] * outer.x_group;
             outer.sum = sums + c * g->padded + f;
             sum_taps(g, outer);
         }
     }
 }
 
-void cornu__picks_sum(CornuFilterGradient *g, int64_t b, int64_t b_end, bool add, int thread,
+void cornu__filter_pooled_sum(CornuFilterGradient *g, int64_t b, int64_t b_end, bool add, int thread,
                       float *sums)
 {
     const int64_t group = (g->extent[1] + 1) * COLUMN;
     CornuOuter    outer = {
-        .x = copy_windows(g, b, b_end, thread), .y = copy_picks(g, b, b_end, thread),
-        .x_image = g->extent[0] * g->walk.in_channels / CORNU_PICK_GROUP * group,
+        .x = copy_windows(g, b, b_end, thread), .y = copy_selection(g, b, b_end, thread),
+        .x_image = g->extent[0] * g->walk.in_channels / CORNU_SELECT_GROUP * group,
         .x_pixel = CORNU_WINDOW, .x_group = group,
         .y_image = g->unpool.pooled, .y_row = g->windows[1] * g->padded, .y_pixel = g->padded,
         .images = ceil_divide(b_end - b, g->products->depth), .add = add,
     };
-    outer.picks = (const uint32_t *)outer.y + g->y_part / 2;
+    outer.selection = (const uint32_t *)outer.y + g->y_part / 2;
     sum_windows(g, outer, sums);
 }
