@@ -85,6 +85,12 @@ const CornuReferenceModel *cornu_reference_model(const char *name)
                             near ? "\" meant?" : "");
 }
 
+CornuModel *cornu_text_network_from(const CornuShakespeareConfig *config)
+{
+    const bool attends = config->preset && config->preset->heads > 0;
+    return attends ? cornu_char_gpt_from(config) : cornu_shakespeare_lstm_from(config);
+}
+
 static CornuType batch_type(CornuShape shape, int64_t batch_size)
 {
     shape.extent[0] = batch_size;

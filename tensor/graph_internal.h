@@ -1,4 +1,4 @@
-/* The graph's inside, shared by graph.c, gradients.c, rewrite.c and run.c. */
+/* The structs of a graph, and what the files that build, rewrite and run it share. */
 #ifndef CORNU_TENSOR_GRAPH_INTERNAL_H
 #define CORNU_TENSOR_GRAPH_INTERNAL_H
 
@@ -61,6 +61,10 @@ struct CornuGraph {
 /* The handle of a value; NULL (pending) only when out of memory. */
 CornuTensor *cornu__tensor(CornuGraph *graph, CornuValue value);
 
+/* Adds an input to the graph's program, one for each shard if `per_shard`. */
+CornuTensor *cornu__graph_add_input(CornuGraph *graph, CornuType type, bool per_shard,
+                                    CornuGraphInput input);
+
 /* A value that nobody feeds: the graph is a template, whose program becomes part of another. */
 CornuTensor *cornu__graph_parameter(CornuGraph *graph, CornuType type);
 
@@ -69,8 +73,11 @@ CornuTensor *cornu__graph_parameter(CornuGraph *graph, CornuType type);
 CornuStatus cornu__watch(const CornuGraph *graph, CornuPrepared *prepared);
 CornuStatus cornu__watch_check(const CornuGraph *graph, const CornuPrepared *prepared);
 
-/* Improves the recorded ops; `differentiable` also expands the ops whose gradient is that of
- * their decomposition. Handles follow to the values that take the old ones' place. */
-CornuStatus cornu__rewrite(CornuGraph *graph, bool differentiable);
+/* Whether the ops of this id are to be replaced by their decompositions. */
+typedef bool CornuDecomposes(CornuOpId id);
+
+/* Improves the recorded ops and decomposes those that `decomposes` names (NULL: none). Handles are
+ * updated to the new values. */
+CornuStatus cornu__rewrite(CornuGraph *graph, CornuDecomposes *decomposes);
 
 #endif

@@ -22,7 +22,8 @@ typedef struct {
     CornuProgram       *to;
     CornuValue         *map;    /* value of `from` -> value of `to` */
     int                *uses;   /* of each value of `from`, by its ops */
-    bool                improves;   /* else ops without a gradient are decomposed, no more */
+    bool                improves;   /* false: ops are decomposed at most */
+    CornuDecomposes    *decomposes; /* or NULL */
 } Rewrite;
 
 static const CornuProgramOp *producer(const CornuProgram *program, CornuValue value)
@@ -228,7 +229,7 @@ static CornuStatus copy(Rewrite *r, const CornuProgramOp *op, const CornuValue *
     return status;
 }
 
-static CornuStatus rewrite_op(Rewrite *r, const CornuProgramOp *op, bool differentiable)
+static CornuStatus rewrite_op(Rewrite *r, const CornuProgramOp *op)
 {
     enum { USUAL = 8 };
     CornuValue  usual[USUAL], *in = usual, out[CORNU_MAX_OUTPUTS];
@@ -247,16 +248,14 @@ static CornuStatus rewrite_op(Rewrite *r, const CornuProgramOp *op, bool differe
         if (op->in_count > USUAL && !(in = cornu__allocate((size_t)op->in_count, sizeof *in)))
             return CORNU_ERR_MEMORY;
         for (int i = 0; i < op->in_count; i++) in[i] = r->map[operand(r, op, i)];
-        bool expand = differentiable &&
-                      cornu__op_gradient(op->id) == CORNU_GRADIENT_OF_DECOMPOSITION;
-        status = copy(r, op, in, expand, out);
+        status = copy(r, op, in, r->decomposes && r->decomposes(op->id), out);
         if (in != usual) cornu__release(in);
     }
     for (int i = 0; !status && i < op->out_count; i++) r->map[op->out_first + i] = out[i];
     return status;
 }
 
-static CornuStatus rewrite_program(Rewrite *r, bool differentiable)
+static CornuStatus rewrite_program(Rewrite *r)
 {
     for (int i = 0; i < r->from->operand_count; i++) r->uses[r->from->operands[i]]++;
     for (int i = 0; i < r->from->input_count; i++) {
@@ -264,7 +263,7 @@ static CornuStatus rewrite_program(Rewrite *r, bool differentiable)
         CORNU__TRY(cornu_program_copy_input(r->to, r->from, value, &r->map[value]));
     }
     for (int i = 0; i < r->from->op_count; i++)
-        CORNU__TRY(rewrite_op(r, &r->from->ops[i], differentiable));
+        CORNU__TRY(rewrite_op(r, &r->from->ops[i]));
     return cornu_program_scope(r->to, NULL);
 }
 
@@ -284,16 +283,16 @@ static CornuStatus move_handles(CornuGraph *graph, const CornuProgram *to, const
     return CORNU_OK;
 }
 
-CornuStatus cornu__rewrite(CornuGraph *graph, bool differentiable)
+CornuStatus cornu__rewrite(CornuGraph *graph, CornuDecomposes *decomposes)
 {
-    if (graph->rewritten == graph->program->op_count && !differentiable) return CORNU_OK;
+    if (graph->rewritten == graph->program->op_count && !decomposes) return CORNU_OK;
     size_t  count = (size_t)graph->program->value_count;
     Rewrite r = { .from = graph->program, .to = cornu_program_create(),
                   .map = cornu__allocate(count, sizeof *r.map),
                   .uses = cornu__allocate(count, sizeof *r.uses),
-                  .improves = cornu__pass_runs(CORNU_PASS_REWRITE) };
-    CornuStatus status = r.to && r.map && r.uses ? rewrite_program(&r, differentiable)
-                                                 : CORNU_ERR_MEMORY;
+                  .improves = cornu__pass_runs(CORNU_PASS_REWRITE),
+                  .decomposes = decomposes };
+    CornuStatus status = r.to && r.map && r.uses ? rewrite_program(&r) : CORNU_ERR_MEMORY;
     if (!status) status = move_handles(graph, r.to, r.map);
     if (!status) {
         CornuProgram *old = graph->program;

@@ -160,7 +160,7 @@ CornuStatus cornu_graph_prepare(CornuGraph *graph, CornuTensor *const *fetches, 
     CORNU__TRY(check_variables(graph));
     if ((graph->last = find(graph, fetches, count))) return CORNU_OK;
 
-    CORNU__TRY(cornu__rewrite(graph, false));
+    CORNU__TRY(cornu__rewrite(graph, NULL));
     CornuPrepared *prepared = cornu__allocate(1, sizeof *prepared);
     if (!prepared) return CORNU_ERR_MEMORY;
     CornuStatus status = fill(graph, prepared, fetches, count);

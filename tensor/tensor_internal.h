@@ -33,8 +33,8 @@ CornuType cornu__variable_shard_type(const CornuVariable *variable);
 /* One of a whole's users is gone. */
 void cornu__whole_release(CornuVariable *whole);
 
-/* `count` elements of a flat tensor from number `first` on. */
-CornuTensor *cornu__elements(CornuTensor *flat, int64_t first, int64_t count);
+/* The parts of a packed variable start at multiples of this many elements. */
+int64_t cornu__segment_of(CornuDtype dtype);
 
 struct CornuTensor {
     CornuGraph *graph;
@@ -52,15 +52,21 @@ CornuTensor *cornu__record0(CornuGraph *graph, CornuOpId id, const CornuAttribut
 CornuTensor *cornu__record1(CornuOpId id, CornuTensor *x);
 CornuTensor *cornu__record2(CornuOpId id, CornuTensor *a, CornuTensor *b);
 
+/* d_x[i] = the sum over k of the gradients of y[k] by x[i], weighted by d_y[k], of y's type. */
+typedef CornuStatus CornuWeightedGradients(CornuTensor *const *y, CornuTensor *const *d_y,
+                                           int y_count, CornuTensor *const *x, int count,
+                                           CornuTensor **d_x);
+
 /* A recorded op as its gradient rule sees it. */
 typedef struct {
-    CornuGraph            *graph;
-    CornuOpId              id;
-    const CornuAttributes *attributes;
-    CornuTensor          **in;
-    CornuTensor          **out;
-    int                    in_count, out_count;
-    const bool            *wanted;  /* wanted[i]: the gradient by in[i] will be used */
+    CornuGraph             *graph;
+    CornuOpId               id;
+    const CornuAttributes  *attributes;
+    CornuTensor           **in;
+    CornuTensor           **out;
+    int                     in_count, out_count;
+    const bool             *wanted;      /* wanted[i]: the gradient by in[i] will be used */
+    CornuWeightedGradients *gradients;   /* for a rule that differentiates a program of its own */
 } CornuRecorded;
 
 /* Records the gradient by each operand that is wanted: d_x[i] stays NULL where there is none.
@@ -78,19 +84,22 @@ CornuGradient cornu__no_gradient, cornu__gradient_of_decomposition;
 #include "../device/ops/ops.def"
 #undef CORNU_OP
 
-
 /* Who records now, "" if nobody said. */
 const char *cornu__scope(const CornuGraph *graph);
 
-/* Stretches the operands of an elementwise op to one shape; false with a pending error naming
+/* Broadcasts the operands of an elementwise op to one shape; false with a pending error naming
  * both shapes. */
 bool cornu__broadcast_operands(CornuOpId id, CornuTensor **x, int count);
 
-CornuGradient *cornu__op_gradient(CornuOpId id);
+CornuAttributes cornu__shape_attributes(CornuShape shape);
 
-/* d_x[i] = the sum over k of the gradients of y[k] by x[i], weighed by d_y[k], of y's type. */
-CornuStatus cornu__weighed_gradients(CornuTensor *const *y, CornuTensor *const *d_y, int y_count,
-                                     CornuTensor *const *x, int count, CornuTensor **d_x);
+/* Records a reduction over `axes`: x itself if there are none. */
+CornuTensor *cornu__reduce(CornuOpId id, CornuTensor *x, int64_t axes, bool keep);
+/* `reduced`, of the shape of that reduction's result, broadcast to the shape of its operand. */
+CornuTensor *cornu__broadcast_reduced(const CornuRecorded *op, CornuTensor *reduced);
+
+/* The rule of each op. */
+extern CornuGradient *const *const cornu__gradient_rules[CORNU_OP_COUNT];
 
 /* The dtype of the gradient by x: its own; but f32 where x was converted from f32, as weights are
  * under mixed precision. The sums of products are f32 anyway, and so they reach the weight. */

@@ -170,7 +170,7 @@ CornuStatus cornu_variable_read(const CornuVariable *variable, CornuArray to)
 
 enum { SEGMENT_BYTES = 64 };
 
-static int64_t segment_of(CornuDtype dtype)
+int64_t cornu__segment_of(CornuDtype dtype)
 {
     return SEGMENT_BYTES / (int64_t)cornu_dtype_size(dtype);
 }
@@ -224,7 +224,7 @@ static CornuVariable *lay_out(CornuVariable *const *parts, int count, CornuSprea
                               const char *name)
 {
     const CornuDtype     dtype = parts[0]->type.dtype;
-    CornuAttributes_PACK layout = { .segment = segment_of(dtype) };
+    CornuAttributes_PACK layout = { .segment = cornu__segment_of(dtype) };
     CornuVariable *whole = cornu__allocate(1, sizeof *whole);
     if (!whole) return NULL;
     whole->device = parts[0]->device;
@@ -299,23 +299,6 @@ CornuVariable *cornu_variable_pack(CornuVariable *const *parts, int count, Cornu
         whole->users++;
     }
     return whole;
-}
-
-CornuTensor *cornu__elements(CornuTensor *flat, int64_t first, int64_t count)
-{
-    return cornu_op_slice(flat, &first, &count);
-}
-
-CornuTensor *cornu_part(CornuTensor *packed, const CornuVariable *part)
-{
-    const int64_t count = cornu_type_count(part->type);
-    return cornu_op_reshape(cornu__elements(packed, part->first, count), part->type.shape);
-}
-
-CornuTensor *cornu_pack(const CornuVariable *whole, CornuTensor *const *parts)
-{
-    return cornu_op_pack(parts, whole->segment_count, segment_of(whole->type.dtype),
-                         whole->type.shape.extent[0]);
 }
 
 CornuStatus cornu_variable_copy(CornuVariable *to, const CornuVariable *from)

@@ -3,44 +3,6 @@
 
 #include "../tensor_internal.h"
 
-/* NumPy's rule: axes aligned at the right, an extent of 1 (or none) stretches. */
-static bool broadcast_shape(CornuShape a, CornuShape b, CornuShape *out)
-{
-    *out = (CornuShape){ .rank = a.rank > b.rank ? a.rank : b.rank };
-    for (int i = 1; i <= out->rank; i++) {
-        int64_t of_a = i <= a.rank ? a.extent[a.rank - i] : 1;
-        int64_t of_b = i <= b.rank ? b.extent[b.rank - i] : 1;
-        if (of_a != of_b && of_a != 1 && of_b != 1) return false;
-        out->extent[out->rank - i] = of_a == 1 ? of_b : of_a;
-    }
-    return true;
-}
-
-bool cornu__broadcast_operands(CornuOpId id, CornuTensor **x, int count)
-{
-    CornuShape shape = { 0 };
-    CornuText  a, b;
-    for (int i = 0; i < count; i++) {
-        if (!x[i]) {
-            cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: operand %d is NULL", cornu_op_name(id), i);
-            return false;
-        }
-        CornuShape before = shape;
-        if (!broadcast_shape(before, cornu_tensor_shape(x[i]), &shape)) {
-            const char *scope = cornu__scope(x[i]->graph);
-            cornu__fail_null(CORNU_ERR_SHAPE,
-                             "%s%s%s: shapes %s and %s cannot be broadcast together",
-                             scope, *scope ? ": " : "", cornu_op_name(id),
-                             cornu_shape_print(&a, before),
-                             cornu_shape_print(&b, cornu_tensor_shape(x[i])));
-            return false;
-        }
-    }
-    for (int i = 0; i < count; i++)
-        if (!(x[i] = cornu_op_broadcast(x[i], shape))) return false;
-    return true;
-}
-
 static CornuTensor *binary(CornuOpId id, CornuTensor *a, CornuTensor *b)
 {
     CornuTensor *x[2] = { a, b };

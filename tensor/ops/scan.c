@@ -228,7 +228,7 @@ static void gradient_step(void *context, CornuTensor *const *in, CornuTensor **o
     for (int i = 0; i < g->carry_count; i++) wanted[wanted_count++] = x[g->carries[i]];
     for (int i = 0; i < g->constant_count; i++) wanted[wanted_count++] = x[g->constants[i]];
     for (int i = 0; i < g->slice_count; i++) wanted[wanted_count++] = x[g->slices[i]];
-    if (cornu__weighed_gradients(reached, d_y, count, wanted, wanted_count, d_x)) {
+    if (g->op->gradients(reached, d_y, count, wanted, wanted_count, d_x)) {
         cornu__null();
         return;
     }

@@ -6,35 +6,6 @@ static CornuTensor *record(CornuOpId id, const CornuAttributes *attributes, Corn
     return cornu__record(id, attributes, &x, 1, out);
 }
 
-static CornuAttributes shape_attributes(CornuShape shape)
-{
-    CornuAttributes attributes = { .shape = { .rank = shape.rank } };
-    for (int i = 0; i < shape.rank && i < CORNU_MAX_RANK; i++)
-        attributes.shape.extents[i] = shape.extent[i];
-    return attributes;
-}
-
-CornuTensor *cornu_op_broadcast(CornuTensor *x, CornuShape shape)
-{
-    if (x && cornu_shape_equal(cornu_tensor_shape(x), shape)) return x;
-    CornuAttributes attributes = shape_attributes(shape);
-    return record(CORNU_OP_BROADCAST, &attributes, x);
-}
-
-/* The sum over the axes that were stretched, in the dtype wanted before it is rounded. */
-static void broadcast_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
-{
-    CornuShape from = cornu_tensor_shape(op->in[0]), to = cornu_tensor_shape(d[0]);
-    int64_t    axes = 0;
-    for (int i = 0; i < to.rank; i++) {
-        int of_x = i - (to.rank - from.rank);
-        if (of_x < 0 || from.extent[of_x] != to.extent[i]) axes |= INT64_C(1) << i;
-    }
-    CornuTensor *terms = cornu_op_convert(d[0], cornu__gradient_dtype(op->in[0]));
-    d_x[0] = cornu_op_reshape(cornu_op_reduce_sum(terms, axes, true), from);
-}
-CornuGradient *const cornu__broadcast_gradient = broadcast_gradient;
-
 CornuTensor *cornu_op_reshape(CornuTensor *x, CornuShape shape)
 {
     if (!x) return cornu__fail_null(CORNU_ERR_ARGUMENT, "reshape: operand 0 is NULL");
@@ -53,7 +24,7 @@ CornuTensor *cornu_op_reshape(CornuTensor *x, CornuShape shape)
     }
     if (unknown >= 0) shape.extent[unknown] = count / known;
     if (cornu_shape_equal(cornu_tensor_shape(x), shape)) return x;
-    CornuAttributes attributes = shape_attributes(shape);
+    CornuAttributes attributes = cornu__shape_attributes(shape);
     return record(CORNU_OP_RESHAPE, &attributes, x);
 }
 

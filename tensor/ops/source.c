@@ -1,13 +1,5 @@
 #include "../tensor_internal.h"
 
-static CornuAttributes shape_attributes(CornuShape shape)
-{
-    CornuAttributes attributes = { .shape = { .rank = shape.rank } };
-    for (int i = 0; i < shape.rank && i < CORNU_MAX_RANK; i++)
-        attributes.shape.extents[i] = shape.extent[i];
-    return attributes;
-}
-
 /* A scalar, stretched: a program holds no constant arrays. */
 CornuTensor *cornu_op_constant(CornuGraph *graph, CornuType type, double value)
 {
@@ -26,7 +18,7 @@ CornuGradient *const cornu__constant_gradient = CORNU_NO_GRADIENT;
 
 CornuTensor *cornu_op_iota(CornuGraph *graph, CornuType type, int axis)
 {
-    CornuAttributes shape = shape_attributes(type.shape), attributes = { .iota = { 0 } };
+    CornuAttributes shape = cornu__shape_attributes(type.shape), attributes = { .iota = { 0 } };
     attributes.iota.dtype = type.dtype;
     attributes.iota.rank = shape.shape.rank;
     attributes.iota.axis = axis;

@@ -307,7 +307,7 @@ static void try_rewritten(const Trial *c, const Expected *expected, Verdict *ver
     CornuDevice  *device = cornu_device_open("reference");
     CornuTensor **tensor = calloc((size_t)p->value_count + 1, sizeof *tensor);
     CornuGraph   *graph = trial_graph(c, device, tensor);
-    if (!graph || cornu__rewrite(graph, false)) {
+    if (!graph || cornu__rewrite(graph, NULL)) {
         fail(verdict, -1, "does not rewrite: %s", cornu_error_message());
         cornu_error_take();
     } else {

@@ -3,39 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "graph_internal.h"
+#include "../graph_internal.h"
 
-static CornuGradient *const *const gradients[CORNU_OP_COUNT] = {
-#define CORNU_OP(ID, name, inputs, outputs, LIST) [CORNU_OP_##ID] = &cornu__##name##_gradient,
-#include "../device/ops/ops.def"
-#undef CORNU_OP
-};
+static CornuWeightedGradients weighted_gradients;
 
-CornuGradient *cornu__op_gradient(CornuOpId id) { return *gradients[id]; }
-
-CornuDtype cornu__gradient_dtype(const CornuTensor *x)
+static bool needs_decomposition(CornuOpId id)
 {
-    const CornuProgram *program = x->graph->program;
-    const CornuDtype    own = cornu_tensor_type(x).dtype;
-    const int           maker = program->values[x->value].op;
-    if (maker < 0 || program->ops[maker].id != CORNU_OP_CONVERT) return own;
-    const CornuValue from = cornu_program_operands(program, &program->ops[maker])[0];
-    const bool       narrowed = own == CORNU_BF16 || own == CORNU_F16;
-    return narrowed && cornu_program_type(program, from).dtype == CORNU_F32 ? CORNU_F32 : own;
-}
-
-void cornu__no_gradient(const CornuRecorded *op, CornuTensor *const *d_y, CornuTensor **d_x)
-{
-    (void)op, (void)d_y, (void)d_x;
-}
-
-void cornu__gradient_of_decomposition(const CornuRecorded *op, CornuTensor *const *d_y,
-                                      CornuTensor **d_x)
-{
-    /* rewrite.c has put the decomposition in the op's place, so nobody comes here. */
-    (void)d_y, (void)d_x;
-    cornu__fail_null(CORNU_ERR_UNSUPPORTED, "%s: its decomposition was not recorded",
-                     cornu_op_name(op->id));
+    return *cornu__gradient_rules[id] == CORNU_GRADIENT_OF_DECOMPOSITION;
 }
 
 /* depends[v]: whether value v depends on one of x through float values. */
@@ -108,8 +82,9 @@ static CornuStatus differentiate(CornuGraph *graph, int i, const bool *depends, 
     CORNU__TRY(enter_scope(graph, op.scope));
     CornuRecorded recorded = { .graph = graph, .id = op.id, .attributes = &op.attributes,
                                .in = o->in, .out = out, .in_count = op.in_count,
-                               .out_count = op.out_count, .wanted = o->wanted };
-    (*gradients[op.id])(&recorded, d_y, o->d_x);
+                               .out_count = op.out_count, .wanted = o->wanted,
+                               .gradients = weighted_gradients };
+    (*cornu__gradient_rules[op.id])(&recorded, d_y, o->d_x);
     if (cornu_error_pending()) return cornu_error_status();
 
     for (int k = 0; k < op.in_count; k++) {
@@ -139,11 +114,11 @@ static CornuStatus check(const CornuTensor *loss, CornuTensor *const *x, int cou
     return cornu_error_pending() ? cornu_error_status() : CORNU_OK;
 }
 
-CornuStatus cornu__weighed_gradients(CornuTensor *const *y, CornuTensor *const *d_y, int y_count,
-                                     CornuTensor *const *x, int count, CornuTensor **d_x)
+static CornuStatus weighted_gradients(CornuTensor *const *y, CornuTensor *const *d_y, int y_count,
+                                      CornuTensor *const *x, int count, CornuTensor **d_x)
 {
     CornuGraph *graph = y[0]->graph;
-    CORNU__TRY(cornu__rewrite(graph, true));
+    CORNU__TRY(cornu__rewrite(graph, needs_decomposition));
 
     CornuProgram *program = graph->program;
     Operands      operands = { 0 };
@@ -187,5 +162,5 @@ CornuStatus cornu_gradients(CornuTensor *loss, CornuTensor *const *x, int count,
         cornu_error_take();
         return status;
     }
-    return cornu__weighed_gradients(&loss, &one, 1, x, count, d_x);
+    return weighted_gradients(&loss, &one, 1, x, count, d_x);
 }

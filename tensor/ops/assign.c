@@ -1,0 +1,118 @@
+/* Variables in a graph: read, assigned, packed and taken apart. */
+#include "../graph_internal.h"
+
+/* `count` elements of a flat tensor from number `first` on. */
+static CornuTensor *elements(CornuTensor *flat, int64_t first, int64_t count)
+{
+    return cornu_op_slice(flat, &first, &count);
+}
+
+CornuTensor *cornu_part(CornuTensor *packed, const CornuVariable *part)
+{
+    const int64_t count = cornu_type_count(part->type);
+    return cornu_op_reshape(elements(packed, part->first, count), part->type.shape);
+}
+
+CornuTensor *cornu_pack(const CornuVariable *whole, CornuTensor *const *parts)
+{
+    return cornu_op_pack(parts, whole->segment_count, cornu__segment_of(whole->type.dtype),
+                         whole->type.shape.extent[0]);
+}
+
+/* All of a packed variable. */
+static CornuTensor *whole_value(CornuGraph *graph, CornuVariable *whole)
+{
+    CornuTensor *value = cornu_read(graph, whole);
+    return whole->spread == CORNU_SLICED ? cornu_op_all_gather(value, NULL) : value;
+}
+
+/* The entry of a packed variable, made when it is first asked for; NULL with a pending error. */
+static CornuGraphPart *part_of(CornuGraph *graph, CornuVariable *variable)
+{
+    for (int i = 0; i < graph->part_count; i++)
+        if (graph->parts[i].part == variable) return &graph->parts[i];
+    CornuTensor *value = cornu_part(whole_value(graph, variable->whole), variable);
+    if (!value || cornu__reserve(&graph->parts, &graph->part_space, graph->part_count, 1,
+                                 sizeof *graph->parts))
+        return cornu__null();
+    CornuGraphPart *part = &graph->parts[graph->part_count++];
+    *part = (CornuGraphPart){ .part = variable, .whole = variable->whole, .value = value };
+    return part;
+}
+
+CornuTensor *cornu_read(CornuGraph *graph, CornuVariable *variable)
+{
+    if (!graph || !variable || cornu_error_pending())
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_read: no %s given",
+                                graph ? "variable" : "graph");
+    if (variable->device != graph->device)
+        return cornu__fail_null(CORNU_ERR_DEVICE,
+                                "%s: the variable is on device %s, the graph on %s",
+                                variable->name, cornu_device_name(variable->device),
+                                cornu_device_name(graph->device));
+    if (variable->whole) {
+        const CornuGraphPart *part = part_of(graph, variable);
+        return part ? part->value : NULL;
+    }
+    for (int i = 0; i < graph->input_count; i++)
+        if (graph->inputs[i].variable == variable)
+            return cornu__tensor(graph, graph->program->inputs[i]);
+    return cornu__graph_add_input(graph, cornu__variable_shard_type(variable),
+                                  variable->spread != CORNU_SHARED,
+                                  (CornuGraphInput){ .variable = variable,
+                                                     .is_whole = variable->segments != NULL });
+}
+
+/* The whole is assigned what is assigned to its parts, and of the others what they are. */
+static CornuStatus assign_part(CornuGraph *graph, CornuVariable *part, CornuTensor *tensor)
+{
+    CornuVariable *whole = part->whole;
+    if (whole->spread == CORNU_SLICED && cornu_tensor_varies(tensor))
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: assigned is what varies from shard to shard, "
+                           "expected a value that all have in common", part->name);
+    CornuGraphPart *own = part_of(graph, part);
+    CornuTensor    *old = own ? whole_value(graph, whole) : NULL;
+    CornuTensor   **values = cornu__allocate((size_t)whole->segment_count, sizeof(CornuTensor *));
+    if (old && values) own->assigned = tensor;
+    for (int i = 0; i < whole->segment_count && old && values; i++) {
+        const CornuSegment *segment = &whole->segments[i];
+        for (int k = 0; k < graph->part_count && !values[i]; k++)
+            if (graph->parts[k].part == segment->part) values[i] = graph->parts[k].assigned;
+        if (!values[i]) values[i] = elements(old, segment->first, segment->count);
+    }
+    CornuTensor *packed = old && values ? cornu_pack(whole, values) : NULL;
+    if (packed && whole->spread == CORNU_SLICED) packed = cornu_op_shard_slice(packed, NULL);
+    cornu__release(values);
+    return packed ? cornu_assign(whole, packed) : cornu_error_take();
+}
+
+CornuStatus cornu_assign(CornuVariable *variable, CornuTensor *tensor)
+{
+    if (!variable || !tensor)
+        return cornu__fail(CORNU_ERR_ARGUMENT, "cornu_assign: no %s given",
+                           variable ? "tensor" : "variable");
+    CornuText       a, b;
+    const CornuType type = cornu__variable_shard_type(variable);
+    if (!cornu_type_equal(type, cornu_tensor_type(tensor)))
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: the variable is %s, assigned is %s",
+                           variable->name, cornu_type_print(&a, type),
+                           cornu_type_print(&b, cornu_tensor_type(tensor)));
+    CornuGraph *graph = tensor->graph;
+    if (variable->whole) return assign_part(graph, variable, tensor);
+    if (!cornu_read(graph, variable)) { /* so that the program has an input to alias */
+        CornuStatus status = cornu_error_status();
+        cornu_error_take();
+        return status;
+    }
+    graph->assignment_version++;
+    for (int i = 0; i < graph->assignment_count; i++)
+        if (graph->assignments[i].variable == variable) {
+            graph->assignments[i].tensor = tensor;
+            return CORNU_OK;
+        }
+    CORNU__TRY(cornu__reserve(&graph->assignments, &graph->assignment_space,
+                              graph->assignment_count, 1, sizeof *graph->assignments));
+    graph->assignments[graph->assignment_count++] =
+        (CornuAssignment){ .variable = variable, .tensor = tensor };
+    return CORNU_OK;
+}
