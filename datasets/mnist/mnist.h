@@ -11,7 +11,7 @@
 #ifndef CORNU_DATASETS_MNIST_H
 #define CORNU_DATASETS_MNIST_H
 
-#include "train_test.h"
+#include "../pipeline/train_test.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -7,7 +7,7 @@
 #ifndef CORNU_DATASETS_SHAKESPEARE_H
 #define CORNU_DATASETS_SHAKESPEARE_H
 
-#include "../mnist/train_test.h"
+#include "../pipeline/train_test.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,7 +1,7 @@
 /* Names of classes, from a file and as a list; byte 0 says how many. */
 #include "fuzz.h"
 
-#include "../../datasets/mnist/labels.h"
+#include "../../datasets/pipeline/labels.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../nn/golden.h"
+#include "../../nn/golden.h"
 
 enum { BATCH = 3, STEPS = 5, UNITS = 6, MOST_WANTED = 6 };
 

@@ -6,7 +6,7 @@
 #define CORNU_DATASETS_TRAIN_TEST_H
 
 #include "../../device/type.h"
-#include "../pipeline/dataset.h"
+#include "dataset.h"
 #include "../fetching/find.h"
 
 #ifdef __cplusplus

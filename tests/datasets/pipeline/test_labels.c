@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "../../../datasets/mnist/labels.h"
+#include "../../../datasets/pipeline/labels.h"
 #include "../../../datasets/mnist/mnist.h"
 #include "../../allocations.h"
 #include "../files.h"

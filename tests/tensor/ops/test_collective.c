@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "../../tensor/ops.h"
+#include "../../../tensor/ops.h"
 
 enum { BATCH = 32, IN = 9, HIDDEN = 7, OUT = 3, STEPS = 5 };
 
