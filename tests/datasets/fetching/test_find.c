@@ -21,7 +21,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -186,30 +185,6 @@ static void expect_failure(const CornuDataSearch *search, CornuStatus status, co
 }
 
 /* ---- tests ---- */
-
-static void test_sha256(void **state)
-{
-    (void)state;
-    static const struct { const char *text, *sum; } cases[] = {
-        { "", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" },
-        { "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" },
-        { "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
-          "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1" },
-        { "abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmnoijklmnopjklmnopqklmnopqr"
-          "lmnopqrsmnopqrstnopqrstu",
-          "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1" },
-    };
-    char sum[CORNU__SHA256_TEXT];
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        files_write(files_path(folder, "text"), cases[i].text, strlen(cases[i].text));
-        assert_int_equal(cornu__sha256_file(files_path(folder, "text"), sum), CORNU_OK);
-        assert_string_equal(sum, cases[i].sum);
-    }
-    files_write(files_path(folder, "text"), many, MANY);
-    assert_int_equal(cornu__sha256_file(files_path(folder, "text"), sum), CORNU_OK);
-    assert_string_equal(sum, small_files[1].sha256);
-    assert_int_equal(cornu__sha256_file(files_path(folder, "absent"), sum), CORNU_ERR_FILE);
-}
 
 static void test_a_named_directory_must_have_them(void **state)
 {
@@ -432,7 +407,6 @@ static void test_a_cache_that_cannot_be_written(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_sha256, enter, leave),
         cmocka_unit_test_setup_teardown(test_a_named_directory_must_have_them, enter, leave),
         cmocka_unit_test_setup_teardown(test_data_then_cache, enter, leave),
         cmocka_unit_test_setup_teardown(test_a_complete_download, enter, leave),

@@ -1,0 +1,45 @@
+/* SHA-256 of a file: the messages of FIPS 180-2, appendix B, and an empty one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../../datasets/fetching/sha256_internal.h"
+#include "../files.h"
+
+static void test_sha256(void **state)
+{
+    (void)state;
+    static const struct { const char *text, *sum; } cases[] = {
+        { "", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" },
+        { "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" },
+        { "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+          "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1" },
+        { "abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmnoijklmnopjklmnopqklmnopqr"
+          "lmnopqrsmnopqrstnopqrstu",
+          "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1" },
+    };
+    char sum[CORNU__SHA256_TEXT];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        files_write(files_path(folder, "message"), cases[i].text, strlen(cases[i].text));
+        assert_int_equal(cornu__sha256_file(files_path(folder, "message"), sum), CORNU_OK);
+        assert_string_equal(sum, cases[i].sum);
+    }
+    static char many[1000000];
+    memset(many, 'a', sizeof many);
+    files_write(files_path(folder, "message"), many, sizeof many);
+    assert_int_equal(cornu__sha256_file(files_path(folder, "message"), sum), CORNU_OK);
+    assert_string_equal(sum,
+                        "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+    assert_int_equal(cornu__sha256_file(files_path(folder, "absent"), sum), CORNU_ERR_FILE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_sha256, files_begin, files_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
