@@ -2,7 +2,7 @@
 #include "../model/summary_internal.h"
 
 #include "../../device/print.h"
-#include "table_internal.h"
+#include "box_table_internal.h"
 
 #include <string.h>
 
@@ -94,7 +94,7 @@ static CornuStatus fill_row(CornuStyledText *texts, const CornuSummaryRow *row)
     return append_trainable(&texts[row->connected ? 4 : 3], row);
 }
 
-static CornuStatus print_rows(const CornuSummary *summary, CornuTable *table)
+static CornuStatus print_rows(const CornuSummary *summary, CornuBoxTable *table)
 {
     CornuStyledText texts[CORNU__MAX_COLUMNS] = { { 0 } };
     CornuStatus status = CORNU_OK;
@@ -102,7 +102,7 @@ static CornuStatus print_rows(const CornuSummary *summary, CornuTable *table)
         for (int c = 0; c < CORNU__MAX_COLUMNS; c++)
             cornu__text_clear(&texts[c]);
         status = fill_row(texts, &summary->rows[i]);
-        if (status == CORNU_OK) status = cornu__table_row(table, texts);
+        if (status == CORNU_OK) status = cornu__box_table_row(table, texts);
     }
     for (int c = 0; c < CORNU__MAX_COLUMNS; c++)
         cornu__text_free(&texts[c]);
@@ -110,7 +110,7 @@ static CornuStatus print_rows(const CornuSummary *summary, CornuTable *table)
 }
 
 /* Where each column ends, as a part of the line. */
-static CornuStatus set_columns(CornuTable *table, int64_t line_length, bool branching,
+static CornuStatus set_columns(CornuBoxTable *table, int64_t line_length, bool branching,
                                bool show_trainable)
 {
     static const double plain[] = { 0.45, 0.80, 1.0 }, connected[] = { 0.30, 0.56, 0.74, 1.0 };
@@ -127,7 +127,7 @@ static CornuStatus set_columns(CornuTable *table, int64_t line_length, bool bran
         const int    head = c < own ? c : trainable;
         const double part = c == own ? 1.0 : ends[c] * (show_trainable ? 0.90 : 1.0);
         const int    end = (int)(part * (double)line_length);
-        table->columns[c] = (CornuColumn){ heads[head].title, heads[head].alignment, end - at };
+        table->columns[c] = (CornuBoxColumn){ heads[head].title, heads[head].alignment, end - at };
         at = end;
         if (table->columns[c].width < 4)
             return cornu__fail(CORNU_ERR_ARGUMENT, "summary: a line of %lld characters leaves "
@@ -138,7 +138,7 @@ static CornuStatus set_columns(CornuTable *table, int64_t line_length, bool bran
 }
 
 static CornuStatus print_total(const char *name, CornuSummaryTotal total, CornuStyledText *text,
-                               const CornuTable *table)
+                               const CornuBoxTable *table)
 {
     CornuText number, size;
     cornu__text_clear(text);
@@ -151,7 +151,7 @@ static CornuStatus print_total(const char *name, CornuSummaryTotal total, CornuS
 }
 
 static CornuStatus print_totals(const CornuSummary *summary, CornuStyledText *text,
-                                const CornuTable *table)
+                                const CornuBoxTable *table)
 {
     const CornuSummaryTotal parts[] = { summary->trainable, summary->non_trainable,
                                         summary->optimizer };
@@ -177,17 +177,17 @@ CornuStatus cornu__summary_print(const CornuSummary *summary, int64_t line_lengt
         return cornu__fail(CORNU_ERR_ARGUMENT, "summary: line_length is %lld, at most 10000 is "
                            "possible", (long long)line_length);
 
-    CornuTable table = { .terminal = terminal, .file = file };
+    CornuBoxTable table = { .terminal = terminal, .file = file };
     CORNU__TRY(set_columns(&table, line_length, summary->branching, show_trainable));
 
     CornuStyledText text = { 0 };
     CornuStatus status = cornu__text_append(&text, CORNU__TEXT_BOLD, "Model: \"%s\"",
                                             summary->name);
     if (status == CORNU_OK) status = cornu__text_print(&text, terminal, file);
-    if (status == CORNU_OK) status = cornu__table_begin(&table, (int)line_length);
+    if (status == CORNU_OK) status = cornu__box_table_begin(&table, (int)line_length);
     if (status == CORNU_OK) status = print_rows(summary, &table);
     if (status == CORNU_OK) {
-        cornu__table_end(&table);
+        cornu__box_table_end(&table);
         status = print_totals(summary, &text, &table);
     }
     cornu__text_free(&text);

@@ -5,8 +5,8 @@
  * rich does, and other characters print as '?'.
  * Source: rich/table.py, text.py, _wrap.py, box.py.
  */
-#ifndef CORNU_NN_TABLE_INTERNAL_H
-#define CORNU_NN_TABLE_INTERNAL_H
+#ifndef CORNU_NN_BOX_TABLE_INTERNAL_H
+#define CORNU_NN_BOX_TABLE_INTERNAL_H
 
 #include "../../device/status_internal.h"
 #include "terminal.h"
@@ -41,22 +41,22 @@ typedef enum { CORNU__LEFT, CORNU__CENTRE, CORNU__RIGHT } CornuAlignment;
 typedef struct {
     const char    *title;
     CornuAlignment alignment;
-    int            width;          /* wished for; cornu__table_begin makes it what fits */
-} CornuColumn;
+    int            width;          /* requested; cornu__box_table_begin fits it */
+} CornuBoxColumn;
 
 enum { CORNU__MAX_COLUMNS = 5 };
 
 typedef struct {
-    CornuColumn   columns[CORNU__MAX_COLUMNS];
-    int           column_count, rows;
-    CornuTerminal terminal;
-    FILE         *file;
-} CornuTable;
+    CornuBoxColumn columns[CORNU__MAX_COLUMNS];
+    int            column_count, rows;
+    CornuTerminal  terminal;
+    FILE          *file;
+} CornuBoxTable;
 
 /* Fits the columns into `width` cells, borders included, and prints the head. */
-CornuStatus cornu__table_begin(CornuTable *table, int width);
+CornuStatus cornu__box_table_begin(CornuBoxTable *table, int width);
 /* One text per column. What is too long wraps between words; a word too long is cut by "…". */
-CornuStatus cornu__table_row(CornuTable *table, const CornuStyledText *texts);
-void        cornu__table_end(CornuTable *table);
+CornuStatus cornu__box_table_row(CornuBoxTable *table, const CornuStyledText *texts);
+void        cornu__box_table_end(CornuBoxTable *table);
 
 #endif

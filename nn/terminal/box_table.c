@@ -1,4 +1,4 @@
-#include "table_internal.h"
+#include "box_table_internal.h"
 
 #include "../../device/memory_internal.h"
 #include "../../device/print.h"
@@ -231,12 +231,12 @@ static const Box ascii = {
     { "|", " ", "|", "|" }, { "|", "-", "+", "|" }, { "+", "-", "-", "+" },
 };
 
-static const Box *box_of(const CornuTable *table)
+static const Box *box_of(const CornuBoxTable *table)
 {
     return table->terminal.utf8 ? &heavy_head : &ascii;
 }
 
-static void print_rule(const CornuTable *table, Border border)
+static void print_rule(const CornuBoxTable *table, Border border)
 {
     Line line = { .terminal = table->terminal, .file = table->file };
     for (int c = 0; c < table->column_count; c++) {
@@ -248,7 +248,7 @@ static void print_rule(const CornuTable *table, Border border)
 }
 
 /* Line i of a cell: a blank, the text aligned, a blank. */
-static void print_cell_line(Line *line, const CornuColumn *column, const Lines *lines, int i,
+static void print_cell_line(Line *line, const CornuBoxColumn *column, const Lines *lines, int i,
                             CornuTextKind blank)
 {
     const int width = column->width - 2;
@@ -282,7 +282,7 @@ static void print_cell_line(Line *line, const CornuColumn *column, const Lines *
 }
 
 /* All lines of a row. The titles stand at the bottom of theirs, in bold. */
-static CornuStatus print_row(const CornuTable *table, const CornuStyledText *texts, bool is_head)
+static CornuStatus print_row(const CornuBoxTable *table, const CornuStyledText *texts, bool is_head)
 {
     const Border border = is_head ? box_of(table)->head : box_of(table)->body;
     const CornuTextKind blank = is_head ? CORNU__TEXT_BOLD : CORNU__TEXT_PLAIN;
@@ -310,7 +310,7 @@ static CornuStatus print_row(const CornuTable *table, const CornuStyledText *tex
 
 /* Each column wants its width and two blanks; what is too much is taken from the columns in
  * equal parts, from left to right, halves rounded to even. */
-static void fit_columns(CornuTable *table, int width)
+static void fit_columns(CornuBoxTable *table, int width)
 {
     const int count = table->column_count;
     int excess = count + 1 - width;
@@ -327,7 +327,7 @@ static void fit_columns(CornuTable *table, int width)
         if (table->columns[c].width < 3) table->columns[c].width = 3;
 }
 
-CornuStatus cornu__table_begin(CornuTable *table, int width)
+CornuStatus cornu__box_table_begin(CornuBoxTable *table, int width)
 {
     CornuStyledText titles[CORNU__MAX_COLUMNS] = { { 0 } };
     CornuStatus status = CORNU_OK;
@@ -343,10 +343,10 @@ CornuStatus cornu__table_begin(CornuTable *table, int width)
     return status;
 }
 
-CornuStatus cornu__table_row(CornuTable *table, const CornuStyledText *texts)
+CornuStatus cornu__box_table_row(CornuBoxTable *table, const CornuStyledText *texts)
 {
     if (table->rows++ > 0) print_rule(table, box_of(table)->rule);
     return print_row(table, texts, false);
 }
 
-void cornu__table_end(CornuTable *table) { print_rule(table, box_of(table)->bottom); }
+void cornu__box_table_end(CornuBoxTable *table) { print_rule(table, box_of(table)->bottom); }
