@@ -1,5 +1,5 @@
 /* Graphs: their tensors and inputs. record.c records ops, ops/assign.c reads and assigns variables,
- * run.c runs. */
+ * run.c runs the graph. */
 #include <stdio.h>
 #include <string.h>
 
@@ -168,7 +168,7 @@ CornuTensor *cornu_graph_shard_input(CornuGraph *graph, CornuType type)
                     cornu__sharded(type, cornu_device_shards(graph->device)));
 }
 
-/* Where the graph keeps what is fed. */
+/* The buffer of a fed input. */
 static CornuStatus find_feed(const CornuTensor *input, const char *who, CornuBuffer **feed)
 {
     if (!input) return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the input is NULL", who);
@@ -176,7 +176,8 @@ static CornuStatus find_feed(const CornuTensor *input, const char *who, CornuBuf
     const CornuProgramValue *value = &graph->program->values[input->value];
     *feed = value->op == -1 ? graph->inputs[value->index].feed : NULL;
     if (*feed) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the tensor is no input of its graph", who);
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the tensor is not an input, expected one from "
+                       "cornu_graph_input", who);
 }
 
 CornuStatus cornu_graph_feed(CornuTensor *input, CornuArray array)

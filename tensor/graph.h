@@ -34,68 +34,70 @@ void cornu_graph_free(CornuGraph *graph);
 
 CornuDevice *cornu_graph_device(const CornuGraph *graph);
 
-/* Names who records from now on ("dense_2"), for messages and dumps; "" or NULL ends it. */
+/* Names the scope of the ops recorded from now on ("dense_2"), for messages and dumps; "" or NULL
+ * ends it. */
 CornuStatus cornu_graph_scope(CornuGraph *graph, const char *name);
 
-/* A value that cornu_graph_feed brings in before a run; zeros until then. */
+/* A value that cornu_graph_feed sets before a run; zeros until then. */
 CornuTensor *cornu_graph_input(CornuGraph *graph, CornuType type);
 
-/* As above, but every shard of the device has its own value of this type: data, of which each
- * shard gets a part. What depends on it differs from shard to shard until cornu_op_all_reduce
- * adds it up. It is fed, and such a tensor is fetched, with a leading axis more: the shard. */
+/* As above, but each shard of the device has its own value of this type: its part of the data.
+ * Tensors that depend on it vary from shard to shard until cornu_op_all_reduce sums them. Arrays
+ * fed to it, and fetched from tensors that vary, have an extra leading axis: the shard. */
 CornuTensor *cornu_graph_shard_input(CornuGraph *graph, CornuType type);
 
-/* Copies a host array of the same type in. It stays until the next feed. */
+/* Copies a host array of the same type into the input. The value stays until the next feed. */
 CornuStatus cornu_graph_feed(CornuTensor *input, CornuArray array);
 
-/* As above, elements first, first + 1, ... of the input, in their order in memory; the others
- * stay. The array has the input's dtype and any shape. */
+/* As above, for elements first, first + 1, ... of the input, in memory order; the others keep
+ * their values. The array has the input's dtype and any shape. */
 CornuStatus cornu_graph_feed_part(CornuTensor *input, int64_t first, CornuArray array);
 
 /* The variable's value at the start of a run: the same tensor each time. */
 CornuTensor *cornu_read(CornuGraph *graph, CornuVariable *variable);
 
 /* Every run of the tensor's graph ends by storing the tensor in the variable; a second
- * assignment of the same variable, or of the whole it is packed into, replaces the first. Types
- * must be equal. */
+ * assignment to the same variable, or to the packed variable that contains it, replaces the first.
+ * Types must be equal. */
 CornuStatus cornu_assign(CornuVariable *variable, CornuTensor *tensor);
 
-/* One tensor for each part of a packed variable, laid out as it is: f32 (extent). */
+/* Packs one tensor for each part of a packed variable in that variable's layout: f32 (extent). */
 CornuTensor *cornu_pack(const CornuVariable *whole, CornuTensor *const *parts);
-/* What stands in a tensor so laid out where `part` is in its whole, in the shape of `part`. */
+/* The elements of `part` in a tensor of that layout, in the shape of `part`. */
 CornuTensor *cornu_part(CornuTensor *packed, const CornuVariable *part);
 
-/* d_x[i] = the gradient of the scalar float `loss` by x[i]; zeros where the loss does not
- * depend on it. An op without a gradient on the way is CORNU_ERR_UNSUPPORTED, naming it. The
- * recorded ops are improved first (rewrite.c), so that the backward pass follows. */
+/* d_x[i] = the gradient of the scalar float `loss` with respect to x[i]; zeros if the loss does
+ * not depend on it. An op on the way that has no gradient gives CORNU_ERR_UNSUPPORTED, naming it.
+ * The recorded ops are rewritten first (rewrite.c), so that the backward pass benefits too. */
 CornuStatus cornu_gradients(CornuTensor *loss, CornuTensor *const *x, int count,
                             CornuTensor **d_x);
 
-/* Runs the graph: performs all assignments once and copies the fetched values into `out`,
- * arrays of the caller whose types must be the tensors'. count may be 0. A fault in the data
- * (a label out of range) is CORNU_ERR_VALUE naming op and row. */
+/* Runs the graph: performs all assignments once and copies the fetched values into `out`, the
+ * caller's arrays, of the same types as the tensors. count may be 0. Bad data (a label out of
+ * range) gives CORNU_ERR_VALUE, naming op and row. */
 CornuStatus cornu_run(CornuGraph *graph, CornuTensor *const *fetches, int count,
                       CornuArray *out);
 
-/* As cornu_run would, without running: compiles, so that the first run is like the others. */
+/* Compiles what cornu_run would compile, without running it, so that the first run takes no longer
+ * than the others. */
 CornuStatus cornu_graph_prepare(CornuGraph *graph, CornuTensor *const *fetches, int count);
 
-/* Whether the variables that it read are still where they were, so that it can be run: not once
- * some of them are packed otherwise (cornu_variable_pack). */
+/* Whether the graph can still be run: false once a variable that it reads has been packed, or
+ * packed differently, since (cornu_variable_pack). */
 bool cornu_graph_is_current(const CornuGraph *graph);
 
-/* Lets each run that has a result with nan or infinite elements, a fetched value or an assigned
- * one, end with CORNU_ERR_VALUE naming the op, and who recorded it, that first made one of numbers
- * that were finite. Slower; everything has been assigned by then. */
+/* Makes a run whose fetched or assigned values have nan or infinite elements fail with
+ * CORNU_ERR_VALUE, naming the first op that produced one from finite operands, and its scope.
+ * Slower. Assignments have been performed by then. */
 void cornu_graph_watch(CornuGraph *graph, bool watch);
 
-/* Of the executable that ran or was prepared last; NULL before. */
+/* Statistics of the executable that was run or prepared last; NULL before. */
 const CornuStatistics *cornu_graph_statistics(const CornuGraph *graph);
 
-/* What ran or was prepared last; NULL before. It is the device's. */
+/* The executable that was run or prepared last, owned by the device; NULL before. */
 CornuExecutable *cornu_graph_executable(const CornuGraph *graph);
 
-/* The program that the last run or preparation compiled; NULL before. It is the graph's. */
+/* The program it was compiled from, owned by the graph; NULL before. */
 const CornuProgram *cornu_graph_program(const CornuGraph *graph);
 
 #ifdef __cplusplus

@@ -4,17 +4,17 @@
 
 #include "tensor_internal.h"
 
-/* What stands behind input i of the recorded program: a variable, or a buffer to feed. */
+/* The source of input i of the recorded program: a variable, or a buffer to feed. */
 typedef struct {
     CornuVariable *variable;
     CornuBuffer   *feed;
-    bool           is_whole;   /* a packed variable, of which the graph is a user */
+    bool           is_whole;   /* a packed variable, which the graph keeps alive */
 } CornuGraphInput;
 
-/* A packed variable that the graph reads or assigns by itself. */
+/* A part of a packed variable that the graph reads or assigns. */
 typedef struct {
     CornuVariable *part;
-    CornuVariable *whole;      /* then; it must not have moved when the graph runs */
+    CornuVariable *whole;      /* when it was read; a run needs it to be there still */
     CornuTensor   *value;
     CornuTensor   *assigned;   /* or NULL */
 } CornuGraphPart;
@@ -24,7 +24,7 @@ typedef struct {
     CornuTensor   *tensor;
 } CornuAssignment;
 
-/* A list of fetches, compiled. It is keyed by tensors, whose values a rewrite may renumber. */
+/* A list of fetches, compiled. The key is tensors, as a rewrite may renumber their values. */
 typedef struct CornuPrepared {
     CornuTensor         **fetches;
     int                   fetch_count;
@@ -35,16 +35,16 @@ typedef struct CornuPrepared {
     CornuBuffer         **outputs;  /* NULL for assignments, owned for fetches */
     CornuValue           *watched;  /* values whose counts are the last outputs (watch.c) */
     int                   watched_count;
-    float                *not_finite;   /* of each value, how many of its elements */
+    float                *not_finite;   /* how many elements of each value */
     struct CornuPrepared *next;
 } CornuPrepared;
 
 struct CornuGraph {
     CornuDevice     *device;
     CornuProgram    *program;      /* everything recorded, dead or alive */
-    CornuTensor    **tensors;      /* the handle of each value, NULL until asked for */
+    CornuTensor    **tensors;      /* the handle of each value, NULL until requested */
     int              tensor_space;
-    CornuTensor    **handles;      /* every handle made, to free */
+    CornuTensor    **handles;      /* all handles, to be freed */
     int              handle_count, handle_space;
     CornuGraphInput *inputs;
     int              input_count, input_space;
@@ -52,24 +52,24 @@ struct CornuGraph {
     int              part_count, part_space;
     CornuAssignment *assignments;
     int              assignment_count, assignment_space, assignment_version;
-    int              rewritten;    /* ops of `program` that rewrite.c has seen */
+    int              rewritten;    /* ops of `program` that rewrite.c has processed */
     bool             watches;
     CornuPrepared   *prepared;     /* newest first */
     CornuPrepared   *last;
 };
 
-/* The handle of a value; NULL (pending) only when out of memory. */
+/* The handle of a value; NULL, pending, only if out of memory. */
 CornuTensor *cornu__tensor(CornuGraph *graph, CornuValue value);
 
 /* Adds an input to the graph's program, one for each shard if `per_shard`. */
 CornuTensor *cornu__graph_add_input(CornuGraph *graph, CornuType type, bool per_shard,
                                     CornuGraphInput input);
 
-/* A value that nobody feeds: the graph is a template, whose program becomes part of another. */
+/* An input that is never fed: the graph is a template whose program becomes part of another. */
 CornuTensor *cornu__graph_parameter(CornuGraph *graph, CornuType type);
 
-/* Lets the lowered program count what is not finite; and, after a run, tells where it comes from:
- * CORNU_ERR_VALUE. */
+/* Makes the lowered program count the elements that are not finite; after a run, reports where they
+ * originate (CORNU_ERR_VALUE). */
 CornuStatus cornu__watch(const CornuGraph *graph, CornuPrepared *prepared);
 CornuStatus cornu__watch_check(const CornuGraph *graph, const CornuPrepared *prepared);
 

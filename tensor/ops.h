@@ -1,10 +1,10 @@
 /*
- * The ops one can record, as keras.ops beside keras.layers.
+ * The ops that a graph can record, the counterpart of keras.ops.
  *
- * Each returns a tensor in the graph of its operands, NULL with a pending error when shapes or
+ * Each returns a tensor in the graph of its operands; NULL with a pending error if shapes or
  * dtypes do not fit or an operand is NULL. Elementwise ops of two operands broadcast as NumPy
- * does: axes are aligned at the right, an extent of 1 stretches. Dtypes never convert
- * silently.
+ * does: axes are aligned at the right, and an extent of 1 is broadcast. Dtypes are never converted
+ * implicitly.
  */
 #ifndef CORNU_TENSOR_OPS_H
 #define CORNU_TENSOR_OPS_H
@@ -23,13 +23,13 @@ CornuTensor *cornu_op_constant(CornuGraph *graph, CornuType type, double value);
 CornuTensor *cornu_op_constant_like(CornuTensor *x, double value);
 /* 0, 1, 2, … along `axis`. */
 CornuTensor *cornu_op_iota(CornuGraph *graph, CornuType type, int axis);
-/* Which replica computes: i64 scalar, 0 where there is one. */
+/* The number of the replica that computes, an i64 scalar; 0 if there is only one. */
 CornuTensor *cornu_op_replica_id(CornuGraph *graph);
 
 /* ---- Elementwise: floats unless said otherwise ---- */
 
-CornuTensor *cornu_op_negative(CornuTensor *x);      /* any number */
-CornuTensor *cornu_op_absolute(CornuTensor *x);      /* any number */
+CornuTensor *cornu_op_negative(CornuTensor *x);      /* any numeric dtype */
+CornuTensor *cornu_op_absolute(CornuTensor *x);      /* any numeric dtype */
 CornuTensor *cornu_op_sign(CornuTensor *x);          /* -1, 0, 1 */
 CornuTensor *cornu_op_floor(CornuTensor *x);
 CornuTensor *cornu_op_exp(CornuTensor *x);
@@ -47,12 +47,12 @@ CornuTensor *cornu_op_relu(CornuTensor *x);          /* max(x, 0) */
 CornuTensor *cornu_op_elu(CornuTensor *x, double alpha); /* x > 0 ? x : alpha (exp(x) - 1) */
 CornuTensor *cornu_op_step(CornuTensor *x);          /* x > 0 ? 1 : 0 */
 
-CornuTensor *cornu_op_add(CornuTensor *a, CornuTensor *b);      /* any number */
-CornuTensor *cornu_op_subtract(CornuTensor *a, CornuTensor *b); /* any number */
-CornuTensor *cornu_op_multiply(CornuTensor *a, CornuTensor *b); /* any number */
+CornuTensor *cornu_op_add(CornuTensor *a, CornuTensor *b);      /* any numeric dtype */
+CornuTensor *cornu_op_subtract(CornuTensor *a, CornuTensor *b); /* any numeric dtype */
+CornuTensor *cornu_op_multiply(CornuTensor *a, CornuTensor *b); /* any numeric dtype */
 CornuTensor *cornu_op_divide(CornuTensor *a, CornuTensor *b);
-CornuTensor *cornu_op_maximum(CornuTensor *a, CornuTensor *b);  /* any number */
-CornuTensor *cornu_op_minimum(CornuTensor *a, CornuTensor *b);  /* any number */
+CornuTensor *cornu_op_maximum(CornuTensor *a, CornuTensor *b);  /* any numeric dtype */
+CornuTensor *cornu_op_minimum(CornuTensor *a, CornuTensor *b);  /* any numeric dtype */
 CornuTensor *cornu_op_power(CornuTensor *a, CornuTensor *b);
 
 CornuTensor *cornu_op_clip(CornuTensor *x, double low, double high);   /* min(max(x, low), high) */
@@ -73,7 +73,7 @@ CornuTensor *cornu_op_convert(CornuTensor *x, CornuDtype dtype);
 /* ---- Shape ---- */
 
 CornuTensor *cornu_op_broadcast(CornuTensor *x, CornuShape shape);
-/* One extent may be CORNU_NONE: it follows from the others. */
+/* One extent may be CORNU_NONE and is inferred from the others. */
 CornuTensor *cornu_op_reshape(CornuTensor *x, CornuShape shape);
 /* Axis i of the result is axis axes[i] of x; `axes` has as many entries as x axes. */
 CornuTensor *cornu_op_transpose(CornuTensor *x, const int *axes);
@@ -84,8 +84,8 @@ CornuTensor *cornu_op_pad(CornuTensor *x, const int64_t *low, const int64_t *hig
 CornuTensor *cornu_op_concat(CornuTensor *const *x, int count, int axis);
 /* The elements along `axis` in the opposite order. */
 CornuTensor *cornu_op_flip(CornuTensor *x, int axis);
-/* One vector of `extent` elements: each x (all of one dtype) flattened, beginning at the next
- * multiple of `segment`; zeros in between and behind. */
+/* One vector of `extent` elements: each x (all of one dtype) flattened, starting at the next
+ * multiple of `segment`, with zeros in the gaps and at the end. */
 CornuTensor *cornu_op_pack(CornuTensor *const *x, int count, int64_t segment, int64_t extent);
 
 /* ---- Reductions ---- */
@@ -97,7 +97,7 @@ CornuTensor *cornu_op_reduce_mean(CornuTensor *x, int64_t axes, bool keep); /* f
 CornuTensor *cornu_op_reduce_max(CornuTensor *x, int64_t axes, bool keep);
 CornuTensor *cornu_op_mean(CornuTensor *x);     /* over all axes, a scalar */
 CornuTensor *cornu_op_sum(CornuTensor *x);      /* over all axes, a scalar */
-/* i32: where the largest element along `axis` stands; the first one if several are equal. */
+/* i32: the index of the largest element along `axis`; of several equal ones the first. */
 CornuTensor *cornu_op_argmax(CornuTensor *x, int axis);
 
 /* ---- Products ---- */
@@ -105,14 +105,14 @@ CornuTensor *cornu_op_argmax(CornuTensor *x, int axis);
 /* a (…, M, K) by b (…, K, N) gives (…, M, N) in a's dtype, summed in f32 (f64 for f64). The
  * leading axes are equal, or absent in one of the two. */
 CornuTensor *cornu_op_matmul(CornuTensor *a, CornuTensor *b);
-/* As above, with the result in `dtype`: f32 keeps the sums of bf16 operands as they are. */
+/* As above, with the result in `dtype`: f32 keeps the sums of bf16 operands unrounded. */
 CornuTensor *cornu_op_matmul_to(CornuTensor *a, CornuTensor *b, CornuDtype dtype);
-/* As matmul, with a stored (…, K, M) and b stored (…, N, K) where so said. */
+/* As matmul, with a stored as (…, K, M) and b as (…, N, K) where transposed. */
 CornuTensor *cornu_op_matmul_transposed(CornuTensor *a, bool transpose_a, CornuTensor *b,
                                         bool transpose_b);
 
-/* Heights and widths: entry 0 and 1. A zero stride or dilation counts as 1. low and high are
- * rows or columns of zeros before and after; negative ones leave rows of x unread. */
+/* Entry 0 is for the height, entry 1 for the width. A stride or dilation of 0 counts as 1. low and
+ * high are rows or columns of zero padding before and after; negative values crop x. */
 typedef struct {
     int64_t strides[2], low[2], high[2], dilation[2];
     int64_t groups;   /* 0 counts as 1 */
@@ -121,8 +121,8 @@ typedef struct {
 /* x (B, H, W, C), filter (h, w, C, F): y (B, Ho, Wo, F),
  *   y[b,i,j,f] = sum over u, v, c of x[b, i s + u d - low, j s + v d - low, c] filter[u,v,c,f]
  *   Ho = floor((H + low + high - d (h - 1) - 1) / s) + 1
- * With G groups, which divide C and F, the filter is (h, w, C/G, F) and filters g F/G and on meet
- * the channels g C/G to (g + 1) C/G - 1. C groups are a depthwise convolution. */
+ * With G groups, which divide C and F, the filter is (h, w, C/G, F), and filters g F/G to
+ * (g + 1) F/G - 1 read channels g C/G to (g + 1) C/G - 1. C groups are a depthwise convolution. */
 CornuTensor *cornu_op_conv2d(CornuTensor *x, CornuTensor *filter,
                              const CornuConvolution *convolution);
 /* d_y (B, Ho, Wo, F) and the filter give d_x (B, height, width, C). */
@@ -138,9 +138,9 @@ typedef struct {
     int64_t size[2], strides[2], low[2], high[2]; /* low, high at least 0, less than size */
 } CornuWindow;
 
-/* Padding never wins: it counts as minus infinity. A window holds at most 255 positions. */
+/* Padding counts as minus infinity. A window has at most 255 positions. */
 CornuTensor *cornu_op_max_pool2d(CornuTensor *x, const CornuWindow *window);
-/* Padding does not count in the mean. */
+/* Padding does not count towards the mean. */
 CornuTensor *cornu_op_average_pool2d(CornuTensor *x, const CornuWindow *window);
 
 /* ---- Normalization ---- */
@@ -175,58 +175,58 @@ CornuTensor *cornu_op_segment_sum(CornuTensor *x, CornuTensor *indices, int64_t 
 
 /* ---- Over time ---- */
 
-/* Steps one after the other: `carries` go from step to step; of `slices` each step has its own part
- * along `axis`, the same one of all; `constants` are the same for all steps. */
+/* A loop over steps: `carries` pass from step to step; of each of the `slices` step t gets slice t
+ * along `axis`; `constants` are the same for all steps. */
 typedef struct {
     CornuTensor *const *carries, *const *slices, *const *constants;
     int   carry_count, slice_count, constant_count;
     int   axis;
     int   stacked_count;   /* results of each step that are stacked along `axis` */
-    int64_t steps;         /* only where there are no slices to tell */
+    int64_t steps;         /* if there are no slices, whose extent it would be */
     bool  reverse;         /* from the last step to the first */
 } CornuScan;
 
-/* Records one step, in a graph of its own: `in` are tensors there for the carries, for a slice of
- * each of the slices (without the axis), and for the constants. Fills `out` with the next carries,
- * of the same types, then what is stacked. Other tensors, variables and all_reduce are not to be
- * had in a step. */
+/* Records one step in a graph of its own, in which `in` are the carries, one slice of each of the
+ * slices (without the axis), and the constants. Fills `out` with the next carries, of the same
+ * types, then with the results to be stacked. A step can use no other tensors, no variables and no
+ * all_reduce. */
 typedef void CornuScanStep(void *context, CornuTensor *const *in, CornuTensor **out);
 
-/* Fills `out` with the last carries, then the stacked results, whose part t along `axis` is what
- * step t made. Calls `step` once. The gradient is a scan backwards; for it the carries of every
- * step are kept, so that memory is linear in the number of steps. 24 operands and 12 results,
- * carries counted twice, are the most there can be. false with a pending error. */
+/* Fills `out` with the last carries, then the stacked results, whose slice t along `axis` is from
+ * step t. Calls `step` once. The gradient is a scan in reverse, for which the carries of every step
+ * are kept: memory is linear in the number of steps. At most 24 operands and 12 results, carries
+ * counted twice. false with a pending error. */
 bool cornu_op_scan(const CornuScan *scan, CornuScanStep *step, void *context, CornuTensor **out);
 
-/* What the recurrent ops below have in common. */
+/* Options of the recurrent ops below. */
 typedef CornuTensor *CornuActivate(const void *context, CornuTensor *x);
 typedef struct {
-    /* (B, T) bool: a step where it is false leaves the state as it was and gives the state before
-     * as its h. NULL: all true. */
+    /* (B, T) bool: a step where it is false keeps the state and returns the previous h. NULL: all
+     * true. */
     CornuTensor *mask;
-    /* (B, G U) for G gates, constant over time: what h is multiplied by for each gate before the
+    /* (B, G U) for G gates, constant over time: the factors of h for each gate, applied before the
      * product with the kernel. NULL: 1. Gal and Ghahramani, "A Theoretically Grounded Application
      * of Dropout in Recurrent Neural Networks", arXiv 1512.05287. */
     CornuTensor *recurrent_dropout;
     CornuActivate *activation, *recurrent_activation;   /* NULL: tanh, sigmoid */
     const void    *activation_context, *recurrent_context;
-    /* Where recurrent_activation is NULL: not 0 stands for the hard sigmoid
-     * min(max(gate_slope x + 0.5, 0), 1), computed as fast as the sigmoid. */
+    /* If recurrent_activation is NULL: a slope other than 0 selects the hard sigmoid
+     * min(max(gate_slope x + 0.5, 0), 1), which is as fast as the sigmoid. */
     double         gate_slope;
-    bool           reverse;   /* from the last step to the first; h of step t still stands at t */
+    bool           reverse;   /* from the last step to the first; h of step t is still at t */
 } CornuRecurrence;
 
 /* z (B, T, 4U): the products of the input with its kernel plus the bias, gates i f c o; kernel
  * (U, 4U); h0, c0 (B, U); gives h (B, T, U) and, unless last_c is NULL, the last c (B, U):
  *     i, f, o = sigmoid(z + h U)   g = tanh(z + h U)   c' = f c + i g   h' = o tanh(c')
- * c0 may be f32 where the rest is narrower; c then is kept in f32. `recurrence` may be NULL.
+ * c0 may be f32 if the rest is narrower; c is then kept in f32. `recurrence` may be NULL.
  * Source: keras/src/layers/rnn/lstm.py; Hochreiter and Schmidhuber, Neural Computation 9(8), 1997;
  * Gers, Schmidhuber and Cummins, "Learning to Forget", 2000. */
 CornuTensor *cornu_op_lstm(CornuTensor *z, CornuTensor *kernel, CornuTensor *h0, CornuTensor *c0,
                            const CornuRecurrence *recurrence, CornuTensor **last_c);
 
-/* x (B, T, 3U): products of the input plus bias, gates z r h; kernel (U, 3U); bias (3U), added to
- * the product of h with the kernel, or NULL; h0 (B, U); gives h (B, T, U):
+/* x (B, T, 3U): products of the input with its kernel plus the bias, gates z r h; kernel (U, 3U);
+ * bias (3U), added to the product of h with the kernel, or NULL; h0 (B, U); gives h (B, T, U):
  *     z, r = sigmoid(x + h U + bias)   h' = z h + (1 - z) g
  *     g = tanh(x + r (h U + bias)) with reset_after, else tanh(x + (r h) U + bias)
  * Source: keras/src/layers/rnn/gru.py; Cho et al., "Learning Phrase Representations using RNN
@@ -241,27 +241,27 @@ CornuTensor *cornu_op_simple_rnn(CornuTensor *z, CornuTensor *kernel, CornuTenso
 
 /* ---- Between shards ---- */
 
-/* The loss that cornu_gradients is given on a shard is that shard's part of the whole loss;
- * gradients are summed by these ops. */
+/* On a shard the loss of cornu_gradients is that shard's part of the total loss; these ops sum the
+ * gradients. */
 
-/* Shards that work together: groups of `size`, which divides the device's shards; 0: all of them.
- * `members` are their numbers, group after group, each once: { 4, { 0, 2, 4, 6, 1, 3, 5, 7 } } are
- * the even and the odd ones; all zeros: 0, 1, 2, … Within a group the order is that of the numbers.
- * NULL stands for all shards. */
+/* Shards that work together: groups of `size`, which divides the number of shards; 0: one group of
+ * all. `members` lists the shards group by group, each once: { 4, { 0, 2, 4, 6, 1, 3, 5, 7 } } are
+ * the even and the odd shards; all zeros: 0, 1, 2, … Within a group the order is that of the
+ * shards' numbers. NULL stands for one group of all shards. */
 typedef struct {
     int size, members[CORNU_MAX_SHARDS];
 } CornuGroups;
 
-/* CORNU_ERR_ARGUMENT, saying what is wrong with them on a device of so many shards. */
+/* CORNU_ERR_ARGUMENT if the groups are not valid on a device of so many shards. */
 CornuStatus cornu_groups_check(const CornuGroups *groups, int shards);
 
-/* The sum of x (f32, f64, i64 or i32) over the group's shards, in a fixed order: x itself where
- * there is one. Over all shards they have the result in common; within groups it varies. */
+/* The sum of x (f32, f64, i64 or i32) over the group's shards, in a fixed order; x itself if there
+ * is one shard. Over all shards the result is common to them; over groups it varies. */
 CornuTensor *cornu_op_all_reduce(CornuTensor *x);
 CornuTensor *cornu_op_all_reduce_in(CornuTensor *x, const CornuGroups *groups);
-/* This shard's slice of that sum: as many equal parts of axis 0 as a group has members. */
+/* This shard's slice of that sum: axis 0 is divided equally among the members of a group. */
 CornuTensor *cornu_op_reduce_scatter(CornuTensor *x, const CornuGroups *groups);
-/* Its inverse for slices: the members' x one after the other along axis 0, in any dtype. */
+/* The inverse of slicing: the members' x concatenated along axis 0, in any dtype. */
 CornuTensor *cornu_op_all_gather(CornuTensor *x, const CornuGroups *groups);
 /* This shard's slice of x. */
 CornuTensor *cornu_op_shard_slice(CornuTensor *x, const CornuGroups *groups);
@@ -273,7 +273,7 @@ CornuTensor *cornu_op_shard_slice(CornuTensor *x, const CornuGroups *groups);
 CornuTensor *cornu_op_random_uniform(CornuShape shape, CornuTensor *seed, CornuTensor *iteration,
                                      CornuTensor *position, int64_t generator);
 /* Each element is 0 with probability `rate`, else x / (1 - rate); rate in [0, 1). The gradient
- * draws the same numbers again instead of keeping them. */
+ * redraws the same numbers instead of storing them. */
 CornuTensor *cornu_op_dropout(CornuTensor *x, double rate, CornuTensor *seed,
                               CornuTensor *iteration, CornuTensor *position, int64_t generator);
 

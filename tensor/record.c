@@ -25,7 +25,7 @@ CornuTensor *cornu__record(CornuOpId id, const CornuAttributes *attributes,
                                     cornu_op_name(id), i);
         if (in[i]->graph != graph)
             return cornu__fail_null(CORNU_ERR_ARGUMENT,
-                                    "%s: operands 0 and %d belong to two graphs",
+                                    "%s: operands 0 and %d belong to different graphs",
                                     cornu_op_name(id), i);
     }
     if (!graph || cornu_error_pending())
@@ -88,7 +88,7 @@ void cornu__no_gradient(const CornuRecorded *op, CornuTensor *const *d_y, CornuT
 void cornu__gradient_of_decomposition(const CornuRecorded *op, CornuTensor *const *d_y,
                                       CornuTensor **d_x)
 {
-    /* Not reached: cornu__rewrite has replaced the op by its decomposition. */
+    /* Not reached: cornu__rewrite has replaced the op with its decomposition. */
     (void)d_y, (void)d_x;
     cornu__fail_null(CORNU_ERR_UNSUPPORTED, "%s: its decomposition was not recorded",
                      cornu_op_name(op->id));

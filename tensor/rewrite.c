@@ -1,18 +1,18 @@
 /*
- * Improves what was recorded, before gradients are taken, so that the backward pass follows by
- * itself. Every rewrite gives the same result as the original, up to which of several equal
- * maxima a pool reports:
+ * Rewrites the recorded ops before gradients are taken, so that the backward pass benefits too.
+ * Results stay the same, except for which of several equal maxima a pool reports:
  *
- *   max_pool(f(x)) = f(max_pool(x))   for f nondecreasing and the same at all positions of a
- *                                     window: activations, and adding a bias per channel. f then
- *                                     works on a quarter of the elements, forward and backward.
+ *   max_pool(f(x)) = f(max_pool(x))   for a nondecreasing f that is the same at all positions of a
+ *                                     window: activations, and adding a bias per channel. With 2x2
+ *                                     windows f then has a quarter of the elements to compute,
+ *                                     forward and backward.
  *   max_pool(conv2d(x))               rows and columns of the convolution that no window reads
  *                                     are not computed: its high padding shrinks.
  *
- *   gather(E) W = gather(E W)         where E has fewer rows than are looked up: the product,
- *   gather(E) + b = gather(E + b)     forward and backward, and the bias are of the table's rows.
+ *   gather(E) W = gather(E W)         if E has fewer rows than are looked up: the product, forward
+ *   gather(E) + b = gather(E + b)     and backward, and the bias then have E's row count.
  *
- * The program is recorded anew from front to back; map[] follows the values.
+ * The program is re-recorded in order; map[] gives the new number of each value.
  */
 #include "../device/debug_internal.h"
 #include "graph_internal.h"
@@ -21,8 +21,8 @@ typedef struct {
     const CornuProgram *from;
     CornuProgram       *to;
     CornuValue         *map;    /* value of `from` -> value of `to` */
-    int                *uses;   /* of each value of `from`, by its ops */
-    bool                improves;   /* false: ops are decomposed at most */
+    int                *uses;   /* how many operands of `from` each value is */
+    bool                improves;   /* false: ops are only decomposed */
     CornuDecomposes    *decomposes; /* or NULL */
 } Rewrite;
 
@@ -49,8 +49,8 @@ static bool nondecreasing(const CornuProgramOp *op)
     }
 }
 
-/* Which operand of an addition is a broadcast that does not vary along height and width of
- * (B, H, W, C), -1 if none is. */
+/* Which operand of an addition is a broadcast that is constant along the height and width of
+ * (B, H, W, C); -1 if neither is. */
 static int bias_operand(const Rewrite *r, const CornuProgramOp *op)
 {
     for (int i = 0; op->id == CORNU_OP_ADD && i < 2; i++) {
@@ -67,13 +67,13 @@ static int bias_operand(const Rewrite *r, const CornuProgramOp *op)
     return -1;
 }
 
-/* What a pool's operand is made of: up to so many steps that can move behind the pool. */
+/* How many steps that produce a pool's operand can move after the pool, at most. */
 enum { MAX_MOVED = 4 };
 
 typedef struct {
     const CornuProgramOp *steps[MAX_MOVED];   /* the last one recorded comes first */
     int                   count;
-    CornuValue            base;               /* what the first step was applied to */
+    CornuValue            base;               /* the operand of the first step */
 } Chain;
 
 static Chain find_chain(const Rewrite *r, CornuValue value)
@@ -85,8 +85,8 @@ static Chain find_chain(const Rewrite *r, CornuValue value)
         int bias = bias_operand(r, op);
         if (bias < 0 && !nondecreasing(op)) break;
         const CornuValue before = operand(r, op, bias < 0 ? 0 : 1 - bias);
-        /* The pool's index must not become one for all shards by a bias that each has
-         * its own of. */
+        /* If only the bias varies from shard to shard, moving it would make the pool's index common
+         * to all shards. */
         if (r->from->values[before].varies != r->from->values[chain.base].varies) break;
         chain.steps[chain.count++] = op;
         chain.base = before;
@@ -94,7 +94,7 @@ static Chain find_chain(const Rewrite *r, CornuValue value)
     return chain;
 }
 
-/* Records the chain's first value again, without the rows and columns that the pool drops. */
+/* Re-records the base of the chain without the rows and columns that the pool drops. */
 static CornuStatus record_base(Rewrite *r, CornuValue base, const CornuProgramOp *pool,
                                CornuValue *out)
 {
@@ -125,7 +125,7 @@ static CornuStatus record_base(Rewrite *r, CornuValue base, const CornuProgramOp
     return cornu_program_record(r->to, CORNU_OP_CONV2D, &attributes, in, 2, out);
 }
 
-/* Adds the bias, operand `bias` of the step, to a value of another shape. */
+/* Adds the bias, operand `bias` of the step, to a value of a different shape. */
 static CornuStatus record_biased(Rewrite *r, const CornuProgramOp *step, int bias,
                                  CornuValue *value)
 {
@@ -162,8 +162,8 @@ static CornuStatus rewrite_max_pool(Rewrite *r, const CornuProgramOp *op, CornuV
     return CORNU_OK;
 }
 
-/* The lookup whose rows, reshaped at most, are the left operand of a product of two matrices and
- * are more than the table has; NULL: none. */
+/* The lookup that produces the left operand of a product of two matrices, possibly reshaped, and
+ * that looks up more rows than its table has; NULL if there is none. */
 static const CornuProgramOp *find_lookup(const Rewrite *r, const CornuProgramOp *op)
 {
     const CornuShape a = cornu_program_type(r->from, operand(r, op, 0)).shape;
@@ -191,8 +191,8 @@ static CornuStatus rewrite_lookup(Rewrite *r, const CornuProgramOp *op,
     return cornu_program_record(r->to, CORNU_OP_GATHER, NULL, in, 2, out);
 }
 
-/* The lookup of more rows than its table has that a bias, operand `bias`, is added to, and nothing
- * else reads; NULL: none. */
+/* The lookup to which a bias, operand *bias, is added, that nothing else reads and that looks up
+ * more rows than its table has; NULL if there is none. */
 static const CornuProgramOp *find_biased_lookup(const Rewrite *r, const CornuProgramOp *op,
                                                 int *bias)
 {
@@ -267,7 +267,7 @@ static CornuStatus rewrite_program(Rewrite *r)
     return cornu_program_scope(r->to, NULL);
 }
 
-/* Points every handle to the value that took the old one's place. */
+/* Updates every handle to its new value. */
 static CornuStatus move_handles(CornuGraph *graph, const CornuProgram *to, const CornuValue *map)
 {
     int grow = to->value_count - graph->tensor_space;

@@ -1,11 +1,11 @@
-/* Running a graph: what is needed for a list of fetches and all assignments becomes a program,
- * which the device compiles once. */
+/* Running a graph: the ops needed for a list of fetches and for all assignments are copied into a
+ * program, which the device compiles once. */
 #include <string.h>
 
 #include "graph_internal.h"
 
-/* Marks the ops that `value` depends on. Walking the ops backwards once suffices, since an op
- * uses earlier values only. */
+/* Extends `needed` to all values that the marked ones depend on. One pass backwards suffices, since
+ * an op only uses earlier values. */
 static void mark_needed(const CornuProgram *program, bool *needed)
 {
     for (int i = program->op_count - 1; i >= 0; i--) {
@@ -18,7 +18,7 @@ static void mark_needed(const CornuProgram *program, bool *needed)
     }
 }
 
-/* Copies the needed inputs and ops into `to`; map[v] becomes the new number of value v. */
+/* Copies the needed inputs and ops to `to`; map[v] becomes the new number of value v. */
 static CornuStatus copy_needed(const CornuProgram *from, const bool *needed, CornuProgram *to,
                                CornuValue *map)
 {
@@ -48,7 +48,7 @@ static CornuStatus copy_needed(const CornuProgram *from, const bool *needed, Cor
     return CORNU_OK;
 }
 
-/* The program: inputs in the order of the graph's, outputs the assignments, then the fetches. */
+/* Makes the program: inputs in the graph's order; outputs are the assignments, then the fetches. */
 static CornuStatus lower(const CornuGraph *graph, CornuPrepared *prepared)
 {
     const CornuProgram *from = graph->program;
@@ -128,7 +128,7 @@ static CornuPrepared *find(const CornuGraph *graph, CornuTensor *const *fetches,
     return NULL;
 }
 
-/* A variable that is no more where it was when it was read; NULL if all are. */
+/* A variable whose memory has moved since the graph read it; NULL if there is none. */
 static const CornuVariable *moved_variable(const CornuGraph *graph)
 {
     for (int i = 0; i < graph->part_count; i++)
@@ -145,8 +145,8 @@ static CornuStatus check_variables(const CornuGraph *graph)
 {
     const CornuVariable *moved = moved_variable(graph);
     if (!moved) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: was packed after this graph read it; expected a "
-                       "graph recorded since", moved->name);
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: was packed after this graph read it; record a new "
+                       "graph", moved->name);
 }
 
 CornuStatus cornu_graph_prepare(CornuGraph *graph, CornuTensor *const *fetches, int count)
@@ -164,7 +164,7 @@ CornuStatus cornu_graph_prepare(CornuGraph *graph, CornuTensor *const *fetches, 
     CornuPrepared *prepared = cornu__allocate(1, sizeof *prepared);
     if (!prepared) return CORNU_ERR_MEMORY;
     CornuStatus status = fill(graph, prepared, fetches, count);
-    /* Linked even when it failed: the graph frees it, and an emptied key is never found. */
+    /* Linked even on failure, so that the graph frees it; its version, -1, is never found. */
     prepared->next = graph->prepared;
     graph->prepared = prepared;
     if (status) {

@@ -6,7 +6,7 @@
 #include "../device/ops/rules.h"
 #include "ops.h"
 
-/* A part of a whole; `part` is NULL once it has left. */
+/* A part of a packed variable; `part` is NULL once it has left. */
 typedef struct {
     CornuVariable *part;
     int64_t        first, count;   /* elements */
@@ -15,22 +15,22 @@ typedef struct {
 struct CornuVariable {
     CornuDevice   *device;
     CornuBuffer   *buffer;         /* NULL for a part */
-    CornuType      type;           /* without an axis of shards */
+    CornuType      type;           /* without the axis of shards */
     char          *name;
     CornuUse       use;
-    CornuVariable *whole;          /* what it was packed into, or NULL */
-    int64_t        first;          /* its first element there */
+    CornuVariable *whole;          /* the packed variable that contains it, or NULL */
+    int64_t        first;          /* the index of its first element there */
     CornuSpread    spread;
-    /* Of a whole: */
+    /* Of a packed variable: */
     CornuSegment  *segments;
     int            segment_count;
-    int            users;          /* parts, and graphs that read it; freed with the last one */
+    int            users;          /* reference count: its parts, and graphs that read it */
 };
 
-/* What one shard sees of it in a graph. */
+/* The type of one shard's value in a graph. */
 CornuType cornu__variable_shard_type(const CornuVariable *variable);
 
-/* One of a whole's users is gone. */
+/* Drops a reference; the last one frees the packed variable. */
 void cornu__whole_release(CornuVariable *whole);
 
 /* The parts of a packed variable start at multiples of this many elements. */
@@ -41,18 +41,18 @@ struct CornuTensor {
     CornuValue  value;
 };
 
-/* Records an op on `in`, whose number the op's row says, or `count` if it is variadic. Fills
- * `out` and returns out[0]. NULL if an operand is NULL, with the first error pending; operands
- * of two graphs are an error. */
+/* Records an op with `count` operands. Fills `out` and returns out[0]; NULL with an error pending,
+ * the first one, if an operand is NULL or operands belong to different graphs. */
 CornuTensor *cornu__record(CornuOpId id, const CornuAttributes *attributes,
                            CornuTensor *const *in, int count, CornuTensor **out);
 
-/* The usual cases: no attributes, one output. */
+/* The common cases: no operands; no attributes and one output. */
 CornuTensor *cornu__record0(CornuGraph *graph, CornuOpId id, const CornuAttributes *attributes);
 CornuTensor *cornu__record1(CornuOpId id, CornuTensor *x);
 CornuTensor *cornu__record2(CornuOpId id, CornuTensor *a, CornuTensor *b);
 
-/* d_x[i] = the sum over k of the gradients of y[k] by x[i], weighted by d_y[k], of y's type. */
+/* d_x[i] = the sum over k of the gradients of y[k] with respect to x[i], weighted by d_y[k], which
+ * has the type of y[k]. */
 typedef CornuStatus CornuWeightedGradients(CornuTensor *const *y, CornuTensor *const *d_y,
                                            int y_count, CornuTensor *const *x, int count,
                                            CornuTensor **d_x);
@@ -65,15 +65,15 @@ typedef struct {
     CornuTensor           **in;
     CornuTensor           **out;
     int                     in_count, out_count;
-    const bool             *wanted;      /* wanted[i]: the gradient by in[i] will be used */
+    const bool             *wanted;      /* wanted[i]: whether d_x[i] will be used */
     CornuWeightedGradients *gradients;   /* for a rule that differentiates a program of its own */
 } CornuRecorded;
 
-/* Records the gradient by each operand that is wanted: d_x[i] stays NULL where there is none.
- * d_y[i] is NULL when the loss does not depend on output i. */
+/* Records the gradient with respect to each operand that is wanted: d_x[i] stays NULL if it has
+ * none. d_y[i] is NULL if the loss does not depend on output i. */
 typedef void CornuGradient(const CornuRecorded *op, CornuTensor *const *d_y, CornuTensor **d_x);
 
-/* The explicit markers: no gradient flows (a step, a random number); the gradient is that of
+/* Markers in place of a rule: no gradient flows (a step, a random number); the gradient is that of
  * the op's decomposition. */
 CornuGradient cornu__no_gradient, cornu__gradient_of_decomposition;
 #define CORNU_NO_GRADIENT               cornu__no_gradient
@@ -84,7 +84,7 @@ CornuGradient cornu__no_gradient, cornu__gradient_of_decomposition;
 #include "../device/ops/ops.def"
 #undef CORNU_OP
 
-/* Who records now, "" if nobody said. */
+/* The current scope, "" if there is none. */
 const char *cornu__scope(const CornuGraph *graph);
 
 /* Broadcasts the operands of an elementwise op to one shape; false with a pending error naming
@@ -101,8 +101,8 @@ CornuTensor *cornu__broadcast_reduced(const CornuRecorded *op, CornuTensor *redu
 /* The rule of each op. */
 extern CornuGradient *const *const cornu__gradient_rules[CORNU_OP_COUNT];
 
-/* The dtype of the gradient by x: its own; but f32 where x was converted from f32, as weights are
- * under mixed precision. The sums of products are f32 anyway, and so they reach the weight. */
+/* The dtype of the gradient with respect to x: its own, but f32 if x was converted from f32, as
+ * weights are under mixed precision. Products accumulate in f32 and reach the weight unrounded. */
 CornuDtype cornu__gradient_dtype(const CornuTensor *x);
 
 #endif

@@ -1,3 +1,4 @@
+/* Variables: their memory, reading and writing them from the host, packing. */
 #include "tensor_internal.h"
 
 static CornuType stored_type(const CornuVariable *variable)
@@ -7,7 +8,7 @@ static CornuType stored_type(const CornuVariable *variable)
         ? type : cornu__sharded(type, cornu_device_shards(variable->device));
 }
 
-/* Gives it memory of its own, all zeros. */
+/* Allocates its own memory, all zeros. */
 static CornuStatus place(CornuVariable *variable)
 {
     variable->buffer = cornu_buffer_create(variable->device, stored_type(variable),
@@ -25,8 +26,9 @@ CornuVariable *cornu_variable_create_from(const CornuVariableConfig *config)
         return cornu__fail_null(CORNU_ERR_ARGUMENT, "variable %s: only packed variables are sliced "
                                 "or duplicated, expected CORNU_SHARED or CORNU_PER_SHARD", name);
     if (config->spread == CORNU_PER_SHARD && config->type.shape.rank >= CORNU_MAX_RANK)
-        return cornu__fail_null(CORNU_ERR_SHAPE, "variable %s: rank %d, expected at most %d for "
-                                "one per shard", name, config->type.shape.rank, CORNU_MAX_RANK - 1);
+        return cornu__fail_null(CORNU_ERR_SHAPE, "variable %s: rank %d, expected at most %d "
+                                "with CORNU_PER_SHARD", name, config->type.shape.rank,
+                                CORNU_MAX_RANK - 1);
     CornuVariable *variable = cornu__allocate(1, sizeof *variable);
     if (!variable) return cornu__null();
     variable->device = config->device;
@@ -52,7 +54,7 @@ void cornu__whole_release(CornuVariable *whole)
     if (--whole->users == 0) destroy(whole);
 }
 
-/* The variable is no part of its whole any more; its value stays behind. */
+/* Detaches the variable from the packed one that contains it, where its value stays. */
 static void leave(CornuVariable *variable)
 {
     CornuVariable *whole = variable->whole;
@@ -105,8 +107,8 @@ int cornu_variable_value_count(const CornuVariable *variable)
                                                           : 1;
 }
 
-/* Where the elements of the variable's value i are, from number *first on; NULL, with a failure
- * recorded, where there is none, or the variable waits to be packed. */
+/* The buffer with value i of the variable, which starts at element *first; NULL, with a failure
+ * recorded, if there is no such value or the variable is yet to be packed. */
 static CornuBuffer *storage(const CornuVariable *variable, int i, int64_t *first)
 {
     const CornuVariable *owner = owner_of(variable);
@@ -114,13 +116,13 @@ static CornuBuffer *storage(const CornuVariable *variable, int i, int64_t *first
     const int            count = cornu_variable_value_count(variable);
     *first = i * cornu_type_count(owner->type) + (variable->whole ? variable->first : 0);
     if (i < 0 || i >= count) {
-        cornu__fail(CORNU_ERR_ARGUMENT, "%s: there is no value %d, expected 0 to %d",
+        cornu__fail(CORNU_ERR_ARGUMENT, "%s: value %d does not exist, expected 0 to %d",
                     variable->name, i, count - 1);
         return NULL;
     }
     if (!buffer)
-        cornu__fail(CORNU_ERR_ARGUMENT, "%s: has no memory, expected cornu_variable_pack to give "
-                    "it some", variable->name);
+        cornu__fail(CORNU_ERR_ARGUMENT, "%s: has no memory yet; cornu_variable_pack "
+                    "allocates it", variable->name);
     return buffer;
 }
 
@@ -189,27 +191,27 @@ static CornuStatus check_parts(CornuVariable *const *parts, int count)
     for (int i = 0; i < count; i++) {
         const CornuVariable *v = parts[i];
         if (v->segments)
-            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: consists of packed variables itself",
-                               v->name);
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: is a packed variable and cannot be packed "
+                               "again", v->name);
         if (v->spread == CORNU_PER_SHARD)
-            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: every shard has its own, expected one "
-                               "that all have in common to pack", v->name);
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: is CORNU_PER_SHARD, expected "
+                               "CORNU_SHARED to pack it", v->name);
         if (v->device != parts[0]->device)
-            return cornu__fail(CORNU_ERR_DEVICE, "%s: is on device %s, %s on %s", v->name,
-                               cornu_device_name(v->device), parts[0]->name,
+            return cornu__fail(CORNU_ERR_DEVICE, "%s: is on device %s, but %s on %s; expected one "
+                               "device", v->name, cornu_device_name(v->device), parts[0]->name,
                                cornu_device_name(parts[0]->device));
         if (v->type.dtype != parts[0]->type.dtype)
-            return cornu__fail(CORNU_ERR_DTYPE, "%s: is %s, %s is %s; expected one dtype to pack",
+            return cornu__fail(CORNU_ERR_DTYPE, "%s: is %s, but %s is %s; expected one dtype",
                                v->name, cornu_dtype_name(v->type.dtype), parts[0]->name,
                                cornu_dtype_name(parts[0]->type.dtype));
         for (int k = 0; k < i; k++)
             if (parts[k] == v)
-                return cornu__fail(CORNU_ERR_ARGUMENT, "%s: is to be packed twice", v->name);
+                return cornu__fail(CORNU_ERR_ARGUMENT, "%s: is listed twice", v->name);
     }
     return CORNU_OK;
 }
 
-/* The whole that consists of these parts already, or NULL. */
+/* The variable into which just these parts are packed already, or NULL. */
 static CornuVariable *packed_so(CornuVariable *const *parts, int count, CornuSpread spread)
 {
     CornuVariable *whole = parts[0]->whole;
@@ -219,7 +221,7 @@ static CornuVariable *packed_so(CornuVariable *const *parts, int count, CornuSpr
     return whole;
 }
 
-/* A whole that is to have these parts: where each will be, but no memory yet. */
+/* A packed variable with the layout for these parts, without memory yet. */
 static CornuVariable *lay_out(CornuVariable *const *parts, int count, CornuSpread spread,
                               const char *name)
 {
@@ -253,15 +255,15 @@ static CornuArray value_in(const CornuVariable *whole, void *values, int i, Corn
     return cornu_array_from((char *)values + offset, type);
 }
 
-/* Moves the parts' values into the whole. They are on the host meanwhile, so that the device never
- * holds them twice; where the whole finds no room they go back. */
+/* Moves the parts' values into the whole, by way of the host, so that the device never holds them
+ * twice. If there is no memory for the whole they are moved back. */
 static CornuStatus move_values(CornuVariable *whole, CornuVariable *const *parts, void *values)
 {
     for (int i = 0; i < whole->segment_count; i++)
         if (parts[i]->buffer || parts[i]->whole)
             CORNU__TRY(cornu_variable_read(parts[i], value_in(whole, values, i, parts[i]->type)));
     for (int i = 0; i < whole->segment_count; i++) {
-        if (parts[i]->buffer) whole->segments[i].part = parts[i];   /* for now: to go back to */
+        if (parts[i]->buffer) whole->segments[i].part = parts[i];   /* restored on failure */
         cornu_buffer_free(parts[i]->buffer);
         parts[i]->buffer = NULL;
     }
@@ -279,8 +281,9 @@ CornuVariable *cornu_variable_pack(CornuVariable *const *parts, int count, Cornu
 {
     if (cornu_error_pending() || check_parts(parts, count)) return cornu__null();
     if (spread == CORNU_PER_SHARD)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_variable_pack: what is packed is "
-                                "CORNU_SHARED, CORNU_SLICED or CORNU_DUPLICATED");
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "cornu_variable_pack: the spread is "
+                                "CORNU_PER_SHARD, expected CORNU_SHARED, CORNU_SLICED or "
+                                "CORNU_DUPLICATED");
     CornuVariable *whole = packed_so(parts, count, spread);
     if (whole) return whole;
     if (!(whole = lay_out(parts, count, spread, name))) return cornu__null();
@@ -324,7 +327,7 @@ CornuStatus cornu_variable_set(CornuVariable *variable, double value)
 {
     CORNU__NEED(variable);
     CORNU__TRY(expect_scalar(variable));
-    int64_t    space;   /* as large as any element */
+    int64_t    space;   /* large enough for any dtype */
     CornuArray scalar = cornu_array_from(&space, variable->type);
     cornu_array_set(scalar, 0, value);
     return cornu_variable_write(variable, scalar);

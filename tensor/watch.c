@@ -1,14 +1,13 @@
 /*
- * Watching a graph: which op first gave a value that is no finite number.
+ * Watching a graph: which op first produced a nan or an infinity.
  *
- * The program that is compiled counts, in every float value, the elements that are nan or infinite.
- * When one of its results has such elements, the way back from there over operands that have some
- * too ends at the op where they come from. What lies beside that way, as the infinities that a
- * select does not choose, is nobody's fault.
+ * The compiled program counts, for every float value, the elements that are nan or infinite. If a
+ * result has any, we follow operands that have some too, backwards, to the op where they originate.
+ * Others are harmless, such as the infinities that a select does not choose.
  */
 #include "graph_internal.h"
 
-/* The program that is to count, and the shards it is for. */
+/* The program to extend, and the number of shards. */
 typedef struct {
     CornuProgram *program;
     int           shards;
@@ -25,8 +24,8 @@ static CornuStatus record(const Recorder *to, CornuOpId id, CornuAttributes attr
     return CORNU_OK;
 }
 
-/* x - x is 0 for finite x, else nan, which is not equal to itself. Adds an f32 output: how many
- * elements of x, on all shards, are not finite. */
+/* Adds an f32 output: how many elements of x, on all shards, are not finite. For those x - x is
+ * nan, which does not equal itself; for the others it is 0. */
 static CornuStatus count_not_finite(const Recorder *to, CornuValue x)
 {
     const CornuProgramValue value = to->program->values[x];
@@ -60,7 +59,7 @@ CornuStatus cornu__watch(const CornuGraph *graph, CornuPrepared *prepared)
     return CORNU_OK;
 }
 
-/* The value where what is not finite in v comes from. */
+/* The value in which the non-finite elements of v originate. */
 static CornuValue find_origin(const CornuPrepared *prepared, CornuValue v)
 {
     const CornuProgram *program = prepared->program;
@@ -85,16 +84,16 @@ static CornuStatus fail_at(const CornuGraph *graph, const CornuPrepared *prepare
     if (value->op >= 0) {
         const CornuProgramOp *op = &program->ops[value->op];
         return cornu__fail(CORNU_ERR_VALUE, "%s%s%s: %.0f elements of its result, %s, are nan or "
-                           "infinite, and nothing that it was given is", op->scope,
+                           "infinite, but its operands are finite", op->scope,
                            *op->scope ? ": " : "", cornu_op_name(op->id), count, text.text);
     }
-    const char *name = "what was fed";
+    const char *name = "a fed input";
     for (int i = 0; i < graph->input_count; i++)
         if (graph->inputs[i].variable &&
             graph->inputs[i].variable->buffer == prepared->inputs[value->index])
             name = graph->inputs[i].variable->name;
-    return cornu__fail(CORNU_ERR_VALUE, "%s: %.0f elements of %s are nan or infinite already "
-                       "before the step", name, count, text.text);
+    return cornu__fail(CORNU_ERR_VALUE, "%s: %.0f elements of %s are nan or infinite before "
+                       "the step", name, count, text.text);
 }
 
 CornuStatus cornu__watch_check(const CornuGraph *graph, const CornuPrepared *prepared)
@@ -117,6 +116,6 @@ CornuStatus cornu__watch_check(const CornuGraph *graph, const CornuPrepared *pre
 
 void cornu_graph_watch(CornuGraph *graph, bool watch)
 {
-    graph->assignment_version += graph->watches != watch;   /* compiles anew */
+    graph->assignment_version += graph->watches != watch;   /* forces recompilation */
     graph->watches = watch;
 }

@@ -1,7 +1,7 @@
-/* Variables in a graph: read, assigned, packed and taken apart. */
+/* Variables in a graph: reading, assigning, packing and unpacking them. */
 #include "../graph_internal.h"
 
-/* `count` elements of a flat tensor from number `first` on. */
+/* Elements first to first + count - 1 of a flat tensor. */
 static CornuTensor *elements(CornuTensor *flat, int64_t first, int64_t count)
 {
     return cornu_op_slice(flat, &first, &count);
@@ -19,14 +19,14 @@ CornuTensor *cornu_pack(const CornuVariable *whole, CornuTensor *const *parts)
                          whole->type.shape.extent[0]);
 }
 
-/* All of a packed variable. */
+/* The complete value of a packed variable. */
 static CornuTensor *whole_value(CornuGraph *graph, CornuVariable *whole)
 {
     CornuTensor *value = cornu_read(graph, whole);
     return whole->spread == CORNU_SLICED ? cornu_op_all_gather(value, NULL) : value;
 }
 
-/* The entry of a packed variable, made when it is first asked for; NULL with a pending error. */
+/* The entry of a part, made on first use; NULL with a pending error. */
 static CornuGraphPart *part_of(CornuGraph *graph, CornuVariable *variable)
 {
     for (int i = 0; i < graph->part_count; i++)
@@ -63,13 +63,13 @@ CornuTensor *cornu_read(CornuGraph *graph, CornuVariable *variable)
                                                      .is_whole = variable->segments != NULL });
 }
 
-/* The whole is assigned what is assigned to its parts, and of the others what they are. */
+/* Assigns to the whole: the values assigned to its parts, and the old values of the others. */
 static CornuStatus assign_part(CornuGraph *graph, CornuVariable *part, CornuTensor *tensor)
 {
     CornuVariable *whole = part->whole;
     if (whole->spread == CORNU_SLICED && cornu_tensor_varies(tensor))
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: assigned is what varies from shard to shard, "
-                           "expected a value that all have in common", part->name);
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the assigned value varies from shard to "
+                           "shard, expected one common to all", part->name);
     CornuGraphPart *own = part_of(graph, part);
     CornuTensor    *old = own ? whole_value(graph, whole) : NULL;
     CornuTensor   **values = cornu__allocate((size_t)whole->segment_count, sizeof(CornuTensor *));
@@ -94,12 +94,12 @@ CornuStatus cornu_assign(CornuVariable *variable, CornuTensor *tensor)
     CornuText       a, b;
     const CornuType type = cornu__variable_shard_type(variable);
     if (!cornu_type_equal(type, cornu_tensor_type(tensor)))
-        return cornu__fail(CORNU_ERR_SHAPE, "%s: the variable is %s, assigned is %s",
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: the variable is %s, the assigned value %s",
                            variable->name, cornu_type_print(&a, type),
                            cornu_type_print(&b, cornu_tensor_type(tensor)));
     CornuGraph *graph = tensor->graph;
     if (variable->whole) return assign_part(graph, variable, tensor);
-    if (!cornu_read(graph, variable)) { /* so that the program has an input to alias */
+    if (!cornu_read(graph, variable)) { /* the program needs an input to alias */
         CornuStatus status = cornu_error_status();
         cornu_error_take();
         return status;

@@ -1,6 +1,6 @@
 #include "../graph_internal.h"
 
-/* The shard that stands at place i of the groups. */
+/* The shard at position i of the groups. */
 static int member_at(const CornuGroups *groups, int i)
 {
     for (int k = 0; k < CORNU_MAX_SHARDS; k++)
@@ -17,8 +17,8 @@ CornuStatus cornu_groups_check(const CornuGroups *groups, int shards)
                            "the %d there are", groups->size, shards);
     for (int i = shards; i < CORNU_MAX_SHARDS; i++)
         if (groups->members[i] != 0)
-            return cornu__fail(CORNU_ERR_ARGUMENT, "the groups have %d members, there are %d "
-                               "shards", i + 1, shards);
+            return cornu__fail(CORNU_ERR_ARGUMENT, "the groups have %d members, expected at most "
+                               "%d, the number of shards", i + 1, shards);
     for (int i = 0; i < shards; i++) {
         const int member = member_at(groups, i);
         if (member < 0 || member >= shards)
@@ -32,8 +32,8 @@ CornuStatus cornu_groups_check(const CornuGroups *groups, int shards)
     return CORNU_OK;
 }
 
-/* Each shard's group as a decimal digit (device/ops/attributes.def), numbered in the order of their
- * first members, so that equal groups are equal numbers. */
+/* Each shard's group as a decimal digit (device/ops/attributes.def). Groups are numbered in the
+ * order of their first members, so that equal groups give equal numbers. */
 static int64_t digits_of(const CornuGroups *groups, int shards)
 {
     int     group_of[CORNU_MAX_SHARDS], number[CORNU_MAX_SHARDS] = { 0 }, next = 1;

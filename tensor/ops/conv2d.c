@@ -2,7 +2,7 @@
 
 static bool is_grouped(const CornuConvolution *c) { return c->groups != 0 && c->groups != 1; }
 
-/* The lists of all six ops begin alike; those of gradients have the extents next. */
+/* The attributes of all six ops start the same; the gradients' continue with the extents. */
 static CornuAttributes attributes_of(const CornuConvolution *c, CornuDtype dtype, int64_t height,
                                      int64_t width)
 {
@@ -41,7 +41,7 @@ CornuTensor *cornu_op_conv2d_grad_input(CornuTensor *d_y, CornuTensor *filter, i
                                                  : CORNU_OP_CONV2D_GRAD_INPUT, &a, in, 2, out);
 }
 
-/* Weight gradients come in f32 straight from the accumulators; only f64 stays f64. */
+/* Weight gradients are f32, straight from the accumulators; only f64 stays f64. */
 CornuTensor *cornu_op_conv2d_grad_filter(CornuTensor *x, CornuTensor *d_y, int64_t height,
                                          int64_t width, const CornuConvolution *convolution)
 {
@@ -53,8 +53,8 @@ CornuTensor *cornu_op_conv2d_grad_filter(CornuTensor *x, CornuTensor *d_y, int64
                                                  : CORNU_OP_CONV2D_GRAD_FILTER, &a, in, 2, out);
 }
 
-/* The three ops are the three faces of one trilinear form, so each differentiates into the
- * other two; grouped ones into grouped ones. */
+/* The three ops belong to one trilinear form, so each differentiates into the other two; grouped
+ * ones into grouped ones. */
 
 static CornuConvolution convolution_of(const CornuRecorded *op)
 {

@@ -1,4 +1,4 @@
-/* convert: in a file of its own, since gradients of most families convert. */
+/* convert: in its own file, since gradients of most families use it. */
 #include "../tensor_internal.h"
 
 CornuTensor *cornu_op_convert(CornuTensor *x, CornuDtype dtype)
@@ -9,7 +9,7 @@ CornuTensor *cornu_op_convert(CornuTensor *x, CornuDtype dtype)
     return cornu__record(CORNU_OP_CONVERT, &attributes, &x, 1, out);
 }
 
-/* Between floats the gradient converts back; integers carry none. */
+/* The gradient of a float converts back; integers have none. */
 static void convert_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
 {
     CornuDtype from = cornu_tensor_type(op->in[0]).dtype;

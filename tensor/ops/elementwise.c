@@ -1,4 +1,4 @@
-/* Elementwise ops: how they are called, broadcast and differentiated. y = out[0], d = d_y[0]. */
+/* Elementwise ops: recording and gradients. y = out[0], d = d_y[0]. */
 #include <math.h>
 
 #include "../tensor_internal.h"
@@ -9,7 +9,7 @@ static CornuTensor *binary(CornuOpId id, CornuTensor *a, CornuTensor *b)
     return cornu__broadcast_operands(id, x, 2) ? cornu__record2(id, x[0], x[1]) : NULL;
 }
 
-/* d * x, the chain rule's last step in most rules below. */
+/* d * x, the last factor of the chain rule in most rules below. */
 static CornuTensor *times(CornuTensor *d, CornuTensor *x)
 {
     return cornu_op_multiply(d, x);
@@ -193,7 +193,7 @@ static void softplus_gradient(const CornuRecorded *op, CornuTensor *const *d, Co
 }
 CornuGradient *const cornu__softplus_gradient = softplus_gradient;
 
-/* d_x = d where y > 0, else 0: y instead of x, which then need not be kept. */
+/* d_x = d where y > 0, else 0. It uses y, so that x need not be kept. */
 static void relu_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
 {
     d_x[0] = times(d[0], cornu_op_step(op->out[0]));
@@ -241,7 +241,7 @@ static void divide_gradient(const CornuRecorded *op, CornuTensor *const *d, Corn
 }
 CornuGradient *const cornu__divide_gradient = divide_gradient;
 
-/* The chosen operand gets d; where both are equal each gets half, as in JAX. */
+/* The selected operand gets d; equal operands get half each, as in JAX. */
 static void choice_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x,
                             CornuComparison a_wins)
 {

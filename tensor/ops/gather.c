@@ -18,7 +18,7 @@ CornuTensor *cornu_op_segment_sum(CornuTensor *x, CornuTensor *indices, int64_t 
     return segment_sum(x, indices, rows, CORNU_F32);
 }
 
-/* d_table's rows are the sums of the d_y that were taken from them. */
+/* Each row of d_table is the sum of the d_y that were gathered from it. */
 static void gather_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
 {
     d_x[0] = segment_sum(d[0], op->in[1], cornu_tensor_shape(op->in[0]).extent[0],
@@ -26,7 +26,7 @@ static void gather_gradient(const CornuRecorded *op, CornuTensor *const *d, Corn
 }
 CornuGradient *const cornu__gather_gradient = gather_gradient;
 
-/* Linear in d_y: its gradient are the rows again. */
+/* Linear in d_y: its gradient gathers the rows. */
 static void gather_grad_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
 {
     CornuTensor *of_table = cornu_op_convert(d[0], cornu_tensor_type(op->in[0]).dtype);

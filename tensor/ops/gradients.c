@@ -1,5 +1,5 @@
-/* Reverse-mode differentiation: walks the recorded ops backwards and lets each op's gradient
- * rule record its part. Source: Griewank and Walther, "Evaluating Derivatives", chapter 3. */
+/* Reverse-mode differentiation: walks the recorded ops backwards and calls the gradient rule of
+ * each. Source: Griewank and Walther, "Evaluating Derivatives", chapter 3. */
 #include <stdio.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ static void mark_dependent(const CornuProgram *program, CornuTensor *const *x, i
     }
 }
 
-/* The arrays that one op's rule reads and writes; grown to the widest op. */
+/* The arrays that a rule reads and writes, which grow to the op with the most operands. */
 typedef struct {
     CornuTensor **in, **d_x;
     bool         *wanted;
@@ -46,7 +46,7 @@ static CornuStatus operands_reserve(Operands *o, int count)
     return CORNU_OK;
 }
 
-/* Names what is recorded for op i in dumps: "dense/gradient". */
+/* Sets the scope of what is recorded next: "dense/gradient". */
 static CornuStatus enter_scope(CornuGraph *graph, const char *scope)
 {
     char text[128];
@@ -54,7 +54,7 @@ static CornuStatus enter_scope(CornuGraph *graph, const char *scope)
     return cornu_graph_scope(graph, text);
 }
 
-/* Lets the rule of op i record the gradients by its operands and adds them to d[]. */
+/* Records the gradients with respect to the operands of op i and adds them to d[]. */
 static CornuStatus differentiate(CornuGraph *graph, int i, const bool *depends, CornuTensor **d,
                                  Operands *o)
 {

@@ -15,7 +15,8 @@ static CornuTensor *product(CornuTensor *a, bool transpose_a, CornuTensor *b, bo
     if (!a || !b || transpose_a || cornu_tensor_shape(a).rank <= 2 ||
         cornu_tensor_shape(b).rank != 2)
         return record(a, transpose_a, b, transpose_b, dtype);
-    /* One matrix for all leading axes: they are rows of one product, and so is the gradient. */
+    /* One matrix b for all leading axes of a: they become rows of one product, also in the
+     * gradient. */
     CornuShape   shape = cornu_tensor_shape(a);
     int          last = shape.rank - 1;
     CornuTensor *rows = cornu_op_reshape(a, cornu_shape(CORNU_NONE, shape.extent[last]));
@@ -41,7 +42,7 @@ CornuTensor *cornu_op_matmul(CornuTensor *a, CornuTensor *b)
     return cornu_op_matmul_transposed(a, false, b, false);
 }
 
-/* Sums over the leading axes that an operand without them was repeated along. */
+/* Sums over the leading axes that x lacks. */
 static CornuTensor *unrepeat(CornuTensor *d, CornuTensor *x)
 {
     if (!d) return NULL;
@@ -49,8 +50,8 @@ static CornuTensor *unrepeat(CornuTensor *d, CornuTensor *x)
     return cornu_op_reduce_sum(d, (INT64_C(1) << extra) - 1, false);
 }
 
-/* For y = A B: d_A = d B^T, d_B = A^T d; each transposed where it is stored so. d enters in the
- * dtype of A and B, and what comes out is rounded only if the gradient is to be. */
+/* For y = A B: d_A = d B^T, d_B = A^T d, each transposed if it is stored so. d is converted to the
+ * dtype of A and B; products come directly in the dtype of the gradient. */
 static void matmul_gradient(const CornuRecorded *op, CornuTensor *const *d_y, CornuTensor **d_x)
 {
     CornuTensor *a = op->in[0], *b = op->in[1];

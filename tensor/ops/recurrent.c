@@ -1,20 +1,20 @@
-/* Recurrent ops: lstm and gru are ops of their own where their activations are the usual ones; all
- * else is a scan of one step. */
+/* Recurrent ops: lstm and gru with the usual activations are recorded as ops, everything else as a
+ * scan. */
 #include "../tensor_internal.h"
 
 static const CornuRecurrence usual;
 
-/* Whether there is an op for it. */
+/* Whether it is recorded as one op. */
 static bool is_usual(const CornuRecurrence *r)
 {
     return !r->recurrent_dropout && !r->activation && !r->recurrent_activation;
 }
 
-/* One step of any cell as the scan's body sees it. */
+/* A cell whose step is the body of a scan. */
 typedef struct {
     const CornuRecurrence *recurrence;
     int64_t units;
-    bool    masked, dropped, biased;   /* operands that are there */
+    bool    masked, dropped, biased;   /* which operands are given */
     bool    reset_after;
 } Cell;
 
@@ -32,7 +32,7 @@ static CornuTensor *activate_gate(const Cell *cell, CornuTensor *x)
     return cornu_op_clip(cornu_op_shift(cornu_op_scale(x, r->gate_slope), 0.5), 0.0, 1.0);
 }
 
-/* Gates first to first + count of x (.., G U). */
+/* Gates first to first + count - 1 of x (…, G U). */
 static CornuTensor *gates(const Cell *cell, CornuTensor *x, int64_t first, int64_t count)
 {
     if (!x) return NULL;
@@ -43,7 +43,8 @@ static CornuTensor *gates(const Cell *cell, CornuTensor *x, int64_t first, int64
     return cornu_op_slice(x, starts, shape.extent);
 }
 
-/* h times `count` gates of the kernel from `first` on; with dropout each gate sees its own h. */
+/* The product of h with `count` gates of the kernel from `first` on. With dropout each gate has its
+ * own h. */
 static CornuTensor *product(const Cell *cell, CornuTensor *h, CornuTensor *kernel,
                             CornuTensor *dropout, int64_t first, int64_t count)
 {
@@ -64,7 +65,7 @@ static CornuTensor *where(CornuTensor *mask, CornuTensor *x, CornuTensor *y)
     return cornu_op_select(cornu_op_reshape(mask, cornu_shape(CORNU_NONE, 1)), x, y);
 }
 
-/* The operands of a step behind its `carries`: z, the mask, the kernel, its bias, dropout. */
+/* The operands of a step after its `carries`: z, the mask, the kernel, its bias, dropout. */
 typedef struct { CornuTensor *z, *mask, *kernel, *bias, *dropout; } Operands;
 
 static Operands operands_of(const Cell *cell, CornuTensor *const *in, int carries)
@@ -77,7 +78,7 @@ static Operands operands_of(const Cell *cell, CornuTensor *const *in, int carrie
     return o;
 }
 
-/* Scans a cell over time; `carries` are h and for lstm c, out[carries] is h stacked. */
+/* Scans a cell over time; `carries` are h and, for lstm, c; out[carries] is the stacked h. */
 static bool scan(Cell *cell, CornuScanStep *step, CornuTensor *const *carries, int carry_count,
                  const Operands *o, CornuTensor **out)
 {
@@ -150,7 +151,7 @@ CornuTensor *cornu_op_lstm(CornuTensor *z, CornuTensor *kernel, CornuTensor *h0,
     return h;
 }
 
-/* The states before each step: first (B, U), then x (B, T, U) but for the step that comes last. */
+/* The state before each step: `first` (B, U), then x (B, T, U) without the last step. */
 static CornuTensor *before(CornuTensor *first, CornuTensor *x, const CornuRecorded *op)
 {
     const bool     reverse = op->attributes->recurrence.reverse;
@@ -172,7 +173,7 @@ static CornuTensor *rows(CornuTensor *x)
     return cornu_op_reshape(x, cornu_shape(CORNU_NONE, shape.extent[2]));
 }
 
-/* a^T b in the dtype of the gradient by x. */
+/* a^T b in the dtype of the gradient with respect to x. */
 static CornuTensor *outer_product(CornuTensor *a, CornuTensor *b, CornuTensor *x)
 {
     CornuAttributes attributes = { .matmul = { .transpose_a = 1,
@@ -181,8 +182,8 @@ static CornuTensor *outer_product(CornuTensor *a, CornuTensor *b, CornuTensor *x
     return cornu__record(CORNU_OP_MATMUL, &attributes, (CornuTensor *[]){ a, b }, 2, out);
 }
 
-/* d_z, d_h0, d_c0 come from one op; d_kernel is one product over all steps of the h before each
- * with its d_z. What is kept for the gradient (cells, gates) carries none. */
+/* One op gives d_z, d_h0 and d_c0; d_kernel is one product over all steps, of the h before each
+ * step with its d_z. The cells and gates kept for the gradient have none themselves. */
 static void lstm_gradient(const CornuRecorded *op, CornuTensor *const *d_y, CornuTensor **d_x)
 {
     enum { Z, KERNEL, H0, C0, MASK };
@@ -252,7 +253,7 @@ CornuTensor *cornu_op_gru(CornuTensor *x, CornuTensor *kernel, CornuTensor *bias
                          (CornuTensor *[]){ x, kernel, h0, bias, r->mask }, r->mask ? 5 : 4, out);
 }
 
-/* As lstm_gradient; d_s are the gradients by h U + bias. */
+/* As lstm_gradient; d_s is the gradient with respect to h U + bias. */
 static void gru_gradient(const CornuRecorded *op, CornuTensor *const *d_y, CornuTensor **d_x)
 {
     enum { X, KERNEL, H0, BIAS, MASK };

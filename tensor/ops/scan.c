@@ -1,7 +1,7 @@
-/* scan: recording a step as a template graph, and its gradient, which is a scan the other way. */
+/* scan: recording the step in a template graph, and the gradient, a scan in reverse. */
 #include "../graph_internal.h"
 
-/* The type of one step's part of a sliced operand. */
+/* The type of one slice of an operand. */
 static CornuType slice_type(CornuType type, int axis)
 {
     for (int i = axis; i + 1 < type.shape.rank; i++)
@@ -12,7 +12,7 @@ static CornuType slice_type(CornuType type, int axis)
 
 typedef struct {
     const CornuScan *scan;
-    bool             keeps_carries;   /* as they were before each step, stacked behind the rest */
+    bool             keeps_carries;   /* those before each step, stacked after the other results */
     CornuTensor     *in[CORNU_MAX_INPUTS];
     int              in_count;
     int64_t          steps;
@@ -31,8 +31,8 @@ static bool take_operands(Recording *r)
     r->in_count = scan->carry_count + scan->slice_count + scan->constant_count;
     if (r->in_count < 1 || r->in_count > CORNU_MAX_INPUTS || result_count(r) < 1 ||
         result_count(r) > CORNU_MAX_OUTPUTS) {
-        cornu__fail_null(CORNU_ERR_UNSUPPORTED, "scan: %d operands and %d results, kept carries "
-                         "included, expected 1 to %d and 1 to %d", r->in_count, result_count(r),
+        cornu__fail_null(CORNU_ERR_UNSUPPORTED, "scan: %d operands and %d results, including kept "
+                         "carries; expected 1 to %d and 1 to %d", r->in_count, result_count(r),
                          CORNU_MAX_INPUTS, CORNU_MAX_OUTPUTS);
         return false;
     }
@@ -57,7 +57,7 @@ static bool take_operands(Recording *r)
     return true;
 }
 
-/* Records the step into the template; false with a pending error. */
+/* Records the step in the template; false with a pending error. */
 static bool record_step(const Recording *r, CornuGraph *template, CornuScanStep *step,
                         void *context)
 {
@@ -121,12 +121,12 @@ bool cornu_op_scan(const CornuScan *scan, CornuScanStep *step, void *context, Co
 /* ---- Gradient ---- */
 
 /*
- * Step t of the gradient computes step t of the scan again, from the carries kept, and from the
- * gradients by its results those by its operands:
- *     carries    the gradient by each float carry; the sum so far of that by each float constant
- *     slices     the carries kept, the scan's slices, the gradient by each stacked float result
+ * Step t of the gradient recomputes step t of the scan from the kept carries and differentiates
+ * it. With d_x for the gradient with respect to x, its operands and results are:
+ *     carries    d_carry of each float carry; the sum of d_constant so far, of each float constant
+ *     slices     the kept carries, the scan's slices, d_result of each stacked float result
  *     constants  the scan's
- *     stacked    the gradient by each float slice
+ *     stacked    d_slice of each float slice
  */
 typedef struct {
     const CornuRecorded        *op;
@@ -147,7 +147,7 @@ static bool is_float(const CornuTensor *x)
 /* Sums over the steps are in f32 at least. */
 static CornuDtype sums_of(CornuDtype dtype) { return dtype == CORNU_F64 ? dtype : CORNU_F32; }
 
-/* The result that is the carry as it was before each step, -1: none. */
+/* The result that stacks the carry before each step; -1 if there is none. */
 static int keeper(const CornuAttributes_SCAN *scan, int carry)
 {
     for (int i = (int)scan->carries; i < scan->body->output_count; i++)
@@ -155,15 +155,15 @@ static int keeper(const CornuAttributes_SCAN *scan, int carry)
     return -1;
 }
 
-/* Sorts operands and results; false with a pending error. */
+/* Classifies operands and results; false with a pending error. */
 static bool sort(Gradient *g)
 {
     const int carries = (int)g->scan->carries, slices = (int)g->scan->slices;
     for (int i = 0; i < carries; i++) {
         g->kept[i] = keeper(g->scan, i);
         if (g->kept[i] < 0) {
-            cornu__fail_null(CORNU_ERR_UNSUPPORTED, "scan: no gradient, as carry %d is not kept",
-                             i);
+            cornu__fail_null(CORNU_ERR_UNSUPPORTED, "scan: has no gradient, since carry %d is not "
+                             "kept", i);
             return false;
         }
     }
@@ -179,7 +179,7 @@ static bool sort(Gradient *g)
     return true;
 }
 
-/* Records the body's ops on `in`; `out` are its results. False with a pending error. */
+/* Records the body's ops with the inputs `in` and the outputs `out`; false with a pending error. */
 static bool repeat(CornuGraph *graph, const CornuProgram *body, CornuTensor *const *in,
                    CornuTensor **out)
 {

@@ -63,7 +63,7 @@ CornuTensor *cornu_op_slice(CornuTensor *x, const int64_t *starts, const int64_t
     return record(CORNU_OP_SLICE, &attributes, x);
 }
 
-/* Zeros around the part that was taken. */
+/* Zeros around the slice. */
 static void slice_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
 {
     CornuShape     x = cornu_tensor_shape(op->in[0]);
@@ -110,7 +110,7 @@ static void flip_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuT
 }
 CornuGradient *const cornu__flip_gradient = flip_gradient;
 
-/* Each operand gets its part back. */
+/* Each operand gets its slice of d. */
 static void concat_gradient(const CornuRecorded *op, CornuTensor *const *d, CornuTensor **d_x)
 {
     int64_t axis = op->attributes->axis.axis, starts[CORNU_MAX_RANK] = { 0 };

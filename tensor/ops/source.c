@@ -1,6 +1,6 @@
 #include "../tensor_internal.h"
 
-/* A scalar, stretched: a program holds no constant arrays. */
+/* A broadcast scalar: programs have no constant arrays. */
 CornuTensor *cornu_op_constant(CornuGraph *graph, CornuType type, double value)
 {
     CornuAttributes attributes = { .constant = { .dtype = type.dtype, .value = value } };
@@ -30,7 +30,7 @@ CornuGradient *const cornu__iota_gradient = CORNU_NO_GRADIENT;
 
 CornuTensor *cornu_op_replica_id(CornuGraph *graph)
 {
-    /* The only one is number 0: then nothing varies from shard to shard. */
+    /* A constant, as only shard 0 exists: then nothing varies from shard to shard. */
     if (graph && cornu_device_shards(cornu_graph_device(graph)) == 1)
         return cornu_op_constant(graph, cornu_scalar(CORNU_I64), 0.0);
     return cornu__record0(graph, CORNU_OP_REPLICA_ID, NULL);

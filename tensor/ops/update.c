@@ -1,4 +1,4 @@
-/* Optimizer updates: the end of a step, so nothing is differentiated through them. */
+/* Optimizer updates. They end a step, so gradients never pass through them. */
 #include "../tensor_internal.h"
 
 static CornuTensor *record(CornuOpId id, const CornuAttributes *attributes, CornuTensor *const *in,

@@ -47,7 +47,7 @@ static void feeds_and_fetches(void **state)
     cornu_graph_free(graph);
 }
 
-/* Elements in their order, the others as they were. */
+/* Elements in memory order; the others keep their values. */
 static void feeds_in_parts(void **state)
 {
     CornuGraph  *graph = cornu_graph_create(*state);
@@ -90,7 +90,7 @@ static void variables_change_once_per_run(void **state)
     assert_int_equal(cornu_variable_get(b, &value), CORNU_OK);
     assert_float_equal(value, 6, 0);
 
-    /* A second assignment replaces the first, also after a run. */
+    /* A second assignment replaces the first, even after a run. */
     assert_int_equal(cornu_assign(a, cornu_op_constant_like(old, -1.0)), CORNU_OK);
     assert_int_equal(cornu_run(graph, NULL, 0, NULL), CORNU_OK);
     assert_int_equal(cornu_variable_get(a, &value), CORNU_OK);
@@ -104,7 +104,7 @@ static void variables_change_once_per_run(void **state)
     cornu_variable_free(b);
 }
 
-/* Swapping two variables needs the old value of both. */
+/* Swapping two variables needs the old values of both. */
 static void assignments_are_simultaneous(void **state)
 {
     CornuVariable *a = cornu_variable_create(*state, cornu_type(CORNU_F32, 2), "a");
@@ -159,7 +159,7 @@ static void errors_name_both_sides(void **state)
     assert_null(cornu_op_add(x, w));
     expect_error(CORNU_ERR_SHAPE, "(32, 100) and (128, 10) cannot be broadcast");
     assert_null(cornu_op_add(x, cornu_graph_input(other, cornu_type(CORNU_F32, 32, 100))));
-    expect_error(CORNU_ERR_ARGUMENT, "two graphs");
+    expect_error(CORNU_ERR_ARGUMENT, "different graphs");
     assert_null(cornu_op_exp(NULL));
     expect_error(CORNU_ERR_ARGUMENT, "exp: operand 0 is NULL");
     assert_null(cornu_op_reshape(x, cornu_shape(7, CORNU_NONE)));

@@ -1,4 +1,4 @@
-/* Rewriting before gradients are taken: what moves, what stays, and that the values agree. */
+/* Rewriting: which ops move and which stay, and that values and gradients agree. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,8 +40,7 @@ static CornuShape made(const CornuProgram *program, const CornuProgramOp *op)
 }
 
 /* pool(relu(conv(x) + b)) becomes relu(pool(conv'(x)) + b), conv' without the row and column
- * that the pool drops; values and gradients stay. `keep` also fetches the activation, which
- * must then stand in the way of nothing. */
+ * that the pool drops; values and gradients stay the same. */
 static void build(CornuGraph *graph, CornuTensor **in, CornuTensor **y)
 {
     in[0] = cornu_graph_input(graph, cornu_type(CORNU_F64, 2, 7, 9, 3));
@@ -81,7 +80,7 @@ static void pools_move_before_bias_and_activation(void **state)
     assert_int_equal(relu.extent[1], 2);
     assert_int_equal(relu.extent[2], 3);
 
-    /* The same by finite differences of the plain composition, computed by hand here. */
+    /* The same by finite differences. */
     const double step = 1e-6;
     for (int which = 0; which < 3; which++) {
         CornuType type = cornu_tensor_type(in[which]);
@@ -130,7 +129,7 @@ static void pools_move_before_bias_and_activation(void **state)
     cornu_graph_free(graph);
 }
 
-/* A decreasing function must not move, and a value used twice stays where it is. */
+/* A decreasing function must not move, nor a value that is used twice. */
 static void what_may_not_move_stays(void **state)
 {
     CornuGraph  *graph = cornu_graph_create(*state);
@@ -161,9 +160,9 @@ static void what_may_not_move_stays(void **state)
     cornu_graph_free(graph);
 }
 
-/* What a pool drops of a convolution with strides, dilation or padding, before biases that vary
- * along rows, columns or channels. A map that others read cannot be rewritten: the gradients of
- * both are the same. */
+/* A pool that drops rows and columns of a convolution with strides, dilation or padding, with
+ * biases that vary along rows, columns or channels. If the map has other uses it is not rewritten;
+ * the gradients must be the same. */
 static void rewritten_pools_are_the_same(void **state)
 {
     static const CornuConvolution convolutions[] = {
@@ -194,7 +193,7 @@ static void rewritten_pools_are_the_same(void **state)
             CornuTensor *y = cornu_op_tanh(cornu_op_add(map, in[2]));
             CornuWindow  window = { .size = { 2, 3 }, .strides = { 2, 3 } };
             CornuTensor *loss = cornu_op_sum(cornu_op_square(cornu_op_max_pool2d(y, &window)));
-            if (besides) {   /* times 0 */
+            if (besides) {   /* another use, times 0 */
                 CornuTensor *none = cornu_op_scale(cornu_op_sum(cornu_op_add(map, y)), 0.0);
                 loss = cornu_op_add(loss, none);
             }
@@ -251,8 +250,8 @@ static int64_t rows_of(const CornuProgram *program, CornuOpId id)
     return rows;
 }
 
-/* gather(E) W + b is gather(E W + b) where that is less work, with the same values and gradients as
- * one_hot(indices) E W + b, which no rewrite knows. */
+/* gather(E) W + b becomes gather(E W + b) if that is less work. Values and gradients are the same
+ * as those of one_hot(indices) E W + b, which is not rewritten. */
 static void products_of_lookups_are_looked_up(void **state)
 {
     for (int rows = 3; rows <= 9; rows += 6) {

@@ -1,4 +1,4 @@
-/* Packed variables: they stay what they are, and live side by side. */
+/* Packed variables: used as before, while their memory is contiguous. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,7 +60,8 @@ static void free_parts(CornuVariable **v)
     for (int i = 0; i < PARTS; i++) cornu_variable_free(v[i]);
 }
 
-/* Segments at multiples of 16 elements, zeros between; as many for each shard. */
+/* Parts start at multiples of 16 elements, with zeros between; the extent is a multiple of that for
+ * every shard. */
 static void parts_keep_their_values(void **state)
 {
     (void)state;
@@ -93,7 +94,7 @@ static void parts_keep_their_values(void **state)
     }
 }
 
-/* b and c move on into another whole, a stays and is read as before. */
+/* b and c move to another packed variable; a stays and is read as before. */
 static void parts_may_leave(void **state)
 {
     (void)state;
@@ -116,7 +117,7 @@ static void parts_may_leave(void **state)
     assert_float_equal(sums[0], 17 * 38, 0);
     assert_float_equal(sums[1], 75, 0);
     expect_values(v[0], 0, 11);
-    /* The graph holds on to what it has read; but that must not have moved. */
+    /* The graph keeps the packed variable alive, but its parts must not have moved. */
     made(cornu_variable_pack(v, PARTS, CORNU_SHARED, NULL));
     expect_error(cornu_run(graph, fetch, 2, to), CORNU_ERR_ARGUMENT,
                  "was packed after this graph read it");
@@ -143,7 +144,7 @@ static void a_graph_from_before_is_refused(void **state)
     cornu_device_close(device);
 }
 
-/* Assigned one by one, in place, two of them twice; one trades with a constant. */
+/* Assigned one by one, in place, two of them twice; one is replaced by a constant. */
 static void parts_are_assigned(void **state)
 {
     (void)state;
@@ -173,7 +174,7 @@ static void parts_are_assigned(void **state)
         }
 }
 
-/* A part may take another's value: then the whole cannot be written where it is read. */
+/* A part may be assigned another's value, so that the result cannot be written in place. */
 static void parts_trade_places(void **state)
 {
     (void)state;
@@ -198,7 +199,7 @@ static void parts_trade_places(void **state)
     cornu_device_close(device);
 }
 
-/* What waits to be packed takes no memory before; then it is zeros. */
+/* A variable for packing has no memory before that, and is all zeros then. */
 static void memory_comes_with_packing(void **state)
 {
     (void)state;
@@ -233,10 +234,10 @@ static void wrong_parts_are_refused(void **state)
                                                   .spread = CORNU_PER_SHARD));
     const struct { CornuVariable *parts[2]; int count; CornuStatus status; const char *part; }
     wrong[] = {
-        { { f, i }, 2, CORNU_ERR_DTYPE, "i: is i64, f is f32; expected one dtype" },
-        { { f, o }, 2, CORNU_ERR_DEVICE, "o: is on device reference, f on cpu" },
-        { { f, f }, 2, CORNU_ERR_ARGUMENT, "f: is to be packed twice" },
-        { { f, s }, 2, CORNU_ERR_ARGUMENT, "s: every shard has its own" },
+        { { f, i }, 2, CORNU_ERR_DTYPE, "i: is i64, but f is f32; expected one dtype" },
+        { { f, o }, 2, CORNU_ERR_DEVICE, "o: is on device reference, but f on cpu" },
+        { { f, f }, 2, CORNU_ERR_ARGUMENT, "f: is listed twice" },
+        { { f, s }, 2, CORNU_ERR_ARGUMENT, "s: is CORNU_PER_SHARD" },
         { { f, f }, 0, CORNU_ERR_ARGUMENT, "no variable given" },
     };
     for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
@@ -244,7 +245,7 @@ static void wrong_parts_are_refused(void **state)
         expect_error(cornu_error_take(), wrong[k].status, wrong[k].part);
     }
     assert_null(cornu_variable_pack(&f, 1, CORNU_PER_SHARD, NULL));
-    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "what is packed is CORNU_SHARED");
+    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "the spread is CORNU_PER_SHARD");
     const CornuType deepest = cornu_type(CORNU_F32, 1, 1, 1, 1, 1, 1);
     assert_null(cornu_variable_create(device, deepest, "d", .spread = CORNU_PER_SHARD));
     expect_error(cornu_error_take(), CORNU_ERR_SHAPE, "d: rank 6, expected at most 5");
@@ -252,10 +253,10 @@ static void wrong_parts_are_refused(void **state)
     expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "only packed variables are sliced");
     CornuVariable *whole = made(cornu_variable_pack(&f, 1, CORNU_SLICED, "whole"));
     assert_null(cornu_variable_pack(&whole, 1, CORNU_SHARED, NULL));
-    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "whole: consists of packed variables");
+    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "whole: is a packed variable");
     CornuGraph  *graph = made(cornu_graph_create(device));
     CornuTensor *x = cornu_graph_shard_input(graph, cornu_scalar(CORNU_F32));
-    expect_error(cornu_assign(f, x), CORNU_ERR_ARGUMENT, "f: assigned is what varies");
+    expect_error(cornu_assign(f, x), CORNU_ERR_ARGUMENT, "f: the assigned value varies");
     cornu_graph_free(graph);
     cornu_variable_free(f);
     cornu_variable_free(i);

@@ -1,4 +1,4 @@
-/* Watched graphs: the op that first makes a value nan or infinite is named, and no other. */
+/* Watched graphs: the op that first produces a nan or an infinity is named, and no other. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@ enum { ROWS = 4, COLUMNS = 3 };
 typedef struct {
     CornuDevice   *device;
     CornuGraph    *graph;
-    CornuVariable *total;      /* what a run assigns: the sum of the shards' results */
+    CornuVariable *total;      /* assigned by a run: the sum of the shards' results */
     CornuTensor   *x;
 } Watched;
 
@@ -36,7 +36,7 @@ static void close_watched(Watched *w)
     cornu_device_close(w->device);
 }
 
-/* Runs on ones, but for one element. */
+/* Runs on ones except for one element. */
 static CornuStatus run_with(Watched *w, CornuTensor *y, double element)
 {
     float         x[2 * ROWS * COLUMNS];
@@ -68,7 +68,7 @@ static void the_first_op_is_named(void **state)
     expect_error(run_with(&w, y, -1.0), CORNU_ERR_VALUE,
                  "first: log: 1 elements of its result, f32 (4, 3), are nan or infinite");
     expect_error(run_with(&w, y, NAN), CORNU_ERR_VALUE,
-                 "what was fed: 1 elements of f32 (4, 3) are nan or infinite already before");
+                 "a fed input: 1 elements of f32 (4, 3) are nan or infinite before the step");
     close_watched(&w);
 }
 

@@ -1,4 +1,4 @@
-/* Data over shards: the same step on 1, 2, 4 and 8 shards, sums between them, what each sees. */
+/* Shards: the same step on 1, 2, 4 and 8 of them, collectives and their gradients, faults. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,8 +40,8 @@ static CornuVariable *variable(CornuDevice *device, CornuType type, const char *
     return v;
 }
 
-/* Each shard has its rows and its number of valid ones; every value a shard makes of them is a
- * part of a sum. Two dense layers, dropout by the row's position, softmax loss, momentum. */
+/* Each shard has its rows and the number of valid ones, and contributes to each sum. Two dense
+ * layers, dropout by the row's position, softmax loss, momentum. */
 static void train(int shards, int threads, bool dropout, float *weights)
 {
     CornuDevice   *device = open_cpu(shards, threads);
@@ -134,7 +134,7 @@ static void any_number_of_shards_learns_the_same(void **state)
     compare(false);
 }
 
-/* Dropout draws by a row's place in the whole batch, so shards draw what one device would. */
+/* Dropout draws by a row's position in the global batch, so shards draw what one device would. */
 static void dropout_does_not_know_shards(void **state)
 {
     (void)state;
@@ -154,7 +154,7 @@ static void bits_do_not_depend_on_threads(void **state)
     }
 }
 
-/* Sums of all dtypes, exactly, in the documented order; replica_id; fetches by shard. */
+/* Sums of all dtypes, exactly, in the documented order; replica_id; fetches from each shard. */
 static void sums_and_numbers(void **state)
 {
     (void)state;
@@ -188,7 +188,7 @@ static void sums_and_numbers(void **state)
 static const CornuGroups even_and_odd = { 4, { 0, 2, 4, 6, 1, 3, 5, 7 } };
 static const CornuGroups pairs = { 2, { 0 } };
 
-/* What shard s feeds as element i. */
+/* Element i of what shard s is fed. */
 static float fed(int s, int i) { return wave(s * 1000 + i) * (float)(1 << (s * 3)); }
 
 static float sum_of_four(int a, int b, int c, int d, int i)
@@ -196,7 +196,7 @@ static float sum_of_four(int a, int b, int c, int d, int i)
     return (fed(a, i) + fed(b, i)) + (fed(c, i) + fed(d, i));
 }
 
-/* Over all eight, over the even and the odd ones, over neighbours: exactly, in the fixed order. */
+/* Over all eight shards, over even and odd ones, over neighbours: exactly, in the fixed order. */
 static void collectives_exchange(void **state)
 {
     (void)state;
@@ -271,7 +271,7 @@ static void wrong_groups_are_refused(void **state)
     cornu_device_close(device);
 }
 
-/* The gradient of the sum of all shards' losses, by differences. */
+/* The gradient of the sum of all shards' losses, against finite differences. */
 static void collectives_have_gradients(void **state)
 {
     (void)state;
@@ -291,7 +291,7 @@ static void collectives_have_gradients(void **state)
             cornu_op_iota(graph, cornu_tensor_type(made(y)), 0), cornu_op_shift(id, 0.5));
         CornuTensor *loss = cornu_op_sum(cornu_op_multiply(cornu_op_square(y), weight)), *d_x;
         expect_ok(cornu_gradients(made(loss), &x, 1, &d_x));
-        /* Where all shards have it in common each of them gets it. */
+        /* A value common to all shards is copied to each. */
         CornuTensor *fetch[2] = { cornu_op_all_reduce(loss),
                                   cornu_op_add(d_x, cornu_op_scale(x, 0.0)) };
         double       in[4][N], d[4][N], whole, low, high;
@@ -321,7 +321,7 @@ static void collectives_have_gradients(void **state)
     cornu_device_close(device);
 }
 
-/* Sums that do not wait for each other are one: three here, and the one of a sum. */
+/* Independent sums are combined: three of these, but not the sum of a sum. */
 static void sums_become_one(void **state)
 {
     (void)state;
@@ -357,8 +357,8 @@ static void sums_become_one(void **state)
     cornu_device_close(device);
 }
 
-/* A shared variable of which each shard writes a slice, while all shards read all of it: w becomes
- * w + x (the mean of w over its elements), slice by slice. Nothing is copied for it. */
+/* A shared variable of which each shard writes a slice while all shards read all of it: w becomes
+ * w + x mean(w), slice by slice, without a copy. */
 static void slices_are_written_when_all_have_read(void **state)
 {
     (void)state;
@@ -384,7 +384,7 @@ static void slices_are_written_when_all_have_read(void **state)
         expect_ok(cornu_variable_read(v, cornu_array(first, CORNU_F32, N)));
         for (int i = 0; i < N; i++)
             assert_float_equal(first[i] - w[i], before * scales[i / 4096], 1e-3);
-        /* What a shard reads is the same however far the others are. */
+        /* Each shard must read the old values, however far the others are. */
         for (int run = 0; run < RUNS; run++) {
             expect_ok(cornu_variable_write(v, cornu_array(w, CORNU_F32, N)));
             expect_ok(cornu_run(graph, NULL, 0, NULL));
@@ -398,7 +398,7 @@ static void slices_are_written_when_all_have_read(void **state)
     }
 }
 
-/* A fault on one shard is the run's, and says where. */
+/* A fault on one shard fails the run and names the shard. */
 static void faults_name_their_shard(void **state)
 {
     (void)state;
@@ -420,7 +420,7 @@ static void faults_name_their_shard(void **state)
     cornu_device_close(device);
 }
 
-/* What varies from shard to shard cannot become a variable that all share. */
+/* A value that varies from shard to shard cannot be assigned to a shared variable. */
 static void parts_are_no_wholes(void **state)
 {
     (void)state;
@@ -439,7 +439,7 @@ static void parts_are_no_wholes(void **state)
     assert_non_null(strstr(cornu_error_message(), "9 shards, expected 1 to 8"));
 }
 
-/* A running sum of what a shard was dealt, kept by the shard. */
+/* Each shard keeps a running sum of its own data. */
 static void shards_keep_values_of_their_own(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Gradients of composed functions, and where finite differences tell nothing. */
+/* Gradients of composed functions, and those that finite differences cannot check. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -93,7 +93,7 @@ static void run_gradients(CornuTensor *y, const double *weights, CornuTensor *co
     expect_ok(cornu_run(cornu_tensor_graph(y), made, count, to));
 }
 
-/* Where differences tell nothing: equal maxima share the gradient, as in JAX, and so do equal
+/* Finite differences cannot show this: equal maxima share the gradient, as in JAX, and so do equal
  * operands of a maximum. */
 static void ties_share_the_gradient(void **state)
 {
@@ -103,7 +103,7 @@ static void ties_share_the_gradient(void **state)
     expect_ok(cornu_graph_feed(x[0], cornu_array(in, CORNU_F64, 2, 3)));
     run_gradients(cornu_op_reduce_max(x[0], 2, false), (double[]){ 3, 7 }, x, 1, d);
     assert_memory_equal(d[0], ((double[]){ 0, 1.5, 1.5, 0, 7, 0 }), sizeof d[0]);
-    /* 5 three times among all, its axes kept or not */
+    /* the maximum, 5, three times over all axes, kept or not */
     for (int keep = 0; keep < 2; keep++) {
         run_gradients(cornu_op_reduce_max(x[0], CORNU_ALL_AXES, keep), (double[]){ 6 }, x, 1, d);
         assert_memory_equal(d[0], ((double[]){ 0, 2, 2, 0, 2, 0 }), sizeof d[0]);
@@ -141,8 +141,8 @@ static void powers_of_zero_and_below(void **state)
     cornu_graph_free(graph);
 }
 
-/* 301 ones, a number that bf16 rounds to 300: sums over what was narrowed from f32, by index, over
- * what a broadcast repeats and in a product, stay f32. */
+/* Of 301 ones, a number that bf16 would round to 300: the gradients of a gather, a broadcast and a
+ * product with respect to values narrowed from f32 are summed in f32. */
 static void gradients_of_what_was_narrowed_are_f32(void **state)
 {
     (void)state;

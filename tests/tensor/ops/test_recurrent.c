@@ -1,7 +1,7 @@
 /*
  * Recurrent ops against Keras (tests/golden/make_recurrent.py): outputs, last states, and gradients
- * by everything that goes in, on the cpu device and on the tpu device in float32, whose kernels are
- * fused, and on the reference device. And scans as the graph records them.
+ * with respect to all inputs, on the cpu device and on the tpu device in float32, whose kernels are
+ * fused, and on the reference device. Also scans that a user records.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,9 +18,9 @@
 
 enum { BATCH = 3, STEPS = 5, UNITS = 6, MOST_WANTED = 6 };
 
-static const double tolerance = 1e-4;   /* of the largest element */
+static const double tolerance = 1e-4;   /* relative to the largest element */
 
-/* A case in a graph: what goes in, by name, and what comes out. */
+/* A case in a graph: its inputs, by name, and its outputs. */
 typedef struct {
     Golden      *golden;
     const char  *name;
@@ -39,7 +39,7 @@ static CornuTensor *fed(Case *c, CornuArray array)
     return tensor;
 }
 
-/* An array of the case; gradients by it are compared. */
+/* An input of the case; gradients with respect to it are compared. */
 static CornuTensor *wanted(Case *c, const char *name)
 {
     CornuTensor *tensor = fed(c, golden_array(c->golden, c->name, name));
@@ -47,7 +47,7 @@ static CornuTensor *wanted(Case *c, const char *name)
     return c->wanted[c->wanted_count++] = tensor;
 }
 
-/* Adds a result, weighed, to the loss, and compares its value. */
+/* Adds a weighted result to the loss and compares its value. */
 static void add_result(Case *c, const char *name, CornuTensor *tensor)
 {
     char weight[64], what[128];
@@ -188,10 +188,10 @@ static void agrees_with_keras_on_tpu(void **state)
 
 /* ---- Hard sigmoid gates ---- */
 
-/* Of h and by z, the kernel, the bias (GRU) and h0, in this order. */
+/* h, then the gradients with respect to z, the kernel, the bias (GRU) and h0. */
 enum { HARD_RESULTS = 5, HARD_UNITS = 40, HARD_STEPS = 4, HARD_MOST = 3 * 4 * 160 + 40 * 160 };
 
-/* Runs a layer whose gates reach both ends of the hard sigmoid; returns the results' number. */
+/* Runs a layer whose gates reach both ends of the hard sigmoid; returns the number of results. */
 static int run_hard(CornuDevice *device, bool lstm, CornuRecurrence r, bool masked,
                     float (*got)[HARD_MOST], int64_t *counts)
 {
@@ -224,7 +224,7 @@ static int run_hard(CornuDevice *device, bool lstm, CornuRecurrence r, bool mask
     return count + 1;
 }
 
-/* The op's own hard sigmoid gives what the scan of one gives, which agrees with Keras above. */
+/* The op's hard sigmoid agrees with that in a scan, which agrees with Keras above. */
 static void hard_gates_equal_the_scan_of_them(void **state)
 {
     (void)state;
@@ -253,8 +253,7 @@ static void hard_gates_equal_the_scan_of_them(void **state)
 
 /* ---- Recurrent dropout ---- */
 
-/* With a mask of ones the scan gives what the fused op gives; with zeros, what a kernel of zeros
- * does. */
+/* With a mask of ones the scan agrees with the fused op; with zeros, with a kernel of zeros. */
 static void dropout_multiplies_h(void **state)
 {
     (void)state;
@@ -281,7 +280,7 @@ static void dropout_multiplies_h(void **state)
 
 /* ---- Mistakes ---- */
 
-/* tanh of the carry, and what the context says: a tensor, or a variable to read. */
+/* tanh of the carry, and a second result from the context: a tensor, or a variable to read. */
 typedef struct { CornuTensor *tensor; CornuVariable *variable; } Second;
 
 static void two_results(void *context, CornuTensor *const *in, CornuTensor **out)
