@@ -464,11 +464,16 @@ lint_cflags   = -std=c11 -D_POSIX_C_SOURCE=200809L -Ibuild/include $(hdf5_cflags
 lint_files    = $(filter-out $(isa_files),$(filter %.c,$(tidy_files)))
 lint_each     = printf '%s\n' $(1) | xargs -P $(shell nproc) -I{}
 
+# What calls and includes may not do: see there.
+check-circles: $(objects)
+	@bash tests/circles.sh $(BUILD) $(filter $(BUILD)/obj/%,$^)
+
 format:
 	clang-format -i $(tidy_files)
 
-lint: build/include/cornu/cornu.h
+lint: build/include/cornu/cornu.h $(objects)
 	@bad=0; \
+	bash tests/circles.sh $(BUILD) $(filter $(BUILD)/obj/%,$(objects)) || bad=1; \
 	LC_ALL=C.UTF-8 grep -nE '^.{101}|[[:blank:]]$$|	' $(tidy_files) && \
 	    echo "lint: over 100 columns, blanks at the end, or a tab" && bad=1; \
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr \
@@ -483,6 +488,6 @@ clean:
 	rm -rf build
 
 .PHONY: all demo test test-programs emulated-tests check-isa check-arm64 check-training \
-        check-faults check-mutants check-programs check-models fuzz fuzz-programs bench deps \
+        check-faults check-mutants check-programs check-models check-circles fuzz fuzz-programs bench deps \
         deps-test deps-fuzz deps-arm64 install uninstall docs format lint clean
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
