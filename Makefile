@@ -159,10 +159,10 @@ $(BUILD)/blis.o: $(BLIS) Makefile
 	@rm $@.all
 
 # The headers as `make install` would lay them out.
-build/include/cornu/cornu.h:
+build/include/cornu/cornu.h: Makefile
 	@mkdir -p $(@D)
 	@for d in $(folders); do ln -sfn ../../../$$d $(@D)/$$d; done
-	@echo '#include "nn/cornu.h"' > $@
+	@printf '#include "%s"\n' nn/cornu.h models/models.h > $@
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags | build/include/cornu/cornu.h
 	@mkdir -p $(@D)
@@ -344,9 +344,11 @@ DESTDIR =
 own     = $(filter-out /usr /usr/local,$(PREFIX))
 version = $(shell sed -n 's/^#define CORNU_VERSION "\(.*\)"/\1/p' nn/cornu.h)
 
-# What the folders show of themselves; a header that names a cornu__function is for us alone.
+# The public headers: a header that names a cornu__function is internal, and so is device/host but
+# for what it says of the machine.
 headers = $(sort $(wildcard device/ops/*.def device/tpu/*.def) $(shell grep -L cornu__ \
-              $$(find $(folders) -path device/host -prune -o -name '*.h' ! -name '*_internal.h' -print)))
+              $$(find $(folders) -name '*.h' ! -name '*_internal.h' \
+                     ! \( -path 'device/host/*' ! -path 'device/host/machine/*' \))))
 
 # Programs that know --help, whose text becomes the manual page; the demo tells of the source tree.
 with_help = $(filter-out demo,$(patsubst examples/%.c,%,$(filter $(examples),\
@@ -375,8 +377,8 @@ installed = $(foreach h,$(headers),644:$(h):include/cornu/$(h)) \
                                      644:$(BUILD)/man/$(p).1:share/man/man1/$(p).1) \
             644:$(BUILD)/man/cornu.7:share/man/man7/cornu.7
 
-# pkg-config's text: the libraries below ours are for those who link statically. In a prefix of the
-# user's own the run-time linker finds ours only where the program says.
+# The libraries in Libs.private are for static linking; most programs need libm themselves. In a
+# prefix of the user's own the run-time linker finds libcornu only where the program says.
 define pkg_config
 prefix=$(PREFIX)
 includedir=$${prefix}/include
@@ -386,7 +388,7 @@ Name: cornu
 Description: Keras in C: a neural-network training framework
 Version: $(version)
 Cflags: -I"$${includedir}"
-Libs: -L"$${libdir}" $(if $(own),-Wl$(comma)-rpath$(comma)"$${libdir}" )-lcornu
+Libs: -L"$${libdir}" $(if $(own),-Wl$(comma)-rpath$(comma)"$${libdir}" )-lcornu -lm
 Libs.private: $(libraries)
 endef
 export pkg_config

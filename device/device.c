@@ -8,7 +8,7 @@
 #include "debug_internal.h"
 #include "log_internal.h"
 #include "memory_internal.h"
-#include "print.h"
+#include "nearest.h"
 
 /* ---- Devices ---- */
 
@@ -21,7 +21,7 @@ static void *fail_unknown(const char *name)
 {
     const char *known[CORNU_DEVICE_COUNT];
     for (int i = 0; i < CORNU_DEVICE_COUNT; i++) known[i] = cornu__device_classes[i]->name;
-    const char *nearest = cornu__nearest(name, known, CORNU_DEVICE_COUNT);
+    const char *nearest = cornu_nearest(name, known, CORNU_DEVICE_COUNT);
 
     char   list[256];
     size_t used = 0;

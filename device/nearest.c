@@ -28,7 +28,7 @@ static int distance(const char *a, const char *b)
     return rows[length_a % 3][length_b];
 }
 
-const char *cornu__nearest(const char *word, const char *const *known, int count)
+const char *cornu_nearest(const char *word, const char *const *known, int count)
 {
     int         length = (int)strlen(word);
     int         best = (length > 6 ? length / 3 : length > 2 ? 2 : 1) + 1;

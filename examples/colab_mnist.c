@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include <cornu/cornu.h>
-#include <cornu/models/models.h>
 
 #include "digits.h"
 #include "pictures.h"

@@ -1,7 +1,6 @@
 /* A training loop by hand, as fast as fit: a graph, its gradients, an optimizer, a loop. */
 #include <math.h>
 #include <cornu/cornu.h>
-#include <cornu/models/models.h>
 #include "session.h"
 
 /*

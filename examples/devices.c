@@ -4,9 +4,6 @@
 #include <unistd.h>
 
 #include <cornu/cornu.h>
-#include <cornu/device/host/machine/cpu.h>
-#include <cornu/device/host/machine/limits.h>
-#include <cornu/device/tpu/resolver.h>
 
 #include "options.h"
 #include "session.h"
@@ -20,25 +17,22 @@ static void print_cache(const char *name, int64_t bytes)
 
 static CornuStatus print_machine(void)
 {
-    const CornuCpu *cpu = cornu__cpu();
-    CornuIsa        isa;
-    CornuCpuLimits  limits;
-    CornuStatus     status = cornu__cpu_isa(&isa);
+    CornuProcessor cpu;
+    CornuCpuLimits limits;
+    CornuStatus    status = cornu_processor_describe(&cpu);
     if (!status) status = cornu_cpu_limits(0, &limits);
     if (status) return status;
     printf("This machine\n");
-    printf("  processor   %s\n", cpu->name);
-    printf("  SIMD        %s in use, %s at best\n", cornu__isa_name(isa),
-           cornu__isa_name(cpu->best));
-    if (cpu->best >= CORNU_TESTED_ISA_COUNT) {
-        const char *name = cornu__isa_name(cpu->best);
-        printf("              %s: present, untested, CORNU_ISA=%s takes it\n", name, name);
-    }
+    printf("  processor   %s\n", cpu.name);
+    printf("  SIMD        %s in use, %s at best\n", cpu.isa, cpu.best_isa);
+    if (!cpu.best_is_tested)
+        printf("              %s: present, untested, CORNU_ISA=%s takes it\n", cpu.best_isa,
+               cpu.best_isa);
     printf("  caches    ");
-    print_cache("L1d", cpu->l1d);
-    print_cache("L2", cpu->l2);
-    print_cache("L3", cpu->l3);
-    printf("\n  threads     %d of %ld processors\n", cornu__cpu_threads(),
+    print_cache("L1d", cpu.l1d);
+    print_cache("L2", cpu.l2);
+    print_cache("L3", cpu.l3);
+    printf("\n  threads     %d of %ld processors\n", cpu.threads,
            sysconf(_SC_NPROCESSORS_ONLN));
     const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     printf("  memory      %.1f GiB, read at %.0f GB/s (measured)\n", memory / (1 << 30),

@@ -5,7 +5,6 @@
 #define CORNU_EXAMPLES_DIGITS_H
 
 #include <cornu/cornu.h>
-#include <cornu/datasets/mnist/mnist.h>
 
 /* Of predictions f32 (N, 10) of all test digits, prints how many are wrong, and draws a dozen with
  * what is read and what is true below: greys on a terminal with colours, letters elsewhere. */

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include <cornu/cornu.h>
-#include <cornu/models/models.h>
 
 #include "explain_page.h"
 #include "session.h"

@@ -9,7 +9,6 @@
 #include <stdio.h>
 
 #include <cornu/cornu.h>
-#include <cornu/device/tpu/model.h>
 
 enum { EXPLAIN_LINES = 24, EXPLAIN_WIDTH = 80 };
 enum { EXPLAIN_SHARDS = 4, EXPLAIN_PROFILES = 8, EXPLAIN_ADVICE = 12 };

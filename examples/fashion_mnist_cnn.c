@@ -1,6 +1,5 @@
 /* Trains a convolutional or a residual network on garments: build, compile, augment, fit, test. */
 #include <cornu/cornu.h>
-#include <cornu/models/models.h>
 
 #include "session.h"
 

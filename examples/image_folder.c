@@ -6,8 +6,6 @@
 #include <stdio.h>
 
 #include <cornu/cornu.h>
-#include <cornu/datasets/images/image_folder.h>
-#include <cornu/device/print.h>
 
 #include "session.h"
 
@@ -34,7 +32,7 @@ static CornuDataset *open_subset(const Options *options, const Pictures *picture
                subset == CORNU_SUBSET_VALIDATION ? " for validation\n" : " of");
     for (int c = 0; c < classes && subset != CORNU_SUBSET_VALIDATION; c++) {
         CornuShown shown;
-        printf(" %s%s", cornu__shown(&shown, names[c]), c + 1 < classes ? "," : "\n");
+        printf(" %s%s", cornu_shown(&shown, names[c]), c + 1 < classes ? "," : "\n");
     }
     return dataset;
 }

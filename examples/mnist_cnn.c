@@ -1,6 +1,5 @@
 /* Trains a convolutional network on handwritten digits: build, compile, fit, evaluate. */
 #include <cornu/cornu.h>
-#include <cornu/models/models.h>
 
 #include "session.h"
 

@@ -1,7 +1,5 @@
 #include "options.h"
 
-#include <cornu/device/print.h>
-
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -219,7 +217,7 @@ static int bad_usage(const Table *table)
 /* "; did you mean …?" if some known word is near. */
 static void suggest(const char *dashes, const char *word, const char *const *known, int count)
 {
-    const char *nearest = cornu__nearest(word, known, count);
+    const char *nearest = cornu_nearest(word, known, count);
     if (nearest) fprintf(stderr, "; did you mean %s%s?", dashes, nearest);
 }
 

@@ -1,7 +1,6 @@
 #include "pictures.h"
 
-#include <cornu/device/open.h>
-
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +14,12 @@ enum { TITLE = 128 };
 /* Makes the folder, unless it is there. */
 static CornuStatus open_folder(const char *folder, bool *made)
 {
-    struct stat       there;
-    const CornuStatus status = cornu__make_folder(folder, made);
-    if (status || *made) return status;
-    if (stat(folder, &there) == 0 && S_ISDIR(there.st_mode)) return CORNU_OK;
+    struct stat there;
+    *made = mkdir(folder, 0777) == 0;
+    if (!*made && errno != EEXIST)
+        return cornu_error_set(CORNU_ERR_FILE, "%s: the folder cannot be made: %s", folder,
+                               strerror(errno));
+    if (*made || (stat(folder, &there) == 0 && S_ISDIR(there.st_mode))) return CORNU_OK;
     return cornu_error_set(CORNU_ERR_FILE, "%s: is a file, expected a folder", folder);
 }
 

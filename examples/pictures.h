@@ -6,7 +6,6 @@
 #define CORNU_EXAMPLES_PICTURES_H
 
 #include <cornu/cornu.h>
-#include <cornu/datasets/mnist/mnist.h>
 
 /* Whether all of them could be written, in a folder that is there or whose parent is. Leaves
  * nothing behind. */

@@ -6,10 +6,6 @@
 #include <string.h>
 
 #include <cornu/cornu.h>
-#include <cornu/datasets/mnist/digit.h>
-#include <cornu/datasets/images/image.h>
-#include <cornu/datasets/images/image_folder.h>
-#include <cornu/device/print.h>
 
 #include "session.h"
 
@@ -63,7 +59,7 @@ static void print_class(const CornuModel *model, int c)
 {
     const char *name = cornu_model_class_name(model, c);
     CornuShown  shown;
-    if (name) fputs(cornu__shown(&shown, name), stdout);
+    if (name) fputs(cornu_shown(&shown, name), stdout);
     else printf("%d", c);
 }
 
@@ -82,7 +78,7 @@ static CornuStatus predict(Reader *reader, const char *path)
     double p;
     int        best = take_best(probabilities, classes, &p);
     CornuShown shown;
-    printf("%s\t", cornu__shown(&shown, path));
+    printf("%s\t", cornu_shown(&shown, path));
     print_class(reader->model, best);
     printf("\t%.4f", p);
     for (int rank = 1; rank < 3 && rank < classes; rank++) {

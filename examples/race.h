@@ -17,9 +17,6 @@
 #define CORNU_EXAMPLES_RACE_H
 
 #include <cornu/cornu.h>
-#include <cornu/device/host/machine/limits.h>
-#include <cornu/device/tpu/model.h>
-#include <cornu/models/models.h>
 
 enum { RACE_DEVICES = 8, RACE_MODELLED = 2 * (RACE_DEVICES + 1) };
 

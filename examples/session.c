@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <cornu/models/models.h>
 
 #include "pictures.h"
 

@@ -6,7 +6,6 @@
 #define CORNU_EXAMPLES_SESSION_H
 
 #include <cornu/cornu.h>
-#include <cornu/datasets/mnist/mnist.h>
 
 #include "options.h"
 

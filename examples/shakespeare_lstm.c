@@ -7,8 +7,6 @@
 #include <unistd.h>
 
 #include <cornu/cornu.h>
-#include <cornu/datasets/text/text.h>
-#include <cornu/models/models.h>
 
 #include "pictures.h"
 #include "session.h"

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include <cornu/cornu.h>
-#include <cornu/datasets/tables/table.h>
 
 #include "session.h"
 

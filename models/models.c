@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "../device/print.h"
+#include "../device/nearest.h"
 #include "../device/status_internal.h"
 
 /* Shakespeare's LSTMs have no dropout, the transformer's cannot be configured. */
@@ -79,7 +79,7 @@ const CornuReferenceModel *cornu_reference_model(const char *name)
         names[i] = models[i].name;
         if (name && !strcmp(name, models[i].name)) return &models[i];
     }
-    const char *near = name ? cornu__nearest(name, names, MODELS) : NULL;
+    const char *near = name ? cornu_nearest(name, names, MODELS) : NULL;
     return cornu__fail_null(CORNU_ERR_ARGUMENT, "model \"%s\" is not known%s%s%s",
                             name ? name : "(NULL)", near ? "; is \"" : "", near ? near : "",
                             near ? "\" meant?" : "");

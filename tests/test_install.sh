@@ -78,6 +78,30 @@ needs_soname() { readelf -d my_model | grep -q 'NEEDED.*libcornu.so.0'; }
 with gcc learns own_model
 check "a program finds libcornu.so.0 when it starts" needs_soname
 
+# ---- The examples, away from the source tree ----
+
+mkdir examples && cp "$root"/examples/*.[ch] examples
+
+# All of them but the shared files have a main.
+examples_compile() {
+    local file example shared count=0
+    ! grep -rnE 'cornu__|_internal\.h|CORNU__' examples || return 1
+    shared=$(grep -L '^int main' examples/*.c | tr '\n' ' ')
+    for file in $shared; do
+        eval "${CC:-cc} $warnings -c $file -o ${file%.c}.o $(pkg-config --cflags cornu)" || return 1
+    done
+    for example in $(grep -l '^int main' examples/*.c); do
+        eval "${CC:-cc} $warnings $example ${shared//.c/.o}" \
+             "$(pkg-config --cflags --libs cornu) -o ${example%.c}" || return 1
+        count=$((count + 1))
+    done
+    [ "$count" -ge 13 ]
+}
+compiled() { examples_compile >out 2>err; }
+check "every example compiles from a copy" compiled
+runs() { examples/devices >out 2>err && grep -q '^This machine' out; }
+check "an example compiled from a copy runs" runs
+
 # ---- What lies where ----
 
 only_ours() {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../../device/memory_internal.h"
-#include "../../device/print.h"
+#include "../../device/nearest.h"
 #include "table_internal.h"
 
 void cornu_table_free(CornuTable *table)
@@ -89,7 +89,7 @@ int cornu_table_find(const CornuTable *table, const char *name)
     if (column >= 0) return column;
     for (; count < table->columns && count < KNOWN; count++)
         known[count] = table->column[count].name;
-    const char *nearest = cornu__nearest(name, known, count);
+    const char *nearest = cornu_nearest(name, known, count);
     cornu__fail(CORNU_ERR_ARGUMENT, "%s: has no column \"%s\"%s%s%s", table->name, name,
                 nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
     return -1;

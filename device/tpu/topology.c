@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "../nearest.h"
 #include "../print.h"
 #include "../status_internal.h"
 
@@ -57,7 +58,7 @@ static const CornuTpuProfile *fail_unknown(const char *name)
 {
     const char *known[PROFILE_COUNT];
     for (int i = 0; i < PROFILE_COUNT; i++) known[i] = profiles[i].name;
-    const char *nearest = cornu__nearest(name, known, PROFILE_COUNT);
+    const char *nearest = cornu_nearest(name, known, PROFILE_COUNT);
 
     char   list[128] = "";
     size_t used = 0;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../device/memory_internal.h"
-#include "../../device/print.h"
+#include "../../device/nearest.h"
 
 static const char **name_in(const CornuObjectClass *kind, void *config)
 {
@@ -72,7 +72,7 @@ const CornuObjectClass *cornu__object_find(const CornuObjectTable *table, const 
         names[count] = row->alias ? row->alias : row->kind->name;
         if (!strcmp(name, names[count++])) return row->kind;
     }
-    const char *near = cornu__nearest(name, names, count);
+    const char *near = cornu_nearest(name, names, count);
     return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s \"%s\" is not known%s%s%s", table->word, name,
                             near ? "; is \"" : "", near ? near : "", near ? "\" meant?" : "");
 }

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "../../device/print.h"
+#include "../../device/nearest.h"
 #include "../../device/status_internal.h"
 
 static const CornuPolicy policies[] = {
@@ -27,7 +27,7 @@ const CornuPolicy *cornu_policy(const char *name)
             return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "the policy %s would keep weights in "
                                     "%s; this version keeps them in float32: expected float32, "
                                     "mixed_bfloat16 or mixed_float16", name, name);
-    const char *near = cornu__nearest(name, known, POLICIES);
+    const char *near = cornu_nearest(name, known, POLICIES);
     return cornu__fail_null(CORNU_ERR_ARGUMENT, "the policy \"%s\" is not known, expected float32, "
                             "mixed_bfloat16 or mixed_float16%s%s%s", name,
                             near ? "; is \"" : "", near ? near : "", near ? "\" meant?" : "");

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "../../device/print.h"
+#include "../../device/nearest.h"
 #include "../../device/status_internal.h"
 
 static const char *const names[CORNU_ACTIVATION_COUNT] = {
@@ -28,7 +28,7 @@ CornuStatus cornu_activation_find(const char *name, CornuActivation *activation)
             *activation = (CornuActivation)i;
             return CORNU_OK;
         }
-    const char *near = cornu__nearest(name, names, CORNU_ACTIVATION_COUNT);
+    const char *near = cornu_nearest(name, names, CORNU_ACTIVATION_COUNT);
     return cornu__fail(CORNU_ERR_ARGUMENT, "activation \"%s\" is not known%s%s%s", name,
                        near ? "; is \"" : "", near ? near : "", near ? "\" meant?" : "");
 }

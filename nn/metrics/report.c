@@ -171,7 +171,7 @@ static int characters(const char *text)
 static void print_name(FILE *file, int width, const char *name)
 {
     CornuShown shown;
-    name = cornu__shown(&shown, name);
+    name = cornu_shown(&shown, name);
     fprintf(file, "%*s%s ", width - characters(name), "", name);
 }
 
@@ -218,7 +218,7 @@ CornuStatus cornu_report_print(CornuArray counts, const char *const *names, int 
     int width = characters("weighted avg");
     for (int64_t c = 0; names && c < classes; c++) {
         CornuShown shown;
-        const int  wide = characters(cornu__shown(&shown, names[c]));
+        const int  wide = characters(cornu_shown(&shown, names[c]));
         if (wide > width) width = wide;
     }
 

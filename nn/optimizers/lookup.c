@@ -1,7 +1,7 @@
 /* Optimizers by name. */
 #include <string.h>
 
-#include "../../device/print.h"
+#include "../../device/nearest.h"
 #include "optimizer_internal.h"
 
 enum { MOST_OPTIMIZERS = 32 };
@@ -20,7 +20,7 @@ CornuOptimizer *cornu_optimizer(const char *name)
         cornu__release(config);
         return optimizer;
     }
-    const char *near = cornu__nearest(name, names, count);
+    const char *near = cornu_nearest(name, names, count);
 #define OPTIMIZER(known) " " #known
     return cornu__fail_null(CORNU_ERR_ARGUMENT, "optimizer \"%s\" is not known; known are"
 #include "optimizers.def"

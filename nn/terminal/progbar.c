@@ -191,7 +191,7 @@ static int print_values(CornuBar *bar, bool by_magnitude)
         const Value *value = &bar->values[i];
         CornuShown   shown;
         double mean = value->sum / (value->weight > 1.0 ? value->weight : 1.0);
-        width += print(bar, " - %s: ", cornu__shown(&shown, value->name));
+        width += print(bar, " - %s: ", cornu_shown(&shown, value->name));
         if (isnan(mean))
             width += print(bar, "nan");           /* printf may say -nan */
         else if ((by_magnitude ? fabs(mean) : mean) > 1e-3)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../device/log_internal.h"
-#include "../../device/print.h"
+#include "../../device/nearest.h"
 #include "loop_internal.h"
 
 typedef struct {
@@ -128,7 +128,7 @@ static double absent(const CornuHistory *history, const char *name, int i)
 {
     char        known[400] = "";
     size_t      used = 0;
-    const char *near = cornu__nearest(name, (const char *const *)history->keys, history->key_count);
+    const char *near = cornu_nearest(name, (const char *const *)history->keys, history->key_count);
     for (int k = 0; k < history->key_count && used < sizeof known; k++)
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", k ? ", " : "",
                                  history->keys[k]);

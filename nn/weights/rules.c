@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "../../device/memory_internal.h"
-#include "../../device/print.h"
+#include "../../device/nearest.h"
 
 enum { MAX_CLASSES = 24 };
 
@@ -26,7 +26,7 @@ CornuStatus cornu__rule_find(const CornuRuleFamily *family, const char *name, vo
         *(unsigned *)rule = (unsigned)i + 1;
         return family->resolve(rule);
     }
-    const char *near = name ? cornu__nearest(name, names, family->count) : NULL;
+    const char *near = name ? cornu_nearest(name, names, family->count) : NULL;
     return cornu__fail(CORNU_ERR_ARGUMENT, "%s \"%.60s\" is not known%s%s%s", family->word,
                        name ? name : "(NULL)", near ? "; is \"" : "", near ? near : "",
                        near ? "\" meant?" : "");

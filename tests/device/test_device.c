@@ -10,22 +10,22 @@
 
 #include "../../device/device_internal.h"
 #include "../../device/ops/rules.h"
-#include "../../device/print.h"
+#include "../../device/nearest.h"
 
 static void words_are_suggested(void **state)
 {
     (void)state;
     static const char *const known[] = { "cpu", "reference", "--batch-size", "--epochs" };
-    assert_string_equal(cornu__nearest("refrence", known, 4), "reference");
-    assert_string_equal(cornu__nearest("cup", known, 4), "cpu");
-    assert_string_equal(cornu__nearest("--bacth-size", known, 4), "--batch-size");
-    assert_string_equal(cornu__nearest("--epoch", known, 4), "--epochs");
-    assert_null(cornu__nearest("tpu:v3-8", known, 4));
-    assert_null(cornu__nearest("", known, 4));
+    assert_string_equal(cornu_nearest("refrence", known, 4), "reference");
+    assert_string_equal(cornu_nearest("cup", known, 4), "cpu");
+    assert_string_equal(cornu_nearest("--bacth-size", known, 4), "--batch-size");
+    assert_string_equal(cornu_nearest("--epoch", known, 4), "--epochs");
+    assert_null(cornu_nearest("tpu:v3-8", known, 4));
+    assert_null(cornu_nearest("", known, 4));
     char long_word[1000];
     memset(long_word, 'c', sizeof long_word - 1);
     long_word[sizeof long_word - 1] = '\0';
-    assert_null(cornu__nearest(long_word, known, 4));
+    assert_null(cornu_nearest(long_word, known, 4));
 }
 
 static void unknown_devices_are_refused(void **state)

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "../../device/log_internal.h"
-#include "../../device/print.h"
+#include "../../device/shown.h"
 
 #define CLEAR "\x1b[2J"
 
@@ -24,14 +24,14 @@ static void controls_are_shown(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         CornuShown shown;
-        assert_string_equal(cornu__shown(&shown, cases[i].name), cases[i].shown);
+        assert_string_equal(cornu_shown(&shown, cases[i].name), cases[i].shown);
     }
     /* Too long: cut, never within what stands for a character. */
     CornuShown shown;
     char       many[200];
     memset(many, '\x1b', sizeof many - 1);
     many[sizeof many - 1] = '\0';
-    const char *cut = cornu__shown(&shown, many);
+    const char *cut = cornu_shown(&shown, many);
     assert_int_equal(strlen(cut) % 4, 0);
     assert_true(strlen(cut) > sizeof shown.text - 5 && strlen(cut) < sizeof shown.text);
 }
