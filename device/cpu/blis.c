@@ -8,7 +8,7 @@
 #include "../host/machine/cpu.h"
 #include "../memory_internal.h"
 
-/* What the Makefile exports from its copy of BLIS, with which names. */
+/* What blis.mk exports from its copy of BLIS, with which names. */
 #define bli_init             cornu__bli_init
 #define bli_sgemm            cornu__bli_sgemm
 #define bli_arch_query_id    cornu__bli_arch_query_id
@@ -95,7 +95,7 @@ void cornu__blis_free(void *memory)
 /* ---- kernels ----------------------------------------------------------------------- */
 
 /* The numbers of other sets of kernels lead to generic ones in our copy of BLIS, see
- * Makefile. */
+ * blis.mk. */
 static const struct { arch_t type; const char *name; CornuIsa isa; } kernels[] = {
 #if defined(__x86_64__)
     { BLIS_ARCH_SKX,       "skx",       CORNU_ISA_AVX512 },

@@ -1,7 +1,7 @@
 /*
  * Registers of floats in the compilers' own vector types, so that one text serves gcc and
  * clang and every instruction set: 16 lanes with AVX-512, 8 with AVX2, 4 otherwise.
- * CORNU_NEON is defined where kernels are compiled for NEON (Makefile).
+ * CORNU_NEON is defined where kernels are compiled for NEON (isa.mk).
  */
 #ifndef CORNU_DEVICE_HOST_ISA_LANES_H
 #define CORNU_DEVICE_HOST_ISA_LANES_H

@@ -1,6 +1,6 @@
 /*
  * The instruction sets that kernels are compiled for, by the processor this is compiled for: each
- * includes those before it. Their flags are in the Makefile, how they are found out in cpu.c; files
+ * includes those before it. Their flags are in isa/isa.mk, how they are found out in cpu.c; files
  * in isa/ are compiled for all of them that their table is declared for.
  *
  *     CORNU__F32_ISAS(X, type, name)    X(type, name, SET, set) for each set with kernels of f32

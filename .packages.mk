@@ -1,0 +1,47 @@
+# The packages that are needed, as HEADER:PACKAGE, FILE:PACKAGE or TOOL:PACKAGE with Debian's names.
+# make deps installs the missing ones by apt-get, without ever waiting for a password; without
+# apt-get it lists them. curl fetches the data sets; wget will do.
+
+needs      := $(firstword $(CC)):$(if $(findstring clang,$(CC)),clang,gcc) ld:binutils \
+              stdio.h:libc6-dev zlib.h:zlib1g-dev jansson.h:libjansson-dev \
+              blis-serial/blis.h:libblis-serial-dev stb/stb_image.h:libstb-dev \
+              curl:curl /etc/ssl/certs/ca-certificates.crt:ca-certificates
+test_needs := cmocka.h:libcmocka-dev hdf5/serial/hdf5.h:libhdf5-dev
+
+arm64_needs    := aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu qemu-aarch64:qemu-user
+arm64_packages := zlib1g-dev libjansson-dev libblis-serial-dev libstb-dev libcmocka-dev libhdf5-dev
+
+deps:      ; @$(call find_needs,$(needs))
+deps-test: ; @$(call find_needs,$(needs) $(test_needs))
+deps-fuzz: ; @$(call find_needs,$(needs) clang:clang \
+                 $(if $(fuzz_runtime),,libFuzzer:libclang-rt-dev))
+
+# The libraries of arm64 are unpacked below $(BUILD); the packages installed on this machine stay as
+# they are.
+deps-arm64:
+	@$(call find_needs,$(arm64_needs))
+	@bash tests/arm64/sysroot.sh $(BUILD)/arm64 $(arm64_packages)
+
+define find_needs
+missing=; \
+for need in $(1); do \
+    case $${need%:*} in \
+    *.h) for d in /usr/include /usr/local/include /usr/include/*-linux-gnu; do \
+             [ -e $$d/$${need%:*} ] && continue 2; done;; \
+    /*) [ -e $${need%:*} ] && continue;; \
+    curl) command -v curl wget >/dev/null && continue;; \
+    *) command -v $${need%:*} >/dev/null && continue;; \
+    esac; \
+    missing="$$missing $${need#*:}"; \
+done; \
+[ -z "$$missing" ] && exit 0; \
+if ! command -v apt-get >/dev/null; then \
+    echo "Cornu needs these Debian packages or their like; please install:$$missing"; exit 1; fi; \
+if [ $$(id -u) = 0 ]; then as=; elif [ -t 0 ]; then as=sudo; else as="sudo -n"; fi; \
+echo "installing$$missing"; \
+$$as apt-get update -q && \
+$$as env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $$missing || \
+    { echo "could not install; as root: apt-get install$$missing"; exit 1; }
+endef
+
+.PHONY: deps deps-test deps-fuzz deps-arm64

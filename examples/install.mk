@@ -1,0 +1,119 @@
+# make install PREFIX=DIR DESTDIR=DIR: headers, libraries, cornu.pc, programs and manual pages; make
+# uninstall; make docs, HTML of the headers.
+
+PREFIX  = /usr/local
+DESTDIR =
+own     = $(filter-out /usr /usr/local,$(PREFIX))
+version = $(shell sed -n 's/^#define CORNU_VERSION "\(.*\)"/\1/p' nn/cornu.h)
+
+# The public headers. One that names a cornu__function is internal; so are those of device/host,
+# except for what they say about the machine.
+headers = $(sort $(wildcard device/ops/*.def device/tpu/*.def) $(shell grep -L cornu__ \
+              $$(find $(folders) -name '*.h' ! -name '*_internal.h' \
+                     ! \( -path 'device/host/*' ! -path 'device/host/machine/*' \))))
+
+# Programs are installed with their --help as a manual page; not demo, which is about the source
+# tree.
+with_help = $(filter-out demo,$(patsubst examples/%.c,%,$(filter $(examples),\
+                $(shell grep -l options_parse examples/*.c))))
+man_pages = $(with_help:%=$(BUILD)/man/%.1) $(BUILD)/man/cornu.7
+
+$(BUILD)/man/%.1: $(BUILD)/% examples/man.awk examples/install.mk
+	@mkdir -p $(@D)
+	$(call say,man,$@)$< --help | awk -f examples/man.awk -v version='Cornu $(version)' > $@
+
+$(BUILD)/man/cornu.7: nn/cornu.7 nn/cornu.h examples/own_model.c examples/install.mk \
+                      $(with_help:%=$(BUILD)/man/%.1)
+	@for p in $(with_help); do printf '.TP\n.BR %s (1)\n' $$p; \
+	     sed -n '/^.SH DESCRIPTION/{n;p}' $(@D)/$$p.1; done > $@.programs
+	@sed 's/\\/\\e/g; s/-/\\-/g' examples/own_model.c > $@.example
+	$(call say,man,$@)sed -e '/@VERSION@/s/@VERSION@/Cornu $(version)/' -e 1d \
+	    -e '/^@PROGRAMS@/{r $@.programs' -e 'd}' -e '/^@EXAMPLE@/{r $@.example' -e 'd}' $< > $@
+	@rm $@.programs $@.example
+
+# MODE:FILE:PATH, the path below PREFIX.
+installed = $(foreach h,$(headers),644:$(h):include/cornu/$(h)) \
+            644:build/include/cornu/cornu.h:include/cornu/cornu.h \
+            644:$(BUILD)/libcornu.a:lib/libcornu.a \
+            755:$(BUILD)/libcornu.so:lib/libcornu.so.0 \
+            644:$(BUILD)/cornu.pc:lib/pkgconfig/cornu.pc \
+            $(foreach p,$(with_help),755:$(BUILD)/$(p):bin/$(p) \
+                                     644:$(BUILD)/man/$(p).1:share/man/man1/$(p).1) \
+            644:$(BUILD)/man/cornu.7:share/man/man7/cornu.7
+
+# Libs.private is for static linking; most programs need libm themselves. Under a prefix that the
+# run-time linker does not search, the program says where libcornu is.
+define pkg_config
+prefix=$(PREFIX)
+includedir=$${prefix}/include
+libdir=$${prefix}/lib
+
+Name: cornu
+Description: Keras in C: a neural-network training framework
+Version: $(version)
+Cflags: -I"$${includedir}"
+Libs: -L"$${libdir}" $(if $(own),-Wl$(comma)-rpath$(comma)"$${libdir}" )-lcornu -lm
+Libs.private: $(libraries)
+endef
+export pkg_config
+
+# ldconfig makes a library known where the run-time linker searches, so not in DESTDIR.
+install: all $(man_pages)
+	@case "$(PREFIX)" in /*) ;; \
+	 *) echo "PREFIX is \"$(PREFIX)\", expected a path from /"; exit 1;; esac
+	@printf '%s\n' "$$pkg_config" > $(BUILD)/cornu.pc
+	@for i in $(installed); do \
+	    to="$(DESTDIR)$(PREFIX)/$${i##*:}"; from=$${i#*:}; \
+	    install -D -m $${i%%:*} "$${from%:*}" "$$to" || exit 1; \
+	done
+	@ln -sf libcornu.so.0 "$(DESTDIR)$(PREFIX)/lib/libcornu.so"
+	@if [ -z "$(DESTDIR)$(own)" ] && [ $$(id -u) = 0 ]; then ldconfig; fi
+	@echo "installed Cornu $(version) in $(DESTDIR)$(PREFIX)"
+
+# Removes these files, and the folders below include/cornu that are left empty.
+uninstall:
+	@for i in $(installed) lib/libcornu.so; do rm -f "$(DESTDIR)$(PREFIX)/$${i##*:}"; done
+	@[ ! -d "$(DESTDIR)$(PREFIX)/include/cornu" ] || \
+	    find "$(DESTDIR)$(PREFIX)/include/cornu" -depth -type d -empty -delete
+	@if [ -z "$(DESTDIR)$(own)" ] && [ $$(id -u) = 0 ]; then ldconfig; fi
+
+# HTML of the public headers, by Doxygen. A filter marks comments for it: the first one describes the
+# file, one after a field that field; "/* ---- headings" are left out.
+define doxyfile
+PROJECT_NAME           = Cornu
+PROJECT_NUMBER         = $(version)
+PROJECT_BRIEF          = "Keras in C"
+OUTPUT_DIRECTORY       = $(BUILD)/docs
+INPUT                  = $(filter %.h,$(headers)) $(CURDIR)/README.md nn/README.md
+USE_MDFILE_AS_MAINPAGE = $(CURDIR)/README.md
+FILTER_PATTERNS        = *.h=$(BUILD)/docs/filter
+OPTIMIZE_OUTPUT_FOR_C  = YES
+EXTRACT_ALL            = YES
+JAVADOC_AUTOBRIEF      = YES
+TYPEDEF_HIDES_STRUCT   = YES
+MACRO_EXPANSION        = YES
+STRIP_FROM_PATH        = .
+GENERATE_LATEX         = NO
+HAVE_DOT               = NO
+QUIET                  = YES
+WARN_IF_UNDOCUMENTED   = NO
+WARN_LOGFILE           = $(BUILD)/docs/warnings
+endef
+export doxyfile
+
+define doxygen_filter
+#!/bin/sh
+sed -e '1s,^/\*,/** @file\n *,' -e '/^ *\/\* ----/b' -e '2,$$s,^\( *\)/\*\( .*\)*$$,\1/**\2,' \
+    -e 's,\([^ /].*[ ;]\)/\*\( .*\)*$$,\1 /**<\2,' "$$1"
+endef
+export doxygen_filter
+
+docs:
+	@command -v doxygen >/dev/null || { echo "make docs needs: apt-get install doxygen"; exit 1; }
+	@mkdir -p $(BUILD)/docs
+	@printf '%s\n' "$$doxygen_filter" > $(BUILD)/docs/filter
+	@chmod +x $(BUILD)/docs/filter
+	$(call say,docs,$(BUILD)/docs/html/index.html)printf '%s\n' "$$doxyfile" | doxygen -
+	@cat $(BUILD)/docs/warnings; [ ! -s $(BUILD)/docs/warnings ]
+
+.PHONY: install uninstall docs

@@ -1,0 +1,98 @@
+# make test, and other ways to test:
+#
+#   make test T=idx                   the test programs whose path contains "idx"
+#   make test RESUME=1                resumes after an interruption; JOBS=1 runs one at a time
+#   make test ISAS="portable avx2"    those that compute also under these instruction sets
+#   make check-isa                    all tests under portable, AVX2 and the best instruction set
+#   make check-arm64 T=idx            all tests that compute, built for arm64, in an emulator: hours
+#   make check-programs SECONDS=60 SEED=N    random programs on every device against the reference;
+#                                     COUNT=1 repeats one
+#   make check-models SECONDS=60 SEED=N      random models likewise
+#   make check-training               the networks in full against the published accuracies: hours
+#   make check-faults                 failures of memory, disks, files and processes
+#   make check-mutants T=reduce       puts faults into copies of the code: tests must notice them
+#   make bench                        kernels and steps against this machine's limits, when idle
+#
+# tests/**/test_NAME.c is a test program; the other files are shared by all of them, except that
+# tests/bench/ is one program, files in tests/install/ are compiled as a user would, and those in
+# tests/fuzz/ are fuzz targets.
+
+test_tree     := $(sort $(shell find tests -name '*.c' ! -path 'tests/install/*' \
+                               ! -path 'tests/fuzz/*' 2>/dev/null))
+bench_files   := $(filter tests/bench/%,$(test_tree))
+test_sources  := $(foreach f,$(test_tree),$(if $(filter test_%,$(notdir $(f))),$(f)))
+test_helpers  := $(filter-out $(bench_files) $(test_sources),$(test_tree))
+test_programs  = $(test_sources:tests/%.c=$(BUILD)/tests/%)
+test_scripts  := $(sort $(shell find tests -name 'test_*.sh' 2>/dev/null))
+all_tests      = $(test_programs) $(test_scripts)
+chosen         = $(foreach t,$(all_tests),$(if $(findstring $(T),$(t)),$(t)))
+tests          = $(if $(T),$(chosen),$(all_tests))
+bench          = $(if $(bench_files),$(BUILD)/bench)
+
+$(test_programs): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(test_helpers:%.c=$(BUILD)/obj/%.o) \
+                  $(BUILD)/libcornu.a $(BUILD)/files
+	@mkdir -p $(@D)
+	$(call say,ld,$@)$(link) -lcmocka $(libraries)
+
+$(BUILD)/bench: $(bench_files:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/examples/options.o \
+                $(BUILD)/libcornu.a $(BUILD)/files
+	$(call say,ld,$@)$(link) $(libraries)
+
+# tests/run reports instruction sets that the processor lacks as skipped.
+ISAS      =
+computing = $(filter $(foreach d,device tensor nn models,$(BUILD)/tests/$(d)/%),$(tests))
+run_tests = @JOBS=$(JOBS) RESUME=$(RESUME) tests/run $(BUILD)
+
+test: deps-test
+	$(again) test-programs
+	$(run_tests) $(tests) $(foreach i,$(ISAS),CORNU_ISA=$(i) $(computing))
+
+check-isa: deps-test
+	$(again) all test-programs
+	$(run_tests) $(foreach i,portable avx2,CORNU_ISA=$(i) $(tests)) CORNU_ISA= $(tests)
+
+# Test scripts may run any program; test programs need no other.
+test-programs: $(filter-out %.sh,$(tests)) \
+               $(if $(T),$(if $(filter %.sh,$(tests)),all $(bench)),all $(bench)) \
+               $(if $(filter tests/fuzz/%,$(tests)),fuzz-programs)
+	@:
+
+check-training: deps-test
+	$(again) all $(BUILD)/tests/examples/test_predict
+	@bash tests/training/check.sh $(BUILD)
+
+check-arm64: deps-arm64
+	$(again) $(arm64) emulated-tests
+
+emulated-tests: test-programs
+	@bash tests/arm64/check.sh $(BUILD) $(SYSROOT) $(tests)
+
+arm64 = BUILD=$(BUILD)/arm64 CROSS=aarch64-linux-gnu- SYSROOT=$(BUILD)/arm64/sysroot
+
+# Prints a line NAME TRIED SURVIVED for each kind of failure.
+check-faults: deps-test
+	$(again) $(BUILD)/tests/faults/test_faults
+	@$(BUILD)/tests/faults/test_faults --report
+
+# Prints a line NAME KILLED or NAME SURVIVED for each fault of tests/mutants/faults.list.
+check-mutants: deps-test
+	+@bash tests/mutants/run.sh $(BUILD) '$(T)'
+
+# Each finding is printed as a program and as a test, with the seed that repeats it.
+SECONDS = 60
+SEED    = $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+COUNT   =
+check-programs: deps-test
+	$(again) $(BUILD)/tests/check/test_programs
+	@$(BUILD)/tests/check/test_programs --seconds $(SECONDS) --seed $(SEED) $(COUNT:%=--count %)
+
+# Predictions, and those after three training steps.
+check-models: deps-test
+	$(again) $(BUILD)/tests/check/test_models
+	@$(BUILD)/tests/check/test_models --seconds $(SECONDS) --seed $(SEED) $(COUNT:%=--count %)
+
+bench: $(bench)
+	$(bench) --json $(BUILD)/bench.json
+
+.PHONY: test test-programs emulated-tests check-isa check-arm64 check-training check-faults \
+        check-mutants check-programs check-models bench
