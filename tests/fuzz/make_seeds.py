@@ -122,6 +122,15 @@ with zipfile.ZipFile(to, "w") as file:
     file.writestr(zipfile.ZipInfo("b"), "")
     file.comment = b"a comment"
 seed("zip", "comment", to.getvalue())
+# ZIP64: sizes, place and directory in 8 bytes.
+wide = struct.pack("<I", 0xFFFFFFFF)
+entry = struct.pack("<IHHHHHHI8sHHHHHI4s", 0x02014B50, 45, 45, 0, 0, 0, 33, 0xE8B7BE43, 2 * wide, 1,
+                    28, 0, 0, 0, 0, wide) + b"a" + struct.pack("<HHQQQ", 1, 24, 1, 1, 0)
+local = struct.pack("<IHHHHHIIIHH", 0x04034B50, 20, 0, 0, 0, 33, 0xE8B7BE43, 1, 1, 1, 0) + b"aa"
+seed("zip", "zip64", local + entry +
+     struct.pack("<IQHHIIQQQQ", 0x06064B50, 44, 45, 45, 0, 0, 1, 1, len(entry), len(local)) +
+     struct.pack("<IIQI", 0x07064B50, 0, len(local) + len(entry), 1) +
+     struct.pack("<IHH", 0x06054B50, 0, 0) + 3 * wide + struct.pack("<H", 0))
 # Two members in one place.
 local = struct.pack("<IHHHHHIIIHH", 0x04034B50, 20, 0, 0, 0, 33, 0xE8B7BE43, 1, 1, 1, 0) + b"aa"
 entry = struct.pack("<IHHHHHHIIIHHHHHII", 0x02014B50, 20, 20, 0, 0, 0, 33, 0xE8B7BE43, 1, 1, 1, 0, 0,

@@ -688,12 +688,12 @@ static size_t read_golden(const char *name, const char *suffix, unsigned char *b
     return size;
 }
 
-/* Nor may members of an archive lie in one place: a few bytes could be any number of arrays. */
+/* Members of an archive that overlap are refused: a few bytes could be any number of arrays. */
 static void test_overlapping_members(void **state)
 {
     (void)state;
     assert_null(cornu_npz_open("tests/fuzz/seeds/zip/overlap"));
-    expect_error(cornu_error_status(), CORNU_ERR_FORMAT, "member \"b\": lies where others do");
+    expect_error(cornu_error_status(), CORNU_ERR_FORMAT, "member \"b\": overlaps others");
 }
 
 /* The bytes of a file with the weights of the golden model "images", and where tests write such. */
@@ -821,7 +821,7 @@ static void names_of_npz_files_have_a_limit(void **state)
     unlink(path);
     name[MOST] = 'n';
     expect_error(cornu_npz_write(path, &array, 1), CORNU_ERR_ARGUMENT,
-                 "of member 0 has 65536 bytes, a zip archive has room for 65535");
+                 "of member 0 has 65536 bytes, a zip archive allows at most 65535");
     assert_int_equal(access(path, F_OK), -1);
 }
 
