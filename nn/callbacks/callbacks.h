@@ -7,8 +7,8 @@
  *         cornu_csv_logger("training.csv"),
  *     });
  *
- * ModelCheckpoint is in checkpoint.h, TensorBoard in tensorboard.h, the bar in progbar.h. fit takes
- * callbacks and frees them. Texts are copied. Constructors return NULL with a pending error.
+ * ModelCheckpoint is in checkpoint.h, TensorBoard in tensorboard.h, the bar in progbar_logger.h. fit
+ * takes callbacks and frees them. Texts are copied. Constructors return NULL with a pending error.
  *
  * A monitored log that no epoch can have ends the training with CORNU_ERR_ARGUMENT after the first
  * one, where Keras warns and goes on; epochs that are not validated (validation_freq) are passed

@@ -1,9 +1,8 @@
-#include "safetensors.h"
+#include "safetensors_internal.h"
 
 #include "../../datasets/fetching/sha256_internal.h"
 #include "../../device/memory_internal.h"
 #include "file_internal.h"
-#include "../saving/files_internal.h"
 #include "json_internal.h"
 
 #include <stdlib.h>

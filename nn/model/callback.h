@@ -16,25 +16,13 @@
 #define CORNU_NN_CALLBACK_H
 
 #include "../../device/type.h"
+#include "../metrics/logs.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 typedef struct CornuModel CornuModel;
-
-typedef struct {
-    const char *name;      /* "accuracy", "val_loss" */
-    double      value;
-} CornuLog;
-
-typedef struct {
-    int             count;
-    const CornuLog *logs;  /* sorted by name, then what callbacks added */
-} CornuLogs;
-
-/* The value of a log, and whether there is one of that name. */
-bool cornu_logs_find(const CornuLogs *logs, const char *name, double *value);
 
 /* What set_params tells. */
 typedef struct {

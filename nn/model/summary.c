@@ -1,7 +1,7 @@
 #include "summary.h"
 
+#include "../terminal/summary_table_internal.h"
 #include "model_internal.h"
-#include "summary_internal.h"
 
 #include <stdlib.h>
 

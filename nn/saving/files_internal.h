@@ -46,10 +46,6 @@ extern const CornuFormat *const cornu__formats[];
  * where libhdf5, which they need, cannot be loaded. */
 CornuStatus cornu__check_save_path(const char *path, bool weights_only);
 
-/* CORNU_ERR_ARGUMENT, naming the public function, for a count below 0 and arrays without a name or
- * data. */
-CornuStatus cornu__check_named(const char *function, const CornuNamedArray *arrays, int count);
-
 /* Whether an array of a file, NULL if it has none of that name, is what the model has as `name`:
  * CORNU_ERR_FORMAT, CORNU_ERR_SHAPE or CORNU_ERR_DTYPE naming both sides. */
 CornuStatus cornu__check_fit(const CornuNamedArray *array, const char *name, CornuType type);

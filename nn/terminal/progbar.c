@@ -1,4 +1,4 @@
-#include "progbar.h"
+#include "progbar_internal.h"
 
 #include "../../device/memory_internal.h"
 #include "../../device/print.h"
@@ -6,24 +6,6 @@
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
-#include <time.h>
-
-typedef struct {
-    char  *name;
-    double sum, weight;
-} Value;
-
-struct CornuBar {
-    CornuBarStyle style;
-    FILE         *file;
-    int64_t       seen;              /* steps at the last update */
-    double        start, last_draw;
-    double        first_step_end;    /* NAN until step 1 was reported */
-    int           drawn_width;       /* characters of the last drawing */
-    bool          unfinished;        /* it did not end its line */
-    Value        *values;            /* in order of appearance; names stay over a restart */
-    int           value_count, name_count, value_space;
-};
 
 CornuBarStyle cornu_bar_style(CornuTerminal terminal)
 {
@@ -74,7 +56,7 @@ bool cornu_bar_due(const CornuBar *bar, double now)
 /* ---- Values ---- */
 
 /* The entry of that name, a new one at the end if there is none. */
-static Value *find_value(CornuBar *bar, const char *name)
+static CornuBarValue *find_value(CornuBar *bar, const char *name)
 {
     for (int i = 0; i < bar->value_count; i++)
         if (strcmp(bar->values[i].name, name) == 0) return &bar->values[i];
@@ -90,9 +72,9 @@ static Value *find_value(CornuBar *bar, const char *name)
         if (!copy) return NULL;
         bar->values[bar->name_count++].name = copy;
     }
-    Value *new = &bar->values[bar->value_count++], moved = bar->values[at];
+    CornuBarValue *new = &bar->values[bar->value_count++], moved = bar->values[at];
     bar->values[at] = *new;
-    *new = (Value){ .name = moved.name };
+    *new = (CornuBarValue){ .name = moved.name };
     return new;
 }
 
@@ -101,7 +83,7 @@ static CornuStatus take_values(CornuBar *bar, int64_t current, const CornuLogs *
     int64_t steps = current - bar->seen > 1 ? current - bar->seen : 1;
     for (int i = 0; values && i < values->count; i++) {
         double value = values->logs[i].value;
-        Value *to = find_value(bar, values->logs[i].name);
+        CornuBarValue *to = find_value(bar, values->logs[i].name);
         if (!to) return CORNU_ERR_MEMORY;
         if (bar->style.averaged && !last) {
             to->sum += value * (double)steps;
@@ -188,7 +170,7 @@ static int print_values(CornuBar *bar, bool by_magnitude)
 {
     int width = 0;
     for (int i = 0; i < bar->value_count; i++) {
-        const Value *value = &bar->values[i];
+        const CornuBarValue *value = &bar->values[i];
         CornuShown   shown;
         double mean = value->sum / (value->weight > 1.0 ? value->weight : 1.0);
         width += print(bar, " - %s: ", cornu_shown(&shown, value->name));
@@ -274,190 +256,4 @@ CornuStatus cornu_bar_update(CornuBar *bar, int64_t current, const CornuLogs *va
     }
     bar->last_draw = now;
     return CORNU_OK;
-}
-
-/* ---- ProgbarLogger ---- */
-
-typedef struct {
-    CornuCallback base;
-    CornuBar     *bar;
-    double      (*clock)(void);
-    int64_t       target, seen;
-    bool          is_terminal;
-    bool          in_fit, validating;
-} Logger;
-
-static double monotonic_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-static void restart(Logger *logger)
-{
-    int verbose = logger->base.params.verbose;
-    if (verbose < 0 || verbose > 2) verbose = logger->is_terminal ? 1 : 2;
-    logger->bar->style.verbose = verbose;
-    logger->seen = 0;
-    cornu_bar_restart(logger->bar, logger->target, logger->clock());
-}
-
-static CornuStatus update(Logger *logger, int64_t batch, const CornuLogs *logs)
-{
-    logger->seen = batch + 1;
-    if (logger->bar->style.verbose != 1) return CORNU_OK;
-    return cornu_bar_update(logger->bar, logger->seen, logs, false, logger->clock());
-}
-
-static CornuStatus finish(Logger *logger, const CornuLogs *logs)
-{
-    if (logger->target < 0) {
-        logger->target = logger->seen;
-        logger->bar->style.target = logger->seen;
-    }
-    return cornu_bar_update(logger->bar, logger->target, logs, true, logger->clock());
-}
-
-static bool wants_batch_logs(CornuCallback *self, int64_t batch)
-{
-    Logger *logger = (Logger *)self;
-    (void)batch;
-    return !logger->validating && cornu_bar_due(logger->bar, logger->clock());
-}
-
-static CornuStatus train_begin(CornuCallback *self, CornuModel *model, const CornuLogs *logs)
-{
-    Logger *logger = (Logger *)self;
-    (void)model, (void)logs;
-    logger->in_fit = true;
-    logger->target = self->params.steps;
-    return CORNU_OK;
-}
-
-static CornuStatus train_end(CornuCallback *self, CornuModel *model, const CornuLogs *logs)
-{
-    (void)model, (void)logs;
-    ((Logger *)self)->in_fit = false;
-    return CORNU_OK;
-}
-
-static CornuStatus epoch_begin(CornuCallback *self, CornuModel *model, int64_t epoch,
-                               const CornuLogs *logs)
-{
-    Logger *logger = (Logger *)self;
-    (void)model, (void)logs;
-    restart(logger);
-    if (logger->bar->style.verbose && self->params.epochs > 1 && !ferror(logger->bar->file)) {
-        print(logger->bar, "Epoch %lld/%lld\n", (long long)epoch + 1,
-              (long long)self->params.epochs);
-        fflush(logger->bar->file);
-    }
-    return CORNU_OK;
-}
-
-static CornuStatus train_batch_end(CornuCallback *self, CornuModel *model, int64_t batch,
-                                   const CornuLogs *logs)
-{
-    (void)model;
-    return update((Logger *)self, batch, logs);
-}
-
-static CornuStatus epoch_end(CornuCallback *self, CornuModel *model, int64_t epoch,
-                             const CornuLogs *logs)
-{
-    (void)model, (void)epoch;
-    return finish((Logger *)self, logs);
-}
-
-/* Validation inside fit is silent. */
-static CornuStatus test_begin(CornuCallback *self, CornuModel *model, const CornuLogs *logs)
-{
-    Logger *logger = (Logger *)self;
-    (void)model, (void)logs;
-    logger->validating = logger->in_fit;
-    if (logger->in_fit) return CORNU_OK;
-    logger->target = self->params.steps;
-    restart(logger);
-    return CORNU_OK;
-}
-
-static CornuStatus test_batch_end(CornuCallback *self, CornuModel *model, int64_t batch,
-                                  const CornuLogs *logs)
-{
-    Logger *logger = (Logger *)self;
-    (void)model;
-    return logger->in_fit ? CORNU_OK : update(logger, batch, logs);
-}
-
-static CornuStatus test_end(CornuCallback *self, CornuModel *model, const CornuLogs *logs)
-{
-    Logger *logger = (Logger *)self;
-    (void)model;
-    logger->validating = false;
-    return logger->in_fit ? CORNU_OK : finish(logger, logs);
-}
-
-static CornuStatus predict_begin(CornuCallback *self, CornuModel *model, const CornuLogs *logs)
-{
-    Logger *logger = (Logger *)self;
-    (void)model, (void)logs;
-    logger->target = self->params.steps;
-    restart(logger);
-    return CORNU_OK;
-}
-
-static CornuStatus predict_batch_end(CornuCallback *self, CornuModel *model, int64_t batch,
-                                     const CornuLogs *logs)
-{
-    (void)model, (void)logs;
-    return update((Logger *)self, batch, NULL);
-}
-
-static CornuStatus predict_end(CornuCallback *self, CornuModel *model, const CornuLogs *logs)
-{
-    (void)model;
-    return finish((Logger *)self, logs);
-}
-
-/* What follows a bar that was left unfinished begins on a line of its own. */
-static void free_logger(CornuCallback *self)
-{
-    CornuBar *bar = ((Logger *)self)->bar;
-    if (bar->unfinished) {
-        fputc('\n', bar->file);
-        fflush(bar->file);
-    }
-    cornu_bar_free(bar);
-    cornu__release(self);
-}
-
-CornuCallback *cornu_progbar_from(const CornuProgbarConfig *config)
-{
-    if (cornu__refused()) return NULL;
-    Logger *logger = cornu__allocate(1, sizeof *logger);
-    if (!logger) return cornu__null();
-    FILE *file = config->file ? config->file : stdout;
-    CornuTerminal terminal = cornu_terminal(file);
-    CornuBarStyle style = config->style ? *config->style : cornu_bar_style(terminal);
-    logger->clock = config->clock ? config->clock : monotonic_seconds;
-    logger->is_terminal = terminal.is_terminal;
-    logger->target = -1;
-    logger->bar = cornu_bar_create(&style, file, logger->clock());
-    logger->base = (CornuCallback){
-        .params = { .verbose = -1, .epochs = 1, .steps = -1 },
-        .wants_batch_logs = wants_batch_logs,
-        .train_begin = train_begin, .train_end = train_end,
-        .epoch_begin = epoch_begin, .epoch_end = epoch_end,
-        .train_batch_end = train_batch_end,
-        .test_begin = test_begin, .test_batch_end = test_batch_end, .test_end = test_end,
-        .predict_begin = predict_begin, .predict_batch_end = predict_batch_end,
-        .predict_end = predict_end,
-        .free = free_logger,
-    };
-    if (!logger->bar) {
-        cornu__release(logger);
-        return NULL;
-    }
-    return &logger->base;
 }

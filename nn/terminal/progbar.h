@@ -1,19 +1,20 @@
 /*
- * The progress bar, byte for byte as keras.utils.Progbar and ProgbarLogger write it.
+ * The progress bar, byte for byte as keras.utils.Progbar writes it.
  *
- *     Epoch 1/12
  *     469/469 ━━━━━━━━ 3s 6ms/step - accuracy: 0.9123 - loss: 0.2890
  *
- * A CornuBar is a state machine: it is told steps, values and the time, in seconds on any
- * clock, and prints. cornu_progbar() is the callback that drives one through fit, evaluate
- * and predict.
- * Source: keras/src/utils/progbar.py, keras/src/callbacks/progbar_logger.py.
+ * A CornuBar is a state machine: it is told steps, values and the time, in seconds on any clock, and
+ * prints. The callback that drives one through fit, evaluate and predict is in progbar_logger.h.
+ * Source: keras/src/utils/progbar.py.
  */
 #ifndef CORNU_NN_PROGBAR_H
 #define CORNU_NN_PROGBAR_H
 
-#include "../model/callback.h"
+#include "../../device/status.h"
+#include "../metrics/logs.h"
 #include "terminal.h"
+
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -52,19 +53,6 @@ bool cornu_bar_due(const CornuBar *bar, double now);
  * has not seen. */
 CornuStatus cornu_bar_update(CornuBar *bar, int64_t current, const CornuLogs *values, bool last,
                              double now);
-
-/* ProgbarLogger. params.verbose rules: 0, 1 or 2; anything else is "auto", 1 on a terminal and
- * 2 elsewhere, so that a log file gets one line per epoch. Batch logs are asked for only when
- * they will be drawn. */
-typedef struct {
-    char     unset;
-    FILE    *file;                 /* default stdout */
-    const CornuBarStyle *style;    /* default what the file can show; copied */
-    double (*clock)(void);         /* seconds; default the monotonic clock */
-} CornuProgbarConfig;
-
-CornuCallback *cornu_progbar_from(const CornuProgbarConfig *config);
-#define cornu_progbar(...) cornu_progbar_from(&(CornuProgbarConfig){ .unset = 0, __VA_ARGS__ })
 
 #ifdef __cplusplus
 }

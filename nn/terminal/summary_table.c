@@ -1,5 +1,5 @@
 /* The text of a summary; summary.c gathers what it says. */
-#include "../model/summary_internal.h"
+#include "summary_table_internal.h"
 
 #include "../../device/print.h"
 #include "box_table_internal.h"

@@ -3,22 +3,12 @@
 #include <string.h>
 
 #include "loop_internal.h"
-#include "../terminal/progbar.h"
+#include "progbar_logger.h"
 
 bool cornu_always_wants_logs(CornuCallback *self, int64_t batch)
 {
     (void)self, (void)batch;
     return true;
-}
-
-bool cornu_logs_find(const CornuLogs *logs, const char *name, double *value)
-{
-    for (int i = 0; logs && i < logs->count; i++)
-        if (!strcmp(logs->logs[i].name, name)) {
-            *value = logs->logs[i].value;
-            return true;
-        }
-    return false;
 }
 
 /* ---- Hooks ---- */

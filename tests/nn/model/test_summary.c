@@ -1,6 +1,6 @@
 /* Summaries of described models; every byte must be what Keras printed
  * (tests/golden/summary, made by make_summary.py). */
-#include "../../../nn/model/summary_internal.h"
+#include "../../../nn/terminal/summary_table_internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* The progress bar replays scripted events; every byte must be what Keras wrote
  * (tests/golden/progbar, made by make_progbar.py). */
-#include "../../../nn/terminal/progbar.h"
+#include "../../../nn/training/progbar_logger.h"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -1,9 +1,9 @@
-/* What a summary says, apart from where a model keeps it. */
-#ifndef CORNU_NN_SUMMARY_INTERNAL_H
-#define CORNU_NN_SUMMARY_INTERNAL_H
+/* The contents of a summary, gathered from a model by model/summary.c, and the table of them. */
+#ifndef CORNU_NN_SUMMARY_TABLE_INTERNAL_H
+#define CORNU_NN_SUMMARY_TABLE_INTERNAL_H
 
 #include "../../device/type.h"
-#include "../terminal/terminal.h"
+#include "terminal.h"
 
 typedef struct {
     const char *name, *class_name;
