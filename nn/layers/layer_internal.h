@@ -108,6 +108,11 @@ CornuStatus cornu__build_sequence(CornuLayer *layer, CornuShape input);
 /* The classes that files may name, in the order of the alphabet; NULL ends them. */
 extern const CornuLayerClass *const cornu__layer_classes[];
 
+/* The package of a class that was registered, NULL of any other; and the class registered as
+ * "package>Name", or under that Name in any package. */
+const char            *cornu__registered_package(const CornuLayerClass *kind);
+const CornuLayerClass *cornu__registered_class(const char *name);
+
 /* An argument of a convolution or pool that may be given as a square (`one`, positional) or as
  * a pair: resolves to {h, w}, or {usual, usual} when neither is given (usual 0: required).
  * Failures name layer and argument; both given is one, and so is an extent below 1. */

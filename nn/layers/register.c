@@ -1,6 +1,6 @@
 /* Classes of layers of the program's own, which files name as Keras does: "package>Name". Source:
  * keras/src/saving/object_registration.py. */
-#include "../saving/architecture_internal.h"
+#include "layer_internal.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -70,11 +70,6 @@ CornuStatus cornu__read_input(const json_t *value, CornuInputConfig *input);
 /* The class of layers that a layer's JSON names; NULL if there is none. */
 const CornuLayerClass *cornu__json_class(const json_t *value);
 
-/* The package of a class that was registered, NULL of any other; and the class registered as
- * "package>Name", or under that Name in any package. */
-const char            *cornu__registered_package(const CornuLayerClass *kind);
-const CornuLayerClass *cornu__registered_class(const char *name);
-
 /* Whether a class is one of models. */
 bool cornu__is_model_class(const char *class_name);
 
