@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "device_internal.h"
-#include "print.h"
+#include "text/print.h"
 
 CornuMemory cornu_device_memory(const CornuDevice *device) { return device->memory; }
 

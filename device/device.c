@@ -8,7 +8,7 @@
 #include "debug_internal.h"
 #include "log_internal.h"
 #include "memory_internal.h"
-#include "nearest.h"
+#include "text/nearest.h"
 
 /* ---- Devices ---- */
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "print.h"
+#include "text/print.h"
 
 enum { MESSAGE_SIZE = 1024 };
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "print.h"
+#include "text/print.h"
 
 /* ---- Tables: a row per op, a row per attribute field ---- */
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "print.h"
+#include "text/print.h"
 
 static _Thread_local struct {
     CornuStatus status;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "../device/nearest.h"
+#include "../device/text/nearest.h"
 #include "../device/status_internal.h"
 
 /* Shakespeare's LSTMs have no dropout, the transformer's cannot be configured. */

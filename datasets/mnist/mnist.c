@@ -5,7 +5,7 @@
 
 #include "../../device/host/machine/threads.h"
 #include "../../device/memory_internal.h"
-#include "../../device/print.h"
+#include "../../device/text/print.h"
 #include "idx.h"
 #include "../synthetic/synthetic.h"
 

@@ -11,7 +11,7 @@
 #include "../../device/log_internal.h"
 #include "../../device/memory_internal.h"
 #include "../../device/open.h"
-#include "../../device/print.h"
+#include "../../device/text/print.h"
 #include "table_internal.h"
 
 enum { UNDECIDED, NUMBERS, WORDS };

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../../device/memory_internal.h"
-#include "../../device/nearest.h"
+#include "../../device/text/nearest.h"
 #include "table_internal.h"
 
 void cornu_table_free(CornuTable *table)

@@ -8,7 +8,7 @@
 #include "../../device/log_internal.h"
 #include "../../device/memory_internal.h"
 #include "../../device/open.h"
-#include "../../device/print.h"
+#include "../../device/text/print.h"
 #include "../synthetic/synthetic.h"
 #include "text_internal.h"
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../print.h"
+#include "../text/print.h"
 
 int64_t cornu__no_flops(const CornuOpCall *call)
 {

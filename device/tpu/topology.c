@@ -3,8 +3,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "../nearest.h"
-#include "../print.h"
+#include "../text/nearest.h"
+#include "../text/print.h"
 #include "../status_internal.h"
 
 #define GIB  1.073741824   /* in GB */

@@ -15,7 +15,7 @@
 
 #include "../../device/log_internal.h"
 #include "../../device/open.h"
-#include "../../device/print.h"
+#include "../../device/text/print.h"
 #include "../formats/file_internal.h"
 #include "backup_file_internal.h"
 

@@ -2,7 +2,7 @@
 
 #include "../../device/memory_internal.h"
 #include "../../device/open.h"
-#include "../../device/print.h"
+#include "../../device/text/print.h"
 #include "../formats/decimal_internal.h"
 #include "../formats/file_internal.h"
 #include "../saving/files_internal.h"

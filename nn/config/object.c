@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../device/memory_internal.h"
-#include "../../device/nearest.h"
+#include "../../device/text/nearest.h"
 
 static const char **name_in(const CornuObjectClass *kind, void *config)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../device/print.h"
+#include "../../device/text/print.h"
 
 const char *cornu__decimal(CornuDecimal *to, double value)
 {

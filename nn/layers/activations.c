@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "../../device/nearest.h"
+#include "../../device/text/nearest.h"
 #include "../../device/status_internal.h"
 
 static const char *const names[CORNU_ACTIVATION_COUNT] = {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../../device/memory_internal.h"
-#include "../../device/print.h"
+#include "../../device/text/print.h"
 
 /* ---- Counting ---- */
 

@@ -1,7 +1,7 @@
 /* Optimizers by name. */
 #include <string.h>
 
-#include "../../device/nearest.h"
+#include "../../device/text/nearest.h"
 #include "optimizer_internal.h"
 
 enum { MOST_OPTIMIZERS = 32 };

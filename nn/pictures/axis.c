@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "../../device/print.h"
+#include "../../device/text/print.h"
 
 /* Quotients of decimal fractions miss whole numbers by a few last bits. */
 static const double MORE = 1.0 + 1e-9;

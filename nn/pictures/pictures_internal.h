@@ -3,7 +3,7 @@
 #define CORNU_NN_PICTURES_PICTURES_INTERNAL_H
 
 #include "../../device/memory_internal.h"
-#include "../../device/print.h"
+#include "../../device/text/print.h"
 #include "chart_internal.h"
 #include "pictures.h"
 

@@ -1,7 +1,7 @@
 #include "box_table_internal.h"
 
 #include "../../device/memory_internal.h"
-#include "../../device/print.h"
+#include "../../device/text/print.h"
 
 #include <math.h>
 #include <stdarg.h>

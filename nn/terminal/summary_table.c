@@ -1,7 +1,7 @@
 /* The text of a summary; summary.c gathers what it says. */
 #include "summary_table_internal.h"
 
-#include "../../device/print.h"
+#include "../../device/text/print.h"
 #include "box_table_internal.h"
 
 #include <string.h>

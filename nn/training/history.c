@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../../device/log_internal.h"
-#include "../../device/nearest.h"
+#include "../../device/text/nearest.h"
 #include "loop_internal.h"
 
 typedef struct {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "../../device/memory_internal.h"
-#include "../../device/nearest.h"
+#include "../../device/text/nearest.h"
 
 enum { MAX_CLASSES = 24 };
 

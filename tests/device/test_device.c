@@ -10,7 +10,7 @@
 
 #include "../../device/device_internal.h"
 #include "../../device/ops/rules.h"
-#include "../../device/nearest.h"
+#include "../../device/text/nearest.h"
 
 static void words_are_suggested(void **state)
 {

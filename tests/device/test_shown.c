@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "../../device/log_internal.h"
-#include "../../device/shown.h"
+#include "../../device/text/shown.h"
 
 #define CLEAR "\x1b[2J"
 

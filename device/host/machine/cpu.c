@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../print.h"
+#include "../../text/print.h"
 #include "../../status_internal.h"
 
 #if defined(__x86_64__)

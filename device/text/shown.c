@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "status_internal.h"
+#include "../status_internal.h"
 
 /* Control characters: those of ASCII, and U+0080 to U+009F, which are two bytes. */
 

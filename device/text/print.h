@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "shown_internal.h"
-#include "status_internal.h"
+#include "../status_internal.h"
 
 /* As vsnprintf, snprintf, vfprintf and fprintf. Every number with a point is printed by these. */
 int cornu__vformat(char *to, size_t size, const char *format, va_list arguments);
