@@ -28,9 +28,7 @@ static CornuStatus notebook(const Options *options, const CornuReferenceModel *r
                   .gradient_norm = options->gradient_norm,
                   .debug_nans = options->debug_nans);
     cornu_summary(model);
-    if (session_name_classes(options, model, mnist)) return cornu_error_status();
-    if (options->load && cornu_model_load_weights(model, options->load))
-        return cornu_error_status();
+    if (session_prepare(options, model, mnist)) return cornu_error_status();
 
     /* For the TPU: batches are dealt over its cores, products are in bfloat16. */
     CornuModel   *tpu_model = cornu_keras_to_tpu_model(model, strategy);
@@ -38,9 +36,7 @@ static CornuStatus notebook(const Options *options, const CornuReferenceModel *r
         tpu_model, .x = train_x, .y = mnist->train_y, .batch_size = options->batch_size,
         .epochs = options->epochs, .steps_per_epoch = options->steps_per_epoch,
         .validation_x = test_x, .validation_y = mnist->test_y, .verbose = options->verbose,
-        .callbacks = { session_tensorboard(options),
-                       options->trace ? cornu_trace(options->trace) : NULL,
-                       session_watch(options), session_backup(options) });
+        .callbacks = { SESSION_CALLBACKS(options) });
     if (!history) return session_stopped(options, tpu_model);
 
     double      test[2];

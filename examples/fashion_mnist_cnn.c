@@ -12,18 +12,14 @@ static CornuStatus train(const Options *options, const Augmentation *augmentatio
                          const CornuReferenceModel *reference, CornuModel *model,
                          CornuTrainTest *garments, CornuDevice *device)
 {
-    const int64_t samples = garments->train_x.type.shape.extent[0];
-    const int64_t batches = (samples + options->batch_size - 1) / options->batch_size;
-    const int64_t steps = options->steps_per_epoch ? options->steps_per_epoch : batches;
+    const int64_t steps = session_steps(options, garments->train_x.type.shape.extent[0]);
     cornu_compile(model, .loss = cornu_loss(reference->loss), .metrics = { CORNU_ACCURACY },
                   .optimizer = cornu_reference_optimizer(reference, steps, options->learning_rate),
                   .device = device, .steps_per_execution = options->steps_per_execution,
                   .gradient_norm = options->gradient_norm,
                   .debug_nans = options->debug_nans);
     cornu_summary(model);
-    if (session_name_classes(options, model, garments)) return cornu_error_status();
-    if (options->load && cornu_model_load_weights(model, options->load))
-        return cornu_error_status();
+    if (session_prepare(options, model, garments)) return cornu_error_status();
 
     CornuDataset *train = cornu_train_test_take_train(garments);
     train = cornu_dataset_augment(train, .shift = augmentation->shift, .flip = augmentation->flip,
@@ -32,20 +28,9 @@ static CornuStatus train(const Options *options, const Augmentation *augmentatio
         model, .data = train, .batch_size = options->batch_size, .epochs = options->epochs,
         .steps_per_epoch = options->steps_per_epoch, .validation_x = garments->test_x,
         .validation_y = garments->test_y, .verbose = options->verbose,
-        .callbacks = { session_tensorboard(options),
-                       options->trace ? cornu_trace(options->trace) : NULL,
-                       session_watch(options), session_backup(options) });
+        .callbacks = { SESSION_CALLBACKS(options) });
     cornu_dataset_free(train);
-    if (!history) return session_stopped(options, model);
-
-    double      test[2];
-    CornuStatus status = session_save(options, model);
-    if (!status) status = session_test(options, model, garments, test);
-    if (!status) session_fallbacks(device, cornu_model_statistics(model));
-    if (!status) status = session_record(options, model, history, garments, test);
-    if (!status) status = session_finish(options);
-    cornu_history_free(history);
-    return status;
+    return session_conclude(options, model, history, garments);
 }
 
 int main(int argc, char **argv)

@@ -8,8 +8,7 @@ static CornuStatus train(const Options *options, const CornuReferenceModel *refe
 {
     const int64_t    samples = mnist->train_x.type.shape.extent[0];
     const int64_t    trained = samples - (int64_t)(reference->validation_split * (double)samples);
-    const int64_t    batches = (trained + options->batch_size - 1) / options->batch_size;
-    const int64_t    steps = options->steps_per_epoch ? options->steps_per_epoch : batches;
+    const int64_t    steps = session_steps(options, trained);
     const CornuArray train_x = cornu_reference_input(model, mnist->train_x);
     const CornuArray test_x = cornu_reference_input(model, mnist->test_x);
     cornu_compile(model, .loss = cornu_loss(reference->loss), .metrics = { CORNU_ACCURACY },
@@ -18,9 +17,7 @@ static CornuStatus train(const Options *options, const CornuReferenceModel *refe
                   .gradient_norm = options->gradient_norm,
                   .debug_nans = options->debug_nans);
     cornu_summary(model);
-    if (session_name_classes(options, model, mnist)) return cornu_error_status();
-    if (options->load && cornu_model_load_weights(model, options->load))
-        return cornu_error_status();
+    if (session_prepare(options, model, mnist)) return cornu_error_status();
 
     /* Validation is on the held-out part of the training data, else on the test data. */
     CornuArray validation_x = test_x, validation_y = mnist->test_y;
@@ -30,19 +27,8 @@ static CornuStatus train(const Options *options, const CornuReferenceModel *refe
         .epochs = options->epochs, .steps_per_epoch = options->steps_per_epoch,
         .validation_split = reference->validation_split, .validation_x = validation_x,
         .validation_y = validation_y, .verbose = options->verbose,
-        .callbacks = { session_tensorboard(options),
-                       options->trace ? cornu_trace(options->trace) : NULL,
-                       session_watch(options), session_backup(options) });
-    if (!history) return session_stopped(options, model);
-
-    double      test[2];
-    CornuStatus status = session_save(options, model);
-    if (!status) status = session_test(options, model, mnist, test);
-    if (!status) session_fallbacks(device, cornu_model_statistics(model));
-    if (!status) status = session_record(options, model, history, mnist, test);
-    if (!status) status = session_finish(options);
-    cornu_history_free(history);
-    return status;
+        .callbacks = { SESSION_CALLBACKS(options) });
+    return session_conclude(options, model, history, mnist);
 }
 
 int main(int argc, char **argv)

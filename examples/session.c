@@ -74,11 +74,19 @@ CornuTrainTest *session_mnist(const Options *options)
     return session_data(options, cornu_mnist_load_from);
 }
 
-CornuStatus session_name_classes(const Options *options, CornuModel *model,
-                                 const CornuTrainTest *data)
+int64_t session_steps(const Options *options, int64_t samples)
 {
-    if (!options->save) return CORNU_OK;
-    return cornu_model_set_class_names(model, data->class_names, (int)data->classes);
+    return options->steps_per_epoch ? options->steps_per_epoch
+                                    : (samples + options->batch_size - 1) / options->batch_size;
+}
+
+CornuStatus session_prepare(const Options *options, CornuModel *model, const CornuTrainTest *data)
+{
+    CornuStatus status = CORNU_OK;
+    if (options->save && data)
+        status = cornu_model_set_class_names(model, data->class_names, (int)data->classes);
+    if (!status && options->load) status = cornu_model_load_weights(model, options->load);
+    return status;
 }
 
 CornuCallback *session_tensorboard(const Options *options)
@@ -128,8 +136,9 @@ CornuArray session_evaluate(CornuModel *model, const CornuTrainTest *data, int64
     return predictions;
 }
 
-CornuStatus session_test(const Options *options, CornuModel *model, const CornuTrainTest *data,
-                         double test[2])
+/* Unless --verbose 0, with a report on each class. */
+static CornuStatus test_model(const Options *options, CornuModel *model,
+                              const CornuTrainTest *data, double test[2])
 {
     const CornuArray predictions = session_evaluate(model, data, options->batch_size, test);
     if (!predictions.data) return cornu_error_status();
@@ -164,18 +173,28 @@ CornuStatus session_record(const Options *options, CornuModel *model,
     return cornu_record_write(&run, options->history);
 }
 
+CornuStatus session_conclude(const Options *options, CornuModel *model, CornuHistory *history,
+                             const CornuTrainTest *data)
+{
+    if (!history) return session_stopped(options, model);
+    double      test[2];
+    CornuStatus status = session_save(options, model);
+    if (!status) status = test_model(options, model, data, test);
+    if (!status) session_fallbacks(cornu_model_device(model), cornu_model_statistics(model));
+    if (!status) status = session_record(options, model, history, data, test);
+    if (!status) status = session_finish(options);
+    cornu_history_free(history);
+    return status;
+}
+
 CornuStatus session_train(const Options *options, CornuModel *model, CornuDataset *data,
                           CornuDataset *held_out, const char *things, double results[2])
 {
-    if (options->load && cornu_model_load_weights(model, options->load))
-        return cornu_error_status();
+    if (session_prepare(options, model, NULL)) return cornu_error_status();
     CornuHistory *history = cornu_fit(
         model, data, .batch_size = options->batch_size, .epochs = options->epochs,
         .steps_per_epoch = options->steps_per_epoch, .validation_data = held_out,
-        .verbose = options->verbose,
-        .callbacks = { session_tensorboard(options),
-                       options->trace ? cornu_trace(options->trace) : NULL,
-                       session_watch(options), session_backup(options) });
+        .verbose = options->verbose, .callbacks = { SESSION_CALLBACKS(options) });
     if (!history) return session_stopped(options, model);
     results[0] = results[1] = NAN;
     CornuStatus status = session_save(options, model);

@@ -167,14 +167,11 @@ static CornuStatus train(Run *run)
                   .gradient_norm = options->gradient_norm,
                   .debug_nans = options->debug_nans);
     cornu_summary(run->model);
-    if (options->load && cornu_model_load_weights(run->model, options->load))
-        return cornu_error_status();
+    if (session_prepare(options, run->model, NULL)) return cornu_error_status();
     CornuHistory *history = cornu_fit(
         run->model, run->train, .epochs = options->epochs, .validation_data = run->test,
         .steps_per_epoch = options->steps_per_epoch, .verbose = options->verbose,
-        .callbacks = { session_tensorboard(options),
-                       options->trace ? cornu_trace(options->trace) : NULL,
-                       session_watch(options), session_backup(options) });
+        .callbacks = { SESSION_CALLBACKS(options) });
     if (!history) return session_stopped(options, run->model);
 
     CornuStatus status = session_save(options, run->model);
