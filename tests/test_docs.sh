@@ -18,6 +18,30 @@ names_exist() {
 }
 check "nn/README.md names what there is" names_exist
 
+# Every path that README.md names in `code` or in the picture of the folders exists, below the
+# folders above it.
+paths_exist() {
+    local bad=0 path
+    { grep -v '^    ' "$root/README.md" | grep -oE '`(nn|tensor|device|datasets|models|examples|tests)/[^` ]*`' |
+          tr -d '`'
+      awk '/^    examples\/ /, /^$/ {
+               match($0, /^ */)
+               depth = (RLENGTH - 4) / 2
+               for (i = 1; i <= NF && sub(/\/,?$/, "/", $i); i++) {
+                   above[depth] = $i
+                   path = ""
+                   for (k = 0; k <= depth; k++) path = path above[k]
+                   print path
+               }
+           }' "$root/README.md"
+    } | sort -u >names
+    while read -r path; do
+        [ -e "$root/$path" ] || { echo "README.md: no $path"; bad=1; }
+    done <names >err
+    [ "$(wc -l <names)" -gt 40 ] && return $bad
+}
+check "README.md names files and folders that exist" paths_exist
+
 # Every folder of golden files is in their table.
 golden_told() {
     local bad=0 path
