@@ -1,6 +1,6 @@
 /*
- * The notebook that made Keras on TPUs known, in C and in its order: which TPU is there, the data,
- * a model compiled as usual, its conversion, training, evaluation, saving, the digits it misreads.
+ * The notebook that made Keras on TPUs known, in C and in its order: find the TPU, load the data,
+ * compile a model as usual, convert it, train, evaluate, save, show the digits it misreads.
  * Sources: tensorflow/tpu, tools/colab/keras_mnist.ipynb, 2018; cedrickchee/data-science-notebooks,
  * google_cloud_tpu/guide_to_tensorflow_keras_on_tpu_mnist.ipynb.
  */
@@ -30,7 +30,7 @@ static CornuStatus notebook(const Options *options, const CornuReferenceModel *r
     cornu_summary(model);
     if (session_prepare(options, model, mnist)) return cornu_error_status();
 
-    /* For the TPU: batches are dealt over its cores, products are in bfloat16. */
+    /* On the TPU: batches are split over its cores, products are in bfloat16. */
     CornuModel   *tpu_model = cornu_keras_to_tpu_model(model, strategy);
     CornuHistory *history = cornu_fit(
         tpu_model, .x = train_x, .y = mnist->train_y, .batch_size = options->batch_size,

@@ -1,12 +1,12 @@
-/* A training loop by hand, as fast as fit: a graph, its gradients, an optimizer, a loop. */
+/* A training loop written by hand, as fast as fit: a graph, its gradients, an optimizer, a loop. */
 #include <math.h>
 #include <cornu/cornu.h>
 #include "session.h"
 
 /*
- * Records a step: bytes in, probabilities, loss, gradients, new weights. Runs it on every batch.
- * It is the step of one shard, on its rows: the optimizer adds up the shards' gradients, we their
- * losses, so each is a part of the batch's mean.
+ * Records a step, from pixels to probabilities, loss, gradients and new weights, and runs it on
+ * every batch. It is the step of one shard on its rows of the batch: the optimizer sums the shards'
+ * gradients, all_reduce their losses, so each loss is divided by the size of the whole batch.
  */
 static CornuStatus train(CornuModel *model, CornuGraph *graph, const CornuLoss *crossentropy,
                          CornuIterator *batches, const Options *options)
@@ -34,7 +34,7 @@ static CornuStatus train(CornuModel *model, CornuGraph *graph, const CornuLoss *
 
     for (int64_t epoch = 0; !status && epoch < options->epochs; epoch++) {
         const CornuBatch *batch = NULL;
-        float             value = NAN;   /* stays so without a whole batch */
+        float             value = NAN;   /* if there is no whole batch */
         CornuArray        to = { cornu_scalar(CORNU_F32), &value };
         status = cornu_iterator_rewind(batches, epoch);
         while (!status && !(status = cornu_iterator_next(batches, &batch)) && batch) {

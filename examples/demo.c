@@ -1,7 +1,8 @@
 /*
  * The tour, `make demo`: trains the MNIST CNN on real digits, on the cpu device and on an emulated
- * TPU in turns, until both read 98.5 % of the test digits; compares the two, and shows what the
- * network reads. A minute on two fast cores, minutes on slow ones: it measures and says so first.
+ * TPU in turns, until both classify 98.5 % of the test digits correctly; compares the two, and
+ * shows some predictions. A minute on two fast cores, minutes on slow ones: it measures and says so
+ * first.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +14,10 @@
 
 enum {
     BATCH = 128,
-    EPOCHS = 3,          /* which usually do */
+    EPOCHS = 3,          /* usually enough */
     MOST_EPOCHS = 8,
     TIMED_STEPS = 10,
-    LONG_SECONDS = 120,  /* a wait that is explained */
+    LONG_SECONDS = 120,  /* a longer wait is explained */
 };
 
 static const double ENOUGH = 0.985;
@@ -32,8 +33,8 @@ static double now(void)
 
 /* ---- How long it takes here ---- */
 
-/* Seconds a training step takes on a device, from a model that is thrown away. Its program is the
- * real model's, so the device has it compiled already when that one starts. */
+/* Seconds per training step on a device, of a model that is thrown away. Its program is the real
+ * model's, which the device then need not compile again. */
 static CornuStatus time_step(const Race *race, const Racer *racer, double *seconds)
 {
     CornuModel      *model = race_model(race, racer->device);
@@ -58,7 +59,7 @@ static void print_time(double seconds)
     else printf("%.0f minutes", seconds / 60.0);
 }
 
-/* What is going to happen, and how long that takes by a few steps. */
+/* Says what will happen and how long it will take, extrapolated from a few steps. */
 static CornuStatus announce(const Race *race, int64_t limit)
 {
     const double train = (double)race->data->train_x.type.shape.extent[0];
@@ -69,7 +70,7 @@ static CornuStatus announce(const Race *race, int64_t limit)
         if (status) return status;
         seconds += each;
     }
-    /* Reading a digit takes a third of learning from it. */
+    /* A prediction takes a third of the time of a training sample. */
     const double all = EPOCHS * (double)race->steps * seconds * (1.0 + test / train / 3.0);
     if (limit) {
         printf("--limit %lld: each learns from %.0f digits, %d times, which makes the tour short "
@@ -125,7 +126,7 @@ static CornuStatus tour(Race *race, int64_t limit)
     return status;
 }
 
-/* Where nobody named a folder and the files are not to be had, other digits do. */
+/* If no folder was named and the files cannot be downloaded, uses synthetic digits. */
 static CornuTrainTest *find_digits(Options *options)
 {
     CornuTrainTest *mnist = session_mnist(options);

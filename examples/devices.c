@@ -1,4 +1,4 @@
-/* Which devices are there? What this machine computes on, and the TPUs whose time is modelled. */
+/* Lists the devices: the processor of this machine, and the TPUs whose times are modelled. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -50,7 +50,7 @@ static const char *kind_of(const char *name)
     return "emulated: real numerics, this machine's time";
 }
 
-/* What the device named "tpu" stands for; the table below has the marks of these figures. */
+/* What "tpu" emulates; the table below says how certain these figures are. */
 static void print_profile(const CornuTpuProfile *profile)
 {
     const double  hbm = cornu_tpu_replica_hbm(profile) * 1e-9;
@@ -61,7 +61,7 @@ static void print_profile(const CornuTpuProfile *profile)
            profile->vmem_mib.value);
 }
 
-/* Each is opened, for only then it is known to work. */
+/* Opens each one, which shows that it works. */
 static CornuStatus print_devices(void)
 {
     printf("Devices\n");

@@ -77,7 +77,7 @@ static void draw(const CornuTerminal *screen, const uint8_t *digits, const Readi
 
 /* ---- Choosing ---- */
 
-/* Wrong ones first, the surest of them before the others; then right ones from all classes. */
+/* Wrong predictions first, by descending confidence; then right ones from all classes. */
 static int choose(const float *p, const uint8_t *labels, int64_t count, Reading *chosen,
                   int64_t *wrong)
 {
@@ -89,7 +89,7 @@ static int choose(const float *p, const uint8_t *labels, int64_t count, Reading 
         const Reading reading = { i, labels[i], best, p[i * 10 + best] };
         if (best != labels[i]) {
             (*wrong)++;
-            /* Half of the places are for mistakes, kept in order of how sure they were. */
+            /* Half of the places are for mistakes, by descending confidence. */
             int at = found < SHOWN / 2 ? found++ : found;
             if (at == SHOWN / 2 && chosen[--at].probability >= reading.probability) continue;
             for (; at > 0 && chosen[at - 1].probability < reading.probability; at--)

@@ -1,13 +1,13 @@
 /*
- * What a model reads in the test digits, drawn in the terminal: those it gets wrong first.
+ * Draws test digits and their predictions in the terminal, wrong ones first.
  */
 #ifndef CORNU_EXAMPLES_DIGITS_H
 #define CORNU_EXAMPLES_DIGITS_H
 
 #include <cornu/cornu.h>
 
-/* Of predictions f32 (N, 10) of all test digits, prints how many are wrong, and draws a dozen with
- * what is read and what is true below: greys on a terminal with colours, letters elsewhere. */
+/* Prints how many predictions, f32 (N, 10) of all test digits, are wrong, and draws a dozen digits
+ * with the prediction and the label below: in greys on a terminal with colours, else in letters. */
 void digits_show(CornuArray predictions, const CornuTrainTest *mnist);
 
 #endif

@@ -1,4 +1,4 @@
-/* What does a training step compile to, what takes its time, and what would a TPU make of it? */
+/* What does a training step compile to, where does its time go, and how long would a TPU take? */
 #include <stdlib.h>
 
 #include <cornu/cornu.h>
@@ -6,7 +6,7 @@
 #include "explain_page.h"
 #include "session.h"
 
-/* A network with its published optimizer on a device, and its step for batches of some size. */
+/* A network with its published optimizer on a device, and its training step for one batch size. */
 typedef struct {
     CornuModel      *model;
     CornuType        x, y;
@@ -35,7 +35,7 @@ static CornuStatus make(Subject *subject, const CornuReferenceModel *reference,
 
 /* ---- Measured ---- */
 
-/* Bytes below `range` in no order; the numbers do not matter for the time. */
+/* Pseudo-random bytes below `range`; their values do not affect the time. */
 static CornuArray invent(CornuType type, int range)
 {
     const int64_t count = cornu_type_count(type);
@@ -49,7 +49,7 @@ typedef struct {
     double                begin_s, wall_s;
 } Run;
 
-/* From the first step's begin to the last one's end. */
+/* From the start of the first step to the end of the last one. */
 static Run read_run(const CornuStepEvent *events, int count)
 {
     double begin = 0.0, end = 0.0;
@@ -67,7 +67,7 @@ static int by_wall(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Runs the step `runs` times, after one that is not counted, and keeps the median. */
+/* Runs the step `runs` times after a warm-up, and keeps the median run. */
 static CornuStatus measure(Subject *subject, int runs, double *here_s, double *wall_s)
 {
     const int       count = cornu_executable_event_count(subject->executable);
@@ -108,8 +108,8 @@ static CornuStatus model(const Options *options, const CornuExecutable *executab
     return *to ? CORNU_OK : cornu_error_status();
 }
 
-/* The step on so many shards: on the profile asked about, and on those that have as many unless
- * told. */
+/* The step on so many shards: on the profile in question, and on those that have as many by
+ * default. */
 static CornuStatus model_shards(const Options *options, const CornuReferenceModel *reference,
                                 int row, Explanation *e)
 {
@@ -132,7 +132,7 @@ static CornuStatus model_shards(const Options *options, const CornuReferenceMode
     return status;
 }
 
-/* With others: also on other numbers of shards, and other TPUs. */
+/* With `all` also for other numbers of shards and other TPUs. */
 static CornuStatus model_all(const Options *options, const CornuReferenceModel *reference,
                              Subject *subject, bool others, Explanation *e)
 {

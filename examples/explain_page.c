@@ -36,7 +36,7 @@ static const char *extents(char text[96], CornuShape shape)
     return text;
 }
 
-/* A product as MxKxN, anything else as the shape of its first result; "in place" for what is. */
+/* MxKxN for a product, else the shape of the first result, or "in place". */
 static const char *shape_of(char text[96], const CornuExecutableStep *step, const CornuTpuOp *op)
 {
     if (step->out_count == 0) return "in place";
@@ -48,7 +48,7 @@ static const char *shape_of(char text[96], const CornuExecutableStep *step, cons
 
 enum { LONGEST = 64 };
 
-/* Shortened to `width`, below LONGEST; two dots stand for what is missing before the last `tail`
+/* Shortened to `width`, below LONGEST: two dots replace what is left out before the last `tail`
  * characters. */
 static const char *fit(char to[LONGEST], const char *text, int width, int tail)
 {
@@ -109,13 +109,13 @@ static void advise_rows(Adviser *a)
            a->e->batch);
 }
 
-/* What the MXU spends on padding in a step. */
+/* The time that the MXU spends on padding in a step. */
 static double wasted_s(const CornuTpuOp *op)
 {
     return op->product.count ? op->mxu_s * (1.0 - op->use_padding) : 0.0;
 }
 
-/* "N = 10 is padded to 128 columns", of the extents that leave more than a tenth empty. */
+/* "N = 10 is padded to 128 columns", for extents that leave more than a tenth empty. */
 static void advise_padding_of(Adviser *a, int i)
 {
     const CornuTpuOp      *op = &a->e->tpu->ops[i];
@@ -139,7 +139,7 @@ static void advise_padding_of(Adviser *a, int i)
            percent(wasted_s(op), a->e->tpu->mxu_s));
 }
 
-/* The product with more padding than work that wastes most after product `last`, -1 for none. */
+/* Of the products with more padding than work, the one that wastes most after `last`, or -1. */
 static int next_padded(const CornuTpuModel *tpu, int last)
 {
     int next = -1;
@@ -154,7 +154,7 @@ static int next_padded(const CornuTpuModel *tpu, int last)
     return next;
 }
 
-/* Those that waste most one by one, the rest in one line. */
+/* One line for each of the most wasteful, and one for the rest. */
 static void advise_padding(Adviser *a)
 {
     enum { MOST = 3 };
@@ -223,7 +223,7 @@ static void advise_host(Adviser *a)
                (double)tpu->infeed_bytes / (double)a->e->batch);
 }
 
-/* The reference device has no other kernels. */
+/* The reference device has only reference kernels. */
 static void advise_fallbacks(Adviser *a)
 {
     const CornuStatistics *s = &a->e->statistics;
@@ -262,7 +262,7 @@ static double sum_here(const Explanation *e)
     return sum;
 }
 
-/* What each use takes now, or took at most at its own time. */
+/* The memory of each use, now or at its own peak. */
 static void print_memory(const CornuMemory *memory, bool peak, FILE *to)
 {
     fprintf(to, "%s %.1f MB", peak ? "             at most" : "memory of a shard: now",
@@ -327,14 +327,14 @@ static void print_emulated_row(const Explanation *e, int i, FILE *to)
             percent(e->here_s[i], sum_here(e)));
 }
 
-/* What is left of the run: threads that wait for others, and what lies between the steps. */
+/* The rest of the run: threads that wait for others, and the time between steps. */
 static void print_waiting(const Explanation *e, int left, int width, FILE *to)
 {
     const double rest = e->wall_s - sum_here(e);
     if (rest > 0.0) fprintf(to, "%-*s%*.3f\n", left, "      waiting", width, 1e3 * rest);
 }
 
-/* The product that keeps most in VMEM. */
+/* The product that needs most VMEM. */
 static void print_vmem(const Explanation *e, FILE *to)
 {
     const CornuTpuModel *tpu = e->tpu;
@@ -420,8 +420,8 @@ static void print_steps(const Explanation *e, FILE *to)
         if (e->by_profile[i]) print_step(e, e->by_profile[i], to);
 }
 
-/* Words of a text on lines of at most `width`, the first after `mark`, which is "-" or "": how many
- * lines. With to NULL they are only counted. */
+/* Prints words on lines of at most `width`, the first after `mark`, which is "-" or "", and returns
+ * how many lines. With `to` NULL they are only counted. */
 static int wrap(const char *mark, const char *text, int width, FILE *to)
 {
     int column = (int)strlen(mark), lines = 1;
@@ -446,7 +446,7 @@ static int wrap(const char *mark, const char *text, int width, FILE *to)
 
 enum { PARTS = 64, PARTS_SHOWN = 5 };
 
-/* A layer, or what else steps are made for: the loss, a metric, the optimizer. */
+/* What steps belong to: a layer, the loss, a metric, the optimizer. */
 typedef struct {
     char   name[LONGEST];
     double forward_s, backward_s;
@@ -460,8 +460,8 @@ static int by_time(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* The steps of each part together, the longest first; a last one takes those there is no room
- * for. */
+/* Sums the steps of each part, the longest first; the last part collects those that do not
+ * fit. */
 static int collect_parts(const Explanation *e, Part parts[PARTS])
 {
     int count = 0, k;
@@ -511,7 +511,7 @@ static int print_parts(const Explanation *e, FILE *to)
     return lines + 1;
 }
 
-/* Steps that compute much for each byte keep the arithmetic busy, others the memory. */
+/* Steps with many operations per byte are bound by arithmetic, others by memory. */
 static int print_bound(const Explanation *e, FILE *to)
 {
     enum { MUCH = 10 };   /* operations: about as many as a core does while memory moves a byte */
@@ -562,7 +562,7 @@ void explain_overview(const Explanation *e, FILE *to)
     snprintf(text, sizeof text, "%s: a training step takes %" PRId64 " samples forward and back "
              "and updates %" PRId64 " parameters once: %" PRId64 " ops, compiled to %" PRId64
              " steps, in %s.", e->model, e->batch, e->parameters, s->ops, s->kernels, e->policy);
-    int lines = 1 + wrap("", text, EXPLAIN_WIDTH, to);   /* with the device's */
+    int lines = 1 + wrap("", text, EXPLAIN_WIDTH, to);   /* and the line of the device */
     snprintf(text, sizeof text, "Measured here: %.1f ms (the median of %d), %.0f samples/s, %.1f "
              "GFLOP/s.", 1e3 * e->wall_s, e->runs, (double)e->batch / e->wall_s,
              1e-9 * (double)s->flops / e->wall_s);

@@ -1,7 +1,6 @@
 /*
- * What is known of a compiled training step, as a page for people and as JSON for programs.
- *
- * Measured and modelled numbers stand in columns of their own, which say which they are.
+ * A compiled training step as a page for people and as JSON for programs. Measured and modelled
+ * numbers are in separate columns, which say which they are.
  */
 #ifndef CORNU_EXAMPLES_EXPLAIN_PAGE_H
 #define CORNU_EXAMPLES_EXPLAIN_PAGE_H
@@ -15,8 +14,8 @@ enum { EXPLAIN_SHARDS = 4, EXPLAIN_PROFILES = 8, EXPLAIN_ADVICE = 12 };
 
 typedef struct {
     const char     *model, *policy, *description;
-    const char     *target;          /* what is predicted for a sample: "class", "character" */
-    int64_t         targets;         /* how many of them */
+    const char     *target;          /* what is predicted: "class", "character" */
+    int64_t         targets;         /* predictions per sample */
     int64_t         parameters, batch, epoch_samples;
     int             shards, threads;
     CornuStatistics statistics;
@@ -25,7 +24,7 @@ typedef struct {
     const CornuExecutableStep *steps;
     int                        step_count;
 
-    /* Measured here: seconds of this machine's clock, of the step of median time out of `runs`.
+    /* Measured: wall-clock seconds on this machine, in the median of `runs` runs.
      * A step that several threads run for a shard each counts as their time / the threads. */
     const double *here_s;            /* by step */
     double        wall_s;            /* of the run */
@@ -38,20 +37,20 @@ typedef struct {
     const CornuTpuModel *by_profile[EXPLAIN_PROFILES];   /* each with its own shards, likewise */
 } Explanation;
 
-/* Lines of advice that follow from the numbers; returns how many. Each rule says what it computed,
- * and only rules whose condition holds speak. */
+/* Advice that follows from the numbers, each line with the figures it is based on; returns how many
+ * lines. */
 typedef struct {
     char text[320];
 } Advice;
 
 int explain_advise(const Explanation *explanation, Advice advice[EXPLAIN_ADVICE]);
 
-/* What a newcomer asks first: what the step does, where its time goes, what it is ruled by, its
- * memory, and as much advice as there is room for. At most 80 columns and, with the line that names
- * the device before it, 24 lines. */
+/* The overview: what the step does, where its time goes, what limits it, its memory, and as much
+ * advice as fits. At most 80 columns and, with the line that names the device before it, 24
+ * lines. */
 void explain_overview(const Explanation *explanation, FILE *to);
 
-/* All of it, a row for each step. At most 120 columns. */
+/* Everything, with a row for each step. At most 120 columns. */
 void explain_print(const Explanation *explanation, FILE *to);
 
 /* CORNU_ERR_FILE, CORNU_ERR_MEMORY. */

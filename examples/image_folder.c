@@ -1,7 +1,7 @@
 /*
- * Trains a small convolutional network on pictures of one's own: a folder for each class. The model
- * takes pixels of 0 to 255; its file names the classes and says that pictures are resized for it,
- * which is what build/predict reads.
+ * Trains a small convolutional network on your own pictures: a folder for each class. The model
+ * takes pixels from 0 to 255; notes in its file name the classes and say that pictures are resized
+ * for it, which build/predict reads.
  */
 #include <stdio.h>
 
@@ -16,7 +16,7 @@ typedef struct {
     bool        no_cache;
 } Pictures;
 
-/* One of the two parts, or all pictures. */
+/* The training or the validation part, or all pictures. */
 static CornuDataset *open_subset(const Options *options, const Pictures *pictures,
                                  CornuSubset subset)
 {
@@ -37,7 +37,7 @@ static CornuDataset *open_subset(const Options *options, const Pictures *picture
     return dataset;
 }
 
-/* What goes into its file with it: which class is which, and how images are prepared. */
+/* Notes in the file of the model: the names of the classes, and how images are prepared. */
 static CornuStatus describe(CornuModel *model, const char *const *names, int classes)
 {
     const CornuStatus status = cornu_model_set_class_names(model, names, classes);
@@ -113,7 +113,7 @@ int main(int argc, char **argv)
     CornuDataset *validation = data && split
         ? open_subset(&options, &pictures, CORNU_SUBSET_VALIDATION) : NULL;
     CornuModel   *model = data && (validation || !split) ? build(&options, &pictures, data) : NULL;
-    if (model && !pictures.no_cache) {   /* which does not know the classes' names */
+    if (model && !pictures.no_cache) {   /* a cache has no class names */
         data = cornu_dataset_cache(data);
         if (validation) validation = cornu_dataset_cache(validation);
     }

@@ -14,7 +14,7 @@ typedef struct {
     const Program *program;
     Option         flags[MAX_FLAGS];
     int            count;
-    const char    *verbose;        /* the word; Options has the number */
+    const char    *verbose;        /* as a word; Options has the enum */
     bool           help, version;
 } Table;
 
@@ -141,7 +141,7 @@ static void fill_table(Table *table, Options *o)
 
 enum { HELP_TEXT = 1000, HELP_WIDTH = 80, HELP_COLUMN = 28 };
 
-/* " (default 128)", if there is one to speak of. */
+/* " (default 128)", if the flag has a default. */
 static void add_default(char text[HELP_TEXT], const Option *flag)
 {
     const size_t at = strlen(text);
@@ -167,7 +167,7 @@ static void add_default(char text[HELP_TEXT], const Option *flag)
     }
 }
 
-/* Words on lines of their column, from `column` of the first one on. */
+/* Wraps text into the help column; `column` is where the first line stands now. */
 static void print_wrapped(const char *text, int column)
 {
     for (bool first = true; *text; first = false) {
@@ -189,7 +189,7 @@ static void print_help(const Table *table)
            program->arguments ? program->arguments : "", program->purpose);
     for (int i = 0; i < table->count; i++) {
         const Option *flag = &table->flags[i];
-        /* Choices come before what the help says of a default. */
+        /* Choices come before the "; default ..." of the help. */
         const char *tail = strstr(flag->help, "; default");
         const int   head = (int)(tail ? (size_t)(tail - flag->help) : strlen(flag->help));
         char        left[60], text[HELP_TEXT];
@@ -214,7 +214,7 @@ static int bad_usage(const Table *table)
     return BAD_USAGE;
 }
 
-/* "; did you mean …?" if some known word is near. */
+/* "; did you mean ...?" if a known word is near. */
 static void suggest(const char *dashes, const char *word, const char *const *known, int count)
 {
     const char *nearest = cornu_nearest(word, known, count);
@@ -304,7 +304,7 @@ static int set(const Table *table, const Option *flag, const char *value)
     return BAD_USAGE;
 }
 
-/* The flag at argv[*at], with its value there or in the next argument. */
+/* The flag at argv[*at], whose value follows "=" or is the next argument. */
 static int take_flag(const Table *table, int argc, char **argv, int *at)
 {
     const char *argument = argv[*at], *name = argument + 2;
@@ -353,7 +353,7 @@ static bool is_known(const char *flag)
     return false;
 }
 
-/* The flag that a field stands for, which begins behind its point; *length is the field's. */
+/* The flag for a field of a config, whose name starts at `field`; *length is that of the name. */
 static bool find_field(const char *field, size_t *length, char flag[64])
 {
     static const struct { const char *field, *flag; } others[] = {
@@ -369,7 +369,7 @@ static bool find_field(const char *field, size_t *length, char flag[64])
     *length = strspn(field, "abcdefghijklmnopqrstuvwxyz0123456789_");
     snprintf(flag, 64, "%.*s", (int)*length, field);
     for (char *c = flag; (c = strchr(c, '_'));) *c = '-';
-    return field[*length] != '/' && is_known(flag);   /* a path is none */
+    return field[*length] != '/' && is_known(flag);   /* not a path */
 }
 
 const char *options_translate(const char *message)
@@ -404,7 +404,7 @@ int options_parse(Options *options, const Program *program, int argc, char **arg
     for (known_count = 0; known_count < table.count; known_count++)
         known_flags[known_count] = table.flags[known_count].name;
 
-    int  kept = 0;                        /* arguments that are no flags move to the front */
+    int  kept = 0;                        /* arguments that are not flags move to the front */
     bool only_arguments = false;
     for (int i = 1; i < argc; i++) {
         int status = -1;

@@ -15,8 +15,8 @@
 
 #include <cornu/cornu.h>
 
-/* What the common flags set. What a program fills in before parsing is the default that --help
- * shows; 0, 0.0 or NULL stands for "the program decides". */
+/* The values of the common flags. What a program fills in before parsing is the default that --help
+ * shows; 0, 0.0 or NULL means that the program decides. */
 typedef struct {
     const char *device;            /* cpu unless set; a program without --device sets it */
     const char *policy;            /* NULL: the device decides */
@@ -30,12 +30,12 @@ typedef struct {
     bool         gradient_norm, debug_nans;
     CornuVerbose verbose;
 
-    const char *const *arguments;  /* what is no flag */
+    const char *const *arguments;  /* everything that is not a flag */
     int                argument_count;
 } Options;
 
-/* Which of the common flags a program has: those that it heeds, no other. --model comes with
- * Program.models; --help and --version are everywhere. */
+/* The common flags that a program has, which are those that it uses. --model comes with
+ * Program.models; every program has --help and --version. */
 enum {
     OPTIONS_DEVICE   = 1,          /* --device */
     OPTIONS_NUMERICS = 2,          /* --policy --precision --shards */
@@ -70,19 +70,19 @@ typedef struct {
     const char *const *models;     /* what --model may be, up to NULL */
     bool               epochs_may_be_0;   /* --epochs 0 is taken; then its default is not 0 */
     const Option      *extra;      /* flags of this program alone, up to a NULL name */
-    const char        *arguments;  /* "MODEL IMAGE...", or NULL if there are none. With dots there
-                                      may be more than the least */
+    const char        *arguments;  /* "MODEL IMAGE...", or NULL if it takes none; with dots there
+                                      may be more than least_arguments */
     int                least_arguments;
 } Program;
 
-/* -1: go on. Else the status to exit with: 0 after --help or --version, 2 after a message that
- * says what was expected and what came. Values point into argv. */
+/* -1 to continue, else the status to exit with: 0 after --help or --version, 2 after a message on
+ * what was expected and what came. Values point into argv. */
 int options_parse(Options *options, const Program *program, int argc, char **argv);
 
-/* A message of the library, which names fields of its structs, in the words of the program's
- * command line: where the program has such a flag, ".batch_size is 0" becomes "--batch-size is 0",
- * and ".data = \"synthetic\"" becomes "--data synthetic". That the error is still pending, which is
- * for who calls the library, is left out. Valid until the next call. */
+/* Translates a message of the library, which names fields of configs, to the program's flags: if
+ * the program has that flag, ".batch_size is 0" becomes "--batch-size is 0", and ".data =
+ * \"synthetic\"" becomes "--data synthetic". A note that the error is still pending, which is for
+ * callers of the library, is left out. Valid until the next call. */
 const char *options_translate(const char *message);
 
 #endif

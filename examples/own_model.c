@@ -1,4 +1,4 @@
-/* A model on data of one's own: three rings in a square, told apart by a small network. */
+/* A small network on data made here: points of a square, classified into three rings. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <cornu/cornu.h>

@@ -11,7 +11,7 @@ enum { TITLE = 128 };
 
 /* ---- Files ---- */
 
-/* Makes the folder, unless it is there. */
+/* Makes the folder unless it exists. */
 static CornuStatus open_folder(const char *folder, bool *made)
 {
     struct stat there;
@@ -46,7 +46,7 @@ CornuStatus pictures_check(const char *folder)
     return status;
 }
 
-/* Takes the plot; NULL is its maker's failure. */
+/* Takes the plot; NULL if making it failed. */
 static CornuStatus save(CornuPlot *plot, const char *folder, const char *name)
 {
     char        path[CORNU_PATH_SIZE];

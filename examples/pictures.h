@@ -1,25 +1,25 @@
 /*
  * The pictures of --plots DIR: curves.png, filters.png, predictions.png and confusion.png
- * (nn/pictures/pictures.h). Each is written whole or not at all, over one that was there.
+ * (nn/pictures/pictures.h). Each is written completely or not at all, and replaces an older one.
  */
 #ifndef CORNU_EXAMPLES_PICTURES_H
 #define CORNU_EXAMPLES_PICTURES_H
 
 #include <cornu/cornu.h>
 
-/* Whether all of them could be written, in a folder that is there or whose parent is. Leaves
- * nothing behind. */
+/* Whether all of them can be written, into a folder that exists or whose parent does. Leaves no
+ * file or folder. */
 CornuStatus pictures_check(const char *folder);
 
-/* These make the folder where it is not there yet. */
+/* These make the folder if it does not exist. */
 
-/* The curves, and the kernels of the first convolution; says so on stdout if there is none. data:
- * what was learnt, or NULL if that is no images. */
+/* The curves, and the kernels of the first convolution; prints a line if the model has none. `data`
+ * is NULL if the model was not trained on images. */
 CornuStatus pictures_of_training(const char *folder, CornuModel *model,
                                  const CornuHistory *history, const CornuTrainTest *data);
 
-/* Samples of the test with what is predicted, and which classes are confused. predictions:
- * f32 (N, classes), of all the test data. */
+/* Test samples with their predictions, and the confusion matrix. predictions: f32 (N, classes), of
+ * all test data. */
 CornuStatus pictures_of_test(const char *folder, const CornuModel *model,
                              const CornuTrainTest *data, CornuArray predictions);
 

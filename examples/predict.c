@@ -1,4 +1,4 @@
-/* What is in a picture? Reads pictures and prints, per line,
+/* Classifies pictures. Prints a line for each:
  * FILE <tab> CLASS <tab> PROBABILITY <tab> second:p <tab> third:p */
 #include <math.h>
 #include <stdio.h>
@@ -9,17 +9,17 @@
 
 #include "session.h"
 
-/* What the model takes and gives: read once, used for each picture. */
+/* The model's input and output, with buffers that are used for each picture. */
 typedef struct {
     CornuModel *model;
-    bool        digits;          /* its pictures are those of MNIST, else they are resized */
+    bool        digits;          /* prepares pictures as MNIST does; else resizes them */
     CornuType   picture;         /* u8 (H, W, C) */
     int         classes;
-    uint8_t    *pixels;          /* owned, as is what follows */
+    uint8_t    *pixels;          /* owned, as the next */
     float      *probabilities;
 } Reader;
 
-/* The picture as the model wants it: a digit 28x28, white on black; another one resized. */
+/* The picture as input of the model: a digit as 28x28, white on black, another one resized. */
 static CornuStatus read_picture(Reader *reader, const char *path)
 {
     CornuArray  image;
@@ -33,8 +33,8 @@ static CornuStatus read_picture(Reader *reader, const char *path)
     return status ? cornu_error_set(status, "%s: %s", path, cornu_error_message()) : CORNU_OK;
 }
 
-/* The class of the largest probability, which is set to -1 so that the next call gives the
- * second largest. */
+/* The class with the largest probability, which is set to -1, so that the next call gives the
+ * second. */
 static int take_best(float *probabilities, int classes, double *probability)
 {
     int best = 0;
@@ -54,7 +54,7 @@ static CornuStatus check_numbers(const float *probabilities, int classes, const 
     return CORNU_OK;
 }
 
-/* Its name, or where the model has none its number. */
+/* The name of a class, or its number if the model has no names. */
 static void print_class(const CornuModel *model, int c)
 {
     const char *name = cornu_model_class_name(model, c);
@@ -91,8 +91,8 @@ static CornuStatus predict(Reader *reader, const char *path)
     return CORNU_OK;
 }
 
-/* Whether the model turns images into classes. Grey 28x28 images are digits unless a note says
- * that its images were resized. */
+/* Checks that the model classifies images. Grey 28x28 images are digits, unless a note in its file
+ * says that they are resized. */
 static CornuStatus open_reader(Reader *reader, CornuModel *model, const char *path)
 {
     CornuText        texts[2];

@@ -25,7 +25,7 @@ static CornuStatus add_racer(Race *race, const char *name, size_t length)
 
 CornuModel *race_model(const Race *race, CornuDevice *device)
 {
-    /* Weights, dropout and shuffling follow from this number alone. */
+    /* Determines the weights, dropout and shuffling. */
     cornu_set_random_seed((uint64_t)race->seed);
     CornuModel *model = race->reference->build(&(CornuNetworkConfig){ 0 });
     if (cornu_compile(model, .loss = cornu_loss(race->reference->loss),
@@ -131,7 +131,7 @@ double race_median(const Race *race, const Racer *racer)
     return (middle[0] + middle[1]) / 2.0;
 }
 
-/* From the fastest to the slowest epoch that counts. */
+/* The slowest minus the fastest epoch that counts. */
 static double range_of(const Race *race, const Racer *racer)
 {
     double least = INFINITY, most = 0.0;
@@ -179,7 +179,7 @@ const char *race_kind(const Racer *racer) { return is_tpu(racer->name) ? "emulat
 
 /* ---- Modelled ---- */
 
-/* The step is recorded and compiled for that device and batch, then modelled; nothing runs. */
+/* Records and compiles the step for that device and batch, and models it; nothing runs. */
 static CornuStatus model_epoch(const Race *race, const char *name, ModelledEpoch *row)
 {
     CornuDevice   *device = cornu_device_open(name, .threads = (int)race->threads);
@@ -207,7 +207,7 @@ static CornuStatus model_epoch(const Race *race, const char *name, ModelledEpoch
     return status;
 }
 
-/* Adds such an epoch on this profile, unless it is there already. */
+/* Adds such an epoch on this profile, unless it is listed already. */
 static CornuStatus add_epoch(Race *race, const CornuTpuProfile *profile, int64_t batch_size,
                              int64_t steps)
 {
@@ -257,7 +257,7 @@ static CornuStatus model_tpus(Race *race)
     return CORNU_OK;
 }
 
-/* ---- The whole ---- */
+/* ---- Running a race ---- */
 
 CornuStatus race_run(Race *race)
 {

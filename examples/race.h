@@ -1,8 +1,8 @@
 /*
- * One network trained on several devices in one process, and what can be said about their times.
+ * Trains one network on several devices in one process, and compares their times.
  *
- * All begin with the same weights and see the same batches. Their epochs take turns, so that a
- * busy moment of the machine falls on all of them.
+ * All start from the same weights and see the same batches. Their epochs alternate, so that a busy
+ * moment of the machine affects all of them.
  *
  *     Race race = { .reference = reference, .data = data, .batch_size = 1024, .epochs = 3 };
  *     CornuStatus status = race_open(&race, "cpu,tpu:v3-8");
@@ -20,7 +20,7 @@
 
 enum { RACE_DEVICES = 8, RACE_MODELLED = 2 * (RACE_DEVICES + 1) };
 
-/* One device, and what it did. */
+/* One device and its results. */
 typedef struct {
     char         name[32];       /* "tpu:v3-8" */
     CornuDevice *device;
@@ -29,8 +29,8 @@ typedef struct {
     double       loss, val_loss, val_accuracy;   /* of the last epoch */
 } Racer;
 
-/* What epochs of published length, or where none is published of the length run here, would take
- * on a TPU. Seconds per epoch. */
+/* Seconds that an epoch of published length would take on a TPU; if none is published, one of the
+ * length run here. */
 typedef struct {
     const CornuTpuProfile *profile;
     int                    shards;
@@ -44,8 +44,9 @@ typedef struct {
     const CornuReferenceModel *reference;
     const CornuTrainTest      *data;
     int64_t                    batch_size, epochs;
-    double                     enough;         /* a val_accuracy: with it on every device training
-                                                  ends after `least` epochs; 0: after all */
+    double                     enough;         /* training ends, after at least `least` epochs, once
+                                                  every device has this val_accuracy; 0: after
+                                                  all epochs */
     int64_t                    least;
     int64_t                    steps;          /* of an epoch; 0: all batches */
     int64_t                    seed, threads;  /* 0: as many as there are processors */
@@ -56,7 +57,7 @@ typedef struct {
     int64_t                    done;           /* epochs that every device has run */
     Racer                      racers[RACE_DEVICES];
     int                        count;
-    CornuCpuLimits             limits;         /* before and after the training, the better */
+    CornuCpuLimits             limits;         /* the better of before and after training */
     ModelledEpoch              modelled[RACE_MODELLED];
     int                        modelled_count;
 } Race;
@@ -65,50 +66,49 @@ typedef struct {
  * for an empty name or too many, CORNU_ERR_DEVICE for an unknown one. */
 CornuStatus race_open(Race *race, const char *devices);
 
-/* A model as the racers train it, compiled for a device; the caller frees it. NULL on failure. */
+/* A model as it is trained here, compiled for a device; the caller frees it. NULL on failure. */
 CornuModel *race_model(const Race *race, CornuDevice *device);
 
-/* Gives each its model and trains, printing a line per epoch and device; then models the TPUs
- * among the devices, with a v2-8 among them if there is any. */
+/* Trains a model on each device, printing a line per epoch and device; then models the TPUs among
+ * the devices, and a v2-8 if there is any. */
 CornuStatus race_run(Race *race);
 
 void race_close(Race *race);
 
-/* The first of the epochs that count: the very first compiles the step, and does not where others
- * follow. */
+/* The first epoch that counts: the very first one includes compiling, so it counts only if it is
+ * the only one. */
 int64_t race_first(const Race *race);
 
-/* The middle one of a racer's epochs that count, of an even number of them the mean of the two in
- * the middle. Seconds. */
+/* The median of the epochs that count, in seconds. */
 double race_median(const Race *race, const Racer *racer);
 
-/* How many times as fast as `than` a racer is, by their medians, where that is more than chance: 0
- * unless the medians lie farther apart than the ranges of both racers' epochs together, and of two
- * epochs three times as far; fewer never say. So that of devices that are equally fast, their
- * epochs scattered normally, fewer than two races in a hundred call one the faster. */
+/* How many times as fast as `than` a racer is, by their medians, or 0 if that may be chance: unless
+ * the medians differ by more than the ranges of both racers' epochs together (with two epochs,
+ * three times as much; with one, always 0). For equally fast devices with normally distributed
+ * times, fewer than two races in a hundred call one faster. */
 double race_ratio(const Race *race, const Racer *racer, const Racer *than);
 
-/* What is predicted for each sample: a class, or as many characters as a sequence has. */
+/* How many predictions a sample has: one class, or the characters of a sequence. */
 int64_t race_targets(const Race *race);
 
-/* GFLOP/s in such an epoch; and of the limit of this CPU, in the dtype that the policy multiplies
- * in, 0 to 1; NAN where that is not one of the limits. */
+/* GFLOP/s in the median epoch; and as a fraction of this CPU's limit in the dtype that the policy
+ * multiplies in, NAN if that limit is not measured. */
 double race_gflops(const Race *race, const Racer *racer);
 double race_of_limit(const Race *race, const Racer *racer);
 
-/* "native", or "emulated": real numbers in this CPU's time. */
+/* "native", or "emulated": computes what a TPU would, on this CPU. */
 const char *race_kind(const Racer *racer);
 
 /* Published epochs of this network, in the order of their table; NULL past the last. */
 const CornuPublishedEpoch *race_published(const Race *race, int i);
 
-/* ---- What came out (race_report.c) ---- */
+/* ---- Results (race_report.c) ---- */
 
-/* The three blocks. */
+/* The tables of measured, modelled and published times. */
 void race_print(const Race *race, FILE *to);
 
 /* {"model", …, "machine": {…}, "measured": [{"device", "label", "epoch_seconds": […], "accuracy",
- * …}], "modelled": […], "published": […]}; numbers that do not exist are null. */
+ * …}], "modelled": […], "published": […]}; numbers that are unknown are null. */
 CornuStatus race_write(const Race *race, const char *path);
 
 /* Measured bars above, modelled and published ones below. */

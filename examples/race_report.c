@@ -1,4 +1,4 @@
-/* What came out of a race: tables, a JSON file, a picture. */
+/* The results of a race as tables, a JSON file or a chart. */
 #include "race.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 
 #include "json.h"
 
-/* "12.3 %", or "-" for what does not exist. */
+/* "12.3 %", or "-" if it is unknown. */
 static const char *percent(char text[16], double part)
 {
     if (isfinite(part)) snprintf(text, 16, "%.1f %%", 100.0 * part);
@@ -45,7 +45,7 @@ static double rate(const Race *race, const Racer *racer)
 
 /* ---- Tables ---- */
 
-/* Who is faster, if that is more than chance. */
+/* Which device is faster, if that is more than chance. */
 static void print_ratios(const Race *race, FILE *to)
 {
     const int64_t epochs = race->done - race_first(race);
@@ -261,7 +261,7 @@ CornuStatus race_write(const Race *race, const char *path)
     return json_end_file(&json, path);
 }
 
-/* ---- The picture ---- */
+/* ---- The chart ---- */
 
 enum {
     WIDTH = 1100, MARGIN = 36, HEAD = 78, ROW = 36, AROUND = 104, BETWEEN = 26,

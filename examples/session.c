@@ -44,7 +44,7 @@ CornuDevice *session_open(const Options *options)
     return device;
 }
 
-/* "train-images-idx3-ubyte.gz  4.2 of 9.9 MB", drawn over itself on a terminal only. */
+/* "train-images-idx3-ubyte.gz  4.2 of 9.9 MB", updated in place on a terminal. */
 bool session_show_download(void *context, const CornuDataFile *file, int64_t received)
 {
     (void)context;
@@ -95,7 +95,7 @@ CornuCallback *session_tensorboard(const Options *options)
                                 : cornu_lambda_callback();
 }
 
-/* A line per class; its accuracy has the digits of the one above it. */
+/* The report on each class. */
 static CornuStatus report(const CornuTrainTest *data, CornuArray predictions)
 {
     const int64_t classes = data->classes;
@@ -247,12 +247,12 @@ CornuStatus session_epoch(int64_t epoch, double loss)
     return CORNU_OK;
 }
 
-/* ---- Trainings that are stopped ---- */
+/* ---- Signals ---- */
 
 static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 enum { SIGNALS = sizeof signals / sizeof *signals };
 
-/* The signal that came, or 0. */
+/* The signal that has arrived, or 0. */
 static volatile sig_atomic_t stop;
 
 static void end_by_signals(void)
@@ -260,14 +260,14 @@ static void end_by_signals(void)
     for (int i = 0; i < SIGNALS; i++) signal(signals[i], SIG_DFL);
 }
 
-/* The next one does what signals usually do. */
+/* The next signal has its default effect. */
 static void on_signal(int number)
 {
     stop = number;
     end_by_signals();
 }
 
-/* nohup's SIGHUP stays ignored. */
+/* SIGHUP stays ignored under nohup. */
 static void catch_signals(void)
 {
     struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART }, old;
@@ -277,9 +277,10 @@ static void catch_signals(void)
             sigaction(signals[i], &action, NULL);
 }
 
-/* What this program's training has come to. */
+/* The progress of the training. */
 static struct {
-    int64_t epoch, steps;       /* of which so many have run, in this process */
+    int64_t epoch;              /* the current one */
+    int64_t steps;              /* run in this process */
     bool    has_backup;
 } trained;
 
@@ -302,7 +303,7 @@ static CornuStatus begin_epoch(CornuCallback *self, CornuModel *model, int64_t e
     return CORNU_OK;
 }
 
-/* In the validation, which has no end of an epoch to wait for. */
+/* A batch of the validation. */
 static CornuStatus test_step(CornuCallback *self, CornuModel *model, int64_t batch,
                              const CornuLogs *logs)
 {
@@ -362,7 +363,7 @@ CornuStatus session_finish(const Options *options)
     return options->backup ? cornu_backup_remove(options->backup) : CORNU_OK;
 }
 
-/* Whether stdout is a pipe whose reader has left, as head does when it has enough. */
+/* Whether stdout is a pipe whose reader has left, as head does. */
 static bool reader_left(void)
 {
     struct pollfd out = { .fd = STDOUT_FILENO };

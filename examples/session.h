@@ -21,8 +21,8 @@
 /* ---- Device and data ---- */
 
 /* Sets the user's locale, the seed and the policy; ignores SIGPIPE, so that a reader of stdout who
- * leaves does not end a training. Checks that --save, --history, --trace and --plots can be written,
- * which is better known now than after the training. */
+ * leaves does not end a training. Checks that --save, --history, --trace and --plots can be
+ * written, which is better known now than after the training. */
 CornuStatus session_begin(const Options *options);
 
 /* session_begin, then opens the device and prints its description. */

@@ -1,5 +1,5 @@
-/* Learns to write like a text, character by character, and writes. What it writes goes to stdout,
- * all else to stderr. */
+/* Learns to write like a given text, character by character, and writes. The generated text goes to
+ * stdout, everything else to stderr. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,14 +13,14 @@
 
 enum { NO_EPOCHS = 0, EPOCHS_OF_PRESET = -1 };
 
-/* The flags of this program alone. */
+/* The program's own flags. */
 typedef struct {
     const char *text, *preset, *sampling, *rmsprop, *encoding, *prime;
     int64_t     sequence_length, generate, top_k;
     double      temperature, validation;
 } Flags;
 
-/* What a run works with; close_run frees it. */
+/* The state of a run; close_run frees it. */
 typedef struct {
     const Options         *options;
     const Flags           *flags;
@@ -42,7 +42,7 @@ static CornuTextEncoding encoding_of(const Flags *flags)
                                                 : CORNU_TEXT_CODE_POINTS;
 }
 
-/* The text, or where nothing is trained its encoding alone, unless only the text has that. */
+/* The text; if nothing is trained only its encoding, unless that comes from the text. */
 static CornuStatus open_text(Run *run)
 {
     const CornuTextEncoding encoding = encoding_of(run->flags);
@@ -58,8 +58,8 @@ static CornuStatus open_text(Run *run)
     return cornu_error_status();
 }
 
-/* Batches for training: blocks in a new order in each pass, or as many random windows as the steps
- * take. */
+/* Batches for training: blocks, in a new order in each epoch, or as many random windows as the
+ * steps need. */
 static CornuDataset *batches(const Run *run, int64_t count, bool random)
 {
     const Options *options = run->options;
@@ -132,7 +132,7 @@ static CornuStatus record(const Run *run, const CornuHistory *history)
     return cornu_record_write(&made, options->history);
 }
 
-/* Of an epoch: those asked for, else as many as there are batches. */
+/* Steps per epoch: --steps-per-epoch, or the number of batches. */
 static int64_t steps(const Run *run)
 {
     const int64_t batches = cornu_dataset_count(run->train);
@@ -189,7 +189,7 @@ static CornuStatus train(Run *run)
 
 /* ---- Writing ---- */
 
-/* The weights of another model of the same layers. */
+/* Copies the weights of a model with the same layers. */
 static CornuStatus copy_weights(const CornuModel *from, CornuModel *to)
 {
     CornuStatus status = CORNU_OK;
@@ -204,8 +204,8 @@ static CornuStatus copy_weights(const CornuModel *from, CornuModel *to)
     return status;
 }
 
-/* The network that goes on from character to character: of the same weights, on one shard. One that
- * attends looks back as far as it did in training. */
+/* The network that generates: the same weights, on one shard. A recurrent one keeps its state and
+ * takes one character at a time; a transformer sees as many as in training. */
 static CornuModel *open_writer(Run *run)
 {
     const Options *options = run->options;
@@ -254,7 +254,7 @@ static CornuStatus write_text(Run *run)
     return status;
 }
 
-/* ---- The whole ---- */
+/* ---- Program ---- */
 
 static CornuStatus check_flags(const Run *run)
 {
@@ -293,13 +293,13 @@ static void close_run(Run *run)
     cornu_device_close(run->device);
 }
 
-/* Lets what is printed from now on go to stderr. The returned file is what was stdout. */
+/* Redirects stdout to stderr from now on, and returns a file for the real stdout. */
 static FILE *keep_stdout_for_text(void)
 {
     fflush(stdout);
     const int page = dup(STDOUT_FILENO);
     if (page < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) return NULL;
-    setvbuf(stdout, NULL, _IOLBF, BUFSIZ);   /* in order with what is printed to stderr itself */
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ);   /* keeps the order with stderr */
     return fdopen(page, "w");
 }
 

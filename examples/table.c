@@ -1,10 +1,10 @@
 /*
- * Learns one column of a table of one's own from the others, with a small network: a number
- * (regression) or a category (classification); and predicts that column of new tables.
+ * Learns one column of a CSV table from the others, with a small network: a number (regression) or
+ * a category (classification); and predicts that column for new tables.
  *
- * The model takes numbers as they are in the file, and words as a column of 0 or 1 for each; its
- * first layer brings them to mean 0 and deviation 1, its last one brings a number back to the
- * target's. Notes in its file say what the columns are: "inputs" and "target" (cornu_table_schema).
+ * The model takes numbers as they are in the file, and words one-hot; its first layer normalizes
+ * them to mean 0 and deviation 1, its last one scales a number back to the target. Notes in its
+ * file describe the columns: "inputs" and "target" (cornu_table_schema).
  */
 #include <math.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ static CornuTable *load_table(const Options *options, const Settings *settings,
 
 /* ---- The data ---- */
 
-/* All rows, in one order drawn by the seed: x f32 (columns), y f32 (1) or i32 (1). */
+/* All rows, shuffled once by the seed: x f32 (columns), y f32 (1) or i32 (1). */
 static CornuDataset *rows_of(const Settings *settings, const CornuTable *table, bool classify,
                              uint64_t seed)
 {
@@ -55,7 +55,8 @@ static CornuDataset *rows_of(const Settings *settings, const CornuTable *table, 
     return cornu_dataset_cache(cornu_dataset_shuffle(cornu_dataset_own_arrays(arrays, 2), seed));
 }
 
-/* The network computes in f32, which holds no squares of larger or smaller numbers. */
+/* The network computes in f32, where the squares of larger or smaller numbers overflow or
+ * vanish. */
 static CornuStatus check_scale(const char *column, double variance)
 {
     const double deviation = sqrt(variance);
@@ -81,7 +82,7 @@ static CornuStatus check_scales(const Settings *settings, const CornuTable *tabl
     return status;
 }
 
-/* Of the rows that are learnt from, in two passes. A column of one value gets a variance of 1. */
+/* Over the training rows, in two passes. A constant column gets variance 1. */
 static CornuStatus measure(CornuDataset *data, Scales *scales)
 {
     const int64_t columns = cornu_dataset_type(data, 0).shape.extent[0];
@@ -126,8 +127,8 @@ static CornuStatus set_statistic(CornuModel *model, const char *path, const doub
     return status;
 }
 
-/* What is not to be rounded to bfloat16 says float32: numbers as they are in the file, say
- * years. */
+/* Layers that see numbers as they are in the file, such as years, are float32: bfloat16 would round
+ * them. */
 static CornuModel *build(const Scales *scales, int classes)
 {
     const int64_t columns = scales->columns;
@@ -150,7 +151,7 @@ static CornuModel *build(const Scales *scales, int classes)
     return model;
 }
 
-/* What --predict needs to know of the columns. */
+/* Notes on the columns, for --predict. */
 static CornuStatus describe(const Options *options, CornuModel *model, const Settings *settings,
                             const CornuTable *table)
 {
@@ -177,7 +178,7 @@ static CornuStatus describe(const Options *options, CornuModel *model, const Set
     return status;
 }
 
-/* A number's loss is the mean square in units of its variance, 1 for always guessing the mean. */
+/* Regression's loss is the mean square in units of the variance: always guessing the mean has 1. */
 static CornuStatus train(const Options *options, CornuDevice *device, CornuModel *model,
                          CornuDataset *data, CornuDataset *test, double variance, int classes)
 {
@@ -200,9 +201,9 @@ static CornuStatus train(const Options *options, CornuDevice *device, CornuModel
     return status;
 }
 
-/* ---- Learning ---- */
+/* ---- Training ---- */
 
-/* Whether the target is a category. It must be what --task asks for, if it does. */
+/* Whether the target is a category, which must agree with --task. */
 static CornuStatus find_task(const Settings *settings, const CornuTable *table, int *classes)
 {
     const int column = cornu_table_find(table, settings->target);
@@ -252,7 +253,7 @@ static CornuStatus learn(const Options *options, const Settings *settings, Cornu
 
 /* ---- Predicting ---- */
 
-/* What the model's file says of its columns, as tables without rows. */
+/* The columns by the notes in the model's file, as tables without rows. */
 typedef struct {
     CornuTable        *inputs, *target;
     const char        *name;         /* the target's */
@@ -275,7 +276,7 @@ static CornuStatus read_columns(const Options *options, const CornuModel *model,
     return CORNU_OK;
 }
 
-/* In quotes where CSV needs them. */
+/* Quoted if CSV needs it. */
 static void print_field(const char *text)
 {
     const bool plain = *text && !strpbrk(text, ",\"\r\n") && *text != ' ' &&
@@ -292,7 +293,7 @@ static void print_field(const char *text)
     putchar('"');
 }
 
-/* A line for each row: where it stands in the file, and its prediction. */
+/* A line for each row: its line number in the file, and its prediction. */
 static CornuStatus print_predictions(const Columns *columns, const CornuTable *table,
                                      const float *y)
 {
@@ -318,7 +319,7 @@ static CornuStatus print_predictions(const Columns *columns, const CornuTable *t
     return CORNU_OK;
 }
 
-/* What a reader of the predictions should know, on stderr. */
+/* Warnings about the data, on stderr. */
 static void tell_of_rows(const CornuTable *table)
 {
     const int64_t rows = cornu_table_rows(table);
@@ -337,8 +338,8 @@ static void tell_of_rows(const CornuTable *table)
                                                              : "missing values");
 }
 
-/* If the file has the target, too: how close the predictions are, on stderr, over the rows where
- * both are there, which their lines tell. */
+/* If the file also has the target: how close the predictions are, on stderr, over the rows that
+ * have both, matched by line number. */
 static void compare(const Options *options, const Settings *settings, const Columns *columns,
                     const CornuTable *table, const float *y)
 {
@@ -363,7 +364,7 @@ static void compare(const Options *options, const Settings *settings, const Colu
         squares += difference * difference;
         compared++;
     }
-    if (status && status != CORNU_ERR_DATA)   /* that is: without a row that has a value */
+    if (status && status != CORNU_ERR_DATA)   /* which means: no row has a value */
         fprintf(stderr, "table: no comparison: %s\n",
                 options_translate(cornu_error_message()));
     else if (compared && columns->classes)
@@ -376,7 +377,7 @@ static void compare(const Options *options, const Settings *settings, const Colu
     cornu_table_free(told);
 }
 
-/* The rows as the model takes them, all columns found by their names. */
+/* The rows as inputs of the model; columns are found by name. */
 static CornuStatus take_inputs(const CornuModel *model, const Columns *columns,
                                const CornuTable *table, CornuArray *x)
 {
@@ -450,9 +451,9 @@ static CornuStatus predict(const Options *options, const Settings *settings)
     return status;
 }
 
-/* ---- All of it ---- */
+/* ---- Commands ---- */
 
-/* What is wrong with the flags together, or NULL. */
+/* Why the flags do not fit together, or NULL. */
 static const char *check_flags(const Options *options, const Settings *settings)
 {
     if (settings->delimiter[1]) return "--delimiter has several characters, expected one";
