@@ -1,28 +1,37 @@
-# Which files and folders of the library need each other in a circle, and which look upward:
-#     bash tests/circles.sh BUILD OBJECT...     the library's objects, which nm reads
-# There is an arrow from the file that needs a symbol to the one that defines it. Files in a circle
-# can only be understood together, so each circle is printed with the symbols that tie it; more than
-# three files in one, or folders in one, are an error. Not counted are arrows out of a table: a file
-# that defines constants and no function, such as a list of all layers.
+# Checks how the files of the library depend on each other:
 #
-# Neither a call nor an include may go from the left to the right:
+#     bash tests/circles.sh BUILD OBJECT...     OBJECT: the library's objects, which nm reads
+#
+# A file depends on the file that defines a symbol it uses. Files in a circle can only be understood
+# together, so each circle is printed with its symbols; a circle of more than three files, or of
+# folders, is an error. Dependencies of tables do not count: a table is a file that defines constants
+# and no functions, such as the list of all layers.
+#
+# A file in the folder on the left may neither call nor include one on the right. FOLDER/. is that
+# folder without those below it.
 rules='
-device         tensor datasets nn models
-device/.       device/host device/cpu device/tpu
-device/ops     device/host device/cpu device/tpu
-device/host    device/cpu device/tpu
-device/cpu     device/tpu
-device/tpu     device/cpu
-tensor         datasets nn models
-datasets       tensor nn models
-nn             models
-nn/layers      nn/model nn/training nn/saving nn/callbacks
-nn/weights     nn/model nn/training nn/saving nn/callbacks
-nn/losses      nn/model nn/training nn/saving nn/callbacks
-nn/metrics     nn/model nn/training nn/saving nn/callbacks
-nn/optimizers  nn/model nn/training nn/saving nn/callbacks
-nn/formats     nn/layers nn/model nn/training nn/saving nn/callbacks
-nn/terminal    nn/layers nn/model nn/training nn/saving
+device            tensor datasets nn models
+device/.          device/host device/cpu device/tpu device/reference
+device/ops        device/host device/cpu device/tpu device/reference
+device/host       device/cpu device/tpu device/reference
+device/cpu        device/tpu device/reference
+device/tpu        device/cpu device/reference
+device/reference  device/host device/cpu device/tpu
+tensor            datasets nn models
+tensor/.          tensor/ops
+datasets          tensor nn models
+nn                models
+nn/weights        nn/losses nn/metrics nn/optimizers nn/model nn/training nn/saving nn/callbacks
+nn/layers         nn/losses nn/metrics nn/optimizers nn/model nn/training nn/saving nn/callbacks
+nn/losses         nn/model nn/training nn/saving nn/callbacks
+nn/metrics        nn/model nn/training nn/saving nn/callbacks
+nn/optimizers     nn/model nn/training nn/saving nn/callbacks
+nn/model          nn/saving nn/callbacks
+nn/training       nn/saving nn/callbacks
+nn/saving         nn/callbacks
+nn/formats        nn/layers nn/weights nn/losses nn/optimizers nn/model nn/training nn/callbacks
+nn/formats        nn/saving
+nn/terminal       nn/layers nn/model nn/training nn/saving nn/callbacks
 '
 build=$1
 shift
@@ -35,14 +44,14 @@ shift
 } | LC_ALL=C awk '
     function folder_of(path) { sub(/\/[^\/]*$/, "", path); return path }
 
-    # PATH as seen from the top: relative to FILE, or from the top already.
+    # PATH of an include in FILE, relative to the top folder.
     function resolve(file, path,    from) {
         from = folder_of(file)
         while (sub(/^\.\.\//, "", path)) sub(/(^|\/)[^\/]*$/, "", from)
         return from == "" || path ~ /^(device|tensor|datasets|nn|models)\// ? path : from "/" path
     }
 
-    # Whether FILE lies in FOLDER or below it; in FOLDER itself where that ends in "/.".
+    # Whether FILE is in FOLDER or below it; "FOLDER/.": in FOLDER itself.
     function lies_in(file, folder) {
         if (sub(/\/\.$/, "", folder)) return folder_of(file) == folder
         return index(file, folder "/") == 1
@@ -114,7 +123,7 @@ shift
         for (i = 3; i <= NF; i++) { lower[++rule_count] = $2; upper[rule_count] = $i }
     }
 
-    # symbol FILE[.ISA].o:ADDRESS LETTER NAME, the address left out of what is undefined
+    # symbol FILE[.ISA].o:ADDRESS LETTER NAME, without an address if it is undefined
     $1 == "symbol" {
         file = $2
         sub(/(\.[a-z0-9]+)?\.o:.*/, ".c", file)

@@ -1,5 +1,5 @@
-# tests/circles.sh finds what it is for: in a small tree of its own, a call or an include upward,
-# more than three files in a circle and folders in one, but none through a file of constants.
+# tests/circles.sh finds calls and includes upward, circles of more than three files, and circles of
+# folders except through a table, in a small tree made here.
 case $BUILD in
 *sanitize*) echo "0 passed, 0 failed, 1 skipped"; exit ;;
 esac
@@ -24,7 +24,7 @@ calls() {
     echo "}" >>"$1"
 }
 
-# begin: a tree with nothing wrong in it, a circle of three files among them.
+# begin: a correct tree, with a circle of three files and a table.
 begin() {
     rm -rf tree
     mkdir -p tree/{device,tensor,datasets,nn,models}
@@ -47,7 +47,7 @@ begin() {
     cd ..
 }
 
-# finds STATUS PATTERN: what the script says of the tree.
+# finds STATUS PATTERN: the script exits with STATUS and prints a line with PATTERN.
 finds() {
     (
         cd tree && rm -rf build && find . -name '*.c' | while read -r source; do
@@ -82,7 +82,7 @@ begin
 calls tree/nn/layers/helpers.c
 cat tree/nn/layers/helpers.c >>tree/nn/layers/table.c
 rm tree/nn/layers/helpers.c
-check "a table beside a function is none" finds 1 '^    nn/layers -> nn/layers/core: '
+check "a file with a function is no table" finds 1 '^    nn/layers -> nn/layers/core: '
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]
