@@ -1,7 +1,11 @@
 /*
- * The few channels of an output lie in a quarter of a register, whatever the instruction set: an
- * output's terms stand as far apart as positions of the product do, so that wider registers would
- * have to be put together from such pieces, which takes longer than adding them.
+ * The few channels of an output are in a quarter of a register, whatever the instruction set: an
+ * output's terms are as far apart as positions of the product, so that wider registers would have
+ * to be put together from such pieces, which takes longer than adding them.
+ *
+ * Reference: device/ops/conv2d.c; tests/device/host/kernels/test_kernels.c compares them.
+ * Source: own.
+ * Gain: part of conv2d_few.c's.
  */
 #include "col2im.h"
 #include "lanes.h"

@@ -11,8 +11,13 @@
  * products the sum is off by less than
  *     (n / 2 + 1) 2^-23 of the sum of their absolute values
  * as n additions that round to nearest are off by n 2^-24; what is exact in f32 stays exact.
+ *
+ * Reference: device/ops/matmul.c and conv2d.c, within that bound;
+ *     tests/device/host/machine/test_bf16.c also compares with an emulation of the instructions.
  * Source: "Arm Architecture Reference Manual for A-profile architecture", DDI 0487, BFDOT and the
- * functions BFDotAdd and BFRound of its pseudocode.
+ *     functions BFDotAdd and BFRound of its pseudocode.
+ * Gain, Zen 4: twice the multiply-adds of f32; results rounded by the instruction on their way out
+ *     of a tile of 14 x 128 x 32: 88 % of the limit, then 99.
  */
 #include "lanes.h"
 

@@ -1,4 +1,5 @@
-/* Reading and nothing else: what comes out of a cache or the memory at most. */
+/* Reading and nothing else, which measures the limit of a cache or of memory (machine/limits.h). It
+ * computes nothing, so there is no reference and no gain. Source: own. */
 #include "lanes.h"
 
 enum { REGISTERS = 8 };

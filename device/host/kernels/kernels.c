@@ -1,3 +1,6 @@
+/*
+ * The table of the kernels that all host devices share.
+ */
 #include "kernels.h"
 
 #include "collective.h"

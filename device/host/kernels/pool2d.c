@@ -1,8 +1,12 @@
 /*
  * Max and average pooling and their gradients, f32 or bf16: x (B, H, W, C), y (B, Ho, Wo, C). Work
- * is cut by images and, forwards, rows of outputs; a gradient's image belongs to one thread, which
- * adds its windows in order. bf16 is widened to f32 a slab or an image at a time, in the cache; the
- * gradient of a maximum only moves it where windows do not overlap.
+ * is cut by images and, forwards, by rows of outputs; a gradient's image belongs to one thread,
+ * which adds its windows in order. bf16 is widened to f32 a slab or an image at a time, in the
+ * cache; the gradient of a maximum is only moved where windows do not overlap.
+ *
+ * Reference: device/ops/pool.c; tests/device/host/kernels/test_kernels.c compares them.
+ * Source: own.
+ * Gain: not measured apart from isa/pool.c.
  */
 #include <stdatomic.h>
 

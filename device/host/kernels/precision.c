@@ -1,3 +1,10 @@
+/*
+ * Reference: device/ops/matmul.c, within the errors that tests/device/host/kernels/test_precision.c
+ *     derives for 1, 3 and 6 passes.
+ * Source: Henry, Tang and Heinecke, "Leveraging the bfloat16 Artificial Intelligence Datatype For
+ *     Higher-Precision Computations", arXiv 1904.06376.
+ * Gain: none, it is what the emulated device computes.
+ */
 #include "precision.h"
 
 #include <string.h>

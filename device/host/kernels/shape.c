@@ -3,6 +3,10 @@
  * between two arrays with a stride per axis, negative where it runs backwards, whose elements are
  * moved as 1, 2, 4 or 8 bytes whatever they mean. Operands that the plan placed in the result of
  * concat or pack stay.
+ *
+ * Reference: device/ops/shape.c; tests/device/host/run/test_executor.c compares them.
+ * Source: own.
+ * Gain: not measured.
  */
 #include <string.h>
 
