@@ -1,19 +1,19 @@
 /*
- * combine: sums over shards that do not wait for each other become one.
+ * combine: independent sums over shards become one.
  *
- * A value's level is how many such sums it has behind it, one after the other. All operands of one
- * level and dtype are packed, added up together and taken apart again; the plan lets the operands
- * be made as parts of the pack, and reads the results where they are. Ops of one level keep their
- * order and come before those of the next.
+ * A value's level is the number of such sums on the longest path to it. All operands of one level
+ * and dtype are packed, summed together and unpacked; the plan makes the operands in place in the
+ * pack and reads the results where they are. Ops of one level keep their order and come before
+ * those of the next.
  */
 #include "../../memory_internal.h"
 #include "passes.h"
 #include "rewrite.h"
 
-/* Parts begin where kernels ask for it. */
+/* Parts are aligned as kernels expect. */
 enum { SEGMENT_BYTES = 64 };
 
-/* A sum, and where its elements begin among those of all. */
+/* A sum, and the offset of its elements in the pack. */
 typedef struct {
     const CornuProgramOp *op;
     int64_t               first;
@@ -22,11 +22,11 @@ typedef struct {
 typedef struct {
     CornuRewrite rewrite;
     Member      *members;
-    int         *level;    /* of a value of rewrite.from */
+    int         *level;    /* by value of rewrite.from */
     int          levels;
 } Combiner;
 
-/* Over all shards; groups are few and stay as they are. */
+/* Over all shards: sums over groups are rare and stay as they are. */
 static bool is_sum(const CornuProgramOp *op)
 {
     return op->id == CORNU_OP_ALL_REDUCE && op->attributes.shards.groups == 0;
@@ -64,7 +64,7 @@ static CornuStatus record_part(CornuProgram *to, CornuValue sum, int64_t first, 
     return cornu_program_record(to, CORNU_OP_RESHAPE, &shape, out, 1, out);
 }
 
-/* The sums of this dtype whose operands are of this level become one. */
+/* Combines the sums of this dtype whose operands are of this level. */
 static CornuStatus combine(Combiner *c, int level, CornuDtype dtype)
 {
     const CornuProgram *from = c->rewrite.from;

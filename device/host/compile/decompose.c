@@ -1,11 +1,12 @@
 /*
- * decompose: an op that neither a kernel nor a group computes is replaced
+ * decompose: replaces an op that neither a kernel nor a group computes
  *
- *     by its kernel for f32 between conversions, if bf16 or f16 is all that it refuses: sums
- *     are f32 in any case, and the conversions join the groups before and behind;
- *     otherwise by its decomposition, and so are the ops of that,
+ *     by the same op on f32 between conversions, if a kernel takes that: sums are f32 in any case,
+ *     and the conversions join the groups before and after;
+ *     otherwise by its decomposition, whose ops are treated in the same way,
  *
- * until only ops remain that are computed or have none. Those run by their reference kernels.
+ * until every op left is computed or has no decomposition. The latter run by their reference
+ * kernels.
  */
 #include "../../memory_internal.h"
 #include "passes.h"
@@ -46,7 +47,7 @@ static CornuStatus widen(CornuRewrite *rewrite, const CornuProgramOp *op)
     return CORNU_OK;
 }
 
-/* One round. `changed` tells whether anything was replaced. */
+/* One round; sets `changed` if it replaced anything. */
 static CornuProgram *decompose_once(const CornuHost *host, const CornuProgram *program,
                                     bool *changed)
 {
@@ -78,7 +79,7 @@ static CornuProgram *decompose_once(const CornuHost *host, const CornuProgram *p
 
 CornuProgram *cornu__decompose(const CornuHost *host, const CornuProgram *program)
 {
-    bool          changed = false;
+    bool changed = false;
     if (!cornu__pass_runs(CORNU_PASS_DECOMPOSE)) return cornu__rewrite_nothing(program, false);
     CornuProgram *result = decompose_once(host, program, &changed);
     while (result && changed) {

@@ -1,23 +1,23 @@
 /*
- * distribute: what only goes, by way of products, into sums over shards is summed before them.
+ * distribute: sums over shards move before products of what is summed.
  *
- * The gradient of a lookup in E W has the table's rows on every shard, however few of the batch are
- * the shard's, and the gradients by E and W are products of it with what all shards share, which
- * every shard would compute. So the gradient is summed first, each shard taking its slice of the
- * rows, and each computes from these its part of the same sums:
+ * The gradient of a lookup in E W has all rows of the table on every shard, however small the
+ * shard's part of the batch, and to get the gradients of E and W every shard would multiply all of
+ * it with operands that shards share. So the gradient is summed first, each shard receives its
+ * slice of the rows, and from these it computes its part of the same sums:
  *
- *     sum_s (g_s W')   the rows of g W' that are its own, zeros for the others
- *     sum_s (E' g_s)   of its rows of E and g
- *     sum_s (sum of the rows of g_s)   of its rows
+ *     sum_s (g_s W')   its own rows of g W', zeros for the others
+ *     sum_s (E' g_s)   E' g of its rows of E and g
+ *     sum_s (sum of the rows of g_s)   the sum of its rows
  *
- * This is only done where all that depends on g is linear in it, rounding aside, and ends in a sum
- * over all shards. g is then rounded once, after it was summed.
+ * This is done only where everything that depends on g is linear in it, rounding aside, and ends in
+ * a sum over all shards. g is then rounded once, after it is summed.
  */
 #include "../../memory_internal.h"
 #include "passes.h"
 #include "rewrite.h"
 
-/* What a shard has of a value: its rows of the sum of all shards' values, or a part of that sum. */
+/* What a shard holds of a value: its rows of the sum over shards, or a term of that sum. */
 typedef enum { ROWS, PART } Share;
 
 typedef struct {
@@ -38,7 +38,7 @@ static bool is_shared_matrix(const CornuProgram *program, CornuValue value)
     return !program->values[value].varies && cornu_program_type(program, value).shape.rank == 2;
 }
 
-/* What a shard that has its rows of `value` makes of them by this op; false: it needs them all. */
+/* What the op gives on a shard that holds only its rows of `value`; false: it needs all of them. */
 static bool makes(const CornuProgram *program, const CornuProgramOp *op, CornuValue value,
                   Share *share)
 {
@@ -75,8 +75,8 @@ static bool uses(const CornuProgram *program, const CornuProgramOp *op, CornuVal
     return false;
 }
 
-/* Whether all that is made of the value is linear and ends in sums over all shards; then `products`
- * is set if products are among it. */
+/* Whether everything computed from the value is linear and ends in sums over all shards; sets
+ * `products` if there are products on the way. */
 static bool ends_in_sums(const CornuProgram *program, CornuValue value, Share share,
                          bool *products)
 {
@@ -99,7 +99,7 @@ static bool ends_in_sums(const CornuProgram *program, CornuValue value, Share sh
     return true;
 }
 
-/* Sums by index, as those have the same rows on every shard. */
+/* Only sums by index: they have the same rows on every shard. */
 static bool is_distributed(const Distributor *d, const CornuProgramOp *op)
 {
     const CornuProgram *from = d->rewrite.from;
@@ -110,14 +110,14 @@ static bool is_distributed(const Distributor *d, const CornuProgramOp *op)
            ends_in_sums(from, op->out_first, ROWS, &products) && products;
 }
 
-/* This shard's slice of what all have, or of the sum of what they have. */
+/* This shard's slice of a value that all share, or of the sum of their values. */
 static CornuStatus record_slice(const Distributor *d, CornuOpId id, CornuValue x, CornuValue *out)
 {
     const CornuAttributes all = { .shards = { .size = d->shards } };
     return cornu_program_record(d->rewrite.to, id, &all, &x, 1, out);
 }
 
-/* The rows of `value` where they belong, and zeros. */
+/* All rows of `value`: this shard's in their places, zeros elsewhere. */
 static CornuStatus expand(Distributor *d, CornuValue value)
 {
     const int64_t         rows = cornu_program_type(d->rewrite.from, value).shape.extent[0];

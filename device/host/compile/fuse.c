@@ -1,14 +1,13 @@
 /*
- * fuse: ops become steps.
+ * fuse: turns ops into steps.
  *
- * First each convolution that nobody but a max pooling reads is joined with it, and so are
- * a convolution's gradients with the pooling's gradient that they alone read. Then each kernel
- * that takes an epilogue absorbs the bias and the activation behind it, or the slope of a
- * relu that multiplies its result. Then elementwise
- * ops with as many elements are joined into groups, along the values between them, unless
- * a path from one to the other leads through something outside: that would have to run in
- * the midst of the group. What is only looked at differently (reshape, broadcast,
- * constant) gets a step of its own only where a kernel needs it in memory.
+ * First each convolution that only a max pooling reads is joined with it, and a convolution's
+ * gradients with the pooling's gradient that they alone read. Then each kernel that takes an
+ * epilogue absorbs the bias and the activation after it, or the slope of a relu that multiplies its
+ * result. Then elementwise ops with equal numbers of elements are joined into groups, along the
+ * values between them, unless a path from one to the other leads through something outside, which
+ * would have to run in the middle of the group. Ops that compute nothing (reshape, broadcast,
+ * constant) get a step of their own only where a kernel needs their result in memory.
  */
 #include <string.h>
 
@@ -34,7 +33,7 @@ typedef struct {
     bool               in_memory[CORNU_MAX_OUTPUTS]; /* outputs others read from memory */
     bool               pinned[CORNU_MAX_OUTPUTS];    /* and not only groups of as many elements */
     bool               written_out;    /* looked through, but needed in memory */
-    int                stamp;          /* of the search that came by last */
+    int                stamp;          /* of the last search that visited it */
 } Node;
 
 typedef struct {
@@ -42,7 +41,7 @@ typedef struct {
     const CornuProgram *program;
     Node               *nodes;
     int                 stamp;
-    int                *left;     /* units that a search has still to look at */
+    int                *left;     /* stack of a search: units */
 } Fuser;
 
 static int64_t count_of(const Fuser *f, CornuValue value)
@@ -103,8 +102,8 @@ static CornuOpId id_of(const Fuser *f, int op)
                                                        : CORNU_OP_COUNT;
 }
 
-/* The operand of a convolution's gradient that can be a pool's, d_y; -1: it has no kernel for that,
- * or is none. */
+/* The number of operand d_y if the op is a convolution's gradient with a kernel that makes d_y from
+ * a pool's gradient; -1 otherwise. */
 static int unpooled_operand(const Fuser *f, int op)
 {
     const CornuOpId id = id_of(f, op);
@@ -135,29 +134,29 @@ static int pool_before(const Fuser *f, int op)
     return alone || node->kind == NODE_JOINED ? before : -1;
 }
 
-static int pool_behind(const Fuser *f, int op)
+static int pool_after(const Fuser *f, int op)
 {
     const Node *node = &f->nodes[op];
     return node->uses == 1 && id_of(f, node->user) == CORNU_OP_MAX_POOL2D ? node->user : -1;
 }
 
-/* A convolution is joined with the pool behind it, its gradients with the pool's gradient before
- * them, which each makes anew, where nobody else reads what is between. */
+/* Joins a convolution with the pool after it, or its gradient with the pool's gradient before it,
+ * which each of the gradients makes again, where nothing else reads the value between. */
 static void join_pool(Fuser *f, int op)
 {
-    const bool         behind = id_of(f, op) == CORNU_OP_CONV2D;
-    const int          pool = behind ? pool_behind(f, op) : pool_before(f, op);
+    const bool         after = id_of(f, op) == CORNU_OP_CONV2D;
+    const int          pool = after ? pool_after(f, op) : pool_before(f, op);
     const CornuKernel *kernel = cornu__pooled_kernel_for(f->plan->host, f->program,
                                                          &f->program->ops[op]);
     if (pool < 0 || !kernel) return;
-    if (behind) absorb(f, op, pool);
+    if (after) absorb(f, op, pool);
     else f->nodes[pool].kind = NODE_JOINED;
     f->nodes[op].pool = pool;
     f->nodes[op].kernel = kernel;
 }
 
-/* Whether `value` is a vector along the last axis of `type`, broadcast; then `bias` is
- * it. */
+/* Whether `value` is a vector along the last axis of `type`, broadcast; `bias` is then the vector.
+ * */
 static bool is_bias(const Fuser *f, CornuValue value, CornuType type, CornuValue *bias)
 {
     CornuAccess access;
@@ -167,15 +166,15 @@ static bool is_bias(const Fuser *f, CornuValue value, CornuType type, CornuValue
            access.extent[1] == last && count_of(f, *bias) == last;
 }
 
-/* Joins bias and activation to the kernel of op `op`, where nobody else sees what is
- * between. */
+/* Joins bias and activation to the kernel of op `op`, where nothing else reads the values between.
+ * */
 static void absorb_epilogue(Fuser *f, int op)
 {
     const CornuProgram *program = f->program;
-    int at = f->nodes[op].next >= 0 ? f->nodes[op].next : op; /* a pool behind it */
+    int at = f->nodes[op].next >= 0 ? f->nodes[op].next : op; /* a pool after it */
     CornuType  type = cornu_program_type(program, program->ops[at].out_first);
     CornuValue bias;
-    const bool narrow = type.dtype == CORNU_BF16;   /* takes the activations of one instruction */
+    const bool narrow = type.dtype == CORNU_BF16;   /* then only activations of one instruction */
     if (!f->nodes[op].kernel->takes_epilogue || (type.dtype != CORNU_F32 && !narrow)) return;
     for (bool biased = false; f->nodes[at].uses == 1 && f->nodes[at].user >= 0;) {
         int        next = f->nodes[at].user;
@@ -198,8 +197,9 @@ static void absorb_epilogue(Fuser *f, int op)
     }
 }
 
-/* Joins the multiplication by the slope of a relu to the kernel of op `op`, where nobody else sees
- * what is between; the relu's result, which the slope is told from, is in memory anyway. */
+/* Joins the multiplication by the slope of a relu to the kernel of op `op`, where nothing else
+ * reads the value between; the relu's result, from which the slope is computed, is in memory
+ * anyway. */
 static void absorb_gate(Fuser *f, int op)
 {
     const CornuProgram *program = f->program;
@@ -234,7 +234,7 @@ static int register_maker(const Fuser *f, int op, int k)
     return count_of(f, source) == count_of(f, f->program->ops[op].out_first) ? maker : -1;
 }
 
-/* Notes that the search has come to an op's unit; true if it is the one that is looked for. */
+/* Visits the unit of an op; true if it is the one searched for. */
 static bool enter(Fuser *f, int op, int unit, int *count)
 {
     const int own = f->nodes[op].unit;
@@ -245,8 +245,7 @@ static bool enter(Fuser *f, int op, int unit, int *count)
     return false;
 }
 
-/* Whether op `from` or what it is computed from belongs to the unit, whole units being
- * visited. */
+/* Whether op `from` or anything that it depends on, unit by unit, belongs to the unit. */
 static bool reaches(Fuser *f, int from, int unit)
 {
     int count = 0;
@@ -260,7 +259,7 @@ static bool reaches(Fuser *f, int from, int unit)
     return false;
 }
 
-/* Whether something outside both lies between unit `to` and unit `from` that reads it. */
+/* Whether a path from unit `to` to unit `from` leads through an op outside both. */
 static bool reaches_outside(Fuser *f, int from, int to)
 {
     f->stamp++;
@@ -316,7 +315,7 @@ static void form_groups(Fuser *f)
 
 /* ---- What must be in memory ---- */
 
-/* `value` is read from memory, through views and broadcasts too, whose operands then are. */
+/* Notes that `value` is read from memory: if it is a view or broadcast its operand is, too. */
 static void need(Fuser *f, CornuValue value)
 {
     for (;;) {
@@ -338,7 +337,7 @@ static void need(Fuser *f, CornuValue value)
     }
 }
 
-/* What a group's op reads from memory. */
+/* Notes what a group's op reads from memory. */
 static void need_operand(Fuser *f, int op, int k)
 {
     CornuAccess access;
@@ -364,7 +363,7 @@ static void find_needs(Fuser *f)
     for (int i = 0; i < f->program->op_count; i++)
         for (int k = 0; k < f->program->ops[i].in_count; k++) {
             if (f->nodes[i].kind == NODE_GROUP) need_operand(f, i, k);
-            /* A pool's gradient that is joined is not read, but what it is made from. */
+            /* Of a joined gradient of a pool only the operands are read. */
             int  maker = f->program->values[operands_of(f, i)[k]].op;
             if (maker >= 0 && f->nodes[maker].kind == NODE_JOINED) continue;
             bool absorbed = f->nodes[i].kind == NODE_KERNEL && f->nodes[i].unit != i;
@@ -381,7 +380,7 @@ static void find_needs(Fuser *f)
         }
 }
 
-/* ---- Late ops ---- */
+/* ---- Delayed ops ---- */
 
 /* Takes op `op` out of its unit's list. */
 static void leave(Fuser *f, int op)
@@ -452,8 +451,8 @@ static void delay_ops(Fuser *f)
 
 /* ---- Steps ---- */
 
-/* What the kernel reads for the first `in_count` operands of its op: a joined gradient of a pool
- * gives its own operands. */
+/* The values that the kernel reads for the first `in_count` operands of its op: operands of a
+ * joined gradient of a pool in place of its result. */
 static int add_operands(const Fuser *f, int op, int in_count, CornuValue *all)
 {
     int count = 0;
@@ -474,7 +473,7 @@ static CornuStepKind kind_alone(CornuOpId id)
     return id == CORNU_OP_SCAN ? CORNU_STEP_SCAN : CORNU_STEP_REFERENCE;
 }
 
-/* What the step computes: the ops of a unit and, before them, what they are joined with. */
+/* Lists the ops that the step computes: those of a unit and, before them, a joined gradient. */
 static CornuStatus note_ops(CornuPlanStep *step, const Fuser *f, int unit)
 {
     const int pool = f->nodes[unit].pool;
@@ -485,7 +484,7 @@ static CornuStatus note_ops(CornuPlanStep *step, const Fuser *f, int unit)
     return CORNU_OK;
 }
 
-/* What an earlier step made of the operand for a call like this one; CORNU_NO_VALUE: none. */
+/* The packed operand that an earlier step made for an equal call; CORNU_NO_VALUE: none. */
 static CornuValue find_packed(const Fuser *f, const CornuKernel *kernel, const CornuOpCall *call,
                               CornuType out_type, CornuValue operand)
 {
@@ -508,9 +507,9 @@ static CornuValue find_packed(const Fuser *f, const CornuKernel *kernel, const C
     return CORNU_NO_VALUE;
 }
 
-/* The step that packs one of the kernel's operands, if there is none yet; the kernel reads the
- * panels in its place, as value `packed` of those it reads. No step where the kernel takes them all
- * as they stand. */
+/* Adds the step that packs one of the kernel's operands, unless there is an equal one; the kernel
+ * reads the panels in place of the operand, as value `*packed` of those it reads. No step where the
+ * kernel takes all operands as they are. */
 static CornuStatus add_pack(Fuser *f, int op, int position, CornuValue *in, int *packed)
 {
     CornuType             types[CORNU_MAX_INPUTS];
@@ -592,7 +591,7 @@ static CornuStatus add_kernel(Fuser *f, int op)
     return note_ops(step, f, op);
 }
 
-/* For the ops of unit `unit`, or to write out that op's result alone. */
+/* A step for the ops of unit `unit`, or to write out that op's result alone. */
 static CornuStatus add_group_step(Fuser *f, int unit, const int *ops, int op_count,
                                   const CornuValue *out, int out_count, int position)
 {

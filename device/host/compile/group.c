@@ -42,8 +42,7 @@ static CornuClass class_of_op(const CornuProgram *program, const CornuProgramOp 
         cornu_program_type(program, in[op->id == CORNU_OP_SELECT]).dtype);
 }
 
-/* The loop that computes the op; NULL if there is none, also for a convert within a
- * class. */
+/* The loop that computes the op; NULL if there is none, or for a convert within a class. */
 static CornuVector *loop_of(const CornuVectors *vectors, const CornuProgram *program,
                             const CornuProgramOp *op)
 {
@@ -68,14 +67,13 @@ bool cornu__group_computes(const CornuVectors *vectors, const CornuProgram *prog
 
 /* ---- Making a group ---- */
 
-/* A group under construction. The slot of each value of the program, -1 while it has
- * none. */
+/* A group under construction. */
 typedef struct {
     CornuGroup         *group;
     const CornuVectors *vectors;
     const CornuProgram *program;
-    int                *slot_of;
-    CornuStatus         status;   /* the first failure; later steps do nothing useful */
+    int                *slot_of;  /* by value of the program, -1: none yet */
+    CornuStatus         status;   /* the first failure; what follows it is void */
 } Maker;
 
 static int add_slot(Maker *make, CornuSlot slot)
@@ -312,8 +310,8 @@ static int64_t weight(const CornuInstruction *instruction)
     }
 }
 
-/* Gives every slot its register: one that no later instruction reads is free again.
- * Registers are as large as the largest element in the group asks for. */
+/* Allocates a register to every slot; one that no later instruction reads is free again. Registers
+ * are as large as the largest element of the group requires. */
 static CornuStatus place_registers(CornuGroup *group)
 {
     size_t size = 4;
@@ -347,7 +345,7 @@ static CornuStatus place_registers(CornuGroup *group)
         for (int k = 0; k < CORNU_VECTOR_INPUTS && instruction->in[k] >= 0; k++) {
             CornuSlot *slot = &group->slots[instruction->in[k]];
             if (slot->kind != CORNU_SLOT_REGISTER || slot->last_use != i) continue;
-            slot->last_use = -1;   /* once, should it be both operands */
+            slot->last_use = -1;   /* once, even if it is both operands */
             free_offsets[free_count++] = slot->offset;
         }
     }
@@ -374,8 +372,8 @@ CornuGroup *cornu__group_create(const CornuVectors *vectors, const CornuProgram 
     int64_t cost = 1;
     for (int i = 0; i < make.group->instruction_count; i++)
         cost += weight(&make.group->instructions[i]);
-    /* Long enough to be worth handing to a thread, some ten thousand additions, and to fill
-     * constants and read ahead for. */
+    /* Some ten thousand additions: worth handing to a thread, filling constants and prefetching
+     * for. */
     make.group->chunk = CORNU_BLOCK * (cost < 8 ? 32 / cost : 16);
     cornu__release(make.slot_of);
     return make.group;

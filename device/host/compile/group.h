@@ -57,7 +57,7 @@ typedef struct {
     int               slot_count, slot_space;
     CornuInstruction *instructions;
     int               instruction_count, instruction_space;
-    CornuValue       *inputs;          /* the values it reads, in the order in which it takes them */
+    CornuValue       *inputs;          /* the values it reads, in that order */
     int               input_count, input_space;
     size_t            bytes;           /* memory of one thread: the slots' addresses, then
                                           the registers */

@@ -1,11 +1,11 @@
-/* Which values are parts of others' memory: views, which are read where they lie, and the operands
- * of ops that put them together, which can be made where they belong. */
+/* Values that are part of another's memory: views, which are read in place, and operands of pack,
+ * concat and all_gather, which can be made in place in the result. */
 #include "plan.h"
 
-/* Kernels ask for operands that begin at multiples of so many bytes. */
+/* Operands of kernels begin at multiples of so many bytes. */
 enum { ALIGNMENT = 64 };
 
-/* A slice of leading axes: all axes behind the first one that is cut are whole. */
+/* A slice of leading axes: all axes after the first one that is cut are whole. */
 static bool is_contiguous_slice(const CornuOpCall *call, size_t *offset)
 {
     const CornuAttributes_SLICE *slice = &call->attributes->slice;
@@ -39,7 +39,7 @@ bool cornu__is_view(const CornuProgram *program, const CornuProgramOp *op, Cornu
     }
 }
 
-/* Along the first axis that is not 1 in every operand, so that each is contiguous in the result. */
+/* Along the first axis whose extent is not 1, so that each operand is contiguous in the result. */
 static bool is_contiguous_concat(const CornuProgram *program, const CornuProgramOp *op)
 {
     const CornuShape shape = cornu_program_type(program, op->out_first).shape;
@@ -79,8 +79,8 @@ bool cornu__is_joined(const CornuProgram *program, const CornuProgramOp *op, int
 
 /* ---- In a plan ---- */
 
-/* The value that `value` is seen in: its maker has made it. */
-static CornuPart seen_in(const CornuPlan *plan, CornuValue value)
+/* The value that `value` is a view of, and which part. */
+static CornuPart viewed(const CornuPlan *plan, CornuValue value)
 {
     CornuPart part = { .whole = value }, next;
     while (part.whole < plan->program->value_count && plan->program->values[part.whole].op >= 0) {
@@ -93,12 +93,12 @@ static CornuPart seen_in(const CornuPlan *plan, CornuValue value)
 
 CornuValue cornu__plan_root(const CornuPlan *plan, CornuValue value)
 {
-    return seen_in(plan, value).whole;
+    return viewed(plan, value).whole;
 }
 
 CornuPart cornu__plan_part(const CornuPlan *plan, CornuValue value)
 {
-    CornuPart part = seen_in(plan, value);
+    CornuPart part = viewed(plan, value);
     while (part.whole < plan->program->value_count &&
            plan->joined[part.whole].whole != CORNU_NO_VALUE) {
         CornuPart next = plan->joined[part.whole];

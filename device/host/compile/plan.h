@@ -130,7 +130,7 @@ enum { CORNU_CALL_TYPES = CORNU_MAX_INPUTS + 1 };
 CornuOpCall cornu__plan_call(const CornuPlan *plan, const CornuPlanStep *step,
                              CornuType types[CORNU_CALL_TYPES], const CornuType **out_type);
 
-/* addresses[i] = where operand i is on a shard and worker 0, given the inputs, outputs and regions. */
+/* addresses[i] = the address of operand i on a shard and worker 0. */
 void cornu__plan_addresses(const CornuPlan *plan, int shard, void *const *inputs,
                            void *const *outputs, char *arena, char *packed, void **addresses);
 

@@ -1,6 +1,6 @@
 /*
- * A place in the arena for every value that has no other, in a second one for packed operands: at
- * offsets that values share whose lives do not overlap.
+ * Places in the arena for values that have no other place, and in a second arena for packed
+ * operands. Values whose lifetimes do not overlap may share memory.
  */
 #include <stdlib.h>
 
@@ -8,9 +8,9 @@
 
 enum { ALIGNMENT = 64 };
 
-/* A piece of the arena: taken from the step that makes its value to the last that reads
- * it, or the value that a group then makes in its place. What shards read of each other is there
- * until all are done with the segment, what they write into each other's from its beginning. */
+/* A piece of the arena. It is live from the step that makes its value to the last that reads it, or
+ * that reads the value that a group makes in its place. What shards read of each other is live
+ * until the end of the segment, what they write into a shared value from its start. */
 typedef struct {
     int    first, last;
     size_t bytes, offset;
@@ -24,9 +24,9 @@ typedef struct {
     int        *last;      /* the last step that reads a value, -1: none */
     int        *piece_of;  /* of a value, -1: none */
     Piece      *pieces;
-    Piece     **order;     /* as they are placed */
+    Piece     **order;     /* in the order of placement */
     int         count;
-    bool        reuses;    /* what is not needed any more makes room */
+    bool        reuses;    /* memory of dead values is used again */
 } Arena;
 
 static size_t padded_bytes(CornuType type)
@@ -34,9 +34,10 @@ static size_t padded_bytes(CornuType type)
     return (cornu_type_bytes(type) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* Whether the step reads nothing of this value but, element by element, the whole that its result
- * `out` may take over: no part of it besides, which would be read again and again. */
-static bool read_in_place(const CornuPlan *plan, const CornuPlanStep *step, CornuValue root, int out)
+/* Whether the step reads of this value only the whole, element by element, so that its result `out`
+ * may take over the memory: a part of it would be read again after it is overwritten. */
+static bool read_in_place(const CornuPlan *plan, const CornuPlanStep *step, CornuValue root,
+                          int out)
 {
     for (int k = 0; k < step->in_count; k++) {
         const CornuPart part = cornu__plan_part(plan, plan->operands[step->in_first + k]);
@@ -47,8 +48,8 @@ static bool read_in_place(const CornuPlan *plan, const CornuPlanStep *step, Corn
     return true;
 }
 
-/* The piece of an operand that step i is the last to need and may overwrite with its
- * result `out`, element by element; -1: none. */
+/* The piece of an operand that step i is the last to read and may overwrite with its result `out`,
+ * element by element; -1: none. */
 static int piece_to_take_over(const Arena *arena, int i, int out)
 {
     const CornuPlan *plan = arena->plan;
@@ -129,7 +130,7 @@ static int larger_first(const void *a, const void *b)
     return x->first != y->first ? (x->first < y->first ? -1 : 1) : x < y ? -1 : x > y;
 }
 
-/* The lowest gap among those placed before that are taken at the same time. */
+/* The lowest gap between the pieces placed so far that are live at the same time. */
 static size_t find_gap(const Arena *arena, int placed, const Piece *piece)
 {
     size_t offset = 0;
@@ -177,13 +178,13 @@ static void place_pieces(Arena *arena)
     }
 }
 
-/* Of the pieces taken at the step when most bytes are, the largest ones' values. */
+/* The values of the largest pieces at the step when most bytes are live. */
 static void find_largest(const Arena *arena)
 {
     CornuPlan *plan = arena->plan;
     size_t     most = 0;
     int        step = -1;
-    for (int i = 0; i < arena->count; i++) {   /* it is a step that takes one */
+    for (int i = 0; i < arena->count; i++) {   /* the peak is where a piece begins */
         const int at = arena->order[i]->first;
         size_t    bytes = 0;
         for (int k = 0; k < arena->count; k++)

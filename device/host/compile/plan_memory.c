@@ -1,11 +1,11 @@
 /*
- * plan_memory: the order of the steps (plan_order.c), and a place in memory for every value: outputs
- * (plan_outputs.c), then all others (plan_arena.c).
+ * plan_memory: the order of the steps (plan_order.c), and a place in memory for every value:
+ * outputs first (plan_outputs.c), then the others (plan_arena.c).
  */
 #include "passes.h"
 #include "plan_internal.h"
 
-/* What is part of another value's memory is there. */
+/* Parts of other values' memory are where their whole is. */
 static void place_parts(CornuPlan *plan)
 {
     for (int i = 0; i < plan->program->value_count; i++) {

@@ -1,8 +1,8 @@
 /*
  * The order of the steps, and where shards wait for each other.
  *
- * Shards run the steps between two waits each at its own pace. A step waits where it reads what
- * other shards made since the last wait, or writes what they may still read.
+ * Between two waits each shard runs the steps at its own pace. A step waits if it reads what other
+ * shards made since the last wait, or writes what they may still read.
  */
 #include <string.h>
 
@@ -45,8 +45,7 @@ CornuStatus cornu__plan_connect_operands(CornuPlanner *p, int step)
     return CORNU_OK;
 }
 
-/* Those that run after `from` lie in p->left until they are looked at: ways are as long as models
- * are deep. */
+/* With a stack of its own, p->left: paths are as long as models are deep. */
 bool cornu__plan_precedes(CornuPlanner *p, int from, int to)
 {
     int count = 0;
@@ -64,9 +63,9 @@ bool cornu__plan_precedes(CornuPlanner *p, int from, int to)
 
 /* ---- Order ---- */
 
-/* With several shards, what runs next to a step should be of its kind: fewer changes from the
- * shards' threads to the work they share are fewer waits. What every shard makes of all shards'
- * values comes last, so that it waits for the most. */
+/* With several shards, neighbouring steps should be of one kind: a change between work of the
+ * shards and work that they share is a wait. What every shard makes of all shards' values comes
+ * last, so that one wait covers as much as possible. */
 typedef enum { ON_EVERY_SHARD, BETWEEN_SHARDS, ONCE, ACROSS_SHARDS } Kind;
 
 static Kind kind_of(const CornuPlan *plan, const CornuPlanStep *step)
@@ -77,7 +76,8 @@ static Kind kind_of(const CornuPlan *plan, const CornuPlanStep *step)
 }
 
 /* Whether step a should run before b, when the last one was of kind `last`. */
-static bool comes_before(const CornuPlan *plan, const CornuPlanStep *a, const CornuPlanStep *b, Kind last)
+static bool comes_before(const CornuPlan *plan, const CornuPlanStep *a, const CornuPlanStep *b,
+                         Kind last)
 {
     Kind of_a = kind_of(plan, a), of_b = kind_of(plan, b);
     if (of_a == of_b) return a->position < b->position;
@@ -118,8 +118,8 @@ CornuStatus cornu__plan_order(CornuPlanner *p)
 
 /* ---- Waits ---- */
 
-/* Whether other shards may be at step i, of the same segment, when what step j does depends on it:
- * j reads all shards' results of i, or writes a shard's part of an input that i reads on all. */
+/* Whether step j must wait until all shards are past step i of the same segment: j reads all
+ * shards' results of i, or writes a part of an input that i reads on all of them. */
 static bool must_wait(const CornuPlan *plan, const CornuPlanStep *i, const CornuPlanStep *j)
 {
     CornuPart read;

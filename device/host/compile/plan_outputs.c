@@ -1,23 +1,23 @@
 /*
- * Where outputs are made, and what ops put together.
+ * Places of outputs, and of operands that ops join.
  *
- * What an op puts together (pack, concat, all_gather) is made in one place by the steps that make
- * the operands, where nothing else is against it; the op's own step moves the others.
+ * Operands of pack, concat and all_gather are made in place in the result where nothing prevents
+ * it; the op's own step moves the others.
  *
- * An output that is written into an input (a variable) is made there directly if its steps
- * can run after every other reader of that memory and, where they read it themselves,
- * element by element; otherwise a copy step writes it at the end.
+ * An output that is written into an input (a variable) is made there directly if its steps can run
+ * after every other reader of that memory and read it themselves, if at all, element by element;
+ * otherwise a copy step writes it at the end.
  */
 #include "plan_internal.h"
 
-/* ---- Who reads what is written ---- */
+/* ---- Readers of what is written ---- */
 
 static bool same_place(CornuPart a, CornuPart b)
 {
     return a.whole == b.whole && a.offset == b.offset && a.stride == b.stride;
 }
 
-/* Whether the step's op puts operand k into its result, and where in memory that is. */
+/* Whether the step's op joins operand k into its result, and where in memory that is. */
 static bool joins(const CornuPlan *plan, const CornuPlanStep *step, int k, CornuPart *to)
 {
     if (step->kind != CORNU_STEP_KERNEL ||
@@ -28,7 +28,7 @@ static bool joins(const CornuPlan *plan, const CornuPlanStep *step, int k, Cornu
     return true;
 }
 
-/* Whether two parts of one memory have bytes in common, on whatever shards. */
+/* Whether two parts of one memory have bytes in common, on any shards. */
 static bool overlap(const CornuPlan *plan, CornuPart a, size_t a_bytes, CornuPart b, size_t b_bytes)
 {
     const size_t last = (size_t)cornu__plan_shards(plan) - 1;
@@ -43,7 +43,7 @@ typedef struct {
     size_t    bytes;
 } Writing;
 
-/* Whether the step reads as operand i some of what is written. */
+/* Whether operand i of the step overlaps what is written. */
 static bool reads(const CornuPlan *plan, const CornuPlanStep *step, int i, const Writing *w,
                   CornuPart *part)
 {
@@ -59,7 +59,7 @@ static bool reads_any(const CornuPlan *plan, const CornuPlanStep *step, const Wr
     return false;
 }
 
-/* Whether the step may write there as far as it goes itself. */
+/* Whether the step's own reads allow it to write there. */
 static bool own_reads_allow(const CornuPlan *plan, const Writing *w)
 {
     const CornuPlanStep *step = &plan->steps[w->step];
@@ -75,8 +75,8 @@ static bool own_reads_allow(const CornuPlan *plan, const Writing *w)
     return true;
 }
 
-/* Makes the step wait for every other reader of what it writes; false if one waits for the
- * step. */
+/* Orders the step after every other reader of what it writes; *possible is false if one of them has
+ * to run after the step. */
 static CornuStatus wait_for_readers(CornuPlanner *p, const Writing *w, bool *possible)
 {
     const CornuPlan *plan = p->plan;
@@ -90,9 +90,9 @@ static CornuStatus wait_for_readers(CornuPlanner *p, const Writing *w, bool *pos
     return CORNU_OK;
 }
 
-/* ---- Copies, and what is put together ---- */
+/* ---- Copies and joined operands ---- */
 
-/* A step that copies `from` to `place`; `made` is the value that then is there. */
+/* Adds a step that copies `from` to `place`; `made` is the value there. */
 static CornuStatus add_copy(CornuPlanner *p, CornuValue from, CornuPlace place,
                             CornuValue *made)
 {
@@ -101,14 +101,13 @@ static CornuStatus add_copy(CornuPlanner *p, CornuValue from, CornuPlace place,
     CORNU__TRY(cornu__plan_value(plan, plan->types[from], plan->varies[from], place, made));
     CornuPlanStep *step = cornu__plan_step(plan, CORNU_STEP_COPY, &from, 1, made, 1);
     if (!step) return CORNU_ERR_MEMORY;
-    /* Behind all that is wanted earlier; a copy of an input may move up to let a writer
-     * pass. */
+    /* After all others; a copy of an input may move up, before a step that overwrites it. */
     step->position = plan->program->op_count;
     CORNU__TRY(cornu__plan_connect(p, plan->step_count - 1));
     return cornu__plan_connect_operands(p, plan->step_count - 1);
 }
 
-/* The step that makes the value's memory if that is just this value's, not yet placed; -1
+/* The step that makes the value's memory if that holds the value alone and has no place yet; -1
  * otherwise. */
 static int placeable(const CornuPlanner *p, CornuValue value)
 {
@@ -143,7 +142,7 @@ void cornu__plan_join_operands(CornuPlanner *p)
 
 /* ---- Outputs ---- */
 
-/* Output into a buffer of its own. */
+/* Places an output in a buffer of its own. */
 static CornuStatus place_output(CornuPlanner *p, int number)
 {
     CornuValue value = p->plan->program->outputs[number].value, made;
@@ -171,7 +170,7 @@ static CornuStatus fits_input(CornuPlanner *p, CornuValue root, int input, bool 
     return CORNU_OK;
 }
 
-/* Output into the buffer of input `input`. */
+/* Places an output in the buffer of input `input`. */
 static CornuStatus place_alias(CornuPlanner *p, CornuValue value, int input)
 {
     CornuPlan *plan = p->plan;
@@ -191,15 +190,14 @@ static CornuStatus place_alias(CornuPlanner *p, CornuValue value, int input)
                         cornu_type_bytes(plan->types[made]) };
     CORNU__TRY(wait_for_readers(p, &w, &possible));
     return possible ? CORNU_OK
-                    : cornu__fail(CORNU_ERR_UNSUPPORTED,
-                                  "no order of steps fits input %d", input);
+                    : cornu__fail(CORNU_ERR_UNSUPPORTED, "no order of the steps reads input %d "
+                                  "before an output is written into it", input);
 }
 
 CornuStatus cornu__plan_outputs(CornuPlanner *p)
 {
     CornuProgram *program = p->plan->program;
-    /* Fetched values first: their copies are readers that a variable's writer must let
-     * pass. */
+    /* Fetched values first: a step that writes into a variable has to wait for their copies. */
     for (int i = 0; i < program->output_count; i++) {
         CornuValue root = cornu__plan_root(p->plan, program->outputs[i].value);
         bool       variable = false;   /* it is also written into an input */
@@ -213,7 +211,7 @@ CornuStatus cornu__plan_outputs(CornuPlanner *p)
         CORNU__TRY(variable ? add_copy(p, program->outputs[i].value, place, &made)
                             : place_output(p, i));
     }
-    /* One input into another: set aside first, for the two may trade places. */
+    /* An input written into another one is copied first: the two may be swapped. */
     CornuValue *values = cornu__allocate((size_t)program->output_count, sizeof *values);
     CornuStatus status = values ? CORNU_OK : CORNU_ERR_MEMORY;
     for (int i = 0; status == CORNU_OK && i < program->output_count; i++) {

@@ -1,9 +1,9 @@
 /*
- * simplify: what need not be computed is not. Dead ops go; equal ops become one;
- * conversions, reshapes, broadcasts and the like that change nothing give their operand;
- * ops on constants become constants; sums of what bf16 was widened to read the bf16; x * 1,
- * x / 1, x - 0 and the integers' x + 0 give x. A float's x + 0 stays: for x = -0 it is +0.
- * What a scan stacks and nobody reads is not kept. On one shard collectives give their operand.
+ * simplify: drops what need not be computed. Dead ops go; equal ops become one; conversions,
+ * reshapes, broadcasts and the like that change nothing become their operand; ops on constants
+ * become constants; sums of widened bf16 read the bf16; x * 1, x / 1, x - 0 and, of integers, x + 0
+ * become x. A float's x + 0 stays: for x = -0 it is +0. Stacked results of a scan that nothing
+ * reads are dropped. On one shard collectives become their operand.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ typedef struct {
     bool        *used;      /* by value of rewrite.from: an output depends on it */
     int         *table;     /* hash table of the ops of rewrite.to, -1: empty */
     int          size;      /* a power of two */
-    bool         one_shard; /* then it is number 0, and collectives give their operand */
+    bool         one_shard; /* then its number is 0, and collectives become their operand */
 } Simplifier;
 
 static const CornuProgramOp *maker(const CornuProgram *program, CornuValue value)
@@ -78,7 +78,7 @@ static CornuStatus record(Simplifier *s, CornuOpId id, const CornuAttributes *at
     return CORNU_OK;
 }
 
-/* Whether it is f32 that was bf16. */
+/* Whether it is f32 converted from bf16. */
 static bool is_widened(const CornuProgram *program, CornuValue value)
 {
     const CornuProgramOp *op = maker(program, value);
@@ -129,7 +129,7 @@ static CornuValue same_as(const CornuProgram *to, const CornuProgramOp *op,
     }
 }
 
-/* Ops of one element to one element, which the reference kernel may compute beforehand. */
+/* Elementwise ops, which the reference kernel can compute now. */
 static bool is_foldable(CornuOpId id)
 {
     return (id >= CORNU_OP_NEGATIVE && id <= CORNU_OP_CONVERT);
@@ -243,8 +243,7 @@ static CornuProgram *simplify_once(const CornuProgram *program, bool one_shard)
     Simplifier  s = { .size = 64, .one_shard = one_shard };
     CornuStatus status = cornu__rewrite_begin(&s.rewrite, program, one_shard);
     s.used = cornu__allocate((size_t)program->value_count, sizeof *s.used);
-    /* Each op leaves at most two, a constant and its broadcast; half the table stays
-     * empty. */
+    /* An op becomes two at most, a constant and its broadcast, so half of the table stays empty. */
     while (s.size < 4 * program->op_count) s.size *= 2;
     s.table = cornu__allocate((size_t)s.size, sizeof *s.table);
     if (!s.used || !s.table) status = CORNU_ERR_MEMORY;
@@ -267,7 +266,7 @@ CornuProgram *cornu__simplify(const CornuHost *host, const CornuProgram *program
     const bool one_shard = host->shards <= 1;
     if (!cornu__pass_runs(CORNU_PASS_SIMPLIFY)) return cornu__rewrite_nothing(program, one_shard);
     CornuProgram *result = simplify_once(program, one_shard);
-    /* What a round made superfluous, the next one drops. */
+    /* A round may leave dead ops to the next. */
     for (int before = program->op_count; result && result->op_count < before;) {
         before = result->op_count;
         CornuProgram *next = simplify_once(result, one_shard);

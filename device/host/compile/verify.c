@@ -8,7 +8,7 @@
  *   Do shards that run at the same time leave each other's memory alone?
  *
  * The last two are answered by a walk over the steps that notes what every byte of memory holds:
- * a Stretch is some bytes of a value of one shard. Views and what is joined are named as parts of
+ * a Stretch is some bytes of a value of one shard. Views and joined operands are named as parts of
  * the whole, copies as what they are copies of. A read that does not find its value is an error; a
  * write takes the place of what was there. Shards that run a segment together are walked one after
  * the other; each stretch and each read notes its shard and segment, so that two shards that meet
@@ -79,7 +79,7 @@ static bool computes(const CornuPlanStep *step, int op)
     return false;
 }
 
-/* What an earlier step packed, the operand a kernel reads in its place. */
+/* Whether the kernel reads `value` as an operand that an earlier step packed. */
 static bool reads_packed(const CornuPlan *plan, const CornuPlanStep *step, CornuValue value)
 {
     if (step->packed < 0) return false;
@@ -111,7 +111,7 @@ static bool finds(const CornuPlan *plan, const CornuPlanStep *step, int op, Corn
     }
 }
 
-/* No element of an operand is read that it does not have. */
+/* Groups read no elements outside their operands. */
 static CornuStatus check_accesses(Verifier *v, const CornuPlanStep *step)
 {
     for (int i = 0; step->group && i < step->group->slot_count; i++) {
@@ -152,7 +152,7 @@ static CornuStatus check_ops(Verifier *v, const CornuPlanStep *step)
     return check_accesses(v, step);
 }
 
-/* What is made as part of something larger is an operand of the op that puts that together. */
+/* A value placed in a larger one is an operand of the op that joins it. */
 static CornuStatus check_joined(Verifier *v)
 {
     const CornuPlan *plan = v->plan;
@@ -167,14 +167,14 @@ static CornuStatus check_joined(Verifier *v)
                     cornu__is_joined(plan->program, op, k, &part) && part.whole == joined.whole &&
                     part.offset == joined.offset && part.stride == joined.stride;
         }
-        if (!found) return complain(v, value, "is made as part of a value that it is no part of");
+        if (!found) return complain(v, value, "is placed in a value that it is not a part of");
     }
     return CORNU_OK;
 }
 
 /* ---- Memory ---- */
 
-/* The same bytes as part of the whole, of the shard that has them. */
+/* Names the bytes as part of the whole, on the shard that has them. */
 static void name_bytes(const Verifier *v, CornuValue value, int shard, Stretch *s)
 {
     const CornuPart part = cornu__plan_part(v->plan, v->copy_of[value]);
@@ -277,8 +277,8 @@ static CornuStatus read_value(Verifier *v, CornuValue value, int shard)
     return append(&v->read, s);
 }
 
-/* Takes the bytes of `s` out of what is held. */
-static CornuStatus take_room(Verifier *v, const Stretch *s)
+/* Removes the bytes of `s` from what is held. */
+static CornuStatus drop_held(Verifier *v, const Stretch *s)
 {
     Stretches *held = &v->held;
     for (int i = 0; i < held->count; i++) {
@@ -307,12 +307,12 @@ static CornuStatus write_stretch(Verifier *v, CornuValue value, Stretch s)
     for (int i = 0; i < v->held.count; i++)
         if (meet(&v->held.items[i], &s) && at_once(v, &v->held.items[i], &s))
             return complain(v, value, "is written where another shard may be writing");
-    CORNU__TRY(take_room(v, &s));
+    CORNU__TRY(drop_held(v, &s));
     return append(&v->held, s);
 }
 
-/* The end of what is held from byte `at` of s on and is what s says; else `at`, and *next is where
- * such begins, at most the end of s. */
+/* From byte `at` of s on: the end of bytes held that are as s says; if there are none, `at`, and
+ * *next is where such bytes begin, at most the end of s. */
 static size_t end_of_held(const Verifier *v, const Stretch *s, size_t at, size_t *next)
 {
     *next = s->end;
@@ -327,7 +327,7 @@ static size_t end_of_held(const Verifier *v, const Stretch *s, size_t at, size_t
     return at;
 }
 
-/* What puts operands together writes just those that are not there yet, and what is between. */
+/* A step that joins operands writes those that are not in place yet, and the padding. */
 static CornuStatus write_rest(Verifier *v, CornuValue value, int shard)
 {
     const Stretch s = stretch_of(v, value, shard);
@@ -345,9 +345,9 @@ static CornuStatus write_rest(Verifier *v, CornuValue value, int shard)
 
 /* ---- Steps ---- */
 
-/* Whether result `out`, at `to`, may overlap operand k, at `from`: a group that goes over both
- * element by element; an op that puts operands together, one of which this is, or is part of, in
- * its place. */
+/* Whether result `out`, at `to`, may overlap operand k, at `from`: of a group that goes over both
+ * element by element; of a step that joins operands, one of which this is, or is part of, in place.
+ * */
 static bool may_overlap(const Verifier *v, const CornuPlanStep *step, int k, int out, int shard,
                         const Stretch *from, const Stretch *to)
 {
@@ -384,14 +384,14 @@ static CornuStatus check_overlaps(Verifier *v, const CornuPlanStep *step, int sh
     return CORNU_OK;
 }
 
-static bool puts_together(const CornuPlan *plan, const CornuPlanStep *step)
+static bool joins(const CornuPlan *plan, const CornuPlanStep *step)
 {
     CornuPart part;
     return step->kind == CORNU_STEP_KERNEL && step->in_count > 0 &&
            cornu__is_joined(plan->program, &plan->program->ops[step->op], 0, &part);
 }
 
-/* A step on the shard in hand, or one that runs once. */
+/* Walks a step on the current shard, or one that runs once. */
 static CornuStatus walk_step(Verifier *v, const CornuPlanStep *step)
 {
     const CornuPlan *plan = v->plan;
@@ -413,7 +413,7 @@ static CornuStatus walk_step(Verifier *v, const CornuPlanStep *step)
     CORNU__TRY(check_overlaps(v, step, shard));
     for (int k = 0; k < step->out_count; k++) {
         const CornuValue value = plan->operands[step->out_first + k];
-        CORNU__TRY(puts_together(plan, step)
+        CORNU__TRY(joins(plan, step)
                        ? write_rest(v, value, shard)
                        : write_stretch(v, value, stretch_of(v, value, shard)));
     }
@@ -432,7 +432,7 @@ static void end_segment(Verifier *v)
     v->segment++;
 }
 
-/* In the order in which cornu__host_run has the steps run; one shard has segments, too. */
+/* In the order of cornu__host_run; a single shard has segments, too. */
 static CornuStatus walk(Verifier *v)
 {
     const CornuPlan *plan = v->plan;

@@ -6,8 +6,8 @@ CornuAccess cornu__access(CornuShape from, CornuShape to)
 {
     CornuAccess access = { .rank = 0 };
     int64_t     stride = 1;
-    /* From the last axis to the first, merging each with the one behind it where it
-     * continues it; the result is turned round at the end. */
+    /* From the last axis to the first, merging each with the one after it where it continues it;
+     * reversed at the end. */
     for (int i = 0; i < to.rank; i++) {
         int64_t extent = to.extent[to.rank - 1 - i];
         int64_t own = i < from.rank ? from.extent[from.rank - 1 - i] : 1;

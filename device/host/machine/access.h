@@ -8,9 +8,9 @@
 #include "../../type.h"
 
 /*
- * Which element of an operand belongs to element i of the group: i is taken apart by
- * `extent`, row-major, and the indices are weighed by `stride`, in elements. Axes that
- * can be merged are.
+ * The element of an operand that belongs to element i of a group: i is decomposed into indices by
+ * `extent`, row-major, and these are multiplied by `stride`, in elements. Axes are merged where
+ * they can be.
  *     rank 0                        a scalar
  *     rank 1, stride 1              every element in turn
  *     rank 2, strides 0 1           period: a bias along the last axis
@@ -26,7 +26,8 @@ CornuAccess cornu__access(CornuShape from, CornuShape to);
 bool        cornu__access_is_whole(const CornuAccess *access);
 bool        cornu__access_is_period(const CornuAccess *access);
 
-/* Writes elements first, first+1, …, `count` of them, packed; `size` bytes each. */
+/* Writes elements first, first + 1, … of the broadcast operand, `count` of `size` bytes each,
+ * packed. */
 void cornu__gather(const CornuAccess *access, void *to, const void *from, size_t size,
                    int64_t first, int64_t count);
 

@@ -1,6 +1,6 @@
 /*
- * Between f32, bf16 and pairs of bf16, and what needs no f32. Rounding is to nearest even, overflow
- * to infinity; NaN stays NaN.
+ * Conversions between f32, bf16 and pairs of bf16, and gates of bf16. Rounding is to nearest even,
+ * overflow to infinity; NaN stays NaN.
  */
 #ifndef CORNU_DEVICE_HOST_BF16_H
 #define CORNU_DEVICE_HOST_BF16_H
@@ -12,10 +12,9 @@
 typedef struct {
     void (*widen)(const uint16_t *x, int64_t count, float *y);
     void (*narrow)(const float *x, int64_t count, uint16_t *y);
-    /* x = high + middle + low, which together carry 24 bits; finite is high. Of what is not finite
-     * the high part alone, the others are zero.
-     * Henry, Tang and Heinecke, "Leveraging the bfloat16 Artificial Intelligence Datatype For
-     * Higher-Precision Computations", arXiv 1904.06376. */
+    /* x = high + middle + low, which together carry 24 bits; finite is high. For an infinity or NaN
+     * only high is set, the others are zero. Henry, Tang and Heinecke, "Leveraging the bfloat16
+     * Artificial Intelligence Datatype For Higher-Precision Computations", arXiv 1904.06376. */
     void (*split)(const float *x, int64_t count, uint16_t *high, uint16_t *finite,
                   uint16_t *middle, uint16_t *low);
     /* to[i] = the pair (a[i], b[i]); b NULL: zeros. */

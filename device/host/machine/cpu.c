@@ -64,7 +64,7 @@ static uint64_t saved_state(void)
 
 static bool all(uint64_t word, uint64_t bits) { return (word & bits) == bits; }
 
-/* Linux lends the tile registers to a process only on request. */
+/* Linux grants a process the tile registers only on request. */
 static bool tiles_granted(void)
 {
     enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
@@ -113,7 +113,7 @@ static bool is_amd(void)
     return memcmp(text, "AuthenticAMD", sizeof text) == 0;
 }
 
-/* Zen 4, of family 0x19 as Zen 3, which has no AVX-512. */
+/* Zen 4; Zen 3, of the same family 0x19, has no AVX-512. */
 static bool halves_of_512(CornuIsa best)
 {
     const unsigned signature = cpuid(1, 0).a;
@@ -121,9 +121,9 @@ static bool halves_of_512(CornuIsa best)
     return best >= CORNU_ISA_AVX512 && is_amd() && family == 0x19;
 }
 
-/* AMX only on request: its tiles have run nowhere yet but in an emulation of its instructions.
- * Products of bf16 pairs are twice as fast as f32's on AMD's processors (Zen 5, measured) and half
- * as fast on Intel's (Sapphire Rapids, measured: 107 against 217 GFLOP/s a core). */
+/* AMX only on request: its kernels have only run in an emulation of the instructions. Products of
+ * bf16 pairs are twice as fast as f32's on AMD's processors (Zen 5, measured) and half as fast on
+ * Intel's (Sapphire Rapids, measured: 107 against 217 GFLOP/s a core). */
 static CornuIsa preferred_isa(CornuIsa best)
 {
     if (best < CORNU_ISA_AVX512BF16) return best;
@@ -137,7 +137,7 @@ static void read_name(char name[64])
         const Leaf part = cpuid(0x80000002 + i, 0);
         memcpy(words + 4 * i, &part, sizeof part);
     }
-    /* Intel pads in front, AMD behind. */
+    /* Intel pads at the front, AMD at the end. */
     const char *text = (const char *)words;
     text += strspn(text, " ");
     size_t length = strlen(text);
@@ -158,7 +158,7 @@ static CornuIsa best_isa(void)
 static CornuIsa preferred_isa(CornuIsa best) { return best; }
 static bool halves_of_512(CornuIsa best) { (void)best; return false; }
 
-/* Linux knows numbers alone: maker, part and revision in register MIDR_EL1. */
+/* Linux only knows numbers: maker, part and revision in register MIDR_EL1. */
 static void read_name(char name[64])
 {
     char midr[32];
@@ -219,7 +219,7 @@ const CornuCpu *cornu__cpu(void)
     return &this_cpu;
 }
 
-static _Atomic CornuIsa in_use = CORNU_ISA_COUNT;   /* CORNU_ISA_COUNT: not yet found out */
+static _Atomic CornuIsa in_use = CORNU_ISA_COUNT;   /* CORNU_ISA_COUNT: not asked yet */
 
 CornuIsa cornu__isa_in_use(void)
 {
@@ -293,8 +293,8 @@ static bool has_cpu(const char *list)
     }
 }
 
-/* Every folder from a group up to its root may set a quota; the least one rules. A
- * container may not see the folder of its group, then the root is what is left. */
+/* Every folder from a group up to its root may set a quota; the smallest one counts. A container
+ * may not see the folder of its group; then only the root is left. */
 static int group_quota(const char *root, const char *group)
 {
     char folder[PATH_MAX];

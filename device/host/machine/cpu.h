@@ -1,8 +1,8 @@
 /*
  * What this machine offers: instruction sets, caches, and how many threads to start.
  *
- * Instruction sets are read on x86-64 by CPUID, what the operating system saves of them by XGETBV;
- * on arm64 Linux says. On other processors all kernels are the portable ones.
+ * On x86-64 CPUID tells the instruction sets and XGETBV the registers that the operating system
+ * saves; on arm64 Linux tells. On other processors all kernels are the portable ones.
  */
 #ifndef CORNU_DEVICE_HOST_CPU_H
 #define CORNU_DEVICE_HOST_CPU_H
@@ -17,29 +17,29 @@ const char *cornu__isa_name(CornuIsa isa);
 
 typedef struct {
     char     name[64];      /* "AMD EPYC 9R14 96-Core Processor", "unknown CPU"      */
-    CornuIsa best;          /* the highest that processor and system support         */
-    CornuIsa preferred;     /* the fastest, by the processor's maker alone; tested        */
+    CornuIsa best;          /* the highest that processor and system support */
+    CornuIsa preferred;     /* the fastest that was tested, by the processor's maker */
     bool     halves;        /* runs 512-bit instructions as two of 256 bits            */
     int64_t  l1d, l2, l3;   /* bytes of cache; 32 KiB, 512 KiB and 0 if not known    */
 } CornuCpu;
 
-/* Found out once; never fails. */
+/* Detected once; never fails. */
 const CornuCpu *cornu__cpu(void);
 
-/* The kernels to use from now on: the preferred ones, or what the environment variable CORNU_ISA
- * says, up to the best. CORNU_ERR_ARGUMENT for an unknown name, CORNU_ERR_DEVICE for one this
- * processor lacks. Devices ask when they open. */
+/* The instruction set to use from now on: the preferred one, or that of the environment variable
+ * CORNU_ISA, at most the best. CORNU_ERR_ARGUMENT for an unknown name, CORNU_ERR_DEVICE for one
+ * that this processor lacks. Devices call this when they open. */
 CornuStatus cornu__cpu_isa(CornuIsa *isa);
 
-/* What was said last, without reading the environment; the preferred ones if nobody asked yet. */
+/* The last answer, without reading the environment; the preferred set before the first. */
 CornuIsa cornu__isa_in_use(void);
 
-/* Default number of threads: the processors this process may run on, but no more than its
- * cgroups' CPU quota rounded up; at least 1. */
+/* Default number of threads: the processors that this process may run on, but at most its cgroups'
+ * CPU quota rounded up; at least 1. */
 int cornu__cpu_threads(void);
 
-/* The quota alone, in processors rounded up; INT_MAX without one. `membership` is what
- * /proc/self/cgroup says, `mount` where the cgroup file systems are, versions 1 and 2. */
+/* The quota alone, in processors rounded up; INT_MAX without one. `membership` is a file like
+ * /proc/self/cgroup, `mount` where the cgroup file systems are, versions 1 and 2. */
 int cornu__cpu_quota(const char *membership, const char *mount);
 
 #endif

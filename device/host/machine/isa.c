@@ -1,14 +1,15 @@
-#include "bf16.h"
+/* The tables of what is compiled per instruction set, and which of them is in use. */
+#include <stddef.h>
+
 #include "../isa/col2im.h"
-#include "cpu.h"
 #include "../isa/depthwise.h"
 #include "../isa/normalize.h"
 #include "../isa/pool.h"
 #include "../isa/product.h"
 #include "../isa/recurrent.h"
+#include "bf16.h"
+#include "cpu.h"
 #include "vector.h"
-
-#include <stddef.h>
 
 #define F32(name)  CORNU__F32_ISAS(CORNU__ADDRESS, , name)
 #define BF16(name) CORNU__BF16_ISAS(CORNU__ADDRESS, , name)
@@ -26,7 +27,7 @@ static const CornuProducts   *const products_of_bf16[] = {
     F32(cornu__products) BF16(cornu__products) TILE(cornu__products)
 };
 
-/* The one in use, or the last there is. */
+/* Of the set in use, or of the last that the table has. */
 static size_t chosen(size_t count)
 {
     const size_t isa = cornu__isa_in_use();

@@ -1,11 +1,11 @@
 /*
  * The instruction sets that kernels are compiled for, by the processor this is compiled for: each
- * includes those before it. Their flags are in isa/isa.mk, how they are found out in cpu.c; files
- * in isa/ are compiled for all of them that their table is declared for.
+ * includes those before it. isa/isa.mk has their flags, cpu.c detects them; a file in isa/ is
+ * compiled for all sets that its table is declared for.
  *
  *     CORNU__F32_ISAS(X, type, name)    X(type, name, SET, set) for each set with kernels of f32
- *     CORNU__BF16_ISAS(X, type, name)   with products of bf16 and all that goes with them
- *     CORNU__TILE_ISAS(X, type, name)   with those of bf16 on registers that are tiles
+ *     CORNU__BF16_ISAS(X, type, name)   with products of bf16 and what goes with them
+ *     CORNU__TILE_ISAS(X, type, name)   with products of bf16 on tile registers
  *
  *     CORNU__F32_ISAS(CORNU__DECLARE, const CornuVectors, cornu__vectors)
  *     const CornuVectors *const vectors[] = { CORNU__F32_ISAS(CORNU__ADDRESS, , cornu__vectors) };
@@ -22,7 +22,7 @@
 #define CORNU__BF16_ISAS(X, type, name) X(type, name, AVX512BF16, avx512bf16)
 #define CORNU__TILE_ISAS(X, type, name) X(type, name, AMX, amx)
 #elif defined(__aarch64__)
-/* neon: 128 bits, with FMA, of any arm64. neonbf16: FEAT_BF16, which Armv8.6 has for certain. */
+/* neon: 128 bits with FMA, on every arm64. neonbf16: FEAT_BF16, mandatory from Armv8.6 on. */
 #define CORNU__F32_ISAS(X, type, name)                              \
     X(type, name, PORTABLE, portable) X(type, name, NEON, neon)
 #define CORNU__BF16_ISAS(X, type, name) X(type, name, NEONBF16, neonbf16)
@@ -37,8 +37,7 @@
 #define CORNU__ISAS(X, type, name)                                                    \
     CORNU__F32_ISAS(X, type, name) CORNU__BF16_ISAS(X, type, name) CORNU__TILE_ISAS(X, type, name)
 
-/* What to do with each: declare its table, or list the table's address or the set's printed
- * name. */
+/* X: declares a set's table, or gives the table's address, or the set's name or number. */
 #define CORNU__DECLARE(type, name, id, isa)   extern type name##_##isa;
 #define CORNU__ADDRESS(type, name, id, isa)   &name##_##isa,
 #define CORNU__ISA_NAME(type, name, id, isa)  #isa,
@@ -46,8 +45,8 @@
 #define CORNU__ISA_COUNT(type, name, id, isa) + 1
 
 /* Sets below CORNU_F32_ISA_COUNT multiply bf16 as f32. Those from CORNU_TESTED_ISA_COUNT on have
- * run nowhere yet but in an emulation by tests of our own, and are taken on request alone; neon and
- * neonbf16 have run under qemu, on no processor. */
+ * only run in the emulation of the tests and are used on request alone; neon and neonbf16 have run
+ * under qemu, on no processor. */
 typedef enum {
     CORNU__ISAS(CORNU__ISA_ID, , )
     CORNU_ISA_COUNT,

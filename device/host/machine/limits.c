@@ -4,14 +4,14 @@
 #include <time.h>
 
 #include "../../memory_internal.h"
-#include "cpu.h"
 #include "../isa/product.h"
+#include "cpu.h"
 #include "threads.h"
 #include "vector.h"
 
-/* Turns are at least half of TURN_S long, and TURNS of them make the promised time. They are short
- * so that on a busy machine some are not interrupted. A read is of at most LONGEST_RUN floats; a
- * thread has FIRST_STEPS runs or steps to begin with. */
+/* A turn takes at least half of TURN_S, and TURNS of them the promised time. They are short so that
+ * on a busy machine some are not interrupted. A read is of at most LONGEST_RUN floats; a thread
+ * starts with FIRST_STEPS runs or steps. */
 enum { TURNS = 50, LONGEST_RUN = 1 << 14, READ_STEP = 128, FIRST_STEPS = 1 << 4, MIB = 1 << 20 };
 static const double TURN_S = 0.001;
 
@@ -23,8 +23,8 @@ typedef struct {
     const CornuProducts *products;   /* to multiply with */
     char                *memory;
     size_t               run;        /* bytes that a step reads or copies */
-    int64_t              runs;       /* of each thread, one behind the other */
-    int64_t              first;      /* the run to begin with: they go round and round */
+    int64_t              runs;       /* of each thread, adjacent */
+    int64_t              first;      /* the run that the next turn starts with */
     int64_t              steps;      /* of each thread */
     double               best;       /* per second */
     volatile float       sink[64];   /* results, so that they are computed */
@@ -87,13 +87,13 @@ static void take_turns(Limit *each, int count)
         for (int i = 0; i < count; i++) take_turn(&each[i]);
 }
 
-/* Floating-point operations of one kind of products. */
+/* The rate of one kind of products. */
 static Limit multiply_limit(CornuThreads *threads, const CornuProducts *products)
 {
     return (Limit){ .threads = threads, .steps = FIRST_STEPS, .products = products };
 }
 
-/* Reads of the first `bytes` of the memory, of which every thread has its part. */
+/* The rate of reads of the first `bytes` of the memory, of which every thread has its part. */
 static Limit read_limit(CornuThreads *threads, char *memory, int64_t bytes)
 {
     const size_t  unit = READ_STEP * sizeof(float), longest = LONGEST_RUN * sizeof(float);
@@ -104,7 +104,7 @@ static Limit read_limit(CornuThreads *threads, char *memory, int64_t bytes)
                     .run = run, .runs = runs ? runs : 1 };
 }
 
-/* What does not fit into the caches. */
+/* More bytes than the caches hold. */
 static int64_t far_bytes(void)
 {
     const int64_t bytes = 2 * cornu__cpu()->l3;

@@ -1,6 +1,6 @@
 /*
- * What this machine can do at most, measured here and now: the figure that every other rate is a
- * part of. On a shared machine it moves, so measure it in the run that it is compared with.
+ * The limits of this machine, measured here and now, which every other rate is a part of. On a
+ * shared machine they move, so measure them in the run that they are compared with.
  *
  *     CornuCpuLimits limits;
  *     if (cornu_cpu_limits(2, &limits) == CORNU_OK)
@@ -29,15 +29,14 @@ typedef struct {
                                   64 to 256 MiB; part of it stays in a larger cache            */
 } CornuCpuLimits;
 
-/* Takes about 50 ms for each of the three and prints nothing. The three take turns and the
- * best turn counts. threads: as many as there are processors for 0. CORNU_ERR_ARGUMENT for
- * negative threads or a wrong CORNU_ISA, CORNU_ERR_MEMORY. */
+/* Takes about 50 ms for each of the three and prints nothing. The three take turns and the best
+ * turn counts. threads 0: as many as there are processors. CORNU_ERR_ARGUMENT for negative threads
+ * or a wrong CORNU_ISA, CORNU_ERR_MEMORY. */
 CornuStatus cornu_cpu_limits(int threads, CornuCpuLimits *limits);
 
-/* What the caches give on the way, bytes per second of all threads together. Each thread goes
- * round and round in memory of its own: half of a first-level or of a second-level cache, or its
- * part of half the last cache; where second-level caches hold that part, the last one counts as
- * they do. */
+/* What the caches give, bytes per second of all threads together. Each thread reads memory of its
+ * own again and again: half of a first-level or of a second-level cache, or its part of half the
+ * last cache; where second-level caches hold that part, the last one is as fast as they are. */
 typedef struct {
     int    threads;
     double l1_bytes, l2_bytes, l3_bytes;   /* read; the last 0 without a third level           */

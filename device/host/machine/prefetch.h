@@ -1,5 +1,5 @@
-/* What a kernel reads for the first time, block by block with other work between, is asked for
- * before: what processors fetch by themselves ends with the page. */
+/* Software prefetch, for what a kernel reads for the first time, block by block with other work
+ * between: the processor's own prefetching ends with the page. */
 #ifndef CORNU_DEVICE_HOST_PREFETCH_H
 #define CORNU_DEVICE_HOST_PREFETCH_H
 
@@ -8,7 +8,7 @@
 
 enum { CORNU_LINE_BYTES = 64 };   /* of the cache */
 
-/* The line `bytes` behind `from`, which need not be memory of anything. */
+/* Asks for the line `bytes` after `from`, which may be any address. */
 static inline void cornu__prefetch(const void *from, size_t bytes)
 {
     __builtin_prefetch((const void *)((uintptr_t)from + bytes));

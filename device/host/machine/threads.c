@@ -1,14 +1,13 @@
 /*
- * A run publishes its blocks by setting `remaining`; whoever decrements it from a
- * positive value owns a block, so a thread that wakes late finds nothing and nobody waits
- * for it. The run is over when `unfinished` is zero; only then may the next one begin,
- * and so the plain fields are read by owners of a block alone.
+ * A run publishes its blocks by setting `remaining`; a thread that decrements it from a positive
+ * value owns a block, so a thread that wakes late finds nothing and nobody waits for it. The run is
+ * over when `unfinished` is zero; only then may the next one begin, so that only owners of a block
+ * read the plain fields.
  *
- * A thread with nothing to do spins for a few microseconds, as the next op follows at
- * once in a training step, and then sleeps. Sleeping and waking follow Dekker's pattern:
- * the one announces itself, then looks for work; the other publishes work, then looks for
- * sleepers; the four accesses are sequentially consistent, so at least one sees the
- * other.
+ * A thread with nothing to do spins for a few microseconds, as the next op follows at once in a
+ * training step, and then sleeps. Sleeping and waking follow Dekker's pattern: one side announces
+ * that it sleeps, then looks for work; the other publishes work, then looks for sleepers; the four
+ * accesses are sequentially consistent, so at least one side sees the other.
  */
 #define _GNU_SOURCE /* sched_yield, pthread_sigmask under -std=c11 */
 #include "threads.h"
@@ -52,7 +51,7 @@ struct CornuThreads {
     atomic_bool     caller_sleeps;
     atomic_bool     stop;
 
-    /* Written at each block: apart from each other and from the fields above. */
+    /* Written at each block, so on cache lines of their own. */
     _Alignas(LINE) atomic_int_fast64_t remaining;
     _Alignas(LINE) atomic_int_fast64_t unfinished;
     _Alignas(LINE) char end;
@@ -89,7 +88,7 @@ static bool begun(CornuThreads *pool)
 
 static bool done(CornuThreads *pool) { return atomic_load(&pool->unfinished) == 0; }
 
-/* Spins until the condition holds, for a bounded time. Says whether it holds. */
+/* Spins until the condition holds, for a bounded time. Returns whether it holds. */
 static bool spin(CornuThreads *pool, bool (*condition)(CornuThreads *))
 {
     enum { LOOKS = 32 }; /* between two looks at the clock */
@@ -166,8 +165,8 @@ static void *worker_main(void *argument)
     CornuThreads *pool = worker->pool;
     while (!atomic_load(&pool->stop)) {
         if (!spin(pool, begun)) sleep_until_begun(pool);
-        /* Looked at once more by a plain load first: a decrement would take the line away
-         * from those who work. */
+        /* A plain load first: a decrement would take the cache line away from the threads at work.
+         * */
         if (atomic_load(&pool->remaining) > 0) take_part(pool, worker->number);
     }
     return NULL;
@@ -210,7 +209,7 @@ void cornu__threads_watch(CornuThreads *pool, CornuSpan *spans) { pool->spans = 
 
 int cornu__threads_count(const CornuThreads *pool) { return pool->count; }
 
-/* Signals go to the program's own threads. */
+/* Workers take no signals: those go to the program's own threads. */
 static int start_worker(Worker *worker)
 {
     sigset_t all, before;

@@ -15,7 +15,7 @@ void          cornu__threads_free(CornuThreads *threads);
 int           cornu__threads_count(const CornuThreads *threads);
 
 /* Calls work(context, block, thread) once for each block in [0, blocks), `thread` in [0,
- * count), and returns when all are done. Which thread takes which block is open. A call
+ * count), and returns when all are done. Any thread may take any block. A call
  * from inside `work` runs its blocks one after the other on the calling thread, under the
  * same number. Nothing is allocated. Callers on several threads wait for each other. */
 typedef void CornuWork(void *context, int64_t block, int thread);
@@ -28,7 +28,7 @@ typedef struct {
     double begin_s, end_s;
 } CornuSpan;
 
-/* From now on runs note the times of each thread in `spans`, one per thread, which the caller
+/* From now on runs record the times of each thread in `spans`, one per thread, which the caller
  * clears; NULL ends that. Not from inside `work`. */
 void cornu__threads_watch(CornuThreads *threads, CornuSpan *spans);
 

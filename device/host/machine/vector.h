@@ -16,8 +16,9 @@
  * never overlap them in another way.
  *
  * Largest errors of the functions of F32 registers, in units in the last place (ULP) of the exact
- * result, for every float, denormals and both infinities included; NaN is passed on. The same on
- * every instruction set, though the bits differ; tests/device/host/machine/test_vector.c measures them.
+ * result, for every float, denormals and both infinities included; NaN gives NaN. They are the same
+ * on every instruction set, though the bits differ; tests/device/host/machine/test_vector.c
+ * measures them.
  *
  *     log sin cos        1          exp               1.05
  *     tanh erf rsqrt     1.5        elu               1 with alpha 1, else 2
@@ -87,7 +88,7 @@ typedef struct {
     float (*max_run)(const float *x, int64_t count);
     /* The sum of some rows, element by element, in a binary tree: neighbours first. */
     void  (*sum_rows)(float *to, const float *const *x, int rows, int64_t count);
-    /* Reads alone, the limit of all memory; count a multiple of 128. The result means nothing. */
+    /* Only reads, the limit of all memory; count a multiple of 128. The result means nothing. */
     float (*read)(const float *x, int64_t count);
 } CornuVectors;
 

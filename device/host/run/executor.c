@@ -19,8 +19,8 @@ typedef struct {
     CornuFailure   *failures;     /* by shard */
     CornuSpan      *spans;        /* by thread: of a step that is measured */
     char           *arena, *packed, *scratch;
-    void          **addresses;    /* of plan.operands on each shard, for the run in hand, and of */
-    void          **inputs, **outputs;   /* what the program reads and writes */
+    void          **addresses;    /* of plan.operands on each shard, for this run; */
+    void          **inputs, **outputs;   /* buffers that the program reads and writes */
 } Executable;
 
 /* ---- Buffers ---- */
@@ -63,7 +63,7 @@ CornuStatus cornu__host_buffer_read(const CornuBuffer *buffer, int64_t first, Co
 
 /* ---- Compiling ---- */
 
-/* Of one op on all shards, or once where they share it. */
+/* Of one op on all shards, or once where they share its result. */
 static int64_t op_flops(const CornuProgram *program, int op, int shards)
 {
     CornuType             types[CORNU_MAX_INPUTS];
@@ -84,7 +84,7 @@ static void count_work(CornuStatistics *statistics, const CornuProgram *recorded
     cornu__plan_count(plan, 1, statistics);
 }
 
-/* Whether all that the step reads or writes is where it belongs already. */
+/* Whether everything that the step reads or writes is in place already. */
 static bool moves_nothing(const CornuPlan *plan, const CornuPlanStep *step)
 {
     int64_t bytes = 0;
@@ -93,7 +93,7 @@ static bool moves_nothing(const CornuPlan *plan, const CornuPlanStep *step)
     return bytes == 0;
 }
 
-/* Of a kernel its own op's, whatever it is joined with. */
+/* Of a kernel its own op's, whatever is joined with it. */
 static const char *scope_of(const CornuPlan *plan, const CornuPlanStep *step)
 {
     const bool  own = step->kind == CORNU_STEP_PACK || step->kind == CORNU_STEP_KERNEL;
@@ -109,7 +109,7 @@ static CornuStatus describe(CornuExecutable *base, const CornuPlan *plan)
         const bool       moves = !moves_nothing(plan, step);
         const CornuType *in = step->types;
         CornuType        unpacked[CORNU_MAX_INPUTS];
-        if (step->packed >= 0) {   /* whatever it looks like, the operand is the program's */
+        if (step->packed >= 0) {   /* described as the program's operand, not as panels */
             const CornuProgramOp *op = &plan->program->ops[step->op];
             const CornuValue     *operands = cornu_program_operands(plan->program, op);
             for (int k = 0; k < step->in_count; k++) unpacked[k] = in[k];
@@ -216,7 +216,7 @@ static void *const *addresses_on(const Executable *executable, int shard)
     return executable->addresses + (size_t)shard * executable->plan.operand_count;
 }
 
-/* Where a run writes when the threads worked on a step. */
+/* The events of a step on a shard, one for each thread. */
 static CornuStepEvent *events_of(const Executable *executable, int step, int shard)
 {
     const int threads = cornu__threads_count(executable->plan.host->threads);
@@ -224,7 +224,7 @@ static CornuStepEvent *events_of(const Executable *executable, int step, int sha
     return executable->base.events + (step * shards + shard) * threads;
 }
 
-/* A step on one thread, all its pieces included: that of a shard's segment. */
+/* Runs a step of a shard's segment on one thread, all its pieces included. */
 static CornuStatus run_alone(Executable *executable, int i, int shard, int thread, char *scratch)
 {
     const CornuPlanStep *step = &executable->plan.steps[i];
@@ -239,7 +239,7 @@ static CornuStatus run_alone(Executable *executable, int i, int shard, int threa
     return status;
 }
 
-/* A step whose pieces all threads may take. */
+/* Runs a step whose pieces all threads may take. */
 static CornuStatus run_together(Executable *executable, int i, int shard)
 {
     CornuThreads *threads = executable->plan.host->threads;
@@ -266,8 +266,8 @@ typedef struct {
     bool        per_thread;   /* a thread takes a shard from start to end */
 } Segment;
 
-/* The steps' operands to where this worker has them. Other shards read the addresses of the rest
- * meanwhile. */
+/* Moves addresses in the memory of workers to this worker's part. Other shards may be reading the
+ * other addresses. */
 static void move_to_worker(const Segment *segment, int64_t shard, int worker)
 {
     Executable      *executable = segment->executable;
@@ -296,8 +296,8 @@ static void run_segment_on(void *context, int64_t shard, int thread)
 }
 
 /* With at least as many shards as threads, a thread takes a shard from start to end, and the
- * kernels it calls run on it alone; with fewer, all threads work on one shard after the other.
- * The bits are the same, as the kernels' blocks do not depend on threads. */
+ * kernels that it calls run on it alone; with fewer, all threads work on one shard after the other.
+ * The bits are the same, as the blocks of kernels do not depend on threads. */
 static CornuStatus run_segment(Executable *executable, int first, int end)
 {
     CornuThreads *threads = executable->plan.host->threads;

@@ -12,7 +12,7 @@ typedef struct {
     char              *scratch;
 } Job;
 
-/* To whole vectors: the loops never see a remainder. */
+/* Rounded up to whole vectors: the loops never see a remainder. */
 static int64_t padded(int64_t count)
 {
     return (count + CORNU_VECTOR_STEP - 1) / CORNU_VECTOR_STEP * CORNU_VECTOR_STEP;
@@ -22,7 +22,7 @@ static void fill_constant(const CornuSlot *slot, void *to, int64_t count)
 {
     float   f32 = (float)slot->value;
     double  f64 = slot->value;
-    /* As cornu_array_set: 2^63 is no int64_t. */
+    /* As cornu_array_set: 2^63 does not fit an int64_t. */
     int64_t i64 = slot->class != CORNU_CLASS_I64 ? 0
                 : slot->value >= 0x1p63          ? INT64_MAX : (int64_t)slot->value;
     uint8_t truth = slot->value != 0.0;
@@ -33,7 +33,7 @@ static void fill_constant(const CornuSlot *slot, void *to, int64_t count)
     cornu__fill(to, elements[slot->class], slot->size, count);
 }
 
-/* What holds for all blocks of a chunk. `at` are the addresses of the slots. */
+/* Fills what is the same in all blocks of a chunk. `at` are the addresses of the slots. */
 static void prepare(const Job *job, char *memory, void **at, int64_t count)
 {
     for (int i = 0; i < job->group->slot_count; i++) {
@@ -52,8 +52,7 @@ static void prepare(const Job *job, char *memory, void **at, int64_t count)
     }
 }
 
-/* The addresses that belong to one block. At a ragged end, registers stand for the
- * memory. */
+/* Finds the addresses for one block. At a ragged end, registers stand in for the memory. */
 static void open_block(const Job *job, char *memory, void **at, int64_t first,
                        int64_t count)
 {
@@ -102,7 +101,7 @@ static void close_block(const Job *job, void **at, int64_t first, int64_t count)
 
 static int64_t scalar(const void *const *in, int operand) { return *(const int64_t *)in[operand]; }
 
-/* Where the numbers come from in this run, on this shard. */
+/* The generator of this run, on this shard. */
 static CornuRandom random_of(const CornuInstruction *instruction, const void *const *in)
 {
     CornuRandom random = instruction->random;
@@ -143,7 +142,7 @@ static void run_chunk(void *context, int64_t chunk, int thread)
     }
 }
 
-/* What random numbers depend on must fit in 32 bits, as must every row's number. */
+/* Iteration, position and the number of every row must fit in 32 bits. */
 static CornuStatus check_seeds(const CornuInstruction *instruction, const void *const *in,
                                int64_t count)
 {

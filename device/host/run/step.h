@@ -4,8 +4,8 @@
 
 #include "../compile/plan.h"
 
-/* Runs the step on a shard whose operands are at `addresses`, those of plan->operands; `scratch` has
- * plan->scratch_bytes. The message of a failure names the op. */
+/* Runs the step on a shard with plan->operands at `addresses` and plan->scratch_bytes of scratch
+ * memory. The message of a failure names the op. */
 CornuStatus cornu__plan_run_step(const CornuPlan *plan, const CornuPlanStep *step,
                             void *const *addresses, int shard, char *scratch);
 
