@@ -63,7 +63,7 @@ static void pair(const uint16_t *restrict a, const uint16_t *restrict b, int64_t
     for (; i < count; i++) to[i] = a[i] | (uint32_t)(b ? b[i] : 0) << 16;
 }
 
-/* Bits from 1 to infinity's are above zero. */
+/* Bits from 1 to those of infinity are above zero. */
 static void gate(const uint16_t *restrict gate, int64_t count, uint16_t *restrict y)
 {
     for (int64_t i = 0; i < count; i++) {

@@ -36,7 +36,7 @@ INLINE Lanes gate_of(Lanes x, float slope)
     return min_of(all(1.0f), max_of(all(0.0f), x * slope + 0.5f));
 }
 
-/* Its slope there. */
+/* The slope of a gate, from its value. */
 INLINE Lanes slope_of(Lanes gate, float slope)
 {
     if (slope == 0.0f) return gate * (1.0f - gate);

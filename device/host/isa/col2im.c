@@ -10,7 +10,7 @@
 #include "col2im.h"
 #include "lanes.h"
 
-/* Sums that are under way at once: enough for two additions in each of four cycles. */
+/* Sums computed at once: enough for two additions in each of four cycles. */
 enum { OUTPUTS = 8 };
 
 typedef float Quad __attribute__((vector_size(4 * CORNU_COL2IM_QUAD)));

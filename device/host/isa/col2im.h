@@ -10,7 +10,7 @@
 /*
  * y[j y_step + c] = sum over t of x[taps[t] + j x_step + c], in the order of the taps; 0 of none
  *
- * j runs over the outputs, c over the channels. Up to CORNU_COL2IM_BEYOND elements behind those
+ * j runs over the outputs, c over the channels. Up to CORNU_COL2IM_BEYOND elements after those
  * of x are read, whatever they are.
  */
 typedef struct {

@@ -40,7 +40,7 @@ INLINE void convolve_channels(const CornuDepthwiseRun *run, const float *x, cons
     if (run->outputs - j >= 1) convolve_tile(run, x, filter, y, j, c, 1, count);
 }
 
-/* The last register of channels may make some of those before once more. */
+/* The last register of channels may compute some channels a second time. */
 static void convolve(const CornuDepthwiseRun *run, const float *x, const float *filter, float *y)
 {
     const int64_t C = run->channels;
@@ -49,7 +49,7 @@ static void convolve(const CornuDepthwiseRun *run, const float *x, const float *
         convolve_channels(run, x, filter, y, c + LANES <= C ? c : C - LANES, LANES);
 }
 
-/* Taps t to t + taps, up to LANES channels from c on, the first `done` of which stay as they are;
+/* Taps t to t + taps, up to LANES channels from c on, of which the first `done` stay as they are;
  * each tap's terms in the order of the outputs. */
 INLINE void filter_tile(const CornuDepthwiseRun *run, const float *x, const float *y, float *sums,
                         int64_t t, int64_t c, int taps, int64_t count, int64_t done)

@@ -58,14 +58,14 @@ INLINE Lanes expm1_of_negative(Lanes x)
     return expm1_near_zero(r) * scale + (scale - 1.0f);
 }
 
-/* 2.5 ULP. From the side on which exp does not overflow. */
+/* 2.5 ULP. Computed on the side where exp does not overflow. */
 INLINE Lanes sigmoid_of(Lanes x)
 {
     const Lanes e = exp_within(max_of(all(-104.0f), -absolute(x)));
     return choose((Mask)x, e, all(1.0f)) / (e + 1.0f);
 }
 
-/* 1.5 ULP. An odd polynomial near 0 (Cephes' tanhf), 1 - 2 / (exp(2|x|) + 1) further out. */
+/* 1.5 ULP. An odd polynomial near 0 (Cephes' tanhf), 1 - 2 / (exp(2|x|) + 1) elsewhere. */
 INLINE Lanes tanh_of(Lanes x)
 {
     const Lanes size = absolute(x), square = x * x;

@@ -1,5 +1,5 @@
 /*
- * Registers of floats in the compilers' own vector types, so that one text serves gcc and
+ * Registers of floats in the compilers' own vector types, so that one source serves gcc and
  * clang and every instruction set: 16 lanes with AVX-512, 8 with AVX2, 4 otherwise.
  * CORNU_NEON is defined where kernels are compiled for NEON (isa.mk).
  */
@@ -18,9 +18,9 @@
 
 #include "per_isa.h"
 
-/* LANES floats fill a register. A tile of TILE_ROWS by TILE_VECTORS registers of sums, one row
- * of operands and one broadcast value are what the register file holds (32 with AVX-512 and NEON,
- * else 16); so is one of WINDOWS of two by two rows. */
+/* LANES floats fill a register. The register file (32 with AVX-512 and NEON, else 16) holds a tile
+ * of TILE_ROWS by TILE_VECTORS registers of sums, a row of operands and one broadcast value;
+ * likewise one of WINDOWS of two by two rows. */
 #if defined(__AVX512F__) || defined(CORNU_NEON)
 #define CORNU__TALL_TILES 1
 #else
@@ -47,8 +47,8 @@ typedef uint32_t UnalignedBits __attribute__((vector_size(4 * LANES), aligned(4)
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Before a loop whose count is known once it is inlined: no trace of the loop may be left, or
- * the sums it runs over would live in memory. */
+/* Before a loop whose count is known after inlining: it must be unrolled completely, or the sums
+ * that it runs over would live in memory. */
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
 #else
@@ -58,7 +58,7 @@ typedef uint32_t UnalignedBits __attribute__((vector_size(4 * LANES), aligned(4)
 INLINE Lanes load(const float *from)       { return *(const Unaligned *)from; }
 INLINE void  store(float *to, Lanes value) { *(Unaligned *)to = value; }
 
-/* The last ones of a row may be fewer than a register holds. */
+/* The end of a row may be fewer than a register holds. */
 INLINE Lanes load_some(const float *from, int64_t count)
 {
     if (count >= LANES) return load(from);
@@ -73,8 +73,8 @@ INLINE void store_some(float *to, Lanes value, int64_t count)
     else memcpy(to, &value, (size_t)count * sizeof(float));
 }
 
-/* Lanes that hold numbers below 2^16 or 2^8, as those. gcc 12 and clang 14 convert vectors of their
- * own types lane by lane. */
+/* Stores lanes that hold numbers below 2^16 or 2^8 as such. gcc 12 and clang 14 convert vectors of
+ * their own types lane by lane. */
 #if defined(__AVX512F__)
 INLINE void store_halves(uint16_t *to, Bits lanes)
 {
@@ -122,7 +122,7 @@ INLINE void store_bytes(uint8_t *to, Bits lanes)
 }
 #endif
 
-/* The first `count` of them. */
+/* Stores the first `count` of them. */
 INLINE void store_bytes_some(uint8_t *to, Bits lanes, int count)
 {
     uint8_t bytes[LANES];
@@ -134,7 +134,7 @@ INLINE void store_bytes_some(uint8_t *to, Bits lanes, int count)
     }
 }
 
-/* bf16 of the lanes in their low halves, rounded as cornu_bf16_from_float does. */
+/* The lanes as bf16 in their low halves, rounded as cornu_bf16_from_float does. */
 INLINE Bits narrowed(Lanes value)
 {
     const Bits x = (Bits)value, up = x + 0x7fffu + (x >> 16 & 1u);
@@ -148,8 +148,8 @@ INLINE Bits narrowed(Lanes value)
 #endif
 }
 
-/* All lanes as bf16. AVX-512's instruction for it takes subnormal numbers for zero, as the products
- * that come with it do; NEON's keeps them, though its products do not. */
+/* All lanes as bf16. AVX-512's instruction takes subnormal numbers for zero, as the products that
+ * come with it do; NEON's keeps them, though its products do not. */
 #if defined(__AVX512F__)
 INLINE __m256i all_narrow(Lanes value)
 {
@@ -185,7 +185,7 @@ INLINE void store_narrow(uint16_t *to, Lanes value, int64_t count)
     for (int64_t n = 0; n < count; n++) to[n] = half[n];
 }
 
-/* As store and store_narrow of all lanes, past the caches, `to` being aligned to what is written.
+/* As store and store_narrow of all lanes, but past the caches; `to` is aligned to the size written.
  * Other threads see it after store_fence. */
 #if defined(__AVX512F__)
 INLINE void stream(float *to, Lanes value) { _mm512_stream_ps(to, (__m512)value); }
@@ -229,7 +229,7 @@ INLINE Lanes load_halves(const uint16_t *from)
 #endif
 }
 
-/* The first `count` bf16, zeros in the lanes behind. */
+/* The first `count` bf16, zeros in the other lanes. */
 INLINE Lanes load_narrow(const uint16_t *from, int64_t count)
 {
     uint16_t half[LANES] = { 0 };
@@ -295,7 +295,7 @@ INLINE Lanes scaled(Lanes y, Lanes n)
 }
 #endif
 
-/* Which of the elements that stand together along a sum are read. */
+/* The elements of a group along a sum that are read. */
 typedef enum { WHOLE, LOW, HIGH } Part;
 
 /* max(x, 0), NaN stays NaN. */

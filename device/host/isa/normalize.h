@@ -9,7 +9,7 @@
 
 typedef struct {
     /* Means of the rows of x, and sums of their squared differences from these; two passes, the
-     * second one from the cache if the rows fit there. At least one row. */
+     * second from the cache if the rows fit there. At least one row. */
     void (*statistics)(const float *x, int64_t rows, int64_t channels, float *mean, float *squares);
     /* y = (x - mean) factor + offset */
     void (*apply)(const float *x, int64_t rows, int64_t channels, const float *mean,
@@ -21,9 +21,9 @@ typedef struct {
     void (*apply_grad)(const float *x, const float *d_y, int64_t rows, int64_t channels,
                        const float *mean, const float *factor, const float *a, const float *b,
                        float *d_x);
-    /* y = exp(x) / sum exp(x) of one row, which may be in place, or its logarithm. NaN throughout
-     * if x has one or only -inf. Of exp / sum the relative error, of the logarithm the error by
-     * 1 + |y|, is at most (max(x) - x + classes / 4 + 8) 2^-24. */
+    /* y = exp(x) / sum exp(x) of one row, or its logarithm; may be in place. All NaN if x contains
+     * one or only -inf. The relative error of exp / sum, and the error of the logarithm relative to
+     * 1 + |y|, are at most (max(x) - x + classes / 4 + 8) 2^-24. */
     void (*softmax)(const float *x, int64_t classes, bool logarithm, float *y);
 } CornuNormalizes;
 

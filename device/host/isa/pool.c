@@ -9,7 +9,7 @@
 #include "pool.h"
 #include "lanes.h"
 
-/* The taps [from, to) of output o that meet x, and the row that tap 0 meets or would meet. */
+/* The taps [from, to) of output o that meet x, and the row that tap 0 meets, or would meet. */
 typedef struct {
     int64_t from, to, origin;
 } Reach;
@@ -84,8 +84,8 @@ static void average(const CornuPool *pool, int64_t i, const float *x, float *y)
     }
 }
 
-/* One window, up to LANES channels, into d_x: written, or added to. Returns where the index named
- * no tap. */
+/* One window, up to LANES channels, into d_x: written, or added. Returns the lanes whose index
+ * named no tap. */
 INLINE Mask max_grad_window(const float *d_y, const uint8_t *index, float *d_x, int64_t row,
                             int64_t column, Reach u, Reach v, int64_t taps, bool add,
                             int64_t count)
@@ -143,7 +143,7 @@ INLINE Halves some_halves(const uint16_t *from, int64_t count)
     return value;
 }
 
-/* gcc 12 makes two registers of a loop over AVX-512's, which then meet in memory. */
+/* gcc 12 makes two registers of a loop over a register of AVX-512, and joins them in memory. */
 INLINE Halves widen_bytes(const uint8_t *from, int64_t count)
 {
 #if defined(__AVX512F__)
@@ -159,7 +159,7 @@ INLINE Halves widen_bytes(const uint8_t *from, int64_t count)
     return value;
 }
 
-/* One window, up to HALVES channels. Returns where the index named no tap. */
+/* One window, up to HALVES channels. Returns the lanes whose index named no tap. */
 INLINE Halves narrow_window(const uint16_t *d_y, const uint8_t *index, uint16_t *d_x, int64_t row,
                             int64_t column, int height, int width, int64_t count)
 {

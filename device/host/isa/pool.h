@@ -17,9 +17,9 @@ typedef struct {
     /* x: the image; y and index: the row i of outputs. */
     void (*max)(const CornuPool *pool, int64_t i, const float *x, float *y, uint8_t *index);
     void (*average)(const CornuPool *pool, int64_t i, const float *x, float *y);
-    /* d_x: the image. Where windows overlap or leave gaps the image must be zero, and is added
-     * to; otherwise (cornu__pool_is_exact) all elements under the row's windows are written.
-     * max_grad is false if an index named none of its window's elements. */
+    /* d_x: the image. Where windows overlap or leave gaps the image must be zero on entry, and is
+     * added to; otherwise (cornu__pool_is_exact) all elements under the row of windows are written.
+     * max_grad is false if an index named no element of its window. */
     bool (*max_grad)(const CornuPool *pool, int64_t i, const float *d_y, const uint8_t *index,
                      float *d_x);
     /* max_grad of exact windows, in bf16; d_x: the first of the rows under the row of windows. */

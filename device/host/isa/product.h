@@ -1,9 +1,9 @@
 /*
  * Products on tiles of registers: what convolutions are made of, without copying x.
  *
- * Both keep a tile of f32 sums in registers over the whole sum, so an element's terms are added in
- * one order whatever tile it falls into. Operands are f32, or bf16 (bf16.h): then two that follow
- * each other along the sum are multiplied at once and stand together in packed memory.
+ * Each keeps a tile of f32 sums in registers over the whole sum, so that an element's terms are
+ * added in one order whatever tile it falls into. Operands are f32, or bf16 (bf16.h): then two
+ * neighbours along the sum are multiplied at once and are adjacent in packed memory.
  */
 #ifndef CORNU_DEVICE_HOST_PRODUCT_H
 #define CORNU_DEVICE_HOST_PRODUCT_H
@@ -39,7 +39,7 @@ typedef struct {
     ptrdiff_t       y_stride;
     int             rows, vectors, columns;
     bool            relu, narrow;   /* narrow: y is bf16, rounded to nearest even; subnormal
-                                       ones are zero where instructions for bf16 round */
+                                       numbers become zero where instructions for bf16 round */
 } CornuTile;
 
 /*
@@ -65,12 +65,13 @@ typedef struct {
  * offsets[m] if that is not NULL. rows is at most outer_rows, with offsets gather_rows. Of bf16 all
  * of x and y is pairs, the two of a pair being multiplied by the two of the other and both added.
  *
- * With selection, x has windows of two by two at (b, i, j), and each column n takes one of a window's
- * four elements. The windows of a group of CORNU_SELECT_GROUP rows m are CORNU_WINDOW operands:
+ * With a selection, x has windows of two by two at (b, i, j), and each column n takes one of the
+ * four elements of a window. The windows of a group of CORNU_SELECT_GROUP rows m are CORNU_WINDOW
+ * operands:
  *     element (p, q) of row m's is operand 8 q + 2 (m % 4) + p, groups are x_group apart
- * and selection, laid out as y, names the element by the number of its operand in row 0, 8 q + p. Of
- * bf16, where the images of a pair take elements of their own, the lower half has twice the number
- * for the one, the upper half twice the number plus one for the other. rows is 4 or 8.
+ * and the selection, laid out as y, has the number of the element's operand in row 0, 8 q + p. Of
+ * bf16, where each image of a pair takes an element of its own, the lower half has twice the number
+ * for the first image, the upper half twice the number plus one for the second. rows is 4 or 8.
  */
 enum { CORNU_WINDOW = 16, CORNU_SELECT_GROUP = 4, CORNU_SELECT_ROWS = 8 };
 
@@ -79,26 +80,26 @@ typedef struct {
     ptrdiff_t        x_image, x_row, x_pixel, y_image, y_row, y_pixel;
     int64_t          images, height, width;
     const ptrdiff_t *offsets;
-    const uint32_t  *selection;         /* NULL: none; only where products.selects */
+    const uint32_t  *selection;     /* NULL: none; only where products.selects */
     ptrdiff_t        x_group;
     float           *sum;
     ptrdiff_t        sum_stride;
     int              rows, vectors;
-    bool             add;           /* to what stands in `sum` */
+    bool             add;           /* to the values in `sum` */
 } CornuOuter;
 
 typedef struct {
     int    lanes, tile_rows, most_windows, outer_rows, gather_rows;
-    int    depth;   /* elements that stand together: 1, of bf16 2 */
+    int    depth;   /* adjacent elements of a sum that are one operand: 1, of bf16 2 */
     size_t size;    /* bytes of an element */
     void (*tile)(const CornuTile *tile);
-    void (*windows)(const CornuWindows *windows);   /* NULL: none, most_windows is 0 */
+    void (*windows)(const CornuWindows *windows);   /* NULL: none; most_windows is 0 */
     void (*outer)(const CornuOuter *outer);
-    /* `count` rows of a panel, from row k on, of `width` columns of which the first `columns` are
-     * there and the others zero; row k + i, column n is from[i k_step + n n_step]. */
+    /* `count` rows of a panel, from row k on, of `width` columns of which the first `columns` exist
+     * and the others are zero; row k + i, column n is from[i k_step + n n_step]. */
     void (*pack)(void *panel, int64_t width, int64_t k, int64_t count, const void *from,
                  ptrdiff_t k_step, ptrdiff_t n_step, int64_t columns);
-    /* y = y + bias, then max(y, 0) if so wished; bias NULL: none. */
+    /* y = y + bias, then max(y, 0) if `relu`; bias NULL: none. */
     void (*finish)(float *y, int64_t rows, int64_t columns, int64_t stride, const float *bias,
                    bool relu);
     /* y = y step(gate); NULL where finish is. */
@@ -116,8 +117,8 @@ CORNU__F32_ISAS(CORNU__DECLARE, const CornuProducts, cornu__products)
 CORNU__BF16_ISAS(CORNU__DECLARE, const CornuProducts, cornu__products)
 CORNU__TILE_ISAS(CORNU__DECLARE, const CornuProducts, cornu__products)
 
-/* Those of f32 of the instruction set in use (cpu.h); and those to multiply bf16 with, of f32 for
- * sets without such instructions. */
+/* Those of the instruction set in use (cpu.h) for f32, and for bf16: the former where the set has
+ * no instructions for bf16. */
 const CornuProducts *cornu__products(void);
 const CornuProducts *cornu__products_of_bf16(void);
 

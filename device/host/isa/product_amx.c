@@ -29,20 +29,20 @@ typedef struct {
     uint8_t  rows[16];
 } Configuration;
 
-/* Pairs that do not fill a register by themselves, of all runs, until there are 16. */
+/* Pairs of all runs that do not fill a register by themselves, collected until there are 16. */
 typedef struct {
     uint32_t x[2 * SIDE][SIDE];
     uint32_t panel[SIDE][2 * SIDE];
     int      count;
 } Rest;
 
-/* The intrinsics of gcc 12 do not tell it what memory they read: no store may cross this. */
+/* The intrinsics of gcc 12 do not declare the memory they read: no store may cross this. */
 INLINE void compiler_barrier(const void *memory)
 {
     __asm__ volatile("" : : "r"(memory) : "memory");
 }
 
-/* Empties all registers. Those of lower rows do not exist without such rows. */
+/* Clears all registers. Without lower rows their registers do not exist. */
 static void configure(int rows)
 {
     const int     upper = rows < SIDE ? rows : SIDE, lower = rows - upper;
@@ -87,7 +87,7 @@ static void multiply_rest(const CornuTile *tile, Rest *rest)
     rest->count = 0;
 }
 
-/* One pair, or of one the element that the run has. */
+/* One pair, or a single element if the run ends. */
 static void add_pair(const CornuTile *tile, const uint16_t *x, const uint32_t *panel, Part part,
                      Rest *rest)
 {
@@ -122,7 +122,7 @@ static void tile_run(const CornuTile *tile, const CornuRun *run, Rest *rest)
     if (left > 0) add_pair(tile, x, panel, LOW, rest);
 }
 
-/* Every row of the sums from the one row that the bias is. */
+/* Starts every row of the sums with the bias. */
 static void load_bias(const CornuTile *tile)
 {
     const bool lower = tile->rows > SIDE, second = tile->vectors == 2;

@@ -72,7 +72,7 @@ INLINE Vector selected(Vector table, Bits at)
 
 #include "tiles.h"
 
-/* `columns` pairs of two rows and zeros behind them, `width` in all. */
+/* `columns` pairs of two rows, then zeros, `width` in all. */
 #if defined(CORNU_NEON)
 static void pack_pairs(uint32_t *to, int64_t width, const uint16_t *x, const uint16_t *next,
                        int64_t columns)
@@ -114,7 +114,7 @@ static void pack(void *panel, int64_t width, int64_t k, int64_t count, const voi
         uint16_t *to = (uint16_t *)panel + k / 2 * 2 * width;
         if (k % 2 == 0 && k + 1 < end) {
             uint32_t *restrict pairs = (uint32_t *)(void *)to;
-            __builtin_prefetch(x + width * n_step);   /* of the panel beside, packed next */
+            __builtin_prefetch(x + width * n_step);   /* of the next panel, packed next */
             __builtin_prefetch(x + k_step + width * n_step);
             if (n_step == 1) {
                 pack_pairs(pairs, width, x, x + k_step, columns);

@@ -6,8 +6,8 @@ enum { REGISTERS = 8 };
 
 float CORNU__PER_ISA(cornu__read)(const float *x, int64_t count);
 
-/* Exclusive or takes one cycle, so that eight of them never wait for each other; of additions it
- * would have to be more than there are registers. */
+/* Exclusive or takes one cycle, so eight of them never wait for each other; additions would take
+ * more registers than there are. */
 float CORNU__PER_ISA(cornu__read)(const float *x, int64_t count)
 {
     Bits seen[REGISTERS] = { 0 };

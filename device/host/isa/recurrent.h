@@ -1,6 +1,6 @@
 /*
- * What fused recurrent kernels are made of: the update of some units of one row of a cell, on what
- * the recurrent product gave.
+ * The cells of the fused recurrent kernels: the update of some units of one row, from the result of
+ * the recurrent product.
  */
 #ifndef CORNU_DEVICE_HOST_RECURRENT_H
 #define CORNU_DEVICE_HOST_RECURRENT_H
@@ -12,12 +12,12 @@
 
 enum { CORNU_CELL_UNITS = 32 };   /* updated at once, at most */
 
-/* Elements of a row, f32 or bf16; gates are `gate` elements apart. What is streamed is written past
- * the caches: whole vectors of 16 elements, aligned to 64 bytes of f32, 32 of bf16. */
+/* Elements of a row, f32 or bf16; gates are `gate` elements apart. Streams bypass the caches: whole
+ * vectors of 16 elements, aligned to 64 bytes of f32, 32 of bf16. */
 typedef struct { const void *from; bool narrow; } CornuCellInput;
 typedef struct { void *to; bool narrow, stream; } CornuCellOutput;
 
-/* device/ops/lstm.c and gru.c have the formulas. Memory of f32 has room for CORNU_CELL_UNITS
+/* device/ops/lstm.c and gru.c have the formulas. Memory of f32 has space for CORNU_CELL_UNITS
  * elements of each gate, operands and results have `units`. */
 typedef struct {
     int             units;
@@ -27,7 +27,7 @@ typedef struct {
     int64_t         sums_gate;
     CornuCellInput  z;
     CornuCellOutput gates, cells, h;
-    float          *c;          /* before, then behind the step */
+    float          *c;          /* before, then after the step */
 } CornuLstmCell;
 
 typedef struct {
@@ -36,7 +36,7 @@ typedef struct {
     int64_t         gate;       /* from gate to gate of gates, d_z */
     CornuCellInput  gates, cells, before, d_h;
     const float    *product;    /* of d_h: what the later step's d_z gave              */
-    float          *direct;     /* what passed by its product; then this step's: none  */
+    float          *direct;     /* what bypassed its product; then this step's: none   */
     float          *d_c;        /* of this step, then of the one before */
     CornuCellOutput d_z;
 } CornuLstmGradCell;
@@ -49,7 +49,7 @@ typedef struct {
     int64_t         sums_gate;
     CornuCellInput  x;
     CornuCellOutput gates, h;
-    float          *state;      /* h before, then behind the step */
+    float          *state;      /* h before, then after the step */
 } CornuGruCell;
 
 typedef struct {
@@ -58,7 +58,7 @@ typedef struct {
     int64_t         gate;       /* from gate to gate of gates, d_x, d_inner */
     CornuCellInput  gates, before, d_h;
     const float    *product;    /* of d_h: what the later step's d_inner gave          */
-    float          *direct;     /* what passed by its product; then this step's: d_h z */
+    float          *direct;     /* what bypassed its product; then this step's: d_h z  */
     CornuCellOutput d_x, d_inner;
 } CornuGruGradCell;
 

@@ -30,7 +30,7 @@ INLINE Lanes eight(int rows, const float *const *x, int64_t i, int64_t left)
     return rows > 4 ? first + four(rows, x, 4, i, left) : first;
 }
 
-/* Where the rows are is copied, so that it may be kept in registers. */
+/* The pointers are copied, so that they may be kept in registers. */
 INLINE void sum(int rows, float *to, const float *const *from, int64_t count)
 {
     const float *x[CORNU_SUM_ROWS];

@@ -1,12 +1,12 @@
-/* The end of product.h's tiles of every kind. */
+/* Storing the tiles of product.h, of every kind. */
 #ifndef CORNU_DEVICE_HOST_ISA_TILE_FIT_H
 #define CORNU_DEVICE_HOST_ISA_TILE_FIT_H
 
 #include "product.h"
 #include "lanes.h"
 
-/* Stores what cannot go there straight from registers: bf16, and rows that end within one. `from`
- * has `width` columns, whole registers. */
+/* Stores sums that cannot be stored straight from registers: bf16, and rows that end within a
+ * register. `from` has `width` columns, whole registers. */
 static void tile_fit(const CornuTile *tile, const float *from, int width)
 {
     for (int m = 0; m < tile->rows; m++, from += width) {

@@ -4,14 +4,14 @@
  * gcc 12 and clang 14, AVX2 and AVX-512, both run at 93 to 100 % of what the multiply-add units
  * give once operands are in the first-level cache.
  *
- * That takes some care, else sums live on the stack and a third of the speed is lost:
+ * That takes care, or else sums live on the stack and a third of the speed is lost:
  *  - a step goes over all sums in one loop; of two nested ones clang unrolls an inner loop of one
  *    turn too late to see which element of an array is meant;
  *  - sums leave registers by plain stores alone; with a branch that goes over their lanes gcc
  *    keeps all but the first row in memory throughout;
  *  - the loop over k holds one step; with several in a turn 28 sums of AVX-512 are spilled.
  *
- * The file that includes this says before what is multiplied:
+ * The file that includes this defines before what is multiplied:
  *     Element                     of x in memory: float, or uint16_t for bf16
  *     Operand                     what is broadcast: DEPTH elements along the sum, 4 bytes
  *     Vector                      LANES of them
@@ -20,8 +20,8 @@
  *     multiply(sum, a, b)         sum + a b
  *     multiply_lanes(sum, a, b)   the same of two vectors
  * and, with AVX-512,
- *     selected(table, at)             of a vector of operands the elements that picks name
- *     NEXT_SELECTION                   from one element's pick to that of the next row
+ *     selected(table, at)         the elements of a vector of operands with these numbers
+ *     NEXT_SELECTION              from the number of an element to that in the next row
  */
 #include "tile_fit.h"
 
@@ -30,8 +30,8 @@ enum { TILE_SUMS = TILE_ROWS * TILE_VECTORS };
 /* Of a tile of `rows` by `vectors` registers, in that order. */
 typedef Lanes Sums[TILE_SUMS];
 
-/* Rows are reached from three pointers, `each` rows from one: fourteen pointers would not fit into
- * the general registers. */
+/* Rows are addressed from three pointers, `each` rows from one: fourteen pointers would not fit
+ * into the general registers. */
 enum { EACH = 5 };
 
 INLINE void tile_step(int rows, int vectors, int each, const Element *const x[3], ptrdiff_t stride,
@@ -126,7 +126,7 @@ static void tile(const CornuTile *tile)
     else tile_rows(2, tile);
 }
 
-/* Stores windows' values and where they stood, `vectors` registers of each. */
+/* Stores the values and indices of windows, `vectors` registers of each. */
 INLINE void windows_fit(int windows, int vectors, const CornuWindows *pooled, const Lanes *value,
                         const Bits *where)
 {
@@ -145,8 +145,8 @@ INLINE void windows_fit(int windows, int vectors, const CornuWindows *pooled, co
     }
 }
 
-/* Of each window the largest sum, or the first NaN, and which it is; the rows of the tile are
- * windows' upper rows and then their lower ones. */
+/* The largest sum of each window, or the first NaN, and its index; rows of the tile are the upper
+ * rows of the windows, then the lower ones. */
 INLINE void windows_store(int windows, int vectors, const CornuWindows *pooled, const Sums sum)
 {
     Lanes best[WINDOWS * TILE_VECTORS];
@@ -285,13 +285,14 @@ INLINE void gather_rows(int vectors, const CornuOuter *outer)
 }
 
 #if defined(__AVX512F__)
-/* Of 8 rows and 2 vectors there are 16 sums, 2 tables and the numbers that pick from them. */
+/* 8 rows and 2 vectors take 16 sums, 2 tables and the numbers to select from them. */
 INLINE void select_step(int rows, int vectors, const Operand *x, ptrdiff_t group,
-                      const uint32_t *selection, const Operand *y, Sums sum)
+                        const uint32_t *selection, const Operand *y, Sums sum)
 {
     const int groups = rows / CORNU_SELECT_GROUP;
     Bits      at[TILE_VECTORS];
-    UNROLL for (int n = 0; n < vectors; n++) at[n] = *(const UnalignedBits *)(selection + n * LANES);
+    UNROLL for (int n = 0; n < vectors; n++)
+        at[n] = *(const UnalignedBits *)(selection + n * LANES);
     UNROLL for (int i = 0; i < rows * vectors; i++) {
         const int       n = i % vectors, g = i / vectors % groups, m = i / vectors / groups;
         const ptrdiff_t k = (g * CORNU_SELECT_GROUP + m) * vectors + n;
@@ -350,8 +351,8 @@ static void outer(const CornuOuter *outer)
     else outer_rows(2, outer);
 }
 
-/* Multiply-adds on registers alone: sum = sum + 0 sum, of a zero the compiler does not know, lest
- * it make one product for all, or none. */
+/* Multiply-adds on registers alone: sum = sum + 0 sum, with a zero that the compiler does not know,
+ * or it would make one product for all, or none. */
 static float limit(int64_t steps)
 {
     Sums    sum;

@@ -62,12 +62,12 @@ static inline float log_of(float x)
     return x >= 0.0f ? y : NAN;
 }
 
-/* 2 ULP. max(x, 0) + log(1 + e) with e = exp(-|x|), at most 1; what rounding 1 + e lost
+/* 2 ULP. max(x, 0) + log(1 + e) with e = exp(-|x|), at most 1; the part of e lost by rounding 1 + e
  * is added to first order. */
 INLINE Lanes softplus_of(Lanes x)
 {
     const Lanes e = exp_of(-absolute(x)), u = e + 1.0f, lost = (e - (u - 1.0f)) / u;
-    float       logs[LANES];   /* of which compilers make a register again */
+    float       logs[LANES];   /* which compilers make a register again */
     store(logs, u);
     CORNU__SIMD for (int n = 0; n < LANES; n++) logs[n] = log_of(logs[n]);
     return max_of(all(0.0f), x) + (load(logs) + lost);
@@ -75,8 +75,8 @@ INLINE Lanes softplus_of(Lanes x)
 
 /* ---- Sine and cosine ---- */
 
-/* 1 ULP. x = n pi / 2 + r in double, whose 53 bits leave r accurate while |x| is below
- * 2^28; beyond that, and for what is not finite, libm is asked (sin_f32, cos_f32). */
+/* 1 ULP. x = n pi / 2 + r in double, whose 53 bits leave r accurate while |x| is below 2^28;
+ * larger, infinite and NaN angles go to libm (sin_f32, cos_f32). */
 static const float far_angle = 0x1p28f;
 
 static inline float sine(float x, int32_t quarter_turns)
@@ -152,7 +152,7 @@ static void greater_equal_f32(const CornuVectorCall *c, int64_t n)
     test2_f32(c, n, greater_equal);
 }
 
-/* The angles `sine` cannot reduce, one by one; x was saved, as y may have its place. */
+/* The angles that `sine` cannot reduce, one by one; x was saved, as y may overwrite it. */
 static void far_angles(const float *x, float *y, int64_t count, float (*f)(float))
 {
     for (int64_t i = 0; i < count; i++)
@@ -175,7 +175,7 @@ static void cos_f32(const CornuVectorCall *call, int64_t count)
     far_angles(x, call->out[0], count, cosf);
 }
 
-/* libm's, one by one: powers are taken of a schedule's scalars, not of activations. */
+/* libm's, one by one: powers are of scalars of a schedule, not of activations. */
 static void power_f32(const CornuVectorCall *call, int64_t count)
 {
     const float *a = call->in[0], *b = call->in[1];
@@ -208,8 +208,7 @@ static void select_f32(const CornuVectorCall *call, int64_t count)
     CORNU__SIMD for (int64_t i = 0; i < count; i++) y[i] = condition[i] ? a[i] : b[i];
 }
 
-/* ---- Optimizer updates: in w, slots, g, rate; out w, slots. Formulas at tensor/ops.h
- * ---- */
+/* ---- Optimizer updates: in w, slots, g, rate; out w, slots; formulas in tensor/ops.h ---- */
 
 static void momentum_f32(const CornuVectorCall *call, int64_t count)
 {
@@ -265,8 +264,7 @@ static void f32_to_f64(const CornuVectorCall *call, int64_t count)
     CORNU__SIMD for (int64_t i = 0; i < count; i++) y[i] = x[i];
 }
 
-/* Toward zero; saturated, NaN gives 0. The largest i64 is no float: from 2^63 on it is
- * set. */
+/* Toward zero; saturated, NaN gives 0. The largest i64 is not a float: from 2^63 on it is set. */
 static void f32_to_i64(const CornuVectorCall *call, int64_t count)
 {
     const float *x = call->in[0];

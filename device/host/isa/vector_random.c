@@ -27,8 +27,8 @@ typedef uint64_t Wide __attribute__((vector_size(16)));
 
 enum { WIDE = sizeof(Wide) / sizeof(uint64_t), COUNTERS = 32, NUMBERS = 4 * COUNTERS };
 
-/* The 64-bit products of the lower halves. Compilers would multiply 64 by 64 bits, at
- * several times the price. */
+/* The 64-bit products of the lower halves. Compilers would multiply 64 by 64 bits, which takes
+ * several times as long. */
 static inline Wide multiply(Wide a, Wide b)
 {
 #if defined(__AVX512F__)
@@ -63,7 +63,7 @@ static void draw(const CornuRandom *random, uint32_t position, uint32_t quad, fl
             c1 = p1;
             c2 = (p0 >> 32) ^ c3 ^ k1;
             c3 = p0;
-            k0 += 0x9E3779B9;   /* a carry into the upper half is not looked at either */
+            k0 += 0x9E3779B9;   /* a carry into the upper half is not read either */
             k1 += 0xBB67AE85;
         }
         c0 = (c0 & UINT32_MAX) | c1 << 32;

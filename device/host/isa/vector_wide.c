@@ -42,7 +42,7 @@ static inline int less_equal(double a, double b) { return a <= b; }
 static inline int greater(double a, double b) { return a > b; }
 static inline int greater_equal(double a, double b) { return a >= b; }
 
-/* What asks libm is no vector loop. */
+/* Calls of libm are not vectorized. */
 static void libm_f64(const CornuVectorCall *call, int64_t count, double (*f)(double))
 {
     const double *x = call->in[0];
@@ -164,7 +164,7 @@ const CornuVectorClass CORNU__PER_ISA(cornu__class_f64) = {
     },
 };
 
-/* ---- i64: what leaves the range wraps, through unsigned arithmetic ---- */
+/* ---- i64: overflow wraps, through unsigned arithmetic ---- */
 
 static inline int64_t negative_int(int64_t x) { return (int64_t)(0 - (uint64_t)x); }
 static inline int64_t absolute_int(int64_t x) { return x < 0 ? negative_int(x) : x; }
@@ -299,7 +299,7 @@ static void bool_to_f64(const CornuVectorCall *call, int64_t count)
     CORNU__SIMD for (int64_t i = 0; i < count; i++) y[i] = x[i];
 }
 
-/* Also how u8 comes in. */
+/* Also the load of u8. */
 static void bool_to_i64(const CornuVectorCall *call, int64_t count)
 {
     const uint8_t *x = call->in[0];
@@ -436,8 +436,7 @@ static void round_u8(const CornuVectorCall *call, int64_t count)
         y[i] = x[i] < 0 ? 0 : x[i] > UINT8_MAX ? UINT8_MAX : x[i];
 }
 
-/* To nearest even in the upper 16 bits; NaN is kept quiet, as cornu_bf16_from_float does.
- * */
+/* To nearest even in the upper 16 bits; NaN stays a quiet NaN, as in cornu_bf16_from_float. */
 static void round_bf16(const CornuVectorCall *call, int64_t count)
 {
     const uint32_t *x = call->in[0];

@@ -108,7 +108,7 @@ static const float *chunk_of(const BatchNorm *n, int which, int64_t chunk, int64
     return wide;
 }
 
-/* Where a chunk's result is made, and what then brings it to its place. */
+/* Where a chunk's result is made, and moving it to its place. */
 static float *chunk_out(const BatchNorm *n, int64_t chunk, int thread)
 {
     if (n->bf16) return wide_chunk(n, OUT, thread);
@@ -184,7 +184,7 @@ static void chunk_sums(void *context, int64_t chunk, int thread)
                         rows, n->channels, n->mean, n->inverse, sums, sums + n->channels);
 }
 
-/* Only rows that count have a gradient. */
+/* Rows after the first `count` have no gradient. */
 static void chunk_apply_grad(void *context, int64_t chunk, int thread)
 {
     const BatchNorm *n = context;

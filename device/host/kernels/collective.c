@@ -15,8 +15,8 @@
 #include "../../program_internal.h"
 #include "../machine/vector.h"
 
-/* Elements added up at a time, whose eight parts stay in the first-level cache; and of one piece of
- * work, long enough to be worth handing to a thread. */
+/* Elements summed at a time, whose eight parts stay in the first-level cache; and those of one
+ * piece of work, enough to be worth handing to a thread. */
 enum { BLOCK = 512, PIECE = 8 * BLOCK };
 
 _Static_assert((int)CORNU_MAX_SHARDS <= (int)CORNU_SUM_ROWS, "one pass over all shards' parts");
@@ -36,17 +36,17 @@ static void add(CornuDtype dtype, void *to, const void *from, int64_t count)
     case CORNU_F64:
         for (int64_t i = 0; i < count; i++) ((double *)to)[i] += ((const double *)from)[i];
         break;
-    case CORNU_I64: /* wraps as hardware does, which C leaves undefined for signed numbers */
+    case CORNU_I64: /* wraps as hardware does; overflow of signed integers is undefined in C */
         for (int64_t i = 0; i < count; i++) ((uint64_t *)to)[i] += ((const uint64_t *)from)[i];
         break;
     case CORNU_I32:
         for (int64_t i = 0; i < count; i++) ((uint32_t *)to)[i] += ((const uint32_t *)from)[i];
         break;
-    default: break;   /* the type rule lets no other pass */
+    default: break;   /* the type rule refuses all others */
     }
 }
 
-/* What gradients are, straight from the shards' memory. */
+/* f32, the dtype of gradients, straight from the shards' memory. */
 static void sum_floats(const Sum *sum, int64_t first, int64_t count)
 {
     const float *x[CORNU_MAX_SHARDS];
@@ -79,7 +79,7 @@ static void sum_piece(void *context, int64_t piece, int thread)
         sum_block(sum, first, smaller(BLOCK, end - first));
 }
 
-/* The operand as another shard made it. */
+/* The operand of another shard. */
 static const char *operand_of(const CornuKernelCall *call, int shard)
 {
     return call->in[(shard - call->shard) * call->shard_stride];

@@ -1,13 +1,13 @@
 /*
- * Collectives, in the memory that shards share: device/ops/collective.c says what they mean.
+ * Collectives, in the memory that shards share: device/ops/collective.c has their definitions.
  *
- * Every element of a sum is added up in the same fixed binary tree over the members of a group:
- * neighbours first (0 and 1, 2 and 3), then the pairs, then the fours. So 1, 2, 4 or 8 processes
- * that each hold some neighbours could exchange one sum each and get the same bits.
+ * Every element is summed in the same fixed binary tree over the members of a group: neighbours
+ * first (0 and 1, 2 and 3), then the pairs, then the fours. So 1, 2, 4 or 8 processes that each
+ * hold some neighbours could exchange one sum each and get the same bits.
  *
- * Nothing is sent: a kernel reads what other shards made, and the plan sees to it that they have.
- * A gathered value's slices, and a shard's slice of a shared value, are as a rule where they belong
- * already (plan.c).
+ * Nothing is sent: a kernel reads what other shards made, and the plan makes it wait for them. The
+ * slices of a gathered value, and a shard's slice of a shared value, are usually in place already
+ * (compile/plan_outputs.c).
  */
 #ifndef CORNU_DEVICE_HOST_COLLECTIVE_H
 #define CORNU_DEVICE_HOST_COLLECTIVE_H

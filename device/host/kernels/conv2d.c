@@ -61,20 +61,20 @@ typedef struct {
                                               not take in place, and what is made          */
     int64_t                x_part, x_bytes, pairs_bytes;
     int64_t                extent[2];      /* of an image there: gathered ones are padded */
-    int64_t                pair_row;       /* positions of two rows of outputs: behind x is room
-                                              for a pair of each, for all parts and pairs of
-                                              taps                                        */
+    int64_t                pair_row;       /* positions of two rows of outputs: after x there is
+                                              space for a pair at each, for all parts and
+                                              pairs of taps                               */
     const char            *panels;         /* K times parts x padded                 */
     float                 *bias, *zeros;
     CornuRun              *runs;           /* taps times passes of them per thread   */
     bool                   pools, by_row, in_windows;
-    CornuPool              pool;           /* behind the convolution, if it pools    */
+    CornuPool              pool;           /* after the convolution, if it pools     */
     float                 *maps;           /* before pooling: those of one block, per thread,  */
-    int64_t                maps_count;     /* and behind them a row of what will be bf16       */
+    int64_t                maps_count;     /* and after them a row that becomes bf16           */
     CornuUnpool           *unpool;         /* NULL: x is in memory                             */
     float                 *unpool_scratch;
     int64_t                unpool_count, image_bytes;   /* of one image of x, not yet in parts, per
-                                              thread behind x                              */
+                                              thread after x                               */
 } Convolution;
 
 /* What one thread makes in one go: outputs [i, i_end) of images [b, b_end). */
@@ -89,7 +89,7 @@ typedef struct {
 
 static size_t align(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-/* Tiles take their rows along the width unless tiles of images would be a good deal fuller. */
+/* Tiles take their rows along the width unless tiles of images would be much fuller. */
 static bool rows_along_width(const Convolution *c)
 {
     const CornuAxis *width = &c->walk.axis[1];
@@ -120,7 +120,7 @@ static void find_extents(Convolution *c, const CornuOpCall *op, const CornuType 
 /* Positions between rows of outputs, where several are gathered. */
 static int64_t gathered_row(const Convolution *c) { return c->walk.axis[0].stride * c->extent[1]; }
 
-/* Positions of one or two rows of outputs, the last ones of which mean nothing. */
+/* Positions of one or two rows of outputs; the last ones mean nothing. */
 static int64_t gathered(const Convolution *c, int64_t rows)
 {
     const CornuAxis *width = &c->walk.axis[1];
@@ -188,7 +188,7 @@ static size_t unpooled_scratch(const CornuOpCall *op, const CornuType *out_type,
     return lay_out(&c, op, out_type, machine, true, NULL);
 }
 
-/* Elements of the longest row that a pool of 255 padded columns can make. */
+/* Elements of the longest row of a pool of 255 padded columns. */
 static int64_t pooled_row(const Convolution *c)
 {
     return (c->walk.axis[1].out + UINT8_MAX) * c->walk.out_channels;
@@ -207,7 +207,7 @@ static size_t pooled_scratch(const CornuOpCall *op, const CornuType *out_type,
 
 typedef struct {
     Convolution convolution;
-    const void *filter;      /* its parts, one behind the other */
+    const void *filter;      /* its parts, one after the other */
     char       *panels;
 } Pack;
 
@@ -216,7 +216,7 @@ static size_t panels_bytes(const Convolution *c)
     return align((size_t)(c->depth * c->how.parts * c->padded) * c->products->size);
 }
 
-/* Behind the panels is room for the filter's parts. */
+/* After the panels there is space for the filter's parts. */
 static size_t pack_bytes(const CornuOpCall *op, const CornuType *out_type,
                          const CornuMachine *machine)
 {
@@ -237,8 +237,8 @@ static int64_t panel_offset(const Convolution *c, int64_t n)
     return n * c->how.parts * c->depth * (int64_t)c->products->size;
 }
 
-/* Packs one tap of one part of the filter into all panels; behind the last, what makes pairs
- * whole. */
+/* Packs one tap of one part of the filter into all panels; after the last tap, zeros that complete
+ * pairs. */
 static void pack_tap(void *context, int64_t block, int thread)
 {
     (void)thread;
@@ -287,7 +287,7 @@ static int64_t repeat_runs(const Convolution *c, CornuRun *runs, int64_t count, 
     return c->how.passes * count;
 }
 
-/* The runs of one position; gathered, each pair of taps is one. */
+/* The runs of one position; of gathered rows each pair of taps is one. */
 static int64_t all_runs(const Convolution *c, int64_t i, int64_t j, CornuRun *runs)
 {
     if (!c->gather) return repeat_runs(c, runs, cornu__runs(&c->walk, i, j, runs), c->x_part);
@@ -311,8 +311,8 @@ static const void *padded_x(const Convolution *c, int64_t b, char *made)
     return made;
 }
 
-/* Rows i to i + rows of outputs: of each part of x and pair of taps, what all positions meet, rows
- * gathered_row() positions apart. */
+/* Gathers rows i to i + rows of outputs: of each part of x and pair of taps, what all positions
+ * meet, rows gathered_row() positions apart. */
 static void gather_rows(const Convolution *c, const uint16_t *x, int64_t i, int64_t rows,
                         uint32_t *pairs)
 {
@@ -411,7 +411,7 @@ static void panel_row(const Convolution *c, CornuTile *tile, int64_t first, cons
     }
 }
 
-/* The panel is what stays in the cache, but gathered rows meet all panels in turn. */
+/* The panel stays in the cache, but gathered rows meet all panels in turn. */
 static void convolve_band(const Convolution *c, CornuTile *tile, const Band *band)
 {
     const int64_t step = panel_width(c, 0);
@@ -465,8 +465,8 @@ static void convolve_map(const Convolution *c, Band *band, float *narrow_row)
     }
 }
 
-/* Windows of one image straight from the registers. What comes behind bias and relu is made of f32
- * rows. */
+/* Windows of one image straight from the registers. The epilogue after bias and relu is applied to
+ * f32 rows. */
 static void convolve_windows(const Convolution *c, const Band *band, float *narrow_row)
 {
     const int64_t columns = c->pool.width.out, F = c->walk.out_channels;
@@ -507,8 +507,8 @@ static void convolve_windows(const Convolution *c, const Band *band, float *narr
 }
 
 /* How a map before a pool is cut: by rows of windows where that computes nothing twice and all
- * panels stay in the second-level cache; without being stored where windows are two by two and
- * panels stay in the first. */
+ * panels stay in the second-level cache; not stored at all where windows are two by two and panels
+ * stay in the first-level cache. */
 static void choose_bands(Convolution *c)
 {
     const CornuSweep *height = &c->pool.height, *width = &c->pool.width;

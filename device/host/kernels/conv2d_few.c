@@ -55,9 +55,9 @@ typedef struct {
     ptrdiff_t             *taps;                /* per thread: columns, and taps of a row    */
     int64_t                p_count, row_count, tap_count;
     size_t                 x_bytes;
-    CornuUnpool           *unpool;              /* NULL: d_y is in memory; else an image of it is */
-    char                  *map;                 /* here, per thread, in its dtype,                */
-    float                 *unpool_scratch;                /* made with this                                 */
+    CornuUnpool           *unpool;              /* NULL: d_y is in memory                 */
+    char                  *map;                 /* else an image of it, per thread, in its dtype */
+    float                 *unpool_scratch;
     int64_t                unpool_count;
     size_t                 map_bytes;
 } Columns;
@@ -97,8 +97,8 @@ static void find_extents(Columns *c, const CornuOpCall *op, const CornuType *out
     c->depth = round_up(c->walk.in_channels, c->products->depth);
 }
 
-/* Whether that takes fewer steps on registers for each position of d_y than conv2d.c does, an
- * addition counting as much as a multiplication with one. */
+/* Whether this takes fewer steps on registers for each position of d_y than conv2d.c does, counting
+ * an addition like a multiply-add. */
 static bool accepts(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)
 {
     Columns c;
@@ -194,7 +194,7 @@ static int64_t panel_offset(const Columns *c, int64_t n)
     return n * c->how.parts * c->depth * (int64_t)c->products->size;
 }
 
-/* Behind the panels is room for the filter's parts. */
+/* After the panels there is space for the filter's parts. */
 static size_t panels_bytes(const Columns *c)
 {
     return ((size_t)panel_offset(c, c->padded) + 63) / 64 * 64;
@@ -210,7 +210,7 @@ static size_t pack_bytes(const CornuOpCall *op, const CornuType *out_type,
 
 typedef struct {
     Columns     columns;
-    const void *filter;   /* its parts, one behind the other */
+    const void *filter;   /* its parts, one after the other */
     char       *panels;
 } Pack;
 
@@ -240,7 +240,7 @@ static void pack(const CornuKernelCall *call)
 
 /* ---- The product, and its sums ---- */
 
-/* What the tile after the next reads of d_y. */
+/* Prefetches what the tile after the next reads of d_y. */
 static void prefetch(const void *x, size_t bytes)
 {
     for (size_t line = 0; line < bytes; line += CORNU_LINE_BYTES)
@@ -313,7 +313,7 @@ static void sum_row(const Columns *c, const float *p, int64_t i, int64_t outputs
     }
 }
 
-/* At least rows [from, to) of image b of d_y. */
+/* Makes at least rows [from, to) of image b of d_y. */
 static const void *image_of_d_y(const Columns *c, int64_t b, int64_t from, int64_t to, int thread)
 {
     const int64_t image = c->walk.axis[0].in * c->walk.axis[1].in * c->walk.in_channels;

@@ -32,8 +32,8 @@
 #include "kernels.h"
 
 enum {
-    PIECE_BYTES = 640 << 10,   /* of x and d_y: what a piece should read,                 */
-    NEAR_BYTES = 1 << 20,      /* or twice that where its sums are more, which it fetches */
+    PIECE_BYTES = 640 << 10,   /* of x and d_y that a piece should read,                  */
+    NEAR_BYTES = 1 << 20,      /* or twice that where its sums are more than this         */
     SUM_BYTES = 16 << 20,      /* of all chunks' sums together, on all shards             */
     TERMS = 768,               /* of a chunk's sums at least: writing and adding these costs */
     FEW_CHUNKS = 8,            /* fewer are a power of two, to keep threads equally busy  */
@@ -135,7 +135,7 @@ static size_t unpooled_scratch(const CornuOpCall *op, const CornuType *out_type,
     return selecting > bytes ? selecting : bytes;
 }
 
-/* The gradient of a pool is made in place of the copy, so there must be nothing to pad or split. */
+/* The gradient of a pool is made in place of the copy, so nothing may need padding or splitting. */
 static bool unpooled_accepts(const CornuOpCall *op, const CornuType *out_type,
                              const CornuMachine *machine)
 {
@@ -146,7 +146,7 @@ static bool unpooled_accepts(const CornuOpCall *op, const CornuType *out_type,
 
 /* ---- Copies ---- */
 
-/* x of images b to b_end, if need be with zeros around them. */
+/* Copies x of images b to b_end, with zeros around them if necessary. */
 static const float *copy_x(const CornuFilterGradient *g, int64_t b, int64_t b_end, int thread)
 {
     const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
@@ -170,7 +170,7 @@ static const float *copy_x(const CornuFilterGradient *g, int64_t b, int64_t b_en
     return to;
 }
 
-/* d_y of images b to b_end, with zeros behind its filters. */
+/* Copies d_y of images b to b_end, with zeros after its filters. */
 static const float *copy_y(const CornuFilterGradient *g, int64_t b, int64_t b_end, int thread)
 {
     const int64_t positions = g->walk.axis[0].out * g->walk.axis[1].out;
@@ -203,8 +203,9 @@ static void join_halves(const CornuFilterGradient *g, int64_t b, int64_t count, 
                    (uint32_t *)(void *)to);
 }
 
-/* d_y of images b and, of pairs, b + 1 in bf16. Windows that overlap add up in f32 and are rounded
- * then, as they would be in memory; others are moved a row at a time, in the first-level cache. */
+/* Makes d_y of images b and, of pairs, b + 1 in bf16. Windows that overlap add up in f32 and are
+ * rounded then, as they would be in memory; others are moved a row at a time, in the first-level
+ * cache. */
 static void unpool_halves(CornuFilterGradient *g, int64_t b, int thread, float *to)
 {
     const CornuPool *pool = &g->unpool.pool;
@@ -226,7 +227,7 @@ static void unpool_halves(CornuFilterGradient *g, int64_t b, int thread, float *
     }
 }
 
-/* d_y of images b to b_end, made from the pool's. */
+/* Makes d_y of images b to b_end from the pool's. */
 static const float *unpool(CornuFilterGradient *g, int64_t b, int64_t b_end, int thread)
 {
     const CornuPool *pool = &g->unpool.pool;
@@ -240,7 +241,7 @@ static const float *unpool(CornuFilterGradient *g, int64_t b, int64_t b_end, int
 
 /* ---- Sums ---- */
 
-/* `count` rows of the sum from `row` on, x being where the first meets the first position. */
+/* `count` rows of the sum from `row` on; x is where the first row meets the first position. */
 static void sum_rows(const CornuFilterGradient *g, CornuOuter outer, float *sums, int64_t row,
                      int64_t count)
 {
@@ -268,7 +269,8 @@ static void sum_rows(const CornuFilterGradient *g, CornuOuter outer, float *sums
     }
 }
 
-/* Taps one by one, each over the positions where it meets x; side by side where all do. */
+/* Taps one by one, each over the positions where it meets x; adjacent ones together where all meet
+ * x. */
 static void sum_taps(const CornuFilterGradient *g, CornuOuter outer, float *sums)
 {
     const CornuAxis *height = &g->walk.axis[0], *width = &g->walk.axis[1];
@@ -336,7 +338,7 @@ static void sum_piece(CornuFilterGradient *g, int64_t b, int64_t b_end, bool add
     else sum_taps(g, outer, sums);
 }
 
-/* Those of chunk c begin with layer c * layers. */
+/* The sums of chunk c begin with layer c * layers. */
 static float *layer_sums(const CornuFilterGradient *g, int64_t layer)
 {
     if (g->in_place && layer == 0) return g->call->out[0];
@@ -383,7 +385,8 @@ static CornuFilterMode mode_of(const CornuFilterGradient *g)
 {
     if (!g->call->pool) return CORNU_PLAIN;
     const CornuPool pool = cornu__pool(g->call->pool);
-    return cornu__filter_pooled_accepts(g) && cornu__filter_pooled_takes(&pool) ? CORNU_SELECT : CORNU_UNPOOL;
+    return cornu__filter_pooled_accepts(g) && cornu__filter_pooled_takes(&pool) ? CORNU_SELECT
+                                                                                : CORNU_UNPOOL;
 }
 
 static CornuStatus grad_filter(const CornuKernelCall *call)

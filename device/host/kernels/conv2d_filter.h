@@ -1,5 +1,5 @@
-/* conv2d_grad_filter: conv2d_filter.c has the kernel, conv2d_filter_pooled.c the sums after a max pooling of
- * two by two, conv2d_filter_operands.c the copies of operands that both make. */
+/* conv2d_grad_filter: conv2d_filter.c has the kernel, conv2d_filter_pooled.c the sums after a max
+ * pooling of two by two, conv2d_filter_operands.c the copies of operands that both make. */
 #ifndef CORNU_DEVICE_HOST_CONV2D_FILTER_H
 #define CORNU_DEVICE_HOST_CONV2D_FILTER_H
 
@@ -7,7 +7,8 @@
 #include "precision.h"
 #include "unpool.h"
 
-/* Where d_y comes from: memory, a pool's gradient, or one whose windows are picked from. */
+/* Where d_y comes from: memory; a pool's gradient; one of which only the elements selected by
+ * windows are multiplied. */
 typedef enum { CORNU_PLAIN, CORNU_UNPOOL, CORNU_SELECT } CornuFilterMode;
 
 typedef struct {
@@ -18,8 +19,8 @@ typedef struct {
     CornuWalk              walk;
     int64_t                rows;       /* h w C                                              */
     int64_t                padded;     /* F, rounded up to whole registers                   */
-    int64_t                layers;     /* of a chunk's sums: the last pass and, of several,
-                                          those before, whose terms are small                */
+    int64_t                layers;     /* of a chunk's sums: the last pass and, of several
+                                          passes, the earlier ones, whose terms are small    */
     int64_t                chunks, chunk_images, piece_images;
     int64_t                extent[2];  /* of x, or of its padded copy                        */
     bool                   gather, pad_x, copy_x, copy_y;
@@ -27,7 +28,8 @@ typedef struct {
                                           windows can begin                                  */
     bool                   in_place;   /* the first chunk's sums are the result              */
     int64_t                x_part, y_part, half_count;    /* elements of a piece's copies    */
-    float                 *sums;       /* chunks x layers x rows x padded, but those in place */
+    float                 *sums;       /* chunks x layers x rows x padded, without the one in
+                                          place */
     /* Copies of a thread's piece in operands of 4 bytes, part by part. Halves are two images in
      * bf16, before they are paired; lines, of CORNU_SELECT, two rows of x. */
     float                 *x, *d_y, *unpool_scratch, *lines;
@@ -38,8 +40,8 @@ typedef struct {
 
 /* ---- conv2d_filter_operands.c ---- */
 
-/* Where rows of operands come from and go to: one image in memory, or two in parts of bf16 that
- * are paired. */
+/* Source and destination of rows of operands: one image in memory, or two in parts of bf16 that are
+ * paired. */
 typedef struct {
     const void *image[2];    /* the second NULL: zeros */
     int64_t     image_part;
@@ -53,11 +55,11 @@ static inline uint16_t *cornu__filter_half(const CornuFilterGradient *g, int thr
     return g->halves + (2 * thread + i) * g->how.parts * g->half_count;
 }
 
-/* Images b and, of pairs, b + 1 of an operand that has `count` elements in each. */
+/* Finds images b and, of pairs, b + 1 of an operand with `count` elements in each. */
 void cornu__filter_images(const CornuFilterGradient *g, int operand, int64_t count, int64_t b,
                           int thread, CornuImages *images);
 
-/* `count` elements of them from `from` on, to element `to` and on. */
+/* Copies `count` elements of them from element `from` on to element `to`. */
 void cornu__filter_row(const CornuFilterGradient *g, const CornuImages *images, int64_t from,
                        int64_t to, int64_t count);
 
@@ -66,16 +68,16 @@ void cornu__filter_range(const CornuAxis *axis, int64_t tap, int64_t *from, int6
 
 /* ---- conv2d_filter_pooled.c ---- */
 
-/* Whether the gradient can be made so behind some pool; and whether that is such a pool. */
+/* Whether the gradient can be made in this way after some pool; and whether `pool` is such a pool.
+ * */
 bool cornu__filter_pooled_accepts(const CornuFilterGradient *g);
 bool cornu__filter_pooled_takes(const CornuPool *pool);
 
-/* Finds the extents, and how many operands the copies of an image of x, or of two, and of d_y
- * are. */
+/* Finds the extents, and the operands in the copies of an image of x, or of two, and of d_y. */
 void cornu__filter_pooled_extents(CornuFilterGradient *g, int64_t *x_count, int64_t *y_count);
 
-/* Images b to b_end into the sums, or added to them. */
-void cornu__filter_pooled_sum(CornuFilterGradient *g, int64_t b, int64_t b_end, bool add, int thread,
-                      float *sums);
+/* Sums images b to b_end, or adds them to the sums. */
+void cornu__filter_pooled_sum(CornuFilterGradient *g, int64_t b, int64_t b_end, bool add,
+                              int thread, float *sums);
 
 #endif

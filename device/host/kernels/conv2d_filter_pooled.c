@@ -19,10 +19,10 @@
 #include "../../integer_internal.h"
 #include "conv2d_filter.h"
 
-/* Operands of a column of windows' two rows, for a group of channels. */
+/* Operands of one column of both rows of windows, for a group of channels. */
 enum { COLUMN = CORNU_WINDOW / 2 };
 
-/* From the first output's tap 0 on. */
+/* Distance from the first output's tap 0. */
 static int64_t tap_offset(const CornuAxis *axis, int64_t tap) { return tap * axis->dilation; }
 
 bool cornu__filter_pooled_accepts(const CornuFilterGradient *g)
@@ -48,7 +48,7 @@ void cornu__filter_pooled_extents(CornuFilterGradient *g, int64_t *x_count, int6
     *y_count = 2 * g->windows[0] * g->windows[1] * g->padded;
 }
 
-/* Row `row` of x into its line, zeros where there is none. */
+/* Copies row `row` of x into its line, zeros if there is none. */
 static const float *line_of(const CornuFilterGradient *g, const CornuImages *copy, int64_t row)
 {
     const int64_t to = (row & 1) * g->line_count;
@@ -59,7 +59,7 @@ static const float *line_of(const CornuFilterGradient *g, const CornuImages *cop
     return copy->to + to;
 }
 
-/* A group of channels of two rows of x: of each column, zeros beside x included, both rows. */
+/* Joins a group of channels of two rows of x: both rows of each column, zeros beside x included. */
 static void join_lines(const CornuFilterGradient *g, const float *restrict upper,
                        const float *restrict lower, float *restrict to)
 {
@@ -84,8 +84,8 @@ static int64_t tile_channels(const CornuFilterGradient *g, int64_t c)
     return g->walk.in_channels - c < CORNU_SELECT_ROWS ? CORNU_SELECT_GROUP : CORNU_SELECT_ROWS;
 }
 
-/* x of images b to b_end, as CornuOuter's picks want it: of a tile of channels where windows can
- * begin, row by row, and of these the groups of channels. */
+/* Copies x of images b to b_end as CornuOuter's selection wants it: for a tile of channels where
+ * windows can begin, row by row, and of these the groups of channels. */
 static const float *copy_windows(const CornuFilterGradient *g, int64_t b, int64_t b_end, int thread)
 {
     const CornuAxis *height = &g->walk.axis[0];
@@ -109,15 +109,15 @@ static const float *copy_windows(const CornuFilterGradient *g, int64_t b, int64_
     return x;
 }
 
-/* The operand that element `index` of a window of two by two is. */
+/* The number of the operand that is element `index` of a window of two by two. */
 static uint32_t operand_of(uint8_t index)
 {
     return (index & 1) * (CORNU_WINDOW / 2) + (index >> 1);
 }
 
-/* What picks the elements `a` of windows and, of pairs, `b` of another image's. */
+/* Operands that select elements `a` of windows and, of pairs, `b` of another image's. */
 static void find_selection(const CornuFilterGradient *g, const uint8_t *restrict a,
-                       const uint8_t *restrict b, int64_t count,
+                           const uint8_t *restrict b, int64_t count,
                            uint32_t *restrict selection)
 {
     for (int64_t n = 0; n < count; n++)
@@ -125,7 +125,7 @@ static void find_selection(const CornuFilterGradient *g, const uint8_t *restrict
                  : 2 * operand_of(a[n]) | (2 * operand_of(b[n]) + 1) << 16;
 }
 
-/* Of image b, whose index must name elements of windows. */
+/* Notes if the index of image b names no element of a window. */
 static void check_index(CornuFilterGradient *g, int64_t b)
 {
     const uint8_t *index = g->unpool.index + b * g->unpool.pooled;
@@ -134,7 +134,8 @@ static void check_index(CornuFilterGradient *g, int64_t b)
     if (all >= 4) atomic_store(&g->unpool.bad_row, b);
 }
 
-/* d_y of the windows of images b to b_end and, behind all that fit here, what they pick. */
+/* Copies d_y of the windows of images b to b_end and, after the space of them all, the selection.
+ * */
 static const float *copy_selection(CornuFilterGradient *g, int64_t b, int64_t b_end, int thread)
 {
     const int64_t depth = g->products->depth, count = g->unpool.pooled;
@@ -161,7 +162,7 @@ static void window_range(const CornuFilterGradient *g, int axis, int64_t tap, in
     *from = smaller(*from / 2, *to);
 }
 
-/* All taps of some channels and filters, x, y, picks and sum being those of the first window and
+/* All taps of some channels and filters; x, y, selection and sum are those of the first window and
  * tap. */
 static void sum_taps(const CornuFilterGradient *g, CornuOuter outer)
 {
@@ -187,8 +188,8 @@ static void sum_taps(const CornuFilterGradient *g, CornuOuter outer)
     }
 }
 
-/* All taps of some channels and filters before the next ones, so that what they walk over stays in
- * the cache. */
+/* All taps of some channels and filters before the next ones, so that the operands of this walk
+ * stay in the cache. */
 static void sum_windows(const CornuFilterGradient *g, CornuOuter outer, float *sums)
 {
     const int64_t   C = g->walk.in_channels, lanes = g->products->lanes;
@@ -209,8 +210,8 @@ static void sum_windows(const CornuFilterGradient *g, CornuOuter outer, float *s
     }
 }
 
-void cornu__filter_pooled_sum(CornuFilterGradient *g, int64_t b, int64_t b_end, bool add, int thread,
-                      float *sums)
+void cornu__filter_pooled_sum(CornuFilterGradient *g, int64_t b, int64_t b_end, bool add,
+                              int thread, float *sums)
 {
     const int64_t group = (g->extent[1] + 1) * COLUMN;
     CornuOuter    outer = {

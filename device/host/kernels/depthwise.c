@@ -124,8 +124,8 @@ static CornuDepthwiseRun run_of(const Depthwise *d, int64_t i, int64_t j, int th
     return run;
 }
 
-/* Rows [from, to) of image b of an operand, whose rows and images have so many elements, in f32;
- * where there is nothing to widen, in place. */
+/* Rows [from, to) of image b of an operand, with so many elements a row and an image, in f32; in
+ * place if there is nothing to widen. */
 static const float *rows_of(const Depthwise *d, int operand, int64_t image, int64_t b, int64_t row,
                             int64_t from, int64_t to, float *made)
 {

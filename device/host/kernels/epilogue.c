@@ -14,7 +14,7 @@
 #include "../isa/product.h"
 #include "../machine/vector.h"
 
-/* The activation's vector loop, which wants whole steps of a block of its own. */
+/* The activation's vector loop, which takes whole steps, so from a block of its own. */
 static void activate(const CornuEpilogue *epilogue, float *y, int64_t count)
 {
     CornuVector *const loop = cornu__vectors()->class[CORNU_CLASS_F32]->op[epilogue->activation];

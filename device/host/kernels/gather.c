@@ -32,7 +32,7 @@ static CornuArray indices_of(const CornuKernelCall *call)
     return (CornuArray){ call->op.in[1], (void *)(uintptr_t)call->in[1] };
 }
 
-/* The first index that names no row is the fault, whatever the threads. */
+/* Of several faults the first index is reported, whatever the threads. */
 static CornuStatus check(CornuArray indices, int64_t rows)
 {
     const int64_t count = cornu_type_count(indices.type);

@@ -47,7 +47,7 @@ static int64_t argmax_i64(const int64_t *x, int64_t extent, int64_t stride)
     return best;
 }
 
-/* Any other dtype: a double holds each of its values. */
+/* Any other dtype: a double holds all of its values. */
 static int64_t argmax_any(CornuArray x, int64_t start, int64_t extent, int64_t stride)
 {
     int64_t best = 0;

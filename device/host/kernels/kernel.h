@@ -1,14 +1,13 @@
 /*
- * Kernels of the host devices: what a device computes itself, one entry per op.
+ * Kernels of the host devices: what they compute themselves, by op.
  *
- * A host device is a table of kernels, indexed by op, in front of the executor (executor.h).
- * What is not in the table is decomposed; what is left then runs by the reference kernel and is
- * counted as a fallback.
+ * A host device brings tables of kernels (compile/host.h). An op without a kernel is decomposed;
+ * what is left runs by the reference kernel and is counted as a fallback.
  *
- * Every operand and result is packed, row-major, in the dtype its type says, aligned to 64
- * bytes. Kernels allocate nothing: scratch memory is asked for when the program is compiled.
- * Work is cut into blocks whose size depends on shapes alone and long sums into fixed chunks
- * added in a fixed order, so that the bits do not depend on the number of threads.
+ * Every operand and result is packed, row-major, in the dtype of its type, aligned to 64 bytes.
+ * Kernels allocate nothing: they say how much scratch memory they need when the program is
+ * compiled. Work is cut into blocks whose size depends on shapes alone, and long sums into fixed
+ * chunks added in a fixed order, so that the bits do not depend on the number of threads.
  */
 #ifndef CORNU_DEVICE_HOST_KERNEL_H
 #define CORNU_DEVICE_HOST_KERNEL_H
@@ -20,7 +19,7 @@
 /*
  * What a product does to its result before it leaves the registers or the cache:
  *     y = activation(y + bias) step(gate), each part optional, bias along the last axis.
- * Gates are what a relu made: behind a gradient the last factor is that activation's.
+ * Gates are results of a relu: after a gradient the last factor is the slope of that activation.
  */
 typedef struct {
     const void      *bias;         /* of the result's dtype; NULL: none */
@@ -29,17 +28,17 @@ typedef struct {
     CornuAttributes  attributes;   /* of the activation */
 } CornuEpilogue;
 
-/* Applies one of f32, without gate, to `rows` rows of `columns` f32 at y, `stride` elements apart;
- * column 0 of the block is `first_column` of the tensor, which selects the bias. */
+/* Applies an epilogue of f32, without gate, to `rows` rows of `columns` f32 at y, `stride` elements
+ * apart; column 0 of the block is column `first_column` of the tensor, which selects the bias. */
 void cornu__epilogue_apply(const CornuEpilogue *epilogue, float *y, int64_t rows,
                            int64_t columns, int64_t stride, int64_t first_column);
 
-/* Multiplies `count` elements of a result at y, the first of which is element `first` of it, by
- * step(gate); dtype F32 or BF16. */
+/* Multiplies by step(gate) `count` elements at y, the first of which is element `first` of the
+ * result; dtype F32 or BF16. */
 void cornu__epilogue_gate(const CornuEpilogue *epilogue, CornuDtype dtype, int64_t first,
                           int64_t count, void *y);
 
-/* How a device multiplies: f32, or bf16, f32 operands then in some passes (device.h). */
+/* How a device multiplies: f32; or bf16, and f32 operands in some passes of it (device.h). */
 typedef struct {
     bool           bf16;
     CornuPrecision precision;
@@ -49,7 +48,7 @@ typedef struct {
 typedef struct {
     int             threads;
     CornuMultiplier multiplier;
-    int             shards;    /* that compute the same, each its part; 0 counts as 1 */
+    int             shards;    /* that compute the same op, each on its part; 0 counts as 1 */
 } CornuMachine;
 
 typedef struct {
@@ -57,16 +56,16 @@ typedef struct {
     const CornuType     *out_type;
     const void *const   *in;
     void *const         *out;
-    const CornuEpilogue *epilogue;   /* never NULL; empty for kernels that take none */
+    const CornuEpilogue *epilogue;   /* never NULL; empty where none is taken */
     CornuThreads        *threads;
     CornuMultiplier      multiplier;
-    int                  shard, shards;   /* which one computes, from 0, of how many */
+    int                  shard, shards;   /* the one that computes, from 0, and how many */
     int64_t              shard_stride;    /* shard s has in[i + (s - shard) shard_stride] */
     void                *scratch;    /* the bytes asked for, aligned to 64, contents undefined */
-    /* NULL, or the pooling joined with the op, so that the map between the two never is in
-     * memory. Behind conv2d a max_pool2d: `out` are its values and indices, the epilogue applies
-     * to the values. Before a gradient of conv2d a max_pool2d_grad: in `in` its two operands stand
-     * in place of d_y. `op` and `out_type` are the convolution's. */
+    /* NULL, or the pooling joined with the op, so that the map between the two is never in memory.
+     * After conv2d a max_pool2d: `out` are its values and indices, the epilogue applies to the
+     * values. Before a gradient of conv2d a max_pool2d_grad: `in` has its two operands in place of
+     * d_y. `op` and `out_type` are the convolution's. */
     const CornuOpCall   *pool;
 } CornuKernelCall;
 
@@ -83,20 +82,21 @@ struct CornuKernel {
     /* CORNU_ERR_VALUE for a fault in the data, naming the row. */
     CornuStatus (*run)(const CornuKernelCall *call);
     bool takes_epilogue;   /* a bias and an activation */
-    /* NULL, or what lays one operand out as `run` wants it: so many bytes, made from
-     * call->in[packs] at call->out[0]. This is a step of its own, so that shards share what they
-     * read alike: `run` then finds those bytes in in[packs]. 0 bytes: `run` takes the operand as it
-     * stands. */
+    /* NULL, or packing of one operand as `run` wants it: bytes of the packed operand, made from
+     * call->in[packs] at call->out[0]. Packing is a step of its own, so that shards share a packed
+     * operand that they all read: `run` finds it in in[packs]. 0 bytes: `run` takes the operand as
+     * it is. */
     size_t (*pack_bytes)(const CornuOpCall *call, const CornuType *out_type,
                          const CornuMachine *machine);
     void (*pack)(const CornuKernelCall *call);
-    int packs;   /* the operand's number among the op's */
+    int packs;   /* the number of that operand */
     bool takes_gate;
     /* NULL, or the kernel for the calls that this one does not accept. */
     const CornuKernel *otherwise;
 };
 
-/* The first of a kernel and its others that takes the call; NULL: none, or `kernel` is NULL. */
+/* The first of a kernel and its others that takes the call; NULL if there is none or `kernel` is
+ * NULL. */
 const CornuKernel *cornu__kernel_taking(const CornuKernel *kernel, const CornuOpCall *call,
                                         const CornuType *out_type, const CornuMachine *machine);
 

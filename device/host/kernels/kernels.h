@@ -20,7 +20,7 @@ extern const CornuKernel cornu__host_max_pool2d, cornu__host_max_pool2d_grad,
 extern const CornuKernel cornu__host_batch_norm, cornu__host_batch_norm_grad;
 extern const CornuKernel cornu__host_softmax, cornu__host_log_softmax;
 
-/* As the device multiplies. */
+/* In the device's precision. */
 extern const CornuKernel cornu__host_matmul;
 extern const CornuKernel cornu__host_conv2d, cornu__host_conv2d_grad_input,
                          cornu__host_conv2d_grad_filter;
@@ -36,7 +36,7 @@ extern const CornuKernel cornu__host_conv2d_pooled, cornu__host_conv2d_grad_filt
                          cornu__host_conv2d_grad_input_unpooled,
                          cornu__host_conv2d_grad_input_few_unpooled;
 
-/* All of them, and what collective.h has, by op; and those joined with a pooling. */
+/* All of these and those of collective.h, by op; and those joined with a pooling. */
 extern const CornuKernel *const cornu__host_kernels[CORNU_OP_COUNT];
 extern const CornuKernel *const cornu__host_pooled[CORNU_OP_COUNT];
 

@@ -184,7 +184,7 @@ static size_t matmul_scratch(const CornuOpCall *op, const CornuType *out_type,
 
 typedef struct {
     Matmul      matmul;
-    const void *b;          /* its parts, one behind the other */
+    const void *b;          /* its parts, one after the other */
     char       *packed;
 } Pack;
 
@@ -194,7 +194,7 @@ static size_t panels_bytes(const Matmul *p)
                  p->products->size);
 }
 
-/* Behind the panels is room for the parts of b. */
+/* After the panels there is space for the parts of b. */
 static size_t pack_bytes(const CornuOpCall *op, const CornuType *out_type,
                          const CornuMachine *machine)
 {

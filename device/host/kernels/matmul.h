@@ -1,4 +1,4 @@
-/* What a matmul multiplies, for kernels of it. */
+/* The operands of a matmul, as its kernels see them. */
 #ifndef CORNU_DEVICE_HOST_MATMUL_H
 #define CORNU_DEVICE_HOST_MATMUL_H
 

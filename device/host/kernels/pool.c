@@ -25,8 +25,8 @@ int64_t cornu__pool_rows(const CornuPool *pool, int64_t i)
     return i + 1 < pool->height.out ? size : pool->height.in - i * size;
 }
 
-/* Zero behind the last window of each of the first `rows` rows of d_x, and all of the `below`
- * following; `size` bytes an element. */
+/* Zeros after the last window of each of the first `rows` rows of d_x, and all of the `below` rows
+ * after them; `size` bytes an element. */
 static void clear_rest(const CornuPool *pool, int64_t rows, int64_t below, void *d_x, size_t size)
 {
     const int64_t C = pool->channels, width = pool->width.in;
@@ -38,7 +38,7 @@ static void clear_rest(const CornuPool *pool, int64_t rows, int64_t below, void 
     memset(at + (size_t)(rows * width * C) * size, 0, (size_t)(below * width * C) * size);
 }
 
-/* d_y is f32 if `wide` is NULL, else bf16 and `wide` has room for one row of it. */
+/* d_y is f32 if `wide` is NULL, else bf16, and `wide` has space for one row of it. */
 static bool grad_image(const CornuPool *pool, const void *d_y, float *wide, const uint8_t *index,
                        float *d_x)
 {
@@ -59,7 +59,8 @@ static bool grad_image(const CornuPool *pool, const void *d_y, float *wide, cons
     return found;
 }
 
-/* Rows of windows [*first, *end) under which rows [from, to) of d_x lie, or behind which. */
+/* Rows of windows [*first, *end) over rows [from, to) of d_x; rows after all windows belong to the
+ * last. */
 static void rows_of_windows(const CornuPool *pool, int64_t from, int64_t to, int64_t *first,
                             int64_t *end)
 {

@@ -25,7 +25,7 @@ typedef struct {
     CornuDtype             dtype;
     float                 *scratch;        /* of bf16: an image of x and one of y, per thread */
     int64_t                scratch_count;
-    _Atomic int64_t        bad_row;     /* an image whose index makes no sense, or -1 */
+    _Atomic int64_t        bad_row;     /* an image with an invalid index, or -1 */
 } Pooling;
 
 static bool accepts(const CornuOpCall *op, const CornuType *out_type, const CornuMachine *machine)

@@ -6,11 +6,12 @@
  *     DEFAULT   1 pass:    h h
  *     HIGH      3 passes:  h m + m h + h h
  *     HIGHEST   6 passes:  h l + l h + m m + h m + m h + h h, below the rounding of f32 sums
- * smallest first. What is not finite has a high part alone, which only the last pass sees: the
- * others meet a high part that is zero there, or Inf times a zero of theirs would be NaN.
  *
- * Where the processor has no fast products of bf16, operands are widened, a block at a time in
- * the cache, and multiplied as f32: the products of bf16 are exact in f32.
+ * The smallest terms come first. An infinity or NaN has a high part alone, which only the last pass
+ * uses: for the other passes it is zero, or else infinity times their zeros would be NaN.
+ *
+ * Where the processor has no fast products of bf16, operands are widened, a block at a time in the
+ * cache, and multiplied as f32: the products of bf16 are exact in f32.
  */
 #ifndef CORNU_DEVICE_HOST_PRECISION_H
 #define CORNU_DEVICE_HOST_PRECISION_H
@@ -27,22 +28,22 @@ typedef struct {
     bool                 in_place;   /* tiles read them there; else cornu__parts makes copies */
     int                  parts;      /* of each operand                                      */
     int                  passes;
-    const int          (*pass)[2];   /* which part of the one and the other operand meet     */
+    const int          (*pass)[2];   /* the parts of the two operands that meet */
 } CornuMultiplication;
 
 CornuMultiplication cornu__multiplication(CornuMultiplier multiplier, CornuDtype from);
 
-/* Whether products take the call: f32 operands, or if `multiplier` is of bf16 also bf16, the
- * result f32 or, of bf16, bf16. */
+/* Whether products take the call: operands f32, or also bf16 if `multiplier` is of bf16; the result
+ * f32 or, of bf16, bf16. */
 bool cornu__product_accepts(const CornuOpCall *call, const CornuType *out_type,
                             const CornuMachine *machine);
 
-/* Whether they take its d_y, of their first operand's dtype, also where that is a max pooling's
- * gradient, which they make themselves: of several parts all would have to be kept. */
+/* Whether they take a d_y of the first operand's dtype also where it is a max pooling's gradient
+ * that they make themselves: of several parts all would have to be kept. */
 bool cornu__product_unpools(const CornuOpCall *call, const CornuType *out_type,
                             const CornuMachine *machine);
 
-/* Elements that tiles take: bytes for `count` of all parts, 0 if they are read in place. */
+/* Bytes of `count` elements as tiles take them, all parts; 0 if they are read in place. */
 size_t cornu__parts_bytes(const CornuMultiplication *m, int64_t count);
 
 /* Makes the parts of `count` elements of the operand from `first` on; part p goes to element
@@ -50,11 +51,12 @@ size_t cornu__parts_bytes(const CornuMultiplication *m, int64_t count);
 void cornu__parts(const CornuMultiplication *m, const void *operand, int64_t first, int64_t count,
                   void *to, int64_t part);
 
-/* All of an operand on all threads: itself, or its parts at `to`, one behind the other. */
+/* All of an operand on all threads: the operand itself, or its parts at `to`, one after the other.
+ * */
 const void *cornu__all_parts(const CornuMultiplication *m, CornuThreads *threads,
                              const void *operand, int64_t count, void *to);
 
-/* Element `index` of what tiles take, and of an operand in memory. */
+/* Element `index` of an operand as tiles take it, and as it is in memory. */
 static inline const void *cornu__element(const CornuMultiplication *m, const void *from,
                                          int64_t index)
 {
@@ -67,7 +69,7 @@ static inline const void *cornu__in_memory(const CornuMultiplication *m, const v
     return (const char *)operand + index * (m->from == CORNU_BF16 ? 2 : 4);
 }
 
-/* `padded` biases in f32, zeros behind `count` and where the epilogue has none. The bias is of the
+/* `padded` biases in f32, zeros after `count` and without a bias in the epilogue. The bias has the
  * result's dtype. */
 void cornu__biases(const CornuEpilogue *epilogue, CornuDtype dtype, int64_t count, int64_t padded,
                    float *to);

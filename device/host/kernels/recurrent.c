@@ -137,7 +137,7 @@ static size_t scratch(const CornuOpCall *op, const CornuType *out_type,
 
 typedef struct {
     Recurrent   recurrent;
-    const void *kernel;     /* its parts, one behind the other */
+    const void *kernel;     /* its parts, one after the other */
     char       *packed;
 } Pack;
 
@@ -157,7 +157,7 @@ static size_t panels_bytes(const Recurrent *p)
     return align((size_t)panel_offset(p, p->groups, 0));
 }
 
-/* Behind the panels is room for the parts of the kernel. */
+/* After the panels there is space for the parts of the kernel. */
 static size_t pack_bytes(const CornuOpCall *op, const CornuType *out_type,
                          const CornuMachine *machine)
 {
@@ -241,8 +241,8 @@ static const char *element(const void *from, int64_t index, bool narrow)
     return (const char *)from + index * (narrow ? 2 : 4);
 }
 
-/* Has the cache fetch, while products run, what the next updates read and write: lines of rows far
- * from each other, which nothing foresees. */
+/* Prefetches, while products run, what the next updates read and write: lines of rows far from each
+ * other, which the processor does not foresee. */
 static void fetch_read(const void *from, int64_t first, int64_t count, bool narrow)
 {
     for (int64_t i = 0; i < count; i += narrow ? 32 : 16)
@@ -265,7 +265,7 @@ static CornuCellOutput output(void *to, int64_t index, bool narrow)
     return (CornuCellOutput){ (char *)to + index * (narrow ? 2 : 4), narrow, false };
 }
 
-/* Of what only the gradient reads. */
+/* Outputs that only the gradient reads. */
 static CornuCellOutput output_for_later(const Recurrent *p, void *to, int64_t index, bool narrow)
 {
     CornuCellOutput y = output(to, index, narrow);
@@ -273,7 +273,7 @@ static CornuCellOutput output_for_later(const Recurrent *p, void *to, int64_t in
     return y;
 }
 
-/* What a block of rows works with. States have room for whole blocks of units. */
+/* The memory of a block of rows. States have space for whole blocks of units. */
 typedef struct {
     const Recurrent *p;
     int64_t     first, rows;
@@ -299,8 +299,8 @@ static Rows rows_of(const Recurrent *p, int64_t block, int thread)
     return r;
 }
 
-/* Makes `count` elements of x from `at` on of as many that are stored at `from`. Those of a whole
- * block of bf16 are a register, any others a call. */
+/* Makes `count` elements of x from `at` on of the elements at `from`. A whole block of bf16 is one
+ * register, anything else a call. */
 static void put(const Recurrent *p, char *x, int64_t at, int64_t count, const void *from)
 {
     char *to = x + at * (int64_t)p->products->size;
@@ -327,7 +327,7 @@ static bool is_kept(const Recurrent *p, int64_t row, int64_t t)
 
 /* ---- Forwards: a is lstm's c or gru's h ---- */
 
-/* A masked step: states as they were. Its gates are computed all the same. */
+/* A masked step: states stay as they were. Its gates are computed all the same. */
 static void keep(const Rows *r, int64_t row, int64_t t, int64_t before)
 {
     const Recurrent   *p = r->p;
@@ -346,7 +346,7 @@ static void keep(const Rows *r, int64_t row, int64_t t, int64_t before)
     }
 }
 
-/* Units `unit` and on of one row; `state` is their part of a. */
+/* Units from `unit` on of one row; `state` is their part of a. */
 static void update_lstm(const Rows *r, int64_t row, int64_t step, int64_t unit, int units,
                         float *state)
 {
@@ -438,7 +438,7 @@ static void run_forwards(void *context, int64_t block, int thread)
                output(p->call->out[LAST_C], (r.first + row) * p->units, p->narrow_cells).to);
 }
 
-/* ---- Backwards: a is d_c, b what of d_h passes by the product, c what the product gives ---- */
+/* ---- Backwards: a is d_c, b what of d_h bypasses the product, c the product ---- */
 
 static void clear(const Recurrent *p, void *to, int64_t step)
 {
@@ -446,7 +446,7 @@ static void clear(const Recurrent *p, void *to, int64_t step)
     memset(output(to, step * columns, p->narrow).to, 0, (size_t)columns * (p->narrow ? 2 : 4));
 }
 
-/* A masked step: nothing reaches its input, and all of d_h and d_c the step before. */
+/* A masked step: its input gets no gradient, all of d_h and d_c goes to the step before. */
 static void pass(const Rows *r, int64_t row, int64_t step)
 {
     const Recurrent *p = r->p;
@@ -466,8 +466,8 @@ static void pass(const Rows *r, int64_t row, int64_t step)
                (size_t)p->k * p->products->size);
 }
 
-/* Units `unit` and on of one row, `before` their state before the step. Returns where the operand
- * of the product is stored. */
+/* Units from `unit` on of one row; `before` is their state before the step. Returns where the
+ * operand of the product is stored. */
 static const void *update_lstm_grad(const Rows *r, int64_t row, int64_t step, int64_t unit,
                                     int units, CornuCellInput before)
 {
@@ -503,7 +503,7 @@ static const void *update_gru_grad(const Rows *r, int64_t row, int64_t step, int
     return cell.d_inner.to;
 }
 
-/* Units `unit` and on of the state before step t of a row. */
+/* Units from `unit` on of the state before step t of a row. */
 static CornuCellInput state_before(const Recurrent *p, int64_t b, int64_t t, int64_t unit)
 {
     const int64_t before = p->reverse ? t + 1 : t - 1;
@@ -574,7 +574,7 @@ static void run_backwards(void *context, int64_t block, int thread)
     }
 }
 
-/* The bias of gru in f32, where its gates' panels find it. */
+/* The bias of gru in f32, where the panels of its gates expect it. */
 static void find_bias(const Recurrent *p)
 {
     memset(p->bias, 0, (size_t)(p->groups * p->padded) * sizeof *p->bias);

@@ -42,7 +42,7 @@ static bool is_reduced(const CornuOpCall *call, int axis)
     return call->attributes->reduce.axes >> axis & 1;
 }
 
-/* ---- Neighbouring axes of f32 ---- */
+/* ---- Adjacent axes of f32 and bf16 ---- */
 
 typedef struct {
     const CornuKernelCall *call;
@@ -61,7 +61,7 @@ typedef struct {
 static bool as_matrix(const CornuOpCall *call, Reduce *reduce)
 {
     CornuShape shape = call->in[0].shape;
-    int        phase = 0;   /* before, in, behind the reduced axes */
+    int        phase = 0;   /* before, in, after the reduced axes */
     reduce->a = reduce->r = reduce->c = 1;
     for (int i = 0; i < shape.rank; i++) {
         if (shape.extent[i] == 1) continue;
@@ -306,7 +306,7 @@ static CornuStatus reduce(const CornuKernelCall *call, bool max)
 static CornuStatus reduce_sum(const CornuKernelCall *call) { return reduce(call, false); }
 static CornuStatus reduce_max(const CornuKernelCall *call) { return reduce(call, true); }
 
-/* f16 is f32 first: an element at a time would be far slower. */
+/* f16 becomes f32 first: an element at a time would be far slower. */
 static bool accepts(const CornuOpCall *call, const CornuType *out_type, const CornuMachine *machine)
 {
     (void)out_type;

@@ -28,8 +28,7 @@ typedef struct {
 
 enum { TILE = 32, GRAIN = 32768 };
 
-/* Without axes of extent 1, and with those merged that continue each other in both
- * arrays. */
+/* Drops axes of extent 1 and merges those that are contiguous in both arrays. */
 static void simplify(Copy *copy)
 {
     int rank = 0;
@@ -153,8 +152,7 @@ static void strides_of(CornuShape shape, int64_t *strides)
     }
 }
 
-/* A copy of all of operand `in`, its axes in their own order, to where strides of the
- * result take it. */
+/* A copy of all of operand `in`, axes in their order, to where the result's strides put it. */
 static Copy copy_of(const CornuKernelCall *call, int in)
 {
     Copy copy = {

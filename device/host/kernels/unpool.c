@@ -34,7 +34,8 @@ void cornu__unpool_image(CornuUnpool *unpool, int64_t b, int64_t from, int64_t t
     const int64_t at = b * unpool->pooled;
     if (!cornu__pool_grad(&unpool->pool, unpool->dtype, from, to,
                           unpool->d_y + (size_t)at * cornu_dtype_size(unpool->dtype),
-                          unpool->index + at, unpool->scratch + thread * unpool->scratch_count, map))
+                          unpool->index + at, unpool->scratch + thread * unpool->scratch_count,
+                          map))
         atomic_store(&unpool->bad_row, b);
 }
 

@@ -1,6 +1,6 @@
 /*
- * A convolution's gradient joined with the max_pool2d_grad before it (CornuKernelCall.pool): what
- * would be its d_y is made in the cache, an image at a time, by each kernel that reads it.
+ * A convolution's gradient joined with the max_pool2d_grad before it (CornuKernelCall.pool): its
+ * d_y is made in the cache, an image at a time, by each kernel that reads it.
  */
 #ifndef CORNU_DEVICE_HOST_UNPOOL_H
 #define CORNU_DEVICE_HOST_UNPOOL_H
@@ -13,29 +13,30 @@
 typedef struct {
     CornuPool       pool;
     CornuDtype      dtype;
-    int64_t         pooled;       /* elements of an image of the pool's d_y, */
-    const char     *d_y;          /* which is this,                          */
-    const uint8_t  *index;        /* and where they stood                    */
-    float          *scratch;         /* per thread, cornu__pool_grad's          */
+    int64_t         pooled;       /* elements of an image of d_y and index   */
+    const char     *d_y;
+    const uint8_t  *index;        /* in their windows                        */
+    float          *scratch;      /* per thread, cornu__pool_grad's          */
     int64_t         scratch_count;
-    _Atomic int64_t bad_row;      /* an image whose index makes no sense, or -1 */
+    _Atomic int64_t bad_row;      /* an image with an invalid index, or -1   */
 } CornuUnpool;
 
-/* Floats of scratch that a thread needs for d_y of this type, (B, H, W, C), whatever the windows. */
+/* Floats of scratch memory that a thread needs for d_y of this type, (B, H, W, C), for any windows.
+ * */
 int64_t cornu__unpool_scratch(const CornuType *d_y);
 
 /* The pool's operands are in[at] and in[at + 1]. */
 void cornu__unpool_start(CornuUnpool *unpool, const CornuKernelCall *call, int at, float *scratch,
                          int64_t scratch_count);
 
-/* At least rows [from, to) of image b, in a map that holds them all. */
+/* Makes at least rows [from, to) of image b, in a map with space for all rows. */
 void cornu__unpool_image(CornuUnpool *unpool, int64_t b, int64_t from, int64_t to, int thread,
                          void *map);
 
-/* Of bf16 whose windows are exact, cornu__pool_grad_narrow's rows of image b. */
+/* Makes cornu__pool_grad_narrow's rows of image b: bf16, exact windows. */
 void cornu__unpool_rows(CornuUnpool *unpool, int64_t b, int64_t i, uint16_t *rows);
 
-/* What became of all images. */
+/* The status of all images. */
 CornuStatus cornu__unpool_status(const CornuUnpool *unpool);
 
 #endif
