@@ -41,7 +41,7 @@ double rounded(double x, CornuDtype dtype)
     return cornu_array_get(held, 0);
 }
 
-/* What a sum of this dtype is taken in. */
+/* The dtype in which sums of this dtype are taken. */
 static double sum_roundoff(CornuDtype dtype)
 {
     return cornu_dtype_is_float(dtype) ? unit_roundoff(dtype == CORNU_F64 ? CORNU_F64 : CORNU_F32)
@@ -76,7 +76,7 @@ static CornuStatus reference(const Step *s, const double *const *in, double *con
         .op = s->call, .in = in, .out = out, .out_type = s->out_type, .count = count_out(s, 0) });
 }
 
-/* No number, or one that says nothing. */
+/* Not a number, or without a finite bound. */
 static double at_least(double bound) { return isnan(bound) ? INFINITY : bound; }
 
 static double magnitude(double x, double bound) { return fabs(x) + bound; }
@@ -93,7 +93,7 @@ static void set_all(double *to, int64_t count, double value)
     for (int64_t i = 0; i < count; i++) to[i] = value;
 }
 
-/* Of results up to this size; zeros are exact. */
+/* For results up to this size; zeros are exact. */
 static double rounding(double size, double units, double u, CornuDtype dtype)
 {
     return size == 0.0 || units == 0.0 ? 0.0 : at_least(units * (u * size + smallest(dtype)));
@@ -108,7 +108,7 @@ static void add_rounding(const Step *s, double units)
                                    unit_roundoff(dtype), dtype);
 }
 
-/* A device's result is another one where the dtype cannot hold this one: infinite, or wrapped. */
+/* A device's result differs where the dtype cannot hold this one: infinite, or wrapped. */
 static void bound_overflow(const Step *s, int k)
 {
     const CornuDtype dtype = s->out_type[k].dtype;
@@ -179,7 +179,7 @@ static CornuStatus bound_corners(const Step *s, double units)
     return status;
 }
 
-/* Between the corners sin and cos may go anywhere, but by no more than x does. */
+/* sin and cos may take any value between the corners, but change by no more than x does. */
 static CornuStatus bound_wave(const Step *s, double units)
 {
     for (int64_t i = 0; i < count_out(s, 0); i++) {
@@ -190,7 +190,7 @@ static CornuStatus bound_wave(const Step *s, double units)
     return CORNU_OK;
 }
 
-/* a + b, where either may be a sum that the other is a term of. */
+/* a + b, where either may be a sum to which the other is added as a term. */
 static CornuStatus bound_added(const Step *s)
 {
     CORNU__TRY(bound_corners(s, 1.0));
@@ -235,8 +235,8 @@ static CornuStatus bound_select(const Step *s)
     return CORNU_OK;
 }
 
-/* Whether all operands are numbers with bounds. Where one is not, kernels that multiply it by the
- * zeros of a padding differ from those that leave these out. */
+/* Whether all operands are numbers with bounds. If one is not, kernels that multiply it by the
+ * zeros of a padding differ from those that skip these. */
 static bool are_known(const Step *s)
 {
     for (int k = 0; k < s->call.in_count; k++)
@@ -251,8 +251,8 @@ static CornuStatus nothing_known(const Step *s)
     return CORNU_OK;
 }
 
-/* Linear in operand 0; the others are indices, which must be known. `terms` are added up for an
- * element of the result. */
+/* Linear in operand 0; the others are indices, which must be known. An element of the result sums
+ * `terms`. */
 static CornuStatus bound_sums(Step *s, double terms)
 {
     s->terms = terms;
@@ -276,7 +276,7 @@ static CornuStatus bound_sums(Step *s, double terms)
     return status;
 }
 
-/* Linear in both operands. Six products of bf16 for one of f32 leave out parts of 2^-23 of it. */
+/* Linear in both operands. Six products of bf16 for one of f32 omit parts of 2^-23 of it. */
 static CornuStatus bound_products(Step *s)
 {
     if (!are_known(s)) return nothing_known(s);
@@ -315,7 +315,7 @@ static CornuStatus bound_products(Step *s)
     return status;
 }
 
-/* Of sums over d_y by index, and lookups. */
+/* Bounds of lookups, and of sums over d_y by index. */
 static CornuStatus bound_lookup(const Step *s)
 {
     if (is_exact(s->in_bound[1], count_in(s, 1)))
@@ -423,8 +423,8 @@ static CornuStatus bound_max_pool_grad(const Step *s)
     return status;
 }
 
-/* Whether all values of a program are numbers with bounds. Where one is not, what a kernel makes of
- * the whole op is not said: a product with 0, a selection, are its own affair. */
+/* Whether all values of a program are numbers with bounds. If one is not, a kernel for the whole op
+ * may do anything with it: multiply it by 0, or select another value. */
 static bool is_known(const Bounds *b, const CornuProgram *program)
 {
     for (int v = 0; v < b->count; v++)
@@ -433,7 +433,7 @@ static bool is_known(const Bounds *b, const CornuProgram *program)
     return true;
 }
 
-/* Whether an element has nothing to do with the others, known or not. */
+/* Whether elements do not depend on each other, known or not. */
 static bool is_elementwise(CornuOpId id)
 {
     return id == CORNU_OP_DROPOUT || id == CORNU_OP_MOMENTUM_UPDATE ||
@@ -474,7 +474,7 @@ static CornuStatus bound_decomposed(const Step *s)
     return status;
 }
 
-/* Element i of slice t in the whole, `inner` elements behind the axis of the steps. */
+/* Element i of slice t in the whole; `inner` elements follow the axis of the steps. */
 static int64_t place(int64_t i, int64_t t, int64_t steps, int64_t inner)
 {
     return (i / inner * steps + t) * inner + i % inner;
@@ -589,7 +589,7 @@ static CornuStatus bound_step(Step *s)
         CORNU__TRY(bound_corners(s, from == 0.0 || to > from || narrows ? 1.0 : 0.0));
         for (int64_t i = 0; i < out && s->out_type[0].dtype == CORNU_BOOL; i++)
             if (s->in_bound[0][i] > 0.0 && fabs(s->in[0][i]) <= s->in_bound[0][i])
-                s->bound[0][i] = 1.0;   /* it may be zero, which is between the corners */
+                s->bound[0][i] = 1.0;   /* zero may lie between the corners */
         return CORNU_OK;
     }
     case CORNU_OP_BROADCAST: case CORNU_OP_RESHAPE: case CORNU_OP_TRANSPOSE: case CORNU_OP_SLICE:

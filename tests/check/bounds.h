@@ -17,10 +17,9 @@
  * so what is added to a sum of n terms is rounded n times more. On tpu a product of f32 is six of
  * bf16, and so has six times the terms.
  *
- * with u half a unit in the last place of the dtype. A comparison, a step, a largest element that
- * could fall out differently within the bounds moves its result by as much as that makes; where
- * nothing can be said, the bound is infinite. So an ill-conditioned program shows itself by its
- * bounds, and no tolerance is chosen anywhere.
+ * with u half a unit in the last place of the dtype. Where a comparison, a step or a largest
+ * element may differ within the bounds, the bound covers both results; where nothing is known, it
+ * is infinite. So an ill-conditioned program has large bounds, and no tolerance is chosen anywhere.
  *
  * A value that varies has one part for each shard, one after the other.
  */
@@ -38,12 +37,12 @@ typedef struct {
     double *terms;     /* of a sum that a device may still be taking: see below */
 } Bounds;
 
-/* Whether any of several equal maxima may be a pool's, as tensor/rewrite.c has it; else it is the
+/* Whether a pool may choose any of several equal maxima, as after tensor/rewrite.c; else it is the
  * first. */
 extern bool bounds_any_maximum;
 
-/* Whether no root is taken of what is negative but for rounding, as in models, whose roots are
- * those of sums of squares; else the bound is infinite where the operand may be negative. */
+/* Whether roots are only taken of values that are not negative but for rounding, as in models,
+ * where they are sums of squares; else the bound is infinite where the operand may be negative. */
 extern bool bounds_roots_of_squares;
 
 /* Elements of value v of the program, of all shards. */
@@ -54,7 +53,7 @@ int64_t bounds_count(const Bounds *bounds, const CornuProgram *program, CornuVal
 CornuStatus bounds_of(Bounds *bounds, const CornuProgram *program, int shards,
                       double *const *input, double *const *input_bound);
 
-/* Goes on with what the program has got since; `input` as above, for the new inputs only. */
+/* Continues with the ops recorded since; `input` as above, for the new inputs only. */
 CornuStatus bounds_extend(Bounds *bounds, const CornuProgram *program, double *const *input,
                           double *const *input_bound);
 

@@ -7,7 +7,7 @@
 /* "&(CornuAttributes){ .reduce = { .axes = 1, .keep = 0, .widen = 0 } }"; programs are `body`. */
 void fields_print(CornuOpId id, const CornuAttributes *attributes, FILE *to);
 
-/* Puts `new` in the place of every integer that is `old`. */
+/* Replaces every integer that is `old` by `new`. */
 void fields_replace(CornuOpId id, CornuAttributes *attributes, int64_t old, int64_t new);
 
 /* "CORNU_F32", "CORNU_OP_MATMUL" */

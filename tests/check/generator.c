@@ -44,8 +44,8 @@ static int64_t extent(Generator *g)
 
 /* ---- Recording ---- */
 
-/* Whether it can be compared: of a dtype's range, and known well beside its size. Whole values are
- * looked at, for elements near zero are known less well than the others. */
+/* Whether it can be compared: in the range of its dtype, with a bound that is small beside it.
+ * Whole values are checked, as elements near zero have relatively large bounds. */
 static bool usable(const Generator *g, CornuValue v)
 {
     const CornuDtype dtype = type_of(g, v).dtype;
@@ -61,7 +61,7 @@ static bool usable(const Generator *g, CornuValue v)
     return bound <= 0.05 * largest || bound <= 1e-3;
 }
 
-/* Takes the last op back. */
+/* Removes the last op. */
 static void unrecord(Generator *g)
 {
     CornuProgram   *p = g->c->program;
@@ -142,7 +142,7 @@ static double number(Generator *g, CornuDtype dtype, Numbers numbers, int64_t la
     }
 }
 
-/* An input, of which every shard has its own, or one for all. */
+/* An input, one for every shard or one for all. */
 static CornuValue fresh_for(Generator *g, CornuType type, Numbers numbers, int64_t labels,
                             bool varies)
 {
@@ -168,7 +168,7 @@ static CornuValue fresh(Generator *g, CornuType type, Numbers numbers, int64_t l
     return fresh_for(g, type, numbers, labels, varies);
 }
 
-/* A value that there is, more often a recent one; of this dtype unless it is -1. */
+/* An earlier value, more often a recent one; of this dtype unless it is -1. */
 static CornuValue any_value(Generator *g, int dtype)
 {
     const int count = g->c->program->value_count;
@@ -222,8 +222,8 @@ static bool broadcasts(CornuShape from, CornuShape to)
     return true;
 }
 
-/* x in another type, by what it takes: a conversion, a reshape, a broadcast, a part of it, padding
- * around it. */
+/* x in another type, by whatever that takes: a conversion, a reshape, a broadcast, a slice,
+ * padding. */
 static CornuValue fit(Generator *g, CornuValue x, CornuType type)
 {
     x = converted(g, x, type.dtype);
@@ -493,7 +493,8 @@ static CornuValue make_matmul(Generator *g, CornuOpId id)
     return emit(g, id, &attributes, in, 2);
 }
 
-/* The forward attributes of a convolution of x; those of the others begin alike. */
+/* The forward attributes of a convolution of x; those of the other ops start with the same fields.
+ * */
 static CornuAttributes_GROUPED_CONV2D convolution(Generator *g, const int64_t *filter,
                                                   int64_t groups, CornuDtype dtype)
 {
@@ -524,7 +525,7 @@ static CornuValue make_conv2d(Generator *g, CornuOpId id)
         groups = chance(g, 50) ? channels : 1 + draw(g, channels);
         while (channels % groups) groups--;
     }
-    /* Many filters now and then: kernels of whole vectors are others than those of a few. */
+    /* Many filters now and then: whole vectors have other kernels than a few filters. */
     const int64_t   filters = groups == 1 && chance(g, 15) ? 16 + 16 * draw(g, 2)
                                                            : groups * (1 + draw(g, 3));
     const CornuType filter = cornu_type(of_x.dtype, 1 + draw(g, 3), 1 + draw(g, 3),
@@ -874,7 +875,7 @@ static CornuValue make_layer(Generator *g)
     return y;
 }
 
-/* A convolution of so many channels and filters as vectors have elements, and its pool. */
+/* A convolution with as many channels and filters as vectors have elements, and its pool. */
 static CornuValue make_wide_layer(Generator *g)
 {
     const CornuDtype dtype = chance(g, 60) ? CORNU_F32 : CORNU_BF16;
@@ -896,7 +897,7 @@ static CornuValue make_wide_layer(Generator *g)
     return y == CORNU_NO_VALUE ? y : emit(g, CORNU_OP_MAX_POOL2D, &pool, &y, 1);
 }
 
-/* Rows of a small table, a product, a bias: what a step does with characters, say. */
+/* Rows of a small table, a product, a bias: what a step on characters does. */
 static CornuValue make_lookup(Generator *g)
 {
     const int64_t    rows = 2 + draw(g, 6), columns = 1 + draw(g, 6), units = 1 + draw(g, 9);
@@ -916,7 +917,7 @@ static CornuValue make_lookup(Generator *g)
     return emit2(g, CORNU_OP_ADD, y, fit(g, bias, type_of(g, y)));
 }
 
-/* The gradient of a lookup on each shard, what is linear in it, and the sums of that. */
+/* The gradient of a lookup on each shard, ops linear in it, and sums of those over shards. */
 static CornuValue make_lookup_gradient(Generator *g)
 {
     const int64_t rows = 8 * (1 + draw(g, 3)), units = 1 + draw(g, 9), count = 1 + draw(g, 9);
@@ -1035,7 +1036,7 @@ static void choose_outputs(Generator *g)
         }
 }
 
-/* The loss is the sum of some values, each element times a number of its own; `summed` over the
+/* The loss is the sum of some values, each element times a weight of its own; `summed` over the
  * shards, or each shard's part of it. */
 static CornuTensor *loss_of(Generator *g, CornuTensor *const *tensor, bool summed)
 {
@@ -1057,7 +1058,7 @@ static CornuTensor *loss_of(Generator *g, CornuTensor *const *tensor, bool summe
     return loss;
 }
 
-/* The case with gradients by its float inputs as outputs; false if there are none to be had. */
+/* Adds gradients by its float inputs as outputs to the case; false if there are none. */
 static bool differentiate(Generator *g)
 {
     CornuProgram *p = g->c->program;
@@ -1118,8 +1119,8 @@ bool generate(uint64_t seed, Trial *c)
     for (int i = 0; i < 3; i++)
         fresh(&g, cornu_type_from(i ? a_float(&g) : CORNU_F32, a_shape(&g, 1 + (int)draw(&g, 4))),
               chance(&g, 80) ? ANY : VARIED, 0);
-    /* One in eight is a layer and little else, with its gradients: what takes them has kernels of
-     * its own, which a value that anything else reads would keep out. */
+    /* One in eight is a layer with its gradients and little else: these have kernels of their own,
+     * which any other reader of a value would rule out. */
     const bool layer = chance(&g, 12);
     if (layer && chance(&g, 50)) make_wide_layer(&g);
     else if (layer) make_lookup(&g);

@@ -42,7 +42,7 @@ static void try_some(const Runs *runs, Run *run, int64_t most, double end)
     int status = 0;
     waitpid(child, &status, 0);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
-    const int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;   /* 0: a sanitizer's end */
+    const int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;   /* 0: ended by a sanitizer */
     run->failed = true;
     run->tried++;
     if (number == SIGALRM) run_says(run, "hangs: no end within %d s", LIMIT_S);
@@ -77,7 +77,7 @@ int run_main(int argc, char **argv, const Runs *runs)
     }
     Run *run = mmap(NULL, sizeof *run, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (run == MAP_FAILED) return perror("mmap"), 2;
-    if (argc == 1)   /* as a test of cmocka's */
+    if (argc == 1)   /* as a cmocka test */
         printf("[==========] Running 1 test(s).\n[ RUN      ] random %s\n", runs->what);
     printf("# random %s, seed %llu\n", runs->what, (unsigned long long)seed);
     const double begin = cornu__seconds(), end = count < INT64_MAX ? 1e300 : begin + seconds;

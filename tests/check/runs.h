@@ -12,11 +12,11 @@
 
 enum { RUN_NAMES = 256 };
 
-/* What the process that tries seeds tells the one that counts; in memory that both see. */
+/* What the process that tries seeds tells the one that counts, in shared memory. */
 typedef struct {
-    uint64_t seed;                /* the one in hand */
+    uint64_t seed;                /* the current one */
     int64_t  tried;
-    int64_t  compared, unbounded; /* numbers, and those of them with a bound that says nothing */
+    int64_t  compared, unbounded; /* numbers, and those with an infinite bound */
     int64_t  counted[RUN_NAMES];  /* how often each name occurred */
     bool     failed;
     int      setting;             /* the finder's own; -1 before */
@@ -27,7 +27,7 @@ typedef struct {
     const char *what;                                 /* "programs" */
     void      (*try_one)(uint64_t seed, Run *run);    /* sets run->failed and the message */
     void      (*report)(uint64_t seed, const Run *run);   /* prints more about a finding */
-    double      seconds;                              /* of a run that is told nothing */
+    double      seconds;                              /* of a run without arguments */
     const char *(*name_of)(int i);                    /* what must occur */
     int         names;
     int64_t     enough;                               /* tries by which all names must have */

@@ -13,7 +13,7 @@ typedef struct {
     bool           got_smaller;
 } Shrinker;
 
-/* Takes the other case in the place of this one if it fails, too; frees it if not. */
+/* Keeps the other case in place of this one if it fails, too; frees it if not. */
 static bool accept(Shrinker *s, Trial *other)
 {
     if (cornu__seconds() > s->end || !trial_run(other, s->setting).failed) {
@@ -106,7 +106,7 @@ static void fewer_ops(Shrinker *s)
                 continue;
 }
 
-/* Where an op reads one of its operands instead of the op's result. */
+/* Lets readers of an op's result read one of its operands instead. */
 static void bypass_ops(Shrinker *s)
 {
     for (int i = s->c->program->op_count - 1; i >= 0; i--) {
@@ -138,8 +138,8 @@ static CornuShape with_extent(CornuShape shape, int64_t old, int64_t new)
     return shape;
 }
 
-/* The case with one extent changed wherever it stands, in shapes and in attributes; numbers are
- * those that remain. False where the ops do not fit any more. */
+/* Changes one extent wherever it occurs, in shapes and attributes; keeps the elements that remain.
+ * False if the ops no longer fit. */
 static bool resized(const Trial *c, int64_t old, int64_t new, Trial *other)
 {
     const CornuProgram *p = c->program;
@@ -192,7 +192,7 @@ static void shorter_axes(Shrinker *s)
     }
 }
 
-/* Small multiples of a quarter in the place of all numbers of an input. */
+/* Replaces the elements of an input by small multiples of a quarter. */
 static void plainer_numbers(Shrinker *s)
 {
     for (int i = 0; i < s->c->program->input_count; i++) {

@@ -11,7 +11,7 @@
 
 /* ---- Layers ---- */
 
-/* Each kind, and how it is made of the numbers of a StackLayer. */
+/* Each kind, and how it is made from the fields of a StackLayer. */
 #define LAYER_KINDS(X)                                                                            \
     X(dense, cornu_dense(n, .activation = act, .no_bias = flag))                                  \
     X(regularized_dense, cornu_dense(n, .kernel_regularizer = cornu_l2(0.01),                     \
@@ -105,7 +105,7 @@
     X(concatenate, cornu_concatenate(.axis = more ? -1 : 1))  \
     X(dot, cornu_dot(.axes = -1, .normalize = flag))
 
-/* By default learning rates weights move too little in three steps for a wrong gradient to show. */
+/* Default learning rates move weights too little in three steps for a wrong gradient to show. */
 #define OPTIMIZERS(X)                                                                              \
     X(cornu_sgd(.learning_rate = 0.1))                                                             \
     X(cornu_sgd(.learning_rate = 0.05, .momentum = 0.9, .nesterov = true))                         \
@@ -235,7 +235,7 @@ static Data data_of(const Stack *stack, const CornuModel *model)
         const double real = (double)(pick(&state, 4001) - 2000) / 1000.0;
         cornu_array_set(d.x, i, stack->whole ? (double)pick(&state, 5) : real);
     }
-    /* Rows that end in zeros, which Masking and the like leave out; never all of them. */
+    /* Rows that end in zeros, which Masking and the like skip; never whole rows. */
     const int64_t steps = d.x.type.shape.rank > 1 ? d.x.type.shape.extent[1] : 1;
     const int64_t inner = cornu_type_count(d.x.type) / (stack->batch * steps);
     for (int64_t b = 1; b < stack->batch && steps > 1; b += 2)
@@ -263,8 +263,8 @@ typedef struct {
     double *value, *bound;
 } Numbers;
 
-/* The program of a step recorded on the reference device, and the numbers of its inputs: those in
- * the model's variables, or what `known` says of their buffers. */
+/* The program of a step recorded on the reference device, and the elements of its inputs: from the
+ * model's variables, or as `known` gives them by buffer. */
 typedef struct {
     const CornuProgram *program;
     CornuBuffer *const *buffers;
@@ -343,7 +343,7 @@ static CornuStatus predicted(const StepProgram *p, Numbers *to)
     return CORNU_OK;
 }
 
-/* What the variables that both steps have in common hold after training. */
+/* The variables that both steps share, after training. */
 static void carry_over(const StepProgram *from, StepProgram *to)
 {
     for (int i = 0; i < to->program->input_count; i++)
@@ -514,7 +514,7 @@ static bool has_kind(const Stack *stack, int kind)
     return false;
 }
 
-/* Leaves out what the last layer does not depend on. */
+/* Removes layers that the last one does not depend on. */
 static void drop_unused(Stack *stack)
 {
     bool used[STACK_LAYERS + 1] = { false };
@@ -537,7 +537,7 @@ static void drop_unused(Stack *stack)
     stack->count = count;
 }
 
-/* That of a last layer: logarithms are of probabilities. */
+/* The loss for a last layer: logarithms need probabilities. */
 static CornuActivation usual_activation(const char *loss)
 {
     if (strstr(loss, "binary") || !strcmp(loss, "poisson")) return CORNU_SIGMOID;
@@ -578,7 +578,7 @@ bool stack_generate(uint64_t seed, Stack *stack)
     const int wanted = 1 + (int)pick(&state, 8);
     for (int tries = 0; tries < 200 && stack->count < wanted; tries++) {
         StackLayer layer = random_layer(&state, stack);
-        /* Whole numbers are looked up, and nothing else is: reals would be cut. */
+        /* Whole numbers are only looked up: reals would be truncated. */
         if ((layer.kind == KIND_embedding) != (stack->whole && layer.from == 0)) continue;
         CornuSymbol *y = call_layer(&layer, symbols);
         if (!y || elements(cornu_symbol_shape(y)) > 400 || elements(cornu_symbol_shape(y)) < 1) {
@@ -643,7 +643,7 @@ static bool accept(Shrinker *s, Stack other)
     return s->got_smaller = true;
 }
 
-/* What reads layer i reads what that reads. */
+/* Readers of layer i read its operand instead. */
 static Stack without(const Stack *stack, int i)
 {
     Stack     other = *stack;

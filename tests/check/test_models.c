@@ -3,7 +3,7 @@
  * training steps, predictions again.
  *
  *     test_models                                  a fixed seed, for some seconds
- *     test_models --seconds 1800 --seed 17         as long as one likes
+ *     test_models --seconds 1800 --seed 17         for half an hour
  *     test_models --count 1 --seed 4711            one model again
  *
  * The bounds are those of bounds.h, of the very programs that the model's steps are recorded as:

@@ -2,7 +2,7 @@
  * Random programs of all ops on every device, beside the reference.
  *
  *     test_programs                                    a fixed seed, for some seconds
- *     test_programs --seconds 3600 --seed 17           as long as one likes
+ *     test_programs --seconds 3600 --seed 17           for an hour
  *     test_programs --count 1 --seed 4711              one program again
  *
  * Program number k of a run has the seed SEED + k, which decides everything about it: the program,

@@ -208,7 +208,8 @@ static CornuStatus transfer(CornuBuffer *buffer, double *numbers, bool write)
     return status;
 }
 
-/* The numbers of all outputs of all rounds, one after the other: what two runs are compared by. */
+/* The elements of all outputs of all rounds, one after the other, by which two runs are compared.
+ * */
 typedef struct { double *numbers; int64_t count; } Made;
 
 static CornuStatus run_rounds(const Trial *c, CornuDevice *device, const Expected *expected,

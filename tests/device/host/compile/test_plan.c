@@ -1,4 +1,4 @@
-/* What host devices make of a program: what is fused, written in place, copied, shared. */
+/* How host devices compile a program: what is fused, written in place, copied, shared. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@ static void test_adam_is_one_pass_in_place(void **state)
     CornuAttributes adam = { .adam = { 0.9, 0.999, 1e-7 } };
     for (int i = 0; i < 4; i++) in[i] = input(p, type);
     in[4] = input(p, cornu_scalar(CORNU_F32));
-    /* sqrt wants a positive second moment */
+    /* sqrt needs a positive second moment */
     CornuValue in_2 = in[2];
     in[2] = op1(p, CORNU_OP_ABSOLUTE, in_2);
     assert_int_equal(cornu_program_record(p, CORNU_OP_ADAM_UPDATE, &adam, in, 5, out),
@@ -33,7 +33,7 @@ static void test_adam_is_one_pass_in_place(void **state)
     cornu_program_free(p);
 }
 
-/* a' = b, b' = a: one of the two must be set aside. */
+/* a' = b, b' = a: one of the two must be copied first. */
 static void test_variables_that_trade_places(void **state)
 {
     (void)state;
@@ -63,7 +63,7 @@ static void test_readers_run_before_the_writer(void **state)
     check(p, 0.0, "readers");
     Compiled made = compile(cpu[1], p);
     assert_int_equal(statistics(&made)->copies,
-                     2); /* the two fetches: of the old and the new */
+                     2); /* the two fetched values: the old and the new */
     release(&made);
     cornu_program_free(p);
 }
@@ -84,8 +84,8 @@ static void test_copy_where_a_reader_needs_the_result(void **state)
     cornu_program_free(p);
 }
 
-/* A mean that a later group alone reads in registers, and a sum reads, too, through a reshape: it
- * has to be in memory for the sum. */
+/* A mean that only a later group reads in registers, but that a sum also reads through a reshape:
+ * it has to be in memory for the sum. */
 static void test_a_sum_reads_through_a_reshape(void **state)
 {
     (void)state;
@@ -103,7 +103,7 @@ static void test_a_sum_reads_through_a_reshape(void **state)
     cornu_program_free(p);
 }
 
-/* A counter that random numbers depend on is written in place; with one element all of it is one
+/* A counter that random numbers depend on is written in place; with one element everything is one
  * group, in which the counter would come first. */
 static void test_a_counter_is_read_before_it_is_written(void **state)
 {
@@ -153,7 +153,7 @@ static void test_views_and_equal_ops_cost_nothing(void **state)
     CornuValue      lower = op(p, CORNU_OP_SLICE, &half, &x, 1);
     CornuValue      flat = reshape(p, lower, cornu_shape(1024));
     CornuValue      once = op1(p, CORNU_OP_EXP, flat), again = op1(p, CORNU_OP_EXP, flat);
-    op1(p, CORNU_OP_TANH, x);   /* nobody asks for it */
+    op1(p, CORNU_OP_TANH, x);   /* dead */
     CornuValue one = broadcast(p, constant(p, CORNU_F32, 1.0), cornu_shape(1024));
     output(p, op2(p, CORNU_OP_MULTIPLY, op2(p, CORNU_OP_ADD, once, again), one), -1);
     check(p, 1e-6, "views");
@@ -189,7 +189,7 @@ static void test_what_is_put_together_is_made_there(void **state)
     }
 }
 
-/* What is put together row by row lies in pieces there, unless there is one row. */
+/* Operands joined row by row are in pieces in the result, unless there is one row. */
 static void test_rows_are_put_together_by_a_step(void **state)
 {
     (void)state;
@@ -268,7 +268,7 @@ static void test_the_last_of_an_epilogue(void **state)
                -1);
         check(p, 2e-6, cornu_op_name(activations[i]));
         Compiled made = compile(cpu[1], p);
-        /* w is packed; exp is no activation of an epilogue, and follows as a group */
+        /* w is packed; exp is not an activation of epilogues, and follows as a group */
         if (statistics(&made)->fallbacks == 0)
             assert_int_equal(statistics(&made)->kernels,
                              activations[i] == CORNU_OP_EXP ? 3 : 2);
@@ -308,8 +308,8 @@ static void test_a_second_bias_is_added(void **state)
     cornu_program_free(p);
 }
 
-/* What stands between a kernel, its bias, activation and pool stays what it is for others that
- * read it. */
+/* Values between a kernel, its bias, activation and pool stay what they are for others that read
+ * them. */
 static void test_what_others_read_is_not_fused_away(void **state)
 {
     (void)state;
@@ -339,8 +339,8 @@ static void test_what_others_read_is_not_fused_away(void **state)
     }
 }
 
-/* The signs of zeros: x - 0 is x, x - (-0) and x + 0 are not where x is -0. Which it is shows in
- * 1 / y. */
+/* The signs of zeros: x - 0 is x, x - (-0) and x + 0 are not where x is -0. 1 / y shows the sign.
+ * */
 static void test_zeros_keep_their_signs(void **state)
 {
     (void)state;
@@ -374,8 +374,8 @@ static void test_zeros_keep_their_signs(void **state)
     }
 }
 
-/* A relu's slope behind an input gradient is no kernel of its own; it stays one where others read
- * the slope or the gradient. */
+/* A relu's slope after an input gradient does not take a kernel of its own, unless others read the
+ * slope or the gradient. */
 static void test_the_slope_behind_a_gradient(void **state)
 {
     (void)state;
@@ -437,7 +437,7 @@ static void test_shards_share_packed_weights(void **state)
 enum { TABLE_ROWS = 64, TABLE = 24, UNITS = 40, LOOKED_UP = 100 };
 
 /* The gradients of a lookup in E W by E, W and a bias, summed over shards; `watched`: a shard's own
- * one is fetched. `axes`: of the sum that is the bias's, 1, the rows. */
+ * gradient is fetched. `axes`: of the sum for the bias; 1: the rows. */
 static CornuProgram *lookup_gradients(bool watched, int64_t axes)
 {
     const CornuAttributes by_index = { .gather_grad = { TABLE_ROWS, CORNU_F32 } };
@@ -462,7 +462,7 @@ static CornuProgram *lookup_gradients(bool watched, int64_t axes)
     return p;
 }
 
-/* Rows of the products that a shard computes, in all. */
+/* Rows of all products that a shard computes. */
 static int64_t rows_of_products(const Compiled *made)
 {
     const CornuProgram *p = cornu_executable_program(made->executable);
@@ -475,8 +475,8 @@ static int64_t rows_of_products(const Compiled *made)
     return rows;
 }
 
-/* Shards sum the gradient of a lookup before they multiply it, each its rows, unless something sees
- * a shard's own one. */
+/* Shards sum the gradient of a lookup before they multiply it, each its rows, unless something
+ * reads a shard's own gradient. */
 static void test_sums_come_before_products(void **state)
 {
     (void)state;
@@ -525,9 +525,9 @@ static void test_sums_of_columns_need_all_rows(void **state)
     cornu_device_close(device);
 }
 
-/* exp(w) is read by every shard for the last time before each writes its part of what is gathered.
- * Some may be there when others still read: its memory is not that of the parts, which are as
- * large together. */
+/* Every shard reads exp(w) for the last time before each writes its part of a gathered value. Some
+ * may write while others still read: the gathered value, which is as large, must not take its
+ * memory. */
 static void test_what_other_shards_read_is_not_written(void **state)
 {
     (void)state;
@@ -546,7 +546,8 @@ static void test_what_other_shards_read_is_not_written(void **state)
     cornu_device_close(device);
 }
 
-/* Products of the same shapes by one matrix pack it once; those of other shapes for themselves. */
+/* Products of the same shapes by one matrix share its packed form; those of other shapes pack it
+ * again. */
 static void test_equal_packs_are_one(void **state)
 {
     (void)state;
@@ -567,7 +568,7 @@ static void test_equal_packs_are_one(void **state)
     }
 }
 
-/* A sum in f32 of what is bf16 reads the bf16, one by index too. */
+/* A sum in f32 of widened bf16 reads the bf16; so does one by index. */
 static void test_sums_read_what_was_widened(void **state)
 {
     (void)state;
@@ -595,7 +596,7 @@ static void test_sums_read_what_was_widened(void **state)
     cornu_program_free(p);
 }
 
-/* Likewise where the program's arrays grow, and move, with just that sum; a sanitizer sees it. */
+/* The same where the program's arrays grow, and move, at that sum; a sanitizer would see it. */
 static void test_sums_of_programs_of_any_size(void **state)
 {
     (void)state;
@@ -614,8 +615,8 @@ static void test_sums_of_programs_of_any_size(void **state)
     }
 }
 
-/* What every shard has its own of stays that where a pass finds it to be the same for all: a select
- * of x or x, and a gradient that does not depend on the operand that varies. */
+/* A value that varies by shard still does where a pass finds it to be the same for all: a select of
+ * x or x, and a gradient that does not depend on the operand that varies. */
 static void test_same_on_every_shard(void **state)
 {
     (void)state;
@@ -651,8 +652,8 @@ static void test_same_on_every_shard(void **state)
     cornu_program_free(p);
 }
 
-/* Two variables that every shard has its own of trade places: what is set aside of one is in the
- * memory of the thread that runs the shard. */
+/* Two variables that vary by shard are swapped: the copy of one is in the memory of the thread that
+ * runs the shard. */
 static void test_variables_of_shards_trade_places(void **state)
 {
     (void)state;
@@ -682,7 +683,7 @@ static void test_variables_of_shards_trade_places(void **state)
     cornu_program_free(p);
 }
 
-/* y + a part of y, stretched: a result that took over the memory of y would change that part. */
+/* y + a broadcast part of y: a result that took over the memory of y would change that part. */
 static void test_a_part_is_read_besides_the_whole(void **state)
 {
     (void)state;
@@ -700,8 +701,8 @@ static void test_a_part_is_read_besides_the_whole(void **state)
     cornu_program_free(p);
 }
 
-/* Of what an op puts together one operand is made in its place, and the others are that one again
- * and a part of it, which are moved; and it is all again put together with what it is made of. */
+/* One operand of a join is made in place, the others are that one again and a part of it, which are
+ * moved; and the result is joined with its own operand once more. */
 static void test_put_together_with_its_own_part(void **state)
 {
     (void)state;
@@ -717,8 +718,8 @@ static void test_put_together_with_its_own_part(void **state)
     cornu_program_free(p);
 }
 
-/* A broadcast of a broadcast that is a convolution's operand: what is written out is what another
- * group reads. */
+/* A broadcast of a broadcast is a convolution's operand: one group writes out what another one
+ * reads. */
 static void test_a_broadcast_of_what_was_written_out(void **state)
 {
     (void)state;

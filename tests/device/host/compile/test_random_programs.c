@@ -1,5 +1,5 @@
-/* Random programs on host devices, against the reference device; that a run allocates nothing, and
- * that a compilation does without memory. CORNU_TEST_SEED=17 runs that one program. */
+/* Random programs on host devices, against the reference device; a run allocates nothing, and a
+ * compilation survives failed allocations. CORNU_TEST_SEED=17 runs that program alone. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,8 +12,8 @@
 
 enum { MOST_VALUES = 200 };
 
-/* A program under construction: values one may use, whether a value's rounding may differ
- * from the reference's, so that no comparison hangs on it. */
+/* A program under construction: the values so far, and whether their rounding may differ from the
+ * reference's, so that comparisons must not depend on them. */
 typedef struct {
     CornuProgram *p;
     uint64_t      seed;
@@ -29,7 +29,7 @@ static void keep(Generator *g, CornuValue value, bool exact)
     g->exact[g->count++] = exact;
 }
 
-/* A value, if possible of this dtype; -1 if there is none. */
+/* A value, of this dtype if possible; -1 if there is none. */
 static int pick(Generator *g, int dtype)
 {
     for (int tries = 0; tries < 20; tries++) {
@@ -40,8 +40,7 @@ static int pick(Generator *g, int dtype)
     return -1;
 }
 
-/* Another value of the same type as value i: one that is there, one broadcast, or a
- * constant. */
+/* Another value of the type of value i: an earlier one, a broadcast, or a constant. */
 static CornuValue partner(Generator *g, int i)
 {
     CornuType type = cornu_program_type(g->p, g->values[i]);
@@ -211,7 +210,7 @@ static void test_a_run_allocates_nothing(void **state)
     }
 }
 
-/* Each allocation of a compilation fails in turn: a status, no crash, no leak. */
+/* Each allocation of a compilation fails in turn: CORNU_ERR_MEMORY, no crash, no leak. */
 static void test_compiling_without_memory(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* The verifier of plans objects to each way in which a plan can be wrong; and programs give the
- * same results whichever passes are left out. */
+/* The verifier reports each way in which a plan can be wrong; and programs give the same results
+ * whichever passes are left out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -65,7 +65,7 @@ static void release_planned(Planned *made)
     free(made);
 }
 
-/* The verifier objects, in these words. */
+/* The verifier reports an error that contains these words. */
 static void expect_objection(Planned *made, const char *words)
 {
     assert_int_equal(cornu__plan_verify(&made->plan), CORNU_ERR_UNSUPPORTED);
@@ -114,7 +114,8 @@ static void test_an_output_that_nobody_writes(void **state)
     expect_objection(made, "is read");
 }
 
-/* The result of the group behind the first sum takes the memory of what a later step reads. */
+/* The result of the group after the first sum takes the memory of a value that a later step reads.
+ * */
 static void test_a_value_that_is_overwritten(void **state)
 {
     (void)state;
@@ -150,7 +151,7 @@ static void test_beyond_the_end(void **state)
     expect_objection(made, "beyond the end of its memory");
 }
 
-/* Each wait in turn: for what other shards have not made yet, or for what they still read. */
+/* Each wait is dropped in turn: on values that other shards have not made yet, or still read. */
 static void test_a_wait_that_is_missing(void **state)
 {
     (void)state;
@@ -169,7 +170,7 @@ static void test_a_wait_that_is_missing(void **state)
     assert_true(waits >= 2);
 }
 
-/* Shards that write at once what only one may write at a time. */
+/* Shards write at once where only one may write at a time. */
 static void test_shards_that_share_memory(void **state)
 {
     (void)state;
@@ -182,8 +183,8 @@ static void test_shards_that_share_memory(void **state)
     expect_objection(made, "another shard may be");
 }
 
-/* A value that shards read of each other, and a sum takes from where it is packed, is written once:
- * the step that packs finds it in its place. */
+/* A value that shards read of each other, and that a sum reads packed, is written once: the pack
+ * finds it in place. */
 static void test_what_is_packed_in_place_stays(void **state)
 {
     (void)state;

@@ -73,7 +73,7 @@ static float bf16_at(const Register *x, int row, int index)
     return cornu_bf16_to_float(bits);
 }
 
-/* Of the pairs the first elements and the second ones are summed apart, then added. */
+/* The first and the second elements of the pairs are summed apart, then added. */
 static void multiply_pairs(int sum_number, int a_number, int b_number)
 {
     Register       *sum = configured(sum_number);
@@ -104,5 +104,6 @@ static void multiply_pairs(int sum_number, int a_number, int b_number)
 #define _tile_dpbf16ps   multiply_pairs
 
 #define CORNU_ISA_NAME emulated_amx
-#include "../../../../device/host/isa/product_amx.c" /* NOLINT(bugprone-suspicious-include): its macros */
+/* NOLINTNEXTLINE(bugprone-suspicious-include): its macros */
+#include "../../../../device/host/isa/product_amx.c"
 #endif

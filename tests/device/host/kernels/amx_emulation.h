@@ -1,6 +1,6 @@
 /*
- * The tiles of AMX with the instructions emulated, so that a processor without them tests all else:
- * layouts, strides, configuration, leftovers. What a processor would refuse fails the test.
+ * The tiles of AMX with the instructions emulated, so that a processor without them tests the
+ * rest: layouts, strides, configuration, remainders. What a processor would refuse fails the test.
  */
 #ifndef CORNU_TESTS_DEVICE_AMX_EMULATION_H
 #define CORNU_TESTS_DEVICE_AMX_EMULATION_H

@@ -42,7 +42,7 @@ static Bits widened(Halves x)
 static Bits shifted(Bits x, int bits) { return x << bits; }
 static Bits together(Bits a, Bits b) { return a | b; }
 
-/* Element `at` of all of a register's halves. */
+/* Elements `at` of all halves of a register. */
 static Bits chosen(Bits at, Bits table)
 {
     uint16_t halves[2 * LANES], numbers[2 * LANES], picked[2 * LANES];

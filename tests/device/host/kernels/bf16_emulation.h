@@ -1,6 +1,7 @@
 /*
- * The tiles of AVX512-BF16 with the instructions emulated, on registers of whatever the compiler
- * was told of, so that a processor without them tests all else: parts of pairs, packing, leftovers.
+ * The tiles of AVX512-BF16 with the instructions emulated, on registers of the set
+ * compiled for, so that a processor without them tests the rest: parts of pairs, packing,
+ * remainders.
  */
 #ifndef CORNU_TESTS_DEVICE_BF16_EMULATION_H
 #define CORNU_TESTS_DEVICE_BF16_EMULATION_H

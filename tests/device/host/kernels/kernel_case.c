@@ -127,7 +127,7 @@ CornuStatus case_run_call(const CornuKernel *kernel, CornuKernelCall call,
     return status;
 }
 
-/* Of a kernel and its others the first that takes the case. */
+/* The first of a kernel and its others that takes the case. */
 static const CornuKernel *case_kernel_taking(const CornuKernel *kernel, const Case *c)
 {
     const CornuOpCall  call = case_op(c);
@@ -188,7 +188,7 @@ void case_compare(const Case *c, int i, const void *got)
     }
 }
 
-/* A kernel agrees with what is expected, and with itself for any number of threads. */
+/* Whether a kernel agrees with the expected result, and with itself for any number of threads. */
 static void check_kernel(const CornuKernel *kernel, const Case *c)
 {
     void *first[CORNU_MAX_OUTPUTS];

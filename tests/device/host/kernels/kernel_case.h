@@ -1,7 +1,5 @@
-/*
- * One call of a kernel under test: its operands, what the reference, which computes in double,
- * makes of them, and whether the kernel agrees.
- */
+/* One call of a kernel under test: its operands, the result of the reference, which computes in
+ * double, and whether the kernel agrees. */
 #ifndef CORNU_TESTS_DEVICE_KERNEL_CASE_H
 #define CORNU_TESTS_DEVICE_KERNEL_CASE_H
 
@@ -13,7 +11,7 @@ extern CornuMultiplier           tested_multiplier;
 
 enum { MOST_INPUTS = 6, MOST_THREADS = 3 };
 
-/* One call under test: operands, and what the reference makes of them. */
+/* One call under test: operands and the result of the reference. */
 typedef struct {
     CornuOpId       id;
     CornuAttributes attributes;
@@ -22,7 +20,7 @@ typedef struct {
     void           *in[MOST_INPUTS];
     double         *expected_in[MOST_INPUTS], *expected[CORNU_MAX_OUTPUTS];
     CornuEpilogue   epilogue;
-    double          terms;      /* how many terms one element sums, for the bound */
+    double          terms;      /* terms that one element sums, for the bound */
 } Case;
 
 /* In [-1, 1). */
@@ -35,31 +33,31 @@ CornuArray  case_operand(const Case *c, int i);
 void case_add(Case *c, CornuType type);
 void case_free(Case *c);
 
-/* Finds result types and what the reference gives. False where the type rule refuses the case. */
+/* Finds the result types and runs the reference. False where the type rule refuses the case. */
 bool case_expect(Case *c);
-/* Applies bias and activation to what is expected. */
+/* Applies bias and activation to the expected result. */
 void case_expect_epilogue(Case *c);
 
-/* Memory that nothing may rely on starts as NaN. */
+/* Memory whose contents nothing may rely on starts as NaN. */
 void *unset_memory(size_t bytes);
 
-/* Of the kernels for the op the first that takes the case; NULL: none. */
+/* The first of the kernels for the op that takes the case; NULL: none. */
 const CornuKernel *case_kernel(const Case *c);
 
-/* The kernel's call with all that is to be made for it: pool of threads, scratch memory, what it
- * packs of operand 1. The operands are in `in`. */
+/* The kernel's call with all that it needs: pool of threads, scratch memory, the packed operand 1.
+ * The operands are in `in`. */
 CornuStatus case_run_call(const CornuKernel *kernel, CornuKernelCall call, const void *const *in,
                           int threads);
 /* Runs that kernel; `out` receives newly allocated results. */
 CornuStatus case_run(const Case *c, int threads, void **out);
 void        case_free_results(const Case *c, void **out);
 
-/* Output i agrees with what is expected. */
+/* Whether output i agrees with the expected one. */
 void case_compare(const Case *c, int i, const void *got);
-/* All kernels that take the case agree with what is expected, within the rounding of its terms, and
- * with themselves for any number of threads. */
+/* All kernels that take the case agree with the expected result, within the rounding of its terms,
+ * and with themselves for any number of threads. */
 void case_check(const Case *c);
-/* That of a case which is not refused. */
+/* The same for a case that must not be refused. */
 void case_check_and_free(Case *c);
 
 #endif

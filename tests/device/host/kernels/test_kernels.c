@@ -4,7 +4,7 @@
  * same bits with 1, 2 and 3 threads; with each instruction set this processor has.
  *
  * Products of bf16 are exact and summed in f32, so the bound is that of f32; a result in bf16 may
- * differ by its rounding more, 2^-8 of itself.
+ * also differ by its rounding, 2^-8 of itself.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -158,17 +158,17 @@ static void test_conv2d(void **state)
                      x.extent[2] >= filter.extent[1];
         check_convolution(x, filter, random_convolution(x, filter, plain));
     }
-    /* Several chunks; a row left out for a pool that drops it. */
+    /* Several chunks; a row skipped for a pool that drops it. */
     CornuAttributes dropped = { .conv2d = { .high = { -1, -1 } } };
     check_convolution(cornu_shape(17, 13, 13, 32), cornu_shape(3, 3, 32, 64), dropped);
     check_convolution(cornu_shape(12, 28, 28, 1), cornu_shape(3, 3, 1, 32), (CornuAttributes){ 0 });
-    /* Padding alone along the width, more of it than x is wide. */
+    /* Only padding along the width, more than x is wide. */
     CornuAttributes apart = { .conv2d = { .strides = { 1, 3 }, .low = { 0, 3 },
                                           .high = { 0, -1 } } };
     check_convolution(cornu_shape(18, 9, 1, 4), cornu_shape(3, 1, 4, 1), apart);
 }
 
-/* Whether the gradient of x of C channels by square filters takes the kernel for few. */
+/* Whether the gradient of x with C channels by square filters takes the kernel for few channels. */
 static bool is_of_few(int64_t C, int64_t side, int64_t F)
 {
     Case        c = { .id = CORNU_OP_CONV2D_GRAD_INPUT, .in_count = 2,
@@ -213,7 +213,7 @@ static void test_few_channels(void **state)
     check_convolution(cornu_shape(3, 23, 31, 2), cornu_shape(2, 2, 2, 40), apart);
 }
 
-/* Depthwise ones, the only grouped ones that kernels take; of all else an op is made of ops. */
+/* Depthwise convolutions, the only grouped ones with kernels; the others decompose. */
 static void check_depthwise(CornuShape x, CornuShape filter)
 {
     const CornuAttributes a = random_convolution(x, filter, false);
@@ -376,8 +376,8 @@ static void check_narrow_pooled(const CornuKernel *conv, const Case *c, const Ca
     free(bias);
 }
 
-/* Whether only the one element of each window that is not zero is summed: then the terms are added
- * in another order. */
+/* Whether only the nonzero element of each window is summed: then the terms are added in another
+ * order. */
 static bool selects(const Case *g, const Case *up)
 {
     const CornuOpCall call = case_op(up);
@@ -389,8 +389,9 @@ static bool selects(const Case *g, const Case *up)
            g->in_type[0].shape.extent[3] % CORNU_SELECT_GROUP == 0;
 }
 
-/* A gradient of the convolution y joined with the pool's, `up`, whose map has been made; or no
- * kernel takes that. Bits are those of the two one after the other, or at least always the same. */
+/* A gradient of the convolution y joined with the pool's, `up`, whose map is given; or no kernel
+ * takes that. The bits are those of the two run one after the other, or at least the same every
+ * time. */
 static void check_unpooled(CornuOpId id, const Case *y, const Case *up, void *map)
 {
     const bool         by_filter = id == CORNU_OP_CONV2D_GRAD_FILTER;
@@ -434,7 +435,8 @@ static void check_unpooled(CornuOpId id, const Case *y, const Case *up, void *ma
         assert_int_equal(run_pooled(joined, &g, up, in, g.out_type, threads, made), CORNU_OK);
         assert_memory_equal(made[0], expected, bytes);
     }
-    /* the first element and the last, of the first image and the last, that no window has */
+    /* indices outside every window: of the first element and the last, of the first image and the
+     * last */
     const int64_t last = cornu_type_count(up->in_type[1]) - 1;
     for (int i = 0; i < 4; i++) {
         const int64_t *size = up->attributes.window_grad.size;
@@ -447,7 +449,7 @@ static void check_unpooled(CornuOpId id, const Case *y, const Case *up, void *ma
     cornu__release(made[0]);
 }
 
-/* Both gradients; `index` is what the pool p chose of a map of type `map`. */
+/* Both gradients; `index` is the choice of pool p in a map of type `map`. */
 static void check_pooled_gradients(const Case *y, CornuAttributes window, CornuType map,
                                    const Case *p, uint8_t *index)
 {
@@ -527,7 +529,7 @@ static void test_pooled(void **state)
     check_pooled(cornu_shape(11, 28, 28, 1), cornu_shape(3, 3, 1, 32), (CornuAttributes){ 0 },
                  random_window(true));
     const CornuAttributes two = { .window = { .size = { 2, 2 }, .strides = { 2, 2 } } };
-    /* Channels that filter gradients pick by fours and eights. */
+    /* Channels that filter gradients select by fours and eights. */
     for (int i = 0; i < rounds(24); i++) {
         CornuShape x = cornu_shape(between(1, 7), between(7, 16), between(7, 16),
                                    4 * between(1, 7));
@@ -537,7 +539,7 @@ static void test_pooled(void **state)
     }
     check_pooled(cornu_shape(9, 14, 14, 64), cornu_shape(3, 3, 64, 16),
                  (CornuAttributes){ .conv2d = { .low = { 1, 1 }, .high = { 1, 1 } } }, two);
-    /* Straight from the registers: windows of two by two, one channel and few of them. */
+    /* Straight from the registers: windows of two by two, with one channel and with a few. */
     const CornuAttributes same = { .conv2d = { .low = { 2, 2 }, .high = { 2, 2 } } };
     for (int i = 0; i < 4; i++) {
         CornuShape x = cornu_shape(2, between(5, 30), between(5, 30), i < 3 ? 1 : 2);
@@ -624,7 +626,7 @@ static void test_softmax(void **state)
 
 /* ---- All of it, with each instruction set ---- */
 
-/* Rows shorter and longer than those taken together, one and several chunks, runs. */
+/* Rows shorter and longer than those summed together, one and several chunks, runs. */
 static void test_reduce_bf16(void **state)
 {
     (void)state;
@@ -637,7 +639,7 @@ static void test_reduce_bf16(void **state)
     }
 }
 
-/* Each test has its numbers, whatever those before it took. */
+/* Each test has its own random numbers, whatever earlier tests used. */
 static int begin(void **state)
 {
     (void)state;
@@ -676,7 +678,7 @@ static int tpu_with_isa(CornuIsa isa)
         cmocka_unit_test_setup(test_few_channels, begin),
         cmocka_unit_test_setup(test_depthwise, begin),
         cmocka_unit_test_setup(test_pooled, begin),
-        /* of bf16 alone: those of f32 are the cpu's */
+        /* of bf16 only: those of f32 are tested on cpu */
         cmocka_unit_test_setup(test_pool, begin),
         cmocka_unit_test_setup(test_batch_norm, begin),
         cmocka_unit_test_setup(test_softmax, begin),

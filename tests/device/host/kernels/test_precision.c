@@ -1,6 +1,6 @@
 /*
- * The passes in which a device that multiplies bf16 multiplies f32: what they leave out, and what
- * becomes of Inf and NaN; for each instruction set this processor has, matmul of both layouts of a,
+ * The passes in which a device that multiplies bf16 multiplies f32: their errors, and the results
+ * for Inf and NaN; for each instruction set this processor has, matmul of both layouts of a,
  * conv2d and its filter gradient.
  *
  * tests/run: all instruction sets
@@ -88,8 +88,8 @@ static void fill(void)
     for (int i = 0; i < K * N; i++) b[i] = operand();
 }
 
-/* Of the sum of absolute products, K = 1024, operands uniform in [-1, 1]. What six passes leave out
- * is below the rounding of f32 sums, which then is the bound. */
+/* Errors relative to the sum of absolute products, K = 1024, operands uniform in [-1, 1]. The error
+ * of six passes is below the rounding of f32 sums, which then is the bound. */
 static void test_errors(void **state)
 {
     (void)state;
@@ -127,7 +127,7 @@ static void test_errors(void **state)
 }
 
 /* As one multiplication by f32 would: Inf times a finite number is Inf of its sign, whatever parts
- * that number has; Inf times zero and NaN times anything are NaN; other rows see nothing. */
+ * that number has; Inf times zero and NaN times anything are NaN; other rows are not affected. */
 static void test_what_is_not_finite(void **state)
 {
     (void)state;

@@ -30,7 +30,7 @@ typedef struct {
     CornuOpId       id;
     CornuAttributes attributes;
     CornuShape      in[2];
-    double          terms;     /* that one element sums */
+    double          terms;     /* summed by one element */
 } Product;
 
 /* ---- One product on one device ---- */
@@ -99,7 +99,7 @@ static CornuArray absolute(CornuArray x)
     return made;
 }
 
-/* `rounded`: how many of the two results have been, to `result`. */
+/* `rounded`: how many of the two results were rounded, to `result`. */
 static void compare(const Product *p, const char *device, CornuDtype dtype, CornuDtype result,
                     const char *with, const double *got, const double *expected, int rounded,
                     const double *sizes, int64_t count)

@@ -1,5 +1,5 @@
 /*
- * What moves between f32, bf16 and pairs, for each instruction set this processor has; and the
+ * Conversions between f32, bf16 and pairs, for each instruction set this processor has; and the
  * tiles that multiply pairs, against loops in double.
  *
  * tests/run: all instruction sets
@@ -41,7 +41,7 @@ static uint16_t *random_array(int64_t count)
 
 static double at(const uint16_t *x, int64_t i) { return (double)cornu_bf16_to_float(x[i]); }
 
-/* `size` is the sum of the terms' sizes; a narrow result is rounded to 8 bits. */
+/* `size` is the sum of the magnitudes of the terms; a narrow result is rounded to 8 bits. */
 static void assert_near(double got, double expected, double size, int64_t terms, bool narrow)
 {
     const double summing = FLT_EPSILON * (4.0 + 2.0 * sqrt((double)terms)) * size;
@@ -51,7 +51,8 @@ static void assert_near(double got, double expected, double size, int64_t terms,
 }
 
 /* Runs of any length from any element on, of a panel whose odd rows share memory with even ones.
- * What no run names is NaN, and must not be touched; nor may what no column is of y. */
+ * Elements outside the runs are NaN and must not be touched; nor may elements of y outside its
+ * columns. */
 static void test_tile(void **state)
 {
     (void)state;
@@ -116,7 +117,7 @@ static void test_tile(void **state)
     }
 }
 
-/* Pairs from two images, the second of the last missing; gathered and not, in two calls. */
+/* Pairs from two images, the second of the last pair missing; gathered and not, in two calls. */
 static void test_outer(void **state)
 {
     (void)state;
@@ -199,8 +200,8 @@ static void test_conversions(void **state)
     for (int i = 0; i < 3; i++) assert_true(finite[i] == 0 && middle[i] == 0 && low[i] == 0);
 }
 
-/* The bits that tell a NaN from an infinity may all be among those that rounding drops; the sign
- * stays. */
+/* The bits that distinguish a NaN from an infinity may all be among those that rounding drops; the
+ * sign stays. */
 static void test_every_nan_stays_one(void **state)
 {
     (void)state;
@@ -220,7 +221,7 @@ static void test_every_nan_stays_one(void **state)
     }
 }
 
-/* Every bf16 behind gates of every kind, against the product. */
+/* Every bf16 with gates of every kind, against the product. */
 static void test_gates(void **state)
 {
     (void)state;
@@ -252,7 +253,7 @@ static void test_gates(void **state)
     free(wide);
 }
 
-/* The sum that one instruction makes of it and the products of a pair, rounded as product_bf16.c
+/* The sum that one instruction makes of a sum and the products of a pair, rounded as product_bf16.c
  * says. Products of bf16 are floats; a sum in double rounds to float as the exact one would. */
 #if defined(__aarch64__)
 static float to_odd(float a, float b)
@@ -319,7 +320,7 @@ static int with_isa(CornuIsa isa)
         cmocka_unit_test(test_conversions),
         cmocka_unit_test(test_every_nan_stays_one),
         cmocka_unit_test(test_gates),
-        /* of pairs alone */
+        /* of pairs only */
         cmocka_unit_test(test_tile),
         cmocka_unit_test(test_outer),
         /* which AMX adds in another order */

@@ -26,7 +26,7 @@ static void test_facts(void **state)
     assert_ptr_equal(cpu, cornu__cpu());
 }
 
-/* A test of a lowered choice must not leak into those that follow. */
+/* A lowered choice must not leak into the tests that follow. */
 static void choose_isa(const char *name)
 {
     if (name) setenv("CORNU_ISA", name, 1);
@@ -74,7 +74,7 @@ static void write_file(const char *path, const char *text)
     fclose(file);
 }
 
-/* A tree of cgroups in the current folder, and what is made of it. */
+/* A tree of cgroups in the current folder, and the quota found in it. */
 static int quota_of(const char *membership)
 {
     write_file("membership", membership);

@@ -1,5 +1,5 @@
 /*
- * The limits of this machine: what they are measured with, and what they may be compared with.
+ * The limits of this machine: whether they are plausible, and agree with other measurements.
  *
  * tests/run: alone
  */
@@ -59,8 +59,8 @@ static double timed(const CornuProducts *products)
            ((double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec));
 }
 
-/* Nothing is counted twice or left out. Both are measured again, the best of each counting, as
- * long as other programs may have kept one of them from its best. */
+/* Nothing is counted twice or left out. Both are measured again, the best of each counting, as long
+ * as other programs may have slowed one of them. */
 static void a_rate_is_operations_by_seconds(void **state)
 {
     (void)state;
@@ -87,7 +87,7 @@ static void they_follow_the_instruction_set(void **state)
     skip();   /* registers are as wide as those of portable */
 #endif
     if (best == CORNU_ISA_PORTABLE) skip();
-    /* Registers twice as wide or wider; again if another program was in the way. */
+    /* Registers twice as wide or wider; repeated if another program interfered. */
     for (int round = 0; round < 40; round++)
         if (measured(NULL, 1).f32_flops > 1.5 * measured("portable", 1).f32_flops) return;
     fail_msg("%s is no faster than portable", cornu__isa_name(best));
@@ -100,7 +100,7 @@ static CornuCacheLimits measured_caches(int threads)
     return limits;
 }
 
-/* Again if another program was in the way. */
+/* Repeated if another program interfered. */
 static void caches_are_faster_than_memory(void **state)
 {
     (void)state;

@@ -24,7 +24,7 @@ enum { MOST_BLOCKS = 1000, MOST_THREADS = 64 };
 
 typedef struct {
     CornuThreads *pool;
-    atomic_int    busy[MOST_THREADS];     /* by thread number: nobody shares one */
+    atomic_int    busy[MOST_THREADS];     /* by thread number: not shared */
     atomic_bool   took_part[MOST_THREADS];
     int           calls[MOST_BLOCKS];     /* not atomic: a block has one owner */
 } Ledger;
@@ -43,7 +43,7 @@ static void pause_for(long nanoseconds)
     nanosleep(&(struct timespec){ .tv_nsec = nanoseconds }, NULL);
 }
 
-/* Every block once, whatever the counts, also after the workers fell asleep. */
+/* Every block once, for any counts, also after the workers fell asleep. */
 static void test_every_block_once(void **state)
 {
     (void)state;
@@ -84,7 +84,7 @@ static void test_nested(void **state)
     cornu__threads_free(ledger.pool);
 }
 
-/* One block outlasts every spin: the others and the caller sleep meanwhile. */
+/* One block takes longer than any spin: the others and the caller sleep meanwhile. */
 static void take_long(void *context, int64_t block, int thread)
 {
     if (block == 3) pause_for(5000000);
@@ -100,7 +100,7 @@ static void test_long_block(void **state)
     cornu__threads_free(ledger.pool);
 }
 
-/* More threads than processors: those that could not work beside the others are left asleep. */
+/* More threads than processors: those without a processor are left asleep. */
 static void take_turns(void *context, int64_t block, int thread)
 {
     pause_for(2000000);
@@ -121,7 +121,7 @@ static int threads_that_take_part(CornuThreads *pool, int64_t blocks)
 static void test_more_threads_than_processors(void **state)
 {
     (void)state;
-    enum { ROUNDS = 8 };   /* in one of them the workers are asleep at its beginning */
+    enum { ROUNDS = 8 };   /* in one of them the workers are asleep at the start */
     const int processors = cornu__cpu_threads(), count = processors + 6;
     if (count > MOST_THREADS) skip();
     CornuThreads *pool = cornu__threads_create(count);

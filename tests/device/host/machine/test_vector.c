@@ -304,7 +304,7 @@ static void test_softmax(void **state)
             for (int k = 0; k < classes; k++) {
                 const double below = largest - (double)x[k], exact = exp(-below) / sum;
                 const double logarithm = -below - log(sum);
-                const int    terms = classes / 4 + 8;   /* added one after the other */
+                const int    terms = classes / 4 + 8;   /* added in sequence */
                 const double bound = isinf(x[k]) ? 0.0 : (below + terms) * 0x1p-24;
                 if (!(fabs((double)y[k] - exact) <= bound * exact + 0x1p-148) ||
                     !(isinf(x[k]) ? z[k] == x[k]

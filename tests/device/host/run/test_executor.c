@@ -1,5 +1,5 @@
 /* The executor of host devices, on the cpu device: one op at a time against the reference device,
- * in every dtype; faults in the data; what falls back. */
+ * in every dtype; faults in the data; fallbacks. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -147,7 +147,7 @@ static void test_reductions_over_every_set_of_axes(void **state)
     };
     for (int d = 0; d < 5; d++)
         for (int s = 0; s < 8; s++) {
-            /* only sums of f32 are cut into chunks that many elements have several of */
+            /* only sums of f32 are cut into chunks, of which many elements make several */
             if (dtypes[d] != CORNU_F32 && cornu_shape_count(shapes[s]) > 100000) continue;
             CornuProgram *p = cornu_program_create();
             CornuValue    x = input(p, cornu_type_from(dtypes[d], shapes[s]));
@@ -168,7 +168,7 @@ static void test_reductions_over_every_set_of_axes(void **state)
         }
 }
 
-/* Sums of i64 have all their digits, more than a double has. */
+/* Sums of i64 keep all their digits, more than a double has. */
 static void test_sums_of_large_integers(void **state)
 {
     (void)state;
@@ -191,8 +191,8 @@ static void test_sums_of_large_integers(void **state)
     cornu_program_free(p);
 }
 
-/* A NaN wins wherever it is, infinities are numbers: along rows and columns that are reduced in
- * several pieces, the NaN being first, last or anywhere. */
+/* A NaN wins wherever it is, infinities are numbers: along rows and columns reduced in several
+ * pieces, with the NaN first, last or anywhere. */
 static void test_a_nan_is_the_largest(void **state)
 {
     (void)state;
@@ -227,7 +227,8 @@ static void test_a_nan_is_the_largest(void **state)
         }
 }
 
-/* The first of the largest, where NaN is larger than all else; rows of few numbers and of many. */
+/* The first of the largest, where NaN is larger than everything else; rows of few numbers and of
+ * many. */
 static void test_argmax_of_ties_and_nan(void **state)
 {
     (void)state;
@@ -315,7 +316,7 @@ static void test_moving_elements(void **state)
     }
 }
 
-/* What a long recurrence keeps for its gradient goes past the caches, of masked steps it does not:
+/* A long recurrence streams what it keeps for its gradient past the caches, but not with a mask:
  * the same bits, where the mask leaves nothing out. */
 static void test_long_recurrences(void **state)
 {
@@ -387,7 +388,7 @@ static void test_faults_in_the_data(void **state)
     cornu_program_free(p);
 }
 
-/* Products of f64 are no device's: they run all the same, and it is said which they were. */
+/* No device has a kernel for products of f64: they fall back, and the statistics name them. */
 static void test_what_falls_back_is_named(void **state)
 {
     (void)state;

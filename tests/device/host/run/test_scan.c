@@ -1,6 +1,6 @@
 /*
- * Scans on host devices: bodies as plans of their own, against the reference device; what is
- * planned and counted; and programs among attributes.
+ * Scans on host devices: bodies as plans of their own, against the reference device; plans and
+ * counts; and programs among attributes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@ enum { BATCH = 5, STEPS = 7, UNITS = 24 };
 
 static const CornuAttributes product = { .matmul = { .dtype = CORNU_F32 } };
 
-/* h' = tanh(h U + x); a sum of h^T x, as gradients are accumulated; two carries that trade places
+/* h' = tanh(h U + x); a sum of h^T x, as gradients are accumulated; two carries that are swapped
  * and one that stays. Stacked: h, the h before, and |x|. */
 enum { CARRIES = 5, CONSTANT = CARRIES + 1 };
 
@@ -46,7 +46,7 @@ static CornuProgram *body_of(void)
     return body;
 }
 
-/* The scan of that body along axis 1, of whose results the first `read` are outputs. */
+/* The scan of that body along axis 1; the first `read` results are outputs. */
 static CornuProgram *scanned(bool reverse, int read, bool per_shard)
 {
     CornuProgram *p = cornu_program_create(), *body = body_of();
@@ -73,8 +73,8 @@ static CornuDevice *open_device(const char *name, int threads, int shards)
     return device;
 }
 
-/* As set_inputs, but U within 1/8 and so of norm 0.7. Within 2 its norm is 11: h' then follows a
- * rounding error a hundred times as far, and what is compared is chance. */
+/* As set_inputs, but U within 1/8 and so of norm 0.7. Within 2 its norm would be 11, and h' would
+ * amplify rounding errors until the comparison is chance. */
 static void set_scan_inputs(Compiled *compiled)
 {
     float    u[UNITS * UNITS];
@@ -84,14 +84,14 @@ static void set_scan_inputs(Compiled *compiled)
     set_input(compiled, CARRIES + 1, u);
 }
 
-/* Runs the program on a device and gives all its outputs, one after the other. */
+/* Runs the program on a device and returns all its outputs, one after the other. */
 static double *results(CornuDevice *device, const CornuProgram *program, int64_t *count)
 {
     Compiled compiled = compile(device, program);
     double  *all = NULL;
     set_scan_inputs(&compiled);
     run(&compiled);
-    run(&compiled);   /* carries must begin anew */
+    run(&compiled);   /* carries must start anew */
     *count = 0;
     for (int i = 0; i < program->output_count; i++) {
         int64_t more;
@@ -152,7 +152,7 @@ static void bits_do_not_depend_on_threads(void **state)
     cornu_program_free(p);
 }
 
-/* Every shard scans its own part; what the first one makes is what one alone makes. */
+/* Every shard scans its own part; the first one's results are those of one shard alone. */
 static void every_shard_scans(void **state)
 {
     (void)state;
@@ -195,7 +195,7 @@ static void every_shard_scans(void **state)
     cornu_program_free(alone);
 }
 
-/* What is stacked and not read is neither kept nor computed; a run allocates nothing. */
+/* Stacked results that nothing reads are neither kept nor computed; a run allocates nothing. */
 static void unread_results_cost_nothing(void **state)
 {
     (void)state;
@@ -220,7 +220,7 @@ static void unread_results_cost_nothing(void **state)
     cornu_device_close(device);
 }
 
-/* A lookup in each step, one of them of a row that is not there. */
+/* A lookup in each step, one of them of a row that does not exist. */
 static void faults_name_op_and_row(void **state)
 {
     (void)state;
@@ -284,7 +284,7 @@ static void programs_are_printed_in_programs(void **state)
     cornu_program_free(p);
 }
 
-/* Each allocation of recording and compiling fails in turn: a status, no crash, no leak. */
+/* Each allocation of recording and compiling fails in turn: CORNU_ERR_MEMORY, no crash, no leak. */
 static void memory_may_run_out(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* What an executable says of its steps, and when they ran. */
+/* Descriptions of an executable's steps, and when they ran. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,8 +13,8 @@
 #include "../../../allocations.h"
 #include "../../programs.h"
 
-/* Rows of which each shard has 16: relu(x w + b), its column sums over all shards, and a variable
- * that they are added to. */
+/* Rows, 16 for each shard: relu(x w + b), its column sums over all shards, and a variable that they
+ * are added to. */
 static CornuProgram *sharded(void)
 {
     CornuProgram    *p = cornu_program_create();
@@ -155,7 +155,7 @@ static void check_gradients_of_pool(bool read_elsewhere)
             assert_int_equal(step->bytes_read, 5 * pooled + (i ? image : filter));
             assert_int_equal(step->bytes_written, i ? filter : image);
         }
-        assert_int_equal(count, 3);   /* and what packs the filter */
+        assert_int_equal(count, 3);   /* and the step that packs the filter */
     }
     release(&made);
     cornu_device_close(device);
@@ -169,7 +169,7 @@ static void test_gradients_make_the_pools(void **state)
     check_gradients_of_pool(true);
 }
 
-/* The compiled program stays as it was where outputs are copied: two variables trade places. */
+/* The compiled program stays as it was where outputs are copied: two variables are swapped. */
 static void test_outputs_stay_values_of_the_program(void **state)
 {
     (void)state;
@@ -188,7 +188,7 @@ static void test_outputs_stay_values_of_the_program(void **state)
     cornu_program_free(p);
 }
 
-/* Runs the sharded program measured: every step ran, in order, on the threads that there are. */
+/* Runs and measures the sharded program: every step ran, in order, on the threads that exist. */
 static void check_times(const char *name, int shards, int threads)
 {
     CornuProgram   *p = sharded();
@@ -250,7 +250,7 @@ static void test_times_of_steps(void **state)
     check_times("reference", 1, 1);
 }
 
-/* Wide enough that each of two threads gets rows of the product, if it comes in time. */
+/* Wide enough that each of two threads gets rows of the product, if it is in time. */
 static void test_threads_that_help_are_seen(void **state)
 {
     (void)state;
