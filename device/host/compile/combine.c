@@ -111,7 +111,7 @@ static CornuStatus rewrite_level(Combiner *c, int level)
 
 CornuProgram *cornu__combine(const CornuProgram *program)
 {
-    if (!cornu__pass_runs(CORNU_PASS_COMBINE)) return cornu__rewrite_nothing(program, false);
+    if (!cornu__pass_runs(CORNU_PASS_COMBINE)) return cornu__rewrite_copy(program, false);
     Combiner    c = { .levels = 1 };
     CornuStatus status = cornu__rewrite_begin(&c.rewrite, program, false);
     c.level = cornu__allocate((size_t)program->value_count, sizeof *c.level);

@@ -80,7 +80,7 @@ static CornuProgram *decompose_once(const CornuHost *host, const CornuProgram *p
 CornuProgram *cornu__decompose(const CornuHost *host, const CornuProgram *program)
 {
     bool changed = false;
-    if (!cornu__pass_runs(CORNU_PASS_DECOMPOSE)) return cornu__rewrite_nothing(program, false);
+    if (!cornu__pass_runs(CORNU_PASS_DECOMPOSE)) return cornu__rewrite_copy(program, false);
     CornuProgram *result = decompose_once(host, program, &changed);
     while (result && changed) {
         changed = false;

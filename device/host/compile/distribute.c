@@ -169,7 +169,7 @@ static CornuStatus distribute_op(Distributor *d, const CornuProgramOp *op)
 
 CornuProgram *cornu__distribute(const CornuHost *host, const CornuProgram *program)
 {
-    if (!cornu__pass_runs(CORNU_PASS_DISTRIBUTE)) return cornu__rewrite_nothing(program, false);
+    if (!cornu__pass_runs(CORNU_PASS_DISTRIBUTE)) return cornu__rewrite_copy(program, false);
     Distributor d = { .shards = host->shards > 1 ? host->shards : 1 };
     CornuStatus status = cornu__rewrite_begin(&d.rewrite, program, false);
     d.rows = cornu__allocate((size_t)program->value_count, sizeof *d.rows);

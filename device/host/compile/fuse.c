@@ -227,7 +227,7 @@ static int register_maker(const Fuser *f, int op, int k)
         cornu__group_source(f->program, operands_of(f, op)[k], &access);
     int         maker = f->program->values[source].op;
     if (maker < 0 || f->nodes[maker].kind != NODE_GROUP) return -1;
-    /* What all shards share is computed once, not by each in its own group. */
+    /* A value that all shards share is computed once, not by each in its own group. */
     if (f->program->values[source].varies !=
         f->program->values[f->program->ops[op].out_first].varies)
         return -1;
@@ -313,7 +313,7 @@ static void form_groups(Fuser *f)
     }
 }
 
-/* ---- What must be in memory ---- */
+/* ---- Values in memory ---- */
 
 /* Notes that `value` is read from memory: if it is a view or broadcast its operand is, too. */
 static void need(Fuser *f, CornuValue value)

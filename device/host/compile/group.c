@@ -32,7 +32,7 @@ CornuValue cornu__group_source(const CornuProgram *program, CornuValue value,
     }
 }
 
-/* ---- What a group can compute ---- */
+/* ---- Ops that a group computes ---- */
 
 /* The class in which an op computes: that of the operands that are numbers. */
 static CornuClass class_of_op(const CornuProgram *program, const CornuProgramOp *op)
@@ -296,7 +296,7 @@ static void add_output(Maker *make, CornuValue value, int number)
     add_step(make, store, slot, add_slot(make, memory));
 }
 
-/* What a loop costs, in units of an addition. */
+/* The cost of a loop, in additions. */
 static int64_t weight(const CornuInstruction *instruction)
 {
     if (!instruction->op) return 1;

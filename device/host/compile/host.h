@@ -1,4 +1,4 @@
-/* What programs are compiled for: a host device's kernels, vector loops, threads and shards. */
+/* The device that programs are compiled for: its kernels, vector loops, threads and shards. */
 #ifndef CORNU_DEVICE_HOST_HOST_H
 #define CORNU_DEVICE_HOST_HOST_H
 
@@ -18,7 +18,7 @@ typedef struct {
     int                       shards;     /* 0 counts as 1 */
 } CornuHost;
 
-/* What a kernel may ask about the device. */
+/* The properties of the device that kernels may depend on. */
 CornuMachine cornu__machine(const CornuHost *host);
 
 /* The kernel that takes this op of the program, NULL if there is none; the one that takes it joined

@@ -19,8 +19,8 @@
 #include "../../debug_internal.h"
 #include "plan.h"
 
-/* All passes, into an empty plan; cornu__plan_free frees what is there of it, also after a
- * failure. `host` must outlive the plan. */
+/* Runs all passes into an empty plan; cornu__plan_free frees the plan, also after a failure. `host`
+ * must outlive it. */
 CornuStatus cornu__plan_build(CornuPlan *plan, const CornuHost *host, const CornuProgram *program);
 
 /* ---- The passes ---- */

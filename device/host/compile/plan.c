@@ -3,7 +3,7 @@
 #include "../../memory_internal.h"
 #include "../../program_internal.h"
 
-/* ---- What a plan says ---- */
+/* ---- Reading a plan ---- */
 
 int cornu__plan_shards(const CornuPlan *plan)
 {

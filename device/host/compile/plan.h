@@ -188,7 +188,7 @@ CornuType cornu__scan_output_type(const CornuScanPlan *scan, int i);
  * operand, but of those that it joins only the ones not yet in place. */
 int64_t cornu__plan_bytes_moved(const CornuPlan *plan, const CornuPlanStep *step, int k);
 
-/* What the steps cost, each run `times` times; fields are added to. */
+/* Adds the cost of the steps, each run `times` times, to the statistics. */
 void cornu__plan_count(const CornuPlan *plan, int64_t times, CornuStatistics *statistics);
 
 /* ---- plan_print.c ---- */

@@ -9,7 +9,7 @@
 #include "../../program_internal.h"
 #include "plan_internal.h"
 
-/* ---- What runs before what ---- */
+/* ---- Edges ---- */
 
 CornuStatus cornu__plan_edge(CornuPlanner *p, int from, int to)
 {

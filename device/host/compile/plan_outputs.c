@@ -10,7 +10,7 @@
  */
 #include "plan_internal.h"
 
-/* ---- Readers of what is written ---- */
+/* ---- Readers of written memory ---- */
 
 static bool same_place(CornuPart a, CornuPart b)
 {
@@ -36,7 +36,7 @@ static bool overlap(const CornuPlan *plan, CornuPart a, size_t a_bytes, CornuPar
            b.offset < a.offset + last * a.stride + a_bytes;
 }
 
-/* What a step writes into an input's memory. */
+/* A write of a step into the memory of an input. */
 typedef struct {
     int       input, step, out;
     CornuPart part;

@@ -36,7 +36,7 @@ CornuStatus cornu__rewrite_keep(CornuRewrite *rewrite, const CornuProgramOp *op)
                                 &rewrite->map[op->out_first]);
 }
 
-CornuProgram *cornu__rewrite_nothing(const CornuProgram *program, bool one_shard)
+CornuProgram *cornu__rewrite_copy(const CornuProgram *program, bool one_shard)
 {
     CornuRewrite rewrite;
     CornuStatus  status = cornu__rewrite_begin(&rewrite, program, one_shard);

@@ -1,4 +1,4 @@
-/* A program copied with changes: what the passes from programs to programs are written with. */
+/* A program copied with changes, for the passes from programs to programs. */
 #ifndef CORNU_DEVICE_HOST_REWRITE_H
 #define CORNU_DEVICE_HOST_REWRITE_H
 
@@ -24,6 +24,6 @@ CornuStatus       cornu__rewrite_keep(CornuRewrite *rewrite, const CornuProgramO
 CornuProgram     *cornu__rewrite_end(CornuRewrite *rewrite, CornuStatus status);
 
 /* A plain copy: the result of a pass that is left out. */
-CornuProgram     *cornu__rewrite_nothing(const CornuProgram *program, bool one_shard);
+CornuProgram     *cornu__rewrite_copy(const CornuProgram *program, bool one_shard);
 
 #endif

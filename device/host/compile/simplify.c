@@ -264,7 +264,7 @@ static CornuProgram *simplify_once(const CornuProgram *program, bool one_shard)
 CornuProgram *cornu__simplify(const CornuHost *host, const CornuProgram *program)
 {
     const bool one_shard = host->shards <= 1;
-    if (!cornu__pass_runs(CORNU_PASS_SIMPLIFY)) return cornu__rewrite_nothing(program, one_shard);
+    if (!cornu__pass_runs(CORNU_PASS_SIMPLIFY)) return cornu__rewrite_copy(program, one_shard);
     CornuProgram *result = simplify_once(program, one_shard);
     /* A round may leave dead ops to the next. */
     for (int before = program->op_count; result && result->op_count < before;) {

@@ -7,12 +7,12 @@
  *   Is what it reads in memory, written by an earlier step and not overwritten since?
  *   Do shards that run at the same time leave each other's memory alone?
  *
- * The last two are answered by a walk over the steps that notes what every byte of memory holds:
- * a Stretch is some bytes of a value of one shard. Views and joined operands are named as parts of
- * the whole, copies as what they are copies of. A read that does not find its value is an error; a
- * write takes the place of what was there. Shards that run a segment together are walked one after
- * the other; each stretch and each read notes its shard and segment, so that two shards that meet
- * in memory are seen whichever of them is walked first.
+ * The last two are answered by a walk over the steps that tracks the contents of every byte of
+ * memory: a Range is some bytes of a value of one shard. Views and joined operands are tracked as
+ * parts of the whole, copies as their originals. A read that does not find its value is an error; a
+ * write replaces what was there. Shards that run a segment together are walked one after the other;
+ * each range and each read carries its shard and segment, so that two shards that meet in memory
+ * are noticed whichever of them is walked first.
  */
 #include <string.h>
 
@@ -22,8 +22,8 @@
 
 enum { NO_SHARD = -1 };
 
-/* Bytes begin to end of the memory `region`, `number` hold those of `value` on `shard` from `first`
- * on; or, of a read, were read. */
+/* Bytes begin to end of the memory `region`, `number` hold the bytes of `value` on `shard` from
+ * `first` on; or, of a read, were read. */
 typedef struct {
     CornuRegion region;
     int         number;
@@ -32,20 +32,21 @@ typedef struct {
     size_t      first;
     int         of;                 /* the shard whose value it is; 0 of values that all share */
     int         segment, shard;     /* that wrote or read it; NO_SHARD before or between segments */
-} Stretch;
+} Range;
 
 typedef struct {
-    Stretch *items;
-    int      count, space;
-} Stretches;
+    Range *items;
+    int    count, space;
+} Ranges;
 
 typedef struct {
     const CornuPlan *plan;
-    Stretches        held, read;    /* read: in the segment that runs */
+    Ranges           held, read;    /* read: in the segment that runs */
     int              segment;
     int              step;          /* that is walked */
     int              shard, worker;
-    CornuValue      *copy_of;       /* by value: what a copy step copied, else the value itself */
+    CornuValue      *copy_of;       /* by value: the value that a copy step copied, else the
+                                       value itself */
 } Verifier;
 
 /* ---- Complaints ---- */
@@ -63,7 +64,7 @@ static CornuStatus complain(const Verifier *v, CornuValue value, const char *wha
                        (int)value, what);
 }
 
-/* ---- What each step computes ---- */
+/* ---- Operands and results of the steps ---- */
 
 static bool reads(const CornuPlan *plan, const CornuPlanStep *step, CornuValue value)
 {
@@ -175,7 +176,7 @@ static CornuStatus check_joined(Verifier *v)
 /* ---- Memory ---- */
 
 /* Names the bytes as part of the whole, on the shard that has them. */
-static void name_bytes(const Verifier *v, CornuValue value, int shard, Stretch *s)
+static void name_bytes(const Verifier *v, CornuValue value, int shard, Range *s)
 {
     const CornuPart part = cornu__plan_part(v->plan, v->copy_of[value]);
     s->value = part.whole;
@@ -183,12 +184,12 @@ static void name_bytes(const Verifier *v, CornuValue value, int shard, Stretch *
     s->of = v->plan->varies[part.whole] ? shard : 0;
 }
 
-/* The value's bytes on a shard, where they are. */
-static Stretch stretch_of(const Verifier *v, CornuValue value, int shard)
+/* The bytes of the value on a shard. */
+static Range range_of(const Verifier *v, CornuValue value, int shard)
 {
     const CornuPlace place = v->plan->places[value];
     const bool       numbered = place.region == CORNU_INPUT || place.region == CORNU_OUTPUT;
-    Stretch          s = { .region = place.region, .number = numbered ? place.number : 0,
+    Range            s = { .region = place.region, .number = numbered ? place.number : 0,
                            .segment = v->segment, .shard = v->shard };
     s.begin = place.offset + (size_t)shard * place.stride +
               (size_t)v->worker * place.worker_stride;
@@ -203,14 +204,14 @@ static size_t shards_end(const CornuPlan *plan, CornuSpace space)
     return space.shared + (size_t)cornu__plan_shards(plan) * space.shard;
 }
 
-static bool is_of_worker(const CornuPlan *plan, const Stretch *s)
+static bool is_of_worker(const CornuPlan *plan, const Range *s)
 {
     return (s->region == CORNU_ARENA && s->begin >= shards_end(plan, plan->arena)) ||
            (s->region == CORNU_PACKED && s->begin >= shards_end(plan, plan->packed));
 }
 
 /* Bytes of the region. */
-static size_t region_bytes(const CornuPlan *plan, const Stretch *s)
+static size_t region_bytes(const CornuPlan *plan, const Range *s)
 {
     const CornuProgram *program = plan->program;
     const int           shards = cornu__plan_shards(plan);
@@ -228,20 +229,20 @@ static size_t region_bytes(const CornuPlan *plan, const Stretch *s)
     return 0;
 }
 
-static bool meet(const Stretch *a, const Stretch *b)
+static bool meet(const Range *a, const Range *b)
 {
     return a->region == b->region && a->number == b->number && a->begin < b->end &&
            b->begin < a->end;
 }
 
 /* Whether two shards may do this at the same time; a worker's memory is for one shard at a time. */
-static bool at_once(const Verifier *v, const Stretch *a, const Stretch *b)
+static bool at_once(const Verifier *v, const Range *a, const Range *b)
 {
     return a->segment == b->segment && a->shard != NO_SHARD && b->shard != NO_SHARD &&
            a->shard != b->shard && !is_of_worker(v->plan, a);
 }
 
-static CornuStatus append(Stretches *to, Stretch s)
+static CornuStatus append(Ranges *to, Range s)
 {
     if (s.begin == s.end) return CORNU_OK;
     CORNU__TRY(cornu__reserve(&to->items, &to->space, to->count, 1, sizeof *to->items));
@@ -250,11 +251,11 @@ static CornuStatus append(Stretches *to, Stretch s)
 }
 
 /* Whether all bytes of `s` hold what it says. */
-static CornuStatus expect_held(Verifier *v, CornuValue value, const Stretch *s)
+static CornuStatus expect_held(Verifier *v, CornuValue value, const Range *s)
 {
     size_t found = 0;
     for (int i = 0; i < v->held.count; i++) {
-        const Stretch *held = &v->held.items[i];
+        const Range *held = &v->held.items[i];
         if (!meet(held, s)) continue;
         const size_t begin = held->begin > s->begin ? held->begin : s->begin;
         const size_t end = held->end < s->end ? held->end : s->end;
@@ -271,20 +272,20 @@ static CornuStatus expect_held(Verifier *v, CornuValue value, const Stretch *s)
 
 static CornuStatus read_value(Verifier *v, CornuValue value, int shard)
 {
-    const Stretch s = stretch_of(v, value, shard);
+    const Range s = range_of(v, value, shard);
     if (s.region == CORNU_NOWHERE) return complain(v, value, "is read and has no memory");
     CORNU__TRY(expect_held(v, value, &s));
     return append(&v->read, s);
 }
 
 /* Removes the bytes of `s` from what is held. */
-static CornuStatus drop_held(Verifier *v, const Stretch *s)
+static CornuStatus drop_held(Verifier *v, const Range *s)
 {
-    Stretches *held = &v->held;
+    Ranges *held = &v->held;
     for (int i = 0; i < held->count; i++) {
-        Stretch *at = &held->items[i];
+        Range *at = &held->items[i];
         if (!meet(at, s)) continue;
-        Stretch left = *at, right = *at;
+        Range left = *at, right = *at;
         left.end = s->begin > at->begin ? s->begin : at->begin;
         right.begin = s->end < at->end ? s->end : at->end;
         right.first += right.begin - at->begin;
@@ -296,7 +297,7 @@ static CornuStatus drop_held(Verifier *v, const Stretch *s)
     return CORNU_OK;
 }
 
-static CornuStatus write_stretch(Verifier *v, CornuValue value, Stretch s)
+static CornuStatus write_range(Verifier *v, CornuValue value, Range s)
 {
     if (s.region == CORNU_NOWHERE) return complain(v, value, "is written and has no memory");
     if (s.end > region_bytes(v->plan, &s))
@@ -313,11 +314,11 @@ static CornuStatus write_stretch(Verifier *v, CornuValue value, Stretch s)
 
 /* From byte `at` of s on: the end of bytes held that are as s says; if there are none, `at`, and
  * *next is where such bytes begin, at most the end of s. */
-static size_t end_of_held(const Verifier *v, const Stretch *s, size_t at, size_t *next)
+static size_t end_of_held(const Verifier *v, const Range *s, size_t at, size_t *next)
 {
     *next = s->end;
     for (int i = 0; i < v->held.count; i++) {
-        const Stretch *held = &v->held.items[i];
+        const Range *held = &v->held.items[i];
         if (!meet(held, s) || held->end <= at || held->value != s->value || held->of != s->of ||
             held->first + s->begin != s->first + held->begin)
             continue;
@@ -330,14 +331,14 @@ static size_t end_of_held(const Verifier *v, const Stretch *s, size_t at, size_t
 /* A step that joins operands writes those that are not in place yet, and the padding. */
 static CornuStatus write_rest(Verifier *v, CornuValue value, int shard)
 {
-    const Stretch s = stretch_of(v, value, shard);
+    const Range s = range_of(v, value, shard);
     for (size_t at = s.begin, next; at < s.end;) {
         const size_t end = end_of_held(v, &s, at, &next);
-        Stretch      gap = s;
+        Range        gap = s;
         gap.begin = at;
         gap.end = next;
         gap.first += at - s.begin;
-        if (end == at) CORNU__TRY(write_stretch(v, value, gap));
+        if (end == at) CORNU__TRY(write_range(v, value, gap));
         at = end == at ? next : end;
     }
     return CORNU_OK;
@@ -349,14 +350,14 @@ static CornuStatus write_rest(Verifier *v, CornuValue value, int shard)
  * element by element; of a step that joins operands, one of which this is, or is part of, in place.
  * */
 static bool may_overlap(const Verifier *v, const CornuPlanStep *step, int k, int out, int shard,
-                        const Stretch *from, const Stretch *to)
+                        const Range *from, const Range *to)
 {
     const CornuValue *in = v->plan->operands + step->in_first;
     CornuPart         part;
     if (step->kind == CORNU_STEP_GROUP)
         return from->begin == to->begin && cornu__group_in_place(step->group, k, out);
     for (int i = 0; i < step->in_count && step->kind == CORNU_STEP_KERNEL; i++) {
-        const Stretch place = stretch_of(v, in[i], shard);
+        const Range place = range_of(v, in[i], shard);
         if (place.begin <= from->begin && from->end <= place.end &&
             cornu__is_joined(v->plan->program, &v->plan->program->ops[step->op], i, &part) &&
             !cornu__plan_moves(v->plan, step, i))
@@ -370,14 +371,14 @@ static CornuStatus check_overlaps(Verifier *v, const CornuPlanStep *step, int sh
     const CornuPlan *plan = v->plan;
     for (int out = 0; out < step->out_count; out++) {
         const CornuValue made = plan->operands[step->out_first + out];
-        const Stretch    to = stretch_of(v, made, shard);
+        const Range      to = range_of(v, made, shard);
         for (int k = 0; k < step->in_count; k++) {
-            const Stretch from = stretch_of(v, plan->operands[step->in_first + k], shard);
+            const Range from = range_of(v, plan->operands[step->in_first + k], shard);
             if (meet(&to, &from) && !may_overlap(v, step, k, out, shard, &from, &to))
                 return complain(v, made, "is written over an operand of its own step");
         }
         for (int k = 0; k < out; k++) {
-            const Stretch other = stretch_of(v, plan->operands[step->out_first + k], shard);
+            const Range other = range_of(v, plan->operands[step->out_first + k], shard);
             if (meet(&to, &other)) return complain(v, made, "is written over another result");
         }
     }
@@ -415,7 +416,7 @@ static CornuStatus walk_step(Verifier *v, const CornuPlanStep *step)
         const CornuValue value = plan->operands[step->out_first + k];
         CORNU__TRY(joins(plan, step)
                        ? write_rest(v, value, shard)
-                       : write_stretch(v, value, stretch_of(v, value, shard)));
+                       : write_range(v, value, range_of(v, value, shard)));
     }
     return CORNU_OK;
 }
@@ -423,7 +424,7 @@ static CornuStatus walk_step(Verifier *v, const CornuPlanStep *step)
 /* The memory of a worker is the next shard's: nothing in it outlives the segment. */
 static void end_segment(Verifier *v)
 {
-    Stretches *held = &v->held;
+    Ranges *held = &v->held;
     int        kept = 0;
     for (int i = 0; i < held->count; i++)
         if (!is_of_worker(v->plan, &held->items[i])) held->items[kept++] = held->items[i];
@@ -457,12 +458,12 @@ static CornuStatus walk(Verifier *v)
 
 /* ---- Before and after ---- */
 
-/* The part of a buffer that is a shard's, as it holds the value. */
-static Stretch buffer_stretch(const Verifier *v, CornuRegion region, int number, CornuValue value,
-                              int shard)
+/* A shard's part of a buffer that holds the value. */
+static Range buffer_range(const Verifier *v, CornuRegion region, int number, CornuValue value,
+                          int shard)
 {
     const size_t bytes = cornu_type_bytes(v->plan->types[value]);
-    Stretch      s = { .region = region, .number = number, .begin = (size_t)shard * bytes,
+    Range        s = { .region = region, .number = number, .begin = (size_t)shard * bytes,
                        .end = (size_t)(shard + 1) * bytes, .segment = v->segment,
                        .shard = NO_SHARD };
     name_bytes(v, value, shard, &s);
@@ -480,7 +481,7 @@ static CornuStatus hold_inputs(Verifier *v)
     for (int i = 0; i < program->input_count; i++)
         for (int s = 0; s < shards_of(v->plan, program->inputs[i]); s++)
             CORNU__TRY(append(&v->held,
-                              buffer_stretch(v, CORNU_INPUT, i, program->inputs[i], s)));
+                              buffer_range(v, CORNU_INPUT, i, program->inputs[i], s)));
     return CORNU_OK;
 }
 
@@ -491,8 +492,8 @@ static CornuStatus expect_outputs(Verifier *v)
         const CornuProgramOutput *output = &program->outputs[i];
         const bool                aliased = output->alias >= 0;
         for (int s = 0; s < shards_of(v->plan, output->value); s++) {
-            const Stretch expected =
-                buffer_stretch(v, aliased ? CORNU_INPUT : CORNU_OUTPUT,
+            const Range expected =
+                buffer_range(v, aliased ? CORNU_INPUT : CORNU_OUTPUT,
                                aliased ? output->alias : i, output->value, s);
             CORNU__TRY(expect_held(v, output->value, &expected));
         }

@@ -1,4 +1,4 @@
-/* Sums of what a product made for each position and tap: col2im, in the order of the outputs. */
+/* Sums of the results of a product by position and tap (col2im), in the order of the outputs. */
 #ifndef CORNU_DEVICE_HOST_COL2IM_H
 #define CORNU_DEVICE_HOST_COL2IM_H
 

@@ -1,5 +1,5 @@
 /*
- * Products on tiles of registers: what convolutions are made of, without copying x.
+ * Products on tiles of registers, from which convolutions are built without copying x.
  *
  * Each keeps a tile of f32 sums in registers over the whole sum, so that an element's terms are
  * added in one order whatever tile it falls into. Operands are f32, or bf16 (bf16.h): then two

@@ -35,7 +35,7 @@ typedef struct {
     float           gate_slope;
     int64_t         gate;       /* from gate to gate of gates, d_z */
     CornuCellInput  gates, cells, before, d_h;
-    const float    *product;    /* of d_h: what the later step's d_z gave              */
+    const float    *product;    /* of d_h: from the d_z of the later step              */
     float          *direct;     /* what bypassed its product; then this step's: none   */
     float          *d_c;        /* of this step, then of the one before */
     CornuCellOutput d_z;
@@ -57,7 +57,7 @@ typedef struct {
     float           gate_slope;
     int64_t         gate;       /* from gate to gate of gates, d_x, d_inner */
     CornuCellInput  gates, before, d_h;
-    const float    *product;    /* of d_h: what the later step's d_inner gave          */
+    const float    *product;    /* of d_h: from the d_inner of the later step          */
     float          *direct;     /* what bypassed its product; then this step's: d_h z  */
     CornuCellOutput d_x, d_inner;
 } CornuGruGradCell;

@@ -1,8 +1,8 @@
 /*
- * Kernels of the host devices: what they compute themselves, by op.
+ * Kernels of the host devices, by op.
  *
  * A host device brings tables of kernels (compile/host.h). An op without a kernel is decomposed;
- * what is left runs by the reference kernel and is counted as a fallback.
+ * an op that has no decomposition either runs by the reference kernel, counted as a fallback.
  *
  * Every operand and result is packed, row-major, in the dtype of its type, aligned to 64 bytes.
  * Kernels allocate nothing: they say how much scratch memory they need when the program is
@@ -17,7 +17,7 @@
 #include "../machine/threads.h"
 
 /*
- * What a product does to its result before it leaves the registers or the cache:
+ * The epilogue of a product, applied to the result before it leaves the registers or the cache:
  *     y = activation(y + bias) step(gate), each part optional, bias along the last axis.
  * Gates are results of a relu: after a gradient the last factor is the slope of that activation.
  */
@@ -44,7 +44,7 @@ typedef struct {
     CornuPrecision precision;
 } CornuMultiplier;
 
-/* What a kernel may ask about where it runs. */
+/* The properties of the device that a kernel may depend on. */
 typedef struct {
     int             threads;
     CornuMultiplier multiplier;

@@ -249,7 +249,7 @@ static void pack(const CornuKernelCall *call)
 
 /* ---- The product ---- */
 
-/* What one block computes. */
+/* The part of one block. */
 typedef struct {
     int64_t matrix, m, m_end, first, end;   /* rows and columns */
 } Block;

@@ -1,4 +1,4 @@
-/* The tables of what is compiled per instruction set, and which of them is in use. */
+/* The tables of the code compiled per instruction set, and the choice of the set in use. */
 #include <stddef.h>
 
 #include "../isa/col2im.h"

@@ -223,8 +223,7 @@ static int start_worker(Worker *worker)
 CornuThreads *cornu__threads_create(int count)
 {
     if (count < 1)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT,
-                                "threads: at least 1 expected, got %d", count);
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "threads is %d, expected at least 1", count);
     CornuThreads *pool = cornu__allocate_aligned(sizeof *pool);
     if (!pool) return cornu__null();
     pool->count = count;
@@ -249,7 +248,7 @@ CornuThreads *cornu__threads_create(int count)
         worker->number = pool->started + 1;
         const int failure = start_worker(worker);
         if (failure) {
-            cornu__fail(CORNU_ERR_DEVICE, "threads: %d of %d could be started: %s",
+            cornu__fail(CORNU_ERR_DEVICE, "only %d of %d threads could be started: %s; use fewer",
                         pool->started + 1, count, strerror(failure));
             goto fail;
         }

@@ -1,5 +1,5 @@
 /*
- * Vector loops: what one elementwise op does to a block of elements.
+ * Vector loops: one elementwise op on a block of elements.
  *
  * A block lives in registers in the sense of group.h: arrays of up to CORNU_BLOCK
  * elements in the first-level cache. Registers know four classes, and every dtype is held

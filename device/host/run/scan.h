@@ -4,7 +4,7 @@
 
 #include "../compile/plan.h"
 
-/* What runs a step of the body: cornu__plan_run_step, which is what calls this. */
+/* Runs a step of the body: cornu__plan_run_step, passed in because it calls this for scans. */
 typedef CornuStatus CornuStepRunner(const CornuPlan *plan, const CornuPlanStep *step,
                                     void *const *addresses, int shard, char *scratch);
 

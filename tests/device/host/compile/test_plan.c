@@ -376,7 +376,7 @@ static void test_zeros_keep_their_signs(void **state)
 
 /* A relu's slope after an input gradient does not take a kernel of its own, unless others read the
  * slope or the gradient. */
-static void test_the_slope_behind_a_gradient(void **state)
+static void test_the_slope_after_a_gradient(void **state)
 {
     (void)state;
     const CornuAttributes gradient = { .conv2d_grad = { .dtype = CORNU_F32, .extents = { 9, 8 } } };
@@ -754,7 +754,7 @@ int main(void)
         cmocka_unit_test(test_a_second_bias_is_added),
         cmocka_unit_test(test_what_others_read_is_not_fused_away),
         cmocka_unit_test(test_zeros_keep_their_signs),
-        cmocka_unit_test(test_the_slope_behind_a_gradient),
+        cmocka_unit_test(test_the_slope_after_a_gradient),
         cmocka_unit_test(test_shards_share_packed_weights),
         cmocka_unit_test(test_sums_come_before_products),
         cmocka_unit_test(test_sums_of_columns_need_all_rows),
