@@ -14,7 +14,7 @@ const char *cornu__decimal(CornuDecimal *to, double value)
     if (isinf(value)) return value > 0.0 ? "inf" : "-inf";
 
     char scientific[32];
-    int  digits = 0;    /* behind the first */
+    int  digits = 0;    /* after the first */
     do cornu__format(scientific, sizeof scientific, "%.*e", digits, value);
     while (cornu__parse_number(scientific, NULL) != value && ++digits < 17);
 

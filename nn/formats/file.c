@@ -22,7 +22,7 @@ static void release(CornuNewFile *file)
     *file = (CornuNewFile){ 0 };
 }
 
-/* Length of the folder part with its slash; 0 in "name". */
+/* Length of the folder part including its slash; 0 for "name". */
 static size_t folder_length(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -127,13 +127,13 @@ CornuStatus cornu_file_check(const char *path)
     CORNU__NEED(path);
     struct stat old;
     if (stat(path, &old) == 0 && S_ISFIFO(old.st_mode)) {
-        /* Opening would wait for a reader, and closing end what it reads. */
+        /* Opening it would wait for a reader, and closing it would end the input of one. */
         if (access(path, W_OK) == 0) return CORNU_OK;
         return cornu__fail(CORNU_ERR_FILE, "%s: cannot be written: %s", path, strerror(errno));
     }
     CornuNewFile file;
     CORNU__TRY(cornu__file_create(&file, path));
-    /* A full disk has no room for one byte; /dev/full refuses even none. */
+    /* One byte does not fit on a full disk; /dev/full refuses even a write of none. */
     const size_t bytes = file.temporary ? 1 : 0;
     if (write(fileno(file.stream), "", bytes) < 0) return fail(&file, "cannot be written");
     cornu__file_abandon(&file);
@@ -157,8 +157,8 @@ static CornuStatus read_bytes(CornuFileBytes *file, int descriptor)
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return cornu__fail(CORNU_ERR_FILE, "cannot be read: %s", strerror(errno));
         if (got == 0)
-            return cornu__fail(CORNU_ERR_FILE, "ends after %zu of %zu bytes: it is being changed",
-                               at, file->size);
+            return cornu__fail(CORNU_ERR_FILE, "ends after %zu of %zu bytes: it was changed while "
+                               "being read", at, file->size);
         at += (size_t)got;
     }
     return CORNU_OK;

@@ -10,12 +10,12 @@
 extern "C" {
 #endif
 
-/* Makes a file of these bytes, or replaces one. A target that is no regular file (/dev/stdout, a
- * pipe that someone reads) is written directly. CORNU_ERR_FILE if it cannot be. */
+/* Creates or replaces a file with these bytes. A target that is not a regular file (/dev/stdout, a
+ * pipe with a reader) is written directly. CORNU_ERR_FILE if it cannot be written. */
 CornuStatus cornu_file_write(const char *path, const void *bytes, size_t size);
 
-/* Whether it could be, asked before a long training: the folder, its permissions, a device that
- * is full. Leaves nothing behind. */
+/* Whether it could be written, to check before a long training: the folder, its permissions, a full
+ * device. Leaves no file. */
 CornuStatus cornu_file_check(const char *path);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /*
  * Files that appear whole or not at all: written under a temporary name in the target's
- * folder, synced, renamed over the target. A target that is no regular file (/dev/stdout, a
+ * folder, synced, renamed over the target. A target that is not a regular file (/dev/stdout, a
  * pipe) is written directly, never replaced; a symbolic link is followed.
  *
  *     CornuNewFile file;
@@ -8,7 +8,7 @@
  *     fputs("…", file.stream);
  *     return cornu__file_commit(&file);      or cornu__file_abandon(&file) after a failure
  *
- * Write errors need no checks on the way: commit finds them.
+ * Write errors need not be checked on the way: commit finds them.
  */
 #ifndef CORNU_NN_FILE_INTERNAL_H
 #define CORNU_NN_FILE_INTERNAL_H
@@ -30,7 +30,7 @@ CornuStatus cornu__file_create(CornuNewFile *file, const char *path);
 CornuStatus cornu__file_commit(CornuNewFile *file);
 void        cornu__file_abandon(CornuNewFile *file);
 
-/* The number in up to 8 bytes, the lowest first, as most formats here have it. */
+/* A little-endian number of up to 8 bytes. */
 static inline uint64_t cornu__little_endian(const unsigned char *bytes, int count)
 {
     uint64_t value = 0;
@@ -38,17 +38,17 @@ static inline uint64_t cornu__little_endian(const unsigned char *bytes, int coun
     return value;
 }
 
-/* All bytes of a file. */
+/* The bytes of a file. */
 typedef struct {
     unsigned char *bytes;   /* NULL for an empty file */
     size_t         size;
 } CornuFileBytes;
 
-/* They are read, not mapped: a disk that fails would end a program that looks at a mapped file.
- * CORNU_ERR_FILE, not naming the file, if it cannot be read or is no regular one. */
+/* Reads a whole file. It is not mapped: a disk error in a mapped file would end the program.
+ * CORNU_ERR_FILE, not naming the file, if it cannot be read or is not a regular file. */
 CornuStatus cornu__file_read(CornuFileBytes *file, const char *path);
 
-/* The same of its first bytes, `most` or all; *whole is the size of the file. */
+/* Reads its first bytes, at most `most`; *whole is the size of the file. */
 CornuStatus cornu__file_read_first(CornuFileBytes *file, const char *path, size_t most,
                                    size_t *whole);
 void        cornu__file_release(CornuFileBytes *file);

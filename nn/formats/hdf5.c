@@ -19,12 +19,12 @@ struct CornuHdf5 {
     hid_t       file;
     const unsigned char *bytes;   /* the caller's; NULL for a new file */
     size_t      size;
-    H5E_auto2_t print;        /* what printed errors before, and how */
+    H5E_auto2_t print;        /* the error handler before, to be restored */
     void       *print_to;
 };
 
 enum { GROWTH = 1 << 16, MAX_TEXTS = 1 << 20, MAX_TEXT = 1 << 26, MUCH = 1 << 20 };
-enum { DEFLATED_AT_BEST = 1032 };     /* bytes in one */
+enum { MAX_DEFLATE_RATIO = 1032 };
 
 static CornuStatus damaged(const char *path, const char *what)
 {
@@ -33,10 +33,10 @@ static CornuStatus damaged(const char *path, const char *what)
 
 /* ---- Files ---- */
 
-/* What libhdf5 1.10.8 does not look at before it takes memory or an address: that offsets and sizes
- * have 8 bytes, that addresses count from the file's beginning, that it ends within what is there,
- * and that it is for no driver of its own. Source of the places: "HDF5 File Format Specification",
- * version 2.0, II.A. */
+/* Checks what libhdf5 1.10.8 trusts when it allocates memory or follows an address: offsets and
+ * sizes have 8 bytes, addresses count from the start of the file, the file ends within the bytes
+ * given, and no driver information follows. Source of the offsets: "HDF5 File Format
+ * Specification", version 2.0, II.A. */
 static bool looks_whole(const unsigned char *bytes, size_t size)
 {
     static const char signature[] = "\x89HDF\r\n\x1a\n";
@@ -69,7 +69,7 @@ static CornuHdf5 *make(const void *image, size_t size)
     h5->PLset_loading_state(0);
     const hid_t access = h5->Pcreate(*h5->P_CLS_FILE_ACCESS_ID_g);
     herr_t      status = h5->Pset_fapl_core(access, GROWTH, 0);
-    /* The copy is libhdf5's; it does not write to what it is given. */
+    /* libhdf5 copies the image and does not write to it. */
     if (status >= 0 && image) status = h5->Pset_file_image(access, (void *)image, size);
     file->file = status < 0 ? -1
                : image      ? h5->Fopen("memory", H5F_ACC_RDONLY, access)
@@ -77,14 +77,14 @@ static CornuHdf5 *make(const void *image, size_t size)
     h5->Pclose(access);
     if (file->file >= 0) return file;
     cornu__hdf5_close(file);
-    if (image) return cornu__fail_null(CORNU_ERR_FORMAT, "is no whole HDF5 file");
+    if (image) return cornu__fail_null(CORNU_ERR_FORMAT, "truncated, or not an HDF5 file");
     return cornu__fail_null(CORNU_ERR_MEMORY, "no memory for an HDF5 file");
 }
 
 CornuHdf5 *cornu__hdf5_open(const void *bytes, size_t size)
 {
     if (looks_whole(bytes, size)) return make(bytes, size);
-    return cornu__fail_null(CORNU_ERR_FORMAT, "is no whole HDF5 file");
+    return cornu__fail_null(CORNU_ERR_FORMAT, "truncated, or not an HDF5 file");
 }
 
 CornuHdf5 *cornu__hdf5_create(void) { return make(NULL, 0); }
@@ -98,9 +98,9 @@ void cornu__hdf5_close(CornuHdf5 *file)
     cornu__hdf5_leave();
 }
 
-/* ---- Finding ---- */
+/* ---- Looking up ---- */
 
-/* Every link on the way is one that leads to an object of the file itself. */
+/* Each link of the path must be a hard link: to an object of the file itself. */
 CornuStatus cornu__hdf5_has(CornuHdf5 *file, const char *path, bool *has)
 {
     char part[1024];
@@ -108,26 +108,26 @@ CornuStatus cornu__hdf5_has(CornuHdf5 *file, const char *path, bool *has)
     for (const char *end = path; *end;) {
         end += strcspn(end, "/");
         const size_t length = (size_t)(end - path);
-        if (length >= sizeof part) return damaged(path, "is too long a name");
+        if (length >= sizeof part) return damaged(path, "is too long for a name");
         memcpy(part, path, length);
         part[length] = '\0';
         while (*end == '/') end++;
         if (length == 0) continue;
         const htri_t exists = h5->Lexists(file->file, part, H5P_DEFAULT);
         H5L_info_t   link;
-        if (exists < 0) return damaged(part, "cannot be looked for");
+        if (exists < 0) return damaged(part, "cannot be looked up");
         if (exists == 0) return CORNU_OK;
         if (h5->Lget_info(file->file, part, &link, H5P_DEFAULT) < 0)
             return damaged(part, "is a damaged link");
         if (link.type != H5L_TYPE_HARD)
-            return cornu__fail(CORNU_ERR_UNSUPPORTED, "\"%.200s\" is a link to another place, "
-                               "expected what it names itself", part);
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "\"%.200s\" is a soft or external "
+                               "link, expected an object of this file", part);
     }
     *has = true;
     return CORNU_OK;
 }
 
-/* Opens what is there; NULL in *object where nothing is. */
+/* Opens the object at the path; *object is -1 if there is none. */
 static CornuStatus open_object(CornuHdf5 *file, const char *path, H5I_type_t kind, hid_t *object)
 {
     bool has;
@@ -139,7 +139,7 @@ static CornuStatus open_object(CornuHdf5 *file, const char *path, H5I_type_t kin
     if (h5->Iget_type(*object) == kind) return CORNU_OK;
     h5->Oclose(*object);
     *object = -1;
-    return damaged(path, kind == H5I_GROUP ? "is no group" : "is no array");
+    return damaged(path, kind == H5I_GROUP ? "is not a group" : "is not an array");
 }
 
 CornuStatus cornu__hdf5_count(CornuHdf5 *file, const char *group, int64_t *count)
@@ -158,7 +158,7 @@ CornuStatus cornu__hdf5_count(CornuHdf5 *file, const char *group, int64_t *count
 
 /* ---- Arrays ---- */
 
-/* What holds the numbers of a file's type. */
+/* The dtype that holds the numbers of a stored type. */
 static bool find_dtype(hid_t type, CornuDtype *dtype)
 {
     const H5T_class_t kind = h5->Tget_class(type);
@@ -177,7 +177,7 @@ static CornuStatus find_shape(const char *path, hid_t space, CornuShape *shape)
     hsize_t   extents[H5S_MAX_RANK];
     const int rank = h5->Sget_simple_extent_ndims(space);
     if (rank > CORNU_MAX_RANK)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "\"%.200s\" has %d axes, at most %d are possible",
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "\"%.200s\" has %d axes, expected at most %d",
                            path, rank, CORNU_MAX_RANK);
     if (rank < 0 || h5->Sget_simple_extent_dims(space, extents, NULL) < 0 ||
         h5->Sget_simple_extent_type(space) == H5S_NULL)
@@ -190,7 +190,7 @@ static CornuStatus find_shape(const char *path, hid_t space, CornuShape *shape)
     return CORNU_OK;
 }
 
-/* Refuses arrays whose bytes are elsewhere, or more than can be believed. */
+/* Refuses arrays whose bytes lie outside the file, or are fewer than their shape needs. */
 static CornuStatus check_storage(const CornuHdf5 *file, const char *path, hid_t array,
                                  CornuType type)
 {
@@ -209,16 +209,16 @@ static CornuStatus check_storage(const CornuHdf5 *file, const char *path, hid_t 
     }
     h5->Pclose(list);
     if (external > 0 || layout == H5D_VIRTUAL)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "\"%.200s\" has its numbers in another file, "
-                           "expected them in this one", path);
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "\"%.200s\" keeps its data in another file, "
+                           "expected it in this one", path);
     if (!known)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "\"%.200s\" is packed by a filter that is not "
-                           "known, expected deflate, shuffle or fletcher32 at most", path);
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "\"%.200s\" is compressed by an unknown "
+                           "filter, expected deflate, shuffle, fletcher32 or none", path);
     const uint64_t declared = cornu_type_bytes(type), stored = h5->Dget_storage_size(array);
     if (stored > file->size)
-        return cornu__fail(CORNU_ERR_FORMAT, "\"%.200s\" is said to have %llu bytes stored, the "
-                           "file has %zu", path, (unsigned long long)stored, file->size);
-    if (declared > MUCH && declared / DEFLATED_AT_BEST > stored)
+        return cornu__fail(CORNU_ERR_FORMAT, "\"%.200s\" declares %llu stored bytes, the file has "
+                           "%zu", path, (unsigned long long)stored, file->size);
+    if (declared > MUCH && declared / MAX_DEFLATE_RATIO > stored)
         return cornu__fail(CORNU_ERR_FORMAT, "\"%.200s\" declares %llu bytes, but only %llu are "
                            "stored", path, (unsigned long long)declared,
                            (unsigned long long)stored);
@@ -232,7 +232,7 @@ static CornuStatus type_of(const CornuHdf5 *file, const char *path, hid_t array,
     if (stored < 0 || space < 0)
         status = damaged(path, "is a damaged array");
     else if (!find_dtype(stored, &type->dtype))
-        status = cornu__fail(CORNU_ERR_UNSUPPORTED, "\"%.200s\" holds no numbers", path);
+        status = cornu__fail(CORNU_ERR_UNSUPPORTED, "\"%.200s\" does not hold numbers", path);
     else
         status = find_shape(path, space, &type->shape);
     if (stored >= 0) h5->Tclose(stored);
@@ -293,12 +293,12 @@ CornuStatus cornu__hdf5_read(CornuHdf5 *file, const char *path, CornuArray *to)
     else if (!to->data && !(to->data = cornu__allocate(cornu_type_bytes(to->type), 1)))
         status = CORNU_ERR_MEMORY;
     else if (h5->Dread(array, wanted, H5S_ALL, H5S_ALL, H5P_DEFAULT, to->data) < 0)
-        status = damaged(path, "cannot be read: its numbers are not all there");
+        status = damaged(path, "cannot be read: some of its data is missing");
     h5->Dclose(array);
     return status;
 }
 
-/* ---- Texts ---- */
+/* ---- Strings ---- */
 
 static CornuStatus copy_text(const char *from, size_t most, char **to)
 {
@@ -309,7 +309,7 @@ static CornuStatus copy_text(const char *from, size_t most, char **to)
     return CORNU_OK;
 }
 
-/* Texts of one length are read padded. */
+/* Strings of fixed length, padded. */
 static CornuStatus read_padded(const char *name, hid_t attribute, hid_t stored, char **to,
                                int64_t count)
 {
@@ -326,19 +326,19 @@ static CornuStatus read_padded(const char *name, hid_t attribute, hid_t stored, 
     return status;
 }
 
-/* Texts of any length lie elsewhere in the file; here where they do is said. */
+/* Strings of variable length: the attribute holds references to them. */
 static CornuStatus read_scattered(const CornuHdf5 *file, const char *name, hid_t object, char **to,
                                   int64_t count)
 {
     H5O_info1_t info;
     size_t      all = 0;
-    if (h5->Oget_info1(object, &info) < 0) return damaged(name, "is of a damaged group");
+    if (h5->Oget_info1(object, &info) < 0) return damaged(name, "belongs to a damaged group");
     for (int64_t i = 0; i < count; i++) {
         const char *text;
         size_t      length;
         if (!cornu__hdf5_find_text(file->bytes, file->size, info.addr, name, i, &text, &length))
             return damaged(name, "is a damaged attribute");
-        /* Many may be said to lie in one place. */
+        /* Many references may point to the same string. */
         if ((all += length) > MAX_TEXT)
             return damaged(name, "is an attribute of an unlikely size");
         CORNU__TRY(copy_text(text, length, &to[i]));
@@ -373,9 +373,9 @@ static CornuStatus open_texts(const CornuHdf5 *file, const char *name, hid_t obj
     else if (h5->Tget_class(stored) == H5T_STRING)
         status = read_texts(file, name, object, attribute, stored, space, texts, count);
     else if (h5->Sget_simple_extent_npoints(space) == 0)
-        *count = 0;                         /* an empty list, which h5py writes as one of numbers */
+        *count = 0;                         /* an empty list, which h5py writes as numbers */
     else
-        status = damaged(name, "is an attribute of no texts");
+        status = damaged(name, "is not an attribute of strings");
     if (stored >= 0) h5->Tclose(stored);
     if (space >= 0) h5->Sclose(space);
     h5->Aclose(attribute);
@@ -474,7 +474,7 @@ CornuStatus cornu__hdf5_bytes(CornuHdf5 *file, unsigned char **bytes, size_t *si
     return unwritten("");
 }
 
-#else   /* without libhdf5 no file is ever open */
+#else   /* without libhdf5 no file is ever opened */
 
 static CornuHdf5 *missing(void)
 {

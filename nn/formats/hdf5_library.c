@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* As text, after macros: the header may say that H5Lget_info means H5Lget_info2. */
+/* Expanded first: the header may define H5Lget_info as H5Lget_info2. */
 #define TEXT(name)      LITERALLY(name)
 #define LITERALLY(name) #name
 
@@ -42,7 +42,7 @@ static CornuStatus find_library(void **library)
         const size_t length = strlen(why);
         snprintf(why + length, sizeof why - length, "%s%s", i ? "; " : "", said ? said : names[i]);
     }
-    return cornu__fail(CORNU_ERR_UNSUPPORTED, "an HDF5 file needs libhdf5, which cannot be loaded "
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "HDF5 files need libhdf5, which cannot be loaded "
                        "(%s); " HELP, why);
 }
 
@@ -54,53 +54,53 @@ static CornuStatus load(void)
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
         void *address = dlsym(library, symbols[i].name);
         if (!address)
-            return cornu__fail(CORNU_ERR_UNSUPPORTED, "an HDF5 file needs libhdf5 %d.%d, and the "
-                               "one that was found has no %s; " HELP, H5_VERS_MAJOR,
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "HDF5 files need libhdf5 %d.%d, but the one "
+                               "found has no %s; " HELP, H5_VERS_MAJOR,
                                H5_VERS_MINOR, symbols[i].name);
         memcpy((char *)&cornu__hdf5_library + symbols[i].place, &address, sizeof address);
     }
-    /* Before it starts: at the end it would print of what a damaged file left open. */
+    /* Before it starts: at exit it would print what a damaged file left open. */
     cornu__hdf5_library.dont_atexit();
     cornu__hdf5_library.get_libversion(&major, &minor, &release);
     if (major == H5_VERS_MAJOR && minor == H5_VERS_MINOR) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_UNSUPPORTED, "an HDF5 file needs libhdf5 %d.%d, and the one that "
-                       "was found is %u.%u; " HELP, H5_VERS_MAJOR, H5_VERS_MINOR, major, minor);
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "HDF5 files need libhdf5 %d.%d, but the one found is "
+                       "%u.%u; " HELP, H5_VERS_MAJOR, H5_VERS_MINOR, major, minor);
 }
 
-static pthread_mutex_t door;
+static pthread_mutex_t lock;
 
-static void make_door(void)
+static void make_lock(void)
 {
     pthread_mutexattr_t attributes;
     pthread_mutexattr_init(&attributes);
     pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
-    pthread_mutex_init(&door, &attributes);
+    pthread_mutex_init(&lock, &attributes);
     pthread_mutexattr_destroy(&attributes);
 }
 
-/* Tried again after a failure, which may have been one of memory. */
+/* Loading is retried after a failure, which may have been lack of memory. */
 CornuStatus cornu__hdf5_enter(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     static bool           loaded;
-    pthread_once(&once, make_door);
-    pthread_mutex_lock(&door);
+    pthread_once(&once, make_lock);
+    pthread_mutex_lock(&lock);
     const CornuStatus status = loaded ? CORNU_OK : load();
     loaded = status == CORNU_OK;
     if (loaded) return CORNU_OK;
-    pthread_mutex_unlock(&door);
+    pthread_mutex_unlock(&lock);
     cornu__log(CORNU_LOG_WARNING, "%s", cornu_error_message());
     return status;
 }
 
-void cornu__hdf5_leave(void) { pthread_mutex_unlock(&door); }
+void cornu__hdf5_leave(void) { pthread_mutex_unlock(&lock); }
 
 #else
 
 CornuStatus cornu__hdf5_enter(void)
 {
-    return cornu__fail(CORNU_ERR_UNSUPPORTED, "this is an HDF5 file and Cornu was built without "
-                       "libhdf5; install libhdf5-dev and build again, or use .safetensors");
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "this is an HDF5 file, and Cornu was built without "
+                       "libhdf5; install libhdf5-dev and rebuild, or use .safetensors");
 }
 
 void cornu__hdf5_leave(void) {}

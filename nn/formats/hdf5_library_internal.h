@@ -1,32 +1,32 @@
 /*
- * libhdf5, loaded when the first HDF5 file is opened or made: what is linked with Cornu needs it
- * neither to link nor to start.
+ * libhdf5, loaded when the first HDF5 file is opened or created: a program linked with Cornu needs
+ * it neither to link nor to start.
  */
 #ifndef CORNU_NN_HDF5_LIBRARY_INTERNAL_H
 #define CORNU_NN_HDF5_LIBRARY_INTERNAL_H
 
 #include "../../device/status_internal.h"
 
-/* Loads libhdf5 unless it is there, for good, and claims it for this thread: most builds of it are
- * not made for several, so others wait until it has left as often as it has entered.
- * CORNU_ERR_UNSUPPORTED, without a claim, where there is none, or none of the version that Cornu
- * was built for. Does not call H5open. */
+/* Loads libhdf5 on the first call, for good, and locks it: most builds are not thread-safe, so
+ * other threads wait until this one has left as often as it has entered. CORNU_ERR_UNSUPPORTED,
+ * without the lock, if the library is missing or not of the version that Cornu was built for. Does
+ * not call H5open. */
 CornuStatus cornu__hdf5_enter(void);
 void        cornu__hdf5_leave(void);
 
-/* Defined where Cornu is built with libhdf5's header, as the file name of its library:
+/* Defined if Cornu is built with libhdf5's header, as the file name of the library:
  * libhdf5_serial.so.103. */
 #ifdef CORNU_HDF5
 
 #include <hdf5.h>
 
-/* In macros like H5F_ACC_RDONLY these call libhdf5 as a linked one. */
+/* In macros like H5F_ACC_RDONLY these would call a linked libhdf5. */
 #undef H5CHECK
 #define H5CHECK
 #undef H5OPEN
 #define H5OPEN
 
-/* What of libhdf5 is used, without "H5": functions, and variables (..._g) that H5open sets. */
+/* The symbols used, without "H5": functions, and variables (..._g) that H5open sets. */
 #define CORNU__HDF5_MAP(X)                                                                        \
     X(dont_atexit) X(get_libversion) X(open)                                                      \
     X(Aclose) X(Acreate_by_name) X(Aexists) X(Aget_space) X(Aget_type) X(Aopen) X(Aread)          \

@@ -1,12 +1,12 @@
-/* Attributes that are texts of any length, in HDF5 files as h5py writes them: in the header of an
- * object, which here is of version 1, the attribute says in which heap each text lies.
+/* Attributes that are strings of variable length, in HDF5 files as h5py writes them: the attribute,
+ * in an object header of version 1, states the heap and the index of each string.
  *
  *     header      1, 0, messages (2), users (4), bytes of them (4), 0 (4); messages
  *     message     type (2), bytes (2), flags (1), 0 (3); data
  *       type 16   more messages at (8), bytes (8)
  *       type 12   version (1), flags (1), bytes of name (2), type (2), shape (2); version 3: the
  *                 name's encoding (1); name, type, shape: in version 1 each padded to 8; data
- *     text        length (4), heap at (8), number in it (4)
+ *     string      length (4), heap at (8), index in it (4)
  *     heap        "GCOL", 1, 0 (3), bytes of all (8); objects: number (2), users (2), 0 (4), bytes
  *                 (8), data padded to 8
  *
@@ -25,14 +25,14 @@ typedef struct {
     uint64_t             size;
 } Span;
 
-/* Part of a span; empty where it is not all there. */
+/* Part of a span; empty if it exceeds the span. */
 static Span part(Span of, uint64_t at, uint64_t size)
 {
     if (!of.bytes || at > of.size || size > of.size - at) return (Span){ NULL, 0 };
     return (Span){ of.bytes + at, size };
 }
 
-/* A number of so many bytes; 0 where they are not all there. */
+/* A little-endian number; 0 if it exceeds the span. */
 static uint64_t number(Span of, uint64_t at, int bytes)
 {
     const Span from = part(of, at, (uint64_t)bytes);
@@ -41,7 +41,7 @@ static uint64_t number(Span of, uint64_t at, int bytes)
 
 static uint64_t padded(uint64_t size, bool pad) { return pad ? (size + 7) / 8 * 8 : size; }
 
-/* The data of an attribute's message, if it has this name. */
+/* The data of an attribute message, if it has this name. */
 static Span attribute_data(Span message, const char *wanted)
 {
     const uint64_t version = number(message, 0, 1), flags = number(message, 1, 1);
@@ -57,7 +57,7 @@ static Span attribute_data(Span message, const char *wanted)
     return data > message.size ? none : part(message, data, message.size - data);
 }
 
-/* The data of the attribute, in the messages of one block or of those that follow on it. */
+/* The data of the attribute, from the messages of the header block or of its continuations. */
 static Span find_attribute(Span file, uint64_t header, const char *name)
 {
     Span block = part(file, header + HEADER_HEAD, number(file, header + 8, 4)), next = { NULL, 0 };
@@ -76,7 +76,7 @@ static Span find_attribute(Span file, uint64_t header, const char *name)
     return next;
 }
 
-/* What has this number in the heap there. */
+/* The object of this index in the heap at byte `at`. */
 static Span find_object(Span file, uint64_t at, uint64_t wanted)
 {
     const Span none = { NULL, 0 }, head = part(file, at, HEAP_HEAD);

@@ -8,20 +8,20 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* ---- Memory: jansson takes a letter that it has no room for as one that is not there ---- */
+/* ---- Memory: out of it, jansson drops characters without an error ---- */
 
-static _Thread_local bool lacked_memory;
+static _Thread_local bool out_of_memory;
 static json_malloc_t      usual_malloc;
 static pthread_once_t     once = PTHREAD_ONCE_INIT;
 
 static void *note_malloc(size_t size)
 {
     void *memory = usual_malloc(size);
-    lacked_memory |= !memory;
+    out_of_memory |= !memory;
     return memory;
 }
 
-/* What the process has set for jansson goes on being used. */
+/* Wraps the allocator that the process has set for jansson. */
 static void watch_memory(void)
 {
     json_free_t usual_free;
@@ -29,9 +29,9 @@ static void watch_memory(void)
     json_set_alloc_funcs(note_malloc, usual_free);
 }
 
-/* ---- In ---- */
+/* ---- Parsing ---- */
 
-/* How deep brackets nest, not looking into strings. */
+/* How deep brackets nest outside strings. */
 static int nesting(const char *bytes, size_t size)
 {
     int  depth = 0, deepest = 0;
@@ -60,18 +60,18 @@ json_t *cornu__json_parse(const char *bytes, size_t size, int depth)
         return NULL;
     }
     pthread_once(&once, watch_memory);
-    lacked_memory = false;
+    out_of_memory = false;
     json_error_t error;
     json_t *value = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, &error);
-    if (!value && !lacked_memory)
+    if (!value && !out_of_memory)
         cornu__fail(CORNU_ERR_FORMAT, "JSON: %s, at byte %d", error.text, error.position);
-    if (!lacked_memory) return value;
+    if (!out_of_memory) return value;
     cornu__fail(CORNU_ERR_MEMORY, "no memory for JSON of %zu bytes", size);
     json_decref(value);
     return NULL;
 }
 
-/* ---- Out ---- */
+/* ---- Printing ---- */
 
 bool cornu__is_utf8(const char *text)
 {
@@ -83,7 +83,7 @@ bool cornu__is_utf8(const char *text)
     return left == 0;
 }
 
-/* A text that grows. json_dumps would forget that there was no room for a key. */
+/* A growing string. json_dumps would drop a key for lack of memory without an error. */
 typedef struct {
     char *bytes;
     int   size, space;
@@ -112,6 +112,6 @@ char *cornu__json_text(const json_t *value)
         text.failed = true;
     if (!text.failed) return text.bytes;
     cornu__release(text.bytes);
-    cornu__fail(CORNU_ERR_MEMORY, "no memory for JSON text");
+    cornu__fail(CORNU_ERR_MEMORY, "no memory to print JSON");
     return NULL;
 }

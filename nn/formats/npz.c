@@ -20,7 +20,7 @@ enum { DTYPES = sizeof dtypes / sizeof *dtypes };
 
 /* ---- Writing ---- */
 
-/* The whole member. */
+/* The bytes of the .npy member. */
 static CornuStatus make_member(const CornuNamedArray *from, CornuZipMember *member)
 {
     const CornuType type = from->array.type;
@@ -91,11 +91,11 @@ CornuStatus cornu_npz_write(const char *path, const CornuNamedArray *arrays, int
 struct CornuNpz {
     CornuNamedArray *arrays;
     char           **names;
-    unsigned char  **members;        /* what the arrays lie in */
+    unsigned char  **members;        /* which hold the arrays */
     int              count;
 };
 
-/* Behind blanks, `word` and blanks; NULL if it is not there. */
+/* Skips blanks, `word` and blanks; NULL if the word is not there. */
 static const char *skip(const char *at, const char *word)
 {
     if (!at) return NULL;
@@ -139,7 +139,7 @@ static const char *read_shape(const char *at, CornuShape *shape, CornuStatus *st
     return skip(at, ")");
 }
 
-/* The dictionary of an array, keys in any order. */
+/* Parses the dictionary of an array, keys in any order. */
 static CornuStatus read_text(const char *at, CornuType *type)
 {
     CornuStatus status = CORNU_OK;
@@ -160,8 +160,8 @@ static CornuStatus read_text(const char *at, CornuType *type)
     }
     if (status != CORNU_OK) return status;
     if (!at || seen != 111)
-        return cornu__fail(CORNU_ERR_FORMAT, "has a header that does not say descr, fortran_order "
-                           "and shape once each");
+        return cornu__fail(CORNU_ERR_FORMAT, "has a header without descr, fortran_order and shape "
+                           "once each");
     return cornu_type_check(*type);
 }
 
@@ -169,30 +169,31 @@ static CornuStatus read_array(unsigned char *bytes, size_t size, CornuArray *arr
 {
     const bool   known = size >= FIRST_HEADER && !memcmp(bytes, magic, MAGIC) &&
                          bytes[6] >= 1 && bytes[6] <= 3;
-    if (!known) return cornu__fail(CORNU_ERR_FORMAT, "is no NumPy array");
+    if (!known) return cornu__fail(CORNU_ERR_FORMAT, "is not a NumPy array");
     const size_t wide = bytes[6] == 1 ? 2 : 4, start = 8 + wide;
     const size_t length = start > size ? 0 : cornu__little_endian(bytes + 8, (int)wide);
     if (start > size || length > size - start || length == 0)
-        return cornu__fail(CORNU_ERR_FORMAT, "has a header of %zu bytes in %zu", length, size);
+        return cornu__fail(CORNU_ERR_FORMAT, "has a header of %zu bytes in a member of %zu", length,
+                           size);
     bytes[start + length - 1] = '\0';              /* a newline before */
     CORNU__TRY(read_text((const char *)bytes + start, &array->type));
     const size_t rest = size - start - length, needed = cornu_type_bytes(array->type);
     CornuText    text;
     if (rest != needed)
-        return cornu__fail(CORNU_ERR_FORMAT, "%s takes %zu bytes, %zu are there",
+        return cornu__fail(CORNU_ERR_FORMAT, "%s takes %zu bytes, the member has %zu",
                            cornu_type_print(&text, array->type), needed, rest);
     array->data = bytes + start + length;
     return CORNU_OK;
 }
 
-/* Arrays are called as their members without ".npy". */
+/* The name of an array is that of its member without ".npy". */
 static CornuStatus read_member(const CornuZip *zip, int i, CornuNpz *file)
 {
     size_t       size;
     const char  *name = cornu__zip_name(zip, i);
     const size_t length = strlen(name);
     if (length < 4 || strcmp(name + length - 4, ".npy"))
-        return cornu__fail(CORNU_ERR_FORMAT, "member \"%.80s\" is no .npy file", name);
+        return cornu__fail(CORNU_ERR_FORMAT, "member \"%.80s\" is not a .npy file", name);
     if (!(file->names[i] = cornu__copy_text(name))) return CORNU_ERR_MEMORY;
     file->names[i][length - 4] = '\0';
     file->arrays[i].name = file->names[i];

@@ -1,6 +1,6 @@
 /*
- * NumPy's .npz files: named arrays, a zip archive of .npy members. numpy.load reads what is written
- * here, and what numpy.savez and savez_compressed wrote is read here.
+ * NumPy's .npz files: named arrays, as a zip archive of .npy members. numpy.load reads the files
+ * written here; those of numpy.savez and savez_compressed are read here.
  *
  *     6 bytes    "\x93NUMPY"            2 bytes    version, 1 0
  *     2 bytes    N, little-endian       (version 2 and 3: 4 bytes)
@@ -20,21 +20,21 @@ extern "C" {
 
 typedef struct CornuNpz CornuNpz;
 
-/* Reads all of it. NULL with CORNU_ERR_FILE if the file cannot be read, CORNU_ERR_FORMAT naming
- * what is wrong, CORNU_ERR_UNSUPPORTED for objects (pickles), column-major arrays, big-endian ones,
- * and dtypes or ranks that Cornu lacks. */
+/* Reads the whole file. NULL with CORNU_ERR_FILE if it cannot be read, CORNU_ERR_FORMAT naming the
+ * defect, CORNU_ERR_UNSUPPORTED for objects (pickles), column-major or big-endian arrays, and for
+ * dtypes or ranks that Cornu does not have. */
 CornuNpz *cornu_npz_open(const char *path);
 void      cornu_npz_close(CornuNpz *file);
 
-/* Arrays in the order of the file; they live until it is closed. */
+/* The arrays in the order of the file, valid until it is closed. */
 int                    cornu_npz_count(const CornuNpz *file);
 const CornuNamedArray *cornu_npz_at(const CornuNpz *file, int i);
-/* NULL, without an error, if there is none of that name. */
+/* NULL, without an error, if there is no array of that name. */
 const CornuNamedArray *cornu_npz_find(const CornuNpz *file, const char *name);
 
-/* Writes the arrays in their order; the file appears whole or not at all, and equal arguments give
- * equal bytes. CORNU_ERR_DTYPE for bf16, which NumPy does not have; CORNU_ERR_ARGUMENT for a name
- * given twice, or of more than 65,531 bytes. */
+/* Writes the arrays in the given order; the file appears whole or not at all, and equal arguments
+ * give equal bytes. CORNU_ERR_DTYPE for bf16, which NumPy does not have; CORNU_ERR_ARGUMENT for a
+ * name that is given twice or longer than 65,531 bytes. */
 CornuStatus cornu_npz_write(const char *path, const CornuNamedArray *arrays, int count);
 
 #ifdef __cplusplus

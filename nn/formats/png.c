@@ -2,12 +2,12 @@
 
 #include <stdlib.h>
 
-/* The encoder is compiled into this file alone, without its own way to open files. */
+/* The encoder is compiled into this file alone, without its own file access. */
 #pragma GCC diagnostic ignored "-Wunused-function"
 #define STB_IMAGE_WRITE_IMPLEMENTATION
 #define STB_IMAGE_WRITE_STATIC
 #define STBI_WRITE_NO_STDIO
-/* clang-tidy thinks that rows may be empty, and dislikes allocations of nothing. */
+/* clang-tidy assumes that rows may be empty, and objects to allocations of 0 bytes. */
 #define STBIW_MALLOC(size)            malloc((size) + 1)
 #define STBIW_REALLOC(memory, size)   realloc(memory, size)
 #define STBIW_FREE(memory)            free(memory)
@@ -18,5 +18,5 @@ CornuStatus cornu__png_write(int width, int height, int channels, const uint8_t 
 {
     if (stbi_write_png_to_func(write, context, width, height, channels, pixels, width * channels))
         return CORNU_OK;
-    return cornu__fail(CORNU_ERR_MEMORY, "no memory for the picture");
+    return cornu__fail(CORNU_ERR_MEMORY, "no memory to encode the picture as PNG");
 }

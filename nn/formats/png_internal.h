@@ -1,4 +1,4 @@
-/* Pictures in PNG. */
+/* PNG images. */
 #ifndef CORNU_NN_PNG_INTERNAL_H
 #define CORNU_NN_PNG_INTERNAL_H
 
@@ -6,8 +6,8 @@
 
 #include "../../device/status_internal.h"
 
-/* Gives `write` the bytes of a PNG of pixels (height, width, channels), 1 to 4 of grey, alpha,
- * red green blue, alpha. CORNU_ERR_MEMORY if there is no room. */
+/* Encodes pixels (height, width, channels) and passes the bytes to `write`. 1 channel is grey, 2
+ * are grey and alpha, 3 RGB, 4 RGBA. CORNU_ERR_MEMORY. */
 typedef void CornuWriteBytes(void *context, void *bytes, int size);
 CornuStatus cornu__png_write(int width, int height, int channels, const uint8_t *pixels,
                              CornuWriteBytes *write, void *context);

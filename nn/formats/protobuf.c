@@ -25,7 +25,7 @@ void cornu__put(CornuMessage *to, const void *bytes, size_t size)
     to->size += size;
 }
 
-/* Seven bits a byte, the lowest first; returns how many bytes. */
+/* Seven bits a byte, the lowest first; returns the number of bytes. */
 static size_t varint(unsigned char to[MOST_VARINT], uint64_t value)
 {
     size_t count = 0;
@@ -81,7 +81,7 @@ size_t cornu__begin_field(CornuMessage *to, int field)
     return to->size;
 }
 
-/* The length, known now, moves in front. */
+/* Inserts the length, which is known only now, before the bytes. */
 void cornu__end_field(CornuMessage *to, size_t begin)
 {
     unsigned char length[MOST_VARINT];

@@ -1,6 +1,6 @@
 /*
- * Protobuf messages in the making: fields, each a key and a number, or bytes behind their length.
- * Numbers are little-endian there and on the host.
+ * Writing protobuf messages: fields, each a key and a number, or a key, a length and bytes.
+ * Numbers are little-endian in the message and on the host.
  * Source: protobuf.dev/programming-guides/encoding.
  */
 #ifndef CORNU_NN_PROTOBUF_INTERNAL_H
@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Zeros at first. Without memory it has failed, and what follows is dropped. Setting size to 0
- * begins a new one in the same memory, which is its owner's to release. */
+/* Start from all zeros. Out of memory it fails, and what is put after that is dropped. Setting size
+ * to 0 starts a new message in the same memory, which the owner releases. */
 typedef struct {
     unsigned char *bytes;
     size_t         size, space;
@@ -23,10 +23,10 @@ typedef enum {
     CORNU_PROTOBUF_FIXED32 = 5
 } CornuProtobufKind;
 
-/* Bytes as they are. */
+/* Raw bytes. */
 void cornu__put(CornuMessage *to, const void *bytes, size_t size);
 
-/* What stands before a field's value. */
+/* The key of a field, before its value. */
 void cornu__put_key(CornuMessage *to, int field, CornuProtobufKind kind);
 
 void cornu__put_number(CornuMessage *to, int field, int64_t value);
@@ -35,7 +35,7 @@ void cornu__put_float(CornuMessage *to, int field, float value);
 void cornu__put_bytes(CornuMessage *to, int field, const void *bytes, size_t size);
 void cornu__put_text(CornuMessage *to, int field, const char *text);
 
-/* A message as a field: what is put between the two; begin returns what end wants. */
+/* A submessage: the fields put between the two calls; end takes what begin returned. */
 size_t cornu__begin_field(CornuMessage *to, int field);
 void   cornu__end_field(CornuMessage *to, size_t begin);
 

@@ -12,8 +12,9 @@ enum { MAX_HEADER = 100000000, HEADER_DEPTH = 3 };   /* the format's own limit; 
 
 static const char *const metadata_key = "__metadata__";
 
-/* The digits of the checksum follow `sum_mark` in the header: inside a text the quotes would be
- * escaped, and an array's name is not followed by a text. While it is computed they are zeros. */
+/* The digits of the checksum follow `sum_mark` in the header, which occurs nowhere else: within a
+ * string its quotes would be escaped, and the value of an array is not a string. The checksum is
+ * computed with zeros in their place. */
 enum { SUM_DIGITS = CORNU__SHA256_TEXT - 1 };
 static const char sum_key[] = "sha256", sum_mark[] = "\"sha256\":\"";
 static const char sum_zeros[] = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -40,7 +41,7 @@ struct CornuSafetensors {
     int            count;
 };
 
-/* Looks at the length, and reads the header: a file that is none of these may be very large. */
+/* Reads the length and then the header alone: a file of another kind may be very large. */
 static CornuStatus read_header(CornuSafetensors *file, const char *path)
 {
     CORNU__TRY(cornu__file_read_first(&file->head, path, 10, &file->size));
@@ -49,10 +50,10 @@ static CornuStatus read_header(CornuSafetensors *file, const char *path)
                            file->size);
     const uint64_t length = cornu__little_endian(file->head.bytes, 8);
     if (length > file->size - 8)
-        return cornu__fail(CORNU_ERR_FORMAT, "its header is said to have %llu bytes, %zu follow",
+        return cornu__fail(CORNU_ERR_FORMAT, "its header declares %llu bytes, %zu follow",
                            (unsigned long long)length, file->size - 8);
     if (length > MAX_HEADER)
-        return cornu__fail(CORNU_ERR_FORMAT, "its header has %llu bytes, at most %d are allowed",
+        return cornu__fail(CORNU_ERR_FORMAT, "its header has %llu bytes, expected at most %d",
                            (unsigned long long)length, MAX_HEADER);
     if (file->head.bytes[8] != '{')
         return cornu__fail(CORNU_ERR_FORMAT, "its header begins with byte 0x%02x, expected '{'",
@@ -60,7 +61,8 @@ static CornuStatus read_header(CornuSafetensors *file, const char *path)
     cornu__file_release(&file->head);
     CORNU__TRY(cornu__file_read_first(&file->head, path, 8 + (size_t)length, &file->size));
     if (file->head.size != 8 + length)
-        return cornu__fail(CORNU_ERR_FILE, "has %zu bytes now: it is being changed", file->size);
+        return cornu__fail(CORNU_ERR_FILE, "has %zu bytes now: it was changed while being read",
+                           file->size);
     file->data_size = (int64_t)(file->size - 8 - length);
     file->header = cornu__json_parse((const char *)file->head.bytes + 8, (size_t)length,
                                      HEADER_DEPTH);
@@ -75,14 +77,15 @@ static CornuStatus check_metadata(const json_t *metadata)
         return cornu__fail(CORNU_ERR_FORMAT, "%s is not an object", metadata_key);
     json_object_foreach((json_t *)metadata, key, text)
         if (!json_is_string(text))
-            return cornu__fail(CORNU_ERR_FORMAT, "%s: \"%.100s\" is not a text", metadata_key, key);
+            return cornu__fail(CORNU_ERR_FORMAT, "%s: \"%.100s\" is not a string", metadata_key,
+                               key);
     return CORNU_OK;
 }
 
 static CornuStatus parse_dtype(const json_t *value, CornuDtype *dtype)
 {
     const char *name = json_string_value(value);
-    if (!name) return cornu__fail(CORNU_ERR_FORMAT, "has no \"dtype\" that is a text");
+    if (!name) return cornu__fail(CORNU_ERR_FORMAT, "its \"dtype\" is missing or not a string");
     for (int i = 0; i < CORNU_DTYPE_COUNT; i++) {
         if (strcmp(dtypes[i].name, name)) continue;
         *dtype = dtypes[i].dtype;
@@ -95,17 +98,17 @@ static CornuStatus parse_dtype(const json_t *value, CornuDtype *dtype)
 static CornuStatus parse_shape(const json_t *value, CornuShape *shape)
 {
     if (!json_is_array(value))
-        return cornu__fail(CORNU_ERR_FORMAT, "has no \"shape\" that is a list");
+        return cornu__fail(CORNU_ERR_FORMAT, "its \"shape\" is missing or not a list");
     const size_t rank = json_array_size(value);
     if (rank > CORNU_MAX_RANK)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "has %zu axes, at most %d are possible", rank,
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "has %zu axes, expected at most %d", rank,
                            CORNU_MAX_RANK);
     *shape = (CornuShape){ .rank = (int)rank };
     for (size_t i = 0; i < rank; i++) {
         const json_t *extent = json_array_get(value, i);
         if (!json_is_integer(extent) || json_integer_value(extent) < 0)
-            return cornu__fail(CORNU_ERR_FORMAT, "axis %zu of its shape is not a whole number of "
-                               "at least 0", i);
+            return cornu__fail(CORNU_ERR_FORMAT, "axis %zu of its shape is not a non-negative "
+                               "integer", i);
         shape->extent[i] = json_integer_value(extent);
     }
     return CORNU_OK;
@@ -115,7 +118,8 @@ static CornuStatus parse_offsets(const json_t *value, Entry *entry, int64_t data
 {
     const json_t *begin = json_array_get(value, 0), *end = json_array_get(value, 1);
     if (json_array_size(value) != 2 || !json_is_integer(begin) || !json_is_integer(end))
-        return cornu__fail(CORNU_ERR_FORMAT, "has no \"data_offsets\" that are two whole numbers");
+        return cornu__fail(CORNU_ERR_FORMAT, "its \"data_offsets\" are missing or not two "
+                           "integers");
     entry->begin = json_integer_value(begin);
     entry->end = json_integer_value(end);
     if (entry->begin < 0 || entry->begin > entry->end || entry->end > data_size)
@@ -134,10 +138,10 @@ static CornuStatus parse_entry(const json_t *value, Entry *entry, int64_t data_s
     CORNU__TRY(parse_shape(json_object_get(value, "shape"), &type.shape));
     CORNU__TRY(parse_offsets(json_object_get(value, "data_offsets"), entry, data_size));
     if (json_object_size(value) != 3)
-        return cornu__fail(CORNU_ERR_FORMAT, "has keys besides dtype, shape and data_offsets");
+        return cornu__fail(CORNU_ERR_FORMAT, "has keys other than dtype, shape and data_offsets");
     CORNU__TRY(cornu_type_check(type));
     if ((int64_t)cornu_type_bytes(type) != entry->end - entry->begin)
-        return cornu__fail(CORNU_ERR_FORMAT, "%s takes %zu bytes, its offsets give it %lld",
+        return cornu__fail(CORNU_ERR_FORMAT, "%s takes %zu bytes, its offsets span %lld",
                            cornu_type_print(&text, type), cornu_type_bytes(type),
                            (long long)(entry->end - entry->begin));
     entry->named.array.type = type;
@@ -156,7 +160,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const Entry *)a)->named.name, ((const Entry *)b)->named.name);
 }
 
-/* One array after the other, from the first byte of the data to the last. */
+/* The arrays cover the data from the first byte to the last, one after the other. */
 static CornuStatus check_cover(const CornuSafetensors *file)
 {
     int64_t at = 0;
@@ -166,7 +170,7 @@ static CornuStatus check_cover(const CornuSafetensors *file)
             return cornu__fail(CORNU_ERR_FORMAT, "array \"%.100s\" begins at byte %lld, expected "
                                "%lld: %s", entry->named.name, (long long)entry->begin,
                                (long long)at, entry->begin < at ? "arrays overlap"
-                                                                : "there is a hole");
+                                                                : "there is a gap");
         at = entry->end;
     }
     if (at != file->data_size)
@@ -201,13 +205,13 @@ static CornuStatus parse_entries(CornuSafetensors *file)
     return CORNU_OK;
 }
 
-/* All of it, which must still be what its head said. */
+/* Reads the whole file, which must still begin with the header that was read. */
 static CornuStatus read_data(CornuSafetensors *file, const char *path)
 {
     CORNU__TRY(cornu__file_read(&file->file, path));
     if (file->file.size != file->size ||
         memcmp(file->file.bytes, file->head.bytes, file->head.size) != 0)
-        return cornu__fail(CORNU_ERR_FILE, "has %zu bytes now: it is being changed",
+        return cornu__fail(CORNU_ERR_FILE, "has %zu bytes now: it was changed while being read",
                            file->file.size);
     for (int i = 0; i < file->count; i++)
         file->entries[i].named.array.data =
@@ -216,7 +220,7 @@ static CornuStatus read_data(CornuSafetensors *file, const char *path)
     return CORNU_OK;
 }
 
-/* Where the digits begin; NULL without. */
+/* Where the digits begin; NULL if there are none. */
 static const char *find_sum(const char *header, size_t size)
 {
     const size_t mark = sizeof sum_mark - 1;
@@ -242,8 +246,8 @@ static CornuStatus check_sum(const CornuSafetensors *file)
         cornu__sha256_end(&sum, text);
     }
     if (digits && !strcmp(text, cornu_safetensors_metadata(file, sum_key))) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_FORMAT, "its checksum is not that of its bytes: it is damaged, or "
-                       "was changed by a program that kept \"%s\" in its metadata", sum_key);
+    return cornu__fail(CORNU_ERR_FORMAT, "the checksum does not match: the file is damaged, or was "
+                       "changed by a program that kept the old \"%s\" in its metadata", sum_key);
 }
 
 CornuSafetensors *cornu_safetensors_open(const char *path)
@@ -316,13 +320,13 @@ CornuStatus cornu__check_named(const char *function, const CornuNamedArray *arra
             return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the name of array %d is NULL", function, i);
         CORNU__TRY(cornu__fail_prefix(cornu_type_check(array.type), arrays[i].name));
         if (!array.data && cornu_type_count(array.type) > 0)
-            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the data of \"%s\" are NULL", function,
+            return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the data of \"%s\" is NULL", function,
                                arrays[i].name);
     }
     return CORNU_OK;
 }
 
-/* Large elements first, so that each array is aligned to its elements; then by name. */
+/* Wide elements first, so that every array is aligned to its elements; then by name. */
 static int by_size_and_name(const void *a, const void *b)
 {
     const CornuNamedArray *x = a, *y = b;
@@ -348,8 +352,8 @@ static json_t *describe(const CornuNamedArray *array, int64_t begin)
                      (json_int_t)begin, (json_int_t)(begin + (int64_t)cornu_type_bytes(type)));
 }
 
-/* Adds a new key; says why if that is not possible. `value` is taken, and may be NULL for lack of
- * memory. */
+/* Adds a new key, or says why it cannot. Takes `value`, which is NULL if there was no memory for
+ * it. */
 static CornuStatus add(json_t *object, const char *key, json_t *value)
 {
     if (!cornu__is_utf8(key)) {
@@ -367,7 +371,7 @@ static CornuStatus add(json_t *object, const char *key, json_t *value)
 static CornuStatus add_text(json_t *object, CornuMetadata metadata)
 {
     if (cornu__is_utf8(metadata.text)) return add(object, metadata.key, json_string(metadata.text));
-    return cornu__fail(CORNU_ERR_ARGUMENT, "the text of \"%s\" is not UTF-8", metadata.key);
+    return cornu__fail(CORNU_ERR_ARGUMENT, "the metadata \"%s\" is not UTF-8", metadata.key);
 }
 
 static CornuStatus make_header(json_t *header, const CornuNamedArray *arrays, int count,
@@ -387,7 +391,7 @@ static CornuStatus make_header(json_t *header, const CornuNamedArray *arrays, in
     return CORNU_OK;
 }
 
-/* The length, the header padded with blanks to a multiple of 8; *size bytes, to be released. */
+/* The length and the header, padded with blanks to a multiple of 8: *size bytes, to be released. */
 static char *make_head(const char *header, size_t *size)
 {
     const size_t used = strlen(header), length = (used + 7) / 8 * 8;
@@ -400,7 +404,7 @@ static char *make_head(const char *header, size_t *size)
     return head;
 }
 
-/* Puts the checksum of it all into the head. */
+/* Puts the checksum of the whole file into its head. */
 static void add_sum(char *head, size_t size, const CornuNamedArray *arrays, int count)
 {
     CornuSha256 sum;

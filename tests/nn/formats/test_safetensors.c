@@ -150,7 +150,7 @@ static void test_original_reads(void **state)
 #define GOOD ARRAY("a", "F32", "[4]", "0", "16")
 
 static const struct { const char *header, *message; } hostile[] = {
-    { "{" ARRAY("a", "F32", "[4]", "0", "12") "}", "takes 16 bytes, its offsets give it 12" },
+    { "{" ARRAY("a", "F32", "[4]", "0", "12") "}", "takes 16 bytes, its offsets span 12" },
     { "{" ARRAY("a", "F32", "[3]", "0", "12") "}", "end at byte 12, its data at 16" },
     { "{" ARRAY("a", "F32", "[5]", "0", "20") "}", "expected a range within 0 to 16" },
     { "{" ARRAY("a", "F32", "[4]", "4", "20") "}", "expected a range within 0 to 16" },
@@ -158,11 +158,11 @@ static const struct { const char *header, *message; } hostile[] = {
     { "{" ARRAY("a", "F32", "[4]", "-16", "0") "}", "bytes -16 to 0" },
     { "{" ARRAY("a", "F32", "[4]", "0", "9223372036854775807") "}", "expected a range" },
     { "{" ARRAY("a", "F32", "[4]", "0", "9223372036854775808") "}", "JSON" },
-    { "{" ARRAY("a", "F32", "[4]", "0.0", "16") "}", "two whole numbers" },
-    { "{" ARRAY("a", "F32", "[4]", "\"0\"", "16") "}", "two whole numbers" },
-    { "{\"a\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[0]}}", "two whole numbers" },
-    { "{\"a\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[0,8,16]}}", "two whole" },
-    { "{\"a\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":16}}", "two whole numbers" },
+    { "{" ARRAY("a", "F32", "[4]", "0.0", "16") "}", "not two integers" },
+    { "{" ARRAY("a", "F32", "[4]", "\"0\"", "16") "}", "not two integers" },
+    { "{\"a\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[0]}}", "not two integers" },
+    { "{\"a\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[0,8,16]}}", "not two integers" },
+    { "{\"a\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":16}}", "not two integers" },
     { "{\"a\":{\"dtype\":\"F32\",\"shape\":[4]}}", "data_offsets" },
     { "{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,16]}}", "\"shape\"" },
     { "{\"a\":{\"shape\":[4],\"data_offsets\":[0,16]}}", "\"dtype\"" },
@@ -183,15 +183,16 @@ static const struct { const char *header, *message; } hostile[] = {
     { "{" ARRAY("a", "F32", "[4]", "0", "16") "," ARRAY("b", "F32", "[4]", "0", "16") "}",
       "overlap" },
     { "{" ARRAY("a", "F32", "[2]", "0", "8") "," ARRAY("b", "F32", "[1]", "12", "16") "}",
-      "\"b\" begins at byte 12, expected 8: there is a hole" },
-    { "{" ARRAY("a", "F32", "[2]", "8", "16") "}", "there is a hole" },
+      "\"b\" begins at byte 12, expected 8: there is a gap" },
+    { "{" ARRAY("a", "F32", "[2]", "8", "16") "}", "there is a gap" },
     { "{" GOOD "," GOOD "}", "JSON: duplicate" },
     { "{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[0,16]}}",
       "JSON: duplicate" },
-    { "{\"a\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[0,16],\"x\":1}}", "keys besides" },
+    { "{\"a\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[0,16],\"x\":1}}",
+      "keys other than" },
     { "{\"a\":[]}", "is not an object" },
     { "{\"__metadata__\":[]," GOOD "}", "__metadata__ is not an object" },
-    { "{\"__metadata__\":{\"a\":1}," GOOD "}", "\"a\" is not a text" },
+    { "{\"__metadata__\":{\"a\":1}," GOOD "}", "\"a\" is not a string" },
     { "{\"__metadata__\":{\"a\":{\"b\":{}}}," GOOD "}", "nests 4 deep" },
     { "{\"a\":[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]}", "nests 17 deep" },
     { "{}", "its arrays end at byte 0, its data at 16" },
@@ -252,7 +253,7 @@ static void test_lengths(void **state)
     for (int i = 1; i < 8; i++) {                     /* lengths beyond the file */
         bytes[i] ^= i == 7 ? 0xFF : 1;
         files_write(path, bytes, size);
-        refuse("its header is said to have", CORNU_ERR_FORMAT);
+        refuse("its header declares", CORNU_ERR_FORMAT);
         bytes[i] ^= i == 7 ? 0xFF : 1;
     }
     files_write(path, bytes, size + 1);                     /* a byte too many */

@@ -649,14 +649,14 @@ static void test_keras_loads_ours(void **state)
 static void test_hostile_files(void **state)
 {
     static const struct { const char *name; CornuStatus status; const char *message; } hostile[] = {
-        { "soft", CORNU_ERR_UNSUPPORTED, "\"layers/conv2d/vars/0\" is a link to another place" },
-        { "external_link", CORNU_ERR_UNSUPPORTED, "is a link to another place" },
-        { "external_data", CORNU_ERR_UNSUPPORTED, "has its numbers in another file" },
-        { "virtual", CORNU_ERR_UNSUPPORTED, "has its numbers in another file" },
+        { "soft", CORNU_ERR_UNSUPPORTED, "\"layers/conv2d/vars/0\" is a soft or external link" },
+        { "external_link", CORNU_ERR_UNSUPPORTED, "is a soft or external link" },
+        { "external_data", CORNU_ERR_UNSUPPORTED, "keeps its data in another file" },
+        { "virtual", CORNU_ERR_UNSUPPORTED, "keeps its data in another file" },
         { "huge", CORNU_ERR_FORMAT, "declares 4398046511104 bytes, but only 0 are stored" },
-        { "texts", CORNU_ERR_UNSUPPORTED, "holds no numbers" },
+        { "texts", CORNU_ERR_UNSUPPORTED, "does not hold numbers" },
         { "missing", CORNU_ERR_SHAPE, "has 1 weights, the model's layer conv2d has 2" },
-        { "group", CORNU_ERR_FORMAT, "is no array" },
+        { "group", CORNU_ERR_FORMAT, "is not an array" },
         { "shape", CORNU_ERR_SHAPE, "conv2d/kernel: \"layers/conv2d/vars/0\" is (3, 3) in the file,"
                                     " expected (3, 3, 2, 4)" },
     };
