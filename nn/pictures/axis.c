@@ -5,7 +5,7 @@
 
 #include "../../device/text/print.h"
 
-/* Quotients of decimal fractions miss whole numbers by a few last bits. */
+/* Quotients of decimal fractions miss integers by a few last bits. */
 static const double MORE = 1.0 + 1e-9;
 
 /* ---- 1, 2 and 5 times a power of ten ---- */

@@ -1,37 +1,36 @@
-/* Axes of charts: which numbers have ticks, and where a value stands. */
+/* Axes of charts: the positions of ticks and values. */
 #ifndef CORNU_NN_AXIS_INTERNAL_H
 #define CORNU_NN_AXIS_INTERNAL_H
 
 #include <stdbool.h>
 
-/* Values from `least`, at the pixel `from`, to `most`, at `to`. */
+/* Maps values from `least` to `most` to pixels from `from` to `to`. */
 typedef struct {
     double from, to, least, most;
-    double step;          /* from tick to tick; of a logarithmic axis 10: powers of ten, or 1: also
-                             2 and 5 times those */
+    double step;          /* between ticks; if logarithmic, 10: powers of ten, or 1: also 2 and 5
+                             times those */
     bool   logarithmic;
 } CornuAxis;
 
-/* An axis of about `steps` steps between round numbers, the first not above `least`, the last not
- * below `most`. Where the two are equal there is room below them. */
+/* An axis of about `steps` steps between round numbers, the first at most `least`, the last at
+ * least `most`. If the two are equal, it leaves room below them. */
 CornuAxis cornu__axis_linear(double from, double to, double least, double most, double steps);
 
-/* From the first 1, 2 or 5 times a power of ten below `least` to the first not below `most`, both
- * above 0. */
+/* From the last 1, 2 or 5 times a power of ten that is at most `least` to the first that is at
+ * least `most`; both must be positive. */
 CornuAxis cornu__axis_logarithmic(double from, double to, double least, double most);
 
-/* From `least` to `most` themselves, with ticks at whole numbers between them, about `steps` at
- * most. */
+/* From exactly `least` to exactly `most`, with at most about `steps` ticks at integers. */
 CornuAxis cornu__axis_whole(double from, double to, double least, double most, double steps);
 
-/* The pixel of a value; the middle, on an axis of one value. */
+/* The pixel of a value; the middle of an axis whose ends are equal. */
 double cornu__axis_place(const CornuAxis *axis, double value);
 
-/* The first tick, and the one after a tick; NaN past the last. */
+/* The first tick, and the one after a tick; NaN after the last. */
 double cornu__axis_first_tick(const CornuAxis *axis);
 double cornu__axis_next_tick(const CornuAxis *axis, double tick);
 
-/* What is written at a tick. */
+/* The label of a tick. */
 const char *cornu__axis_tick_text(char text[32], double tick);
 
 #endif

@@ -1,4 +1,4 @@
-/* Charts of bars and dots, drawn with what plot.h offers. */
+/* Charts of bars and dots. */
 #include "chart_internal.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ static CornuAxis make_axis(const CornuPlotBars *config, double left, double righ
         most = fmax(most, value);
     }
     if (most == 0.0) least = most = 1.0;
-    /* Far enough below for the least dot to be seen beside the axis. */
+    /* Starts low enough for the smallest dot to clear the axis. */
     return config->logarithmic ? cornu__axis_logarithmic(left, right, least / 1.5, most)
                                : cornu__axis_linear(left, right, 0.0, most, STEPS);
 }
@@ -36,7 +36,7 @@ static double widest(const CornuPlotBars *config, bool labels)
     return width;
 }
 
-/* One row: its label, the bar or dot, the text behind it. */
+/* One row: the label, the bar or dot, the text after it. */
 static void draw_bar(const CornuPlotBars *config, const CornuPlotBar *bar, const CornuAxis *axis,
                      double middle, double thickness)
 {
@@ -46,22 +46,22 @@ static void draw_bar(const CornuPlotBars *config, const CornuPlotBar *bar, const
     const double           baseline = floor(middle + CORNU__LABEL / 2.0);
     cornu_plot_text(config->plot, bar->label, axis->from - CORNU__GAP, baseline, CORNU__LABEL,
                     CORNU_PLOT_RIGHT, .colour = CORNU__INK);
-    double behind = end;
+    double text_x = end;
     if (!config->logarithmic) {
         cornu_plot_fill(config->plot, left, top, end - left, thickness, series->colour);
     } else if (is_bar(bar->value)) {
-        /* No length that could be compared: a dot, and a rule to find its label. */
+        /* Lengths on a logarithmic axis cannot be compared: a dot, with a rule from its label. */
         const double dot = fmin(thickness, DOT);
         cornu_plot_fill(config->plot, left, floor(middle), end - left, 1, CORNU__RULE);
         cornu_plot_line(config->plot, end, middle, end, middle, dot, series->colour);
-        behind += dot / 2;
+        text_x += dot / 2;
     }
     if (!bar->text) return;
-    /* On a piece of paper, else the rules would cross it. */
-    cornu_plot_fill(config->plot, behind, top,
+    /* On a blank background, so that the rules do not cross it. */
+    cornu_plot_fill(config->plot, text_x, top,
                     cornu_plot_text_width(bar->text, CORNU__LABEL) + CORNU__GAP, thickness,
                     cornu_plot_paper(config->plot));
-    cornu_plot_text(config->plot, bar->text, behind + CORNU__GAP / 2.0, baseline, CORNU__LABEL,
+    cornu_plot_text(config->plot, bar->text, text_x + CORNU__GAP / 2.0, baseline, CORNU__LABEL,
                     .colour = CORNU__INK);
 }
 

@@ -1,11 +1,11 @@
-/* Charts of lines, drawn with what plot.h offers. */
+/* Line charts. */
 #include "chart_internal.h"
 
 #include <math.h>
 
 enum { INSET = 14, TICK_WIDTH = 60, TICK_HEIGHT = 44, POINT = 7, POINT_ROOM = 12 };
 
-/* Where there is nothing to show, from 0 to 1. */
+/* From 0 to 1 if there are no finite values. */
 static CornuAxis vertical_axis(const CornuPlotLines *config, double top, double bottom)
 {
     double least = INFINITY, most = -INFINITY;
@@ -64,7 +64,7 @@ static void draw_series(const CornuPlotLines *config, int series, const CornuAxi
         last_x = x;
         last_y = y;
     }
-    /* One value alone is no line. */
+    /* A single value makes no line: a point. */
     if (drawn == 1) cornu_plot_line(config->plot, last_x, last_y, last_x, last_y, POINT, colour);
 }
 

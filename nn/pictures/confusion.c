@@ -1,4 +1,4 @@
-/* Which class was taken for which. */
+/* The confusion matrix. */
 #include "pictures_internal.h"
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@ static CornuColour sequential(double part)
     return cornu__picture_blend(CORNU__WHITE, MOST, part);
 }
 
-/* Rows and columns with their names on both sides. */
+/* The matrix, with the names of the classes beside its rows and below its columns. */
 typedef struct {
     CornuPlot         *plot;
     const char *const *names;
@@ -91,8 +91,8 @@ static CornuStatus check(CornuArray counts)
                            "classes)", cornu_type_print(&text, counts.type));
     for (int64_t i = 0; i < cornu_type_count(counts.type); i++)
         if (((const int64_t *)counts.data)[i] < 0)
-            return cornu__fail(CORNU_ERR_VALUE, "confusion: count %lld is %lld, expected none "
-                               "below 0", (long long)i,
+            return cornu__fail(CORNU_ERR_VALUE, "confusion: count %lld is %lld, expected at "
+                               "least 0", (long long)i,
                                (long long)((const int64_t *)counts.data)[i]);
     return CORNU_OK;
 }
@@ -115,7 +115,7 @@ CornuPlot *cornu_picture_confusion(CornuArray counts, const char *const *names,
                                        LEAST_SCALE);
     char         note[CORNU__PICTURE_TEXT];
     cornu__format(note, sizeof note,
-                  "%lld of %lld are right (%.2f %%); coloured by the part of the row",
+                  "%lld of %lld are right (%.2f %%); coloured by share of the row",
                   (long long)right, (long long)all,
                   all ? 100.0 * (double)right / (double)all : 0.0);
     CornuPlot *plot = cornu__picture_create(

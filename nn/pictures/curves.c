@@ -7,7 +7,7 @@
 
 enum {
     WIDTH = 820, CHART = 290, BETWEEN = 20, LABELS = 44,
-    MAX_CHARTS = 55,   /* as many as a plot is high enough for */
+    MAX_CHARTS = 55,   /* that fit into the largest plot */
     NAME = 64,
 };
 
@@ -16,7 +16,7 @@ static const CornuPlotSeries series[] = { { "training", CORNU__BLUE },
 
 static bool is_validation(const char *key) { return strncmp(key, "val_", 4) == 0; }
 
-/* The keys that have a chart: metrics in the history's order, then the loss. */
+/* The keys to chart: metrics in the order of the history, then the loss. */
 static int choose_keys(const CornuHistory *history, const char *keys[MAX_CHARTS])
 {
     int         count = 0;

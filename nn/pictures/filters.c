@@ -15,8 +15,8 @@ static CornuColour diverging(double part)
                       : cornu__picture_blend(CORNU__WHITE, ABOVE, 2.0 * part - 1.0);
 }
 
-/* Filters in a row: as few places empty in the last one as can be, then as near to a square as can
- * be. */
+/* The number of filters in a row: with as few empty places in the last row as possible, then as
+ * close to a square as possible. */
 static int64_t choose_across(int64_t filters)
 {
     if (filters <= LEAST_ACROSS) return filters;
@@ -32,7 +32,7 @@ static int64_t choose_across(int64_t filters)
     return best;
 }
 
-/* The largest of |weight|, of those that are numbers; 1 if all are zero. */
+/* The largest finite |weight|; 1 if all are zero. */
 static double largest(CornuArray kernel)
 {
     double most = 0.0;

@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-/* From ' ' to '~'. Capitals are 12 high and about 8 wide, small letters 8 high. */
+/* From ' ' to '~'. Capitals are 12 units high and about 8 wide, small letters 8 high. */
 static const char *const strokes[] = {
     /*   */ "",
     /* ! */ "0a0i 0l0m",
@@ -115,6 +115,6 @@ int cornu__font_advance(char character)
     if (!*points) return BLANK;
     for (; points[0] && points[1]; points += points[2] == ' ' ? 3 : 2)
         if (points[0] - '0' > right) right = points[0] - '0';
-    /* Digits stand in columns. */
+    /* Digits are of one width, so that numbers align. */
     return GAP + (character >= '0' && character <= '9' ? DIGIT : right);
 }

@@ -4,8 +4,8 @@
 
 #include "../../device/memory_internal.h"
 #include "../formats/file_internal.h"
-#include "font_internal.h"
 #include "../formats/png_internal.h"
+#include "font_internal.h"
 
 enum { MOST_EXTENT = 16384, CHANNELS = 3 };
 
@@ -96,7 +96,7 @@ static double clamp(double x, double low, double high)
     return x < low ? low : x > high ? high : x;
 }
 
-/* `cover` of the pixel becomes the colour. */
+/* Blends the colour into the pixel with this coverage. */
 static void mix(const CornuPlot *plot, int x, int y, double cover, CornuColour colour)
 {
     uint8_t *pixel = pixel_at(plot, x, y);
@@ -106,7 +106,7 @@ static void mix(const CornuPlot *plot, int x, int y, double cover, CornuColour c
     }
 }
 
-/* The part of pixel i that lies from `low` to `high`. */
+/* The coverage of pixel i by the range from `low` to `high`. */
 static double part(int i, double low, double high)
 {
     return clamp(fmin(high, i + 1.0) - fmax(low, i), 0.0, 1.0);
@@ -137,7 +137,7 @@ static double distance(const Stroke *s, double x, double y)
     return sqrt(px * px + py * py);
 }
 
-/* All at once, so that where two strokes meet nothing is drawn twice. */
+/* Draws all strokes together, so that no pixel is blended twice where they meet. */
 static void draw_strokes(const CornuPlot *plot, const Stroke *strokes, int count,
                          double thickness, CornuColour colour)
 {
@@ -203,7 +203,7 @@ void cornu_plot_text_from(const CornuPlotText *config)
     const double unit = size / CORNU__FONT_CAPITAL;
     const double width = cornu_plot_text_width(config->text, size);
     const double part[] = { 0.0, 0.5, 1.0 };
-    /* Stems stand in the middle of pixels, where they are sharpest. */
+    /* Stems are centred on pixels, where they are sharpest. */
     double x = floor(config->x - part[config->alignment] * width) + 1.5;
     for (const char *c = config->text; *c; c++) {
         draw_character(config->plot, *c, x, floor(config->y) - 0.5, unit,

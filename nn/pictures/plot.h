@@ -1,5 +1,5 @@
 /*
- * Pictures for files: a canvas of coloured pixels, text in a small font of its own, and charts.
+ * Pictures for files: a canvas of coloured pixels, text in a built-in font, and charts.
  *
  *     CornuPlot *plot = cornu_plot_create(900, 300, 0xffffff);
  *     cornu_plot_text(plot, "Loss", .x = 20, .y = 30, .size = 14, .bold = true);
@@ -8,8 +8,8 @@
  *     CornuStatus status = cornu_plot_save(plot, "loss.png");
  *     cornu_plot_free(plot);
  *
- * (0, 0) is the upper left corner, x goes right, y down, both in pixels. Colours are 0xrrggbb. What
- * lies outside the canvas is not drawn; edges are smooth. The same calls give the same bytes.
+ * (0, 0) is the upper left corner, x goes right, y down, both in pixels. Colours are 0xrrggbb.
+ * Drawing is clipped to the canvas and antialiased. The same calls give the same bytes.
  */
 #ifndef CORNU_NN_PLOT_H
 #define CORNU_NN_PLOT_H
@@ -26,7 +26,7 @@ extern "C" {
 typedef struct CornuPlot CornuPlot;
 typedef uint32_t         CornuColour;
 
-/* All of one colour. NULL and CORNU_ERR_ARGUMENT unless both extents are 1 to 16384,
+/* A canvas of one colour. NULL and CORNU_ERR_ARGUMENT unless both extents are 1 to 16384,
  * CORNU_ERR_MEMORY. */
 CornuPlot *cornu_plot_create(int width, int height, CornuColour paper);
 void       cornu_plot_free(CornuPlot *plot);
@@ -41,7 +41,7 @@ CornuStatus cornu_plot_save(const CornuPlot *plot, const char *path);
 
 /* ---- Shapes ---- */
 
-/* A rectangle; edges between pixels are mixed with what is there. */
+/* A rectangle; pixels that it covers in part are blended. */
 void cornu_plot_fill(CornuPlot *plot, double x, double y, double width, double height,
                      CornuColour colour);
 
@@ -53,12 +53,12 @@ void cornu_plot_line(CornuPlot *plot, double x0, double y0, double x1, double y1
 
 typedef enum { CORNU_PLOT_LEFT, CORNU_PLOT_CENTRE, CORNU_PLOT_RIGHT } CornuPlotAlignment;
 
-/* One line of ASCII; other characters show as '?'. */
+/* One line of ASCII; other characters are drawn as '?'. */
 typedef struct {
     char               unset;
     CornuPlot         *plot;
     const char        *text;
-    double             x, y;        /* where the baseline begins, or its middle, or its end */
+    double             x, y;        /* start, middle or end of the baseline, by alignment */
     double             size;        /* height of a capital; default 10 */
     CornuPlotAlignment alignment;
     bool               bold;
@@ -68,16 +68,16 @@ typedef struct {
 void cornu_plot_text_from(const CornuPlotText *config);
 #define cornu_plot_text(...) cornu_plot_text_from(&(CornuPlotText){ .unset = 0, __VA_ARGS__ })
 
-/* Pixels from its left to its right edge. */
+/* Its width in pixels. */
 double cornu_plot_text_width(const char *text, double size);
 
 /* ---- Charts ---- */
 
 typedef struct {
-    const char *label;    /* in front of the bar; required */
-    double      value;    /* where it ends; what is no positive number has no bar */
-    const char *text;     /* behind it: the value, say, with its unit; may be NULL */
-    int         series;   /* which of the chart's series it belongs to, from 0 */
+    const char *label;    /* before the bar; required */
+    double      value;    /* its length; without a bar unless positive and finite */
+    const char *text;     /* after it: the value with its unit, say; may be NULL */
+    int         series;   /* index of its series in the chart */
 } CornuPlotBar;
 
 typedef struct {
@@ -85,42 +85,41 @@ typedef struct {
     CornuColour colour;
 } CornuPlotSeries;
 
-/* Horizontal bars, top to bottom, on one axis from 0, with ticks below and a legend above them if
- * there is more than one series; on a logarithmic axis, which has no 0, dots. */
+/* Horizontal bars, top to bottom, on one axis from 0, with ticks below them and a legend above if
+ * there is more than one series; dots on a logarithmic axis, which has no 0. */
 typedef struct {
     char                   unset;
     CornuPlot             *plot;
     double                 x, y, width, height;  /* the area with labels, legend and axis */
-    const char            *title;                /* over it all, bold; may be NULL */
-    const char            *axis;                 /* what the axis counts, and in which unit */
+    const char            *title;                /* above the chart, bold; may be NULL */
+    const char            *axis;                 /* quantity and unit of the axis */
     const CornuPlotBar    *bars;
     int                    count;
     const CornuPlotSeries *series;               /* default: one, without a legend */
     int                    series_count;
-    bool                   logarithmic;          /* from below the least value: dots */
-    double                 label_room;           /* at least so wide, to align two charts */
+    bool                   logarithmic;          /* starts below the least value; dots */
+    double                 label_room;           /* minimum width, to align two charts */
 } CornuPlotBars;
 
 void cornu_plot_bars_from(const CornuPlotBars *config);
 #define cornu_plot_bars(...) cornu_plot_bars_from(&(CornuPlotBars){ .unset = 0, __VA_ARGS__ })
 
-/* Lines over whole numbers, such as epochs: a point for each value, where there is room for points,
- * and a line from each to the next. A value that is no finite number is left out: the line goes on
- * from the one before to the one after. Ticks are at round numbers; the vertical axis is as long as
- * the values need. */
+/* Lines over integers, such as epochs: a point for each value, if there is room for points, and a
+ * line from each to the next. Values that are not finite are left out: the line joins their
+ * neighbours. Ticks are at round numbers; the vertical axis spans the values. */
 typedef struct {
     char                   unset;
     CornuPlot             *plot;
     double                 x, y, width, height;  /* the area with labels, legend and axes */
-    const char            *title;                /* over it all, bold: what the values are; may be
+    const char            *title;                /* above the chart, bold: the quantity; may be
                                                     NULL */
-    const char            *axis;                 /* what the horizontal axis counts; may be NULL */
-    const double *const   *values;               /* of each series `count` */
+    const char            *axis;                 /* name of the horizontal axis; may be NULL */
+    const double *const   *values;               /* `count` of each series */
     int                    count;
-    const CornuPlotSeries *series;               /* each series' name and colour */
-    int                    series_count;         /* a legend, if more than one */
+    const CornuPlotSeries *series;               /* names and colours */
+    int                    series_count;         /* with a legend if more than one */
     int64_t                first;                /* number of the first value */
-    double                 label_room;           /* at least so wide, to align two charts */
+    double                 label_room;           /* minimum width, to align two charts */
 } CornuPlotLines;
 
 void cornu_plot_lines_from(const CornuPlotLines *config);

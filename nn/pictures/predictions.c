@@ -1,4 +1,4 @@
-/* Samples with what is predicted below them. */
+/* Samples with their predictions below them. */
 #include "pictures_internal.h"
 
 #include <math.h>
@@ -8,11 +8,11 @@
 
 enum {
     ACROSS = 24, DOWN = 7, SIDE = 64, NAME_SIZE = 10, SMALL_NAME = 8, NAME_MOST = 110, BESIDE = 10,
-    BELOW = 42,    /* the two lines of text and the room to the next row */
+    BELOW = 42,    /* two lines of text and the gap to the next row */
     MOST_IMAGES = 16384,
 };
 
-/* The samples to show, in order; how many of all are wrong. */
+/* The samples to show, in order, and how many of all are wrong. */
 typedef struct {
     int64_t *index;
     int64_t  count, wrong, across;
@@ -68,9 +68,8 @@ static CornuStatus check(const CornuPicturePredictions *config)
             return cornu__fail(CORNU_ERR_VALUE, "predictions: label %lld is %lld, expected 0 to "
                                "%lld", (long long)i, (long long)label, (long long)classes - 1);
         if (predicted_of(config, i) < 0)
-            return cornu__fail(CORNU_ERR_VALUE, "predictions: prediction %lld has what is no "
-                               "number",
-                               (long long)i);
+            return cornu__fail(CORNU_ERR_VALUE, "predictions: prediction %lld is NaN for some "
+                               "class, expected numbers", (long long)i);
     }
     if (config->across < 0 || config->down < 0 || config->across > MOST_IMAGES ||
         config->down > MOST_IMAGES)
@@ -101,7 +100,7 @@ static CornuStatus choose(const CornuPicturePredictions *config, Choice *choice)
 
 /* ---- Drawing ---- */
 
-/* A place among `extent` pixels, between pixel `low` and the next one. */
+/* A position among `extent` pixels, between pixel `low` and the next. */
 typedef struct {
     int64_t low, high;
     double  part;
@@ -141,11 +140,11 @@ void cornu__predictions_note(char note[CORNU__PICTURE_TEXT], int64_t shown, int6
                   100.0 * (double)wrong / (double)count);
 }
 
-/* How all samples are drawn. */
+/* The layout of all samples. */
 typedef struct {
     CornuPlot *plot;
-    double     scale, side;    /* of the images, and their height in pixels */
-    double     width, size;    /* pixels for a name, and the height of its capitals */
+    double     scale, side;    /* of the images: magnification, and height in pixels */
+    double     width, size;    /* of names: pixels, and height of their capitals */
 } Style;
 
 static void draw_name(const Style *style, const char *name, double middle, double y,
@@ -173,7 +172,7 @@ static void draw_sample(const Style *style, const CornuPicturePredictions *confi
                   CORNU__INK);
 }
 
-/* Names as wide as the images are large; those that are wider are small, and make room. */
+/* Names are as wide as the images; wider ones are set smaller and widen the columns. */
 static Style choose_style(const CornuPicturePredictions *config)
 {
     const int64_t *extent = config->images.type.shape.extent, H = extent[1], W = extent[2];

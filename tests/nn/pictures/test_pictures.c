@@ -1,4 +1,4 @@
-/* Pictures of a training: what is drawn where, and what is refused. */
+/* Pictures of a training: where things are drawn, and what is refused. */
 #include "../../../nn/pictures/pictures.h"
 
 #include <math.h>
@@ -36,7 +36,7 @@ static void refused(CornuPlot *plot, CornuStatus status, const char *message)
 
 /* ---- Curves ---- */
 
-/* A history of these losses; a NaN in `validation` is no value, all NaN no key. */
+/* A history of these losses; a NaN in `validation` is a missing value, all NaN a missing key. */
 static CornuHistory *history_of(int epochs, const double *loss, const double *validation,
                                 bool metric)
 {
@@ -187,7 +187,7 @@ static void wrong_predictions_are_refused(void **state)
     config = four();
     config.predictions.data = none;
     refused(cornu_picture_predictions_from(&config), CORNU_ERR_VALUE,
-            "prediction 1 has what is no number");
+            "prediction 1 is NaN for some class");
 }
 
 /* ---- Filters ---- */
@@ -251,14 +251,14 @@ static void confusion_is_coloured_by_row(void **state)
     assert_true(quarter > 30 && abs(three - 3 * quarter) <= 3);
     cornu_plot_free(plot);
 
-    /* Of its own row, however many samples that has. */
+    /* Relative to its row, whatever the number of samples. */
     counts[1][0] = 40;
     plot = cornu_picture_confusion(array, names, "t");
     assert_int_equal(cell_colour(plot, 1, 0), 0x08458c);
     assert_int_equal(0xff - (int)(cell_colour(plot, 0, 0) >> 16), quarter);
     cornu_plot_free(plot);
 
-    /* A full cell is dark, and what is written on it white. */
+    /* A full cell is dark, and its text white. */
     int64_t one = 7;
     plot = cornu_picture_confusion(cornu_array(&one, CORNU_I64, 1, 1), names, NULL);
     assert_non_null(plot);

@@ -1,4 +1,4 @@
-/* Pictures: where ink goes, how long bars are, and the file. */
+/* Plots: where ink goes, how long bars are, and the file. */
 #include "../../../nn/pictures/plot.h"
 
 #include <math.h>
@@ -88,7 +88,7 @@ static void characters_differ(void **state)
     for (int i = 0; i < 95; i++) cornu_plot_free(plots[i]);
 }
 
-/* The columns and rows that have ink: x0 y0 x1 y1. */
+/* The bounding box of the ink: x0 y0 x1 y1. */
 static void ink_box(const CornuPlot *plot, int box[4])
 {
     box[0] = box[1] = 10000;
@@ -149,7 +149,7 @@ static int bar_length(const CornuPlot *plot, CornuColour colour)
     return most;
 }
 
-/* Where the pixels of this colour are, on average, below the legend. */
+/* The mean position of the pixels of this colour below the legend. */
 static double mean_column(const CornuPlot *plot, CornuColour colour)
 {
     double sum = 0.0, count = 0.0;
