@@ -9,8 +9,8 @@
 
 /* ---- Styled text ---- */
 
-/* Cuts UTF-8 into characters; there is room for a cell per byte. Control characters, of one byte or
- * of two, which would move the cursor, become blanks. */
+/* Splits UTF-8 into characters; the caller has reserved a cell per byte. Control characters, of one
+ * byte or two, become blanks: they would move the cursor. */
 static void append_cells(CornuStyledText *text, CornuTextKind kind, const char *bytes)
 {
     for (; *bytes; bytes++) {
@@ -54,13 +54,13 @@ void cornu__text_clear(CornuStyledText *text) { text->count = 0; }
 
 void cornu__text_free(CornuStyledText *text) { cornu__release(text->cells); }
 
-/* ---- A line on its way out: cut at the terminal's width, runs of a kind wrapped in codes ---- */
+/* ---- Printing a line: cut at the width of the terminal, runs of one kind within codes ---- */
 
 typedef struct {
     CornuTerminal terminal;
     FILE         *file;
     int           used;
-    unsigned char open;       /* the kind of the run that is not closed yet */
+    unsigned char open;       /* the kind of the run that is still open */
 } Line;
 
 static const char *const codes[][2] = {           /* with 16 and with 256 colours */
@@ -138,8 +138,8 @@ static bool is_blank(const CornuCell *cell)
     return cell->length == 1 && cell->bytes[0] == ' ';
 }
 
-/* Where each line starts; `starts` has room for one more than there are cells. A word carries
- * the blanks behind it; they do not count when it is asked whether the word fits. */
+/* Where each line starts; `starts` has room for one more than there are cells. The blanks after a
+ * word belong to it but need not fit into the line. */
 static int break_lines(const CornuStyledText *text, int width, bool fold, int *starts)
 {
     int lines = 1, used = 0;
@@ -184,7 +184,7 @@ static CornuStatus make_lines(const CornuStyledText *text, int width, bool fold,
     return CORNU_OK;
 }
 
-/* Line i; blanks at its end that stand beyond `width` are dropped. */
+/* Line i, without trailing blanks beyond `width`. */
 static const CornuCell *line_cells(const Lines *lines, int i, int width, int *count)
 {
     const int start = lines->starts[i];
@@ -212,7 +212,7 @@ CornuStatus cornu__text_print(const CornuStyledText *text, CornuTerminal termina
 
 /* ---- Tables ---- */
 
-/* left, filling, between columns, right */
+/* Left edge, fill, between columns, right edge. */
 typedef struct {
     const char *left, *fill, *between, *right;
 } Border;
@@ -281,7 +281,7 @@ static void print_cell_line(Line *line, const CornuBoxColumn *column, const Line
     end_run(line);
 }
 
-/* All lines of a row. The titles stand at the bottom of theirs, in bold. */
+/* All lines of a row. Titles are in bold, aligned to the bottom. */
 static CornuStatus print_row(const CornuBoxTable *table, const CornuStyledText *texts, bool is_head)
 {
     const Border border = is_head ? box_of(table)->head : box_of(table)->body;
@@ -308,8 +308,8 @@ static CornuStatus print_row(const CornuBoxTable *table, const CornuStyledText *
     return status;
 }
 
-/* Each column wants its width and two blanks; what is too much is taken from the columns in
- * equal parts, from left to right, halves rounded to even. */
+/* Each column gets its width and two blanks; the excess over `width` is taken from them in equal
+ * parts, from left to right, halves rounded to even. */
 static void fit_columns(CornuBoxTable *table, int width)
 {
     const int count = table->column_count;

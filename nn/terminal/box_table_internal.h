@@ -1,8 +1,8 @@
 /*
  * Styled text and box tables on a terminal, cell for cell as rich 15 prints them for Keras.
  *
- * A character counts as one cell. Where the terminal has no UTF-8 the box is made of + - |, as
- * rich does, and other characters print as '?'.
+ * A character counts as one cell. Without UTF-8 the box is drawn with + - |, as by rich, and other
+ * characters print as '?'.
  * Source: rich/table.py, text.py, _wrap.py, box.py.
  */
 #ifndef CORNU_NN_BOX_TABLE_INTERNAL_H
@@ -11,7 +11,7 @@
 #include "../../device/status_internal.h"
 #include "terminal.h"
 
-/* What a piece of text is, which says how a terminal shows it. */
+/* The kind of a piece of text, which determines its style. */
 typedef enum {
     CORNU__TEXT_PLAIN, CORNU__TEXT_BOLD, CORNU__TEXT_NUMBER, CORNU__TEXT_NONE,
     CORNU__TEXT_SYMBOL, CORNU__TEXT_YES, CORNU__TEXT_NO
@@ -41,7 +41,7 @@ typedef enum { CORNU__LEFT, CORNU__CENTRE, CORNU__RIGHT } CornuAlignment;
 typedef struct {
     const char    *title;
     CornuAlignment alignment;
-    int            width;          /* requested; cornu__box_table_begin fits it */
+    int            width;          /* preferred; cornu__box_table_begin reduces it to fit */
 } CornuBoxColumn;
 
 enum { CORNU__MAX_COLUMNS = 5 };
@@ -53,9 +53,9 @@ typedef struct {
     FILE          *file;
 } CornuBoxTable;
 
-/* Fits the columns into `width` cells, borders included, and prints the head. */
+/* Fits the columns into `width` cells, borders included, and prints the header. */
 CornuStatus cornu__box_table_begin(CornuBoxTable *table, int width);
-/* One text per column. What is too long wraps between words; a word too long is cut by "…". */
+/* One text per column. It wraps between words; a word that is too long is cut with "…". */
 CornuStatus cornu__box_table_row(CornuBoxTable *table, const CornuStyledText *texts);
 void        cornu__box_table_end(CornuBoxTable *table);
 

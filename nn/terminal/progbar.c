@@ -55,7 +55,7 @@ bool cornu_bar_due(const CornuBar *bar, double now)
 
 /* ---- Values ---- */
 
-/* The entry of that name, a new one at the end if there is none. */
+/* The entry of that name, a new one if there is none. */
 static CornuBarValue *find_value(CornuBar *bar, const char *name)
 {
     for (int i = 0; i < bar->value_count; i++)
@@ -64,7 +64,7 @@ static CornuBarValue *find_value(CornuBar *bar, const char *name)
     if (cornu__reserve(&bar->values, &bar->value_space, bar->name_count, 1,
                        sizeof *bar->values) != CORNU_OK)
         return NULL;
-    /* A name of an earlier epoch moves to the front of the unused ones. */
+    /* A name of an earlier epoch becomes the first unused one. */
     int at = bar->value_count;
     while (at < bar->name_count && strcmp(bar->values[at].name, name) != 0) at++;
     if (at == bar->name_count) {
@@ -97,7 +97,7 @@ static CornuStatus take_values(CornuBar *bar, int64_t current, const CornuLogs *
     return CORNU_OK;
 }
 
-/* ---- Drawing. Functions that print return how many characters one sees. ---- */
+/* ---- Drawing. Functions that print return the number of visible characters. ---- */
 
 static int print(CornuBar *bar, const char *format, ...) CORNU__PRINTF(2, 3);
 
@@ -121,7 +121,7 @@ static const char *escape(const CornuBar *bar, CornuStyling needed, const char *
     return bar->style.styling >= needed ? code : "";
 }
 
-/* "  9/100", as wide for every step as for the last one. */
+/* "  9/100", of the same width for every step. */
 static int print_count(CornuBar *bar, int64_t current)
 {
     char target[24];
@@ -164,8 +164,8 @@ static int print_per_step(CornuBar *bar, double seconds)
     return print(bar, " %.0fus/%s", seconds * 1e6, unit);
 }
 
-/* Four decimals, in exponent form where they would say little. The bar looks at |value|, the
- * line of verbose 2 at value: so does Keras. */
+/* Four decimals, in exponent form for small values. The bar goes by |value|, the line of verbose 2
+ * by value, as in Keras. */
 static int print_values(CornuBar *bar, bool by_magnitude)
 {
     int width = 0;
@@ -214,7 +214,7 @@ static void draw_bar(CornuBar *bar, int64_t current, bool last, double per_step,
     width += print_per_step(bar, per_step);
     width += print_values(bar, true);
 
-    repeat(bar, " ", bar->drawn_width - width);   /* what a longer line left behind */
+    repeat(bar, " ", bar->drawn_width - width);   /* erases the rest of a longer line */
     if (last) fputc('\n', bar->file);
     bar->drawn_width = width;
     bar->unfinished = !last;
@@ -231,7 +231,7 @@ static void draw_line(CornuBar *bar, int64_t current, double per_step, double no
     fflush(bar->file);
 }
 
-/* The mean time of a step, without the first one, which is seldom like the others. */
+/* The mean time of a step, without the first one, which is often slower. */
 static double estimate_step(CornuBar *bar, int64_t current, double now)
 {
     if (current == 0) return 0.0;

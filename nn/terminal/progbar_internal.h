@@ -1,4 +1,4 @@
-/* A progress bar, for what drives it. */
+/* The state of a progress bar, for the callback that drives it. */
 #ifndef CORNU_NN_PROGBAR_INTERNAL_H
 #define CORNU_NN_PROGBAR_INTERNAL_H
 

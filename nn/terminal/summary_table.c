@@ -1,4 +1,4 @@
-/* The text of a summary; summary.c gathers what it says. */
+/* Prints the table of a summary, whose contents model/summary.c gathers. */
 #include "summary_table_internal.h"
 
 #include "../../device/text/print.h"
@@ -26,7 +26,7 @@ const char *cornu__print_size(CornuText *to, double bytes)
         bytes /= 1024;
         unit++;
     }
-    /* Beyond the last unit Keras divides once more and keeps the unit. */
+    /* After the last unit Keras divides once more and keeps the unit. */
     cornu__format(to->text, sizeof to->text, "%.2f %s", bytes, units[unit < 6 ? unit : 5]);
     return to->text;
 }
@@ -45,7 +45,7 @@ static CornuStatus append_shape(CornuStyledText *text, CornuShape shape)
     return cornu__text_append(text, CORNU__TEXT_PLAIN, ")");
 }
 
-/* One by itself, several as a list. */
+/* One shape, or several as a list. */
 static CornuStatus append_outputs(CornuStyledText *text, const CornuSummaryRow *row)
 {
     if (!row->built) return cornu__text_append(text, CORNU__TEXT_PLAIN, "?");
@@ -66,7 +66,7 @@ static CornuStatus append_trainable(CornuStyledText *text, const CornuSummaryRow
     return cornu__text_append(text, CORNU__TEXT_YES, "Y");
 }
 
-/* The numbers between brackets stand out. */
+/* The numbers in brackets are coloured. */
 static CornuStatus append_connected(CornuStyledText *text, const char *connected)
 {
     for (const char *c = *connected ? connected : "-"; *c; c++) {
@@ -109,7 +109,7 @@ static CornuStatus print_rows(const CornuSummary *summary, CornuBoxTable *table)
     return status;
 }
 
-/* Where each column ends, as a part of the line. */
+/* Columns end at fractions of the line. */
 static CornuStatus set_columns(CornuBoxTable *table, int64_t line_length, bool branching,
                                bool show_trainable)
 {
@@ -174,8 +174,8 @@ CornuStatus cornu__summary_print(const CornuSummary *summary, int64_t line_lengt
     if (line_length == 0)
         line_length = terminal.columns - 4 < most ? terminal.columns - 4 : most;
     if (line_length > 10000)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "summary: line_length is %lld, at most 10000 is "
-                           "possible", (long long)line_length);
+        return cornu__fail(CORNU_ERR_ARGUMENT, "summary: line_length is %lld, expected at most "
+                           "10000", (long long)line_length);
 
     CornuBoxTable table = { .terminal = terminal, .file = file };
     CORNU__TRY(set_columns(&table, line_length, summary->branching, show_trainable));

@@ -11,9 +11,9 @@ typedef struct {
     CornuShape  output;              /* once built */
     int64_t     parameters;
     bool        has_weights, frozen;
-    char       *connected;           /* "dense[0][0], add[0][0]", where layers branch, or NULL */
-    int         depth;               /* models that it is in, below the one that is summed up */
-    CornuShape *more;                /* those that it gives besides, or NULL */
+    char       *connected;           /* "dense[0][0], add[0][0]" if layers branch, or NULL */
+    int         depth;               /* of nesting within the model that is summarized */
+    CornuShape *more;                /* its other outputs, or NULL */
     int         more_count;
 } CornuSummaryRow;
 
@@ -25,12 +25,12 @@ typedef struct {
     int               row_count;
     CornuSummaryTotal trainable, non_trainable, optimizer;
     bool              optimizer_built;
-    bool              branching;     /* says where each layer's inputs come from */
+    bool              branching;     /* with a column for where the inputs of layers come from */
     int               row_space;
 } CornuSummary;
 
-/* line_length 0: as much as the terminal has, at most 88, or 108 where layers branch
- * (12 more with show_trainable). */
+/* line_length 0 is the width of the terminal less 4, at most 88, or 108 if layers branch (12 more
+ * with show_trainable). */
 CornuStatus cornu__summary_print(const CornuSummary *summary, int64_t line_length,
                                  bool show_trainable, CornuTerminal terminal, FILE *file);
 

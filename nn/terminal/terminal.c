@@ -7,14 +7,14 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* The environment variable, "" if it is not set. */
+/* An environment variable, "" if it is not set. */
 static const char *environment(const char *name)
 {
     const char *value = getenv(name);
     return value ? value : "";
 }
 
-/* A positive decimal number of at most four digits, else 0. */
+/* A decimal number of at most four digits, else 0. */
 static int small_number(const char *text)
 {
     size_t digits = strspn(text, "0123456789");

@@ -1,8 +1,8 @@
 /*
- * What an output stream can show: a terminal or a file, how wide, how colourful, which letters.
+ * The capabilities of an output stream: terminal or file, width, colours, character set.
  *
- * The library only asks; a program that wants its user's language calls setlocale(LC_CTYPE, "")
- * first, else the C locale's plain ASCII is what the stream is taken for.
+ * The library does not set the locale: unless a program calls setlocale(LC_CTYPE, "") first, the C
+ * locale is in force and the stream is taken for plain ASCII.
  */
 #ifndef CORNU_NN_TERMINAL_H
 #define CORNU_NN_TERMINAL_H
@@ -14,8 +14,8 @@
 extern "C" {
 #endif
 
-/* From poor to rich, so that they compare: no escape codes at all, bold only (NO_COLOR is
- * set), the 16 colours every terminal has, 256 colours. */
+/* In increasing order: no escape codes, bold only (NO_COLOR is set), the 16 colours of every
+ * terminal, 256 colours. */
 typedef enum { CORNU_PLAIN, CORNU_BOLD, CORNU_16_COLOURS, CORNU_256_COLOURS } CornuStyling;
 
 typedef struct {

@@ -147,7 +147,7 @@ static CornuStatus predict_end(CornuCallback *self, CornuModel *model, const Cor
     return finish((Logger *)self, logs);
 }
 
-/* What follows a bar that was left unfinished begins on a line of its own. */
+/* Ends the line of an unfinished bar. */
 static void free_logger(CornuCallback *self)
 {
     CornuBar *bar = ((Logger *)self)->bar;

@@ -16,13 +16,12 @@
 extern "C" {
 #endif
 
-/* params.verbose rules: 0, 1 or 2; anything else is "auto", 1 on a terminal and
- * 2 elsewhere, so that a log file gets one line per epoch. Batch logs are asked for only when
- * they will be drawn. */
+/* params.verbose is 0, 1 or 2; anything else is "auto", 1 on a terminal and 2 elsewhere, so that a
+ * log file gets one line per epoch. Batch logs are requested only when they will be drawn. */
 typedef struct {
     char     unset;
     FILE    *file;                 /* default stdout */
-    const CornuBarStyle *style;    /* default what the file can show; copied */
+    const CornuBarStyle *style;    /* default by the capabilities of the file; copied */
     double (*clock)(void);         /* seconds; default the monotonic clock */
 } CornuProgbarConfig;
 
