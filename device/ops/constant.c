@@ -1,4 +1,4 @@
-/* Where values come from without operands. */
+/* Ops without operands: constants, indices, the number of the replica. */
 #include "rules.h"
 
 /* constant: a scalar of `dtype`. An integer or bool must be able to hold the value. */
