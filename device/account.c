@@ -1,4 +1,4 @@
-/* What is in a device's memory: counts by use, the cap, and what is said when there is no room. */
+/* Accounting of a device's memory: counts by use, the capacity, the message when it is full. */
 #include <stdio.h>
 
 #include "device_internal.h"
@@ -38,7 +38,7 @@ static const char *print_size(Size *to, int64_t bytes)
     return to->text;
 }
 
-/* The largest things seen so far, the largest first. */
+/* The largest allocations seen so far, in descending order. */
 typedef struct {
     const CornuHeld *items[CORNU_LARGEST];
     int              count;

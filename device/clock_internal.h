@@ -1,4 +1,4 @@
-/* The clock that everything measured is read from. */
+/* The clock of all measurements. */
 #ifndef CORNU_DEVICE_CLOCK_INTERNAL_H
 #define CORNU_DEVICE_CLOCK_INTERNAL_H
 

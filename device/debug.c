@@ -17,7 +17,7 @@ static const char all_passes[] =
 #undef X
     ;
 
-/* The next word of a list with commas, which moves on; 0: none. */
+/* The next word of a comma-separated list, which is advanced; its length, 0 at the end. */
 static size_t next_word(const char **list, const char **word)
 {
     if (!*list || !**list) return 0;
@@ -63,7 +63,7 @@ CornuStatus cornu__check_passes(void)
             known = known || (*word == '-' && is_word(word + 1, size - 1, passes[i]));
         if (!known)
             return cornu__fail(CORNU_ERR_VALUE,
-                               "CORNU_PASSES has \"%.*s\", expected passes to leave out, of%s",
+                               "CORNU_PASSES has \"%.*s\", expected passes to leave out, among%s",
                                (int)size, word, all_passes);
     }
     return CORNU_OK;

@@ -1,8 +1,8 @@
 /*
- * What the environment switches for those who work on the compiler, read at each compilation:
+ * Environment variables for work on the compiler, read at each compilation:
  *
- *     CORNU_DUMP=program,plan      what is compiled goes to stderr
- *     CORNU_VERIFY=1               every plan is verified (host/verify.c); one that is wrong fails
+ *     CORNU_DUMP=program,plan      prints programs, plans, or both, to stderr
+ *     CORNU_VERIFY=1               verifies every plan (host/compile/verify.c); a wrong one fails
  *                                  to compile
  *     CORNU_PASSES=-gate,-reuse    compiles without these passes: slower, same results
  */
@@ -13,18 +13,19 @@
 
 #include "status.h"
 
-/* What can be left out. Each does without the others. */
+/* The passes that can be left out, each by itself. host/compile/passes.h says what they do and in
+ * which order they run. */
 #define CORNU_PASSES(X)                                                                      \
     X(REWRITE,    rewrite)      /* tensor/rewrite.c                                       */ \
-    X(SIMPLIFY,   simplify)     /* device/host/, one file each                            */ \
-    X(DECOMPOSE,  decompose)    /* without it the reference runs what has no kernel       */ \
+    X(SIMPLIFY,   simplify)     /* these four in device/host/compile/, one file each      */ \
+    X(DECOMPOSE,  decompose)    /* without it, ops without a kernel run on the reference  */ \
     X(DISTRIBUTE, distribute)                                                                \
     X(COMBINE,    combine)                                                                   \
     X(POOL,       pool)         /* of fuse: a convolution and its gradients with a pool   */ \
     X(EPILOGUE,   epilogue)     /* a kernel with a bias and an activation                 */ \
     X(GATE,       gate)         /* a kernel with the slope of a relu                      */ \
     X(GROUP,      group)        /* elementwise ops with each other                        */ \
-    X(DELAY,      delay)        /* an op moves to the group that alone reads it           */ \
+    X(DELAY,      delay)        /* an op moves to the one group that reads it             */ \
     X(JOIN,       join)         /* of plan: operands are made where an op joins them      */ \
     X(ALIAS,      alias)        /* a variable is written in place                         */ \
     X(REUSE,      reuse)        /* values share memory                                    */
@@ -42,10 +43,10 @@ bool cornu__dumps(const char *word);
 /* Whether CORNU_VERIFY is 1. */
 bool cornu__verifies(void);
 
-/* Whether CORNU_PASSES leaves this pass in. */
+/* False if CORNU_PASSES leaves this pass out. */
 bool cornu__pass_runs(CornuPass pass);
 
-/* CORNU_ERR_VALUE where CORNU_PASSES has a word that is not "-" and a pass. */
+/* CORNU_ERR_VALUE unless each word of CORNU_PASSES is "-" and a pass. */
 CornuStatus cornu__check_passes(void);
 
 #endif

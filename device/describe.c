@@ -31,7 +31,7 @@ CornuStatus cornu__describe_begin(CornuExecutable *executable, const CornuProgra
     return executable->steps ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
-/* Behind the product of a kernel an add is its bias. */
+/* After the product of a kernel, an add is its bias. */
 static const char *word_of(const CornuProgram *program, const CornuExecutableStep *step, int i)
 {
     const CornuOpId id = program->ops[step->ops[i]].id;
@@ -39,9 +39,9 @@ static const char *word_of(const CornuProgram *program, const CornuExecutableSte
     return joined && id == CORNU_OP_ADD ? "bias" : cornu_op_name(id);
 }
 
-enum { LONGEST_NAME = 1024 };   /* forty ops of a group fit; more would be cut off */
+enum { LONGEST_NAME = 1024 };   /* room for forty ops of a group; longer names are truncated */
 
-/* "matmul+bias+relu"; a step without ops is called by its kind. Returns its length. */
+/* "matmul+bias+relu", or the kind of a step without ops. Returns the length. */
 static size_t print_name(const CornuProgram *program, const CornuExecutableStep *step,
                          char to[LONGEST_NAME])
 {
@@ -76,7 +76,7 @@ static int64_t bytes_of(const CornuType *types, int count)
     return bytes;
 }
 
-/* One piece of memory for each step, which begins with the types it reads. */
+/* Each step is one allocation, which begins with the types it reads. */
 CornuStatus cornu__describe_step(CornuExecutable *executable, const CornuExecutableStep *step)
 {
     const CornuProgram *program = executable->compiled;

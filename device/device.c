@@ -141,7 +141,7 @@ const char *cornu_device_policy(const CornuDevice *device)
 
 /* ---- Memory ---- */
 
-/* The oldest executable that nobody uses. */
+/* The oldest unused executable. */
 static CornuExecutable **find_unused(CornuDevice *device)
 {
     CornuExecutable **unused = NULL;
@@ -150,14 +150,14 @@ static CornuExecutable **find_unused(CornuDevice *device)
     return unused;
 }
 
-/* Where `bytes` more do not fit, executables kept for later give way. */
+/* Evicts unused executables until `bytes` more fit. */
 static CornuStatus make_room(CornuDevice *device, const char *what, int64_t bytes,
                              const CornuHeld parts[CORNU_LARGEST])
 {
     while (!cornu__memory_fits(device, bytes)) {
         CornuExecutable **unused = find_unused(device);
         if (!unused) return cornu__memory_fail(device, what, bytes, parts);
-        cornu__log(CORNU_LOG_INFO, "%s: a program that nobody uses, of %lld bytes, gives way to %s",
+        cornu__log(CORNU_LOG_INFO, "%s: evicting an unused program of %lld bytes for %s",
                    device->class->name, (long long)(*unused)->bytes, what);
         remove_executable(device, unused);
     }
@@ -171,7 +171,7 @@ CornuBuffer *cornu_buffer_create_from(const CornuBufferConfig *config)
     const CornuType type = config->type;
     CornuText       text;
     if (!device)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "a buffer: no device given");
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "a buffer needs a device, got NULL");
     if (cornu_type_check(type) != CORNU_OK) return cornu__null();
     if (config->per_shard && (type.shape.rank < 1 || type.shape.extent[0] != device->shards))
         return cornu__fail_null(CORNU_ERR_SHAPE, "a buffer per shard is %s, expected %d in axis 0",
@@ -242,8 +242,8 @@ static CornuStatus expect_part(const CornuBuffer *buffer, int64_t first, CornuTy
     if (part.dtype == buffer->type.dtype && first >= 0 && first <= all &&
         cornu_type_count(part) <= all - first)
         return CORNU_OK;
-    return cornu__fail(CORNU_ERR_SHAPE, "%s from element %lld on is no part of a buffer of %lld %s",
-                       cornu_type_print(&text, part), (long long)first, (long long)all,
+    return cornu__fail(CORNU_ERR_SHAPE, "%s from element %lld on does not lie in a buffer of %lld "
+                       "%s", cornu_type_print(&text, part), (long long)first, (long long)all,
                        cornu_dtype_name(buffer->type.dtype));
 }
 
@@ -273,7 +273,7 @@ static CornuExecutable *compiled_before(CornuDevice *device, const CornuProgram 
     return NULL;
 }
 
-/* The number of shards is part of what some collectives mean. */
+/* Some collectives are recorded for a number of shards, which must be the device's. */
 static CornuStatus check_collectives(const CornuDevice *device, const CornuProgram *program)
 {
     for (int i = 0; i < program->op_count; i++) {
@@ -292,8 +292,8 @@ static CornuStatus allocate(CornuDevice *device, CornuExecutable *executable)
     return device->class->allocate ? device->class->allocate(executable) : CORNU_OK;
 }
 
-/* What was compiled, and what of it will be slow. */
-static void say_compiled(const CornuExecutable *executable, double seconds)
+/* Logs what was compiled, and which ops will be slow. */
+static void log_compiled(const CornuExecutable *executable, double seconds)
 {
     const CornuStatistics *counts = &executable->statistics;
     const char            *name = executable->device->class->name;
@@ -308,7 +308,7 @@ static void say_compiled(const CornuExecutable *executable, double seconds)
         if (counts->fell_back[id])
             snprintf(slow + used, sizeof slow - used, " %s", cornu_op_name((CornuOpId)id));
     }
-    cornu__log(CORNU_LOG_WARNING, "%s: %lld ops have no kernel and run by the slow reference:%s",
+    cornu__log(CORNU_LOG_WARNING, "%s: %lld ops without a kernel run on the slow reference:%s",
                name, (long long)counts->fallbacks, slow);
 }
 
@@ -342,7 +342,7 @@ static CornuExecutable *compile(CornuDevice *device, const CornuProgram *program
     executable->users = 1;
     executable->next = device->executables;
     device->executables = executable;
-    say_compiled(executable, cornu__seconds() - begin);
+    log_compiled(executable, cornu__seconds() - begin);
     return executable;
 }
 
@@ -358,7 +358,7 @@ CornuExecutable *cornu_device_compile(CornuDevice *device, const CornuProgram *p
     return executable;
 }
 
-/* Programs without a user that are kept where memory has no cap. */
+/* Unused programs that stay cached. */
 enum { KEPT_UNUSED = 8 };
 
 void cornu_executable_release(CornuExecutable *executable)
@@ -371,7 +371,7 @@ void cornu_executable_release(CornuExecutable *executable)
     if (unused > KEPT_UNUSED) remove_executable(device, find_unused(device));
 }
 
-/* What input or output i is called in a message, written only when there is one. */
+/* "input 2: " in front of the message; formatted only on failure. */
 static CornuStatus fail_place(CornuStatus status, const char *what, int i)
 {
     char place[32];
@@ -385,7 +385,7 @@ static CornuStatus check_buffer(const CornuExecutable *executable, const CornuBu
     if (!buffer) return cornu__fail(CORNU_ERR_ARGUMENT, "NULL, expected a buffer");
     if (buffer->device != executable->device)
         return cornu__fail(CORNU_ERR_DEVICE,
-                           "the buffer is another device's (%s), expected one of the "
+                           "the buffer belongs to another device (%s), expected the "
                            "executable's (%s)", cornu_device_name(buffer->device),
                            cornu_device_name(executable->device));
     return expect_type(cornu_program_buffer_type(executable->program, value,
@@ -410,11 +410,11 @@ static CornuStatus run(CornuExecutable *executable, CornuBuffer *const *inputs,
                                  "expected NULL, for it is written into input %d", output->alias);
         if (status != CORNU_OK) return fail_place(status, "output", i);
     }
-    cornu_executable_record(executable, executable->events);   /* forgets the run before */
-    const bool   says = cornu__logs(CORNU_LOG_DEBUG);
-    const double begin = says ? cornu__seconds() : 0.0;
+    cornu_executable_record(executable, executable->events);   /* clears those of the last run */
+    const bool   logs = cornu__logs(CORNU_LOG_DEBUG);
+    const double begin = logs ? cornu__seconds() : 0.0;
     CornuStatus  status = executable->device->class->run(executable, inputs, outputs);
-    if (says)
+    if (logs)
         cornu__log(CORNU_LOG_DEBUG, "%s: ran a program of %d ops in %.3f ms",
                    executable->device->class->name, program->op_count,
                    1e3 * (cornu__seconds() - begin));

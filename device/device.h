@@ -3,12 +3,13 @@
  *
  *     CornuDevice *cpu = cornu_device_open("cpu", .threads = 2);
  *
- * "cpu" computes in float32, in part with BLIS, on this machine's threads. "reference" keeps every
- * element as a double and runs the reference kernel of each op, one after the other: slow,
- * easy to check, the oracle of all tests.
+ * "cpu" computes in float32 on this machine's threads, some products with BLIS. "tpu" emulates a
+ * TPU: products of bf16, summed in f32, sharded over its replicas. "reference" keeps every element
+ * as a double and runs the ops one by one with their reference kernels: slow, easy to check, the
+ * oracle of all tests.
  *
  * A device and what was made on it are used by one thread at a time; compiling or running while
- * another thread does is CORNU_ERR_BUSY.
+ * another thread does either fails with CORNU_ERR_BUSY.
  */
 #ifndef CORNU_DEVICE_DEVICE_H
 #define CORNU_DEVICE_DEVICE_H
@@ -23,8 +24,8 @@ typedef struct CornuDevice     CornuDevice;
 typedef struct CornuBuffer     CornuBuffer;
 typedef struct CornuExecutable CornuExecutable;
 
-/* In how many passes a device that multiplies bf16 multiplies f32: 6, as exact as f32 sums are; 3,
- * whose products carry 16 bits; or 1, operands rounded to bf16. Products of bf16 take one. */
+/* How a device that multiplies bf16 multiplies f32: in 6 passes, as exact as f32 sums are; in 3,
+ * with products good to 16 bits; or in 1, with operands rounded to bf16. bf16 takes one pass. */
 typedef enum { CORNU_PRECISION_HIGHEST, CORNU_PRECISION_HIGH, CORNU_PRECISION_DEFAULT }
     CornuPrecision;
 
@@ -35,20 +36,20 @@ typedef struct {
     char        unset;
     const char *name;     /* "cpu", "reference", "tpu", "tpu:v3-8"; required */
     int         threads;  /* default: processors this process may use, at most its quota */
-    int         shards;   /* replicas that each take a part of the batch, 1 to 8; default: the
-                             device's own number, 1 on cpu. The reference device has one */
-    CornuPrecision precision;   /* default CORNU_PRECISION_HIGHEST; others on tpu alone */
+    int         shards;   /* replicas that each take a part of the batch, 1 to 8; default: as many
+                             as the device has, 1 on cpu. The reference device has one */
+    CornuPrecision precision;   /* default CORNU_PRECISION_HIGHEST; others only on tpu */
 } CornuDeviceConfig;
 
 /* NULL and CORNU_ERR_DEVICE for an unknown name (the message lists the known ones, the nearest
- * first), CORNU_ERR_ARGUMENT for negative threads or a precision that is not the device's. Close it
- * after everything made on it. */
+ * first), CORNU_ERR_ARGUMENT for negative threads, or shards or a precision that the device lacks.
+ * Free everything made on it before closing it. */
 CornuDevice *cornu_device_open_from(const CornuDeviceConfig *config);
 #define cornu_device_open(...) \
     cornu_device_open_from(&(CornuDeviceConfig){ .unset = 0, __VA_ARGS__ })
 void cornu_device_close(CornuDevice *device);
 
-/* The name of known device i, NULL past the last: for walking over all of them. */
+/* The name of known device i, NULL past the last: for iterating over all of them. */
 const char *cornu_device_known(int i);
 
 const char *cornu_device_name(const CornuDevice *device);
@@ -61,10 +62,10 @@ CornuPrecision cornu_device_precision(const CornuDevice *device);
  * threads: "cpu: AMD EPYC … | avx512 | BLIS 0.9.0 skx | 2 threads". */
 const char *cornu_device_description(const CornuDevice *device);
 
-/* The machine it emulates, "v3-8"; NULL for a device that is itself. */
+/* The machine it emulates, "v3-8"; NULL for a device that emulates none. */
 const char *cornu_device_profile(const CornuDevice *device);
 
-/* The precision policy that suits it, by Keras' name: "float32", "mixed_bfloat16". */
+/* The dtype policy that suits it, by Keras' name: "float32", "mixed_bfloat16". */
 const char *cornu_device_policy(const CornuDevice *device);
 
 /* ---- Memory ---- */
@@ -75,7 +76,7 @@ const char *cornu_device_policy(const CornuDevice *device);
     X(WEIGHTS,     "weights")       /* of layers                                     */ \
     X(SLOTS,       "slots")         /* all variables of the optimizer                */ \
     X(ACTIVATIONS, "activations")   /* values between a program's inputs and outputs */ \
-    X(INFEED,      "infeed")        /* what is fed to a program                      */
+    X(INFEED,      "infeed")        /* the batches fed to a program                  */
 
 typedef enum {
 #define X(id, name) CORNU_USE_##id,
@@ -92,14 +93,14 @@ typedef struct {
     CornuType    type;       /* required */
     CornuUse     use;        /* default CORNU_USE_OTHER */
     const char  *name;       /* for messages; copied */
-    bool         per_shard;  /* axis 0 counts the shards and each holds its part; else each holds
-                                all of it */
+    bool         per_shard;  /* axis 0 is the shard, and each shard holds its part; else each
+                                holds a copy */
 } CornuBufferConfig;
 
-/* Space for one value, all zeros. The caller frees it before the device. CORNU_ERR_ARGUMENT
- * without a device, CORNU_ERR_SHAPE where axis 0 is not the shards; CORNU_ERR_MEMORY, before
- * anything is taken, where it goes beyond the device's capacity, also once the executables that
- * nobody uses are gone; the message says what is in use and names the largest tensors. */
+/* Memory for one value, all zeros. The caller frees it before the device. CORNU_ERR_ARGUMENT
+ * without a device, CORNU_ERR_SHAPE if per_shard and axis 0 is not the number of shards;
+ * CORNU_ERR_MEMORY, before anything is allocated, if it exceeds the device's capacity even after
+ * unused executables are evicted; the message says what is in use and names the largest tensors. */
 CornuBuffer *cornu_buffer_create_from(const CornuBufferConfig *config);
 #define cornu_buffer_create(...) \
     cornu_buffer_create_from(&(CornuBufferConfig){ .unset = 0, __VA_ARGS__ })
@@ -110,25 +111,25 @@ CornuType    cornu_buffer_type(const CornuBuffer *buffer);
 CornuStatus cornu_buffer_write(CornuBuffer *buffer, CornuArray from);
 CornuStatus cornu_buffer_read(const CornuBuffer *buffer, CornuArray to);
 
-/* As above for a part: as many elements of the buffer as the array has, of its dtype, from number
- * `first` on. */
+/* As above for a part: the array's elements, of the buffer's dtype, are its elements `first`,
+ * first + 1, ... */
 CornuStatus cornu_buffer_write_part(CornuBuffer *buffer, int64_t first, CornuArray from);
 CornuStatus cornu_buffer_read_part(const CornuBuffer *buffer, int64_t first, CornuArray to);
 
 /*
- * What is taken of one shard's memory, in bytes: on a TPU its replica's HBM. Counted are the
- * elements in their declared dtype, as they lie here; the tiles of 8 by 128 that a TPU pads them
- * to are the performance model's (tpu/model.h). A replicated buffer counts whole, since each
- * replica holds a copy; one that is per shard with the shard's part. Each executable that the
- * device keeps counts its plan: what shards share, and one shard's part, all of whose pieces begin
- * at multiples of 64 bytes. Scratch memory of this machine's kernels does not count.
+ * Memory in use on one shard, in bytes: on a TPU, its replica's HBM. Elements count in their
+ * declared dtype, as stored here; the tiles of 8 by 128 that a TPU pads them to are left to the
+ * performance model (tpu/model.h). A replicated buffer counts whole, since each replica holds a
+ * copy; a per-shard one counts one shard's part. Each executable that the device keeps counts its
+ * plan: what shards share, and one shard's part, each value aligned to 64 bytes. Scratch memory of
+ * this machine's kernels does not count.
  */
 typedef struct {
     int64_t now, peak;
 } CornuBytes;
 
 typedef struct {
-    int64_t    capacity;               /* 0: no cap. "tpu" has its replica's HBM */
+    int64_t    capacity;               /* 0: unlimited; on "tpu" the HBM of a replica */
     CornuBytes total;
     CornuBytes uses[CORNU_USE_COUNT];  /* each with a peak of its own */
 } CornuMemory;
@@ -137,50 +138,50 @@ CornuMemory cornu_device_memory(const CornuDevice *device);
 
 /* ---- Programs ---- */
 
-/* What compiling and running cost; all counts are exact. */
+/* What a compiled program costs to run; all counts are exact. */
 typedef struct {
-    int64_t flops;          /* multiply-adds count two; the program as recorded     */
+    int64_t flops;          /* of the program as recorded; a multiply-add counts two */
     int64_t ops;            /* ops of the program as recorded                       */
     int64_t kernels;        /* kernels that run per step after fusion               */
     int64_t fallbacks;      /* of these, ops run by their reference kernel          */
-    bool    fell_back[CORNU_OP_COUNT]; /* which ops these are                      */
-    int64_t copies;         /* of these, copies the memory plan could not avoid     */
+    bool    fell_back[CORNU_OP_COUNT]; /* these ops                                */
+    int64_t copies;         /* of the kernels, copies the memory plan could not avoid */
     int64_t bytes_planned;  /* memory for all values between inputs and outputs, of all shards
-                               that threads run at once */
+                               that run at the same time */
     int64_t bytes_moved;    /* read and written per step by all kernels             */
 } CornuStatistics;
 
-/* Compiles, or finds an equal program compiled before (by hash, then by full comparison). The
- * executable belongs to the device; whoever asked for it says when it is no longer used, and it is
- * kept for an equal program until its memory is wanted or eight newer ones are not used either.
- * `program` stays the caller's. Memory for the values in between is taken here, so running
- * allocates nothing; CORNU_ERR_MEMORY as for a buffer. CORNU_DUMP=program,plan in the environment
- * prints what its words name to stderr. */
+/* Compiles, or returns an equal program compiled before (by hash, then by full comparison). The
+ * device owns the executable; the caller releases it when done, and it stays cached for an equal
+ * program until its memory is needed or eight newer ones are unused too. `program` stays the
+ * caller's. Memory for intermediate values is allocated here, so running allocates nothing;
+ * CORNU_ERR_MEMORY as for a buffer. CORNU_DUMP=program,plan in the environment prints the program,
+ * the plan, or both, to stderr. */
 CornuExecutable *cornu_device_compile(CornuDevice *device, const CornuProgram *program);
 void             cornu_executable_release(CornuExecutable *executable);
 
 /* Runs once. inputs: one buffer per input of the program; outputs: one per output, NULL for an
- * output that is written into an input. Types must be those of cornu_program_buffer_type. A
- * fault in the data is CORNU_ERR_VALUE with a message naming op and row; aliased inputs are then
- * undefined. */
+ * output that is written into an input. Types must be those of cornu_program_buffer_type. Bad data,
+ * such as a label out of range, is CORNU_ERR_VALUE with a message naming op and row; aliased inputs
+ * are then undefined. */
 CornuStatus cornu_executable_run(CornuExecutable *executable, CornuBuffer *const *inputs,
                                  CornuBuffer *const *outputs);
 
 const CornuStatistics *cornu_executable_statistics(const CornuExecutable *executable);
 
-/* ---- What runs, and when ---- */
+/* ---- Steps and their times ---- */
 
-/* One of the steps that a run consists of. */
+/* One step of a run. */
 typedef struct {
     const char      *name;        /* "conv2d+max_pool2d+bias+relu": the ops it computes */
     const char      *kind;        /* "kernel", "group" (elementwise ops in one pass), "collective"
-                                     (between shards), "pack" (an operand is laid out as a kernel
-                                     of this machine wants it), "copy", "reference" (a fallback) */
-    const char      *scope;       /* who recorded it, "conv2d_1", "dense/gradient"; "" if nobody */
-    const int       *ops;         /* ascending, of the compiled program; none for a copy, a pack */
+                                     (between shards), "pack" (lays out an operand for a kernel of
+                                     this machine), "copy", "reference" (a fallback) */
+    const char      *scope;       /* the layer that recorded it, "conv2d_1", "dense/gradient"; "" */
+    const int       *ops;         /* of the compiled program, ascending; none for a copy, a pack */
     int              op_count;
-    const CornuType *in, *out;    /* the values it reads and writes in memory; none where it only
-                                     puts together what lies in place */
+    const CornuType *in, *out;    /* the values it reads and writes in memory; none if they are in
+                                     place already */
     int              in_count, out_count;
     bool             per_shard;   /* each shard runs it on its own values; else it runs once */
     int64_t          flops, bytes_read, bytes_written;   /* of one run of the step */
@@ -189,30 +190,29 @@ typedef struct {
 /* The steps in the order in which they run; *count is how many. The executable owns them. */
 const CornuExecutableStep *cornu_executable_steps(const CornuExecutable *executable, int *count);
 
-/* What the steps compute: the program that was compiled after the device's passes, which
- * decompose, drop and join ops. */
+/* The program that the steps compute: the one compiled, after the device's passes. */
 const CornuProgram *cornu_executable_program(const CornuExecutable *executable);
 
 CornuDevice *cornu_executable_device(const CornuExecutable *executable);
 
 /* When a thread worked on a step for a shard (0 for a step that runs once): seconds of
- * CLOCK_MONOTONIC, both 0 if it did not. The thread that runs a step is in it from its begin to its
- * end; others that help are from the first to the last piece they take. Thread 0 is the caller. */
+ * CLOCK_MONOTONIC, both 0 if it did not. For the thread that runs the step, from start to end; for
+ * threads that help, from their first piece of work to their last. Thread 0 is the caller. */
 typedef struct {
     int    step, shard, thread;
     double begin_s, end_s;
 } CornuStepEvent;
 
-/* Steps x shards x threads: event (step * shards + shard) * threads + thread is theirs. */
+/* Steps x shards x threads; the event of each is (step * shards + shard) * threads + thread. */
 int cornu_executable_event_count(const CornuExecutable *executable);
 
-/* From now on each run writes its times to `events`, the caller's, as many as the above; the next
- * run writes over them. NULL ends that. Running allocates nothing either way. */
+/* From now on each run writes its times to the caller's `events`, cornu_executable_event_count() of
+ * them, over those of the run before. NULL stops that. Running allocates nothing either way. */
 void cornu_executable_record(CornuExecutable *executable, CornuStepEvent *events);
 
-/* seconds[i]: what step i took of the clock in a recorded run. A thread that runs a shard's steps
- * from the first to the last is one of several that do so at a time, and its time counts as that
- * part; where all threads work on one shard, a step lasts as long as thread 0 is in it. */
+/* seconds[i]: the wall time that step i accounts for in a recorded run. Where each thread runs a
+ * shard of its own, its times are divided by the number of such threads; where all threads work on
+ * one shard, a step takes as long as thread 0 is in it. */
 void cornu_executable_shares(const CornuExecutable *executable, const CornuStepEvent *events,
                              double *seconds);
 

@@ -1,8 +1,7 @@
 /*
- * What a device brings: a class of functions. To add a device: one folder, one row of
- * devices.def.
+ * What a device consists of: a class of functions. To add one: a folder, and a row of devices.def.
  *
- * Common things live in device.c: names, argument checks, the cache of executables. A class
+ * What devices share is in device.c: names, checks of arguments, the cache of executables. A class
  * embeds the base structs as the first field of its own.
  */
 #ifndef CORNU_DEVICE_DEVICE_INTERNAL_H
@@ -13,33 +12,33 @@
 #include "program_internal.h"
 #include "status_internal.h"
 
-/* device.c fills the bases: class, precision, all of a buffer's, and of an executable what is not
- * marked. A class fills threads, description, policy, profile and capacity when it opens. */
+/* device.c fills the base structs: class, precision, all of a buffer's fields, and those of an
+ * executable that are not marked. `open` fills threads, shards, description, policy, profile and
+ * capacity. */
 typedef struct {
     const char *name;
     int         most_shards;   /* 0 counts as 1 */
-    bool        has_profiles;   /* its devices are called NAME or NAME:PROFILE; open refuses
-                                   profiles that it does not know */
-    bool        has_precisions;   /* it multiplies bf16, f32 in passes */
+    bool        has_profiles;     /* its devices are called NAME or NAME:PROFILE; open refuses
+                                     unknown profiles */
+    bool        has_precisions;   /* it multiplies bf16, and f32 in passes of bf16 */
     bool        is_reference;     /* every op runs by its reference kernel */
     CornuDevice *(*open)(const CornuDeviceConfig *config);
     void (*close)(CornuDevice *device);
     CornuBuffer *(*buffer_create)(CornuDevice *device, CornuType type);
     void (*buffer_free)(CornuBuffer *buffer);
-    /* `first`: the number of the buffer's element that is the array's first */
+    /* Element `first` of the buffer is the array's first. */
     CornuStatus (*buffer_write)(CornuBuffer *buffer, int64_t first, CornuArray from);
     CornuStatus (*buffer_read)(const CornuBuffer *buffer, int64_t first, CornuArray to);
-    /* Fills what is marked in the base; `program` belongs to the executable's base and lives as
-     * long. */
+    /* Fills the marked fields of the base. The base owns `program`, which lives as long. */
     CornuExecutable *(*compile)(CornuDevice *device, const CornuProgram *program);
-    /* Takes the memory for `bytes`, once the device has room for it. NULL: compile did. */
+    /* Allocates the executable's `bytes`, once the device has room for them. NULL: compile did. */
     CornuStatus (*allocate)(CornuExecutable *executable);
     CornuStatus (*run)(CornuExecutable *executable, CornuBuffer *const *inputs,
                        CornuBuffer *const *outputs);
     void (*executable_free)(CornuExecutable *executable);
 } CornuDeviceClass;
 
-/* Something that takes memory, as messages name it. */
+/* An allocation as messages name it. */
 typedef struct {
     char      name[64];
     CornuType type;
@@ -54,7 +53,7 @@ struct CornuDevice {
     int                     threads, shards;
     CornuPrecision          precision;
     char                    description[256];
-    const char             *profile;       /* NULL: it emulates nothing */
+    const char             *profile;       /* NULL: it emulates none */
     const char             *policy;        /* NULL: float32 */
     CornuMemory             memory;
     CornuBuffer            *buffers;       /* newest first */
@@ -77,10 +76,10 @@ struct CornuExecutable {
     CornuStepEvent  *events;                  /* where runs write their times; NULL: nowhere */
     CornuExecutable *next;
 
-    /* The class's to fill. */
+    /* Marked: filled by the class. */
     CornuStatistics  statistics;
-    int64_t          bytes;                   /* of activations, of a shard */
-    CornuHeld        largest[CORNU_LARGEST];  /* of them, when most is needed; bytes 0: no more */
+    int64_t          bytes;                   /* activations of a shard */
+    CornuHeld        largest[CORNU_LARGEST];  /* the largest at their peak; bytes 0 ends them */
 
     /* Likewise, by cornu__describe_begin. */
     const CornuProgram  *compiled;            /* what the steps compute */
@@ -88,23 +87,23 @@ struct CornuExecutable {
     int                  step_count;
 };
 
-/* Makes room to describe `count` steps of a compiled program, which are then added one by one, in
- * the order in which they run: kind, ops, types and per_shard are taken from `step` and copied, the
- * rest follows from them, the scope too where it is NULL. device.c frees the descriptions. */
+/* Starts the list of the `count` steps of a compiled program, which are then added one by one in
+ * the order in which they run. Of `step`, kind, ops, types and per_shard are copied; the rest is
+ * derived, the scope too if it is NULL. device.c frees the descriptions. */
 CornuStatus cornu__describe_begin(CornuExecutable *executable, const CornuProgram *compiled,
                                   int count);
 CornuStatus cornu__describe_step(CornuExecutable *executable, const CornuExecutableStep *step);
-/* For a class whose compile fails, too. */
+/* Also for a class whose compile fails. */
 void        cornu__describe_free(CornuExecutable *executable);
 
 /* ---- Accounting (account.c) ---- */
 
 bool        cornu__memory_fits(const CornuDevice *device, int64_t bytes);
-/* CORNU_ERR_MEMORY, for `bytes` more of a shard that do not fit. The message names `what`, and the
- * largest of `parts` and of all that is held. */
+/* CORNU_ERR_MEMORY: `bytes` more of a shard do not fit. The message names `what`, and the largest
+ * of `parts` and of all other allocations. */
 CornuStatus cornu__memory_fail(const CornuDevice *device, const char *what, int64_t bytes,
                                const CornuHeld parts[CORNU_LARGEST]);
-/* Counts what was taken, or with a minus given back. */
+/* Counts an allocation, or with negative `more` a release. */
 void        cornu__memory_count(CornuDevice *device, CornuUse use, int64_t more);
 
 /* ---- The table of devices (devices.c), for device.c alone: no device calls back into it ---- */

@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-/* Its address names the thread. */
+/* Its address identifies the thread. */
 static _Thread_local char self;
 
 CornuStatus cornu__guard_enter(CornuGuard *guard, const char *what, const char *function)

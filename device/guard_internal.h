@@ -1,4 +1,4 @@
-/* Guards: what one thread uses at a time refuses a second one, by name, and never waits. */
+/* Guards for what only one thread may use at a time: a second one gets an error and never waits. */
 #ifndef CORNU_DEVICE_GUARD_INTERNAL_H
 #define CORNU_DEVICE_GUARD_INTERNAL_H
 
@@ -7,18 +7,18 @@
 
 #include "status_internal.h"
 
-/* All zero is free. */
+/* All zeros: free. */
 typedef struct {
-    _Atomic(const char *) function;   /* the holder's outermost one; NULL: nobody holds it */
-    _Atomic uintptr_t     thread;     /* the holder; 0 while that is not known */
-    int                   depth;      /* the holder's alone: calls within calls */
+    _Atomic(const char *) function;   /* the holder's outermost one; NULL: free */
+    _Atomic uintptr_t     thread;     /* the holder; 0 until it is known */
+    int                   depth;      /* nested calls; only the holder reads it */
 } CornuGuard;
 
-/* Takes the guard for `function`, a constant. CORNU_ERR_BUSY, naming both functions and `what`,
- * while another thread holds it; the thread that holds it may take it again. NULL takes nothing. */
+/* Takes the guard for `function`, a string constant. CORNU_ERR_BUSY, naming both functions and
+ * `what`, while another thread holds it; its holder may take it again. A NULL guard is ignored. */
 CornuStatus cornu__guard_enter(CornuGuard *guard, const char *what, const char *function);
 
-/* Gives up what the last call of enter took. */
+/* Undoes the last cornu__guard_enter. */
 void cornu__guard_leave(CornuGuard *guard);
 
 #endif

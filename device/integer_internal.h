@@ -1,4 +1,4 @@
-/* Whole numbers that sizes and cuts are made of. */
+/* Arithmetic of sizes. */
 #ifndef CORNU_DEVICE_INTEGER_INTERNAL_H
 #define CORNU_DEVICE_INTEGER_INTERNAL_H
 

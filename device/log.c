@@ -18,18 +18,18 @@ enum { LEVELS = sizeof names / sizeof *names };
 static atomic_int set_level = CORNU_LOG_NOTHING, environment_level = -1;
 static atomic_bool is_set;
 
-static pthread_mutex_t   door = PTHREAD_MUTEX_INITIALIZER;   /* of what is below, and of calls */
+static pthread_mutex_t   lock = PTHREAD_MUTEX_INITIALIZER;   /* of the listener and its calls */
 static CornuLogFunction *listener;
 static void             *listener_context;
 
-static _Thread_local bool speaking;
+static _Thread_local bool logging;   /* a message of this thread is with the listener */
 
 const char *cornu_log_level_name(CornuLogLevel level)
 {
     return (unsigned)level < LEVELS ? names[level] : NULL;
 }
 
-/* The level that CORNU_LOG names: nothing where it is not set, -1 for another word. */
+/* The level that CORNU_LOG names: CORNU_LOG_NOTHING if unset, -1 for an unknown word. */
 static int level_wished(void)
 {
     const char *wish = getenv("CORNU_LOG");
@@ -60,29 +60,29 @@ bool cornu__logs(CornuLogLevel level)
 
 void cornu__log(CornuLogLevel level, const char *format, ...)
 {
-    if (speaking || !cornu__logs(level)) return;
+    if (logging || !cornu__logs(level)) return;
     char    message[MESSAGE_SIZE];
     va_list arguments;
     va_start(arguments, format);
     cornu__vformat(message, sizeof message, format, arguments);
     cornu__show_controls(message, sizeof message);
     va_end(arguments);
-    speaking = true;
-    pthread_mutex_lock(&door);
-    if (cornu__logs(level)) {   /* still */
+    logging = true;
+    pthread_mutex_lock(&lock);
+    if (cornu__logs(level)) {   /* it may have changed */
         if (listener) listener(listener_context, level, message);
         else fprintf(stderr, "cornu: %s: %s\n", names[level], message);
     }
-    pthread_mutex_unlock(&door);
-    speaking = false;
+    pthread_mutex_unlock(&lock);
+    logging = false;
 }
 
 void cornu_set_log(CornuLogLevel level, CornuLogFunction *function, void *context)
 {
-    pthread_mutex_lock(&door);
+    pthread_mutex_lock(&lock);
     listener = function;
     listener_context = context;
     set_level = level;
     is_set = function != NULL;
-    pthread_mutex_unlock(&door);
+    pthread_mutex_unlock(&lock);
 }

@@ -1,4 +1,4 @@
-/* Saying something to whom cornu_set_log or CORNU_LOG has chosen. Allocates nothing. */
+/* Logging to what cornu_set_log or CORNU_LOG chose. Allocates nothing. */
 #ifndef CORNU_DEVICE_LOG_INTERNAL_H
 #define CORNU_DEVICE_LOG_INTERNAL_H
 
@@ -7,13 +7,13 @@
 #include "log.h"
 #include "status_internal.h"
 
-/* Whether somebody listens at this level: to be asked before what costs time is worked out. */
+/* Whether messages of this level go anywhere: checked before formatting costly ones. */
 bool cornu__logs(CornuLogLevel level);
 
-/* One line, without its end. The thread's error stays what it is. */
+/* One line, without a newline. Leaves the thread's error alone. */
 void cornu__log(CornuLogLevel level, const char *format, ...) CORNU__PRINTF(2, 3);
 
-/* Reads CORNU_LOG again. CORNU_ERR_ARGUMENT for a word that is no level. */
+/* Reads CORNU_LOG again. CORNU_ERR_ARGUMENT for an unknown level. */
 CornuStatus cornu__log_open(void);
 
 #endif

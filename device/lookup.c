@@ -6,26 +6,26 @@
 
 #include <string.h>
 
-/* Begins with an address, which nobody knows who writes a file, so that no file can choose names
- * that all meet in one slot. */
+/* Starts from an address that is unknown to the author of a file, so that no file can contain names
+ * chosen to collide. */
 static uint64_t hash_of(const CornuLookup *lookup, const void *key)
 {
     static const char beginning;
     uint64_t          hash = (uint64_t)(uintptr_t)&beginning;
-    if (!lookup->is_of_texts) return cornu__hash(hash, (uint64_t)(uintptr_t)key);
+    if (!lookup->of_strings) return cornu__hash(hash, (uint64_t)(uintptr_t)key);
     for (const char *letter = key; *letter; letter++)
         hash = cornu__hash(hash, (uint64_t)(unsigned char)*letter);
     return hash;
 }
 
-/* The slot of the key, or the empty one that it would have. */
+/* The slot of the key, or the empty one where it belongs. */
 static CornuLookupSlot *slot_of(const CornuLookup *lookup, const void *key, uint64_t hash)
 {
     const uint64_t mask = (uint64_t)lookup->space - 1;
     for (uint64_t at = hash & mask;; at = (at + 1) & mask) {
         CornuLookupSlot *slot = &lookup->slots[at];
         if (!slot->key || slot->key == key) return slot;
-        if (lookup->is_of_texts && slot->hash == hash && !strcmp(slot->key, key)) return slot;
+        if (lookup->of_strings && slot->hash == hash && !strcmp(slot->key, key)) return slot;
     }
 }
 
@@ -65,7 +65,7 @@ CornuStatus cornu__lookup_set(CornuLookup *lookup, const void *key, int value)
     CORNU__TRY(make_room(lookup));
     CornuLookupSlot *slot = slot_of(lookup, key, hash);
     if (!slot->key) {
-        void *kept = lookup->is_of_texts ? cornu__copy_text(key) : (void *)key;
+        void *kept = lookup->of_strings ? cornu__copy_text(key) : (void *)key;
         if (!kept) return CORNU_ERR_MEMORY;
         *slot = (CornuLookupSlot){ .key = kept, .hash = hash };
         lookup->count++;
@@ -76,7 +76,7 @@ CornuStatus cornu__lookup_set(CornuLookup *lookup, const void *key, int value)
 
 void cornu__lookup_clear(CornuLookup *lookup)
 {
-    for (int i = 0; i < lookup->space && lookup->is_of_texts; i++)
+    for (int i = 0; i < lookup->space && lookup->of_strings; i++)
         cornu__release(lookup->slots[i].key);
     cornu__release(lookup->slots);
     lookup->slots = NULL;

@@ -1,4 +1,4 @@
-/* What belongs to a name, or to an address, found without looking at all the others. */
+/* Hash tables from strings or addresses to numbers. */
 #ifndef CORNU_DEVICE_LOOKUP_INTERNAL_H
 #define CORNU_DEVICE_LOOKUP_INTERNAL_H
 
@@ -20,28 +20,28 @@ static inline uint64_t cornu__hash(uint64_t hash, uint64_t word)
 }
 
 typedef struct {
-    void    *key;                  /* NULL: nothing is here */
+    void    *key;                  /* NULL: empty */
     uint64_t hash;
     int      value;
 } CornuLookupSlot;
 
-/* Empty when it is all zeros. Keys are strings, which are copied, or mere addresses. */
+/* All zeros: empty. Keys are strings, which are copied, or addresses. */
 typedef struct {
-    bool             is_of_texts;
+    bool             of_strings;
     CornuLookupSlot *slots;
     int              space, count; /* space is 0 or a power of 2 */
 } CornuLookup;
 
-/* The number kept for the key; -1 if there is none. */
+/* The number of the key; -1 if it is absent. */
 int cornu__lookup_find(const CornuLookup *lookup, const void *key);
 
-/* The table's own copy of a string that is in it; NULL if there is none. */
+/* The table's own copy of a string; NULL if it is absent. */
 const char *cornu__lookup_text(const CornuLookup *lookup, const char *text);
 
-/* Keeps a number of at least 0 for the key, in place of one that is there. */
+/* Sets the number of the key, at least 0, and replaces the old one. */
 CornuStatus cornu__lookup_set(CornuLookup *lookup, const void *key, int value);
 
-/* Forgets all keys, and frees what they took. */
+/* Removes all keys and frees their memory. */
 void cornu__lookup_clear(CornuLookup *lookup);
 
 #endif

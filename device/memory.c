@@ -19,7 +19,7 @@ static atomic_size_t set_limit, usual_limit;   /* 0: not set, not known yet */
 
 void cornu_set_memory_limit(size_t bytes) { atomic_store(&set_limit, bytes); }
 
-/* "512M"; 0 for what is no number of bytes above 0. */
+/* "512M"; 0 for anything but a positive number of bytes. */
 static size_t parse_bytes(const char *text)
 {
     static const char units[] = "KMGT";
@@ -56,8 +56,8 @@ CornuStatus cornu__check_memory(size_t bytes)
     if (limit == 0)
         return cornu__fail(CORNU_ERR_ARGUMENT, "CORNU_MAX_MEMORY is \"%s\", expected a number of "
                            "bytes, such as 512M or 4G", getenv("CORNU_MAX_MEMORY"));
-    return cornu__fail(CORNU_ERR_MEMORY, "%zu bytes are asked for at once, the limit is %zu; "
-                       "cornu_set_memory_limit or CORNU_MAX_MEMORY sets another one", bytes, limit);
+    return cornu__fail(CORNU_ERR_MEMORY, "%zu bytes in one allocation, the limit is %zu; "
+                       "cornu_set_memory_limit or CORNU_MAX_MEMORY raises it", bytes, limit);
 }
 
 /* ---- Allocating ---- */
@@ -99,7 +99,7 @@ CornuStatus cornu__reserve(void *items, int *space, int count, int extra, size_t
 {
     if (extra <= *space - count) return CORNU_OK;
     if (count > INT_MAX / 2 - extra)
-        return cornu__fail(CORNU_ERR_MEMORY, "more than %d elements in one list", INT_MAX / 2);
+        return cornu__fail(CORNU_ERR_MEMORY, "more than %d elements in an array", INT_MAX / 2);
     int    wanted = 2 * *space > count + extra ? 2 * *space : count + extra;
     CORNU__TRY(cornu__check_memory((size_t)wanted * size));
     /* items is the address of some T *, which a void ** may not alias. */

@@ -1,5 +1,5 @@
-/* The one door to the allocator: every failure is CORNU_ERR_MEMORY with a message; memory.h says
- * what is too much. */
+/* The library's allocator: every failure is CORNU_ERR_MEMORY with a message. memory.h describes the
+ * limit. */
 #ifndef CORNU_DEVICE_MEMORY_INTERNAL_H
 #define CORNU_DEVICE_MEMORY_INTERNAL_H
 
@@ -7,8 +7,8 @@
 
 #include "status_internal.h"
 
-/* CORNU_ERR_MEMORY for more than may be asked for at once: for what is taken by none of the
- * functions below, and before work that would end there. */
+/* CORNU_ERR_MEMORY above the limit: for memory that is allocated by other means than the functions
+ * below, and before work that would fail at the end. */
 CornuStatus cornu__check_memory(size_t bytes);
 
 /* Zeroed memory, or NULL and CORNU_ERR_MEMORY (not pending). count * size may overflow: that
@@ -20,10 +20,10 @@ void *cornu__allocate_aligned(size_t bytes);
 
 void cornu__release(void *memory);           /* NULL does nothing; for both kinds */
 
-/* A copy of text, NULL and CORNU_ERR_MEMORY if there is no room. */
+/* A copy of a string, or NULL and CORNU_ERR_MEMORY. */
 char *cornu__copy_text(const char *text);
 
-/* Makes room for `extra` more elements behind `count` in the array *items of *space elements. */
+/* Makes room for `extra` elements after the first `count` of *items, an array of *space. */
 CornuStatus cornu__reserve(void *items, int *space, int count, int extra, size_t size);
 
 #endif

@@ -91,8 +91,8 @@ int cornu__result_count(CornuOpId id, const CornuAttributes *attributes)
     return program ? program->output_count : 0;
 }
 
-/* The words a field is compared and hashed by: doubles by their bits, so that NaN equals itself and
- * -0 is not 0. Returns how many there are, none of a program. */
+/* The words by which a field is compared and hashed: doubles by their bits, so that NaN equals
+ * itself and -0 differs from 0. Returns their number, 0 for a program. */
 static int field_words(const CornuAttributes *attributes, const Field *field,
                        uint64_t words[CORNU_MAX_RANK])
 {
@@ -152,7 +152,7 @@ static void append(char *text, size_t size, int *used, const char *format, ...)
     va_end(arguments);
 }
 
-/* The shortest digits that give the same double back. */
+/* The fewest digits that parse back to the same double. */
 static void append_double(char *text, size_t size, int *used, double value)
 {
     char digits[40];
@@ -244,6 +244,6 @@ CornuStatus cornu__collective_fits(const CornuOpCall *call, int shards)
     int64_t expected = s->groups == 0 ? s->size : 0;
     for (int64_t digits = s->groups; digits; digits /= 10) expected++;
     if (expected == 0 || expected == shards) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: over %lld shards, the device has %d",
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: recorded for %lld shards, the device has %d",
                        cornu_op_name(call->id), (long long)expected, shards);
 }

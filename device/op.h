@@ -1,9 +1,9 @@
 /*
  * Ops: what a program is made of.
  *
- * An op is a row of ops.def plus its rules (CornuOpRules) in device/ops/FAMILY.c: type rule,
- * FLOP rule, decomposition, reference kernel. Its public function and gradient rule face it in
- * tensor/ops/FAMILY.c. What an op means is said over its rules.
+ * An op is a row of ops/ops.def plus its rules (CornuOpRules) in device/ops/FAMILY.c: type rule,
+ * FLOP rule, decomposition, reference kernel. The comment above them says what the op means. Its
+ * public function and gradient rule are in tensor/ops/FAMILY.c.
  */
 #ifndef CORNU_DEVICE_OP_H
 #define CORNU_DEVICE_OP_H
@@ -28,8 +28,8 @@ typedef enum {
 
 struct CornuProgram;
 
-/* The C type of each kind of attribute field. A program among the attributes is part of the op:
- * recording copies it. */
+/* The C type of each kind of attribute field. A program among the attributes is copied when the op
+ * is recorded. */
 typedef int64_t         CornuField_I64;
 typedef int64_t         CornuField_I64S[CORNU_MAX_RANK];
 typedef double          CornuField_F64;
@@ -37,11 +37,10 @@ typedef CornuDtype      CornuField_DTYPE;
 typedef CornuComparison CornuField_COMPARISON;
 typedef const struct CornuProgram *CornuField_PROGRAM;
 
-/* Shards that a device may have. */
+/* The most shards a device may have. */
 enum { CORNU_MAX_SHARDS = 8 };
 
-/* One struct per attribute list, CornuAttributes_CONV2D and so on; which one an op uses is said
- * in its row. */
+/* One struct per attribute list, CornuAttributes_CONV2D and so on; an op's row names its list. */
 #define F(KIND, name) CornuField_##KIND name;
 #define CORNU_ATTRIBUTES(LIST, member, fields) typedef struct { fields } CornuAttributes_##LIST;
 #include "ops/attributes.def"
@@ -62,13 +61,13 @@ typedef struct {
     const CornuType       *in;
 } CornuOpCall;
 
-/* "conv2d"; "unknown" for a number that is no op. */
+/* "conv2d"; "unknown" for any other number. */
 const char *cornu_op_name(CornuOpId id);
-int         cornu_op_input_count(CornuOpId id);  /* -1: any number from 1 */
+int         cornu_op_input_count(CornuOpId id);  /* -1: one or more */
 int         cornu_op_output_count(CornuOpId id); /* -1: as many as the program among its
                                                     attributes has */
 
-/* Multiplications and additions (and one per exp, tanh, comparison, …) the op stands for; 0
+/* Floating-point operations: multiplications, additions, and one per exp, tanh, comparison, …; 0
  * for ops that only move data. */
 int64_t cornu_op_flops(const CornuOpCall *call);
 

@@ -50,7 +50,7 @@ CornuStatus cornu__open_to_read(const char *path, FILE **file)
 
 const char *cornu__open_error(int error)
 {
-    return error == ENXIO ? "a pipe that nobody reads, or a device that is not there"
+    return error == ENXIO ? "a pipe without a reader, or a device that does not exist"
                           : strerror(error);
 }
 

@@ -1,6 +1,6 @@
 /*
- * Opening files. What is opened never has descriptor 0, 1 or 2, even in a process in which these
- * are closed: what anyone prints or logs would go into the file. Opening never waits for the other
+ * Opening files. An opened file never gets descriptor 0, 1 or 2, even in a process where these are
+ * closed: anything printed or logged would end up in the file. Opening never waits for the other
  * end of a pipe.
  */
 #ifndef CORNU_DEVICE_OPEN_H
@@ -12,30 +12,30 @@
 
 #include "status_internal.h"
 
-/* As open, closed on exec. -1 with errno, ENXIO where a pipe to be written has no reader. */
+/* As open, closed on exec. -1 with errno; ENXIO to write a pipe without a reader. */
 int cornu__open(const char *path, int flags, mode_t mode);
 
-/* The same file under a descriptor above 2, for one that was just made; -1 with errno and closed if
- * there is none. */
+/* Moves a new descriptor above 2; -1 with errno, and closed, if that fails. */
 int cornu__above_standard(int descriptor);
 
-/* Opens a regular file to be read. CORNU_ERR_FILE, naming it, if it cannot be, or is none. */
+/* Opens a regular file for reading. CORNU_ERR_FILE, naming it, if that fails or it is another kind
+ * of file. */
 CornuStatus cornu__open_to_read(const char *path, FILE **file);
 
-/* What it is instead, for messages: "folder", "pipe", "device", "socket". */
+/* For messages: "file", "folder", "pipe", "device", "socket". */
 const char *cornu__file_kind(mode_t mode);
 
 /* Why a file could not be opened: as strerror. */
 const char *cornu__open_error(int error);
 
-/* Makes a folder unless it is there, and syncs the one it is in, so that what will be in it
- * survives a crash. *made: whether it was not there. */
+/* Makes a folder unless it exists, and syncs its parent, so that the files written there survive a
+ * crash. *made: whether it was new. */
 CornuStatus cornu__make_folder(const char *path, bool *made);
 
-/* Makes the folders above a file. */
+/* Makes the folders in a file's path. */
 CornuStatus cornu__make_folders_above(const char *path);
 
-/* Syncs the folder that a file is in. A failure loses nothing that was there. */
+/* Syncs the folder of a file. Failures are ignored: no data that was there is lost. */
 void cornu__sync_folder_of(const char *path);
 
 #endif

@@ -49,14 +49,14 @@ void cornu_program_free(CornuProgram *program)
     cornu__release(program);
 }
 
-/* The program's own copy of the text, the same for equal texts; NULL if there is no room. */
+/* The program's own copy of a string, one for equal strings; NULL if out of memory. */
 static const char *own_scope(CornuProgram *program, const char *text)
 {
     if (!text || !*text) return "";
     if (!program->scopes) {
         program->scopes = cornu__allocate(1, sizeof *program->scopes);
         if (!program->scopes) return NULL;
-        program->scopes->texts.is_of_texts = true;
+        program->scopes->texts.of_strings = true;
     }
     CornuLookup *texts = &program->scopes->texts;
     const char  *own = cornu__lookup_text(texts, text);
@@ -77,7 +77,7 @@ static bool known(const CornuProgram *program, CornuValue value)
     return value >= 0 && value < program->value_count;
 }
 
-/* Room for one more thing and `extra` values; nothing changes that a reader could see. */
+/* Makes room for `extra` more items; the program still reads the same. */
 #define RESERVE(program, items, extra)                                                         \
     cornu__reserve(&(program)->items##s, &(program)->items##_space, (program)->items##_count, \
                    extra, sizeof *(program)->items##s)
@@ -105,8 +105,8 @@ CornuStatus cornu_program_input(CornuProgram *program, CornuType type, CornuValu
 CornuStatus cornu_program_shard_input(CornuProgram *program, CornuType type, CornuValue *out)
 {
     if (type.shape.rank >= CORNU_MAX_RANK)
-        return cornu__fail(CORNU_ERR_SHAPE, "an input dealt over shards has rank %d, expected at "
-                           "most %d", type.shape.rank, CORNU_MAX_RANK - 1);
+        return cornu__fail(CORNU_ERR_SHAPE, "an input with a value for each shard has rank %d, "
+                           "expected at most %d", type.shape.rank, CORNU_MAX_RANK - 1);
     return add_input(program, type, true, out);
 }
 
@@ -116,7 +116,7 @@ CornuStatus cornu_program_copy_input(CornuProgram *to, const CornuProgram *from,
     return add_input(to, from->values[value].type, from->values[value].varies, out);
 }
 
-/* "dense_2: matmul: " before the message, which names the operands. */
+/* "dense_2: matmul: " in front of the message, which names the operands. */
 static CornuStatus located(const CornuProgram *program, CornuOpId id, CornuStatus status)
 {
     cornu__fail_prefix(status, cornu_op_name(id));
@@ -127,8 +127,8 @@ CornuStatus cornu__check_call(const CornuOpRules *const *rules, const CornuOpCal
                               CornuType *out)
 {
     if ((unsigned)call->id >= CORNU_OP_COUNT)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%d is no op, expected 0 to %d", (int)call->id,
-                           CORNU_OP_COUNT - 1);
+        return cornu__fail(CORNU_ERR_ARGUMENT, "op %d does not exist, expected 0 to %d",
+                           (int)call->id, CORNU_OP_COUNT - 1);
     int expected = cornu_op_input_count(call->id);
     if (expected < 0 ? call->in_count < 1 : call->in_count != expected)
         return cornu__fail(CORNU_ERR_ARGUMENT, "%d operands, expected %s%d", call->in_count,
@@ -140,7 +140,7 @@ CornuStatus cornu__check_call(const CornuOpRules *const *rules, const CornuOpCal
     return CORNU_OK;
 }
 
-/* Operands are few, except those of a long concat, for which `few` is too short. */
+/* Operands are few, except those of a long concat, whose types are on the heap. */
 enum { FEW_OPERANDS = 16 };
 
 static CornuStatus output_types(const CornuProgram *program, CornuOpId id,
@@ -217,7 +217,7 @@ CornuStatus cornu_program_record(CornuProgram *program, CornuOpId id,
 {
     static const CornuAttributes zeros;
     CornuStatus status = record(program, id, attributes ? attributes : &zeros, in, in_count, out);
-    const int count = cornu_op_output_count(id);   /* of one refused, at least this one */
+    const int count = cornu_op_output_count(id);   /* 0 for an unknown op */
     for (int i = 0; i < (count < 0 ? 1 : count) && status != CORNU_OK; i++)
         out[i] = CORNU_NO_VALUE;
     return status;
@@ -229,28 +229,28 @@ CornuStatus cornu_program_output(CornuProgram *program, CornuValue value, int al
         return cornu__fail(CORNU_ERR_ARGUMENT, "output %d is value %d, expected 0 to %d",
                            program->output_count, (int)value, program->value_count - 1);
     if (alias < -1 || alias >= program->input_count)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "output %d goes into input %d, expected -1 to %d",
-                           program->output_count, alias, program->input_count - 1);
+        return cornu__fail(CORNU_ERR_ARGUMENT, "output %d is written into input %d, expected -1 to "
+                           "%d", program->output_count, alias, program->input_count - 1);
     if (alias >= 0) {
         CornuType from = cornu_program_type(program, value);
         CornuType to = cornu_program_type(program, program->inputs[alias]);
         CornuText from_text, to_text;
         if (!cornu_type_equal(from, to))
             return cornu__fail(from.dtype == to.dtype ? CORNU_ERR_SHAPE : CORNU_ERR_DTYPE,
-                               "output %d is %s, the input %d it goes into is %s",
+                               "output %d is %s, input %d, which it is written into, is %s",
                                program->output_count, cornu_type_print(&from_text, from), alias,
                                cornu_type_print(&to_text, to));
     }
     if (alias >= 0 &&
         program->values[value].varies != program->values[program->inputs[alias]].varies)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "output %d %s from shard to shard, the input %d it "
-                           "goes into %s", program->output_count,
+        return cornu__fail(CORNU_ERR_ARGUMENT, "output %d %s from shard to shard, input %d, which "
+                           "it is written into, %s", program->output_count,
                            program->values[value].varies ? "varies" : "does not vary", alias,
                            program->values[value].varies ? "does not" : "does");
     for (int i = 0; i < program->output_count && alias >= 0; i++)
         if (program->outputs[i].alias == alias)
-            return cornu__fail(CORNU_ERR_ARGUMENT, "outputs %d and %d both go into input %d", i,
-                               program->output_count, alias);
+            return cornu__fail(CORNU_ERR_ARGUMENT, "outputs %d and %d are both written into input "
+                               "%d", i, program->output_count, alias);
     CORNU__TRY(RESERVE(program, output, 1));
     program->outputs[program->output_count++] = (CornuProgramOutput){ value, alias };
     return CORNU_OK;
@@ -277,7 +277,7 @@ CornuType cornu_program_buffer_type(const CornuProgram *program, CornuValue valu
 
 const CornuValue *cornu_program_operands(const CornuProgram *program, const CornuProgramOp *op)
 {
-    /* Never NULL, for whoever copies none of them; the program itself may own no array yet. */
+    /* Never NULL, so that zero operands can be copied from it. */
     static const CornuValue none = CORNU_NO_VALUE;
     return op->in_count ? program->operands + op->in_first : &none;
 }
@@ -306,7 +306,7 @@ uint64_t cornu__attributes_hash(CornuOpId id, const CornuAttributes *attributes,
     return cornu__fields_hash(id, attributes, hash);
 }
 
-/* Types of other values follow from the ops, so they need not be mixed in. */
+/* The types of other values follow from the ops. */
 uint64_t cornu_program_hash(const CornuProgram *program)
 {
     uint64_t hash = cornu__hash(0, (uint64_t)program->input_count);
@@ -391,7 +391,7 @@ static CornuStatus copy_into(CornuProgram *to, const CornuProgram *from)
 {
     CORNU__TRY(COPY(to, from, value));
     const CornuStatus status = COPY(to, from, op);
-    to->op_count = 0;   /* of ops that own what they point to */
+    to->op_count = 0;   /* counts the ops that own what they point to */
     CORNU__TRY(status);
     CORNU__TRY(COPY(to, from, operand));
     CORNU__TRY(COPY(to, from, input));

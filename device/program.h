@@ -2,9 +2,9 @@
  * Programs: ops in SSA form over typed values. Plain data, the contract between tensor (which
  * records and differentiates) and device (which compiles and runs).
  *
- * Values are numbered from 0 in the order they are made: inputs where they are declared, and
- * the outputs of each op. An op uses only earlier values, so walking the ops in order is
- * always right.
+ * Values are numbered from 0 in the order they are made: inputs as they are declared, and
+ * the outputs of each op. An op uses only earlier values, so the order of the ops is always
+ * a valid order to run them in.
  */
 #ifndef CORNU_DEVICE_PROGRAM_H
 #define CORNU_DEVICE_PROGRAM_H
@@ -24,9 +24,9 @@ typedef struct {
     CornuType type;
     int       op;      /* the op that makes it, -1 for an input */
     int       index;   /* which output of that op, or which input of the program */
-    bool      varies;  /* from shard to shard: an input that is dealt over the shards, replica_id,
-                          a shard's slice, and what depends on them other than through an
-                          all_reduce or all_gather over all shards */
+    bool      varies;  /* from shard to shard: a per-shard input, replica_id, shard_slice, and all
+                          that depends on them other than through an all_reduce or all_gather
+                          over all shards */
 } CornuProgramValue;
 
 typedef struct {
@@ -35,12 +35,12 @@ typedef struct {
     int             in_first, in_count;   /* a range of CornuProgram.operands      */
     CornuValue      out_first;            /* its outputs are out_first, out_first+1, … */
     int             out_count;
-    const char     *scope;                /* "dense_2" or "": who recorded it; neither
-                                             hashed nor compared */
+    const char     *scope;                /* "dense_2" or "": the layer that recorded it;
+                                             neither hashed nor compared */
 } CornuProgramOp;
 
-/* An output; if `alias` is not -1 it is written into that input's buffer, which is how a
- * variable changes. */
+/* An output; unless `alias` is -1 it is written into that input's buffer, which is how a
+ * variable is updated. */
 typedef struct {
     CornuValue value;
     int        alias;
@@ -65,48 +65,48 @@ typedef struct CornuProgram {
 CornuProgram *cornu_program_create(void);
 void          cornu_program_free(CornuProgram *program);
 
-/* Sets the scope of the ops recorded from now on; the text is copied. NULL is "". */
+/* Sets the scope of the ops recorded from now on; the string is copied. NULL is "". */
 CornuStatus cornu_program_scope(CornuProgram *program, const char *scope);
 
-/* Declares the next input, the same for every shard. */
+/* Declares the next input, which all shards share. */
 CornuStatus cornu_program_input(CornuProgram *program, CornuType type, CornuValue *out);
 
-/* Declares an input of which every shard has its own: `type` is what one shard sees, the buffer
- * has a leading axis more, the shard's number. */
+/* Declares the next input, of which every shard has its own: `type` is what one shard sees; the
+ * buffer has one more axis in front, the shard. */
 CornuStatus cornu_program_shard_input(CornuProgram *program, CornuType type, CornuValue *out);
 
-/* Declares in `to` the input that `value` is in `from`. */
+/* Declares an input of `to` like the input `value` of `from`. */
 CornuStatus cornu_program_copy_input(CornuProgram *to, const CornuProgram *from, CornuValue value,
                                      CornuValue *out);
 
-/* Records an op and fills `out` with its values, as many as cornu_op_output_count() says. Shapes
- * and dtypes are checked here; the message begins with the scope and the op's name, the program
- * stays as it was and `out` is filled with CORNU_NO_VALUE, of an op whose count is -1 only the
- * first. attributes NULL is all zeros; a program among them is copied. `in` and `out` may be the
- * same array; neither `in` nor `attributes` may lie in the program, whose arrays move. */
+/* Records an op and fills `out` with its values, cornu_op_output_count() of them. Shapes and dtypes
+ * are checked here; on failure the message begins with the scope and the op's name, the program is
+ * unchanged, and `out` is filled with CORNU_NO_VALUE, only its first element if the count is -1.
+ * attributes NULL is all zeros; a program among them is copied. `in` and `out` may be the same
+ * array; neither `in` nor `attributes` may point into the program, whose arrays move. */
 CornuStatus cornu_program_record(CornuProgram *program, CornuOpId id,
                                  const CornuAttributes *attributes, const CornuValue *in,
                                  int in_count, CornuValue *out);
 
-/* Declares the next output; alias is an input's number or -1. Types of the two must agree, as
- * must whether they vary from shard to shard, and an input may be the alias of one output only. */
+/* Declares the next output; alias is an input's number or -1. The two must agree in type and in
+ * whether they vary from shard to shard, and an input may be the alias of one output only. */
 CornuStatus cornu_program_output(CornuProgram *program, CornuValue value, int alias);
 
 CornuType         cornu_program_type(const CornuProgram *program, CornuValue value);
 
-/* The type of the buffer that holds an input or output on a device of so many shards. */
+/* The type of the buffer that holds an input or output on a device with `shards` shards. */
 CornuType         cornu_program_buffer_type(const CornuProgram *program, CornuValue value,
                                             int shards);
 const CornuValue *cornu_program_operands(const CornuProgram *program, const CornuProgramOp *op);
 
-/* Fills `in` (space for op->in_count types) and returns the op as rules see it. */
+/* Fills `in` (room for op->in_count types) and returns the op as its rules see it. */
 CornuOpCall cornu_program_call(const CornuProgram *program, const CornuProgramOp *op,
                                CornuType *in);
 
 /* Sum of cornu_op_flops over all ops. */
 int64_t cornu_program_flops(const CornuProgram *program);
 
-/* Equal programs hash alike, in every process; scopes do not count. */
+/* Equal programs have equal hashes, in every process; scopes do not count. */
 uint64_t cornu_program_hash(const CornuProgram *program);
 bool     cornu_program_equal(const CornuProgram *a, const CornuProgram *b);
 

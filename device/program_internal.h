@@ -1,4 +1,4 @@
-/* Ops and programs as the library's own files see them. */
+/* Ops and programs: what is not public. */
 #ifndef CORNU_DEVICE_PROGRAM_INTERNAL_H
 #define CORNU_DEVICE_PROGRAM_INTERNAL_H
 
@@ -13,21 +13,21 @@
 /* Of all ops but concat. */
 enum { CORNU_MAX_INPUTS = 24, CORNU_MAX_OUTPUTS = 12 };
 
-/* How many results the op has. */
+/* The number of results of the op. */
 int cornu__result_count(CornuOpId id, const CornuAttributes *attributes);
 
-/* "strides=[2, 2] low=[1, 1]", without the fields that are zero; returns the length as
- * snprintf does. */
+/* "strides=[2, 2] low=[1, 1]", without fields that are zero; returns the length, as snprintf. */
 int cornu__attributes_print(CornuOpId id, const CornuAttributes *attributes, char *text,
                             size_t size);
 
-/* CORNU_ERR_DTYPE or CORNU_ERR_ARGUMENT for an unknown dtype or comparison, or a missing program. */
+/* CORNU_ERR_DTYPE for an unknown dtype, CORNU_ERR_ARGUMENT for an unknown comparison or a missing
+ * program. */
 CornuStatus cornu__attributes_check(CornuOpId id, const CornuAttributes *attributes);
 
 /* The program among the attributes, NULL if there is none. */
 const CornuProgram *cornu__attributes_program(CornuOpId id, const CornuAttributes *attributes);
 
-/* Where it stands; NULL for an op whose attributes have no such field. */
+/* The address of that field; NULL if the op's attributes have none. */
 const CornuProgram **cornu__attributes_place(CornuOpId id, CornuAttributes *attributes);
 
 /* All fields but the program, which cornu__attributes_equal and cornu__attributes_hash include. */
@@ -36,7 +36,7 @@ uint64_t cornu__fields_hash(CornuOpId id, const CornuAttributes *attributes, uin
 
 /* ---- Collectives (op.c) ---- */
 
-/* A shard's group: its members' numbers in ascending order, and the shard's own place there. */
+/* A shard's group: its members in ascending order, and the shard's index among them. */
 typedef struct {
     int size, rank;
     int member[CORNU_MAX_SHARDS];
@@ -49,7 +49,7 @@ bool cornu__is_collective(CornuOpId id);
 /* Whether shards read each other's operands. */
 bool cornu__crosses(CornuOpId id);
 
-/* CORNU_ERR_ARGUMENT where a collective was recorded for another number of shards. */
+/* CORNU_ERR_ARGUMENT if the collective was recorded for another number of shards. */
 CornuStatus cornu__collective_fits(const CornuOpCall *call, int shards);
 
 /* ---- Programs (program.c) ---- */
@@ -73,9 +73,9 @@ CornuType cornu__sharded(CornuType type, int shards);
 bool     cornu__attributes_equal(CornuOpId id, const CornuAttributes *a, const CornuAttributes *b);
 uint64_t cornu__attributes_hash(CornuOpId id, const CornuAttributes *attributes, uint64_t hash);
 
-/* Puts a copy in the place of the program among the attributes; NULL where that fails. */
+/* Replaces the program among the attributes by a copy, or by NULL if that fails. */
 CornuStatus cornu__attributes_own(CornuOpId id, CornuAttributes *attributes);
-/* Frees the program of attributes that own it. */
+/* Frees the program among attributes that own it. */
 void        cornu__attributes_free(CornuOpId id, CornuAttributes *attributes);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * Random numbers: Philox 4x32-10, a counter-based generator. A number depends on its key and
- * counter alone, so any thread, shard or later run can draw it again.
+ * counter alone, so any thread, shard or later run can draw the same one.
  *
  * Source: Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011, section 3.3.
  *
@@ -8,8 +8,8 @@
  *     0  element / 4 within a row (or within the whole tensor, for initial weights)
  *     1  position of the row in the global batch
  *     2  the optimizer's iteration; CORNU_INITIAL_WEIGHTS for initial weights
- *     3  the generator's number, given when the model is built
- * and the key is the 64-bit seed. A value that does not fit in 32 bits is refused.
+ *     3  the generator's number, assigned when the model is built
+ * The key is the 64-bit seed. Values above 32 bits are refused.
  */
 #ifndef CORNU_DEVICE_RANDOM_H
 #define CORNU_DEVICE_RANDOM_H

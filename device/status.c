@@ -8,11 +8,11 @@
 
 static _Thread_local struct {
     CornuStatus status;
-    bool        pending, refused;   /* refused: a constructor has failed for the pending error */
-    bool        unloaded;           /* it is a loading function's */
+    bool        pending, refused;   /* refused: the pending error made a constructor fail */
+    bool        unloaded;           /* the failure is a loading function's */
     CornuFault  fault;
     char        message[CORNU_MESSAGE_SIZE];
-    char        told[CORNU_MESSAGE_SIZE + 120];   /* with what refused adds */
+    char        told[CORNU_MESSAGE_SIZE + 120];   /* with what cornu__refused adds */
 } error;
 
 static const struct { const char *name, *text; } statuses[] = {
@@ -67,11 +67,10 @@ void *cornu__loaded(void *loaded)
     return loaded;
 }
 
-
 static CornuStatus record(CornuStatus status, const char *format, va_list arguments)
 {
     if (error.pending) return error.status;
-    /* Formatted aside first: an argument may be the old message. */
+    /* Into a buffer of its own, since an argument may be the old message. */
     char text[CORNU_MESSAGE_SIZE];
     cornu__vformat(text, sizeof text, format, arguments);
     cornu__show_controls(text, sizeof text);

@@ -2,33 +2,33 @@
  * Status codes and error messages.
  *
  * A function that does something returns a CornuStatus; a function that makes something
- * returns a pointer, NULL on failure. Both leave a message with this thread, naming the
+ * returns a pointer, NULL on failure. Both record a message for this thread that names the
  * place, what was expected and what came.
  *
  * A failed *constructor* (a function that returns NULL) also leaves its error *pending*: until
- * cornu_error_take() every further constructor fails, frees what it was given and keeps the
- * first message, so nested calls such as
+ * cornu_error_take() every further constructor fails, frees its arguments and keeps the first
+ * message, so nested calls such as
  *
  *     cornu_compile(model, .optimizer = cornu_adam(.beta_1 = 2.0))
  *
  * cannot turn a mistake into a silent default, and a chain of calls is checked once, at its
- * end. Where a constructor fails for a pending error, the message is that error's, says that it is
- * still pending, and names cornu_error_take().
+ * end. When a constructor fails because an error is pending, the message is that error's, says that
+ * it is still pending, and names cornu_error_take().
  *
  * A *loading* function (its name ends in _load, _open, _parse or _load_compiled: models, tables,
- * texts, digits, files of arrays; all but cornu_device_open) leaves nothing pending. Nothing it
- * gives is ever optional, so NULL cannot pass for what was left out, and files that are not there
- * are an ordinary case:
+ * texts, digits, files of arrays; all but cornu_device_open) leaves nothing pending. Its result is
+ * never an optional argument, so its NULL cannot pass for one that was left out, and a missing
+ * file is an ordinary case:
  *
  *     CornuModel *model = cornu_model_load("digits.keras");
  *     if (!model) model = build();
  *
- * Its status is cornu_error_status(). Whoever is given the NULL refuses it with the message of the
- * loading function, if nothing has failed since. A failed status is not pending, either: its
- * caller has it in hand. Data sets that read files (cornu_image_folder) are constructors, since
- * cornu_fit takes NULL for no validation data. Nor is anything pending after a function that merely
- * tells something and has no status to return: given NULL, or an index out of range, it returns
- * NULL, 0 or what its header says, and leaves a message.
+ * Its status is cornu_error_status(). A function that is given the NULL fails with the message of
+ * the loading function, if nothing has failed since. An error that is returned as a status is not
+ * pending either: the caller can see it. Data sets that read files (cornu_image_folder) are
+ * constructors, since cornu_fit takes NULL for no validation data. A getter leaves nothing pending:
+ * given NULL, or an index out of range, it returns NULL, 0 or what its header says, and records a
+ * message.
  */
 #ifndef CORNU_DEVICE_STATUS_H
 #define CORNU_DEVICE_STATUS_H
@@ -60,26 +60,25 @@ typedef enum {
 #undef X
 } CornuStatus;
 
-/* "ERR_SHAPE", and its text above; any other number gives "UNKNOWN" and "unknown status". */
+/* "ERR_SHAPE" and its text above; "UNKNOWN" and "unknown status" for any other number. */
 const char *cornu_status_name(CornuStatus status);
 const char *cornu_status_text(CornuStatus status);
 
-/* The last message of this thread, "" if there is none. Valid until the next failure or
- * cornu_error_take(). */
+/* The last message of this thread, or "". Valid until the next failure or cornu_error_take(). */
 const char *cornu_error_message(void);
 
-/* The status that belongs to cornu_error_message(). */
+/* The status of cornu_error_message(). */
 CornuStatus cornu_error_status(void);
 
-/* Whether a constructor of this thread failed and nobody has taken the error yet. */
+/* Whether a constructor of this thread failed and its error has not been taken yet. */
 bool cornu_error_pending(void);
 
 /* Ends the pending state and returns the status. The message stays readable until the next
  * failure. CORNU_OK when nothing was pending. */
 CornuStatus cornu_error_take(void);
 
-/* For code outside the library, such as a callback that fails: records the message, unless an
- * error is pending, and returns the status to report. The format is printf's. */
+/* For code outside the library, such as a failing callback: records the message, unless an error
+ * is pending, and returns the status to report. The format is printf's. */
 CornuStatus cornu_error_set(CornuStatus status, const char *format, ...);
 
 #ifdef __cplusplus

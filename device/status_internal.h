@@ -6,8 +6,6 @@
 
 #include "status.h"
 
-#include <stdint.h>
-
 #if defined(__GNUC__)
 #define CORNU__PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
@@ -18,32 +16,32 @@
  * first one stays) and returns the status to report. */
 CornuStatus cornu__fail(CornuStatus status, const char *format, ...) CORNU__PRINTF(2, 3);
 
-/* Which of `count` values that all rows have, in their order, is at fault, of one shard. */
+/* Where bad data is: row `index` of `count`, on a shard. */
 typedef struct { int64_t index, count; int shard; } CornuFault;
 
 /* As cornu__fail, for a value of the data. */
 CornuStatus cornu__fail_value(CornuFault fault, const char *format, ...) CORNU__PRINTF(2, 3);
 
-/* That of the message just recorded; its count is 0 where there is none. */
+/* That of the message just recorded; count is 0 if it has none. */
 CornuFault cornu__error_fault(void);
 
-/* For functions that return a pointer: as above, makes the error pending and returns NULL. */
+/* For functions that return a pointer: as cornu__fail, and makes the error pending. NULL. */
 void *cornu__fail_null(CornuStatus status, const char *format, ...) CORNU__PRINTF(2, 3);
 
 /* For a constructor whose callee failed with a status: makes that error pending. NULL. */
 void *cornu__null(void);
 
-/* For a constructor, first of all: whether it must fail because an error is pending. The message
- * says so from then on. */
+/* First in a constructor: whether it must fail because an error is pending. From then on the
+ * message says so. */
 bool cornu__refused(void);
 
-/* For a loading function that was not refused, of what it returns: if that is NULL the error is no
- * longer pending. Returns `loaded`. */
+/* Last in a loading function that was not refused: returns `loaded`, and if that is NULL the error
+ * is no longer pending. */
 void *cornu__loaded(void *loaded);
 
-/* For a function given NULL for what is required, named by the format: the failure of the loading
- * function that may have given it, if nothing has failed since, else "… is NULL". Returns the
- * status to report. */
+/* For a function given NULL for a required argument, which the format names: keeps the failure of
+ * the loading function that may have returned it, if nothing has failed since; else "… is NULL".
+ * Returns the status to report. */
 CornuStatus cornu__fail_absent(const char *format, ...) CORNU__PRINTF(1, 2);
 
 /* Puts "prefix: " in front of the message just recorded, to name the layer or file it belongs
@@ -52,28 +50,27 @@ CornuStatus cornu__fail_prefix(CornuStatus status, const char *prefix);
 
 enum { CORNU_MESSAGE_SIZE = 1024 };
 
-/* Messages belong to threads: what failed on one, to be told on another. */
+/* Messages belong to threads: this carries one from the thread that failed to another. */
 typedef struct {
     CornuStatus status;
     CornuFault  fault;
     char        message[CORNU_MESSAGE_SIZE];   /* of a failure */
 } CornuFailure;
 
-/* Keeps how a call ended, with the message just recorded on this thread. */
+/* Stores how a call ended, with the message just recorded on this thread. */
 void cornu__failure_keep(CornuFailure *failure, CornuStatus status);
 
-/* Records a failure on this thread; returns its status, CORNU_OK if it was none. Of a shard: with
- * its number. */
+/* Records a failure on this thread and returns its status, which may be CORNU_OK; the second one
+ * names the shard, too. */
 CornuStatus cornu__failure_tell(const CornuFailure *failure);
 CornuStatus cornu__failure_tell_shard(const CornuFailure *failure, int shard);
 
-/* An index that is not from 0 to count - 1, of a public function. */
+/* For public functions: an index that is not in 0 to count - 1. */
 CornuStatus cornu__fail_index(const char *function, const char *argument, int64_t index,
                               int64_t count);
 
-/* For public functions: what they cannot do without. They fail with a message that names function
- * and argument; where they return no status the result is `otherwise`, and a constructor's error is
- * pending. */
+/* Checks of required arguments in public functions. They fail with a message that names function
+ * and argument, and return `otherwise`, a status, or NULL with the error pending. */
 #define CORNU__NEED_OR(argument, otherwise)                                                  \
     do {                                                                                     \
         if (!(argument)) {                                                                   \
@@ -93,7 +90,7 @@ CornuStatus cornu__fail_index(const char *function, const char *argument, int64_
         }                                                                                    \
     } while (0)
 
-/* One step of a sequence: returns from the calling function when the call failed. */
+/* Returns from the calling function if the call fails. */
 #define CORNU__TRY(call)                                 \
     do {                                                 \
         CornuStatus cornu__try = (call);                 \

@@ -86,7 +86,7 @@ CornuStatus cornu_type_check(CornuType type)
                                cornu_shape_print(&text, type.shape));
         empty |= type.shape.extent[i] == 0;
     }
-    /* Without the zeros: an empty shape must not hide an overflow of its other extents. */
+    /* An empty shape holds no bytes, whatever its other extents. */
     int64_t bytes = (int64_t)dtypes[type.dtype].size;
     for (int i = 0; i < type.shape.rank && !empty; i++) {
         if (type.shape.extent[i] > INT64_MAX / bytes)
@@ -157,7 +157,7 @@ void cornu_array_set(CornuArray array, int64_t i, double value)
     case CORNU_BF16: ((uint16_t *)array.data)[i] = cornu_bf16_from_float((float)value); break;
     case CORNU_F16:  ((uint16_t *)array.data)[i] = cornu_f16_from_float((float)value); break;
     case CORNU_I64:
-        /* 2^63 itself is no int64_t, and the largest one is no double. */
+        /* 2^63 is out of range of int64_t, and INT64_MAX is not representable as a double. */
         ((int64_t *)array.data)[i] = value >= 0x1p63 ? INT64_MAX
                                    : (int64_t)saturated(value, -0x1p63, 0x1p63);
         break;

@@ -41,7 +41,7 @@ bool        cornu_dtype_is_float(CornuDtype dtype);
 
 enum { CORNU_MAX_RANK = 6 };
 
-/* An extent that is not known yet, such as the batch in a layer's output shape. */
+/* An unknown extent, such as the batch in a layer's output shape. */
 #define CORNU_NONE (-1)
 
 typedef struct {
@@ -49,7 +49,7 @@ typedef struct {
     int64_t extent[CORNU_MAX_RANK]; /* unused ones are 0 */
 } CornuShape;
 
-/* What a value is: what its elements are, and how many along each axis. */
+/* The type of a value: the dtype of its elements, and its shape. */
 typedef struct {
     CornuDtype dtype;
     CornuShape shape;
@@ -78,14 +78,14 @@ size_t  cornu_type_bytes(CornuType type);
  * bytes does not fit in int64_t; CORNU_ERR_DTYPE for an unknown dtype. */
 CornuStatus cornu_type_check(CornuType type);
 
-/* Prints "(128, 28, 28, 1)", "f32 (128, 10)"; CORNU_NONE as "None". Return the text, so that
- * several may stand in one printf: give each its own buffer. */
+/* Prints "(128, 28, 28, 1)", "f32 (128, 10)"; CORNU_NONE as "None". Returns the string, for use as
+ * an argument of printf; each argument needs a buffer of its own. */
 typedef struct { char text[160]; } CornuText;
 const char *cornu_shape_print(CornuText *to, CornuShape shape);
 const char *cornu_type_print(CornuText *to, CornuType type);
 
-/* A host array: elements of `type`, packed, row-major. Plain data; whoever allocated `data`
- * frees it. bf16 and f16 are stored as their 16 bits, bool as one byte 0 or 1. */
+/* A host array: elements of `type`, packed, row-major. Plain data; it does not own `data`. bf16 and
+ * f16 are stored as their 16 bits, bool as one byte 0 or 1. */
 typedef struct {
     CornuType type;
     void     *data;
@@ -94,7 +94,7 @@ typedef struct {
 #define cornu_array(data, dtype, ...) cornu_array_from((data), cornu_type((dtype), __VA_ARGS__))
 CornuArray cornu_array_from(void *data, CornuType type);
 
-/* Element i as a double, and back: floats round to nearest even, integers saturate, NaN
+/* Gets and sets element i as a double: floats round to nearest even, integers saturate, NaN
  * becomes 0 in an integer. For tests, files and the reference device, not for inner loops. */
 double cornu_array_get(CornuArray array, int64_t i);
 void   cornu_array_set(CornuArray array, int64_t i, double value);

@@ -7,8 +7,8 @@ enum { LONGEST = 64 };
 
 static int smaller(int a, int b) { return a < b ? a : b; }
 
-/* The optimal string alignment distance: Levenshtein's, with swaps of neighbours. Three rows of
- * the table are kept: row i holds the distances of a's first i letters. */
+/* The optimal string alignment distance: Levenshtein's, with swaps of neighbours. Only three rows
+ * of its table are kept; row i holds the distances of a's first i letters. */
 static int distance(const char *a, const char *b)
 {
     int length_a = (int)strlen(a), length_b = (int)strlen(b);

@@ -7,10 +7,10 @@
 static locale_t       plain;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* The other categories matter to none of the functions below. */
+/* The functions below depend on no other category. */
 static void make_plain(void) { plain = newlocale(LC_ALL_MASK, "C", (locale_t)0); }
 
-/* For this thread; the locale it had. */
+/* Switches this thread to the C locale; returns the one it had. */
 static locale_t enter_plain(void)
 {
     pthread_once(&once, make_plain);

@@ -1,5 +1,5 @@
-/* Text for people and for files: numbers are those of the C locale, 0.5, whatever LC_NUMERIC of the
- * program says, and names are printed with their control characters shown (shown.h). */
+/* Formatting for people and for files. Numbers are formatted as in the C locale, 0.5, whatever the
+ * program's LC_NUMERIC is; names are printed with their control characters escaped (shown.h). */
 #ifndef CORNU_DEVICE_PRINT_H
 #define CORNU_DEVICE_PRINT_H
 
@@ -7,10 +7,11 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "shown_internal.h"
 #include "../status_internal.h"
+#include "shown.h"
 
-/* As vsnprintf, snprintf, vfprintf and fprintf. Every number with a point is printed by these. */
+/* As vsnprintf, snprintf, vfprintf and fprintf. All numbers with a decimal point are printed by
+ * these. */
 int cornu__vformat(char *to, size_t size, const char *format, va_list arguments);
 int cornu__format(char *to, size_t size, const char *format, ...) CORNU__PRINTF(3, 4);
 int cornu__vprint(FILE *to, const char *format, va_list arguments);
@@ -18,5 +19,9 @@ int cornu__print(FILE *to, const char *format, ...) CORNU__PRINTF(2, 3);
 
 /* As strtod. */
 double cornu__parse_number(const char *text, char **end);
+
+/* Escapes the control characters of a message except newlines and tabs, and truncates it to fit
+ * `size` (shown.c). */
+void cornu__show_controls(char *text, size_t size);
 
 #endif

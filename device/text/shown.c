@@ -1,4 +1,4 @@
-#include "shown_internal.h"
+#include "print.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 /* Control characters: those of ASCII, and U+0080 to U+009F, which are two bytes. */
 
-/* The bytes of the control character that a string begins with; 0 if it begins with none. */
+/* The bytes of the control character that a string begins with, or 0. */
 static int control_at(const char *text, bool lines_stay)
 {
     const unsigned char *c = (const unsigned char *)text;
@@ -17,7 +17,7 @@ static int control_at(const char *text, bool lines_stay)
     return c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0 ? 2 : 0;
 }
 
-/* Copies with controls shown, up to size - 1 bytes; never half of one. */
+/* Copies with control characters escaped, up to size - 1 bytes; never half of an escape. */
 static void show(char *to, size_t size, const char *from, bool lines_stay)
 {
     size_t used = 0;

@@ -148,7 +148,7 @@ static CornuStatus name_layers(const Map *map, CornuLookup *names)
 
 static CornuStatus check_names(const Map *map)
 {
-    CornuLookup names = { .is_of_texts = true };
+    CornuLookup names = { .of_strings = true };
     CornuStatus status = name_layers(map, &names);
     cornu__lookup_clear(&names);
     return status;

@@ -33,7 +33,7 @@ CornuModel *cornu__model_create(const CornuLayerClass *kind, const char *name, c
     layer->owners = 1;
     model->seed = random_seed;
     model->input_scale = 1.0;
-    model->labels.is_of_texts = model->names.is_of_texts = true;
+    model->labels.of_strings = model->names.of_strings = true;
     return model;
 }
 

@@ -26,7 +26,7 @@ static _Thread_local struct {
     CornuNode  *newest;        /* of the thread's nodes, when these were counted last */
     CornuNode **left;          /* nodes to look at */
     int         left_count, left_space;
-} naming = { .labels = { .is_of_texts = true } };
+} naming = { .labels = { .of_strings = true } };
 
 static void forget_labels(void)
 {

@@ -157,7 +157,7 @@ static CornuStatus add_layers(Walk *walk, const CornuLayer *model, const char *l
 static CornuStatus add_model(Walk *walk, const CornuLayer *model, const char *folder)
 {
     char        layers[MAX_PATH];
-    CornuLookup labels = { .is_of_texts = true };
+    CornuLookup labels = { .of_strings = true };
     CORNU__TRY(add_group(walk, folder, cornu_layer_name(model)));
     CORNU__TRY(join(layers, folder, walk->layers));
     CornuStatus status = add_layers(walk, model, layers, &labels);

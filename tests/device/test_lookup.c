@@ -13,7 +13,7 @@ enum { COUNT = 10000 };
 static void texts_are_copied_and_found(void **state)
 {
     (void)state;
-    CornuLookup lookup = { .is_of_texts = true };
+    CornuLookup lookup = { .of_strings = true };
     char        name[32];
     assert_int_equal(cornu__lookup_find(&lookup, "dense"), -1);
     assert_null(cornu__lookup_text(&lookup, "dense"));

@@ -124,10 +124,10 @@ static void outputs_into_inputs_must_fit(void **state)
     CornuProgram *p = dense(2, "");
     CornuValue    y = p->outputs[0].value, w = p->inputs[1];
     assert_int_equal(cornu_program_output(p, w, 1), CORNU_ERR_ARGUMENT);
-    assert_string_equal(cornu_error_message(), "outputs 1 and 2 both go into input 1");
+    assert_string_equal(cornu_error_message(), "outputs 1 and 2 are both written into input 1");
     assert_int_equal(cornu_program_output(p, y, 0), CORNU_ERR_SHAPE);
     assert_string_equal(cornu_error_message(),
-                        "output 2 is f32 (2, 4), the input 0 it goes into is f32 (2, 3)");
+                        "output 2 is f32 (2, 4), input 0, which it is written into, is f32 (2, 3)");
     assert_int_equal(cornu_program_output(p, y, 2), CORNU_ERR_ARGUMENT);
     assert_int_equal(cornu_program_output(p, y, -2), CORNU_ERR_ARGUMENT);
     assert_int_equal(cornu_program_output(p, 99, -1), CORNU_ERR_ARGUMENT);

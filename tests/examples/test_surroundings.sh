@@ -26,7 +26,7 @@ check "a pipe as a text" refuses 'pipe: is a pipe' shakespeare_lstm --text "$PWD
 check "a pipe as weights" refuses 'pipe.*is a pipe' mnist_cnn $small --load pipe.safetensors
 check "a pipe as labels" refuses 'pipe: is a pipe' mnist_cnn $small --labels pipe
 check "a pipe as a picture" refuses 'pipe: is a pipe' predict open.safetensors pipe
-check "a pipe that nobody reads" refuses 'history: .*a pipe that nobody reads' mnist_cnn $small \
+check "a pipe without a reader" refuses 'history: .*a pipe without a reader' mnist_cnn $small \
     --history history
 
 

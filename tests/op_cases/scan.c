@@ -23,11 +23,13 @@ static const CornuProgram scan_step = {
     .values = step_values, .value_count = 6, .ops = step_ops, .op_count = 3,
     .operands = step_operands, .operand_count = 5, .inputs = step_inputs, .input_count = 3,
     .outputs = step_outputs, .output_count = 3, .scope = "",
+    .rules = cornu__op_table,
 };
 static const CornuProgram other_step = {
     .values = step_values, .value_count = 6, .ops = step_ops, .op_count = 3,
     .operands = step_operands, .operand_count = 5, .inputs = step_inputs, .input_count = 3,
     .outputs = other_outputs, .output_count = 1, .scope = "",
+    .rules = cornu__op_table,
 };
 
 static const OpCase rows[] = {

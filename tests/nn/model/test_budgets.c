@@ -51,8 +51,8 @@ static void expect_failure(CornuStatus status, CornuStatus expected, const char 
 
 static void expect_too_much(CornuStatus status)
 {
-    expect_failure(status, CORNU_ERR_MEMORY, "bytes are asked for at once, the limit is ");
-    assert_non_null(strstr(cornu_error_message(), "CORNU_MAX_MEMORY sets another one"));
+    expect_failure(status, CORNU_ERR_MEMORY, "bytes in one allocation, the limit is ");
+    assert_non_null(strstr(cornu_error_message(), "CORNU_MAX_MEMORY raises it"));
 }
 
 /* ---- The limit ---- */
