@@ -1,3 +1,9 @@
+/*
+ * Downloading by curl, or else wget, in a process of its own. libcurl would bring a TLS stack into
+ * every program that links the library, for files that most machines fetch once; the command is
+ * already set up for the machine's proxies and certificates, and is needed only when there is
+ * something to download. We watch its output file for progress and check length and SHA-256.
+ */
 #define _DEFAULT_SOURCE    /* flock */
 
 #include "download_internal.h"
