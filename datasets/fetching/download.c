@@ -32,8 +32,8 @@ extern char **environ;
 
 enum { ARGUMENT_SIZE = 64, COMPLAINT_SIZE = 256 };
 
-/* Starts program with its complaints going to a pipe: *complaints is the end to read. Returns
- * 0, or an error number. */
+/* Starts a program whose standard error goes to a pipe; *complaints is the end to read. Returns 0
+ * or an error number. */
 static int start(const char *const *arguments, pid_t *child, int *complaints)
 {
     int ends[2];
@@ -52,7 +52,7 @@ static int start(const char *const *arguments, pid_t *child, int *complaints)
         posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
         posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
         posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
-        /* The strings are not changed: POSIX keeps the type for history's sake. */
+        /* The strings are not modified: the type is historical. */
         error = posix_spawnp(child, arguments[0], &actions, NULL, (char *const *)arguments,
                              environ);
         posix_spawn_file_actions_destroy(&actions);
@@ -65,7 +65,7 @@ static int start(const char *const *arguments, pid_t *child, int *complaints)
     return error;
 }
 
-/* Starts curl, or wget where there is no curl. */
+/* Starts curl, or wget if curl is not installed. */
 static CornuStatus start_download(const char *url, const char *path,
                                   CornuDownloadPatience patience, pid_t *child, int *complaints)
 {
@@ -100,8 +100,8 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* Looks how much has come, *received before. An error is a reason to stop. The programs' own ways
- * to notice a stall differ, so we watch the file grow. */
+/* Updates *received and *grown; an error if the download should stop. curl and wget detect stalls
+ * differently, so we watch the file grow. */
 static CornuStatus judge(const char *path, const CornuDataFile *file,
                          const CornuDataSearch *search, int stall, int64_t *received,
                          double *grown)
@@ -110,18 +110,18 @@ static CornuStatus judge(const char *path, const CornuDataFile *file,
     if (bytes != *received) *grown = now();
     *received = bytes;
     if (bytes > file->bytes)
-        return cornu__fail(CORNU_ERR_DATA, "more than the %lld bytes of the file came",
+        return cornu__fail(CORNU_ERR_DATA, "received more than the expected %lld bytes",
                            (long long)file->bytes);
     if (now() - *grown > stall)
-        return cornu__fail(CORNU_ERR_DATA, "no byte came for %d seconds after %lld of %lld",
-                           stall, (long long)bytes, (long long)file->bytes);
+        return cornu__fail(CORNU_ERR_DATA, "received nothing for %d seconds after %lld of %lld "
+                           "bytes", stall, (long long)bytes, (long long)file->bytes);
     if (search->progress && !search->progress(search->context, file, bytes))
         return cornu__fail(CORNU_ERR_INTERRUPTED, "stopped on request");
     return CORNU_OK;
 }
 
-/* Reads what the child complains of, in one line, until it closes its end of the pipe, which it
- * does by ending; ends it if there is reason to. */
+/* Collects the child's error messages, as one line, until it closes its end of the pipe by exiting;
+ * terminates it if the download should stop. */
 static CornuStatus watch(pid_t child, int complaints, const char *path, const CornuDataFile *file,
                          const CornuDataSearch *search, int stall, char said[COMPLAINT_SIZE])
 {
@@ -146,7 +146,7 @@ static CornuStatus watch(pid_t child, int complaints, const char *path, const Co
     }
 }
 
-/* Runs the child to its end. */
+/* Downloads to `path`. */
 static CornuStatus fetch(const char *url, const char *path, const CornuDataFile *file,
                          const CornuDataSearch *search, CornuDownloadPatience patience)
 {
@@ -167,7 +167,7 @@ static CornuStatus verify(const char *path, const CornuDataFile *file)
 {
     int64_t bytes = size_of(path);
     if (bytes != file->bytes)
-        return cornu__fail(CORNU_ERR_DATA, "%lld bytes came, expected %lld", (long long)bytes,
+        return cornu__fail(CORNU_ERR_DATA, "received %lld bytes, expected %lld", (long long)bytes,
                            (long long)file->bytes);
     char sum[CORNU__SHA256_TEXT];
     CORNU__TRY(cornu__sha256_file(path, sum));
@@ -177,7 +177,7 @@ static CornuStatus verify(const char *path, const CornuDataFile *file)
     return CORNU_OK;
 }
 
-/* ---- The temporary file FOLDER/.NAME.cornu-XXXXXX, locked as long as someone writes it ---- */
+/* ---- The temporary file FOLDER/.NAME.cornu-XXXXXX, locked while it is written ---- */
 
 static const char suffix[] = ".cornu-XXXXXX";
 
@@ -188,7 +188,7 @@ static bool is_temporary(const char *name, const CornuDataFile *file)
            !strncmp(name + 1 + length, suffix, mark) && strlen(name) == 1 + length + mark + 6;
 }
 
-/* Removes what is left of downloads that were killed: nobody holds its lock. */
+/* Removes temporary files of killed downloads, which are not locked. */
 static void remove_leftovers(const char *folder, const CornuDataFile *file)
 {
     char path[CORNU_PATH_SIZE];
@@ -204,7 +204,7 @@ static void remove_leftovers(const char *folder, const CornuDataFile *file)
     if (directory) closedir(directory);
 }
 
-/* Makes and locks one; its descriptor. -1: none can be made. */
+/* Creates and locks a temporary file and returns its descriptor; -1 on failure. */
 static int open_temporary(char path[CORNU_PATH_SIZE], const char *folder, const CornuDataFile *file)
 {
     for (int tries = 0; tries < 3; tries++) {
@@ -213,9 +213,9 @@ static int open_temporary(char path[CORNU_PATH_SIZE], const char *folder, const 
         const int descriptor = cornu__above_standard(mkstemp(path));
         if (descriptor < 0) return -1;
         fcntl(descriptor, F_SETFD, FD_CLOEXEC);
-        fchmod(descriptor, 0644);    /* mkstemp's is for secrets */
+        fchmod(descriptor, 0644);    /* mkstemp's mode is private */
         flock(descriptor, LOCK_EX | LOCK_NB);
-        /* Another process may have taken it for a leftover before it was locked. */
+        /* Another process may have removed it as a leftover before it was locked. */
         if (fstat(descriptor, &info) == 0 && info.st_nlink > 0) return descriptor;
         close(descriptor);
     }
@@ -233,7 +233,7 @@ CornuStatus cornu__download(const char *url, const char *folder, const CornuData
     remove_leftovers(folder, file);
     const int descriptor = open_temporary(temporary, folder, file);
     if (descriptor < 0)
-        return cornu__fail(CORNU_ERR_FILE, "%s: no file can be made there: %s", folder,
+        return cornu__fail(CORNU_ERR_FILE, "%s: cannot create a file there: %s", folder,
                            strerror(errno));
     cornu__log(CORNU_LOG_INFO, "downloading %s to %s", url, folder);
     CornuStatus status = fetch(url, temporary, file, search, patience);

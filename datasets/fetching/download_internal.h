@@ -1,4 +1,4 @@
-/* One file from one address; see find.h. */
+/* Downloads one file; see find.h. */
 #ifndef CORNU_DATASETS_DOWNLOAD_INTERNAL_H
 #define CORNU_DATASETS_DOWNLOAD_INTERNAL_H
 
@@ -9,11 +9,11 @@ typedef struct {
 } CornuDownloadPatience;
 
 /*
- * Fetches url into folder/file->name, making the folder. The bytes arrive in a temporary file
- * beside it, which is renamed when length and checksum are right and removed otherwise; one
- * that a killed process left is removed, too.
- * CORNU_ERR_DATA if they cannot be had, with what curl or wget said; CORNU_ERR_FILE if they
- * cannot be stored.
+ * Downloads url to folder/file->name, creating the folder. The data go to a temporary file in the
+ * same folder, which is renamed if length and checksum are right and removed otherwise; temporary
+ * files of killed processes are removed, too.
+ * CORNU_ERR_DATA, with the message of curl or wget, if the download fails; CORNU_ERR_FILE if the
+ * file cannot be written.
  */
 CornuStatus cornu__download(const char *url, const char *folder, const CornuDataFile *file,
                             const CornuDataSearch *search, CornuDownloadPatience patience);

@@ -1,3 +1,4 @@
+/* The data directory, the cache, and what is missing from them. */
 #include "find.h"
 
 #include <stdio.h>
@@ -8,14 +9,14 @@
 #include "../../device/status_internal.h"
 #include "download_internal.h"
 
-/* Environment variables that are set but empty count as absent. */
+/* Environment variables that are set but empty count as unset. */
 static const char *environment(const char *name)
 {
     const char *value = getenv(name);
     return value && value[0] ? value : NULL;
 }
 
-/* Writes the folder of source in a data directory; false if that is too long for a path. */
+/* Writes the path of the set's folder in a data directory; false if it is too long. */
 static bool folder_in(char folder[CORNU_PATH_SIZE], const char *directory,
                       const CornuDataSource *source)
 {
@@ -38,7 +39,7 @@ bool cornu_data_path(const char *folder, const CornuDataFile *file,
     return access(path, R_OK) == 0;
 }
 
-/* The first file of source that folder lacks, NULL if it has all. */
+/* The first file of the set that is not in the folder; NULL if all are. */
 static const CornuDataFile *missing_from(const char *folder, const CornuDataSource *source)
 {
     char path[2 * CORNU_PATH_SIZE];
@@ -47,8 +48,8 @@ static const CornuDataFile *missing_from(const char *folder, const CornuDataSour
     return NULL;
 }
 
-/* The user's cache by the XDG base directory specification, which ignores relative paths; false
- * if there is none. */
+/* The user's cache by the XDG base directory specification, which says to ignore relative paths;
+ * false if there is none. */
 static bool cache_directory(char directory[CORNU_PATH_SIZE])
 {
     const char *cache = environment("XDG_CACHE_HOME"), *home = environment("HOME");
@@ -58,7 +59,7 @@ static bool cache_directory(char directory[CORNU_PATH_SIZE])
            snprintf(directory, CORNU_PATH_SIZE, "%s/.cache/cornu", home) < CORNU_PATH_SIZE;
 }
 
-/* Downloads all files that folder lacks from one address; *failed and url tell where it ended. */
+/* Downloads all missing files from one address; on failure *failed and url say which. */
 static CornuStatus download_from(const char *address, const CornuDataSource *source,
                                  const char *folder, const CornuDataSearch *search,
                                  const CornuDataFile **failed, char url[CORNU_PATH_SIZE])
@@ -71,7 +72,7 @@ static CornuStatus download_from(const char *address, const CornuDataSource *sou
     return CORNU_OK;
 }
 
-/* Downloads from the published addresses in turn, or from CORNU_DATA_URL. */
+/* Tries the published addresses in order, or only CORNU_DATA_URL. */
 static CornuStatus download(const CornuDataSource *source, const char *folder,
                             const CornuDataSearch *search)
 {
@@ -87,9 +88,9 @@ static CornuStatus download(const CornuDataSource *source, const char *folder,
         const CornuDataFile *file;
         status = download_from(*address, source, folder, search, &file, url);
         if (status == CORNU_ERR_DATA)
-            cornu__fail(status, "%s is neither in ./data/%s nor in %s and %s does not give it: "
-                                "%s. Expected %lld bytes with SHA-256 %s; put the file into that "
-                                "folder or name another data directory (.data or "
+            cornu__fail(status, "%s is neither in ./data/%s nor in %s, and downloading %s "
+                                "failed: %s. Expected %lld bytes with SHA-256 %s; put the file "
+                                "into that folder or name another data directory (.data or "
                                 "CORNU_DATA); %s", file->name, source->folder, folder, url,
                         cornu_error_message(), (long long)file->bytes, file->sha256,
                         source->otherwise);
@@ -97,7 +98,7 @@ static CornuStatus download(const CornuDataSource *source, const char *folder,
     return status;
 }
 
-/* The directory that was asked for must have the files. */
+/* Looks in a directory that was named explicitly. */
 static CornuStatus find_in(const char *directory, const char *asked_by,
                            const CornuDataSource *source, char folder[CORNU_PATH_SIZE])
 {
@@ -130,7 +131,7 @@ CornuStatus cornu_data_find(const CornuDataSource *source, const CornuDataSearch
     return download(source, folder, search);
 }
 
-/* Whether directory/name is there; path is written in any case. */
+/* Whether directory/name exists; writes path in any case. */
 static bool is_in(const char *directory, const char *name, char path[2 * CORNU_PATH_SIZE])
 {
     const int length = snprintf(path, 2 * CORNU_PATH_SIZE, "%s/%s", directory, name);
@@ -143,12 +144,12 @@ CornuStatus cornu_data_find_file(const char *name, const CornuDataSearch *search
     char        cache[CORNU_PATH_SIZE];
     const char *directory = search->data ? search->data : environment("CORNU_DATA");
     if (snprintf(path, 2 * CORNU_PATH_SIZE, "%s", name) >= 2 * CORNU_PATH_SIZE)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "the file's name is too long");
+        return cornu__fail(CORNU_ERR_ARGUMENT, "the file name is too long");
     if (access(name, F_OK) == 0) return CORNU_OK;
     if (directory ? is_in(directory, name, path)
                   : is_in("./data", name, path) ||
                         (cache_directory(cache) && is_in(cache, name, path)))
         return CORNU_OK;
-    return cornu__fail(CORNU_ERR_DATA, "there is no file %s, neither here nor in %s", name,
+    return cornu__fail(CORNU_ERR_DATA, "file %s not found, neither here nor in %s", name,
                        directory ? directory : "./data or the user's cache");
 }

@@ -9,11 +9,11 @@
 
 enum { CORNU__SHA256_BLOCK = 64, CORNU__SHA256_TEXT = 65 };
 
-/* Of bytes that come piece by piece: begin, add each, end. */
+/* A digest of bytes that arrive in pieces: begin, add each piece, end. */
 typedef struct {
     uint32_t      state[8];
     uint64_t      bytes;                          /* added so far */
-    unsigned char left[CORNU__SHA256_BLOCK];      /* those that are no whole block yet */
+    unsigned char left[CORNU__SHA256_BLOCK];      /* those of an incomplete block */
 } CornuSha256;
 
 void cornu__sha256_begin(CornuSha256 *sum);

@@ -6,17 +6,17 @@
 #include "../../device/random.h"
 #include "../pipeline/dataset_internal.h"
 
-/* The numbers of augmentation: counter = (0, index, epoch, this), see device/random.h; a neighbour
- * of shuffle's, and as far from those of a model. */
+/* Random numbers of augmentation: counter = (0, index, epoch, this), see device/random.h; as with
+ * shuffle's, streams never coincide with those of a model. */
 static const uint32_t augment_generator = UINT32_C(0xFFFF0004);
 
-/* What happens to one image: flipped or not, then moved down and right. */
+/* The change to one image: flipped or not, then shifted down and right. */
 typedef struct {
     int64_t down, right;
     bool    flip;
 } Change;
 
-/* A word times n, upper half, is uniform below n, but for differences below 2^-32. */
+/* The upper half of a word times n is uniform below n, up to differences of 2^-32. */
 static int64_t draw_shift(uint32_t word, int64_t shift)
 {
     return (int64_t)((uint64_t)word * (uint64_t)(2 * shift + 1) >> 32) - shift;
@@ -91,7 +91,7 @@ static CornuStatus check(const CornuDataset *source, int64_t shift)
         return cornu__fail(CORNU_ERR_ARGUMENT, "augment: the data set comes in batches of %lld; "
                            "augment before batch", (long long)source->batch_size);
     if (source->count == CORNU_NONE)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "augment: the data set repeats without end; augment "
+        return cornu__fail(CORNU_ERR_ARGUMENT, "augment: the data set repeats endlessly; augment "
                            "before repeat");
     if (source->count > UINT32_MAX)
         return cornu__fail(CORNU_ERR_ARGUMENT, "augment: %lld elements, expected at most %lld",
@@ -103,8 +103,9 @@ static CornuStatus check(const CornuDataset *source, int64_t shift)
         return cornu__fail(CORNU_ERR_ARGUMENT, "augment: shift is %lld, expected 0 or more",
                            (long long)shift);
     if (shift >= shape.extent[0] || shift >= shape.extent[1])
-        return cornu__fail(CORNU_ERR_SHAPE, "augment: shift is %lld, expected less than the image, "
-                           "%s", (long long)shift, cornu_shape_print(&text, shape));
+        return cornu__fail(CORNU_ERR_SHAPE, "augment: shift is %lld, expected less than the "
+                           "extents of the image, %s", (long long)shift,
+                           cornu_shape_print(&text, shape));
     return CORNU_OK;
 }
 

@@ -1,3 +1,4 @@
+/* PNG and JPEG files, checked and decoded by stb_image, and resizing. */
 #include "image.h"
 
 #include <math.h>
@@ -6,15 +7,15 @@
 #include <string.h>
 #include <zlib.h>
 
-/* The decoder's memory: a small file may ask for any amount. Zeros, as the decoder believes in
- * tables that a file does not define. */
+/* The decoder's allocations, limited, as a small file may request any amount; zeroed, as the
+ * decoder uses tables that a file does not define. */
 enum { MOST_BYTES = 1 << 29 };
 static void *take_memory(size_t size) { return size <= MOST_BYTES ? calloc(1, size) : NULL; }
 static void *grow_memory(void *memory, size_t size)
 {
     return size <= MOST_BYTES ? realloc(memory, size) : NULL;
 }
-/* It copies nothing to NULL. */
+/* The decoder copies 0 bytes to NULL. */
 static void *copy_some(void *to, const void *from, size_t size)
 {
     return size ? memcpy(to, from, size) : to;
@@ -23,8 +24,8 @@ static void *copy_some(void *to, const void *from, size_t size)
 #define STBI_REALLOC grow_memory
 #define STBI_FREE free
 
-/* The decoder is compiled into this file alone, with the two formats we read. It declares
- * functions that it then does not define, which gcc reports at the end of the file. */
+/* The decoder is compiled into this file, with the two formats we read. It declares functions that
+ * it does not define then, which gcc reports at the end of the file. */
 #pragma GCC diagnostic ignored "-Wunused-function"
 #define STB_IMAGE_IMPLEMENTATION
 #define STB_IMAGE_STATIC
@@ -47,7 +48,7 @@ static void *copy_some(void *to, const void *from, size_t size)
 #include "../../device/memory_internal.h"
 #include "../../device/open.h"
 
-/* What is seen of a value where it covers alpha / 255 of white paper. */
+/* A value blended with white by alpha / 255. */
 static uint8_t on_white(uint8_t value, uint8_t alpha)
 {
     return (uint8_t)((value * alpha + 255 * (255 - alpha) + 127) / 255);
@@ -59,8 +60,8 @@ static uint8_t luma(const uint8_t rgb[3])
     return (uint8_t)((77 * rgb[0] + 150 * rgb[1] + 29 * rgb[2] + 128) >> 8);
 }
 
-/* Turns count pixels of `have` channels, of which 2 and 4 end in alpha, into `want`, 1 or 3. to
- * may equal from where pixels do not grow. */
+/* Converts count pixels of `have` channels, where 2 and 4 include alpha, to `want`, 1 or 3. `to`
+ * may equal `from` if pixels do not grow. */
 static void convert(uint8_t *to, int want, const uint8_t *from, int have, size_t count)
 {
     int colours = have < 3 ? 1 : 3;
@@ -83,8 +84,8 @@ static CornuStatus unreadable(const char *path)
                        stbi_failure_reason());
 }
 
-/* What follows bytes of FF, the last read being c, unless it is in coded data: a 0, a restart. EOF
- * behind the last. */
+/* The next marker, after one or more bytes FF, where c is the last byte read. Skips bytes FF in
+ * coded data, which are followed by 0 or a restart marker. EOF after the last one. */
 static int next_marker(FILE *file, int c)
 {
     do {
@@ -94,8 +95,8 @@ static int next_marker(FILE *file, int c)
     return c;
 }
 
-/* How many scans a JPEG has, and whether each of its Huffman tables has at most a code for each
- * byte: the decoder, up to 2.27, writes behind its own. Up to the frame, where the size is, or in
+/* Counts the scans of a JPEG and checks that no Huffman table has more than 256 codes, for which
+ * the decoder, up to 2.27, writes out of bounds. Reads up to the frame header, with the size, or
  * the whole file. Source: ITU-T T.81, annex B. */
 static bool tables_fit(FILE *file, bool whole, int64_t *scans)
 {
@@ -120,8 +121,8 @@ static bool tables_fit(FILE *file, bool whole, int64_t *scans)
     return true;
 }
 
-/* Checks each chunk of a PNG by its checksum, at which the decoder does not look. Source: W3C,
- * Portable Network Graphics, section 5.3. */
+/* Checks the checksum of each chunk of a PNG, which the decoder ignores. Source: W3C, Portable
+ * Network Graphics, section 5.3. */
 static CornuStatus check_chunks(FILE *file, const char *path)
 {
     static const unsigned char signature[8] = { 0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n' };
@@ -136,20 +137,20 @@ static CornuStatus check_chunks(FILE *file, const char *path)
             got = fread(bytes, 1, left < sizeof bytes ? left : sizeof bytes, file);
             sum = crc32(sum, bytes, (uInt)got);
         }
-        if (left > 0 || fread(tail, 1, 4, file) != 4) break;   /* the decoder says so */
+        if (left > 0 || fread(tail, 1, 4, file) != 4) break;   /* the decoder reports it */
         if (sum != ((uLong)tail[0] << 24 | (uLong)tail[1] << 16 | (uLong)tail[2] << 8 | tail[3]))
-            return cornu__fail(CORNU_ERR_FORMAT, "%s: a damaged PNG image: the checksum of its "
-                               "chunk %.4s is wrong", path, (const char *)head + 4);
+            return cornu__fail(CORNU_ERR_FORMAT, "%s: a damaged PNG image: wrong checksum of "
+                               "chunk %.4s", path, (const char *)head + 4);
         if (!memcmp(head + 4, "IEND", 4)) break;
     }
     return CORNU_OK;
 }
-/* A progressive JPEG goes over all pixels in each of its scans, of which photographs have ten or
- * so, and a few bytes suffice for one. Decoding takes as much as two bytes for the coefficient of
- * each of three colours, two bytes more for the colours and for what becomes of them. */
+/* Each scan of a progressive JPEG visits all pixels, and a scan may be a few bytes long;
+ * photographs have about ten. Decoding needs up to two bytes for the coefficient of each of three
+ * colours, and two more for the decoded and the converted colour. */
 enum { MOST_SCANNED = 16 * CORNU_IMAGE_PIXELS, BYTES_PER_PIXEL = 12 };
 
-/* Opens an image of a size we take, `whole` to be read as such; *file stands at its beginning. */
+/* Opens an image and checks its size; `whole` if it is to be decoded. *file is at its start. */
 static CornuStatus open_image(const char *path, bool whole, FILE **file, int *width, int *height)
 {
     int     channels;
@@ -196,7 +197,8 @@ CornuStatus cornu_image_load(const char *path, int channels, CornuArray *image)
     CORNU__NEED(path);
     CORNU__NEED(image);
     if (channels != 0 && channels != 1 && channels != 3)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %d channels wanted, expected 0, 1 or 3", path,
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: %d channels requested, expected 0, 1 or 3",
+                           path,
                            channels);
     FILE *file;
     int   width, height, have;
@@ -219,13 +221,13 @@ CornuStatus cornu_image_load(const char *path, int channels, CornuArray *image)
 
 /* ---- Resizing ---- */
 
-/* Where a pixel comes from along one axis: (1 - part) of `low` and part of `high`. */
+/* The source of a pixel along one axis: (1 - part) times `low` plus part times `high`. */
 typedef struct {
     int64_t low, high;
     float   part;
 } Sample;
 
-/* Pixel i of `count` that shall be made of the `extent` behind `first`. */
+/* For pixel i of `count`, resized from `extent` pixels starting at `first`. */
 static Sample sample(int64_t i, int64_t count, int64_t first, int64_t extent,
                      CornuImageInterpolation interpolation)
 {
@@ -241,7 +243,7 @@ static Sample sample(int64_t i, int64_t count, int64_t first, int64_t extent,
     return s;
 }
 
-/* The part of one extent that has the shape of the target, in whole pixels. */
+/* The extent, in whole pixels, of a crop with the aspect ratio of the target. */
 static int64_t crop(int64_t extent, int64_t other, int64_t target, int64_t other_target)
 {
     const int64_t wanted = other * target / other_target;
@@ -264,7 +266,7 @@ CornuStatus cornu_image_resize(CornuArray image, CornuImageInterpolation interpo
     CornuText      one, other;
     if (!is_image(image) || !is_image(to) || from[2] != size[2])
         return cornu__fail(CORNU_ERR_SHAPE, "image: %s cannot be resized to %s, expected u8 (H, W, "
-                           "C), each extent 1 to %d, of as many channels",
+                           "C), each extent 1 to %d, with equal channels",
                            cornu_type_print(&one, image.type), cornu_type_print(&other, to.type),
                            CORNU_IMAGE_EXTENT);
     const int64_t C = from[2];

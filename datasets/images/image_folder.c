@@ -8,7 +8,7 @@
 #include "../pipeline/dataset_internal.h"
 #include "image_list_internal.h"
 
-/* What such a data set owns. */
+/* Owned by the data set. */
 struct CornuImageSource {
     CornuImageList          list;
     uint32_t               *order;    /* element i is file order[first + i] */
@@ -59,13 +59,13 @@ static void images_free(CornuDataset *dataset)
 
 static const CornuDatasetKind images_kind = { .fetch = images_fetch, .free = images_free };
 
-/* ---- Making it ---- */
+/* ---- Creation ---- */
 
 static CornuStatus check(const CornuImageFolderConfig *config)
 {
     const char *directory = config->directory;
     if (!directory || !directory[0])
-        return cornu__fail(CORNU_ERR_ARGUMENT, "image folder: no directory is given");
+        return cornu__fail(CORNU_ERR_ARGUMENT, "image folder: .directory is not given");
     for (int i = 0; i < 2; i++)
         if (config->image_size[i] < 0 || config->image_size[i] > CORNU_IMAGE_EXTENT)
             return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .image_size is {%lld, %lld}, expected 1 to "
@@ -103,14 +103,14 @@ static CornuStatus list_images(CornuDataset *dataset, const CornuImageFolderConf
     if (!images->order) return CORNU_ERR_MEMORY;
     if (config->no_shuffle)
         for (int64_t i = 0; i < count; i++) images->order[i] = (uint32_t)i;
-    else   /* not the order of any epoch of a training */
+    else   /* differs from the order of any epoch */
         cornu__shuffle_order(images->order, count, config->seed, UINT32_MAX);
 
     const int64_t held_out = (int64_t)(config->validation_split * (double)count);
     if (config->subset == CORNU_SUBSET_VALIDATION) images->first = count - held_out;
     dataset->count = config->subset == CORNU_SUBSET_VALIDATION ? held_out : count - held_out;
     if (dataset->count) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_DATA, "%s: none of %lld images is in the subset at a "
+    return cornu__fail(CORNU_ERR_DATA, "%s: the subset has none of the %lld images at a "
                        ".validation_split of %g", config->directory, (long long)count,
                        config->validation_split);
 }
@@ -150,9 +150,9 @@ CornuDataset *cornu_image_folder_from(const CornuImageFolderConfig *config)
     return dataset;
 }
 
-/* ---- Asking it ---- */
+/* ---- Queries ---- */
 
-/* The data set of images that this one is made of, or NULL. */
+/* The image folder that a data set is derived from, or NULL. */
 static const CornuDataset *images_below(const CornuDataset *dataset)
 {
     while (dataset && dataset->kind != &images_kind) dataset = dataset->source;

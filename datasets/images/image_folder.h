@@ -8,9 +8,9 @@
  *                                              .subset = CORNU_SUBSET_TRAINING);
  *     train = cornu_dataset_cache(train);
  *
- * An element is x, u8 (height, width, channels), the pixels 0 to 255, and y, its class. Files are
- * read and decoded whenever their element is asked for, which takes memory from the heap each time;
- * a cache behind it does that once, and a batch in front of it with a prefetch in a thread.
+ * An element is x, u8 (height, width, channels), with pixels 0 to 255, and y, its class. Files are
+ * read and decoded each time their element is requested, which allocates memory; a cache after it
+ * does that only once, and a prefetch in a thread.
  * Source: keras/src/utils/image_dataset_utils.py and dataset_utils.py.
  */
 #ifndef CORNU_DATASETS_IMAGE_FOLDER_H
@@ -37,40 +37,40 @@ typedef struct {
     char               unset;
     const char        *directory;        /* required */
     CornuLabelMode     label_mode;
-    const char *const *class_names;      /* folders up to a NULL, in the order of their indices;
-                                            default all, sorted by their bytes */
+    const char *const *class_names;      /* folders, NULL-terminated, in the order of their
+                                            indices; default all, in byte order */
     CornuColorMode     color_mode;
     int64_t            image_size[2];    /* {height, width}; {n} is square; default {256, 256} */
-    bool               no_shuffle;       /* classes one after the other, files sorted by path; else
-                                            in one order drawn by the seed, not Keras' */
+    bool               no_shuffle;       /* class by class, files sorted by path; else in a random
+                                            order by the seed, which is not Keras' */
     uint64_t           seed;
-    double             validation_split; /* 0 to 1: the part that is for validation, the last one of
+    double             validation_split; /* 0 to 1: the fraction for validation, the last files in
                                             the order; both subsets need the same seed */
-    CornuSubset        subset;           /* required with a split, and only then */
+    CornuSubset        subset;           /* required with a split, else not allowed */
     CornuImageInterpolation interpolation;
-    bool               follow_links;     /* into folders that links lead to */
+    bool               follow_links;     /* descend into linked folders */
     bool               crop_to_aspect_ratio; /* else images of another shape are distorted */
 } CornuImageFolderConfig;
 
 enum { CORNU_MAX_FOLDER_CLASSES = 65536, CORNU_MAX_FOLDER_DEPTH = 32 };
 
 /*
- * Images are the files in a class' folder, and in folders below it, named *.png, *.jpg or *.jpeg in
- * any case; hidden classes (".git") and other files are passed over. The headers of all are looked
- * at here.
- * NULL and a pending error: CORNU_ERR_DATA if there are no classes or no images, or not the classes
- * that are named; CORNU_ERR_FILE if a folder cannot be read; CORNU_ERR_FORMAT naming the images
- * that cannot be read, such as those of more than CORNU_IMAGE_PIXELS pixels, and for *.bmp and
- * *.gif, which Keras reads; CORNU_ERR_ARGUMENT for settings out of range. One that is damaged
- * behind its header is named when its element is asked for.
+ * Images are the files in a class folder and the folders below it named *.png, *.jpg or *.jpeg in
+ * upper or lower case; hidden classes (".git") and other files are skipped. All headers are read
+ * here.
+ * NULL and a pending error: CORNU_ERR_DATA if there are no classes or no images, or a named class
+ * is missing; CORNU_ERR_FILE if a folder cannot be read; CORNU_ERR_FORMAT, naming the images, if
+ * some cannot be read, such as those of more than CORNU_IMAGE_PIXELS pixels, and for *.bmp and
+ * *.gif, which Keras reads; CORNU_ERR_ARGUMENT for settings out of range. Damage after the header
+ * is reported when the element is requested.
  */
 #define cornu_image_folder(...) \
     cornu_image_folder_from(&(CornuImageFolderConfig){ .unset = 0, __VA_ARGS__ })
 CornuDataset *cornu_image_folder_from(const CornuImageFolderConfig *config);
 
-/* Of such a data set, and of those made of it but for a cache: the names of its classes, *count of
- * them, and the path of element i in the order it was made in. They are the data set's. NULL for
- * another data set, or an i beyond its elements. */
+/* Of such a data set, or one derived from it without a cache: the names of its classes, *count of
+ * them, and the path of element i of the original order. Owned by the data set. NULL for other data
+ * sets, or if i is out of range. */
 const char *const *cornu_image_folder_class_names(const CornuDataset *dataset, int *count);
 const char        *cornu_image_folder_path(const CornuDataset *dataset, int64_t i);
 

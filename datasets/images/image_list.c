@@ -25,11 +25,11 @@ void cornu__image_list_free(CornuImageList *list)
 static CornuStatus join(char path[CORNU_PATH_SIZE], const char *folder, const char *name)
 {
     if (snprintf(path, CORNU_PATH_SIZE, "%s/%s", folder, name) < CORNU_PATH_SIZE) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_FILE, "%s: the paths below are longer than %d bytes", folder,
+    return cornu__fail(CORNU_ERR_FILE, "%s: paths below it are longer than %d bytes", folder,
                        CORNU_PATH_SIZE - 1);
 }
 
-/* Calls visit for all that is in a folder but "." and "..", in no order. */
+/* Calls visit for every entry of a folder except "." and "..", in no particular order. */
 typedef CornuStatus Visit(CornuImageList *list, const char *folder, const char *name,
                           const void *context);
 
@@ -78,7 +78,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The named ones must be there, each once. */
+/* Named classes must exist and be different. */
 static CornuStatus add_named(CornuImageList *list, const char *directory,
                              const char *const *names)
 {
@@ -137,21 +137,21 @@ static CornuStatus visit_file(CornuImageList *list, const char *folder, const ch
         if (link && !walk->follow_links) return CORNU_OK;
         if (walk->depth == CORNU_MAX_FOLDER_DEPTH)
             return cornu__fail(CORNU_ERR_DATA, "%s: folders are nested more than %d deep; do links "
-                               "lead in a circle?", path, CORNU_MAX_FOLDER_DEPTH);
+                               "form a loop?", path, CORNU_MAX_FOLDER_DEPTH);
         return each(list, path, visit_file, &(Walk){ walk->label, walk->depth + 1,
                                                      walk->follow_links });
     }
     if (ends_in(name, ".bmp") || ends_in(name, ".gif"))
-        return cornu__fail(CORNU_ERR_FORMAT, "%s: this format is not read, expected .png, .jpg or "
-                           ".jpeg", path);
+        return cornu__fail(CORNU_ERR_FORMAT, "%s: this format is not supported, expected .png, "
+                           ".jpg or .jpeg", path);
     if (!ends_in(name, ".png") && !ends_in(name, ".jpg") && !ends_in(name, ".jpeg"))
         return CORNU_OK;
     if (there && !S_ISREG(at.st_mode))
-        return cornu__fail(CORNU_ERR_FORMAT, "%s: is no file", path);
+        return cornu__fail(CORNU_ERR_FORMAT, "%s: not a regular file", path);
     return add_file(list, path, folder, walk->label);
 }
 
-/* Folder before folder, as texts, and in each name before name: the order of Keras. */
+/* By folder, then by file name, both as strings, as Keras does. */
 static int by_path(const void *a, const void *b)
 {
     const CornuImageFile *one = a, *other = b;
@@ -161,7 +161,7 @@ static int by_path(const void *a, const void *b)
     return order ? order : strcmp(one->path + one->folder, other->path + other->folder);
 }
 
-/* Looks at all headers, so that a bad file is known before a training begins. */
+/* Reads all headers, so that bad files are reported before training starts. */
 static CornuStatus check_files(const CornuImageList *list, const char *directory)
 {
     enum { NAMED = 3, TEXT = 800 };
@@ -177,7 +177,7 @@ static CornuStatus check_files(const CornuImageList *list, const char *directory
     }
     if (!bad) return CORNU_OK;
     return cornu__fail(CORNU_ERR_FORMAT, "%s: %d of %d images cannot be read%s:%s", directory, bad,
-                       list->count, bad > NAMED ? ", first of all" : "", text);
+                       list->count, bad > NAMED ? ", the first" : "", text);
 }
 
 CornuStatus cornu__image_list(CornuImageList *list, const char *directory,

@@ -1,4 +1,4 @@
-/* The image files below a folder of class folders. */
+/* The image files in a folder of class folders. */
 #ifndef CORNU_DATASETS_IMAGE_LIST_INTERNAL_H
 #define CORNU_DATASETS_IMAGE_LIST_INTERNAL_H
 
@@ -19,8 +19,8 @@ typedef struct {
     int             count, space;
 } CornuImageList;
 
-/* Fills a list of zeros. names: the classes up to a NULL, or NULL for all folders. On failure the
- * list holds what there was; free it in any case. Errors as image_folder.h says. */
+/* Fills a zeroed list. names: the classes, NULL-terminated, or NULL for all folders. Free the list
+ * in any case; on failure it is incomplete. Errors as in image_folder.h. */
 CornuStatus cornu__image_list(CornuImageList *list, const char *directory,
                               const char *const *names, bool follow_links);
 

@@ -1,3 +1,4 @@
+/* Finding the ink of a picture, scaling and centring it. */
 #include "digit.h"
 
 #include <math.h>
@@ -8,13 +9,13 @@
 
 enum { SIZE = CORNU_DIGIT_SIZE, BOX = 20 };
 
-/* Ink is what a value differs from the paper by, towards the strongest ink. */
+/* Ink is the difference of a value from the paper, in the direction of the strongest ink. */
 typedef struct {
     const uint8_t *pixels;
     int64_t        height, width;
     int            paper, strongest; /* grey values                     */
     int            toward;           /* -1: dark ink on light paper, +1 */
-    int            grain;            /* how far the paper's values go   */
+    int            grain;            /* range of the paper's values     */
 } Picture;
 
 static int ink_at(const Picture *picture, int64_t h, int64_t w)
@@ -23,7 +24,7 @@ static int ink_at(const Picture *picture, int64_t h, int64_t w)
     return ink > 0 ? ink : 0;
 }
 
-/* The smallest value that at least part of total counts do not exceed. */
+/* The smallest value such that at least `part` of the total counts do not exceed it. */
 static int quantile(const int64_t count[256], int64_t total, double part)
 {
     int64_t seen = 0;
@@ -32,8 +33,9 @@ static int quantile(const int64_t count[256], int64_t total, double part)
     return 255;
 }
 
-/* The paper is the median of the border, moved towards the ink by its grain, twice the border's
- * spread: a photograph's grain is no ink, and a drawn image has none. */
+/* The paper is the median of the border, shifted towards the ink by its grain, which is twice the
+ * spread of the border, so that the grain of a photograph does not count as ink; a drawing has
+ * none. */
 static Picture examine(CornuArray image)
 {
     Picture picture = { .pixels = image.data, .height = image.type.shape.extent[0],
@@ -62,8 +64,8 @@ typedef struct {
     int64_t top, bottom, left, right;
 } Box;
 
-/* The box of all ink but the faintest, which is the halo of a scan or of a JPEG file, or a rare
- * speck of grain: one of them would make the box too large. */
+/* The bounding box of all but the faintest ink, such as the halo of a scan or a JPEG file or a rare
+ * speck of grain, which would make the box too large. */
 static Box find_box(const Picture *picture)
 {
     int faint = (picture->strongest - picture->paper) * picture->toward / 32 + picture->grain;
@@ -85,8 +87,8 @@ static double overlap(int64_t i, double from, double to)
     return fmin((double)(i + 1), to) - fmax((double)i, from);
 }
 
-/* The mean ink of the square [top, top + side) x [left, left + side), nothing being outside the
- * box. */
+/* The mean ink of the square [top, top + side) x [left, left + side); outside the box there is
+ * none. */
 static double mean_ink(const Picture *picture, Box box, double top, double left, double side)
 {
     double sum = 0.0;
@@ -97,8 +99,8 @@ static double mean_ink(const Picture *picture, Box box, double top, double left,
     return sum / (side * side);
 }
 
-/* Where a line of size pixels whose ink has its centre at pixel `centre` begins, so that the
- * centre comes to rest in [13.5, 14.5) as in every image of MNIST. */
+/* The first pixel of a line of `size` pixels with its centre of mass at pixel `centre`, so that the
+ * centre ends up in [13.5, 14.5) as in every image of MNIST. */
 static int placed(double centre, int size)
 {
     int first = (int)ceil(0.5 * (SIZE - 1) - centre);
@@ -144,10 +146,10 @@ CornuStatus cornu_digit_prepare(CornuArray image, uint8_t out[SIZE * SIZE])
             out[i] = picture.toward > 0 ? picture.pixels[i] : (uint8_t)(255 - picture.pixels[i]);
         return CORNU_OK;
     }
-    int least = 16 + 2 * picture.grain; /* more than what find_box takes for faint */
+    int least = 16 + 2 * picture.grain; /* more than find_box ignores as faint */
     if ((picture.strongest - picture.paper) * picture.toward < least)
         return cornu__fail(CORNU_ERR_VALUE,
-                           "digit: no ink to be seen: paper is %d of 255, the strongest other "
+                           "digit: no ink found: the paper is %d of 255, the strongest other "
                            "grey %d, expected a difference of %d or more", picture.paper,
                            picture.strongest, least);
     draw_scaled(&picture, find_box(&picture), out);

@@ -1,3 +1,4 @@
+/* Reading idx files, compressed or not. */
 #include "idx.h"
 
 #include <errno.h>
@@ -10,14 +11,14 @@
 #include "../../device/memory_internal.h"
 #include "../../device/open.h"
 
-/* A file read through zlib if it is compressed. gzread would do, but for its silence about bytes
- * that follow the compressed ones. */
+/* A file, decompressed by zlib if necessary. gzread would suffice if it reported bytes that follow
+ * the compressed data. */
 typedef struct {
     const char   *path;
     FILE         *file;
     z_stream      zlib;
-    bool          compressed, end; /* end: nothing more comes */
-    unsigned char *input;          /* INPUT_SIZE bytes: what is read at once */
+    bool          compressed, end; /* end: of the data */
+    unsigned char *input;          /* INPUT_SIZE bytes, a block of the file */
 } Reader;
 
 enum { INPUT_SIZE = 1 << 16 };
@@ -46,7 +47,7 @@ static CornuStatus reader_open(Reader *reader, const char *path)
         return CORNU_OK;
     enum { GZIP_ONLY = 16 + MAX_WBITS };
     if (inflateInit2(&reader->zlib, GZIP_ONLY) != Z_OK)
-        return cornu__fail(CORNU_ERR_MEMORY, "%s: no memory to decompress it", path);
+        return cornu__fail(CORNU_ERR_MEMORY, "%s: out of memory for decompression", path);
     reader->compressed = true;
     return CORNU_OK;
 }
@@ -57,7 +58,7 @@ static void reader_close(Reader *reader)
     if (reader->file) fclose(reader->file);
 }
 
-/* After the end of a gzip member: the file may end, or another member follow. */
+/* At the end of a gzip member, either the file ends or another member follows. */
 static CornuStatus next_member(Reader *reader)
 {
     if (!reader->zlib.avail_in) CORNU__TRY(refill(reader));
@@ -72,7 +73,7 @@ static CornuStatus next_member(Reader *reader)
     return CORNU_OK;
 }
 
-/* As advance, of a file that is not compressed: what has been read ahead, then straight from the
+/* As advance, if the file is not compressed: bytes that were read ahead, then directly from the
  * file. */
 static CornuStatus advance_plain(Reader *reader)
 {
@@ -89,7 +90,7 @@ static CornuStatus advance_plain(Reader *reader)
     return read_error(reader);
 }
 
-/* Moves bytes from the input to zlib.next_out, at least one unless the data end. */
+/* Moves bytes from the input to zlib.next_out, at least one unless at the end. */
 static CornuStatus advance(Reader *reader)
 {
     z_stream *zlib = &reader->zlib;
@@ -97,18 +98,18 @@ static CornuStatus advance(Reader *reader)
     if (!zlib->avail_in) CORNU__TRY(refill(reader));
     if (!zlib->avail_in)
         return cornu__fail(CORNU_ERR_FORMAT,
-                           "%s: the compressed file is cut off after %ld bytes", reader->path,
+                           "%s: the compressed file is truncated after %ld bytes", reader->path,
                            ftell(reader->file));
     int result = inflate(zlib, Z_NO_FLUSH);
     if (result == Z_STREAM_END) return next_member(reader);
     if (result == Z_OK || result == Z_BUF_ERROR) return CORNU_OK;
     if (result == Z_MEM_ERROR)
-        return cornu__fail(CORNU_ERR_MEMORY, "%s: no memory to decompress it", reader->path);
+        return cornu__fail(CORNU_ERR_MEMORY, "%s: out of memory for decompression", reader->path);
     return cornu__fail(CORNU_ERR_FORMAT, "%s: the compressed data are damaged: %s", reader->path,
                        zlib->msg ? zlib->msg : "unknown reason");
 }
 
-/* Reads up to bytes; *received are fewer only at the end. */
+/* Reads up to `bytes`; *received is less only at the end. */
 static CornuStatus read_some(Reader *reader, void *to, size_t bytes, size_t *received)
 {
     enum { AT_ONCE = 1 << 30 }; /* zlib counts in unsigned int */
@@ -122,7 +123,7 @@ static CornuStatus read_some(Reader *reader, void *to, size_t bytes, size_t *rec
         status = advance(reader);
         *received += wanted - reader->zlib.avail_out;
     }
-    reader->zlib.next_out = NULL; /* to may not outlive this call */
+    reader->zlib.next_out = NULL; /* `to` may not outlive this call */
     return status;
 }
 
@@ -162,7 +163,7 @@ static CornuStatus read_header(Reader *reader, CornuType *type)
     return cornu__fail_prefix(cornu_type_check(*type), reader->path);
 }
 
-/* Reads the elements and sees that nothing follows. NULL on failure, recorded, not pending. */
+/* Reads the elements and checks that nothing follows. NULL on failure, recorded, not pending. */
 static char *read_elements(Reader *reader, CornuType type)
 {
     enum { FIRST = 1 << 20 };
@@ -175,7 +176,7 @@ static char *read_elements(Reader *reader, CornuType type)
         if (cornu__fail_prefix(cornu__check_memory(space), reader->path)) goto fail;
         char *grown = realloc(data, space ? space : 1);
         if (!grown) {
-            cornu__fail(CORNU_ERR_MEMORY, "%s: no memory for %zu bytes", reader->path, space);
+            cornu__fail(CORNU_ERR_MEMORY, "%s: out of memory for %zu bytes", reader->path, space);
             goto fail;
         }
         data = grown;
@@ -189,7 +190,7 @@ static char *read_elements(Reader *reader, CornuType type)
     }
     if (read_some(reader, &more, 1, &received) != CORNU_OK) goto fail;
     if (received) {
-        cornu__fail(CORNU_ERR_FORMAT, "%s: goes on after the %zu bytes of %s", reader->path,
+        cornu__fail(CORNU_ERR_FORMAT, "%s: continues after the %zu bytes of %s", reader->path,
                     total, cornu_type_print(&text, type));
         goto fail;
     }
@@ -204,7 +205,7 @@ static void from_big_endian(char *data, CornuType type)
     size_t size = cornu_dtype_size(type.dtype), count = (size_t)cornu_type_count(type);
     for (; size > 1 && count > 0; count--, data += size) {
         uint64_t value = 0;
-        /* NOLINTNEXTLINE: the linter does not know that count times size are all the bytes. */
+        /* NOLINTNEXTLINE: the linter does not know that there are count times size bytes. */
         for (size_t k = 0; k < size; k++) value = value << 8 | (unsigned char)data[k];
         if (size == 4)
             memcpy(data, &(uint32_t){ (uint32_t)value }, 4);

@@ -18,10 +18,10 @@ extern "C" {
 #endif
 
 /*
- * Reads a file, plain or compressed by gzip, into an array whose data free() frees. Memory
- * grows with the bytes that arrive, never by what the header promises.
- * CORNU_ERR_FILE if it cannot be read; CORNU_ERR_FORMAT if it is damaged, ends early, holds
- * more than it declares, or is of another format. *array is untouched on failure.
+ * Reads a file, plain or compressed by gzip, into an array whose data are to be freed with free().
+ * Memory grows with the bytes read and does not rely on the header.
+ * CORNU_ERR_FILE if it cannot be read; CORNU_ERR_FORMAT if it is damaged, truncated, longer than
+ * its header declares, or in another format. *array is unchanged on failure.
  */
 CornuStatus cornu_idx_load(const char *path, CornuArray *array);
 

@@ -1,3 +1,4 @@
+/* MNIST and Fashion-MNIST, from files or drawn by code. */
 #include "mnist.h"
 
 #include <stdio.h>
@@ -11,7 +12,7 @@
 
 enum { SIZE = 28, CLASSES = 10, TRAIN = 60000, TEST = 10000 };
 
-/* The files of a set are images and labels to train, then to test. */
+/* The files of a set: training images and labels, then test images and labels. */
 enum { IMAGES, LABELS, HALF, FILES = 2 * HALF };
 
 typedef struct {
@@ -21,7 +22,7 @@ typedef struct {
     void (*draw)(uint64_t seed, int64_t first, int64_t count, uint8_t *images, uint8_t *labels);
 } ImageSet;
 
-static const char without[] = ".data = \"synthetic\" does without the files";
+static const char without[] = ".data = \"synthetic\" works without the files";
 
 static const ImageSet mnist = {
     .source = {
@@ -76,12 +77,12 @@ static const ImageSet fashion_mnist = {
     .draw = cornu_synthetic_garments,
 };
 
-/* ---- files ---- */
+/* ---- Files ---- */
 
 static CornuStatus load_file(const char *folder, const CornuDataFile *file,
                              char path[2 * CORNU_PATH_SIZE], CornuArray *array)
 {
-    cornu_data_path(folder, file, path);   /* one that went away meanwhile is named by the load */
+    cornu_data_path(folder, file, path);   /* if it has disappeared, the load reports it */
     return cornu_idx_load(path, array);
 }
 
@@ -110,7 +111,7 @@ static CornuStatus load_labels(const char *folder, const CornuDataFile *file, in
                            cornu_type_print(&text, y->type));
     int64_t labels = y->type.shape.extent[0];
     if (labels != count)
-        return cornu__fail(CORNU_ERR_SHAPE, "%s: has %lld labels, expected %lld for as many images",
+        return cornu__fail(CORNU_ERR_SHAPE, "%s: has %lld labels, expected %lld, one per image",
                            path, (long long)labels, (long long)count);
     const uint8_t *label = y->data;
     for (int64_t b = 0; b < labels; b++)
@@ -120,7 +121,7 @@ static CornuStatus load_labels(const char *folder, const CornuDataFile *file, in
     return CORNU_OK;
 }
 
-/* What there is to train or to test. */
+/* The training data or the test data. */
 typedef struct {
     const char          *folder;
     const CornuDataFile *files;
@@ -141,7 +142,7 @@ static void load_half(void *halves, int64_t which, int thread)
     cornu__failure_keep(&half->failure, load_both(half));
 }
 
-/* Decompressing takes most of the time: the files to test are read beside those to train. */
+/* Decompression takes most of the time, so training and test files are read in parallel. */
 static CornuStatus load_all(CornuTrainTest *data, const ImageSet *set,
                             const CornuTrainTestConfig *config, char folder[CORNU_PATH_SIZE])
 {
@@ -161,14 +162,14 @@ static CornuStatus load_all(CornuTrainTest *data, const ImageSet *set,
     return cornu__failure_tell(&halves[1].failure);
 }
 
-/* Lets an array end after limit rows. */
+/* Truncates an array to limit rows. */
 static void shorten(CornuArray *array, int64_t limit)
 {
     int64_t *rows = &array->type.shape.extent[0];
     if (limit && *rows > limit) *rows = limit;
 }
 
-/* ---- drawings ---- */
+/* ---- Drawings ---- */
 
 /* Draws images first to first + count, or to first + limit. */
 static CornuStatus draw(const ImageSet *set, const CornuTrainTestConfig *config, int64_t first,
@@ -190,7 +191,7 @@ static CornuStatus draw_all(CornuTrainTest *data, const ImageSet *set,
     return draw(set, config, TRAIN, TEST, &data->test_x, &data->test_y);
 }
 
-/* ---- both ---- */
+/* ---- Both ---- */
 
 static CornuTrainTest *load(const ImageSet *set, const CornuTrainTestConfig *config)
 {

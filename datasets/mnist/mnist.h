@@ -20,10 +20,10 @@ extern "C" {
 /*
  * Images are u8 (N, 28, 28), labels u8 (N,), each below 10.
  *
- * Loads both parts and checks that images and labels agree in number, that images are 28x28 and
- * labels known. NULL with CORNU_ERR_DATA if files are not to be had, CORNU_ERR_FILE,
- * CORNU_ERR_FORMAT, CORNU_ERR_SHAPE or CORNU_ERR_VALUE if they are not what they should be; the
- * message names the file.
+ * Loads both parts and checks that there are as many labels as images, that images are 28x28 and
+ * labels below 10. NULL with CORNU_ERR_DATA if files cannot be found or downloaded, CORNU_ERR_FILE,
+ * CORNU_ERR_FORMAT, CORNU_ERR_SHAPE or CORNU_ERR_VALUE if they are not valid; the message names the
+ * file.
  */
 #define cornu_mnist_load(...) \
     cornu_mnist_load_from(&(CornuTrainTestConfig){ .unset = 0, __VA_ARGS__ })

@@ -1,3 +1,4 @@
+/* Data sets: their life, stages, arrays, and the cache. */
 #include "dataset_internal.h"
 
 #include <string.h>
@@ -44,7 +45,7 @@ int cornu_dataset_components(const CornuDataset *dataset)
     return dataset->components;
 }
 
-/* The type of what follows the first axis. */
+/* The type of a row. */
 static CornuType row_type(CornuType type)
 {
     return cornu_type_from(type.dtype,
@@ -63,8 +64,8 @@ CornuDataset *cornu__dataset_derive(CornuDataset *source, const CornuDatasetKind
                                     const char *name)
 {
     if (source && atomic_load(&source->taken) >= atomic_load(&source->owners))
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: the data set is taken already, by "
-                                "another made of it; cornu_dataset_retain gives one to each",
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "%s: another data set was already derived "
+                                "from this one; use cornu_dataset_retain for several",
                                 name);
     if (cornu__refused()) goto fail;
     if (!source && cornu__fail_absent("%s: the data set", name)) return cornu__null();
@@ -112,7 +113,7 @@ CornuStage *cornu__stages_open(const CornuDataset *dataset, int *count)
         stages[i].dataset = dataset;
         stages[i].source = i ? &stages[i - 1] : NULL;
         if (dataset->kind->open && dataset->kind->open(&stages[i]) != CORNU_OK) {
-            /* Those not yet reached have no data set and nothing to close. */
+            /* Stages not yet reached have no data set and nothing to close. */
             cornu__stages_close(stages, *count);
             return NULL;
         }
@@ -160,10 +161,10 @@ static CornuStatus check_arrays(const CornuArray *arrays, int count)
         CORNU__TRY(cornu_type_check(type));
         if (type.shape.rank < 1)
             return cornu__fail(CORNU_ERR_SHAPE,
-                               "data set: array %d is a scalar, expected rows to take", c);
+                               "data set: array %d is a scalar, expected rank 1 or more", c);
         if (type.shape.extent[0] != arrays[0].type.shape.extent[0])
             return cornu__fail(CORNU_ERR_SHAPE,
-                               "data set: array %d has %lld rows, expected %lld as array 0", c,
+                               "data set: array %d has %lld rows, expected %lld like array 0", c,
                                (long long)type.shape.extent[0],
                                (long long)arrays[0].type.shape.extent[0]);
         if (!arrays[c].data && cornu_type_bytes(type))
@@ -172,7 +173,7 @@ static CornuStatus check_arrays(const CornuArray *arrays, int count)
     return CORNU_OK;
 }
 
-/* A data set of borrowed arrays. */
+/* A data set of arrays that it does not own. */
 static CornuDataset *arrays_dataset(const CornuArray *arrays, int count)
 {
     if (cornu__refused() || check_arrays(arrays, count) != CORNU_OK) return cornu__null();
@@ -226,9 +227,9 @@ CornuDataset *cornu_dataset_own_arrays(CornuArray *arrays, int count)
     return dataset;
 }
 
-/* ---- cache: arrays made of what came before ---- */
+/* ---- cache: arrays with the elements of the source ---- */
 
-/* Gives the cache room for `count` elements, of which there are `used`. */
+/* Grows the cache to `count` elements, of which `used` are filled. */
 static CornuStatus make_room(CornuDataset *cache, int64_t count, int64_t used)
 {
     for (int c = 0; c < cache->components; c++) {
@@ -247,8 +248,7 @@ static CornuStatus make_room(CornuDataset *cache, int64_t count, int64_t used)
     return CORNU_OK;
 }
 
-/* Makes all elements. Where they alone tell how many they are, the room for them is doubled until
- * they end. */
+/* Computes all elements. If their number is not known, memory is doubled until they end. */
 static CornuStatus fill_cache(CornuDataset *cache, CornuStage *last)
 {
     const int64_t count = last->dataset->count;
@@ -270,13 +270,13 @@ static CornuStatus fill_cache(CornuDataset *cache, CornuStage *last)
 
 CornuDataset *cornu_dataset_cache(CornuDataset *source)
 {
-    /* Derived first: it judges source and takes it. */
+    /* Derived first, which checks source and takes ownership of it. */
     CornuDataset *cache = cornu__dataset_derive(source, &arrays_kind, "cache");
     if (!cache) return NULL;
     CornuStage *stages = NULL;
     int         depth = 0;
     if (source->count == CORNU_NONE) {
-        cornu__fail(CORNU_ERR_ARGUMENT, "cache: the data set repeats without end; cache it "
+        cornu__fail(CORNU_ERR_ARGUMENT, "cache: the data set repeats endlessly; cache it "
                                         "before repeat, or take a part of it");
         goto fail;
     }

@@ -1,23 +1,23 @@
 /*
- * Data sets: where elements come from, and what is done to them on the way to a model.
+ * Data sets: pipelines from the source of the data to a model.
  *
- * An element has one or more components (x, y, ...), each a host array of a fixed type that
- * stays as it is stored: u8 images stay u8, and the step's graph converts them. A pipeline is
- * written as in tf.data:
+ * An element has one or more components (x, y, ...), each a host array of a fixed type. Dtypes are
+ * kept: u8 images stay u8, and the step's graph converts them. A pipeline is written as in
+ * tf.data:
  *
  *     CornuDataset *train = cornu_dataset_from_arrays((CornuArray[]){ x, y }, 2);
  *     train = cornu_dataset_shuffle(train, seed);
  *     train = cornu_dataset_batch(train, 128, false);
  *     train = cornu_dataset_prefetch(train, 2);
  *
- * and read through an iterator (iterator.h). A data set never changes: it is a function from
- * (epoch, index) to an element, and each transformation either renames indices (shuffle, take,
- * skip, repeat) or makes elements of others (map, batch). Hence the same seed and epoch give
- * the same elements in the same order whatever threads do, any position can be sought, and one
- * data set may serve many iterators at once.
+ * and read through an iterator (iterator.h). A data set is immutable: a function from
+ * (epoch, index) to an element. Each transformation either maps indices (shuffle, take, skip,
+ * repeat) or computes elements from others (map, batch). Hence the same seed and epoch give the
+ * same elements in the same order regardless of threads, an iterator can seek to any position, and
+ * many iterators can read one data set at a time.
  *
- * Ownership: a transformation takes its source, even when it fails, so calls nest and chain
- * without leaks. A NULL source, or a pending error (status.h), gives NULL.
+ * Ownership: a transformation takes ownership of its source, even if it fails, so that nested calls
+ * do not leak. It returns NULL if the source is NULL or an error is pending (status.h).
  */
 #ifndef CORNU_DATASETS_DATASET_H
 #define CORNU_DATASETS_DATASET_H
@@ -35,23 +35,23 @@ enum { CORNU_MAX_COMPONENTS = 16 };
 /*
  * The rows of arrays: element i is row i of each. Every array has rank 1 or more and the same
  * first extent.
- *   from_arrays   copies them in the call and keeps no pointer
- *   own_arrays    takes their memory, which free() must be able to free, also when it fails;
+ *   from_arrays   copies the arrays and keeps no pointer to them
+ *   own_arrays    takes ownership of their memory, to be freed with free(), even if it fails;
  *                 every arrays[i].data is NULL afterwards
  */
 CornuDataset *cornu_dataset_from_arrays(const CornuArray *arrays, int count);
 CornuDataset *cornu_dataset_own_arrays(CornuArray *arrays, int count);
 
-/* The count of a data set whose elements alone tell where it ends. */
+/* The count of a data set whose length is only known when it ends. */
 #define CORNU_UNKNOWN (-2)
 
-/* Which element of which epoch, as counted where the question is asked: before a shuffle the
- * index is the row of the arrays, after it the position in the shuffled order. */
+/* An element of an epoch. The index is that of the stage in question: before a shuffle the row of
+ * the arrays, after it the position in the shuffled order. */
 typedef struct {
     int64_t epoch, index;
 } CornuSample;
 
-/* Writes element `sample` of an epoch to to[component], or sets *end behind the last one. */
+/* Writes element `sample` of an epoch to to[component], or sets *end after the last one. */
 typedef CornuStatus CornuYieldFunction(void *state, CornuSample sample, const CornuArray *to,
                                        bool *end);
 
@@ -61,15 +61,15 @@ typedef struct {
     const CornuType    *types;    /* required: of the components */
     int                 count;    /* of types */
     void               *context;  /* the caller's; outlives the data set and its iterators */
-    /* A pass over the elements begins, and is over: makes the state that `next` is given, and frees
-     * it. Default: the state is the context. */
+    /* Called before and after a pass over the elements: `begin` makes the state that `next` gets,
+     * `end` frees it. Default: the state is the context. */
     CornuStatus       (*begin)(void *context, int64_t epoch, void **state);
     void              (*end)(void *context, void *state);
 } CornuGeneratorConfig;
 
 /*
- * The elements that a function yields, one after the other, until it says end; in each epoch from
- * the first one on. Keras' and tf.data's from_generator.
+ * The elements that a function yields, in order, until it sets *end; each epoch starts from the
+ * first one. The counterpart of tf.data's from_generator.
  *
  *     static CornuStatus lines(void *file, CornuSample sample, const CornuArray *to, bool *end)
  *     {
@@ -80,69 +80,69 @@ typedef struct {
  *     const CornuType types[] = { cornu_scalar(CORNU_F32) };
  *     CornuDataset *dataset = cornu_dataset_generator(lines, types, 1, .context = file);
  *
- * An element depends on its sample alone, so that an epoch that goes on elsewhere (resuming) can be
- * made anew. The count is CORNU_UNKNOWN: cache makes it known, without which shuffle and repeat
- * refuse. Called from the prefetch thread; iterators at work at once, as of training and validation
- * with the same data set, need `begin`. A status other than CORNU_OK ends what reads the data set,
- * with the message of cornu_error_set and the number of the element.
+ * An element may depend only on its sample, so that a resumed epoch can repeat it. The count is
+ * CORNU_UNKNOWN; shuffle and repeat need a known count, which cache provides. `next` is called from
+ * the prefetch thread. If several iterators are in use at a time, such as those of training and
+ * validation on the same data set, each needs its own state, from `begin`. A status other than
+ * CORNU_OK fails the read, with the message of cornu_error_set and the element's number.
  */
 CornuDataset *cornu_dataset_generator_from(const CornuGeneratorConfig *config);
 #define cornu_dataset_generator(...) \
     cornu_dataset_generator_from(&(CornuGeneratorConfig){ .unset = 0, __VA_ARGS__ })
 
-/* start, start + step, … before stop, i64 scalars: for a map that makes elements of numbers. */
+/* start, start + step, … up to but not including stop, as i64 scalars: input for a map. */
 CornuDataset *cornu_dataset_range(int64_t start, int64_t stop, int64_t step);
 
-/* Makes the components of one element (or of one batch, after cornu_dataset_batch) out of
- * another's. Called from the prefetch thread; must depend on nothing but its arguments. */
+/* Computes the components of an element (after cornu_dataset_batch, of a batch) from those of
+ * another. Called from the prefetch thread; the result may depend only on the arguments. */
 typedef CornuStatus CornuMapFunction(void *context, CornuSample sample, const CornuArray *in,
                                      const CornuArray *out);
 
 /*
- * Applies function to every element. types are the components of the result, without a batch
- * axis; NULL with 0 means those of the source. context stays the caller's and must outlive the
- * data set and its iterators.
+ * Applies function to every element. types are those of the result's components, without a batch
+ * axis; NULL with count 0 means those of the source. context remains the caller's and must outlive
+ * the data set and its iterators.
  */
 CornuDataset *cornu_dataset_map(CornuDataset *source, CornuMapFunction *function, void *context,
                                 const CornuType *types, int count);
 
-/* Makes every element now, as of epoch 0, and keeps them in memory: what stands before is done
- * once and not once per epoch. Stands before batch; refuses an endless source. */
+/* Computes all elements now, those of epoch 0, and keeps them in memory, so that earlier stages run
+ * once and not in every epoch. The source must be finite and not batched. */
 CornuDataset *cornu_dataset_cache(CornuDataset *source);
 
-/* All elements, in an order drawn uniformly for each (seed, epoch). At most 2^32 - 1 elements;
- * four bytes per element in each iterator. */
+/* All elements in a random order, uniform, that depends on (seed, epoch). At most 2^32 - 1
+ * elements; each iterator needs four bytes per element. */
 CornuDataset *cornu_dataset_shuffle(CornuDataset *source, uint64_t seed);
 
-/* Elements of size rows. The last batch of an epoch may have fewer valid rows: it keeps its
- * extent, the rest is zero. drop_remainder leaves it out. */
+/* Batches of size rows. The last batch of an epoch may have fewer valid rows: it keeps its extent
+ * and is padded with zeros. drop_remainder drops it. */
 CornuDataset *cornu_dataset_batch(CornuDataset *source, int64_t size, bool drop_remainder);
 
-/* The first count elements (fewer if there are fewer), and all but the first count. */
+/* At most the first count elements; all but the first count. */
 CornuDataset *cornu_dataset_take(CornuDataset *source, int64_t count);
 CornuDataset *cornu_dataset_skip(CornuDataset *source, int64_t count);
 
-/* The source times times over, or without end for CORNU_NONE. Each pass is an epoch of the
- * source, so a shuffle before it draws anew. */
+/* The source repeated so many times, or endlessly with CORNU_NONE. Each pass is an epoch of the
+ * source, so that a shuffle before it gives a new order each time. */
 CornuDataset *cornu_dataset_repeat(CornuDataset *source, int64_t times);
 
-/* An iterator works depth (1 to 64) elements ahead, in a thread of its own. The thread runs the
- * whole pipeline wherever this stands; the largest depth counts. */
+/* Makes iterators work depth (1 to 64) elements ahead, in a thread. The thread runs the whole
+ * pipeline, wherever prefetch is in it; the largest depth counts. */
 CornuDataset *cornu_dataset_prefetch(CornuDataset *source, int depth);
 
-/* One more owner of the same data set, each of whom frees it: for a pipeline built on a data
- * set that its maker keeps. */
+/* Adds a reference to a data set, and drops one; the last one frees it. Retain a data set to keep
+ * using it after building a pipeline on it. */
 CornuDataset *cornu_dataset_retain(CornuDataset *dataset);
 void          cornu_dataset_free(CornuDataset *dataset);
 
-/* Elements in an epoch (batches, once batched); CORNU_NONE if endless, CORNU_UNKNOWN if they have
- * an end that only they tell. */
+/* The number of elements in an epoch (of batches, once batched); CORNU_NONE if endless,
+ * CORNU_UNKNOWN if it is not known. */
 int64_t cornu_dataset_count(const CornuDataset *dataset);
 
-/* Rows of a batch; 0 if the data set is not batched. */
+/* The number of rows in a batch; 0 if the data set is not batched. */
 int64_t cornu_dataset_batch_size(const CornuDataset *dataset);
 
-/* Components of an element, and the type of one of them without the batch axis. */
+/* The number of components, and the type of one of them without the batch axis. */
 int       cornu_dataset_components(const CornuDataset *dataset);
 CornuType cornu_dataset_type(const CornuDataset *dataset, int component);
 

@@ -1,4 +1,4 @@
-/* What the files of the pipeline share: data sets as a chain of stages; see dataset.h. */
+/* Shared by the files of the pipeline: data sets as a chain of stages; see dataset.h. */
 #ifndef CORNU_DATASETS_DATASET_INTERNAL_H
 #define CORNU_DATASETS_DATASET_INTERNAL_H
 
@@ -11,13 +11,13 @@
 
 typedef struct CornuStage CornuStage;
 
-/* A kind of data set. Rules that have nothing to do are NULL. */
+/* A kind of data set. Functions that have nothing to do are NULL. */
 typedef struct {
-    /* Writes element `at` to to[component]; *valid are its rows that hold data: 0 behind the end of
-     * a data set whose count is not known. */
+    /* Writes element `at` to to[component] and the number of its rows that hold data to *valid: 0
+     * after the end of a data set whose count is not known. */
     CornuStatus (*fetch)(CornuStage *stage, CornuSample at, void *const *to, int64_t *valid);
-    CornuStatus (*open)(CornuStage *stage);  /* makes what one iterator needs */
-    void        (*close)(CornuStage *stage); /* also after a failed open      */
+    CornuStatus (*open)(CornuStage *stage);  /* allocates what an iterator needs */
+    void        (*close)(CornuStage *stage); /* also after open failed           */
     void        (*free)(CornuDataset *dataset);
 } CornuDatasetKind;
 
@@ -29,24 +29,24 @@ typedef struct {
     void               *context;
 } CornuGenerator;
 
-/* Where the windows of a text begin: text_dataset.c. */
+/* The tokens of a text and its windows: text_dataset.c. */
 typedef struct {
     void    *tokens;      /* owned */
     size_t   token_bytes;
     int64_t  length;      /* T */
     int      sampling;    /* a CornuTextSampling */
     uint64_t seed;
-    int64_t  places;      /* where a random window may begin: 0 to places - 1 */
+    int64_t  places;      /* random windows start at 0 to places - 1 */
     int64_t  rows, steps; /* continued: of a batch, batches of an epoch */
 } CornuTextSource;
 
 struct CornuDataset {
     atomic_int              owners;
-    atomic_int              taken;      /* of these, data sets made of it           */
+    atomic_int              taken;      /* of these, data sets derived from it      */
     const CornuDatasetKind *kind;
-    CornuDataset           *source;     /* NULL where elements come from            */
+    CornuDataset           *source;     /* NULL for the first one                   */
     int64_t                 count;      /* elements per epoch, CORNU_NONE, CORNU_UNKNOWN */
-    int64_t                 batch_size; /* 0 while elements are single              */
+    int64_t                 batch_size; /* 0 if not batched                         */
     int                     prefetch;   /* depth; 0 is none                         */
     int                     components;
     CornuType               type[CORNU_MAX_COMPONENTS];  /* as delivered            */
@@ -57,7 +57,7 @@ struct CornuDataset {
         struct { uint64_t seed; } shuffle;
         struct { int64_t shift; bool flip; uint64_t seed; } augment;
         struct { bool whole; } batch;     /* no remainder */
-        struct { int64_t first, most; } window; /* take and skip; most 0: what there is */
+        struct { int64_t first, most; } window; /* take and skip; most 0: no limit */
         struct { int64_t times; } repeat;
         struct { int64_t start, step; } range;
         CornuGenerator generator;
@@ -66,20 +66,21 @@ struct CornuDataset {
     };
 };
 
-/* A data set at work in one iterator. */
+/* The state of a data set in one iterator. */
 struct CornuStage {
     const CornuDataset *dataset;
     CornuStage         *source;
     union {
-        struct { char *image; } augment; /* as the source has it */
+        struct { char *image; } augment; /* the source's */
         struct { uint32_t *order; int64_t epoch; } shuffle; /* epoch of order, -1 at first */
         struct { void *memory, *element[CORNU_MAX_COMPONENTS]; } map; /* the source's element */
-        struct { void *state; CornuSample place; bool begun, ended; } generator; /* what is next */
+        /* place: the next element */
+        struct { void *state; CornuSample place; bool begun, ended; } generator;
     };
 };
 
-/* The stages of a chain, from where elements come to the data set itself, which is the last of
- * *count. NULL on failure, recorded and not pending. */
+/* The stages of a chain, *count of them, from the first source to the data set itself. NULL on
+ * failure, recorded and not pending. */
 CornuStage *cornu__stages_open(const CornuDataset *dataset, int *count);
 void        cornu__stages_close(CornuStage *stages, int count);
 
@@ -89,24 +90,22 @@ static inline CornuStatus cornu__stage_fetch(CornuStage *stage, CornuSample at, 
     return stage->dataset->kind->fetch(stage, at, to, valid);
 }
 
-/* As cornu_dataset_from_arrays, without a copy: the arrays must outlive the data set. For calls
- * that end before they return to the owner of the arrays. */
+/* As cornu_dataset_from_arrays, without a copy: the arrays must outlive the data set. */
 CornuDataset *cornu__dataset_borrow_arrays(const CornuArray *arrays, int count);
 
-/* A data set of `kind` that takes source and delivers what it does. NULL as every constructor's
- * when an error is pending or source is NULL; name is the caller's, for the message. */
+/* A data set of `kind` that takes ownership of source and delivers the same types. As any
+ * constructor NULL if an error is pending or source is NULL; `name` is for messages. */
 CornuDataset *cornu__dataset_derive(CornuDataset *source, const CornuDatasetKind *kind,
                                     const char *name);
 
-/* Which element, counted where elements come from, row `row` of the element or batch `at` is; -1
- * without memory. */
+/* The index in the first source of row `row` of the element or batch `at`; -1 if out of memory. */
 int64_t cornu__dataset_origin(const CornuDataset *dataset, CornuSample at, int64_t row);
 
-/* Fills order with a permutation of 0 to count - 1, drawn uniformly by (seed, epoch). */
+/* Fills order with a uniform random permutation of 0 to count - 1, given by (seed, epoch). */
 void cornu__shuffle_order(uint32_t *order, int64_t count, uint64_t seed, int64_t epoch);
 
-/* Zeroed memory for one element: component c stands at at[c], a multiple of 64 bytes. One block,
- * NULL with CORNU_ERR_MEMORY (not pending). */
+/* Zeroed memory for one element, one block: component c is at at[c], aligned to 64 bytes. NULL with
+ * CORNU_ERR_MEMORY, not pending. */
 void *cornu__element_allocate(const CornuDataset *dataset, void **at);
 
 #endif

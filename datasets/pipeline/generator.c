@@ -1,8 +1,8 @@
-/* Elements that a function makes: those it yields until it says end, and a range of numbers. */
+/* Data sets without stored elements: those that a function yields, and a range of numbers. */
 #include "../../device/memory_internal.h"
 #include "dataset_internal.h"
 
-/* ---- What a function yields ---- */
+/* ---- Generators ---- */
 
 static void end_pass(CornuStage *stage)
 {
@@ -28,15 +28,15 @@ static CornuStatus begin_pass(CornuStage *stage, int64_t epoch)
 static CornuStatus told(CornuStatus status, CornuSample at)
 {
     if (status == CORNU_OK) return CORNU_OK;
-    /* A function of the user's may fail without a message. */
+    /* The user's function may fail without a message. */
     return cornu__fail(status, "generator: element %lld of epoch %lld: %s", (long long)at.index,
                        (long long)at.epoch,
                        cornu_error_status() == status ? cornu_error_message()
                                                       : cornu_status_text(status));
 }
 
-/* Elements come in their order alone: what lies before the one that is wanted is made and lost,
- * and what lies behind it means a new pass. */
+/* Elements can only be made in order: those before the one requested are discarded, and an earlier
+ * one requires a new pass. */
 static CornuStatus generator_fetch(CornuStage *stage, CornuSample at, void *const *to,
                                    int64_t *valid)
 {
@@ -52,7 +52,7 @@ static CornuStatus generator_fetch(CornuStage *stage, CornuSample at, void *cons
                                                      &stage->generator.ended);
         if (status) {
             const CornuSample failed = *place;
-            end_pass(stage);   /* the next attempt begins anew */
+            end_pass(stage);   /* the next attempt starts a new pass */
             return told(status, failed);
         }
         if (!stage->generator.ended) stage->generator.place.index++;
@@ -100,12 +100,12 @@ CornuDataset *cornu_dataset_generator_from(const CornuGeneratorConfig *config)
     return dataset;
 }
 
-/* ---- Numbers ---- */
+/* ---- Ranges ---- */
 
 static CornuStatus range_fetch(CornuStage *stage, CornuSample at, void *const *to, int64_t *valid)
 {
     const CornuDataset *dataset = stage->dataset;
-    /* The number is an int64_t, what is added to the first one need not be. */
+    /* The sum fits into int64_t, but the product may not: unsigned arithmetic wraps. */
     *(int64_t *)to[0] = (int64_t)((uint64_t)dataset->range.start +
                                   (uint64_t)at.index * (uint64_t)dataset->range.step);
     *valid = 1;
@@ -119,15 +119,15 @@ CornuDataset *cornu_dataset_range(int64_t start, int64_t stop, int64_t step)
     const CornuType type = cornu_scalar(CORNU_I64);
     if (cornu__refused()) return NULL;
     if (step == 0)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "range: the step is 0, expected another");
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "range: the step is 0, expected any other");
     const bool     empty = step > 0 ? start >= stop : start <= stop;
     const uint64_t span = step > 0 ? (uint64_t)stop - (uint64_t)start
                                    : (uint64_t)start - (uint64_t)stop;
     const uint64_t stride = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
     const uint64_t count = empty ? 0 : (span - 1) / stride + 1;
     if (count > INT64_MAX)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "range: from %lld to %lld are more numbers "
-                                "than can be counted", (long long)start, (long long)stop);
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "range: %lld to %lld has too many numbers to "
+                                "count", (long long)start, (long long)stop);
     CornuDataset *dataset = create(&range_kind, &type, 1);
     if (!dataset) return cornu__null();
     dataset->count = (int64_t)count;

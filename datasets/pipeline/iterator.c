@@ -1,7 +1,7 @@
 /*
- * An iterator is a ring of depth + 1 elements: one is the caller's, the others wait or are being
- * filled by the thread. Without prefetch the ring has one element and the caller's thread fills
- * it.
+ * An iterator is a ring buffer of depth + 1 elements: one is the caller's, the others are ready or
+ * being filled by the thread. Without prefetch the ring has one element, filled by the caller's
+ * thread.
  */
 #include "iterator.h"
 
@@ -25,18 +25,17 @@ struct CornuIterator {
     int           stage_count;
     Slot         *slots;
     int           slot_count;
-    CornuBatch    batch; /* what next() shows: the caller's slot */
+    CornuBatch    batch; /* the caller's slot, returned by next */
 
-    /* Shared with the thread, under the lock. Elements are counted from start on: made are
-     * ready or were delivered, taken were delivered, and those before released are the
-     * caller's no more. */
+    /* Shared with the thread, under the lock. Numbers of elements since `start`: `made` have been
+     * filled, `taken` delivered, and `released` are no longer the caller's. */
     pthread_mutex_t lock;
     pthread_cond_t  changed;
     CornuSample     start;
     int64_t         made, taken, released;
-    int64_t         end;   /* the index where the epoch has turned out to end; -1: not yet */
-    uint64_t        moves; /* so that an element begun before a move is not counted after it */
-    CornuFailure    failure; /* of element made */
+    int64_t         end;   /* the index of the end of the epoch once it is reached, else -1 */
+    uint64_t        moves; /* so that an element started before a move is discarded */
+    CornuFailure    failure; /* of element number `made` */
     bool            stop, threaded;
     pthread_t       thread;
 };
@@ -55,7 +54,7 @@ static CornuStatus fill(CornuIterator *iterator, Slot *slot, CornuSample at)
     return cornu__stage_fetch(&iterator->stages[iterator->stage_count - 1], at, to, &slot->valid);
 }
 
-/* Fills the next slot and counts it. Called under the lock, which is open while it works. */
+/* Fills the next slot. Called with the lock held, which is released meanwhile. */
 static void make_one(CornuIterator *iterator)
 {
     uint64_t    moves = iterator->moves;
@@ -64,7 +63,7 @@ static void make_one(CornuIterator *iterator)
     pthread_mutex_unlock(&iterator->lock);
     bool        pending = cornu_error_pending();
     CornuStatus status = fill(iterator, slot, at);
-    /* The caller gets a status: what a constructor inside a map left pending ends here. */
+    /* The caller gets a status, so an error that a constructor in a map left pending is cleared. */
     if (!pending) cornu_error_take();
     pthread_mutex_lock(&iterator->lock);
     if (iterator->moves != moves) return;
@@ -118,8 +117,7 @@ CornuStatus cornu_iterator_next(CornuIterator *iterator, const CornuBatch **batc
         *batch = &iterator->batch;
     }
     pthread_mutex_unlock(&iterator->lock);
-    /* Without one it failed, or the epochs have ended. Nobody changes the failure before the next
-     * move, which is this caller's. */
+    /* NULL: it failed, or the epoch has ended. The failure stays until this caller moves on. */
     return *batch ? CORNU_OK : cornu__failure_tell(&iterator->failure);
 }
 
@@ -177,14 +175,14 @@ static CornuStatus make_slots(CornuIterator *iterator)
 
 static CornuStatus start_thread(CornuIterator *iterator)
 {
-    /* Signals are for the threads of the program. */
+    /* Signals are delivered to the program's own threads. */
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     int error = pthread_create(&iterator->thread, NULL, work, iterator);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (error)
-        return cornu__fail(CORNU_ERR_MEMORY, "prefetch: no thread could be started: %s",
+        return cornu__fail(CORNU_ERR_MEMORY, "prefetch: cannot start a thread: %s",
                            strerror(error));
     iterator->threaded = true;
     return CORNU_OK;

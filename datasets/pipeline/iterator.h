@@ -10,8 +10,8 @@
  *     }
  *     cornu_iterator_free(iterator);
  *
- * All buffers are made by begin, and so is the thread of a pipeline with prefetch: epochs and
- * batches allocate nothing. One iterator serves one thread at a time.
+ * cornu_iterator_begin allocates all buffers and starts the thread of a pipeline with prefetch;
+ * epochs and batches allocate nothing. An iterator must be used by one thread at a time.
  */
 #ifndef CORNU_DATASETS_ITERATOR_H
 #define CORNU_DATASETS_ITERATOR_H
@@ -24,8 +24,8 @@ extern "C" {
 
 typedef struct CornuIterator CornuIterator;
 
-/* An element as delivered. The arrays of a batched data set always have the full batch extent;
- * rows from valid on are zero. Buffers start at multiples of 64 bytes. */
+/* An element. The arrays of a batched data set always have the full batch extent; rows from `valid`
+ * on are zero. Buffers are aligned to 64 bytes. */
 typedef struct {
     const CornuArray *arrays; /* one per component                             */
     int               count;  /* components                                    */
@@ -33,19 +33,19 @@ typedef struct {
     CornuSample       sample; /* the epoch, and this element's position in it  */
 } CornuBatch;
 
-/* Starts at the first element of the epoch (0 to 2^32 - 1). The iterator is one more owner of
- * the data set. */
+/* Starts at the first element of the epoch (0 to 2^32 - 1). The iterator holds a reference to the
+ * data set. */
 CornuIterator *cornu_iterator_begin(CornuDataset *dataset, int64_t epoch);
 
 /*
  * The next element, or NULL at the end of the epoch. It belongs to the iterator and is valid
- * until the next call on it. A failure in the pipeline, also in its thread, comes out here, after
- * the elements before it, and again until the iterator is moved.
+ * until the next call. A failure in the pipeline, also in its thread, is returned here, after the
+ * elements that precede it, and again until the iterator is moved.
  */
 CornuStatus cornu_iterator_next(CornuIterator *iterator, const CornuBatch **batch);
 
-/* Moves to the first element of an epoch, or to any element (up to the end itself). A rewind
- * to where the iterator still stands costs nothing, so that each epoch may start with one. */
+/* Moves to the first element of an epoch, or to any element or the end. Moving to the current
+ * position costs nothing, so that each epoch may start with a rewind. */
 CornuStatus cornu_iterator_rewind(CornuIterator *iterator, int64_t epoch);
 CornuStatus cornu_iterator_seek(CornuIterator *iterator, CornuSample sample);
 

@@ -9,7 +9,7 @@
 
 enum { MAX_BYTES = 1 << 20 };
 
-/* The names as one text and what stands between them. */
+/* The names as one string, with their separator. */
 typedef struct {
     const char *origin;     /* for messages */
     char       *text;       /* owned */
@@ -20,8 +20,8 @@ static CornuStatus read_file(const char *path, char **text)
 {
     FILE *file;
     if (cornu__open_to_read(path, &file))
-        return cornu__fail(CORNU_ERR_FILE, "%s; expected a file with a name on each line, or names "
-                           "with commas between them", cornu_error_message());
+        return cornu__fail(CORNU_ERR_FILE, "%s; expected a file with one name per line, or names "
+                           "separated by commas", cornu_error_message());
     char        *bytes = cornu__allocate(MAX_BYTES + 1, 1);
     const size_t size = bytes ? fread(bytes, 1, MAX_BYTES + 1, file) : 0;
     const bool   broken = ferror(file);
@@ -30,11 +30,11 @@ static CornuStatus read_file(const char *path, char **text)
     if (!bytes) return CORNU_ERR_MEMORY;
     if (broken) return cornu__fail(CORNU_ERR_FILE, "%s: cannot be read", path);
     if (size > MAX_BYTES)
-        return cornu__fail(CORNU_ERR_VALUE, "%s: is longer than %d bytes, expected a name on each "
+        return cornu__fail(CORNU_ERR_VALUE, "%s: is longer than %d bytes, expected one name per "
                            "line", path, MAX_BYTES);
     if (memchr(bytes, '\0', size))
-        return cornu__fail(CORNU_ERR_VALUE, "%s: holds bytes of 0, expected text", path);
-    if (size && bytes[size - 1] == '\n') bytes[size - 1] = '\0';   /* it ends the last line */
+        return cornu__fail(CORNU_ERR_VALUE, "%s: contains NUL bytes, expected text", path);
+    if (size && bytes[size - 1] == '\n') bytes[size - 1] = '\0';   /* the end of the last line */
     return CORNU_OK;
 }
 
@@ -48,8 +48,8 @@ static CornuStatus open_list(const char *list_or_path, List *list)
     return list->text ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
-/* Ends the name at the separator or the text's end and cuts the blanks around it; *next is where
- * the following one begins, or NULL. */
+/* Terminates the name at the separator or the end of the string and trims it; *next is the start of
+ * the following one, or NULL. */
 static char *cut_name(char *at, char separator, char **next)
 {
     char *end = strchr(at, separator);
@@ -66,12 +66,12 @@ static CornuStatus check_name(const List *list, int number, const char *name)
         return cornu__fail(CORNU_ERR_VALUE, "%s: name %d is empty", list->origin, number);
     for (const char *c = name; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7F)
-            return cornu__fail(CORNU_ERR_VALUE, "%s: name %d holds the control character %d",
+            return cornu__fail(CORNU_ERR_VALUE, "%s: name %d contains the control character %d",
                                list->origin, number, *c);
     return CORNU_OK;
 }
 
-/* Points names at the first `count` pieces of the text and checks them all. */
+/* Splits the string, checks all names and stores the first `count`. */
 static CornuStatus split(const List *list, const char **names, int count)
 {
     int   found = 0;
@@ -92,7 +92,7 @@ static CornuStatus split(const List *list, const char **names, int count)
                        found == 1 ? "" : "s", count);
 }
 
-/* One block of the pointers and then the texts. */
+/* One block: the pointers, followed by the strings. */
 static char **pack(const char **names, int count)
 {
     size_t bytes = 0;

@@ -1,6 +1,6 @@
 /*
- * What a model is trained and tested with, as arrays: images and their labels, or sequences of
- * characters and those that follow each.
+ * Training and test data as arrays: images and their labels, or sequences of characters and the
+ * characters that follow.
  */
 #ifndef CORNU_DATASETS_TRAIN_TEST_H
 #define CORNU_DATASETS_TRAIN_TEST_H
@@ -13,36 +13,36 @@
 extern "C" {
 #endif
 
-/* Plain data; cornu_train_test_free frees the arrays that are still there. */
+/* Plain data; cornu_train_test_free frees the arrays that have not been taken. */
 typedef struct {
     CornuArray train_x, test_x; /* (N, ..), one row per sample                              */
-    CornuArray train_y, test_y; /* integers (N) or (N, T): one or T labels of each sample,
-                                   below classes                                            */
+    CornuArray train_y, test_y; /* integers (N) or (N, T): one or T labels per sample, less
+                                   than `classes`                                           */
     int64_t            classes;
-    const char *const *class_names; /* of each class; the data's own_names, or the library's.
-                                       NULL: characters, which name themselves              */
-    char             **own_names;   /* those of cornu_train_test_rename, or NULL            */
+    const char *const *class_names; /* of each class: own_names, or names from the library.
+                                       NULL: classes are characters                         */
+    char             **own_names;   /* from cornu_train_test_rename, or NULL                */
     const char        *name;      /* "mnist", "fashion-mnist", "shakespeare" */
     const char        *things;    /* "digits", "garments", "characters"      */
-    bool               synthetic; /* drawn by code, and so said wherever a score is printed */
-    char               description[CORNU_PATH_SIZE + 256]; /* one line: what, how many, whence */
+    bool               synthetic; /* drawn by code; say so wherever a score is printed */
+    char               description[CORNU_PATH_SIZE + 256]; /* one line: content, size, source */
 } CornuTrainTest;
 
 typedef struct {
     char        unset;
     const char *data;  /* a data directory; "synthetic"; NULL: search as find.h says      */
-    int64_t     limit; /* at most so many samples of training, and of test; default all   */
+    int64_t     limit; /* at most so many training and test samples; default all          */
     uint64_t    seed;  /* of synthetic data                                               */
     CornuDownloadProgress *progress; /* default: a download is silent                     */
     void                  *context;  /* for progress                                      */
 } CornuTrainTestConfig;
 
-/* A data set of components x and y. It takes the arrays' memory: their data are NULL then. */
+/* A data set with components x and y that takes the arrays' memory, whose data become NULL. */
 CornuDataset *cornu_train_test_take_train(CornuTrainTest *data);
 CornuDataset *cornu_train_test_take_test(CornuTrainTest *data);
 
-/* Gives the classes other names, as cornu_labels_read (labels.h) reads them: "cat,dog,…" or
- * a file. They belong to the data. Errors as there; then the names stay. */
+/* Renames the classes, as cornu_labels_read (labels.h) reads names: "cat,dog,…" or a file. The data
+ * own the names. Errors as there, which leave the names unchanged. */
 CornuStatus cornu_train_test_rename(CornuTrainTest *data, const char *list_or_path);
 
 void cornu_train_test_free(CornuTrainTest *data);

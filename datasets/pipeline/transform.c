@@ -6,7 +6,7 @@
 #include "../../device/memory_internal.h"
 #include "../../device/random.h"
 
-/* Frees what a constructor began and took. */
+/* Frees a data set whose constructor failed, and its source. */
 static void *abandon(CornuDataset *dataset)
 {
     cornu_dataset_free(dataset);
@@ -27,7 +27,7 @@ static CornuStatus map_fetch(CornuStage *stage, CornuSample at, void *const *to,
         out[c] = cornu_array_from(to[c], dataset->type[c]);
     CornuStatus status = dataset->map.function(dataset->map.context, at, in, out);
     if (status == CORNU_OK) return CORNU_OK;
-    /* A function of the user's may fail without a message. */
+    /* The user's function may fail without a message. */
     return cornu__fail(status, "map: element %lld of epoch %lld: %s", (long long)at.index,
                        (long long)at.epoch,
                        cornu_error_status() == status ? cornu_error_message()
@@ -45,7 +45,7 @@ static void map_close(CornuStage *stage) { cornu__release(stage->map.memory); }
 static const CornuDatasetKind map_kind = { .fetch = map_fetch, .open = map_open,
                                            .close = map_close };
 
-/* Sets component c to type, with the batch axis in front if the data set is batched. */
+/* Sets the type of component c, with a leading batch axis if the data set is batched. */
 static CornuStatus set_type(CornuDataset *dataset, int c, CornuType type)
 {
     CORNU__TRY(cornu_type_check(type));
@@ -96,14 +96,13 @@ CornuDataset *cornu_dataset_map(CornuDataset *source, CornuMapFunction *function
 
 /* ---- shuffle ---- */
 
-/* The numbers of shuffles: counter = (i / 4, 0, epoch, this), see device/random.h. Generators
- * of a model are numbered from 0, so they never meet. */
+/* Random numbers of shuffles: counter = (i / 4, 0, epoch, this), see device/random.h. The
+ * generators of a model are numbered from 0, so that streams never coincide. */
 static const uint32_t shuffle_generator = UINT32_C(0xFFFF0001);
 
 /*
- * Draws a permutation: "The Art of Computer Programming", volume 2, section 3.4.2, algorithm P.
- * A word times n, upper half, is a number below n, whose probabilities differ by less than
- * 2^-32.
+ * A random permutation: "The Art of Computer Programming", volume 2, section 3.4.2, algorithm P.
+ * The upper half of a word times n is a number below n; probabilities differ by less than 2^-32.
  */
 void cornu__shuffle_order(uint32_t *order, int64_t count, uint64_t seed, int64_t epoch)
 {
@@ -153,11 +152,11 @@ CornuDataset *cornu_dataset_shuffle(CornuDataset *source, uint64_t seed)
     if (!shuffle) return NULL;
     shuffle->shuffle.seed = seed;
     if (shuffle->count == CORNU_NONE)
-        cornu__fail(CORNU_ERR_ARGUMENT, "shuffle: the data set repeats without end; shuffle "
+        cornu__fail(CORNU_ERR_ARGUMENT, "shuffle: the data set repeats endlessly; shuffle "
                                         "before repeat");
     else if (shuffle->count == CORNU_UNKNOWN)
-        cornu__fail(CORNU_ERR_ARGUMENT, "shuffle: how many elements there are is not known; cache "
-                                        "the data set before");
+        cornu__fail(CORNU_ERR_ARGUMENT, "shuffle: the number of elements is not known; cache the "
+                                        "data set first");
     else if (shuffle->count > UINT32_MAX)
         cornu__fail(CORNU_ERR_ARGUMENT, "shuffle: %lld elements, expected at most %lld",
                     (long long)shuffle->count, (long long)UINT32_MAX);
@@ -270,7 +269,7 @@ CornuDataset *cornu_dataset_skip(CornuDataset *source, int64_t count)
 
 /* ---- repeat ---- */
 
-/* Where an element is in the source. An endless epoch has no next: epoch e of it starts at pass
+/* The position of an element in the source. An endless epoch never ends: epoch e starts at pass
  * e. */
 static CornuSample pass_of(const CornuDataset *dataset, CornuSample at)
 {
@@ -300,15 +299,15 @@ CornuDataset *cornu_dataset_repeat(CornuDataset *source, int64_t times)
         cornu__fail(CORNU_ERR_ARGUMENT, "repeat: %lld times, expected 1 to %lld or CORNU_NONE",
                     (long long)times, (long long)INT32_MAX);
     else if (count == CORNU_NONE)
-        cornu__fail(CORNU_ERR_ARGUMENT, "repeat: the data set already repeats without end");
+        cornu__fail(CORNU_ERR_ARGUMENT, "repeat: the data set already repeats endlessly");
     else if (count == CORNU_UNKNOWN)
-        cornu__fail(CORNU_ERR_ARGUMENT, "repeat: how many elements there are is not known; cache "
-                                        "the data set before");
+        cornu__fail(CORNU_ERR_ARGUMENT, "repeat: the number of elements is not known; cache the "
+                                        "data set first");
     else if (times == CORNU_NONE && count == 0)
         cornu__fail(CORNU_ERR_ARGUMENT, "repeat: the data set has no elements to repeat");
     else if (times != CORNU_NONE && count > INT64_MAX / times)
-        cornu__fail(CORNU_ERR_ARGUMENT, "repeat: %lld elements %lld times are more than can be "
-                                        "counted", (long long)count, (long long)times);
+        cornu__fail(CORNU_ERR_ARGUMENT, "repeat: %lld elements %lld times exceed the range of "
+                                        "an index", (long long)count, (long long)times);
     else {
         repeat->count = times == CORNU_NONE ? CORNU_NONE : count * times;
         return repeat;
@@ -316,7 +315,7 @@ CornuDataset *cornu_dataset_repeat(CornuDataset *source, int64_t times)
     return abandon(repeat);
 }
 
-/* ---- prefetch: nothing to do but to tell the iterator the depth ---- */
+/* ---- prefetch: only tells the iterator the depth ---- */
 
 CornuDataset *cornu_dataset_prefetch(CornuDataset *source, int depth)
 {
@@ -332,7 +331,7 @@ CornuDataset *cornu_dataset_prefetch(CornuDataset *source, int depth)
     return prefetch;
 }
 
-/* ---- Back to where an element comes from ---- */
+/* ---- The origin of an element ---- */
 
 int64_t cornu__dataset_origin(const CornuDataset *dataset, CornuSample at, int64_t row)
 {

@@ -6,7 +6,7 @@
 
 enum { SIZE = CORNU__CANVAS };
 
-/* ---- chance ---- */
+/* ---- Random numbers ---- */
 
 CornuChance cornu__chance(uint64_t seed, uint32_t generator, int64_t image)
 {
@@ -28,7 +28,7 @@ float cornu__chance_between(CornuChance *chance, float low, float high)
     return low + (high - low) * cornu_uniform(cornu__chance_bits(chance));
 }
 
-/* ---- poses ---- */
+/* ---- Poses ---- */
 
 CornuPose cornu__pose(CornuPoint centre, float width, float height, float slant, float turn)
 {
@@ -49,16 +49,16 @@ CornuPoint cornu__place(const CornuPose *pose, CornuPoint p)
                          pose->centre.y + pose->matrix[1][0] * x + pose->matrix[1][1] * y };
 }
 
-/* ---- drawing ---- */
+/* ---- Drawing ---- */
 
 static float least(float a, float b) { return a < b ? a : b; }
 static float most(float a, float b) { return a > b ? a : b; }
 static float clamp01(float x) { return x < 0.0f ? 0.0f : x > 1.0f ? 1.0f : x; }
 
-/* The pixel that x falls into, or the nearest one. */
+/* The pixel that contains x, or the nearest one. */
 static int pixel(float x) { return x < 0.0f ? 0 : x >= (float)SIZE ? SIZE - 1 : (int)x; }
 
-/* Lowers each pixel's squared distance to the line from a to b, as far as reach. */
+/* Updates the squared distance of each pixel within reach to the line from a to b. */
 static void approach(float distance[SIZE * SIZE], CornuPoint a, CornuPoint b, float reach)
 {
     float x = b.x - a.x, y = b.y - a.y, length = x * x + y * y;
@@ -69,7 +69,7 @@ static void approach(float distance[SIZE * SIZE], CornuPoint a, CornuPoint b, fl
         for (int w = left; w <= right; w++) {
             float *here = &distance[h * SIZE + w];
             float px = (float)w + 0.5f - a.x, py = (float)h + 0.5f - a.y;
-            float along = clamp01((px * x + py * y) * scale); /* the nearest point's place */
+            float along = clamp01((px * x + py * y) * scale); /* the nearest point */
             float dx = px - along * x, dy = py - along * y;
             *here = least(*here, dx * dx + dy * dy);
         }
@@ -89,7 +89,7 @@ void cornu__canvas_lines(CornuCanvas *canvas, const CornuPoint *points, int coun
     }
 }
 
-/* Adds weight times the part of each pixel that lies in [from, to). */
+/* Adds weight times the fraction of each pixel in [from, to). */
 static void add_span(float cover[SIZE], float from, float to, float weight)
 {
     for (int w = pixel(from); w <= pixel(to); w++) {
@@ -98,7 +98,7 @@ static void add_span(float cover[SIZE], float from, float to, float weight)
     }
 }
 
-/* Where the outline crosses the height y, from left to right. */
+/* The intersections of the outline with the line at y, from left to right. */
 static int crossings(const CornuPoint *points, int count, float y, float *x)
 {
     int found = 0;

@@ -1,7 +1,7 @@
 /*
- * Digits, garments and a text drawn by code, in the form of MNIST, Fashion-MNIST and a text file,
- * for a machine that has neither files nor network. They exercise a program; what a model scores
- * on them says nothing about the real sets and is reported with the word "synthetic".
+ * Digits, garments and text drawn by code, in the form of MNIST, Fashion-MNIST and a text file, for
+ * machines without the files or a network. They exercise a program; scores on them say nothing
+ * about the real sets and are reported with the word "synthetic".
  */
 #ifndef CORNU_DATASETS_SYNTHETIC_H
 #define CORNU_DATASETS_SYNTHETIC_H
@@ -15,17 +15,17 @@ extern "C" {
 enum { CORNU_SYNTHETIC_SIZE = 28 };
 
 /*
- * Draws image first, first + 1, ... of the endless series that belongs to seed: images are u8
- * (count, 28, 28), light on black, labels u8 (count,), each class as likely. An image depends on
- * seed and its number alone. Numbers are 0 to 2^32 - 1.
+ * Draws images first, first + 1, ... of the series given by seed: images are u8 (count, 28, 28),
+ * light on black, labels u8 (count,), all classes equally likely. An image depends only on the seed
+ * and its number, 0 to 2^32 - 1.
  */
 void cornu_synthetic_digits(uint64_t seed, int64_t first, int64_t count, uint8_t *images,
                             uint8_t *labels);
 void cornu_synthetic_garments(uint64_t seed, int64_t first, int64_t count, uint8_t *images,
                               uint8_t *labels);
 
-/* The first `count` characters of the text that belongs to seed, without a terminating 0: lines of
- * words of a small language in small letters, blanks, commas and full stops. */
+/* The first `count` characters of the text given by seed, without a terminating NUL: lines of words
+ * of an invented language in lower case, with blanks, commas and full stops. */
 void cornu_synthetic_text(uint64_t seed, int64_t count, char *text);
 
 #ifdef __cplusplus

@@ -1,12 +1,12 @@
 /*
- * Handwritten digits: each way of writing one is a few strokes of quadratic curves, whose points
- * are moved a little and which are then sized, slanted, turned and drawn with some pen.
+ * Handwritten digits: a glyph is a few strokes of quadratic curves whose points are perturbed; it
+ * is then scaled, slanted, rotated and drawn with a pen of some width.
  */
 #include "canvas_internal.h"
 
 enum { MOST_STROKES = 2, MOST_POINTS = 13, PIECES = 5 };
 
-/* Curves end to end in the unit square: point, control, point, control, point, ... */
+/* Connected curves in the unit square: point, control, point, control, point, ... */
 typedef struct {
     int        count;
     CornuPoint points[MOST_POINTS];
@@ -63,7 +63,7 @@ static const Glyph glyphs[] = {
 
 enum { GLYPHS = sizeof glyphs / sizeof *glyphs, DIGITS = 10 };
 
-/* One of the ways to write digit. */
+/* A random glyph of the digit. */
 static const Glyph *choose_glyph(CornuChance *chance, int digit)
 {
     const Glyph *ways[GLYPHS];
@@ -73,8 +73,8 @@ static const Glyph *choose_glyph(CornuChance *chance, int digit)
     return ways[cornu__chance_bits(chance) % count];
 }
 
-/* Moves the points of a stroke and cuts its curves into PIECES lines each. Returns how many
- * points there are. */
+/* Perturbs the points of a stroke and divides each curve into PIECES lines. Returns the number of
+ * points. */
 static int write_stroke(CornuChance *chance, const Stroke *stroke, const CornuPose *pose,
                         CornuPoint *line)
 {
@@ -106,7 +106,7 @@ static void draw_digit(CornuChance *chance, int digit, uint8_t *pixels)
                             cornu__chance_between(chance, 12.5f, 15.5f) };
     float        height = cornu__chance_between(chance, 15.0f, 20.0f);
     float        width = height * cornu__chance_between(chance, 0.5f, 0.85f);
-    float        slant = cornu__chance_between(chance, -0.45f, 0.25f); /* to the right, mostly */
+    float        slant = cornu__chance_between(chance, -0.45f, 0.25f); /* mostly to the right */
     float        turn = cornu__chance_between(chance, -0.17f, 0.17f);
     float        radius = cornu__chance_between(chance, 0.7f, 1.9f);
     float        grey = cornu__chance_between(chance, 0.75f, 1.0f);

@@ -1,6 +1,6 @@
 /*
- * Garments in the ten classes of Fashion-MNIST: a filled outline, some patches and some lines,
- * whose points are moved a little and which are then sized and drawn in some shade of grey.
+ * Garments in the ten classes of Fashion-MNIST: a filled outline, patches and lines whose points
+ * are perturbed; they are then scaled and drawn in some shade of grey.
  */
 #include <stdbool.h>
 
@@ -8,12 +8,12 @@
 
 enum { MOST_POINTS = 12, MOST_PARTS = 6 };
 
-/* How a part is drawn. SHELL is the cloth; OVER is darker cloth on it; CUT is background;
- * SEAM is a thin line in a darker grey, STRAP a thick one in the cloth's. */
+/* How a part is drawn: SHELL is cloth, OVER darker cloth on it, CUT background; SEAM is a thin line
+ * in a darker grey, STRAP a thick one in the grey of the cloth. */
 typedef enum { NOTHING, SHELL, OVER, CUT, SEAM, STRAP } Manner;
 
-/* A mirrored part is the right half of itself, which ends in the middle; the left half goes back
- * from there by x -> 1 - x. */
+/* Of a mirrored part only the right half is given, which ends in the middle; the left half
+ * continues from there, with x -> 1 - x. */
 typedef struct {
     Manner     manner;
     bool       mirrored;
@@ -22,7 +22,7 @@ typedef struct {
 } Part;
 
 typedef struct {
-    Part parts[MOST_PARTS]; /* up to NOTHING */
+    Part parts[MOST_PARTS]; /* terminated by NOTHING */
 } Garment;
 
 /* By class, in the unit square. */
@@ -83,8 +83,8 @@ static const Garment garments[] = {
 
 enum { CLASSES = sizeof garments / sizeof *garments };
 
-/* The points of a part on the canvas, each moved a little, mirrored ones alike on both sides.
- * Returns how many there are. */
+/* The points of a part on the canvas, perturbed, symmetrically if mirrored. Returns their
+ * number. */
 static int cut_part(CornuChance *chance, const Part *part, const CornuPose *pose,
                     CornuPoint *points)
 {
@@ -118,7 +118,7 @@ static void draw_part(CornuCanvas *canvas, CornuChance *chance, const Part *part
     }
 }
 
-/* Stripes along the height, over what is there. */
+/* Darkens horizontal stripes. */
 static void add_stripes(CornuCanvas *canvas, CornuChance *chance)
 {
     uint32_t period = 2 + cornu__chance_bits(chance) % 4;

@@ -1,4 +1,4 @@
-/* Reading tables. */
+/* Reading tables from CSV. */
 #include "table.h"
 
 #include <errno.h>
@@ -16,15 +16,15 @@
 
 enum { UNDECIDED, NUMBERS, WORDS };
 
-/* A column of the file as it is read. */
+/* A column of the file while it is read. */
 typedef struct {
     const char  *name;
     int          kind;
     CornuColumn *to;           /* NULL: not read */
     const CornuColumn *like;
-    char       **word;         /* owned: of each row, in the file's text */
+    char       **word;         /* owned: of each row, pointing into the file's text */
     int          value_space, word_space;
-    const char  *first;        /* value, which decided the kind */
+    const char  *first;        /* the value that decided the kind */
     int64_t      first_line;
 } Reading;
 
@@ -32,10 +32,10 @@ typedef struct {
     const CornuTableConfig *config;
     CornuTable *table;
     char        delimiter;
-    char       *at;            /* in the file's text, whose fields are ended in place */
+    char       *at;            /* in the file's text, whose fields are terminated in place */
     int64_t     line;
     Reading    *column;        /* owned */
-    char      **field;         /* owned: one of each column */
+    char      **field;         /* owned: one for each column */
     int         columns, space, line_space;
 } Reader;
 
@@ -68,7 +68,7 @@ static CornuStatus quoted_field(Reader *reader, char **field)
     char         *from = reader->at + 1, *to = from;
     *field = to;
     for (; *from != '"' || from[1] == '"'; from++) {
-        if (!*from) return fail(reader, CORNU_ERR_FORMAT, line, NULL, "a quote has no end");
+        if (!*from) return fail(reader, CORNU_ERR_FORMAT, line, NULL, "a quote is not closed");
         if (*from == '"') from++;
         if (*from == '\n') reader->line++;
         *to++ = *from;
@@ -77,10 +77,10 @@ static CornuStatus quoted_field(Reader *reader, char **field)
     *to = '\0';
     reader->at = from;
     if (!*from || *from == '\n' || *from == reader->delimiter) return CORNU_OK;
-    return fail(reader, CORNU_ERR_FORMAT, reader->line, NULL, "text behind a closing quote");
+    return fail(reader, CORNU_ERR_FORMAT, reader->line, NULL, "text after a closing quote");
 }
 
-/* The next field of a line, and whether it is the last one. */
+/* Reads the next field of a line; *last: whether it is the last one. */
 static CornuStatus next_field(Reader *reader, char **field, bool *last)
 {
     while (is_blank(reader, *reader->at)) reader->at++;
@@ -94,7 +94,7 @@ static CornuStatus next_field(Reader *reader, char **field, bool *last)
         for (end = reader->at; end > *field && is_blank(reader, end[-1]);) end--;
         if (*reader->at == '"')
             return fail(reader, CORNU_ERR_FORMAT, reader->line, NULL,
-                        "a quote within a field, expected around it and doubled in it");
+                        "a quote within a field; put the field in quotes and double those in it");
     }
     *last = *reader->at != reader->delimiter;
     if (*reader->at == '\n') reader->line++;
@@ -103,7 +103,7 @@ static CornuStatus next_field(Reader *reader, char **field, bool *last)
     return CORNU_OK;
 }
 
-/* Goes behind empty lines; whether there is another line. */
+/* Skips empty lines; returns whether there is another line. */
 static bool next_line(Reader *reader)
 {
     for (;;) {
@@ -139,7 +139,7 @@ static CornuStatus read_header(Reader *reader)
                                reader->columns + 1);
         for (int c = 0; c < reader->columns; c++)
             if (!strcmp(reader->column[c].name, name))
-                return fail(reader, CORNU_ERR_FORMAT, 1, &reader->column[c], "is there twice");
+                return fail(reader, CORNU_ERR_FORMAT, 1, &reader->column[c], "is listed twice");
         if (reader->columns == CORNU_MAX_TABLE_COLUMNS)
             return fail(reader, CORNU_ERR_FORMAT, 1, NULL, "more than %d columns",
                         CORNU_MAX_TABLE_COLUMNS);
@@ -149,7 +149,7 @@ static CornuStatus read_header(Reader *reader)
     return reader->field ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
-/* The columns of the table, with the kinds that are known. */
+/* Creates the columns of the table, with their kinds if known. */
 static CornuStatus open_columns(Reader *reader)
 {
     CornuTable *table = reader->table;
@@ -184,7 +184,7 @@ static bool is_missing(const Reader *reader, const char *text)
                                                            : usual, text);
 }
 
-/* A decimal number that is finite; the locale is C here. */
+/* Whether it is a finite decimal number, in any locale. */
 static bool is_number(const char *text, double *number)
 {
     char *end;
@@ -197,40 +197,41 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The index of a word among sorted categories, or -1. */
+/* The index of a word in the sorted categories, or -1. */
 static int category_of(char *word, char *const *category, int count)
 {
     char **found = bsearch(&word, category, (size_t)count, sizeof *category, by_text);
     return found ? (int)(found - (char **)category) : -1;
 }
 
-/* A value of the other kind than the column's. */
+/* Reports a value that is not of the column's kind. */
 static CornuStatus other_kind(const Reader *reader, const Reading *column, const char *text,
                               int64_t line)
 {
-    const char *no = column->kind == NUMBERS ? "no" : "a", *is_no = no[0] == 'n' ? "a" : "no";
+    const bool numbers = column->kind == NUMBERS;
     if (!column->first)
-        return fail(reader, CORNU_ERR_VALUE, line, column, "\"%.99s\" is no number, which it is in "
-                    "the table that was learnt from", text);
+        return fail(reader, CORNU_ERR_VALUE, line, column, "\"%.99s\" is not a number, as expected "
+                    "from the training data", text);
     return fail(reader, CORNU_ERR_VALUE, line, column, "\"%.99s\" is %s number, but \"%.99s\" on "
-                "line %lld is %s; is one a missing value, or is the column a category?", text, no,
-                column->first, (long long)column->first_line, is_no);
+                "line %lld is%s; is one of them a missing value, or is the column a category?",
+                text, numbers ? "not a" : "a", column->first, (long long)column->first_line,
+                numbers ? "" : " not");
 }
 
-/* Of a word that is none of the categories. */
+/* Counts or refuses an unknown category. */
 static CornuStatus note_unknown(const Reader *reader, const Reading *column, const char *text,
                                 int64_t line)
 {
     if (reader->config->unknown == CORNU_UNKNOWN_REFUSED)
-        return fail(reader, CORNU_ERR_VALUE, line, column, "\"%.99s\" is none of the %d "
-                    "categories of the table that was learnt from", text,
+        return fail(reader, CORNU_ERR_VALUE, line, column, "\"%.99s\" is not among the %d "
+                    "categories of the training data", text,
                     column->like->category_count);
     if (column->to->unknown++) return CORNU_OK;
     column->to->first_unknown = cornu__copy_text(text);
     return column->to->first_unknown ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
-/* Puts a value behind those of the column. */
+/* Appends a value to the column. */
 static CornuStatus store(Reader *reader, Reading *column, char *text, int64_t line)
 {
     const int  row = reader->table->rows;
@@ -252,11 +253,11 @@ static CornuStatus store(Reader *reader, Reading *column, char *text, int64_t li
                                   sizeof *column->word));
         column->word[row] = text;
     }
-    column->to->value[row] = number;   /* a word's index follows, when all words are known */
+    column->to->value[row] = number;   /* a word's index is set once all words are known */
     return CORNU_OK;
 }
 
-/* Reads the fields of a line, which are as many as the columns. */
+/* Reads the fields of a line, one for each column. */
 static CornuStatus read_fields(Reader *reader)
 {
     const int64_t line = reader->line;
@@ -283,8 +284,8 @@ static CornuStatus read_rows(Reader *reader)
             if (reader->column[c].to && is_missing(reader, reader->field[c]))
                 missing = &reader->column[c];
         if (missing && reader->config->missing == CORNU_MISSING_REFUSED)
-            return fail(reader, CORNU_ERR_VALUE, line, missing, "the value is missing; such rows "
-                        "are left out with .missing = CORNU_MISSING_DROPPED");
+            return fail(reader, CORNU_ERR_VALUE, line, missing, "the value is missing; .missing = "
+                        "CORNU_MISSING_DROPPED drops such rows");
         for (int c = 0; c < reader->columns && !missing; c++)
             if (reader->column[c].to)
                 CORNU__TRY(store(reader, &reader->column[c], reader->field[c], line));
@@ -312,7 +313,7 @@ static CornuStatus copy_category(CornuColumn *to, const char *word, int *space)
     return CORNU_OK;
 }
 
-/* Sorts the different words of a column, and makes its values their indices. */
+/* Sorts the distinct words of a column and sets its values to their indices. */
 static CornuStatus number_words(Reading *column, int rows)
 {
     CornuColumn *to = column->to;
@@ -345,7 +346,7 @@ static CornuStatus finish_columns(Reader *reader)
 
 /* ---- Schemas ---- */
 
-/* A line: a name, and its categories in their order. */
+/* Reads a line: a name, followed by its sorted categories. */
 static CornuStatus read_schema_line(Reader *reader, int *columns_space)
 {
     CornuTable   *table = reader->table;
@@ -360,7 +361,7 @@ static CornuStatus read_schema_line(Reader *reader, int *columns_space)
         table->columns == CORNU_MAX_TABLE_COLUMNS)
         return fail(reader, CORNU_ERR_FORMAT, line, NULL, "column \"%.99s\" is %s", text,
                     !*text ? "without a name" : table->columns == CORNU_MAX_TABLE_COLUMNS
-                                                    ? "one too many" : "there twice");
+                                                    ? "beyond the maximum" : "there twice");
     CornuColumn *column = &table->column[table->columns++];
     *column = (CornuColumn){ .name = cornu__copy_text(text) };
     if (!column->name) return CORNU_ERR_MEMORY;
@@ -382,7 +383,7 @@ CornuTable *cornu_table_schema_parse(const char *schema)
     if (table) table->name = cornu__copy_text("the table's schema");
     Reader      reader = { .table = table, .line = 1, .delimiter = ',', .at = text };
     int         space = 0;
-    CornuStatus status = !schema ? cornu__fail(CORNU_ERR_ARGUMENT, "table: no schema is given")
+    CornuStatus status = !schema ? cornu__fail(CORNU_ERR_ARGUMENT, "table: the schema is NULL")
                        : !text || !table || !table->name ? CORNU_ERR_MEMORY : CORNU_OK;
     while (!status && next_line(&reader)) status = read_schema_line(&reader, &space);
     if (!status && table->columns == 0)
@@ -393,16 +394,16 @@ CornuTable *cornu_table_schema_parse(const char *schema)
     return cornu__loaded(NULL);
 }
 
-/* ---- The whole ---- */
+/* ---- Files ---- */
 
-/* Reads from text, which it changes and which ends in a NUL. */
+/* Reads from a NUL-terminated text, which it modifies. */
 static CornuStatus read_table(Reader *reader, char *text, size_t size)
 {
     if (reader->delimiter == '"' || reader->delimiter == '\n' || reader->delimiter == '\r')
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .delimiter is character %d, expected a comma "
-                           "or its like", reader->table->name, reader->delimiter);
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: .delimiter is character %d, expected a "
+                           "separator such as a comma", reader->table->name, reader->delimiter);
     if (memchr(text, '\0', size))
-        return cornu__fail(CORNU_ERR_FORMAT, "%s: holds bytes of 0, expected text",
+        return cornu__fail(CORNU_ERR_FORMAT, "%s: contains NUL bytes, expected text",
                            reader->table->name);
     reader->at = text + (strncmp(text, "\xEF\xBB\xBF", 3) ? 0 : 3);
     CORNU__TRY(read_header(reader));
@@ -411,7 +412,7 @@ static CornuStatus read_table(Reader *reader, char *text, size_t size)
     return finish_columns(reader);
 }
 
-/* Takes the text. */
+/* Takes ownership of the text. */
 static CornuTable *parse(char *text, size_t size, const char *name,
                          const CornuTableConfig *config)
 {
@@ -444,7 +445,7 @@ CornuTable *cornu_table_parse(const char *bytes, size_t size, const char *name,
     return cornu__loaded(text ? parse(text, size, name, config) : NULL);
 }
 
-/* The whole file and a NUL. */
+/* Reads the file and terminates it with a NUL. */
 static CornuStatus read_file(const char *path, char **text, size_t *size)
 {
     FILE *file;
@@ -474,7 +475,7 @@ CornuTable *cornu_table_load_from(const CornuTableConfig *config)
     size_t size = 0;
     if (cornu__refused()) return NULL;
     const CornuStatus status = !config->file
-        ? cornu__fail(CORNU_ERR_ARGUMENT, "table: no file is given")
+        ? cornu__fail(CORNU_ERR_ARGUMENT, "table: .file is not given")
         : read_file(config->file, &text, &size);
     if (!status) return cornu__loaded(parse(text, size, config->file, config));
     cornu__release(text);

@@ -1,15 +1,15 @@
-/* What the files of tables share: reading (table.c), taking columns (table_take.c). */
+/* Shared by table.c, which reads tables, and table_take.c, which copies columns. */
 #ifndef CORNU_DATASETS_TABLE_INTERNAL_H
 #define CORNU_DATASETS_TABLE_INTERNAL_H
 
 #include "table.h"
 
 typedef struct {
-    char   *name;             /* owned, as all below is */
+    char   *name;             /* owned, like everything below */
     double *value;            /* of each row: a number, or the index of a category */
     char  **category;         /* sorted */
-    int     category_count;   /* 0: the column holds numbers */
-    int64_t unknown;          /* rows whose word is no category, and the first such word */
+    int     category_count;   /* 0 for a column of numbers */
+    int64_t unknown;          /* rows with an unknown category, and the first such word */
     char   *first_unknown;
 } CornuColumn;
 

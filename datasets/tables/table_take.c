@@ -1,4 +1,4 @@
-/* What a table tells of itself, and its columns as arrays. */
+/* The properties of a table, its columns as arrays, and its schema. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -82,7 +82,7 @@ int cornu_table_find(const CornuTable *table, const char *name)
 {
     CORNU__NEED_OR(table, -1);
     CORNU__NEED_OR(name, -1);
-    enum { KNOWN = 1000 };   /* among so many the nearest is looked for */
+    enum { KNOWN = 1000 };   /* the most similar one is sought among so many */
     const char *known[KNOWN];
     const int   column = cornu__table_column(table, name);
     int         count = 0;
@@ -97,7 +97,7 @@ int cornu_table_find(const CornuTable *table, const char *name)
 
 /* ---- Columns as arrays ---- */
 
-/* The chosen columns, *count of them, in memory of their own. NULL on failure. */
+/* The selected columns, *count of them, to be freed by the caller; NULL on failure. */
 static int *choose(const CornuTableTakeConfig *config, int *count)
 {
     const CornuTable *table = config->table;
@@ -116,13 +116,13 @@ static int *choose(const CornuTableTakeConfig *config, int *count)
         if (kept) chosen[(*count)++] = column;
     }
     if (!chosen || *count) return chosen;
-    cornu__fail(CORNU_ERR_ARGUMENT, "%s: no columns are asked for", table->name);
+    cornu__fail(CORNU_ERR_ARGUMENT, "%s: no columns are selected", table->name);
 fail:
     cornu__release(chosen);
     return NULL;
 }
 
-/* Columns of the array that a column becomes. */
+/* The number of columns that a column of the table becomes. */
 static int64_t width_of(const CornuTableTakeConfig *config, const CornuColumn *column)
 {
     return config->one_hot && column->category_count ? column->category_count : 1;
@@ -135,17 +135,17 @@ static CornuStatus put(const CornuTableTakeConfig *config, const CornuColumn *co
     const bool   holds = config->dtype == CORNU_F32 ? isfinite((float)value)
                        : value == floor(value) && fabs(value) <= INT32_MAX;
     if (!holds)
-        return cornu__fail(CORNU_ERR_VALUE, "%s: column %s, row %d is %.17g, which %s does not "
-                           "hold", config->table->name, column->name, row + 1, value,
+        return cornu__fail(CORNU_ERR_VALUE, "%s: column %s, row %d is %.17g, which %s cannot "
+                           "represent", config->table->name, column->name, row + 1, value,
                            cornu_dtype_name(config->dtype));
     if (!config->one_hot || !column->category_count)
         cornu_array_set(to, at, value);
-    else if (value >= 0.0)   /* else a word that is none of them */
+    else if (value >= 0.0)   /* else an unknown category */
         cornu_array_set(to, at + (int64_t)value, 1.0);
     return CORNU_OK;
 }
 
-/* A column of nearly as many categories as rows is no category but a name. */
+/* Names the column with the most categories, which probably are not categories at all. */
 static CornuStatus too_large(const CornuTableTakeConfig *config, const int *chosen, int count,
                              CornuType type)
 {
@@ -167,7 +167,7 @@ CornuStatus cornu_table_take_from(const CornuTableTakeConfig *config)
     if (!table) return cornu__fail_absent("table: .table");
     if (!config->to) return cornu__fail(CORNU_ERR_ARGUMENT, "table: no array is given");
     if (config->dtype != CORNU_F32 && config->dtype != CORNU_I32)
-        return cornu__fail(CORNU_ERR_DTYPE, "%s: columns are wanted as %s, expected f32 or i32",
+        return cornu__fail(CORNU_ERR_DTYPE, "%s: .dtype is %s, expected f32 or i32",
                            table->name, cornu_dtype_name(config->dtype));
     int     count;
     int64_t width = 0, at = 0;
@@ -207,7 +207,7 @@ static CornuStatus append(Text *text, const char *bytes, size_t size)
     return CORNU_OK;
 }
 
-/* In quotes where it would be read as something else without. */
+/* In quotes if it would be misread without them. */
 static CornuStatus append_field(Text *text, const char *field)
 {
     const size_t length = strlen(field);

@@ -44,7 +44,7 @@ static CornuStatus check(const CornuPadSequencesConfig *config)
     return CORNU_OK;
 }
 
-/* The type of the result: each step is like those of the first sequence that has one. */
+/* The type of the result; the first sequence that is not empty gives the shape of a step. */
 static CornuStatus find_type(const CornuPadSequencesConfig *config, CornuType *type)
 {
     const CornuShape *step = NULL;
@@ -59,13 +59,13 @@ static CornuStatus find_type(const CornuPadSequencesConfig *config, CornuType *t
         like.extent[0] = step->extent[0];
         if (!cornu_shape_equal(like, *step))
             return cornu__fail(CORNU_ERR_SHAPE, "pad_sequences: sequence %lld is %s, but others "
-                               "are %s; expected all axes behind the first to be the same",
+                               "are %s; expected all axes after the first to be equal",
                                (long long)i, cornu_shape_print(&a, *shape),
                                cornu_shape_print(&b, *step));
     }
     if (!longest && !config->maxlen)
-        return cornu__fail(CORNU_ERR_SHAPE, "pad_sequences: all sequences are empty and .maxlen is "
-                           "not given");
+        return cornu__fail(CORNU_ERR_SHAPE, "pad_sequences: all sequences are empty; expected "
+                           ".maxlen to be given");
     if (step && step->rank == CORNU_MAX_RANK)
         return cornu__fail(CORNU_ERR_SHAPE, "pad_sequences: sequences have %d axes, expected at "
                            "most %d", step->rank, CORNU_MAX_RANK - 1);
@@ -78,15 +78,14 @@ static CornuStatus find_type(const CornuPadSequencesConfig *config, CornuType *t
     return cornu_type_check(*type);
 }
 
-/* A whole number is held or not; of a fraction whole dtypes hold what is before its point, as
- * NumPy's do. */
+/* Stores a value or fails if it overflows. Integer dtypes truncate fractions, as NumPy's do. */
 static CornuStatus put(CornuArray to, int64_t at, double value, const char *what, int64_t i)
 {
     cornu_array_set(to, at, value);
     const double held = cornu_array_get(to, at);
     if (cornu_dtype_is_float(to.type.dtype) || (held - value < 1.0 && value - held < 1.0))
         return CORNU_OK;
-    return cornu__fail(CORNU_ERR_VALUE, "pad_sequences: %s %lld has %.17g, which %s does not hold",
+    return cornu__fail(CORNU_ERR_VALUE, "pad_sequences: %s %lld has %.17g, which overflows %s",
                        what, (long long)i, value, cornu_dtype_name(to.type.dtype));
 }
 

@@ -1,4 +1,4 @@
-/* Sequences of several lengths as one array, as Keras' pad_sequences makes it. */
+/* Sequences of different lengths in one array, as Keras' pad_sequences. */
 #ifndef CORNU_DATASETS_SEQUENCES_H
 #define CORNU_DATASETS_SEQUENCES_H
 
@@ -8,29 +8,29 @@
 extern "C" {
 #endif
 
-/* Where a sequence is padded, or cut. */
+/* The side on which a sequence is padded or truncated. */
 typedef enum { CORNU_PRE, CORNU_POST } CornuSequenceSide;
 
 typedef struct {
     char              unset;
-    const CornuArray *sequences;   /* required: (T) or (T, …), T from 0 on, alike but for T */
-    int64_t           count;       /* required: how many they are */
-    int64_t           maxlen;      /* default that of the longest */
+    const CornuArray *sequences;   /* required: (T) or (T, …), equal but for T, which may be 0 */
+    int64_t           count;       /* required: their number */
+    int64_t           maxlen;      /* default the longest length */
     const char       *dtype;       /* Keras' name: default "int32"; "float32", "uint8", … */
     CornuSequenceSide padding, truncating;
-    double            value;       /* that they are padded with */
+    double            value;       /* of the padding */
     CornuArray       *to;          /* required: gets (count, maxlen, …) */
 } CornuPadSequencesConfig;
 
 /*
- * Sequences shorter than maxlen are padded, longer ones cut: at their beginning, or where the
- * arguments say.
+ * Sequences shorter than maxlen are padded and longer ones truncated, by default at the start.
  *
  *     CornuArray x;
  *     cornu_pad_sequences(sequences, 100, .padding = CORNU_POST, .to = &x);
  *
- * free() frees x.data. CORNU_ERR_SHAPE for sequences that are not alike, or all empty where maxlen
- * is not given; CORNU_ERR_VALUE naming the sequence and a number that the dtype does not hold.
+ * Free x.data with free(). CORNU_ERR_SHAPE for sequences of different shapes, or if all are empty
+ * and maxlen is not given; CORNU_ERR_VALUE, naming the sequence, for a value that overflows the
+ * dtype.
  * Source: keras/src/utils/sequence_utils.py.
  */
 CornuStatus cornu_pad_sequences_from(const CornuPadSequencesConfig *config);

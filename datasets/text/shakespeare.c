@@ -1,3 +1,4 @@
+/* Shakespeare in blocks, the last tenth for testing. */
 #include "shakespeare.h"
 
 #include <stdio.h>
@@ -8,7 +9,7 @@
 
 enum { STEPS = CORNU_SHAKESPEARE_STEPS, BLOCK = STEPS + 1, CHARACTERS = 256, TESTED = 10 };
 
-/* The first blocks of a part of the text, `limit` of them at most. */
+/* The first blocks of a part of the text, at most `limit` of them. */
 static CornuStatus cut(const uint8_t *characters, int64_t count, int64_t limit, CornuArray *x,
                        CornuArray *y)
 {
@@ -28,8 +29,8 @@ static CornuStatus fill(CornuTrainTest *data, const CornuTextData *text, int64_t
     const int64_t  all = text->tokens.type.shape.extent[0], tested = all / TESTED;
     const uint8_t *characters = text->tokens.data;
     if (tested < BLOCK)
-        return cornu__fail(CORNU_ERR_DATA, "%s: a tenth of these is for testing, expected at least "
-                           "%d there, a sequence of %d and the one that follows",
+        return cornu__fail(CORNU_ERR_DATA, "%s: a tenth is for testing, expected at least %d "
+                           "characters there, a sequence of %d and its successor",
                            text->description, BLOCK, STEPS);
     CORNU__TRY(cut(characters, all - tested, limit, &data->train_x, &data->train_y));
     CORNU__TRY(cut(characters + all - tested, tested, limit, &data->test_x, &data->test_y));

@@ -1,6 +1,6 @@
 /*
- * Plays of Shakespeare for models that predict the next character: the text that text.h reads,
- * cut into sequences.
+ * Shakespeare's plays for models that predict the next character: the text from text.h, cut into
+ * sequences.
  *
  *     CornuTrainTest *shakespeare = cornu_shakespeare_load(.limit = 1000);
  */
@@ -17,10 +17,10 @@ extern "C" {
 enum { CORNU_SHAKESPEARE_STEPS = 100 };
 
 /*
- * x (N, T) u8 are characters as their code points, y (N, T) those that follow each, below 256.
- * Blocks of T + 1 characters without overlap; the last tenth of the text is for testing. NULL
- * with what cornu_text_load says, and CORNU_ERR_DATA for a text of less than a block in either
- * part.
+ * x (N, T) u8 are the code points of characters, less than 256, y (N, T) those of the characters
+ * that follow. Blocks of T + 1 characters without overlap; the last tenth of the text is for
+ * testing. NULL with the errors of cornu_text_load, and CORNU_ERR_DATA if either part has less than
+ * a block.
  */
 #define cornu_shakespeare_load(...) \
     cornu_shakespeare_load_from(&(CornuTrainTestConfig){ .unset = 0, __VA_ARGS__ })

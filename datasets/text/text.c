@@ -1,3 +1,4 @@
+/* Reading text and encoding it as tokens. */
 #include "text.h"
 
 #include <errno.h>
@@ -25,7 +26,7 @@ static const CornuDataSource shakespeare = {
           "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed" },
     },
     .count = 1,
-    .otherwise = ".data = \"synthetic\" does without the file, .file names another one",
+    .otherwise = ".data = \"synthetic\" works without the file, .file names another one",
 };
 
 /* ---- UTF-8 ---- */
@@ -55,7 +56,7 @@ static int write_character(uint32_t code, char to[5])
     return length;
 }
 
-/* The characters of a text, all of them; *codes is the caller's. */
+/* Decodes all characters; *codes is the caller's. */
 static CornuStatus read_characters(const unsigned char *bytes, size_t size, const char *name,
                                    uint32_t **codes, int64_t *count)
 {
@@ -69,9 +70,9 @@ static CornuStatus read_characters(const unsigned char *bytes, size_t size, cons
         if (length == 0 || bytes[at] == 0) {
             cornu__release(*codes);
             *codes = NULL;
-            return cornu__fail(CORNU_ERR_FORMAT, "%s: byte %zu, 0x%02X, %s; a text in another "
+            return cornu__fail(CORNU_ERR_FORMAT, "%s: byte %zu, 0x%02X, %s; text in another "
                                "encoding can be read as bytes", name, at, bytes[at],
-                               length ? "is no character of a text" : "begins no UTF-8 character");
+                               length ? "is not a text character" : "is not valid UTF-8");
         }
         at += (size_t)length;
         ++*count;
@@ -159,13 +160,13 @@ static CornuStatus fill_characters(CornuTextData *text, const char *bytes, size_
     return status;
 }
 
-/* ---- Texts ---- */
+/* ---- Text ---- */
 
 CornuTextData *cornu_text_encoding(CornuTextEncoding encoding)
 {
     if (cornu__refused()) return NULL;
     if (encoding != CORNU_TEXT_CODE_POINTS && encoding != CORNU_TEXT_BYTES)
-        return cornu__fail_null(CORNU_ERR_ARGUMENT, "encoding %d has no alphabet without a text",
+        return cornu__fail_null(CORNU_ERR_ARGUMENT, "encoding %d has no alphabet without text",
                                 (int)encoding);
     CornuTextData *text = cornu__allocate(1, sizeof *text);
     if (!text) return cornu__null();
@@ -200,7 +201,7 @@ static CornuStatus fill(CornuTextData *text, const char *bytes, size_t size, con
                           (long long)text->vocabulary);
     if (text->dropped && length < (int)sizeof text->description)
         snprintf(text->description + length, sizeof text->description - (size_t)length,
-                 ", %lld from code point 255 on dropped", (long long)text->dropped);
+                 ", dropped %lld with code points of 255 or more", (long long)text->dropped);
     cornu__show_controls(text->description, sizeof text->description);
     cornu__log(CORNU_LOG_INFO, "%s", text->description);
     return CORNU_OK;
@@ -231,7 +232,7 @@ CornuTextData *cornu_text_parse(const char *bytes, size_t size, CornuTextEncodin
     return cornu__refused() ? NULL : cornu__loaded(parse(bytes, size, encoding, name, 0));
 }
 
-/* Reads a whole file; *bytes is the caller's, also on failure. */
+/* Reads a file; *bytes is the caller's, even on failure. */
 static CornuStatus read_file(const char *path, char **bytes, size_t *size)
 {
     *bytes = NULL;
@@ -255,7 +256,7 @@ static CornuStatus read_file(const char *path, char **bytes, size_t *size)
     return status;
 }
 
-/* Where the text is. */
+/* Finds the file. */
 static CornuStatus find(const CornuTextConfig *config, char path[2 * CORNU_PATH_SIZE])
 {
     const CornuDataSearch search = { .data = config->data, .progress = config->progress,
@@ -267,7 +268,7 @@ static CornuStatus find(const CornuTextConfig *config, char path[2 * CORNU_PATH_
     return CORNU_OK;
 }
 
-/* As many characters as the published text has. */
+/* A synthetic text of the length of the published one. */
 static CornuTextData *draw(const CornuTextConfig *config)
 {
     const int64_t count = shakespeare.files[0].bytes;
@@ -303,7 +304,7 @@ CornuTextData *cornu_text_load_from(const CornuTextConfig *config)
     return cornu__refused() ? NULL : cornu__loaded(load(config));
 }
 
-/* ---- Single texts ---- */
+/* ---- Encoding and decoding ---- */
 
 static CornuStatus encode_characters(const CornuTextData *text, const uint32_t *codes,
                                      int64_t count, CornuArray *tokens)

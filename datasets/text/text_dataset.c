@@ -1,4 +1,4 @@
-/* Windows of a text as a data set: where each begins follows from its number. */
+/* Windows of text as a data set. */
 #include <string.h>
 
 #include "../../device/memory_internal.h"
@@ -6,11 +6,11 @@
 #include "../pipeline/dataset_internal.h"
 #include "text.h"
 
-/* The numbers of random places: counter = (i / 2, 0, epoch, this), see device/random.h; the
- * neighbour of shuffle's, and as far from those of a model. */
+/* Random numbers of window positions: counter = (i / 2, 0, epoch, this), see device/random.h; as
+ * with shuffle's, streams never coincide with those of a model. */
 static const uint32_t place_generator = UINT32_C(0xFFFF0002);
 
-/* Uniform in [0, places): 64 random bits times places, the uppermost part. */
+/* Uniform in [0, places): the upper part of 64 random bits times places. */
 static int64_t draw_place(const CornuTextSource *text, CornuSample at)
 {
     uint32_t word[4];
@@ -56,7 +56,7 @@ static CornuStatus check_positive(const char *name, int64_t value)
                        (long long)value, INT32_MAX);
 }
 
-/* Settles *count, the tokens of the part. */
+/* Checks the settings and sets *count, the tokens of the range. */
 static CornuStatus check(const CornuTextDatasetConfig *config, int64_t *count)
 {
     if (!config->text) return cornu__fail_absent("text: .text");
@@ -71,14 +71,14 @@ static CornuStatus check(const CornuTextDatasetConfig *config, int64_t *count)
                            (int)config->sampling);
     if (config->first < 0 || config->first > all || config->count < 0 ||
         config->count > all - config->first)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "text: tokens %lld to %lld are asked for, expected "
-                           "a part of 0 to %lld", (long long)config->first,
+        return cornu__fail(CORNU_ERR_ARGUMENT, "text: tokens %lld to %lld were requested, expected "
+                           "a range within 0 to %lld", (long long)config->first,
                            (long long)config->first + (long long)config->count, (long long)all);
     *count = config->count ? config->count : all - config->first;
     const int64_t rows = config->sampling == CORNU_TEXT_CONTINUED ? config->batch_size : 1;
     if (*count > rows * T) return CORNU_OK;
     return cornu__fail(CORNU_ERR_DATA, "text: %lld tokens are too few for %lld sequence%s of %lld "
-                       "and what follows, expected at least %lld", (long long)*count,
+                       "and their successors, expected at least %lld", (long long)*count,
                        (long long)rows, rows == 1 ? "" : "s", (long long)T,
                        (long long)(rows * T + 1));
 }

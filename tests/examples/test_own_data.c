@@ -366,8 +366,8 @@ static void test_tables_that_cannot_be_learnt(void **state)
     (void)state;
     write_table(files_path(folder, "missing.csv"), true);
     run_table(1, "missing.csv", "--target price");
-    assert_non_null(strstr(output, "line 602, column rooms: the value is missing; such rows are "
-                                   "left out with --drop-missing\n"));
+    assert_non_null(strstr(output, "line 602, column rooms: the value is missing; "
+                                   "--drop-missing drops such rows\n"));
     run_table(0, "missing.csv", "--target price --drop-missing --epochs 1");
     assert_non_null(strstr(output, "600 rows, 120 of them for testing; 1 skipped"));
     run_table(1, "t.csv", "--target prize");

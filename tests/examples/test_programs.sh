@@ -285,7 +285,7 @@ bad_data() { refuses 1 "d/mnist/$1" mnist_cnn --data d --epochs 1; good; }
 good
 succeeds mnist_cnn --data d --epochs 1
 head -c 60 d/mnist/train-images-idx3-ubyte.gz >short && mv short d/mnist/train-images-idx3-ubyte.gz
-bad_data 'train-images-idx3-ubyte.gz: the compressed file is cut off after 60 bytes'
+bad_data 'train-images-idx3-ubyte.gz: the compressed file is truncated after 60 bytes'
 printf 'no idx at all' | gzip >d/mnist/train-images-idx3-ubyte.gz
 bad_data 'train-images-idx3-ubyte.gz: begins with 6e 6f 20 69, expected 00 00'
 images 19 | gzip >d/mnist/train-images-idx3-ubyte.gz

@@ -82,7 +82,7 @@ report $? "without --validation nothing is held out"
 run $small --device tpu --shards 8 --generate 9
 [ $status = 0 ] && [ "$(wc -m < out)" -ge 10 ]
 report $? "eight shards train, one writes"
-says '120 from code point 255 on dropped'
+says 'dropped 120 with code points of 255 or more'
 
 run --data synthetic --limit 5000 --sequence-length 12 --batch-size 8 --epochs 1 --steps-per-epoch 3 \
     --verbose 2 --history run.json
@@ -92,8 +92,8 @@ says 'synthetic text, drawn by code with seed 0: 5000 characters'
 says 'Training loss on a synthetic text: '
 
 refuses 1 'empty.txt: the text is empty' --text empty.txt
-refuses 1 'latin.txt: byte 3, 0xE9, begins no UTF-8 character' --text latin.txt
-refuses 1 'there is no file absent.txt' --text absent.txt
+refuses 1 'latin.txt: byte 3, 0xE9, is not valid UTF-8' --text latin.txt
+refuses 1 'file absent.txt not found' --text absent.txt
 refuses 1 'input.txt is neither in ./data/shakespeare|input.txt is missing' --data "$folder"
 refuses 1 '20 characters to train on are 0 blocks of 101, expected at least a batch of 32' \
     --text fox.txt --limit 20 --validation 0

@@ -357,7 +357,7 @@ static void test_no_connection(void **state)
 {
     (void)state;
     if (!can_download()) skip();
-    expect_failure(NULL, CORNU_ERR_DATA, "http://127.0.0.1:1/abc.bin does not give it: ");
+    expect_failure(NULL, CORNU_ERR_DATA, "downloading http://127.0.0.1:1/abc.bin failed: ");
     assert_non_null(strstr(cornu_error_message(), "neither in ./data/small nor in "));
     assert_non_null(strstr(cornu_error_message(), small_files[0].sha256));
     assert_int_equal(files_count(files_path(folder, "home/.cache/cornu/small")), 0);
@@ -376,7 +376,7 @@ static void test_a_stalled_download(void **state)
     assert_int_equal(cornu__download(url, to, &small_files[1], &search, patience),
                      CORNU_ERR_DATA);
     assert_string_equal(cornu_error_message(),
-                        "no byte came for 2 seconds after 500000 of 1000000");
+                        "received nothing for 2 seconds after 500000 of 1000000 bytes");
     assert_true(time(NULL) - begin < 8);
     assert_int_equal(files_count(to), 0);
 }

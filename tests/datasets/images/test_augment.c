@@ -241,7 +241,7 @@ static void mistakes_are_refused(void **state)
     (void)state;
     uint8_t rows[24] = { 0 };
     expect_refusal(cornu_dataset_augment(images(), .shift = W), CORNU_ERR_SHAPE,
-                   "augment: shift is 5, expected less than the image, (6, 5, 2)");
+                   "augment: shift is 5, expected less than the extents of the image, (6, 5, 2)");
     expect_refusal(cornu_dataset_augment(images(), .shift = -1), CORNU_ERR_ARGUMENT,
                    "shift is -1, expected 0 or more");
     expect_refusal(cornu_dataset_augment(cornu_dataset_batch(images(), 4, false), .shift = 1),

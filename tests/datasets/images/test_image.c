@@ -111,7 +111,7 @@ static void test_unreadable_images(void **state)
     files_write(files_path(folder, "bit.png"), file, size);
     file[size - 20] ^= 1;
     expect_failure(files_path(folder, "bit.png"), 1, CORNU_ERR_FORMAT,
-                   "the checksum of its chunk IDAT is wrong");
+                   "wrong checksum of chunk IDAT");
     /* A width of 2^24 in the header, followed by little. */
     memcpy(file + 16, (const uint8_t[]){ 1, 0, 0, 0 }, 4);
     files_write(files_path(folder, "wide.png"), file, size);

@@ -137,7 +137,7 @@ static void test_truncated_files(void **state)
         files_write(files_path(folder, "short.gz"), gz, length);
         expect_failure(files_path(folder, "short.gz"), CORNU_ERR_FORMAT, "");
     }
-    assert_non_null(strstr(cornu_error_message(), "cut off after"));
+    assert_non_null(strstr(cornu_error_message(), "truncated after"));
 }
 
 /* Every single byte changed: an error, never a crash; the checksum finds what the rest does
@@ -162,9 +162,9 @@ static void test_bytes_that_follow(void **state)
     (void)state;
     unsigned char gz[256];
     files_write(files_path(folder, "long"), six, SIX + 1);
-    expect_failure(files_path(folder, "long"), CORNU_ERR_FORMAT, "goes on after the 6 bytes");
+    expect_failure(files_path(folder, "long"), CORNU_ERR_FORMAT, "continues after the 6 bytes");
     files_write_gz(files_path(folder, "long.gz"), six, SIX + 1);
-    expect_failure(files_path(folder, "long.gz"), CORNU_ERR_FORMAT, "goes on after the 6 bytes");
+    expect_failure(files_path(folder, "long.gz"), CORNU_ERR_FORMAT, "continues after the 6 bytes");
     files_write_gz(files_path(folder, "whole.gz"), six, SIX);
     size_t size = files_read(files_path(folder, "whole.gz"), gz, sizeof gz);
     memset(gz + size, 'x', 3);

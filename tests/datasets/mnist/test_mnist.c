@@ -108,7 +108,7 @@ static void test_bad_files(void **state)
 
     write_good_files();
     files_write(files_path(folder, "mnist/train-images-idx3-ubyte.gz"), "\x1f\x8b", 2);
-    expect_failure(CORNU_ERR_FORMAT, "train-images-idx3-ubyte.gz", "cut off");
+    expect_failure(CORNU_ERR_FORMAT, "train-images-idx3-ubyte.gz", "truncated");
     files_write(files_path(folder, "mnist/train-images-idx3-ubyte.gz"), "hello", 5);
     expect_failure(CORNU_ERR_FORMAT, "train-images-idx3-ubyte.gz", "begins with 68 65 6c 6c");
     unlink(files_path(folder, "mnist/train-images-idx3-ubyte.gz"));

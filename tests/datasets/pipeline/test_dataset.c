@@ -137,7 +137,7 @@ static void test_mistakes_are_refused(void **state)
     expect_failure(cornu_dataset_prefetch(numbers(), 0), CORNU_ERR_ARGUMENT, "depth is 0");
     expect_failure(cornu_dataset_map(numbers(), NULL, NULL, NULL, 0), CORNU_ERR_ARGUMENT, "NULL");
     expect_failure(cornu_dataset_cache(cornu_dataset_repeat(numbers(), CORNU_NONE)),
-                   CORNU_ERR_ARGUMENT, "without end");
+                   CORNU_ERR_ARGUMENT, "endlessly");
     expect_failure(cornu_dataset_cache(cornu_dataset_batch(numbers(), 2, false)),
                    CORNU_ERR_ARGUMENT, "cache before batch");
     expect_failure(cornu_dataset_shuffle(cornu_dataset_repeat(numbers(), CORNU_NONE), 0),

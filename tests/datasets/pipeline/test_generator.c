@@ -234,8 +234,8 @@ static void what_needs_a_count_is_refused(void **state)
     const CornuType type = cornu_scalar(CORNU_I32);
     (void)state;
     expect_refusal(cornu_dataset_shuffle(generated(&source), 0),
-                   "shuffle: how many elements there are is not known; cache");
-    expect_refusal(cornu_dataset_repeat(generated(&source), 2), "repeat: how many elements");
+                   "shuffle: the number of elements is not known; cache");
+    expect_refusal(cornu_dataset_repeat(generated(&source), 2), "repeat: the number of elements");
     expect_refusal(cornu_dataset_generator(NULL, &type, 1), "generator: .next is NULL");
     expect_refusal(cornu_dataset_generator(yield, NULL, 1), "generator: 0 components");
     expect_refusal(cornu_dataset_generator(yield, &type, 99), "generator: 99 components");
@@ -266,7 +266,7 @@ static void ranges_are_as_in_python(void **state)
         cornu_dataset_free(range);
     }
     expect_refusal(cornu_dataset_range(0, 3, 0), "range: the step is 0");
-    expect_refusal(cornu_dataset_range(INT64_MIN, INT64_MAX, 1), "more numbers than can be");
+    expect_refusal(cornu_dataset_range(INT64_MIN, INT64_MAX, 1), "has too many numbers to count");
 }
 
 /* ---- In training ---- */

@@ -57,14 +57,14 @@ static void mistakes_are_refused(void **state)
     expect_refusal("cat,dog,cow, ", CORNU_ERR_VALUE, "labels: name 4 is empty");
     expect_refusal("cat,dog, cat", CORNU_ERR_VALUE,
                    "labels: names 1 and 3 are both \"cat\", expected 3 different ones");
-    expect_refusal("cat,d\033og,cow", CORNU_ERR_VALUE, "name 2 holds the control character 27");
+    expect_refusal("cat,d\033og,cow", CORNU_ERR_VALUE, "name 2 contains the control character 27");
     expect_refusal("nowhere/names", CORNU_ERR_FILE, "nowhere/names: cannot be opened: No such");
     expect_refusal(folder, CORNU_ERR_FILE, "is a folder, expected a file");
     expect_refusal(file_of(""), CORNU_ERR_VALUE, "names: name 1 is empty");
     expect_refusal(file_of("cat\n\ndog\n"), CORNU_ERR_VALUE, "names: name 2 is empty");
     expect_refusal(file_of("cat\n"), CORNU_ERR_VALUE, "names: 1 name, expected 3");
     files_write(files_path(folder, "names"), "cat\0dog\nx", 9);
-    expect_refusal(files_path(folder, "names"), CORNU_ERR_VALUE, "bytes of 0, expected text");
+    expect_refusal(files_path(folder, "names"), CORNU_ERR_VALUE, "NUL bytes, expected text");
     static char long_text[(1 << 20) + 2];
     memset(long_text, 'x', sizeof long_text - 1);
     expect_refusal(file_of(long_text), CORNU_ERR_VALUE, "is longer than 1048576 bytes");

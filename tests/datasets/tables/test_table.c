@@ -126,10 +126,11 @@ static void test_new_data_like_the_old(void **state)
     cornu_table_free(table);
     assert_null(PARSE("kind\ncow\n", .like = old));
     assert_int_equal(cornu_error_status(), CORNU_ERR_VALUE);
-    assert_non_null(strstr(cornu_error_message(), "line 2, column kind: \"cow\" is none of the 3"));
+    assert_non_null(strstr(cornu_error_message(),
+                           "line 2, column kind: \"cow\" is not among the 3"));
     assert_null(PARSE("age\nold\n", .like = old));
     assert_int_equal(cornu_error_status(), CORNU_ERR_VALUE);
-    assert_non_null(strstr(cornu_error_message(), "line 2, column age: \"old\" is no number"));
+    assert_non_null(strstr(cornu_error_message(), "line 2, column age: \"old\" is not a number"));
     cornu_table_free(old);
 }
 
@@ -194,7 +195,7 @@ static void test_bad_schemas(void **state)
         { "", "has no columns" }, { "a\n,b\n", "line 2: column \"\" is without a name" },
         { "a\na,b\n", "line 2: column \"a\" is there twice" },
         { "a,c,b\n", "line 1: categories are not sorted" },
-        { "a,b,b\n", "line 1: categories are not sorted" }, { "\"a", "a quote has no end" },
+        { "a,b,b\n", "line 1: categories are not sorted" }, { "\"a", "a quote is not closed" },
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_null(cornu_table_schema_parse(bad[i].schema));
@@ -251,20 +252,20 @@ static void test_bad_tables(void **state)
         { "\n\n", "is empty", CORNU_ERR_FORMAT },
         { "a,b\n", "no rows", CORNU_ERR_DATA },
         { "a,,c\n1,2,3\n", "column 2 has no name", CORNU_ERR_FORMAT },
-        { "a,b,a\n1,2,3\n", "column a: is there twice", CORNU_ERR_FORMAT },
+        { "a,b,a\n1,2,3\n", "column a: is listed twice", CORNU_ERR_FORMAT },
         { "a,b\n1,2\n3\n", "line 3: 1 field, expected 2", CORNU_ERR_FORMAT },
         { "a,b\n\"x\ny\",2\n1,2,3\n", "line 4: 3 fields, expected 2", CORNU_ERR_FORMAT },
-        { "a,b\n1,\"2\n3,4\n", "line 2: a quote has no end", CORNU_ERR_FORMAT },
-        { "a,b\n1,\"2\"3\n", "line 2: text behind a closing quote", CORNU_ERR_FORMAT },
+        { "a,b\n1,\"2\n3,4\n", "line 2: a quote is not closed", CORNU_ERR_FORMAT },
+        { "a,b\n1,\"2\"3\n", "line 2: text after a closing quote", CORNU_ERR_FORMAT },
         { "a,b\n1,2\"\n", "line 2: a quote within a field", CORNU_ERR_FORMAT },
         { "a,b\n1,2\n3,\n", "line 3, column b: the value is missing", CORNU_ERR_VALUE },
         { "a,b\n1,NaN\n", "line 2, column b: the value is missing", CORNU_ERR_VALUE },
-        { "a,b\n1,2\n3,?\n", "line 3, column b: \"?\" is no number, but \"2\" on line 2 is a",
+        { "a,b\n1,2\n3,?\n", "line 3, column b: \"?\" is not a number, but \"2\" on line 2 is;",
           CORNU_ERR_VALUE },
-        { "a,b\n1,x\n3,4\n", "line 3, column b: \"4\" is a number, but \"x\" on line 2 is no",
+        { "a,b\n1,x\n3,4\n", "line 3, column b: \"4\" is a number, but \"x\" on line 2 is not;",
           CORNU_ERR_VALUE },
-        { "a\n1\n0x10\n", "\"0x10\" is no number", CORNU_ERR_VALUE },
-        { "a\n1\n1e999\n", "\"1e999\" is no number", CORNU_ERR_VALUE },
+        { "a\n1\n0x10\n", "\"0x10\" is not a number", CORNU_ERR_VALUE },
+        { "a\n1\n1e999\n", "\"1e999\" is not a number", CORNU_ERR_VALUE },
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_null(parse(bad[i].text));

@@ -93,7 +93,7 @@ static void mistakes_are_named(void **state)
     expect_error(cornu_pad_sequences(mixed, 2, .to = &got), CORNU_ERR_SHAPE,
                  "sequence 1 is (1, 2), but others are (2,)");
     expect_error(cornu_pad_sequences(mixed, 1, .dtype = "uint8", .to = &got), CORNU_ERR_VALUE,
-                 "sequence 0 has 300, which u8 does not hold");
+                 "sequence 0 has 300, which overflows u8");
     expect_error(cornu_pad_sequences(lists, 2, .value = 1e10, .to = &got), CORNU_ERR_VALUE,
                  ".value in row 1 has 10000000000");
     assert_null(got.data);

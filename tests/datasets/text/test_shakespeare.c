@@ -66,8 +66,8 @@ static void test_short_shakespeare_is_refused(void **state)
     text[1010] = 0;
     files_write(files_path(folder, "shakespeare/input.txt"), text, 1009);
     expect_failure(cornu_shakespeare_load(.data = folder), CORNU_ERR_DATA,
-                   "1009 characters, vocabulary 256: a tenth of these is for testing, expected at "
-                   "least 101 there");
+                   "1009 characters, vocabulary 256: a tenth is for testing, expected at "
+                   "least 101 characters there");
     files_write(files_path(folder, "shakespeare/input.txt"), text, 1010);
     CornuTrainTest *least = cornu_shakespeare_load(.data = folder);
     assert_non_null(least);

@@ -137,7 +137,8 @@ static void test_impossible_data_sets_are_refused(void **state)
     (void)state;
     CornuTextData *text = parse(letters, 0);
     expect_failure(cornu_text_dataset(text, 26), CORNU_ERR_DATA,
-                   "26 tokens are too few for 1 sequence of 26 and what follows, expected at least "
+                   "26 tokens are too few for 1 sequence of 26 and their successors, expected at "
+                   "least "
                    "27");
     expect_failure(cornu_text_dataset(text, 5, .first = 20, .count = 5), CORNU_ERR_DATA,
                    "5 tokens are too few");
@@ -149,7 +150,7 @@ static void test_impossible_data_sets_are_refused(void **state)
                    ".samples is 0");
     expect_failure(cornu_text_dataset(text), CORNU_ERR_ARGUMENT, ".sequence_length is 0");
     expect_failure(cornu_text_dataset(text, 5, .first = 20, .count = 7), CORNU_ERR_ARGUMENT,
-                   "tokens 20 to 27 are asked for, expected a part of 0 to 26");
+                   "tokens 20 to 27 were requested, expected a range within 0 to 26");
     expect_failure(cornu_text_dataset(.sequence_length = 5), CORNU_ERR_ARGUMENT, ".text is NULL");
     cornu_text_free(text);
 }
