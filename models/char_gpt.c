@@ -4,7 +4,6 @@
 
 static const double dropout = 0.1;
 
-/* What a part of a block makes of x, normalized before, is added to x. */
 static CornuSymbol *normalized(CornuSymbol *x)
 {
     return cornu_call(cornu_layer_normalization(.epsilon = 1e-5), x);

@@ -1,7 +1,7 @@
 #include "../nn/layers/layers.h"
 #include "models.h"
 
-/* Pixels come as they are: the first normalization is the only scaling there is. */
+/* Pixels are not scaled: the first batch normalization does it. */
 CornuModel *cornu_fashion_mnist_cnn_from(const CornuNetworkConfig *config)
 {
     const double pooled = config->dropout == 0.0 ? 0.25 : config->dropout;

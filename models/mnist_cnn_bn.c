@@ -1,7 +1,7 @@
 #include "../nn/layers/layers.h"
 #include "models.h"
 
-/* The normalization brings its own offset, so what stands before it has no bias. */
+/* The normalization has an offset, so the layer before it needs no bias. */
 static void add_normalized(CornuModel *model, CornuLayer *layer)
 {
     cornu_model_add(model, layer);

@@ -5,7 +5,7 @@
 #include "../device/text/nearest.h"
 #include "../device/status_internal.h"
 
-/* Shakespeare's LSTMs have no dropout, the transformer's cannot be configured. */
+/* The LSTMs have no dropout, and the transformer's is fixed. */
 static CornuModel *full(const CornuNetworkConfig *config)
 {
     (void)config;
@@ -18,7 +18,7 @@ static CornuModel *quick(const CornuNetworkConfig *config)
     return cornu_shakespeare_lstm(.preset = cornu_text_preset("quick"));
 }
 
-/* On sequences as long as its neighbours have. */
+/* With the sequence length of the other text models. */
 static CornuModel *transformer(const CornuNetworkConfig *config)
 {
     (void)config;
@@ -42,12 +42,12 @@ static const CornuReferenceModel models[] = {
       .build = cornu_fashion_mnist_cnn_from, .load = cornu_fashion_mnist_load_from,
       .loss = "sparse_categorical_crossentropy", .learning_rate = 1e-3, .decay_per_epoch = 1.0,
       .epochs = 10, .batch_size = 1024, .epoch_samples = 60000 },
-    /* Nothing was published for garments: the published rate, in fewer epochs. */
+    /* Published for CIFAR-10 only: its learning rate, fewer epochs. */
     { .name = "resnet20", .target = "class",
       .build = cornu_resnet20_from, .load = cornu_fashion_mnist_load_from,
       .loss = "sparse_categorical_crossentropy", .learning_rate = 1e-3, .decay_per_epoch = 0.8,
       .epochs = 15, .batch_size = 128, .epoch_samples = 60000 },
-    /* 100 steps of 1024 windows; the quick one sees all blocks of the text. */
+    /* 100 steps of 1024 windows; the quick one uses all blocks of the text. */
     { .name = "shakespeare_lstm", .target = "character",
       .build = full, .load = cornu_shakespeare_load_from,
       .loss = "sparse_categorical_crossentropy",
@@ -81,8 +81,8 @@ const CornuReferenceModel *cornu_reference_model(const char *name)
     }
     const char *near = name ? cornu_nearest(name, names, MODELS) : NULL;
     return cornu__fail_null(CORNU_ERR_ARGUMENT, "model \"%s\" is not known%s%s%s",
-                            name ? name : "(NULL)", near ? "; is \"" : "", near ? near : "",
-                            near ? "\" meant?" : "");
+                            name ? name : "(NULL)", near ? "; did you mean \"" : "",
+                            near ? near : "", near ? "\"?" : "");
 }
 
 CornuModel *cornu_text_network_from(const CornuShakespeareConfig *config)

@@ -1,5 +1,5 @@
 /*
- * Complete networks with what was published about training them.
+ * Complete networks with their published training settings.
  *
  *     const CornuReferenceModel *reference = cornu_reference_model("mnist_cnn");
  *     CornuModel *model = reference->build(&(CornuNetworkConfig){ 0 });
@@ -23,7 +23,7 @@ extern "C" {
 
 typedef struct {
     char   unset;
-    double dropout;   /* of every dropout layer; default the published rates, or CORNU_ZERO */
+    double dropout;   /* of all dropout layers; default the published rates; CORNU_ZERO: none */
 } CornuNetworkConfig;
 
 /* ---- Handwritten digits: u8 images (28, 28), 10 classes ---- */
@@ -48,41 +48,41 @@ CornuModel *cornu_mnist_convnet_from(const CornuNetworkConfig *config);
 
 /* ---- Garments: u8 images (28, 28), 10 classes ---- */
 
-/* Three convolutions of 5x5, each behind a batch normalization, the first of which takes the raw
- * pixels; 1,619,470 parameters, 386 of them not trained. Source: tensorflow/tpu,
+/* Three convolutions of 5x5, each after a batch normalization, the first of which gets the raw
+ * pixels; 1,619,470 parameters, 386 of them not trainable. Source: tensorflow/tpu,
  * tools/colab/fashion_mnist.ipynb, as of 2018. */
 CornuModel *cornu_fashion_mnist_cnn_from(const CornuNetworkConfig *config);
 #define cornu_fashion_mnist_cnn(...) \
     cornu_fashion_mnist_cnn_from(&(CornuNetworkConfig){ .unset = 0, __VA_ARGS__ })
 
-/* Nine blocks of two convolutions, each added to what it is given; 274,154 parameters, 1,376 of
- * them not trained. Pixels are scaled to 0 to 1. It has no dropout. Source: keras-team/keras, as of
+/* Nine residual blocks of two convolutions each; 274,154 parameters, 1,376 of them not trainable.
+ * Pixels are scaled to 0 to 1. No dropout. Source: keras-team/keras, as of
  * 2018, examples/cifar10_resnet.py (ResNet20 v1), for one channel of 28 x 28; He et al., "Deep
  * Residual Learning for Image Recognition", section 4.2. */
 CornuModel *cornu_resnet20_from(const CornuNetworkConfig *config);
 #define cornu_resnet20(...) \
     cornu_resnet20_from(&(CornuNetworkConfig){ .unset = 0, __VA_ARGS__ })
 
-/* ---- Characters: (T) of 256 code points or another vocabulary, each one's successor ---- */
+/* ---- Characters: (T) of 256 code points or another vocabulary; predicts each successor ---- */
 
-/* Shakespeare's networks and their data: the LSTMs as published, or smaller for minutes, and a
- * transformer. How they are trained is among the settings below, under the name of the model. */
+/* The networks for Shakespeare and their data: the LSTMs as published, a smaller one that trains in
+ * minutes, and a transformer. Training settings are below, under the name of the model. */
 typedef struct {
     const char *name;                        /* "full", "quick", "gpt" */
-    const char *note;                        /* one line: what it is */
+    const char *note;                        /* one line of description */
     const char *model;                       /* "shakespeare_lstm", "shakespeare_lstm_quick",
                                                 "char_gpt" */
-    int64_t     channels, units, layers;     /* of the embedding, of each LSTM, how many of these */
+    int64_t     channels, units, layers;     /* of the embedding; of each LSTM; number of LSTMs */
     CornuActivation recurrent_activation;    /* of the LSTMs; default sigmoid */
-    int64_t     heads;                       /* of a transformer, which has blocks for layers and
-                                                no LSTM; 0 of the others */
+    int64_t     heads;                       /* of a transformer, whose `layers` are blocks; 0 for
+                                                LSTMs */
     int64_t     sequence_length;
     int64_t     steps_per_epoch;             /* 0: all blocks of the text */
-    bool        random;                      /* windows from random places, else blocks */
-    double      validation;                  /* this part of the text, the last one, is held out */
+    bool        random;                      /* windows at random positions, else blocks */
+    double      validation;                  /* fraction of the text, at its end, held out */
 } CornuTextPreset;
 
-/* NULL and CORNU_ERR_ARGUMENT, pending, for a name that is none of these. */
+/* NULL and CORNU_ERR_ARGUMENT, pending, for any other name. */
 const CornuTextPreset *cornu_text_preset(const char *name);
 
 typedef struct {
@@ -90,7 +90,7 @@ typedef struct {
     const CornuTextPreset *preset;           /* default "full"           */
     int64_t                sequence_length;  /* default the preset's     */
     int64_t                vocabulary;       /* default 256              */
-    bool                   stateful;         /* to go on from batch to batch: for generation */
+    bool                   stateful;         /* keep states between batches, for generation */
 } CornuShakespeareConfig;
 
 /* Embedding, LSTMs, and at every step a dense layer with softmax over the vocabulary; 4,460,800
@@ -100,17 +100,17 @@ CornuModel *cornu_shakespeare_lstm_from(const CornuShakespeareConfig *config);
 #define cornu_shakespeare_lstm(...) \
     cornu_shakespeare_lstm_from(&(CornuShakespeareConfig){ .unset = 0, __VA_ARGS__ })
 
-/* Embeddings of characters and of positions, blocks of causal attention and of two dense layers,
- * each behind a layer normalization, and softmax over the vocabulary; 875,520 parameters with 128
- * positions and 256 characters. It predicts at every position from those up to there, and carries
- * no states. Its own preset is "gpt". Source: Radford et al., "Language Models are Unsupervised
- * Multitask Learners", section 2.3; karpathy/nanoGPT, config/train_shakespeare_char.py, in the size
- * that its readme gives for a CPU. */
+/* Embeddings of characters and positions, blocks of causal attention and two dense layers, each
+ * after a layer normalization, and softmax over the vocabulary; 875,520 parameters with 128
+ * positions and 256 characters. Each position is predicted from those before it; there are no
+ * states. Its preset is "gpt". Source: Radford et al., "Language Models are Unsupervised
+ * Multitask Learners", section 2.3; karpathy/nanoGPT, config/train_shakespeare_char.py, in the
+ * size that its readme gives for a CPU. */
 CornuModel *cornu_char_gpt_from(const CornuShakespeareConfig *config);
 #define cornu_char_gpt(...) \
     cornu_char_gpt_from(&(CornuShakespeareConfig){ .unset = 0, __VA_ARGS__ })
 
-/* The one of the two that the preset says. */
+/* The one of the two that the preset selects. */
 CornuModel *cornu_text_network_from(const CornuShakespeareConfig *config);
 #define cornu_text_network(...) \
     cornu_text_network_from(&(CornuShakespeareConfig){ .unset = 0, __VA_ARGS__ })
@@ -121,55 +121,55 @@ typedef enum {
     CORNU_REFERENCE_ADAM,
     CORNU_REFERENCE_RMSPROP,
     CORNU_REFERENCE_RMSPROP_TENSORFLOW_1,   /* its form, see cornu_rmsprop */
-    CORNU_REFERENCE_ADAMW                   /* clipped; the rate rises in 100 steps and falls in a
-                                               cosine, to a tenth in the last epoch */
+    CORNU_REFERENCE_ADAMW                   /* clipped; the rate rises for 100 steps, then decays as
+                                               a cosine to a tenth in the last epoch */
 } CornuReferenceOptimizer;
 
 typedef struct {
     const char *name;
     CornuModel *(*build)(const CornuNetworkConfig *config);
     CornuTrainTest *(*load)(const CornuTrainTestConfig *config);   /* its data: u8 x and y */
-    const char *target;             /* what is predicted, in one word: "class", "character" */
-    const char *loss;               /* for cornu_loss, of labels: y is the output's shape but for
+    const char *target;             /* the prediction, in one word: "class", "character" */
+    const char *loss;               /* for cornu_loss, of labels: y has the output's shape without
                                        the last axis */
     CornuReferenceOptimizer optimizer;
     double      learning_rate;      /* in the first epoch */
-    double      decay_per_epoch;    /* the rate's factor from epoch to epoch; 1 is none */
+    double      decay_per_epoch;    /* the rate's factor per epoch; 1: no decay */
     int64_t     epochs, batch_size;
-    int64_t     epoch_samples;      /* of an epoch: published, else all of the training data */
-    double      validation_split;   /* held out of the training data; 0: validated on the test
-                                       data */
+    int64_t     epoch_samples;      /* per epoch as published, else all of the training data */
+    double      validation_split;   /* fraction of the training data held out; 0: validation on the
+                                       test data */
 } CornuReferenceModel;
 
-/* All of them; *count is how many. */
+/* All of them, *count in number. */
 const CornuReferenceModel *cornu_reference_models(int *count);
 
-/* NULL and CORNU_ERR_ARGUMENT, pending, naming the nearest one. */
+/* NULL and CORNU_ERR_ARGUMENT, pending, suggesting the most similar name. */
 const CornuReferenceModel *cornu_reference_model(const char *name);
 
-/* The input and the labels of a batch, u8, of a model that such a row builds. */
+/* The types of a batch of inputs and of labels, u8, for a model that `build` returned. */
 CornuType cornu_reference_input_type(const CornuModel *model, int64_t batch_size);
 CornuType cornu_reference_label_type(const CornuModel *model, int64_t batch_size);
 
-/* The published optimizer. steps_per_epoch is where the rate changes, in reference->epochs of them;
- * a learning_rate other than 0 takes the place of rate and decay. */
+/* The published optimizer, whose rate changes every steps_per_epoch steps for reference->epochs
+ * epochs; a learning_rate other than 0 replaces rate and decay. */
 CornuOptimizer *cornu_reference_optimizer(const CornuReferenceModel *reference,
                                           int64_t steps_per_epoch, double learning_rate);
 
-/* The same elements as rows of the model's input shape: images (N, 28, 28) as (N, 784). */
+/* x reshaped to rows of the model's input shape, without a copy: images (N, 28, 28) as (N, 784). */
 CornuArray cornu_reference_input(const CornuModel *model, CornuArray x);
 
-/* ---- Epochs as others published them ---- */
+/* ---- Published epoch times ---- */
 
 typedef struct {
     const char *model, *hardware;   /* "mnist_cnn", "Colab TPU" */
-    int64_t     batch_size, steps;  /* of one epoch; its samples are their product */
-    double      least_s, most_s;    /* seconds per epoch: the same, or from, to. The first, which
-                                       compiles, is left out, but for means of all epochs */
+    int64_t     batch_size, steps;  /* of an epoch; their product is its samples */
+    double      least_s, most_s;    /* seconds per epoch, without the first one, which compiles,
+                                       unless only a mean of all epochs was published */
     const char *source;
 } CornuPublishedEpoch;
 
-/* All of them, those of a model together; *count is how many. */
+/* All of them, grouped by model, *count in number. */
 const CornuPublishedEpoch *cornu_published_epochs(int *count);
 
 #ifdef __cplusplus

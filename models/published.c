@@ -1,3 +1,4 @@
+/* Epoch times as published, with their sources. */
 #include "models.h"
 
 #define COURSE "ayyucekizrak/Udemy_DerinOgrenmeyeGiris, GoogleColab_TPU_Kullanimi/"

@@ -19,7 +19,7 @@ static CornuSymbol *rectified(CornuSymbol *x)
     return cornu_call(cornu_activation(CORNU_RELU), x);
 }
 
-/* What two convolutions add to x; where they halve it, x is brought to their shape. */
+/* x plus two convolutions of it; if these have a stride, x passes through a 1x1 convolution. */
 static CornuSymbol *block(CornuSymbol *x, int64_t filters, int64_t stride)
 {
     CornuSymbol *y = rectified(normalized(convolution(x, filters, 3, stride)));

@@ -1,10 +1,11 @@
+/* The presets of the text models, by name. */
 #include <string.h>
 
 #include "../device/status_internal.h"
 #include "models.h"
 
 static const CornuTextPreset presets[] = {
-    /* In TensorFlow 1, as of the publication, the gates of an LSTM were hard sigmoids. */
+    /* With hard sigmoids as the gates, as in TensorFlow 1, which was used for the publication. */
     { .name = "full", .note = "the network as published",
       .model = "shakespeare_lstm", .channels = 512, .units = 512, .layers = 2,
       .recurrent_activation = CORNU_KERAS_2_HARD_SIGMOID,

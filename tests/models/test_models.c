@@ -16,7 +16,7 @@
 
 enum { BATCH = 8, STEPS = 10, STEP_BATCH = 16, PIXELS = 784 };
 
-/* ---- Weights by the golden files' rule ---- */
+/* ---- Initial weights as in the golden files ---- */
 
 static float by_rule(uint32_t name, uint32_t i, float scale, float offset)
 {
@@ -55,7 +55,7 @@ static void set_weights(CornuModel *model, const Golden *golden)
     }
 }
 
-/* u8 pixels as Keras got them: f32, of models that scale them / 255 */
+/* pixels as Keras got them: f32, divided by 255 for models that scale */
 static float *pixels(const CornuModel *model, CornuArray images)
 {
     const float   divisor = cornu_model_input_scale(model) == 1.0 ? 1.0f : 255.0f;
@@ -130,7 +130,7 @@ static void losses_of_ten_steps(void **state)
     golden_close(&golden);
 }
 
-/* ---- What they are ---- */
+/* ---- Architecture and data ---- */
 
 static void models_are_as_published(void **state)
 {
@@ -154,7 +154,7 @@ static void models_are_as_published(void **state)
                                                                        .limit = 1 });
         assert_non_null(data);
         assert_string_equal(data->name, data_names[i]);
-        /* What is loaded fits what was built: one row of inputs, and a label per prediction. */
+        /* The data fit the model: a row per input, and a label per prediction. */
         const CornuArray x = cornu_reference_input(model, data->train_x);
         assert_true(cornu_type_equal(x.type, cornu_reference_input_type(model, 1)));
         assert_int_equal(cornu_type_bytes(data->train_x.type), cornu_type_bytes(x.type));
@@ -166,18 +166,19 @@ static void models_are_as_published(void **state)
         cornu_model_free(model);
     }
     assert_null(cornu_reference_model("mnist_ccn"));
-    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "is \"mnist_cnn\" meant?");
+    expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, "did you mean \"mnist_cnn\"?");
 }
 
 /*
- * A step of the text network as published, 128 sequences of 100 characters, is as much work as it
- * needs to be. Products, 2 FLOP a multiply-add, for each forward, by its input and by its weights:
+ * A step of the published text network, 128 sequences of 100 characters, does no more work than
+ * necessary. Products, 2 FLOP per multiply-add, in the forward pass and in the gradients with
+ * respect to inputs and weights:
  *     both recurrences          6 x 12,800 x 512 x 2048
  *     the second LSTM's input   3 x 12,800 x 512 x 2048
  *     dense                     3 x 12,800 x 512 x 256
  *     the first LSTM's input    3 x 256 x 512 x 2048, a table of all characters, then looked up
- * together 253.27 GFLOP. (12,800 instead of 256 rows in the last line would be 332.) Cells take
- * 33 + 30 for each of 2 x 12,800 x 512 units; softmax, loss, sums and updates less than that.
+ * total 253.27 GFLOP. (With 12,800 instead of 256 rows in the last line it would be 332.) Cells
+ * take 33 + 30 for each of 2 x 12,800 x 512 units; softmax, loss, sums and updates less than that.
  */
 static void a_text_step_is_what_it_needs(void **state)
 {

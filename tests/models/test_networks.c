@@ -30,7 +30,7 @@ static void expect_ok(CornuStatus status)
     if (status) fail_msg("%s: %s", cornu_status_name(status), cornu_error_message());
 }
 
-/* What a constructor returned; its error otherwise. */
+/* Fails the test with the error message if a constructor failed. */
 static void *made(void *thing)
 {
     if (!thing) fail_msg("%s", cornu_error_message());
@@ -119,7 +119,7 @@ static void close_fixture(Fixture *f)
     cornu_device_close(f->device);
 }
 
-/* ---- A trace by hand, layer by layer, with dropout off as in the golden run ---- */
+/* ---- The model layer by layer, with dropout off as in the golden run ---- */
 
 typedef struct {
     CornuGraph  *graph;
@@ -138,7 +138,7 @@ static Trace trace(Fixture *f, int64_t rows, bool training)
     CornuCall    call = { .graph = t.graph, .seed = zero, .iteration = zero, .position = zero,
                           .count = cornu_op_constant(t.graph, cornu_scalar(CORNU_I64),
                                                      (double)rows) };
-    /* One f32 rounding, as the golden run's u8 / 255.0f; none where pixels go in as they are. */
+    /* Rounded once to f32, as u8 / 255.0f in the golden run; exact if pixels are not scaled. */
     const double divisor = cornu_model_input_scale(f->model) == 1.0 ? 1.0 : 255.0;
     CornuTensor *pixels = cornu_op_convert(t.images, CORNU_F32);
     CornuTensor *x = cornu_op_divide(pixels, cornu_op_constant_like(pixels, divisor));
@@ -176,7 +176,7 @@ static void feed(Trace *t, const Fixture *f, const char *set, int64_t rows, int6
 
 /* ---- Comparing ---- */
 
-/* max|diff| / max|ref| over the rows that the golden tensor has, every `stride`-th row. */
+/* max|diff| / max|ref| over the rows of the golden tensor, which has every `stride`-th one. */
 static double distance(const CornuNamedArray *golden, const float *seen, int64_t stride)
 {
     CornuShape shape = golden->array.type.shape;
@@ -203,7 +203,7 @@ static void expect_close(const Fixture *f, const char *name, const float *seen, 
                  cornu_device_name(f->device), name, far, TOLERANCE);
 }
 
-/* Runs the step once; values[i] receives what tensors[i] holds. */
+/* Runs the step once; values[i] receives the value of tensors[i]. */
 static void fetch(Trace *t, CornuTensor *const *tensors, int count, float **values)
 {
     CornuArray to[MAX_LAYERS + 1];
@@ -259,7 +259,7 @@ static void compare_gradients(Fixture *f)
         w[i] = made(cornu_read(t.graph, f->trainable[i]->variable));
     expect_ok(cornu_gradients(t.loss, w, f->trainable_count, d_w));
     feed(&t, f, "batch", 8, 0);
-    write_weights(f); /* a run moves the moving statistics */
+    write_weights(f); /* a run updates the moving statistics */
     fetch(&t, d_w, f->trainable_count, values);
     for (int i = 0; i < f->trainable_count; i++) {
         char name[96];
@@ -326,7 +326,7 @@ static void compare_steps(Fixture *f, const char *run, double first, double deca
 typedef struct {
     const char *device, *network;
     int64_t     parameters;
-    bool        steps;   /* also ten of them; too slow for the largest network and plain loops */
+    bool        steps;   /* ten steps too; too slow for the largest network on the reference device */
 } Case;
 
 static void compare(void **state)

@@ -1,5 +1,5 @@
-/* What the performance model makes of the compiled steps of whole networks, against what was
- * published of them on a v2-8: its device part must never exceed a published time. */
+/* The TPU's performance model on the compiled steps of whole networks: the modelled device time
+ * must not exceed times published for a v2-8. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +36,7 @@ static void test_published_times_are_not_exceeded(void **state)
 {
     (void)state;
     /* Milliseconds per step on a v2-8, the fastest published. Each sample is fed as bytes, each
-     * shard with i64: its count of rows and, for dropout, the first one's place in the batch. */
+     * shard with i64: its number of rows and, for dropout, the position of the first. */
     static const struct {
         const char *name;
         int64_t     batch, fed, numbers;
@@ -58,7 +58,7 @@ static void test_published_times_are_not_exceeded(void **state)
     }
 }
 
-/* The dispatch constant was fitted to this run: 43 to 46 ms for a step. */
+/* The dispatch constant was fitted to this run: 43 to 46 ms per step. */
 static void test_the_step_that_was_fitted(void **state)
 {
     (void)state;
