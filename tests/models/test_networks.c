@@ -326,7 +326,7 @@ static void compare_steps(Fixture *f, const char *run, double first, double deca
 typedef struct {
     const char *device, *network;
     int64_t     parameters;
-    bool        steps;   /* ten steps too; too slow for the largest network on the reference device */
+    bool        steps;   /* ten steps; the reference is too slow for the largest */
 } Case;
 
 static void compare(void **state)
