@@ -7,12 +7,12 @@
 
 enum { FILES_PATH = 512 };
 
-/* A temporary folder. cmocka's set-up makes it, its teardown removes it with all that is in it. */
+/* A temporary folder, created by cmocka's set-up and removed with its contents by the teardown. */
 extern char folder[FILES_PATH];
 int         files_begin(void **state);
 int         files_end(void **state);
 
-/* from/name, with folders between made. The text is valid until the fourth call from now. */
+/* from/name, creating the folders between. The string is valid until the fourth call from now. */
 const char *files_path(const char *from, const char *name);
 
 void files_write(const char *path, const void *bytes, size_t size);
@@ -21,16 +21,16 @@ void files_write_gz(const char *path, const void *bytes, size_t size);
 /* Writes 8-bit pixels (height, width, channels) as a PNG: grey, grey and alpha, RGB, RGBA. */
 void files_write_png(const char *path, int width, int height, int channels, const uint8_t *pixels);
 
-/* Reads a whole file of at most size bytes; its length. */
+/* Reads a file of at most size bytes; returns its length. */
 size_t files_read(const char *path, void *bytes, size_t size);
 
-/* How many files are in a folder; 0 if there is none. */
+/* The number of files in a folder; 0 if it does not exist. */
 int files_count(const char *from);
 
-/* Writes an idx header for u8 of 1 to 4 extents; its length. */
+/* Writes an idx header for u8 of 1 to 4 extents; returns its length. */
 size_t files_idx_header(unsigned char *to, int rank, const int64_t *extents);
 
-/* $CORNU_DATA/name, NULL where the real files are not. */
+/* $CORNU_DATA/name; NULL if the real files are not there. */
 const char *files_real(const char *name);
 
 #endif

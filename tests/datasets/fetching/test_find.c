@@ -1,6 +1,6 @@
 /*
- * Finding and downloading: every place in its order, and a server that behaves and misbehaves, for
- * which seconds are waited.
+ * Finding files, in the documented order of places, and downloading them from a server that behaves
+ * or misbehaves; timeouts take seconds.
  *
  * tests/run: alone
  */
@@ -48,7 +48,7 @@ static const CornuDataSource small = {
 enum { MANY = 1000000 };
 static char many[MANY], others[MANY];
 
-/* ---- a server: /BEHAVIOUR/small/NAME ---- */
+/* ---- A server: /BEHAVIOUR/small/NAME ---- */
 
 static int server, port;
 
@@ -85,7 +85,7 @@ static void answer(int client)
     if (strcmp(behaviour, "stalled") == 0 && !abc) {
         char byte;
         send_all(client, body, size / 2);
-        recv(client, &byte, 1, 0); /* until the other side has had enough */
+        recv(client, &byte, 1, 0); /* until the client gives up */
     } else if (strcmp(behaviour, "short") == 0) {
         send_all(client, body, size - 1);
     } else {
@@ -117,7 +117,7 @@ static bool start_server(void)
         listen(server, 8) != 0 || getsockname(server, (struct sockaddr *)&address, &size) != 0)
         return false;
     port = ntohs(address.sin_port);
-    /* Without a network the loopback too may be down. */
+    /* Without a network the loopback may be down, too. */
     int probe = socket(AF_INET, SOCK_STREAM, 0);
     if (connect(probe, (struct sockaddr *)&address, size) != 0) return false;
     close(probe);
@@ -131,7 +131,7 @@ static bool can_download(void)
     return serving && system("command -v curl wget >/dev/null 2>&1") == 0;
 }
 
-/* ---- a home of its own for each test ---- */
+/* ---- A home directory for each test ---- */
 
 static char before[FILES_PATH], path_before[4096];
 
@@ -184,13 +184,13 @@ static void expect_failure(const CornuDataSearch *search, CornuStatus status, co
         fail_msg("\"%s\" does not contain \"%s\"", cornu_error_message(), text);
 }
 
-/* ---- tests ---- */
+/* ---- Tests ---- */
 
 static void test_a_named_directory_must_have_them(void **state)
 {
     (void)state;
     CornuDataSearch search = { .data = "elsewhere/" };
-    put_files("data"); /* must not be looked at */
+    put_files("data"); /* must be ignored */
     expect_failure(&search, CORNU_ERR_DATA, "elsewhere/small/abc.bin is missing; .data must name");
     assert_non_null(strstr(cornu_error_message(), "ba7816bf"));
     assert_non_null(strstr(cornu_error_message(), "http://127.0.0.1:1/abc.bin"));
@@ -218,7 +218,7 @@ static void test_data_then_cache(void **state)
     expect_found(NULL, files_path(folder, "cache/cornu/small"));
     put_files("data");
     expect_found(NULL, "./data/small");
-    /* A part is not enough. */
+    /* Some of the files are not enough. */
     unlink(files_path(folder, "data/small/many.bin"));
     expect_found(NULL, files_path(folder, "cache/cornu/small"));
 }
@@ -244,7 +244,7 @@ static void expect_download(const char *folder)
     snprintf(file, sizeof file, "%s/many.bin", folder);
     assert_int_equal(cornu__sha256_file(file, sum), CORNU_OK);
     assert_string_equal(sum, small_files[1].sha256);
-    setenv("CORNU_DATA_URL", "http://127.0.0.1:1/", 1); /* needed no more */
+    setenv("CORNU_DATA_URL", "http://127.0.0.1:1/", 1); /* no longer needed */
     expect_found(NULL, folder);
 }
 
@@ -263,7 +263,7 @@ static void test_a_download_without_a_home(void **state)
     expect_download("./data/small");
 }
 
-/* A folder with nothing but these programs as the whole PATH. */
+/* Sets PATH to a folder with only these programs. */
 static bool only_program(const char *name)
 {
     char command[2 * FILES_PATH];
@@ -275,7 +275,7 @@ static bool only_program(const char *name)
     return found;
 }
 
-/* An emulator may start nothing and not say so. */
+/* An emulator may fail to start a program without reporting it. */
 static bool missing_programs_are_reported(void)
 {
     char *const nothing[] = { "no-such-program", NULL };
@@ -304,7 +304,8 @@ static void test_neither_curl_nor_wget(void **state)
     expect_failure(NULL, CORNU_ERR_DATA, "neither curl nor wget is installed");
 }
 
-/* What killed processes left goes; what others still write, and what only resembles it, stays. */
+/* Temporary files of killed processes are removed; those still being written, and other files with
+ * similar names, stay. */
 static void test_leftovers(void **state)
 {
     static const char *const stay[] = { ".abc.bin.cornu-Locked", ".abc.bin.cornu-long123",
@@ -328,7 +329,7 @@ static void test_leftovers(void **state)
     close(locked);
 }
 
-/* Bad answers: what is said, and that nothing is left of them. */
+/* Bad responses are reported and leave no files. */
 static void test_bad_answers(void **state)
 {
     (void)state;
@@ -345,7 +346,7 @@ static void test_bad_answers(void **state)
         expect_failure(NULL, CORNU_ERR_DATA, cases[i].text);
         assert_non_null(strstr(cornu_error_message(), ".data = \"synthetic\""));
         assert_non_null(strstr(cornu_error_message(), cases[i].behaviour));
-        /* abc.bin comes whole where only the large file is spoilt. */
+        /* abc.bin arrives intact if only the large file is bad. */
         bool spoils_all = strcmp(cases[i].behaviour, "absent") == 0 ||
                           strcmp(cases[i].behaviour, "short") == 0;
         assert_int_equal(files_count(cache), spoils_all ? 0 : 1);

@@ -1,5 +1,5 @@
-/* Augmented images: exact pixels, the distribution of what happens to them, the same bits whatever
- * threads and positions do, what is refused. */
+/* Augmented images: exact pixels, distributions, the same bits regardless of threads and positions,
+ * refusals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,8 +16,8 @@ enum { ROWS = 400, H = 6, W = 5, C = 2, SHIFT = 2 };
 
 typedef uint16_t Image[H][W][C];
 
-/* x: u16 in the clothes of bf16 (ROWS, H, W, C), no pixel zero or twice in an image; y: i32 (ROWS,)
- * with the row's number. */
+/* x: u16 declared as bf16 (ROWS, H, W, C), all pixels of an image different and not zero; y: i32
+ * (ROWS,) with the row's number. */
 static uint16_t pixel(int i, int h, int w, int c)
 {
     return (uint16_t)(1 + c + C * (w + W * h) + 100 * i);
@@ -37,7 +37,7 @@ static CornuDataset *images(void)
                                                      cornu_array(y, CORNU_I32, ROWS) }, 2);
 }
 
-/* What was done to an image, read off its pixels; every pixel must then be the right one. */
+/* Infers the change to an image from its pixels and checks all of them. */
 typedef struct { int down, right, flip; } Change;
 
 static int64_t wrong_pixels(int i, const Image image, Change change)
@@ -70,7 +70,7 @@ static Change change_of(int i, const Image image)
     return found;
 }
 
-/* Reads an epoch of a data set, which it takes, by one element after the other. */
+/* Reads an epoch of a data set element by element and frees it. */
 static void read_epoch(CornuDataset *dataset, int64_t epoch, Image *x, int32_t *y)
 {
     assert_non_null(dataset);
@@ -92,7 +92,7 @@ static void read_epoch(CornuDataset *dataset, int64_t epoch, Image *x, int32_t *
 static Image   x[ROWS], again[ROWS];
 static int32_t y[ROWS], labels[ROWS];
 
-/* Chi square of `count` draws over `kinds` equally likely ones. */
+/* Chi square of `count` draws of `kinds` equally likely outcomes. */
 static double chi_square(const int *times, int kinds, int count)
 {
     const double expected = (double)count / kinds;
@@ -102,8 +102,8 @@ static double chi_square(const int *times, int kinds, int count)
     return sum;
 }
 
-/* All pixels are right, every shift and both sides come as often as the others, apart from chance:
- * chi square with 49 degrees of freedom is below 85.4 with probability 0.999. Labels stay. */
+/* All pixels are correct, and all shifts and flips equally frequent: chi square with 49 degrees of
+ * freedom is below 85.4 with probability 0.999. Labels do not change. */
 static void shifts_and_flips_are_uniform(void **state)
 {
     (void)state;
@@ -147,7 +147,7 @@ static void each_works_alone(void **state)
     assert_memory_equal(x, again, sizeof x);
 }
 
-/* The same seed flips the same images, so that a second flip undoes the first. */
+/* The same seed flips the same images, so a second flip undoes the first. */
 static void flipping_twice_changes_nothing(void **state)
 {
     (void)state;
@@ -164,8 +164,8 @@ static CornuDataset *augmented(uint64_t seed)
     return cornu_dataset_augment(images(), .shift = SHIFT, .flip = true, .seed = seed);
 }
 
-/* Seed, epoch and index decide, and nothing else: neither the thread nor batches, nor where the
- * iterator stood before. */
+/* The result depends only on seed, epoch and index, not on the thread, batches or the previous
+ * position of the iterator. */
 static void the_same_seed_gives_the_same_bits(void **state)
 {
     (void)state;
@@ -190,7 +190,7 @@ static void the_same_seed_gives_the_same_bits(void **state)
     cornu_iterator_free(iterator);
 }
 
-/* In front of a shuffle the random numbers belong to the image, behind it to the position. */
+/* Before a shuffle the random numbers depend on the image, after it on the position. */
 static void it_stands_on_either_side_of_a_shuffle(void **state)
 {
     (void)state;
@@ -258,7 +258,7 @@ static void mistakes_are_refused(void **state)
                    "augment: the data set is NULL");
 }
 
-/* Epochs allocate nothing, and without memory there is an error and no leak. */
+/* Epochs allocate nothing; failed allocations give an error and do not leak. */
 static void memory_is_taken_once(void **state)
 {
     (void)state;

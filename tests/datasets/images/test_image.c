@@ -40,7 +40,7 @@ static void test_png_of_every_kind(void **state)
     expect_image(path, 0, cornu_type(CORNU_U8, 2, 2, 3), rgb);
     expect_image(path, 1, cornu_type(CORNU_U8, 2, 2, 1), (const uint8_t[]){ 77, 149, 29, 10 });
 
-    /* Black ink on a transparent ground, which many programs store as black too. */
+    /* Black ink on transparent ground, which many programs store as black. */
     const uint8_t alpha[] = { 0, 0, 0, 255, 100, 51 };
     files_write_png(path, 3, 1, 2, alpha);
     expect_image(path, 0, cornu_type(CORNU_U8, 1, 3, 1), (const uint8_t[]){ 255, 0, 224 });
@@ -50,9 +50,9 @@ static void test_png_of_every_kind(void **state)
                  (const uint8_t[]){ 255, 255, 255, 9, 8, 7 });
 }
 
-/* The smallest JPEG: one block of 8x8 with only a mean. Every quantizer is 16 and each Huffman
- * table has one code, "0": for the mean "4 bits follow", for the rest "no more". The bits are
- * 0 1010 0 11: a mean of 10, so that every pixel is 128 + 10 * 16 / 8. */
+/* The smallest JPEG: one 8x8 block with only a mean. All quantizers are 16, and each Huffman table
+ * has one code, "0": for the mean "4 bits follow", for the rest "end of block". The bits are
+ * 0 1010 0 11: a mean of 10, so every pixel is 128 + 10 * 16 / 8. */
 static void test_jpeg(void **state)
 {
     (void)state;
@@ -100,7 +100,7 @@ static void test_unreadable_images(void **state)
         files_write(files_path(folder, "short.png"), file, length);
         expect_failure(files_path(folder, "short.png"), 1, CORNU_ERR_FORMAT, "not a readable");
     }
-    /* One bit of a chunk's data or of its checksum, wherever it is: never other pixels. */
+    /* A flipped bit in a chunk's data or checksum is an error, never different pixels. */
     for (size_t at = 8 + 8; at < size - 12; at += 3) {
         file[at] ^= 4;
         files_write(files_path(folder, "bit.png"), file, size);
@@ -112,13 +112,13 @@ static void test_unreadable_images(void **state)
     file[size - 20] ^= 1;
     expect_failure(files_path(folder, "bit.png"), 1, CORNU_ERR_FORMAT,
                    "wrong checksum of chunk IDAT");
-    /* A width of 2^24 in the header, followed by little. */
+    /* A width of 2^24 in the header, followed by little data. */
     memcpy(file + 16, (const uint8_t[]){ 1, 0, 0, 0 }, 4);
     files_write(files_path(folder, "wide.png"), file, size);
     expect_failure(files_path(folder, "wide.png"), 1, CORNU_ERR_FORMAT, "not a readable");
 }
 
-/* A Huffman table of 16 * 255 codes, before the frame and behind it. */
+/* A Huffman table of 16 * 255 codes, before the frame and after it. */
 static void test_huffman_tables(void **state)
 {
     (void)state;
@@ -138,13 +138,13 @@ static void test_huffman_tables(void **state)
     files_write(path, file, sizeof file);
     expect_failure(path, 1, CORNU_ERR_FORMAT, "256 codes");
     assert_int_equal(cornu_image_size(path, &height, &width), CORNU_OK);
-    /* Any number of FF may stand in front of what is no number. */
+    /* A marker may be preceded by any number of bytes FF. */
     memmove(file + 1, file, sizeof file - 1);
     files_write(path, file, sizeof file);
     expect_failure(path, 1, CORNU_ERR_FORMAT, "256 codes");
 }
 
-/* A small file that says it is 16384 x 16384 is refused by what it says, not decoded. */
+/* A small file that claims to be 16384 x 16384 is refused without decoding it. */
 static void test_a_bomb_is_refused_by_its_header(void **state)
 {
     (void)state;
@@ -162,7 +162,7 @@ static void test_a_bomb_is_refused_by_its_header(void **state)
     assert_int_equal(cornu_image_size(path, &height, &width), CORNU_ERR_FORMAT);
 }
 
-/* ---- resizing ---- */
+/* ---- Resizing ---- */
 
 static void test_resizing_agrees_with_keras(void **state)
 {

@@ -1,4 +1,4 @@
-/* Class folders of images: which files in which order, what pixels and labels; what is refused. */
+/* Class folders of images: files and their order, pixels and labels, refusals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 
 enum { CATS = 4, DOGS = 6, ALL = CATS + DOGS };
 
-/* An image of one colour, whose red is its number and blue its class. */
+/* An image of one colour: red is its number, blue its class. */
 static void draw(const char *path, uint8_t number, uint8_t class)
 {
     uint8_t pixels[4][3];
@@ -24,7 +24,7 @@ static void draw(const char *path, uint8_t number, uint8_t class)
     files_write_png(files_path(folder, path), 2, 2, 3, pixels[0]);
 }
 
-/* pets: cats 0 to 3 and dogs 4 to 9, whose names and folders are out of order as they are made. */
+/* pets: cats 0 to 3 and dogs 4 to 9, created out of order. */
 static int begin(void **state)
 {
     files_begin(state);
@@ -42,7 +42,7 @@ static int begin(void **state)
 
 static const char *pets(void) { return files_path(folder, "pets"); }
 
-/* Reads the numbers of an epoch and checks the classes; takes the data set; how many. */
+/* Reads the numbers of an epoch, checks the classes and frees the data set; returns the count. */
 static int numbers_of(CornuDataset *dataset, int numbers[ALL])
 {
     if (!dataset) fail_msg("%s", cornu_error_message());
@@ -95,7 +95,7 @@ static void test_classes_by_name(void **state)
     cornu_dataset_free(dataset);
 }
 
-/* Training and validation together are all files, each once; another seed divides otherwise. */
+/* Training and validation together have all files, each once; another seed gives another split. */
 static void test_subsets_divide_the_files(void **state)
 {
     (void)state;
@@ -203,7 +203,7 @@ static void test_folders_without_images(void **state)
     expect_failure(cornu_image_folder(files_path(folder, "maps")), CORNU_ERR_FORMAT, "a.BMP");
 }
 
-/* Files that are no images are named at once; one that breaks off, when it is its turn. */
+/* Files that are not images are reported at once; a truncated one when it is read. */
 static void test_unreadable_images_are_named(void **state)
 {
     (void)state;

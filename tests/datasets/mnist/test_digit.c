@@ -26,7 +26,7 @@ static void expect_image(const char *path, int channels, CornuType type, const u
     free(image.data);
 }
 
-/* The test digits published as PNG are their idx records, bit for bit. */
+/* The test digits published as PNG equal their idx records, bit for bit. */
 static void test_published_digits(void **state)
 {
     (void)state;
@@ -58,9 +58,9 @@ static void test_published_digits(void **state)
     free(labels.data);
 }
 
-/* ---- digits ---- */
+/* ---- Drawn digits ---- */
 
-/* Drawn digits put where MNIST puts them: prepared once, at twice the size. */
+/* Drawn digits, positioned as in MNIST by preparing them once at twice the size. */
 static void some_digits(uint8_t *digits, int count)
 {
     uint8_t *drawn = malloc((size_t)count * PIXELS), *labels = malloc((size_t)count);
@@ -93,8 +93,8 @@ static void test_a_ready_digit_is_left_alone(void **state)
     }
 }
 
-/* The most that any pixel differs after a digit was made three times as large, each pixel nine,
- * and prepared: the box filter undoes it. The strongest ink has become 255. */
+/* The largest difference of any pixel after enlarging a digit threefold, each pixel to nine, and
+ * preparing it, which the box filter undoes. The strongest ink becomes 255. */
 static double difference_after_enlarging(const uint8_t *digit, bool inverted)
 {
     enum { BIG = 3 * SIZE };
@@ -117,7 +117,7 @@ static double difference_after_enlarging(const uint8_t *digit, bool inverted)
 static void test_an_enlarged_digit_comes_back(void **state)
 {
     (void)state;
-    enum { COUNT = 1000, FAINT = 8 }; /* a row with no stronger ink is not seen */
+    enum { COUNT = 1000, FAINT = 8 }; /* a row without stronger ink is ignored */
     const char *path = files_real("mnist/t10k-images-idx3-ubyte.gz");
     if (!path) skip();
     CornuArray images;
@@ -130,7 +130,7 @@ static void test_an_enlarged_digit_comes_back(void **state)
     free(images.data);
 }
 
-/* Any size and any place on the paper: the same digit within a grey level of blur. */
+/* Any size and position on the paper gives the same digit, within the blur of a grey level. */
 static void test_size_and_place_do_not_matter(void **state)
 {
     (void)state;
@@ -151,7 +151,7 @@ static void test_size_and_place_do_not_matter(void **state)
     }
 }
 
-/* Grain on the paper is no ink: it neither widens the box nor darkens the ground. */
+/* Grain of the paper does not count as ink: it neither enlarges the box nor darkens the ground. */
 static void test_grain_is_no_ink(void **state)
 {
     (void)state;
@@ -183,7 +183,7 @@ static void test_pictures_without_a_digit(void **state)
     assert_non_null(strstr(cornu_error_message(), "no ink"));
     assert_int_equal(cornu_digit_prepare(cornu_array(white, CORNU_U8, 1, 1), out),
                      CORNU_ERR_VALUE);
-    uint8_t grain[50 * 40]; /* and nothing but grain */
+    uint8_t grain[50 * 40]; /* only grain */
     for (int i = 0; i < 50 * 40; i++) grain[i] = (uint8_t)(i * 7919 % 251);
     assert_int_equal(cornu_digit_prepare(cornu_array(grain, CORNU_U8, 50, 40), out),
                      CORNU_ERR_VALUE);
@@ -192,7 +192,7 @@ static void test_pictures_without_a_digit(void **state)
     assert_non_null(strstr(cornu_error_message(), "u8 (10, 10, 3), expected"));
     assert_int_equal(cornu_digit_prepare(cornu_array(white, CORNU_F32, 10, 10), out),
                      CORNU_ERR_SHAPE);
-    /* One dot is as much of a digit as can be told: it fills the box. */
+    /* A single dot is scaled to fill the box. */
     white[0] = 0;
     assert_int_equal(cornu_digit_prepare(cornu_array(white, CORNU_U8, 50, 40), out), CORNU_OK);
     assert_int_equal(out[14 * SIZE + 14], 255);

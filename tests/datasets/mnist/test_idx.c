@@ -1,4 +1,4 @@
-/* idx files: good ones of every kind, and each way of being bad. */
+/* idx files: valid ones of every kind, and every kind of damage. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ static void expect_failure(const char *path, CornuStatus status, const char *tex
     assert_false(cornu_error_pending());
 }
 
-/* A u8 file (3, 2) with elements 0 to 5, followed by more bytes than that. */
+/* A u8 file (3, 2) with elements 0 to 5, followed by extra bytes. */
 static const unsigned char six[] = { 0, 0, 8, 2, 0, 0, 0, 3, 0, 0, 0, 2, 0, 1, 2, 3, 4, 5, 9, 9 };
 enum { SIX = 18, HEADER = 12 };
 
@@ -120,7 +120,7 @@ static void test_no_such_file(void **state)
     expect_failure(pipe, CORNU_ERR_FILE, "is a pipe, expected a file");
 }
 
-/* Every length short of the whole, plain and compressed. */
+/* Truncated at every length, plain and compressed. */
 static void test_truncated_files(void **state)
 {
     (void)state;
@@ -140,8 +140,8 @@ static void test_truncated_files(void **state)
     assert_non_null(strstr(cornu_error_message(), "truncated after"));
 }
 
-/* Every single byte changed: an error, never a crash; the checksum finds what the rest does
- * not. Bytes 4 to 9 of a gzip header say only when and where it was made. */
+/* Every byte changed: an error, never a crash; the checksum catches the rest. Bytes 4 to 9 of a
+ * gzip header are only the time and system of its creation. */
 static void test_damaged_files(void **state)
 {
     (void)state;
@@ -191,7 +191,7 @@ static void test_wrong_headers(void **state)
     expect_failure(files_path(folder, "empty"), CORNU_ERR_FORMAT, "0 bytes");
 }
 
-/* A header that promises 4 TiB, or more than can be counted, allocates next to nothing. */
+/* A header that claims 4 TiB, or overflows, allocates next to nothing. */
 static void test_a_hostile_header(void **state)
 {
     (void)state;
@@ -218,7 +218,7 @@ static void test_each_allocation_may_fail(void **state)
         allocations_fail_after(n);
         status = cornu_idx_load(path, &array);
         allocations_fail_after(NEVER);
-        /* fopen's own failure is a file that cannot be opened. */
+        /* If fopen's allocation fails the file cannot be opened. */
         if (status != CORNU_OK) assert_true(status == CORNU_ERR_MEMORY || status == CORNU_ERR_FILE);
     }
     assert_true(failures >= 2);

@@ -1,4 +1,4 @@
-/* MNIST and Fashion-MNIST: real files, small ones made here, bad ones, drawings. */
+/* MNIST and Fashion-MNIST: real files, small ones made here, bad ones, synthetic images. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -125,7 +125,7 @@ static double mean(CornuArray array)
     return (double)sum / (double)count / 255.0;
 }
 
-/* A file may lie there unpacked; beside a packed one it is the one that is read. */
+/* A file may be there uncompressed, which takes precedence. */
 static void test_unpacked_files(void **state)
 {
     (void)state;
@@ -184,7 +184,7 @@ static void test_drawings_stand_in(void **state)
     CornuTrainTest *all = cornu_mnist_load(.data = "synthetic", .seed = 3);
     assert_true(cornu_type_equal(all->train_x.type, cornu_type(CORNU_U8, 60000, 28, 28)));
     assert_true(cornu_type_equal(all->test_x.type, cornu_type(CORNU_U8, 10000, 28, 28)));
-    /* A limit changes how many, not which. */
+    /* A limit changes the number of images, not the images. */
     assert_memory_equal(all->train_x.data, some->train_x.data, 100 * PIXELS);
     assert_memory_equal(all->test_x.data, some->test_x.data, 100 * PIXELS);
     assert_memory_not_equal(all->train_x.data, all->test_x.data, PIXELS);
@@ -207,7 +207,7 @@ static uint32_t digest(const uint8_t *bytes, size_t count)
     return hash;
 }
 
-/* Drawings are the same on every machine, compiler and at any place in a series. */
+/* Drawings do not depend on machine, compiler or position in the series. */
 static void test_drawings_never_change(void **state)
 {
     (void)state;

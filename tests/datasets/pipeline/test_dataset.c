@@ -22,19 +22,19 @@ static CornuDataset *numbers(void)
     CornuArray arrays[] = { cornu_array(x, CORNU_U8, ROWS, WIDTH),
                             cornu_array(y, CORNU_I32, ROWS) };
     CornuDataset *dataset = cornu_dataset_from_arrays(arrays, 2);
-    memset(x, 0, sizeof x); /* it must have copied them */
+    memset(x, 0, sizeof x); /* they must have been copied */
     return dataset;
 }
 
-/* Reads the labels of one epoch; checks that x belongs to y and that padding is zero. Takes
- * the data set. Returns how many. */
+/* Reads the labels of an epoch and checks that x belongs to y and that padding is zero. Frees the
+ * data set; returns the number of labels. */
 static int labels_of(CornuDataset *dataset, int64_t epoch, int32_t *labels, int limit)
 {
     assert_non_null(dataset);
     CornuIterator *iterator = cornu_iterator_begin(dataset, epoch);
     assert_non_null(iterator);
     int64_t size = cornu_dataset_batch_size(dataset) ? cornu_dataset_batch_size(dataset) : 1;
-    cornu_dataset_free(dataset); /* the iterator keeps it */
+    cornu_dataset_free(dataset); /* the iterator holds a reference */
     const CornuBatch *batch;
     int               count = 0;
     for (int64_t index = 0; count < limit; index++) {
@@ -143,7 +143,7 @@ static void test_mistakes_are_refused(void **state)
     expect_failure(cornu_dataset_shuffle(cornu_dataset_repeat(numbers(), CORNU_NONE), 0),
                    CORNU_ERR_ARGUMENT, "before repeat");
     expect_failure(cornu_dataset_shuffle(NULL, 0), CORNU_ERR_ARGUMENT, "shuffle");
-    /* The first mistake of a chain is the one reported. */
+    /* The first mistake of a chain is reported. */
     expect_failure(cornu_dataset_prefetch(cornu_dataset_batch(cornu_dataset_take(numbers(), -5),
                                                               0, false), 0),
                    CORNU_ERR_ARGUMENT, "take: count is -5");
@@ -162,7 +162,7 @@ static void test_a_pending_error_frees_what_is_given(void **state)
     (void)state;
     CornuDataset *dataset = numbers();
     assert_null(cornu_dataset_take(NULL, 1));
-    assert_null(cornu_dataset_shuffle(dataset, 1)); /* frees it: the leak checker looks */
+    assert_null(cornu_dataset_shuffle(dataset, 1)); /* and frees the data set */
     assert_int_equal(cornu_error_take(), CORNU_ERR_ARGUMENT);
 }
 

@@ -1,5 +1,5 @@
-/* Data sets of what a function yields, and of a range of numbers: through every transformation, in
- * fit, evaluate and predict, in several epochs, with failures. */
+/* Generators and ranges: through every transformation, in fit, evaluate and predict, over several
+ * epochs, with failures. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -20,7 +20,7 @@ enum { ELEMENTS = 7 };
 typedef struct {
     int64_t    elements, fails_at;     /* fails_at -1: never */
     bool       silent;                 /* fails without a message */
-    atomic_int begun, ended, called;   /* by the threads of several iterators */
+    atomic_int begun, ended, called;   /* counted by the threads of several iterators */
 } Source;
 
 typedef struct { Source *source; int64_t next; } Pass;
@@ -41,7 +41,7 @@ static CornuStatus yield(void *state, CornuSample sample, const CornuArray *to, 
     return CORNU_OK;
 }
 
-/* Which element comes next is the pass' own to know, as in Python's generators. */
+/* The pass keeps track of the next element, as Python's generators do. */
 static CornuStatus yield_next(void *state, CornuSample sample, const CornuArray *to, bool *end)
 {
     Pass *pass = state;
@@ -78,7 +78,7 @@ static CornuDataset *generated_in_passes(Source *source)
     return cornu_dataset_generator(yield_next, types, 2, source, begin_pass, end_pass);
 }
 
-/* Expects the labels of two epochs, then takes the data set. */
+/* Expects the labels of two epochs, then frees the data set. */
 static void expect_labels(CornuDataset *dataset, const int32_t *wanted, int count)
 {
     const CornuBatch *batch;
@@ -155,7 +155,7 @@ static void a_cache_makes_the_count_known(void **state)
     CornuDataset *shuffled = cornu_dataset_shuffle(cache, 3);
     assert_int_equal(cornu_dataset_count(shuffled), ELEMENTS);
     cornu_dataset_free(shuffled);
-    source.elements = 1000;   /* more than the room that a cache begins with */
+    source.elements = 1000;   /* more than the initial size of a cache */
     cache = cornu_dataset_cache(generated(&source));
     assert_int_equal(cornu_dataset_count(cache), 1000);
     CornuIterator    *iterator = cornu_iterator_begin(cache, 0);
@@ -167,7 +167,7 @@ static void a_cache_makes_the_count_known(void **state)
     cornu_dataset_free(cache);
 }
 
-/* Any element can be sought: a pass is made anew for what lies behind. */
+/* Seeking to any element; an earlier one needs a new pass. */
 static void elements_can_be_sought(void **state)
 {
     static const int64_t places[] = { 4, 2, 2, 6, 0, 7, 3 };
@@ -184,7 +184,7 @@ static void elements_can_be_sought(void **state)
     }
     cornu_iterator_free(iterator);
     assert_int_equal(source.begun, source.ended);
-    /* Going on where the iterator stands begins nothing. */
+    /* Seeking to the current position starts no pass. */
     source.begun = source.ended = 0;
     iterator = cornu_iterator_begin(dataset, 0);
     for (int64_t i = 0; i < 5; i++) {
@@ -241,7 +241,7 @@ static void what_needs_a_count_is_refused(void **state)
     expect_refusal(cornu_dataset_generator(yield, &type, 99), "generator: 99 components");
 }
 
-/* ---- Numbers ---- */
+/* ---- Ranges ---- */
 
 static void ranges_are_as_in_python(void **state)
 {
@@ -286,7 +286,7 @@ static CornuHistory *must(CornuHistory *history)
     return history;
 }
 
-/* As arrays of the same elements, not shuffled, train. */
+/* Training equals that on arrays of the same elements, not shuffled. */
 static void fit_evaluate_and_predict_take_it(void **state)
 {
     float         x[ELEMENTS][2] = { { 0 } }, to[ELEMENTS][7], wanted[ELEMENTS][7];
@@ -300,7 +300,7 @@ static void fit_evaluate_and_predict_take_it(void **state)
     CornuDataset *arrays = cornu_dataset_from_arrays((CornuArray[]){
         cornu_array(x, CORNU_F32, ELEMENTS, 2), cornu_array(y, CORNU_I32, ELEMENTS) }, 2);
     CornuDataset *dataset = generated_in_passes(&source);
-    /* One epoch, since the generator's second one has other elements. */
+    /* One epoch, since the generator's second one differs. */
     histories[0] = must(cornu_fit(models[0], dataset, .batch_size = 3, .verbose = CORNU_SILENT,
                                   .validation_data = dataset));
     histories[1] = must(cornu_fit(models[1], arrays, .batch_size = 3, .no_shuffle = true,
@@ -323,7 +323,8 @@ static void fit_evaluate_and_predict_take_it(void **state)
                                .to = cornu_array(to, CORNU_F32, 3, 7)), CORNU_ERR_SHAPE,
                  ".to has 3 rows, the data have more");
 
-    /* Three epochs have all elements each; epochs of two batches go on where the last one ended. */
+    /* Each of three epochs has all elements; epochs of two batches continue where the last one
+     * ended. */
     for (int64_t steps = 0; steps < 3; steps += 2) {
         CornuHistory *history = must(cornu_fit(models[0], dataset, .batch_size = 3, .epochs = 3,
                                                .steps_per_epoch = steps,
@@ -342,7 +343,8 @@ static void fit_evaluate_and_predict_take_it(void **state)
     cornu_dataset_free(dataset);
 }
 
-/* Two batches of three: the second epoch of two steps begins behind the end. */
+/* With two batches in the data, an epoch of two steps ends with them and the next starts a new
+ * pass. */
 static void an_epoch_may_begin_where_data_end(void **state)
 {
     Source        source = { .elements = 6, .fails_at = -1 };
@@ -365,7 +367,7 @@ static void an_epoch_may_begin_where_data_end(void **state)
     cornu_model_free(model);
 }
 
-/* An epoch, kept, and another one: as two at once. */
+/* An epoch, a backup, and a second epoch give the same as two epochs at once. */
 static void backups_go_on(void **state)
 {
     char          folder[] = "/tmp/cornu-generator-XXXXXX";

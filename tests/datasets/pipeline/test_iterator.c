@@ -1,4 +1,5 @@
-/* The prefetch thread: same elements, errors carried over, moves at any time, no allocation. */
+/* Iterators with a prefetch thread: the same elements, errors in their place, seeking at any time,
+ * no allocations. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +21,7 @@ static CornuDataset *numbers(void)
     return cornu_dataset_own_arrays((CornuArray[]){ cornu_array(rows, CORNU_I32, ROWS) }, 1);
 }
 
-/* Sums an epoch in a way that depends on the order. */
+/* A checksum of an epoch that depends on the order. */
 static uint64_t digest(CornuIterator *iterator)
 {
     const CornuBatch *batch;
@@ -62,7 +63,7 @@ static void test_prefetch_changes_nothing(void **state)
     cornu_dataset_free(ahead);
 }
 
-/* Moves while the thread is at work: nothing of the old place may come out. */
+/* Seeks while the thread is working: no element of the old position may be delivered. */
 static void test_moves_at_any_time(void **state)
 {
     (void)state;
@@ -82,7 +83,7 @@ static void test_moves_at_any_time(void **state)
     cornu_dataset_free(dataset);
 }
 
-/* The delivered element is the caller's: the thread, far ahead, must not write into it. */
+/* The thread, working ahead, must not overwrite the delivered element. */
 static void test_a_delivered_batch_stays(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Names of classes from a list or a file: what is read, what is refused and with which words. */
+/* Class names from a list or a file: reading and refusals, with their messages. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,7 +80,7 @@ static void classes_are_renamed_whole_or_not_at_all(void **state)
     assert_int_equal(cornu_train_test_rename(garments, "a,b"), CORNU_ERR_VALUE);
     assert_false(cornu_error_pending());
     assert_string_equal(garments->class_names[0], "t_shirt");
-    for (int i = 0; i < 2; i++)   /* the second time frees the first one's */
+    for (int i = 0; i < 2; i++)   /* the second call frees the names of the first */
         assert_int_equal(cornu_train_test_rename(garments, "a,b,c,d,e,f,g,h,i,j"), CORNU_OK);
     assert_string_equal(garments->class_names[9], "j");
     cornu_train_test_free(garments);

@@ -1,4 +1,4 @@
-/* What each transformation delivers, and in which order. */
+/* The elements that each transformation delivers, and their order. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,19 +22,19 @@ static CornuDataset *numbers(void)
     CornuArray arrays[] = { cornu_array(x, CORNU_U8, ROWS, WIDTH),
                             cornu_array(y, CORNU_I32, ROWS) };
     CornuDataset *dataset = cornu_dataset_from_arrays(arrays, 2);
-    memset(x, 0, sizeof x); /* it must have copied them */
+    memset(x, 0, sizeof x); /* they must have been copied */
     return dataset;
 }
 
-/* Reads the labels of one epoch; checks that x belongs to y and that padding is zero. Takes
- * the data set. Returns how many. */
+/* Reads the labels of an epoch and checks that x belongs to y and that padding is zero. Frees the
+ * data set; returns the number of labels. */
 static int labels_of(CornuDataset *dataset, int64_t epoch, int32_t *labels, int limit)
 {
     assert_non_null(dataset);
     CornuIterator *iterator = cornu_iterator_begin(dataset, epoch);
     assert_non_null(iterator);
     int64_t size = cornu_dataset_batch_size(dataset) ? cornu_dataset_batch_size(dataset) : 1;
-    cornu_dataset_free(dataset); /* the iterator keeps it */
+    cornu_dataset_free(dataset); /* the iterator holds a reference */
     const CornuBatch *batch;
     int               count = 0;
     for (int64_t index = 0; count < limit; index++) {
@@ -72,8 +72,8 @@ static void test_shuffle_is_a_seeded_permutation(void **state)
     assert_memory_not_equal(first, other, sizeof first);
 }
 
-/* Every one of the 24 orders of four elements is as likely: chi square of 24,000 draws with 23
- * degrees of freedom is below 49.7 with probability 0.999. */
+/* All 24 orders of four elements are equally likely: chi square of 24,000 draws with 23 degrees of
+ * freedom is below 49.7 with probability 0.999. */
 static void test_shuffle_is_uniform(void **state)
 {
     (void)state;
@@ -143,13 +143,13 @@ static void test_take_skip_and_repeat_rename_indices(void **state)
     assert_int_equal(labels_of(cornu_dataset_skip(numbers(), 20), 0, labels, ROWS), 3);
     assert_int_equal(labels[0], 20);
     assert_int_equal(labels_of(cornu_dataset_skip(numbers(), 400), 0, labels, ROWS), 0);
-    /* Whole batches, of which the last is partial. */
+    /* Batches, the last one partial. */
     CornuDataset *batches = cornu_dataset_skip(cornu_dataset_batch(numbers(), 5, false), 4);
     assert_int_equal(labels_of(batches, 0, labels, ROWS), 3);
 
     assert_int_equal(labels_of(cornu_dataset_repeat(numbers(), 2), 0, labels, 99), 2 * ROWS);
     assert_int_equal(labels[ROWS], 0);
-    /* Each pass is an epoch of what comes before: epoch 1 of two passes is epochs 2 and 3. */
+    /* Each pass is an epoch of the source: epoch 1 of two passes is epochs 2 and 3. */
     int32_t        pass[2 * ROWS];
     labels_of(cornu_dataset_shuffle(numbers(), 1), 2, pass, ROWS);
     labels_of(cornu_dataset_shuffle(numbers(), 1), 3, pass + ROWS, ROWS);
@@ -197,7 +197,7 @@ static void test_map_makes_new_components(void **state)
     cornu_dataset_free(mapped);
 }
 
-/* Labels of whole batches are negated in place of the source's. */
+/* A map after batch negates the labels of whole batches. */
 static CornuStatus negate(void *context, CornuSample sample, const CornuArray *in,
                           const CornuArray *out)
 {

@@ -1,4 +1,4 @@
-/* CSV tables: what is read, what becomes of words and missing values, and what is refused. */
+/* CSV tables: parsing, categories, missing values, refusals. */
 #include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,8 +37,8 @@ static void expect_f32(CornuArray array, int64_t rows, int64_t columns, const fl
     free(array.data);
 }
 
-/* All that RFC 4180 has: quotes around delimiters, line ends and quotes, CR LF, no last line end;
- * and a byte-order mark, empty lines, blanks. */
+/* All of RFC 4180: quoted delimiters, line ends and quotes, CR LF, a missing last line end; also a
+ * byte-order mark, empty lines, blanks. */
 static void test_fields_of_every_kind(void **state)
 {
     (void)state;
@@ -113,7 +113,7 @@ static void test_rows_with_missing_values_are_left_out_if_asked(void **state)
     cornu_table_free(table);
 }
 
-/* New data get the indices of the old: also where not all categories occur, in other columns. */
+/* New data get the indices of the old, even if categories are absent and columns reordered. */
 static void test_new_data_like_the_old(void **state)
 {
     (void)state;
@@ -211,7 +211,7 @@ static void test_files(void **state)
 {
     (void)state;
     const char *path = files_path(folder, "t.csv");
-    const size_t rows = 20000, size = 4 + rows * 4;   /* longer than a block that is read */
+    const size_t rows = 20000, size = 4 + rows * 4;   /* longer than a block of the file */
     char        *text = malloc(size + 1);
     memcpy(text, "a,b\n", 4);
     for (size_t i = 0; i < rows; i++) memcpy(text + 4 + 4 * i, i % 2 ? "1,x\n" : "2,y\n", 4);
@@ -228,7 +228,7 @@ static void test_files(void **state)
     assert_int_equal(cornu_error_status(), CORNU_ERR_ARGUMENT);
 }
 
-/* A point is a point, whatever the user's locale says. */
+/* The decimal separator is a point, regardless of the locale. */
 static void test_locales_do_not_matter(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Sequences padded and cut to one length, against real Keras (tests/golden/lengths). */
+/* Padded and truncated sequences against real Keras (tests/golden/lengths). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -24,8 +24,8 @@ static int64_t count_of(const CornuTextData *text) { return text->tokens.type.sh
 
 /* ---- Files ---- */
 
-/* Blocks of 101: 100 characters and, one further on, what follows each; the last tenth of the text
- * apart. */
+/* Blocks of 101: 100 characters and, shifted by one, their successors; the last tenth of the text
+ * is separate. */
 static void test_shakespeare_in_sequences(void **state)
 {
     (void)state;
@@ -57,7 +57,7 @@ static void test_shakespeare_in_sequences(void **state)
     expect_failure(cornu_shakespeare_load(.limit = -1), CORNU_ERR_ARGUMENT, "limit is -1");
 }
 
-/* One character less than a tenth of which a block can be made. */
+/* The last tenth is one character short of a block. */
 static void test_short_shakespeare_is_refused(void **state)
 {
     (void)state;

@@ -31,7 +31,7 @@ static void expect_failure(const void *made, CornuStatus status, const char *par
 
 static int64_t count_of(const CornuTextData *text) { return text->tokens.type.shape.extent[0]; }
 
-/* All tokens as text again. */
+/* Decodes all tokens. */
 static const char *decoded(const CornuTextData *text)
 {
     static char all[256];
@@ -78,7 +78,7 @@ static void test_alphabet(void **state)
     cornu_text_free(text);
 }
 
-/* 300 Chinese characters do not fit into bytes. */
+/* 300 Chinese characters do not fit into a byte. */
 static void test_large_alphabet(void **state)
 {
     (void)state;
@@ -128,7 +128,7 @@ static void test_encoding_without_a_text(void **state)
     expect_failure(cornu_text_encoding(CORNU_TEXT_ALPHABET), CORNU_ERR_ARGUMENT, "no alphabet");
 }
 
-/* The Unicode Standard, section 3.9: each of these is ill-formed at its second byte's start. */
+/* The Unicode Standard, section 3.9: each of these is ill-formed. */
 static void test_bad_utf8_is_refused(void **state)
 {
     (void)state;
@@ -157,8 +157,6 @@ static void test_empty_texts_are_refused(void **state)
     expect_failure(cornu_text_parse("\xE2\x82\xAC", 3, CORNU_TEXT_CODE_POINTS, "it"),
                    CORNU_ERR_FORMAT, "expected characters below code point 255");
 }
-
-/* ---- Samplings ---- */
 
 enum { LETTERS = 26, MOST = 64 };
 static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
@@ -191,8 +189,8 @@ static void test_files(void **state)
     expect_failure(cornu_text_load(.file = "x", .limit = -1), CORNU_ERR_ARGUMENT, "limit is -1");
 }
 
-/* The text of a seed is always the same, begins the same if it is shorter, and is one to learn: few
- * characters, words that come again. */
+/* A seed always gives the same text, a shorter one is a prefix of it, and there is something to
+ * learn: few characters, recurring words. */
 static void test_synthetic_text(void **state)
 {
     (void)state;

@@ -30,8 +30,8 @@ static void expect_failure(const void *made, CornuStatus status, const char *par
 enum { LETTERS = 26, MOST = 64 };
 static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
 
-/* Takes the data set. The first letters of x in the order they come; checks that x and y are
- * neighbours in the alphabet. */
+/* The first letters of x, in order; checks that each y follows x in the alphabet. Frees the data
+ * set. */
 static int starts_of(CornuDataset *dataset, int64_t epoch, int length, char starts[MOST])
 {
     if (!dataset) fail_msg("%s", cornu_error_message());
@@ -85,7 +85,7 @@ static void test_random_places(void **state)
     cornu_text_free(text);
 }
 
-/* Each of the 24 - 3 places is as likely: chi square of 21,000 draws with 20 degrees of freedom is
+/* All 24 - 3 positions are equally likely: chi square of 21,000 draws with 20 degrees of freedom is
  * below 45.3 with probability 0.999. */
 static void test_random_places_are_uniform(void **state)
 {
@@ -108,7 +108,7 @@ static void test_random_places_are_uniform(void **state)
     cornu_text_free(text);
 }
 
-/* Row b of batch k + 1 goes on where row b of batch k ended. */
+/* Row b of batch k + 1 continues where row b of batch k ended. */
 static void test_continued_rows(void **state)
 {
     (void)state;
