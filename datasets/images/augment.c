@@ -10,6 +10,12 @@
  * shuffle's, streams never coincide with those of a model. */
 static const uint32_t augment_generator = UINT32_C(0xFFFF0004);
 
+typedef struct {
+    int64_t  shift;
+    bool     flip;
+    uint64_t seed;
+} Augmentation;
+
 /* The change to one image: flipped or not, then shifted down and right. */
 typedef struct {
     int64_t down, right;
@@ -24,12 +30,13 @@ static int64_t draw_shift(uint32_t word, int64_t shift)
 
 static Change draw_change(const CornuDataset *dataset, CornuSample at)
 {
-    uint32_t word[4];
-    cornu_philox(dataset->augment.seed, (uint32_t[]){ 0, (uint32_t)at.index, (uint32_t)at.epoch,
-                                                      augment_generator }, word);
-    return (Change){ .down = draw_shift(word[0], dataset->augment.shift),
-                     .right = draw_shift(word[1], dataset->augment.shift),
-                     .flip = dataset->augment.flip && word[2] >> 31 };
+    const Augmentation *augmentation = dataset->own;
+    uint32_t            word[4];
+    cornu_philox(augmentation->seed, (uint32_t[]){ 0, (uint32_t)at.index, (uint32_t)at.epoch,
+                                                   augment_generator }, word);
+    return (Change){ .down = draw_shift(word[0], augmentation->shift),
+                     .right = draw_shift(word[1], augmentation->shift),
+                     .flip = augmentation->flip && word[2] >> 31 };
 }
 
 /* to(h, w) = from(h - down, w - right), mirrored: from(h - down, W - 1 - (w - right)); zero where
@@ -63,25 +70,27 @@ static CornuStatus augment_fetch(CornuStage *stage, CornuSample at, void *const 
                            (long long)at.epoch, (long long)at.index, (long long)UINT32_MAX);
     void *element[CORNU_MAX_COMPONENTS];
     memcpy(element, to, sizeof *element * (size_t)dataset->components);
-    element[0] = stage->augment.image;
+    element[0] = stage->own;
     CORNU__TRY(cornu__stage_fetch(stage->source, at, element, valid));
     if (!*valid) return CORNU_OK;
     change_image(draw_change(dataset, at), shape,
                  dataset->bytes[0] / (size_t)(shape.extent[0] * shape.extent[1]),
-                 stage->augment.image, to[0]);
+                 stage->own, to[0]);
     return CORNU_OK;
 }
 
 static CornuStatus augment_open(CornuStage *stage)
 {
-    stage->augment.image = cornu__allocate_aligned(stage->dataset->bytes[0]);
-    return stage->augment.image ? CORNU_OK : CORNU_ERR_MEMORY;
+    stage->own = cornu__allocate_aligned(stage->dataset->bytes[0]);
+    return stage->own ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
-static void augment_close(CornuStage *stage) { cornu__release(stage->augment.image); }
+static void augment_close(CornuStage *stage) { cornu__release(stage->own); }
+
+static void augment_free(CornuDataset *dataset) { cornu__release(dataset->own); }
 
 static const CornuDatasetKind augment_kind = { .fetch = augment_fetch, .open = augment_open,
-                                               .close = augment_close };
+                                               .close = augment_close, .free = augment_free };
 
 static CornuStatus check(const CornuDataset *source, int64_t shift)
 {
@@ -113,10 +122,11 @@ CornuDataset *cornu_dataset_augment_from(const CornuAugmentConfig *config)
 {
     CornuDataset *augment = cornu__dataset_derive(config->source, &augment_kind, "augment");
     if (!augment) return NULL;
-    augment->augment.shift = config->shift;
-    augment->augment.flip = config->flip;
-    augment->augment.seed = config->seed;
-    if (check(augment->source, config->shift) == CORNU_OK) return augment;
+    Augmentation *augmentation = augment->own = cornu__allocate(1, sizeof *augmentation);
+    if (augmentation && check(augment->source, config->shift) == CORNU_OK) {
+        *augmentation = (Augmentation){ config->shift, config->flip, config->seed };
+        return augment;
+    }
     cornu_dataset_free(augment);
     return cornu__null();
 }

@@ -8,20 +8,20 @@
 #include "../pipeline/dataset_internal.h"
 #include "image_list_internal.h"
 
-/* Owned by the data set. */
-struct CornuImageSource {
+typedef struct {
     CornuImageList          list;
     uint32_t               *order;    /* element i is file order[first + i] */
     int64_t                 first;
     CornuLabelMode          label_mode;
     CornuImageInterpolation interpolation;
     bool                    crop;
-};
+} Images;
 
 static void write_label(const CornuDataset *dataset, int32_t label, void *to)
 {
-    float *numbers = to;
-    switch (dataset->images->label_mode) {
+    const Images *images = dataset->own;
+    float        *numbers = to;
+    switch (images->label_mode) {
     case CORNU_LABELS_INT: *(int32_t *)to = label; break;
     case CORNU_LABELS_BINARY: numbers[0] = (float)label; break;
     case CORNU_LABELS_CATEGORICAL:
@@ -34,8 +34,8 @@ static void write_label(const CornuDataset *dataset, int32_t label, void *to)
 static CornuStatus images_fetch(CornuStage *stage, CornuSample at, void *const *to,
                                 int64_t *valid)
 {
-    const CornuDataset            *dataset = stage->dataset;
-    const struct CornuImageSource *images = dataset->images;
+    const CornuDataset   *dataset = stage->dataset;
+    const Images         *images = dataset->own;
     const CornuImageFile *file = &images->list.files[images->order[images->first + at.index]];
     const CornuType       type = dataset->type[0];
     CornuArray            image;
@@ -51,10 +51,11 @@ static CornuStatus images_fetch(CornuStage *stage, CornuSample at, void *const *
 
 static void images_free(CornuDataset *dataset)
 {
-    if (!dataset->images) return;
-    cornu__image_list_free(&dataset->images->list);
-    cornu__release(dataset->images->order);
-    cornu__release(dataset->images);
+    Images *images = dataset->own;
+    if (!images) return;
+    cornu__image_list_free(&images->list);
+    cornu__release(images->order);
+    cornu__release(images);
 }
 
 static const CornuDatasetKind images_kind = { .fetch = images_fetch, .free = images_free };
@@ -91,7 +92,7 @@ static CornuStatus check(const CornuImageFolderConfig *config)
 
 static CornuStatus list_images(CornuDataset *dataset, const CornuImageFolderConfig *config)
 {
-    struct CornuImageSource *images = dataset->images;
+    Images *images = dataset->own;
     CORNU__TRY(cornu__image_list(&images->list, config->directory, config->class_names,
                                  config->follow_links));
     const int64_t count = images->list.count;
@@ -119,7 +120,7 @@ static void set_types(CornuDataset *dataset, const CornuImageFolderConfig *confi
 {
     const int64_t *size = config->image_size;
     const int64_t  height = size[0] ? size[0] : 256, width = size[1] ? size[1] : height;
-    const int64_t  classes = dataset->images->list.class_count;
+    const int64_t  classes = ((const Images *)dataset->own)->list.class_count;
     dataset->components = 2;
     dataset->type[0] = cornu_type(CORNU_U8, height, width,
                                   config->color_mode == CORNU_COLOR_RGB ? 3 : 1);
@@ -136,17 +137,17 @@ CornuDataset *cornu_image_folder_from(const CornuImageFolderConfig *config)
     if (!dataset) return cornu__null();
     atomic_init(&dataset->owners, 1);
     dataset->kind = &images_kind;
-    dataset->images = cornu__allocate(1, sizeof *dataset->images);
-    if (!dataset->images || list_images(dataset, config)) {
+    Images *images = dataset->own = cornu__allocate(1, sizeof *images);
+    if (!images || list_images(dataset, config)) {
         cornu_dataset_free(dataset);
         return cornu__null();
     }
-    dataset->images->label_mode = config->label_mode;
-    dataset->images->interpolation = config->interpolation;
-    dataset->images->crop = config->crop_to_aspect_ratio;
+    images->label_mode = config->label_mode;
+    images->interpolation = config->interpolation;
+    images->crop = config->crop_to_aspect_ratio;
     set_types(dataset, config);
     cornu__log(CORNU_LOG_INFO, "%s: %lld images of %d classes", config->directory,
-               (long long)dataset->count, dataset->images->list.class_count);
+               (long long)dataset->count, images->list.class_count);
     return dataset;
 }
 
@@ -162,14 +163,15 @@ static const CornuDataset *images_below(const CornuDataset *dataset)
 const char *const *cornu_image_folder_class_names(const CornuDataset *dataset, int *count)
 {
     dataset = images_below(dataset);
-    *count = dataset ? dataset->images->list.class_count : 0;
-    return dataset ? (const char *const *)dataset->images->list.classes : NULL;
+    const Images *images = dataset ? dataset->own : NULL;
+    *count = images ? images->list.class_count : 0;
+    return images ? (const char *const *)images->list.classes : NULL;
 }
 
 const char *cornu_image_folder_path(const CornuDataset *dataset, int64_t i)
 {
     dataset = images_below(dataset);
     if (!dataset || i < 0 || i >= dataset->count) return NULL;
-    const struct CornuImageSource *images = dataset->images;
+    const Images *images = dataset->own;
     return images->list.files[images->order[images->first + i]].path;
 }

@@ -29,17 +29,6 @@ typedef struct {
     void               *context;
 } CornuGenerator;
 
-/* The tokens of a text and its windows: text_dataset.c. */
-typedef struct {
-    void    *tokens;      /* owned */
-    size_t   token_bytes;
-    int64_t  length;      /* T */
-    int      sampling;    /* a CornuTextSampling */
-    uint64_t seed;
-    int64_t  places;      /* random windows start at 0 to places - 1 */
-    int64_t  rows, steps; /* continued: of a batch, batches of an epoch */
-} CornuTextSource;
-
 struct CornuDataset {
     atomic_int              owners;
     atomic_int              taken;      /* of these, data sets derived from it      */
@@ -55,14 +44,12 @@ struct CornuDataset {
         struct { void *data[CORNU_MAX_COMPONENTS]; bool owned; } arrays;
         struct { CornuMapFunction *function; void *context; } map;
         struct { uint64_t seed; } shuffle;
-        struct { int64_t shift; bool flip; uint64_t seed; } augment;
         struct { bool whole; } batch;     /* no remainder */
         struct { int64_t first, most; } window; /* take and skip; most 0: no limit */
         struct { int64_t times; } repeat;
         struct { int64_t start, step; } range;
         CornuGenerator generator;
-        CornuTextSource text;
-        struct CornuImageSource *images; /* owned: image_folder.c */
+        void *own; /* of kinds in other folders; freed by the kind */
     };
 };
 
@@ -71,7 +58,7 @@ struct CornuStage {
     const CornuDataset *dataset;
     CornuStage         *source;
     union {
-        struct { char *image; } augment; /* the source's */
+        void *own; /* of kinds in other folders; freed by their close */
         struct { uint32_t *order; int64_t epoch; } shuffle; /* epoch of order, -1 at first */
         struct { void *memory, *element[CORNU_MAX_COMPONENTS]; } map; /* the source's element */
         /* place: the next element */

@@ -6,12 +6,22 @@
 #include "../pipeline/dataset_internal.h"
 #include "text.h"
 
+typedef struct {
+    void             *tokens;   /* owned */
+    size_t            token_bytes;
+    int64_t           length;   /* T */
+    CornuTextSampling sampling;
+    uint64_t          seed;
+    int64_t           places;      /* random windows start at 0 to places - 1 */
+    int64_t           rows, steps; /* continued: of a batch, batches of an epoch */
+} Windows;
+
 /* Random numbers of window positions: counter = (i / 2, 0, epoch, this), see device/random.h; as
  * with shuffle's, streams never coincide with those of a model. */
 static const uint32_t place_generator = UINT32_C(0xFFFF0002);
 
 /* Uniform in [0, places): the upper part of 64 random bits times places. */
-static int64_t draw_place(const CornuTextSource *text, CornuSample at)
+static int64_t draw_place(const Windows *text, CornuSample at)
 {
     uint32_t word[4];
     cornu_philox(text->seed, (uint32_t[]){ (uint32_t)(at.index / 2), 0, (uint32_t)at.epoch,
@@ -21,9 +31,9 @@ static int64_t draw_place(const CornuTextSource *text, CornuSample at)
     return (int64_t)((high * places + (low * places >> 32)) >> 32);
 }
 
-static int64_t place_of(const CornuTextSource *text, CornuSample at)
+static int64_t place_of(const Windows *text, CornuSample at)
 {
-    switch ((CornuTextSampling)text->sampling) {
+    switch (text->sampling) {
     case CORNU_TEXT_BLOCKS: return at.index * (text->length + 1);
     case CORNU_TEXT_RANDOM: return draw_place(text, at);
     case CORNU_TEXT_CONTINUED: break;
@@ -33,7 +43,7 @@ static int64_t place_of(const CornuTextSource *text, CornuSample at)
 
 static CornuStatus text_fetch(CornuStage *stage, CornuSample at, void *const *to, int64_t *valid)
 {
-    const CornuTextSource *text = &stage->dataset->text;
+    const Windows *text = stage->dataset->own;
     if (at.epoch > UINT32_MAX)
         return cornu__fail(CORNU_ERR_VALUE, "text: epoch %lld, expected 0 to %lld",
                            (long long)at.epoch, (long long)UINT32_MAX);
@@ -45,7 +55,12 @@ static CornuStatus text_fetch(CornuStage *stage, CornuSample at, void *const *to
     return CORNU_OK;
 }
 
-static void text_free(CornuDataset *dataset) { cornu__release(dataset->text.tokens); }
+static void text_free(CornuDataset *dataset)
+{
+    Windows *text = dataset->own;
+    if (text) cornu__release(text->tokens);
+    cornu__release(text);
+}
 
 static const CornuDatasetKind text_kind = { .fetch = text_fetch, .free = text_free };
 
@@ -98,10 +113,11 @@ CornuDataset *cornu_text_dataset_from(const CornuTextDatasetConfig *config)
         dataset->type[c] = cornu_type(tokens.type.dtype, T);
         dataset->bytes[c] = cornu_type_bytes(dataset->type[c]);
     }
-    CornuTextSource *text = &dataset->text;
-    *text = (CornuTextSource){
+    Windows *text = dataset->own = cornu__allocate(1, sizeof *text);
+    if (!text) goto fail;
+    *text = (Windows){
         .token_bytes = cornu_dtype_size(tokens.type.dtype), .length = T,
-        .sampling = (int)config->sampling, .seed = config->seed, .places = count - T,
+        .sampling = config->sampling, .seed = config->seed, .places = count - T,
         .rows = config->batch_size,
     };
     if (config->sampling == CORNU_TEXT_CONTINUED)
@@ -110,11 +126,11 @@ CornuDataset *cornu_text_dataset_from(const CornuTextDatasetConfig *config)
                    : config->sampling == CORNU_TEXT_BLOCKS ? count / (T + 1)
                                                            : text->rows * text->steps;
     text->tokens = cornu__allocate((size_t)count, text->token_bytes);
-    if (!text->tokens) {
-        cornu_dataset_free(dataset);
-        return cornu__null();
-    }
+    if (!text->tokens) goto fail;
     memcpy(text->tokens, (const char *)tokens.data + (size_t)config->first * text->token_bytes,
            (size_t)count * text->token_bytes);
     return dataset;
+fail:
+    cornu_dataset_free(dataset);
+    return cornu__null();
 }
