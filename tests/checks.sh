@@ -1,4 +1,4 @@
-# For scripts that check what programs print, sourced from the top folder: an empty folder to work
+# Sourced from the top folder by scripts that check what programs print: an empty folder to work
 # in, the programs' own, and counts of what passed.
 programs=$(realpath "$BUILD")
 folder=$(mktemp -d) || exit 1
@@ -8,7 +8,7 @@ passed=0 failed=0 skipped=0
 export LC_ALL=C.UTF-8
 unset BLIS_ARCH_TYPE CORNU_DUMP CORNU_LOG
 
-exec 3>&1   # the log, which says what is being checked when a program hangs
+exec 3>&1   # the log, which shows what was being checked if a program hangs
 
 check() { # check NAME COMMAND...
     local name=$1

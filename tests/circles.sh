@@ -4,8 +4,8 @@
 #
 # A file depends on the file that defines a symbol it uses. Files in a circle can only be understood
 # together, so each circle is printed with its symbols; a circle of more than three files, or of
-# folders, is an error. Dependencies of tables do not count: a table is a file that defines constants
-# and no functions, such as the list of all layers.
+# folders, is an error. Dependencies of tables do not count: a table is a file that defines
+# constants and no functions, such as the list of all layers.
 #
 # A file in the folder on the left may neither call nor include one on the right. FOLDER/. is that
 # folder without those below it.

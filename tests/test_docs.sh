@@ -1,9 +1,9 @@
-# What is written about the library names what there is, and the public headers become pages without
-# a warning of Doxygen.
+# The documents name functions and files that exist, and Doxygen makes pages of the public headers
+# without a warning.
 root=$(pwd)
 . tests/checks.sh
 
-# Every cornu_name in the table of Keras' names stands in a public header.
+# Every cornu_name in the table of Keras' names is in a public header.
 names_exist() {
     grep -oE '`(cornu|CORNU|Cornu)_?[A-Za-z0-9_]+`' "$root/nn/README.md" | tr -d '`' |
         sort -u >names
@@ -42,7 +42,7 @@ paths_exist() {
 }
 check "README.md names files and folders that exist" paths_exist
 
-# Every folder of golden files is in their table.
+# The table of golden files lists every folder.
 golden_told() {
     local bad=0 path
     for path in "$root"/tests/golden/*/; do
@@ -53,7 +53,7 @@ golden_told() {
 }
 check "tests/golden/README.md tells of all folders" golden_told
 
-# And what there is of these kinds stands in the table.
+# And every public name of these kinds is in the table.
 names_complete() {
     local kinds='Layer|Loss|Metric|Optimizer|Schedule|Callback|Initializer|Regularizer|Constraint'
     local bad=0 word

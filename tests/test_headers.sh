@@ -1,5 +1,5 @@
-# Every public header compiles alone, as C11 and as C++17, with each compiler there is, and is
-# reached from <cornu/cornu.h>.
+# Every public header compiles by itself, as C11 and as C++17, with each installed compiler, and
+# <cornu/cornu.h> includes it.
 passed=0 failed=0 skipped=0
 source=$BUILD/tests/header.c
 warnings="-Wall -Wextra -Wpedantic -Werror"
@@ -9,7 +9,7 @@ headers=$(find device tensor datasets nn models -name '*.h' ! -name '*_internal.
                -exec grep -L cornu__ {} +)
 [ "$(wc -w <<<"$headers")" -gt 60 ] || { echo "public headers not found"; exit 1; }
 
-# check LANGUAGE STANDARD COMPILER: one test, skipped without the compiler.
+# check LANGUAGE STANDARD COMPILER: a test, skipped if there is no such compiler.
 check() {
     if ! echo 'int main(void) { return 0; }' |
             "$3" -x "$1" -fsyntax-only - >/dev/null 2>&1; then
@@ -25,7 +25,7 @@ check() {
     if [ $bad = 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 }
 
-# all_reached: the headers that cornu.h includes, and what those do.
+# all_reached: cornu.h includes every public header, directly or not.
 all_reached() {
     echo '#include <cornu/cornu.h>' >"$source"
     local header missing=0 reached

@@ -1,7 +1,7 @@
-# What `make install` lays down works without the source tree: pkg-config tells how a program of
-# one's own is compiled, dynamic and static, the headers fit C and C++, there are manual pages of
-# all programs, and uninstall leaves what it did not bring. The folders have a space in their names.
-# The lines of README.md install into a prefix of the user's own, and compile there, as they stand.
+# `make install` works without the source tree: a program compiles with pkg-config's flags, dynamic
+# and static, and so do the examples; the headers are C and C++; every program has a manual page;
+# and uninstall removes only what was installed. The folders have a space in their names. The lines
+# of README.md install into a user's folder, and compile there, as they are.
 case $BUILD in
 *sanitize*) echo "0 passed, 0 failed, 1 skipped"; exit ;;
 esac
@@ -25,16 +25,16 @@ make_it() { make -s -C "$root" BUILD="$BUILD" DESTDIR="$stage" PREFIX="$prefix" 
 files() { (cd "$stage" && find . ! -type d | sort); }
 
 refuses() { ! make_it install PREFIX=here && grep -q 'PREFIX is "here"' out && [ ! -e "$stage" ]; }
-check "a PREFIX that is no path from / is refused" refuses
+check "a relative PREFIX is refused" refuses
 check "make install" make_it install
 files >installed
 
-# ---- Programs of one's own ----
+# ---- A user's programs ----
 
 cp "$root/examples/own_model.c" own_model.c
 cp "$root/tests/install/residual.c" residual.c
 
-# learns COMPILER SOURCE [STATIC]: SOURCE.c compiles as a user would do it, and learns.
+# learns COMPILER SOURCE [STATIC]: SOURCE.c, compiled as a user would, learns.
 learns() {
     rm -f my_model ./*.safetensors
     eval "$1" -std=c11 $warnings "$2.c" ${3:+-static} -o my_model \
@@ -45,7 +45,7 @@ learns() {
                              END { exit !(a >= 0.95) }'
 }
 
-# includes COMPILER LANGUAGE STANDARD: all installed headers, in one file.
+# includes COMPILER LANGUAGE STANDARD: a file with all installed headers compiles.
 includes() {
     (cd "$there/include" && find cornu -name '*.h' | sort) | sed 's/.*/#include <&>/' >all.h
     [ "$(wc -l <all.h)" -gt 40 ] &&
@@ -53,7 +53,7 @@ includes() {
             all.h -Wno-pragma-once-outside-header >out 2>err
 }
 
-# with COMPILER CHECK...: skipped where there is no such compiler.
+# with COMPILER CHECK...: a test, skipped if there is no such compiler.
 with() {
     if ! command -v "$1" >/dev/null; then
         echo "no $1"
@@ -78,11 +78,11 @@ needs_soname() { readelf -d my_model | grep -q 'NEEDED.*libcornu.so.0'; }
 with gcc learns own_model
 check "a program finds libcornu.so.0 when it starts" needs_soname
 
-# ---- The examples, away from the source tree ----
+# ---- The examples, outside the source tree ----
 
 mkdir examples && cp "$root"/examples/*.[ch] examples
 
-# All of them but the shared files have a main.
+# Files without a main are shared by all examples.
 examples_compile() {
     local file example shared count=0
     ! grep -rnE 'cornu__|_internal\.h|CORNU__' examples || return 1
@@ -102,7 +102,7 @@ check "every example compiles from a copy" compiled
 runs() { examples/devices >out 2>err && grep -q '^This machine' out; }
 check "an example compiled from a copy runs" runs
 
-# ---- What lies where ----
+# ---- What is installed ----
 
 only_ours() {
     grep -v '_internal\.h$' installed >out
@@ -117,7 +117,7 @@ same_version() {
 }
 check "cornu.pc has the programs' version" same_version
 
-# Every program has a page, and the page every flag.
+# Every program has a manual page, which lists its flags.
 overview="$there/share/man/man7/cornu.7"
 pages() {
     local program name page flag
@@ -132,7 +132,7 @@ pages() {
         grep -qF "$name" "$overview" || { echo "cornu.7: no $name" >err; return 1; }
     done
 }
-check "manual pages tell all programs and their flags" pages
+check "manual pages list all programs and their flags" pages
 
 variables() {
     local name
@@ -143,17 +143,17 @@ variables() {
         grep -qw "$name" "$overview" || { echo "cornu.7: no $name" >err; return 1; }
     done <names
 }
-check "cornu.7 tells all variables of the environment" variables
+check "cornu.7 lists all environment variables" variables
 
 if command -v groff >/dev/null; then
     formatted() { groff -man -Tutf8 -ww -z "$there"/share/man/man?/* >out 2>err && [ ! -s err ]; }
-    check "manual pages are formatted without a warning" formatted
+    check "groff formats the manual pages without a warning" formatted
 else
     echo "no groff"
     skipped=$((skipped + 1))
 fi
 
-# ---- README's lines, in a prefix that the run-time linker has not heard of ----
+# ---- README's lines, with a prefix that the run-time linker does not search ----
 
 sed -n -e 's/^    \(make install .*\|export PKG_CONFIG_PATH=.*\|cc .*pkg-config.*\)$/\1/p' \
     "$root/README.md" >lines
@@ -168,9 +168,9 @@ as_copied() {
     ) >out 2>err && [ -s work/rings.safetensors ] &&
         (cd work && readelf -d a.out | grep -q "NEEDED.*libcornu.so.0")
 }
-check "README's lines for a prefix of one's own" as_copied
+check "README's lines for a user's prefix" as_copied
 
-# ---- And away again ----
+# ---- Uninstalling ----
 
 echo mine >"$there/include/cornu/nn/mine.h"
 echo mine >"$there/bin/mine"
@@ -180,7 +180,7 @@ leaves_the_rest() {
     printf '.%s\n' "$prefix/bin/mine" "$prefix/include/cornu/nn/mine.h" | cmp -s - out &&
         [ ! -d "$there/include/cornu/device" ]
 }
-check "uninstall takes what install brought and nothing else" leaves_the_rest
+check "uninstall removes what was installed and nothing else" leaves_the_rest
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

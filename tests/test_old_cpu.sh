@@ -1,5 +1,5 @@
-# An x86-64 processor without AVX trains a network: nothing outside the isa/ folders, BLIS
-# included, may use an instruction that not every such processor has. Tests of what it lacks are
+# An x86-64 processor without AVX trains a network: code outside the isa/ folders, BLIS included,
+# may use only instructions that every such processor has. Tests of what it lacks are
 # skipped there by name, not passed.
 skipped() { # skipped N WHY
     echo "$2"

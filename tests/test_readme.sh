@@ -1,6 +1,6 @@
 #!/bin/sh
-# What the README shows must work: its program compiles without a warning, runs and learns; its line
-# of a branch makes a model; its commands run, on drawn digits or itself, and shortened.
+# What README.md shows works: its program compiles without a warning, runs and learns; its line with
+# a branch makes a model; its commands run, shortened, on synthetic data or the README's own text.
 build=$BUILD
 case $BUILD in
 *sanitize-thread) extra=-fsanitize=thread ;;
@@ -15,8 +15,8 @@ report() { # report STATUS NAME
     if [ "$1" = 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "not ok: $2"; fi
 }
 
-# A tree as the README's reader has it: its program among the examples, what `make` built, and a cc
-# that takes no warning.
+# A tree as the README's reader has it: its program in examples/, what `make` built, and a cc that
+# makes warnings errors.
 tree=$folder/tree
 mkdir -p "$tree/examples" "$tree/build" "$folder/bin"
 ln -s "$root"/"$build"/* "$tree/build/"
@@ -28,7 +28,7 @@ exec ${CC:-$(command -v cc)} -std=c11 -Wall -Wextra -Wpedantic -Werror $extra "\
 END
 chmod +x "$folder/bin/cc"
 export PATH="$folder/bin:$PATH"
-run() { (cd "$tree" && eval "$1") > "$folder/log" 2>&1; } # run LINE, as it is
+run() { (cd "$tree" && eval "$1") > "$folder/log" 2>&1; } # run LINE
 
 # The program: the lines from #include to the closing brace, without the indentation.
 source=$tree/examples/own_model.c
@@ -50,7 +50,7 @@ learns() { # learns NAME: own_model.c, compiled and run as the README says
 }
 learns "the program of README.md"
 
-# The lines for a TPU: the last one goes to the end, the others behind cornu_compile.
+# The lines for a TPU: the last one goes to the end, the others after cornu_compile.
 sed -n '/^    CornuStrategy/,/^$/{/./p}' README.md > "$folder/strategy"
 sed '$d' "$folder/strategy" > "$folder/begin"
 tail -n 1 "$folder/strategy" > "$folder/end"
@@ -61,7 +61,7 @@ tail -n 1 "$folder/strategy" > "$folder/end"
 report $? "README.md has lines for a TPU"
 learns "the program of README.md on a TPU"
 
-# The line of a branch, in a program around it.
+# The line with a branch, in a program made around it.
 {
     echo '#include <cornu/cornu.h>'
     echo 'int main(void) {'
@@ -77,8 +77,8 @@ status=$?
 [ $status = 0 ] || cat "$folder/log"
 report $status "the line of README.md that branches"
 
-# The commands, in their order: the second may need what the first one saved. What is appended makes
-# them shorter; a step of their batches takes minutes under a sanitizer.
+# The commands, in their order, since one may need what an earlier one saved. Appended flags make
+# them shorter; under a sanitizer a step of a full batch takes minutes.
 less=${extra:+--batch-size 8} images=200
 [ -z "$extra" ] || images=24
 image=$(ls "${CORNU_DATA:-none}"/digit-images/*.png 2>/dev/null | head -n 1)
@@ -91,7 +91,7 @@ while read -r line; do
     build/shakespeare_lstm*--epochs*) ;;
     build/shakespeare_lstm*)
         shorter="--text $root/README.md --sequence-length 20 --epochs 1 --steps-per-epoch 20 $less" ;;
-    build/image_folder*)   # of what the commands before it drew
+    build/image_folder*)   # on plots of the commands before it
         for class in curves confusion; do
             mkdir -p "$tree/DIR/$class"
             for i in 1 2 3 4 5; do

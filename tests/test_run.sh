@@ -1,5 +1,5 @@
-# tests/run, on toys: scripts, and programs that print as cmocka does, which pass, fail, crash, hang,
-# are interrupted, and go on where they were.
+# tests/run, on toy scripts, and programs that print as cmocka does, which pass, fail, crash, hang,
+# are interrupted and resumed.
 root=$(pwd)
 . tests/checks.sh
 unset RESUME JOBS CORNU_TEST_TIMEOUT CORNU_DATA
@@ -8,14 +8,14 @@ cd toys || exit 1
 
 report() { check "$2" [ "$1" = 0 ]; }   # report STATUS NAME
 
-# script NAME LINE...: notes that it ran, and ends with the result that a line may set.
+# script NAME LINE...: a script that records that it ran and prints $result, which LINE may set.
 script() {
     { echo "echo $1 >>ran; result='1 passed, 0 failed, 0 skipped'"
       printf '%s\n' "${@:2}" 'echo "$result"'; } >"tests/test_$1.sh"
 }
 
-# program NAME LINE...: notes that it ran, and under which instruction set. In its lines begin, ok,
-# bad and skip print as cmocka does of a test.
+# program NAME LINE...: a program that records that it ran, and its instruction set. In its lines
+# begin, ok, bad and skip print what cmocka prints about a test.
 program() {
     { echo '#!/bin/bash'
       echo 'plan() { echo "[==========] Running $1 test(s)."; }; begin() { echo "[ RUN      ] $1"; }'
@@ -25,7 +25,7 @@ program() {
     chmod +x "build/tests/test_$1"
 }
 
-# run NAME...: those, by tests/run. CORNU_ISA=NAME stays as it is.
+# run NAME...: runs these with tests/run. CORNU_ISA=NAME is passed on.
 run() {
     local arguments=() name
     for name in "$@"; do
@@ -41,7 +41,7 @@ run() {
 total() { [ "$(tail -n 1 out)" = "$1 passed, $2 failed, $3 skipped" ]; }
 says() { grep -qE -- "$1" out; }
 alive() { [ -e "/proc/$1/stat" ] && ! grep -q ') Z ' "/proc/$1/stat"; }
-# ran NAME...: just those, in any order, for two run at a time.
+# ran NAME...: exactly these ran, in any order, as two run at a time.
 ran() { [ "$(sort ran)" = "$(printf '%s\n' "$@" | sort)" ]; }
 
 script good
@@ -56,7 +56,7 @@ program failing 'plan 2' 'bad one' 'ok two' \
 program crashing 'plan 3' 'ok one' 'begin two' 'kill -SEGV $$'
 program silent
 
-# ---- What is counted and said ----
+# ---- Counts and messages ----
 
 run good three fine skipping && total 6 0 2
 report $? "all that passes passes"
@@ -76,7 +76,7 @@ report $? "what crashed or said nothing failed"
 says 'test_crashing .*FAILED \(exit status 139, in two\)'
 report $? "a crash names its test"
 
-# ---- Beside each other, and alone ----
+# ---- In parallel, and alone ----
 
 wait_for='for i in {1..100}; do [ -e $it ] && break; sleep 0.1; done; [ -e $it ] || result="0 passed, 1 failed, 0 skipped"'
 script meets "touch one; it=two; $wait_for"
@@ -128,7 +128,7 @@ for signal in TERM INT; do
     report $? "which prints what it had, and that it is not all (SIG$signal)"
 done
 
-# ---- Going on ----
+# ---- Resuming ----
 
 rm ran
 script slow

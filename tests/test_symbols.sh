@@ -1,8 +1,8 @@
-# The libraries define nothing but cornu names, so that they fit beside any other BLAS or
-# helper library; the shared one exports what the headers promise, and no internals.
+# The libraries define only cornu names, so that they can be linked with any other BLAS or library;
+# the shared one exports public functions and nothing internal.
 passed=0 failed=0
 
-# check WHAT UNWANTED: fails if there are unwanted lines, and prints them.
+# check WHAT UNWANTED: fails if there are unwanted lines, which it prints.
 check() {
     if [ -z "$2" ]; then passed=$((passed + 1)); return; fi
     failed=$((failed + 1))

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Trainings of one or two steps under valgrind: no byte is used before it is set, none outside what
-# was allocated, and none is lost. Sanitizers, which do not watch for the first, watch all tests.
+# Trainings of one or two steps under valgrind: no use of uninitialized memory, no access outside of
+# allocations, no leak. Sanitizers watch all tests, but not for the first of these.
 # tests/run: takes 40 s
 case $BUILD in
 *sanitize*) echo "0 passed, 0 failed, 1 skipped"; exit ;;
 esac
 . tests/checks.sh
 
-# Valgrind knows AVX2 but not AVX-512; elsewhere than on x86-64 nothing is above what it knows.
+# Valgrind knows AVX2 but not AVX-512; on other processors it knows all that is used.
 [ "$(uname -m)" = x86_64 ] && export CORNU_ISA=avx2
 if ! valgrind -q true >out 2>err || ! valgrind -q "$programs/devices" >out 2>err; then
     echo "no valgrind that runs here"
@@ -16,7 +16,7 @@ if ! valgrind -q true >out 2>err || ! valgrind -q "$programs/devices" >out 2>err
     exit
 fi
 
-watched() { # watched PROGRAM ARGUMENT...: ends as it does, or with 99 where valgrind finds something
+watched() { # watched PROGRAM ARGUMENT...: the program's status, or 99 if valgrind finds something
     valgrind -q --error-exitcode=99 --leak-check=full "$programs/$1" "${@:2}" >out 2>err
 }
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# check.sh BUILD SYSROOT PROGRAM...: runs test programs that were built for arm64 under qemu-user,
-# which takes some fifty times as long as a processor, and prints what tests/run prints. What is not
-# run is named, with the reason, and counted as skipped.
+# check.sh BUILD SYSROOT PROGRAM...: runs test programs built for arm64 under qemu-user, some fifty
+# times slower than on a processor, and prints what tests/run prints. Programs that are not run are
+# listed with the reason, and count as skipped.
 set -u
 build=$1 sysroot=$2
 shift 2
 
-# What is not in device/, tensor/, nn/, datasets/, models/ or check/ shows nothing of a processor.
+# Only tests in device/, tensor/, nn/, datasets/, models/ and check/ depend on the processor.
 reason() {
     case ${1#"$build"/} in
     *.sh) echo "a script, whose programs the kernel would have to start for it" ;;
@@ -29,7 +29,7 @@ for program in "$@"; do
 done
 [ ${#chosen[@]} -gt 0 ] || { echo "0 passed, 0 failed, $skipped skipped"; exit 1; }
 
-# The emulated processor has bfdot; SVE and the codes of pointers cost time and show nothing.
+# The emulated processor has bfdot; SVE and pointer authentication would only cost time.
 export CORNU_TEST_WRAPPER="qemu-aarch64 -cpu max,sve=off,pauth-impdef=on -L $sysroot"
 export CORNU_TEST_TIMEOUT=${CORNU_TEST_TIMEOUT:-3600}
 tests/run "$build" "${chosen[@]}" | tee "$build/check.log" | sed '$d'

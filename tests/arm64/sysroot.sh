@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# sysroot.sh FOLDER PACKAGE...: unpacks Debian's packages for arm64, and all they depend on, in
-# FOLDER/sysroot, unless these very ones are there. Downloads with lists, cache and a state of its
-# own in FOLDER/apt, so that the machine's are neither read nor changed; needs no root.
+# sysroot.sh FOLDER PACKAGE...: unpacks Debian's packages for arm64, and all they depend on, into
+# FOLDER/sysroot, unless the same versions are there. Uses its own lists, cache and state of apt, in
+# FOLDER/apt, so that the machine's are neither read nor changed; needs no root.
 set -eu
 mkdir -p "$1"
 folder=$(cd "$1" && pwd)

@@ -138,7 +138,7 @@ static int refuse(const char *flag, const char *value, const char *expected)
     return 2;
 }
 
-/* Each word of the list is one of those that `known` gives. */
+/* Whether `known` returns each word of the list. */
 static bool all_known(const char *list, const char *(*known)(int i))
 {
     for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
@@ -167,7 +167,7 @@ static const char *join(char text[256], const char *(*known)(int i))
 
 static const char *known_group(int i) { return i < GROUPS ? groups[i].name : NULL; }
 
-/* -1, or the status to exit with after saying what is wrong. */
+/* -1 to continue, or the status to exit with after a message. */
 static int check(const Bench *bench, const char *filter)
 {
     char    text[256];

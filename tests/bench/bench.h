@@ -1,11 +1,11 @@
 /*
- * build/bench: what this machine can do, and what part of it our kernels and training steps reach.
+ * build/bench: the limits of this machine, and what fraction of them kernels and steps reach.
  *
  *     build/bench --filter steps --models mnist_cnn --batches 128 --json steps.json
  *
- * The limits are measured first and last, and the better ones count; so each group measures its
- * rows into the page that --json writes, and prints them from there once the limits are known.
- * All times are measured here, by the wall clock.
+ * Limits are measured at the start and the end, and the better ones count. So each group puts its
+ * rows into the page that --json writes, and prints them once the limits are known. All times are
+ * wall-clock times on this machine.
  */
 #ifndef CORNU_TESTS_BENCH_H
 #define CORNU_TESTS_BENCH_H
@@ -24,18 +24,18 @@ typedef struct {
 } BenchLimits;
 
 typedef struct {
-    double      seconds;                  /* to spend on each case, about */
+    double      seconds;                  /* about, for each case */
     const char *models, *devices, *batches, *isas;   /* lists; NULL: the group decides */
     json_t     *page;
     BenchLimits limits[BENCH_MOST_LIMITS];   /* of 1, 2, 4, … threads and of all */
     int         limit_count;
 } Bench;
 
-/* name, what it measures: one file each. NAME_print prints its rows. */
+/* Name and function of each group, one file each; NAME_print prints its rows. */
 #define BENCH_MAP(X)                                                                        \
     X("limits",  bench_limits)    /* registers, caches, memory                           */ \
-    X("threads", bench_threads)   /* what handing work to the pool costs                 */ \
-    X("kernels", bench_kernels)   /* each kernel, at the shapes that the networks have   */ \
+    X("threads", bench_threads)   /* the cost of handing work to the pool                */ \
+    X("kernels", bench_kernels)   /* each kernel, on the shapes of the networks          */ \
     X("steps",   bench_steps)     /* whole training steps                                */ \
     X("scaling", bench_scaling)   /* the same by batch size and by threads               */ \
     X("latency", bench_latency)   /* predictions for one sample, and for many            */
@@ -48,17 +48,17 @@ BENCH_MAP(X)
 
 /* ---- Lists of the command line ---- */
 
-/* Whether the word is in a list with commas, or the list is NULL. */
+/* Whether a word is in a list separated by commas, or the list is NULL. */
 bool bench_listed(const char *list, const char *word);
 
-/* The whole numbers of a list; how many, or -1 unless all are at least 1. */
+/* Reads the whole numbers of a list; returns how many, or -1 unless all are at least 1. */
 int bench_numbers(const char *list, int64_t numbers[BENCH_MOST_NUMBERS]);
 
 /* ---- Times ---- */
 
 double bench_now(void);
 
-/* One of several things to be timed in turn. */
+/* One of several things whose runs alternate. */
 typedef struct {
     CornuStatus (*run)(void *context);
     void  *context;
@@ -66,23 +66,23 @@ typedef struct {
     int    rounds;
 } BenchCase;
 
-/* Runs each case once, then all of them round by round, so that a busy moment of the machine falls
- * on all: for about `seconds` a case, at least three rounds and at most BENCH_MOST_ROUNDS. */
+/* Runs each case once, then all of them in rounds, so that a busy moment of the machine affects
+ * all: for about `seconds` per case, at least three rounds and at most BENCH_MOST_ROUNDS. */
 CornuStatus bench_alternate(BenchCase *cases, int count, double seconds);
 
 void bench_sort(double *values, int count);
 
-/* What `part` of the rounds (0.5: half of them) did not exceed. */
+/* The quantile `part` of the rounds; 0.5 is the median. */
 double bench_quantile(const BenchCase *measured, double part);
 
 /* ---- Limits ---- */
 
-/* Of so many threads, or of all if that is more. */
+/* The limits of so many threads, or of all if that is more. */
 const BenchLimits *bench_limits_of(const Bench *bench, int threads);
 
 /* ---- The page ---- */
 
-/* The rows of a group, made with its first one. */
+/* The rows of a group, created on first use. */
 json_t *bench_rows(const Bench *bench, const char *group);
 
 /* A member of a row; 0.0 or "" if it is missing. */

@@ -1,10 +1,10 @@
 /*
- * Every kernel of the networks' training steps, timed where it works: in the step, on that device,
- * on the shapes and behind the neighbours that it has there. So nothing is listed by hand, packing
- * and conversions are steps of their own, and operands are in the cache if they are in training.
+ * Every kernel of the networks' training steps, timed within the step: on that device, with the
+ * same shapes and after the same kernels. So no list is kept by hand, packing and conversions are
+ * steps of their own, and operands are in the cache if they are in training.
  *
- * Instruction sets are chosen once in a process (BLIS does so when it starts): each is measured by
- * a child, which is this program with CORNU_ISA set, that writes its rows to a file.
+ * A process chooses its instruction set once (BLIS does so when it starts), so each is measured by
+ * a child, this program with CORNU_ISA set, which writes its rows to a file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ typedef struct {
     Subject         subject;
     int             steps, runs;
     CornuStepEvent *events;
-    double         *shares;      /* of run r: steps from r * steps on */
+    double         *shares;      /* run r has those from r * steps on */
 } Recorder;
 
 static CornuStatus open_recorder(Recorder *r, const SubjectConfig *config)
@@ -180,7 +180,7 @@ CornuStatus bench_kernels(Bench *bench)
 
 /* ---- Printing ---- */
 
-/* A child has done so by its own limits. */
+/* The children have computed these with their own limits. */
 static void set_percent(const BenchLimits *limits, json_t *row)
 {
     const double seconds = 1e-6 * bench_number(row, "us");
@@ -195,7 +195,7 @@ static void set_percent(const BenchLimits *limits, json_t *row)
                         json_real(100.0 * work_bound(limits, work) / seconds));
 }
 
-/* Whether two rows belong under one title. */
+/* Whether two rows have the same title. */
 static bool together(const json_t *a, const json_t *b)
 {
     return a && !strcmp(bench_text(a, "isa"), bench_text(b, "isa")) &&

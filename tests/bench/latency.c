@@ -1,6 +1,6 @@
-/* Predictions: how long one sample takes, and how many go through in large batches; by predict,
- * which opens a data set over the array, and by predict_on_batch, the step alone. Of the network
- * over text, one character after another. */
+/* Predictions: the latency of one sample and the throughput of large batches, with predict, which
+ * opens a data set over the array, and with predict_on_batch, which is the step alone. The network
+ * for text predicts one character after another. */
 #include <stdio.h>
 
 #include "bench.h"

@@ -1,4 +1,4 @@
-/* What registers, caches and memory give, by threads. */
+/* The rates of registers, caches and memory, by number of threads. */
 #include <stdio.h>
 
 #include "../../device/host/machine/cpu.h"
@@ -40,7 +40,7 @@ static json_t *pack(const BenchLimits *limits)
                      1e-9 * cpu->read_bytes, "dram_copy", 1e-9 * cache->copy_bytes);
 }
 
-/* Called before the other groups and after them: keeps the better figures. */
+/* Called before and after the other groups; keeps the better figures. */
 CornuStatus bench_limits(Bench *bench)
 {
     const int most = cornu__cpu_threads();

@@ -10,7 +10,7 @@
 #include "../../device/memory_internal.h"
 #include "subject.h"
 
-/* Of the devices, in their order. */
+/* In the order of the devices. */
 static const CornuDtype dtypes[SUBJECT_DEVICES] = { CORNU_F32, CORNU_BF16 };
 
 static json_t *pack_row(int dtype, const char *layer, const char *name, const BenchCase *timed,
@@ -154,8 +154,8 @@ static void close_whole(Whole *whole)
     cornu_device_close(whole->device);
 }
 
-/* Again and again, as the micro-kernel: between two runs the device's threads do not fall asleep,
- * as they would while another device's are at work. */
+/* Repeated without a pause, as for the micro-kernel, so that the device's threads do not fall
+ * asleep between two runs, as they would while another device runs. */
 static CornuStatus measure_whole(const Bench *bench, int dtype, int n, json_t *rows)
 {
     static BenchCase timed;

@@ -10,8 +10,8 @@ static CornuStatus measure(Bench *bench, const char *model, int64_t batch, int t
         .model = model, .batch = batch, .threads = threads });
 }
 
-/* mnist_cnn unless other networks are named, on batches of many sizes; then one of 1024 on one
- * thread, on all processors, and on twice as many threads as there are of these. */
+/* mnist_cnn, or the networks of --models, with many batch sizes; then a batch of 1024 on one
+ * thread, on one per processor, and on two per processor. */
 CornuStatus bench_scaling(Bench *bench)
 {
     const char *models = bench->models ? bench->models : "mnist_cnn";

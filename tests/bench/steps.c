@@ -1,13 +1,13 @@
 /*
- * Whole training steps on synthetic data: feed, forward, loss, backward, optimizer, metrics, by the
- * programs that fit runs.
+ * Whole training steps on synthetic data, with the programs that fit runs: feed, forward, loss,
+ * backward, optimizer, metrics.
  *
- * Arithmetic is what is needed (work.h), in GFLOP: 1.54 of mnist_convnet for 128 samples, 14.5 of
- * mnist_cnn for 1024, 44.2 and 354 of fashion_mnist_cnn for 128 and 1024, 254 of shakespeare_lstm
- * for 128. The products alone are 1.53, 14.4, 43.8, 351 and 253; the rest is normalization,
- * elementwise ops and the optimizer. Products of padding, which are not counted, would make 55.0 of
- * Fashion's 44.2. Zeros in the gradients of its max pools are counted, 10.7 of the 44.2, but with
- * AVX-512 not multiplied in filter gradients.
+ * The arithmetic that is needed (work.h), in GFLOP, is 1.54 for mnist_convnet with 128 samples,
+ * 14.5 for mnist_cnn with 1024, 44.2 and 354 for fashion_mnist_cnn with 128 and 1024, 254 for
+ * shakespeare_lstm with 128. Products are 1.53, 14.4, 43.8, 351 and 253 of it; the rest is
+ * normalization, elementwise ops and the optimizer. Products of padding are not counted; with them
+ * 44.2 would be 55.0. Zeros in the gradients of max pools are counted, 10.7 of the 44.2, although
+ * filter gradients with AVX-512 do not multiply them.
  */
 #include "steps.h"
 
@@ -38,7 +38,7 @@ static CornuStatus train(void *context)
 
 /* ---- By class ---- */
 
-/* Runs the step some times more, each of its own steps measured. */
+/* Runs the step some more times, measuring each of its own steps. */
 static CornuStatus record(Stepper *stepper, int runs)
 {
     CornuExecutable *executable = stepper->subject.executable;

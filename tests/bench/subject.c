@@ -31,7 +31,7 @@ int subject_configs(const char *devices, const SubjectConfig *base,
     return count;
 }
 
-/* A text is predicted character by character. */
+/* Text is predicted character by character. */
 static CornuModel *build(const Subject *s, const CornuReferenceModel *reference)
 {
     static const char *const presets[] = { "full", "quick" };
@@ -55,7 +55,7 @@ static CornuStatus make_model(Subject *s)
                          .optimizer = cornu_reference_optimizer(reference, STEPS_PER_EPOCH, 0.0));
 }
 
-/* Bytes in no order. */
+/* Pseudo-random bytes. */
 static CornuStatus invent(CornuArray *array, CornuType type, int range)
 {
     const int64_t count = cornu_type_count(type);

@@ -1,4 +1,4 @@
-/* What is measured: a network on a device, with data that mean nothing. */
+/* The subject of a measurement: a network on a device, with pseudo-random data. */
 #ifndef CORNU_TESTS_BENCH_SUBJECT_H
 #define CORNU_TESTS_BENCH_SUBJECT_H
 
@@ -22,25 +22,25 @@ typedef struct {
     CornuExecutable *executable;    /* the training step, else NULL */
 } Subject;
 
-/* The networks that can be asked for; NULL past the last. */
+/* The names of the networks; NULL past the last. */
 const char *subject_model(int i);
 
-/* Likewise the devices: "cpu", "tpu". */
+/* The names of the devices, likewise: "cpu", "tpu". */
 enum { SUBJECT_DEVICES = 2 };
 const char *subject_device(int i);
 
-/* A config for each device that is in the list, `base` but for the device; how many. */
+/* Makes a config for each device in the list, otherwise as `base`; returns how many. */
 int subject_configs(const char *devices, const SubjectConfig *base,
                     SubjectConfig to[SUBJECT_DEVICES]);
 
-/* All that is set is freed by subject_close, also when opening fails. */
+/* subject_close frees the subject, also if opening it failed. */
 CornuStatus subject_open(Subject *subject, const SubjectConfig *config);
 void        subject_close(Subject *subject);
 
 int subject_shards(const Subject *subject);
 int subject_threads(const Subject *subject);
 
-/* One step of training on (x, y), all of it: feed, run, update. */
+/* A whole training step on (x, y): feed, run, update. */
 CornuStatus subject_train(void *subject);
 
 #endif

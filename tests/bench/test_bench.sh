@@ -1,4 +1,4 @@
-# build/bench: its limits, a tiny step and its JSON; what it refuses. No figure is judged here.
+# build/bench: its limits, a tiny step, its JSON and its errors; not how good its figures are.
 . tests/checks.sh
 
 bench() { timeout "${CORNU_TEST_TIMEOUT:-300}" "$programs/bench" "$@" >out 2>err </dev/null; }
@@ -23,9 +23,8 @@ page = json.load(open("steps.json"))
 models = ("mnist_cnn_bn", "mnist_convnet")
 assert [(r["model"], r["device"], r["shards"]) for r in page["steps"]] == [
     (m, *d) for m in models for d in (("cpu", 1), ("tpu", 8))]
-# Multiply-adds of the products for one image. Of mnist_cnn_bn those with padding are left out:
-# along an axis 82 of 3 * 28 are inside, 80 of 6 * 14, 38 of 6 * 7. The first layer has no input
-# gradient.
+# Multiply-adds of the products for one image. For mnist_cnn_bn without products of padding: along
+# an axis 82 of 3 * 28 are inside, 80 of 6 * 14, 38 of 6 * 7. The first layer has no input gradient.
 macs = {"mnist_cnn_bn": 2 * 82**2 * 12 + 3 * (80**2 * 12 * 24 + 38**2 * 24 * 32) + 3 * 315600,
         "mnist_convnet": 2 * 26**2 * 9 * 32 + 3 * (10**2 * 9 * 32 * 64 + 16000)}
 for row in page["steps"]:

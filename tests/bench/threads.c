@@ -1,5 +1,5 @@
-/* What handing work to the pool costs: runs of blocks that do nothing, and runs in which every
- * thread takes one block and waits there for all others, which is a barrier. */
+/* The cost of handing work to the pool: runs of empty blocks, and runs in which each thread takes
+ * one block and waits there for all others, which is a barrier. */
 #include <stdatomic.h>
 #include <stdio.h>
 

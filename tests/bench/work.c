@@ -43,7 +43,7 @@ static WorkClass class_of(CornuOpId id)
     }
 }
 
-/* Classes stand in the order of their weight, but conversions with other ops are elementwise. */
+/* Classes are in order of weight, except that conversions with other ops are elementwise. */
 WorkClass work_class(const CornuProgram *program, const CornuExecutableStep *step)
 {
     WorkClass class = WORK_LAYOUT;
@@ -56,7 +56,7 @@ WorkClass work_class(const CornuProgram *program, const CornuExecutableStep *ste
     return class == WORK_CONVERSION && !converts ? WORK_ELEMENTWISE : class;
 }
 
-/* The part of an axis' products that are not with padding. */
+/* The fraction of the products along an axis that are not with padding. */
 static double inside(const CornuSweep *sweep)
 {
     int64_t taps = 0;
@@ -70,7 +70,7 @@ static double needed_by(const CornuProgram *program, int number)
     CornuType             in[CORNU_MAX_INPUTS];
     CornuSweep            sweeps[2];
     const CornuProgramOp *op = &program->ops[number];
-    if (op->in_count > CORNU_MAX_INPUTS) return 0.0;   /* a concat, which only moves */
+    if (op->in_count > CORNU_MAX_INPUTS) return 0.0;   /* concat, which only copies */
     const CornuOpCall call = cornu_program_call(program, op, in);
     const double      flops = (double)cornu_op_flops(&call);
     if (class_of(op->id) != WORK_CONVOLUTION || !cornu__sweeps(&call, sweeps)) return flops;

@@ -1,5 +1,4 @@
-/* What the steps of a compiled program have to do, and how long the machine needs for it at
- * least. */
+/* The work of the steps of a compiled program, and the least time that the machine needs for it. */
 #ifndef CORNU_TESTS_BENCH_WORK_H
 #define CORNU_TESTS_BENCH_WORK_H
 
@@ -30,18 +29,18 @@ typedef enum {
 
 const char *work_class_name(WorkClass class);
 
-/* By its weightiest op. */
+/* The class of its heaviest op. */
 WorkClass work_class(const CornuProgram *program, const CornuExecutableStep *step);
 
-/* What one step does on all shards. */
+/* The work of one step on all shards. */
 typedef struct {
-    double flops;       /* needed: without products of padding, whose result is known. Dropped rows
-                           of a pool, lookups in place of products and the like are gone from the
-                           program already. Zeros in a max pool's gradient count, though filter
-                           gradients multiply none where they can pick what meets the others: that
-                           can take less than what is needed takes at the limit */
+    double flops;       /* that are needed: without products of padding, whose result is known. The
+                           program itself no longer has rows that a pool drops, products that a
+                           lookup replaces and the like. Zeros in a max pool's gradient count,
+                           although some filter gradients skip them, and can thus be faster than at
+                           the limit */
     double bytes;       /* read and written */
-    double near_bytes;  /* of these, what a thread has at hand at a time: what decides on a cache */
+    double near_bytes;  /* of these, the working set of a thread, which decides the cache */
     bool   bf16;        /* multiplies bf16 */
 } Work;
 
@@ -50,8 +49,8 @@ Work work_of(const CornuExecutable *executable, const CornuExecutableStep *step)
 /* Flops and bytes of all steps together. */
 Work work_of_all(const CornuExecutable *executable);
 
-/* The roofline: seconds that arithmetic takes at its limit, or reading and writing at that of the
- * nearest cache that holds the bytes, whichever is longer. */
+/* The roofline: seconds for the arithmetic at its limit, or for reading and writing at the limit of
+ * the nearest cache that holds the bytes, whichever is longer. */
 double work_bound(const BenchLimits *limits, Work work);
 
 #endif

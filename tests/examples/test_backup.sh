@@ -1,10 +1,10 @@
-# --backup DIR of the examples: a training that was stopped by a signal, or killed, goes on when the
-# same command is given again, and ends with the same bytes.
+# --backup DIR of the examples: a training that was stopped by a signal, or killed, resumes when the
+# same command is run again, and ends with the same bytes.
 . tests/checks.sh
 small="--data synthetic --limit 600 --batch-size 50 --epochs 2 --verbose 2"
 
-# stopped SIGNAL PROGRAM ARGUMENT...: starts it, sends the signal when the first backup is there,
-# and leaves its exit status, out and err.
+# stopped SIGNAL PROGRAM ARGUMENT...: starts it and sends the signal when the first backup exists;
+# sets status, out and err.
 stopped() {
     local number=$1 process
     shift
@@ -19,8 +19,8 @@ stopped() {
     status=$?
 }
 
-# goes_on EXPECTED SIGNAL MESSAGE PROGRAM ARGUMENT...: so stopped, it says MESSAGE; the next time,
-# on one thread, it ends with the model in whole.safetensors, and keeps nothing.
+# goes_on EXPECTED SIGNAL MESSAGE PROGRAM ARGUMENT...: stopped by the signal it prints MESSAGE; run
+# again, on one thread, it ends with the model in whole.safetensors, and removes the backup.
 goes_on() {
     local expected=$1 signal=$2 message=$3
     shift 3
@@ -49,8 +49,8 @@ check "shakespeare_lstm without a backup" \
 check "shakespeare_lstm goes on after SIGTERM" \
     goes_on 143 TERM 'what was trained is kept in kept' shakespeare_lstm $text
 
-# A second signal ends the program at once, in the step at hand, which takes seconds: with the
-# signal's status, nothing kept, as behind the step there would be, and the terminal as it was.
+# A second signal ends the program at once, within the current step, which takes seconds: with the
+# signal's status, saving nothing, and leaving the terminal as it was.
 at_once() { # at_once SIGNAL STATUS [OUTPUT]
     rm -rf kept
     "$programs/mnist_cnn" --device reference --data synthetic --limit 600 --batch-size 600 \
@@ -60,14 +60,14 @@ at_once() { # at_once SIGNAL STATUS [OUTPUT]
     for ((i = 0; i < 3000; i++)); do [ ! -d kept ] || break; sleep 0.02; done
     kill "-$1" $process
     for ((i = 0; i < 1000 && $(handled $process "$1") == 1; i++)); do sleep 0.02; done
-    kill -0 $process || return 1        # one alone waits for the step
+    kill -0 $process || return 1        # a single signal waits for the step
     kill "-$1" $process
     wait $process
     status=$?
     [ $status = "$2" ] && [ "$(ls -A kept)" = .cornu-backups ] && [ ! -s err ]
 }
 
-# handled PROCESS NUMBER: whether the process has a handler of its own for the signal, 1 or 0.
+# handled PROCESS NUMBER: whether the process has a handler for the signal, 1 or 0.
 handled() {
     local mask
     mask=$(awk '/^SigCgt/ { print $2 }' "/proc/$1/status" 2>/dev/null)
@@ -89,9 +89,9 @@ else
     echo "no script" && skipped=$((skipped + 1))
 fi
 
-# ---- What is written after the training ----
+# ---- Files written after the training ----
 
-# The folder of --save goes while the training runs.
+# The folder of --save is removed while the training runs.
 rm -rf kept
 fails_late() {
     mkdir gone
@@ -115,7 +115,7 @@ check "and are gone on from until it is" saved_then
 
 # ---- Without a backup ----
 
-# stops SIGNAL ARGUMENT...: in an epoch of a long training; leaves its exit status, out and err.
+# stops SIGNAL ARGUMENT...: stops a long training within an epoch; sets status, out and err.
 stops() {
     rm -f out
     "$programs/mnist_cnn" --data synthetic --limit 600 --batch-size 50 --epochs 5000 --verbose 2 \
@@ -150,7 +150,7 @@ ignored() {
 }
 check "SIGHUP under nohup is ignored" ignored
 
-# A reader of stdout that leaves ends no training.
+# A training goes on when the reader of stdout leaves.
 left() {
     rm -f left.safetensors
     "$programs/mnist_cnn" $small --verbose 1 --save left.safetensors 2>err | head -n 1 >out
@@ -158,7 +158,7 @@ left() {
 }
 check "a closed pipe ends no training" left
 
-# Where the backup cannot be written, --save is tried. A file takes the place of the folder.
+# If the backup cannot be written, because its folder is now a file, --save is tried.
 rescued() {
     rm -rf kept rescued.safetensors
     "$programs/mnist_cnn" $small --epochs 5000 --backup kept --save rescued.safetensors >out 2>err &

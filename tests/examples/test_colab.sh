@@ -1,4 +1,4 @@
-# build/colab_mnist: the notebook's order, which TPU it claims, what it refuses.
+# build/colab_mnist: the order of the notebook, the TPU that it reports, its errors.
 program=$(realpath "$BUILD")/colab_mnist
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
@@ -15,7 +15,7 @@ report() { # report STATUS NAME
     cat out err
 }
 
-# run [VARIABLE=VALUE...] -- ARGUMENT...: leaves status, out and err.
+# run [VARIABLE=VALUE...] -- ARGUMENT...: sets status, out and err.
 run() {
     local settings=()
     while [ "$1" != -- ]; do settings+=("$1"); shift; done
@@ -24,7 +24,7 @@ run() {
     status=$?
 }
 
-# in_order PATTERN...: lines of out that match, each below the one before.
+# in_order PATTERN...: out has lines that match, in this order.
 in_order() {
     local line=0 found
     for pattern; do
@@ -55,7 +55,7 @@ report $? "model and record are written, and say tpu"
 run -- $small --save again.safetensors --threads 1
 cmp -s tpu.safetensors again.safetensors
 report $? "the same run gives the same bytes, on one thread too"
-# The converted model is the one that mnist_cnn compiles for a tpu at once.
+# The converted model equals the one that mnist_cnn compiles for a tpu directly.
 "${program%/*}/mnist_cnn" --device tpu $small --save direct.safetensors >out 2>err
 cmp -s tpu.safetensors direct.safetensors
 report $? "conversion and compiling for the tpu give the same weights"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# build/devices: says what is native, emulated and modelled; refuses what is unknown.
+# build/devices: what is native, emulated and modelled; its errors.
 build=$BUILD
 passed=0 failed=0
 out=$(mktemp) || exit 1

@@ -1,4 +1,4 @@
-# build/explain: the page of every network on each kind of device, its JSON, what it refuses.
+# build/explain: the page of every network on each kind of device, its JSON, its errors.
 . tests/checks.sh
 
 explain() { timeout "${CORNU_TEST_TIMEOUT:-300}" "$programs/explain" "$@" >out 2>err </dev/null; }
@@ -14,7 +14,7 @@ models=$("$programs/explain" --help | tr -s '\n ' ' ' |
     sed -n 's/.*--model NAME network: \(.*\) (default mnist_cnn).*/\1/p' | tr -d ,)
 check "the models are listed" [ "$(wc -w <<<"$models")" -ge 3 ]
 batch=64
-case $BUILD in *sanitize*) batch=8 ;; esac   # under which a step of the LSTM takes minutes
+case $BUILD in *sanitize*) batch=8 ;; esac   # where a step of the LSTM takes minutes
 for model in $models; do
     explain --model "$model" --device tpu:v3-8 --batch-size $batch --steps 1 --all
     check "$model on tpu:v3-8" [ $? = 0 ]
@@ -29,7 +29,7 @@ done
 
 for device in cpu tpu; do
     explain --model mnist_cnn_bn --device $device --batch-size $batch --steps 1
-    # but for its first line, which is as long as the processor's name
+    # except for the first line, which is as long as the processor's name
     check "the first page of $device is a screen" eval '[ "$(wc -l <out)" -le 24 ] && ! sed 1d out | grep -qE "^.{81}"'
     check "it says what a step does" says '^mnist_cnn_bn: a training step takes '
     check "it says where the time goes" says '^  part  *forward ms  *backward ms  *percent$'

@@ -1,7 +1,7 @@
-# The programs in the hands of their users: what is wrong is said, with the exit status for it and
-# nothing left behind; what is right gives the same bytes again.
+# The programs as users run them: errors have a message and the right exit status, and leave no
+# files; the same command gives the same bytes again.
 #
-# Under a sanitizer every run here is also a search for leaks, on the ways out after errors too.
+# Under a sanitizer every run is also checked for leaks, after errors as well.
 programs=$(realpath "$BUILD")
 folder=$(mktemp -d) || exit 1
 trap 'chmod -R u+w "$folder"; rm -rf "$folder"' EXIT
@@ -14,7 +14,7 @@ real=${CORNU_DATA:-}
 unset CORNU_DATA
 small="--data synthetic --limit 200 --batch-size 64 --epochs 1"
 
-report() { # report STATUS NAME: what failed is shown
+report() { # report STATUS NAME: shows the output of a failure
     if [ "$1" = 0 ]; then passed=$((passed + 1)); return; fi
     failed=$((failed + 1))
     printf 'not ok: %s\n--- stdout, stderr (status %s)\n' "$2" "$status"
@@ -27,7 +27,7 @@ skip() { # skip NAME REASON
     echo "skipped: $1: $2"
 }
 
-# run [VARIABLE=VALUE...] PROGRAM ARGUMENT...: leaves status, out and err.
+# run [VARIABLE=VALUE...] PROGRAM ARGUMENT...: sets status, out and err.
 run() {
     local settings=()
     while [[ $1 == *=* ]]; do settings+=("$1"); shift; done
@@ -43,8 +43,8 @@ succeeds() { # as run
     report $? "$* succeeds"
 }
 
-# refuses STATUS MESSAGE [VARIABLE=VALUE...] PROGRAM ARGUMENT...: that exit status, that text on
-# stderr (a pattern of grep -E), no score on stdout, no new file.
+# refuses STATUS MESSAGE [VARIABLE=VALUE...] PROGRAM ARGUMENT...: that exit status, MESSAGE (a
+# pattern of grep -E) on stderr, no score on stdout, no new file.
 refuses() {
     local expected=$1 message=$2 before
     shift 2
@@ -65,7 +65,7 @@ differ() { # differ NAME FILE FILE
     report $? "$1"
 }
 
-# ---- Command lines: status 2, expected and received, the nearest word ----
+# ---- Command lines: status 2, what was expected and what came, the nearest word ----
 
 refuses 2 'unknown flag --epoch; did you mean --epochs' mnist_cnn --epoch 3
 refuses 2 'did you mean cpu' mnist_cnn --device cpuu
@@ -118,7 +118,7 @@ for shards in 1 8; do
 done
 same "a loop by hand has the same losses on 1 and on 8 shards" "$folder/loss1" "$folder/loss8"
 
-# ---- Where to write: found out before anything is trained ----
+# ---- Files to write: checked before anything is trained ----
 
 refuses 1 'no/such/m.safetensors: cannot be written: No such file' mnist_cnn $small --save no/such/m.safetensors
 refuses 1 'no/h.json: cannot be written: No such file' mnist_cnn $small --history no/h.json
@@ -150,7 +150,7 @@ else
 fi
 rmdir pictures && rm file
 refuses 1 'the loss became nan' mnist_cnn $small --learning-rate 1e30 --plots pictures
-# The pictures are of the same bytes again, and a second run writes over them.
+# A second run overwrites the plots, with the same bytes.
 for program in mnist_cnn fashion_mnist_cnn; do
     succeeds $program $small --plots pictures/
     [ "$(cd pictures && echo *)" = "confusion.png curves.png filters.png predictions.png" ]
@@ -177,7 +177,7 @@ if [ -c /dev/full ]; then
 else
     skip "full targets" "no /dev/full"
 fi
-# A disk that fills up only when the model is written: no partial file.
+# A disk that is full only when the model is written: no partial file.
 if unshare -rm true 2>/dev/null && [ "$(id -u)" = 0 ]; then
     mkdir disk
     timeout "${CORNU_TEST_TIMEOUT:-300}" unshare -m sh -c 'mount -t tmpfs -o size=100k none disk || exit 99
@@ -324,7 +324,7 @@ else
 fi
 refuses 1 'build/demo.safetensors: cannot be written' demo --data synthetic --limit 200
 
-# The demo says what it will do before it does it. It is ended then: its epochs take a minute.
+# The demo says first what it will do. It is then ended, as its epochs take a minute.
 mkdir build
 "$programs/demo" --data synthetic >"$folder/out" 2>"$folder/err" </dev/null &
 demo=$!
@@ -359,10 +359,10 @@ done
 succeeds mnist_cnn $train --save b.safetensors --seed 1
 differ "another seed gives other bytes" a.safetensors b.safetensors
 
-# What is loaded goes on from there: the optimizer's state too, whose step counter is a scalar.
+# Training resumes from a loaded model, optimizer state included, whose step is a scalar.
 succeeds mnist_cnn $train --load a.safetensors --save b.safetensors
 differ "a loaded model goes on learning" a.safetensors b.safetensors
-begin_of() { # begin_of NAME FILE: where an array's bytes begin in a safetensors file
+begin_of() { # begin_of NAME FILE: the offset of an array's bytes in a safetensors file
     local header
     header=$(od -An -tu8 -N8 "$2" | tr -d ' ')
     echo $((8 + header + $(head -c $((header + 8)) "$2" | tail -c +9 |
@@ -374,7 +374,7 @@ report $? "the optimizer goes on counting (10 steps: $(iteration a.safetensors),
 
 # ---- Files to load ----
 
-hostile() { # hostile LENGTH HEADER: a file with that stated length; 16 bytes follow the header
+hostile() { # hostile LENGTH HEADER: a file that states this length; 16 bytes follow the header
     printf "$(printf '\\x%02x' $(($1 & 255)) $(($1 >> 8 & 255)) $(($1 >> 16 & 255)) $(($1 >> 24 & 255)))\\0\\0\\0\\0%s" "$2"
     head -c 16 /dev/zero
 }
@@ -393,7 +393,7 @@ for file in huge json beyond shape tiny empty cut absent; do
 done
 refuses 1 'a.safetensors: .*(weights|model)' mnist_cnn $small --model mnist_convnet --load a.safetensors
 
-# ---- Numbers that are none ----
+# ---- NaN and infinity ----
 
 refuses 1 'the loss became nan in epoch 1' mnist_cnn $small --learning-rate 1e30 --save nan.safetensors
 refuses 1 'the loss at the end of epoch 1 is not finite' custom_loop --data synthetic --limit 300 --epochs 1 --learning-rate 1e30

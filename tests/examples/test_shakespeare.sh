@@ -1,5 +1,4 @@
-# build/shakespeare_lstm in the hands of its users: what it says and where, what it writes, what it
-# refuses and with which words.
+# build/shakespeare_lstm as users run it: what it prints where, the text it writes, its errors.
 program=$(realpath "$BUILD")/shakespeare_lstm
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
@@ -20,7 +19,7 @@ report() { # report STATUS NAME
     tail -n 20 out err
 }
 
-run() { # leaves status, out and err
+run() { # sets status, out and err
     timeout "${CORNU_TEST_TIMEOUT:-300}" "$program" "$@" >out 2>err </dev/null
     status=$?
 }
@@ -38,7 +37,7 @@ says() { # says PATTERN: on stderr of the last run
     report $? "says \"$1\""
 }
 
-# The text alone is on stdout: 40 characters and a line's end.
+# Only the text is on stdout: 40 characters and a newline.
 run $small --generate 40 --encoding alphabet --save model.safetensors --history run.json \
     --trace trace.json
 [ $status = 0 ] && [ "$(wc -m < out)" = 41 ] && [ "$(tr -d '[:alnum:]—. \n' < out | wc -c)" = 0 ]
@@ -56,7 +55,7 @@ report $? "a nat is 1 / ln 2 bits"
 [ -s model.safetensors ] && [ -s trace.json ] && grep -q '"model": *"shakespeare_lstm_quick"' run.json
 report $? "model, record and trace are written"
 
-# What was written at the end of the training is written again from the file, streamed alike.
+# The saved model writes the same text as at the end of the training.
 cp out first
 write="--text fox.txt --encoding alphabet --epochs 0 --load model.safetensors"
 run $write --generate 40

@@ -3,11 +3,11 @@
 . tests/checks.sh
 small="--data synthetic --limit 200 --batch-size 50 --epochs 1 --verbose 2"
 
-# Nothing that is printed or logged may land in a file that happens to have its descriptor.
+# What is printed or logged must not end up in a file that has the descriptor of a closed stream.
 closed() {
     CORNU_LOG=debug "$programs/mnist_cnn" $small --tensorboard events --save closed.safetensors \
         --history history.json --trace trace.json --backup kept --backup-freq 1 <&- >&- 2>&-
-    [ $? = 1 ] &&            # what it prints is lost, and it says so where it can
+    [ $? = 1 ] &&            # its output is lost, and it reports that if it can
         ! grep -raq 'cornu: \|Epoch 1\|Test loss' events closed.safetensors history.json trace.json &&
         "$programs/mnist_cnn" $small --save open.safetensors >out 2>err &&
         cmp open.safetensors closed.safetensors && [ ! -e kept ] &&
@@ -16,7 +16,7 @@ closed() {
 check "closed standard descriptors" closed
 
 mkfifo pipe pipe.safetensors history
-# refuses MESSAGE PROGRAM ARGUMENT...: at once, not waiting for the pipe's other end.
+# refuses MESSAGE PROGRAM ARGUMENT...: at once, without waiting for the other end of the pipe.
 refuses() {
     timeout 20 "$programs/$2" "${@:3}" >out 2>err
     [ $? = 1 ] && grep -q -- "$1" err
@@ -30,14 +30,14 @@ check "a pipe without a reader" refuses 'history: .*a pipe without a reader' mni
     --history history
 
 
-# Names of files and folders reach the terminal as text.
+# Names of files and folders cannot control the terminal.
 evil=$'a\033[2J\302\2332J'
 controls() { LC_ALL=C grep -aq $'\033\\|\302\233' out err; }
 "$programs/mnist_cnn" $small --plots plots >out 2>err
 mkdir -p "pictures/$evil" pictures/b
 cp plots/curves.png plots/filters.png "pictures/$evil"
 cp plots/predictions.png plots/confusion.png pictures/b
-shown() { # shown PATTERN PROGRAM ARGUMENT...: what it prints has the pattern, and no controls
+shown() { # shown PATTERN PROGRAM ARGUMENT...: its output has the pattern, and no control characters
     "$programs/$2" "${@:3}" >out 2>err
     cat out err | grep -q -- "$1" && ! controls
 }

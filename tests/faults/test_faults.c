@@ -1,11 +1,10 @@
 /*
- * What may go wrong while a model is made, trained, kept and loaded: memory that runs out, disks
- * that are full or fail, files that were cut or changed, processes that are killed. In every case
- * there is a status with a message or a right result; never a crash, a leak, or a file that looks
- * whole and is not.
+ * What can go wrong while a model is built, trained, saved and loaded: memory runs out, disks are
+ * full or fail, files are truncated or changed, processes are killed. Each must end in a status
+ * with a message or a right result, never in a crash, a leak, or a damaged file that seems intact.
  *
- *     test_faults             each fault as a test, some of them tried less often
- *     test_faults --report    all of them; a line for each: NAME TRIED SURVIVED
+ *     test_faults             each kind of fault as a test, some with fewer tries
+ *     test_faults --report    all tries; prints a line for each kind: NAME TRIED SURVIVED
  *
  * tests/run: alone
  */
@@ -41,7 +40,7 @@ typedef struct {
 
 static bool report_all;
 
-/* One try, and why it was not survived. */
+/* Counts a try, and prints why it was not survived. */
 static void note(Count *count, bool survived, const char *format, ...)
 {
     count->tried++;
@@ -54,7 +53,7 @@ static void note(Count *count, bool survived, const char *format, ...)
     fputc('\n', stderr);
 }
 
-/* Which of `all` cases to try next: as many as told, evenly spread. */
+/* Which of `all` cases to try next, evenly spread. */
 static int64_t stride(int64_t all, int64_t few, int64_t many)
 {
     const int64_t wanted = report_all ? many : few;
@@ -63,7 +62,7 @@ static int64_t stride(int64_t all, int64_t few, int64_t many)
 
 static const char *message(void) { return cornu_error_message(); }
 
-/* ---- A disk that fails: these stand before those of the C library ---- */
+/* ---- A disk that fails: these functions replace those of the C library ---- */
 
 static int    reads_left = -1, syncs_left = -1, renames_left = -1;   /* before one fails */
 static size_t most_read = SIZE_MAX;                                  /* by one call */
@@ -76,7 +75,7 @@ ssize_t read(int descriptor, void *bytes, size_t size)
     return syscall(SYS_read, descriptor, bytes, size < most_read ? size : most_read);
 }
 
-/* Whether some fsync has met this file or folder; fsync notes it. */
+/* Whether this file or folder has been synced; fsync records it. */
 static struct stat looked_for;
 static bool        was_synced;
 
@@ -95,7 +94,7 @@ int rename(const char *from, const char *to)
     return renameat(AT_FDCWD, from, AT_FDCWD, to);
 }
 
-/* ---- A model, and what it is on disk ---- */
+/* ---- A model and its file ---- */
 
 enum { MAX_FILE = 1 << 17 };
 
@@ -119,7 +118,7 @@ static CornuModel *make_model(int64_t units)
     return model;
 }
 
-/* Writes such a model to `path`; its bytes, and how many. */
+/* Writes such a model to `path`; returns its bytes and how many. */
 static size_t write_model(int64_t units, unsigned char *bytes)
 {
     CornuModel *model = make_model(units);
@@ -148,10 +147,10 @@ static void limit_files(rlim_t size)
     setrlimit(RLIMIT_FSIZE, &limit);
 }
 
-static bool loses_disk;      /* whole_way: it is full as soon as the training has ended */
+static bool loses_disk;      /* whole_way: the disk is full once the training has ended */
 
 /* Building, compiling, a step of fit with its backup, saving. With `again` the backup stays, and
- * the next time is gone on from. */
+ * the next call resumes from it. */
 static CornuStatus whole_way(bool again)
 {
     static float   x[8 * 6];
@@ -185,7 +184,7 @@ static void fail_allocation(Count *count, int64_t at, bool once, bool again,
 {
     int64_t     leaked = 0;
     CornuStatus status = CORNU_OK;
-    /* What is kept for good at a first failure is no leak. */
+    /* Memory that is kept from the first failure on is not a leak. */
     for (int i = 0; i < 2 && (i == 0 || leaked > 0); i++) {
         unlink(path);
         const int64_t before = allocations_held();
@@ -218,16 +217,16 @@ static void fail_each(Count *count, bool again)
     for (int once = 0; once < 2; once++)
         for (int64_t at = once; at < all; at += stride(all, 60, 600))
             fail_allocation(count, at, once, again, bytes, size);
-    /* And afterwards all is well. */
+    /* Afterwards everything works. */
     note(count, !whole_way(again) && has_bytes(path, bytes, size), "afterwards: %s", message());
 }
 
 static void allocations_fail(Count *count) { fail_each(count, false); }
 static void allocations_fail_again(Count *count) { fail_each(count, true); }
 
-/* ---- Files that were cut or changed ---- */
+/* ---- Files that are truncated or changed ---- */
 
-/* The model that the file holds, or NULL and why not. */
+/* The model in the file, or NULL and why not. */
 static CornuModel *load(CornuStatus *status)
 {
     CornuModel *model = cornu_model_load(path);
@@ -288,8 +287,8 @@ static void flipped_bits(Count *count)
 
 /* ---- Disks ---- */
 
-/* Saves a model over another one's file, which has these bytes; true if that is told to have failed
- * and the old file is as it was, and alone. */
+/* Saves a model over another one's file, which has these bytes; true if saving fails and the old
+ * file is unchanged and alone in its folder. */
 static bool fails_to_replace(const unsigned char *old, size_t size)
 {
     CornuModel       *model = make_model(40);
@@ -302,7 +301,7 @@ static bool fails_to_replace(const unsigned char *old, size_t size)
     return status == CORNU_ERR_FILE && has_bytes(path, old, size) && alone && !held;
 }
 
-/* The write that meets the limit is short, the one after it fails. */
+/* The write that reaches the limit is short, the next one fails. */
 static void full_disks(Count *count)
 {
     static unsigned char bytes[MAX_FILE];
@@ -316,7 +315,7 @@ static void full_disks(Count *count)
     }
 }
 
-/* The training has ended and its model cannot be written: what is kept gives the same model. */
+/* The model cannot be written after the training: the backup gives the same model. */
 static void unsaved_trainings(Count *count)
 {
     static unsigned char bytes[MAX_FILE];
@@ -349,12 +348,12 @@ static void failing_syncs_and_renames(Count *count)
     syncs_left = renames_left = -1;
 }
 
-/* A new folder is in a folder that must be synced, or a crash takes what is in it. */
+/* The folder above a new folder must be synced, or a crash could lose its contents. */
 static void new_folders(Count *count)
 {
     char deep[FILES_PATH + 80];
     for (int i = 0; i < 4; i++) {
-        /* Of folder/0/a/b/c the first three that folders are made in. */
+        /* In folder/0/a/b/c, the first three in which folders are made. */
         was_synced = false;
         snprintf(deep, sizeof deep, "%s/%d", folder, i);
         if (i > 0) mkdir(deep, 0700);
@@ -398,7 +397,7 @@ static void failing_reads(Count *count)
     cornu_model_free(right);
 }
 
-/* ---- Trainings in processes of their own ---- */
+/* ---- Trainings in separate processes ---- */
 
 /* `test_faults train FOLDER DEVICE SHARDS THREADS`: a training with a backup after every step; the
  * model goes to FOLDER/model.safetensors. SIGTERM stops it. */
@@ -463,8 +462,8 @@ static void wait_seconds(double seconds)
     nanosleep(&time, NULL);
 }
 
-/* Ends a training with `signal` again and again, at random, and then lets it come to its end. Every
- * `chain` signals its model must be the one of a training that nobody touched. */
+/* Ends a training with `signal` repeatedly, at random times, and then lets it finish. After every
+ * `chain` signals its model must be that of an undisturbed training. */
 static void end_processes(Count *count, int number, int wanted, int chain, uint64_t seed)
 {
     static unsigned char bytes[MAX_FILE];
@@ -486,7 +485,7 @@ static void end_processes(Count *count, int number, int wanted, int chain, uint6
             if (status == -1 || status == CORNU_ERR_INTERRUPTED) status = 0;
         }
         if (!status) status = wait_for(start(&machines[m]));
-        /* Killed before it had marked its folder, it leaves it, empty. */
+        /* Killed before it has marked its folder, it leaves an empty one. */
         const bool same = !status && has_bytes(path, bytes, size) && files_count(backups) == 0;
         for (int i = 0; i < (ended ? ended : 1); i++)
             note(count, same, "signal %d on %s, %s threads: exit status %d, or another model",
@@ -498,7 +497,7 @@ static void end_processes(Count *count, int number, int wanted, int chain, uint6
 static void kills(Count *count) { end_processes(count, SIGKILL, report_all ? 100 : 9, 5, 1); }
 static void signals(Count *count) { end_processes(count, SIGTERM, report_all ? 20 : 6, 3, 2); }
 
-/* ---- All of them ---- */
+/* ---- All faults ---- */
 
 static const struct {
     const char *name;

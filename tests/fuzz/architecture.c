@@ -1,4 +1,4 @@
-/* Keras' JSON of models. What was read can be written and read again, to the same JSON. */
+/* Keras' JSON of models. A model that was read is written and read again, with the same JSON. */
 #include "fuzz.h"
 
 #include "../../nn/saving/files_internal.h"

@@ -1,5 +1,5 @@
-/* Backups that a training shall go on from: safetensors files as in checkpoint.c, whose weights may
- * fit, with states, history and place as they come. */
+/* Backups that a training resumes from: safetensors files as in checkpoint.c, whose weights may
+ * fit, with any states, history and position. */
 #include "fuzz.h"
 
 enum { ROWS = 6, FEATURES = 2 };

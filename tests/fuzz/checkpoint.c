@@ -1,5 +1,5 @@
-/* Models in .safetensors files: the header's JSON up to a zero byte, then the data; the length in
- * front of them and the checksum are put in here. Loaded as a whole, and as weights of a model. */
+/* Models in .safetensors files: the input is the header's JSON up to a zero byte, then the data;
+ * the length and the checksum are added here. Loaded as a model, and as weights of a model. */
 #include "fuzz.h"
 
 static CornuModel *model;

@@ -1,8 +1,7 @@
 /*
- * What the targets here share. Each defines LLVMFuzzerTestOneInput, which gives bytes that nobody
- * vouches for to a function that reads such; libFuzzer calls it with ever new ones, replay.c with
- * those that are kept in seeds/TARGET/. Beside the sanitizers' findings a failure without a message
- * is one.
+ * Shared by the fuzz targets. Each defines LLVMFuzzerTestOneInput, which passes untrusted bytes to
+ * a function that reads them; libFuzzer calls it with new inputs, replay.c with those in
+ * seeds/TARGET/. A finding is what a sanitizer reports, or a failure without a message.
  */
 #ifndef CORNU_TESTS_FUZZ_H
 #define CORNU_TESTS_FUZZ_H
@@ -19,9 +18,9 @@
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int LLVMFuzzerInitialize(int *argc, char ***argv);   /* where there is something to prepare */
+int LLVMFuzzerInitialize(int *argc, char ***argv);   /* optional */
 
-/* Ends the process: a finding. */
+/* Ends the process unless `holds`: a finding. */
 static inline void fuzz_expect(bool holds, const char *what)
 {
     if (holds) return;
@@ -36,7 +35,7 @@ static inline bool fuzz_done(CornuStatus status)
     return status == CORNU_OK;
 }
 
-/* The same of a constructor, whose error is taken. */
+/* Likewise for a constructor, whose pending error is taken. */
 static inline bool fuzz_made(const void *object)
 {
     fuzz_expect(object ? !cornu_error_pending() : cornu_error_pending(),
@@ -45,7 +44,7 @@ static inline bool fuzz_made(const void *object)
     return object != NULL;
 }
 
-/* And of a loading function, which leaves no error pending (device/status.h). */
+/* Likewise for a loading function, which leaves no error pending (device/status.h). */
 static inline bool fuzz_loaded(const void *object)
 {
     fuzz_done(object ? CORNU_OK : cornu_error_status());
@@ -53,13 +52,13 @@ static inline bool fuzz_loaded(const void *object)
     return object != NULL;
 }
 
-/* Looks at all bytes. */
+/* Reads all bytes. */
 static inline void fuzz_read(const void *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++) (void)((const volatile uint8_t *)bytes)[i];
 }
 
-/* $TMPDIR/cornu-fuzz-PID/NAME; the folder is made. Valid until the fourth call from now. */
+/* $TMPDIR/cornu-fuzz-PID/NAME; makes the folder. Valid until the fourth call from now. */
 static inline const char *fuzz_path(const char *name)
 {
     static char paths[4][300];
@@ -72,7 +71,7 @@ static inline const char *fuzz_path(const char *name)
     return path;
 }
 
-/* A file of these bytes; its path. */
+/* Writes a file of these bytes; returns its path. */
 static inline const char *fuzz_file(const char *name, const void *bytes, size_t size)
 {
     const char *path = fuzz_path(name);
@@ -82,7 +81,7 @@ static inline const char *fuzz_file(const char *name, const void *bytes, size_t 
     return path;
 }
 
-/* What weights are loaded into. */
+/* A model to load weights into. */
 static inline CornuModel *fuzz_small_model(void)
 {
     CornuModel *model = cornu_sequential(.name = "model", .input_shape = { 3 });
@@ -90,9 +89,8 @@ static inline CornuModel *fuzz_small_model(void)
     return model;
 }
 
-/* A safetensors file: its header is the JSON up to a byte of 0, the rest are the data. The header's
- * length is put in front of it, and the checksum where it has a place for one, so that these are
- * right. */
+/* Writes a safetensors file: its header is the JSON up to a zero byte, the rest are the data. Adds
+ * the right length of the header, and the right checksum if the header has a field for it. */
 static inline const char *fuzz_safetensors(const char *name, const uint8_t *data, size_t size)
 {
     static const char mark[] = "\"sha256\":\"";

@@ -1,6 +1,5 @@
-/* idx files that are compressed here, so that what is inside changes too: byte 0 says how many
- * bytes the first of two members holds, byte 1 how many are missing at the end, or follow if
- * negative. */
+/* idx files that are compressed here, so that inputs change the contents: byte 0 is the size of the
+ * first of two members, byte 1 how many bytes are missing at the end, or if negative are added. */
 #include "fuzz.h"
 
 #include "../../datasets/mnist/idx.h"
@@ -11,7 +10,7 @@ enum { MOST = 1 << 16 };
 
 static uint8_t packed[2 * MOST];
 
-/* Appends a member at `at`; where it ends. */
+/* Appends a member at `at`; returns where it ends. */
 static size_t pack(size_t at, const uint8_t *data, size_t size)
 {
     enum { GZIP = 16 + MAX_WBITS, LITTLE_MEMORY = 1 };

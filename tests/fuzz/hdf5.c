@@ -1,7 +1,7 @@
-/* Weights in HDF5 files as they come, which libhdf5 reads for us. */
+/* Weights in HDF5 files, which libhdf5 reads. */
 #include "fuzz.h"
 
-/* Damaged files make libhdf5 1.10.8 lose some memory, which is not ours. Named by the sanitizer. */
+/* libhdf5 1.10.8 itself leaks memory on damaged files. The sanitizer calls this. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) { return "leak:libhdf5"; }
 

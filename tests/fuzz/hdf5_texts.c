@@ -1,5 +1,5 @@
-/* Texts of any length in HDF5 files, which are read without libhdf5; the first two bytes say where
- * the object's header is. */
+/* Strings of variable length in HDF5 files, which are read without libhdf5; the first two bytes are
+ * the position of the object's header. */
 #include "fuzz.h"
 
 #include "../../nn/formats/hdf5_internal.h"

@@ -1,4 +1,4 @@
-/* idx files, plain and as they come compressed. */
+/* idx files, uncompressed and compressed. */
 #include "fuzz.h"
 
 #include "../../datasets/mnist/idx.h"

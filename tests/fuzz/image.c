@@ -1,12 +1,12 @@
-/* Images, decoded to each number of channels and resized. What is larger than a thousand pixels
- * along an axis is left: it takes time, and says no more. */
+/* Images, decoded to each number of channels and resized. Images of more than a thousand pixels
+ * along an axis are skipped, as they only take longer. */
 #include "fuzz.h"
 
 #include "../../datasets/images/image.h"
 
 #include <zlib.h>
 
-/* Gives the chunks of a PNG their right checksums: a wrong one hides what is behind it. */
+/* Corrects the checksums of the chunks of a PNG, as nothing after a wrong one is read. */
 static void right_checksums(uint8_t *data, size_t size)
 {
     for (size_t at = 8; size >= 12 && at <= size - 12;) {
@@ -35,7 +35,7 @@ static void see(const uint8_t *data, size_t size)
     }
 }
 
-/* As it is and, if it is a PNG, with right checksums. */
+/* The input as it is and, if it is a PNG, with right checksums. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint8_t *copy = size >= 4 && !memcmp(data, "\x89PNG", 4) ? malloc(size) : NULL;

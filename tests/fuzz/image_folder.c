@@ -1,5 +1,5 @@
-/* Folders of images: a path in the folder on each line, all of one image that follows the first
- * byte of 0. They are listed, and read by a data set. */
+/* Folders of images: each line is a path in the folder; all files are the image after the first
+ * zero byte. They are listed, and read by a data set. */
 #define _XOPEN_SOURCE 700    /* nftw */
 #include "fuzz.h"
 
@@ -15,7 +15,7 @@ static int remove_one(const char *path, const struct stat *info, int kind, struc
     return remove(path);
 }
 
-/* Makes the file and the folders on the way, of letters that lead nowhere else. */
+/* Makes the file and the folders above it, with names that cannot lead elsewhere. */
 static void make_file(const char *folder, const char *line, size_t length, const uint8_t *image,
                       size_t size)
 {

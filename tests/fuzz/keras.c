@@ -1,5 +1,5 @@
-/* .keras files whose config.json changes, with what the model is compiled with; the other members
- * are those of a model that was saved here. */
+/* .keras files whose config.json, compile arguments included, is the input; the other members are
+ * those of a model saved here. */
 #include "fuzz.h"
 
 #include "../../device/memory_internal.h"

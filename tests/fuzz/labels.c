@@ -1,4 +1,4 @@
-/* Names of classes, from a file and as a list; byte 0 says how many. */
+/* Names of classes, from a file and as a list; byte 0 is their number. */
 #include "fuzz.h"
 
 #include "../../datasets/pipeline/labels.h"
@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (int i = 0; i < count; i++) fuzz_read(names[i], strlen(names[i]));
     free(names);
 
-    /* A comma in front of it all: no path. */
+    /* With a comma it is not a path. */
     char *list = calloc(size + 1, 1);
     if (!list) abort();
     memcpy(list, data, size);

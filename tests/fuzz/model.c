@@ -1,14 +1,14 @@
 /*
- * Models from elsewhere, and what is done with them: loaded, compiled, trained for a step on data
- * of their inputs' shapes, saved and loaded again. The first byte says what the rest is:
+ * Untrusted models are loaded, compiled, trained for a step on data of their inputs' shapes, saved
+ * and loaded again. The first byte says what the rest is:
  *
  *     s    a safetensors file, as in checkpoint.c
- *     a    an architecture's JSON; weights are drawn, and it is saved to a .safetensors file first
- *     k    likewise, to a .keras file
+ *     a    an architecture's JSON, first saved to a .safetensors file with initial weights
+ *     k    likewise, in a .keras file
  *     h    a .h5 file
  *     z    a .keras file, an archive
  *
- * Memory is bounded, and what would compute for long is compiled and not run.
+ * Memory is limited, and models that would compute for long are compiled but not run.
  */
 #include "fuzz.h"
 
@@ -29,7 +29,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     return 0;
 }
 
-/* The file of a model with that architecture; false where there is none. */
+/* Writes the file of a model with that architecture; false if it is not one. */
 static bool write_model(const uint8_t *data, size_t size, const char *path)
 {
     json_t     *json = cornu__json_parse((const char *)data, size, CORNU_ARCHITECTURE_DEPTH);
@@ -43,7 +43,7 @@ static bool write_model(const uint8_t *data, size_t size, const char *path)
     return written;
 }
 
-/* ROWS rows of what a symbol gives; false for more numbers than are tried. */
+/* ROWS rows for a symbol; false if that is more numbers than are tried. */
 static bool make_rows(const CornuSymbol *symbol, CornuArray *array)
 {
     CornuType type = symbol->type;
@@ -55,8 +55,8 @@ static bool make_rows(const CornuSymbol *symbol, CornuArray *array)
     return array->data;
 }
 
-/* What layers give, the extents of a row multiplied, is little: steps of several inputs or outputs
- * do not say what they cost before they run. */
+/* Whether the outputs of all layers are small: the cost of a step with several inputs or outputs is
+ * not known before it runs. */
 static bool is_light(const CornuModel *model)
 {
     for (int i = 0; i < cornu_model_layer_count(model); i++) {
@@ -69,7 +69,7 @@ static bool is_light(const CornuModel *model)
     return cornu_model_parameters(model) < 10000;
 }
 
-/* Every output has a loss of its own. */
+/* With a loss for every output. */
 static void train(CornuModel *model)
 {
     CornuArray         x[CORNU_MAX_MODEL_TENSORS] = { { .data = NULL } };

@@ -1,5 +1,5 @@
-/* NumPy's arrays, each the member of an archive that is made here, whose checksums are right. Byte
- * 0 says how many bytes the first of two has. */
+/* NumPy arrays, as two members of an archive that is made here with right checksums. Byte 0 is the
+ * size of the first. */
 #include "fuzz.h"
 
 #include "../../nn/formats/zip_internal.h"

@@ -1,4 +1,4 @@
-/* Command lines of the programs, an argument on each line; the first byte says of which program. */
+/* Command lines of the programs, an argument per line; the first byte selects the program. */
 #include "fuzz.h"
 
 #include "../../examples/options.h"
@@ -22,7 +22,7 @@ static const Program programs[] = {
       .least_arguments = 1 },
 };
 
-/* What is printed goes nowhere: libFuzzer and the sanitizers keep the streams that there were. */
+/* Discards what is printed; libFuzzer and the sanitizers keep their streams. */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc, (void)argv;

@@ -1,5 +1,4 @@
-/* Runs a target over files, as a program of libFuzzer does; for
- * compilers without it. */
+/* Runs a target over files, as a program of libFuzzer does, for compilers without it. */
 #include "fuzz.h"
 
 __attribute__((weak)) int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -12,7 +11,7 @@ static void run_file(const char *path)
         perror(path);
         exit(1);
     }
-    /* Of the very size, so that a sanitizer sees what is read behind it. */
+    /* Exactly as large, so that a sanitizer detects reads beyond the end. */
     const size_t size = (size_t)info.st_size;
     uint8_t     *bytes = malloc(size ? size : 1);
     if (!bytes || fread(bytes, 1, size, file) != size) exit(1);

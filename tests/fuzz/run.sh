@@ -1,12 +1,11 @@
-# run.sh FOLDER SECONDS TARGET.c...: libFuzzer for so long on each target, as many at a time as there
-# are processors, beginning with the inputs in seeds/TARGET/. A line for each:
+# run.sh FOLDER SECONDS TARGET.c...: runs libFuzzer for SECONDS on each target, as many at a time as
+# there are processors, starting from the inputs in seeds/TARGET/. Prints a line for each:
 #
 #     NAME EXECUTIONS EXECUTIONS_PER_SECOND FINDINGS
 #
-# What was found lies in seeds/TARGET/ from then on, so that every test tries it again; the rest of
-# what new places were reached with in FOLDER/corpus/. With FUZZ_SEED the same inputs follow on the
-# seeds each time, and no corpus is kept. Exits with 1 when there is a finding, and when
-# it is given no target.
+# Inputs that fail are added to seeds/TARGET/, so that every test tries them again; other inputs
+# that reach new code go to FOLDER/corpus/. With FUZZ_SEED the same inputs are tried each time, and
+# no corpus is kept. Exits with 1 if there is a finding or no target.
 set -u
 folder=$1 seconds=$2
 shift 2
@@ -15,7 +14,7 @@ shift 2
 seeds=$(dirname "$0")/seeds
 export folder seconds seeds
 
-# Words of the seeds, which libFuzzer then puts together anew.
+# A dictionary of words from the seeds, which libFuzzer recombines.
 words() {
     LC_ALL=C grep -aohE '"[A-Za-z0-9_.]{2,40}"|--[a-z-]+' "$seeds/$1"/* | tr -d '"' | sort -u |
         sed 's/.*/"&"/'

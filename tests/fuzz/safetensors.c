@@ -1,4 +1,4 @@
-/* Safetensors files as they come. */
+/* Safetensors files. */
 #include "fuzz.h"
 
 #include "../../nn/formats/safetensors.h"

@@ -1,4 +1,4 @@
-/* Tables in CSV: byte 0 says how they are read; then they are read again by their own schema. */
+/* Tables in CSV: byte 0 chooses options; then they are read again by their own schema. */
 #include "fuzz.h"
 
 #include "../../datasets/tables/table.h"

@@ -1,5 +1,5 @@
-# Bytes that nobody vouches for: each target runs over the inputs that are kept and, where clang has
-# libFuzzer, goes on for two seconds with new ones.
+# Untrusted input: each target runs over its seeds and, where clang has libFuzzer, for two seconds
+# over new inputs.
 top=$PWD
 . tests/checks.sh
 fuzzers=$programs/fuzz
@@ -14,7 +14,7 @@ for target in $targets; do
     check "$target, over what is kept" replay
 done
 
-# `make fuzz` is for all of them unless some are named, and never for none.
+# `make fuzz` runs all targets unless T= chooses, and fails if it chooses none.
 names_all() {
     make -n -C "$top" fuzz >out 2>err || return 1
     for target in $targets; do

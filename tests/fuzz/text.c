@@ -1,4 +1,4 @@
-/* Texts in each encoding, from memory and from a file; their alphabets; sequences of them. */
+/* Text in each encoding, from memory and from a file; its alphabet; its sequences. */
 #include "fuzz.h"
 
 #include "../../datasets/text/text.h"

@@ -1,4 +1,4 @@
-/* Zip archives, and .npz files, as they come. */
+/* Zip archives and .npz files. */
 #include "fuzz.h"
 
 #include "../../device/memory_internal.h"

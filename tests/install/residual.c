@@ -1,4 +1,4 @@
-/* A residual network on images of one's own: a spot is on the left, in the middle, on the right. */
+/* A residual network on images made here: is the spot left, in the middle or right? */
 #include <stdio.h>
 #include <stdlib.h>
 #include <cornu/cornu.h>

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # tests/mutants/run.sh BUILD [PART]: puts the faults of faults.list into the code, one at a time,
-# and runs the tests that must notice. A line for each fault whose name or file contains PART:
+# and runs the tests that must notice. Prints a line for each whose name or file contains PART:
 #
 #     NAME KILLED
-#     NAME SURVIVED       the tests that passed all the same
-#     NAME SKIPPED        the test that this machine cannot run
-#     NAME ERROR          why it could not be tried
+#     NAME SURVIVED       and the tests that passed
+#     NAME SKIPPED        and a test that this machine cannot run
+#     NAME ERROR          and why it could not be tried
 #
-# then `N killed, N survived`, with the errors and the skipped before it. Exits with 1 if a fault
-# survived or could not be tried.
+# then the numbers of errors and skipped, if any, and `N killed, N survived`. Exits with 1 if a
+# fault survived or could not be tried.
 #
-# The tree is copied to BUILD/mutants with what is built already, so that a fault costs one compile,
-# one link and the tests it names. JOBS faults are tried at a time, as many as there are processors
-# unless it is set, each in a copy of its own.
+# The tree is copied to BUILD/mutants together with its build, so that a fault costs one compile,
+# one link and the tests it names. JOBS faults are tried at a time, by default one per processor,
+# each in its own copy.
 set -u
 build=$1 part=${2-}
 list=tests/mutants/faults.list
@@ -21,7 +21,7 @@ jobs=${JOBS:-$(nproc)}
 tree_of=(Makefile .packages.mk README.md device tensor nn datasets models examples tests)
 export CMOCKA_MESSAGE_OUTPUT=TAP CORNU_VERIFY=${CORNU_VERIFY:-1} LC_ALL=C.UTF-8   # as tests/run
 
-# The fields of a line, which " :: " is between, into `field`.
+# Splits a line at " :: " into `field`.
 split() {
     local rest=$1
     field=()
@@ -32,8 +32,8 @@ split() {
     field+=("$rest")
 }
 
-# A test is PROGRAM or PROGRAM:TEST, after any VARIABLE=VALUE that it runs with. Sets `runs`, words
-# of the form VARIABLE=VALUE,...,PROGRAM, and `named`, the name of the test within each or nothing.
+# A test is PROGRAM or PROGRAM:TEST, after any VARIABLE=VALUE to run it with. Sets `runs`, words of
+# the form VARIABLE=VALUE,...,PROGRAM, and `named`, the test within each program, or "".
 parse_tests() {
     local word settings=
     runs=() named=()
@@ -44,12 +44,12 @@ parse_tests() {
     done
 }
 
-target_of() { # target_of RUN: what make builds for it
+target_of() { # target_of RUN: its target of make
     local program=${1##*,}
     [[ $program == *.sh ]] && echo all || echo "$build/tests/$program"
 }
 
-# Runs a program within `limit` seconds, in the tree that is the working folder.
+# Runs a program for at most LIMIT seconds, in the tree that is the working folder.
 run() { # run RUN LIMIT LOG
     local program=${1##*,} settings=()
     IFS=, read -ra settings <<<"${1%"$program"}"
@@ -61,9 +61,8 @@ run() { # run RUN LIMIT LOG
     fi
 }
 
-# What a log says of the test, also one that is run under several instruction sets, whose names
-# then stand before it: "failed", "passed", "skipped" or nothing. Without a name it is the program's
-# exit status that says it.
+# The result of a test by its log, where the name of an instruction set may precede it: "failed",
+# "passed", "skipped" or nothing. Without a name, the result by the program's exit status.
 outcome() { # outcome LOG STATUS TEST
     local name="(.*: )?${3//\?/.}"
     if [ -z "$3" ]; then
@@ -79,7 +78,7 @@ outcome() { # outcome LOG STATUS TEST
 
 log_of() { echo "$work/logs/$(tr '/,*' '___' <<<"$1")"; }
 
-# The program without a fault; the log's first line is then its status and its milliseconds.
+# Runs the program without a fault; the first line of the log is its status and milliseconds.
 run_without_fault() {
     local log begin status
     log=$(log_of "$1")
@@ -89,7 +88,7 @@ run_without_fault() {
     echo "$status $(((${EPOCHREALTIME/[.,]/} - begin) / 1000))" >"$log.status"
 }
 
-# Puts `to` in place of `from`, which must be there once; says what is wrong otherwise.
+# Replaces FROM, which must occur once, by TO; prints what is wrong otherwise.
 change() { # change FILE FROM TO
     local text rest
     [ -f "$1" ] || { echo "there is no file $1"; return 1; }
@@ -101,10 +100,10 @@ change() { # change FILE FROM TO
     printf '%s' "${text%"$2$rest"}$3$rest" >"$1"
 }
 
-# As it is in the list, without the variables.
+# A run as it is written in the list, without its variables.
 name_of() { echo "${runs[$1]##*,}${named[$1]:+:${named[$1]}}"; }
 
-# Whether the tests of the fault notice it: prints the verdict. In the worker's tree.
+# Runs the tests of a fault in the worker's tree, and prints the verdict.
 try() { # try NAME FILE FROM TO TESTS
     local why i log status milliseconds targets=() passed=() slow= said
     parse_tests "$5"
@@ -137,8 +136,7 @@ try() { # try NAME FILE FROM TO TESTS
     ((${#passed[@]})) && echo "SURVIVED ${passed[*]}" || echo "KILLED$slow"
 }
 
-# Brings the worker's tree back to what it was: files as old as they were, so that nothing else is
-# built again.
+# Restores the worker's tree, with the old times of files, so that nothing else is built again.
 restore() { # restore FILE
     local object
     cp -p "$work/clean/$1" "$1" 2>/dev/null

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# tests/training/check.sh BUILD: trains on the real digits, garments and plays as long as it takes,
-# and compares what is reached with what was published; what a tpu device reaches with what cpu
-# does; and reads pictures after three epochs. Hours, most of them for the plays; the files are
-# found as the programs find them (CORNU_DATA, ./data, the user's cache).
+# tests/training/check.sh BUILD: trains the networks in full on the real digits, garments and plays,
+# and compares the results with the published ones, and those of a tpu device with those of cpu;
+# classifies pictures after three epochs. Takes hours, most of them for the plays; the data are
+# found as by the programs (CORNU_DATA, ./data, the user's cache).
 set -u
 build=$1
 folder=$(mktemp -d) || exit 1
@@ -14,7 +14,7 @@ report() { # report STATUS TEXT
     printf '%s  %s\n' "$([ "$1" = 0 ] && echo ok || echo MISSED)" "$2"
 }
 
-# What a program ends with, behind NAME: at least, or at most, WANTED; and its parameters.
+# The number that a program prints after NAME is at least, or at most, WANTED; and its parameters.
 ends() { # ends NAME least|most WANTED PARAMETERS PROGRAM ARGUMENT...
     local name=$1 which=$2 wanted=$3 parameters=$4 begin=$EPOCHREALTIME value found status
     shift 4
@@ -38,7 +38,7 @@ reaches 0.992 354538 mnist_cnn --model mnist_cnn_bn --epochs 10 --batch-size 512
 reaches 0.990 34826 mnist_cnn --model mnist_convnet --epochs 15 --batch-size 128
 reaches 0.915 1619470 fashion_mnist_cnn --device tpu --epochs 15 --batch-size 512
 
-# The mean validation accuracies of three seeds after five epochs on cpu and tpu.
+# The mean validation accuracies of three seeds on cpu and tpu, after five epochs, are alike.
 alike() { # alike POINTS ARGUMENT...: at most so many percentage points apart
     local points=$1 seed status=0
     shift
@@ -66,7 +66,7 @@ alike() { # alike POINTS ARGUMENT...: at most so many percentage points apart
 alike 0.3 --model mnist_cnn --batch-size 128
 alike 0.3 --model mnist_cnn_bn --batch-size 512
 
-# The twenty pictures, if they are where the digits are.
+# The twenty pictures, if they lie beside the digits.
 reaches 0.980 93322 mnist_cnn --epochs 3 --batch-size 128 --save "$folder/m.safetensors"
 "$build/tests/examples/test_predict" "$folder/m.safetensors" 19 18 >"$folder/log" 2>&1
 status=$?

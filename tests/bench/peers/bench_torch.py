@@ -149,7 +149,7 @@ class Setting:
 
 
 def measure(settings, seconds):
-    """Rows of those that work here, fastest first; what fails is said and left out."""
+    """Rows of those that work here, fastest first; failures are printed and left out."""
     working = []
     for setting in settings:
         try:
