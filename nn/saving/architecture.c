@@ -1,5 +1,5 @@
-/* Layers in Keras' JSON, out and in. What a layer's arguments are called, and where they stand, its
- * class says in a table (layer.h), which fields.c reads. */
+/* Writing and reading layers as Keras' JSON. Names and places of a layer's arguments are in a table
+ * of its class (layer.h), by which fields.c works. */
 #include "architecture_internal.h"
 
 #include <string.h>
@@ -9,10 +9,10 @@ static CornuLayersInside inside(const CornuPolicy *usual)
     return (CornuLayersInside){ usual, cornu__layer_to_json, cornu__layer_from_json };
 }
 
-/* ---- Out ---- */
+/* ---- Writing ---- */
 
-/* A policy that was chosen. What the device chose is none of the architecture's: "float32", which
- * Keras reads as such. */
+/* A policy that was chosen. One that the device chose does not belong to the architecture: it is
+ * written as "float32", Keras' default. */
 json_t *cornu__policy_to_json(const CornuPolicy *policy)
 {
     if (!policy) return json_string("float32");
@@ -36,7 +36,7 @@ json_t *cornu__layer_to_json(const CornuLayer *layer, const CornuPolicy *usual)
                      json_sprintf("%s>%s", package, kind->class_name));
 }
 
-/* ---- In ---- */
+/* ---- Reading ---- */
 
 CornuStatus cornu__read_policy(const json_t *dtype, const char **name)
 {
@@ -47,10 +47,10 @@ CornuStatus cornu__read_policy(const json_t *dtype, const char **name)
         return CORNU_OK;
     }
     *name = json_string_value(json_object_get(json_object_get(dtype, "config"), "name"));
-    return *name ? CORNU_OK : cornu__unexpected("dtype", "a text or a DTypePolicy with a name");
+    return *name ? CORNU_OK : cornu__unexpected("dtype", "a string or a DTypePolicy with a name");
 }
 
-/* Gives the layer its own policy, where that is not the usual one. */
+/* Gives the layer a policy of its own, unless it is the usual one. */
 static CornuStatus set_policy(CornuLayer *layer, const json_t *dtype, const CornuPolicy *usual)
 {
     const char *name;
@@ -68,7 +68,7 @@ static const CornuLayerClass *find_class(const char *name)
     return *kind;
 }
 
-/* The layers among arguments, which whoever was made of them holds too. */
+/* Releases the layers among the arguments: the layer made of them holds references of its own. */
 static void free_layers(const CornuLayerClass *kind, const void *arguments)
 {
     for (const CornuField *field = kind->fields; field->name; field++)
@@ -76,15 +76,15 @@ static void free_layers(const CornuLayerClass *kind, const void *arguments)
             cornu_layer_free(*(CornuLayer *const *)((const char *)arguments + field->offset));
 }
 
-/* Others' layers may have the names of ours. */
+/* Layers of other packages may have the names of Keras'. */
 static bool is_foreign(const char *module)
 {
     return module && strcmp(module, "keras") && strcmp(module, "keras.layers") &&
            strncmp(module, "keras.src.models.", strlen("keras.src.models."));
 }
 
-/* What Keras calls the class, where it is none of its own: "package>Name", or the name alone where
- * its program did not register it. */
+/* What Keras calls a class that is not its own: "package>Name", or the name alone if the program
+ * did not register it. */
 static const char *foreign_name(const json_t *value)
 {
     const char *name = json_string_value(json_object_get(value, "registered_name"));
@@ -148,8 +148,8 @@ CornuStatus cornu__layer_from_json(const json_t *value, const CornuPolicy *usual
     snprintf(place, sizeof place, "%.60s", name);
     if (foreign && !kind)
         status = cornu__fail(CORNU_ERR_UNSUPPORTED, "there is no layer class \"%.60s\" of module "
-                             "\"%.60s\"; cornu_register_layer makes one of the program's own "
-                             "known, here as \"%.120s\"", class_name,
+                             "\"%.60s\"; a class of your own must be registered by "
+                             "cornu_register_layer, here as \"%.120s\"", class_name,
                              json_string_value(json_object_get(value, "module")), foreign);
     else if (cornu__is_model_class(class_name))
         status = make_model(value, usual, layer);

@@ -1,4 +1,4 @@
-/* Functional models in Keras' JSON, out and in: layers, and the calls that link them.
+/* Writing and reading Functional models as Keras' JSON: layers, and the calls that link them.
  * Source: keras/src/models/functional.py, get_config and functional_from_config. */
 #include "architecture_internal.h"
 
@@ -7,17 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Out ---- */
+/* ---- Writing ---- */
 
-/* What is written: a model's calls, those of a layer together in the order of its numbers, which
- * the model counts by itself. */
+/* The calls of a model, grouped by layer, in the order in which the model counts them. */
 typedef struct {
     const CornuModel *model;
     const CornuNode **nodes;
-    CornuLookup       places;     /* in `nodes`: of each node, and of each layer's first */
+    CornuLookup       places;     /* in `nodes`: of each node, and of the first of each layer */
 } Written;
 
-/* Some order of layers, and that of its calls for each of them. */
+/* By layer, in any order, and by call within a layer. */
 static int by_layer(const void *a, const void *b)
 {
     const CornuNode *x = *(const CornuNode *const *)a, *y = *(const CornuNode *const *)b;
@@ -55,7 +54,7 @@ static int call_number(const Written *written, const CornuNode *node)
            cornu__lookup_find(&written->places, node->layer);
 }
 
-/* Call `number` of the layer, NULL if there are not so many. */
+/* Call `number` of the layer; NULL if it has fewer. */
 static const CornuNode *call_of(const Written *written, const CornuLayer *layer, int number)
 {
     const int at = cornu__lookup_find(&written->places, layer) + number;
@@ -63,8 +62,8 @@ static const CornuNode *call_of(const Written *written, const CornuLayer *layer,
                ? written->nodes[at] : NULL;
 }
 
-/* [layer, call, result]. Keras counts the calls of a nested functional model from 1 where it says
- * what a model gives, and from 0 elsewhere. */
+/* [layer, call, result]. Keras counts the calls of a nested functional model from 1 in the outputs
+ * of a model, and from 0 elsewhere. */
 static json_t *history_to_json(const Written *written, const CornuSymbol *symbol, bool given)
 {
     const CornuLayer *layer = symbol->node->layer;
@@ -90,7 +89,7 @@ static json_t *symbols_to_json(const Written *written, CornuSymbol *const *symbo
     return list;
 }
 
-/* Takes the next word from *text, which are separated by blanks; false behind the last. */
+/* Takes the next of the words in *text, which blanks separate; false after the last. */
 static bool next_word(const char **text, char word[64])
 {
     size_t length = *text ? strcspn(*text, " ") : 0;
@@ -100,7 +99,7 @@ static bool next_word(const char **text, char word[64])
     return true;
 }
 
-/* The name without the mark of a list. */
+/* The keyword without the mark of a list. */
 static bool cut_star(char word[64])
 {
     const size_t last = strlen(word) - 1;
@@ -109,8 +108,8 @@ static bool cut_star(char word[64])
     return true;
 }
 
-/* Operands behind the first, by the keywords of the layer's class. The first stands again for a
- * second that Keras requires. */
+/* The operands after the first, by the keywords of the layer's class. If Keras requires a second
+ * one and there is none, the first is repeated. */
 static json_t *keywords_to_json(const Written *written, const CornuNode *node, json_t *kwargs)
 {
     const char *words = node->layer->kind->operands;
@@ -135,7 +134,7 @@ static json_t *call_to_json(const Written *written, const CornuNode *node, json_
     return json_pack(format, "args", args, "kwargs", kwargs);
 }
 
-/* Moves from a layer's config what Keras takes in each call. */
+/* Moves arguments that Keras takes in each call out of a layer's config. */
 static json_t *take_call_arguments(const CornuLayerClass *kind, json_t *config)
 {
     json_t     *taken = json_object();
@@ -148,7 +147,7 @@ static json_t *take_call_arguments(const CornuLayerClass *kind, json_t *config)
     return taken;
 }
 
-/* A layer and the calls that the model makes of it; an input is there without. */
+/* A layer and the calls that the model makes of it; an input has none. */
 static json_t *linked_to_json(const Written *written, const CornuLayer *layer,
                               const CornuPolicy *usual)
 {
@@ -165,7 +164,7 @@ static json_t *linked_to_json(const Written *written, const CornuLayer *layer,
     return cornu__json_with(result, "inbound_nodes", calls);
 }
 
-/* One by itself, several as a list. */
+/* One tensor, or several as a list. */
 static json_t *ends_to_json(const Written *written, CornuSymbol *const *symbols, int count)
 {
     if (count == 1) return history_to_json(written, symbols[0], true);
@@ -175,7 +174,7 @@ static json_t *ends_to_json(const Written *written, CornuSymbol *const *symbols,
     return list;
 }
 
-/* Keras writes no policy of such a model, nor looks at ours: its layers have theirs. */
+/* Keras neither writes a policy of such a model nor reads ours: its layers have their own. */
 json_t *cornu__functional_to_json(const CornuModel *model, const CornuPolicy *usual)
 {
     Written written;
@@ -195,10 +194,10 @@ json_t *cornu__functional_to_json(const CornuModel *model, const CornuPolicy *us
                      "Functional");
 }
 
-/* ---- In ---- */
+/* ---- Reading ---- */
 
-/* An input has no `layer`, as its node holds it. Nor has an operation, of which there are none
- * here: Keras writes those that make masks, which go from layer to layer by themselves. */
+/* An input has no `layer`: its node holds it. Nor has an operation: Keras writes those that compute
+ * masks, which are passed on implicitly here. */
 typedef struct {
     const char   *name;
     CornuLayer   *layer;
@@ -206,8 +205,8 @@ typedef struct {
     const json_t *calls;
     size_t        count, made;    /* of its calls */
     CornuNode   **nodes;
-    size_t        wanted;         /* how many of them are to be made now, while it is */
-    bool          waited_for;     /* among those that are linked now */
+    size_t        wanted;         /* how many of them are needed now, while it is being linked */
+    bool          waited_for;     /* is being linked */
 } Linked;
 
 typedef struct {
@@ -252,8 +251,8 @@ static const json_t *kwargs_of(const json_t *calls, size_t i)
     return json_object_get(json_array_get(calls, i), "kwargs");
 }
 
-/* The layer's JSON with those arguments of its first call that its config has here; NULL without
- * memory. */
+/* The layer's JSON, to whose config the arguments are added that Keras has in the first call. NULL
+ * when out of memory. */
 static json_t *with_call_arguments(const json_t *value)
 {
     const CornuLayerClass *kind = cornu__json_class(value);
@@ -272,7 +271,7 @@ static json_t *with_call_arguments(const json_t *value)
     return cornu__json_with(json_copy((json_t *)value), "config", config);
 }
 
-/* Makes a layer, not its calls. */
+/* Makes a layer, without its calls. */
 static CornuStatus make_linked(const json_t *value, const CornuPolicy *usual, Linked *layer)
 {
     const char *module = json_string_value(json_object_get(value, "module"));
@@ -311,8 +310,8 @@ static CornuStatus make_all(const json_t *layers, const CornuPolicy *usual, Link
     return CORNU_OK;
 }
 
-/* What [layer, call, result] stands for; NULL if that call is still to be made, of *waits, which
- * has made *calls with it. */
+/* The tensor [layer, call, result]. NULL if that call has not been made yet: it is one of *waits,
+ * the last of the *calls that it must make. */
 static CornuStatus find_symbol(const Links *links, const json_t *history, bool given,
                                CornuSymbol **symbol, Linked **waits, size_t *calls)
 {
@@ -321,10 +320,10 @@ static CornuStatus find_symbol(const Links *links, const json_t *history, bool g
     *symbol = NULL;
     if (json_array_size(history) != 3 || !name || !json_is_integer(call) ||
         !json_is_integer(result))
-        return cornu__fail(CORNU_ERR_FORMAT, "a tensor is not said as [layer, call, result]");
+        return cornu__fail(CORNU_ERR_FORMAT, "a tensor is not of the form [layer, call, result]");
     const json_t *place = json_object_get(links->places, name);
     if (!place)
-        return cornu__fail(CORNU_ERR_FORMAT, "there is no layer \"%.60s\", of which a result is "
+        return cornu__fail(CORNU_ERR_FORMAT, "there is no layer \"%.60s\", a result of which is "
                            "used", name);
     Linked *layer = &links->layers[json_integer_value(place)];
     if (layer->is_operation)
@@ -334,8 +333,8 @@ static CornuStatus find_symbol(const Links *links, const json_t *history, bool g
                              layer->layer->kind == &cornu__functional_class;
     const int64_t number = json_integer_value(call) - from_one, i = json_integer_value(result);
     if (number < 0 || (uint64_t)number >= layer->count)
-        return cornu__fail(CORNU_ERR_FORMAT, "a result of call %lld of %.60s is used, of which "
-                           "there are %zu", (long long)number, name, layer->count);
+        return cornu__fail(CORNU_ERR_FORMAT, "a result of call %lld of %.60s is used, which has "
+                           "%zu", (long long)number, name, layer->count);
     if ((uint64_t)number >= layer->made) {
         *waits = layer;
         *calls = (size_t)number + 1;
@@ -343,7 +342,7 @@ static CornuStatus find_symbol(const Links *links, const json_t *history, bool g
     }
     CornuNode *node = layer->nodes[number];
     if (i < 0 || i >= node->out_count)
-        return cornu__fail(CORNU_ERR_FORMAT, "result %lld of %.60s is used, which gives %d",
+        return cornu__fail(CORNU_ERR_FORMAT, "result %lld of %.60s is used, which has %d",
                            (long long)i, name, node->out_count);
     *symbol = &node->out[i];
     return CORNU_OK;
@@ -352,11 +351,11 @@ static CornuStatus find_symbol(const Links *links, const json_t *history, bool g
 typedef struct {
     CornuSymbol *in[CORNU_MAX_LAYER_TENSORS];
     int          count;
-    Linked      *waits;           /* for a call of it that is still to be made; or NULL */
-    size_t       calls;           /* that it must have made then */
+    Linked      *waits;           /* a layer whose call has not been made yet; or NULL */
+    size_t       calls;           /* that it must make */
 } Operands;
 
-/* A tensor, or a list of what may be lists again; null stands for none. */
+/* A tensor, or a list, which may be nested; null stands for no tensor. */
 static CornuStatus read_operands(const Links *links, const json_t *value, Operands *operands)
 {
     const char  *class_name = json_string_value(json_object_get(value, "class_name"));
@@ -366,7 +365,7 @@ static CornuStatus read_operands(const Links *links, const json_t *value, Operan
         CORNU__TRY(read_operands(links, json_array_get(value, i), operands));
     if (json_is_array(value)) return CORNU_OK;
     if (!class_name || strcmp(class_name, "__keras_tensor__"))
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "is called on what is no tensor");
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "is called on something other than a tensor");
     if (operands->count == CORNU_MAX_LAYER_TENSORS)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "is called on more than %d tensors",
                            CORNU_MAX_LAYER_TENSORS);
@@ -377,8 +376,7 @@ static CornuStatus read_operands(const Links *links, const json_t *value, Operan
     return CORNU_OK;
 }
 
-/* Whether one of the words, which are separated by blanks, is this one; a mark of a list is none of
- * it. */
+/* Whether one of the words, which blanks separate, is this one; the mark of a list is ignored. */
 static bool has_word(const char *words, const char *wanted)
 {
     char word[64];
@@ -389,7 +387,7 @@ static bool has_word(const char *words, const char *wanted)
     return false;
 }
 
-/* Arguments of a call that say what is so anyhow: null, no training, masks as Keras makes them. */
+/* Arguments of a call that change nothing: null, no training, masks as Keras makes them. */
 static bool says_nothing(const Links *links, const char *keyword, const json_t *value)
 {
     const json_t *history = json_object_get(json_object_get(value, "config"), "keras_history");
@@ -401,7 +399,7 @@ static bool says_nothing(const Links *links, const char *keyword, const json_t *
            links->layers[json_integer_value(place)].is_operation;
 }
 
-/* Those by keyword, in the order of the layer's class, which leaves none out. */
+/* The operands by keyword, in the order of the layer's class, without gaps. */
 static CornuStatus read_keywords(const Links *links, const char *words, const json_t *kwargs,
                                  Operands *operands)
 {
@@ -435,10 +433,10 @@ static CornuStatus read_call(const Links *links, const Linked *layer, const json
                                "available in this version", keyword);
     }
     if (operands->count > 0) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_FORMAT, "is called on no tensor");
+    return cornu__fail(CORNU_ERR_FORMAT, "is called without a tensor");
 }
 
-/* Makes the calls that are wanted, up to one that waits for another layer, *waits; or NULL. */
+/* Makes the wanted calls, up to one that waits for another layer, *waits; NULL if all are made. */
 static CornuStatus make_calls(const Links *links, Linked *layer, Linked **waits)
 {
     *waits = NULL;
@@ -459,8 +457,8 @@ static CornuStatus make_calls(const Links *links, Linked *layer, Linked **waits)
     return CORNU_OK;
 }
 
-/* Makes the calls of a layer, and before them those that they wait for: `chain` has room for all
- * layers, each of which waits for the next. */
+/* Makes the calls of a layer, after those that they wait for. `chain`, in which each layer waits
+ * for the next, has room for all layers. */
 static CornuStatus link_layer(const Links *links, Linked *layer, Linked **chain)
 {
     size_t length = 0;
@@ -482,7 +480,7 @@ static CornuStatus link_layer(const Links *links, Linked *layer, Linked **chain)
     return CORNU_OK;
 }
 
-/* A layer may be called in several places, so that no order of layers is one of calls. */
+/* A layer may be called in several places, so the order of layers is not that of calls. */
 static CornuStatus link_all(const Links *links)
 {
     Linked    **chain = cornu__allocate(links->count, sizeof *chain);
@@ -493,7 +491,7 @@ static CornuStatus link_all(const Links *links)
     return status;
 }
 
-/* A model's inputs or outputs: one by itself, or a list. */
+/* The inputs or outputs of a model: one tensor, or a list. */
 static CornuStatus read_ends(const Links *links, const json_t *value, const char *what,
                              CornuSymbol **ends)
 {
@@ -503,7 +501,7 @@ static CornuStatus read_ends(const Links *links, const json_t *value, const char
         return cornu__fail(CORNU_ERR_FORMAT, "%s is not a list of 1 to %d tensors", what,
                            CORNU_MAX_MODEL_TENSORS);
     for (size_t i = 0; i < count; i++) {
-        Linked *waits;   /* none does, as all calls are made */
+        Linked *waits;   /* stays NULL: all calls have been made */
         size_t  calls;
         CORNU__TRY(cornu__fail_prefix(find_symbol(links, one ? value : json_array_get(value, i),
                                                   true, &ends[i], &waits, &calls), what));

@@ -1,4 +1,4 @@
-/* Models in Keras' JSON, out and in; what both kinds share, and Sequential ones. */
+/* Writing and reading models as Keras' JSON: Sequential ones, and what both kinds share. */
 #include "architecture_internal.h"
 
 #include <math.h>
@@ -23,13 +23,13 @@ bool cornu__is_model_class(const char *class_name)
            !strcmp(class_name, cornu__functional_class.class_name);
 }
 
-/* ---- Out ---- */
+/* ---- Writing ---- */
 
 json_t *cornu__input_to_json(const CornuModel *model, const CornuSymbol *symbol)
 {
     const CornuInputLayer *input = (const CornuInputLayer *)symbol->node->layer;
     CornuShape             shape = symbol->type.shape;
-    shape.extent[0] = cornu_model_batch_size(model);   /* Keras asks for it of a stateful one */
+    shape.extent[0] = cornu_model_batch_size(model);   /* which Keras requires of a stateful one */
     return cornu__json_object(
         "keras.layers", "InputLayer",
         json_pack("{s:o, s:s, s:s}", "batch_shape", cornu__json_list(shape.extent, shape.rank),
@@ -56,21 +56,21 @@ json_t *cornu__model_to_json(const CornuModel *model, const CornuPolicy *usual)
                                 : sequential_to_json(model, policy);
 }
 
-/* A function of the user's is nothing that a file could hold. */
+/* A file cannot hold a function. */
 static CornuStatus check_initializers(const CornuLayer *layer)
 {
     const char *config = (const char *)layer + layer->kind->config_offset;
     for (const CornuField *field = layer->kind->fields; field && field->name; field++)
         if (field->kind == CORNU_FIELD_INITIALIZER &&
             ((const CornuInitializer *)(config + field->offset))->call)
-            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: %s is a function of one's own, with "
-                               "which a model can be neither saved nor cloned; "
-                               "cornu_model_save_weights saves what it has learned",
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: %s is a function, with which a model "
+                               "can be neither saved nor cloned; cornu_model_save_weights saves "
+                               "its weights",
                                cornu_layer_name(layer), field->name);
     return CORNU_OK;
 }
 
-/* Whether a class is one of Keras' or was registered. */
+/* Whether a class is Keras' or was registered. */
 static bool is_known(const CornuLayerClass *kind)
 {
     const CornuLayerClass *const *known = cornu__layer_classes;
@@ -78,14 +78,14 @@ static bool is_known(const CornuLayerClass *kind)
     return *known || cornu__registered_package(kind);
 }
 
-/* Whether files can hold all layers in it, by their classes and arguments. */
+/* Whether files can hold all its layers, by their classes and arguments. */
 static CornuStatus check_layers(const CornuLayer *layer)
 {
     const CornuLayerClass *kind = layer->kind;
     if (!is_known(kind) && !kind->replay && kind != &cornu__input_class)
         return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: layers of class %s can be neither saved nor "
                            "cloned, since it is not registered: see cornu_register_layer; "
-                           "cornu_model_save_weights saves what they have learned",
+                           "cornu_model_save_weights saves their weights",
                            cornu_layer_name(layer), kind->class_name);
     CORNU__TRY(check_initializers(layer));
     for (int i = 0; i < layer->inner_count; i++) CORNU__TRY(check_layers(layer->inner[i]));
@@ -113,9 +113,9 @@ json_t *cornu__input_config(const CornuModel *model)
     return json_pack("{s:o}", "scale", scales);
 }
 
-/* ---- In ---- */
+/* ---- Reading ---- */
 
-/* An InputLayer: its batch_shape, in which null is any extent, and its dtype and name. */
+/* An InputLayer: its batch_shape, in which null is an open extent, its dtype and name. */
 CornuStatus cornu__read_input(const json_t *value, CornuInputConfig *input)
 {
     const json_t *config = json_object_get(value, "config");
@@ -205,14 +205,14 @@ static CornuStatus set_scale(CornuModel *model, int i, const json_t *scale)
     return CORNU_OK;
 }
 
-/* What cornu__input_config says, or NULL. */
+/* Reads what cornu__input_config wrote; NULL for nothing. */
 static CornuStatus set_input(CornuModel *model, const json_t *input)
 {
     const json_t *scale = json_object_get(input, "scale");
     const size_t  count = json_is_array(scale) ? json_array_size(scale) : 1;
     if (!scale) return CORNU_OK;
     if (count != (size_t)model->input_count)
-        return cornu__fail(CORNU_ERR_FORMAT, "the scales of its inputs are %zu, expected %d", count,
+        return cornu__fail(CORNU_ERR_FORMAT, "there are %zu scales of inputs, expected %d", count,
                            model->input_count);
     for (int i = 0; i < model->input_count; i++)
         CORNU__TRY(set_scale(model, i, json_is_array(scale) ? json_array_get(scale, (size_t)i)

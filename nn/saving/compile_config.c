@@ -1,5 +1,5 @@
-/* What a model is compiled with, in Keras' JSON: keras/src/trainers/compile_utils.py and the
- * get_config of optimizers and losses. */
+/* The arguments of compile as Keras' JSON: keras/src/trainers/compile_utils.py and the get_config
+ * of optimizers and losses. */
 #include "architecture_internal.h"
 #include "keras_internal.h"
 #include "../metrics/metric_internal.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Arguments of every optimizer that are null where they are 0: "not given". */
+/* Arguments of every optimizer that are 0 if not given, which is null in JSON. */
 static const struct { const char *name; bool whole; size_t in_self, in_arguments; } optional[] = {
 #define OPTIONAL(name, whole, self) \
     { #name, whole, offsetof(CornuOptimizer, self), offsetof(CornuOptimizerArguments, name) }
@@ -22,7 +22,7 @@ static const struct { const char *name; bool whole; size_t in_self, in_arguments
 };
 enum { OPTIONALS = sizeof optional / sizeof *optional };
 
-/* ---- Out. Without memory jansson gives NULL, and takes NULL for a failure. ---- */
+/* ---- Writing. Out of memory jansson returns NULL; given NULL it fails. ---- */
 
 json_t *cornu__arguments_write(json_t *config, const CornuOptimizerField *field, const void *self)
 {
@@ -76,7 +76,7 @@ static const char *dtype_of(const CornuObjectClass *kind)
     return kind->dtype ? kind->dtype : "float32";
 }
 
-/* The name of one whose class is none of Keras' is all there is to say. */
+/* For a class that is not Keras' the name is all there is to write. */
 static json_t *metric_to_json(const CornuMetric *metric)
 {
     const CornuObjectClass *kind = metric->kind;
@@ -86,7 +86,7 @@ static json_t *metric_to_json(const CornuMetric *metric)
                               cornu__fields_to_json(NULL, kind->fields, metric->config, config));
 }
 
-/* For one output its own, for several a list. */
+/* A value for one output, a list for several. */
 static json_t *losses_to_json(const CornuModel *model)
 {
     if (model->output_count == 1) return loss_to_json(model->losses[0]);
@@ -109,7 +109,7 @@ static json_t *weights_to_json(const CornuModel *model)
     return json_null();
 }
 
-/* Of one output; null where there are none. */
+/* The metrics of one output; null if there are none. */
 static json_t *metrics_of(const CornuModel *model, int output, bool weighted)
 {
     json_t *list = json_array();
@@ -132,7 +132,7 @@ static json_t *metrics_to_json(const CornuModel *model, bool weighted)
     return list;
 }
 
-/* Whether none of its parts is a user's own. */
+/* Whether Keras has all its parts. */
 static bool is_describable(const CornuModel *model)
 {
     const CornuOptimizer *optimizer = model->optimizer;
@@ -156,21 +156,21 @@ json_t *cornu__compile_config(const CornuModel *model)
                      (json_int_t)model->steps_per_execution, "jit_compile", "auto");
 }
 
-/* ---- In ---- */
+/* ---- Reading ---- */
 
 static void *unexpected(const char *name, const char *expected)
 {
     return cornu__fail_null(CORNU_ERR_FORMAT, "%s is not %s", name, expected);
 }
 
-/* 0 is a value where a config's 0 would be a default. */
+/* 0 given explicitly, where 0 in a config would mean the default. */
 static double given(const json_t *number)
 {
     const double value = json_number_value(number);
     return value == 0.0 ? (double)CORNU_ZERO : value;
 }
 
-/* What every optimizer has, resolved. */
+/* The arguments of every optimizer. */
 static CornuStatus read_common(const json_t *config, CornuOptimizerArguments *arguments)
 {
     const json_t *rate = json_object_get(config, "learning_rate");
@@ -213,7 +213,7 @@ CornuStatus cornu__arguments_read(const json_t *config, const CornuOptimizerFiel
     return CORNU_OK;
 }
 
-/* Nothing that is given may be passed over. */
+/* Unknown arguments are errors. */
 static CornuStatus check_known(const json_t *config, const CornuOptimizerField *fields)
 {
     static const char *const others[] = { "name", "learning_rate", "use_ema", "ema_momentum" };
@@ -249,14 +249,14 @@ static CornuOptimizer *make_optimizer(const CornuOptimizerClass *kind, const jso
     return cornu__null();
 }
 
-/* By a name, with its defaults, or an object. */
+/* A name, with default arguments, or an object. */
 static CornuOptimizer *read_optimizer(const json_t *value)
 {
     const char   *name = json_string_value(json_object_get(value, "class_name"));
     const json_t *config = json_object_get(value, "config");
     if (json_is_string(value)) return cornu_optimizer(json_string_value(value));
     if (!name || !json_is_object(config))
-        return unexpected("optimizer", "a text or an object with class_name and config");
+        return unexpected("optimizer", "a string or an object with class_name and config");
     if (!strcmp(name, "LossScaleOptimizer")) {
         const json_t *inner = json_object_get(config, "inner_optimizer");
         const char   *within = json_string_value(json_object_get(inner, "class_name"));
@@ -268,7 +268,7 @@ static CornuOptimizer *read_optimizer(const json_t *value)
     return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "there is no optimizer \"%.60s\"", name);
 }
 
-/* Keras writes a tuple, and a tensor, as an object with a list in it. */
+/* Keras writes tuples and tensors as objects that contain a list. */
 static const json_t *untupled(const json_t *value)
 {
     const char *name = json_string_value(json_object_get(value, "class_name"));
@@ -277,13 +277,13 @@ static const json_t *untupled(const json_t *value)
     return name && !strcmp(name, "__tuple__") ? json_object_get(value, "items") : value;
 }
 
-/* What losses and metrics have besides arguments of their own. */
+/* Arguments that all losses and metrics have. */
 static CornuStatus check_common(const CornuObjectClass *kind, const char *name,
                                 const json_t *value)
 {
     if (!strcmp(name, "name"))
         return json_is_string(value) ? CORNU_OK
-                                     : cornu__fail(CORNU_ERR_FORMAT, "name is not a text");
+                                     : cornu__fail(CORNU_ERR_FORMAT, "name is not a string");
     if (!strcmp(name, "dtype")) {
         const json_t *policy = json_object_get(json_object_get(value, "config"), "name");
         const char   *text = json_string_value(policy ? policy : value);
@@ -295,7 +295,7 @@ static CornuStatus check_common(const CornuObjectClass *kind, const char *name,
     return cornu__fail(CORNU_ERR_UNSUPPORTED, "the argument \"%.60s\" is not known", name);
 }
 
-/* Nothing that is given may be passed over; null is not given, but to aggregations. */
+/* Unknown arguments are errors; null counts as not given, except for aggregations. */
 static CornuStatus read_arguments(const CornuObjectClass *kind, const json_t *given, void *config)
 {
     const char *name;
@@ -329,7 +329,7 @@ static void *make_object(const CornuObjectClass *kind, const json_t *arguments)
     return cornu__null();
 }
 
-/* {"class_name": "Huber", "config": {…}}; or a name, which `usual` knows, by itself or, as Keras
+/* {"class_name": "Huber", "config": {…}}, or a name that `usual` knows: a string or, as Keras
  * writes a function, {"class_name": "function", "config": its name}. */
 static void *read_object(const CornuObjectTable *table, const json_t *value,
                          void *(*usual)(const char *name))
@@ -340,7 +340,7 @@ static void *read_object(const CornuObjectTable *table, const json_t *value,
     if (class_name && !strcmp(class_name, "function") && json_is_string(config))
         return usual(json_string_value(config));
     if (!class_name || !json_is_object(config))
-        return unexpected(table->word, "a text or an object with class_name and config");
+        return unexpected(table->word, "a string or an object with class_name and config");
     const CornuObjectClass *kind = cornu__object_class(table, class_name);
     if (kind) return make_object(kind, config);
     return cornu__fail_null(CORNU_ERR_UNSUPPORTED, "there is no %s \"%.60s\"", table->word,
@@ -364,21 +364,21 @@ static CornuStatus read_metrics(const char *what, const json_t *list, CornuMetri
 {
     if (!list || json_is_null(list)) return CORNU_OK;
     if (!json_is_array(list) || json_array_size(list) > CORNU_MAX_METRICS)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s are no list of at most %d", what,
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s are not a list of at most %d", what,
                            CORNU_MAX_METRICS);
     for (size_t i = 0; i < json_array_size(list); i++)
         if (!(metrics[i] = read_metric(json_array_get(list, i)))) return cornu_error_status();
     return CORNU_OK;
 }
 
-/* Lists of one stand for what is in them. */
+/* A list of one element stands for that element. */
 static const json_t *alone(const json_t *value)
 {
     const json_t *first = json_array_get(value, 0);
     return json_array_size(value) == 1 ? first : value;
 }
 
-/* For one output its own, or a list with a list in it; for several a list for each. */
+/* For one output a list, or a list that contains one; for several a list of lists. */
 static CornuStatus read_all_metrics(const CornuModel *model, const json_t *config,
                                     const char *what, CornuMetric **metrics,
                                     CornuMetric *(*of_outputs)[CORNU_MAX_METRICS])
@@ -390,7 +390,7 @@ static CornuStatus read_all_metrics(const CornuModel *model, const json_t *confi
         return read_metrics(what, json_is_array(inner) ? inner : value, metrics);
     }
     if (!json_is_array(value) || json_array_size(value) != (size_t)model->output_count)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s are no list of %d lists", what,
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s are not a list of %d lists", what,
                            model->output_count);
     for (int i = 0; i < model->output_count; i++)
         CORNU__TRY(read_metrics(what, json_array_get(value, (size_t)i), of_outputs[i]));
@@ -419,12 +419,12 @@ static CornuStatus read_loss_weights(const CornuModel *model, const json_t *list
 {
     if (!list || json_is_null(list)) return CORNU_OK;
     if (json_array_size(list) != (size_t)model->output_count)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "loss_weights are no list of %d numbers",
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "loss_weights are not a list of %d numbers",
                            model->output_count);
     for (int i = 0; i < model->output_count; i++) {
         const json_t *weight = json_array_get(list, (size_t)i);
         if (!json_is_number(weight))
-            return cornu__fail(CORNU_ERR_FORMAT, "loss_weights[%d] is no number", i);
+            return cornu__fail(CORNU_ERR_FORMAT, "loss_weights[%d] is not a number", i);
         to->loss_weights[i] = given(weight);
     }
     return CORNU_OK;

@@ -1,4 +1,4 @@
-/* Arguments in Keras' JSON, out and in: what a table of fields (layer.h) says of a config. */
+/* Writing and reading arguments as Keras' JSON, by the table of a config's fields (layer.h). */
 #include "architecture_internal.h"
 
 #include "../metrics/metric_internal.h"
@@ -6,10 +6,10 @@
 
 #include <string.h>
 
-/* ---- Out ---- */
+/* ---- Writing ---- */
 
-/* Without memory jansson gives NULL, and takes NULL for a failure: what follows does the same, so
- * that one check at the end will do. */
+/* Out of memory jansson returns NULL; given NULL it fails. The functions here do the same, so that
+ * one check at the end suffices. */
 
 static const char *const modes[] = { [CORNU_ROWS] = "rows", [CORNU_COLUMNS] = "columns" };
 
@@ -42,8 +42,7 @@ json_t *cornu__json_object(const char *module, const char *class_name, json_t *c
                      "config", config, "registered_name");
 }
 
-/* The text that stands for a number of an enum, all of which are below MOST_TEXTS; NULL if it
- * stands for none. */
+/* The string for a value of an enum, which is below MOST_TEXTS; NULL if there is none. */
 enum { MOST_TEXTS = 8 };
 
 static const char *text_of(CornuFieldKind kind, int number)
@@ -94,7 +93,7 @@ static json_t *field_to_json(const CornuLayersInside *inside, const CornuField *
     case CORNU_FIELD_SHAPE: {
         const int64_t *extents = at;
         json_t *shape = json_array();
-        for (int i = 0; i < CORNU_MAX_RANK && extents[i] != 0; i++)   /* here Keras writes -1 */
+        for (int i = 0; i < CORNU_MAX_RANK && extents[i] != 0; i++)   /* written as -1 by Keras */
             shape = cornu__json_append(shape, json_integer(extents[i]));
         return shape;
     }
@@ -187,7 +186,7 @@ json_t *cornu__fields_to_json(const CornuLayersInside *inside, const CornuField 
     return object;
 }
 
-/* An initializer, a regularizer or a constraint; null for none. */
+/* An initializer, a regularizer or a constraint, or null. */
 static json_t *rule_to_json(const CornuRuleFamily *family, const void *rule)
 {
     const CornuRuleClass *kind = cornu__rule_class(family, rule);
@@ -198,7 +197,7 @@ static json_t *rule_to_json(const CornuRuleFamily *family, const void *rule)
     return cornu__json_object(module, kind->class_name, config);
 }
 
-/* ---- In ---- */
+/* ---- Reading ---- */
 
 CornuStatus cornu__unexpected(const char *name, const char *expected)
 {
@@ -245,7 +244,7 @@ static CornuStatus read_edges(const json_t *value, const char *name, int64_t *ed
     return count == 2 && two == 2 ? CORNU_OK : cornu__unexpected(name, "two lists of two numbers");
 }
 
-/* Both ends, or a number x for -x and x. */
+/* The two ends of a range, or a number x for -x and x. */
 static CornuStatus read_range(const json_t *value, const char *name, double *range)
 {
     for (size_t i = 0; i < 2; i++) {
@@ -263,7 +262,7 @@ static CornuStatus read_mode(const char *text, CornuOrthogonalMode *mode)
     return cornu__fail(CORNU_ERR_FORMAT, "mode is \"%.40s\", expected rows or columns", text);
 }
 
-/* One axis, or a list, in which 0 comes first here. */
+/* One axis, or a list of axes; 0 is stored first. */
 static CornuStatus read_axes(const json_t *value, const char *name, int64_t axis[CORNU_MAX_RANK])
 {
     size_t count = 1;
@@ -275,10 +274,10 @@ static CornuStatus read_axes(const json_t *value, const char *name, int64_t axis
             axis[i] = axis[0];
             axis[0] = 0;
         }
-    return count > 0 ? CORNU_OK : cornu__unexpected(name, "a number or a list of at least one");
+    return count > 0 ? CORNU_OK : cornu__unexpected(name, "a number or a list of one at least");
 }
 
-/* One axis or a list, of a row: 0 is the batch. */
+/* One axis or a list of axes; 0 is the batch. */
 static CornuStatus read_row_axes(const json_t *value, const char *name,
                                  int64_t axis[CORNU_MAX_RANK])
 {
@@ -287,13 +286,13 @@ static CornuStatus read_row_axes(const json_t *value, const char *name,
     else CORNU__TRY(cornu__read_list(value, name, axis, CORNU_MAX_RANK, &count));
     for (size_t i = 0; i < count; i++)
         if (axis[i] == 0)
-            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s has 0, the batch; that is not available "
-                               "in this version", name);
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s has 0, the axis of the batch, which is "
+                               "not available", name);
     if (count == 0) axis[0] = CORNU_ZERO;
     return CORNU_OK;
 }
 
-/* Axes of which none, an empty list, would be another thing than null. */
+/* Axes; an empty list is not the same as null. */
 static CornuStatus read_axes_or_none(const json_t *value, const char *name,
                                      int64_t axis[CORNU_MAX_RANK])
 {
@@ -304,13 +303,13 @@ static CornuStatus read_axes_or_none(const json_t *value, const char *name,
     return count > 0 ? CORNU_OK : cornu__unexpected(name, "null or a list of at least one number");
 }
 
-/* A number, or a list; 0 is CORNU_ZERO. */
+/* A number or a list of numbers; 0 is CORNU_ZERO. */
 static CornuStatus read_thresholds(const json_t *value, const char *name,
                                    double thresholds[CORNU_MAX_THRESHOLDS])
 {
     const size_t count = json_is_number(value) ? 1 : json_array_size(value);
     if (count < 1 || count > CORNU_MAX_THRESHOLDS)
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s are no number and no list of 1 to %d", name,
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s are not a number or a list of 1 to %d", name,
                            CORNU_MAX_THRESHOLDS);
     for (size_t i = 0; i < count; i++) {
         const json_t *number = json_is_number(value) ? value : json_array_get(value, i);
@@ -321,7 +320,7 @@ static CornuStatus read_thresholds(const json_t *value, const char *name,
     return CORNU_OK;
 }
 
-/* Numbers of classes, as bits. */
+/* A set of classes, as bits. */
 static CornuStatus read_classes(const json_t *value, const char *name, uint64_t *classes)
 {
     int64_t numbers[64];
@@ -347,7 +346,7 @@ CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField 
     size_t count;
     switch (field->kind) {
     case CORNU_FIELD_SEED:
-        /* A SeedGenerator draws anew each time, as a model does. */
+        /* A SeedGenerator draws new numbers each time, as a model does. */
         if (json_is_object(value)) return CORNU_OK;   /* fall through */
     case CORNU_FIELD_INTEGER:
     case CORNU_FIELD_INTEGER_OR_NONE:
@@ -402,13 +401,13 @@ CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField 
         *(bool *)at = json_is_true(value) == (field->kind == CORNU_FIELD_FLAG);
         return CORNU_OK;
     case CORNU_FIELD_ACTIVATION:
-        return text ? cornu_activation_find(text, at) : cornu__unexpected(field->name, "a text");
+        return text ? cornu_activation_find(text, at) : cornu__unexpected(field->name, "a string");
     case CORNU_FIELD_FAN_MODE: case CORNU_FIELD_DISTRIBUTION:
     case CORNU_FIELD_PADDING: case CORNU_FIELD_INTERPOLATION: case CORNU_FIELD_FILL_MODE:
     case CORNU_FIELD_FLIP_MODE: case CORNU_FIELD_REDUCTION: case CORNU_FIELD_CURVE:
     case CORNU_FIELD_SUMMATION: case CORNU_FIELD_AVERAGE:
         return text ? read_text(field->kind, field->name, text, at)
-                    : cornu__unexpected(field->name, "a text");
+                    : cornu__unexpected(field->name, "a string");
     case CORNU_FIELD_LAYER: return inside->from_json(value, inside->usual, at);
     case CORNU_FIELD_INITIALIZER:
         return read_rule(&cornu__initializers, value, field->name, at);
@@ -417,7 +416,7 @@ CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField 
     case CORNU_FIELD_CONSTRAINT:
         return read_rule(&cornu__constraints, value, field->name, at);
     case CORNU_FIELD_ORTHOGONAL_MODE:
-        return text ? read_mode(text, at) : cornu__unexpected(field->name, "a text");
+        return text ? read_mode(text, at) : cornu__unexpected(field->name, "a string");
     case CORNU_FIELD_AXES: return read_axes(value, field->name, at);
     case CORNU_FIELD_AXES_OR_NONE: return read_axes_or_none(value, field->name, at);
     case CORNU_FIELD_ROW_AXES: return read_row_axes(value, field->name, at);
@@ -428,21 +427,21 @@ CornuStatus cornu__read_field(const CornuLayersInside *inside, const CornuField 
             return CORNU_OK;
         }
         return text ? read_text(field->kind, field->name, text, at)
-                    : cornu__unexpected(field->name, "null or a text");
+                    : cornu__unexpected(field->name, "null or a string");
     case CORNU_FIELD_THRESHOLDS: return read_thresholds(value, field->name, at);
     case CORNU_FIELD_CLASSES: return read_classes(value, field->name, at);
     }
     return CORNU_OK;
 }
 
-/* What every layer has besides its class's arguments. */
+/* Arguments of every layer, whatever its class. */
 static bool is_common(const char *name)
 {
     return !strcmp(name, "name") || !strcmp(name, "trainable") || !strcmp(name, "dtype");
 }
 
-/* Arguments that Keras writes and no class here has: the value that they must have; NULL where any
- * says the same. */
+/* Arguments that Keras writes and no class here has, with the value that they must have; NULL if
+ * any value will do. */
 static const struct { const char *name, *value; } foreign[] = {
     { "data_format", "\"channels_last\"" }, { "seed", NULL },
     { "renorm", "false" }, { "renorm_momentum", NULL }, { "rms_scaling", "false" },
@@ -479,7 +478,7 @@ CornuStatus cornu__read_arguments(const CornuLayersInside *inside, const CornuFi
         const CornuField *field = fields;
         while (field && field->name && strcmp(field->name, name)) field++;
         if (json_is_null(value) && !(field && field->kind == CORNU_FIELD_MERGE))
-            continue;   /* not given; to Bidirectional it is a way of its own */
+            continue;   /* not given; for Bidirectional null is a merge_mode */
         if (field && field->name)
             CORNU__TRY(cornu__read_field(inside, field, value, arguments));
         else if (!is_common(name))
@@ -488,14 +487,14 @@ CornuStatus cornu__read_arguments(const CornuLayersInside *inside, const CornuFi
     return CORNU_OK;
 }
 
-/* null, an object or, with defaults, a name. */
+/* Null, an object, or a name with default arguments. */
 static CornuStatus read_rule(const CornuRuleFamily *family, const json_t *value, const char *name,
                              void *rule)
 {
     const json_t *class_name = json_is_object(value) ? json_object_get(value, "class_name") : value;
     if (json_is_null(value)) return CORNU_OK;
     if (!json_is_string(class_name))
-        return cornu__unexpected(name, "null, a text or an object with a class_name");
+        return cornu__unexpected(name, "null, a string or an object with a class_name");
     CORNU__TRY(cornu__fail_prefix(
         cornu__rule_find(family, json_string_value(class_name), rule), name));
     const json_t *config = json_object_get(value, "config");

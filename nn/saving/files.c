@@ -1,4 +1,4 @@
-/* Models to files and back: the suffix chooses the format. */
+/* Saving and loading models: the suffix selects the format. */
 #include "files_internal.h"
 
 #include "../formats/file_internal.h"
@@ -26,11 +26,12 @@ static bool can(const CornuFormat *format, Task task)
     return false;
 }
 
-/* The format that the suffix names, if it can do this. */
+/* The format of the suffix, if it supports the task. */
 static CornuStatus find_format(const char *path, Task task, const CornuFormat **format)
 {
-    static const char *const tasks[] = { "whole models saved", "weights saved",
-                                         "whole models loaded", "weights loaded" };
+    static const char *const tasks[] = { "whole models cannot be saved", "weights cannot be saved",
+                                         "whole models cannot be loaded",
+                                         "weights cannot be loaded" };
     char   able[100] = "";
     size_t at = 0;
     for (const CornuFormat *const *f = cornu__formats; *f; f++)
@@ -40,11 +41,11 @@ static CornuStatus find_format(const char *path, Task task, const CornuFormat **
         if (!ends_with(path, (*f)->suffix)) continue;
         *format = *f;
         if (can(*format, task)) return CORNU_OK;
-        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: there are no %s as %s, expected one of%s",
+        return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: %s as %s, expected one of%s",
                            path, tasks[task], (*f)->suffix, able);
     }
-    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the name does not say the format, expected one "
-                       "that ends in one of%s", path, able);
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the name has no known suffix, expected one of%s",
+                       path, able);
 }
 
 CornuStatus cornu__check_save_path(const char *path, bool weights_only)
@@ -58,7 +59,7 @@ static CornuStatus check_model(const CornuModel *model, const char *path)
 {
     if (!model) return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the model is NULL", path);
     if (cornu_model_built(model)) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the model %s is not built, so that it has no "
+    return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the model %s is not built, so it has no "
                        "weights", path, cornu_model_name(model));
 }
 
@@ -95,7 +96,7 @@ CornuStatus cornu_model_save_check(const char *path)
     return cornu_file_check(path);
 }
 
-/* Names the file, unless opening it has. */
+/* Adds the path to the message, unless opening the file has. */
 static CornuStatus name_file(CornuStatus status, const char *path)
 {
     const size_t length = strlen(path);

@@ -1,40 +1,39 @@
 /*
- * Models in files; the suffix chooses the format.
+ * Models in files; the suffix selects the format.
  *
- *     .safetensors   whole models and weights, in and out: the native format
- *     .keras         Keras' whole models, in and out, with what they were compiled with
- *     .weights.h5    Keras' weights, in and out
- *     .h5            whole models and weights of older Kerases, in
- *     .npz           NumPy's named arrays: weights, in and out
- *     .onnx          models for other programs to run, in f32, with an open batch, out
+ *     .safetensors   saves and loads whole models and weights: the native format
+ *     .keras         saves and loads Keras' whole models, with their arguments of compile
+ *     .weights.h5    saves and loads Keras' weights
+ *     .h5            loads whole models and weights of older versions of Keras
+ *     .npz           saves and loads weights as NumPy's named arrays
+ *     .onnx          saves models for other programs to run, in f32, with an open batch
  *
  * A .safetensors file holds the weights under Keras' variable paths ("conv2d/kernel") in Keras'
- * shapes, the optimizer's variables ("adam/iteration"), and texts in its metadata:
+ * shapes, the optimizer's variables ("adam/iteration"), and in its metadata:
  *
  *     architecture   JSON of the model as Keras writes it: class_name, config, layers
- *     input          JSON {"scale": 0.00392…}: what whole-number data are multiplied by; a list
- *                    of models with several inputs
- *     notes          JSON {"class_names": […], KEY: string, …}: those of the model, if any
+ *     input          JSON {"scale": 0.00392…}: the factor for integer data; a list for a model with
+ *                    several inputs
+ *     notes          JSON {"class_names": […], KEY: string, …}: the notes of the model, if any
  *     weights        JSON list of the weights' names, in the model's order
  *     optimizer      JSON list of the optimizer's variables, in its order
  *
  * A .keras file is a zip archive of metadata.json, config.json and model.weights.h5, as Keras 3
- * writes them. Keras ignores `input` and `notes` in its metadata: what whole-number data are
- * multiplied by here, its programs do themselves. A model compiled with something that Keras does
- * not have (an optimizer, loss or metric of one's own) is written as one that is not compiled.
+ * writes them. Keras ignores `input` and `notes` in the metadata: its programs scale integer data
+ * themselves. A model compiled with a user-defined optimizer, loss or metric is written as one that
+ * is not compiled.
  *
- * An .onnx file takes floats, as fit takes them (indices as i32), under the names of its inputs,
- * and gives "NAME_out" for the layer that gives an output, "NAME_out_1" for the next one of the
- * same. Layers are what they are at inference: those that drop or draw in training are nothing.
- * What ONNX does not have is refused, naming the layer and why: masks that reach a recurrent layer,
- * .stateful, activations of recurrent layers that their operators do not know, classes of one's
- * own.
+ * An .onnx file takes floats, as fit does (indices as i32), under the names of its inputs. The
+ * outputs are "NAME_out" of the layer NAME, "NAME_out_1" for its next output. It computes
+ * inference, without dropout and other random layers of training. What ONNX cannot express is
+ * refused, naming the layer and the reason: masks that reach a recurrent layer, .stateful,
+ * activations that ONNX' recurrent operators do not have, user-defined classes.
  *
- * No time, host or path: equal models give equal bytes, and the date that Keras writes is always
- * 1980-01-01. HDF5 files need libhdf5's header when Cornu is built and the library when a program
- * first meets one (in one that is linked statically, beside the shared glibc it was built with);
- * they are refused without. Files from others are checked: what is damaged, links elsewhere, or
- * declares more than it can hold is an error.
+ * Files contain no time, host or path: equal models give equal bytes, and the date that Keras
+ * writes is always 1980-01-01. HDF5 files need libhdf5's header when Cornu is built and the library
+ * when a program opens the first one (a statically linked program also needs the shared glibc it
+ * was built with); without them they are refused. Untrusted files are validated: damage, links to
+ * other files, and declared sizes that exceed the contents are errors.
  */
 #ifndef CORNU_NN_FILES_H
 #define CORNU_NN_FILES_H
@@ -45,34 +44,34 @@
 extern "C" {
 #endif
 
-/* Architecture, weights and the optimizer's variables, if there are any. The file appears whole
- * or not at all. CORNU_ERR_FILE if it cannot be written, CORNU_ERR_UNSUPPORTED for a suffix of
- * a format that cannot hold it, CORNU_ERR_ARGUMENT for a model that is not built. */
+/* Saves architecture, weights and the optimizer's variables, if there are any. The file appears
+ * whole or not at all. CORNU_ERR_FILE if it cannot be written, CORNU_ERR_UNSUPPORTED for the suffix
+ * of a format that cannot hold the model, CORNU_ERR_ARGUMENT for a model that is not built. */
 CornuStatus cornu_model_save(CornuModel *model, const char *path);
 
-/* Everything but the architecture. A .weights.h5 file finds weights by the order and the classes of
- * layers, an .npz file by their paths. */
+/* Saves everything but the architecture. Weights are identified by the order and the classes of
+ * layers in a .weights.h5 file, by their paths in an .npz file. */
 CornuStatus cornu_model_save_weights(CornuModel *model, const char *path);
 
-/* Whether a model could be saved there, asked before a long training: a suffix that can be saved,
- * the library that it needs, which is loaded, and a place that can be written. CORNU_ERR_FILE and
- * its like as cornu_model_save; leaves nothing behind. */
+/* Whether a model could be saved there, to check before a long training: the suffix, the library
+ * that it needs, which is loaded, and that the file can be written. Errors are those of
+ * cornu_model_save. Leaves no file. */
 CornuStatus cornu_model_save_check(const char *path);
 
-/* A model as it was saved, built and not compiled: its weights are on the host until it is.
- * NULL if the file is damaged or holds a layer that Cornu does not have. */
+/* Loads a whole model, built but not compiled: its weights are on the host until it is. NULL if the
+ * file is damaged or holds a layer that Cornu does not have. */
 CornuModel *cornu_model_load(const char *path);
 
-/* The same, compiled for a device (NULL as in cornu_compile) with the optimizer, loss and metrics
- * that it was saved with, and with the optimizer's variables: to go on training. Of .keras and
- * older .h5 files; NULL and CORNU_ERR_UNSUPPORTED if the file does not say, or names what Cornu
- * does not have. Keras' load_model. */
+/* Keras' load_model: loads a model from a .keras or an older .h5 file and compiles it for a device
+ * (NULL as in cornu_compile) with the optimizer, loss and metrics it was saved with, and with the
+ * optimizer's variables, to continue training. NULL and CORNU_ERR_UNSUPPORTED if the file does not
+ * have them, or Cornu does not. */
 CornuModel *cornu_model_load_compiled(const char *path, CornuDevice *device);
 
-/* Loads the weights of a model of the same architecture: they are paired in the models' order,
- * or by name with files of other origin. If the model has the optimizer whose variables are in
- * the file, they are loaded too. Nothing is changed unless everything fits; CORNU_ERR_SHAPE
- * names the weight and both shapes. */
+/* Loads the weights of a model of the same architecture: by position, or by name from files that
+ * other programs wrote. If the model has the optimizer whose variables are in the file, they are
+ * loaded too. Nothing is changed unless everything fits; CORNU_ERR_SHAPE names the weight and both
+ * shapes. */
 CornuStatus cornu_model_load_weights(CornuModel *model, const char *path);
 
 #ifdef __cplusplus

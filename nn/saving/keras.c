@@ -1,4 +1,4 @@
-/* .keras, .weights.h5 and older .h5 files as wholes. */
+/* .keras, .weights.h5 and older .h5 files. */
 #include "keras_internal.h"
 
 #include "architecture_internal.h"
@@ -13,7 +13,7 @@
 static const char *const member_names[] = { "metadata.json", "config.json", "model.weights.h5" };
 enum { METADATA, CONFIG, WEIGHTS, MEMBERS };
 
-/* ---- Out ---- */
+/* ---- Writing ---- */
 
 static CornuStatus write_bytes(const CornuModel *model, const CornuValues *values,
                                unsigned char **bytes, size_t *size)
@@ -38,8 +38,8 @@ static CornuStatus save_weights(const CornuModel *model, const CornuValues *valu
     return status;
 }
 
-/* Keras writes when a file was saved. Equal models shall give equal files: it is the first day that
- * zip archives know. */
+/* Keras writes the date of saving. For equal files of equal models it is always the first date of
+ * zip archives. */
 static char *metadata_text(const CornuModel *model)
 {
     json_t *metadata = json_pack("{s:s, s:s, s:o}", "keras_version", "3.15.0", "date_saved",
@@ -84,11 +84,11 @@ static CornuStatus save(const CornuModel *model, const CornuValues *values, cons
     return status;
 }
 
-/* ---- In: values ---- */
+/* ---- Reading values ---- */
 
 typedef CornuStatus Read(CornuHdf5 *file, const CornuModel *model, CornuValues *values);
 
-/* All of them, or none. Nothing takes memory that the file does not have. */
+/* Loads all values or none. Allocates no more than the file holds. */
 static CornuStatus fill(CornuModel *model, CornuHdf5 *file, Read *read)
 {
     CornuValues values, wanted;
@@ -102,9 +102,9 @@ static CornuStatus fill(CornuModel *model, CornuHdf5 *file, Read *read)
     return status;
 }
 
-/* An HDF5 file and what it lies in: a file, or a member of an archive. */
+/* An HDF5 file and the bytes that hold it: a file, or a member of an archive. */
 typedef struct {
-    CornuHdf5     *file;          /* NULL, and an error is pending, where it cannot be read */
+    CornuHdf5     *file;          /* NULL with a pending error if it cannot be read */
     CornuFileBytes bytes;
     unsigned char *member;
 } Source;
@@ -164,9 +164,9 @@ static CornuStatus load_archive_weights(CornuModel *model, const char *path)
     return status;
 }
 
-/* ---- In: models ---- */
+/* ---- Reading models ---- */
 
-/* A JSON member as an object; an empty one where it is missing and need not be there. */
+/* A JSON member as an object; an empty object if it is optional and missing. */
 static json_t *read_json(const CornuZip *zip, int member, bool required)
 {
     unsigned char *bytes;
@@ -183,8 +183,8 @@ static json_t *read_json(const CornuZip *zip, int member, bool required)
     return cornu__null();
 }
 
-/* The model, compiled if it shall be, and its values. `metadata` is what Keras ignores in it,
- * `training` what it was compiled with. */
+/* Makes the model, compiles it if asked to, and loads its values. `metadata` has the parts that
+ * Keras ignores, `training` the arguments of compile. */
 static CornuModel *make(const json_t *config, const json_t *metadata, const json_t *training,
                         bool compile, CornuDevice *device, CornuHdf5 *file, Read *read)
 {
@@ -193,7 +193,7 @@ static CornuModel *make(const json_t *config, const json_t *metadata, const json
     CornuStatus status = cornu__notes_read(model, json_object_get(metadata, "notes"));
     if (status == CORNU_OK && !cornu_model_built(model))
         status = cornu__fail(CORNU_ERR_UNSUPPORTED, "does not say the shape of the model's input");
-    /* What it declares is there, before a device takes memory for it. */
+    /* Checks that the file holds what it declares, before a device allocates it. */
     if (status == CORNU_OK) status = fill(model, file, read);
     if (status == CORNU_OK && compile) {
         status = cornu__compile_from_config(model, training, device);
@@ -222,7 +222,7 @@ static CornuModel *load(const char *path, bool compile, CornuDevice *device)
     return model;
 }
 
-/* A text of the root's attributes as JSON; NULL and a pending error. */
+/* An attribute of the root, parsed as JSON; NULL and a pending error. */
 static json_t *read_attribute(CornuHdf5 *file, const char *name, bool required)
 {
     char  **texts;

@@ -1,4 +1,5 @@
-/* Where Keras keeps a model's weights: keras/src/saving/saving_lib.py, _save_state. */
+/* The places of a model's weights in Keras' files. Source: keras/src/saving/saving_lib.py,
+ * _save_state. */
 #include "keras_internal.h"
 
 #include <stdio.h>
@@ -13,13 +14,13 @@ typedef struct {
     bool             *seen;         /* weights that have a place */
 } Walk;
 
-/* "folder/name", or the name alone where there is no folder. */
+/* "folder/name", or the name alone without a folder. */
 static CornuStatus join(char to[MAX_PATH], const char *folder, const char *name)
 {
     const int length = snprintf(to, MAX_PATH, "%s%s%s", folder, *folder ? "/" : "", name);
     if (length < MAX_PATH) return CORNU_OK;
-    return cornu__fail(CORNU_ERR_UNSUPPORTED, "layers nest so deep that the place of \"%.60s\" has "
-                       "%d letters, expected %d at most", name, length, MAX_PATH - 1);
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "layers nest so deep that the path of \"%.60s\" has "
+                       "%d characters, expected at most %d", name, length, MAX_PATH - 1);
 }
 
 static CornuStatus add_group(Walk *walk, const char *folder, const char *name)
@@ -35,11 +36,12 @@ static CornuStatus add_group(Walk *walk, const char *folder, const char *name)
     return group->path && group->name ? CORNU_OK : CORNU_ERR_MEMORY;
 }
 
-/* Behind the names of the layers around and the layer's own, if these stand at `path`; or NULL. */
-static const char *behind_names(const CornuLayer *layer, const char *path)
+/* The rest of `path` after the names of the enclosing layers and of the layer; NULL if it begins
+ * otherwise. */
+static const char *after_names(const CornuLayer *layer, const char *path)
 {
     const char *name = cornu_layer_name(layer);
-    if (layer->outer && !(path = behind_names(layer->outer, path))) return NULL;
+    if (layer->outer && !(path = after_names(layer->outer, path))) return NULL;
     const size_t length = strlen(name);
     return strncmp(path, name, length) || path[length] != '/' ? NULL : path + length + 1;
 }
@@ -51,14 +53,14 @@ static int slashes(const char *text)
     return count;
 }
 
-/* The part of a layer that a weight belongs to, the "lstm_cell" of "lstm/lstm_cell/kernel"; its
- * length is 0 where it is the layer's own. In front there may be names of models that it is in. */
+/* The part of a layer that a weight belongs to, "lstm_cell" in "lstm/lstm_cell/kernel"; its length
+ * is 0 if it belongs to the layer itself. Names of enclosing models may precede it. */
 static const char *part_of(const CornuLayer *layer, const CornuWeight *weight, size_t *length)
 {
-    const int   wanted = layer->kind->folders ? 1 : 0;   /* in what stands behind the names */
+    const int   wanted = layer->kind->folders ? 1 : 0;   /* slashes after the names */
     const char *part = NULL, *at = weight->path;
     while (at && (!part || slashes(part) != wanted)) {
-        const char *found = behind_names(layer, at), *next = strchr(at, '/');
+        const char *found = after_names(layer, at), *next = strchr(at, '/');
         if (found) part = found;
         at = next ? next + 1 : NULL;
     }
@@ -67,7 +69,7 @@ static const char *part_of(const CornuLayer *layer, const CornuWeight *weight, s
     return part ? part : weight->path;
 }
 
-/* Puts the weights of one part into the last group, the trainable ones first. */
+/* Adds the weights of one part to the last group, the trainable ones first. */
 static void place(Walk *walk, const CornuLayer *layer, const char *part, size_t length)
 {
     CornuKerasLayout *layout = walk->layout;
@@ -87,7 +89,7 @@ static void place(Walk *walk, const CornuLayer *layer, const char *part, size_t 
         }
 }
 
-/* Number i of what the layer's class says its parts are called. */
+/* The folder of part i, by the table of the layer's class. */
 static CornuStatus folder_of(const CornuLayer *layer, int i, const char **folder)
 {
     const char *const *folders = layer->kind->folders;
@@ -100,7 +102,7 @@ static CornuStatus folder_of(const CornuLayer *layer, int i, const char **folder
                        "part %d", cornu_layer_name(layer), layer->kind->class_name, i);
 }
 
-/* What the layer's class says that this part is called: "lstm_cell:cell". */
+/* The folder of a part by its name, from the table of the layer's class: "lstm_cell:cell". */
 static CornuStatus folder_of_part(const CornuLayer *layer, const char *part, size_t length,
                                   const char **folder)
 {
@@ -114,7 +116,7 @@ static CornuStatus folder_of_part(const CornuLayer *layer, const char *part, siz
                        "%.*s", cornu_layer_name(layer), layer->kind->class_name, (int)length, part);
 }
 
-/* Parts come in the order of their weights. */
+/* Parts are in the order of their weights. */
 static CornuStatus add_weights(Walk *walk, const CornuLayer *layer, const char *folder)
 {
     const char *last = "";

@@ -9,7 +9,7 @@ enum { MAX_PATH = 1200 };
 static const char *const optimizer_group = "optimizer/vars";
 static const char *const inner_group = "optimizer/inner_optimizer/vars";
 
-/* ---- Out ---- */
+/* ---- Writing ---- */
 
 static CornuStatus write_group(CornuHdf5 *file, const char *path, const char *name)
 {
@@ -41,8 +41,8 @@ static CornuStatus write_weights(CornuHdf5 *file, const CornuModel *model,
     return status;
 }
 
-/* Keras' optimizer that scales the loss has an iteration and a learning rate of its own, both 0 and
- * of no effect, in front of what there is here; and the inner optimizer's variables once more. */
+/* Keras' LossScaleOptimizer has an iteration and a learning rate of its own, both 0 and without
+ * effect, before the variables here, and repeats those of the inner optimizer. */
 enum { OUTER_SCALARS = 2, SCALE_SCALARS = 2 };
 
 static CornuStatus write_outer(CornuHdf5 *file)
@@ -80,9 +80,9 @@ CornuStatus cornu__keras_write_values(CornuHdf5 *file, const CornuModel *model,
                            values->variables);
 }
 
-/* ---- In ---- */
+/* ---- Reading ---- */
 
-/* Reads an array, naming what it is for. */
+/* Reads an array; messages name the weight. */
 static CornuStatus read_array(CornuHdf5 *file, const char *path, CornuNamedArray *to)
 {
     return cornu__fail_prefix(cornu__hdf5_read(file, path, &to->array), to->name);
@@ -109,13 +109,13 @@ static CornuStatus read_group(CornuHdf5 *file, const CornuKerasLayout *layout,
     return CORNU_OK;
 }
 
-/* Groups of layers that the model does not have. Keras does not look at them; here they say that
- * the file is of another model. */
+/* Checks for groups of layers that the model does not have. Keras ignores them; here they show that
+ * the file belongs to another model. */
 static CornuStatus check_layers(CornuHdf5 *file, const CornuModel *model, const char *layers)
 {
     int64_t count;
     CORNU__TRY(cornu__hdf5_count(file, layers, &count));
-    /* Models of Keras 2 did not write groups for what has no weights. */
+    /* Keras 2 did not write groups for layers without weights. */
     if (count <= cornu_model_layer_count(model)) return CORNU_OK;
     return cornu__fail(CORNU_ERR_SHAPE, "\"%s\" has %lld layers, the model %s has %d", layers,
                        (long long)count, cornu_model_name(model), cornu_model_layer_count(model));
@@ -138,7 +138,7 @@ static CornuStatus read_weights(CornuHdf5 *file, const CornuModel *model, CornuV
     return status;
 }
 
-/* Whether the group is that of an optimizer of this name; yes where it does not say. */
+/* Whether the group belongs to an optimizer of this name; true if it does not say. */
 static CornuStatus is_named(CornuHdf5 *file, const char *group, const char *name, bool *named)
 {
     char  **texts;
@@ -177,10 +177,10 @@ CornuStatus cornu__keras_read_values(CornuHdf5 *file, const CornuModel *model, C
     return values->variables ? read_optimizer(file, model, values) : CORNU_OK;
 }
 
-/* ---- In, from older files: arrays by their names, which attributes list ---- */
+/* ---- Reading older files: arrays by their names, which attributes list ---- */
 
-/* A long list stands in several attributes, "weight_names0", "weight_names1", …; *count -1 where
- * there is none. */
+/* A long list is split over several attributes, "weight_names0", "weight_names1", …; *count is -1
+ * if there is none. */
 static CornuStatus read_list(CornuHdf5 *file, const char *group, const char *name, char ***texts,
                              int64_t *count)
 {
@@ -207,7 +207,7 @@ static CornuStatus read_list(CornuHdf5 *file, const char *group, const char *nam
     return CORNU_OK;
 }
 
-/* The weights of a layer in the older order: the trained ones first. Returns how many. */
+/* The weights of a layer in the older order, trainable ones first. Returns their number. */
 static int older_order(const CornuModel *model, const CornuLayer *layer, int *order)
 {
     int count = 0;
@@ -219,7 +219,7 @@ static int older_order(const CornuModel *model, const CornuLayer *layer, int *or
     return count;
 }
 
-/* The arrays that the group lists, for as many values; a group of no names is passed over. */
+/* Reads the arrays that the group lists into as many values; ignores a group without names. */
 static CornuStatus read_listed(CornuHdf5 *file, const char *group, const char *owner,
                                const int *order, int count, CornuValues *values)
 {
@@ -239,7 +239,7 @@ static CornuStatus read_listed(CornuHdf5 *file, const char *group, const char *o
     return status;
 }
 
-/* The next layer that has weights; NULL behind the last. */
+/* The next layer with weights; NULL after the last. */
 static const CornuLayer *next_layer(const CornuModel *model, int *at)
 {
     while (*at < cornu_model_layer_count(model)) {
@@ -265,7 +265,7 @@ static CornuStatus read_older_layers(CornuHdf5 *file, const CornuModel *model, c
         const CornuLayer *layer = next_layer(model, &at);
         if (!layer)
             return cornu__fail(CORNU_ERR_SHAPE, "its layer %.60s has weights, the model %s has no "
-                               "more layers that do", names[i], cornu_model_name(model));
+                               "more layers with weights", names[i], cornu_model_name(model));
         const int own = older_order(model, layer, order);
         CORNU__TRY(read_listed(file, group, cornu_layer_name(layer), order, own, values));
     }
@@ -275,8 +275,8 @@ static CornuStatus read_older_layers(CornuHdf5 *file, const CornuModel *model, c
                        cornu_layer_name(left));
 }
 
-/* Variables of Keras 3's optimizers, which are listed in order under the same names; those of
- * Keras 2 had another order. */
+/* Variables of Keras 3's optimizers, listed in order under the same names; those of Keras 2 had
+ * another order. */
 static CornuStatus read_older_optimizer(CornuHdf5 *file, CornuValues *values, int *order)
 {
     static const char *const group = "optimizer_weights";
@@ -293,7 +293,7 @@ static CornuStatus read_older_optimizer(CornuHdf5 *file, CornuValues *values, in
     return read_listed(file, group, "optimizer", order, values->variables, values);
 }
 
-/* Whole models have their weights in a group, files of weights alone at the root. */
+/* Whole models have their weights in a group, files of weights alone have them at the root. */
 CornuStatus cornu__keras_read_older(CornuHdf5 *file, const CornuModel *model, CornuValues *values)
 {
     char  **names;
@@ -305,7 +305,7 @@ CornuStatus cornu__keras_read_older(CornuHdf5 *file, const CornuModel *model, Co
     int *order = cornu__allocate((size_t)(values->weights + values->variables), sizeof *order);
     CornuStatus status = CORNU_OK;
     if (!order) status = CORNU_ERR_MEMORY;
-    else if (count < 0) status = cornu__fail(CORNU_ERR_FORMAT, "does not list its layers' names");
+    else if (count < 0) status = cornu__fail(CORNU_ERR_FORMAT, "does not list its layers by name");
     else status = read_older_layers(file, model, root, names, count, order, values);
     if (status == CORNU_OK && values->variables)
         status = read_older_optimizer(file, values, order);

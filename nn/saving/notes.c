@@ -1,4 +1,4 @@
-/* What goes with a model into its files: the names of its classes, and strings of its user. */
+/* The notes of a model, which its files keep: the names of its classes, and strings of the user. */
 #include "architecture_internal.h"
 #include "../model/model_internal.h"
 
@@ -13,7 +13,7 @@ static CornuStatus fail_text(const CornuModel *model, const char *what)
                        "hold", cornu_model_name(model), what);
 }
 
-/* Puts a value, which is taken, under a key; NULL is a lack of memory. */
+/* Sets a key to a value, which it takes; NULL means out of memory. */
 static CornuStatus put(CornuModel *model, const char *key, json_t *value)
 {
     if (!model->notes) model->notes = json_object();

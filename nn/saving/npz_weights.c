@@ -14,7 +14,7 @@ static CornuStatus save_weights(const CornuModel *model, const CornuValues *valu
 static CornuStatus fill(const CornuNpz *file, CornuValues *values)
 {
     if (values->variables && !cornu_npz_find(file, values->arrays[values->weights].name))
-        values->variables = 0;                     /* of another optimizer, or of none */
+        values->variables = 0;                     /* none, or of another optimizer */
     for (int i = 0; i < values->weights + values->variables; i++) {
         const CornuNamedArray *to = &values->arrays[i], *from = cornu_npz_find(file, to->name);
         CORNU__TRY(cornu__check_fit(from, to->name, to->array.type));

@@ -71,7 +71,7 @@ static CornuStatus save_weights(const CornuModel *model, const CornuValues *valu
 
 /* ---- Loading ---- */
 
-/* A text of the metadata as JSON; NULL if there is none, *status if it is damaged. */
+/* Metadata parsed as JSON; NULL if there is none, or, with *status, if it is damaged. */
 static json_t *metadata_json(const CornuSafetensors *file, const char *key, CornuStatus *status)
 {
     const char *text = cornu_safetensors_metadata(file, key);
@@ -81,7 +81,8 @@ static json_t *metadata_json(const CornuSafetensors *file, const char *key, Corn
     return value;
 }
 
-/* What is called `name` here is array i of the file's list, or else has the same name there. */
+/* The array of weight i, which the model calls `name`: that of the file's list, or else the one of
+ * the same name. */
 static const CornuNamedArray *find_array(const CornuSafetensors *file, const json_t *list, int i,
                                          const char *name)
 {
@@ -89,7 +90,7 @@ static const CornuNamedArray *find_array(const CornuSafetensors *file, const jso
     return cornu_safetensors_find(file, listed ? listed : name);
 }
 
-/* The file's list is longer or shorter: names the first weight in which they differ. */
+/* The numbers of weights differ: names the first weight that does. */
 static CornuStatus fail_count(const CornuModel *model, const CornuSafetensors *file,
                               const json_t *list)
 {
@@ -126,8 +127,8 @@ static CornuStatus check_weights(const CornuModel *model, const CornuSafetensors
     return CORNU_OK;
 }
 
-/* Whether names are the same but for their underscores: files made before optimizers had Keras'
- * names have "rmsprop/iteration" for "rm_sprop/iteration". */
+/* Whether names are equal apart from underscores: files written before optimizers had Keras' names
+ * have "rmsprop/iteration" for "rm_sprop/iteration". */
 static bool same_name(const char *a, const char *b)
 {
     for (;; a++, b++) {
@@ -137,8 +138,8 @@ static bool same_name(const char *a, const char *b)
     }
 }
 
-/* The file's optimizer is the model's if the first variable has the same name. Sets how many
- * variables are to be loaded. */
+/* The optimizers are the same if their first variables have the same name. Sets the number of
+ * variables to load. */
 static CornuStatus check_optimizer(const CornuModel *model, const CornuSafetensors *file,
                                    const json_t *list, int *count)
 {
@@ -161,7 +162,7 @@ static CornuStatus check_optimizer(const CornuModel *model, const CornuSafetenso
     return CORNU_OK;
 }
 
-/* The file's arrays may be unaligned. */
+/* The arrays of the file may be unaligned. */
 static CornuStatus copy_in(CornuWeight *weight, CornuVariable *variable, CornuArray from)
 {
     const size_t bytes = cornu_type_bytes(from.type);

@@ -101,7 +101,7 @@ static const struct {
 };
 enum { CLASSES = sizeof classes / sizeof *classes, MAX_BOUNDARIES = 1000 };
 
-/* ---- Out ---- */
+/* ---- Writing ---- */
 
 static json_t *list_of(const double *numbers, int64_t count)
 {
@@ -127,9 +127,9 @@ json_t *cornu__schedule_to_json(const CornuScheduleNumbers *schedule)
     return cornu__json_object("keras.optimizers.schedules", classes[i].class_name, config);
 }
 
-/* ---- In ---- */
+/* ---- Reading ---- */
 
-/* Numbers of a list; *count -1 where it is none, or too long. */
+/* The numbers of a list; *count is -1 if it is not a list of numbers, or too long. */
 static void read_list(const json_t *list, double *numbers, int64_t *count)
 {
     *count = json_is_array(list) && json_array_size(list) <= MAX_BOUNDARIES + 1
@@ -170,7 +170,7 @@ CornuSchedule *cornu__schedule_from_json(const json_t *value)
                                 name ? name : "");
     if (classes[i].arguments == none) return read_piecewise(config);
     if (cornu__arguments_read(config, classes[i].arguments, &to) == CORNU_OK)
-        /* cppcheck-suppress returnDanglingLifetime ; a schedule has a copy of its own */
+        /* cppcheck-suppress returnDanglingLifetime ; a schedule makes its own copy */
         return classes[i].from(&to);
     cornu__fail_prefix(cornu_error_status(), name);
     return cornu__null();

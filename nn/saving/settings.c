@@ -11,8 +11,8 @@ enum { SAMPLES = 4, DIFFERENCES = 4, PATH_SIZE = 160, VALUE_SIZE = 60 };
 
 /* ---- The data ---- */
 
-/* The checksum of a few batches of the first pass, evenly spread: each has rows from all over data
- * that are shuffled. Of data without an end that is known the first one. */
+/* The checksum of a few batches of the first pass, evenly spread: if the data is shuffled, each has
+ * rows from everywhere. Only of the first batch if the number of batches is unknown. */
 static CornuStatus check_batches(const CornuSource *source, uLong *sum)
 {
     const int64_t batches = source->batches < 0 ? 1 : source->batches;
@@ -32,7 +32,7 @@ static CornuStatus check_batches(const CornuSource *source, uLong *sum)
     return CORNU_OK;
 }
 
-/* Null where there are none. */
+/* Null if there is no data. */
 static CornuStatus describe_data(const CornuSource *source, json_t **data)
 {
     uLong     sum;
@@ -52,9 +52,9 @@ static CornuStatus describe_data(const CornuSource *source, json_t **data)
     return *data ? CORNU_OK : cornu__fail(CORNU_ERR_MEMORY, "no memory to describe the data");
 }
 
-/* ---- All of them ---- */
+/* ---- All settings ---- */
 
-/* Null for a model with layers of one's own. */
+/* Null for a model with unregistered layers. */
 static CornuStatus describe_model(const CornuModel *model, json_t **architecture)
 {
     *architecture = cornu__model_config(model);
@@ -63,7 +63,7 @@ static CornuStatus describe_model(const CornuModel *model, json_t **architecture
     return cornu_error_status() == CORNU_ERR_MEMORY ? CORNU_ERR_MEMORY : CORNU_OK;
 }
 
-/* With parts of one's own: the optimizer's name, and a rate that is a number. */
+/* Of a model with parts that Keras does not have: the optimizer's name, and a constant rate. */
 static json_t *describe_training(const CornuModel *model)
 {
     json_t *config = cornu__compile_config(model);
@@ -105,7 +105,7 @@ char *cornu__settings_text(const CornuModel *model)
     return text;
 }
 
-/* ---- What differs ---- */
+/* ---- Differences ---- */
 
 typedef struct {
     char   text[800];
@@ -145,7 +145,7 @@ static void compare_member(Differences *found, const char *path, const char *key
                            const json_t *there, const json_t *here)
 {
     char below[PATH_SIZE];
-    if (!strcmp(key, "name")) return;   /* what a thing is called changes nothing */
+    if (!strcmp(key, "name")) return;   /* names change nothing */
     snprintf(below, sizeof below, "%s%s%s", path, *path ? "." : "", key);
     compare(found, below, json_object_get(there, key), json_object_get(here, key));
 }
@@ -184,7 +184,7 @@ CornuStatus cornu__settings_compare(const char *there, const char *here)
     char more[40] = "";
     if (found.count > DIFFERENCES)
         snprintf(more, sizeof more, "; and %d more", found.count - DIFFERENCES);
-    return cornu__fail(CORNU_ERR_ARGUMENT, "it is of another training: %s%s. Go on with the "
-                       "settings and data that it was begun with, or begin anew in another folder",
+    return cornu__fail(CORNU_ERR_ARGUMENT, "it belongs to another training: %s%s. Resume with "
+                       "the settings and data that it was started with, or start in another folder",
                        found.text, more);
 }

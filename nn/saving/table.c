@@ -1,4 +1,4 @@
-/* The table of formats.def, and nothing else, so that no format needs the others. */
+/* The table of formats.def and nothing else, so that no format depends on the others. */
 #include "files_internal.h"
 
 #define FORMAT(name) extern const CornuFormat cornu__##name##_format;

@@ -5,7 +5,7 @@
 #include "files_internal.h"
 #include "../model/model_internal.h"
 
-/* Values on the host, of the weights that have one in the file; data is NULL for the others. */
+/* Values on the host for the weights that are in the file; data is NULL for the others. */
 static CornuStatus find_values(const CornuLoadByNameConfig *config, const CornuSafetensors *file,
                                CornuArray *values, int *found)
 {
@@ -18,7 +18,7 @@ static CornuStatus find_values(const CornuLoadByNameConfig *config, const CornuS
         if (fit && config->file)
             fprintf(config->file, "%s: skipped: %s\n", config->path, cornu_error_message());
         if (fit) continue;
-        /* The file's arrays may be unaligned. */
+        /* The arrays of the file may be unaligned. */
         const size_t bytes = cornu_type_bytes(weight->type);
         values[i] = cornu_array_from(cornu__allocate(bytes, 1), weight->type);
         if (!values[i].data) return CORNU_ERR_MEMORY;
@@ -48,11 +48,11 @@ static CornuStatus load(const CornuLoadByNameConfig *config, const CornuSafetens
 static CornuStatus load_by_name(const CornuLoadByNameConfig *config)
 {
     if (!config->path)
-        return cornu__fail(CORNU_ERR_ARGUMENT, "load_by_name: the path of the file is not given");
+        return cornu__fail(CORNU_ERR_ARGUMENT, "load_by_name: .path is NULL, expected a file name");
     if (cornu__model_check(config->model))
         return cornu__fail_prefix(cornu_error_status(), config->path);
     if (!cornu_model_built(config->model))
-        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the model %s is not built, so that it has no "
+        return cornu__fail(CORNU_ERR_ARGUMENT, "%s: the model %s is not built, so it has no "
                            "weights to load", config->path, cornu_model_name(config->model));
     CornuSafetensors *file = cornu_safetensors_open(config->path);
     if (!file) return cornu_error_status();

@@ -1,5 +1,5 @@
 /*
- * Weights of another model: what Keras' load_weights does with by_name and skip_mismatch.
+ * Weights of another model: Keras' load_weights with by_name and skip_mismatch.
  *
  *     int loaded;
  *     cornu_model_load_by_name(model, "digits.safetensors", .skip_mismatch = true,
@@ -22,14 +22,14 @@ typedef struct {
     char        unset;
     CornuModel *model;          /* required; built */
     const char *path;           /* required: a .safetensors file */
-    bool        skip_mismatch;  /* weights of another shape are skipped, else an error */
-    FILE       *file;           /* gets a line for each weight that is skipped, and why; or NULL */
-    int        *loaded;         /* how many weights were loaded; or NULL */
+    bool        skip_mismatch;  /* skips weights of another shape, else they are an error */
+    FILE       *file;           /* for a line per skipped weight, with the reason; or NULL */
+    int        *loaded;         /* set to the number of loaded weights; or NULL */
 } CornuLoadByNameConfig;
 
-/* Loads each weight of the model that has a namesake in the file, "conv2d/kernel", and skips the
- * others; the optimizer's variables stay. Nothing is changed on failure: CORNU_ERR_SHAPE or
- * CORNU_ERR_DTYPE naming a weight and both sides, also if no weight is left to load. */
+/* Loads the weights of the model that are in the file under the same name, "conv2d/kernel", and
+ * skips the others; the optimizer's variables stay. Nothing is changed on failure: CORNU_ERR_SHAPE
+ * or CORNU_ERR_DTYPE naming a weight and both sides, also if no weight could be loaded. */
 CornuStatus cornu_model_load_by_name_from(const CornuLoadByNameConfig *config);
 #define cornu_model_load_by_name(...) \
     cornu_model_load_by_name_from(&(CornuLoadByNameConfig){ .unset = 0, __VA_ARGS__ })

@@ -1,4 +1,4 @@
-/* A model's weights and its optimizer's variables as named arrays, which files hold. */
+/* A model's weights and its optimizer's variables as named arrays, for files. */
 #include "files_internal.h"
 
 #include "../../device/memory_internal.h"

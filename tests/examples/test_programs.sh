@@ -162,7 +162,7 @@ for program in mnist_cnn fashion_mnist_cnn; do
     rm -r pictures
 done
 rm first second
-refuses 1 'm.h5: there are no whole models saved as .h5, expected one of .safetensors .keras' \
+refuses 1 'm.h5: whole models cannot be saved as .h5, expected one of .safetensors .keras' \
     mnist_cnn $small --save m.h5
 refuses 1 'expected one that ends in one of .safetensors' mnist_cnn $small --save model
 if [ -c /dev/full ]; then

@@ -220,7 +220,7 @@ static void strangers_are_refused_by_name(void **state)
     assert_null(cornu_model_load(path));
     expect_error(cornu_error_status(), CORNU_ERR_UNSUPPORTED,
                  "shared: there is no layer class \"Absent\" of module \"Custom\"; "
-                 "cornu_register_layer makes one of the program's own known, here as "
+                 "a class of your own must be registered by cornu_register_layer, here as "
                  "\"Custom>Absent\"");
 }
 

@@ -1518,7 +1518,7 @@ static const Misuse misuses[] = {
     MISUSE(save_null_path, "cornu_model_save|path"),
     MISUSE(save_null_model, "model"),
     MISUSE(save_not_built, "built"),
-    MISUSE(save_empty_path, "the name does not say the format"),
+    MISUSE(save_empty_path, "the name has no known suffix"),
     MISUSE(save_check_null, "cornu_model_save_check|path"),
     MISUSE(save_weights_null, "cornu_model_save_weights|path"),
     MISUSE(load_null, "cornu_model_load|path"),

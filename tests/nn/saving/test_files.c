@@ -295,9 +295,9 @@ static void test_targets(void **state)
 {
     (void)state;
     static const struct { const char *path, *message; } cases[] = {
-        { "model.h5", "there are no whole models saved as .h5, expected one of .safetensors" },
-        { "model.weights.h5", "there are no whole models saved as .weights.h5" },
-        { "model", "expected one that ends in one of .safetensors" },
+        { "model.h5", "whole models cannot be saved as .h5, expected one of .safetensors" },
+        { "model.weights.h5", "whole models cannot be saved as .weights.h5" },
+        { "model", "the name has no known suffix, expected one of .safetensors" },
         { "/absent/model.safetensors", "No such file" },
     };
     CornuModel *model = make_model(1, 10);
@@ -414,7 +414,7 @@ static const struct { const char *architecture, *message; } hostile[] = {
     { DENSE("\"units\":9223372036854775807"), "" },
     { DENSE("\"units\":3,\"use_bias\":1"), "d: use_bias is not true or false" },
     { DENSE("\"units\":3,\"activation\":\"rel\""), "d: " },
-    { DENSE("\"units\":3,\"activation\":7"), "d: activation is not a text" },
+    { DENSE("\"units\":3,\"activation\":7"), "d: activation is not a string" },
     { DENSE("\"units\":3,\"kernel_initializer\":\"x\""), "initializer \"x\" is not known" },
     { MODEL("Sequential", INPUT "," LAYER("Dropout", "\"name\":\"o\",\"rate\":2")), "o: " },
     { MODEL("Sequential", INPUT "," LAYER("Dropout", "\"name\":\"o\",\"rate\":[]")),

@@ -495,7 +495,7 @@ static void test_unknown_losses_and_metrics(void **state)
           "AUC: the argument \"labels\" is not known" },
         { "weighted_metrics", "[{\"class_name\": \"AUC\", \"config\": {\"curve\": \"X\"}}]",
           "AUC: curve is \"X\", expected one of ROC, PR, PRGAIN" },
-        { "weighted_metrics", "{\"scores\": [\"mse\"]}", "weighted_metrics are no list" },
+        { "weighted_metrics", "{\"scores\": [\"mse\"]}", "weighted_metrics are not a list" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
@@ -787,7 +787,7 @@ static void test_suffixes(void **state)
     CornuModel *model = cornu_sequential(.input_shape = { 4 });
     cornu_model_add(model, cornu_dense(3));
     expect_error(cornu_model_save(model, here("a", ".weights.h5")), CORNU_ERR_UNSUPPORTED,
-                 "there are no whole models saved as .weights.h5, expected one of .safetensors "
+                 "whole models cannot be saved as .weights.h5, expected one of .safetensors "
                  ".keras");
     expect_error(cornu_model_save_weights(model, here("a", ".keras")), CORNU_ERR_UNSUPPORTED,
                  "expected one of .safetensors .weights.h5 .npz");

@@ -90,7 +90,7 @@ static void mistakes_are_named(void **state)
                  "none of its 4 arrays is a weight of the model");
     expect_error(cornu_model_load_by_name(unbuilt, path), CORNU_ERR_ARGUMENT, "is not built");
     expect_error(cornu_model_load_by_name(to, "absent.safetensors"), CORNU_ERR_FILE, "No such");
-    expect_error(cornu_model_load_by_name(to), CORNU_ERR_ARGUMENT, "not given");
+    expect_error(cornu_model_load_by_name(to), CORNU_ERR_ARGUMENT, ".path is NULL");
     cornu_model_free(from);
     cornu_model_free(to);
     cornu_model_free(unbuilt);

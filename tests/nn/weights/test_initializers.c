@@ -349,7 +349,7 @@ static void a_function_may_initialize(void **state)
     assert_memory_not_equal(drawn, drawn + 20, 16 * sizeof(float));
     assert_null(cornu_model_clone(model));
     expect_error(cornu_error_take(), CORNU_ERR_UNSUPPORTED,
-                 "dense: kernel_initializer is a function of one's own");
+                 "dense: kernel_initializer is a function");
     cornu_model_free(model);
 
     const CornuInitializer seeded = { .call = signs, .context = &scale, .seed = 6 };
@@ -408,7 +408,7 @@ static void json_is_checked(void **state)
         { "\"he_nomal\"", CORNU_ERR_ARGUMENT,
           "it: initializer \"he_nomal\" is not known; is \"he_normal\" meant?" },
         { OBJECT("STFT", ""), CORNU_ERR_ARGUMENT, "it: initializer \"STFT\" is not known" },
-        { "3", CORNU_ERR_FORMAT, "it is not null, a text or an object with a class_name" },
+        { "3", CORNU_ERR_FORMAT, "it is not null, a string or an object with a class_name" },
         { OBJECT("Zeros", "\"value\":1"), CORNU_ERR_UNSUPPORTED,
           "it: the argument \"value\" is not known" },
         { OBJECT("HeNormal", "\"scale\":1"), CORNU_ERR_UNSUPPORTED, "\"scale\" is not known" },

@@ -285,7 +285,7 @@ static void architectures_are_checked(void **state)
     read_architecture("\"kernel_regularizer\": \"l3\"", CORNU_ERR_ARGUMENT,
                       "d: kernel_regularizer: regularizer \"l3\" is not known");
     read_architecture("\"kernel_regularizer\": 3", CORNU_ERR_FORMAT,
-                      "kernel_regularizer is not null, a text or an object");
+                      "kernel_regularizer is not null, a string or an object");
     read_architecture("\"kernel_regularizer\": {\"class_name\": \"L2\", \"config\": {\"l1\": 1}}",
                       CORNU_ERR_UNSUPPORTED, "the argument \"l1\" is not known");
     read_architecture("\"kernel_regularizer\": {\"class_name\": \"L2\", \"config\": {\"l2\": -1}}",
