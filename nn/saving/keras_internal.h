@@ -50,8 +50,7 @@ CornuStatus cornu__keras_read_older(CornuHdf5 *file, const CornuModel *model, Co
 json_t *cornu__compile_config(const CornuModel *model);
 
 /* Arguments of optimizers and schedules. The first adds them from a struct to an object, which it
- * takes; the second reads them into the config of a constructor, where an explicit 0 is CORNU_ZERO.
- * */
+ * takes; the second reads them into a constructor's config, where an explicit 0 is CORNU_ZERO. */
 json_t     *cornu__arguments_write(json_t *config, const CornuOptimizerField *fields,
                                    const void *self);
 CornuStatus cornu__arguments_read(const json_t *config, const CornuOptimizerField *fields,

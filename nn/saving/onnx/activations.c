@@ -1,4 +1,4 @@
-/* Activations, as layers and as arguments of others. */
+/* Activations, as layers and as arguments of layers. */
 #include "rules_internal.h"
 
 #include <math.h>
@@ -72,14 +72,14 @@ static int glu(CornuOnnx *to, int x)
     return two(to, "Mul", a, one(to, "Sigmoid", a + 1));
 }
 
-/* The sum of x over the last axis, which stays. */
+/* The sum of x over the last axis, which is kept with extent 1. */
 static int sum_of_last(CornuOnnx *to, int x)
 {
     const int64_t last = -1;
     return joined(to, "ReduceSum", x, cornu__onnx_integers(to, &last, 1));
 }
 
-/* Sums of x up to each place along the last axis. */
+/* Cumulative sums of x along the last axis. */
 static int running_sum(CornuOnnx *to, int x)
 {
     int64_t last = -1;
@@ -87,8 +87,8 @@ static int running_sum(CornuOnnx *to, int x)
                   cornu__onnx_constant(to, cornu_array_from(&last, cornu_scalar(CORNU_I64))));
 }
 
-/* max(x - t, 0). With z the numbers in falling order, of which the first k sum up to s, those count
- * for which k z > s - 1; t is the sum of their s, less 1, over how many they are. */
+/* max(x - t, 0). With z the numbers in descending order and s the sum of the first k of them, those
+ * count for which k z > s - 1; t is the sum of their s, less 1, divided by their number. */
 static int sparsemax(CornuOnnx *to, int x)
 {
     const int in[] = { x };
@@ -143,7 +143,7 @@ int cornu__onnx_activate(CornuOnnx *to, CornuActivation activation, int x)
     case CORNU_GLU:          return glu(to, x);
     case CORNU_SPARSEMAX:    return sparsemax(to, x);
     case CORNU_DEFAULT_ACTIVATION:
-    case CORNU_ACTIVATION_COUNT: break;   /* layers have none of these */
+    case CORNU_ACTIVATION_COUNT: break;   /* not an activation */
     }
     return x;
 }
@@ -156,8 +156,7 @@ static CornuStatus activation(const CornuOnnxCall *call)
     return CORNU_OK;
 }
 
-/* x >= 0 ? x : slope x; and, by threshold and max_value, what relu_call in layers/rectifiers.c
- * makes. */
+/* x >= 0 ? x : slope x; threshold and max_value as in layers/activations/rectifiers.c. */
 static CornuStatus relu(const CornuOnnxCall *call)
 {
     CornuOnnx   *to = call->to;
@@ -203,7 +202,7 @@ static CornuStatus elu(const CornuOnnxCall *call)
     return CORNU_OK;
 }
 
-/* Of one axis, or of several by hand. */
+/* Softmax over one axis is an operator; over several it is composed. */
 static int softmax_over(CornuOnnx *to, int x, int rank, int64_t axes)
 {
     const int in[] = { x };
@@ -215,7 +214,7 @@ static int softmax_over(CornuOnnx *to, int x, int rank, int64_t axes)
     return two(to, "Div", exps, cornu__onnx_reduce(to, "ReduceSum", exps, rank, axes, true));
 }
 
-/* A mask is nothing to it: what it takes with one, (B, T), no layer gives with one. */
+/* Ignores masks: its input would have to be (B, T), and no layer outputs that with a mask. */
 static CornuStatus softmax(const CornuOnnxCall *call)
 {
     int64_t axes;

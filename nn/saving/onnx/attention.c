@@ -1,17 +1,16 @@
-/* MultiHeadAttention: T steps look at S steps with N heads, of which each has H numbers for a query
- * and a key, and V for a value. */
+/* MultiHeadAttention: T steps attend to S steps with N heads of key size H and value size V. */
 #include "rules_internal.h"
 
 #include <math.h>
 
 #include "../../../device/memory_internal.h"
 
-/* What comes in, and the order of the linear maps, of which the gate may be missing. */
+/* The inputs, and the order of the linear maps; the gate is optional. */
 enum { QUERY, VALUE, KEY, MASK };
 enum { MAP_QUERY, MAP_KEY, MAP_GATE };
 
-/* x (B, T, n) by map number `map`: (B, T, m), its bias added. A kernel has n and m as one axis or
- * several each. */
+/* Applies a linear map to x (B, T, n): (B, T, m), with its bias. In a kernel n and m are one axis
+ * or several each. */
 static int mapped(const CornuOnnxCall *call, int map, int64_t features, int x)
 {
     CornuOnnx        *to = call->to;
@@ -27,7 +26,7 @@ static int mapped(const CornuOnnxCall *call, int map, int64_t features, int x)
                                                    cornu_shape(outputs)));
 }
 
-/* (B, T, N H) with the heads as an axis, in this order of (B, T, N, H). */
+/* (B, T, N H) split into heads, with the axes (B, T, N, H) in this order. */
 static int heads_of(const CornuOnnxCall *call, int x, int64_t steps, const char *size,
                     const int64_t order[4])
 {
@@ -36,14 +35,14 @@ static int heads_of(const CornuOnnxCall *call, int x, int64_t steps, const char 
     return cornu__onnx_transpose(call->to, cornu__onnx_reshape(call->to, x, split), order, 4);
 }
 
-/* ---- Masks: bool, to be stretched to (B, N, T, S) ---- */
+/* ---- Masks: bool, broadcast to (B, N, T, S) ---- */
 
 static int both(CornuOnnx *to, int a, int b)
 {
     return a && b ? two(to, "And", a, b) : a ? a : b;
 }
 
-/* A sequence's (B, steps), for axis 2 or 3 of the scores. */
+/* The mask (B, steps) of a sequence, for axis 2 or 3 of the scores. */
 static int of_sequence(CornuOnnx *to, int mask, int64_t steps, int axis)
 {
     CornuShape shape = cornu_shape(0, 1, 1, 1);
@@ -51,7 +50,7 @@ static int of_sequence(CornuOnnx *to, int mask, int64_t steps, int axis)
     return mask ? cornu__onnx_reshape(to, mask, shape) : CORNU_ONNX_NONE;
 }
 
-/* Step t of T looks at step s of S if s <= t; and, with a window, if |t - s| < window. */
+/* Step t of T attends to step s of S if s <= t; and, with a window, if |t - s| < window. */
 static CornuStatus of_distance(const CornuOnnxCall *call, int64_t T, int64_t S, int *mask)
 {
     const bool    causal = flag(call->layer, "use_causal_mask");
@@ -69,7 +68,7 @@ static CornuStatus of_distance(const CornuOnnxCall *call, int64_t T, int64_t S, 
     return CORNU_OK;
 }
 
-/* The one that is given, which may lack the heads. */
+/* The attention_mask argument, whose axis of heads is optional. */
 static int given_mask(const CornuOnnxCall *call)
 {
     const CornuShape shape = call->shapes[MASK];
@@ -127,8 +126,8 @@ static CornuStatus attend(const CornuOnnxCall *call)
     return CORNU_OK;
 }
 
-/* The order in which an image's axes come so that it is sequences: those that nothing is gathered
- * along beside the batch, then the others, which are the steps, then the channels. Sets T. */
+/* The order of axes that turns an image into sequences: the axes without attention join the batch,
+ * then the attention axes, which are the steps, then the channels. Sets T. */
 static CornuShape as_sequences(const CornuOnnxCall *call, CornuShape shape, int64_t *order)
 {
     const int64_t *axes = cornu__onnx_argument(call->layer, "attention_axes");
@@ -148,7 +147,7 @@ static CornuShape as_sequences(const CornuOnnxCall *call, CornuShape shape, int6
     return cornu_shape(CORNU_NONE, steps, shape.extent[shape.rank - 1]);
 }
 
-/* Of tensors of more axes, which have no masks and no scores: as sequences, and back. */
+/* Tensors of higher rank, which have neither masks nor scores: as sequences, and back. */
 static CornuStatus multi_head_attention(const CornuOnnxCall *call)
 {
     const int     rank = call->shapes[QUERY].rank, made = call->results[0].rank;
@@ -157,7 +156,7 @@ static CornuStatus multi_head_attention(const CornuOnnxCall *call)
     CornuShape    shapes[MASK], result, apart = { .rank = made };
     CornuOnnxCall own = *call;
     if (rank == 3) return attend(call);
-    for (int i = call->in_count - 1; i >= 0; i--) {   /* the query's order is the last one */
+    for (int i = call->in_count - 1; i >= 0; i--) {   /* the order of the query remains */
         shapes[i] = as_sequences(call, call->shapes[i], order);
         in[i] = cornu__onnx_reshape(call->to, cornu__onnx_transpose(call->to, call->in[i], order,
                                                                     rank), shapes[i]);

@@ -1,4 +1,4 @@
-/* Edges and sizes of images, and numbers in place of pixels. */
+/* Padding, cropping and resizing images, and rescaling pixels. */
 #include "rules_internal.h"
 
 #include <math.h>
@@ -6,14 +6,14 @@
 #include "../../../device/memory_internal.h"
 #include "../../layers/reshaping/resampling_internal.h"
 
-/* Of each axis between batch and channels, how many rows before it, and how many behind it. */
+/* For each axis between batch and channels, the rows before it and the rows after it. */
 static int64_t edge_of(const CornuOnnxCall *call, const char *argument, int axis, bool behind)
 {
     const int64_t *edges = cornu__onnx_argument(call->layer, argument);
     return cornu__integer(edges[2 * (axis - 1) + behind], 0);
 }
 
-/* For each axis as the image lies, before them all and behind them all. */
+/* For each axis in the stored order: all that is before, then all that is after. */
 static CornuStatus zero_padding(const CornuOnnxCall *call)
 {
     CornuOnnx *to = call->to;
@@ -44,13 +44,13 @@ static CornuStatus cropping(const CornuOnnxCall *call)
     return CORNU_OK;
 }
 
-/* The nearest pixels along an axis, by number: which these are depends on rounding where two are
- * equally near, and so with Resize on who runs it. */
+/* Gathers the nearest pixels along an axis. Which of two equally near pixels Resize takes depends
+ * on the rounding of the runtime. */
 static CornuStatus pick(CornuOnnx *to, int64_t axis, int64_t from, int64_t count, int *x)
 {
     int64_t *numbers = cornu__allocate((size_t)count, sizeof *numbers);
     if (!numbers) return CORNU_ERR_MEMORY;
-    for (int64_t i = 0; i < count; i++)   /* as in layers/resampling.c, in f32 */
+    for (int64_t i = 0; i < count; i++)   /* in f32, as layers/reshaping/resampling.c */
         numbers[i] = (int64_t)floorf(((float)i + 0.5f) * (float)from / (float)count);
     const int in[] = { *x, cornu__onnx_integers(to, numbers, (int)count) };
     *x = CORNU__ONNX_NODE(to, "Gather", in, { .name = "axis", .whole = axis });
@@ -58,7 +58,7 @@ static CornuStatus pick(CornuOnnx *to, int64_t axis, int64_t from, int64_t count
     return CORNU_OK;
 }
 
-/* Weights (count, from) of the pixels along an axis; turned, (from, count). */
+/* Weights (count, from) of the pixels along an axis; transposed, (from, count). */
 static CornuStatus weigh(const CornuOnnxCall *call, int64_t from, int64_t count, bool turned,
                          int *weights)
 {
@@ -78,8 +78,8 @@ static CornuStatus weigh(const CornuOnnxCall *call, int64_t from, int64_t count,
     return status;
 }
 
-/* What Resize does not have, or not as Keras: a product with weights for the rows, and one for the
- * columns, of x (B, C, H, W). */
+/* Interpolations that Resize does not have, or not as Keras: products of x (B, C, H, W) with
+ * weights for the rows and for the columns. */
 static CornuStatus weigh_both(const CornuOnnxCall *call, const int64_t *from, int *x)
 {
     const int64_t *size = call->results[0].extent;
@@ -90,7 +90,7 @@ static CornuStatus weigh_both(const CornuOnnxCall *call, const int64_t *from, in
     return CORNU_OK;
 }
 
-/* To the result's size, from x of these extents. */
+/* Resizes x of these extents to the size of the result. */
 static CornuStatus resize_from(const CornuOnnxCall *call, int x, const int64_t *from)
 {
     CornuOnnx     *to = call->to;

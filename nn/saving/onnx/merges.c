@@ -1,9 +1,9 @@
-/* Layers that make one tensor of several. */
+/* Layers that merge several tensors into one. */
 #include "rules_internal.h"
 
 /* ---- Element by element ---- */
 
-/* Tensors of lower rank get extents of 1 behind the batch. */
+/* Tensors of lower rank get axes of extent 1 after the batch. */
 static int raised(const CornuOnnxCall *call, int i)
 {
     const CornuShape shape = call->shapes[i];
@@ -14,7 +14,7 @@ static int raised(const CornuOnnxCall *call, int i)
     return cornu__onnx_reshape(call->to, call->in[i], to);
 }
 
-/* A step counts if it does in one of the inputs; without a mask in one there is none. */
+/* A step counts if it does in any input; if an input has no mask, nor has the result. */
 static CornuStatus combine(const CornuOnnxCall *call, const char *operator)
 {
     int y = raised(call, 0), any = call->masks[0];
@@ -40,7 +40,7 @@ static CornuStatus average(const CornuOnnxCall *call)
     return CORNU_OK;
 }
 
-/* ---- Side by side ---- */
+/* ---- Concatenation ---- */
 
 static int concat(CornuOnnx *to, const int *in, int count, int64_t axis)
 {
@@ -48,7 +48,7 @@ static int concat(CornuOnnx *to, const int *in, int count, int64_t axis)
     return cornu__onnx_node(to, "Concat", in, count, &attribute, 1, 1);
 }
 
-/* The mask of input i, or all true, (B, T). */
+/* The mask of input i, (B, T); all true if it has none. */
 static int mask_of(const CornuOnnxCall *call, int i)
 {
     CornuOnnx *to = call->to;
@@ -59,8 +59,8 @@ static int mask_of(const CornuOnnxCall *call, int i)
     return joined(to, "Expand", counts, steps);
 }
 
-/* Along the time axis masks are joined too; along the last one a step counts if it does in one of
- * the inputs. An input without a mask counts in all its steps. */
+/* Along the time axis masks are concatenated too; along the last axis a step counts if it does in
+ * any input. All steps of an input without a mask count. */
 static int concat_masks(const CornuOnnxCall *call, int axis)
 {
     int  masks[CORNU_MAX_LAYER_TENSORS];
@@ -90,7 +90,7 @@ static CornuStatus concatenate(const CornuOnnxCall *call)
 
 /* ---- Products ---- */
 
-/* x (B, rest, n), or with `first` (B, n, rest), of the axis n and all others as one. */
+/* x as (B, rest, n), or with `first` (B, n, rest): axis n, and all others as one. */
 static int as_matrices(CornuOnnx *to, int x, CornuShape shape, int axis, bool first)
 {
     int64_t    order[CORNU_MAX_RANK] = { 0 }, rest = 1;

@@ -1,4 +1,4 @@
-/* The graph of an ONNX file in the making: values, nodes, constants. */
+/* Building the graph of an ONNX file: values, nodes, constants. */
 #include "rules_internal.h"
 
 #include "../../../device/memory_internal.h"
@@ -30,7 +30,7 @@ int cornu__onnx_value(CornuOnnx *to, CornuOnnxValue value)
     return to->count++;
 }
 
-/* Without memory numbers may name no value. */
+/* Out of memory, numbers may refer to no value. */
 static const CornuOnnxValue *value_of(const CornuOnnx *to, int value)
 {
     static const CornuOnnxValue none;
@@ -200,7 +200,7 @@ int cornu__onnx_scalar(CornuOnnx *to, double value)
     return cornu__onnx_constant(to, cornu_array_from(&narrow, cornu_scalar(CORNU_F32)));
 }
 
-/* Room for a constant in the making; its failure is kept. */
+/* Memory for a new constant; failure is recorded in the graph. */
 static float *make_room(CornuOnnx *to, CornuShape shape)
 {
     float *room = cornu__allocate((size_t)cornu_shape_count(shape), sizeof *room);
@@ -241,7 +241,7 @@ int cornu__onnx_weight(CornuOnnx *to, const CornuLayer *layer, int i)
     return cornu__onnx_weight_as(to, layer, i, NULL, layer->weights[i]->type.shape);
 }
 
-/* Element after element of the result, each from the place in x that its own one stands for. */
+/* Fills the elements of the result in order, each from its position in x. */
 static void reorder(const float *x, CornuShape shape, const int *order, float *y)
 {
     int64_t strides[CORNU_MAX_RANK], at[CORNU_MAX_RANK] = { 0 };

@@ -5,9 +5,9 @@
 
 #include "../../../device/memory_internal.h"
 
-/* ---- By a batch's moving statistics ---- */
+/* ---- By the moving statistics of batches ---- */
 
-/* Weights in Keras' order: gamma and beta where the layer has them, then the statistics. */
+/* Weights in Keras' order: gamma and beta if the layer has them, then the statistics. */
 static CornuStatus batch_normalization(const CornuOnnxCall *call)
 {
     CornuOnnx        *to = call->to;
@@ -29,7 +29,7 @@ static CornuStatus batch_normalization(const CornuOnnxCall *call)
     return CORNU_OK;
 }
 
-/* ---- By a row's own ---- */
+/* ---- By the statistics of each row ---- */
 
 /* sqrt(mean of x^2 over the axes + epsilon) */
 static int root_of(CornuOnnx *to, int x, int rank, int64_t axes, double epsilon)
@@ -43,7 +43,7 @@ static int centred(CornuOnnx *to, int x, int rank, int64_t axes)
     return two(to, "Sub", x, cornu__onnx_reduce(to, "ReduceMean", x, rank, axes, true));
 }
 
-/* Times gamma plus beta, where the layer has them, each as `kept`. */
+/* Multiplies by gamma and adds beta, if the layer has them, both in the shape `kept`. */
 static int scale_and_center(const CornuOnnxCall *call, int y, CornuShape kept)
 {
     int next = 0;
@@ -56,7 +56,7 @@ static int scale_and_center(const CornuOnnxCall *call, int y, CornuShape kept)
     return y;
 }
 
-/* Over the last axes ONNX has an operator. */
+/* ONNX has an operator for the last axes. */
 static int normalize_last(const CornuOnnxCall *call, int first, CornuShape kept)
 {
     CornuOnnx        *to = call->to;
@@ -72,7 +72,7 @@ static int normalize_last(const CornuOnnxCall *call, int first, CornuShape kept)
                             { .name = "epsilon", .numbers = &epsilon });
 }
 
-/* The first of axes that are the last ones; 0 for others. */
+/* The first of the axes if they are the last ones of the tensor; else 0. */
 static int first_of_last(int64_t axes, int rank)
 {
     for (int first = 1; first < rank; first++)
@@ -122,7 +122,7 @@ static CornuStatus unit_normalization(const CornuOnnxCall *call)
     return CORNU_OK;
 }
 
-/* With the channels' axis as two, groups and the channels of one. */
+/* Splits the axis of channels in two: groups, and the channels of a group. */
 static CornuStatus group_normalization(const CornuOnnxCall *call)
 {
     CornuOnnx       *to = call->to;
@@ -143,11 +143,11 @@ static CornuStatus group_normalization(const CornuOnnxCall *call)
     return CORNU_OK;
 }
 
-/* ---- By a data set's ---- */
+/* ---- By the statistics of a data set ---- */
 
 static float deviation_of(double variance) { return (float)fmax(sqrt(variance), 1e-7); }
 
-/* Weight 1 as deviations of this shape. */
+/* Weight 1 as standard deviations of this shape. */
 static CornuStatus deviations(const CornuOnnxCall *call, CornuShape shape, int *deviation)
 {
     const float   *variances = cornu__onnx_values(call->to, call->layer, 1);
@@ -164,7 +164,7 @@ static CornuStatus deviations(const CornuOnnxCall *call, CornuShape shape, int *
     return CORNU_OK;
 }
 
-/* Statistics that were given are the same everywhere; an axis that is CORNU_ZERO is none. */
+/* Statistics given as arguments are the same everywhere; CORNU_ZERO as the axis means no axis. */
 static CornuStatus normalization(const CornuOnnxCall *call)
 {
     CornuOnnx        *to = call->to;

@@ -1,4 +1,4 @@
-/* Models as ONNX files: layer by layer, then the file around the graph. */
+/* Writing models as ONNX files: the layers one by one, then the file that contains the graph. */
 #include "rules_internal.h"
 
 #include "../../../device/memory_internal.h"
@@ -105,7 +105,7 @@ static CornuShape open_batch(const CornuSymbol *symbol)
     return shape;
 }
 
-/* Nodes that give inputs and outputs the names of their layers. */
+/* Nodes that rename inputs and outputs after their layers. */
 static void name_value(CornuOnnx *to, const char *in, const char *out)
 {
     const size_t node = cornu__onnx_begin_node(to, "Identity");
@@ -114,15 +114,15 @@ static void name_value(CornuOnnx *to, const char *in, const char *out)
     cornu__end_field(&to->nodes, node);
 }
 
-/* What is written of layers depends on the extents of their inputs. */
+/* The nodes of layers depend on the extents of their inputs. */
 static CornuStatus check_known(const CornuSymbol *input)
 {
     const CornuShape shape = input->type.shape;
     CornuText        text;
     for (int i = 1; i < shape.rank; i++)
         if (shape.extent[i] == CORNU_NONE)
-            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: the input is %s, of which .onnx files "
-                               "have only the batch open; expected extents that are known",
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s: the input is %s; for .onnx files all "
+                               "extents but the batch must be known",
                                cornu_layer_name(input->node->layer),
                                cornu_shape_print(&text, shape));
     return CORNU_OK;
@@ -150,7 +150,7 @@ static CornuStatus put_graph(CornuOnnx *to, CornuMessage *graph)
     }));
     for (int i = 0; i < model->output_count; i++) {
         const CornuLayer *layer = model->outputs[i]->node->layer;
-        int               same = 0;   /* of a layer that gives several, or is called again */
+        int               same = 0;   /* of a layer with several outputs, or called again */
         for (int k = 0; k < i; k++) same += model->outputs[k]->node->layer == layer;
         snprintf(name, sizeof name, same ? "%.150s_out_%d" : "%.150s_out", cornu_layer_name(layer),
                  same);

@@ -1,13 +1,14 @@
 /*
- * Models as ONNX files, to be run elsewhere: out only, for inference, opset 18, in f32.
+ * Writing models as ONNX files, for inference by other programs: opset 18, f32.
  *
- * onnx.c writes the file, nodes.c its graph; a rule says what a class of layers is in nodes. Values
- * are numbers, 0 is none. Those of a layer's tensors have the axes that they have here (NHWC, (B,
- * T, C)), and rules transpose where an operator wants others. A transpose is written only when a
- * node reads it, so one that the next rule takes back is none. The batch is open.
+ * onnx.c writes the file, nodes.c its graph; a rule translates a class of layers into nodes. Values
+ * are referred to by numbers; 0 is none. Tensors between layers keep Cornu's axes (NHWC,
+ * (B, T, C)), and rules transpose for operators that need others. A transpose is written only when
+ * a node reads it, so that one that the next rule undoes is never written. The batch is open.
  *
- * Opset 18, of December 2022, is the first in which all reductions take their axes alike and Resize
- * says which axes it is about; runtimes of the last years have it, exporters write it by default.
+ * Opset 18, of December 2022, is the first in which all reductions take their axes in the same way
+ * and Resize has an attribute for its axes; runtimes of recent years have it, and exporters write
+ * it by default.
  * Source: github.com/onnx/onnx, docs/Operators.md, onnx/onnx.proto.
  */
 #ifndef CORNU_NN_ONNX_INTERNAL_H
@@ -19,26 +20,26 @@
 
 typedef struct CornuOnnx CornuOnnx;
 
-enum { CORNU_ONNX_NONE = 0 };           /* also an optional input that is not given */
+enum { CORNU_ONNX_NONE = 0 };           /* also an omitted optional input */
 
 /* TensorProto.DataType */
 enum { CORNU_ONNX_FLOAT = 1, CORNU_ONNX_INT32 = 6, CORNU_ONNX_INT64 = 7, CORNU_ONNX_BOOL = 9 };
 
-/* An attribute of a node: what is not NULL, or else the whole number. */
+/* An attribute of a node: the pointer that is not NULL, or else the integer. */
 typedef struct {
     const char    *name;
-    const char    *text;                /* a text, or with `texts` as many, NUL behind each */
+    const char    *text;                /* a string, or `texts` strings, each followed by NUL */
     const int64_t *integers;            /* a list of `count` */
-    const double  *numbers;             /* likewise, or with a count of 0 a single one */
+    const double  *numbers;             /* likewise; a single one if count is 0 */
     int            count, texts;
     int64_t        whole;
 } CornuOnnxAttribute;
 
-/* Adds a node; returns its first result, the others are numbered on from it. Without memory the
- * failure is kept, and what follows does nothing. */
+/* Adds a node and returns its first result; the others have the numbers after it. Out of memory,
+ * the graph records the failure and later calls do nothing. */
 int cornu__onnx_node(CornuOnnx *to, const char *operator, const int *in, int in_count,
                      const CornuOnnxAttribute *attributes, int attribute_count, int out_count);
-/* The same with attributes, one at least, and one result. */
+/* A node with attributes, at least one, and one result. */
 #define CORNU__ONNX_NODE(to, operator, in, ...)                                  \
     cornu__onnx_node((to), (operator), (in), (int)(sizeof(in) / sizeof *(in)),   \
                      (const CornuOnnxAttribute[]){ __VA_ARGS__ },                \
@@ -50,59 +51,59 @@ int cornu__onnx_node(CornuOnnx *to, const char *operator, const int *in, int in_
 /* Axis i of the result is axis order[i] of x. */
 int cornu__onnx_transpose(CornuOnnx *to, int x, const int64_t *order, int rank);
 
-/* The values as they lie. If all, scalars and absent ones aside, are transposes of others by one
- * order, `lying` are those others, and axis i of a value is their axis order[i]; this returns the
- * rank. Else they are the values themselves, order is 0, 1, …, and this returns 0. */
+/* The values in their stored order. If all, apart from scalars and absent ones, are transposes by
+ * the same order, `lying` are their sources, axis i of a value is axis order[i] of its source, and
+ * the rank is returned. Else `lying` are the values themselves, order is 0, 1, …, and 0 is
+ * returned. */
 int cornu__onnx_lying(const CornuOnnx *to, const int *in, int count, int *lying,
                       int64_t order[CORNU_MAX_RANK]);
 
-/* A node of an operator that works element by element, of one result, which lies as what it is made
- * of does. */
+/* A node of an elementwise operator with one result, stored in the order of its operands. */
 int cornu__onnx_elementwise(CornuOnnx *to, const char *operator, const int *in, int in_count,
                             const CornuOnnxAttribute *attributes, int attribute_count);
 
 /* ---- Constants ---- */
 
-/* A constant, copied: f32, i64 or bool. */
+/* A constant, which is copied: f32, i64 or bool. */
 int cornu__onnx_constant(CornuOnnx *to, CornuArray array);
 int cornu__onnx_integers(CornuOnnx *to, const int64_t *integers, int count);
 int cornu__onnx_scalar(CornuOnnx *to, double value);
 int cornu__onnx_filled(CornuOnnx *to, CornuShape shape, float value);
 
-/* Weight i of a layer as a constant, which is there once however often the layer is called; for
- * that a layer's rule asks for a weight always in the same form. Its form may be another: its axes
- * in an order, NULL for their own, and then of `shape`. */
+/* Weight i of a layer as a constant, written once for all calls of the layer; a rule must therefore
+ * always ask for a weight in the same form. The form is the weight with its axes in `order`, NULL
+ * for their own, and then of `shape`. */
 int cornu__onnx_weight(CornuOnnx *to, const CornuLayer *layer, int i);
 int cornu__onnx_weight_as(CornuOnnx *to, const CornuLayer *layer, int i, const int *order,
                           CornuShape shape);
 
-/* The weight's numbers; and the place that says which constant stands for it, 0 until one does, for
- * rules that make it themselves. */
+/* For rules that make the constant of a weight themselves: its numbers, and the place that holds
+ * the constant, 0 until there is one. */
 const float *cornu__onnx_values(const CornuOnnx *to, const CornuLayer *layer, int i);
 int         *cornu__onnx_place(const CornuOnnx *to, const CornuLayer *layer, int i);
 
 /* ---- Layers and models ---- */
 
-/* A call of a layer on values, with the mask of each, bool (B, T), or none; and room for what it
- * gives. All shapes have an open batch. */
+/* A call of a layer on values, each with its mask, bool (B, T), or none; and room for the results.
+ * All shapes have an open batch. */
 typedef struct {
     CornuOnnx        *to;
     const CornuLayer *layer;
     const int        *in, *masks;
-    const CornuShape *shapes;           /* of what comes in */
+    const CornuShape *shapes;           /* of the inputs */
     int               in_count;
-    const CornuShape *results;          /* of what it gives */
+    const CornuShape *results;          /* of the outputs */
     int              *out, *out_masks;
 } CornuOnnxCall;
 
-/* Writes a call. CORNU_ERR_UNSUPPORTED naming what ONNX does not have, and why. */
+/* Writes a call. CORNU_ERR_UNSUPPORTED naming what ONNX does not have, and the reason. */
 typedef CornuStatus CornuOnnxRule(const CornuOnnxCall *call);
 
 /* ---- The graph, for nodes.c and onnx.c ---- */
 
-/* What is known of a value. A transpose knows what it is one of: never of another transpose. */
+/* What is known of a value. The source of a transpose is never a transpose itself. */
 typedef struct {
-    int     source;                       /* 0: it is none */
+    int     source;                       /* of a transpose; 0: it is not one */
     int64_t order[CORNU_MAX_RANK];
     int     rank;                         /* of a transpose */
     bool    pending;                      /* no node has read it yet */
@@ -113,23 +114,23 @@ struct CornuOnnx {
     const CornuModel  *model;
     const CornuValues *weights;
     CornuMessage       nodes, constants;  /* fields of the graph */
-    CornuOnnxValue    *values;            /* by number; 0 stands for none */
-    int                count, space;      /* of values, that one included */
+    CornuOnnxValue    *values;            /* by number; 0 is unused */
+    int                count, space;      /* of values, including number 0 */
     int               *places;            /* the constant of each weight; 0: none yet */
-    CornuOnnxRule     *layer;             /* writes a layer, for rules of layers around others */
+    CornuOnnxRule     *layer;             /* writes a layer, for the rules of wrappers */
 };
 
-/* A new one; 0 without memory. */
+/* A new value; 0 when out of memory. */
 int cornu__onnx_value(CornuOnnx *to, CornuOnnxValue value);
 
-/* The name of a value, unlike any layer's; "" for an absent input. */
+/* The name of a value, which no layer has; "" for an absent input. */
 typedef struct { char text[24]; } CornuOnnxName;
 const char *cornu__onnx_name(CornuOnnxName *name, int value);
 
 /* Begins a node, whose operands and results are named next; cornu__end_field ends it. */
 size_t cornu__onnx_begin_node(CornuOnnx *to, const char *operator);
 
-/* Writes the transpose that a value stands for, before a node reads it, unless that is done. */
+/* Writes a pending transpose before a node reads it. */
 void cornu__onnx_put_transpose(CornuOnnx *to, int value);
 
 #endif

@@ -1,4 +1,4 @@
-/* Dense, Embedding and PositionEmbedding: rows by tables of weights. */
+/* Dense, Embedding and PositionEmbedding: products with weights, or rows of them. */
 #include "rules_internal.h"
 
 static CornuStatus dense(const CornuOnnxCall *call)
@@ -11,7 +11,7 @@ static CornuStatus dense(const CornuOnnxCall *call)
     return CORNU_OK;
 }
 
-/* Whole numbers, of whatever type they came in. */
+/* Converts to integers from any type. */
 static CornuStatus embedding(const CornuOnnxCall *call)
 {
     CornuOnnx    *to = call->to;
@@ -24,7 +24,7 @@ static CornuStatus embedding(const CornuOnnxCall *call)
     return CORNU_OK;
 }
 
-/* The first T rows, for every row of the batch. */
+/* The first T rows, repeated for the batch. */
 static CornuStatus position_embedding(const CornuOnnxCall *call)
 {
     CornuOnnx    *to = call->to;

@@ -1,5 +1,5 @@
-/* LSTM, GRU and SimpleRNN, and layers around them. ONNX has time first, and an axis of 1 for the
- * direction; a kernel is (1, gates units, rows). */
+/* LSTM, GRU and SimpleRNN, and their wrappers. In ONNX time is the first axis, and there is an axis
+ * of extent 1 for the direction; a kernel is (1, gates units, rows). */
 #include "rules_internal.h"
 
 #include <string.h>
@@ -25,8 +25,8 @@ static Cell cell_of(const CornuLayer *layer)
 
 /* ---- Weights ---- */
 
-/* Weight i, of which `rows` rows hold all gates side by side: each gate's units one behind the
- * other, in ONNX' order, and of a unit all rows; or, as a bias wants, row behind row. */
+/* Weight i, of which `rows` rows hold all gates side by side, reordered: the gates in ONNX' order,
+ * of each its units, and of a unit all rows; or, for a bias, row after row. */
 static CornuStatus put_gates(const CornuOnnxCall *call, int i, Cell cell, bool bias, int *value)
 {
     const CornuShape shape = call->layer->weights[i]->type.shape;
@@ -54,8 +54,8 @@ static CornuStatus put_gates(const CornuOnnxCall *call, int i, Cell cell, bool b
 
 /* ---- Activations ---- */
 
-/* Those of a cell as ONNX lists them: names, NUL behind each, and the numbers of those that have
- * some. */
+/* The activations of a cell as ONNX lists them: names, each followed by NUL, and the parameters of
+ * those that have any. */
 typedef struct {
     char   names[64];
     double alpha[3], beta[3];
@@ -93,10 +93,10 @@ static CornuStatus add_activation(const CornuLayer *layer, const char *argument,
     }
     char what[80];
     snprintf(what, sizeof what, "its %s %s", argument, cornu_activation_name(activation));
-    return cornu__onnx_refuse(layer, what, "whose recurrent operators do not know it");
+    return cornu__onnx_refuse(layer, what, "whose recurrent operators do not have it");
 }
 
-/* That of the gates, where there are some; that of the cell, which an LSTM has twice. */
+/* The activation of the gates, if there are any, and that of the cell, which an LSTM has twice. */
 static CornuStatus activations_of(const CornuLayer *layer, Cell cell, Activations *to)
 {
     *to = (Activations){ 0 };
@@ -114,11 +114,11 @@ static CornuStatus check(const CornuOnnxCall *call)
                                   "batch");
     if (call->masks[0])
         return cornu__onnx_refuse(call->layer, "the mask of its input (of mask_zero, of Masking)",
-                                  "whose recurrent operators have lengths, no masks");
+                                  "whose recurrent operators have lengths instead");
     return CORNU_OK;
 }
 
-/* Sets the outputs of all steps (T, 1, B, U), in the order of time, and behind it the states
+/* Sets the outputs of all steps (T, 1, B, U), in the order of time, and after them the states
  * (1, B, U). */
 static CornuStatus recur(const CornuOnnxCall *call, int *first)
 {
@@ -162,7 +162,7 @@ static int state_of(const CornuOnnxCall *call, int state)
     return joined(call->to, "Squeeze", state, cornu__onnx_integers(call->to, &direction, 1));
 }
 
-/* (B, T, U), in the order of time also backwards, or the last output (B, U). */
+/* (B, T, U), in the order of time even if it goes backwards, or the last output (B, U). */
 static int output_of(const CornuOnnxCall *call, int first)
 {
     const int64_t direction = 1;
@@ -172,7 +172,7 @@ static int output_of(const CornuOnnxCall *call, int first)
     return cornu__onnx_transpose(call->to, y, (const int64_t[]){ 1, 0, 2 }, 3);
 }
 
-/* Keras gives the steps in the order in which they were made. */
+/* Keras returns the steps in the order of computation. */
 static int reversed(CornuOnnx *to, int y)
 {
     const int64_t last = -1, before_first = INT64_MIN, time = 1;
@@ -208,7 +208,7 @@ static int merged(CornuOnnx *to, CornuMerge merge, const int y[2])
     return y[0];
 }
 
-/* Initial states and states are the forward layer's and then the backward one's. */
+/* Initial states and states are those of the forward layer, then those of the backward layer. */
 static CornuStatus bidirectional(const CornuOnnxCall *call)
 {
     const CornuLayer *layer = call->layer;
@@ -232,7 +232,7 @@ static CornuStatus bidirectional(const CornuOnnxCall *call)
     return CORNU_OK;
 }
 
-/* All steps of all rows are the rows of one batch. A mask goes on, around the layer inside. */
+/* All steps of all rows become the rows of one batch. The mask bypasses the wrapped layer. */
 static CornuStatus time_distributed(const CornuOnnxCall *call)
 {
     const CornuShape  shape = call->shapes[0];

@@ -28,7 +28,7 @@ int cornu__onnx_reshape(CornuOnnx *to, int x, CornuShape shape)
     return joined(to, "Reshape", x, cornu__onnx_integers(to, shape.extent, shape.rank));
 }
 
-/* Of x as it lies. Axes that are gone leave gaps in the order of the others. */
+/* Reduces x in its stored order. Axes that are dropped leave gaps in the order of the others. */
 int cornu__onnx_reduce(CornuOnnx *to, const char *operator, int x, int rank, int64_t axes,
                        bool keep)
 {

@@ -1,8 +1,7 @@
 /*
- * Rules: what each class of layers is in ONNX' nodes. A class has a row in the table of its family;
- * its rule sets call->out and, where the class has a rule for masks of its own, call->out_masks;
- * other masks go on by themselves. Arguments are read by Keras' names, from the table that the
- * class has for files.
+ * Rules translate layers into ONNX nodes. A class has a row in the table of its family; its rule
+ * sets call->out and, if the class handles masks itself, call->out_masks; otherwise masks are
+ * passed on. Arguments are read by Keras' names, by the fields that the class has for files.
  */
 #ifndef CORNU_NN_ONNX_RULES_INTERNAL_H
 #define CORNU_NN_ONNX_RULES_INTERNAL_H
@@ -15,7 +14,7 @@ typedef struct { const char *class_name; CornuOnnxRule *rule; } CornuOnnxRow;
 #include "families.def"
 #undef FAMILY
 
-/* The families' tables; a row without a name ends each, NULL all. */
+/* The tables of families, each ended by a row without a name; NULL ends the list. */
 extern const CornuOnnxRow *const cornu__onnx_families[];
 
 /* "dense: WHAT is not available in ONNX files, WHY", CORNU_ERR_UNSUPPORTED. */
@@ -23,7 +22,7 @@ CornuStatus cornu__onnx_refuse(const CornuLayer *layer, const char *what, const 
 
 /* ---- A layer's arguments ---- */
 
-/* Where the argument stands in the config; NULL if the class does not have it. */
+/* The place of the argument in the config; NULL if the class does not have it. */
 const void *cornu__onnx_argument(const CornuLayer *layer, const char *name);
 
 static inline int64_t whole(const CornuLayer *layer, const char *name)
@@ -41,7 +40,7 @@ static inline bool flag(const CornuLayer *layer, const char *name)
     return *(const bool *)cornu__onnx_argument(layer, name);
 }
 
-/* Of the flags that say the opposite of Keras'. */
+/* A flag that is named by the opposite of Keras'. */
 static inline bool given(const CornuLayer *layer, const char *name) { return !flag(layer, name); }
 
 static inline CornuActivation activation_of(const CornuLayer *layer, const char *name)
@@ -51,7 +50,7 @@ static inline CornuActivation activation_of(const CornuLayer *layer, const char 
 
 /* ---- Nodes ---- */
 
-/* Of one and two operands, element by element. */
+/* Elementwise operators of one and two operands. */
 static inline int one(CornuOnnx *to, const char *operator, int x)
 {
     return cornu__onnx_elementwise(to, operator, &x, 1, NULL, 0);
@@ -72,7 +71,7 @@ static inline int shifted(CornuOnnx *to, int x, double offset)
     return two(to, "Add", x, cornu__onnx_scalar(to, offset));
 }
 
-/* Of two operands whose elements do not meet one by one, as they are. */
+/* Other operators of two operands, which are not reordered. */
 static inline int joined(CornuOnnx *to, const char *operator, int a, int b)
 {
     return cornu__onnx_node(to, operator, (const int[]){ a, b }, 2, NULL, 0, 1);
@@ -90,27 +89,27 @@ static inline int cast(CornuOnnx *to, int x, int64_t type)
     return cornu__onnx_elementwise(to, "Cast", &x, 1, &attribute, 1);
 }
 
-/* The first extent is the batch, whatever it says. */
+/* The first extent is taken for the batch, whatever its value. */
 int cornu__onnx_reshape(CornuOnnx *to, int x, CornuShape shape);
 
-/* A reduction, "ReduceMean", of x of this rank over the axes, given as bits; with `keep` they stay,
- * with an extent of 1. */
+/* A reduction, such as "ReduceMean", of x of this rank over the axes, given as bits; `keep` keeps
+ * them with extent 1. */
 int cornu__onnx_reduce(CornuOnnx *to, const char *operator, int x, int rank, int64_t axes,
                        bool keep);
 
-/* x / max(|x|, 1e-12), the length over the axes. */
+/* x / max(|x|, 1e-12), |x| being the length over the axes. */
 int cornu__onnx_unit(CornuOnnx *to, int x, int rank, int64_t axes);
 
 /* Elements begin to end - 1 along an axis. */
 int cornu__onnx_slice(CornuOnnx *to, int x, int64_t axis, int64_t begin, int64_t end);
 
-/* Images (B, H, W, C) as ONNX has them, (B, C, H, W), and back; of any rank. */
+/* Converts images of any rank from (B, H, W, C) to (B, C, H, W), as ONNX has them, and back. */
 int cornu__onnx_channels_first(CornuOnnx *to, int x, int rank);
 int cornu__onnx_channels_last(CornuOnnx *to, int x, int rank);
 
 int cornu__onnx_activate(CornuOnnx *to, CornuActivation activation, int x);
 
-/* x behind the layer's argument "activation". */
+/* x after the activation of the layer. */
 static inline int activated(const CornuOnnxCall *call, int x)
 {
     return cornu__onnx_activate(call->to, activation_of(call->layer, "activation"), x);

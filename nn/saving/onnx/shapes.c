@@ -1,4 +1,4 @@
-/* Layers that change the shape, or nothing at inference; Masking. */
+/* Layers that change the shape, or do nothing at inference; Masking. */
 #include "rules_internal.h"
 
 static CornuStatus as_it_is(const CornuOnnxCall *call)

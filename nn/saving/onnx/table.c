@@ -1,4 +1,4 @@
-/* The tables of families.def, and nothing else, so that no rule needs the others. */
+/* The tables of families.def and nothing else, so that no rule depends on the others. */
 #include "rules_internal.h"
 
 const CornuOnnxRow *const cornu__onnx_families[] = {

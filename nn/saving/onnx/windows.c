@@ -1,4 +1,4 @@
-/* Convolutions and pools with windows, over images and sequences alike: one spatial axis or two. */
+/* Convolutions and pooling with windows, of images and sequences: two spatial axes or one. */
 #include "rules_internal.h"
 
 #include <string.h>
@@ -8,13 +8,13 @@
 
 enum { MOST = 2 };   /* spatial axes */
 
-/* Paddings as ONNX has them: before each axis, then behind each. */
+/* Padding as in ONNX: before each axis, then after each. */
 typedef struct {
     int     axes;
     int64_t size[MOST], strides[MOST], dilations[MOST], pads[2 * MOST];
 } Window;
 
-/* Of a layer that calls its window's size so. */
+/* The window of a layer whose size is this argument. */
 static Window window_of(const CornuOnnxCall *call, const char *size)
 {
     const CornuLayer  *layer = call->layer;
@@ -34,7 +34,7 @@ static Window window_of(const CornuOnnxCall *call, const char *size)
 
 /* ---- Convolutions: kernels (filters, channels of a group, …) ---- */
 
-/* Of x with its channels first, as is the result; without a bias it is none. */
+/* Of x with channels first, as the result; CORNU_ONNX_NONE for no bias. */
 static int convolve(CornuOnnx *to, int x, int kernel, int bias, int64_t groups, const Window *w)
 {
     const int in[] = { x, kernel, bias };
@@ -45,7 +45,7 @@ static int convolve(CornuOnnx *to, int x, int kernel, int bias, int64_t groups, 
                             { .name = "group", .whole = groups });
 }
 
-/* Weight i, if the layer has a bias. */
+/* Weight i if the layer has a bias, else none. */
 static int bias_of(const CornuOnnxCall *call, int i)
 {
     return given(call->layer, "use_bias") ? cornu__onnx_weight(call->to, call->layer, i)
@@ -57,15 +57,15 @@ static int channels_first(const CornuOnnxCall *call)
     return cornu__onnx_channels_first(call->to, call->in[0], call->shapes[0].rank);
 }
 
-/* The layer's result, of y with its channels first. */
+/* Sets the result of the layer from y with channels first. */
 static CornuStatus give(const CornuOnnxCall *call, int y)
 {
     *call->out = activated(call, cornu__onnx_channels_last(call->to, y, call->shapes[0].rank));
     return CORNU_OK;
 }
 
-/* Weight i with its last axis, the filters, in front, the one before it next, then the others: HWIO
- * as OIHW. Transposed convolutions have HWOI, and IOHW in ONNX. */
+/* Weight i with its last axis, the filters, moved first, the axis before it second: HWIO as OIHW.
+ * Transposed convolutions have HWOI, and IOHW in ONNX. */
 static int kernel_of(const CornuOnnxCall *call, int i)
 {
     const CornuShape own = call->layer->weights[i]->type.shape;
@@ -85,7 +85,7 @@ static CornuStatus convolution(const CornuOnnxCall *call)
                                bias_of(call, 1), whole(call->layer, "groups"), &w));
 }
 
-/* The depthwise kernel (…, C, m) as (C m, 1, …), of as many groups as channels. */
+/* The depthwise kernel (…, C, m) as (C m, 1, …), with a group per channel. */
 static int convolve_channels(const CornuOnnxCall *call, int bias)
 {
     const Window     w = window_of(call, "kernel_size");
@@ -115,8 +115,8 @@ static CornuStatus separable(const CornuOnnxCall *call)
     return give(call, convolve(call->to, y, kernel_of(call, 1), bias_of(call, 2), 1, &one));
 }
 
-/* ONNX has no paddings below 0: rows beyond those that the sum reaches are output_padding. A
- * sequence is an image of one row, of which what is said of its columns counts. */
+/* ONNX has no negative padding: rows that the convolution does not reach are output_padding. A
+ * sequence is an image of one row, so the settings of columns apply. */
 static CornuStatus transposed(const CornuOnnxCall *call)
 {
     const CornuLayer *layer = call->layer;
@@ -140,7 +140,7 @@ static CornuStatus transposed(const CornuOnnxCall *call)
         { .name = "output_padding", .integers = more, .count = axes }));
 }
 
-/* ---- Pools. The mean is of what lies inside, in Keras as by default in ONNX ---- */
+/* ---- Pooling. Means exclude the padding, in Keras and by default in ONNX ---- */
 
 static CornuStatus pool(const CornuOnnxCall *call, const char *operator)
 {
@@ -158,7 +158,7 @@ static CornuStatus pool(const CornuOnnxCall *call, const char *operator)
 static CornuStatus max_pooling(const CornuOnnxCall *call) { return pool(call, "MaxPool"); }
 static CornuStatus average_pooling(const CornuOnnxCall *call) { return pool(call, "AveragePool"); }
 
-/* Over all axes between batch and channels. */
+/* Global pooling over all axes between batch and channels. */
 static int pool_all(const CornuOnnxCall *call, const char *operator, int x)
 {
     const int     rank = call->shapes[0].rank;
@@ -166,7 +166,7 @@ static int pool_all(const CornuOnnxCall *call, const char *operator, int x)
     return cornu__onnx_reduce(call->to, operator, x, rank, axes, flag(call->layer, "keepdims"));
 }
 
-/* Of a masked sequence the mean of the steps that count. */
+/* The mean of the steps of a masked sequence that count. */
 static CornuStatus global_average(const CornuOnnxCall *call)
 {
     CornuOnnx *to = call->to;

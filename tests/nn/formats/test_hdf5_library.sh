@@ -1,5 +1,5 @@
-# libhdf5 is loaded when the first HDF5 file is met: nothing is linked with it, and one that is
-# missing, broken or of another version is refused with what to install.
+# libhdf5 is loaded when the first HDF5 file is opened: nothing is linked with it, and if it is
+# missing, broken or of another version, the error says what to install.
 case $BUILD in
 *sanitize*) echo "0 passed, 0 failed, 1 skipped"; exit ;;
 esac
@@ -12,7 +12,7 @@ cat >load.c <<'END'
 #include <cornu/cornu.h>
 #include <stdio.h>
 
-/* Twice: the first failure settles nothing. */
+/* Twice: loading is retried after a failure. */
 int main(int count, char **names)
 {
     for (int i = 0; i < 2; i++) {
@@ -37,7 +37,7 @@ says() {
     "./$2" "$saved" >out 2>err && [ ! -s err ] && [ "$(grep -cF -- "$1" out)" = 2 ]
 }
 
-# without TEXT: with what lies in ./lib in place of libhdf5.
+# without TEXT: with the library in ./lib instead of libhdf5.
 without() { LD_LIBRARY_PATH=$folder/lib says "$1" load; }
 
 check "a program links without libhdf5" compiles load
@@ -60,7 +60,7 @@ else
 
     mkdir lib
     echo "no library" | tee "lib/$name" >lib/libhdf5.so
-    check "a library that is none" without "$name: "
+    check "a file that is not a library" without "$name: "
     check "says what to install" without "install libhdf5-dev"
     refuses_early() { # a training whose model could not be saved does not begin
         ! LD_LIBRARY_PATH=$folder/lib "$programs/mnist_cnn" --data synthetic --limit 100 \

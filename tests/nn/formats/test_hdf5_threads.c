@@ -1,4 +1,4 @@
-/* Two threads save and load files that need libhdf5, which is not made for that. */
+/* Two threads save and load files that need libhdf5, which is not thread-safe. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 
 enum { THREADS = 2, ROUNDS = 40, MAX_FILE = 1 << 17 };
 
-/* A thread's model, and what it found: fail_msg is for the first thread alone. */
+/* The model of a thread and its error message: fail_msg works in the first thread alone. */
 typedef struct {
     int         number;
     CornuModel *model;
@@ -35,7 +35,7 @@ static bool fails(Work *work, const char *what)
 
 static size_t size_of[THREADS][2];
 
-/* The whole model, then its weights; and both back. True after a failure. */
+/* Saves and loads the whole model, then its weights. True on failure. */
 static bool go_round(Work *work, int round)
 {
     if (cornu_model_save(work->model, work->paths[0])) return fails(work, "save");

@@ -1,4 +1,4 @@
-/* LC_NUMERIC of the program that uses the library changes no number in files, names, messages. */
+/* The LC_NUMERIC of a program does not change numbers in files, names or messages. */
 #include <dirent.h>
 #include <locale.h>
 #include <setjmp.h>
@@ -22,7 +22,7 @@ static void fail_with(FILE *to, CornuStatus status)
     fprintf(to, "%s: %s\n", cornu_status_name(status), cornu_error_message());
 }
 
-/* Names and contents of a folder's files, in the order of the names. */
+/* Names and contents of the files of a folder, sorted by name. */
 static void print_folder(FILE *to, const char *from)
 {
     static unsigned char bytes[1 << 16];

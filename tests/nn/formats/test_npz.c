@@ -1,4 +1,4 @@
-/* .npz files: headers as NumPy writes them, and what is read back. */
+/* .npz files: headers as NumPy writes them, and reading them back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Safetensors files: there and back, equal bytes, files by the original library, hostile
- * headers, targets that cannot be written. */
+/* Safetensors files: round trips, equal bytes, files of the original library, hostile headers,
+ * targets that cannot be written. */
 #include "../../../nn/formats/safetensors.h"
 #include "../../datasets/files.h"
 
@@ -260,7 +260,7 @@ static void test_lengths(void **state)
     refuse("end at byte 16, its data at 17", CORNU_ERR_FORMAT);
 }
 
-/* Any byte of the header changed: refused or read, never believed blindly. */
+/* A file with any bit of the header flipped is refused, or read within bounds. */
 static void test_flipped_bytes(void **state)
 {
     (void)state;
@@ -335,7 +335,7 @@ static void test_bad_targets(void **state)
     }
 }
 
-/* The old file stays until the new one is complete; its mode and a link to it stay too. */
+/* The old file remains until the new one is complete; its mode and a link to it are kept. */
 static void test_replaces(void **state)
 {
     (void)state;

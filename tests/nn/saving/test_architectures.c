@@ -1,6 +1,6 @@
-/* Architectures as Keras writes them (tests/golden/make_architectures.py): read, they predict what
- * Keras predicts; written and read again, or cloned, they are the same. What is damaged is refused.
- * Real Keras reads ours where the interpreter that CORNU_PYTHON names has it. */
+/* Architectures as Keras writes them (tests/golden/make_architectures.py): models read from them
+ * predict what Keras predicts; written and read again, or cloned, they are the same. Damaged ones
+ * are refused. Real Keras reads ours if the interpreter that CORNU_PYTHON names has it. */
 #include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -92,7 +92,7 @@ static void check_predictions(Golden *golden, const char *name, CornuModel *mode
     }
 }
 
-/* ---- In and out ---- */
+/* ---- Reading and writing ---- */
 
 static void predicts_what_keras_predicts(void **state)
 {
@@ -108,7 +108,7 @@ static void predicts_what_keras_predicts(void **state)
     golden_close(&golden);
 }
 
-/* From Keras' text to ours, which says the same when it has been read. */
+/* Keras' JSON is read and written; reading and writing that gives the same JSON. */
 static void written_and_read_it_is_the_same(void **state)
 {
     const char  *name = *state;
@@ -214,7 +214,7 @@ static void a_clone_has_weights_of_its_own(void **state)
     cornu_model_free(other);
 }
 
-/* Scales are an input's each; a model without an input's shape is cloned as such. */
+/* Each input has a scale; a model without an input shape is cloned as such. */
 static void a_clone_keeps_what_inputs_say(void **state)
 {
     (void)state;
@@ -259,7 +259,7 @@ static void a_clone_keeps_policies(void **state)
     cornu_model_free(clone);
 }
 
-/* ---- What is damaged ---- */
+/* ---- Damage ---- */
 
 static void refuses(const char *text, CornuStatus status, const char *part)
 {
@@ -334,7 +334,7 @@ static void damage_is_named(void **state)
         refuses(cases[i].text, cases[i].status, cases[i].message);
 }
 
-/* A chain that goes on far away from where it begins, and what is built of a lone input. */
+/* A chain whose layers are listed far apart, and a model of an input alone. */
 static void order_is_free(void **state)
 {
     (void)state;
@@ -346,7 +346,7 @@ static void order_is_free(void **state)
     json_decref(json);
 }
 
-/* Cuts members out of the tree, each in turn, and puts something else in their places. */
+/* Removes each member of the tree in turn, and replaces it by something else. */
 static void damage_each(json_t *root, json_t *at, int *count)
 {
     static const char *const others[] = { "null", "7", "-1", "\"x\"", "[]", "{}" };

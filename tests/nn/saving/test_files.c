@@ -1,5 +1,5 @@
-/* Models in files: there and back, equal bytes, weights that do not fit, architectures nobody
- * vouches for, targets that cannot be written. */
+/* Models in files: round trips, equal bytes, weights that do not fit, untrusted architectures,
+ * targets that cannot be written. */
 #include "../../../nn/cornu.h"
 #include "../../allocations.h"
 #include "../../datasets/files.h"
@@ -33,7 +33,7 @@ static int tear_down(void **state)
     return files_end(state) || left_behind;
 }
 
-/* Every layer class and argument kind there is. */
+/* Every class of layers and every kind of argument. */
 static CornuModel *make_model(uint64_t seed, int64_t classes)
 {
     cornu_set_random_seed(seed);
@@ -223,7 +223,7 @@ static void test_mismatch(void **state)
     cornu_model_free(copy);
 }
 
-/* The optimizer's state goes along, for the same kind of optimizer. */
+/* The state of the optimizer is loaded too, into one of the same kind. */
 static void test_optimizer(void **state)
 {
     (void)state;
@@ -325,8 +325,8 @@ static void test_targets(void **state)
     cornu_model_free(model);
 }
 
-/* A model that is not there is made instead; one that is never made is told of by whoever is given
- * it. */
+/* A failed load is not pending, so that a program can build a model instead; functions that are
+ * given the missing model report it. */
 static void test_absent_files_block_nothing(void **state)
 {
     (void)state;
@@ -355,7 +355,7 @@ static void test_absent_files_block_nothing(void **state)
     assert_int_equal(cornu_error_take(), CORNU_ERR_ARGUMENT);
 }
 
-/* A look at a target neither makes nor changes nor waits for it. */
+/* Checking a target neither creates nor changes nor waits for it. */
 static void test_check_leaves_nothing(void **state)
 {
     (void)state;
@@ -376,7 +376,7 @@ static void test_check_leaves_nothing(void **state)
     unlink(path);
 }
 
-/* ---- Architectures nobody vouches for ---- */
+/* ---- Untrusted architectures ---- */
 
 #define MODEL(class, layers) \
     "{\"class_name\":\"" class "\",\"config\":{\"name\":\"m\",\"layers\":[" layers "]}}"
@@ -443,7 +443,7 @@ static void test_hostile(void **state)
     }
 }
 
-/* ---- No memory, at any point of saving (jansson's own parser aborts without) ---- */
+/* ---- Out of memory at any point of saving (jansson's parser would abort) ---- */
 
 static void test_no_memory(void **state)
 {

@@ -1,5 +1,5 @@
-/* Keras' own files: what real Keras saved (tests/golden/files) loads, predicts and goes on as
- * there; what is saved here loads there; files nobody vouches for are refused. */
+/* Keras' files: those that real Keras saved (tests/golden/files) load, predict and train as there;
+ * those saved here load there; untrusted files are validated. */
 #include "../../../device/memory_internal.h"
 #include "../../../nn/formats/zip_internal.h"
 #include "../../../nn/cornu.h"
@@ -24,7 +24,7 @@ enum { ROWS = 8, MOST = 2, STEPS = 4 };
 static const char *const cases[] = { "sequence", "images", "branches" };
 enum { CASES = sizeof cases / sizeof *cases };
 
-/* Damaged files make libhdf5 1.10.8 lose some memory, which is not ours. Named by the sanitizer. */
+/* libhdf5 1.10.8 leaks memory on damaged files. The leak sanitizer calls this by name. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) { return "leak:libhdf5"; }
 
@@ -48,7 +48,7 @@ static const char *here(const char *name, const char *suffix)
     return strcpy(paths[next], files_path(folder, both));
 }
 
-/* Without libhdf5 there is nothing to test but that it says so. */
+/* Without libhdf5 only the error is tested. */
 static bool has_hdf5(void)
 {
     CornuModel *model = cornu_model_load(golden("images", ".h5"));
@@ -127,7 +127,7 @@ static float step(CornuModel *model, const Data *data)
     return (float)values[0];
 }
 
-/* ---- What Keras saved ---- */
+/* ---- Files that Keras saved ---- */
 
 static void test_predicts_as_keras(void **state)
 {
@@ -172,8 +172,8 @@ static void test_loads_weights_alone(void **state)
     cornu_npz_close(data.file);
 }
 
-/* Nobody can make a model of a class of one's own without its program; one made here of the same
- * layers takes its weights. */
+/* A model of a class that only its Python program has cannot be loaded; its weights load into a
+ * model of the same layers built here. */
 static void test_weights_of_a_foreign_class(void **state)
 {
     (void)state;
@@ -216,7 +216,7 @@ static void test_goes_on_as_keras(void **state)
     cornu_npz_close(data.file);
 }
 
-/* ---- There and back ---- */
+/* ---- Round trips ---- */
 
 static void expect_equal_files(const char *a, const char *b)
 {
@@ -227,7 +227,7 @@ static void expect_equal_files(const char *a, const char *b)
     assert_memory_equal(x, y, size);
 }
 
-/* A loaded model goes on bit for bit as the one that was saved, and is saved to the same bytes. */
+/* A loaded model trains bit for bit as the saved one, and is saved to the same bytes. */
 static void test_round_trip(void **state)
 {
     const char *name = *state;
@@ -258,8 +258,8 @@ static void test_round_trip(void **state)
     cornu_npz_close(data.file);
 }
 
-/* What Keras reads first: the version whose files these are, and a date that is no date, as equal
- * models are equal files. */
+/* Keras reads the metadata first: the version of the format, and a date, which is constant so that
+ * equal models are equal files. */
 static void test_metadata(void **state)
 {
     (void)state;
@@ -284,7 +284,7 @@ static void test_metadata(void **state)
     cornu_model_free(model);
 }
 
-/* Every optimizer and schedule, each argument with a number of its own, comes back as it was. */
+/* Every optimizer and schedule, with distinct values for all arguments, survives a round trip. */
 static void test_optimizers(void **state)
 {
     (void)state;
@@ -341,8 +341,8 @@ enum { COLUMNS = 3, MOST_VALUES = 1 + 2 * CORNU_MAX_METRICS };
 static float   scores_x[ROWS * 4], scores_y[ROWS * COLUMNS];
 static uint8_t scores_class[ROWS];
 
-/* What models are compiled with here: every loss and metric of Keras' that has arguments, and some
- * without; each but the first is of (ROWS, COLUMNS) labels. Calls `each` for all. */
+/* Calls `each` for every loss and metric of Keras that has arguments, and for some without; all but
+ * the first take (ROWS, COLUMNS) labels. */
 static void with_compilations(void (*each)(const CornuCompileConfig *config, int i))
 {
     const CornuCompileConfig all[] = {
@@ -429,7 +429,7 @@ static CornuModel *scores_model(CornuCompileConfig config)
     return model;
 }
 
-/* Loss and metrics; returns how many. */
+/* Loss and metrics; returns their number. */
 static int scores_of(CornuModel *model, int i, float *scores)
 {
     double    values[MOST_VALUES];
@@ -471,7 +471,7 @@ static void test_losses_and_metrics(void **state)
         .loss = cornu_loss("bce"), .metrics = { cornu_r2_score(.num_regressors = 2) } }, 1);
 }
 
-/* What is not known is refused by name. */
+/* Unknown ones are refused by name. */
 static void test_unknown_losses_and_metrics(void **state)
 {
     static const struct { const char *member, *value, *message; } unknown[] = {
@@ -512,9 +512,9 @@ static void test_unknown_losses_and_metrics(void **state)
     }
 }
 
-/* ---- Real Keras on ours ---- */
+/* ---- Real Keras on our files ---- */
 
-/* A model made here, on the labels of `sequence`: of classes whose weights lie in parts, and with
+/* A model built here, for the labels of `sequence`: layers whose weights are in parts, and
  * arguments of initializers. */
 static CornuModel *attention(Data *data)
 {
@@ -564,7 +564,7 @@ static void write_case(const char *name)
     cornu_npz_close(data.file);
 }
 
-/* The Python that has Keras; skips the test where there is none. */
+/* The Python that has Keras; skips the test without one. */
 static const char *keras_python(void)
 {
     const char *python = getenv("CORNU_PYTHON") ? getenv("CORNU_PYTHON") : "python3";
@@ -605,17 +605,17 @@ static void write_scores(const CornuCompileConfig *config, int i)
     compilations = i + 1;
 }
 
-/* Keras loads what was compiled here, finds the same loss and metrics, and saves it; that comes
- * back, but for arguments that Keras 3.15 leaves out: Huber's delta, the loss's CosineSimilarity's
- * axis. Also with tuples for lists. */
+/* Keras loads models compiled here, finds the same loss and metrics, and saves them; they load here
+ * again, except for arguments that Keras 3.15 omits: delta of Huber, axis of the CosineSimilarity
+ * loss. Also with tuples for lists. */
 static void test_keras_compiles_as_ours(void **state)
 {
     (void)state;
     const char *python = keras_python();
     char        command[600];
     with_compilations(write_scores);
-    snprintf(command, sizeof command, "%s tests/nn/saving/check_compiled.py %s %d >/dev/null", python,
-             folder, compilations);
+    snprintf(command, sizeof command, "%s tests/nn/saving/check_compiled.py %s %d >/dev/null",
+             python, folder, compilations);
     assert_int_equal(system(command), 0);
     for (int i = 0; i < compilations; i++) {
         float       scores[MOST_VALUES];
@@ -639,12 +639,13 @@ static void test_keras_loads_ours(void **state)
     char        command[600];
     for (int i = 0; i < CASES; i++) write_case(cases[i]);
     write_case("attention");
-    snprintf(command, sizeof command, "%s tests/nn/saving/check_keras.py %s %s %s %s attention >/dev/null",
+    snprintf(command, sizeof command,
+             "%s tests/nn/saving/check_keras.py %s %s %s %s attention >/dev/null",
              python, folder, cases[0], cases[1], cases[2]);
     assert_int_equal(system(command), 0);
 }
 
-/* ---- Files nobody vouches for ---- */
+/* ---- Untrusted files ---- */
 
 static void test_hostile_files(void **state)
 {
@@ -696,7 +697,7 @@ static void test_overlapping_members(void **state)
     expect_error(cornu_error_status(), CORNU_ERR_FORMAT, "member \"b\": overlaps others");
 }
 
-/* The bytes of a file with the weights of the golden model "images", and where tests write such. */
+/* The bytes of a file with the weights of the golden model "images", and a path for writing one. */
 static size_t read_weights_file(CornuModel *model, const char *suffix, const char **path,
                                 unsigned char *bytes, size_t room)
 {
@@ -706,7 +707,7 @@ static size_t read_weights_file(CornuModel *model, const char *suffix, const cha
     return files_read(*path, bytes, room);
 }
 
-/* Cut files are refused. */
+/* Truncated files are refused. */
 static void test_truncated_files(void **state)
 {
     static const char *const suffixes[] = { ".keras", ".weights.h5", ".h5", ".npz" };
@@ -726,7 +727,7 @@ static void test_truncated_files(void **state)
     }
 }
 
-/* All weights of a model, one behind the other; how many numbers these are. */
+/* All weights of a model in one array; returns the number of values. */
 static int64_t read_all_weights(const CornuModel *model, float *to, int64_t space)
 {
     int64_t count = 0;
@@ -739,8 +740,8 @@ static int64_t read_all_weights(const CornuModel *model, float *to, int64_t spac
     return count;
 }
 
-/* A file with a bit flipped is refused, or the bit is one that nobody reads; HDF5 alone has no
- * checksums, where the bit may be one of a weight, and then is that of no other. */
+/* A file with a flipped bit is refused, or the bit is not read at all. HDF5 files have no
+ * checksums: there it may be a bit of a weight, but then of that weight alone. */
 static void test_damaged_files(void **state)
 {
     static const char *const suffixes[] = { ".keras", ".weights.h5", ".h5", ".npz" };
@@ -802,7 +803,7 @@ static void test_suffixes(void **state)
 #define OF_CASE(test, i) { #test, test, NULL, NULL, (void *)#i }
 #define OF_CASES(test) OF_CASE(test, sequence), OF_CASE(test, images), OF_CASE(test, branches)
 
-/* What cannot be read again is not written. */
+/* Names that could not be read back are not written. */
 static void names_of_npz_files_have_a_limit(void **state)
 {
     enum { MOST = 65535 - 4 };    /* ".npy" is added */

@@ -1,4 +1,5 @@
-/* Weights loaded by name: which are, which are skipped and listed, when nothing is changed. */
+/* Loading weights by name: those loaded, those skipped and listed, and failures that change
+ * nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

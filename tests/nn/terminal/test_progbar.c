@@ -32,7 +32,7 @@ static char *read_file(const char *path, size_t *size)
 
 enum { MAX_VALUES = 16 };
 
-/* The "name=value" words that are left of a strtok'ed line. */
+/* The remaining "name=value" words of a line that strtok splits. */
 static CornuLogs rest_of_line(CornuLog *logs)
 {
     CornuLogs result = { 0, logs };
@@ -179,7 +179,7 @@ static const char *const names[] = {
 
 static void test_golden(void **state) { replay_golden(*state); }
 
-/* ---- What Keras has no word for: streams that are no colour terminal ---- */
+/* ---- Streams other than colour terminals, for which Keras has no output to compare ---- */
 
 static char *drawn(CornuTerminal terminal)
 {
@@ -211,7 +211,7 @@ static void test_other_streams(void **state)
     free(text);
 }
 
-/* Auto: a stream in memory is no terminal, so an epoch is one line. */
+/* Auto: a stream in memory is not a terminal, so an epoch is one line. */
 static void test_auto_verbose(void **state)
 {
     (void)state;
@@ -236,7 +236,7 @@ static void test_auto_verbose(void **state)
     free(text);
 }
 
-/* Names of a model that was loaded may hold anything. */
+/* Names in a loaded model may contain any characters. */
 static void test_control_characters(void **state)
 {
     (void)state;
@@ -253,7 +253,7 @@ static void test_control_characters(void **state)
     free(text);
 }
 
-/* A reader that has left: nothing fails, and no more is written or read for it. */
+/* A pipe whose reader has left: nothing fails, and neither writing nor reading logs goes on. */
 static void test_a_reader_that_leaves(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 #include "onnx_models.h"
 
-/* A model of one input that gives what each of the layers makes of it. */
+/* A model of one input with the outputs of each of the layers. */
 static CornuModel *each(const char *name, CornuSymbol *x, CornuLayer *const *layers, int count)
 {
     CornuModelConfig config = { .inputs = { x }, .name = name };
@@ -11,12 +11,12 @@ static CornuModel *each(const char *name, CornuSymbol *x, CornuLayer *const *lay
     each((name), (x), (CornuLayer *[]){ __VA_ARGS__ }, \
          (int)(sizeof((CornuLayer *[]){ __VA_ARGS__ }) / sizeof(CornuLayer *)))
 
-/* As the output of a layer of its own: no two outputs of a model that is compiled are of one. */
+/* Gives it a layer of its own: a compiled model cannot have two outputs of one layer. */
 static CornuSymbol *apart(CornuSymbol *x) { return cornu_call(cornu_activation(CORNU_LINEAR), x); }
 
 /* ---- Activations ---- */
 
-/* All by name, side by side. */
+/* All activations by name, side by side. */
 static CornuModel *activations(void)
 {
     enum { FIRST = CORNU_DEFAULT_ACTIVATION + 1, HALF = (CORNU_ACTIVATION_COUNT - FIRST) / 2 };
@@ -46,7 +46,7 @@ static CornuModel *softmaxes(void)
                 cornu_softmax(.axes = { 1, 2 }));
 }
 
-/* ---- Convolutions and pools ---- */
+/* ---- Convolutions and pooling ---- */
 
 static CornuModel *convolutions(void)
 {
@@ -140,7 +140,7 @@ static CornuModel *resizings(void)
                 cornu_up_sampling2d(2, .interpolation = CORNU_BICUBIC));
 }
 
-/* Layers between convolutions lie as these do: one transpose, at the beginning. */
+/* Layers between convolutions keep their order of axes: one transpose, at the start. */
 static CornuModel *chain(void)
 {
     CornuModel *model = cornu_sequential(.name = "chain", .input_shape = { 9, 8, 2 });
@@ -162,7 +162,7 @@ static CornuModel *chain(void)
     return model;
 }
 
-/* Two branches meet as they lie, and once with one that does not lie so. */
+/* Branches of the same order of axes merge without a transpose; one merges with another order. */
 static CornuModel *residual(void)
 {
     CornuSymbol *x = cornu_input(.shape = { 6, 5, 4 });
@@ -204,7 +204,7 @@ static CornuModel *by_data(void)
                 cornu_batch_normalization(.epsilon = 0.5));
 }
 
-/* ---- Shapes, and nothing ---- */
+/* ---- Shapes, and layers without effect ---- */
 
 static CornuModel *shapes(void)
 {
@@ -304,7 +304,7 @@ static CornuModel *cells(void)
                 cornu_simple_rnn(3, .activation = CORNU_SOFTPLUS));
 }
 
-/* An encoder's states are where a decoder begins. */
+/* A decoder starts from the states of an encoder. */
 static CornuModel *states(void)
 {
     CornuSymbol *source = cornu_input(.shape = { 5, 3 }), *target = cornu_input(.shape = { 4, 2 });
@@ -320,7 +320,7 @@ static CornuModel *states(void)
                                     apart(cornu_call_result(last, 1)) });
 }
 
-/* Likewise in both directions, whose results stay apart. */
+/* Likewise in both directions, whose results stay separate. */
 static CornuModel *states_of_both(void)
 {
     CornuSymbol *x = cornu_input(.shape = { 5, 3 });
@@ -388,7 +388,7 @@ static CornuModel *cross_attention(void)
     });
 }
 
-/* ---- Masks: steps that count, from words that are not 0 and steps that are not all 0 ---- */
+/* ---- Masks, from words that are not 0 and steps that are not all 0 ---- */
 
 static CornuModel *masks(void)
 {
@@ -411,7 +411,7 @@ static CornuModel *masks(void)
     });
 }
 
-/* ---- Models in models, and layers that are called again ---- */
+/* ---- Nested models, and layers that are called more than once ---- */
 
 static CornuModel *branches(void)
 {
@@ -434,7 +434,7 @@ static CornuModel *branches(void)
     return model;
 }
 
-/* Weights that stand in the file in another form do so once. */
+/* Weights that the file has in another form are in it once. */
 static CornuModel *called_again(void)
 {
     CornuSymbol *image = cornu_input(.shape = { 6, 5, 2 }), *x = image;

@@ -1,5 +1,5 @@
-/* Small models that together have every class of layers, and the arguments that matter, for the
- * test of ONNX files. */
+/* Small models for the tests of ONNX files; together they have every class of layers and all
+ * arguments that change the nodes. */
 #ifndef CORNU_TESTS_NN_ONNX_MODELS_H
 #define CORNU_TESTS_NN_ONNX_MODELS_H
 

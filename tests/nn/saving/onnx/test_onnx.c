@@ -1,7 +1,6 @@
-/* Models as ONNX files: every class of layers has a rule, the files have the nodes that they
- * should, ONNX' checker passes them, and the ONNX runtime runs them to the same numbers. The last
- * two need onnx and onnxruntime in the interpreter that CORNU_PYTHON names (default python3), else
- * they are skipped. */
+/* Models as ONNX files: every class of layers has a rule, the files have the expected nodes, ONNX'
+ * checker accepts them, and the ONNX runtime computes the same numbers. The last two need onnx and
+ * onnxruntime in the interpreter that CORNU_PYTHON names (default python3), or are skipped. */
 #include "../../../../models/models.h"
 #include "../../../../nn/cornu.h"
 #include "../../../../nn/model/model_internal.h"
@@ -63,8 +62,9 @@ static CornuArray draw(CornuShape shape, bool whole)
     return to;
 }
 
-/* Every weight gets its own number, so that none can stand for another one: between -0.4 and 0.6,
- * statistics from 0 on. Or `near` what it has, for what is too deep for any numbers. */
+/* Gives every weight a distinct value, so that none can be confused: between -0.4 and 0.6,
+ * statistics at least 0. With `near`, values close to the initial ones, for models too deep for
+ * others. */
 static void set_weights(CornuModel *model, bool near)
 {
     uint32_t random = 1;
@@ -86,7 +86,7 @@ static void set_weights(CornuModel *model, bool near)
     }
 }
 
-/* Leaves NAME.onnx, and in NAME.npz what goes in and what comes out. */
+/* Writes NAME.onnx, and inputs and outputs to NAME.npz. */
 static void write_case(const char *name, CornuModel *model, bool near)
 {
     CornuNamedArray arrays[2 * CORNU_MAX_MODEL_TENSORS];
@@ -114,9 +114,9 @@ static void write_case(const char *name, CornuModel *model, bool near)
     cornu_model_free(model);
 }
 
-/* ---- Elsewhere ---- */
+/* ---- The ONNX runtime ---- */
 
-/* All that was written, unless there is nothing to run it with. */
+/* Runs all files that were written; skipped without a runtime. */
 static void run_elsewhere(int count, const char *outputs)
 {
     const char *python = getenv("CORNU_PYTHON") ? getenv("CORNU_PYTHON") : "python3";
@@ -125,7 +125,8 @@ static void run_elsewhere(int count, const char *outputs)
              "exit(not (u.find_spec(\"onnx\") and u.find_spec(\"onnxruntime\")))' 2>/dev/null",
              python);
     if (system(command) != 0) skip();
-    snprintf(command, sizeof command, "%s tests/nn/saving/onnx/check_onnx.py %s %d %s >/dev/null", python,
+    snprintf(command, sizeof command,
+             "%s tests/nn/saving/onnx/check_onnx.py %s %d %s >/dev/null", python,
              folder, count, outputs);
     assert_int_equal(system(command), 0);
 }
@@ -138,7 +139,7 @@ static void write_layers(void)
         write_case(onnx_cases[i].name, onnx_cases[i].make(), false);
 }
 
-/* With CORNU_WRITE_GOLDEN what the runtime gives is kept, for the next test. */
+/* With CORNU_WRITE_GOLDEN the outputs of the runtime are kept for the next test. */
 static void test_layers_run_elsewhere(void **state)
 {
     (void)state;
@@ -146,8 +147,8 @@ static void test_layers_run_elsewhere(void **state)
     run_elsewhere(onnx_case_count, getenv("CORNU_WRITE_GOLDEN") ? GOLDEN : "");
 }
 
-/* The very bytes that the ONNX runtime ran, and numbers near those that it gave for them: without
- * the runtime, too, no attribute or constant of a file can change unnoticed. */
+/* The files are byte for byte those that the ONNX runtime ran, and outputs are close to those that
+ * it computed: even without the runtime no attribute or constant can change unnoticed. */
 static void test_files_are_those_that_ran(void **state)
 {
     (void)state;
@@ -195,9 +196,9 @@ static void test_networks_run_elsewhere(void **state)
     run_elsewhere(count, "");
 }
 
-/* ---- What is in the files ---- */
+/* ---- Contents of the files ---- */
 
-/* What is left of a protobuf message, see nn/formats/protobuf_internal.h. */
+/* The rest of a protobuf message, see nn/formats/protobuf_internal.h. */
 typedef struct { const unsigned char *at, *end; } Span;
 
 static uint64_t next_number(Span *from)
@@ -210,7 +211,7 @@ static uint64_t next_number(Span *from)
     return number;
 }
 
-/* The next field that holds bytes; others are passed over. 0 at the end. */
+/* The next field of bytes, skipping others; 0 at the end. */
 static int next_field(Span *from, Span *value)
 {
     while (from->at < from->end) {
@@ -238,7 +239,7 @@ static bool is_of(Span node, const char *operator)
     return false;
 }
 
-/* How many nodes of an operator a file has, or "constants". */
+/* The number of nodes of an operator in a file, or of "constants". */
 static int count_of(Span file, const char *what)
 {
     enum { GRAPH = 7, NODE = 1, CONSTANT = 5 };
@@ -289,7 +290,7 @@ static bool has(Span file, int field, const char *name)
     return false;
 }
 
-/* Inputs have their layers' names, outputs too, also those of a layer that is called twice. */
+/* Inputs and outputs have the names of their layers, also those of a layer that is called twice. */
 static void test_names(void **state)
 {
     enum { INPUT = 11, OUTPUT = 12 };
@@ -307,7 +308,7 @@ static void test_names(void **state)
     cornu_model_free(model);
 }
 
-/* ---- What there is ---- */
+/* ---- Completeness and refusals ---- */
 
 static void note_classes(const CornuLayer *layer, const CornuLayerClass *const *classes, int count,
                          bool *seen)
@@ -317,7 +318,7 @@ static void note_classes(const CornuLayer *layer, const CornuLayerClass *const *
         note_classes(layer->inner[i], classes, count, seen);
 }
 
-/* A class that has no rule yet has no case either. */
+/* A class without a rule would have no case either. */
 static void test_every_class(void **state)
 {
     bool seen[200] = { false };
@@ -383,10 +384,10 @@ static void test_refused(void **state)
     cornu_model_add(masked, cornu_dropout(0.5));
     cornu_model_add(masked, cornu_lstm(2));
     refuse(masked, "lstm: the mask of its input (of mask_zero, of Masking) is not available in "
-                   "ONNX files, whose recurrent operators have lengths, no masks");
+                   "ONNX files, whose recurrent operators have lengths instead");
     refuse(of_one(cornu_lstm(2, .activation = CORNU_GELU)),
            "lstm: its activation gelu is not available in ONNX files, whose recurrent operators "
-           "do not know it");
+           "do not have it");
     refuse(of_one(cornu_bidirectional(cornu_gru(2, .recurrent_activation = CORNU_SILU))),
            "gru: its recurrent_activation silu is not available");
     refuse(of_one(cornu_lstm(2, .stateful = true)),
@@ -395,10 +396,11 @@ static void test_refused(void **state)
     refuse(of_one(cornu_layer_create(&own, NULL, NULL)),
            "twice: layers of class Twice are not available in ONNX files of this version");
     assert_null(cornu_model_load("a.onnx"));
-    expect_error(cornu_error_status(), CORNU_ERR_UNSUPPORTED, "no whole models loaded as .onnx");
+    expect_error(cornu_error_status(), CORNU_ERR_UNSUPPORTED,
+                 "whole models cannot be loaded as .onnx");
 }
 
-/* No memory, at any point of saving. */
+/* Out of memory at any point of saving. */
 static void test_no_memory(void **state)
 {
     (void)state;
