@@ -169,7 +169,7 @@ static int break_lines(const CornuStyledText *text, int width, bool fold, int *s
     return lines;
 }
 
-/* The lines of a text, each a range of its cells. */
+/* The lines of a styled text, each a range of its cells. */
 typedef struct {
     const CornuStyledText *text;
     int *starts, count;

@@ -7,10 +7,10 @@
 #include "../../layers/reshaping/resampling_internal.h"
 
 /* For each axis between batch and channels, the rows before it and the rows after it. */
-static int64_t edge_of(const CornuOnnxCall *call, const char *argument, int axis, bool behind)
+static int64_t edge_of(const CornuOnnxCall *call, const char *argument, int axis, bool after)
 {
     const int64_t *edges = cornu__onnx_argument(call->layer, argument);
-    return cornu__integer(edges[2 * (axis - 1) + behind], 0);
+    return cornu__integer(edges[2 * (axis - 1) + after], 0);
 }
 
 /* For each axis in the stored order: all that is before, then all that is after. */
