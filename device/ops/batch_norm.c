@@ -1,11 +1,11 @@
 /*
- * Batch normalization over all axes but the last one, in training, and its gradient.
+ * Batch normalization over all axes but the last, in training, and its gradient.
  *   x, y (B, .., C) of a float dtype    scale, offset, mean, variance (C) f32    count () i64
  *   y = (x - mean) / sqrt(variance + epsilon) * scale + offset
- * Statistics come from the first `count` rows of axis 0; the others are padding of a partial
- * batch. The variance is the mean of squared differences, without Bessel's correction. With
- * count 0 mean and variance are 0 and 1. A count outside [0, B] is a fault; the decompositions,
- * which cannot raise one, take the nearest count.
+ * Statistics are those of the first `count` rows of axis 0; the others pad a partial batch. The
+ * variance is the mean of squared differences, without Bessel's correction. With count 0, mean and
+ * variance are 0 and 1. A count outside [0, B] is an error; the decompositions, which cannot raise
+ * one, clamp it.
  * Source: Ioffe and Szegedy, "Batch Normalization", arXiv 1502.03167, algorithm 1.
  */
 #include <math.h>
@@ -20,7 +20,7 @@ static CornuStatus check_operands(const CornuOpCall *call, int vectors, int coun
     CORNU__TRY(cornu__expect_float(call, 0, names));
     CornuShape x = call->in[0].shape;
     if (x.rank < 2)
-        return cornu__refuse(call, CORNU_ERR_SHAPE, names, "expected two axes or more for x");
+        return cornu__refuse(call, CORNU_ERR_SHAPE, names, "expected rank 2 or more for x");
     for (int i = 1; i <= vectors; i++) {
         CORNU__TRY(cornu__expect_dtype(call, i, CORNU_F32, names));
         CORNU__TRY(cornu__expect_rank(call, i, 1, names));
@@ -41,7 +41,7 @@ static CornuStatus check_operands(const CornuOpCall *call, int vectors, int coun
 
 /* x as a matrix: one row per position that shares a channel's statistics. */
 typedef struct {
-    int64_t rows, valid, channels;  /* the first `valid` rows count */
+    int64_t rows, valid, channels;  /* the first `valid` rows are no padding */
 } Matrix;
 
 static CornuStatus matrix_of(const CornuReferenceCall *call, const double *count, Matrix *matrix)
@@ -58,19 +58,19 @@ static CornuStatus matrix_of(const CornuReferenceCall *call, const double *count
 
 /* ---- For the decompositions ---- */
 
-/* Wide enough to sum in. */
+/* The dtype of sums. */
 static CornuDtype computed_in(CornuDtype dtype) { return dtype == CORNU_F64 ? dtype : CORNU_F32; }
 
 static int64_t all_but_last(CornuShape shape) { return (INT64_C(1) << (shape.rank - 1)) - 1; }
 
-/* Where x's rows count: a bool in x's shape. */
+/* Which elements of x are no padding: a bool in x's shape. */
 static CornuValue valid_rows(CornuBuilder *b, CornuShape shape, CornuValue count)
 {
     CornuValue row = cornu__build_rows(b, shape);
     return cornu__build_compare(b, row, CORNU_LESS, cornu__build_like(b, count, row));
 }
 
-/* The number of elements behind each mean, at least 1, in the dtype of `like` and its shape. */
+/* The number of elements in each mean, at least 1, in the type of `like`. */
 static CornuValue elements(CornuBuilder *b, CornuShape shape, CornuValue count, CornuValue like)
 {
     if (b->status != CORNU_OK) return CORNU_NO_VALUE;
@@ -104,7 +104,7 @@ static CornuValue add(CornuBuilder *b, CornuValue x, CornuValue y)
     return cornu__build2(b, CORNU_OP_ADD, x, y);
 }
 
-/* The second operand is stretched over the first. */
+/* The second operand is broadcast to the first's shape. */
 static CornuValue subtract(CornuBuilder *b, CornuValue x, CornuValue y)
 {
     return cornu__build2(b, CORNU_OP_SUBTRACT, x, cornu__build_like(b, y, x));
@@ -198,10 +198,10 @@ const CornuOpRules cornu__batch_norm_rules = {
 /*
  * ---- batch_norm_grad(x, scale, mean, variance, d_y, count): d_x, d_scale, d_offset ----
  *
- * With normal = (x - mean) / sqrt(variance + epsilon) and n elements behind each mean:
+ * With normal = (x - mean) / sqrt(variance + epsilon) and n elements in each mean:
  *   d_offset = sum of d_y        d_scale = sum of d_y normal
  *   d_x = scale / sqrt(variance + epsilon) (d_y - d_offset / n - normal d_scale / n)
- * over the valid rows; where a row does not count d_x is 0, whatever d_y is there.
+ * over the valid rows; in the others d_x is 0, whatever d_y is there.
  */
 static CornuStatus batch_norm_grad_type(const CornuOpCall *call, CornuType *out)
 {

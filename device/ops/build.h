@@ -1,12 +1,12 @@
 /*
- * Writing decompositions: ops recorded one after the other, checked once at the end.
+ * Writing decompositions: ops are recorded one by one, and errors checked once at the end.
  *
  *     CornuBuilder b = { program, CORNU_OK };
- *     CornuValue   largest = cornu__build_reduce(&b, CORNU_OP_REDUCE_MAX, x, last);
+ *     CornuValue   largest = cornu__build_reduce(&b, CORNU_OP_REDUCE_MAX, x, last, true);
  *     out[0] = cornu__build2(&b, CORNU_OP_SUBTRACT, x, cornu__build_like(&b, largest, x));
  *     return b.status;
  *
- * After a failure `status` keeps it and everything gives CORNU_NO_VALUE.
+ * After a failure, `status` keeps it and all functions return CORNU_NO_VALUE.
  */
 #ifndef CORNU_DEVICE_OPS_BUILD_H
 #define CORNU_DEVICE_OPS_BUILD_H
@@ -27,22 +27,22 @@ CornuValue cornu__build_compare(CornuBuilder *b, CornuValue x, CornuComparison c
                                 CornuValue y);
 CornuValue cornu__build_select(CornuBuilder *b, CornuValue condition, CornuValue x, CornuValue y);
 
-/* x itself if it has that dtype. */
+/* x itself if it has that dtype already. */
 CornuValue cornu__build_convert(CornuBuilder *b, CornuValue x, CornuDtype dtype);
 
-/* x stretched to the shape of `like`; x itself if it has that shape. */
+/* x broadcast to the shape of `like`; x itself if it has that shape already. */
 CornuValue cornu__build_like(CornuBuilder *b, CornuValue x, CornuValue like);
 CornuValue cornu__build_broadcast(CornuBuilder *b, CornuValue x, CornuShape shape);
 
-/* A constant in the type of `like`. */
+/* A constant of the type of `like`. */
 CornuValue cornu__build_constant(CornuBuilder *b, double value, CornuValue like);
 /* x * factor */
 CornuValue cornu__build_scale(CornuBuilder *b, CornuValue x, double factor);
 
-/* The index along axis 0, in i64. */
+/* An i64 of this shape: each element is its index along axis 0. */
 CornuValue cornu__build_rows(CornuBuilder *b, CornuShape shape);
 
-/* Over the axes of a set, as in reduce.c. */
+/* Over a set of axes, as in reduce.c. */
 CornuValue cornu__build_reduce(CornuBuilder *b, CornuOpId id, CornuValue x, int64_t axes,
                                bool keep);
 

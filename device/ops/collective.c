@@ -1,24 +1,24 @@
 /*
- * Collectives: what shards make of each other's values. Over all shards, or each within its group.
+ * Collectives: ops across all shards, or across each group of shards.
  *
  *     all_reduce      y = the sum of x over the members
  *     reduce_scatter  y = this shard's slice of that sum
- *     all_gather      y = the members' x, one after the other along axis 0
+ *     all_gather      y = the members' x, concatenated along axis 0
  *     shard_slice     y = this shard's slice of x; nothing is exchanged
  *
- * A group has `size` members, in the order of their numbers. Slices are the `size` equal parts of
- * axis 0; the group's first member has the first. Sums are added in a fixed binary tree over the
- * members: the first two, the next two, … and then the pairs. f32, f64, i64 or i32: sums that lose
- * nothing more. What all_reduce and all_gather give over all shards is the same on each, so what
- * is computed from it alone is computed once; within groups it varies from shard to shard.
+ * A group has `size` members in ascending order. Slices are the `size` equal parts of axis 0, the
+ * first for the first member. Sums are added in a fixed binary tree over the members: the first
+ * two, the next two, … and then the pairs; in f32, f64, i64 or i32, so that they lose no more
+ * digits. The results of all_reduce and all_gather over all shards are the same on each shard, so
+ * what depends on them alone is computed once; within groups they vary from shard to shard.
  *
- * The reference device has one shard: all four give x itself.
+ * The reference device has one shard: all four return x itself.
  */
 #include "rules.h"
 
 #include <string.h>
 
-/* Each group that a digit names must have `size` members. */
+/* Each group must have `size` members. */
 static CornuStatus check_groups(const CornuOpCall *call)
 {
     const CornuAttributes_SHARDS *s = &call->attributes->shards;
@@ -28,8 +28,8 @@ static CornuStatus check_groups(const CornuOpCall *call)
                 shards <= CORNU_MAX_SHARDS;
     for (int i = 1; i < 10; i++) fits = fits && (members[i] == 0 || members[i] == s->size);
     if (fits) return CORNU_OK;
-    return cornu__refuse(call, CORNU_ERR_ARGUMENT, "x", "groups %lld, expected %lld shards in each",
-                         (long long)s->groups, (long long)s->size);
+    return cornu__refuse(call, CORNU_ERR_ARGUMENT, "x", "groups are %lld, expected %lld shards in "
+                         "each", (long long)s->groups, (long long)s->size);
 }
 
 static CornuStatus expect_summable(const CornuOpCall *call)
@@ -44,7 +44,7 @@ static CornuStatus expect_parts(const CornuOpCall *call)
 {
     CORNU__TRY(check_groups(call));
     if (call->attributes->shards.size < 1 || call->in[0].shape.rank < 1)
-        return cornu__refuse(call, CORNU_ERR_SHAPE, "x", "%lld parts of axis 0, expected 1 to %d",
+        return cornu__refuse(call, CORNU_ERR_SHAPE, "x", "%lld slices of axis 0, expected 1 to %d",
                              (long long)call->attributes->shards.size, CORNU_MAX_SHARDS);
     return CORNU_OK;
 }

@@ -1,10 +1,9 @@
-/* Comparing, choosing, converting. */
+/* Comparison, selection, conversion. */
 #include <math.h>
 
 #include "rules.h"
 
-/* compare: bool, by the order of the reals; two operands of one type, any dtype. With a NaN only
- * not_equal holds. */
+/* compare: bool; two operands of the same type, of any dtype. With a NaN only not_equal holds. */
 static CornuStatus compare_type(const CornuOpCall *call, CornuType *out)
 {
     CORNU__TRY(cornu__expect_alike(call, 0, 1, "a b"));
@@ -55,15 +54,16 @@ const CornuOpRules cornu__is_finite_rules = {
     is_finite_type, cornu__flops_per_element, CORNU_PRIMITIVE, is_finite_reference,
 };
 
-/* select: a where condition (bool) holds, else b; three operands of one shape. What is not
- * chosen does not matter, NaN or not. */
+/* select: a where condition (bool) is true, else b; three operands of the same shape. Elements that
+ * are not selected have no effect, even NaN. */
 static CornuStatus select_type(const CornuOpCall *call, CornuType *out)
 {
     static const char names[] = "condition a b";
     CORNU__TRY(cornu__expect_dtype(call, 0, CORNU_BOOL, names));
     CORNU__TRY(cornu__expect_alike(call, 1, 2, names));
     if (!cornu_shape_equal(call->in[0].shape, call->in[1].shape))
-        return cornu__refuse(call, CORNU_ERR_SHAPE, names, "condition and a need one shape");
+        return cornu__refuse(call, CORNU_ERR_SHAPE, names,
+                             "condition and a must have the same shape");
     out[0] = call->in[1];
     return CORNU_OK;
 }
@@ -79,8 +79,8 @@ const CornuOpRules cornu__select_rules = {
     select_type, cornu__flops_per_element, CORNU_PRIMITIVE, select_reference,
 };
 
-/* convert: any dtype to any. Floats round to nearest even (here, in double, not at all), float
- * to integer truncates toward zero and saturates, NaN becomes 0; to bool is "not zero". Integer
+/* convert: any dtype to any. To a float rounds to nearest even (not here, in double); float to
+ * integer truncates toward zero and saturates, NaN becomes 0; to bool means "not zero". Integer
  * to integer saturates too. */
 static CornuStatus convert_type(const CornuOpCall *call, CornuType *out)
 {

@@ -1,7 +1,7 @@
 /* Ops without operands: constants, indices, the number of the replica. */
 #include "rules.h"
 
-/* constant: a scalar of `dtype`. An integer or bool must be able to hold the value. */
+/* constant: a scalar of `dtype`, which must be able to represent the value if it is no float. */
 static CornuStatus constant_type(const CornuOpCall *call, CornuType *out)
 {
     CornuDtype dtype = call->attributes->constant.dtype;
@@ -11,8 +11,8 @@ static CornuStatus constant_type(const CornuOpCall *call, CornuType *out)
     if (!cornu_dtype_is_float(dtype)) {
         cornu_array_set(held, 0, value);
         if (cornu_array_get(held, 0) != value)
-            return cornu__fail(CORNU_ERR_VALUE, "%g cannot be %s, which would hold %g", value,
-                               cornu_dtype_name(dtype), cornu_array_get(held, 0));
+            return cornu__fail(CORNU_ERR_VALUE, "%g is not representable in %s, which would make it "
+                               "%g", value, cornu_dtype_name(dtype), cornu_array_get(held, 0));
     }
     out[0] = cornu_scalar(dtype);
     return CORNU_OK;
@@ -39,10 +39,10 @@ static CornuStatus iota_type(const CornuOpCall *call, CornuType *out)
         return cornu__fail(CORNU_ERR_ARGUMENT, "axis %lld, expected 0 to %lld",
                            (long long)iota->axis, (long long)iota->rank - 1);
     if (!cornu__is_number(iota->dtype))
-        return cornu__fail(CORNU_ERR_DTYPE, "dtype bool, expected a number");
+        return cornu__fail(CORNU_ERR_DTYPE, "dtype is bool, expected a number");
     int64_t extent = iota->extents[iota->axis];
     if (iota->dtype == CORNU_U8 && extent > 256)
-        return cornu__fail(CORNU_ERR_SHAPE, "%lld indices, expected at most 256 in u8",
+        return cornu__fail(CORNU_ERR_SHAPE, "%lld indices, expected at most 256 for u8",
                            (long long)extent);
     out[0] = cornu_type_from(iota->dtype, cornu_shape_from((int)iota->rank, iota->extents));
     return CORNU_OK;
@@ -63,7 +63,7 @@ const CornuOpRules cornu__iota_rules = {
     iota_type, CORNU_NO_FLOPS, CORNU_PRIMITIVE, iota_reference,
 };
 
-/* replica_id: which replica computes, an i64 scalar; 0 where there is one. */
+/* replica_id: the number of the replica, an i64 scalar; 0 if there is only one. */
 static CornuStatus replica_id_type(const CornuOpCall *call, CornuType *out)
 {
     (void)call;

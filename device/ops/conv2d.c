@@ -4,11 +4,11 @@
  *   y[b,i,j,f] = sum over u, v, c of x[b, i s + u d - low, j s + v d - low, c] filter[u,v,c,f]
  *   Ho = floor((H + low + high - d (h - 1) - 1) / s) + 1
  * with x zero outside its extents; strides s, dilations d, low and high for height and width
- * each. A negative low or high leaves rows of x unread. Operands have one float dtype, the
- * result has the attribute's; summed in f32 (f64 for f64).
+ * each. A negative low or high skips rows of x. Operands have the same float dtype, the result the
+ * attribute's; summed in f32 (f64 for f64).
  *
- * Grouped, C and F are cut into G equal parts, part g of y is the convolution of part g of x with
- * that of the filter, which is (h, w, C/G, F). With G = C it is depthwise.
+ * Grouped: C and F are divided into G equal parts; part g of y is the convolution of part g of x
+ * with part g of the filter, which is (h, w, C/G, F). With G = C it is depthwise.
  */
 #include <string.h>
 
@@ -56,7 +56,7 @@ static Convolution convolution_of(const CornuOpCall *call)
     };
 }
 
-/* Every multiply-add of the convolution, those with padding included. */
+/* All multiply-adds of the convolution, also those with padding. */
 static int64_t conv2d_flops(const CornuOpCall *call)
 {
     Convolution c = convolution_of(call);
@@ -64,16 +64,16 @@ static int64_t conv2d_flops(const CornuOpCall *call)
                                               c.channels / c.groups, c.filters });
 }
 
-/* What the ops have in common: two float images or filters of one dtype, and a float dtype for the
- * result; groups that divide the last axes of those operands that have C or F there. */
+/* The checks that all these ops share: two float operands of rank 4 and the same dtype, a float
+ * result, groups that divide both last axes. */
 static CornuStatus check_operands(const CornuOpCall *call, CornuDtype result, const char *names)
 {
     const int64_t groups = groups_of(call);
     CORNU__TRY(cornu__expect_float(call, 0, names));
     if (call->in[0].dtype != call->in[1].dtype)
-        return cornu__refuse(call, CORNU_ERR_DTYPE, names, "the two need one dtype");
+        return cornu__refuse(call, CORNU_ERR_DTYPE, names, "both must have the same dtype");
     if (!cornu_dtype_is_float(result))
-        return cornu__refuse(call, CORNU_ERR_DTYPE, names, "a result of %s, expected a float",
+        return cornu__refuse(call, CORNU_ERR_DTYPE, names, "result dtype is %s, expected a float",
                              cornu_dtype_name(result));
     for (int i = 0; i < 2; i++) {
         CORNU__TRY(cornu__expect_rank(call, i, 4, names));
@@ -98,13 +98,13 @@ static CornuStatus conv2d_type(const CornuOpCall *call, CornuType *out)
     CornuSweep sweeps[2];
     if (!cornu__sweeps(call, sweeps))
         return cornu__refuse(call, CORNU_ERR_SHAPE, names,
-                             "the filter fits nowhere in x with these strides and paddings");
+                             "the filter does not fit into x with these strides and paddings");
     out[0] = cornu_type(dtype, x[0], sweeps[0].out, sweeps[1].out, filter[3]);
     return CORNU_OK;
 }
 
-/* The walk over every product of the convolution serves all ops: of x, filter and y two are
- * operands, and the third is where their products are summed. */
+/* One loop nest over all products serves all these ops: two of x, filter and y are operands, the
+ * third sums their products. */
 static CornuStatus convolution_reference(const CornuReferenceCall *call)
 {
     Convolution   c = convolution_of(&call->op);
@@ -139,25 +139,26 @@ const CornuOpRules cornu__conv2d_rules = {
     conv2d_type, conv2d_flops, CORNU_PRIMITIVE, convolution_reference,
 };
 
-/* The result of a gradient must be what the forward op maps to y. */
+/* The forward op must map the result's extents to those of d_y. */
 static CornuStatus check_sweeps(const CornuOpCall *call, const CornuType *d_y, const char *names)
 {
     const int64_t *extents = call->attributes->conv2d_grad.extents;
     CornuSweep     sweeps[2];
     if (!cornu__sweeps(call, sweeps))
         return cornu__refuse(call, CORNU_ERR_SHAPE, names,
-                             "no convolution with these strides and paddings gives d_y from the "
-                             "extents (%lld, %lld)", (long long)extents[0],
+                             "with the extents (%lld, %lld), these strides and paddings the "
+                             "filter does not fit into x", (long long)extents[0],
                              (long long)extents[1]);
     if (d_y->shape.extent[1] != sweeps[0].out || d_y->shape.extent[2] != sweeps[1].out)
         return cornu__refuse(call, CORNU_ERR_SHAPE, names,
-                             "the convolution with extents (%lld, %lld) gives %lld by %lld "
-                             "positions", (long long)extents[0], (long long)extents[1],
+                             "the convolution with extents (%lld, %lld) gives %lld by %lld, "
+                             "expected the extents of d_y", (long long)extents[0],
+                             (long long)extents[1],
                              (long long)sweeps[0].out, (long long)sweeps[1].out);
     return CORNU_OK;
 }
 
-/* conv2d_grad_input: d_x[..] = the sum of d_y filter over all products that x took part in;
+/* conv2d_grad_input: d_x is the sum of d_y filter over all products with that element of x;
  * `extents` are H and W of x. */
 static CornuStatus conv2d_grad_input_type(const CornuOpCall *call, CornuType *out)
 {
@@ -167,8 +168,8 @@ static CornuStatus conv2d_grad_input_type(const CornuOpCall *call, CornuType *ou
     const int64_t *d_y = call->in[0].shape.extent, *filter = call->in[1].shape.extent;
     if (d_y[3] != filter[3])
         return cornu__refuse(call, CORNU_ERR_SHAPE, names,
-                             "d_y has %lld channels, the filter makes %lld", (long long)d_y[3],
-                             (long long)filter[3]);
+                             "d_y has %lld channels, the filter has %lld outputs",
+                             (long long)d_y[3], (long long)filter[3]);
     CORNU__TRY(check_sweeps(call, &call->in[0], names));
     out[0] = cornu_type(grad->dtype, d_y[0], grad->extents[0], grad->extents[1],
                         groups_of(call) * filter[2]);
@@ -179,8 +180,8 @@ const CornuOpRules cornu__conv2d_grad_input_rules = {
     conv2d_grad_input_type, conv2d_flops, CORNU_PRIMITIVE, convolution_reference,
 };
 
-/* conv2d_grad_filter: d_filter[..] = the sum of x d_y over all products that the tap took part
- * in, over the whole batch; `extents` are h and w of the filter. */
+/* conv2d_grad_filter: d_filter is the sum of x d_y over all products with that element of the
+ * filter, over the whole batch; `extents` are h and w of the filter. */
 static CornuStatus conv2d_grad_filter_type(const CornuOpCall *call, CornuType *out)
 {
     static const char                  names[] = "x d_y";
@@ -200,9 +201,9 @@ const CornuOpRules cornu__conv2d_grad_filter_rules = {
     conv2d_grad_filter_type, conv2d_flops, CORNU_PRIMITIVE, convolution_reference,
 };
 
-/* ---- Grouped, in other ops ---- */
+/* ---- Decompositions of grouped convolutions ---- */
 
-/* x (B, H, W, C) as (B, H, W, C times): each channel so many times, one behind the other. */
+/* x (B, H, W, C) as (B, H, W, C times), each channel repeated `times` times. */
 static CornuValue repeat(CornuBuilder *b, CornuValue x, int64_t times)
 {
     if (b->status != CORNU_OK) return CORNU_NO_VALUE;
@@ -215,8 +216,8 @@ static CornuValue repeat(CornuBuilder *b, CornuValue x, int64_t times)
     return cornu__build(b, CORNU_OP_RESHAPE, &together, &each, 1);
 }
 
-/* m filters for each channel: of x whose channels stand there m times it is one for each. The
- * gradient of such an x is summed over the m, in f32 at least. */
+/* Depthwise with m filters per channel: one filter per channel of an x whose channels are repeated m
+ * times. The gradient of that x is summed over the m, in f32 at least. */
 static CornuStatus repeated_channels(CornuProgram *program, const CornuOpCall *call,
                                      const CornuValue *in, CornuValue *out)
 {
@@ -255,8 +256,8 @@ static CornuValue part(CornuBuilder *b, CornuValue x, int64_t number, int64_t co
     return cornu__build(b, CORNU_OP_SLICE, &slice, &x, 1);
 }
 
-/* A convolution for each group: x, filter and y, whichever of them are operands and whichever is
- * the result, have their groups along the last axis. */
+/* One convolution per group: operands and result, whichever of x, filter and y they are, have their
+ * groups along the last axis. */
 static CornuStatus each_group(CornuProgram *program, const CornuOpCall *call, const CornuValue *in,
                               CornuValue *out)
 {

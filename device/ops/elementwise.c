@@ -1,7 +1,7 @@
 /*
- * Elementwise ops. Operands and result have one dtype and one shape; broadcasting is an op of
- * its own. Floats unless a rule says "number": then integers too, never bool. An integer result
- * outside its dtype's range is undefined.
+ * Elementwise ops. Operands and result have the same dtype and shape; broadcasting is a separate
+ * op. Floats unless a rule says "number": then integers too, never bool. An integer result outside
+ * the range of its dtype is undefined.
  */
 #include <math.h>
 
@@ -80,7 +80,7 @@ const CornuOpRules cornu__sign_rules = {
     float_type, cornu__flops_per_element, CORNU_PRIMITIVE, sign_reference,
 };
 
-/* floor: the largest integer that is not above x. */
+/* floor: the largest integer not above x. */
 static CornuStatus floor_reference(const CornuReferenceCall *call)
 {
     return each(call, floor);
@@ -183,7 +183,7 @@ const CornuOpRules cornu__erf_rules = {
     float_type, cornu__flops_per_element, CORNU_PRIMITIVE, erf_reference,
 };
 
-/* softplus: y = log(1 + exp(x)), with an exp that cannot overflow. */
+/* softplus: y = log(1 + exp(x)), written so that exp cannot overflow. */
 static double softplus_of(double x) { return fmax(x, 0.0) + log1p(exp(-fabs(x))); }
 
 static CornuStatus softplus_reference(const CornuReferenceCall *call)
@@ -207,7 +207,7 @@ const CornuOpRules cornu__relu_rules = {
     float_type, cornu__flops_per_element, CORNU_PRIMITIVE, relu_reference,
 };
 
-/* step: y = 1 where x > 0, else 0 (so at NaN too): the slope of relu. */
+/* step: y = 1 where x > 0, else 0, also at NaN: the slope of relu. */
 static double step_of(double x) { return x > 0.0 ? 1.0 : 0.0; }
 
 static CornuStatus step_reference(const CornuReferenceCall *call)
@@ -308,7 +308,7 @@ const CornuOpRules cornu__minimum_rules = {
     number_type, cornu__flops_per_element, CORNU_PRIMITIVE, minimum_reference,
 };
 
-/* power: y = a^b; NaN for a negative a and a b that is no integer. */
+/* power: y = a^b; NaN for a negative a and a non-integer b. */
 static double power_of(double a, double b) { return pow(a, b); }
 
 static CornuStatus power_reference(const CornuReferenceCall *call)

@@ -1,4 +1,4 @@
-/* Rows of a table by their number, and the gradient by the table. */
+/* Lookup of rows in a table, and its gradient with respect to the table. */
 #include "rules.h"
 
 static CornuStatus check_index(double index, int64_t row, int64_t count, int64_t rows)
@@ -14,8 +14,8 @@ static CornuStatus expect_indices(const CornuOpCall *call, const char *names)
     return cornu__refuse(call, CORNU_ERR_DTYPE, names, "expected integers as indices");
 }
 
-/* gather: table (V, C) of any dtype and integer indices (..) give (.., C), the rows of the table
- * that the indices name. An index outside [0, V) is a fault. */
+/* gather: table (V, C) of any dtype and integer indices (..) give (.., C), a row of the table for
+ * each index. An index outside [0, V) is an error. */
 static CornuStatus gather_type(const CornuOpCall *call, CornuType *out)
 {
     static const char names[] = "table indices";
@@ -23,7 +23,8 @@ static CornuStatus gather_type(const CornuOpCall *call, CornuType *out)
     CORNU__TRY(cornu__expect_rank(call, 0, 2, names));
     CORNU__TRY(expect_indices(call, names));
     if (shape.rank == CORNU_MAX_RANK)
-        return cornu__refuse(call, CORNU_ERR_SHAPE, names, "no room for one more axis");
+        return cornu__refuse(call, CORNU_ERR_SHAPE, names, "the result would have rank %d, "
+                             "expected at most %d", shape.rank + 1, CORNU_MAX_RANK);
     shape.extent[shape.rank++] = call->in[0].shape.extent[1];
     out[0] = cornu_type_from(call->in[0].dtype, shape);
     return CORNU_OK;
@@ -46,7 +47,7 @@ const CornuOpRules cornu__gather_rules = {
 };
 
 /* gather_grad: d_y (.., C) and the indices (..) give d_table (rows, C) of the attribute's dtype:
- * each row is the sum of the d_y whose index names it, zero if none does. */
+ * each row is the sum of the d_y with its index, zero if there is none. */
 static CornuStatus gather_grad_type(const CornuOpCall *call, CornuType *out)
 {
     static const char                  names[] = "d_y indices";
@@ -55,15 +56,16 @@ static CornuStatus gather_grad_type(const CornuOpCall *call, CornuType *out)
     CORNU__TRY(cornu__expect_float(call, 0, names));
     CORNU__TRY(expect_indices(call, names));
     if (!cornu_dtype_is_float(grad->dtype))
-        return cornu__refuse(call, CORNU_ERR_DTYPE, names, "a result of %s, expected a float",
+        return cornu__refuse(call, CORNU_ERR_DTYPE, names, "result dtype is %s, expected a float",
                              cornu_dtype_name(grad->dtype));
     if (lookup.rank < 1)
-        return cornu__refuse(call, CORNU_ERR_SHAPE, names, "expected an axis behind the indices'");
+        return cornu__refuse(call, CORNU_ERR_SHAPE, names,
+                             "expected one more axis than the indices");
     const int64_t columns = lookup.extent[--lookup.rank];
     lookup.extent[lookup.rank] = 0;
     if (!cornu_shape_equal(lookup, call->in[1].shape))
         return cornu__refuse(call, CORNU_ERR_SHAPE, names,
-                             "the two need one shape but for the last axis of d_y");
+                             "indices must have the shape of d_y without its last axis");
     out[0] = cornu_type(grad->dtype, grad->rows, columns);
     return CORNU_OK;
 }

@@ -1,8 +1,8 @@
 /*
- * The recurrence of a gated recurrent unit whose reset gate stands behind the product; the products
- * with its input are matmul's.
+ * The recurrence of a gated recurrent unit whose reset gate comes after the product; the products
+ * with its input are left to matmul.
  *
- *     s_t = h_{t-1} U + b                       gates z, r, h side by side, as Keras orders them
+ *     s_t = h_{t-1} U + b                       gates z, r, h side by side, in Keras' order
  *     z, r = gate(x + s), see recurrence.h      g = tanh(x_h + r s_h)
  *     h_t = z h_{t-1} + (1 - z) g
  *
@@ -36,7 +36,7 @@ static CornuStatus gru_type(const CornuOpCall *call, CornuType *out)
     return CORNU_OK;
 }
 
-/* The product, and some thirty operations per unit for activations and update. */
+/* The product, and about thirty operations per unit for activations and update. */
 static int64_t flops(CornuType h)
 {
     const int64_t *shape = h.shape.extent, units = shape[2];
@@ -50,7 +50,7 @@ static int64_t gru_flops(const CornuOpCall *call)
     return flops(h);
 }
 
-/* Row b of one step, h as it was before. */
+/* One row of one step; h is the state before it. */
 static void gru_row(const CornuReferenceCall *call, CornuExtents e, int64_t row, const double *h)
 {
     const int64_t units = e.units;
@@ -138,11 +138,11 @@ static CornuStatus gru_decompose(CornuProgram *program, const CornuOpCall *call,
 const CornuOpRules cornu__gru_rules = { gru_type, gru_flops, gru_decompose, gru_reference };
 
 /*
- * ---- gru_grad: gates (B, T, 4U) and h (B, T, U) as gru gave them, h0 (B, U), kernel (U, 3U),
- * d_h (B, T, U) by each h, mask (B, T) or none, give d_x (B, T, 3U), d_h0 (B, U) and d_s
+ * ---- gru_grad: gates (B, T, 4U) and h (B, T, U), the results of gru, h0 (B, U), kernel (U, 3U),
+ * d_h (B, T, U) of each h, mask (B, T) or none, give d_x (B, T, 3U), d_h0 (B, U) and d_s
  * (B, T, 3U) ----
  *
- * Backwards, with d the sum of what comes from outside and from step t + 1:
+ * Backwards, with d the sum of d_h and the gradient from step t + 1:
  *     d_x = d (h_{t-1} - g) z', d_g s_h r', d_g      with d_g = d (1 - z) (1 - g^2)
  *     d_s = the same, but the last d_g r
  *     d_{t-1} = d z + d_s U^T
@@ -167,7 +167,7 @@ static CornuStatus gru_grad_type(const CornuOpCall *call, CornuType *out)
 
 static int64_t gru_grad_flops(const CornuOpCall *call) { return flops(call->in[H]); }
 
-/* Row b of one step; d is what came from step t + 1 and becomes that of the step before. */
+/* One row of one step; d is the gradient from step t + 1 and becomes that for step t - 1. */
 static void gru_grad_row(const CornuReferenceCall *call, int64_t units, int64_t row,
                          const double *before, double *d)
 {
@@ -207,7 +207,7 @@ static CornuStatus gru_grad_reference(const CornuReferenceCall *call)
     return CORNU_OK;
 }
 
-/* The carry d in f32; slices gates, h before, d_h from outside and the mask; the constant U.
+/* The carry d in f32; slices gates, h before the step, d_h and the mask; the constant U.
  * Stacked: d_x, d_s. */
 static CornuStatus gru_grad_decompose(CornuProgram *program, const CornuOpCall *call,
                                       const CornuValue *in, CornuValue *out)

@@ -1,7 +1,7 @@
 /*
- * The recurrence of a long short-term memory; the products with its input are matmul's.
+ * The recurrence of a long short-term memory; the products with its input are left to matmul.
  *
- *     a_t = z_t + h_{t-1} U                     gates i, f, c, o side by side, as Keras orders them
+ *     a_t = z_t + h_{t-1} U                     gates i, f, c, o side by side, in Keras' order
  *     i, f, o = gate(a), g = tanh(a_c)          gate: recurrence.h
  *     c_t = f c_{t-1} + i g                     h_t = o tanh(c_t)
  *
@@ -14,7 +14,7 @@
 
 #include "recurrence.h"
 
-/* The cell state is of h's dtype, or f32 where that is narrower. */
+/* The cell state has h's dtype, or f32 if that is narrower. */
 static CornuStatus check_cell(const CornuOpCall *call, int i, CornuDtype narrow, CornuShape shape,
                               const char *names)
 {
@@ -55,7 +55,7 @@ static int64_t flops(const CornuOpCall *call, int wide, int64_t rest)
 
 static int64_t lstm_flops(const CornuOpCall *call) { return flops(call, Z, 33); }
 
-/* Row b of one step: h and c as they were before; gates and the new h and c. */
+/* Row b of step t; h and c are the states before it. */
 static void lstm_row(const CornuReferenceCall *call, CornuExtents e, int64_t b, int64_t t,
                      const double *h, const double *c)
 {
@@ -142,11 +142,11 @@ static CornuStatus lstm_decompose(CornuProgram *program, const CornuOpCall *call
 const CornuOpRules cornu__lstm_rules = { lstm_type, lstm_flops, lstm_decompose, lstm_reference };
 
 /*
- * ---- lstm_grad: gates (B, T, 4U) and cells (B, T, U) as lstm gave them, c0 (B, U), kernel
- * (U, 4U), d_h (B, T, U) by each h, d_c (B, U) by the last c, mask (B, T) or none, give
+ * ---- lstm_grad: gates (B, T, 4U) and cells (B, T, U), the results of lstm, c0 (B, U), kernel
+ * (U, 4U), d_h (B, T, U) of each h, d_c (B, U) of the last c, mask (B, T) or none, give
  * d_z (B, T, 4U), d_h0 and d_c0 (B, U) ----
  *
- * Backwards, with d_h the sum of what comes from outside and from step t + 1:
+ * Backwards, with d_h the sum of the operand and the gradient from step t + 1:
  *     d_c += d_h o (1 - tanh(c)^2)
  *     d_z = d_c g i', d_c c_{t-1} f', d_c i (1 - g^2), d_h tanh(c) o'   slopes of gates
  *     d_c_{t-1} = d_c f        d_h_{t-1} = d_z U^T
@@ -173,8 +173,8 @@ static CornuStatus lstm_grad_type(const CornuOpCall *call, CornuType *out)
 
 static int64_t lstm_grad_flops(const CornuOpCall *call) { return flops(call, GATES, 30); }
 
-/* Row b of one step. d_h is what comes from outside plus *from step t + 1*, d_c likewise; both
- * become those of the step before. */
+/* One row of one step. d_h and d_c are the gradients from step t + 1 and become those for step
+ * t - 1. */
 static void lstm_grad_row(const CornuReferenceCall *call, CornuExtents e, int64_t row,
                           const double *before, double *d_h, double *d_c)
 {
@@ -224,8 +224,8 @@ static CornuStatus lstm_grad_reference(const CornuReferenceCall *call)
     return CORNU_OK;
 }
 
-/* Carries d_h, d_c in f32; slices gates, c, c before, d_h from outside and the mask; the constant
- * U. Stacked: d_z. */
+/* Carries d_h, d_c in f32; slices gates, c, c before the step, d_h and the mask; the constant U.
+ * Stacked: d_z. */
 static CornuStatus lstm_grad_decompose(CornuProgram *program, const CornuOpCall *call,
                                        const CornuValue *in, CornuValue *out)
 {

@@ -1,15 +1,15 @@
 /*
  * matmul: y[.., m, n] = sum over k of a[.., m, k] b[.., k, n].
  *   a (.., M, K), with transpose_a (.., K, M)    b (.., K, N), with transpose_b (.., N, K)
- *   y (.., M, N) of the attribute's dtype, a float; a and b of one float dtype
- * The leading axes are equal, or absent in one of the two, which then stands in every product.
- * Summed in f32; in f64 where an operand or the result is f64.
+ *   y (.., M, N) of the attribute's dtype, a float; a and b of the same float dtype
+ * The leading axes are equal, or absent in one of the two, which then takes part in every product.
+ * Summed in f32, or in f64 if an operand or the result is f64.
  */
 #include "rules.h"
 
 typedef struct { int64_t batch, m, k, n; } Product;
 
-/* Rows and columns of an operand as it stands in the product. */
+/* Rows and columns of an operand in the product. */
 static void matrix_of(CornuShape shape, bool transposed, int64_t *rows, int64_t *columns)
 {
     int64_t first = shape.extent[shape.rank - 2], last = shape.extent[shape.rank - 1];
@@ -35,26 +35,26 @@ static CornuStatus matmul_type(const CornuOpCall *call, CornuType *out)
     CornuShape                    a = call->in[0].shape, b = call->in[1].shape;
     CORNU__TRY(cornu__expect_float(call, 0, "a b"));
     if (call->in[0].dtype != call->in[1].dtype)
-        return cornu__refuse(call, CORNU_ERR_DTYPE, "a b", "a and b need one dtype");
+        return cornu__refuse(call, CORNU_ERR_DTYPE, "a b", "a and b must have the same dtype");
     if (!cornu_dtype_is_float(matmul->dtype))
-        return cornu__refuse(call, CORNU_ERR_DTYPE, "a b", "a result of %s, expected a float",
+        return cornu__refuse(call, CORNU_ERR_DTYPE, "a b", "result dtype is %s, expected a float",
                              cornu_dtype_name(matmul->dtype));
     if (a.rank < 2 || b.rank < 2)
-        return cornu__refuse(call, CORNU_ERR_SHAPE, "a b", "expected at least two axes each");
+        return cornu__refuse(call, CORNU_ERR_SHAPE, "a b", "expected rank 2 or more for both");
     if (a.rank > 2 && b.rank > 2) {
         bool equal = a.rank == b.rank;
         for (int i = 0; i < a.rank - 2 && equal; i++) equal = a.extent[i] == b.extent[i];
         if (!equal)
             return cornu__refuse(call, CORNU_ERR_SHAPE, "a b",
-                                 "the axes before the last two differ");
+                                 "the axes before the last two must be equal");
     }
     int64_t rows, columns, inner_a, inner_b;
     matrix_of(a, matmul->transpose_a, &rows, &inner_a);
     matrix_of(b, matmul->transpose_b, &inner_b, &columns);
     if (inner_a != inner_b)
         return cornu__refuse(call, CORNU_ERR_SHAPE, "a b",
-                             "the inner extents %lld and %lld differ", (long long)inner_a,
-                             (long long)inner_b);
+                             "the inner extents are %lld and %lld, expected the same",
+                             (long long)inner_a, (long long)inner_b);
     out[0] = cornu_type_from(matmul->dtype, a.rank >= b.rank ? a : b);
     out[0].shape.extent[out[0].shape.rank - 2] = rows;
     out[0].shape.extent[out[0].shape.rank - 1] = columns;

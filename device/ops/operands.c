@@ -1,4 +1,4 @@
-/* What the rules of many ops share: checks of operands, types, counts of flops. */
+/* What the rules of many ops share: checks of operands, type rules, FLOP counts. */
 #include "rules.h"
 
 #include <stdarg.h>
@@ -13,12 +13,12 @@ int64_t cornu__no_flops(const CornuOpCall *call)
     return 0;
 }
 
-/* A marker: whoever decomposes compares with it and never gets here by accident. */
+/* A marker: callers compare a rule with it before they call it. */
 CornuStatus cornu__primitive(CornuProgram *program, const CornuOpCall *call,
                              const CornuValue *in, CornuValue *out)
 {
     (void)program, (void)in, (void)out;
-    return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s is primitive: it stands for no other ops",
+    return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s is primitive: it has no decomposition",
                        cornu_op_name(call->id));
 }
 
@@ -70,7 +70,7 @@ bool cornu__is_integer(CornuDtype dtype)
     return cornu__is_number(dtype) && !cornu_dtype_is_float(dtype);
 }
 
-/* The i-th of some words separated by blanks, for "%.*s". */
+/* The i-th of some names separated by blanks, for "%.*s". */
 static const char *name_of(const char *names, int i, int *length)
 {
     while (i-- > 0) names += strcspn(names, " ") + 1;
@@ -110,10 +110,10 @@ CornuStatus cornu__expect_alike(const CornuOpCall *call, int i, int j, const cha
     int         length_i, length_j;
     const char *name_i = name_of(names, i, &length_i), *name_j = name_of(names, j, &length_j);
     if (call->in[i].dtype != call->in[j].dtype)
-        return cornu__refuse(call, CORNU_ERR_DTYPE, names, "%.*s and %.*s need one dtype",
+        return cornu__refuse(call, CORNU_ERR_DTYPE, names, "%.*s and %.*s must have the same dtype",
                              length_i, name_i, length_j, name_j);
     if (!cornu_shape_equal(call->in[i].shape, call->in[j].shape))
-        return cornu__refuse(call, CORNU_ERR_SHAPE, names, "%.*s and %.*s need one shape",
+        return cornu__refuse(call, CORNU_ERR_SHAPE, names, "%.*s and %.*s must have the same shape",
                              length_i, name_i, length_j, name_j);
     return CORNU_OK;
 }

@@ -2,7 +2,7 @@
  * Pooling: a window of size[0] by size[1] moves over x (B, H, W, C); y (B, Ho, Wo, C),
  *   Ho = floor((H + low + high - size) / stride) + 1
  * low and high are rows or columns of padding, at least 0 and less than the window, so that
- * every window holds an element of x. A zero stride counts as 1.
+ * every window contains an element of x. A zero stride counts as 1.
  */
 #include <math.h>
 
@@ -11,7 +11,7 @@
 
 enum { MOST_POSITIONS = 255 }; /* in a window of max_pool2d: an index is a u8 */
 
-/* The sweeps of a window that makes sense, or the refusal. */
+/* The sweeps of a valid window; else an error. */
 static CornuStatus check_window(const CornuOpCall *call, const char *names, CornuSweep sweeps[2])
 {
     CORNU__TRY(cornu__expect_float(call, 0, names));
@@ -21,7 +21,7 @@ static CornuStatus check_window(const CornuOpCall *call, const char *names, Corn
     const int64_t *size = gradient ? call->attributes->window_grad.size
                                    : call->attributes->window.size;
     if (!cornu__sweeps(call, sweeps))
-        return cornu__refuse(call, CORNU_ERR_SHAPE, names, "a window of (%lld, %lld) fits nowhere",
+        return cornu__refuse(call, CORNU_ERR_SHAPE, names, "a window of (%lld, %lld) does not fit",
                              (long long)size[0], (long long)size[1]);
     for (int i = 0; i < 2; i++)
         if (sweeps[i].low < 0 || sweeps[i].low >= sweeps[i].size || sweeps[i].high < 0 ||
@@ -69,9 +69,9 @@ static int64_t at(int64_t b, int64_t row, int64_t column, int64_t k, int64_t hei
 }
 
 /*
- * max_pool2d: y is the largest element under the window, and where it stood: index (u8) counts
- * the window's positions row by row, padding included, and is that of the first maximum. Padding
- * never wins; a NaN counts as larger than any number.
+ * max_pool2d: y is the largest element in the window, index (u8) its position: the first maximum's,
+ * counted row by row in the window, padding included. Padding is never the maximum; a NaN counts as
+ * larger than any number.
  */
 static CornuStatus max_pool2d_type(const CornuOpCall *call, CornuType *out)
 {
@@ -114,7 +114,7 @@ const CornuOpRules cornu__max_pool2d_rules = {
     max_pool2d_type, pool_flops, CORNU_PRIMITIVE, max_pool2d_reference,
 };
 
-/* The types of both gradients: d_y has the shape that pooling (B, extents, C) gives. */
+/* The types of both gradients: d_y has the shape of pooling (B, extents, C). */
 static CornuStatus grad_type(const CornuOpCall *call, const char *names, CornuType *out)
 {
     const int64_t *extents = call->attributes->window_grad.extents;
@@ -123,7 +123,8 @@ static CornuStatus grad_type(const CornuOpCall *call, const char *names, CornuTy
     CornuType d_y = call->in[0];
     if (!cornu_type_equal(d_y, pooled(d_y, sweeps)))
         return cornu__refuse(call, CORNU_ERR_SHAPE, names,
-                             "pooling %lld by %lld gives %lld by %lld", (long long)extents[0],
+                             "pooling %lld by %lld gives %lld by %lld, expected the extents of "
+                             "d_y", (long long)extents[0],
                              (long long)extents[1], (long long)sweeps[0].out,
                              (long long)sweeps[1].out);
     out[0] = d_y;
@@ -132,8 +133,8 @@ static CornuStatus grad_type(const CornuOpCall *call, const char *names, CornuTy
     return CORNU_OK;
 }
 
-/* max_pool2d_grad: each d_y goes to the element of x its index names; they add up where windows
- * overlap. An index that names padding is a fault. */
+/* max_pool2d_grad: each d_y goes to the element of x at its index; overlapping windows add up. An
+ * index of padding is an error. */
 static CornuStatus max_pool2d_grad_type(const CornuOpCall *call, CornuType *out)
 {
     static const char names[] = "d_y index";
@@ -143,7 +144,7 @@ static CornuStatus max_pool2d_grad_type(const CornuOpCall *call, CornuType *out)
     CORNU__TRY(check_positions(call, names, sweeps));
     CORNU__TRY(cornu__expect_dtype(call, 1, CORNU_U8, names));
     if (!cornu_shape_equal(call->in[0].shape, call->in[1].shape))
-        return cornu__refuse(call, CORNU_ERR_SHAPE, names, "the two need one shape");
+        return cornu__refuse(call, CORNU_ERR_SHAPE, names, "both must have the same shape");
     return CORNU_OK;
 }
 
@@ -165,7 +166,7 @@ static CornuStatus max_pool2d_grad_reference(const CornuReferenceCall *call)
         int64_t column = cornu__tap(&s[1], j, position % s[1].size);
         if (position >= s[0].size * s[1].size || row < 0 || column < 0)
             return cornu__fail(CORNU_ERR_VALUE,
-                               "index %lld in row %lld, expected an element under a window of "
+                               "index %lld in row %lld, expected an element in a window of "
                                "%lld by %lld", (long long)position, (long long)b,
                                (long long)s[0].size, (long long)s[1].size);
         d_x[at(b, row, column, k, s[0].in, s[1].in, channels)] += d_y[o];
@@ -178,7 +179,7 @@ const CornuOpRules cornu__max_pool2d_grad_rules = {
     max_pool2d_grad_type, cornu__flops_per_element, CORNU_PRIMITIVE, max_pool2d_grad_reference,
 };
 
-/* average_pool2d: the mean of the elements of x under the window; padding does not count. */
+/* average_pool2d: the mean of the elements of x in the window; padding does not count. */
 static CornuStatus average_pool2d_type(const CornuOpCall *call, CornuType *out)
 {
     CornuSweep sweeps[2];
@@ -187,7 +188,7 @@ static CornuStatus average_pool2d_type(const CornuOpCall *call, CornuType *out)
     return CORNU_OK;
 }
 
-/* How many taps of output o read x. */
+/* The number of window positions of output o that read x. */
 static int64_t taps(const CornuSweep *sweep, int64_t o)
 {
     int64_t count = 0;
@@ -221,7 +222,7 @@ const CornuOpRules cornu__average_pool2d_rules = {
     average_pool2d_type, pool_flops, CORNU_PRIMITIVE, average_pool2d_reference,
 };
 
-/* average_pool2d_grad: each d_y is dealt in equal parts to the elements it was the mean of. */
+/* average_pool2d_grad: each d_y is divided equally among the elements it was the mean of. */
 static CornuStatus average_pool2d_grad_type(const CornuOpCall *call, CornuType *out)
 {
     return grad_type(call, "d_y", out);

@@ -1,8 +1,8 @@
 /*
- * Random numbers by Philox; random.h says what the four words of the counter are. Row i of axis
- * 0 is row position + i of the global batch; the elements of a row are counted from 0. seed,
- * iteration and position are i64 scalars, so that they may change from run to run; a value that
- * does not fit its word is a fault.
+ * Random numbers by Philox; random.h describes the four words of the counter. Row i of axis 0 is
+ * row position + i of the global batch; the elements of a row are counted from 0. seed, iteration
+ * and position are i64 scalars, so that they can change from run to run; a value that does not fit
+ * its word is an error.
  */
 #include "../random.h"
 
@@ -11,8 +11,8 @@
 #include "rules.h"
 #include "build.h"
 
-/* A double holds integers exactly up to here: a larger seed has lost its last bits by the time
- * it gets to this file. */
+/* Doubles are exact for integers up to here: a larger seed has lost its last bits before it gets to
+ * this file. */
 static const double MOST_EXACT = 0x1p53;
 
 static CornuStatus check_generator(const CornuOpCall *call, int64_t generator, CornuShape shape,
@@ -24,8 +24,8 @@ static CornuStatus check_generator(const CornuOpCall *call, int64_t generator, C
     int64_t row = 1;
     for (int i = 1; i < shape.rank; i++) row *= shape.extent[i];
     if (row / 4 > UINT32_MAX)
-        return cornu__refuse(call, CORNU_ERR_SHAPE, names, "rows of %lld elements are too long",
-                             (long long)row);
+        return cornu__refuse(call, CORNU_ERR_SHAPE, names, "rows have %lld elements, expected "
+                             "fewer than 2^34", (long long)row);
     return CORNU_OK;
 }
 
@@ -39,7 +39,7 @@ static CornuStatus check_scalars(const CornuOpCall *call, int first, const char 
     return CORNU_OK;
 }
 
-/* What the draws of one call have in common. */
+/* What the draws of one call share. */
 typedef struct {
     uint64_t seed;
     uint32_t iteration, generator;
@@ -51,8 +51,8 @@ static CornuStatus stream_of(const double *seed, const double *iteration, const 
 {
     int64_t rows = shape.rank > 0 ? shape.extent[0] : 1;
     if (fabs(*seed) >= MOST_EXACT)
-        return cornu__fail(CORNU_ERR_VALUE, "seed is %.0f, expected less than 2^53 where "
-                           "integers are kept as doubles", *seed);
+        return cornu__fail(CORNU_ERR_VALUE, "seed is %.0f, expected less than 2^53, since "
+                           "this device stores it as a double", *seed);
     if (*iteration < 0 || *iteration > UINT32_MAX)
         return cornu__fail(CORNU_ERR_VALUE, "iteration is %.0f, expected 0 to %.0f", *iteration,
                            (double)UINT32_MAX);
@@ -108,7 +108,7 @@ const CornuOpRules cornu__random_uniform_rules = {
 
 /*
  * dropout(x, seed, iteration, position): 0 where random_uniform of x's shape is less than the
- * rate, else x times 1 / (1 - rate); y has the type of x. The rate is rounded to f32, as the
+ * rate, else x times 1 / (1 - rate); y has the type of x. The rate is rounded to f32, like the
  * numbers it is compared with, so that every device drops the same elements.
  * Source: Srivastava et al., "Dropout", JMLR 15 (2014), section 10 (scaling at training time).
  */
@@ -125,7 +125,7 @@ static CornuStatus dropout_type(const CornuOpCall *call, CornuType *out)
     return cornu__same_type(call, out);
 }
 
-/* Scaling is computed in f32 at least: 1 / (1 - rate) has no short form in bf16. */
+/* Scaling is computed in f32 at least: bf16 would round 1 / (1 - rate). */
 static CornuStatus dropout_decompose(CornuProgram *program, const CornuOpCall *call,
                                      const CornuValue *in, CornuValue *out)
 {

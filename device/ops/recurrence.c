@@ -9,12 +9,12 @@ CornuStatus cornu__expect_steps(const CornuOpCall *call, int i, int64_t parts, c
     CORNU__TRY(cornu__expect_float(call, i, names));
     CORNU__TRY(cornu__expect_rank(call, i, 3, names));
     if (extent[1] < 1 || extent[2] < parts || extent[2] % parts)
-        return cornu__refuse(call, CORNU_ERR_SHAPE, names, "expected at least one step and %lld "
-                             "times the units along the last axis", (long long)parts);
+        return cornu__refuse(call, CORNU_ERR_SHAPE, names, "expected at least one step, and a "
+                             "last axis divisible by %lld", (long long)parts);
     const double slope = call->attributes->recurrence.gate_slope;
     if (!(slope >= 0.0) || isinf(slope))
-        return cornu__refuse(call, CORNU_ERR_ARGUMENT, names, "gate_slope %g, expected a number "
-                             "from 0 on", slope);
+        return cornu__refuse(call, CORNU_ERR_ARGUMENT, names, "gate_slope %g, expected a finite "
+                             "number of 0 or more", slope);
     *e = (CornuExtents){ extent[0], extent[1], extent[2] / parts };
     return CORNU_OK;
 }
@@ -26,7 +26,7 @@ CornuStatus cornu__expect_type(const CornuOpCall *call, int i, CornuType wanted,
     if (cornu_type_equal(call->in[i], wanted)) return CORNU_OK;
     return cornu__refuse(call, call->in[i].dtype == wanted.dtype ? CORNU_ERR_SHAPE
                                                                  : CORNU_ERR_DTYPE,
-                         names, "operand %d must be %s", i, cornu_type_print(&text, wanted));
+                         names, "expected operand %d to be %s", i, cornu_type_print(&text, wanted));
 }
 
 CornuStatus cornu__expect_count(const CornuOpCall *call, int without_mask, const char *names)

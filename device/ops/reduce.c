@@ -1,7 +1,7 @@
 /*
  * Reductions. `axes` is a set: bit i stands for axis i; all six bits stand for every axis,
- * whatever the rank. With `keep`, reduced axes stay with extent 1. Sums of f32, bf16 and f16
- * are taken in f32, f64 in f64; with `widen` that f32 is the result.
+ * whatever the rank. With `keep`, reduced axes stay with extent 1. f32, bf16 and f16 are summed in
+ * f32, f64 in f64; with `widen` the result of bf16 and f16 stays f32.
  */
 #include <math.h>
 
@@ -34,7 +34,7 @@ static CornuStatus reduce_type(const CornuOpCall *call, CornuType *out)
     return CORNU_OK;
 }
 
-/* Where the result of element i of x is. */
+/* The element of the result that element i of x belongs to. */
 static int64_t target_of(const CornuOpCall *call, int64_t i)
 {
     CornuShape shape = call->in[0].shape;
@@ -49,7 +49,7 @@ static int64_t target_of(const CornuOpCall *call, int64_t i)
     return target;
 }
 
-/* reduce_sum: 0 where there is nothing to add. */
+/* reduce_sum: 0 for an empty sum. */
 static CornuStatus reduce_sum_reference(const CornuReferenceCall *call)
 {
     int64_t terms = cornu_type_count(call->op.in[0]);
@@ -63,13 +63,14 @@ const CornuOpRules cornu__reduce_sum_rules = {
     reduce_type, cornu__flops_per_element, CORNU_PRIMITIVE, reduce_sum_reference,
 };
 
-/* reduce_max: NaN if there is one among the elements. No largest of none: refused. */
+/* reduce_max: NaN if any element is NaN. Empty axes are refused. */
 static CornuStatus reduce_max_type(const CornuOpCall *call, CornuType *out)
 {
     CORNU__TRY(reduce_type(call, out));
     for (int i = 0; i < call->in[0].shape.rank; i++)
         if (reduced(call, i) && call->in[0].shape.extent[i] == 0)
-            return cornu__refuse(call, CORNU_ERR_SHAPE, "x", "axis %d holds no element", i);
+            return cornu__refuse(call, CORNU_ERR_SHAPE, "x",
+                                 "axis %d has extent 0, expected at least 1", i);
     return CORNU_OK;
 }
 
@@ -90,8 +91,8 @@ const CornuOpRules cornu__reduce_max_rules = {
     reduce_max_type, cornu__flops_per_element, CORNU_PRIMITIVE, reduce_max_reference,
 };
 
-/* argmax: i32, where along `axis` the largest element stands, the first one if several are
- * equal; a NaN counts as larger than any number. The axis disappears. */
+/* argmax: i32, the index of the largest element along `axis`, the first if several are equal; a NaN
+ * counts as larger than any number. The axis is removed. */
 static CornuStatus argmax_type(const CornuOpCall *call, CornuType *out)
 {
     CornuShape shape = call->in[0].shape;
@@ -102,8 +103,9 @@ static CornuStatus argmax_type(const CornuOpCall *call, CornuType *out)
         return cornu__refuse(call, CORNU_ERR_ARGUMENT, "x", "axis %lld, expected 0 to %d",
                              (long long)axis, shape.rank - 1);
     if (shape.extent[axis] < 1 || shape.extent[axis] > INT32_MAX)
-        return cornu__refuse(call, CORNU_ERR_SHAPE, "x", "axis %lld, expected 1 to %d elements",
-                             (long long)axis, INT32_MAX);
+        return cornu__refuse(call, CORNU_ERR_SHAPE, "x",
+                             "axis %lld has extent %lld, expected 1 to %d", (long long)axis,
+                             (long long)shape.extent[axis], INT32_MAX);
     CornuShape result = { .rank = 0 };
     for (int i = 0; i < shape.rank; i++)
         if (i != axis) result.extent[result.rank++] = shape.extent[i];

@@ -1,21 +1,21 @@
-/* The rules of an op, which say what its row of ops.def means, and what rules are written with. */
+/* The rules that give each row of ops.def its meaning, and helpers to write them with. */
 #ifndef CORNU_DEVICE_OPS_RULES_H
 #define CORNU_DEVICE_OPS_RULES_H
 
 #include "../program_internal.h"
 
-/* Fills the types of the op's outputs, or fails naming both sides ("a is …, b is …"). The
- * operands' number and dtypes' validity are checked before. */
+/* Fills the types of the op's outputs, or fails with a message naming both sides ("a is …, b is
+ * …"). The number of operands and the attributes have been checked. */
 typedef CornuStatus CornuTypeRule(const CornuOpCall *call, CornuType *out);
 
 typedef int64_t CornuFlopRule(const CornuOpCall *call);
 
-/* Records what the op means in other ops: `in` are its operands in `program`, `out` receives
- * the values that stand for its outputs. */
+/* Records the op's meaning in other ops: `in` are its operands in `program`, `out` receives the
+ * values that replace its outputs. */
 typedef CornuStatus CornuDecompose(CornuProgram *program, const CornuOpCall *call,
                                    const CornuValue *in, CornuValue *out);
 
-/* The reference computes in double: every element of every dtype is a double here. */
+/* Reference kernels compute in double: every element of every dtype is a double here. */
 typedef struct {
     CornuOpCall          op;
     const double *const *in;
@@ -33,7 +33,7 @@ typedef struct CornuOpRules {
     CornuReference *reference;
 } CornuOpRules;
 
-/* The explicit markers for "there is nothing to say here". */
+/* Markers for an op that only moves data, and for one that has no decomposition. */
 CornuFlopRule  cornu__no_flops;
 CornuDecompose cornu__primitive;
 #define CORNU_NO_FLOPS  cornu__no_flops
@@ -43,24 +43,24 @@ CornuDecompose cornu__primitive;
 #include "ops.def"
 #undef CORNU_OP
 
-/* The rules of every op (table.c). Nothing that rules call may refer to it: they find those of other
- * ops in the program that they are given. */
+/* The rules of every op (table.c). Rules, and what they call, must not refer to it: they find the
+ * rules of other ops in the program they are given. */
 extern const CornuOpRules *const cornu__op_table[CORNU_OP_COUNT];
 
-/* ---- Looked up in the table (rules.c), for whoever is above it ---- */
+/* ---- Lookups in the table (rules.c) ---- */
 
 const CornuOpRules *cornu__op_rules(CornuOpId id);
 
 /* As cornu__check_call. */
 CornuStatus cornu__op_type(const CornuOpCall *call, CornuType *out);
 
-/* Runs the reference kernel of one op, checking nothing. A data-dependent fault (a label out of
- * range) is CORNU_ERR_VALUE with the row in the message. */
+/* Runs the reference kernel of one op without checks. Bad data (a label out of range) is
+ * CORNU_ERR_VALUE with the row in the message. */
 CornuStatus cornu__op_reference(const CornuReferenceCall *call);
 
-/* As cornu__op_reference on packed host arrays of the declared dtypes, for a device without a better
- * kernel (fallback.c): operands are converted to double, results rounded. Allocates nothing;
- * `scratch` is memory for cornu__reference_scratch() doubles. */
+/* As cornu__op_reference, on packed host arrays of the declared dtypes, for a device without a
+ * kernel of its own (fallback.c): operands are converted to double, results rounded. Allocates
+ * nothing; `scratch` has room for cornu__reference_scratch() doubles. */
 CornuStatus cornu__reference_run(const CornuOpCall *call, const CornuType *out_type,
                                  const void *const *in, void *const *out, double *scratch);
 int64_t cornu__reference_scratch(const CornuOpCall *call, const CornuType *out_type);
@@ -81,34 +81,34 @@ CornuStatus cornu__reference_program_op(const CornuProgram *program, const Cornu
                                         CornuType *in_type);
 int         cornu__most_operands(const CornuProgram *program);   /* of one op; at least 1 */
 
-/* ---- What rules are written with (operands.c) ---- */
+/* ---- Helpers to write rules with (operands.c) ---- */
 
 /* Type rules and FLOP rules that many ops share. */
-CornuTypeRule cornu__same_type;             /* every operand and output alike */
-CornuFlopRule cornu__flops_per_element;     /* one per element of operand 0   */
+CornuTypeRule cornu__same_type;             /* outputs have the type of operand 0 */
+CornuFlopRule cornu__flops_per_element;     /* one per element of operand 0       */
 
-/* The product of factors that are not negative, INT64_MAX where it does not fit. */
+/* The product of non-negative factors, INT64_MAX if it overflows. */
 int64_t cornu__flops(int count, const int64_t *factors);
 
 /* Refuses a call: "x is f32 (2, 3), count is i32 (): " and then the reason. `names` are those
- * of the operands, separated by blanks; operands beyond the last name stay unnamed. */
+ * of the operands, separated by blanks; further operands are left out. */
 CornuStatus cornu__refuse(const CornuOpCall *call, CornuStatus status, const char *names,
                           const char *format, ...) CORNU__PRINTF(4, 5);
 
-/* Where the next operand of a pack begins, the one before having ended at `end`. */
+/* Where the next operand of a pack begins, if the last one ended at `end`. */
 int64_t cornu__pack_start(const CornuAttributes_PACK *pack, int64_t end);
 
 /* Integers and floats are numbers, bool is not. */
 bool cornu__is_number(CornuDtype dtype);
 bool cornu__is_integer(CornuDtype dtype);
 
-/* CORNU_ERR_DTYPE unless operand i is a float, has this dtype. */
+/* CORNU_ERR_DTYPE unless operand i is a float; unless it has this dtype. */
 CornuStatus cornu__expect_float(const CornuOpCall *call, int i, const char *names);
 CornuStatus cornu__expect_dtype(const CornuOpCall *call, int i, CornuDtype dtype,
                                 const char *names);
 /* CORNU_ERR_SHAPE unless operand i has this rank. */
 CornuStatus cornu__expect_rank(const CornuOpCall *call, int i, int rank, const char *names);
-/* Unless operands i and j have one dtype and one shape: CORNU_ERR_DTYPE or CORNU_ERR_SHAPE. */
+/* CORNU_ERR_DTYPE or CORNU_ERR_SHAPE unless operands i and j have the same dtype and shape. */
 CornuStatus cornu__expect_alike(const CornuOpCall *call, int i, int j, const char *names);
 
 #endif

@@ -1,17 +1,17 @@
 /*
- * scan: a body program run once per step, one step after the other.
- *   operands  the first carries, then what is cut into slices along `axis`, then constants
- *   results   the last carries, then what the steps' results are stacked to along `axis`
- * Step t gives the body the carries that step t - 1 left, slice t of each, and the constants, all
- * as inputs in this order; the body's outputs are the next carries and what is stacked. With
- * `reverse` the last slice comes first; what step t makes still is stacked at t.
+ * scan: a loop that runs a body program once per step.
+ *   operands  the initial carries, then operands sliced along `axis`, then constants
+ *   results   the final carries, then the stacked results, along `axis`
+ * The inputs of the body in step t are the carries of step t - 1, slice t of each sliced operand,
+ * and the constants; its outputs are the next carries and slice t of each stacked result. With
+ * `reverse` the last step runs first; its results are still at its own index.
  */
 #include <string.h>
 
 #include "../memory_internal.h"
 #include "rules.h"
 
-/* The type of a slice or of a step's result, with the steps' axis, or without it. */
+/* The type of a slice or of a step's result, with the axis of steps inserted. */
 static CornuType stacked(CornuType type, int64_t axis, int64_t steps)
 {
     for (int i = type.shape.rank++; i > axis; i--) type.shape.extent[i] = type.shape.extent[i - 1];
@@ -49,19 +49,21 @@ static CornuStatus check_counts(const CornuOpCall *call)
     return CORNU_OK;
 }
 
-/* A step is one shard's own affair, and writes into none of its operands. */
+/* A step must run on one shard by itself, and write into none of its operands. */
 static CornuStatus check_body(const CornuProgram *body)
 {
     for (int i = 0; i < body->op_count; i++)
         if (cornu__is_collective(body->ops[i].id) || body->ops[i].id == CORNU_OP_REPLICA_ID)
-            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s cannot be part of a step",
+            return cornu__fail(CORNU_ERR_UNSUPPORTED, "%s cannot be in the body of a scan",
                                cornu_op_name(body->ops[i].id));
     for (int i = 0; i < body->input_count; i++)
         if (body->values[body->inputs[i]].varies)
-            return cornu__fail(CORNU_ERR_ARGUMENT, "input %d of the body is dealt over shards", i);
+            return cornu__fail(CORNU_ERR_ARGUMENT, "input %d of the body has a value for "
+                               "each shard, expected one for all", i);
     for (int i = 0; i < body->output_count; i++)
         if (body->outputs[i].alias >= 0)
-            return cornu__fail(CORNU_ERR_ARGUMENT, "output %d of the body goes into an input", i);
+            return cornu__fail(CORNU_ERR_ARGUMENT, "output %d of the body is written into "
+                               "input %d, expected no alias", i, body->outputs[i].alias);
     return CORNU_OK;
 }
 
@@ -72,8 +74,9 @@ static CornuStatus check_operand(const CornuOpCall *call, int i)
     const bool   sliced = i >= scan->carries && i < scan->carries + scan->slices;
     CornuText    is, wanted;
     if (sliced && !stacks(scan, expected))
-        return cornu__fail(CORNU_ERR_SHAPE, "slices of operand %d are %s, which has no room for "
-                           "axis %lld", i, cornu_type_print(&is, expected), (long long)scan->axis);
+        return cornu__fail(CORNU_ERR_SHAPE, "slices of operand %d are %s, which cannot be "
+                           "stacked along axis %lld", i, cornu_type_print(&is, expected),
+                           (long long)scan->axis);
     if (sliced) expected = stacked(expected, scan->axis, scan->steps);
     if (cornu_type_equal(call->in[i], expected)) return CORNU_OK;
     return cornu__fail(call->in[i].dtype == expected.dtype ? CORNU_ERR_SHAPE : CORNU_ERR_DTYPE,
@@ -91,13 +94,13 @@ static CornuStatus scan_type(const CornuOpCall *call, CornuType *out)
     for (int i = 0; i < scan->body->output_count; i++) {
         out[i] = cornu_program_type(scan->body, scan->body->outputs[i].value);
         if (i < scan->carries && !cornu_type_equal(out[i], call->in[i]))
-            return cornu__fail(CORNU_ERR_SHAPE, "carry %d is %s before a step and %s behind it", i,
+            return cornu__fail(CORNU_ERR_SHAPE, "carry %d is %s before a step and %s after it", i,
                                cornu_type_print(&before, call->in[i]),
                                cornu_type_print(&after, out[i]));
         if (i < scan->carries) continue;
         if (!stacks(scan, out[i]))
-            return cornu__fail(CORNU_ERR_SHAPE, "result %d of a step is %s, which has no room for "
-                               "axis %lld", i, cornu_type_print(&after, out[i]),
+            return cornu__fail(CORNU_ERR_SHAPE, "result %d of a step is %s, which cannot be "
+                               "stacked along axis %lld", i, cornu_type_print(&after, out[i]),
                                (long long)scan->axis);
         out[i] = stacked(out[i], scan->axis, scan->steps);
     }
@@ -118,38 +121,39 @@ typedef struct {
     double        *elements;
     const double **in;
     CornuType     *in_type;
-} Room;
+} Memory;
 
 static int64_t count_of(const CornuProgram *body, CornuValue value)
 {
     return cornu_type_count(cornu_program_type(body, value));
 }
 
-static CornuStatus room_take(Room *room, const CornuProgram *body)
+static CornuStatus take_memory(Memory *memory, const CornuProgram *body)
 {
     const size_t operands = (size_t)cornu__most_operands(body);
     int64_t      count = 0;
     for (int v = 0; v < body->value_count; v++) count += count_of(body, v);
-    room->value = cornu__allocate((size_t)body->value_count, sizeof *room->value);
-    room->elements = cornu__allocate((size_t)count, sizeof *room->elements);
-    room->in = cornu__allocate(operands, sizeof *room->in);
-    room->in_type = cornu__allocate(operands, sizeof *room->in_type);
-    if (!room->value || !room->elements || !room->in || !room->in_type) return CORNU_ERR_MEMORY;
-    double *at = room->elements;
-    for (int v = 0; v < body->value_count; at += count_of(body, v++)) room->value[v] = at;
+    memory->value = cornu__allocate((size_t)body->value_count, sizeof *memory->value);
+    memory->elements = cornu__allocate((size_t)count, sizeof *memory->elements);
+    memory->in = cornu__allocate(operands, sizeof *memory->in);
+    memory->in_type = cornu__allocate(operands, sizeof *memory->in_type);
+    if (!memory->value || !memory->elements || !memory->in || !memory->in_type)
+        return CORNU_ERR_MEMORY;
+    double *at = memory->elements;
+    for (int v = 0; v < body->value_count; at += count_of(body, v++)) memory->value[v] = at;
     return CORNU_OK;
 }
 
-static void room_give(Room *room)
+static void release_memory(Memory *memory)
 {
-    cornu__release(room->value);
-    cornu__release(room->elements);
-    cornu__release(room->in);
-    cornu__release(room->in_type);
+    cornu__release(memory->value);
+    cornu__release(memory->elements);
+    cornu__release(memory->in);
+    cornu__release(memory->in_type);
 }
 
-/* Element i of a slice stands at this place in the whole, of which slice t is taken; `inner` is the
- * number of elements behind the steps' axis. */
+/* Where element i of slice t is in the whole; `inner` is the number of elements per step along the
+ * axes after that of the steps. */
 static int64_t place(int64_t i, int64_t t, int64_t steps, int64_t inner)
 {
     return (i / inner * steps + t) * inner + i % inner;
@@ -162,45 +166,45 @@ static int64_t inner_of(CornuType whole, int64_t axis)
     return inner > 0 ? inner : 1;
 }
 
-static CornuStatus run_step(const CornuReferenceCall *call, const Room *room, int64_t t)
+static CornuStatus run_step(const CornuReferenceCall *call, const Memory *memory, int64_t t)
 {
     const CornuAttributes_SCAN *scan = &call->op.attributes->scan;
     const CornuProgram         *body = scan->body;
     for (int64_t k = scan->carries; k < scan->carries + scan->slices; k++) {
         const int64_t inner = inner_of(call->op.in[k], scan->axis);
-        double       *slice = room->value[body->inputs[k]];
+        double       *slice = memory->value[body->inputs[k]];
         for (int64_t i = 0; i < count_of(body, body->inputs[k]); i++)
             slice[i] = call->in[k][place(i, t, scan->steps, inner)];
     }
-    CORNU__TRY(cornu__reference_program(body, room->value, room->in, room->in_type));
+    CORNU__TRY(cornu__reference_program(body, memory->value, memory->in, memory->in_type));
     for (int64_t k = 0; k < body->output_count; k++) {
         const CornuValue made = body->outputs[k].value;
         const bool       carry = k < scan->carries;
         const int64_t    inner = carry ? 1 : inner_of(call->out_type[k], scan->axis);
         for (int64_t i = 0; i < count_of(body, made); i++)
-            call->out[k][carry ? i : place(i, t, scan->steps, inner)] = room->value[made][i];
+            call->out[k][carry ? i : place(i, t, scan->steps, inner)] = memory->value[made][i];
     }
     for (int64_t k = 0; k < scan->carries; k++)
-        memcpy(room->value[body->inputs[k]], call->out[k],
+        memcpy(memory->value[body->inputs[k]], call->out[k],
                (size_t)count_of(body, body->inputs[k]) * sizeof(double));
     return CORNU_OK;
 }
 
-/* Takes memory for the body's values: only here does running on the reference device allocate. */
+/* Allocates the body's values: nothing else allocates in a run on the reference device. */
 static CornuStatus scan_reference(const CornuReferenceCall *call)
 {
     const CornuAttributes_SCAN *scan = &call->op.attributes->scan;
-    Room                        room = { 0 };
-    CornuStatus                 status = room_take(&room, scan->body);
+    Memory                      memory = { 0 };
+    CornuStatus                 status = take_memory(&memory, scan->body);
     for (int i = 0; i < call->op.in_count && !status; i++)
         if (i < scan->carries || i >= scan->carries + scan->slices)
-            memcpy(room.value[scan->body->inputs[i]], call->in[i],
+            memcpy(memory.value[scan->body->inputs[i]], call->in[i],
                    (size_t)cornu_type_count(call->op.in[i]) * sizeof(double));
     for (int64_t step = 0; step < scan->steps && !status; step++) {
         const int64_t t = scan->reverse ? scan->steps - 1 - step : step;
-        status = run_step(call, &room, t);
+        status = run_step(call, &memory, t);
     }
-    room_give(&room);
+    release_memory(&memory);
     return status;
 }
 

@@ -24,14 +24,14 @@ static CornuStatus shaped_type(const CornuOpCall *call, CornuType *out)
 {
     const CornuAttributes_SHAPE *shape = &call->attributes->shape;
     if (shape->rank < 0 || shape->rank > CORNU_MAX_RANK)
-        return cornu__refuse(call, CORNU_ERR_SHAPE, "x", "a result of rank %lld, expected 0 to %d",
-                             (long long)shape->rank, CORNU_MAX_RANK);
+        return cornu__refuse(call, CORNU_ERR_SHAPE, "x",
+                             "the result has rank %lld, expected 0 to %d", (long long)shape->rank, CORNU_MAX_RANK);
     out[0] = cornu_type_from(call->in[0].dtype,
                              cornu_shape_from((int)shape->rank, shape->extents));
     return cornu_type_check(out[0]);
 }
 
-/* broadcast: axes are aligned at the right; an extent of 1, or a missing axis, stretches. */
+/* broadcast: axes are aligned at the right; axes that are missing or of extent 1 are repeated. */
 static CornuStatus broadcast_type(const CornuOpCall *call, CornuType *out)
 {
     CORNU__TRY(shaped_type(call, out));
@@ -42,7 +42,7 @@ static CornuStatus broadcast_type(const CornuOpCall *call, CornuType *out)
         fits = from.extent[i] == 1 || from.extent[i] == to.extent[i + missing];
     CornuText text;
     if (!fits)
-        return cornu__refuse(call, CORNU_ERR_SHAPE, "x", "it does not stretch to %s",
+        return cornu__refuse(call, CORNU_ERR_SHAPE, "x", "it does not broadcast to %s",
                              cornu_shape_print(&text, to));
     return CORNU_OK;
 }
@@ -65,7 +65,7 @@ const CornuOpRules cornu__broadcast_rules = {
     broadcast_type, CORNU_NO_FLOPS, CORNU_PRIMITIVE, broadcast_reference,
 };
 
-/* reshape: the same elements in the same order under another shape of as many elements. */
+/* reshape: the same elements in the same order, in another shape of as many elements. */
 static CornuStatus reshape_type(const CornuOpCall *call, CornuType *out)
 {
     CORNU__TRY(shaped_type(call, out));
@@ -99,7 +99,7 @@ static CornuStatus transpose_type(const CornuOpCall *call, CornuType *out)
     CornuText text;
     if (seen != (1u << shape.rank) - 1)
         return cornu__refuse(call, CORNU_ERR_ARGUMENT, "x",
-                             "axes %s are no permutation of its %d axes",
+                             "axes %s, expected a permutation of its %d axes",
                              cornu_shape_print(&text, cornu_shape_from(shape.rank, axes)),
                              shape.rank);
     out[0] = call->in[0];
@@ -134,8 +134,9 @@ static CornuStatus slice_type(const CornuOpCall *call, CornuType *out)
         if (slice->starts[i] < 0 || slice->sizes[i] < 0 ||
             slice->starts[i] > shape.extent[i] - slice->sizes[i])
             return cornu__refuse(call, CORNU_ERR_SHAPE, "x",
-                                 "axis %d has no %lld elements from %lld on", i,
-                                 (long long)slice->sizes[i], (long long)slice->starts[i]);
+                                 "a slice of %lld elements from %lld on exceeds axis %d, of %lld",
+                                 (long long)slice->sizes[i], (long long)slice->starts[i], i,
+                                 (long long)shape.extent[i]);
         out[0].shape.extent[i] = slice->sizes[i];
     }
     return CORNU_OK;
@@ -168,7 +169,7 @@ static CornuStatus pad_type(const CornuOpCall *call, CornuType *out)
         if (pad->low[i] < 0 || pad->high[i] < 0 || pad->low[i] > INT64_MAX - *extent ||
             pad->high[i] > INT64_MAX - *extent - pad->low[i])
             return cornu__refuse(call, CORNU_ERR_SHAPE, "x",
-                                 "%lld and %lld elements around axis %d, expected counts from 0",
+                                 "a padding of %lld and %lld along axis %d, expected 0 or more",
                                  (long long)pad->low[i], (long long)pad->high[i], i);
         *extent += pad->low[i] + pad->high[i];
     }
@@ -196,7 +197,7 @@ const CornuOpRules cornu__pad_rules = {
     pad_type, CORNU_NO_FLOPS, CORNU_PRIMITIVE, pad_reference,
 };
 
-/* concat: operands one after the other along `axis`; all else about them is equal. */
+/* concat: operands joined along `axis`; they agree in dtype and in all other axes. */
 static CornuStatus concat_type(const CornuOpCall *call, CornuType *out)
 {
     int64_t axis = call->attributes->axis.axis;
@@ -212,7 +213,7 @@ static CornuStatus concat_type(const CornuOpCall *call, CornuType *out)
         if (!cornu_type_equal(next, out[0]))
             return cornu__refuse(call, next.dtype == out[0].dtype ? CORNU_ERR_SHAPE
                                                                   : CORNU_ERR_DTYPE,
-                                 "x", "operand %d is %s and differs not only in axis %lld", i,
+                                 "x", "operand %d is %s, expected the same but for axis %lld", i,
                                  cornu_type_print(&text, call->in[i]), (long long)axis);
         if (extent > INT64_MAX - out[0].shape.extent[axis])
             return cornu__refuse(call, CORNU_ERR_SHAPE, "x", "too many elements along axis %lld",
@@ -272,16 +273,16 @@ const CornuOpRules cornu__flip_rules = {
 };
 
 /*
- * pack: operands of one dtype, each flattened, one after the other in a vector of `extent`
- * elements. Each begins at the next multiple of `segment`; zeros are between them and behind.
+ * pack: operands of the same dtype, flattened and joined to a vector of `extent` elements. Each
+ * begins at the next multiple of `segment`; the rest is zeros.
  */
 static CornuStatus pack_type(const CornuOpCall *call, CornuType *out)
 {
     const CornuAttributes_PACK *pack = &call->attributes->pack;
     int64_t end = 0;
     if (pack->segment < 1 || pack->extent < 0)
-        return cornu__refuse(call, CORNU_ERR_ARGUMENT, "x", "segments of %lld in %lld elements, "
-                             "expected 1 or more in 0 or more", (long long)pack->segment,
+        return cornu__refuse(call, CORNU_ERR_ARGUMENT, "x", "segments of %lld elements in %lld, "
+                             "expected at least 1 in at least 0", (long long)pack->segment,
                              (long long)pack->extent);
     for (int i = 0; i < call->in_count; i++) {
         CornuText text;
@@ -291,9 +292,9 @@ static CornuStatus pack_type(const CornuOpCall *call, CornuType *out)
                                  cornu_dtype_name(call->in[0].dtype));
         const int64_t start = cornu__pack_start(pack, end), count = cornu_type_count(call->in[i]);
         if (start > pack->extent || count > pack->extent - start)
-            return cornu__refuse(call, CORNU_ERR_SHAPE, "x", "operand %d is %s, more than is left "
-                                 "of %lld elements", i, cornu_type_print(&text, call->in[i]),
-                                 (long long)pack->extent);
+            return cornu__refuse(call, CORNU_ERR_SHAPE, "x", "operand %d is %s, which does not fit "
+                                 "into the rest of %lld elements", i,
+                                 cornu_type_print(&text, call->in[i]), (long long)pack->extent);
         end = start + count;
     }
     out[0] = cornu_type(call->in[0].dtype, pack->extent);

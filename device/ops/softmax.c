@@ -1,6 +1,6 @@
 /*
- * Softmax and what losses need, over the last axis. Exponents are taken of differences to the
- * largest element, so that none overflows.
+ * Softmax and its kin for losses, over the last axis. The largest element is subtracted before exp,
+ * so that none overflows.
  */
 #include <math.h>
 
@@ -37,8 +37,8 @@ static int64_t softmax_flops(const CornuOpCall *call)
     return cornu__flops(2, (const int64_t[]){ 5, cornu_type_count(call->in[0]) });
 }
 
-/* Of one row: log sum exp(x - largest). The largest is taken off first, for beside a large one
- * the logarithm of the sum would lose its digits. */
+/* log sum exp(x - largest) of one row. The caller adds the largest: next to a large one the
+ * logarithm would lose its digits. */
 static double log_sum_exp(const double *x, int64_t classes, double *largest)
 {
     double sum = 0.0;
@@ -49,7 +49,7 @@ static double log_sum_exp(const double *x, int64_t classes, double *largest)
     return log(sum);
 }
 
-/* x less its largest element along the last axis, and the sum of the exps of that. */
+/* x minus its largest element along the last axis, exp of that, and the sum of the latter. */
 static CornuValue shifted(CornuBuilder *b, const CornuOpCall *call, CornuValue x,
                           CornuValue *exps, CornuValue *sum)
 {
@@ -118,7 +118,7 @@ static CornuStatus check_label(double label, int64_t row, int64_t rows, int64_t 
 }
 
 /* one_hot: labels (..) of an integer dtype give (.., depth): 1 where the index along the new
- * axis is the label, else 0. A label outside [0, depth) is a fault. */
+ * axis is the label, else 0. A label outside [0, depth) is an error. */
 static CornuStatus one_hot_type(const CornuOpCall *call, CornuType *out)
 {
     const CornuAttributes_ONE_HOT *one_hot = &call->attributes->one_hot;
@@ -126,7 +126,8 @@ static CornuStatus one_hot_type(const CornuOpCall *call, CornuType *out)
     if (!cornu__is_integer(call->in[0].dtype))
         return cornu__refuse(call, CORNU_ERR_DTYPE, "labels", "expected integers");
     if (shape.rank == CORNU_MAX_RANK)
-        return cornu__refuse(call, CORNU_ERR_SHAPE, "labels", "no room for one more axis");
+        return cornu__refuse(call, CORNU_ERR_SHAPE, "labels", "the result would have rank %d, "
+                             "expected at most %d", shape.rank + 1, CORNU_MAX_RANK);
     if (one_hot->depth < 1)
         return cornu__refuse(call, CORNU_ERR_ARGUMENT, "labels", "depth %lld, expected at least 1",
                              (long long)one_hot->depth);
@@ -152,7 +153,7 @@ const CornuOpRules cornu__one_hot_rules = {
 };
 
 /* sparse_cross_entropy: logits (.., C) and integer labels (..) give -log softmax(logits)[label],
- * shape (..), in nats. A label outside [0, C) is a fault. */
+ * shape (..), in nats. A label outside [0, C) is an error. */
 static CornuStatus sparse_cross_entropy_type(const CornuOpCall *call, CornuType *out)
 {
     static const char names[] = "logits labels";
@@ -167,7 +168,7 @@ static CornuStatus sparse_cross_entropy_type(const CornuOpCall *call, CornuType 
     return CORNU_OK;
 }
 
-/* By selection, not by a product with 0 and 1: 0 times -inf would be NaN. */
+/* Selects, rather than multiplying by 0 or 1: 0 times -inf would be NaN. */
 static CornuStatus sparse_cross_entropy_decompose(CornuProgram *program, const CornuOpCall *call,
                                                   const CornuValue *in, CornuValue *out)
 {

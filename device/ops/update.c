@@ -1,6 +1,6 @@
 /*
- * Optimizer updates: weight, slots and gradient of one shape in f32, `rate` an f32 scalar, for
- * it changes between steps. The other numbers do not and are attributes.
+ * Optimizer updates: weight, slots and gradient of the same shape in f32; `rate` is an f32 scalar,
+ * since it changes between steps. The other numbers are constant and thus attributes.
  */
 #include <math.h>
 

@@ -2,8 +2,8 @@
 
 #include "rules.h"
 
-/* Everything but `out`, as the attributes and operands say it. What grouped convolutions have in
- * common with others stands at the same place of their attributes. */
+/* Everything but `out`, from attributes and operands. The attributes of grouped convolutions begin
+ * with those of the others. */
 static CornuSweep sweep_along(const CornuOpCall *call, int i)
 {
     const CornuAttributes_CONV2D      *conv = &call->attributes->conv2d;

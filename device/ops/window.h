@@ -11,13 +11,12 @@ typedef struct {
     int64_t out;   /* floor((in + low + high - dilation (size - 1) - 1) / stride) + 1 */
 } CornuSweep;
 
-/* The sweeps along height (0) and width (1) of a convolution or pooling op or its gradient, zero
- * strides and dilations as 1. Extents are those of the forward op: `in` is x's. False when no
- * window fits, so that there would be no output, or a number makes no sense; a call that has
- * passed its type rule gives true. */
+/* The sweeps along height (0) and width (1) of a convolution or pooling op or its gradient; zero
+ * strides and dilations become 1. Extents are those of the forward op: `in` is x's. False if no
+ * window fits, or a number is out of range; always true for a call that passed its type rule. */
 bool cornu__sweeps(const CornuOpCall *call, CornuSweep sweeps[2]);
 
-/* The position that output o reads with tap u, -1 when it is padding or unread. */
+/* The position that output o reads with tap u, -1 for padding. */
 static inline int64_t cornu__tap(const CornuSweep *sweep, int64_t o, int64_t u)
 {
     int64_t position = o * sweep->stride + u * sweep->dilation - sweep->low;

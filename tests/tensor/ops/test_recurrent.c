@@ -320,7 +320,7 @@ static void mistakes_are_named(void **state)
     CornuTensor    *z = cornu_graph_input(graph, cornu_type(CORNU_F32, 1, 1, 8));
     assert_null(cornu_op_lstm(z, x, x, x, &downhill, NULL));
     expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT,
-                 "gate_slope -1, expected a number from 0 on");
+                 "gate_slope -1, expected a finite number of 0 or more");
     assert_null(cornu_op_simple_rnn(x, x, x, NULL));
     expect_error(cornu_error_take(), CORNU_ERR_SHAPE, "h0 is (2,), expected rank 2");
     cornu_variable_free(variable);
