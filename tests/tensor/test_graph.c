@@ -44,6 +44,9 @@ static void feeds_and_fetches(void **state)
     in[0] = 10; /* it was copied */
     assert_int_equal(cornu_run(graph, &sum, 1, &to), CORNU_OK);
     assert_float_equal(out[0], 12, 0);
+    CornuTensor *other = cornu_op_shift(sum, 1.0);
+    assert_int_equal(cornu_run(graph, &other, 1, &to), CORNU_OK);
+    assert_float_equal(out[0], 13, 0);
     cornu_graph_free(graph);
 }
 
