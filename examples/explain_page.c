@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
+#include <jansson.h>
 
 static double percent(double part, double whole)
 {
@@ -607,132 +607,111 @@ void explain_print(const Explanation *e, FILE *to)
 
 /* ---- JSON ---- */
 
-static void describe_tpu_op(const CornuTpuOp *op, Json *json)
-{
-    json_begin(json, "modelled", '{');
-    json_begin(json, "product", '[');
-    json_whole(json, NULL, op->product.count);
-    json_whole(json, NULL, op->product.m);
-    json_whole(json, NULL, op->product.k);
-    json_whole(json, NULL, op->product.n);
-    json_end(json);
-    json_whole(json, "passes", op->passes);
-    json_whole(json, "tiles", op->cycles.folds);
-    json_begin(json, "vmem", '{');
-    json_whole(json, "blocks", op->tiling.blocks);
-    json_whole(json, "rows", op->tiling.rows);
-    json_whole(json, "bytes", op->tiling.bytes);
-    json_end(json);
-    json_whole(json, "useful_macs", op->useful_macs);
-    json_whole(json, "padded_macs", op->cycles.padded_macs);
-    json_begin(json, "use", '{');
-    json_number(json, "padding", op->use_padding);
-    json_number(json, "overlapped", op->use_overlapped);
-    json_number(json, "no_overlap", op->use_no_overlap);
-    json_end(json);
-    json_whole(json, "vector_ops", op->vector_ops);
-    json_whole(json, "hbm_bytes", op->hbm_bytes);
-    json_whole(json, "link_bytes", op->link_bytes);
-    json_number(json, "mxu_s", op->mxu_s);
-    json_number(json, "vector_s", op->vector_s);
-    json_number(json, "hbm_s", op->hbm_s);
-    json_number(json, "links_s", op->links_s);
-    json_number(json, "seconds", op->seconds);
-    json_text(json, "bound", cornu_tpu_bound_name(op->bound));
-    json_end(json);
-}
-
-static void describe_step(const Explanation *e, int i, Json *json)
+static json_t *describe_step(const Explanation *e, int i)
 {
     const CornuExecutableStep *step = &e->steps[i];
-    json_begin(json, NULL, '{');
-    json_text(json, "layer", step->scope);
-    json_text(json, "name", step->name);
-    json_text(json, "kind", step->kind);
-    json_flag(json, "per_shard", step->per_shard);
-    json_whole(json, "flops", step->flops);
-    json_whole(json, "bytes_read", step->bytes_read);
-    json_whole(json, "bytes_written", step->bytes_written);
-    json_begin(json, "measured", '{');
-    json_number(json, "seconds", e->here_s[i]);
-    json_end(json);
-    if (e->tpu) describe_tpu_op(&e->tpu->ops[i], json);
-    json_end(json);
+    json_t *ops = json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:{s:f}}",
+                            "layer", step->scope, "name", step->name, "kind", step->kind,
+                            "per_shard", (int)step->per_shard, "flops", (json_int_t)step->flops,
+                            "bytes_read", (json_int_t)step->bytes_read,
+                            "bytes_written", (json_int_t)step->bytes_written,
+                            "measured", "seconds", e->here_s[i]);
+    if (!e->tpu) return ops;
+    const CornuTpuOp *op = &e->tpu->ops[i];
+    json_t *modelled = json_pack(
+        "{s:[I,I,I,I], s:i, s:I, s:{s:I, s:I, s:I}, s:I, s:I, s:{s:f, s:f, s:f}, s:I, s:I, s:I,"
+        " s:f, s:f, s:f, s:f, s:f, s:s}",
+        "product", (json_int_t)op->product.count, (json_int_t)op->product.m,
+        (json_int_t)op->product.k, (json_int_t)op->product.n, "passes", op->passes,
+        "tiles", (json_int_t)op->cycles.folds,
+        "vmem", "blocks", (json_int_t)op->tiling.blocks, "rows", (json_int_t)op->tiling.rows,
+        "bytes", (json_int_t)op->tiling.bytes, "useful_macs", (json_int_t)op->useful_macs,
+        "padded_macs", (json_int_t)op->cycles.padded_macs,
+        "use", "padding", op->use_padding, "overlapped", op->use_overlapped, "no_overlap",
+        op->use_no_overlap, "vector_ops", (json_int_t)op->vector_ops, "hbm_bytes",
+        (json_int_t)op->hbm_bytes, "link_bytes", (json_int_t)op->link_bytes,
+        "mxu_s", op->mxu_s, "vector_s", op->vector_s, "hbm_s", op->hbm_s, "links_s", op->links_s,
+        "seconds", op->seconds, "bound", cornu_tpu_bound_name(op->bound));
+    if (json_object_set_new(ops, "modelled", modelled) == 0) return ops;
+    json_decref(ops);
+    return NULL;
 }
 
-static void describe_model(const Explanation *e, const CornuTpuModel *tpu, Json *json)
+static json_t *describe_model(const Explanation *e, const CornuTpuModel *tpu)
 {
-    json_begin(json, NULL, '{');
-    json_text(json, "profile", tpu->profile->name);
-    json_whole(json, "shards", tpu->shards);
-    json_number(json, "device_s", tpu->device_s);
-    json_number(json, "mxu_use", tpu->use_overlapped);
-    json_number(json, "links_s", tpu->links_s);
-    json_whole(json, "link_bytes", tpu->link_bytes);
-    json_number(json, "infeed_s", tpu->infeed_s);
-    json_whole(json, "infeed_bytes", tpu->infeed_bytes);
-    json_number(json, "dispatch_s", tpu->dispatch_s);
-    json_number(json, "step_s", tpu->step_s);
-    json_number(json, "epoch_s", (double)steps_of_epoch(e) * tpu->step_s);
-    json_text(json, "device_bound", cornu_tpu_bound_name(tpu->device_bound));
-    json_text(json, "bound", cornu_tpu_bound_name(tpu->bound));
-    json_end(json);
+    return json_pack("{s:s, s:I, s:f, s:f, s:f, s:I, s:f, s:I, s:f, s:f, s:f, s:s, s:s}",
+                     "profile", tpu->profile->name, "shards", (json_int_t)tpu->shards,
+                     "device_s", tpu->device_s, "mxu_use", tpu->use_overlapped,
+                     "links_s", tpu->links_s, "link_bytes", (json_int_t)tpu->link_bytes,
+                     "infeed_s", tpu->infeed_s, "infeed_bytes", (json_int_t)tpu->infeed_bytes,
+                     "dispatch_s", tpu->dispatch_s, "step_s", tpu->step_s,
+                     "epoch_s", (double)steps_of_epoch(e) * tpu->step_s,
+                     "device_bound", cornu_tpu_bound_name(tpu->device_bound),
+                     "bound", cornu_tpu_bound_name(tpu->bound));
 }
 
-static void describe_bytes(const char *key, CornuBytes bytes, Json *json)
+static json_t *describe_bytes(CornuBytes bytes)
 {
-    json_begin(json, key, '{');
-    json_whole(json, "now", bytes.now);
-    json_whole(json, "peak", bytes.peak);
-    json_end(json);
+    return json_pack("{s:I, s:I}", "now", (json_int_t)bytes.now, "peak", (json_int_t)bytes.peak);
 }
 
-static void describe_memory(const CornuMemory *memory, Json *json)
+static json_t *describe_memory(const CornuMemory *memory)
 {
-    json_begin(json, "memory_of_a_shard", '{');
-    json_whole(json, "capacity", memory->capacity);
-    describe_bytes("total", memory->total, json);
+    json_t *all = json_pack("{s:I, s:o}", "capacity", (json_int_t)memory->capacity, "total",
+                            describe_bytes(memory->total));
     for (int use = 0; use < CORNU_USE_COUNT; use++)
-        describe_bytes(cornu_use_name((CornuUse)use), memory->uses[use], json);
-    json_end(json);
+        if (json_object_set_new(all, cornu_use_name((CornuUse)use),
+                                describe_bytes(memory->uses[use]))) {
+            json_decref(all);
+            return NULL;
+        }
+    return all;
+}
+
+/* Appends what may be NULL for want of memory. */
+static void append(json_t *list, json_t *item, bool *failed)
+{
+    if (json_array_append_new(list, item)) *failed = true;
+}
+
+static json_t *describe(const Explanation *e)
+{
+    Advice    advice[EXPLAIN_ADVICE];
+    const int count = explain_advise(e, advice);
+    bool      failed = false;
+    json_t   *steps = json_array(), *lines = json_array(), *modelled = json_array();
+    for (int i = 0; i < e->step_count; i++) append(steps, describe_step(e, i), &failed);
+    for (int i = 0; i < count; i++) append(lines, json_string(advice[i].text), &failed);
+    for (int i = 0; i < EXPLAIN_SHARDS; i++)
+        if (e->by_shards[i]) append(modelled, describe_model(e, e->by_shards[i]), &failed);
+    for (int i = 0; i < EXPLAIN_PROFILES; i++)
+        if (e->by_profile[i]) append(modelled, describe_model(e, e->by_profile[i]), &failed);
+    const CornuStatistics *s = &e->statistics;
+    json_t *all = json_pack(
+        "{s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:I, s:i, s:i, s:I, s:I, s:I, s:I, s:o, s:{s:f, s:i},"
+        " s:o, s:o, s:o}",
+        "model", e->model, "device", e->description, "kind", e->tpu ? "emulated" : "native",
+        "policy", e->policy, "parameters", (json_int_t)e->parameters, "batch_size",
+        (json_int_t)e->batch, "target", e->target, "targets_per_sample", (json_int_t)e->targets,
+        "shards", e->shards, "threads", e->threads,
+        "flops", (json_int_t)s->flops, "fallbacks", (json_int_t)s->fallbacks, "bytes_planned",
+        (json_int_t)s->bytes_planned, "bytes_moved", (json_int_t)s->bytes_moved,
+        "memory_of_a_shard", describe_memory(&e->memory),
+        "measured", "step_s", e->wall_s, "runs", e->runs,
+        "modelled", modelled, "steps", steps, "advice", lines);
+    if (!failed) return all;
+    json_decref(all);
+    return NULL;
 }
 
 CornuStatus explain_write(const Explanation *e, const char *path)
 {
-    Advice                 advice[EXPLAIN_ADVICE];
-    const int              count = explain_advise(e, advice);
-    const CornuStatistics *s = &e->statistics;
-    Json                   json;
-    json_begin_file(&json);
-    json_text(&json, "model", e->model);
-    json_text(&json, "device", e->description);
-    json_text(&json, "kind", e->tpu ? "emulated" : "native");
-    json_text(&json, "policy", e->policy);
-    json_whole(&json, "parameters", e->parameters);
-    json_whole(&json, "batch_size", e->batch);
-    json_text(&json, "target", e->target);
-    json_whole(&json, "targets_per_sample", e->targets);
-    json_whole(&json, "shards", e->shards);
-    json_whole(&json, "threads", e->threads);
-    json_whole(&json, "flops", s->flops);
-    json_whole(&json, "fallbacks", s->fallbacks);
-    json_whole(&json, "bytes_planned", s->bytes_planned);
-    json_whole(&json, "bytes_moved", s->bytes_moved);
-    describe_memory(&e->memory, &json);
-    json_begin(&json, "measured", '{');
-    json_number(&json, "step_s", e->wall_s);
-    json_whole(&json, "runs", e->runs);
-    json_end(&json);
-    json_begin(&json, "modelled", '[');
-    for (int i = 0; i < EXPLAIN_SHARDS; i++)
-        if (e->by_shards[i]) describe_model(e, e->by_shards[i], &json);
-    for (int i = 0; i < EXPLAIN_PROFILES; i++)
-        if (e->by_profile[i]) describe_model(e, e->by_profile[i], &json);
-    json_end(&json);
-    json_begin(&json, "steps", '[');
-    for (int i = 0; i < e->step_count; i++) describe_step(e, i, &json);
-    json_end(&json);
-    json_begin(&json, "advice", '[');
-    for (int i = 0; i < count; i++) json_text(&json, NULL, advice[i].text);
-    return json_end_file(&json, path);
+    json_t *all = describe(e);
+    if (!all) return cornu_error_set(CORNU_ERR_MEMORY, "%s: no memory for the page", path);
+    char       *text = json_dumps(all, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+    CornuStatus status = text ? cornu_file_write(path, text, strlen(text))
+                              : cornu_error_set(CORNU_ERR_MEMORY, "%s: no memory", path);
+    free(text);
+    json_decref(all);
+    return status;
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
+#include <jansson.h>
 
 /* "12.3 %", or "-" if it is unknown. */
 static const char *percent(char text[16], double part)
@@ -162,103 +162,86 @@ void race_print(const Race *race, FILE *to)
 
 /* ---- JSON ---- */
 
-static void describe_racer(const Race *race, const Racer *racer, Json *json)
+static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+
+static json_t *describe_racer(const Race *race, const Racer *racer)
 {
-    json_begin(json, NULL, '{');
-    json_text(json, "device", racer->name);
-    json_text(json, "label", "measured");
-    json_text(json, "runs_as", race_kind(racer));
-    json_text(json, "policy", policy(racer));
-    json_whole(json, "shards", cornu_device_shards(racer->device));
-    json_whole(json, "threads", cornu_device_threads(racer->device));
-    json_begin(json, "epoch_seconds", '[');
-    for (int64_t i = 0; i < race->done; i++) json_number(json, NULL, racer->seconds[i]);
-    json_end(json);
-    json_number(json, "median_seconds", race_median(race, racer));
-    json_number(json, "samples_per_second", rate(race, racer));
-    json_number(json, "gflops", race_gflops(race, racer));
-    json_number(json, "of_limit", race_of_limit(race, racer));
-    json_number(json, "loss", racer->loss);
-    json_number(json, "val_loss", racer->val_loss);
-    json_number(json, "accuracy", racer->val_accuracy);
-    json_whole(json, "fallbacks", fallbacks(racer));
-    json_end(json);
+    json_t *epochs = json_array();
+    for (int64_t i = 0; i < race->done; i++)
+        json_array_append_new(epochs, json_real(racer->seconds[i]));
+    return json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}",
+                     "device", racer->name, "label", "measured", "runs_as", race_kind(racer),
+                     "policy", policy(racer), "shards", cornu_device_shards(racer->device),
+                     "threads", cornu_device_threads(racer->device), "epoch_seconds", epochs,
+                     "median_seconds", number(race_median(race, racer)),
+                     "samples_per_second", number(rate(race, racer)),
+                     "gflops", number(race_gflops(race, racer)),
+                     "of_limit", number(race_of_limit(race, racer)),
+                     "loss", number(racer->loss), "val_loss", number(racer->val_loss),
+                     "accuracy", number(racer->val_accuracy),
+                     "fallbacks", (json_int_t)fallbacks(racer));
 }
 
-static void describe_modelled(const ModelledEpoch *row, Json *json)
+static json_t *describe_modelled(const ModelledEpoch *row)
 {
-    json_begin(json, NULL, '{');
-    json_text(json, "profile", row->profile->name);
-    json_text(json, "label", "modelled");
-    json_whole(json, "shards", row->shards);
-    json_whole(json, "batch_size", row->batch_size);
-    json_whole(json, "steps", row->steps);
-    json_whole(json, "samples", row->batch_size * row->steps);
-    json_number(json, "device_seconds", row->device_s);
-    json_number(json, "infeed_seconds", row->infeed_s);
-    json_number(json, "dispatch_seconds", row->dispatch_s);
-    json_number(json, "epoch_seconds", row->total_s);
-    json_text(json, "bound", cornu_tpu_bound_name(row->bound));
-    json_end(json);
+    return json_pack("{s:s, s:s, s:i, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:s}",
+                     "profile", row->profile->name, "label", "modelled", "shards", row->shards,
+                     "batch_size", (json_int_t)row->batch_size, "steps", (json_int_t)row->steps,
+                     "samples", (json_int_t)(row->batch_size * row->steps),
+                     "device_seconds", number(row->device_s),
+                     "infeed_seconds", number(row->infeed_s),
+                     "dispatch_seconds", number(row->dispatch_s),
+                     "epoch_seconds", number(row->total_s),
+                     "bound", cornu_tpu_bound_name(row->bound));
 }
 
-static void describe_published(const CornuPublishedEpoch *row, Json *json)
+static json_t *describe_published(const CornuPublishedEpoch *row)
 {
-    json_begin(json, NULL, '{');
-    json_text(json, "hardware", row->hardware);
-    json_text(json, "label", "published");
-    json_whole(json, "batch_size", row->batch_size);
-    json_whole(json, "steps", row->steps);
-    json_whole(json, "samples", row->batch_size * row->steps);
-    json_begin(json, "epoch_seconds", '[');
-    json_number(json, NULL, row->least_s);
-    json_number(json, NULL, row->most_s);
-    json_end(json);
-    json_text(json, "source", row->source);
-    json_end(json);
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:[o, o], s:s}",
+                     "hardware", row->hardware, "label", "published",
+                     "batch_size", (json_int_t)row->batch_size, "steps", (json_int_t)row->steps,
+                     "samples", (json_int_t)(row->batch_size * row->steps),
+                     "epoch_seconds", number(row->least_s), number(row->most_s),
+                     "source", row->source);
 }
 
-static void describe_machine(const CornuCpuLimits *limits, Json *json)
+static json_t *describe(const Race *race)
 {
+    json_t *measured = json_array(), *modelled = json_array(), *published = json_array();
+    for (int i = 0; i < race->count; i++)
+        json_array_append_new(measured, describe_racer(race, &race->racers[i]));
+    for (int i = 0; i < race->modelled_count; i++)
+        json_array_append_new(modelled, describe_modelled(&race->modelled[i]));
+    for (int i = 0; race_published(race, i); i++)
+        json_array_append_new(published, describe_published(race_published(race, i)));
     const CornuProcessor cpu = processor();
-    json_begin(json, "machine", '{');
-    json_text(json, "cpu", cpu.name);
-    json_text(json, "isa", cpu.isa);
-    json_text(json, "label", "measured");
-    json_whole(json, "threads", limits->threads);
-    json_number(json, "float32_gflops", 1e-9 * limits->f32_flops);
-    json_number(json, "bfloat16_gflops", 1e-9 * limits->bf16_flops);
-    json_flag(json, "bfloat16_instructions", limits->bf16_instructions);
-    json_number(json, "read_gb_per_second", 1e-9 * limits->read_bytes);
-    json_end(json);
+    return json_pack("{s:s, s:{s:s, s:b}, s:s, s:I, s:I, s:I, s:I, s:I,"
+                     " s:{s:s, s:s, s:s, s:i, s:o, s:o, s:b, s:o}, s:o, s:o, s:o}",
+                     "model", race->reference->name,
+                     "data", "name", race->data->name, "synthetic", (int)race->data->synthetic,
+                     "target", race->reference->target,
+                     "targets_per_sample", (json_int_t)race_targets(race),
+                     "seed", (json_int_t)race->seed, "batch_size", (json_int_t)race->batch_size,
+                     "steps", (json_int_t)race->steps, "samples", (json_int_t)race->samples,
+                     "machine", "cpu", cpu.name, "isa", cpu.isa, "label", "measured",
+                     "threads", race->limits.threads,
+                     "float32_gflops", number(1e-9 * race->limits.f32_flops),
+                     "bfloat16_gflops", number(1e-9 * race->limits.bf16_flops),
+                     "bfloat16_instructions", (int)race->limits.bf16_instructions,
+                     "read_gb_per_second", number(1e-9 * race->limits.read_bytes),
+                     "measured", measured, "modelled", modelled, "published", published);
 }
 
 CornuStatus race_write(const Race *race, const char *path)
 {
-    Json json;
-    json_begin_file(&json);
-    json_text(&json, "model", race->reference->name);
-    json_begin(&json, "data", '{');
-    json_text(&json, "name", race->data->name);
-    json_flag(&json, "synthetic", race->data->synthetic);
-    json_end(&json);
-    json_text(&json, "target", race->reference->target);
-    json_whole(&json, "targets_per_sample", race_targets(race));
-    json_whole(&json, "seed", race->seed);
-    json_whole(&json, "batch_size", race->batch_size);
-    json_whole(&json, "steps", race->steps);
-    json_whole(&json, "samples", race->samples);
-    describe_machine(&race->limits, &json);
-    json_begin(&json, "measured", '[');
-    for (int i = 0; i < race->count; i++) describe_racer(race, &race->racers[i], &json);
-    json_end(&json);
-    json_begin(&json, "modelled", '[');
-    for (int i = 0; i < race->modelled_count; i++) describe_modelled(&race->modelled[i], &json);
-    json_end(&json);
-    json_begin(&json, "published", '[');
-    for (int i = 0; race_published(race, i); i++)
-        describe_published(race_published(race, i), &json);
-    return json_end_file(&json, path);
+    json_t *root = describe(race);
+    /* In the order above; 17 digits tell doubles apart. */
+    char *text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
+    CornuStatus status = text ? cornu_file_write(path, text, strlen(text))
+                              : cornu_error_set(CORNU_ERR_MEMORY, "%s: no memory", path);
+    free(text);
+    json_decref(root);
+    return status;
 }
 
 /* ---- The chart ---- */

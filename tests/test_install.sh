@@ -82,7 +82,7 @@ check "a program finds libcornu.so.0 when it starts" needs_soname
 
 mkdir examples && cp "$root"/examples/*.[ch] examples
 
-# Files without a main are shared by all examples.
+# Files without a main are shared by all examples, of which two write JSON.
 examples_compile() {
     local file example shared count=0
     ! grep -rnE 'cornu__|_internal\.h|CORNU__' examples || return 1
@@ -92,7 +92,7 @@ examples_compile() {
     done
     for example in $(grep -l '^int main' examples/*.c); do
         eval "${CC:-cc} $warnings $example ${shared//.c/.o}" \
-             "$(pkg-config --cflags --libs cornu) -o ${example%.c}" || return 1
+             "$(pkg-config --cflags --libs cornu) -ljansson -o ${example%.c}" || return 1
         count=$((count + 1))
     done
     [ "$count" -ge 13 ]

@@ -1,6 +1,5 @@
 /* The page of a training step: what it says, how wide it is, which advice it gives. */
 #include "../../examples/explain_page.c" /* NOLINT(bugprone-suspicious-include): its statics */
-#include "../../examples/json.c"         /* NOLINT(bugprone-suspicious-include): it calls it */
 
 #include <jansson.h>
 #include <setjmp.h>

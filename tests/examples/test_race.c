@@ -2,7 +2,6 @@
  * the file and in the picture. */
 #include "../../examples/race.c"        /* NOLINT(bugprone-suspicious-include) */
 #include "../../examples/race_report.c" /* NOLINT(bugprone-suspicious-include) */
-#include "../../examples/json.c"        /* NOLINT(bugprone-suspicious-include) */
 
 #include <jansson.h>
 #include <setjmp.h>
