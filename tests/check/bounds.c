@@ -143,8 +143,8 @@ static CornuStatus bound_moved(const Step *s)
     return reference(s, in, s->bound);
 }
 
-/* y[i] = f(a[i], b[i], ...), f monotonic in each or largest at an end: the results at all corners of
- * the box that the bounds are. An operand without a bound may be NaN, and so may the result. */
+/* y[i] = f(a[i], b[i], ...), f monotonic in each or largest at an end: the results at all corners
+ * of the box of the bounds. An operand without a bound may be NaN, and so may the result. */
 static CornuStatus bound_corners(const Step *s, double units)
 {
     const int     operands = s->call.in_count;

@@ -1,8 +1,8 @@
 /*
  * Collectives over the shards of one process; collective.h says how sums are made.
  *
- * Reference: device/ops/collective.c has the definitions; tests/tensor/test_shards.c compares a
- *     step on 2, 4 and 8 shards with one on 1.
+ * Reference: device/ops/collective.c has the definitions; tests/nn/training/test_shards.c compares
+ *     training on 2, 4 and 8 shards with one.
  * Source: own; the sum is a binary tree, as in recursive doubling.
  * Gain: parts added by vectors where they lie (isa/sum_rows.c), eight gradients of 18 MB, one
  *     thread of a Zen 4: 33 ms before, 7.6 after.

@@ -5,8 +5,8 @@
 #include "group.h"
 #include "scan.h"
 
-static CornuStatus run_step(const CornuPlan *plan, const CornuPlanStep *step, void *const *addresses,
-                            int shard, char *scratch)
+static CornuStatus run_step(const CornuPlan *plan, const CornuPlanStep *step,
+                            void *const *addresses, int shard, char *scratch)
 {
     const void *const *in = (const void *const *)addresses + step->in_first;
     void *const       *out = addresses + step->out_first;
