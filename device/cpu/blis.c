@@ -21,28 +21,27 @@ void *cornu__blis_malloc(size_t bytes);
 void  cornu__blis_free(void *memory);
 char *cornu__blis_getenv(const char *name);
 
-static pthread_mutex_t door = PTHREAD_MUTEX_INITIALIZER;   /* for opening and closing */
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;   /* and closing */
 
 /* ---- memory ------------------------------------------------------------------------ */
 
 /*
- * BLIS allocates for each thread that multiplies at the same time as others one set of
- * packing buffers, at its first product, 18.2 MB at most, and keeps it; never anything
- * again. What it frees are lists of a few pointers, when it makes longer ones. So the
- * reserve is a stack that only grows.
+ * For each thread that multiplies at the same time as others, BLIS allocates one set of packing
+ * buffers at its first product, at most 18.2 MB, and keeps it; then nothing more. It frees only
+ * lists of a few pointers, to make longer ones. So the reserve is a stack that only grows.
  */
 enum { BYTES_PER_THREAD = 20 << 20, BYTES_AT_ALL = 1 << 20, ALIGNMENT = 64 };
 
 typedef struct Region {
     struct Region *next;
-    size_t         bytes, used;   /* both with this head */
+    size_t         bytes, used;   /* both include this header */
 } Region;
 
 static struct {
     pthread_mutex_t lock;
     Region         *regions;
-    int             threads;      /* provided for */
-    int             announced;    /* now open; at most `threads` */
+    int             threads;      /* that there is memory for */
+    int             announced;    /* by cornu__blis_open; at most `threads` */
 } reserve = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static CornuStatus provide(int threads)
@@ -64,7 +63,7 @@ static CornuStatus provide(int threads)
     return CORNU_OK;
 }
 
-/* Beyond the reserve, which only more threads than announced can exhaust, the heap. */
+/* Falls back on the heap; only more threads than announced can exhaust the reserve. */
 void *cornu__blis_malloc(size_t bytes)
 {
     void *memory = NULL;
@@ -118,8 +117,8 @@ static CornuStatus choose(arch_t *chosen)
     if (!wish || !*wish) {
         CornuIsa isa;
         CORNU__TRY(cornu__cpu_isa(&isa));
-        /* In halves those of AVX2 are no slower in registers and reach 97 to 108 against 86 to 101
-         * GFLOP/s in all. */
+        /* With instructions in halves, AVX2 kernels are as fast in registers and reach 97 to 108
+         * GFLOP/s overall, AVX-512 kernels 86 to 101. */
         int i = 0;
         while (kernels[i].isa > isa ||
                (kernels[i].type == BLIS_ARCH_SKX && cornu__cpu()->halves)) i++;
@@ -134,7 +133,7 @@ static CornuStatus choose(arch_t *chosen)
         if (errno || *end || number != (long)kernels[i].type) continue;
         if (kernels[i].isa > best)
             return cornu__fail(CORNU_ERR_DEVICE,
-                               "BLIS_ARCH_TYPE is %s, kernels that need %s, but this CPU "
+                               "BLIS_ARCH_TYPE is %s, whose kernels need %s, but this CPU "
                                "(%s) has at most %s",
                                wish, cornu__isa_name(kernels[i].isa), cornu__cpu()->name,
                                cornu__isa_name(best));
@@ -147,11 +146,11 @@ static CornuStatus choose(arch_t *chosen)
                  i == 0 ? "" : i + 1 < KERNELS ? ", " : " or ", (int)kernels[i].type,
                  kernels[i].name);
     return cornu__fail(CORNU_ERR_DEVICE, "BLIS_ARCH_TYPE is '%s', expected %s, the kernels built "
-                       "into this library, or nothing", wish, known);
+                       "into this library, or none", wish, known);
 }
 
-/* BLIS does not know every CPU that these kernels run on, so it is told which to take.
- * Nothing else of its environment counts: the same program computes the same bits. */
+/* BLIS does not know every CPU that these kernels run on, so it is told which to take. It sees
+ * nothing else of the environment: the same program computes the same bits. */
 char *cornu__blis_getenv(const char *name)
 {
     return strcmp(name, "BLIS_ARCH_TYPE") == 0 ? arch_type : NULL;
@@ -159,7 +158,7 @@ char *cornu__blis_getenv(const char *name)
 
 CornuStatus cornu__blis_open(int threads)
 {
-    pthread_mutex_lock(&door);
+    pthread_mutex_lock(&opening);
     arch_t      chosen = kernels[KERNELS - 1].type;
     CornuStatus status = opened ? CORNU_OK : choose(&chosen);
     if (status == CORNU_OK) status = provide(threads);
@@ -168,15 +167,15 @@ CornuStatus cornu__blis_open(int threads)
         bli_init();
         opened = true;
     }
-    pthread_mutex_unlock(&door);
+    pthread_mutex_unlock(&opening);
     return status;
 }
 
 void cornu__blis_close(int threads)
 {
-    pthread_mutex_lock(&door);
+    pthread_mutex_lock(&opening);
     reserve.announced -= threads;
-    pthread_mutex_unlock(&door);
+    pthread_mutex_unlock(&opening);
 }
 
 const char *cornu__blis_kernels(void) { return bli_arch_string(bli_arch_query_id()); }
@@ -187,7 +186,7 @@ void cornu__blis_sgemm(int64_t m, int64_t n, int64_t k, float alpha,
                        const float *b, int64_t b_row, int64_t b_column, float beta,
                        float *c, int64_t c_row, int64_t c_column)
 {
-    /* BLIS reads its operands only, but its prototypes do not say const. */
+    /* BLIS only reads its operands, but its prototypes lack const. */
     bli_sgemm(BLIS_NO_TRANSPOSE, BLIS_NO_TRANSPOSE, m, n, k, &alpha, (float *)a, a_row,
               a_column, (float *)b, b_row, b_column, &beta, c, c_row, c_column);
 }

@@ -1,5 +1,6 @@
 /*
- * The cpu device: float32, some products by BLIS, everything else by kernels on its threads.
+ * The cpu device: float32 on this machine's threads, some products with BLIS, everything else with
+ * the kernels that host devices share.
  */
 #include <stdio.h>
 

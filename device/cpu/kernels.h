@@ -1,4 +1,4 @@
-/* The float32 kernels of the cpu device; what each op means is said in device/ops/. */
+/* The float32 kernels of the cpu device; device/ops/ says what each op means. */
 #ifndef CORNU_DEVICE_CPU_KERNELS_H
 #define CORNU_DEVICE_CPU_KERNELS_H
 
@@ -6,7 +6,7 @@
 
 extern const CornuKernel cornu__cpu_matmul;
 
-/* By op; the rest is cornu__host_kernels. */
+/* By op; for all others, cornu__host_kernels. */
 extern const CornuKernel *const cornu__cpu_kernels[CORNU_OP_COUNT];
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * matmul: a (…, M, K) by b (…, K, N), f32, by serial BLIS where that is not slower than tiles of
- * packed panels (host/matmul.c): a few rows do not pay for the panels, nor does a transposed a of
- * many rows along K, 512 x 12800 by 12800 x 65 say: 160 against 90 GFLOP/s.
+ * matmul: a (…, M, K) by b (…, K, N), f32, with serial BLIS where it is at least as fast as tiles
+ * of packed panels (host/kernels/matmul.c): packing does not pay for few rows, nor for a transposed
+ * a with many rows along K, such as 512 x 12800 by 12800 x 65: 160 GFLOP/s with BLIS, 90 without.
  *
- * Work is cut into blocks by the shape alone, because BLIS' rounding may depend on the block an
- * element is in. A batch of a against one matrix b is one product with more rows.
+ * Work is divided into blocks by the shape alone, since BLIS' rounding may depend on the block an
+ * element is in. A batch of a with a single matrix b is one product with more rows.
  */
 #include "../host/kernels/kernels.h"
 #include "../host/kernels/matmul.h"
@@ -15,7 +15,7 @@
 
 enum {
     ENOUGH_ROWS = 16,   /* of a, for panels                                           */
-    LEAST = 256,        /* rows and columns of a block, since BLIS packs anew in each */
+    LEAST = 256,        /* rows or columns of a block, since BLIS packs in each       */
     BLOCKS = 8          /* of one matrix, at most                                     */
 };
 
@@ -25,7 +25,7 @@ typedef struct {
     int64_t row_blocks, column_blocks;
 } Matmul;
 
-/* Halves the longer side of the blocks: square ones are packed least. */
+/* Halves the longer side of the blocks: square ones need the least packing. */
 static void cut(Matmul *p)
 {
     p->row_blocks = p->column_blocks = 1;

@@ -11,8 +11,8 @@ static CornuStatus constant_type(const CornuOpCall *call, CornuType *out)
     if (!cornu_dtype_is_float(dtype)) {
         cornu_array_set(held, 0, value);
         if (cornu_array_get(held, 0) != value)
-            return cornu__fail(CORNU_ERR_VALUE, "%g is not representable in %s, which would make it "
-                               "%g", value, cornu_dtype_name(dtype), cornu_array_get(held, 0));
+            return cornu__fail(CORNU_ERR_VALUE, "%g is not representable in %s, which would make "
+                               "it %g", value, cornu_dtype_name(dtype), cornu_array_get(held, 0));
     }
     out[0] = cornu_scalar(dtype);
     return CORNU_OK;

@@ -216,8 +216,8 @@ static CornuValue repeat(CornuBuilder *b, CornuValue x, int64_t times)
     return cornu__build(b, CORNU_OP_RESHAPE, &together, &each, 1);
 }
 
-/* Depthwise with m filters per channel: one filter per channel of an x whose channels are repeated m
- * times. The gradient of that x is summed over the m, in f32 at least. */
+/* Depthwise with m filters per channel: one filter per channel of an x whose channels are repeated
+ * m times. The gradient of that x is summed over the m, in f32 at least. */
 static CornuStatus repeated_channels(CornuProgram *program, const CornuOpCall *call,
                                      const CornuValue *in, CornuValue *out)
 {

@@ -30,7 +30,7 @@ CornuStatus cornu__reference_run(const CornuOpCall *call, const CornuType *out_t
     double        *wide_out[CORNU_MAX_OUTPUTS];
     scratch += call->in_count;
     for (int i = 0; i < call->in_count; i++) {
-        /* Operands are only read: CornuArray has no const twin. */
+        /* Only read, but CornuArray is not const. */
         cornu__widen((CornuArray){ call->in[i], (void *)in[i] }, scratch);
         wide_in[i] = scratch;
         scratch += cornu_type_count(call->in[i]);

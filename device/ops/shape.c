@@ -25,7 +25,8 @@ static CornuStatus shaped_type(const CornuOpCall *call, CornuType *out)
     const CornuAttributes_SHAPE *shape = &call->attributes->shape;
     if (shape->rank < 0 || shape->rank > CORNU_MAX_RANK)
         return cornu__refuse(call, CORNU_ERR_SHAPE, "x",
-                             "the result has rank %lld, expected 0 to %d", (long long)shape->rank, CORNU_MAX_RANK);
+                             "the result has rank %lld, expected 0 to %d",
+                             (long long)shape->rank, CORNU_MAX_RANK);
     out[0] = cornu_type_from(call->in[0].dtype,
                              cornu_shape_from((int)shape->rank, shape->extents));
     return cornu_type_check(out[0]);

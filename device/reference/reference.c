@@ -1,6 +1,6 @@
 /*
- * The reference device: every element of every dtype is a double, each op runs by its reference
- * kernel, in the order of the program. Arrays convert when they are copied in and out.
+ * The reference device: every element of every dtype is a double, and each op runs by its reference
+ * kernel, in program order. Arrays are converted when they are copied in and out.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,11 +15,11 @@ typedef struct {
     double     *elements;
 } Buffer;
 
-/* Where each value of the program lives: values that are never needed together share. */
+/* Where each value of the program is stored: values that are never live together share memory. */
 typedef struct {
     CornuExecutable base;
     double        **value;       /* by number of the value */
-    double        **owned;       /* what was allocated     */
+    double        **owned;       /* the allocations        */
     int             owned_count;
     const double  **in;          /* operands of the op that runs */
     CornuType      *in_type;
@@ -29,7 +29,7 @@ typedef struct {
 
 static CornuDevice *reference_open(const CornuDeviceConfig *config)
 {
-    (void)config; /* one thread, whatever is asked for: the name says what this is for */
+    (void)config; /* always one thread: it need not be fast */
     CornuDevice *device = cornu__allocate(1, sizeof *device);
     if (!device) return NULL;
     device->threads = 1;
@@ -82,7 +82,7 @@ static int64_t count_of(const CornuProgram *program, CornuValue value)
     return cornu_type_count(cornu_program_type(program, value));
 }
 
-/* last[v]: the last op that reads value v, its maker if none does, op_count if it is an
+/* last[v]: the last op that reads value v, the op that makes it if none does, op_count for an
  * output. Inputs are copied before the first op. */
 static void last_uses(const CornuProgram *program, int *last)
 {
@@ -94,7 +94,7 @@ static void last_uses(const CornuProgram *program, int *last)
         last[program->outputs[i].value] = program->op_count;
 }
 
-/* Gives the value a free array that is large enough, the smallest such, or a new one. */
+/* Gives the value the smallest free array that is large enough, or a new one. */
 static CornuStatus place(Executable *executable, int64_t *space, bool *taken, int64_t count,
                          int *slot)
 {

@@ -8,7 +8,7 @@
 #include "../memory_internal.h"
 #include "../ops/rules.h"
 
-/* Sums and products of counts stop at INT64_MAX. */
+/* Sums and products of counts saturate at INT64_MAX. */
 static int64_t add(int64_t a, int64_t b) { return a > INT64_MAX - b ? INT64_MAX : a + b; }
 #define TIMES(...)                                                        \
     cornu__flops((int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), \
@@ -18,7 +18,7 @@ static int64_t round_up(int64_t a, int64_t unit) { return TIMES(ceil_divide(a, u
 
 /* ---- The MXU ---- */
 
-enum { ROW_GROUP = 8 };   /* rows move in registers of 8 by 128 */
+enum { ROW_GROUP = 8 };   /* rows of a register, 8 by 128 */
 
 CornuTpuCycles cornu_tpu_cycles(CornuTpuProduct p, int64_t rows, int64_t columns,
                                 int64_t arrays)
@@ -53,7 +53,7 @@ CornuTpuTiling cornu_tpu_tiling(CornuTpuProduct p, int64_t rows, int64_t columns
                              .bytes = tiles + each * group };
 }
 
-/* Equal weights for all: a batch of A is only more rows. */
+/* If all of a batch share B, the batch is just more rows of A. */
 static CornuTpuProduct matmul_product(const CornuOpCall *call, CornuShape y)
 {
     const CornuAttributes_MATMUL *matmul = &call->attributes->matmul;
@@ -74,7 +74,7 @@ static bool is_recurrent(CornuOpId id)
            id == CORNU_OP_GRU_GRAD;
 }
 
-/* One product per step, h (B, U) by the kernel (U, G U), or backwards by its transpose. */
+/* One product per step: h (B, U) by the kernel (U, G U), or in a gradient by its transpose. */
 static CornuTpuProduct recurrent_product(const CornuOpCall *call)
 {
     const bool     backward = call->id == CORNU_OP_LSTM_GRAD || call->id == CORNU_OP_GRU_GRAD;
@@ -106,7 +106,7 @@ CornuTpuProduct cornu_tpu_product(const CornuOpCall *call, CornuType out)
     return (CornuTpuProduct){ .count = 0 };
 }
 
-/* Arrays that hold different parts of K for the same columns leave sums to add on the vector
+/* Arrays that hold different parts of K for the same columns leave partial sums to the vector
  * unit. */
 static int64_t partial_sums(CornuTpuProduct p, int64_t rows, int64_t columns, int64_t arrays)
 {
@@ -125,7 +125,7 @@ static int64_t tile_rows(CornuDtype dtype)
     return cornu_dtype_size(dtype) == 1 ? BYTE_ROWS : SUBLANES;
 }
 
-/* With axes r and c padded to a tile. */
+/* Bytes with axes r and c padded to the rows and columns of a tile. */
 static int64_t padded_bytes(CornuType type, int r, int c)
 {
     int64_t bytes = (int64_t)cornu_dtype_size(type.dtype);
@@ -152,7 +152,7 @@ int64_t cornu_tpu_hbm_bytes(CornuType type)
     return smaller(least, padded_bytes(type, last, 0));
 }
 
-/* Chips that so many shards fill. */
+/* The number of chips that these shards occupy. */
 static int64_t chips_of(const CornuTpuProfile *profile, int64_t shards)
 {
     return ceil_divide(shards, (int64_t)(profile->replicas.value / profile->chips.value));
@@ -184,7 +184,7 @@ const char *cornu_tpu_bound_name(CornuTpuBound bound)
     return (unsigned)bound < sizeof names / sizeof *names ? names[bound] : "unknown";
 }
 
-/* The largest of some times, and its name. */
+/* The largest of several times, and whose it is. */
 typedef struct {
     double        seconds;
     CornuTpuBound bound;
@@ -195,24 +195,24 @@ static void consider(Worst *worst, double seconds, CornuTpuBound bound)
     if (seconds > worst->seconds) *worst = (Worst){ seconds, bound };
 }
 
-/* What is modelled, with what. */
+/* What is modelled, and how. */
 typedef struct {
     const CornuTpuProfile *profile;
     const CornuProgram    *program;
     int64_t                shards;
     int                    f32_passes;
     CornuType             *in;             /* room for the operands of any op */
-    CornuOpId              collective;     /* that just went before, else CORNU_OP_COUNT */
-    int64_t                collected;      /* bytes of it and of those before it */
+    CornuOpId              collective;     /* of the step before, else CORNU_OP_COUNT */
+    int64_t                collected;      /* bytes of it and of the ones before it */
 } Setting;
 
-/* The multiply-accumulates that an op means. */
+/* The multiply-accumulates that an op calls for. */
 static int64_t useful_macs(const CornuOpCall *call, CornuTpuProduct p)
 {
     return is_recurrent(call->id) ? TIMES(p.count, p.m, p.k, p.n) : cornu_op_flops(call) / 2;
 }
 
-/* Adds so many runs of a product, one after the other; the largest product stands for all. */
+/* Adds `times` runs of a product, one after the other; op->product is the largest of all. */
 static void add_product(CornuTpuOp *op, const Setting *setting, CornuDtype dtype,
                         CornuTpuProduct product, int64_t times)
 {
@@ -240,7 +240,7 @@ static void add_product(CornuTpuOp *op, const Setting *setting, CornuDtype dtype
                                                                            arrays)));
 }
 
-/* What the arrays make of all the products of a step. */
+/* How well the arrays are used by the products of a step. */
 static void rate_products(CornuTpuOp *op, const CornuTpuProfile *profile)
 {
     if (!op->cycles.folds) return;
@@ -253,8 +253,8 @@ static void rate_products(CornuTpuOp *op, const CornuTpuProfile *profile)
     op->mxu_s = op->cycles.overlapped / (profile->clock_mhz.value * 1e6);
 }
 
-/* Collectives of one kind behind each other are combined, as the compiler does: what a further
- * one adds is what its bytes add. */
+/* Consecutive collectives of the same kind are combined, as the compiler does: another one costs
+ * only what its bytes add. */
 static void model_collective(CornuTpuOp *op, Setting *setting, CornuOpId id, int64_t bytes)
 {
     /* reduce_scatter and all_gather are the two halves of an all_reduce. */
@@ -274,7 +274,7 @@ static double vector_rate(const CornuTpuProfile *profile)
            profile->vector_alus.value * profile->vector_mhz.value * 1e6;
 }
 
-/* Adds so many runs of an op, one after the other: to the MXU or to the vector unit. */
+/* Adds `times` runs of an op, one after the other, to the MXU or to the vector unit. */
 static void add_op(CornuTpuOp *op, const Setting *setting, const CornuProgram *program,
                    const CornuProgramOp *recorded, int64_t times)
 {
@@ -303,7 +303,7 @@ static CornuTpuOp model_op(Setting *setting, const CornuExecutableStep *step)
     const CornuProgram *program = setting->program;
     CornuTpuOp          op = { .passes = 0 };
     CornuOpId           collective = CORNU_OP_COUNT;
-    if (step->kind && strcmp(step->kind, "pack") == 0) return op;   /* this machine's need */
+    if (step->kind && strcmp(step->kind, "pack") == 0) return op;   /* only for this machine */
     for (int i = 0; i < step->op_count; i++) {
         const CornuProgramOp *recorded = &program->ops[step->ops[i]];
         if (cornu_tpu_is_collective(recorded->id)) {
@@ -381,7 +381,7 @@ static CornuStatus check(const CornuTpuModelConfig *config, const CornuTpuProfil
     const int64_t replicas = (int64_t)profile->replicas.value;
     if (!config->program == !config->executable)
         return cornu__fail(CORNU_ERR_ARGUMENT, "TPU model: %s, expected a program or an executable",
-                           config->program ? "both are given" : "NULL");
+                           config->program ? "both given" : "neither given");
     if (shards < 1 || shards > replicas)
         return cornu__fail(CORNU_ERR_ARGUMENT, "TPU model: %lld shards, expected 1 to the %lld "
                            "replicas of %s", (long long)shards, (long long)replicas,
@@ -395,7 +395,7 @@ static CornuStatus check(const CornuTpuModelConfig *config, const CornuTpuProfil
                            config->passes);
     if (config->infeed_bytes < 0 || config->iterations_per_loop < 0)
         return cornu__fail(CORNU_ERR_ARGUMENT, "TPU model: %lld bytes of infeed, %lld iterations "
-                           "per loop, expected none negative", (long long)config->infeed_bytes,
+                           "per loop, expected 0 or more", (long long)config->infeed_bytes,
                            (long long)config->iterations_per_loop);
     return CORNU_OK;
 }
@@ -424,8 +424,8 @@ static int64_t shards_of(const CornuTpuModelConfig *config, const CornuTpuProfil
                               : (int64_t)profile->shards.value;
 }
 
-/* What all shards are fed: inputs dealt over them, but for variables, which stay where they are.
- * (The compiled program of one shard no longer says which inputs are dealt.) */
+/* The infeed of all shards: per-shard inputs, except variables, which stay where they are. (In the
+ * program compiled for one shard no input varies any more.) */
 static int64_t fed_bytes(const CornuProgram *recorded, int64_t shards)
 {
     int64_t bytes = 0;
@@ -439,7 +439,7 @@ static int64_t fed_bytes(const CornuProgram *recorded, int64_t shards)
     return bytes;
 }
 
-/* Of any op of the program, and of the bodies of its scans. */
+/* Of an op of the program, or of the bodies of its scans. */
 static int most_operands(const CornuProgram *program)
 {
     int most = 0;
@@ -457,7 +457,7 @@ static CornuType *operand_space(const CornuProgram *program)
     return cornu__allocate((size_t)most_operands(program), sizeof(CornuType));
 }
 
-/* Op i as a step of its own. `in` has room for its operands, each of which is read once. */
+/* Op i as a separate step. `in` has room for its operands, each of which is read once. */
 static CornuExecutableStep step_of(const CornuProgram *program, const int *i, CornuType *in,
                                    CornuType out[CORNU_MAX_OUTPUTS])
 {

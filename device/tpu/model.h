@@ -1,38 +1,39 @@
 /*
  * The performance model: what one step would cost on a TPU.
  *
- *     CornuTpuModel *model = cornu_tpu_model(.executable = cornu_model_executable(network),
+ *     CornuExecutable *step = cornu_model_train_step(network, x, y);
+ *     CornuTpuModel *model = cornu_tpu_model(.executable = step,
  *                                            .profile = cornu_tpu_profile("v3-8"));
  *     printf("%.3f ms modelled\n", 1e3 * model->step_s);
  *
- * The executable is what one shard runs in a step, with the ops that are fused, the collectives
- * and what is fed as they are in it. Everything here is *modelled*: computed from shapes and from
- * a profile's published figures. Nothing ran there, and no number is a time of this machine.
+ * The executable is what one shard runs in a step, with its fused ops, collectives and inputs.
+ * Everything here is *modelled*: computed from shapes and from a profile's published figures.
+ * Nothing ran on a TPU, and no number is a time on this machine.
  *
- * How the step is taken apart
- * - Products go to the MXU, weight-stationary: B (K, N) is cut into tiles of the array's shape,
- *   each tile held while the M rows of A stream by, one row per cycle. Convolutions are products:
- *   conv2d M = B Ho Wo, K = h w C, N = F; its filter's gradient M = h w C, K = B Ho Wo, N = F; its
- *   input's M = B H W, K = h w F, N = C. Of grouped ones that is each group's; depthwise ones have
- *   no K to speak of and go to the vector unit.
+ * How a step is modelled
+ * - Products go to the MXU, weight-stationary: B (K, N) is divided into tiles of the array's shape,
+ *   and each tile is held while the M rows of A stream by, one row per cycle. Convolutions are
+ *   products: conv2d M = B Ho Wo, K = h w C, N = F; its filter gradient M = h w C, K = B Ho Wo,
+ *   N = F; its input gradient M = B H W, K = h w F, N = C. A grouped convolution is one product
+ *   per group; a depthwise one, whose K is tiny, goes to the vector unit.
  * - A recurrent op (lstm, gru, their gradients) is one product for each of its T time steps, M = B,
- *   K = U, N = 4 U (or 3 U), or K and N the other way round for a gradient. Each waits for the one
- *   before, so the tiles of weights are loaded and the array fills and drains T times; the weights
- *   themselves stay in VMEM. scan is its body, T times, likewise.
- * - gather reads all of its table.
+ *   K = U, N = 4 U (or 3 U); K and N are swapped for a gradient. Each waits for the one before, so
+ *   the tiles of weights are loaded and the array fills and drains T times; the weights themselves
+ *   stay in VMEM. scan runs its body T times in the same way.
+ * - gather reads its whole table.
  * - All else goes to the vector unit, one operation of the op's FLOP rule per lane, sublane and
  *   ALU each cycle.
- * - What a step of the executable reads and writes goes through HBM, padded to whole tiles of 8 by
- *   128, with the best of the layouts the compiler may choose; values between the ops of a step
- *   stay on the chip.
- * - Collectives of one kind that follow each other are combined to one.
- * - A step takes as long as the busiest of MXU, vector unit, HBM and links; the steps run one after
- *   the other, no collective is hidden behind the backward pass. The infeed of the next batch runs
- *   beside all that; the host's dispatch does not.
+ * - The operands and results of each step of the executable go through HBM, padded to whole tiles
+ *   of 8 by 128, in the best layout the compiler may choose; values between the ops of a step stay
+ *   on the chip.
+ * - Consecutive collectives of the same kind are combined into one.
+ * - A step takes as long as the busiest of MXU, vector unit, HBM and links. Steps run one after
+ *   the other: no collective overlaps the backward pass. The infeed of the next batch overlaps all
+ *   of them; the host's dispatch does not.
  *
  * Sources: Samajdar et al., "SCALE-Sim: Systolic CNN accelerator simulator", arXiv 1811.02883 (one
  * fold); Jouppi et al., "In-datacenter performance analysis of a tensor processing unit", ISCA
- * 2017 (the next tile loads behind the stream); jax-ml/scaling-book, sharding.md (all-reduce).
+ * 2017 (the next tile loads during the stream); jax-ml/scaling-book, sharding.md (all-reduce).
  */
 #ifndef CORNU_DEVICE_TPU_MODEL_H
 #define CORNU_DEVICE_TPU_MODEL_H
@@ -46,7 +47,7 @@ extern "C" {
 
 /* ---- The MXU ---- */
 
-/* bfloat16 passes of a product of f32, by its precision. */
+/* bfloat16 passes of an f32 product, by precision. */
 enum { CORNU_TPU_DEFAULT = 1, CORNU_TPU_HIGH = 3, CORNU_TPU_HIGHEST = 6 };
 
 /* `count` products of (M, K) by (K, N). */
@@ -54,12 +55,12 @@ typedef struct {
     int64_t count, m, k, n;
 } CornuTpuProduct;
 
-/* Of one pass of a product over arrays of R by C. With Mp = M rounded up to 8 and F folds for
- * each array,
+/* Cycles of one pass of a product over arrays of R by C. With Mp = M rounded up to 8 and F folds
+ * per array,
  *     ideal        count M K N / (R C arrays)                      every cell busy, every cycle
  *     overlapped   R + (F - 1) max(Mp, R) + Mp + (R + C - 2)       the model
  *     no overlap   F (2 R + C + Mp - 2)                            each tile loaded by itself
- * in cycles. Folds are dealt over the arrays; one with F = 1 leaves the others idle. */
+ * Folds are distributed over the arrays; a single fold leaves all but one of them idle. */
 typedef struct {
     int64_t folds;          /* tiles of weights: count ceil(K / R) ceil(N / C)  */
     int64_t padded_macs;    /* multiply-accumulates with Mp rows and whole tiles */
@@ -69,23 +70,24 @@ typedef struct {
 CornuTpuCycles cornu_tpu_cycles(CornuTpuProduct product, int64_t rows, int64_t columns,
                                 int64_t arrays);
 
-/* The product that a matmul, one of the three convolutions or a recurrent op is; count 0 for other
- * ops. `out` is the type of its output. */
+/* The product that a matmul, one of the three convolution ops or a recurrent op amounts to; count 0
+ * for other ops. `out` is the type of its output. */
 CornuTpuProduct cornu_tpu_product(const CornuOpCall *call, CornuType out);
 
 /*
- * What such a product keeps in the VMEM of a core with `arrays` of R by C. Each array that has a
- * tile of weights keeps it and the next one, which loads behind it, and for a block of rows the
- * slice of A that streams by and the sums of the tile's columns:
+ * What a product keeps in the VMEM of a core with `arrays` of R by C. Each busy array keeps its
+ * tile of weights and the next one, which is loading, and for a block of rows the slice of A that
+ * streams by and the sums of the tile's columns:
  *     bytes = arrays (2 2 R C + rows (2 parts R + 4 C))
- * Weights and A are bf16, sums f32; an f32 operand of 3 (6) passes lies as its 2 (3) bf16 parts.
- * K and N do not occur, since tiles come one after the other, and the M rows are cut into as few
- * equal blocks as fit, of at least 8: so 8 rows decide whether a product fits, whatever its
- * extents, and they need 70 KiB on an array of 128 by 128. Derived from the two tiles of Jouppi et
- * al. 2017 (above) and the block of rows of JAX's Pallas matmul (docs.jax.dev, pallas/tpu/matmul).
+ * Weights and A are bf16, sums f32; an f32 operand of 3 (6) passes is stored as its 2 (3) bf16
+ * parts. K and N do not occur, since tiles come one after the other, and the M rows are divided
+ * into as few equal blocks as fit, of at least 8. So whether a product fits depends on 8 rows,
+ * whatever its extents; they need 70 KiB on an array of 128 by 128. Derived from the two tiles of
+ * Jouppi et al. 2017 (above) and the block of rows of JAX's Pallas matmul (docs.jax.dev,
+ * pallas/tpu/matmul).
  */
 typedef struct {
-    int64_t rows, blocks;   /* of a block, a multiple of 8; how many. 0: 8 rows do not fit */
+    int64_t rows, blocks;   /* rows of a block, a multiple of 8; 0 blocks: 8 rows do not fit */
     int64_t bytes;          /* at once, per core */
 } CornuTpuTiling;
 
@@ -95,21 +97,21 @@ CornuTpuTiling cornu_tpu_tiling(CornuTpuProduct product, int64_t rows, int64_t c
 /* ---- Memory and links ---- */
 
 /* Bytes of a value in HBM, row-major: rows padded to 8 (32 for one-byte elements), columns to 128;
- * f32 (128, 10) takes 12.8 times its size. A vector is one row that is not padded to 8. */
+ * f32 (128, 10) takes 12.8 times its size. A vector is one row, not padded to 8. */
 int64_t cornu_tpu_tiled_bytes(CornuType type);
 
-/* The least that a layout allows: as above, with the columns or the first axis (the batch) on
- * the side of 128. */
+/* The least of the possible layouts: as above, or with the first axis (the batch) along the 8 or
+ * the 128 of a tile. */
 int64_t cornu_tpu_hbm_bytes(CornuType type);
 
-/* Whether shards exchange something in it. */
+/* Whether shards exchange values in it. */
 bool cornu_tpu_is_collective(CornuOpId id);
 
 /*
  * Seconds to sum `bytes` over all of `shards` replicas. The chips used lie on a ring: the four
  * links of a 2x2 board, the rim of a 2x4 slice. With n chips and B the bandwidth of two links,
- *     2 bytes / B (n - 1) / n + n hops;   2 bytes / B + 2 hops for n = 2, which is no ring
- * after the replicas of a chip have added theirs in memory, three passes over it.
+ *     2 bytes / B (n - 1) / n + n hops;   2 bytes / B + 2 hops for n = 2, where there is no ring
+ * after the replicas of each chip have added theirs in memory, in three passes over it.
  */
 double cornu_tpu_all_reduce_s(const CornuTpuProfile *profile, int64_t shards, int64_t bytes);
 
@@ -134,14 +136,14 @@ const char *cornu_tpu_bound_name(CornuTpuBound bound);
 
 /* One step of the executable, or one op of the program, on one replica. */
 typedef struct {
-    CornuTpuProduct product;       /* count 0: not for the MXU; of several, the largest         */
+    CornuTpuProduct product;       /* count 0: not on the MXU; of several, the largest          */
     int             passes;        /* bfloat16 passes over the product: 1, 3 or 6; 0 without    */
     CornuTpuCycles  cycles;        /* of all passes (folds and padded_macs: of one)             */
     CornuTpuTiling  tiling;        /* in the profile's VMEM                                     */
-    int64_t         useful_macs;   /* multiply-accumulates that the op means, of one pass       */
+    int64_t         useful_macs;   /* multiply-accumulates that the op calls for, in one pass   */
 
-    /* useful_macs as a part of what the arrays could do: with no loss but padding; as modelled;
-     * with each tile loaded by itself. 0 to 1. */
+    /* useful_macs as a fraction of what the arrays could do: with padding as the only loss; as
+     * modelled; without overlapped loading of tiles. 0 to 1. */
     double          use_padding, use_overlapped, use_no_overlap;
 
     int64_t         vector_ops;    /* element operations                                        */
@@ -149,7 +151,7 @@ typedef struct {
     int64_t         link_bytes;    /* of a collective's operand                                 */
     double          mxu_s, vector_s, hbm_s, links_s;   /* seconds each unit is busy             */
     double          seconds;       /* the largest of the four                                   */
-    CornuTpuBound   bound;         /* and whose it is                                           */
+    CornuTpuBound   bound;         /* the unit it is of                                         */
 } CornuTpuOp;
 
 typedef struct {
@@ -158,7 +160,7 @@ typedef struct {
     CornuTpuOp            *ops;      /* one per step of the executable, or op of the program */
     int                    op_count;
 
-    /* Sums over the ops, one replica. */
+    /* Sums over the ops on one replica. */
     int64_t useful_macs, padded_macs;   /* all passes counted           */
     int64_t folds;                      /* tiles loaded, all passes     */
     int64_t vector_ops, hbm_bytes, link_bytes;
@@ -167,31 +169,32 @@ typedef struct {
     double  use_overlapped;             /* useful_macs / what the arrays do in mxu_s */
 
     /* Seconds. */
-    double  device_s;       /* the ops one after the other                                */
-    double  infeed_s;       /* the whole batch over the PCIe of the chips used            */
-    double  dispatch_s;     /* per step: the constant / iterations_per_loop               */
+    double  device_s;       /* the ops, one after the other                               */
+    double  infeed_s;       /* the whole batch, over the PCIe of the chips used           */
+    double  dispatch_s;     /* the profile's dispatch_ms / iterations_per_loop            */
     double  step_s;         /* max(device_s, infeed_s) + dispatch_s                       */
     CornuTpuBound device_bound;   /* the unit of the device that is busy longest          */
-    CornuTpuBound bound;          /* the same with infeed and dispatch                    */
+    CornuTpuBound bound;          /* the same, infeed and dispatch included               */
 } CornuTpuModel;
 
 typedef struct {
     char                   unset;
-    const CornuProgram    *program;            /* a step of one shard, each op by itself; or */
+    const CornuProgram    *program;            /* a step of one shard, unfused; or           */
     const CornuExecutable *executable;         /* a compiled one                             */
-    const CornuTpuProfile *profile;            /* default the executable's device's, v2-8    */
-    int64_t                shards;             /* default the executable's, which it must be;
-                                                  the profile's; 1 to its replicas           */
-    int64_t                infeed_bytes;       /* of the whole batch, all shards; default what
-                                                  the executable's shards are fed            */
+    const CornuTpuProfile *profile;            /* default that of the executable's device, or
+                                                  v2-8                                       */
+    int64_t                shards;             /* 1 to the profile's replicas; default the
+                                                  profile's. Of an executable: its own       */
+    int64_t                infeed_bytes;       /* of the whole batch, all shards; default the
+                                                  executable's per-shard inputs              */
     int64_t                iterations_per_loop;/* steps per call from the host; default 1    */
-    int                    passes;             /* of products of f32: default
-                                                  CORNU_TPU_DEFAULT; those of bf16 take 1    */
+    int                    passes;             /* of f32 products; default CORNU_TPU_DEFAULT.
+                                                  bf16 products take 1                       */
 } CornuTpuModelConfig;
 
-/* NULL and CORNU_ERR_ARGUMENT for a number out of range, CORNU_ERR_MEMORY, also for a profile whose
- * VMEM does not hold 8 rows of a product (none of those known). The caller frees it; it
- * keeps nothing of the program. */
+/* NULL with CORNU_ERR_ARGUMENT for a number out of range; with CORNU_ERR_MEMORY also if the
+ * profile's VMEM does not hold 8 rows of a product (all known profiles do). The caller frees it; it
+ * keeps no reference to the program. */
 CornuTpuModel *cornu_tpu_model_from(const CornuTpuModelConfig *config);
 #define cornu_tpu_model(...) \
     cornu_tpu_model_from(&(CornuTpuModelConfig){ .unset = 0, __VA_ARGS__ })

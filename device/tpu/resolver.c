@@ -15,14 +15,13 @@ static const char *variable(const char *name)
     return value && *value ? value : NULL;
 }
 
-/* "grpc://10.0.0.2:8470", "10.0.0.2:8470": what names a place in the network. */
+/* A network address: "grpc://10.0.0.2:8470", "10.0.0.2:8470". */
 static bool is_address(const char *text)
 {
     return strstr(text, "://") || strchr(text, ':') || strchr(text, '/');
 }
 
-/* From somebody else's environment: at most so many characters, and none that would move the
- * cursor. */
+/* The environment is untrusted: truncates, and replaces characters that would move the cursor. */
 static void copy_printable(char *to, size_t size, const char *from)
 {
     size_t i = 0;

@@ -79,7 +79,7 @@ const CornuTpuProfile *cornu_tpu_profile(const char *name)
     return fail_unknown(name);
 }
 
-/* ---- What follows from the figures ---- */
+/* ---- Derived figures ---- */
 
 int64_t cornu_tpu_replica_mxus(const CornuTpuProfile *profile)
 {

@@ -1,11 +1,11 @@
 /*
- * Profiles of TPUs: how many chips, cores and arrays, how fast, how much memory.
+ * Profiles of TPUs: numbers of chips, cores and arrays, their speed and memory.
  *
  *     const CornuTpuProfile *v3 = cornu_tpu_profile("v3-8");
  *     printf("%g MHz\n", v3->clock_mhz.value);
  *
- * The numbers, their sources and what their marks mean stand in profiles.def. Nothing here was
- * measured; whatever prints a figure prints its mark.
+ * profiles.def has the figures, their sources, and the meaning of their marks. None was measured
+ * here; print a figure only with its mark.
  */
 #ifndef CORNU_DEVICE_TPU_TOPOLOGY_H
 #define CORNU_DEVICE_TPU_TOPOLOGY_H
@@ -22,7 +22,7 @@ typedef struct {
     char   mark;   /* V, P, T, D, F or ? */
 } CornuTpuFigure;
 
-/* Units are in the names and in profiles.def; GB are 10^9 bytes, MiB 2^20. */
+/* Units are in the names and in profiles.def; GB is 10^9 bytes, MiB 2^20. */
 typedef struct {
     const char *name;         /* "v2-8" */
     const char *slice;        /* "2x2": how its chips are arranged */
@@ -35,16 +35,16 @@ typedef struct {
  * message lists the known ones, the nearest first. Profiles are constant and never freed. */
 const CornuTpuProfile *cornu_tpu_profile(const char *name);
 
-/* Profile i, NULL past the last: for walking over all of them. */
+/* Profile i, NULL past the last: for iterating over all of them. */
 const CornuTpuProfile *cornu_tpu_profile_at(int i);
 
-/* ---- What follows from the figures ---- */
+/* ---- Derived figures ---- */
 
-/* Arrays that work on one replica: all those of its one or two cores. */
+/* Arrays of one replica: those of its one or two cores. */
 int64_t cornu_tpu_replica_mxus(const CornuTpuProfile *profile);
 
-/* cores x MXUs x rows x columns x 2 x clock of a chip, in FLOP/s: agrees with peak_tflops, which
- * is rounded as sold. */
+/* cores x MXUs x rows x columns x 2 x clock of a chip, in FLOP/s: equals peak_tflops up to the
+ * vendor's rounding. */
 double cornu_tpu_chip_flops(const CornuTpuProfile *profile);
 
 /* A replica's share of its chip's memory, bytes, and of the bandwidth, bytes per second. */
@@ -53,8 +53,8 @@ double cornu_tpu_replica_hbm_rate(const CornuTpuProfile *profile);
 
 /* ---- Printing ---- */
 
-/* A table: a row per figure, a column per profile, each number with its mark; then what the
- * marks mean. */
+/* A table with a row per figure and a column per profile, each number with its mark; and the legend
+ * of the marks. */
 void cornu_tpu_profiles_print(FILE *to);
 void cornu_tpu_legend_print(FILE *to);
 

@@ -1,6 +1,6 @@
 /*
- * The tpu device: bf16 matrix products with f32 sums, emulated on this CPU; everything else by
- * the kernels that host devices share.
+ * The tpu device: matrix products of bf16 with f32 sums, emulated on this CPU; everything else runs
+ * on the kernels that host devices share.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@ typedef struct {
     CornuHost   host;
 } Device;
 
-/* Replicas are 1, 2, 4 or 8: a tree of sums has no other shape. */
+/* Sums over shards are binary trees. */
 static CornuStatus check_shards(const char *name, int shards)
 {
     if (shards == 1 || shards == 2 || shards == 4 || shards == 8) return CORNU_OK;

@@ -813,14 +813,15 @@ static void settings_out_of_range_are_refused(void **state)
     (void)state;
     CornuProgram          *p = cornu_program_create();
     const CornuTpuProfile *v4 = cornu_tpu_profile("v4-8");
-    refuse(cornu_tpu_model(NULL), CORNU_ERR_ARGUMENT, "NULL, expected a program or an executable");
+    refuse(cornu_tpu_model(NULL), CORNU_ERR_ARGUMENT,
+           "neither given, expected a program or an executable");
     refuse(cornu_tpu_model(p, .profile = v4, .shards = 8), CORNU_ERR_ARGUMENT,
            "8 shards, expected 1 to the 4 replicas of v4-8");
     refuse(cornu_tpu_model(p, .passes = 2), CORNU_ERR_ARGUMENT, "2 passes, expected 1, 3 or 6");
     refuse(cornu_tpu_model(p, .infeed_bytes = -1), CORNU_ERR_ARGUMENT, "-1 bytes of infeed");
     CornuDevice     *device = cornu_device_open("tpu", .shards = 2);
     CornuExecutable *executable = cornu_device_compile(device, p);
-    refuse(cornu_tpu_model(p, .executable = executable), CORNU_ERR_ARGUMENT, "both are given");
+    refuse(cornu_tpu_model(p, .executable = executable), CORNU_ERR_ARGUMENT, "both given");
     refuse(cornu_tpu_model(.executable = executable, .shards = 4), CORNU_ERR_ARGUMENT,
            "4 shards, the executable was compiled for 2");
     cornu_device_close(device);
