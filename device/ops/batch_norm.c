@@ -41,7 +41,7 @@ static CornuStatus check_operands(const CornuOpCall *call, int vectors, int coun
 
 /* x as a matrix: one row per position that shares a channel's statistics. */
 typedef struct {
-    int64_t rows, valid, channels;  /* the first `valid` rows are no padding */
+    int64_t rows, valid, channels;  /* only the first `valid` rows are not padding */
 } Matrix;
 
 static CornuStatus matrix_of(const CornuReferenceCall *call, const double *count, Matrix *matrix)
@@ -63,7 +63,7 @@ static CornuDtype computed_in(CornuDtype dtype) { return dtype == CORNU_F64 ? dt
 
 static int64_t all_but_last(CornuShape shape) { return (INT64_C(1) << (shape.rank - 1)) - 1; }
 
-/* Which elements of x are no padding: a bool in x's shape. */
+/* Which elements of x are not padding: a bool in x's shape. */
 static CornuValue valid_rows(CornuBuilder *b, CornuShape shape, CornuValue count)
 {
     CornuValue row = cornu__build_rows(b, shape);

@@ -1,7 +1,7 @@
 /* Ops without operands: constants, indices, the number of the replica. */
 #include "rules.h"
 
-/* constant: a scalar of `dtype`, which must be able to represent the value if it is no float. */
+/* constant: a scalar of `dtype`, which must represent the value exactly unless it is a float. */
 static CornuStatus constant_type(const CornuOpCall *call, CornuType *out)
 {
     CornuDtype dtype = call->attributes->constant.dtype;
