@@ -180,7 +180,7 @@ static void models_are_as_published(void **state)
  * total 253.27 GFLOP. (With 12,800 instead of 256 rows in the last line it would be 332.) Cells
  * take 33 + 30 for each of 2 x 12,800 x 512 units; softmax, loss, sums and updates less than that.
  */
-static void a_text_step_is_what_it_needs(void **state)
+static void a_text_step_does_no_needless_work(void **state)
 {
     (void)state;
     const CornuReferenceModel *reference = cornu_reference_model("shakespeare_lstm");
@@ -230,7 +230,7 @@ static void residual_network_learns(void **state)
     cornu_train_test_free(data);
 }
 
-static void published_epochs_are_of_models_there_are(void **state)
+static void published_epochs_name_known_models(void **state)
 {
     (void)state;
     int count, fashion = 0, text = 0;
@@ -252,8 +252,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(models_are_as_published),
-        cmocka_unit_test(a_text_step_is_what_it_needs),
-        cmocka_unit_test(published_epochs_are_of_models_there_are),
+        cmocka_unit_test(a_text_step_does_no_needless_work),
+        cmocka_unit_test(published_epochs_name_known_models),
         cmocka_unit_test(residual_network_learns),
         { "mnist_cnn", losses_of_ten_steps, NULL, NULL, "mnist_cnn" },
         { "mnist_cnn_bn", losses_of_ten_steps, NULL, NULL, "mnist_cnn_bn" },

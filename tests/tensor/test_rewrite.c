@@ -130,7 +130,7 @@ static void pools_move_before_bias_and_activation(void **state)
 }
 
 /* A decreasing function must not move, nor a value that is used twice. */
-static void what_may_not_move_stays(void **state)
+static void other_pools_stay(void **state)
 {
     CornuGraph  *graph = cornu_graph_create(*state);
     CornuTensor *x = cornu_graph_input(graph, cornu_type(CORNU_F64, 1, 4, 4, 1));
@@ -293,7 +293,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pools_move_before_bias_and_activation),
         cmocka_unit_test(products_of_lookups_are_looked_up),
-        cmocka_unit_test(what_may_not_move_stays),
+        cmocka_unit_test(other_pools_stay),
         cmocka_unit_test(rewritten_pools_are_the_same),
         cmocka_unit_test(a_falling_elu_stays_before_the_pool),
     };

@@ -126,7 +126,7 @@ static void parts_may_leave(void **state)
     cornu_device_close(device);
 }
 
-static void a_graph_from_before_is_refused(void **state)
+static void an_outdated_graph_is_refused(void **state)
 {
     (void)state;
     CornuDevice   *device = made(cornu_device_open("cpu"));
@@ -175,7 +175,7 @@ static void parts_are_assigned(void **state)
 }
 
 /* A part may be assigned another's value, so that the result cannot be written in place. */
-static void parts_trade_places(void **state)
+static void parts_swap_values(void **state)
 {
     (void)state;
     CornuDevice   *device = made(cornu_device_open("cpu"));
@@ -200,7 +200,7 @@ static void parts_trade_places(void **state)
 }
 
 /* A variable for packing has no memory before that, and is all zeros then. */
-static void memory_comes_with_packing(void **state)
+static void packing_allocates_memory(void **state)
 {
     (void)state;
     CornuDevice   *device = made(cornu_device_open("cpu", .shards = 2));
@@ -271,10 +271,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_keep_their_values),
         cmocka_unit_test(parts_may_leave),
-        cmocka_unit_test(a_graph_from_before_is_refused),
+        cmocka_unit_test(an_outdated_graph_is_refused),
         cmocka_unit_test(parts_are_assigned),
-        cmocka_unit_test(parts_trade_places),
-        cmocka_unit_test(memory_comes_with_packing),
+        cmocka_unit_test(parts_swap_values),
+        cmocka_unit_test(packing_allocates_memory),
         cmocka_unit_test(wrong_parts_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,7 +72,7 @@ static void the_first_op_is_named(void **state)
     close_watched(&w);
 }
 
-static void what_is_not_chosen_does_not_count(void **state)
+static void unselected_infinities_are_ignored(void **state)
 {
     const Machine *m = *state;
     Watched        w = open_watched(m->device, m->shards);
@@ -150,7 +150,7 @@ int main(void)
     static Machine machines[] = { { "reference", 1 }, { "cpu", 1 }, { "tpu", 2 } };
     const struct CMUnitTest tests[] = {
         ON_EACH(the_first_op_is_named),
-        ON_EACH(what_is_not_chosen_does_not_count),
+        ON_EACH(unselected_infinities_are_ignored),
         ON_EACH(variables_are_named),
         { "models_name_the_layer cpu", models_name_the_layer, NULL, NULL, &machines[1] },
         { "models_name_the_layer tpu", models_name_the_layer, NULL, NULL, &machines[2] },

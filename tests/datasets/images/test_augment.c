@@ -191,7 +191,7 @@ static void the_same_seed_gives_the_same_bits(void **state)
 }
 
 /* Before a shuffle the random numbers depend on the image, after it on the position. */
-static void it_stands_on_either_side_of_a_shuffle(void **state)
+static void it_works_on_either_side_of_a_shuffle(void **state)
 {
     (void)state;
     read_epoch(augmented(1), 3, x, y);
@@ -259,7 +259,7 @@ static void mistakes_are_refused(void **state)
 }
 
 /* Epochs allocate nothing; failed allocations give an error and do not leak. */
-static void memory_is_taken_once(void **state)
+static void memory_is_allocated_once(void **state)
 {
     (void)state;
     if (!allocations_counted()) skip();
@@ -291,10 +291,10 @@ int main(void)
         cmocka_unit_test(each_works_alone),
         cmocka_unit_test(flipping_twice_changes_nothing),
         cmocka_unit_test(the_same_seed_gives_the_same_bits),
-        cmocka_unit_test(it_stands_on_either_side_of_a_shuffle),
+        cmocka_unit_test(it_works_on_either_side_of_a_shuffle),
         cmocka_unit_test(grey_bytes_need_no_channels),
         cmocka_unit_test(mistakes_are_refused),
-        cmocka_unit_test(memory_is_taken_once),
+        cmocka_unit_test(memory_is_allocated_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

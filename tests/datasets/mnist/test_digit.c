@@ -131,7 +131,7 @@ static void test_an_enlarged_digit_comes_back(void **state)
 }
 
 /* Any size and position on the paper gives the same digit, within the blur of a grey level. */
-static void test_size_and_place_do_not_matter(void **state)
+static void test_size_and_position_do_not_matter(void **state)
 {
     (void)state;
     enum { W = 300, H = 200 };
@@ -152,7 +152,7 @@ static void test_size_and_place_do_not_matter(void **state)
 }
 
 /* Grain of the paper does not count as ink: it neither enlarges the box nor darkens the ground. */
-static void test_grain_is_no_ink(void **state)
+static void test_grain_is_not_ink(void **state)
 {
     (void)state;
     enum { W = 140 };
@@ -204,8 +204,8 @@ int main(void)
         cmocka_unit_test(test_published_digits),
         cmocka_unit_test(test_a_ready_digit_is_left_alone),
         cmocka_unit_test(test_an_enlarged_digit_comes_back),
-        cmocka_unit_test(test_size_and_place_do_not_matter),
-        cmocka_unit_test(test_grain_is_no_ink),
+        cmocka_unit_test(test_size_and_position_do_not_matter),
+        cmocka_unit_test(test_grain_is_not_ink),
         cmocka_unit_test(test_pictures_without_a_digit),
     };
     return cmocka_run_group_tests(tests, files_begin, files_end);

@@ -105,7 +105,7 @@ static CornuStatus add(void *context, CornuSample sample, const CornuArray *in,
     return CORNU_OK;
 }
 
-static void test_cache_calls_what_is_before_it_once(void **state)
+static void test_cache_runs_earlier_stages_once(void **state)
 {
     (void)state;
     int           calls = 0;
@@ -171,7 +171,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_arrays_deliver_their_rows),
         cmocka_unit_test(test_arrays_are_checked),
-        cmocka_unit_test(test_cache_calls_what_is_before_it_once),
+        cmocka_unit_test(test_cache_runs_earlier_stages_once),
         cmocka_unit_test(test_mistakes_are_refused),
         cmocka_unit_test(test_a_pending_error_frees_what_is_given),
     };

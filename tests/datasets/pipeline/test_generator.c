@@ -228,7 +228,7 @@ static void expect_refusal(CornuDataset *dataset, const char *part)
     expect_error(cornu_error_take(), CORNU_ERR_ARGUMENT, part);
 }
 
-static void what_needs_a_count_is_refused(void **state)
+static void stages_that_need_a_count_are_refused(void **state)
 {
     Source          source = { .elements = ELEMENTS, .fails_at = -1 };
     const CornuType type = cornu_scalar(CORNU_I32);
@@ -345,7 +345,7 @@ static void fit_evaluate_and_predict_take_it(void **state)
 
 /* With two batches in the data, an epoch of two steps ends with them and the next starts a new
  * pass. */
-static void an_epoch_may_begin_where_data_end(void **state)
+static void an_epoch_may_start_at_the_end_of_the_data(void **state)
 {
     Source        source = { .elements = 6, .fails_at = -1 };
     CornuModel   *model = make_model();
@@ -417,10 +417,10 @@ int main(void)
         cmocka_unit_test(a_cache_makes_the_count_known),
         cmocka_unit_test(elements_can_be_sought),
         cmocka_unit_test(failures_carry_through),
-        cmocka_unit_test(what_needs_a_count_is_refused),
+        cmocka_unit_test(stages_that_need_a_count_are_refused),
         cmocka_unit_test(ranges_are_as_in_python),
         cmocka_unit_test(fit_evaluate_and_predict_take_it),
-        cmocka_unit_test(an_epoch_may_begin_where_data_end),
+        cmocka_unit_test(an_epoch_may_start_at_the_end_of_the_data),
         cmocka_unit_test(backups_go_on),
         cmocka_unit_test(memory_may_run_out_anywhere),
     };

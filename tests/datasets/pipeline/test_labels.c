@@ -70,7 +70,7 @@ static void mistakes_are_refused(void **state)
     expect_refusal(file_of(long_text), CORNU_ERR_VALUE, "is longer than 1048576 bytes");
 }
 
-static void classes_are_renamed_whole_or_not_at_all(void **state)
+static void classes_are_renamed_all_or_none(void **state)
 {
     (void)state;
     CornuTrainTest *garments = cornu_fashion_mnist_load(.data = "synthetic", .limit = 1);
@@ -105,7 +105,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_and_files_are_read),
         cmocka_unit_test(mistakes_are_refused),
-        cmocka_unit_test(classes_are_renamed_whole_or_not_at_all),
+        cmocka_unit_test(classes_are_renamed_all_or_none),
         cmocka_unit_test(without_memory_nothing_is_read),
     };
     return cmocka_run_group_tests(tests, files_begin, files_end);

@@ -114,7 +114,7 @@ static void test_bytes(void **state)
     cornu_text_free(text);
 }
 
-static void test_encoding_without_a_text(void **state)
+static void test_encoding_without_text(void **state)
 {
     (void)state;
     CornuTextData *text = cornu_text_encoding(CORNU_TEXT_CODE_POINTS);
@@ -149,7 +149,7 @@ static void test_bad_utf8_is_refused(void **state)
     cornu_text_free(text);
 }
 
-static void test_empty_texts_are_refused(void **state)
+static void test_empty_text_is_refused(void **state)
 {
     (void)state;
     expect_failure(cornu_text_parse("", 0, CORNU_TEXT_BYTES, "it"), CORNU_ERR_FORMAT,
@@ -229,9 +229,9 @@ int main(void)
         cmocka_unit_test(test_alphabet),
         cmocka_unit_test(test_large_alphabet),
         cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_encoding_without_a_text),
+        cmocka_unit_test(test_encoding_without_text),
         cmocka_unit_test(test_bad_utf8_is_refused),
-        cmocka_unit_test(test_empty_texts_are_refused),
+        cmocka_unit_test(test_empty_text_is_refused),
         cmocka_unit_test_setup_teardown(test_files, files_begin, files_end),
         cmocka_unit_test(test_synthetic_text),
     };

@@ -135,7 +135,7 @@ static void any_number_of_shards_learns_the_same(void **state)
 }
 
 /* Dropout draws by a row's position in the global batch, so shards draw what one device would. */
-static void dropout_does_not_know_shards(void **state)
+static void dropout_does_not_depend_on_shards(void **state)
 {
     (void)state;
     compare(true);
@@ -322,7 +322,7 @@ static void collectives_have_gradients(void **state)
 }
 
 /* Independent sums are combined: three of these, but not the sum of a sum. */
-static void sums_become_one(void **state)
+static void sums_are_combined(void **state)
 {
     (void)state;
     CornuDevice *device = open_cpu(4, 2);
@@ -421,7 +421,7 @@ static void faults_name_their_shard(void **state)
 }
 
 /* A value that varies from shard to shard cannot be assigned to a shared variable. */
-static void parts_are_no_wholes(void **state)
+static void varying_values_are_not_assigned(void **state)
 {
     (void)state;
     CornuDevice   *device = open_cpu(2, 1);
@@ -486,16 +486,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_number_of_shards_learns_the_same),
-        cmocka_unit_test(dropout_does_not_know_shards),
+        cmocka_unit_test(dropout_does_not_depend_on_shards),
         cmocka_unit_test(bits_do_not_depend_on_threads),
         cmocka_unit_test(sums_and_numbers),
         cmocka_unit_test(collectives_exchange),
         cmocka_unit_test(wrong_groups_are_refused),
         cmocka_unit_test(collectives_have_gradients),
-        cmocka_unit_test(sums_become_one),
+        cmocka_unit_test(sums_are_combined),
         cmocka_unit_test(slices_are_written_when_all_have_read),
         cmocka_unit_test(faults_name_their_shard),
-        cmocka_unit_test(parts_are_no_wholes),
+        cmocka_unit_test(varying_values_are_not_assigned),
         cmocka_unit_test(shards_keep_values_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,7 +70,7 @@ static void second_derivatives(void **state)
     cornu_graph_free(graph);
 }
 
-static void gradients_refuse_what_is_no_loss(void **state)
+static void a_loss_must_be_a_float_scalar(void **state)
 {
     CornuGraph  *graph = cornu_graph_create(*state);
     CornuTensor *x = cornu_graph_input(graph, cornu_type(CORNU_F32, 2)), *d;
@@ -173,7 +173,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_of_a_shared_value_add_up),
         cmocka_unit_test(second_derivatives),
-        cmocka_unit_test(gradients_refuse_what_is_no_loss),
+        cmocka_unit_test(a_loss_must_be_a_float_scalar),
         cmocka_unit_test(ties_share_the_gradient),
         cmocka_unit_test(powers_of_zero_and_below),
         cmocka_unit_test(gradients_of_what_was_narrowed_are_f32),
