@@ -1,4 +1,4 @@
-/* The structs of a graph, and what the files that build, rewrite and run it share. */
+/* Shared by the files that build, rewrite and run graphs: their structs and functions. */
 #ifndef CORNU_TENSOR_GRAPH_INTERNAL_H
 #define CORNU_TENSOR_GRAPH_INTERNAL_H
 

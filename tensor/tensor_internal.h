@@ -1,4 +1,4 @@
-/* What the files of tensor/ share: the structs, recording, the gradient rules. */
+/* Shared by the files of tensor/: the structs, recording, the gradient rules. */
 #ifndef CORNU_TENSOR_TENSOR_INTERNAL_H
 #define CORNU_TENSOR_TENSOR_INTERNAL_H
 

@@ -1,4 +1,4 @@
-/* The data directory, the cache, and what is missing from them. */
+/* Finding the files of a set in the data directory and the cache, and downloading missing ones. */
 #include "find.h"
 
 #include <stdio.h>

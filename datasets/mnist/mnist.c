@@ -17,7 +17,7 @@ enum { IMAGES, LABELS, HALF, FILES = 2 * HALF };
 
 typedef struct {
     CornuDataSource source;
-    const char     *things;   /* what the images show */
+    const char     *things;   /* shown by the images */
     const char     *class_names[CLASSES];
     void (*draw)(uint64_t seed, int64_t first, int64_t count, uint8_t *images, uint8_t *labels);
 } ImageSet;

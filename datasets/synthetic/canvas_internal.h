@@ -43,7 +43,7 @@ typedef struct {
 CornuPose  cornu__pose(CornuPoint centre, float width, float height, float slant, float turn);
 CornuPoint cornu__place(const CornuPose *pose, CornuPoint p);
 
-/* Draws lines through count points, of width 2 radius, with round ends, over what is there. */
+/* Draws lines through count points, of width 2 radius, with round ends, over the existing image. */
 void cornu__canvas_lines(CornuCanvas *canvas, const CornuPoint *points, int count, float radius,
                          float grey);
 

@@ -46,7 +46,7 @@ static CornuStatus operands_reserve(Operands *o, int count)
     return CORNU_OK;
 }
 
-/* Sets the scope of what is recorded next: "dense/gradient". */
+/* Sets the scope of the ops recorded next: "dense/gradient". */
 static CornuStatus enter_scope(CornuGraph *graph, const char *scope)
 {
     char text[128];
