@@ -207,7 +207,7 @@ static void a_program_names_its_largest_values(void **state)
     cornu_device_close(device);
 }
 
-/* What nobody uses is kept for an equal program, until its memory is wanted. */
+/* An unused executable is kept for an equal program until its memory is needed. */
 static void unused_programs_give_way(void **state)
 {
     (void)state;

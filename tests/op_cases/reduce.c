@@ -21,7 +21,7 @@ static const OpCase rows[] = {
       .near = NEAR_SUMMED, .differentiate = 1 },
     { CORNU_OP_REDUCE_SUM, { .reduce = { 2, 0, 0 } }, .in = { T(BF16, 2, 2, 3) },
       .given = { D(256, 1, 1, -256, 2, 6) }, .out = { D(258, -248) }, .near = NEAR_SUMMED },
-    /* 257 is no bf16 */
+    /* 257 is not representable in bf16 */
     { CORNU_OP_REDUCE_SUM, { .reduce = { 2, 0, 1 } }, .in = { T(BF16, 2, 2, 3) },
       .given = { D(256, 1, 0, -256, -1, 0) }, .out = { D(257, -257) }, .near = NEAR_SUMMED },
     { CORNU_OP_REDUCE_SUM, { .reduce = { 1, 1, 1 } }, .in = { T(BF16, 2, 300, 40) },

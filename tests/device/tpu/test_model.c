@@ -555,7 +555,7 @@ static void a_batch_norm(void **state)
 }
 
 /*
- * Two sums over 8 shards, 4 x 1000 and 8 x 4500 bytes, one behind the other: together 40,000
+ * Two sums over 8 shards, 4 x 1000 and 8 x 4500 bytes, one after the other: together 40,000
  * bytes, on a v2-8
  *     in the chip      3 x 40,000 / 716 GB/s            = 0.1676 us
  *     ring of 4        2 x 40,000 / 124 GB/s x 3 / 4    = 0.4839 us, and 4 hops of 1 us
@@ -637,7 +637,7 @@ static void gradients_meet_on_a_ring(void **state)
     assert_near(cornu_tpu_all_reduce_s(v2, 8, 373288), 10.080e-6, 1e-4);
     assert_near(cornu_tpu_all_reduce_s(v2, 2, 373288), 1.564e-6, 1e-3);
     assert_true(cornu_tpu_all_reduce_s(v2, 1, 373288) == 0.0);
-    /* Two chips are no ring: 2 V / B and two hops. */
+    /* Two chips do not form a ring: 2 V / B and two hops. */
     assert_near(cornu_tpu_all_reduce_s(v5e, 2, 90000), 2e-6 + 2e-6, 1e-9);
     assert_near(cornu_tpu_all_reduce_s(v5e, 8, 90000), 2e-6 * 7 / 8 + 8e-6, 1e-9);
 }
