@@ -10,11 +10,12 @@ enum { THREADS = 3 };
 
 extern CornuDevice *reference, *cpu[THREADS];   /* cpu[i] has i + 1 threads */
 
-/* cmocka's set-up and teardown for these. */
+/* cmocka's set-up and teardown of these devices. */
 int open_devices(void **state);
 int close_devices(void **state);
 
-/* Within tolerance times the largest number expected; `what` and output `number` are named. */
+/* Expects errors below `tolerance` times the largest expected number; a failure names `what` and
+ * output `number`. */
 void expect_close(const double *got, const double *expected, int64_t count, double tolerance,
                   const char *what, int number);
 

@@ -1,6 +1,6 @@
 /*
- * Tests of each instruction set. Those of one that this processor lacks are skipped, each by its
- * name, so that a run says what it could not look at.
+ * Tests of each instruction set. Those that this processor lacks are skipped by name, so that a run
+ * reports what it could not test.
  */
 #ifndef CORNU_TESTS_DEVICE_ISAS_H
 #define CORNU_TESTS_DEVICE_ISAS_H
@@ -15,10 +15,10 @@
 
 #include "../../device/host/machine/cpu.h"
 
-/* Whether this processor has it. */
+/* Whether this processor has the instruction set. */
 bool isa_present(CornuIsa isa);
 
-/* Takes its kernels from now on, those of devices and those that are called here; false without
+/* From now on devices and direct calls use the kernels of this set; false if the processor lacks
  * it. */
 bool isa_take(CornuIsa isa);
 
@@ -26,9 +26,9 @@ bool isa_take(CornuIsa isa);
  * empty. */
 int isa_run_group(const char *name, CornuIsa isa, const struct CMUnitTest *tests, size_t count);
 
-/* For tests that compare several sets with one expectation: isa_begin says whether a set is there
- * and counts that it is looked at, isas_run_counted is a test for each set up to `last`, which
- * fails if nothing was looked at under it. */
+/* For tests that compare several sets with one expectation: isa_begin tells whether a set is
+ * present and counts it as tested; isas_run_counted runs a test for each set up to `last`, which
+ * fails if the set was not tested. */
 bool isa_begin(CornuIsa isa);
 int  isas_run_counted(CornuIsa last);
 

@@ -33,7 +33,7 @@ void     set_input(Compiled *compiled, int i, const void *data);
 /* Fills every input with numbers that depend on `seed` alone, exact in each dtype: reals
  * within (-2, 2), integers 0 to 9, booleans. */
 void     set_inputs(Compiled *compiled, uint64_t seed);
-/* The same with these numbers, of all shards for an input that they have their own of. */
+/* The same with these numbers; for a per-shard input, those of all shards. */
 void     set_numbers(Compiled *compiled, int i, const double *numbers);
 void     run(Compiled *compiled);
 /* The number of an output's elements, as double. The caller frees it. */

@@ -81,7 +81,7 @@ static void profiles_are_names(void **state)
         CornuDevice *device = cornu_device_open(.name = "tpu", .precision = precisions[i]);
         assert_non_null(device);
         snprintf(text, sizeof text, "| precision %s |", cornu_precision_name(precisions[i]));
-        /* What is usual goes without saying. */
+        /* The default is not mentioned. */
         assert_int_equal(strstr(cornu_device_description(device), text) != NULL,
                          precisions[i] != CORNU_PRECISION_HIGHEST);
         cornu_device_close(device);
@@ -217,7 +217,7 @@ static void equal_programs_are_compiled_once(void **state)
     cornu_device_close(device);
 }
 
-/* Values whose last reader has run lend their memory to later ones. */
+/* Values whose last reader has run leave their memory to later ones. */
 static void the_reference_reuses_memory(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Tables of names and addresses. */
+/* Hash tables of names and of addresses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -90,7 +90,7 @@ static CornuProgram *three_products(void)
 /* The second product needs both values at once: 4 16 4 + 4 32 4 bytes. */
 enum { BETWEEN = 256 + 512 };
 
-/* Of a shard as if alone, in all of the shards that threads run at once. */
+/* The device counts the plan of one shard, bytes_planned all shards that run at once. */
 static void programs_count_their_plans(void **state)
 {
     (void)state;

@@ -244,6 +244,31 @@ static void ops_mean_what_their_program_says(void **state)
     cornu_program_free(usual);
 }
 
+/* So do the bodies of the scans that ops decompose into. */
+static void bodies_have_the_rules_of_their_program(void **state)
+{
+    (void)state;
+    const CornuOpRules *rules[CORNU_OP_COUNT];
+    memcpy(rules, cornu__op_table, sizeof rules);
+    CornuProgram   *p = cornu__program_create(rules);
+    const CornuType types[] = { cornu_type(CORNU_F32, 1, 2, 6), cornu_type(CORNU_F32, 2, 6),
+                                cornu_type(CORNU_F32, 1, 2), cornu_type(CORNU_F32, 6) };
+    CornuAttributes attributes = { .recurrence = { 0 } };
+    CornuValue      in[4], out[2];
+    int             scans = 0;
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(cornu_program_input(p, types[i], &in[i]), CORNU_OK);
+    const CornuOpCall call = { CORNU_OP_GRU, &attributes, 4, types };
+    assert_int_equal(rules[CORNU_OP_GRU]->decompose(p, &call, in, out), CORNU_OK);
+    for (int i = 0; i < p->op_count; i++) {
+        if (p->ops[i].id != CORNU_OP_SCAN) continue;
+        assert_ptr_equal(p->ops[i].attributes.scan.body->rules, rules);
+        scans++;
+    }
+    assert_int_equal(scans, 1);
+    cornu_program_free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +280,7 @@ int main(void)
         cmocka_unit_test(a_copy_stands_alone),
         cmocka_unit_test(a_concat_may_be_long),
         cmocka_unit_test(ops_mean_what_their_program_says),
+        cmocka_unit_test(bodies_have_the_rules_of_their_program),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,7 @@ static void controls_are_shown(void **state)
         CornuShown shown;
         assert_string_equal(cornu_shown(&shown, cases[i].name), cases[i].shown);
     }
-    /* Too long: cut, never within what stands for a character. */
+    /* Too long: truncated, never within an escape. */
     CornuShown shown;
     char       many[200];
     memset(many, '\x1b', sizeof many - 1);

@@ -64,7 +64,7 @@ static void loading_leaves_nothing_pending(void **state)
     assert_null(cornu__loaded(NULL));
     assert_false(cornu_error_pending());
     assert_int_equal(cornu_error_status(), CORNU_ERR_FILE);
-    /* Whoever is given the NULL tells of the file; of anything else NULL is told. */
+    /* A function given the NULL reports the file; given any other NULL, that it is NULL. */
     assert_int_equal(cornu__fail_absent("the model"), CORNU_ERR_FILE);
     assert_int_equal(cornu__fail_absent("the model"), CORNU_ERR_FILE);
     assert_string_equal(cornu_error_message(), "no such file");

@@ -1,8 +1,7 @@
 /*
- * Every row of op_cases/, in every way it can be held against something: what must be refused
- * is refused, hand-checked numbers come out, the decomposition says the same as the reference
- * kernel, every device agrees with the reference, and gradients agree with finite differences
- * in double.
+ * Every row of op_cases/, checked in every possible way: wrong operands are refused, hand-checked
+ * numbers come out, the decomposition agrees with the reference kernel, every device agrees with
+ * the reference, and gradients agree with finite differences in double.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -229,7 +228,7 @@ static void decomposes_into_the_same(void **state)
 
 static CornuDevice *device;
 
-/* How far from the reference an element may be, relative to the largest. */
+/* The tolerance of an element, relative to the largest of the reference. */
 static double nearness(const OpCase *row, CornuDtype dtype)
 {
     if (!cornu_dtype_is_float(dtype)) return 0.0;
